@@ -1,0 +1,13 @@
+# SPDX-License-Identifier: Apache-2.0
+# Third-party packages, all from the distribution. The installed
+# poniente-config.cmake includes this very file, so the two cannot differ.
+include(CMakeFindDependencyMacro)
+
+find_dependency(Threads)
+find_dependency(absl)
+find_dependency(Boost 1.81)
+find_dependency(PkgConfig)
+pkg_check_modules(poniente_liburing REQUIRED IMPORTED_TARGET liburing)
+pkg_check_modules(poniente_isal REQUIRED IMPORTED_TARGET libisal)
+find_dependency(nlohmann_json 3.9)
+find_dependency(tomlplusplus 3.3)

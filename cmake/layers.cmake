@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: Apache-2.0
+# poniente_layer(NAME SOURCES ... HEADERS ... DEPENDS ... PRIVATE ...)
+# declares one layer as a static library. HEADERS are public ones, by their
+# name under include/poniente; DEPENDS are the layers and packages it may use.
+function(poniente_compile_options target)
+  target_compile_options(${target} PRIVATE
+    -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual
+    $<$<BOOL:${PONIENTE_WERROR}>:-Werror>)
+  if(PONIENTE_SANITIZE STREQUAL "asan")
+    target_compile_options(${target} PRIVATE
+      -fsanitize=address,undefined -fno-sanitize-recover=undefined
+      -fno-omit-frame-pointer)
+    target_link_options(${target} PUBLIC -fsanitize=address,undefined)
+  elseif(PONIENTE_SANITIZE STREQUAL "tsan")
+    # GCC warns that TSan does not model fences; Asio uses one.
+    target_compile_options(${target} PRIVATE
+      -fsanitize=thread -fno-omit-frame-pointer -Wno-tsan)
+    target_link_options(${target} PUBLIC -fsanitize=thread)
+  elseif(PONIENTE_SANITIZE)
+    message(FATAL_ERROR
+      "PONIENTE_SANITIZE must be empty, asan or tsan, got '${PONIENTE_SANITIZE}'")
+  endif()
+endfunction()
+
+function(poniente_layer name)
+  cmake_parse_arguments(arg "" "" "SOURCES;HEADERS;DEPENDS;PRIVATE" ${ARGN})
+  set(target poniente_${name})
+  list(TRANSFORM arg_HEADERS PREPEND ${PROJECT_SOURCE_DIR}/include/poniente/)
+  add_library(${target} STATIC ${arg_SOURCES})
+  target_sources(${target} PUBLIC FILE_SET HEADERS
+    BASE_DIRS ${PROJECT_SOURCE_DIR}/include FILES ${arg_HEADERS})
+  target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/src)
+  target_compile_features(${target} PUBLIC cxx_std_20)
+  target_link_libraries(${target} PUBLIC ${arg_DEPENDS} PRIVATE ${arg_PRIVATE})
+  set_target_properties(${target} PROPERTIES
+    EXPORT_NAME ${name}
+    VERIFY_INTERFACE_HEADER_SETS ON)
+  poniente_compile_options(${target})
+  set_property(GLOBAL APPEND PROPERTY PONIENTE_LAYERS ${target})
+endfunction()

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// The library's version, and the version of the order it defines.
+
+#ifndef PONIENTE_VERSION_H_
+#define PONIENTE_VERSION_H_
+
+#include <cstdint>
+#include <string_view>
+
+namespace poniente {
+
+// Names the mapping from (configuration, seed) to the token that each step
+// sees. Two builds with the same number give the same tokens on any machine,
+// number of ranks, threads, I/O backend and instruction set. It changes only
+// with a line under "Order changes" in CHANGELOG.md.
+inline constexpr uint32_t kOrderVersion = 1;
+
+// "major.minor.patch", as in CMakeLists.txt.
+std::string_view Version();
+
+}  // namespace poniente
+
+#endif  // PONIENTE_VERSION_H_

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// CRC32C (Castagnoli), as in RFC 3720, by ISA-L's hardware routines.
+
+#ifndef PONIENTE_UTIL_CRC32C_H_
+#define PONIENTE_UTIL_CRC32C_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace poniente::internal {
+
+// The checksum of what `crc` covers followed by `bytes`; 0 covers nothing.
+uint32_t ExtendCrc32c(uint32_t crc, std::span<const std::byte> bytes);
+
+inline uint32_t Crc32c(std::span<const std::byte> bytes) {
+  return ExtendCrc32c(0, bytes);
+}
+
+}  // namespace poniente::internal
+
+#endif  // PONIENTE_UTIL_CRC32C_H_

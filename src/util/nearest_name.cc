@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "util/nearest_name.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+
+namespace poniente::internal {
+namespace {
+
+// Levenshtein's distance.
+size_t EditDistance(std::string_view a, std::string_view b) {
+  std::vector<size_t> row(b.size() + 1);
+  for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
+  for (size_t i = 1; i <= a.size(); ++i) {
+    size_t diagonal = row[0];
+    row[0] = i;
+    for (size_t j = 1; j <= b.size(); ++j) {
+      const size_t replaced = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
+      diagonal = row[j];
+      row[j] = std::min({replaced, row[j] + 1, row[j - 1] + 1});
+    }
+  }
+  return row[b.size()];
+}
+
+}  // namespace
+
+std::string DidYouMean(std::string_view name,
+                       std::span<const std::string> known) {
+  const std::string* nearest = nullptr;
+  size_t least = std::max<size_t>(2, name.size() / 2) + 1;
+  for (const std::string& candidate : known) {
+    const size_t distance = EditDistance(name, candidate);
+    if (distance >= least || distance >= candidate.size()) continue;
+    least = distance;
+    nearest = &candidate;
+  }
+  return nearest ? absl::StrCat("; did you mean '", *nearest, "'?") : "";
+}
+
+}  // namespace poniente::internal

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// A folder that removes itself, and small files in it.
+
+#ifndef PONIENTE_TESTS_SUPPORT_TEMP_DIR_H_
+#define PONIENTE_TESTS_SUPPORT_TEMP_DIR_H_
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <string_view>
+
+namespace poniente::testing {
+
+class TempDir {
+ public:
+  TempDir() {
+    std::string name = ::testing::TempDir() + "poniente-XXXXXX";
+    path_ = ::mkdtemp(name.data());
+  }
+  TempDir(const TempDir&) = delete;
+  TempDir& operator=(const TempDir&) = delete;
+  ~TempDir() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+
+  const std::string& path() const { return path_; }
+  std::string path(std::string_view name) const {
+    return path_ + "/" + std::string(name);
+  }
+
+ private:
+  std::string path_;
+};
+
+inline void WriteFile(const std::string& path, std::string_view text) {
+  std::ofstream out(path, std::ios::binary | std::ios::trunc);
+  out.write(text.data(), static_cast<std::streamsize>(text.size()));
+  ASSERT_TRUE(out.good()) << path;
+}
+
+inline std::string ReadFile(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+}  // namespace poniente::testing
+
+#endif  // PONIENTE_TESTS_SUPPORT_TEMP_DIR_H_
