@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// The pure contract of a node: an index resolves to (child, child's index),
+// and back. No I/O, no coroutine, no allocation per index.
+
+#ifndef PONIENTE_INDEX_MAP_H_
+#define PONIENTE_INDEX_MAP_H_
+
+#include <cstdint>
+#include <optional>
+#include <span>
+
+namespace poniente {
+
+// Counts items. Below 2^62 for samples of a mixture, below 2^63 for lengths.
+using Index = uint64_t;
+
+inline constexpr uint32_t kWholeItem = UINT32_MAX;
+
+// An item as nodes ask each other for it: which one, in which pass over the
+// data, and, for token items, which part of it.
+struct Position {
+  // Place within one epoch, below the length of the dataset.
+  Index index = 0;
+  // Which pass; keys the order of nodes that shuffle. The others hand it on.
+  uint64_t epoch = 0;
+  // Tokens [part_begin, part_begin + part_length) of the item; kWholeItem is
+  // all of it (with part_begin 0). Handed down unchanged to the leaves.
+  uint32_t part_begin = 0;
+  uint32_t part_length = kWholeItem;
+
+  friend bool operator==(const Position&, const Position&) = default;
+};
+
+struct ChildPosition {
+  // Number of the child, in the order of declaration.
+  uint32_t child = 0;
+  Position position;
+
+  friend bool operator==(const ChildPosition&, const ChildPosition&) = default;
+};
+
+// Maps the positions of a node to positions of its children, one to one.
+//
+// Determinism: a pure function of what it was made from.
+// Thread safety: immutable; any number of threads.
+class IndexMap {
+ public:
+  IndexMap() = default;
+  IndexMap(const IndexMap&) = delete;
+  IndexMap& operator=(const IndexMap&) = delete;
+  virtual ~IndexMap();
+
+  // Items per epoch; nullopt if endless.
+  virtual std::optional<uint64_t> length() const = 0;
+
+  // Writes to out[i] where positions[i] comes from. Consecutive indices in one
+  // call are cheaper than one call each.
+  // REQUIRES: out.size() == positions.size(); each index < length() (< 2^62 if
+  // endless).
+  virtual void Resolve(std::span<const Position> positions,
+                       std::span<ChildPosition> out) const = 0;
+
+  // The way back: the one position of this node that resolves to `position` of
+  // `child`, its part kept; nullopt if none does.
+  virtual std::optional<Position> Find(uint32_t child,
+                                       const Position& position) const = 0;
+};
+
+}  // namespace poniente
+
+#endif  // PONIENTE_INDEX_MAP_H_

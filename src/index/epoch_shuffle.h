@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// One permutation per epoch of a range of indices: what nodes with an order of
+// their own share.
+
+#ifndef PONIENTE_INDEX_EPOCH_SHUFFLE_H_
+#define PONIENTE_INDEX_EPOCH_SHUFFLE_H_
+
+#include <cstdint>
+#include <span>
+
+#include "index/keyed_hash.h"
+#include "poniente/index_map.h"
+#include "poniente/permutation.h"
+
+namespace poniente::internal {
+
+// Epoch e is permuted under the key Derive(seed, tag, e).
+//
+// Thread safety: immutable; any number of threads.
+class EpochShuffle {
+ public:
+  // REQUIRES: length <= 2^63.
+  EpochShuffle(uint64_t length, uint64_t seed, Tag tag);
+
+  uint64_t length() const { return length_; }
+
+  // Writes to out[i], as child 0, positions[i] with its index permuted. Runs of
+  // positions of one epoch are permuted together.
+  // REQUIRES: each index < length().
+  void Forward(std::span<const Position> positions,
+               std::span<ChildPosition> out) const;
+
+  // The inverse, for one index. REQUIRES: index < length().
+  uint64_t Inverse(uint64_t index, uint64_t epoch) const {
+    return Order(epoch).Inverse(index);
+  }
+
+ private:
+  Permutation Order(uint64_t epoch) const {
+    return Permutation(length_, Derive(seed_, tag_, epoch));
+  }
+
+  uint64_t length_;
+  uint64_t seed_;
+  Tag tag_;
+};
+
+}  // namespace poniente::internal
+
+#endif  // PONIENTE_INDEX_EPOCH_SHUFFLE_H_

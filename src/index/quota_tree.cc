@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "poniente/quota_tree.h"
+
+#include <algorithm>
+#include <cstddef>
+
+#include "index/int128.h"
+#include "util/check.h"
+
+namespace poniente {
+namespace {
+
+using internal::Int128;
+using internal::Uint128;
+
+constexpr int64_t kMaxDebt = int64_t{1} << 61;
+constexpr int64_t kHalf = int64_t{1} << 47;  // In units of 2^-48.
+constexpr uint64_t kShareUnit = uint64_t{1} << 63;
+constexpr int kPhaseShift = 15;  // From units of 2^-48 to 2^-63.
+
+// What a subtree weighs and is owed, while the tree is built.
+struct Subtree {
+  uint32_t link;
+  uint64_t weight;
+  int64_t debt;
+};
+
+int64_t ClampDebt(Int128 debt) {
+  return static_cast<int64_t>(
+      std::clamp<Int128>(debt, Int128{-kMaxDebt}, Int128{kMaxDebt}));
+}
+
+// REQUIRES: divisor > 0. Both round towards the sign in their name.
+Int128 FloorDivide(Int128 value, Int128 divisor) {
+  const Int128 quotient = value / divisor;
+  return quotient - (value % divisor < 0);
+}
+Int128 CeilDivide(Int128 value, Int128 divisor) {
+  const Int128 quotient = value / divisor;
+  return quotient + (value % divisor > 0);
+}
+
+}  // namespace
+
+QuotaTree::QuotaTree(std::span<const uint64_t> quanta,
+                     std::span<const int64_t> debts)
+    : leaf_parent_(quanta.size(), kNone) {
+  PONIENTE_CHECK(quanta.size() < kLeafBit) << quanta.size();
+  PONIENTE_CHECK(debts.empty() || debts.size() == quanta.size())
+      << debts.size() << " debts, " << quanta.size() << " quanta";
+  Uint128 sum = 0;
+  for (const uint64_t q : quanta) sum += q;
+  PONIENTE_CHECK(sum == kTotal) << "quanta must sum to 2^62";
+  Join(quanta, debts);
+  OrderLeaves();
+}
+
+// Huffman's algorithm with two queues: leaves sorted by weight, and inner
+// nodes, which are made in the order of their weights. At a tie leaves come
+// first.
+void QuotaTree::Join(std::span<const uint64_t> quanta,
+                     std::span<const int64_t> debts) {
+  std::vector<Subtree> leaves;
+  for (uint32_t i = 0; i < quanta.size(); ++i) {
+    if (quanta[i] == 0) continue;
+    leaves.push_back(
+        {i | kLeafBit, quanta[i], debts.empty() ? 0 : ClampDebt(debts[i])});
+  }
+  std::stable_sort(
+      leaves.begin(), leaves.end(),
+      [](const Subtree& a, const Subtree& b) { return a.weight < b.weight; });
+  std::vector<Subtree> joined;
+  joined.reserve(leaves.size());
+  nodes_.reserve(leaves.size() - 1);
+  size_t next_leaf = 0;
+  size_t next_joined = 0;
+  const auto take_lightest = [&] {
+    const bool leaf = next_leaf < leaves.size() &&
+                      (next_joined == joined.size() ||
+                       leaves[next_leaf].weight <= joined[next_joined].weight);
+    return leaf ? leaves[next_leaf++] : joined[next_joined++];
+  };
+  for (size_t made = 0; made + 1 < leaves.size(); ++made) {
+    const Subtree left = take_lightest();
+    const Subtree right = take_lightest();
+    const auto number = static_cast<uint32_t>(made);
+    const uint64_t weight = left.weight + right.weight;
+    const int64_t debt = ClampDebt(Int128{left.debt} + right.debt);
+    const auto share = static_cast<uint64_t>(
+        ((Uint128{left.weight} << 64) + weight) / (Uint128{weight} * 2));
+    const auto paid = static_cast<int64_t>((Int128{share} * debt) >> 63);
+    nodes_.push_back(
+        {share, kHalf + left.debt - paid, left.link, right.link, kNone});
+    for (const Subtree& child : {left, right}) {
+      if (child.link & kLeafBit) {
+        leaf_parent_[child.link & ~kLeafBit] = number;
+      } else {
+        nodes_[child.link].parent = number;
+      }
+    }
+    joined.push_back({number, weight, debt});
+  }
+  root_ = take_lightest().link;
+}
+
+void QuotaTree::OrderLeaves() {
+  std::vector<uint32_t> open = {root_};
+  while (!open.empty()) {
+    const uint32_t link = open.back();
+    open.pop_back();
+    if (link & kLeafBit) {
+      leaves_.push_back(link & ~kLeafBit);
+    } else {
+      open.push_back(nodes_[link].right);
+      open.push_back(nodes_[link].left);
+    }
+  }
+}
+
+uint64_t QuotaTree::LeftCount(const Node& node, uint64_t count) {
+  const Int128 exact =
+      Int128{count} * node.left_share + (Int128{node.phase} << kPhaseShift);
+  return static_cast<uint64_t>(
+      std::clamp<Int128>(exact >> 63, Int128{0}, Int128{count}));
+}
+
+Draw QuotaTree::Locate(uint64_t position) const {
+  PONIENTE_CHECK(position < kMaxPosition) << position;
+  uint32_t link = root_;
+  uint64_t m = position;
+  while (!(link & kLeafBit)) {
+    const Node& node = nodes_[link];
+    const uint64_t left = LeftCount(node, m);
+    const bool goes_left = LeftCount(node, m + 1) > left;
+    m = goes_left ? left : m - left;
+    link = goes_left ? node.left : node.right;
+  }
+  return {link & ~kLeafBit, m};
+}
+
+int QuotaTree::PathTo(uint32_t component, uint32_t (&path)[kMaxDepth]) const {
+  uint32_t reversed[kMaxDepth];
+  int depth = 0;
+  uint32_t link = component | kLeafBit;
+  for (uint32_t parent = leaf_parent_[component]; parent != kNone;
+       parent = nodes_[parent].parent) {
+    PONIENTE_CHECK(depth < kMaxDepth) << "tree too deep";
+    reversed[depth++] = link;
+    link = parent;
+  }
+  std::reverse_copy(reversed, reversed + depth, path);
+  return depth;
+}
+
+uint64_t QuotaTree::Count(uint32_t component, uint64_t position) const {
+  PONIENTE_CHECK(component < leaf_parent_.size()) << component;
+  PONIENTE_CHECK(position <= kMaxPosition) << position;
+  if (!HasWeight(component)) return 0;
+  uint32_t path[kMaxDepth];
+  const int depth = PathTo(component, path);
+  uint64_t m = position;
+  uint32_t link = root_;
+  for (int i = 0; i < depth; ++i) {
+    const Node& node = nodes_[link];
+    const uint64_t left = LeftCount(node, m);
+    m = path[i] == node.left ? left : m - left;
+    link = path[i];
+  }
+  return m;
+}
+
+std::optional<uint64_t> QuotaTree::PositionOf(uint32_t component,
+                                              uint64_t rank) const {
+  PONIENTE_CHECK(component < leaf_parent_.size()) << component;
+  if (!HasWeight(component) || rank >= kMaxPosition) return std::nullopt;
+  Int128 m = rank;
+  uint32_t link = component | kLeafBit;
+  for (uint32_t parent = leaf_parent_[component]; parent != kNone;
+       parent = nodes_[parent].parent) {
+    const Node& node = nodes_[parent];
+    const Int128 phase = Int128{node.phase} << kPhaseShift;
+    // The least count of samples that sends m + 1 of them to this child.
+    const Int128 count =
+        link == node.left
+            ? CeilDivide((m + 1) * kShareUnit - phase, node.left_share)
+            : FloorDivide(m * kShareUnit + phase,
+                          kShareUnit - node.left_share) +
+                  1;
+    m = std::max<Int128>(m + 1, count) - 1;
+    if (m >= kMaxPosition) return std::nullopt;
+    link = parent;
+  }
+  return static_cast<uint64_t>(m);
+}
+
+Draw QuotaTree::At(uint64_t begin, uint64_t end, uint64_t slot) const {
+  PONIENTE_CHECK(begin < kMaxPosition && slot < end - begin)
+      << begin << ' ' << end << ' ' << slot;
+  uint32_t link = root_;
+  while (!(link & kLeafBit)) {
+    const Node& node = nodes_[link];
+    const uint64_t left_begin = LeftCount(node, begin);
+    const uint64_t left_end = LeftCount(node, end);
+    const uint64_t count = left_end - left_begin;
+    if (slot < count) {
+      begin = left_begin;
+      end = left_end;
+      link = node.left;
+    } else {
+      slot -= count;
+      begin -= left_begin;
+      end -= left_end;
+      link = node.right;
+    }
+  }
+  return {link & ~kLeafBit, begin + slot};
+}
+
+uint64_t QuotaTree::SlotOf(uint64_t begin, uint64_t end,
+                           const Draw& draw) const {
+  PONIENTE_CHECK(draw.component < leaf_parent_.size() &&
+                 HasWeight(draw.component))
+      << draw.component;
+  uint32_t path[kMaxDepth];
+  const int depth = PathTo(draw.component, path);
+  uint64_t slot = 0;
+  uint32_t link = root_;
+  for (int i = 0; i < depth; ++i) {
+    const Node& node = nodes_[link];
+    const uint64_t left_begin = LeftCount(node, begin);
+    const uint64_t left_end = LeftCount(node, end);
+    if (path[i] == node.left) {
+      begin = left_begin;
+      end = left_end;
+    } else {
+      slot += left_end - left_begin;
+      begin -= left_begin;
+      end -= left_end;
+    }
+    link = path[i];
+  }
+  PONIENTE_CHECK(draw.rank >= begin && draw.rank < end)
+      << draw.rank << " outside " << begin << " to " << end;
+  return slot + (draw.rank - begin);
+}
+
+void QuotaTree::Expand(uint64_t begin, uint64_t end,
+                       std::vector<DrawRun>* runs) const {
+  PONIENTE_CHECK(begin <= end && begin <= kMaxPosition) << begin << ' ' << end;
+  struct Part {
+    uint32_t link;
+    uint64_t begin;
+    uint64_t end;
+  };
+  runs->clear();
+  // Right siblings of the path to the part at hand.
+  Part open[kMaxDepth];
+  int depth = 0;
+  open[depth++] = {root_, begin, end};
+  uint64_t slot = 0;
+  while (depth > 0) {
+    const Part part = open[--depth];
+    if (part.begin == part.end) continue;
+    if (part.link & kLeafBit) {
+      const uint64_t count = part.end - part.begin;
+      runs->push_back({part.link & ~kLeafBit, slot, part.begin, count});
+      slot += count;
+      continue;
+    }
+    const Node& node = nodes_[part.link];
+    const uint64_t left_begin = LeftCount(node, part.begin);
+    const uint64_t left_end = LeftCount(node, part.end);
+    PONIENTE_CHECK(depth + 2 <= kMaxDepth) << "tree too deep";
+    open[depth++] = {node.right, part.begin - left_begin, part.end - left_end};
+    open[depth++] = {node.left, left_begin, left_end};
+  }
+}
+
+}  // namespace poniente

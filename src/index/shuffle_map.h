@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// A dataset in a shuffled order, a new one in each epoch.
+
+#ifndef PONIENTE_INDEX_SHUFFLE_MAP_H_
+#define PONIENTE_INDEX_SHUFFLE_MAP_H_
+
+#include <cstdint>
+#include <optional>
+#include <span>
+
+#include "index/epoch_shuffle.h"
+#include "poniente/index_map.h"
+
+namespace poniente::internal {
+
+// The epoch keys the order and is handed on.
+class ShuffleMap final : public IndexMap {
+ public:
+  // REQUIRES: length <= 2^63.
+  ShuffleMap(uint64_t length, uint64_t seed);
+
+  std::optional<uint64_t> length() const override { return shuffle_.length(); }
+  void Resolve(std::span<const Position> positions,
+               std::span<ChildPosition> out) const override;
+  std::optional<Position> Find(uint32_t child,
+                               const Position& position) const override;
+
+ private:
+  EpochShuffle shuffle_;
+};
+
+}  // namespace poniente::internal
+
+#endif  // PONIENTE_INDEX_SHUFFLE_MAP_H_

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "index/slice_map.h"
+
+#include <cstddef>
+
+#include "util/check.h"
+
+namespace poniente::internal {
+
+SliceMap::SliceMap(uint64_t begin, uint64_t end) : begin_(begin), end_(end) {
+  PONIENTE_CHECK(begin <= end) << begin << ' ' << end;
+}
+
+void SliceMap::Resolve(std::span<const Position> positions,
+                       std::span<ChildPosition> out) const {
+  PONIENTE_CHECK(positions.size() == out.size()) << positions.size();
+  for (size_t i = 0; i < positions.size(); ++i) {
+    const Position& position = positions[i];
+    PONIENTE_CHECK(position.index < end_ - begin_) << position.index;
+    out[i] = {0, position};
+    out[i].position.index += begin_;
+  }
+}
+
+std::optional<Position> SliceMap::Find(uint32_t child,
+                                       const Position& position) const {
+  if (child != 0 || position.index < begin_ || position.index >= end_) {
+    return std::nullopt;
+  }
+  Position found = position;
+  found.index -= begin_;
+  return found;
+}
+
+EndlessSliceMap::EndlessSliceMap(uint64_t begin, uint64_t length)
+    : begin_(begin), length_(length) {
+  PONIENTE_CHECK(length > 0);
+}
+
+void EndlessSliceMap::Resolve(std::span<const Position> positions,
+                              std::span<ChildPosition> out) const {
+  PONIENTE_CHECK(positions.size() == out.size()) << positions.size();
+  for (size_t i = 0; i < positions.size(); ++i) {
+    const Position& position = positions[i];
+    PONIENTE_CHECK(position.index < length_) << position.index;
+    out[i] = {0, position};
+    out[i].position.index += begin_ + position.epoch * length_;
+    out[i].position.epoch = 0;
+  }
+}
+
+std::optional<Position> EndlessSliceMap::Find(uint32_t child,
+                                              const Position& position) const {
+  if (child != 0 || position.index < begin_ || position.epoch != 0) {
+    return std::nullopt;
+  }
+  Position found = position;
+  found.epoch = (position.index - begin_) / length_;
+  found.index = (position.index - begin_) % length_;
+  return found;
+}
+
+}  // namespace poniente::internal

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "index/weights.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <numeric>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "tests/support/status_matchers.h"
+#include "tests/support/test_seed.h"
+
+namespace poniente::internal {
+namespace {
+
+using ::poniente::testing::IsOkAndHolds;
+using ::poniente::testing::StatusIs;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+constexpr uint64_t kTotal = uint64_t{1} << 62;
+
+absl::StatusOr<std::vector<uint64_t>> Quanta(
+    const std::vector<double>& weights) {
+  return QuantaFromWeights(weights);
+}
+
+// Literals from the definition of order version 1.
+TEST(WeightsTest, QuantaOfOrderVersion1) {
+  EXPECT_THAT(
+      Quanta({5, 3, 1, 1}),
+      IsOkAndHolds(ElementsAre(2305843009213693952, 1383505805528216371,
+                               461168601842738791, 461168601842738790)));
+  EXPECT_THAT(Quanta({0.7, 0.2, 0.1}),
+              IsOkAndHolds(ElementsAre(3228180212899171417, 922337203685477658,
+                                       461168601842738829)));
+  EXPECT_THAT(Quanta({1, 1, 1}),
+              IsOkAndHolds(ElementsAre(1537228672809129302, 1537228672809129301,
+                                       1537228672809129301)));
+  EXPECT_THAT(Quanta({1e300, 1, 1}),
+              IsOkAndHolds(ElementsAre(4611686018427387902, 1, 1)));
+  EXPECT_THAT(Quanta({0.2, 0.3, 0.5}),
+              IsOkAndHolds(ElementsAre(922337203685477632, 1383505805528216320,
+                                       2305843009213693952)));
+  EXPECT_THAT(
+      Quanta({0.75, 0, 0.25}),
+      IsOkAndHolds(ElementsAre(3458764513820540928, 0, 1152921504606846976)));
+}
+
+TEST(WeightsTest, OnlyRatiosMatterDownToTheSmallestDoubles) {
+  const double tiny = std::numeric_limits<double>::denorm_min();
+  const auto quanta = Quanta({5, 3, 1, 1});
+  EXPECT_EQ(*Quanta({5 * tiny, 3 * tiny, tiny, tiny}), *quanta);
+  EXPECT_EQ(*Quanta({5 * 0x1p1000, 3 * 0x1p1000, 0x1p1000, 0x1p1000}), *quanta);
+}
+
+// Literals from exact fractions: no bit is lost down to 2^-62 of the largest.
+TEST(WeightsTest, KeepsTheLastBitsOfSmallWeights) {
+  EXPECT_THAT(Quanta({1, 0x1.0000000000001p-10, 0x1.0000000000003p-11}),
+              IsOkAndHolds(ElementsAre(4604940500116670123, 4497012207145187,
+                                       2248506103572594)));
+}
+
+TEST(WeightsTest, RandomWeightsSumExactlyAndKeepZeros) {
+  std::mt19937_64 random(testing::TestSeed(3));
+  for (int round = 0; round < 300; ++round) {
+    std::vector<double> weights(1 + random() % 200);
+    for (double& weight : weights) {
+      weight = random() % 4 == 0
+                   ? 0
+                   : std::ldexp(1.0 + random() % 1000,
+                                static_cast<int>(random() % 2000) - 1000);
+    }
+    weights[0] = 1;
+    const auto quanta = Quanta(weights);
+    ASSERT_TRUE(quanta.ok());
+    ASSERT_EQ(std::accumulate(quanta->begin(), quanta->end(), uint64_t{0}),
+              kTotal);
+    const double sum = std::accumulate(weights.begin(), weights.end(), 0.0);
+    for (size_t i = 0; i < weights.size(); ++i) {
+      ASSERT_EQ((*quanta)[i] > 0, weights[i] > 0);
+      ASSERT_NEAR(static_cast<double>((*quanta)[i]), weights[i] / sum * 0x1p62,
+                  0x1p12);
+    }
+  }
+}
+
+TEST(WeightsTest, TheLargestPaysWhatTheSmallestAreGiven) {
+  EXPECT_THAT(Apportion(std::vector<Share>{
+                  {1, true}, {0, true}, {1, true}, {0, false}, {0, true}}),
+              ElementsAre(kTotal / 2 - 2, 1, kTotal / 2, 0, 1));
+}
+
+TEST(WeightsTest, ErrorsNameTheComponentAndTheValue) {
+  const std::vector<std::string> names = {"books", "code"};
+  const auto quanta = [&](double books, double code) {
+    return QuantaFromWeights(std::vector<double>{books, code}, names);
+  };
+  EXPECT_THAT(quanta(1, -0.2),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       "weight of 'code' must be finite and at least 0, got "
+                       "-0.2"));
+  EXPECT_THAT(quanta(std::nan(""), 1),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("'books' must be finite")));
+  EXPECT_THAT(quanta(1, HUGE_VAL),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("'code' must be finite and at least 0, got "
+                                 "inf")));
+  EXPECT_THAT(quanta(0, 0), StatusIs(absl::StatusCode::kInvalidArgument,
+                                     HasSubstr("above 0")));
+  EXPECT_THAT(Quanta({}), StatusIs(absl::StatusCode::kInvalidArgument,
+                                   HasSubstr("above 0")));
+  EXPECT_THAT(Quanta({-1}), StatusIs(absl::StatusCode::kInvalidArgument,
+                                     HasSubstr("weight of component 0")));
+}
+
+TEST(WeightsTest, MinusZeroIsZero) {
+  EXPECT_THAT(Quanta({-0.0, 1}), IsOkAndHolds(ElementsAre(0, kTotal)));
+}
+
+}  // namespace
+}  // namespace poniente::internal
