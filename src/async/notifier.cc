@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "async/notifier.h"
+
+#include <algorithm>
+#include <boost/asio/any_completion_handler.hpp>
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/associated_cancellation_slot.hpp>
+#include <boost/asio/associated_executor.hpp>
+#include <boost/asio/error.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <utility>
+
+namespace poniente::internal {
+
+namespace asio = boost::asio;
+
+using WaitHandler = asio::any_completion_handler<void(bool)>;
+
+// A parked coroutine. Its executor counts it as work, so that a run() does not
+// return while somebody waits.
+struct Notifier::Waiter {
+  Waiter(WaitHandler&& h, asio::any_io_executor e)
+      : handler(std::move(h)),
+        executor(asio::prefer(std::move(e),
+                              asio::execution::outstanding_work.tracked)) {}
+
+  void Resume(bool notified) {
+    // Move-constructed, never assigned: Asio 1.26 recurses in assignment.
+    auto complete = [parked = WaitHandler(std::move(handler)),
+                     notified]() mutable { std::move(parked)(notified); };
+    asio::post(executor, std::move(complete));
+  }
+
+  WaitHandler handler;
+  asio::any_io_executor executor;
+};
+
+Notifier::Notifier() = default;
+Notifier::~Notifier() = default;
+
+uint64_t Notifier::version() const {
+  MutexLock lock(&mu_);
+  return version_;
+}
+
+void Notifier::NotifyAll() {
+  std::vector<std::shared_ptr<Waiter>> woken;
+  {
+    MutexLock lock(&mu_);
+    ++version_;
+    woken.swap(waiters_);
+  }
+  for (const auto& waiter : woken) waiter->Resume(true);
+}
+
+void Notifier::Cancel(const std::shared_ptr<Waiter>& waiter) {
+  MutexLock lock(&mu_);
+  if (std::erase(waiters_, waiter) == 0) return;  // already resumed
+  waiter->Resume(false);
+}
+
+template <class Handler>
+void Notifier::Park(uint64_t seen, Handler&& handler) {
+  auto slot = asio::get_associated_cancellation_slot(handler);
+  asio::any_io_executor executor = asio::get_associated_executor(handler);
+  auto waiter = std::make_shared<Waiter>(
+      WaitHandler(std::forward<Handler>(handler)), std::move(executor));
+  if (slot.is_connected()) {
+    std::weak_ptr<Waiter> weak = waiter;
+    slot.assign([this, weak](asio::cancellation_type type) {
+      auto parked = weak.lock();
+      const bool terminal = (type & asio::cancellation_type::terminal) !=
+                            asio::cancellation_type::none;
+      if (parked && terminal) Cancel(parked);
+    });
+  }
+  MutexLock lock(&mu_);
+  if (version_ > seen) {
+    waiter->Resume(true);
+  } else {
+    waiters_.push_back(std::move(waiter));
+  }
+}
+
+Task<> Notifier::WaitPast(uint64_t seen) {
+  auto park = [this, seen](auto&& handler) {
+    Park(seen, std::forward<decltype(handler)>(handler));
+  };
+  const bool notified =
+      co_await asio::async_initiate<const asio::use_awaitable_t<>, void(bool)>(
+          park, asio::use_awaitable);
+  if (!notified) co_return absl::CancelledError("cancelled by the caller");
+  co_return absl::OkStatus();
+}
+
+}  // namespace poniente::internal

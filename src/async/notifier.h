@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// Lets coroutines wait until something has changed, without polling.
+
+#ifndef PONIENTE_ASYNC_NOTIFIER_H_
+#define PONIENTE_ASYNC_NOTIFIER_H_
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "poniente/task.h"
+#include "util/mutex.h"
+
+namespace poniente::internal {
+
+// A counter that coroutines wait on. The pattern, which loses no change:
+//
+//   while (true) {
+//     const uint64_t seen = notifier.version();
+//     if (state is as wanted) break;
+//     absl::Status waited = co_await notifier.WaitPast(seen);
+//     if (!waited.ok()) co_return waited;
+//   }
+//
+// Ownership: must outlive its waiters.
+// Thread safety: any thread, any executor; waiters resume on their own.
+// Cancellation: terminal; gives Cancelled, the notifier forgets the waiter.
+class Notifier {
+ public:
+  Notifier();
+  ~Notifier();
+  Notifier(const Notifier&) = delete;
+  Notifier& operator=(const Notifier&) = delete;
+
+  uint64_t version() const;
+
+  // Raises the version and resumes all who wait.
+  void NotifyAll();
+
+  // Resumes once the version is above `seen`.
+  Task<> WaitPast(uint64_t seen);
+
+ private:
+  struct Waiter;
+
+  template <class Handler>
+  void Park(uint64_t seen, Handler&& handler);
+  void Cancel(const std::shared_ptr<Waiter>& waiter);
+
+  mutable Mutex mu_;
+  uint64_t version_ ABSL_GUARDED_BY(mu_) = 0;
+  std::vector<std::shared_ptr<Waiter>> waiters_ ABSL_GUARDED_BY(mu_);
+};
+
+}  // namespace poniente::internal
+
+#endif  // PONIENTE_ASYNC_NOTIFIER_H_

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "poniente/task.h"
+
+#include <atomic>
+#include <boost/asio/async_result.hpp>
+#include <boost/asio/bind_cancellation_slot.hpp>
+#include <boost/asio/cancellation_signal.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/error.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/this_coro.hpp>
+#include <memory>
+#include <new>
+#include <string>
+
+#include "async/notifier.h"
+#include "util/check.h"
+
+namespace poniente {
+
+namespace asio = boost::asio;
+
+namespace internal {
+
+absl::Status StatusFromException(std::exception_ptr exception) {
+  try {
+    std::rethrow_exception(exception);
+  } catch (const boost::system::system_error& error) {
+    if (error.code() == asio::error::operation_aborted) {
+      return absl::CancelledError("cancelled by the caller");
+    }
+    return absl::InternalError(error.what());
+  } catch (const std::bad_alloc&) {
+    return absl::ResourceExhaustedError("out of memory");
+  } catch (const std::exception& error) {
+    return absl::InternalError(error.what());
+  } catch (...) {
+    return absl::InternalError("an exception of unknown type");
+  }
+}
+
+namespace {
+
+// The loop of this thread, kept so that its ring is made once.
+struct ThreadLoop {
+  asio::io_context context{1};
+  bool running = false;
+};
+
+void RunOn(asio::io_context& context, asio::awaitable<void> task) {
+  std::exception_ptr thrown;
+  asio::co_spawn(context, std::move(task),
+                 [&thrown](std::exception_ptr e) { thrown = e; });
+  context.restart();
+  context.run();
+  if (thrown) std::rethrow_exception(thrown);
+}
+
+}  // namespace
+
+void RunOnThisThread(asio::awaitable<void> task) {
+  thread_local ThreadLoop loop;
+  if (loop.running) {  // called from inside a coroutine of this very loop
+    asio::io_context nested{1};
+    RunOn(nested, std::move(task));
+    return;
+  }
+  loop.running = true;
+  RunOn(loop.context, std::move(task));
+  loop.running = false;
+}
+
+namespace {
+
+// What the tasks of one WhenAll share with the coroutine that waits.
+struct Gathering {
+  explicit Gathering(size_t n) : statuses(n), cancels(n), left(n) {}
+
+  std::vector<absl::Status> statuses;
+  std::vector<asio::cancellation_signal> cancels;
+  std::atomic<size_t> left;
+  Notifier done;
+};
+
+}  // namespace
+
+}  // namespace internal
+
+Task<> WhenAll(std::vector<Task<>> tasks) {
+  if (tasks.empty()) co_return absl::OkStatus();
+  if (tasks.size() == 1) {
+    absl::Status only = co_await std::move(tasks.front());
+    co_return only;
+  }
+  auto executor = co_await asio::this_coro::executor;
+  auto all = std::make_shared<internal::Gathering>(tasks.size());
+  for (size_t i = 0; i < tasks.size(); ++i) {
+    auto finish = [all, i](std::exception_ptr thrown, absl::Status status) {
+      all->statuses[i] =
+          thrown ? internal::StatusFromException(thrown) : std::move(status);
+      // Acquire-release: the last one has seen every status.
+      if (all->left.fetch_sub(1, std::memory_order_acq_rel) == 1) {
+        all->done.NotifyAll();
+      }
+    };
+    asio::co_spawn(executor, std::move(tasks[i]),
+                   asio::bind_cancellation_slot(all->cancels[i].slot(),
+                                                std::move(finish)));
+  }
+  // Whatever happens to the caller, the tasks still own what they were lent:
+  // so no throwing until the last one has ended.
+  const bool throws = co_await asio::this_coro::throw_if_cancelled();
+  co_await asio::this_coro::throw_if_cancelled(false);
+  bool cancelled = false;
+  while (true) {
+    const uint64_t seen = all->done.version();
+    if (all->left.load(std::memory_order_acquire) == 0) break;
+    const asio::cancellation_state state =
+        co_await asio::this_coro::cancellation_state;
+    if (!cancelled && state.cancelled() != asio::cancellation_type::none) {
+      cancelled = true;
+      for (auto& signal : all->cancels) {
+        signal.emit(asio::cancellation_type::terminal);
+      }
+    }
+    // Ends early when cancelled; the loop looks at the reason itself.
+    absl::Status ended = co_await all->done.WaitPast(seen);
+    ended.IgnoreError();
+  }
+  co_await asio::this_coro::throw_if_cancelled(throws);
+  if (cancelled) co_return absl::CancelledError("cancelled by the caller");
+  for (absl::Status& status : all->statuses) {
+    if (!status.ok()) co_return status;
+  }
+  co_return absl::OkStatus();
+}
+
+}  // namespace poniente
