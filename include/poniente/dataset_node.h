@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a tree knows of each of its nodes without knowing the type of the items:
+// name, children, index map, file ranges, vocabulary, fingerprint. Planning,
+// provenance and the loader walk this and nothing else.
+
+#ifndef PONIENTE_DATASET_NODE_H_
+#define PONIENTE_DATASET_NODE_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "poniente/index_map.h"
+#include "poniente/token_window.h"
+
+namespace poniente {
+
+class DatasetNode;
+class RangeSource;
+
+// How long a dataset is, as far as it is known now.
+struct LengthState {
+  // Items that can be read now; UINT64_MAX if endless.
+  uint64_t readable = 0;
+  // `readable` can no longer change. True for endless datasets.
+  bool is_final = false;
+  bool is_endless = false;
+
+  static LengthState Final(uint64_t length) { return {length, true, false}; }
+  static LengthState Growing(uint64_t length) { return {length, false, false}; }
+  static LengthState Endless() { return {UINT64_MAX, true, true}; }
+
+  friend bool operator==(const LengthState&, const LengthState&) = default;
+};
+
+struct NamedNode {
+  std::string name;
+  const DatasetNode* node = nullptr;  // owned by the parent
+};
+
+// Thread safety: immutable but for the lengths of growing datasets; any number
+// of threads.
+class DatasetNode {
+ public:
+  DatasetNode() = default;
+  DatasetNode(const DatasetNode&) = delete;
+  DatasetNode& operator=(const DatasetNode&) = delete;
+  virtual ~DatasetNode();
+
+  // What messages call it: the kind of node, or where a leaf lies.
+  virtual std::string name() const = 0;
+
+  // In the order of declaration; none for a leaf.
+  virtual std::vector<NamedNode> children() const { return {}; }
+
+  // Null for a leaf. While lengths below are not final: the map of what is
+  // readable, for nodes that can give it (Concat, Slice, Map), else null.
+  // Identity for a node that makes its items from its child's.
+  virtual std::shared_ptr<const IndexMap> map() const { return nullptr; }
+
+  // True if the items are not the children's own but made from them.
+  virtual bool makes_items() const { return false; }
+
+  // Where a leaf's items lie in files; null if they lie in memory.
+  virtual const RangeSource* ranges() const { return nullptr; }
+
+  // Null if the items are not tokens, or of no known tokenizer.
+  virtual const Vocabulary* vocabulary() const { return nullptr; }
+
+  // True if this node or one below it defines an order of its own, so that a
+  // mixture must not put a shuffle in front of it.
+  virtual bool has_order() const;
+
+  // Identity of the data and its order. Covers content, names, structure, seeds
+  // and weights but not the stages after the first of a mixture, which may be
+  // edited while a run goes on. Equal on every machine.
+  virtual uint64_t fingerprint() const = 0;
+
+  virtual LengthState length_now() const = 0;
+};
+
+}  // namespace poniente
+
+#endif  // PONIENTE_DATASET_NODE_H_

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+// A dataset over items in memory, complete or still growing.
+
+#ifndef PONIENTE_IN_MEMORY_DATASET_H_
+#define PONIENTE_IN_MEMORY_DATASET_H_
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "poniente/async_dataset.h"
+
+namespace poniente {
+
+struct InMemoryOptions {
+  // What messages call it; part of the fingerprint.
+  std::string name = "memory";
+  // For token items: their tokenizer.
+  std::optional<Vocabulary> vocabulary;
+};
+
+namespace internal {
+
+// Resumes those who wait for a dataset to grow.
+class GrowthSignal {
+ public:
+  GrowthSignal();
+  ~GrowthSignal();
+  uint64_t version() const;
+  void NotifyAll();
+  Task<> WaitPast(uint64_t seen);
+
+ private:
+  class Impl;
+  const std::unique_ptr<Impl> impl_;
+};
+
+uint64_t InMemoryFingerprint(const InMemoryOptions& options, uint64_t length);
+absl::Status CutWindow(const DatasetNode& node, const Position& position,
+                       TokenWindow* window);
+
+}  // namespace internal
+
+// Items that are appended, by one thread or several, while others read.
+//
+// Readers of items that are not there yet wait for them without polling, until
+// Finish() makes the length final; past the final length is OutOfRange.
+// fingerprint(): name and length only, so not before Finish() and not of what
+//     the items hold.
+// Threads: Append() and Finish() may be called from any.
+// See AsyncDataset for the rest. T must be copyable.
+template <class T>
+class InMemoryDataset final : public AsyncDataset<T> {
+ public:
+  // A complete one.
+  static DatasetPtr<T> Create(std::vector<T> items,
+                              InMemoryOptions options = InMemoryOptions()) {
+    auto made = Growing(std::move(options));
+    made->Append(std::move(items)).IgnoreError();  // cannot be finished yet
+    made->Finish();
+    return made;
+  }
+
+  // An empty one that grows by Append() until Finish().
+  static std::shared_ptr<InMemoryDataset> Growing(
+      InMemoryOptions options = InMemoryOptions()) {
+    return std::make_shared<InMemoryDataset>(std::move(options));
+  }
+
+  explicit InMemoryDataset(InMemoryOptions options)
+      : options_(std::move(options)) {}
+
+  // FailedPrecondition after Finish().
+  absl::Status Append(std::vector<T> items) {
+    {
+      std::lock_guard lock(mu_);
+      if (finished_) {
+        return absl::FailedPreconditionError(
+            "'" + options_.name + "' is finished; nothing can be appended");
+      }
+      for (T& item : items) items_.push_back(std::move(item));
+    }
+    growth_.NotifyAll();
+    return absl::OkStatus();
+  }
+
+  // The length is final from now on. May be called again, without effect.
+  void Finish() {
+    {
+      std::lock_guard lock(mu_);
+      finished_ = true;
+    }
+    growth_.NotifyAll();
+  }
+
+  std::string name() const override { return options_.name; }
+  const Vocabulary* vocabulary() const override {
+    return options_.vocabulary ? &*options_.vocabulary : nullptr;
+  }
+  uint64_t fingerprint() const override {
+    return internal::InMemoryFingerprint(options_, length_now().readable);
+  }
+  LengthState length_now() const override {
+    std::lock_guard lock(mu_);
+    return finished_ ? LengthState::Final(items_.size())
+                     : LengthState::Growing(items_.size());
+  }
+
+  Task<std::vector<T>> GetBatch(std::span<const Index> indices) const override {
+    uint64_t needed = 0;
+    for (const Index index : indices) {
+      if (index >= needed) needed = index == UINT64_MAX ? index : index + 1;
+    }
+    absl::StatusOr<uint64_t> readable = co_await WaitForLength(needed);
+    if (!readable.ok()) co_return readable.status();
+    if (*readable < needed) {
+      co_return internal::CheckReadable(*this, indices);
+    }
+    std::vector<T> items;
+    items.reserve(indices.size());
+    std::lock_guard lock(mu_);
+    for (const Index index : indices) items.push_back(items_[index]);
+    co_return items;
+  }
+
+  Task<std::vector<T>> GetAt(
+      std::span<const Position> positions) const override {
+    std::vector<Index> indices;
+    indices.reserve(positions.size());
+    for (const Position& position : positions) {
+      indices.push_back(position.index);
+    }
+    absl::StatusOr<std::vector<T>> items = co_await GetBatch(indices);
+    if (!items.ok()) co_return items.status();
+    for (size_t i = 0; i < positions.size(); ++i) {
+      if (positions[i].part_length == kWholeItem) continue;
+      absl::Status cut = Cut(positions[i], &(*items)[i]);
+      if (!cut.ok()) co_return cut;
+    }
+    co_return items;
+  }
+
+  Task<uint64_t> WaitForLength(uint64_t n) const override {
+    while (true) {
+      const uint64_t seen = growth_.version();
+      const LengthState now = length_now();
+      if (now.is_final || now.readable >= n) co_return now.readable;
+      absl::Status waited = co_await growth_.WaitPast(seen);
+      if (!waited.ok()) co_return waited;
+    }
+  }
+
+ private:
+  absl::Status Cut(const Position& position, T* item) const {
+    if constexpr (std::is_same_v<T, TokenWindow>) {
+      return internal::CutWindow(*this, position, item);
+    } else {
+      return internal::PartOfItemError(*this);
+    }
+  }
+
+  const InMemoryOptions options_;
+  mutable std::mutex mu_;
+  std::deque<T> items_;    // guarded by mu_
+  bool finished_ = false;  // guarded by mu_
+  mutable internal::GrowthSignal growth_;
+};
+
+}  // namespace poniente
+
+#endif  // PONIENTE_IN_MEMORY_DATASET_H_

@@ -1,0 +1,312 @@
+// SPDX-License-Identifier: Apache-2.0
+// Turns any index map into an AsyncDataset: group by child, ask the children
+// together, put the answers back in order.
+
+#ifndef PONIENTE_INDEX_MAP_DATASET_H_
+#define PONIENTE_INDEX_MAP_DATASET_H_
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "poniente/async_dataset.h"
+#include "poniente/dataset_node.h"
+#include "poniente/index_map.h"
+
+namespace poniente {
+
+// A child and the name that keys its seed and its place in paths.
+template <class T>
+struct NamedDataset {
+  std::string name;
+  DatasetPtr<T> dataset;
+};
+
+// An index map, and whether the lengths it follows from can still change it.
+struct MadeMap {
+  std::shared_ptr<const IndexMap> map;
+  bool is_final = true;
+};
+
+// What makes one kind of node, without the type of its items: how its index map
+// follows from its children's lengths and its seed.
+//
+// Thread safety: immutable; shared by all copies of a node.
+class NodeRecipe {
+ public:
+  virtual ~NodeRecipe();
+
+  // "flat_mixture", "concat", ...
+  virtual std::string_view kind() const = 0;
+
+  // REQUIRES: all lengths final, unless follows_growth().
+  virtual absl::StatusOr<MadeMap> MakeMap(std::span<const LengthState> lengths,
+                                          uint64_t seed) const = 0;
+
+  // MakeMap also takes lengths that are not final yet, and gives a map of the
+  // readable items.
+  virtual bool follows_growth() const { return false; }
+
+  // The node defines an order of its own.
+  virtual bool is_order() const { return false; }
+
+  // The children's order of declaration matters; else only their names do.
+  virtual bool is_sequence() const { return false; }
+
+  // Of the parameters alone: not of seed and children.
+  virtual uint64_t fingerprint() const = 0;
+
+  // The seed that the user stated for this node; none: it inherits one.
+  virtual std::optional<uint64_t> stated_seed() const { return std::nullopt; }
+
+  // The seed of a child (index-math.md 1.1): by default the node's own, handed
+  // on; nodes with a key or with several children derive one from the name.
+  virtual uint64_t ChildSeed(uint64_t seed, std::string_view name) const;
+};
+
+namespace internal {
+
+// The requests that go to one child, and the places of the answers.
+struct ChildGroup {
+  uint32_t child = 0;
+  std::vector<Position> positions;
+  std::vector<uint32_t> places;
+};
+
+std::vector<ChildGroup> GroupByChild(const IndexMap& map,
+                                     std::span<const Position> positions);
+
+// One above the greatest index; 0 for none.
+uint64_t LengthNeeded(std::span<const Position> positions);
+std::vector<Position> WholeItems(std::span<const Index> indices);
+
+absl::Status CheckInRange(const DatasetNode& node,
+                          std::optional<uint64_t> length,
+                          std::span<const Position> positions);
+// One vocabulary for all, names distinct, none missing.
+absl::Status CheckChildren(std::string_view kind,
+                           std::span<const NamedNode> children);
+absl::Status CountError(std::string_view child, size_t got, size_t want);
+uint64_t NodeFingerprint(const NodeRecipe& recipe, uint64_t seed,
+                         std::span<const NamedNode> children);
+absl::Status PrependName(const absl::Status& status, std::string_view name);
+
+// The map of a node, kept once it is final.
+class MapCell {
+ public:
+  // FailedPrecondition while a length it needs is not final.
+  absl::StatusOr<MadeMap> Get(const NodeRecipe& recipe, uint64_t seed,
+                              std::span<const LengthState> lengths) const;
+  // The final map if there is one already, else null.
+  std::shared_ptr<const IndexMap> Kept() const;
+
+ private:
+  mutable std::mutex mu_;
+  mutable std::shared_ptr<const IndexMap> kept_;  // guarded by mu_
+};
+
+}  // namespace internal
+
+// A node whose items are its children's, found by an index map. All nodes that
+// only choose and order (Concat, Slice, Shuffle, FlatMixture, MixtureDataset)
+// are this class with different recipes.
+//
+// Complexity: a request costs its arithmetic plus one call of each child that
+//     it touches; the children are asked together.
+// See AsyncDataset for determinism, ownership, threads, errors, cancellation.
+template <class T>
+class IndexMapDataset : public AsyncDataset<T> {
+ public:
+  // Children get their seeds here. Fails if vocabularies differ, names repeat,
+  // or the recipe refuses the lengths (if they are final already).
+  static absl::StatusOr<DatasetPtr<T>> Create(
+      std::shared_ptr<const NodeRecipe> recipe,
+      std::vector<NamedDataset<T>> children) {
+    auto made = std::make_shared<IndexMapDataset<T>>(std::move(recipe),
+                                                     std::move(children));
+    absl::Status checked = made->Check();
+    if (!checked.ok()) return checked;
+    return DatasetPtr<T>(std::move(made));
+  }
+
+  // For Create() and subclasses; takes the seed as its children's parent.
+  IndexMapDataset(std::shared_ptr<const NodeRecipe> recipe,
+                  std::vector<NamedDataset<T>> children, uint64_t seed = 0)
+      : recipe_(std::move(recipe)),
+        seed_(recipe_->stated_seed().value_or(seed)),
+        children_(std::move(children)) {
+    for (NamedDataset<T>& child : children_) {
+      if (child.dataset == nullptr) continue;  // refused by Check()
+      child.dataset =
+          child.dataset->WithSeed(recipe_->ChildSeed(seed_, child.name));
+    }
+  }
+
+  std::string name() const override { return std::string(recipe_->kind()); }
+  std::vector<NamedNode> children() const override {
+    std::vector<NamedNode> nodes;
+    nodes.reserve(children_.size());
+    for (const NamedDataset<T>& child : children_) {
+      nodes.push_back({child.name, child.dataset.get()});
+    }
+    return nodes;
+  }
+  std::shared_ptr<const IndexMap> map() const override {
+    const absl::StatusOr<MadeMap> made = MapNow();
+    return made.ok() ? made->map : nullptr;
+  }
+  const Vocabulary* vocabulary() const override {
+    for (const NamedDataset<T>& child : children_) {
+      if (const Vocabulary* found = child.dataset->vocabulary()) return found;
+    }
+    return nullptr;
+  }
+  bool has_order() const override {
+    return recipe_->is_order() || DatasetNode::has_order();
+  }
+  uint64_t fingerprint() const override {
+    return internal::NodeFingerprint(*recipe_, seed_, children());
+  }
+  LengthState length_now() const override {
+    const absl::StatusOr<MadeMap> made = MapNow();
+    if (!made.ok()) return LengthState::Growing(0);
+    const std::optional<uint64_t> length = made->map->length();
+    if (!length.has_value()) return LengthState::Endless();
+    return made->is_final ? LengthState::Final(*length)
+                          : LengthState::Growing(*length);
+  }
+
+  Task<std::vector<T>> GetBatch(std::span<const Index> indices) const override {
+    const std::vector<Position> positions = internal::WholeItems(indices);
+    absl::StatusOr<std::vector<T>> items = co_await GetAt(positions);
+    co_return items;
+  }
+
+  Task<std::vector<T>> GetAt(
+      std::span<const Position> positions) const override {
+    std::vector<T> items(positions.size());
+    if (positions.empty()) co_return items;
+    absl::StatusOr<MadeMap> made =
+        co_await MapFor(internal::LengthNeeded(positions));
+    if (!made.ok()) co_return made.status();
+    absl::Status in_range =
+        internal::CheckInRange(*this, made->map->length(), positions);
+    if (!in_range.ok()) co_return in_range;
+    const std::vector<internal::ChildGroup> groups =
+        internal::GroupByChild(*made->map, positions);
+    std::vector<Task<>> asks;
+    asks.reserve(groups.size());
+    for (const internal::ChildGroup& group : groups) {
+      asks.push_back(AskChild(&children_[group.child], &group, &items));
+    }
+    absl::Status asked = co_await WhenAll(std::move(asks));
+    if (!asked.ok()) co_return asked;
+    co_return items;
+  }
+
+  Task<uint64_t> WaitForLength(uint64_t n) const override {
+    absl::StatusOr<MadeMap> made = co_await MapFor(n);
+    if (!made.ok()) co_return made.status();
+    co_return made->map->length().value_or(UINT64_MAX);
+  }
+
+  DatasetPtr<T> WithSeed(uint64_t seed) const override {
+    if (recipe_->stated_seed().has_value() || seed == seed_) {
+      return this->shared_from_this();
+    }
+    return Remake(recipe_, children_, seed);
+  }
+
+ protected:
+  // The same node under another seed, of the subclass's type.
+  virtual DatasetPtr<T> Remake(std::shared_ptr<const NodeRecipe> recipe,
+                               std::vector<NamedDataset<T>> children,
+                               uint64_t seed) const {
+    return std::make_shared<IndexMapDataset<T>>(std::move(recipe),
+                                                std::move(children), seed);
+  }
+
+  absl::Status Check() const {
+    absl::Status children_fit =
+        internal::CheckChildren(recipe_->kind(), children());
+    if (!children_fit.ok()) return children_fit;
+    const absl::StatusOr<MadeMap> made = MapNow();
+    if (made.ok() || absl::IsFailedPrecondition(made.status())) return {};
+    return internal::PrependName(made.status(), recipe_->kind());
+  }
+
+ private:
+  std::vector<LengthState> ChildLengths() const {
+    std::vector<LengthState> lengths;
+    lengths.reserve(children_.size());
+    for (const NamedDataset<T>& child : children_) {
+      lengths.push_back(child.dataset->length_now());
+    }
+    return lengths;
+  }
+
+  absl::StatusOr<MadeMap> MapNow() const {
+    if (auto kept = cell_.Kept()) return MadeMap{std::move(kept), true};
+    return cell_.Get(*recipe_, seed_, ChildLengths());
+  }
+
+  // The map once it covers `length` items, or once it is final.
+  Task<MadeMap> MapFor(uint64_t length) const {
+    while (true) {
+      // Before the map, so that growth in between is not missed.
+      const std::vector<LengthState> lengths = ChildLengths();
+      absl::StatusOr<MadeMap> made = MapNow();
+      if (!made.ok() && !absl::IsFailedPrecondition(made.status())) {
+        co_return internal::PrependName(made.status(), recipe_->kind());
+      }
+      if (made.ok() && (made->is_final ||
+                        made->map->length().value_or(UINT64_MAX) >= length)) {
+        co_return made;
+      }
+      const auto waited_for = std::find_if(
+          lengths.begin(), lengths.end(),
+          [](const LengthState& state) { return !state.is_final; });
+      if (waited_for == lengths.end()) continue;  // final since we looked
+      const NamedDataset<T>& child = children_[waited_for - lengths.begin()];
+      absl::StatusOr<uint64_t> grown =
+          co_await child.dataset->WaitForLength(waited_for->readable + 1);
+      if (!grown.ok()) {
+        co_return internal::PrependName(grown.status(), child.name);
+      }
+    }
+  }
+
+  static Task<> AskChild(const NamedDataset<T>* child,
+                         const internal::ChildGroup* group,
+                         std::vector<T>* items) {
+    absl::StatusOr<std::vector<T>> got =
+        co_await child->dataset->GetAt(group->positions);
+    if (!got.ok()) co_return internal::PrependName(got.status(), child->name);
+    if (got->size() != group->places.size()) {
+      co_return internal::CountError(child->name, got->size(),
+                                     group->places.size());
+    }
+    for (size_t i = 0; i < got->size(); ++i) {
+      (*items)[group->places[i]] = std::move((*got)[i]);
+    }
+    co_return absl::OkStatus();
+  }
+
+  const std::shared_ptr<const NodeRecipe> recipe_;
+  const uint64_t seed_;
+  std::vector<NamedDataset<T>> children_;  // constant after construction
+  internal::MapCell cell_;
+};
+
+}  // namespace poniente
+
+#endif  // PONIENTE_INDEX_MAP_DATASET_H_

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "poniente/index_datasets.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "dataset/final_lengths.h"
+#include "index/concat_map.h"
+#include "index/keyed_hash.h"
+#include "index/repeat_map.h"
+#include "index/shuffle_map.h"
+#include "index/slice_map.h"
+#include "util/status_macros.h"
+
+namespace poniente::internal {
+namespace {
+
+class ConcatNode final : public NodeRecipe {
+ public:
+  std::string_view kind() const override { return "concat"; }
+  bool follows_growth() const override { return true; }
+  bool is_sequence() const override { return true; }
+  uint64_t fingerprint() const override { return 0; }
+
+  uint64_t ChildSeed(uint64_t seed, std::string_view name) const override {
+    return internal::ChildSeed(seed, name);
+  }
+
+  // Readable: the children up to and including the first that still grows.
+  absl::StatusOr<MadeMap> MakeMap(std::span<const LengthState> lengths,
+                                  uint64_t) const override {
+    PONIENTE_ASSIGN_OR_RETURN(std::vector<uint64_t> readable,
+                              FinalLengths(lengths));
+    bool is_final = true;
+    for (size_t i = 0; i < lengths.size(); ++i) {
+      if (!is_final) readable[i] = 0;
+      is_final = is_final && lengths[i].is_final;
+    }
+    PONIENTE_ASSIGN_OR_RETURN(std::shared_ptr<const IndexMap> map,
+                              ConcatMap::Create(readable));
+    return MadeMap{std::move(map), is_final};
+  }
+};
+
+class SliceNode final : public NodeRecipe {
+ public:
+  SliceNode(std::string kind, uint64_t begin, uint64_t end)
+      : kind_(std::move(kind)), begin_(begin), end_(end) {}
+
+  std::string_view kind() const override { return kind_; }
+  bool follows_growth() const override { return true; }
+  uint64_t fingerprint() const override {
+    return Derive(begin_, Tag("slice"), end_);
+  }
+
+  absl::StatusOr<MadeMap> MakeMap(std::span<const LengthState> lengths,
+                                  uint64_t) const override {
+    if (begin_ > end_) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("begin ", begin_, " lies behind end ", end_));
+    }
+    const LengthState& child = lengths[0];
+    if (child.is_endless) return OfEndless();
+    const uint64_t end = std::min(end_, child.readable);
+    const uint64_t begin = std::min(begin_, end);
+    return MadeMap{std::make_shared<SliceMap>(begin, end),
+                   child.is_final || end_ <= child.readable};
+  }
+
+ private:
+  absl::StatusOr<MadeMap> OfEndless() const {
+    constexpr uint64_t kMostSamples = uint64_t{1} << 62;
+    if (end_ > kMostSamples) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("end ", end_, " lies behind the last of 2^62 samples"));
+    }
+    if (begin_ == end_) {
+      return MadeMap{std::make_shared<SliceMap>(begin_, end_), true};
+    }
+    return MadeMap{std::make_shared<EndlessSliceMap>(begin_, end_ - begin_),
+                   true};
+  }
+
+  const std::string kind_;
+  const uint64_t begin_;
+  const uint64_t end_;
+};
+
+class RepeatNode final : public NodeRecipe {
+ public:
+  explicit RepeatNode(std::optional<uint64_t> times) : times_(times) {}
+
+  std::string_view kind() const override { return "repeat"; }
+  uint64_t fingerprint() const override {
+    return Derive(times_.value_or(UINT64_MAX), Tag("repeat"));
+  }
+
+  absl::StatusOr<MadeMap> MakeMap(std::span<const LengthState> lengths,
+                                  uint64_t) const override {
+    if (lengths[0].is_endless) {
+      return absl::InvalidArgumentError("the dataset is endless already");
+    }
+    PONIENTE_ASSIGN_OR_RETURN(std::shared_ptr<const IndexMap> map,
+                              RepeatMap::Create(lengths[0].readable, times_));
+    return MadeMap{std::move(map), true};
+  }
+
+ private:
+  const std::optional<uint64_t> times_;
+};
+
+class ShuffleNode final : public NodeRecipe {
+ public:
+  explicit ShuffleNode(std::optional<uint64_t> seed) : seed_(seed) {}
+
+  std::string_view kind() const override { return "shuffle"; }
+  bool is_order() const override { return true; }
+  std::optional<uint64_t> stated_seed() const override { return seed_; }
+  uint64_t fingerprint() const override { return 0; }
+
+  uint64_t ChildSeed(uint64_t seed, std::string_view name) const override {
+    return internal::ChildSeed(seed, name);
+  }
+
+  absl::StatusOr<MadeMap> MakeMap(std::span<const LengthState> lengths,
+                                  uint64_t seed) const override {
+    constexpr uint64_t kMostItems = uint64_t{1} << 63;
+    if (lengths[0].is_endless) {
+      return absl::InvalidArgumentError(
+          "an endless dataset cannot be shuffled; Take() a finite part of it");
+    }
+    if (lengths[0].readable > kMostItems) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          lengths[0].readable, " items cannot be shuffled, only 2^63"));
+    }
+    return MadeMap{std::make_shared<ShuffleMap>(lengths[0].readable, seed),
+                   true};
+  }
+
+ private:
+  const std::optional<uint64_t> seed_;
+};
+
+}  // namespace
+
+std::shared_ptr<const NodeRecipe> ConcatRecipe() {
+  return std::make_shared<ConcatNode>();
+}
+std::shared_ptr<const NodeRecipe> SliceRecipe(std::string kind, uint64_t begin,
+                                              uint64_t end) {
+  return std::make_shared<SliceNode>(std::move(kind), begin, end);
+}
+std::shared_ptr<const NodeRecipe> RepeatRecipe(std::optional<uint64_t> times) {
+  return std::make_shared<RepeatNode>(times);
+}
+std::shared_ptr<const NodeRecipe> ShuffleRecipe(std::optional<uint64_t> seed) {
+  return std::make_shared<ShuffleNode>(seed);
+}
+
+}  // namespace poniente::internal

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "poniente/index_map_dataset.h"
+
+#include <algorithm>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
+#include "absl/strings/str_cat.h"
+#include "index/keyed_hash.h"
+#include "util/status_macros.h"
+
+namespace poniente {
+
+NodeRecipe::~NodeRecipe() = default;
+
+uint64_t NodeRecipe::ChildSeed(uint64_t seed, std::string_view name) const {
+  (void)name;
+  return seed;
+}
+
+namespace internal {
+
+std::vector<ChildGroup> GroupByChild(const IndexMap& map,
+                                     std::span<const Position> positions) {
+  std::vector<ChildPosition> resolved(positions.size());
+  map.Resolve(positions, resolved);
+  absl::flat_hash_map<uint32_t, size_t> group_of;
+  std::vector<ChildGroup> groups;
+  for (uint32_t i = 0; i < resolved.size(); ++i) {
+    const auto [entry, is_new] =
+        group_of.try_emplace(resolved[i].child, groups.size());
+    if (is_new) groups.push_back({resolved[i].child, {}, {}});
+    groups[entry->second].positions.push_back(resolved[i].position);
+    groups[entry->second].places.push_back(i);
+  }
+  return groups;
+}
+
+uint64_t LengthNeeded(std::span<const Position> positions) {
+  uint64_t needed = 0;
+  for (const Position& position : positions) {
+    // Saturates: an index of 2^64 - 1 is out of range, not 0 items.
+    needed = std::max(
+        needed, position.index == UINT64_MAX ? UINT64_MAX : position.index + 1);
+  }
+  return needed;
+}
+
+std::vector<Position> WholeItems(std::span<const Index> indices) {
+  std::vector<Position> positions;
+  positions.reserve(indices.size());
+  for (const Index index : indices) positions.push_back({.index = index});
+  return positions;
+}
+
+absl::Status CheckInRange(const DatasetNode& node,
+                          std::optional<uint64_t> length,
+                          std::span<const Position> positions) {
+  constexpr uint64_t kMostSamples = uint64_t{1} << 62;
+  const uint64_t end = length.value_or(kMostSamples);
+  for (const Position& position : positions) {
+    if (position.index < end) continue;
+    return absl::OutOfRangeError(absl::StrCat("index ", position.index, " of '",
+                                              node.name(), "', which has ", end,
+                                              " items"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckChildren(std::string_view kind,
+                           std::span<const NamedNode> children) {
+  absl::flat_hash_set<std::string> names;
+  const NamedNode* first_tokens = nullptr;
+  for (const NamedNode& child : children) {
+    if (child.node == nullptr) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          Absl(kind), ": component '", child.name, "' has no dataset"));
+    }
+    if (!names.insert(child.name).second) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(Absl(kind), ": two components are named '", child.name,
+                       "'; names key the order, so they must differ"));
+    }
+    const Vocabulary* vocabulary = child.node->vocabulary();
+    if (vocabulary == nullptr) continue;
+    if (first_tokens == nullptr) first_tokens = &child;
+    const Vocabulary& first = *first_tokens->node->vocabulary();
+    if (*vocabulary == first) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat(Absl(kind), ": '", first_tokens->name, "' has tokenizer '",
+                     first.tokenizer, "' with ", first.size, " ids, '",
+                     child.name, "' has '", vocabulary->tokenizer, "' with ",
+                     vocabulary->size, "; pack both with one tokenizer"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CountError(std::string_view child, size_t got, size_t want) {
+  return absl::InternalError(absl::StrCat("dataset '", Absl(child), "' gave ",
+                                          got, " items, asked for ", want));
+}
+
+uint64_t NodeFingerprint(const NodeRecipe& recipe, uint64_t seed,
+                         std::span<const NamedNode> children) {
+  uint64_t print =
+      Derive(recipe.fingerprint(), Tag("node"), recipe.kind(),
+             recipe.is_order() ? seed : uint64_t{0}, uint64_t{children.size()});
+  std::vector<NamedNode> listed(children.begin(), children.end());
+  if (!recipe.is_sequence()) {
+    std::sort(
+        listed.begin(), listed.end(),
+        [](const NamedNode& a, const NamedNode& b) { return a.name < b.name; });
+  }
+  for (const NamedNode& child : listed) {
+    print = Derive(print, Tag("child"), std::string_view(child.name),
+                   child.node->fingerprint());
+  }
+  return print;
+}
+
+absl::Status PrependName(const absl::Status& status, std::string_view name) {
+  return name.empty() ? status : Prepend(status, name);
+}
+
+absl::StatusOr<MadeMap> MapCell::Get(
+    const NodeRecipe& recipe, uint64_t seed,
+    std::span<const LengthState> lengths) const {
+  const bool all_final =
+      std::all_of(lengths.begin(), lengths.end(),
+                  [](const LengthState& length) { return length.is_final; });
+  if (!all_final && !recipe.follows_growth()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("the length of a dataset below '", Absl(recipe.kind()),
+                     "' is not final yet"));
+  }
+  PONIENTE_ASSIGN_OR_RETURN(MadeMap made, recipe.MakeMap(lengths, seed));
+  if (made.is_final) {
+    std::lock_guard lock(mu_);
+    if (kept_ == nullptr) kept_ = made.map;
+    made.map = kept_;
+  }
+  return made;
+}
+
+std::shared_ptr<const IndexMap> MapCell::Kept() const {
+  std::lock_guard lock(mu_);
+  return kept_;
+}
+
+}  // namespace internal
+}  // namespace poniente
