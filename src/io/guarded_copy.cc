@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+// Pages of a mapping beyond the end of its file raise SIGBUS in the thread
+// that touches them. While a copy runs, a marker of its thread names the source
+// range; the handler jumps out of the copy if the fault lies in that range.
+// Comparing sizes first would be a race, not a guard.
+#include "io/guarded_copy.h"
+
+#include <setjmp.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdint>
+#include <cstring>
+
+namespace poniente::internal {
+namespace {
+
+struct Guard {
+  sigjmp_buf jump;
+  uintptr_t begin;
+  uintptr_t end;
+};
+
+// initial-exec: the handler must not allocate thread-local storage.
+__attribute__((tls_model("initial-exec"))) thread_local Guard* guard = nullptr;
+
+struct sigaction previous_action;
+
+void HandOn(int signal_number, siginfo_t* info, void* context) {
+  if ((previous_action.sa_flags & SA_SIGINFO) != 0) {
+    previous_action.sa_sigaction(signal_number, info, context);
+    return;
+  }
+  const bool sent = info->si_code <= 0;  // by kill(), not by a fault
+  if (previous_action.sa_handler == SIG_IGN && sent) return;
+  if (previous_action.sa_handler != SIG_DFL &&
+      previous_action.sa_handler != SIG_IGN) {
+    previous_action.sa_handler(signal_number);
+    return;
+  }
+  // As if we had never been here: a fault happens again and ends the process.
+  struct sigaction by_default = {};
+  by_default.sa_handler = SIG_DFL;
+  ::sigaction(signal_number, &by_default, nullptr);
+  if (sent) ::raise(signal_number);
+}
+
+void OnSigbus(int signal_number, siginfo_t* info, void* context) {
+  Guard* const running = guard;
+  const auto address = reinterpret_cast<uintptr_t>(info->si_addr);
+  if (running != nullptr && info->si_code > 0 && address >= running->begin &&
+      address < running->end) {
+    siglongjmp(running->jump, 1);
+  }
+  HandOn(signal_number, info, context);
+}
+
+bool InstallHandler() {
+  struct sigaction action = {};
+  action.sa_sigaction = OnSigbus;
+  action.sa_flags = SA_SIGINFO | SA_NODEFER | SA_ONSTACK;
+  ::sigemptyset(&action.sa_mask);
+  ::sigaction(SIGBUS, &action, &previous_action);
+  return true;
+}
+
+// The thread may have come out of the handler with SIGBUS blocked; the next
+// one would then kill.
+void UnblockSigbus() {
+  sigset_t set;
+  ::sigemptyset(&set);
+  ::sigaddset(&set, SIGBUS);
+  ::pthread_sigmask(SIG_UNBLOCK, &set, nullptr);
+}
+
+}  // namespace
+
+// Not inlined, not a coroutine: a jump may leave neither.
+__attribute__((noinline)) bool GuardedCopy(const std::byte* from, size_t size,
+                                           std::byte* to) {
+  static const bool installed = InstallHandler();
+  (void)installed;
+  static const auto page = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
+  Guard here;
+  here.begin = reinterpret_cast<uintptr_t>(from) & ~(page - 1);
+  here.end = reinterpret_cast<uintptr_t>(from) + size;
+  if (sigsetjmp(here.jump, 0) != 0) {
+    guard = nullptr;
+    UnblockSigbus();
+    return false;
+  }
+  guard = &here;
+  // The fences keep the copy between the two stores, as this thread's handler
+  // sees them.
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  std::memcpy(to, from, size);
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  guard = nullptr;
+  return true;
+}
+
+}  // namespace poniente::internal

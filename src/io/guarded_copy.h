@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// memcpy from a mapped file that survives the file being cut short.
+
+#ifndef PONIENTE_IO_GUARDED_COPY_H_
+#define PONIENTE_IO_GUARDED_COPY_H_
+
+#include <cstddef>
+
+namespace poniente::internal {
+
+// Copies `size` bytes; false if part of the source raised SIGBUS (the target
+// then holds anything).
+//
+// The first call puts a SIGBUS handler in front of the one there was; whatever
+// is not a fault of a running copy is handed on to that one. A program that
+// later installs its own handler must hand on in the same way, or a truncated
+// file kills it.
+// Thread safety: any number of threads at once.
+bool GuardedCopy(const std::byte* from, size_t size, std::byte* to);
+
+}  // namespace poniente::internal
+
+#endif  // PONIENTE_IO_GUARDED_COPY_H_

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where the items of a leaf lie in files, so that the loader can read them
+// without knowing the format.
+
+#ifndef PONIENTE_IO_RANGE_SOURCE_H_
+#define PONIENTE_IO_RANGE_SOURCE_H_
+
+#include <cstdint>
+
+#include "poniente/byte_reader.h"
+
+namespace poniente {
+
+struct FileRange {
+  uint32_t file = 0;  // of reader()
+  uint64_t offset = 0;
+  uint64_t bytes = 0;
+};
+
+// Thread safety: immutable; any number of threads.
+class RangeSource {
+ public:
+  virtual ~RangeSource() = default;
+
+  virtual const ByteReader& reader() const = 0;
+
+  // Bytes per element: 1, 2 or 4, unsigned, little-endian.
+  virtual uint32_t width_bytes() const = 0;
+
+  // Elements in each item; 0 if items differ.
+  virtual uint32_t item_length() const = 0;
+
+  // Where elements [begin, begin + count) of an item lie.
+  // REQUIRES: the item exists and holds them.
+  virtual FileRange Locate(uint64_t item, uint32_t begin,
+                           uint32_t count) const = 0;
+};
+
+}  // namespace poniente
+
+#endif  // PONIENTE_IO_RANGE_SOURCE_H_

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+// Files whose every byte is a hash of where it lies, so that a misplaced read
+// is seen without a reference copy.
+
+#ifndef PONIENTE_TESTS_IO_PROVEN_FILE_H_
+#define PONIENTE_TESTS_IO_PROVEN_FILE_H_
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <fstream>
+#include <memory>
+#include <random>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "poniente/byte_reader.h"
+#include "poniente/task.h"
+
+namespace poniente::testing {
+
+// Byte `offset` of proven file number `file`. Never zero, so that a hole or an
+// untouched buffer cannot pass.
+inline std::byte ProvenByte(uint64_t file, uint64_t offset) {
+  uint64_t x = (file << 48) ^ offset;
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
+  return static_cast<std::byte>((x >> 32) % 255 + 1);
+}
+
+inline void WriteProvenFile(const std::string& path, uint64_t file,
+                            uint64_t bytes) {
+  std::string text(bytes, '\0');
+  for (uint64_t i = 0; i < bytes; ++i) {
+    text[i] = static_cast<char>(ProvenByte(file, i));
+  }
+  std::ofstream out(path, std::ios::binary);
+  out << text << std::flush;
+  ASSERT_TRUE(out.good()) << path;
+}
+
+// Empties the page cache of one clean file, so that the next reads wait for the
+// disk (a tmpfs ignores it).
+inline void DropFromCache(const std::string& path) {
+  const int fd = ::open(path.c_str(), O_RDONLY);
+  ASSERT_GE(fd, 0) << path;
+  ::fsync(fd);
+  ::posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
+  ::close(fd);
+}
+
+// Requests with buffers of their own, and the check of what they brought.
+class Windows {
+ public:
+  void Add(const ByteReader& reader, uint32_t file, uint64_t offset,
+           size_t bytes, uint64_t proven_as) {
+    buffers_.push_back(std::make_unique<std::vector<std::byte>>(bytes));
+    requests_.push_back({&reader, file, offset, *buffers_.back()});
+    proven_as_.push_back(proven_as);
+  }
+
+  // `count` random windows of up to `max_bytes` over all files of `reader`;
+  // its file i is proven file first_proven + i.
+  void AddRandom(const ByteReader& reader, uint64_t first_proven, int count,
+                 size_t max_bytes, std::mt19937_64* random) {
+    for (int i = 0; i < count; ++i) {
+      const auto file = static_cast<uint32_t>((*random)() % reader.num_files());
+      const uint64_t size = reader.size(file);
+      const uint64_t bytes =
+          (*random)() % (std::min<uint64_t>(max_bytes, size) + 1);
+      const uint64_t offset = (*random)() % (size - bytes + 1);
+      Add(reader, file, offset, bytes, first_proven + file);
+    }
+  }
+
+  std::span<const ReadRequest> requests() const { return requests_; }
+  std::vector<std::byte>& buffer(size_t i) { return *buffers_[i]; }
+
+  // Sum of the requests' bytes.
+  uint64_t bytes() const {
+    uint64_t sum = 0;
+    for (const auto& buffer : buffers_) sum += buffer->size();
+    return sum;
+  }
+
+  void Fill(std::byte with) {
+    for (auto& buffer : buffers_) {
+      std::fill(buffer->begin(), buffer->end(), with);
+    }
+  }
+  bool AllBytesAre(std::byte wanted) const {
+    for (const auto& buffer : buffers_) {
+      for (const std::byte byte : *buffer) {
+        if (byte != wanted) return false;
+      }
+    }
+    return true;
+  }
+
+  // The first byte that is not what its place says, in words; empty if none.
+  std::string FirstWrongByte() const {
+    for (size_t r = 0; r < requests_.size(); ++r) {
+      for (size_t i = 0; i < buffers_[r]->size(); ++i) {
+        const uint64_t at = requests_[r].offset + i;
+        if ((*buffers_[r])[i] != ProvenByte(proven_as_[r], at)) {
+          return "request " + std::to_string(r) + " file " +
+                 std::to_string(requests_[r].file) + " byte " +
+                 std::to_string(at);
+        }
+      }
+    }
+    return "";
+  }
+
+ private:
+  std::vector<std::unique_ptr<std::vector<std::byte>>> buffers_;
+  std::vector<ReadRequest> requests_;
+  std::vector<uint64_t> proven_as_;
+};
+
+inline absl::Status Read(const Windows& windows) {
+  return RunBlocking(ReadBatch(windows.requests()));
+}
+
+}  // namespace poniente::testing
+
+#endif  // PONIENTE_TESTS_IO_PROVEN_FILE_H_
