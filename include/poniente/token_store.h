@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+// Opens a token store: documents, tokens and metadata, and fixed-length windows
+// or whole documents as datasets. docs/token_store_format.md has the bytes.
+
+#ifndef PONIENTE_TOKEN_STORE_H_
+#define PONIENTE_TOKEN_STORE_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "poniente/async_dataset.h"
+#include "poniente/byte_reader.h"
+#include "poniente/task.h"
+#include "poniente/token_window.h"
+
+namespace poniente {
+
+namespace internal {
+struct StoreManifest;
+class DocumentIndex;
+}  // namespace internal
+
+struct TokenStoreOptions {
+  // How the tokens are read. Never changes which tokens.
+  ByteReaderOptions io;
+};
+
+// Tokens [begin, end) of a store.
+struct TokenRange {
+  uint64_t begin = 0;
+  uint64_t end = 0;
+
+  uint64_t size() const { return end - begin; }
+  friend bool operator==(const TokenRange&, const TokenRange&) = default;
+};
+
+// A token store, open for reading.
+//
+// Immutable: what a writer commits at the same path later is seen by the next
+// Open() only. Tokens are read through reader(), asynchronously; document ends
+// and names by a few small preads at each call, which block. Opening costs the
+// same whatever the store holds: everything below Open() is read when asked
+// for, and checked against its bounds then.
+//
+// Determinism: token i is the same through every backend.
+// Ownership: shared. Datasets made from it keep it open. Two files are open
+//     while it lives.
+// Thread safety: any number of threads and executors at once.
+// Errors: each names the file and what to do. NotFound: no store at the path.
+//     InvalidArgument: another format or version. DataLoss: damaged, cut short
+//     or a file missing. OutOfRange: a token or document past the end.
+// Cancellation: as of ByteReader.
+class TokenStore : public std::enable_shared_from_this<TokenStore> {
+ public:
+  static absl::StatusOr<std::shared_ptr<const TokenStore>> Open(
+      const std::string& path, const TokenStoreOptions& options = {});
+
+  TokenStore(const TokenStore&) = delete;
+  TokenStore& operator=(const TokenStore&) = delete;
+  ~TokenStore();
+
+  // As given to Open().
+  const std::string& path() const { return path_; }
+  const Vocabulary& vocabulary() const;
+  TokenType token_type() const;
+  // The id that ends each document, if the one who wrote the store named it.
+  std::optional<uint32_t> end_of_document() const;
+  uint64_t num_tokens() const;
+  uint64_t num_documents() const;
+  // Identity of the content: equal if and only if (but for collisions of 64
+  // bits) tokens, documents, names, tokenizer and token type are.
+  uint64_t fingerprint() const;
+  // Bytes of all its files.
+  uint64_t num_bytes() const;
+  // Reads the tokens; says which backend serves them.
+  const ByteReader& reader() const { return *reader_; }
+
+  // Tokens [begin, begin + count).
+  Task<std::vector<uint32_t>> ReadTokens(uint64_t begin, uint64_t count) const;
+
+  // Where document `document` lies. Documents follow each other without gaps;
+  // some may be empty.
+  absl::StatusOr<TokenRange> DocumentRange(uint64_t document) const;
+  // Its name: any bytes, by convention a path in UTF-8.
+  absl::StatusOr<std::string> DocumentName(uint64_t document) const;
+  // The document that holds `token`. About log2(documents) preads.
+  absl::StatusOr<uint64_t> DocumentAt(uint64_t token) const;
+
+  // Item i is tokens [i * length, (i + 1) * length); the tail that fills no
+  // window is dropped, so a store shorter than `length` gives an empty dataset.
+  // InvalidArgument unless 0 < length < 2^32 - 1.
+  absl::StatusOr<DatasetPtr<TokenWindow>> Windows(uint64_t length) const;
+
+  // Item d is the whole of document d.
+  DatasetPtr<TokenWindow> Documents() const;
+
+  // For internal use: what the manifest says.
+  const internal::StoreManifest& manifest() const { return *manifest_; }
+
+ private:
+  TokenStore(std::string path,
+             std::unique_ptr<const internal::StoreManifest> manifest,
+             std::shared_ptr<const ByteReader> reader,
+             std::unique_ptr<const internal::DocumentIndex> documents);
+
+  const std::string path_;
+  const std::unique_ptr<const internal::StoreManifest> manifest_;
+  const std::shared_ptr<const ByteReader> reader_;
+  const std::unique_ptr<const internal::DocumentIndex> documents_;
+};
+
+// Called now and then during a verification.
+using VerifyProgress =
+    std::function<void(uint64_t bytes_done, uint64_t bytes_total)>;
+
+// Reads all of a store and checks every block against its checksum, every id
+// against the vocabulary, every document and name end, and the fingerprint.
+// Blocks the calling thread. DataLoss says which file, block and offset, the
+// checksum stored and the one computed; NotFound if a writer has replaced the
+// store since it was opened.
+absl::Status VerifyTokenStore(const TokenStore& store,
+                              const VerifyProgress& progress = nullptr);
+absl::Status VerifyTokenStore(const std::string& path,
+                              const VerifyProgress& progress = nullptr);
+
+}  // namespace poniente
+
+#endif  // PONIENTE_TOKEN_STORE_H_

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "store/document_index.h"
+
+#include <algorithm>
+#include <span>
+
+#include "absl/strings/str_cat.h"
+#include "store/posix_file.h"
+#include "util/status_macros.h"
+
+namespace poniente::internal {
+namespace {
+
+// A search reads the last candidates together: one page of ends.
+constexpr uint64_t kScanned = 512;
+
+}  // namespace
+
+absl::StatusOr<TokenRange> DocumentIndex::Range(uint64_t document) const {
+  PONIENTE_RETURN_IF_ERROR(CheckDocument(document));
+  return Between(0, document, tokens_, "document");
+}
+
+absl::StatusOr<std::string> DocumentIndex::Name(uint64_t document) const {
+  PONIENTE_RETURN_IF_ERROR(CheckDocument(document));
+  PONIENTE_ASSIGN_OR_RETURN(const TokenRange place,
+                            Between(documents_, document, name_bytes_, "name"));
+  std::string name(place.size(), '\0');
+  PONIENTE_RETURN_IF_ERROR(ReadAll(file_.fd(), file_.path(),
+                                   16 * documents_ + place.begin,
+                                   std::as_writable_bytes(std::span(name))));
+  return name;
+}
+
+// The first document that ends after the token. Invariant: those below `low`
+// end at `low_end` or before, which is at or below the token; document `high`
+// ends at `high_end`, above it.
+absl::StatusOr<uint64_t> DocumentIndex::At(uint64_t token) const {
+  if (token >= tokens_) {
+    return absl::OutOfRangeError(
+        absl::StrCat("token ", token, " of '", file_.path(),
+                     "', whose store has ", tokens_, " tokens"));
+  }
+  uint64_t low = 0, low_end = 0;
+  uint64_t high = documents_, high_end = tokens_;
+  while (high - low > kScanned) {
+    const uint64_t middle = low + (high - low) / 2;
+    PONIENTE_ASSIGN_OR_RETURN(const std::vector<uint64_t> word,
+                              Words(middle, 1));
+    const uint64_t end = word.front();
+    if (end < low_end || end > high_end) {
+      return Disordered("document", middle, end, low_end, high_end);
+    }
+    if (end > token) {
+      high = middle;
+      high_end = end;
+    } else {
+      low = middle + 1;
+      low_end = end;
+    }
+  }
+  PONIENTE_ASSIGN_OR_RETURN(const std::vector<uint64_t> ends,
+                            Words(low, high - low));
+  for (uint64_t i = 0; i < ends.size(); ++i) {
+    if (ends[i] < low_end || ends[i] > high_end) {
+      return Disordered("document", low + i, ends[i], low_end, high_end);
+    }
+    if (ends[i] > token) return low + i;
+    low_end = ends[i];
+  }
+  if (high < documents_) return high;
+  return Disordered("document", documents_ - 1, low_end, tokens_, tokens_);
+}
+
+absl::Status DocumentIndex::CheckDocument(uint64_t document) const {
+  if (document < documents_) return absl::OkStatus();
+  return absl::OutOfRangeError(absl::StrCat("document ", document, " of '",
+                                            file_.path(), "', which holds ",
+                                            documents_));
+}
+
+absl::StatusOr<std::vector<uint64_t>> DocumentIndex::Words(
+    uint64_t first, uint64_t count) const {
+  std::vector<uint64_t> words(count);
+  PONIENTE_RETURN_IF_ERROR(ReadAll(file_.fd(), file_.path(), 8 * first,
+                                   std::as_writable_bytes(std::span(words))));
+  return words;
+}
+
+absl::StatusOr<TokenRange> DocumentIndex::Between(uint64_t base, uint64_t i,
+                                                  uint64_t total,
+                                                  const char* what) const {
+  TokenRange range;
+  if (i == 0) {
+    PONIENTE_ASSIGN_OR_RETURN(const std::vector<uint64_t> end, Words(base, 1));
+    range.end = end[0];
+  } else {
+    PONIENTE_ASSIGN_OR_RETURN(const std::vector<uint64_t> ends,
+                              Words(base + i - 1, 2));
+    range = {ends[0], ends[1]};
+  }
+  const uint64_t least = i + 1 == documents_ ? total : range.begin;
+  if (range.begin > range.end || range.end < least || range.end > total) {
+    return Disordered(what, i, range.end, least, total);
+  }
+  return range;
+}
+
+absl::Status DocumentIndex::Disordered(const char* what, uint64_t i,
+                                       uint64_t value, uint64_t least,
+                                       uint64_t most) const {
+  return absl::DataLossError(absl::StrCat(
+      "'", file_.path(), "': ", what, " ", i, " ends at ", value, ", expected ",
+      least, " to ", most,
+      ": the file is damaged; restore it from a copy or pack the store again"));
+}
+
+}  // namespace poniente::internal

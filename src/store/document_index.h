@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// The documents file of a store: where each document ends, and its name.
+
+#ifndef PONIENTE_STORE_DOCUMENT_INDEX_H_
+#define PONIENTE_STORE_DOCUMENT_INDEX_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "io/open_file.h"
+#include "poniente/token_store.h"
+#include "store/manifest.h"
+
+namespace poniente::internal {
+
+// Reads from the file when asked, and keeps nothing. What it reads is checked
+// against its neighbours and bounds, so that a damaged file gives DataLoss and
+// no range outside of the store.
+//
+// Thread safety: any number of threads.
+class DocumentIndex {
+ public:
+  DocumentIndex(OpenFile file, const StoreManifest& manifest)
+      : file_(std::move(file)),
+        documents_(manifest.documents),
+        tokens_(manifest.tokens),
+        name_bytes_(manifest.name_bytes) {}
+
+  // The three calls of TokenStore.
+  absl::StatusOr<TokenRange> Range(uint64_t document) const;
+  absl::StatusOr<std::string> Name(uint64_t document) const;
+  absl::StatusOr<uint64_t> At(uint64_t token) const;
+
+ private:
+  absl::Status CheckDocument(uint64_t document) const;
+  // Reads `count` of the u64 that begin with number `first`.
+  absl::StatusOr<std::vector<uint64_t>> Words(uint64_t first,
+                                              uint64_t count) const;
+  // [begin, end) number `i` of a list of ends that starts at word `base` and
+  // must reach `total`.
+  absl::StatusOr<TokenRange> Between(uint64_t base, uint64_t i, uint64_t total,
+                                     const char* what) const;
+  absl::Status Disordered(const char* what, uint64_t i, uint64_t value,
+                          uint64_t least, uint64_t most) const;
+
+  const OpenFile file_;
+  const uint64_t documents_;
+  const uint64_t tokens_;
+  const uint64_t name_bytes_;
+};
+
+}  // namespace poniente::internal
+
+#endif  // PONIENTE_STORE_DOCUMENT_INDEX_H_

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "store/posix_file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "absl/strings/str_cat.h"
+#include "util/status_macros.h"
+
+namespace poniente::internal {
+namespace {
+
+// One system call moves no more than this (Linux stops at 2 GiB).
+constexpr size_t kMostBytes = size_t{1} << 30;
+
+std::string_view Remedy(int error) {
+  switch (error) {
+    case ENOSPC:
+      return "; free some space";
+    case EDQUOT:
+      return "; free some of your quota";
+    case EFBIG:
+      return "; raise the limit of file sizes (ulimit -f)";
+    case EROFS:
+    case EACCES:
+    case EPERM:
+      return "; check its owner and permissions";
+    case EMFILE:
+      return "; raise the limit of open files (ulimit -n)";
+    default:
+      return "";
+  }
+}
+
+}  // namespace
+
+OwnedFd::~OwnedFd() {
+  if (is_open()) ::close(fd_);
+}
+
+absl::Status ErrnoError(const std::string& path, std::string_view what) {
+  const int error = errno;
+  const absl::StatusCode code = error == EFBIG
+                                    ? absl::StatusCode::kResourceExhausted
+                                    : absl::ErrnoToStatusCode(error);
+  return absl::Status(code,
+                      absl::StrCat("'", path, "': ", Absl(what), ": ",
+                                   std::strerror(error), Absl(Remedy(error))));
+}
+
+absl::StatusOr<OwnedFd> OpenFd(const std::string& path, int flags) {
+  int fd;
+  do {
+    fd = ::open(path.c_str(), flags | O_CLOEXEC, 0666);
+  } while (fd < 0 && errno == EINTR);
+  if (fd < 0) return ErrnoError(path, "open");
+  return OwnedFd(fd);
+}
+
+absl::Status WriteAll(int fd, const std::string& path, uint64_t offset,
+                      std::span<const std::byte> bytes) {
+  while (!bytes.empty()) {
+    const ssize_t written =
+        ::pwrite(fd, bytes.data(), std::min(bytes.size(), kMostBytes),
+                 static_cast<off_t>(offset));
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) {
+      return ErrnoError(path, absl::StrCat("write at byte ", offset));
+    }
+    offset += static_cast<uint64_t>(written);
+    bytes = bytes.subspan(static_cast<size_t>(written));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ReadAll(int fd, const std::string& path, uint64_t offset,
+                     std::span<std::byte> into) {
+  while (!into.empty()) {
+    const ssize_t got =
+        ::pread(fd, into.data(), std::min(into.size(), kMostBytes),
+                static_cast<off_t>(offset));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return ErrnoError(path, absl::StrCat("read at byte ", offset));
+    if (got == 0) {
+      return absl::DataLossError(absl::StrCat(
+          "'", path, "' ends at byte ", offset, ", ", into.size(),
+          " bytes before what its store says: it was cut short while open; "
+          "restore it from a copy or pack it again"));
+    }
+    offset += static_cast<uint64_t>(got);
+    into = into.subspan(static_cast<size_t>(got));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status SyncFd(int fd, const std::string& path) {
+  if (::fsync(fd) == 0) return absl::OkStatus();
+  return ErrnoError(path, "fsync");
+}
+
+absl::Status SyncFolder(const std::string& path) {
+  PONIENTE_ASSIGN_OR_RETURN(const OwnedFd fd,
+                            OpenFd(path, O_RDONLY | O_DIRECTORY));
+  // EINVAL: a file system that cannot, and whose names need no fsync.
+  if (::fsync(fd.get()) == 0 || errno == EINVAL) return absl::OkStatus();
+  return ErrnoError(path, "fsync");
+}
+
+std::string ParentOf(const std::string& path) {
+  size_t end = path.find_last_not_of('/');
+  if (end == std::string::npos) return path.empty() ? "." : "/";
+  end = path.find_last_of('/', end);
+  if (end == std::string::npos) return ".";
+  end = path.find_last_not_of('/', end);
+  return end == std::string::npos ? "/" : path.substr(0, end + 1);
+}
+
+absl::StatusOr<bool> MakeFolders(const std::string& path) {
+  if (::mkdir(path.c_str(), 0777) == 0) {
+    PONIENTE_RETURN_IF_ERROR(SyncFolder(ParentOf(path)));
+    return true;
+  }
+  if (errno == ENOENT && ParentOf(path) != path) {
+    PONIENTE_ASSIGN_OR_RETURN(bool made, MakeFolders(ParentOf(path)));
+    if (::mkdir(path.c_str(), 0777) == 0) {
+      PONIENTE_RETURN_IF_ERROR(SyncFolder(ParentOf(path)));
+      return true;
+    }
+    (void)made;
+  }
+  if (errno != EEXIST) return ErrnoError(path, "make folder");
+  struct stat facts;
+  if (::stat(path.c_str(), &facts) == 0 && S_ISDIR(facts.st_mode)) return false;
+  return absl::FailedPreconditionError(absl::StrCat(
+      "'", path, "' is a file; a token store is a folder: name another path"));
+}
+
+}  // namespace poniente::internal

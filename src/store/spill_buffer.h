@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// Bytes to be appended now and copied out later: in memory while they are few,
+// in a file without a name when they are many.
+
+#ifndef PONIENTE_STORE_SPILL_BUFFER_H_
+#define PONIENTE_STORE_SPILL_BUFFER_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "store/file_writer.h"
+#include "store/posix_file.h"
+
+namespace poniente::internal {
+
+// Memory: at most 1 MiB and the largest single append.
+// Errors: those of the disk, with the path the file had.
+// Thread safety: one thread at a time.
+class SpillBuffer {
+ public:
+  // `path` is where the file is made, if it must be, and removed at once: it
+  // goes with this process, whatever becomes of it.
+  explicit SpillBuffer(std::string path) : path_(std::move(path)) {}
+
+  absl::Status Append(std::span<const std::byte> bytes);
+  absl::Status CopyTo(FileWriter* out);
+
+ private:
+  absl::Status Spill();
+
+  const std::string path_;
+  std::vector<std::byte> tail_;
+  OwnedFd file_;
+  uint64_t spilled_ = 0;
+};
+
+}  // namespace poniente::internal
+
+#endif  // PONIENTE_STORE_SPILL_BUFFER_H_

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// The folder of a store while a writer has it: locked against other writers,
+// and cleaned of what dead ones left.
+
+#ifndef PONIENTE_STORE_STORE_FOLDER_H_
+#define PONIENTE_STORE_STORE_FOLDER_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "store/manifest.h"
+#include "store/posix_file.h"
+
+namespace poniente::internal {
+
+// The text of a store's manifest. NotFound if the folder or the manifest is not
+// there; InvalidArgument if `path` is a file.
+absl::StatusOr<std::string> ReadManifestText(const std::string& path);
+
+// Ownership: holds the lock while it lives. Destroyed before Commit() was
+//     called, it removes what the writer has made, and the folder if the
+//     writer made that too.
+// Errors: FailedPrecondition if another writer has the lock.
+class StoreFolder {
+ public:
+  // Makes the folder if need be, locks it, and removes what dead writers left.
+  static absl::StatusOr<std::unique_ptr<StoreFolder>> Lock(std::string path);
+
+  StoreFolder(const StoreFolder&) = delete;
+  StoreFolder& operator=(const StoreFolder&) = delete;
+  ~StoreFolder();
+
+  // Greater than that of any file in the folder.
+  uint64_t generation() const { return generation_; }
+  // Where the writer's files go.
+  std::string PathOf(StoreFile file) const;
+  std::string ScratchPath(const std::string& what) const;
+
+  // Makes the files at PathOf() the store, durably, and removes those of older
+  // generations.
+  // REQUIRES: their bytes are durable.
+  absl::Status Commit(const StoreManifest& manifest);
+
+ private:
+  explicit StoreFolder(std::string path) : path_(std::move(path)) {}
+
+  absl::Status TakeLock();
+  std::string File(const std::string& name) const { return path_ + "/" + name; }
+  // Removes files of generations other than `keep`, scratch files and
+  // manifests under a temporary name.
+  void RemoveFilesOfOthers(uint64_t keep) const;
+
+  const std::string path_;
+  bool made_folder_ = false;
+  bool committed_ = false;
+  OwnedFd lock_;
+  uint64_t generation_ = 0;
+  // Of the store that was there; 0 if there was none, nullopt if its manifest
+  // cannot be read.
+  std::optional<uint64_t> previous_;
+};
+
+}  // namespace poniente::internal
+
+#endif  // PONIENTE_STORE_STORE_FOLDER_H_

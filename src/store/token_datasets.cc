@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "store/token_datasets.h"
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "index/keyed_hash.h"
+#include "io/range_source.h"
+#include "util/byte_order.h"
+#include "util/status_macros.h"
+
+namespace poniente::internal {
+namespace {
+
+template <class Stored>
+void Widen(const std::byte* from, std::span<uint32_t> to) {
+  for (size_t i = 0; i < to.size(); ++i) {
+    to[i] = LoadLittle<Stored>(from + i * sizeof(Stored));
+  }
+}
+
+void Decode(const std::byte* from, uint32_t width, std::span<uint32_t> to) {
+  if (width == 1) return Widen<uint8_t>(from, to);
+  if (width == 2) return Widen<uint16_t>(from, to);
+  return Widen<uint32_t>(from, to);
+}
+
+// The part of `item` that `position` asks for.
+absl::StatusOr<TokenRange> PartOf(const DatasetNode& node, TokenRange item,
+                                  const Position& position) {
+  if (position.part_length == kWholeItem && position.part_begin == 0) {
+    return item;
+  }
+  const uint64_t end = uint64_t{position.part_begin} + position.part_length;
+  if (end > item.size()) {
+    return absl::OutOfRangeError(absl::StrCat(
+        "tokens ", position.part_begin, " to ", end, " of item ",
+        position.index, " of '", node.name(), "', which has ", item.size()));
+  }
+  const uint64_t begin = item.begin + position.part_begin;
+  return TokenRange{begin, begin + position.part_length};
+}
+
+std::vector<Position> WholeItems(std::span<const Index> indices) {
+  std::vector<Position> positions;
+  positions.reserve(indices.size());
+  for (const Index index : indices) positions.push_back({.index = index});
+  return positions;
+}
+
+// What the two share: items that are ranges of tokens.
+class RangesDataset : public AsyncDataset<TokenWindow> {
+ public:
+  explicit RangesDataset(std::shared_ptr<const TokenStore> store)
+      : store_(std::move(store)) {}
+
+  std::string name() const override { return store_->path(); }
+  const Vocabulary* vocabulary() const override {
+    return &store_->vocabulary();
+  }
+
+  Task<std::vector<TokenWindow>> GetBatch(
+      std::span<const Index> indices) const override {
+    const std::vector<Position> positions = WholeItems(indices);
+    absl::StatusOr<std::vector<TokenWindow>> items = co_await GetAt(positions);
+    co_return items;
+  }
+
+  Task<std::vector<TokenWindow>> GetAt(
+      std::span<const Position> positions) const override {
+    absl::StatusOr<std::vector<TokenRange>> ranges = Find(positions);
+    if (!ranges.ok()) co_return ranges.status();
+    absl::StatusOr<std::vector<TokenWindow>> items =
+        co_await ReadRanges(*store_, *std::move(ranges));
+    co_return items;
+  }
+
+ protected:
+  const TokenStore& store() const { return *store_; }
+  // REQUIRES: index < length.
+  virtual absl::StatusOr<TokenRange> ItemRange(uint64_t index) const = 0;
+
+ private:
+  absl::StatusOr<std::vector<TokenRange>> Find(
+      std::span<const Position> positions) const {
+    const uint64_t length = length_now().readable;
+    std::vector<TokenRange> ranges;
+    ranges.reserve(positions.size());
+    for (const Position& position : positions) {
+      if (position.index >= length) {
+        PONIENTE_RETURN_IF_ERROR(
+            CheckReadable(*this, std::span(&position.index, 1)));
+      }
+      PONIENTE_ASSIGN_OR_RETURN(const TokenRange item,
+                                ItemRange(position.index));
+      PONIENTE_ASSIGN_OR_RETURN(const TokenRange part,
+                                PartOf(*this, item, position));
+      ranges.push_back(part);
+    }
+    return ranges;
+  }
+
+  const std::shared_ptr<const TokenStore> store_;
+};
+
+class WindowsDataset final : public RangesDataset, public RangeSource {
+ public:
+  WindowsDataset(std::shared_ptr<const TokenStore> store, uint32_t length)
+      : RangesDataset(std::move(store)), length_(length) {}
+
+  uint64_t fingerprint() const override {
+    return Derive(store().fingerprint(), Tag("windows"), length_);
+  }
+  LengthState length_now() const override {
+    return LengthState::Final(store().num_tokens() / length_);
+  }
+
+  const RangeSource* ranges() const override { return this; }
+  const ByteReader& reader() const override { return store().reader(); }
+  uint32_t width_bytes() const override {
+    return TokenTypeBytes(store().token_type());
+  }
+  uint32_t item_length() const override { return length_; }
+  FileRange Locate(uint64_t item, uint32_t begin,
+                   uint32_t count) const override {
+    const uint64_t width = width_bytes();
+    return {0, (item * length_ + begin) * width, count * width};
+  }
+
+ protected:
+  absl::StatusOr<TokenRange> ItemRange(uint64_t index) const override {
+    return TokenRange{index * length_, (index + 1) * length_};
+  }
+
+ private:
+  const uint32_t length_;
+};
+
+class DocumentsDataset final : public RangesDataset {
+ public:
+  using RangesDataset::RangesDataset;
+
+  uint64_t fingerprint() const override {
+    return Derive(store().fingerprint(), Tag("docs"));
+  }
+  LengthState length_now() const override {
+    return LengthState::Final(store().num_documents());
+  }
+
+ protected:
+  absl::StatusOr<TokenRange> ItemRange(uint64_t index) const override {
+    return store().DocumentRange(index);
+  }
+};
+
+}  // namespace
+
+Task<std::vector<TokenWindow>> ReadRanges(const TokenStore& store,
+                                          std::vector<TokenRange> ranges) {
+  const uint32_t width = TokenTypeBytes(store.token_type());
+  uint64_t bytes = 0;
+  for (const TokenRange& range : ranges) bytes += range.size() * width;
+  const auto stored = std::make_unique_for_overwrite<std::byte[]>(bytes);
+
+  std::vector<ReadRequest> requests;
+  requests.reserve(ranges.size());
+  std::byte* to = stored.get();
+  for (const TokenRange& range : ranges) {
+    const size_t size = range.size() * width;
+    if (size == 0) continue;
+    requests.push_back({&store.reader(), 0, range.begin * width, {to, size}});
+    to += size;
+  }
+  const absl::Status read = co_await ReadBatch(requests);
+  if (!read.ok()) co_return read;
+
+  std::vector<TokenWindow> windows(ranges.size());
+  const std::byte* from = stored.get();
+  for (size_t i = 0; i < ranges.size(); ++i) {
+    windows[i].tokens.resize(ranges[i].size());
+    Decode(from, width, windows[i].tokens);
+    from += ranges[i].size() * width;
+  }
+  co_return windows;
+}
+
+DatasetPtr<TokenWindow> MakeWindows(std::shared_ptr<const TokenStore> store,
+                                    uint32_t length) {
+  return std::make_shared<WindowsDataset>(std::move(store), length);
+}
+
+DatasetPtr<TokenWindow> MakeDocuments(std::shared_ptr<const TokenStore> store) {
+  return std::make_shared<DocumentsDataset>(std::move(store));
+}
+
+}  // namespace poniente::internal

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// The windows and the documents of a store as datasets.
+
+#ifndef PONIENTE_STORE_TOKEN_DATASETS_H_
+#define PONIENTE_STORE_TOKEN_DATASETS_H_
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "poniente/async_dataset.h"
+#include "poniente/task.h"
+#include "poniente/token_store.h"
+#include "poniente/token_window.h"
+
+namespace poniente::internal {
+
+// The tokens of each range, in one batch of reads.
+// REQUIRES: every range lies in the store; it lives until the task has ended.
+Task<std::vector<TokenWindow>> ReadRanges(const TokenStore& store,
+                                          std::vector<TokenRange> ranges);
+
+// REQUIRES: 0 < length < kWholeItem.
+DatasetPtr<TokenWindow> MakeWindows(std::shared_ptr<const TokenStore> store,
+                                    uint32_t length);
+DatasetPtr<TokenWindow> MakeDocuments(std::shared_ptr<const TokenStore> store);
+
+}  // namespace poniente::internal
+
+#endif  // PONIENTE_STORE_TOKEN_DATASETS_H_

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "poniente/token_store.h"
+
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "io/open_file.h"
+#include "store/document_index.h"
+#include "store/manifest.h"
+#include "store/posix_file.h"
+#include "store/store_folder.h"
+#include "store/token_datasets.h"
+#include "util/status_macros.h"
+
+namespace poniente {
+namespace {
+
+using internal::DocumentIndex;
+using internal::OpenFile;
+using internal::StoreFile;
+using internal::StoreManifest;
+
+absl::StatusOr<StoreManifest> ReadManifest(const std::string& path) {
+  absl::StatusOr<std::string> text = internal::ReadManifestText(path);
+  if (absl::IsNotFound(text.status())) {
+    return absl::NotFoundError(absl::StrCat(
+        "no token store at '", path, "': it has no ",
+        internal::Absl(internal::kManifestName),
+        "; check the path, or make the store with `poniente pack`"));
+  }
+  if (!text.ok()) return text.status();
+  absl::StatusOr<StoreManifest> manifest = internal::ParseManifest(*text);
+  if (!manifest.ok()) {
+    return internal::Prepend(
+        manifest.status(),
+        absl::StrCat("'", path, "/", internal::Absl(internal::kManifestName),
+                     "'"));
+  }
+  return manifest;
+}
+
+std::string PathOf(const std::string& path, const StoreManifest& manifest,
+                   StoreFile file) {
+  return absl::StrCat(path, "/",
+                      internal::StoreFileName(file, manifest.generation));
+}
+
+absl::Status CheckSize(const std::string& path, uint64_t bytes,
+                       uint64_t expected) {
+  if (bytes == expected) return absl::OkStatus();
+  return absl::DataLossError(absl::StrCat(
+      "'", path, "' has ", bytes, " bytes, its manifest says ", expected, ": ",
+      bytes < expected ? "the store was cut short"
+                       : "the file is not the one that was written",
+      "; copy it again or pack it again"));
+}
+
+struct StoreFiles {
+  std::shared_ptr<const ByteReader> reader;
+  std::unique_ptr<const DocumentIndex> documents;
+};
+
+// NotFound if one of the files is not there.
+absl::StatusOr<StoreFiles> OpenFiles(const std::string& path,
+                                     const StoreManifest& manifest,
+                                     const TokenStoreOptions& options) {
+  StoreFiles files;
+  const std::string tokens = PathOf(path, manifest, StoreFile::kTokens);
+  PONIENTE_ASSIGN_OR_RETURN(files.reader,
+                            ByteReader::Open({tokens}, options.io));
+  PONIENTE_RETURN_IF_ERROR(CheckSize(tokens, files.reader->size(0),
+                                     manifest.FileBytes(StoreFile::kTokens)));
+  PONIENTE_ASSIGN_OR_RETURN(
+      OpenFile documents,
+      OpenFile::Open(PathOf(path, manifest, StoreFile::kDocuments)));
+  PONIENTE_RETURN_IF_ERROR(
+      CheckSize(documents.path(), documents.size(),
+                manifest.FileBytes(StoreFile::kDocuments)));
+  files.documents =
+      std::make_unique<const DocumentIndex>(std::move(documents), manifest);
+  const std::string checksums = PathOf(path, manifest, StoreFile::kChecksums);
+  struct stat facts;
+  if (::stat(checksums.c_str(), &facts) != 0) {
+    return internal::ErrnoError(checksums, "open");
+  }
+  PONIENTE_RETURN_IF_ERROR(
+      CheckSize(checksums, static_cast<uint64_t>(facts.st_size),
+                manifest.FileBytes(StoreFile::kChecksums)));
+  return files;
+}
+
+}  // namespace
+
+absl::StatusOr<std::shared_ptr<const TokenStore>> TokenStore::Open(
+    const std::string& path, const TokenStoreOptions& options) {
+  PONIENTE_ASSIGN_OR_RETURN(StoreManifest manifest, ReadManifest(path));
+  absl::StatusOr<StoreFiles> files = OpenFiles(path, manifest, options);
+  while (absl::IsNotFound(files.status())) {
+    // A writer may have committed since the manifest was read, and removed the
+    // files that it named. Each turn follows a commit.
+    PONIENTE_ASSIGN_OR_RETURN(StoreManifest now, ReadManifest(path));
+    if (now.generation == manifest.generation) {
+      return absl::DataLossError(absl::StrCat(
+          "a file of the store at '", path, "' is missing: ",
+          files.status().message(), "; copy the store again or pack it again"));
+    }
+    manifest = std::move(now);
+    files = OpenFiles(path, manifest, options);
+  }
+  if (!files.ok()) return files.status();
+  return std::shared_ptr<const TokenStore>(new TokenStore(
+      path, std::make_unique<const StoreManifest>(std::move(manifest)),
+      std::move(files->reader), std::move(files->documents)));
+}
+
+TokenStore::TokenStore(std::string path,
+                       std::unique_ptr<const StoreManifest> manifest,
+                       std::shared_ptr<const ByteReader> reader,
+                       std::unique_ptr<const DocumentIndex> documents)
+    : path_(std::move(path)),
+      manifest_(std::move(manifest)),
+      reader_(std::move(reader)),
+      documents_(std::move(documents)) {}
+
+TokenStore::~TokenStore() = default;
+
+const Vocabulary& TokenStore::vocabulary() const {
+  return manifest_->vocabulary;
+}
+TokenType TokenStore::token_type() const { return manifest_->token_type; }
+std::optional<uint32_t> TokenStore::end_of_document() const {
+  return manifest_->end_of_document;
+}
+uint64_t TokenStore::num_tokens() const { return manifest_->tokens; }
+uint64_t TokenStore::num_documents() const { return manifest_->documents; }
+uint64_t TokenStore::fingerprint() const { return manifest_->fingerprint; }
+
+uint64_t TokenStore::num_bytes() const {
+  uint64_t bytes = internal::EncodeManifest(*manifest_).size();
+  for (const StoreFile file : internal::kStoreFiles) {
+    bytes += manifest_->FileBytes(file);
+  }
+  return bytes;
+}
+
+Task<std::vector<uint32_t>> TokenStore::ReadTokens(uint64_t begin,
+                                                   uint64_t count) const {
+  if (begin > num_tokens() || count > num_tokens() - begin) {
+    co_return absl::OutOfRangeError(
+        absl::StrCat(count, " tokens from token ", begin, " of '", path_,
+                     "', which has ", num_tokens()));
+  }
+  std::vector<TokenRange> range;
+  range.push_back({begin, begin + count});
+  absl::StatusOr<std::vector<TokenWindow>> windows =
+      co_await internal::ReadRanges(*this, std::move(range));
+  if (!windows.ok()) co_return windows.status();
+  co_return std::move(windows->front().tokens);
+}
+
+absl::StatusOr<TokenRange> TokenStore::DocumentRange(uint64_t document) const {
+  return documents_->Range(document);
+}
+absl::StatusOr<std::string> TokenStore::DocumentName(uint64_t document) const {
+  return documents_->Name(document);
+}
+absl::StatusOr<uint64_t> TokenStore::DocumentAt(uint64_t token) const {
+  return documents_->At(token);
+}
+
+absl::StatusOr<DatasetPtr<TokenWindow>> TokenStore::Windows(
+    uint64_t length) const {
+  if (length > 0 && length < kWholeItem) {
+    return internal::MakeWindows(shared_from_this(),
+                                 static_cast<uint32_t>(length));
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("the length of a window must be 1 to ", kWholeItem - 1,
+                   " tokens, got ", length));
+}
+
+DatasetPtr<TokenWindow> TokenStore::Documents() const {
+  return internal::MakeDocuments(shared_from_this());
+}
+
+}  // namespace poniente

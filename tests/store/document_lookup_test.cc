@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+// Documents by number and by token, against a plain loop over their lengths.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <vector>
+
+#include "poniente/token_store.h"
+#include "tests/store/small_stores.h"
+#include "tests/support/status_matchers.h"
+#include "tests/support/temp_dir.h"
+
+namespace poniente {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using testing::IsOk;
+using testing::IsOkAndHolds;
+using testing::ProvenDocuments;
+using testing::StatusIs;
+using testing::TempDir;
+using testing::WriteStore;
+
+// Lengths of documents in which the search meets its special places.
+struct LookupCase {
+  const char* name;
+  std::vector<uint64_t> lengths;
+};
+
+std::vector<uint64_t> Mixed(size_t count) {
+  std::vector<uint64_t> lengths;
+  for (size_t i = 0; i < count; ++i) lengths.push_back(i * 7919 % 5 % 4);
+  return lengths;
+}
+
+class DocumentLookupTest : public ::testing::TestWithParam<LookupCase> {};
+
+TEST_P(DocumentLookupTest, FindsEveryDocumentAndEveryToken) {
+  const TempDir folder;
+  const std::vector<uint64_t>& lengths = GetParam().lengths;
+  ASSERT_THAT(WriteStore(folder.path(), ProvenDocuments(lengths, 257)), IsOk());
+  ASSERT_OK_AND_ASSIGN(const auto store, TokenStore::Open(folder.path()));
+  ASSERT_EQ(store->num_documents(), lengths.size());
+  uint64_t begin = 0;
+  for (uint64_t d = 0; d < lengths.size(); ++d) {
+    const TokenRange expected{begin, begin + lengths[d]};
+    ASSERT_THAT(store->DocumentRange(d), IsOkAndHolds(expected)) << d;
+    for (uint64_t t = expected.begin; t < expected.end; ++t) {
+      ASSERT_THAT(store->DocumentAt(t), IsOkAndHolds(d)) << t;
+    }
+    begin = expected.end;
+  }
+  EXPECT_THAT(store->DocumentAt(begin),
+              StatusIs(absl::StatusCode::kOutOfRange,
+                       HasSubstr(std::to_string(begin))));
+  for (const uint64_t past : {uint64_t{lengths.size()}, UINT64_MAX}) {
+    EXPECT_THAT(store->DocumentRange(past),
+                StatusIs(absl::StatusCode::kOutOfRange,
+                         HasSubstr(std::to_string(past))));
+    EXPECT_THAT(store->DocumentName(past),
+                StatusIs(absl::StatusCode::kOutOfRange,
+                         HasSubstr(std::to_string(lengths.size()))));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Lengths, DocumentLookupTest,
+    ::testing::Values(
+        LookupCase{"One", {5}}, LookupCase{"OneEmpty", {0}},
+        LookupCase{"EmptyFirst", {0, 0, 3}}, LookupCase{"EmptyLast", {3, 0, 0}},
+        LookupCase{"EmptyBetween", {2, 0, 0, 0, 2}},
+        LookupCase{"OnePage", Mixed(512)}, LookupCase{"OneMore", Mixed(513)},
+        LookupCase{"TwoPages", Mixed(1025)}, LookupCase{"Many", Mixed(5000)}),
+    [](const auto& case_info) { return case_info.param.name; });
+
+// Changes word `word` of the documents file of a store of `count` documents of
+// 4 tokens each.
+std::shared_ptr<const TokenStore> WithWord(const TempDir& folder, size_t count,
+                                           size_t word, uint64_t value) {
+  const std::vector<uint64_t> lengths(count, 4);
+  EXPECT_THAT(WriteStore(folder.path(), ProvenDocuments(lengths, 257)), IsOk());
+  std::string bytes = testing::ReadFile(folder.path("documents-1.bin"));
+  std::memcpy(bytes.data() + 8 * word, &value, 8);
+  testing::WriteFile(folder.path("documents-1.bin"), bytes);
+  const auto store = TokenStore::Open(folder.path());
+  EXPECT_THAT(store, IsOk());
+  return *store;
+}
+
+TEST(DamagedLookupTest, AnEndBeyondTheStoreIsNeverFollowed) {
+  const TempDir folder;
+  const auto store = WithWord(folder, 3, 1, 1000);
+  EXPECT_THAT(store->DocumentRange(0), IsOk());
+  for (const uint64_t document : {1, 2}) {
+    EXPECT_THAT(
+        store->DocumentRange(document),
+        StatusIs(absl::StatusCode::kDataLoss,
+                 AllOf(HasSubstr("documents-1.bin"), HasSubstr("damaged"))));
+  }
+  EXPECT_THAT(store->DocumentAt(6),
+              StatusIs(absl::StatusCode::kDataLoss, HasSubstr("1000")));
+}
+
+TEST(DamagedLookupTest, ALastEndThatFallsShortIsNoticed) {
+  const TempDir folder;
+  const auto store = WithWord(folder, 3, 2, 11);
+  EXPECT_THAT(store->DocumentRange(2),
+              StatusIs(absl::StatusCode::kDataLoss, HasSubstr("11")));
+  EXPECT_THAT(store->DocumentAt(11),
+              StatusIs(absl::StatusCode::kDataLoss, HasSubstr("11")));
+}
+
+TEST(DamagedLookupTest, ANameEndBeyondTheNamesIsNeverFollowed) {
+  const TempDir folder;
+  const auto store = WithWord(folder, 3, 3, uint64_t{1} << 40);
+  EXPECT_THAT(store->DocumentName(0),
+              StatusIs(absl::StatusCode::kDataLoss, HasSubstr("name 0")));
+  EXPECT_THAT(store->DocumentName(1),
+              StatusIs(absl::StatusCode::kDataLoss, HasSubstr("name 1")));
+  EXPECT_THAT(store->DocumentName(2), IsOk());
+}
+
+TEST(DamagedLookupTest, ADisorderedEndInABinarySearchIsNoticed) {
+  const TempDir folder;
+  const auto store = WithWord(folder, 4096, 2048, UINT64_MAX);
+  EXPECT_THAT(store->DocumentAt(0), StatusIs(absl::StatusCode::kDataLoss,
+                                             HasSubstr("document 2048")));
+}
+
+}  // namespace
+}  // namespace poniente

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+// The page that describes the format and the code that implements it agree:
+// the very dump of docs/token_store_format.md is read and is written.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <map>
+#include <sstream>
+#include <string>
+
+#include "poniente/token_store.h"
+#include "tests/store/small_stores.h"
+#include "tests/support/status_matchers.h"
+#include "tests/support/temp_dir.h"
+
+namespace poniente {
+namespace {
+
+using testing::Documents;
+using testing::IsOk;
+using testing::IsOkAndHolds;
+using testing::ReadFile;
+using testing::TempDir;
+
+// The lines of one dump to bytes.
+std::string ParseDump(std::istream& in) {
+  std::string bytes, line, last_row;
+  bool repeats = false;
+  while (std::getline(in, line) && line != "```") {
+    if (line == "*") {
+      repeats = true;
+      continue;
+    }
+    std::istringstream words(line.substr(0, line.find('|')));
+    size_t offset = 0;
+    words >> std::hex >> offset;
+    while (repeats && bytes.size() < offset) bytes += last_row;
+    repeats = false;
+    EXPECT_EQ(bytes.size(), offset) << line;
+    std::string row;
+    for (int byte; words >> std::hex >> byte;) {
+      row += static_cast<char>(byte);
+    }
+    bytes += row;
+    last_row = row;
+  }
+  return bytes;
+}
+
+// File name to bytes, as the page says.
+std::map<std::string, std::string> DumpsOfThePage() {
+  std::istringstream page(
+      ReadFile(PONIENTE_SOURCE_DIR "/docs/token_store_format.md"));
+  std::map<std::string, std::string> files;
+  std::string line, heading;
+  while (std::getline(page, line)) {
+    if (line.starts_with("### ")) heading = line.substr(4);
+    if (line == "```hexdump") files[heading] = ParseDump(page);
+  }
+  return files;
+}
+
+// "Hello" and "ok", each followed by the end-of-document id.
+const Documents kDocuments = {
+    {"greetings/hello", {72, 101, 108, 108, 111, 256}},
+    {"\xc3\xbc", {111, 107, 256}}};
+
+TEST(TokenStoreFormatTest, ThePageShowsAllFourFiles) {
+  std::vector<std::string> names;
+  for (const auto& [name, bytes] : DumpsOfThePage()) names.push_back(name);
+  EXPECT_THAT(names,
+              ::testing::ElementsAre("checksums-1.bin", "documents-1.bin",
+                                     "manifest.json", "tokens-1.bin"));
+}
+
+TEST(TokenStoreFormatTest, ReadsTheBytesOfThePage) {
+  const TempDir folder;
+  for (const auto& [name, bytes] : DumpsOfThePage()) {
+    testing::WriteFile(folder.path(name), bytes);
+  }
+  ASSERT_OK_AND_ASSIGN(const auto store, TokenStore::Open(folder.path()));
+  EXPECT_THAT(VerifyTokenStore(*store), IsOk());
+  EXPECT_THAT(testing::ReadStore(*store), IsOkAndHolds(kDocuments));
+  EXPECT_EQ(store->vocabulary(), (Vocabulary{"bytes", 257}));
+  EXPECT_EQ(store->token_type(), TokenType::kU16);
+  EXPECT_EQ(store->end_of_document(), 256u);
+  EXPECT_EQ(store->num_tokens(), 9u);
+  EXPECT_EQ(store->num_documents(), 2u);
+  EXPECT_EQ(store->fingerprint(), 0x9922b6069d386e22u);
+  EXPECT_EQ(store->num_bytes(), 0x245u + 4096 + 4096 + 8);
+}
+
+TEST(TokenStoreFormatTest, TheWriterMakesTheBytesOfThePage) {
+  const TempDir folder;
+  const std::string path = folder.path("store");
+  ASSERT_THAT(testing::WriteStore(path, kDocuments), IsOk());
+  std::map<std::string, std::string> written;
+  for (const auto& entry : std::filesystem::directory_iterator(path)) {
+    written[entry.path().filename()] = ReadFile(entry.path());
+  }
+  EXPECT_EQ(written, DumpsOfThePage());
+}
+
+}  // namespace
+}  // namespace poniente
