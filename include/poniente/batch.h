@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+// What one rank receives for one step.
+
+#ifndef PONIENTE_BATCH_H_
+#define PONIENTE_BATCH_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "poniente/index_map.h"
+#include "poniente/schedule.h"
+#include "poniente/token_window.h"
+
+namespace poniente {
+
+// Where a sample comes from.
+struct SampleProvenance {
+  // Number of the sample in the run, over all steps and ranks.
+  uint64_t sample = 0;
+  // Number of the leaf in Loader::sources().
+  uint32_t source = 0;
+  // Item of the leaf (for a token store: the window), and which pass over it.
+  Index item = 0;
+  uint64_t epoch = 0;
+
+  friend bool operator==(const SampleProvenance&,
+                         const SampleProvenance&) = default;
+};
+
+namespace internal {
+template <class Id>
+constexpr bool kIsIdOf(TokenType type) {
+  switch (type) {
+    case TokenType::kU8:
+      return std::is_same_v<Id, uint8_t>;
+    case TokenType::kU16:
+      return std::is_same_v<Id, uint16_t>;
+    case TokenType::kU32:
+      return std::is_same_v<Id, uint32_t>;
+    case TokenType::kI32:
+      return std::is_same_v<Id, int32_t>;
+    case TokenType::kI64:
+      return std::is_same_v<Id, int64_t>;
+  }
+  return false;
+}
+[[noreturn]] void WrongIdType(TokenType type);
+}  // namespace internal
+
+// The token ids of the samples of one step on one rank, [num_samples, seq_len]
+// row-major, and what is known of each sample.
+//
+// Ownership: owns its memory; movable, not copyable. Spans borrow from it.
+// Thread safety: as a value: const access from any number of threads.
+class Batch {
+ public:
+  // Ids are left uninitialised: internal, for the loader.
+  Batch(StepPlan plan, size_t num_samples, TokenType type);
+  Batch(Batch&&) = default;
+  Batch& operator=(Batch&&) = default;
+
+  uint64_t step() const { return plan_.step; }
+  // The whole step over all ranks: stage, lr_scale, boundary, first sample.
+  const StepPlan& plan() const { return plan_; }
+
+  // Of this rank; 0 where there are more ranks than samples.
+  size_t num_samples() const { return provenance_.size(); }
+  // In tokens.
+  uint32_t seq_len() const { return plan_.seq_len; }
+
+  TokenType token_type() const { return type_; }
+
+  // All ids. REQUIRES: Id is the C++ type of token_type() (uint32_t for kU32).
+  template <class Id>
+  std::span<const Id> tokens() const {
+    if (!internal::kIsIdOf<Id>(type_)) internal::WrongIdType(type_);
+    return {reinterpret_cast<const Id*>(data_.get()),
+            num_samples() * seq_len()};
+  }
+  // Those of one sample. REQUIRES: sample < num_samples(), too.
+  template <class Id>
+  std::span<const Id> tokens(size_t sample) const {
+    return tokens<Id>().subspan(sample * seq_len(), seq_len());
+  }
+  // The same memory, whatever the type.
+  std::span<const std::byte> bytes() const;
+  std::span<std::byte> mutable_bytes();
+
+  // Number of the sample's leaf in Loader::sources().
+  uint32_t source(size_t sample) const { return provenance_[sample].source; }
+  const SampleProvenance& provenance(size_t sample) const {
+    return provenance_[sample];
+  }
+  std::span<SampleProvenance> mutable_provenance() { return provenance_; }
+
+ private:
+  StepPlan plan_;
+  TokenType type_;
+  std::vector<SampleProvenance> provenance_;
+  std::unique_ptr<std::byte[]> data_;
+};
+
+}  // namespace poniente
+
+#endif  // PONIENTE_BATCH_H_

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+// Prefetches the batches of a run in order: Next, Seek, Close.
+
+#ifndef PONIENTE_LOADER_H_
+#define PONIENTE_LOADER_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "poniente/async_dataset.h"
+#include "poniente/batch.h"
+#include "poniente/byte_reader.h"
+#include "poniente/provenance.h"
+#include "poniente/schedule.h"
+#include "poniente/task.h"
+#include "poniente/token_window.h"
+
+namespace poniente {
+
+// What happens to the samples of a finite dataset that do not fill a batch.
+enum class LastBatch { kKeep, kDrop };
+
+struct LoaderOptions {
+  // Data-parallel rank and their number: which share of each step this loader
+  // serves. All ranks together see the same tokens whatever their number.
+  uint32_t rank = 0;
+  uint32_t ranks = 1;
+
+  // The step that the first Next() gives.
+  uint64_t start_step = 0;
+
+  // A finite dataset may end in the middle of a step: serve the short batch, or
+  // end before it.
+  LastBatch last_batch = LastBatch::kKeep;
+
+  // How ids lie in a batch. Must hold every id of the vocabulary.
+  TokenType token_type = TokenType::kU32;
+
+  // Batches in flight or ready ahead of the consumer. More hides longer stalls
+  // and costs one batch of memory each. At least 1. Never changes a token.
+  uint32_t prefetch_batches = 4;
+
+  // Receives one line per warning (a backend that was not the one preferred),
+  // on any thread. Default: standard error.
+  std::function<void(std::string_view)> warning_sink;
+};
+
+// A leaf that batches come from, and how it is read.
+struct Source {
+  std::string path;     // of names, "prose/fortunes"
+  std::string dataset;  // what the leaf calls itself: where a store lies
+  // "uring", "mmap" or "pread"; "memory" for datasets without files.
+  std::string backend;
+  std::string fallback_reason;  // why not the backend preferred; usually empty
+};
+
+// Serves step after step of a run.
+//
+// Steps: step s covers samples [s * batch_size, (s + 1) * batch_size) of the
+//     dataset; rank r of R the part [r * B / R, (r + 1) * B / R) of them. A
+//     checkpoint needs the number of the next step and nothing else.
+// Prefetch: begins with the first Next(), which waits for one batch only; then
+//     up to prefetch_batches are under way. Each is delivered, in order, as
+//     soon as it is complete.
+// End: after the schedule's last step, or where a finite dataset ends, every
+//     further Next() is OutOfRange.
+// Threads: reads on a thread of its own; Next() resumes on the executor of the
+//     coroutine that awaits it. All members may be called from any thread, but
+//     one Next() at a time (a second one is FailedPrecondition).
+// Errors: "step 1200, rank 3: " and what the source says. The loader stays at
+//     that step: Next() tries it again, Seek() goes elsewhere.
+// Cancellation: a cancelled Next() gives Cancelled; its batch is not lost.
+// Destruction: in any state; waits for reads under way. A Next() still awaited
+//     then ends with FailedPrecondition. Batches handed out stay valid.
+class Loader {
+ public:
+  // InvalidArgument if rank >= ranks, token_type is too narrow, a leaf's
+  // windows differ from the schedule's seq_len, or prefetch_batches is 0.
+  static absl::StatusOr<std::unique_ptr<Loader>> Create(
+      DatasetPtr<TokenWindow> dataset, Schedule schedule,
+      LoaderOptions options = LoaderOptions());
+  ~Loader();
+  Loader(const Loader&) = delete;
+  Loader& operator=(const Loader&) = delete;
+
+  // The next batch, and one step on.
+  Task<Batch> Next();
+  absl::StatusOr<Batch> NextBlocking();
+
+  // The next Next() gives this step; what was prefetched is dropped. A step
+  // past the end is found out by Next(). FailedPrecondition once closed.
+  absl::Status Seek(uint64_t step);
+
+  // The step that the next Next() gives: what a checkpoint holds.
+  uint64_t next_step() const;
+
+  // Cancels what is under way and waits for it; from then on Next() and Seek()
+  // are FailedPrecondition. May be called again, without effect.
+  Task<> Close();
+  absl::Status CloseBlocking();
+
+  const Schedule& schedule() const;
+  // In the order of batch.source(): the leaves as they are read now.
+  std::vector<Source> sources() const;
+  // The leaves and index maps behind the batches.
+  const DatasetTree& tree() const;
+
+  // Names order version, data, seed, structure, first weights, batch size and
+  // sequence length: put it into a checkpoint and refuse to resume under
+  // another one. The same for every rank.
+  uint64_t fingerprint() const;
+
+ private:
+  class Core;
+  explicit Loader(std::shared_ptr<Core> core);
+
+  const std::shared_ptr<Core> core_;
+};
+
+}  // namespace poniente
+
+#endif  // PONIENTE_LOADER_H_

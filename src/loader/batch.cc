@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "poniente/batch.h"
+
+#include "util/check.h"
+
+namespace poniente {
+
+namespace internal {
+
+void WrongIdType(TokenType type) {
+  PONIENTE_CHECK(false) << "tokens<Id>() of a batch whose ids are "
+                        << TokenTypeName(type);
+  std::abort();  // not reached
+}
+
+}  // namespace internal
+
+Batch::Batch(StepPlan plan, size_t num_samples, TokenType type)
+    : plan_(std::move(plan)), type_(type), provenance_(num_samples) {
+  data_ = std::make_unique_for_overwrite<std::byte[]>(
+      num_samples * plan_.seq_len * TokenTypeBytes(type));
+}
+
+std::span<const std::byte> Batch::bytes() const {
+  return {data_.get(), num_samples() * seq_len() * TokenTypeBytes(type_)};
+}
+
+std::span<std::byte> Batch::mutable_bytes() {
+  return {data_.get(), num_samples() * seq_len() * TokenTypeBytes(type_)};
+}
+
+}  // namespace poniente

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "loader/batch_assembler.h"
+
+#include <algorithm>
+#include <memory>
+
+#include "absl/strings/str_cat.h"
+#include "io/range_source.h"
+#include "loader/widen.h"
+#include "util/status_macros.h"
+
+namespace poniente::internal {
+namespace {
+
+bool ReadsFiles(const DatasetTree& tree) {
+  return std::all_of(
+      tree.leaves().begin(), tree.leaves().end(), [](const TreeLeaf& leaf) {
+        return leaf.is_plain && leaf.node->ranges() && leaf.node->vocabulary();
+      });
+}
+
+absl::Status WindowLengthError(std::string_view source, uint64_t has,
+                               uint32_t wants) {
+  return absl::InvalidArgumentError(
+      absl::StrCat("'", Absl(source), "' gives windows of ", has,
+                   " tokens, the schedule asks for seq_len ", wants));
+}
+
+absl::Status IdError(std::string_view source, uint64_t item, uint64_t id,
+                     uint64_t vocabulary) {
+  return absl::DataLossError(absl::StrCat(
+      "'", Absl(source), "' item ", item, ": token id ", id,
+      " is not below the vocabulary's size ", vocabulary,
+      "; the data is corrupt or of another tokenizer: check it with "
+      "`poniente inspect --verify`"));
+}
+
+}  // namespace
+
+absl::Status BatchAssembler::Check(const DatasetTree& tree,
+                                   const AsyncDataset<TokenWindow>& dataset,
+                                   const Schedule& schedule,
+                                   const LoaderOptions& options) {
+  if (options.ranks == 0 || options.rank >= options.ranks) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("rank must be below the number of ranks, got rank ",
+                     options.rank, " of ", options.ranks));
+  }
+  if (options.prefetch_batches == 0) {
+    return absl::InvalidArgumentError("prefetch_batches must be at least 1");
+  }
+  const Vocabulary* vocabulary = dataset.vocabulary();
+  if (vocabulary && vocabulary->size - 1 > MaxTokenId(options.token_type)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("token_type ", Absl(TokenTypeName(options.token_type)),
+                     " does not hold the ids of '", vocabulary->tokenizer,
+                     "', which has ", vocabulary->size));
+  }
+  const uint32_t seq_len = schedule.At(0).seq_len;
+  for (const TreeLeaf& leaf : tree.leaves()) {
+    const RangeSource* ranges = leaf.node->ranges();
+    if (!leaf.is_plain || !ranges || ranges->item_length() == seq_len) continue;
+    return WindowLengthError(leaf.path, ranges->item_length(), seq_len);
+  }
+  return absl::OkStatus();
+}
+
+BatchAssembler::BatchAssembler(DatasetPtr<TokenWindow> dataset,
+                               Schedule schedule, const LoaderOptions& options)
+    : dataset_(std::move(dataset)),
+      schedule_(std::move(schedule)),
+      tree_(*dataset_),
+      rank_(options.rank),
+      ranks_(options.ranks),
+      last_batch_(options.last_batch),
+      token_type_(options.token_type),
+      reads_files_(ReadsFiles(tree_)) {}
+
+Task<std::optional<Batch>> BatchAssembler::Assemble(uint64_t step) const {
+  if (schedule_.steps() != 0 && step >= schedule_.steps()) {
+    co_return std::nullopt;
+  }
+  StepPlan plan = schedule_.At(step);
+  absl::StatusOr<uint64_t> readable =
+      co_await dataset_->WaitForLength(plan.first_sample + plan.batch_size);
+  if (!readable.ok()) co_return readable.status();
+  const uint64_t left =
+      *readable - std::min<uint64_t>(*readable, plan.first_sample);
+  if (left == 0) co_return std::nullopt;
+  if (left < plan.batch_size) {
+    if (last_batch_ == LastBatch::kDrop) co_return std::nullopt;
+    plan.batch_size = left;
+  }
+  const BatchShare share = RankShare(plan.batch_size, rank_, ranks_);
+  Batch batch(std::move(plan), share.end - share.begin, token_type_);
+  for (size_t i = 0; i < batch.num_samples(); ++i) {
+    batch.mutable_provenance()[i].sample =
+        batch.plan().first_sample + share.begin + i;
+  }
+  absl::Status filled = co_await Fill(&batch);
+  if (!filled.ok()) co_return filled;
+  co_return std::optional<Batch>(std::move(batch));
+}
+
+Task<> BatchAssembler::Fill(Batch* batch) const {
+  std::vector<Position> positions(batch->num_samples());
+  for (size_t i = 0; i < positions.size(); ++i) {
+    positions[i].index = batch->provenance(i).sample;
+  }
+  std::vector<LeafPosition> items(positions.size());
+  absl::Status resolved = tree_.Resolve(positions, items);
+  if (!resolved.ok()) co_return resolved;
+  for (size_t i = 0; i < items.size(); ++i) {
+    SampleProvenance& provenance = batch->mutable_provenance()[i];
+    provenance.source = items[i].leaf;
+    provenance.item = items[i].position.index;
+    provenance.epoch = items[i].position.epoch;
+  }
+  if (reads_files_) {
+    absl::Status read = co_await FillFromFiles(items, batch);
+    co_return read;
+  }
+  absl::Status made = co_await FillFromItems(positions, batch);
+  co_return made;
+}
+
+Task<> BatchAssembler::FillFromFiles(std::span<const LeafPosition> items,
+                                     Batch* batch) const {
+  const uint32_t seq_len = batch->seq_len();
+  const size_t row_bytes = size_t{seq_len} * TokenTypeBytes(token_type_);
+  // Rows stored at the batch's width are read in place, others beside it.
+  std::vector<size_t> beside(items.size(), SIZE_MAX);
+  size_t scratch_bytes = 0;
+  for (size_t i = 0; i < items.size(); ++i) {
+    const RangeSource& from = *tree_.leaves()[items[i].leaf].node->ranges();
+    if (from.width_bytes() == TokenTypeBytes(token_type_)) continue;
+    beside[i] = scratch_bytes;
+    scratch_bytes += size_t{seq_len} * from.width_bytes();
+  }
+  const auto scratch =
+      std::make_unique_for_overwrite<std::byte[]>(scratch_bytes);
+  std::vector<ReadRequest> requests(items.size());
+  for (size_t i = 0; i < items.size(); ++i) {
+    const RangeSource& from = *tree_.leaves()[items[i].leaf].node->ranges();
+    const FileRange range = from.Locate(items[i].position.index, 0, seq_len);
+    std::byte* into = beside[i] == SIZE_MAX
+                          ? batch->mutable_bytes().data() + i * row_bytes
+                          : scratch.get() + beside[i];
+    requests[i].reader = &from.reader();
+    requests[i].file = range.file;
+    requests[i].offset = range.offset;
+    requests[i].into = std::span<std::byte>(into, range.bytes);
+  }
+  absl::Status read = co_await ReadBatch(requests);
+  if (!read.ok()) co_return read;
+  for (size_t i = 0; i < items.size(); ++i) {
+    const TreeLeaf& leaf = tree_.leaves()[items[i].leaf];
+    const uint32_t greatest =
+        Widen(requests[i].into, leaf.node->ranges()->width_bytes(), token_type_,
+              batch->mutable_bytes().subspan(i * row_bytes, row_bytes));
+    const uint64_t ids = leaf.node->vocabulary()->size;
+    if (greatest >= ids) {
+      co_return IdError(leaf.path, items[i].position.index, greatest, ids);
+    }
+  }
+  co_return absl::OkStatus();
+}
+
+Task<> BatchAssembler::FillFromItems(std::span<const Position> positions,
+                                     Batch* batch) const {
+  absl::StatusOr<std::vector<TokenWindow>> windows =
+      co_await dataset_->GetAt(positions);
+  if (!windows.ok()) co_return windows.status();
+  const size_t row_bytes =
+      size_t{batch->seq_len()} * TokenTypeBytes(token_type_);
+  const Vocabulary* vocabulary = dataset_->vocabulary();
+  const uint64_t ids =
+      vocabulary ? vocabulary->size : MaxTokenId(token_type_) + 1;
+  for (size_t i = 0; i < windows->size(); ++i) {
+    const std::vector<uint32_t>& tokens = (*windows)[i].tokens;
+    const std::string& source = tree_.leaves()[batch->source(i)].path;
+    if (tokens.size() != batch->seq_len()) {
+      co_return WindowLengthError(source, tokens.size(), batch->seq_len());
+    }
+    const uint32_t greatest =
+        Widen(std::as_bytes(std::span(tokens)), sizeof(uint32_t), token_type_,
+              batch->mutable_bytes().subspan(i * row_bytes, row_bytes));
+    if (greatest >= ids) {
+      co_return IdError(source, batch->provenance(i).item, greatest, ids);
+    }
+  }
+  co_return absl::OkStatus();
+}
+
+}  // namespace poniente::internal

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// Makes the batch of one step from a dataset: positions, reads, ids.
+
+#ifndef PONIENTE_LOADER_BATCH_ASSEMBLER_H_
+#define PONIENTE_LOADER_BATCH_ASSEMBLER_H_
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "poniente/async_dataset.h"
+#include "poniente/batch.h"
+#include "poniente/loader.h"
+#include "poniente/provenance.h"
+#include "poniente/schedule.h"
+#include "poniente/task.h"
+
+namespace poniente::internal {
+
+// Where all leaves have file ranges and no function makes items on the way, the
+// windows of a batch are read together, in one submission, and widened into
+// place. Any other tree is asked by GetAt(). Both give the same batch.
+//
+// Thread safety: immutable; any number of threads.
+class BatchAssembler {
+ public:
+  // Errors: as Loader::Create.
+  static absl::Status Check(const DatasetTree& tree,
+                            const AsyncDataset<TokenWindow>& dataset,
+                            const Schedule& schedule,
+                            const LoaderOptions& options);
+
+  BatchAssembler(DatasetPtr<TokenWindow> dataset, Schedule schedule,
+                 const LoaderOptions& options);
+
+  const DatasetTree& tree() const { return tree_; }
+
+  // This rank's batch of `step`; nullopt if the run has ended before it.
+  Task<std::optional<Batch>> Assemble(uint64_t step) const;
+
+ private:
+  Task<> Fill(Batch* batch) const;
+  Task<> FillFromFiles(std::span<const LeafPosition> items, Batch* batch) const;
+  Task<> FillFromItems(std::span<const Position> positions, Batch* batch) const;
+
+  const DatasetPtr<TokenWindow> dataset_;
+  const Schedule schedule_;
+  const DatasetTree tree_;
+  const uint32_t rank_;
+  const uint32_t ranks_;
+  const LastBatch last_batch_;
+  const TokenType token_type_;
+  const bool reads_files_;
+};
+
+}  // namespace poniente::internal
+
+#endif  // PONIENTE_LOADER_BATCH_ASSEMBLER_H_

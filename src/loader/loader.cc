@@ -1,0 +1,321 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "poniente/loader.h"
+
+#include <boost/asio/bind_cancellation_slot.hpp>
+#include <boost/asio/cancellation_signal.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/executor_work_guard.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/post.hpp>
+#include <exception>
+#include <iostream>
+#include <list>
+#include <map>
+#include <optional>
+#include <thread>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "async/notifier.h"
+#include "index/keyed_hash.h"
+#include "io/range_source.h"
+#include "loader/batch_assembler.h"
+#include "loader/prefetch_window.h"
+#include "poniente/version.h"
+#include "util/mutex.h"
+#include "util/status_macros.h"
+
+namespace poniente {
+
+namespace asio = boost::asio;
+using internal::MutexLock;
+
+// The loader's state, shared with the Next() calls that are still awaited.
+// Its thread runs the fetches; Stop() joins it, so handlers may hold `this`.
+class Loader::Core {
+ public:
+  Core(DatasetPtr<TokenWindow> dataset, Schedule schedule,
+       LoaderOptions options)
+      : dataset_(std::move(dataset)),
+        schedule_(std::move(schedule)),
+        options_(std::move(options)),
+        assembler_(dataset_, schedule_, options_),
+        work_(asio::make_work_guard(context_)),
+        window_(options_.start_step, options_.prefetch_batches) {
+    thread_ = std::thread([this] { context_.run(); });
+  }
+
+  void Stop() {
+    CloseAndCancel();
+    work_.reset();
+    thread_.join();
+  }
+
+  static Task<Batch> Next(std::shared_ptr<Core> core);
+  absl::Status Seek(uint64_t step);
+  static Task<> Close(std::shared_ptr<Core> core);
+
+  uint64_t next_step() const {
+    MutexLock lock(&mu_);
+    return window_.next();
+  }
+  std::vector<Source> sources() const;
+  uint64_t fingerprint() const;
+  void WarnOfFallbacks() const;
+
+  const Schedule& schedule() const { return schedule_; }
+  const DatasetTree& tree() const { return assembler_.tree(); }
+
+ private:
+  using Fetched = absl::StatusOr<std::optional<Batch>>;
+  struct Fetch {
+    uint64_t step;
+    uint64_t generation;
+    asio::cancellation_signal cancel;
+  };
+
+  absl::StatusOr<std::optional<Batch>> TakeReady();
+  void StartFetches() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void Launch(std::list<Fetch>::iterator fetch);
+  void Arrive(std::list<Fetch>::iterator fetch, Fetched fetched);
+  void CloseAndCancel();
+  void Restart(uint64_t step) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  absl::Status ClosedError() const {
+    return absl::FailedPreconditionError("the loader is closed");
+  }
+
+  // Constant after construction.
+  const DatasetPtr<TokenWindow> dataset_;
+  const Schedule schedule_;
+  const LoaderOptions options_;
+  const internal::BatchAssembler assembler_;
+
+  asio::io_context context_{1};
+  asio::executor_work_guard<asio::io_context::executor_type> work_;
+  std::thread thread_;
+
+  // Any thread.
+  internal::Notifier changed_;
+  mutable internal::Mutex mu_;
+  internal::PrefetchWindow window_ ABSL_GUARDED_BY(mu_);
+  std::map<uint64_t, Fetched> ready_ ABSL_GUARDED_BY(mu_);
+  std::list<Fetch> under_way_ ABSL_GUARDED_BY(mu_);
+  bool is_closed_ ABSL_GUARDED_BY(mu_) = false;
+  bool next_awaited_ ABSL_GUARDED_BY(mu_) = false;
+};
+
+void Loader::Core::StartFetches() {
+  if (is_closed_) return;
+  while (const std::optional<uint64_t> step = window_.Start()) {
+    const auto fetch = under_way_.emplace(under_way_.end());
+    fetch->step = *step;
+    fetch->generation = window_.generation();
+    // Posted: co_spawn would begin to read here and now, under the lock.
+    asio::post(context_, [this, fetch] { Launch(fetch); });
+  }
+}
+
+// On the loader's thread, before any signal that cancels this fetch.
+void Loader::Core::Launch(std::list<Fetch>::iterator fetch) {
+  auto arrive = [this, fetch](std::exception_ptr thrown, Fetched fetched) {
+    if (thrown) fetched = internal::StatusFromException(thrown);
+    Arrive(fetch, std::move(fetched));
+  };
+  asio::co_spawn(
+      context_, assembler_.Assemble(fetch->step),
+      asio::bind_cancellation_slot(fetch->cancel.slot(), std::move(arrive)));
+}
+
+// On the loader's thread.
+void Loader::Core::Arrive(std::list<Fetch>::iterator fetch, Fetched fetched) {
+  {
+    MutexLock lock(&mu_);
+    const bool is_wanted = window_.Arrive(fetch->generation) && !is_closed_;
+    if (is_wanted) {
+      if (fetched.ok() && !fetched->has_value()) window_.EndAt(fetch->step);
+      ready_.insert_or_assign(fetch->step, std::move(fetched));
+    }
+    under_way_.erase(fetch);
+    StartFetches();
+  }
+  changed_.NotifyAll();
+}
+
+void Loader::Core::Restart(uint64_t step) {
+  window_.Restart(step);
+  ready_.clear();
+  const uint64_t current = window_.generation();
+  // Signals may be emitted on the loader's thread only.
+  asio::post(context_, [this, current] {
+    std::vector<Fetch*> stale;
+    {
+      MutexLock lock(&mu_);
+      for (Fetch& fetch : under_way_) {
+        if (fetch.generation < current) stale.push_back(&fetch);
+      }
+    }
+    for (Fetch* fetch : stale) {
+      fetch->cancel.emit(asio::cancellation_type::terminal);
+    }
+  });
+}
+
+void Loader::Core::CloseAndCancel() {
+  {
+    MutexLock lock(&mu_);
+    is_closed_ = true;
+    Restart(window_.next());
+  }
+  changed_.NotifyAll();
+}
+
+// The next batch if it is there (nullopt: not yet), or the error in its place.
+absl::StatusOr<std::optional<Batch>> Loader::Core::TakeReady() {
+  MutexLock lock(&mu_);
+  if (is_closed_) return ClosedError();
+  const uint64_t step = window_.next();
+  if (window_.at_end()) {
+    return absl::OutOfRangeError(
+        absl::StrCat("the run has ended: there is no step ", step));
+  }
+  StartFetches();
+  const auto found = ready_.find(step);
+  if (found == ready_.end()) return std::nullopt;
+  Fetched fetched = std::move(found->second);
+  ready_.erase(found);
+  if (!fetched.ok()) {
+    Restart(step);
+    return internal::Prepend(
+        fetched.status(),
+        absl::StrCat("step ", step, ", rank ", options_.rank));
+  }
+  window_.Deliver();
+  StartFetches();
+  return fetched;
+}
+
+Task<Batch> Loader::Core::Next(std::shared_ptr<Core> core) {
+  {
+    MutexLock lock(&core->mu_);
+    if (core->next_awaited_) {
+      co_return absl::FailedPreconditionError(
+          "another Next() of this loader is still awaited");
+    }
+    core->next_awaited_ = true;
+  }
+  // Also when the wait below throws.
+  struct Release {
+    explicit Release(Core* c) : core(c) {}
+    ~Release() {
+      MutexLock lock(&core->mu_);
+      core->next_awaited_ = false;
+    }
+    Core* core;
+  } release(core.get());
+  while (true) {
+    const uint64_t seen = core->changed_.version();
+    absl::StatusOr<std::optional<Batch>> taken = core->TakeReady();
+    if (!taken.ok()) co_return taken.status();
+    if (taken->has_value()) co_return std::move(**taken);
+    absl::Status waited = co_await core->changed_.WaitPast(seen);
+    if (!waited.ok()) co_return waited;
+  }
+}
+
+absl::Status Loader::Core::Seek(uint64_t step) {
+  {
+    MutexLock lock(&mu_);
+    if (is_closed_) return ClosedError();
+    if (schedule_.steps() != 0 && step >= schedule_.steps()) {
+      window_.EndAt(schedule_.steps());
+    }
+    Restart(step);
+  }
+  changed_.NotifyAll();
+  return absl::OkStatus();
+}
+
+Task<> Loader::Core::Close(std::shared_ptr<Core> core) {
+  core->CloseAndCancel();
+  while (true) {
+    const uint64_t seen = core->changed_.version();
+    {
+      MutexLock lock(&core->mu_);
+      if (core->under_way_.empty()) co_return absl::OkStatus();
+    }
+    absl::Status waited = co_await core->changed_.WaitPast(seen);
+    if (!waited.ok()) co_return waited;
+  }
+}
+
+std::vector<Source> Loader::Core::sources() const {
+  std::vector<Source> sources;
+  for (const TreeLeaf& leaf : tree().leaves()) {
+    Source& source = sources.emplace_back();
+    source.path = leaf.path;
+    source.dataset = leaf.node->name();
+    source.backend = "memory";
+    if (const RangeSource* ranges = leaf.node->ranges()) {
+      source.backend = IoBackendName(ranges->reader().backend());
+      source.fallback_reason = ranges->reader().fallback_reason();
+    }
+  }
+  return sources;
+}
+
+uint64_t Loader::Core::fingerprint() const {
+  const StepPlan first = schedule_.At(0);
+  return internal::Derive(dataset_->fingerprint(), internal::Tag("loader"),
+                          uint64_t{kOrderVersion}, first.batch_size,
+                          uint64_t{first.seq_len});
+}
+
+void Loader::Core::WarnOfFallbacks() const {
+  for (const Source& source : sources()) {
+    if (source.fallback_reason.empty()) continue;
+    const std::string line =
+        absl::StrCat("reading '", source.path, "' by ", source.backend, ": ",
+                     source.fallback_reason);
+    if (options_.warning_sink) {
+      options_.warning_sink(line);
+    } else {
+      std::cerr << "poniente: warning: " << line << std::endl;
+    }
+  }
+}
+
+absl::StatusOr<std::unique_ptr<Loader>> Loader::Create(
+    DatasetPtr<TokenWindow> dataset, Schedule schedule, LoaderOptions options) {
+  if (dataset == nullptr) {
+    return absl::InvalidArgumentError("a loader needs a dataset, got none");
+  }
+  PONIENTE_RETURN_IF_ERROR(internal::BatchAssembler::Check(
+      DatasetTree(*dataset), *dataset, schedule, options));
+  std::shared_ptr<Core> core;
+  try {
+    core = std::make_shared<Core>(std::move(dataset), std::move(schedule),
+                                  std::move(options));
+  } catch (const std::exception& error) {
+    return absl::ResourceExhaustedError(absl::StrCat(
+        "cannot start the loader's thread and event loop: ", error.what(),
+        "; raise the limits of processes and open files (ulimit -u, -n)"));
+  }
+  core->WarnOfFallbacks();
+  return std::unique_ptr<Loader>(new Loader(std::move(core)));
+}
+
+Loader::Loader(std::shared_ptr<Core> core) : core_(std::move(core)) {}
+Loader::~Loader() { core_->Stop(); }
+
+Task<Batch> Loader::Next() { return Core::Next(core_); }
+absl::StatusOr<Batch> Loader::NextBlocking() { return RunBlocking(Next()); }
+absl::Status Loader::Seek(uint64_t step) { return core_->Seek(step); }
+uint64_t Loader::next_step() const { return core_->next_step(); }
+Task<> Loader::Close() { return Core::Close(core_); }
+absl::Status Loader::CloseBlocking() { return RunBlocking(Close()); }
+const Schedule& Loader::schedule() const { return core_->schedule(); }
+std::vector<Source> Loader::sources() const { return core_->sources(); }
+const DatasetTree& Loader::tree() const { return core_->tree(); }
+uint64_t Loader::fingerprint() const { return core_->fingerprint(); }
+
+}  // namespace poniente

@@ -1,0 +1,435 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "poniente/loader.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <boost/asio/bind_cancellation_slot.hpp>
+#include <boost/asio/cancellation_signal.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/io_context.hpp>
+#include <chrono>
+#include <thread>
+
+#include "poniente/flat_mixture.h"
+#include "poniente/in_memory_dataset.h"
+#include "poniente/index_datasets.h"
+#include "poniente/mapped_dataset.h"
+#include "poniente/mixture_dataset.h"
+#include "tests/support/counting_dataset.h"
+#include "tests/support/status_matchers.h"
+
+namespace poniente {
+namespace {
+
+namespace asio = boost::asio;
+using ::testing::AllOf;
+using testing::CountingWindows;
+using ::testing::HasSubstr;
+using testing::IsOk;
+using testing::StatusIs;
+
+constexpr uint32_t kSeqLen = 16;
+
+Schedule MakeSchedule(uint64_t steps, uint64_t batch_size) {
+  ScheduleOptions options;
+  options.steps = steps;
+  options.batch_size = batch_size;
+  options.seq_len = kSeqLen;
+  return *Schedule::Create(options);
+}
+
+DatasetPtr<TokenWindow> Mixture() {
+  const auto small = *FlatMixture<TokenWindow>::Create(
+      {{"a", CountingWindows(7, kSeqLen, 3)},
+       {"b", CountingWindows(40, kSeqLen, 100)}});
+  MixtureOptions options;
+  options.seed = 42;
+  options.block_size = 32;
+  options.stages = {{100, {{"big", 0.2}, {"small", 0.8}}}};
+  return *MixtureDataset<TokenWindow>::Create(
+      {{"big", CountingWindows(500, kSeqLen, 7), 0.7}, {"small", small, 0.3}},
+      options);
+}
+
+std::unique_ptr<Loader> Open(DatasetPtr<TokenWindow> dataset, Schedule schedule,
+                             LoaderOptions options = LoaderOptions()) {
+  auto loader = Loader::Create(std::move(dataset), schedule, options);
+  EXPECT_THAT(loader, IsOk());
+  return *std::move(loader);
+}
+
+std::vector<std::byte> Bytes(const Batch& batch) {
+  return {batch.bytes().begin(), batch.bytes().end()};
+}
+
+// The bytes of `step` over all of `ranks` ranks, each by a loader of its own.
+std::vector<std::byte> WholeStep(uint64_t step, uint32_t ranks,
+                                 uint64_t batch_size) {
+  std::vector<std::byte> all;
+  for (uint32_t rank = 0; rank < ranks; ++rank) {
+    LoaderOptions options;
+    options.rank = rank;
+    options.ranks = ranks;
+    options.start_step = step;
+    const auto batch =
+        Open(Mixture(), MakeSchedule(0, batch_size), options)->NextBlocking();
+    EXPECT_THAT(batch, IsOk());
+    const std::vector<std::byte> part = Bytes(*batch);
+    all.insert(all.end(), part.begin(), part.end());
+  }
+  return all;
+}
+
+TEST(LoaderTest, ServesTheItemsOfTheDatasetInOrder) {
+  const auto dataset = Mixture();
+  const auto loader = Open(dataset, MakeSchedule(0, 6));
+  for (uint64_t step = 0; step < 40; ++step) {
+    ASSERT_OK_AND_ASSIGN(const Batch batch, loader->NextBlocking());
+    ASSERT_EQ(batch.step(), step);
+    ASSERT_EQ(batch.num_samples(), 6u);
+    for (uint64_t i = 0; i < 6; ++i) {
+      ASSERT_OK_AND_ASSIGN(const TokenWindow window,
+                           dataset->GetBlocking(step * 6 + i));
+      const auto row = batch.tokens<uint32_t>(i);
+      ASSERT_EQ(std::vector<uint32_t>(row.begin(), row.end()), window.tokens);
+    }
+  }
+}
+
+TEST(LoaderTest, SaysWhereEachSampleComesFrom) {
+  const auto loader = Open(Mixture(), MakeSchedule(0, 6));
+  const std::vector<Source> sources = loader->sources();
+  ASSERT_EQ(sources.size(), 3u);
+  EXPECT_EQ(sources[0].path, "big");
+  EXPECT_EQ(sources[2].path, "small/b");
+  EXPECT_EQ(sources[0].backend, "memory");
+  const uint64_t first_token[] = {7, 3, 100};
+  for (int step = 0; step < 40; ++step) {
+    ASSERT_OK_AND_ASSIGN(const Batch batch, loader->NextBlocking());
+    for (uint64_t i = 0; i < 6; ++i) {
+      const SampleProvenance& from = batch.provenance(i);
+      EXPECT_EQ(from.sample, batch.plan().first_sample + i);
+      EXPECT_EQ(batch.tokens<uint32_t>(i)[0],
+                (first_token[from.source] + from.item * kSeqLen) % 251);
+    }
+  }
+}
+
+TEST(LoaderTest, AResumedRunEqualsTheUninterruptedOneForAnyRanks) {
+  constexpr uint64_t kBatch = 10;
+  const auto whole = Open(Mixture(), MakeSchedule(0, kBatch));
+  std::vector<std::vector<std::byte>> steps;
+  for (int step = 0; step < 30; ++step) {
+    ASSERT_OK_AND_ASSIGN(const Batch batch, whole->NextBlocking());
+    steps.push_back(Bytes(batch));
+  }
+  for (const uint32_t ranks : {1, 2, 3, 8}) {
+    for (const uint64_t step : {0, 1, 9, 10, 11, 29}) {
+      EXPECT_EQ(WholeStep(step, ranks, kBatch), steps[step])
+          << "step " << step << ", " << ranks << " ranks";
+    }
+  }
+}
+
+TEST(LoaderTest, MoreRanksThanSamplesLeaveSomeWithoutAny) {
+  std::vector<size_t> sizes;
+  for (uint32_t rank = 0; rank < 4; ++rank) {
+    LoaderOptions options;
+    options.rank = rank;
+    options.ranks = 4;
+    ASSERT_OK_AND_ASSIGN(
+        const Batch batch,
+        Open(Mixture(), MakeSchedule(0, 2), options)->NextBlocking());
+    sizes.push_back(batch.num_samples());
+  }
+  EXPECT_THAT(sizes, ::testing::ElementsAre(0, 1, 0, 1));
+}
+
+TEST(LoaderTest, SeekGoesAnywhereInEveryState) {
+  const auto loader = Open(Mixture(), MakeSchedule(0, 5));
+  const auto expected = [&](uint64_t step) { return WholeStep(step, 1, 5); };
+  for (const uint64_t step : {7, 0, 3, 3, 1000000, 2}) {
+    EXPECT_THAT(loader->Seek(step), IsOk());
+    EXPECT_EQ(loader->next_step(), step);
+    for (uint64_t more = 0; more < 3; ++more) {
+      ASSERT_OK_AND_ASSIGN(const Batch batch, loader->NextBlocking());
+      ASSERT_EQ(batch.step(), step + more);
+      ASSERT_EQ(Bytes(batch), expected(step + more));
+    }
+  }
+}
+
+TEST(LoaderTest, AFiniteRunEndsWithOutOfRangeForEver) {
+  const auto loader = Open(Mixture(), MakeSchedule(3, 5));
+  for (int step = 0; step < 3; ++step) {
+    EXPECT_THAT(loader->NextBlocking(), IsOk());
+  }
+  for (int again = 0; again < 3; ++again) {
+    EXPECT_THAT(loader->NextBlocking(), StatusIs(absl::StatusCode::kOutOfRange,
+                                                 HasSubstr("no step 3")));
+  }
+  EXPECT_THAT(loader->Seek(2), IsOk());
+  EXPECT_THAT(loader->NextBlocking(), IsOk());
+  EXPECT_THAT(loader->Seek(99), IsOk());
+  EXPECT_THAT(loader->NextBlocking(),
+              StatusIs(absl::StatusCode::kOutOfRange, ::testing::_));
+}
+
+TEST(LoaderTest, AFiniteDatasetEndsWithAShortBatchOrWithoutIt) {
+  const auto windows = CountingWindows(13, kSeqLen);
+  const auto keep = Open(windows, MakeSchedule(0, 5));
+  std::vector<size_t> sizes;
+  for (int step = 0; step < 3; ++step) {
+    ASSERT_OK_AND_ASSIGN(const Batch batch, keep->NextBlocking());
+    sizes.push_back(batch.num_samples());
+  }
+  EXPECT_THAT(sizes, ::testing::ElementsAre(5, 5, 3));
+  EXPECT_FALSE(keep->NextBlocking().ok());
+  LoaderOptions options;
+  options.last_batch = LastBatch::kDrop;
+  const auto drop = Open(windows, MakeSchedule(0, 5), options);
+  EXPECT_THAT(drop->NextBlocking(), IsOk());
+  EXPECT_THAT(drop->NextBlocking(), IsOk());
+  EXPECT_THAT(drop->NextBlocking(),
+              StatusIs(absl::StatusCode::kOutOfRange, ::testing::_));
+}
+
+TEST(LoaderTest, FollowsADatasetThatGrows) {
+  InMemoryOptions memory;
+  memory.vocabulary = Vocabulary{"modulo", 251};
+  const auto growing = InMemoryDataset<TokenWindow>::Growing(memory);
+  const auto loader = Open(growing, MakeSchedule(0, 2));
+  std::thread writer([&] {
+    for (uint32_t i = 0; i < 7; ++i) {
+      EXPECT_THAT(
+          growing->Append({TokenWindow(std::vector<uint32_t>(kSeqLen, i))}),
+          IsOk());
+      std::this_thread::yield();
+    }
+    growing->Finish();
+  });
+  for (uint32_t step = 0; step < 4; ++step) {
+    ASSERT_OK_AND_ASSIGN(const Batch batch, loader->NextBlocking());
+    EXPECT_EQ(batch.tokens<uint32_t>(0)[0], 2 * step);
+    EXPECT_EQ(batch.num_samples(), step == 3 ? 1u : 2u);
+  }
+  EXPECT_FALSE(loader->NextBlocking().ok());
+  writer.join();
+}
+
+TEST(LoaderTest, CloseAndDestructionEndAWaitThatWouldNeverEnd) {
+  const auto growing = InMemoryDataset<TokenWindow>::Growing();
+  auto loader = Open(growing, MakeSchedule(0, 2));
+  asio::io_context context{1};
+  absl::Status first, second;
+  asio::co_spawn(context, loader->Next(),
+                 [&](std::exception_ptr, absl::StatusOr<Batch> batch) {
+                   first = batch.status();
+                 });
+  context.poll();
+  EXPECT_THAT(loader->NextBlocking(),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       HasSubstr("another Next()")));
+  EXPECT_THAT(loader->CloseBlocking(), IsOk());
+  EXPECT_THAT(loader->CloseBlocking(), IsOk());
+  context.run();
+  EXPECT_THAT(first, StatusIs(absl::StatusCode::kFailedPrecondition,
+                              HasSubstr("closed")));
+  EXPECT_FALSE(loader->NextBlocking().ok());
+  EXPECT_FALSE(loader->Seek(1).ok());
+
+  loader = Open(growing, MakeSchedule(0, 2));
+  context.restart();
+  asio::co_spawn(context, loader->Next(),
+                 [&](std::exception_ptr, absl::StatusOr<Batch> batch) {
+                   second = batch.status();
+                 });
+  context.poll();
+  loader.reset();
+  context.run();
+  EXPECT_THAT(second, StatusIs(absl::StatusCode::kFailedPrecondition,
+                               HasSubstr("closed")));
+}
+
+TEST(LoaderTest, SeekLeavesAWaitThatWouldNeverEnd) {
+  InMemoryOptions memory;
+  memory.vocabulary = Vocabulary{"modulo", 251};
+  const auto growing = InMemoryDataset<TokenWindow>::Growing(memory);
+  EXPECT_THAT(growing->Append(std::vector<TokenWindow>(
+                  4, TokenWindow(std::vector<uint32_t>(kSeqLen, 9)))),
+              IsOk());
+  LoaderOptions options;
+  options.prefetch_batches = 1;
+  options.start_step = 50;
+  const auto loader = Open(growing, MakeSchedule(0, 2), options);
+  asio::io_context context{1};
+  absl::StatusOr<uint64_t> got = absl::UnknownError("not yet");
+  asio::co_spawn(context, loader->Next(),
+                 [&](std::exception_ptr, absl::StatusOr<Batch> batch) {
+                   got = batch.ok() ? absl::StatusOr<uint64_t>(batch->step())
+                                    : batch.status();
+                 });
+  context.poll();
+  EXPECT_THAT(loader->Seek(1), IsOk());
+  context.run();
+  EXPECT_THAT(got, testing::IsOkAndHolds(1));
+}
+
+TEST(LoaderTest, ACancelledNextLosesNoBatch) {
+  const auto growing = InMemoryDataset<TokenWindow>::Growing();
+  const auto loader = Open(growing, MakeSchedule(0, 1));
+  asio::io_context context{1};
+  asio::cancellation_signal cancel;
+  absl::Status got;
+  asio::co_spawn(
+      context, loader->Next(),
+      asio::bind_cancellation_slot(
+          cancel.slot(), [&](std::exception_ptr, absl::StatusOr<Batch> batch) {
+            got = batch.status();
+          }));
+  context.poll();
+  cancel.emit(asio::cancellation_type::terminal);
+  context.run();
+  EXPECT_THAT(got, StatusIs(absl::StatusCode::kCancelled, ::testing::_));
+  EXPECT_THAT(growing->Append({TokenWindow(std::vector<uint32_t>(kSeqLen, 5))}),
+              IsOk());
+  ASSERT_OK_AND_ASSIGN(const Batch batch, loader->NextBlocking());
+  EXPECT_EQ(batch.step(), 0u);
+}
+
+TEST(LoaderTest, AnErrorNamesStepAndRankAndTheStepCanBeTriedAgain) {
+  auto failures = std::make_shared<std::atomic<int>>(1);
+  const auto flaky = Map<TokenWindow>(
+      "flaky", CountingWindows(100, kSeqLen),
+      [failures](TokenWindow window) -> absl::StatusOr<TokenWindow> {
+        if (window.tokens[0] == 4 * kSeqLen && failures->fetch_sub(1) > 0) {
+          return absl::UnavailableError("/data/web: Input/output error");
+        }
+        return window;
+      });
+  LoaderOptions options;
+  options.rank = 0;
+  options.ranks = 2;
+  const auto loader = Open(flaky, MakeSchedule(0, 4), options);
+  EXPECT_THAT(loader->NextBlocking(), IsOk());
+  EXPECT_THAT(loader->NextBlocking(),
+              StatusIs(absl::StatusCode::kUnavailable,
+                       AllOf(HasSubstr("step 1, rank 0"),
+                             HasSubstr("/data/web: Input/output error"))));
+  EXPECT_EQ(loader->next_step(), 1u);
+  ASSERT_OK_AND_ASSIGN(const Batch batch, loader->NextBlocking());
+  EXPECT_EQ(batch.step(), 1u);
+  EXPECT_EQ(batch.tokens<uint32_t>(0)[0], 4 * kSeqLen);
+}
+
+// Batches are delivered in order though later ones are ready first.
+TEST(LoaderTest, DeliversInOrderWhateverCompletesFirst) {
+  std::atomic<bool> hold = true;
+  const auto slow_start = Map<TokenWindow>(
+      "slow", CountingWindows(100, kSeqLen), [&hold](TokenWindow window) {
+        while (hold && window.tokens[0] == 0) std::this_thread::yield();
+        return window;
+      });
+  const auto loader = Open(slow_start, MakeSchedule(0, 2));
+  std::thread release([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    hold = false;
+  });
+  for (uint64_t step = 0; step < 10; ++step) {
+    ASSERT_OK_AND_ASSIGN(const Batch batch, loader->NextBlocking());
+    EXPECT_EQ(batch.step(), step);
+  }
+  release.join();
+}
+
+TEST(LoaderTest, RuntimeSettingsNeverChangeAToken) {
+  std::vector<std::vector<std::byte>> runs;
+  for (const uint32_t prefetch : {1, 2, 7, 64}) {
+    LoaderOptions options;
+    options.prefetch_batches = prefetch;
+    const auto loader = Open(Mixture(), MakeSchedule(1000, 3), options);
+    std::vector<std::byte>& run = runs.emplace_back();
+    while (true) {
+      const auto batch = loader->NextBlocking();
+      if (!batch.ok()) break;
+      run.insert(run.end(), batch->bytes().begin(), batch->bytes().end());
+    }
+  }
+  ASSERT_EQ(runs[0].size(), 1000u * 3 * kSeqLen * 4);
+  for (const auto& run : runs) EXPECT_TRUE(run == runs[0]);
+}
+
+TEST(LoaderTest, ServesIdsInTheTypeAskedFor) {
+  for (const TokenType type :
+       {TokenType::kU8, TokenType::kU16, TokenType::kI32, TokenType::kI64}) {
+    LoaderOptions options;
+    options.token_type = type;
+    const auto loader =
+        Open(CountingWindows(4, kSeqLen), MakeSchedule(0, 4), options);
+    ASSERT_OK_AND_ASSIGN(const Batch batch, loader->NextBlocking());
+    ASSERT_EQ(batch.bytes().size(), 4 * kSeqLen * TokenTypeBytes(type));
+    if (type == TokenType::kI64) {
+      EXPECT_EQ(batch.tokens<int64_t>(3)[5], 3 * kSeqLen + 5);
+    }
+    if (type == TokenType::kU8) {
+      EXPECT_EQ(batch.tokens<uint8_t>(3)[5], 3 * kSeqLen + 5);
+    }
+  }
+}
+
+TEST(LoaderTest, RefusesOptionsThatCannotWork) {
+  const auto refused = [](LoaderOptions options, std::string_view why) {
+    EXPECT_THAT(Loader::Create(CountingWindows(4, kSeqLen), MakeSchedule(0, 4),
+                               options),
+                StatusIs(absl::StatusCode::kInvalidArgument,
+                         HasSubstr(std::string(why))));
+  };
+  LoaderOptions rank;
+  rank.rank = 2;
+  rank.ranks = 2;
+  refused(rank, "rank 2 of 2");
+  LoaderOptions prefetch;
+  prefetch.prefetch_batches = 0;
+  refused(prefetch, "prefetch_batches");
+  LoaderOptions narrow;
+  narrow.token_type = TokenType::kU8;
+  InMemoryOptions wide;
+  wide.vocabulary = Vocabulary{"wide", 257};
+  EXPECT_THAT(
+      Loader::Create(InMemoryDataset<TokenWindow>::Create({}, wide),
+                     MakeSchedule(0, 4), narrow),
+      StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("'wide'")));
+}
+
+TEST(LoaderTest, WindowsOfAnotherLengthAndForeignIdsAreErrors) {
+  EXPECT_THAT(Open(CountingWindows(4, 15), MakeSchedule(0, 4))->NextBlocking(),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("windows of 15 tokens")));
+  InMemoryOptions memory;
+  memory.vocabulary = Vocabulary{"small", 10};
+  const auto corrupt = InMemoryDataset<TokenWindow>::Create(
+      {TokenWindow(std::vector<uint32_t>(kSeqLen, 10))}, memory);
+  EXPECT_THAT(Open(corrupt, MakeSchedule(0, 1))->NextBlocking(),
+              StatusIs(absl::StatusCode::kDataLoss, HasSubstr("id 10")));
+}
+
+TEST(LoaderTest, TheFingerprintNamesTheOrderAndNothingElse) {
+  const auto print = [](uint64_t seed, uint64_t batch, uint32_t prefetch) {
+    LoaderOptions options;
+    options.prefetch_batches = prefetch;
+    MixtureOptions mixture;
+    mixture.seed = seed;
+    return Open(*MixtureDataset<TokenWindow>::Create(
+                    {{"a", CountingWindows(9, kSeqLen), 1}}, mixture),
+                MakeSchedule(0, batch), options)
+        ->fingerprint();
+  };
+  EXPECT_EQ(print(1, 4, 2), print(1, 4, 9));
+  EXPECT_NE(print(1, 4, 2), print(2, 4, 2));
+  EXPECT_NE(print(1, 4, 2), print(1, 5, 2));
+}
+
+}  // namespace
+}  // namespace poniente

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "loader/widen.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <vector>
+
+namespace poniente::internal {
+namespace {
+
+using ::testing::ElementsAre;
+
+template <class To>
+std::vector<To> Widened(const std::vector<uint8_t>& bytes, uint32_t from_bytes,
+                        TokenType type, uint32_t* greatest) {
+  // One byte in front, so that nothing is aligned.
+  std::vector<std::byte> from(bytes.size() + 1);
+  std::memcpy(from.data() + 1, bytes.data(), bytes.size());
+  std::vector<To> to(bytes.size() / from_bytes);
+  *greatest = Widen(std::span<const std::byte>(from).subspan(1), from_bytes,
+                    type, std::as_writable_bytes(std::span(to)));
+  return to;
+}
+
+TEST(WidenTest, KeepsIdsAtEveryWidthAndFindsTheGreatest) {
+  uint32_t greatest = 0;
+  EXPECT_THAT(Widened<uint32_t>({1, 255, 3}, 1, TokenType::kU32, &greatest),
+              ElementsAre(1, 255, 3));
+  EXPECT_EQ(greatest, 255u);
+  EXPECT_THAT(
+      Widened<int64_t>({0x01, 0x02, 0xff, 0xff}, 2, TokenType::kI64, &greatest),
+      ElementsAre(0x0201, 0xffff));
+  EXPECT_EQ(greatest, 0xffffu);
+  EXPECT_THAT(Widened<uint16_t>({7, 0, 9, 0}, 2, TokenType::kU16, &greatest),
+              ElementsAre(7, 9));
+  EXPECT_THAT(Widened<uint32_t>({0xff, 0xff, 0xff, 0xff}, 4, TokenType::kU32,
+                                &greatest),
+              ElementsAre(0xffffffffu));
+  EXPECT_EQ(greatest, 0xffffffffu);
+  EXPECT_THAT(Widened<uint8_t>({1, 2}, 1, TokenType::kU8, &greatest),
+              ElementsAre(1, 2));
+}
+
+TEST(WidenTest, TellsOfAnIdThatIsTooGreatForTheType) {
+  uint32_t greatest = 0;
+  Widened<uint8_t>({0x00, 0x01}, 2, TokenType::kU8, &greatest);
+  EXPECT_EQ(greatest, 256u);
+}
+
+TEST(WidenTest, WorksInPlaceWhereWidthsAreEqual) {
+  std::vector<uint16_t> ids = {5, 6, 700};
+  const auto bytes = std::as_writable_bytes(std::span(ids));
+  EXPECT_EQ(Widen(bytes, 2, TokenType::kU16, bytes), 700u);
+  EXPECT_THAT(ids, ElementsAre(5, 6, 700));
+}
+
+}  // namespace
+}  // namespace poniente::internal
