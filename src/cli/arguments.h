@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reads the arguments of one command: `--name value`, `--name=value`, switches
+// and positional arguments, in any order; `--` ends the options.
+
+#ifndef PONIENTE_CLI_ARGUMENTS_H_
+#define PONIENTE_CLI_ARGUMENTS_H_
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+
+namespace poniente::cli {
+
+struct Option {
+  std::string name;   // without the dashes
+  std::string value;  // what the usage calls its value; empty for a switch
+  std::string help;
+  bool repeatable = false;
+};
+
+struct CommandSpec {
+  std::string name;
+  std::string positionals;  // as in the usage, "INPUT..."
+  std::string summary;
+  std::vector<Option> options;  // --help comes by itself
+  std::string example;
+};
+
+std::string Usage(const CommandSpec& spec);
+
+class Arguments {
+ public:
+  // InvalidArgument, with the nearest known name, for what the spec does not
+  // have; it names the command.
+  static absl::StatusOr<Arguments> Parse(const CommandSpec& spec,
+                                         const std::vector<std::string>& args);
+
+  bool Has(const std::string& name) const { return values_.contains(name); }
+  // The last value given.
+  std::optional<std::string> Text(const std::string& name) const;
+  std::vector<std::string> Texts(const std::string& name) const;
+  // InvalidArgument unless the value is a whole number from min to max.
+  absl::StatusOr<uint64_t> Number(const std::string& name, uint64_t otherwise,
+                                  uint64_t min, uint64_t max) const;
+  // InvalidArgument unless the value is one of `choices`; the first of them is
+  // the default.
+  absl::StatusOr<std::string> Choice(
+      const std::string& name, const std::vector<std::string>& choices) const;
+  const std::vector<std::string>& positionals() const { return positionals_; }
+
+ private:
+  std::string command_;
+  std::map<std::string, std::vector<std::string>> values_;
+  std::vector<std::string> positionals_;
+};
+
+}  // namespace poniente::cli
+
+#endif  // PONIENTE_CLI_ARGUMENTS_H_

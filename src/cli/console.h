@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// How the tool speaks: exit codes, errors of one line, numbers for people.
+
+#ifndef PONIENTE_CLI_CONSOLE_H_
+#define PONIENTE_CLI_CONSOLE_H_
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "absl/status/status.h"
+
+namespace poniente::cli {
+
+inline constexpr int kExitOk = 0;
+inline constexpr int kExitError = 1;  // the work could not be done
+inline constexpr int kExitUsage = 2;  // the command line is wrong
+
+// Print "poniente: message" as one line, and give the exit code.
+int Fail(const absl::Status& status);
+int FailUsage(std::string_view message);
+void Warn(std::string_view message);
+
+// With control characters written as escapes, so that it is one line.
+std::string OneLine(std::string_view text);
+
+// "1,234,567"
+std::string Count(uint64_t number);
+// "12.3 MB", in powers of ten.
+std::string Bytes(double bytes);
+// "1 file", "2 files"
+std::string Plural(uint64_t number, std::string_view thing);
+
+}  // namespace poniente::cli
+
+#endif  // PONIENTE_CLI_CONSOLE_H_

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/text_inputs.h"
+
+#include <dirent.h>
+#include <fnmatch.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <memory>
+#include <utility>
+
+#include "absl/container/flat_hash_set.h"
+#include "absl/strings/str_cat.h"
+#include "store/posix_file.h"
+#include "util/status_macros.h"
+
+namespace poniente::cli {
+namespace {
+
+using internal::ErrnoError;
+
+struct CloseFolder {
+  void operator()(DIR* dir) const { ::closedir(dir); }
+};
+
+std::string LastComponent(std::string path) {
+  while (path.size() > 1 && path.back() == '/') path.pop_back();
+  return path.substr(path.find_last_of('/') + 1);
+}
+
+class Finder {
+ public:
+  Finder(const std::vector<std::string>& patterns, const std::string& leave_out)
+      : patterns_(patterns) {
+    has_left_out_ = ::stat(leave_out.c_str(), &left_out_) == 0;
+  }
+
+  absl::Status Add(const std::string& input);
+  TextInputs Take() { return std::move(found_); }
+
+ private:
+  absl::Status Walk(const std::string& folder, const std::string& below,
+                    std::vector<TextInput>* files);
+  bool Matches(const std::string& name) const;
+  bool IsLeftOut(const struct stat& facts) const;
+  void Keep(TextInput file);
+
+  const std::vector<std::string>& patterns_;
+  struct stat left_out_ = {};
+  bool has_left_out_ = false;
+  TextInputs found_;
+  absl::flat_hash_set<std::string> names_;
+};
+
+absl::Status Finder::Add(const std::string& input) {
+  if (input == "-") {
+    found_.sizes_known = false;
+    Keep({"-", "stdin", 0});
+    return absl::OkStatus();
+  }
+  struct stat facts;
+  if (::stat(input.c_str(), &facts) != 0)
+    return ErrnoError(input, "read input");
+  if (!S_ISDIR(facts.st_mode)) {
+    if (!S_ISREG(facts.st_mode)) found_.sizes_known = false;
+    Keep({input, LastComponent(input), static_cast<uint64_t>(facts.st_size)});
+    return absl::OkStatus();
+  }
+  std::vector<TextInput> files;
+  PONIENTE_RETURN_IF_ERROR(Walk(input, "", &files));
+  std::sort(
+      files.begin(), files.end(),
+      [](const TextInput& a, const TextInput& b) { return a.name < b.name; });
+  for (TextInput& file : files) Keep(std::move(file));
+  return absl::OkStatus();
+}
+
+absl::Status Finder::Walk(const std::string& folder, const std::string& below,
+                          std::vector<TextInput>* files) {
+  const std::unique_ptr<DIR, CloseFolder> dir(::opendir(folder.c_str()));
+  if (dir == nullptr) return ErrnoError(folder, "open folder");
+  while (true) {
+    errno = 0;
+    const dirent* entry = ::readdir(dir.get());
+    if (entry == nullptr) break;
+    const std::string name = entry->d_name;
+    if (name == "." || name == "..") continue;
+    const std::string path = absl::StrCat(folder, "/", name);
+    const std::string inner = below + name;
+    struct stat facts;
+    if (::lstat(path.c_str(), &facts) != 0)
+      return ErrnoError(path, "read input");
+    if (S_ISDIR(facts.st_mode)) {
+      if (IsLeftOut(facts)) continue;
+      PONIENTE_RETURN_IF_ERROR(Walk(path, inner + "/", files));
+    } else if (S_ISLNK(facts.st_mode)) {
+      ++found_.links;
+    } else if (!S_ISREG(facts.st_mode)) {
+      ++found_.special;
+    } else if (!Matches(inner)) {
+      ++found_.unmatched;
+    } else {
+      files->push_back({path, inner, static_cast<uint64_t>(facts.st_size)});
+    }
+  }
+  return errno == 0 ? absl::OkStatus() : ErrnoError(folder, "read folder");
+}
+
+bool Finder::Matches(const std::string& name) const {
+  const auto matches = [&name](const std::string& pattern) {
+    const std::string& text =
+        pattern.find('/') == std::string::npos ? LastComponent(name) : name;
+    return ::fnmatch(pattern.c_str(), text.c_str(), 0) == 0;
+  };
+  return patterns_.empty() ||
+         std::any_of(patterns_.begin(), patterns_.end(), matches);
+}
+
+bool Finder::IsLeftOut(const struct stat& facts) const {
+  return has_left_out_ && facts.st_dev == left_out_.st_dev &&
+         facts.st_ino == left_out_.st_ino;
+}
+
+void Finder::Keep(TextInput file) {
+  const std::string name = file.name;
+  for (int copy = 2; !names_.insert(file.name).second; ++copy) {
+    file.name = absl::StrCat(name, "~", copy);
+  }
+  found_.files.push_back(std::move(file));
+}
+
+}  // namespace
+
+absl::StatusOr<TextInputs> FindTextInputs(
+    const std::vector<std::string>& inputs,
+    const std::vector<std::string>& patterns, const std::string& leave_out) {
+  Finder finder(patterns, leave_out);
+  for (const std::string& input : inputs) {
+    PONIENTE_RETURN_IF_ERROR(finder.Add(input));
+  }
+  return finder.Take();
+}
+
+}  // namespace poniente::cli

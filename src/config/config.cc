@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "poniente/config.h"
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+#include "absl/strings/str_cat.h"
+#include "config/graph_builder.h"
+#include "config/spec_parser.h"
+#include "util/status_macros.h"
+
+namespace poniente {
+
+Config::Config(DatasetPtr<TokenWindow> dataset, Schedule schedule,
+               LoaderOptions loader_options)
+    : dataset_(std::move(dataset)),
+      schedule_(std::move(schedule)),
+      loader_options_(std::move(loader_options)) {}
+
+absl::StatusOr<Config> Config::Load(const std::string& path) {
+  errno = 0;
+  std::error_code ignored;
+  std::ifstream in(path, std::ios::binary);
+  if (!in || std::filesystem::is_directory(path, ignored)) {
+    return absl::NotFoundError(
+        absl::StrCat("cannot read configuration '", path,
+                     "': ", in ? "it is a directory" : std::strerror(errno)));
+  }
+  const std::string text{std::istreambuf_iterator<char>(in), {}};
+  if (in.bad()) {
+    return absl::DataLossError(
+        absl::StrCat("cannot read configuration '", path, "' to its end"));
+  }
+  return Parse(text, path, std::filesystem::path(path).parent_path());
+}
+
+absl::StatusOr<Config> Config::Parse(std::string_view text,
+                                     const std::string& name,
+                                     const std::string& folder) {
+  PONIENTE_ASSIGN_OR_RETURN(const internal::RunSpec run,
+                            internal::ParseSpec(text, name));
+  PONIENTE_ASSIGN_OR_RETURN(Schedule schedule, internal::BuildSchedule(run));
+  PONIENTE_ASSIGN_OR_RETURN(DatasetPtr<TokenWindow> dataset,
+                            internal::BuildDataset(run, folder));
+  LoaderOptions options;
+  options.last_batch = run.last_batch;
+  options.prefetch_batches = run.prefetch_batches;
+  return Config(std::move(dataset), std::move(schedule), std::move(options));
+}
+
+absl::StatusOr<std::unique_ptr<Loader>> Config::OpenLoader() const {
+  return OpenLoader(loader_options_);
+}
+
+absl::StatusOr<std::unique_ptr<Loader>> Config::OpenLoader(
+    const LoaderOptions& options) const {
+  return Loader::Create(dataset_, schedule_, options);
+}
+
+}  // namespace poniente

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config/graph_builder.h"
+
+#include <filesystem>
+#include <map>
+#include <memory>
+
+#include "absl/strings/str_cat.h"
+#include "poniente/flat_mixture.h"
+#include "poniente/index_datasets.h"
+#include "poniente/mixture_dataset.h"
+#include "poniente/token_store.h"
+#include "util/status_macros.h"
+
+namespace poniente::internal {
+namespace {
+
+using Tokens = DatasetPtr<TokenWindow>;
+
+class GraphBuilder {
+ public:
+  GraphBuilder(const RunSpec& run, const std::string& folder)
+      : run_(run), folder_(folder) {}
+
+  absl::StatusOr<Tokens> BuildRoot() {
+    OpenStores(run_.root);
+    if (!store_errors_.empty()) return absl::Status(code_, store_errors_);
+    PONIENTE_RETURN_IF_ERROR(CheckSomeStoreHoldsAWindow());
+    NodeSpec root = run_.root;
+    for (const StageSpec& stage : run_.stages) {
+      if (stage.weights.empty()) continue;  // the weights stay as they are
+      root.stages.push_back(stage);
+      root.stages.back().start *= run_.batch_size;
+    }
+    PONIENTE_ASSIGN_OR_RETURN(Tokens dataset, Build(root));
+    if (root.shuffle && !dataset->has_order()) {
+      PONIENTE_ASSIGN_OR_RETURN(dataset, Shuffle(std::move(dataset)));
+    }
+    const std::optional<uint64_t> length = dataset->CurrentLength();
+    if (length.has_value() && run_.steps > *length / run_.batch_size) {
+      PONIENTE_ASSIGN_OR_RETURN(dataset, Repeat(std::move(dataset)));
+    }
+    return dataset->WithSeed(run_.seed);
+  }
+
+ private:
+  // One store per path, however often it is named.
+  void OpenStores(const NodeSpec& node) {
+    for (const NodeSpec& child : node.children) OpenStores(child);
+    if (node.kind != NodeKind::kStore) return;
+    const std::string path =
+        (std::filesystem::path(folder_) / node.path).lexically_normal();
+    const auto [entry, is_new] = stores_.try_emplace(node.path, nullptr);
+    if (!is_new) return;
+    TokenStoreOptions options;
+    options.io.backend = run_.io;
+    auto store = TokenStore::Open(path, options);
+    if (store.ok()) {
+      entry->second = *std::move(store);
+      return;
+    }
+    if (store_errors_.empty()) code_ = store.status().code();
+    absl::StrAppend(&store_errors_, store_errors_.empty() ? "" : "\n",
+                    ToString(node.place), ": ", store.status().message());
+  }
+
+  absl::Status CheckSomeStoreHoldsAWindow() const {
+    const TokenStore* longest = nullptr;
+    for (const auto& [path, store] : stores_) {
+      if (!longest || store->num_tokens() > longest->num_tokens()) {
+        longest = store.get();
+      }
+    }
+    if (longest->num_tokens() >= run_.seq_len) return absl::OkStatus();
+    return absl::InvalidArgumentError(absl::StrCat(
+        ToString(run_.seq_len_place), " = ", run_.seq_len,
+        " is longer than every store: the longest, '", longest->path(),
+        "', has ", longest->num_tokens(), " tokens"));
+  }
+
+  absl::StatusOr<Tokens> Build(const NodeSpec& node) {
+    absl::StatusOr<Tokens> made = BuildKind(node);
+    if (made.ok() && node.take.has_value()) {
+      made = Take(*std::move(made), *node.take);
+    }
+    if (!made.ok() && !located_) {
+      located_ = true;  // nodes above stand elsewhere: keep the innermost place
+      return Prepend(made.status(), ToString(node.place));
+    }
+    return made;
+  }
+
+  absl::StatusOr<Tokens> BuildKind(const NodeSpec& node) {
+    switch (node.kind) {
+      case NodeKind::kStore:
+        return stores_.at(node.path)->Windows(run_.seq_len);
+      case NodeKind::kMixture:
+        return BuildMixture(node);
+      case NodeKind::kFlat:
+      case NodeKind::kConcat:
+        break;
+    }
+    std::vector<NamedDataset<TokenWindow>> children;
+    for (const NodeSpec& child : node.children) {
+      PONIENTE_ASSIGN_OR_RETURN(Tokens made, Build(child));
+      children.push_back({child.name, std::move(made)});
+    }
+    if (node.kind == NodeKind::kConcat) return Concat(std::move(children));
+    FlatMixtureOptions options;
+    options.seed = node.seed;
+    return FlatMixture<TokenWindow>::Create(std::move(children), options);
+  }
+
+  absl::StatusOr<Tokens> BuildMixture(const NodeSpec& node) {
+    std::vector<MixtureComponent<TokenWindow>> components;
+    for (const NodeSpec& child : node.children) {
+      PONIENTE_ASSIGN_OR_RETURN(Tokens made, Build(child));
+      MixtureComponent<TokenWindow>& component = components.emplace_back();
+      component.name = child.name;
+      component.dataset = std::move(made);
+      component.weight = child.weight;
+      component.shuffle = child.shuffle;
+    }
+    MixtureOptions options;
+    options.block_size = node.block_size;
+    options.seed = node.seed;
+    for (const StageSpec& stage : node.stages) {
+      options.stages.push_back({stage.start, stage.weights});
+    }
+    return MixtureDataset<TokenWindow>::Create(std::move(components), options);
+  }
+
+  const RunSpec& run_;
+  const std::string folder_;
+  std::map<std::string, std::shared_ptr<const TokenStore>> stores_;
+  std::string store_errors_;
+  absl::StatusCode code_ = absl::StatusCode::kOk;
+  bool located_ = false;
+};
+
+}  // namespace
+
+absl::StatusOr<Tokens> BuildDataset(const RunSpec& run,
+                                    const std::string& folder) {
+  return GraphBuilder(run, folder).BuildRoot();
+}
+
+absl::StatusOr<Schedule> BuildSchedule(const RunSpec& run) {
+  ScheduleOptions options;
+  options.steps = run.steps;
+  options.batch_size = run.batch_size;
+  options.seq_len = run.seq_len;
+  for (const StageSpec& stage : run.stages) {
+    options.stages.push_back({stage.start, stage.name, stage.lr_scale});
+  }
+  return Schedule::Create(std::move(options));
+}
+
+}  // namespace poniente::internal

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config/toml_reader.h"
+
+#include <algorithm>
+#include <sstream>
+
+#include "absl/strings/str_cat.h"
+#include "util/nearest_name.h"
+#include "util/status_macros.h"
+
+namespace poniente::internal {
+namespace {
+
+// The value as written, cut to a length that fits a line.
+std::string Shown(const toml::node& node) {
+  constexpr size_t kMost = 40;
+  std::ostringstream out;
+  if (node.is_table()) {
+    out << "a table";
+  } else if (node.is_array()) {
+    out << "an array";
+  } else {
+    node.visit([&out](const auto& value) { out << value; });
+  }
+  std::string shown = out.str();
+  if (shown.size() > kMost) shown = shown.substr(0, kMost) + "...";
+  return shown;
+}
+
+std::string Range(uint64_t least, uint64_t most) {
+  if (most == UINT64_MAX || most == INT64_MAX) {
+    return absl::StrCat("an integer of at least ", least);
+  }
+  return absl::StrCat("an integer from ", least, " to ", most);
+}
+
+}  // namespace
+
+void ErrorList::Add(const Place& place, std::string_view message) {
+  errors_.push_back({place, std::string(message)});
+}
+
+absl::Status ErrorList::ToStatus() const {
+  if (errors_.empty()) return absl::OkStatus();
+  std::vector<Error> sorted = errors_;
+  std::stable_sort(sorted.begin(), sorted.end(),
+                   [](const Error& a, const Error& b) {
+                     return std::pair(a.place.line, a.place.column) <
+                            std::pair(b.place.line, b.place.column);
+                   });
+  std::string text;
+  for (const Error& error : sorted) {
+    absl::StrAppend(&text, text.empty() ? "" : "\n", ToString(error.place),
+                    error.place.key.empty() ? "" : " ", error.message);
+  }
+  return absl::InvalidArgumentError(text);
+}
+
+Place PlaceOfNode(const toml::node& node, const Place& parent,
+                  std::string_view key) {
+  const toml::source_position at = node.source().begin;
+  Place place;
+  place.file = parent.file;
+  place.line = at.line ? at.line : parent.line;
+  place.column = at.line ? at.column : parent.column;
+  place.key = parent.key.empty() ? std::string(key)
+                                 : absl::StrCat(parent.key, ".", Absl(key));
+  return place;
+}
+
+Place TableReader::PlaceOf(std::string_view key) const {
+  const auto found = table_.find(key);
+  if (found == table_.end()) {
+    Place place = place_;
+    place.key = place_.key.empty() ? std::string(key)
+                                   : absl::StrCat(place_.key, ".", Absl(key));
+    return place;
+  }
+  return PlaceOfNode(found->second, place_, key);
+}
+
+void TableReader::Error(std::string_view key, std::string_view message) {
+  errors_->Add(PlaceOf(key), message);
+}
+
+const toml::node* TableReader::Find(std::string_view key) {
+  known_.emplace_back(key);
+  return table_.get(key);
+}
+
+bool TableReader::Has(std::string_view key) { return Find(key) != nullptr; }
+
+void TableReader::WrongType(std::string_view key, std::string_view expected) {
+  Error(key, absl::StrCat("must be ", Absl(expected), ", got ",
+                          Shown(*table_.get(key))));
+}
+
+std::optional<uint64_t> TableReader::Unsigned(std::string_view key,
+                                              uint64_t least, uint64_t most) {
+  const toml::node* node = Find(key);
+  if (node == nullptr) return std::nullopt;
+  const std::optional<int64_t> value = node->value_exact<int64_t>();
+  if (value.has_value() && *value >= 0) {
+    const auto number = static_cast<uint64_t>(*value);
+    if (least <= number && number <= most) return number;
+  }
+  WrongType(key, Range(least, most));
+  return std::nullopt;
+}
+
+std::optional<double> TableReader::Number(std::string_view key) {
+  const toml::node* node = Find(key);
+  if (node == nullptr) return std::nullopt;
+  if (!node->is_number()) {
+    WrongType(key, "a number");
+    return std::nullopt;
+  }
+  return node->value<double>();
+}
+
+std::optional<bool> TableReader::Bool(std::string_view key) {
+  const toml::node* node = Find(key);
+  if (node == nullptr) return std::nullopt;
+  if (!node->is_boolean()) WrongType(key, "true or false");
+  return node->value_exact<bool>();
+}
+
+std::optional<std::string> TableReader::String(std::string_view key) {
+  const toml::node* node = Find(key);
+  if (node == nullptr) return std::nullopt;
+  if (!node->is_string()) WrongType(key, "a string");
+  return node->value_exact<std::string>();
+}
+
+const toml::table* TableReader::Table(std::string_view key) {
+  const toml::node* node = Find(key);
+  if (node == nullptr) return nullptr;
+  if (!node->is_table()) WrongType(key, "a table");
+  return node->as_table();
+}
+
+const toml::array* TableReader::Tables(std::string_view key) {
+  const toml::node* node = Find(key);
+  if (node == nullptr) return nullptr;
+  const toml::array* array = node->as_array();
+  if (array == nullptr || !array->is_homogeneous(toml::node_type::table)) {
+    WrongType(key, "an array of tables");
+    return nullptr;
+  }
+  return array;
+}
+
+std::vector<std::string> TableReader::KeysInOrder() const {
+  struct Key {
+    toml::source_position at;
+    std::string name;
+  };
+  std::vector<Key> keys;
+  for (const auto& [key, node] : table_) {
+    keys.push_back({key.source().begin, std::string(key.str())});
+  }
+  std::stable_sort(keys.begin(), keys.end(),
+                   [](const Key& a, const Key& b) { return a.at < b.at; });
+  std::vector<std::string> names;
+  for (Key& key : keys) names.push_back(std::move(key.name));
+  return names;
+}
+
+void TableReader::Finish() {
+  for (const auto& [key, node] : table_) {
+    const std::string name(key.str());
+    if (std::find(known_.begin(), known_.end(), name) != known_.end()) continue;
+    Place place = PlaceOf(name);
+    place.line = key.source().begin.line;
+    place.column = key.source().begin.column;
+    errors_->Add(place,
+                 absl::StrCat("is not a known key", DidYouMean(name, known_)));
+  }
+}
+
+}  // namespace poniente::internal

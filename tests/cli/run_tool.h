@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs the tool as a shell would, and keeps what it said.
+
+#ifndef PONIENTE_TESTS_CLI_RUN_TOOL_H_
+#define PONIENTE_TESTS_CLI_RUN_TOOL_H_
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+
+#include <cstdlib>
+#include <ostream>
+#include <string>
+
+#include "tests/support/temp_dir.h"
+
+namespace poniente::testing {
+
+struct ToolRun {
+  int exit_code = -1;
+  std::string out;
+  std::string err;
+};
+
+inline void PrintTo(const ToolRun& run, std::ostream* to) {
+  *to << "exit code " << run.exit_code << ", output:\n"
+      << run.out << "errors:\n"
+      << run.err;
+}
+
+// `arguments` as in a shell, which also takes redirections and pipes around
+// them: RunTool("pack - --out s", "printf abc |").
+inline ToolRun RunTool(const std::string& arguments,
+                       const std::string& before = "") {
+  const TempDir folder;
+  const std::string command = "{ " + before + " " PONIENTE_TOOL " " +
+                              arguments + "; } >" + folder.path("out") + " 2>" +
+                              folder.path("err");
+  ToolRun run;
+  const int status = std::system(command.c_str());
+  run.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  run.out = ReadFile(folder.path("out"));
+  run.err = ReadFile(folder.path("err"));
+  return run;
+}
+
+MATCHER_P2(FailsWith, exit_code, words,
+           "is one line 'poniente: ...' and nothing on standard output") {
+  const std::string& err = arg.err;
+  return arg.exit_code == exit_code && arg.out.empty() &&
+         err.starts_with("poniente: ") && err.find('\n') == err.size() - 1 &&
+         ::testing::ExplainMatchResult(::testing::Matcher<std::string>(words),
+                                       err, result_listener);
+}
+
+MATCHER_P(Prints, words, "ends well and prints") {
+  return arg.exit_code == 0 &&
+         ::testing::ExplainMatchResult(::testing::Matcher<std::string>(words),
+                                       arg.out, result_listener);
+}
+
+// What follows `key` on its line.
+inline std::string ValueOf(const std::string& text, const std::string& key) {
+  size_t at = text.find(key);
+  if (at == std::string::npos) return "";
+  at = text.find_first_not_of(' ', at + key.size());
+  return text.substr(at, text.find('\n', at) - at);
+}
+
+}  // namespace poniente::testing
+
+#endif  // PONIENTE_TESTS_CLI_RUN_TOOL_H_

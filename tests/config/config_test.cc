@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "poniente/config.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <map>
+#include <set>
+
+#include "io/range_source.h"
+#include "poniente/mapped_dataset.h"
+#include "poniente/token_store.h"
+#include "tests/config/small_stores.h"
+#include "tests/support/status_matchers.h"
+
+namespace poniente {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using testing::IsOk;
+using testing::SmallStores;
+using testing::StatusIs;
+using testing::StoreToken;
+
+constexpr char kData[] = R"(
+[data]
+seed = 42
+steps = 300
+batch_size = 6
+seq_len = 20
+[data.mixture]
+a = { weight = 0.5, path = "a" }
+rest = { weight = 0.5, flat = { b = { path = "b" }, c = { path = "c" }, short = { path = "short" } } }
+[[data.stages]]
+start_step = 200
+lr_scale = 0.5
+weights = { a = 0.1, rest = 0.9 }
+)";
+
+class ConfigTest : public SmallStores {
+ protected:
+  absl::StatusOr<Config> Parse(std::string_view text) {
+    return Config::Parse(text, "t.toml", dir_.path());
+  }
+  absl::StatusOr<Config> ParseData(const std::string& rest) {
+    return Parse("[data]\nsteps = 9\nbatch_size = 6\nseq_len = 20\n" + rest);
+  }
+};
+
+TEST_F(ConfigTest, EveryTokenIsThatOfItsStore) {
+  ASSERT_OK_AND_ASSIGN(const Config config, Parse(kData));
+  ASSERT_OK_AND_ASSIGN(const auto loader, config.OpenLoader());
+  // Sources in the order of declaration: a, b, c, short; store numbers 0 to 3.
+  for (int step = 0; step < 300; ++step) {
+    ASSERT_OK_AND_ASSIGN(const Batch batch, loader->NextBlocking());
+    EXPECT_EQ(batch.plan().lr_scale, step < 200 ? 1 : 0.5);
+    for (size_t i = 0; i < 6; ++i) {
+      const SampleProvenance& from = batch.provenance(i);
+      ASSERT_LT(from.source, 3u) << "'short' holds no window";
+      const auto row = batch.tokens<uint32_t>(i);
+      for (uint64_t t = 0; t < 20; ++t) {
+        ASSERT_EQ(row[t], StoreToken(from.source, from.item * 20 + t))
+            << "step " << step << " sample " << i;
+      }
+    }
+  }
+  EXPECT_THAT(loader->NextBlocking(),
+              StatusIs(absl::StatusCode::kOutOfRange, ::testing::_));
+}
+
+TEST_F(ConfigTest, RuntimeTablesNeverChangeAToken) {
+  std::vector<std::string> runs;
+  for (const std::string runtime :
+       {"", "[runtime]\nio = 'mmap'\nprefetch_batches = 1\n",
+        "[runtime]\nio = 'pread'\nprefetch_batches = 16\n",
+        "[runtime]\nio = 'auto'\nprefetch_batches = 3\n"}) {
+    ASSERT_OK_AND_ASSIGN(const Config config, Parse(kData + runtime));
+    for (const TokenType type : {TokenType::kU32, TokenType::kI32}) {
+      LoaderOptions options = config.loader_options();
+      options.token_type = type;
+      ASSERT_OK_AND_ASSIGN(const auto loader, config.OpenLoader(options));
+      std::string& run = runs.emplace_back();
+      while (true) {
+        const auto batch = loader->NextBlocking();
+        if (!batch.ok()) break;
+        run.append(reinterpret_cast<const char*>(batch->bytes().data()),
+                   batch->bytes().size());
+      }
+    }
+  }
+  ASSERT_EQ(runs[0].size(), 300u * 6 * 20 * 4);
+  for (const std::string& run : runs) EXPECT_TRUE(run == runs[0]);
+}
+
+// A function on the way takes the general path: the same batches.
+TEST_F(ConfigTest, TheFastPathAndTheGeneralPathGiveTheSameBatches) {
+  ASSERT_OK_AND_ASSIGN(const Config config, Parse(kData));
+  const auto identity = Map<TokenWindow>(
+      "identity", config.dataset(), [](TokenWindow window) { return window; });
+  for (const TokenType type :
+       {TokenType::kU8, TokenType::kU16, TokenType::kU32, TokenType::kI64}) {
+    LoaderOptions options;
+    options.token_type = type;
+    ASSERT_OK_AND_ASSIGN(const auto fast, config.OpenLoader(options));
+    ASSERT_OK_AND_ASSIGN(const auto general,
+                         Loader::Create(identity, config.schedule(), options));
+    for (int step = 0; step < 50; ++step) {
+      ASSERT_OK_AND_ASSIGN(const Batch one, fast->NextBlocking());
+      ASSERT_OK_AND_ASSIGN(const Batch two, general->NextBlocking());
+      ASSERT_TRUE(std::ranges::equal(one.bytes(), two.bytes()))
+          << "step " << step;
+      for (size_t i = 0; i < one.num_samples(); ++i) {
+        ASSERT_EQ(one.provenance(i), two.provenance(i));
+      }
+    }
+  }
+}
+
+TEST_F(ConfigTest, AResumedRunEqualsTheUninterruptedOneWhenRanksChange) {
+  ASSERT_OK_AND_ASSIGN(const Config config, Parse(kData));
+  ASSERT_OK_AND_ASSIGN(const auto whole, config.OpenLoader());
+  std::vector<std::string> steps;
+  while (true) {
+    const auto batch = whole->NextBlocking();
+    if (!batch.ok()) break;
+    steps.emplace_back(reinterpret_cast<const char*>(batch->bytes().data()),
+                       batch->bytes().size());
+  }
+  // Stops and goes on with other ranks at steps 3, 150, 199, 200 and 290.
+  uint64_t step = 0;
+  for (const auto& [until, ranks] : std::vector<std::pair<uint64_t, uint32_t>>{
+           {3, 1}, {150, 3}, {199, 8}, {200, 2}, {290, 5}, {300, 1}}) {
+    std::vector<std::unique_ptr<Loader>> loaders;
+    for (uint32_t rank = 0; rank < ranks; ++rank) {
+      ASSERT_OK_AND_ASSIGN(const Config again, Parse(kData));
+      LoaderOptions options = again.loader_options();
+      options.rank = rank;
+      options.ranks = ranks;
+      options.start_step = step;
+      ASSERT_OK_AND_ASSIGN(auto loader, again.OpenLoader(options));
+      EXPECT_EQ(loader->fingerprint(), whole->fingerprint());
+      loaders.push_back(std::move(loader));
+    }
+    for (; step < until; ++step) {
+      std::string all;
+      for (const auto& loader : loaders) {
+        ASSERT_OK_AND_ASSIGN(const Batch batch, loader->NextBlocking());
+        all.append(reinterpret_cast<const char*>(batch.bytes().data()),
+                   batch.bytes().size());
+      }
+      ASSERT_TRUE(all == steps[step]) << "step " << step << " on " << ranks;
+    }
+  }
+}
+
+TEST_F(ConfigTest, SaysWhichBackendServesEachStore) {
+  for (const std::string io : {"mmap", "pread"}) {
+    ASSERT_OK_AND_ASSIGN(const Config config,
+                         Parse(kData + ("[runtime]\nio = '" + io + "'\n")));
+    ASSERT_OK_AND_ASSIGN(const auto loader, config.OpenLoader());
+    for (const Source& source : loader->sources()) {
+      EXPECT_EQ(source.backend, io);
+      EXPECT_THAT(source.dataset, HasSubstr(dir_.path()));
+    }
+  }
+}
+
+TEST_F(ConfigTest, ABatchIsOneSubmissionThroughIoUring) {
+  ASSERT_OK_AND_ASSIGN(const Config config, Parse(kData));
+  ASSERT_OK_AND_ASSIGN(const auto loader, config.OpenLoader());
+  if (loader->sources()[0].backend != "uring") {
+    GTEST_SKIP() << loader->sources()[0].fallback_reason;
+  }
+  std::map<uint32_t, std::set<uint64_t>> steps_of_source;
+  for (int step = 0; step < 300; ++step) {
+    ASSERT_OK_AND_ASSIGN(const Batch batch, loader->NextBlocking());
+    for (size_t i = 0; i < batch.num_samples(); ++i) {
+      steps_of_source[batch.source(i)].insert(batch.step());
+    }
+  }
+  for (const auto& [source, steps] : steps_of_source) {
+    const RangeSource* ranges = loader->tree().leaves()[source].node->ranges();
+    EXPECT_EQ(ranges->reader().counters().submissions, steps.size())
+        << "source " << source;
+  }
+}
+
+TEST_F(ConfigTest, AFiniteRootIsRepeatedForARunLongerThanAnEpoch) {
+  // b has 38 windows: 54 samples are an epoch and a part of the next.
+  ASSERT_OK_AND_ASSIGN(const Config config,
+                       ParseData("flat = { b = { path = 'b' } }\n"));
+  ASSERT_OK_AND_ASSIGN(const auto loader, config.OpenLoader());
+  std::vector<int> seen(38);
+  std::vector<uint64_t> order;
+  for (int step = 0; step < 9; ++step) {
+    ASSERT_OK_AND_ASSIGN(const Batch batch, loader->NextBlocking());
+    ASSERT_EQ(batch.num_samples(), 6u);
+    for (size_t i = 0; i < 6; ++i) order.push_back(batch.provenance(i).item);
+  }
+  for (int i = 0; i < 38; ++i) ++seen[order[i]];
+  EXPECT_THAT(seen, ::testing::Each(1));
+  EXPECT_NE(std::vector<uint64_t>(order.begin(), order.begin() + 16),
+            std::vector<uint64_t>(order.begin() + 38, order.end()));
+}
+
+TEST_F(ConfigTest, TheOrderOfDeclarationChangesNoToken) {
+  const auto first = [&](const std::string& mixture) {
+    auto config = ParseData("[data.mixture]\n" + mixture);
+    EXPECT_THAT(config, IsOk());
+    const auto batch = (*config->OpenLoader())->NextBlocking();
+    return std::vector<std::byte>(batch->bytes().begin(), batch->bytes().end());
+  };
+  EXPECT_EQ(first("a = { weight = 1, path = 'a' }\n"
+                  "c = { weight = 2, path = 'c' }\n"),
+            first("c = { weight = 2, path = 'c' }\n"
+                  "a = { weight = 1, path = 'a' }\n"));
+}
+
+TEST_F(ConfigTest, AllMissingStoresAreNamedWithTheirPlaces) {
+  EXPECT_THAT(
+      ParseData("[data.flat]\nx = { path = 'gone' }\ny = { path = 'lost' }\n"),
+      StatusIs(
+          absl::StatusCode::kNotFound,
+          AllOf(HasSubstr("t.toml:6:5: data.flat.x: "), HasSubstr("/gone"),
+                HasSubstr("\nt.toml:7:5: data.flat.y: "), HasSubstr("/lost"))));
+}
+
+TEST_F(ConfigTest, TwoTokenizersAreRefusedAndBothNamed) {
+  testing::WriteStore(dir_.path("other"), 5, 1000, {"llama-3", 128256},
+                      TokenType::kU32);
+  EXPECT_THAT(ParseData("[data.mixture]\na = { weight = 1, path = 'a' }\n"
+                        "x = { weight = 1, path = 'other' }\n"),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("'a' has tokenizer 'proof'"),
+                             HasSubstr("'x' has 'llama-3'"))));
+}
+
+TEST_F(ConfigTest, ASequenceLongerThanEveryStoreIsRefusedWithTheLongest) {
+  EXPECT_THAT(Parse("[data]\nbatch_size = 1\nseq_len = 10001\n[data.flat]\n"
+                    "a = { path = 'a' }\nb = { path = 'b' }\n"),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("t.toml:3:11: data.seq_len = 10001"),
+                             HasSubstr("has 10000 tokens"))));
+}
+
+TEST_F(ConfigTest, AWeightedStoreWithoutAWindowIsRefusedByName) {
+  EXPECT_THAT(ParseData("[data.mixture]\na = { weight = 1, path = 'a' }\n"
+                        "short = { weight = 1, path = 'short' }\n"),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("t.toml"), HasSubstr("'short'"))));
+}
+
+TEST_F(ConfigTest, AStoreCutShortIsRefusedWithFileAndSizes) {
+  for (const auto& entry :
+       std::filesystem::directory_iterator(dir_.path("a"))) {
+    if (entry.path().filename().string().starts_with("tokens")) {
+      std::filesystem::resize_file(entry.path(), 4096);
+    }
+  }
+  EXPECT_THAT(ParseData("flat = { a = { path = 'a' } }\n"),
+              StatusIs(absl::StatusCode::kDataLoss,
+                       AllOf(HasSubstr("data.flat.a: "), HasSubstr("tokens"),
+                             HasSubstr("4096"))));
+}
+
+TEST_F(ConfigTest, LoadsAFileAndNamesOneThatIsNotThere) {
+  testing::WriteFile(dir_.path("run.toml"), kData);
+  EXPECT_THAT(Config::Load(dir_.path("run.toml")), IsOk());
+  EXPECT_THAT(Config::Load(dir_.path("no.toml")),
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr("no.toml")));
+  EXPECT_THAT(Config::Load(dir_.path()),
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr("directory")));
+}
+
+}  // namespace
+}  // namespace poniente

@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config/spec_parser.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/support/status_matchers.h"
+
+namespace poniente::internal {
+namespace {
+
+using poniente::testing::StatusIs;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+constexpr char kGood[] = R"([data]
+seed = 7
+steps = 100
+batch_size = 8
+seq_len = 32
+block_size = 64
+last_batch = "drop"
+[data.mixture]
+web = { weight = 3, path = "stores/web", shuffle = false }
+code = { weight = 0.5, concat = [ { path = "c" }, { path = "cc", name = "two" } ] }
+[data.mixture.notes]
+weight = 1
+take = 40
+seed = 9
+mixture = { old = { weight = 1, path = "old" }, new = { weight = 2, path = "new" } }
+stages = [ { start_sample = 10, weights = { old = 0 } } ]
+[[data.stages]]
+start_step = 50
+name = "anneal"
+lr_scale = 0.1
+weights = { web = 1, notes = 0 }
+[runtime]
+io = "mmap"
+prefetch_batches = 2
+)";
+
+TEST(SpecParserTest, ReadsEveryKey) {
+  ASSERT_OK_AND_ASSIGN(const RunSpec run, ParseSpec(kGood, "good.toml"));
+  EXPECT_EQ(run.seed, 7u);
+  EXPECT_EQ(run.steps, 100u);
+  EXPECT_EQ(run.batch_size, 8u);
+  EXPECT_EQ(run.seq_len, 32u);
+  EXPECT_EQ(run.last_batch, LastBatch::kDrop);
+  EXPECT_EQ(run.io, IoBackend::kMmap);
+  EXPECT_EQ(run.prefetch_batches, 2u);
+  ASSERT_EQ(run.root.children.size(), 3u);
+  EXPECT_EQ(run.root.block_size, 64u);
+  const NodeSpec& web = run.root.children[0];
+  EXPECT_EQ(web.name, "web");
+  EXPECT_EQ(web.weight, 3);
+  EXPECT_EQ(web.path, "stores/web");
+  EXPECT_FALSE(web.shuffle);
+  const NodeSpec& code = run.root.children[1];
+  EXPECT_EQ(code.kind, NodeKind::kConcat);
+  EXPECT_EQ(code.children[0].name, "0");
+  EXPECT_EQ(code.children[1].name, "two");
+  const NodeSpec& notes = run.root.children[2];
+  EXPECT_EQ(notes.take, 40u);
+  EXPECT_EQ(notes.seed, 9u);
+  ASSERT_EQ(notes.stages.size(), 1u);
+  EXPECT_EQ(notes.stages[0].start, 10u);
+  ASSERT_EQ(run.stages.size(), 1u);
+  EXPECT_EQ(run.stages[0].start, 50u);
+  EXPECT_EQ(run.stages[0].name, "anneal");
+  EXPECT_EQ(run.stages[0].lr_scale, 0.1);
+  EXPECT_EQ(run.stages[0].weights.size(), 2u);
+}
+
+TEST(SpecParserTest, KeepsTheOrderOfDeclaration) {
+  ASSERT_OK_AND_ASSIGN(
+      const RunSpec run,
+      ParseSpec("[data]\nbatch_size = 1\nseq_len = 1\n[data.flat]\n"
+                "zoo = { path = 'z' }\nape = { path = 'a' }\n"
+                "[data.flat.bee]\npath = 'b'\n",
+                "x"));
+  std::vector<std::string> names;
+  for (const NodeSpec& child : run.root.children) names.push_back(child.name);
+  EXPECT_THAT(names, ElementsAre("zoo", "ape", "bee"));
+}
+
+struct BadCase {
+  std::string name;
+  std::string text;  // what follows a good head of five lines
+  std::string error;
+};
+
+void PrintTo(const BadCase& bad, std::ostream* out) { *out << bad.name; }
+
+class SpecParserErrorTest : public ::testing::TestWithParam<BadCase> {};
+
+TEST_P(SpecParserErrorTest, PointsAtTheKeyAndSaysWhatWasExpected) {
+  const std::string head =
+      "[data]\nsteps = 100\nbatch_size = 8\nseq_len = 32\n";
+  EXPECT_THAT(ParseSpec(head + GetParam().text, "t.toml"),
+              StatusIs(absl::StatusCode::kInvalidArgument, GetParam().error));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Bad, SpecParserErrorTest,
+    ::testing::Values(
+        BadCase{"NegativeWeight",
+                "[data.mixture]\ncode = { weight = -0.2, path = 'c' }\n",
+                "t.toml:6:19: data.mixture.code.weight must be finite and at "
+                "least 0, got -0.2"},
+        BadCase{"NanWeight",
+                "[data.mixture]\ncode = { weight = nan, path = 'c' }\n",
+                "t.toml:6:19: data.mixture.code.weight must be finite and at "
+                "least 0, got nan"},
+        BadCase{"NoWeight", "[data.mixture]\ncode = { path = 'c' }\n",
+                "t.toml:6:8: data.mixture.code needs a weight"},
+        BadCase{"AllZero",
+                "[data.mixture]\na = { weight = 0, path = 'a' }\n"
+                "b = { weight = 0.0, path = 'b' }\n",
+                "t.toml:5:1: data.mixture has weights that are all zero: "
+                "nothing could be drawn"},
+        BadCase{"UnknownKey", "flat = { a = { path = 'a' } }\nsed = 5\n",
+                "t.toml:6:1: data.sed is not a known key; did you mean "
+                "'seed'?"},
+        BadCase{"UnknownNodeKey",
+                "[data.mixture]\na = { weihgt = 1, path = 'a' }\n",
+                "t.toml:6:5: data.mixture.a needs a weight\n"
+                "t.toml:6:7: data.mixture.a.weihgt is not a known key; did "
+                "you mean 'weight'?"},
+        BadCase{"UnknownTable", "path = 'a'\n[runtine]\n",
+                "t.toml:6:2: runtine is not a known key; did you mean "
+                "'runtime'?"},
+        BadCase{"TwoKinds", "path = 'a'\nflat = { b = { path = 'b' } }\n",
+                "t.toml:6:8: data.flat cannot stand beside path: a node is of "
+                "one kind"},
+        BadCase{"NoKind", "",
+                "t.toml:1:1: data needs one of path, flat, mixture or concat"},
+        BadCase{"WrongType", "path = 5\n",
+                "t.toml:5:8: data.path must be a string, got 5\n"
+                "t.toml:5:8: data.path must not be empty"},
+        BadCase{"StageBackwards",
+                "path = 'a'\n[[data.stages]]\nstart_step = 9\n"
+                "[[data.stages]]\nstart_step = 9\n",
+                "t.toml:9:14: data.stages[1].start_step must be at least 10, "
+                "after the stage before it, got 9"},
+        BadCase{"StageAfterTheEnd",
+                "path = 'a'\n[[data.stages]]\nstart_step = 100\n",
+                "t.toml:6:1: data.stages[0] starts at step 100, but the run "
+                "ends after step 99"},
+        BadCase{"StageWithoutStart", "path = 'a'\n[[data.stages]]\n",
+                "t.toml:6:1: data.stages[0] needs start_step"},
+        BadCase{"ZeroLrScale",
+                "path = 'a'\n[[data.stages]]\nstart_step = 9\nlr_scale = 0\n",
+                "t.toml:8:12: data.stages[0].lr_scale must be finite and above "
+                "0, got 0"},
+        BadCase{"UnknownComponentInStage",
+                "mixture = { code = { weight = 1, path = 'c' } }\n"
+                "[[data.stages]]\nstart_step = 9\nweights = { cod = 1 }\n",
+                "t.toml:8:19: data.stages[0].weights.cod is not a component "
+                "of data; did you mean 'code'?"},
+        BadCase{"AllZeroInStage",
+                "mixture = { code = { weight = 1, path = 'c' } }\n"
+                "[[data.stages]]\nstart_step = 9\nweights = { code = 0 }\n",
+                "t.toml:8:11: data.stages[0].weights are all zero: nothing "
+                "could be drawn"},
+        BadCase{"StageWeightsWithoutMixture",
+                "path = 'a'\n[[data.stages]]\nstart_step = 9\n"
+                "weights = { a = 1 }\n",
+                "t.toml:8:11: data.stages[0].weights need a mixture at the "
+                "root"},
+        BadCase{"UnknownBackend", "path = 'a'\n[runtime]\nio = 'aio'\n",
+                "t.toml:7:6: runtime.io must be auto, uring, mmap or pread, "
+                "got aio"},
+        BadCase{"WeightOutsideAMixture",
+                "flat = { a = { path = 'a', weight = 2 } }\n",
+                "t.toml:5:37: data.flat.a.weight has a meaning for components "
+                "of a mixture only"},
+        BadCase{"BlockTooLarge",
+                "block_size = 65537\n"
+                "mixture = { code = { weight = 1, path = 'c' } }\n",
+                "t.toml:5:14: data.block_size must be an integer from 1 to "
+                "65536, got 65537"}),
+    [](const auto& bad) { return bad.param.name; });
+
+TEST(SpecParserTest, ReportsAllErrorsInTheOrderOfTheFile) {
+  EXPECT_THAT(
+      ParseSpec("[data]\nseed = -1\nseq_len = 'x'\npath = 'a'\n", "t.toml"),
+      StatusIs(absl::StatusCode::kInvalidArgument,
+               "t.toml:1:1: data.batch_size is missing\n"
+               "t.toml:2:8: data.seed must be an integer of at least 0, got "
+               "-1\n"
+               "t.toml:3:11: data.seq_len must be an integer from 1 to "
+               "4294967294, got 'x'"));
+}
+
+TEST(SpecParserTest, PointsAtASyntaxError) {
+  EXPECT_THAT(
+      ParseSpec("[data]\nseed = = 1\n", "t.toml"),
+      StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("t.toml:2:8: ")));
+}
+
+TEST(SpecParserTest, AnEmptyFileIsAnErrorThatHelps) {
+  EXPECT_THAT(ParseSpec("", "t.toml"),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       "t.toml:1:1: data is missing: a [data] table says what "
+                       "to read"));
+}
+
+TEST(SpecParserTest, NestingWithoutEndIsRefused) {
+  std::string text = "[data]\nbatch_size = 1\nseq_len = 1\n";
+  for (int i = 0; i < 200; ++i) text += "flat = { a = { ";
+  text += "path = 'x'";
+  for (int i = 0; i < 200; ++i) text += " } }";
+  EXPECT_FALSE(ParseSpec(text, "t.toml").ok());
+}
+
+}  // namespace
+}  // namespace poniente::internal
