@@ -3,9 +3,10 @@
 # declares one layer as a static library. HEADERS are public ones, by their
 # name under include/poniente; DEPENDS are the layers and packages it may use.
 function(poniente_compile_options target)
+  # g++ 12 takes the frames of Asio's coroutines for mismatched allocations.
   target_compile_options(${target} PRIVATE
     -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual
-    $<$<BOOL:${PONIENTE_WERROR}>:-Werror>)
+    -Wno-mismatched-new-delete $<$<BOOL:${PONIENTE_WERROR}>:-Werror>)
   if(PONIENTE_SANITIZE STREQUAL "asan")
     target_compile_options(${target} PRIVATE
       -fsanitize=address,undefined -fno-sanitize-recover=undefined

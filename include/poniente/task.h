@@ -73,7 +73,11 @@ boost::asio::awaitable<void> Capture(boost::asio::awaitable<Result> task,
 template <class Result>
 Result RunBlocking(boost::asio::awaitable<Result> task) {
   std::optional<Result> result;
-  internal::RunOnThisThread(internal::Capture(std::move(task), &result));
+  try {
+    internal::RunOnThisThread(internal::Capture(std::move(task), &result));
+  } catch (...) {  // no descriptors left for an event loop
+    return internal::StatusFromException(std::current_exception());
+  }
   return *std::move(result);
 }
 

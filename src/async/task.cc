@@ -65,9 +65,12 @@ void RunOnThisThread(asio::awaitable<void> task) {
     RunOn(nested, std::move(task));
     return;
   }
-  loop.running = true;
+  struct Running {
+    explicit Running(bool* f) : flag(f) { *flag = true; }
+    ~Running() { *flag = false; }
+    bool* const flag;
+  } running(&loop.running);
   RunOn(loop.context, std::move(task));
-  loop.running = false;
 }
 
 namespace {

@@ -1,0 +1,394 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# From a fresh Debian 12 to a trained model, and the proof that a killed run
+# resumes exactly:
+#
+#   sh examples/quickstart.sh          (as root, or as a user who may sudo)
+#
+# Everything it makes lies in build-quickstart/. A second run does only what is
+# left to do; delete that folder to begin anew.
+set -eu
+export LC_ALL=C
+
+cd "$(dirname "$0")/.."
+config=examples/quickstart.toml
+made=build-quickstart
+text=$made/text
+stores=$made/stores
+runs=$made/runs
+logs=$made/logs
+tool=$made/poniente
+trainer=$made/train
+# Packages that hold the text; unpacked below $made, not installed.
+text_packages='dict-gcide manpages manpages-dev fortunes fortunes-min
+  wamerican debian-policy developers-reference'
+checkpoint_every=50
+
+mkdir -p "$text" "$stores" "$runs" "$logs"
+exec 3>&1 4>&2  # the screen, wherever a step's output goes
+began=$(date +%s)
+step=0
+step_name='' log='' ticker='' background='' explained=''
+
+# --- How it speaks -----------------------------------------------------------
+
+say() { printf '    %s\n' "$*" >&3; }
+
+# begin NAME: the next of the numbered steps.
+begin() {
+  step=$((step + 1))
+  step_name=$1
+  printf '\n[%d/7] %s (%d s so far)\n' "$step" "$step_name" \
+    $(($(date +%s) - began)) >&3
+}
+
+# One line that says why, and the end.
+fail() {
+  explained=yes
+  stop_ticker
+  printf 'quickstart: step %d, %s: %s\n' "$step" "$step_name" "$*" >&4
+  exit 1
+}
+
+# Shows the last line of the log, again and again: redrawn on a terminal,
+# a new line now and then elsewhere.
+tick() {
+  pause=15
+  if [ -t 3 ]; then pause=1; fi
+  # A sleep that outlives the ticker must not keep the screen's pipe open.
+  while sleep "$pause" >/dev/null 2>&1 3>&- 4>&-; do
+    last=$(tail -n 1 "$log" | tr -d '\r\033' | cut -c 1-70)
+    if [ -t 3 ]; then
+      printf '\r\033[K    %s' "$last" >&3
+    else
+      say "... $last"
+    fi
+  done
+}
+
+stop_ticker() {
+  if [ -z "$ticker" ]; then return; fi
+  kill "$ticker" 2>/dev/null || true
+  wait "$ticker" 2>/dev/null || true
+  ticker=''
+  if [ -t 3 ]; then printf '\r\033[K' >&3; fi
+}
+
+# logged NAME COMMAND...: runs it with its output in a log file.
+logged() {
+  log=$logs/$1.log
+  shift
+  : >"$log"
+  tick &
+  ticker=$!
+  "$@" >"$log" 2>&1
+  stop_ticker
+}
+
+# shown NAME COMMAND...: the same, with the output on the screen, too.
+shown() {
+  log=$logs/$1.log
+  shift
+  rm -f "$log.failed"
+  { "$@" 2>&1 || : >"$log.failed"; } | tee "$log"
+  if [ -e "$log.failed" ]; then exit 1; fi
+}
+
+# Whatever ends the script early: one line that says where and why.
+on_exit() {
+  status=$?
+  trap - EXIT
+  stop_ticker
+  if [ -n "$background" ]; then kill -9 "$background" 2>/dev/null || true; fi
+  if [ "$status" -eq 0 ] || [ -n "$explained" ]; then exit "$status"; fi
+  why=$(grep -m 1 -E '^E: |error: |CMake Error|^poniente: |^train: ' \
+    "$log" 2>/dev/null || tail -n 1 "$log" 2>/dev/null) || true
+  printf 'quickstart: step %d, %s, failed: %s (all of it: %s)\n' \
+    "$step" "$step_name" "${why:-exit status $status}" "${log:-no log}" >&4
+  exit "$status"
+}
+on_signal() {
+  explained=yes
+  printf '\nquickstart: interrupted in step %d, %s; run it again to go on\n' \
+    "$step" "$step_name" >&4
+  exit 130
+}
+trap on_exit EXIT
+trap on_signal INT TERM HUP
+
+# --- Packages ----------------------------------------------------------------
+
+as_root() {
+  if [ "$(id -u)" -eq 0 ]; then "$@"; else sudo "$@"; fi
+}
+
+apt() {
+  as_root env DEBIAN_FRONTEND=noninteractive \
+    apt-get -o DPkg::Lock::Timeout=120 "$@"
+}
+
+installed() {
+  test "$(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null)" = installed
+}
+
+build_packages() {
+  sed -n '/^\[build\]/,/^\[test\]/{/^[a-z]/p}' cmake/packages.txt
+}
+
+install_packages() {
+  if ! command -v apt-get >/dev/null; then
+    fail 'needs Debian 12: there is no apt-get here'
+  fi
+  missing=''
+  for package in $(build_packages); do
+    if ! installed "$package"; then missing="$missing $package"; fi
+  done
+  if [ -z "$missing" ]; then
+    say 'all are installed'
+    return
+  fi
+  say "installs$missing"
+  if [ "$(id -u)" -ne 0 ]; then
+    { command -v sudo >/dev/null && sudo true; } ||
+      fail "needs root or sudo to install$missing"
+  fi
+  logged update apt update
+  # shellcheck disable=SC2086  # one word per package
+  logged install apt install -y --no-install-recommends $missing
+}
+
+# --- Program -----------------------------------------------------------------
+
+build() {
+  if [ ! -e "$made/cmake/build.ninja" ]; then
+    logged configure cmake -S . -B "$made/cmake" -G Ninja \
+      -DCMAKE_BUILD_TYPE=Release -DPONIENTE_BUILD_TESTS=OFF \
+      -DCMAKE_RUNTIME_OUTPUT_DIRECTORY="$PWD/$made"
+  fi
+  logged build cmake --build "$made/cmake" --target poniente_tool train
+  if grep -q 'no work to do' "$log"; then
+    say 'is up to date'
+  else
+    say "made $tool and $trainer"
+  fi
+}
+
+# --- Text --------------------------------------------------------------------
+
+download() (
+  cd "$made/packages"
+  # Without package lists, or with old ones, the second attempt succeeds.
+  # shellcheck disable=SC2086  # one word per package
+  apt-get download $text_packages ||
+    { apt update && apt-get download $text_packages; }
+)
+
+unpack() {
+  for package in "$made/packages"/*.deb; do
+    dpkg-deb -x "$package" "$made/packages/root"
+  done
+  share=$made/packages/root/usr/share
+  rm -rf "$text.new"
+  mkdir -p "$text.new/manuals" "$text.new/fortunes" "$text.new/policy" \
+    "$text.new/reference"
+  # An entry of the dictionary begins in the first column after a blank line.
+  gzip -dc <"$share/dictd/gcide.dict.dz" |
+    awk 'blank && /^[^ \t]/ { print "%" } { print; blank = /^$/ }' \
+      >"$text.new/dictionary"
+  find "$share/man" -type f -path '*/man[1-8]/*.gz' \
+    -exec cp -t "$text.new/manuals" {} +
+  find "$share/games/fortunes" -type f ! -name '*.dat' \
+    -exec cp -t "$text.new/fortunes" {} +
+  cp "$share/dict/american-english" "$text.new/words"
+  cp "$share"/doc/debian-policy/*.txt.gz "$text.new/policy"
+  cp "$share"/developers-reference/*.txt.gz "$text.new/reference"
+  find "$text.new" -name '*.gz' -exec gzip -d {} +
+  rm -rf "$text" "$made/packages"
+  mv "$text.new" "$text"
+}
+
+gather_text() {
+  if [ -d "$text/reference" ]; then
+    say 'is there'
+    return
+  fi
+  rm -rf "$made/packages"
+  mkdir -p "$made/packages"
+  logged download download
+  logged unpack unpack
+  say "from $(printf '%s' "$text_packages" | tr -s '\n ' ' ')"
+}
+
+# --- Stores ------------------------------------------------------------------
+
+# pack NAME WHAT INPUT OPTION...: makes a token store, unless it is there and
+# whole.
+pack() {
+  name=$1
+  what=$2
+  store=$stores/$name
+  shift 2
+  if [ -e "$store/manifest.json" ] &&
+    "$tool" inspect --verify "$store" >/dev/null 2>&1; then
+    was='is there'
+  else
+    logged "pack-$name" "$tool" pack "$@" --out "$store"
+    was='packed'
+  fi
+  "$tool" inspect "$store" | awk -v name="$name" -v what="$what, $was" '
+    $1 == "documents" { documents = $2 }
+    $1 == "tokens" { tokens = $2 }
+    END { printf "    %-12s%12s tokens%9s documents  %s\n",
+          name, tokens, documents, what }'
+}
+
+pack_stores() {
+  pack code 'Boost headers' /usr/include/boost --glob '*.hpp'
+  pack dictionary 'GCIDE' "$text/dictionary" --delimiter %
+  pack manuals 'man pages' "$text/manuals"
+  pack fortunes 'fortunes' "$text/fortunes" --delimiter %
+  pack words 'word list' "$text/words"
+  pack policy 'handbook' "$text/policy"
+  pack reference 'handbook' "$text/reference"
+}
+
+# --- Runs --------------------------------------------------------------------
+
+# The flags of one run: its checkpoint, from which it goes on if it is there,
+# and its log. (No word of them has a space in it.)
+flags() {
+  echo "--config $config --checkpoint $runs/$1.checkpoint --log $runs/$1.log" \
+    "--checkpoint_every $checkpoint_every"
+}
+
+# What decides a run: the configuration, the stores and the program.
+inputs() {
+  {
+    cat "$config" "$trainer"
+    for store in "$stores"/*; do "$tool" inspect "$store"; done |
+      grep '^fingerprint'
+  } | cksum
+}
+
+# is_done NAME: the run is complete and still the one that the inputs give.
+is_done() {
+  [ -e "$runs/$1.done" ] && [ "$(cat "$runs/$1.done")" = "$(inputs)" ]
+}
+
+uninterrupted_run() {
+  if is_done uninterrupted; then
+    say 'is there, and nothing that decides it has changed'
+    return
+  fi
+  rm -f "$runs"/uninterrupted.*
+  # shellcheck disable=SC2046  # several words
+  shown uninterrupted "$trainer" $(flags uninterrupted)
+  inputs >"$runs/uninterrupted.done"
+}
+
+lines() { if [ -e "$1" ]; then wc -l <"$1"; else echo 0; fi; }
+
+killed_run() {
+  if is_done resumed; then
+    say 'is there, and nothing that decides it has changed'
+    return
+  fi
+  rm -f "$runs"/resumed.* "$runs"/killed.*
+  total=$(lines "$runs/uninterrupted.log")
+  # Between two checkpoints, so that some steps are done twice.
+  target=$((total / 2 + checkpoint_every / 3))
+  log=$logs/killed.log
+  # shellcheck disable=SC2046
+  "$trainer" $(flags resumed) >"$log" 2>&1 &
+  background=$!
+  while [ "$(lines "$runs/resumed.log")" -lt "$target" ]; do
+    if ! kill -0 "$background" 2>/dev/null; then exit 1; fi
+    if [ -t 3 ]; then
+      printf '\r    step %d of %d' "$(lines "$runs/resumed.log")" "$total"
+    fi
+    sleep 0.1
+  done
+  kill -9 "$background"
+  wait "$background" 2>/dev/null || true
+  background=''
+  if [ -t 3 ]; then printf '\r\033[K'; fi
+  cp "$runs/resumed.log" "$runs/killed.log"
+  say "killed with SIGKILL after $(lines "$runs/killed.log") of $total steps"
+  # shellcheck disable=SC2046
+  shown resumed "$trainer" $(flags resumed)
+  inputs >"$runs/resumed.done"
+}
+
+compare_runs() {
+  one=$runs/uninterrupted.log
+  two=$runs/resumed.log
+  total=$(lines "$one")
+  same=$(awk 'NR == FNR { line[$1] = $0; next } line[$1] == $0 { ++same }
+    END { print same + 0 }' "$one" "$two")
+  if ! cmp -s "$one" "$two"; then
+    fail "the resumed run differs: $same of $total steps are the same (diff \
+$one $two; delete $runs to train again)"
+  fi
+  killed=$(lines "$runs/killed.log")
+  resumed=$(sed -n 's/^resumes with step //p' "$logs/resumed.log")
+  # The steps that were done twice, the first time before the kill.
+  if ! head -n "$killed" "$one" | cmp -s - "$runs/killed.log"; then
+    fail "the killed run differs (diff $one $runs/killed.log)"
+  fi
+  say "$same of $total steps are the same, digit for digit"
+}
+
+last_screen() {
+  # "after 600 steps: loss L nats (B bits) per token, unigram entropy ..."
+  result=$(tail -n 1 "$logs/uninterrupted.log")
+  steps=$(echo "$result" | sed 's/^after \(.*\): loss .*/\1/')
+  loss=$(echo "$result" | sed 's/.*: loss \(.*\) per token.*/\1/')
+  entropy=$(echo "$result" | sed 's/.*entropy //')
+  tokens=$("$tool" inspect "$stores/code" | sed -n 's/^tokens *//p')
+  cat <<END
+
+------------------------------------------------------------------------------
+What just happened
+
+  Seven token stores were made of real text (the largest has $tokens
+  tokens) and mixed as examples/quickstart.toml says: code, a dictionary and
+  manuals by weight, beside four small sources that share one shuffle.
+
+  A small language model was trained on the mixture, twice. After $steps
+  its loss was $loss per byte; a model that knows
+  only how often each byte occurs could reach $entropy.
+
+  The second run was killed (SIGKILL) after step $killed of $total, and resumed
+  from its checkpoint at step $resumed. Its token hashes and its losses:
+
+    $same of $total steps are identical to the uninterrupted run's, digit for digit
+
+What to try next
+
+  change a weight in $config, and run this again
+  $tool plan $config
+  $tool inspect $stores/dictionary
+  head -n 3 $one $two
+  read examples/train.cc: a training program of one file
+  read README.md
+------------------------------------------------------------------------------
+Took $(($(date +%s) - began)) s. All files lie in $made/.
+END
+}
+
+begin 'packages'
+install_packages
+begin 'program'
+build
+begin 'text'
+gather_text
+begin 'token stores'
+pack_stores
+begin 'plan of the mixture'
+shown plan "$tool" plan "$config"
+begin 'training, uninterrupted'
+uninterrupted_run
+begin 'training, killed half-way and resumed'
+killed_run
+compare_runs
+last_screen

@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+# Packs examples/text as the README says, runs the README's program and
+# compares what it prints, the TOML and the program with the README's.
+cmake_minimum_required(VERSION 3.22)
+
+function(run output)
+  execute_process(COMMAND ${ARGN} RESULT_VARIABLE code OUTPUT_VARIABLE out
+    ERROR_VARIABLE error WORKING_DIRECTORY ${WORK})
+  if(NOT code EQUAL 0)
+    list(JOIN ARGN " " command)
+    message(FATAL_ERROR "${command}\n${out}\n${error}")
+  endif()
+  set(${output} "${out}" PARENT_SCOPE)
+endfunction()
+
+function(expect_in_readme text what)
+  string(FIND "${readme}" "${text}" at)
+  if(at EQUAL -1)
+    message(FATAL_ERROR "README.md does not show ${what} as it is:\n${text}")
+  endif()
+endfunction()
+
+file(REMOVE_RECURSE ${WORK})
+file(MAKE_DIRECTORY ${WORK})
+file(READ ${SOURCE}/README.md readme)
+set(text ${SOURCE}/examples/text)
+run(ignored ${TOOL} pack ${text}/fables --out fables)
+run(ignored ${TOOL} pack ${text}/recipes --out recipes)
+run(ignored ${TOOL} pack ${text}/riddles.txt --delimiter % --out riddles)
+file(COPY ${SOURCE}/examples/mixture.toml DESTINATION ${WORK})
+
+run(output ${QUICKSTART} mixture.toml)
+expect_in_readme("${output}" "the program's output")
+file(READ ${SOURCE}/examples/mixture.toml toml)
+expect_in_readme("${toml}" "examples/mixture.toml")
+file(READ ${SOURCE}/examples/quickstart.cc program)
+string(REGEX REPLACE "^// SPDX[^\n]*\n" "" program "${program}")
+expect_in_readme("${program}" "examples/quickstart.cc")
+
+run(nested ${NESTED} ${WORK})
+if(nested MATCHES "DIFFERS")
+  message(FATAL_ERROR "nested_mixture: ${nested}")
+endif()
+if(NOT nested MATCHES "samples 400 to 499:  fables 20  small/")
+  message(FATAL_ERROR "nested_mixture: the second stage's share: ${nested}")
+endif()
+run(plan ${TOOL} plan mixture.toml --steps 200)
+if(NOT plan MATCHES "fables/recipes|recipes")
+  message(FATAL_ERROR "plan: ${plan}")
+endif()
+message("${output}${nested}${plan}")

@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: Apache-2.0
+# cmake -DBUILD=... -DSOURCE=... -DWORK=... -P run.cmake
+# Installs the build into a folder of its own, then builds and runs a consumer
+# against that folder alone.
+function(run)
+  execute_process(COMMAND ${ARGN} RESULT_VARIABLE code OUTPUT_VARIABLE out
+    ERROR_VARIABLE out)
+  if(NOT code EQUAL 0)
+    list(JOIN ARGN " " command)
+    message(FATAL_ERROR "${command}\n${out}")
+  endif()
+  message("${out}")
+endfunction()
+
+file(REMOVE_RECURSE ${WORK})
+run(${CMAKE_COMMAND} --install ${BUILD} --prefix ${WORK}/prefix)
+run(${CMAKE_COMMAND} -S ${SOURCE}/tests/install -B ${WORK}/build -G Ninja
+  -DCMAKE_PREFIX_PATH=${WORK}/prefix -DCMAKE_BUILD_TYPE=${BUILD_TYPE}
+  "-DCMAKE_CXX_FLAGS=${CXX_FLAGS}")
+run(${CMAKE_COMMAND} --build ${WORK}/build)
+run(${WORK}/build/consumer ${WORK}/store)
+file(STRINGS ${WORK}/prefix/include/poniente/version.h version
+  REGEX "kOrderVersion")
+if(NOT version)
+  message(FATAL_ERROR "the headers are not installed")
+endif()

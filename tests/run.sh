@@ -1,0 +1,40 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Installs what the tests need, builds, and runs every test through ctest.
+#   sh tests/run.sh [BUILD_FOLDER [CMAKE_ARGUMENT...]]
+# Root or sudo is needed only if a package is missing. Environment:
+#   PONIENTE_TEST_REGEX   run the tests whose names match (ctest -R)
+set -eu
+cd "$(dirname "$0")/.."
+
+step="start"
+log=""
+finish() {
+  code=$?
+  [ "$code" -eq 0 ] && return
+  [ -n "$log" ] && [ -f "$log" ] && tail -n 40 "$log" >&2
+  echo "tests/run.sh: failed: $step${log:+ (all of it: $log)}" >&2
+}
+trap finish EXIT
+
+step="installing packages"
+sh cmake/install_packages.sh build test
+
+build=${1:-build-tests}
+[ $# -gt 0 ] && shift
+mkdir -p "$build"
+step="configuring in $build"
+log="$build/configure.log"
+echo "== $step"
+cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo \
+  -DCMAKE_CXX_FLAGS_RELWITHDEBINFO="-O1 -g1" -DPONIENTE_WERROR=ON "$@" \
+  > "$log" 2>&1
+step="building in $build"
+log="$build/build.log"
+echo "== $step (about 5 minutes on 2 cores, the first time)"
+ninja -C "$build" > "$log" 2>&1
+step="testing in $build"
+log=""
+echo "== $step"
+ctest --test-dir "$build" --output-on-failure --parallel "$(nproc)" \
+  ${PONIENTE_TEST_REGEX:+-R "$PONIENTE_TEST_REGEX"} --no-tests=error
