@@ -50,18 +50,20 @@ fail() {
   exit 1
 }
 
-# Shows the last line of the log, again and again: redrawn on a terminal,
-# a new line now and then elsewhere.
+# Shows the time and the last line of the log, again and again: redrawn on a
+# terminal, a new line now and then elsewhere.
 tick() {
   pause=15
   if [ -t 3 ]; then pause=1; fi
+  waited=0
   # A sleep that outlives the ticker must not keep the screen's pipe open.
   while sleep "$pause" >/dev/null 2>&1 3>&- 4>&-; do
-    last=$(tail -n 1 "$log" | tr -d '\r\033' | cut -c 1-70)
+    waited=$((waited + pause))
+    line="    $waited s: $(tail -n 1 "$log" | tr -d '\r\033' | cut -c 1-66)"
     if [ -t 3 ]; then
-      printf '\r\033[K    %s' "$last" >&3
+      printf '\r\033[K%s' "$line" >&3
     else
-      say "... $last"
+      printf '%s\n' "$line" >&3
     fi
   done
 }
@@ -118,43 +120,20 @@ trap on_signal INT TERM HUP
 
 # --- Packages ----------------------------------------------------------------
 
-as_root() {
-  if [ "$(id -u)" -eq 0 ]; then "$@"; else sudo "$@"; fi
-}
-
-apt() {
-  as_root env DEBIAN_FRONTEND=noninteractive \
-    apt-get -o DPkg::Lock::Timeout=120 "$@"
-}
-
-installed() {
-  test "$(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null)" = installed
-}
-
-build_packages() {
-  sed -n '/^\[build\]/,/^\[test\]/{/^[a-z]/p}' cmake/packages.txt
-}
-
 install_packages() {
   if ! command -v apt-get >/dev/null; then
     fail 'needs Debian 12: there is no apt-get here'
   fi
-  missing=''
-  for package in $(build_packages); do
-    if ! installed "$package"; then missing="$missing $package"; fi
-  done
-  if [ -z "$missing" ]; then
+  if [ "$(id -u)" -eq 0 ] || sudo -n true 2>/dev/null; then
+    logged install sh cmake/install_packages.sh build
+  else  # sudo may ask for a password
+    shown install sh cmake/install_packages.sh build
+  fi
+  if [ -s "$log" ]; then
+    say "$(sed -n 's/^== installing: /installed /p' "$log")"
+  else
     say 'all are installed'
-    return
   fi
-  say "installs$missing"
-  if [ "$(id -u)" -ne 0 ]; then
-    { command -v sudo >/dev/null && sudo true; } ||
-      fail "needs root or sudo to install$missing"
-  fi
-  logged update apt update
-  # shellcheck disable=SC2086  # one word per package
-  logged install apt install -y --no-install-recommends $missing
 }
 
 # --- Program -----------------------------------------------------------------
@@ -175,12 +154,16 @@ build() {
 
 # --- Text --------------------------------------------------------------------
 
+update_lists() {
+  if [ "$(id -u)" -eq 0 ]; then apt-get update; else sudo apt-get update; fi
+}
+
 download() (
   cd "$made/packages"
   # Without package lists, or with old ones, the second attempt succeeds.
   # shellcheck disable=SC2086  # one word per package
   apt-get download $text_packages ||
-    { apt update && apt-get download $text_packages; }
+    { update_lists && apt-get download $text_packages; }
 )
 
 unpack() {
@@ -297,6 +280,7 @@ killed_run() {
   total=$(lines "$runs/uninterrupted.log")
   # Between two checkpoints, so that some steps are done twice.
   target=$((total / 2 + checkpoint_every / 3))
+  say "runs it again, to be killed about step $target of $total"
   log=$logs/killed.log
   # shellcheck disable=SC2046
   "$trainer" $(flags resumed) >"$log" 2>&1 &

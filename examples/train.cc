@@ -422,6 +422,7 @@ class Trainer {
   }
 
   absl::Status Finish() {
+    absl::Status status = SaveCheckpoint();  // what Report() is about to clear
     Report();
     const double entropy = UnigramEntropy(state_->token_counts);
     absl::PrintF(
@@ -429,7 +430,7 @@ class Trainer {
         "entropy %.3f (%.3f)\n",
         state_->step, state_->reported_loss,
         state_->reported_loss / std::log(2), entropy, entropy / std::log(2));
-    return SaveCheckpoint();
+    return status;
   }
 
  private:

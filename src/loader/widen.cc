@@ -2,24 +2,48 @@
 #include "loader/widen.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "util/check.h"
 
 namespace poniente::internal {
 namespace {
 
+// An Id that may lie anywhere: not aligned, among bytes.
+template <class Id>
+struct Unaligned {
+  typedef Id Type __attribute__((aligned(1), may_alias));
+};
+
+// Compiled with -O3 for these two loops (CMakeLists.txt).
 template <class From, class To>
-uint32_t WidenAs(const std::byte* from, std::byte* to, size_t count) {
-  uint32_t greatest = 0;
+uint32_t CopyWider(const std::byte* __restrict from, std::byte* __restrict to,
+                   size_t count) {
+  const auto* ids =
+      reinterpret_cast<const typename Unaligned<From>::Type*>(from);
+  auto* wide = reinterpret_cast<typename Unaligned<To>::Type*>(to);
+  From greatest = 0;
   for (size_t i = 0; i < count; ++i) {
-    From id;
-    std::memcpy(&id, from + i * sizeof(From), sizeof(From));
-    greatest = std::max<uint32_t>(greatest, id);
-    const To wide = static_cast<To>(id);
-    std::memcpy(to + i * sizeof(To), &wide, sizeof(To));
+    const From id = ids[i];
+    greatest = std::max(greatest, id);
+    wide[i] = static_cast<To>(id);
   }
   return greatest;
+}
+
+template <class From>
+uint32_t Greatest(const std::byte* from, size_t count) {
+  const auto* ids =
+      reinterpret_cast<const typename Unaligned<From>::Type*>(from);
+  From greatest = 0;
+  for (size_t i = 0; i < count; ++i)
+    greatest = std::max<From>(greatest, ids[i]);
+  return greatest;
+}
+
+template <class From, class To>
+uint32_t WidenAs(const std::byte* from, std::byte* to, size_t count) {
+  if (from == to) return Greatest<From>(from, count);  // of equal width
+  return CopyWider<From, To>(from, to, count);
 }
 
 template <class From>

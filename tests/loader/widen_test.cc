@@ -43,6 +43,22 @@ TEST(WidenTest, KeepsIdsAtEveryWidthAndFindsTheGreatest) {
               ElementsAre(1, 2));
 }
 
+TEST(WidenTest, CountsAroundTheVectorLengthAreWhole) {
+  for (size_t count = 0; count < 200; ++count) {
+    for (size_t at = 0; at < std::max<size_t>(count, 1); at += 7) {
+      std::vector<uint16_t> ids(count, 3);
+      if (count > 0) ids[at] = 60000;
+      std::vector<uint32_t> wide(count + 1, 77);
+      const uint32_t greatest =
+          Widen(std::as_bytes(std::span(ids)), 2, TokenType::kU32,
+                std::as_writable_bytes(std::span(wide)));
+      ASSERT_EQ(greatest, count > 0 ? 60000u : 0u) << count << " at " << at;
+      ASSERT_TRUE(std::equal(ids.begin(), ids.end(), wide.begin()));
+      ASSERT_EQ(wide[count], 77u) << "written past the end";
+    }
+  }
+}
+
 TEST(WidenTest, TellsOfAnIdThatIsTooGreatForTheType) {
   uint32_t greatest = 0;
   Widened<uint8_t>({0x00, 0x01}, 2, TokenType::kU8, &greatest);
