@@ -1,20 +1,28 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # sh cmake/install_packages.sh SECTION...: installs those Debian packages of
-# the sections of cmake/packages.txt that are missing.
+# the sections of cmake/packages.txt that are missing. Says nothing if none is.
 set -eu
 list=$(dirname "$0")/packages.txt
-missing=""
-for section in "$@"; do
-  for package in $(awk -v want="[$section]" \
-      '/^\[/ { on = ($0 == want); next } on && NF && !/^#/' "$list"); do
-    state=$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null || :)
-    [ "$state" = installed ] || missing="$missing $package"
+
+# The packages of the sections, one per line.
+wanted() {
+  for section in "$@"; do
+    awk -v want="[$section]" \
+      '/^\[/ { on = ($0 == want); next } on && NF && !/^#/' "$list"
   done
-done
+}
+
+missing=$(wanted "$@" | while read -r package; do
+  state=$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null || :)
+  [ "$state" = installed ] || printf ' %s' "$package"
+done)
 [ -n "$missing" ] || exit 0
 
-if [ "$(id -u)" -eq 0 ]; then
+if ! command -v apt-get > /dev/null; then
+  echo "needs Debian 12: there is no apt-get here" >&2
+  exit 1
+elif [ "$(id -u)" -eq 0 ]; then
   as_root=""
 elif command -v sudo > /dev/null; then
   as_root=sudo
@@ -24,13 +32,15 @@ else
 fi
 echo "== installing:$missing"
 log=$(mktemp)
-export DEBIAN_FRONTEND=noninteractive
+apt() {
+  $as_root env DEBIAN_FRONTEND=noninteractive \
+    apt-get -o DPkg::Lock::Timeout=120 -qq "$@"
+}
 # shellcheck disable=SC2086  # a list of words
-if ! { $as_root apt-get update -qq &&
-       $as_root apt-get install -y -qq --no-install-recommends $missing; } \
+if ! { apt update && apt install -y --no-install-recommends $missing; } \
        > "$log" 2>&1; then
-  tail -n 20 "$log" >&2
-  echo "could not install:$missing (see $log)" >&2
+  grep -m 3 '^E: ' "$log" >&2 || tail -n 3 "$log" >&2
+  echo "could not install:$missing (all of apt's words: $log)" >&2
   exit 1
 fi
 rm -f "$log"

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # The trainer of the quickstart: resumes exactly, and refuses what does not fit.
 #
-#   sh tests/quickstart_train_test.sh TRAIN PONIENTE
+#   sh tests/examples/train_test.sh TRAIN PONIENTE
 set -eu
 
 train=$1
