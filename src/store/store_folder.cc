@@ -147,7 +147,7 @@ absl::Status StoreFolder::TakeLock() {
       if (errno == EINTR) continue;
       if (errno != EWOULDBLOCK) return ErrnoError(file, "lock");
       return absl::FailedPreconditionError(absl::StrCat(
-          "'", path_, "' is being written by another process, which holds '",
+          "'", path_, "' is being written by another writer, which holds '",
           file, "'; wait for it, or write to another path"));
     }
     if (!SameFile(fd->get(), file)) continue;  // its holder has removed it

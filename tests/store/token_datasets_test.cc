@@ -235,13 +235,13 @@ TEST(WindowsTest, ABatchIsOneSubmission) {
 
 // What every dataset must do, on the hash of each window and document.
 DatasetPtr<uint64_t> Hashed(DatasetPtr<TokenWindow> tokens) {
-  return Map<uint64_t>(
-      "hash", std::move(tokens),
-      [](TokenWindow window) -> absl::StatusOr<uint64_t> {
-        uint64_t hash = window.tokens.size();
-        for (const uint32_t id : window.tokens) hash = hash * 1000003 + id;
-        return hash;
-      });
+  return Map<uint64_t>("hash", std::move(tokens),
+                       [](TokenWindow window) -> absl::StatusOr<uint64_t> {
+                         uint64_t hash = window.tokens.size();
+                         for (const uint32_t id : window.tokens)
+                           hash = hash * 1000003 + id;
+                         return hash;
+                       });
 }
 
 std::shared_ptr<const TokenStore> ConformanceStore() {
