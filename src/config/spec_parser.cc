@@ -164,6 +164,8 @@ class NodeParser {
       const toml::table* child = named.Table(name);
       NodeSpec& made = spec->children.emplace_back();
       made.name = name;
+      if (name.empty())
+        named.Error(name, "must have a name: it keys the order");
       if (child == nullptr) continue;
       TableReader reader(*child, named.PlaceOf(name), errors_);
       Parse(reader, weighted ? Parent::kMixture : Parent::kOther, &made,
@@ -210,7 +212,12 @@ class NodeParser {
                   "has a meaning at the root and below a mixture only");
     }
     spec->take = table.Unsigned("take", 1, kMostSamples);
-    if (!is_root) spec->seed = table.Unsigned("seed", 0, kMostInteger);
+    const bool has_seed = is_mixture || spec->kind == NodeKind::kFlat;
+    if (!is_root && has_seed) {
+      spec->seed = table.Unsigned("seed", 0, kMostInteger);
+    } else if (!is_root && table.Has("seed")) {
+      table.Error("seed", "has a meaning for flat and mixture only");
+    }
     if (is_mixture) {
       spec->block_size = table.Unsigned("block_size", 1, 65536).value_or(2048);
       if (!is_root) {

@@ -12,6 +12,9 @@
 namespace poniente::internal {
 namespace {
 
+// What the address space could hold; keeps products of sizes from wrapping.
+constexpr uint64_t kMostBatchBytes = uint64_t{1} << 47;
+
 bool ReadsFiles(const DatasetTree& tree) {
   return std::all_of(
       tree.leaves().begin(), tree.leaves().end(), [](const TreeLeaf& leaf) {
@@ -57,6 +60,13 @@ absl::Status BatchAssembler::Check(const DatasetTree& tree,
                      "', which has ", vocabulary->size));
   }
   const uint32_t seq_len = schedule.At(0).seq_len;
+  const uint64_t row_bytes =
+      uint64_t{seq_len} * TokenTypeBytes(options.token_type);
+  if (schedule.At(0).batch_size > kMostBatchBytes / row_bytes) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "a batch of ", schedule.At(0).batch_size, " x ", seq_len, " ids of ",
+        TokenTypeBytes(options.token_type), " bytes fits no memory"));
+  }
   for (const TreeLeaf& leaf : tree.leaves()) {
     const RangeSource* ranges = leaf.node->ranges();
     if (!leaf.is_plain || !ranges || ranges->item_length() == seq_len) continue;

@@ -174,6 +174,11 @@ INSTANTIATE_TEST_SUITE_P(
                 "flat = { a = { path = 'a', weight = 2 } }\n",
                 "t.toml:5:37: data.flat.a.weight has a meaning for components "
                 "of a mixture only"},
+        BadCase{"SeedOfAStore", "flat = { a = { path = 'a', seed = 2 } }\n",
+                "t.toml:5:35: data.flat.a.seed has a meaning for flat and "
+                "mixture only"},
+        BadCase{"EmptyName", "flat = { \"\" = { path = 'a' } }\n",
+                "t.toml:5:15: data.flat. must have a name: it keys the order"},
         BadCase{"BlockTooLarge",
                 "block_size = 65537\n"
                 "mixture = { code = { weight = 1, path = 'c' } }\n",
@@ -196,6 +201,14 @@ TEST(SpecParserTest, PointsAtASyntaxError) {
   EXPECT_THAT(
       ParseSpec("[data]\nseed = = 1\n", "t.toml"),
       StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("t.toml:2:8: ")));
+}
+
+TEST(SpecParserTest, RefusesANameThatStandsTwice) {
+  EXPECT_THAT(
+      ParseSpec("[data]\nflat = { a = { path = 'a' }, a = { path = 'b' } }\n",
+                "t.toml"),
+      StatusIs(absl::StatusCode::kInvalidArgument,
+               ::testing::AllOf(HasSubstr("t.toml:2:"), HasSubstr("'a'"))));
 }
 
 TEST(SpecParserTest, AnEmptyFileIsAnErrorThatHelps) {

@@ -403,6 +403,15 @@ TEST(LoaderTest, RefusesOptionsThatCannotWork) {
       StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("'wide'")));
 }
 
+TEST(LoaderTest, RefusesABatchThatNoMemoryHolds) {
+  ScheduleOptions huge;
+  huge.batch_size = uint64_t{1} << 32;
+  huge.seq_len = UINT32_MAX - 1;
+  EXPECT_THAT(Loader::Create(CountingWindows(1, 4), *Schedule::Create(huge)),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("fits no memory")));
+}
+
 TEST(LoaderTest, WindowsOfAnotherLengthAndForeignIdsAreErrors) {
   EXPECT_THAT(Open(CountingWindows(4, 15), MakeSchedule(0, 4))->NextBlocking(),
               StatusIs(absl::StatusCode::kInvalidArgument,

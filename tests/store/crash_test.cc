@@ -178,8 +178,6 @@ TEST(CrashTest, KilledAtEachSystemCallAFirstWriterLeavesNothingOrAStore) {
     killed = KillAtStop(path, 0, stops);
     const int readable = Readable(path);
     ASSERT_TRUE(readable == -1 || readable == 0) << stops;
-    // Once it is there, it stays there.
-    ASSERT_TRUE(with_store == 0 || readable == 0) << stops;
     with_store += readable == 0;
     ASSERT_THAT(WriteStore(path, Contents(1)), IsOk());
     ExpectNothingButAStore(path);
@@ -201,7 +199,6 @@ TEST(CrashTest, KilledAtEachSystemCallASecondWriterLeavesTheOldOrTheNew) {
     killed = KillAtStop(path, 1, stops);
     const int readable = Readable(path);
     ASSERT_TRUE(readable == 0 || readable == 1) << stops;
-    ASSERT_TRUE(replaced == 0 || readable == 1) << stops;
     replaced += readable == 1;
   }
   std::printf("killed %d times, %d after the commit\n", stops, replaced);

@@ -18,7 +18,6 @@ namespace poniente {
 namespace {
 
 using ::testing::AllOf;
-using testing::ByteOptions;
 using testing::Documents;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -233,40 +232,6 @@ TEST(TokenStoreTest, OpeningWhileAWriterReplacesGivesOneOrTheOther) {
   }
   writer.join();
   EXPECT_GT(opened, 10);
-}
-
-TEST(VerifyTokenStoreTest, ReportsProgressUpToTheEnd) {
-  const TempDir folder;
-  ASSERT_THAT(WriteStore(folder.path(), ProvenDocuments({2000000}, 257)),
-              IsOk());
-  std::vector<uint64_t> seen;
-  uint64_t total = 0;
-  ASSERT_THAT(VerifyTokenStore(folder.path(),
-                               [&](uint64_t done, uint64_t of) {
-                                 seen.push_back(done);
-                                 total = of;
-                               }),
-              IsOk());
-  EXPECT_GE(seen.size(), 4u);
-  EXPECT_TRUE(std::is_sorted(seen.begin(), seen.end()));
-  EXPECT_EQ(seen.back(), total);
-  EXPECT_EQ(total, 4001792u + 4096);
-}
-
-TEST(VerifyTokenStoreTest, NamesFileBlockOffsetChecksumsAndRemedy) {
-  const TempDir folder;
-  TokenStoreWriterOptions options = ByteOptions();
-  options.block_bytes = 4096;
-  ASSERT_THAT(WriteStore(folder.path(), ProvenDocuments({9000}, 257), options),
-              IsOk());
-  std::string bytes = testing::ReadFile(folder.path("tokens-1.bin"));
-  bytes[2 * 4096 + 5] ^= 1;
-  testing::WriteFile(folder.path("tokens-1.bin"), bytes);
-  EXPECT_THAT(VerifyTokenStore(folder.path()),
-              StatusIs(absl::StatusCode::kDataLoss,
-                       AllOf(HasSubstr("tokens-1.bin"), HasSubstr("block 2 "),
-                             HasSubstr("from byte 8192"), HasSubstr("stored"),
-                             HasSubstr("computed"), HasSubstr("restore"))));
 }
 
 }  // namespace
