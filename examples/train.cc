@@ -271,7 +271,18 @@ struct CheckpointHead {
   uint64_t magic = 0x0a314e4941525450;  // "PTRAIN1\n"
   uint64_t shape[4] = {0, kContext, kEmbedding, kHidden};
   uint64_t fingerprint = 0;
+  uint64_t checksum = 0;  // of the arrays
 };
+
+uint64_t Checksum(State* state) {
+  uint64_t checksum = 0;
+  for (const std::span<std::byte> array : state->Arrays()) {
+    checksum = checksum * 31 +
+               Hash(std::span(reinterpret_cast<const uint8_t*>(array.data()),
+                              array.size()));
+  }
+  return checksum;
+}
 
 absl::Status FileError(const char* what, const std::string& path) {
   return absl::ErrnoToStatus(errno, absl::StrFormat("%s '%s'", what, path));
@@ -283,6 +294,7 @@ absl::Status Save(const std::string& path, uint64_t fingerprint, State* state) {
   CheckpointHead head;
   head.shape[0] = state->vocabulary;
   head.fingerprint = fingerprint;
+  head.checksum = Checksum(state);
   const std::string temporary = path + ".tmp";
   std::FILE* file = std::fopen(temporary.c_str(), "wb");
   if (file == nullptr) return FileError("cannot create", temporary);
@@ -342,6 +354,7 @@ absl::Status Restore(const std::string& path, uint64_t fingerprint,
     std::memcpy(array.data(), bytes.data() + at, array.size());
     at += array.size();
   }
+  if (Checksum(state) != head.checksum) return refuse("is damaged");
   return absl::OkStatus();
 }
 

@@ -24,8 +24,10 @@ class RangeSource;
 struct LengthState {
   // Items that can be read now; UINT64_MAX if endless.
   uint64_t readable = 0;
-  // `readable` can no longer change. True for endless datasets.
+  // `readable` can no longer change. An endless dataset is final once what is
+  // below it is: until then nothing of it can be read.
   bool is_final = false;
+  // There will never be a final length.
   bool is_endless = false;
 
   static LengthState Final(uint64_t length) { return {length, true, false}; }

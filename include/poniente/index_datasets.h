@@ -70,7 +70,7 @@ absl::StatusOr<DatasetPtr<T>> Take(DatasetPtr<T> dataset, uint64_t n) {
 // `times` passes over a dataset, or endless ones. Pass e asks for epoch e, so a
 // shuffle below has a new order in each.
 // Errors: InvalidArgument for an empty dataset repeated endlessly, an endless
-// one, or more than 2^62 items.
+// one, or more than 2^63 items.
 template <class T>
 absl::StatusOr<DatasetPtr<T>> Repeat(
     DatasetPtr<T> dataset, std::optional<uint64_t> times = std::nullopt) {

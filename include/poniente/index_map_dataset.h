@@ -59,6 +59,16 @@ class NodeRecipe {
   // The node defines an order of its own.
   virtual bool is_order() const { return false; }
 
+  // There will never be a final length, whatever the children's.
+  virtual bool is_endless() const { return false; }
+
+  // Adds nothing to what an index means: the fingerprint is the child's.
+  virtual bool is_transparent() const { return false; }
+
+  // InvalidArgument if children of such lengths can never be used; asked before
+  // they are final.
+  virtual absl::Status CheckLengths(std::span<const LengthState> lengths) const;
+
   // The children's order of declaration matters; else only their names do.
   virtual bool is_sequence() const { return false; }
 
@@ -178,7 +188,7 @@ class IndexMapDataset : public AsyncDataset<T> {
   }
   LengthState length_now() const override {
     const absl::StatusOr<MadeMap> made = MapNow();
-    if (!made.ok()) return LengthState::Growing(0);
+    if (!made.ok()) return {0, false, recipe_->is_endless()};
     const std::optional<uint64_t> length = made->map->length();
     if (!length.has_value()) return LengthState::Endless();
     return made->is_final ? LengthState::Final(*length)

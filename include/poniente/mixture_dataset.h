@@ -96,10 +96,10 @@ class MixtureDataset final : public IndexMapDataset<T> {
     std::vector<internal::MixtureComponentSpec> specs;
     std::vector<NamedDataset<T>> children;
     for (MixtureComponent<T>& component : components) {
-      const bool ordered =
-          component.dataset != nullptr && component.dataset->has_order();
-      specs.push_back(
-          {component.name, component.weight, component.shuffle && !ordered});
+      const bool permuted = component.shuffle && component.dataset != nullptr &&
+                            component.dataset->IsFinite() &&
+                            !component.dataset->has_order();
+      specs.push_back({component.name, component.weight, permuted});
       children.push_back({component.name, std::move(component.dataset)});
     }
     auto recipe = internal::MixtureRecipe(options, specs);

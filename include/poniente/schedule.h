@@ -70,7 +70,11 @@ class Schedule {
   // counts more than 2^62 samples.
   static absl::StatusOr<Schedule> Create(ScheduleOptions options);
 
-  // REQUIRES: step < steps(), unless endless.
+  // False from the end on; in an endless run, from where samples would not be
+  // below 2^62.
+  bool Has(uint64_t step) const;
+
+  // REQUIRES: Has(step).
   StepPlan At(uint64_t step) const;
 
   // The number of samples before `step`. REQUIRES: step <= steps(), unless

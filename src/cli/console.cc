@@ -25,21 +25,6 @@ void Warn(std::string_view message) {
   std::cerr << "poniente: warning: " << OneLine(message) << '\n';
 }
 
-std::string OneLine(std::string_view text) {
-  std::string line;
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (c == '\n') {
-      line += "\\n";
-    } else if (byte < 0x20 || byte == 0x7f) {
-      line += absl::StrFormat("\\x%02x", byte);
-    } else {
-      line += c;
-    }
-  }
-  return line;
-}
-
 std::string Count(uint64_t number) {
   const std::string digits = std::to_string(number);
   std::string grouped;

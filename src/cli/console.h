@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "absl/status/status.h"
+#include "util/one_line.h"
 
 namespace poniente::cli {
 
@@ -21,8 +22,7 @@ int Fail(const absl::Status& status);
 int FailUsage(std::string_view message);
 void Warn(std::string_view message);
 
-// With control characters written as escapes, so that it is one line.
-std::string OneLine(std::string_view text);
+using internal::OneLine;
 
 // "1,234,567"
 std::string Count(uint64_t number);

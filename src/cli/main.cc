@@ -68,7 +68,10 @@ int Run(const std::vector<std::string>& args) {
 
 int main(int argc, char** argv) {
   try {
-    return poniente::cli::Run({argv + 1, argv + argc});
+    const int code = poniente::cli::Run({argv + 1, argv + argc});
+    if (std::cout.flush()) return code;
+    return poniente::cli::Fail(
+        absl::DataLossError("cannot write to standard output"));
   } catch (const std::exception& error) {
     // The library throws nothing; the standard library may be out of memory.
     return poniente::cli::Fail(absl::InternalError(error.what()));

@@ -56,6 +56,7 @@ Json ToJson(const PlannedRun& plan) {
   json["steps"] = plan.steps;
   json["batch_size"] = plan.batch_size;
   json["seq_len"] = plan.seq_len;
+  json["exact"] = plan.is_exact;
   json["stages"] = Json::array();
   for (size_t i = 0; i < plan.stages.size(); ++i) {
     const RunStage& stage = plan.stages[i];
@@ -152,6 +153,10 @@ void PrintSources(const PlannedRun& plan) {
 }
 
 void PrintNotes(const PlannedRun& plan) {
+  if (!plan.is_exact) {
+    std::cout << "  note: of a run this long, sources below a flat, concat or "
+                 "take are expected values\n";
+  }
   for (const RunSource& source : plan.sources) {
     if (source.total() == 0) {
       std::cout << "  note: '" << source.name << "' is never drawn"

@@ -67,6 +67,12 @@ absl::Status Finder::Add(const std::string& input) {
     Keep({input, LastComponent(input), static_cast<uint64_t>(facts.st_size)});
     return absl::OkStatus();
   }
+  if (IsLeftOut(facts)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "input '", input,
+        "' is also where the store would be written, so that it would hold "
+        "its own files; give another --out"));
+  }
   std::vector<TextInput> files;
   PONIENTE_RETURN_IF_ERROR(Walk(input, "", &files));
   std::sort(

@@ -10,6 +10,7 @@
 #include "poniente/index_datasets.h"
 #include "poniente/mixture_dataset.h"
 #include "poniente/token_store.h"
+#include "util/one_line.h"
 #include "util/status_macros.h"
 
 namespace poniente::internal {
@@ -61,7 +62,8 @@ class GraphBuilder {
     }
     if (store_errors_.empty()) code_ = store.status().code();
     absl::StrAppend(&store_errors_, store_errors_.empty() ? "" : "\n",
-                    ToString(node.place), ": ", store.status().message());
+                    ToString(node.place), ": ",
+                    OneLine(std::string(store.status().message())));
   }
 
   absl::Status CheckSomeStoreHoldsAWindow() const {
@@ -115,6 +117,7 @@ class GraphBuilder {
     std::vector<MixtureComponent<TokenWindow>> components;
     for (const NodeSpec& child : node.children) {
       PONIENTE_ASSIGN_OR_RETURN(Tokens made, Build(child));
+      PONIENTE_RETURN_IF_ERROR(CheckNotEmpty(node, child, *made));
       MixtureComponent<TokenWindow>& component = components.emplace_back();
       component.name = child.name;
       component.dataset = std::move(made);
@@ -128,6 +131,27 @@ class GraphBuilder {
       options.stages.push_back({stage.start, stage.weights});
     }
     return MixtureDataset<TokenWindow>::Create(std::move(components), options);
+  }
+
+  absl::Status CheckNotEmpty(const NodeSpec& mixture, const NodeSpec& child,
+                             const AsyncDataset<TokenWindow>& made) {
+    bool is_drawn = child.weight > 0;
+    for (const StageSpec& stage : mixture.stages) {
+      const auto weight = stage.weights.find(child.name);
+      is_drawn |= weight != stage.weights.end() && weight->second > 0;
+    }
+    if (!is_drawn || made.CurrentLength() != uint64_t{0}) {
+      return absl::OkStatus();
+    }
+    located_ = true;
+    std::string why = "its stores hold";
+    if (child.kind == NodeKind::kStore) {
+      why = absl::StrCat("its store of ", stores_.at(child.path)->num_tokens(),
+                         " tokens holds");
+    }
+    return absl::InvalidArgumentError(absl::StrCat(
+        ToString(child.place), " has a weight but nothing to draw: ", why,
+        " no window of seq_len ", run_.seq_len, " tokens"));
   }
 
   const RunSpec& run_;

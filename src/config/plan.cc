@@ -72,6 +72,52 @@ void AddSources(const DatasetNode& node, const Ends& ends, uint32_t depth,
   }
 }
 
+// Up to here every sample of the run is looked up, in a second or so.
+constexpr uint64_t kMostLookedUp = uint64_t{1} << 22;
+
+// Replaces the samples of all sources by what the run's samples resolve to.
+absl::Status CountSamples(const DatasetNode& root, const Ends& ends,
+                          std::vector<RunSource>* sources) {
+  const DatasetTree tree(root);
+  std::vector<std::vector<double>> counts(
+      tree.leaves().size(), std::vector<double>(ends.size(), 0.0));
+  std::vector<Position> positions;
+  std::vector<LeafPosition> items;
+  uint64_t sample = 0;
+  for (size_t stage = 0; stage < ends.size(); ++stage) {
+    while (sample < static_cast<uint64_t>(ends[stage])) {
+      constexpr uint64_t kAtOnce = 8192;
+      const uint64_t until =
+          std::min(static_cast<uint64_t>(ends[stage]), sample + kAtOnce);
+      positions.clear();
+      for (; sample < until; ++sample) positions.push_back({.index = sample});
+      items.resize(positions.size());
+      PONIENTE_RETURN_IF_ERROR(tree.Resolve(positions, items));
+      for (const LeafPosition& item : items) ++counts[item.leaf][stage];
+    }
+  }
+  // Rows and leaves are both depth first; a row's leaves are those of the
+  // deeper rows that follow it.
+  size_t leaf = counts.size();
+  for (size_t row = sources->size(); row-- > 0;) {
+    RunSource& source = (*sources)[row];
+    if (source.kind == "store") {
+      source.samples = counts[--leaf];
+      continue;
+    }
+    source.samples.assign(ends.size(), 0.0);
+    for (size_t below = row + 1;
+         below < sources->size() && (*sources)[below].depth > source.depth;
+         ++below) {
+      if ((*sources)[below].kind != "store") continue;
+      for (size_t stage = 0; stage < ends.size(); ++stage) {
+        source.samples[stage] += (*sources)[below].samples[stage];
+      }
+    }
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 double RunSource::total() const {
@@ -92,15 +138,18 @@ absl::StatusOr<PlannedRun> MakePlan(const Config& config,
   plan.seq_len = first.seq_len;
   plan.steps = steps.value_or(schedule.steps());
   const std::optional<uint64_t> length = config.dataset()->CurrentLength();
-  uint64_t samples = plan.steps * plan.batch_size;
-  if (plan.steps == 0) {
-    if (!length.has_value()) {
-      return absl::FailedPreconditionError(
-          "the run has no end: set data.steps, or pass --steps");
-    }
-    samples = *length;
-    plan.steps = (samples + plan.batch_size - 1) / plan.batch_size;
+  if (plan.steps == 0 && !length.has_value()) {
+    return absl::FailedPreconditionError(
+        "the run has no end: set data.steps, or pass --steps");
   }
+  if (length.has_value()) {  // the data may end before the steps do
+    const bool keep = config.loader_options().last_batch == LastBatch::kKeep;
+    const uint64_t most = *length / plan.batch_size +
+                          (keep && *length % plan.batch_size != 0 ? 1 : 0);
+    plan.steps = plan.steps == 0 ? most : std::min(plan.steps, most);
+  }
+  const uint64_t samples =
+      std::min(length.value_or(UINT64_MAX), plan.steps * plan.batch_size);
   Ends ends;
   for (size_t i = 0; i < schedule.stages().size(); ++i) {
     const ScheduleStage& stage = schedule.stages()[i];
@@ -123,6 +172,11 @@ absl::StatusOr<PlannedRun> MakePlan(const Config& config,
     only.length = length;
     only.samples = ends;
     std::adjacent_difference(ends.begin(), ends.end(), only.samples.begin());
+  }
+  if (samples <= kMostLookedUp) {
+    PONIENTE_RETURN_IF_ERROR(
+        CountSamples(*config.dataset(), ends, &plan.sources));
+    plan.is_exact = true;
   }
   return plan;
 }

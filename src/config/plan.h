@@ -29,8 +29,7 @@ struct RunSource {
   uint32_t depth = 0;  // 0: child of the root
   // Samples in one epoch; nullopt if endless.
   std::optional<uint64_t> length;
-  // Samples drawn in each stage. Exact at the ends of blocks for components of
-  // mixtures; what is below a shuffle is expected in proportion to its length.
+  // Samples drawn in each stage; see PlannedRun::is_exact.
   std::vector<double> samples;
 
   double total() const;
@@ -44,6 +43,10 @@ struct PlannedRun {
   uint32_t seq_len = 0;
   std::vector<RunStage> stages;
   std::vector<RunSource> sources;  // depth first, in the order of declaration
+  // Every sample has been looked up. Else the run is too long for that: counts
+  // of a mixture's components are exact but for the block that the run's end
+  // cuts, and what is below another node is expected in proportion to lengths.
+  bool is_exact = false;
 };
 
 // `steps` replaces the configuration's number of steps. FailedPrecondition if

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "config/toml_reader.h"
 #include "util/nearest_name.h"
+#include "util/one_line.h"
 #include "util/status_macros.h"
 
 namespace poniente::internal {
@@ -67,7 +68,7 @@ std::vector<StageSpec> ParseStages(TableReader& parent,
   std::vector<StageSpec> stages;
   const toml::array* array = parent.Tables("stages");
   if (array == nullptr) return stages;
-  uint64_t least = 1;
+  uint64_t least = of_run ? 0 : 1;
   for (size_t i = 0; i < array->size(); ++i) {
     const toml::table& table = *array->get(i)->as_table();
     TableReader stage(
@@ -95,7 +96,10 @@ std::vector<StageSpec> ParseStages(TableReader& parent,
                                              spec.lr_scale));
       }
     }
-    if (mixture != nullptr) {
+    if (spec.start == 0 && stage.Has("weights")) {
+      stage.Error("weights",
+                  "of the first stage are those of the components themselves");
+    } else if (mixture != nullptr) {
       ParseWeights(stage, *mixture, &spec);
     } else if (stage.Has("weights")) {
       stage.Error("weights", "need a mixture at the root");
@@ -144,8 +148,9 @@ class NodeParser {
     if (found == nullptr) {
       table.ErrorHere("needs one of path, flat, mixture or concat");
     } else if (spec->kind == NodeKind::kStore) {
-      spec->path = table.String("path").value_or("");
-      if (spec->path.empty()) table.Error("path", "must not be empty");
+      const std::optional<std::string> path = table.String("path");
+      if (path == "") table.Error("path", "must not be empty");
+      spec->path = path.value_or("");
     } else if (spec->kind == NodeKind::kConcat) {
       ParseSequence(table, spec, depth);
     } else {
@@ -282,17 +287,44 @@ void ParseRuntime(TableReader& runtime, RunSpec* run) {
   runtime.Finish();
 }
 
+// toml++ takes a key of any number of parts, one level of its recursion each.
+absl::Status CheckDottedKeys(std::string_view text, const std::string& file) {
+  int line = 1;
+  int dots = 0;
+  char quote = 0;
+  for (const char c : text) {
+    if (c == '\n') ++line;
+    if (c == '\n' || c == quote) {
+      quote = 0;
+    } else if (quote == 0 && (c == '"' || c == '\'')) {
+      quote = c;
+    }
+    if (quote != 0) continue;
+    if (c == '.') ++dots;
+    if (std::string_view("=,{}[]\n").find(c) != std::string_view::npos) {
+      dots = 0;
+    }
+    if (dots > kDeepest) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(file, ":", line, ":1: a key of more than ", kDeepest,
+                       " parts is nested too deep"));
+    }
+  }
+  return absl::OkStatus();
+}
+
 absl::Status SyntaxError(const toml::parse_error& error,
                          const std::string& file) {
   const toml::source_position at = error.source().begin;
   return absl::InvalidArgumentError(absl::StrCat(
-      file, ":", at.line, ":", at.column, ": ", Absl(error.description())));
+      file, ":", at.line, ":", at.column, ": ", OneLine(error.description())));
 }
 
 }  // namespace
 
 absl::StatusOr<RunSpec> ParseSpec(std::string_view text,
                                   const std::string& file) {
+  PONIENTE_RETURN_IF_ERROR(CheckDottedKeys(text, file));
   toml::table root;
   try {
     root = toml::parse(text, std::string_view(file));

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "util/nearest_name.h"
+#include "util/one_line.h"
 #include "util/status_macros.h"
 
 namespace poniente::internal {
@@ -37,7 +38,9 @@ std::string Range(uint64_t least, uint64_t most) {
 }  // namespace
 
 void ErrorList::Add(const Place& place, std::string_view message) {
-  errors_.push_back({place, std::string(message)});
+  Place shown = place;
+  shown.key = OneLine(place.key);
+  errors_.push_back({std::move(shown), OneLine(message)});
 }
 
 absl::Status ErrorList::ToStatus() const {
@@ -143,7 +146,8 @@ const toml::array* TableReader::Tables(std::string_view key) {
   const toml::node* node = Find(key);
   if (node == nullptr) return nullptr;
   const toml::array* array = node->as_array();
-  if (array == nullptr || !array->is_homogeneous(toml::node_type::table)) {
+  if (array == nullptr ||
+      (!array->empty() && !array->is_homogeneous(toml::node_type::table))) {
     WrongType(key, "an array of tables");
     return nullptr;
   }

@@ -24,6 +24,11 @@ class Recipe final : public NodeRecipe {
     return internal::ChildSeed(seed, name);
   }
 
+  absl::Status CheckLengths(
+      std::span<const LengthState> lengths) const override {
+    return FinalLengths(lengths, names_).status();
+  }
+
   absl::StatusOr<MadeMap> MakeMap(std::span<const LengthState> lengths,
                                   uint64_t seed) const override {
     PONIENTE_ASSIGN_OR_RETURN(const std::vector<uint64_t> finite,

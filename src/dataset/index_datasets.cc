@@ -18,6 +18,10 @@ namespace {
 class ConcatNode final : public NodeRecipe {
  public:
   std::string_view kind() const override { return "concat"; }
+  absl::Status CheckLengths(
+      std::span<const LengthState> lengths) const override {
+    return FinalLengths(lengths).status();
+  }
   bool follows_growth() const override { return true; }
   bool is_sequence() const override { return true; }
   uint64_t fingerprint() const override { return 0; }
@@ -60,7 +64,9 @@ class SliceNode final : public NodeRecipe {
           absl::StrCat("begin ", begin_, " lies behind end ", end_));
     }
     const LengthState& child = lengths[0];
-    if (child.is_endless) return OfEndless();
+    if (child.is_endless && child.is_final) return OfEndless();
+    if (child.is_endless)
+      return MadeMap{std::make_shared<SliceMap>(0, 0), false};
     const uint64_t end = std::min(end_, child.readable);
     const uint64_t begin = std::min(begin_, end);
     return MadeMap{std::make_shared<SliceMap>(begin, end),
@@ -91,15 +97,21 @@ class RepeatNode final : public NodeRecipe {
   explicit RepeatNode(std::optional<uint64_t> times) : times_(times) {}
 
   std::string_view kind() const override { return "repeat"; }
+  bool is_endless() const override { return !times_.has_value(); }
+  // A run that is prolonged beyond an epoch is still the same run.
+  bool is_transparent() const override { return is_endless(); }
   uint64_t fingerprint() const override {
     return Derive(times_.value_or(UINT64_MAX), Tag("repeat"));
   }
 
+  absl::Status CheckLengths(
+      std::span<const LengthState> lengths) const override {
+    if (!lengths[0].is_endless) return absl::OkStatus();
+    return absl::InvalidArgumentError("the dataset is endless already");
+  }
+
   absl::StatusOr<MadeMap> MakeMap(std::span<const LengthState> lengths,
                                   uint64_t) const override {
-    if (lengths[0].is_endless) {
-      return absl::InvalidArgumentError("the dataset is endless already");
-    }
     PONIENTE_ASSIGN_OR_RETURN(std::shared_ptr<const IndexMap> map,
                               RepeatMap::Create(lengths[0].readable, times_));
     return MadeMap{std::move(map), true};
@@ -122,13 +134,16 @@ class ShuffleNode final : public NodeRecipe {
     return internal::ChildSeed(seed, name);
   }
 
+  absl::Status CheckLengths(
+      std::span<const LengthState> lengths) const override {
+    if (!lengths[0].is_endless) return absl::OkStatus();
+    return absl::InvalidArgumentError(
+        "an endless dataset cannot be shuffled; Take() a finite part of it");
+  }
+
   absl::StatusOr<MadeMap> MakeMap(std::span<const LengthState> lengths,
                                   uint64_t seed) const override {
     constexpr uint64_t kMostItems = uint64_t{1} << 63;
-    if (lengths[0].is_endless) {
-      return absl::InvalidArgumentError(
-          "an endless dataset cannot be shuffled; Take() a finite part of it");
-    }
     if (lengths[0].readable > kMostItems) {
       return absl::InvalidArgumentError(absl::StrCat(
           lengths[0].readable, " items cannot be shuffled, only 2^63"));

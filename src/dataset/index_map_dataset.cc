@@ -18,6 +18,12 @@ uint64_t NodeRecipe::ChildSeed(uint64_t seed, std::string_view name) const {
   return seed;
 }
 
+absl::Status NodeRecipe::CheckLengths(
+    std::span<const LengthState> lengths) const {
+  (void)lengths;
+  return absl::OkStatus();
+}
+
 namespace internal {
 
 std::vector<ChildGroup> GroupByChild(const IndexMap& map,
@@ -102,6 +108,7 @@ absl::Status CountError(std::string_view child, size_t got, size_t want) {
 
 uint64_t NodeFingerprint(const NodeRecipe& recipe, uint64_t seed,
                          std::span<const NamedNode> children) {
+  if (recipe.is_transparent()) return children[0].node->fingerprint();
   uint64_t print =
       Derive(recipe.fingerprint(), Tag("node"), recipe.kind(),
              recipe.is_order() ? seed : uint64_t{0}, uint64_t{children.size()});
@@ -125,6 +132,7 @@ absl::Status PrependName(const absl::Status& status, std::string_view name) {
 absl::StatusOr<MadeMap> MapCell::Get(
     const NodeRecipe& recipe, uint64_t seed,
     std::span<const LengthState> lengths) const {
+  PONIENTE_RETURN_IF_ERROR(recipe.CheckLengths(lengths));
   const bool all_final =
       std::all_of(lengths.begin(), lengths.end(),
                   [](const LengthState& length) { return length.is_final; });

@@ -23,6 +23,7 @@ class Recipe final : public NodeRecipe {
 
   std::string_view kind() const override { return "mixture"; }
   bool is_order() const override { return true; }
+  bool is_endless() const override { return true; }
   std::optional<uint64_t> stated_seed() const override { return seed_; }
 
   uint64_t fingerprint() const override {

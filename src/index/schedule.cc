@@ -89,9 +89,13 @@ absl::StatusOr<Schedule> Schedule::Create(ScheduleOptions options) {
 Schedule::Schedule(ScheduleOptions options)
     : options_(std::make_shared<const ScheduleOptions>(std::move(options))) {}
 
+bool Schedule::Has(uint64_t step) const {
+  if (options_->steps != 0) return step < options_->steps;
+  return step < UINT64_MAX && !TooManySamples(step + 1, options_->batch_size);
+}
+
 StepPlan Schedule::At(uint64_t step) const {
-  PONIENTE_CHECK(options_->steps == 0 || step < options_->steps)
-      << step << " of " << options_->steps;
+  PONIENTE_CHECK(Has(step)) << step << " of " << options_->steps;
   const auto after =
       std::upper_bound(options_->stages.begin(), options_->stages.end(), step,
                        [](uint64_t at, const ScheduleStage& stage) {

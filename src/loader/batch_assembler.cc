@@ -49,8 +49,12 @@ absl::Status BatchAssembler::Check(const DatasetTree& tree,
         absl::StrCat("rank must be below the number of ranks, got rank ",
                      options.rank, " of ", options.ranks));
   }
-  if (options.prefetch_batches == 0) {
-    return absl::InvalidArgumentError("prefetch_batches must be at least 1");
+  constexpr uint32_t kMostPrefetched = 65536;
+  if (options.prefetch_batches == 0 ||
+      options.prefetch_batches > kMostPrefetched) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("prefetch_batches must be from 1 to ", kMostPrefetched,
+                     ", got ", options.prefetch_batches));
   }
   const Vocabulary* vocabulary = dataset.vocabulary();
   if (vocabulary && vocabulary->size - 1 > MaxTokenId(options.token_type)) {
@@ -87,9 +91,7 @@ BatchAssembler::BatchAssembler(DatasetPtr<TokenWindow> dataset,
       reads_files_(ReadsFiles(tree_)) {}
 
 Task<std::optional<Batch>> BatchAssembler::Assemble(uint64_t step) const {
-  if (schedule_.steps() != 0 && step >= schedule_.steps()) {
-    co_return std::nullopt;
-  }
+  if (!schedule_.Has(step)) co_return std::nullopt;
   StepPlan plan = schedule_.At(step);
   absl::StatusOr<uint64_t> readable =
       co_await dataset_->WaitForLength(plan.first_sample + plan.batch_size);

@@ -226,9 +226,7 @@ absl::Status Loader::Core::Seek(uint64_t step) {
   {
     MutexLock lock(&mu_);
     if (is_closed_) return ClosedError();
-    if (schedule_.steps() != 0 && step >= schedule_.steps()) {
-      window_.EndAt(schedule_.steps());
-    }
+    if (!schedule_.Has(step)) window_.EndAt(step);
     Restart(step);
   }
   changed_.NotifyAll();

@@ -205,6 +205,18 @@ TEST_F(ConfigTest, AFiniteRootIsRepeatedForARunLongerThanAnEpoch) {
             std::vector<uint64_t>(order.begin() + 38, order.end()));
 }
 
+TEST_F(ConfigTest, ALongerRunIsStillTheSameRun) {
+  const auto print = [&](const std::string& steps) {
+    auto config = Parse("[data]\nbatch_size = 6\nseq_len = 20\n" + steps +
+                        "flat = { b = { path = 'b' } }\n");
+    EXPECT_THAT(config, IsOk());
+    return (*config->OpenLoader())->fingerprint();
+  };
+  EXPECT_EQ(print("steps = 6\n"), print("steps = 7\n"));
+  EXPECT_EQ(print("steps = 6\n"), print("steps = 700\n"));
+  EXPECT_EQ(print("steps = 6\n"), print(""));
+}
+
 TEST_F(ConfigTest, TheOrderOfDeclarationChangesNoToken) {
   const auto first = [&](const std::string& mixture) {
     auto config = ParseData("[data.mixture]\n" + mixture);
@@ -249,7 +261,8 @@ TEST_F(ConfigTest, AWeightedStoreWithoutAWindowIsRefusedByName) {
   EXPECT_THAT(ParseData("[data.mixture]\na = { weight = 1, path = 'a' }\n"
                         "short = { weight = 1, path = 'short' }\n"),
               StatusIs(absl::StatusCode::kInvalidArgument,
-                       AllOf(HasSubstr("t.toml"), HasSubstr("'short'"))));
+                       AllOf(HasSubstr("t.toml:7:9: data.mixture.short"),
+                             HasSubstr("5 tokens"), HasSubstr("seq_len 20"))));
 }
 
 TEST_F(ConfigTest, AStoreCutShortIsRefusedWithFileAndSizes) {

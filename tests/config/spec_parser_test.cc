@@ -135,8 +135,17 @@ INSTANTIATE_TEST_SUITE_P(
         BadCase{"NoKind", "",
                 "t.toml:1:1: data needs one of path, flat, mixture or concat"},
         BadCase{"WrongType", "path = 5\n",
-                "t.toml:5:8: data.path must be a string, got 5\n"
+                "t.toml:5:8: data.path must be a string, got 5"},
+        BadCase{"EmptyPath", "path = ''\n",
                 "t.toml:5:8: data.path must not be empty"},
+        BadCase{"NewlineInAValue", "path = 'a'\nlast_batch = \"ke\\nep\"\n",
+                "t.toml:6:14: data.last_batch must be \"keep\" or \"drop\", "
+                "got \"ke\\nep\""},
+        BadCase{"WeightsOfTheFirstStage",
+                "mixture = { code = { weight = 1, path = 'c' } }\n"
+                "[[data.stages]]\nstart_step = 0\nweights = { code = 1 }\n",
+                "t.toml:8:11: data.stages[0].weights of the first stage are "
+                "those of the components themselves"},
         BadCase{"StageBackwards",
                 "path = 'a'\n[[data.stages]]\nstart_step = 9\n"
                 "[[data.stages]]\nstart_step = 9\n",
@@ -201,6 +210,25 @@ TEST(SpecParserTest, PointsAtASyntaxError) {
   EXPECT_THAT(
       ParseSpec("[data]\nseed = = 1\n", "t.toml"),
       StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("t.toml:2:8: ")));
+}
+
+TEST(SpecParserTest, DottedKeysWithoutEndAreRefused) {
+  std::string text = "[data]\nbatch_size = 2\nseq_len = 16\ndata";
+  for (int i = 0; i < 100000; ++i) text += ".flat.a";
+  text += ".path = 'x'";
+  EXPECT_THAT(ParseSpec(text, "t.toml"),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("t.toml:4:1: a key of more than 100 parts")));
+}
+
+TEST(SpecParserTest, TheFirstStageCanHaveANameAndAnLrScale) {
+  ASSERT_OK_AND_ASSIGN(
+      const RunSpec run,
+      ParseSpec("[data]\nbatch_size = 1\nseq_len = 1\npath = 'a'\n"
+                "[[data.stages]]\nstart_step = 0\nname = 'warm-up'\n"
+                "lr_scale = 0.1\n",
+                "t.toml"));
+  EXPECT_EQ(run.stages[0].name, "warm-up");
 }
 
 TEST(SpecParserTest, RefusesANameThatStandsTwice) {

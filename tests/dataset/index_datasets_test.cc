@@ -126,6 +126,12 @@ TEST(RepeatTest, RefusesWhatCannotBeRepeated) {
               StatusIs(absl::StatusCode::kInvalidArgument, ::testing::_));
 }
 
+TEST(RepeatTest, EndlessRepetitionKeepsTheFingerprint) {
+  const auto once = *Shuffle(Counting(100), 7);
+  EXPECT_EQ((*Repeat(once))->fingerprint(), once->fingerprint());
+  EXPECT_NE((*Repeat(once, 2))->fingerprint(), once->fingerprint());
+}
+
 TEST(ShuffleTest, OrderIsTheSlowPermutationOfEachEpoch) {
   for (const uint64_t n : {1u, 2u, 10u, 64u, 65u, 1000u, 4097u}) {
     const auto shuffled = *Shuffle(Counting(n), 42);

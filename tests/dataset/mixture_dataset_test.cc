@@ -207,6 +207,24 @@ TEST(MixtureDatasetTest, EveryEpochOfANestedTreeCoversItsLeavesExactly) {
   EXPECT_EQ(seen.size(), 164u);
 }
 
+TEST(MixtureDatasetTest, IsEndlessFromTheStartOverGrowingChildren) {
+  const auto growing = InMemoryDataset<uint64_t>::Growing();
+  const auto mixture =
+      *MixtureDataset<uint64_t>::Create({{"a", growing, 1}}, Options(8));
+  EXPECT_FALSE(mixture->IsFinite());
+  EXPECT_EQ(mixture->CurrentLength(), std::nullopt);
+  EXPECT_THAT(FlatMixture<uint64_t>::Create({{"m", mixture}}),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("'m'"), HasSubstr("endless"))));
+  const auto some = *Take(mixture, 20);
+  EXPECT_TRUE(some->IsFinite());
+  EXPECT_EQ(some->CurrentLength(), 0u);
+  EXPECT_TRUE(growing->Append({1, 2, 3}).ok());
+  growing->Finish();
+  EXPECT_EQ(some->CurrentLength(), 20u);
+  EXPECT_EQ(Items(some, 0, 20).size(), 20u);
+}
+
 TEST(MixtureDatasetTest, RefusesBadWeightsByName) {
   const auto with = [](double weight) {
     return MixtureDataset<uint64_t>::Create(

@@ -151,5 +151,19 @@ TEST(RankShareDeathTest, RefusesARankThatDoesNotExist) {
   EXPECT_DEATH(RankShare(10, 3, 3), "3 of 3");
 }
 
+TEST(ScheduleTest, HasTheStepsWhoseSamplesCanBeCounted) {
+  ScheduleOptions options;
+  options.batch_size = 6;
+  const Schedule endless = *Schedule::Create(options);
+  constexpr uint64_t kSteps = (uint64_t{1} << 62) / 6;
+  EXPECT_TRUE(endless.Has(kSteps - 1));
+  EXPECT_FALSE(endless.Has(kSteps));
+  EXPECT_FALSE(endless.Has(UINT64_MAX));
+  EXPECT_EQ(endless.At(kSteps - 1).first_sample, (kSteps - 1) * 6);
+  options.steps = 10;
+  EXPECT_TRUE(Schedule::Create(options)->Has(9));
+  EXPECT_FALSE(Schedule::Create(options)->Has(10));
+}
+
 }  // namespace
 }  // namespace poniente

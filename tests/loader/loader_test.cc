@@ -393,6 +393,8 @@ TEST(LoaderTest, RefusesOptionsThatCannotWork) {
   LoaderOptions prefetch;
   prefetch.prefetch_batches = 0;
   refused(prefetch, "prefetch_batches");
+  prefetch.prefetch_batches = UINT32_MAX;
+  refused(prefetch, "prefetch_batches");
   LoaderOptions narrow;
   narrow.token_type = TokenType::kU8;
   InMemoryOptions wide;
@@ -401,6 +403,25 @@ TEST(LoaderTest, RefusesOptionsThatCannotWork) {
       Loader::Create(InMemoryDataset<TokenWindow>::Create({}, wide),
                      MakeSchedule(0, 4), narrow),
       StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("'wide'")));
+}
+
+TEST(LoaderTest, StepsBeyondTheLastSampleAreTheEndOfAnEndlessRun) {
+  const auto loader = Open(Mixture(), MakeSchedule(0, 6));
+  for (const uint64_t step :
+       {UINT64_MAX, (uint64_t{1} << 62) / 6, (uint64_t{1} << 62) / 6 + 1}) {
+    EXPECT_THAT(loader->Seek(step), IsOk());
+    EXPECT_THAT(loader->NextBlocking(),
+                StatusIs(absl::StatusCode::kOutOfRange, ::testing::_))
+        << step;
+  }
+  // The last steps are served, though the prefetch runs over the edge.
+  EXPECT_THAT(loader->Seek((uint64_t{1} << 62) / 6 - 2), IsOk());
+  EXPECT_THAT(loader->NextBlocking(), IsOk());
+  EXPECT_THAT(loader->NextBlocking(), IsOk());
+  EXPECT_THAT(loader->NextBlocking(),
+              StatusIs(absl::StatusCode::kOutOfRange, ::testing::_));
+  EXPECT_THAT(loader->Seek(0), IsOk());
+  EXPECT_THAT(loader->NextBlocking(), IsOk());
 }
 
 TEST(LoaderTest, RefusesABatchThatNoMemoryHolds) {

@@ -103,5 +103,21 @@ TEST(TokenStoreFormatTest, TheWriterMakesTheBytesOfThePage) {
   EXPECT_EQ(written, DumpsOfThePage());
 }
 
+// The literals are those of a Python program written from the page alone.
+TEST(TokenStoreFormatTest, ManyBlocksHaveTheChecksumsThatThePageDefines) {
+  const TempDir folder;
+  TokenStoreWriterOptions options;
+  options.vocabulary = {"bytes", 256};
+  testing::TextDocument document = {"d", {}};
+  for (uint32_t i = 0; i < 70000; ++i) document.ids.push_back(i * 7 % 251);
+  ASSERT_OK_AND_ASSIGN(const TokenStoreFacts facts,
+                       testing::WriteStore(folder.path(), {document}, options));
+  EXPECT_EQ(facts.fingerprint, 0x05ef3f4c2d608940u);
+  const unsigned char checksums[] = {0xfe, 0x4c, 0x6d, 0x8c, 0x9a, 0xcb,
+                                     0xed, 0xfb, 0xca, 0x2b, 0x0a, 0x5a};
+  EXPECT_EQ(ReadFile(folder.path("checksums-1.bin")),
+            std::string(reinterpret_cast<const char*>(checksums), 12));
+}
+
 }  // namespace
 }  // namespace poniente
