@@ -115,8 +115,19 @@ void Loader::Core::StartFetches() {
   }
 }
 
-// On the loader's thread, before any signal that cancels this fetch.
+// On the loader's thread. What was posted from that very thread may come later
+// than what others posted after it, so the signal that cancels this fetch may
+// have been given already, to nobody.
 void Loader::Core::Launch(std::list<Fetch>::iterator fetch) {
+  bool is_stale;
+  {
+    MutexLock lock(&mu_);
+    is_stale = fetch->generation != window_.generation();
+  }
+  if (is_stale) {
+    Arrive(fetch, absl::CancelledError("no longer wanted"));
+    return;
+  }
   auto arrive = [this, fetch](std::exception_ptr thrown, Fetched fetched) {
     if (thrown) fetched = internal::StatusFromException(thrown);
     Arrive(fetch, std::move(fetched));

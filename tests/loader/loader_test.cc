@@ -253,6 +253,19 @@ TEST(LoaderTest, CloseAndDestructionEndAWaitThatWouldNeverEnd) {
                                HasSubstr("closed")));
 }
 
+// A fetch that is started while the loader closes must not wait for ever.
+TEST(LoaderTest, DestructionRacesWithFetchesThatStart) {
+  for (int round = 0; round < 300; ++round) {
+    const auto growing = InMemoryDataset<TokenWindow>::Growing();
+    const auto loader = Open(growing, MakeSchedule(0, 1));
+    EXPECT_THAT(
+        growing->Append({TokenWindow(std::vector<uint32_t>(kSeqLen, 5))}),
+        IsOk());
+    EXPECT_THAT(loader->NextBlocking(), IsOk());
+    EXPECT_THAT(loader->Seek(round), IsOk());
+  }
+}
+
 TEST(LoaderTest, SeekLeavesAWaitThatWouldNeverEnd) {
   InMemoryOptions memory;
   memory.vocabulary = Vocabulary{"modulo", 251};
