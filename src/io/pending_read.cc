@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "io/pending_read.h"
 
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <string_view>
@@ -42,6 +44,13 @@ std::string_view Remedy(int error) {
   }
 }
 
+// What the file is as far as it can be told: as when opened, if not at all.
+uint64_t SizeNow(const OpenFile& file) {
+  struct stat facts;
+  return ::fstat(file.fd(), &facts) == 0 ? static_cast<uint64_t>(facts.st_size)
+                                         : file.size();
+}
+
 }  // namespace
 
 PendingRead::PendingRead(const ReadRequest& request)
@@ -59,7 +68,7 @@ void PendingRead::TakeResult(int64_t result) {
     fruitless_ = 0;
     finished_ = done_ == request_->into.size();
   } else if (result == 0) {
-    FailAtEnd(offset());
+    FailAtEnd(std::min(offset(), SizeNow(file())));
   } else if (const int error = static_cast<int>(-result);
              !IsTransient(error) || ++fruitless_ == kMaxFruitless) {
     FailWithErrno(error);
