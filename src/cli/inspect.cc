@@ -10,6 +10,7 @@
 #include <string>
 #include <system_error>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -18,6 +19,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "cli/arguments.h"
+#include "cli/command_line.h"
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/progress.h"
@@ -223,15 +225,9 @@ void PrintText(const Inspection& inspection) {
 }  // namespace
 
 int RunInspect(const std::vector<std::string>& args) {
-  const CommandSpec spec = Spec();
-  const absl::StatusOr<Arguments> arguments = Arguments::Parse(spec, args);
-  if (!arguments.ok()) {
-    return FailUsage(std::string(arguments.status().message()));
-  }
-  if (arguments->Has("help")) {
-    std::cout << Usage(spec);
-    return kExitOk;
-  }
+  const auto read = ReadCommandLine(Spec(), args);
+  if (const int* code = std::get_if<int>(&read)) return *code;
+  const Arguments* const arguments = &std::get<Arguments>(read);
   if (arguments->positionals().size() != 1) {
     return FailUsage(absl::StrCat("inspect: expected one PATH, got ",
                                   arguments->positionals().size(),

@@ -12,6 +12,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -20,6 +21,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "cli/arguments.h"
+#include "cli/command_line.h"
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/progress.h"
@@ -300,15 +302,9 @@ absl::Status Pack(const PackRequest& request) {
 }  // namespace
 
 int RunPack(const std::vector<std::string>& args) {
-  const CommandSpec spec = Spec();
-  const absl::StatusOr<Arguments> arguments = Arguments::Parse(spec, args);
-  if (!arguments.ok()) {
-    return FailUsage(std::string(arguments.status().message()));
-  }
-  if (arguments->Has("help")) {
-    std::cout << Usage(spec);
-    return kExitOk;
-  }
+  const auto read = ReadCommandLine(Spec(), args);
+  if (const int* code = std::get_if<int>(&read)) return *code;
+  const Arguments* const arguments = &std::get<Arguments>(read);
   const absl::StatusOr<PackRequest> request = ReadRequest(*arguments);
   if (!request.ok()) return FailUsage(std::string(request.status().message()));
   const absl::Status packed = Pack(*request);

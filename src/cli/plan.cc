@@ -8,12 +8,14 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
 #include "cli/arguments.h"
+#include "cli/command_line.h"
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "poniente/config.h"
@@ -170,13 +172,9 @@ void PrintNotes(const PlannedRun& plan) {
 }  // namespace
 
 int RunPlan(const std::vector<std::string>& args) {
-  const CommandSpec spec = Spec();
-  const auto parsed = Arguments::Parse(spec, args);
-  if (!parsed.ok()) return FailUsage(std::string(parsed.status().message()));
-  if (parsed->Has("help")) {
-    std::cout << Usage(spec);
-    return kExitOk;
-  }
+  const auto read = ReadCommandLine(Spec(), args);
+  if (const int* code = std::get_if<int>(&read)) return *code;
+  const Arguments* const parsed = &std::get<Arguments>(read);
   if (parsed->positionals().size() != 1) {
     return FailUsage("plan: give one CONFIG; see `poniente plan --help`");
   }
