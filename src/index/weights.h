@@ -32,6 +32,28 @@ std::vector<uint64_t> Apportion(std::span<const Share> shares);
 absl::StatusOr<std::vector<uint64_t>> QuantaFromWeights(
     std::span<const double> weights, std::span<const std::string> names = {});
 
+// The same for weight^(1 / temperature), which stays 0 for a weight of 0.
+// Temperature 1 takes the weights as they are, infinity makes those above 0
+// equal. InvalidArgument also if the temperature is below kMinTemperature.
+absl::StatusOr<std::vector<uint64_t>> QuantaFromPowers(
+    std::span<const double> weights, double temperature,
+    std::span<const std::string> names = {});
+
+// The same for exp(score / temperature): any finite score is drawn, -infinity
+// never. InvalidArgument for other scores, and if all are -infinity.
+absl::StatusOr<std::vector<uint64_t>> QuantaFromScores(
+    std::span<const double> scores, double temperature,
+    std::span<const std::string> names = {});
+
+inline constexpr double kMinTemperature = 0x1p-10;
+
+// Sub-stage s of a ramp of S from one set of quanta to another: the mean over
+// its part of the straight line between them.
+// REQUIRES: s < S; S <= 2^32; as many of one as of the other.
+std::vector<uint64_t> QuantaOnRamp(std::span<const uint64_t> from,
+                                   std::span<const uint64_t> to, uint64_t s,
+                                   uint64_t S);
+
 }  // namespace poniente::internal
 
 #endif  // PONIENTE_INDEX_WEIGHTS_H_
