@@ -40,6 +40,8 @@ struct LengthState {
 struct NamedNode {
   std::string name;
   const DatasetNode* node = nullptr;  // owned by the parent
+  // Which of the nodes of this name; 0 but for later views of a component.
+  uint32_t view = 0;
 };
 
 // Thread safety: immutable but for the lengths of growing datasets; any number
@@ -76,8 +78,8 @@ class DatasetNode {
   virtual bool has_order() const;
 
   // Identity of the data and its order. Covers content, names, structure, seeds
-  // and weights but not the stages after the first of a mixture, which may be
-  // edited while a run goes on. Equal on every machine.
+  // and weights but not the stages and views after the first of a mixture,
+  // which may be edited while a run goes on. Equal on every machine.
   virtual uint64_t fingerprint() const = 0;
 
   virtual LengthState length_now() const = 0;

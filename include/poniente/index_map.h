@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <vector>
 
 namespace poniente {
 
@@ -39,6 +40,24 @@ struct ChildPosition {
   friend bool operator==(const ChildPosition&, const ChildPosition&) = default;
 };
 
+// Every position from `first` to `last`, both included, epoch by epoch. Parts
+// have no meaning here.
+struct IndexSpan {
+  Position first;
+  Position last;
+
+  friend bool operator==(const IndexSpan&, const IndexSpan&) = default;
+};
+
+// A position that reads an item of a child, or a part of one.
+struct FoundPart {
+  Position position;
+  uint32_t part_begin = 0;
+  uint32_t part_length = kWholeItem;
+
+  friend bool operator==(const FoundPart&, const FoundPart&) = default;
+};
+
 // Maps the positions of a node to positions of its children, one to one.
 //
 // Determinism: a pure function of what it was made from.
@@ -64,6 +83,18 @@ class IndexMap {
   // `child`, its part kept; nullopt if none does.
   virtual std::optional<Position> Find(uint32_t child,
                                        const Position& position) const = 0;
+
+  // Appends every position of this node that reads the item, or part of it, at
+  // the index and epoch of `whole`, with the part it reads. By default, for
+  // maps that never cut items: what Find() gives.
+  virtual void FindParts(uint32_t child, const Position& whole,
+                         std::vector<FoundPart>* found) const;
+
+  // Positions of `child` that the span's may resolve to: at least those, and
+  // their epochs exactly; nullopt for none. By default, for maps that hand on
+  // the epoch: all of the same epochs.
+  virtual std::optional<IndexSpan> SpanBelow(uint32_t child,
+                                             const IndexSpan& span) const;
 };
 
 }  // namespace poniente

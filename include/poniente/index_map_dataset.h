@@ -29,6 +29,9 @@ template <class T>
 struct NamedDataset {
   std::string name;
   DatasetPtr<T> dataset;
+  // Which of the datasets of this name: a component of a mixture may be
+  // replaced by another view of it.
+  uint32_t view = 0;
 };
 
 // An index map, and whether the lengths it follows from can still change it.
@@ -166,7 +169,7 @@ class IndexMapDataset : public AsyncDataset<T> {
     std::vector<NamedNode> nodes;
     nodes.reserve(children_.size());
     for (const NamedDataset<T>& child : children_) {
-      nodes.push_back({child.name, child.dataset.get()});
+      nodes.push_back({child.name, child.dataset.get(), child.view});
     }
     return nodes;
   }

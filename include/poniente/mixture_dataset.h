@@ -4,8 +4,10 @@
 #ifndef PONIENTE_MIXTURE_DATASET_H_
 #define PONIENTE_MIXTURE_DATASET_H_
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
-#include <map>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <string>
@@ -14,6 +16,7 @@
 
 #include "absl/status/statusor.h"
 #include "poniente/index_map_dataset.h"
+#include "poniente/mixture_plan.h"
 
 namespace poniente {
 
@@ -21,46 +24,48 @@ template <class T>
 struct MixtureComponent {
   std::string name;
   DatasetPtr<T> dataset;
-  // Share of the samples in proportion to the others' weights; they need not
-  // sum to 1. Finite, at least 0; 0 is never drawn.
+  // By the mixture's weight_rule; under kProportions and kSizeProportional
+  // finite and at least 0, where 0 is never drawn.
   double weight = 1;
   // Permute each epoch of the component anew. Has no effect on a component
   // that has an order of its own (FlatMixture, Shuffle, a mixture, or any node
   // above one), which is never permuted a second time, and on endless ones.
   bool shuffle = true;
+  // Epochs that the mixture may draw of it, at least 1: the mixture ends before
+  // the block that would begin another. Unset: any number.
+  std::optional<uint64_t> max_epochs = std::nullopt;
 };
 
-// From sample `start` of the mixture on, these weights.
-struct MixtureStage {
-  // In samples of this mixture. Above 0, strictly increasing.
+// What the component of this name is from sample `start` of the mixture on,
+// instead of the dataset before: usually a Filter of the same dataset with
+// another threshold. It begins a new epoch of the component.
+template <class T>
+struct ComponentView {
+  std::string name;
+  // In samples of the mixture. Above 0; strictly increasing for each name.
   uint64_t start = 0;
-  // By component. One that is not named has its weight of the first stage.
-  std::map<std::string, double> weights;
-};
-
-struct MixtureOptions {
-  // Samples among which the order is shuffled: 1 to 65536. Where weight x
-  // block_size is whole for every component, each block holds the same counts.
-  uint64_t block_size = 2048;
-  // Stages after the first, which is the components' own weights.
-  std::vector<MixtureStage> stages;
-  // Keys the order. Unset: derived from the parent's seed and this node's name
-  // when the tree is put together; 0 at the root.
-  std::optional<uint64_t> seed;
+  DatasetPtr<T> dataset;
 };
 
 namespace internal {
 
-struct MixtureComponentSpec {
-  std::string name;
-  double weight = 1;
+struct ViewSpec {
+  uint64_t start = 0;
   bool shuffle = true;
 };
 
-// Errors as MixtureDataset says.
+struct MixtureComponentSpec {
+  std::string name;
+  double weight = 1;
+  std::optional<uint64_t> max_epochs = std::nullopt;
+  std::vector<ViewSpec> views;
+};
+
+// Children: the components in their order, then their later views, component by
+// component. Errors as MixtureDataset says.
 absl::StatusOr<std::shared_ptr<const NodeRecipe>> MixtureRecipe(
     const MixtureOptions& options,
-    const std::vector<MixtureComponentSpec>& components);
+    std::vector<MixtureComponentSpec> components);
 
 }  // namespace internal
 
@@ -73,36 +78,59 @@ absl::StatusOr<std::shared_ptr<const NodeRecipe>> MixtureRecipe(
 // epoch n / length; each epoch has an order of its own. A component may be a
 // mixture itself.
 //
-// Length: endless; Take() a finite part of it where one is needed.
-// Stages: weights change at their very sample; what a component is owed is
-//     carried over. A stage added later changes no block that it does not cut.
+// Length: endless, unless a stop rule or a component's max_epochs ends it;
+// Take()
+//     a finite part of it where one is needed. A finite mixture that is read
+//     for several epochs counts its components' draws on through them.
+// Stages: weights change at their very sample, at once or along a ramp; what a
+//     component is owed is carried over. A stage added later changes no block
+//     that it does not cut.
+// Lengths: with max_seq_len, a sample is a part of a component's item, cut by
+//     the schedule of lengths; nothing is read twice in an epoch.
 // Determinism: names, weights, stages, block size, seed and i decide. The order
 //     of declaration, ranks, threads, batch size and backend never do.
 // Ownership: shares its children; a child may sit in several mixtures.
 // Complexity: Create() O(children log children) per stage; O(tree depth) per
 //     item; memory does not grow with i.
 // Growing children: their final lengths are waited for.
-// Errors: InvalidArgument for weights that are negative, not finite or all
-//     zero, names that repeat or are unknown, a component without items that
-//     has a weight, children of different tokenizers (both are named), a block
-//     size or stage starts out of bounds. OutOfRange from index 2^62 on.
+// Errors: InvalidArgument for what MixturePlan refuses, a component without
+//     items that has a weight, children of different tokenizers (both are
+//     named), rules of stopping that cannot be kept: the component that runs
+//     out and the sample are named. OutOfRange from the end, or index 2^62, on.
 // Threads, cancellation: as AsyncDataset says.
 template <class T>
 class MixtureDataset final : public IndexMapDataset<T> {
  public:
   static absl::StatusOr<DatasetPtr<T>> Create(
       std::vector<MixtureComponent<T>> components,
-      const MixtureOptions& options = MixtureOptions()) {
+      const MixtureOptions& options = MixtureOptions(),
+      std::vector<ComponentView<T>> views = {}) {
     std::vector<internal::MixtureComponentSpec> specs;
     std::vector<NamedDataset<T>> children;
+    std::vector<NamedDataset<T>> later;
+    size_t known_views = 0;
     for (MixtureComponent<T>& component : components) {
-      const bool permuted = component.shuffle && component.dataset != nullptr &&
-                            component.dataset->IsFinite() &&
-                            !component.dataset->has_order();
-      specs.push_back({component.name, component.weight, permuted});
+      specs.push_back({component.name,
+                       component.weight,
+                       component.max_epochs,
+                       {{0, IsPermuted(component, component.dataset)}}});
+      for (ComponentView<T>& view : views) {
+        if (view.name != component.name) continue;
+        specs.back().views.push_back(
+            {view.start, IsPermuted(component, view.dataset)});
+        const auto number =
+            static_cast<uint32_t>(specs.back().views.size() - 1);
+        later.push_back({view.name, std::move(view.dataset), number});
+        ++known_views;
+      }
       children.push_back({component.name, std::move(component.dataset)});
     }
-    auto recipe = internal::MixtureRecipe(options, specs);
+    if (known_views != views.size()) {
+      return absl::InvalidArgumentError(
+          "mixture: a view has the name of no component");
+    }
+    std::move(later.begin(), later.end(), std::back_inserter(children));
+    auto recipe = internal::MixtureRecipe(options, std::move(specs));
     if (!recipe.ok()) return recipe.status();
     auto made = std::make_shared<MixtureDataset<T>>(*std::move(recipe),
                                                     std::move(children));
@@ -114,6 +142,12 @@ class MixtureDataset final : public IndexMapDataset<T> {
   using IndexMapDataset<T>::IndexMapDataset;
 
  private:
+  static bool IsPermuted(const MixtureComponent<T>& component,
+                         const DatasetPtr<T>& dataset) {
+    return component.shuffle && dataset != nullptr && dataset->IsFinite() &&
+           !dataset->has_order();
+  }
+
   DatasetPtr<T> Remake(std::shared_ptr<const NodeRecipe> recipe,
                        std::vector<NamedDataset<T>> children,
                        uint64_t seed) const override {

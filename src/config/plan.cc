@@ -20,7 +20,7 @@ Ends EndsOfChild(const DatasetNode& node, uint32_t child, const Ends& ends) {
   const std::shared_ptr<const IndexMap> map = node.map();
   Ends below(ends.size());
   if (const auto* mixture = dynamic_cast<const MixtureMap*>(map.get())) {
-    const uint32_t component = mixture->order().canonical[child];
+    const uint32_t component = mixture->ComponentOf(child);
     for (size_t i = 0; i < ends.size(); ++i) {
       below[i] = static_cast<double>(mixture->plan().Count(
           component, static_cast<uint64_t>(std::llround(ends[i]))));

@@ -75,14 +75,14 @@ absl::Status CheckInRange(const DatasetNode& node,
 
 absl::Status CheckChildren(std::string_view kind,
                            std::span<const NamedNode> children) {
-  absl::flat_hash_set<std::string> names;
+  absl::flat_hash_set<std::pair<std::string, uint32_t>> names;
   const NamedNode* first_tokens = nullptr;
   for (const NamedNode& child : children) {
     if (child.node == nullptr) {
       return absl::InvalidArgumentError(absl::StrCat(
           Absl(kind), ": component '", child.name, "' has no dataset"));
     }
-    if (!names.insert(child.name).second) {
+    if (!names.insert({child.name, child.view}).second) {
       return absl::InvalidArgumentError(
           absl::StrCat(Absl(kind), ": two components are named '", child.name,
                        "'; names key the order, so they must differ"));
@@ -109,10 +109,11 @@ absl::Status CountError(std::string_view child, size_t got, size_t want) {
 uint64_t NodeFingerprint(const NodeRecipe& recipe, uint64_t seed,
                          std::span<const NamedNode> children) {
   if (recipe.is_transparent()) return children[0].node->fingerprint();
+  std::vector<NamedNode> listed(children.begin(), children.end());
+  std::erase_if(listed, [](const NamedNode& child) { return child.view > 0; });
   uint64_t print =
       Derive(recipe.fingerprint(), Tag("node"), recipe.kind(),
-             recipe.is_order() ? seed : uint64_t{0}, uint64_t{children.size()});
-  std::vector<NamedNode> listed(children.begin(), children.end());
+             recipe.is_order() ? seed : uint64_t{0}, uint64_t{listed.size()});
   if (!recipe.is_sequence()) {
     std::sort(
         listed.begin(), listed.end(),

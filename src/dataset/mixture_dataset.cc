@@ -2,35 +2,79 @@
 #include "poniente/mixture_dataset.h"
 
 #include <algorithm>
+#include <bit>
 
 #include "absl/strings/str_cat.h"
 #include "index/keyed_hash.h"
 #include "index/mixture_map.h"
 #include "index/stage_plan.h"
-#include "index/weights.h"
-#include "util/nearest_name.h"
 #include "util/status_macros.h"
 
 namespace poniente::internal {
 namespace {
 
+// A plan needs lengths where shares follow from them.
+absl::StatusOr<MixturePlan> MakePlan(
+    const MixtureOptions& options,
+    const std::vector<MixtureComponentSpec>& components,
+    std::span<const LengthState> lengths) {
+  std::vector<WeightedComponent> weighted;
+  std::vector<uint64_t> further_starts;
+  for (size_t i = 0; i < components.size(); ++i) {
+    const MixtureComponentSpec& component = components[i];
+    weighted.push_back({component.name, component.weight, std::nullopt});
+    if (i < lengths.size() && !lengths[i].is_endless) {
+      weighted.back().items = lengths[i].readable;
+    }
+    for (const ViewSpec& view : component.views) {
+      if (view.start > 0) further_starts.push_back(view.start);
+    }
+  }
+  return MixturePlan::Create(options, std::move(weighted), further_starts);
+}
+
 class Recipe final : public NodeRecipe {
  public:
-  Recipe(std::optional<uint64_t> seed,
+  // `plan` if it needs no lengths.
+  Recipe(const MixtureOptions& options,
          std::vector<MixtureComponentSpec> components,
-         std::shared_ptr<const StagePlan> plan)
-      : seed_(seed), components_(std::move(components)), plan_(plan) {}
+         std::optional<MixturePlan> plan)
+      : options_(options),
+        components_(std::move(components)),
+        plan_(std::move(plan)) {}
 
   std::string_view kind() const override { return "mixture"; }
   bool is_order() const override { return true; }
-  bool is_endless() const override { return true; }
-  std::optional<uint64_t> stated_seed() const override { return seed_; }
+  bool is_endless() const override {
+    return options_.stop_rule == StopRule::kRestart &&
+           std::none_of(components_.begin(), components_.end(),
+                        [](const MixtureComponentSpec& component) {
+                          return component.max_epochs.has_value();
+                        });
+  }
+  std::optional<uint64_t> stated_seed() const override { return options_.seed; }
 
   uint64_t fingerprint() const override {
-    KeyHash hash(plan_->block_size());
-    for (const uint64_t quantum : plan_->quanta(0)) hash.Add(quantum);
-    for (const MixtureComponentSpec* component : Canonical(components_)) {
-      hash.Add(component->shuffle);
+    KeyHash hash(options_.block_size);
+    if (plan_.has_value()) {
+      for (const uint64_t quantum : plan_->stages()->quanta(0)) {
+        hash.Add(quantum);
+      }
+    } else {  // they follow from the children, which are hashed as well
+      hash.Add(Tag("sizes")).Add(Bits(options_.temperature));
+    }
+    for (const MixtureComponentSpec* component : Canonical()) {
+      hash.Add(component->views[0].shuffle);
+      if (!plan_.has_value()) hash.Add(Bits(component->weight));
+    }
+    if (options_.max_seq_len > 0) {
+      hash.Add(Tag("lens"))
+          .Add(options_.max_seq_len)
+          .Add(options_.trim)
+          .Add(options_.group_items);
+    }
+    if (options_.stop_rule != StopRule::kRestart) {
+      hash.Add(Tag("stop")).Add(static_cast<int>(options_.stop_rule));
     }
     return hash.key();
   }
@@ -41,40 +85,67 @@ class Recipe final : public NodeRecipe {
 
   absl::StatusOr<MadeMap> MakeMap(std::span<const LengthState> lengths,
                                   uint64_t seed) const override {
+    std::optional<MixturePlan> plan = plan_;
+    if (!plan.has_value()) {
+      PONIENTE_ASSIGN_OR_RETURN(plan, MakePlan(options_, components_, lengths));
+    }
     std::vector<internal::MixtureComponent> made(components_.size());
+    size_t later = components_.size();
     for (size_t i = 0; i < made.size(); ++i) {
       made[i].name = components_[i].name;
-      made[i].shuffle = components_[i].shuffle;
-      if (!lengths[i].is_endless) made[i].length = lengths[i].readable;
+      made[i].max_epochs = components_[i].max_epochs;
+      for (const ViewSpec& view : components_[i].views) {
+        const LengthState& length =
+            lengths[made[i].views.empty() ? i : later++];
+        internal::ComponentView& added = made[i].views.emplace_back();
+        added.start = view.start;
+        added.shuffle = view.shuffle;
+        if (!length.is_endless) added.length = length.readable;
+      }
     }
-    PONIENTE_ASSIGN_OR_RETURN(std::shared_ptr<const IndexMap> map,
-                              MixtureMap::Create(plan_, std::move(made), seed));
+    MixtureRules rules;
+    rules.stop_rule = options_.stop_rule;
+    rules.parts = PartsOf(options_, plan->seq_lens());
+    rules.group = options_.group_items;
+    PONIENTE_ASSIGN_OR_RETURN(
+        std::shared_ptr<const IndexMap> map,
+        MixtureMap::Create(plan->stages(), std::move(made), seed, rules));
     return MadeMap{std::move(map), true};
   }
 
+ private:
+  static uint64_t Bits(double value) { return std::bit_cast<uint64_t>(value); }
+
   // By name, bytewise.
-  static std::vector<const MixtureComponentSpec*> Canonical(
-      const std::vector<MixtureComponentSpec>& components) {
+  std::vector<const MixtureComponentSpec*> Canonical() const {
     std::vector<const MixtureComponentSpec*> sorted;
-    for (const auto& component : components) sorted.push_back(&component);
+    for (const auto& component : components_) sorted.push_back(&component);
     std::sort(sorted.begin(), sorted.end(),
               [](const auto* a, const auto* b) { return a->name < b->name; });
     return sorted;
   }
 
- private:
-  const std::optional<uint64_t> seed_;
+  const MixtureOptions options_;
   const std::vector<MixtureComponentSpec> components_;
-  const std::shared_ptr<const StagePlan> plan_;  // knows no seed
+  const std::optional<MixturePlan> plan_;  // knows no seed
 };
 
-absl::Status CheckStageNames(const MixtureStage& stage,
-                             std::span<const std::string> names) {
-  for (const auto& [name, weight] : stage.weights) {
-    if (std::binary_search(names.begin(), names.end(), name)) continue;
+absl::Status CheckComponent(const MixtureComponentSpec& component) {
+  if (component.max_epochs == uint64_t{0}) {
     return absl::InvalidArgumentError(
-        absl::StrCat("stage at sample ", stage.start, ": unknown component '",
-                     name, "'", DidYouMean(name, names)));
+        absl::StrCat("max_epochs of '", component.name,
+                     "' must be at least 1, got 0; a weight of 0 leaves a "
+                     "component out"));
+  }
+  for (size_t v = 1; v < component.views.size(); ++v) {
+    const uint64_t start = component.views[v].start;
+    if (start > component.views[v - 1].start && start < uint64_t{1} << 62) {
+      continue;
+    }
+    return absl::InvalidArgumentError(
+        absl::StrCat("view ", v, " of '", component.name, "' begins at sample ",
+                     start, ", which is not after ",
+                     component.views[v - 1].start, ", or not below 2^62"));
   }
   return absl::OkStatus();
 }
@@ -83,35 +154,19 @@ absl::Status CheckStageNames(const MixtureStage& stage,
 
 absl::StatusOr<std::shared_ptr<const NodeRecipe>> MixtureRecipe(
     const MixtureOptions& options,
-    const std::vector<MixtureComponentSpec>& components) {
+    std::vector<MixtureComponentSpec> components) {
   if (components.empty()) {
     return absl::InvalidArgumentError("mixture: no components");
   }
-  std::vector<std::string> names;
-  std::vector<double> first;
-  for (const MixtureComponentSpec* component : Recipe::Canonical(components)) {
-    names.push_back(component->name);
-    first.push_back(component->weight);
+  for (const MixtureComponentSpec& component : components) {
+    PONIENTE_RETURN_IF_ERROR(CheckComponent(component));
   }
-  std::vector<PlanStage> stages(1);
-  PONIENTE_ASSIGN_OR_RETURN(stages[0].quanta, QuantaFromWeights(first, names));
-  for (const MixtureStage& stage : options.stages) {
-    PONIENTE_RETURN_IF_ERROR(CheckStageNames(stage, names));
-    std::vector<double> weights = first;
-    for (size_t i = 0; i < names.size(); ++i) {
-      const auto stated = stage.weights.find(names[i]);
-      if (stated != stage.weights.end()) weights[i] = stated->second;
-    }
-    auto quanta = QuantaFromWeights(weights, names);
-    if (!quanta.ok()) {
-      return Prepend(quanta.status(),
-                     absl::StrCat("stage at sample ", stage.start));
-    }
-    stages.push_back({stage.start, *std::move(quanta)});
+  std::optional<MixturePlan> plan;
+  if (options.weight_rule != WeightRule::kSizeProportional) {
+    PONIENTE_ASSIGN_OR_RETURN(plan, MakePlan(options, components, {}));
   }
-  PONIENTE_ASSIGN_OR_RETURN(
-      auto plan, StagePlan::Create(options.block_size, std::move(stages)));
-  return std::make_shared<Recipe>(options.seed, components, std::move(plan));
+  return std::make_shared<Recipe>(options, std::move(components),
+                                  std::move(plan));
 }
 
 }  // namespace poniente::internal

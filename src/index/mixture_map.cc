@@ -9,7 +9,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "index/int128.h"
-#include "index/keyed_hash.h"
 #include "util/check.h"
 #include "util/status_macros.h"
 
@@ -19,21 +18,139 @@ namespace {
 // Making all of a block costs as much as about this part of its samples do one
 // by one.
 constexpr uint64_t kWholeBlockPart = 8;
-constexpr size_t kMaxRemembered = 1024;
+constexpr size_t kMaxRemembered = 256;
+constexpr uint64_t kEndOfSamples = QuotaTree::kMaxPosition;
 
-// The first stage that gives the component a weight, if any.
-std::optional<size_t> StageThatDraws(const StagePlan& plan, size_t component) {
+// The first stage from `begin` on, and before `end`, that gives the component a
+// weight, if any.
+std::optional<size_t> StageThatDraws(const StagePlan& plan, size_t component,
+                                     uint64_t begin, uint64_t end) {
   for (size_t s = 0; s < plan.stages(); ++s) {
+    if (plan.stage_start(s) >= end) break;
+    if (plan.stage_start(s) < begin) continue;
     if (plan.quanta(s)[component] > 0) return s;
   }
   return std::nullopt;
 }
 
+bool IsStageStart(const StagePlan& plan, uint64_t sample) {
+  return plan.BlockOf(sample).first == sample &&
+         plan.stage_start(plan.BlockOf(sample).stage) == sample;
+}
+
+ItemView ToItemView(const ComponentView& view, size_t number) {
+  return {view.length, static_cast<uint32_t>(number)};
+}
+
+absl::Status CheckViews(const StagePlan& plan,
+                        const MixtureComponent& component, size_t number) {
+  const std::vector<ComponentView>& views = component.views;
+  PONIENTE_CHECK(!views.empty() && views[0].start == 0) << component.name;
+  for (size_t v = 0; v < views.size(); ++v) {
+    PONIENTE_CHECK(v == 0 || (views[v].start > views[v - 1].start &&
+                              IsStageStart(plan, views[v].start)))
+        << component.name << " view " << v;
+    if (views.size() > 1 && !views[v].length) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("component '", component.name,
+                       "' changes its view, so none of them may be endless"));
+    }
+    const uint64_t end =
+        v + 1 < views.size() ? views[v + 1].start : kEndOfSamples;
+    const auto stage = StageThatDraws(plan, number, views[v].start, end);
+    if (views[v].length != 0 || !stage) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("component '", component.name,
+                     "' is empty, but has a weight above 0 in stage ", *stage));
+  }
+  return absl::OkStatus();
+}
+
+// All segments of a component's draws: one where its parts or its view change.
+ItemDraws MakeDraws(const StagePlan& plan, const MixtureComponent& component,
+                    uint32_t number, uint64_t seed, const MixtureRules& rules) {
+  const auto parts_at = [&](uint64_t sample) {
+    ItemParts parts;
+    for (const PartsChange& change : rules.parts) {
+      if (change.start <= sample) parts = change.parts;
+    }
+    return parts;
+  };
+  // An empty component without weight is never drawn: any length will do.
+  const auto view_at = [&](uint64_t sample) {
+    size_t v = 0;
+    while (v + 1 < component.views.size() &&
+           component.views[v + 1].start <= sample) {
+      ++v;
+    }
+    ItemView view = ToItemView(component.views[v], v);
+    if (view.length == 0) view.length = 1;
+    return view;
+  };
+  std::vector<uint64_t> starts;
+  for (const PartsChange& change : rules.parts) starts.push_back(change.start);
+  for (const ComponentView& view : component.views) {
+    starts.push_back(view.start);
+  }
+  std::sort(starts.begin(), starts.end());
+  ItemDraws draws(seed, component.name, view_at(0), parts_at(0), rules.group);
+  for (const uint64_t start : starts) {
+    if (start == 0) continue;
+    draws.Continue(plan.Count(number, start), view_at(start), parts_at(start));
+  }
+  return draws;
+}
+
+// `position`, handed on as the part of an item that a sample is.
+void TakePart(const ItemDraws::Item& item, const Position& position,
+              Position* below) {
+  below->epoch = item.epoch;
+  below->part_begin = position.part_begin;
+  below->part_length = position.part_length;
+  if (item.parts.length == kWholeItem) return;
+  below->part_begin += item.part * item.parts.length;
+  if (position.part_length == kWholeItem) {
+    below->part_length = item.parts.length - position.part_begin;
+  }
+}
+
+// The part of a sample that is the part of an item which `below` names.
+// REQUIRES: it lies in the sample.
+Position WithoutPart(const ItemDraws::Reading& reading, Position below) {
+  if (reading.parts.length == kWholeItem) return below;
+  below.part_begin -= reading.part * reading.parts.length;
+  if (below.part_begin == 0 && below.part_length == reading.parts.length) {
+    below.part_length = kWholeItem;
+  }
+  return below;
+}
+
+bool Holds(const ItemDraws::Reading& reading, const Position& below) {
+  if (reading.parts.length == kWholeItem) return true;
+  const uint64_t begin = uint64_t{reading.part} * reading.parts.length;
+  return below.part_length != kWholeItem && below.part_begin >= begin &&
+         uint64_t{below.part_begin} + below.part_length <=
+             begin + reading.parts.length;
+}
+
 }  // namespace
+
+std::vector<PartsChange> PartsOf(const MixtureOptions& options,
+                                 std::span<const SeqLenChange> seq_lens) {
+  std::vector<PartsChange> changes;
+  for (const SeqLenChange& change : seq_lens) {
+    ItemParts parts;
+    if (!options.trim) parts.count = options.max_seq_len / change.seq_len;
+    if (change.seq_len != options.max_seq_len) parts.length = change.seq_len;
+    changes.push_back({change.start, parts});
+  }
+  return changes;
+}
 
 absl::StatusOr<std::unique_ptr<MixtureMap>> MixtureMap::Create(
     std::shared_ptr<const StagePlan> plan,
-    std::vector<MixtureComponent> components, uint64_t seed) {
+    std::vector<MixtureComponent> components, uint64_t seed,
+    const MixtureRules& rules) {
   if (components.size() != plan->components()) {
     return absl::InvalidArgumentError(
         absl::StrCat("the mixture has ", components.size(),
@@ -45,50 +162,151 @@ absl::StatusOr<std::unique_ptr<MixtureMap>> MixtureMap::Create(
     names.push_back(component.name);
   }
   PONIENTE_ASSIGN_OR_RETURN(CanonicalOrder order, SortByName(names));
-  std::vector<MixtureComponent> sorted;
-  sorted.reserve(components.size());
-  for (const uint32_t d : order.declared) {
-    sorted.push_back(std::move(components[d]));
-  }
-  for (size_t c = 0; c < sorted.size(); ++c) {
-    if (sorted[c].length != 0) continue;
-    if (const std::optional<size_t> stage = StageThatDraws(*plan, c)) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "component '", sorted[c].name,
-          "' is empty, but has a weight above 0 in stage ", *stage));
-    }
-  }
-  return std::unique_ptr<MixtureMap>(new MixtureMap(
-      std::move(plan), std::move(order), std::move(sorted), seed));
+  std::unique_ptr<MixtureMap> map(
+      new MixtureMap(std::move(plan), std::move(order)));
+  PONIENTE_RETURN_IF_ERROR(
+      map->AddComponents(std::move(components), seed, rules));
+  PONIENTE_RETURN_IF_ERROR(map->FindEnd(rules));
+  return map;
 }
 
-MixtureMap::MixtureMap(std::shared_ptr<const StagePlan> plan,
-                       CanonicalOrder order,
-                       std::vector<MixtureComponent> components, uint64_t seed)
-    : plan_(std::move(plan)),
-      order_(std::move(order)),
-      components_(std::move(components)),
-      seed_(seed) {}
+absl::Status MixtureMap::AddComponents(std::vector<MixtureComponent> components,
+                                       uint64_t seed,
+                                       const MixtureRules& rules) {
+  seed_ = seed;
+  const auto count = static_cast<uint32_t>(components.size());
+  children_.resize(count);
+  components_.reserve(count);
+  std::vector<uint32_t> later(count);  // first child of the later views
+  uint32_t next = count;
+  for (uint32_t d = 0; d < count; ++d) {
+    later[d] = next;
+    next += static_cast<uint32_t>(components[d].views.size()) - 1;
+  }
+  children_.resize(next);
+  for (uint32_t c = 0; c < count; ++c) {
+    const uint32_t d = order_.declared[c];
+    MixtureComponent& component = components[d];
+    PONIENTE_RETURN_IF_ERROR(CheckViews(*plan_, component, c));
+    ItemDraws draws = MakeDraws(*plan_, component, c, seed, rules);
+    std::vector<uint32_t> children;
+    for (uint32_t v = 0; v < component.views.size(); ++v) {
+      children.push_back(v == 0 ? d : later[d] + v - 1);
+      children_[children.back()] = {c, v};
+    }
+    components_.push_back({std::move(component.name),
+                           std::move(component.views), std::move(children),
+                           component.max_epochs, std::move(draws), 0});
+  }
+  return absl::OkStatus();
+}
 
-Permutation MixtureMap::EpochOrder(uint32_t component, uint64_t epoch) const {
-  const MixtureComponent& of = components_[component];
-  return Permutation(*of.length, Derive(seed_, kEpochTag, of.name, epoch));
+std::optional<uint64_t> MixtureMap::SampleOfEpoch(const Component& component,
+                                                  uint64_t epoch) const {
+  const std::optional<uint64_t> rank = component.draws.FirstOfEpoch(epoch);
+  if (!rank) return std::nullopt;
+  return plan_->PositionOf(NumberOf(component), *rank);
+}
+
+// The end of the block that completes the first epoch of every component.
+absl::StatusOr<uint64_t> MixtureMap::EndOfAll() const {
+  uint64_t end = 0;
+  for (const Component& component : components_) {
+    if (component.views[0].length == uint64_t{0}) continue;
+    const std::optional<uint64_t> second = component.draws.FirstOfEpoch(1);
+    std::optional<uint64_t> last;
+    if (second) last = plan_->PositionOf(NumberOf(component), *second - 1);
+    if (!last) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "all_exhausted never comes about: component '", component.name, "' ",
+          component.views[0].length
+              ? "is not drawn often enough to complete an epoch; give it a "
+                "weight in the last stage, or take it out"
+              : "is endless"));
+    }
+    const Block block = plan_->BlockOf(*last);
+    end = std::max(end, block.first + block.size);
+  }
+  if (end == 0) {
+    return absl::InvalidArgumentError(
+        "all_exhausted: all components are empty");
+  }
+  return end;
+}
+
+absl::Status MixtureMap::FindEnd(const MixtureRules& rules) {
+  const bool first_ends = rules.stop_rule == StopRule::kFirstExhausted;
+  std::optional<uint64_t> all_end;
+  if (rules.stop_rule == StopRule::kAllExhausted) {
+    PONIENTE_ASSIGN_OR_RETURN(all_end, EndOfAll());
+  }
+  std::optional<uint64_t> runs_out;
+  for (const Component& component : components_) {
+    std::optional<uint64_t> epochs = component.max_epochs;
+    if (first_ends) epochs = 1;
+    if (!epochs) continue;
+    const std::optional<uint64_t> sample = SampleOfEpoch(component, *epochs);
+    if (!sample || (runs_out && *runs_out <= *sample)) continue;
+    runs_out = sample;
+    end_reason_ =
+        absl::StrCat("component '", component.name, "' has served its ",
+                     *epochs == 1 ? "epoch" : "epochs", " (", *epochs,
+                     ") at sample ", *sample);
+  }
+  if (all_end) {
+    if (runs_out && *runs_out < *all_end) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "all_exhausted is reached at sample ", *all_end, ", but ",
+          end_reason_, "; raise its max_epochs or lower its weight"));
+    }
+    length_ = *all_end;
+    end_reason_ = "every component has served an epoch";
+  } else if (runs_out) {
+    length_ = plan_->BlockOf(*runs_out).first;
+    if (*length_ == 0) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "the mixture ends within its first block of ", plan_->block_size(),
+          " samples: ", end_reason_, "; choose a smaller block_size"));
+    }
+  } else if (first_ends) {
+    return absl::InvalidArgumentError(
+        "first_exhausted never comes about: no component is ever drawn to its "
+        "end");
+  }
+  if (!length_) return absl::OkStatus();
+  for (Component& component : components_) {
+    component.draws_per_epoch = plan_->Count(NumberOf(component), *length_);
+  }
+  return absl::OkStatus();
+}
+
+std::optional<MixtureMap::Exhaustion> MixtureMap::FirstExhaustion(
+    uint64_t samples) const {
+  std::optional<Exhaustion> first;
+  for (const Component& component : components_) {
+    if (!component.max_epochs) continue;
+    const auto sample = SampleOfEpoch(component, *component.max_epochs);
+    if (!sample || *sample >= samples) continue;
+    if (!first || *sample < first->sample) {
+      first = {NumberOf(component), *sample};
+    }
+  }
+  return first;
 }
 
 // The work of one call of Resolve(). Keeps what neighbouring indices share.
 class MixtureMap::Resolver {
  public:
-  Resolver(const MixtureMap& map, size_t calls)
-      : map_(map),
-        remembered_(std::bit_ceil(std::max<size_t>(
-            1, std::min({calls, map.components_.size(), kMaxRemembered})))) {}
+  explicit Resolver(const MixtureMap& map) : map_(map) {}
 
   void Resolve(std::span<const Position> positions,
                std::span<ChildPosition> out) {
     for (size_t at = 0; at < positions.size();) {
       const Block block = map_.plan_->BlockOf(positions[at].index);
+      const uint64_t epoch = positions[at].epoch;
       size_t end = at + 1;
-      while (end < positions.size() && block.Contains(positions[end].index)) {
+      while (end < positions.size() && block.Contains(positions[end].index) &&
+             positions[end].epoch == epoch) {
         ++end;
       }
       const BlockOrder order = map_.plan_->OrderOf(block, map_.seed_);
@@ -105,35 +323,48 @@ class MixtureMap::Resolver {
 
  private:
   struct Remembered {
-    uint32_t component = 0;
+    const Component* component = nullptr;
+    uint32_t view = 0;
     uint64_t epoch = 0;
     std::optional<Permutation> order;
   };
 
-  const Permutation& OrderOf(uint32_t component, uint64_t epoch) {
-    Remembered& entry = remembered_[component & (remembered_.size() - 1)];
-    if (!entry.order || entry.component != component || entry.epoch != epoch) {
-      entry = {component, epoch, map_.EpochOrder(component, epoch)};
+  const Permutation& OrderOf(const Component& component, uint32_t view,
+                             uint64_t epoch) {
+    Remembered& entry =
+        remembered_[map_.NumberOf(component) & (remembered_.size() - 1)];
+    if (entry.component != &component || entry.view != view ||
+        entry.epoch != epoch) {
+      entry = {&component, view, epoch, EpochOrder(component, view, epoch)};
     }
     return *entry.order;
   }
 
+  // Draw `rank` of the component, as a position of its child.
+  void TakeOne(const Component& component, uint64_t rank,
+               const Position& position, ChildPosition* out) {
+    const ItemDraws::Item item = component.draws.At(rank);
+    out->child = component.children[item.view];
+    TakePart(item, position, &out->position);
+    const ComponentView& view = component.views[item.view];
+    out->position.index =
+        view.length && view.shuffle
+            ? OrderOf(component, item.view, item.epoch).Forward(item.place)
+            : item.place;
+  }
+
   void TakeEach(const BlockOrder& order, std::span<const Position> positions,
                 std::span<ChildPosition> out) {
+    if (remembered_.empty()) {
+      remembered_.resize(std::bit_ceil(std::min(
+          {positions.size(), map_.components_.size(), kMaxRemembered})));
+    }
     for (size_t i = 0; i < positions.size(); ++i) {
       const Draw draw = order.At(positions[i].index);
-      const MixtureComponent& component = map_.components_[draw.component];
-      out[i] = {map_.order_.declared[draw.component], positions[i]};
-      Position& position = out[i].position;
-      position.index = draw.rank;
-      position.epoch = 0;
-      if (!component.length) continue;
-      position.epoch = draw.rank / *component.length;
-      position.index = draw.rank % *component.length;
-      if (component.shuffle) {
-        position.index =
-            OrderOf(draw.component, position.epoch).Forward(position.index);
-      }
+      const Component& component = map_.components_[draw.component];
+      TakeOne(component,
+              map_.DrawsBefore(component, positions[i].epoch) + draw.rank,
+              positions[i], &out[i]);
     }
   }
 
@@ -142,85 +373,176 @@ class MixtureMap::Resolver {
                      std::span<ChildPosition> out) {
     slots_.resize(order.block().size);
     map_.plan_->Expand(order.block(), &runs_);
-    for (const DrawRun& run : runs_) FillSlots(run);
+    for (const DrawRun& run : runs_) {
+      const Component& component = map_.components_[run.component];
+      FillSlots(
+          component,
+          run.first_rank + map_.DrawsBefore(component, positions.front().epoch),
+          std::span(slots_).subspan(run.first_slot, run.count));
+    }
     indices_.resize(positions.size());
     for (size_t i = 0; i < positions.size(); ++i) {
       indices_[i] = positions[i].index - order.block().first;
     }
     order.sigma().Forward(indices_, indices_);
     for (size_t i = 0; i < positions.size(); ++i) {
-      out[i] = slots_[indices_[i]];
-      out[i].position.part_begin = positions[i].part_begin;
-      out[i].position.part_length = positions[i].part_length;
+      const Slot& slot = slots_[indices_[i]];
+      out[i].child = slot.child;
+      out[i].position.index = slot.index;
+      TakePart(slot.item, positions[i], &out[i].position);
     }
   }
 
-  // Writes the items of a run of draws, one epoch at a time, to its slots.
-  void FillSlots(const DrawRun& run) {
-    const MixtureComponent& component = map_.components_[run.component];
-    for (uint64_t done = 0; done < run.count;) {
-      const uint64_t rank = run.first_rank + done;
-      uint64_t place = rank;
-      uint64_t epoch = 0;
-      uint64_t count = run.count - done;
-      if (component.length) {
-        place = rank % *component.length;
-        epoch = rank / *component.length;
-        count = std::min(count, *component.length - place);
-      }
-      indices_.resize(count);
-      std::iota(indices_.begin(), indices_.end(), place);
-      if (component.length && component.shuffle) {
-        OrderOf(run.component, epoch).Forward(indices_, indices_);
-      }
-      ChildPosition* const slots = &slots_[run.first_slot + done];
-      for (uint64_t i = 0; i < count; ++i) {
-        slots[i].child = map_.order_.declared[run.component];
-        slots[i].position.index = indices_[i];
-        slots[i].position.epoch = epoch;
-      }
+  struct Slot {
+    uint32_t child;
+    uint64_t index;
+    ItemDraws::Item item;
+  };
+
+  // Writes the items of consecutive draws to their slots, one epoch at a time.
+  void FillSlots(const Component& component, uint64_t first_rank,
+                 std::span<Slot> slots) {
+    for (size_t done = 0; done < slots.size();) {
+      const size_t count =
+          FillEpoch(component, first_rank + done, slots.subspan(done));
       done += count;
     }
+  }
+
+  // As many slots as share view and epoch with the first; their number.
+  size_t FillEpoch(const Component& component, uint64_t first_rank,
+                   std::span<Slot> slots) {
+    const ItemDraws::Item first = component.draws.At(first_rank);
+    const ComponentView& view = component.views[first.view];
+    const uint32_t child = component.children[first.view];
+    size_t count = slots.size();
+    if (component.draws.is_plain()) {
+      if (view.length) {
+        count = std::min<uint64_t>(count, *view.length - first.place);
+      }
+      for (size_t i = 0; i < count; ++i) {
+        slots[i] = {child, first.place + i, first};
+      }
+    } else {
+      for (size_t i = 0; i < count; ++i) {
+        const ItemDraws::Item item = component.draws.At(first_rank + i);
+        if (item.epoch != first.epoch || item.view != first.view) count = i;
+        if (i < count) slots[i] = {child, item.place, item};
+      }
+    }
+    if (!view.length || !view.shuffle) return count;
+    places_.resize(count);
+    for (size_t i = 0; i < count; ++i) places_[i] = slots[i].index;
+    EpochOrder(component, first.view, first.epoch).Forward(places_, places_);
+    for (size_t i = 0; i < count; ++i) slots[i].index = places_[i];
+    return count;
   }
 
   const MixtureMap& map_;
   // The last order made for each component, by its number's low bits.
   std::vector<Remembered> remembered_;
   std::vector<DrawRun> runs_;
-  std::vector<ChildPosition> slots_;
+  std::vector<Slot> slots_;
   std::vector<uint64_t> indices_;
+  std::vector<uint64_t> places_;
 };
 
 void MixtureMap::Resolve(std::span<const Position> positions,
                          std::span<ChildPosition> out) const {
   PONIENTE_CHECK(positions.size() == out.size()) << positions.size();
-  Resolver(*this, positions.size()).Resolve(positions, out);
+  for (const Position& position : positions) {
+    PONIENTE_CHECK(!length_ || position.index < *length_)
+        << position.index << " of " << *length_;
+  }
+  Resolver(*this).Resolve(positions, out);
+}
+
+std::optional<Position> MixtureMap::PositionOf(const Component& component,
+                                               uint64_t rank,
+                                               const Position& position) const {
+  uint64_t epoch = 0;
+  if (length_) {
+    if (component.draws_per_epoch == 0) return std::nullopt;
+    epoch = rank / component.draws_per_epoch;
+    rank %= component.draws_per_epoch;
+  }
+  const std::optional<uint64_t> sample =
+      plan_->FindSample(NumberOf(component), rank, seed_);
+  if (!sample) return std::nullopt;
+  Position found = position;
+  found.index = *sample;
+  found.epoch = epoch;
+  return found;
 }
 
 std::optional<Position> MixtureMap::Find(uint32_t child,
                                          const Position& position) const {
-  if (child >= components_.size()) return std::nullopt;
-  const uint32_t canonical = order_.canonical[child];
-  const MixtureComponent& component = components_[canonical];
-  Uint128 rank = position.index;
-  if (component.length) {
-    if (position.index >= *component.length) return std::nullopt;
-    uint64_t place = position.index;
-    if (component.shuffle) {
-      place = EpochOrder(canonical, position.epoch).Inverse(place);
-    }
-    rank = Uint128{position.epoch} * *component.length + place;
-  } else if (position.epoch != 0) {
-    return std::nullopt;
+  if (child >= children_.size()) return std::nullopt;
+  const auto [number, view] = children_[child];
+  const Component& component = components_[number];
+  const std::optional<uint64_t>& length = component.views[view].length;
+  if (length && position.index >= *length) return std::nullopt;
+  const uint64_t place =
+      length && component.views[view].shuffle
+          ? EpochOrder(component, view, position.epoch).Inverse(position.index)
+          : position.index;
+  for (const ItemDraws::Reading& reading :
+       component.draws.ReadingsOf(view, position.epoch, place)) {
+    if (!Holds(reading, position)) continue;
+    return PositionOf(component, reading.rank, WithoutPart(reading, position));
   }
-  if (rank >= QuotaTree::kMaxPosition) return std::nullopt;
-  const std::optional<uint64_t> sample =
-      plan_->FindSample(canonical, static_cast<uint64_t>(rank), seed_);
-  if (!sample) return std::nullopt;
-  Position found = position;
-  found.index = *sample;
-  found.epoch = 0;
-  return found;
+  return std::nullopt;
+}
+
+void MixtureMap::FindParts(uint32_t child, const Position& whole,
+                           std::vector<FoundPart>* found) const {
+  if (child >= children_.size()) return;
+  const auto [number, view] = children_[child];
+  const Component& component = components_[number];
+  const std::optional<uint64_t>& length = component.views[view].length;
+  if (length && whole.index >= *length) return;
+  const uint64_t place =
+      length && component.views[view].shuffle
+          ? EpochOrder(component, view, whole.epoch).Inverse(whole.index)
+          : whole.index;
+  for (const ItemDraws::Reading& reading :
+       component.draws.ReadingsOf(view, whole.epoch, place)) {
+    const auto position = PositionOf(component, reading.rank, Position());
+    if (!position) continue;
+    FoundPart part = {*position, 0, reading.parts.length};
+    if (reading.parts.length != kWholeItem) {
+      part.part_begin = reading.part * reading.parts.length;
+    }
+    found->push_back(part);
+  }
+}
+
+std::optional<IndexSpan> MixtureMap::SpanBelow(uint32_t child,
+                                               const IndexSpan& span) const {
+  const auto [number, view] = children_[child];
+  const Component& component = components_[number];
+  const uint64_t most = length_.value_or(kEndOfSamples) - 1;
+  const Block first = plan_->BlockOf(std::min(span.first.index, most));
+  const Block last = plan_->BlockOf(std::min(span.last.index, most));
+  const uint64_t begin = DrawsBefore(component, span.first.epoch) +
+                         plan_->Count(number, first.first);
+  const uint64_t end =
+      DrawsBefore(component, span.last.epoch) +
+      plan_->Count(number, std::min(last.first + last.size, kEndOfSamples));
+  if (begin >= end) return std::nullopt;
+  if (!component.views[view].length) {
+    // Draws of an endless component are its items, but for groups of parts.
+    const auto& draws = component.draws;
+    if (draws.is_plain()) {
+      return IndexSpan{{.index = begin}, {.index = end - 1}};
+    }
+    return IndexSpan{{.index = 0}, {.index = kEndOfSamples - 1}};
+  }
+  const auto epochs = component.draws.EpochsBetween(view, begin, end);
+  if (!epochs) return std::nullopt;
+  return IndexSpan{
+      {.index = 0, .epoch = epochs->first},
+      {.index = *component.views[view].length - 1, .epoch = epochs->last}};
 }
 
 }  // namespace poniente::internal

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Named datasets in scheduled proportions, as an index map.
 //
-// The plan says which draw of which component a sample is. Draw n of a finite
-// component is place n mod length of its epoch n / length; a component without
-// an order of its own is then permuted, each epoch anew, so that an epoch
-// covers it exactly from any point of restart. Draw n of an endless component
-// is its item n.
+// The plan says which draw of which component a sample is; ItemDraws which
+// place of which epoch of the component a draw is. A component without an order
+// of its own is then permuted, each epoch anew, so that an epoch covers it
+// exactly from any point of restart.
 
 #ifndef PONIENTE_INDEX_MIXTURE_MAP_H_
 #define PONIENTE_INDEX_MIXTURE_MAP_H_
@@ -19,14 +18,18 @@
 
 #include "absl/status/statusor.h"
 #include "index/canonical_order.h"
+#include "index/item_draws.h"
 #include "index/stage_plan.h"
 #include "poniente/index_map.h"
+#include "poniente/mixture_plan.h"
 #include "poniente/permutation.h"
 
 namespace poniente::internal {
 
-struct MixtureComponent {
-  std::string name;
+// What a component is from some sample on.
+struct ComponentView {
+  // A start of a stage of the plan; 0 for the first view.
+  uint64_t start = 0;
   // Items per epoch; nullopt if endless.
   std::optional<uint64_t> length;
   // Permute each epoch of the component. False where it has an order of its
@@ -34,6 +37,36 @@ struct MixtureComponent {
   bool shuffle = true;
 };
 
+struct MixtureComponent {
+  std::string name;
+  // At least one, starts strictly increasing from 0; several are all finite.
+  std::vector<ComponentView> views;
+  // Epochs that may be begun, at least 1; nullopt: any number.
+  std::optional<uint64_t> max_epochs;
+};
+
+// From sample `start` on, items are cut into these parts.
+struct PartsChange {
+  uint64_t start = 0;
+  ItemParts parts;
+};
+
+struct MixtureRules {
+  StopRule stop_rule = StopRule::kRestart;
+  // Starts are starts of stages of the plan, strictly increasing, the first 0.
+  // Empty: items are taken whole.
+  std::vector<PartsChange> parts;
+  // As MixtureOptions::group_items.
+  uint64_t group = 0;
+};
+
+// The parts that MixtureOptions asks for.
+std::vector<PartsChange> PartsOf(const MixtureOptions& options,
+                                 std::span<const SeqLenChange> seq_lens);
+
+// Children: first the components in the order of declaration, then their later
+// views, component by component.
+//
 // Determinism: the plan, names, lengths, seed and index decide; the order of
 //     declaration never does.
 // Ownership: shares the plan.
@@ -43,37 +76,102 @@ struct MixtureComponent {
 //
 // Endless: indices are below 2^62. An endless dataset has one epoch: Resolve()
 // takes no notice of the epoch of a position, and Find() gives epoch 0.
+// Finite: draws count on through the epochs.
 class MixtureMap final : public IndexMap {
  public:
   // `components` in the order of declaration; their canonical order is the
   // plan's. InvalidArgument if their number is not the plan's, if two have the
-  // same name, or if an empty one has a weight above 0 in some stage.
+  // same name, if an empty one has a weight above 0 in some stage, or if the
+  // rules cannot be kept: the component that prevents it and the sample where
+  // are named.
   static absl::StatusOr<std::unique_ptr<MixtureMap>> Create(
       std::shared_ptr<const StagePlan> plan,
-      std::vector<MixtureComponent> components, uint64_t seed);
+      std::vector<MixtureComponent> components, uint64_t seed,
+      const MixtureRules& rules = MixtureRules());
 
-  std::optional<uint64_t> length() const override { return std::nullopt; }
+  std::optional<uint64_t> length() const override { return length_; }
   void Resolve(std::span<const Position> positions,
                std::span<ChildPosition> out) const override;
   std::optional<Position> Find(uint32_t child,
                                const Position& position) const override;
+  void FindParts(uint32_t child, const Position& whole,
+                 std::vector<FoundPart>* found) const override;
+  std::optional<IndexSpan> SpanBelow(uint32_t child,
+                                     const IndexSpan& span) const override;
 
   const StagePlan& plan() const { return *plan_; }
   const CanonicalOrder& order() const { return order_; }
 
+  // The component that child number `child` is a view of, by its canonical
+  // number. REQUIRES: the child exists.
+  uint32_t ComponentOf(uint32_t child) const {
+    return children_[child].component;
+  }
+
+  // The first component that a run of `samples` samples would draw beyond its
+  // max_epochs, and where; nullopt if none.
+  struct Exhaustion {
+    uint32_t component;
+    uint64_t sample;
+  };
+  std::optional<Exhaustion> FirstExhaustion(uint64_t samples) const;
+  const std::string& name(uint32_t component) const {
+    return components_[component].name;
+  }
+  // Why the map has an end; empty if it has none.
+  const std::string& end_reason() const { return end_reason_; }
+
  private:
   class Resolver;
+  struct Component {
+    std::string name;
+    std::vector<ComponentView> views;
+    std::vector<uint32_t> children;  // of the views
+    std::optional<uint64_t> max_epochs;
+    ItemDraws draws;
+    // Of a finite mixture: draws per epoch of it.
+    uint64_t draws_per_epoch = 0;
+  };
+  struct Child {
+    uint32_t component;
+    uint32_t view;
+  };
 
-  MixtureMap(std::shared_ptr<const StagePlan> plan, CanonicalOrder order,
-             std::vector<MixtureComponent> components, uint64_t seed);
+  MixtureMap(std::shared_ptr<const StagePlan> plan, CanonicalOrder order)
+      : plan_(std::move(plan)), order_(std::move(order)) {}
 
-  // The order of one epoch of a finite component, by its canonical number.
-  Permutation EpochOrder(uint32_t component, uint64_t epoch) const;
+  absl::Status AddComponents(std::vector<MixtureComponent> components,
+                             uint64_t seed, const MixtureRules& rules);
+  absl::Status FindEnd(const MixtureRules& rules);
+  absl::StatusOr<uint64_t> EndOfAll() const;
+  // Where draws of the component would begin the epoch.
+  std::optional<uint64_t> SampleOfEpoch(const Component& component,
+                                        uint64_t epoch) const;
+  uint32_t NumberOf(const Component& component) const {
+    return static_cast<uint32_t>(&component - components_.data());
+  }
+
+  // The order of one epoch of a finite view.
+  static Permutation EpochOrder(const Component& component, uint32_t view,
+                                uint64_t epoch) {
+    return Permutation(*component.views[view].length,
+                       component.draws.EpochKey(epoch));
+  }
+  // Draws of earlier epochs of this mixture.
+  uint64_t DrawsBefore(const Component& component, uint64_t epoch) const {
+    return length_ ? epoch * component.draws_per_epoch : 0;
+  }
+  // The position of this map that is draw `rank` of the component.
+  std::optional<Position> PositionOf(const Component& component, uint64_t rank,
+                                     const Position& position) const;
 
   std::shared_ptr<const StagePlan> plan_;
   CanonicalOrder order_;
-  std::vector<MixtureComponent> components_;  // In canonical order.
-  uint64_t seed_;
+  std::vector<Component> components_;  // In canonical order.
+  std::vector<Child> children_;
+  std::optional<uint64_t> length_;
+  std::string end_reason_;
+  uint64_t seed_ = 0;
 };
 
 }  // namespace poniente::internal

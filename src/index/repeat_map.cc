@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "index/repeat_map.h"
 
+#include <algorithm>
 #include <cstddef>
 
 #include "absl/strings/str_cat.h"
@@ -60,6 +61,19 @@ std::optional<Position> RepeatMap::Find(uint32_t child,
   found.index = static_cast<uint64_t>(index);
   found.epoch = times_ ? position.epoch / *times_ : 0;
   return found;
+}
+
+std::optional<IndexSpan> RepeatMap::SpanBelow(uint32_t /*child*/,
+                                              const IndexSpan& span) const {
+  if (child_length_ == 0 || times_ == 0) return std::nullopt;
+  const uint64_t most = length().value_or(kEndlessIndices) - 1;
+  const auto below = [&](const Position& position) {
+    const uint64_t index = std::min(position.index, most);
+    return Position{
+        .index = index % child_length_,
+        .epoch = position.epoch * times_.value_or(0) + index / child_length_};
+  };
+  return IndexSpan{below(span.first), below(span.last)};
 }
 
 }  // namespace poniente::internal

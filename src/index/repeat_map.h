@@ -29,6 +29,8 @@ class RepeatMap final : public IndexMap {
                std::span<ChildPosition> out) const override;
   std::optional<Position> Find(uint32_t child,
                                const Position& position) const override;
+  std::optional<IndexSpan> SpanBelow(uint32_t child,
+                                     const IndexSpan& span) const override;
 
  private:
   RepeatMap(uint64_t child_length, std::optional<uint64_t> times)

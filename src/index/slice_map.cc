@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "index/slice_map.h"
 
+#include <algorithm>
 #include <cstddef>
 
 #include "util/check.h"
@@ -58,6 +59,15 @@ std::optional<Position> EndlessSliceMap::Find(uint32_t child,
   found.epoch = (position.index - begin_) / length_;
   found.index = (position.index - begin_) % length_;
   return found;
+}
+
+std::optional<IndexSpan> EndlessSliceMap::SpanBelow(
+    uint32_t /*child*/, const IndexSpan& span) const {
+  const auto below = [this](const Position& position) {
+    return Position{.index = begin_ + position.epoch * length_ +
+                             std::min(position.index, length_ - 1)};
+  };
+  return IndexSpan{below(span.first), below(span.last)};
 }
 
 }  // namespace poniente::internal

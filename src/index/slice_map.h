@@ -43,6 +43,8 @@ class EndlessSliceMap final : public IndexMap {
                std::span<ChildPosition> out) const override;
   std::optional<Position> Find(uint32_t child,
                                const Position& position) const override;
+  std::optional<IndexSpan> SpanBelow(uint32_t child,
+                                     const IndexSpan& span) const override;
 
  private:
   uint64_t begin_;

@@ -36,12 +36,27 @@ using testing::ResolveOne;
 
 constexpr uint64_t kTotal = QuotaTree::kTotal;
 
+// A component of one view.
+struct Declared {
+  std::string name;
+  std::optional<uint64_t> length;
+  bool shuffle = true;
+};
+
+std::vector<MixtureComponent> Components(const std::vector<Declared>& all) {
+  std::vector<MixtureComponent> components;
+  for (const Declared& one : all) {
+    components.push_back({one.name, {{0, one.length, one.shuffle}}, {}});
+  }
+  return components;
+}
+
 absl::StatusOr<std::unique_ptr<MixtureMap>> MakeMixture(
     uint64_t block_size, std::vector<PlanStage> stages,
-    std::vector<MixtureComponent> components, uint64_t seed = 42) {
+    const std::vector<Declared>& components, uint64_t seed = 42) {
   auto plan = StagePlan::Create(block_size, std::move(stages));
   if (!plan.ok()) return plan.status();
-  return MixtureMap::Create(*plan, std::move(components), seed);
+  return MixtureMap::Create(*plan, Components(components), seed);
 }
 
 // The worked example of order version 1, as declared there: web, code, books.
@@ -95,12 +110,11 @@ TEST(MixtureMapTest, AComponentWithAnOrderOfItsOwnIsOnlyDivided) {
 class MixtureMapRunTest : public ::testing::TestWithParam<uint64_t> {
  protected:
   // Declared out of order; canonical: code, endless, none, prose, tiny.
-  const std::vector<MixtureComponent> components_ = {
-      {"tiny", 3, true},
-      {"prose", 1000, true},
-      {"none", 0, true},
-      {"endless", std::nullopt, true},
-      {"code", 77, false}};
+  const std::vector<Declared> components_ = {{"tiny", 3, true},
+                                             {"prose", 1000, true},
+                                             {"none", 0, true},
+                                             {"endless", std::nullopt, true},
+                                             {"code", 77, false}};
   const std::vector<uint32_t> declared_ = {4, 3, 2, 1, 0};
   const std::vector<PlanStage> stages_ = {
       {0, {kTotal / 4, kTotal / 4, 0, kTotal / 4, kTotal / 4}},
@@ -122,7 +136,7 @@ TEST_P(MixtureMapRunTest, TurnsDrawsIntoItems) {
   for (uint64_t k = 0; k < 3000; ++k) {
     const Draw draw = map->plan().At(k, 42);
     const uint32_t child = declared_[draw.component];
-    const MixtureComponent& component = components_[child];
+    const Declared& component = components_[child];
     Position expected = {draw.rank, 0};
     if (component.length) {
       expected.epoch = draw.rank / *component.length;
@@ -178,8 +192,8 @@ TEST_P(MixtureMapRunTest, EpochsCoverTheirComponentOnce) {
 
 TEST_P(MixtureMapRunTest, TheOrderOfDeclarationChangesNothing) {
   const auto map = Make();
-  const std::vector<MixtureComponent> reversed(components_.rbegin(),
-                                               components_.rend());
+  const std::vector<Declared> reversed(components_.rbegin(),
+                                       components_.rend());
   ASSERT_OK_AND_ASSIGN(const auto other,
                        MakeMixture(GetParam(), stages_, reversed));
   const auto positions = Range(0, 3000);
@@ -192,7 +206,7 @@ TEST_P(MixtureMapRunTest, TheOrderOfDeclarationChangesNothing) {
 }
 
 TEST(MixtureMapTest, ManyComponentsKeepTheLaws) {
-  std::vector<MixtureComponent> components;
+  std::vector<Declared> components;
   std::vector<double> weights;
   for (int i = 0; i < 1000; ++i) {
     components.push_back({absl::StrCat("component ", 10000 + i), 50 + i * 3});
@@ -206,10 +220,12 @@ TEST(MixtureMapTest, ManyComponentsKeepTheLaws) {
 
 TEST(MixtureMapTest, SeedsShareThePlanButNotTheOrder) {
   ASSERT_OK_AND_ASSIGN(const auto plan, StagePlan::Create(64, kStages));
-  const std::vector<MixtureComponent> components = {
+  const std::vector<Declared> components = {
       {"web", 900}, {"code", 900}, {"books", 900}};
-  ASSERT_OK_AND_ASSIGN(const auto one, MixtureMap::Create(plan, components, 1));
-  ASSERT_OK_AND_ASSIGN(const auto two, MixtureMap::Create(plan, components, 2));
+  ASSERT_OK_AND_ASSIGN(const auto one,
+                       MixtureMap::Create(plan, Components(components), 1));
+  ASSERT_OK_AND_ASSIGN(const auto two,
+                       MixtureMap::Create(plan, Components(components), 2));
   int equal = 0;
   for (uint64_t k = 0; k < 1000; ++k) {
     equal += ResolveOne(*one, k) == ResolveOne(*two, k);

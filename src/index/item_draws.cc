@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "index/item_draws.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <iterator>
+
+#include "index/int128.h"
+#include "poniente/permutation.h"
+#include "util/check.h"
+
+namespace poniente::internal {
+namespace {
+
+constexpr Tag kSubWindowTag("subw");
+constexpr uint64_t kEndOfDraws = uint64_t{1} << 62;
+constexpr uint64_t kDefaultGroup = 1024;
+constexpr uint64_t kLeastGroups = 16;
+
+// The order of a group's parts.
+Permutation PartOrder(uint64_t epoch_key, uint64_t first, uint64_t parts) {
+  return Permutation(parts, Derive(epoch_key, kSubWindowTag, first));
+}
+
+uint64_t Low(Uint128 value) { return static_cast<uint64_t>(value); }
+
+}  // namespace
+
+ItemDraws::ItemDraws(uint64_t seed, std::string_view name, const ItemView& view,
+                     const ItemParts& parts, uint64_t group)
+    : key_(KeyHash(seed).Add(kEpochTag).Add(name)), stated_group_(group) {
+  segments_.push_back(MakeSegment(0, 0, 0, view, parts));
+}
+
+ItemDraws::Segment ItemDraws::MakeSegment(uint64_t first_rank, uint64_t epoch,
+                                          uint64_t base, const ItemView& view,
+                                          const ItemParts& parts) const {
+  PONIENTE_CHECK(parts.count >= 1 && view.length != uint64_t{0})
+      << parts.count << " parts";
+  uint64_t group = stated_group_ != 0 ? stated_group_ : kDefaultGroup;
+  if (view.length) {
+    const uint64_t sixteenth =
+        *view.length / kLeastGroups + (*view.length % kLeastGroups != 0);
+    if (stated_group_ == 0) group = std::min(group, sixteenth);
+    group = std::min(group, *view.length);
+  }
+  return {first_rank, epoch, base, view, parts, group};
+}
+
+ItemDraws::Group ItemDraws::GroupOf(const Segment& segment, uint64_t rank,
+                                    uint64_t* number) const {
+  const uint64_t r = segment.parts.count;
+  Uint128 x = Uint128{segment.base} * r + (rank - segment.first_rank);
+  uint64_t epoch = segment.epoch;
+  if (segment.view.length) {
+    const Uint128 per_epoch = Uint128{*segment.view.length} * r;
+    epoch += Low(x / per_epoch);
+    x %= per_epoch;
+  }
+  const uint64_t first = Low(x / (Uint128{segment.group} * r)) * segment.group;
+  *number = Low(x - Uint128{first} * r);
+  uint64_t size = segment.group;
+  if (segment.view.length) size = std::min(size, *segment.view.length - first);
+  return {epoch, first, size};
+}
+
+void ItemDraws::Continue(uint64_t first_rank, const ItemView& view,
+                         const ItemParts& parts) {
+  const Segment& last = segments_.back();
+  PONIENTE_CHECK(first_rank >= last.first_rank) << first_rank;
+  const bool same_view = view.number == last.view.number;
+  if (same_view && parts == last.parts) return;
+  uint64_t epoch = last.epoch;
+  uint64_t base = last.base;
+  if (first_rank > last.first_rank) {
+    uint64_t number;
+    const Group group = GroupOf(last, first_rank - 1, &number);
+    base = (group.epoch - last.epoch) * last.view.length.value_or(0) +
+           group.first + group.size;
+  }
+  if (!same_view) {
+    PONIENTE_CHECK(view.length && last.view.length) << "an endless view";
+    epoch += base / *last.view.length + (base % *last.view.length != 0);
+    base = 0;
+  }
+  const Segment next = MakeSegment(first_rank, epoch, base, view, parts);
+  if (first_rank == last.first_rank) {
+    segments_.back() = next;
+  } else {
+    segments_.push_back(next);
+  }
+}
+
+ItemDraws::Item ItemDraws::At(uint64_t rank) const {
+  if (is_plain()) {
+    const Segment& all = segments_[0];
+    if (!all.view.length) return {0, rank, 0, all.parts, all.view.number};
+    return {rank / *all.view.length, rank % *all.view.length, 0, all.parts,
+            all.view.number};
+  }
+  const Segment& segment = *std::prev(std::upper_bound(
+      segments_.begin(), segments_.end(), rank,
+      [](uint64_t n, const Segment& s) { return n < s.first_rank; }));
+  uint64_t number;
+  const Group group = GroupOf(segment, rank, &number);
+  const uint64_t r = segment.parts.count;
+  if (r > 1) {
+    number = PartOrder(EpochKey(group.epoch), group.first, group.size * r)
+                 .Forward(number);
+  }
+  return {group.epoch, group.first + number / r,
+          static_cast<uint32_t>(number % r), segment.parts,
+          segment.view.number};
+}
+
+uint64_t ItemDraws::EndOf(size_t segment) const {
+  return segment + 1 < segments_.size() ? segments_[segment + 1].first_rank
+                                        : kEndOfDraws;
+}
+
+std::vector<ItemDraws::Reading> ItemDraws::ReadingsOf(uint32_t view,
+                                                      uint64_t epoch,
+                                                      uint64_t place) const {
+  std::vector<Reading> readings;
+  for (size_t u = 0; u < segments_.size(); ++u) {
+    const Segment& segment = segments_[u];
+    if (segment.view.number != view || epoch < segment.epoch) continue;
+    if (segment.view.length && place >= *segment.view.length) continue;
+    if (!segment.view.length && epoch != 0) continue;
+    const uint64_t r = segment.parts.count;
+    const uint64_t first = place / segment.group * segment.group;
+    uint64_t size = segment.group;
+    if (segment.view.length) {
+      size = std::min(size, *segment.view.length - first);
+    }
+    std::optional<Permutation> order;
+    if (r > 1) order = PartOrder(EpochKey(epoch), first, size * r);
+    const Uint128 begin =
+        (Uint128{epoch - segment.epoch} * segment.view.length.value_or(0) +
+         first) *
+        r;
+    for (uint32_t part = 0; part < r; ++part) {
+      uint64_t number = (place - first) * r + part;
+      if (order) number = order->Inverse(number);
+      const Uint128 draw = begin + number;
+      const Uint128 passed = Uint128{segment.base} * r;
+      if (draw < passed) continue;
+      const Uint128 rank = segment.first_rank + (draw - passed);
+      if (rank >= EndOf(u)) continue;
+      readings.push_back({Low(rank), part, segment.parts});
+    }
+  }
+  std::sort(readings.begin(), readings.end(),
+            [](const Reading& a, const Reading& b) { return a.rank < b.rank; });
+  return readings;
+}
+
+std::optional<uint64_t> ItemDraws::FirstOfEpoch(uint64_t epoch) const {
+  for (size_t u = 0; u < segments_.size(); ++u) {
+    const Segment& segment = segments_[u];
+    if (!segment.view.length) continue;
+    const Uint128 passed = segment.base;
+    const Uint128 wanted =
+        epoch <= segment.epoch
+            ? Uint128{0}
+            : Uint128{epoch - segment.epoch} * *segment.view.length;
+    const Uint128 more =
+        wanted > passed ? (wanted - passed) * segment.parts.count : 0;
+    const Uint128 rank = segment.first_rank + more;
+    if (rank < EndOf(u)) return Low(rank);
+  }
+  return std::nullopt;
+}
+
+std::optional<ItemDraws::Epochs> ItemDraws::EpochsBetween(uint32_t view,
+                                                          uint64_t begin,
+                                                          uint64_t end) const {
+  std::optional<Epochs> epochs;
+  for (size_t u = 0; u < segments_.size(); ++u) {
+    if (segments_[u].view.number != view) continue;
+    const uint64_t first = std::max(begin, segments_[u].first_rank);
+    const uint64_t last = std::min(end, EndOf(u));
+    if (first >= last) continue;
+    uint64_t number;
+    if (!epochs) epochs = {GroupOf(segments_[u], first, &number).epoch, 0};
+    epochs->last = GroupOf(segments_[u], last - 1, &number).epoch;
+  }
+  return epochs;
+}
+
+}  // namespace poniente::internal

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which item, of which epoch, and which part of it a draw of one component
+// reads: the place in the component's order, before that order is applied.
+//
+// Draw n of a finite component of Q items is place n mod Q of epoch n / Q.
+// Where samples are shorter than items (a schedule of sequence lengths), an
+// item holds r parts, and the draws run through the places in groups of G: the
+// G * r parts of a group come in a keyed order. A change of r goes on with the
+// next group, so nothing is read twice in an epoch and less than a group is
+// skipped. Another view of the component (a filter with another threshold)
+// begins a new epoch.
+
+#ifndef PONIENTE_INDEX_ITEM_DRAWS_H_
+#define PONIENTE_INDEX_ITEM_DRAWS_H_
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "index/keyed_hash.h"
+
+namespace poniente::internal {
+
+// How items are cut into samples from some draw on.
+struct ItemParts {
+  // Samples per item. At least 1.
+  uint32_t count = 1;
+  // Of a sample, in tokens; kWholeItem if the item is taken whole.
+  uint32_t length = UINT32_MAX;
+
+  friend bool operator==(const ItemParts&, const ItemParts&) = default;
+};
+
+// One of the datasets that a component is, one after the other.
+struct ItemView {
+  // Items per epoch; nullopt if endless.
+  std::optional<uint64_t> length;
+  uint32_t number = 0;
+};
+
+// Determinism: what it was made from and the rank decide; integers only.
+// Thread safety: immutable once all segments have been added.
+// Complexity: O(log segments) per question, and one permutation of a group
+//     where items are cut.
+class ItemDraws {
+ public:
+  struct Item {
+    uint64_t epoch = 0;
+    uint64_t place = 0;  // in the epoch; the index of an endless component
+    uint32_t part = 0;   // below parts.count
+    ItemParts parts;
+    uint32_t view = 0;
+
+    friend bool operator==(const Item&, const Item&) = default;
+  };
+
+  // `seed` is the mixture's and `name` the component's: with the epoch they key
+  // its order. `group`: places that share an order of parts; 0 is the least of
+  // 1024 and a 16th of the items, rounded up.
+  // REQUIRES: the view has an item.
+  ItemDraws(uint64_t seed, std::string_view name, const ItemView& view,
+            const ItemParts& parts = ItemParts(), uint64_t group = 0);
+
+  // From draw `first_rank` on, other parts or another view.
+  // REQUIRES: first_rank is not below that of the segment before; views of
+  // components that change them are finite.
+  void Continue(uint64_t first_rank, const ItemView& view,
+                const ItemParts& parts);
+
+  // REQUIRES: rank < 2^63.
+  Item At(uint64_t rank) const;
+
+  // All draws take whole items of one view: At() is one division.
+  bool is_plain() const {
+    return segments_.size() == 1 && segments_[0].parts.count == 1;
+  }
+  // The view that draws begin with.
+  const ItemView& view() const { return segments_[0].view; }
+  const ItemParts& parts() const { return segments_[0].parts; }
+
+  // The draws that read the item at this place of this epoch of the view, in
+  // their order, each with its part.
+  struct Reading {
+    uint64_t rank;
+    uint32_t part;
+    ItemParts parts;
+  };
+  std::vector<Reading> ReadingsOf(uint32_t view, uint64_t epoch,
+                                  uint64_t place) const;
+
+  // The first draw of epoch `epoch` or of one after it; nullopt if it is not
+  // below 2^62.
+  std::optional<uint64_t> FirstOfEpoch(uint64_t epoch) const;
+
+  // Epochs of the view that the draws [begin, end) read from.
+  struct Epochs {
+    uint64_t first;
+    uint64_t last;
+  };
+  std::optional<Epochs> EpochsBetween(uint32_t view, uint64_t begin,
+                                      uint64_t end) const;
+
+  // Keys the order of an epoch.
+  uint64_t EpochKey(uint64_t epoch) const {
+    return KeyHash(key_).Add(epoch).key();
+  }
+
+ private:
+  struct Segment {
+    uint64_t first_rank;
+    uint64_t epoch;  // of place 0 of `base`'s count
+    uint64_t base;   // places passed before the first draw, counted from there
+    ItemView view;
+    ItemParts parts;
+    uint64_t group;
+  };
+  // A group of places and the parts in it.
+  struct Group {
+    uint64_t epoch;
+    uint64_t first;  // place
+    uint64_t size;
+  };
+
+  Segment MakeSegment(uint64_t first_rank, uint64_t epoch, uint64_t base,
+                      const ItemView& view, const ItemParts& parts) const;
+  // The group that draw `rank` lies in, and its number among the group's parts.
+  Group GroupOf(const Segment& segment, uint64_t rank, uint64_t* number) const;
+  uint64_t EndOf(size_t segment) const;
+
+  KeyHash key_;
+  uint64_t stated_group_;
+  std::vector<Segment> segments_;
+};
+
+}  // namespace poniente::internal
+
+#endif  // PONIENTE_INDEX_ITEM_DRAWS_H_
