@@ -175,7 +175,8 @@ absl::StatusOr<Schedule> BuildSchedule(const RunSpec& run) {
   options.batch_size = run.batch_size;
   options.seq_len = run.seq_len;
   for (const StageSpec& stage : run.stages) {
-    options.stages.push_back({stage.start, stage.name, stage.lr_scale});
+    options.stages.push_back({RunPoint::Step(static_cast<int64_t>(stage.start)),
+                              stage.name, stage.lr_scale});
   }
   return Schedule::Create(std::move(options));
 }

@@ -152,7 +152,7 @@ absl::StatusOr<PlannedRun> MakePlan(const Config& config,
       std::min(length.value_or(UINT64_MAX), plan.steps * plan.batch_size);
   Ends ends;
   for (size_t i = 0; i < schedule.stages().size(); ++i) {
-    const ScheduleStage& stage = schedule.stages()[i];
+    const PlannedStage& stage = schedule.stages()[i];
     if (stage.start_step >= plan.steps) break;
     const bool is_last = i + 1 == schedule.stages().size();
     const uint64_t end =

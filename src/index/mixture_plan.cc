@@ -31,6 +31,7 @@ struct MixturePlan::State {
   std::shared_ptr<const StagePlan> plan;
   std::vector<Temperature> temperatures;
   std::vector<SeqLenChange> seq_lens;
+  uint32_t max_seq_len = 0;
 };
 
 namespace {
@@ -244,6 +245,7 @@ absl::StatusOr<MixturePlan> MixturePlan::Create(
   PONIENTE_ASSIGN_OR_RETURN(std::vector<PlanStage> stages,
                             MakeStages(options, sorted));
   PONIENTE_ASSIGN_OR_RETURN(state->seq_lens, CheckedSeqLens(options));
+  state->max_seq_len = options.max_seq_len;
   for (const SeqLenChange& change : state->seq_lens) {
     CutAt(change.start, &stages);
   }
@@ -317,11 +319,12 @@ uint64_t MixturePlan::PrefixHash(uint64_t seed, uint64_t sample) const {
   const uint64_t dealt = state_->plan->PrefixHash(seed, state_->names, sample);
   const uint64_t end = EarliestStart(sample);
   internal::KeyHash hash(dealt);
+  // Whole items, stated as a length or not, are the same samples.
   bool cut = false;
   for (const SeqLenChange& change : state_->seq_lens) {
     if (change.start >= end) break;
     hash.Add(change.start).Add(uint64_t{change.seq_len});
-    cut = true;
+    cut |= change.seq_len != state_->max_seq_len;
   }
   return cut ? hash.key() : dealt;
 }

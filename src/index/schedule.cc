@@ -7,53 +7,51 @@
 #include <iterator>
 #include <utility>
 
-#include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "index/int128.h"
+#include "index/run_layout.h"
 #include "util/check.h"
 #include "util/status_macros.h"
 
 namespace poniente {
+
+struct Schedule::State {
+  std::vector<PlannedStage> stages;
+  std::vector<Stretch> stretches;
+  uint64_t steps = 0;  // 0: no end
+  uint64_t samples = 0;
+  uint64_t tokens = 0;
+  uint32_t max_seq_len = 0;
+  bool states_max_seq_len = false;
+  bool trim = false;
+  MixtureOptions mixture_options;
+  std::optional<MixturePlan> mixture;
+};
+
 namespace {
+
+using internal::Mark;
+using internal::RunLayout;
 
 constexpr uint64_t kMaxSamples = uint64_t{1} << 62;
 
-bool TooManySamples(uint64_t steps, uint64_t batch_size) {
-  return internal::Uint128{steps} * batch_size > kMaxSamples;
+bool TooManySamples(const Stretch& stretch, uint64_t step) {
+  return internal::Uint128{step - stretch.first_step} * stretch.batch_size +
+             stretch.first_sample >
+         kMaxSamples;
 }
 
 // "stage 2 ('code')", as errors name it.
-std::string StageLabel(const ScheduleOptions& options, size_t stage) {
-  const std::string& name = options.stages[stage].name;
+std::string StageLabel(size_t stage, const std::string& name) {
   return name.empty() ? absl::StrCat("stage ", stage)
                       : absl::StrCat("stage ", stage, " ('", name, "')");
 }
 
-absl::Status CheckStage(const ScheduleOptions& options, size_t s) {
-  const ScheduleStage& stage = options.stages[s];
-  const std::string label = StageLabel(options, s);
-  if (s > 0 && stage.start_step <= options.stages[s - 1].start_step) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(label, " starts at step ", stage.start_step,
-                     ", which is not after ", StageLabel(options, s - 1),
-                     " at step ", options.stages[s - 1].start_step));
-  }
-  if (options.steps > 0 && stage.start_step >= options.steps) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(label, " starts at step ", stage.start_step,
-                     ", but the run ends after ", options.steps, " steps"));
-  }
-  if (TooManySamples(stage.start_step, options.batch_size)) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        label, " starts at step ", stage.start_step,
-        ", after more than 2^62 samples in batches of ", options.batch_size));
-  }
-  if (!std::isfinite(stage.lr_scale) || stage.lr_scale <= 0) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("lr_scale of ", label, " must be finite and above 0, got ",
-                     stage.lr_scale));
-  }
-  return absl::OkStatus();
+absl::Status CheckFactor(double factor, const char* key,
+                         const std::string& label) {
+  if (std::isfinite(factor) && factor > 0) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      key, " of ", label, " must be finite and above 0, got ", factor));
 }
 
 absl::Status CheckOptions(const ScheduleOptions& options) {
@@ -63,68 +61,368 @@ absl::Status CheckOptions(const ScheduleOptions& options) {
   if (options.seq_len < 1) {
     return absl::InvalidArgumentError("seq_len must be at least 1, got 0");
   }
-  // One step at least, also of a run without end.
-  if (TooManySamples(std::max<uint64_t>(options.steps, 1),
-                     options.batch_size)) {
+  if (options.steps > 0 && options.tokens > 0) {
     return absl::InvalidArgumentError(
-        absl::StrCat(options.steps, " steps of batch_size ", options.batch_size,
-                     " are more than 2^62 samples"));
+        absl::StrCat("a run ends after a number of steps, ", options.steps,
+                     ", or of tokens, ", options.tokens, ": state one"));
+  }
+  if (!options.mixture.stages.empty() || !options.mixture.seq_lens.empty()) {
+    return absl::InvalidArgumentError(
+        "stages and lengths of a schedule's mixture follow from the "
+        "schedule's own: leave them out");
   }
   for (size_t s = 0; s < options.stages.size(); ++s) {
-    PONIENTE_RETURN_IF_ERROR(CheckStage(options, s));
+    const ScheduleStage& stage = options.stages[s];
+    const std::string label = StageLabel(s, stage.name);
+    PONIENTE_RETURN_IF_ERROR(CheckFactor(stage.lr_scale, "lr_scale", label));
+    PONIENTE_RETURN_IF_ERROR(
+        CheckFactor(stage.lr_scale_end.value_or(1), "lr_scale_end", label));
+    for (const auto& [name, number] : stage.numbers) {
+      if (std::isfinite(number)) continue;
+      return absl::InvalidArgumentError(absl::StrCat(
+          "number '", name, "' of ", label, " must be finite, got ", number));
+    }
+    if (stage.is_ramp_centred && !stage.ramp) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(label, " has no ramp to be centred"));
+    }
   }
   return absl::OkStatus();
+}
+
+// Everything that begins somewhere: stages, then batch sizes, then lengths.
+std::vector<Mark> MarksOf(const ScheduleOptions& options) {
+  std::vector<Mark> marks;
+  for (size_t s = 0; s < options.stages.size(); ++s) {
+    const ScheduleStage& stage = options.stages[s];
+    Mark& mark = marks.emplace_back();
+    mark.at = stage.start;
+    if (stage.is_ramp_centred) mark.centred_ramp = stage.ramp;
+    mark.batch_size = stage.batch_size;
+    mark.seq_len = stage.seq_len;
+    mark.label = StageLabel(s, stage.name);
+  }
+  for (const BatchSizeStage& stage : options.batch_sizes) {
+    Mark& mark = marks.emplace_back();
+    mark.at = stage.start;
+    mark.batch_size = stage.batch_size;
+    mark.label = absl::StrCat("batch_size ", stage.batch_size);
+  }
+  for (const SeqLenStage& stage : options.seq_lens) {
+    Mark& mark = marks.emplace_back();
+    mark.at = stage.start;
+    mark.seq_len = stage.seq_len;
+    mark.label = absl::StrCat("seq_len ", stage.seq_len);
+  }
+  return marks;
+}
+
+// Of marks [begin, end): different steps, in their order.
+absl::Status CheckOrder(const RunLayout& layout, const std::vector<Mark>& marks,
+                        size_t begin, size_t end) {
+  for (size_t m = begin + 1; m < end; ++m) {
+    const uint64_t step = layout.starts()[m].step;
+    const uint64_t before = layout.starts()[m - 1].step;
+    if (step > before) continue;
+    return absl::InvalidArgumentError(absl::StrCat(
+        marks[m].label, " starts at step ", step, ", which is not after ",
+        marks[m - 1].label, " at step ", before));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<PlannedStage>> PlanStages(
+    const ScheduleOptions& options, const RunLayout& layout) {
+  std::vector<PlannedStage> stages;
+  if (options.stages.empty() || layout.starts()[0].step > 0) {
+    stages.emplace_back();
+  }
+  for (size_t s = 0; s < options.stages.size(); ++s) {
+    const ScheduleStage& stage = options.stages[s];
+    const RunLayout::Start& start = layout.starts()[s];
+    PlannedStage& planned = stages.emplace_back();
+    planned.start_step = start.step;
+    planned.start_sample = start.sample;
+    planned.name = stage.name;
+    planned.lr_scale = stage.lr_scale;
+    planned.lr_scale_end = stage.lr_scale_end;
+    planned.weights = stage.weights;
+    planned.temperature = stage.temperature;
+    planned.numbers = stage.numbers;
+    planned.ramp_blocks = stage.ramp_blocks;
+    if (stage.ramp) {
+      auto samples = layout.SamplesFrom(start, *stage.ramp);
+      if (!samples.ok()) {
+        return internal::Prepend(samples.status(), StageLabel(s, stage.name));
+      }
+      planned.ramp_samples = *samples;
+    }
+    const bool has_weights =
+        !stage.weights.empty() || stage.temperature || stage.ramp.has_value();
+    if (start.sample == 0 && has_weights) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          StageLabel(s, stage.name),
+          " starts the run: its weights and temperature are those of the "
+          "mixture itself, state them there"));
+    }
+  }
+  for (size_t s = 0; s < stages.size(); ++s) {
+    if (s + 1 < stages.size()) {
+      stages[s].end_step = stages[s + 1].start_step;
+    } else if (layout.steps() > 0) {
+      stages[s].end_step = layout.steps();
+    } else if (stages[s].lr_scale_end) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("lr_scale_end of ", StageLabel(s, stages[s].name),
+                       ": a stage without end has no such place"));
+    }
+  }
+  return stages;
+}
+
+absl::StatusOr<uint32_t> MaxSeqLen(const ScheduleOptions& options,
+                                   const std::vector<Stretch>& stretches) {
+  uint32_t longest = 0;
+  for (const Stretch& stretch : stretches) {
+    longest = std::max(longest, stretch.seq_len);
+  }
+  if (options.max_seq_len == 0) return longest;
+  if (longest <= options.max_seq_len) return options.max_seq_len;
+  return absl::InvalidArgumentError(
+      absl::StrCat("seq_len ", longest, " is above max_seq_len ",
+                   options.max_seq_len, ", the tokens per item"));
 }
 
 }  // namespace
 
 absl::StatusOr<Schedule> Schedule::Create(ScheduleOptions options) {
   PONIENTE_RETURN_IF_ERROR(CheckOptions(options));
-  if (options.stages.empty() || options.stages.front().start_step > 0) {
-    options.stages.insert(options.stages.begin(), ScheduleStage());
+  const std::vector<Mark> marks = MarksOf(options);
+  PONIENTE_ASSIGN_OR_RETURN(
+      const RunLayout layout,
+      RunLayout::Make({options.steps, options.tokens}, options.batch_size,
+                      options.seq_len, marks));
+  const size_t stages = options.stages.size();
+  const size_t batch_sizes = stages + options.batch_sizes.size();
+  PONIENTE_RETURN_IF_ERROR(CheckOrder(layout, marks, 0, stages));
+  PONIENTE_RETURN_IF_ERROR(CheckOrder(layout, marks, stages, batch_sizes));
+  PONIENTE_RETURN_IF_ERROR(
+      CheckOrder(layout, marks, batch_sizes, marks.size()));
+  auto state = std::make_shared<State>();
+  PONIENTE_ASSIGN_OR_RETURN(state->stages, PlanStages(options, layout));
+  state->stretches = layout.stretches();
+  state->steps = layout.steps();
+  state->samples = layout.samples();
+  state->tokens = layout.tokens() > UINT64_MAX
+                      ? UINT64_MAX
+                      : static_cast<uint64_t>(layout.tokens());
+  state->states_max_seq_len = options.max_seq_len > 0;
+  PONIENTE_ASSIGN_OR_RETURN(state->max_seq_len,
+                            MaxSeqLen(options, state->stretches));
+  if (TooManySamples(state->stretches.back(),
+                     1 + state->stretches.back().first_step)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "a step of batch_size ", state->stretches.back().batch_size,
+        " reaches beyond 2^62 samples"));
   }
-  return Schedule(std::move(options));
+  state->trim = options.trim;
+  state->mixture_options = options.mixture;
+  Schedule schedule(state);
+  if (!options.components.empty()) {
+    PONIENTE_ASSIGN_OR_RETURN(
+        state->mixture, MixturePlan::Create(schedule.mixture_options(),
+                                            std::move(options.components)));
+  }
+  return schedule;
 }
 
-Schedule::Schedule(ScheduleOptions options)
-    : options_(std::make_shared<const ScheduleOptions>(std::move(options))) {}
+Schedule::Schedule(std::shared_ptr<const State> state)
+    : state_(std::move(state)) {}
+
+namespace {
+
+// The last of the parts that begin at or before `at`.
+template <class Part, class Begin>
+const Part& PartAt(const std::vector<Part>& parts, uint64_t at, Begin begin) {
+  const auto after = std::upper_bound(
+      parts.begin(), parts.end(), at,
+      [&](uint64_t place, const Part& part) { return place < part.*begin; });
+  return *std::prev(after);
+}
+
+}  // namespace
 
 bool Schedule::Has(uint64_t step) const {
-  if (options_->steps != 0) return step < options_->steps;
-  return step < UINT64_MAX && !TooManySamples(step + 1, options_->batch_size);
-}
-
-StepPlan Schedule::At(uint64_t step) const {
-  PONIENTE_CHECK(Has(step)) << step << " of " << options_->steps;
-  const auto after =
-      std::upper_bound(options_->stages.begin(), options_->stages.end(), step,
-                       [](uint64_t at, const ScheduleStage& stage) {
-                         return at < stage.start_step;
-                       });
-  const ScheduleStage& stage = *std::prev(after);
-  StepPlan plan;
-  plan.step = step;
-  plan.first_sample = FirstSample(step);
-  plan.batch_size = options_->batch_size;
-  plan.seq_len = options_->seq_len;
-  plan.lr_scale = stage.lr_scale;
-  plan.stage = static_cast<uint32_t>(after - options_->stages.begin()) - 1;
-  plan.stage_name = stage.name;
-  plan.is_boundary = plan.stage > 0 && stage.start_step == step;
-  return plan;
+  if (state_->steps != 0) return step < state_->steps;
+  if (step == UINT64_MAX) return false;
+  return !TooManySamples(PartAt(state_->stretches, step, &Stretch::first_step),
+                         step + 1);
 }
 
 uint64_t Schedule::FirstSample(uint64_t step) const {
-  PONIENTE_CHECK(options_->steps == 0 || step <= options_->steps)
-      << step << " of " << options_->steps;
-  PONIENTE_CHECK(!TooManySamples(step, options_->batch_size)) << step;
-  return step * options_->batch_size;
+  PONIENTE_CHECK(state_->steps == 0 || step <= state_->steps)
+      << step << " of " << state_->steps;
+  const Stretch& stretch =
+      PartAt(state_->stretches, step, &Stretch::first_step);
+  PONIENTE_CHECK(!TooManySamples(stretch, step)) << step;
+  return stretch.first_sample +
+         (step - stretch.first_step) * stretch.batch_size;
 }
 
-uint64_t Schedule::steps() const { return options_->steps; }
+uint64_t Schedule::StepOf(uint64_t sample) const {
+  PONIENTE_CHECK(state_->steps == 0 || sample < state_->samples)
+      << sample << " of " << state_->samples;
+  const Stretch& stretch =
+      PartAt(state_->stretches, sample, &Stretch::first_sample);
+  return stretch.first_step +
+         (sample - stretch.first_sample) / stretch.batch_size;
+}
 
-std::span<const ScheduleStage> Schedule::stages() const {
-  return options_->stages;
+StepPlan Schedule::At(uint64_t step) const {
+  PONIENTE_CHECK(Has(step)) << step << " of " << state_->steps;
+  const PlannedStage& stage =
+      PartAt(state_->stages, step, &PlannedStage::start_step);
+  const Stretch& stretch =
+      PartAt(state_->stretches, step, &Stretch::first_step);
+  StepPlan plan;
+  plan.step = step;
+  plan.first_sample = FirstSample(step);
+  plan.batch_size = stretch.batch_size;
+  plan.seq_len = stretch.seq_len;
+  plan.lr_scale = stage.lr_scale;
+  if (stage.lr_scale_end) {
+    const double way = static_cast<double>(step - stage.start_step) /
+                       static_cast<double>(*stage.end_step - stage.start_step);
+    plan.lr_scale += (*stage.lr_scale_end - stage.lr_scale) * way;
+  }
+  plan.stage = static_cast<uint32_t>(&stage - state_->stages.data());
+  plan.stage_name = stage.name;
+  plan.is_boundary =
+      step > 0 && (stage.start_step == step || stretch.first_step == step);
+  plan.numbers = stage.numbers;
+  if (state_->mixture) {
+    plan.weights = state_->mixture->WeightsAt(plan.first_sample);
+    plan.temperature = state_->mixture->TemperatureAt(plan.first_sample);
+  }
+  return plan;
+}
+
+uint64_t Schedule::steps() const { return state_->steps; }
+uint64_t Schedule::samples() const { return state_->samples; }
+uint64_t Schedule::tokens() const { return state_->tokens; }
+uint32_t Schedule::max_seq_len() const { return state_->max_seq_len; }
+
+std::span<const PlannedStage> Schedule::stages() const {
+  return state_->stages;
+}
+std::span<const Stretch> Schedule::stretches() const {
+  return state_->stretches;
+}
+
+bool Schedule::cuts_items() const {
+  return std::any_of(state_->stretches.begin(), state_->stretches.end(),
+                     [&](const Stretch& stretch) {
+                       return stretch.seq_len != state_->max_seq_len;
+                     });
+}
+
+MixtureOptions Schedule::MixtureOptionsFrom(MixtureOptions base) const {
+  base.stages.clear();
+  for (const PlannedStage& stage : state_->stages) {
+    if (stage.start_sample == 0) continue;
+    base.stages.push_back({stage.start_sample, stage.weights, stage.temperature,
+                           stage.ramp_samples, stage.ramp_blocks});
+  }
+  base.seq_lens.clear();
+  base.max_seq_len = 0;
+  if (!cuts_items() && !state_->states_max_seq_len) return base;
+  base.max_seq_len = state_->max_seq_len;
+  base.trim = state_->trim;
+  for (const Stretch& stretch : state_->stretches) {
+    if (!base.seq_lens.empty() &&
+        base.seq_lens.back().seq_len == stretch.seq_len) {
+      continue;
+    }
+    base.seq_lens.push_back({stretch.first_sample, stretch.seq_len});
+  }
+  return base;
+}
+
+MixtureOptions Schedule::mixture_options() const {
+  return MixtureOptionsFrom(state_->mixture_options);
+}
+
+const MixturePlan* Schedule::mixture() const {
+  return state_->mixture ? &*state_->mixture : nullptr;
+}
+
+namespace {
+
+absl::Status CheckStretches(const Schedule& now, const Schedule& planned,
+                            uint64_t next_step) {
+  for (size_t i = 0;; ++i) {
+    const auto in_past = [&](const Schedule& schedule) {
+      return i < schedule.stretches().size() &&
+             schedule.stretches()[i].first_step < next_step;
+    };
+    if (!in_past(now) && !in_past(planned)) return absl::OkStatus();
+    if (in_past(now) && in_past(planned) &&
+        now.stretches()[i] == planned.stretches()[i]) {
+      continue;
+    }
+    const Schedule& named = in_past(now) ? now : planned;
+    const Stretch& stretch = named.stretches()[i];
+    return absl::FailedPreconditionError(absl::StrCat(
+        in_past(now) ? "batch_size " : "without the change to batch_size ",
+        stretch.batch_size, " and seq_len ", stretch.seq_len, " from step ",
+        stretch.first_step,
+        " on, steps would differ that have been served; it may change from "
+        "step ",
+        next_step, " on"));
+  }
+}
+
+}  // namespace
+
+absl::Status Schedule::CheckContinues(const Schedule& planned,
+                                      uint64_t next_step) const {
+  if (next_step == 0) return absl::OkStatus();
+  PONIENTE_CHECK(planned.Has(next_step - 1)) << next_step;
+  if (!Has(next_step - 1)) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("the run would end after ", steps(), " steps, but ",
+                     next_step, " have been served"));
+  }
+  if (max_seq_len() != planned.max_seq_len() ||
+      state_->trim != planned.state_->trim) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "max_seq_len ", max_seq_len(), state_->trim ? " (trimmed)" : "",
+        " differs from ", planned.max_seq_len(),
+        planned.state_->trim ? " (trimmed)" : "",
+        ", with which the run began; state max_seq_len = ",
+        planned.max_seq_len()));
+  }
+  PONIENTE_RETURN_IF_ERROR(CheckStretches(*this, planned, next_step));
+  if (mixture() == nullptr || planned.mixture() == nullptr) {
+    return absl::OkStatus();
+  }
+  const uint64_t served =
+      planned.FirstSample(next_step - 1) +
+      PartAt(planned.state_->stretches, next_step - 1, &Stretch::first_step)
+          .batch_size;
+  if (mixture()->PrefixHash(0, served) ==
+      planned.mixture()->PrefixHash(0, served)) {
+    return absl::OkStatus();
+  }
+  // Both change what has been begun: the later of the two ends is free in both.
+  const uint64_t free_sample = planned.mixture()->EarliestStart(served);
+  uint64_t earliest = StepOf(served);
+  while (Has(earliest) && FirstSample(earliest) < free_sample) ++earliest;
+  return absl::FailedPreconditionError(absl::StrCat(
+      "weights or stages would change samples before ", free_sample,
+      ", which steps before ", next_step,
+      " have served or begun a block of; a stage may begin at step ", earliest,
+      " at the earliest, and what lies before must stay as it was"));
 }
 
 BatchShare RankShare(uint64_t batch_size, uint32_t rank, uint32_t ranks) {

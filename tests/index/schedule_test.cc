@@ -5,7 +5,9 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -22,7 +24,9 @@ ScheduleOptions Options() {
   return {.steps = 100,
           .batch_size = 12,
           .seq_len = 256,
-          .stages = {{0, "warm", 0.5}, {40, "main", 1.0}, {90, "", 0.25}}};
+          .stages = {{RunPoint::Step(0), "warm", 0.5},
+                     {RunPoint::Step(40), "main", 1.0},
+                     {RunPoint::Step(90), "", 0.25}}};
 }
 
 TEST(ScheduleTest, SaysWhatAStepCovers) {
@@ -91,14 +95,15 @@ void ExpectRefused(ScheduleOptions options, const std::string& words) {
 
 TEST(ScheduleTest, ErrorsNameTheStageAndTheValues) {
   ScheduleOptions options = Options();
-  options.stages[1].start_step = 90;
+  options.stages[1].start = RunPoint::Step(90);
   ExpectRefused(options,
                 "stage 2 starts at step 90, which is not after stage 1 "
                 "('main') at step 90");
   options = Options();
-  options.stages[2].start_step = 100;
-  ExpectRefused(options,
-                "stage 2 starts at step 100, but the run ends after 100 steps");
+  options.stages[2].start = RunPoint::Step(100);
+  ExpectRefused(
+      options,
+      "stage 2 starts after 100 steps, but the run ends after 100 steps");
   for (const double lr_scale : {0.0, -1.0, std::nan(""), HUGE_VAL}) {
     options = Options();
     options.stages[1].lr_scale = lr_scale;
@@ -122,6 +127,323 @@ TEST(ScheduleDeathTest, RefusesStepsPastTheEnd) {
   ASSERT_OK_AND_ASSIGN(const Schedule schedule, Schedule::Create(Options()));
   EXPECT_DEATH(schedule.At(100), "100 of 100");
   EXPECT_DEATH(schedule.FirstSample(101), "101 of 100");
+}
+
+// The worked curriculum: 14.8 T tokens, five domains, four phases.
+class CurriculumTest : public ::testing::Test {
+ protected:
+  static constexpr double kBillion = 1e9;
+  // code, math and web go by name; billions of tokens.
+  const std::map<std::string, double> sizes_ = {{"web", 12000},
+                                                {"code", 600},
+                                                {"math", 150},
+                                                {"books", 300},
+                                                {"wiki", 50}};
+
+  static std::map<std::string, double> Weights(double web, double code,
+                                               double math, double books,
+                                               double wiki) {
+    return {{"web", web},
+            {"code", code},
+            {"math", math},
+            {"books", books},
+            {"wiki", wiki}};
+  }
+
+  // Phases of .05, .65, .20 and .10 of the run.
+  static ScheduleOptions Options(RunPoint (*share)(double)) {
+    ScheduleOptions options;
+    options.tokens = 14'800'000'000'000;
+    options.batch_size = 1024;
+    options.seq_len = 4096;
+    options.stages = {{.start = share(0), .name = "warmup"},
+                      {.start = share(.05),
+                       .name = "main",
+                       .weights = Weights(.62, .17, .06, .10, .05)},
+                      {.start = share(.70),
+                       .name = "reasoning",
+                       .seq_len = 8192,
+                       .weights = Weights(.40, .22, .18, .12, .08)},
+                      {.start = share(.90),
+                       .name = "anneal",
+                       .seq_len = 32768,
+                       .weights = Weights(.20, .20, .25, .20, .15)}};
+    for (const auto& [name, weight] : Weights(.80, .05, .02, .10, .03)) {
+      options.components.push_back({name, weight});
+    }
+    return options;
+  }
+
+  // Billions of tokens by domain.
+  static std::map<std::string, double> Tokens(const Schedule& schedule) {
+    std::map<std::string, double> tokens;
+    const MixturePlan& mixture = *schedule.mixture();
+    for (const PlannedStage& stage : schedule.stages()) {
+      const uint64_t begin = schedule.FirstSample(stage.start_step);
+      const uint64_t end = schedule.FirstSample(*stage.end_step);
+      for (uint32_t c = 0; c < mixture.names().size(); ++c) {
+        const uint64_t samples =
+            mixture.Count(c, end) - mixture.Count(c, begin);
+        tokens[mixture.names()[c]] += static_cast<double>(samples) *
+                                      schedule.At(stage.start_step).seq_len /
+                                      kBillion;
+      }
+    }
+    return tokens;
+  }
+
+  static void ExpectTokens(const Schedule& schedule, double web, double code,
+                           double math, double books, double wiki) {
+    const std::map<std::string, double> tokens = Tokens(schedule);
+    for (const auto& [name, expected] : Weights(web, code, math, books, wiki)) {
+      EXPECT_NEAR(tokens.at(name), expected, 0.06) << name;
+    }
+  }
+};
+
+TEST_F(CurriculumTest, SharesOfTokens) {
+  ASSERT_OK_AND_ASSIGN(const Schedule schedule,
+                       Schedule::Create(Options(RunPoint::ShareOfTokens)));
+  ExpectTokens(schedule, 8036.4, 2619.6, 1494.8, 1687.2, 962.0);
+  EXPECT_NEAR(static_cast<double>(schedule.tokens()), 14.8e12, 4e7);
+  const std::map<std::string, double> tokens = Tokens(schedule);
+  const std::map<std::string, double> epochs =
+      Weights(0.67, 4.37, 9.97, 5.62, 19.24);
+  for (const auto& [name, expected] : epochs) {
+    EXPECT_NEAR(tokens.at(name) / sizes_.at(name), expected, 0.005) << name;
+  }
+  // The same ends, whether the run is stated in tokens or in its steps.
+  ScheduleOptions in_steps = Options(RunPoint::ShareOfTokens);
+  in_steps.tokens = 0;
+  in_steps.steps = schedule.steps();
+  ASSERT_OK_AND_ASSIGN(const Schedule same, Schedule::Create(in_steps));
+  for (size_t s = 0; s < 4; ++s) {
+    EXPECT_NEAR(static_cast<double>(same.stages()[s].start_step),
+                static_cast<double>(schedule.stages()[s].start_step), 2);
+  }
+}
+
+TEST_F(CurriculumTest, SharesOfSteps) {
+  ASSERT_OK_AND_ASSIGN(const Schedule schedule,
+                       Schedule::Create(Options(RunPoint::ShareOfSteps)));
+  ExpectTokens(schedule, 5943.4, 2812.0, 2430.3, 2165.5, 1448.8);
+  // The mean length of a step's samples.
+  EXPECT_NEAR(static_cast<double>(schedule.tokens()) /
+                  static_cast<double>(schedule.samples()),
+              7782.4, 0.05);
+}
+
+TEST(ScheduleTest, AnswersEverythingForAStep) {
+  ScheduleOptions options;
+  options.steps = 100;
+  options.batch_size = 4;
+  options.seq_len = 8;
+  options.components = {{"web", 3}, {"code", 1}};
+  options.mixture.block_size = 16;
+  options.mixture.temperature = 2;
+  options.stages = {{.start = RunPoint::Step(0),
+                     .name = "warm",
+                     .lr_scale = 1,
+                     .numbers = {{"rope", 1e4}}},
+                    {.start = RunPoint::Step(40),
+                     .name = "decay",
+                     .lr_scale = 1,
+                     .lr_scale_end = 0.25,
+                     .weights = {{"code", 3}},
+                     .temperature = 1,
+                     .ramp = RunPoint::Step(8),
+                     .ramp_blocks = 1,
+                     .numbers = {{"rope", 5e5}}}};
+  options.batch_sizes = {{RunPoint::Step(10), 8}};
+  options.seq_lens = {{RunPoint::Sample(400), 32}};
+  ASSERT_OK_AND_ASSIGN(const Schedule schedule, Schedule::Create(options));
+  EXPECT_EQ(schedule.At(9).batch_size, 4u);
+  EXPECT_EQ(schedule.At(10).batch_size, 8u);
+  EXPECT_TRUE(schedule.At(10).is_boundary);
+  EXPECT_EQ(schedule.FirstSample(12), 56u);
+  // Sample 400 is the first of step 10 + 360 / 8.
+  EXPECT_EQ(schedule.At(54).seq_len, 8u);
+  EXPECT_EQ(schedule.At(55).seq_len, 32u);
+  EXPECT_EQ(schedule.max_seq_len(), 32u);
+  EXPECT_TRUE(schedule.cuts_items());
+  EXPECT_EQ(schedule.At(39).numbers.at("rope"), 1e4);
+  EXPECT_EQ(schedule.At(40).numbers.at("rope"), 5e5);
+  EXPECT_EQ(schedule.At(39).temperature, 2);
+  EXPECT_EQ(schedule.At(40).temperature, 1);
+  // A line from 1 at step 40 to 0.25 at step 100.
+  EXPECT_DOUBLE_EQ(schedule.At(40).lr_scale, 1);
+  EXPECT_DOUBLE_EQ(schedule.At(80).lr_scale, 0.5);
+  // Names in order: code, web. Roots of 1 : 3 at first, then a ramp of four
+  // steps of 16 samples to 3 : 3.
+  EXPECT_NEAR(schedule.At(0).weights[0], 1 / (1 + std::sqrt(3)), 1e-9);
+  const double first = schedule.At(0).weights[0];
+  for (uint64_t i = 0; i < 4; ++i) {
+    const double way = (static_cast<double>(i) + 0.5) / 4;
+    EXPECT_NEAR(schedule.At(40 + 2 * i).weights[0], first + (0.5 - first) * way,
+                1e-9);
+  }
+  EXPECT_DOUBLE_EQ(schedule.At(48).weights[0], 0.5);
+}
+
+TEST(ScheduleTest, FindsTheStepOfASample) {
+  ScheduleOptions options = Options();
+  options.batch_sizes = {{RunPoint::Step(3), 5}, {RunPoint::Step(50), 100}};
+  ASSERT_OK_AND_ASSIGN(const Schedule schedule, Schedule::Create(options));
+  uint64_t sample = 0;
+  for (uint64_t step = 0; step < 100; ++step) {
+    const StepPlan plan = schedule.At(step);
+    ASSERT_EQ(plan.first_sample, sample);
+    sample += plan.batch_size;
+    ASSERT_EQ(schedule.StepOf(plan.first_sample), step);
+    ASSERT_EQ(schedule.StepOf(sample - 1), step);
+  }
+  EXPECT_EQ(schedule.samples(), sample);
+  EXPECT_EQ(schedule.tokens(), sample * 256);
+}
+
+TEST(ScheduleTest, HandsStagesAndLengthsToTheMixture) {
+  ScheduleOptions options;
+  options.steps = 100;
+  options.batch_size = 10;
+  options.seq_len = 64;
+  options.stages = {{.start = RunPoint::Sample(105), .weights = {{"a", 2}}},
+                    {.start = RunPoint::ShareOfSteps(0.5),
+                     .seq_len = 128,
+                     .temperature = 3,
+                     .ramp = RunPoint::ShareOfSteps(0.1),
+                     .is_ramp_centred = true}};
+  ASSERT_OK_AND_ASSIGN(const Schedule schedule, Schedule::Create(options));
+  MixtureOptions base;
+  base.block_size = 7;
+  const MixtureOptions made = schedule.MixtureOptionsFrom(base);
+  EXPECT_EQ(made.block_size, 7u);
+  ASSERT_EQ(made.stages.size(), 2u);
+  EXPECT_EQ(made.stages[0].start, 105u);
+  EXPECT_EQ(made.stages[0].weights.at("a"), 2);
+  EXPECT_EQ(made.stages[1].start, 450u);
+  EXPECT_EQ(made.stages[1].ramp_samples, 100u);
+  EXPECT_EQ(made.stages[1].temperature, 3);
+  EXPECT_EQ(made.max_seq_len, 128u);
+  ASSERT_EQ(made.seq_lens.size(), 2u);
+  EXPECT_EQ(made.seq_lens[0].seq_len, 64u);
+  EXPECT_EQ(made.seq_lens[1].start, 450u);
+  EXPECT_EQ(made.seq_lens[1].seq_len, 128u);
+  // The stage, and all that belongs to it, begins with its ramp.
+  EXPECT_EQ(schedule.At(45).stage, 2u);
+  EXPECT_EQ(schedule.At(45).seq_len, 128u);
+}
+
+TEST(ScheduleTest, RefusesWhatContradictsItself) {
+  ScheduleOptions options = Options();
+  options.tokens = 5;
+  ExpectRefused(options, "100, or of tokens, 5: state one");
+  options = Options();
+  options.stages[0].weights = {{"a", 1}};
+  ExpectRefused(options, "stage 0 ('warm') starts the run: its weights");
+  options = Options();
+  options.stages[1].is_ramp_centred = true;
+  ExpectRefused(options, "stage 1 ('main') has no ramp");
+  options = Options();
+  options.max_seq_len = 255;
+  ExpectRefused(options, "seq_len 256 is above max_seq_len 255");
+  options = Options();
+  options.stages[1].numbers = {{"rope", std::nan("")}};
+  ExpectRefused(options, "number 'rope' of stage 1 ('main') must be finite");
+  options = Options();
+  options.steps = 0;
+  options.stages[2].lr_scale_end = 0.1;
+  ExpectRefused(options, "lr_scale_end of stage 2: a stage without end");
+  options = Options();
+  options.stages[1].lr_scale_end = -1;
+  ExpectRefused(options, "lr_scale_end of stage 1 ('main') must be finite");
+  options = Options();
+  options.stages[1].ramp = RunPoint::Step(-4);
+  ExpectRefused(options, "stage 1 ('main'): the length of a ramp");
+  options = Options();
+  options.mixture.stages = {{5, {}}};
+  ExpectRefused(options, "leave them out");
+  options = Options();
+  options.components = {{"a", 1}};
+  options.stages[1].weights = {{"b", 1}};
+  ExpectRefused(options, "unknown component 'b'");
+}
+
+class ContinuedRunTest : public ::testing::Test {
+ protected:
+  ContinuedRunTest() {
+    options_.steps = 1000;
+    options_.batch_size = 10;
+    options_.seq_len = 16;
+    options_.components = {{"a", 1}, {"b", 3}};
+    options_.mixture.block_size = 64;
+    options_.stages = {{.start = RunPoint::ShareOfSteps(0.5),
+                        .name = "late",
+                        .weights = {{"a", 4}}}};
+  }
+
+  absl::Status Continue(const ScheduleOptions& changed, uint64_t next_step) {
+    const auto planned = Schedule::Create(options_);
+    const auto now = Schedule::Create(changed);
+    EXPECT_TRUE(planned.ok() && now.ok()) << now.status();
+    return now->CheckContinues(*planned, next_step);
+  }
+
+  ScheduleOptions options_;
+};
+
+TEST_F(ContinuedRunTest, TheFutureMayBeEdited) {
+  ScheduleOptions changed = options_;
+  changed.steps = 1200;  // moves the stage from 500 to 600
+  changed.batch_sizes = {{RunPoint::Step(460), 20}};
+  changed.seq_lens = {{RunPoint::Step(460), 8}};
+  EXPECT_THAT(Continue(changed, 0), testing::IsOk());
+  EXPECT_THAT(Continue(changed, 450), testing::IsOk());
+  EXPECT_THAT(Continue(options_, 1000), testing::IsOk());
+}
+
+TEST_F(ContinuedRunTest, AShareThatMovesAPassedBoundaryIsRefused) {
+  ScheduleOptions changed = options_;
+  changed.steps = 1200;
+  EXPECT_THAT(Continue(changed, 490), testing::IsOk());
+  EXPECT_THAT(Continue(changed, 501),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       HasSubstr("steps before 501 have served")));
+}
+
+TEST_F(ContinuedRunTest, AStageInsideABegunBlockIsRefused) {
+  // Step 9 serves samples 90 to 99, of the block [64, 128).
+  for (const uint64_t start : {10, 12}) {
+    ScheduleOptions changed = options_;
+    changed.stages.insert(changed.stages.begin(),
+                          {.start = RunPoint::Step(static_cast<int64_t>(start)),
+                           .weights = {{"b", 1}}});
+    EXPECT_THAT(Continue(changed, 10),
+                StatusIs(absl::StatusCode::kFailedPrecondition,
+                         HasSubstr("may begin at step 13 at the earliest")));
+  }
+  ScheduleOptions changed = options_;
+  changed.stages.insert(changed.stages.begin(),
+                        {.start = RunPoint::Step(13), .weights = {{"b", 1}}});
+  EXPECT_THAT(Continue(changed, 10), testing::IsOk());
+}
+
+TEST_F(ContinuedRunTest, ServedSizesStay) {
+  ScheduleOptions changed = options_;
+  changed.batch_sizes = {{RunPoint::Step(20), 20}};
+  EXPECT_THAT(Continue(changed, 20), testing::IsOk());
+  EXPECT_THAT(Continue(changed, 21),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       HasSubstr("batch_size 20 and seq_len 16 from step 20")));
+  changed = options_;
+  changed.seq_lens = {{RunPoint::Step(30), 32}};
+  EXPECT_THAT(Continue(changed, 10),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       HasSubstr("state max_seq_len = 16")));
+  changed = options_;
+  changed.steps = 400;
+  EXPECT_THAT(Continue(changed, 401),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       HasSubstr("would end after 400 steps")));
 }
 
 TEST(RankShareTest, SharesFollowOneAnotherAndDifferByOneAtMost) {
