@@ -9,6 +9,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -29,6 +30,10 @@ using DatasetPtr = std::shared_ptr<const AsyncDataset<T>>;
 namespace internal {
 
 absl::Status PartOfItemError(const DatasetNode& node);
+// Leaves of each window the part that its position asks for.
+absl::Status CutToParts(const DatasetNode& node,
+                        std::span<const Position> positions,
+                        std::vector<TokenWindow>* windows);
 absl::Status EndlessError(const DatasetNode& node);
 // Ok if every index is below node's readable length, else OutOfRange.
 absl::Status CheckReadable(const DatasetNode& node,
@@ -62,7 +67,8 @@ class AsyncDataset : public DatasetNode,
   Task<T> Get(Index index) const;
 
   // What nodes ask each other: an index with its epoch and the part wanted.
-  // By default, whole items by GetBatch, in every epoch the same.
+  // By default, whole items by GetBatch, in every epoch the same; of token
+  // windows, the part is cut out afterwards.
   virtual Task<std::vector<T>> GetAt(std::span<const Position> positions) const;
 
   // The number of items, once it can no longer change; FailedPrecondition for
@@ -116,12 +122,19 @@ Task<std::vector<T>> AsyncDataset<T>::GetAt(
   std::vector<Index> indices;
   indices.reserve(positions.size());
   for (const Position& position : positions) {
-    if (position.part_length != kWholeItem) {
+    const bool is_cut = position.part_length != kWholeItem;
+    if (is_cut && !std::is_same_v<T, TokenWindow>) {
       co_return internal::PartOfItemError(*this);
     }
     indices.push_back(position.index);
   }
   absl::StatusOr<std::vector<T>> items = co_await GetBatch(indices);
+  if constexpr (std::is_same_v<T, TokenWindow>) {
+    if (items.ok()) {
+      absl::Status cut = internal::CutToParts(*this, positions, &*items);
+      if (!cut.ok()) co_return cut;
+    }
+  }
   co_return items;
 }
 

@@ -27,6 +27,8 @@ struct SampleProvenance {
   // Item of the leaf (for a token store: the window), and which pass over it.
   Index item = 0;
   uint64_t epoch = 0;
+  // Where in the item the sample begins: above 0 where items are cut.
+  uint32_t token_begin = 0;
 
   friend bool operator==(const SampleProvenance&,
                          const SampleProvenance&) = default;

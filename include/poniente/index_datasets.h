@@ -13,6 +13,7 @@
 
 #include "absl/status/statusor.h"
 #include "poniente/index_map_dataset.h"
+#include "poniente/mixture_plan.h"
 
 namespace poniente {
 
@@ -23,6 +24,8 @@ std::shared_ptr<const NodeRecipe> SliceRecipe(std::string kind, uint64_t begin,
                                               uint64_t end);
 std::shared_ptr<const NodeRecipe> RepeatRecipe(std::optional<uint64_t> times);
 std::shared_ptr<const NodeRecipe> ShuffleRecipe(std::optional<uint64_t> seed);
+absl::StatusOr<std::shared_ptr<const NodeRecipe>> CutRecipe(
+    const MixtureOptions& options);
 
 template <class T>
 absl::StatusOr<DatasetPtr<T>> OverOne(std::shared_ptr<const NodeRecipe> recipe,
@@ -85,6 +88,20 @@ template <class T>
 absl::StatusOr<DatasetPtr<T>> Shuffle(
     DatasetPtr<T> dataset, std::optional<uint64_t> seed = std::nullopt) {
   return internal::OverOne(internal::ShuffleRecipe(seed), std::move(dataset));
+}
+
+// The items of a dataset that is not a mixture, cut into samples by a schedule
+// of sequence lengths as a mixture cuts its components' (max_seq_len, seq_lens,
+// trim and group_items of the options, as Schedule::mixture_options() gives
+// them; the rest is not looked at). The order of the items is the dataset's.
+// Endless: epoch follows epoch. Errors: InvalidArgument for lengths as
+// MixturePlan says, or for an empty dataset.
+template <class T>
+absl::StatusOr<DatasetPtr<T>> Cut(DatasetPtr<T> dataset,
+                                  const MixtureOptions& options) {
+  auto recipe = internal::CutRecipe(options);
+  if (!recipe.ok()) return recipe.status();
+  return internal::OverOne(*std::move(recipe), std::move(dataset));
 }
 
 }  // namespace poniente

@@ -59,6 +59,26 @@ class DatasetTree {
   // epoch of the leaf; nullopt if none does. FailedPrecondition as above.
   absl::StatusOr<std::optional<Position>> Find(const LeafPosition& item) const;
 
+  // Every position of the root that reads the item, or a part of it, in this
+  // epoch of the leaf, with the part. Several where items are cut.
+  // FailedPrecondition as above.
+  absl::StatusOr<std::vector<FoundPart>> FindParts(uint32_t leaf, Index item,
+                                                   uint64_t epoch) const;
+
+  // The epochs of the leaf that these positions of the root may read from:
+  // at least those they do; nullopt if none. FailedPrecondition as above.
+  struct Epochs {
+    uint64_t first = 0;
+    uint64_t last = 0;
+  };
+  absl::StatusOr<std::optional<Epochs>> EpochsOf(uint32_t leaf,
+                                                 const IndexSpan& span) const;
+
+  // InvalidArgument, naming mixture, component and sample, if the first
+  // `samples` of the root (0: all there are) draw a component of a mixture
+  // beyond its max_epochs. Ok as far as lengths are not known yet.
+  absl::Status CheckEpochs(uint64_t samples) const;
+
  private:
   struct Node {
     const DatasetNode* node;
@@ -69,6 +89,10 @@ class DatasetTree {
   };
 
   uint32_t Add(const DatasetNode& node, const std::string& path, bool is_plain);
+  absl::StatusOr<std::optional<IndexSpan>> SpanOf(uint32_t node,
+                                                  const IndexSpan& span) const;
+  absl::Status CheckEpochsBelow(uint32_t node, const std::string& path,
+                                const IndexSpan& span) const;
   absl::Status ResolveBelow(uint32_t node, std::span<const Position> positions,
                             std::span<const uint32_t> places,
                             std::span<LeafPosition> out) const;

@@ -11,6 +11,26 @@ absl::Status PartOfItemError(const DatasetNode& node) {
                    "' gives whole items only; a part of one was asked for"));
 }
 
+absl::Status CutToParts(const DatasetNode& node,
+                        std::span<const Position> positions,
+                        std::vector<TokenWindow>* windows) {
+  for (size_t i = 0; i < positions.size() && i < windows->size(); ++i) {
+    const Position& position = positions[i];
+    if (position.part_length == kWholeItem) continue;
+    std::vector<uint32_t>& tokens = (*windows)[i].tokens;
+    const uint64_t end = uint64_t{position.part_begin} + position.part_length;
+    if (end > tokens.size()) {
+      return absl::OutOfRangeError(
+          absl::StrCat("tokens ", position.part_begin, " to ", end, " of item ",
+                       position.index, " of '", node.name(), "', which has ",
+                       tokens.size()));
+    }
+    tokens.resize(end);
+    tokens.erase(tokens.begin(), tokens.begin() + position.part_begin);
+  }
+  return absl::OkStatus();
+}
+
 absl::Status EndlessError(const DatasetNode& node) {
   return absl::FailedPreconditionError(absl::StrCat(
       "dataset '", node.name(),

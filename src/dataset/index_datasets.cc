@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "dataset/final_lengths.h"
 #include "index/concat_map.h"
+#include "index/cut_map.h"
 #include "index/keyed_hash.h"
 #include "index/repeat_map.h"
 #include "index/shuffle_map.h"
@@ -156,7 +157,51 @@ class ShuffleNode final : public NodeRecipe {
   const std::optional<uint64_t> seed_;
 };
 
+class CutNode final : public NodeRecipe {
+ public:
+  CutNode(const MixtureOptions& options, std::vector<PartsChange> parts)
+      : options_(options), parts_(std::move(parts)) {}
+
+  std::string_view kind() const override { return "cut"; }
+  bool is_order() const override { return true; }
+  bool is_endless() const override { return true; }
+  std::optional<uint64_t> stated_seed() const override { return options_.seed; }
+  uint64_t fingerprint() const override {
+    return Derive(options_.max_seq_len, Tag("cut"), options_.trim,
+                  options_.group_items);
+  }
+
+  uint64_t ChildSeed(uint64_t seed, std::string_view name) const override {
+    return internal::ChildSeed(seed, name);
+  }
+
+  absl::StatusOr<MadeMap> MakeMap(std::span<const LengthState> lengths,
+                                  uint64_t seed) const override {
+    std::optional<uint64_t> length;
+    if (!lengths[0].is_endless) length = lengths[0].readable;
+    PONIENTE_ASSIGN_OR_RETURN(
+        std::shared_ptr<const IndexMap> map,
+        CutMap::Create(length, seed, parts_, options_.group_items));
+    return MadeMap{std::move(map), true};
+  }
+
+ private:
+  const MixtureOptions options_;
+  const std::vector<PartsChange> parts_;
+};
+
 }  // namespace
+
+absl::StatusOr<std::shared_ptr<const NodeRecipe>> CutRecipe(
+    const MixtureOptions& options) {
+  // The checks of a mixture's lengths.
+  MixtureOptions lengths = options;
+  lengths.stages.clear();
+  lengths.weight_rule = WeightRule::kProportions;
+  PONIENTE_ASSIGN_OR_RETURN(const MixturePlan plan,
+                            MixturePlan::Create(lengths, {{""}}));
+  return std::make_shared<CutNode>(options, PartsOf(options, plan.seq_lens()));
+}
 
 std::shared_ptr<const NodeRecipe> ConcatRecipe() {
   return std::make_shared<ConcatNode>();

@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "absl/strings/str_cat.h"
+#include "index/mixture_map.h"
 #include "poniente/index_map_dataset.h"
 #include "util/check.h"
 #include "util/status_macros.h"
@@ -104,6 +105,100 @@ absl::StatusOr<std::optional<Position>> DatasetTree::Find(
     number = below.parent;
   }
   return position;
+}
+
+absl::StatusOr<std::vector<FoundPart>> DatasetTree::FindParts(
+    uint32_t leaf, Index item, uint64_t epoch) const {
+  PONIENTE_CHECK(leaf < leaves_.size()) << "leaf " << leaf;
+  uint32_t number = node_of_leaf_[leaf];
+  std::vector<FoundPart> found;
+  if (item >= nodes_[number].node->length_now().readable) return found;
+  found.push_back({{.index = item, .epoch = epoch}, 0, kWholeItem});
+  for (; number != 0; number = nodes_[number].parent) {
+    const Node& below = nodes_[number];
+    const DatasetNode& parent = *nodes_[below.parent].node;
+    const std::shared_ptr<const IndexMap> map = parent.map();
+    if (map == nullptr) return NotFinal(parent);
+    std::vector<FoundPart> above;
+    for (const FoundPart& part : found) {
+      const size_t begin = above.size();
+      map->FindParts(below.place, part.position, &above);
+      // A part of a part lies within it.
+      for (size_t i = begin; i < above.size(); ++i) {
+        above[i].part_begin += part.part_begin;
+        if (above[i].part_length == kWholeItem) {
+          above[i].part_length = part.part_length;
+        }
+      }
+    }
+    found = std::move(above);
+  }
+  return found;
+}
+
+absl::StatusOr<std::optional<IndexSpan>> DatasetTree::SpanOf(
+    uint32_t number, const IndexSpan& span) const {
+  if (number == 0) return span;
+  const Node& below = nodes_[number];
+  PONIENTE_ASSIGN_OR_RETURN(const std::optional<IndexSpan> above,
+                            SpanOf(below.parent, span));
+  if (!above.has_value()) return std::nullopt;
+  const DatasetNode& parent = *nodes_[below.parent].node;
+  const std::shared_ptr<const IndexMap> map = parent.map();
+  if (map == nullptr) return NotFinal(parent);
+  return map->SpanBelow(below.place, *above);
+}
+
+absl::StatusOr<std::optional<DatasetTree::Epochs>> DatasetTree::EpochsOf(
+    uint32_t leaf, const IndexSpan& span) const {
+  PONIENTE_CHECK(leaf < leaves_.size()) << "leaf " << leaf;
+  PONIENTE_ASSIGN_OR_RETURN(const std::optional<IndexSpan> below,
+                            SpanOf(node_of_leaf_[leaf], span));
+  if (!below.has_value()) return std::nullopt;
+  return Epochs{below->first.epoch, below->last.epoch};
+}
+
+absl::Status DatasetTree::CheckEpochs(uint64_t samples) const {
+  constexpr uint64_t kMostSamples = uint64_t{1} << 62;
+  uint64_t end = samples;
+  if (samples == 0) {
+    const LengthState length = nodes_[0].node->length_now();
+    end = length.is_endless ? kMostSamples : length.readable;
+  }
+  if (end == 0) return absl::OkStatus();
+  return CheckEpochsBelow(0, "", {{.index = 0}, {.index = end - 1}});
+}
+
+absl::Status DatasetTree::CheckEpochsBelow(uint32_t number,
+                                           const std::string& path,
+                                           const IndexSpan& span) const {
+  const Node& at = nodes_[number];
+  if (at.children.empty()) return absl::OkStatus();
+  const std::shared_ptr<const IndexMap> map = at.node->map();
+  if (map == nullptr) return absl::OkStatus();  // not known yet
+  const auto* mixture = dynamic_cast<const internal::MixtureMap*>(map.get());
+  if (mixture != nullptr && mixture->limits_epochs() && mixture->length()) {
+    // UINT64_MAX: all of an epoch.
+    const bool is_beyond =
+        span.last.epoch > 0 || (span.last.index >= *mixture->length() &&
+                                span.last.index != UINT64_MAX);
+    if (is_beyond) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          path.empty() ? "the root mixture" : absl::StrCat("'", path, "'"),
+          " is drawn beyond its ", *mixture->length(),
+          " samples: ", mixture->end_reason(),
+          "; raise max_epochs, lower the weight, or shorten the run"));
+    }
+  }
+  const std::vector<NamedNode> children = at.node->children();
+  for (const uint32_t child : at.children) {
+    const Node& below = nodes_[child];
+    const std::optional<IndexSpan> drawn = map->SpanBelow(below.place, span);
+    if (!drawn.has_value()) continue;
+    PONIENTE_RETURN_IF_ERROR(CheckEpochsBelow(
+        child, Joined(path, children[below.place].name), *drawn));
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace poniente

@@ -26,6 +26,18 @@ uint64_t Low(Uint128 value) { return static_cast<uint64_t>(value); }
 
 }  // namespace
 
+std::vector<PartsChange> PartsOf(const MixtureOptions& options,
+                                 std::span<const SeqLenChange> seq_lens) {
+  std::vector<PartsChange> changes;
+  for (const SeqLenChange& change : seq_lens) {
+    ItemParts parts;
+    if (!options.trim) parts.count = options.max_seq_len / change.seq_len;
+    if (change.seq_len != options.max_seq_len) parts.length = change.seq_len;
+    changes.push_back({change.start, parts});
+  }
+  return changes;
+}
+
 ItemDraws::ItemDraws(uint64_t seed, std::string_view name, const ItemView& view,
                      const ItemParts& parts, uint64_t group)
     : key_(KeyHash(seed).Add(kEpochTag).Add(name)), stated_group_(group) {
@@ -186,6 +198,43 @@ std::optional<ItemDraws::Epochs> ItemDraws::EpochsBetween(uint32_t view,
     epochs->last = GroupOf(segments_[u], last - 1, &number).epoch;
   }
   return epochs;
+}
+
+void TakePart(const ItemDraws::Item& item, const Position& position,
+              Position* below) {
+  below->epoch = item.epoch;
+  below->part_begin = position.part_begin;
+  below->part_length = position.part_length;
+  if (item.parts.length == kWholeItem) return;
+  below->part_begin += item.part * item.parts.length;
+  if (position.part_length == kWholeItem) {
+    below->part_length = item.parts.length - position.part_begin;
+  }
+}
+
+Position WithoutPart(const ItemDraws::Reading& reading, Position below) {
+  if (reading.parts.length == kWholeItem) return below;
+  below.part_begin -= reading.part * reading.parts.length;
+  if (below.part_begin == 0 && below.part_length == reading.parts.length) {
+    below.part_length = kWholeItem;
+  }
+  return below;
+}
+
+bool HoldsPart(const ItemDraws::Reading& reading, const Position& below) {
+  if (reading.parts.length == kWholeItem) return true;
+  const uint64_t begin = uint64_t{reading.part} * reading.parts.length;
+  return below.part_length != kWholeItem && below.part_begin >= begin &&
+         uint64_t{below.part_begin} + below.part_length <=
+             begin + reading.parts.length;
+}
+
+FoundPart FoundAt(const Position& position, const ItemDraws::Reading& reading) {
+  FoundPart found = {position, 0, reading.parts.length};
+  if (reading.parts.length != kWholeItem) {
+    found.part_begin = reading.part * reading.parts.length;
+  }
+  return found;
 }
 
 }  // namespace poniente::internal

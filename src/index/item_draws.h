@@ -20,6 +20,8 @@
 #include <vector>
 
 #include "index/keyed_hash.h"
+#include "poniente/index_map.h"
+#include "poniente/mixture_plan.h"
 
 namespace poniente::internal {
 
@@ -28,10 +30,20 @@ struct ItemParts {
   // Samples per item. At least 1.
   uint32_t count = 1;
   // Of a sample, in tokens; kWholeItem if the item is taken whole.
-  uint32_t length = UINT32_MAX;
+  uint32_t length = kWholeItem;
 
   friend bool operator==(const ItemParts&, const ItemParts&) = default;
 };
+
+// From sample `start` on, items are cut into these parts.
+struct PartsChange {
+  uint64_t start = 0;
+  ItemParts parts;
+};
+
+// The parts that MixtureOptions asks for.
+std::vector<PartsChange> PartsOf(const MixtureOptions& options,
+                                 std::span<const SeqLenChange> seq_lens);
 
 // One of the datasets that a component is, one after the other.
 struct ItemView {
@@ -133,6 +145,19 @@ class ItemDraws {
   uint64_t stated_group_;
   std::vector<Segment> segments_;
 };
+
+// Sets epoch and part of `below`, what `position` reads of the item: all of its
+// part, or the part of that which the position itself names.
+void TakePart(const ItemDraws::Item& item, const Position& position,
+              Position* below);
+
+// `below` reads nothing beyond what the reading does.
+bool HoldsPart(const ItemDraws::Reading& reading, const Position& below);
+
+// The way back from TakePart(). REQUIRES: HoldsPart().
+Position WithoutPart(const ItemDraws::Reading& reading, Position below);
+
+FoundPart FoundAt(const Position& position, const ItemDraws::Reading& reading);
 
 }  // namespace poniente::internal
 

@@ -101,51 +101,7 @@ ItemDraws MakeDraws(const StagePlan& plan, const MixtureComponent& component,
   return draws;
 }
 
-// `position`, handed on as the part of an item that a sample is.
-void TakePart(const ItemDraws::Item& item, const Position& position,
-              Position* below) {
-  below->epoch = item.epoch;
-  below->part_begin = position.part_begin;
-  below->part_length = position.part_length;
-  if (item.parts.length == kWholeItem) return;
-  below->part_begin += item.part * item.parts.length;
-  if (position.part_length == kWholeItem) {
-    below->part_length = item.parts.length - position.part_begin;
-  }
-}
-
-// The part of a sample that is the part of an item which `below` names.
-// REQUIRES: it lies in the sample.
-Position WithoutPart(const ItemDraws::Reading& reading, Position below) {
-  if (reading.parts.length == kWholeItem) return below;
-  below.part_begin -= reading.part * reading.parts.length;
-  if (below.part_begin == 0 && below.part_length == reading.parts.length) {
-    below.part_length = kWholeItem;
-  }
-  return below;
-}
-
-bool Holds(const ItemDraws::Reading& reading, const Position& below) {
-  if (reading.parts.length == kWholeItem) return true;
-  const uint64_t begin = uint64_t{reading.part} * reading.parts.length;
-  return below.part_length != kWholeItem && below.part_begin >= begin &&
-         uint64_t{below.part_begin} + below.part_length <=
-             begin + reading.parts.length;
-}
-
 }  // namespace
-
-std::vector<PartsChange> PartsOf(const MixtureOptions& options,
-                                 std::span<const SeqLenChange> seq_lens) {
-  std::vector<PartsChange> changes;
-  for (const SeqLenChange& change : seq_lens) {
-    ItemParts parts;
-    if (!options.trim) parts.count = options.max_seq_len / change.seq_len;
-    if (change.seq_len != options.max_seq_len) parts.length = change.seq_len;
-    changes.push_back({change.start, parts});
-  }
-  return changes;
-}
 
 absl::StatusOr<std::unique_ptr<MixtureMap>> MixtureMap::Create(
     std::shared_ptr<const StagePlan> plan,
@@ -280,18 +236,11 @@ absl::Status MixtureMap::FindEnd(const MixtureRules& rules) {
   return absl::OkStatus();
 }
 
-std::optional<MixtureMap::Exhaustion> MixtureMap::FirstExhaustion(
-    uint64_t samples) const {
-  std::optional<Exhaustion> first;
-  for (const Component& component : components_) {
-    if (!component.max_epochs) continue;
-    const auto sample = SampleOfEpoch(component, *component.max_epochs);
-    if (!sample || *sample >= samples) continue;
-    if (!first || *sample < first->sample) {
-      first = {NumberOf(component), *sample};
-    }
-  }
-  return first;
+bool MixtureMap::limits_epochs() const {
+  return std::any_of(components_.begin(), components_.end(),
+                     [](const Component& component) {
+                       return component.max_epochs.has_value();
+                     });
 }
 
 // The work of one call of Resolve(). Keeps what neighbouring indices share.
@@ -488,7 +437,7 @@ std::optional<Position> MixtureMap::Find(uint32_t child,
           : position.index;
   for (const ItemDraws::Reading& reading :
        component.draws.ReadingsOf(view, position.epoch, place)) {
-    if (!Holds(reading, position)) continue;
+    if (!HoldsPart(reading, position)) continue;
     return PositionOf(component, reading.rank, WithoutPart(reading, position));
   }
   return std::nullopt;
@@ -509,11 +458,7 @@ void MixtureMap::FindParts(uint32_t child, const Position& whole,
        component.draws.ReadingsOf(view, whole.epoch, place)) {
     const auto position = PositionOf(component, reading.rank, Position());
     if (!position) continue;
-    FoundPart part = {*position, 0, reading.parts.length};
-    if (reading.parts.length != kWholeItem) {
-      part.part_begin = reading.part * reading.parts.length;
-    }
-    found->push_back(part);
+    found->push_back(FoundAt(*position, reading));
   }
 }
 

@@ -45,12 +45,6 @@ struct MixtureComponent {
   std::optional<uint64_t> max_epochs;
 };
 
-// From sample `start` on, items are cut into these parts.
-struct PartsChange {
-  uint64_t start = 0;
-  ItemParts parts;
-};
-
 struct MixtureRules {
   StopRule stop_rule = StopRule::kRestart;
   // Starts are starts of stages of the plan, strictly increasing, the first 0.
@@ -59,10 +53,6 @@ struct MixtureRules {
   // As MixtureOptions::group_items.
   uint64_t group = 0;
 };
-
-// The parts that MixtureOptions asks for.
-std::vector<PartsChange> PartsOf(const MixtureOptions& options,
-                                 std::span<const SeqLenChange> seq_lens);
 
 // Children: first the components in the order of declaration, then their later
 // views, component by component.
@@ -108,16 +98,8 @@ class MixtureMap final : public IndexMap {
     return children_[child].component;
   }
 
-  // The first component that a run of `samples` samples would draw beyond its
-  // max_epochs, and where; nullopt if none.
-  struct Exhaustion {
-    uint32_t component;
-    uint64_t sample;
-  };
-  std::optional<Exhaustion> FirstExhaustion(uint64_t samples) const;
-  const std::string& name(uint32_t component) const {
-    return components_[component].name;
-  }
+  // Some component may begin a limited number of epochs only.
+  bool limits_epochs() const;
   // Why the map has an end; empty if it has none.
   const std::string& end_reason() const { return end_reason_; }
 

@@ -26,7 +26,54 @@ absl::Status WindowLengthError(std::string_view source, uint64_t has,
                                uint32_t wants) {
   return absl::InvalidArgumentError(
       absl::StrCat("'", Absl(source), "' gives windows of ", has,
-                   " tokens, the schedule asks for seq_len ", wants));
+                   " tokens, the schedule asks for ", wants));
+}
+
+// Tokens that the item gives in a batch; 0 if only reading it can say.
+uint64_t TokensOf(const TreeLeaf& leaf, const LeafPosition& item) {
+  if (item.position.part_length != kWholeItem) {
+    return item.position.part_length;
+  }
+  const RangeSource* ranges = leaf.node->ranges();
+  return leaf.is_plain && ranges ? ranges->item_length() : 0;
+}
+
+absl::Status CheckLengths(const DatasetTree& tree,
+                          std::span<const LeafPosition> items,
+                          uint32_t seq_len) {
+  for (const LeafPosition& item : items) {
+    const TreeLeaf& leaf = tree.leaves()[item.leaf];
+    const uint64_t tokens = TokensOf(leaf, item);
+    if (tokens == 0 || tokens == seq_len) continue;
+    return internal::Prepend(WindowLengthError(leaf.path, tokens, seq_len),
+                             "make the root with Schedule::mixture_options()");
+  }
+  return absl::OkStatus();
+}
+
+// One sample of each stretch, as far as it can be looked up now.
+absl::Status CheckStretches(const DatasetTree& tree,
+                            const AsyncDataset<TokenWindow>& dataset,
+                            const Schedule& schedule, TokenType token_type) {
+  for (const Stretch& stretch : schedule.stretches()) {
+    const uint64_t row_bytes =
+        uint64_t{stretch.seq_len} * TokenTypeBytes(token_type);
+    if (stretch.batch_size > kMostBatchBytes / row_bytes) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "a batch of ", stretch.batch_size, " x ", stretch.seq_len, " ids of ",
+          TokenTypeBytes(token_type), " bytes fits no memory"));
+    }
+    if (stretch.first_sample >= dataset.length_now().readable) continue;
+    const Position position = {.index = stretch.first_sample};
+    LeafPosition item;
+    const absl::Status resolved =
+        tree.Resolve(std::span(&position, 1), std::span(&item, 1));
+    if (absl::IsFailedPrecondition(resolved)) continue;  // not known yet
+    PONIENTE_RETURN_IF_ERROR(resolved);
+    PONIENTE_RETURN_IF_ERROR(
+        CheckLengths(tree, std::span(&item, 1), stretch.seq_len));
+  }
+  return absl::OkStatus();
 }
 
 absl::Status IdError(std::string_view source, uint64_t item, uint64_t id,
@@ -63,20 +110,17 @@ absl::Status BatchAssembler::Check(const DatasetTree& tree,
                      " does not hold the ids of '", vocabulary->tokenizer,
                      "', which has ", vocabulary->size));
   }
-  const uint32_t seq_len = schedule.At(0).seq_len;
-  const uint64_t row_bytes =
-      uint64_t{seq_len} * TokenTypeBytes(options.token_type);
-  if (schedule.At(0).batch_size > kMostBatchBytes / row_bytes) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "a batch of ", schedule.At(0).batch_size, " x ", seq_len, " ids of ",
-        TokenTypeBytes(options.token_type), " bytes fits no memory"));
-  }
+  const uint32_t max_seq_len = schedule.max_seq_len();
   for (const TreeLeaf& leaf : tree.leaves()) {
     const RangeSource* ranges = leaf.node->ranges();
-    if (!leaf.is_plain || !ranges || ranges->item_length() == seq_len) continue;
-    return WindowLengthError(leaf.path, ranges->item_length(), seq_len);
+    if (!leaf.is_plain || !ranges || ranges->item_length() == max_seq_len) {
+      continue;
+    }
+    return WindowLengthError(leaf.path, ranges->item_length(), max_seq_len);
   }
-  return absl::OkStatus();
+  PONIENTE_RETURN_IF_ERROR(
+      CheckStretches(tree, dataset, schedule, options.token_type));
+  return tree.CheckEpochs(schedule.samples());
 }
 
 BatchAssembler::BatchAssembler(DatasetPtr<TokenWindow> dataset,
@@ -127,7 +171,10 @@ Task<> BatchAssembler::Fill(Batch* batch) const {
     provenance.source = items[i].leaf;
     provenance.item = items[i].position.index;
     provenance.epoch = items[i].position.epoch;
+    provenance.token_begin = items[i].position.part_begin;
   }
+  absl::Status lengths = CheckLengths(tree_, items, batch->seq_len());
+  if (!lengths.ok()) co_return lengths;
   if (reads_files_) {
     absl::Status read = co_await FillFromFiles(items, batch);
     co_return read;
@@ -154,7 +201,8 @@ Task<> BatchAssembler::FillFromFiles(std::span<const LeafPosition> items,
   std::vector<ReadRequest> requests(items.size());
   for (size_t i = 0; i < items.size(); ++i) {
     const RangeSource& from = *tree_.leaves()[items[i].leaf].node->ranges();
-    const FileRange range = from.Locate(items[i].position.index, 0, seq_len);
+    const FileRange range = from.Locate(items[i].position.index,
+                                        items[i].position.part_begin, seq_len);
     std::byte* into = beside[i] == SIZE_MAX
                           ? batch->mutable_bytes().data() + i * row_bytes
                           : scratch.get() + beside[i];

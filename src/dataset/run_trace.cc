@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "poniente/run_trace.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "util/nearest_name.h"
+#include "util/status_macros.h"
+
+namespace poniente {
+
+RunTrace::RunTrace(const DatasetNode& root, Schedule schedule)
+    : root_(root), tree_(root), schedule_(std::move(schedule)) {}
+
+uint64_t RunTrace::SamplesBefore(uint64_t step) const {
+  constexpr uint64_t kMostSamples = uint64_t{1} << 62;
+  const LengthState length = root_.length_now();
+  const uint64_t there = length.is_endless ? kMostSamples : length.readable;
+  if (step == 0) return 0;
+  if (schedule_.steps() > 0) step = std::min(step, schedule_.steps());
+  if (!schedule_.Has(step - 1)) return there;
+  const StepPlan last = schedule_.At(step - 1);
+  return std::min(there, last.first_sample + last.batch_size);
+}
+
+absl::StatusOr<std::vector<SampleOrigin>> RunTrace::Resolve(
+    uint64_t step, uint32_t rank, uint32_t ranks) const {
+  uint64_t samples = 0;
+  StepPlan plan;
+  if (schedule_.Has(step)) {
+    plan = schedule_.At(step);
+    const uint64_t end = SamplesBefore(step + 1);
+    samples = end - std::min(end, plan.first_sample);
+  }
+  if (samples == 0) {
+    return absl::OutOfRangeError(
+        absl::StrCat("the run has ended: there is no step ", step));
+  }
+  const BatchShare share = RankShare(samples, rank, ranks);
+  std::vector<Position> positions;
+  for (uint64_t i = share.begin; i < share.end; ++i) {
+    positions.push_back({.index = plan.first_sample + i});
+  }
+  std::vector<LeafPosition> items(positions.size());
+  PONIENTE_RETURN_IF_ERROR(tree_.Resolve(positions, items));
+  std::vector<SampleOrigin> origins(items.size());
+  for (size_t i = 0; i < items.size(); ++i) {
+    const Position& at = items[i].position;
+    origins[i].position = share.begin + i;
+    origins[i].sample = positions[i].index;
+    origins[i].leaf = items[i].leaf;
+    origins[i].path = tree_.leaves()[items[i].leaf].path;
+    origins[i].item = at.index;
+    origins[i].epoch = at.epoch;
+    origins[i].token_begin = at.part_begin;
+    origins[i].token_end =
+        at.part_begin +
+        (at.part_length == kWholeItem ? plan.seq_len : at.part_length);
+  }
+  return origins;
+}
+
+absl::Status RunTrace::FindInLeaf(uint32_t leaf, Index item,
+                                  const IndexSpan& span,
+                                  std::vector<Reading>* readings) const {
+  PONIENTE_ASSIGN_OR_RETURN(const auto epochs, tree_.EpochsOf(leaf, span));
+  if (!epochs.has_value()) return absl::OkStatus();
+  for (uint64_t epoch = epochs->first;; ++epoch) {
+    PONIENTE_ASSIGN_OR_RETURN(const std::vector<FoundPart> found,
+                              tree_.FindParts(leaf, item, epoch));
+    for (const FoundPart& part : found) {
+      const uint64_t sample = part.position.index;
+      if (part.position.epoch != 0 || sample < span.first.index ||
+          sample > span.last.index) {
+        continue;
+      }
+      const uint64_t step = schedule_.StepOf(sample);
+      const StepPlan plan = schedule_.At(step);
+      const uint32_t tokens =
+          part.part_length == kWholeItem ? plan.seq_len : part.part_length;
+      readings->push_back({step, sample - plan.first_sample, sample, epoch,
+                           part.part_begin, part.part_begin + tokens});
+    }
+    if (epoch == epochs->last) return absl::OkStatus();
+  }
+}
+
+absl::StatusOr<std::vector<Reading>> RunTrace::Find(std::string_view path,
+                                                    Index item,
+                                                    uint64_t first_step,
+                                                    uint64_t end_step) const {
+  std::vector<uint32_t> leaves;
+  std::vector<std::string> paths;
+  uint64_t length = 0;
+  for (uint32_t leaf = 0; leaf < tree_.leaves().size(); ++leaf) {
+    const TreeLeaf& at = tree_.leaves()[leaf];
+    paths.push_back(at.path);
+    if (at.path != path) continue;
+    leaves.push_back(leaf);
+    length = std::max(length, at.node->length_now().readable);
+  }
+  if (leaves.empty()) {
+    return absl::NotFoundError(absl::StrCat("no dataset at '",
+                                            internal::Absl(path), "'",
+                                            internal::DidYouMean(path, paths)));
+  }
+  if (item >= length) {
+    return absl::OutOfRangeError(absl::StrCat(
+        "item ", item, " of '", internal::Absl(path), "', which has ", length));
+  }
+  std::vector<Reading> readings;
+  const uint64_t begin = SamplesBefore(first_step);
+  const uint64_t end = SamplesBefore(end_step);
+  if (begin >= end) return readings;
+  const IndexSpan span = {{.index = begin}, {.index = end - 1}};
+  for (const uint32_t leaf : leaves) {
+    PONIENTE_RETURN_IF_ERROR(FindInLeaf(leaf, item, span, &readings));
+  }
+  std::sort(
+      readings.begin(), readings.end(),
+      [](const Reading& a, const Reading& b) { return a.sample < b.sample; });
+  return readings;
+}
+
+}  // namespace poniente

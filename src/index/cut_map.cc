@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "index/cut_map.h"
+
+#include <cstddef>
+
+#include "util/check.h"
+
+namespace poniente::internal {
+namespace {
+
+constexpr uint64_t kEndOfSamples = uint64_t{1} << 62;
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<CutMap>> CutMap::Create(
+    std::optional<uint64_t> child_length, uint64_t seed,
+    std::span<const PartsChange> changes, uint64_t group) {
+  if (child_length == uint64_t{0}) {
+    return absl::InvalidArgumentError(
+        "an empty dataset cannot be read without end");
+  }
+  const ItemView view = {child_length, 0};
+  ItemDraws draws(seed, "", view,
+                  changes.empty() ? ItemParts() : changes.front().parts, group);
+  for (const PartsChange& change : changes) {
+    if (change.start > 0) draws.Continue(change.start, view, change.parts);
+  }
+  return std::unique_ptr<CutMap>(new CutMap(child_length, std::move(draws)));
+}
+
+void CutMap::Resolve(std::span<const Position> positions,
+                     std::span<ChildPosition> out) const {
+  PONIENTE_CHECK(positions.size() == out.size()) << positions.size();
+  for (size_t i = 0; i < positions.size(); ++i) {
+    PONIENTE_CHECK(positions[i].index < kEndOfSamples) << positions[i].index;
+    const ItemDraws::Item item = draws_.At(positions[i].index);
+    out[i].child = 0;
+    out[i].position.index = item.place;
+    TakePart(item, positions[i], &out[i].position);
+  }
+}
+
+std::optional<Position> CutMap::Find(uint32_t child,
+                                     const Position& position) const {
+  if (child != 0 || (child_length_ && position.index >= *child_length_)) {
+    return std::nullopt;
+  }
+  for (const ItemDraws::Reading& reading :
+       draws_.ReadingsOf(0, position.epoch, position.index)) {
+    if (!HoldsPart(reading, position)) continue;
+    Position found = WithoutPart(reading, position);
+    found.index = reading.rank;
+    found.epoch = 0;
+    return found;
+  }
+  return std::nullopt;
+}
+
+void CutMap::FindParts(uint32_t child, const Position& whole,
+                       std::vector<FoundPart>* found) const {
+  if (child != 0 || (child_length_ && whole.index >= *child_length_)) return;
+  for (const ItemDraws::Reading& reading :
+       draws_.ReadingsOf(0, whole.epoch, whole.index)) {
+    found->push_back(FoundAt({.index = reading.rank}, reading));
+  }
+}
+
+std::optional<IndexSpan> CutMap::SpanBelow(uint32_t /*child*/,
+                                           const IndexSpan& span) const {
+  if (!child_length_) {
+    if (draws_.is_plain()) return span;
+    return IndexSpan{{.index = 0}, {.index = kEndOfSamples - 1}};
+  }
+  const auto epochs =
+      draws_.EpochsBetween(0, span.first.index, span.last.index + 1);
+  if (!epochs) return std::nullopt;
+  return IndexSpan{{.index = 0, .epoch = epochs->first},
+                   {.index = *child_length_ - 1, .epoch = epochs->last}};
+}
+
+}  // namespace poniente::internal
