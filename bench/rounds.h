@@ -49,6 +49,12 @@ inline double Median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
+// The distance between the quartiles.
+inline double Noise(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return values[values.size() * 3 / 4] - values[values.size() / 4];
+}
+
 // One mix64 of a counter, one at a time.
 inline double MeasureYardstick() {
   constexpr uint64_t kTimes = 2000000;
@@ -68,13 +74,9 @@ class Series {
     ratios_.push_back(nanoseconds / yardstick);
   }
   double nanoseconds() const { return Median(nanoseconds_); }
-  double worst_nanoseconds() const {
-    return *std::max_element(nanoseconds_.begin(), nanoseconds_.end());
-  }
+  double noise_nanoseconds() const { return Noise(nanoseconds_); }
   double ratio() const { return Median(ratios_); }
-  double worst_ratio() const {
-    return *std::max_element(ratios_.begin(), ratios_.end());
-  }
+  double noise_ratio() const { return Noise(ratios_); }
   double spread() const {
     const auto [least, most] =
         std::minmax_element(nanoseconds_.begin(), nanoseconds_.end());
