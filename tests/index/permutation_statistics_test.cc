@@ -17,6 +17,7 @@
 namespace poniente::testing {
 namespace {
 
+constexpr uint64_t kSmall = uint64_t{1} << 17;
 constexpr uint64_t kMillion = uint64_t{1} << 20;
 constexpr uint64_t kBillions = 3400000000;
 constexpr uint64_t kMaxItems = uint64_t{1} << 17;
@@ -177,7 +178,8 @@ TEST_P(PermutationStatisticsTest, StepsSeldomRepeat) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Sizes, PermutationStatisticsTest,
-                         ::testing::Values(65537, 1000003, kMillion, kBillions),
+                         ::testing::Values(65537, kSmall, 1000003, kMillion,
+                                           kBillions),
                          ::testing::PrintToStringParamName());
 
 }  // namespace
