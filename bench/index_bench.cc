@@ -3,8 +3,8 @@
 //
 //   index_bench [ROUNDS]
 //
-// In ROUNDS interleaved rounds (default 9), as medians with (max - min) /
-// median, and ratios to the m measured just before:
+// In ROUNDS interleaved rounds (default 9), in processor time, as medians with
+// (max - min) / median, and ratios to the m measured just before:
 //   permutation N one        independent calls for single indices
 //   permutation N batch B    Forward() of B random indices
 //   permutation N inverse    Inverse() of 1024

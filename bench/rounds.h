@@ -5,8 +5,9 @@
 #ifndef PONIENTE_BENCH_ROUNDS_H_
 #define PONIENTE_BENCH_ROUNDS_H_
 
+#include <time.h>
+
 #include <algorithm>
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -19,28 +20,32 @@
 
 namespace poniente::bench {
 
+// Of this thread's processor time: others' turns on the core do not count.
+inline double ClockNanoseconds() {
+  timespec now;
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) * 1e9 +
+         static_cast<double>(now.tv_nsec);
+}
+
 // Nanoseconds that `run` takes.
 template <class Run>
 double Nanoseconds(Run&& run) {
-  const auto start = std::chrono::steady_clock::now();
+  const double start = ClockNanoseconds();
   run();
-  const std::chrono::duration<double, std::nano> took =
-      std::chrono::steady_clock::now() - start;
-  return took.count();
+  return ClockNanoseconds() - start;
 }
 
-// Measures nanoseconds per operation of `run`, which does `operations`, over at
-// least 4 ms.
+// Measures nanoseconds per operation of `run`, which does `operations`, over
+// about 4 ms.
 template <class Run>
 std::function<double()> Repeated(double operations, Run run) {
-  return [=]() mutable {
-    size_t times = 0;
-    double total = 0;
-    while (total < 4e6) {
-      total += Nanoseconds(run);
-      ++times;
-    }
-    return total / (static_cast<double>(times) * operations);
+  return [=, times = 0]() mutable {
+    if (times == 0) times = 1 + static_cast<int>(4e6 / Nanoseconds(run));
+    const double total = Nanoseconds([&] {
+      for (int i = 0; i < times; ++i) run();
+    });
+    return total / (times * operations);
   };
 }
 

@@ -185,6 +185,45 @@ size_t KeepOutside(uint64_t size, size_t count, Walkers<uint64_t>* walkers) {
   }
   return left;
 }
+#elif defined(__AVX2__)
+// The numbers of the bits that are set in each byte, lowest first.
+struct SetBits {
+  constexpr SetBits() : of{} {
+    for (int byte = 0; byte < 256; ++byte) {
+      for (uint8_t bit = 0, at = 0; bit < 8; ++bit) {
+        if (byte >> bit & 1) of[byte][at++] = bit;
+      }
+    }
+  }
+  uint8_t of[256][8];
+};
+constexpr SetBits kSetBits;
+
+template <bool first>
+size_t KeepOutside(uint64_t size, size_t count, Walkers<uint32_t>* walkers) {
+  __m256i* const values = reinterpret_cast<__m256i*>(walkers->values);
+  __m256i* const places = reinterpret_cast<__m256i*>(walkers->places);
+  const __m256i bound = _mm256_set1_epi32(static_cast<int>(size));
+  __m256i place = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+  size_t left = 0;
+  for (size_t i = 0; i < count; i += 8) {
+    const __m256i value = _mm256_load_si256(values + i / 8);
+    if (!first) place = _mm256_load_si256(places + i / 8);
+    const __m256i larger = _mm256_max_epu32(value, bound);
+    unsigned outside = static_cast<unsigned>(_mm256_movemask_ps(
+        _mm256_castsi256_ps(_mm256_cmpeq_epi32(larger, value))));
+    if (count - i < 8) outside &= (1u << (count - i)) - 1;
+    const __m256i from = _mm256_cvtepu8_epi32(_mm_loadl_epi64(
+        reinterpret_cast<const __m128i*>(kSetBits.of[outside])));
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(walkers->values + left),
+                        _mm256_permutevar8x32_epi32(value, from));
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(walkers->places + left),
+                        _mm256_permutevar8x32_epi32(place, from));
+    left += static_cast<size_t>(__builtin_popcount(outside));
+    place = _mm256_add_epi32(place, _mm256_set1_epi32(8));
+  }
+  return left;
+}
 #endif
 
 // Replaces the first `count` values by their images, and the rest of the last

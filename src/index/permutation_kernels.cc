@@ -34,13 +34,14 @@ bool IsSupported(const PermutationKernel& kernel) {
 #if defined(PONIENTE_X86_64_KERNELS)
   __builtin_cpu_init();
   if (&kernel == &kAvx2PermutationKernel) {
-    return __builtin_cpu_supports("avx2");
+    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("popcnt");
   }
   if (&kernel == &kAvx512PermutationKernel) {
     return __builtin_cpu_supports("avx512f") &&
            __builtin_cpu_supports("avx512bw") &&
            __builtin_cpu_supports("avx512dq") &&
-           __builtin_cpu_supports("avx512vl");
+           __builtin_cpu_supports("avx512vl") &&
+           __builtin_cpu_supports("popcnt");
   }
 #endif
   return &kernel == &kPortablePermutationKernel;
