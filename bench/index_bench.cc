@@ -1,0 +1,325 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the index mathematics costs, beside one mix64 (m) on the same machine.
+//
+//   index_bench [ROUNDS]
+//
+// In ROUNDS interleaved rounds (default 9), in processor time, as medians with
+// (max - min) / median, and ratios to the m measured just before:
+//   permutation N one        independent calls for single indices
+//   permutation N batch B    Forward() of B random indices
+//   permutation N inverse    Inverse() of 1024
+//   permutation N make + 1   constructor and one index
+//   permutation ... KERNEL   batches of 1024 by each variant this CPU has
+//   mixture K weights        (component, epoch, item) of a sample, shuffled, in
+//                            fresh blocks of 2048, a call for each
+//   first sample             the first Resolve() of a mixture just made
+//   plan ...                 from weights to a finished plan
+// A bar is met if it holds with the distance between the quartiles to spare.
+
+#include <cmath>
+#include <cstdlib>
+#include <memory>
+#include <numeric>
+#include <random>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "bench/heap_bytes.h"
+#include "bench/rounds.h"
+#include "index/mixture_map.h"
+#include "index/permutation_kernels.h"
+#include "index/stage_plan.h"
+#include "index/weights.h"
+#include "poniente/permutation.h"
+
+namespace poniente::bench {
+namespace {
+
+using internal::MixtureComponent;
+using internal::MixtureMap;
+using internal::PermutationKernel;
+using internal::PlanStage;
+using internal::StagePlan;
+
+constexpr uint64_t kBlock = 2048;
+constexpr size_t kIndices = 8192;
+
+void Use(uint64_t value) { asm volatile("" : : "r"(value)); }
+// Makes the compiler believe that memory was read and written.
+void UseMemory() { asm volatile("" : : : "memory"); }
+
+template <class T>
+T Require(absl::StatusOr<T> value) {
+  if (!value.ok()) {
+    std::fprintf(stderr, "index_bench: %s\n",
+                 std::string(value.status().message()).c_str());
+    std::exit(1);
+  }
+  return *std::move(value);
+}
+
+std::vector<uint64_t> RandomIndices(uint64_t n) {
+  std::mt19937_64 random(n);
+  std::vector<uint64_t> indices(kIndices);
+  for (uint64_t& index : indices) index = random() % n;
+  return indices;
+}
+
+// map(in, out) over all indices in batches.
+template <class Map>
+std::function<double()> Batches(uint64_t n, size_t batch, Map map) {
+  return Repeated(kIndices, [=, in = RandomIndices(n),
+                             out = std::vector<uint64_t>(kIndices)]() mutable {
+    for (size_t at = 0; at < kIndices; at += batch) {
+      map(std::span<const uint64_t>(in).subspan(at, batch),
+          std::span(out).subspan(at, batch));
+    }
+    UseMemory();
+  });
+}
+
+void AddPermutation(uint64_t n, Rounds* rounds) {
+  const Permutation order(n, /*key=*/42);
+  const std::string name = absl::StrCat("permutation ", n, " ");
+  rounds->Add(name + "one", Repeated(kIndices, [=, in = RandomIndices(n)] {
+                for (const uint64_t index : in) Use(order.Forward(index));
+              }));
+  for (const size_t batch : {2, 8, 64, 1024}) {
+    rounds->Add(
+        absl::StrCat(name, "batch ", batch),
+        Batches(n, batch, [=](auto in, auto out) { order.Forward(in, out); }));
+  }
+  rounds->Add(name + "inverse", Batches(n, 1024, [=](auto in, auto out) {
+                order.Inverse(in, out);
+              }));
+  rounds->Add(name + "make + 1", Repeated(1000, [=] {
+                for (uint64_t key = 0; key < 1000; ++key) {
+                  Use(Permutation(n, key).Forward(key % n));
+                }
+              }));
+}
+
+void AddKernels(uint64_t n, Rounds* rounds) {
+  const auto network = internal::MakeFeistelNetwork(n, /*key=*/42);
+  for (const PermutationKernel* kernel : internal::PermutationKernels()) {
+    if (!internal::IsSupported(*kernel)) continue;
+    rounds->Add(absl::StrCat("permutation ", n, " batch 1024 ", kernel->name),
+                Batches(n, 1024, [=](auto in, auto out) {
+                  kernel->forward(network, n, in.data(), out.data(), in.size());
+                }));
+  }
+}
+
+// A mixture to measure: the one place that knows how components are described.
+struct MixtureCase {
+  size_t components;
+  bool equal_weights;
+
+  std::string name() const {
+    return absl::StrCat("mixture ", components,
+                        equal_weights ? " equal" : " uneven");
+  }
+
+  // Equal, or log-uniform over a factor of e^8.
+  std::vector<uint64_t> Quanta() const {
+    std::mt19937_64 random(components);
+    std::uniform_real_distribution<double> exponent(0, 8);
+    std::vector<double> weights(components, 1.0);
+    if (!equal_weights) {
+      for (double& weight : weights) weight = std::exp(exponent(random));
+    }
+    return Require(internal::QuantaFromWeights(weights));
+  }
+
+  std::shared_ptr<const StagePlan> MakePlan() const {
+    std::vector<PlanStage> stages(1);
+    stages[0].quanta = Quanta();
+    return Require(StagePlan::Create(kBlock, std::move(stages)));
+  }
+
+  // Components of 1e6 to 1e9 items, shuffled.
+  std::unique_ptr<MixtureMap> MakeMap() const {
+    std::mt19937_64 random(components + 1);
+    std::uniform_real_distribution<double> exponent(6, 9);
+    std::vector<MixtureComponent> described(components);
+    for (size_t i = 0; i < components; ++i) {
+      described[i].name = absl::StrFormat("component-%05d", i);
+      described[i].views = {
+          {.length = static_cast<uint64_t>(std::pow(10, exponent(random)))}};
+    }
+    return Require(MixtureMap::Create(MakePlan(), std::move(described), 42));
+  }
+};
+
+void AddMixture(const MixtureCase& mixture, Rounds* rounds) {
+  const std::shared_ptr<const MixtureMap> map = mixture.MakeMap();
+  rounds->Add(
+      mixture.name(),
+      Repeated(kBlock, [map, random = std::mt19937_64(1),
+                        positions = std::vector<Position>(kBlock),
+                        out = std::vector<ChildPosition>(kBlock)]() mutable {
+        const uint64_t first = (random() >> 24) / kBlock * kBlock;
+        for (uint64_t i = 0; i < kBlock; ++i) {
+          positions[i].index = first + i;
+        }
+        map->Resolve(positions, out);
+        UseMemory();
+      }));
+}
+
+// One sample far into a run, from a mixture just made.
+double FirstSample(const MixtureCase& mixture) {
+  const auto map = mixture.MakeMap();
+  Position position;
+  position.index = 1000000000000;
+  ChildPosition out;
+  return Nanoseconds([&] {
+    map->Resolve({&position, 1}, {&out, 1});
+    UseMemory();
+  });
+}
+
+double MedianOf(int times, const std::function<double()>& measure) {
+  std::vector<double> values(times);
+  for (double& value : values) value = measure();
+  return Median(values);
+}
+
+double BuildPlan(const MixtureCase& mixture) {
+  return Nanoseconds([&] { Use(mixture.MakePlan()->components()); });
+}
+
+// Heap bytes that `make` leaves held by what it gives.
+template <class Make>
+size_t BytesHeldBy(const Make& make) {
+  const size_t before = HeapBytes();
+  const auto made = make();
+  return HeapBytes() - before;
+}
+
+// A ramp: weights that move a little in each stage.
+std::vector<PlanStage> RampStages(size_t stages, size_t components) {
+  const std::vector<uint64_t> quanta =
+      MixtureCase{components, /*equal_weights=*/false}.Quanta();
+  std::vector<PlanStage> ramp(stages);
+  for (size_t s = 0; s < stages; ++s) {
+    ramp[s].start = s * 100000;
+    ramp[s].quanta = quanta;
+    for (size_t i = 0; i + 1 < components; i += 2) {
+      const uint64_t moved = quanta[i] / (2 * stages) * s;
+      ramp[s].quanta[i] -= moved;
+      ramp[s].quanta[i + 1] += moved;
+    }
+  }
+  return ramp;
+}
+
+constexpr size_t kRampStages = 1000;
+constexpr size_t kRampComponents = 1000;
+
+std::shared_ptr<const StagePlan> MakeRamp() {
+  return Require(
+      StagePlan::Create(kBlock, RampStages(kRampStages, kRampComponents)));
+}
+
+double BuildRamp() {
+  std::vector<PlanStage> stages = RampStages(kRampStages, kRampComponents);
+  std::shared_ptr<const StagePlan> plan;
+  return Nanoseconds(
+      [&] { plan = Require(StagePlan::Create(kBlock, std::move(stages))); });
+}
+
+struct Bar {
+  const char* what;
+  double median;
+  double noise;
+  double limit;
+  const char* unit;
+};
+
+void PrintBars(const std::vector<Bar>& bars) {
+  std::printf("\n%-44s %10s %10s %10s\n", "bars", "median", "noise", "at most");
+  for (const Bar& bar : bars) {
+    const char* verdict = bar.median + bar.noise <= bar.limit ? "met"
+                          : bar.median <= bar.limit           ? "too noisy"
+                                                              : "missed";
+    std::printf("%-44s %10.2f %10.2f %10.2f %-3s %s\n", bar.what, bar.median,
+                bar.noise, bar.limit, bar.unit, verdict);
+  }
+}
+
+Bar RatioBar(const char* what, const Series& series, double limit) {
+  return {what, series.ratio(), series.noise_ratio(), limit, "m"};
+}
+
+Bar TimeBar(const char* what, const Series& series, double limit, double unit,
+            const char* unit_name) {
+  return {what, series.nanoseconds() / unit, series.noise_nanoseconds() / unit,
+          limit, unit_name};
+}
+
+Bar BytesBar(const char* what, size_t bytes, double limit) {
+  const double mb = static_cast<double>(bytes) / 1e6;
+  return {what, mb, 0, limit, "MB"};
+}
+
+void AddAll(Rounds* rounds) {
+  for (const uint64_t n :
+       {1000ull, 65537ull, 1000003ull, 3400000000ull, 1000000000000ull}) {
+    AddPermutation(n, rounds);
+  }
+  AddKernels(3400000000, rounds);
+  for (const size_t components : {4, 64, 1000, 10000}) {
+    for (const bool equal : {true, false}) {
+      AddMixture({components, equal}, rounds);
+    }
+  }
+  rounds->Add("first sample 1000 uneven", [] {
+    return MedianOf(5, [] { return FirstSample({1000, false}); });
+  });
+  rounds->Add("plan 10000 uneven", [] {
+    return MedianOf(3, [] { return BuildPlan({10000, false}); });
+  });
+  rounds->Add("plan 1000 stages of 1000", BuildRamp);
+}
+
+int Main(int argc, char** argv) {
+  const int count = argc > 1 ? std::max(1, std::atoi(argv[1])) : 9;
+  Rounds rounds;
+  AddAll(&rounds);
+  rounds.Run(count);
+  rounds.Print();
+
+  const MixtureCase large{10000, /*equal_weights=*/false};
+  const size_t plan_bytes = BytesHeldBy([&] { return large.MakePlan(); });
+  const size_t map_bytes = BytesHeldBy([&] { return large.MakeMap(); });
+  ResetHeapPeak();
+  const size_t before = HeapBytes();
+  const size_t ramp_bytes = BytesHeldBy(MakeRamp);
+  const size_t ramp_peak = HeapPeak() - before;
+  std::printf(
+      "\nbytes: plan of 10000 %zu, mixture with it %zu; plan of 1000 x 1000 "
+      "%zu held, %zu at its peak\n",
+      plan_bytes, map_bytes, ramp_bytes, ramp_peak);
+
+  PrintBars({
+      RatioBar("permutation 3400000000 batch 1024",
+               rounds.series("permutation 3400000000 batch 1024"), 2.5),
+      RatioBar("mixture 1000 equal", rounds.series("mixture 1000 equal"), 60),
+      RatioBar("mixture 1000 uneven", rounds.series("mixture 1000 uneven"), 60),
+      TimeBar("first sample 1000 uneven",
+              rounds.series("first sample 1000 uneven"), 5, 1e3, "us"),
+      TimeBar("plan 10000 uneven", rounds.series("plan 10000 uneven"), 10, 1e6,
+              "ms"),
+      BytesBar("plan 10000 uneven, held", plan_bytes, 3),
+      TimeBar("plan 1000 stages of 1000",
+              rounds.series("plan 1000 stages of 1000"), 0.5, 1e9, "s"),
+      BytesBar("plan 1000 stages of 1000, peak", ramp_peak, 60),
+  });
+  return 0;
+}
+
+}  // namespace
+}  // namespace poniente::bench
+
+int main(int argc, char** argv) { return poniente::bench::Main(argc, argv); }
