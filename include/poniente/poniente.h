@@ -21,6 +21,7 @@
 #include "poniente/provenance.h"
 #include "poniente/quota_tree.h"
 #include "poniente/schedule.h"
+#include "poniente/shuffle.h"
 #include "poniente/task.h"
 #include "poniente/token_store.h"
 #include "poniente/token_store_writer.h"
