@@ -124,7 +124,7 @@ TEST(EraShuffleTest, AReaderWaitsForTheEraNotForTheEnd) {
     EXPECT_FALSE(fifth.ok()) << "after " << i + 1;
   }
   EXPECT_THAT(growing->Append({7}), IsOk());
-  context.run();
+  context.poll();
   ASSERT_THAT(fifth, IsOk());
   EXPECT_EQ(*fifth, testing::SlowEras(8, 4, SlowEpochKey(42, "shuf", 0))[5]);
 }

@@ -14,6 +14,7 @@
 
 #include "poniente/permutation.h"
 #include "tests/index/map_laws.h"
+#include "tests/index/order_specs.h"
 #include "tests/support/status_matchers.h"
 
 namespace poniente::internal {
@@ -143,18 +144,14 @@ TEST_P(FlatKindsTest, KeepsTheLawsFromAnyRestart) {
   testing::ExpectLaws(*map, positions);
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Kinds, FlatKindsTest,
-    ::testing::Values(OrderSpec{.kind = ShuffleKind::kNone}, OrderSpec{},
-                      OrderSpec{.kind = ShuffleKind::kEras, .era_items = 5000},
-                      OrderSpec{.kind = ShuffleKind::kBlocks,
-                                .chunk_items = 100,
-                                .window_chunks = 64}));
+INSTANTIATE_TEST_SUITE_P(Kinds, FlatKindsTest,
+                         ::testing::Values(Stored(), Full(), Eras(5000),
+                                           Blocks(100, 64)));
 
 TEST(FlatMapTest, RefusesWhatCannotBePaddedToWholeChunks) {
   EXPECT_THAT(
       MakeFlat({{"a", uint64_t{1} << 62}, {"b", uint64_t{1} << 62}}, 1,
-               {.kind = ShuffleKind::kBlocks, .chunk_items = 3}),
+               Blocks(3, 1)),
       StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("chunks of 3")));
 }
 

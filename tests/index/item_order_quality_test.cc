@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "index/item_order.h"
+#include "tests/index/order_specs.h"
 
 namespace poniente::internal {
 namespace {
@@ -26,10 +27,7 @@ struct Case {
 
 // The mean over all batches of the windows that are whole.
 double PartnersPerSample(uint64_t window, uint64_t key) {
-  const ItemOrder order(kItems, key,
-                        {.kind = ShuffleKind::kBlocks,
-                         .chunk_items = kChunk,
-                         .window_chunks = window});
+  const ItemOrder order(kItems, key, Blocks(kChunk, window));
   const uint64_t samples = kItems / (window * kChunk) * (window * kChunk);
   std::vector<uint64_t> items(samples);
   std::iota(items.begin(), items.end(), 0);

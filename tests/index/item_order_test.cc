@@ -13,15 +13,11 @@
 #include <vector>
 
 #include "index/keyed_hash.h"
+#include "tests/index/order_specs.h"
 #include "tests/support/slow_order.h"
 #include "tests/support/status_matchers.h"
 
 namespace poniente::internal {
-
-void PrintTo(const OrderSpec& spec, std::ostream* out) {
-  *out << "kind " << static_cast<int>(spec.kind) << ", E " << spec.era_items
-       << ", c " << spec.chunk_items << ", W " << spec.window_chunks;
-}
 
 namespace {
 
@@ -35,17 +31,6 @@ using ::testing::HasSubstr;
 
 constexpr uint64_t kKey = 42;
 constexpr uint64_t kMost = uint64_t{1} << 63;
-
-OrderSpec Stored() { return {.kind = ShuffleKind::kNone}; }
-OrderSpec Full() { return {.kind = ShuffleKind::kFull}; }
-OrderSpec Eras(uint64_t era) {
-  return {.kind = ShuffleKind::kEras, .era_items = era};
-}
-OrderSpec Blocks(uint64_t chunk, uint64_t window) {
-  return {.kind = ShuffleKind::kBlocks,
-          .chunk_items = chunk,
-          .window_chunks = window};
-}
 
 std::vector<uint64_t> Count(uint64_t begin, uint64_t end) {
   std::vector<uint64_t> numbers;
@@ -169,7 +154,8 @@ INSTANTIATE_TEST_SUITE_P(
                       Blocks(16, 4), Blocks(16, 64), Blocks(64, 1),
                       Blocks(65, 2), Blocks(129, 3), Blocks(1000, 1),
                       Blocks(1001, 7), Blocks(kMost, 3),
-                      Blocks(UINT64_MAX, UINT64_MAX), Blocks(3, UINT64_MAX)));
+                      Blocks(UINT64_MAX, UINT64_MAX), Blocks(3, UINT64_MAX),
+                      Blocks(2, kMost), Blocks(4, kMost / 2 + 1)));
 
 struct HugeCase {
   uint64_t length;

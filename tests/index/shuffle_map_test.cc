@@ -10,6 +10,7 @@
 
 #include "index/keyed_hash.h"
 #include "tests/index/map_laws.h"
+#include "tests/index/order_specs.h"
 
 namespace poniente::internal {
 namespace {
@@ -73,9 +74,8 @@ TEST(ShuffleMapTest, MayBeEmpty) {
   EXPECT_TRUE(testing::Resolve(map, {}).empty());
 }
 
-const OrderSpec kEras = {.kind = ShuffleKind::kEras, .era_items = 64};
-const OrderSpec kBlocks = {
-    .kind = ShuffleKind::kBlocks, .chunk_items = 16, .window_chunks = 4};
+const OrderSpec kEras = Eras(64);
+const OrderSpec kBlocks = Blocks(16, 4);
 
 class ShuffleKindsTest : public ::testing::TestWithParam<OrderSpec> {};
 
@@ -97,10 +97,8 @@ TEST_P(ShuffleKindsTest, MayBeEmpty) {
   EXPECT_TRUE(testing::Resolve(ShuffleMap(0, 3, GetParam()), {}).empty());
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Kinds, ShuffleKindsTest,
-    ::testing::Values(OrderSpec{.kind = ShuffleKind::kNone}, OrderSpec{}, kEras,
-                      kBlocks));
+INSTANTIATE_TEST_SUITE_P(Kinds, ShuffleKindsTest,
+                         ::testing::Values(Stored(), Full(), kEras, kBlocks));
 
 TEST(ShuffleMapTest, EpochsOfErasAndBlocksHaveOrdersOfTheirOwn) {
   for (const OrderSpec& spec : {kEras, kBlocks}) {
