@@ -100,7 +100,7 @@ TEST(EraShuffleTest, ServesTheWholeErasOfAGrowingDataset) {
   EXPECT_THAT(growing->Append({0, 1, 2}), IsOk());
   EXPECT_EQ(shuffled->length_now(), LengthState::Growing(0));
   EXPECT_THAT(growing->Append({3, 4}), IsOk());
-  EXPECT_EQ(shuffled->length_now(), LengthState::Growing(4));
+  ASSERT_EQ(shuffled->length_now(), LengthState::Growing(4));
   EXPECT_THAT(Epoch(shuffled, 0, 4),
               ElementsAre(whole[0], whole[1], whole[2], whole[3]));
   EXPECT_THAT(growing->Append({5, 6, 7, 8, 9}), IsOk());
