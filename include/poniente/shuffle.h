@@ -29,7 +29,8 @@ struct BlockShuffleOptions {
   // at least. Needs items of one length in tokens. Unset, without chunk_items:
   // kDefaultChunkTokens.
   std::optional<uint64_t> chunk_tokens = std::nullopt;
-  // Items per chunk, at least 1. State this or chunk_tokens, not both.
+  // Items per chunk, at least 1; of a dataset with fewer, all of them. State
+  // this or chunk_tokens, not both.
   std::optional<uint64_t> chunk_items = std::nullopt;
   // Chunks per window, at least 1; all there are if they are fewer. A sample
   // has about batch / window_chunks others of its chunk in its batch: make it

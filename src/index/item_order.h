@@ -3,10 +3,11 @@
 // not stored (index-math.md 3).
 //
 // Eras: era j is items [j * E, (j + 1) * E), permuted among themselves.
-// Blocks: Q chunks of c items, the last one padded. Place v of the padded items
-// is item v mod c of chunk P1(v / c); window w is W * c consecutive places,
-// themselves permuted by P_w. A result in the padding goes through it all once
-// more until one is an item: a walk along the cycle, so still a bijection.
+// Blocks: Q chunks of c <= length items, the last one padded. Place v of the
+// padded items is item v mod c of chunk P1(v / c); window w is W * c
+// consecutive places, themselves permuted by P_w. A result in the padding goes
+// through it all once more until one is an item: a walk along the cycle, so
+// still a bijection, of less than two passes expected.
 
 #ifndef PONIENTE_INDEX_ITEM_ORDER_H_
 #define PONIENTE_INDEX_ITEM_ORDER_H_
