@@ -89,6 +89,9 @@ absl::StatusOr<OrderSpec> ResolveShuffle(const ShuffleOptions& options,
 }
 
 absl::Status CheckOrder(const OrderSpec& spec, uint64_t length) {
+  PONIENTE_CHECK(spec.era_items > 0 && spec.chunk_items > 0 &&
+                 spec.window_chunks > 0)
+      << spec.era_items << ' ' << spec.chunk_items << ' ' << spec.window_chunks;
   if (length > kMostItems) {
     return absl::InvalidArgumentError(
         absl::StrCat(length, " items cannot be shuffled, only 2^63"));

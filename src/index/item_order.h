@@ -22,7 +22,7 @@
 
 namespace poniente::internal {
 
-// ShuffleOptions with all sizes in items.
+// ShuffleOptions with all sizes in items, each at least 1.
 struct OrderSpec {
   ShuffleKind kind = ShuffleKind::kFull;
   uint64_t era_items = 1;
@@ -40,6 +40,7 @@ absl::StatusOr<OrderSpec> ResolveShuffle(const ShuffleOptions& options,
 
 // InvalidArgument if `length` items are too many for the order: more than 2^63,
 // for blocks after padding to whole chunks. No items at all are fine.
+// REQUIRES: no size in spec is 0.
 absl::Status CheckOrder(const OrderSpec& spec, uint64_t length);
 
 // Of the kind and its sizes; 0 for kFull.

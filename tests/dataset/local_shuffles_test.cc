@@ -37,11 +37,6 @@ BlockShuffleOptions ChunksOf(uint64_t items, uint64_t window) {
   return {.chunk_items = items, .window_chunks = window};
 }
 
-DatasetPtr<uint64_t> Growing64(
-    const std::shared_ptr<InMemoryDataset<uint64_t>>& growing) {
-  return growing;
-}
-
 INSTANTIATE_TEST_SUITE_P(
     LocalShuffles, DatasetConformanceTest,
     ::testing::Values(
@@ -94,7 +89,7 @@ TEST(EraShuffleTest, OrderIsTheSlowOneOfEachEpoch) {
 
 TEST(EraShuffleTest, ServesTheWholeErasOfAGrowingDataset) {
   const auto growing = InMemoryDataset<uint64_t>::Growing();
-  const auto shuffled = *EraShuffle(Growing64(growing), 4, 42);
+  const auto shuffled = *EraShuffle<uint64_t>(growing, 4, 42);
   const auto whole = testing::SlowEras(10, 4, SlowEpochKey(42, "shuf", 0));
   EXPECT_EQ(shuffled->length_now(), LengthState::Growing(0));
   EXPECT_THAT(growing->Append({0, 1, 2}), IsOk());
@@ -112,7 +107,7 @@ TEST(EraShuffleTest, ServesTheWholeErasOfAGrowingDataset) {
 
 TEST(EraShuffleTest, AReaderWaitsForTheEraNotForTheEnd) {
   const auto growing = InMemoryDataset<uint64_t>::Growing();
-  const auto shuffled = *EraShuffle(Growing64(growing), 4, 42);
+  const auto shuffled = *EraShuffle<uint64_t>(growing, 4, 42);
   asio::io_context context{1};
   absl::StatusOr<uint64_t> fifth = absl::UnknownError("not yet");
   asio::co_spawn(
@@ -191,7 +186,7 @@ TEST(BlockShuffleTest, ChunksInTokensAreCountedInItems) {
 
 TEST(BlockShuffleTest, WaitsForTheFinalLength) {
   const auto growing = InMemoryDataset<uint64_t>::Growing();
-  const auto shuffled = *BlockShuffle(Growing64(growing), ChunksOf(1, 1), 1);
+  const auto shuffled = *BlockShuffle<uint64_t>(growing, ChunksOf(1, 1), 1);
   EXPECT_THAT(growing->Append({1, 2, 3}), IsOk());
   EXPECT_EQ(shuffled->length_now(), LengthState::Growing(0));
   growing->Finish();

@@ -287,6 +287,12 @@ TEST(ItemOrderDeathTest, AnIndexPastTheEndAborts) {
   }
 }
 
+TEST(ItemOrderDeathTest, ASizeOfZeroAborts) {
+  for (const OrderSpec& spec : {Eras(0), Blocks(0, 1), Blocks(1, 0)}) {
+    EXPECT_DEATH(ItemOrder(10, kKey, spec), "check failed");
+  }
+}
+
 ShuffleOptions ChunksOfTokens(uint64_t tokens) {
   return ShuffleOptions::Blocks({.chunk_tokens = tokens});
 }
