@@ -73,6 +73,9 @@ class DatasetNode {
   // Null if the items are not tokens, or of no known tokenizer.
   virtual const Vocabulary* vocabulary() const { return nullptr; }
 
+  // Tokens in each item; 0 if items differ or are no tokens.
+  virtual uint32_t item_tokens() const { return 0; }
+
   // True if this node or one below it defines an order of its own, so that a
   // mixture must not put a shuffle in front of it.
   virtual bool has_order() const;

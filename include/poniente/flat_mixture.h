@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Named datasets end to end under one global shuffle.
+// Named datasets end to end in one order, by default a full shuffle.
 
 #ifndef PONIENTE_FLAT_MIXTURE_H_
 #define PONIENTE_FLAT_MIXTURE_H_
@@ -7,12 +7,13 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <string>
+#include <span>
 #include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "poniente/index_map_dataset.h"
+#include "poniente/shuffle.h"
 
 namespace poniente {
 
@@ -20,27 +21,34 @@ struct FlatMixtureOptions {
   // Keys the order. Unset: derived from the parent's seed and this node's name
   // when the tree is put together; 0 at the root.
   std::optional<uint64_t> seed;
+  // How the items of all children together are ordered; eras and chunks may
+  // span children. Chunks in tokens need children whose items are all of one
+  // length. Whatever the kind, kNone included, it is an order of its own, which
+  // a mixture above does not permute again.
+  ShuffleOptions shuffle;
 };
 
 namespace internal {
-std::shared_ptr<const NodeRecipe> FlatMixtureRecipe(
-    const FlatMixtureOptions& options, std::vector<std::string> names);
+absl::StatusOr<std::shared_ptr<const NodeRecipe>> FlatMixtureRecipe(
+    const FlatMixtureOptions& options, std::span<const NamedNode> children);
 }  // namespace internal
 
 // All children as one corpus, as if concatenated and shuffled once per epoch.
 //
 // Item i of epoch e is item Perm(i) of the concatenation in the order of the
 // names (bytewise), where Perm is the Feistel permutation of the total length
-// under derive(seed, "flat", e). No data is copied and no list is kept.
+// under derive(seed, "flat", e), or the order of another kind under that key.
+// No data is copied and no list is kept.
 //
-// Determinism: names, lengths, seed, epoch and i decide the item; the order of
-//     declaration does not. Ranks, threads, backends never do.
+// Determinism: names, lengths, options, epoch and i decide the item; the order
+//     of declaration does not. Ranks, threads, backends never do.
 // Ownership: shares its children; a child may sit in several mixtures.
 // Complexity: O(log children) per item; nothing grows with the lengths.
 // Growing children: their final lengths are waited for.
 // Errors: InvalidArgument for names that repeat, children of different
 //     tokenizers (both are named), endless children, a total of zero items or
-//     above 2^63. Children without items are allowed.
+//     above 2^63, and shuffle options as for EraShuffle() and BlockShuffle().
+//     Children without items are allowed.
 // Threads, cancellation: as AsyncDataset says.
 template <class T>
 class FlatMixture final : public IndexMapDataset<T> {
@@ -48,11 +56,14 @@ class FlatMixture final : public IndexMapDataset<T> {
   static absl::StatusOr<DatasetPtr<T>> Create(
       std::vector<NamedDataset<T>> children,
       const FlatMixtureOptions& options = FlatMixtureOptions()) {
-    std::vector<std::string> names;
-    for (const NamedDataset<T>& child : children) names.push_back(child.name);
-    auto made = std::make_shared<FlatMixture<T>>(
-        internal::FlatMixtureRecipe(options, std::move(names)),
-        std::move(children));
+    std::vector<NamedNode> nodes;
+    for (const NamedDataset<T>& child : children) {
+      nodes.push_back({child.name, child.dataset.get()});
+    }
+    auto recipe = internal::FlatMixtureRecipe(options, nodes);
+    if (!recipe.ok()) return recipe.status();
+    auto made = std::make_shared<FlatMixture<T>>(*std::move(recipe),
+                                                 std::move(children));
     absl::Status checked = made->Check();
     if (!checked.ok()) return checked;
     return DatasetPtr<T>(std::move(made));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The small index maps: Concat, Slice, Take, Repeat, Shuffle.
+// The small index maps: Concat, Slice, Take, Repeat, and the shuffles.
 
 #ifndef PONIENTE_INDEX_DATASETS_H_
 #define PONIENTE_INDEX_DATASETS_H_
@@ -14,6 +14,7 @@
 #include "absl/status/statusor.h"
 #include "poniente/index_map_dataset.h"
 #include "poniente/mixture_plan.h"
+#include "poniente/shuffle.h"
 
 namespace poniente {
 
@@ -23,9 +24,13 @@ std::shared_ptr<const NodeRecipe> ConcatRecipe();
 std::shared_ptr<const NodeRecipe> SliceRecipe(std::string kind, uint64_t begin,
                                               uint64_t end);
 std::shared_ptr<const NodeRecipe> RepeatRecipe(std::optional<uint64_t> times);
-std::shared_ptr<const NodeRecipe> ShuffleRecipe(std::optional<uint64_t> seed);
 absl::StatusOr<std::shared_ptr<const NodeRecipe>> CutRecipe(
     const MixtureOptions& options);
+// `child` may be null, which is refused when the node is made.
+// REQUIRES: the kind is not kNone.
+absl::StatusOr<std::shared_ptr<const NodeRecipe>> ShuffleRecipe(
+    const ShuffleOptions& options, const DatasetNode* child,
+    std::optional<uint64_t> seed);
 
 template <class T>
 absl::StatusOr<DatasetPtr<T>> OverOne(std::shared_ptr<const NodeRecipe> recipe,
@@ -33,6 +38,15 @@ absl::StatusOr<DatasetPtr<T>> OverOne(std::shared_ptr<const NodeRecipe> recipe,
   std::vector<NamedDataset<T>> children;
   children.push_back({"", std::move(child)});
   return IndexMapDataset<T>::Create(std::move(recipe), std::move(children));
+}
+
+template <class T>
+absl::StatusOr<DatasetPtr<T>> Shuffled(const ShuffleOptions& options,
+                                       DatasetPtr<T> child,
+                                       std::optional<uint64_t> seed) {
+  auto recipe = ShuffleRecipe(options, child.get(), seed);
+  if (!recipe.ok()) return recipe.status();
+  return OverOne(*std::move(recipe), std::move(child));
 }
 
 }  // namespace internal
@@ -87,7 +101,38 @@ absl::StatusOr<DatasetPtr<T>> Repeat(
 template <class T>
 absl::StatusOr<DatasetPtr<T>> Shuffle(
     DatasetPtr<T> dataset, std::optional<uint64_t> seed = std::nullopt) {
-  return internal::OverOne(internal::ShuffleRecipe(seed), std::move(dataset));
+  return internal::Shuffled(ShuffleOptions::Full(), std::move(dataset), seed);
+}
+
+// Eras: items [0, era_items), the next era_items, and so on, each permuted
+// among themselves, under a new key in every epoch. Does not wait for the final
+// length: of a growing dataset, the eras that are whole can be read. An endless
+// dataset gives an endless one, in which every era is whole but one that index
+// 2^62 would cut.
+// Key and seed as for Shuffle.
+// Errors: InvalidArgument if era_items is 0 or there are more than 2^63 items.
+template <class T>
+absl::StatusOr<DatasetPtr<T>> EraShuffle(
+    DatasetPtr<T> dataset, uint64_t era_items,
+    std::optional<uint64_t> seed = std::nullopt) {
+  return internal::Shuffled(ShuffleOptions::Eras(era_items), std::move(dataset),
+                            seed);
+}
+
+// A shuffle that keeps to some chunks of the dataset at a time, for stores that
+// are slow at random access; see BlockShuffleOptions. Of a store in local
+// memory or on a fast disk, Shuffle is as quick and leaves nothing together.
+// Waits for the final length. Key and seed as for Shuffle. Errors:
+// InvalidArgument if the dataset is endless, if a size is 0, if chunks are
+// stated both in tokens and in items, or in tokens (the default) though
+// item_tokens() is 0; for more than 2^63 items, the last chunk filled up.
+template <class T>
+absl::StatusOr<DatasetPtr<T>> BlockShuffle(
+    DatasetPtr<T> dataset,
+    const BlockShuffleOptions& options = BlockShuffleOptions(),
+    std::optional<uint64_t> seed = std::nullopt) {
+  return internal::Shuffled(ShuffleOptions::Blocks(options), std::move(dataset),
+                            seed);
 }
 
 // The items of a dataset that is not a mixture, cut into samples by a schedule

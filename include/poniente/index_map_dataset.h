@@ -65,6 +65,9 @@ class NodeRecipe {
   // There will never be a final length, whatever the children's.
   virtual bool is_endless() const { return false; }
 
+  // There will never be one if a child has none.
+  virtual bool keeps_endless() const { return false; }
+
   // Adds nothing to what an index means: the fingerprint is the child's.
   virtual bool is_transparent() const { return false; }
 
@@ -108,6 +111,8 @@ absl::Status CheckInRange(const DatasetNode& node,
 // One vocabulary for all, names distinct, none missing.
 absl::Status CheckChildren(std::string_view kind,
                            std::span<const NamedNode> children);
+// What all children say, 0 if they do not agree.
+uint32_t SharedItemTokens(std::span<const NamedNode> children);
 absl::Status CountError(std::string_view child, size_t got, size_t want);
 uint64_t NodeFingerprint(const NodeRecipe& recipe, uint64_t seed,
                          std::span<const NamedNode> children);
@@ -183,6 +188,9 @@ class IndexMapDataset : public AsyncDataset<T> {
     }
     return nullptr;
   }
+  uint32_t item_tokens() const override {
+    return internal::SharedItemTokens(children());
+  }
   bool has_order() const override {
     return recipe_->is_order() || DatasetNode::has_order();
   }
@@ -191,7 +199,7 @@ class IndexMapDataset : public AsyncDataset<T> {
   }
   LengthState length_now() const override {
     const absl::StatusOr<MadeMap> made = MapNow();
-    if (!made.ok()) return {0, false, recipe_->is_endless()};
+    if (!made.ok()) return {0, false, IsEndless()};
     const std::optional<uint64_t> length = made->map->length();
     if (!length.has_value()) return LengthState::Endless();
     return made->is_final ? LengthState::Final(*length)
@@ -265,6 +273,15 @@ class IndexMapDataset : public AsyncDataset<T> {
       lengths.push_back(child.dataset->length_now());
     }
     return lengths;
+  }
+
+  bool IsEndless() const {
+    return recipe_->is_endless() ||
+           (recipe_->keeps_endless() &&
+            std::any_of(children_.begin(), children_.end(),
+                        [](const NamedDataset<T>& child) {
+                          return !child.dataset->IsFinite();
+                        }));
   }
 
   absl::StatusOr<MadeMap> MapNow() const {

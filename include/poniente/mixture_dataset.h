@@ -17,6 +17,7 @@
 #include "absl/status/statusor.h"
 #include "poniente/index_map_dataset.h"
 #include "poniente/mixture_plan.h"
+#include "poniente/shuffle.h"
 
 namespace poniente {
 
@@ -27,10 +28,11 @@ struct MixtureComponent {
   // By the mixture's weight_rule; under kProportions and kSizeProportional
   // finite and at least 0, where 0 is never drawn.
   double weight = 1;
-  // Permute each epoch of the component anew. Has no effect on a component
-  // that has an order of its own (FlatMixture, Shuffle, a mixture, or any node
-  // above one), which is never permuted a second time, and on endless ones.
-  bool shuffle = true;
+  // How each epoch of the component is permuted anew. Has no effect on a
+  // component that has an order of its own (FlatMixture, Shuffle, a mixture, or
+  // any node above one), which is never permuted a second time, and on endless
+  // ones.
+  ShuffleOptions shuffle = ShuffleOptions::Full();
   // Epochs that the mixture may draw of it, at least 1: the mixture ends before
   // the block that would begin another. Unset: any number.
   std::optional<uint64_t> max_epochs = std::nullopt;
@@ -51,13 +53,16 @@ namespace internal {
 
 struct ViewSpec {
   uint64_t start = 0;
-  bool shuffle = true;
+  // The mixture permutes it.
+  bool is_permuted = true;
+  uint32_t item_tokens = 0;
 };
 
 struct MixtureComponentSpec {
   std::string name;
   double weight = 1;
-  std::optional<uint64_t> max_epochs = std::nullopt;
+  ShuffleOptions shuffle;
+  std::optional<uint64_t> max_epochs;
   std::vector<ViewSpec> views;
 };
 
@@ -112,12 +117,12 @@ class MixtureDataset final : public IndexMapDataset<T> {
     for (MixtureComponent<T>& component : components) {
       specs.push_back({component.name,
                        component.weight,
+                       component.shuffle,
                        component.max_epochs,
-                       {{0, IsPermuted(component, component.dataset)}}});
+                       {View(0, component.dataset)}});
       for (ComponentView<T>& view : views) {
         if (view.name != component.name) continue;
-        specs.back().views.push_back(
-            {view.start, IsPermuted(component, view.dataset)});
+        specs.back().views.push_back(View(view.start, view.dataset));
         const auto number =
             static_cast<uint32_t>(specs.back().views.size() - 1);
         later.push_back({view.name, std::move(view.dataset), number});
@@ -142,10 +147,10 @@ class MixtureDataset final : public IndexMapDataset<T> {
   using IndexMapDataset<T>::IndexMapDataset;
 
  private:
-  static bool IsPermuted(const MixtureComponent<T>& component,
-                         const DatasetPtr<T>& dataset) {
-    return component.shuffle && dataset != nullptr && dataset->IsFinite() &&
-           !dataset->has_order();
+  static internal::ViewSpec View(uint64_t start, const DatasetPtr<T>& dataset) {
+    if (dataset == nullptr) return {start};  // refused by Check()
+    return {start, dataset->IsFinite() && !dataset->has_order(),
+            dataset->item_tokens()};
   }
 
   DatasetPtr<T> Remake(std::shared_ptr<const NodeRecipe> recipe,

@@ -23,6 +23,7 @@
 #include "poniente/quota_tree.h"
 #include "poniente/run_trace.h"
 #include "poniente/schedule.h"
+#include "poniente/shuffle.h"
 #include "poniente/task.h"
 #include "poniente/token_store.h"
 #include "poniente/token_store_writer.h"

@@ -122,7 +122,7 @@ class GraphBuilder {
       component.name = child.name;
       component.dataset = std::move(made);
       component.weight = child.weight;
-      component.shuffle = child.shuffle;
+      if (!child.shuffle) component.shuffle = ShuffleOptions::None();
     }
     MixtureOptions options;
     options.block_size = node.block_size;

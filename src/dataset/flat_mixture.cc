@@ -4,6 +4,7 @@
 #include "absl/strings/str_cat.h"
 #include "dataset/final_lengths.h"
 #include "index/flat_map.h"
+#include "index/item_order.h"
 #include "index/keyed_hash.h"
 #include "util/status_macros.h"
 
@@ -12,13 +13,15 @@ namespace {
 
 class Recipe final : public NodeRecipe {
  public:
-  Recipe(const FlatMixtureOptions& options, std::vector<std::string> names)
-      : options_(options), names_(std::move(names)) {}
+  Recipe(std::optional<uint64_t> seed, const OrderSpec& order,
+         std::vector<std::string> names)
+      : seed_(seed), order_(order), names_(std::move(names)) {}
 
   std::string_view kind() const override { return "flat_mixture"; }
   bool is_order() const override { return true; }
-  std::optional<uint64_t> stated_seed() const override { return options_.seed; }
-  uint64_t fingerprint() const override { return 0; }  // the names are covered
+  std::optional<uint64_t> stated_seed() const override { return seed_; }
+  // The names are covered.
+  uint64_t fingerprint() const override { return OrderFingerprint(order_); }
 
   uint64_t ChildSeed(uint64_t seed, std::string_view name) const override {
     return internal::ChildSeed(seed, name);
@@ -34,20 +37,28 @@ class Recipe final : public NodeRecipe {
     PONIENTE_ASSIGN_OR_RETURN(const std::vector<uint64_t> finite,
                               FinalLengths(lengths, names_));
     PONIENTE_ASSIGN_OR_RETURN(std::shared_ptr<const IndexMap> map,
-                              FlatMap::Create(finite, names_, seed));
+                              FlatMap::Create(finite, names_, seed, order_));
     return MadeMap{std::move(map), true};
   }
 
  private:
-  const FlatMixtureOptions options_;
+  const std::optional<uint64_t> seed_;
+  const OrderSpec order_;
   const std::vector<std::string> names_;
 };
 
 }  // namespace
 
-std::shared_ptr<const NodeRecipe> FlatMixtureRecipe(
-    const FlatMixtureOptions& options, std::vector<std::string> names) {
-  return std::make_shared<Recipe>(options, std::move(names));
+absl::StatusOr<std::shared_ptr<const NodeRecipe>> FlatMixtureRecipe(
+    const FlatMixtureOptions& options, std::span<const NamedNode> children) {
+  // First, so that a chunk size is not blamed for children that do not fit.
+  PONIENTE_RETURN_IF_ERROR(CheckChildren("flat_mixture", children));
+  const absl::StatusOr<OrderSpec> order =
+      ResolveShuffle(options.shuffle, SharedItemTokens(children));
+  if (!order.ok()) return Prepend(order.status(), "flat_mixture");
+  std::vector<std::string> names;
+  for (const NamedNode& child : children) names.push_back(child.name);
+  return std::make_shared<Recipe>(options.seed, *order, std::move(names));
 }
 
 }  // namespace poniente::internal

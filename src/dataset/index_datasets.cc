@@ -7,10 +7,12 @@
 #include "dataset/final_lengths.h"
 #include "index/concat_map.h"
 #include "index/cut_map.h"
+#include "index/item_order.h"
 #include "index/keyed_hash.h"
 #include "index/repeat_map.h"
 #include "index/shuffle_map.h"
 #include "index/slice_map.h"
+#include "util/check.h"
 #include "util/status_macros.h"
 
 namespace poniente::internal {
@@ -122,14 +124,23 @@ class RepeatNode final : public NodeRecipe {
   const std::optional<uint64_t> times_;
 };
 
+std::string_view ShuffleName(ShuffleKind kind) {
+  if (kind == ShuffleKind::kEras) return "era_shuffle";
+  if (kind == ShuffleKind::kBlocks) return "block_shuffle";
+  return "shuffle";
+}
+
 class ShuffleNode final : public NodeRecipe {
  public:
-  explicit ShuffleNode(std::optional<uint64_t> seed) : seed_(seed) {}
+  ShuffleNode(const OrderSpec& spec, std::optional<uint64_t> seed)
+      : spec_(spec), seed_(seed) {}
 
-  std::string_view kind() const override { return "shuffle"; }
+  std::string_view kind() const override { return ShuffleName(spec_.kind); }
+  bool follows_growth() const override { return has_eras(); }
+  bool keeps_endless() const override { return has_eras(); }
   bool is_order() const override { return true; }
   std::optional<uint64_t> stated_seed() const override { return seed_; }
-  uint64_t fingerprint() const override { return 0; }
+  uint64_t fingerprint() const override { return OrderFingerprint(spec_); }
 
   uint64_t ChildSeed(uint64_t seed, std::string_view name) const override {
     return internal::ChildSeed(seed, name);
@@ -137,23 +148,37 @@ class ShuffleNode final : public NodeRecipe {
 
   absl::Status CheckLengths(
       std::span<const LengthState> lengths) const override {
-    if (!lengths[0].is_endless) return absl::OkStatus();
+    if (!lengths[0].is_endless || has_eras()) return absl::OkStatus();
     return absl::InvalidArgumentError(
-        "an endless dataset cannot be shuffled; Take() a finite part of it");
+        "an endless dataset cannot be shuffled as a whole; Take() a finite "
+        "part of it, or use EraShuffle()");
   }
 
   absl::StatusOr<MadeMap> MakeMap(std::span<const LengthState> lengths,
                                   uint64_t seed) const override {
-    constexpr uint64_t kMostItems = uint64_t{1} << 63;
-    if (lengths[0].readable > kMostItems) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          lengths[0].readable, " items cannot be shuffled, only 2^63"));
-    }
-    return MadeMap{std::make_shared<ShuffleMap>(lengths[0].readable, seed),
-                   true};
+    const LengthState& child = lengths[0];
+    if (child.is_endless) return OfEndless(child, seed);
+    uint64_t length = child.readable;
+    if (!child.is_final) length -= length % spec_.era_items;
+    PONIENTE_RETURN_IF_ERROR(CheckOrder(spec_, length));
+    return MadeMap{std::make_shared<ShuffleMap>(length, seed, spec_),
+                   child.is_final};
   }
 
  private:
+  bool has_eras() const { return spec_.kind == ShuffleKind::kEras; }
+
+  absl::StatusOr<MadeMap> OfEndless(const LengthState& child,
+                                    uint64_t seed) const {
+    if (!child.is_final) {
+      return absl::FailedPreconditionError(
+          "what the endless dataset is made of is not final yet");
+    }
+    return MadeMap{std::make_shared<ShuffleMap>(std::nullopt, seed, spec_),
+                   true};
+  }
+
+  const OrderSpec spec_;
   const std::optional<uint64_t> seed_;
 };
 
@@ -213,8 +238,14 @@ std::shared_ptr<const NodeRecipe> SliceRecipe(std::string kind, uint64_t begin,
 std::shared_ptr<const NodeRecipe> RepeatRecipe(std::optional<uint64_t> times) {
   return std::make_shared<RepeatNode>(times);
 }
-std::shared_ptr<const NodeRecipe> ShuffleRecipe(std::optional<uint64_t> seed) {
-  return std::make_shared<ShuffleNode>(seed);
+absl::StatusOr<std::shared_ptr<const NodeRecipe>> ShuffleRecipe(
+    const ShuffleOptions& options, const DatasetNode* child,
+    std::optional<uint64_t> seed) {
+  PONIENTE_CHECK(options.kind != ShuffleKind::kNone);
+  const absl::StatusOr<OrderSpec> spec =
+      ResolveShuffle(options, child == nullptr ? 1 : child->item_tokens());
+  if (!spec.ok()) return Prepend(spec.status(), ShuffleName(options.kind));
+  return std::make_shared<ShuffleNode>(*spec, seed);
 }
 
 }  // namespace poniente::internal

@@ -101,6 +101,17 @@ absl::Status CheckChildren(std::string_view kind,
   return absl::OkStatus();
 }
 
+uint32_t SharedItemTokens(std::span<const NamedNode> children) {
+  uint32_t shared = 0;
+  for (const NamedNode& child : children) {
+    const uint32_t tokens =
+        child.node == nullptr ? 0 : child.node->item_tokens();
+    if (tokens == 0 || (shared != 0 && tokens != shared)) return 0;
+    shared = tokens;
+  }
+  return shared;
+}
+
 absl::Status CountError(std::string_view child, size_t got, size_t want) {
   return absl::InternalError(absl::StrCat("dataset '", Absl(child), "' gave ",
                                           got, " items, asked for ", want));

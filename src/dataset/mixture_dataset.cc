@@ -5,6 +5,7 @@
 #include <bit>
 
 #include "absl/strings/str_cat.h"
+#include "index/item_order.h"
 #include "index/keyed_hash.h"
 #include "index/mixture_map.h"
 #include "index/stage_plan.h"
@@ -13,15 +14,18 @@
 namespace poniente::internal {
 namespace {
 
+struct Component : MixtureComponentSpec {
+  std::vector<OrderSpec> orders;  // of the views
+};
+
 // A plan needs lengths where shares follow from them.
-absl::StatusOr<MixturePlan> MakePlan(
-    const MixtureOptions& options,
-    const std::vector<MixtureComponentSpec>& components,
-    std::span<const LengthState> lengths) {
+absl::StatusOr<MixturePlan> MakePlan(const MixtureOptions& options,
+                                     const std::vector<Component>& components,
+                                     std::span<const LengthState> lengths) {
   std::vector<WeightedComponent> weighted;
   std::vector<uint64_t> further_starts;
   for (size_t i = 0; i < components.size(); ++i) {
-    const MixtureComponentSpec& component = components[i];
+    const Component& component = components[i];
     weighted.push_back({component.name, component.weight, std::nullopt});
     if (i < lengths.size() && !lengths[i].is_endless) {
       weighted.back().items = lengths[i].readable;
@@ -36,8 +40,7 @@ absl::StatusOr<MixturePlan> MakePlan(
 class Recipe final : public NodeRecipe {
  public:
   // `plan` if it needs no lengths.
-  Recipe(const MixtureOptions& options,
-         std::vector<MixtureComponentSpec> components,
+  Recipe(const MixtureOptions& options, std::vector<Component> components,
          std::optional<MixturePlan> plan)
       : options_(options),
         components_(std::move(components)),
@@ -48,7 +51,7 @@ class Recipe final : public NodeRecipe {
   bool is_endless() const override {
     return options_.stop_rule == StopRule::kRestart &&
            std::none_of(components_.begin(), components_.end(),
-                        [](const MixtureComponentSpec& component) {
+                        [](const Component& component) {
                           return component.max_epochs.has_value();
                         });
   }
@@ -63,8 +66,10 @@ class Recipe final : public NodeRecipe {
     } else {  // they follow from the children, which are hashed as well
       hash.Add(Tag("sizes")).Add(Bits(options_.temperature));
     }
-    for (const MixtureComponentSpec* component : Canonical()) {
-      hash.Add(component->views[0].shuffle);
+    for (const Component* component : Canonical()) {
+      const OrderSpec& order = component->orders[0];
+      hash.Add(order.kind != ShuffleKind::kNone);
+      if (OrderFingerprint(order) != 0) hash.Add(OrderFingerprint(order));
       if (!plan_.has_value()) hash.Add(Bits(component->weight));
     }
     if (options_.max_seq_len > 0) {
@@ -94,12 +99,11 @@ class Recipe final : public NodeRecipe {
     for (size_t i = 0; i < made.size(); ++i) {
       made[i].name = components_[i].name;
       made[i].max_epochs = components_[i].max_epochs;
-      for (const ViewSpec& view : components_[i].views) {
-        const LengthState& length =
-            lengths[made[i].views.empty() ? i : later++];
+      for (size_t v = 0; v < components_[i].views.size(); ++v) {
+        const LengthState& length = lengths[v == 0 ? i : later++];
         internal::ComponentView& added = made[i].views.emplace_back();
-        added.start = view.start;
-        added.shuffle = view.shuffle;
+        added.start = components_[i].views[v].start;
+        added.order = components_[i].orders[v];
         if (!length.is_endless) added.length = length.readable;
       }
     }
@@ -117,8 +121,8 @@ class Recipe final : public NodeRecipe {
   static uint64_t Bits(double value) { return std::bit_cast<uint64_t>(value); }
 
   // By name, bytewise.
-  std::vector<const MixtureComponentSpec*> Canonical() const {
-    std::vector<const MixtureComponentSpec*> sorted;
+  std::vector<const Component*> Canonical() const {
+    std::vector<const Component*> sorted;
     for (const auto& component : components_) sorted.push_back(&component);
     std::sort(sorted.begin(), sorted.end(),
               [](const auto* a, const auto* b) { return a->name < b->name; });
@@ -126,9 +130,27 @@ class Recipe final : public NodeRecipe {
   }
 
   const MixtureOptions options_;
-  const std::vector<MixtureComponentSpec> components_;
+  const std::vector<Component> components_;
   const std::optional<MixturePlan> plan_;  // knows no seed
 };
+
+absl::StatusOr<std::vector<OrderSpec>> OrdersOf(
+    const MixtureComponentSpec& component) {
+  std::vector<OrderSpec> orders;
+  for (const ViewSpec& view : component.views) {
+    OrderSpec order = {.kind = ShuffleKind::kNone};
+    if (view.is_permuted) {
+      auto resolved = ResolveShuffle(component.shuffle, view.item_tokens);
+      if (!resolved.ok()) {
+        return Prepend(resolved.status(),
+                       absl::StrCat("shuffle of '", component.name, "'"));
+      }
+      order = *resolved;
+    }
+    orders.push_back(order);
+  }
+  return orders;
+}
 
 absl::Status CheckComponent(const MixtureComponentSpec& component) {
   if (component.max_epochs == uint64_t{0}) {
@@ -153,13 +175,15 @@ absl::Status CheckComponent(const MixtureComponentSpec& component) {
 }  // namespace
 
 absl::StatusOr<std::shared_ptr<const NodeRecipe>> MixtureRecipe(
-    const MixtureOptions& options,
-    std::vector<MixtureComponentSpec> components) {
-  if (components.empty()) {
+    const MixtureOptions& options, std::vector<MixtureComponentSpec> specs) {
+  if (specs.empty()) {
     return absl::InvalidArgumentError("mixture: no components");
   }
-  for (const MixtureComponentSpec& component : components) {
-    PONIENTE_RETURN_IF_ERROR(CheckComponent(component));
+  std::vector<Component> components;
+  for (MixtureComponentSpec& spec : specs) {
+    PONIENTE_RETURN_IF_ERROR(CheckComponent(spec));
+    PONIENTE_ASSIGN_OR_RETURN(std::vector<OrderSpec> orders, OrdersOf(spec));
+    components.push_back({std::move(spec), std::move(orders)});
   }
   std::optional<MixturePlan> plan;
   if (options.weight_rule != WeightRule::kSizeProportional) {

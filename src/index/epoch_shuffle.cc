@@ -14,9 +14,11 @@ constexpr size_t kBatch = 256;
 
 }  // namespace
 
-EpochShuffle::EpochShuffle(uint64_t length, uint64_t seed, Tag tag)
-    : length_(length), seed_(seed), tag_(tag) {
-  PONIENTE_CHECK(length <= uint64_t{1} << 63) << length;
+EpochShuffle::EpochShuffle(uint64_t length, uint64_t seed, Tag tag,
+                           const OrderSpec& spec)
+    : length_(length), seed_(seed), tag_(tag), spec_(spec) {
+  const absl::Status possible = CheckOrder(spec, length);
+  PONIENTE_CHECK(possible.ok()) << possible;
 }
 
 void EpochShuffle::Forward(std::span<const Position> positions,
@@ -25,7 +27,7 @@ void EpochShuffle::Forward(std::span<const Position> positions,
   uint64_t indices[kBatch];
   for (size_t at = 0; at < positions.size();) {
     const uint64_t epoch = positions[at].epoch;
-    const Permutation order = Order(epoch);
+    const ItemOrder order = Order(epoch);
     while (at < positions.size() && positions[at].epoch == epoch) {
       const size_t most = std::min(kBatch, positions.size() - at);
       size_t count = 0;

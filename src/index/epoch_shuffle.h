@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One permutation per epoch of a range of indices: what nodes with an order of
-// their own share.
+// One order per epoch of a range of indices: what nodes with an order of their
+// own share.
 
 #ifndef PONIENTE_INDEX_EPOCH_SHUFFLE_H_
 #define PONIENTE_INDEX_EPOCH_SHUFFLE_H_
@@ -8,19 +8,19 @@
 #include <cstdint>
 #include <span>
 
+#include "index/item_order.h"
 #include "index/keyed_hash.h"
 #include "poniente/index_map.h"
-#include "poniente/permutation.h"
 
 namespace poniente::internal {
 
-// Epoch e is permuted under the key Derive(seed, tag, e).
+// Epoch e is ordered under the key Derive(seed, tag, e).
 //
 // Thread safety: immutable; any number of threads.
 class EpochShuffle {
  public:
-  // REQUIRES: length <= 2^63.
-  EpochShuffle(uint64_t length, uint64_t seed, Tag tag);
+  // REQUIRES: CheckOrder(spec, length) is ok.
+  EpochShuffle(uint64_t length, uint64_t seed, Tag tag, const OrderSpec& spec);
 
   uint64_t length() const { return length_; }
 
@@ -36,13 +36,14 @@ class EpochShuffle {
   }
 
  private:
-  Permutation Order(uint64_t epoch) const {
-    return Permutation(length_, Derive(seed_, tag_, epoch));
+  ItemOrder Order(uint64_t epoch) const {
+    return ItemOrder(length_, Derive(seed_, tag_, epoch), spec_);
   }
 
   uint64_t length_;
   uint64_t seed_;
   Tag tag_;
+  OrderSpec spec_;
 };
 
 }  // namespace poniente::internal

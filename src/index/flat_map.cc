@@ -12,7 +12,7 @@ namespace poniente::internal {
 
 absl::StatusOr<std::unique_ptr<FlatMap>> FlatMap::Create(
     std::span<const uint64_t> lengths, std::span<const std::string> names,
-    uint64_t seed) {
+    uint64_t seed, const OrderSpec& spec) {
   PONIENTE_CHECK(lengths.size() == names.size())
       << lengths.size() << " lengths, " << names.size() << " names";
   PONIENTE_ASSIGN_OR_RETURN(CanonicalOrder order, SortByName(names));
@@ -25,14 +25,16 @@ absl::StatusOr<std::unique_ptr<FlatMap>> FlatMap::Create(
     return absl::InvalidArgumentError(absl::StrCat(
         "none of the ", lengths.size(), " children has any items"));
   }
+  PONIENTE_RETURN_IF_ERROR(CheckOrder(spec, cumulative.total()));
   return std::unique_ptr<FlatMap>(
-      new FlatMap(std::move(order), std::move(cumulative), seed));
+      new FlatMap(std::move(order), std::move(cumulative), seed, spec));
 }
 
-FlatMap::FlatMap(CanonicalOrder order, CumulativeLengths lengths, uint64_t seed)
+FlatMap::FlatMap(CanonicalOrder order, CumulativeLengths lengths, uint64_t seed,
+                 const OrderSpec& spec)
     : order_(std::move(order)),
       lengths_(std::move(lengths)),
-      shuffle_(lengths_.total(), seed, kFlatTag) {}
+      shuffle_(lengths_.total(), seed, kFlatTag, spec) {}
 
 void FlatMap::Resolve(std::span<const Position> positions,
                       std::span<ChildPosition> out) const {

@@ -58,6 +58,9 @@ inline constexpr Tag kFlatTag("flat");
 inline constexpr Tag kShuffleTag("shuf");
 inline constexpr Tag kRandomMapTag("rmap");
 inline constexpr Tag kPrefixTag("pref");
+inline constexpr Tag kEraTag("era");
+inline constexpr Tag kChunksTag("chun");
+inline constexpr Tag kWindowTag("wind");
 
 // A key under construction, for lists of words of any length.
 class KeyHash {

@@ -38,6 +38,10 @@ bool IsStageStart(const StagePlan& plan, uint64_t sample) {
          plan.stage_start(plan.BlockOf(sample).stage) == sample;
 }
 
+bool IsPermuted(const ComponentView& view) {
+  return view.length && view.order.kind != ShuffleKind::kNone;
+}
+
 ItemView ToItemView(const ComponentView& view, size_t number) {
   return {view.length, static_cast<uint32_t>(number)};
 }
@@ -58,6 +62,12 @@ absl::Status CheckViews(const StagePlan& plan,
     const uint64_t end =
         v + 1 < views.size() ? views[v + 1].start : kEndOfSamples;
     const auto stage = StageThatDraws(plan, number, views[v].start, end);
+    if (views[v].length) {
+      const absl::Status fits = CheckOrder(views[v].order, *views[v].length);
+      if (!fits.ok()) {
+        return Prepend(fits, absl::StrCat("component '", component.name, "'"));
+      }
+    }
     if (views[v].length != 0 || !stage) continue;
     return absl::InvalidArgumentError(
         absl::StrCat("component '", component.name,
@@ -275,11 +285,11 @@ class MixtureMap::Resolver {
     const Component* component = nullptr;
     uint32_t view = 0;
     uint64_t epoch = 0;
-    std::optional<Permutation> order;
+    std::optional<ItemOrder> order;
   };
 
-  const Permutation& OrderOf(const Component& component, uint32_t view,
-                             uint64_t epoch) {
+  const ItemOrder& OrderOf(const Component& component, uint32_t view,
+                           uint64_t epoch) {
     Remembered& entry =
         remembered_[map_.NumberOf(component) & (remembered_.size() - 1)];
     if (entry.component != &component || entry.view != view ||
@@ -297,7 +307,7 @@ class MixtureMap::Resolver {
     TakePart(item, position, &out->position);
     const ComponentView& view = component.views[item.view];
     out->position.index =
-        view.length && view.shuffle
+        IsPermuted(view)
             ? OrderOf(component, item.view, item.epoch).Forward(item.place)
             : item.place;
   }
@@ -379,7 +389,7 @@ class MixtureMap::Resolver {
         if (i < count) slots[i] = {child, item.place, item};
       }
     }
-    if (!view.length || !view.shuffle) return count;
+    if (!IsPermuted(view)) return count;
     places_.resize(count);
     for (size_t i = 0; i < count; ++i) places_[i] = slots[i].index;
     EpochOrder(component, first.view, first.epoch).Forward(places_, places_);
@@ -432,7 +442,7 @@ std::optional<Position> MixtureMap::Find(uint32_t child,
   const std::optional<uint64_t>& length = component.views[view].length;
   if (length && position.index >= *length) return std::nullopt;
   const uint64_t place =
-      length && component.views[view].shuffle
+      IsPermuted(component.views[view])
           ? EpochOrder(component, view, position.epoch).Inverse(position.index)
           : position.index;
   for (const ItemDraws::Reading& reading :
@@ -451,7 +461,7 @@ void MixtureMap::FindParts(uint32_t child, const Position& whole,
   const std::optional<uint64_t>& length = component.views[view].length;
   if (length && whole.index >= *length) return;
   const uint64_t place =
-      length && component.views[view].shuffle
+      IsPermuted(component.views[view])
           ? EpochOrder(component, view, whole.epoch).Inverse(whole.index)
           : whole.index;
   for (const ItemDraws::Reading& reading :

@@ -19,6 +19,7 @@
 #include "absl/status/statusor.h"
 #include "index/canonical_order.h"
 #include "index/item_draws.h"
+#include "index/item_order.h"
 #include "index/stage_plan.h"
 #include "poniente/index_map.h"
 #include "poniente/mixture_plan.h"
@@ -32,9 +33,9 @@ struct ComponentView {
   uint64_t start = 0;
   // Items per epoch; nullopt if endless.
   std::optional<uint64_t> length;
-  // Permute each epoch of the component. False where it has an order of its
-  // own. Ignored for endless ones.
-  bool shuffle = true;
+  // Of each epoch. kNone where the component has an order of its own. Ignored
+  // for endless ones.
+  OrderSpec order;
 };
 
 struct MixtureComponent {
@@ -134,10 +135,11 @@ class MixtureMap final : public IndexMap {
   }
 
   // The order of one epoch of a finite view.
-  static Permutation EpochOrder(const Component& component, uint32_t view,
-                                uint64_t epoch) {
-    return Permutation(*component.views[view].length,
-                       component.draws.EpochKey(epoch));
+  static ItemOrder EpochOrder(const Component& component, uint32_t view,
+                              uint64_t epoch) {
+    return ItemOrder(*component.views[view].length,
+                     component.draws.EpochKey(epoch),
+                     component.views[view].order);
   }
   // Draws of earlier epochs of this mixture.
   uint64_t DrawsBefore(const Component& component, uint64_t epoch) const {

@@ -1,10 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "index/shuffle_map.h"
 
-namespace poniente::internal {
+#include "util/check.h"
 
-ShuffleMap::ShuffleMap(uint64_t length, uint64_t seed)
-    : shuffle_(length, seed, kShuffleTag) {}
+namespace poniente::internal {
+namespace {
+
+constexpr uint64_t kEndlessItems = uint64_t{1} << 62;
+
+}  // namespace
+
+ShuffleMap::ShuffleMap(std::optional<uint64_t> length, uint64_t seed,
+                       const OrderSpec& spec)
+    : length_(length),
+      shuffle_(length.value_or(kEndlessItems), seed, kShuffleTag, spec) {
+  PONIENTE_CHECK(length.has_value() || spec.kind == ShuffleKind::kEras);
+}
 
 void ShuffleMap::Resolve(std::span<const Position> positions,
                          std::span<ChildPosition> out) const {

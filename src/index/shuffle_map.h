@@ -9,6 +9,7 @@
 #include <span>
 
 #include "index/epoch_shuffle.h"
+#include "index/item_order.h"
 #include "poniente/index_map.h"
 
 namespace poniente::internal {
@@ -16,16 +17,20 @@ namespace poniente::internal {
 // The epoch keys the order and is handed on.
 class ShuffleMap final : public IndexMap {
  public:
-  // REQUIRES: length <= 2^63.
-  ShuffleMap(uint64_t length, uint64_t seed);
+  // length: nullopt if endless; the order is that of 2^62 items, which is one
+  // that can be served for eras alone.
+  // REQUIRES: CheckOrder(spec, length) is ok; the kind is kEras if endless.
+  ShuffleMap(std::optional<uint64_t> length, uint64_t seed,
+             const OrderSpec& spec = {});
 
-  std::optional<uint64_t> length() const override { return shuffle_.length(); }
+  std::optional<uint64_t> length() const override { return length_; }
   void Resolve(std::span<const Position> positions,
                std::span<ChildPosition> out) const override;
   std::optional<Position> Find(uint32_t child,
                                const Position& position) const override;
 
  private:
+  std::optional<uint64_t> length_;
   EpochShuffle shuffle_;
 };
 

@@ -119,6 +119,7 @@ class WindowsDataset final : public RangesDataset, public RangeSource {
     return LengthState::Final(store().num_tokens() / length_);
   }
 
+  uint32_t item_tokens() const override { return length_; }
   const RangeSource* ranges() const override { return this; }
   const ByteReader& reader() const override { return store().reader(); }
   uint32_t width_bytes() const override {

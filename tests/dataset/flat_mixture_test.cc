@@ -6,12 +6,15 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "poniente/index_datasets.h"
 #include "tests/support/counting_dataset.h"
 #include "tests/support/dataset_conformance.h"
+#include "tests/support/slow_order.h"
 #include "tests/support/slow_permutation.h"
 #include "tests/support/status_matchers.h"
+#include "tests/support/tokens_dataset.h"
 
 namespace poniente {
 namespace {
@@ -45,21 +48,54 @@ std::vector<Child> OddChildren() {
 }
 constexpr uint64_t kOddTotal = 0 + 1 + 7 + 1000 + 65536;
 
-// A list in the order of the names, dealt out by the slow permutation.
-std::vector<uint64_t> SlowFlat(
-    std::map<std::string, std::vector<uint64_t>> children, uint64_t seed,
-    uint64_t epoch) {
+// A list in the order of the names.
+std::vector<uint64_t> List(
+    const std::map<std::string, std::vector<uint64_t>>& children) {
   std::vector<uint64_t> list;
   for (const auto& [name, items] : children) {
     list.insert(list.end(), items.begin(), items.end());
   }
+  return list;
+}
+
+std::vector<uint64_t> Deal(const std::vector<uint64_t>& list,
+                           const std::vector<uint64_t>& places) {
   std::vector<uint64_t> dealt;
-  for (const uint64_t place : testing::SlowPermutation(
-           list.size(), testing::SlowEpochKey(seed, "flat", epoch))) {
-    dealt.push_back(list[place]);
-  }
+  for (const uint64_t place : places) dealt.push_back(list[place]);
   return dealt;
 }
+
+// That list dealt out by the slow permutation.
+std::vector<uint64_t> SlowFlat(
+    const std::map<std::string, std::vector<uint64_t>>& children, uint64_t seed,
+    uint64_t epoch) {
+  const std::vector<uint64_t> list = List(children);
+  return Deal(list,
+              testing::SlowPermutation(
+                  list.size(), testing::SlowEpochKey(seed, "flat", epoch)));
+}
+
+std::map<std::string, std::vector<uint64_t>> OddItems() {
+  return {{"wiki", Indices(100000, 165536)},
+          {"books", Indices(100, 107)},
+          {"code", Indices(1000, 2000)},
+          {"one", Indices(50, 51)}};
+}
+
+FlatMixtureOptions Ordered(const ShuffleOptions& shuffle) {
+  FlatMixtureOptions options;
+  options.seed = 42;
+  options.shuffle = shuffle;
+  return options;
+}
+
+DatasetPtr<uint64_t> OddFlat(const ShuffleOptions& shuffle) {
+  return *FlatMixture<uint64_t>::Create(OddChildren(), Ordered(shuffle));
+}
+
+const ShuffleOptions kEras = ShuffleOptions::Eras(3000);
+const ShuffleOptions kBlocks =
+    ShuffleOptions::Blocks({.chunk_items = 100, .window_chunks = 64});
 
 INSTANTIATE_TEST_SUITE_P(
     FlatMixture, DatasetConformanceTest,
@@ -73,19 +109,88 @@ INSTANTIATE_TEST_SUITE_P(
             [] {
               return *FlatMixture<uint64_t>::Create({{"only", Counting(5)}});
             },
-            5}),
+            5},
+        DatasetCase{"Stored", [] { return OddFlat(ShuffleOptions::None()); },
+                    kOddTotal},
+        DatasetCase{"Eras", [] { return OddFlat(kEras); }, kOddTotal},
+        DatasetCase{"Blocks", [] { return OddFlat(kBlocks); }, kOddTotal}),
     testing::CaseName);
 
 TEST(FlatMixtureTest, EqualsAListShuffledAndDealtOut) {
   const auto flat = *FlatMixture<uint64_t>::Create(OddChildren(), Seeded(42));
   for (const uint64_t epoch : {0, 1, 5}) {
-    const auto expected = SlowFlat({{"wiki", Indices(100000, 165536)},
-                                    {"books", Indices(100, 107)},
-                                    {"code", Indices(1000, 2000)},
-                                    {"one", Indices(50, 51)}},
-                                   42, epoch);
+    const auto expected = SlowFlat(OddItems(), 42, epoch);
     EXPECT_TRUE(Epoch(flat, epoch, kOddTotal) == expected) << epoch;
   }
+}
+
+TEST(FlatMixtureTest, EqualsAListOrderedByEras) {
+  for (const uint64_t epoch : {0, 1, 5}) {
+    EXPECT_TRUE(
+        Epoch(OddFlat(kEras), epoch, kOddTotal) ==
+        Deal(List(OddItems()),
+             testing::SlowEras(kOddTotal, 3000,
+                               testing::SlowEpochKey(42, "flat", epoch))))
+        << epoch;
+  }
+}
+
+TEST(FlatMixtureTest, EqualsAListOrderedByBlocks) {
+  for (const uint64_t epoch : {0, 1, 5}) {
+    EXPECT_TRUE(
+        Epoch(OddFlat(kBlocks), epoch, kOddTotal) ==
+        Deal(List(OddItems()),
+             testing::SlowBlocks(kOddTotal, 100, 64,
+                                 testing::SlowEpochKey(42, "flat", epoch))))
+        << epoch;
+  }
+}
+
+TEST(FlatMixtureTest, KeepsTheStoredOrderIfToldSo) {
+  const auto flat = OddFlat(ShuffleOptions::None());
+  EXPECT_TRUE(Epoch(flat, 0, kOddTotal) == List(OddItems()));
+  EXPECT_TRUE(Epoch(flat, 3, kOddTotal) == List(OddItems()));
+}
+
+TEST(FlatMixtureTest, FindsEveryItemBackWhateverTheOrder) {
+  for (const ShuffleOptions& shuffle :
+       {ShuffleOptions::None(), kEras, kBlocks}) {
+    const auto flat = OddFlat(shuffle);
+    const auto map = flat->map();
+    for (uint64_t i = 0; i < kOddTotal; i += 5) {
+      const Position here{.index = i, .epoch = 2};
+      ChildPosition there;
+      map->Resolve({&here, 1}, {&there, 1});
+      ASSERT_EQ(map->Find(there.child, there.position), here) << i;
+    }
+  }
+}
+
+TEST(FlatMixtureTest, TheFingerprintCoversTheOrder) {
+  const uint64_t full = OddFlat(ShuffleOptions::Full())->fingerprint();
+  EXPECT_EQ(full, (*FlatMixture<uint64_t>::Create(OddChildren(), Seeded(42)))
+                      ->fingerprint());
+  const std::set<uint64_t> prints = {
+      full, OddFlat(ShuffleOptions::None())->fingerprint(),
+      OddFlat(kEras)->fingerprint(), OddFlat(kBlocks)->fingerprint()};
+  EXPECT_EQ(prints.size(), 4u);
+}
+
+TEST(FlatMixtureTest, CountsTheItemsOfAChunkIfAllChildrenAgree) {
+  const auto options = Ordered(
+      ShuffleOptions::Blocks({.chunk_tokens = 640, .window_chunks = 3}));
+  const auto a = testing::TokensDataset::Create(90, 64);
+  const auto b = testing::TokensDataset::Create(30, 64, 500);
+  EXPECT_EQ(Epoch(*FlatMixture<uint64_t>::Create({{"a", a}, {"b", b}}, options),
+                  0, 120),
+            Deal(List({{"a", Indices(0, 90)}, {"b", Indices(500, 530)}}),
+                 testing::SlowBlocks(120, 10, 3,
+                                     testing::SlowEpochKey(42, "flat", 0))));
+  EXPECT_THAT(
+      FlatMixture<uint64_t>::Create({{"a", a}, {"b", Counting(5)}}, options),
+      StatusIs(absl::StatusCode::kInvalidArgument,
+               AllOf(HasSubstr("flat_mixture: chunk_tokens 640 "),
+                     HasSubstr("state chunk_items instead"))));
 }
 
 TEST(FlatMixtureTest, VisitsEveryItemOncePerEpochInANewOrder) {

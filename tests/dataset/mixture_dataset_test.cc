@@ -78,9 +78,9 @@ TEST(MixtureDatasetTest, MatchesTheVectorOfTheSpecification) {
   MixtureOptions options = Options(8);
   options.stages = {{13, {{"web", 0.25}, {"code", 0}, {"books", 0.75}}}};
   const auto mixture = *MixtureDataset<uint64_t>::Create(
-      {{"web", Counting(100, kWeb), 0.5, false},
-       {"code", Counting(100, kCode), 0.3, false},
-       {"books", Counting(100, kBooks), 0.2, false}},
+      {{"web", Counting(100, kWeb), 0.5, ShuffleOptions::None()},
+       {"code", Counting(100, kCode), 0.3, ShuffleOptions::None()},
+       {"books", Counting(100, kBooks), 0.2, ShuffleOptions::None()}},
       options);
   EXPECT_THAT(
       *mixture->GetBatchBlocking(Indices(0, 24)),

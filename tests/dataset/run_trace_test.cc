@@ -170,7 +170,8 @@ TEST(RunTraceEndTest, AFiniteDatasetEndsWithAShortStep) {
 TEST(RunTraceEpochsTest, MaxEpochsAreCheckedThroughTheTree) {
   const auto limited = [](uint64_t max_epochs) {
     return *MixtureDataset<TokenWindow>::Create(
-        {{"books", CountingWindows(50, kMaxLen), 1, true, max_epochs},
+        {{"books", CountingWindows(50, kMaxLen), 1, ShuffleOptions::Full(),
+          max_epochs},
          {"web", CountingWindows(500, kMaxLen), 1}});
   };
   const auto root = *FlatMixture<TokenWindow>::Create(

@@ -14,6 +14,7 @@
 
 #include "poniente/permutation.h"
 #include "tests/index/map_laws.h"
+#include "tests/index/order_specs.h"
 #include "tests/support/status_matchers.h"
 
 namespace poniente::internal {
@@ -31,14 +32,15 @@ struct Child {
 };
 
 absl::StatusOr<std::unique_ptr<FlatMap>> MakeFlat(
-    const std::vector<Child>& children, uint64_t seed = 42) {
+    const std::vector<Child>& children, uint64_t seed = 42,
+    const OrderSpec& spec = {}) {
   std::vector<uint64_t> lengths;
   std::vector<std::string> names;
   for (const Child& child : children) {
     lengths.push_back(child.length);
     names.push_back(child.name);
   }
-  return FlatMap::Create(lengths, names, seed);
+  return FlatMap::Create(lengths, names, seed, spec);
 }
 
 // Declared out of order; canonical: a, b, c, d, e.
@@ -114,6 +116,43 @@ TEST(FlatMapTest, RefusesWhatCannotBeShuffled) {
   EXPECT_THAT(MakeFlat({{"a", uint64_t{1} << 63}, {"b", 1}}),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        HasSubstr("more than 2^63")));
+}
+
+class FlatKindsTest : public ::testing::TestWithParam<OrderSpec> {};
+
+TEST_P(FlatKindsTest, IsAListInCanonicalOrderOrderedByKind) {
+  ASSERT_OK_AND_ASSIGN(const auto map, MakeFlat(kChildren, 42, GetParam()));
+  // The key of (seed 42, "flat", epoch 0), from the definition.
+  const ItemOrder order(66544, 0x0821c66a33f55611, GetParam());
+  for (uint64_t i = 0; i < 66544; i += 7) {
+    const uint64_t place = order.Forward(i);
+    const ChildPosition expected =
+        place == 0     ? ChildPosition{3, {0, 0}}
+        : place < 8    ? ChildPosition{0, {place - 1, 0}}
+        : place < 1008 ? ChildPosition{4, {place - 8, 0}}
+                       : ChildPosition{2, {place - 1008, 0}};
+    ASSERT_EQ(ResolveOne(*map, i), expected) << "i=" << i;
+  }
+}
+
+TEST_P(FlatKindsTest, KeepsTheLawsFromAnyRestart) {
+  ASSERT_OK_AND_ASSIGN(const auto map, MakeFlat(kChildren, 42, GetParam()));
+  testing::ExpectLaws(*map, Range(66000, 66544, 1));
+  auto positions = Range(0, 300, 0);
+  for (const Position& position : Range(0, 99, 5))
+    positions.push_back(position);
+  testing::ExpectLaws(*map, positions);
+}
+
+INSTANTIATE_TEST_SUITE_P(Kinds, FlatKindsTest,
+                         ::testing::Values(Stored(), Full(), Eras(5000),
+                                           Blocks(100, 64)));
+
+TEST(FlatMapTest, RefusesWhatCannotBePaddedToWholeChunks) {
+  EXPECT_THAT(
+      MakeFlat({{"a", uint64_t{1} << 62}, {"b", uint64_t{1} << 62}}, 1,
+               Blocks(3, 1)),
+      StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("chunks of 3")));
 }
 
 }  // namespace

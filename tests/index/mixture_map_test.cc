@@ -46,7 +46,9 @@ struct Declared {
 std::vector<MixtureComponent> Components(const std::vector<Declared>& all) {
   std::vector<MixtureComponent> components;
   for (const Declared& one : all) {
-    components.push_back({one.name, {{0, one.length, one.shuffle}}, {}});
+    const OrderSpec order = {.kind = one.shuffle ? ShuffleKind::kFull
+                                                 : ShuffleKind::kNone};
+    components.push_back({one.name, {{0, one.length, order}}, {}});
   }
   return components;
 }

@@ -10,6 +10,7 @@
 
 #include "index/keyed_hash.h"
 #include "tests/index/map_laws.h"
+#include "tests/index/order_specs.h"
 
 namespace poniente::internal {
 namespace {
@@ -71,6 +72,62 @@ TEST(ShuffleMapTest, MayBeEmpty) {
   const ShuffleMap map(0, 3);
   EXPECT_EQ(map.length(), 0u);
   EXPECT_TRUE(testing::Resolve(map, {}).empty());
+}
+
+const OrderSpec kEras = Eras(64);
+const OrderSpec kBlocks = Blocks(16, 4);
+
+class ShuffleKindsTest : public ::testing::TestWithParam<OrderSpec> {};
+
+TEST_P(ShuffleKindsTest, KeepsTheLawsAcrossEpochs) {
+  const ShuffleMap map(1000, 3, GetParam());
+  auto positions = Range(0, 1000, 0);
+  for (const Position& position : Range(0, 700, 9))
+    positions.push_back(position);
+  testing::ExpectLaws(map, positions);
+}
+
+TEST_P(ShuffleKindsTest, FindsOnlyWhatItHolds) {
+  const ShuffleMap map(1000, 3, GetParam());
+  EXPECT_EQ(map.Find(0, {1000, 0}), std::nullopt);
+  EXPECT_EQ(map.Find(1, {0, 0}), std::nullopt);
+}
+
+TEST_P(ShuffleKindsTest, MayBeEmpty) {
+  EXPECT_TRUE(testing::Resolve(ShuffleMap(0, 3, GetParam()), {}).empty());
+}
+
+INSTANTIATE_TEST_SUITE_P(Kinds, ShuffleKindsTest,
+                         ::testing::Values(Stored(), Full(), kEras, kBlocks));
+
+TEST(ShuffleMapTest, EpochsOfErasAndBlocksHaveOrdersOfTheirOwn) {
+  for (const OrderSpec& spec : {kEras, kBlocks}) {
+    const ShuffleMap map(1000, 3, spec);
+    for (uint64_t epoch = 0; epoch < 3; ++epoch) {
+      const ItemOrder order(1000, Derive(3, Tag("shuf"), epoch), spec);
+      for (uint64_t i = 0; i < 1000; ++i) {
+        ASSERT_EQ(ResolveOne(map, i, epoch),
+                  (ChildPosition{0, {order.Forward(i), epoch}}));
+      }
+    }
+  }
+}
+
+TEST(ShuffleMapTest, AnEndlessOneIsAllErasToTheLastIndex) {
+  constexpr uint64_t kEnd = uint64_t{1} << 62;
+  const ShuffleMap map(std::nullopt, 3, kEras);
+  EXPECT_EQ(map.length(), std::nullopt);
+  const ShuffleMap finite(1000, 3, kEras);
+  for (uint64_t i = 0; i < 960; ++i) {
+    ASSERT_EQ(ResolveOne(map, i), ResolveOne(finite, i));
+  }
+  testing::ExpectLaws(map, Range(kEnd - 500, kEnd));
+  EXPECT_EQ(map.Find(0, {kEnd, 0}), std::nullopt);
+}
+
+TEST(ShuffleMapTest, OnlyErasCanBeEndless) {
+  EXPECT_DEATH(ShuffleMap(std::nullopt, 3, kBlocks), "check failed");
+  EXPECT_DEATH(ShuffleMap(std::nullopt, 3), "check failed");
 }
 
 }  // namespace

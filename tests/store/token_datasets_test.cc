@@ -163,6 +163,14 @@ TEST(WindowsTest, AStoreShorterThanAWindowGivesNoItems) {
               StatusIs(absl::StatusCode::kOutOfRange, HasSubstr("0 items")));
 }
 
+TEST(WindowsTest, SayHowManyTokensTheirItemsHave) {
+  const TempDir folder;
+  ASSERT_THAT(WriteStore(folder.path(), ProvenDocuments({99}, 257)), IsOk());
+  ASSERT_OK_AND_ASSIGN(const auto store, TokenStore::Open(folder.path()));
+  EXPECT_EQ((*store->Windows(10))->item_tokens(), 10u);
+  EXPECT_EQ(store->Documents()->item_tokens(), 0u);
+}
+
 TEST(WindowsTest, ALengthThatIsNoneIsRefused) {
   const TempDir folder;
   ASSERT_THAT(WriteStore(folder.path(), ProvenDocuments({99}, 257)), IsOk());
