@@ -103,6 +103,8 @@ class QuotaTree {
     return leaf_parent_[component] != kNone || root_ == (component | kLeafBit);
   }
   static uint64_t LeftCount(const Node& node, uint64_t count);
+  void ExpandAll(uint64_t begin, uint64_t end,
+                 std::vector<DrawRun>* runs) const;
   void Join(std::span<const uint64_t> quanta, std::span<const int64_t> debts);
   void OrderLeaves();
   // Links from the root's child down to the component; returns their number.

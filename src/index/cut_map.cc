@@ -36,7 +36,8 @@ void CutMap::Resolve(std::span<const Position> positions,
     const ItemDraws::Item item = draws_.At(positions[i].index);
     out[i].child = 0;
     out[i].position.index = item.place;
-    TakePart(item, positions[i], &out[i].position);
+    out[i].position.epoch = item.epoch;
+    TakePart(TokensOf(item.parts, item.part), positions[i], &out[i].position);
   }
 }
 

@@ -200,18 +200,6 @@ std::optional<ItemDraws::Epochs> ItemDraws::EpochsBetween(uint32_t view,
   return epochs;
 }
 
-void TakePart(const ItemDraws::Item& item, const Position& position,
-              Position* below) {
-  below->epoch = item.epoch;
-  below->part_begin = position.part_begin;
-  below->part_length = position.part_length;
-  if (item.parts.length == kWholeItem) return;
-  below->part_begin += item.part * item.parts.length;
-  if (position.part_length == kWholeItem) {
-    below->part_length = item.parts.length - position.part_begin;
-  }
-}
-
 Position WithoutPart(const ItemDraws::Reading& reading, Position below) {
   if (reading.parts.length == kWholeItem) return below;
   below.part_begin -= reading.part * reading.parts.length;

@@ -146,10 +146,27 @@ class ItemDraws {
   std::vector<Segment> segments_;
 };
 
-// Sets epoch and part of `below`, what `position` reads of the item: all of its
-// part, or the part of that which the position itself names.
-void TakePart(const ItemDraws::Item& item, const Position& position,
-              Position* below);
+// Tokens [begin, begin + length) of an item; kWholeItem is all of it.
+struct TokenPart {
+  uint32_t begin = 0;
+  uint32_t length = kWholeItem;
+};
+
+inline TokenPart TokensOf(const ItemParts& parts, uint32_t part) {
+  if (parts.length == kWholeItem) return {};
+  return {part * parts.length, parts.length};
+}
+
+// Sets the part of `below` that `position` reads of an item of which it is
+// `part`: all of that, or the part of it which the position itself names.
+inline void TakePart(const TokenPart& part, const Position& position,
+                     Position* below) {
+  below->part_begin = position.part_begin + part.begin;
+  below->part_length = position.part_length;
+  if (part.length != kWholeItem && position.part_length == kWholeItem) {
+    below->part_length = part.length - position.part_begin;
+  }
+}
 
 // `below` reads nothing beyond what the reading does.
 bool HoldsPart(const ItemDraws::Reading& reading, const Position& below);

@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "index/int128.h"
+#include "index/permutation_kernels.h"
 #include "util/check.h"
 #include "util/status_macros.h"
 
@@ -304,7 +305,8 @@ class MixtureMap::Resolver {
                const Position& position, ChildPosition* out) {
     const ItemDraws::Item item = component.draws.At(rank);
     out->child = component.children[item.view];
-    TakePart(item, position, &out->position);
+    out->position.epoch = item.epoch;
+    TakePart(TokensOf(item.parts, item.part), position, &out->position);
     const ComponentView& view = component.views[item.view];
     out->position.index =
         IsPermuted(view)
@@ -332,13 +334,15 @@ class MixtureMap::Resolver {
                      std::span<ChildPosition> out) {
     slots_.resize(order.block().size);
     map_.plan_->Expand(order.block(), &runs_);
+    few_.clear();
     for (const DrawRun& run : runs_) {
       const Component& component = map_.components_[run.component];
       FillSlots(
           component,
           run.first_rank + map_.DrawsBefore(component, positions.front().epoch),
-          std::span(slots_).subspan(run.first_slot, run.count));
+          run.first_slot, run.count);
     }
+    few_.Permute(&slots_);
     indices_.resize(positions.size());
     for (size_t i = 0; i < positions.size(); ++i) {
       indices_[i] = positions[i].index - order.block().first;
@@ -348,62 +352,135 @@ class MixtureMap::Resolver {
       const Slot& slot = slots_[indices_[i]];
       out[i].child = slot.child;
       out[i].position.index = slot.index;
-      TakePart(slot.item, positions[i], &out[i].position);
+      out[i].position.epoch = slot.epoch;
+      TakePart(slot.part, positions[i], &out[i].position);
     }
   }
 
   struct Slot {
-    uint32_t child;
     uint64_t index;
-    ItemDraws::Item item;
+    uint64_t epoch;
+    uint32_t child;
+    TokenPart part;
   };
+
+  // Draws whose component has few of them in the block, so that they are
+  // permuted together with those of other components.
+  class FewDraws {
+   public:
+    void clear() {
+      slots_.clear();
+      sizes_.clear();
+      keys_.clear();
+    }
+    void Add(size_t slot, uint64_t size, uint64_t key) {
+      slots_.push_back(slot);
+      sizes_.push_back(size);
+      keys_.push_back(key);
+    }
+    void Permute(std::vector<Slot>* slots) {
+      places_.resize(slots_.size());
+      for (size_t i = 0; i < slots_.size(); ++i) {
+        places_[i] = (*slots)[slots_[i]].index;
+      }
+      BestPermutationKernel().each(sizes_.data(), keys_.data(), places_.data(),
+                                   places_.size());
+      for (size_t i = 0; i < slots_.size(); ++i) {
+        (*slots)[slots_[i]].index = places_[i];
+      }
+    }
+
+   private:
+    std::vector<size_t> slots_;
+    std::vector<uint64_t> sizes_;
+    std::vector<uint64_t> keys_;
+    std::vector<uint64_t> places_;
+  };
+  static constexpr size_t kFewDraws = 6;
 
   // Writes the items of consecutive draws to their slots, one epoch at a time.
   void FillSlots(const Component& component, uint64_t first_rank,
-                 std::span<Slot> slots) {
-    for (size_t done = 0; done < slots.size();) {
-      const size_t count =
-          FillEpoch(component, first_rank + done, slots.subspan(done));
-      done += count;
+                 size_t first_slot, size_t count) {
+    for (size_t done = 0; done < count;) {
+      done += FillEpoch(component, first_rank + done, first_slot + done,
+                        count - done);
     }
   }
 
-  // As many slots as share view and epoch with the first; their number.
+  // As many slots as share view and epoch with the first, `most` at most; their
+  // number.
   size_t FillEpoch(const Component& component, uint64_t first_rank,
-                   std::span<Slot> slots) {
+                   size_t first_slot, size_t most) {
     const ItemDraws::Item first = component.draws.At(first_rank);
     const ComponentView& view = component.views[first.view];
-    const uint32_t child = component.children[first.view];
-    size_t count = slots.size();
+    Slot* const slots = &slots_[first_slot];
+    Slot slot = {first.place, first.epoch, component.children[first.view],
+                 TokensOf(first.parts, first.part)};
+    size_t count = most;
     if (component.draws.is_plain()) {
       if (view.length) {
         count = std::min<uint64_t>(count, *view.length - first.place);
       }
       for (size_t i = 0; i < count; ++i) {
-        slots[i] = {child, first.place + i, first};
+        slots[i] = slot;
+        slots[i].index += i;
       }
     } else {
       for (size_t i = 0; i < count; ++i) {
         const ItemDraws::Item item = component.draws.At(first_rank + i);
         if (item.epoch != first.epoch || item.view != first.view) count = i;
-        if (i < count) slots[i] = {child, item.place, item};
+        slot.index = item.place;
+        slot.part = TokensOf(item.parts, item.part);
+        if (i < count) slots[i] = slot;
       }
     }
-    if (!IsPermuted(view)) return count;
+    if (IsPermuted(view)) {
+      PermuteEpoch(component, first, first_slot, count);
+    }
+    return count;
+  }
+
+  void PermuteEpoch(const Component& component, const ItemDraws::Item& item,
+                    size_t first_slot, size_t count) {
+    const ComponentView& view = component.views[item.view];
+    Slot* const slots = &slots_[first_slot];
+    if (count <= kFewDraws && view.order.kind == ShuffleKind::kFull &&
+        *view.length > kShuffleTableSize &&
+        *view.length <= PermutationKernel::kMostOfEach) {
+      const uint64_t key = component.draws.EpochKey(item.epoch);
+      for (size_t i = 0; i < count; ++i) {
+        few_.Add(first_slot + i, *view.length, key);
+      }
+      return;
+    }
     places_.resize(count);
     for (size_t i = 0; i < count; ++i) places_[i] = slots[i].index;
-    EpochOrder(component, first.view, first.epoch).Forward(places_, places_);
+    EpochOrder(component, item.view, item.epoch).Forward(places_, places_);
     for (size_t i = 0; i < count; ++i) slots[i].index = places_[i];
-    return count;
   }
 
   const MixtureMap& map_;
   // The last order made for each component, by its number's low bits.
   std::vector<Remembered> remembered_;
-  std::vector<DrawRun> runs_;
-  std::vector<Slot> slots_;
-  std::vector<uint64_t> indices_;
-  std::vector<uint64_t> places_;
+  // Kept by each thread: about 100 bytes per sample of a block, which would
+  // otherwise be asked of the system, and given back, at each call.
+  struct Scratch {
+    std::vector<DrawRun> runs;
+    std::vector<Slot> slots;
+    FewDraws few;
+    std::vector<uint64_t> indices;
+    std::vector<uint64_t> places;
+  };
+  static Scratch& OfThisThread() {
+    thread_local Scratch scratch;
+    return scratch;
+  }
+  Scratch& scratch_ = OfThisThread();
+  std::vector<DrawRun>& runs_ = scratch_.runs;
+  std::vector<Slot>& slots_ = scratch_.slots;
+  FewDraws& few_ = scratch_.few;
+  std::vector<uint64_t>& indices_ = scratch_.indices;
+  std::vector<uint64_t>& places_ = scratch_.places;
 };
 
 void MixtureMap::Resolve(std::span<const Position> positions,

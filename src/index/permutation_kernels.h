@@ -21,9 +21,16 @@ struct PermutationKernel {
                                 const uint64_t* in, uint64_t* out,
                                 size_t count);
 
+  // Replaces values[i] by its image under the permutation of sizes[i] by
+  // keys[i]. REQUIRES: 64 < sizes[i] <= kMostOfEach, values[i] < sizes[i].
+  using EachFunction = void (*)(const uint64_t* sizes, const uint64_t* keys,
+                                uint64_t* values, size_t count);
+  static constexpr uint64_t kMostOfEach = uint64_t{1} << 32;
+
   const char* name;
   Function forward;
   Function inverse;
+  EachFunction each;
 };
 
 // REQUIRES: 64 < size <= 2^63.

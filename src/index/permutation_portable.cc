@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "index/permutation_batch.h"
+#include "index/permutation_each.h"
 #include "index/permutation_variants.h"
 
 namespace poniente::internal {
 
 const PermutationKernel kPortablePermutationKernel = {
-    "portable", MapBatch<true>, MapBatch<false>};
+    "portable", MapBatch<true>, MapBatch<false>, MapEach};
 
 }  // namespace poniente::internal

@@ -244,6 +244,43 @@ uint64_t QuotaTree::SlotOf(uint64_t begin, uint64_t end,
   return slot + (draw.rank - begin);
 }
 
+// Of most leaves: goes through all nodes, parents first, without a branch that
+// depends on the counts.
+void QuotaTree::ExpandAll(uint64_t begin, uint64_t end,
+                          std::vector<DrawRun>* runs) const {
+  struct Part {
+    uint64_t begin;
+    uint64_t end;
+  };
+  // Of nodes, by number, then of leaves, by component.
+  std::vector<Part> parts(nodes_.size() + leaf_parent_.size());
+  const auto part_of = [&](uint32_t link) -> Part& {
+    const uint32_t number = link & ~kLeafBit;
+    return parts[number + (link >> 31) * nodes_.size()];
+  };
+  part_of(root_) = {begin, end};
+  // A node is made after its children, so it has a greater number.
+  for (size_t i = nodes_.size(); i-- > 0;) {
+    const Node& node = nodes_[i];
+    const Part part = parts[i];
+    const uint64_t left_begin = LeftCount(node, part.begin);
+    const uint64_t left_end = LeftCount(node, part.end);
+    part_of(node.left) = {left_begin, left_end};
+    part_of(node.right) = {part.begin - left_begin, part.end - left_end};
+  }
+  runs->resize(leaves_.size());
+  size_t used = 0;
+  uint64_t slot = 0;
+  for (const uint32_t component : leaves_) {
+    const Part part = parts[nodes_.size() + component];
+    const uint64_t count = part.end - part.begin;
+    (*runs)[used] = {component, slot, part.begin, count};
+    slot += count;
+    used += count > 0;
+  }
+  runs->resize(used);
+}
+
 void QuotaTree::Expand(uint64_t begin, uint64_t end,
                        std::vector<DrawRun>* runs) const {
   PONIENTE_CHECK(begin <= end && begin <= kMaxPosition) << begin << ' ' << end;
@@ -252,6 +289,7 @@ void QuotaTree::Expand(uint64_t begin, uint64_t end,
     uint64_t begin;
     uint64_t end;
   };
+  if (end - begin >= leaves_.size()) return ExpandAll(begin, end, runs);
   runs->clear();
   // Right siblings of the path to the part at hand.
   Part open[kMaxDepth];

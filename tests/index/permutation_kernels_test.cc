@@ -138,6 +138,29 @@ TEST_P(PermutationKernelTest, NamesAnEntryOutsideItsRange) {
   }
 }
 
+TEST_P(PermutationKernelTest, OneIndexEachOfManyOrders) {
+  std::mt19937_64 random(9);
+  for (size_t count = 0; count <= kLongest; ++count) {
+    std::vector<uint64_t> sizes(count);
+    std::vector<uint64_t> keys(count);
+    std::vector<uint64_t> values(count);
+    std::vector<uint64_t> expected(count);
+    for (size_t i = 0; i < count; ++i) {
+      const int bits = 7 + static_cast<int>(random() % 26);
+      const uint64_t most = uint64_t{1} << bits;
+      const uint64_t least = std::max<uint64_t>(65, most / 2 + 1);
+      sizes[i] = random() % 8 == 0 ? kSizes[random() % kSizes.size()]
+                                   : least + random() % (most - least + 1);
+      if (random() % 16 == 0) sizes[i] = uint64_t{1} << 32;
+      keys[i] = random();
+      values[i] = random() % sizes[i];
+      expected[i] = Permutation(sizes[i], keys[i]).Forward(values[i]);
+    }
+    GetParam()->each(sizes.data(), keys.data(), values.data(), count);
+    ASSERT_EQ(values, expected) << count;
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Variants, PermutationKernelTest,
                          ::testing::ValuesIn(PermutationKernels().begin(),
                                              PermutationKernels().end()),
