@@ -396,7 +396,7 @@ class MixtureMap::Resolver {
     std::vector<uint64_t> keys_;
     std::vector<uint64_t> places_;
   };
-  static constexpr size_t kFewDraws = 6;
+  static constexpr size_t kFewDraws = 16;
 
   // Writes the items of consecutive draws to their slots, one epoch at a time.
   void FillSlots(const Component& component, uint64_t first_rank,
