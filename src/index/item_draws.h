@@ -110,8 +110,8 @@ class ItemDraws {
  private:
   struct Segment {
     uint64_t first_rank;
-    uint64_t epoch;  // of place 0 of `base`'s count
-    uint64_t base;   // places passed before the first draw, counted from there
+    uint64_t epoch;  // that `base` lies in, or at the end of
+    uint64_t base;   // place that the draws begin with
     ItemView view;
     ItemParts parts;
     uint64_t group;
