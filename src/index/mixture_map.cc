@@ -212,7 +212,10 @@ std::optional<uint64_t> MixtureMap::SampleOfEpoch(const Component& component,
 absl::StatusOr<uint64_t> MixtureMap::EndOfAll() const {
   uint64_t end = 0;
   for (const Component& component : components_) {
-    if (component.views[0].length == uint64_t{0}) continue;
+    const bool is_empty = std::all_of(
+        component.views.begin(), component.views.end(),
+        [](const ComponentView& view) { return view.length == uint64_t{0}; });
+    if (is_empty) continue;
     const std::optional<uint64_t> second = component.draws.FirstOfEpoch(1);
     std::optional<uint64_t> last;
     if (second) last = plan_->PositionOf(NumberOf(component), *second - 1);
@@ -286,7 +289,7 @@ std::optional<MixtureMap::Exhaustion> MixtureMap::FirstExhaustion(
   for (const Component& component : components_) {
     if (!component.max_epochs) continue;
     const auto sample = SampleOfEpoch(component, *component.max_epochs);
-    if (!sample || *sample >= samples) continue;
+    if (!sample || plan_->BlockOf(*sample).first >= samples) continue;
     if (!first || *sample < first->sample) {
       first = {NumberOf(component), *sample};
     }

@@ -108,8 +108,8 @@ class MixtureMap final : public IndexMap {
     return children_[child].component;
   }
 
-  // The first component that a run of `samples` samples would draw beyond its
-  // max_epochs, and where; nullopt if none.
+  // The first component that a run of `samples` samples, filled up to whole
+  // blocks, would draw beyond its max_epochs, and where; nullopt if none.
   struct Exhaustion {
     uint32_t component;
     uint64_t sample;
