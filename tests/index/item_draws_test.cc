@@ -388,6 +388,16 @@ TEST(ItemDrawsTest, TakesRanksAndLengthsUpToTheLast) {
   }
 }
 
+TEST(ItemDrawsTest, TheLargestGroupsOfTheShortestPartsStayExact) {
+  ItemDraws draws(9, "a", View(0), {UINT32_MAX, 1}, uint64_t{1} << 30);
+  draws.Continue(kSamples / 2, View(0), {UINT32_MAX - 1, 1});
+  for (const uint64_t n : {uint64_t{0}, kSamples / 2 - 1, kSamples / 2}) {
+    const ItemDraws::Item item = draws.At(n);
+    EXPECT_LT(item.place, uint64_t{2} << 30);
+    EXPECT_EQ(item.place >> 30, n / (kSamples / 2));
+  }
+}
+
 // The exact place of a draw, from 2.7, in two segments and 128 bits.
 TEST(ItemDrawsTest, FarDrawsGoOnFromTheEndOfTheGroup) {
   __extension__ typedef unsigned __int128 Wide;

@@ -661,6 +661,17 @@ TEST(MixturePlanErrorTest, NamesLengthsAndTheirStarts) {
               StatusIs(kInvalid, HasSubstr("2^62")));
 }
 
+TEST(MixturePlanErrorTest, NamesGroupsWhosePartsCannotBeCounted) {
+  MixtureOptions options;
+  options.max_seq_len = UINT32_MAX;
+  options.group_items = uint64_t{1} << 30;
+  EXPECT_TRUE(Refused(options).ok());
+  ++options.group_items;
+  EXPECT_THAT(Refused(options),
+              StatusIs(kInvalid, AllOf(HasSubstr("group_items"),
+                                       HasSubstr("got 1073741825"))));
+}
+
 TEST(MixturePlanErrorTest, NamesBlockSizes) {
   MixtureOptions options;
   for (const uint64_t size : {uint64_t{0}, uint64_t{65537}, UINT64_MAX}) {
