@@ -277,6 +277,24 @@ TEST(MixtureRulesTest, LengthsCutItemsAndRepeatNoToken) {
   }
 }
 
+TEST(MixtureRulesTest, GroupsKeepOrScatterThePartsOfAnItem) {
+  const auto items_of = [](uint64_t group) {
+    MixtureOptions options = Options(1);
+    options.max_seq_len = 20;
+    options.seq_lens = {{0, 5}};
+    options.group_items = group;
+    const auto mixture =
+        *WindowMixture::Create({{"a", Windows(12), 1}}, options);
+    std::set<uint32_t> items;  // that the first four samples are parts of
+    for (const TokenWindow& sample : Read(mixture, 0, 4)) {
+      items.insert(sample.tokens[0] / 20);
+    }
+    return items.size();
+  };
+  EXPECT_EQ(items_of(1), 1u);
+  EXPECT_GT(items_of(12), 1u);
+}
+
 TEST(MixtureRulesTest, TrimServesTheBeginningOfEachItem) {
   MixtureOptions options = Options(4);
   options.max_seq_len = 20;
