@@ -72,6 +72,9 @@ class IndexMap {
   // Items per epoch; nullopt if endless.
   virtual std::optional<uint64_t> length() const = 0;
 
+  // Of a finite map: it may be read for one epoch only.
+  virtual bool has_one_epoch() const { return false; }
+
   // Writes to out[i] where positions[i] comes from. Consecutive indices in one
   // call are cheaper than one call each.
   // REQUIRES: out.size() == positions.size(); each index < length() (< 2^62 if
@@ -90,9 +93,10 @@ class IndexMap {
   virtual void FindParts(uint32_t child, const Position& whole,
                          std::vector<FoundPart>* found) const;
 
-  // Positions of `child` that the span's may resolve to: at least those, and
-  // their epochs exactly; nullopt for none. By default, for maps that hand on
-  // the epoch: all of the same epochs.
+  // Positions of `child` that the span's may resolve to, at least those;
+  // nullopt for none. Where the span begins and ends with whole blocks, their
+  // epochs are exact. By default, for maps that hand on the epoch: all of the
+  // same epochs.
   virtual std::optional<IndexSpan> SpanBelow(uint32_t child,
                                              const IndexSpan& span) const;
 };

@@ -106,7 +106,7 @@ uint64_t LengthNeeded(std::span<const Position> positions);
 std::vector<Position> WholeItems(std::span<const Index> indices);
 
 absl::Status CheckInRange(const DatasetNode& node,
-                          std::optional<uint64_t> length,
+                          std::optional<uint64_t> length, bool has_one_epoch,
                           std::span<const Position> positions);
 // One vocabulary for all, names distinct, none missing.
 absl::Status CheckChildren(std::string_view kind,
@@ -219,8 +219,8 @@ class IndexMapDataset : public AsyncDataset<T> {
     absl::StatusOr<MadeMap> made =
         co_await MapFor(internal::LengthNeeded(positions));
     if (!made.ok()) co_return made.status();
-    absl::Status in_range =
-        internal::CheckInRange(*this, made->map->length(), positions);
+    absl::Status in_range = internal::CheckInRange(
+        *this, made->map->length(), made->map->has_one_epoch(), positions);
     if (!in_range.ok()) co_return in_range;
     const std::vector<internal::ChildGroup> groups =
         internal::GroupByChild(*made->map, positions);

@@ -113,7 +113,15 @@ class MixtureDataset final : public IndexMapDataset<T> {
     std::vector<internal::MixtureComponentSpec> specs;
     std::vector<NamedDataset<T>> children;
     std::vector<NamedDataset<T>> later;
-    size_t known_views = 0;
+    for (const ComponentView<T>& view : views) {
+      const bool is_known = std::any_of(
+          components.begin(), components.end(),
+          [&view](const auto& known) { return known.name == view.name; });
+      if (is_known) continue;
+      return absl::InvalidArgumentError("mixture: a view has the name '" +
+                                        view.name +
+                                        "', which no component has");
+    }
     for (MixtureComponent<T>& component : components) {
       specs.push_back({component.name,
                        component.weight,
@@ -126,13 +134,8 @@ class MixtureDataset final : public IndexMapDataset<T> {
         const auto number =
             static_cast<uint32_t>(specs.back().views.size() - 1);
         later.push_back({view.name, std::move(view.dataset), number});
-        ++known_views;
       }
       children.push_back({component.name, std::move(component.dataset)});
-    }
-    if (known_views != views.size()) {
-      return absl::InvalidArgumentError(
-          "mixture: a view has the name of no component");
     }
     std::move(later.begin(), later.end(), std::back_inserter(children));
     auto recipe = internal::MixtureRecipe(options, std::move(specs));

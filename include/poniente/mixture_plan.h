@@ -88,8 +88,10 @@ struct MixtureOptions {
   bool trim = false;
   // Items whose parts are shuffled together, so that neighbours do not meet in
   // one batch; a change of length skips less than this many items of each
-  // component. 0: 1024, or a 16th of the component if that is less.
+  // component. 0: 1024, or a 16th of the component if that is less; at most
+  // kMaxGroupItems.
   uint64_t group_items = 0;
+  static constexpr uint64_t kMaxGroupItems = uint64_t{1} << 30;
 
   // Keys the order. Unset: derived from the parent's seed and this node's name
   // when the tree is put together; 0 at the root.

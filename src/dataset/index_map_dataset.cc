@@ -60,11 +60,17 @@ std::vector<Position> WholeItems(std::span<const Index> indices) {
 }
 
 absl::Status CheckInRange(const DatasetNode& node,
-                          std::optional<uint64_t> length,
+                          std::optional<uint64_t> length, bool has_one_epoch,
                           std::span<const Position> positions) {
   constexpr uint64_t kMostSamples = uint64_t{1} << 62;
   const uint64_t end = length.value_or(kMostSamples);
   for (const Position& position : positions) {
+    if (has_one_epoch && position.epoch > 0) {
+      return absl::OutOfRangeError(absl::StrCat(
+          "epoch ", position.epoch, " of '", node.name(),
+          "', which can be read for one epoch only: max_epochs, lengths or "
+          "views of its components end with it"));
+    }
     if (position.index < end) continue;
     return absl::OutOfRangeError(absl::StrCat("index ", position.index, " of '",
                                               node.name(), "', which has ", end,

@@ -64,7 +64,7 @@ absl::Status DatasetTree::ResolveBelow(uint32_t number,
   const Node& at = nodes_[number];
   if (at.children.empty()) {
     PONIENTE_RETURN_IF_ERROR(internal::CheckInRange(
-        *at.node, at.node->length_now().readable, positions));
+        *at.node, at.node->length_now().readable, false, positions));
     for (size_t i = 0; i < positions.size(); ++i) {
       out[places[i]] = {at.leaf, positions[i]};
     }
@@ -72,8 +72,8 @@ absl::Status DatasetTree::ResolveBelow(uint32_t number,
   }
   const std::shared_ptr<const IndexMap> map = at.node->map();
   if (map == nullptr) return NotFinal(*at.node);
-  PONIENTE_RETURN_IF_ERROR(
-      internal::CheckInRange(*at.node, map->length(), positions));
+  PONIENTE_RETURN_IF_ERROR(internal::CheckInRange(
+      *at.node, map->length(), map->has_one_epoch(), positions));
   for (const internal::ChildGroup& group :
        internal::GroupByChild(*map, positions)) {
     std::vector<uint32_t> places_below(group.places.size());
@@ -177,17 +177,18 @@ absl::Status DatasetTree::CheckEpochsBelow(uint32_t number,
   const std::shared_ptr<const IndexMap> map = at.node->map();
   if (map == nullptr) return absl::OkStatus();  // not known yet
   const auto* mixture = dynamic_cast<const internal::MixtureMap*>(map.get());
-  if (mixture != nullptr && mixture->limits_epochs() && mixture->length()) {
+  if (mixture != nullptr && mixture->has_one_epoch()) {
     // UINT64_MAX: all of an epoch.
-    const bool is_beyond =
-        span.last.epoch > 0 || (span.last.index >= *mixture->length() &&
-                                span.last.index != UINT64_MAX);
-    if (is_beyond) {
+    const bool is_beyond = mixture->limits_epochs() &&
+                           span.last.index >= *mixture->length() &&
+                           span.last.index != UINT64_MAX;
+    if (is_beyond || span.last.epoch > 0) {
       return absl::InvalidArgumentError(absl::StrCat(
           path.empty() ? "the root mixture" : absl::StrCat("'", path, "'"),
           " is drawn beyond its ", *mixture->length(),
           " samples: ", mixture->end_reason(),
-          "; raise max_epochs, lower the weight, or shorten the run"));
+          "; raise max_epochs, lower the weight, or shorten the run (with "
+          "lengths or views that change, a mixture has one epoch)"));
     }
   }
   const std::vector<NamedNode> children = at.node->children();

@@ -31,6 +31,7 @@ std::vector<PartsChange> PartsOf(const MixtureOptions& options,
   std::vector<PartsChange> changes;
   for (const SeqLenChange& change : seq_lens) {
     ItemParts parts;
+    parts.is_trimmed = options.trim;
     if (!options.trim) parts.count = options.max_seq_len / change.seq_len;
     if (change.seq_len != options.max_seq_len) parts.length = change.seq_len;
     changes.push_back({change.start, parts});
@@ -87,12 +88,13 @@ void ItemDraws::Continue(uint64_t first_rank, const ItemView& view,
   if (first_rank > last.first_rank) {
     uint64_t number;
     const Group group = GroupOf(last, first_rank - 1, &number);
-    base = (group.epoch - last.epoch) * last.view.length.value_or(0) +
-           group.first + group.size;
+    epoch = group.epoch;
+    base = group.first + group.size;
+    if (same_view && parts.is_trimmed) base = group.first + number + 1;
   }
   if (!same_view) {
     PONIENTE_CHECK(view.length && last.view.length) << "an endless view";
-    epoch += base / *last.view.length + (base % *last.view.length != 0);
+    if (base != 0) ++epoch;
     base = 0;
   }
   const Segment next = MakeSegment(first_rank, epoch, base, view, parts);
@@ -141,20 +143,20 @@ std::vector<ItemDraws::Reading> ItemDraws::ReadingsOf(uint32_t view,
     if (!segment.view.length && epoch != 0) continue;
     const uint64_t r = segment.parts.count;
     const uint64_t first = place / segment.group * segment.group;
+    const Uint128 places =
+        Uint128{epoch - segment.epoch} * segment.view.length.value_or(0) +
+        first;
+    if (places >= Uint128{segment.base} + kEndOfDraws) continue;
     uint64_t size = segment.group;
     if (segment.view.length) {
       size = std::min(size, *segment.view.length - first);
     }
     std::optional<Permutation> order;
     if (r > 1) order = PartOrder(EpochKey(epoch), first, size * r);
-    const Uint128 begin =
-        (Uint128{epoch - segment.epoch} * segment.view.length.value_or(0) +
-         first) *
-        r;
     for (uint32_t part = 0; part < r; ++part) {
       uint64_t number = (place - first) * r + part;
       if (order) number = order->Inverse(number);
-      const Uint128 draw = begin + number;
+      const Uint128 draw = places * r + number;
       const Uint128 passed = Uint128{segment.base} * r;
       if (draw < passed) continue;
       const Uint128 rank = segment.first_rank + (draw - passed);
@@ -176,6 +178,7 @@ std::optional<uint64_t> ItemDraws::FirstOfEpoch(uint64_t epoch) const {
         epoch <= segment.epoch
             ? Uint128{0}
             : Uint128{epoch - segment.epoch} * *segment.view.length;
+    if (wanted >= passed + kEndOfDraws) continue;
     const Uint128 more =
         wanted > passed ? (wanted - passed) * segment.parts.count : 0;
     const Uint128 rank = segment.first_rank + more;

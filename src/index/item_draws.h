@@ -31,6 +31,8 @@ struct ItemParts {
   uint32_t count = 1;
   // Of a sample, in tokens; kWholeItem if the item is taken whole.
   uint32_t length = kWholeItem;
+  // One sample per item, whatever the length: a change of it skips nothing.
+  bool is_trimmed = false;
 
   friend bool operator==(const ItemParts&, const ItemParts&) = default;
 };
@@ -88,6 +90,8 @@ class ItemDraws {
   bool is_plain() const {
     return segments_.size() == 1 && segments_[0].parts.count == 1;
   }
+  // Parts or view are others for later draws.
+  bool changes() const { return segments_.size() > 1; }
   // The view that draws begin with.
   const ItemView& view() const { return segments_[0].view; }
   const ItemParts& parts() const { return segments_[0].parts; }
@@ -122,8 +126,8 @@ class ItemDraws {
  private:
   struct Segment {
     uint64_t first_rank;
-    uint64_t epoch;  // of place 0 of `base`'s count
-    uint64_t base;   // places passed before the first draw, counted from there
+    uint64_t epoch;  // that `base` lies in, or at the end of
+    uint64_t base;   // place that the draws begin with
     ItemView view;
     ItemParts parts;
     uint64_t group;

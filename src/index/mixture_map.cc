@@ -179,7 +179,10 @@ std::optional<uint64_t> MixtureMap::SampleOfEpoch(const Component& component,
 absl::StatusOr<uint64_t> MixtureMap::EndOfAll() const {
   uint64_t end = 0;
   for (const Component& component : components_) {
-    if (component.views[0].length == uint64_t{0}) continue;
+    const bool is_empty = std::all_of(
+        component.views.begin(), component.views.end(),
+        [](const ComponentView& view) { return view.length == uint64_t{0}; });
+    if (is_empty) continue;
     const std::optional<uint64_t> second = component.draws.FirstOfEpoch(1);
     std::optional<uint64_t> last;
     if (second) last = plan_->PositionOf(NumberOf(component), *second - 1);
@@ -252,6 +255,13 @@ bool MixtureMap::limits_epochs() const {
                      [](const Component& component) {
                        return component.max_epochs.has_value();
                      });
+}
+
+bool MixtureMap::has_one_epoch() const {
+  const bool changes = std::any_of(
+      components_.begin(), components_.end(),
+      [](const Component& component) { return component.draws.changes(); });
+  return length_ && (changes || limits_epochs());
 }
 
 // The work of one call of Resolve(). Keeps what neighbouring indices share.

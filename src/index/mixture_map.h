@@ -35,7 +35,7 @@ struct ComponentView {
   std::optional<uint64_t> length;
   // Of each epoch. kNone where the component has an order of its own. Ignored
   // for endless ones.
-  OrderSpec order;
+  OrderSpec order = {};
 };
 
 struct MixtureComponent {
@@ -81,6 +81,9 @@ class MixtureMap final : public IndexMap {
       const MixtureRules& rules = MixtureRules());
 
   std::optional<uint64_t> length() const override { return length_; }
+  // If epochs of components are limited, or if draws are of another kind later
+  // than at first: those of a second epoch would go on with the last kind.
+  bool has_one_epoch() const override;
   void Resolve(std::span<const Position> positions,
                std::span<ChildPosition> out) const override;
   std::optional<Position> Find(uint32_t child,

@@ -164,6 +164,10 @@ absl::StatusOr<std::vector<SeqLenChange>> CheckedSeqLens(
         "a schedule of sequence lengths needs max_seq_len, the tokens per item "
         "of the components");
   }
+  if (options.group_items > MixtureOptions::kMaxGroupItems) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "group_items must be at most 2^30, got ", options.group_items));
+  }
   if (lengths.empty()) lengths.push_back({0, options.max_seq_len});
   for (size_t i = 0; i < lengths.size(); ++i) {
     const SeqLenChange& change = lengths[i];

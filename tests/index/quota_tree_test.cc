@@ -275,6 +275,28 @@ TEST(QuotaTreeTest, TakesTenThousandComponents) {
   }
 }
 
+// The error of the shares in 2^-63 adds at most 3.36 * k * 2^-64 samples.
+TEST(QuotaTreeTest, FarPrefixesOfTenThousandSharesStayExact) {
+  std::mt19937_64 random(testing::TestSeed(6));
+  const auto quanta = RandomQuanta(10000, 25, true, random);
+  const QuotaTree tree(quanta);
+  std::vector<DrawRun> runs;
+  const auto expect_near = [&](uint64_t k, double bound) {
+    tree.Expand(0, k, &runs);
+    std::vector<uint64_t> counts(quanta.size());
+    for (const DrawRun& run : runs) counts[run.component] = run.count;
+    for (uint32_t c = 0; c < counts.size(); ++c) {
+      const Wide off = (Wide{counts[c]} << 62) - Wide{k} * quanta[c];
+      ASSERT_LE(std::abs(static_cast<double>(off)) * 0x1p-62, bound)
+          << "component " << c << ", k=" << k;
+    }
+  };
+  for (int i = 0; i < 40; ++i) {
+    expect_near(1 + (random() >> (8 + random() % 54)), 1.68 + 0x1p-6);
+    expect_near((uint64_t{1} << 60) - (random() >> 10), 1.68 + 0.25);
+  }
+}
+
 TEST(QuotaTreeDeathTest, RefusesWhatItsCallerMustNotPass) {
   EXPECT_DEATH(QuotaTree(std::vector<uint64_t>{1, 2}), "2\\^62");
   const QuotaTree tree(kFiveThreeOneOne);
