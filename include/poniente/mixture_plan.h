@@ -142,6 +142,13 @@ class MixturePlan {
   // the end of a block; elsewhere it differs by the shuffle inside the block.
   uint64_t Count(uint32_t component, uint64_t samples) const;
 
+  // Items of an endless component that the first `samples` begin: the start, in
+  // a mixture nested as that component, of a stage that shall begin with the
+  // sample numbered `samples`. Of further mixtures below it, ask their plans in
+  // turn. Below a shuffle no such place exists. Where items are cut, it is the
+  // end of the group that has been begun.
+  uint64_t ItemsBefore(uint32_t component, uint64_t samples) const;
+
   // The first sample that does not share a block with one before `sample`: the
   // earliest start that a stage may still be given once those are served.
   uint64_t EarliestStart(uint64_t sample) const;

@@ -71,6 +71,9 @@ class Recipe final : public NodeRecipe {
       hash.Add(order.kind != ShuffleKind::kNone);
       if (OrderFingerprint(order) != 0) hash.Add(OrderFingerprint(order));
       if (!plan_.has_value()) hash.Add(Bits(component->weight));
+      if (component->max_epochs) {
+        hash.Add(Tag("epochs")).Add(*component->max_epochs);
+      }
     }
     if (options_.max_seq_len > 0) {
       hash.Add(Tag("lens"))

@@ -105,6 +105,12 @@ void ItemDraws::Continue(uint64_t first_rank, const ItemView& view,
   }
 }
 
+const ItemDraws::Segment& ItemDraws::SegmentOf(uint64_t rank) const {
+  return *std::prev(std::upper_bound(
+      segments_.begin(), segments_.end(), rank,
+      [](uint64_t n, const Segment& s) { return n < s.first_rank; }));
+}
+
 ItemDraws::Item ItemDraws::At(uint64_t rank) const {
   if (is_plain()) {
     const Segment& all = segments_[0];
@@ -112,9 +118,7 @@ ItemDraws::Item ItemDraws::At(uint64_t rank) const {
     return {rank / *all.view.length, rank % *all.view.length, 0, all.parts,
             all.view.number};
   }
-  const Segment& segment = *std::prev(std::upper_bound(
-      segments_.begin(), segments_.end(), rank,
-      [](uint64_t n, const Segment& s) { return n < s.first_rank; }));
+  const Segment& segment = SegmentOf(rank);
   uint64_t number;
   const Group group = GroupOf(segment, rank, &number);
   const uint64_t r = segment.parts.count;
@@ -167,6 +171,15 @@ std::vector<ItemDraws::Reading> ItemDraws::ReadingsOf(uint32_t view,
   std::sort(readings.begin(), readings.end(),
             [](const Reading& a, const Reading& b) { return a.rank < b.rank; });
   return readings;
+}
+
+uint64_t ItemDraws::PlacesBefore(uint64_t rank) const {
+  if (rank == 0) return 0;
+  const Segment& segment = SegmentOf(rank - 1);
+  uint64_t number;
+  const Group group = GroupOf(segment, rank - 1, &number);
+  if (segment.parts.count == 1) return group.first + number + 1;
+  return group.first + group.size;
 }
 
 std::optional<uint64_t> ItemDraws::FirstOfEpoch(uint64_t epoch) const {

@@ -106,6 +106,10 @@ class ItemDraws {
   std::vector<Reading> ReadingsOf(uint32_t view, uint64_t epoch,
                                   uint64_t place) const;
 
+  // Of an endless component: the places that draws before `rank` have begun,
+  // rounded up to whole groups where items are cut.
+  uint64_t PlacesBefore(uint64_t rank) const;
+
   // The first draw of epoch `epoch` or of one after it; nullopt if it is not
   // below 2^62.
   std::optional<uint64_t> FirstOfEpoch(uint64_t epoch) const;
@@ -144,6 +148,7 @@ class ItemDraws {
   // The group that draw `rank` lies in, and its number among the group's parts.
   Group GroupOf(const Segment& segment, uint64_t rank, uint64_t* number) const;
   uint64_t EndOf(size_t segment) const;
+  const Segment& SegmentOf(uint64_t rank) const;
 
   KeyHash key_;
   uint64_t stated_group_;

@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "index/int128.h"
+#include "index/item_draws.h"
 #include "index/keyed_hash.h"
 #include "index/stage_plan.h"
 #include "index/weights.h"
@@ -32,6 +33,8 @@ struct MixturePlan::State {
   std::vector<Temperature> temperatures;
   std::vector<SeqLenChange> seq_lens;
   uint32_t max_seq_len = 0;
+  std::vector<internal::PartsChange> parts;
+  uint64_t group_items = 0;
 };
 
 namespace {
@@ -250,6 +253,8 @@ absl::StatusOr<MixturePlan> MixturePlan::Create(
                             MakeStages(options, sorted));
   PONIENTE_ASSIGN_OR_RETURN(state->seq_lens, CheckedSeqLens(options));
   state->max_seq_len = options.max_seq_len;
+  state->parts = internal::PartsOf(options, state->seq_lens);
+  state->group_items = options.group_items;
   for (const SeqLenChange& change : state->seq_lens) {
     CutAt(change.start, &stages);
   }
@@ -311,6 +316,16 @@ std::span<const SeqLenChange> MixturePlan::seq_lens() const {
 
 uint64_t MixturePlan::Count(uint32_t component, uint64_t samples) const {
   return state_->plan->Count(component, samples);
+}
+
+uint64_t MixturePlan::ItemsBefore(uint32_t component, uint64_t samples) const {
+  const internal::ItemView endless;
+  internal::ItemDraws draws(0, "", endless, {}, state_->group_items);
+  for (const internal::PartsChange& change : state_->parts) {
+    if (change.start >= samples && change.start > 0) break;
+    draws.Continue(Count(component, change.start), endless, change.parts);
+  }
+  return draws.PlacesBefore(Count(component, samples));
 }
 
 uint64_t MixturePlan::EarliestStart(uint64_t sample) const {

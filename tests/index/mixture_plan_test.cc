@@ -681,5 +681,26 @@ TEST(MixturePlanErrorTest, NamesBlockSizes) {
   }
 }
 
+// A stage of a nested mixture that shall begin where the outer one changes.
+TEST(MixturePlanTest, ItemsBeforeAreWhereANestedStageBegins) {
+  MixtureOptions options;
+  options.block_size = 16;
+  options.stages = {{1000, {{"inner", 3}}}};
+  ASSERT_OK_AND_ASSIGN(const MixturePlan plain,
+                       MixturePlan::Create(options, {{"inner", 1}, {"x", 3}}));
+  EXPECT_EQ(plain.ItemsBefore(0, 0), 0u);
+  EXPECT_EQ(plain.ItemsBefore(0, 1000), 250u);
+  EXPECT_EQ(plain.ItemsBefore(0, 1007), plain.Count(0, 1007));
+
+  options.max_seq_len = 32;
+  options.seq_lens = {{0, 8}, {1000, 32}};
+  options.group_items = 4;
+  ASSERT_OK_AND_ASSIGN(const MixturePlan cut,
+                       MixturePlan::Create(options, {{"inner", 1}, {"x", 3}}));
+  // 250 quarters of items: 62.5, of which groups of 4 end at 64.
+  EXPECT_EQ(cut.ItemsBefore(0, 1000), 64u);
+  EXPECT_EQ(cut.ItemsBefore(0, 1100), 64 + cut.Count(0, 1100) - 250);
+}
+
 }  // namespace
 }  // namespace poniente
