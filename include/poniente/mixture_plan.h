@@ -73,7 +73,7 @@ struct MixtureOptions {
   // 2^-10 to infinity.
   double temperature = 1;
   // Stages after the first, which is the components' own weights.
-  std::vector<MixtureStage> stages;
+  std::vector<MixtureStage> stages = {};
 
   StopRule stop_rule = StopRule::kRestart;
 
@@ -82,7 +82,7 @@ struct MixtureOptions {
   // samples. Declared once: part of what a token depends on.
   uint32_t max_seq_len = 0;
   // Starts strictly increasing, the first 0. Empty: max_seq_len throughout.
-  std::vector<SeqLenChange> seq_lens;
+  std::vector<SeqLenChange> seq_lens = {};
   // Serve the first seq_len tokens of each item and leave the rest, instead of
   // cutting the item. For comparisons: it wastes the rest.
   bool trim = false;
@@ -95,7 +95,7 @@ struct MixtureOptions {
 
   // Keys the order. Unset: derived from the parent's seed and this node's name
   // when the tree is put together; 0 at the root.
-  std::optional<uint64_t> seed;
+  std::optional<uint64_t> seed = std::nullopt;
 };
 
 // A component, as far as its share depends on it.

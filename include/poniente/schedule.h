@@ -115,7 +115,7 @@ struct ScheduleOptions {
   // In the order of their starts, which must be different steps. Without a
   // stage that starts at step 0, one without a name and with lr_scale 1 stands
   // before them.
-  std::vector<ScheduleStage> stages;
+  std::vector<ScheduleStage> stages = {};
   // Batch sizes and lengths that change apart from stages, in the order of
   // their starts.
   std::vector<BatchSizeStage> batch_sizes = {};

@@ -474,5 +474,109 @@ TEST(LoaderTest, TheFingerprintNamesTheOrderAndNothingElse) {
   EXPECT_NE(print(1, 4, 2), print(1, 5, 2));
 }
 
+// Lengths 4, 16, 8 and batches of 3 and 5, over windows of 16.
+Schedule ChangingSchedule() {
+  ScheduleOptions options;
+  options.steps = 60;
+  options.batch_size = 3;
+  options.seq_len = 4;
+  options.stages = {{.start = RunPoint::Step(20), .seq_len = kSeqLen},
+                    {.start = RunPoint::Sample(100), .batch_size = 5},
+                    {.start = RunPoint::Step(40), .seq_len = 8}};
+  return *Schedule::Create(options);
+}
+
+DatasetPtr<TokenWindow> CutMixture(const Schedule& schedule) {
+  MixtureOptions base;
+  base.block_size = 32;
+  base.seed = 42;
+  return *MixtureDataset<TokenWindow>::Create(
+      {{"big", CountingWindows(500, kSeqLen, 7), 0.7},
+       {"small", CountingWindows(9, kSeqLen, 3), 0.3}},
+      schedule.MixtureOptionsFrom(base));
+}
+
+TEST(LoaderTest, FollowsLengthsAndBatchSizesThatChange) {
+  const Schedule schedule = ChangingSchedule();
+  const auto dataset = CutMixture(schedule);
+  const auto loader = Open(dataset, schedule);
+  uint64_t sample = 0;
+  for (uint64_t step = 0; step < 60; ++step) {
+    ASSERT_OK_AND_ASSIGN(const Batch batch, loader->NextBlocking());
+    const uint32_t seq_len = step < 20 ? 4 : step < 40 ? 16 : 8;
+    ASSERT_EQ(batch.num_samples(), step < 34 ? 3u : 5u) << step;
+    ASSERT_EQ(batch.seq_len(), seq_len) << step;
+    for (uint64_t i = 0; i < batch.num_samples(); ++i, ++sample) {
+      ASSERT_OK_AND_ASSIGN(const TokenWindow window,
+                           dataset->GetBlocking(sample));
+      const auto row = batch.tokens<uint32_t>(i);
+      ASSERT_EQ(std::vector<uint32_t>(row.begin(), row.end()), window.tokens);
+      ASSERT_EQ(batch.provenance(i).token_begin % seq_len, 0u);
+      const uint64_t first = batch.source(i) == 0 ? 7 : 3;
+      ASSERT_EQ(row[0], (first + batch.provenance(i).item * kSeqLen +
+                         batch.provenance(i).token_begin) %
+                            251);
+    }
+  }
+  EXPECT_EQ(sample, schedule.samples());
+}
+
+TEST(LoaderTest, SeeksIntoAnyLength) {
+  const Schedule schedule = ChangingSchedule();
+  const auto dataset = CutMixture(schedule);
+  const auto straight = Open(dataset, schedule);
+  const auto jumping = Open(dataset, schedule);
+  for (uint64_t step = 0; step < 60; ++step) {
+    ASSERT_OK_AND_ASSIGN(const Batch expected, straight->NextBlocking());
+    if (step % 7 != 5) continue;
+    ASSERT_TRUE(jumping->Seek(step).ok());
+    ASSERT_OK_AND_ASSIGN(const Batch batch, jumping->NextBlocking());
+    ASSERT_EQ(Bytes(batch), Bytes(expected));
+  }
+}
+
+TEST(LoaderTest, ARootThatIsNoMixtureIsCutAsWell) {
+  const Schedule schedule = ChangingSchedule();
+  const auto flat =
+      *FlatMixture<TokenWindow>::Create({{"a", CountingWindows(20, kSeqLen)},
+                                         {"b", CountingWindows(9, kSeqLen)}});
+  const auto loader =
+      Open(*Cut<TokenWindow>(flat, schedule.mixture_options()), schedule);
+  for (uint64_t step = 0; step < 60; ++step) {
+    ASSERT_OK_AND_ASSIGN(const Batch batch, loader->NextBlocking());
+    ASSERT_EQ(
+        batch.tokens<uint32_t>(0)[0],
+        (batch.provenance(0).item * kSeqLen + batch.provenance(0).token_begin) %
+            251);
+  }
+}
+
+TEST(LoaderTest, RefusesADatasetThatDoesNotKnowTheLengths) {
+  const Schedule schedule = ChangingSchedule();
+  EXPECT_THAT(
+      Loader::Create(CutMixture(*Schedule::Create({.steps = 9,
+                                                   .batch_size = 3,
+                                                   .seq_len = 4,
+                                                   .max_seq_len = kSeqLen,
+                                                   .stages = {}})),
+                     schedule),
+      StatusIs(
+          absl::StatusCode::kInvalidArgument,
+          AllOf(HasSubstr("gives windows of 4"), HasSubstr("asks for 16"))));
+}
+
+TEST(LoaderTest, RefusesARunBeyondMaxEpochs) {
+  const auto limited = *MixtureDataset<TokenWindow>::Create(
+      {{"books", CountingWindows(50, kSeqLen), 1, ShuffleOptions::Full(), 2},
+       {"web", CountingWindows(900, kSeqLen), 3}},
+      {.block_size = 8});
+  // Two epochs of 50 are a quarter of 400 samples.
+  EXPECT_THAT(Loader::Create(limited, MakeSchedule(100, 4)), IsOk());
+  EXPECT_THAT(Loader::Create(limited, MakeSchedule(101, 4)),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("component 'books'"),
+                             HasSubstr("epochs (2)"), HasSubstr("sample 4"))));
+}
+
 }  // namespace
 }  // namespace poniente
