@@ -9,6 +9,8 @@
 #include <optional>
 #include <span>
 
+#include "absl/status/status.h"
+
 namespace poniente {
 
 // Counts items. Below 2^62 for samples of a mixture, below 2^63 for lengths.
@@ -64,6 +66,10 @@ class IndexMap {
   // `child`, its part kept; nullopt if none does.
   virtual std::optional<Position> Find(uint32_t child,
                                        const Position& position) const = 0;
+
+  // What Resolve() and Find() have given so far is worth nothing unless this is
+  // ok: for maps whose tables lie in a file. Ask after them.
+  virtual absl::Status status() const { return absl::OkStatus(); }
 };
 
 }  // namespace poniente

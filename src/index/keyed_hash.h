@@ -58,6 +58,7 @@ inline constexpr Tag kFlatTag("flat");
 inline constexpr Tag kShuffleTag("shuf");
 inline constexpr Tag kRandomMapTag("rmap");
 inline constexpr Tag kPrefixTag("pref");
+inline constexpr Tag kHoldTag("hold");
 
 // A key under construction, for lists of words of any length.
 class KeyHash {
