@@ -20,7 +20,7 @@ namespace internal {
 std::shared_ptr<const NodeRecipe> FilterRecipe(Selection selection);
 // Ok if the dataset's items can be held out: its length is final, and index x
 // is the same item in every epoch and nowhere else.
-absl::Status CheckHoldOut(const DatasetNode& dataset);
+absl::Status CheckHoldOut(const DatasetNode* dataset);
 absl::Status CheckHeldItems(uint64_t items, uint64_t length);
 
 }  // namespace internal
@@ -57,7 +57,7 @@ struct HeldOut {
 //     the dataset still grows.
 template <class T>
 absl::StatusOr<HeldOut<T>> HoldOutLast(DatasetPtr<T> dataset, uint64_t items) {
-  absl::Status checked = internal::CheckHoldOut(*dataset);
+  absl::Status checked = internal::CheckHoldOut(dataset.get());
   if (!checked.ok()) return checked;
   const uint64_t length = dataset->length_now().readable;
   checked = internal::CheckHeldItems(items, length);
@@ -76,7 +76,7 @@ absl::StatusOr<HeldOut<T>> HoldOutLast(DatasetPtr<T> dataset, uint64_t items) {
 template <class T>
 absl::StatusOr<HeldOut<T>> HoldOutFraction(DatasetPtr<T> dataset,
                                            double fraction, uint64_t seed = 0) {
-  absl::Status checked = internal::CheckHoldOut(*dataset);
+  absl::Status checked = internal::CheckHoldOut(dataset.get());
   if (!checked.ok()) return checked;
   auto held = Selection::ByHash(dataset->length_now().readable, fraction, seed);
   if (!held.ok()) return held.status();

@@ -63,24 +63,27 @@ std::shared_ptr<const NodeRecipe> FilterRecipe(Selection selection) {
   return std::make_shared<FilterNode>(std::move(selection));
 }
 
-absl::Status CheckHoldOut(const DatasetNode& dataset) {
+absl::Status CheckHoldOut(const DatasetNode* dataset) {
   constexpr char kRemedy[] =
       ", so that what is held out would also be trained on; hold out of the "
       "datasets below it";
-  if (const DatasetNode* repeated = FindRepetition(dataset)) {
+  if (dataset == nullptr) {
+    return absl::InvalidArgumentError("hold-out: there is no dataset");
+  }
+  if (const DatasetNode* repeated = FindRepetition(*dataset)) {
     return absl::InvalidArgumentError(
-        absl::StrCat("hold-out of '", dataset.name(), "': '", repeated->name(),
+        absl::StrCat("hold-out of '", dataset->name(), "': '", repeated->name(),
                      "' serves an item several times", kRemedy));
   }
-  if (dataset.has_order()) {
+  if (dataset->has_order()) {
     return absl::InvalidArgumentError(absl::StrCat(
-        "hold-out of '", dataset.name(),
+        "hold-out of '", dataset->name(),
         "', which has an order of its own in each epoch", kRemedy));
   }
-  const LengthState length = dataset.length_now();
+  const LengthState length = dataset->length_now();
   if (length.is_final) return absl::OkStatus();
   return absl::FailedPreconditionError(absl::StrCat(
-      "hold-out of '", dataset.name(), "', which still grows and has ",
+      "hold-out of '", dataset->name(), "', which still grows and has ",
       length.readable, " items so far; await its FinalLength() first"));
 }
 

@@ -238,6 +238,13 @@ TEST(HoldOutTest, RefusesWhatWouldHoldOutNothingOrAll) {
   }
 }
 
+TEST(HoldOutTest, RefusesNoDataset) {
+  EXPECT_THAT(HoldOutLast<uint64_t>(nullptr, 1),
+              StatusIs(kInvalid, HasSubstr("no dataset")));
+  EXPECT_THAT(Filter<uint64_t>(nullptr, Selection()),
+              StatusIs(kInvalid, HasSubstr("no dataset")));
+}
+
 TEST(HoldOutTest, RefusesWhatWouldTrainOnHeldItemsInALaterEpoch) {
   const auto refused = StatusIs(kInvalid, HasSubstr("trained on"));
   for (const auto& dataset :
