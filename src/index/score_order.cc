@@ -5,7 +5,6 @@
 #include <cmath>
 #include <cstddef>
 #include <new>
-#include <numeric>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -52,20 +51,32 @@ class TablesInMemory final : public OrderTables {
   uint64_t fingerprint_;
 };
 
+// Scores travel with their items, so that the sort stays in the cache.
 template <class Score>
-void Sort(std::span<const Score> scores, ScoreDirection direction,
-          Table* items) {
-  std::iota(items->begin(), items->end(), 0u);
+Table SortedItems(std::span<const Score> scores, ScoreDirection direction) {
+  struct Scored {
+    Score score;
+    uint32_t item;
+  };
+  std::vector<Scored> all(scores.size());
+  for (size_t i = 0; i < scores.size(); ++i) {
+    all[i] = {scores[i], static_cast<uint32_t>(i)};
+  }
   // The index decides between equals, so every sort gives the same.
   if (direction == ScoreDirection::kAscending) {
-    std::sort(items->begin(), items->end(), [&](uint32_t a, uint32_t b) {
-      return scores[a] != scores[b] ? scores[a] < scores[b] : a < b;
+    std::sort(all.begin(), all.end(), [](const Scored& a, const Scored& b) {
+      return a.score != b.score ? a.score < b.score : a.item < b.item;
     });
   } else {
-    std::sort(items->begin(), items->end(), [&](uint32_t a, uint32_t b) {
-      return scores[a] != scores[b] ? scores[a] > scores[b] : a < b;
+    std::sort(all.begin(), all.end(), [](const Scored& a, const Scored& b) {
+      return a.score != b.score ? a.score > b.score : a.item < b.item;
     });
   }
+  Table items(all.size());
+  for (size_t place = 0; place < all.size(); ++place) {
+    items[place] = all[place].item;
+  }
+  return items;
 }
 
 template <class Score>
@@ -81,9 +92,8 @@ absl::StatusOr<ScoreOrder> Sorted(std::span<const Score> scores,
         "inf"));
   }
   try {
-    Table items(scores.size());
-    Sort(scores, direction, &items);
-    return ScoreOrder(std::make_shared<TablesInMemory>(std::move(items)));
+    return ScoreOrder(
+        std::make_shared<TablesInMemory>(SortedItems(scores, direction)));
   } catch (const std::bad_alloc&) {
     return absl::ResourceExhaustedError(absl::StrCat(
         "no memory for the ", 8 * scores.size(), " bytes of the order of ",

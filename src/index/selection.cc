@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The directory: per superblock of 4096 items, the chosen ones before it (64
 // bits: 1.6 %); per block of 512, those since the superblock began (16 bits:
-// 3.1 %). A rank adds the two and counts the bits of at most 8 words; a select
-// searches the superblocks and walks 8 blocks, then 8 words.
+// 3.1 %). A rank adds the two and counts the bits of at most 8 words. A select
+// searches the superblocks between those of the 8192nd places next to it (64
+// bits for each: 0.1 %), few unless the selection is sparse there; then it
+// walks 8 blocks and 8 words.
 #include "poniente/selection.h"
 
 #include <algorithm>
@@ -27,6 +29,8 @@ constexpr uint64_t kWordItems = 64;
 constexpr uint64_t kBlockWords = 8;
 constexpr uint64_t kSuperblockBlocks = 8;
 constexpr uint64_t kSuperblockWords = kBlockWords * kSuperblockBlocks;
+
+constexpr uint64_t kHintPlaces = 8192;
 
 constexpr uint64_t CeilDiv(uint64_t a, uint64_t b) { return (a + b - 1) / b; }
 
@@ -111,8 +115,12 @@ absl::StatusOr<std::vector<uint64_t>> BitmapAtLeast(
 struct Selection::State {
   absl::Status Build();
   uint64_t CountBelow(uint64_t item) const;
-  // The superblock that holds `place`, near `from` if possible.
-  uint64_t FindSuperblock(uint64_t place, uint64_t from) const;
+  // The superblock that holds `place`.
+  uint64_t FindSuperblock(uint64_t place) const;
+  bool Holds(uint64_t superblock, uint64_t place) const {
+    return superblocks[superblock] <= place &&
+           place < superblocks[superblock + 1];
+  }
   uint64_t SelectIn(uint64_t superblock, uint64_t place) const;
   // The first chosen item after `item` in its superblock; nullopt: none.
   std::optional<uint64_t> NextNear(uint64_t item) const;
@@ -123,6 +131,8 @@ struct Selection::State {
   std::vector<uint64_t> words;
   // Chosen items before each superblock; at the end, all of them.
   std::vector<uint64_t> superblocks;
+  // The superblocks of places 0, kHintPlaces, ...; at the end, the last one.
+  std::vector<uint64_t> hints;
   // Chosen items between the begin of the superblock and of each block.
   std::vector<uint16_t> blocks;
 };
@@ -144,6 +154,14 @@ absl::Status Selection::State::Build() {
     hash.Add(words[w]);
   }
   superblocks[full] = count;
+  PONIENTE_ASSIGN_OR_RETURN(hints,
+                            Zeros<uint64_t>(CeilDiv(count, kHintPlaces) + 1));
+  uint64_t superblock = 0;
+  for (uint64_t h = 0; h + 1 < hints.size(); ++h) {
+    while (superblocks[superblock + 1] <= h * kHintPlaces) ++superblock;
+    hints[h] = superblock;
+  }
+  hints.back() = full == 0 ? 0 : full - 1;
   fingerprint = hash.key();
   return absl::OkStatus();
 }
@@ -160,20 +178,13 @@ uint64_t Selection::State::CountBelow(uint64_t item) const {
   return below + static_cast<uint64_t>(std::popcount(words[word] & mask));
 }
 
-uint64_t Selection::State::FindSuperblock(uint64_t place, uint64_t from) const {
-  // superblocks[low] <= place < superblocks[high].
-  const uint64_t last = superblocks.size() - 1;
-  uint64_t low = superblocks[from] <= place ? from : 0;
-  uint64_t step = 1;
-  while (step < last - low && superblocks[low + step] <= place) {
-    low += step;
-    step *= 2;
-  }
-  const uint64_t high = low + std::min(step, last - low);
+uint64_t Selection::State::FindSuperblock(uint64_t place) const {
+  const uint64_t hint = place / kHintPlaces;
+  const auto begin = superblocks.begin();
   const auto after = std::upper_bound(
-      superblocks.begin() + static_cast<ptrdiff_t>(low),
-      superblocks.begin() + static_cast<ptrdiff_t>(high), place);
-  return static_cast<uint64_t>(after - superblocks.begin()) - 1;
+      begin + static_cast<ptrdiff_t>(hints[hint]),
+      begin + static_cast<ptrdiff_t>(hints[hint + 1]) + 1, place);
+  return static_cast<uint64_t>(after - begin) - 1;
 }
 
 uint64_t Selection::State::SelectIn(uint64_t superblock, uint64_t place) const {
@@ -313,7 +324,8 @@ uint64_t Selection::fingerprint() const { return state_->fingerprint; }
 
 uint64_t Selection::memory_bytes() const {
   return sizeof(State) + 8 * state_->words.capacity() +
-         8 * state_->superblocks.capacity() + 2 * state_->blocks.capacity();
+         8 * state_->superblocks.capacity() + 8 * state_->hints.capacity() +
+         2 * state_->blocks.capacity();
 }
 
 bool Selection::Contains(uint64_t item) const {
@@ -353,7 +365,9 @@ void Selection::Select(std::span<const uint64_t> places,
     if (near.has_value()) {
       item = *near;
     } else {
-      superblock = state.FindSuperblock(place, superblock);
+      if (!state.Holds(superblock, place)) {
+        superblock = state.FindSuperblock(place);
+      }
       item = state.SelectIn(superblock, place);
     }
     items[i] = item;

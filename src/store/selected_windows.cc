@@ -54,7 +54,7 @@ class SelectedWindows final : public AsyncDataset<TokenWindow>,
     absl::StatusOr<std::vector<TokenWindow>> pieces =
         co_await ReadRanges(*store_, std::move(plan->ranges));
     if (!pieces.ok()) co_return pieces.status();
-    co_return Join(plan->pieces_of, *std::move(pieces));
+    co_return Join(plan->ranges_of, *std::move(pieces));
   }
 
   absl::StatusOr<std::vector<ItemPiece>> Pieces(
@@ -96,33 +96,40 @@ class SelectedWindows final : public AsyncDataset<TokenWindow>,
  private:
   struct Plan {
     std::vector<TokenRange> ranges;
-    std::vector<size_t> pieces_of;  // ranges of each item
+    std::vector<size_t> ranges_of;  // how many make each item
   };
 
   uint64_t num_items() const { return tokens_.total() / length_; }
 
   absl::StatusOr<Plan> MakePlan(std::span<const Position> positions) const {
     Plan plan;
-    plan.pieces_of.reserve(positions.size());
+    plan.ranges_of.reserve(positions.size());
     for (const Position& position : positions) {
       PONIENTE_ASSIGN_OR_RETURN(const std::vector<ItemPiece> pieces,
                                 Pieces(position));
+      // Documents that follow each other in the store are one read.
+      const size_t first = plan.ranges.size();
       for (const ItemPiece& piece : pieces) {
-        plan.ranges.push_back({piece.begin, piece.end});
+        if (plan.ranges.size() > first &&
+            plan.ranges.back().end == piece.begin) {
+          plan.ranges.back().end = piece.end;
+        } else {
+          plan.ranges.push_back({piece.begin, piece.end});
+        }
       }
-      plan.pieces_of.push_back(pieces.size());
+      plan.ranges_of.push_back(plan.ranges.size() - first);
     }
     return plan;
   }
 
-  static std::vector<TokenWindow> Join(std::span<const size_t> pieces_of,
+  static std::vector<TokenWindow> Join(std::span<const size_t> ranges_of,
                                        std::vector<TokenWindow> pieces) {
-    std::vector<TokenWindow> items(pieces_of.size());
+    std::vector<TokenWindow> items(ranges_of.size());
     auto piece = pieces.begin();
     for (size_t i = 0; i < items.size(); ++i) {
-      if (pieces_of[i] == 0) continue;
+      if (ranges_of[i] == 0) continue;
       items[i] = std::move(*piece++);
-      for (size_t k = 1; k < pieces_of[i]; ++k, ++piece) {
+      for (size_t k = 1; k < ranges_of[i]; ++k, ++piece) {
         items[i].tokens.insert(items[i].tokens.end(), piece->tokens.begin(),
                                piece->tokens.end());
       }

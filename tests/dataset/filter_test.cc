@@ -258,6 +258,27 @@ TEST(HoldOutTest, RefusesWhatWouldTrainOnHeldItemsInALaterEpoch) {
   EXPECT_THAT(HoldOutLast(Counting(10, 0, "repeat"), 3), IsOk());
 }
 
+// Item i is i, without end.
+class EndlessLeaf final : public AsyncDataset<uint64_t> {
+ public:
+  std::string name() const override { return "endless"; }
+  uint64_t fingerprint() const override { return 1; }
+  LengthState length_now() const override { return LengthState::Endless(); }
+  Task<std::vector<uint64_t>> GetBatch(
+      std::span<const Index> indices) const override {
+    co_return std::vector<uint64_t>(indices.begin(), indices.end());
+  }
+};
+
+TEST(HoldOutTest, RefusesPartsOfAnEndlessDataset) {
+  // Each of their epochs goes on in the draws of the one before.
+  const DatasetPtr<uint64_t> endless = std::make_shared<EndlessLeaf>();
+  EXPECT_THAT(HoldOutLast(*Take(endless, 10), 3),
+              StatusIs(kInvalid, HasSubstr("'endless' serves")));
+  EXPECT_THAT(HoldOutFraction(*Slice(endless, 5, 9), 0.5),
+              StatusIs(kInvalid, HasSubstr("'endless' serves")));
+}
+
 TEST(HoldOutTest, AGrowingDatasetComesTooEarly) {
   const auto growing = InMemoryDataset<uint64_t>::Growing();
   const auto early =

@@ -145,7 +145,7 @@ TEST_P(SelectionSizesTest, EveryWayToMakeOneGivesTheSame) {
 INSTANTIATE_TEST_SUITE_P(AroundWordsBlocksAndSuperblocks, SelectionSizesTest,
                          ::testing::Values(0, 1, 7, 8, 9, 63, 64, 65, 127, 128,
                                            129, 511, 512, 513, 4095, 4096, 4097,
-                                           8191, 8192, 8193, 12345));
+                                           8191, 8192, 8193, 12345, 40000));
 
 TEST(SelectionTest, BatchesOfPlacesInAnyOrderAgree) {
   std::mt19937_64 random(testing::TestSeed(53));

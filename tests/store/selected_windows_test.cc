@@ -182,6 +182,15 @@ TEST(SelectedWindowsTest, AllDocumentsGiveTheWindowsOfTheStore) {
   EXPECT_EQ(PiecesOf(*windows), nullptr);
 }
 
+TEST(SelectedWindowsTest, DocumentsThatFollowEachOtherAreOneRead) {
+  const Selected selected({50, 50, 50, 50, 50},
+                          {true, true, false, true, true});
+  const auto windows = *selected.store().Windows(200, selected.selection());
+  const uint64_t before = selected.store().reader().counters().reads;
+  ASSERT_THAT(windows->GetBlocking(0), IsOk());
+  EXPECT_EQ(selected.store().reader().counters().reads, before + 2);
+}
+
 TEST(SelectedWindowsTest, MemoryIsAFractionOfABitPerDocument) {
   // Half of the documents: a sample for each 128 of them.
   std::vector<bool> chosen(20'000);
@@ -252,6 +261,12 @@ TEST(SelectedWindowsTest, ADamagedDocumentIndexIsDataLoss) {
     }
     (void)selected.store().Windows(4, selected.selection());
   }
+  // Document 0 ends earlier: the selected ones are fewer tokens than they were.
+  std::string shorter = whole;
+  shorter[0] = 3;
+  WriteFile(path, shorter);
+  EXPECT_THAT(windows->GetBlocking(5),
+              StatusIs(absl::StatusCode::kDataLoss, HasSubstr("shorter")));
   WriteFile(path, whole.substr(0, 7));
   EXPECT_THAT(windows->GetBlocking(0), lost);
   EXPECT_THAT(PiecesOf(*windows)->ItemsOf(2), lost);
