@@ -145,6 +145,11 @@ TEST_F(OrderFileTest, TablesWithRightChecksumsMustStillBeInverse) {
   EXPECT_THAT(open({3, 0, 1, 1, 2, 0}),
               StatusIs(kDataLoss, HasSubstr("holds 3 at byte 64, expected less "
                                             "than 3")));
+  // Good tables, but not those that were written.
+  WriteFile(path, Forged({2, 0, 1, 1, 2, 0}).substr(0, 64) +
+                      Bytes({1, 2, 0, 2, 0, 1}));
+  EXPECT_THAT(OrderFile::Open(path),
+              StatusIs(kDataLoss, HasSubstr("checksum")));
   std::string huge = Forged({});
   huge[22] = 1;
   const uint32_t crc =

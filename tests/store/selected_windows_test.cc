@@ -273,6 +273,25 @@ TEST(SelectedWindowsTest, ADamagedDocumentIndexIsDataLoss) {
   EXPECT_THAT(selected.store().Windows(4, selected.selection()), lost);
 }
 
+TEST(DocumentBoundsTest, NeverLieOutsideOfTheStore) {
+  const Selected selected({5, 7, 9, 11}, {true, true, true, true});
+  const std::string path = selected.folder().path("documents-1.bin");
+  const std::string whole = testing::ReadFile(path);
+  for (size_t at = 0; at < 32; ++at) {
+    std::string flipped = whole;
+    flipped[at] = static_cast<char>(flipped[at] ^ 0x80);
+    WriteFile(path, flipped);
+    for (uint64_t first = 0; first < 4; ++first) {
+      for (uint64_t count = 1; count <= 4 - first; ++count) {
+        const auto bounds = selected.store().DocumentBounds(first, count);
+        if (!bounds.ok()) continue;
+        ASSERT_TRUE(std::is_sorted(bounds->begin(), bounds->end()));
+        ASSERT_LE(bounds->back(), 32u);
+      }
+    }
+  }
+}
+
 TEST(DocumentBoundsTest, AreTheRangesEndToEnd) {
   const Selected selected({5, 0, 7, 1}, {true, true, true, true});
   const TokenStore& store = selected.store();
