@@ -144,15 +144,17 @@ class MappedTables final : public OrderTables {
   uint64_t fingerprint() const override { return fingerprint_; }
 
  private:
-  // Entries base + in[i]; what cannot be read gives in[i] itself.
+  // Entries base + in[i]; from the first that cannot be read on, in[i] itself:
+  // a fault is slow.
   void LookUp(uint64_t base, std::span<const uint64_t> in,
               std::span<uint64_t> out) const {
     const std::byte* const entries = mapping_.begin() + kHeaderBytes;
-    bool good = true;
+    bool good = !damaged_.load(std::memory_order_relaxed);
     for (size_t i = 0; i < in.size(); ++i) {
       std::byte word[4];
       uint64_t value = in[i];
-      if (internal::GuardedCopy(entries + 4 * (base + in[i]), 4, word) &&
+      if (good &&
+          internal::GuardedCopy(entries + 4 * (base + in[i]), 4, word) &&
           LoadLittle<uint32_t>(word) < count_) {
         value = LoadLittle<uint32_t>(word);
       } else {
