@@ -10,6 +10,8 @@
 #include <span>
 #include <vector>
 
+#include "absl/status/status.h"
+
 namespace poniente {
 
 // Counts items. Below 2^62 for samples of a mixture, below 2^63 for lengths.
@@ -99,6 +101,10 @@ class IndexMap {
   // same epochs.
   virtual std::optional<IndexSpan> SpanBelow(uint32_t child,
                                              const IndexSpan& span) const;
+
+  // What Resolve() and Find() have given so far is worth nothing unless this is
+  // ok: for maps whose tables lie in a file. Ask after them.
+  virtual absl::Status status() const { return absl::OkStatus(); }
 };
 
 }  // namespace poniente

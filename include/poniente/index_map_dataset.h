@@ -224,6 +224,10 @@ class IndexMapDataset : public AsyncDataset<T> {
     if (!in_range.ok()) co_return in_range;
     const std::vector<internal::ChildGroup> groups =
         internal::GroupByChild(*made->map, positions);
+    absl::Status resolved = made->map->status();
+    if (!resolved.ok()) {
+      co_return internal::PrependName(resolved, recipe_->kind());
+    }
     std::vector<Task<>> asks;
     asks.reserve(groups.size());
     for (const internal::ChildGroup& group : groups) {

@@ -16,6 +16,7 @@
 #include "absl/status/statusor.h"
 #include "poniente/async_dataset.h"
 #include "poniente/byte_reader.h"
+#include "poniente/selection.h"
 #include "poniente/task.h"
 #include "poniente/token_window.h"
 
@@ -87,6 +88,10 @@ class TokenStore : public std::enable_shared_from_this<TokenStore> {
   // Where document `document` lies. Documents follow each other without gaps;
   // some may be empty.
   absl::StatusOr<TokenRange> DocumentRange(uint64_t document) const;
+  // The bounds of `count` documents from `first` on, in one read: count + 1
+  // tokens; document first + i is [bounds[i], bounds[i + 1]).
+  absl::StatusOr<std::vector<uint64_t>> DocumentBounds(uint64_t first,
+                                                       uint64_t count) const;
   // Its name: any bytes, by convention a path in UTF-8.
   absl::StatusOr<std::string> DocumentName(uint64_t document) const;
   // The document that holds `token`. About log2(documents) preads.
@@ -96,6 +101,17 @@ class TokenStore : public std::enable_shared_from_this<TokenStore> {
   // window is dropped, so a store shorter than `length` gives an empty dataset.
   // InvalidArgument unless 0 < length < 2^32 - 1.
   absl::StatusOr<DatasetPtr<TokenWindow>> Windows(uint64_t length) const;
+
+  // Windows of the selected documents alone: item i is tokens [i * length,
+  // (i + 1) * length) of these documents end to end, in stored order; the tail
+  // is dropped. A window may hold parts of several documents, a document may
+  // reach into several windows: PiecesOf() (piecewise_items.h) says which.
+  // Reads the ends of the selected documents once, and small parts of them for
+  // each window. Memory: 1.3 bits per document.
+  // InvalidArgument unless 0 < length < 2^32 - 1 and documents.size() ==
+  // num_documents().
+  absl::StatusOr<DatasetPtr<TokenWindow>> Windows(
+      uint64_t length, const Selection& documents) const;
 
   // Item d is the whole of document d.
   DatasetPtr<TokenWindow> Documents() const;

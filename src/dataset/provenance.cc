@@ -74,8 +74,11 @@ absl::Status DatasetTree::ResolveBelow(uint32_t number,
   if (map == nullptr) return NotFinal(*at.node);
   PONIENTE_RETURN_IF_ERROR(internal::CheckInRange(
       *at.node, map->length(), map->has_one_epoch(), positions));
-  for (const internal::ChildGroup& group :
-       internal::GroupByChild(*map, positions)) {
+  const std::vector<internal::ChildGroup> groups =
+      internal::GroupByChild(*map, positions);
+  PONIENTE_RETURN_IF_ERROR(
+      internal::PrependName(map->status(), at.node->name()));
+  for (const internal::ChildGroup& group : groups) {
     std::vector<uint32_t> places_below(group.places.size());
     for (size_t i = 0; i < places_below.size(); ++i) {
       places_below[i] = places[group.places[i]];
@@ -100,6 +103,8 @@ absl::StatusOr<std::optional<Position>> DatasetTree::Find(
     const std::shared_ptr<const IndexMap> map = parent.map();
     if (map == nullptr) return NotFinal(parent);
     const std::optional<Position> found = map->Find(below.place, position);
+    PONIENTE_RETURN_IF_ERROR(
+        internal::PrependName(map->status(), parent.name()));
     if (!found.has_value()) return std::nullopt;
     position = *found;
     number = below.parent;
@@ -123,6 +128,8 @@ absl::StatusOr<std::vector<FoundPart>> DatasetTree::FindParts(
     for (const FoundPart& part : found) {
       const size_t begin = above.size();
       map->FindParts(below.place, part.position, &above);
+      PONIENTE_RETURN_IF_ERROR(
+          internal::PrependName(map->status(), parent.name()));
       // A part of a part lies within it.
       for (size_t i = begin; i < above.size(); ++i) {
         above[i].part_begin += part.part_begin;

@@ -61,6 +61,7 @@ inline constexpr Tag kPrefixTag("pref");
 inline constexpr Tag kEraTag("era");
 inline constexpr Tag kChunksTag("chun");
 inline constexpr Tag kWindowTag("wind");
+inline constexpr Tag kHoldTag("hold");
 
 // A key under construction, for lists of words of any length.
 class KeyHash {

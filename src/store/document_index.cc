@@ -21,6 +21,28 @@ absl::StatusOr<TokenRange> DocumentIndex::Range(uint64_t document) const {
   return Between(0, document, tokens_, "document");
 }
 
+absl::StatusOr<std::vector<uint64_t>> DocumentIndex::Bounds(
+    uint64_t first, uint64_t count) const {
+  if (first > documents_ || count > documents_ - first) {
+    return absl::OutOfRangeError(
+        absl::StrCat(count, " documents from document ", first, " of '",
+                     file_.path(), "', which holds ", documents_));
+  }
+  // The first document begins where none ends.
+  const uint64_t before = first == 0 ? 0 : 1;
+  PONIENTE_ASSIGN_OR_RETURN(std::vector<uint64_t> bounds,
+                            Words(first - before, count + before));
+  if (first == 0) bounds.insert(bounds.begin(), 0);
+  for (uint64_t i = 1; i <= count; ++i) {
+    const uint64_t begin = bounds[i - 1];
+    const uint64_t least = first + i == documents_ ? tokens_ : begin;
+    if (begin > bounds[i] || bounds[i] < least || bounds[i] > tokens_) {
+      return Disordered("document", first + i - 1, bounds[i], least, tokens_);
+    }
+  }
+  return bounds;
+}
+
 absl::StatusOr<std::string> DocumentIndex::Name(uint64_t document) const {
   PONIENTE_RETURN_IF_ERROR(CheckDocument(document));
   PONIENTE_ASSIGN_OR_RETURN(const TokenRange place,

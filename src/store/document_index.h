@@ -29,8 +29,10 @@ class DocumentIndex {
         tokens_(manifest.tokens),
         name_bytes_(manifest.name_bytes) {}
 
-  // The three calls of TokenStore.
+  // The four calls of TokenStore.
   absl::StatusOr<TokenRange> Range(uint64_t document) const;
+  absl::StatusOr<std::vector<uint64_t>> Bounds(uint64_t first,
+                                               uint64_t count) const;
   absl::StatusOr<std::string> Name(uint64_t document) const;
   absl::StatusOr<uint64_t> At(uint64_t token) const;
 

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "index/keyed_hash.h"
 #include "io/range_source.h"
+#include "poniente/index_map_dataset.h"
 #include "util/byte_order.h"
 #include "util/status_macros.h"
 
@@ -27,29 +28,6 @@ void Decode(const std::byte* from, uint32_t width, std::span<uint32_t> to) {
   if (width == 1) return Widen<uint8_t>(from, to);
   if (width == 2) return Widen<uint16_t>(from, to);
   return Widen<uint32_t>(from, to);
-}
-
-// The part of `item` that `position` asks for.
-absl::StatusOr<TokenRange> PartOf(const DatasetNode& node, TokenRange item,
-                                  const Position& position) {
-  if (position.part_length == kWholeItem && position.part_begin == 0) {
-    return item;
-  }
-  const uint64_t end = uint64_t{position.part_begin} + position.part_length;
-  if (end > item.size()) {
-    return absl::OutOfRangeError(absl::StrCat(
-        "tokens ", position.part_begin, " to ", end, " of item ",
-        position.index, " of '", node.name(), "', which has ", item.size()));
-  }
-  const uint64_t begin = item.begin + position.part_begin;
-  return TokenRange{begin, begin + position.part_length};
-}
-
-std::vector<Position> WholeItems(std::span<const Index> indices) {
-  std::vector<Position> positions;
-  positions.reserve(indices.size());
-  for (const Index index : indices) positions.push_back({.index = index});
-  return positions;
 }
 
 // What the two share: items that are ranges of tokens.
@@ -159,6 +137,21 @@ class DocumentsDataset final : public RangesDataset {
 };
 
 }  // namespace
+
+absl::StatusOr<TokenRange> PartOf(const DatasetNode& node, TokenRange item,
+                                  const Position& position) {
+  if (position.part_length == kWholeItem && position.part_begin == 0) {
+    return item;
+  }
+  const uint64_t end = uint64_t{position.part_begin} + position.part_length;
+  if (end > item.size()) {
+    return absl::OutOfRangeError(absl::StrCat(
+        "tokens ", position.part_begin, " to ", end, " of item ",
+        position.index, " of '", node.name(), "', which has ", item.size()));
+  }
+  const uint64_t begin = item.begin + position.part_begin;
+  return TokenRange{begin, begin + position.part_length};
+}
 
 Task<std::vector<TokenWindow>> ReadRanges(const TokenStore& store,
                                           std::vector<TokenRange> ranges) {

@@ -8,12 +8,17 @@
 #include <memory>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "poniente/async_dataset.h"
 #include "poniente/task.h"
 #include "poniente/token_store.h"
 #include "poniente/token_window.h"
 
 namespace poniente::internal {
+
+// The part of `item` that `position` asks for; OutOfRange if it ends earlier.
+absl::StatusOr<TokenRange> PartOf(const DatasetNode& node, TokenRange item,
+                                  const Position& position);
 
 // The tokens of each range, in one batch of reads.
 // REQUIRES: every range lies in the store; it lives until the task has ended.

@@ -11,6 +11,7 @@
 #include "store/document_index.h"
 #include "store/manifest.h"
 #include "store/posix_file.h"
+#include "store/selected_windows.h"
 #include "store/store_folder.h"
 #include "store/token_datasets.h"
 #include "util/status_macros.h"
@@ -56,6 +57,13 @@ absl::Status CheckSize(const std::string& path, uint64_t bytes,
       bytes < expected ? "the store was cut short"
                        : "the file is not the one that was written",
       "; copy it again or pack it again"));
+}
+
+absl::Status CheckWindowLength(uint64_t length) {
+  if (length > 0 && length < kWholeItem) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("the length of a window must be 1 to ", kWholeItem - 1,
+                   " tokens, got ", length));
 }
 
 struct StoreFiles {
@@ -164,6 +172,10 @@ Task<std::vector<uint32_t>> TokenStore::ReadTokens(uint64_t begin,
 absl::StatusOr<TokenRange> TokenStore::DocumentRange(uint64_t document) const {
   return documents_->Range(document);
 }
+absl::StatusOr<std::vector<uint64_t>> TokenStore::DocumentBounds(
+    uint64_t first, uint64_t count) const {
+  return documents_->Bounds(first, count);
+}
 absl::StatusOr<std::string> TokenStore::DocumentName(uint64_t document) const {
   return documents_->Name(document);
 }
@@ -173,13 +185,16 @@ absl::StatusOr<uint64_t> TokenStore::DocumentAt(uint64_t token) const {
 
 absl::StatusOr<DatasetPtr<TokenWindow>> TokenStore::Windows(
     uint64_t length) const {
-  if (length > 0 && length < kWholeItem) {
-    return internal::MakeWindows(shared_from_this(),
-                                 static_cast<uint32_t>(length));
-  }
-  return absl::InvalidArgumentError(
-      absl::StrCat("the length of a window must be 1 to ", kWholeItem - 1,
-                   " tokens, got ", length));
+  PONIENTE_RETURN_IF_ERROR(CheckWindowLength(length));
+  return internal::MakeWindows(shared_from_this(),
+                               static_cast<uint32_t>(length));
+}
+
+absl::StatusOr<DatasetPtr<TokenWindow>> TokenStore::Windows(
+    uint64_t length, const Selection& documents) const {
+  PONIENTE_RETURN_IF_ERROR(CheckWindowLength(length));
+  return internal::MakeSelectedWindows(
+      shared_from_this(), static_cast<uint32_t>(length), documents);
 }
 
 DatasetPtr<TokenWindow> TokenStore::Documents() const {

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// Provenance of items that are put together from parts of documents.
+
+#ifndef PONIENTE_PIECEWISE_ITEMS_H_
+#define PONIENTE_PIECEWISE_ITEMS_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "poniente/dataset_node.h"
+#include "poniente/index_map.h"
+
+namespace poniente {
+
+// Tokens [begin, end) of a store, all of one document.
+struct ItemPiece {
+  uint64_t document = 0;
+  uint64_t begin = 0;
+  uint64_t end = 0;
+
+  friend bool operator==(const ItemPiece&, const ItemPiece&) = default;
+};
+
+// Tokens [begin, end) of a store, as tokens [item_begin, item_begin + end -
+// begin) of an item.
+struct PieceOfItem {
+  uint64_t item = 0;
+  uint32_t item_begin = 0;
+  uint64_t begin = 0;
+  uint64_t end = 0;
+
+  friend bool operator==(const PieceOfItem&, const PieceOfItem&) = default;
+};
+
+// What a leaf offers whose items hold parts of several documents of one store,
+// and whose documents may be cut into several items. In every epoch the same.
+//
+// Thread safety: any number of threads. May read, and block for it.
+// Errors: OutOfRange for what does not exist; what the reads say.
+class PiecewiseItems {
+ public:
+  virtual ~PiecewiseItems() = default;
+
+  // What the item, or the part of it that `position` asks for, is made of: in
+  // order, without gaps, none empty.
+  virtual absl::StatusOr<std::vector<ItemPiece>> Pieces(
+      const Position& position) const = 0;
+
+  // The way back: where the tokens of a document are served, in order; none if
+  // it was not selected, or lies in the tail that fills no item.
+  virtual absl::StatusOr<std::vector<PieceOfItem>> ItemsOf(
+      uint64_t document) const = 0;
+};
+
+// Null for a node that is none.
+inline const PiecewiseItems* PiecesOf(const DatasetNode& node) {
+  return dynamic_cast<const PiecewiseItems*>(&node);
+}
+
+}  // namespace poniente
+
+#endif  // PONIENTE_PIECEWISE_ITEMS_H_

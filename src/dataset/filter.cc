@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "poniente/filter.h"
+
+#include "absl/strings/str_cat.h"
+#include "index/keyed_hash.h"
+#include "index/selection_map.h"
+#include "util/status_macros.h"
+
+namespace poniente::internal {
+namespace {
+
+class FilterNode final : public NodeRecipe {
+ public:
+  explicit FilterNode(Selection selection) : selection_(std::move(selection)) {}
+
+  std::string_view kind() const override { return "filter"; }
+  uint64_t fingerprint() const override { return selection_.fingerprint(); }
+
+  absl::Status CheckLengths(
+      std::span<const LengthState> lengths) const override {
+    const LengthState& child = lengths[0];
+    if (child.is_endless) {
+      return absl::InvalidArgumentError(
+          "an endless dataset cannot be filtered; filter what lies below it, "
+          "or Take() a finite part of it");
+    }
+    // A growing one may still come to fit.
+    const uint64_t size = selection_.size();
+    if (child.is_final ? child.readable == size : child.readable <= size) {
+      return absl::OkStatus();
+    }
+    return absl::InvalidArgumentError(
+        absl::StrCat("the selection is of ", size, " items, the dataset has ",
+                     child.readable,
+                     "; make the selection anew from scores of this dataset"));
+  }
+
+  absl::StatusOr<MadeMap> MakeMap(std::span<const LengthState>,
+                                  uint64_t) const override {
+    return MadeMap{std::make_shared<SelectionMap>(selection_), true};
+  }
+
+ private:
+  const Selection selection_;
+};
+
+// A node below, or `node` itself, that serves an item under several indices or
+// an index with several items.
+const DatasetNode* FindRepetition(const DatasetNode& node) {
+  const std::vector<NamedNode> children = node.children();
+  // Leaves may have any name.
+  const bool is_repeat = !children.empty() && node.name() == "repeat";
+  if (is_repeat || node.length_now().is_endless) return &node;
+  for (const NamedNode& child : children) {
+    if (const DatasetNode* found = FindRepetition(*child.node)) return found;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+std::shared_ptr<const NodeRecipe> FilterRecipe(Selection selection) {
+  return std::make_shared<FilterNode>(std::move(selection));
+}
+
+absl::Status CheckHoldOut(const DatasetNode* dataset) {
+  constexpr char kRemedy[] =
+      ", so that what is held out would also be trained on; hold out of the "
+      "datasets below it";
+  if (dataset == nullptr) {
+    return absl::InvalidArgumentError("hold-out: there is no dataset");
+  }
+  if (const DatasetNode* repeated = FindRepetition(*dataset)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("hold-out of '", dataset->name(), "': '", repeated->name(),
+                     "' serves an item several times", kRemedy));
+  }
+  if (dataset->has_order()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "hold-out of '", dataset->name(),
+        "', which has an order of its own in each epoch", kRemedy));
+  }
+  const LengthState length = dataset->length_now();
+  if (length.is_final) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(
+      "hold-out of '", dataset->name(), "', which still grows and has ",
+      length.readable, " items so far; await its FinalLength() first"));
+}
+
+absl::Status CheckHeldItems(uint64_t items, uint64_t length) {
+  if (items > 0 && items < length) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("hold-out of ", items, " items of a dataset of ", length,
+                   "; hold out at least 1 and leave at least 1"));
+}
+
+}  // namespace poniente::internal

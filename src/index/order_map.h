@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// A dataset in the order of a score, shuffled inside buckets of places.
+
+#ifndef PONIENTE_INDEX_ORDER_MAP_H_
+#define PONIENTE_INDEX_ORDER_MAP_H_
+
+#include <cstdint>
+#include <optional>
+#include <span>
+
+#include "poniente/index_map.h"
+#include "poniente/permutation.h"
+#include "poniente/score_order.h"
+
+namespace poniente::internal {
+
+// Item x of epoch e is the child's item at place p of the order. Without
+// buckets p is x; with buckets of E places, x lies in bucket j = x / E, and
+// p = E j + Perm(min(E, n - E j), derive(K, "era", j))(x - E j), where K =
+// derive(seed, "shuf", e): an era shuffle (index-math.md 3). The epoch is
+// handed on.
+class OrderMap final : public IndexMap {
+ public:
+  // bucket_items: 0 for no buckets.
+  OrderMap(ScoreOrder order, uint64_t bucket_items, uint64_t seed);
+
+  std::optional<uint64_t> length() const override { return order_.size(); }
+  void Resolve(std::span<const Position> positions,
+               std::span<ChildPosition> out) const override;
+  std::optional<Position> Find(uint32_t child,
+                               const Position& position) const override;
+  absl::Status status() const override { return order_.status(); }
+
+ private:
+  // REQUIRES: there are buckets.
+  Permutation BucketOrder(uint64_t bucket, uint64_t epoch) const;
+  // Writes the places of the first positions, as many as places.size().
+  void Places(std::span<const Position> positions,
+              std::span<uint64_t> places) const;
+
+  const ScoreOrder order_;
+  const uint64_t bucket_items_;
+  const uint64_t seed_;
+};
+
+}  // namespace poniente::internal
+
+#endif  // PONIENTE_INDEX_ORDER_MAP_H_
