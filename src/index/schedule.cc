@@ -414,15 +414,17 @@ absl::Status Schedule::CheckContinues(const Schedule& planned,
       planned.mixture()->PrefixHash(0, served)) {
     return absl::OkStatus();
   }
-  // Both change what has been begun: the later of the two ends is free in both.
   const uint64_t free_sample = planned.mixture()->EarliestStart(served);
-  uint64_t earliest = StepOf(served);
+  uint64_t earliest = next_step;
   while (Has(earliest) && FirstSample(earliest) < free_sample) ++earliest;
   return absl::FailedPreconditionError(absl::StrCat(
       "weights or stages would change samples before ", free_sample,
-      ", which steps before ", next_step,
-      " have served or begun a block of; a stage may begin at step ", earliest,
-      " at the earliest, and what lies before must stay as it was"));
+      ", which steps before ", next_step, " have served or begun a block of; ",
+      Has(earliest)
+          ? absl::StrCat("a stage may begin at step ", earliest,
+                         " at the earliest, and what lies before must stay as "
+                         "it was")
+          : std::string("no step is left in which a stage could begin")));
 }
 
 BatchShare RankShare(uint64_t batch_size, uint32_t rank, uint32_t ranks) {

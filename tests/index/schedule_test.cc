@@ -427,6 +427,14 @@ TEST_F(ContinuedRunTest, AStageInsideABegunBlockIsRefused) {
   EXPECT_THAT(Continue(changed, 10), testing::IsOk());
 }
 
+TEST_F(ContinuedRunTest, NothingCanChangeOnceAllIsServed) {
+  ScheduleOptions changed = options_;
+  changed.stages[0].weights = {{"a", 5}};
+  EXPECT_THAT(Continue(changed, 1000),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       HasSubstr("no step is left")));
+}
+
 TEST_F(ContinuedRunTest, ServedSizesStay) {
   ScheduleOptions changed = options_;
   changed.batch_sizes = {{RunPoint::Step(20), 20}};
