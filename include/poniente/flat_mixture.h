@@ -20,7 +20,7 @@ namespace poniente {
 struct FlatMixtureOptions {
   // Keys the order. Unset: derived from the parent's seed and this node's name
   // when the tree is put together; 0 at the root.
-  std::optional<uint64_t> seed;
+  std::optional<uint64_t> seed = std::nullopt;
   // How the items of all children together are ordered; eras and chunks may
   // span children. Chunks in tokens need children whose items are all of one
   // length. Whatever the kind, kNone included, it is an order of its own, which

@@ -24,7 +24,7 @@ struct OrderOptions {
   uint64_t buckets = 0;
   // Keys the shuffling. Unset: derived from the parent's when the tree is put
   // together; 0 at the root.
-  std::optional<uint64_t> seed;
+  std::optional<uint64_t> seed = std::nullopt;
 };
 
 namespace internal {

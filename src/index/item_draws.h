@@ -122,6 +122,8 @@ class ItemDraws {
   std::optional<Epochs> EpochsBetween(uint32_t view, uint64_t begin,
                                       uint64_t end) const;
 
+  // Add an epoch for its EpochKey().
+  const KeyHash& key() const { return key_; }
   // Keys the order of an epoch.
   uint64_t EpochKey(uint64_t epoch) const {
     return KeyHash(key_).Add(epoch).key();

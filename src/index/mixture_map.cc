@@ -164,8 +164,22 @@ absl::Status MixtureMap::AddComponents(std::vector<MixtureComponent> components,
     components_.push_back({std::move(component.name),
                            std::move(component.views), std::move(children),
                            component.max_epochs, std::move(draws), 0});
+    simple_.push_back(SimpleOf(components_.back()));
   }
   return absl::OkStatus();
+}
+
+MixtureMap::Simple MixtureMap::SimpleOf(const Component& component) {
+  const ComponentView& view = component.views[0];
+  Simple simple = {component.draws.key(), 0, component.children[0]};
+  if (component.draws.is_plain() && component.views.size() == 1 &&
+      component.draws.parts().length == kWholeItem && view.length &&
+      view.order.kind == ShuffleKind::kFull &&
+      *view.length > kShuffleTableSize &&
+      *view.length <= PermutationKernel::kMostOfEach) {
+    simple.length = *view.length;
+  }
+  return simple;
 }
 
 std::optional<uint64_t> MixtureMap::SampleOfEpoch(const Component& component,
@@ -344,13 +358,13 @@ class MixtureMap::Resolver {
                      std::span<ChildPosition> out) {
     slots_.resize(order.block().size);
     map_.plan_->Expand(order.block(), &runs_);
-    few_.clear();
+    few_.Clear(slots_.size());
+    const uint64_t epoch = map_.length_ ? positions.front().epoch : 0;
     for (const DrawRun& run : runs_) {
+      if (epoch == 0 && TakeSimple(run)) continue;
       const Component& component = map_.components_[run.component];
-      FillSlots(
-          component,
-          run.first_rank + map_.DrawsBefore(component, positions.front().epoch),
-          run.first_slot, run.count);
+      FillSlots(component, run.first_rank + map_.DrawsBefore(component, epoch),
+                run.first_slot, run.count);
     }
     few_.Permute(&slots_);
     indices_.resize(positions.size());
@@ -378,35 +392,52 @@ class MixtureMap::Resolver {
   // permuted together with those of other components.
   class FewDraws {
    public:
-    void clear() {
-      slots_.clear();
-      sizes_.clear();
-      keys_.clear();
+    // Makes room for so many.
+    void Clear(size_t most) {
+      count_ = 0;
+      slots_.resize(most);
+      sizes_.resize(most);
+      keys_.resize(most);
+      places_.resize(most);
     }
-    void Add(size_t slot, uint64_t size, uint64_t key) {
-      slots_.push_back(slot);
-      sizes_.push_back(size);
-      keys_.push_back(key);
+    void Add(size_t slot, uint64_t size, uint64_t key, uint64_t place) {
+      slots_[count_] = slot;
+      sizes_[count_] = size;
+      keys_[count_] = key;
+      places_[count_] = place;
+      ++count_;
     }
     void Permute(std::vector<Slot>* slots) {
-      places_.resize(slots_.size());
-      for (size_t i = 0; i < slots_.size(); ++i) {
-        places_[i] = (*slots)[slots_[i]].index;
-      }
       BestPermutationKernel().each(sizes_.data(), keys_.data(), places_.data(),
-                                   places_.size());
-      for (size_t i = 0; i < slots_.size(); ++i) {
+                                   count_);
+      for (size_t i = 0; i < count_; ++i) {
         (*slots)[slots_[i]].index = places_[i];
       }
     }
 
    private:
+    size_t count_ = 0;
     std::vector<size_t> slots_;
     std::vector<uint64_t> sizes_;
     std::vector<uint64_t> keys_;
     std::vector<uint64_t> places_;
   };
   static constexpr size_t kFewDraws = 16;
+
+  // The run, if it is of a simple component, few draws, and of one epoch.
+  bool TakeSimple(const DrawRun& run) {
+    const Simple& simple = map_.simple_[run.component];
+    if (simple.length == 0 || run.count > kFewDraws) return false;
+    const uint64_t epoch = run.first_rank / simple.length;
+    const uint64_t place = run.first_rank % simple.length;
+    if (run.count > simple.length - place) return false;
+    const uint64_t key = KeyHash(simple.key).Add(epoch).key();
+    for (uint64_t i = 0; i < run.count; ++i) {
+      slots_[run.first_slot + i] = {0, epoch, simple.child, {}};
+      few_.Add(run.first_slot + i, simple.length, key, place + i);
+    }
+    return true;
+  }
 
   // Writes the items of consecutive draws to their slots, one epoch at a time.
   void FillSlots(const Component& component, uint64_t first_rank,
@@ -459,7 +490,7 @@ class MixtureMap::Resolver {
         *view.length <= PermutationKernel::kMostOfEach) {
       const uint64_t key = component.draws.EpochKey(item.epoch);
       for (size_t i = 0; i < count; ++i) {
-        few_.Add(first_slot + i, *view.length, key);
+        few_.Add(first_slot + i, *view.length, key, slots[i].index);
       }
       return;
     }

@@ -122,6 +122,13 @@ class MixtureMap final : public IndexMap {
     uint32_t component;
     uint32_t view;
   };
+  // Of a component that takes whole items of one view in a full shuffle, all
+  // that its draws need, so that those of a block stay in the fast caches.
+  struct Simple {
+    KeyHash key;          // add the epoch
+    uint64_t length = 0;  // 0: the component is not of this kind
+    uint32_t child = 0;
+  };
 
   MixtureMap(std::shared_ptr<const StagePlan> plan, CanonicalOrder order)
       : plan_(std::move(plan)), order_(std::move(order)) {}
@@ -131,6 +138,7 @@ class MixtureMap final : public IndexMap {
   absl::Status FindEnd(const MixtureRules& rules);
   absl::StatusOr<uint64_t> EndOfAll() const;
   // Where draws of the component would begin the epoch.
+  static Simple SimpleOf(const Component& component);
   std::optional<uint64_t> SampleOfEpoch(const Component& component,
                                         uint64_t epoch) const;
   uint32_t NumberOf(const Component& component) const {
@@ -156,6 +164,7 @@ class MixtureMap final : public IndexMap {
   CanonicalOrder order_;
   std::vector<Component> components_;  // In canonical order.
   std::vector<Child> children_;
+  std::vector<Simple> simple_;  // By component.
   std::optional<uint64_t> length_;
   std::string end_reason_;
   uint64_t seed_ = 0;
