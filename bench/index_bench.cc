@@ -28,8 +28,7 @@
 #include "bench/rounds.h"
 #include "index/mixture_map.h"
 #include "index/permutation_kernels.h"
-#include "index/stage_plan.h"
-#include "index/weights.h"
+#include "poniente/mixture_plan.h"
 #include "poniente/permutation.h"
 
 namespace poniente::bench {
@@ -38,8 +37,6 @@ namespace {
 using internal::MixtureComponent;
 using internal::MixtureMap;
 using internal::PermutationKernel;
-using internal::PlanStage;
-using internal::StagePlan;
 
 constexpr uint64_t kBlock = 2048;
 constexpr size_t kIndices = 8192;
@@ -120,21 +117,26 @@ struct MixtureCase {
                         equal_weights ? " equal" : " uneven");
   }
 
-  // Equal, or log-uniform over a factor of e^8.
-  std::vector<uint64_t> Quanta() const {
-    std::mt19937_64 random(components);
-    std::uniform_real_distribution<double> exponent(0, 8);
-    std::vector<double> weights(components, 1.0);
-    if (!equal_weights) {
-      for (double& weight : weights) weight = std::exp(exponent(random));
-    }
-    return Require(internal::QuantaFromWeights(weights));
+  static std::string NameOf(size_t component) {
+    return absl::StrFormat("component-%05d", component);
   }
 
-  std::shared_ptr<const StagePlan> MakePlan() const {
-    std::vector<PlanStage> stages(1);
-    stages[0].quanta = Quanta();
-    return Require(StagePlan::Create(kBlock, std::move(stages)));
+  // Equal, or log-uniform over a factor of e^8.
+  std::vector<WeightedComponent> Weights() const {
+    std::mt19937_64 random(components);
+    std::uniform_real_distribution<double> exponent(0, 8);
+    std::vector<WeightedComponent> weights(components);
+    for (size_t i = 0; i < components; ++i) {
+      weights[i].name = NameOf(i);
+      if (!equal_weights) weights[i].weight = std::exp(exponent(random));
+    }
+    return weights;
+  }
+
+  MixturePlan MakePlan() const {
+    MixtureOptions options;
+    options.block_size = kBlock;
+    return Require(MixturePlan::Create(options, Weights()));
   }
 
   // Components of 1e6 to 1e9 items, shuffled.
@@ -143,11 +145,12 @@ struct MixtureCase {
     std::uniform_real_distribution<double> exponent(6, 9);
     std::vector<MixtureComponent> described(components);
     for (size_t i = 0; i < components; ++i) {
-      described[i].name = absl::StrFormat("component-%05d", i);
+      described[i].name = NameOf(i);
       described[i].views = {
           {.length = static_cast<uint64_t>(std::pow(10, exponent(random)))}};
     }
-    return Require(MixtureMap::Create(MakePlan(), std::move(described), 42));
+    return Require(
+        MixtureMap::Create(MakePlan().stages(), std::move(described), 42));
   }
 };
 
@@ -186,7 +189,7 @@ double MedianOf(int times, const std::function<double()>& measure) {
 }
 
 double BuildPlan(const MixtureCase& mixture) {
-  return Nanoseconds([&] { Use(mixture.MakePlan()->components()); });
+  return Nanoseconds([&] { Use(mixture.MakePlan().names().size()); });
 }
 
 // Heap bytes that `make` leaves held by what it gives.
@@ -197,36 +200,25 @@ size_t BytesHeldBy(const Make& make) {
   return HeapBytes() - before;
 }
 
-// A ramp: weights that move a little in each stage.
-std::vector<PlanStage> RampStages(size_t stages, size_t components) {
-  const std::vector<uint64_t> quanta =
-      MixtureCase{components, /*equal_weights=*/false}.Quanta();
-  std::vector<PlanStage> ramp(stages);
-  for (size_t s = 0; s < stages; ++s) {
-    ramp[s].start = s * 100000;
-    ramp[s].quanta = quanta;
-    for (size_t i = 0; i + 1 < components; i += 2) {
-      const uint64_t moved = quanta[i] / (2 * stages) * s;
-      ramp[s].quanta[i] -= moved;
-      ramp[s].quanta[i + 1] += moved;
-    }
+// A ramp of 1000 steps over 1000 components, from equal weights to uneven ones.
+MixturePlan MakeRamp() {
+  MixtureStage stage;
+  stage.start = kBlock;
+  stage.ramp_samples = 1000 * kBlock;
+  stage.ramp_blocks = 1;
+  for (const WeightedComponent& component :
+       MixtureCase{1000, /*equal_weights=*/false}.Weights()) {
+    stage.weights[component.name] = component.weight;
   }
-  return ramp;
-}
-
-constexpr size_t kRampStages = 1000;
-constexpr size_t kRampComponents = 1000;
-
-std::shared_ptr<const StagePlan> MakeRamp() {
-  return Require(
-      StagePlan::Create(kBlock, RampStages(kRampStages, kRampComponents)));
+  MixtureOptions options;
+  options.block_size = kBlock;
+  options.stages = {std::move(stage)};
+  return Require(MixturePlan::Create(
+      options, MixtureCase{1000, /*equal_weights=*/true}.Weights()));
 }
 
 double BuildRamp() {
-  std::vector<PlanStage> stages = RampStages(kRampStages, kRampComponents);
-  std::shared_ptr<const StagePlan> plan;
-  return Nanoseconds(
-      [&] { plan = Require(StagePlan::Create(kBlock, std::move(stages))); });
+  return Nanoseconds([&] { Use(MakeRamp().names().size()); });
 }
 
 struct Bar {
@@ -280,7 +272,7 @@ void AddAll(Rounds* rounds) {
   rounds->Add("plan 10000 uneven", [] {
     return MedianOf(3, [] { return BuildPlan({10000, false}); });
   });
-  rounds->Add("plan 1000 stages of 1000", BuildRamp);
+  rounds->Add("plan ramp of 1000 x 1000", BuildRamp);
 }
 
 int Main(int argc, char** argv) {
@@ -312,9 +304,9 @@ int Main(int argc, char** argv) {
       TimeBar("plan 10000 uneven", rounds.series("plan 10000 uneven"), 10, 1e6,
               "ms"),
       BytesBar("plan 10000 uneven, held", plan_bytes, 3),
-      TimeBar("plan 1000 stages of 1000",
-              rounds.series("plan 1000 stages of 1000"), 0.5, 1e9, "s"),
-      BytesBar("plan 1000 stages of 1000, peak", ramp_peak, 60),
+      TimeBar("plan ramp of 1000 x 1000",
+              rounds.series("plan ramp of 1000 x 1000"), 0.5, 1e9, "s"),
+      BytesBar("plan ramp of 1000 x 1000, peak", ramp_peak, 60),
   });
   return 0;
 }
