@@ -36,6 +36,10 @@ struct ComponentView {
   // Of each epoch. kNone where the component has an order of its own. Ignored
   // for endless ones.
   OrderSpec order = {};
+
+  bool is_permuted() const {
+    return length && order.kind != ShuffleKind::kNone;
+  }
 };
 
 struct MixtureComponent {

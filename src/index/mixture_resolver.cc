@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: Apache-2.0
+// MixtureMap::Resolve(). Indices of one block are resolved together if they are
+// a good part of it: the block is dealt out as runs of draws, these become
+// items, and the order inside the block picks from them.
+#include <algorithm>
+#include <bit>
+#include <cstddef>
+#include <optional>
+#include <vector>
+
+#include "index/mixture_map.h"
+#include "index/permutation_kernels.h"
+#include "util/check.h"
+
+namespace poniente::internal {
+namespace {
+
+// Making all of a block costs as much as about this part of its samples do one
+// by one.
+constexpr uint64_t kWholeBlockPart = 8;
+constexpr size_t kMaxRemembered = 256;
+
+}  // namespace
+
+// The work of one call of Resolve(). Keeps what neighbouring indices share.
+class MixtureMap::Resolver {
+ public:
+  explicit Resolver(const MixtureMap& map) : map_(map) {}
+
+  void Resolve(std::span<const Position> positions,
+               std::span<ChildPosition> out) {
+    for (size_t at = 0; at < positions.size();) {
+      const Block block = map_.plan_->BlockOf(positions[at].index);
+      const uint64_t epoch = positions[at].epoch;
+      size_t end = at + 1;
+      while (end < positions.size() && block.Contains(positions[end].index) &&
+             positions[end].epoch == epoch) {
+        ++end;
+      }
+      const BlockOrder order = map_.plan_->OrderOf(block, map_.seed_);
+      const auto here = positions.subspan(at, end - at);
+      const auto there = out.subspan(at, end - at);
+      if (here.size() * kWholeBlockPart >= block.size) {
+        TakeFromWhole(order, here, there);
+      } else {
+        TakeEach(order, here, there);
+      }
+      at = end;
+    }
+  }
+
+ private:
+  struct Remembered {
+    const Component* component = nullptr;
+    uint32_t view = 0;
+    uint64_t epoch = 0;
+    std::optional<ItemOrder> order;
+  };
+
+  const ItemOrder& OrderOf(const Component& component, uint32_t view,
+                           uint64_t epoch) {
+    Remembered& entry =
+        remembered_[map_.NumberOf(component) & (remembered_.size() - 1)];
+    if (entry.component != &component || entry.view != view ||
+        entry.epoch != epoch) {
+      entry = {&component, view, epoch, EpochOrder(component, view, epoch)};
+    }
+    return *entry.order;
+  }
+
+  // Draw `rank` of the component, as a position of its child.
+  void TakeOne(const Component& component, uint64_t rank,
+               const Position& position, ChildPosition* out) {
+    const ItemDraws::Item item = component.draws.At(rank);
+    out->child = component.children[item.view];
+    out->position.epoch = item.epoch;
+    TakePart(TokensOf(item.parts, item.part), position, &out->position);
+    const ComponentView& view = component.views[item.view];
+    out->position.index =
+        view.is_permuted()
+            ? OrderOf(component, item.view, item.epoch).Forward(item.place)
+            : item.place;
+  }
+
+  void TakeEach(const BlockOrder& order, std::span<const Position> positions,
+                std::span<ChildPosition> out) {
+    if (remembered_.empty()) {
+      remembered_.resize(std::bit_ceil(std::min(
+          {positions.size(), map_.components_.size(), kMaxRemembered})));
+    }
+    for (size_t i = 0; i < positions.size(); ++i) {
+      const Draw draw = order.At(positions[i].index);
+      const Component& component = map_.components_[draw.component];
+      TakeOne(component,
+              map_.DrawsBefore(component, positions[i].epoch) + draw.rank,
+              positions[i], &out[i]);
+    }
+  }
+
+  void TakeFromWhole(const BlockOrder& order,
+                     std::span<const Position> positions,
+                     std::span<ChildPosition> out) {
+    slots_.resize(order.block().size);
+    map_.plan_->Expand(order.block(), &runs_);
+    few_.Clear(slots_.size());
+    const uint64_t epoch = map_.length_ ? positions.front().epoch : 0;
+    for (const DrawRun& run : runs_) {
+      if (epoch == 0 && TakeSimple(run)) continue;
+      const Component& component = map_.components_[run.component];
+      FillSlots(component, run.first_rank + map_.DrawsBefore(component, epoch),
+                run.first_slot, run.count);
+    }
+    few_.Permute(&slots_);
+    indices_.resize(positions.size());
+    for (size_t i = 0; i < positions.size(); ++i) {
+      indices_[i] = positions[i].index - order.block().first;
+    }
+    order.sigma().Forward(indices_, indices_);
+    for (size_t i = 0; i < positions.size(); ++i) {
+      const Slot& slot = slots_[indices_[i]];
+      out[i].child = slot.child;
+      out[i].position.index = slot.index;
+      out[i].position.epoch = slot.epoch;
+      TakePart(slot.part, positions[i], &out[i].position);
+    }
+  }
+
+  struct Slot {
+    uint64_t index;
+    uint64_t epoch;
+    uint32_t child;
+    TokenPart part;
+  };
+
+  // Draws whose component has few of them in the block, so that they are
+  // permuted together with those of other components.
+  class FewDraws {
+   public:
+    // Makes room for so many.
+    void Clear(size_t most) {
+      count_ = 0;
+      slots_.resize(most);
+      sizes_.resize(most);
+      keys_.resize(most);
+      places_.resize(most);
+    }
+    void Add(size_t slot, uint64_t size, uint64_t key, uint64_t place) {
+      slots_[count_] = slot;
+      sizes_[count_] = size;
+      keys_[count_] = key;
+      places_[count_] = place;
+      ++count_;
+    }
+    void Permute(std::vector<Slot>* slots) {
+      BestPermutationKernel().each(sizes_.data(), keys_.data(), places_.data(),
+                                   count_);
+      for (size_t i = 0; i < count_; ++i) {
+        (*slots)[slots_[i]].index = places_[i];
+      }
+    }
+
+   private:
+    size_t count_ = 0;
+    std::vector<size_t> slots_;
+    std::vector<uint64_t> sizes_;
+    std::vector<uint64_t> keys_;
+    std::vector<uint64_t> places_;
+  };
+  static constexpr size_t kFewDraws = 16;
+
+  // The run, if it is of a simple component, few draws, and of one epoch.
+  bool TakeSimple(const DrawRun& run) {
+    const Simple& simple = map_.simple_[run.component];
+    if (simple.length == 0 || run.count > kFewDraws) return false;
+    const uint64_t epoch = run.first_rank / simple.length;
+    const uint64_t place = run.first_rank % simple.length;
+    if (run.count > simple.length - place) return false;
+    const uint64_t key = KeyHash(simple.key).Add(epoch).key();
+    for (uint64_t i = 0; i < run.count; ++i) {
+      slots_[run.first_slot + i] = {0, epoch, simple.child, {}};
+      few_.Add(run.first_slot + i, simple.length, key, place + i);
+    }
+    return true;
+  }
+
+  // Writes the items of consecutive draws to their slots, one epoch at a time.
+  void FillSlots(const Component& component, uint64_t first_rank,
+                 size_t first_slot, size_t count) {
+    for (size_t done = 0; done < count;) {
+      done += FillEpoch(component, first_rank + done, first_slot + done,
+                        count - done);
+    }
+  }
+
+  // As many slots as share view and epoch with the first, `most` at most; their
+  // number.
+  size_t FillEpoch(const Component& component, uint64_t first_rank,
+                   size_t first_slot, size_t most) {
+    const ItemDraws::Item first = component.draws.At(first_rank);
+    const ComponentView& view = component.views[first.view];
+    Slot* const slots = &slots_[first_slot];
+    Slot slot = {first.place, first.epoch, component.children[first.view],
+                 TokensOf(first.parts, first.part)};
+    size_t count = most;
+    if (component.draws.is_plain()) {
+      if (view.length) {
+        count = std::min<uint64_t>(count, *view.length - first.place);
+      }
+      for (size_t i = 0; i < count; ++i) {
+        slots[i] = slot;
+        slots[i].index += i;
+      }
+    } else {
+      for (size_t i = 0; i < count; ++i) {
+        const ItemDraws::Item item = component.draws.At(first_rank + i);
+        if (item.epoch != first.epoch || item.view != first.view) count = i;
+        slot.index = item.place;
+        slot.part = TokensOf(item.parts, item.part);
+        if (i < count) slots[i] = slot;
+      }
+    }
+    if (view.is_permuted()) {
+      PermuteEpoch(component, first, first_slot, count);
+    }
+    return count;
+  }
+
+  void PermuteEpoch(const Component& component, const ItemDraws::Item& item,
+                    size_t first_slot, size_t count) {
+    const ComponentView& view = component.views[item.view];
+    Slot* const slots = &slots_[first_slot];
+    if (count <= kFewDraws && view.order.kind == ShuffleKind::kFull &&
+        *view.length > kShuffleTableSize &&
+        *view.length <= PermutationKernel::kMostOfEach) {
+      const uint64_t key = component.draws.EpochKey(item.epoch);
+      for (size_t i = 0; i < count; ++i) {
+        few_.Add(first_slot + i, *view.length, key, slots[i].index);
+      }
+      return;
+    }
+    places_.resize(count);
+    for (size_t i = 0; i < count; ++i) places_[i] = slots[i].index;
+    EpochOrder(component, item.view, item.epoch).Forward(places_, places_);
+    for (size_t i = 0; i < count; ++i) slots[i].index = places_[i];
+  }
+
+  const MixtureMap& map_;
+  // The last order made for each component, by its number's low bits.
+  std::vector<Remembered> remembered_;
+  // Kept by each thread: about 100 bytes per sample of a block, which would
+  // otherwise be asked of the system, and given back, at each call.
+  struct Scratch {
+    std::vector<DrawRun> runs;
+    std::vector<Slot> slots;
+    FewDraws few;
+    std::vector<uint64_t> indices;
+    std::vector<uint64_t> places;
+  };
+  static Scratch& OfThisThread() {
+    thread_local Scratch scratch;
+    return scratch;
+  }
+  Scratch& scratch_ = OfThisThread();
+  std::vector<DrawRun>& runs_ = scratch_.runs;
+  std::vector<Slot>& slots_ = scratch_.slots;
+  FewDraws& few_ = scratch_.few;
+  std::vector<uint64_t>& indices_ = scratch_.indices;
+  std::vector<uint64_t>& places_ = scratch_.places;
+};
+
+void MixtureMap::Resolve(std::span<const Position> positions,
+                         std::span<ChildPosition> out) const {
+  PONIENTE_CHECK(positions.size() == out.size()) << positions.size();
+  for (const Position& position : positions) {
+    PONIENTE_CHECK(!length_ || position.index < *length_)
+        << position.index << " of " << *length_;
+  }
+  Resolver(*this).Resolve(positions, out);
+}
+
+}  // namespace poniente::internal
