@@ -119,7 +119,8 @@ class MixturePlan {
   // InvalidArgument, naming component, stage and values: weights or scores that
   // the rule does not allow or that are all zero, unknown or repeated names,
   // starts that do not increase, a temperature out of range, lengths above
-  // max_seq_len, more than 65536 steps in a ramp, a missing size.
+  // max_seq_len, more than 65536 steps in a ramp, or ramps whose steps take
+  // more than 8 GiB, a missing size.
   // `further_starts`: samples at which a stage begins for another reason.
   static absl::StatusOr<MixturePlan> Create(
       const MixtureOptions& options, std::vector<WeightedComponent> components,

@@ -41,6 +41,9 @@ namespace {
 
 constexpr uint64_t kDefaultRampSteps = 256;
 constexpr uint64_t kMaxRampSteps = 65536;
+// What all stages take, at about 64 bytes for each component.
+constexpr internal::Uint128 kMaxPlanBytes = internal::Uint128{1} << 33;
+constexpr uint64_t kStageBytes = 64;
 
 using Components = std::vector<WeightedComponent>;
 
@@ -133,6 +136,15 @@ absl::Status AppendStage(const MixtureStage& stage,
                        stage.ramp_samples, " samples in steps of ", blocks,
                        " blocks has ", steps, " steps, more than ",
                        kMaxRampSteps, "; state a larger ramp_blocks, or none"));
+    }
+    if (internal::Uint128{stages->size() + steps} * target.size() *
+            kStageBytes >
+        kMaxPlanBytes) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(StageLabel(stage.start), ": with a ramp of ", steps,
+                       " steps over ", target.size(),
+                       " components the plan takes more than 8 GiB; state a "
+                       "larger ramp_blocks, or none"));
     }
     const std::vector<uint64_t> before = stages->back().quanta;
     for (uint64_t s = 0; s < steps; ++s) {

@@ -702,5 +702,20 @@ TEST(MixturePlanTest, ItemsBeforeAreWhereANestedStageBegins) {
   EXPECT_EQ(cut.ItemsBefore(0, 1100), 64 + cut.Count(0, 1100) - 250);
 }
 
+TEST(MixturePlanErrorTest, NamesRampsThatNoMemoryHolds) {
+  MixtureOptions options;
+  options.block_size = 1;
+  MixtureStage stage;
+  stage.start = 10;
+  stage.ramp_samples = 65536;
+  stage.ramp_blocks = 1;
+  options.stages = {stage};
+  std::vector<WeightedComponent> components;
+  for (int i = 0; i < 10000; ++i) components.push_back({absl::StrCat(i), 1.0});
+  EXPECT_THAT(MixturePlan::Create(options, components),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("65536 steps over 10000 components")));
+}
+
 }  // namespace
 }  // namespace poniente
