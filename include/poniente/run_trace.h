@@ -72,7 +72,8 @@ class RunTrace {
   // Every sample of steps [first_step, end_step) that reads the item of the
   // leaf at `path`, in the order of the samples: in all epochs and stages, and,
   // where items are cut, once for each part. Complexity: O(tree depth) for each
-  // epoch of the leaf in these steps, and for each part of the item.
+  // epoch of the leaf in these steps (below a shuffle: of the whole order), and
+  // for each part of the item; never more than resolving all the samples.
   // NotFound, with the nearest path, for a path that leads to no leaf;
   // OutOfRange for an item it does not have.
   absl::StatusOr<std::vector<Reading>> Find(std::string_view path, Index item,
@@ -82,6 +83,9 @@ class RunTrace {
  private:
   absl::Status FindInLeaf(uint32_t leaf, Index item, const IndexSpan& span,
                           std::vector<Reading>* readings) const;
+  // The same by resolving all samples of the steps that the span lies in.
+  absl::Status ScanForItem(uint32_t leaf, Index item, const IndexSpan& span,
+                           std::vector<Reading>* readings) const;
   // Samples of the run before the step, as far as there are any.
   uint64_t SamplesBefore(uint64_t step) const;
 

@@ -62,11 +62,33 @@ absl::StatusOr<std::vector<SampleOrigin>> RunTrace::Resolve(
   return origins;
 }
 
+absl::Status RunTrace::ScanForItem(uint32_t leaf, Index item,
+                                   const IndexSpan& span,
+                                   std::vector<Reading>* readings) const {
+  const uint64_t first = schedule_.StepOf(span.first.index);
+  const uint64_t last = schedule_.StepOf(span.last.index);
+  for (uint64_t step = first; step <= last; ++step) {
+    PONIENTE_ASSIGN_OR_RETURN(const std::vector<SampleOrigin> origins,
+                              Resolve(step));
+    for (const SampleOrigin& origin : origins) {
+      if (origin.leaf != leaf || origin.item != item) continue;
+      readings->push_back({step, origin.position, origin.sample, origin.epoch,
+                           origin.token_begin, origin.token_end});
+    }
+  }
+  return absl::OkStatus();
+}
+
 absl::Status RunTrace::FindInLeaf(uint32_t leaf, Index item,
                                   const IndexSpan& span,
                                   std::vector<Reading>* readings) const {
   PONIENTE_ASSIGN_OR_RETURN(const auto epochs, tree_.EpochsOf(leaf, span));
   if (!epochs.has_value()) return absl::OkStatus();
+  // More epochs than samples: most of them are other samples' (below a shuffle
+  // the epochs of a span are those of all the order).
+  if (epochs->last - epochs->first > span.last.index - span.first.index) {
+    return ScanForItem(leaf, item, span, readings);
+  }
   for (uint64_t epoch = epochs->first;; ++epoch) {
     PONIENTE_ASSIGN_OR_RETURN(const std::vector<FoundPart> found,
                               tree_.FindParts(leaf, item, epoch));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "index/cut_map.h"
 
+#include <algorithm>
 #include <cstddef>
 
 #include "util/check.h"
@@ -68,12 +69,13 @@ void CutMap::FindParts(uint32_t child, const Position& whole,
 
 std::optional<IndexSpan> CutMap::SpanBelow(uint32_t /*child*/,
                                            const IndexSpan& span) const {
+  const uint64_t begin = std::min(span.first.index, kEndOfSamples - 1);
+  const uint64_t end = std::min(span.last.index, kEndOfSamples - 1) + 1;
   if (!child_length_) {
-    if (draws_.is_plain()) return span;
-    return IndexSpan{{.index = 0}, {.index = kEndOfSamples - 1}};
+    const ItemDraws::Places places = draws_.PlacesBetween(begin, end);
+    return IndexSpan{{.index = places.first}, {.index = places.last}};
   }
-  const auto epochs =
-      draws_.EpochsBetween(0, span.first.index, span.last.index + 1);
+  const auto epochs = draws_.EpochsBetween(0, begin, end);
   if (!epochs) return std::nullopt;
   return IndexSpan{{.index = 0, .epoch = epochs->first},
                    {.index = *child_length_ - 1, .epoch = epochs->last}};

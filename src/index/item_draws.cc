@@ -19,7 +19,7 @@ constexpr uint64_t kLeastGroups = 16;
 
 // The order of a group's parts.
 Permutation PartOrder(uint64_t epoch_key, uint64_t first, uint64_t parts) {
-  return Permutation(parts, Derive(epoch_key, kSubWindowTag, first));
+  return Permutation(parts, ItemDraws::PartKey(epoch_key, first));
 }
 
 uint64_t Low(Uint128 value) { return static_cast<uint64_t>(value); }
@@ -57,24 +57,59 @@ ItemDraws::Segment ItemDraws::MakeSegment(uint64_t first_rank, uint64_t epoch,
     if (stated_group_ == 0) group = std::min(group, sixteenth);
     group = std::min(group, *view.length);
   }
-  return {first_rank, epoch, base, view, parts, group};
+  const Uint128 most = Uint128{std::max(base, view.length.value_or(0))};
+  const bool is_small = most * parts.count < kEndOfDraws;
+  return {first_rank, epoch, base, view, parts, group, is_small};
+}
+
+uint64_t ItemDraws::PartKey(uint64_t epoch_key, uint64_t first_place) {
+  return Derive(epoch_key, kSubWindowTag, first_place);
+}
+
+template <class Word>
+ItemDraws::Group ItemDraws::GroupIn(const Segment& segment, uint64_t rank,
+                                    uint64_t* number) {
+  const uint64_t r = segment.parts.count;
+  Word x = Word{segment.base} * r + (rank - segment.first_rank);
+  uint64_t epoch = segment.epoch;
+  uint64_t size = segment.group;
+  if (segment.view.length) {
+    const Word per_epoch = Word{*segment.view.length} * r;
+    if (x >= per_epoch) {
+      epoch += static_cast<uint64_t>(x / per_epoch);
+      x %= per_epoch;
+    }
+  }
+  const Word group_parts = Word{segment.group} * r;
+  const uint64_t group = static_cast<uint64_t>(x / group_parts);
+  const uint64_t first = group * segment.group;
+  *number = static_cast<uint64_t>(x - group * group_parts);
+  if (segment.view.length) size = std::min(size, *segment.view.length - first);
+  return {epoch, first, size};
 }
 
 ItemDraws::Group ItemDraws::GroupOf(const Segment& segment, uint64_t rank,
                                     uint64_t* number) const {
-  const uint64_t r = segment.parts.count;
-  Uint128 x = Uint128{segment.base} * r + (rank - segment.first_rank);
-  uint64_t epoch = segment.epoch;
-  if (segment.view.length) {
-    const Uint128 per_epoch = Uint128{*segment.view.length} * r;
-    epoch += Low(x / per_epoch);
-    x %= per_epoch;
-  }
-  const uint64_t first = Low(x / (Uint128{segment.group} * r)) * segment.group;
-  *number = Low(x - Uint128{first} * r);
-  uint64_t size = segment.group;
-  if (segment.view.length) size = std::min(size, *segment.view.length - first);
-  return {epoch, first, size};
+  return segment.is_small ? GroupIn<uint64_t>(segment, rank, number)
+                          : GroupIn<Uint128>(segment, rank, number);
+}
+
+ItemDraws::Run ItemDraws::RunAt(uint64_t rank) const {
+  const Segment& segment = SegmentOf(rank);
+  uint64_t number;
+  const Group group = GroupOf(segment, rank, &number);
+  const size_t place = static_cast<size_t>(&segment - segments_.data());
+  // Draws beyond the last that can be counted are never asked for.
+  const uint64_t in_segment =
+      place + 1 < segments_.size() ? EndOf(place) - rank : UINT64_MAX;
+  const uint64_t in_group = group.size * segment.parts.count - number;
+  return {group.epoch,
+          group.first,
+          group.size,
+          number,
+          std::min(in_segment, in_group),
+          segment.parts,
+          segment.view.number};
 }
 
 void ItemDraws::Continue(uint64_t first_rank, const ItemView& view,
@@ -106,6 +141,7 @@ void ItemDraws::Continue(uint64_t first_rank, const ItemView& view,
 }
 
 const ItemDraws::Segment& ItemDraws::SegmentOf(uint64_t rank) const {
+  if (segments_.size() == 1) return segments_[0];
   return *std::prev(std::upper_bound(
       segments_.begin(), segments_.end(), rank,
       [](uint64_t n, const Segment& s) { return n < s.first_rank; }));
@@ -171,6 +207,19 @@ std::vector<ItemDraws::Reading> ItemDraws::ReadingsOf(uint32_t view,
   std::sort(readings.begin(), readings.end(),
             [](const Reading& a, const Reading& b) { return a.rank < b.rank; });
   return readings;
+}
+
+ItemDraws::Places ItemDraws::PlacesBetween(uint64_t begin, uint64_t end) const {
+  const auto span_of = [this](uint64_t rank) {
+    const Segment& segment = SegmentOf(rank);
+    uint64_t number;
+    const Group group = GroupOf(segment, rank, &number);
+    if (segment.parts.count > 1) {
+      return Places{group.first, group.first + group.size - 1};
+    }
+    return Places{group.first + number, group.first + number};
+  };
+  return {span_of(begin).first, span_of(end - 1).last};
 }
 
 uint64_t ItemDraws::PlacesBefore(uint64_t rank) const {

@@ -86,12 +86,32 @@ class ItemDraws {
   // REQUIRES: rank < 2^63.
   Item At(uint64_t rank) const;
 
+  // What consecutive draws share: their group. Draw rank + i is part number
+  // order(number + i) of the group's places * parts.count parts, for i < count;
+  // `order` is the permutation of these by PartKey(), if there are several
+  // parts per place. Part n of the group is part n mod parts.count of place
+  // first_place + n / parts.count.
+  struct Run {
+    uint64_t epoch = 0;
+    uint64_t first_place = 0;
+    uint64_t places = 0;
+    uint64_t number = 0;
+    uint64_t count = 0;
+    ItemParts parts;
+    uint32_t view = 0;
+  };
+  Run RunAt(uint64_t rank) const;
+  // Keys the order of a group's parts.
+  static uint64_t PartKey(uint64_t epoch_key, uint64_t first_place);
+
   // All draws take whole items of one view: At() is one division.
   bool is_plain() const {
     return segments_.size() == 1 && segments_[0].parts.count == 1;
   }
   // Parts or view are others for later draws.
   bool changes() const { return segments_.size() > 1; }
+  // Brings what At() and RunAt() read into the caches.
+  void Prefetch() const { __builtin_prefetch(segments_.data()); }
   // The view that draws begin with.
   const ItemView& view() const { return segments_[0].view; }
   const ItemParts& parts() const { return segments_[0].parts; }
@@ -105,6 +125,14 @@ class ItemDraws {
   };
   std::vector<Reading> ReadingsOf(uint32_t view, uint64_t epoch,
                                   uint64_t place) const;
+
+  // Of an endless component: the least and the greatest place that the draws
+  // [begin, end) may read. REQUIRES: begin < end.
+  struct Places {
+    uint64_t first;
+    uint64_t last;
+  };
+  Places PlacesBetween(uint64_t begin, uint64_t end) const;
 
   // Of an endless component: the places that draws before `rank` have begun,
   // rounded up to whole groups where items are cut.
@@ -137,6 +165,8 @@ class ItemDraws {
     ItemView view;
     ItemParts parts;
     uint64_t group;
+    // 64 bits hold all parts of an epoch, and those passed before.
+    bool is_small;
   };
   // A group of places and the parts in it.
   struct Group {
@@ -149,6 +179,9 @@ class ItemDraws {
                       const ItemView& view, const ItemParts& parts) const;
   // The group that draw `rank` lies in, and its number among the group's parts.
   Group GroupOf(const Segment& segment, uint64_t rank, uint64_t* number) const;
+  // The same in words that hold all parts of an epoch.
+  template <class Word>
+  static Group GroupIn(const Segment& segment, uint64_t rank, uint64_t* number);
   uint64_t EndOf(size_t segment) const;
   const Segment& SegmentOf(uint64_t rank) const;
 

@@ -338,12 +338,8 @@ std::optional<IndexSpan> MixtureMap::SpanBelow(uint32_t child,
       plan_->Count(number, std::min(last.first + last.size, kEndOfSamples));
   if (begin >= end) return std::nullopt;
   if (!component.views[view].length) {
-    // Draws of an endless component are its items, but for groups of parts.
-    const auto& draws = component.draws;
-    if (draws.is_plain()) {
-      return IndexSpan{{.index = begin}, {.index = end - 1}};
-    }
-    return IndexSpan{{.index = 0}, {.index = kEndOfSamples - 1}};
+    const ItemDraws::Places places = component.draws.PlacesBetween(begin, end);
+    return IndexSpan{{.index = places.first}, {.index = places.last}};
   }
   const auto epochs = component.draws.EpochsBetween(view, begin, end);
   if (!epochs) return std::nullopt;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstddef>
+#include <numeric>
 #include <optional>
 #include <vector>
 
@@ -103,14 +104,22 @@ class MixtureMap::Resolver {
     slots_.resize(order.block().size);
     map_.plan_->Expand(order.block(), &runs_);
     few_.Clear(slots_.size());
+    few_parts_.Clear(slots_.size());
+    few_runs_.clear();
     const uint64_t epoch = map_.length_ ? positions.front().epoch : 0;
-    for (const DrawRun& run : runs_) {
+    for (size_t i = 0; i < runs_.size(); ++i) {
+      const DrawRun& run = runs_[i];
       if (epoch == 0 && TakeSimple(run)) continue;
+      FetchAhead(i);
       const Component& component = map_.components_[run.component];
       FillSlots(component, run.first_rank + map_.DrawsBefore(component, epoch),
                 run.first_slot, run.count);
     }
-    few_.Permute(&slots_);
+    TakeFewParts();
+    few_.Permute();
+    for (size_t i = 0; i < few_.count(); ++i) {
+      slots_[few_.slot(i)].index = few_.place(i);
+    }
     indices_.resize(positions.size());
     for (size_t i = 0; i < positions.size(); ++i) {
       indices_[i] = positions[i].index - order.block().first;
@@ -122,6 +131,25 @@ class MixtureMap::Resolver {
       out[i].position.index = slot.index;
       out[i].position.epoch = slot.epoch;
       TakePart(slot.part, positions[i], &out[i].position);
+    }
+  }
+
+  // What the runs after number `i` will need of their components: of a
+  // thousand, most are not in the caches.
+  void FetchAhead(size_t i) {
+    constexpr size_t kSegments = 6;
+    constexpr size_t kComponents = 12;
+    if (i + kComponents < runs_.size()) {
+      const Component& later =
+          map_.components_[runs_[i + kComponents].component];
+      __builtin_prefetch(&later);
+      __builtin_prefetch(&later.draws);
+    }
+    if (i + kSegments < runs_.size()) {
+      const Component& next = map_.components_[runs_[i + kSegments].component];
+      next.draws.Prefetch();
+      __builtin_prefetch(next.views.data());
+      __builtin_prefetch(next.children.data());
     }
   }
 
@@ -151,13 +179,13 @@ class MixtureMap::Resolver {
       places_[count_] = place;
       ++count_;
     }
-    void Permute(std::vector<Slot>* slots) {
+    void Permute() {
       BestPermutationKernel().each(sizes_.data(), keys_.data(), places_.data(),
                                    count_);
-      for (size_t i = 0; i < count_; ++i) {
-        (*slots)[slots_[i]].index = places_[i];
-      }
     }
+    size_t count() const { return count_; }
+    size_t slot(size_t i) const { return slots_[i]; }
+    uint64_t place(size_t i) const { return places_[i]; }
 
    private:
     size_t count_ = 0;
@@ -165,6 +193,13 @@ class MixtureMap::Resolver {
     std::vector<uint64_t> sizes_;
     std::vector<uint64_t> keys_;
     std::vector<uint64_t> places_;
+  };
+  struct FewRun {
+    const Component* component;
+    ItemDraws::Run run;
+    size_t first_slot;
+    size_t first;  // in few_parts
+    size_t count;
   };
   static constexpr size_t kFewDraws = 16;
 
@@ -192,56 +227,95 @@ class MixtureMap::Resolver {
     }
   }
 
-  // As many slots as share view and epoch with the first, `most` at most; their
-  // number.
+  // As many slots as share view, epoch and group with the first, `most` at
+  // most; their number.
   size_t FillEpoch(const Component& component, uint64_t first_rank,
                    size_t first_slot, size_t most) {
-    const ItemDraws::Item first = component.draws.At(first_rank);
-    const ComponentView& view = component.views[first.view];
-    Slot* const slots = &slots_[first_slot];
-    Slot slot = {first.place, first.epoch, component.children[first.view],
-                 TokensOf(first.parts, first.part)};
-    size_t count = most;
-    if (component.draws.is_plain()) {
-      if (view.length) {
-        count = std::min<uint64_t>(count, *view.length - first.place);
-      }
+    const ItemDraws::Run run = component.draws.RunAt(first_rank);
+    const size_t count = std::min<uint64_t>(most, run.count);
+    const Slot slot = {0, run.epoch, component.children[run.view], {}};
+    std::fill_n(&slots_[first_slot], count, slot);
+    if (run.parts.count == 1) {
+      places_.resize(count);
+      std::iota(places_.begin(), places_.end(), run.first_place + run.number);
       for (size_t i = 0; i < count; ++i) {
-        slots[i] = slot;
-        slots[i].index += i;
+        slots_[first_slot + i].part = TokensOf(run.parts, 0);
       }
-    } else {
+      PermuteEpoch(component, run, first_slot);
+      return count;
+    }
+    const uint64_t parts = run.places * run.parts.count;
+    const uint64_t key = ItemDraws::PartKey(component.draws.EpochKey(run.epoch),
+                                            run.first_place);
+    if (count <= kFewDraws && IsOfEach(parts)) {
+      few_runs_.push_back(
+          {&component, run, first_slot, few_parts_.count(), count});
       for (size_t i = 0; i < count; ++i) {
-        const ItemDraws::Item item = component.draws.At(first_rank + i);
-        if (item.epoch != first.epoch || item.view != first.view) count = i;
-        slot.index = item.place;
-        slot.part = TokensOf(item.parts, item.part);
-        if (i < count) slots[i] = slot;
+        few_parts_.Add(first_slot + i, parts, key, run.number + i);
       }
+      return count;
     }
-    if (view.is_permuted()) {
-      PermuteEpoch(component, first, first_slot, count);
-    }
+    places_.resize(count);
+    std::iota(places_.begin(), places_.end(), run.number);
+    Permutation(parts, key).Forward(places_, places_);
+    TakeNumbers(run, first_slot);
+    PermuteEpoch(component, run, first_slot);
     return count;
   }
 
-  void PermuteEpoch(const Component& component, const ItemDraws::Item& item,
-                    size_t first_slot, size_t count) {
-    const ComponentView& view = component.views[item.view];
-    Slot* const slots = &slots_[first_slot];
-    if (count <= kFewDraws && view.order.kind == ShuffleKind::kFull &&
-        *view.length > kShuffleTableSize &&
-        *view.length <= PermutationKernel::kMostOfEach) {
-      const uint64_t key = component.draws.EpochKey(item.epoch);
+  // Can be one of many orders that are applied together.
+  static bool IsOfEach(uint64_t length) {
+    return length > kShuffleTableSize &&
+           length <= PermutationKernel::kMostOfEach;
+  }
+
+  // Replaces the numbers of parts of a group, in places_, by their places, and
+  // sets the parts of the slots.
+  void TakeNumbers(const ItemDraws::Run& run, size_t first_slot) {
+    const bool is_short = run.places * run.parts.count <= UINT32_MAX;
+    for (size_t i = 0; i < places_.size(); ++i) {
+      const uint64_t number = places_[i];
+      const uint64_t place =
+          is_short ? static_cast<uint32_t>(number) / run.parts.count
+                   : number / run.parts.count;
+      const auto part = static_cast<uint32_t>(number - place * run.parts.count);
+      slots_[first_slot + i].part = TokensOf(run.parts, part);
+      places_[i] = run.first_place + place;
+    }
+  }
+
+  // Parts of the groups of which few were drawn, all together.
+  void TakeFewParts() {
+    few_parts_.Permute();
+    for (const FewRun& few : few_runs_) {
+      places_.resize(few.count);
+      for (size_t i = 0; i < few.count; ++i) {
+        places_[i] = few_parts_.place(few.first + i);
+      }
+      TakeNumbers(few.run, few.first_slot);
+      PermuteEpoch(*few.component, few.run, few.first_slot);
+    }
+  }
+
+  // Puts places_ through the order of their epoch, into slots from first_slot.
+  void PermuteEpoch(const Component& component, const ItemDraws::Run& run,
+                    size_t first_slot) {
+    const ComponentView& view = component.views[run.view];
+    const size_t count = places_.size();
+    if (view.is_permuted() && count <= kFewDraws &&
+        view.order.kind == ShuffleKind::kFull && IsOfEach(*view.length)) {
+      const uint64_t key = component.draws.EpochKey(run.epoch);
       for (size_t i = 0; i < count; ++i) {
-        few_.Add(first_slot + i, *view.length, key, slots[i].index);
+        few_.Add(first_slot + i, *view.length, key, places_[i]);
       }
       return;
     }
-    places_.resize(count);
-    for (size_t i = 0; i < count; ++i) places_[i] = slots[i].index;
-    EpochOrder(component, item.view, item.epoch).Forward(places_, places_);
-    for (size_t i = 0; i < count; ++i) slots[i].index = places_[i];
+    if (view.is_permuted()) {
+      EpochOrder(component, run.view, run.epoch).Forward(places_, places_);
+    }
+    for (size_t i = 0; i < count; ++i) {
+      slots_[first_slot + i].index = places_[i];
+    }
   }
 
   const MixtureMap& map_;
@@ -253,6 +327,8 @@ class MixtureMap::Resolver {
     std::vector<DrawRun> runs;
     std::vector<Slot> slots;
     FewDraws few;
+    FewDraws few_parts;
+    std::vector<FewRun> few_runs;  // of few_parts
     std::vector<uint64_t> indices;
     std::vector<uint64_t> places;
   };
@@ -264,6 +340,8 @@ class MixtureMap::Resolver {
   std::vector<DrawRun>& runs_ = scratch_.runs;
   std::vector<Slot>& slots_ = scratch_.slots;
   FewDraws& few_ = scratch_.few;
+  FewDraws& few_parts_ = scratch_.few_parts;
+  std::vector<FewRun>& few_runs_ = scratch_.few_runs;
   std::vector<uint64_t>& indices_ = scratch_.indices;
   std::vector<uint64_t>& places_ = scratch_.places;
 };

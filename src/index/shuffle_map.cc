@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "index/shuffle_map.h"
 
+#include <algorithm>
+
 #include "util/check.h"
 
 namespace poniente::internal {
@@ -13,6 +15,7 @@ constexpr uint64_t kEndlessItems = uint64_t{1} << 62;
 ShuffleMap::ShuffleMap(std::optional<uint64_t> length, uint64_t seed,
                        const OrderSpec& spec)
     : length_(length),
+      era_items_(spec.era_items),
       shuffle_(length.value_or(kEndlessItems), seed, kShuffleTag, spec) {
   PONIENTE_CHECK(length.has_value() || spec.kind == ShuffleKind::kEras);
 }
@@ -28,6 +31,18 @@ std::optional<Position> ShuffleMap::Find(uint32_t child,
   Position found = position;
   found.index = shuffle_.Inverse(position.index, position.epoch);
   return found;
+}
+
+std::optional<IndexSpan> ShuffleMap::SpanBelow(uint32_t child,
+                                               const IndexSpan& span) const {
+  if (length_) return IndexMap::SpanBelow(child, span);
+  const uint64_t first = std::min(span.first.index, kEndlessItems - 1);
+  const uint64_t last = std::min(span.last.index, kEndlessItems - 1);
+  const uint64_t left_of_era = era_items_ - 1 - last % era_items_;
+  return IndexSpan{
+      {.index = first - first % era_items_, .epoch = span.first.epoch},
+      {.index = last + std::min(left_of_era, kEndlessItems - 1 - last),
+       .epoch = span.last.epoch}};
 }
 
 }  // namespace poniente::internal

@@ -28,9 +28,13 @@ class ShuffleMap final : public IndexMap {
                std::span<ChildPosition> out) const override;
   std::optional<Position> Find(uint32_t child,
                                const Position& position) const override;
+  // Of an endless map: the eras that the span touches.
+  std::optional<IndexSpan> SpanBelow(uint32_t child,
+                                     const IndexSpan& span) const override;
 
  private:
   std::optional<uint64_t> length_;
+  uint64_t era_items_;
   EpochShuffle shuffle_;
 };
 

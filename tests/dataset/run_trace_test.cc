@@ -167,6 +167,101 @@ TEST(RunTraceEndTest, AFiniteDatasetEndsWithAShortStep) {
   EXPECT_EQ(found, 10u);
 }
 
+// Endless datasets below roots that cut items, and below endless shuffles: the
+// search must keep to what the steps can reach, or it never ends.
+class EndlessTraceTest : public ::testing::Test {
+ protected:
+  static DatasetPtr<TokenWindow> Endless() {
+    return *MixtureDataset<TokenWindow>::Create(
+        {{"a", CountingWindows(9, kMaxLen), 1},
+         {"b", CountingWindows(31, kMaxLen), 2}});
+  }
+
+  static void ExpectFindsAll(const DatasetPtr<TokenWindow>& root,
+                             const Schedule& schedule) {
+    const RunTrace trace(*root, schedule);
+    std::map<std::pair<std::string, Index>, std::vector<Reading>> all;
+    for (uint64_t step = 5; step < 120; ++step) {
+      ASSERT_OK_AND_ASSIGN(const auto origins, trace.Resolve(step));
+      for (const SampleOrigin& origin : origins) {
+        all[{origin.path, origin.item}].push_back(
+            {step, origin.position, origin.sample, origin.epoch,
+             origin.token_begin, origin.token_end});
+      }
+    }
+    for (const TreeLeaf& leaf : trace.tree().leaves()) {
+      const uint64_t length = leaf.node->length_now().readable;
+      for (Index item = 0; item < length; ++item) {
+        ASSERT_OK_AND_ASSIGN(const auto found,
+                             trace.Find(leaf.path, item, 5, 120));
+        const std::vector<Reading> expected = all[{leaf.path, item}];
+        ASSERT_EQ(found, expected) << leaf.path << ' ' << item;
+      }
+    }
+  }
+
+  static Schedule Plain() {
+    ScheduleOptions options;
+    options.steps = 300;
+    options.batch_size = 8;
+    options.seq_len = kMaxLen;
+    return *Schedule::Create(options);
+  }
+};
+
+TEST_F(EndlessTraceTest, BelowAMixtureThatCuts) {
+  const Schedule schedule = MakeSchedule();
+  const auto root = *MixtureDataset<TokenWindow>::Create(
+      {{"prose", Endless(), 1},
+       {"code", *Repeat<TokenWindow>(CountingWindows(7, kMaxLen)), 2}},
+      schedule.mixture_options());
+  ExpectFindsAll(root, schedule);
+}
+
+TEST_F(EndlessTraceTest, BelowACut) {
+  const Schedule schedule = MakeSchedule();
+  ExpectFindsAll(
+      *Cut<TokenWindow>(*Repeat<TokenWindow>(CountingWindows(7, kMaxLen)),
+                        schedule.mixture_options()),
+      schedule);
+  ExpectFindsAll(*Cut<TokenWindow>(Endless(), schedule.mixture_options()),
+                 schedule);
+}
+
+TEST_F(EndlessTraceTest, BelowAnEraShuffle) {
+  ExpectFindsAll(*EraShuffle<TokenWindow>(Endless(), 50), Plain());
+  ExpectFindsAll(*EraShuffle<TokenWindow>(
+                     *Repeat<TokenWindow>(CountingWindows(7, kMaxLen)), 100),
+                 Plain());
+}
+
+TEST_F(EndlessTraceTest, BelowAShuffleOfALongPart) {
+  const auto root = *Shuffle<TokenWindow>(*Take(Endless(), 10000000000));
+  const RunTrace trace(*root, Plain());
+  ASSERT_OK_AND_ASSIGN(const auto origins, trace.Resolve(40));
+  ASSERT_OK_AND_ASSIGN(const auto found,
+                       trace.Find(origins[0].path, origins[0].item, 40, 41));
+  ASSERT_FALSE(found.empty());
+  EXPECT_EQ(found[0].sample, origins[0].sample);
+}
+
+TEST_F(EndlessTraceTest, OnlyWhatARunDrawsCountsAgainstMaxEpochs) {
+  const auto limited = *MixtureDataset<TokenWindow>::Create(
+      {{"books", CountingWindows(1024, kMaxLen), 1, ShuffleOptions::Full(), 2},
+       {"web", CountingWindows(500, kMaxLen), 1}});
+  const auto endless = *MixtureDataset<TokenWindow>::Create(
+      {{"limited", limited, 1}, {"other", CountingWindows(50, kMaxLen), 1}});
+  const Schedule schedule = MakeSchedule();
+  const auto root = *MixtureDataset<TokenWindow>::Create(
+      {{"prose", endless, 1}, {"code", CountingWindows(99, kMaxLen), 2}},
+      schedule.mixture_options());
+  EXPECT_TRUE(DatasetTree(*root).CheckEpochs(schedule.samples()).ok());
+  EXPECT_FALSE(DatasetTree(*root).CheckEpochs(10000000).ok());
+  const auto eras = *EraShuffle<TokenWindow>(endless, 100);
+  EXPECT_TRUE(DatasetTree(*eras).CheckEpochs(2000).ok());
+  EXPECT_FALSE(DatasetTree(*eras).CheckEpochs(20000).ok());
+}
+
 TEST(RunTraceEpochsTest, MaxEpochsAreCheckedThroughTheTree) {
   const auto limited = [](uint64_t max_epochs) {
     return *MixtureDataset<TokenWindow>::Create(
