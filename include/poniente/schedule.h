@@ -244,9 +244,9 @@ class Schedule {
   // naming the first difference and the earliest step at which a stage may
   // still begin: blocks that have been begun are served to their end.
   //
-  // Compares what decides the data: batch sizes, lengths and how they cut items,
-  // the mixture's seed, and shares, for which both schedules or neither must
-  // have been told of components. Not compared: lr_scale, names, numbers.
+  // Compares what decides the data: batch sizes, lengths, cuts of items, the
+  // mixture's seed, and shares, for which both schedules or neither must have
+  // been told of components. Not compared: lr_scale, names and numbers.
   absl::Status CheckContinues(const Schedule& planned,
                               uint64_t next_step) const;
 
