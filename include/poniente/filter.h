@@ -22,6 +22,7 @@ std::shared_ptr<const NodeRecipe> FilterRecipe(Selection selection);
 // is the same item in every epoch and nowhere else.
 absl::Status CheckHoldOut(const DatasetNode* dataset);
 absl::Status CheckHeldItems(uint64_t items, uint64_t length);
+absl::Status CheckHeldFraction(double fraction, const Selection& held);
 
 }  // namespace internal
 
@@ -52,9 +53,9 @@ struct HeldOut {
 
 // Holds out the last `items` items.
 // Errors: InvalidArgument unless 0 < items < length; or if the dataset is
-//     endless, repeats one, or has an order of its own: an item would then be
-//     held out in one epoch and trained on in another. FailedPrecondition if
-//     the dataset still grows.
+//     endless, repeats one, has a leaf twice, or has an order of its own: an
+//     item could then be held out and trained on. FailedPrecondition if the
+//     dataset still grows.
 template <class T>
 absl::StatusOr<HeldOut<T>> HoldOutLast(DatasetPtr<T> dataset, uint64_t items) {
   absl::Status checked = internal::CheckHoldOut(dataset.get());
@@ -72,7 +73,8 @@ absl::StatusOr<HeldOut<T>> HoldOutLast(DatasetPtr<T> dataset, uint64_t items) {
 // Holds out about `fraction` of the items: Selection::ByHash(). An item's index
 // and `seed` decide, so an item stays held out when others are appended. The
 // seed is never inherited: trees with different seeds hold out the same items.
-// Errors: InvalidArgument unless 0 < fraction < 1; else as HoldOutLast().
+// Errors: InvalidArgument unless 0 < fraction < 1, or if that selects no item
+//     or all of them; else as HoldOutLast().
 template <class T>
 absl::StatusOr<HeldOut<T>> HoldOutFraction(DatasetPtr<T> dataset,
                                            double fraction, uint64_t seed = 0) {
@@ -80,6 +82,8 @@ absl::StatusOr<HeldOut<T>> HoldOutFraction(DatasetPtr<T> dataset,
   if (!checked.ok()) return checked;
   auto held = Selection::ByHash(dataset->length_now().readable, fraction, seed);
   if (!held.ok()) return held.status();
+  checked = internal::CheckHeldFraction(fraction, *held);
+  if (!checked.ok()) return checked;
   auto others = held->Complement();
   if (!others.ok()) return others.status();
   auto train = Filter(dataset, *std::move(others));

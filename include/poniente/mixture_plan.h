@@ -56,6 +56,8 @@ struct MixtureStage {
   uint64_t ramp_samples = 0;
   // Blocks per step of the ramp; 0: as few as give at most 256 steps.
   uint32_t ramp_blocks = 0;
+  // Named in errors; may be empty.
+  std::string name = {};
 };
 
 // From sample `start` on, samples of `seq_len` tokens.
@@ -119,8 +121,9 @@ class MixturePlan {
   // InvalidArgument, naming component, stage and values: weights or scores that
   // the rule does not allow or that are all zero, unknown or repeated names,
   // starts that do not increase, a temperature out of range, lengths above
-  // max_seq_len, more than 65536 steps in a ramp, or ramps whose steps take
-  // more than 8 GiB, a missing size.
+  // max_seq_len, more than 65536 steps in a ramp, a missing size.
+  // ResourceExhausted if all stages, steps of ramps and cuts by lengths take
+  // more than 2 GiB together, at 64 bytes per component, or than there is.
   // `further_starts`: samples at which a stage begins for another reason.
   static absl::StatusOr<MixturePlan> Create(
       const MixtureOptions& options, std::vector<WeightedComponent> components,
@@ -147,7 +150,9 @@ class MixturePlan {
   // a mixture nested as that component, of a stage that shall begin with the
   // sample numbered `samples`. Of further mixtures below it, ask their plans in
   // turn. Below a shuffle no such place exists. Where items are cut, it is the
-  // end of the group that has been begun.
+  // end of the group that has been begun. A clean cut where `samples` is the
+  // end of a block; elsewhere it differs by the shuffle inside the block.
+  // Means nothing for a component that ends.
   uint64_t ItemsBefore(uint32_t component, uint64_t samples) const;
 
   // The first sample that does not share a block with one before `sample`: the

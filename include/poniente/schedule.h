@@ -26,7 +26,9 @@ namespace poniente {
 // or of all tokens, which differ as soon as steps differ in size: with lengths
 // that grow, half of the tokens come later than half of the steps. Shares, and
 // counts from the end, are rounded to the nearest whole count first; they need
-// a run that has an end.
+// a run that has an end. Where the total they count from follows from where
+// stages begin, places may be off by one step for each stage; in two units
+// whose totals both follow so, they are refused.
 struct RunPoint {
   enum class Unit { kSteps, kSamples, kTokens, kShareOfSteps, kShareOfTokens };
 
@@ -61,7 +63,8 @@ struct ScheduleStage {
   // Above 0.
   double lr_scale = 1.0;
   // If set, the factor goes in a straight line from lr_scale at the first step
-  // to this at the step after the stage's last. Above 0; the stage must end.
+  // to this at the step after the stage's last. At least 0; the stage must
+  // end.
   std::optional<double> lr_scale_end = std::nullopt;
   // Unset: as before.
   std::optional<uint64_t> batch_size = std::nullopt;
@@ -112,9 +115,9 @@ struct ScheduleOptions {
   // Serve the first seq_len tokens of each item and leave the rest.
   bool trim = false;
 
-  // In the order of their starts, which must be different steps. Without a
-  // stage that starts at step 0, one without a name and with lr_scale 1 stands
-  // before them.
+  // In the order of their starts, which must be different steps; 4096 at most,
+  // with `batch_sizes` and `seq_lens`. Without a stage that starts at step 0,
+  // one without a name and with lr_scale 1 stands before them.
   std::vector<ScheduleStage> stages = {};
   // Batch sizes and lengths that change apart from stages, in the order of
   // their starts.
@@ -123,7 +126,8 @@ struct ScheduleOptions {
 
   // The root mixture, if its weights shall be answered for each step: what it
   // is made of, and its block_size, weight_rule, temperature, group_items and
-  // seed. Stages and lengths of `mixture` stay empty: they follow from here.
+  // seed. Stages, lengths, max_seq_len and trim of `mixture` stay unset: they
+  // follow from here.
   std::vector<WeightedComponent> components = {};
   MixtureOptions mixture = {};
 };
@@ -192,7 +196,8 @@ class Schedule {
   // InvalidArgument, naming the stage and the values, if the options are not as
   // ScheduleOptions asks, if a start lies at or after the end, if a share or a
   // count from the end has no end to count from, if the run counts more than
-  // 2^62 samples, or for what MixturePlan refuses.
+  // 2^62 samples or a stage would begin there. Further, what MixturePlan
+  // refuses.
   static absl::StatusOr<Schedule> Create(ScheduleOptions options);
 
   // False from the end on; in an endless run, from where samples would not be
@@ -238,12 +243,21 @@ class Schedule {
   // under this schedule, so that the run may go on with it. FailedPrecondition,
   // naming the first difference and the earliest step at which a stage may
   // still begin: blocks that have been begun are served to their end.
+  //
+  // Compares what decides the data: batch sizes, lengths, cuts of items, the
+  // mixture's seed, and shares, for which both schedules or neither must have
+  // been told of components. Not compared: lr_scale, names and numbers.
   absl::Status CheckContinues(const Schedule& planned,
                               uint64_t next_step) const;
 
  private:
   struct State;
   explicit Schedule(std::shared_ptr<const State> state);
+
+  // Parts of CheckContinues(): what holds from the first step to the last, and
+  // which component served what.
+  absl::Status CheckWholeRun(const Schedule& planned) const;
+  absl::Status CheckShares(const Schedule& planned, uint64_t next_step) const;
 
   std::shared_ptr<const State> state_;
 };

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "poniente/filter.h"
 
+#include <optional>
+#include <string>
+#include <unordered_set>
+
 #include "absl/strings/str_cat.h"
 #include "index/keyed_hash.h"
 #include "index/selection_map.h"
@@ -44,18 +48,29 @@ class FilterNode final : public NodeRecipe {
   const Selection selection_;
 };
 
-// A node below, or `node` itself, that serves an item under several indices or
-// an index with several items.
-const DatasetNode* FindRepetition(const DatasetNode& node) {
-  const std::vector<NamedNode> children = node.children();
-  // Leaves may have any name.
-  const bool is_repeat = !children.empty() && node.name() == "repeat";
-  if (is_repeat || node.length_now().is_endless) return &node;
-  for (const NamedNode& child : children) {
-    if (const DatasetNode* found = FindRepetition(*child.node)) return found;
+// Walks down until `node` or one below it serves an item under several indices,
+// or an index with several items: its name and what it does.
+class RepetitionFinder {
+ public:
+  std::optional<std::string> Find(const DatasetNode& node) {
+    const std::vector<NamedNode> children = node.children();
+    // Leaves may have any name.
+    const bool is_repeat = !children.empty() && node.name() == "repeat";
+    if (is_repeat || node.length_now().is_endless) {
+      return absl::StrCat("'", node.name(), "' serves an item several times");
+    }
+    if (children.empty() && !leaves_.insert(&node).second) {
+      return absl::StrCat("'", node.name(), "' lies below it twice");
+    }
+    for (const NamedNode& child : children) {
+      if (auto found = Find(*child.node)) return found;
+    }
+    return std::nullopt;
   }
-  return nullptr;
-}
+
+ private:
+  std::unordered_set<const DatasetNode*> leaves_;
+};
 
 }  // namespace
 
@@ -70,10 +85,9 @@ absl::Status CheckHoldOut(const DatasetNode* dataset) {
   if (dataset == nullptr) {
     return absl::InvalidArgumentError("hold-out: there is no dataset");
   }
-  if (const DatasetNode* repeated = FindRepetition(*dataset)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("hold-out of '", dataset->name(), "': '", repeated->name(),
-                     "' serves an item several times", kRemedy));
+  if (const auto repeated = RepetitionFinder().Find(*dataset)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "hold-out of '", dataset->name(), "': ", *repeated, kRemedy));
   }
   if (dataset->has_order()) {
     return absl::InvalidArgumentError(absl::StrCat(
@@ -92,6 +106,15 @@ absl::Status CheckHeldItems(uint64_t items, uint64_t length) {
   return absl::InvalidArgumentError(
       absl::StrCat("hold-out of ", items, " items of a dataset of ", length,
                    "; hold out at least 1 and leave at least 1"));
+}
+
+absl::Status CheckHeldFraction(double fraction, const Selection& held) {
+  if (held.count() > 0 && held.count() < held.size()) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "hold-out of the fraction ", fraction, " selects ", held.count(), " of ",
+      held.size(),
+      " items; hold out at least 1 and leave at least 1: state another "
+      "fraction or seed, or a number of items"));
 }
 
 }  // namespace poniente::internal

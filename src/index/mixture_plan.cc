@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <iterator>
+#include <new>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -33,6 +34,7 @@ struct MixturePlan::State {
   std::vector<Temperature> temperatures;
   std::vector<SeqLenChange> seq_lens;
   uint32_t max_seq_len = 0;
+  bool trim = false;
   std::vector<internal::PartsChange> parts;
   uint64_t group_items = 0;
 };
@@ -42,8 +44,9 @@ namespace {
 constexpr uint64_t kDefaultRampSteps = 256;
 constexpr uint64_t kMaxRampSteps = 65536;
 // What all stages take, at about 64 bytes for each component.
-constexpr internal::Uint128 kMaxPlanBytes = internal::Uint128{1} << 33;
+constexpr internal::Uint128 kMaxPlanBytes = internal::Uint128{1} << 31;
 constexpr uint64_t kStageBytes = 64;
+constexpr uint64_t kMaxSamples = uint64_t{1} << 62;
 
 using Components = std::vector<WeightedComponent>;
 
@@ -56,8 +59,10 @@ std::vector<std::string> NamesOf(const Components& components) {
   return names;
 }
 
-std::string StageLabel(uint64_t start) {
-  return absl::StrCat("stage at sample ", start);
+std::string StageLabel(const MixtureStage& stage) {
+  return stage.name.empty()
+             ? absl::StrCat("stage at sample ", stage.start)
+             : absl::StrCat("stage '", stage.name, "' at sample ", stage.start);
 }
 
 // Turns the weights of one stage into quanta.
@@ -76,13 +81,13 @@ class QuantaMaker {
     for (const auto& [name, weight] : stage.weights) {
       if (std::binary_search(names_.begin(), names_.end(), name)) continue;
       return absl::InvalidArgumentError(
-          absl::StrCat(StageLabel(stage.start), ": unknown component '", name,
-                       "'", internal::DidYouMean(name, names_)));
+          absl::StrCat(StageLabel(stage), ": unknown component '", name, "'",
+                       internal::DidYouMean(name, names_)));
     }
     auto quanta =
         Make(stage.weights, stage.temperature.value_or(options_.temperature));
     if (quanta.ok()) return quanta;
-    return internal::Prepend(quanta.status(), StageLabel(stage.start));
+    return internal::Prepend(quanta.status(), StageLabel(stage));
   }
 
  private:
@@ -114,50 +119,102 @@ class QuantaMaker {
   const std::vector<std::string> names_;
 };
 
-// Appends the steps of a ramp from the quanta in force before the stage, and
-// the stage's own behind them; those at or after `end` never come into force.
-absl::Status AppendStage(const MixtureStage& stage,
-                         std::vector<uint64_t> target, uint64_t block_size,
-                         uint64_t end, std::vector<PlanStage>* stages) {
-  uint64_t start = stage.start;
-  if (stage.ramp_samples > 0) {
-    const auto steps_of = [&](internal::Uint128 size) {
-      return static_cast<uint64_t>((stage.ramp_samples + size - 1) / size);
-    };
-    const uint64_t blocks =
-        stage.ramp_blocks != 0
-            ? stage.ramp_blocks
-            : steps_of(internal::Uint128{block_size} * kDefaultRampSteps);
-    const internal::Uint128 step = internal::Uint128{blocks} * block_size;
-    const uint64_t steps = steps_of(step);
-    if (steps > kMaxRampSteps) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(StageLabel(stage.start), ": a ramp of ",
-                       stage.ramp_samples, " samples in steps of ", blocks,
-                       " blocks has ", steps, " steps, more than ",
-                       kMaxRampSteps, "; state a larger ramp_blocks, or none"));
-    }
-    if (internal::Uint128{stages->size() + steps} * target.size() *
-            kStageBytes >
-        kMaxPlanBytes) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(StageLabel(stage.start), ": with a ramp of ", steps,
-                       " steps over ", target.size(),
-                       " components the plan takes more than 8 GiB; state a "
-                       "larger ramp_blocks, or none"));
-    }
-    const std::vector<uint64_t> before = stages->back().quanta;
-    for (uint64_t s = 0; s < steps; ++s) {
-      if (start >= end) return absl::OkStatus();
-      stages->push_back(
-          {start, internal::QuantaOnRamp(before, target, s, steps)});
-      const internal::Uint128 next = start + step;
-      if (next >= end) return absl::OkStatus();
-      start = static_cast<uint64_t>(next);
-    }
+// The steps of a stage's ramp.
+struct Ramp {
+  uint64_t steps = 0;
+  internal::Uint128 step_samples = 0;
+  // Of the steps and the stage behind them, those that begin before the next
+  // stage.
+  uint64_t stages = 1;
+};
+
+// REQUIRES: stage.start < end.
+absl::StatusOr<Ramp> RampOf(const MixtureStage& stage, uint64_t block_size,
+                            uint64_t end) {
+  Ramp ramp;
+  if (stage.ramp_samples == 0) return ramp;
+  const auto divide = [](internal::Uint128 samples, internal::Uint128 size) {
+    return static_cast<uint64_t>((samples + size - 1) / size);
+  };
+  const uint64_t blocks =
+      stage.ramp_blocks != 0
+          ? stage.ramp_blocks
+          : divide(stage.ramp_samples,
+                   internal::Uint128{block_size} * kDefaultRampSteps);
+  ramp.step_samples = internal::Uint128{blocks} * block_size;
+  ramp.steps = divide(stage.ramp_samples, ramp.step_samples);
+  if (ramp.steps > kMaxRampSteps) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(StageLabel(stage), ": a ramp of ", stage.ramp_samples,
+                     " samples in steps of ", blocks, " blocks has ",
+                     ramp.steps, " steps, more than ", kMaxRampSteps,
+                     "; state a larger ramp_blocks, or none"));
   }
-  stages->push_back({start, std::move(target)});
+  ramp.stages =
+      std::min(ramp.steps + 1, divide(end - stage.start, ramp.step_samples));
+  return ramp;
+}
+
+// Where the stage after stages[s] begins.
+uint64_t EndOf(const std::vector<MixtureStage>& stages, size_t s) {
+  return s + 1 < stages.size() ? stages[s + 1].start : kMaxSamples;
+}
+
+absl::Status CheckStarts(const std::vector<MixtureStage>& stages) {
+  uint64_t last = 0;
+  for (const MixtureStage& stage : stages) {
+    if (stage.start <= last) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          StageLabel(stage),
+          " does not begin after the stage before it, at sample ", last));
+    }
+    if (stage.start >= kMaxSamples) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(StageLabel(stage), " does not begin below 2^62"));
+    }
+    last = stage.start;
+  }
   return absl::OkStatus();
+}
+
+// Stages of the plan, at most: the steps of ramps and `cuts` are some, too.
+// REQUIRES: CheckStarts().
+absl::StatusOr<uint64_t> CountStages(const MixtureOptions& options,
+                                     uint64_t cuts) {
+  uint64_t count = 1 + cuts;
+  for (size_t s = 0; s < options.stages.size(); ++s) {
+    PONIENTE_ASSIGN_OR_RETURN(const Ramp ramp,
+                              RampOf(options.stages[s], options.block_size,
+                                     EndOf(options.stages, s)));
+    count += ramp.stages;
+  }
+  return count;
+}
+
+absl::Status TooLarge(uint64_t stages, size_t components, const char* limit) {
+  return absl::ResourceExhaustedError(absl::StrCat(
+      "a plan of ", stages,
+      " stages (steps of ramps and changes of length "
+      "among them) over ",
+      components, " components takes more than ", limit,
+      "; state a larger ramp_blocks, fewer stages or fewer components"));
+}
+
+// Appends the steps of a ramp from the quanta in force before the stage, and
+// the stage's own behind them, as far as they come into force.
+void AppendStage(const MixtureStage& stage, const Ramp& ramp,
+                 std::vector<uint64_t> target, std::vector<PlanStage>* stages) {
+  const std::vector<uint64_t> before = stages->back().quanta;
+  internal::Uint128 start = stage.start;
+  for (uint64_t s = 0; s < ramp.stages; ++s, start += ramp.step_samples) {
+    const auto at = static_cast<uint64_t>(start);
+    if (s == ramp.steps) {
+      stages->push_back({at, std::move(target)});
+      return;
+    }
+    stages->push_back(
+        {at, internal::QuantaOnRamp(before, target, s, ramp.steps)});
+  }
 }
 
 // Makes a stage begin at `start`, with the quanta that are in force there.
@@ -224,27 +281,39 @@ absl::StatusOr<std::vector<PlanStage>> MakeStages(
   const QuantaMaker maker(options, components);
   std::vector<PlanStage> stages(1);
   PONIENTE_ASSIGN_OR_RETURN(stages[0].quanta, maker.First());
-  uint64_t last = 0;
   for (size_t s = 0; s < options.stages.size(); ++s) {
     const MixtureStage& stage = options.stages[s];
-    if (stage.start <= last) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          StageLabel(stage.start),
-          " does not begin after the stage before it, at sample ", last));
-    }
-    last = stage.start;
     PONIENTE_ASSIGN_OR_RETURN(std::vector<uint64_t> quanta, maker.Of(stage));
-    const uint64_t end = s + 1 < options.stages.size()
-                             ? options.stages[s + 1].start
-                             : uint64_t{1} << 62;
-    if (stage.start >= uint64_t{1} << 62) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(StageLabel(stage.start), " does not begin below 2^62"));
-    }
-    PONIENTE_RETURN_IF_ERROR(AppendStage(stage, std::move(quanta),
-                                         options.block_size, end, &stages));
+    PONIENTE_ASSIGN_OR_RETURN(
+        const Ramp ramp,
+        RampOf(stage, options.block_size, EndOf(options.stages, s)));
+    AppendStage(stage, ramp, std::move(quanta), &stages);
   }
   return stages;
+}
+
+// All stages of a plan, with cuts where lengths change and at further starts.
+absl::StatusOr<std::shared_ptr<const StagePlan>> MakePlan(
+    const MixtureOptions& options, const Components& components,
+    const std::vector<SeqLenChange>& seq_lens,
+    std::span<const uint64_t> further_starts) {
+  PONIENTE_RETURN_IF_ERROR(CheckStarts(options.stages));
+  PONIENTE_ASSIGN_OR_RETURN(
+      const uint64_t count,
+      CountStages(options, seq_lens.size() + further_starts.size()));
+  if (internal::Uint128{count} * components.size() * kStageBytes >
+      kMaxPlanBytes) {
+    return TooLarge(count, components.size(), "2 GiB");
+  }
+  try {
+    PONIENTE_ASSIGN_OR_RETURN(std::vector<PlanStage> stages,
+                              MakeStages(options, components));
+    for (const SeqLenChange& change : seq_lens) CutAt(change.start, &stages);
+    for (const uint64_t start : further_starts) CutAt(start, &stages);
+    return StagePlan::Create(options.block_size, std::move(stages));
+  } catch (const std::bad_alloc&) {
+    return TooLarge(count, components.size(), "the memory there is");
+  }
 }
 
 }  // namespace
@@ -261,18 +330,13 @@ absl::StatusOr<MixturePlan> MixturePlan::Create(
   PONIENTE_ASSIGN_OR_RETURN(const Components sorted,
                             InCanonicalOrder(std::move(components)));
   state->names = NamesOf(sorted);
-  PONIENTE_ASSIGN_OR_RETURN(std::vector<PlanStage> stages,
-                            MakeStages(options, sorted));
   PONIENTE_ASSIGN_OR_RETURN(state->seq_lens, CheckedSeqLens(options));
   state->max_seq_len = options.max_seq_len;
+  state->trim = options.trim;
   state->parts = internal::PartsOf(options, state->seq_lens);
   state->group_items = options.group_items;
-  for (const SeqLenChange& change : state->seq_lens) {
-    CutAt(change.start, &stages);
-  }
-  for (const uint64_t start : further_starts) CutAt(start, &stages);
   PONIENTE_ASSIGN_OR_RETURN(
-      state->plan, StagePlan::Create(options.block_size, std::move(stages)));
+      state->plan, MakePlan(options, sorted, state->seq_lens, further_starts));
   state->temperatures.push_back({0, options.temperature});
   for (const MixtureStage& stage : options.stages) {
     state->temperatures.push_back(
@@ -357,7 +421,9 @@ uint64_t MixturePlan::PrefixHash(uint64_t seed, uint64_t sample) const {
     hash.Add(change.start).Add(uint64_t{change.seq_len});
     cut |= change.seq_len != state_->max_seq_len;
   }
-  return cut ? hash.key() : dealt;
+  if (!cut) return dealt;
+  hash.Add(uint64_t{state_->max_seq_len}).Add(uint64_t{state_->trim});
+  return hash.Add(state_->group_items).key();
 }
 
 const std::shared_ptr<const StagePlan>& MixturePlan::stages() const {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Shares and counts from the end need a total that may itself follow from where
-// things begin: the tokens of a run of so many steps, if lengths change. That
-// total falls, or grows by less than one, for each one that it is assumed to be
-// larger, so it is found by bisection.
+// things begin: the tokens of a run of so many steps, if lengths change. It is
+// found by bisection. Starts are rounded to steps, so the total that comes out
+// jumps by the tokens of a step and may miss every assumed one: the total found
+// lies within one step's size per stage of a consistent one.
 #include "index/run_layout.h"
 
 #include <algorithm>
@@ -297,7 +298,7 @@ Uint128 TotalOf(const RunLayout& layout, Dimension dimension) {
   return layout.tokens();
 }
 
-// The least total that is not too small.
+// A total such that the one before it is too small, and it is not.
 Uint128 Solve(const RunWalker& walker, Dimension unknown, Totals totals) {
   Uint128 low = 0;
   Uint128 high = kMostTotal;
@@ -313,6 +314,16 @@ Uint128 Solve(const RunWalker& walker, Dimension unknown, Totals totals) {
   return low;
 }
 
+// Of an endless run: the step's samples can be counted.
+bool IsCountable(const RunLayout& layout, uint64_t step) {
+  size_t s = layout.stretches().size() - 1;
+  while (layout.stretches()[s].first_step > step) --s;
+  const Stretch& stretch = layout.stretches()[s];
+  return stretch.first_sample < kMostSamples &&
+         Uint128{step - stretch.first_step + 1} * stretch.batch_size <=
+             kMostSamples - stretch.first_sample;
+}
+
 absl::Status CheckReached(const RunLayout& layout,
                           const std::vector<Mark>& marks,
                           const Totals& totals) {
@@ -326,7 +337,14 @@ absl::Status CheckReached(const RunLayout& layout,
           marks[m].label, " begins ", Text(static_cast<Uint128>(-count)), " ",
           kDimensionNames[DimensionOf(marks[m].at)], " before the run"));
     }
-    if (layout.starts()[m].step != RunWalker::kNever) continue;
+    const uint64_t step = layout.starts()[m].step;
+    if (step != RunWalker::kNever) {
+      if (layout.steps() > 0 || IsCountable(layout, step)) continue;
+      return absl::InvalidArgumentError(absl::StrCat(
+          marks[m].label, " starts at step ", step,
+          ", whose samples do not lie below 2^62; no run gets there: start it "
+          "earlier, or leave it out"));
+    }
     return absl::InvalidArgumentError(absl::StrCat(
         marks[m].label, " starts after ", Text(static_cast<Uint128>(count)),
         " ", kDimensionNames[DimensionOf(marks[m].at)],
@@ -375,7 +393,7 @@ absl::StatusOr<uint64_t> RunLayout::SamplesFrom(const Start& start,
   const Dimension d = DimensionOf(amount);
   const Uint128 count =
       static_cast<Uint128>(CountOf(amount, {steps_, samples_, stated_tokens_}));
-  if (d == kSampleCount) return Saturated(count);
+  if (count == 0 || d == kSampleCount) return Saturated(count);
   // To the dimension, and back: both by the stretch that a place lies in.
   const auto stretch_of = [&](Uint128 place, auto first_of) {
     size_t s = 0;

@@ -34,6 +34,8 @@ using internal::Mark;
 using internal::RunLayout;
 
 constexpr uint64_t kMaxSamples = uint64_t{1} << 62;
+// The layout's time grows with the square of their number.
+constexpr size_t kMaxMarks = 4096;
 
 bool TooManySamples(const Stretch& stretch, uint64_t step) {
   return internal::Uint128{step - stretch.first_step} * stretch.batch_size +
@@ -47,11 +49,49 @@ std::string StageLabel(size_t stage, const std::string& name) {
                       : absl::StrCat("stage ", stage, " ('", name, "')");
 }
 
-absl::Status CheckFactor(double factor, const char* key,
-                         const std::string& label) {
-  if (std::isfinite(factor) && factor > 0) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat(
-      key, " of ", label, " must be finite and above 0, got ", factor));
+absl::Status CheckStage(const ScheduleStage& stage, const std::string& label) {
+  if (!std::isfinite(stage.lr_scale) || stage.lr_scale <= 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("lr_scale of ", label, " must be finite and above 0, got ",
+                     stage.lr_scale));
+  }
+  const double end = stage.lr_scale_end.value_or(0);
+  if (!std::isfinite(end) || end < 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("lr_scale_end of ", label,
+                     " must be finite and at least 0, got ", end));
+  }
+  for (const auto& [name, number] : stage.numbers) {
+    if (std::isfinite(number)) continue;
+    return absl::InvalidArgumentError(absl::StrCat(
+        "number '", name, "' of ", label, " must be finite, got ", number));
+  }
+  if (stage.is_ramp_centred && !stage.ramp) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(label, " has no ramp to be centred"));
+  }
+  return absl::OkStatus();
+}
+
+// Refuses what follows from the schedule itself.
+absl::Status CheckMixture(const MixtureOptions& mixture) {
+  if (!mixture.stages.empty() || !mixture.seq_lens.empty()) {
+    return absl::InvalidArgumentError(
+        "stages and lengths of a schedule's mixture follow from the "
+        "schedule's own: leave them out");
+  }
+  if (mixture.max_seq_len != 0) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "max_seq_len ", mixture.max_seq_len,
+        " of a schedule's mixture would be ignored: state it as max_seq_len of "
+        "the schedule"));
+  }
+  if (mixture.trim) {
+    return absl::InvalidArgumentError(
+        "trim of a schedule's mixture would be ignored: state it as trim of "
+        "the schedule");
+  }
+  return absl::OkStatus();
 }
 
 absl::Status CheckOptions(const ScheduleOptions& options) {
@@ -66,26 +106,18 @@ absl::Status CheckOptions(const ScheduleOptions& options) {
         absl::StrCat("a run ends after a number of steps, ", options.steps,
                      ", or of tokens, ", options.tokens, ": state one"));
   }
-  if (!options.mixture.stages.empty() || !options.mixture.seq_lens.empty()) {
-    return absl::InvalidArgumentError(
-        "stages and lengths of a schedule's mixture follow from the "
-        "schedule's own: leave them out");
+  const size_t marks = options.stages.size() + options.batch_sizes.size() +
+                       options.seq_lens.size();
+  if (marks > kMaxMarks) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        options.stages.size(), " stages, ", options.batch_sizes.size(),
+        " batch_sizes and ", options.seq_lens.size(), " seq_lens are ", marks,
+        " changes, more than ", kMaxMarks, "; merge some"));
   }
+  PONIENTE_RETURN_IF_ERROR(CheckMixture(options.mixture));
   for (size_t s = 0; s < options.stages.size(); ++s) {
     const ScheduleStage& stage = options.stages[s];
-    const std::string label = StageLabel(s, stage.name);
-    PONIENTE_RETURN_IF_ERROR(CheckFactor(stage.lr_scale, "lr_scale", label));
-    PONIENTE_RETURN_IF_ERROR(
-        CheckFactor(stage.lr_scale_end.value_or(1), "lr_scale_end", label));
-    for (const auto& [name, number] : stage.numbers) {
-      if (std::isfinite(number)) continue;
-      return absl::InvalidArgumentError(absl::StrCat(
-          "number '", name, "' of ", label, " must be finite, got ", number));
-    }
-    if (stage.is_ramp_centred && !stage.ramp) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(label, " has no ramp to be centred"));
-    }
+    PONIENTE_RETURN_IF_ERROR(CheckStage(stage, StageLabel(s, stage.name)));
   }
   return absl::OkStatus();
 }
@@ -331,7 +363,7 @@ MixtureOptions Schedule::MixtureOptionsFrom(MixtureOptions base) const {
   for (const PlannedStage& stage : state_->stages) {
     if (stage.start_sample == 0) continue;
     base.stages.push_back({stage.start_sample, stage.weights, stage.temperature,
-                           stage.ramp_samples, stage.ramp_blocks});
+                           stage.ramp_samples, stage.ramp_blocks, stage.name});
   }
   base.seq_lens.clear();
   base.max_seq_len = 0;
@@ -387,11 +419,41 @@ absl::Status CheckStretches(const Schedule& now, const Schedule& planned,
 absl::Status Schedule::CheckContinues(const Schedule& planned,
                                       uint64_t next_step) const {
   if (next_step == 0) return absl::OkStatus();
-  PONIENTE_CHECK(planned.Has(next_step - 1)) << next_step;
+  if (!planned.Has(next_step - 1)) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "the planned run has no step ", next_step - 1,
+        planned.steps() > 0
+            ? absl::StrCat(", it ends after ", planned.steps(), " steps")
+            : std::string(", whose samples do not lie below 2^62"),
+        "; give the schedule with which steps before ", next_step,
+        " were served"));
+  }
   if (!Has(next_step - 1)) {
     return absl::FailedPreconditionError(
         absl::StrCat("the run would end after ", steps(), " steps, but ",
                      next_step, " have been served"));
+  }
+  PONIENTE_RETURN_IF_ERROR(CheckWholeRun(planned));
+  PONIENTE_RETURN_IF_ERROR(CheckStretches(*this, planned, next_step));
+  return CheckShares(planned, next_step);
+}
+
+absl::Status Schedule::CheckWholeRun(const Schedule& planned) const {
+  if ((mixture() == nullptr) != (planned.mixture() == nullptr)) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        mixture() == nullptr ? "this schedule was not told of components, but "
+                               "the planned one was"
+                             : "the planned schedule was not told of "
+                               "components, but this one was",
+        ": shares cannot be compared; state components in both, or in none"));
+  }
+  const uint64_t seed = state_->mixture_options.seed.value_or(0);
+  const uint64_t planned_seed =
+      planned.state_->mixture_options.seed.value_or(0);
+  if (seed != planned_seed) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "seed ", seed, " of the mixture differs from ", planned_seed,
+        ", with which the run began; state mixture.seed = ", planned_seed));
   }
   if (max_seq_len() != planned.max_seq_len() ||
       state_->trim != planned.state_->trim) {
@@ -402,24 +464,30 @@ absl::Status Schedule::CheckContinues(const Schedule& planned,
         ", with which the run began; state max_seq_len = ",
         planned.max_seq_len()));
   }
-  PONIENTE_RETURN_IF_ERROR(CheckStretches(*this, planned, next_step));
-  if (mixture() == nullptr || planned.mixture() == nullptr) {
-    return absl::OkStatus();
-  }
+  return absl::OkStatus();
+}
+
+absl::Status Schedule::CheckShares(const Schedule& planned,
+                                   uint64_t next_step) const {
+  if (mixture() == nullptr) return absl::OkStatus();
   const uint64_t served =
       planned.FirstSample(next_step - 1) +
       PartAt(planned.state_->stretches, next_step - 1, &Stretch::first_step)
           .batch_size;
-  if (mixture()->PrefixHash(0, served) ==
-      planned.mixture()->PrefixHash(0, served)) {
+  const auto hash = [&](const Schedule& schedule) {
+    return schedule.mixture()->PrefixHash(
+        schedule.state_->mixture_options.seed.value_or(0), served);
+  };
+  if (hash(*this) == hash(planned)) {
     return absl::OkStatus();
   }
   const uint64_t free_sample = planned.mixture()->EarliestStart(served);
   uint64_t earliest = next_step;
   while (Has(earliest) && FirstSample(earliest) < free_sample) ++earliest;
   return absl::FailedPreconditionError(absl::StrCat(
-      "weights or stages would change samples before ", free_sample,
-      ", which steps before ", next_step, " have served or begun a block of; ",
+      "weights, stages, block_size or group_items would change samples before ",
+      free_sample, ", which steps before ", next_step,
+      " have served or begun a block of; ",
       Has(earliest)
           ? absl::StrCat("a stage may begin at step ", earliest,
                          " at the earliest, and what lies before must stay as "

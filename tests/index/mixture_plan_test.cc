@@ -3,12 +3,15 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
+#include <iostream>
 #include <limits>
 #include <map>
 #include <numeric>
@@ -454,6 +457,24 @@ TEST(MixturePlanTest, PrefixHashesTellLengthsApart) {
   EXPECT_NE(Make(options).PrefixHash(1, 17), half.PrefixHash(1, 17));
 }
 
+TEST(MixturePlanTest, PrefixHashesTellCutsApart) {
+  MixtureOptions options;
+  options.block_size = 8;
+  options.max_seq_len = 64;
+  options.seq_lens = {{0, 64}, {16, 32}};
+  const MixturePlan plan = Make(options);
+  const auto expect = [&](const char* changed) {
+    const MixturePlan other = Make(options);
+    EXPECT_EQ(other.PrefixHash(1, 16), plan.PrefixHash(1, 16)) << changed;
+    EXPECT_NE(other.PrefixHash(1, 17), plan.PrefixHash(1, 17)) << changed;
+  };
+  options.group_items = 100;
+  expect("group_items");
+  options.group_items = 0;
+  options.trim = true;
+  expect("trim");
+}
+
 TEST(MixturePlanTest, TemperaturesAndLengthsHoldFromTheirStartOn) {
   MixtureOptions options;
   options.block_size = 8;
@@ -713,8 +734,70 @@ TEST(MixturePlanErrorTest, NamesRampsThatNoMemoryHolds) {
   std::vector<WeightedComponent> components;
   for (int i = 0; i < 10000; ++i) components.push_back({absl::StrCat(i), 1.0});
   EXPECT_THAT(MixturePlan::Create(options, components),
-              StatusIs(absl::StatusCode::kInvalidArgument,
-                       HasSubstr("65536 steps over 10000 components")));
+              StatusIs(absl::StatusCode::kResourceExhausted,
+                       AllOf(HasSubstr("a plan of 65538 stages"),
+                             HasSubstr("over 10000 components"),
+                             HasSubstr("2 GiB"), HasSubstr("ramp_blocks"))));
+}
+
+// No stage is too large by itself.
+TEST(MixturePlanErrorTest, CountsAllStagesTogether) {
+  constexpr auto kExhausted = absl::StatusCode::kResourceExhausted;
+  std::vector<WeightedComponent> components;
+  for (int i = 0; i < 300000; ++i) components.push_back({absl::StrCat(i), 1.0});
+  MixtureOptions options;
+  options.block_size = 1;
+  // 112 stages of 300000 components are above 2^31 / 64.
+  for (uint64_t s = 1; s < 112; ++s) options.stages.push_back({.start = s});
+  EXPECT_THAT(MixturePlan::Create(options, components),
+              StatusIs(kExhausted, HasSubstr("112 stages")));
+  options.stages = {{.start = 10, .ramp_samples = 70, .ramp_blocks = 1},
+                    {.start = 50, .ramp_samples = 70, .ramp_blocks = 1}};
+  // The first ramp is cut after 40 of its steps; then 70 and the stage.
+  EXPECT_THAT(MixturePlan::Create(options, components),
+              StatusIs(kExhausted, HasSubstr("112 stages")));
+  options.stages.clear();
+  options.max_seq_len = 8;
+  for (uint64_t s = 0; s < 111; ++s) {
+    options.seq_lens.push_back({s, static_cast<uint32_t>(1 + s % 8)});
+  }
+  EXPECT_THAT(MixturePlan::Create(options, components),
+              StatusIs(kExhausted, HasSubstr("112 stages")));
+  std::vector<uint64_t> starts(111);
+  std::iota(starts.begin(), starts.end(), 1);
+  EXPECT_THAT(MixturePlan::Create({}, components, starts),
+              StatusIs(kExhausted, HasSubstr("112 stages")));
+}
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+// Ends the process; a plan of about a gigabyte does not fit into what it has.
+void MakePlanInLittleMemory(const MixtureOptions& options,
+                            const std::vector<WeightedComponent>& components) {
+  const rlimit limit = {rlim_t{256} << 20, rlim_t{256} << 20};
+  setrlimit(RLIMIT_AS, &limit);
+  const auto plan = MixturePlan::Create(options, components);
+  std::cerr << plan.status();
+  std::_Exit(absl::IsResourceExhausted(plan.status()) ? 0 : 1);
+}
+
+TEST(MixturePlanDeathTest, ALackOfMemoryIsAnError) {
+  MixtureOptions options;
+  options.block_size = 1;
+  options.stages = {{.start = 10, .ramp_samples = 30000, .ramp_blocks = 1}};
+  std::vector<WeightedComponent> components;
+  for (int i = 0; i < 1000; ++i) components.push_back({absl::StrCat(i), 1.0});
+  EXPECT_EXIT(MakePlanInLittleMemory(options, components),
+              ::testing::ExitedWithCode(0),
+              "30002 stages .* over 1000 components");
+}
+#endif
+
+TEST(MixturePlanErrorTest, NamesTheStageByItsName) {
+  MixtureOptions options;
+  options.stages = {{.start = 80, .weights = {{"x", 1}}, .name = "anneal"}};
+  EXPECT_THAT(
+      MixturePlan::Create(options, kWebCodeBooks),
+      StatusIs(kInvalid, HasSubstr("stage 'anneal' at sample 80: unknown")));
 }
 
 }  // namespace

@@ -232,6 +232,9 @@ TEST(RunLayoutTest, AmountsBecomeSamplesAcrossChanges) {
   EXPECT_EQ(samples(RunPoint::Token(1006)), 100u + 2);
   EXPECT_EQ(samples(RunPoint::ShareOfSteps(0.02)), 8u);
   EXPECT_EQ(samples(RunPoint::Step(0)), 0u);
+  // From inside a step, too.
+  EXPECT_EQ(*layout.SamplesFrom({5, 18}, RunPoint::Step(0)), 0u);
+  EXPECT_EQ(*layout.SamplesFrom({5, 18}, RunPoint::ShareOfSteps(0)), 0u);
   EXPECT_THAT(layout.SamplesFrom(start, RunPoint::Step(-1)),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        HasSubstr("must be at least 0, got -1")));

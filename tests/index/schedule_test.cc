@@ -368,6 +368,81 @@ TEST(ScheduleTest, RefusesWhatContradictsItself) {
   ExpectRefused(options, "unknown component 'b'");
 }
 
+TEST(ScheduleTest, TheLearningRateMayEndAtZero) {
+  ScheduleOptions options = Options();
+  options.stages[2].lr_scale_end = 0;
+  ASSERT_OK_AND_ASSIGN(const Schedule schedule, Schedule::Create(options));
+  EXPECT_DOUBLE_EQ(schedule.At(90).lr_scale, 0.25);
+  EXPECT_DOUBLE_EQ(schedule.At(99).lr_scale, 0.025);
+  options.stages[2].lr_scale_end = HUGE_VAL;
+  ExpectRefused(options, "lr_scale_end of stage 2 must be finite");
+}
+
+TEST(ScheduleTest, ARampOfNothingTakesNothing) {
+  for (const RunPoint& nothing :
+       {RunPoint::Step(0), RunPoint::Sample(0), RunPoint::Token(0),
+        RunPoint::ShareOfSteps(0), RunPoint::ShareOfTokens(0)}) {
+    ScheduleOptions options;
+    options.steps = 100;
+    options.batch_size = 10;
+    options.stages = {{.start = RunPoint::Sample(105), .ramp = nothing}};
+    ASSERT_OK_AND_ASSIGN(const Schedule schedule, Schedule::Create(options));
+    EXPECT_EQ(schedule.stages()[1].start_sample, 105u);
+    EXPECT_EQ(schedule.stages()[1].ramp_samples, 0u);
+  }
+}
+
+TEST(ScheduleTest, ErrorsOfTheMixtureNameTheStage) {
+  ScheduleOptions options = Options();
+  options.components = {{"a", 1}};
+  options.stages[1].weights = {{"b", 1}};
+  ExpectRefused(options, "stage 'main' at sample 480: unknown component 'b'");
+  options.stages[1].weights.clear();
+  options.stages[2].weights = {{"b", 1}};
+  ExpectRefused(options, "stage at sample 1080: unknown component 'b'");
+}
+
+TEST(ScheduleTest, RefusesMoreChangesThanItLaysOut) {
+  ScheduleOptions options;
+  for (int64_t i = 1; i <= 2048; ++i) {
+    options.batch_sizes.push_back({RunPoint::Step(i), 2});
+    options.seq_lens.push_back({RunPoint::Step(i), 1});
+  }
+  options.stages = {{.start = RunPoint::Step(5)}};
+  ExpectRefused(options,
+                "1 stages, 2048 batch_sizes and 2048 seq_lens are 4097 "
+                "changes, more than 4096");
+}
+
+TEST(ScheduleTest, RefusesLengthsThatBelongIntoTheScheduleItself) {
+  ScheduleOptions options = Options();
+  options.mixture.max_seq_len = 512;
+  ExpectRefused(options, "max_seq_len 512 of a schedule's mixture");
+  options = Options();
+  options.mixture.trim = true;
+  ExpectRefused(options, "state it as trim of the schedule");
+}
+
+TEST(ScheduleTest, RefusesStartsThatAnEndlessRunNeverReaches) {
+  ScheduleOptions options = Options();
+  options.steps = 0;
+  options.stages[2].start = RunPoint::Step(INT64_MAX);
+  const std::string words =
+      "stage 2 starts at step 9223372036854775807, whose samples do not lie "
+      "below 2^62";
+  ExpectRefused(options, words);
+  options.components = {{"a", 1}};
+  options.stages[2].batch_size = 2;
+  options.stages[2].weights = {{"a", 2}};
+  ExpectRefused(options, words);
+  // The last sample that there is, in a step that there is not.
+  options.stages[2].start = RunPoint::Sample((int64_t{1} << 62) - 1);
+  ExpectRefused(options, "whose samples do not lie below 2^62");
+  options.stages[2].start = RunPoint::Sample((int64_t{1} << 62) - 100);
+  ASSERT_OK_AND_ASSIGN(const Schedule schedule, Schedule::Create(options));
+  EXPECT_TRUE(schedule.Has(schedule.stages()[2].start_step));
+}
+
 class ContinuedRunTest : public ::testing::Test {
  protected:
   ContinuedRunTest() {
@@ -433,6 +508,62 @@ TEST_F(ContinuedRunTest, NothingCanChangeOnceAllIsServed) {
   EXPECT_THAT(Continue(changed, 1000),
               StatusIs(absl::StatusCode::kFailedPrecondition,
                        HasSubstr("no step is left")));
+}
+
+TEST_F(ContinuedRunTest, TheSeedStays) {
+  ScheduleOptions changed = options_;
+  changed.mixture.seed = 0;
+  EXPECT_THAT(Continue(changed, 10), testing::IsOk());
+  changed.mixture.seed = 7;
+  EXPECT_THAT(Continue(changed, 0), testing::IsOk());
+  EXPECT_THAT(Continue(changed, 10),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       HasSubstr("seed 7 of the mixture differs from 0")));
+}
+
+TEST_F(ContinuedRunTest, GroupsStayWhereItemsAreCut) {
+  ScheduleOptions changed = options_;
+  changed.mixture.group_items = 64;
+  EXPECT_THAT(Continue(changed, 10), testing::IsOk());
+  options_.seq_lens = {{RunPoint::Step(20), 8}};
+  changed.seq_lens = options_.seq_lens;
+  EXPECT_THAT(Continue(changed, 10), testing::IsOk());
+  EXPECT_THAT(Continue(changed, 30),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       HasSubstr("group_items")));
+}
+
+TEST_F(ContinuedRunTest, ComponentsAreComparedOrStatedInNeither) {
+  ScheduleOptions changed = options_;
+  changed.components.clear();
+  EXPECT_THAT(Continue(changed, 10),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       HasSubstr("this schedule was not told of components")));
+  std::swap(changed, options_);
+  EXPECT_THAT(Continue(changed, 10),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       HasSubstr("planned schedule was not told")));
+  changed = options_;
+  EXPECT_THAT(Continue(changed, 10), testing::IsOk());
+}
+
+TEST_F(ContinuedRunTest, MoreStepsThanWerePlannedCannotBeServed) {
+  EXPECT_THAT(Continue(options_, 1001),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       HasSubstr("has no step 1000, it ends after 1000")));
+  options_.steps = 0;
+  options_.stages.clear();
+  EXPECT_THAT(Continue(options_, UINT64_MAX),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       HasSubstr("do not lie below 2^62")));
+}
+
+TEST_F(ContinuedRunTest, WhatDoesNotDecideTheDataMayChange) {
+  ScheduleOptions changed = options_;
+  changed.stages[0].name = "end";
+  changed.stages[0].lr_scale = 0.5;
+  changed.stages[0].numbers = {{"rope", 2}};
+  EXPECT_THAT(Continue(changed, 1000), testing::IsOk());
 }
 
 TEST_F(ContinuedRunTest, ServedSizesStay) {
