@@ -111,10 +111,13 @@ void AddKernels(uint64_t n, Rounds* rounds) {
 struct MixtureCase {
   size_t components;
   bool equal_weights;
+  // Samples of 4096 tokens out of items of 32768.
+  bool cuts_items = false;
 
   std::string name() const {
     return absl::StrCat("mixture ", components,
-                        equal_weights ? " equal" : " uneven");
+                        equal_weights ? " equal" : " uneven",
+                        cuts_items ? " cut" : "");
   }
 
   static std::string NameOf(size_t component) {
@@ -136,6 +139,10 @@ struct MixtureCase {
   MixturePlan MakePlan() const {
     MixtureOptions options;
     options.block_size = kBlock;
+    if (cuts_items) {
+      options.max_seq_len = 32768;
+      options.seq_lens = {{0, 4096}};
+    }
     return Require(MixturePlan::Create(options, Weights()));
   }
 
@@ -149,8 +156,10 @@ struct MixtureCase {
       described[i].views = {
           {.length = static_cast<uint64_t>(std::pow(10, exponent(random)))}};
     }
-    return Require(
-        MixtureMap::Create(MakePlan().stages(), std::move(described), 42));
+    internal::MixtureRules rules;
+    if (cuts_items) rules.parts = {{0, {.count = 8, .length = 4096}}};
+    return Require(MixtureMap::Create(MakePlan().stages(), std::move(described),
+                                      42, rules));
   }
 };
 
@@ -265,6 +274,7 @@ void AddAll(Rounds* rounds) {
     for (const bool equal : {true, false}) {
       AddMixture({components, equal}, rounds);
     }
+    AddMixture({components, true, /*cuts_items=*/true}, rounds);
   }
   rounds->Add("first sample 1000 uneven", [] {
     return MedianOf(5, [] { return FirstSample({1000, false}); });
@@ -299,6 +309,8 @@ int Main(int argc, char** argv) {
                rounds.series("permutation 3400000000 batch 1024"), 2.5),
       RatioBar("mixture 1000 equal", rounds.series("mixture 1000 equal"), 60),
       RatioBar("mixture 1000 uneven", rounds.series("mixture 1000 uneven"), 60),
+      RatioBar("mixture 1000 equal cut",
+               rounds.series("mixture 1000 equal cut"), 60),
       TimeBar("first sample 1000 uneven",
               rounds.series("first sample 1000 uneven"), 5, 1e3, "us"),
       TimeBar("plan 10000 uneven", rounds.series("plan 10000 uneven"), 10, 1e6,

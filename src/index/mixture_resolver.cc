@@ -233,14 +233,19 @@ class MixtureMap::Resolver {
                    size_t first_slot, size_t most) {
     const ItemDraws::Run run = component.draws.RunAt(first_rank);
     const size_t count = std::min<uint64_t>(most, run.count);
-    const Slot slot = {0, run.epoch, component.children[run.view], {}};
-    std::fill_n(&slots_[first_slot], count, slot);
+    const uint32_t child = component.children[run.view];
+    const TokenPart part = TokensOf(run.parts, 0);
+    // Field by field: a copy of a whole slot would be read back, each time,
+    // from the stack it has just been put together on.
+    for (size_t i = first_slot; i < first_slot + count; ++i) {
+      slots_[i].epoch = run.epoch;
+      slots_[i].child = child;
+      slots_[i].part.begin = part.begin;
+      slots_[i].part.length = part.length;
+    }
     if (run.parts.count == 1) {
       places_.resize(count);
       std::iota(places_.begin(), places_.end(), run.first_place + run.number);
-      for (size_t i = 0; i < count; ++i) {
-        slots_[first_slot + i].part = TokensOf(run.parts, 0);
-      }
       PermuteEpoch(component, run, first_slot);
       return count;
     }
