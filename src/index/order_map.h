@@ -8,17 +8,15 @@
 #include <optional>
 #include <span>
 
+#include "index/epoch_shuffle.h"
 #include "poniente/index_map.h"
-#include "poniente/permutation.h"
 #include "poniente/score_order.h"
 
 namespace poniente::internal {
 
 // Item x of epoch e is the child's item at place p of the order. Without
-// buckets p is x; with buckets of E places, x lies in bucket j = x / E, and
-// p = E j + Perm(min(E, n - E j), derive(K, "era", j))(x - E j), where K =
-// derive(seed, "shuf", e): an era shuffle (index-math.md 3). The epoch is
-// handed on.
+// buckets p is x; with them it is place x of an era shuffle (ItemOrder) whose
+// eras are the buckets. The epoch is handed on.
 class OrderMap final : public IndexMap {
  public:
   // bucket_items: 0 for no buckets.
@@ -32,15 +30,8 @@ class OrderMap final : public IndexMap {
   absl::Status status() const override { return order_.status(); }
 
  private:
-  // REQUIRES: there are buckets.
-  Permutation BucketOrder(uint64_t bucket, uint64_t epoch) const;
-  // Writes the places of the first positions, as many as places.size().
-  void Places(std::span<const Position> positions,
-              std::span<uint64_t> places) const;
-
   const ScoreOrder order_;
-  const uint64_t bucket_items_;
-  const uint64_t seed_;
+  const EpochShuffle shuffle_;
 };
 
 }  // namespace poniente::internal
