@@ -361,7 +361,9 @@ bool Schedule::cuts_items() const {
 MixtureOptions Schedule::MixtureOptionsFrom(MixtureOptions base) const {
   base.stages.clear();
   for (const PlannedStage& stage : state_->stages) {
-    if (stage.start_sample == 0) continue;
+    const bool changes_shares =
+        !stage.weights.empty() || stage.temperature || stage.ramp_samples > 0;
+    if (stage.start_sample == 0 || !changes_shares) continue;
     base.stages.push_back({stage.start_sample, stage.weights, stage.temperature,
                            stage.ramp_samples, stage.ramp_blocks, stage.name});
   }

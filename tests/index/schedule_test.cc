@@ -333,6 +333,21 @@ TEST(ScheduleTest, HandsStagesAndLengthsToTheMixture) {
   EXPECT_EQ(schedule.At(45).seq_len, 128u);
 }
 
+TEST(ScheduleTest, AStageThatSaysNothingOfSharesLeavesThem) {
+  ScheduleOptions options;
+  options.steps = 100;
+  options.batch_size = 10;
+  options.components = {{"a", 1}, {"b", 3}};
+  options.stages = {{.start = RunPoint::Step(10), .weights = {{"a", 9}}},
+                    {.start = RunPoint::Step(20), .lr_scale = 0.5}};
+  ASSERT_OK_AND_ASSIGN(const Schedule schedule, Schedule::Create(options));
+  EXPECT_DOUBLE_EQ(schedule.At(9).weights[0], 0.25);
+  EXPECT_DOUBLE_EQ(schedule.At(10).weights[0], 0.75);
+  EXPECT_DOUBLE_EQ(schedule.At(20).weights[0], 0.75);
+  EXPECT_EQ(schedule.At(20).lr_scale, 0.5);
+  EXPECT_EQ(schedule.mixture_options().stages.size(), 1u);
+}
+
 TEST(ScheduleTest, RefusesWhatContradictsItself) {
   ScheduleOptions options = Options();
   options.tokens = 5;
