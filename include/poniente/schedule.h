@@ -72,7 +72,8 @@ struct ScheduleStage {
 
   // Of the root mixture's components. One that is not named has its own, first
   // weight. A stage without weights, temperature and ramp leaves the shares as
-  // they are. Not in a stage that starts the run: there, components have theirs.
+  // they are. Not in a stage that starts the run: there, components have
+  // theirs.
   std::map<std::string, double> weights = {};
   // Unset: the mixture's.
   std::optional<double> temperature = std::nullopt;
