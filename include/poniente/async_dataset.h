@@ -30,6 +30,10 @@ using DatasetPtr = std::shared_ptr<const AsyncDataset<T>>;
 namespace internal {
 
 absl::Status PartOfItemError(const DatasetNode& node);
+// Ok if an item of so many tokens has the part that `position` asks for, else
+// OutOfRange. REQUIRES: it asks for a part.
+absl::Status CheckPart(const DatasetNode& node, const Position& position,
+                       uint64_t tokens);
 // Leaves of each window the part that its position asks for.
 absl::Status CutToParts(const DatasetNode& node,
                         std::span<const Position> positions,

@@ -43,8 +43,6 @@ class GrowthSignal {
 };
 
 uint64_t InMemoryFingerprint(const InMemoryOptions& options, uint64_t length);
-absl::Status CutWindow(const DatasetNode& node, const Position& position,
-                       TokenWindow* window);
 
 }  // namespace internal
 
@@ -130,23 +128,6 @@ class InMemoryDataset final : public AsyncDataset<T> {
     co_return items;
   }
 
-  Task<std::vector<T>> GetAt(
-      std::span<const Position> positions) const override {
-    std::vector<Index> indices;
-    indices.reserve(positions.size());
-    for (const Position& position : positions) {
-      indices.push_back(position.index);
-    }
-    absl::StatusOr<std::vector<T>> items = co_await GetBatch(indices);
-    if (!items.ok()) co_return items.status();
-    for (size_t i = 0; i < positions.size(); ++i) {
-      if (positions[i].part_length == kWholeItem) continue;
-      absl::Status cut = Cut(positions[i], &(*items)[i]);
-      if (!cut.ok()) co_return cut;
-    }
-    co_return items;
-  }
-
   Task<uint64_t> WaitForLength(uint64_t n) const override {
     while (true) {
       const uint64_t seen = growth_.version();
@@ -158,14 +139,6 @@ class InMemoryDataset final : public AsyncDataset<T> {
   }
 
  private:
-  absl::Status Cut(const Position& position, T* item) const {
-    if constexpr (std::is_same_v<T, TokenWindow>) {
-      return internal::CutWindow(*this, position, item);
-    } else {
-      return internal::PartOfItemError(*this);
-    }
-  }
-
   const InMemoryOptions options_;
   mutable std::mutex mu_;
   std::deque<T> items_;    // guarded by mu_

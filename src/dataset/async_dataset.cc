@@ -2,6 +2,7 @@
 #include "poniente/async_dataset.h"
 
 #include "absl/strings/str_cat.h"
+#include "util/status_macros.h"
 
 namespace poniente::internal {
 
@@ -11,6 +12,15 @@ absl::Status PartOfItemError(const DatasetNode& node) {
                    "' gives whole items only; a part of one was asked for"));
 }
 
+absl::Status CheckPart(const DatasetNode& node, const Position& position,
+                       uint64_t tokens) {
+  const uint64_t end = uint64_t{position.part_begin} + position.part_length;
+  if (end <= tokens) return absl::OkStatus();
+  return absl::OutOfRangeError(absl::StrCat(
+      "tokens ", position.part_begin, " to ", end, " of item ", position.index,
+      " of '", node.name(), "', which has ", tokens));
+}
+
 absl::Status CutToParts(const DatasetNode& node,
                         std::span<const Position> positions,
                         std::vector<TokenWindow>* windows) {
@@ -18,14 +28,8 @@ absl::Status CutToParts(const DatasetNode& node,
     const Position& position = positions[i];
     if (position.part_length == kWholeItem) continue;
     std::vector<uint32_t>& tokens = (*windows)[i].tokens;
-    const uint64_t end = uint64_t{position.part_begin} + position.part_length;
-    if (end > tokens.size()) {
-      return absl::OutOfRangeError(
-          absl::StrCat("tokens ", position.part_begin, " to ", end, " of item ",
-                       position.index, " of '", node.name(), "', which has ",
-                       tokens.size()));
-    }
-    tokens.resize(end);
+    PONIENTE_RETURN_IF_ERROR(CheckPart(node, position, tokens.size()));
+    tokens.resize(size_t{position.part_begin} + position.part_length);
     tokens.erase(tokens.begin(), tokens.begin() + position.part_begin);
   }
   return absl::OkStatus();

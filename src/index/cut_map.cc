@@ -71,14 +71,7 @@ std::optional<IndexSpan> CutMap::SpanBelow(uint32_t /*child*/,
                                            const IndexSpan& span) const {
   const uint64_t begin = std::min(span.first.index, kEndOfSamples - 1);
   const uint64_t end = std::min(span.last.index, kEndOfSamples - 1) + 1;
-  if (!child_length_) {
-    const ItemDraws::Places places = draws_.PlacesBetween(begin, end);
-    return IndexSpan{{.index = places.first}, {.index = places.last}};
-  }
-  const auto epochs = draws_.EpochsBetween(0, begin, end);
-  if (!epochs) return std::nullopt;
-  return IndexSpan{{.index = 0, .epoch = epochs->first},
-                   {.index = *child_length_ - 1, .epoch = epochs->last}};
+  return draws_.SpanBetween(0, begin, end);
 }
 
 }  // namespace poniente::internal

@@ -209,26 +209,16 @@ std::vector<ItemDraws::Reading> ItemDraws::ReadingsOf(uint32_t view,
   return readings;
 }
 
-ItemDraws::Places ItemDraws::PlacesBetween(uint64_t begin, uint64_t end) const {
-  const auto span_of = [this](uint64_t rank) {
-    const Segment& segment = SegmentOf(rank);
-    uint64_t number;
-    const Group group = GroupOf(segment, rank, &number);
-    if (segment.parts.count > 1) {
-      return Places{group.first, group.first + group.size - 1};
-    }
-    return Places{group.first + number, group.first + number};
-  };
-  return {span_of(begin).first, span_of(end - 1).last};
+ItemDraws::Places ItemDraws::PlacesOf(uint64_t rank) const {
+  const Segment& segment = SegmentOf(rank);
+  uint64_t number;
+  const Group group = GroupOf(segment, rank, &number);
+  if (segment.parts.count > 1) return {group.first, group.first + group.size};
+  return {group.first + number, group.first + number + 1};
 }
 
 uint64_t ItemDraws::PlacesBefore(uint64_t rank) const {
-  if (rank == 0) return 0;
-  const Segment& segment = SegmentOf(rank - 1);
-  uint64_t number;
-  const Group group = GroupOf(segment, rank - 1, &number);
-  if (segment.parts.count == 1) return group.first + number + 1;
-  return group.first + group.size;
+  return rank == 0 ? 0 : PlacesOf(rank - 1).end;
 }
 
 std::optional<uint64_t> ItemDraws::FirstOfEpoch(uint64_t epoch) const {
@@ -263,6 +253,23 @@ std::optional<ItemDraws::Epochs> ItemDraws::EpochsBetween(uint32_t view,
     epochs->last = GroupOf(segments_[u], last - 1, &number).epoch;
   }
   return epochs;
+}
+
+std::optional<IndexSpan> ItemDraws::SpanBetween(uint32_t view, uint64_t begin,
+                                                uint64_t end) const {
+  if (begin >= end) return std::nullopt;
+  // Views of components that change them are finite.
+  if (!segments_[0].view.length) {
+    return IndexSpan{{.index = PlacesOf(begin).first},
+                     {.index = PlacesOf(end - 1).end - 1}};
+  }
+  const std::optional<Epochs> epochs = EpochsBetween(view, begin, end);
+  if (!epochs) return std::nullopt;
+  const auto of_view =
+      std::find_if(segments_.begin(), segments_.end(),
+                   [&](const Segment& s) { return s.view.number == view; });
+  return IndexSpan{{.index = 0, .epoch = epochs->first},
+                   {.index = *of_view->view.length - 1, .epoch = epochs->last}};
 }
 
 Position WithoutPart(const ItemDraws::Reading& reading, Position below) {

@@ -112,8 +112,7 @@ class ItemDraws {
   bool changes() const { return segments_.size() > 1; }
   // Brings what At() and RunAt() read into the caches.
   void Prefetch() const { __builtin_prefetch(segments_.data()); }
-  // The view that draws begin with.
-  const ItemView& view() const { return segments_[0].view; }
+  // Those that draws begin with.
   const ItemParts& parts() const { return segments_[0].parts; }
 
   // The draws that read the item at this place of this epoch of the view, in
@@ -125,14 +124,6 @@ class ItemDraws {
   };
   std::vector<Reading> ReadingsOf(uint32_t view, uint64_t epoch,
                                   uint64_t place) const;
-
-  // Of an endless component: the least and the greatest place that the draws
-  // [begin, end) may read. REQUIRES: begin < end.
-  struct Places {
-    uint64_t first;
-    uint64_t last;
-  };
-  Places PlacesBetween(uint64_t begin, uint64_t end) const;
 
   // Of an endless component: the places that draws before `rank` have begun,
   // rounded up to whole groups where items are cut.
@@ -149,6 +140,11 @@ class ItemDraws {
   };
   std::optional<Epochs> EpochsBetween(uint32_t view, uint64_t begin,
                                       uint64_t end) const;
+
+  // Positions of the view, before the order of its epochs, that the draws
+  // [begin, end) may read, at least those; nullopt for none.
+  std::optional<IndexSpan> SpanBetween(uint32_t view, uint64_t begin,
+                                       uint64_t end) const;
 
   // Add an epoch for its EpochKey().
   const KeyHash& key() const { return key_; }
@@ -183,6 +179,12 @@ class ItemDraws {
   template <class Word>
   static Group GroupIn(const Segment& segment, uint64_t rank, uint64_t* number);
   uint64_t EndOf(size_t segment) const;
+  // Of an endless component: the places that a draw may read, [first, end).
+  struct Places {
+    uint64_t first;
+    uint64_t end;
+  };
+  Places PlacesOf(uint64_t rank) const;
   const Segment& SegmentOf(uint64_t rank) const;
 
   KeyHash key_;

@@ -33,10 +33,6 @@ bool IsStageStart(const StagePlan& plan, uint64_t sample) {
          plan.stage_start(plan.BlockOf(sample).stage) == sample;
 }
 
-ItemView ToItemView(const ComponentView& view, size_t number) {
-  return {view.length, static_cast<uint32_t>(number)};
-}
-
 absl::Status CheckViews(const StagePlan& plan,
                         const MixtureComponent& component, size_t number) {
   const std::vector<ComponentView>& views = component.views;
@@ -84,7 +80,7 @@ ItemDraws MakeDraws(const StagePlan& plan, const MixtureComponent& component,
            component.views[v + 1].start <= sample) {
       ++v;
     }
-    ItemView view = ToItemView(component.views[v], v);
+    ItemView view = {component.views[v].length, static_cast<uint32_t>(v)};
     if (view.length == 0) view.length = 1;
     return view;
   };
@@ -165,8 +161,7 @@ MixtureMap::Simple MixtureMap::SimpleOf(const Component& component) {
   if (component.draws.is_plain() && component.views.size() == 1 &&
       component.draws.parts().length == kWholeItem && view.length &&
       view.order.kind == ShuffleKind::kFull &&
-      *view.length > kShuffleTableSize &&
-      *view.length <= PermutationKernel::kMostOfEach) {
+      PermutationKernel::IsOfEach(*view.length)) {
     simple.length = *view.length;
   }
   return simple;
@@ -286,41 +281,36 @@ std::optional<Position> MixtureMap::PositionOf(const Component& component,
   return found;
 }
 
-std::optional<Position> MixtureMap::Find(uint32_t child,
-                                         const Position& position) const {
-  if (child >= children_.size()) return std::nullopt;
+std::vector<ItemDraws::Reading> MixtureMap::ReadingsOf(
+    uint32_t child, const Position& position) const {
+  if (child >= children_.size()) return {};
   const auto [number, view] = children_[child];
   const Component& component = components_[number];
   const std::optional<uint64_t>& length = component.views[view].length;
-  if (length && position.index >= *length) return std::nullopt;
+  if (length && position.index >= *length) return {};
   const uint64_t place =
       component.views[view].is_permuted()
           ? EpochOrder(component, view, position.epoch).Inverse(position.index)
           : position.index;
-  for (const ItemDraws::Reading& reading :
-       component.draws.ReadingsOf(view, position.epoch, place)) {
+  return component.draws.ReadingsOf(view, position.epoch, place);
+}
+
+std::optional<Position> MixtureMap::Find(uint32_t child,
+                                         const Position& position) const {
+  for (const ItemDraws::Reading& reading : ReadingsOf(child, position)) {
     if (!HoldsPart(reading, position)) continue;
-    return PositionOf(component, reading.rank, WithoutPart(reading, position));
+    return PositionOf(components_[ComponentOf(child)], reading.rank,
+                      WithoutPart(reading, position));
   }
   return std::nullopt;
 }
 
 void MixtureMap::FindParts(uint32_t child, const Position& whole,
                            std::vector<FoundPart>* found) const {
-  if (child >= children_.size()) return;
-  const auto [number, view] = children_[child];
-  const Component& component = components_[number];
-  const std::optional<uint64_t>& length = component.views[view].length;
-  if (length && whole.index >= *length) return;
-  const uint64_t place =
-      component.views[view].is_permuted()
-          ? EpochOrder(component, view, whole.epoch).Inverse(whole.index)
-          : whole.index;
-  for (const ItemDraws::Reading& reading :
-       component.draws.ReadingsOf(view, whole.epoch, place)) {
-    const auto position = PositionOf(component, reading.rank, Position());
-    if (!position) continue;
-    found->push_back(FoundAt(*position, reading));
+  for (const ItemDraws::Reading& reading : ReadingsOf(child, whole)) {
+    const auto position =
+        PositionOf(components_[ComponentOf(child)], reading.rank, Position());
+    if (position) found->push_back(FoundAt(*position, reading));
   }
 }
 
@@ -336,16 +326,7 @@ std::optional<IndexSpan> MixtureMap::SpanBelow(uint32_t child,
   const uint64_t end =
       DrawsBefore(component, span.last.epoch) +
       plan_->Count(number, std::min(last.first + last.size, kEndOfSamples));
-  if (begin >= end) return std::nullopt;
-  if (!component.views[view].length) {
-    const ItemDraws::Places places = component.draws.PlacesBetween(begin, end);
-    return IndexSpan{{.index = places.first}, {.index = places.last}};
-  }
-  const auto epochs = component.draws.EpochsBetween(view, begin, end);
-  if (!epochs) return std::nullopt;
-  return IndexSpan{
-      {.index = 0, .epoch = epochs->first},
-      {.index = *component.views[view].length - 1, .epoch = epochs->last}};
+  return component.draws.SpanBetween(view, begin, end);
 }
 
 }  // namespace poniente::internal

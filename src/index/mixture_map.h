@@ -160,6 +160,10 @@ class MixtureMap final : public IndexMap {
   uint64_t DrawsBefore(const Component& component, uint64_t epoch) const {
     return length_ ? epoch * component.draws_per_epoch : 0;
   }
+  // The draws that read the item, or parts of it; none if there is no such
+  // item.
+  std::vector<ItemDraws::Reading> ReadingsOf(uint32_t child,
+                                             const Position& position) const;
   // The position of this map that is draw `rank` of the component.
   std::optional<Position> PositionOf(const Component& component, uint64_t rank,
                                      const Position& position) const;

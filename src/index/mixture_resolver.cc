@@ -252,7 +252,7 @@ class MixtureMap::Resolver {
     const uint64_t parts = run.places * run.parts.count;
     const uint64_t key = ItemDraws::PartKey(component.draws.EpochKey(run.epoch),
                                             run.first_place);
-    if (count <= kFewDraws && IsOfEach(parts)) {
+    if (count <= kFewDraws && PermutationKernel::IsOfEach(parts)) {
       few_runs_.push_back(
           {&component, run, first_slot, few_parts_.count(), count});
       for (size_t i = 0; i < count; ++i) {
@@ -266,12 +266,6 @@ class MixtureMap::Resolver {
     TakeNumbers(run, first_slot);
     PermuteEpoch(component, run, first_slot);
     return count;
-  }
-
-  // Can be one of many orders that are applied together.
-  static bool IsOfEach(uint64_t length) {
-    return length > kShuffleTableSize &&
-           length <= PermutationKernel::kMostOfEach;
   }
 
   // Replaces the numbers of parts of a group, in places_, by their places, and
@@ -308,7 +302,8 @@ class MixtureMap::Resolver {
     const ComponentView& view = component.views[run.view];
     const size_t count = places_.size();
     if (view.is_permuted() && count <= kFewDraws &&
-        view.order.kind == ShuffleKind::kFull && IsOfEach(*view.length)) {
+        view.order.kind == ShuffleKind::kFull &&
+        PermutationKernel::IsOfEach(*view.length)) {
       const uint64_t key = component.draws.EpochKey(run.epoch);
       for (size_t i = 0; i < count; ++i) {
         few_.Add(first_slot + i, *view.length, key, places_[i]);

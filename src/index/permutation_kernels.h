@@ -22,10 +22,12 @@ struct PermutationKernel {
                                 size_t count);
 
   // Replaces values[i] by its image under the permutation of sizes[i] by
-  // keys[i]. REQUIRES: 64 < sizes[i] <= kMostOfEach, values[i] < sizes[i].
+  // keys[i]. REQUIRES: IsOfEach(sizes[i]), values[i] < sizes[i].
   using EachFunction = void (*)(const uint64_t* sizes, const uint64_t* keys,
                                 uint64_t* values, size_t count);
-  static constexpr uint64_t kMostOfEach = uint64_t{1} << 32;
+  static constexpr bool IsOfEach(uint64_t size) {
+    return size > kShuffleTableSize && size <= uint64_t{1} << 32;
+  }
 
   const char* name;
   Function forward;

@@ -100,6 +100,13 @@ Int128 CountOf(const RunPoint& point, const Totals& totals) {
   return static_cast<Int128>(total) + point.count;
 }
 
+// The same for a mark: half a centred ramp before its place.
+Int128 CountOf(const Mark& mark, const Totals& totals) {
+  const Int128 count = CountOf(mark.at, totals);
+  if (!mark.centred_ramp) return count;
+  return count - CountOf(*mark.centred_ramp, totals) / 2;
+}
+
 }  // namespace
 
 // Walks through the run once, with all places known.
@@ -158,8 +165,7 @@ class RunWalker {
   };
 
   static Target TargetOf(const Mark& mark, const Totals& totals) {
-    Int128 count = CountOf(mark.at, totals);
-    if (mark.centred_ramp) count -= CountOf(*mark.centred_ramp, totals) / 2;
+    const Int128 count = CountOf(mark, totals);
     return {DimensionOf(mark.at), count < 0 ? 0 : static_cast<Uint128>(count),
             !NeedsTotal(mark.at)};
   }
@@ -328,10 +334,7 @@ absl::Status CheckReached(const RunLayout& layout,
                           const std::vector<Mark>& marks,
                           const Totals& totals) {
   for (size_t m = 0; m < marks.size(); ++m) {
-    Int128 count = CountOf(marks[m].at, totals);
-    if (marks[m].centred_ramp) {
-      count -= CountOf(*marks[m].centred_ramp, totals) / 2;
-    }
+    const Int128 count = CountOf(marks[m], totals);
     if (count < 0) {
       return absl::InvalidArgumentError(absl::StrCat(
           marks[m].label, " begins ", Text(static_cast<Uint128>(-count)), " ",

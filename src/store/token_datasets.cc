@@ -143,12 +143,7 @@ absl::StatusOr<TokenRange> PartOf(const DatasetNode& node, TokenRange item,
   if (position.part_length == kWholeItem && position.part_begin == 0) {
     return item;
   }
-  const uint64_t end = uint64_t{position.part_begin} + position.part_length;
-  if (end > item.size()) {
-    return absl::OutOfRangeError(absl::StrCat(
-        "tokens ", position.part_begin, " to ", end, " of item ",
-        position.index, " of '", node.name(), "', which has ", item.size()));
-  }
+  PONIENTE_RETURN_IF_ERROR(CheckPart(node, position, item.size()));
   const uint64_t begin = item.begin + position.part_begin;
   return TokenRange{begin, begin + position.part_length};
 }
