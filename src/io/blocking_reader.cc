@@ -2,29 +2,49 @@
 #include "io/blocking_reader.h"
 
 #include <fcntl.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <climits>
 
 #include "io/fault_hooks.h"
 
 namespace poniente::internal {
+namespace {
+
+// Bytes, or -errno.
+int64_t ReadOnce(const PendingRead& read) {
+  const auto places = read.places();
+  const auto offset = static_cast<off_t>(read.offset());
+  const ssize_t got =
+      places.size() == 1
+          ? ::pread(read.opened().fd(), places.front().iov_base, read.piece(),
+                    offset)
+          : ::preadv(read.opened().fd(), places.data(),
+                     static_cast<int>(std::min<size_t>(places.size(), IOV_MAX)),
+                     offset);
+  return got < 0 ? -errno : got;
+}
+
+}  // namespace
 
 void ReadBlocking(std::span<PendingRead> reads) {
   if (reads.size() > 1) {
     for (const PendingRead& read : reads) {
       if (read.finished()) continue;
       // Advice only: without it the reads below take longer.
-      (void)::posix_fadvise(read.fd(), static_cast<off_t>(read.offset()),
-                            static_cast<off_t>(read.piece()),
-                            POSIX_FADV_WILLNEED);
+      if (FaultAt(SystemCall::kFadvise) != 0) continue;
+      (void)::posix_fadvise(
+          read.opened().fd(), static_cast<off_t>(read.offset()),
+          static_cast<off_t>(read.end() - read.offset()), POSIX_FADV_WILLNEED);
     }
   }
   for (PendingRead& read : reads) {
+    if (!read.finished()) read.LeaveToPread();
     while (!read.finished()) {
-      const ssize_t got = ::pread(read.fd(), read.target(), read.piece(),
-                                  static_cast<off_t>(read.offset()));
-      read.TakeResult(HookedReadResult(got < 0 ? -errno : got));
+      read.TakeResult(HookedReadResult(SystemCall::kPread, ReadOnce(read)));
     }
   }
 }

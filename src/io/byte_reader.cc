@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "poniente/byte_reader.h"
 
+#include <algorithm>
 #include <boost/asio/this_coro.hpp>
+#include <chrono>
 #include <utility>
 
 #include "absl/status/status.h"
 #include "io/blocking_reader.h"
 #include "io/mmap_reader.h"
 #include "io/pending_read.h"
+#include "io/read_plan.h"
 #include "io/reader_state.h"
 #include "io/uring_ring.h"
-#include "io/uring_setup.h"
 #include "util/check.h"
 #include "util/status_macros.h"
 
@@ -20,35 +22,45 @@ namespace {
 namespace asio = boost::asio;
 using internal::Absl;
 using internal::Add;
+using internal::OrderedRequest;
 using internal::PendingRead;
 using internal::ReaderAccess;
 using internal::ReaderState;
+using internal::ReadPlan;
 using internal::UringBatch;
 using internal::UringRing;
 
 constexpr std::pair<IoBackend, std::string_view> kBackendNames[] = {
-    {IoBackend::kAuto, "auto"},
-    {IoBackend::kUring, "uring"},
-    {IoBackend::kMmap, "mmap"},
+    {IoBackend::kAuto, "auto"},     {IoBackend::kBuffered, "buffered"},
+    {IoBackend::kDirect, "direct"}, {IoBackend::kMmap, "mmap"},
     {IoBackend::kPread, "pread"},
 };
+constexpr std::pair<VerifyChecksums, std::string_view> kVerifyNames[] = {
+    {VerifyChecksums::kOff, "off"},
+    {VerifyChecksums::kFirstTouch, "first_touch"},
+    {VerifyChecksums::kAlways, "always"},
+};
 
-// Sets backend and fallback_reason.
-absl::Status ChooseBackend(IoBackend wanted, ReaderState* state) {
-  state->backend = wanted;
-  if (wanted != IoBackend::kAuto && wanted != IoBackend::kUring) {
-    return absl::OkStatus();
+template <class Value, size_t n>
+std::string_view NameIn(const std::pair<Value, std::string_view> (&names)[n],
+                        Value value) {
+  for (const auto& [known, name] : names) {
+    if (known == value) return name;
   }
-  const absl::Status works = internal::ProbeUring();
-  if (wanted == IoBackend::kUring && !works.ok()) {
-    return absl::UnavailableError(absl::StrCat(
-        "io backend 'uring' asked for, but ", works.message(),
-        "; allow io_uring (seccomp profile of the container, sysctl "
-        "kernel.io_uring_disabled) or choose 'auto' or 'pread'"));
+  return "unknown";
+}
+
+template <class Value, size_t n>
+absl::StatusOr<Value> ParseIn(
+    const std::pair<Value, std::string_view> (&names)[n], const char* what,
+    std::string_view text) {
+  std::string known;
+  for (const auto& [value, name] : names) {
+    if (name == text) return value;
+    absl::StrAppend(&known, known.empty() ? "'" : ", '", Absl(name), "'");
   }
-  state->backend = works.ok() ? IoBackend::kUring : IoBackend::kPread;
-  state->fallback_reason.Set(std::string(works.message()));
-  return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "unknown ", what, " '", Absl(text), "'; choose one of ", known));
 }
 
 absl::Status CheckRanges(std::span<const ReadRequest> requests) {
@@ -68,60 +80,115 @@ absl::Status CheckRanges(std::span<const ReadRequest> requests) {
   return absl::OkStatus();
 }
 
-// The reads of a batch, sorted by what serves them.
-struct SortedReads {
-  std::vector<PendingRead> all;
-  std::span<PendingRead> ring;
-  std::span<PendingRead> mapped;
-  std::span<PendingRead> blocking;
-};
+// One turn of a batch: its reads, what they wait for, and their end.
+class Turn {
+ public:
+  explicit Turn(ReadPlan* plan) : plan_(plan) {}
 
-std::span<PendingRead> AppendReads(std::span<const ReadRequest> requests,
-                                   IoBackend backend,
-                                   std::vector<PendingRead>* all) {
-  const size_t begin = all->size();
-  for (const ReadRequest& request : requests) {
-    ReaderState& reader = ReaderAccess::State(*request.reader);
-    if (reader.backend != backend) continue;
-    all->emplace_back(request);
-    Add(1, &reader.counters.reads);
-    Add(request.into.size(), &reader.counters.bytes_asked);
+  // Serves what is not the ring's, on this thread.
+  void ReadHere() {
+    internal::ReadMapped(plan_->mapped());
+    if (plan_->blocking().empty()) return;
+    const auto begin = Clock::now();
+    internal::ReadBlocking(plan_->blocking());
+    CountWait(plan_->blocking(), Clock::now() - begin);
   }
-  return {all->data() + begin, all->size() - begin};
-}
-
-SortedReads SortReads(std::span<const ReadRequest> requests) {
-  SortedReads reads;
-  reads.all.reserve(requests.size());  // so that the spans stay valid
-  reads.ring = AppendReads(requests, IoBackend::kUring, &reads.all);
-  reads.mapped = AppendReads(requests, IoBackend::kMmap, &reads.all);
-  reads.blocking = AppendReads(requests, IoBackend::kPread, &reads.all);
-  return reads;
-}
-
-// Reads by pread what the ring has left.
-void ReadRefused(const UringRing& ring, std::span<PendingRead> reads) {
-  for (const PendingRead& read : reads) {
-    if (read.finished()) continue;
-    Add(1, &read.reader().counters.fallback_reads);
-    read.reader().fallback_reason.Set(std::string(ring.status().message()));
+  // Reads by pread what the ring has left.
+  void ReadRefused(const UringRing& ring) {
+    const bool any =
+        std::any_of(plan_->ring().begin(), plan_->ring().end(),
+                    [](const PendingRead& read) { return !read.finished(); });
+    if (!any) return;
+    const absl::Status why = ring.status();
+    for (const PendingRead& read : plan_->ring()) {
+      if (read.finished()) continue;
+      read.reader().SetFallback(read.backend(), IoBackend::kPread,
+                                std::string(why.message()));
+    }
+    internal::ReadBlocking(plan_->ring());
   }
-  ReadBlocking(reads);
-}
+  // Since Suspend() until now the reads of the ring were waited for.
+  void Suspend() { suspended_ = Clock::now(); }
+  void Resume() { CountWait(plan_->ring(), Clock::now() - suspended_); }
 
-// Counts what was read, and gives the first error in the order of requests.
-absl::Status Finish(std::span<const PendingRead> reads) {
-  const PendingRead* failed = nullptr;
-  for (const PendingRead& read : reads) {
-    Add(read.bytes_done(), &read.reader().counters.bytes_read);
-    if (read.hit) Add(1, &read.reader().counters.hits_at_submit);
-    if (!read.status().ok() &&
-        (failed == nullptr || &read.request() < &failed->request())) {
-      failed = &read;
+  // Counts what was read, tells the readers what was cached, and completes the
+  // plan. The first error, if any.
+  absl::Status Finish() {
+    for (const auto reads :
+         {plan_->ring(), plan_->mapped(), plan_->blocking()}) {
+      for (auto rest = reads; !rest.empty();) {
+        rest = rest.subspan(CountAlike(rest));
+      }
+    }
+    const absl::Status failed = FirstError();
+    return failed.ok() ? plan_->Complete() : failed;
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  // In the order of the batch's requests.
+  absl::Status FirstError() const {
+    const PendingRead* first = nullptr;
+    for (const auto reads :
+         {plan_->ring(), plan_->mapped(), plan_->blocking()}) {
+      for (const PendingRead& read : reads) {
+        if (read.status().ok()) continue;
+        if (first == nullptr || read.request() < first->request()) {
+          first = &read;
+        }
+      }
+    }
+    return first == nullptr ? absl::OkStatus() : first->status();
+  }
+
+  // Reads at the front of one reader, by one backend.
+  static size_t NumAlike(std::span<const PendingRead> reads) {
+    size_t count = 1;
+    while (count < reads.size() &&
+           &reads[count].reader() == &reads.front().reader() &&
+           reads[count].backend() == reads.front().backend()) {
+      ++count;
+    }
+    return count;
+  }
+
+  static size_t CountAlike(std::span<const PendingRead> reads) {
+    const auto alike = reads.first(NumAlike(reads));
+    ReaderState& reader = alike.front().reader();
+    const IoBackend backend = alike.front().backend();
+    uint64_t bytes = 0, hits = 0, retries = 0;
+    for (const PendingRead& read : alike) {
+      bytes += read.bytes_brought();
+      hits += read.hit ? 1 : 0;
+      retries += read.retries();
+    }
+    internal::AtomicBackendCounters& counters = reader.CountersOf(backend);
+    Add(alike.size(), &counters.reads);
+    Add(bytes, &counters.bytes_read);
+    Add(hits, &counters.hits_at_submit);
+    Add(retries, &counters.retries);
+    if (backend == IoBackend::kBuffered) {
+      reader.ReportBuffered(alike.size(), hits);
+    }
+    return alike.size();
+  }
+
+  static void CountWait(std::span<const PendingRead> reads,
+                        Clock::duration time) {
+    const auto nanoseconds = static_cast<uint64_t>(
+        std::chrono::duration_cast<std::chrono::nanoseconds>(time).count());
+    while (!reads.empty()) {
+      const PendingRead& read = reads.front();
+      Add(nanoseconds,
+          &read.reader().CountersOf(read.backend()).wait_nanoseconds);
+      reads = reads.subspan(NumAlike(reads));
     }
   }
-  return failed == nullptr ? absl::OkStatus() : failed->status();
-}
+
+  ReadPlan* const plan_;
+  Clock::time_point suspended_;
+};
 
 bool IsCancelled(const asio::cancellation_state& state) {
   return state.cancelled() != asio::cancellation_type::none;
@@ -129,39 +196,84 @@ bool IsCancelled(const asio::cancellation_state& state) {
 
 absl::Status Cancelled() { return absl::CancelledError("read cancelled"); }
 
+// Plans and reads as many of `requests` as one turn may, and leaves the rest.
+Task<> ReadTurn(std::span<const OrderedRequest>* requests) {
+  ReadPlan plan;
+  absl::Status planned = plan.TakeFrom(requests);
+  if (!planned.ok()) co_return planned;
+  Turn turn(&plan);
+  if (plan.ring().empty()) {
+    turn.ReadHere();
+    co_return turn.Finish();
+  }
+  const asio::any_io_executor executor = co_await asio::this_coro::executor;
+  UringRing& ring = UringRing::Of(executor);
+  {
+    UringBatch batch(&ring, plan.ring());
+    const bool done = batch.Start();
+    turn.ReadHere();  // while the disk works on the others
+    if (!done) {
+      turn.Suspend();
+      co_await batch.Wait();
+      turn.Resume();
+    }
+  }
+  turn.ReadRefused(ring);
+  co_return turn.Finish();
+}
+
+void AddTo(BackendCounters* sum, const BackendCounters& one) {
+  sum->requests += one.requests;
+  sum->bytes_asked += one.bytes_asked;
+  sum->reads += one.reads;
+  sum->merged_requests += one.merged_requests;
+  sum->bytes_read += one.bytes_read;
+  sum->submissions += one.submissions;
+  sum->hits_at_submit += one.hits_at_submit;
+  sum->retries += one.retries;
+  sum->wait_nanoseconds += one.wait_nanoseconds;
+}
+
 }  // namespace
 
 std::string_view IoBackendName(IoBackend backend) {
-  for (const auto& [known, name] : kBackendNames) {
-    if (known == backend) return name;
-  }
-  return "unknown";
+  return NameIn(kBackendNames, backend);
 }
 
 absl::StatusOr<IoBackend> ParseIoBackend(std::string_view name) {
-  for (const auto& [backend, known] : kBackendNames) {
-    if (known == name) return backend;
+  return ParseIn(kBackendNames, "io backend", name);
+}
+
+std::string_view VerifyChecksumsName(VerifyChecksums verify) {
+  return NameIn(kVerifyNames, verify);
+}
+
+absl::StatusOr<VerifyChecksums> ParseVerifyChecksums(std::string_view name) {
+  return ParseIn(kVerifyNames, "verification of checksums", name);
+}
+
+BackendCounters ReadCounters::Total() const {
+  BackendCounters sum;
+  for (const BackendCounters* one : {&buffered, &direct, &mmap, &pread}) {
+    AddTo(&sum, *one);
   }
-  return absl::InvalidArgumentError(
-      absl::StrCat("unknown io backend '", Absl(name),
-                   "'; choose 'auto', 'uring', 'mmap' or 'pread'"));
+  return sum;
+}
+
+absl::StatusOr<std::shared_ptr<const ByteReader>> ByteReader::Open(
+    std::vector<ByteFile> files, const ByteReaderOptions& options) {
+  auto state = std::make_unique<ReaderState>();
+  PONIENTE_RETURN_IF_ERROR(state->Open(std::move(files), options));
+  return std::shared_ptr<const ByteReader>(new ByteReader(std::move(state)));
 }
 
 absl::StatusOr<std::shared_ptr<const ByteReader>> ByteReader::Open(
     std::vector<std::string> paths, const ByteReaderOptions& options) {
-  auto state = std::make_unique<ReaderState>();
-  PONIENTE_RETURN_IF_ERROR(ChooseBackend(options.backend, state.get()));
-  state->files.reserve(paths.size());
-  for (std::string& path : paths) {
-    PONIENTE_ASSIGN_OR_RETURN(internal::OpenFile file,
-                              internal::OpenFile::Open(std::move(path)));
-    state->files.push_back(std::move(file));
-    if (state->backend != IoBackend::kMmap) continue;
-    PONIENTE_ASSIGN_OR_RETURN(internal::Mapping mapping,
-                              internal::Mapping::Map(state->files.back()));
-    state->mappings.push_back(std::move(mapping));
+  std::vector<ByteFile> files(paths.size());
+  for (size_t i = 0; i < paths.size(); ++i) {
+    files[i].path = std::move(paths[i]);
   }
-  return std::shared_ptr<const ByteReader>(new ByteReader(std::move(state)));
+  return Open(std::move(files), options);
 }
 
 ByteReader::ByteReader(std::unique_ptr<ReaderState> state)
@@ -181,21 +293,20 @@ uint64_t ByteReader::size(uint32_t file) const {
   return state_->files[file].size();
 }
 
-IoBackend ByteReader::backend() const { return state_->backend; }
+IoBackend ByteReader::backend() const { return state_->Now(); }
 
 const std::string& ByteReader::fallback_reason() const {
   return state_->fallback_reason.get();
 }
 
 ReadCounters ByteReader::counters() const {
-  const internal::AtomicReadCounters& now = state_->counters;
   ReadCounters counters;
-  counters.bytes_asked = now.bytes_asked.load(std::memory_order_relaxed);
-  counters.bytes_read = now.bytes_read.load(std::memory_order_relaxed);
-  counters.reads = now.reads.load(std::memory_order_relaxed);
-  counters.submissions = now.submissions.load(std::memory_order_relaxed);
-  counters.hits_at_submit = now.hits_at_submit.load(std::memory_order_relaxed);
-  counters.fallback_reads = now.fallback_reads.load(std::memory_order_relaxed);
+  counters.buffered = state_->CountersOf(IoBackend::kBuffered).Load();
+  counters.direct = state_->CountersOf(IoBackend::kDirect).Load();
+  counters.mmap = state_->CountersOf(IoBackend::kMmap).Load();
+  counters.pread = state_->CountersOf(IoBackend::kPread).Load();
+  counters.blocks_verified =
+      state_->blocks_verified.load(std::memory_order_relaxed);
   return counters;
 }
 
@@ -206,27 +317,15 @@ Task<> ReadBatch(std::span<const ReadRequest> requests) {
   // nothing may unwind this frame, as the kernel writes to the buffers.
   asio::cancellation_state state = co_await asio::this_coro::cancellation_state;
   if (IsCancelled(state)) co_return Cancelled();
-
-  SortedReads reads = SortReads(requests);
-  if (reads.ring.empty()) {
-    ReadMapped(reads.mapped);
-    ReadBlocking(reads.blocking);
-    co_return Finish(reads.all);
+  const std::vector<OrderedRequest> sorted = internal::SortRequests(requests);
+  std::span<const OrderedRequest> rest = sorted;
+  absl::Status status;
+  while (status.ok() && !rest.empty()) {
+    absl::Status turn = co_await ReadTurn(&rest);
+    status = std::move(turn);
+    state = co_await asio::this_coro::cancellation_state;
+    if (IsCancelled(state)) co_return Cancelled();
   }
-  const asio::any_io_executor executor = co_await asio::this_coro::executor;
-  UringRing& ring = UringRing::Of(executor);
-  {
-    UringBatch batch(&ring, reads.ring);
-    const bool done = batch.Start();
-    // On this thread, while the disk works on the others.
-    ReadMapped(reads.mapped);
-    ReadBlocking(reads.blocking);
-    if (!done) co_await batch.Wait();
-  }
-  ReadRefused(ring, reads.ring);
-  absl::Status status = Finish(reads.all);
-  state = co_await asio::this_coro::cancellation_state;
-  if (IsCancelled(state)) co_return Cancelled();
   co_return status;
 }
 

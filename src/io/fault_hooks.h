@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The seam between this layer and the kernel, where tests bring about what a
-// healthy machine does not: a forbidden io_uring, short reads, EINTR.
+// healthy machine does not: a forbidden io_uring, short reads, EINTR, limits.
 
 #ifndef PONIENTE_IO_FAULT_HOOKS_H_
 #define PONIENTE_IO_FAULT_HOOKS_H_
@@ -10,18 +10,43 @@
 
 namespace poniente::internal {
 
-// Each hook is asked at the call it is named after. Called from any thread.
+// Every call to the kernel that this layer makes and that can fail.
+enum class SystemCall {
+  kOpen,
+  kFstat,
+  kFcntl,
+  kOpenDirect,
+  kStatx,
+  kMapFile,
+  kPopulate,      // madvise(MADV_POPULATE_READ)
+  kMapMemory,     // of a ReadBuffer
+  kSetrlimit,     // RLIMIT_NOFILE
+  kReadChecksum,  // pread of stored checksums
+  kFadvise,
+  kPread,
+  kUringSetup,
+  kEventfd,
+  kRegisterEventfd,
+  kRegisterTables,  // for files and buffers
+  kRegisterFile,
+  kRegisterBuffer,
+  kUringEnter,  // that submits
+  kUringRead,   // a completion
+  kCopy,        // from a mapping; any errno stands for a SIGBUS
+};
+inline constexpr int kNumSystemCalls = static_cast<int>(SystemCall::kCopy) + 1;
+
+// Called from any thread.
 class FaultHooks {
  public:
   virtual ~FaultHooks() = default;
 
-  // The errno that io_uring_setup is to give; 0: call it.
-  virtual int UringSetup() { return 0; }
-  // The errno that io_uring_enter is to give when it submits; 0: call it.
-  virtual int UringSubmit() { return 0; }
-  // What a read is to give in place of `result`: a number of bytes not above
-  // it, or -errno.
-  virtual int64_t ReadResult(int64_t result) { return result; }
+  // The errno that the call is to give; 0: make it. Not asked for kPread and
+  // kUringRead.
+  virtual int Error(SystemCall) { return 0; }
+  // What a kPread or kUringRead is to give in place of `result`: a number of
+  // bytes not above it, or -errno.
+  virtual int64_t ReadResult(SystemCall, int64_t result) { return result; }
 };
 
 // Null unless a test installed some.
@@ -36,9 +61,14 @@ class ScopedFaultHooks {
   ScopedFaultHooks& operator=(const ScopedFaultHooks&) = delete;
 };
 
-inline int64_t HookedReadResult(int64_t result) {
+inline int FaultAt(SystemCall call) {
   FaultHooks* hooks = fault_hooks.load(std::memory_order_acquire);
-  return hooks == nullptr ? result : hooks->ReadResult(result);
+  return hooks == nullptr ? 0 : hooks->Error(call);
+}
+
+inline int64_t HookedReadResult(SystemCall call, int64_t result) {
+  FaultHooks* hooks = fault_hooks.load(std::memory_order_acquire);
+  return hooks == nullptr ? result : hooks->ReadResult(call, result);
 }
 
 }  // namespace poniente::internal

@@ -2,6 +2,7 @@
 #include "io/open_file.h"
 
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -11,6 +12,7 @@
 #include <utility>
 
 #include "absl/status/status.h"
+#include "io/fault_hooks.h"
 #include "util/status_macros.h"
 
 namespace poniente::internal {
@@ -25,7 +27,7 @@ std::string_view Remedy(int error) {
     case EPERM:
       return "; check the permissions of the file and its folders";
     case EMFILE:
-      return "; raise the limit of open files (ulimit -n)";
+      return "; raise the limit of open files (ulimit -Hn)";
     case ENFILE:
       return "; raise the system's limit of open files (fs.file-max)";
     default:
@@ -35,7 +37,8 @@ std::string_view Remedy(int error) {
 
 absl::Status OpenError(const std::string& path, std::string_view what,
                        int error) {
-  return absl::Status(absl::ErrnoToStatusCode(error),
+  return absl::Status(error == EIO ? absl::StatusCode::kDataLoss
+                                   : absl::ErrnoToStatusCode(error),
                       absl::StrCat(path, ": cannot ", Absl(what), ": ",
                                    std::generic_category().message(error),
                                    Absl(Remedy(error))));
@@ -48,37 +51,71 @@ std::string_view KindOf(mode_t mode) {
   return "a device";
 }
 
-}  // namespace
-
-absl::StatusOr<OpenFile> OpenFile::Open(std::string path) {
+// A descriptor, or -errno.
+int OpenFd(const std::string& path) {
+  if (const int fault = FaultAt(SystemCall::kOpen); fault != 0) return -fault;
   // O_NONBLOCK, so that a pipe without a writer does not hold us up.
   const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (fd < 0) return OpenError(path, "open", errno);
+  return fd >= 0 ? fd : -errno;
+}
+
+// 0, or the errno of fstat.
+int ReadFacts(int fd, struct stat* info) {
+  if (const int fault = FaultAt(SystemCall::kFstat); fault != 0) return fault;
+  return ::fstat(fd, info) == 0 ? 0 : errno;
+}
+
+// 0, or the errno of fcntl.
+int SetBlocking(int fd) {
+  if (const int fault = FaultAt(SystemCall::kFcntl); fault != 0) return fault;
+  return ::fcntl(fd, F_SETFL, 0) == 0 ? 0 : errno;
+}
+
+uint64_t Nanoseconds(const timespec& time) {
+  return static_cast<uint64_t>(time.tv_sec) * 1'000'000'000 +
+         static_cast<uint64_t>(time.tv_nsec);
+}
+
+}  // namespace
+
+// Those who need the soft limit low are programs that call select(), which this
+// library never does.
+bool RaiseDescriptorLimit() {
+  rlimit limit;
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return false;
+  if (limit.rlim_cur >= limit.rlim_max) return false;
+  limit.rlim_cur = limit.rlim_max;
+  return FaultAt(SystemCall::kSetrlimit) == 0 &&
+         ::setrlimit(RLIMIT_NOFILE, &limit) == 0;
+}
+
+absl::StatusOr<OpenFile> OpenFile::Open(std::string path) {
+  int fd = OpenFd(path);
+  if (fd == -EINTR || (fd == -EMFILE && RaiseDescriptorLimit())) {
+    fd = OpenFd(path);
+  }
+  if (fd < 0) return OpenError(path, "open", -fd);
   OpenFile file(std::move(path), fd);
   struct stat info;
-  if (::fstat(fd, &info) != 0) return OpenError(file.path_, "stat", errno);
+  if (const int error = ReadFacts(fd, &info); error != 0) {
+    return OpenError(file.path_, "stat", error);
+  }
   if (!S_ISREG(info.st_mode)) {
     return absl::InvalidArgumentError(
         absl::StrCat(file.path_, ": is ", Absl(KindOf(info.st_mode)),
                      ", not a regular file; name the file itself"));
   }
   // Left on, io_uring answers EAGAIN on file systems that know no nowait reads.
-  if (::fcntl(fd, F_SETFL, 0) != 0) {
-    return OpenError(file.path_, "set to blocking", errno);
+  if (const int error = SetBlocking(fd); error != 0) {
+    return OpenError(file.path_, "set to blocking", error);
   }
-  file.size_ = static_cast<uint64_t>(info.st_size);
+  file.identity_.facts = {static_cast<uint64_t>(info.st_dev),
+                          static_cast<uint64_t>(info.st_ino),
+                          static_cast<uint64_t>(info.st_size),
+                          Nanoseconds(info.st_mtim), Nanoseconds(info.st_ctim)};
   // Advice only: a file system without it reads as well.
   (void)::posix_fadvise(fd, 0, 0, POSIX_FADV_RANDOM);
   return file;
-}
-
-OpenFile::OpenFile(OpenFile&& other) noexcept
-    : path_(std::move(other.path_)),
-      fd_(std::exchange(other.fd_, -1)),
-      size_(other.size_) {}
-
-OpenFile::~OpenFile() {
-  if (fd_ >= 0) ::close(fd_);
 }
 
 }  // namespace poniente::internal

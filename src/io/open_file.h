@@ -4,35 +4,56 @@
 #ifndef PONIENTE_IO_OPEN_FILE_H_
 #define PONIENTE_IO_OPEN_FILE_H_
 
+#include <array>
 #include <cstdint>
 #include <string>
+#include <utility>
 
 #include "absl/status/statusor.h"
+#include "io/ring_file.h"
 
 namespace poniente::internal {
+
+// What tells a file, as it was at one time, from any other.
+struct FileIdentity {
+  // Device, inode, bytes, mtime, ctime in ns.
+  std::array<uint64_t, 5> facts = {};
+
+  friend bool operator==(const FileIdentity&, const FileIdentity&) = default;
+  template <class H>
+  friend H AbslHashValue(H state, const FileIdentity& identity) {
+    return H::combine(std::move(state), identity.facts);
+  }
+};
+
+// True if there is more room for descriptors now: the soft limit was below the
+// hard one.
+bool RaiseDescriptorLimit();
 
 // Ownership: closes its descriptor.
 class OpenFile {
  public:
+  // Where the soft limit of descriptors ends, raises it to the hard one.
   // Errors: as errno says, naming path and remedy; InvalidArgument for what is
   // not a regular file.
   static absl::StatusOr<OpenFile> Open(std::string path);
 
-  OpenFile(OpenFile&& other) noexcept;
+  OpenFile(OpenFile&&) noexcept = default;
   OpenFile& operator=(OpenFile&&) = delete;
-  ~OpenFile();
 
   const std::string& path() const { return path_; }
-  int fd() const { return fd_; }
+  int fd() const { return file_.fd(); }
+  const RingFile& file() const { return file_; }
   // Bytes when opened.
-  uint64_t size() const { return size_; }
+  uint64_t size() const { return identity_.facts[2]; }
+  const FileIdentity& identity() const { return identity_; }
 
  private:
-  OpenFile(std::string path, int fd) : path_(std::move(path)), fd_(fd) {}
+  OpenFile(std::string path, int fd) : path_(std::move(path)), file_(fd) {}
 
   std::string path_;
-  int fd_;
-  uint64_t size_ = 0;
+  RingFile file_;
+  FileIdentity identity_;
 };
 
 }  // namespace poniente::internal

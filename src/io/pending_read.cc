@@ -17,15 +17,23 @@ namespace {
 // Above this the kernel cuts reads short by itself (2 GiB less a page).
 constexpr uint64_t kMaxPieceBytes = uint64_t{1} << 30;
 
-// Transient errors in succession before one counts.
-constexpr int kMaxFruitless = 64;
-
-// ECANCELED and EFAULT are what io_uring gives when the thread that submitted a
-// read has ended before it: another may try again. (A buffer that is really bad
-// gives EFAULT every time.)
-bool IsTransient(int error) {
-  return error == EINTR || error == EAGAIN || error == ECANCELED ||
-         error == EFAULT;
+// Calls in succession that may give the same transient error.
+uint32_t MaxTries(int error) {
+  switch (error) {
+    case EINTR:
+    case EAGAIN:
+    // What io_uring gives when the thread that submitted a read has ended
+    // before it: another may try again. (A buffer that is really bad gives
+    // EFAULT every time.)
+    case ECANCELED:
+    case EFAULT:
+      return 64;
+    case EIO:
+    case ENOMEM:
+      return 4;
+    default:
+      return 1;
+  }
 }
 
 std::string_view Remedy(int error) {
@@ -53,37 +61,118 @@ uint64_t SizeNow(const OpenFile& file) {
 
 }  // namespace
 
-PendingRead::PendingRead(const ReadRequest& request)
-    : request_(&request),
-      reader_(&ReaderAccess::State(*request.reader)),
-      finished_(request.into.empty()) {}
+PendingRead::PendingRead(ReaderState* reader, uint32_t file, IoBackend backend,
+                         uint64_t offset, uint64_t bytes, uint64_t needed,
+                         std::byte* into)
+    : reader_(reader),
+      file_(file),
+      backend_(backend),
+      offset_(offset),
+      bytes_(bytes),
+      needed_(needed),
+      place_{into, bytes} {}
+
+void PendingRead::ExtendInPlace(uint64_t bytes, uint64_t needed) {
+  iovec& last = num_places_ == 0
+                    ? place_
+                    : (*all_places_)[first_place_ + num_places_ - 1];
+  last.iov_len += bytes;
+  needed_ = bytes_ + needed;
+  bytes_ += bytes;
+}
+
+void PendingRead::ExtendAt(std::byte* into, uint64_t bytes, uint64_t needed,
+                           std::vector<iovec>* places) {
+  if (num_places_ == 0) {
+    all_places_ = places;
+    first_place_ = static_cast<uint32_t>(places->size());
+    num_places_ = 1;
+    places->push_back(place_);
+  }
+  places->push_back({into, bytes});
+  ++num_places_;
+  needed_ = bytes_ + needed;
+  bytes_ += bytes;
+}
+
+void PendingRead::Serve(const ReadRequest& request) {
+  serves_one_ &= request_ == nullptr || request_ == &request;
+  if (request_ == nullptr || &request < request_) request_ = &request;
+}
+
+std::string PendingRead::What() const {
+  const bool alone = serves_one_ && request_ != nullptr;
+  return absl::StrCat(
+      opened().path(), ": read of ", alone ? request_->into.size() : needed_,
+      " bytes at offset ", alone ? request_->offset : offset_, ": ");
+}
+
+const RingFile& PendingRead::file() const {
+  return backend_ == IoBackend::kDirect ? reader_->direct[file_].get()->file()
+                                        : opened().file();
+}
+
+std::span<const iovec> PendingRead::places() const {
+  if (num_places_ == 0) return {&place_, 1};
+  return {all_places_->data() + first_place_, num_places_};
+}
 
 size_t PendingRead::piece() const {
-  return std::min<uint64_t>(request_->into.size() - done_, kMaxPieceBytes);
+  return std::min<uint64_t>(places().front().iov_len, kMaxPieceBytes);
+}
+
+void PendingRead::Advance(uint64_t bytes) {
+  done_ += bytes;
+  while (num_places_ > 0) {
+    iovec& first = (*all_places_)[first_place_];
+    if (bytes < first.iov_len) break;
+    bytes -= first.iov_len;
+    ++first_place_;
+    --num_places_;
+    if (num_places_ == 0) return;
+  }
+  iovec& first = num_places_ == 0 ? place_ : (*all_places_)[first_place_];
+  first.iov_base = static_cast<std::byte*>(first.iov_base) + bytes;
+  first.iov_len -= bytes;
 }
 
 void PendingRead::TakeResult(int64_t result) {
-  if (result > 0) {
-    done_ += static_cast<uint64_t>(result);
-    fruitless_ = 0;
-    finished_ = done_ == request_->into.size();
-  } else if (result == 0) {
-    FailAtEnd(std::min(offset(), SizeNow(file())));
-  } else if (const int error = static_cast<int>(-result);
-             !IsTransient(error) || ++fruitless_ == kMaxFruitless) {
-    FailWithErrno(error);
+  if (result < 0) return TakeError(static_cast<int>(-result));
+  auto got = static_cast<uint64_t>(result);
+  brought_ += got;
+  if (done_ + got >= needed_) return Succeed();
+  // A direct read goes on at a whole sector; one that got no further than the
+  // last has met the end.
+  if (backend_ == IoBackend::kDirect) {
+    got -= got % reader_->direct[file_].get()->offset_alignment();
   }
+  if (got == 0) {
+    return FailAtEnd(
+        std::min(offset() + static_cast<uint64_t>(result), SizeNow(opened())));
+  }
+  fruitless_ = 0;
+  Advance(got);
+}
+
+void PendingRead::TakeError(int error) {
+  if (error == EINVAL && backend_ == IoBackend::kDirect) {
+    reader_->RefuseDirect("O_DIRECT read: Invalid argument");
+    backend_ = IoBackend::kBuffered;
+    ++retries_;
+    return;
+  }
+  if (++fruitless_ >= MaxTries(error)) return FailWithErrno(error);
+  ++retries_;
 }
 
 void PendingRead::Succeed() {
-  done_ = request_->into.size();
+  done_ = bytes_;
   finished_ = true;
 }
 
 void PendingRead::FailAtEnd(uint64_t end) {
   Fail(absl::DataLossError(absl::StrCat(
-      file().path(), ": read of ", request_->into.size(), " bytes at offset ",
-      request_->offset, ": the file ends at ", end, ", it had ", file().size(),
+      What(), "the file ends at ", end, ", it had ", opened().size(),
       " bytes when opened; was it truncated or replaced? re-open it")));
 }
 
@@ -92,9 +181,9 @@ void PendingRead::FailWithErrno(int error) {
   Fail(absl::Status(
       error == EIO ? absl::StatusCode::kDataLoss
                    : absl::ErrnoToStatusCode(error),
-      absl::StrCat(file().path(), ": read of ", request_->into.size(),
-                   " bytes at offset ", request_->offset, ": ",
-                   std::generic_category().message(error),
+      absl::StrCat(What(), std::generic_category().message(error),
+                   fruitless_ > 1 ? absl::StrCat(", ", fruitless_, " times")
+                                  : std::string(),
                    Absl(Remedy(error)))));
 }
 

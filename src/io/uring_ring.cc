@@ -21,6 +21,7 @@
 #include <boost/asio/buffer.hpp>
 #include <cerrno>
 #include <chrono>
+#include <climits>
 #include <thread>
 
 #include "io/fault_hooks.h"
@@ -36,8 +37,7 @@ namespace asio = boost::asio;
 constexpr int kMaxRefusals = 16;
 
 int SubmitHooked(io_uring* ring) {
-  FaultHooks* hooks = fault_hooks.load(std::memory_order_acquire);
-  const int error = hooks == nullptr ? 0 : hooks->UringSubmit();
+  const int error = FaultAt(SystemCall::kUringEnter);
   return error == 0 ? io_uring_submit(ring) : -error;
 }
 
@@ -80,11 +80,15 @@ UringRing::UringRing(asio::execution_context& context)
   if (!status_.ok()) return;
   has_ring_ = true;
   status_ = SetUp(context);
+  if (!status_.ok()) return;
+  tables_.SetUp(&ring_);
+  AddRing(this);
 }
 
 absl::Status UringRing::SetUp(asio::execution_context& context) {
-  const int fd = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-  if (fd < 0) return UringError("eventfd", errno);
+  const int fault = FaultAt(SystemCall::kEventfd);
+  const int fd = fault == 0 ? ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK) : -1;
+  if (fd < 0) return UringError("eventfd", fault != 0 ? fault : errno);
   event_.emplace(ReactorExecutor(context));
   boost::system::error_code error;
   event_->assign(fd, error);
@@ -92,17 +96,20 @@ absl::Status UringRing::SetUp(asio::execution_context& context) {
     ::close(fd);
     return UringError("epoll_ctl", error.value());
   }
-  const int registered = io_uring_register_eventfd(&ring_, fd);
+  int registered = -FaultAt(SystemCall::kRegisterEventfd);
+  if (registered == 0) registered = io_uring_register_eventfd(&ring_, fd);
   if (registered < 0) return UringError("io_uring_register", -registered);
   return absl::OkStatus();
 }
 
 UringRing::~UringRing() {
+  RemoveRing(this);
   // Still there only if Asio dropped this service for another thread's.
   if (has_ring_) io_uring_queue_exit(&ring_);
 }
 
 void UringRing::shutdown() {
+  RemoveRing(this);
   Waiters dropped;
   {
     MutexLock lock(&mutex_);
@@ -129,6 +136,16 @@ void UringRing::shutdown() {
     has_ring_ = false;
     status_ = absl::CancelledError("the execution context is shut down");
   }
+}
+
+void UringRing::ForgetFile(uint64_t file) {
+  MutexLock lock(&mutex_);
+  tables_.ForgetFile(file);
+}
+
+void UringRing::ForgetBuffer(uint64_t buffer) {
+  MutexLock lock(&mutex_);
+  tables_.ForgetBuffer(buffer);
 }
 
 absl::Status UringRing::status() const {
@@ -214,11 +231,32 @@ void UringRing::Prepare() {
     if (read == nullptr) return;
     // Never null: the queue has kEntries places.
     io_uring_sqe* const sqe = io_uring_get_sqe(&ring_);
-    io_uring_prep_read(sqe, read->fd(), read->target(),
-                       static_cast<unsigned>(read->piece()), read->offset());
+    PrepareOne(*read, sqe);
     io_uring_sqe_set_data(sqe, read);
     prepared_.push_back(read);
   }
+}
+
+void UringRing::PrepareOne(const PendingRead& read, io_uring_sqe* sqe) {
+  const int file_slot = tables_.FileSlot(read.file());
+  const int fd = file_slot >= 0 ? file_slot : read.file().fd();
+  const auto places = read.places();
+  if (places.size() > 1) {
+    const auto count = std::min<size_t>(places.size(), IOV_MAX);
+    io_uring_prep_readv(sqe, fd, places.data(), static_cast<unsigned>(count),
+                        read.offset());
+  } else {
+    auto* const into = static_cast<std::byte*>(places.front().iov_base);
+    const auto bytes = static_cast<unsigned>(read.piece());
+    const int buffer_slot = tables_.BufferSlot(into, bytes);
+    if (buffer_slot >= 0) {
+      io_uring_prep_read_fixed(sqe, fd, into, bytes, read.offset(),
+                               buffer_slot);
+    } else {
+      io_uring_prep_read(sqe, fd, into, bytes, read.offset());
+    }
+  }
+  if (file_slot >= 0) sqe->flags |= IOSQE_FIXED_FILE;
 }
 
 PendingRead* UringRing::NextRead() {
@@ -257,21 +295,20 @@ bool UringRing::Submit() {
 
 void UringRing::CountSubmission(size_t reads) {
   in_flight_ += reads;
-  submitted_readers_.clear();
+  submitted_.clear();
   for (size_t i = 0; i < reads; ++i) {
     PendingRead* const read = prepared_.front();
     prepared_.pop_front();
     read->submission = submission_;
-    if (submitted_readers_.empty() ||
-        submitted_readers_.back() != &read->reader()) {
-      submitted_readers_.push_back(&read->reader());
+    auto* const counters = &read->reader().CountersOf(read->backend());
+    if (submitted_.empty() || submitted_.back() != counters) {
+      submitted_.push_back(counters);
     }
   }
-  std::sort(submitted_readers_.begin(), submitted_readers_.end());
-  const auto end =
-      std::unique(submitted_readers_.begin(), submitted_readers_.end());
-  for (auto reader = submitted_readers_.begin(); reader != end; ++reader) {
-    Add(1, &(*reader)->counters.submissions);
+  std::sort(submitted_.begin(), submitted_.end());
+  const auto end = std::unique(submitted_.begin(), submitted_.end());
+  for (auto counters = submitted_.begin(); counters != end; ++counters) {
+    Add(1, &(*counters)->submissions);
   }
 }
 
@@ -282,7 +319,7 @@ void UringRing::Reap(uint64_t submission) {
   io_uring_for_each_cqe(&ring_, head, cqe) {
     ++count;
     auto* const read = static_cast<PendingRead*>(io_uring_cqe_get_data(cqe));
-    read->TakeResult(HookedReadResult(cqe->res));
+    read->TakeResult(HookedReadResult(SystemCall::kUringRead, cqe->res));
     if (!read->finished()) {
       again_.push_back(read);
       if (!status_.ok()) GiveUp(nullptr, 0);

@@ -28,6 +28,8 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "io/pending_read.h"
+#include "io/ring_registry.h"
+#include "io/ring_tables.h"
 #include "util/mutex.h"
 
 namespace poniente::internal {
@@ -121,10 +123,10 @@ class UringBatch {
 // Thread safety: one lock, held while submitting and reaping. Meant for one
 //     thread per context; several are safe but take turns.
 // Errors: those of a read are the read's. Where the ring itself fails (it
-// cannot
-//     be made, it takes no more) reads are left unfinished, for the caller to
-//     serve in another way, and status() says why.
-class UringRing final : public boost::asio::execution_context::service {
+//     cannot be made, it takes no more) reads are left unfinished, for the
+//     caller to serve in another way, and status() says why.
+class UringRing final : public boost::asio::execution_context::service,
+                        private RingRegistrant {
  public:
   static inline boost::asio::execution_context::id id;
 
@@ -146,6 +148,8 @@ class UringRing final : public boost::asio::execution_context::service {
   static constexpr unsigned kEntries = 1024;
 
   void shutdown() override;
+  void ForgetFile(uint64_t file) override;
+  void ForgetBuffer(uint64_t buffer) override;
   // The constructor's: makes the eventfd and registers it.
   absl::Status SetUp(boost::asio::execution_context& context)
       ABSL_NO_THREAD_SAFETY_ANALYSIS;
@@ -158,6 +162,8 @@ class UringRing final : public boost::asio::execution_context::service {
   // Submits while there is something to and room for it; takes completions.
   void Pump() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Prepare() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void PrepareOne(const PendingRead& read, io_uring_sqe* sqe)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   PendingRead* NextRead() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // False if it is no use to try again before another completion.
   bool Submit() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -175,6 +181,7 @@ class UringRing final : public boost::asio::execution_context::service {
   absl::Status status_ ABSL_GUARDED_BY(mutex_);
   bool has_ring_ ABSL_GUARDED_BY(mutex_) = false;
   io_uring ring_ ABSL_GUARDED_BY(mutex_);
+  RingTables tables_ ABSL_GUARDED_BY(mutex_);
 
   // The eventfd that the kernel signals at each completion. It is read only
   // while somebody is parked, so that an idle run() returns.
@@ -190,7 +197,7 @@ class UringRing final : public boost::asio::execution_context::service {
   size_t in_flight_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t submission_ ABSL_GUARDED_BY(mutex_) = 0;  // number of the last call
   int refusals_ ABSL_GUARDED_BY(mutex_) = 0;         // calls in succession
-  std::vector<ReaderState*> submitted_readers_ ABSL_GUARDED_BY(mutex_);
+  std::vector<AtomicBackendCounters*> submitted_ ABSL_GUARDED_BY(mutex_);
 
   std::unordered_set<UringBatch*> parked_ ABSL_GUARDED_BY(mutex_);
   Waiters ready_ ABSL_GUARDED_BY(mutex_);  // to resume, without the lock

@@ -11,8 +11,7 @@ namespace poniente::internal {
 namespace {
 
 absl::Status HookedSetup() {
-  FaultHooks* hooks = fault_hooks.load(std::memory_order_acquire);
-  const int error = hooks == nullptr ? 0 : hooks->UringSetup();
+  const int error = FaultAt(SystemCall::kUringSetup);
   return error == 0 ? absl::OkStatus() : UringError("io_uring_setup", error);
 }
 

@@ -31,7 +31,9 @@ using ::testing::HasSubstr;
 class ForbidUring final : public internal::FaultHooks {
  public:
   explicit ForbidUring(int error) : error_(error) {}
-  int UringSetup() override { return error_; }
+  int Error(internal::SystemCall call) override {
+    return call == internal::SystemCall::kUringSetup ? error_ : 0;
+  }
 
  private:
   const int error_;
@@ -42,9 +44,10 @@ class FailSubmission final : public internal::FaultHooks {
  public:
   FailSubmission(int nth, int times, int error)
       : nth_(nth), times_(times), error_(error) {}
-  int UringSubmit() override {
-    const int call = calls_++;
-    return call >= nth_ && call - nth_ < times_ ? error_ : 0;
+  int Error(internal::SystemCall call) override {
+    if (call != internal::SystemCall::kUringEnter) return 0;
+    const int number = calls_++;
+    return number >= nth_ && number - nth_ < times_ ? error_ : 0;
   }
 
  private:
@@ -95,28 +98,31 @@ TEST_P(FallbackTest, AutoReadsByPreadAndSaysWhy) {
   ASSERT_OK_AND_ASSIGN(const auto reader, ByteReader::Open({path_}));
   EXPECT_EQ(reader->backend(), IoBackend::kPread);
   EXPECT_EQ(reader->fallback_reason(),
-            std::string("io_uring_setup: ") + std::strerror(GetParam()));
+            std::string("buffered -> pread: io_uring_setup: ") +
+                std::strerror(GetParam()));
   const Windows windows = SomeWindows(*reader, 64);
   ASSERT_THAT(testing::Read(windows), IsOk());
   EXPECT_EQ(windows.FirstWrongByte(), "");
-  EXPECT_EQ(reader->counters().submissions, 0);
-  EXPECT_EQ(reader->counters().bytes_read, windows.bytes());
+  EXPECT_EQ(reader->counters().Total().submissions, 0);
+  EXPECT_EQ(reader->counters().Total().bytes_asked, windows.bytes());
 }
 
 TEST_P(FallbackTest, UringAskedForByNameIsUnavailable) {
   ForbidUring forbid(GetParam());
   internal::ScopedFaultHooks scope(&forbid);
-  EXPECT_THAT(
-      ByteReader::Open({path_}, {IoBackend::kUring}),
-      StatusIs(absl::StatusCode::kUnavailable,
-               AllOf(HasSubstr("uring"), HasSubstr(std::strerror(GetParam())),
-                     HasSubstr("choose 'auto'"))));
+  for (const auto backend : {IoBackend::kBuffered, IoBackend::kDirect}) {
+    EXPECT_THAT(ByteReader::Open({path_}, {backend}),
+                StatusIs(absl::StatusCode::kUnavailable,
+                         AllOf(HasSubstr(IoBackendName(backend).data()),
+                               HasSubstr(std::strerror(GetParam())),
+                               HasSubstr("choose 'auto'"))));
+  }
 }
 
 TEST_P(FallbackTest, AContextWithoutARingReadsByPreadAndIsCounted) {
   PONIENTE_NEEDS_URING();
-  ASSERT_OK_AND_ASSIGN(const auto reader, ByteReader::Open({path_}));
-  ASSERT_EQ(reader->backend(), IoBackend::kUring);
+  ASSERT_OK_AND_ASSIGN(const auto reader,
+                       ByteReader::Open({path_}, {IoBackend::kBuffered}));
   Windows windows = SomeWindows(*reader, 63);
   windows.Add(*reader, 0, 9, 9, 0);
   {
@@ -125,18 +131,18 @@ TEST_P(FallbackTest, AContextWithoutARingReadsByPreadAndIsCounted) {
     ASSERT_THAT(ReadInNewContext(windows), IsOk());
   }
   EXPECT_EQ(windows.FirstWrongByte(), "");
-  EXPECT_EQ(reader->backend(), IoBackend::kUring);
+  EXPECT_EQ(reader->backend(), IoBackend::kBuffered);
   EXPECT_THAT(reader->fallback_reason(), HasSubstr(std::strerror(GetParam())));
-  const uint64_t fallback_reads = reader->counters().fallback_reads;
+  const uint64_t fallback_reads = reader->counters().pread.reads;
   EXPECT_GT(fallback_reads, 0);
-  EXPECT_EQ(reader->counters().submissions, 0);
+  EXPECT_EQ(reader->counters().Total().submissions, 0);
 
   // Another context has its ring.
   windows.Fill(std::byte{0});
   ASSERT_THAT(ReadInNewContext(windows), IsOk());
   EXPECT_EQ(windows.FirstWrongByte(), "");
-  EXPECT_EQ(reader->counters().fallback_reads, fallback_reads);
-  EXPECT_EQ(reader->counters().submissions, 1);
+  EXPECT_EQ(reader->counters().pread.reads, fallback_reads);
+  EXPECT_EQ(reader->counters().Total().submissions, 1);
 }
 
 // 3000 reads are three submissions and more.
@@ -146,18 +152,20 @@ TEST(SubmissionFaultTest, ARingThatBreaksLeavesTheRestToPread) {
   testing::WriteProvenFile(dir.path("f"), 0, 500'000);
   for (int nth = 0; nth < 4; ++nth) {
     testing::DropFromCache(dir.path("f"));
-    ASSERT_OK_AND_ASSIGN(const auto reader, ByteReader::Open({dir.path("f")}));
+    ASSERT_OK_AND_ASSIGN(
+        const auto reader,
+        ByteReader::Open({dir.path("f")}, {IoBackend::kBuffered}));
     Windows windows;
     for (uint64_t i = 0; i < 3000; ++i) {
-      windows.Add(*reader, 0, i * 160, 170, 0);
+      windows.Add(*reader, 0, i * 160, 150, 0);
     }
     FailSubmission fail(nth, 1, EBADF);
     internal::ScopedFaultHooks scope(&fail);
     ASSERT_THAT(ReadInNewContext(windows), IsOk()) << nth;
     EXPECT_EQ(windows.FirstWrongByte(), "") << nth;
-    EXPECT_EQ(reader->counters().bytes_read, windows.bytes());
+    EXPECT_EQ(reader->counters().Total().bytes_read, windows.bytes());
     if (nth < 3) {
-      EXPECT_GT(reader->counters().fallback_reads, 0) << nth;
+      EXPECT_GT(reader->counters().pread.reads, 0) << nth;
       EXPECT_THAT(reader->fallback_reason(),
                   HasSubstr("io_uring_enter: Bad file"));
     }
@@ -171,17 +179,18 @@ TEST(SubmissionFaultTest, ShortRefusalsAreWaitedOut) {
   for (const int error : {EAGAIN, EBUSY, EINTR}) {
     for (int nth = 0; nth < 4; ++nth) {
       testing::DropFromCache(dir.path("f"));
-      ASSERT_OK_AND_ASSIGN(const auto reader,
-                           ByteReader::Open({dir.path("f")}));
+      ASSERT_OK_AND_ASSIGN(
+          const auto reader,
+          ByteReader::Open({dir.path("f")}, {IoBackend::kBuffered}));
       Windows windows;
       for (uint64_t i = 0; i < 3000; ++i) {
-        windows.Add(*reader, 0, i * 160, 170, 0);
+        windows.Add(*reader, 0, i * 160, 150, 0);
       }
       FailSubmission fail(nth, 5, error);
       internal::ScopedFaultHooks scope(&fail);
       ASSERT_THAT(ReadInNewContext(windows), IsOk()) << error << ' ' << nth;
       EXPECT_EQ(windows.FirstWrongByte(), "") << error << ' ' << nth;
-      EXPECT_EQ(reader->counters().fallback_reads, 0) << error << ' ' << nth;
+      EXPECT_EQ(reader->counters().pread.reads, 0) << error << ' ' << nth;
     }
   }
 }

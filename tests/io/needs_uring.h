@@ -9,6 +9,9 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstring>
+
+#include "poniente/byte_reader.h"
 
 namespace poniente::testing {
 
@@ -19,6 +22,14 @@ inline int UringSetupErrno() {
   if (fd < 0) return errno;
   ::close(static_cast<int>(fd));
   return 0;
+}
+
+inline constexpr IoBackend kAllBackends[] = {
+    IoBackend::kAuto, IoBackend::kBuffered, IoBackend::kDirect,
+    IoBackend::kMmap, IoBackend::kPread};
+
+inline bool UsesUring(IoBackend backend) {
+  return backend == IoBackend::kBuffered || backend == IoBackend::kDirect;
 }
 
 }  // namespace poniente::testing

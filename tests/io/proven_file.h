@@ -64,7 +64,7 @@ class Windows {
     proven_as_.push_back(proven_as);
   }
 
-  // `count` random windows of up to `max_bytes` over all files of `reader`;
+  // `count` random windows of 1 to `max_bytes` over all files of `reader`;
   // its file i is proven file first_proven + i.
   void AddRandom(const ByteReader& reader, uint64_t first_proven, int count,
                  size_t max_bytes, std::mt19937_64* random) {
@@ -72,7 +72,7 @@ class Windows {
       const auto file = static_cast<uint32_t>((*random)() % reader.num_files());
       const uint64_t size = reader.size(file);
       const uint64_t bytes =
-          (*random)() % (std::min<uint64_t>(max_bytes, size) + 1);
+          1 + (*random)() % std::min<uint64_t>(max_bytes, size);
       const uint64_t offset = (*random)() % (size - bytes + 1);
       Add(reader, file, offset, bytes, first_proven + file);
     }

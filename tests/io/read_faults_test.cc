@@ -31,7 +31,7 @@ class ReadResultHook final : public internal::FaultHooks {
  public:
   using Function = std::function<int64_t(int call, int64_t result)>;
   explicit ReadResultHook(Function function) : function_(std::move(function)) {}
-  int64_t ReadResult(int64_t result) override {
+  int64_t ReadResult(internal::SystemCall, int64_t result) override {
     return function_(calls_++, result);
   }
 
@@ -43,7 +43,7 @@ class ReadResultHook final : public internal::FaultHooks {
 class ReadFaultsTest : public ::testing::TestWithParam<IoBackend> {
  protected:
   void SetUp() override {
-    if (GetParam() == IoBackend::kUring) PONIENTE_NEEDS_URING();
+    if (testing::UsesUring(GetParam())) PONIENTE_NEEDS_URING();
     testing::WriteProvenFile(path_, 0, 100'000);
     auto reader = ByteReader::Open({path_}, {GetParam()});
     ASSERT_THAT(reader, IsOk());
@@ -65,7 +65,7 @@ class ReadFaultsTest : public ::testing::TestWithParam<IoBackend> {
 };
 
 INSTANTIATE_TEST_SUITE_P(Backends, ReadFaultsTest,
-                         ::testing::Values(IoBackend::kUring,
+                         ::testing::Values(IoBackend::kBuffered,
                                            IoBackend::kPread),
                          [](const auto& tested) {
                            return std::string(IoBackendName(tested.param));
@@ -77,8 +77,8 @@ TEST_P(ReadFaultsTest, ShortReadsGoOnWhereTheyStopped) {
               }),
               IsOk());
   EXPECT_EQ(windows_.FirstWrongByte(), "");
-  EXPECT_EQ(reader_->counters().reads, 64);
-  EXPECT_EQ(reader_->counters().bytes_read, 64'000);
+  EXPECT_EQ(reader_->counters().Total().reads, 64);
+  EXPECT_EQ(reader_->counters().Total().bytes_read, 64'000);
 }
 
 TEST_P(ReadFaultsTest, InterruptionsAreRetried) {
@@ -104,13 +104,13 @@ TEST_P(ReadFaultsTest, AnErrorNamesTheReadAndTheNextBatchWorks) {
   // Ready at once, so that the completions come in the order of requests.
   ASSERT_THAT(Read(windows_), IsOk());
   for (const int failing : {0, 1, 63}) {
-    EXPECT_THAT(
-        ReadWith([failing](int call, int64_t result) {
-          return call == failing ? -EIO : result;
-        }),
-        StatusIs(absl::StatusCode::kDataLoss,
-                 AllOf(HasSubstr(path_), HasSubstr("1000 bytes"),
-                       HasSubstr(std::strerror(EIO)), HasSubstr("dmesg"))));
+    EXPECT_THAT(ReadWith([failing](int call, int64_t result) {
+                  return call == failing ? -ESTALE : result;
+                }),
+                StatusIs(absl::ErrnoToStatusCode(ESTALE),
+                         AllOf(HasSubstr(path_), HasSubstr("1000 bytes"),
+                               HasSubstr(std::strerror(ESTALE)),
+                               HasSubstr("re-open"))));
     windows_.Fill(std::byte{0});
     ASSERT_THAT(Read(windows_), IsOk());
     EXPECT_EQ(windows_.FirstWrongByte(), "");
@@ -119,9 +119,23 @@ TEST_P(ReadFaultsTest, AnErrorNamesTheReadAndTheNextBatchWorks) {
 
 TEST_P(ReadFaultsTest, AnErrorDoesNotCutTheOtherReadsShort) {
   ASSERT_FALSE(ReadWith([](int call, int64_t result) {
-                 return call == 0 ? -EIO : result;
+                 return call == 0 ? -ESTALE : result;
                }).ok());
-  EXPECT_EQ(reader_->counters().bytes_read, 63'000);
+  EXPECT_EQ(reader_->counters().Total().bytes_read, 63'000);
+}
+
+TEST_P(ReadFaultsTest, AnErrorOfTheDiskIsTriedAgainAndCounted) {
+  ASSERT_THAT(ReadWith([](int call, int64_t result) {
+                return call < 3 ? -EIO : result;
+              }),
+              IsOk());
+  EXPECT_EQ(windows_.FirstWrongByte(), "");
+  EXPECT_EQ(reader_->counters().Total().retries, 3);
+  EXPECT_THAT(
+      ReadWith([](int, int64_t) { return -EIO; }),
+      StatusIs(absl::StatusCode::kDataLoss,
+               AllOf(HasSubstr(path_), HasSubstr("4 times"),
+                     HasSubstr(std::strerror(EIO)), HasSubstr("dmesg"))));
 }
 
 TEST_P(ReadFaultsTest, TheEndOfTheFileInTheMiddleOfAReadIsDataLoss) {

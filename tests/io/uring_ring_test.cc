@@ -24,6 +24,7 @@
 #include <random>
 #include <thread>
 
+#include "io/read_plan.h"
 #include "poniente/byte_reader.h"
 #include "tests/io/needs_uring.h"
 #include "tests/io/proven_file.h"
@@ -84,8 +85,8 @@ class UringRingTest : public ::testing::Test {
     PONIENTE_NEEDS_URING();
     testing::WriteProvenFile(dir_.path("0"), 0, 1 << 20);
     testing::WriteProvenFile(dir_.path("1"), 1, 100'000);
-    auto reader =
-        ByteReader::Open({dir_.path("0"), dir_.path("1")}, {IoBackend::kUring});
+    auto reader = ByteReader::Open({dir_.path("0"), dir_.path("1")},
+                                   {IoBackend::kBuffered});
     ASSERT_THAT(reader, IsOk());
     reader_ = *reader;
   }
@@ -106,9 +107,9 @@ class UringRingTest : public ::testing::Test {
 TEST_F(UringRingTest, ABatchOf64IsOneSubmission) {
   const Windows windows = ColdWindows();
   ASSERT_THAT(testing::Read(windows), IsOk());
-  EXPECT_EQ(reader_->counters().submissions, 1);
+  EXPECT_EQ(reader_->counters().Total().submissions, 1);
   ASSERT_THAT(testing::Read(windows), IsOk());
-  EXPECT_EQ(reader_->counters().submissions, 2);
+  EXPECT_EQ(reader_->counters().Total().submissions, 2);
 }
 
 // Where a file system has none (tmpfs), io_uring reads on threads of its own.
@@ -127,7 +128,7 @@ TEST_F(UringRingTest, CachedReadsCompleteAtSubmitWithoutASuspension) {
   if (!HasNowaitReads(dir_.path("0"))) {
     GTEST_SKIP() << "preadv2(RWF_NOWAIT): the file system does not know it";
   }
-  const uint64_t hits = reader_->counters().hits_at_submit;
+  const uint64_t hits = reader_->counters().Total().hits_at_submit;
   asio::io_context context;
   bool done = false;
   asio::co_spawn(context, ReadBatch(windows.requests()),
@@ -136,7 +137,7 @@ TEST_F(UringRingTest, CachedReadsCompleteAtSubmitWithoutASuspension) {
   // between would take a third.
   EXPECT_LE(context.poll(), 2);
   EXPECT_TRUE(done);
-  EXPECT_EQ(reader_->counters().hits_at_submit - hits, 64);
+  EXPECT_EQ(reader_->counters().Total().hits_at_submit - hits, 64);
 }
 
 TEST_F(UringRingTest, ColdReadsSuspendOnce) {
@@ -174,7 +175,7 @@ TEST_F(UringRingTest, ManyCoroutinesShareOneContext) {
   }
   context.run();
   EXPECT_EQ(endings.ended(), 60);
-  EXPECT_EQ(reader_->counters().reads, 60 * 8 * 64);
+  EXPECT_EQ(reader_->counters().Total().requests, 60 * 8 * 64);
 }
 
 TEST_F(UringRingTest, TwoContextsInTwoThreadsHaveARingEach) {
@@ -194,7 +195,7 @@ TEST_F(UringRingTest, TwoContextsInTwoThreadsHaveARingEach) {
   }
   for (auto& thread : threads) thread.join();
   EXPECT_EQ(endings.ended(), 20);
-  EXPECT_EQ(reader_->counters().reads, 20 * 10 * 64);
+  EXPECT_EQ(reader_->counters().Total().requests, 20 * 10 * 64);
 }
 
 TEST_F(UringRingTest, ThreeThreadsMayRunOneContext) {
@@ -211,7 +212,7 @@ TEST_F(UringRingTest, ThreeThreadsMayRunOneContext) {
   }
   for (auto& thread : threads) thread.join();
   EXPECT_EQ(endings.ended(), 30);
-  EXPECT_EQ(reader_->counters().reads, 30 * 10 * 64);
+  EXPECT_EQ(reader_->counters().Total().requests, 30 * 10 * 64);
 }
 
 TEST_F(UringRingTest, WorksOnAThreadPoolAndOnAStrand) {
@@ -224,7 +225,7 @@ TEST_F(UringRingTest, WorksOnAThreadPoolAndOnAStrand) {
   }
   pool.join();
   EXPECT_EQ(endings.ended(), 20);
-  EXPECT_EQ(reader_->counters().reads, 20 * 5 * 64);
+  EXPECT_EQ(reader_->counters().Total().requests, 20 * 5 * 64);
 }
 
 // The kernel fails what a thread that ends has in flight: ECANCELED, EFAULT.
@@ -295,7 +296,7 @@ TEST_F(UringRingTest, ACancelledCoroutineStartsNoRead) {
           }));
   context.run();
   EXPECT_EQ(result.code(), absl::StatusCode::kCancelled) << result;
-  EXPECT_EQ(reader_->counters().reads, 0);
+  EXPECT_EQ(reader_->counters().Total().requests, 0);
 }
 
 TEST_F(UringRingTest, AContextMayDieWithReadsInFlight) {
@@ -325,10 +326,12 @@ TEST_F(UringRingTest, ABatchThatIsUnwoundWaitsForTheKernel) {
     Windows windows = ColdWindows();
     asio::io_context context;
     internal::UringRing& ring = internal::UringRing::Of(context.get_executor());
-    std::vector<internal::PendingRead> reads(windows.requests().begin(),
-                                             windows.requests().end());
+    const auto sorted = internal::SortRequests(windows.requests());
+    std::span<const internal::OrderedRequest> rest = sorted;
+    internal::ReadPlan plan;
+    ASSERT_THAT(plan.TakeFrom(&rest), IsOk());
     {
-      internal::UringBatch batch(&ring, reads);
+      internal::UringBatch batch(&ring, plan.ring());
       batch.Start();
     }
     EXPECT_EQ(windows.FirstWrongByte(), "");
@@ -340,7 +343,7 @@ TEST_F(UringRingTest, ManyBatchesAndTheReaderMayDieWithTheContext) {
   for (int round = 0; round < 10; ++round) {
     asio::io_context context;
     DropFromCache(dir_.path("0"));
-    auto own = ByteReader::Open({dir_.path("0")}, {IoBackend::kUring});
+    auto own = ByteReader::Open({dir_.path("0")}, {IoBackend::kBuffered});
     ASSERT_THAT(own, IsOk());
     // Each coroutine owns its buffers and shares the reader. 40 * 64 reads are
     // more than the ring takes at once.

@@ -186,9 +186,9 @@ TEST(SelectedWindowsTest, DocumentsThatFollowEachOtherAreOneRead) {
   const Selected selected({50, 50, 50, 50, 50},
                           {true, true, false, true, true});
   const auto windows = *selected.store().Windows(200, selected.selection());
-  const uint64_t before = selected.store().reader().counters().reads;
+  const uint64_t before = selected.store().reader().counters().Total().reads;
   ASSERT_THAT(windows->GetBlocking(0), IsOk());
-  EXPECT_EQ(selected.store().reader().counters().reads, before + 2);
+  EXPECT_EQ(selected.store().reader().counters().Total().reads, before + 2);
 }
 
 TEST(SelectedWindowsTest, MemoryIsAFractionOfABitPerDocument) {

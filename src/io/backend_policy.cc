@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "io/backend_policy.h"
+
+#include <algorithm>
+
+namespace poniente::internal {
+namespace {
+
+constexpr double kHot = 0.98;
+constexpr double kCold = 0.15;
+constexpr double kNotCold = 0.25;
+constexpr double kNotHot = 0.9;
+constexpr uint32_t kProbeEvery = 64;
+// Reads that outweigh half of what was seen before.
+constexpr double kMemory = 192;
+
+}  // namespace
+
+IoBackend BackendPolicy::Next() {
+  const IoBackend now = mode();
+  if (now != IoBackend::kDirect) return now;
+  const uint32_t batches =
+      direct_batches_.fetch_add(1, std::memory_order_relaxed);
+  return batches % kProbeEvery == kProbeEvery - 1 ? IoBackend::kBuffered : now;
+}
+
+bool BackendPolicy::WantsDirect() const {
+  return mode() == IoBackend::kDirect ||
+         hit_share_.load(std::memory_order_relaxed) < kNotCold;
+}
+
+double BackendPolicy::Follow(uint64_t reads, uint64_t hits) {
+  const auto count = static_cast<double>(reads);
+  double share = hit_share_.load(std::memory_order_relaxed);
+  share +=
+      (static_cast<double>(hits) / count - share) * (count / (count + kMemory));
+  hit_share_.store(share, std::memory_order_relaxed);
+  return share;
+}
+
+void BackendPolicy::ReportBuffered(uint64_t reads, uint64_t hits, bool fits) {
+  if (reads == 0) return;
+  const double share = Follow(reads, hits);
+  IoBackend next = mode();
+  if (share > kHot) {
+    next = IoBackend::kMmap;
+  } else if (next == IoBackend::kMmap) {
+    return;  // of a batch that began before the mode: the copies will tell
+  } else if (share > kNotCold || fits) {
+    next = IoBackend::kBuffered;
+  } else if (share < kCold) {
+    next = IoBackend::kDirect;
+  }
+  mode_.store(next, std::memory_order_relaxed);
+}
+
+void BackendPolicy::ReportMapped(uint64_t reads, uint64_t faults) {
+  if (faults == 0 || mode() != IoBackend::kMmap) return;
+  double share = Follow(reads, reads - std::min(reads, faults));
+  if (faults > 2 && faults * 64 > 2 * reads) share = 0;
+  if (share > kNotHot) return;
+  hit_share_.store(kNotHot, std::memory_order_relaxed);
+  mode_.store(IoBackend::kBuffered, std::memory_order_relaxed);
+}
+
+}  // namespace poniente::internal

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which backend IoBackend::kAuto uses, from what its reads have met. Pure but
+// for atomics: no file, no clock.
+//
+// Reads that are complete right after their submission were in the page cache.
+// The policy follows their share, as an average that forgets:
+//
+//   above 0.98: copies from a mapping, until a batch of them meets more than 2
+//               major faults (2 per 64 reads), or the average, which counts a
+//               fault as a miss, falls below 0.9;
+//   below 0.15: past the cache, if the files do not fit into it (direct reads
+//               never warm it: what fits would stay cold). Every 64th batch is
+//               read through the cache to see whether that has changed; above
+//               0.25 it has;
+//   else:       through the cache.
+
+#ifndef PONIENTE_IO_BACKEND_POLICY_H_
+#define PONIENTE_IO_BACKEND_POLICY_H_
+
+#include <atomic>
+#include <cstdint>
+
+#include "poniente/byte_reader.h"
+
+namespace poniente::internal {
+
+// Thread safety: any number of threads. Accesses are relaxed, and updates may
+// lose one another: a lost one is one batch less in the average.
+class BackendPolicy {
+ public:
+  // What to read the next batch by: kBuffered, kDirect or kMmap.
+  IoBackend Next();
+  // The same without counting.
+  IoBackend mode() const { return mode_.load(std::memory_order_relaxed); }
+
+  // The policy would read past the cache if the files did not fit.
+  bool WantsDirect() const;
+
+  // A batch through the cache, `hits` of its `reads` being there; whether the
+  // files fit is looked at only if WantsDirect().
+  void ReportBuffered(uint64_t reads, uint64_t hits, bool fits);
+  // A batch of copies that met `faults` major faults.
+  void ReportMapped(uint64_t reads, uint64_t faults);
+
+ private:
+  // Takes a batch into the average, and gives it.
+  double Follow(uint64_t reads, uint64_t hits);
+
+  std::atomic<IoBackend> mode_ = IoBackend::kBuffered;
+  std::atomic<double> hit_share_ = 0.5;
+  std::atomic<uint32_t> direct_batches_ = 0;
+};
+
+}  // namespace poniente::internal
+
+#endif  // PONIENTE_IO_BACKEND_POLICY_H_

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "io/block_checksums.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <system_error>
+#include <utility>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/container/flat_hash_map.h"
+#include "io/fault_hooks.h"
+#include "util/byte_order.h"
+#include "util/crc32c.h"
+#include "util/mutex.h"
+#include "util/status_macros.h"
+
+namespace poniente::internal {
+namespace {
+
+constexpr uint64_t kMaxValues = 4096;
+constexpr uint64_t kMaxMarkBytes = uint64_t{64} << 20;
+constexpr uint64_t kMaxBlocks = uint64_t{1} << 48;
+constexpr char kRemedy[] = "; restore the file from a copy or write it again";
+
+// Files of which two readers count blocks in the same way.
+using MarksKey = std::pair<FileIdentity, uint64_t>;
+
+// Never destroyed, so that a file opened again is not verified again.
+struct AllMarks {
+  Mutex mutex;
+  absl::flat_hash_map<MarksKey, std::shared_ptr<BlockMarks>> by_file
+      ABSL_GUARDED_BY(mutex);
+  uint64_t bytes ABSL_GUARDED_BY(mutex) = 0;
+
+  // Those of files that nobody reads any more.
+  void DropUnused() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
+    absl::erase_if(by_file, [this](const auto& entry) {
+      if (entry.second.use_count() > 1) return false;
+      bytes -= CostOf(*entry.second);
+      return true;
+    });
+  }
+  // With the entry of the map.
+  static uint64_t CostOf(const BlockMarks& marks) {
+    return marks.bytes() + 128;
+  }
+};
+
+AllMarks& Marks() {
+  static auto* const marks = new AllMarks;
+  return *marks;
+}
+
+// Fills `into` from byte `offset` on.
+absl::Status ReadStored(const OpenFile& file, uint64_t offset,
+                        std::span<std::byte> into) {
+  size_t done = 0;
+  int error = 0;
+  for (int tries = 0; tries < 4 && done < into.size();) {
+    error = FaultAt(SystemCall::kReadChecksum);
+    ssize_t got = -1;
+    if (error == 0) {
+      got = ::pread(file.fd(), into.data() + done, into.size() - done,
+                    static_cast<off_t>(offset + done));
+      error = got < 0 ? errno : 0;
+    }
+    if (got > 0) {
+      done += static_cast<size_t>(got);
+    } else if (got == 0) {
+      return absl::DataLossError(absl::StrCat(
+          file.path(), ": checksums of ", into.size(), " bytes at offset ",
+          offset, ": the file ends at ", offset + done, kRemedy));
+    } else {
+      ++tries;  // once more, if it was transient
+    }
+  }
+  if (done == into.size()) return absl::OkStatus();
+  return absl::Status(
+      error == EIO ? absl::StatusCode::kDataLoss
+                   : absl::ErrnoToStatusCode(error),
+      absl::StrCat(file.path(), ": read of ", into.size(), " bytes at offset ",
+                   offset, ": ", std::generic_category().message(error),
+                   ", 4 times; see the kernel's log (dmesg)"));
+}
+
+std::string Hex(uint32_t checksum) {
+  return absl::StrCat(absl::Hex(checksum, absl::kZeroPad8));
+}
+
+}  // namespace
+
+std::shared_ptr<BlockMarks> MarksOf(const FileIdentity& file, uint64_t blocks,
+                                    uint64_t block_bytes) {
+  if (blocks / 8 > kMaxMarkBytes) return nullptr;
+  AllMarks& all = Marks();
+  MutexLock lock(&all.mutex);
+  std::shared_ptr<BlockMarks>& marks = all.by_file[{file, block_bytes}];
+  if (marks != nullptr) return marks;
+  auto made = std::make_shared<BlockMarks>(blocks);
+  const uint64_t cost = AllMarks::CostOf(*made);
+  if (all.bytes + cost > kMaxMarkBytes) {
+    // Of the entry made above, too, which has no marks.
+    all.by_file.erase({file, block_bytes});
+    all.DropUnused();
+    if (all.bytes + cost > kMaxMarkBytes) return nullptr;
+  }
+  all.bytes += cost;
+  all.by_file[{file, block_bytes}] = made;
+  return made;
+}
+
+absl::StatusOr<std::unique_ptr<const FileChecksums>> FileChecksums::Open(
+    const BlockChecksums& stored, const OpenFile& file) {
+  if (stored.block_bytes == 0) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        file.path(), ": checksums of blocks of 0 bytes; give block_bytes"));
+  }
+  const uint64_t blocks = file.size() / stored.block_bytes +
+                          (file.size() % stored.block_bytes == 0 ? 0 : 1);
+  PONIENTE_ASSIGN_OR_RETURN(OpenFile opened, OpenFile::Open(stored.path));
+  if (blocks > kMaxBlocks || stored.offset > opened.size() ||
+      blocks > (opened.size() - stored.offset) / 4) {
+    return absl::DataLossError(absl::StrCat(
+        stored.path, ": has ", opened.size(), " bytes, the checksums of ",
+        blocks, " blocks of ", file.path(), " need 4 each from offset ",
+        stored.offset, " on", kRemedy));
+  }
+  std::unique_ptr<FileChecksums> made(new FileChecksums(file.size(), stored));
+  made->marks_ = MarksOf(file.identity(), blocks, stored.block_bytes);
+  if (blocks > kMaxValues) {
+    made->file_.emplace(std::move(opened));
+    return made;
+  }
+  std::vector<std::byte> bytes(static_cast<size_t>(blocks) * 4);
+  PONIENTE_RETURN_IF_ERROR(ReadStored(opened, stored.offset, bytes));
+  for (size_t at = 0; at < bytes.size(); at += 4) {
+    made->values_.push_back(LoadLittle<uint32_t>(bytes.data() + at));
+  }
+  return made;
+}
+
+absl::StatusOr<uint32_t> FileChecksums::Stored(uint64_t block) const {
+  if (!file_.has_value()) return values_[static_cast<size_t>(block)];
+  std::byte bytes[4];
+  PONIENTE_RETURN_IF_ERROR(ReadStored(*file_, offset_ + 4 * block, bytes));
+  return LoadLittle<uint32_t>(bytes);
+}
+
+absl::Status FileChecksums::Verify(const std::string& path, uint64_t block,
+                                   std::span<const std::byte> bytes) const {
+  PONIENTE_ASSIGN_OR_RETURN(const uint32_t stored, Stored(block));
+  const uint32_t computed = Crc32c(bytes);
+  if (stored != computed) {
+    return absl::DataLossError(absl::StrCat(
+        path, ": checksum mismatch in block ", block, " (", bytes.size(),
+        " bytes at offset ", BeginOf(block), "): stored ", Hex(stored),
+        ", computed ", Hex(computed), kRemedy));
+  }
+  if (marks_ != nullptr) marks_->SetSeen(block);
+  return absl::OkStatus();
+}
+
+}  // namespace poniente::internal

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+// The stored checksums of a file's blocks, and which blocks have been found to
+// match.
+
+#ifndef PONIENTE_IO_BLOCK_CHECKSUMS_H_
+#define PONIENTE_IO_BLOCK_CHECKSUMS_H_
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "io/open_file.h"
+#include "poniente/byte_reader.h"
+
+namespace poniente::internal {
+
+// One bit per block of a file. All accesses are relaxed: a bit publishes
+// nothing, and one that is seen late costs a second verification.
+class BlockMarks {
+ public:
+  explicit BlockMarks(uint64_t blocks) : words_((blocks + 63) / 64) {}
+
+  uint64_t bytes() const { return words_.size() * 8; }
+  bool IsSeen(uint64_t block) const {
+    const uint64_t word = words_[block / 64].load(std::memory_order_relaxed);
+    return ((word >> (block % 64)) & 1) != 0;
+  }
+  void SetSeen(uint64_t block) {
+    words_[block / 64].fetch_or(uint64_t{1} << (block % 64),
+                                std::memory_order_relaxed);
+  }
+
+ private:
+  std::vector<std::atomic<uint64_t>> words_;
+};
+
+// The marks for this file as it is now, the same for all its readers in the
+// process. Null once the marks of all files would take more than 64 MiB: then
+// blocks are verified at each touch.
+std::shared_ptr<BlockMarks> MarksOf(const FileIdentity& file, uint64_t blocks,
+                                    uint64_t block_bytes);
+
+// Thread safety: any number of threads.
+class FileChecksums {
+ public:
+  // Keeps the checksums of up to 4096 blocks in memory, else the file open.
+  static absl::StatusOr<std::unique_ptr<const FileChecksums>> Open(
+      const BlockChecksums& stored, const OpenFile& file);
+
+  uint64_t block_bytes() const { return block_bytes_; }
+  // The one that holds byte `offset` of the file.
+  uint64_t BlockOf(uint64_t offset) const { return offset / block_bytes_; }
+  uint64_t BeginOf(uint64_t block) const { return block * block_bytes_; }
+  // Where the block ends; the last may be shorter.
+  uint64_t EndOf(uint64_t block) const {
+    return std::min(file_bytes_, (block + 1) * block_bytes_);
+  }
+  bool IsSeen(uint64_t block) const {
+    return marks_ != nullptr && marks_->IsSeen(block);
+  }
+
+  // Compares all bytes of the block with its checksum and remembers that they
+  // match. DataLoss, naming `path`, if they do not. May block for a small read.
+  absl::Status Verify(const std::string& path, uint64_t block,
+                      std::span<const std::byte> bytes) const;
+
+ private:
+  FileChecksums(uint64_t file_bytes, const BlockChecksums& stored)
+      : file_bytes_(file_bytes),
+        block_bytes_(stored.block_bytes),
+        offset_(stored.offset) {}
+
+  absl::StatusOr<uint32_t> Stored(uint64_t block) const;
+
+  const uint64_t file_bytes_;
+  const uint64_t block_bytes_;
+  const uint64_t offset_;
+  std::shared_ptr<BlockMarks> marks_;
+  std::vector<uint32_t> values_;  // all, or none
+  std::optional<OpenFile> file_;  // if none
+};
+
+}  // namespace poniente::internal
+
+#endif  // PONIENTE_IO_BLOCK_CHECKSUMS_H_

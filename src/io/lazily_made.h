@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// Something that is made when it is first needed, by whoever needs it.
+
+#ifndef PONIENTE_IO_LAZILY_MADE_H_
+#define PONIENTE_IO_LAZILY_MADE_H_
+
+#include <atomic>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "util/mutex.h"
+#include "util/status_macros.h"
+
+namespace poniente::internal {
+
+// Thread safety: any number of threads. Once made, it stays.
+template <class T>
+class LazilyMade {
+ public:
+  LazilyMade() = default;
+  ~LazilyMade() { delete made_.load(std::memory_order_acquire); }
+  LazilyMade(const LazilyMade&) = delete;
+  LazilyMade& operator=(const LazilyMade&) = delete;
+
+  // Null if it has not been made.
+  const T* get() const { return made_.load(std::memory_order_acquire); }
+
+  // Makes it by `make`, which gives StatusOr<T>, if nobody has; one maker at a
+  // time for all that share `mutex`.
+  template <class Make>
+  absl::Status Ensure(Mutex* mutex, Make&& make) {
+    if (get() != nullptr) return absl::OkStatus();
+    MutexLock lock(mutex);
+    if (get() != nullptr) return absl::OkStatus();
+    PONIENTE_ASSIGN_OR_RETURN(T made, make());
+    // Release: get() hands it out without the lock.
+    made_.store(new T(std::move(made)), std::memory_order_release);
+    return absl::OkStatus();
+  }
+
+ private:
+  std::atomic<const T*> made_ = nullptr;
+};
+
+}  // namespace poniente::internal
+
+#endif  // PONIENTE_IO_LAZILY_MADE_H_

@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "io/read_plan.h"
+
+#include <algorithm>
+#include <cstring>
+#include <functional>
+#include <tuple>
+
+#include "util/status_macros.h"
+
+namespace poniente::internal {
+namespace {
+
+// Unaligned requests above this are read through the cache: copying them costs
+// more than reading past it saves.
+constexpr uint64_t kMaxUnalignedBytes = uint64_t{4} << 20;
+constexpr uint64_t kPageBytes = 4096;
+
+uint64_t AlignDown(uint64_t offset, uint64_t alignment) {
+  return offset / alignment * alignment;
+}
+uint64_t AlignUp(uint64_t offset, uint64_t alignment) {
+  return AlignDown(offset + alignment - 1, alignment);
+}
+
+}  // namespace
+
+std::vector<OrderedRequest> SortRequests(
+    std::span<const ReadRequest> requests) {
+  std::vector<OrderedRequest> sorted;
+  sorted.reserve(requests.size());
+  for (const ReadRequest& request : requests) {
+    if (request.into.empty()) continue;
+    sorted.push_back({&request, &ReaderAccess::State(*request.reader)});
+  }
+  std::sort(sorted.begin(), sorted.end(),
+            [](const OrderedRequest& a, const OrderedRequest& b) {
+              if (a.reader != b.reader) {
+                return std::less<>()(a.reader, b.reader);
+              }
+              return std::tuple(a.request->file, a.begin(), b.end()) <
+                     std::tuple(b.request->file, b.begin(), a.end());
+            });
+  return sorted;
+}
+
+absl::Status ReadPlan::TakeFrom(std::span<const OrderedRequest>* requests) {
+  ring_.reserve(requests->size());
+  for (size_t planned = 0; !requests->empty(); ++planned) {
+    const OrderedRequest& request = requests->front();
+    if (request.reader != reader_) BeginReader(request.reader);
+    if (!has_file_ || request.request->file != file_) {
+      BeginFile(request.request->file);
+    }
+    if (const size_t scratch = ScratchFor(request); scratch > 0) {
+      if (planned > 0 && scratch_.used() + scratch > kScratchBytes) break;
+      PONIENTE_RETURN_IF_ERROR(MakeRoom(scratch));
+    }
+    AddRequest(request);
+    *requests = requests->subspan(1);
+  }
+  return absl::OkStatus();
+}
+
+void ReadPlan::BeginReader(ReaderState* reader) {
+  reader_ = reader;
+  reader_backend_ = reader->Next();
+  has_file_ = false;
+}
+
+void ReadPlan::BeginFile(uint32_t file) {
+  file_ = file;
+  has_file_ = true;
+  backend_ = reader_->Prepare(reader_backend_, file);
+  reads_ = backend_ == IoBackend::kMmap    ? &mapped_
+           : backend_ == IoBackend::kPread ? &blocking_
+                                           : &ring_;
+  alignment_ = 1;
+  memory_alignment_ = 1;
+  if (backend_ == IoBackend::kDirect) {
+    const DirectFile& direct = *reader_->direct[file].get();
+    alignment_ = direct.offset_alignment();
+    memory_alignment_ = direct.memory_alignment();
+  }
+  has_read_ = false;
+  in_place_ = {};
+  beside_ = {};
+  beside_is_last_ = false;
+}
+
+bool ReadPlan::NeedsCheck(const FileChecksums& checksums,
+                          uint64_t block) const {
+  return reader_->options.verify == VerifyChecksums::kAlways ||
+         !checksums.IsSeen(block);
+}
+
+size_t ReadPlan::ScratchFor(const OrderedRequest& request) const {
+  const uint64_t bytes = request.end() - request.begin();
+  const uint64_t around = 2 * alignment_ + kPageBytes;
+  uint64_t scratch = 0;
+  const FileChecksums* checksums = reader_->ChecksumsOf(file_);
+  // Where blocks are read beside it, what is left may lose its alignment.
+  if (alignment_ > 1 &&
+      (checksums != nullptr || !IsAligned(request.begin(), request.end(),
+                                          request.request->into.data()))) {
+    scratch += std::min(bytes, kMaxUnalignedBytes) + around;
+  }
+  if (checksums == nullptr) return scratch;
+  const uint64_t first = checksums->BlockOf(request.begin());
+  const uint64_t last = checksums->BlockOf(request.end() - 1);
+  for (uint64_t block = first;; block = last) {
+    const uint64_t block_begin = checksums->BeginOf(block);
+    const uint64_t block_end = checksums->EndOf(block);
+    const bool is_whole =
+        block_begin >= request.begin() && block_end <= request.end();
+    if (!is_whole && NeedsCheck(*checksums, block)) {
+      scratch += block_end - block_begin + around;
+    }
+    if (block == last) return scratch;
+  }
+}
+
+absl::Status ReadPlan::MakeRoom(size_t scratch_bytes) {
+  if (scratch_.used() + scratch_bytes <= scratch_.capacity()) {
+    return absl::OkStatus();
+  }
+  PONIENTE_ASSIGN_OR_RETURN(scratch_, Scratch::Take(scratch_bytes));
+  return absl::OkStatus();
+}
+
+void ReadPlan::AddRequest(const OrderedRequest& request) {
+  const size_t reads = reads_->size();
+  request_ = request.request;
+  const FileChecksums* checksums = reader_->ChecksumsOf(file_);
+  if (checksums == nullptr) {
+    AddPlain(request.begin(), request.end(), request.request->into.data());
+  } else {
+    AddVerified(*checksums, request);
+  }
+  AtomicBackendCounters& counters = reader_->CountersOf(backend_);
+  Add(1, &counters.requests);
+  Add(request.end() - request.begin(), &counters.bytes_asked);
+  if (reads_->size() == reads) Add(1, &counters.merged_requests);
+}
+
+void ReadPlan::AddVerified(const FileChecksums& checksums,
+                           const OrderedRequest& request) {
+  std::byte* const into = request.request->into.data();
+  const uint64_t begin = request.begin();
+  const uint64_t end = request.end();
+  uint64_t plain = begin;  // up to where it is planned
+  const auto add_plain = [&](uint64_t until) {
+    if (plain < until) AddPlain(plain, until, into + (plain - begin));
+  };
+  const uint64_t last = checksums.BlockOf(end - 1);
+  for (uint64_t block = checksums.BlockOf(begin); block <= last; ++block) {
+    if (!NeedsCheck(checksums, block)) continue;
+    const uint64_t block_begin = checksums.BeginOf(block);
+    const uint64_t block_end = checksums.EndOf(block);
+    if (block_begin >= begin && block_end <= end) {
+      AddCheck(block, into + (block_begin - begin));
+      continue;
+    }
+    const uint64_t from = std::max(begin, block_begin);
+    const uint64_t to = std::min(end, block_end);
+    add_plain(from);
+    std::byte* const place = AddBeside(block_begin, block_end);
+    AddCheck(block, place);
+    copies_.push_back(
+        {place + (from - block_begin), into + (from - begin), to - from});
+    plain = to;
+  }
+  add_plain(end);
+}
+
+void ReadPlan::AddPlain(uint64_t begin, uint64_t end, std::byte* into) {
+  if (IsAligned(begin, end, into)) return AddInPlace(begin, end, into);
+  if (end - begin > kMaxUnalignedBytes) {
+    return StartRead(IoBackend::kBuffered, begin, end, end, into);
+  }
+  copies_.push_back({AddBeside(begin, end), into, end - begin});
+}
+
+void ReadPlan::AddInPlace(uint64_t begin, uint64_t end, std::byte* into) {
+  const Stretch here = {begin, end, into};
+  if (begin < in_place_.end) {
+    const uint64_t shared = std::min(end, in_place_.end) - begin;
+    copies_.push_back(
+        {in_place_.place + (begin - in_place_.begin), into, shared});
+    begin += shared;
+    into += shared;
+    if (begin == end) return;
+  }
+  in_place_ = here;
+  if (MayJoin(end - begin) && reads_->back().end() == begin) {
+    PendingRead& read = reads_->back();
+    const iovec& place = read.places().back();
+    if (static_cast<std::byte*>(place.iov_base) + place.iov_len == into) {
+      read.ExtendInPlace(end - begin, end - begin);
+    } else {
+      read.ExtendAt(into, end - begin, end - begin, &places_);
+    }
+    read.Serve(*request_);
+  } else {
+    StartRead(backend_, begin, end, end, into);
+  }
+  beside_is_last_ = false;
+}
+
+std::byte* ReadPlan::AddBeside(uint64_t begin, uint64_t end) {
+  const uint64_t from = AlignDown(begin, alignment_);
+  const uint64_t to = AlignUp(end, alignment_);
+  const bool is_inside =
+      from >= beside_.begin && from <= beside_.end && beside_.place != nullptr;
+  if (is_inside && to <= beside_.end) {
+    return beside_.place + (begin - beside_.begin);
+  }
+  if (is_inside && beside_is_last_ && MayJoin(to - beside_.end)) {
+    const uint64_t more = to - beside_.end;
+    scratch_.Extend(more);
+    reads_->back().ExtendInPlace(more, end - beside_.end);
+    reads_->back().Serve(*request_);
+    beside_.end = to;
+    return beside_.place + (begin - beside_.begin);
+  }
+  std::byte* const place = scratch_.Add(to - from);
+  if (MayJoin(to - from) && reads_->back().end() == from) {
+    reads_->back().ExtendAt(place, to - from, end - from, &places_);
+    reads_->back().Serve(*request_);
+  } else {
+    StartRead(backend_, from, to, end, place);
+  }
+  beside_ = {from, to, place};
+  beside_is_last_ = true;
+  return place + (begin - from);
+}
+
+void ReadPlan::AddCheck(uint64_t block, const std::byte* bytes) {
+  // The same block beside two requests is checked once.
+  for (auto check = checks_.rbegin(); check != checks_.rend(); ++check) {
+    if (check->reader != reader_ || check->file != file_) break;
+    if (check->block == block && check->bytes == bytes) return;
+    if (check->block < block) break;
+  }
+  checks_.push_back({reader_, file_, block, bytes});
+}
+
+bool ReadPlan::IsAligned(uint64_t begin, uint64_t end,
+                         const std::byte* into) const {
+  return alignment_ == 1 ||
+         (begin % alignment_ == 0 && end % alignment_ == 0 &&
+          reinterpret_cast<uintptr_t>(into) % memory_alignment_ == 0);
+}
+
+bool ReadPlan::MayJoin(uint64_t bytes) const {
+  return has_read_ && backend_ != IoBackend::kMmap &&
+         reads_->back().backend() == backend_ &&
+         reads_->back().size() + bytes <= kMaxJoinedBytes;
+}
+
+void ReadPlan::StartRead(IoBackend backend, uint64_t begin, uint64_t end,
+                         uint64_t needed_end, std::byte* into) {
+  reads_->emplace_back(reader_, file_, backend, begin, end - begin,
+                       needed_end - begin, into);
+  reads_->back().Serve(*request_);
+  has_read_ = true;
+  beside_is_last_ = false;
+}
+
+absl::Status ReadPlan::Complete() const {
+  for (const Copy& copy : copies_) {
+    std::memcpy(copy.to, copy.from, copy.bytes);
+  }
+  for (const BlockCheck& check : checks_) {
+    const FileChecksums& checksums = *check.reader->checksums[check.file];
+    const size_t bytes =
+        checksums.EndOf(check.block) - checksums.BeginOf(check.block);
+    PONIENTE_RETURN_IF_ERROR(
+        checksums.Verify(check.reader->files[check.file].path(), check.block,
+                         {check.bytes, bytes}));
+    Add(1, &check.reader->blocks_verified);
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace poniente::internal

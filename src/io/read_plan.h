@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+// Turns the requests of a batch into reads: sorted, neighbours joined, blocks
+// and sectors whole where they have to be.
+
+#ifndef PONIENTE_IO_READ_PLAN_H_
+#define PONIENTE_IO_READ_PLAN_H_
+
+#include <sys/uio.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "io/pending_read.h"
+#include "io/reader_state.h"
+#include "io/scratch.h"
+#include "poniente/byte_reader.h"
+
+namespace poniente::internal {
+
+// A request with the state of its reader.
+struct OrderedRequest {
+  const ReadRequest* request;
+  ReaderState* reader;
+
+  uint64_t begin() const { return request->offset; }
+  uint64_t end() const { return request->offset + request->into.size(); }
+};
+
+// By reader, file, offset; the longer of two first.
+std::vector<OrderedRequest> SortRequests(std::span<const ReadRequest> requests);
+
+// Joined reads end at this size, so that the disk has several to work on.
+inline constexpr uint64_t kMaxJoinedBytes = uint64_t{128} << 10;
+
+// What to read and what to do afterwards. A request lands in its place at once,
+// unless
+//   - a block that it touches in part is to be verified,
+//   - it is read past the cache and not aligned, or
+//   - it overlaps one before it:
+// these are copied there from scratch or from the place of the other.
+//
+// Ownership: the reads point into the plan, which must not move.
+class ReadPlan {
+ public:
+  ReadPlan() = default;
+  ReadPlan(const ReadPlan&) = delete;
+  ReadPlan& operator=(const ReadPlan&) = delete;
+
+  // Plans the first of `requests`, as many as 64 MiB of scratch allow and at
+  // least one; the rest is left in `requests`. REQUIRES: called once.
+  absl::Status TakeFrom(std::span<const OrderedRequest>* requests);
+
+  std::span<PendingRead> ring() { return ring_; }
+  std::span<PendingRead> mapped() { return mapped_; }
+  std::span<PendingRead> blocking() { return blocking_; }
+
+  // Once all reads have succeeded: verifies blocks, then fills the places that
+  // are not filled yet.
+  absl::Status Complete() const;
+
+ private:
+  struct Copy {
+    const std::byte* from;
+    std::byte* to;
+    size_t bytes;
+  };
+  struct BlockCheck {
+    ReaderState* reader;
+    uint32_t file;
+    uint64_t block;
+    const std::byte* bytes;
+  };
+  // What lies between two offsets of the current file.
+  struct Stretch {
+    uint64_t begin = 0;
+    uint64_t end = 0;
+    std::byte* place = nullptr;
+  };
+
+  void BeginReader(ReaderState* reader);
+  void BeginFile(uint32_t file);
+  // Scratch that the request may take at most.
+  size_t ScratchFor(const OrderedRequest& request) const;
+  absl::Status MakeRoom(size_t scratch_bytes);
+  void AddRequest(const OrderedRequest& request);
+  void AddVerified(const FileChecksums& checksums,
+                   const OrderedRequest& request);
+  // What needs no block around it.
+  void AddPlain(uint64_t begin, uint64_t end, std::byte* into);
+  void AddInPlace(uint64_t begin, uint64_t end, std::byte* into);
+  // Has [begin, end) read beside its place; where it will be.
+  std::byte* AddBeside(uint64_t begin, uint64_t end);
+  void AddCheck(uint64_t block, const std::byte* bytes);
+  bool NeedsCheck(const FileChecksums& checksums, uint64_t block) const;
+  bool IsAligned(uint64_t begin, uint64_t end, const std::byte* into) const;
+  // Bytes that begin where the last read ends may become part of it.
+  bool MayJoin(uint64_t bytes) const;
+  void StartRead(IoBackend backend, uint64_t begin, uint64_t end,
+                 uint64_t needed_end, std::byte* into);
+
+  std::vector<PendingRead> ring_, mapped_, blocking_;
+  std::vector<iovec> places_;
+  std::vector<Copy> copies_;
+  std::vector<BlockCheck> checks_;
+  Scratch scratch_;
+
+  // While planning: the current reader, file and read.
+  ReaderState* reader_ = nullptr;
+  IoBackend reader_backend_ = IoBackend::kBuffered;
+  uint32_t file_ = 0;
+  IoBackend backend_ = IoBackend::kBuffered;
+  uint64_t alignment_ = 1;         // of offsets
+  uint64_t memory_alignment_ = 1;  // of places
+  std::vector<PendingRead>* reads_ = nullptr;
+  const ReadRequest* request_ = nullptr;
+  bool has_file_ = false;
+  bool has_read_ = false;  // reads_->back() is of this file
+  Stretch in_place_;       // that reaches furthest, of those read in place
+  Stretch beside_;         // the last one in scratch, whole sectors
+  bool beside_is_last_ = false;  // its bytes are the last of reads_->back()
+};
+
+}  // namespace poniente::internal
+
+#endif  // PONIENTE_IO_READ_PLAN_H_

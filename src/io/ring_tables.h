@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// The files and buffers that one ring has registered with the kernel, which
+// spares a look-up and a pinning of pages at every read.
+
+#ifndef PONIENTE_IO_RING_TABLES_H_
+#define PONIENTE_IO_RING_TABLES_H_
+
+#include <liburing.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "io/read_buffer.h"
+#include "io/ring_file.h"
+
+namespace poniente::internal {
+
+// Registers at first use, while there is room and the limits allow; what finds
+// none is read as any file into any memory. Both tables are sparse, so that an
+// update waits for no read.
+//
+// Thread safety: under its ring's lock.
+class RingTables {
+ public:
+  // Makes the tables; without them, as on a kernel before 5.19, all lookups
+  // find nothing.
+  void SetUp(io_uring* ring);
+
+  // Places in the tables; -1 if not registered.
+  int FileSlot(const RingFile& file);
+  int BufferSlot(const std::byte* address, size_t bytes);
+
+  void ForgetFile(uint64_t id);
+  void ForgetBuffer(uint64_t id);
+
+ private:
+  struct Registered {
+    LiveBuffer buffer;
+    int slot = -1;
+  };
+
+  int Register(const RingFile& file);
+  int Register(const LiveBuffer& buffer);
+
+  io_uring* ring_ = nullptr;
+  absl::flat_hash_map<uint64_t, int> files_;
+  std::vector<int> free_files_;
+  uint64_t last_file_ = 0;  // the one looked up last, and its slot
+  int last_file_slot_ = -1;
+  std::vector<Registered> buffers_;
+  std::vector<int> free_buffers_;
+  // Refused for lack of locked memory: not asked again until some is freed.
+  bool buffers_are_full_ = false;
+};
+
+}  // namespace poniente::internal
+
+#endif  // PONIENTE_IO_RING_TABLES_H_
