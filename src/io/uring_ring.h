@@ -29,7 +29,7 @@
 #include "absl/status/status.h"
 #include "io/pending_read.h"
 #include "io/ring_registry.h"
-#include "io/ring_tables.h"
+#include "io/uring_tables.h"
 #include "util/mutex.h"
 
 namespace poniente::internal {
@@ -181,7 +181,7 @@ class UringRing final : public boost::asio::execution_context::service,
   absl::Status status_ ABSL_GUARDED_BY(mutex_);
   bool has_ring_ ABSL_GUARDED_BY(mutex_) = false;
   io_uring ring_ ABSL_GUARDED_BY(mutex_);
-  RingTables tables_ ABSL_GUARDED_BY(mutex_);
+  UringTables tables_ ABSL_GUARDED_BY(mutex_);
 
   // The eventfd that the kernel signals at each completion. It is read only
   // while somebody is parked, so that an idle run() returns.

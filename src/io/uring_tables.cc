@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "io/ring_tables.h"
+#include "io/uring_tables.h"
 
 #include <sys/uio.h>
 
@@ -39,7 +39,7 @@ bool RegisterBuffer(io_uring* ring, int slot, const LiveBuffer& buffer) {
 
 }  // namespace
 
-void RingTables::SetUp(io_uring* ring) {
+void UringTables::SetUp(io_uring* ring) {
   ring_ = ring;
   if (FaultAt(SystemCall::kRegisterTables) == 0 &&
       io_uring_register_files_sparse(ring, kFileSlots) == 0) {
@@ -51,7 +51,7 @@ void RingTables::SetUp(io_uring* ring) {
   }
 }
 
-int RingTables::FileSlot(const RingFile& file) {
+int UringTables::FileSlot(const RingFile& file) {
   if (file.id() == last_file_) return last_file_slot_;
   int slot = -1;
   if (const auto found = files_.find(file.id()); found != files_.end()) {
@@ -64,7 +64,7 @@ int RingTables::FileSlot(const RingFile& file) {
   return slot;
 }
 
-int RingTables::Register(const RingFile& file) {
+int UringTables::Register(const RingFile& file) {
   const int slot = free_files_.back();
   if (!RegisterFile(ring_, slot, file.fd())) {
     free_files_.clear();  // it would be refused at every read
@@ -76,7 +76,7 @@ int RingTables::Register(const RingFile& file) {
   return slot;
 }
 
-void RingTables::ForgetFile(uint64_t id) {
+void UringTables::ForgetFile(uint64_t id) {
   const auto found = files_.find(id);
   if (found == files_.end()) return;
   if (last_file_ == id) last_file_ = 0;
@@ -88,7 +88,7 @@ void RingTables::ForgetFile(uint64_t id) {
   files_.erase(found);
 }
 
-int RingTables::BufferSlot(const std::byte* address, size_t bytes) {
+int UringTables::BufferSlot(const std::byte* address, size_t bytes) {
   for (const Registered& one : buffers_) {
     const LiveBuffer& buffer = one.buffer;
     if (address >= buffer.begin && address < buffer.begin + buffer.bytes) {
@@ -106,7 +106,7 @@ int RingTables::BufferSlot(const std::byte* address, size_t bytes) {
   return Register(buffer);
 }
 
-int RingTables::Register(const LiveBuffer& buffer) {
+int UringTables::Register(const LiveBuffer& buffer) {
   const int slot = free_buffers_.back();
   if (FaultAt(SystemCall::kRegisterBuffer) != 0 ||
       !RegisterBuffer(ring_, slot, buffer)) {
@@ -118,7 +118,7 @@ int RingTables::Register(const LiveBuffer& buffer) {
   return slot;
 }
 
-void RingTables::ForgetBuffer(uint64_t id) {
+void UringTables::ForgetBuffer(uint64_t id) {
   const auto found =
       std::find_if(buffers_.begin(), buffers_.end(),
                    [id](const Registered& one) { return one.buffer.id == id; });

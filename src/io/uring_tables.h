@@ -2,8 +2,8 @@
 // The files and buffers that one ring has registered with the kernel, which
 // spares a look-up and a pinning of pages at every read.
 
-#ifndef PONIENTE_IO_RING_TABLES_H_
-#define PONIENTE_IO_RING_TABLES_H_
+#ifndef PONIENTE_IO_URING_TABLES_H_
+#define PONIENTE_IO_URING_TABLES_H_
 
 #include <liburing.h>
 
@@ -22,7 +22,7 @@ namespace poniente::internal {
 // update waits for no read.
 //
 // Thread safety: under its ring's lock.
-class RingTables {
+class UringTables {
  public:
   // Makes the tables; without them, as on a kernel before 5.19, all lookups
   // find nothing.
@@ -57,4 +57,4 @@ class RingTables {
 
 }  // namespace poniente::internal
 
-#endif  // PONIENTE_IO_RING_TABLES_H_
+#endif  // PONIENTE_IO_URING_TABLES_H_
