@@ -25,6 +25,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "bench/heap_bytes.h"
+#include "bench/require.h"
 #include "bench/rounds.h"
 #include "index/mixture_map.h"
 #include "index/permutation_kernels.h"
@@ -44,16 +45,6 @@ constexpr size_t kIndices = 8192;
 void Use(uint64_t value) { asm volatile("" : : "r"(value)); }
 // Makes the compiler believe that memory was read and written.
 void UseMemory() { asm volatile("" : : : "memory"); }
-
-template <class T>
-T Require(absl::StatusOr<T> value) {
-  if (!value.ok()) {
-    std::fprintf(stderr, "index_bench: %s\n",
-                 std::string(value.status().message()).c_str());
-    std::exit(1);
-  }
-  return *std::move(value);
-}
 
 std::vector<uint64_t> RandomIndices(uint64_t n) {
   std::mt19937_64 random(n);

@@ -15,7 +15,6 @@
 
 #include <fcntl.h>
 #include <poniente/poniente.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -28,19 +27,21 @@
 #include <string>
 #include <vector>
 
+#include "bench/cpu_seconds.h"
+#include "bench/require.h"
+#include "bench/statistics.h"
+
 namespace {
+
+using poniente::bench::CpuSeconds;
+using poniente::bench::Median;
+using poniente::bench::Require;
+using poniente::bench::Spread;
 
 constexpr uint64_t kTokens = uint64_t{128} << 20;
 constexpr uint32_t kSeqLen = 4096;
 constexpr uint64_t kBatch = 64;
 constexpr uint64_t kSteps = 500;
-
-void Require(const absl::Status& status) {
-  if (status.ok()) return;
-  std::fprintf(stderr, "loader_bench: %s\n",
-               std::string(status.message()).c_str());
-  std::exit(1);
-}
 
 void MakeStore(const std::string& path) {
   if (poniente::TokenStore::Open(path).ok()) return;
@@ -60,15 +61,6 @@ void MakeStore(const std::string& path) {
   }
   Require((*writer)->EndDocument());
   Require((*writer)->Finish().status());
-}
-
-double CpuSeconds() {
-  rusage usage;
-  getrusage(RUSAGE_SELF, &usage);
-  const auto seconds = [](const timeval& t) {
-    return static_cast<double>(t.tv_sec) + 1e-6 * t.tv_usec;
-  };
-  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
 }
 
 std::string TokensFile(const std::string& store) {
@@ -127,11 +119,6 @@ struct Series {
   std::vector<double> mtok, cpu, ratio;
 };
 
-double Median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -171,10 +158,8 @@ int main(int argc, char** argv) {
               "CPU us/batch", "ratio");
   for (const auto& [name, run] : cases) {
     const Series& s = series[name];
-    const auto [least, most] =
-        std::minmax_element(s.mtok.begin(), s.mtok.end());
     std::printf("%-12s %14.0f %7.0f%% %14.0f %8.2f\n", name.c_str(),
-                Median(s.mtok), 100 * (*most - *least) / Median(s.mtok),
-                Median(s.cpu), Median(s.ratio));
+                Median(s.mtok), 100 * Spread(s.mtok), Median(s.cpu),
+                Median(s.ratio));
   }
 }

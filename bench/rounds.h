@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "bench/statistics.h"
 #include "index/keyed_hash.h"
 
 namespace poniente::bench {
@@ -49,17 +50,6 @@ std::function<double()> Repeated(double operations, Run run) {
   };
 }
 
-inline double Median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
-}
-
-// The distance between the quartiles.
-inline double Noise(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() * 3 / 4] - values[values.size() / 4];
-}
-
 // One mix64 of a counter, one at a time.
 inline double MeasureYardstick() {
   constexpr uint64_t kTimes = 2000000;
@@ -82,11 +72,7 @@ class Series {
   double noise_nanoseconds() const { return Noise(nanoseconds_); }
   double ratio() const { return Median(ratios_); }
   double noise_ratio() const { return Noise(ratios_); }
-  double spread() const {
-    const auto [least, most] =
-        std::minmax_element(nanoseconds_.begin(), nanoseconds_.end());
-    return (*most - *least) / nanoseconds();
-  }
+  double spread() const { return Spread(nanoseconds_); }
 
  private:
   std::vector<double> nanoseconds_;

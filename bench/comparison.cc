@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/comparison.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <utility>
+
+#include "bench/require.h"
+#include "bench/statistics.h"
+
+namespace poniente::bench {
+namespace {
+
+std::string Message(const absl::Status& status) {
+  return std::string(status.message());
+}
+
+const char* Verdict(const Bar& bar, double median, double noise) {
+  const double sign = bar.direction == Bar::Limit::kAtLeast ? 1 : -1;
+  const double to_spare = sign * (median - bar.limit);
+  if (to_spare >= noise) return "held";
+  return to_spare >= 0 ? "missed (within its noise)" : "missed";
+}
+
+}  // namespace
+
+std::vector<double> Comparison::Case::Figures(Figure figure) const {
+  std::vector<double> figures;
+  for (const Sample& sample : samples) figures.push_back(sample.*figure);
+  return figures;
+}
+
+void Comparison::Add(const std::string& name, const std::string& baseline,
+                     Measure measure) {
+  cases_.push_back({name, baseline, std::move(measure)});
+}
+
+void Comparison::Run(int rounds) {
+  for (int round = 0; round < rounds; ++round) {
+    std::fprintf(stderr, "round %d of %d\n", round + 1, rounds);
+    for (Case& one : cases_) {
+      if (!one.status.ok()) continue;
+      absl::StatusOr<Sample> sample = one.measure();
+      one.status = sample.status();
+      if (sample.ok()) {
+        one.samples.push_back(*std::move(sample));
+      } else if (!absl::IsUnavailable(one.status)) {
+        Require(one.status);
+      }
+    }
+  }
+}
+
+void Comparison::Print() const {
+  std::printf("%-26s %8s %6s %7s %6s %6s %6s %6s\n", "", "kreads/s", "spread",
+              "CPU us", "spread", "ratio", "spread", "cached");
+  for (const Case& one : cases_) PrintCase(one);
+}
+
+void Comparison::PrintCase(const Case& one) const {
+  std::printf("%-26s ", one.name.c_str());
+  if (!one.status.ok()) {
+    std::printf("not shown (%s)\n", Message(one.status).c_str());
+    return;
+  }
+  const auto print = [](int width, double median, double spread) {
+    std::printf("%*.2f %5.0f%% ", width, median, 100 * spread);
+  };
+  const auto reads = one.Figures(&Sample::reads_per_second);
+  print(8, Median(reads) / 1e3, Spread(reads));
+  const auto cpu = one.Figures(&Sample::cpu_microseconds);
+  print(7, Median(cpu), Spread(cpu));
+  const auto ratios = Ratios(&Sample::reads_per_second, one.name, one.baseline);
+  if (ratios.ok()) {
+    print(6, Median(*ratios), Spread(*ratios));
+  } else {
+    std::printf("%6s %6s ", "-", "");
+  }
+  std::printf("%5.0f%%  %s\n", 100 * Median(one.Figures(&Sample::cached)),
+              one.samples.back().note.c_str());
+}
+
+absl::StatusOr<std::vector<double>> Comparison::Ratios(
+    Figure figure, const std::string& name, const std::string& baseline) const {
+  const Case& above = Find(name);
+  const Case& below = Find(baseline);
+  if (!above.status.ok()) return above.status;
+  if (!below.status.ok()) return below.status;
+  std::vector<double> ratios = above.Figures(figure);
+  for (size_t i = 0; i < ratios.size(); ++i) {
+    ratios[i] /= below.samples[i].*figure;
+  }
+  return ratios;
+}
+
+std::string Comparison::Fastest(const std::vector<std::string>& names) const {
+  std::string fastest = names.front();
+  double most = 0;
+  for (const std::string& name : names) {
+    const Case& one = Find(name);
+    if (!one.status.ok()) continue;
+    const double median = Median(one.Figures(&Sample::reads_per_second));
+    if (median <= most) continue;
+    most = median;
+    fastest = name;
+  }
+  return fastest;
+}
+
+const Comparison::Case& Comparison::Find(const std::string& name) const {
+  const auto found =
+      std::find_if(cases_.begin(), cases_.end(),
+                   [&](const Case& one) { return one.name == name; });
+  if (found == cases_.end()) Require(absl::NotFoundError("no case " + name));
+  return *found;
+}
+
+void PrintBars(const std::vector<Bar>& bars) {
+  std::printf("\n%-44s %6s %6s %6s\n", "bars", "median", "noise", "spread");
+  for (const Bar& bar : bars) {
+    if (!bar.ratios.ok()) {
+      std::printf("%-44s not shown (%s)\n", bar.what.c_str(),
+                  Message(bar.ratios.status()).c_str());
+      continue;
+    }
+    const double median = Median(*bar.ratios);
+    const double noise = Noise(*bar.ratios);
+    const bool at_least = bar.direction == Bar::Limit::kAtLeast;
+    std::printf("%-44s %6.2f %6.2f %5.0f%%  %s %.2f  %s\n", bar.what.c_str(),
+                median, noise, 100 * Spread(*bar.ratios),
+                at_least ? "at least" : "at most", bar.limit,
+                Verdict(bar, median, noise));
+  }
+}
+
+}  // namespace poniente::bench

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// Readers that owe nothing to the library but the memory of their slots: what
+// it is compared with.
+
+#ifndef PONIENTE_BENCH_PLAIN_READERS_H_
+#define PONIENTE_BENCH_PLAIN_READERS_H_
+
+#include <cstdint>
+#include <string>
+
+#include "bench/windows.h"
+
+namespace poniente::bench {
+
+// One pread per window, one after the other.
+OpenedReader OpenPreadLoop(const std::string& path);
+
+// The preads of kInFlight batches, shared out to 8 threads.
+OpenedReader OpenPreadPool(const std::string& path);
+
+// memcpy from a mapping whose first `bytes` are in the page tables.
+OpenedReader OpenMappingCopy(const std::string& path, uint64_t bytes);
+
+// io_uring with kInFlight batches, registered file and slots, and no more calls
+// than it needs.
+OpenedReader OpenRawRing(const std::string& path, bool direct);
+
+}  // namespace poniente::bench
+
+#endif  // PONIENTE_BENCH_PLAIN_READERS_H_
