@@ -31,7 +31,7 @@ std::string_view Remedy(int error) {
     case ENFILE:
       return "; raise the system's limit of open files (fs.file-max)";
     default:
-      return "";
+      return "; check the file system it lies on (dmesg), and try again";
   }
 }
 

@@ -47,8 +47,11 @@ std::string_view Remedy(int error) {
       return "; the kernel is out of memory or requests, free some";
     case ESTALE:
       return "; the file was replaced on its server, re-open it";
+    case EINTR:
+    case ECANCELED:
+      return "; try again";
     default:
-      return "";
+      return "; check the file system it lies on (dmesg)";
   }
 }
 
@@ -141,14 +144,13 @@ void PendingRead::TakeResult(int64_t result) {
   auto got = static_cast<uint64_t>(result);
   brought_ += got;
   if (done_ + got >= needed_) return Succeed();
-  // A direct read goes on at a whole sector; one that got no further than the
-  // last has met the end.
-  if (backend_ == IoBackend::kDirect) {
-    got -= got % reader_->direct[file_].get()->offset_alignment();
+  if (result == 0) {
+    return FailAtEnd(std::min(offset(), SizeNow(opened())));
   }
-  if (got == 0) {
-    return FailAtEnd(
-        std::min(offset() + static_cast<uint64_t>(result), SizeNow(opened())));
+  if (backend_ == IoBackend::kDirect) {
+    // It goes on at a whole sector; within one, through the cache.
+    got -= got % reader_->direct[file_].get()->offset_alignment();
+    if (got == 0) backend_ = IoBackend::kBuffered;
   }
   fruitless_ = 0;
   Advance(got);

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <functional>
 #include <tuple>
+#include <utility>
 
 #include "util/status_macros.h"
 
@@ -33,6 +34,11 @@ std::vector<OrderedRequest> SortRequests(
     if (request.into.empty()) continue;
     sorted.push_back({&request, &ReaderAccess::State(*request.reader)});
   }
+  const bool all_mapped = std::all_of(
+      sorted.begin(), sorted.end(), [](const OrderedRequest& request) {
+        return request.reader->Now() == IoBackend::kMmap;
+      });
+  if (all_mapped) return sorted;
   std::sort(sorted.begin(), sorted.end(),
             [](const OrderedRequest& a, const OrderedRequest& b) {
               if (a.reader != b.reader) {
@@ -45,8 +51,8 @@ std::vector<OrderedRequest> SortRequests(
 }
 
 absl::Status ReadPlan::TakeFrom(std::span<const OrderedRequest>* requests) {
-  ring_.reserve(requests->size());
   for (size_t planned = 0; !requests->empty(); ++planned) {
+    num_requests_ = requests->size();
     const OrderedRequest& request = requests->front();
     if (request.reader != reader_) BeginReader(request.reader);
     if (!has_file_ || request.request->file != file_) {
@@ -59,22 +65,34 @@ absl::Status ReadPlan::TakeFrom(std::span<const OrderedRequest>* requests) {
     AddRequest(request);
     *requests = requests->subspan(1);
   }
+  FlushCounts();
   return absl::OkStatus();
 }
 
+void ReadPlan::FlushCounts() {
+  if (requests_ == 0) return;
+  AtomicBackendCounters& counters = reader_->CountersOf(backend_);
+  Add(std::exchange(requests_, 0), &counters.requests);
+  Add(std::exchange(bytes_asked_, 0), &counters.bytes_asked);
+  Add(std::exchange(merged_, 0), &counters.merged_requests);
+}
+
 void ReadPlan::BeginReader(ReaderState* reader) {
+  FlushCounts();
   reader_ = reader;
   reader_backend_ = reader->Next();
   has_file_ = false;
 }
 
 void ReadPlan::BeginFile(uint32_t file) {
+  FlushCounts();
   file_ = file;
   has_file_ = true;
   backend_ = reader_->Prepare(reader_backend_, file);
   reads_ = backend_ == IoBackend::kMmap    ? &mapped_
            : backend_ == IoBackend::kPread ? &blocking_
                                            : &ring_;
+  if (reads_->empty()) reads_->reserve(num_requests_);
   alignment_ = 1;
   memory_alignment_ = 1;
   if (backend_ == IoBackend::kDirect) {
@@ -137,10 +155,9 @@ void ReadPlan::AddRequest(const OrderedRequest& request) {
   } else {
     AddVerified(*checksums, request);
   }
-  AtomicBackendCounters& counters = reader_->CountersOf(backend_);
-  Add(1, &counters.requests);
-  Add(request.end() - request.begin(), &counters.bytes_asked);
-  if (reads_->size() == reads) Add(1, &counters.merged_requests);
+  ++requests_;
+  bytes_asked_ += request.end() - request.begin();
+  if (reads_->size() == reads) ++merged_;
 }
 
 void ReadPlan::AddVerified(const FileChecksums& checksums,
@@ -183,7 +200,7 @@ void ReadPlan::AddPlain(uint64_t begin, uint64_t end, std::byte* into) {
 
 void ReadPlan::AddInPlace(uint64_t begin, uint64_t end, std::byte* into) {
   const Stretch here = {begin, end, into};
-  if (begin < in_place_.end) {
+  if (begin >= in_place_.begin && begin < in_place_.end) {
     const uint64_t shared = std::min(end, in_place_.end) - begin;
     copies_.push_back(
         {in_place_.place + (begin - in_place_.begin), into, shared});

@@ -29,14 +29,16 @@ struct OrderedRequest {
   uint64_t end() const { return request->offset + request->into.size(); }
 };
 
-// By reader, file, offset; the longer of two first.
+// By reader, file, offset; the longer of two first. In the order given if all
+// are copies from mappings, where neighbours gain nothing.
 std::vector<OrderedRequest> SortRequests(std::span<const ReadRequest> requests);
 
 // Joined reads end at this size, so that the disk has several to work on.
 inline constexpr uint64_t kMaxJoinedBytes = uint64_t{128} << 10;
 
-// What to read and what to do afterwards. A request lands in its place at once,
-// unless
+// What to read and what to do afterwards. Any order of requests gives the right
+// bytes; those that follow each other in a file are joined. A request lands in
+// its place at once, unless
 //   - a block that it touches in part is to be verified,
 //   - it is read past the cache and not aligned, or
 //   - it overlaps one before it:
@@ -81,6 +83,8 @@ class ReadPlan {
   };
 
   void BeginReader(ReaderState* reader);
+  // Adds what was counted since the last call to the current reader's counters.
+  void FlushCounts();
   void BeginFile(uint32_t file);
   // Scratch that the request may take at most.
   size_t ScratchFor(const OrderedRequest& request) const;
@@ -115,7 +119,11 @@ class ReadPlan {
   uint64_t alignment_ = 1;         // of offsets
   uint64_t memory_alignment_ = 1;  // of places
   std::vector<PendingRead>* reads_ = nullptr;
+  size_t num_requests_ = 0;  // left, with the current one
   const ReadRequest* request_ = nullptr;
+  uint64_t requests_ = 0;
+  uint64_t bytes_asked_ = 0;
+  uint64_t merged_ = 0;
   bool has_file_ = false;
   bool has_read_ = false;  // reads_->back() is of this file
   Stretch in_place_;       // that reaches furthest, of those read in place
