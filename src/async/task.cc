@@ -15,6 +15,7 @@
 
 #include "async/notifier.h"
 #include "util/check.h"
+#include "util/fork_count.h"
 
 namespace poniente {
 
@@ -47,6 +48,30 @@ struct ThreadLoop {
   bool running = false;
 };
 
+// In a forked child that of the parent must be left alone, not even destroyed:
+// its reactor is shared with the parent.
+class ThreadLoopHolder {
+ public:
+  ~ThreadLoopHolder() { LeaveToParent(); }
+
+  ThreadLoop& Get() {
+    LeaveToParent();
+    if (loop_ == nullptr) {
+      loop_ = std::make_unique<ThreadLoop>();
+      forks_ = ForkCount();
+    }
+    return *loop_;
+  }
+
+ private:
+  void LeaveToParent() {
+    if (loop_ != nullptr && forks_ != ForkCount()) (void)loop_.release();
+  }
+
+  std::unique_ptr<ThreadLoop> loop_;
+  int forks_ = 0;
+};
+
 void RunOn(asio::io_context& context, asio::awaitable<void> task) {
   std::exception_ptr thrown;
   asio::co_spawn(context, std::move(task),
@@ -59,7 +84,8 @@ void RunOn(asio::io_context& context, asio::awaitable<void> task) {
 }  // namespace
 
 void RunOnThisThread(asio::awaitable<void> task) {
-  thread_local ThreadLoop loop;
+  thread_local ThreadLoopHolder holder;
+  ThreadLoop& loop = holder.Get();
   if (loop.running) {  // called from inside a coroutine of this very loop
     asio::io_context nested{1};
     RunOn(nested, std::move(task));

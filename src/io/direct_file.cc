@@ -2,6 +2,7 @@
 #include "io/direct_file.h"
 
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include <bit>
@@ -30,6 +31,14 @@ int OpenAgain(int fd) {
   return direct >= 0 ? direct : -errno;
 }
 
+// Descriptors that the program needs are not taken for this: the last eighth
+// of those it may have.
+bool TakesTooMany(int fd) {
+  rlimit limit;
+  return ::getrlimit(RLIMIT_NOFILE, &limit) == 0 &&
+         static_cast<rlim_t>(fd) >= limit.rlim_cur - limit.rlim_cur / 8;
+}
+
 }  // namespace
 
 absl::StatusOr<DirectFile> DirectFile::Open(const OpenFile& file) {
@@ -43,6 +52,10 @@ absl::StatusOr<DirectFile> DirectFile::Open(const OpenFile& file) {
                                      std::generic_category().message(-fd)));
   }
   DirectFile direct(fd);
+  if (TakesTooMany(fd) && (!RaiseDescriptorLimit() || TakesTooMany(fd))) {
+    return absl::ResourceExhaustedError(
+        "open with O_DIRECT: few descriptors are left (ulimit -Hn)");
+  }
   struct statx facts = {};
   if (FaultAt(SystemCall::kStatx) == 0 &&
       ::statx(fd, "", AT_EMPTY_PATH, STATX_DIOALIGN, &facts) == 0 &&

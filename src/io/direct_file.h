@@ -16,6 +16,7 @@ namespace poniente::internal {
 class DirectFile {
  public:
   // The very file that `file` holds open, whatever its path names by now.
+  // ResourceExhausted, too, where it would take one of the last descriptors.
   // Errors: "open with O_DIRECT: Invalid argument" with errno's code.
   static absl::StatusOr<DirectFile> Open(const OpenFile& file);
 

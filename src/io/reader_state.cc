@@ -85,11 +85,20 @@ absl::Status ReaderState::Open(std::vector<ByteFile> wanted,
     if (backend == IoBackend::kMmap) {
       PONIENTE_RETURN_IF_ERROR(mappings[file].Ensure(
           &making, [&] { return Mapping::Map(files[file]); }));
-    } else if (backend == IoBackend::kDirect) {
-      Prepare(backend, file);
     }
   }
+  if (backend == IoBackend::kDirect) ProbeDirect();
   return absl::OkStatus();
+}
+
+// Whether the file system takes it is to be known at once; the descriptors are
+// not to be held before they are needed.
+void ReaderState::ProbeDirect() {
+  if (files.empty()) return;
+  const absl::Status opened = DirectFile::Open(files.front()).status();
+  if (!opened.ok() && !absl::IsResourceExhausted(opened)) {
+    RefuseDirect(std::string(opened.message()));
+  }
 }
 
 absl::Status ReaderState::ChooseBackend() {

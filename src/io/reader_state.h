@@ -126,6 +126,7 @@ struct ReaderState {
   absl::Status ChooseBackend();
   absl::Status OpenFiles(std::vector<ByteFile> wanted);
   void Adapt();
+  void ProbeDirect();
   bool FitsCache() const;
 };
 

@@ -26,6 +26,7 @@
 
 #include "io/fault_hooks.h"
 #include "io/uring_setup.h"
+#include "util/fork_count.h"
 
 namespace poniente::internal {
 namespace {
@@ -73,7 +74,7 @@ UringRing& UringRing::Of(const asio::any_io_executor& executor) {
 }
 
 UringRing::UringRing(asio::execution_context& context)
-    : asio::execution_context::service(context) {
+    : asio::execution_context::service(context), forks_(ForkCount()) {
   // Without the lock here and in the destructor: nobody else has this service
   // yet, or any more, and Asio may hold the lock of its services.
   status_ = SetUpRing(kEntries, &ring_);
@@ -105,7 +106,7 @@ absl::Status UringRing::SetUp(asio::execution_context& context) {
 UringRing::~UringRing() {
   RemoveRing(this);
   // Still there only if Asio dropped this service for another thread's.
-  if (has_ring_) io_uring_queue_exit(&ring_);
+  if (has_ring_ && !IsForked()) io_uring_queue_exit(&ring_);
 }
 
 void UringRing::shutdown() {
@@ -113,7 +114,7 @@ void UringRing::shutdown() {
   Waiters dropped;
   {
     MutexLock lock(&mutex_);
-    if (!has_ring_) return;
+    if (!has_ring_ || IsForked()) return;
     // What the kernel has not taken is forgotten; the rest cannot be called
     // back from a disk, only waited for. The reads themselves are not looked
     // at: their readers may be gone.
@@ -138,14 +139,16 @@ void UringRing::shutdown() {
   }
 }
 
+bool UringRing::IsForked() const { return forks_ != ForkCount(); }
+
 void UringRing::ForgetFile(uint64_t file) {
   MutexLock lock(&mutex_);
-  tables_.ForgetFile(file);
+  if (!IsForked()) tables_.ForgetFile(file);
 }
 
 void UringRing::ForgetBuffer(uint64_t buffer) {
   MutexLock lock(&mutex_);
-  tables_.ForgetBuffer(buffer);
+  if (!IsForked()) tables_.ForgetBuffer(buffer);
 }
 
 absl::Status UringRing::status() const {
@@ -158,6 +161,9 @@ bool UringRing::Start(UringBatch* batch) {
   bool done;
   {
     MutexLock lock(&mutex_);
+    if (IsForked()) {
+      status_ = absl::UnavailableError("io_uring: made before a fork()");
+    }
     if (!status_.ok()) return true;
     for (PendingRead& read : batch->reads_) {
       read.batch = batch;

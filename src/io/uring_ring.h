@@ -122,6 +122,7 @@ class UringBatch {
 //     kernel to be done with every buffer, then drops the parked coroutines.
 // Thread safety: one lock, held while submitting and reaping. Meant for one
 //     thread per context; several are safe but take turns.
+// Forks: a child's copy takes no reads, and leaves the parent's ring alone.
 // Errors: those of a read are the read's. Where the ring itself fails (it
 //     cannot be made, it takes no more) reads are left unfinished, for the
 //     caller to serve in another way, and status() says why.
@@ -150,6 +151,8 @@ class UringRing final : public boost::asio::execution_context::service,
   void shutdown() override;
   void ForgetFile(uint64_t file) override;
   void ForgetBuffer(uint64_t buffer) override;
+  // This is the child of the process that made it.
+  bool IsForked() const;
   // The constructor's: makes the eventfd and registers it.
   absl::Status SetUp(boost::asio::execution_context& context)
       ABSL_NO_THREAD_SAFETY_ANALYSIS;
@@ -180,6 +183,7 @@ class UringRing final : public boost::asio::execution_context::service,
   mutable Mutex mutex_;
   absl::Status status_ ABSL_GUARDED_BY(mutex_);
   bool has_ring_ ABSL_GUARDED_BY(mutex_) = false;
+  const int forks_;  // when made: a child has not got the ring's memory
   io_uring ring_ ABSL_GUARDED_BY(mutex_);
   UringTables tables_ ABSL_GUARDED_BY(mutex_);
 

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+// What rings have registered must be let go of: a stale buffer would be written
+// where nobody looks, a stale file read where another is meant.
+#include "io/read_buffer.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+
+#include <atomic>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/io_context.hpp>
+#include <filesystem>
+#include <set>
+#include <thread>
+
+#include "tests/io/needs_uring.h"
+#include "tests/io/proven_file.h"
+#include "tests/support/status_matchers.h"
+#include "tests/support/temp_dir.h"
+
+namespace poniente {
+namespace {
+
+namespace asio = boost::asio;
+using ::poniente::testing::IsOk;
+using ::poniente::testing::ProvenByte;
+
+class ReadBufferTest : public ::testing::TestWithParam<IoBackend> {
+ protected:
+  void SetUp() override {
+    if (testing::UsesUring(GetParam())) PONIENTE_NEEDS_URING();
+    testing::WriteProvenFile(dir_.path("f"), 0, kBytes);
+    auto reader = ByteReader::Open({dir_.path("f")}, {GetParam()});
+    ASSERT_THAT(reader, IsOk());
+    reader_ = *reader;
+  }
+  // In one context, so that its ring sees all buffers and files.
+  absl::Status Read(std::span<const ReadRequest> requests) {
+    absl::Status result = absl::UnknownError("not run");
+    asio::co_spawn(context_, ReadBatch(requests),
+                   [&result](std::exception_ptr thrown, absl::Status status) {
+                     if (!thrown) result = status;
+                   });
+    context_.restart();
+    context_.run();
+    return result;
+  }
+  void ReadAndCheck(const ByteReader& reader, uint64_t proven_as,
+                    uint64_t offset, std::span<std::byte> into) {
+    const ReadRequest request = {&reader, 0, offset, into};
+    std::fill(into.begin(), into.end(), std::byte{0});
+    ASSERT_THAT(Read(std::span(&request, 1)), IsOk());
+    for (size_t i = 0; i < into.size(); ++i) {
+      ASSERT_EQ(into[i], ProvenByte(proven_as, offset + i)) << offset + i;
+    }
+  }
+
+  static constexpr uint64_t kBytes = 1 << 20;
+  testing::TempDir dir_;
+  asio::io_context context_;
+  std::shared_ptr<const ByteReader> reader_;
+};
+
+INSTANTIATE_TEST_SUITE_P(Backends, ReadBufferTest,
+                         ::testing::ValuesIn(testing::kAllBackends),
+                         [](const auto& tested) {
+                           return std::string(IoBackendName(tested.param));
+                         });
+
+TEST_P(ReadBufferTest, MemoryAtTheAddressOfADeadBufferIsReadInto) {
+  std::set<const void*> seen;
+  bool again = false;
+  for (uint64_t i = 0; i < 50; ++i) {
+    ASSERT_OK_AND_ASSIGN(const ReadBuffer buffer,
+                         ReadBuffer::Allocate(16384 + i % 2 * 4096));
+    again |= !seen.insert(buffer.bytes().data()).second;
+    ReadAndCheck(*reader_, 0, i * 4096, buffer.bytes().first(8192));
+  }
+  EXPECT_TRUE(again) << "no address came twice";
+  // Now memory that is no ReadBuffer, at such an address.
+  std::byte* dead = nullptr;
+  {
+    ASSERT_OK_AND_ASSIGN(const ReadBuffer buffer, ReadBuffer::Allocate(8192));
+    dead = buffer.bytes().data();
+    ReadAndCheck(*reader_, 0, 4096, buffer.bytes());
+  }
+  void* const plain = ::mmap(dead, 8192, PROT_READ | PROT_WRITE,
+                             MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  ASSERT_EQ(plain, dead);
+  ReadAndCheck(*reader_, 0, 12288, {dead, 8192});
+  ::munmap(plain, 8192);
+}
+
+TEST_P(ReadBufferTest, MoreBuffersThanARingHoldsWork) {
+  std::vector<ReadBuffer> buffers;
+  for (uint64_t i = 0; i < 200; ++i) {
+    ASSERT_OK_AND_ASSIGN(ReadBuffer buffer, ReadBuffer::Allocate(4096));
+    ReadAndCheck(*reader_, 0, i * 512, buffer.bytes());
+    buffers.push_back(std::move(buffer));
+  }
+  for (ReadBuffer& buffer : buffers) {
+    ReadAndCheck(*reader_, 0, 1234, buffer.bytes());
+  }
+  while (buffers.size() > 3) buffers.erase(buffers.begin());
+  ReadAndCheck(*reader_, 0, 5678, buffers[1].bytes());
+}
+
+TEST_P(ReadBufferTest, AnyPartOfABufferAndWhatReachesBeyondItIsReadInto) {
+  // Two buffers that happen to follow each other are memory like any other.
+  ASSERT_OK_AND_ASSIGN(const ReadBuffer one, ReadBuffer::Allocate(8192));
+  ASSERT_OK_AND_ASSIGN(const ReadBuffer two, ReadBuffer::Allocate(8192));
+  const auto low = std::min(one.bytes().data(), two.bytes().data());
+  const auto high = std::max(one.bytes().data(), two.bytes().data());
+  ReadAndCheck(*reader_, 0, 512, {low, 100});
+  ReadAndCheck(*reader_, 0, 1024, {high + 4000, 100});
+  if (low + 8192 == high) ReadAndCheck(*reader_, 0, 4096, {low + 4096, 8192});
+}
+
+TEST_P(ReadBufferTest, AFileWithTheDescriptorOfADeadOneIsReadFrom) {
+  for (uint64_t i = 1; i < 40; ++i) {
+    const std::string path = dir_.path(std::to_string(i));
+    testing::WriteProvenFile(path, i, 10'000);
+    ASSERT_OK_AND_ASSIGN(const auto reader,
+                         ByteReader::Open({path}, {GetParam()}));
+    std::vector<std::byte> into(9'000);
+    ReadAndCheck(*reader, i, 600, into);
+    if (i % 3 == 0) ReadAndCheck(*reader_, 0, i, into);
+  }
+}
+
+// A registered file would keep the blocks of a removed one.
+TEST_P(ReadBufferTest, ADeadReaderLetsGoOfItsFile) {
+  const std::string path = dir_.path("gone");
+  testing::WriteProvenFile(path, 9, 1 << 20);
+  {
+    ASSERT_OK_AND_ASSIGN(const auto reader,
+                         ByteReader::Open({path}, {GetParam()}));
+    std::vector<std::byte> into(8192);
+    ReadAndCheck(*reader, 9, 4096, into);
+  }
+  const std::string held = std::filesystem::canonical(path).string();
+  for (const auto& entry :
+       std::filesystem::directory_iterator("/proc/self/fd")) {
+    std::error_code gone;
+    EXPECT_NE(std::filesystem::read_symlink(entry, gone).string(), held);
+  }
+}
+
+// Buffers and readers die on one thread while rings of others submit.
+TEST_P(ReadBufferTest, BuffersAndReadersMayDieWhileOtherRingsRead) {
+  std::atomic<bool> stop = false;
+  std::vector<std::thread> threads;
+  for (uint64_t t = 0; t < 2; ++t) {
+    threads.emplace_back([&, t] {
+      asio::io_context context;
+      for (uint64_t i = 0; !stop; ++i) {
+        auto buffer = ReadBuffer::Allocate(8192);
+        ASSERT_THAT(buffer, IsOk());
+        auto own = ByteReader::Open({dir_.path("f")}, {GetParam()});
+        ASSERT_THAT(own, IsOk());
+        const ReadRequest requests[] = {
+            {reader_.get(), 0, i % 100 * 4096, buffer->bytes().first(4096)},
+            {own->get(), 0, i % 99 * 512, buffer->bytes().subspan(4096)}};
+        asio::co_spawn(context, ReadBatch(requests),
+                       [](std::exception_ptr, absl::Status status) {
+                         EXPECT_THAT(status, IsOk());
+                       });
+        context.restart();
+        context.run();
+        EXPECT_EQ(buffer->bytes()[t], ProvenByte(0, i % 100 * 4096 + t));
+        EXPECT_EQ(buffer->bytes()[4096], ProvenByte(0, i % 99 * 512));
+      }
+    });
+  }
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  stop = true;
+  for (std::thread& thread : threads) thread.join();
+}
+
+TEST(ReadBufferAllocateTest, GivesAlignedZerosOfAnySize) {
+  for (const size_t bytes : {0, 1, 4096, 100'000}) {
+    ASSERT_OK_AND_ASSIGN(const ReadBuffer buffer, ReadBuffer::Allocate(bytes));
+    ASSERT_EQ(buffer.bytes().size(), bytes);
+    EXPECT_EQ(reinterpret_cast<uintptr_t>(buffer.bytes().data()) % 4096, 0);
+    for (const std::byte byte : buffer.bytes()) ASSERT_EQ(byte, std::byte{0});
+  }
+  EXPECT_THAT(ReadBuffer::Allocate(size_t{1} << 60),
+              testing::StatusIs(absl::StatusCode::kResourceExhausted,
+                                ::testing::HasSubstr("memory")));
+}
+
+}  // namespace
+}  // namespace poniente
