@@ -6,12 +6,12 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <span>
 #include <string>
 #include <type_traits>
 #include <vector>
 
+#include "poniente/byte_reader.h"
 #include "poniente/index_map.h"
 #include "poniente/schedule.h"
 #include "poniente/token_window.h"
@@ -57,7 +57,8 @@ constexpr bool kIsIdOf(TokenType type) {
 // The token ids of the samples of one step on one rank, [num_samples, seq_len]
 // row-major, and what is known of each sample.
 //
-// Ownership: owns its memory; movable, not copyable. Spans borrow from it.
+// Ownership: owns its memory, which is page-aligned; movable, not copyable.
+//     Spans borrow from it.
 // Thread safety: as a value: const access from any number of threads.
 class Batch {
  public:
@@ -65,6 +66,7 @@ class Batch {
   Batch(StepPlan plan, size_t num_samples, TokenType type);
   Batch(Batch&&) = default;
   Batch& operator=(Batch&&) = default;
+  ~Batch();
 
   uint64_t step() const { return plan_.step; }
   // The whole step over all ranks: stage, lr_scale, boundary, first sample.
@@ -81,7 +83,7 @@ class Batch {
   template <class Id>
   std::span<const Id> tokens() const {
     if (!internal::kIsIdOf<Id>(type_)) internal::WrongIdType(type_);
-    return {reinterpret_cast<const Id*>(data_.get()),
+    return {reinterpret_cast<const Id*>(memory_.bytes().data()),
             num_samples() * seq_len()};
   }
   // Those of one sample. REQUIRES: sample < num_samples(), too.
@@ -104,7 +106,7 @@ class Batch {
   StepPlan plan_;
   TokenType type_;
   std::vector<SampleProvenance> provenance_;
-  std::unique_ptr<std::byte[]> data_;
+  ReadBuffer memory_;
 };
 
 }  // namespace poniente

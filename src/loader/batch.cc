@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "poniente/batch.h"
 
+#include "loader/batch_memory.h"
 #include "util/check.h"
 
 namespace poniente {
@@ -16,17 +17,22 @@ void WrongIdType(TokenType type) {
 }  // namespace internal
 
 Batch::Batch(StepPlan plan, size_t num_samples, TokenType type)
-    : plan_(std::move(plan)), type_(type), provenance_(num_samples) {
-  data_ = std::make_unique_for_overwrite<std::byte[]>(
-      num_samples * plan_.seq_len * TokenTypeBytes(type));
-}
+    : plan_(std::move(plan)),
+      type_(type),
+      provenance_(num_samples),
+      memory_(internal::TakeBatchMemory(num_samples * plan_.seq_len *
+                                        TokenTypeBytes(type))) {}
+
+Batch::~Batch() { internal::ReturnBatchMemory(std::move(memory_)); }
 
 std::span<const std::byte> Batch::bytes() const {
-  return {data_.get(), num_samples() * seq_len() * TokenTypeBytes(type_)};
+  return memory_.bytes().first(num_samples() * seq_len() *
+                               TokenTypeBytes(type_));
 }
 
 std::span<std::byte> Batch::mutable_bytes() {
-  return {data_.get(), num_samples() * seq_len() * TokenTypeBytes(type_)};
+  return memory_.bytes().first(num_samples() * seq_len() *
+                               TokenTypeBytes(type_));
 }
 
 }  // namespace poniente

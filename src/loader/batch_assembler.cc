@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "io/range_source.h"
+#include "loader/batch_memory.h"
 #include "loader/widen.h"
 #include "util/status_macros.h"
 
@@ -196,8 +197,7 @@ Task<> BatchAssembler::FillFromFiles(std::span<const LeafPosition> items,
     beside[i] = scratch_bytes;
     scratch_bytes += size_t{seq_len} * from.width_bytes();
   }
-  const auto scratch =
-      std::make_unique_for_overwrite<std::byte[]>(scratch_bytes);
+  ReadBuffer scratch = TakeBatchMemory(scratch_bytes);
   std::vector<ReadRequest> requests(items.size());
   for (size_t i = 0; i < items.size(); ++i) {
     const RangeSource& from = *tree_.leaves()[items[i].leaf].node->ranges();
@@ -205,7 +205,7 @@ Task<> BatchAssembler::FillFromFiles(std::span<const LeafPosition> items,
                                         items[i].position.part_begin, seq_len);
     std::byte* into = beside[i] == SIZE_MAX
                           ? batch->mutable_bytes().data() + i * row_bytes
-                          : scratch.get() + beside[i];
+                          : scratch.bytes().data() + beside[i];
     requests[i].reader = &from.reader();
     requests[i].file = range.file;
     requests[i].offset = range.offset;
@@ -223,6 +223,7 @@ Task<> BatchAssembler::FillFromFiles(std::span<const LeafPosition> items,
       co_return IdError(leaf.path, items[i].position.index, greatest, ids);
     }
   }
+  ReturnBatchMemory(std::move(scratch));
   co_return absl::OkStatus();
 }
 

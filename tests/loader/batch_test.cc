@@ -3,7 +3,12 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
 #include <cstring>
+#include <set>
+#include <vector>
 
 namespace poniente {
 namespace {
@@ -32,6 +37,28 @@ TEST(BatchDeathTest, AskingForAnotherTypeIsABugOfTheCaller) {
   Batch batch(Plan(3), 2, TokenType::kU16);
   EXPECT_DEATH(batch.tokens<uint32_t>(), "ids are u16");
   EXPECT_DEATH(batch.tokens<int16_t>(), "ids are u16");
+}
+
+TEST(BatchMemoryTest, IsPageAlignedAndUsedAgainOnceTheBatchIsGone) {
+  std::set<const void*> first, second;
+  for (std::set<const void*>* seen : {&first, &second}) {
+    std::vector<Batch> held;
+    for (uint64_t i = 0; i < 5; ++i) {
+      StepPlan plan;
+      plan.seq_len = 1031;
+      held.emplace_back(std::move(plan), 7, TokenType::kU16);
+      const auto bytes = held.back().mutable_bytes();
+      ASSERT_EQ(bytes.size(), 7 * 1031 * 2);
+      ASSERT_EQ(reinterpret_cast<uintptr_t>(bytes.data()) % 4096, 0);
+      std::fill(bytes.begin(), bytes.end(), static_cast<std::byte>(i));
+      seen->insert(bytes.data());
+    }
+    EXPECT_EQ(seen->size(), 5);  // while they live, each has its own
+    for (size_t i = 0; i < held.size(); ++i) {
+      EXPECT_EQ(held[i].bytes().back(), static_cast<std::byte>(i));
+    }
+  }
+  EXPECT_EQ(first, second);
 }
 
 }  // namespace
