@@ -38,13 +38,14 @@ double BackendPolicy::Follow(uint64_t reads, uint64_t hits) {
   return share;
 }
 
-void BackendPolicy::ReportBuffered(uint64_t reads, uint64_t hits, bool fits) {
+void BackendPolicy::ReportBuffered(uint64_t reads, uint64_t hits, bool fits,
+                                   bool may_map) {
   if (reads == 0) return;
   const double share = Follow(reads, hits);
   IoBackend next = mode();
-  if (share > kHot) {
+  if (share > kHot && may_map) {
     next = IoBackend::kMmap;
-  } else if (next == IoBackend::kMmap) {
+  } else if (next == IoBackend::kMmap && may_map) {
     return;  // of a batch that began before the mode: the copies will tell
   } else if (share > kNotCold || fits) {
     next = IoBackend::kBuffered;

@@ -38,7 +38,8 @@ class BackendPolicy {
 
   // A batch through the cache, `hits` of its `reads` being there; whether the
   // files fit is looked at only if WantsDirect().
-  void ReportBuffered(uint64_t reads, uint64_t hits, bool fits);
+  void ReportBuffered(uint64_t reads, uint64_t hits, bool fits,
+                      bool may_map = true);
   // A batch of copies that met `faults` major faults.
   void ReportMapped(uint64_t reads, uint64_t faults);
 

@@ -88,10 +88,7 @@ class Turn {
   // Serves what is not the ring's, on this thread.
   void ReadHere() {
     internal::ReadMapped(plan_->mapped());
-    if (plan_->blocking().empty()) return;
-    const auto begin = Clock::now();
-    internal::ReadBlocking(plan_->blocking());
-    CountWait(plan_->blocking(), Clock::now() - begin);
+    Block(plan_->blocking());
   }
   // Reads by pread what the ring has left.
   void ReadRefused(const UringRing& ring) {
@@ -99,13 +96,12 @@ class Turn {
         std::any_of(plan_->ring().begin(), plan_->ring().end(),
                     [](const PendingRead& read) { return !read.finished(); });
     if (!any) return;
-    const absl::Status why = ring.status();
+    const std::string why(ring.status().message());
     for (const PendingRead& read : plan_->ring()) {
       if (read.finished()) continue;
-      read.reader().SetFallback(read.backend(), IoBackend::kPread,
-                                std::string(why.message()));
+      read.reader().SetFallback(read.backend(), IoBackend::kPread, why);
     }
-    internal::ReadBlocking(plan_->ring());
+    Block(plan_->ring());
   }
   // Since Suspend() until now the reads of the ring were waited for.
   void Suspend() { suspended_ = Clock::now(); }
@@ -126,6 +122,13 @@ class Turn {
 
  private:
   using Clock = std::chrono::steady_clock;
+
+  static void Block(std::span<PendingRead> reads) {
+    if (reads.empty()) return;
+    const auto begin = Clock::now();
+    internal::ReadBlocking(reads);
+    CountWait(reads, Clock::now() - begin);
+  }
 
   // In the order of the batch's requests.
   absl::Status FirstError() const {

@@ -191,7 +191,11 @@ IoBackend ReaderState::Prepare(IoBackend wanted, uint32_t file) {
 
 void ReaderState::ReportBuffered(uint64_t reads, uint64_t hits) {
   if (policy == nullptr) return;
-  policy->ReportBuffered(reads, hits, !policy->WantsDirect() || FitsCache());
+  const bool may_map = !refuses_mapping.load(std::memory_order_relaxed);
+  // One that cannot do as others do does not decide for them.
+  if (!may_map && policy == SmallReadersPolicy()) return;
+  policy->ReportBuffered(reads, hits, !policy->WantsDirect() || FitsCache(),
+                         may_map);
 }
 
 void ReaderState::ReportMapped(uint64_t reads, uint64_t faults) {
@@ -210,6 +214,7 @@ void ReaderState::RefuseDirect(std::string_view why) {
 
 void ReaderState::SetFallback(IoBackend from, IoBackend to,
                               std::string_view why) {
+  if (!fallback_reason.get().empty()) return;
   fallback_reason.Set(absl::StrCat(Absl(IoBackendName(from)), " -> ",
                                    Absl(IoBackendName(to)), ": ", Absl(why)));
 }

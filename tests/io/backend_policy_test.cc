@@ -126,6 +126,20 @@ TEST(BackendPolicyTest, FollowsTheCacheFromAnyStateToAnyOther) {
   }
 }
 
+TEST(BackendPolicyTest, WhatMayNotBeMappedIsFollowedAllTheSame) {
+  BackendPolicy policy;
+  const auto read = [&policy](int batches, uint64_t hits) {
+    for (int i = 0; i < batches; ++i) {
+      if (policy.Next() != IoBackend::kBuffered) continue;
+      policy.ReportBuffered(kBatch, hits, /*fits=*/false, /*may_map=*/false);
+    }
+    return policy.mode();
+  };
+  EXPECT_EQ(read(200, kBatch), IoBackend::kBuffered);
+  EXPECT_EQ(read(200, 0), IoBackend::kDirect);
+  EXPECT_EQ(read(2000, kBatch), IoBackend::kBuffered);
+}
+
 TEST(BackendPolicyTest, EmptyBatchesSayNothing) {
   BackendPolicy policy;
   for (int i = 0; i < 1000; ++i) policy.ReportBuffered(0, 0, false);
