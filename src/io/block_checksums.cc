@@ -96,16 +96,12 @@ std::shared_ptr<BlockMarks> MarksOf(const FileIdentity& file, uint64_t blocks,
   if (blocks / 8 > kMaxMarkBytes) return nullptr;
   AllMarks& all = Marks();
   MutexLock lock(&all.mutex);
-  std::shared_ptr<BlockMarks>& marks = all.by_file[{file, block_bytes}];
-  if (marks != nullptr) return marks;
+  const auto found = all.by_file.find({file, block_bytes});
+  if (found != all.by_file.end()) return found->second;
   auto made = std::make_shared<BlockMarks>(blocks);
   const uint64_t cost = AllMarks::CostOf(*made);
-  if (all.bytes + cost > kMaxMarkBytes) {
-    // Of the entry made above, too, which has no marks.
-    all.by_file.erase({file, block_bytes});
-    all.DropUnused();
-    if (all.bytes + cost > kMaxMarkBytes) return nullptr;
-  }
+  if (all.bytes + cost > kMaxMarkBytes) all.DropUnused();
+  if (all.bytes + cost > kMaxMarkBytes) return nullptr;
   all.bytes += cost;
   all.by_file[{file, block_bytes}] = made;
   return made;

@@ -10,6 +10,7 @@
 #include "io/blocking_reader.h"
 #include "io/mmap_reader.h"
 #include "io/pending_read.h"
+#include "io/read_ends.h"
 #include "io/read_plan.h"
 #include "io/reader_state.h"
 #include "io/uring_ring.h"
@@ -105,13 +106,16 @@ class Turn {
   }
   // Since Suspend() until now the reads of the ring were waited for.
   void Suspend() { suspended_ = Clock::now(); }
-  void Resume() { CountWait(plan_->ring(), Clock::now() - suspended_); }
+  void Resume() {
+    internal::CountWait(plan_->ring(), Clock::now() - suspended_);
+  }
 
   // Counts what was read, tells the readers what was cached, and completes the
   // plan. The first error, if any.
   absl::Status Finish() {
     for (const auto reads :
          {plan_->ring(), plan_->mapped(), plan_->blocking()}) {
+      internal::FailCutShort(reads);
       for (auto rest = reads; !rest.empty();) {
         rest = rest.subspan(CountAlike(rest));
       }
@@ -127,7 +131,7 @@ class Turn {
     if (reads.empty()) return;
     const auto begin = Clock::now();
     internal::ReadBlocking(reads);
-    CountWait(reads, Clock::now() - begin);
+    internal::CountWait(reads, Clock::now() - begin);
   }
 
   // In the order of the batch's requests.
@@ -175,18 +179,6 @@ class Turn {
       reader.ReportBuffered(alike.size(), hits);
     }
     return alike.size();
-  }
-
-  static void CountWait(std::span<const PendingRead> reads,
-                        Clock::duration time) {
-    const auto nanoseconds = static_cast<uint64_t>(
-        std::chrono::duration_cast<std::chrono::nanoseconds>(time).count());
-    while (!reads.empty()) {
-      const PendingRead& read = reads.front();
-      Add(nanoseconds,
-          &read.reader().CountersOf(read.backend()).wait_nanoseconds);
-      reads = reads.subspan(NumAlike(reads));
-    }
   }
 
   ReadPlan* const plan_;

@@ -43,16 +43,16 @@ bool TakesTooMany(int fd) {
 
 absl::StatusOr<DirectFile> DirectFile::Open(const OpenFile& file) {
   int fd = OpenAgain(file.fd());
-  if (fd == -EINTR || (fd == -EMFILE && RaiseDescriptorLimit())) {
-    fd = OpenAgain(file.fd());
-  }
+  if (fd == -EMFILE) RaiseDescriptorLimit();
+  if (fd == -EINTR || fd == -EMFILE) fd = OpenAgain(file.fd());
   if (fd < 0) {
     return absl::Status(absl::ErrnoToStatusCode(-fd),
                         absl::StrCat("open with O_DIRECT: ",
                                      std::generic_category().message(-fd)));
   }
   DirectFile direct(fd);
-  if (TakesTooMany(fd) && (!RaiseDescriptorLimit() || TakesTooMany(fd))) {
+  if (TakesTooMany(fd)) RaiseDescriptorLimit();
+  if (TakesTooMany(fd)) {
     return absl::ResourceExhaustedError(
         "open with O_DIRECT: few descriptors are left (ulimit -Hn)");
   }

@@ -78,7 +78,7 @@ void UnblockSigbus() {
 
 // Not inlined, not a coroutine: a jump may leave neither.
 __attribute__((noinline)) bool GuardedCopy(const std::byte* from, size_t size,
-                                           std::byte* to) {
+                                           std::byte* to, std::byte* last) {
   static const bool installed = InstallHandler();
   (void)installed;
   static const auto page = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
@@ -95,6 +95,11 @@ __attribute__((noinline)) bool GuardedCopy(const std::byte* from, size_t size,
   // sees them.
   std::atomic_signal_fence(std::memory_order_seq_cst);
   std::memcpy(to, from, size);
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  // memcpy may have begun with the end.
+  if (last != nullptr) {
+    *last = *static_cast<const volatile std::byte*>(from + size - 1);
+  }
   std::atomic_signal_fence(std::memory_order_seq_cst);
   guard = nullptr;
   return true;

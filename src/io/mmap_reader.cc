@@ -2,21 +2,25 @@
 #include "io/mmap_reader.h"
 
 #include <sys/resource.h>
-#include <sys/stat.h>
 
+#include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <span>
 
 #include "io/blocking_reader.h"
 #include "io/fault_hooks.h"
 #include "io/guarded_copy.h"
+#include "io/read_ends.h"
 
 namespace poniente::internal {
 namespace {
 
 // Batches without a major fault after which a file counts as cached.
 constexpr int kCalm = 8;
+// Copies after which a batch looks at its faults.
+constexpr size_t kLookEvery = 64;
 
 uint64_t MajorFaults() {
   rusage usage;
@@ -24,17 +28,10 @@ uint64_t MajorFaults() {
   return static_cast<uint64_t>(usage.ru_majflt);
 }
 
-// The file's size now; as when opened, if it cannot be told.
-uint64_t SizeNow(const OpenFile& file) {
-  struct stat info;
-  return ::fstat(file.fd(), &info) == 0 ? static_cast<uint64_t>(info.st_size)
-                                        : file.size();
-}
-
 // After a SIGBUS the file has become shorter, or the disk failed: what a pread
 // says tells, or gives the bytes.
 void ReadAfterFault(PendingRead* read) {
-  const uint64_t size = SizeNow(read->opened());
+  const uint64_t size = read->opened().SizeNow();
   if (size < read->end()) return read->FailAtEnd(size);
   read->CountRetry();
   ReadBlocking(std::span(read, 1));
@@ -54,35 +51,37 @@ void EnterAround(const Mapping& mapping, const PendingRead& read,
 
 void CopyOne(const Mapping& mapping, PendingRead* read) {
   const iovec& place = read->places().front();
+  std::byte last;
   if (FaultAt(SystemCall::kCopy) == 0 &&
       GuardedCopy(mapping.begin() + read->begin(), place.iov_len,
-                  static_cast<std::byte*>(place.iov_base))) {
+                  static_cast<std::byte*>(place.iov_base), &last)) {
+    if (last == std::byte{0}) read->SetEndsInZero();
     read->TakeResult(static_cast<int64_t>(place.iov_len));
   } else {
     ReadAfterFault(read);
   }
 }
 
-bool EndsInZero(const PendingRead& read) {
-  const iovec& place = read.places().front();
-  return read.status().ok() && read.backend() == IoBackend::kMmap &&
-         static_cast<const std::byte*>(place.iov_base)[place.iov_len - 1] ==
-             std::byte{0};
+void CopyAll(std::span<PendingRead> reads, uint64_t faults_before) {
+  for (PendingRead& read : reads) {
+    const Mapping& mapping = *read.reader().mappings[read.file_number()].get();
+    EnterAround(mapping, read, faults_before);
+    CopyOne(mapping, &read);
+  }
 }
 
-// A file cut short inside a page shows zeros up to the page's end, without a
-// SIGBUS: a range that ends in a zero may have run into them.
-void CheckEnds(std::span<PendingRead> reads) {
-  const OpenFile* seen = nullptr;
-  uint64_t size = 0;
+// Those whose readers may be read by nothing else.
+void CopyForced(std::span<PendingRead> reads, uint64_t faults_before) {
   for (PendingRead& read : reads) {
-    if (!EndsInZero(read)) continue;
-    if (&read.opened() != seen) {
-      seen = &read.opened();
-      size = SizeNow(*seen);
+    if (read.reader().policy == nullptr) {
+      CopyAll(std::span(&read, 1), faults_before);
     }
-    if (size < read.end()) read.FailAtEnd(size);
   }
+}
+
+// The rest of such a batch is better read with the disk's own depth.
+bool IsBad(uint64_t copies, uint64_t faults) {
+  return faults > 2 && faults * 64 > 2 * copies;
 }
 
 // Which of the copies met the faults is not known: each reader is told of all.
@@ -99,14 +98,23 @@ void Report(std::span<const PendingRead> reads, uint64_t faults) {
 
 void ReadMapped(std::span<PendingRead> reads) {
   if (reads.empty()) return;
+  const auto begin = std::chrono::steady_clock::now();
   const uint64_t before = MajorFaults();
-  for (PendingRead& read : reads) {
-    const Mapping& mapping = *read.reader().mappings[read.file_number()].get();
-    EnterAround(mapping, read, before);
-    CopyOne(mapping, &read);
+  uint64_t faults = 0;
+  for (size_t done = 0; done < reads.size();) {
+    const size_t count = std::min(kLookEvery, reads.size() - done);
+    const auto some = reads.subspan(done, count);
+    if (IsBad(done, faults)) {
+      CopyForced(some, before + faults);
+      ReadBlocking(some);
+    } else {
+      CopyAll(some, before + faults);
+    }
+    faults = MajorFaults() - before;
+    done += count;
   }
-  CheckEnds(reads);
-  Report(reads, MajorFaults() - before);
+  Report(reads, faults);
+  if (faults > 0) CountWait(reads, std::chrono::steady_clock::now() - begin);
 }
 
 }  // namespace poniente::internal

@@ -80,20 +80,19 @@ uint64_t Nanoseconds(const timespec& time) {
 
 // Those who need the soft limit low are programs that call select(), which this
 // library never does.
-bool RaiseDescriptorLimit() {
+void RaiseDescriptorLimit() {
   rlimit limit;
-  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return false;
-  if (limit.rlim_cur >= limit.rlim_max) return false;
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  if (limit.rlim_cur >= limit.rlim_max) return;
   limit.rlim_cur = limit.rlim_max;
-  return FaultAt(SystemCall::kSetrlimit) == 0 &&
-         ::setrlimit(RLIMIT_NOFILE, &limit) == 0;
+  if (FaultAt(SystemCall::kSetrlimit) != 0) return;
+  (void)::setrlimit(RLIMIT_NOFILE, &limit);  // the next call tells
 }
 
 absl::StatusOr<OpenFile> OpenFile::Open(std::string path) {
   int fd = OpenFd(path);
-  if (fd == -EINTR || (fd == -EMFILE && RaiseDescriptorLimit())) {
-    fd = OpenFd(path);
-  }
+  if (fd == -EMFILE) RaiseDescriptorLimit();
+  if (fd == -EINTR || fd == -EMFILE) fd = OpenFd(path);
   if (fd < 0) return OpenError(path, "open", -fd);
   OpenFile file(std::move(path), fd);
   struct stat info;
@@ -116,6 +115,12 @@ absl::StatusOr<OpenFile> OpenFile::Open(std::string path) {
   // Advice only: a file system without it reads as well.
   (void)::posix_fadvise(fd, 0, 0, POSIX_FADV_RANDOM);
   return file;
+}
+
+uint64_t OpenFile::SizeNow() const {
+  struct stat info;
+  return ReadFacts(fd(), &info) == 0 ? static_cast<uint64_t>(info.st_size)
+                                     : size();
 }
 
 }  // namespace poniente::internal

@@ -26,9 +26,9 @@ struct FileIdentity {
   }
 };
 
-// True if there is more room for descriptors now: the soft limit was below the
-// hard one.
-bool RaiseDescriptorLimit();
+// After EMFILE: raises the soft limit of descriptors to the hard one, if
+// another thread has not. Then try again, once.
+void RaiseDescriptorLimit();
 
 // Ownership: closes its descriptor.
 class OpenFile {
@@ -47,6 +47,8 @@ class OpenFile {
   // Bytes when opened.
   uint64_t size() const { return identity_.facts[2]; }
   const FileIdentity& identity() const { return identity_; }
+  // Bytes now; as when opened, if it cannot be told.
+  uint64_t SizeNow() const;
 
  private:
   OpenFile(std::string path, int fd) : path_(std::move(path)), file_(fd) {}

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "io/pending_read.h"
 
-#include <sys/stat.h>
-
 #include <algorithm>
 #include <cerrno>
 #include <string_view>
@@ -53,13 +51,6 @@ std::string_view Remedy(int error) {
     default:
       return "; check the file system it lies on (dmesg)";
   }
-}
-
-// What the file is as far as it can be told: as when opened, if not at all.
-uint64_t SizeNow(const OpenFile& file) {
-  struct stat facts;
-  return ::fstat(file.fd(), &facts) == 0 ? static_cast<uint64_t>(facts.st_size)
-                                         : file.size();
 }
 
 }  // namespace
@@ -145,7 +136,7 @@ void PendingRead::TakeResult(int64_t result) {
   brought_ += got;
   if (done_ + got >= needed_) return Succeed();
   if (result == 0) {
-    return FailAtEnd(std::min(offset(), SizeNow(opened())));
+    return FailAtEnd(std::min(offset(), opened().SizeNow()));
   }
   if (backend_ == IoBackend::kDirect) {
     // It goes on at a whole sector; within one, through the cache.
@@ -157,14 +148,25 @@ void PendingRead::TakeResult(int64_t result) {
 }
 
 void PendingRead::TakeError(int error) {
-  if (error == EINVAL && backend_ == IoBackend::kDirect) {
-    reader_->RefuseDirect("O_DIRECT read: Invalid argument");
+  if ((error == EINVAL || error == EOPNOTSUPP) &&
+      backend_ == IoBackend::kDirect) {
+    reader_->RefuseDirect(absl::StrCat("O_DIRECT read: ",
+                                       std::generic_category().message(error)));
     backend_ = IoBackend::kBuffered;
     ++retries_;
     return;
   }
   if (++fruitless_ >= MaxTries(error)) return FailWithErrno(error);
   ++retries_;
+}
+
+bool PendingRead::MayHaveMetTheEnd() const {
+  if (!status_.ok() || backend_ == IoBackend::kDirect || needed_ != bytes_) {
+    return false;
+  }
+  const iovec& last = places().back();
+  const auto* const bytes = static_cast<const std::byte*>(last.iov_base);
+  return ends_in_zero_ || bytes[last.iov_len - 1] == std::byte{0};
 }
 
 void PendingRead::Succeed() {

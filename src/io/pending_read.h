@@ -7,6 +7,7 @@
 
 #include <sys/uio.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -39,6 +40,8 @@ class PendingRead {
   void ExtendAt(std::byte* into, uint64_t bytes, uint64_t needed,
                 std::vector<iovec>* places);
 
+  // What lies before `end` in the file is needed, too.
+  void Need(uint64_t end) { needed_ = std::max(needed_, end - offset_); }
   // It brings bytes of this request, too.
   void Serve(const ReadRequest& request);
 
@@ -57,9 +60,14 @@ class PendingRead {
   void Succeed();
   // The file has been found to end before this range does, at `end`.
   void FailAtEnd(uint64_t end);
+  // The file is known to hold all it should only if the last byte is not zero:
+  // a file that is being cut short shows zeros up to the end of a page.
+  bool MayHaveMetTheEnd() const;
   // Left to pread, as what should serve it cannot.
   void LeaveToPread() { backend_ = IoBackend::kPread; }
   void CountRetry() { ++retries_; }
+  // The source of a copy ended in zero after it.
+  void SetEndsInZero() { ends_in_zero_ = true; }
 
   // The first of those served, in the order of the batch.
   const ReadRequest* request() const { return request_; }
@@ -95,6 +103,7 @@ class PendingRead {
   uint32_t file_;
   IoBackend backend_;
   bool finished_ = false;
+  bool ends_in_zero_ = false;
   uint64_t offset_;
   uint64_t bytes_;
   uint64_t needed_;

@@ -12,8 +12,11 @@
 namespace poniente::internal {
 namespace {
 
-// Unaligned requests above this are read through the cache: copying them costs
-// more than reading past it saves.
+// Of a request past the cache that begins or ends within a sector, the middle
+// is read in place, if it is as large as this, else all of it is copied.
+constexpr uint64_t kMinMiddleBytes = uint64_t{64} << 10;
+// Larger requests whose memory is unaligned are read through the cache: copying
+// them costs more than reading past it saves.
 constexpr uint64_t kMaxUnalignedBytes = uint64_t{4} << 20;
 constexpr uint64_t kPageBytes = 4096;
 
@@ -60,7 +63,7 @@ absl::Status ReadPlan::TakeFrom(std::span<const OrderedRequest>* requests) {
     }
     if (const size_t scratch = ScratchFor(request); scratch > 0) {
       if (planned > 0 && scratch_.used() + scratch > kScratchBytes) break;
-      PONIENTE_RETURN_IF_ERROR(MakeRoom(scratch));
+      PONIENTE_RETURN_IF_ERROR(MakeRoom(scratch, request));
     }
     AddRequest(request);
     *requests = requests->subspan(1);
@@ -138,12 +141,20 @@ size_t ReadPlan::ScratchFor(const OrderedRequest& request) const {
   }
 }
 
-absl::Status ReadPlan::MakeRoom(size_t scratch_bytes) {
+absl::Status ReadPlan::MakeRoom(size_t scratch_bytes,
+                                const OrderedRequest& request) {
   if (scratch_.used() + scratch_bytes <= scratch_.capacity()) {
     return absl::OkStatus();
   }
-  PONIENTE_ASSIGN_OR_RETURN(scratch_, Scratch::Take(scratch_bytes));
-  return absl::OkStatus();
+  absl::StatusOr<Scratch> scratch = Scratch::Take(scratch_bytes);
+  if (scratch.ok()) {
+    scratch_ = *std::move(scratch);
+    return absl::OkStatus();
+  }
+  return Prepend(scratch.status(),
+                 absl::StrCat(reader_->files[file_].path(), ": read of ",
+                              request.end() - request.begin(),
+                              " bytes at offset ", request.begin()));
 }
 
 void ReadPlan::AddRequest(const OrderedRequest& request) {
@@ -192,15 +203,29 @@ void ReadPlan::AddVerified(const FileChecksums& checksums,
 
 void ReadPlan::AddPlain(uint64_t begin, uint64_t end, std::byte* into) {
   if (IsAligned(begin, end, into)) return AddInPlace(begin, end, into);
-  if (end - begin > kMaxUnalignedBytes) {
-    return StartRead(IoBackend::kBuffered, begin, end, end, into);
+  const uint64_t middle = AlignUp(begin, alignment_);
+  const uint64_t tail = AlignDown(end, alignment_);
+  if (tail > middle && tail - middle >= kMinMiddleBytes &&
+      IsAligned(middle, tail, into + (middle - begin))) {
+    AddCopied(begin, middle, into);
+    AddInPlace(middle, tail, into + (middle - begin));
+    AddCopied(tail, end, into + (tail - begin));
+  } else if (end - begin <= kMaxUnalignedBytes) {
+    AddCopied(begin, end, into);
+  } else {
+    StartRead(IoBackend::kBuffered, begin, end, end, into);
   }
+}
+
+void ReadPlan::AddCopied(uint64_t begin, uint64_t end, std::byte* into) {
+  if (begin == end) return;
   copies_.push_back({AddBeside(begin, end), into, end - begin});
 }
 
 void ReadPlan::AddInPlace(uint64_t begin, uint64_t end, std::byte* into) {
   const Stretch here = {begin, end, into};
-  if (begin >= in_place_.begin && begin < in_place_.end) {
+  // A read past the cache that went on behind a shared part could be unaligned.
+  if (alignment_ == 1 && begin >= in_place_.begin && begin < in_place_.end) {
     const uint64_t shared = std::min(end, in_place_.end) - begin;
     copies_.push_back(
         {in_place_.place + (begin - in_place_.begin), into, shared});
@@ -230,6 +255,8 @@ std::byte* ReadPlan::AddBeside(uint64_t begin, uint64_t end) {
   const bool is_inside =
       from >= beside_.begin && from <= beside_.end && beside_.place != nullptr;
   if (is_inside && to <= beside_.end) {
+    (*reads_)[beside_read_].Need(end);
+    (*reads_)[beside_read_].Serve(*request_);
     return beside_.place + (begin - beside_.begin);
   }
   if (is_inside && beside_is_last_ && MayJoin(to - beside_.end)) {
@@ -248,6 +275,7 @@ std::byte* ReadPlan::AddBeside(uint64_t begin, uint64_t end) {
     StartRead(backend_, from, to, end, place);
   }
   beside_ = {from, to, place};
+  beside_read_ = reads_->size() - 1;
   beside_is_last_ = true;
   return place + (begin - from);
 }

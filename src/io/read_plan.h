@@ -88,13 +88,14 @@ class ReadPlan {
   void BeginFile(uint32_t file);
   // Scratch that the request may take at most.
   size_t ScratchFor(const OrderedRequest& request) const;
-  absl::Status MakeRoom(size_t scratch_bytes);
+  absl::Status MakeRoom(size_t scratch_bytes, const OrderedRequest& request);
   void AddRequest(const OrderedRequest& request);
   void AddVerified(const FileChecksums& checksums,
                    const OrderedRequest& request);
   // What needs no block around it.
   void AddPlain(uint64_t begin, uint64_t end, std::byte* into);
   void AddInPlace(uint64_t begin, uint64_t end, std::byte* into);
+  void AddCopied(uint64_t begin, uint64_t end, std::byte* into);
   // Has [begin, end) read beside its place; where it will be.
   std::byte* AddBeside(uint64_t begin, uint64_t end);
   void AddCheck(uint64_t block, const std::byte* bytes);
@@ -125,9 +126,10 @@ class ReadPlan {
   uint64_t bytes_asked_ = 0;
   uint64_t merged_ = 0;
   bool has_file_ = false;
-  bool has_read_ = false;  // reads_->back() is of this file
-  Stretch in_place_;       // that reaches furthest, of those read in place
-  Stretch beside_;         // the last one in scratch, whole sectors
+  bool has_read_ = false;   // reads_->back() is of this file
+  Stretch in_place_;        // that reaches furthest, of those read in place
+  Stretch beside_;          // the last one in scratch, whole sectors
+  size_t beside_read_ = 0;  // the number in *reads_ of the read it is of
   bool beside_is_last_ = false;  // its bytes are the last of reads_->back()
 };
 

@@ -41,11 +41,15 @@ uint64_t DefaultCacheBytes() {
 }
 
 absl::Status NeedsUring(IoBackend wanted, const absl::Status& why) {
+  const char* const remedy =
+      absl::IsResourceExhausted(why)
+          ? "; raise the limits (ulimit -n, ulimit -l), or choose 'auto' or "
+            "'pread'"
+          : "; allow io_uring (seccomp profile of the container, sysctl "
+            "kernel.io_uring_disabled) or choose 'auto' or 'pread'";
   return absl::UnavailableError(
       absl::StrCat("io backend '", Absl(IoBackendName(wanted)),
-                   "' asked for, but ", why.message(),
-                   "; allow io_uring (seccomp profile of the container, sysctl "
-                   "kernel.io_uring_disabled) or choose 'auto' or 'pread'"));
+                   "' asked for, but ", why.message(), remedy));
 }
 
 }  // namespace

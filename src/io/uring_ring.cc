@@ -83,13 +83,17 @@ UringRing::UringRing(asio::execution_context& context)
   status_ = SetUp(context);
   if (!status_.ok()) return;
   tables_.SetUp(&ring_);
-  AddRing(this);
 }
 
 absl::Status UringRing::SetUp(asio::execution_context& context) {
   const int fault = FaultAt(SystemCall::kEventfd);
-  const int fd = fault == 0 ? ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK) : -1;
-  if (fd < 0) return UringError("eventfd", fault != 0 ? fault : errno);
+  if (fault != 0) return UringError("eventfd", fault);
+  int fd = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  if (fd < 0 && errno == EMFILE) {
+    RaiseDescriptorLimit();
+    fd = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  }
+  if (fd < 0) return UringError("eventfd", errno);
   event_.emplace(ReactorExecutor(context));
   boost::system::error_code error;
   event_->assign(fd, error);
@@ -104,13 +108,14 @@ absl::Status UringRing::SetUp(asio::execution_context& context) {
 }
 
 UringRing::~UringRing() {
-  RemoveRing(this);
-  // Still there only if Asio dropped this service for another thread's.
-  if (has_ring_ && !IsForked()) io_uring_queue_exit(&ring_);
+  // Under Asio's lock of services, if it drops this one for another thread's;
+  // it has not been started then, and no other lock is taken.
+  if (is_listed_) RemoveRing(this);
+  if (has_ring_ && !IsForked()) TearDownRing(&ring_);
 }
 
 void UringRing::shutdown() {
-  RemoveRing(this);
+  if (is_listed_.exchange(false)) RemoveRing(this);
   Waiters dropped;
   {
     MutexLock lock(&mutex_);
@@ -133,7 +138,7 @@ void UringRing::shutdown() {
     }
     parked_.clear();
     event_.reset();
-    io_uring_queue_exit(&ring_);
+    TearDownRing(&ring_);
     has_ring_ = false;
     status_ = absl::CancelledError("the execution context is shut down");
   }
@@ -157,6 +162,8 @@ absl::Status UringRing::status() const {
 }
 
 bool UringRing::Start(UringBatch* batch) {
+  // Before anything is registered, and without the lock.
+  if (!is_listed_ && !is_listed_.exchange(true)) AddRing(this);
   Waiters ready;
   bool done;
   {

@@ -6,6 +6,7 @@
 
 #include <liburing.h>
 
+#include <atomic>
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/async_result.hpp>
 #include <boost/asio/awaitable.hpp>
@@ -183,6 +184,7 @@ class UringRing final : public boost::asio::execution_context::service,
   mutable Mutex mutex_;
   absl::Status status_ ABSL_GUARDED_BY(mutex_);
   bool has_ring_ ABSL_GUARDED_BY(mutex_) = false;
+  std::atomic<bool> is_listed_ = false;  // by AddRing()
   const int forks_;  // when made: a child has not got the ring's memory
   io_uring ring_ ABSL_GUARDED_BY(mutex_);
   UringTables tables_ ABSL_GUARDED_BY(mutex_);

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "io/uring_setup.h"
 
+#include <atomic>
 #include <cerrno>
 #include <system_error>
 
 #include "absl/strings/str_cat.h"
 #include "io/fault_hooks.h"
+#include "io/open_file.h"
+#include "util/mutex.h"
 
 namespace poniente::internal {
 namespace {
@@ -13,6 +16,22 @@ namespace {
 absl::Status HookedSetup() {
   const int error = FaultAt(SystemCall::kUringSetup);
   return error == 0 ? absl::OkStatus() : UringError("io_uring_setup", error);
+}
+
+// TSan does not see liburing unmap a ring's memory, which the next ring may
+// then get on another thread: taken after the one and before the other, this
+// tells it which came first.
+Mutex& MemoryOfRings() {
+  static auto* const mutex = new Mutex;
+  return *mutex;
+}
+
+int QueueInit(unsigned entries, io_uring* ring, unsigned flags) {
+  { MutexLock lock(&MemoryOfRings()); }
+  const int error = io_uring_queue_init(entries, ring, flags);
+  if (error != -EMFILE) return error;
+  RaiseDescriptorLimit();
+  return io_uring_queue_init(entries, ring, flags);
 }
 
 absl::Status TryRing() {
@@ -25,14 +44,18 @@ absl::Status TryRing() {
     status = UringError("io_uring IORING_OP_READ", EOPNOTSUPP);
   }
   io_uring_free_probe(probe);
-  io_uring_queue_exit(&ring);
+  TearDownRing(&ring);
   return status;
 }
 
 }  // namespace
 
 absl::Status UringError(const char* call, int error) {
-  return absl::UnavailableError(
+  const bool may_pass =
+      error == EMFILE || error == ENFILE || error == ENOMEM || error == EAGAIN;
+  return absl::Status(
+      may_pass ? absl::StatusCode::kResourceExhausted
+               : absl::StatusCode::kUnavailable,
       absl::StrCat(call, ": ", std::generic_category().message(error)));
 }
 
@@ -40,17 +63,30 @@ absl::Status ProbeUring() {
   // Not remembered: the next test may want another answer.
   absl::Status hooked = HookedSetup();
   if (!hooked.ok()) return hooked;
-  static const auto* const probed = new absl::Status(TryRing());
-  return *probed;
+  static std::atomic<const absl::Status*> known = nullptr;
+  if (const auto* status = known.load(std::memory_order_acquire)) {
+    return *status;
+  }
+  absl::Status status = TryRing();
+  if (absl::IsResourceExhausted(status)) return status;
+  const absl::Status* none = nullptr;
+  const auto* const found = new absl::Status(status);
+  if (!known.compare_exchange_strong(none, found)) delete found;
+  return status;
 }
 
 absl::Status SetUpRing(unsigned entries, io_uring* ring) {
   absl::Status hooked = HookedSetup();
   if (!hooked.ok()) return hooked;
   // COOP_TASKRUN (5.19): completions do not interrupt the running thread.
-  int error = io_uring_queue_init(entries, ring, IORING_SETUP_COOP_TASKRUN);
-  if (error == -EINVAL) error = io_uring_queue_init(entries, ring, 0);
+  int error = QueueInit(entries, ring, IORING_SETUP_COOP_TASKRUN);
+  if (error == -EINVAL) error = QueueInit(entries, ring, 0);
   return error == 0 ? absl::OkStatus() : UringError("io_uring_setup", -error);
+}
+
+void TearDownRing(io_uring* ring) {
+  io_uring_queue_exit(ring);
+  MutexLock lock(&MemoryOfRings());
 }
 
 }  // namespace poniente::internal

@@ -10,15 +10,17 @@
 
 namespace poniente::internal {
 
-// OK if this process may use io_uring for reads, else Unavailable with the
-// call and its errno. Tried once per process.
+// OK if this process may use io_uring for reads, else the call and its errno:
+// Unavailable, tried once per process, or ResourceExhausted, which may pass.
 absl::Status ProbeUring();
 
 // Makes a ring with the best flags that the kernel takes. After OK the caller
-// owns it (io_uring_queue_exit).
+// owns it (TearDownRing).
 absl::Status SetUpRing(unsigned entries, io_uring* ring);
+void TearDownRing(io_uring* ring);
 
-// "io_uring_setup: Operation not permitted", Unavailable.
+// "io_uring_setup: Operation not permitted", Unavailable; ResourceExhausted
+// where descriptors or memory are short.
 absl::Status UringError(const char* call, int error);
 
 }  // namespace poniente::internal

@@ -12,7 +12,6 @@ namespace {
 
 constexpr int kFileSlots = 4096;
 constexpr int kBufferSlots = 64;
-constexpr size_t kMaxBufferBytes = size_t{1} << 30;  // the kernel's
 
 // The slots of a table, the lowest last.
 std::vector<int> AllSlots(int count) {
@@ -97,9 +96,9 @@ int UringTables::BufferSlot(const std::byte* address, size_t bytes) {
       return bytes <= left ? one.slot : -1;
     }
   }
-  if (free_buffers_.empty() || buffers_are_full_) return -1;
+  if (free_buffers_.empty()) return -1;
   const LiveBuffer buffer = FindLiveBuffer(address);
-  if (buffer.id == 0 || buffer.bytes > kMaxBufferBytes) return -1;
+  if (buffer.id == 0 || buffer.bytes > max_buffer_bytes_) return -1;
   if (bytes > buffer.bytes - static_cast<size_t>(address - buffer.begin)) {
     return -1;
   }
@@ -110,7 +109,7 @@ int UringTables::Register(const LiveBuffer& buffer) {
   const int slot = free_buffers_.back();
   if (FaultAt(SystemCall::kRegisterBuffer) != 0 ||
       !RegisterBuffer(ring_, slot, buffer)) {
-    buffers_are_full_ = true;
+    max_buffer_bytes_ = buffer.bytes - 1;
     return -1;
   }
   free_buffers_.pop_back();
@@ -126,7 +125,7 @@ void UringTables::ForgetBuffer(uint64_t id) {
   (void)RegisterBuffer(ring_, found->slot, LiveBuffer{});
   free_buffers_.push_back(found->slot);
   buffers_.erase(found);
-  buffers_are_full_ = false;
+  max_buffer_bytes_ = kMaxBufferBytes;
 }
 
 }  // namespace poniente::internal

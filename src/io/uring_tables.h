@@ -51,8 +51,9 @@ class UringTables {
   int last_file_slot_ = -1;
   std::vector<Registered> buffers_;
   std::vector<int> free_buffers_;
-  // Refused for lack of locked memory: not asked again until some is freed.
-  bool buffers_are_full_ = false;
+  static constexpr size_t kMaxBufferBytes = size_t{1} << 30;  // the kernel's
+  // Below what was refused for lack of locked memory, until some is freed.
+  size_t max_buffer_bytes_ = kMaxBufferBytes;
 };
 
 }  // namespace poniente::internal

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "io/read_ends.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+namespace poniente::internal {
+
+void FailCutShort(std::span<PendingRead> reads) {
+  const OpenFile* seen = nullptr;
+  uint64_t size = 0;
+  for (PendingRead& read : reads) {
+    if (!read.MayHaveMetTheEnd()) continue;
+    if (&read.opened() != seen) {
+      seen = &read.opened();
+      size = seen->SizeNow();
+    }
+    if (size < read.end()) read.FailAtEnd(size);
+  }
+}
+
+void CountWait(std::span<const PendingRead> reads,
+               std::chrono::steady_clock::duration time) {
+  std::vector<std::atomic<uint64_t>*> waited;
+  for (const PendingRead& read : reads) {
+    auto* const counter =
+        &read.reader().CountersOf(read.backend()).wait_nanoseconds;
+    if (waited.empty() || waited.back() != counter) waited.push_back(counter);
+  }
+  std::sort(waited.begin(), waited.end());
+  waited.erase(std::unique(waited.begin(), waited.end()), waited.end());
+  const auto nanoseconds = static_cast<uint64_t>(
+      std::chrono::duration_cast<std::chrono::nanoseconds>(time).count());
+  for (std::atomic<uint64_t>* counter : waited) Add(nanoseconds, counter);
+}
+
+}  // namespace poniente::internal

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is common to the ends of reads, whatever served them.
+
+#ifndef PONIENTE_IO_READ_ENDS_H_
+#define PONIENTE_IO_READ_ENDS_H_
+
+#include <chrono>
+#include <span>
+
+#include "io/pending_read.h"
+
+namespace poniente::internal {
+
+// Fails those reads of a file that has been cut short that may have got zeros
+// for what is gone. A read of all bytes is no proof: the kernel shows zeros up
+// to the end of the page while a file is cut within it.
+void FailCutShort(std::span<PendingRead> reads);
+
+// Adds the time to what the batch waited for each reader and backend, once.
+void CountWait(std::span<const PendingRead> reads,
+               std::chrono::steady_clock::duration time);
+
+}  // namespace poniente::internal
+
+#endif  // PONIENTE_IO_READ_ENDS_H_
