@@ -11,6 +11,9 @@ constexpr double kCold = 0.15;
 constexpr double kNotCold = 0.25;
 constexpr double kNotHot = 0.9;
 constexpr uint32_t kProbeEvery = 64;
+constexpr uint32_t kFirstProbesEvery = 8;
+// A batch that is all there is to go by counts as so many.
+constexpr uint64_t kProbeWeight = 8;
 // Reads that outweigh half of what was seen before.
 constexpr double kMemory = 192;
 
@@ -18,10 +21,13 @@ constexpr double kMemory = 192;
 
 IoBackend BackendPolicy::Next() {
   const IoBackend now = mode();
-  if (now != IoBackend::kDirect) return now;
-  const uint32_t batches =
-      direct_batches_.fetch_add(1, std::memory_order_relaxed);
-  return batches % kProbeEvery == kProbeEvery - 1 ? IoBackend::kBuffered : now;
+  const bool looks = now == IoBackend::kDirect || !hits_tell_;
+  if (now == IoBackend::kMmap || !looks) return now;
+  const uint32_t batch = batches_.fetch_add(1, std::memory_order_relaxed);
+  const uint32_t every =
+      hits_tell_ || batch >= kProbeEvery ? kProbeEvery : kFirstProbesEvery;
+  if (batch % every != every - 1) return now;
+  return hits_tell_ ? IoBackend::kBuffered : IoBackend::kMmap;
 }
 
 bool BackendPolicy::WantsDirect() const {
@@ -40,8 +46,11 @@ double BackendPolicy::Follow(uint64_t reads, uint64_t hits) {
 
 void BackendPolicy::ReportBuffered(uint64_t reads, uint64_t hits, bool fits,
                                    bool may_map) {
-  if (reads == 0) return;
-  const double share = Follow(reads, hits);
+  if (reads == 0 || !hits_tell_) return;
+  Decide(Follow(reads, hits), fits, may_map);
+}
+
+void BackendPolicy::Decide(double share, bool fits, bool may_map) {
   IoBackend next = mode();
   if (share > kHot && may_map) {
     next = IoBackend::kMmap;
@@ -55,8 +64,19 @@ void BackendPolicy::ReportBuffered(uint64_t reads, uint64_t hits, bool fits,
   mode_.store(next, std::memory_order_relaxed);
 }
 
-void BackendPolicy::ReportMapped(uint64_t reads, uint64_t faults) {
-  if (faults == 0 || mode() != IoBackend::kMmap) return;
+void BackendPolicy::ReportMapped(uint64_t reads, uint64_t faults, bool fits) {
+  if (reads == 0) return;
+  if (mode() == IoBackend::kMmap) {
+    LeaveMapping(reads, faults);
+  } else if (!hits_tell_) {
+    const uint64_t weight = kProbeWeight * reads;
+    Decide(Follow(weight, weight - kProbeWeight * std::min(reads, faults)),
+           fits, /*may_map=*/true);
+  }
+}
+
+void BackendPolicy::LeaveMapping(uint64_t reads, uint64_t faults) {
+  if (faults == 0) return;
   double share = Follow(reads, reads - std::min(reads, faults));
   if (faults > 2 && faults * 64 > 2 * reads) share = 0;
   if (share > kNotHot) return;

@@ -13,6 +13,10 @@
 //               read through the cache to see whether that has changed; above
 //               0.25 it has;
 //   else:       through the cache.
+//
+// Where hits at submission tell nothing (file systems without nowait reads,
+// such as overlayfs; no io_uring), some batches are copied from the mapping,
+// and the faults that these meet are followed instead.
 
 #ifndef PONIENTE_IO_BACKEND_POLICY_H_
 #define PONIENTE_IO_BACKEND_POLICY_H_
@@ -28,6 +32,8 @@ namespace poniente::internal {
 // lose one another: a lost one is one batch less in the average.
 class BackendPolicy {
  public:
+  explicit BackendPolicy(bool hits_tell = true) : hits_tell_(hits_tell) {}
+
   // What to read the next batch by: kBuffered, kDirect or kMmap.
   IoBackend Next();
   // The same without counting.
@@ -41,15 +47,18 @@ class BackendPolicy {
   void ReportBuffered(uint64_t reads, uint64_t hits, bool fits,
                       bool may_map = true);
   // A batch of copies that met `faults` major faults.
-  void ReportMapped(uint64_t reads, uint64_t faults);
+  void ReportMapped(uint64_t reads, uint64_t faults, bool fits = true);
 
  private:
   // Takes a batch into the average, and gives it.
   double Follow(uint64_t reads, uint64_t hits);
+  void Decide(double share, bool fits, bool may_map);
+  void LeaveMapping(uint64_t reads, uint64_t faults);
 
+  const bool hits_tell_;
   std::atomic<IoBackend> mode_ = IoBackend::kBuffered;
   std::atomic<double> hit_share_ = 0.5;
-  std::atomic<uint32_t> direct_batches_ = 0;
+  std::atomic<uint32_t> batches_ = 0;  // direct, or while hits tell nothing
 };
 
 }  // namespace poniente::internal

@@ -20,7 +20,7 @@ namespace {
 // Batches without a major fault after which a file counts as cached.
 constexpr int kCalm = 8;
 // Copies after which a batch looks at its faults.
-constexpr size_t kLookEvery = 64;
+constexpr size_t kLookEvery = 32;
 
 uint64_t MajorFaults() {
   rusage usage;
@@ -85,12 +85,13 @@ bool IsBad(uint64_t copies, uint64_t faults) {
 }
 
 // Which of the copies met the faults is not known: each reader is told of all.
-void Report(std::span<const PendingRead> reads, uint64_t faults) {
+void Report(std::span<const PendingRead> reads, uint64_t copies,
+            uint64_t faults) {
   const ReaderState* told = nullptr;
   for (const PendingRead& read : reads) {
     if (&read.reader() == told) continue;
     told = &read.reader();
-    read.reader().ReportMapped(reads.size(), faults);
+    read.reader().ReportMapped(copies, faults);
   }
 }
 
@@ -101,6 +102,7 @@ void ReadMapped(std::span<PendingRead> reads) {
   const auto begin = std::chrono::steady_clock::now();
   const uint64_t before = MajorFaults();
   uint64_t faults = 0;
+  uint64_t copies = 0;
   for (size_t done = 0; done < reads.size();) {
     const size_t count = std::min(kLookEvery, reads.size() - done);
     const auto some = reads.subspan(done, count);
@@ -109,11 +111,12 @@ void ReadMapped(std::span<PendingRead> reads) {
       ReadBlocking(some);
     } else {
       CopyAll(some, before + faults);
+      copies += count;
     }
     faults = MajorFaults() - before;
     done += count;
   }
-  Report(reads, faults);
+  Report(reads, copies, faults);
   if (faults > 0) CountWait(reads, std::chrono::steady_clock::now() - begin);
 }
 

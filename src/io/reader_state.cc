@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "io/reader_state.h"
 
+#include <sys/uio.h>
+
+#include <cerrno>
 #include <chrono>
 #include <utility>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "io/page_cache.h"
 #include "io/uring_setup.h"
@@ -19,10 +23,30 @@ constexpr uint64_t kSmallBytes = uint64_t{64} << 20;
 // Of all open readers that adapt.
 std::atomic<uint64_t> auto_bytes = 0;
 
-const std::shared_ptr<BackendPolicy>& SmallReadersPolicy() {
-  static const auto* const policy =
-      new std::shared_ptr<BackendPolicy>(std::make_shared<BackendPolicy>());
-  return *policy;
+const std::shared_ptr<BackendPolicy>& SmallReadersPolicy(bool hits_tell) {
+  static const auto* const policies = new std::shared_ptr<BackendPolicy>[2] {
+    std::make_shared<BackendPolicy>(false),
+        std::make_shared<BackendPolicy>(true)
+  };
+  return policies[hits_tell ? 1 : 0];
+}
+
+// Without them io_uring reads on threads of its own, and what is complete after
+// a submission depends on their speed. Asked once per file system.
+bool HasNowaitReads(const OpenFile& file) {
+  static auto* const mutex = new Mutex;
+  static auto* const known = new absl::flat_hash_map<uint64_t, bool>;
+  MutexLock lock(mutex);
+  const uint64_t device = file.identity().facts[0];
+  if (const auto found = known->find(device); found != known->end()) {
+    return found->second;
+  }
+  char byte;
+  const iovec into = {&byte, 1};
+  const bool has = ::preadv2(file.fd(), &into, 1, 0, RWF_NOWAIT) >= 0 ||
+                   (errno != EOPNOTSUPP && errno != ENOSYS);
+  (*known)[device] = has;
+  return has;
 }
 
 // Looked up once a second.
@@ -144,28 +168,41 @@ absl::Status ReaderState::OpenFiles(std::vector<ByteFile> wanted) {
 void ReaderState::Adapt() {
   for (const OpenFile& file : files) counted_bytes += file.size();
   auto_bytes.fetch_add(counted_bytes, std::memory_order_relaxed);
-  if (backend != IoBackend::kBuffered) return;
   if (!options.may_map) refuses_mapping = true;
+  const bool hits_tell = backend == IoBackend::kBuffered &&
+                         (files.empty() || HasNowaitReads(files.front()));
   const bool is_small = counted_bytes < kSmallBytes &&
                         !options.cache_bytes.has_value() && options.may_map;
-  policy = is_small ? SmallReadersPolicy() : std::make_shared<BackendPolicy>();
+  policy = is_small ? SmallReadersPolicy(hits_tell)
+                    : std::make_shared<BackendPolicy>(hits_tell);
+  shares_policy = is_small;
 }
 
 bool ReaderState::FitsCache() const {
+  if (backend == IoBackend::kPread || !policy->WantsDirect()) return true;
   const uint64_t cache = options.cache_bytes.has_value() ? *options.cache_bytes
                                                          : DefaultCacheBytes();
   return auto_bytes.load(std::memory_order_relaxed) <= cache;
 }
 
-IoBackend ReaderState::Next() { return policy ? policy->Next() : backend; }
+IoBackend ReaderState::Next() {
+  if (policy == nullptr) return backend;
+  const IoBackend next = policy->Next();
+  return next == IoBackend::kBuffered ? backend : next;
+}
 
 IoBackend ReaderState::Now() const {
-  const IoBackend now = policy ? policy->mode() : backend;
-  const bool refused = (now == IoBackend::kDirect &&
-                        refuses_direct.load(std::memory_order_relaxed)) ||
-                       (now == IoBackend::kMmap && policy &&
-                        refuses_mapping.load(std::memory_order_relaxed));
-  return refused ? IoBackend::kBuffered : now;
+  IoBackend now = policy ? policy->mode() : backend;
+  if (policy && now == IoBackend::kBuffered) now = backend;
+  if (now == IoBackend::kDirect &&
+      refuses_direct.load(std::memory_order_relaxed)) {
+    return IoBackend::kBuffered;
+  }
+  if (now == IoBackend::kMmap &&
+      refuses_mapping.load(std::memory_order_relaxed)) {
+    return backend;
+  }
+  return now;
 }
 
 IoBackend ReaderState::Prepare(IoBackend wanted, uint32_t file) {
@@ -180,15 +217,13 @@ IoBackend ReaderState::Prepare(IoBackend wanted, uint32_t file) {
     return IoBackend::kBuffered;
   }
   if (wanted == IoBackend::kMmap && mappings[file].get() == nullptr) {
-    if (refuses_mapping.load(std::memory_order_relaxed)) {
-      return IoBackend::kBuffered;
-    }
+    if (refuses_mapping.load(std::memory_order_relaxed)) return backend;
     const absl::Status mapped = mappings[file].Ensure(
         &making, [&] { return Mapping::Map(files[file]); });
     if (mapped.ok()) return wanted;
     refuses_mapping.store(true, std::memory_order_relaxed);
-    SetFallback(wanted, IoBackend::kBuffered, std::string(mapped.message()));
-    return IoBackend::kBuffered;
+    SetFallback(wanted, backend, std::string(mapped.message()));
+    return backend;
   }
   return wanted;
 }
@@ -197,9 +232,8 @@ void ReaderState::ReportBuffered(uint64_t reads, uint64_t hits) {
   if (policy == nullptr) return;
   const bool may_map = !refuses_mapping.load(std::memory_order_relaxed);
   // One that cannot do as others do does not decide for them.
-  if (!may_map && policy == SmallReadersPolicy()) return;
-  policy->ReportBuffered(reads, hits, !policy->WantsDirect() || FitsCache(),
-                         may_map);
+  if (!may_map && shares_policy) return;
+  policy->ReportBuffered(reads, hits, FitsCache(), may_map);
 }
 
 void ReaderState::ReportMapped(uint64_t reads, uint64_t faults) {
@@ -208,7 +242,7 @@ void ReaderState::ReportMapped(uint64_t reads, uint64_t faults) {
   } else {
     calm_batches.store(0, std::memory_order_relaxed);
   }
-  if (policy != nullptr) policy->ReportMapped(reads, faults);
+  if (policy != nullptr) policy->ReportMapped(reads, faults, FitsCache());
 }
 
 void ReaderState::RefuseDirect(std::string_view why) {

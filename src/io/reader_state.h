@@ -81,8 +81,8 @@ struct ReaderState {
   IoBackend Next();
   // The same without counting.
   IoBackend Now() const;
-  // Opens or maps the file as `wanted` needs it. What to read it by: kBuffered
-  // where that fails.
+  // Opens or maps the file as `wanted` needs it. What to read it by: the next
+  // best where that fails.
   IoBackend Prepare(IoBackend wanted, uint32_t file);
   // After a batch through the cache, of whose `reads` `hits` were there; after
   // one of copies, which met major faults.
@@ -104,9 +104,11 @@ struct ReaderState {
   std::vector<OpenFile> files;
   // Of each file, null for one that has none; empty if none is to be verified.
   std::vector<std::unique_ptr<const FileChecksums>> checksums;
-  // What is used unless the policy says otherwise: not kAuto.
+  // Never kAuto. With a policy: kBuffered or kPread, what serves where the
+  // policy says kBuffered.
   IoBackend backend = IoBackend::kBuffered;
   std::shared_ptr<BackendPolicy> policy;  // null unless it adapts
+  bool shares_policy = false;             // with other small readers
   uint64_t counted_bytes = 0;             // of the process's auto readers
 
   // Any thread.

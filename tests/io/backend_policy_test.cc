@@ -140,6 +140,37 @@ TEST(BackendPolicyTest, WhatMayNotBeMappedIsFollowedAllTheSame) {
   EXPECT_EQ(read(2000, kBatch), IoBackend::kBuffered);
 }
 
+// overlayfs, for one: whatever reads say, only faults tell.
+TEST(BackendPolicyTest, WhereHitsTellNothingCopiesAreTried) {
+  const struct {
+    double resident;
+    bool fits;
+    IoBackend wanted;
+  } cases[] = {{1.0, false, IoBackend::kMmap},
+               {0.5, false, IoBackend::kBuffered},
+               {0.0, false, IoBackend::kDirect},
+               {0.0, true, IoBackend::kBuffered}};
+  for (const auto& one : cases) {
+    BackendPolicy policy(/*hits_tell=*/false);
+    std::mt19937_64 random(testing::TestSeed(6));
+    int mapped = 0;
+    for (int i = 0; i < 256; ++i) {
+      if (policy.Next() == IoBackend::kMmap) {
+        ++mapped;
+        const uint64_t hits =
+            std::binomial_distribution<uint64_t>(kBatch, one.resident)(random);
+        policy.ReportMapped(kBatch, kBatch - hits, one.fits);
+      } else {
+        policy.ReportBuffered(kBatch, random() % (kBatch + 1), one.fits);
+      }
+    }
+    EXPECT_EQ(policy.mode(), one.wanted) << one.resident;
+    if (one.wanted != IoBackend::kMmap) {
+      EXPECT_LE(mapped, 11);
+    }
+  }
+}
+
 TEST(BackendPolicyTest, EmptyBatchesSayNothing) {
   BackendPolicy policy;
   for (int i = 0; i < 1000; ++i) policy.ReportBuffered(0, 0, false);

@@ -95,7 +95,9 @@ INSTANTIATE_TEST_SUITE_P(Errno, FallbackTest,
 TEST_P(FallbackTest, AutoReadsByPreadAndSaysWhy) {
   ForbidUring forbid(GetParam());
   internal::ScopedFaultHooks scope(&forbid);
-  ASSERT_OK_AND_ASSIGN(const auto reader, ByteReader::Open({path_}));
+  ByteReaderOptions options;
+  options.cache_bytes = 0;  // a policy of its own
+  ASSERT_OK_AND_ASSIGN(const auto reader, ByteReader::Open({path_}, options));
   EXPECT_EQ(reader->backend(), IoBackend::kPread);
   EXPECT_EQ(reader->fallback_reason(),
             std::string("buffered -> pread: io_uring_setup: ") +
