@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "poniente/byte_reader.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <cstring>
 #include <filesystem>
 #include <random>
+#include <thread>
 
 #include "tests/io/needs_uring.h"
 #include "tests/io/proven_file.h"
@@ -201,6 +205,71 @@ TEST_P(ByteReaderTest, AFileThatBecameShorterIsDataLoss) {
   kept.Add(*reader, 0, 492'308, 8192, 0);  // ends at 500,500
   ASSERT_THAT(Read(kept), IsOk());
   EXPECT_EQ(kept.FirstWrongByte(), "");
+}
+
+// Past the cache both lie in one sector, of which the first is still there.
+TEST_P(ByteReaderTest, TheSecondOfTwoNeighboursMayBeLost) {
+  const auto reader = MustOpen({Proven(0, 8192)});
+  ASSERT_EQ(::truncate(reader->path(0).c_str(), 150), 0);
+  Windows windows;
+  windows.Add(*reader, 0, 0, 100, 0);
+  windows.Add(*reader, 0, 200, 100, 0);
+  EXPECT_THAT(Read(windows), StatusIs(absl::StatusCode::kDataLoss,
+                                      HasSubstr("the file ends at 150")));
+}
+
+// While a file is cut within a page, the kernel shows zeros for what is gone.
+TEST_P(ByteReaderTest, AFileThatIsCutWhileItIsReadGivesItsBytesOrAnError) {
+  constexpr size_t kBytes = 1500;
+  std::atomic<int> fd = -1;
+  std::atomic<uint64_t> turn = 0;
+  std::atomic<bool> stop = false;
+  std::thread cutter([&] {
+    for (uint64_t seen = 0; !stop;) {
+      if (turn == seen) continue;
+      seen = turn;
+      for (uint64_t i = 0; i < seen * 37 % 30000; ++i) asm volatile("");
+      EXPECT_EQ(::ftruncate(fd, 8), 0);
+    }
+  });
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(1);
+  while (std::chrono::steady_clock::now() < end && !HasFailure()) {
+    const std::string path = Proven(0, 4096);
+    const auto reader = MustOpen({path});
+    fd = ::open(path.c_str(), O_RDWR);
+    ++turn;
+    for (absl::Status status; status.ok() && !HasFailure();) {
+      Windows windows;
+      windows.Add(*reader, 0, 16, kBytes, 0);
+      status = Read(windows);
+      if (status.ok()) {
+        EXPECT_EQ(windows.FirstWrongByte(), "");
+      } else {
+        EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss) << status;
+      }
+    }
+    ::close(fd);
+    std::filesystem::remove(path);
+  }
+  stop = true;
+  cutter.join();
+}
+
+TEST_P(ByteReaderTest, WaitingIsCountedOncePerBatch) {
+  if (GetParam() == IoBackend::kAuto) return;  // of two backends, maybe
+  const std::string path = Proven(0, kBigBytes);
+  const auto reader = MustOpen({path});
+  DropFromCache(path);
+  Windows windows;
+  for (uint64_t i = 0; i < 64; ++i) {
+    windows.Add(*reader, 0, i * 16'000, 1000, 0);
+  }
+  const auto begin = std::chrono::steady_clock::now();
+  ASSERT_THAT(Read(windows), IsOk());
+  const std::chrono::nanoseconds took =
+      std::chrono::steady_clock::now() - begin;
+  EXPECT_LE(reader->counters().Total().wait_nanoseconds,
+            static_cast<uint64_t>(took.count()));
 }
 
 TEST_P(ByteReaderTest, TheFirstErrorInTheOrderOfRequestsWins) {
