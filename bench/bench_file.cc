@@ -71,21 +71,23 @@ absl::StatusOr<Sample> BenchFile::Measure(CacheState state,
   return sample;
 }
 
-FioJob BenchFile::JobFor(CacheState state, bool direct) const {
+FioJob BenchFile::JobFor(CacheState state, bool direct, int depth) const {
   FioJob job;
   job.path = file_.path;
   job.bytes = state == CacheState::kHot ? hot_bytes_ : bytes_;
   job.direct = direct;
+  job.depth = depth;
   job.evict = state == CacheState::kCold;
   job.seconds = options_.seconds;
   return job;
 }
 
-absl::StatusOr<Sample> BenchFile::MeasureFio(CacheState state, bool direct) {
+absl::StatusOr<Sample> BenchFile::MeasureFio(CacheState state, bool direct,
+                                             int depth) {
   const auto offsets = order(state).Upcoming(order(state).num_windows());
   Prepare(state, offsets);
   const double cached = CachedShare(file_.path, offsets);
-  absl::StatusOr<Sample> sample = RunFio(JobFor(state, direct));
+  absl::StatusOr<Sample> sample = RunFio(JobFor(state, direct, depth));
   if (sample.ok()) sample->cached = cached;
   return sample;
 }

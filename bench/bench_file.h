@@ -44,8 +44,8 @@ class BenchFile {
                                  WarmUp warm_up = WarmUp::kSome);
 
   // What fio does in `state`. REQUIRES: state is not kHalf.
-  FioJob JobFor(CacheState state, bool direct) const;
-  absl::StatusOr<Sample> MeasureFio(CacheState state, bool direct);
+  FioJob JobFor(CacheState state, bool direct, int depth) const;
+  absl::StatusOr<Sample> MeasureFio(CacheState state, bool direct, int depth);
 
  private:
   // Brings the cache into `state` for the windows at `offsets`.

@@ -17,8 +17,8 @@
 //         after M batches (default 1536) at the latest
 //   hot   all of the file is cached, or as much of its start as memory holds
 // The cases:
-//   fio ...           one job that keeps 64 reads in flight, in a random order
-//                     of its own over the whole file
+//   fio ...           one job that keeps 64 reads in flight (or 128), in a
+//                     random order of its own over the whole file
 //   pread loop        one pread per window; ratios in the table are to this
 //   pread pool        the same by 8 threads: no other case has more than one
 //   raw ring ...      io_uring by hand, with registered file and slots
@@ -127,11 +127,11 @@ class StateCases {
     AddLibrary("auto", By(IoBackend::kAuto));
   }
 
-  void AddFio(const std::string& what, bool direct) {
+  void AddFio(const std::string& what, bool direct, int depth = 64) {
     std::printf("%s: %s\n", Name(state_, what).c_str(),
-                FioCommand(file_.JobFor(state_, direct)).c_str());
-    AddMeasured(what, [state = state_, &file = file_, direct] {
-      return file.MeasureFio(state, direct);
+                FioCommand(file_.JobFor(state_, direct, depth)).c_str());
+    AddMeasured(what, [state = state_, &file = file_, direct, depth] {
+      return file.MeasureFio(state, direct, depth);
     });
   }
 
@@ -151,6 +151,8 @@ void AddCold(BenchFile* file, Comparison* comparison) {
   const std::string path = file->file().path;
   cases.AddFio("fio direct", true);
   cases.AddFio("fio buffered", false);
+  cases.AddFio("fio direct, depth 128", true, 2 * kBatch);
+  cases.AddFio("fio buffered, depth 128", false, 2 * kBatch);
   cases.AddPlain();
   cases.Add("raw ring direct", [path] { return OpenRawRing(path, true); });
   cases.AddBackends();
@@ -260,6 +262,14 @@ class Bars {
     Reads(Name(state, "auto"), comparison_.Fastest(forced), at_least);
   }
 
+  // A ratio that is no bar.
+  void Beside(const std::string& name, const std::string& baseline) {
+    bars_.push_back(
+        {name + " / " + baseline,
+         comparison_.Ratios(&Sample::reads_per_second, name, baseline),
+         Bar::Limit::kNone, 0});
+  }
+
   void Print() const { PrintBars(bars_); }
 
  private:
@@ -279,6 +289,15 @@ void PrintAllBars(const Comparison& comparison) {
   bars.Auto(CacheState::kCold, 0.95);
   bars.Auto(CacheState::kHalf, 0.85);
   bars.Auto(CacheState::kHot, 0.95);
+  // The bars set two batches of 64 beside fio's 64 reads in flight; these,
+  // equal numbers.
+  for (const char* const how : {"direct", "buffered"}) {
+    const std::string ours = Name(CacheState::kCold, how);
+    const std::string fio = Name(CacheState::kCold, absl::StrCat("fio ", how));
+    bars.Beside(ours + ", k=1", fio);
+    bars.Beside(ours, fio + ", depth 128");
+  }
+  bars.Beside("cold auto, store fits", "cold direct");
   bars.Print();
 }
 

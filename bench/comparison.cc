@@ -125,10 +125,14 @@ void PrintBars(const std::vector<Bar>& bars) {
     }
     const double median = Median(*bar.ratios);
     const double noise = Noise(*bar.ratios);
+    std::printf("%-44s %6.2f %6.2f %5.0f%%", bar.what.c_str(), median, noise,
+                100 * Spread(*bar.ratios));
+    if (bar.direction == Bar::Limit::kNone) {
+      std::printf("  no bar\n");
+      continue;
+    }
     const bool at_least = bar.direction == Bar::Limit::kAtLeast;
-    std::printf("%-44s %6.2f %6.2f %5.0f%%  %s %.2f  %s\n", bar.what.c_str(),
-                median, noise, 100 * Spread(*bar.ratios),
-                at_least ? "at least" : "at most", bar.limit,
+    std::printf("  %s %.2f  %s\n", at_least ? "at least" : "at most", bar.limit,
                 Verdict(bar, median, noise));
   }
 }

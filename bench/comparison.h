@@ -65,7 +65,7 @@ class Comparison {
 };
 
 struct Bar {
-  enum class Limit { kAtLeast, kAtMost };
+  enum class Limit { kAtLeast, kAtMost, kNone };
 
   std::string what;
   absl::StatusOr<std::vector<double>> ratios;

@@ -41,10 +41,10 @@ absl::StatusOr<std::string> OutputOf(const std::string& command) {
 std::string FioCommand(const FioJob& job) {
   return absl::StrFormat(
       "fio --name=byte_reader_bench --filename=%s --size=%d "
-      "--ioengine=io_uring --rw=randread --bs=8k --iodepth=64 --direct=%d "
+      "--ioengine=io_uring --rw=randread --bs=8k --iodepth=%d --direct=%d "
       "--invalidate=%d --randrepeat=0 --time_based --runtime=%dms "
       "--output-format=json",
-      QuotedFileName(job.path), job.bytes, job.direct, job.evict,
+      QuotedFileName(job.path), job.bytes, job.depth, job.direct, job.evict,
       static_cast<int>(1000 * job.seconds));
 }
 

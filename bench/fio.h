@@ -16,6 +16,7 @@ struct FioJob {
   std::string path = {};
   uint64_t bytes = 0;  // it reads within [0, bytes)
   bool direct = false;
+  int depth = 64;     // reads in flight
   bool evict = true;  // empties the file's cache first
   double seconds = 0;
 };
