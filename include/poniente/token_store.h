@@ -45,13 +45,16 @@ struct TokenRange {
 //
 // Immutable: what a writer commits at the same path later is seen by the next
 // Open() only. Tokens are read through reader(), asynchronously; document ends
-// and names by a few small preads at each call, which block. Opening costs the
-// same whatever the store holds: everything below Open() is read when asked
-// for, and checked against its bounds then.
+// and names by a few small preads at each call, which block, or from memory
+// where they take at most 16 KiB. Opening costs the same whatever the store
+// holds: everything below Open() is read when asked for, and checked against
+// its bounds then.
 //
 // Determinism: token i is the same through every backend.
-// Ownership: shared. Datasets made from it keep it open. Two files are open
-//     while it lives.
+// Ownership: shared. Datasets made from it keep it open.
+// Descriptors: those of its ByteReader, one for most stores, and one more for
+//     document ends and names of more than 16 KiB. Thousands of stores may be
+//     open at once.
 // Thread safety: any number of threads and executors at once.
 // Errors: each names the file and what to do. NotFound: no store at the path.
 //     InvalidArgument: another format or version. DataLoss: damaged, cut short

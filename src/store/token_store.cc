@@ -7,11 +7,11 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "io/open_file.h"
 #include "store/document_index.h"
 #include "store/manifest.h"
 #include "store/posix_file.h"
 #include "store/selected_windows.h"
+#include "store/side_file.h"
 #include "store/store_folder.h"
 #include "store/token_datasets.h"
 #include "util/status_macros.h"
@@ -20,7 +20,7 @@ namespace poniente {
 namespace {
 
 using internal::DocumentIndex;
-using internal::OpenFile;
+using internal::SideFile;
 using internal::StoreFile;
 using internal::StoreManifest;
 
@@ -82,8 +82,8 @@ absl::StatusOr<StoreFiles> OpenFiles(const std::string& path,
   PONIENTE_RETURN_IF_ERROR(CheckSize(tokens, files.reader->size(0),
                                      manifest.FileBytes(StoreFile::kTokens)));
   PONIENTE_ASSIGN_OR_RETURN(
-      OpenFile documents,
-      OpenFile::Open(PathOf(path, manifest, StoreFile::kDocuments)));
+      SideFile documents,
+      SideFile::Open(PathOf(path, manifest, StoreFile::kDocuments)));
   PONIENTE_RETURN_IF_ERROR(
       CheckSize(documents.path(), documents.size(),
                 manifest.FileBytes(StoreFile::kDocuments)));
