@@ -55,7 +55,8 @@ struct LoaderOptions {
 struct Source {
   std::string path;     // of names, "prose/fortunes"
   std::string dataset;  // what the leaf calls itself: where a store lies
-  // "uring", "mmap" or "pread"; "memory" for datasets without files.
+  // "buffered", "direct", "mmap" or "pread": what serves it now; "memory" for
+  // datasets without files.
   std::string backend;
   std::string fallback_reason;  // why not the backend preferred; usually empty
 };

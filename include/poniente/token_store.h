@@ -28,7 +28,8 @@ class DocumentIndex;
 }  // namespace internal
 
 struct TokenStoreOptions {
-  // How the tokens are read. Never changes which tokens.
+  // How the tokens are read, and when their checksums are compared. Never
+  // changes which tokens.
   ByteReaderOptions io;
 };
 
@@ -45,17 +46,22 @@ struct TokenRange {
 //
 // Immutable: what a writer commits at the same path later is seen by the next
 // Open() only. Tokens are read through reader(), asynchronously; document ends
-// and names by a few small preads at each call, which block. Opening costs the
-// same whatever the store holds: everything below Open() is read when asked
-// for, and checked against its bounds then.
+// and names by a few small preads at each call, which block, or from memory
+// where they take at most 16 KiB. Opening costs the same whatever the store
+// holds: everything below Open() is read when asked for; tokens are checked
+// against their blocks' checksums then (options.io.verify), all else against
+// its bounds.
 //
 // Determinism: token i is the same through every backend.
-// Ownership: shared. Datasets made from it keep it open. Two files are open
-//     while it lives.
+// Ownership: shared. Datasets made from it keep it open.
+// Descriptors: those of its ByteReader, one for most stores, and one more for
+//     document ends and names of more than 16 KiB. Thousands of stores may be
+//     open at once.
 // Thread safety: any number of threads and executors at once.
 // Errors: each names the file and what to do. NotFound: no store at the path.
 //     InvalidArgument: another format or version. DataLoss: damaged, cut short
-//     or a file missing. OutOfRange: a token or document past the end.
+//     or a file missing; a block of tokens that does not match its checksum.
+//     OutOfRange: a token or document past the end.
 // Cancellation: as of ByteReader.
 class TokenStore : public std::enable_shared_from_this<TokenStore> {
  public:

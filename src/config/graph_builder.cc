@@ -54,7 +54,7 @@ class GraphBuilder {
     const auto [entry, is_new] = stores_.try_emplace(node.path, nullptr);
     if (!is_new) return;
     TokenStoreOptions options;
-    options.io.backend = run_.io;
+    options.io = run_.io;
     auto store = TokenStore::Open(path, options);
     if (store.ok()) {
       entry->second = *std::move(store);

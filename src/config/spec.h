@@ -62,7 +62,7 @@ struct RunSpec {
   NodeSpec root;
   std::vector<StageSpec> stages;  // in steps
   // [runtime]
-  IoBackend io = IoBackend::kAuto;
+  ByteReaderOptions io;
   uint32_t prefetch_batches = 4;
 };
 

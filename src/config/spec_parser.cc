@@ -273,15 +273,30 @@ void ParseData(TableReader& data, RunSpec* run) {
   data.Finish();
 }
 
-void ParseRuntime(TableReader& runtime, RunSpec* run) {
-  const std::string io = runtime.String("io").value_or("auto");
-  const absl::StatusOr<IoBackend> backend = ParseIoBackend(io);
-  if (backend.ok()) {
-    run->io = *backend;
+void ParseIo(TableReader& runtime, ByteReaderOptions* io) {
+  const std::string backend = runtime.String("io").value_or("auto");
+  if (const auto parsed = ParseIoBackend(backend); parsed.ok()) {
+    io->backend = *parsed;
   } else {
-    runtime.Error("io",
-                  absl::StrCat("must be auto, uring, mmap or pread, got ", io));
+    runtime.Error(
+        "io",
+        absl::StrCat("must be auto, buffered, direct, mmap or pread, got ",
+                     backend));
   }
+  const std::string verify =
+      runtime.String("verify_checksums").value_or("first_touch");
+  if (const auto parsed = ParseVerifyChecksums(verify); parsed.ok()) {
+    io->verify = *parsed;
+  } else {
+    runtime.Error(
+        "verify_checksums",
+        absl::StrCat("must be off, first_touch or always, got ", verify));
+  }
+  io->cache_bytes = runtime.Unsigned("cache_bytes", 0, kMostInteger);
+}
+
+void ParseRuntime(TableReader& runtime, RunSpec* run) {
+  ParseIo(runtime, &run->io);
   run->prefetch_batches = static_cast<uint32_t>(
       runtime.Unsigned("prefetch_batches", 1, 65536).value_or(4));
   runtime.Finish();

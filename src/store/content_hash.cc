@@ -9,7 +9,7 @@
 
 namespace poniente::internal {
 
-absl::Status BlockChecksums::Add(std::span<const std::byte> bytes) {
+absl::Status BlockHasher::Add(std::span<const std::byte> bytes) {
   while (!bytes.empty()) {
     const size_t take = static_cast<size_t>(
         std::min<uint64_t>(bytes.size(), block_bytes_ - filled_));
@@ -21,7 +21,7 @@ absl::Status BlockChecksums::Add(std::span<const std::byte> bytes) {
   return absl::OkStatus();
 }
 
-absl::Status BlockChecksums::Finish() {
+absl::Status BlockHasher::Finish() {
   if (filled_ == 0) return absl::OkStatus();
   const uint32_t checksum = checksum_;
   filled_ = 0;

@@ -18,11 +18,11 @@ namespace poniente::internal {
 
 // Cuts a stream of bytes into blocks and gives the CRC32C of each, in order, to
 // a sink. The last block may be short.
-class BlockChecksums {
+class BlockHasher {
  public:
   using Sink = std::function<absl::Status(uint32_t checksum)>;
 
-  BlockChecksums(uint64_t block_bytes, Sink sink)
+  BlockHasher(uint64_t block_bytes, Sink sink)
       : block_bytes_(block_bytes), sink_(std::move(sink)) {}
 
   absl::Status Add(std::span<const std::byte> bytes);
@@ -51,7 +51,7 @@ class FileKey {
 
  private:
   KeyHash hash_;
-  BlockChecksums units_;
+  BlockHasher units_;
 };
 
 // Covers everything that a reader of the store can see, and nothing else:

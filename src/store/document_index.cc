@@ -5,7 +5,6 @@
 #include <span>
 
 #include "absl/strings/str_cat.h"
-#include "store/posix_file.h"
 #include "util/status_macros.h"
 
 namespace poniente::internal {
@@ -48,9 +47,8 @@ absl::StatusOr<std::string> DocumentIndex::Name(uint64_t document) const {
   PONIENTE_ASSIGN_OR_RETURN(const TokenRange place,
                             Between(documents_, document, name_bytes_, "name"));
   std::string name(place.size(), '\0');
-  PONIENTE_RETURN_IF_ERROR(ReadAll(file_.fd(), file_.path(),
-                                   16 * documents_ + place.begin,
-                                   std::as_writable_bytes(std::span(name))));
+  PONIENTE_RETURN_IF_ERROR(file_.ReadAt(
+      16 * documents_ + place.begin, std::as_writable_bytes(std::span(name))));
   return name;
 }
 
@@ -104,8 +102,8 @@ absl::Status DocumentIndex::CheckDocument(uint64_t document) const {
 absl::StatusOr<std::vector<uint64_t>> DocumentIndex::Words(
     uint64_t first, uint64_t count) const {
   std::vector<uint64_t> words(count);
-  PONIENTE_RETURN_IF_ERROR(ReadAll(file_.fd(), file_.path(), 8 * first,
-                                   std::as_writable_bytes(std::span(words))));
+  PONIENTE_RETURN_IF_ERROR(
+      file_.ReadAt(8 * first, std::as_writable_bytes(std::span(words))));
   return words;
 }
 

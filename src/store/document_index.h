@@ -10,20 +10,19 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "io/open_file.h"
 #include "poniente/token_store.h"
 #include "store/manifest.h"
+#include "store/side_file.h"
 
 namespace poniente::internal {
 
-// Reads from the file when asked, and keeps nothing. What it reads is checked
-// against its neighbours and bounds, so that a damaged file gives DataLoss and
-// no range outside of the store.
+// Reads when asked. What it reads is checked against its neighbours and bounds,
+// so that a damaged file gives DataLoss and no range outside of the store.
 //
 // Thread safety: any number of threads.
 class DocumentIndex {
  public:
-  DocumentIndex(OpenFile file, const StoreManifest& manifest)
+  DocumentIndex(SideFile file, const StoreManifest& manifest)
       : file_(std::move(file)),
         documents_(manifest.documents),
         tokens_(manifest.tokens),
@@ -48,7 +47,7 @@ class DocumentIndex {
   absl::Status Disordered(const char* what, uint64_t i, uint64_t value,
                           uint64_t least, uint64_t most) const;
 
-  const OpenFile file_;
+  const SideFile file_;
   const uint64_t documents_;
   const uint64_t tokens_;
   const uint64_t name_bytes_;

@@ -10,6 +10,7 @@
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
+#include "io/open_file.h"
 #include "util/status_macros.h"
 
 namespace poniente::internal {
@@ -57,7 +58,8 @@ absl::StatusOr<OwnedFd> OpenFd(const std::string& path, int flags) {
   int fd;
   do {
     fd = ::open(path.c_str(), flags | O_CLOEXEC, 0666);
-  } while (fd < 0 && errno == EINTR);
+  } while (fd < 0 &&
+           (errno == EINTR || (errno == EMFILE && RaiseDescriptorLimit())));
   if (fd < 0) return ErrnoError(path, "open");
   return OwnedFd(fd);
 }
@@ -78,6 +80,13 @@ absl::Status WriteAll(int fd, const std::string& path, uint64_t offset,
   return absl::OkStatus();
 }
 
+absl::Status EndsEarly(const std::string& path, uint64_t at, uint64_t missing) {
+  return absl::DataLossError(absl::StrCat(
+      "'", path, "' ends at byte ", at, ", ", missing,
+      " bytes before what its store says: it was cut short while open; "
+      "restore it from a copy or pack it again"));
+}
+
 absl::Status ReadAll(int fd, const std::string& path, uint64_t offset,
                      std::span<std::byte> into) {
   while (!into.empty()) {
@@ -86,12 +95,7 @@ absl::Status ReadAll(int fd, const std::string& path, uint64_t offset,
                 static_cast<off_t>(offset));
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return ErrnoError(path, absl::StrCat("read at byte ", offset));
-    if (got == 0) {
-      return absl::DataLossError(absl::StrCat(
-          "'", path, "' ends at byte ", offset, ", ", into.size(),
-          " bytes before what its store says: it was cut short while open; "
-          "restore it from a copy or pack it again"));
-    }
+    if (got == 0) return EndsEarly(path, offset, into.size());
     offset += static_cast<uint64_t>(got);
     into = into.subspan(static_cast<size_t>(got));
   }

@@ -39,11 +39,16 @@ class OwnedFd {
 // anything else can change errno.
 absl::Status ErrnoError(const std::string& path, std::string_view what);
 
+// Where the soft limit of descriptors ends, raises it to the hard one.
 absl::StatusOr<OwnedFd> OpenFd(const std::string& path, int flags);
 
 // Writes all of `bytes` at `offset`.
 absl::Status WriteAll(int fd, const std::string& path, uint64_t offset,
                       std::span<const std::byte> bytes);
+
+// DataLoss: the file ends at byte `at`, `missing` bytes before what its store
+// says.
+absl::Status EndsEarly(const std::string& path, uint64_t at, uint64_t missing);
 
 // Fills `into` from `offset`; DataLoss if the file ends before.
 absl::Status ReadAll(int fd, const std::string& path, uint64_t offset,

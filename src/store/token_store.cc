@@ -7,11 +7,11 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "io/open_file.h"
 #include "store/document_index.h"
 #include "store/manifest.h"
 #include "store/posix_file.h"
 #include "store/selected_windows.h"
+#include "store/side_file.h"
 #include "store/store_folder.h"
 #include "store/token_datasets.h"
 #include "util/status_macros.h"
@@ -20,7 +20,7 @@ namespace poniente {
 namespace {
 
 using internal::DocumentIndex;
-using internal::OpenFile;
+using internal::SideFile;
 using internal::StoreFile;
 using internal::StoreManifest;
 
@@ -49,8 +49,13 @@ std::string PathOf(const std::string& path, const StoreManifest& manifest,
                       internal::StoreFileName(file, manifest.generation));
 }
 
-absl::Status CheckSize(const std::string& path, uint64_t bytes,
-                       uint64_t expected) {
+// NotFound if it is not there.
+absl::Status CheckSize(const std::string& path, uint64_t expected) {
+  struct stat facts;
+  if (::stat(path.c_str(), &facts) != 0) {
+    return internal::ErrnoError(path, "open");
+  }
+  const auto bytes = static_cast<uint64_t>(facts.st_size);
   if (bytes == expected) return absl::OkStatus();
   return absl::DataLossError(absl::StrCat(
       "'", path, "' has ", bytes, " bytes, its manifest says ", expected, ": ",
@@ -75,28 +80,24 @@ struct StoreFiles {
 absl::StatusOr<StoreFiles> OpenFiles(const std::string& path,
                                      const StoreManifest& manifest,
                                      const TokenStoreOptions& options) {
+  for (const StoreFile file : internal::kStoreFiles) {
+    PONIENTE_RETURN_IF_ERROR(
+        CheckSize(PathOf(path, manifest, file), manifest.FileBytes(file)));
+  }
+  ByteFile tokens;
+  tokens.path = PathOf(path, manifest, StoreFile::kTokens);
+  // The checksums of the tokens' blocks come first.
+  tokens.checksums = {PathOf(path, manifest, StoreFile::kChecksums), 0,
+                      manifest.block_bytes};
   StoreFiles files;
-  const std::string tokens = PathOf(path, manifest, StoreFile::kTokens);
-  PONIENTE_ASSIGN_OR_RETURN(files.reader,
-                            ByteReader::Open({tokens}, options.io));
-  PONIENTE_RETURN_IF_ERROR(CheckSize(tokens, files.reader->size(0),
-                                     manifest.FileBytes(StoreFile::kTokens)));
   PONIENTE_ASSIGN_OR_RETURN(
-      OpenFile documents,
-      OpenFile::Open(PathOf(path, manifest, StoreFile::kDocuments)));
-  PONIENTE_RETURN_IF_ERROR(
-      CheckSize(documents.path(), documents.size(),
-                manifest.FileBytes(StoreFile::kDocuments)));
+      files.reader,
+      ByteReader::Open(std::vector<ByteFile>{std::move(tokens)}, options.io));
+  PONIENTE_ASSIGN_OR_RETURN(
+      SideFile documents,
+      SideFile::Open(PathOf(path, manifest, StoreFile::kDocuments)));
   files.documents =
       std::make_unique<const DocumentIndex>(std::move(documents), manifest);
-  const std::string checksums = PathOf(path, manifest, StoreFile::kChecksums);
-  struct stat facts;
-  if (::stat(checksums.c_str(), &facts) != 0) {
-    return internal::ErrnoError(checksums, "open");
-  }
-  PONIENTE_RETURN_IF_ERROR(
-      CheckSize(checksums, static_cast<uint64_t>(facts.st_size),
-                manifest.FileBytes(StoreFile::kChecksums)));
   return files;
 }
 

@@ -24,7 +24,7 @@
 namespace poniente {
 namespace {
 
-using internal::BlockChecksums;
+using internal::BlockHasher;
 using internal::FileKey;
 using internal::FileWriter;
 using internal::SpillBuffer;
@@ -91,8 +91,8 @@ class TokenStoreWriter::Impl {
 
   std::unique_ptr<StoreFolder> folder_;
   StoreManifest manifest_;
-  BlockChecksums token_blocks_;
-  BlockChecksums document_blocks_;
+  BlockHasher token_blocks_;
+  BlockHasher document_blocks_;
   FileKey token_key_;
   FileKey document_key_;
   std::unique_ptr<FileWriter> tokens_;

@@ -21,7 +21,7 @@
 namespace poniente {
 namespace {
 
-using internal::BlockChecksums;
+using internal::BlockHasher;
 using internal::FileKey;
 using internal::OpenFile;
 using internal::StoreFile;
@@ -214,7 +214,7 @@ absl::Status Verification::Scan(StoreFile which, StoredChecksums* stored,
   PONIENTE_ASSIGN_OR_RETURN(OpenFile file, Open(which));
   Scanner scanner(std::move(file));
   uint64_t block = 0;
-  BlockChecksums blocks(
+  BlockHasher blocks(
       manifest_.block_bytes, [&](uint32_t computed) -> absl::Status {
         PONIENTE_ASSIGN_OR_RETURN(const uint32_t expected, stored->Next());
         const uint64_t number = block++;
@@ -274,7 +274,9 @@ absl::Status VerifyTokenStore(const TokenStore& store,
 absl::Status VerifyTokenStore(const std::string& path,
                               const VerifyProgress& progress) {
   TokenStoreOptions options;
-  options.io.backend = IoBackend::kPread;  // of which nothing is used
+  // Nothing is read through it.
+  options.io.backend = IoBackend::kPread;
+  options.io.verify = VerifyChecksums::kOff;
   PONIENTE_ASSIGN_OR_RETURN(const auto store, TokenStore::Open(path, options));
   return VerifyTokenStore(*store, progress);
 }

@@ -7,9 +7,12 @@
 #include <filesystem>
 #include <map>
 #include <set>
+#include <tuple>
 
+#include "absl/strings/str_cat.h"
 #include "io/range_source.h"
 #include "poniente/mapped_dataset.h"
+#include "poniente/provenance.h"
 #include "poniente/token_store.h"
 #include "tests/config/small_stores.h"
 #include "tests/support/status_matchers.h"
@@ -70,28 +73,109 @@ TEST_F(ConfigTest, EveryTokenIsThatOfItsStore) {
               StatusIs(absl::StatusCode::kOutOfRange, ::testing::_));
 }
 
-TEST_F(ConfigTest, RuntimeTablesNeverChangeAToken) {
-  std::vector<std::string> runs;
-  for (const std::string runtime :
-       {"", "[runtime]\nio = 'mmap'\nprefetch_batches = 1\n",
-        "[runtime]\nio = 'pread'\nprefetch_batches = 16\n",
-        "[runtime]\nio = 'auto'\nprefetch_batches = 3\n"}) {
-    ASSERT_OK_AND_ASSIGN(const Config config, Parse(kData + runtime));
-    for (const TokenType type : {TokenType::kU32, TokenType::kI32}) {
-      LoaderOptions options = config.loader_options();
-      options.token_type = type;
-      ASSERT_OK_AND_ASSIGN(const auto loader, config.OpenLoader(options));
-      std::string& run = runs.emplace_back();
-      while (true) {
-        const auto batch = loader->NextBlocking();
-        if (!batch.ok()) break;
-        run.append(reinterpret_cast<const char*>(batch->bytes().data()),
-                   batch->bytes().size());
-      }
-    }
+// All bytes of a run, and its fingerprint.
+struct ServedRun {
+  std::string bytes;
+  uint64_t fingerprint = 0;
+};
+
+ServedRun RunOf(const Config& config, TokenType type = TokenType::kU32) {
+  LoaderOptions options = config.loader_options();
+  options.token_type = type;
+  const auto loader = config.OpenLoader(options);
+  EXPECT_THAT(loader, IsOk());
+  ServedRun run;
+  run.fingerprint = (*loader)->fingerprint();
+  while (true) {
+    const auto batch = (*loader)->NextBlocking();
+    if (absl::IsOutOfRange(batch.status())) return run;
+    EXPECT_THAT(batch, IsOk());
+    if (!batch.ok()) return run;
+    run.bytes.append(reinterpret_cast<const char*>(batch->bytes().data()),
+                     batch->bytes().size());
   }
-  ASSERT_EQ(runs[0].size(), 300u * 6 * 20 * 4);
-  for (const std::string& run : runs) EXPECT_TRUE(run == runs[0]);
+}
+
+class RuntimeTest : public ConfigTest,
+                    public ::testing::WithParamInterface<
+                        std::tuple<const char*, const char*, const char*>> {};
+
+TEST_P(RuntimeTest, ChangesNeitherATokenNorTheFingerprint) {
+  const auto& [io, verify, rest] = GetParam();
+  const auto config =
+      Parse(absl::StrCat(kData, "[runtime]\nio = '", io,
+                         "'\nverify_checksums = '", verify, "'\n", rest));
+  if (absl::IsUnavailable(config.status())) GTEST_SKIP() << config.status();
+  ASSERT_THAT(config, IsOk());
+  ASSERT_OK_AND_ASSIGN(const Config plain, Parse(kData));
+  const ServedRun expected = RunOf(plain);
+  ASSERT_EQ(expected.bytes.size(), 300u * 6 * 20 * 4);
+  for (const TokenType type : {TokenType::kU32, TokenType::kI32}) {
+    const ServedRun run = RunOf(*config, type);
+    EXPECT_TRUE(run.bytes == expected.bytes);
+    EXPECT_EQ(run.fingerprint, expected.fingerprint);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Tables, RuntimeTest,
+    ::testing::Combine(
+        ::testing::Values("auto", "buffered", "direct", "mmap", "pread"),
+        ::testing::Values("off", "first_touch", "always"),
+        ::testing::Values("cache_bytes = 0\nprefetch_batches = 1\n",
+                          "cache_bytes = 1000000\nprefetch_batches = 16\n")),
+    [](const auto& table) {
+      return absl::StrCat(std::get<0>(table.param), "_",
+                          std::get<1>(table.param), "_", table.index % 2);
+    });
+
+TEST_F(ConfigTest, TheRuntimeTableReachesTheReadersOfAllStores) {
+  ASSERT_OK_AND_ASSIGN(
+      const Config config,
+      Parse(absl::StrCat(
+          kData, "[runtime]\nio = 'pread'\nverify_checksums = 'always'\n")));
+  const DatasetTree tree(*config.dataset());
+  const auto blocks = [&tree] {
+    std::vector<uint64_t> verified;
+    for (const TreeLeaf& leaf : tree.leaves()) {
+      const ByteReader& reader = leaf.node->ranges()->reader();
+      EXPECT_EQ(reader.backend(), IoBackend::kPread);
+      verified.push_back(reader.counters().blocks_verified);
+    }
+    return verified;
+  };
+  ASSERT_EQ(RunOf(config).bytes.size(), 300u * 6 * 20 * 4);
+  const std::vector<uint64_t> once = blocks();
+  ASSERT_EQ(RunOf(config).bytes.size(), 300u * 6 * 20 * 4);
+  ASSERT_EQ(once.size(), 4u);  // one block each; 'short' is never read
+  for (size_t i = 0; i < 3; ++i) {
+    EXPECT_GT(once[i], 1u) << i;
+    EXPECT_EQ(blocks()[i], 2 * once[i]) << i;
+  }
+}
+
+TEST_F(ConfigTest, ADamagedBlockIsNamedByTheLoader) {
+  testing::FlipBit(dir_.path("c/tokens-1.bin"), 5000);
+  const auto first_error = [this](const std::string& verify) {
+    const auto config =
+        Parse(kData + ("[runtime]\nverify_checksums = '" + verify + "'\n"));
+    EXPECT_THAT(config, IsOk());
+    const auto loader = config->OpenLoader();
+    EXPECT_THAT(loader, IsOk());
+    while (true) {
+      const auto batch = (*loader)->NextBlocking();
+      if (!batch.ok()) return batch.status();
+    }
+  };
+  for (const char* verify : {"first_touch", "always"}) {
+    EXPECT_THAT(first_error(verify),
+                StatusIs(absl::StatusCode::kDataLoss,
+                         AllOf(HasSubstr("step "), HasSubstr("rank 0: "),
+                               HasSubstr(dir_.path("c/tokens-1.bin")),
+                               HasSubstr("block 0"))));
+  }
+  EXPECT_THAT(first_error("off"),
+              StatusIs(absl::StatusCode::kOutOfRange, ::testing::_));
 }
 
 // A function on the way takes the general path: the same batches.
@@ -168,11 +252,11 @@ TEST_F(ConfigTest, SaysWhichBackendServesEachStore) {
 }
 
 TEST_F(ConfigTest, ABatchIsOneSubmissionThroughIoUring) {
-  ASSERT_OK_AND_ASSIGN(const Config config, Parse(kData));
-  ASSERT_OK_AND_ASSIGN(const auto loader, config.OpenLoader());
-  if (loader->sources()[0].backend == "pread") {
-    GTEST_SKIP() << loader->sources()[0].fallback_reason;
-  }
+  const auto config =
+      Parse(absl::StrCat(kData, "[runtime]\nio = 'buffered'\n"));
+  if (absl::IsUnavailable(config.status())) GTEST_SKIP() << config.status();
+  ASSERT_THAT(config, IsOk());
+  ASSERT_OK_AND_ASSIGN(const auto loader, config->OpenLoader());
   std::map<uint32_t, std::set<uint64_t>> steps_of_source;
   for (int step = 0; step < 300; ++step) {
     ASSERT_OK_AND_ASSIGN(const Batch batch, loader->NextBlocking());
@@ -182,7 +266,7 @@ TEST_F(ConfigTest, ABatchIsOneSubmissionThroughIoUring) {
   }
   for (const auto& [source, steps] : steps_of_source) {
     const RangeSource* ranges = loader->tree().leaves()[source].node->ranges();
-    EXPECT_EQ(ranges->reader().counters().Total().submissions, steps.size())
+    EXPECT_EQ(ranges->reader().counters().buffered.submissions, steps.size())
         << "source " << source;
   }
 }

@@ -4,14 +4,23 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_split.h"
 #include "tests/support/status_matchers.h"
+#include "tests/support/temp_dir.h"
 
 namespace poniente::internal {
 namespace {
 
+using poniente::testing::IsOk;
 using poniente::testing::StatusIs;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Pair;
 
 constexpr char kGood[] = R"([data]
 seed = 7
@@ -36,6 +45,8 @@ lr_scale = 0.1
 weights = { web = 1, notes = 0 }
 [runtime]
 io = "mmap"
+verify_checksums = "always"
+cache_bytes = 0
 prefetch_batches = 2
 )";
 
@@ -46,7 +57,9 @@ TEST(SpecParserTest, ReadsEveryKey) {
   EXPECT_EQ(run.batch_size, 8u);
   EXPECT_EQ(run.seq_len, 32u);
   EXPECT_EQ(run.last_batch, LastBatch::kDrop);
-  EXPECT_EQ(run.io, IoBackend::kMmap);
+  EXPECT_EQ(run.io.backend, IoBackend::kMmap);
+  EXPECT_EQ(run.io.verify, VerifyChecksums::kAlways);
+  EXPECT_EQ(run.io.cache_bytes, uint64_t{0});
   EXPECT_EQ(run.prefetch_batches, 2u);
   ASSERT_EQ(run.root.children.size(), 3u);
   EXPECT_EQ(run.root.block_size, 64u);
@@ -71,6 +84,15 @@ TEST(SpecParserTest, ReadsEveryKey) {
   EXPECT_EQ(run.stages[0].weights.size(), 2u);
 }
 
+TEST(SpecParserTest, WithoutARuntimeTableReadersChooseAndVerifyOnce) {
+  ASSERT_OK_AND_ASSIGN(
+      const RunSpec run,
+      ParseSpec("[data]\nbatch_size = 1\nseq_len = 1\npath = 'a'\n", "x"));
+  EXPECT_EQ(run.io.backend, IoBackend::kAuto);
+  EXPECT_EQ(run.io.verify, VerifyChecksums::kFirstTouch);
+  EXPECT_EQ(run.io.cache_bytes, std::nullopt);
+}
+
 TEST(SpecParserTest, KeepsTheOrderOfDeclaration) {
   ASSERT_OK_AND_ASSIGN(
       const RunSpec run,
@@ -81,6 +103,33 @@ TEST(SpecParserTest, KeepsTheOrderOfDeclaration) {
   std::vector<std::string> names;
   for (const NodeSpec& child : run.root.children) names.push_back(child.name);
   EXPECT_THAT(names, ElementsAre("zoo", "ape", "bee"));
+}
+
+// The values that docs/config.md gives for the keys of [runtime].
+TEST(SpecParserTest, TheRuntimeTableIsAsDocumented) {
+  const std::string text =
+      poniente::testing::ReadFile(PONIENTE_SOURCE_DIR "/docs/config.md");
+  std::istringstream rows(text.substr(text.find("## [runtime]")));
+  std::map<std::string, int> values;
+  for (std::string row; std::getline(rows, row);) {
+    if (row.rfind("| `", 0) != 0) continue;
+    const std::vector<std::string> parts = absl::StrSplit(row, '`');
+    const std::string& key = parts[1];
+    values[key] = 0;
+    const std::vector<std::string> cells = absl::StrSplit(row, '|');
+    const std::vector<std::string> quoted = absl::StrSplit(cells[2], '"');
+    for (size_t i = 1; i < quoted.size(); i += 2) {
+      ++values[key];
+      EXPECT_THAT(ParseSpec("[data]\nbatch_size = 1\nseq_len = 1\npath = 'a'\n"
+                            "[runtime]\n" +
+                                key + " = '" + quoted[i] + "'\n",
+                            "t.toml"),
+                  IsOk());
+    }
+  }
+  EXPECT_THAT(values, ElementsAre(Pair("cache_bytes", 0), Pair("io", 5),
+                                  Pair("prefetch_batches", 0),
+                                  Pair("verify_checksums", 3)));
 }
 
 struct BadCase {
@@ -177,8 +226,15 @@ INSTANTIATE_TEST_SUITE_P(
                 "t.toml:8:11: data.stages[0].weights need a mixture at the "
                 "root"},
         BadCase{"UnknownBackend", "path = 'a'\n[runtime]\nio = 'aio'\n",
-                "t.toml:7:6: runtime.io must be auto, uring, mmap or pread, "
-                "got aio"},
+                "t.toml:7:6: runtime.io must be auto, buffered, direct, mmap "
+                "or pread, got aio"},
+        BadCase{"UnknownVerification",
+                "path = 'a'\n[runtime]\nverify_checksums = 'sometimes'\n",
+                "t.toml:7:20: runtime.verify_checksums must be off, "
+                "first_touch or always, got sometimes"},
+        BadCase{"NegativeCache", "path = 'a'\n[runtime]\ncache_bytes = -1\n",
+                "t.toml:7:15: runtime.cache_bytes must be an integer of at "
+                "least 0, got -1"},
         BadCase{"WeightOutsideAMixture",
                 "flat = { a = { path = 'a', weight = 2 } }\n",
                 "t.toml:5:37: data.flat.a.weight has a meaning for components "

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "tests/store/small_stores.h"
+#include "tests/support/open_descriptors.h"
 #include "tests/support/status_matchers.h"
 #include "tests/support/temp_dir.h"
 
@@ -77,6 +78,25 @@ TEST(TokenStoreTest, AMissingFileIsNamed) {
         StatusIs(absl::StatusCode::kDataLoss,
                  AllOf(HasSubstr(folder.path(file)), HasSubstr("missing"))));
   }
+}
+
+TEST(TokenStoreTest, ASmallStoreHoldsOneDescriptor) {
+  const TempDir folder;
+  const Documents documents = ProvenDocuments({3000, 9}, 257);
+  ASSERT_THAT(WriteStore(folder.path(), documents), IsOk());
+  const size_t before = testing::OpenDescriptors();
+  ASSERT_OK_AND_ASSIGN(const auto store, TokenStore::Open(folder.path()));
+  EXPECT_EQ(testing::OpenDescriptors(), before + 1);
+  EXPECT_THAT(ReadStore(*store), IsOkAndHolds(documents));
+}
+
+TEST(TokenStoreTest, ManyDocumentsTakeADescriptorOfTheirOwn) {
+  const TempDir folder;
+  const Documents documents = ProvenDocuments(std::vector<uint64_t>(2000), 257);
+  ASSERT_THAT(WriteStore(folder.path(), documents), IsOk());
+  const size_t before = testing::OpenDescriptors();
+  ASSERT_OK_AND_ASSIGN(const auto store, TokenStore::Open(folder.path()));
+  EXPECT_EQ(testing::OpenDescriptors(), before + 2);
 }
 
 TEST(TokenStoreTest, AnEmptyStoreIsRead) {
