@@ -34,9 +34,16 @@ int QueueInit(unsigned entries, io_uring* ring, unsigned flags) {
   return io_uring_queue_init(entries, ring, flags);
 }
 
+absl::Status MakeRing(unsigned entries, io_uring* ring) {
+  // COOP_TASKRUN (5.19): completions do not interrupt the running thread.
+  int error = QueueInit(entries, ring, IORING_SETUP_COOP_TASKRUN);
+  if (error == -EINVAL) error = QueueInit(entries, ring, 0);
+  return error == 0 ? absl::OkStatus() : UringError("io_uring_setup", -error);
+}
+
 absl::Status TryRing() {
   io_uring ring;
-  absl::Status status = SetUpRing(/*entries=*/2, &ring);
+  absl::Status status = MakeRing(/*entries=*/2, &ring);
   if (!status.ok()) return status;
   io_uring_probe* const probe = io_uring_get_probe_ring(&ring);
   // A kernel before 5.6 knows neither the probe nor IORING_OP_READ.
@@ -78,10 +85,7 @@ absl::Status ProbeUring() {
 absl::Status SetUpRing(unsigned entries, io_uring* ring) {
   absl::Status hooked = HookedSetup();
   if (!hooked.ok()) return hooked;
-  // COOP_TASKRUN (5.19): completions do not interrupt the running thread.
-  int error = QueueInit(entries, ring, IORING_SETUP_COOP_TASKRUN);
-  if (error == -EINVAL) error = QueueInit(entries, ring, 0);
-  return error == 0 ? absl::OkStatus() : UringError("io_uring_setup", -error);
+  return MakeRing(entries, ring);
 }
 
 void TearDownRing(io_uring* ring) {

@@ -55,11 +55,15 @@ absl::Status ErrnoError(const std::string& path, std::string_view what) {
 }
 
 absl::StatusOr<OwnedFd> OpenFd(const std::string& path, int flags) {
-  int fd;
-  do {
-    fd = ::open(path.c_str(), flags | O_CLOEXEC, 0666);
-  } while (fd < 0 &&
-           (errno == EINTR || (errno == EMFILE && RaiseDescriptorLimit())));
+  const auto open_once = [&] {
+    return ::open(path.c_str(), flags | O_CLOEXEC, 0666);
+  };
+  int fd = open_once();
+  if (fd < 0 && errno == EMFILE) {
+    RaiseDescriptorLimit();
+    fd = open_once();
+  }
+  while (fd < 0 && errno == EINTR) fd = open_once();
   if (fd < 0) return ErrnoError(path, "open");
   return OwnedFd(fd);
 }
