@@ -117,6 +117,14 @@ absl::StatusOr<OpenFile> OpenFile::Open(std::string path) {
   return file;
 }
 
+bool OpenFile::Reaches(uint64_t end) const {
+  const auto last = static_cast<off_t>(end - 1);
+  // ext4 takes the lock that a truncation holds for the one, XFS for the other.
+  (void)::lseek(fd(), last, SEEK_DATA);
+  char byte;
+  return ::pread(fd(), &byte, 1, last) != 0;
+}
+
 uint64_t OpenFile::SizeNow() const {
   struct stat info;
   return ReadFacts(fd(), &info) == 0 ? static_cast<uint64_t>(info.st_size)

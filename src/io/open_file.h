@@ -49,6 +49,9 @@ class OpenFile {
   const FileIdentity& identity() const { return identity_; }
   // Bytes now; as when opened, if it cannot be told.
   uint64_t SizeNow() const;
+  // It reaches `end`, or cannot be looked at. Waits for a truncation that is
+  // under way, whose zeros may be seen before its size. REQUIRES: end > 0.
+  bool Reaches(uint64_t end) const;
 
  private:
   OpenFile(std::string path, int fd) : path_(std::move(path)), file_(fd) {}

@@ -8,15 +8,18 @@
 namespace poniente::internal {
 
 void FailCutShort(std::span<PendingRead> reads) {
-  const OpenFile* seen = nullptr;
-  uint64_t size = 0;
+  const OpenFile* file = nullptr;
+  uint64_t reached = 0;  // as far as it has been looked at
   for (PendingRead& read : reads) {
     if (!read.MayHaveMetTheEnd()) continue;
-    if (&read.opened() != seen) {
-      seen = &read.opened();
-      size = seen->SizeNow();
+    if (&read.opened() != file) reached = 0;
+    file = &read.opened();
+    if (read.end() <= reached) continue;
+    if (file->Reaches(read.end())) {
+      reached = read.end();
+    } else {
+      read.FailAtEnd(file->SizeNow());
     }
-    if (size < read.end()) read.FailAtEnd(size);
   }
 }
 
