@@ -126,9 +126,9 @@ bool OpenFile::Reaches(uint64_t end) const {
 }
 
 uint64_t OpenFile::SizeNow() const {
-  struct stat info;
-  return ReadFacts(fd(), &info) == 0 ? static_cast<uint64_t>(info.st_size)
-                                     : size();
+  // Nobody uses the descriptor's position; fstat takes twice the time.
+  const off_t end = ::lseek(fd(), 0, SEEK_END);
+  return end < 0 ? size() : static_cast<uint64_t>(end);
 }
 
 }  // namespace poniente::internal

@@ -160,13 +160,11 @@ void PendingRead::TakeError(int error) {
   ++retries_;
 }
 
-bool PendingRead::MayHaveMetTheEnd() const {
-  if (!status_.ok() || backend_ == IoBackend::kDirect || needed_ != bytes_) {
-    return false;
-  }
+bool PendingRead::EndsInZero() const {
+  if (ends_in_zero_ || needed_ != bytes_) return ends_in_zero_;
   const iovec& last = places().back();
   const auto* const bytes = static_cast<const std::byte*>(last.iov_base);
-  return ends_in_zero_ || bytes[last.iov_len - 1] == std::byte{0};
+  return bytes[last.iov_len - 1] == std::byte{0};
 }
 
 void PendingRead::Succeed() {

@@ -60,9 +60,9 @@ class PendingRead {
   void Succeed();
   // The file has been found to end before this range does, at `end`.
   void FailAtEnd(uint64_t end);
-  // The file is known to hold all it should only if the last byte is not zero:
-  // a file that is being cut short shows zeros up to the end of a page.
-  bool MayHaveMetTheEnd() const;
+  // Once finished without an error: the last byte is zero. (Not known of a read
+  // past the cache.)
+  bool EndsInZero() const;
   // Left to pread, as what should serve it cannot.
   void LeaveToPread() { backend_ = IoBackend::kPread; }
   void CountRetry() { ++retries_; }
@@ -82,6 +82,7 @@ class PendingRead {
   const OpenFile& opened() const { return reader_->files[file_]; }
   uint64_t begin() const { return offset_; }
   uint64_t end() const { return offset_ + bytes_; }
+  uint64_t needed_end() const { return offset_ + needed_; }
   uint64_t size() const { return bytes_; }
 
   // The ring's own notes.

@@ -9,16 +9,21 @@ namespace poniente::internal {
 
 void FailCutShort(std::span<PendingRead> reads) {
   const OpenFile* file = nullptr;
-  uint64_t reached = 0;  // as far as it has been looked at
+  uint64_t size = 0;
+  uint64_t reached = 0;  // as far as it has been looked at behind the lock
   for (PendingRead& read : reads) {
-    if (!read.MayHaveMetTheEnd()) continue;
-    if (&read.opened() != file) reached = 0;
-    file = &read.opened();
-    if (read.end() <= reached) continue;
-    if (file->Reaches(read.end())) {
-      reached = read.end();
-    } else {
-      read.FailAtEnd(file->SizeNow());
+    if (!read.status().ok() || read.backend() == IoBackend::kDirect) continue;
+    if (&read.opened() != file) {
+      file = &read.opened();
+      size = file->SizeNow();
+      reached = 0;
+    }
+    if (size < read.needed_end()) {
+      read.FailAtEnd(size);
+    } else if (read.EndsInZero() && read.needed_end() > reached) {
+      if (!file->Reaches(read.needed_end())) size = file->SizeNow();
+      if (size < read.needed_end()) read.FailAtEnd(size);
+      reached = read.needed_end();
     }
   }
 }

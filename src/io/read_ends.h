@@ -11,9 +11,10 @@
 
 namespace poniente::internal {
 
-// Fails those reads of a file that has been cut short that may have got zeros
-// for what is gone. A read of all bytes is no proof: the kernel shows zeros up
-// to the end of the page while a file is cut within it.
+// Fails reads of a file that has been cut short: they may have got zeros for
+// what is gone. That all bytes came is no proof: the kernel shows zeros up to
+// the end of the page while a file is cut within it, on some file systems
+// before its size changes.
 void FailCutShort(std::span<PendingRead> reads);
 
 // Adds the time to what the batch waited for each reader and backend, once.
