@@ -42,8 +42,13 @@
 #include <utility>
 #include <vector>
 
+#include "bench/require.h"
+#include "bench/statistics.h"
+
 namespace {
 
+using poniente::bench::Median;
+using poniente::bench::Require;
 using Clock = std::chrono::steady_clock;
 using StorePtr = std::shared_ptr<const poniente::TokenStore>;
 
@@ -53,12 +58,7 @@ constexpr uint64_t kWindowBytes = kWindow * sizeof(uint16_t);
 constexpr size_t kBatch = 64;
 
 void Require(bool good, const std::string& message) {
-  if (good) return;
-  std::fprintf(stderr, "many_stores_bench: %s\n", message.c_str());
-  std::exit(1);
-}
-void Require(const absl::Status& status) {
-  Require(status.ok(), std::string(status.message()));
+  Require(good ? absl::OkStatus() : absl::UnknownError(message));
 }
 
 uint16_t TokenOf(uint64_t store, uint64_t token) {
@@ -69,11 +69,6 @@ uint16_t TokenOf(uint64_t store, uint64_t token) {
 
 double SecondsSince(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
-}
-
-double Median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
 }
 
 // ---- The stores.

@@ -78,7 +78,7 @@ void BackendPolicy::ReportMapped(uint64_t reads, uint64_t faults, bool fits) {
 void BackendPolicy::LeaveMapping(uint64_t reads, uint64_t faults) {
   if (faults == 0) return;
   double share = Follow(reads, reads - std::min(reads, faults));
-  if (faults > 2 && faults * 64 > 2 * reads) share = 0;
+  if (IsBadBatch(reads, faults)) share = 0;
   if (share > kNotHot) return;
   hit_share_.store(kNotHot, std::memory_order_relaxed);
   mode_.store(IoBackend::kBuffered, std::memory_order_relaxed);

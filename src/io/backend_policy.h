@@ -28,6 +28,11 @@
 
 namespace poniente::internal {
 
+// Copies that met so many major faults were not of cached files.
+inline bool IsBadBatch(uint64_t copies, uint64_t faults) {
+  return faults > 2 && faults * 64 > 2 * copies;
+}
+
 // Thread safety: any number of threads. Accesses are relaxed, and updates may
 // lose one another: a lost one is one batch less in the average.
 class BackendPolicy {

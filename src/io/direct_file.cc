@@ -12,6 +12,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "io/descriptors.h"
 #include "io/fault_hooks.h"
 
 namespace poniente::internal {
@@ -42,9 +43,7 @@ bool TakesTooMany(int fd) {
 }  // namespace
 
 absl::StatusOr<DirectFile> DirectFile::Open(const OpenFile& file) {
-  int fd = OpenAgain(file.fd());
-  if (fd == -EMFILE) RaiseDescriptorLimit();
-  if (fd == -EINTR || fd == -EMFILE) fd = OpenAgain(file.fd());
+  const int fd = CallForDescriptor([&file] { return OpenAgain(file.fd()); });
   if (fd < 0) {
     return absl::Status(absl::ErrnoToStatusCode(-fd),
                         absl::StrCat("open with O_DIRECT: ",

@@ -79,11 +79,6 @@ void CopyForced(std::span<PendingRead> reads, uint64_t faults_before) {
   }
 }
 
-// The rest of such a batch is better read with the disk's own depth.
-bool IsBad(uint64_t copies, uint64_t faults) {
-  return faults > 2 && faults * 64 > 2 * copies;
-}
-
 // Which of the copies met the faults is not known: each reader is told of all.
 void Report(std::span<const PendingRead> reads, uint64_t copies,
             uint64_t faults) {
@@ -106,7 +101,7 @@ void ReadMapped(std::span<PendingRead> reads) {
   for (size_t done = 0; done < reads.size();) {
     const size_t count = std::min(kLookEvery, reads.size() - done);
     const auto some = reads.subspan(done, count);
-    if (IsBad(done, faults)) {
+    if (IsBadBatch(done, faults)) {  // better read with the disk's own depth
       CopyForced(some, before + faults);
       ReadBlocking(some);
     } else {

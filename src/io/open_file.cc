@@ -2,7 +2,6 @@
 #include "io/open_file.h"
 
 #include <fcntl.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -12,6 +11,7 @@
 #include <utility>
 
 #include "absl/status/status.h"
+#include "io/descriptors.h"
 #include "io/fault_hooks.h"
 #include "util/status_macros.h"
 
@@ -78,21 +78,8 @@ uint64_t Nanoseconds(const timespec& time) {
 
 }  // namespace
 
-// Those who need the soft limit low are programs that call select(), which this
-// library never does.
-void RaiseDescriptorLimit() {
-  rlimit limit;
-  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
-  if (limit.rlim_cur >= limit.rlim_max) return;
-  limit.rlim_cur = limit.rlim_max;
-  if (FaultAt(SystemCall::kSetrlimit) != 0) return;
-  (void)::setrlimit(RLIMIT_NOFILE, &limit);  // the next call tells
-}
-
 absl::StatusOr<OpenFile> OpenFile::Open(std::string path) {
-  int fd = OpenFd(path);
-  if (fd == -EMFILE) RaiseDescriptorLimit();
-  if (fd == -EINTR || fd == -EMFILE) fd = OpenFd(path);
+  const int fd = CallForDescriptor([&path] { return OpenFd(path); });
   if (fd < 0) return OpenError(path, "open", -fd);
   OpenFile file(std::move(path), fd);
   struct stat info;

@@ -26,10 +26,6 @@ struct FileIdentity {
   }
 };
 
-// After EMFILE: raises the soft limit of descriptors to the hard one, if
-// another thread has not. Then try again, once.
-void RaiseDescriptorLimit();
-
 // Ownership: closes its descriptor.
 class OpenFile {
  public:

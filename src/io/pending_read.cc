@@ -71,8 +71,7 @@ void PendingRead::ExtendInPlace(uint64_t bytes, uint64_t needed) {
                     ? place_
                     : (*all_places_)[first_place_ + num_places_ - 1];
   last.iov_len += bytes;
-  needed_ = bytes_ + needed;
-  bytes_ += bytes;
+  Grow(bytes, needed);
 }
 
 void PendingRead::ExtendAt(std::byte* into, uint64_t bytes, uint64_t needed,
@@ -85,6 +84,10 @@ void PendingRead::ExtendAt(std::byte* into, uint64_t bytes, uint64_t needed,
   }
   places->push_back({into, bytes});
   ++num_places_;
+  Grow(bytes, needed);
+}
+
+void PendingRead::Grow(uint64_t bytes, uint64_t needed) {
   needed_ = bytes_ + needed;
   bytes_ += bytes;
 }

@@ -56,8 +56,6 @@ class PendingRead {
   // Takes what a call for places() gave: bytes, or -errno. Afterwards either
   // finished(), or to be called again, maybe by another backend.
   void TakeResult(int64_t result);
-  // All bytes are there.
-  void Succeed();
   // The file has been found to end before this range does, at `end`.
   void FailAtEnd(uint64_t end);
   // Once finished without an error: the last byte is zero. (Not known of a read
@@ -93,7 +91,9 @@ class PendingRead {
  private:
   // "path: read of 10 bytes at offset 5: ".
   std::string What() const;
+  void Grow(uint64_t bytes, uint64_t needed);
   void Advance(uint64_t bytes);
+  void Succeed();
   void TakeError(int error);
   void FailWithErrno(int error);
   void Fail(absl::Status status);

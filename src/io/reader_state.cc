@@ -109,10 +109,9 @@ absl::Status ReaderState::Open(std::vector<ByteFile> wanted,
   direct = std::make_unique<LazilyMade<DirectFile>[]>(files.size());
   mappings = std::make_unique<LazilyMade<Mapping>[]>(files.size());
   if (options.backend == IoBackend::kAuto) Adapt();
-  for (uint32_t file = 0; file < files.size(); ++file) {
-    if (backend == IoBackend::kMmap) {
-      PONIENTE_RETURN_IF_ERROR(mappings[file].Ensure(
-          &making, [&] { return Mapping::Map(files[file]); }));
+  if (backend == IoBackend::kMmap) {
+    for (uint32_t file = 0; file < files.size(); ++file) {
+      PONIENTE_RETURN_IF_ERROR(EnsureMapped(file));
     }
   }
   if (backend == IoBackend::kDirect) ProbeDirect();
@@ -205,6 +204,11 @@ IoBackend ReaderState::Now() const {
   return now;
 }
 
+absl::Status ReaderState::EnsureMapped(uint32_t file) {
+  return mappings[file].Ensure(&making,
+                               [&] { return Mapping::Map(files[file]); });
+}
+
 IoBackend ReaderState::Prepare(IoBackend wanted, uint32_t file) {
   if (wanted == IoBackend::kDirect) {
     if (refuses_direct.load(std::memory_order_relaxed)) {
@@ -218,8 +222,7 @@ IoBackend ReaderState::Prepare(IoBackend wanted, uint32_t file) {
   }
   if (wanted == IoBackend::kMmap && mappings[file].get() == nullptr) {
     if (refuses_mapping.load(std::memory_order_relaxed)) return backend;
-    const absl::Status mapped = mappings[file].Ensure(
-        &making, [&] { return Mapping::Map(files[file]); });
+    const absl::Status mapped = EnsureMapped(file);
     if (mapped.ok()) return wanted;
     refuses_mapping.store(true, std::memory_order_relaxed);
     SetFallback(wanted, backend, std::string(mapped.message()));

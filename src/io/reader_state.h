@@ -129,6 +129,7 @@ struct ReaderState {
   absl::Status OpenFiles(std::vector<ByteFile> wanted);
   void Adapt();
   void ProbeDirect();
+  absl::Status EnsureMapped(uint32_t file);
   bool FitsCache() const;
 };
 

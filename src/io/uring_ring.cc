@@ -24,6 +24,7 @@
 #include <climits>
 #include <thread>
 
+#include "io/descriptors.h"
 #include "io/fault_hooks.h"
 #include "io/uring_setup.h"
 #include "util/fork_count.h"
@@ -40,6 +41,15 @@ constexpr int kMaxRefusals = 16;
 int SubmitHooked(io_uring* ring) {
   const int error = FaultAt(SystemCall::kUringEnter);
   return error == 0 ? io_uring_submit(ring) : -error;
+}
+
+// A descriptor, or -errno.
+int OpenEventfd() {
+  if (const int fault = FaultAt(SystemCall::kEventfd); fault != 0) {
+    return -fault;
+  }
+  const int fd = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  return fd >= 0 ? fd : -errno;
 }
 
 void ResumeAll(std::vector<std::unique_ptr<UringWaiter>> waiters) {
@@ -86,14 +96,8 @@ UringRing::UringRing(asio::execution_context& context)
 }
 
 absl::Status UringRing::SetUp(asio::execution_context& context) {
-  const int fault = FaultAt(SystemCall::kEventfd);
-  if (fault != 0) return UringError("eventfd", fault);
-  int fd = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-  if (fd < 0 && errno == EMFILE) {
-    RaiseDescriptorLimit();
-    fd = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-  }
-  if (fd < 0) return UringError("eventfd", errno);
+  const int fd = CallForDescriptor(OpenEventfd);
+  if (fd < 0) return UringError("eventfd", -fd);
   event_.emplace(ReactorExecutor(context));
   boost::system::error_code error;
   event_->assign(fd, error);

@@ -6,8 +6,8 @@
 #include <system_error>
 
 #include "absl/strings/str_cat.h"
+#include "io/descriptors.h"
 #include "io/fault_hooks.h"
-#include "io/open_file.h"
 #include "util/mutex.h"
 
 namespace poniente::internal {
@@ -28,10 +28,8 @@ Mutex& MemoryOfRings() {
 
 int QueueInit(unsigned entries, io_uring* ring, unsigned flags) {
   { MutexLock lock(&MemoryOfRings()); }
-  const int error = io_uring_queue_init(entries, ring, flags);
-  if (error != -EMFILE) return error;
-  RaiseDescriptorLimit();
-  return io_uring_queue_init(entries, ring, flags);
+  return CallForDescriptor(
+      [&] { return io_uring_queue_init(entries, ring, flags); });
 }
 
 absl::Status MakeRing(unsigned entries, io_uring* ring) {

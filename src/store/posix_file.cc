@@ -10,7 +10,7 @@
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
-#include "io/open_file.h"
+#include "io/descriptors.h"
 #include "util/status_macros.h"
 
 namespace poniente::internal {
@@ -56,16 +56,14 @@ absl::Status ErrnoError(const std::string& path, std::string_view what) {
 
 absl::StatusOr<OwnedFd> OpenFd(const std::string& path, int flags) {
   const auto open_once = [&] {
-    return ::open(path.c_str(), flags | O_CLOEXEC, 0666);
+    const int fd = ::open(path.c_str(), flags | O_CLOEXEC, 0666);
+    return fd >= 0 ? fd : -errno;
   };
-  int fd = open_once();
-  if (fd < 0 && errno == EMFILE) {
-    RaiseDescriptorLimit();
-    fd = open_once();
-  }
-  while (fd < 0 && errno == EINTR) fd = open_once();
-  if (fd < 0) return ErrnoError(path, "open");
-  return OwnedFd(fd);
+  int fd = -EINTR;
+  while (fd == -EINTR) fd = CallForDescriptor(open_once);
+  if (fd >= 0) return OwnedFd(fd);
+  errno = -fd;
+  return ErrnoError(path, "open");
 }
 
 absl::Status WriteAll(int fd, const std::string& path, uint64_t offset,

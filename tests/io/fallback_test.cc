@@ -4,8 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
-#include <boost/asio/co_spawn.hpp>
-#include <boost/asio/io_context.hpp>
 #include <cerrno>
 #include <cstring>
 #include <random>
@@ -20,8 +18,8 @@
 namespace poniente {
 namespace {
 
-namespace asio = boost::asio;
 using ::poniente::testing::IsOk;
+using ::poniente::testing::ReadInNewContext;
 using ::poniente::testing::StatusIs;
 using ::poniente::testing::TempDir;
 using ::poniente::testing::Windows;
@@ -56,18 +54,6 @@ class FailSubmission final : public internal::FaultHooks {
   const int error_;
   std::atomic<int> calls_ = 0;
 };
-
-// Reads in a context of its own, which therefore makes a new ring.
-absl::Status ReadInNewContext(const Windows& windows) {
-  asio::io_context context;
-  absl::Status result = absl::UnknownError("not run");
-  asio::co_spawn(context, ReadBatch(windows.requests()),
-                 [&result](std::exception_ptr thrown, absl::Status status) {
-                   if (!thrown) result = status;
-                 });
-  context.run();
-  return result;
-}
 
 class FallbackTest : public ::testing::TestWithParam<int> {
  protected:
@@ -130,7 +116,7 @@ TEST_P(FallbackTest, AContextWithoutARingReadsByPreadAndIsCounted) {
   {
     ForbidUring forbid(GetParam());
     internal::ScopedFaultHooks scope(&forbid);
-    ASSERT_THAT(ReadInNewContext(windows), IsOk());
+    ASSERT_THAT(ReadInNewContext(windows.requests()), IsOk());
   }
   EXPECT_EQ(windows.FirstWrongByte(), "");
   EXPECT_EQ(reader->backend(), IoBackend::kBuffered);
@@ -141,7 +127,7 @@ TEST_P(FallbackTest, AContextWithoutARingReadsByPreadAndIsCounted) {
 
   // Another context has its ring.
   windows.Fill(std::byte{0});
-  ASSERT_THAT(ReadInNewContext(windows), IsOk());
+  ASSERT_THAT(ReadInNewContext(windows.requests()), IsOk());
   EXPECT_EQ(windows.FirstWrongByte(), "");
   EXPECT_EQ(reader->counters().pread.reads, fallback_reads);
   EXPECT_EQ(reader->counters().Total().submissions, 1);
@@ -163,7 +149,7 @@ TEST(SubmissionFaultTest, ARingThatBreaksLeavesTheRestToPread) {
     }
     FailSubmission fail(nth, 1, EBADF);
     internal::ScopedFaultHooks scope(&fail);
-    ASSERT_THAT(ReadInNewContext(windows), IsOk()) << nth;
+    ASSERT_THAT(ReadInNewContext(windows.requests()), IsOk()) << nth;
     EXPECT_EQ(windows.FirstWrongByte(), "") << nth;
     EXPECT_EQ(reader->counters().Total().bytes_read, windows.bytes());
     if (nth < 3) {
@@ -190,7 +176,8 @@ TEST(SubmissionFaultTest, ShortRefusalsAreWaitedOut) {
       }
       FailSubmission fail(nth, 5, error);
       internal::ScopedFaultHooks scope(&fail);
-      ASSERT_THAT(ReadInNewContext(windows), IsOk()) << error << ' ' << nth;
+      ASSERT_THAT(ReadInNewContext(windows.requests()), IsOk())
+          << error << ' ' << nth;
       EXPECT_EQ(windows.FirstWrongByte(), "") << error << ' ' << nth;
       EXPECT_EQ(reader->counters().pread.reads, 0) << error << ' ' << nth;
     }

@@ -6,8 +6,6 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
-#include <boost/asio/co_spawn.hpp>
-#include <boost/asio/io_context.hpp>
 #include <cerrno>
 #include <cstring>
 #include <optional>
@@ -23,7 +21,6 @@
 namespace poniente {
 namespace {
 
-namespace asio = boost::asio;
 using internal::SystemCall;
 using ::poniente::testing::IsOk;
 using ::poniente::testing::Windows;
@@ -162,13 +159,7 @@ class FaultInjectionTest : public ::testing::TestWithParam<Case> {
       requests.push_back({&reader, 0, i * 30'000, into.subspan(i * 512, 512)});
     }
     requests.push_back({&reader, 0, 512, std::span(plain_).subspan(9000, 100)});
-    absl::Status result = absl::UnknownError("not run");
-    asio::io_context context;  // with a ring of its own
-    asio::co_spawn(context, ReadBatch(requests),
-                   [&result](std::exception_ptr thrown, absl::Status status) {
-                     if (!thrown) result = status;
-                   });
-    context.run();
+    absl::Status result = testing::ReadInNewContext(requests);
     if (result.ok()) ExpectProven(requests);
     return result;
   }
@@ -295,16 +286,11 @@ TEST(FaultSeamTest, EveryCallIsMadeByTheBackendThatNeedsIt) {
     ASSERT_OK_AND_ASSIGN(const auto reader,
                          ByteReader::Open(std::move(files), options));
     for (int i = 0; i < 12; ++i) {
-      asio::io_context context;
       const ReadRequest requests[] = {
           {reader.get(), 0, 0, buffer.bytes().first(4096)},
           {reader.get(), 0, 100'000 + 61u * i,
            buffer.bytes().subspan(4096, 61)}};
-      asio::co_spawn(context, ReadBatch(requests),
-                     [](std::exception_ptr, absl::Status status) {
-                       EXPECT_THAT(status, IsOk());
-                     });
-      context.run();
+      EXPECT_THAT(testing::ReadInNewContext(requests), IsOk());
     }
   }
   for (int call = 0; call < internal::kNumSystemCalls; ++call) {

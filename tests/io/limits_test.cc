@@ -14,7 +14,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <boost/asio/co_spawn.hpp>
 #include <boost/asio/io_context.hpp>
 #include <cerrno>
 #include <cstddef>
@@ -35,6 +34,7 @@ namespace {
 namespace asio = boost::asio;
 using ::poniente::testing::IsOk;
 using ::poniente::testing::ProvenByte;
+using ::poniente::testing::ReadIn;
 using ::poniente::testing::Windows;
 using ::testing::ExitedWithCode;
 
@@ -99,17 +99,6 @@ TEST(ManyFilesTest, TenThousandReadersAreReadAtRandom) {
       ASSERT_EQ(windows.FirstWrongByte(), "") << IoBackendName(backend);
     }
   }
-}
-
-absl::Status ReadIn(asio::io_context* context, const Windows& windows) {
-  absl::Status result = absl::UnknownError("not run");
-  asio::co_spawn(*context, ReadBatch(windows.requests()),
-                 [&result](std::exception_ptr thrown, absl::Status status) {
-                   if (!thrown) result = status;
-                 });
-  context->restart();
-  context->run();
-  return result;
 }
 
 class LimitsTest : public ::testing::TestWithParam<IoBackend> {
@@ -239,11 +228,11 @@ TEST_P(LimitsTest, IoUringThatIsForbiddenLaterIsReadByPread) {
       windows.Add(**reader, 0, i * 1000, 500, 0);
     }
     asio::io_context context;
-    if (!ReadIn(&context, windows).ok()) std::_Exit(3);
+    if (!ReadIn(&context, windows.requests()).ok()) std::_Exit(3);
     Forbid({call}, EPERM);
     for (int i = 0; i < 3; ++i) {
       windows.Fill(std::byte{0});
-      const absl::Status status = ReadIn(&context, windows);
+      const absl::Status status = ReadIn(&context, windows.requests());
       std::cerr << status << std::endl;
       if (!status.ok()) std::_Exit(1);
       if (!windows.FirstWrongByte().empty()) std::_Exit(4);
@@ -263,7 +252,8 @@ TEST_P(LimitsTest, AForkedChildReadsAndLeavesTheParentsRingAlone) {
   const ReadRequest into_buffer = {reader.get(), 0, 0, buffer.bytes()};
   const auto read_all = [&](asio::io_context* context) {
     windows.Fill(std::byte{0});
-    return ReadIn(context, windows).ok() && testing::Read(windows).ok() &&
+    return ReadIn(context, windows.requests()).ok() &&
+           testing::Read(windows).ok() &&
            RunBlocking(ReadBatch(std::span(&into_buffer, 1))).ok() &&
            windows.FirstWrongByte().empty() &&
            buffer.bytes()[9] == ProvenByte(0, 9);

@@ -9,9 +9,12 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/io_context.hpp>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
+#include <exception>
 #include <fstream>
 #include <memory>
 #include <random>
@@ -122,6 +125,26 @@ class Windows {
   std::vector<ReadRequest> requests_;
   std::vector<uint64_t> proven_as_;
 };
+
+// Reads in this very context, by its ring.
+inline absl::Status ReadIn(boost::asio::io_context* context,
+                           std::span<const ReadRequest> requests) {
+  absl::Status result = absl::UnknownError("not run");
+  boost::asio::co_spawn(
+      *context, ReadBatch(requests),
+      [&result](std::exception_ptr thrown, absl::Status status) {
+        if (!thrown) result = status;
+      });
+  context->restart();
+  context->run();
+  return result;
+}
+
+// In a context of its own, which therefore makes a new ring.
+inline absl::Status ReadInNewContext(std::span<const ReadRequest> requests) {
+  boost::asio::io_context context;
+  return ReadIn(&context, requests);
+}
 
 inline absl::Status Read(const Windows& windows) {
   return RunBlocking(ReadBatch(windows.requests()));

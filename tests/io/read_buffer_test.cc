@@ -8,7 +8,6 @@
 #include <sys/mman.h>
 
 #include <atomic>
-#include <boost/asio/co_spawn.hpp>
 #include <boost/asio/io_context.hpp>
 #include <filesystem>
 #include <set>
@@ -35,22 +34,12 @@ class ReadBufferTest : public ::testing::TestWithParam<IoBackend> {
     ASSERT_THAT(reader, IsOk());
     reader_ = *reader;
   }
-  // In one context, so that its ring sees all buffers and files.
-  absl::Status Read(std::span<const ReadRequest> requests) {
-    absl::Status result = absl::UnknownError("not run");
-    asio::co_spawn(context_, ReadBatch(requests),
-                   [&result](std::exception_ptr thrown, absl::Status status) {
-                     if (!thrown) result = status;
-                   });
-    context_.restart();
-    context_.run();
-    return result;
-  }
   void ReadAndCheck(const ByteReader& reader, uint64_t proven_as,
                     uint64_t offset, std::span<std::byte> into) {
     const ReadRequest request = {&reader, 0, offset, into};
     std::fill(into.begin(), into.end(), std::byte{0});
-    ASSERT_THAT(Read(std::span(&request, 1)), IsOk());
+    // In one context, so that its ring sees all buffers and files.
+    ASSERT_THAT(testing::ReadIn(&context_, std::span(&request, 1)), IsOk());
     for (size_t i = 0; i < into.size(); ++i) {
       ASSERT_EQ(into[i], ProvenByte(proven_as, offset + i)) << offset + i;
     }
@@ -162,12 +151,7 @@ TEST_P(ReadBufferTest, BuffersAndReadersMayDieWhileOtherRingsRead) {
         const ReadRequest requests[] = {
             {reader_.get(), 0, i % 100 * 4096, buffer->bytes().first(4096)},
             {own->get(), 0, i % 99 * 512, buffer->bytes().subspan(4096)}};
-        asio::co_spawn(context, ReadBatch(requests),
-                       [](std::exception_ptr, absl::Status status) {
-                         EXPECT_THAT(status, IsOk());
-                       });
-        context.restart();
-        context.run();
+        EXPECT_THAT(testing::ReadIn(&context, requests), IsOk());
         EXPECT_EQ(buffer->bytes()[t], ProvenByte(0, i % 100 * 4096 + t));
         EXPECT_EQ(buffer->bytes()[4096], ProvenByte(0, i % 99 * 512));
       }

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "io/descriptors.h"
+
+#include <sys/resource.h>
+
+#include "io/fault_hooks.h"
+
+namespace poniente::internal {
+
+// Those who need the soft limit low are programs that call select(), which this
+// library never does.
+void RaiseDescriptorLimit() {
+  rlimit limit;
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  if (limit.rlim_cur >= limit.rlim_max) return;
+  limit.rlim_cur = limit.rlim_max;
+  if (FaultAt(SystemCall::kSetrlimit) != 0) return;
+  (void)::setrlimit(RLIMIT_NOFILE, &limit);  // the next call tells
+}
+
+}  // namespace poniente::internal
