@@ -19,6 +19,7 @@ namespace {
 
 // Batches without a major fault after which a file counts as cached.
 constexpr int kCalm = 8;
+constexpr uint64_t kPageBytes = 4096;
 // Copies after which a batch looks at its faults.
 constexpr size_t kLookEvery = 32;
 
@@ -62,10 +63,29 @@ void CopyOne(const Mapping& mapping, PendingRead* read) {
   }
 }
 
+const Mapping& MappingOf(const PendingRead& read) {
+  return *read.reader().mappings[read.file_number()].get();
+}
+
+// The page walks and first lines of the copy to come, which the processor would
+// begin only after the one before it: a random copy of 8 KiB costs as much as
+// in a plain loop with it, 0.2 us more without.
+void Prefetch(const PendingRead& read) {
+  const std::byte* line = MappingOf(read).begin() + read.begin();
+  const std::byte* const end = line + std::min(read.size(), 4 * kPageBytes);
+  for (const std::byte* page = line + kPageBytes; page < end;
+       page += kPageBytes) {
+    __builtin_prefetch(page);
+  }
+  for (int i = 0; i < 4; ++i) __builtin_prefetch(line + i * 64);
+}
+
 void CopyAll(std::span<PendingRead> reads, uint64_t faults_before) {
-  for (PendingRead& read : reads) {
-    const Mapping& mapping = *read.reader().mappings[read.file_number()].get();
+  for (size_t i = 0; i < reads.size(); ++i) {
+    PendingRead& read = reads[i];
+    const Mapping& mapping = MappingOf(read);
     EnterAround(mapping, read, faults_before);
+    if (i + 1 < reads.size()) Prefetch(reads[i + 1]);
     CopyOne(mapping, &read);
   }
 }
