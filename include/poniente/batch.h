@@ -6,14 +6,16 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <type_traits>
 #include <vector>
 
-#include "poniente/byte_reader.h"
+#include "absl/status/status.h"
 #include "poniente/index_map.h"
 #include "poniente/schedule.h"
+#include "poniente/staging.h"
 #include "poniente/token_window.h"
 
 namespace poniente {
@@ -52,18 +54,25 @@ constexpr bool kIsIdOf(TokenType type) {
   return false;
 }
 [[noreturn]] void WrongIdType(TokenType type);
+class Slot;
 }  // namespace internal
 
 // The token ids of the samples of one step on one rank, [num_samples, seq_len]
 // row-major, and what is known of each sample.
 //
-// Ownership: owns its memory, which is page-aligned; movable, not copyable.
-//     Spans borrow from it.
-// Thread safety: as a value: const access from any number of threads.
+// Memory: page-aligned, of the host, and a copy on the GPU where the loader has
+//     one. The copy runs beside everything else: have a stream wait for it by
+//     WaitOn() before its work uses device_bytes().
+// Ownership: holds its memory, which its loader fills again once the batch is
+//     gone; LoaderOptions::max_held bounds how many may be held. May outlive
+//     its loader. Movable, not copyable. Spans borrow from it.
+// Thread safety: as a value: const access from any number of threads. WaitOn()
+//     and WaitUntilCopied() may be called from any thread, too.
 class Batch {
  public:
-  // Ids are left uninitialised: internal, for the loader.
-  Batch(StepPlan plan, size_t num_samples, TokenType type);
+  // For the loader: ids are whatever the slot held.
+  Batch(StepPlan plan, size_t num_samples, TokenType type,
+        std::shared_ptr<internal::Slot> slot);
   Batch(Batch&&) = default;
   Batch& operator=(Batch&&) = default;
   ~Batch();
@@ -83,7 +92,7 @@ class Batch {
   template <class Id>
   std::span<const Id> tokens() const {
     if (!internal::kIsIdOf<Id>(type_)) internal::WrongIdType(type_);
-    return {reinterpret_cast<const Id*>(memory_.bytes().data()),
+    return {reinterpret_cast<const Id*>(bytes().data()),
             num_samples() * seq_len()};
   }
   // Those of one sample. REQUIRES: sample < num_samples(), too.
@@ -95,6 +104,22 @@ class Batch {
   std::span<const std::byte> bytes() const;
   std::span<std::byte> mutable_bytes();
 
+  // Where the batch is to be used: the GPU asked for, or the host.
+  const Device& device() const;
+  // The ids on the device, laid out as in bytes(); null on the host.
+  const std::byte* device_bytes() const;
+  // The work queued on `stream` (a cudaStream_t; null: the default stream) from
+  // now on finds the ids on the device; the calling thread does not wait. The
+  // memory is not written again before what is queued there when the batch is
+  // destroyed has run, so the stream must live that long. Call it for each
+  // stream that uses the batch. FailedPrecondition on the host; Internal: what
+  // the driver says.
+  absl::Status WaitOn(void* stream) const;
+  // Blocks the thread until the ids are on the device. Whoever reads them
+  // without a stream that has called WaitOn() is to be done before the batch is
+  // destroyed. Ok at once on the host.
+  absl::Status WaitUntilCopied() const;
+
   // Number of the sample's leaf in Loader::sources().
   uint32_t source(size_t sample) const { return provenance_[sample].source; }
   const SampleProvenance& provenance(size_t sample) const {
@@ -102,11 +127,14 @@ class Batch {
   }
   std::span<SampleProvenance> mutable_provenance() { return provenance_; }
 
+  // For the loader: the batch is the consumer's from now on.
+  void MarkHeld();
+
  private:
   StepPlan plan_;
   TokenType type_;
   std::vector<SampleProvenance> provenance_;
-  ReadBuffer memory_;
+  std::shared_ptr<internal::Slot> slot_;
 };
 
 }  // namespace poniente

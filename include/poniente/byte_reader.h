@@ -192,6 +192,9 @@ class ByteReader final {
   // Bytes when opened.
   uint64_t size(uint32_t file) const;
 
+  // When blocks are verified, of the files that have checksums.
+  VerifyChecksums verify_checksums() const;
+
   // The backend that serves this reader now, never kAuto.
   IoBackend backend() const;
   // From what it fell back to what, and why, at the first time: "buffered ->

@@ -18,6 +18,7 @@
 #include "poniente/byte_reader.h"
 #include "poniente/provenance.h"
 #include "poniente/schedule.h"
+#include "poniente/staging.h"
 #include "poniente/task.h"
 #include "poniente/token_window.h"
 
@@ -45,6 +46,18 @@ struct LoaderOptions {
   // Batches in flight or ready ahead of the consumer. More hides longer stalls
   // and costs one batch of memory each. At least 1. Never changes a token.
   uint32_t prefetch_batches = 4;
+
+  // And the bytes of their ids together; one batch is always fetched.
+  uint64_t prefetch_bytes = uint64_t{1} << 30;
+
+  // Batches that the consumer may keep when it asks for the next one; with one
+  // more kept, Next() is ResourceExhausted. Memory is prefetch_batches +
+  // max_held + 1 batches, made as it is needed and used again and again.
+  uint32_t max_held = 2;
+
+  // Where batches are delivered. Where there is no such GPU they stay on the
+  // host, with a warning. Never changes a token.
+  Device device = {};
 
   // Receives one line per warning (a backend that was not the one preferred),
   // on any thread. Default: standard error.
@@ -77,12 +90,17 @@ struct Source {
 // Errors: "step 1200, rank 3: " and what the source says. The loader stays at
 //     that step: Next() tries it again, Seek() goes elsewhere.
 // Cancellation: a cancelled Next() gives Cancelled; its batch is not lost.
+// Back-pressure: what is under way, ready or held is bounded by number and by
+//     bytes. A consumer that keeps more than max_held batches and asks for
+//     another gets ResourceExhausted, not a wait that never ends; let go of one
+//     and ask again.
 // Destruction: in any state; waits for reads under way. A Next() still awaited
 //     then ends with FailedPrecondition. Batches handed out stay valid.
 class Loader {
  public:
   // InvalidArgument if rank >= ranks, token_type is too narrow, a leaf's
-  // windows differ from the schedule's seq_len, or prefetch_batches is 0.
+  // windows differ from the schedule's seq_len, or prefetch_batches is 0 or
+  // beyond 65536 (max_held, too).
   static absl::StatusOr<std::unique_ptr<Loader>> Create(
       DatasetPtr<TokenWindow> dataset, Schedule schedule,
       LoaderOptions options = LoaderOptions());

@@ -288,6 +288,10 @@ uint64_t ByteReader::size(uint32_t file) const {
   return state_->files[file].size();
 }
 
+VerifyChecksums ByteReader::verify_checksums() const {
+  return state_->options.verify;
+}
+
 IoBackend ByteReader::backend() const { return state_->Now(); }
 
 const std::string& ByteReader::fallback_reason() const {

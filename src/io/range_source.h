@@ -30,6 +30,11 @@ class RangeSource {
   // Elements in each item; 0 if items differ.
   virtual uint32_t item_length() const = 0;
 
+  // The elements are ids that whoever wrote them found below the vocabulary's
+  // size, and reader() verifies that it reads what was written. Else each batch
+  // is looked through.
+  virtual bool ids_are_checked() const { return false; }
+
   // Where elements [begin, begin + count) of an item lie.
   // REQUIRES: the item exists and holds them.
   virtual FileRange Locate(uint64_t item, uint32_t begin,

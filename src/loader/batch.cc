@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "poniente/batch.h"
 
-#include "loader/batch_memory.h"
+#include <cstdlib>
+#include <utility>
+
+#include "staging/slot_ring.h"
 #include "util/check.h"
 
 namespace poniente {
@@ -16,23 +19,35 @@ void WrongIdType(TokenType type) {
 
 }  // namespace internal
 
-Batch::Batch(StepPlan plan, size_t num_samples, TokenType type)
+Batch::Batch(StepPlan plan, size_t num_samples, TokenType type,
+             internal::SlotPtr slot)
     : plan_(std::move(plan)),
       type_(type),
       provenance_(num_samples),
-      memory_(internal::TakeBatchMemory(num_samples * plan_.seq_len *
-                                        TokenTypeBytes(type))) {}
+      slot_(std::move(slot)) {
+  PONIENTE_CHECK(slot_->host().size() >= mutable_bytes().size())
+      << num_samples << " x " << seq_len() << " ids into a slot of "
+      << slot_->host().size() << " bytes";
+}
 
-Batch::~Batch() { internal::ReturnBatchMemory(std::move(memory_)); }
+Batch::~Batch() = default;
 
 std::span<const std::byte> Batch::bytes() const {
-  return memory_.bytes().first(num_samples() * seq_len() *
-                               TokenTypeBytes(type_));
+  return slot_->host().first(num_samples() * seq_len() * TokenTypeBytes(type_));
 }
 
 std::span<std::byte> Batch::mutable_bytes() {
-  return memory_.bytes().first(num_samples() * seq_len() *
-                               TokenTypeBytes(type_));
+  return slot_->host().first(num_samples() * seq_len() * TokenTypeBytes(type_));
 }
+
+void Batch::MarkHeld() { slot_->MarkHeld(); }
+
+const Device& Batch::device() const { return slot_->device(); }
+
+const std::byte* Batch::device_bytes() const { return slot_->device_bytes(); }
+
+absl::Status Batch::WaitOn(void* stream) const { return slot_->WaitOn(stream); }
+
+absl::Status Batch::WaitUntilCopied() const { return slot_->WaitUntilCopied(); }
 
 }  // namespace poniente

@@ -2,11 +2,11 @@
 #include "loader/batch_assembler.h"
 
 #include <algorithm>
+#include <iterator>
 #include <memory>
 
 #include "absl/strings/str_cat.h"
 #include "io/range_source.h"
-#include "loader/batch_memory.h"
 #include "loader/widen.h"
 #include "util/status_macros.h"
 
@@ -77,6 +77,15 @@ absl::Status CheckStretches(const DatasetTree& tree,
   return absl::OkStatus();
 }
 
+// REQUIRES: schedule.Has(step).
+const Stretch& StretchOf(const Schedule& schedule, uint64_t step) {
+  const std::span<const Stretch> stretches = schedule.stretches();
+  return *std::prev(std::upper_bound(stretches.begin(), stretches.end(), step,
+                                     [](uint64_t at, const Stretch& stretch) {
+                                       return at < stretch.first_step;
+                                     }));
+}
+
 absl::Status IdError(std::string_view source, uint64_t item, uint64_t id,
                      uint64_t vocabulary) {
   return absl::DataLossError(absl::StrCat(
@@ -104,6 +113,11 @@ absl::Status BatchAssembler::Check(const DatasetTree& tree,
         absl::StrCat("prefetch_batches must be from 1 to ", kMostPrefetched,
                      ", got ", options.prefetch_batches));
   }
+  if (options.max_held > kMostPrefetched) {
+    return absl::InvalidArgumentError(absl::StrCat("max_held must be at most ",
+                                                   kMostPrefetched, ", got ",
+                                                   options.max_held));
+  }
   const Vocabulary* vocabulary = dataset.vocabulary();
   if (vocabulary && vocabulary->size - 1 > MaxTokenId(options.token_type)) {
     return absl::InvalidArgumentError(
@@ -125,7 +139,8 @@ absl::Status BatchAssembler::Check(const DatasetTree& tree,
 }
 
 BatchAssembler::BatchAssembler(DatasetPtr<TokenWindow> dataset,
-                               Schedule schedule, const LoaderOptions& options)
+                               Schedule schedule, const LoaderOptions& options,
+                               std::shared_ptr<SlotRing> slots)
     : dataset_(std::move(dataset)),
       schedule_(std::move(schedule)),
       tree_(*dataset_),
@@ -133,7 +148,16 @@ BatchAssembler::BatchAssembler(DatasetPtr<TokenWindow> dataset,
       ranks_(options.ranks),
       last_batch_(options.last_batch),
       token_type_(options.token_type),
+      slots_(std::move(slots)),
       reads_files_(ReadsFiles(tree_)) {}
+
+uint64_t BatchAssembler::BytesOf(uint64_t step) const {
+  if (!schedule_.Has(step)) return 0;
+  const Stretch& stretch = StretchOf(schedule_, step);
+  const BatchShare share = RankShare(stretch.batch_size, rank_, ranks_);
+  return (share.end - share.begin) * stretch.seq_len *
+         TokenTypeBytes(token_type_);
+}
 
 Task<std::optional<Batch>> BatchAssembler::Assemble(uint64_t step) const {
   if (!schedule_.Has(step)) co_return std::nullopt;
@@ -149,17 +173,23 @@ Task<std::optional<Batch>> BatchAssembler::Assemble(uint64_t step) const {
     plan.batch_size = left;
   }
   const BatchShare share = RankShare(plan.batch_size, rank_, ranks_);
-  Batch batch(std::move(plan), share.end - share.begin, token_type_);
+  const uint64_t num_samples = share.end - share.begin;
+  absl::StatusOr<SlotPtr> slot = co_await slots_->Take(
+      num_samples * plan.seq_len * TokenTypeBytes(token_type_));
+  if (!slot.ok()) co_return slot.status();
+  Batch batch(std::move(plan), num_samples, token_type_, *slot);
   for (size_t i = 0; i < batch.num_samples(); ++i) {
     batch.mutable_provenance()[i].sample =
         batch.plan().first_sample + share.begin + i;
   }
-  absl::Status filled = co_await Fill(&batch);
+  absl::Status filled = co_await Fill(&batch, slot->get());
   if (!filled.ok()) co_return filled;
+  absl::Status uploading = (*slot)->Upload(batch.bytes().size());
+  if (!uploading.ok()) co_return uploading;
   co_return std::optional<Batch>(std::move(batch));
 }
 
-Task<> BatchAssembler::Fill(Batch* batch) const {
+Task<> BatchAssembler::Fill(Batch* batch, Slot* slot) const {
   std::vector<Position> positions(batch->num_samples());
   for (size_t i = 0; i < positions.size(); ++i) {
     positions[i].index = batch->provenance(i).sample;
@@ -177,7 +207,7 @@ Task<> BatchAssembler::Fill(Batch* batch) const {
   absl::Status lengths = CheckLengths(tree_, items, batch->seq_len());
   if (!lengths.ok()) co_return lengths;
   if (reads_files_) {
-    absl::Status read = co_await FillFromFiles(items, batch);
+    absl::Status read = co_await FillFromFiles(items, batch, slot);
     co_return read;
   }
   absl::Status made = co_await FillFromItems(positions, batch);
@@ -185,46 +215,67 @@ Task<> BatchAssembler::Fill(Batch* batch) const {
 }
 
 Task<> BatchAssembler::FillFromFiles(std::span<const LeafPosition> items,
-                                     Batch* batch) const {
-  const uint32_t seq_len = batch->seq_len();
-  const size_t row_bytes = size_t{seq_len} * TokenTypeBytes(token_type_);
-  // Rows stored at the batch's width are read in place, others beside it.
-  std::vector<size_t> beside(items.size(), SIZE_MAX);
-  size_t scratch_bytes = 0;
-  for (size_t i = 0; i < items.size(); ++i) {
-    const RangeSource& from = *tree_.leaves()[items[i].leaf].node->ranges();
-    if (from.width_bytes() == TokenTypeBytes(token_type_)) continue;
-    beside[i] = scratch_bytes;
-    scratch_bytes += size_t{seq_len} * from.width_bytes();
-  }
-  ReadBuffer scratch = TakeBatchMemory(scratch_bytes);
-  std::vector<ReadRequest> requests(items.size());
-  for (size_t i = 0; i < items.size(); ++i) {
-    const RangeSource& from = *tree_.leaves()[items[i].leaf].node->ranges();
-    const FileRange range = from.Locate(items[i].position.index,
-                                        items[i].position.part_begin, seq_len);
-    std::byte* into = beside[i] == SIZE_MAX
-                          ? batch->mutable_bytes().data() + i * row_bytes
-                          : scratch.bytes().data() + beside[i];
-    requests[i].reader = &from.reader();
-    requests[i].file = range.file;
-    requests[i].offset = range.offset;
-    requests[i].into = std::span<std::byte>(into, range.bytes);
-  }
-  absl::Status read = co_await ReadBatch(requests);
+                                     Batch* batch, Slot* slot) const {
+  absl::StatusOr<std::vector<ReadRequest>> requests =
+      PlanReads(items, batch, slot);
+  if (!requests.ok()) co_return requests.status();
+  absl::Status read = co_await ReadBatch(*requests);
   if (!read.ok()) co_return read;
-  for (size_t i = 0; i < items.size(); ++i) {
-    const TreeLeaf& leaf = tree_.leaves()[items[i].leaf];
-    const uint32_t greatest =
-        Widen(requests[i].into, leaf.node->ranges()->width_bytes(), token_type_,
-              batch->mutable_bytes().subspan(i * row_bytes, row_bytes));
-    const uint64_t ids = leaf.node->vocabulary()->size;
-    if (greatest >= ids) {
-      co_return IdError(leaf.path, items[i].position.index, greatest, ids);
+  co_return Decode(items, *requests, batch);
+}
+
+// Rows stored at the batch's width are read in place, others beside it.
+absl::StatusOr<std::vector<ReadRequest>> BatchAssembler::PlanReads(
+    std::span<const LeafPosition> items, Batch* batch, Slot* slot) const {
+  const uint32_t width = TokenTypeBytes(token_type_);
+  const uint32_t seq_len = batch->seq_len();
+  size_t beside = 0;
+  for (const LeafPosition& item : items) {
+    const RangeSource& from = *tree_.leaves()[item.leaf].node->ranges();
+    if (from.width_bytes() != width) {
+      beside += size_t{seq_len} * from.width_bytes();
     }
   }
-  ReturnBatchMemory(std::move(scratch));
-  co_return absl::OkStatus();
+  PONIENTE_ASSIGN_OR_RETURN(std::span<std::byte> scratch,
+                            slot->Scratch(beside));
+  std::span<std::byte> rows = batch->mutable_bytes();
+  const size_t row_bytes = size_t{seq_len} * width;
+  std::vector<ReadRequest> requests;
+  requests.reserve(items.size());
+  for (const LeafPosition& item : items) {
+    const RangeSource& from = *tree_.leaves()[item.leaf].node->ranges();
+    const FileRange range =
+        from.Locate(item.position.index, item.position.part_begin, seq_len);
+    const bool in_place = from.width_bytes() == width;
+    std::span<std::byte>& memory = in_place ? rows : scratch;
+    requests.push_back(
+        {&from.reader(), range.file, range.offset, memory.first(range.bytes)});
+    rows = rows.subspan(in_place ? 0 : row_bytes);
+    memory = memory.subspan(range.bytes);
+  }
+  return requests;
+}
+
+absl::Status BatchAssembler::Decode(std::span<const LeafPosition> items,
+                                    std::span<const ReadRequest> requests,
+                                    Batch* batch) const {
+  const size_t row_bytes =
+      size_t{batch->seq_len()} * TokenTypeBytes(token_type_);
+  for (size_t i = 0; i < items.size(); ++i) {
+    const TreeLeaf& leaf = tree_.leaves()[items[i].leaf];
+    const RangeSource& from = *leaf.node->ranges();
+    const std::span<std::byte> row =
+        batch->mutable_bytes().subspan(i * row_bytes, row_bytes);
+    const bool in_place = requests[i].into.data() == row.data();
+    if (in_place && from.ids_are_checked()) continue;
+    const uint32_t greatest =
+        Widen(requests[i].into, from.width_bytes(), token_type_, row);
+    const uint64_t ids = leaf.node->vocabulary()->size;
+    if (greatest >= ids) {
+      return IdError(leaf.path, items[i].position.index, greatest, ids);
+    }
+  }
+  return absl::OkStatus();
 }
 
 Task<> BatchAssembler::FillFromItems(std::span<const Position> positions,

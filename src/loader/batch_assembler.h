@@ -5,6 +5,7 @@
 #define PONIENTE_LOADER_BATCH_ASSEMBLER_H_
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <vector>
@@ -16,6 +17,7 @@
 #include "poniente/provenance.h"
 #include "poniente/schedule.h"
 #include "poniente/task.h"
+#include "staging/slot_ring.h"
 
 namespace poniente::internal {
 
@@ -33,16 +35,26 @@ class BatchAssembler {
                             const LoaderOptions& options);
 
   BatchAssembler(DatasetPtr<TokenWindow> dataset, Schedule schedule,
-                 const LoaderOptions& options);
+                 const LoaderOptions& options, std::shared_ptr<SlotRing> slots);
 
   const DatasetTree& tree() const { return tree_; }
 
-  // This rank's batch of `step`; nullopt if the run has ended before it.
+  // What this rank's batch of `step` needs at most; 0 past the end.
+  uint64_t BytesOf(uint64_t step) const;
+
+  // This rank's batch of `step`, on its way to the device; nullopt if the run
+  // has ended before it.
   Task<std::optional<Batch>> Assemble(uint64_t step) const;
 
  private:
-  Task<> Fill(Batch* batch) const;
-  Task<> FillFromFiles(std::span<const LeafPosition> items, Batch* batch) const;
+  Task<> Fill(Batch* batch, Slot* slot) const;
+  Task<> FillFromFiles(std::span<const LeafPosition> items, Batch* batch,
+                       Slot* slot) const;
+  absl::StatusOr<std::vector<ReadRequest>> PlanReads(
+      std::span<const LeafPosition> items, Batch* batch, Slot* slot) const;
+  absl::Status Decode(std::span<const LeafPosition> items,
+                      std::span<const ReadRequest> requests,
+                      Batch* batch) const;
   Task<> FillFromItems(std::span<const Position> positions, Batch* batch) const;
 
   const DatasetPtr<TokenWindow> dataset_;
@@ -52,6 +64,7 @@ class BatchAssembler {
   const uint32_t ranks_;
   const LastBatch last_batch_;
   const TokenType token_type_;
+  const std::shared_ptr<SlotRing> slots_;
   const bool reads_files_;
 };
 

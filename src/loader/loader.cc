@@ -30,6 +30,16 @@ namespace poniente {
 namespace asio = boost::asio;
 using internal::MutexLock;
 
+namespace {
+
+void Warn(const std::function<void(std::string_view)>& sink,
+          std::string_view line) {
+  if (sink) return sink(line);
+  std::cerr << "poniente: warning: " << line << std::endl;
+}
+
+}  // namespace
+
 // The loader's state, shared with the Next() calls that are still awaited.
 // Its thread runs the fetches; Stop() joins it, so handlers may hold `this`.
 class Loader::Core {
@@ -39,9 +49,15 @@ class Loader::Core {
       : dataset_(std::move(dataset)),
         schedule_(std::move(schedule)),
         options_(std::move(options)),
-        assembler_(dataset_, schedule_, options_),
+        slots_(internal::SlotRing::Create(
+            options_.device, options_.prefetch_batches + options_.max_held + 1,
+            [sink = options_.warning_sink](std::string_view line) {
+              Warn(sink, line);
+            })),
+        assembler_(dataset_, schedule_, options_, slots_),
         work_(asio::make_work_guard(context_)),
-        window_(options_.start_step, options_.prefetch_batches) {
+        window_(options_.start_step, options_.prefetch_batches,
+                options_.prefetch_bytes) {
     thread_ = std::thread([this] { context_.run(); });
   }
 
@@ -70,6 +86,7 @@ class Loader::Core {
   using Fetched = absl::StatusOr<std::optional<Batch>>;
   struct Fetch {
     uint64_t step;
+    uint64_t bytes;
     uint64_t generation;
     asio::cancellation_signal cancel;
   };
@@ -83,11 +100,18 @@ class Loader::Core {
   absl::Status ClosedError() const {
     return absl::FailedPreconditionError("the loader is closed");
   }
+  absl::Status HeldError() const {
+    return absl::ResourceExhaustedError(absl::StrCat(
+        "the consumer holds ", slots_->num_held(),
+        " batches (or tensors of them), max_held is ", options_.max_held,
+        "; let go of one before the next, or set max_held higher"));
+  }
 
   // Constant after construction.
   const DatasetPtr<TokenWindow> dataset_;
   const Schedule schedule_;
   const LoaderOptions options_;
+  const std::shared_ptr<internal::SlotRing> slots_;
   const internal::BatchAssembler assembler_;
 
   asio::io_context context_{1};
@@ -106,9 +130,13 @@ class Loader::Core {
 
 void Loader::Core::StartFetches() {
   if (is_closed_) return;
-  while (const std::optional<uint64_t> step = window_.Start()) {
+  const auto bytes_of = [this](uint64_t step) {
+    return assembler_.BytesOf(step);
+  };
+  while (const std::optional<uint64_t> step = window_.Start(bytes_of)) {
     const auto fetch = under_way_.emplace(under_way_.end());
     fetch->step = *step;
+    fetch->bytes = bytes_of(*step);
     fetch->generation = window_.generation();
     // Posted: co_spawn would begin to read here and now, under the lock.
     asio::post(context_, [this, fetch] { Launch(fetch); });
@@ -141,7 +169,9 @@ void Loader::Core::Launch(std::list<Fetch>::iterator fetch) {
 void Loader::Core::Arrive(std::list<Fetch>::iterator fetch, Fetched fetched) {
   {
     MutexLock lock(&mu_);
-    const bool is_wanted = window_.Arrive(fetch->generation) && !is_closed_;
+    const bool is_wanted =
+        window_.Arrive(fetch->step, fetch->generation, fetch->bytes) &&
+        !is_closed_;
     if (is_wanted) {
       if (fetched.ok() && !fetched->has_value()) window_.EndAt(fetch->step);
       ready_.insert_or_assign(fetch->step, std::move(fetched));
@@ -189,6 +219,7 @@ absl::StatusOr<std::optional<Batch>> Loader::Core::TakeReady() {
     return absl::OutOfRangeError(
         absl::StrCat("the run has ended: there is no step ", step));
   }
+  if (slots_->num_held() > options_.max_held) return HeldError();
   StartFetches();
   const auto found = ready_.find(step);
   if (found == ready_.end()) return std::nullopt;
@@ -200,6 +231,7 @@ absl::StatusOr<std::optional<Batch>> Loader::Core::TakeReady() {
         fetched.status(),
         absl::StrCat("step ", step, ", rank ", options_.rank));
   }
+  (*fetched)->MarkHeld();
   window_.Deliver();
   StartFetches();
   return fetched;
@@ -282,14 +314,9 @@ uint64_t Loader::Core::fingerprint() const {
 void Loader::Core::WarnOfFallbacks() const {
   for (const Source& source : sources()) {
     if (source.fallback_reason.empty()) continue;
-    const std::string line =
-        absl::StrCat("reading '", source.path, "' by ", source.backend, ": ",
-                     source.fallback_reason);
-    if (options_.warning_sink) {
-      options_.warning_sink(line);
-    } else {
-      std::cerr << "poniente: warning: " << line << std::endl;
-    }
+    Warn(options_.warning_sink,
+         absl::StrCat("reading '", source.path, "' by ", source.backend, ": ",
+                      source.fallback_reason));
   }
 }
 

@@ -4,40 +4,61 @@
 #ifndef PONIENTE_LOADER_PREFETCH_WINDOW_H_
 #define PONIENTE_LOADER_PREFETCH_WINDOW_H_
 
+#include <algorithm>
 #include <cstdint>
+#include <deque>
 #include <optional>
 
 namespace poniente::internal {
 
-// Steps are started in order, ahead of the one to be delivered next, at most
-// `limit` of them undelivered. Until the first one since a restart has arrived,
-// only that one is started, so that it does not share the disk.
+// Steps are started in order, ahead of the one to be delivered next: at most
+// `limit` of them started and not delivered, those of before a restart
+// included until they have arrived, and of `byte_limit` bytes together, unless
+// one alone has more. Until the first one since a restart has arrived, only
+// that one is started, so that it does not share the disk.
 class PrefetchWindow {
  public:
   // REQUIRES: limit >= 1.
-  PrefetchWindow(uint64_t first_step, uint32_t limit)
-      : limit_(limit), next_(first_step), start_(first_step) {}
+  PrefetchWindow(uint64_t first_step, uint32_t limit, uint64_t byte_limit)
+      : limit_(limit), byte_limit_(byte_limit), next_(first_step) {}
 
-  // The step to start now, counted as started; nullopt if none.
-  std::optional<uint64_t> Start() {
-    const uint64_t ahead = is_warm_ ? limit_ : 1;
-    if (start_ - next_ >= ahead || under_way_ >= limit_) return std::nullopt;
-    if (end_.has_value() && start_ >= *end_) return std::nullopt;
-    ++under_way_;
-    return start_++;
+  // The step to start now, counted as started; nullopt if none. Of its batch
+  // bytes_of(step) says the size.
+  template <class BytesOf>
+  std::optional<uint64_t> Start(BytesOf bytes_of) {
+    const uint64_t step = next_ + started_.size();
+    if (!is_warm_ && !started_.empty()) return std::nullopt;
+    if (started_.size() + stale_ >= limit_) return std::nullopt;
+    if (end_.has_value() && step >= *end_) return std::nullopt;
+    const uint64_t bytes = bytes_of(step);
+    const bool is_alone = started_.size() + stale_ == 0;
+    if (!is_alone && bytes > byte_limit_ - std::min(byte_limit_, bytes_)) {
+      return std::nullopt;
+    }
+    bytes_ += bytes;
+    started_.push_back({bytes, false});
+    return step;
   }
 
-  // A step that was started in this generation or an earlier one has arrived.
-  // True if it is still wanted.
-  bool Arrive(uint64_t generation) {
-    --under_way_;
-    if (generation != generation_) return false;
+  // A step that was started in this generation or an earlier one, with so many
+  // bytes, has arrived. True if it is still wanted.
+  bool Arrive(uint64_t step, uint64_t generation, uint64_t bytes) {
+    if (generation != generation_) {
+      --stale_;
+      bytes_ -= bytes;
+      return false;
+    }
+    started_[step - next_].has_arrived = true;
     is_warm_ = true;
     return true;
   }
 
-  // The next step has been handed out.
-  void Deliver() { ++next_; }
+  // The next step, which has arrived, has been handed out.
+  void Deliver() {
+    bytes_ -= started_.front().bytes;
+    started_.pop_front();
+    ++next_;
+  }
 
   // There is no such step, nor one after it.
   void EndAt(uint64_t step) {
@@ -46,24 +67,40 @@ class PrefetchWindow {
 
   // Forgets what was started; begins anew.
   void Restart(uint64_t step) {
+    for (const Started& one : started_) {
+      if (one.has_arrived) {
+        bytes_ -= one.bytes;
+      } else {
+        ++stale_;
+      }
+    }
+    started_.clear();
     ++generation_;
     next_ = step;
-    start_ = step;
     is_warm_ = false;
   }
 
   uint64_t next() const { return next_; }
   bool at_end() const { return end_.has_value() && next_ >= *end_; }
   uint64_t generation() const { return generation_; }
-  // Started and not arrived, of all generations.
-  uint32_t under_way() const { return under_way_; }
+  // Started and not delivered, of all generations: what needs memory.
+  uint32_t in_flight() const {
+    return static_cast<uint32_t>(started_.size()) + stale_;
+  }
 
  private:
+  struct Started {
+    uint64_t bytes;
+    bool has_arrived;
+  };
+
   const uint32_t limit_;
+  const uint64_t byte_limit_;
   uint64_t next_;
-  uint64_t start_;
+  std::deque<Started> started_;  // of the steps from next_ on
+  uint32_t stale_ = 0;           // of earlier generations, not arrived
+  uint64_t bytes_ = 0;           // of all these
   uint64_t generation_ = 0;
-  uint32_t under_way_ = 0;
   bool is_warm_ = false;
   std::optional<uint64_t> end_;
 };

@@ -104,6 +104,10 @@ class WindowsDataset final : public RangesDataset, public RangeSource {
     return TokenTypeBytes(store().token_type());
   }
   uint32_t item_length() const override { return length_; }
+  // A writer refuses other ids, and checksums tell of what it did not write.
+  bool ids_are_checked() const override {
+    return reader().verify_checksums() != VerifyChecksums::kOff;
+  }
   FileRange Locate(uint64_t item, uint32_t begin,
                    uint32_t count) const override {
     const uint64_t width = width_bytes();

@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "poniente/batch.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <set>
-#include <vector>
+#include <memory>
+#include <utility>
+
+#include "poniente/task.h"
+#include "staging/slot_ring.h"
+#include "tests/support/status_matchers.h"
 
 namespace poniente {
 namespace {
@@ -20,8 +24,21 @@ StepPlan Plan(uint32_t seq_len) {
   return plan;
 }
 
+using ::poniente::testing::IsOk;
+using ::poniente::testing::StatusIs;
+using ::testing::HasSubstr;
+
+// On the host.
+Batch MakeBatch(StepPlan plan, size_t num_samples, TokenType type) {
+  const auto ring = std::make_shared<internal::SlotRing>(
+      Device(), nullptr, 1, [](std::string_view) {});
+  const size_t bytes = num_samples * plan.seq_len * TokenTypeBytes(type);
+  return Batch(std::move(plan), num_samples, type,
+               *RunBlocking(ring->Take(bytes)));
+}
+
 TEST(BatchTest, RowsLieOneAfterTheOther) {
-  Batch batch(Plan(3), 2, TokenType::kU16);
+  Batch batch = MakeBatch(Plan(3), 2, TokenType::kU16);
   const uint16_t ids[] = {1, 2, 3, 4, 5, 6};
   ASSERT_EQ(batch.mutable_bytes().size(), sizeof(ids));
   std::memcpy(batch.mutable_bytes().data(), ids, sizeof(ids));
@@ -34,31 +51,24 @@ TEST(BatchTest, RowsLieOneAfterTheOther) {
 }
 
 TEST(BatchDeathTest, AskingForAnotherTypeIsABugOfTheCaller) {
-  Batch batch(Plan(3), 2, TokenType::kU16);
+  Batch batch = MakeBatch(Plan(3), 2, TokenType::kU16);
   EXPECT_DEATH(batch.tokens<uint32_t>(), "ids are u16");
   EXPECT_DEATH(batch.tokens<int16_t>(), "ids are u16");
 }
 
-TEST(BatchMemoryTest, IsPageAlignedAndUsedAgainOnceTheBatchIsGone) {
-  std::set<const void*> first, second;
-  for (std::set<const void*>* seen : {&first, &second}) {
-    std::vector<Batch> held;
-    for (uint64_t i = 0; i < 5; ++i) {
-      StepPlan plan;
-      plan.seq_len = 1031;
-      held.emplace_back(std::move(plan), 7, TokenType::kU16);
-      const auto bytes = held.back().mutable_bytes();
-      ASSERT_EQ(bytes.size(), 7 * 1031 * 2);
-      ASSERT_EQ(reinterpret_cast<uintptr_t>(bytes.data()) % 4096, 0);
-      std::fill(bytes.begin(), bytes.end(), static_cast<std::byte>(i));
-      seen->insert(bytes.data());
-    }
-    EXPECT_EQ(seen->size(), 5);  // while they live, each has its own
-    for (size_t i = 0; i < held.size(); ++i) {
-      EXPECT_EQ(held[i].bytes().back(), static_cast<std::byte>(i));
-    }
-  }
-  EXPECT_EQ(first, second);
+TEST(BatchTest, OnTheHostThereIsNothingToWaitFor) {
+  const Batch batch = MakeBatch(Plan(3), 2, TokenType::kU16);
+  EXPECT_EQ(batch.device(), Device());
+  EXPECT_EQ(batch.device_bytes(), nullptr);
+  EXPECT_THAT(batch.WaitUntilCopied(), IsOk());
+  EXPECT_THAT(
+      batch.WaitOn(nullptr),
+      StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("host")));
+}
+
+TEST(BatchTest, OneWithoutSamplesHasNoIds) {
+  const Batch batch = MakeBatch(Plan(3), 0, TokenType::kU16);
+  EXPECT_TRUE(batch.tokens<uint16_t>().empty());
 }
 
 }  // namespace

@@ -10,7 +10,10 @@
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/io_context.hpp>
 #include <chrono>
+#include <deque>
+#include <string_view>
 #include <thread>
+#include <vector>
 
 #include "poniente/flat_mixture.h"
 #include "poniente/in_memory_dataset.h"
@@ -576,6 +579,103 @@ TEST(LoaderTest, RefusesARunBeyondMaxEpochs) {
               StatusIs(absl::StatusCode::kInvalidArgument,
                        AllOf(HasSubstr("component 'books'"),
                              HasSubstr("epochs (2)"), HasSubstr("sample 4"))));
+}
+
+TEST(LoaderTest, AConsumerThatKeepsTooManyBatchesIsToldNotStalled) {
+  LoaderOptions options;
+  options.max_held = 2;
+  const auto loader = Open(Mixture(), MakeSchedule(0, 6), options);
+  std::vector<Batch> kept;
+  for (int i = 0; i < 3; ++i) {
+    ASSERT_OK_AND_ASSIGN(Batch batch, loader->NextBlocking());
+    kept.push_back(std::move(batch));
+  }
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_THAT(loader->NextBlocking(),
+                StatusIs(absl::StatusCode::kResourceExhausted,
+                         AllOf(HasSubstr("holds 3"), HasSubstr("max_held"))));
+  }
+  EXPECT_EQ(loader->next_step(), 3u);
+  kept.erase(kept.begin());
+  ASSERT_OK_AND_ASSIGN(const Batch batch, loader->NextBlocking());
+  EXPECT_EQ(batch.step(), 3u);
+}
+
+TEST(LoaderTest, MayLetOneBatchGoAfterTheOther) {
+  LoaderOptions options;
+  options.max_held = 0;
+  options.prefetch_batches = 1;
+  const auto loader = Open(Mixture(), MakeSchedule(0, 6), options);
+  for (uint64_t step = 0; step < 20; ++step) {
+    ASSERT_OK_AND_ASSIGN(const Batch batch, loader->NextBlocking());
+    EXPECT_EQ(batch.step(), step);
+  }
+}
+
+TEST(LoaderTest, BatchesThatAreHeldKeepTheirIdsWhateverTheLoaderDoes) {
+  LoaderOptions options;
+  options.max_held = 3;
+  const auto reference = Open(Mixture(), MakeSchedule(0, 6));
+  std::vector<std::vector<std::byte>> steps;
+  for (int step = 0; step < 40; ++step) {
+    ASSERT_OK_AND_ASSIGN(const Batch batch, reference->NextBlocking());
+    steps.push_back(Bytes(batch));
+  }
+  auto loader = Open(Mixture(), MakeSchedule(0, 6), options);
+  std::deque<Batch> held;
+  for (int round = 0; round < 60; ++round) {
+    ASSERT_THAT(loader->Seek(round * 7 % 37), IsOk());
+    for (int i = 0; i < round % 3 + 1; ++i) {
+      ASSERT_OK_AND_ASSIGN(Batch batch, loader->NextBlocking());
+      held.push_back(std::move(batch));
+      if (held.size() > 3) held.pop_front();
+    }
+    for (const Batch& batch : held) {
+      ASSERT_EQ(Bytes(batch), steps[batch.step()]) << batch.step();
+    }
+  }
+  ASSERT_THAT(loader->CloseBlocking(), IsOk());
+  loader.reset();
+  for (const Batch& batch : held) {
+    EXPECT_EQ(Bytes(batch), steps[batch.step()]) << "after the loader";
+  }
+}
+
+TEST(LoaderTest, FewBytesOfPrefetchingGiveTheSameBatches) {
+  const auto plain = Open(Mixture(), MakeSchedule(0, 6));
+  LoaderOptions options;
+  options.prefetch_bytes = 1;
+  const auto narrow = Open(Mixture(), MakeSchedule(0, 6), options);
+  for (int step = 0; step < 20; ++step) {
+    ASSERT_OK_AND_ASSIGN(const Batch one, plain->NextBlocking());
+    ASSERT_OK_AND_ASSIGN(const Batch two, narrow->NextBlocking());
+    ASSERT_EQ(Bytes(one), Bytes(two)) << step;
+  }
+}
+
+TEST(LoaderTest, WithoutTheGpuAskedForBatchesComeFromTheHostWithOneWarning) {
+  std::atomic<int> warnings = 0;
+  LoaderOptions options;
+  options.device = {DeviceType::kCuda, 1'000'000};
+  options.warning_sink = [&warnings](std::string_view line) {
+    EXPECT_NE(line.find("cuda:1000000"), std::string_view::npos) << line;
+    ++warnings;
+  };
+  const auto loader = Open(Mixture(), MakeSchedule(0, 6), options);
+  for (int step = 0; step < 5; ++step) {
+    ASSERT_OK_AND_ASSIGN(const Batch batch, loader->NextBlocking());
+    EXPECT_EQ(batch.device(), Device());
+    EXPECT_THAT(batch.WaitUntilCopied(), IsOk());
+  }
+  EXPECT_EQ(warnings, 1);
+}
+
+TEST(LoaderTest, RefusesMoreHeldBatchesThanMemoryCouldHold) {
+  LoaderOptions options;
+  options.max_held = 1'000'000;
+  EXPECT_THAT(
+      Loader::Create(Mixture(), MakeSchedule(0, 6), options),
+      StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("max_held")));
 }
 
 }  // namespace

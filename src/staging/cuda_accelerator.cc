@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+// By the CUDA runtime alone: no kernel, so no nvcc.
+#include <cuda_runtime_api.h>
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "staging/accelerator.h"
+#include "util/status_macros.h"
+
+namespace poniente::internal {
+namespace {
+
+// The runtime keeps the last error for whoever asks next: that is not to be
+// the user's code.
+absl::Status CudaStatus(cudaError_t error, std::string_view call) {
+  if (error == cudaSuccess) return absl::OkStatus();
+  (void)cudaGetLastError();
+  const std::string message =
+      absl::StrCat(std::string(call), ": ", cudaGetErrorString(error), " (",
+                   static_cast<int>(error), ")");
+  if (error == cudaErrorMemoryAllocation) {
+    return absl::ResourceExhaustedError(absl::StrCat(
+        message, "; make batches, prefetch_batches or max_held smaller"));
+  }
+  return absl::InternalError(message);
+}
+
+// Makes the GPU the thread's current one while it lives.
+class Current {
+ public:
+  explicit Current(int32_t ordinal) {
+    (void)cudaGetDevice(&previous_);
+    status_ = CudaStatus(cudaSetDevice(ordinal), "cudaSetDevice");
+  }
+  ~Current() { (void)cudaSetDevice(previous_); }
+  Current(const Current&) = delete;
+  Current& operator=(const Current&) = delete;
+
+  const absl::Status& status() const { return status_; }
+
+ private:
+  int previous_ = 0;
+  absl::Status status_;
+};
+
+cudaStream_t Stream(DeviceStream stream) {
+  return static_cast<cudaStream_t>(stream);
+}
+
+class CudaEvent final : public DeviceEvent {
+ public:
+  CudaEvent(int32_t ordinal, cudaEvent_t event)
+      : ordinal_(ordinal), event_(event) {}
+  ~CudaEvent() override {
+    const Current current(ordinal_);
+    (void)cudaEventDestroy(event_);
+  }
+
+  absl::Status Record(DeviceStream stream) override {
+    const Current current(ordinal_);
+    PONIENTE_RETURN_IF_ERROR(current.status());
+    return CudaStatus(cudaEventRecord(event_, Stream(stream)),
+                      "cudaEventRecord");
+  }
+  absl::Status MakeWait(DeviceStream stream) override {
+    const Current current(ordinal_);
+    PONIENTE_RETURN_IF_ERROR(current.status());
+    return CudaStatus(cudaStreamWaitEvent(Stream(stream), event_, 0),
+                      "cudaStreamWaitEvent");
+  }
+  absl::StatusOr<bool> IsDone() override {
+    const Current current(ordinal_);
+    PONIENTE_RETURN_IF_ERROR(current.status());
+    const cudaError_t error = cudaEventQuery(event_);
+    if (error == cudaErrorNotReady) {
+      (void)cudaGetLastError();
+      return false;
+    }
+    PONIENTE_RETURN_IF_ERROR(CudaStatus(error, "cudaEventQuery"));
+    return true;
+  }
+  absl::Status Wait() override {
+    const Current current(ordinal_);
+    PONIENTE_RETURN_IF_ERROR(current.status());
+    return CudaStatus(cudaEventSynchronize(event_), "cudaEventSynchronize");
+  }
+
+  cudaEvent_t get() const { return event_; }
+
+ private:
+  const int32_t ordinal_;
+  const cudaEvent_t event_;
+};
+
+class CudaAccelerator final : public Accelerator {
+ public:
+  CudaAccelerator(int32_t ordinal, cudaStream_t copies)
+      : ordinal_(ordinal), copies_(copies) {}
+  ~CudaAccelerator() override {
+    const Current current(ordinal_);
+    (void)cudaStreamSynchronize(copies_);
+    (void)cudaStreamDestroy(copies_);
+  }
+
+  absl::Status Lock(std::span<std::byte> memory) override {
+    const Current current(ordinal_);
+    PONIENTE_RETURN_IF_ERROR(current.status());
+    return CudaStatus(cudaHostRegister(memory.data(), memory.size(),
+                                       cudaHostRegisterPortable),
+                      "cudaHostRegister");
+  }
+  void Unlock(std::span<std::byte> memory) override {
+    const Current current(ordinal_);
+    (void)CudaStatus(cudaStreamSynchronize(copies_), "cudaStreamSynchronize");
+    (void)CudaStatus(cudaHostUnregister(memory.data()), "cudaHostUnregister");
+  }
+
+  absl::StatusOr<std::byte*> Allocate(size_t bytes) override {
+    const Current current(ordinal_);
+    PONIENTE_RETURN_IF_ERROR(current.status());
+    void* memory = nullptr;
+    PONIENTE_RETURN_IF_ERROR(
+        CudaStatus(cudaMalloc(&memory, bytes), "cudaMalloc"));
+    return static_cast<std::byte*>(memory);
+  }
+  void Free(std::byte* memory) override {
+    const Current current(ordinal_);
+    (void)CudaStatus(cudaFree(memory), "cudaFree");
+  }
+
+  absl::StatusOr<std::unique_ptr<DeviceEvent>> MakeEvent() override {
+    const Current current(ordinal_);
+    PONIENTE_RETURN_IF_ERROR(current.status());
+    cudaEvent_t event = nullptr;
+    PONIENTE_RETURN_IF_ERROR(
+        CudaStatus(cudaEventCreateWithFlags(
+                       &event, cudaEventDisableTiming | cudaEventBlockingSync),
+                   "cudaEventCreateWithFlags"));
+    return std::make_unique<CudaEvent>(ordinal_, event);
+  }
+
+  absl::Status Copy(std::span<const std::byte> from, std::byte* to,
+                    DeviceEvent* copied) override {
+    const Current current(ordinal_);
+    PONIENTE_RETURN_IF_ERROR(current.status());
+    PONIENTE_RETURN_IF_ERROR(
+        CudaStatus(cudaMemcpyAsync(to, from.data(), from.size(),
+                                   cudaMemcpyHostToDevice, copies_),
+                   "cudaMemcpyAsync"));
+    return copied->Record(copies_);
+  }
+  absl::Status HoldCopiesFor(DeviceEvent* event) override {
+    return event->MakeWait(copies_);
+  }
+
+ private:
+  const int32_t ordinal_;
+  const cudaStream_t copies_;
+};
+
+// Without a driver this is error 35 ("driver version is insufficient"), not
+// "no device", and the version is 0.
+absl::Status CheckDriver() {
+  int version = 0;
+  const cudaError_t asked = cudaDriverGetVersion(&version);
+  if (asked == cudaSuccess && version > 0) return absl::OkStatus();
+  (void)cudaGetLastError();
+  return absl::FailedPreconditionError(
+      "there is no CUDA driver; install NVIDIA's driver, and give containers "
+      "the GPU");
+}
+
+absl::Status CheckOrdinal(int32_t ordinal) {
+  int count = 0;
+  const cudaError_t counted = cudaGetDeviceCount(&count);
+  if (counted == cudaErrorInsufficientDriver) {
+    (void)cudaGetLastError();
+    return absl::FailedPreconditionError(
+        "the CUDA driver is older than the library's runtime; update it");
+  }
+  if (counted != cudaErrorNoDevice) {
+    PONIENTE_RETURN_IF_ERROR(CudaStatus(counted, "cudaGetDeviceCount"));
+  }
+  (void)cudaGetLastError();
+  if (ordinal >= 0 && ordinal < count) return absl::OkStatus();
+  return absl::NotFoundError(
+      absl::StrCat("there is no GPU ", ordinal, ", the driver shows ", count,
+                   "; look at nvidia-smi and CUDA_VISIBLE_DEVICES"));
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Accelerator>> OpenCuda(int32_t ordinal) {
+  PONIENTE_RETURN_IF_ERROR(CheckDriver());
+  PONIENTE_RETURN_IF_ERROR(CheckOrdinal(ordinal));
+  const Current current(ordinal);
+  PONIENTE_RETURN_IF_ERROR(current.status());
+  cudaStream_t copies = nullptr;
+  PONIENTE_RETURN_IF_ERROR(
+      CudaStatus(cudaStreamCreateWithFlags(&copies, cudaStreamNonBlocking),
+                 "cudaStreamCreateWithFlags"));
+  return std::make_unique<CudaAccelerator>(ordinal, copies);
+}
+
+}  // namespace poniente::internal

@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "staging/slot_ring.h"
+
+#include <algorithm>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/this_coro.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <chrono>
+#include <limits>
+
+#include "absl/strings/str_cat.h"
+#include "util/status_macros.h"
+
+namespace poniente::internal {
+namespace {
+
+namespace asio = boost::asio;
+
+// So that a batch that grows a little is not a new registration each time.
+constexpr size_t kGranule = size_t{64} << 10;
+// A copy of a batch takes some 10 us to some ms.
+constexpr std::chrono::microseconds kLookAgainAfter{30};
+
+// Freed first, so that both are never there at once.
+absl::Status MakeRoom(ReadBuffer* buffer, size_t bytes) {
+  if (buffer->bytes().size() >= bytes) return absl::OkStatus();
+  *buffer = ReadBuffer();
+  if (bytes > std::numeric_limits<size_t>::max() - kGranule) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("a batch of ", bytes, " bytes fits no memory"));
+  }
+  PONIENTE_ASSIGN_OR_RETURN(
+      *buffer,
+      ReadBuffer::Allocate((bytes + kGranule - 1) / kGranule * kGranule));
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+// ---- Slot
+
+Slot::~Slot() { Release(); }
+
+void Slot::Release() {
+  Accelerator* const accelerator = ring_->accelerator_.get();
+  if (on_device_ != nullptr)
+    accelerator->Free(on_device_);  // waits for its use
+  on_device_ = nullptr;
+  if (is_locked_) accelerator->Unlock(host_.bytes());
+  is_locked_ = false;
+}
+
+const Device& Slot::device() const { return ring_->device(); }
+
+absl::Status Slot::Grow(size_t bytes) {
+  if (host_.bytes().size() >= bytes) return absl::OkStatus();
+  Release();
+  PONIENTE_RETURN_IF_ERROR(MakeRoom(&host_, bytes));
+  Accelerator* const accelerator = ring_->accelerator_.get();
+  if (accelerator == nullptr) return absl::OkStatus();
+  const absl::Status locked = accelerator->Lock(host_.bytes());
+  is_locked_ = locked.ok();
+  if (!is_locked_) ring_->WarnUnlocked(locked);
+  if (copied_ == nullptr) {
+    PONIENTE_ASSIGN_OR_RETURN(copied_, accelerator->MakeEvent());
+  }
+  PONIENTE_ASSIGN_OR_RETURN(on_device_,
+                            accelerator->Allocate(host_.bytes().size()));
+  return absl::OkStatus();
+}
+
+void Slot::MarkHeld() {
+  MutexLock lock(&ring_->mu_);
+  is_held_ = true;
+  ++ring_->held_;
+}
+
+absl::StatusOr<std::span<std::byte>> Slot::Scratch(size_t bytes) {
+  PONIENTE_RETURN_IF_ERROR(MakeRoom(&scratch_, bytes));
+  return scratch_.bytes().first(bytes);
+}
+
+absl::Status Slot::Upload(size_t bytes) {
+  Accelerator* const accelerator = ring_->accelerator_.get();
+  if (accelerator == nullptr || bytes == 0) return absl::OkStatus();
+  MutexLock lock(&mu_);
+  for (const Consumer& consumer : consumers_) {
+    PONIENTE_RETURN_IF_ERROR(accelerator->HoldCopiesFor(consumer.done.get()));
+  }
+  consumers_.clear();
+  return accelerator->Copy(host().first(bytes), on_device_, copied_.get());
+}
+
+absl::Status Slot::WaitOn(DeviceStream stream) {
+  Accelerator* const accelerator = ring_->accelerator_.get();
+  if (accelerator == nullptr) {
+    return absl::FailedPreconditionError(
+        "the batch is in the memory of the host, where no stream waits for it; "
+        "look at device() first");
+  }
+  MutexLock lock(&mu_);
+  PONIENTE_RETURN_IF_ERROR(copied_->MakeWait(stream));
+  const bool is_known = std::any_of(
+      consumers_.begin(), consumers_.end(),
+      [stream](const Consumer& one) { return one.stream == stream; });
+  if (is_known) return absl::OkStatus();
+  PONIENTE_ASSIGN_OR_RETURN(std::unique_ptr<DeviceEvent> done,
+                            accelerator->MakeEvent());
+  consumers_.push_back({stream, std::move(done)});
+  return absl::OkStatus();
+}
+
+absl::Status Slot::WaitUntilCopied() {
+  return copied_ == nullptr ? absl::OkStatus() : copied_->Wait();
+}
+
+absl::StatusOr<bool> Slot::IsCopied() {
+  if (copied_ == nullptr) return true;
+  return copied_->IsDone();
+}
+
+absl::Status Slot::RecordConsumers() {
+  MutexLock lock(&mu_);
+  for (const Consumer& consumer : consumers_) {
+    PONIENTE_RETURN_IF_ERROR(consumer.done->Record(consumer.stream));
+  }
+  return absl::OkStatus();
+}
+
+// ---- SlotRing
+
+std::shared_ptr<SlotRing> SlotRing::Create(const Device& device, uint32_t limit,
+                                           const WarningSink& warn) {
+  std::unique_ptr<Accelerator> accelerator;
+  if (device.type == DeviceType::kCuda) {
+    absl::StatusOr<std::unique_ptr<Accelerator>> opened =
+        OpenCuda(device.ordinal);
+    if (opened.ok()) {
+      accelerator = *std::move(opened);
+    } else {
+      warn(absl::StrCat("batches stay in the memory of the host, not on ",
+                        DeviceName(device), ": ", opened.status().message()));
+    }
+  }
+  const Device got = accelerator == nullptr ? Device() : device;
+  return std::make_shared<SlotRing>(got, std::move(accelerator), limit, warn);
+}
+
+SlotRing::SlotRing(const Device& device,
+                   std::unique_ptr<Accelerator> accelerator, uint32_t limit,
+                   WarningSink warn)
+    : device_(device),
+      accelerator_(std::move(accelerator)),
+      limit_(limit),
+      warn_(std::move(warn)) {}
+
+SlotRing::~SlotRing() = default;
+
+// A free slot that nothing copies from any more; null if that is to be waited
+// for.
+absl::StatusOr<std::unique_ptr<Slot>> SlotRing::TakeFree() {
+  MutexLock lock(&mu_);
+  for (size_t i = free_.size(); i-- > 0;) {
+    const absl::StatusOr<bool> copied = free_[i]->IsCopied();
+    if (copied.ok() && !*copied) continue;
+    std::unique_ptr<Slot> slot = std::move(free_[i]);
+    free_.erase(free_.begin() + static_cast<ptrdiff_t>(i));
+    PONIENTE_RETURN_IF_ERROR(copied.status());
+    ++in_use_;
+    return slot;
+  }
+  if (in_use_ + free_.size() < limit_) {
+    ++in_use_;
+    return std::make_unique<Slot>(this);
+  }
+  if (!free_.empty()) return nullptr;
+  return absl::ResourceExhaustedError(
+      absl::StrCat("all ", limit_, " slots are in use"));
+}
+
+Task<SlotPtr> SlotRing::Take(size_t bytes) {
+  std::unique_ptr<Slot> slot;
+  while (true) {
+    absl::StatusOr<std::unique_ptr<Slot>> taken = TakeFree();
+    if (!taken.ok()) co_return taken.status();
+    slot = *std::move(taken);
+    if (slot != nullptr) break;
+    const auto executor = co_await asio::this_coro::executor;
+    asio::steady_timer timer(executor, kLookAgainAfter);
+    co_await timer.async_wait(asio::use_awaitable);
+  }
+  absl::Status grown = slot->Grow(bytes);
+  // From here on the slot goes back by itself.
+  SlotPtr shared(slot.release(), [ring = shared_from_this()](Slot* one) {
+    ring->Return(std::unique_ptr<Slot>(one));
+  });
+  if (!grown.ok()) co_return grown;
+  co_return shared;
+}
+
+uint32_t SlotRing::num_held() const {
+  MutexLock lock(&mu_);
+  return held_;
+}
+
+void SlotRing::Return(std::unique_ptr<Slot> slot) {
+  const absl::Status recorded = slot->RecordConsumers();
+  const bool is_whole =
+      slot->host_.bytes().empty() ||
+      (slot->on_device_ != nullptr) == (accelerator_ != nullptr);
+  const bool was_held = std::exchange(slot->is_held_, false);
+  // What is not known to be usable is freed, without the lock: the driver waits
+  // for the device there.
+  if (!recorded.ok() || !is_whole) slot.reset();
+  MutexLock lock(&mu_);
+  --in_use_;
+  if (was_held) --held_;
+  if (slot != nullptr) free_.push_back(std::move(slot));
+}
+
+void SlotRing::WarnUnlocked(const absl::Status& why) {
+  {
+    MutexLock lock(&mu_);
+    if (std::exchange(has_warned_, true)) return;
+  }
+  warn_(absl::StrCat("memory of batches is not page-locked, copies to ",
+                     DeviceName(device_), " are slower: ", why.message()));
+}
+
+}  // namespace poniente::internal

@@ -1,0 +1,385 @@
+// SPDX-License-Identifier: Apache-2.0
+// With a device that does what it is told when the test says so: every rule of
+// reuse is seen without a GPU.
+#include "staging/slot_ring.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/io_context.hpp>
+#include <cstring>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "poniente/task.h"
+#include "tests/support/status_matchers.h"
+
+namespace poniente::internal {
+namespace {
+
+namespace asio = boost::asio;
+using ::poniente::testing::IsOk;
+using ::poniente::testing::StatusIs;
+using ::testing::HasSubstr;
+
+// Streams are queues of work; null is the consumer's, `kCopies` the device's
+// own. Work waits where its queue's front does not run yet.
+class FakeDevice {
+ public:
+  using Work = std::function<bool()>;  // false: not yet
+
+  void Queue(DeviceStream stream, Work work) {
+    queues_[stream].push_back(std::move(work));
+  }
+  // Runs what can run, on all streams.
+  void Run() {
+    for (bool any = true; any;) {
+      any = false;
+      for (auto& [stream, queue] : queues_) {
+        while (!queue.empty() && queue.front()()) {
+          queue.pop_front();
+          any = true;
+        }
+      }
+    }
+  }
+  bool is_idle() const {
+    for (const auto& [stream, queue] : queues_) {
+      if (!queue.empty()) return false;
+    }
+    return true;
+  }
+
+  std::set<const std::byte*> locked;
+  size_t allocated = 0;
+  absl::Status lock_result;
+  absl::Status allocate_result;
+  absl::Status record_result;
+
+ private:
+  std::map<DeviceStream, std::deque<Work>> queues_;
+};
+
+class FakeEvent final : public DeviceEvent {
+ public:
+  explicit FakeEvent(FakeDevice* device) : device_(device) {}
+
+  absl::Status Record(DeviceStream stream) override {
+    if (!device_->record_result.ok()) return device_->record_result;
+    done_ = std::make_shared<bool>(false);
+    device_->Queue(stream, [done = done_] { return *done = true; });
+    return absl::OkStatus();
+  }
+  absl::Status MakeWait(DeviceStream stream) override {
+    device_->Queue(stream, [done = done_] { return *done; });
+    return absl::OkStatus();
+  }
+  absl::StatusOr<bool> IsDone() override { return *done_; }
+  absl::Status Wait() override {
+    device_->Run();
+    return *done_ ? absl::OkStatus() : absl::InternalError("hangs");
+  }
+
+ private:
+  FakeDevice* const device_;
+  std::shared_ptr<bool> done_ = std::make_shared<bool>(true);
+};
+
+class FakeAccelerator final : public Accelerator {
+ public:
+  explicit FakeAccelerator(FakeDevice* device) : device_(device) {}
+
+  absl::Status Lock(std::span<std::byte> memory) override {
+    if (device_->lock_result.ok()) device_->locked.insert(memory.data());
+    return device_->lock_result;
+  }
+  void Unlock(std::span<std::byte> memory) override {
+    EXPECT_EQ(device_->locked.erase(memory.data()), 1u);
+  }
+  absl::StatusOr<std::byte*> Allocate(size_t bytes) override {
+    if (!device_->allocate_result.ok()) return device_->allocate_result;
+    ++device_->allocated;
+    return new std::byte[bytes];
+  }
+  void Free(std::byte* memory) override {
+    device_->Run();
+    --device_->allocated;
+    delete[] memory;
+  }
+  absl::StatusOr<std::unique_ptr<DeviceEvent>> MakeEvent() override {
+    return std::make_unique<FakeEvent>(device_);
+  }
+  absl::Status Copy(std::span<const std::byte> from, std::byte* to,
+                    DeviceEvent* copied) override {
+    device_->Queue(this, [from, to] {
+      std::memcpy(to, from.data(), from.size());
+      return true;
+    });
+    return copied->Record(this);
+  }
+  absl::Status HoldCopiesFor(DeviceEvent* event) override {
+    return event->MakeWait(this);
+  }
+
+ private:
+  FakeDevice* const device_;
+};
+
+class SlotRingTest : public ::testing::Test {
+ protected:
+  std::shared_ptr<SlotRing> OnDevice(uint32_t limit) {
+    return std::make_shared<SlotRing>(
+        Device{DeviceType::kCuda, 0},
+        std::make_unique<FakeAccelerator>(&device_), limit,
+        [this](std::string_view line) { warnings_.emplace_back(line); });
+  }
+  std::shared_ptr<SlotRing> OnHost(uint32_t limit) {
+    return std::make_shared<SlotRing>(Device(), nullptr, limit,
+                                      [](std::string_view) {});
+  }
+  static SlotPtr Take(SlotRing& ring, size_t bytes) {
+    auto slot = RunBlocking(ring.Take(bytes));
+    EXPECT_THAT(slot, IsOk());
+    return *std::move(slot);
+  }
+  static void Fill(const SlotPtr& slot, char value) {
+    std::memset(slot->host().data(), value, 10);
+    EXPECT_THAT(slot->Upload(10), IsOk());
+  }
+  static char OnDeviceOf(const SlotPtr& slot) {
+    return static_cast<char>(slot->device_bytes()[9]);
+  }
+
+  FakeDevice device_;
+  std::vector<std::string> warnings_;
+};
+
+TEST_F(SlotRingTest, MemoryIsPageAlignedAndUsedAgain) {
+  const auto ring = OnHost(3);
+  std::set<const std::byte*> first, second;
+  for (auto* seen : {&first, &second}) {
+    std::vector<SlotPtr> held;
+    for (char i = 0; i < 3; ++i) {
+      held.push_back(Take(*ring, 14'434));
+      ASSERT_GE(held.back()->host().size(), 14'434u);
+      ASSERT_EQ(reinterpret_cast<uintptr_t>(held.back()->host().data()) % 4096,
+                0u);
+      std::memset(held.back()->host().data(), i, 14'434);
+      seen->insert(held.back()->host().data());
+    }
+    EXPECT_EQ(seen->size(), 3u) << "while they live, each has its own";
+    for (char i = 0; i < 3; ++i) {
+      EXPECT_EQ(held[i]->host()[14'433], static_cast<std::byte>(i));
+    }
+  }
+  EXPECT_EQ(first, second);
+}
+
+TEST_F(SlotRingTest, ASlotGrowsWithTheBatch) {
+  const auto ring = OnHost(1);
+  Take(*ring, 100);
+  EXPECT_GE(Take(*ring, 10'000'000)->host().size(), 10'000'000u);
+  EXPECT_GE(Take(*ring, 100)->host().size(), 10'000'000u) << "and stays so";
+}
+
+TEST_F(SlotRingTest, NoMoreThanTheLimitAreInUse) {
+  const auto ring = OnHost(2);
+  const SlotPtr one = Take(*ring, 10);
+  SlotPtr two = Take(*ring, 10);
+  EXPECT_THAT(
+      RunBlocking(ring->Take(10)),
+      StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("2 slots")));
+  two.reset();
+  EXPECT_THAT(RunBlocking(ring->Take(10)), IsOk());
+}
+
+TEST_F(SlotRingTest, ABatchThatFitsNoMemoryIsAnErrorAndLosesNoSlot) {
+  const auto ring = OnHost(1);
+  for (const size_t bytes : {size_t{1} << 60, SIZE_MAX, SIZE_MAX - 70'000}) {
+    EXPECT_THAT(
+        RunBlocking(ring->Take(bytes)),
+        StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("memory")));
+  }
+  EXPECT_NE(Take(*ring, 10), nullptr);
+}
+
+TEST_F(SlotRingTest, ASlotOutlivesItsOwnersRing) {
+  auto ring = OnDevice(1);
+  SlotPtr slot = Take(*ring, 10);
+  ring.reset();
+  Fill(slot, 'a');
+  EXPECT_THAT(slot->WaitUntilCopied(), IsOk());
+  EXPECT_EQ(OnDeviceOf(slot), 'a');
+  slot.reset();
+  EXPECT_EQ(device_.allocated, 0u);
+  EXPECT_TRUE(device_.locked.empty());
+}
+
+TEST_F(SlotRingTest, HeldSlotsAreCountedUntilTheyAreReturned) {
+  const auto ring = OnHost(2);
+  SlotPtr one = Take(*ring, 10);
+  EXPECT_EQ(ring->num_held(), 0u);
+  one->MarkHeld();
+  EXPECT_EQ(ring->num_held(), 1u);
+  const SlotPtr again = one;
+  one.reset();
+  EXPECT_EQ(ring->num_held(), 1u) << "somebody has it still";
+}
+
+TEST_F(SlotRingTest, TheConsumersWorkWaitsForTheCopyNotItsThread) {
+  const auto ring = OnDevice(1);
+  const SlotPtr slot = Take(*ring, 10);
+  Fill(slot, 'x');
+  ASSERT_THAT(slot->WaitOn(nullptr), IsOk());
+  char seen = 0;
+  device_.Queue(nullptr, [&] {
+    seen = OnDeviceOf(slot);
+    return true;
+  });
+  EXPECT_EQ(seen, 0) << "nothing has run yet";
+  device_.Run();
+  EXPECT_EQ(seen, 'x');
+}
+
+// The slot is taken while its copy is under way: the ring waits for that.
+TEST_F(SlotRingTest, TheHostsSideIsNotFilledBeforeItIsCopied) {
+  const auto ring = OnDevice(1);
+  SlotPtr slot = Take(*ring, 10);
+  Fill(slot, 'x');
+  slot.reset();
+  asio::io_context context;
+  std::optional<absl::StatusOr<SlotPtr>> taken;
+  asio::co_spawn(context, ring->Take(10),
+                 [&](std::exception_ptr, absl::StatusOr<SlotPtr> got) {
+                   taken = std::move(got);
+                 });
+  for (int i = 0; i < 10; ++i) context.run_one();
+  EXPECT_FALSE(taken.has_value());
+  device_.Run();
+  context.run();
+  ASSERT_TRUE(taken.has_value());
+  EXPECT_THAT(*taken, IsOk());
+}
+
+TEST_F(SlotRingTest, AnotherSlotIsTakenBeforeOneThatIsBeingCopied) {
+  const auto ring = OnDevice(2);
+  SlotPtr one = Take(*ring, 10);
+  const std::byte* const done = one->host().data();
+  SlotPtr two = Take(*ring, 10);
+  Fill(two, 'x');
+  one.reset();
+  two.reset();
+  EXPECT_EQ(Take(*ring, 10)->host().data(), done);
+}
+
+// The next batch is copied to where the consumer's kernel still reads: the
+// copy waits on the device.
+TEST_F(SlotRingTest, TheDevicesSideIsNotWrittenBeforeTheConsumersWorkIsDone) {
+  const auto ring = OnDevice(1);
+  SlotPtr slot = Take(*ring, 10);
+  Fill(slot, 'x');
+  ASSERT_THAT(slot->WaitOn(nullptr), IsOk());
+  bool may_run = false;
+  std::string seen;
+  const std::byte* const place = slot->device_bytes();
+  device_.Queue(nullptr, [&] {
+    if (may_run) seen += static_cast<char>(place[9]);
+    return may_run;
+  });
+  device_.Run();
+  slot.reset();
+  slot = Take(*ring, 10);  // its copy is done
+  ASSERT_EQ(slot->device_bytes(), place);
+  Fill(slot, 'y');
+  device_.Run();
+  EXPECT_EQ(OnDeviceOf(slot), 'x') << "held back";
+  may_run = true;
+  device_.Run();
+  EXPECT_EQ(seen, "x");
+  EXPECT_EQ(OnDeviceOf(slot), 'y');
+  EXPECT_TRUE(device_.is_idle());
+}
+
+TEST_F(SlotRingTest, EveryStreamThatWaitedIsWaitedFor) {
+  const auto ring = OnDevice(1);
+  int other_stream = 0;
+  SlotPtr slot = Take(*ring, 10);
+  Fill(slot, 'x');
+  for (int i = 0; i < 2; ++i) {
+    ASSERT_THAT(slot->WaitOn(nullptr), IsOk());
+    ASSERT_THAT(slot->WaitOn(&other_stream), IsOk());
+  }
+  bool may_run = false;
+  device_.Queue(&other_stream, [&] { return may_run; });
+  device_.Run();
+  slot.reset();
+  slot = Take(*ring, 10);
+  Fill(slot, 'y');
+  device_.Run();
+  EXPECT_EQ(OnDeviceOf(slot), 'x');
+  may_run = true;
+  device_.Run();
+  EXPECT_EQ(OnDeviceOf(slot), 'y');
+}
+
+TEST_F(SlotRingTest, MemoryThatCannotBeLockedIsWarnedOfOnceAndUsed) {
+  device_.lock_result = absl::ResourceExhaustedError("no more locked memory");
+  const auto ring = OnDevice(2);
+  const SlotPtr one = Take(*ring, 10);
+  const SlotPtr two = Take(*ring, 10);
+  Fill(two, 'z');
+  EXPECT_THAT(two->WaitUntilCopied(), IsOk());
+  EXPECT_EQ(OnDeviceOf(two), 'z');
+  ASSERT_EQ(warnings_.size(), 1u);
+  EXPECT_NE(warnings_[0].find("no more locked memory"), std::string::npos);
+}
+
+TEST_F(SlotRingTest, ADeviceWithoutMemoryIsAnErrorAndTheSlotIsTriedAgain) {
+  const auto ring = OnDevice(1);
+  device_.allocate_result = absl::ResourceExhaustedError("cudaMalloc: out");
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_THAT(RunBlocking(ring->Take(10)),
+                StatusIs(absl::StatusCode::kResourceExhausted,
+                         HasSubstr("cudaMalloc")));
+  }
+  device_.allocate_result = absl::OkStatus();
+  EXPECT_NE(Take(*ring, 10)->device_bytes(), nullptr);
+}
+
+// A stream that was destroyed too early: what the device does with the slot is
+// not known, so it is not used again.
+TEST_F(SlotRingTest, ASlotThatCannotBeGuardedIsFreed) {
+  const auto ring = OnDevice(1);
+  SlotPtr slot = Take(*ring, 10);
+  Fill(slot, 'x');
+  ASSERT_THAT(slot->WaitOn(nullptr), IsOk());
+  device_.record_result = absl::InternalError("invalid stream");
+  slot.reset();
+  EXPECT_EQ(device_.allocated, 0u);
+  device_.record_result = absl::OkStatus();
+  slot = Take(*ring, 10);
+  Fill(slot, 'y');
+  EXPECT_THAT(slot->WaitUntilCopied(), IsOk());
+  EXPECT_EQ(OnDeviceOf(slot), 'y');
+}
+
+TEST_F(SlotRingTest, ScratchGrowsAndKeepsNothing) {
+  const auto ring = OnDevice(1);
+  const SlotPtr slot = Take(*ring, 10);
+  ASSERT_OK_AND_ASSIGN(const auto some, slot->Scratch(100));
+  EXPECT_EQ(some.size(), 100u);
+  ASSERT_OK_AND_ASSIGN(const auto more, slot->Scratch(1'000'000));
+  EXPECT_EQ(more.size(), 1'000'000u);
+  ASSERT_OK_AND_ASSIGN(const auto none, slot->Scratch(0));
+  EXPECT_TRUE(none.empty());
+}
+
+}  // namespace
+}  // namespace poniente::internal
