@@ -164,19 +164,19 @@ class Turn {
     const auto alike = reads.first(NumAlike(reads));
     ReaderState& reader = alike.front().reader();
     const IoBackend backend = alike.front().backend();
-    uint64_t bytes = 0, hits = 0, retries = 0;
+    uint64_t bytes = 0, retries = 0;
     for (const PendingRead& read : alike) {
       bytes += read.bytes_brought();
-      hits += read.hit ? 1 : 0;
       retries += read.retries();
     }
+    const internal::Hits hits = internal::CountHits(alike);
     internal::AtomicBackendCounters& counters = reader.CountersOf(backend);
     Add(alike.size(), &counters.reads);
     Add(bytes, &counters.bytes_read);
-    Add(hits, &counters.hits_at_submit);
+    Add(hits.all, &counters.hits_at_submit);
     Add(retries, &counters.retries);
     if (backend == IoBackend::kBuffered) {
-      reader.ReportBuffered(alike.size(), hits);
+      reader.ReportBuffered(hits.known_reads, hits.known);
     }
     return alike.size();
   }

@@ -85,8 +85,9 @@ class PendingRead {
 
   // The ring's own notes.
   UringBatch* batch = nullptr;
-  uint64_t submission = 0;  // number of the call that last submitted it
-  bool hit = false;         // complete right after that call
+  uint64_t submission = 0;    // number of the call that last submitted it
+  bool hit = false;           // complete right after that call
+  bool hit_is_known = false;  // which was so short that only the cache can
 
  private:
   // "path: read of 10 bytes at offset 5: ".

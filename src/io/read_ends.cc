@@ -28,6 +28,24 @@ void FailCutShort(std::span<PendingRead> reads) {
   }
 }
 
+Hits CountHits(std::span<const PendingRead> reads) {
+  Hits hits;
+  uint64_t others = 0;
+  for (const PendingRead& read : reads) {
+    hits.known_reads += read.hit_is_known ? 1 : 0;
+    hits.known += read.hit_is_known && read.hit ? 1 : 0;
+    others += !read.hit_is_known && read.hit ? 1 : 0;
+  }
+  const uint64_t other_reads = reads.size() - hits.known_reads;
+  if (hits.known_reads > 0) {
+    const uint64_t expected =
+        (other_reads * hits.known + hits.known_reads - 1) / hits.known_reads;
+    others = std::min(others, expected);
+  }
+  hits.all = hits.known + others;
+  return hits;
+}
+
 void CountWait(std::span<const PendingRead> reads,
                std::chrono::steady_clock::duration time) {
   std::vector<std::atomic<uint64_t>*> waited;

@@ -5,6 +5,7 @@
 #define PONIENTE_IO_READ_ENDS_H_
 
 #include <chrono>
+#include <cstdint>
 #include <span>
 
 #include "io/pending_read.h"
@@ -16,6 +17,17 @@ namespace poniente::internal {
 // the end of the page while a file is cut within it, on some file systems
 // before its size changes.
 void FailCutShort(std::span<PendingRead> reads);
+
+// Reads that were complete right after the call that submitted them.
+struct Hits {
+  // Of those submitted in short calls: they were cached.
+  uint64_t known_reads = 0;
+  uint64_t known = 0;
+  // Of all: of the others, which the disk may have completed while a long call
+  // lasted, no greater share than of the known ones.
+  uint64_t all = 0;
+};
+Hits CountHits(std::span<const PendingRead> reads);
 
 // Adds the time to what the batch waited for each reader and backend, once.
 void CountWait(std::span<const PendingRead> reads,

@@ -183,6 +183,7 @@ bool UringRing::Start(UringBatch* batch) {
     if (batch->unfinished_ == 0) return true;
     batch->SkipFinished();
     waiting_.push_back(batch);
+    is_short_ = true;
     Pump();
     done = batch->unfinished_ == 0;
     ready.swap(ready_);
@@ -242,10 +243,16 @@ void UringRing::Pump() {
   }
 }
 
+size_t UringRing::MostAtOnce(const PendingRead& read) const {
+  if (read.backend() != IoBackend::kBuffered) return kEntries;
+  return is_short_ ? kShortCall : kLongCall;
+}
+
 void UringRing::Prepare() {
   while (in_flight_ + prepared_.size() < kEntries) {
+    const PendingRead* const next = PeekRead();
+    if (next == nullptr || prepared_.size() >= MostAtOnce(*next)) return;
     PendingRead* const read = NextRead();
-    if (read == nullptr) return;
     // Never null: the queue has kEntries places.
     io_uring_sqe* const sqe = io_uring_get_sqe(&ring_);
     PrepareOne(*read, sqe);
@@ -276,15 +283,21 @@ void UringRing::PrepareOne(const PendingRead& read, io_uring_sqe* sqe) {
   if (file_slot >= 0) sqe->flags |= IOSQE_FIXED_FILE;
 }
 
+PendingRead* UringRing::PeekRead() {
+  if (!again_.empty()) return again_.back();
+  if (waiting_.empty()) return nullptr;
+  return &waiting_.front()->reads_[waiting_.front()->next_];
+}
+
 PendingRead* UringRing::NextRead() {
+  PendingRead* const read = PeekRead();
+  if (read == nullptr) return nullptr;
   if (!again_.empty()) {
-    PendingRead* const read = again_.back();
     again_.pop_back();
     return read;
   }
-  if (waiting_.empty()) return nullptr;
   UringBatch* const batch = waiting_.front();
-  PendingRead* const read = &batch->reads_[batch->next_++];
+  ++batch->next_;
   batch->SkipFinished();
   // At once: a batch may be gone as soon as its last read is done.
   if (batch->next_ == batch->reads_.size()) waiting_.pop_front();
@@ -312,11 +325,14 @@ bool UringRing::Submit() {
 
 void UringRing::CountSubmission(size_t reads) {
   in_flight_ += reads;
+  const bool tells = reads <= kShortCall;
+  is_short_ = !is_short_;
   submitted_.clear();
   for (size_t i = 0; i < reads; ++i) {
     PendingRead* const read = prepared_.front();
     prepared_.pop_front();
     read->submission = submission_;
+    read->hit_is_known = tells;
     auto* const counters = &read->reader().CountersOf(read->backend());
     if (submitted_.empty() || submitted_.back() != counters) {
       submitted_.push_back(counters);
