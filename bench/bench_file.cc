@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "bench/measure_reader.h"
-#include "bench/page_cache.h"
 #include "bench/random_file.h"
 
 namespace poniente::bench {
@@ -27,6 +26,7 @@ uint64_t HotBytes(uint64_t bytes) {
 BenchFile::BenchFile(const BenchFileOptions& options)
     : options_(options),
       file_(MakeRandomFile(options.folder, options.mib)),
+      files_(file_.path),
       bytes_(options.mib << 20),
       hot_bytes_(HotBytes(bytes_)),
       order_(bytes_),
@@ -36,7 +36,7 @@ void BenchFile::Prepare(CacheState state,
                         const std::vector<uint64_t>& offsets) {
   if (state == CacheState::kHot && is_hot_) {
     // Some systems page out what has not been used for a minute.
-    if (CachedShare(file_.path, offsets) < 1) Load(file_.path, hot_bytes_);
+    if (CachedShare(files_, offsets) < 1) Load(file_.path, hot_bytes_);
     return;
   }
   Evict(file_.path);
@@ -56,7 +56,7 @@ absl::StatusOr<Sample> BenchFile::Measure(CacheState state,
   const size_t all = order(state).num_windows() / kBatch;
   const size_t some = std::min(kWarmUpBatches, all / 2);
   Course course;
-  course.path = file_.path;
+  course.files = files_;
   course.warm_up_batches = warm_up == WarmUp::kSome ? some : all;
   course.limit = std::chrono::duration<double>(options_.seconds);
   size_t batches = all - some;
@@ -73,7 +73,7 @@ absl::StatusOr<Sample> BenchFile::Measure(CacheState state,
 
 FioJob BenchFile::JobFor(CacheState state, bool direct, int depth) const {
   FioJob job;
-  job.path = file_.path;
+  job.files = {file_.path};
   job.bytes = state == CacheState::kHot ? hot_bytes_ : bytes_;
   job.direct = direct;
   job.depth = depth;
@@ -86,7 +86,7 @@ absl::StatusOr<Sample> BenchFile::MeasureFio(CacheState state, bool direct,
                                              int depth) {
   const auto offsets = order(state).Upcoming(order(state).num_windows());
   Prepare(state, offsets);
-  const double cached = CachedShare(file_.path, offsets);
+  const double cached = CachedShare(files_, offsets);
   absl::StatusOr<Sample> sample = RunFio(JobFor(state, direct, depth));
   if (sample.ok()) sample->cached = cached;
   return sample;

@@ -12,13 +12,13 @@
 
 #include "absl/status/statusor.h"
 #include "bench/comparison.h"
+#include "bench/file_set.h"
 #include "bench/fio.h"
+#include "bench/page_cache.h"
 #include "bench/windows.h"
 #include "poniente/byte_reader.h"
 
 namespace poniente::bench {
-
-enum class CacheState { kCold, kHalf, kHot };
 
 struct BenchFileOptions {
   std::string folder = {};
@@ -56,6 +56,7 @@ class BenchFile {
 
   const BenchFileOptions options_;
   const ByteFile file_;
+  const FileSet files_;
   const uint64_t bytes_;
   const uint64_t hot_bytes_;
   WindowOrder order_;

@@ -52,10 +52,10 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "bench/bench_file.h"
 #include "bench/comparison.h"
+#include "bench/flags.h"
 #include "bench/library_reader.h"
 #include "bench/measure_reader.h"
 #include "bench/plain_readers.h"
@@ -113,9 +113,9 @@ class StateCases {
                   size_t in_flight = kInFlight,
                   WarmUp warm_up = WarmUp::kSome) {
     LibraryCase one;
-    one.file = file_.file();
+    one.files = {file_.file()};
     one.options = options;
-    one.in_flight = in_flight;
+    one.layout.slots = in_flight;
     const OpenReader open = [one] { return LibraryReader::Open(one); };
     Add(what, open, warm_up);
   }
@@ -202,15 +202,16 @@ void AddVerifying(const ByteFile& copy, const BenchFile& source,
   const std::string prefix = "verify " + NameOf(backend) + ": ";
   for (const VerifyCase& how : kVerifyCases) {
     LibraryCase one;
-    one.file = copy;
+    one.files = {copy};
     one.options = By(backend);
     one.options.verify = how.verify;
     one.verifies = how.verifies();
     comparison->Add(prefix + how.name, prefix + "off", [one, how, &source] {
       const uint64_t bytes = std::min(kCopyBytes, source.bytes());
-      if (how.unseen) CopyStart(source.file().path, one.file.path, bytes);
+      const std::string& path = one.files[0].path;
+      if (how.unseen) CopyStart(source.file().path, path, bytes);
       Course course;
-      course.path = one.file.path;
+      course.files = path;
       course.offsets = WindowOrder(bytes).Upcoming(bytes / kWindowBytes);
       return MeasureReader(course, [&] { return LibraryReader::Open(one); });
     });
@@ -222,7 +223,7 @@ void TouchAllBlocks(const BenchFile& file) {
   std::vector<uint64_t> offsets(file.bytes() / kWindowBytes);
   for (size_t i = 0; i < offsets.size(); ++i) offsets[i] = i * kWindowBytes;
   LibraryCase one;
-  one.file = file.file();
+  one.files = {file.file()};
   one.options = By(IoBackend::kPread);
   one.verifies = true;
   const auto reader = Require(LibraryReader::Open(one));
@@ -241,9 +242,7 @@ class Bars {
   void Reads(const std::string& name, const std::string& baseline,
              double at_least) {
     bars_.push_back(
-        {name + " / " + baseline,
-         comparison_.Ratios(&Sample::reads_per_second, name, baseline),
-         Bar::Limit::kAtLeast, at_least});
+        comparison_.RateBar(name, baseline, Bar::Limit::kAtLeast, at_least));
   }
 
   void Cpu(const std::string& name, const std::string& baseline) {
@@ -264,10 +263,7 @@ class Bars {
 
   // A ratio that is no bar.
   void Beside(const std::string& name, const std::string& baseline) {
-    bars_.push_back(
-        {name + " / " + baseline,
-         comparison_.Ratios(&Sample::reads_per_second, name, baseline),
-         Bar::Limit::kNone, 0});
+    bars_.push_back(comparison_.RateBar(name, baseline, Bar::Limit::kNone, 0));
   }
 
   void Print() const { PrintBars(bars_); }
@@ -315,14 +311,8 @@ bool ParseOptions(int argc, char** argv, Options* options) {
       {"--seconds", &options->file.seconds},
       {"--half-batches", &half_batches},
       {"--size-mib", &mib}};
-  if (argc < 2 || argc % 2 != 0) return false;
+  if (!ParseNumbers(argc, argv, 2, numbers)) return false;
   options->file.folder = argv[1];
-  for (int i = 2; i < argc; i += 2) {
-    const auto found = numbers.find(argv[i]);
-    if (found == numbers.end()) return false;
-    if (!absl::SimpleAtod(argv[i + 1], found->second)) return false;
-    if (!(*found->second > 0)) return false;
-  }
   options->rounds = std::max(1, static_cast<int>(rounds));
   options->file.half_batches =
       std::max(size_t{1}, static_cast<size_t>(half_batches));

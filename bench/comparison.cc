@@ -52,13 +52,19 @@ void Comparison::Run(int rounds) {
 }
 
 void Comparison::Print() const {
-  std::printf("%-26s %8s %6s %7s %6s %6s %6s %6s\n", "", "kreads/s", "spread",
-              "CPU us", "spread", "ratio", "spread", "cached");
-  for (const Case& one : cases_) PrintCase(one);
+  int width = 26;
+  for (const Case& one : cases_) {
+    width = std::max(width, static_cast<int>(one.name.size()));
+  }
+  std::printf("%-*s %8s %6s %7s %6s %6s %6s %6s", width, "", units_.rate,
+              "spread", units_.cpu, "spread", "ratio", "spread", "cached");
+  if (units_.shows_stalls) std::printf(" %6s %7s", "stalls", "worst");
+  std::printf("\n");
+  for (const Case& one : cases_) PrintCase(one, width);
 }
 
-void Comparison::PrintCase(const Case& one) const {
-  std::printf("%-26s ", one.name.c_str());
+void Comparison::PrintCase(const Case& one, int name_width) const {
+  std::printf("%-*s ", name_width, one.name.c_str());
   if (!one.status.ok()) {
     std::printf("not shown (%s)\n", Message(one.status).c_str());
     return;
@@ -67,17 +73,24 @@ void Comparison::PrintCase(const Case& one) const {
     std::printf("%*.2f %5.0f%% ", width, median, 100 * spread);
   };
   const auto reads = one.Figures(&Sample::reads_per_second);
-  print(8, Median(reads) / 1e3, Spread(reads));
+  print(8, Median(reads) * units_.rate_per_read, Spread(reads));
   const auto cpu = one.Figures(&Sample::cpu_microseconds);
-  print(7, Median(cpu), Spread(cpu));
+  print(7, Median(cpu) * units_.cpu_per_read, Spread(cpu));
   const auto ratios = Ratios(&Sample::reads_per_second, one.name, one.baseline);
   if (ratios.ok()) {
     print(6, Median(*ratios), Spread(*ratios));
   } else {
     std::printf("%6s %6s ", "-", "");
   }
-  std::printf("%5.0f%%  %s\n", 100 * Median(one.Figures(&Sample::cached)),
-              one.samples.back().note.c_str());
+  std::printf("%5.0f%%", 100 * Median(one.Figures(&Sample::cached)));
+  const double worst = Median(one.Figures(&Sample::worst_milliseconds));
+  if (units_.shows_stalls && worst > 0) {
+    std::printf(" %5.0f%% %7.1f", 100 * Median(one.Figures(&Sample::stalled)),
+                worst);
+  } else if (units_.shows_stalls) {
+    std::printf(" %6s %7s", "-", "");
+  }
+  std::printf("  %s\n", one.samples.back().note.c_str());
 }
 
 absl::StatusOr<std::vector<double>> Comparison::Ratios(
@@ -91,6 +104,12 @@ absl::StatusOr<std::vector<double>> Comparison::Ratios(
     ratios[i] /= below.samples[i].*figure;
   }
   return ratios;
+}
+
+Bar Comparison::RateBar(const std::string& name, const std::string& baseline,
+                        Bar::Limit direction, double limit) const {
+  return {name + " / " + baseline,
+          Ratios(&Sample::reads_per_second, name, baseline), direction, limit};
 }
 
 std::string Comparison::Fastest(const std::vector<std::string>& names) const {
@@ -116,17 +135,22 @@ const Comparison::Case& Comparison::Find(const std::string& name) const {
 }
 
 void PrintBars(const std::vector<Bar>& bars) {
-  std::printf("\n%-44s %6s %6s %6s\n", "bars", "median", "noise", "spread");
+  int width = 44;
+  for (const Bar& bar : bars) {
+    width = std::max(width, static_cast<int>(bar.what.size()));
+  }
+  std::printf("\n%-*s %6s %6s %6s\n", width, "bars", "median", "noise",
+              "spread");
   for (const Bar& bar : bars) {
     if (!bar.ratios.ok()) {
-      std::printf("%-44s not shown (%s)\n", bar.what.c_str(),
+      std::printf("%-*s not shown (%s)\n", width, bar.what.c_str(),
                   Message(bar.ratios.status()).c_str());
       continue;
     }
     const double median = Median(*bar.ratios);
     const double noise = Noise(*bar.ratios);
-    std::printf("%-44s %6.2f %6.2f %5.0f%%", bar.what.c_str(), median, noise,
-                100 * Spread(*bar.ratios));
+    std::printf("%-*s %6.2f %6.2f %5.0f%%", width, bar.what.c_str(), median,
+                noise, 100 * Spread(*bar.ratios));
     if (bar.direction == Bar::Limit::kNone) {
       std::printf("  no bar\n");
       continue;

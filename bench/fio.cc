@@ -1,50 +1,46 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/fio.h"
 
-#include <array>
-#include <cstdio>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
-#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
+#include "bench/command_output.h"
 #include "util/status_macros.h"
 
 namespace poniente::bench {
 namespace {
 
-// For the shell; and fio takes a bare colon for the end of a file's name.
-std::string QuotedFileName(const std::string& path) {
-  return absl::StrCat(
-      "'", absl::StrReplaceAll(path, {{":", "\\:"}, {"'", "'\\''"}}), "'");
+// fio takes a bare colon for the end of a name.
+std::string Escaped(const std::string& name) {
+  return absl::StrReplaceAll(name, {{":", "\\:"}});
 }
 
-// What a command prints, if it succeeds.
-absl::StatusOr<std::string> OutputOf(const std::string& command) {
-  std::FILE* const pipe = popen(command.c_str(), "r");
-  if (pipe == nullptr) return absl::UnavailableError("popen failed");
-  std::string output;
-  std::array<char, 4096> part;
-  while (const size_t got = std::fread(part.data(), 1, part.size(), pipe)) {
-    output.append(part.data(), got);
+std::string FileOptions(const FioJob& job) {
+  std::string names;
+  for (const std::string& file : job.files) {
+    absl::StrAppend(&names, names.empty() ? "" : ":", Escaped(file));
   }
-  if (pclose(pipe) != 0) {
-    return absl::UnavailableError(absl::StrCat("failed: ", command));
+  std::string options = "--filename=" + ShellQuoted(names);
+  if (!job.folder.empty()) {
+    options = absl::StrCat("--directory=", ShellQuoted(Escaped(job.folder)),
+                           " ", options);
   }
-  return output;
+  if (job.bytes != 0) absl::StrAppend(&options, " --size=", job.bytes);
+  return options;
 }
 
 }  // namespace
 
 std::string FioCommand(const FioJob& job) {
   return absl::StrFormat(
-      "fio --name=byte_reader_bench --filename=%s --size=%d "
+      "fio --name=%s %s "
       "--ioengine=io_uring --rw=randread --bs=8k --iodepth=%d --direct=%d "
       "--invalidate=%d --randrepeat=0 --time_based --runtime=%dms "
       "--output-format=json",
-      QuotedFileName(job.path), job.bytes, job.depth, job.direct, job.evict,
+      job.name, FileOptions(job), job.depth, job.direct, job.evict,
       static_cast<int>(1000 * job.seconds));
 }
 

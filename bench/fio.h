@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "bench/comparison.h"
@@ -13,18 +14,24 @@
 namespace poniente::bench {
 
 struct FioJob {
-  std::string path = {};
-  uint64_t bytes = 0;  // it reads within [0, bytes)
+  std::string name = "byte_reader_bench";
+  // Files below `folder`, "" if they are given in full. It reads each as often
+  // as the others, whatever its size.
+  std::string folder = {};
+  std::vector<std::string> files = {};
+  // Of one file it reads within [0, bytes); 0: all of the files.
+  uint64_t bytes = 0;
   bool direct = false;
   int depth = 64;     // reads in flight
-  bool evict = true;  // empties the file's cache first
+  bool evict = true;  // empties the files' cache first
   double seconds = 0;
 };
 
 // The line for the shell.
 std::string FioCommand(const FioJob& job);
 
-// Unavailable, saying why, if there is no fio or it cannot read so.
+// Unavailable, saying why, if there is no fio or it cannot read so:
+// the names of its files together may take 4096 bytes.
 absl::StatusOr<Sample> RunFio(const FioJob& job);
 
 }  // namespace poniente::bench

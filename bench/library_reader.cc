@@ -15,17 +15,21 @@ namespace poniente::bench {
 namespace {
 
 // Reads batch after batch into one slot.
-Task<> FillSlot(const ByteReader* reader, std::span<std::byte> slot,
-                Batches* batches) {
-  std::vector<ReadRequest> requests(kBatch);
-  for (size_t i = 0; i < kBatch; ++i) {
+Task<> FillSlot(const ByteReader* reader, const FileSet* files,
+                std::span<std::byte> slot, Batches* batches) {
+  std::vector<ReadRequest> requests(slot.size() / kWindowBytes);
+  for (size_t i = 0; i < requests.size(); ++i) {
     requests[i].reader = reader;
     requests[i].into = SlotWindow(slot, i);
   }
   for (;;) {
     const auto offsets = batches->Next();
     if (offsets.empty()) co_return absl::OkStatus();
-    for (size_t i = 0; i < kBatch; ++i) requests[i].offset = offsets[i];
+    for (size_t i = 0; i < requests.size(); ++i) {
+      const FileSet::Place place = files->Find(offsets[i]);
+      requests[i].file = place.file;
+      requests[i].offset = place.offset;
+    }
     absl::Status read = co_await ReadBatch(requests);
     if (!read.ok()) co_return read;
     batches->Filled(offsets, slot);
@@ -36,19 +40,23 @@ Task<> FillSlot(const ByteReader* reader, std::span<std::byte> slot,
 
 absl::StatusOr<std::unique_ptr<LibraryReader>> LibraryReader::Open(
     const LibraryCase& one) {
+  std::vector<std::string> paths;
+  for (const ByteFile& file : one.files) paths.push_back(file.path);
   PONIENTE_ASSIGN_OR_RETURN(auto reader,
-                            ByteReader::Open({one.file}, one.options));
+                            ByteReader::Open(one.files, one.options));
   PONIENTE_ASSIGN_OR_RETURN(ReadBuffer slots,
-                            ReadBuffer::Allocate(one.in_flight * kSlotBytes));
-  return absl::WrapUnique(
-      new LibraryReader(std::move(reader), std::move(slots), one.verifies));
+                            ReadBuffer::Allocate(one.layout.bytes()));
+  return absl::WrapUnique(new LibraryReader(
+      std::move(reader), FileSet(std::move(paths)), std::move(slots), one));
 }
 
 void LibraryReader::ReadAll(Batches* batches) {
   std::vector<Task<>> fills;
-  for (std::span<std::byte> left = slots_.bytes(); !left.empty();
-       left = left.subspan(kSlotBytes)) {
-    fills.push_back(FillSlot(reader_.get(), left.first(kSlotBytes), batches));
+  for (size_t i = 0; i < layout_.slots; ++i) {
+    const size_t bytes = layout_.slot_bytes();
+    fills.push_back(FillSlot(reader_.get(), &files_,
+                             slots_.bytes().subspan(i * bytes, bytes),
+                             batches));
   }
   Require(RunBlocking(WhenAll(std::move(fills))));
   if ((blocks_verified() > 0) != verifies_) {

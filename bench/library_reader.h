@@ -10,16 +10,18 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
+#include "bench/file_set.h"
 #include "bench/windows.h"
 #include "poniente/byte_reader.h"
 
 namespace poniente::bench {
 
 struct LibraryCase {
-  ByteFile file = {};
+  std::vector<ByteFile> files = {};
   ByteReaderOptions options = {};
-  size_t in_flight = kInFlight;
+  SlotLayout layout = {};  // as many slots as batches in flight
   // Whether it has to compare blocks with their checksums, or must not.
   bool verifies = false;
 };
@@ -38,14 +40,18 @@ class LibraryReader final : public WindowReader {
   }
 
  private:
-  LibraryReader(std::shared_ptr<const ByteReader> reader, ReadBuffer slots,
-                bool verifies)
+  LibraryReader(std::shared_ptr<const ByteReader> reader, FileSet files,
+                ReadBuffer slots, const LibraryCase& one)
       : reader_(std::move(reader)),
+        files_(std::move(files)),
         slots_(std::move(slots)),
-        verifies_(verifies) {}
+        layout_(one.layout),
+        verifies_(one.verifies) {}
 
   const std::shared_ptr<const ByteReader> reader_;
+  const FileSet files_;
   const ReadBuffer slots_;
+  const SlotLayout layout_;
   const bool verifies_;
 };
 

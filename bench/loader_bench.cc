@@ -1,165 +1,197 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tokens per second of the loader beside a plain loop over the same windows.
+// The loader beside plain ways to read the same windows, for two trees.
 //
-//   loader_bench FOLDER [ROUNDS]
+//   loader_bench FOLDER [--rounds N] [--seconds S] [--size-mib M]
+//                [--processes P]
 //
-// Makes a store of 256 MiB of u16 ids in FOLDER (kept for the next run) and
-// reads 500 batches of 64 random windows of 4096 tokens, page-cache hot, in
-// ROUNDS interleaved rounds (default 5):
-//   pread       one pread per window into the batch, one thread: the baseline
-//   loader      Loader::NextBlocking() by io_uring, ids as stored (u16)
-//   loader u32  the same, widened to u32
-//   loader mmap the first, by mmap
-// and prints medians with (max - min) / median, and ratios to the baseline of
-// the same round.
+// Makes token stores of random u16 ids below FOLDER, M MiB in all (default
+// 4096), kept for the next run of the same size. One half is the tree of
+// examples/quickstart.toml with the shares of its first stage; the other a
+// mixture of 200 stores of lognormal sizes (sigma 1.5), weighed by their sizes.
+// In both a store is as large as its share, so that each window comes up once
+// before others come up twice.
+//
+// A case reads batches of 1024 windows of 4096 tokens (8 KiB) in the order in
+// which the loader serves them from step 0 on, in N interleaved rounds (default
+// 5). What counts begins after 16 batches (cold) or 64 (hot), and ends after S
+// seconds (default 2), cold at the latest with the epoch. State of the page
+// cache before a case:
+//   cold  nothing of the stores is in it (fadvise(DONTNEED))
+//   hot   all of them are
+// The cases:
+//   cold fio       fio --ioengine=io_uring --rw=randread --bs=8k --iodepth=64
+//                  --direct=1, one job, over the tokens files: each of them as
+//                  often as the others (the whole command is printed)
+//   cold reader    the same windows by ReadBatch(), O_DIRECT, without
+//                  checksums, by one thread with as many batches in flight as
+//                  the loader has
+//   hot memcpy     the same windows by one memcpy each, in one thread, from a
+//                  mapping of all files whose pages are in the page tables,
+//                  into as many slots of a batch as the loader uses, which are
+//                  page-aligned and have been written before
+//   direct, auto   the loader by this backend: one thread of its own, 4 batches
+//                  prefetched, ids as stored, checksums verified at first touch
+//                  with all blocks seen, neither masks nor labels. Its consumer
+//                  takes batches and drops them. Cold auto counts on no page
+//                  cache, as in front of larger stores
+//   auto, stores fit
+//                  counts on the memory that there is
+//   ..., trainer   whose consumer sleeps, with each batch in its hands, 1.25
+//                  times as long as a batch took before: the ratio is 0.80 if
+//                  it never waits for data
+//   ..., u32 ...   with one option changed; the ratio is to the case without
+// The first batch of each case, and one after those that count, are compared
+// with plain preads.
+//
+// Printed are medians over the rounds and spreads as (max - min) / median:
+// tokens per second, CPU (user and system, of the process or fio's job) per
+// batch, the ratio of tokens per second to that case which stands for the plain
+// way (fio's to the reader's), formed within a round. `stalls` is the share of
+// the batches that came more than twice as long after the one before as their
+// median, `worst` the longest such time in ms.
+//
+// Then, with hot stores, the time from main() of a new process to the first
+// batch of a run without an end, at steps 0, 10^6 and 10^9, by the loader as it
+// is by default, in P interleaved processes each (default 20); and the most
+// resident memory of processes that plan a run of 14e12 tokens over 200
+// components of 50 shards (lengths only) and one of 14e9. A missed bar is a
+// result, not an error.
 
-#include <fcntl.h>
-#include <poniente/poniente.h>
-#include <unistd.h>
-
-#include <algorithm>
 #include <chrono>
 #include <cstdio>
-#include <cstdlib>
-#include <filesystem>
-#include <functional>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
-#include "bench/cpu_seconds.h"
-#include "bench/require.h"
-#include "bench/statistics.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "bench/bench_tree.h"
+#include "bench/comparison.h"
+#include "bench/first_batch.h"
+#include "bench/flags.h"
+#include "bench/plan_memory.h"
+#include "bench/tree_cases.h"
 
+namespace poniente::bench {
 namespace {
 
-using poniente::bench::CpuSeconds;
-using poniente::bench::Median;
-using poniente::bench::Require;
-using poniente::bench::Spread;
+using Clock = std::chrono::steady_clock;
 
-constexpr uint64_t kTokens = uint64_t{128} << 20;
-constexpr uint32_t kSeqLen = 4096;
-constexpr uint64_t kBatch = 64;
-constexpr uint64_t kSteps = 500;
+constexpr uint64_t kFullMib = 4096;
+constexpr uint64_t kFewestMib = 64;
+// What new processes are asked for.
+constexpr char kFirstBatch[] = "--first-batch";
+constexpr char kPlan[] = "--plan";
 
-void MakeStore(const std::string& path) {
-  if (poniente::TokenStore::Open(path).ok()) return;
-  poniente::TokenStoreWriterOptions options;
-  options.vocabulary = {"bench", 65536};
-  auto writer = poniente::TokenStoreWriter::Create(path, options);
-  Require(writer.status());
-  Require((*writer)->BeginDocument("noise"));
-  std::vector<uint32_t> ids(1 << 20);
-  uint64_t state = 1;
-  for (uint64_t written = 0; written < kTokens; written += ids.size()) {
-    for (uint32_t& id : ids) {
-      state = state * 6364136223846793005u + 1442695040888963407u;
-      id = static_cast<uint32_t>(state >> 48);
-    }
-    Require((*writer)->Append(ids));
-  }
-  Require((*writer)->EndDocument());
-  Require((*writer)->Finish().status());
-}
+struct Options {
+  std::string folder;
+  double rounds = 5;
+  double seconds = 2;
+  double mib = kFullMib;
+  double processes = 20;
 
-std::string TokensFile(const std::string& store) {
-  for (const auto& entry : std::filesystem::directory_iterator(store)) {
-    const std::string name = entry.path().filename();
-    if (name.starts_with("tokens-")) return entry.path();
-  }
-  Require(absl::NotFoundError("no tokens file in " + store));
-  return "";
-}
-
-// One pread per window, in the loader's order.
-void PlainLoop(const std::string& file, std::vector<uint64_t> windows) {
-  const int fd = open(file.c_str(), O_RDONLY | O_CLOEXEC);
-  const size_t bytes = kSeqLen * sizeof(uint16_t);
-  for (uint64_t step = 0; step < kSteps; ++step) {
-    const auto batch =
-        std::make_unique_for_overwrite<std::byte[]>(kBatch * bytes);
-    for (uint64_t i = 0; i < kBatch; ++i) {
-      const auto offset =
-          static_cast<off_t>(windows[step * kBatch + i] * bytes);
-      if (pread(fd, batch.get() + i * bytes, bytes, offset) !=
-          static_cast<ssize_t>(bytes)) {
-        Require(absl::DataLossError("short read of " + file));
-      }
-    }
-  }
-  close(fd);
-}
-
-std::vector<uint64_t> RunLoader(const std::string& folder,
-                                const std::string& io,
-                                poniente::TokenType type) {
-  const std::string toml =
-      "[data]\nseed = 1\nsteps = 500\nbatch_size = 64\nseq_len = 4096\n"
-      "flat = { noise = { path = 'noise' } }\n[runtime]\nio = '" +
-      io + "'\n";
-  const auto config = poniente::Config::Parse(toml, "bench", folder);
-  Require(config.status());
-  poniente::LoaderOptions options = config->loader_options();
-  options.token_type = type;
-  const auto loader = config->OpenLoader(options);
-  Require(loader.status());
-  std::vector<uint64_t> windows;
-  for (uint64_t step = 0; step < kSteps; ++step) {
-    const auto batch = (*loader)->NextBlocking();
-    Require(batch.status());
-    for (size_t i = 0; i < kBatch; ++i) {
-      windows.push_back(batch->provenance(i).item);
-    }
-  }
-  return windows;
-}
-
-struct Series {
-  std::vector<double> mtok, cpu, ratio;
+  uint64_t tree_mib() const { return static_cast<uint64_t>(mib) / 2; }
 };
 
-}  // namespace
+bool ParseOptions(int argc, char** argv, Options* options) {
+  if (argc < 2) return false;
+  options->folder = argv[1];
+  return ParseNumbers(argc, argv, 2,
+                      {{"--rounds", &options->rounds},
+                       {"--seconds", &options->seconds},
+                       {"--size-mib", &options->mib},
+                       {"--processes", &options->processes}}) &&
+         options->rounds >= 1 && options->processes >= 1 &&
+         options->mib >= kFewestMib;
+}
 
-int main(int argc, char** argv) {
-  if (argc < 2) {
-    std::fprintf(stderr, "usage: loader_bench FOLDER [ROUNDS]\n");
+std::vector<BenchTree> TreesOf(const std::string& folder, uint64_t mib) {
+  return {QuickstartTree(folder, mib), LognormalTree(folder, mib)};
+}
+
+// A process that NumberFromSelf() has started: false if this is none.
+bool AnswerAsChild(int argc, char** argv, Clock::time_point start) {
+  uint64_t number = 0;
+  uint64_t mib = 0;
+  if (argc == 3 && argv[1] == std::string(kPlan) &&
+      absl::SimpleAtoi(argv[2], &number)) {
+    PrintPlanMegabytes(number);
+    return true;
+  }
+  if (argc != 6 || argv[1] != std::string(kFirstBatch) ||
+      !absl::SimpleAtoi(argv[3], &mib) || !absl::SimpleAtoi(argv[5], &number)) {
+    return false;
+  }
+  for (const BenchTree& tree : TreesOf(argv[2], mib)) {
+    if (tree.name != argv[4]) continue;
+    PrintFirstBatchSeconds(tree, number, start);
+    return true;
+  }
+  return false;
+}
+
+void MeasureProcesses(const Options& options, const BenchTree& tree,
+                      std::vector<Bar>* bars) {
+  MeasureFirstBatches(
+      tree, static_cast<int>(options.processes),
+      [&](uint64_t step) {
+        return std::vector<std::string>{kFirstBatch, options.folder,
+                                        absl::StrCat(options.tree_mib()),
+                                        tree.name, absl::StrCat(step)};
+      },
+      bars);
+}
+
+int Main(int argc, char** argv) {
+  const Clock::time_point start = Clock::now();
+  if (AnswerAsChild(argc, argv, start)) return 0;
+  Options options;
+  if (!ParseOptions(argc, argv, &options)) {
+    std::fprintf(stderr,
+                 "usage: loader_bench FOLDER [--rounds N] [--seconds S] "
+                 "[--size-mib M, at least %d] [--processes P]\n",
+                 static_cast<int>(kFewestMib));
     return 2;
   }
-  const std::string folder = argv[1];
-  const int rounds = argc > 2 ? std::max(1, std::atoi(argv[2])) : 5;
-  MakeStore(folder + "/noise");
-  const std::string file = TokensFile(folder + "/noise");
-  using poniente::TokenType;
-  const std::vector<uint64_t> windows =
-      RunLoader(folder, "auto", TokenType::kU16);  // and warms the page cache
-  const std::vector<std::pair<std::string, std::function<void()>>> cases = {
-      {"pread", [&] { PlainLoop(file, windows); }},
-      {"loader", [&] { RunLoader(folder, "auto", TokenType::kU16); }},
-      {"loader u32", [&] { RunLoader(folder, "auto", TokenType::kU32); }},
-      {"loader mmap", [&] { RunLoader(folder, "mmap", TokenType::kU16); }}};
-  std::map<std::string, Series> series;
-  for (int round = 0; round < rounds; ++round) {
-    double baseline = 0;
-    for (const auto& [name, run] : cases) {
-      const double cpu = CpuSeconds();
-      const auto start = std::chrono::steady_clock::now();
-      run();
-      const std::chrono::duration<double> took =
-          std::chrono::steady_clock::now() - start;
-      const double rate = kSteps * kBatch * kSeqLen / took.count() / 1e6;
-      if (name == "pread") baseline = rate;
-      series[name].mtok.push_back(rate);
-      series[name].cpu.push_back((CpuSeconds() - cpu) / kSteps * 1e6);
-      series[name].ratio.push_back(rate / baseline);
-    }
+  std::printf("%s, %.0f MiB%s\n", options.folder.c_str(), options.mib,
+              options.mib < kFullMib ? ": too small for the bars" : "");
+  const std::vector<BenchTree> trees =
+      TreesOf(options.folder, options.tree_mib());
+  std::vector<TreeCases> cases;
+  for (const BenchTree& tree : trees) cases.emplace_back(tree, options.seconds);
+  Comparison comparison({.rate = "Mtok/s",
+                         .rate_per_read = 1e-6 * kSeqLen,
+                         .cpu = "CPU ms",
+                         .cpu_per_read = 1e-3 * kBatchWindows,
+                         .shows_stalls = true});
+  for (TreeCases& one : cases) {
+    one.AddCold(&comparison);
+    one.AddHot(&comparison);
   }
-  std::printf("%-12s %14s %8s %14s %8s\n", "", "Mtokens/s", "spread",
-              "CPU us/batch", "ratio");
-  for (const auto& [name, run] : cases) {
-    const Series& s = series[name];
-    std::printf("%-12s %14.0f %7.0f%% %14.0f %8.2f\n", name.c_str(),
-                Median(s.mtok), 100 * Spread(s.mtok), Median(s.cpu),
-                Median(s.ratio));
+  comparison.Run(static_cast<int>(options.rounds));
+  comparison.Print();
+  std::printf("\n");
+  std::vector<Bar> bars;
+  for (const TreeCases& one : cases) one.AppendBars(comparison, &bars);
+  if (options.mib < kFullMib) {  // a few batches, prefetched before the clock
+    for (Bar& bar : bars) bar.direction = Bar::Limit::kNone;
   }
+  for (size_t i = 0; i < trees.size(); ++i) {
+    cases[i].Prepare(CacheState::kHot);
+    MeasureProcesses(options, trees[i], &bars);
+  }
+  MeasurePlanMemory(
+      static_cast<int>(options.rounds),
+      [](uint64_t tokens) {
+        return std::vector<std::string>{kPlan, absl::StrCat(tokens)};
+      },
+      &bars);
+  PrintBars(bars);
+  return 0;
 }
+
+}  // namespace
+}  // namespace poniente::bench
+
+int main(int argc, char** argv) { return poniente::bench::Main(argc, argv); }

@@ -21,14 +21,13 @@
 namespace poniente::bench {
 namespace {
 
-constexpr size_t kPageBytes = 4096;
-
 internal::OwnedFd OpenToRead(const std::string& path) {
   return Require(internal::OpenFd(path, O_RDONLY));
 }
 
-// One for each page of the file; the lowest bit tells.
-std::vector<unsigned char> CachedPages(const std::string& path) {
+// Appends one for each page of the file; the lowest bit tells.
+void AppendCachedPages(const std::string& path,
+                       std::vector<unsigned char>* pages) {
   const internal::OwnedFd fd = OpenToRead(path);
   struct stat facts;
   if (fstat(fd.get(), &facts) != 0) {
@@ -37,12 +36,12 @@ std::vector<unsigned char> CachedPages(const std::string& path) {
   const auto bytes = static_cast<size_t>(facts.st_size);
   void* const mapped = mmap(nullptr, bytes, PROT_READ, MAP_SHARED, fd.get(), 0);
   if (mapped == MAP_FAILED) Require(internal::ErrnoError(path, "mmap"));
-  std::vector<unsigned char> pages(bytes / kPageBytes);
-  if (mincore(mapped, bytes, pages.data()) != 0) {
+  const size_t before = pages->size();
+  pages->resize(before + (bytes + kPageBytes - 1) / kPageBytes);
+  if (mincore(mapped, bytes, pages->data() + before) != 0) {
     Require(internal::ErrnoError(path, "mincore"));
   }
   munmap(mapped, bytes);
-  return pages;
 }
 
 }  // namespace
@@ -69,8 +68,11 @@ void LoadWindows(const std::string& path, std::vector<uint64_t> offsets) {
   pool->ReadAll(&batches);
 }
 
-double CachedShare(const std::string& path, std::span<const uint64_t> offsets) {
-  const std::vector<unsigned char> pages = CachedPages(path);
+double CachedShare(const FileSet& files, std::span<const uint64_t> offsets) {
+  std::vector<unsigned char> pages;
+  for (const std::string& path : files.paths()) {
+    AppendCachedPages(path, &pages);
+  }
   constexpr uint64_t kPages = kWindowBytes / kPageBytes;
   uint64_t cached = 0;
   for (const uint64_t offset : offsets) {

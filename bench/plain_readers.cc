@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <boost/asio/post.hpp>
@@ -118,19 +119,65 @@ class PreadPool final : public WindowReader {
   boost::asio::thread_pool threads_{kThreads};
 };
 
+// The start of a set of files, mapped as one range, all of it in the page
+// tables.
+class Mapping {
+ public:
+  static absl::StatusOr<Mapping> Open(const FileSet& files, uint64_t bytes) {
+    Mapping mapping;
+    void* const range =
+        mmap(nullptr, bytes, PROT_NONE,
+             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (range == MAP_FAILED) return internal::ErrnoError("memory", "mmap");
+    mapping.bytes_ = {static_cast<std::byte*>(range), bytes};
+    for (size_t i = 0; i < files.num_files(); ++i) {
+      if (files.begin(i) >= bytes) break;
+      PONIENTE_RETURN_IF_ERROR(mapping.Map(files, i));
+    }
+    return mapping;
+  }
+
+  Mapping(Mapping&& other) noexcept : bytes_(std::exchange(other.bytes_, {})) {}
+  ~Mapping() {
+    if (!bytes_.empty()) munmap(bytes_.data(), bytes_.size());
+  }
+
+  const std::byte* begin() const { return bytes_.data(); }
+
+ private:
+  Mapping() = default;
+
+  absl::Status Map(const FileSet& files, size_t file) {
+    const std::string& path = files.path(file);
+    PONIENTE_ASSIGN_OR_RETURN(const OwnedFd fd,
+                              internal::OpenFd(path, O_RDONLY));
+    const uint64_t bytes =
+        std::min(files.file_bytes(file), bytes_.size() - files.begin(file));
+    void* const mapped =
+        mmap(bytes_.data() + files.begin(file), bytes, PROT_READ,
+             MAP_SHARED | MAP_POPULATE | MAP_FIXED, fd.get(), 0);
+    if (mapped == MAP_FAILED) return internal::ErrnoError(path, "mmap");
+    return absl::OkStatus();
+  }
+
+  std::span<std::byte> bytes_;
+};
+
 class MappingCopy final : public WindowReader {
  public:
-  MappingCopy(Source source, const std::byte* mapped, uint64_t bytes)
-      : source_(std::move(source)), mapped_(mapped), bytes_(bytes) {}
-  ~MappingCopy() override { munmap(const_cast<std::byte*>(mapped_), bytes_); }
+  MappingCopy(Mapping mapping, ReadBuffer slots, const SlotLayout& layout)
+      : mapping_(std::move(mapping)),
+        slots_(std::move(slots)),
+        layout_(layout) {}
 
   void ReadAll(Batches* batches) override {
-    for (size_t turn = 0;; turn = (turn + 1) % kInFlight) {
+    for (size_t turn = 0;; turn = (turn + 1) % layout_.slots) {
       const auto offsets = batches->Next();
       if (offsets.empty()) return;
-      const std::span<std::byte> slot = source_.slot(turn);
-      for (size_t i = 0; i < kBatch; ++i) {
-        std::memcpy(SlotWindow(slot, i).data(), mapped_ + offsets[i],
+      const std::span<std::byte> slot = slots_.bytes().subspan(
+          turn * layout_.slot_bytes(), layout_.slot_bytes());
+      for (size_t i = 0; i < offsets.size(); ++i) {
+        std::memcpy(SlotWindow(slot, i).data(), mapping_.begin() + offsets[i],
                     kWindowBytes);
       }
       batches->Filled(offsets, slot);
@@ -138,9 +185,9 @@ class MappingCopy final : public WindowReader {
   }
 
  private:
-  const Source source_;
-  const std::byte* const mapped_;
-  const uint64_t bytes_;
+  const Mapping mapping_;
+  const ReadBuffer slots_;
+  const SlotLayout layout_;
 };
 
 }  // namespace
@@ -155,13 +202,14 @@ OpenedReader OpenPreadPool(const std::string& path) {
   return std::make_unique<PreadPool>(std::move(source));
 }
 
-OpenedReader OpenMappingCopy(const std::string& path, uint64_t bytes) {
-  PONIENTE_ASSIGN_OR_RETURN(Source source, Source::Open(path, kInFlight));
-  void* const mapped = mmap(nullptr, bytes, PROT_READ,
-                            MAP_SHARED | MAP_POPULATE, source.fd.get(), 0);
-  if (mapped == MAP_FAILED) return internal::ErrnoError(path, "mmap");
-  return std::make_unique<MappingCopy>(
-      std::move(source), static_cast<const std::byte*>(mapped), bytes);
+OpenedReader OpenMappingCopy(const FileSet& files, uint64_t bytes,
+                             const SlotLayout& layout) {
+  PONIENTE_ASSIGN_OR_RETURN(Mapping mapping, Mapping::Open(files, bytes));
+  PONIENTE_ASSIGN_OR_RETURN(ReadBuffer slots,
+                            ReadBuffer::Allocate(layout.bytes()));
+  std::memset(slots.bytes().data(), 0, layout.bytes());
+  return std::make_unique<MappingCopy>(std::move(mapping), std::move(slots),
+                                       layout);
 }
 
 }  // namespace poniente::bench

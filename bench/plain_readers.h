@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <string>
 
+#include "bench/file_set.h"
 #include "bench/windows.h"
 
 namespace poniente::bench {
@@ -18,8 +19,10 @@ OpenedReader OpenPreadLoop(const std::string& path);
 // The preads of kInFlight batches, shared out to 8 threads.
 OpenedReader OpenPreadPool(const std::string& path);
 
-// memcpy from a mapping whose first `bytes` are in the page tables.
-OpenedReader OpenMappingCopy(const std::string& path, uint64_t bytes);
+// memcpy from a mapping of the first `bytes` of the set, all of them in the
+// page tables. REQUIRES: they are whole pages or all of the set.
+OpenedReader OpenMappingCopy(const FileSet& files, uint64_t bytes,
+                             const SlotLayout& layout = SlotLayout());
 
 // io_uring with kInFlight batches, registered file and slots, and no more calls
 // than it needs.

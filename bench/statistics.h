@@ -25,7 +25,7 @@ inline double Noise(std::vector<double> values) {
 // (max - min) / median.
 inline double Spread(const std::vector<double>& values) {
   const auto [least, most] = std::minmax_element(values.begin(), values.end());
-  return (*most - *least) / Median(values);
+  return *most == *least ? 0 : (*most - *least) / Median(values);
 }
 
 }  // namespace poniente::bench

@@ -24,6 +24,15 @@ inline constexpr size_t kSlotBytes = kBatch * kWindowBytes;
 // Batches in flight, of what can have more than one.
 inline constexpr size_t kInFlight = 2;
 
+// What batches are read into.
+struct SlotLayout {
+  size_t slots = kInFlight;
+  size_t windows = kBatch;  // in each: those of a batch
+
+  size_t slot_bytes() const { return windows * kWindowBytes; }
+  size_t bytes() const { return slots * slot_bytes(); }
+};
+
 // All windows of a file in a random order, round and round. As many as the file
 // has, one after the other, are all different.
 class WindowOrder {
@@ -47,30 +56,46 @@ class Batches {
   using Offsets = std::span<const uint64_t>;
   using Check = std::function<void(Offsets, std::span<const std::byte> slot)>;
 
-  // Borrows `offsets`. REQUIRES: offsets.size() is a multiple of kBatch.
-  Batches(Offsets offsets, Clock::duration limit)
-      : offsets_(offsets), end_(Clock::now() + limit) {}
+  // Borrows `offsets`. REQUIRES: offsets.size() is a multiple of `windows`, the
+  // size of a batch.
+  Batches(Offsets offsets, Clock::duration limit, size_t windows = kBatch)
+      : offsets_(offsets),
+        windows_(windows),
+        filled_at_(Clock::now()),
+        end_(filled_at_ + limit) {
+    seconds_.reserve(offsets.size() / windows);
+  }
 
   // `check` sees the first batch that is read.
   void CheckFirst(Check check) { check_ = std::move(check); }
+  // The next call of Filled() looks at the slot.
+  bool checks_next() const { return check_ != nullptr; }
 
-  // Offsets of the next kBatch windows, or none.
+  // Offsets of the windows of the next batch, or none.
   Offsets Next() {
     if (given_ == offsets_.size() || Clock::now() >= end_) return {};
-    given_ += kBatch;
-    return offsets_.subspan(given_ - kBatch, kBatch);
+    given_ += windows_;
+    return offsets_.subspan(given_ - windows_, windows_);
   }
   // To be called for each batch as soon as its slot holds it.
   void Filled(Offsets offsets, std::span<const std::byte> slot) {
+    const Clock::time_point now = Clock::now();
+    seconds_.push_back(std::chrono::duration<double>(now - filled_at_).count());
+    filled_at_ = now;
     if (check_) std::exchange(check_, nullptr)(offsets, slot);
   }
 
   size_t windows_given() const { return given_; }
+  // From the batch before, or the start, to each batch.
+  std::span<const double> seconds() const { return seconds_; }
 
  private:
-  Offsets offsets_;
-  Clock::time_point end_;
+  const Offsets offsets_;
+  const size_t windows_;
+  Clock::time_point filled_at_;
+  const Clock::time_point end_;
   size_t given_ = 0;
+  std::vector<double> seconds_;
   Check check_;
 };
 

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// All ways of reading the windows of one tree, beside each other.
+
+#ifndef PONIENTE_BENCH_TREE_CASES_H_
+#define PONIENTE_BENCH_TREE_CASES_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "bench/bench_tree.h"
+#include "bench/comparison.h"
+#include "bench/fio.h"
+#include "bench/loader_reader.h"
+#include "bench/page_cache.h"
+#include "bench/windows.h"
+
+namespace poniente::bench {
+
+// Makes the stores of the tree if they are not there.
+class TreeCases {
+ public:
+  // `seconds`: of one measurement, at most.
+  TreeCases(BenchTree tree, double seconds);
+
+  // The cases borrow this object.
+  void AddCold(Comparison* comparison);
+  void AddHot(Comparison* comparison);
+
+  void AppendBars(const Comparison& comparison, std::vector<Bar>* bars) const;
+
+  // Brings all of the stores into the page cache, or none.
+  void Prepare(CacheState state) const;
+
+ private:
+  std::string Name(CacheState state, const std::string& what) const;
+  absl::StatusOr<Sample> Measure(CacheState state,
+                                 const OpenReader& open) const;
+  absl::StatusOr<Sample> MeasureFio() const;
+  FioJob Fio() const;
+
+  void Add(CacheState state, const std::string& what,
+           const std::string& baseline, OpenReader open,
+           Comparison* comparison) const;
+  void AddLoader(CacheState state, const std::string& what,
+                 const std::string& baseline, const LoaderCase& one,
+                 Comparison* comparison) const;
+  // The case as `what`, and each option's cost beside it.
+  void AddLoaderWithOptions(CacheState state, const std::string& what,
+                            const std::string& baseline, const LoaderCase& one,
+                            Comparison* comparison) const;
+
+  const BenchTree tree_;
+  const double seconds_;
+  uint64_t epoch_batches_ = 0;
+  ServedWindows served_;
+};
+
+}  // namespace poniente::bench
+
+#endif  // PONIENTE_BENCH_TREE_CASES_H_
