@@ -8,10 +8,11 @@
 // hidden layer, a softmax over the vocabulary; Adam. It computes on one thread
 // in a fixed order, so a run repeats to the last bit.
 //
-// A checkpoint holds the number of the next step, the loader's fingerprint and
-// the model. If the file exists the run goes on from there: Seek() is all that
-// the data needs. The log has one line per step, with a hash of the step's
-// token ids and the loss, so that diff compares two runs.
+// A checkpoint holds the loader's state, a few hundred bytes of text, and the
+// model. If the file exists the run goes on from there: Resume() is all that
+// the data needs, and refuses data that has changed. The log has one line per
+// step, with a hash of the step's token ids and the loss, so that diff compares
+// two runs.
 //
 // Read from the bottom: main() opens the loader, Train() awaits its batches,
 // Trainer does one step with each.
@@ -35,6 +36,7 @@
 #include <numeric>
 #include <span>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -266,12 +268,13 @@ struct State {
   }
 };
 
-// A checkpoint file: this, and the state's arrays as they lie in memory.
+// A checkpoint file: this, the loader's state, and the arrays of State as they
+// lie in memory.
 struct CheckpointHead {
-  uint64_t magic = 0x0a314e4941525450;  // "PTRAIN1\n"
+  uint64_t magic = 0x0a324e4941525450;  // "PTRAIN2\n"
   uint64_t shape[4] = {0, kContext, kEmbedding, kHidden};
-  uint64_t fingerprint = 0;
-  uint64_t checksum = 0;  // of the arrays
+  uint64_t data_bytes = 0;  // of the loader's state
+  uint64_t checksum = 0;    // of the arrays
 };
 
 uint64_t Checksum(State* state) {
@@ -290,15 +293,17 @@ absl::Status FileError(const char* what, const std::string& path) {
 
 // rename() puts the new checkpoint, when it is whole and on the disk, in the
 // place of the old one: a kill at any moment leaves one or the other.
-absl::Status Save(const std::string& path, uint64_t fingerprint, State* state) {
+absl::Status Save(const std::string& path, const std::string& data,
+                  State* state) {
   CheckpointHead head;
   head.shape[0] = state->vocabulary;
-  head.fingerprint = fingerprint;
+  head.data_bytes = data.size();
   head.checksum = Checksum(state);
   const std::string temporary = path + ".tmp";
   std::FILE* file = std::fopen(temporary.c_str(), "wb");
   if (file == nullptr) return FileError("cannot create", temporary);
-  bool written = std::fwrite(&head, sizeof(head), 1, file) == 1;
+  bool written = std::fwrite(&head, sizeof(head), 1, file) == 1 &&
+                 std::fwrite(data.data(), data.size(), 1, file) == 1;
   for (const std::span<std::byte> array : state->Arrays()) {
     written = written && std::fwrite(array.data(), array.size(), 1, file) == 1;
   }
@@ -312,8 +317,8 @@ absl::Status Save(const std::string& path, uint64_t fingerprint, State* state) {
   return FileError("cannot replace", path);
 }
 
-// Leaves `state` as it is if there is no such file.
-absl::Status Restore(const std::string& path, uint64_t fingerprint,
+// Leaves all as it is if there is no such file.
+absl::Status Restore(const std::string& path, poniente::Loader* loader,
                      State* state) {
   std::error_code error;
   if (!std::filesystem::exists(path, error)) return absl::OkStatus();
@@ -337,18 +342,21 @@ absl::Status Restore(const std::string& path, uint64_t fingerprint,
   if (bytes.size() < sizeof(head) || head.magic != here.magic) {
     return refuse("was not written by this program");
   }
-  if (head.fingerprint != fingerprint) {
-    return refuse(absl::StrFormat(
-        "belongs to other data: fingerprint %016x there, %016x here",
-        head.fingerprint, fingerprint));
+  size_t at = sizeof(head);
+  if (bytes.size() - at < head.data_bytes) return refuse("has been cut short");
+  const absl::Status resumed =
+      loader->Resume(std::string_view(bytes).substr(at, head.data_bytes));
+  if (!resumed.ok()) {
+    return refuse(
+        absl::StrFormat("belongs to other data: %s", resumed.message()));
   }
+  at += head.data_bytes;
   if (!std::ranges::equal(head.shape, here.shape)) {
     return refuse(absl::StrFormat(
         "holds a model of another shape: vocabulary %d, context %d, embedding "
         "%d, hidden %d",
         head.shape[0], head.shape[1], head.shape[2], head.shape[3]));
   }
-  size_t at = sizeof(head);
   for (const std::span<std::byte> array : state->Arrays()) {
     if (bytes.size() - at < array.size()) return refuse("has been cut short");
     std::memcpy(array.data(), bytes.data() + at, array.size());
@@ -393,7 +401,7 @@ double UnigramEntropy(std::span<const uint64_t> counts) {
 class Trainer {
  public:
   Trainer(const poniente::Loader& loader, State* state, std::FILE* log)
-      : fingerprint_(loader.fingerprint()), state_(state), log_(log) {
+      : loader_(loader), data_(loader.State()), state_(state), log_(log) {
     absl::PrintF("Loss in nats per token: of all, and of each source\n");
     absl::PrintF("%6s %7s %6s", "step", "unigram", "loss");
     for (const poniente::Source& source : loader.sources()) {
@@ -477,6 +485,7 @@ class Trainer {
       }
     }
     ++state_->step;
+    data_ = loader_.State();
     if (state_->step % absl::GetFlag(FLAGS_report_every) == 0) Report();
     if (state_->step % absl::GetFlag(FLAGS_checkpoint_every) == 0) {
       return SaveCheckpoint();
@@ -486,7 +495,7 @@ class Trainer {
 
   absl::Status SaveCheckpoint() {
     const std::string path = absl::GetFlag(FLAGS_checkpoint);
-    return path.empty() ? absl::OkStatus() : Save(path, fingerprint_, state_);
+    return path.empty() ? absl::OkStatus() : Save(path, data_, state_);
   }
 
   // The loss of each source since the last report; "-" if it gave no sample.
@@ -508,7 +517,9 @@ class Trainer {
     absl::PrintF("\n");
   }
 
-  const uint64_t fingerprint_;
+  const poniente::Loader& loader_;
+  // After the last step that is done: the batch in hand is none of it.
+  std::string data_;
   State* const state_;
   std::FILE* const log_;
   std::vector<std::string> names_;
@@ -549,11 +560,10 @@ absl::Status Run() {
 
   State state(config->vocabulary().size, loader.sources().size());
   if (const std::string path = absl::GetFlag(FLAGS_checkpoint); !path.empty()) {
-    absl::Status status = Restore(path, loader.fingerprint(), &state);
+    absl::Status status = Restore(path, &loader, &state);
     if (!status.ok()) return status;
   }
   if (state.step > 0) absl::PrintF("resumes with step %d\n", state.step);
-  if (absl::Status s = loader.Seek(state.step); !s.ok()) return s;
   std::FILE* log = nullptr;
   if (const std::string path = absl::GetFlag(FLAGS_log); !path.empty()) {
     absl::StatusOr<std::FILE*> file = OpenLog(path, state.step);
