@@ -30,6 +30,7 @@
 #include "poniente/score_order.h"
 #include "poniente/selection.h"
 #include "poniente/shuffle.h"
+#include "poniente/source_losses.h"
 #include "poniente/task.h"
 #include "poniente/token_store.h"
 #include "poniente/token_store_writer.h"
