@@ -17,6 +17,7 @@
 #include "poniente/index_map_dataset.h"
 #include "poniente/loader.h"
 #include "poniente/mapped_dataset.h"
+#include "poniente/metrics.h"
 #include "poniente/mixture_dataset.h"
 #include "poniente/mixture_plan.h"
 #include "poniente/order.h"

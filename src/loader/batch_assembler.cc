@@ -135,12 +135,15 @@ BatchAssembler::BatchAssembler(DatasetPtr<TokenWindow> dataset,
       token_type_(options.token_type),
       reads_files_(ReadsFiles(tree_)) {}
 
-Task<std::optional<Batch>> BatchAssembler::Assemble(uint64_t step) const {
+Task<std::optional<Batch>> BatchAssembler::Assemble(uint64_t step,
+                                                    FetchTimes* times) const {
   if (!schedule_.Has(step)) co_return std::nullopt;
   StepPlan plan = schedule_.At(step);
+  Stopwatch watch;
   absl::StatusOr<uint64_t> readable =
       co_await dataset_->WaitForLength(plan.first_sample + plan.batch_size);
   if (!readable.ok()) co_return readable.status();
+  times->length = watch.Lap();
   const uint64_t left =
       *readable - std::min<uint64_t>(*readable, plan.first_sample);
   if (left == 0) co_return std::nullopt;
@@ -154,12 +157,13 @@ Task<std::optional<Batch>> BatchAssembler::Assemble(uint64_t step) const {
     batch.mutable_provenance()[i].sample =
         batch.plan().first_sample + share.begin + i;
   }
-  absl::Status filled = co_await Fill(&batch);
+  absl::Status filled = co_await Fill(&batch, times);
   if (!filled.ok()) co_return filled;
   co_return std::optional<Batch>(std::move(batch));
 }
 
-Task<> BatchAssembler::Fill(Batch* batch) const {
+Task<> BatchAssembler::Fill(Batch* batch, FetchTimes* times) const {
+  Stopwatch watch;
   std::vector<Position> positions(batch->num_samples());
   for (size_t i = 0; i < positions.size(); ++i) {
     positions[i].index = batch->provenance(i).sample;
@@ -176,16 +180,19 @@ Task<> BatchAssembler::Fill(Batch* batch) const {
   }
   absl::Status lengths = CheckLengths(tree_, items, batch->seq_len());
   if (!lengths.ok()) co_return lengths;
+  times->resolve = watch.Lap();
   if (reads_files_) {
-    absl::Status read = co_await FillFromFiles(items, batch);
+    absl::Status read = co_await FillFromFiles(items, batch, times);
     co_return read;
   }
   absl::Status made = co_await FillFromItems(positions, batch);
+  times->decode = watch.Lap();
   co_return made;
 }
 
 Task<> BatchAssembler::FillFromFiles(std::span<const LeafPosition> items,
-                                     Batch* batch) const {
+                                     Batch* batch, FetchTimes* times) const {
+  Stopwatch watch;
   const uint32_t seq_len = batch->seq_len();
   const size_t row_bytes = size_t{seq_len} * TokenTypeBytes(token_type_);
   // Rows stored at the batch's width are read in place, others beside it.
@@ -211,7 +218,9 @@ Task<> BatchAssembler::FillFromFiles(std::span<const LeafPosition> items,
     requests[i].offset = range.offset;
     requests[i].into = std::span<std::byte>(into, range.bytes);
   }
+  times->resolve += watch.Lap();
   absl::Status read = co_await ReadBatch(requests);
+  times->read = watch.Lap();
   if (!read.ok()) co_return read;
   for (size_t i = 0; i < items.size(); ++i) {
     const TreeLeaf& leaf = tree_.leaves()[items[i].leaf];
@@ -224,6 +233,7 @@ Task<> BatchAssembler::FillFromFiles(std::span<const LeafPosition> items,
     }
   }
   ReturnBatchMemory(std::move(scratch));
+  times->decode = watch.Lap();
   co_return absl::OkStatus();
 }
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "loader/fetch_times.h"
 #include "poniente/async_dataset.h"
 #include "poniente/batch.h"
 #include "poniente/loader.h"
@@ -37,12 +38,14 @@ class BatchAssembler {
 
   const DatasetTree& tree() const { return tree_; }
 
-  // This rank's batch of `step`; nullopt if the run has ended before it.
-  Task<std::optional<Batch>> Assemble(uint64_t step) const;
+  // This rank's batch of `step`; nullopt if the run has ended before it. Says
+  // in `times` where the time went.
+  Task<std::optional<Batch>> Assemble(uint64_t step, FetchTimes* times) const;
 
  private:
-  Task<> Fill(Batch* batch) const;
-  Task<> FillFromFiles(std::span<const LeafPosition> items, Batch* batch) const;
+  Task<> Fill(Batch* batch, FetchTimes* times) const;
+  Task<> FillFromFiles(std::span<const LeafPosition> items, Batch* batch,
+                       FetchTimes* times) const;
   Task<> FillFromItems(std::span<const Position> positions, Batch* batch) const;
 
   const DatasetPtr<TokenWindow> dataset_;
