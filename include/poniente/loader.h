@@ -16,6 +16,7 @@
 #include "poniente/async_dataset.h"
 #include "poniente/batch.h"
 #include "poniente/byte_reader.h"
+#include "poniente/metrics.h"
 #include "poniente/provenance.h"
 #include "poniente/schedule.h"
 #include "poniente/staging.h"
@@ -59,9 +60,19 @@ struct LoaderOptions {
   // host, with a warning. Never changes a token.
   Device device = {};
 
-  // Receives one line per warning (a backend that was not the one preferred),
-  // on any thread. Default: standard error.
+  // Receives one line per warning, on any thread: a backend that was not the
+  // one preferred; data that comes too late (Next() waited for a tenth of the
+  // time or more, and for more than a second, over 100 steps; docs/metrics.md),
+  // at most every ten minutes unless something else is behind. Default:
+  // standard error.
   std::function<void(std::string_view)> warning_sink;
+
+  // Every so many steps, log_sink receives a line of what happened in them
+  // (MetricsLine()), on the thread that Next() resumes on. Default: 0, never;
+  // and standard error, where lines are asked for and no sink is given. Sinks
+  // may ask the loader for its metrics(); what they throw is dropped.
+  uint64_t report_every_steps = 0;
+  std::function<void(std::string_view)> log_sink;
 };
 
 // A leaf that batches come from, and how it is read.
@@ -152,6 +163,9 @@ class Loader {
   const Schedule& schedule() const;
   // In the order of batch.source(): the leaves as they are read now.
   std::vector<Source> sources() const;
+  // What has been done so far; costs some microseconds, more for hundreds of
+  // sources.
+  LoaderMetrics metrics() const;
   // The leaves and index maps behind the batches.
   const DatasetTree& tree() const;
 

@@ -159,12 +159,15 @@ uint64_t BatchAssembler::BytesOf(uint64_t step) const {
          TokenTypeBytes(token_type_);
 }
 
-Task<std::optional<Batch>> BatchAssembler::Assemble(uint64_t step) const {
+Task<std::optional<Batch>> BatchAssembler::Assemble(uint64_t step,
+                                                    FetchTimes* times) const {
   if (!schedule_.Has(step)) co_return std::nullopt;
   StepPlan plan = schedule_.At(step);
+  Stopwatch watch;
   absl::StatusOr<uint64_t> readable =
       co_await dataset_->WaitForLength(plan.first_sample + plan.batch_size);
   if (!readable.ok()) co_return readable.status();
+  times->length = watch.Lap();
   const uint64_t left =
       *readable - std::min<uint64_t>(*readable, plan.first_sample);
   if (left == 0) co_return std::nullopt;
@@ -182,14 +185,15 @@ Task<std::optional<Batch>> BatchAssembler::Assemble(uint64_t step) const {
     batch.mutable_provenance()[i].sample =
         batch.plan().first_sample + share.begin + i;
   }
-  absl::Status filled = co_await Fill(&batch, slot->get());
+  absl::Status filled = co_await Fill(&batch, slot->get(), times);
   if (!filled.ok()) co_return filled;
   absl::Status uploading = (*slot)->Upload(batch.bytes().size());
   if (!uploading.ok()) co_return uploading;
   co_return std::optional<Batch>(std::move(batch));
 }
 
-Task<> BatchAssembler::Fill(Batch* batch, Slot* slot) const {
+Task<> BatchAssembler::Fill(Batch* batch, Slot* slot, FetchTimes* times) const {
+  Stopwatch watch;
   std::vector<Position> positions(batch->num_samples());
   for (size_t i = 0; i < positions.size(); ++i) {
     positions[i].index = batch->provenance(i).sample;
@@ -206,22 +210,30 @@ Task<> BatchAssembler::Fill(Batch* batch, Slot* slot) const {
   }
   absl::Status lengths = CheckLengths(tree_, items, batch->seq_len());
   if (!lengths.ok()) co_return lengths;
+  times->resolve = watch.Lap();
   if (reads_files_) {
-    absl::Status read = co_await FillFromFiles(items, batch, slot);
+    absl::Status read = co_await FillFromFiles(items, batch, slot, times);
     co_return read;
   }
   absl::Status made = co_await FillFromItems(positions, batch);
+  times->decode = watch.Lap();
   co_return made;
 }
 
 Task<> BatchAssembler::FillFromFiles(std::span<const LeafPosition> items,
-                                     Batch* batch, Slot* slot) const {
+                                     Batch* batch, Slot* slot,
+                                     FetchTimes* times) const {
+  Stopwatch watch;
   absl::StatusOr<std::vector<ReadRequest>> requests =
       PlanReads(items, batch, slot);
   if (!requests.ok()) co_return requests.status();
+  times->resolve += watch.Lap();
   absl::Status read = co_await ReadBatch(*requests);
+  times->read = watch.Lap();
   if (!read.ok()) co_return read;
-  co_return Decode(items, *requests, batch);
+  absl::Status decoded = Decode(items, *requests, batch);
+  times->decode = watch.Lap();
+  co_return decoded;
 }
 
 // Rows stored at the batch's width are read in place, others beside it.

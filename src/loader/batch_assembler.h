@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "loader/fetch_times.h"
 #include "poniente/async_dataset.h"
 #include "poniente/batch.h"
 #include "poniente/loader.h"
@@ -43,13 +44,13 @@ class BatchAssembler {
   uint64_t BytesOf(uint64_t step) const;
 
   // This rank's batch of `step`, on its way to the device; nullopt if the run
-  // has ended before it.
-  Task<std::optional<Batch>> Assemble(uint64_t step) const;
+  // has ended before it. Says in `times` where the time went.
+  Task<std::optional<Batch>> Assemble(uint64_t step, FetchTimes* times) const;
 
  private:
-  Task<> Fill(Batch* batch, Slot* slot) const;
+  Task<> Fill(Batch* batch, Slot* slot, FetchTimes* times) const;
   Task<> FillFromFiles(std::span<const LeafPosition> items, Batch* batch,
-                       Slot* slot) const;
+                       Slot* slot, FetchTimes* times) const;
   absl::StatusOr<std::vector<ReadRequest>> PlanReads(
       std::span<const LeafPosition> items, Batch* batch, Slot* slot) const;
   absl::Status Decode(std::span<const LeafPosition> items,

@@ -8,7 +8,6 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/post.hpp>
 #include <exception>
-#include <iostream>
 #include <list>
 #include <map>
 #include <optional>
@@ -20,8 +19,12 @@
 #include "index/keyed_hash.h"
 #include "io/range_source.h"
 #include "loader/batch_assembler.h"
+#include "loader/loader_counters.h"
+#include "loader/loader_reports.h"
 #include "loader/prefetch_window.h"
+#include "loader/reader_totals.h"
 #include "loader/run_state.h"
+#include "loader/thread_times.h"
 #include "poniente/version.h"
 #include "util/mutex.h"
 #include "util/status_macros.h"
@@ -29,17 +32,10 @@
 namespace poniente {
 
 namespace asio = boost::asio;
+using internal::FetchEnd;
+using internal::LoaderCounters;
 using internal::MutexLock;
-
-namespace {
-
-void Warn(const std::function<void(std::string_view)>& sink,
-          std::string_view line) {
-  if (sink) return sink(line);
-  std::cerr << "poniente: warning: " << line << std::endl;
-}
-
-}  // namespace
+using internal::Seconds;
 
 // The loader's state, shared with the Next() calls that are still awaited.
 // Its thread runs the fetches; Stop() joins it, so handlers may hold `this`.
@@ -53,13 +49,23 @@ class Loader::Core {
         slots_(internal::SlotRing::Create(
             options_.device, options_.prefetch_batches + options_.max_held + 1,
             [sink = options_.warning_sink](std::string_view line) {
-              Warn(sink, line);
+              internal::EmitLine(sink, "warning: ", line);
             })),
         assembler_(dataset_, schedule_, options_, slots_),
+        counters_(tree().leaves()),
+        readers_(tree()),
+        reports_(options_.report_every_steps, options_.log_sink,
+                 options_.warning_sink),
         work_(asio::make_work_guard(context_)),
         window_(options_.start_step, options_.prefetch_batches,
                 options_.prefetch_bytes) {
-    thread_ = std::thread([this] { context_.run(); });
+    thread_ = std::thread([this] {
+      {
+        MutexLock lock(&mu_);
+        thread_times_.emplace();
+      }
+      context_.run();
+    });
   }
 
   void Stop() {
@@ -77,6 +83,7 @@ class Loader::Core {
     return window_.next();
   }
   std::vector<Source> sources() const;
+  LoaderMetrics metrics() const;
   uint64_t fingerprint() const;
   std::string State() const;
   absl::Status Resume(std::string_view state);
@@ -92,12 +99,22 @@ class Loader::Core {
     uint64_t bytes;
     uint64_t generation;
     asio::cancellation_signal cancel;
+    internal::FetchTimes times;
+  };
+  struct Ready {
+    Fetched fetched;
+    LoaderCounters::Clock::time_point since;
   };
 
   absl::StatusOr<std::optional<Batch>> TakeReady();
+  uint64_t NumReady() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void StartFetches() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void Launch(std::list<Fetch>::iterator fetch);
   void Arrive(std::list<Fetch>::iterator fetch, Fetched fetched);
+  static FetchEnd EndOf(const Fetched& fetched, bool is_wanted);
+  void Report() {
+    reports_.AfterStep([this] { return metrics(); });
+  }
   void CloseAndCancel();
   void Restart(uint64_t step) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   absl::Status ClosedError() const {
@@ -117,6 +134,11 @@ class Loader::Core {
   const std::shared_ptr<internal::SlotRing> slots_;
   const internal::BatchAssembler assembler_;
 
+  // Any thread; reports_ is that of the one Next().
+  LoaderCounters counters_;
+  const internal::ReaderTotals readers_;
+  internal::LoaderReports reports_;
+
   asio::io_context context_{1};
   asio::executor_work_guard<asio::io_context::executor_type> work_;
   std::thread thread_;
@@ -125,11 +147,20 @@ class Loader::Core {
   internal::Notifier changed_;
   mutable internal::Mutex mu_;
   internal::PrefetchWindow window_ ABSL_GUARDED_BY(mu_);
-  std::map<uint64_t, Fetched> ready_ ABSL_GUARDED_BY(mu_);
+  std::map<uint64_t, Ready> ready_ ABSL_GUARDED_BY(mu_);
   std::list<Fetch> under_way_ ABSL_GUARDED_BY(mu_);
+  std::optional<internal::ThreadTimes> thread_times_ ABSL_GUARDED_BY(mu_);
   bool is_closed_ ABSL_GUARDED_BY(mu_) = false;
   bool next_awaited_ ABSL_GUARDED_BY(mu_) = false;
 };
+
+uint64_t Loader::Core::NumReady() const {
+  uint64_t ready = 0;
+  for (const auto& [step, one] : ready_) {
+    ready += EndOf(one.fetched, true) == FetchEnd::kReady ? 1 : 0;
+  }
+  return ready;
+}
 
 void Loader::Core::StartFetches() {
   if (is_closed_) return;
@@ -150,6 +181,7 @@ void Loader::Core::StartFetches() {
 // than what others posted after it, so the signal that cancels this fetch may
 // have been given already, to nobody.
 void Loader::Core::Launch(std::list<Fetch>::iterator fetch) {
+  counters_.FetchBegan(LoaderCounters::Clock::now());
   bool is_stale;
   {
     MutexLock lock(&mu_);
@@ -164,20 +196,28 @@ void Loader::Core::Launch(std::list<Fetch>::iterator fetch) {
     Arrive(fetch, std::move(fetched));
   };
   asio::co_spawn(
-      context_, assembler_.Assemble(fetch->step),
+      context_, assembler_.Assemble(fetch->step, &fetch->times),
       asio::bind_cancellation_slot(fetch->cancel.slot(), std::move(arrive)));
+}
+
+FetchEnd Loader::Core::EndOf(const Fetched& fetched, bool is_wanted) {
+  if (!fetched.ok()) return is_wanted ? FetchEnd::kFailed : FetchEnd::kNothing;
+  if (!fetched->has_value()) return FetchEnd::kNothing;
+  return is_wanted ? FetchEnd::kReady : FetchEnd::kDropped;
 }
 
 // On the loader's thread.
 void Loader::Core::Arrive(std::list<Fetch>::iterator fetch, Fetched fetched) {
+  const auto now = LoaderCounters::Clock::now();
   {
     MutexLock lock(&mu_);
     const bool is_wanted =
         window_.Arrive(fetch->step, fetch->generation, fetch->bytes) &&
         !is_closed_;
+    counters_.FetchEnded(now, EndOf(fetched, is_wanted), fetch->times);
     if (is_wanted) {
       if (fetched.ok() && !fetched->has_value()) window_.EndAt(fetch->step);
-      ready_.insert_or_assign(fetch->step, std::move(fetched));
+      ready_.insert_or_assign(fetch->step, Ready{std::move(fetched), now});
     }
     under_way_.erase(fetch);
     StartFetches();
@@ -187,6 +227,7 @@ void Loader::Core::Arrive(std::list<Fetch>::iterator fetch, Fetched fetched) {
 
 void Loader::Core::Restart(uint64_t step) {
   window_.Restart(step);
+  counters_.Restarted(NumReady());
   ready_.clear();
   const uint64_t current = window_.generation();
   // Signals may be emitted on the loader's thread only.
@@ -226,7 +267,8 @@ absl::StatusOr<std::optional<Batch>> Loader::Core::TakeReady() {
   StartFetches();
   const auto found = ready_.find(step);
   if (found == ready_.end()) return std::nullopt;
-  Fetched fetched = std::move(found->second);
+  const auto since = found->second.since;
+  Fetched fetched = std::move(found->second.fetched);
   ready_.erase(found);
   if (!fetched.ok()) {
     Restart(step);
@@ -236,6 +278,7 @@ absl::StatusOr<std::optional<Batch>> Loader::Core::TakeReady() {
   }
   (*fetched)->MarkHeld();
   window_.Deliver();
+  counters_.Delivered(**fetched, since);
   StartFetches();
   return fetched;
 }
@@ -253,16 +296,21 @@ Task<Batch> Loader::Core::Next(std::shared_ptr<Core> core) {
   struct Release {
     explicit Release(Core* c) : core(c) {}
     ~Release() {
+      core->counters_.GaveUp(LoaderCounters::Clock::now());
       MutexLock lock(&core->mu_);
       core->next_awaited_ = false;
     }
     Core* core;
   } release(core.get());
+  core->counters_.Asked(LoaderCounters::Clock::now());
   while (true) {
     const uint64_t seen = core->changed_.version();
     absl::StatusOr<std::optional<Batch>> taken = core->TakeReady();
     if (!taken.ok()) co_return taken.status();
-    if (taken->has_value()) co_return std::move(**taken);
+    if (taken->has_value()) {
+      core->Report();
+      co_return std::move(**taken);
+    }
     absl::Status waited = co_await core->changed_.WaitPast(seen);
     if (!waited.ok()) co_return waited;
   }
@@ -307,6 +355,22 @@ std::vector<Source> Loader::Core::sources() const {
   return sources;
 }
 
+LoaderMetrics Loader::Core::metrics() const {
+  LoaderMetrics metrics = counters_.Read(LoaderCounters::Clock::now());
+  const internal::ReaderTotals::Bytes bytes = readers_.Read();
+  metrics.bytes_asked = bytes.asked;
+  metrics.bytes_read = bytes.read;
+  MutexLock lock(&mu_);
+  metrics.next_step = window_.next();
+  metrics.batches_ready = NumReady();
+  metrics.batches_under_way = under_way_.size();
+  if (thread_times_.has_value()) {
+    metrics.cpu_seconds = Seconds(thread_times_->Computed());
+    metrics.cpu_wait_seconds = Seconds(thread_times_->WaitedForCore());
+  }
+  return metrics;
+}
+
 uint64_t Loader::Core::fingerprint() const {
   const StepPlan first = schedule_.At(0);
   return internal::Derive(dataset_->fingerprint(), internal::Tag("loader"),
@@ -329,9 +393,10 @@ absl::Status Loader::Core::Resume(std::string_view state) {
 void Loader::Core::WarnOfFallbacks() const {
   for (const Source& source : sources()) {
     if (source.fallback_reason.empty()) continue;
-    Warn(options_.warning_sink,
-         absl::StrCat("reading '", source.path, "' by ", source.backend, ": ",
-                      source.fallback_reason));
+    internal::EmitLine(
+        options_.warning_sink, "warning: ",
+        absl::StrCat("reading '", source.path, "' by ", source.backend, ": ",
+                     source.fallback_reason));
   }
 }
 
@@ -370,6 +435,7 @@ Task<> Loader::Close() { return Core::Close(core_); }
 absl::Status Loader::CloseBlocking() { return RunBlocking(Close()); }
 const Schedule& Loader::schedule() const { return core_->schedule(); }
 std::vector<Source> Loader::sources() const { return core_->sources(); }
+LoaderMetrics Loader::metrics() const { return core_->metrics(); }
 const DatasetTree& Loader::tree() const { return core_->tree(); }
 uint64_t Loader::fingerprint() const { return core_->fingerprint(); }
 

@@ -9,10 +9,10 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "io/range_source.h"
 #include "poniente/byte_reader.h"
 #include "poniente/loader.h"
 #include "poniente/mapped_dataset.h"
+#include "tests/support/file_windows.h"
 #include "tests/support/status_matchers.h"
 #include "tests/support/temp_dir.h"
 #include "util/byte_order.h"
@@ -31,50 +31,6 @@ constexpr uint64_t kBlockBytes = 4096;
 constexpr uint64_t kBlocks = 16;
 constexpr uint32_t kSeqLen = 256;                   // bytes too
 constexpr uint64_t kBatch = kBlockBytes / kSeqLen;  // step s is block s
-
-// A file of ids of one byte, cut into windows.
-class FileWindows final : public AsyncDataset<TokenWindow>, public RangeSource {
- public:
-  explicit FileWindows(std::shared_ptr<const ByteReader> reader)
-      : reader_(std::move(reader)) {}
-
-  std::string name() const override { return reader_->path(0); }
-  const Vocabulary* vocabulary() const override { return &vocabulary_; }
-  uint64_t fingerprint() const override { return 1; }
-  LengthState length_now() const override {
-    return LengthState::Final(reader_->size(0) / kSeqLen);
-  }
-  uint32_t item_tokens() const override { return kSeqLen; }
-  Task<std::vector<TokenWindow>> GetBatch(
-      std::span<const Index> indices) const override {
-    std::vector<std::byte> bytes(indices.size() * kSeqLen);
-    std::vector<ReadRequest> requests;
-    for (size_t i = 0; i < indices.size(); ++i) {
-      requests.push_back({reader_.get(), 0, indices[i] * kSeqLen,
-                          std::span(bytes).subspan(i * kSeqLen, kSeqLen)});
-    }
-    const absl::Status read = co_await ReadBatch(requests);
-    if (!read.ok()) co_return read;
-    std::vector<TokenWindow> windows(indices.size());
-    for (size_t b = 0; b < bytes.size(); ++b) {
-      windows[b / kSeqLen].tokens.push_back(static_cast<uint32_t>(bytes[b]));
-    }
-    co_return windows;
-  }
-
-  const RangeSource* ranges() const override { return this; }
-  const ByteReader& reader() const override { return *reader_; }
-  uint32_t width_bytes() const override { return 1; }
-  uint32_t item_length() const override { return kSeqLen; }
-  FileRange Locate(uint64_t item, uint32_t begin,
-                   uint32_t count) const override {
-    return {0, item * kSeqLen + begin, count};
-  }
-
- private:
-  const std::shared_ptr<const ByteReader> reader_;
-  const Vocabulary vocabulary_ = {"bytes", 256};
-};
 
 class DamagedBlockTest : public ::testing::TestWithParam<bool> {
  protected:
@@ -98,7 +54,8 @@ class DamagedBlockTest : public ::testing::TestWithParam<bool> {
     ids.checksums = {folder_.path("checksums"), 0, kBlockBytes};
     const auto reader = ByteReader::Open(std::vector<ByteFile>{ids});
     EXPECT_THAT(reader, IsOk());
-    DatasetPtr<TokenWindow> windows = std::make_shared<FileWindows>(*reader);
+    DatasetPtr<TokenWindow> windows =
+        std::make_shared<testing::FileWindows>(*reader, kSeqLen);
     if (GetParam()) {  // a function on the way takes the general path
       windows = Map<TokenWindow>("same", std::move(windows),
                                  [](TokenWindow window) { return window; });

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// Lines to the user's sinks, as LoaderOptions asks for them.
+
+#ifndef PONIENTE_LOADER_LOADER_REPORTS_H_
+#define PONIENTE_LOADER_LOADER_REPORTS_H_
+
+#include <cstdint>
+#include <functional>
+#include <string_view>
+
+#include "loader/stall_watch.h"
+#include "poniente/metrics.h"
+
+namespace poniente::internal {
+
+using LineSink = std::function<void(std::string_view)>;
+
+// Gives the line to the sink or, without one, to standard error behind
+// "poniente: " and `kind`. An exception of the sink is dropped.
+void EmitLine(const LineSink& sink, std::string_view kind,
+              std::string_view line);
+
+// Thread safety: one call at a time, on any thread.
+class LoaderReports {
+ public:
+  // `every_steps`: 0 for no reports.
+  LoaderReports(uint64_t every_steps, LineSink log_sink, LineSink warning_sink);
+
+  // After each step. `read` gives the metrics and is called if something may
+  // have to be said. Never throws.
+  void AfterStep(const std::function<LoaderMetrics()>& read);
+
+ private:
+  const uint64_t every_steps_;
+  const LineSink log_sink_;
+  const LineSink warning_sink_;
+  uint64_t steps_ = 0;
+  LoaderMetrics reported_;
+  StallWatch watch_;
+};
+
+}  // namespace poniente::internal
+
+#endif  // PONIENTE_LOADER_LOADER_REPORTS_H_

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "loader/thread_times.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <unistd.h>
+
+#include <charconv>
+#include <cstdint>
+
+namespace poniente::internal {
+
+using std::chrono::nanoseconds;
+
+// Opened once: what is read later must not depend on a descriptor being free.
+ThreadTimes::ThreadTimes()
+    : schedstat_(open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC)) {
+  pthread_getcpuclockid(pthread_self(), &clock_);
+}
+
+ThreadTimes::~ThreadTimes() {
+  if (schedstat_ >= 0) close(schedstat_);
+}
+
+nanoseconds ThreadTimes::Computed() const {
+  timespec used = {};
+  if (clock_gettime(clock_, &used) != 0) return nanoseconds(0);
+  return std::chrono::seconds(used.tv_sec) + nanoseconds(used.tv_nsec);
+}
+
+nanoseconds ThreadTimes::WaitedForCore() const {
+  char text[128];
+  const ssize_t bytes =
+      schedstat_ < 0 ? -1 : pread(schedstat_, text, sizeof(text), 0);
+  return RunDelayOf({text, bytes < 0 ? 0 : static_cast<size_t>(bytes)});
+}
+
+nanoseconds RunDelayOf(std::string_view schedstat) {
+  const size_t space = schedstat.find(' ');
+  if (space == std::string_view::npos) return nanoseconds(0);
+  schedstat.remove_prefix(space + 1);
+  int64_t delay = 0;
+  std::from_chars(schedstat.data(), schedstat.data() + schedstat.size(), delay);
+  return nanoseconds(delay);
+}
+
+}  // namespace poniente::internal
