@@ -10,6 +10,7 @@
 #include <tuple>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "io/range_source.h"
 #include "poniente/mapped_dataset.h"
 #include "poniente/provenance.h"
@@ -299,6 +300,36 @@ TEST_F(ConfigTest, ALongerRunIsStillTheSameRun) {
   EXPECT_EQ(print("steps = 6\n"), print("steps = 7\n"));
   EXPECT_EQ(print("steps = 6\n"), print("steps = 700\n"));
   EXPECT_EQ(print("steps = 6\n"), print(""));
+}
+
+TEST_F(ConfigTest, AStateFitsWhatHasTheSamePast) {
+  std::filesystem::create_directory(dir_.path("moved"));
+  std::filesystem::copy(dir_.path("a"), dir_.path("moved/a"));
+  const std::string data = kData;
+  const auto resume = [&](uint64_t step, const char* from, const char* to) {
+    const auto saved = *Parse(data)->OpenLoader();
+    EXPECT_THAT(saved->Seek(step), IsOk());
+    const auto changed = Parse(absl::StrReplaceAll(data, {{from, to}}));
+    EXPECT_THAT(changed, IsOk());
+    return (*changed->OpenLoader())->Resume(saved->State());
+  };
+  EXPECT_THAT(resume(250, "seed", "seed"), IsOk());
+  EXPECT_THAT(resume(250, "path = \"a\"", "path = \"moved/a\""), IsOk());
+  EXPECT_THAT(resume(250, "steps = 300", "steps = 9000"), IsOk());
+  EXPECT_THAT(resume(250, "lr_scale = 0.5", "lr_scale = 0.25"), IsOk());
+  // All before step 200 is one block.
+  EXPECT_THAT(resume(150, "a = 0.1", "a = 0.2"), IsOk());
+  const auto refused = [](const char* words) {
+    return StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr(words));
+  };
+  EXPECT_THAT(resume(250, "a = 0.1", "a = 0.2"), refused("other weights"));
+  EXPECT_THAT(resume(150, "start_step = 200", "start_step = 199"),
+              refused("may begin at step 200 at the earliest"));
+  EXPECT_THAT(resume(1, "seed = 42", "seed = 1"), refused("seed 42 in the"));
+  EXPECT_THAT(resume(250, "path = \"a\"", "path = \"c\""),
+              refused("other data in 'a' ("));
+  EXPECT_THAT(resume(250, "b = {", "bb = {"),
+              refused("in the state: 'rest/b'; "));
 }
 
 TEST_F(ConfigTest, TheOrderOfDeclarationChangesNoToken) {
