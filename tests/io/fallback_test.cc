@@ -130,7 +130,7 @@ TEST_P(FallbackTest, AContextWithoutARingReadsByPreadAndIsCounted) {
   ASSERT_THAT(ReadInNewContext(windows.requests()), IsOk());
   EXPECT_EQ(windows.FirstWrongByte(), "");
   EXPECT_EQ(reader->counters().pread.reads, fallback_reads);
-  EXPECT_EQ(reader->counters().Total().submissions, 1);
+  EXPECT_EQ(reader->counters().Total().submissions, 2);
 }
 
 // 3000 reads are three submissions and more.

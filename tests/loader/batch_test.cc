@@ -7,11 +7,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <memory>
 #include <utility>
 
-#include "poniente/task.h"
-#include "staging/slot_ring.h"
+#include "tests/support/made_batch.h"
 #include "tests/support/status_matchers.h"
 
 namespace poniente {
@@ -25,20 +23,12 @@ StepPlan Plan(uint32_t seq_len) {
 }
 
 using ::poniente::testing::IsOk;
+using ::poniente::testing::MadeBatch;
 using ::poniente::testing::StatusIs;
 using ::testing::HasSubstr;
 
-// On the host.
-Batch MakeBatch(StepPlan plan, size_t num_samples, TokenType type) {
-  const auto ring = std::make_shared<internal::SlotRing>(
-      Device(), nullptr, 1, [](std::string_view) {});
-  const size_t bytes = num_samples * plan.seq_len * TokenTypeBytes(type);
-  return Batch(std::move(plan), num_samples, type,
-               *RunBlocking(ring->Take(bytes)));
-}
-
 TEST(BatchTest, RowsLieOneAfterTheOther) {
-  Batch batch = MakeBatch(Plan(3), 2, TokenType::kU16);
+  Batch batch = MadeBatch(Plan(3), 2, TokenType::kU16);
   const uint16_t ids[] = {1, 2, 3, 4, 5, 6};
   ASSERT_EQ(batch.mutable_bytes().size(), sizeof(ids));
   std::memcpy(batch.mutable_bytes().data(), ids, sizeof(ids));
@@ -51,13 +41,13 @@ TEST(BatchTest, RowsLieOneAfterTheOther) {
 }
 
 TEST(BatchDeathTest, AskingForAnotherTypeIsABugOfTheCaller) {
-  Batch batch = MakeBatch(Plan(3), 2, TokenType::kU16);
+  Batch batch = MadeBatch(Plan(3), 2, TokenType::kU16);
   EXPECT_DEATH(batch.tokens<uint32_t>(), "ids are u16");
   EXPECT_DEATH(batch.tokens<int16_t>(), "ids are u16");
 }
 
 TEST(BatchTest, OnTheHostThereIsNothingToWaitFor) {
-  const Batch batch = MakeBatch(Plan(3), 2, TokenType::kU16);
+  const Batch batch = MadeBatch(Plan(3), 2, TokenType::kU16);
   EXPECT_EQ(batch.device(), Device());
   EXPECT_EQ(batch.device_bytes(), nullptr);
   EXPECT_THAT(batch.WaitUntilCopied(), IsOk());
@@ -67,7 +57,7 @@ TEST(BatchTest, OnTheHostThereIsNothingToWaitFor) {
 }
 
 TEST(BatchTest, OneWithoutSamplesHasNoIds) {
-  const Batch batch = MakeBatch(Plan(3), 0, TokenType::kU16);
+  const Batch batch = MadeBatch(Plan(3), 0, TokenType::kU16);
   EXPECT_TRUE(batch.tokens<uint16_t>().empty());
 }
 
