@@ -37,8 +37,9 @@ struct State {
   Parameters parameters;
   Parameters mean, square;  // Adam's, of the gradient
   std::vector<uint64_t> token_counts;
-  // Since the last report, as in StepSums.
-  std::vector<uint64_t> source_loss, source_tokens;
+  // Since the last report: sums in nats, and tokens.
+  std::vector<double> source_loss;
+  std::vector<uint64_t> source_tokens;
   double reported_loss = 0;
 
   std::vector<std::span<std::byte>> Arrays() {

@@ -16,7 +16,7 @@
 namespace example {
 namespace {
 
-// Fractions as StepSums has them.
+// Fractions as StepSums has them: a step's sum may have 2^23 nats.
 constexpr double kFixedOne = uint64_t{1} << 40;
 constexpr double kFixedMost = 1 << 20;  // of one sample
 
@@ -163,7 +163,9 @@ absl::Status Trainer::Step(const poniente::StepPlan& plan, StepSums sums) {
   }
   Add(sums[StepSums::kTokenCounts], state_.token_counts);
   Add(sums[StepSums::kSourceTokens], state_.source_tokens);
-  Add(sums[StepSums::kSourceLoss], state_.source_loss);
+  for (size_t i = 0; i < names_.size(); ++i) {
+    state_.source_loss[i] += FromFixed(sums[StepSums::kSourceLoss][i]);
+  }
   const double tokens =
       static_cast<double>(Total(sums[StepSums::kSourceTokens]));
   Adam(sums[StepSums::kGradient], tokens, plan);
@@ -233,21 +235,21 @@ absl::Status Trainer::SaveCheckpoint() {
 
 // The loss of each source since the last report; "-" if it gave no sample.
 void Trainer::Report() {
-  const auto mean = [](uint64_t loss, uint64_t tokens) {
-    return FromFixed(loss) / static_cast<double>(tokens);
-  };
   const uint64_t tokens = Total(state_.source_tokens);
   if (tokens == 0) return;
-  state_.reported_loss = mean(Total(state_.source_loss), tokens);
+  state_.reported_loss = std::accumulate(state_.source_loss.begin(),
+                                         state_.source_loss.end(), 0.0) /
+                         static_cast<double>(tokens);
   std::string line = absl::StrFormat("%6d %7.3f %6.3f", state_.step,
                                      UnigramEntropy(state_.token_counts),
                                      state_.reported_loss);
   for (size_t i = 0; i < names_.size(); ++i) {
-    const uint64_t loss = std::exchange(state_.source_loss[i], 0);
-    const uint64_t of_source = std::exchange(state_.source_tokens[i], 0);
+    const double loss = std::exchange(state_.source_loss[i], 0);
+    const uint64_t from = std::exchange(state_.source_tokens[i], 0);
     absl::StrAppendFormat(
         &line, " %*s", std::max<int>(5, names_[i].size()),
-        of_source == 0 ? "-" : absl::StrFormat("%.3f", mean(loss, of_source)));
+        from == 0 ? "-"
+                  : absl::StrFormat("%.3f", loss / static_cast<double>(from)));
   }
   if (options_.is_main) absl::PrintF("%s\n", line);
 }

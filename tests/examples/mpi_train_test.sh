@@ -96,6 +96,15 @@ expect_same short short.three
 "$mpi_train" --config run.toml --log alone >out 2>err || fail "$(cat err)"
 expect_same one alone
 
+# Ranks that do not read the same data.
+sed 's/seed = 1/seed = 2/' run.toml >other.toml
+if "$mpirun" -n 1 "$mpi_train" --config run.toml : \
+  -n 1 "$mpi_train" --config other.toml >out 2>err; then
+  fail 'trains one model on two runs'
+fi
+grep -q 'ranks disagree: .* fingerprints from' err ||
+  fail "expected a disagreement, got: $(cat err)"
+
 # A launcher that MPI does not know of.
 if RANK=1 WORLD_SIZE=2 "$mpi_train" --config run.toml >out 2>err; then
   fail 'trains on one of two shares'
