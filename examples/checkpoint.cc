@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A checkpoint file: a head, what the loader says of itself, and the state's
-// arrays as they lie in memory.
+// A checkpoint file: a head, the loader's state, which is text, and the arrays
+// of State as they lie in memory.
 #include "checkpoint.h"
 
 #include <unistd.h>
@@ -33,10 +33,6 @@ uint64_t Checksum(const std::string& loader_state, State* state) {
         checksum);
   }
   return checksum;
-}
-
-std::string LoaderState(const poniente::Loader& loader) {
-  return absl::StrFormat("%016x", loader.fingerprint());
 }
 
 absl::Status WriteAll(const std::string& path, const Head& head,
@@ -106,7 +102,7 @@ absl::Status FileError(const char* what, const std::string& path) {
 
 absl::Status Save(const std::string& path, const poniente::Loader& loader,
                   State* state) {
-  const std::string loader_state = LoaderState(loader);
+  const std::string loader_state = loader.State();
   Head head;
   head.shape[0] = state->vocabulary;
   head.loader_bytes = loader_state.size();
@@ -132,13 +128,11 @@ absl::Status Restore(const std::string& path, poniente::Loader* loader,
   if (!file) return FileError("cannot read", path);
   const absl::StatusOr<std::string> loader_state = Parse(bytes, state);
   if (!loader_state.ok()) return Refuse(path, loader_state.status());
-  if (*loader_state != LoaderState(*loader)) {
-    return Refuse(path, absl::FailedPreconditionError(absl::StrFormat(
-                            "belongs to other data: fingerprint %s there, %s "
-                            "here",
-                            *loader_state, LoaderState(*loader))));
-  }
-  return loader->Seek(state->step);
+  const absl::Status resumed = loader->Resume(*loader_state);
+  if (resumed.ok()) return resumed;
+  return Refuse(path, absl::Status(resumed.code(),
+                                   absl::StrFormat("belongs to other data: %s",
+                                                   resumed.message())));
 }
 
 }  // namespace example

@@ -44,6 +44,21 @@ struct NamedNode {
   uint32_t view = 0;
 };
 
+// What a node is without its children, so that a changed tree can be told where
+// it has changed.
+struct NodeIdentity {
+  // Of the kind and all parameters but the seed.
+  uint64_t parameters = 0;
+  // Keys its order or its children's; nullopt if it hands on what it is given.
+  std::optional<uint64_t> seed = std::nullopt;
+  // The seed was stated, not derived from the parent's.
+  bool states_seed = false;
+  // The node defines an order of its own.
+  bool is_order = false;
+  // The children's order of declaration matters; else only their names do.
+  bool is_sequence = false;
+};
+
 // Thread safety: immutable but for the lengths of growing datasets; any number
 // of threads.
 class DatasetNode {
@@ -84,6 +99,9 @@ class DatasetNode {
   // and weights but not the stages and views after the first of a mixture,
   // which may be edited while a run goes on. Equal on every machine.
   virtual uint64_t fingerprint() const = 0;
+
+  // nullopt for a leaf, and for a node that fingerprint() must stand for.
+  virtual std::optional<NodeIdentity> identity() const { return std::nullopt; }
 
   virtual LengthState length_now() const = 0;
 };

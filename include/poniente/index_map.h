@@ -102,6 +102,13 @@ class IndexMap {
   virtual std::optional<IndexSpan> SpanBelow(uint32_t child,
                                              const IndexSpan& span) const;
 
+  // What the node's parameters, but for its seed and the weights of a mixture,
+  // contribute to the positions up to the span's last: equal for nodes that
+  // differ behind them only. 0 if nothing, as though the node were not there;
+  // nullopt if all of them do (by default). An index at or past the length is
+  // the end of the epoch: then where that lies counts as well.
+  virtual std::optional<uint64_t> PrefixParameters(const IndexSpan& span) const;
+
   // What Resolve() and Find() have given so far is worth nothing unless this is
   // ok: for maps whose tables lie in a file. Ask after them.
   virtual absl::Status status() const { return absl::OkStatus(); }

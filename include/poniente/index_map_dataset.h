@@ -114,6 +114,7 @@ absl::Status CheckChildren(std::string_view kind,
 // What all children say, 0 if they do not agree.
 uint32_t SharedItemTokens(std::span<const NamedNode> children);
 absl::Status CountError(std::string_view child, size_t got, size_t want);
+NodeIdentity IdentityOf(const NodeRecipe& recipe, uint64_t seed);
 uint64_t NodeFingerprint(const NodeRecipe& recipe, uint64_t seed,
                          std::span<const NamedNode> children);
 absl::Status PrependName(const absl::Status& status, std::string_view name);
@@ -196,6 +197,9 @@ class IndexMapDataset : public AsyncDataset<T> {
   }
   uint64_t fingerprint() const override {
     return internal::NodeFingerprint(*recipe_, seed_, children());
+  }
+  std::optional<NodeIdentity> identity() const override {
+    return internal::IdentityOf(*recipe_, seed_);
   }
   LengthState length_now() const override {
     const absl::StatusOr<MadeMap> made = MapNow();

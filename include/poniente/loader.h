@@ -65,8 +65,9 @@ struct Source {
 // Serves step after step of a run.
 //
 // Steps: step s covers samples [s * batch_size, (s + 1) * batch_size) of the
-//     dataset; rank r of R the part [r * B / R, (r + 1) * B / R) of them. A
-//     checkpoint needs the number of the next step and nothing else.
+//     dataset; rank r of R the part [r * B / R, (r + 1) * B / R) of them.
+// Checkpoints: the number of the next step is all that a loader remembers;
+//     State() adds what tells whether it still means the same samples.
 // Prefetch: begins with the first Next(), which waits for one batch only; then
 //     up to prefetch_batches are under way. Each is delivered, in order, as
 //     soon as it is complete.
@@ -99,8 +100,32 @@ class Loader {
   // past the end is found out by Next(). FailedPrecondition once closed.
   absl::Status Seek(uint64_t step);
 
-  // The step that the next Next() gives: what a checkpoint holds.
+  // The step that the next Next() gives.
   uint64_t next_step() const;
+
+  // A place to resume from, for a checkpoint: the step that the next Next()
+  // gives, and what decided the samples before it. A few hundred bytes of text
+  // (docs/compatibility.md), the same for every rank, number of ranks and way
+  // of reading. Take it where the batches received so far have been used up.
+  // O(leaves of the tree + weights of all past stages).
+  std::string State() const;
+
+  // The next Next() gives the step at which `state` was taken, by any rank of
+  // any number, if this loader's dataset and schedule have served the same
+  // samples before it. What comes later may be another: stages that begin with
+  // or after the first step behind the block being served, batch sizes and
+  // lengths, components not drawn so far, the end of the run; and all that
+  // never decides a token (lr_scale, numbers, names of stages, order of
+  // declaration, where stores lie).
+  //
+  // Components that are endless mixtures are compared as far as they have been
+  // drawn, and may be edited behind that; finite ones, and mixtures below any
+  // shuffle or Concat, are compared whole.
+  //
+  // Errors: InvalidArgument, naming the line, if `state` is not as State() gave
+  // it; FailedPrecondition, naming all differences and what to do, if the past
+  // is not the same, and once closed. The loader then stays where it is.
+  absl::Status Resume(std::string_view state);
 
   // Cancels what is under way and waits for it; from then on Next() and Seek()
   // are FailedPrecondition. May be called again, without effect.
@@ -113,9 +138,10 @@ class Loader {
   // The leaves and index maps behind the batches.
   const DatasetTree& tree() const;
 
-  // Names order version, data, seed, structure, first weights, batch size and
-  // sequence length: put it into a checkpoint and refuse to resume under
-  // another one. The same for every rank.
+  // Tells runs apart as they begin: order version, data, seed, structure, and
+  // the first weights, batch size and sequence length. Later stages, batch
+  // sizes and lengths are not covered, past ones neither: to resume, keep
+  // State(). The same for every rank.
   uint64_t fingerprint() const;
 
  private:

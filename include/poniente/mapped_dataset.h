@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -21,6 +22,7 @@ namespace poniente {
 
 namespace internal {
 
+NodeIdentity MappedIdentity(std::string_view name);
 uint64_t MappedFingerprint(std::string_view name, const DatasetNode& child);
 // The map that says: the same item of the only child.
 std::shared_ptr<const IndexMap> IdentityMap(const LengthState& length);
@@ -51,6 +53,9 @@ class MappedDataset final : public AsyncDataset<Out> {
   }
   uint64_t fingerprint() const override {
     return internal::MappedFingerprint(name_, *child_);
+  }
+  std::optional<NodeIdentity> identity() const override {
+    return internal::MappedIdentity(name_);
   }
   LengthState length_now() const override { return child_->length_now(); }
 

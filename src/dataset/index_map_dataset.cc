@@ -123,6 +123,15 @@ absl::Status CountError(std::string_view child, size_t got, size_t want) {
                                           got, " items, asked for ", want));
 }
 
+NodeIdentity IdentityOf(const NodeRecipe& recipe, uint64_t seed) {
+  return {
+      .parameters = Derive(recipe.fingerprint(), Tag("node"), recipe.kind()),
+      .seed = seed,
+      .states_seed = recipe.stated_seed().has_value(),
+      .is_order = recipe.is_order(),
+      .is_sequence = recipe.is_sequence()};
+}
+
 uint64_t NodeFingerprint(const NodeRecipe& recipe, uint64_t seed,
                          std::span<const NamedNode> children) {
   if (recipe.is_transparent()) return children[0].node->fingerprint();

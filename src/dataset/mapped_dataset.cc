@@ -25,6 +25,10 @@ class Identity final : public IndexMap {
     if (length_.has_value() && position.index >= *length_) return std::nullopt;
     return position;
   }
+  std::optional<IndexSpan> SpanBelow(uint32_t,
+                                     const IndexSpan& span) const override {
+    return span;
+  }
 
  private:
   const std::optional<uint64_t> length_;
@@ -34,6 +38,10 @@ class Identity final : public IndexMap {
 
 uint64_t MappedFingerprint(std::string_view name, const DatasetNode& child) {
   return Derive(child.fingerprint(), Tag("map"), name);
+}
+
+NodeIdentity MappedIdentity(std::string_view name) {
+  return {.parameters = Derive(0, Tag("map"), name)};
 }
 
 std::shared_ptr<const IndexMap> IdentityMap(const LengthState& length) {

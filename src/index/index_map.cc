@@ -18,4 +18,9 @@ std::optional<IndexSpan> IndexMap::SpanBelow(uint32_t /*child*/,
                    {.index = UINT64_MAX, .epoch = span.last.epoch}};
 }
 
+std::optional<uint64_t> IndexMap::PrefixParameters(
+    const IndexSpan& /*span*/) const {
+  return std::nullopt;
+}
+
 }  // namespace poniente

@@ -127,6 +127,7 @@ absl::Status MixtureMap::AddComponents(std::vector<MixtureComponent> components,
                                        uint64_t seed,
                                        const MixtureRules& rules) {
   seed_ = seed;
+  rules_ = rules;
   const auto count = static_cast<uint32_t>(components.size());
   children_.resize(count);
   components_.reserve(count);

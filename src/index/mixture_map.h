@@ -96,6 +96,20 @@ class MixtureMap final : public IndexMap {
                  std::vector<FoundPart>* found) const override;
   std::optional<IndexSpan> SpanBelow(uint32_t child,
                                      const IndexSpan& span) const override;
+  // How the components drawn are permuted; the weights are PrefixOf()'s.
+  std::optional<uint64_t> PrefixParameters(
+      const IndexSpan& span) const override;
+
+  // Weights, stages, block size and cuts, up to the end of the block that the
+  // span's last position lies in.
+  struct Prefix {
+    uint64_t end = 0;
+    // Begun before the end, steps of ramps and cuts among them.
+    uint64_t stages = 0;
+    // Does not depend on seed and names.
+    uint64_t hash = 0;
+  };
+  Prefix PrefixOf(const IndexSpan& span) const;
 
   const StagePlan& plan() const { return *plan_; }
   const CanonicalOrder& order() const { return order_; }
@@ -175,6 +189,7 @@ class MixtureMap final : public IndexMap {
   std::vector<Simple> simple_;  // By component.
   std::optional<uint64_t> length_;
   std::string end_reason_;
+  MixtureRules rules_;
   uint64_t seed_ = 0;
 };
 

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "index/int128.h"
+#include "index/keyed_hash.h"
 #include "util/check.h"
 
 namespace poniente::internal {
@@ -74,6 +75,13 @@ std::optional<IndexSpan> RepeatMap::SpanBelow(uint32_t /*child*/,
         .epoch = position.epoch * times_.value_or(0) + index / child_length_};
   };
   return IndexSpan{below(span.first), below(span.last)};
+}
+
+std::optional<uint64_t> RepeatMap::PrefixParameters(
+    const IndexSpan& span) const {
+  if (!times_) return 0;
+  const bool ends = span.last.epoch > 0 || span.last.index >= *length();
+  return ends ? Derive(*times_, Tag("repeat")) : 0;
 }
 
 }  // namespace poniente::internal

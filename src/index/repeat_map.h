@@ -31,6 +31,8 @@ class RepeatMap final : public IndexMap {
                                const Position& position) const override;
   std::optional<IndexSpan> SpanBelow(uint32_t child,
                                      const IndexSpan& span) const override;
+  std::optional<uint64_t> PrefixParameters(
+      const IndexSpan& span) const override;
 
  private:
   RepeatMap(uint64_t child_length, std::optional<uint64_t> times)

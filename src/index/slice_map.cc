@@ -4,9 +4,20 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "index/keyed_hash.h"
 #include "util/check.h"
 
 namespace poniente::internal {
+namespace {
+
+// The end of a slice counts from where it has been reached.
+uint64_t SlicePrefix(uint64_t begin, uint64_t length, const IndexSpan& span) {
+  const bool ends = span.last.epoch > 0 || span.last.index >= length;
+  if (ends) return Derive(begin, Tag("slice"), length);
+  return begin == 0 ? 0 : Derive(begin, Tag("slice"));
+}
+
+}  // namespace
 
 SliceMap::SliceMap(uint64_t begin, uint64_t end) : begin_(begin), end_(end) {
   PONIENTE_CHECK(begin <= end) << begin << ' ' << end;
@@ -31,6 +42,22 @@ std::optional<Position> SliceMap::Find(uint32_t child,
   Position found = position;
   found.index -= begin_;
   return found;
+}
+
+std::optional<IndexSpan> SliceMap::SpanBelow(uint32_t /*child*/,
+                                             const IndexSpan& span) const {
+  if (begin_ == end_) return std::nullopt;
+  const auto below = [this](const Position& position) {
+    return Position{
+        .index = begin_ + std::min(position.index, end_ - begin_ - 1),
+        .epoch = position.epoch};
+  };
+  return IndexSpan{below(span.first), below(span.last)};
+}
+
+std::optional<uint64_t> SliceMap::PrefixParameters(
+    const IndexSpan& span) const {
+  return SlicePrefix(begin_, end_ - begin_, span);
 }
 
 EndlessSliceMap::EndlessSliceMap(uint64_t begin, uint64_t length)
@@ -68,6 +95,11 @@ std::optional<IndexSpan> EndlessSliceMap::SpanBelow(
                              std::min(position.index, length_ - 1)};
   };
   return IndexSpan{below(span.first), below(span.last)};
+}
+
+std::optional<uint64_t> EndlessSliceMap::PrefixParameters(
+    const IndexSpan& span) const {
+  return SlicePrefix(begin_, length_, span);
 }
 
 }  // namespace poniente::internal

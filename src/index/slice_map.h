@@ -24,6 +24,10 @@ class SliceMap final : public IndexMap {
                std::span<ChildPosition> out) const override;
   std::optional<Position> Find(uint32_t child,
                                const Position& position) const override;
+  std::optional<IndexSpan> SpanBelow(uint32_t child,
+                                     const IndexSpan& span) const override;
+  std::optional<uint64_t> PrefixParameters(
+      const IndexSpan& span) const override;
 
  private:
   uint64_t begin_;
@@ -45,6 +49,8 @@ class EndlessSliceMap final : public IndexMap {
                                const Position& position) const override;
   std::optional<IndexSpan> SpanBelow(uint32_t child,
                                      const IndexSpan& span) const override;
+  std::optional<uint64_t> PrefixParameters(
+      const IndexSpan& span) const override;
 
  private:
   uint64_t begin_;

@@ -21,6 +21,7 @@
 #include "io/range_source.h"
 #include "loader/batch_assembler.h"
 #include "loader/prefetch_window.h"
+#include "loader/run_state.h"
 #include "poniente/version.h"
 #include "util/mutex.h"
 #include "util/status_macros.h"
@@ -61,6 +62,8 @@ class Loader::Core {
   }
   std::vector<Source> sources() const;
   uint64_t fingerprint() const;
+  std::string State() const;
+  absl::Status Resume(std::string_view state);
   void WarnOfFallbacks() const;
 
   const Schedule& schedule() const { return schedule_; }
@@ -279,6 +282,18 @@ uint64_t Loader::Core::fingerprint() const {
                           uint64_t{first.seq_len});
 }
 
+std::string Loader::Core::State() const {
+  return internal::PrintRunState(
+      internal::RunStateAt(*dataset_, schedule_, next_step()));
+}
+
+absl::Status Loader::Core::Resume(std::string_view state) {
+  PONIENTE_ASSIGN_OR_RETURN(const internal::RunState saved,
+                            internal::ParseRunState(state));
+  PONIENTE_RETURN_IF_ERROR(internal::CheckGoesOn(saved, *dataset_, schedule_));
+  return Seek(saved.step);
+}
+
 void Loader::Core::WarnOfFallbacks() const {
   for (const Source& source : sources()) {
     if (source.fallback_reason.empty()) continue;
@@ -319,6 +334,10 @@ Loader::~Loader() { core_->Stop(); }
 Task<Batch> Loader::Next() { return Core::Next(core_); }
 absl::StatusOr<Batch> Loader::NextBlocking() { return RunBlocking(Next()); }
 absl::Status Loader::Seek(uint64_t step) { return core_->Seek(step); }
+std::string Loader::State() const { return core_->State(); }
+absl::Status Loader::Resume(std::string_view state) {
+  return core_->Resume(state);
+}
 uint64_t Loader::next_step() const { return core_->next_step(); }
 Task<> Loader::Close() { return Core::Close(core_); }
 absl::Status Loader::CloseBlocking() { return RunBlocking(Close()); }

@@ -72,7 +72,7 @@ echo text >c
 expect_error 'was not written by this program' run
 cp whole.c c
 sed -i 's/seed = 1/seed = 2/' run.toml
-expect_error 'belongs to other data: fingerprint' run
+expect_error 'belongs to other data: .*seed 1 in the state, seed 2 here' run
 sed -i 's/stores.cats/stores\/dogs/' run.toml
 expect_error 'run.toml:8:.*stores/dogs' run
 expect_error 'usage: train --config FILE' "$train"

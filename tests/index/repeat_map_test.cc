@@ -67,5 +67,14 @@ TEST(RepeatMapTest, RefusesWhatCannotBe) {
                        HasSubstr("more than 2^63")));
 }
 
+TEST(RepeatMapTest, HowOftenCountsOnceTheEndIsReached) {
+  ASSERT_OK_AND_ASSIGN(const auto thrice, RepeatMap::Create(10, 3));
+  ASSERT_OK_AND_ASSIGN(const auto endless, RepeatMap::Create(10, std::nullopt));
+  EXPECT_EQ(thrice->PrefixParameters({{.index = 0}, {.index = 29}}), 0u);
+  EXPECT_NE(thrice->PrefixParameters({{.index = 0}, {.index = 30}}), 0u);
+  EXPECT_NE(thrice->PrefixParameters({{.index = 0}, {0, 1}}), 0u);
+  EXPECT_EQ(endless->PrefixParameters({{.index = 0}, {.index = 999}}), 0u);
+}
+
 }  // namespace
 }  // namespace poniente::internal

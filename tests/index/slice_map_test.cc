@@ -54,5 +54,36 @@ TEST(SliceMapDeathTest, RefusesIndicesPastTheEnd) {
   EXPECT_DEATH(SliceMap(2, 1), "check failed");
 }
 
+IndexSpan SpanTo(uint64_t index, uint64_t epoch = 0) {
+  return {{.index = 0}, {.index = index, .epoch = epoch}};
+}
+
+TEST(SliceMapTest, ReadsNothingOfTheChildBehindTheSpan) {
+  const SliceMap map(3, 13);
+  EXPECT_EQ(map.SpanBelow(0, SpanTo(4)), (IndexSpan{{.index = 3}, {7}}));
+  EXPECT_EQ(map.SpanBelow(0, SpanTo(UINT64_MAX, 2)),
+            (IndexSpan{{.index = 3}, {12, 2}}));
+  EXPECT_EQ(SliceMap(3, 3).SpanBelow(0, SpanTo(UINT64_MAX)), std::nullopt);
+}
+
+template <class Map>
+void ExpectTheEndCountsOnceItIsReached(const Map& ten, const Map& twenty) {
+  EXPECT_EQ(ten.PrefixParameters(SpanTo(9)),
+            twenty.PrefixParameters(SpanTo(9)));
+  EXPECT_NE(ten.PrefixParameters(SpanTo(10)),
+            twenty.PrefixParameters(SpanTo(10)));
+  EXPECT_NE(ten.PrefixParameters(SpanTo(0, 1)),
+            twenty.PrefixParameters(SpanTo(0, 1)));
+}
+
+TEST(SliceMapTest, TheEndCountsOnceItIsReached) {
+  ExpectTheEndCountsOnceItIsReached(SliceMap(3, 13), SliceMap(3, 23));
+  ExpectTheEndCountsOnceItIsReached(EndlessSliceMap(3, 10),
+                                    EndlessSliceMap(3, 20));
+  EXPECT_NE(SliceMap(3, 13).PrefixParameters(SpanTo(4)),
+            SliceMap(2, 13).PrefixParameters(SpanTo(4)));
+  EXPECT_EQ(SliceMap(0, 10).PrefixParameters(SpanTo(4)), 0u);
+}
+
 }  // namespace
 }  // namespace poniente::internal

@@ -10,6 +10,7 @@
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/io_context.hpp>
 #include <chrono>
+#include <numeric>
 #include <thread>
 
 #include "poniente/flat_mixture.h"
@@ -129,6 +130,44 @@ TEST(LoaderTest, AResumedRunEqualsTheUninterruptedOneForAnyRanks) {
     for (const uint64_t step : {0, 1, 9, 10, 11, 29}) {
       EXPECT_EQ(WholeStep(step, ranks, kBatch), steps[step])
           << "step " << step << ", " << ranks << " ranks";
+    }
+  }
+}
+
+// Batches of 10, 64 and 97 samples, which most of the numbers do not divide.
+TEST(LoaderTest, RanksShareEachStepWithoutOverlapWhateverTheirNumber) {
+  ScheduleOptions changing;
+  changing.seq_len = kSeqLen;
+  changing.batch_size = 10;
+  changing.batch_sizes = {{RunPoint::Step(2), 64}, {RunPoint::Step(4), 97}};
+  const Schedule schedule = *Schedule::Create(changing);
+  std::vector<std::vector<std::byte>> whole;
+  for (const uint32_t ranks : {1, 2, 3, 7, 8, 64}) {
+    std::vector<std::unique_ptr<Loader>> loaders;
+    for (uint32_t rank = 0; rank < ranks; ++rank) {
+      LoaderOptions options;
+      options.rank = rank;
+      options.ranks = ranks;
+      loaders.push_back(Open(Mixture(), schedule, options));
+    }
+    for (uint64_t step = 0; step < 6; ++step) {
+      const StepPlan plan = schedule.At(step);
+      std::vector<uint64_t> samples;
+      std::vector<std::byte> bytes;
+      for (const auto& loader : loaders) {
+        ASSERT_OK_AND_ASSIGN(const Batch batch, loader->NextBlocking());
+        ASSERT_LE(batch.num_samples(), plan.batch_size / ranks + 1);
+        for (size_t i = 0; i < batch.num_samples(); ++i) {
+          samples.push_back(batch.provenance(i).sample);
+        }
+        const std::vector<std::byte> part = Bytes(batch);
+        bytes.insert(bytes.end(), part.begin(), part.end());
+      }
+      std::vector<uint64_t> all(plan.batch_size);
+      std::iota(all.begin(), all.end(), plan.first_sample);
+      ASSERT_EQ(samples, all) << ranks << " ranks, step " << step;
+      if (ranks == 1) whole.push_back(bytes);
+      ASSERT_TRUE(bytes == whole[step]) << ranks << " ranks, step " << step;
     }
   }
 }

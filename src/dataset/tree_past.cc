@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "dataset/tree_past.h"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <tuple>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "index/keyed_hash.h"
+#include "index/mixture_map.h"
+
+namespace poniente::internal {
+namespace {
+
+// The node whose seed is the tree's: above it there is nothing but chains of
+// nodes that have no order.
+const DatasetNode& TopOf(const DatasetNode& root) {
+  const DatasetNode* at = &root;
+  while (true) {
+    const std::vector<NamedNode> children = at->children();
+    const std::optional<NodeIdentity> identity = at->identity();
+    const bool is_order = identity && identity->is_order;
+    if (children.size() != 1 || is_order) return *at;
+    at = children[0].node;
+  }
+}
+
+// Numbers of the children, in an order that does not depend on that of their
+// declaration, unless it matters.
+std::vector<uint32_t> Places(const std::vector<NamedNode>& children,
+                             bool is_sequence) {
+  std::vector<uint32_t> places(children.size());
+  std::iota(places.begin(), places.end(), 0u);
+  if (is_sequence) return places;
+  std::stable_sort(places.begin(), places.end(), [&](uint32_t a, uint32_t b) {
+    return std::tie(children[a].name, children[a].view) <
+           std::tie(children[b].name, children[b].view);
+  });
+  return places;
+}
+
+class Walk {
+ public:
+  explicit Walk(const DatasetNode& root) : top_(TopOf(root)) {
+    const std::optional<NodeIdentity> top = top_.identity();
+    if (top) past_.seed = top->seed;
+  }
+
+  TreePast Run(const DatasetNode& root, uint64_t samples) {
+    if (samples > 0) {
+      past_.structure = Visit(root, {{.index = 0}, {.index = samples - 1}}, "");
+      FinishSources();
+    }
+    if (is_known_) return std::move(past_);
+    TreePast unknown;
+    unknown.seed = past_.seed;
+    return unknown;
+  }
+
+ private:
+  uint64_t Visit(const DatasetNode& node, const IndexSpan& span,
+                 const std::string& path) {
+    const std::vector<NamedNode> children = node.children();
+    if (children.empty()) {
+      AddSource(node, path);
+      return Tag("leaf").word();
+    }
+    const std::shared_ptr<const IndexMap> map = node.map();
+    if (map == nullptr) {
+      is_known_ = false;
+      return 0;
+    }
+    const auto* mixture = dynamic_cast<const MixtureMap*>(map.get());
+    if (mixture != nullptr) AddMixture(node, mixture->PrefixOf(span), path);
+    const std::optional<uint64_t> own = map->PrefixParameters(span);
+    const std::optional<NodeIdentity> identity = node.identity();
+    // Where items are handed on one by one, a length behind the span is none of
+    // the past; elsewhere epochs and orders follow from it.
+    const bool hands_on =
+        mixture == nullptr && (own.has_value() || node.makes_items());
+    uint64_t hash = Own(node, identity, own);
+    for (const uint32_t place :
+         Places(children, !identity || identity->is_sequence)) {
+      const NamedNode& child = children[place];
+      std::optional<IndexSpan> below = map->SpanBelow(place, span);
+      if (!below) continue;
+      if (!hands_on) CountLength(*child.node, &below->last);
+      const uint64_t hash_below =
+          Visit(*child.node, *below, Below(path, child));
+      if (own == uint64_t{0}) return hash_below;
+      hash = Derive(hash, Tag("child"), std::string_view(child.name),
+                    child.view, hash_below);
+    }
+    return hash;
+  }
+
+  uint64_t Own(const DatasetNode& node,
+               const std::optional<NodeIdentity>& identity,
+               const std::optional<uint64_t>& own) const {
+    if (!identity) return Derive(node.fingerprint(), Tag("node"));
+    const uint64_t hash = own ? *own : identity->parameters;
+    if (!identity->states_seed || &node == &top_) return hash;
+    return Derive(hash, Tag("seed"), identity->seed.value_or(0));
+  }
+
+  // Moves the last index to the end of the epoch if it is the last item.
+  static void CountLength(const DatasetNode& child, Position* last) {
+    const LengthState length = child.length_now();
+    if (length.is_endless || last->index == UINT64_MAX) return;
+    if (last->index + 1 >= length.readable) last->index = UINT64_MAX;
+  }
+
+  static std::string Below(const std::string& path, const NamedNode& child) {
+    std::string name = child.name;
+    if (child.view > 0) absl::StrAppend(&name, " (view ", child.view, ")");
+    if (path.empty() || name.empty()) return path + name;
+    return absl::StrCat(path, "/", name);
+  }
+
+  void AddMixture(const DatasetNode& node, const MixtureMap::Prefix& prefix,
+                  const std::string& path) {
+    if (&node == &top_) {
+      past_.weights = {prefix.end, prefix.stages, prefix.hash};
+      return;
+    }
+    past_.nested = Derive(past_.nested.value_or(0), Tag("mixture"),
+                          std::string_view(path), prefix.hash);
+  }
+
+  void AddSource(const DatasetNode& leaf, const std::string& path) {
+    PastSource& source = past_.sources.emplace_back();
+    source.path = path;
+    if (leaf.length_now().is_final) source.fingerprint = leaf.fingerprint();
+  }
+
+  void FinishSources() {
+    std::map<std::string, uint32_t> times;
+    for (PastSource& source : past_.sources) {
+      const uint32_t time = ++times[source.path];
+      if (time > 1) absl::StrAppend(&source.path, " (", time, ")");
+    }
+    std::sort(past_.sources.begin(), past_.sources.end(),
+              [](const auto& a, const auto& b) { return a.path < b.path; });
+  }
+
+  const DatasetNode& top_;
+  TreePast past_;
+  bool is_known_ = true;
+};
+
+}  // namespace
+
+TreePast PastOf(const DatasetNode& root, uint64_t samples) {
+  const LengthState length = root.length_now();
+  constexpr uint64_t kMostSamples = uint64_t{1} << 62;
+  const uint64_t there = length.is_endless ? kMostSamples : length.readable;
+  return Walk(root).Run(root, std::min(samples, there));
+}
+
+}  // namespace poniente::internal

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "loader/run_state.h"
+
+#include <algorithm>
+
+#include "index/keyed_hash.h"
+#include "poniente/version.h"
+
+namespace poniente::internal {
+namespace {
+
+// Of the steps before `step`, as far as the run has them.
+uint64_t SamplesBefore(const Schedule& schedule, uint64_t step) {
+  constexpr uint64_t kMostSamples = uint64_t{1} << 62;
+  if (step == 0) return 0;
+  if (!schedule.Has(step - 1)) {
+    return schedule.steps() > 0 ? schedule.samples() : kMostSamples;
+  }
+  const StepPlan last = schedule.At(step - 1);
+  return last.first_sample + last.batch_size;
+}
+
+void AddBatches(const Schedule& schedule, RunState* state) {
+  std::vector<PastBatches> all;
+  for (const Stretch& stretch : schedule.stretches()) {
+    if (stretch.first_step >= state->step) break;
+    all.push_back({stretch.first_step, stretch.batch_size, stretch.seq_len});
+  }
+  const size_t earlier =
+      all.size() - std::min(all.size(), RunState::kMostBatches);
+  KeyHash hash(0);
+  for (size_t i = 0; i < earlier; ++i) {
+    hash.Add(all[i].first_step).Add(all[i].batch_size).Add(all[i].seq_len);
+  }
+  state->earlier_batches = earlier;
+  if (earlier > 0) state->earlier_hash = hash.key();
+  state->batches.assign(all.begin() + static_cast<ptrdiff_t>(earlier),
+                        all.end());
+}
+
+bool TrimsBefore(const Schedule& schedule, uint64_t step) {
+  if (!schedule.mixture_options().trim) return false;
+  return std::any_of(schedule.stretches().begin(), schedule.stretches().end(),
+                     [&](const Stretch& stretch) {
+                       return stretch.first_step < step &&
+                              stretch.seq_len != schedule.max_seq_len();
+                     });
+}
+
+}  // namespace
+
+RunState RunStateAt(const DatasetNode& root, const Schedule& schedule,
+                    uint64_t step) {
+  RunState state;
+  state.step = step;
+  state.sample = SamplesBefore(schedule, step);
+  state.order_version = kOrderVersion;
+  state.max_seq_len = schedule.max_seq_len();
+  state.is_trimmed = TrimsBefore(schedule, step);
+  AddBatches(schedule, &state);
+  state.tree = PastOf(root, state.sample);
+  return state;
+}
+
+size_t GroupOf(std::string_view path) {
+  return Derive(0, Tag("source"), path) % RunState::kGroups;
+}
+
+RunState::Groups GroupsOf(const std::vector<PastSource>& sources) {
+  std::array<uint64_t, RunState::kGroups> hashes = {};
+  for (const PastSource& source : sources) {
+    uint64_t& hash = hashes[GroupOf(source.path)];
+    hash =
+        Derive(hash, Tag("source"), std::string_view(source.path),
+               source.fingerprint.has_value(), source.fingerprint.value_or(0));
+  }
+  RunState::Groups groups;
+  std::transform(hashes.begin(), hashes.end(), groups.begin(),
+                 [](uint64_t hash) { return static_cast<uint32_t>(hash); });
+  return groups;
+}
+
+}  // namespace poniente::internal

@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: Apache-2.0
+// What keeps a run from going on: every difference of its past, in words.
+#include <algorithm>
+#include <iterator>
+#include <map>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "loader/run_state.h"
+#include "util/one_line.h"
+
+namespace poniente::internal {
+namespace {
+
+constexpr size_t kMostNamed = 8;
+// Of a group, one of whose members differs.
+constexpr size_t kMostOfGroup = 32;
+
+std::string Named(const std::vector<std::string>& names,
+                  size_t most = kMostNamed) {
+  const size_t count = std::min(names.size(), most);
+  std::string text = absl::StrJoin(
+      names.begin(), names.begin() + static_cast<ptrdiff_t>(count), ", ");
+  if (names.size() > count) {
+    absl::StrAppend(&text, " and ", names.size() - count, " more");
+  }
+  return text;
+}
+
+std::string Quoted(const std::string& path) {
+  return absl::StrCat("'", OneLine(path), "'");
+}
+
+std::string Words(const PastBatches& batches) {
+  return absl::StrCat("batch_size ", batches.batch_size, " and seq_len ",
+                      batches.seq_len, " from step ", batches.first_step,
+                      " on");
+}
+
+std::string SeedWords(const std::optional<uint64_t>& seed) {
+  return seed ? absl::StrCat("seed ", *seed) : "no seed";
+}
+
+std::string LengthWords(const RunState& state) {
+  return absl::StrCat("max_seq_len ", state.max_seq_len,
+                      state.is_trimmed ? " with trim" : "");
+}
+
+// Compares a state with what the run would have served under this tree and
+// schedule before the same step.
+class Comparison {
+ public:
+  Comparison(const RunState& saved, const RunState& now,
+             const Schedule& schedule)
+      : saved_(saved), now_(now), schedule_(schedule) {}
+
+  std::vector<std::string> Run() {
+    CompareOrderVersion();
+    CompareSeed();
+    CompareLengths();
+    CompareBatches();
+    CompareTree();
+    return std::move(differences_);
+  }
+
+ private:
+  template <class... Words>
+  void Add(const Words&... words) {
+    differences_.push_back(absl::StrCat(words...));
+  }
+
+  void CompareOrderVersion() {
+    if (saved_.order_version == now_.order_version) return;
+    Add("order version ", saved_.order_version, " in the state, ",
+        now_.order_version,
+        " in this build, so steps would see other tokens: go on with a build "
+        "of order version ",
+        saved_.order_version);
+  }
+
+  void CompareSeed() {
+    if (saved_.tree.seed == now_.tree.seed) return;
+    Add(SeedWords(saved_.tree.seed), " in the state, ",
+        SeedWords(now_.tree.seed), " here: state ",
+        SeedWords(saved_.tree.seed));
+  }
+
+  void CompareLengths() {
+    if (saved_.max_seq_len == now_.max_seq_len &&
+        saved_.is_trimmed == now_.is_trimmed) {
+      return;
+    }
+    Add(LengthWords(saved_), " in the state, ", LengthWords(now_),
+        " here: state ", LengthWords(saved_));
+  }
+
+  void CompareBatches() {
+    const uint64_t step = saved_.step;
+    if (schedule_.steps() > 0 && schedule_.steps() < step &&
+        saved_.sample != now_.sample) {
+      Add("the run would end after ", schedule_.steps(), " steps, but ", step,
+          " have been served: state more steps");
+      return;
+    }
+    const std::string remedy = absl::StrCat(
+        ": batch sizes and lengths may change from step ", step, " on");
+    if (saved_.earlier_batches == now_.earlier_batches &&
+        saved_.earlier_hash != now_.earlier_hash) {
+      Add("another batch_size, seq_len or start among the first ",
+          saved_.earlier_batches, " changes of the run", remedy);
+    }
+    const auto [a, b] =
+        std::mismatch(saved_.batches.begin(), saved_.batches.end(),
+                      now_.batches.begin(), now_.batches.end());
+    const bool in_saved = a != saved_.batches.end();
+    const bool is_here = b != now_.batches.end();
+    if (in_saved || is_here) {
+      Add(in_saved ? Words(*a) : absl::StrCat("no change"), " in the state, ",
+          is_here ? Words(*b) : absl::StrCat("no change"), " here", remedy);
+    } else if (saved_.sample != now_.sample && differences_.empty()) {
+      Add("step ", step, " begins with sample ", saved_.sample,
+          " in the state, with ", now_.sample, " here");
+    }
+  }
+
+  void CompareTree() {
+    const TreePast& saved = saved_.tree;
+    const TreePast& now = now_.tree;
+    if (!saved.structure) return;  // not known then
+    if (!now.structure) {
+      Add("datasets whose order follows from lengths that are not final here "
+          "yet: await their FinalLength() first");
+      return;
+    }
+    // Hashes of another order version are of another kind.
+    if (saved_.order_version == now_.order_version) {
+      CompareWeights();
+      // How far they have been drawn follows from the root's weights.
+      if (saved.weights == now.weights && saved.nested != now.nested) {
+        Add("other weights, stages or block_size in a mixture below the root: "
+            "what it has served must stay as it was");
+      }
+      if (saved.structure != now.structure) {
+        Add("other kinds, names, shuffles, ranges or stated seeds of the nodes "
+            "that have been read: make the tree as it was");
+      }
+    }
+    if (saved_.grouped_sources > 0) {
+      CompareGroups();
+    } else {
+      CompareSources();
+    }
+  }
+
+  void CompareWeights() {
+    const std::optional<PastWeights>& saved = saved_.tree.weights;
+    const std::optional<PastWeights>& now = now_.tree.weights;
+    if (saved == now) return;
+    if (!saved || !now) {
+      Add("the root ", saved ? "was a mixture, it is none here"
+                             : "was no mixture, it is one here");
+      return;
+    }
+    const std::string end =
+        saved->end == now->end
+            ? ""
+            : absl::StrCat("; the last of these blocks would end at sample ",
+                           now->end, " here");
+    Add("other weights, stages, block_size, group_items or lengths before "
+        "sample ",
+        saved->end,
+        ", up to which blocks have been begun (stages or steps of "
+        "ramps: ",
+        saved->stages, " in the state, ", now->stages, " here", end,
+        "): ", EarliestStage(saved->end));
+  }
+
+  std::string EarliestStage(uint64_t sample) const {
+    constexpr uint64_t kMostSamples = uint64_t{1} << 62;
+    const uint64_t end =
+        schedule_.steps() > 0 ? schedule_.samples() : kMostSamples;
+    if (sample < end) {
+      uint64_t step = schedule_.StepOf(sample);
+      if (schedule_.Has(step) && schedule_.FirstSample(step) < sample) ++step;
+      if (schedule_.Has(step)) {
+        return absl::StrCat("a stage may begin at step ", step,
+                            " at the earliest, and what lies before must stay "
+                            "as it was");
+      }
+    }
+    return "no step is left in which a stage could begin";
+  }
+
+  void CompareSources() {
+    std::map<std::string, std::optional<uint64_t>> here;
+    for (const PastSource& source : now_.tree.sources) {
+      here.emplace(source.path, source.fingerprint);
+    }
+    std::vector<std::string> changed, missing, growing, added;
+    for (const PastSource& source : saved_.tree.sources) {
+      const auto found = here.find(source.path);
+      const std::string name = Quoted(source.path);
+      if (found == here.end()) {
+        missing.push_back(name);
+      } else if (source.fingerprint && !found->second) {
+        growing.push_back(name);
+      } else if (source.fingerprint && *source.fingerprint != *found->second) {
+        changed.push_back(absl::StrFormat("%s (%016x in the state, %016x here)",
+                                          name, *source.fingerprint,
+                                          *found->second));
+      }
+      if (found != here.end()) here.erase(found);
+    }
+    for (const auto& [path, hash] : here) added.push_back(Quoted(path));
+    if (!changed.empty()) {
+      Add("other data", LengthNote(), " in ", Named(changed),
+          ": give the data that the run began with");
+    }
+    if (!missing.empty()) {
+      Add("not read here, but in the state: ", Named(missing));
+    }
+    if (!added.empty()) {
+      Add("not in the state, but read here: ", Named(added),
+          ": names must stay as they were");
+    }
+    if (!growing.empty()) {
+      Add("still growing here, complete in the state: ", Named(growing));
+    }
+  }
+
+  void CompareGroups() {
+    const RunState::Groups groups = GroupsOf(now_.tree.sources);
+    const size_t count = now_.tree.sources.size();
+    if (count != saved_.grouped_sources) {
+      Add(saved_.grouped_sources, " sources in the state, ", count, " here");
+    }
+    for (size_t g = 0; g < RunState::kGroups; ++g) {
+      if (groups[g] == saved_.groups[g]) continue;
+      std::vector<std::string> members;
+      for (const PastSource& source : now_.tree.sources) {
+        if (GroupOf(source.path) == g) members.push_back(Quoted(source.path));
+      }
+      Add("other data", LengthNote(), " or another name in group ", g,
+          " of the sources, which here are ",
+          members.empty() ? "none" : Named(members, kMostOfGroup),
+          ": give the data that the run began with");
+    }
+  }
+
+  std::string LengthNote() const {
+    return saved_.max_seq_len == now_.max_seq_len ? ""
+                                                  : " or other windows of it";
+  }
+
+  const RunState& saved_;
+  const RunState& now_;
+  const Schedule& schedule_;
+  std::vector<std::string> differences_;
+};
+
+}  // namespace
+
+absl::Status CheckGoesOn(const RunState& saved, const DatasetNode& root,
+                         const Schedule& schedule) {
+  if (saved.step == 0) return absl::OkStatus();  // nothing has been served
+  RunState now = RunStateAt(root, schedule, saved.step);
+  // Other batch sizes are a difference of their own.
+  if (now.sample != saved.sample) now.tree = PastOf(root, saved.sample);
+  const std::vector<std::string> differences =
+      Comparison(saved, now, schedule).Run();
+  if (differences.empty()) return absl::OkStatus();
+  std::string list;
+  for (size_t i = 0; i < differences.size(); ++i) {
+    absl::StrAppend(&list, i == 0 ? " (" : "; (", i + 1, ") ", differences[i]);
+  }
+  return absl::FailedPreconditionError(
+      absl::StrCat("the run cannot go on with step ", saved.step,
+                   ", since what it has served would have been other:", list));
+}
+
+}  // namespace poniente::internal

@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: Apache-2.0
+// The text of a RunState, and back. What has been parsed is printed again and
+// compared, so that nothing else than what is printed is taken for a state: no
+// line twice, missing, in another order or with another checksum.
+#include <algorithm>
+#include <span>
+#include <utility>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_split.h"
+#include "loader/run_state.h"
+#include "util/crc32c.h"
+#include "util/one_line.h"
+#include "util/status_macros.h"
+
+namespace poniente::internal {
+namespace {
+
+constexpr char kHead[] = "poniente run state ";
+constexpr uint64_t kFormat = 1;
+// Sources are listed up to so many bytes, and grouped beyond.
+constexpr size_t kMostSourceBytes = 400;
+// Far above what is ever printed.
+constexpr size_t kMostTextBytes = size_t{1} << 20;
+
+std::string Hex(uint64_t hash) { return absl::StrFormat("%016x", hash); }
+
+std::string HexOrDash(const std::optional<uint64_t>& hash) {
+  return hash ? Hex(*hash) : "-";
+}
+
+std::string SourceLines(const std::vector<PastSource>& sources) {
+  std::string lines;
+  for (const PastSource& source : sources) {
+    absl::StrAppend(&lines, "source ", HexOrDash(source.fingerprint), " \"",
+                    absl::Utf8SafeCHexEscape(source.path), "\"\n");
+  }
+  return lines;
+}
+
+std::string Checksum(std::string_view text) {
+  return absl::StrFormat("crc32c %08x\n",
+                         Crc32c(std::as_bytes(std::span(text))));
+}
+
+std::string GroupLine(const RunState& state) {
+  std::string line = absl::StrCat("sources ", state.grouped_sources);
+  for (const uint32_t group : state.groups) {
+    absl::StrAppend(&line, absl::StrFormat(" %08x", group));
+  }
+  return line + "\n";
+}
+
+using Fields = std::vector<absl::string_view>;
+
+// At least one, which StrSplit() does not give for a view of nothing.
+Fields Split(absl::string_view text, char at) {
+  Fields fields = absl::StrSplit(text, at);
+  if (fields.empty()) fields.emplace_back();
+  return fields;
+}
+
+bool ReadHex(absl::string_view text, uint64_t* value) {
+  return text.size() == 16 && absl::SimpleHexAtoi(text, value);
+}
+
+// "-" leaves it unset.
+bool ReadHex(absl::string_view text, std::optional<uint64_t>* value) {
+  if (text == "-") return true;
+  return ReadHex(text, &value->emplace());
+}
+
+bool ReadSource(absl::string_view rest, RunState* state) {
+  const std::pair<absl::string_view, absl::string_view> fields =
+      absl::StrSplit(rest, absl::MaxSplits(' ', 1));
+  PastSource& source = state->tree.sources.emplace_back();
+  absl::string_view quoted = fields.second;
+  return ReadHex(fields.first, &source.fingerprint) &&
+         absl::ConsumePrefix(&quoted, "\"") &&
+         absl::ConsumeSuffix(&quoted, "\"") &&
+         absl::CUnescape(quoted, &source.path);
+}
+
+bool ReadGroups(const Fields& fields, RunState* state) {
+  if (fields.size() != RunState::kGroups + 1 ||
+      !absl::SimpleAtoi(fields[0], &state->grouped_sources) ||
+      state->grouped_sources == 0) {
+    return false;
+  }
+  for (size_t g = 0; g < RunState::kGroups; ++g) {
+    if (fields[g + 1].size() != 8 ||
+        !absl::SimpleHexAtoi(fields[g + 1], &state->groups[g])) {
+      return false;
+    }
+  }
+  return true;
+}
+
+bool ReadTree(absl::string_view key, const Fields& fields, TreePast* tree) {
+  if (key == "seed" && fields.size() == 1) {
+    return fields[0] == "-" ||
+           absl::SimpleAtoi(fields[0], &tree->seed.emplace());
+  }
+  if (key == "structure" && fields.size() == 1) {
+    return ReadHex(fields[0], &tree->structure);
+  }
+  if (key == "weights" && fields.size() == 3) {
+    PastWeights& weights = tree->weights.emplace();
+    return absl::SimpleAtoi(fields[0], &weights.end) &&
+           absl::SimpleAtoi(fields[1], &weights.stages) &&
+           ReadHex(fields[2], &weights.hash);
+  }
+  if (key == "nested" && fields.size() == 1) {
+    return ReadHex(fields[0], &tree->nested.emplace());
+  }
+  return false;
+}
+
+bool ReadBatches(absl::string_view key, const Fields& fields, RunState* state) {
+  if (key == "earlier" && fields.size() == 2) {
+    return absl::SimpleAtoi(fields[0], &state->earlier_batches) &&
+           ReadHex(fields[1], &state->earlier_hash);
+  }
+  if (key != "batches" || fields.size() != 3) return false;
+  PastBatches& batches = state->batches.emplace_back();
+  return absl::SimpleAtoi(fields[0], &batches.first_step) &&
+         absl::SimpleAtoi(fields[1], &batches.batch_size) &&
+         absl::SimpleAtoi(fields[2], &batches.seq_len);
+}
+
+// False if the line is none of a state's. Which follows which, and the
+// checksum, is found out by printing the state again.
+bool ReadLine(absl::string_view line, RunState* state) {
+  const std::pair<absl::string_view, absl::string_view> parts =
+      absl::StrSplit(line, absl::MaxSplits(' ', 1));
+  const auto& [key, rest] = parts;
+  if (key == "source") return ReadSource(rest, state);
+  const Fields fields = Split(rest, ' ');
+  if (key == "step") return absl::SimpleAtoi(rest, &state->step);
+  if (key == "sample") return absl::SimpleAtoi(rest, &state->sample);
+  if (key == "order_version") {
+    return absl::SimpleAtoi(rest, &state->order_version);
+  }
+  if (key == "max_seq_len") {
+    state->is_trimmed = fields.size() == 2 && fields[1] == "trimmed";
+    return absl::SimpleAtoi(fields[0], &state->max_seq_len);
+  }
+  if (key == "sources") return ReadGroups(fields, state);
+  if (key == "crc32c") return true;
+  return ReadBatches(key, fields, state) || ReadTree(key, fields, &state->tree);
+}
+
+absl::Status LineError(size_t number, absl::string_view line,
+                       absl::string_view what) {
+  constexpr size_t kMostShown = 80;
+  const std::string shown(line.substr(0, kMostShown));
+  return absl::InvalidArgumentError(absl::StrCat(
+      "run state: line ", number, " ", what, ": \"",
+      absl::Utf8SafeCHexEscape(shown), "\"",
+      "; give the text as Loader::State() gave it, whole and unchanged"));
+}
+
+absl::Status CheckHead(absl::string_view line) {
+  uint64_t format = 0;
+  absl::string_view rest = line;
+  if (!absl::ConsumePrefix(&rest, kHead) || !absl::SimpleAtoi(rest, &format)) {
+    return LineError(1, line, "is not that of a loader's state");
+  }
+  if (format == kFormat) return absl::OkStatus();
+  return LineError(1, line,
+                   absl::StrCat("names a format that this version does not "
+                                "read (it reads ",
+                                kFormat, ")"));
+}
+
+}  // namespace
+
+std::string PrintRunState(RunState state) {
+  const TreePast& tree = state.tree;
+  std::string text =
+      absl::StrCat(kHead, kFormat, "\nstep ", state.step, "\nsample ",
+                   state.sample, "\norder_version ", state.order_version,
+                   "\nseed ", tree.seed ? absl::StrCat(*tree.seed) : "-",
+                   "\nstructure ", HexOrDash(tree.structure), "\n");
+  if (tree.weights) {
+    absl::StrAppend(&text, "weights ", tree.weights->end, " ",
+                    tree.weights->stages, " ", Hex(tree.weights->hash), "\n");
+  }
+  if (tree.nested) absl::StrAppend(&text, "nested ", Hex(*tree.nested), "\n");
+  absl::StrAppend(&text, "max_seq_len ", state.max_seq_len,
+                  state.is_trimmed ? " trimmed\n" : "\n");
+  if (state.earlier_batches > 0) {
+    absl::StrAppend(&text, "earlier ", state.earlier_batches, " ",
+                    Hex(state.earlier_hash), "\n");
+  }
+  for (const PastBatches& batches : state.batches) {
+    absl::StrAppend(&text, "batches ", batches.first_step, " ",
+                    batches.batch_size, " ", batches.seq_len, "\n");
+  }
+  if (state.grouped_sources == 0) {
+    const std::string lines = SourceLines(tree.sources);
+    if (lines.size() <= kMostSourceBytes) {
+      absl::StrAppend(&text, lines);
+    } else {
+      state.grouped_sources = tree.sources.size();
+      state.groups = GroupsOf(tree.sources);
+    }
+  }
+  if (state.grouped_sources > 0) absl::StrAppend(&text, GroupLine(state));
+  return text + Checksum(text);
+}
+
+absl::StatusOr<RunState> ParseRunState(std::string_view text) {
+  if (text.size() > kMostTextBytes) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("run state: ", text.size(),
+                     " bytes are none that Loader::State() gave, which are "
+                     "some hundred"));
+  }
+  // Whoever hands the text on may have stripped the end of its last line.
+  if (!text.empty() && text.back() == '\n') text.remove_suffix(1);
+  const Fields lines = Split(Absl(text), '\n');
+  PONIENTE_RETURN_IF_ERROR(CheckHead(lines[0]));
+  RunState state;
+  for (size_t i = 1; i < lines.size(); ++i) {
+    if (absl::StartsWith(lines[i - 1], "crc32c ")) {
+      return LineError(i + 1, lines[i], "follows the checksum");
+    }
+    if (!ReadLine(lines[i], &state)) {
+      return LineError(i + 1, lines[i], "is none of a state's");
+    }
+  }
+  const std::string printed = PrintRunState(state);
+  const Fields expected = Split(printed, '\n');  // and an empty one
+  for (size_t i = 0; i < lines.size(); ++i) {
+    if (i + 1 < expected.size() && lines[i] == expected[i]) continue;
+    const bool is_sum = absl::StartsWith(lines[i], "crc32c ");
+    return LineError(i + 1, lines[i],
+                     is_sum ? "is not the checksum of those before it"
+                            : "is not where or as a state has it");
+  }
+  if (lines.size() + 1 == expected.size()) return state;
+  return LineError(lines.size(), lines.back(), "is followed by no checksum");
+}
+
+}  // namespace poniente::internal
