@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # One checkpoint, two futures: trains a small model, then goes on from the same
 # checkpoint under two last stages, which mix the sources and lower the learning
-# rate in two ways. Up to the stage both runs are the same, digit for digit.
+# rate in two ways. Up to the stage both runs are the same, digit for digit. A
+# change of what lies before the checkpoint is refused.
 #
 #   sh examples/anneal_search.sh [TRAIN PONIENTE WORK]
 #
@@ -74,6 +75,15 @@ END
 
 future writer 'prose = 0.9, code = 0.1' 0.3
 future coder 'prose = 0.1, code = 0.9' 0.1
+
+# What has been served cannot be edited.
+sed 's/weight = 0.5, path = "prose"/weight = 0.7, path = "prose"/' \
+  trunk.toml >past.toml
+if "$train" --config past.toml --checkpoint trunk.checkpoint >past.out 2>&1
+then fail 'goes on with other weights before the checkpoint'; fi
+earliest=$(grep -o 'a stage may begin at step [0-9]* at the earliest' past.out) ||
+  fail "past.toml: $(cat past.out)"
+echo "past.toml, with other weights from the start, is refused: $earliest"
 
 # --- What they have in common ------------------------------------------------
 
