@@ -353,7 +353,7 @@ What to try next
   $tool plan $config
   $tool inspect $stores/dictionary
   head -n 3 $one $two
-  read examples/train.cc: a training program of one file
+  read examples/train.cc: a training program
   read README.md
 ------------------------------------------------------------------------------
 Took $(($(date +%s) - began)) s. All files lie in $made/.

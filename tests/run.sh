@@ -19,6 +19,8 @@ trap finish EXIT
 
 step="installing packages"
 sh cmake/install_packages.sh build test
+sh cmake/install_packages.sh mpi ||
+  echo "== no MPI: the test of examples/mpi_train will be skipped"
 
 build=${1:-build-tests}
 [ $# -gt 0 ] && shift

@@ -31,6 +31,7 @@ enum class LastBatch { kKeep, kDrop };
 struct LoaderOptions {
   // Data-parallel rank and their number: which share of each step this loader
   // serves. All ranks together see the same tokens whatever their number.
+  // launcher.h shows how to take them from torchrun, mpirun or srun.
   uint32_t rank = 0;
   uint32_t ranks = 1;
 

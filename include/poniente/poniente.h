@@ -15,6 +15,7 @@
 #include "poniente/index_datasets.h"
 #include "poniente/index_map.h"
 #include "poniente/index_map_dataset.h"
+#include "poniente/launcher.h"
 #include "poniente/loader.h"
 #include "poniente/mapped_dataset.h"
 #include "poniente/metrics.h"

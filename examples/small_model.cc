@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "small_model.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace example {
+namespace {
+
+// c[m, n] += a[m, k] * b[k, n]. All are row-major, but a's element (i, p) is
+// a[i * row + p * column], so that a may lie transposed.
+void AddProduct(size_t m, size_t k, size_t n, std::span<const float> a,
+                size_t row, size_t column, std::span<const float> b,
+                std::span<float> c) {
+  const auto plainly = [=](size_t i, size_t i_end, size_t j, size_t j_end) {
+    for (; i < i_end; ++i) {
+      for (size_t p = 0; p < k; ++p) {
+        const float x = a[i * row + p * column];
+        for (size_t q = j; q < j_end; ++q) c[i * n + q] += x * b[p * n + q];
+      }
+    }
+  };
+  // Tiles of 4 rows and 8 columns stay in registers; the rest is plain.
+  typedef float Lanes __attribute__((vector_size(16), aligned(4), may_alias));
+  const size_t tiled_m = m / 4 * 4, tiled_n = n / 8 * 8;
+  for (size_t j = 0; j < tiled_n; j += 8) {
+    for (size_t i = 0; i < tiled_m; i += 4) {
+      Lanes sum[4][2] = {};
+      for (size_t p = 0; p < k; ++p) {
+        const float* x = &a[i * row + p * column];
+        const Lanes* y = reinterpret_cast<const Lanes*>(&b[p * n + j]);
+        for (size_t r = 0; r < 4; ++r) {
+          sum[r][0] += x[r * row] * y[0];
+          sum[r][1] += x[r * row] * y[1];
+        }
+      }
+      for (size_t r = 0; r < 4; ++r) {
+        Lanes* z = reinterpret_cast<Lanes*>(&c[(i + r) * n + j]);
+        z[0] += sum[r][0];
+        z[1] += sum[r][1];
+      }
+    }
+  }
+  plainly(tiled_m, m, 0, tiled_n);
+  plainly(0, m, tiled_n, n);
+}
+
+// a[m, n] as [n, m].
+std::vector<float> Transposed(std::span<const float> a, size_t m, size_t n) {
+  std::vector<float> result(m * n);
+  for (size_t i = 0; i < m; ++i) {
+    for (size_t j = 0; j < n; ++j) result[j * m + i] = a[i * n + j];
+  }
+  return result;
+}
+
+}  // namespace
+
+void Initialize(Parameters* parameters) {
+  uint64_t state = 1;
+  const auto fill = [&state](std::span<float> part, double scale) {
+    for (float& value : part) {
+      state = state * 6364136223846793005 + 1442695040888963407;
+      value = static_cast<float>(
+          scale * (static_cast<double>(state >> 33) / (1u << 30) - 1));
+    }
+  };
+  fill((*parameters)[Parameters::kEmbeddings], 1);
+  fill((*parameters)[Parameters::kHiddenWeights], std::sqrt(3.0 / kInputs));
+  fill((*parameters)[Parameters::kOutputs], std::sqrt(0.03 / kHidden));
+}
+
+double LossAndGradient(size_t vocabulary, Parameters& parameters,
+                       std::span<const uint32_t> sample, Parameters& gradient) {
+  using P = Parameters;
+  const size_t n = sample.size(), v = vocabulary;
+  const std::span<float> embeddings = parameters[P::kEmbeddings];
+  const std::span<float> by_embeddings = gradient[P::kEmbeddings];
+  // Forward. The ids before token i, nearest first, are row i of `context`.
+  std::vector<uint32_t> context(n * kContext, static_cast<uint32_t>(v));
+  std::vector<float> input(n * kInputs), hidden(n * kHidden), output(n * v);
+  for (size_t i = 0; i < n; ++i) {
+    for (size_t back = 0; back < std::min(kContext, i); ++back) {
+      context[i * kContext + back] = sample[i - 1 - back];
+    }
+    std::ranges::copy(parameters[P::kHiddenBias], &hidden[i * kHidden]);
+    std::ranges::copy(parameters[P::kOutputBias], &output[i * v]);
+  }
+  for (size_t i = 0; i < input.size(); ++i) {
+    input[i] =
+        embeddings[context[i / kEmbedding] * kEmbedding + i % kEmbedding];
+  }
+  AddProduct(n, kInputs, kHidden, input, kInputs, 1,
+             parameters[P::kHiddenWeights], hidden);
+  for (float& value : hidden) value = std::max(value, 0.0f);
+  AddProduct(n, kHidden, v, hidden, kHidden, 1, parameters[P::kOutputs],
+             output);
+
+  // Softmax and loss. `output` becomes the gradient by the output.
+  double loss = 0;
+  for (size_t i = 0; i < n; ++i) {
+    const std::span<float> row(&output[i * v], v);
+    const float greatest = *std::ranges::max_element(row);
+    const float target = row[sample[i]] - greatest;
+    float sum = 0;
+    for (float& value : row) sum += value = std::exp(value - greatest);
+    loss += std::log(sum) - target;
+    for (float& value : row) value /= sum;
+    row[sample[i]] -= 1;
+  }
+
+  // Backward, layer by layer.
+  std::vector<float> by_hidden(n * kHidden), by_input(n * kInputs);
+  AddProduct(kHidden, n, v, hidden, 1, kHidden, output, gradient[P::kOutputs]);
+  AddProduct(n, v, kHidden, output, v, 1,
+             Transposed(parameters[P::kOutputs], kHidden, v), by_hidden);
+  for (size_t i = 0; i < hidden.size(); ++i) {
+    if (hidden[i] <= 0) by_hidden[i] = 0;
+  }
+  AddProduct(kInputs, n, kHidden, input, 1, kInputs, by_hidden,
+             gradient[P::kHiddenWeights]);
+  AddProduct(n, kHidden, kInputs, by_hidden, kHidden, 1,
+             Transposed(parameters[P::kHiddenWeights], kInputs, kHidden),
+             by_input);
+  const std::vector<float> ones(n, 1);  // sums the rows
+  AddProduct(1, n, v, ones, 0, 1, output, gradient[P::kOutputBias]);
+  AddProduct(1, n, kHidden, ones, 0, 1, by_hidden, gradient[P::kHiddenBias]);
+  for (size_t i = 0; i < by_input.size(); ++i) {
+    by_embeddings[context[i / kEmbedding] * kEmbedding + i % kEmbedding] +=
+        by_input[i];
+  }
+  return loss;
+}
+
+}  // namespace example

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// A small language model for the examples: it predicts each token from the
+// eight before it. Embeddings, one hidden layer, a softmax over the vocabulary.
+// It computes on the caller's thread in a fixed order, so a run repeats to the
+// last bit.
+
+#ifndef PONIENTE_EXAMPLES_SMALL_MODEL_H_
+#define PONIENTE_EXAMPLES_SMALL_MODEL_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace example {
+
+constexpr size_t kContext = 8;     // tokens that a prediction sees
+constexpr size_t kEmbedding = 32;  // numbers for each of them
+constexpr size_t kHidden = 128;    // units of the hidden layer
+constexpr size_t kInputs = kContext * kEmbedding;
+
+// The model's parameters, or one number for each of them, end to end.
+class Parameters {
+ public:
+  explicit Parameters(size_t vocabulary)
+      : vocabulary_(vocabulary), values_(End(kOutputBias)) {}
+
+  enum Part { kEmbeddings, kHiddenWeights, kHiddenBias, kOutputs, kOutputBias };
+  std::span<float> operator[](Part part) {
+    return std::span(values_).subspan(End(part) - Size(part), Size(part));
+  }
+  std::span<float> all() { return values_; }
+
+ private:
+  size_t Size(int part) const {
+    const size_t sizes[] = {
+        (vocabulary_ + 1) * kEmbedding,  // the last: "before the sample"
+        kInputs * kHidden, kHidden, kHidden * vocabulary_, vocabulary_};
+    return sizes[part];
+  }
+  size_t End(int part) const {
+    return part < 0 ? 0 : End(part - 1) + Size(part);
+  }
+
+  size_t vocabulary_;
+  std::vector<float> values_;
+};
+
+// The same random numbers for every run.
+void Initialize(Parameters* parameters);
+
+// Predicts every token of a sample of ids below `vocabulary`. Gives the summed
+// loss in nats, and adds its gradient to `gradient`.
+double LossAndGradient(size_t vocabulary, Parameters& parameters,
+                       std::span<const uint32_t> sample, Parameters& gradient);
+
+}  // namespace example
+
+#endif  // PONIENTE_EXAMPLES_SMALL_MODEL_H_

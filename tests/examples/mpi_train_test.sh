@@ -1,0 +1,113 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# The data-parallel trainer on any number of processes reads the tokens of the
+# trainer on one, and finds its losses, digit for digit.
+#
+#   sh tests/examples/mpi_train_test.sh MPIRUN MPI_TRAIN TRAIN PONIENTE
+set -eu
+
+if [ $# -eq 0 ]; then
+  echo 'SKIPPED: no MPI was found (libopenmpi-dev, openmpi-bin)'
+  exit 77
+fi
+mpirun=$1
+mpi_train=$2
+train=$3
+tool=$4
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+cd "$dir"
+# Open MPI of versions 4 and 5: as root, and on fewer cores than processes.
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+export OMPI_MCA_rmaps_base_oversubscribe=1
+export PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe
+# What MPI itself leaves behind is not looked for.
+export LSAN_OPTIONS=detect_leaks=0
+
+fail() {
+  echo "FAILED: $*" >&2
+  exit 1
+}
+
+# on RANKS FLAG...
+on() {
+  ranks=$1
+  shift
+  "$mpirun" -n "$ranks" "$mpi_train" "$@" >out 2>err ||
+    fail "on $ranks ranks: $(cat out err)"
+}
+
+# The logs have a hash of each step's tokens, and the loss to the last bit.
+expect_same() {
+  cmp "$1" "$2" || fail "$2 differs from $1: $(diff "$1" "$2" | head -n 5)"
+}
+
+awk 'BEGIN { for (i = 0; i < 4000; ++i) print "line", i, i * i % 97 }' >numbers
+awk 'BEGIN { for (i = 0; i < 900; ++i) print "the cat sat on mat", i }' >cats
+"$tool" pack numbers --out stores/numbers --quiet
+"$tool" pack cats --out stores/cats --quiet
+cat >run.toml <<'END_OF_TOML'
+[data]
+seed = 1
+steps = 24
+batch_size = 8
+seq_len = 16
+[data.mixture]
+numbers = { weight = 0.7, path = "stores/numbers" }
+cats = { weight = 0.3, path = "stores/cats" }
+[[data.stages]]
+name = "end"
+start_step = 17
+lr_scale = 0.5
+END_OF_TOML
+
+"$train" --config run.toml --log one >out
+tail -n 1 out >one.summary
+on 4 --config run.toml --log four
+expect_same one four
+tail -n 1 out | cmp one.summary - || fail 'the summary on 4 ranks differs'
+on 3 --config run.toml --log three # 2, 3 and 3 samples
+expect_same one three
+
+# Begun on 4 ranks, gone on with on 2, then on 3, ended on one without MPI.
+for part in '4 10' '2 15' '3 20'; do
+  on "${part% *}" --config run.toml --checkpoint c --log elastic \
+    --steps "${part#* }"
+done
+grep -q '^resumes with step 15$' out || fail 'does not resume at its checkpoint'
+"$train" --config run.toml --checkpoint c --log elastic >out
+grep -q '^resumes with step 20$' out || fail 'train does not resume'
+expect_same one elastic
+
+# Fewer samples than ranks, and a last batch of one: some ranks have none.
+cat >short.toml <<'END_OF_TOML'
+[data]
+batch_size = 2
+seq_len = 16
+take = 13
+path = "stores/cats"
+END_OF_TOML
+"$train" --config short.toml --log short >out
+[ "$(wc -l <short)" -eq 7 ] || fail "not 7 steps: $(cat short)"
+on 3 --config short.toml --log short.three
+expect_same short short.three
+
+# By itself it is one process.
+"$mpi_train" --config run.toml --log alone >out 2>err || fail "$(cat err)"
+expect_same one alone
+
+# Ranks that do not read the same data.
+sed 's/seed = 1/seed = 2/' run.toml >other.toml
+if "$mpirun" -n 1 "$mpi_train" --config run.toml : \
+  -n 1 "$mpi_train" --config other.toml >out 2>err; then
+  fail 'trains one model on two runs'
+fi
+grep -q 'ranks disagree: .* fingerprints from' err ||
+  fail "expected a disagreement, got: $(cat err)"
+
+# A launcher that MPI does not know of.
+if RANK=1 WORLD_SIZE=2 "$mpi_train" --config run.toml >out 2>err; then
+  fail 'trains on one of two shares'
+fi
+grep -q 'rank 1 of 2 by the environment (torchrun), 0 of 1 by MPI' err ||
+  fail "expected the two numbers, got: $(cat err)"
