@@ -303,6 +303,7 @@ struct Options {
 };
 
 bool ParseOptions(int argc, char** argv, Options* options) {
+  if (argc < 2 || argv[1][0] == '-') return false;
   double rounds = options->rounds;
   double half_batches = static_cast<double>(options->file.half_batches);
   double mib = kFullMib;

@@ -95,7 +95,7 @@ struct Options {
 };
 
 bool ParseOptions(int argc, char** argv, Options* options) {
-  if (argc < 2) return false;
+  if (argc < 2 || argv[1][0] == '-') return false;
   options->folder = argv[1];
   return ParseNumbers(argc, argv, 2,
                       {{"--rounds", &options->rounds},

@@ -86,6 +86,8 @@ absl::StatusOr<std::unique_ptr<Loader>> OpenLoader(const Config& config,
                                                    const LoaderCase& one,
                                                    uint64_t start_step) {
   LoaderOptions options = config.loader_options();
+  // Of stalls, in a loop that does nothing but wait, once per case and round.
+  options.warning_sink = [](std::string_view) {};
   options.token_type = one.token_type;
   options.start_step = start_step;
   return config.OpenLoader(options);
