@@ -17,7 +17,8 @@ namespace poniente::bench {
 namespace {
 
 constexpr size_t kColdWarmUp = 16;
-constexpr size_t kHotWarmUp = 64;
+// `auto` may take so many to see what is cached, and page tables to be filled.
+constexpr size_t kHotWarmUp = 256;
 // More than memory can copy.
 constexpr double kHotBatchesPerSecond = 2500;
 

@@ -4,9 +4,11 @@
 #include <algorithm>
 #include <cstring>
 #include <functional>
+#include <numeric>
 #include <tuple>
 #include <utility>
 
+#include "absl/container/flat_hash_map.h"
 #include "util/status_macros.h"
 
 namespace poniente::internal {
@@ -27,6 +29,28 @@ uint64_t AlignUp(uint64_t offset, uint64_t alignment) {
   return AlignDown(offset + alignment - 1, alignment);
 }
 
+// Those of a file together, else as they are: what is done once for each file
+// of a batch shall be. Copies gain nothing from a full order.
+std::vector<OrderedRequest> GroupByFile(std::vector<OrderedRequest> requests) {
+  absl::flat_hash_map<std::pair<ReaderState*, uint32_t>, uint32_t> numbers;
+  std::vector<uint32_t> number_of(requests.size());
+  std::vector<uint32_t> next;  // of each number: how many, then where they go
+  for (size_t i = 0; i < requests.size(); ++i) {
+    const auto [found, is_new] = numbers.try_emplace(
+        {requests[i].reader, requests[i].request->file}, next.size());
+    if (is_new) next.push_back(0);
+    number_of[i] = found->second;
+    ++next[found->second];
+  }
+  if (next.size() <= 1) return requests;
+  std::exclusive_scan(next.begin(), next.end(), next.begin(), 0u);
+  std::vector<OrderedRequest> grouped(requests.size());
+  for (size_t i = 0; i < requests.size(); ++i) {
+    grouped[next[number_of[i]]++] = requests[i];
+  }
+  return grouped;
+}
+
 }  // namespace
 
 std::vector<OrderedRequest> SortRequests(
@@ -41,7 +65,7 @@ std::vector<OrderedRequest> SortRequests(
       sorted.begin(), sorted.end(), [](const OrderedRequest& request) {
         return request.reader->Now() == IoBackend::kMmap;
       });
-  if (all_mapped) return sorted;
+  if (all_mapped) return GroupByFile(std::move(sorted));
   std::sort(sorted.begin(), sorted.end(),
             [](const OrderedRequest& a, const OrderedRequest& b) {
               if (a.reader != b.reader) {

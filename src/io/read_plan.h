@@ -29,8 +29,8 @@ struct OrderedRequest {
   uint64_t end() const { return request->offset + request->into.size(); }
 };
 
-// By reader, file, offset; the longer of two first. In the order given if all
-// are copies from mappings, where neighbours gain nothing.
+// By reader, file, offset; the longer of two first. If all are copies from
+// mappings, where neighbours gain nothing, those of a file are put together.
 std::vector<OrderedRequest> SortRequests(std::span<const ReadRequest> requests);
 
 // Joined reads end at this size, so that the disk has several to work on.

@@ -172,6 +172,31 @@ TEST_F(ReadPlanTest, DirectReadsAreWholeSectorsUnlessAligned) {
   ExpectProven(windows);
 }
 
+TEST_F(ReadPlanTest, CopiesFromMappingsAreGroupedByFileInTheOrderGiven) {
+  ByteReaderOptions options;
+  options.backend = IoBackend::kMmap;
+  for (const char* name : {"0", "1"}) {
+    testing::WriteProvenFile(dir_.path(name), name[0] - '0', 10'000);
+  }
+  std::vector<std::string> paths = {dir_.path("0"), dir_.path("1")};
+  ASSERT_OK_AND_ASSIGN(const auto two, ByteReader::Open(paths, options));
+  paths.pop_back();
+  ASSERT_OK_AND_ASSIGN(const auto one, ByteReader::Open(paths, options));
+  Windows windows;
+  windows.Add(*two, 1, 9000, 10, 1);
+  windows.Add(*one, 0, 500, 20, 0);
+  windows.Add(*two, 0, 4000, 30, 0);
+  windows.Add(*two, 1, 100, 40, 1);
+  windows.Add(*one, 0, 400, 50, 0);
+  windows.Add(*two, 1, 5000, 60, 1);
+  std::vector<size_t> sizes;
+  for (const auto& request : internal::SortRequests(windows.requests())) {
+    sizes.push_back(request.request->into.size());
+  }
+  EXPECT_THAT(sizes, ::testing::ElementsAre(10, 40, 60, 20, 50, 30));
+  ExpectProven(windows);
+}
+
 TEST_F(ReadPlanTest, ScratchIsBoundedByTakingTurns) {
   Open(IoBackend::kPread, 500'000);  // blocks larger than any window
   Windows windows;
