@@ -183,7 +183,7 @@ bool UringRing::Start(UringBatch* batch) {
     if (batch->unfinished_ == 0) return true;
     batch->SkipFinished();
     waiting_.push_back(batch);
-    is_short_ = true;
+    cached_reader_ = nullptr;
     Pump();
     done = batch->unfinished_ == 0;
     ready.swap(ready_);
@@ -243,15 +243,24 @@ void UringRing::Pump() {
   }
 }
 
-size_t UringRing::MostAtOnce(const PendingRead& read) const {
-  if (read.backend() != IoBackend::kBuffered) return kEntries;
-  return is_short_ ? kShortCall : kLongCall;
+bool UringRing::MayJoinCall(const PendingRead& read) const {
+  const PendingRead& last = *prepared_.back();
+  if (read.backend() != last.backend()) return false;
+  if (read.backend() != IoBackend::kBuffered) return true;
+  return &read.reader() == &last.reader() &&
+         prepared_.size() < (is_short_ ? kShortCall : kLongCall);
 }
 
 void UringRing::Prepare() {
   while (in_flight_ + prepared_.size() < kEntries) {
     const PendingRead* const next = PeekRead();
-    if (next == nullptr || prepared_.size() >= MostAtOnce(*next)) return;
+    if (next == nullptr) return;
+    if (!prepared_.empty() && !MayJoinCall(*next)) return;
+    if (prepared_.empty() && next->backend() == IoBackend::kBuffered &&
+        cached_reader_ != &next->reader()) {
+      cached_reader_ = &next->reader();
+      is_short_ = true;
+    }
     PendingRead* const read = NextRead();
     // Never null: the queue has kEntries places.
     io_uring_sqe* const sqe = io_uring_get_sqe(&ring_);
@@ -325,8 +334,9 @@ bool UringRing::Submit() {
 
 void UringRing::CountSubmission(size_t reads) {
   in_flight_ += reads;
-  const bool tells = reads <= kShortCall;
-  is_short_ = !is_short_;
+  const bool is_cached = prepared_.front()->backend() == IoBackend::kBuffered;
+  const bool tells = is_cached && reads <= kShortCall;
+  if (is_cached) is_short_ = !is_short_;
   submitted_.clear();
   for (size_t i = 0; i < reads; ++i) {
     PendingRead* const read = prepared_.front();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // By the CUDA runtime alone: no kernel, so no nvcc.
 #include <cuda_runtime_api.h>
+#include <dlfcn.h>
 
 #include <utility>
 
@@ -26,21 +27,46 @@ absl::Status CudaStatus(cudaError_t error, std::string_view call) {
   return absl::InternalError(message);
 }
 
-// Makes the GPU the thread's current one while it lives.
+// Whether the thread has a GPU of its own. The runtime says "0" where none has
+// been chosen, and would start to use that one if it were chosen again. (Of the
+// driver that the runtime has loaded; the runtime has no such call.)
+bool HasContext() {
+  using GetCurrent = int (*)(void**);
+  static const auto get = reinterpret_cast<GetCurrent>([]() -> void* {
+    void* const driver = ::dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
+    return driver ? ::dlsym(driver, "cuCtxGetCurrent") : nullptr;
+  }());
+  void* context = nullptr;
+  return get != nullptr && get(&context) == 0 && context != nullptr;
+}
+
+// While it lives, the GPU is the thread's current one, and the calls made do
+// not disturb a graph that another thread captures.
 class Current {
  public:
   explicit Current(int32_t ordinal) {
-    (void)cudaGetDevice(&previous_);
+    if (HasContext()) (void)cudaGetDevice(&previous_);
+    (void)cudaThreadExchangeStreamCaptureMode(&mode_);
+    if (previous_ == ordinal) {
+      previous_ = kNone;
+      return;
+    }
     status_ = CudaStatus(cudaSetDevice(ordinal), "cudaSetDevice");
   }
-  ~Current() { (void)cudaSetDevice(previous_); }
+  ~Current() {
+    if (previous_ != kNone) (void)cudaSetDevice(previous_);
+    (void)cudaThreadExchangeStreamCaptureMode(&mode_);
+  }
   Current(const Current&) = delete;
   Current& operator=(const Current&) = delete;
 
   const absl::Status& status() const { return status_; }
 
  private:
-  int previous_ = 0;
+  static constexpr int kNone = -1;
+
+  int previous_ = kNone;
+  cudaStreamCaptureMode mode_ = cudaStreamCaptureModeRelaxed;
   absl::Status status_;
 };
 

@@ -43,8 +43,8 @@ Slot::~Slot() { Release(); }
 
 void Slot::Release() {
   Accelerator* const accelerator = ring_->accelerator_.get();
-  if (on_device_ != nullptr)
-    accelerator->Free(on_device_);  // waits for its use
+  // Waits for all that uses it.
+  if (on_device_ != nullptr) accelerator->Free(on_device_);
   on_device_ = nullptr;
   if (is_locked_) accelerator->Unlock(host_.bytes());
   is_locked_ = false;
@@ -81,14 +81,19 @@ absl::StatusOr<std::span<std::byte>> Slot::Scratch(size_t bytes) {
 }
 
 absl::Status Slot::Upload(size_t bytes) {
-  Accelerator* const accelerator = ring_->accelerator_.get();
-  if (accelerator == nullptr || bytes == 0) return absl::OkStatus();
-  MutexLock lock(&mu_);
-  for (const Consumer& consumer : consumers_) {
-    PONIENTE_RETURN_IF_ERROR(accelerator->HoldCopiesFor(consumer.done.get()));
+  if (ring_->accelerator_ == nullptr || bytes == 0) return absl::OkStatus();
+  const absl::Status queued = QueueCopy(bytes);
+  if (!queued.ok()) is_broken_ = true;
+  return queued;
+}
+
+absl::Status Slot::QueueCopy(size_t bytes) {
+  Accelerator& accelerator = *ring_->accelerator_;
+  for (const std::unique_ptr<DeviceEvent>& event : released_) {
+    PONIENTE_RETURN_IF_ERROR(accelerator.HoldCopiesFor(event.get()));
   }
-  consumers_.clear();
-  return accelerator->Copy(host().first(bytes), on_device_, copied_.get());
+  released_.clear();
+  return accelerator.Copy(host().first(bytes), on_device_, copied_.get());
 }
 
 absl::Status Slot::WaitOn(DeviceStream stream) {
@@ -98,6 +103,7 @@ absl::Status Slot::WaitOn(DeviceStream stream) {
         "the batch is in the memory of the host, where no stream waits for it; "
         "look at device() first");
   }
+  if (copied_ == nullptr) return absl::OkStatus();  // a batch without ids
   MutexLock lock(&mu_);
   PONIENTE_RETURN_IF_ERROR(copied_->MakeWait(stream));
   const bool is_known = std::any_of(
@@ -119,11 +125,13 @@ absl::StatusOr<bool> Slot::IsCopied() {
   return copied_->IsDone();
 }
 
-absl::Status Slot::RecordConsumers() {
+absl::Status Slot::LetConsumersGo() {
   MutexLock lock(&mu_);
-  for (const Consumer& consumer : consumers_) {
+  for (Consumer& consumer : consumers_) {
     PONIENTE_RETURN_IF_ERROR(consumer.done->Record(consumer.stream));
+    released_.push_back(std::move(consumer.done));
   }
+  consumers_.clear();
   return absl::OkStatus();
 }
 
@@ -159,43 +167,50 @@ SlotRing::~SlotRing() = default;
 // A free slot that nothing copies from any more; null if that is to be waited
 // for.
 absl::StatusOr<std::unique_ptr<Slot>> SlotRing::TakeFree() {
+  std::unique_ptr<Slot> slot;  // freed without the lock
   MutexLock lock(&mu_);
-  for (size_t i = free_.size(); i-- > 0;) {
-    const absl::StatusOr<bool> copied = free_[i]->IsCopied();
+  for (size_t i = 0; i < free_.size(); ++i) {
+    // On the host the last one returned may still be cached; on a device the
+    // first one's consumers are the likeliest to be done.
+    const size_t at = accelerator_ == nullptr ? free_.size() - 1 - i : i;
+    const absl::StatusOr<bool> copied = free_[at]->IsCopied();
     if (copied.ok() && !*copied) continue;
-    std::unique_ptr<Slot> slot = std::move(free_[i]);
-    free_.erase(free_.begin() + static_cast<ptrdiff_t>(i));
+    slot = std::move(free_[at]);
+    free_.erase(free_.begin() + static_cast<ptrdiff_t>(at));
     PONIENTE_RETURN_IF_ERROR(copied.status());
     ++in_use_;
     return slot;
   }
   if (in_use_ + free_.size() < limit_) {
+    slot = std::make_unique<Slot>(this);
     ++in_use_;
-    return std::make_unique<Slot>(this);
+    return slot;
   }
   if (!free_.empty()) return nullptr;
   return absl::ResourceExhaustedError(
       absl::StrCat("all ", limit_, " slots are in use"));
 }
 
+SlotPtr SlotRing::Share(std::unique_ptr<Slot> slot) {
+  return SlotPtr(slot.release(), [ring = shared_from_this()](Slot* one) {
+    ring->Return(std::unique_ptr<Slot>(one));
+  });
+}
+
 Task<SlotPtr> SlotRing::Take(size_t bytes) {
-  std::unique_ptr<Slot> slot;
   while (true) {
     absl::StatusOr<std::unique_ptr<Slot>> taken = TakeFree();
     if (!taken.ok()) co_return taken.status();
-    slot = *std::move(taken);
-    if (slot != nullptr) break;
+    if (*taken != nullptr) {
+      SlotPtr slot = Share(*std::move(taken));
+      absl::Status grown = slot->Grow(bytes);
+      if (!grown.ok()) co_return grown;
+      co_return slot;
+    }
     const auto executor = co_await asio::this_coro::executor;
     asio::steady_timer timer(executor, kLookAgainAfter);
     co_await timer.async_wait(asio::use_awaitable);
   }
-  absl::Status grown = slot->Grow(bytes);
-  // From here on the slot goes back by itself.
-  SlotPtr shared(slot.release(), [ring = shared_from_this()](Slot* one) {
-    ring->Return(std::unique_ptr<Slot>(one));
-  });
-  if (!grown.ok()) co_return grown;
-  co_return shared;
 }
 
 uint32_t SlotRing::num_held() const {
@@ -204,10 +219,10 @@ uint32_t SlotRing::num_held() const {
 }
 
 void SlotRing::Return(std::unique_ptr<Slot> slot) {
-  const absl::Status recorded = slot->RecordConsumers();
-  const bool is_whole =
-      slot->host_.bytes().empty() ||
-      (slot->on_device_ != nullptr) == (accelerator_ != nullptr);
+  const absl::Status recorded = slot->LetConsumersGo();
+  const bool is_whole = !slot->is_broken_ && (slot->host_.bytes().empty() ||
+                                              (slot->on_device_ != nullptr) ==
+                                                  (accelerator_ != nullptr));
   const bool was_held = std::exchange(slot->is_held_, false);
   // What is not known to be usable is freed, without the lock: the driver waits
   // for the device there.

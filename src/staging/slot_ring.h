@@ -73,11 +73,14 @@ class Slot {
     std::unique_ptr<DeviceEvent> done;
   };
 
+  absl::Status QueueCopy(size_t bytes);
+
   absl::Status Grow(size_t bytes);
   void Release();
   absl::StatusOr<bool> IsCopied();
-  // Notes on the streams of consumers where they have got to.
-  absl::Status RecordConsumers();
+  // Notes on the streams of consumers where they have got to. The streams are
+  // not touched afterwards.
+  absl::Status LetConsumersGo();
 
   SlotRing* const ring_;
   ReadBuffer host_;
@@ -86,6 +89,9 @@ class Slot {
   bool is_held_ = false;
   std::byte* on_device_ = nullptr;
   std::unique_ptr<DeviceEvent> copied_;
+  bool is_broken_ = false;  // what the device does with it is not known
+  // Of earlier holders: the next copy waits for them.
+  std::vector<std::unique_ptr<DeviceEvent>> released_;
   Mutex mu_;
   std::vector<Consumer> consumers_ ABSL_GUARDED_BY(mu_);
 };
@@ -122,6 +128,8 @@ class SlotRing : public std::enable_shared_from_this<SlotRing> {
   friend class Slot;
 
   absl::StatusOr<std::unique_ptr<Slot>> TakeFree();
+  // From now on it goes back by itself.
+  SlotPtr Share(std::unique_ptr<Slot> slot);
   void Return(std::unique_ptr<Slot> slot);
   void WarnUnlocked(const absl::Status& why);
 
@@ -130,7 +138,7 @@ class SlotRing : public std::enable_shared_from_this<SlotRing> {
   const uint32_t limit_;
   const WarningSink warn_;
   mutable Mutex mu_;
-  // The last one returned is taken first: it may still be cached.
+  // In the order of their return.
   std::vector<std::unique_ptr<Slot>> free_ ABSL_GUARDED_BY(mu_);
   uint32_t in_use_ ABSL_GUARDED_BY(mu_) = 0;
   uint32_t held_ ABSL_GUARDED_BY(mu_) = 0;

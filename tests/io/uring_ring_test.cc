@@ -112,6 +112,22 @@ TEST_F(UringRingTest, ABatchOf64IsAShortSubmissionAndALongOne) {
   EXPECT_EQ(reader_->counters().Total().submissions, 4);
 }
 
+// So that each learns what of it is cached.
+TEST_F(UringRingTest, EachReaderOfABatchHasItsShortSubmission) {
+  ASSERT_OK_AND_ASSIGN(
+      const auto other,
+      ByteReader::Open({reader_->path(0)}, {.backend = IoBackend::kBuffered}));
+  Windows windows;
+  for (uint64_t i = 0; i < 32; ++i) {
+    windows.Add(*reader_, 0, i * 16'000, 777, 0);
+    windows.Add(*other, 0, i * 16'000, 777, 0);
+  }
+  ASSERT_THAT(testing::Read(windows), IsOk());
+  EXPECT_EQ(windows.FirstWrongByte(), "");
+  EXPECT_EQ(reader_->counters().Total().submissions, 2);
+  EXPECT_EQ(other->counters().Total().submissions, 2);
+}
+
 // Where a file system has none (tmpfs), io_uring reads on threads of its own.
 bool HasNowaitReads(const std::string& path) {
   const int fd = ::open(path.c_str(), O_RDONLY);

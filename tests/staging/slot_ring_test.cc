@@ -13,9 +13,11 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <new>
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "poniente/task.h"
@@ -62,6 +64,7 @@ class FakeDevice {
   absl::Status lock_result;
   absl::Status allocate_result;
   absl::Status record_result;
+  bool throws_once = false;
 
  private:
   std::map<DeviceStream, std::deque<Work>> queues_;
@@ -104,6 +107,7 @@ class FakeAccelerator final : public Accelerator {
     EXPECT_EQ(device_->locked.erase(memory.data()), 1u);
   }
   absl::StatusOr<std::byte*> Allocate(size_t bytes) override {
+    if (std::exchange(device_->throws_once, false)) throw std::bad_alloc();
     if (!device_->allocate_result.ok()) return device_->allocate_result;
     ++device_->allocated;
     return new std::byte[bytes];
@@ -368,6 +372,67 @@ TEST_F(SlotRingTest, ASlotThatCannotBeGuardedIsFreed) {
   Fill(slot, 'y');
   EXPECT_THAT(slot->WaitUntilCopied(), IsOk());
   EXPECT_EQ(OnDeviceOf(slot), 'y');
+}
+
+// A fetch that is cancelled, or fails, returns its slot without a copy.
+TEST_F(SlotRingTest, AStreamIsNotTouchedOnceItsBatchIsGone) {
+  const auto ring = OnDevice(1);
+  SlotPtr slot = Take(*ring, 10);
+  Fill(slot, 'x');
+  ASSERT_THAT(slot->WaitOn(nullptr), IsOk());
+  slot.reset();
+  device_.Run();
+  device_.record_result = absl::InternalError("the stream was destroyed");
+  Take(*ring, 10).reset();
+  EXPECT_TRUE(device_.is_idle());
+  EXPECT_EQ(device_.allocated, 1u) << "a good slot is kept";
+}
+
+TEST_F(SlotRingTest, ConsumersOfBeforeAFailedFetchAreWaitedForStill) {
+  const auto ring = OnDevice(1);
+  SlotPtr slot = Take(*ring, 10);
+  Fill(slot, 'x');
+  ASSERT_THAT(slot->WaitOn(nullptr), IsOk());
+  bool may_run = false;
+  device_.Queue(nullptr, [&] { return may_run; });
+  device_.Run();
+  slot.reset();
+  Take(*ring, 10).reset();  // never copied
+  slot = Take(*ring, 10);
+  Fill(slot, 'y');
+  device_.Run();
+  EXPECT_EQ(OnDeviceOf(slot), 'x');
+  may_run = true;
+  device_.Run();
+  EXPECT_EQ(OnDeviceOf(slot), 'y');
+}
+
+// A rank with fewer samples than ranks.
+TEST_F(SlotRingTest, OfABatchWithoutIdsThereIsNothingToWaitFor) {
+  const auto ring = OnDevice(1);
+  const SlotPtr slot = Take(*ring, 0);
+  EXPECT_THAT(slot->Upload(0), IsOk());
+  EXPECT_THAT(slot->WaitOn(nullptr), IsOk());
+  EXPECT_THAT(slot->WaitUntilCopied(), IsOk());
+}
+
+TEST_F(SlotRingTest, AnExceptionLosesNoSlot) {
+  const auto ring = OnDevice(1);
+  device_.throws_once = true;
+  EXPECT_FALSE(RunBlocking(ring->Take(10)).ok());
+  EXPECT_THAT(RunBlocking(ring->Take(10)), IsOk());
+}
+
+TEST_F(SlotRingTest, ASlotWhoseCopyIsNotKnownOfIsFreedNotFilledAgain) {
+  const auto ring = OnDevice(1);
+  SlotPtr slot = Take(*ring, 10);
+  device_.record_result = absl::InternalError("record");
+  EXPECT_FALSE(slot->Upload(10).ok()) << "the copy is queued all the same";
+  EXPECT_FALSE(device_.is_idle());
+  device_.record_result = absl::OkStatus();
+  slot.reset();
+  EXPECT_TRUE(device_.is_idle()) << "freeing waits";
+  EXPECT_EQ(device_.allocated, 0u);
 }
 
 TEST_F(SlotRingTest, ScratchGrowsAndKeepsNothing) {
