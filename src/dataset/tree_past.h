@@ -40,8 +40,9 @@ struct PastWeights {
 struct TreePast {
   // Of the topmost node that has an order or several children.
   std::optional<uint64_t> seed;
-  // Kinds of nodes, names, shuffles, stated seeds. nullopt while a length that
-  // an order follows from is not final: then nothing below is known either.
+  // Kinds of nodes, names, shuffles, starts of views, stated seeds. nullopt
+  // while a length that an order follows from is not final: then nothing below
+  // is known either.
   std::optional<uint64_t> structure;
   // nullopt if the root is no mixture.
   std::optional<PastWeights> weights;

@@ -96,7 +96,8 @@ class MixtureMap final : public IndexMap {
                  std::vector<FoundPart>* found) const override;
   std::optional<IndexSpan> SpanBelow(uint32_t child,
                                      const IndexSpan& span) const override;
-  // How the components drawn are permuted; the weights are PrefixOf()'s.
+  // How the components drawn are permuted and where their views begin; the
+  // weights are PrefixOf()'s.
   std::optional<uint64_t> PrefixParameters(
       const IndexSpan& span) const override;
 
@@ -106,7 +107,7 @@ class MixtureMap final : public IndexMap {
     uint64_t end = 0;
     // Begun before the end, steps of ramps and cuts among them.
     uint64_t stages = 0;
-    // Does not depend on seed and names.
+    // Names included of what has a weight; does not depend on the seed.
     uint64_t hash = 0;
   };
   Prefix PrefixOf(const IndexSpan& span) const;

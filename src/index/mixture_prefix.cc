@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What of a mixture's parameters decides its samples up to one of them.
 #include <algorithm>
+#include <string>
+#include <vector>
 
 #include "index/keyed_hash.h"
 #include "index/mixture_map.h"
@@ -37,8 +39,12 @@ MixtureMap::Prefix MixtureMap::PrefixOf(const IndexSpan& span) const {
          plan_->stage_start(prefix.stages) < prefix.end) {
     ++prefix.stages;
   }
-  const std::vector<std::string> unnamed(plan_->components());
-  prefix.hash = plan_->PrefixHash(0, unnamed, last + 1);
+  std::vector<std::string> names;
+  names.reserve(components_.size());
+  for (const Component& component : components_) {
+    names.push_back(component.name);
+  }
+  prefix.hash = plan_->PrefixHash(0, names, last + 1);
   if (const uint64_t cuts = CutsBefore(prefix.end, rules_)) {
     prefix.hash = Derive(prefix.hash, Tag("cuts"), cuts);
   }
@@ -55,6 +61,7 @@ std::optional<uint64_t> MixtureMap::PrefixParameters(
       const ComponentView& view = component.views[v];
       hash.Add(view.is_permuted());
       if (view.is_permuted()) hash.Add(OrderFingerprint(view.order));
+      if (v > 0) hash.Add(view.start);
     }
   }
   if (length_ && (span.last.epoch > 0 || span.last.index >= *length_)) {

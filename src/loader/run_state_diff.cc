@@ -48,6 +48,12 @@ std::string LengthWords(const RunState& state) {
                       state.is_trimmed ? " with trim" : "");
 }
 
+// Of batch_size or seq_len, the beginning of the run not counted.
+uint64_t Changes(const RunState& state) {
+  const uint64_t stretches = state.earlier_batches + state.batches.size();
+  return stretches - std::min<uint64_t>(stretches, 1);
+}
+
 // Compares a state with what the run would have served under this tree and
 // schedule before the same step.
 class Comparison {
@@ -106,8 +112,10 @@ class Comparison {
     }
     const std::string remedy = absl::StrCat(
         ": batch sizes and lengths may change from step ", step, " on");
-    if (saved_.earlier_batches == now_.earlier_batches &&
-        saved_.earlier_hash != now_.earlier_hash) {
+    if (saved_.earlier_batches != now_.earlier_batches) {
+      Add(Changes(saved_), " changes of batch_size or seq_len before step ",
+          step, " in the state, ", Changes(now_), " here", remedy);
+    } else if (saved_.earlier_hash != now_.earlier_hash) {
       Add("another batch_size, seq_len or start among the first ",
           saved_.earlier_batches, " changes of the run", remedy);
     }
@@ -143,8 +151,8 @@ class Comparison {
             "what it has served must stay as it was");
       }
       if (saved.structure != now.structure) {
-        Add("other kinds, names, shuffles, ranges or stated seeds of the nodes "
-            "that have been read: make the tree as it was");
+        Add("other kinds, names, shuffles, ranges, starts of views or stated "
+            "seeds of the nodes that have been read: make the tree as it was");
       }
     }
     if (saved_.grouped_sources > 0) {
@@ -260,6 +268,29 @@ class Comparison {
   std::vector<std::string> differences_;
 };
 
+// Whether nothing that decides a sample differs, told apart or not.
+bool IsSamePast(const RunState& saved, RunState now) {
+  TreePast& tree = now.tree;
+  if (!saved.tree.structure) {  // not known then
+    TreePast unknown;
+    unknown.seed = tree.seed;
+    tree = unknown;
+  }
+  if (saved.grouped_sources > 0) {
+    now.grouped_sources = tree.sources.size();
+    now.groups = GroupsOf(tree.sources);
+    tree.sources.clear();
+  }
+  // What grew then may be complete by now.
+  const size_t count = std::min(saved.tree.sources.size(), tree.sources.size());
+  for (size_t i = 0; i < count; ++i) {
+    if (!saved.tree.sources[i].fingerprint) {
+      tree.sources[i].fingerprint.reset();
+    }
+  }
+  return saved == now;
+}
+
 }  // namespace
 
 absl::Status CheckGoesOn(const RunState& saved, const DatasetNode& root,
@@ -268,9 +299,13 @@ absl::Status CheckGoesOn(const RunState& saved, const DatasetNode& root,
   RunState now = RunStateAt(root, schedule, saved.step);
   // Other batch sizes are a difference of their own.
   if (now.sample != saved.sample) now.tree = PastOf(root, saved.sample);
-  const std::vector<std::string> differences =
-      Comparison(saved, now, schedule).Run();
-  if (differences.empty()) return absl::OkStatus();
+  std::vector<std::string> differences = Comparison(saved, now, schedule).Run();
+  if (differences.empty()) {
+    if (IsSamePast(saved, std::move(now))) return absl::OkStatus();
+    differences.emplace_back(
+        "the state differs from that of this run before the same step: make "
+        "the run as it was");
+  }
   std::string list;
   for (size_t i = 0; i < differences.size(); ++i) {
     absl::StrAppend(&list, i == 0 ? " (" : "; (", i + 1, ") ", differences[i]);

@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "loader/run_state.h"
 #include "poniente/flat_mixture.h"
 #include "poniente/index_datasets.h"
 #include "poniente/loader.h"
@@ -51,12 +52,14 @@ struct Described {
     schedule.max_seq_len = kSeqLen;
     schedule.stages = {{.start = RunPoint::Sample(64),
                         .name = "second",
-                        .weights = {{"code", 3}}}};
+                        .weights = {{"code", 3}, {"law", 0}}}};
     mixture.block_size = 32;
     mixture.seed = 42;
     nested.block_size = 8;
+    nested.stages = {{8, {{"x", 0}}}};
     components = {{"web", Windows(500, "web store"), 5},
-                  {"code", Windows(90, "code store"), 2}};
+                  {"code", Windows(90, "code store"), 2},
+                  {"law", Windows(80, "law store"), 1}};
   }
 
   Tokens Small() const {
@@ -208,7 +211,7 @@ const FutureEdit kFutureEdits[] = {
      }},
     {"StageOfANestedMixtureNotYetReached",
      [](Described* run) {
-       run->nested.stages = {{400, {{"x", 9}}}};
+       run->nested.stages.push_back({400, {{"x", 9}}});
      }},
 };
 
@@ -281,7 +284,7 @@ const PastEdit kPastEdits[] = {
     {"RenamedSource",
      [](Described* run) {
        run->components[1].name = "source";
-       run->schedule.stages[0].weights = {{"source", 3}};
+       run->schedule.stages[0].weights = {{"source", 3}, {"law", 0}};
      },
      {"names", "not read here, but in the state: 'code'",
       "not in the state, but read here: 'source'"}},
@@ -324,6 +327,16 @@ const PastEdit kPastEdits[] = {
        run->views = {{"web", 96, Windows(300, "filtered")}};
      },
      {"read here: 'web (view 1)'"}},
+    {"ComponentOfAPastStage",
+     [](Described* run) {
+       run->schedule.stages[0].weights = {{"code", 0}, {"law", 3}};
+     },
+     {"weights, stages"}},
+    {"ComponentOfAPastStageOfANestedMixture",
+     [](Described* run) {
+       run->nested.stages = {{8, {{"y", 0}}}};
+     },
+     {"mixture below the root"}},
 };
 
 class PastTest : public ::testing::TestWithParam<PastEdit> {};
@@ -367,6 +380,58 @@ TEST(ResumeTest, AllDifferencesAreNamedAtOnce) {
           AllOf(HasSubstr("(1) seed 42"), HasSubstr("(2) batch_size 6"),
                 HasSubstr("(3) other weights"),
                 HasSubstr("(4) other data in 'web'"), Not(HasSubstr("(5)")))));
+}
+
+TEST(ResumeTest, AViewKeepsItsStart) {
+  const auto run_of = [](uint64_t start) {
+    Described run;
+    run.schedule.stages.insert(
+        run.schedule.stages.begin(),
+        {.start = RunPoint::Sample(32), .weights = {{"web", 4}}});
+    run.views = {{"web", start, Windows(300, "filtered")}};
+    return run;
+  };
+  EXPECT_THAT(Continue(run_of(32), run_of(32)), IsOk());
+  EXPECT_THAT(Continue(run_of(32), run_of(64)),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       HasSubstr("starts of views")));
+}
+
+// All of the changes that a state lists are the same.
+TEST(ResumeTest, EarlierBatchSizesAreCompared) {
+  Described before, after;
+  before.schedule.batch_sizes = {{RunPoint::Step(1), 4},
+                                 {RunPoint::Step(2), 8}};
+  for (int64_t step = 3; step < 12; ++step) {
+    for (Described* run : {&before, &after}) {
+      run->schedule.batch_sizes.push_back(
+          {RunPoint::Step(step), step % 2 == 0 ? 7u : 5u});
+    }
+  }
+  EXPECT_THAT(Continue(before, before), IsOk());
+  EXPECT_THAT(
+      Continue(before, after),
+      StatusIs(absl::StatusCode::kFailedPrecondition,
+               AllOf(HasSubstr("11 changes of batch_size or seq_len before "
+                               "step 20 in the state, 9 here"),
+                     Not(HasSubstr("(2)")))));
+  // As many, of other sizes.
+  after.schedule.batch_sizes.insert(
+      after.schedule.batch_sizes.begin(),
+      {{RunPoint::Step(1), 5}, {RunPoint::Step(2), 7}});
+  EXPECT_THAT(Continue(before, after),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       HasSubstr("among the first 4 changes of the run")));
+}
+
+TEST(ResumeTest, ADifferenceWithoutAMessageOfItsOwnIsRefused) {
+  ASSERT_OK_AND_ASSIGN(internal::RunState state,
+                       internal::ParseRunState(Described().StateAt(20)));
+  state.tree.structure.reset();  // but there are weights
+  EXPECT_THAT(
+      Described().Open()->Resume(internal::PrintRunState(state)),
+      StatusIs(absl::StatusCode::kFailedPrecondition,
+               AllOf(HasSubstr("the state differs"), Not(HasSubstr("(2)")))));
 }
 
 TEST(ResumeTest, AnotherOrderVersionIsRefused) {
@@ -501,13 +566,20 @@ Described RandomRun(std::mt19937_64* random) {
   if (pick(8) == 0) run.mixture.seed = 1;
   if (pick(4) == 0) run.components[0].weight = 1;
   if (pick(4) == 0) run.components[1].dataset = Windows(91, "code store");
+  if (pick(6) == 0) {
+    run.schedule.stages[0].weights = {{"code", 0}, {"law", 3}};
+  }
+  if (pick(3) == 0) {
+    run.schedule.stages.push_back(
+        {.start = RunPoint::Sample(80), .weights = {{"web", 4}}});
+  }
   if (pick(2) == 0) {
     const auto start = static_cast<int64_t>(14 + 3 * pick(6));
     run.schedule.stages.push_back(
         {.start = RunPoint::Step(start), .weights = {{"web", 1}}});
   }
   if (pick(4) == 0) {
-    run.views = {{"web", 48 + 32 * pick(6), Windows(300, "filtered")}};
+    run.views = {{"web", 48 + 16 * pick(6), Windows(300, "filtered")}};
   }
   if (pick(2) == 0) {
     const auto start = static_cast<int64_t>(10 + 4 * pick(6));
@@ -519,6 +591,7 @@ Described RandomRun(std::mt19937_64* random) {
     run.schedule.trim = pick(3) == 0;
     run.mixture.group_items = 4 + pick(2);
   }
+  if (pick(6) == 0) run.nested.stages = {{8, {{"y", 0}}}};
   if (pick(3) == 0) run.nested.stages = {{8 + 8 * pick(9), {{"x", 3}}}};
   if (pick(4) == 0) {
     const uint64_t end = 100 + 50 * pick(4);
@@ -531,7 +604,7 @@ TEST(ResumeTest, AnAcceptedStateMeansTheSamePast) {
   std::mt19937_64 random(testing::TestSeed(20));
   int accepted = 0;
   int same = 0;
-  for (int pair = 0; pair < 1500; ++pair) {
+  for (int pair = 0; pair < 2500; ++pair) {
     const auto before = RandomRun(&random).Make();
     const auto after = RandomRun(&random).Make();
     if (!before.ok() || !after.ok()) continue;
