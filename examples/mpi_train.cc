@@ -13,8 +13,6 @@
 #include <mpi.h>
 
 #include <algorithm>
-#include <boost/asio/co_spawn.hpp>
-#include <boost/asio/io_context.hpp>
 #include <cstdint>
 #include <cstdio>
 #include <exception>
@@ -106,15 +104,8 @@ absl::Status Run(example::TrainerOptions options,
       CheckAgreement((*trainer)->next_step(), (*loader)->fingerprint());
   if (!agreed.ok()) return agreed;
 
-  absl::Status result;
-  boost::asio::io_context context;
-  boost::asio::co_spawn(
-      context, Train(loader->get(), trainer->get(), options.steps),
-      [&result](std::exception_ptr error, absl::Status status) {
-        if (error) std::rethrow_exception(error);
-        result = std::move(status);
-      });
-  context.run();
+  const absl::Status result = poniente::RunBlocking(
+      Train(loader->get(), trainer->get(), options.steps));
   return result.ok() ? (*trainer)->Finish() : result;
 }
 

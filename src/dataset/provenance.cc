@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "absl/strings/str_cat.h"
+#include "dataset/joined_path.h"
 #include "index/mixture_map.h"
 #include "poniente/index_map_dataset.h"
 #include "util/check.h"
@@ -16,11 +17,6 @@ absl::Status NotFinal(const DatasetNode& node) {
   return absl::FailedPreconditionError(
       absl::StrCat("the order of '", node.name(),
                    "' is not known until all lengths below it are final"));
-}
-
-std::string Joined(const std::string& path, const std::string& name) {
-  if (name.empty()) return path;
-  return path.empty() ? name : absl::StrCat(path, "/", name);
 }
 
 }  // namespace
@@ -39,8 +35,9 @@ uint32_t DatasetTree::Add(const DatasetNode& node, const std::string& path,
   }
   for (uint32_t place = 0; place < children.size(); ++place) {
     const NamedNode& child = children[place];
-    const uint32_t below = Add(*child.node, Joined(path, child.name),
-                               is_plain && !node.makes_items());
+    const uint32_t below =
+        Add(*child.node, internal::JoinedPath(path, child.name),
+            is_plain && !node.makes_items());
     nodes_[below].parent = number;
     nodes_[below].place = place;
     nodes_[number].children.push_back(below);
@@ -204,7 +201,7 @@ absl::Status DatasetTree::CheckEpochsBelow(uint32_t number,
     const std::optional<IndexSpan> drawn = map->SpanBelow(below.place, span);
     if (!drawn.has_value()) continue;
     PONIENTE_RETURN_IF_ERROR(CheckEpochsBelow(
-        child, Joined(path, children[below.place].name), *drawn));
+        child, internal::JoinedPath(path, children[below.place].name), *drawn));
   }
   return absl::OkStatus();
 }

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "dataset/joined_path.h"
 #include "index/keyed_hash.h"
 #include "index/mixture_map.h"
 
@@ -115,8 +116,7 @@ class Walk {
   static std::string Below(const std::string& path, const NamedNode& child) {
     std::string name = child.name;
     if (child.view > 0) absl::StrAppend(&name, " (view ", child.view, ")");
-    if (path.empty() || name.empty()) return path + name;
-    return absl::StrCat(path, "/", name);
+    return JoinedPath(path, name);
   }
 
   void AddMixture(const DatasetNode& node, const MixtureMap::Prefix& prefix,

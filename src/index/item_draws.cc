@@ -6,6 +6,7 @@
 #include <iterator>
 
 #include "index/int128.h"
+#include "index/part_at.h"
 #include "poniente/permutation.h"
 #include "util/check.h"
 
@@ -142,9 +143,7 @@ void ItemDraws::Continue(uint64_t first_rank, const ItemView& view,
 
 const ItemDraws::Segment& ItemDraws::SegmentOf(uint64_t rank) const {
   if (segments_.size() == 1) return segments_[0];
-  return *std::prev(std::upper_bound(
-      segments_.begin(), segments_.end(), rank,
-      [](uint64_t n, const Segment& s) { return n < s.first_rank; }));
+  return PartAt(segments_, rank, &Segment::first_rank);
 }
 
 ItemDraws::Item ItemDraws::At(uint64_t rank) const {

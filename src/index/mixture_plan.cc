@@ -10,6 +10,7 @@
 #include "index/item_draws.h"
 #include "index/keyed_hash.h"
 #include "index/mixture_stages.h"
+#include "index/part_at.h"
 #include "index/stage_plan.h"
 #include "util/status_macros.h"
 
@@ -142,20 +143,15 @@ std::vector<double> MixturePlan::WeightsAt(uint64_t sample) const {
 }
 
 double MixturePlan::TemperatureAt(uint64_t sample) const {
-  const auto after = std::upper_bound(
-      state_->temperatures.begin(), state_->temperatures.end(), sample,
-      [](uint64_t at, const State::Temperature& t) { return at < t.start; });
-  return std::prev(after)->value;
+  return internal::PartAt(state_->temperatures, sample,
+                          &State::Temperature::start)
+      .value;
 }
 
 uint32_t MixturePlan::SeqLenAt(uint64_t sample) const {
   if (state_->seq_lens.empty()) return 0;
-  const auto after =
-      std::upper_bound(state_->seq_lens.begin(), state_->seq_lens.end(), sample,
-                       [](uint64_t at, const SeqLenChange& change) {
-                         return at < change.start;
-                       });
-  return std::prev(after)->seq_len;
+  return internal::PartAt(state_->seq_lens, sample, &SeqLenChange::start)
+      .seq_len;
 }
 
 std::span<const SeqLenChange> MixturePlan::seq_lens() const {

@@ -12,6 +12,7 @@
 #include <cstddef>
 
 #include "absl/strings/str_cat.h"
+#include "index/part_at.h"
 #include "util/check.h"
 #include "util/status_macros.h"
 
@@ -322,9 +323,8 @@ Uint128 Solve(const RunWalker& walker, Dimension unknown, Totals totals) {
 
 // Of an endless run: the step's samples can be counted.
 bool IsCountable(const RunLayout& layout, uint64_t step) {
-  size_t s = layout.stretches().size() - 1;
-  while (layout.stretches()[s].first_step > step) --s;
-  const Stretch& stretch = layout.stretches()[s];
+  const Stretch& stretch =
+      PartAt(layout.stretches(), step, &Stretch::first_step);
   return stretch.first_sample < kMostSamples &&
          Uint128{step - stretch.first_step + 1} * stretch.batch_size <=
              kMostSamples - stretch.first_sample;

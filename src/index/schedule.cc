@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "index/int128.h"
+#include "index/part_at.h"
 #include "index/run_layout.h"
 #include "index/schedule_state.h"
 #include "util/check.h"
@@ -19,6 +20,7 @@ namespace poniente {
 namespace {
 
 using internal::Mark;
+using internal::PartAt;
 using internal::RunLayout;
 
 constexpr uint64_t kMaxSamples = uint64_t{1} << 62;
@@ -258,19 +260,6 @@ absl::StatusOr<Schedule> Schedule::Create(ScheduleOptions options) {
 
 Schedule::Schedule(std::shared_ptr<const State> state)
     : state_(std::move(state)) {}
-
-namespace {
-
-// The last of the parts that begin at or before `at`.
-template <class Part, class Begin>
-const Part& PartAt(const std::vector<Part>& parts, uint64_t at, Begin begin) {
-  const auto after = std::upper_bound(
-      parts.begin(), parts.end(), at,
-      [&](uint64_t place, const Part& part) { return place < part.*begin; });
-  return *std::prev(after);
-}
-
-}  // namespace
 
 bool Schedule::Has(uint64_t step) const {
   if (state_->steps != 0) return step < state_->steps;

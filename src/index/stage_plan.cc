@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "index/int128.h"
 #include "index/keyed_hash.h"
+#include "index/part_at.h"
 #include "poniente/version.h"
 #include "util/check.h"
 #include "util/status_macros.h"
@@ -115,10 +116,8 @@ StagePlan::StagePlan(uint64_t block_size, std::vector<PlanStage> stages)
 
 size_t StagePlan::StageOf(uint64_t sample) const {
   PONIENTE_CHECK(sample < kMaxSample) << sample;
-  const auto after = std::upper_bound(
-      stages_.begin(), stages_.end(), sample,
-      [](uint64_t k, const Stage& stage) { return k < stage.start; });
-  return static_cast<size_t>(after - stages_.begin()) - 1;
+  const Stage& stage = PartAt(stages_, sample, &Stage::start);
+  return static_cast<size_t>(&stage - stages_.data());
 }
 
 Draw StagePlan::Locate(uint64_t sample) const {

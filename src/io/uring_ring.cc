@@ -183,7 +183,7 @@ bool UringRing::Start(UringBatch* batch) {
     if (batch->unfinished_ == 0) return true;
     batch->SkipFinished();
     waiting_.push_back(batch);
-    cached_reader_ = nullptr;
+    sizes_.BeginBatch();
     Pump();
     done = batch->unfinished_ == 0;
     ready.swap(ready_);
@@ -243,23 +243,14 @@ void UringRing::Pump() {
   }
 }
 
-bool UringRing::MayJoinCall(const PendingRead& read) const {
-  const PendingRead& last = *prepared_.back();
-  if (read.backend() != last.backend()) return false;
-  if (read.backend() != IoBackend::kBuffered) return true;
-  return &read.reader() == &last.reader() &&
-         prepared_.size() < (is_short_ ? kShortCall : kLongCall);
-}
-
 void UringRing::Prepare() {
   while (in_flight_ + prepared_.size() < kEntries) {
     const PendingRead* const next = PeekRead();
     if (next == nullptr) return;
-    if (!prepared_.empty() && !MayJoinCall(*next)) return;
-    if (prepared_.empty() && next->backend() == IoBackend::kBuffered &&
-        cached_reader_ != &next->reader()) {
-      cached_reader_ = &next->reader();
-      is_short_ = true;
+    if (prepared_.empty()) {
+      sizes_.BeginCall(*next);
+    } else if (!sizes_.MayJoin(*prepared_.back(), *next, prepared_.size())) {
+      return;
     }
     PendingRead* const read = NextRead();
     // Never null: the queue has kEntries places.
@@ -334,9 +325,7 @@ bool UringRing::Submit() {
 
 void UringRing::CountSubmission(size_t reads) {
   in_flight_ += reads;
-  const bool is_cached = prepared_.front()->backend() == IoBackend::kBuffered;
-  const bool tells = is_cached && reads <= kShortCall;
-  if (is_cached) is_short_ = !is_short_;
+  const bool tells = sizes_.EndCall(*prepared_.front(), reads);
   submitted_.clear();
   for (size_t i = 0; i < reads; ++i) {
     PendingRead* const read = prepared_.front();

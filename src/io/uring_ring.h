@@ -28,6 +28,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
+#include "io/call_sizes.h"
 #include "io/pending_read.h"
 #include "io/ring_registry.h"
 #include "io/uring_tables.h"
@@ -148,11 +149,6 @@ class UringRing final : public boost::asio::execution_context::service,
   // Reads in flight at most. The completion queue has twice the room, so it
   // never overflows.
   static constexpr unsigned kEntries = 1024;
-  // Of one reader's reads through the cache, calls take so many in turn. The
-  // disk has no time to complete any of a short call while that lasts, so those
-  // complete after it were cached. Of a long one that is not known.
-  static constexpr size_t kShortCall = 8;
-  static constexpr size_t kLongCall = 56;
 
   void shutdown() override;
   void ForgetFile(uint64_t file) override;
@@ -171,9 +167,6 @@ class UringRing final : public boost::asio::execution_context::service,
   // Submits while there is something to and room for it; takes completions.
   void Pump() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Prepare() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // The call that is being prepared may take this one, too.
-  bool MayJoinCall(const PendingRead& read) const
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void PrepareOne(const PendingRead& read, io_uring_sqe* sqe)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   PendingRead* PeekRead() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -211,9 +204,7 @@ class UringRing final : public boost::asio::execution_context::service,
   std::deque<PendingRead*> prepared_ ABSL_GUARDED_BY(mutex_);
   size_t in_flight_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t submission_ ABSL_GUARDED_BY(mutex_) = 0;  // number of the last call
-  bool is_short_ ABSL_GUARDED_BY(mutex_) = true;     // the next call
-  // Whose reads through the cache the last call took; never looked into.
-  const ReaderState* cached_reader_ ABSL_GUARDED_BY(mutex_) = nullptr;
+  CallSizes sizes_ ABSL_GUARDED_BY(mutex_);
   int refusals_ ABSL_GUARDED_BY(mutex_) = 0;  // calls in succession
   std::vector<AtomicBackendCounters*> submitted_ ABSL_GUARDED_BY(mutex_);
 

@@ -2,10 +2,10 @@
 #include "loader/batch_assembler.h"
 
 #include <algorithm>
-#include <iterator>
 #include <memory>
 
 #include "absl/strings/str_cat.h"
+#include "index/part_at.h"
 #include "io/range_source.h"
 #include "loader/widen.h"
 #include "util/status_macros.h"
@@ -77,15 +77,6 @@ absl::Status CheckStretches(const DatasetTree& tree,
   return absl::OkStatus();
 }
 
-// REQUIRES: schedule.Has(step).
-const Stretch& StretchOf(const Schedule& schedule, uint64_t step) {
-  const std::span<const Stretch> stretches = schedule.stretches();
-  return *std::prev(std::upper_bound(stretches.begin(), stretches.end(), step,
-                                     [](uint64_t at, const Stretch& stretch) {
-                                       return at < stretch.first_step;
-                                     }));
-}
-
 absl::Status IdError(std::string_view source, uint64_t item, uint64_t id,
                      uint64_t vocabulary) {
   return absl::DataLossError(absl::StrCat(
@@ -153,7 +144,8 @@ BatchAssembler::BatchAssembler(DatasetPtr<TokenWindow> dataset,
 
 uint64_t BatchAssembler::BytesOf(uint64_t step) const {
   if (!schedule_.Has(step)) return 0;
-  const Stretch& stretch = StretchOf(schedule_, step);
+  const Stretch& stretch =
+      PartAt(schedule_.stretches(), step, &Stretch::first_step);
   const BatchShare share = RankShare(stretch.batch_size, rank_, ranks_);
   return (share.end - share.begin) * stretch.seq_len *
          TokenTypeBytes(token_type_);

@@ -17,13 +17,13 @@
 #include "absl/strings/str_cat.h"
 #include "async/notifier.h"
 #include "index/keyed_hash.h"
-#include "io/range_source.h"
 #include "loader/batch_assembler.h"
 #include "loader/loader_counters.h"
 #include "loader/loader_reports.h"
 #include "loader/prefetch_window.h"
 #include "loader/reader_totals.h"
 #include "loader/run_state.h"
+#include "loader/sources.h"
 #include "loader/thread_times.h"
 #include "poniente/version.h"
 #include "util/mutex.h"
@@ -82,12 +82,13 @@ class Loader::Core {
     MutexLock lock(&mu_);
     return window_.next();
   }
-  std::vector<Source> sources() const;
   LoaderMetrics metrics() const;
   uint64_t fingerprint() const;
   std::string State() const;
   absl::Status Resume(std::string_view state);
-  void WarnOfFallbacks() const;
+  void WarnOfFallbacks() const {
+    internal::WarnOfFallbacks(tree(), options_.warning_sink);
+  }
 
   const Schedule& schedule() const { return schedule_; }
   const DatasetTree& tree() const { return assembler_.tree(); }
@@ -164,13 +165,14 @@ uint64_t Loader::Core::NumReady() const {
 
 void Loader::Core::StartFetches() {
   if (is_closed_) return;
-  const auto bytes_of = [this](uint64_t step) {
-    return assembler_.BytesOf(step);
+  uint64_t bytes = 0;  // of the step that is started
+  const auto bytes_of = [this, &bytes](uint64_t step) {
+    return bytes = assembler_.BytesOf(step);
   };
   while (const std::optional<uint64_t> step = window_.Start(bytes_of)) {
     const auto fetch = under_way_.emplace(under_way_.end());
     fetch->step = *step;
-    fetch->bytes = bytes_of(*step);
+    fetch->bytes = bytes;
     fetch->generation = window_.generation();
     // Posted: co_spawn would begin to read here and now, under the lock.
     asio::post(context_, [this, fetch] { Launch(fetch); });
@@ -340,21 +342,6 @@ Task<> Loader::Core::Close(std::shared_ptr<Core> core) {
   }
 }
 
-std::vector<Source> Loader::Core::sources() const {
-  std::vector<Source> sources;
-  for (const TreeLeaf& leaf : tree().leaves()) {
-    Source& source = sources.emplace_back();
-    source.path = leaf.path;
-    source.dataset = leaf.node->name();
-    source.backend = "memory";
-    if (const RangeSource* ranges = leaf.node->ranges()) {
-      source.backend = IoBackendName(ranges->reader().backend());
-      source.fallback_reason = ranges->reader().fallback_reason();
-    }
-  }
-  return sources;
-}
-
 LoaderMetrics Loader::Core::metrics() const {
   LoaderMetrics metrics = counters_.Read(LoaderCounters::Clock::now());
   const internal::ReaderTotals::Bytes bytes = readers_.Read();
@@ -388,16 +375,6 @@ absl::Status Loader::Core::Resume(std::string_view state) {
                             internal::ParseRunState(state));
   PONIENTE_RETURN_IF_ERROR(internal::CheckGoesOn(saved, *dataset_, schedule_));
   return Seek(saved.step);
-}
-
-void Loader::Core::WarnOfFallbacks() const {
-  for (const Source& source : sources()) {
-    if (source.fallback_reason.empty()) continue;
-    internal::EmitLine(
-        options_.warning_sink, "warning: ",
-        absl::StrCat("reading '", source.path, "' by ", source.backend, ": ",
-                     source.fallback_reason));
-  }
 }
 
 absl::StatusOr<std::unique_ptr<Loader>> Loader::Create(
@@ -434,7 +411,9 @@ uint64_t Loader::next_step() const { return core_->next_step(); }
 Task<> Loader::Close() { return Core::Close(core_); }
 absl::Status Loader::CloseBlocking() { return RunBlocking(Close()); }
 const Schedule& Loader::schedule() const { return core_->schedule(); }
-std::vector<Source> Loader::sources() const { return core_->sources(); }
+std::vector<Source> Loader::sources() const {
+  return internal::SourcesOf(core_->tree());
+}
 LoaderMetrics Loader::metrics() const { return core_->metrics(); }
 const DatasetTree& Loader::tree() const { return core_->tree(); }
 uint64_t Loader::fingerprint() const { return core_->fingerprint(); }

@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "poniente/loader.h"
+#include "util/status_macros.h"
 
 namespace poniente {
 namespace {
@@ -16,8 +17,8 @@ constexpr char kTotal[] = "loss/total";
 
 std::vector<std::string> PathsOf(const Loader& loader) {
   std::vector<std::string> paths;
-  for (Source& source : loader.sources()) {
-    paths.push_back(std::move(source.path));
+  for (const TreeLeaf& leaf : loader.tree().leaves()) {
+    paths.push_back(leaf.path);
   }
   return paths;
 }
@@ -98,7 +99,7 @@ template <class Number>
 absl::Status SourceLosses::AddAll(const Batch& batch,
                                   std::span<const Number> losses,
                                   const std::span<const Number>* weights) {
-  if (absl::Status s = Check(batch, losses, weights); !s.ok()) return s;
+  PONIENTE_RETURN_IF_ERROR(Check(batch, losses, weights));
   for (size_t i = 0; i < losses.size(); ++i) {
     double* sums = &sums_[batch.source(i) * kFields];
     const double weight = weights == nullptr ? 1 : (*weights)[i];

@@ -14,20 +14,14 @@ mpirun=$1
 mpi_train=$2
 train=$3
 tool=$4
-dir=$(mktemp -d)
-trap 'rm -rf "$dir"' EXIT
-cd "$dir"
+# shellcheck source=tests/examples/small_run.sh
+. "$(dirname "$0")/small_run.sh"
 # Open MPI of versions 4 and 5: as root, and on fewer cores than processes.
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 export OMPI_MCA_rmaps_base_oversubscribe=1
 export PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe
 # What MPI itself leaves behind is not looked for.
 export LSAN_OPTIONS=detect_leaks=0
-
-fail() {
-  echo "FAILED: $*" >&2
-  exit 1
-}
 
 # on RANKS FLAG...
 on() {
@@ -42,24 +36,7 @@ expect_same() {
   cmp "$1" "$2" || fail "$2 differs from $1: $(diff "$1" "$2" | head -n 5)"
 }
 
-awk 'BEGIN { for (i = 0; i < 4000; ++i) print "line", i, i * i % 97 }' >numbers
-awk 'BEGIN { for (i = 0; i < 900; ++i) print "the cat sat on mat", i }' >cats
-"$tool" pack numbers --out stores/numbers --quiet
-"$tool" pack cats --out stores/cats --quiet
-cat >run.toml <<'END_OF_TOML'
-[data]
-seed = 1
-steps = 24
-batch_size = 8
-seq_len = 16
-[data.mixture]
-numbers = { weight = 0.7, path = "stores/numbers" }
-cats = { weight = 0.3, path = "stores/cats" }
-[[data.stages]]
-name = "end"
-start_step = 17
-lr_scale = 0.5
-END_OF_TOML
+make_small_run "$tool"
 
 "$train" --config run.toml --log one >out
 tail -n 1 out >one.summary

@@ -7,14 +7,8 @@ set -eu
 
 train=$1
 tool=$2
-dir=$(mktemp -d)
-trap 'rm -rf "$dir"' EXIT
-cd "$dir"
-
-fail() {
-  echo "FAILED: $*" >&2
-  exit 1
-}
+# shellcheck source=tests/examples/small_run.sh
+. "$(dirname "$0")/small_run.sh"
 
 # expect_error WORDS COMMAND...: it fails with one line that has the words.
 expect_error() {
@@ -25,24 +19,7 @@ expect_error() {
   grep -q -e "$words" err || fail "expected '$words', got: $(cat err)"
 }
 
-awk 'BEGIN { for (i = 0; i < 4000; ++i) print "line", i, i * i % 97 }' >numbers
-awk 'BEGIN { for (i = 0; i < 900; ++i) print "the cat sat on mat", i }' >cats
-"$tool" pack numbers --out stores/numbers --quiet
-"$tool" pack cats --out stores/cats --quiet
-cat >run.toml <<'END'
-[data]
-seed = 1
-steps = 24
-batch_size = 8
-seq_len = 16
-[data.mixture]
-numbers = { weight = 0.7, path = "stores/numbers" }
-cats = { weight = 0.3, path = "stores/cats" }
-[[data.stages]]
-name = "end"
-start_step = 17
-lr_scale = 0.5
-END
+make_small_run "$tool"
 
 "$train" --config run.toml --log whole.log >whole.out
 [ "$(wc -l <whole.log)" -eq 24 ] || fail 'not a line for each step'

@@ -16,6 +16,7 @@
 #include "poniente/loader.h"
 #include "poniente/mapped_dataset.h"
 #include "poniente/mixture_dataset.h"
+#include "tests/loader/open_loader.h"
 #include "tests/support/counting_dataset.h"
 #include "tests/support/file_windows.h"
 #include "tests/support/status_matchers.h"
@@ -30,25 +31,11 @@ using testing::CountingWindows;
 using testing::FileWindows;
 using ::testing::HasSubstr;
 using testing::IsOk;
+using testing::kSeqLen;
+using testing::MakeSchedule;
+using testing::Open;
 using ::testing::StartsWith;
 using testing::TempDir;
-
-constexpr uint32_t kSeqLen = 16;
-
-Schedule MakeSchedule(uint64_t steps, uint64_t batch_size) {
-  ScheduleOptions options;
-  options.steps = steps;
-  options.batch_size = batch_size;
-  options.seq_len = kSeqLen;
-  return *Schedule::Create(options);
-}
-
-std::unique_ptr<Loader> Open(DatasetPtr<TokenWindow> dataset, Schedule schedule,
-                             LoaderOptions options = LoaderOptions()) {
-  auto loader = Loader::Create(std::move(dataset), schedule, options);
-  EXPECT_THAT(loader, IsOk());
-  return *std::move(loader);
-}
 
 DatasetPtr<TokenWindow> Mixture() {
   const auto small =

@@ -21,6 +21,7 @@
 #include "poniente/index_datasets.h"
 #include "poniente/mapped_dataset.h"
 #include "poniente/mixture_dataset.h"
+#include "tests/loader/open_loader.h"
 #include "tests/support/counting_dataset.h"
 #include "tests/support/status_matchers.h"
 
@@ -32,17 +33,10 @@ using ::testing::AllOf;
 using testing::CountingWindows;
 using ::testing::HasSubstr;
 using testing::IsOk;
+using testing::kSeqLen;
+using testing::MakeSchedule;
+using testing::Open;
 using testing::StatusIs;
-
-constexpr uint32_t kSeqLen = 16;
-
-Schedule MakeSchedule(uint64_t steps, uint64_t batch_size) {
-  ScheduleOptions options;
-  options.steps = steps;
-  options.batch_size = batch_size;
-  options.seq_len = kSeqLen;
-  return *Schedule::Create(options);
-}
 
 DatasetPtr<TokenWindow> Mixture() {
   const auto small = *FlatMixture<TokenWindow>::Create(
@@ -55,13 +49,6 @@ DatasetPtr<TokenWindow> Mixture() {
   return *MixtureDataset<TokenWindow>::Create(
       {{"big", CountingWindows(500, kSeqLen, 7), 0.7}, {"small", small, 0.3}},
       options);
-}
-
-std::unique_ptr<Loader> Open(DatasetPtr<TokenWindow> dataset, Schedule schedule,
-                             LoaderOptions options = LoaderOptions()) {
-  auto loader = Loader::Create(std::move(dataset), schedule, options);
-  EXPECT_THAT(loader, IsOk());
-  return *std::move(loader);
 }
 
 std::vector<std::byte> Bytes(const Batch& batch) {

@@ -157,6 +157,18 @@ class SlotRingTest : public ::testing::Test {
     std::memset(slot->host().data(), value, 10);
     EXPECT_THAT(slot->Upload(10), IsOk());
   }
+  // A copy to the ring's only slot, which holds 'x', waits until the work may
+  // run that a consumer has queued.
+  void ExpectCopyWaitsFor(bool* may_run, SlotRing& ring) {
+    const SlotPtr slot = Take(ring, 10);
+    Fill(slot, 'y');
+    device_.Run();
+    EXPECT_EQ(OnDeviceOf(slot), 'x') << "held back";
+    *may_run = true;
+    device_.Run();
+    EXPECT_EQ(OnDeviceOf(slot), 'y');
+    EXPECT_TRUE(device_.is_idle());
+  }
   static char OnDeviceOf(const SlotPtr& slot) {
     return static_cast<char>(slot->device_bytes()[9]);
   }
@@ -324,13 +336,7 @@ TEST_F(SlotRingTest, EveryStreamThatWaitedIsWaitedFor) {
   device_.Queue(&other_stream, [&] { return may_run; });
   device_.Run();
   slot.reset();
-  slot = Take(*ring, 10);
-  Fill(slot, 'y');
-  device_.Run();
-  EXPECT_EQ(OnDeviceOf(slot), 'x');
-  may_run = true;
-  device_.Run();
-  EXPECT_EQ(OnDeviceOf(slot), 'y');
+  ExpectCopyWaitsFor(&may_run, *ring);
 }
 
 TEST_F(SlotRingTest, MemoryThatCannotBeLockedIsWarnedOfOnceAndUsed) {
@@ -398,13 +404,7 @@ TEST_F(SlotRingTest, ConsumersOfBeforeAFailedFetchAreWaitedForStill) {
   device_.Run();
   slot.reset();
   Take(*ring, 10).reset();  // never copied
-  slot = Take(*ring, 10);
-  Fill(slot, 'y');
-  device_.Run();
-  EXPECT_EQ(OnDeviceOf(slot), 'x');
-  may_run = true;
-  device_.Run();
-  EXPECT_EQ(OnDeviceOf(slot), 'y');
+  ExpectCopyWaitsFor(&may_run, *ring);
 }
 
 // A rank with fewer samples than ranks.
