@@ -9,15 +9,15 @@
 // random windows of 8 KiB into slots of page-aligned memory, in N interleaved
 // rounds (default 5). After 256 batches that do not count, a case reads for S
 // seconds (default 2) or to the end of the file, no window twice, in one
-// thread, and with two batches in flight where it can. Before each case the
-// page cache is brought into its state:
+// thread, and with four batches in flight (the loader's default) where it can.
+// Before each case the page cache is brought into its state:
 //   cold  nothing of the file is cached (fadvise(DONTNEED), which needs no
 //         rights)
 //   half  then, a random half of what the case will read has been read; it ends
 //         after M batches (default 1536) at the latest
 //   hot   all of the file is cached, or as much of its start as memory holds
 // The cases:
-//   fio ...           one job that keeps 64 reads in flight (or 128), in a
+//   fio ...           one job that keeps 64 reads in flight (or 256), in a
 //                     random order of its own over the whole file
 //   pread loop        one pread per window; ratios in the table are to this
 //   pread pool        the same by 8 threads: no other case has more than one
@@ -151,8 +151,8 @@ void AddCold(BenchFile* file, Comparison* comparison) {
   const std::string path = file->file().path;
   cases.AddFio("fio direct", true);
   cases.AddFio("fio buffered", false);
-  cases.AddFio("fio direct, depth 128", true, 2 * kBatch);
-  cases.AddFio("fio buffered, depth 128", false, 2 * kBatch);
+  cases.AddFio("fio direct, depth 256", true, kInFlight * kBatch);
+  cases.AddFio("fio buffered, depth 256", false, kInFlight * kBatch);
   cases.AddPlain();
   cases.Add("raw ring direct", [path] { return OpenRawRing(path, true); });
   cases.AddBackends();
@@ -285,13 +285,13 @@ void PrintAllBars(const Comparison& comparison) {
   bars.Auto(CacheState::kCold, 0.95);
   bars.Auto(CacheState::kHalf, 0.85);
   bars.Auto(CacheState::kHot, 0.95);
-  // The bars set two batches of 64 beside fio's 64 reads in flight; these,
+  // The bars set four batches of 64 beside fio's 64 reads in flight; these,
   // equal numbers.
   for (const char* const how : {"direct", "buffered"}) {
     const std::string ours = Name(CacheState::kCold, how);
     const std::string fio = Name(CacheState::kCold, absl::StrCat("fio ", how));
     bars.Beside(ours + ", k=1", fio);
-    bars.Beside(ours, fio + ", depth 128");
+    bars.Beside(ours, fio + ", depth 256");
   }
   bars.Beside("cold auto, store fits", "cold direct");
   bars.Print();

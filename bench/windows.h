@@ -21,8 +21,8 @@ namespace poniente::bench {
 inline constexpr size_t kWindowBytes = 8192;
 inline constexpr size_t kBatch = 64;
 inline constexpr size_t kSlotBytes = kBatch * kWindowBytes;
-// Batches in flight, of what can have more than one.
-inline constexpr size_t kInFlight = 2;
+// Batches in flight, of what can have more than one: the loader's default.
+inline constexpr size_t kInFlight = 4;
 
 // What batches are read into.
 struct SlotLayout {

@@ -13,6 +13,8 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "poniente/batch_tensors.h"
 #include "poniente/index_map.h"
 #include "poniente/schedule.h"
 #include "poniente/staging.h"
@@ -55,10 +57,34 @@ constexpr bool kIsIdOf(TokenType type) {
 }
 [[noreturn]] void WrongIdType(TokenType type);
 class Slot;
+
+// Where the tensors of a batch lie in its memory: tokens first, the others in
+// the order of BatchTensor, each at a multiple of 256 bytes.
+class BatchLayout {
+ public:
+  // kTokens need not be named.
+  explicit BatchLayout(TokenType token_type,
+                       std::span<const BatchTensor> tensors = {});
+
+  TokenType token_type() const { return token_type_; }
+  bool Has(BatchTensor tensor) const {
+    return (tensors_ >> static_cast<unsigned>(tensor) & 1) != 0;
+  }
+  ElementType TypeOf(BatchTensor tensor) const;
+  // Of n samples of L tokens. Offset() of an array that is not there is where
+  // it would be.
+  uint64_t Offset(BatchTensor tensor, uint64_t n, uint64_t L) const;
+  uint64_t Bytes(uint64_t n, uint64_t L) const;
+
+ private:
+  TokenType token_type_;
+  uint32_t tensors_ = 1;  // bit by bit
+};
 }  // namespace internal
 
 // The token ids of the samples of one step on one rank, [num_samples, seq_len]
-// row-major, and what is known of each sample.
+// row-major, what else was asked for in such arrays, and what is known of each
+// sample.
 //
 // Memory: page-aligned, of the host, and a copy on the GPU where the loader has
 //     one. The copy runs beside everything else: have a stream wait for it by
@@ -71,7 +97,7 @@ class Slot;
 class Batch {
  public:
   // For the loader: ids are whatever the slot held.
-  Batch(StepPlan plan, size_t num_samples, TokenType type,
+  Batch(StepPlan plan, size_t num_samples, internal::BatchLayout layout,
         std::shared_ptr<internal::Slot> slot);
   Batch(Batch&&) = default;
   Batch& operator=(Batch&&) = default;
@@ -86,14 +112,12 @@ class Batch {
   // In tokens.
   uint32_t seq_len() const { return plan_.seq_len; }
 
-  TokenType token_type() const { return type_; }
+  TokenType token_type() const { return layout_.token_type(); }
 
   // All ids. REQUIRES: Id is the C++ type of token_type() (uint32_t for kU32).
   template <class Id>
   std::span<const Id> tokens() const {
-    if (!internal::kIsIdOf<Id>(type_)) internal::WrongIdType(type_);
-    return {reinterpret_cast<const Id*>(bytes().data()),
-            num_samples() * seq_len()};
+    return Ids<Id>(BatchTensor::kTokens);
   }
   // Those of one sample. REQUIRES: sample < num_samples(), too.
   template <class Id>
@@ -104,18 +128,41 @@ class Batch {
   std::span<const std::byte> bytes() const;
   std::span<std::byte> mutable_bytes();
 
+  // FailedPrecondition if the loader was not asked for it.
+  absl::StatusOr<TensorView> tensor(BatchTensor tensor) const;
+  // All that are there, in the order of BatchTensor.
+  std::vector<TensorView> tensors() const;
+  // The same on the host, as C++ has it: empty if it was not asked for.
+  // REQUIRES: Id as above.
+  template <class Id>
+  std::span<const Id> labels() const {
+    return Ids<Id>(BatchTensor::kLabels);
+  }
+  std::span<const uint8_t> loss_mask() const {
+    return HostSpan<uint8_t>(BatchTensor::kLossMask);
+  }
+  std::span<const int32_t> document_ids() const {
+    return HostSpan<int32_t>(BatchTensor::kDocumentIds);
+  }
+  std::span<const int32_t> positions() const {
+    return HostSpan<int32_t>(BatchTensor::kPositions);
+  }
+  std::span<const float> loss_weights() const {
+    return HostSpan<float>(BatchTensor::kLossWeights);
+  }
+
   // Where the batch is to be used: the GPU asked for, or the host.
   const Device& device() const;
   // The ids on the device, laid out as in bytes(); null on the host.
   const std::byte* device_bytes() const;
   // The work queued on `stream` (a cudaStream_t; null: the default stream) from
-  // now on finds the ids on the device; the calling thread does not wait. The
+  // now on finds the batch on the device; the calling thread does not wait. The
   // memory is not written again before what is queued there when the batch is
   // destroyed has run, so the stream must live that long. Call it for each
   // stream that uses the batch. FailedPrecondition on the host; Internal: what
   // the driver says.
   absl::Status WaitOn(void* stream) const;
-  // Blocks the thread until the ids are on the device. Whoever reads them
+  // Blocks the thread until the batch is on the device. Whoever reads them
   // without a stream that has called WaitOn() is to be done before the batch is
   // destroyed. Ok at once on the host.
   absl::Status WaitUntilCopied() const;
@@ -127,12 +174,31 @@ class Batch {
   }
   std::span<SampleProvenance> mutable_provenance() { return provenance_; }
 
+  // For the loader: memory of a tensor that is there.
+  std::span<std::byte> mutable_tensor(BatchTensor tensor);
+  const internal::BatchLayout& layout() const { return layout_; }
   // For the loader: the batch is the consumer's from now on.
   void MarkHeld();
 
  private:
+  const std::byte* HostBytes(BatchTensor tensor) const;
+  uint64_t NumElements(BatchTensor tensor) const;
+
+  template <class T>
+  std::span<const T> HostSpan(BatchTensor tensor) const {
+    if (!layout_.Has(tensor)) return {};
+    return {reinterpret_cast<const T*>(HostBytes(tensor)), NumElements(tensor)};
+  }
+  template <class Id>
+  std::span<const Id> Ids(BatchTensor tensor) const {
+    if (!internal::kIsIdOf<Id>(token_type())) {
+      internal::WrongIdType(token_type());
+    }
+    return HostSpan<Id>(tensor);
+  }
+
   StepPlan plan_;
-  TokenType type_;
+  internal::BatchLayout layout_;
   std::vector<SampleProvenance> provenance_;
   std::shared_ptr<internal::Slot> slot_;
 };

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -45,11 +46,20 @@ struct LoaderOptions {
   // How ids lie in a batch. Must hold every id of the vocabulary.
   TokenType token_type = TokenType::kU32;
 
+  // What a batch has beside its tokens; each costs memory and time
+  // (docs/performance.md). None by default.
+  std::vector<BatchTensor> tensors = {};
+
+  // For BatchTensor::kLossWeights: by the path of a source, or of a node above
+  // it ("prose", "prose/fortunes"); the longest that fits counts, 1 where none
+  // does. Finite, at least 0.
+  std::map<std::string, float> loss_weights = {};
+
   // Batches in flight or ready ahead of the consumer. More hides longer stalls
   // and costs one batch of memory each. At least 1. Never changes a token.
   uint32_t prefetch_batches = 4;
 
-  // And the bytes of their ids together; one batch is always fetched.
+  // And their bytes together, with those that ids are widened from; one batch is always fetched.
   uint64_t prefetch_bytes = uint64_t{1} << 30;
 
   // Batches that the consumer may keep when it asks for the next one; with one
@@ -112,8 +122,9 @@ struct Source {
 class Loader {
  public:
   // InvalidArgument if rank >= ranks, token_type is too narrow, a leaf's
-  // windows differ from the schedule's seq_len, or prefetch_batches is 0 or
-  // beyond 65536 (max_held, too).
+  // windows differ from the schedule's seq_len, prefetch_batches is 0 or beyond
+  // 65536 (max_held, too), labels are asked for with an unsigned token_type, or
+  // loss_weights name no source.
   static absl::StatusOr<std::unique_ptr<Loader>> Create(
       DatasetPtr<TokenWindow> dataset, Schedule schedule,
       LoaderOptions options = LoaderOptions());

@@ -6,6 +6,7 @@
 
 #include "poniente/async_dataset.h"
 #include "poniente/batch.h"
+#include "poniente/batch_tensors.h"
 #include "poniente/byte_reader.h"
 #include "poniente/config.h"
 #include "poniente/dataset_node.h"

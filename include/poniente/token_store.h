@@ -16,6 +16,7 @@
 #include "absl/status/statusor.h"
 #include "poniente/async_dataset.h"
 #include "poniente/byte_reader.h"
+#include "poniente/piecewise_items.h"
 #include "poniente/selection.h"
 #include "poniente/task.h"
 #include "poniente/token_window.h"
@@ -102,16 +103,21 @@ class TokenStore : public std::enable_shared_from_this<TokenStore> {
   absl::StatusOr<std::string> DocumentName(uint64_t document) const;
   // The document that holds `token`. About log2(documents) preads.
   absl::StatusOr<uint64_t> DocumentAt(uint64_t token) const;
+  // The documents that tokens [begin, end) are of, in order, none empty. As
+  // many preads, and one more for each 512 documents.
+  absl::StatusOr<std::vector<ItemPiece>> DocumentPieces(uint64_t begin,
+                                                        uint64_t end) const;
 
   // Item i is tokens [i * length, (i + 1) * length); the tail that fills no
   // window is dropped, so a store shorter than `length` gives an empty dataset.
+  // PiecesOf() (piecewise_items.h) says which documents a window holds.
   // InvalidArgument unless 0 < length < 2^32 - 1.
   absl::StatusOr<DatasetPtr<TokenWindow>> Windows(uint64_t length) const;
 
   // Windows of the selected documents alone: item i is tokens [i * length,
   // (i + 1) * length) of these documents end to end, in stored order; the tail
   // is dropped. A window may hold parts of several documents, a document may
-  // reach into several windows: PiecesOf() (piecewise_items.h) says which.
+  // reach into several windows: PiecesOf() says which.
   // Reads the ends of the selected documents once, and small parts of them for
   // each window. Memory: 1.3 bits per document.
   // InvalidArgument unless 0 < length < 2^32 - 1 and documents.size() ==

@@ -45,10 +45,7 @@ absl::StatusOr<Config> Config::Parse(std::string_view text,
   PONIENTE_ASSIGN_OR_RETURN(Schedule schedule, internal::BuildSchedule(run));
   PONIENTE_ASSIGN_OR_RETURN(DatasetPtr<TokenWindow> dataset,
                             internal::BuildDataset(run, folder));
-  LoaderOptions options;
-  options.last_batch = run.last_batch;
-  options.prefetch_batches = run.prefetch_batches;
-  return Config(std::move(dataset), std::move(schedule), std::move(options));
+  return Config(std::move(dataset), std::move(schedule), run.loader);
 }
 
 absl::StatusOr<std::unique_ptr<Loader>> Config::OpenLoader() const {

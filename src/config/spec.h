@@ -48,6 +48,7 @@ struct NodeSpec {
   bool shuffle = true;             // below a mixture, and at the root
   std::optional<uint64_t> seed;
   std::optional<uint64_t> take;
+  std::optional<double> loss_weight;
   uint64_t block_size = 2048;     // kMixture
   std::vector<StageSpec> stages;  // kMixture, after the first; in samples
 };
@@ -58,12 +59,11 @@ struct RunSpec {
   uint64_t batch_size = 0;
   uint32_t seq_len = 0;
   Place seq_len_place;
-  LastBatch last_batch = LastBatch::kKeep;
   NodeSpec root;
   std::vector<StageSpec> stages;  // in steps
   // [runtime]
   ByteReaderOptions io;
-  uint32_t prefetch_batches = 4;
+  LoaderOptions loader;  // what [data] says of it, too
 };
 
 }  // namespace poniente::internal

@@ -5,7 +5,9 @@
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
+#include "config/runtime_parser.h"
 #include "config/toml_reader.h"
+#include "dataset/joined_path.h"
 #include "util/nearest_name.h"
 #include "util/one_line.h"
 #include "util/status_macros.h"
@@ -217,6 +219,13 @@ class NodeParser {
                   "has a meaning at the root and below a mixture only");
     }
     spec->take = table.Unsigned("take", 1, kMostSamples);
+    if (!is_root) {
+      spec->loss_weight = Weight(table, "loss_weight");
+    } else if (table.Has("loss_weight")) {
+      table.Error("loss_weight",
+                  "has a meaning below the root only: there it would scale "
+                  "every loss alike");
+    }
     const bool has_seed = is_mixture || spec->kind == NodeKind::kFlat;
     if (!is_root && has_seed) {
       spec->seed = table.Unsigned("seed", 0, kMostInteger);
@@ -253,7 +262,7 @@ void ParseData(TableReader& data, RunSpec* run) {
         "last_batch",
         absl::StrCat("must be \"keep\" or \"drop\", got \"", last, "\""));
   }
-  run->last_batch = last == "drop" ? LastBatch::kDrop : LastBatch::kKeep;
+  run->loader.last_batch = last == "drop" ? LastBatch::kDrop : LastBatch::kKeep;
   NodeParser(data.errors()).Parse(data, Parent::kNone, &run->root, 0);
   const bool is_mixture = run->root.kind == NodeKind::kMixture;
   run->stages =
@@ -273,33 +282,16 @@ void ParseData(TableReader& data, RunSpec* run) {
   data.Finish();
 }
 
-void ParseIo(TableReader& runtime, ByteReaderOptions* io) {
-  const std::string backend = runtime.String("io").value_or("auto");
-  if (const auto parsed = ParseIoBackend(backend); parsed.ok()) {
-    io->backend = *parsed;
-  } else {
-    runtime.Error(
-        "io",
-        absl::StrCat("must be auto, buffered, direct, mmap or pread, got ",
-                     backend));
+// By the paths of names that the loader knows the sources by.
+void CollectLossWeights(const NodeSpec& node, const std::string& path,
+                        LoaderOptions* loader) {
+  for (const NodeSpec& child : node.children) {
+    const std::string at = JoinedPath(path, child.name);
+    if (child.loss_weight.has_value()) {
+      loader->loss_weights[at] = static_cast<float>(*child.loss_weight);
+    }
+    CollectLossWeights(child, at, loader);
   }
-  const std::string verify =
-      runtime.String("verify_checksums").value_or("first_touch");
-  if (const auto parsed = ParseVerifyChecksums(verify); parsed.ok()) {
-    io->verify = *parsed;
-  } else {
-    runtime.Error(
-        "verify_checksums",
-        absl::StrCat("must be off, first_touch or always, got ", verify));
-  }
-  io->cache_bytes = runtime.Unsigned("cache_bytes", 0, kMostInteger);
-}
-
-void ParseRuntime(TableReader& runtime, RunSpec* run) {
-  ParseIo(runtime, &run->io);
-  run->prefetch_batches = static_cast<uint32_t>(
-      runtime.Unsigned("prefetch_batches", 1, 65536).value_or(4));
-  runtime.Finish();
 }
 
 // toml++ takes a key of any number of parts, one level of its recursion each.
@@ -362,6 +354,10 @@ absl::StatusOr<RunSpec> ParseSpec(std::string_view text,
   if (const toml::table* runtime = top.Table("runtime")) {
     TableReader reader(*runtime, top.PlaceOf("runtime"), &errors);
     ParseRuntime(reader, &run);
+  }
+  CollectLossWeights(run.root, "", &run.loader);
+  if (!run.loader.loss_weights.empty()) {
+    run.loader.tensors.push_back(BatchTensor::kLossWeights);
   }
   top.Finish();
   if (!errors.empty()) return errors.ToStatus();

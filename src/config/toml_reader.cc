@@ -135,6 +135,26 @@ std::optional<std::string> TableReader::String(std::string_view key) {
   return node->value_exact<std::string>();
 }
 
+std::vector<std::string> TableReader::Strings(std::string_view key) {
+  std::vector<std::string> strings;
+  const toml::node* node = Find(key);
+  if (node == nullptr) return strings;
+  const toml::array* array = node->as_array();
+  if (array == nullptr) {
+    WrongType(key, "an array of strings");
+    return strings;
+  }
+  for (const toml::node& one : *array) {
+    if (one.is_string()) {
+      strings.push_back(*one.value_exact<std::string>());
+    } else {
+      errors_->Add(PlaceOfNode(one, place_, key),
+                   absl::StrCat("must hold strings, got ", Shown(one)));
+    }
+  }
+  return strings;
+}
+
 const toml::table* TableReader::Table(std::string_view key) {
   const toml::node* node = Find(key);
   if (node == nullptr) return nullptr;

@@ -47,6 +47,8 @@ class TableReader {
   std::optional<bool> Bool(std::string_view key);
   std::optional<std::string> String(std::string_view key);
   const toml::table* Table(std::string_view key);
+  // An array of strings; empty where the key is missing or wrong.
+  std::vector<std::string> Strings(std::string_view key);
   // An array of tables.
   const toml::array* Tables(std::string_view key);
 

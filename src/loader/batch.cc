@@ -4,40 +4,88 @@
 #include <cstdlib>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "staging/slot_ring.h"
 #include "util/check.h"
+#include "util/status_macros.h"
 
 namespace poniente {
 
 namespace internal {
 
 void WrongIdType(TokenType type) {
-  PONIENTE_CHECK(false) << "tokens<Id>() of a batch whose ids are "
+  PONIENTE_CHECK(false) << "another type asked for of a batch whose ids are "
                         << TokenTypeName(type);
   std::abort();  // not reached
 }
 
 }  // namespace internal
 
-Batch::Batch(StepPlan plan, size_t num_samples, TokenType type,
+Batch::Batch(StepPlan plan, size_t num_samples, internal::BatchLayout layout,
              internal::SlotPtr slot)
     : plan_(std::move(plan)),
-      type_(type),
+      layout_(layout),
       provenance_(num_samples),
       slot_(std::move(slot)) {
-  PONIENTE_CHECK(slot_->host().size() >= mutable_bytes().size())
-      << num_samples << " x " << seq_len() << " ids into a slot of "
-      << slot_->host().size() << " bytes";
+  const uint64_t bytes = layout_.Bytes(num_samples, seq_len());
+  PONIENTE_CHECK(slot_->host().size() >= bytes)
+      << bytes << " bytes of a batch in a slot of " << slot_->host().size();
 }
 
 Batch::~Batch() = default;
 
 std::span<const std::byte> Batch::bytes() const {
-  return slot_->host().first(num_samples() * seq_len() * TokenTypeBytes(type_));
+  return {HostBytes(BatchTensor::kTokens),
+          NumElements(BatchTensor::kTokens) * TokenTypeBytes(token_type())};
 }
 
 std::span<std::byte> Batch::mutable_bytes() {
-  return slot_->host().first(num_samples() * seq_len() * TokenTypeBytes(type_));
+  return mutable_tensor(BatchTensor::kTokens);
+}
+
+uint64_t Batch::NumElements(BatchTensor tensor) const {
+  return tensor == BatchTensor::kLossWeights ? num_samples()
+                                             : num_samples() * seq_len();
+}
+
+std::span<std::byte> Batch::mutable_tensor(BatchTensor tensor) {
+  PONIENTE_CHECK(layout_.Has(tensor)) << BatchTensorName(tensor);
+  return slot_->host().subspan(
+      layout_.Offset(tensor, num_samples(), seq_len()),
+      NumElements(tensor) * ElementTypeBytes(layout_.TypeOf(tensor)));
+}
+
+const std::byte* Batch::HostBytes(BatchTensor tensor) const {
+  return slot_->host().data() +
+         layout_.Offset(tensor, num_samples(), seq_len());
+}
+
+absl::StatusOr<TensorView> Batch::tensor(BatchTensor tensor) const {
+  if (!layout_.Has(tensor)) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "the batch has no ", internal::Absl(BatchTensorName(tensor)),
+        ": ask for them in LoaderOptions::tensors"));
+  }
+  TensorView view;
+  view.name = BatchTensorName(tensor);
+  view.type = layout_.TypeOf(tensor);
+  view.dimensions = tensor == BatchTensor::kLossWeights ? 1 : 2;
+  view.shape = {num_samples(), view.dimensions == 1 ? 0 : seq_len()};
+  view.host = HostBytes(tensor);
+  if (slot_->device_bytes() != nullptr) {
+    view.device = slot_->device_bytes() + (view.host - slot_->host().data());
+  }
+  return view;
+}
+
+std::vector<TensorView> Batch::tensors() const {
+  std::vector<TensorView> views;
+  for (uint8_t i = 0; i <= static_cast<uint8_t>(BatchTensor::kLossWeights);
+       ++i) {
+    absl::StatusOr<TensorView> view = tensor(static_cast<BatchTensor>(i));
+    if (view.ok()) views.push_back(*view);
+  }
+  return views;
 }
 
 void Batch::MarkHeld() { slot_->MarkHeld(); }

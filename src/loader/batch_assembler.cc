@@ -55,14 +55,14 @@ absl::Status CheckLengths(const DatasetTree& tree,
 // One sample of each stretch, as far as it can be looked up now.
 absl::Status CheckStretches(const DatasetTree& tree,
                             const AsyncDataset<TokenWindow>& dataset,
-                            const Schedule& schedule, TokenType token_type) {
+                            const Schedule& schedule,
+                            const BatchLayout& layout) {
   for (const Stretch& stretch : schedule.stretches()) {
-    const uint64_t row_bytes =
-        uint64_t{stretch.seq_len} * TokenTypeBytes(token_type);
+    const uint64_t row_bytes = layout.Bytes(1, stretch.seq_len);
     if (stretch.batch_size > kMostBatchBytes / row_bytes) {
       return absl::InvalidArgumentError(absl::StrCat(
-          "a batch of ", stretch.batch_size, " x ", stretch.seq_len, " ids of ",
-          TokenTypeBytes(token_type), " bytes fits no memory"));
+          "a batch of ", stretch.batch_size, " x ", stretch.seq_len,
+          " tokens, of ", row_bytes, " bytes a sample, fits no memory"));
     }
     if (stretch.first_sample >= dataset.length_now().readable) continue;
     const Position position = {.index = stretch.first_sample};
@@ -124,8 +124,10 @@ absl::Status BatchAssembler::Check(const DatasetTree& tree,
     }
     return WindowLengthError(leaf.path, ranges->item_length(), max_seq_len);
   }
+  PONIENTE_RETURN_IF_ERROR(TensorFiller::Check(tree, options));
   PONIENTE_RETURN_IF_ERROR(
-      CheckStretches(tree, dataset, schedule, options.token_type));
+      CheckStretches(tree, dataset, schedule,
+                     BatchLayout(options.token_type, options.tensors)));
   return tree.CheckEpochs(schedule.samples());
 }
 
@@ -138,17 +140,25 @@ BatchAssembler::BatchAssembler(DatasetPtr<TokenWindow> dataset,
       rank_(options.rank),
       ranks_(options.ranks),
       last_batch_(options.last_batch),
-      token_type_(options.token_type),
+      tensors_(tree_, options),
       slots_(std::move(slots)),
-      reads_files_(ReadsFiles(tree_)) {}
+      reads_files_(ReadsFiles(tree_)) {
+  if (!reads_files_) return;
+  for (const TreeLeaf& leaf : tree_.leaves()) {
+    const uint32_t width = leaf.node->ranges()->width_bytes();
+    if (width == TokenTypeBytes(options.token_type)) continue;
+    widened_from_ = std::max(widened_from_, width);
+  }
+}
 
 uint64_t BatchAssembler::BytesOf(uint64_t step) const {
   if (!schedule_.Has(step)) return 0;
   const Stretch& stretch =
       PartAt(schedule_.stretches(), step, &Stretch::first_step);
   const BatchShare share = RankShare(stretch.batch_size, rank_, ranks_);
-  return (share.end - share.begin) * stretch.seq_len *
-         TokenTypeBytes(token_type_);
+  const uint64_t samples = share.end - share.begin;
+  return tensors_.layout().Bytes(samples, stretch.seq_len) +
+         samples * stretch.seq_len * widened_from_;
 }
 
 Task<std::optional<Batch>> BatchAssembler::Assemble(uint64_t step,
@@ -169,17 +179,17 @@ Task<std::optional<Batch>> BatchAssembler::Assemble(uint64_t step,
   }
   const BatchShare share = RankShare(plan.batch_size, rank_, ranks_);
   const uint64_t num_samples = share.end - share.begin;
-  absl::StatusOr<SlotPtr> slot = co_await slots_->Take(
-      num_samples * plan.seq_len * TokenTypeBytes(token_type_));
+  const uint64_t bytes = tensors_.layout().Bytes(num_samples, plan.seq_len);
+  absl::StatusOr<SlotPtr> slot = co_await slots_->Take(bytes);
   if (!slot.ok()) co_return slot.status();
-  Batch batch(std::move(plan), num_samples, token_type_, *slot);
+  Batch batch(std::move(plan), num_samples, tensors_.layout(), *slot);
   for (size_t i = 0; i < batch.num_samples(); ++i) {
     batch.mutable_provenance()[i].sample =
         batch.plan().first_sample + share.begin + i;
   }
   absl::Status filled = co_await Fill(&batch, slot->get(), times);
   if (!filled.ok()) co_return filled;
-  absl::Status uploading = (*slot)->Upload(batch.bytes().size());
+  absl::Status uploading = (*slot)->Upload(bytes);
   if (!uploading.ok()) co_return uploading;
   co_return std::optional<Batch>(std::move(batch));
 }
@@ -203,13 +213,17 @@ Task<> BatchAssembler::Fill(Batch* batch, Slot* slot, FetchTimes* times) const {
   absl::Status lengths = CheckLengths(tree_, items, batch->seq_len());
   if (!lengths.ok()) co_return lengths;
   times->resolve = watch.Lap();
+  absl::Status tokens;
   if (reads_files_) {
-    absl::Status read = co_await FillFromFiles(items, batch, slot, times);
-    co_return read;
+    tokens = co_await FillFromFiles(items, batch, slot, times);
+    watch.Lap();
+  } else {
+    tokens = co_await FillFromItems(positions, batch);
   }
-  absl::Status made = co_await FillFromItems(positions, batch);
-  times->decode = watch.Lap();
-  co_return made;
+  if (!tokens.ok()) co_return tokens;
+  absl::Status others = tensors_.Fill(items, batch);
+  times->decode += watch.Lap();
+  co_return others;
 }
 
 Task<> BatchAssembler::FillFromFiles(std::span<const LeafPosition> items,
@@ -224,14 +238,14 @@ Task<> BatchAssembler::FillFromFiles(std::span<const LeafPosition> items,
   times->read = watch.Lap();
   if (!read.ok()) co_return read;
   absl::Status decoded = Decode(items, *requests, batch);
-  times->decode = watch.Lap();
+  times->decode += watch.Lap();
   co_return decoded;
 }
 
 // Rows stored at the batch's width are read in place, others beside it.
 absl::StatusOr<std::vector<ReadRequest>> BatchAssembler::PlanReads(
     std::span<const LeafPosition> items, Batch* batch, Slot* slot) const {
-  const uint32_t width = TokenTypeBytes(token_type_);
+  const uint32_t width = TokenTypeBytes(batch->token_type());
   const uint32_t seq_len = batch->seq_len();
   size_t beside = 0;
   for (const LeafPosition& item : items) {
@@ -264,7 +278,7 @@ absl::Status BatchAssembler::Decode(std::span<const LeafPosition> items,
                                     std::span<const ReadRequest> requests,
                                     Batch* batch) const {
   const size_t row_bytes =
-      size_t{batch->seq_len()} * TokenTypeBytes(token_type_);
+      size_t{batch->seq_len()} * TokenTypeBytes(batch->token_type());
   for (size_t i = 0; i < items.size(); ++i) {
     const TreeLeaf& leaf = tree_.leaves()[items[i].leaf];
     const RangeSource& from = *leaf.node->ranges();
@@ -273,7 +287,7 @@ absl::Status BatchAssembler::Decode(std::span<const LeafPosition> items,
     const bool in_place = requests[i].into.data() == row.data();
     if (in_place && from.ids_are_checked()) continue;
     const uint32_t greatest =
-        Widen(requests[i].into, from.width_bytes(), token_type_, row);
+        Widen(requests[i].into, from.width_bytes(), batch->token_type(), row);
     const uint64_t ids = leaf.node->vocabulary()->size;
     if (greatest >= ids) {
       return IdError(leaf.path, items[i].position.index, greatest, ids);
@@ -288,19 +302,19 @@ Task<> BatchAssembler::FillFromItems(std::span<const Position> positions,
       co_await dataset_->GetAt(positions);
   if (!windows.ok()) co_return windows.status();
   const size_t row_bytes =
-      size_t{batch->seq_len()} * TokenTypeBytes(token_type_);
+      size_t{batch->seq_len()} * TokenTypeBytes(batch->token_type());
   const Vocabulary* vocabulary = dataset_->vocabulary();
   const uint64_t ids =
-      vocabulary ? vocabulary->size : MaxTokenId(token_type_) + 1;
+      vocabulary ? vocabulary->size : MaxTokenId(batch->token_type()) + 1;
   for (size_t i = 0; i < windows->size(); ++i) {
     const std::vector<uint32_t>& tokens = (*windows)[i].tokens;
     const std::string& source = tree_.leaves()[batch->source(i)].path;
     if (tokens.size() != batch->seq_len()) {
       co_return WindowLengthError(source, tokens.size(), batch->seq_len());
     }
-    const uint32_t greatest =
-        Widen(std::as_bytes(std::span(tokens)), sizeof(uint32_t), token_type_,
-              batch->mutable_bytes().subspan(i * row_bytes, row_bytes));
+    const uint32_t greatest = Widen(
+        std::as_bytes(std::span(tokens)), sizeof(uint32_t), batch->token_type(),
+        batch->mutable_bytes().subspan(i * row_bytes, row_bytes));
     if (greatest >= ids) {
       co_return IdError(source, batch->provenance(i).item, greatest, ids);
     }

@@ -12,6 +12,7 @@
 
 #include "absl/status/status.h"
 #include "loader/fetch_times.h"
+#include "loader/tensor_filler.h"
 #include "poniente/async_dataset.h"
 #include "poniente/batch.h"
 #include "poniente/loader.h"
@@ -40,7 +41,8 @@ class BatchAssembler {
 
   const DatasetTree& tree() const { return tree_; }
 
-  // What this rank's batch of `step` needs at most; 0 past the end.
+  // What this rank's batch of `step` needs at most, with the memory that its
+  // ids are widened from; 0 past the end.
   uint64_t BytesOf(uint64_t step) const;
 
   // This rank's batch of `step`, on its way to the device; nullopt if the run
@@ -64,9 +66,11 @@ class BatchAssembler {
   const uint32_t rank_;
   const uint32_t ranks_;
   const LastBatch last_batch_;
-  const TokenType token_type_;
+  const TensorFiller tensors_;
   const std::shared_ptr<SlotRing> slots_;
   const bool reads_files_;
+  // Of an id read beside the batch, at most; 0 if all are read in place.
+  uint32_t widened_from_ = 0;
 };
 
 }  // namespace poniente::internal

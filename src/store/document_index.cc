@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <span>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "util/status_macros.h"
@@ -55,7 +56,8 @@ absl::StatusOr<std::string> DocumentIndex::Name(uint64_t document) const {
 // The first document that ends after the token. Invariant: those below `low`
 // end at `low_end` or before, which is at or below the token; document `high`
 // ends at `high_end`, above it.
-absl::StatusOr<uint64_t> DocumentIndex::At(uint64_t token) const {
+absl::StatusOr<DocumentIndex::Ends> DocumentIndex::EndsFrom(
+    uint64_t token) const {
   if (token >= tokens_) {
     return absl::OutOfRangeError(
         absl::StrCat("token ", token, " of '", file_.path(),
@@ -79,17 +81,60 @@ absl::StatusOr<uint64_t> DocumentIndex::At(uint64_t token) const {
       low_end = end;
     }
   }
-  PONIENTE_ASSIGN_OR_RETURN(const std::vector<uint64_t> ends,
-                            Words(low, high - low));
+  PONIENTE_ASSIGN_OR_RETURN(std::vector<uint64_t> ends, Words(low, high - low));
+  if (high < documents_) ends.push_back(high_end);
   for (uint64_t i = 0; i < ends.size(); ++i) {
     if (ends[i] < low_end || ends[i] > high_end) {
       return Disordered("document", low + i, ends[i], low_end, high_end);
     }
-    if (ends[i] > token) return low + i;
     low_end = ends[i];
   }
-  if (high < documents_) return high;
-  return Disordered("document", documents_ - 1, low_end, tokens_, tokens_);
+  const auto found = std::upper_bound(ends.begin(), ends.end(), token);
+  if (found == ends.end()) {
+    return Disordered("document", documents_ - 1, low_end, tokens_, tokens_);
+  }
+  const uint64_t first = low + static_cast<uint64_t>(found - ends.begin());
+  ends.erase(ends.begin(), found);
+  return Ends{first, std::move(ends)};
+}
+
+absl::StatusOr<uint64_t> DocumentIndex::At(uint64_t token) const {
+  PONIENTE_ASSIGN_OR_RETURN(const Ends found, EndsFrom(token));
+  return found.first;
+}
+
+absl::StatusOr<std::vector<ItemPiece>> DocumentIndex::Pieces(
+    uint64_t begin, uint64_t end) const {
+  std::vector<ItemPiece> pieces;
+  if (begin > end || end > tokens_) {
+    return absl::OutOfRangeError(
+        absl::StrCat("tokens [", begin, ", ", end, ") of '", file_.path(),
+                     "', whose store has ", tokens_, " tokens"));
+  }
+  if (begin == end) return pieces;
+  PONIENTE_ASSIGN_OR_RETURN(Ends found, EndsFrom(begin));
+  uint64_t at = begin;
+  for (size_t i = 0; at < end; ++i) {
+    if (i == found.ends.size()) {
+      const uint64_t next = found.first + i;
+      const uint64_t count = std::min(kScanned, documents_ - next);
+      if (count == 0) {
+        return Disordered("document", documents_ - 1, at, tokens_, tokens_);
+      }
+      PONIENTE_ASSIGN_OR_RETURN(found.ends, Words(next, count));
+      found.first = next;
+      i = 0;
+    }
+    const uint64_t document = found.first + i;
+    const uint64_t document_end = found.ends[i];
+    if (document_end < at || document_end > tokens_) {
+      return Disordered("document", document, document_end, at, tokens_);
+    }
+    const uint64_t to = std::min(end, document_end);
+    if (at < to) pieces.push_back({document, at, to});
+    at = to;
+  }
+  return pieces;
 }
 
 absl::Status DocumentIndex::CheckDocument(uint64_t document) const {

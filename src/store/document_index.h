@@ -10,6 +10,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "poniente/piecewise_items.h"
 #include "poniente/token_store.h"
 #include "store/manifest.h"
 #include "store/side_file.h"
@@ -28,14 +29,23 @@ class DocumentIndex {
         tokens_(manifest.tokens),
         name_bytes_(manifest.name_bytes) {}
 
-  // The four calls of TokenStore.
+  // The calls of TokenStore.
   absl::StatusOr<TokenRange> Range(uint64_t document) const;
   absl::StatusOr<std::vector<uint64_t>> Bounds(uint64_t first,
                                                uint64_t count) const;
   absl::StatusOr<std::string> Name(uint64_t document) const;
   absl::StatusOr<uint64_t> At(uint64_t token) const;
+  absl::StatusOr<std::vector<ItemPiece>> Pieces(uint64_t begin,
+                                                uint64_t end) const;
 
  private:
+  // Documents from `first` on, by their ends.
+  struct Ends {
+    uint64_t first = 0;
+    std::vector<uint64_t> ends;
+  };
+  // Those from the one that holds the token on, as far as the search has read.
+  absl::StatusOr<Ends> EndsFrom(uint64_t token) const;
   absl::Status CheckDocument(uint64_t document) const;
   // Reads `count` of the u64 that begin with number `first`.
   absl::StatusOr<std::vector<uint64_t>> Words(uint64_t first,

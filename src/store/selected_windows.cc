@@ -78,19 +78,8 @@ class SelectedWindows final : public AsyncDataset<TokenWindow>,
     }
     PONIENTE_ASSIGN_OR_RETURN(const auto place,
                               tokens_.Find(*store_, document));
-    std::vector<PieceOfItem> items;
-    if (!place.has_value()) return items;
-    const uint64_t end =
-        std::min(place->offset + place->tokens.size(), num_items() * length_);
-    for (uint64_t at = place->offset; at < end;) {
-      const uint64_t item = at / length_;
-      const uint64_t to = std::min(end, (item + 1) * length_);
-      const uint64_t begin = place->tokens.begin + (at - place->offset);
-      items.push_back({item, static_cast<uint32_t>(at - item * length_), begin,
-                       begin + (to - at)});
-      at = to;
-    }
-    return items;
+    if (!place.has_value()) return std::vector<PieceOfItem>();
+    return CutIntoItems(place->tokens, place->offset, length_, num_items());
   }
 
  private:

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "store/token_datasets.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <span>
 #include <string>
@@ -31,7 +32,7 @@ void Decode(const std::byte* from, uint32_t width, std::span<uint32_t> to) {
 }
 
 // What the two share: items that are ranges of tokens.
-class RangesDataset : public AsyncDataset<TokenWindow> {
+class RangesDataset : public AsyncDataset<TokenWindow>, public PiecewiseItems {
  public:
   explicit RangesDataset(std::shared_ptr<const TokenStore> store)
       : store_(std::move(store)) {}
@@ -50,7 +51,7 @@ class RangesDataset : public AsyncDataset<TokenWindow> {
 
   Task<std::vector<TokenWindow>> GetAt(
       std::span<const Position> positions) const override {
-    absl::StatusOr<std::vector<TokenRange>> ranges = Find(positions);
+    absl::StatusOr<std::vector<TokenRange>> ranges = FindAll(positions);
     if (!ranges.ok()) co_return ranges.status();
     absl::StatusOr<std::vector<TokenWindow>> items =
         co_await ReadRanges(*store_, *std::move(ranges));
@@ -62,21 +63,23 @@ class RangesDataset : public AsyncDataset<TokenWindow> {
   // REQUIRES: index < length.
   virtual absl::StatusOr<TokenRange> ItemRange(uint64_t index) const = 0;
 
+  // The tokens that the position asks for.
+  absl::StatusOr<TokenRange> Find(const Position& position) const {
+    if (position.index >= length_now().readable) {
+      PONIENTE_RETURN_IF_ERROR(
+          CheckReadable(*this, std::span(&position.index, 1)));
+    }
+    PONIENTE_ASSIGN_OR_RETURN(const TokenRange item, ItemRange(position.index));
+    return PartOf(*this, item, position);
+  }
+
  private:
-  absl::StatusOr<std::vector<TokenRange>> Find(
+  absl::StatusOr<std::vector<TokenRange>> FindAll(
       std::span<const Position> positions) const {
-    const uint64_t length = length_now().readable;
     std::vector<TokenRange> ranges;
     ranges.reserve(positions.size());
     for (const Position& position : positions) {
-      if (position.index >= length) {
-        PONIENTE_RETURN_IF_ERROR(
-            CheckReadable(*this, std::span(&position.index, 1)));
-      }
-      PONIENTE_ASSIGN_OR_RETURN(const TokenRange item,
-                                ItemRange(position.index));
-      PONIENTE_ASSIGN_OR_RETURN(const TokenRange part,
-                                PartOf(*this, item, position));
+      PONIENTE_ASSIGN_OR_RETURN(const TokenRange part, Find(position));
       ranges.push_back(part);
     }
     return ranges;
@@ -114,6 +117,18 @@ class WindowsDataset final : public RangesDataset, public RangeSource {
     return {0, (item * length_ + begin) * width, count * width};
   }
 
+  absl::StatusOr<std::vector<ItemPiece>> Pieces(
+      const Position& position) const override {
+    PONIENTE_ASSIGN_OR_RETURN(const TokenRange tokens, Find(position));
+    return store().DocumentPieces(tokens.begin, tokens.end);
+  }
+  absl::StatusOr<std::vector<PieceOfItem>> ItemsOf(
+      uint64_t document) const override {
+    PONIENTE_ASSIGN_OR_RETURN(const TokenRange tokens,
+                              store().DocumentRange(document));
+    return CutIntoItems(tokens, tokens.begin, length_, length_now().readable);
+  }
+
  protected:
   absl::StatusOr<TokenRange> ItemRange(uint64_t index) const override {
     return TokenRange{index * length_, (index + 1) * length_};
@@ -134,6 +149,26 @@ class DocumentsDataset final : public RangesDataset {
     return LengthState::Final(store().num_documents());
   }
 
+  absl::StatusOr<std::vector<ItemPiece>> Pieces(
+      const Position& position) const override {
+    PONIENTE_ASSIGN_OR_RETURN(const TokenRange tokens, Find(position));
+    std::vector<ItemPiece> pieces;
+    if (tokens.size() > 0) {
+      pieces.push_back({position.index, tokens.begin, tokens.end});
+    }
+    return pieces;
+  }
+  absl::StatusOr<std::vector<PieceOfItem>> ItemsOf(
+      uint64_t document) const override {
+    PONIENTE_ASSIGN_OR_RETURN(const TokenRange tokens,
+                              store().DocumentRange(document));
+    std::vector<PieceOfItem> items;
+    if (tokens.size() > 0) {
+      items.push_back({document, 0, tokens.begin, tokens.end});
+    }
+    return items;
+  }
+
  protected:
   absl::StatusOr<TokenRange> ItemRange(uint64_t index) const override {
     return store().DocumentRange(index);
@@ -150,6 +185,21 @@ absl::StatusOr<TokenRange> PartOf(const DatasetNode& node, TokenRange item,
   PONIENTE_RETURN_IF_ERROR(CheckPart(node, position, item.size()));
   const uint64_t begin = item.begin + position.part_begin;
   return TokenRange{begin, begin + position.part_length};
+}
+
+std::vector<PieceOfItem> CutIntoItems(TokenRange document, uint64_t offset,
+                                      uint64_t length, uint64_t num_items) {
+  const uint64_t end = std::min(offset + document.size(), num_items * length);
+  std::vector<PieceOfItem> items;
+  for (uint64_t at = offset; at < end;) {
+    const uint64_t item = at / length;
+    const uint64_t to = std::min(end, (item + 1) * length);
+    const uint64_t begin = document.begin + (at - offset);
+    items.push_back({item, static_cast<uint32_t>(at - item * length), begin,
+                     begin + (to - at)});
+    at = to;
+  }
+  return items;
 }
 
 Task<std::vector<TokenWindow>> ReadRanges(const TokenStore& store,

@@ -10,6 +10,7 @@
 
 #include "absl/status/statusor.h"
 #include "poniente/async_dataset.h"
+#include "poniente/piecewise_items.h"
 #include "poniente/task.h"
 #include "poniente/token_store.h"
 #include "poniente/token_window.h"
@@ -25,6 +26,12 @@ absl::StatusOr<TokenRange> PartOf(const DatasetNode& node, TokenRange item,
 Task<std::vector<TokenWindow>> ReadRanges(const TokenStore& store,
                                           std::vector<TokenRange> ranges);
 
+// Where a document lies in items of `length` tokens, whose first `num_items`
+// there are, if it begins at `offset` of their concatenation.
+std::vector<PieceOfItem> CutIntoItems(TokenRange document, uint64_t offset,
+                                      uint64_t length, uint64_t num_items);
+
+// Both datasets are PiecewiseItems.
 // REQUIRES: 0 < length < kWholeItem.
 DatasetPtr<TokenWindow> MakeWindows(std::shared_ptr<const TokenStore> store,
                                     uint32_t length);

@@ -184,6 +184,11 @@ absl::StatusOr<uint64_t> TokenStore::DocumentAt(uint64_t token) const {
   return documents_->At(token);
 }
 
+absl::StatusOr<std::vector<ItemPiece>> TokenStore::DocumentPieces(
+    uint64_t begin, uint64_t end) const {
+  return documents_->Pieces(begin, end);
+}
+
 absl::StatusOr<DatasetPtr<TokenWindow>> TokenStore::Windows(
     uint64_t length) const {
   PONIENTE_RETURN_IF_ERROR(CheckWindowLength(length));

@@ -56,11 +56,11 @@ TEST(SpecParserTest, ReadsEveryKey) {
   EXPECT_EQ(run.steps, 100u);
   EXPECT_EQ(run.batch_size, 8u);
   EXPECT_EQ(run.seq_len, 32u);
-  EXPECT_EQ(run.last_batch, LastBatch::kDrop);
+  EXPECT_EQ(run.loader.last_batch, LastBatch::kDrop);
   EXPECT_EQ(run.io.backend, IoBackend::kMmap);
   EXPECT_EQ(run.io.verify, VerifyChecksums::kAlways);
   EXPECT_EQ(run.io.cache_bytes, uint64_t{0});
-  EXPECT_EQ(run.prefetch_batches, 2u);
+  EXPECT_EQ(run.loader.prefetch_batches, 2u);
   ASSERT_EQ(run.root.children.size(), 3u);
   EXPECT_EQ(run.root.block_size, 64u);
   const NodeSpec& web = run.root.children[0];
@@ -127,9 +127,60 @@ TEST(SpecParserTest, TheRuntimeTableIsAsDocumented) {
                   IsOk());
     }
   }
-  EXPECT_THAT(values, ElementsAre(Pair("cache_bytes", 0), Pair("io", 5),
-                                  Pair("prefetch_batches", 0),
-                                  Pair("verify_checksums", 3)));
+  EXPECT_THAT(
+      values,
+      ElementsAre(Pair("cache_bytes", 0), Pair("device", 3), Pair("io", 5),
+                  Pair("max_held", 0), Pair("prefetch_batches", 0),
+                  Pair("prefetch_bytes", 0), Pair("report_every_steps", 0),
+                  Pair("tensors", 0), Pair("token_type", 5),
+                  Pair("verify_checksums", 3)));
+}
+
+TEST(SpecParserTest, TheRuntimeTableSetsTheLoadersOptions) {
+  ASSERT_OK_AND_ASSIGN(
+      const RunSpec run,
+      ParseSpec("[data]\nbatch_size = 1\nseq_len = 1\npath = 'a'\n"
+                "[runtime]\ntoken_type = 'i32'\ndevice = 'cuda:3'\n"
+                "tensors = ['positions', 'labels']\nprefetch_bytes = 0\n"
+                "prefetch_batches = 7\nmax_held = 0\n"
+                "report_every_steps = 50\n",
+                "x"));
+  EXPECT_EQ(run.loader.token_type, TokenType::kI32);
+  EXPECT_EQ(run.loader.device, (Device{DeviceType::kCuda, 3}));
+  EXPECT_THAT(run.loader.tensors,
+              ElementsAre(BatchTensor::kPositions, BatchTensor::kLabels));
+  EXPECT_EQ(run.loader.prefetch_bytes, 0u);
+  EXPECT_EQ(run.loader.prefetch_batches, 7u);
+  EXPECT_EQ(run.loader.max_held, 0u);
+  EXPECT_EQ(run.loader.report_every_steps, 50u);
+}
+
+TEST(SpecParserTest, WithoutARuntimeTableTheLoaderHasItsDefaults) {
+  ASSERT_OK_AND_ASSIGN(
+      const RunSpec run,
+      ParseSpec("[data]\nbatch_size = 1\nseq_len = 1\npath = 'a'\n", "x"));
+  const LoaderOptions defaults;
+  EXPECT_EQ(run.loader.token_type, defaults.token_type);
+  EXPECT_EQ(run.loader.device, defaults.device);
+  EXPECT_TRUE(run.loader.tensors.empty());
+  EXPECT_EQ(run.loader.prefetch_bytes, defaults.prefetch_bytes);
+  EXPECT_EQ(run.loader.prefetch_batches, defaults.prefetch_batches);
+  EXPECT_EQ(run.loader.max_held, defaults.max_held);
+  EXPECT_EQ(run.loader.report_every_steps, defaults.report_every_steps);
+}
+
+TEST(SpecParserTest, LossWeightsGoByPath) {
+  ASSERT_OK_AND_ASSIGN(
+      const RunSpec run,
+      ParseSpec("[data]\nbatch_size = 1\nseq_len = 1\n"
+                "[data.flat.prose]\nloss_weight = 0.5\n"
+                "concat = [{ path = 'a', name = 'a', loss_weight = 2 },"
+                " { path = 'b' }]\n"
+                "[data.flat.code]\npath = 'c'\n",
+                "x"));
+  EXPECT_THAT(run.loader.loss_weights,
+              ElementsAre(Pair("prose", 0.5f), Pair("prose/a", 2.0f)));
+  EXPECT_THAT(run.loader.tensors, ElementsAre(BatchTensor::kLossWeights));
 }
 
 struct BadCase {
@@ -187,6 +238,24 @@ INSTANTIATE_TEST_SUITE_P(
                 "t.toml:5:8: data.path must be a string, got 5"},
         BadCase{"EmptyPath", "path = ''\n",
                 "t.toml:5:8: data.path must not be empty"},
+        BadCase{"LossWeightAtTheRoot", "path = 'a'\nloss_weight = 2\n",
+                "t.toml:6:15: data.loss_weight has a meaning below the root "
+                "only: there it would scale every loss alike"},
+        BadCase{"Device", "path = 'a'\n[runtime]\ndevice = 'cuda:x'\n",
+                "t.toml:7:10: runtime.device must be host, cuda or cuda:N, "
+                "got cuda:x"},
+        BadCase{"NegativeDevice", "path = 'a'\n[runtime]\ndevice = 'cuda:-1'\n",
+                "t.toml:7:10: runtime.device must be host, cuda or cuda:N, "
+                "got cuda:-1"},
+        BadCase{"Tensor", "path = 'a'\n[runtime]\ntensors = ['mask']\n",
+                "t.toml:7:11: runtime.tensors names what a batch cannot have: "
+                "a batch has no tensor 'mask', but tokens, labels, loss_mask, "
+                "document_ids, positions, loss_weights"},
+        BadCase{"Tensors", "path = 'a'\n[runtime]\ntensors = ['labels', 3]\n",
+                "t.toml:7:22: runtime.tensors must hold strings, got 3"},
+        BadCase{"TokenType", "path = 'a'\n[runtime]\ntoken_type = 'f32'\n",
+                "t.toml:7:14: runtime.token_type must be u8, u16, u32, i32 or "
+                "i64, got f32"},
         BadCase{"NewlineInAValue", "path = 'a'\nlast_batch = \"ke\\nep\"\n",
                 "t.toml:6:14: data.last_batch must be \"keep\" or \"drop\", "
                 "got \"ke\\nep\""},

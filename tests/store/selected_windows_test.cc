@@ -25,6 +25,7 @@
 namespace poniente {
 namespace {
 
+using ::testing::_;
 using ::testing::AllOf;
 using testing::Documents;
 using ::testing::ElementsAre;
@@ -189,7 +190,66 @@ TEST(SelectedWindowsTest, AllDocumentsGiveTheWindowsOfTheStore) {
             *selected->GetBatchBlocking(indices));
   EXPECT_EQ(selected->vocabulary()->tokenizer, "bytes");
   EXPECT_EQ(selected->name(), all.folder().path());
-  EXPECT_EQ(PiecesOf(*windows), nullptr);
+}
+
+// The selection of all documents finds pieces in another way.
+void ExpectPiecesOfAll(const std::vector<uint64_t>& lengths, uint64_t length) {
+  const Selected all(lengths, std::vector<bool>(lengths.size(), true));
+  const auto windows = *all.store().Windows(length);
+  const auto selected = *all.store().Windows(length, all.selection());
+  const PiecewiseItems& pieces = *PiecesOf(*windows);
+  const PiecewiseItems& expected = *PiecesOf(*selected);
+  std::mt19937_64 random(length);
+  for (uint64_t w = 0; w < *windows->CurrentLength(); ++w) {
+    ASSERT_EQ(*pieces.Pieces({.index = w}), *expected.Pieces({.index = w}));
+    const auto begin = static_cast<uint32_t>(random() % length);
+    const auto part = static_cast<uint32_t>(random() % (length - begin + 1));
+    const Position cut = {w, 1, begin, part};
+    ASSERT_EQ(*pieces.Pieces(cut), *expected.Pieces(cut));
+  }
+  for (uint64_t d = 0; d < lengths.size(); ++d) {
+    ASSERT_EQ(*pieces.ItemsOf(d), *expected.ItemsOf(d)) << d;
+  }
+}
+
+TEST(WindowsTest, SayWhichDocumentsTheyHold) {
+  for (const uint64_t length : {1, 7, 31, 2000}) {
+    ExpectPiecesOfAll({100, 0, 57, 1000, 0, 0, 3000, 1}, length);
+  }
+  std::vector<uint64_t> lengths(3000);
+  std::mt19937_64 random(testing::TestSeed(82));
+  for (uint64_t& one : lengths) one = random() % 3 == 0 ? 0 : random() % 20;
+  for (size_t d = 900; d < 2100; ++d) lengths[d] = d % 400 == 0 ? 1 : 0;
+  for (const uint64_t length : {3, 100, 9000}) {
+    ExpectPiecesOfAll(lengths, length);
+  }
+}
+
+TEST(WindowsTest, AnItemOrDocumentThatIsNotThereIsOutOfRange) {
+  const Selected all({5, 5}, {true, true});
+  const auto windows = *all.store().Windows(4);
+  const PiecewiseItems& pieces = *PiecesOf(*windows);
+  const auto out_of_range = StatusIs(absl::StatusCode::kOutOfRange, _);
+  EXPECT_THAT(pieces.Pieces({.index = 2}), out_of_range);
+  EXPECT_THAT(pieces.Pieces({0, 0, 3, 2}), out_of_range);
+  EXPECT_THAT(pieces.ItemsOf(2), out_of_range);
+  EXPECT_THAT(all.store().DocumentPieces(3, 11), out_of_range);
+  EXPECT_THAT(all.store().DocumentPieces(4, 3), out_of_range);
+  EXPECT_THAT(all.store().DocumentPieces(10, 10), IsOkAndHolds(IsEmpty()));
+}
+
+TEST(DocumentsTest, AreOnePieceEach) {
+  const Selected all({5, 0, 7}, {true, true, true});
+  const auto documents = all.store().Documents();
+  const PiecewiseItems& pieces = *PiecesOf(*documents);
+  EXPECT_THAT(pieces.Pieces({.index = 2}),
+              IsOkAndHolds(ElementsAre(ItemPiece{2, 5, 12})));
+  EXPECT_THAT(pieces.Pieces({2, 0, 3, 2}),
+              IsOkAndHolds(ElementsAre(ItemPiece{2, 8, 10})));
+  EXPECT_THAT(pieces.Pieces({.index = 1}), IsOkAndHolds(IsEmpty()));
+  EXPECT_THAT(pieces.ItemsOf(2),
+              IsOkAndHolds(ElementsAre(PieceOfItem{2, 0, 5, 12})));
+  EXPECT_THAT(pieces.ItemsOf(1), IsOkAndHolds(IsEmpty()));
 }
 
 TEST(SelectedWindowsTest, DocumentsThatFollowEachOtherAreOneRead) {
@@ -305,6 +365,32 @@ TEST(DocumentBoundsTest, NeverLieOutsideOfTheStore) {
   }
 }
 
+TEST(DocumentPiecesTest, OfADamagedIndexLieInTheStoreOrAreDataLoss) {
+  const Selected selected({5, 7, 9, 11}, {true, true, true, true}, LongName());
+  const std::string path = selected.folder().path("documents-1.bin");
+  const std::string whole = testing::ReadFile(path);
+  for (size_t at = 0; at < 32; ++at) {
+    std::string flipped = whole;
+    flipped[at] = static_cast<char>(flipped[at] ^ 0x11);
+    WriteFile(path, flipped);
+    for (uint64_t begin = 0; begin < 32; ++begin) {
+      const auto pieces = selected.store().DocumentPieces(begin, 32);
+      if (!pieces.ok()) {
+        ASSERT_EQ(pieces.status().code(), absl::StatusCode::kDataLoss);
+        continue;
+      }
+      uint64_t end = begin;
+      for (const ItemPiece& piece : *pieces) {
+        ASSERT_LT(piece.document, 4u);
+        ASSERT_EQ(piece.begin, end);
+        ASSERT_LT(piece.begin, piece.end);
+        end = piece.end;
+      }
+      ASSERT_EQ(end, 32u);
+    }
+  }
+}
+
 TEST(DocumentBoundsTest, AreTheRangesEndToEnd) {
   const Selected selected({5, 0, 7, 1}, {true, true, true, true});
   const TokenStore& store = selected.store();
@@ -344,8 +430,8 @@ TEST(SelectedWindowsTest, BelowAMixtureEachWindowIsFoundAgain) {
     ASSERT_THAT(tree.Resolve(position, leaf), IsOk());
     ASSERT_THAT(tree.Find(leaf[0]), IsOkAndHolds(std::optional(position[0])));
     const PiecewiseItems* pieces = PiecesOf(*tree.leaves()[leaf[0].leaf].node);
-    ASSERT_EQ(pieces != nullptr, leaf[0].leaf == 0);
-    if (pieces == nullptr) continue;
+    ASSERT_NE(pieces, nullptr);
+    if (leaf[0].leaf != 0) continue;
     ASSERT_OK_AND_ASSIGN(const auto parts, pieces->Pieces(leaf[0].position));
     std::vector<uint32_t> tokens;
     for (const ItemPiece& piece : parts) {

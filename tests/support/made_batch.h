@@ -19,8 +19,9 @@ namespace poniente::testing {
 inline Batch MadeBatch(StepPlan plan, size_t num_samples, TokenType type) {
   const auto ring = std::make_shared<internal::SlotRing>(
       Device(), nullptr, 1, [](std::string_view) {});
-  const size_t bytes = num_samples * plan.seq_len * TokenTypeBytes(type);
-  return Batch(std::move(plan), num_samples, type,
+  const internal::BatchLayout layout(type);
+  const size_t bytes = layout.Bytes(num_samples, plan.seq_len);
+  return Batch(std::move(plan), num_samples, layout,
                *RunBlocking(ring->Take(bytes)));
 }
 

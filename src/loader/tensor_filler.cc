@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "loader/tensor_filler.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <numeric>
+#include <string>
+#include <string_view>
+
+#include "absl/strings/str_cat.h"
+#include "util/nearest_name.h"
+#include "util/status_macros.h"
+
+namespace poniente::internal {
+namespace {
+
+constexpr BatchTensor kOfDocuments[] = {
+    BatchTensor::kLabels, BatchTensor::kLossMask, BatchTensor::kDocumentIds,
+    BatchTensor::kPositions};
+
+bool LooksAtDocuments(const BatchLayout& layout) {
+  return std::any_of(
+      std::begin(kOfDocuments), std::end(kOfDocuments),
+      [&layout](BatchTensor tensor) { return layout.Has(tensor); });
+}
+
+// The path is the node's, or that of a node below it.
+bool IsAtOrBelow(std::string_view path, std::string_view node) {
+  return path.substr(0, node.size()) == node &&
+         (path.size() == node.size() || path[node.size()] == '/');
+}
+
+float LossWeight(const std::map<std::string, float>& weights,
+                 std::string_view path) {
+  size_t longest = 0;
+  float found = 1;
+  for (const auto& [node, weight] : weights) {
+    if (node.size() < longest || !IsAtOrBelow(path, node)) continue;
+    longest = node.size();
+    found = weight;
+  }
+  return found;
+}
+
+absl::Status CheckLossWeights(const DatasetTree& tree,
+                              const std::map<std::string, float>& weights) {
+  std::vector<std::string> paths;
+  for (const TreeLeaf& leaf : tree.leaves()) paths.push_back(leaf.path);
+  for (const auto& [node, weight] : weights) {
+    if (!std::isfinite(weight) || weight < 0) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("the loss weight of '", node,
+                       "' must be finite and at least 0, got ", weight));
+    }
+    const auto is_below = [&node = node](const std::string& path) {
+      return IsAtOrBelow(path, node);
+    };
+    if (std::none_of(paths.begin(), paths.end(), is_below)) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "a loss weight is given for '", node,
+          "', but no source is, or lies below, it", DidYouMean(node, paths)));
+    }
+  }
+  return absl::OkStatus();
+}
+
+template <class T>
+std::span<T> RowOf(Batch* batch, BatchTensor tensor, size_t sample) {
+  auto* all = reinterpret_cast<T*>(batch->mutable_tensor(tensor).data());
+  return {all + sample * batch->seq_len(), batch->seq_len()};
+}
+
+template <class Id>
+void FillLabels(std::span<const uint32_t> documents, size_t sample,
+                Batch* batch) {
+  const std::span<const Id> tokens = batch->tokens<Id>(sample);
+  const std::span<Id> labels = RowOf<Id>(batch, BatchTensor::kLabels, sample);
+  std::copy(tokens.begin() + 1, tokens.end(), labels.begin());
+  size_t end = 0;
+  for (const uint32_t length : documents) {
+    end += length;
+    labels[end - 1] = kIgnoredLabel;
+  }
+}
+
+void FillLossMask(std::span<const uint32_t> documents, std::span<uint8_t> row) {
+  std::fill(row.begin(), row.end(), uint8_t{1});
+  size_t end = 0;
+  for (const uint32_t length : documents) {
+    end += length;
+    row[end - 1] = 0;
+  }
+}
+
+void FillDocumentIds(std::span<const uint32_t> documents,
+                     std::span<int32_t> row) {
+  auto to = row.begin();
+  int32_t number = 0;
+  for (const uint32_t length : documents) {
+    to = std::fill_n(to, length, number++);
+  }
+}
+
+void FillPositions(std::span<const uint32_t> documents,
+                   std::span<int32_t> row) {
+  auto to = row.begin();
+  for (const uint32_t length : documents) {
+    std::iota(to, to + length, 0);
+    to += length;
+  }
+}
+
+void FillFromDocuments(std::span<const uint32_t> documents, size_t sample,
+                       Batch* batch) {
+  const BatchLayout& layout = batch->layout();
+  if (layout.Has(BatchTensor::kLabels)) {
+    if (batch->token_type() == TokenType::kI64) {
+      FillLabels<int64_t>(documents, sample, batch);
+    } else {
+      FillLabels<int32_t>(documents, sample, batch);
+    }
+  }
+  if (layout.Has(BatchTensor::kLossMask)) {
+    FillLossMask(documents,
+                 RowOf<uint8_t>(batch, BatchTensor::kLossMask, sample));
+  }
+  if (layout.Has(BatchTensor::kDocumentIds)) {
+    FillDocumentIds(documents,
+                    RowOf<int32_t>(batch, BatchTensor::kDocumentIds, sample));
+  }
+  if (layout.Has(BatchTensor::kPositions)) {
+    FillPositions(documents,
+                  RowOf<int32_t>(batch, BatchTensor::kPositions, sample));
+  }
+}
+
+}  // namespace
+
+absl::Status TensorFiller::Check(const DatasetTree& tree,
+                                 const LoaderOptions& options) {
+  const BatchLayout layout(options.token_type, options.tensors);
+  const bool is_signed = options.token_type == TokenType::kI32 ||
+                         options.token_type == TokenType::kI64;
+  if (layout.Has(BatchTensor::kLabels) && !is_signed) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "labels mark what is to be ignored by ", kIgnoredLabel,
+        ", which token_type ", Absl(TokenTypeName(options.token_type)),
+        " does not hold; set i32 or i64, or ask for loss_mask"));
+  }
+  if (!options.loss_weights.empty() && !layout.Has(BatchTensor::kLossWeights)) {
+    return absl::InvalidArgumentError(
+        "loss weights of sources are given, but batches are not to have them; "
+        "add loss_weights to the tensors");
+  }
+  return CheckLossWeights(tree, options.loss_weights);
+}
+
+TensorFiller::TensorFiller(const DatasetTree& tree,
+                           const LoaderOptions& options)
+    : tree_(tree), layout_(options.token_type, options.tensors) {
+  for (const TreeLeaf& leaf : tree.leaves()) {
+    documents_.push_back(leaf.is_plain ? PiecesOf(*leaf.node) : nullptr);
+    loss_weights_.push_back(LossWeight(options.loss_weights, leaf.path));
+  }
+}
+
+absl::Status TensorFiller::FindDocuments(const LeafPosition& item,
+                                         uint32_t seq_len,
+                                         std::vector<uint32_t>* lengths) const {
+  lengths->clear();
+  const PiecewiseItems* const documents = documents_[item.leaf];
+  if (documents == nullptr) {
+    lengths->push_back(seq_len);
+    return absl::OkStatus();
+  }
+  const std::string& source = tree_.leaves()[item.leaf].path;
+  const auto what = [&] {
+    return absl::StrCat("documents of '", source, "' item ",
+                        item.position.index);
+  };
+  const absl::StatusOr<std::vector<ItemPiece>> pieces =
+      documents->Pieces(item.position);
+  if (!pieces.ok()) return Prepend(pieces.status(), what());
+  uint64_t tokens = 0;
+  for (const ItemPiece& piece : *pieces) {
+    const uint64_t length = piece.end - piece.begin;
+    if (piece.end <= piece.begin || length > seq_len - tokens) {
+      tokens = UINT64_MAX;
+      break;
+    }
+    tokens += length;
+    lengths->push_back(static_cast<uint32_t>(length));
+  }
+  if (tokens == seq_len) return absl::OkStatus();
+  return absl::InternalError(
+      absl::StrCat(what(), " do not add up to its ", seq_len, " tokens"));
+}
+
+absl::Status TensorFiller::Fill(std::span<const LeafPosition> items,
+                                Batch* batch) const {
+  if (layout_.Has(BatchTensor::kLossWeights)) {
+    auto* weights = reinterpret_cast<float*>(
+        batch->mutable_tensor(BatchTensor::kLossWeights).data());
+    for (size_t i = 0; i < items.size(); ++i) {
+      weights[i] = loss_weights_[items[i].leaf];
+    }
+  }
+  if (!LooksAtDocuments(layout_)) return absl::OkStatus();
+  std::vector<uint32_t> lengths;
+  for (size_t i = 0; i < items.size(); ++i) {
+    PONIENTE_RETURN_IF_ERROR(
+        FindDocuments(items[i], batch->seq_len(), &lengths));
+    FillFromDocuments(lengths, i, batch);
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace poniente::internal
