@@ -36,11 +36,27 @@ uint64_t WindowsOf(double share, uint64_t mib) {
                             static_cast<uint64_t>(std::llround(share * all)));
 }
 
+constexpr uint64_t kMeanDocument = 1000;
+
 bool IsWhole(const std::string& path, uint64_t tokens) {
   const auto store = TokenStore::Open(path);
   return store.ok() && (*store)->num_tokens() == tokens &&
+         (*store)->num_documents() > tokens / (2 * kMeanDocument) &&
          (*store)->token_type() == TokenType::kU16;
 }
+
+class Noise {
+ public:
+  explicit Noise(uint64_t seed) : state_(seed) {}
+
+  uint16_t Next() {
+    state_ = state_ * 6364136223846793005u + 1442695040888963407u;
+    return static_cast<uint16_t>(state_ >> 48);
+  }
+
+ private:
+  uint64_t state_;
+};
 
 void MakeStore(const BenchTree& tree, size_t number) {
   const BenchStore& store = tree.stores[number];
@@ -49,17 +65,17 @@ void MakeStore(const BenchTree& tree, size_t number) {
   TokenStoreWriterOptions options;
   options.vocabulary = {"bench", kVocabulary};
   const auto writer = Require(TokenStoreWriter::Create(path, options));
-  Require(writer->BeginDocument("noise"));
-  std::vector<uint32_t> ids(kSeqLen);
-  uint64_t state = number + 1;
-  for (uint64_t window = 0; window < store.windows; ++window) {
-    for (uint32_t& id : ids) {
-      state = state * 6364136223846793005u + 1442695040888963407u;
-      id = static_cast<uint32_t>(state >> 48);
-    }
+  Noise noise(number + 1);
+  std::vector<uint32_t> ids;
+  for (uint64_t left = store.windows * kSeqLen; left > 0;) {
+    ids.resize(
+        std::min<uint64_t>(left, 1 + noise.Next() % (2 * kMeanDocument)));
+    for (uint32_t& id : ids) id = noise.Next();
+    Require(writer->BeginDocument("noise"));
     Require(writer->Append(ids));
+    Require(writer->EndDocument());
+    left -= ids.size();
   }
-  Require(writer->EndDocument());
   Require(writer->Finish().status());
 }
 

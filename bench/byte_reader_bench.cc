@@ -2,7 +2,7 @@
 // Random reads by the library beside plain readers and fio.
 //
 //   byte_reader_bench FOLDER [--rounds N] [--seconds S] [--half-batches M]
-//                     [--size-mib M]
+//                     [--size-mib M] [--only 'CASE;CASE...']
 //
 // Makes FOLDER/random-8192MiB.bin (--size-mib) of random bytes and CRC32C of
 // its blocks of 64 KiB, both kept for the next run. Cases read batches of 64
@@ -300,6 +300,7 @@ void PrintAllBars(const Comparison& comparison) {
 struct Options {
   BenchFileOptions file;
   int rounds = 5;
+  std::string only;
 };
 
 bool ParseOptions(int argc, char** argv, Options* options) {
@@ -312,7 +313,7 @@ bool ParseOptions(int argc, char** argv, Options* options) {
       {"--seconds", &options->file.seconds},
       {"--half-batches", &half_batches},
       {"--size-mib", &mib}};
-  if (!ParseNumbers(argc, argv, 2, numbers)) return false;
+  if (!ParseNumbers(argc, argv, 2, numbers, &options->only)) return false;
   options->file.folder = argv[1];
   options->rounds = std::max(1, static_cast<int>(rounds));
   options->file.half_batches =
@@ -337,7 +338,7 @@ int Main(int argc, char** argv) {
   if (!ParseOptions(argc, argv, &options)) {
     std::fprintf(stderr,
                  "usage: byte_reader_bench FOLDER [--rounds N] [--seconds S] "
-                 "[--half-batches M] [--size-mib M]\n");
+                 "[--half-batches M] [--size-mib M] [--only 'CASE;...']\n");
     return 2;
   }
   BenchFile file(options.file);
@@ -352,6 +353,7 @@ int Main(int argc, char** argv) {
   for (const IoBackend backend : {IoBackend::kBuffered, IoBackend::kMmap}) {
     AddVerifying(copy, file, backend, &comparison);
   }
+  comparison.KeepOnly(options.only);
   comparison.Run(options.rounds);
   std::filesystem::remove(copy.path);
   comparison.Print();

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <utility>
 
+#include "absl/strings/str_split.h"
 #include "bench/require.h"
 #include "bench/statistics.h"
 
@@ -33,6 +34,17 @@ std::vector<double> Comparison::Case::Figures(Figure figure) const {
 void Comparison::Add(const std::string& name, const std::string& baseline,
                      Measure measure) {
   cases_.push_back({name, baseline, std::move(measure)});
+}
+
+void Comparison::KeepOnly(const std::string& names) {
+  if (names.empty()) return;
+  const std::vector<std::string> kept = absl::StrSplit(names, ';');
+  for (const std::string& name : kept) Find(name);
+  for (Case& one : cases_) {
+    if (std::find(kept.begin(), kept.end(), one.name) == kept.end()) {
+      one.status = absl::UnavailableError("left out");
+    }
+  }
 }
 
 void Comparison::Run(int rounds) {

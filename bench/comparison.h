@@ -56,6 +56,10 @@ class Comparison {
   void Add(const std::string& name, const std::string& baseline,
            Measure measure);
 
+  // Leaves out all cases but those named, "cold direct;cold fio direct". Every
+  // name must be that of a case. Nothing if `names` is empty.
+  void KeepOnly(const std::string& names);
+
   // A case that is Unavailable is left out from then on; any other error ends
   // the program.
   void Run(int rounds);

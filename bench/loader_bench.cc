@@ -2,18 +2,18 @@
 // The loader beside plain ways to read the same windows, for two trees.
 //
 //   loader_bench FOLDER [--rounds N] [--seconds S] [--size-mib M]
-//                [--processes P]
+//                [--processes P] [--only 'CASE;CASE...']
 //
 // Makes token stores of random u16 ids below FOLDER, M MiB in all (default
 // 4096), kept for the next run of the same size. One half is the tree of
 // examples/quickstart.toml with the shares of its first stage; the other a
 // mixture of 200 stores of lognormal sizes (sigma 1.5), weighed by their sizes.
 // In both a store is as large as its share, so that each window comes up once
-// before others come up twice.
+// before others come up twice. Documents have 1 to 2000 tokens.
 //
 // A case reads batches of 1024 windows of 4096 tokens (8 KiB) in the order in
 // which the loader serves them from step 0 on, in N interleaved rounds (default
-// 5). What counts begins after 16 batches (cold) or 64 (hot), and ends after S
+// 5). What counts begins after 16 batches (cold) or 256 (hot), and ends after S
 // seconds (default 2), cold at the latest with the epoch. State of the page
 // cache before a case:
 //   cold  nothing of the stores is in it (fadvise(DONTNEED))
@@ -39,7 +39,8 @@
 //   ..., trainer   whose consumer sleeps, with each batch in its hands, 1.25
 //                  times as long as a batch took before: the ratio is 0.80 if
 //                  it never waits for data
-//   ..., u32 ...   with one option changed; the ratio is to the case without
+//   ..., u32 ...   with one option changed, or one tensor more in a batch; the
+//                  ratio is to the case without
 // The first batch of each case, and one after those that count, are compared
 // with plain preads.
 //
@@ -90,6 +91,7 @@ struct Options {
   double seconds = 2;
   double mib = kFullMib;
   double processes = 20;
+  std::string only;
 
   uint64_t tree_mib() const { return static_cast<uint64_t>(mib) / 2; }
 };
@@ -101,7 +103,8 @@ bool ParseOptions(int argc, char** argv, Options* options) {
                       {{"--rounds", &options->rounds},
                        {"--seconds", &options->seconds},
                        {"--size-mib", &options->mib},
-                       {"--processes", &options->processes}}) &&
+                       {"--processes", &options->processes}},
+                      &options->only) &&
          options->rounds >= 1 && options->processes >= 1 &&
          options->mib >= kFewestMib;
 }
@@ -150,7 +153,8 @@ int Main(int argc, char** argv) {
   if (!ParseOptions(argc, argv, &options)) {
     std::fprintf(stderr,
                  "usage: loader_bench FOLDER [--rounds N] [--seconds S] "
-                 "[--size-mib M, at least %d] [--processes P]\n",
+                 "[--size-mib M, at least %d] [--processes P] "
+                 "[--only 'CASE;...']\n",
                  static_cast<int>(kFewestMib));
     return 2;
   }
@@ -169,6 +173,7 @@ int Main(int argc, char** argv) {
     one.AddCold(&comparison);
     one.AddHot(&comparison);
   }
+  comparison.KeepOnly(options.only);
   comparison.Run(static_cast<int>(options.rounds));
   comparison.Print();
   std::printf("\n");

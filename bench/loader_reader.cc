@@ -89,6 +89,7 @@ absl::StatusOr<std::unique_ptr<Loader>> OpenLoader(const Config& config,
   // Of stalls, in a loop that does nothing but wait, once per case and round.
   options.warning_sink = [](std::string_view) {};
   options.token_type = one.token_type;
+  options.tensors = one.tensors;
   options.start_step = start_step;
   return config.OpenLoader(options);
 }

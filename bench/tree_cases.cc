@@ -166,6 +166,23 @@ void TreeCases::AddLoaderWithOptions(CacheState state, const std::string& what,
   AddLoader(state, what + ", verify off", what, off, comparison);
 }
 
+void TreeCases::AddTensors(CacheState state, const std::string& what,
+                           const LoaderCase& one,
+                           Comparison* comparison) const {
+  for (const BatchTensor tensor :
+       {BatchTensor::kLossWeights, BatchTensor::kLossMask,
+        BatchTensor::kDocumentIds, BatchTensor::kPositions}) {
+    LoaderCase with = one;
+    with.tensors = {tensor};
+    AddLoader(state, what + ", " + std::string(BatchTensorName(tensor)), what,
+              with, comparison);
+  }
+  LoaderCase labels = one;
+  labels.token_type = TokenType::kI64;
+  labels.tensors = {BatchTensor::kLabels};
+  AddLoader(state, what + ", i64 labels", what + ", i64", labels, comparison);
+}
+
 void TreeCases::AddCold(Comparison* comparison) {
   constexpr CacheState kCold = CacheState::kCold;
   std::printf("%s: %s\n", Name(kCold, "fio").c_str(),
@@ -191,8 +208,9 @@ void TreeCases::AddHot(Comparison* comparison) {
                                {kLoaderSlots, kBatchWindows});
       },
       comparison);
-  AddLoaderWithOptions(kHot, "auto", "memcpy",
-                       By(IoBackend::kAuto, std::nullopt), comparison);
+  const LoaderCase by_auto = By(IoBackend::kAuto, std::nullopt);
+  AddLoaderWithOptions(kHot, "auto", "memcpy", by_auto, comparison);
+  AddTensors(kHot, "auto", by_auto, comparison);
 }
 
 void TreeCases::AppendBars(const Comparison& comparison,

@@ -49,6 +49,9 @@ class TreeCases {
   void AddLoaderWithOptions(CacheState state, const std::string& what,
                             const std::string& baseline, const LoaderCase& one,
                             Comparison* comparison) const;
+  // The cost of each tensor beside the tokens.
+  void AddTensors(CacheState state, const std::string& what,
+                  const LoaderCase& one, Comparison* comparison) const;
 
   const BenchTree tree_;
   const double seconds_;
