@@ -94,12 +94,24 @@ namespace internal {
 // The requests that go to one child, and the places of the answers.
 struct ChildGroup {
   uint32_t child = 0;
-  std::vector<Position> positions;
-  std::vector<uint32_t> places;
+  std::span<const Position> positions;
+  std::span<uint32_t> places;
 };
 
-std::vector<ChildGroup> GroupByChild(const IndexMap& map,
-                                     std::span<const Position> positions);
+// By child, in the order of their first requests. The groups borrow from it.
+class ChildGroups {
+ public:
+  ChildGroups(const IndexMap& map, std::span<const Position> positions);
+
+  size_t size() const { return groups_.size(); }
+  auto begin() const { return groups_.begin(); }
+  auto end() const { return groups_.end(); }
+
+ private:
+  std::vector<Position> positions_;
+  std::vector<uint32_t> places_;
+  std::vector<ChildGroup> groups_;
+};
 
 // One above the greatest index; 0 for none.
 uint64_t LengthNeeded(std::span<const Position> positions);
@@ -226,8 +238,7 @@ class IndexMapDataset : public AsyncDataset<T> {
     absl::Status in_range = internal::CheckInRange(
         *this, made->map->length(), made->map->has_one_epoch(), positions);
     if (!in_range.ok()) co_return in_range;
-    const std::vector<internal::ChildGroup> groups =
-        internal::GroupByChild(*made->map, positions);
+    const internal::ChildGroups groups(*made->map, positions);
     absl::Status resolved = made->map->status();
     if (!resolved.ok()) {
       co_return internal::PrependName(resolved, recipe_->kind());

@@ -2,8 +2,8 @@
 #include "poniente/index_map_dataset.h"
 
 #include <algorithm>
+#include <utility>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "index/keyed_hash.h"
@@ -26,20 +26,31 @@ absl::Status NodeRecipe::CheckLengths(
 
 namespace internal {
 
-std::vector<ChildGroup> GroupByChild(const IndexMap& map,
-                                     std::span<const Position> positions) {
+ChildGroups::ChildGroups(const IndexMap& map,
+                         std::span<const Position> positions) {
   std::vector<ChildPosition> resolved(positions.size());
   map.Resolve(positions, resolved);
-  absl::flat_hash_map<uint32_t, size_t> group_of;
-  std::vector<ChildGroup> groups;
-  for (uint32_t i = 0; i < resolved.size(); ++i) {
-    const auto [entry, is_new] =
-        group_of.try_emplace(resolved[i].child, groups.size());
-    if (is_new) groups.push_back({resolved[i].child, {}, {}});
-    groups[entry->second].positions.push_back(resolved[i].position);
-    groups[entry->second].places.push_back(i);
+  uint32_t last = 0;
+  for (const ChildPosition& one : resolved) last = std::max(last, one.child);
+  // By child: first its requests, counted; then where the next one belongs.
+  std::vector<uint32_t> next(size_t{last} + 1);
+  for (const ChildPosition& one : resolved) {
+    if (next[one.child]++ == 0) groups_.push_back({one.child, {}, {}});
   }
-  return groups;
+  positions_.resize(positions.size());
+  places_.resize(positions.size());
+  uint32_t begin = 0;
+  for (ChildGroup& group : groups_) {
+    const uint32_t count = std::exchange(next[group.child], begin);
+    group.positions = std::span(positions_).subspan(begin, count);
+    group.places = std::span(places_).subspan(begin, count);
+    begin += count;
+  }
+  for (uint32_t i = 0; i < resolved.size(); ++i) {
+    const uint32_t at = next[resolved[i].child]++;
+    positions_[at] = resolved[i].position;
+    places_[at] = i;
+  }
 }
 
 uint64_t LengthNeeded(std::span<const Position> positions) {

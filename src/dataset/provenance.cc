@@ -71,17 +71,13 @@ absl::Status DatasetTree::ResolveBelow(uint32_t number,
   if (map == nullptr) return NotFinal(*at.node);
   PONIENTE_RETURN_IF_ERROR(internal::CheckInRange(
       *at.node, map->length(), map->has_one_epoch(), positions));
-  const std::vector<internal::ChildGroup> groups =
-      internal::GroupByChild(*map, positions);
+  const internal::ChildGroups groups(*map, positions);
   PONIENTE_RETURN_IF_ERROR(
       internal::PrependName(map->status(), at.node->name()));
   for (const internal::ChildGroup& group : groups) {
-    std::vector<uint32_t> places_below(group.places.size());
-    for (size_t i = 0; i < places_below.size(); ++i) {
-      places_below[i] = places[group.places[i]];
-    }
+    for (uint32_t& place : group.places) place = places[place];
     PONIENTE_RETURN_IF_ERROR(ResolveBelow(at.children[group.child],
-                                          group.positions, places_below, out));
+                                          group.positions, group.places, out));
   }
   return absl::OkStatus();
 }

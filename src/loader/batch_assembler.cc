@@ -279,11 +279,12 @@ absl::Status BatchAssembler::Decode(std::span<const LeafPosition> items,
                                     Batch* batch) const {
   const size_t row_bytes =
       size_t{batch->seq_len()} * TokenTypeBytes(batch->token_type());
+  std::span<std::byte> rows = batch->mutable_bytes();
   for (size_t i = 0; i < items.size(); ++i) {
     const TreeLeaf& leaf = tree_.leaves()[items[i].leaf];
     const RangeSource& from = *leaf.node->ranges();
-    const std::span<std::byte> row =
-        batch->mutable_bytes().subspan(i * row_bytes, row_bytes);
+    const std::span<std::byte> row = rows.first(row_bytes);
+    rows = rows.subspan(row_bytes);
     const bool in_place = requests[i].into.data() == row.data();
     if (in_place && from.ids_are_checked()) continue;
     const uint32_t greatest =
