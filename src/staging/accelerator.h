@@ -41,11 +41,13 @@ class Accelerator {
   virtual ~Accelerator() = default;
 
   // Page-locks memory of the host, so that copies from it run beside
-  // everything else. REQUIRES: unlocked again before it is freed.
+  // everything else. REQUIRES: unlocked again before it is freed, and once no
+  // copy reads it.
   virtual absl::Status Lock(std::span<std::byte> memory) = 0;
   virtual void Unlock(std::span<std::byte> memory) = 0;
 
   virtual absl::StatusOr<std::byte*> Allocate(size_t bytes) = 0;
+  // REQUIRES: nothing on the device uses it: freeing may or may not wait.
   virtual void Free(std::byte* memory) = 0;
 
   virtual absl::StatusOr<std::unique_ptr<DeviceEvent>> MakeEvent() = 0;
@@ -56,6 +58,8 @@ class Accelerator {
                             DeviceEvent* copied) = 0;
   // The copies that follow wait for `event`.
   virtual absl::Status HoldCopiesFor(DeviceEvent* event) = 0;
+  // Blocks until the device has done all that anybody has queued.
+  virtual void WaitForAll() = 0;
 };
 
 // FailedPrecondition: built without CUDA, or no driver. NotFound: no such GPU.

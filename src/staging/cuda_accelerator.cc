@@ -27,35 +27,57 @@ absl::Status CudaStatus(cudaError_t error, std::string_view call) {
   return absl::InternalError(message);
 }
 
-// Whether the thread has a GPU of its own. The runtime says "0" where none has
-// been chosen, and would start to use that one if it were chosen again. (Of the
-// driver that the runtime has loaded; the runtime has no such call.)
-bool HasContext() {
-  using GetCurrent = int (*)(void**);
-  static const auto get = reinterpret_cast<GetCurrent>([]() -> void* {
+// The runtime cannot say whether a thread has a context; the driver that it has
+// loaded can.
+struct ContextCalls {
+  int (*get)(void**) = nullptr;
+  int (*set)(void*) = nullptr;
+};
+
+const ContextCalls& Contexts() {
+  static const ContextCalls calls = [] {
+    ContextCalls found;
     void* const driver = ::dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
-    return driver ? ::dlsym(driver, "cuCtxGetCurrent") : nullptr;
-  }());
-  void* context = nullptr;
-  return get != nullptr && get(&context) == 0 && context != nullptr;
+    if (driver == nullptr) return found;
+    found.get =
+        reinterpret_cast<int (*)(void**)>(::dlsym(driver, "cuCtxGetCurrent"));
+    found.set =
+        reinterpret_cast<int (*)(void*)>(::dlsym(driver, "cuCtxSetCurrent"));
+    return found;
+  }();
+  return calls;
 }
 
-// While it lives, the GPU is the thread's current one, and the calls made do
-// not disturb a graph that another thread captures.
+void* ThreadsContext() {
+  void* context = nullptr;
+  const auto get = Contexts().get;
+  return get != nullptr && get(&context) == 0 ? context : nullptr;
+}
+
+// While it lives, the GPU's primary context is the thread's current one, and
+// the calls made do not disturb a graph that another thread captures.
 class Current {
  public:
-  explicit Current(int32_t ordinal) {
-    if (HasContext()) (void)cudaGetDevice(&previous_);
-    (void)cudaThreadExchangeStreamCaptureMode(&mode_);
-    if (previous_ == ordinal) {
-      previous_ = kNone;
-      return;
+  explicit Current(int32_t ordinal) : before_(ThreadsContext()) {
+    // A thread without a context has GPU 0 for the runtime, which would start
+    // that one if it were chosen again; up to CUDA 11, choosing starts nothing.
+    if (before_ != nullptr || CUDART_VERSION < 12000) {
+      (void)CudaStatus(cudaGetDevice(&previous_), "cudaGetDevice");
     }
+    if (previous_ == ordinal) previous_ = kNone;
     status_ = CudaStatus(cudaSetDevice(ordinal), "cudaSetDevice");
+    // After that, so that it does not start GPU 0.
+    (void)cudaThreadExchangeStreamCaptureMode(&mode_);
   }
   ~Current() {
-    if (previous_ != kNone) (void)cudaSetDevice(previous_);
     (void)cudaThreadExchangeStreamCaptureMode(&mode_);
+    if (previous_ != kNone) {
+      (void)CudaStatus(cudaSetDevice(previous_), "cudaSetDevice");
+    }
+    // One that is not the GPU's primary one.
+    if (before_ != nullptr && ThreadsContext() != before_) {
+      (void)Contexts().set(before_);
+    }
   }
   Current(const Current&) = delete;
   Current& operator=(const Current&) = delete;
@@ -65,13 +87,16 @@ class Current {
  private:
   static constexpr int kNone = -1;
 
+  void* const before_;
   int previous_ = kNone;
   cudaStreamCaptureMode mode_ = cudaStreamCaptureModeRelaxed;
   absl::Status status_;
 };
 
+// Null by its name, which means the same whatever this is compiled with.
 cudaStream_t Stream(DeviceStream stream) {
-  return static_cast<cudaStream_t>(stream);
+  return stream == nullptr ? cudaStreamLegacy
+                           : static_cast<cudaStream_t>(stream);
 }
 
 class CudaEvent final : public DeviceEvent {
@@ -80,7 +105,7 @@ class CudaEvent final : public DeviceEvent {
       : ordinal_(ordinal), event_(event) {}
   ~CudaEvent() override {
     const Current current(ordinal_);
-    (void)cudaEventDestroy(event_);
+    (void)CudaStatus(cudaEventDestroy(event_), "cudaEventDestroy");
   }
 
   absl::Status Record(DeviceStream stream) override {
@@ -125,8 +150,8 @@ class CudaAccelerator final : public Accelerator {
       : ordinal_(ordinal), copies_(copies) {}
   ~CudaAccelerator() override {
     const Current current(ordinal_);
-    (void)cudaStreamSynchronize(copies_);
-    (void)cudaStreamDestroy(copies_);
+    (void)CudaStatus(cudaStreamSynchronize(copies_), "cudaStreamSynchronize");
+    (void)CudaStatus(cudaStreamDestroy(copies_), "cudaStreamDestroy");
   }
 
   absl::Status Lock(std::span<std::byte> memory) override {
@@ -138,7 +163,6 @@ class CudaAccelerator final : public Accelerator {
   }
   void Unlock(std::span<std::byte> memory) override {
     const Current current(ordinal_);
-    (void)CudaStatus(cudaStreamSynchronize(copies_), "cudaStreamSynchronize");
     (void)CudaStatus(cudaHostUnregister(memory.data()), "cudaHostUnregister");
   }
 
@@ -178,6 +202,10 @@ class CudaAccelerator final : public Accelerator {
   }
   absl::Status HoldCopiesFor(DeviceEvent* event) override {
     return event->MakeWait(copies_);
+  }
+  void WaitForAll() override {
+    const Current current(ordinal_);
+    (void)CudaStatus(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
   }
 
  private:

@@ -43,11 +43,22 @@ Slot::~Slot() { Release(); }
 
 void Slot::Release() {
   Accelerator* const accelerator = ring_->accelerator_.get();
-  // Waits for all that uses it.
+  if (accelerator == nullptr) return;
+  WaitUntilUnused();
   if (on_device_ != nullptr) accelerator->Free(on_device_);
   on_device_ = nullptr;
   if (is_locked_) accelerator->Unlock(host_.bytes());
   is_locked_ = false;
+}
+
+void Slot::WaitUntilUnused() {
+  bool is_known = !is_broken_;
+  if (copied_ != nullptr) is_known = copied_->Wait().ok() && is_known;
+  for (const std::unique_ptr<DeviceEvent>& event : released_) {
+    is_known = event->Wait().ok() && is_known;
+  }
+  if (!is_known) ring_->accelerator_->WaitForAll();
+  released_.clear();
 }
 
 const Device& Slot::device() const { return ring_->device(); }
@@ -112,6 +123,9 @@ absl::Status Slot::WaitOn(DeviceStream stream) {
   if (is_known) return absl::OkStatus();
   PONIENTE_ASSIGN_OR_RETURN(std::unique_ptr<DeviceEvent> done,
                             accelerator->MakeEvent());
+  // A stream that cannot be guarded, as another GPU's, is an error here and not
+  // when the batch is gone.
+  PONIENTE_RETURN_IF_ERROR(done->Record(stream));
   consumers_.push_back({stream, std::move(done)});
   return absl::OkStatus();
 }
@@ -219,14 +233,14 @@ uint32_t SlotRing::num_held() const {
 }
 
 void SlotRing::Return(std::unique_ptr<Slot> slot) {
-  const absl::Status recorded = slot->LetConsumersGo();
+  if (!slot->LetConsumersGo().ok()) slot->is_broken_ = true;
   const bool is_whole = !slot->is_broken_ && (slot->host_.bytes().empty() ||
                                               (slot->on_device_ != nullptr) ==
                                                   (accelerator_ != nullptr));
   const bool was_held = std::exchange(slot->is_held_, false);
-  // What is not known to be usable is freed, without the lock: the driver waits
-  // for the device there.
-  if (!recorded.ok() || !is_whole) slot.reset();
+  // What is not known to be usable is freed, without the lock, since that waits
+  // for the device.
+  if (!is_whole) slot.reset();
   MutexLock lock(&mu_);
   --in_use_;
   if (was_held) --held_;

@@ -77,6 +77,8 @@ class Slot {
 
   absl::Status Grow(size_t bytes);
   void Release();
+  // Blocks until the device does nothing with it.
+  void WaitUntilUnused();
   absl::StatusOr<bool> IsCopied();
   // Notes on the streams of consumers where they have got to. The streams are
   // not touched afterwards.

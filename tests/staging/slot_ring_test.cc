@@ -113,7 +113,6 @@ class FakeAccelerator final : public Accelerator {
     return new std::byte[bytes];
   }
   void Free(std::byte* memory) override {
-    device_->Run();
     --device_->allocated;
     delete[] memory;
   }
@@ -131,6 +130,7 @@ class FakeAccelerator final : public Accelerator {
   absl::Status HoldCopiesFor(DeviceEvent* event) override {
     return event->MakeWait(this);
   }
+  void WaitForAll() override { device_->Run(); }
 
  private:
   FakeDevice* const device_;
@@ -378,6 +378,31 @@ TEST_F(SlotRingTest, ASlotThatCannotBeGuardedIsFreed) {
   Fill(slot, 'y');
   EXPECT_THAT(slot->WaitUntilCopied(), IsOk());
   EXPECT_EQ(OnDeviceOf(slot), 'y');
+}
+
+// As one of another GPU.
+TEST_F(SlotRingTest, AStreamThatCannotBeGuardedIsFoundOutAtOnce) {
+  const auto ring = OnDevice(1);
+  SlotPtr slot = Take(*ring, 10);
+  Fill(slot, 'x');
+  device_.record_result = absl::InternalError("invalid stream");
+  EXPECT_THAT(slot->WaitOn(nullptr), StatusIs(absl::StatusCode::kInternal,
+                                              HasSubstr("invalid stream")));
+  slot.reset();
+  EXPECT_EQ(device_.allocated, 1u) << "nobody used it";
+}
+
+TEST_F(SlotRingTest, ASlotThatGrowsIsFreedAfterItsConsumersWork) {
+  const auto ring = OnDevice(1);
+  SlotPtr slot = Take(*ring, 10);
+  Fill(slot, 'x');
+  ASSERT_THAT(slot->WaitOn(nullptr), IsOk());
+  device_.Run();
+  bool is_done = false;
+  device_.Queue(nullptr, [&is_done] { return is_done = true; });
+  slot.reset();
+  Take(*ring, 10'000'000);
+  EXPECT_TRUE(is_done);
 }
 
 // A fetch that is cancelled, or fails, returns its slot without a copy.
