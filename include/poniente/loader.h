@@ -59,7 +59,8 @@ struct LoaderOptions {
   // and costs one batch of memory each. At least 1. Never changes a token.
   uint32_t prefetch_batches = 4;
 
-  // And their bytes together, with those that ids are widened from; one batch is always fetched.
+  // And their bytes together, with those that ids are widened from; one batch
+  // is always fetched.
   uint64_t prefetch_bytes = uint64_t{1} << 30;
 
   // Batches that the consumer may keep when it asks for the next one; with one
