@@ -33,6 +33,9 @@ function(poniente_layer name)
   target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/src)
   target_compile_features(${target} PUBLIC cxx_std_20)
   target_link_libraries(${target} PUBLIC ${arg_DEPENDS} PRIVATE ${arg_PRIVATE})
+  # Whatever shared library a layer ends up in, nobody replaces its functions:
+  # they are inlined and called as in a program.
+  target_compile_options(${target} PRIVATE -fno-semantic-interposition)
   set_target_properties(${target} PROPERTIES
     EXPORT_NAME ${name}
     VERIFY_INTERFACE_HEADER_SETS ON)

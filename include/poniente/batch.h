@@ -167,6 +167,11 @@ class Batch {
   // destroyed. Ok at once on the host.
   absl::Status WaitUntilCopied() const;
 
+  // The memory of the batch, for whoever uses it beyond the batch: it stays as
+  // it is, and counts as held, while a copy of the pointer lives. Any thread
+  // may let go of the last one. dlpack.h hands tensors on with it.
+  std::shared_ptr<const void> ShareMemory() const;
+
   // Number of the sample's leaf in Loader::sources().
   uint32_t source(size_t sample) const { return provenance_[sample].source; }
   const SampleProvenance& provenance(size_t sample) const {

@@ -10,6 +10,7 @@
 #include "poniente/byte_reader.h"
 #include "poniente/config.h"
 #include "poniente/dataset_node.h"
+#include "poniente/dlpack.h"
 #include "poniente/filter.h"
 #include "poniente/flat_mixture.h"
 #include "poniente/in_memory_dataset.h"

@@ -22,8 +22,10 @@ struct Guard {
   uintptr_t end;
 };
 
-// initial-exec: the handler must not allocate thread-local storage.
-__attribute__((tls_model("initial-exec"))) thread_local Guard* guard = nullptr;
+// Of a library that is loaded at run time the first look allocates it, and
+// initial-exec, which would not, keeps such a library from being loaded: so the
+// handler looks only where the thread itself has touched memory.
+thread_local Guard* guard = nullptr;
 
 struct sigaction previous_action;
 
@@ -46,10 +48,15 @@ void HandOn(int signal_number, siginfo_t* info, void* context) {
   if (sent) ::raise(signal_number);
 }
 
+// Not a signal that came from elsewhere, in the middle of anything.
+bool IsOfThread(const siginfo_t& info) {
+  return info.si_code > 0 && info.si_code != BUS_MCEERR_AO;
+}
+
 void OnSigbus(int signal_number, siginfo_t* info, void* context) {
-  Guard* const running = guard;
+  Guard* const running = IsOfThread(*info) ? guard : nullptr;
   const auto address = reinterpret_cast<uintptr_t>(info->si_addr);
-  if (running != nullptr && info->si_code > 0 && address >= running->begin &&
+  if (running != nullptr && address >= running->begin &&
       address < running->end) {
     siglongjmp(running->jump, 1);
   }

@@ -98,4 +98,6 @@ absl::Status Batch::WaitOn(void* stream) const { return slot_->WaitOn(stream); }
 
 absl::Status Batch::WaitUntilCopied() const { return slot_->WaitUntilCopied(); }
 
+std::shared_ptr<const void> Batch::ShareMemory() const { return slot_; }
+
 }  // namespace poniente

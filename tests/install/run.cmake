@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-# cmake -DBUILD=... -DSOURCE=... -DWORK=... -P run.cmake
+# cmake -DBUILD=... -DSOURCE=... -DWORK=... -DCC=... -P run.cmake
 # Installs the build into a folder of its own, then builds and runs a consumer
 # against that folder alone.
 function(run)
-  execute_process(COMMAND ${ARGN} RESULT_VARIABLE code OUTPUT_VARIABLE out
+  execute_process(COMMAND ${ARGN} WORKING_DIRECTORY ${WORK} RESULT_VARIABLE code OUTPUT_VARIABLE out
     ERROR_VARIABLE out)
   if(NOT code EQUAL 0)
     list(JOIN ARGN " " command)
@@ -13,12 +13,22 @@ function(run)
 endfunction()
 
 file(REMOVE_RECURSE ${WORK})
+file(MAKE_DIRECTORY ${WORK})
 run(${CMAKE_COMMAND} --install ${BUILD} --prefix ${WORK}/prefix)
 run(${CMAKE_COMMAND} -S ${SOURCE}/tests/install -B ${WORK}/build -G Ninja
   -DCMAKE_PREFIX_PATH=${WORK}/prefix -DCMAKE_BUILD_TYPE=${BUILD_TYPE}
   "-DCMAKE_CXX_FLAGS=${CXX_FLAGS}")
 run(${CMAKE_COMMAND} --build ${WORK}/build)
 run(${WORK}/build/consumer ${WORK}/store)
+run(${WORK}/build/c_consumer ${WORK}/store)
+
+# The same program without CMake.
+file(GLOB_RECURSE pc ${WORK}/prefix/poniente_c.pc)
+get_filename_component(pc "${pc}" DIRECTORY)
+run(sh -c "export PKG_CONFIG_PATH='${pc}' && ${CC} '${SOURCE}/tests/install/c_consumer.c' -o c_consumer \
+  $(pkg-config --cflags --libs poniente_c) \
+  -Wl,-rpath,$(pkg-config --variable=libdir poniente_c)")
+run(${WORK}/c_consumer ${WORK}/store)
 file(STRINGS ${WORK}/prefix/include/poniente/version.h version
   REGEX "kOrderVersion")
 if(NOT version)

@@ -1,0 +1,395 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Poniente from Python through libponiente_c.so, by ctypes alone.
+
+    embed.py [--library libponiente_c.so] [--plain] run.toml [STEPS]
+
+Prints what examples/embed.c prints. The library is the one named, that of the
+environment variable PONIENTE_LIBRARY, or the installed one. With numpy, arrays
+share the batch's memory by DLPack, as torch.from_dlpack() would; without it, or
+with --plain, ids are read through a memoryview.
+
+Loader, Batch and Shared below are to be copied; main() uses them.
+"""
+
+import argparse
+import ctypes
+import math
+import os
+import sys
+from ctypes import (POINTER, byref, c_char_p, c_double, c_int, c_int32, c_int64,
+                    c_size_t, c_ssize_t, c_uint32, c_uint64, c_void_p,
+                    py_object)
+
+ABI_VERSION = 1
+OK, OUT_OF_RANGE = 0, 11
+U8, U16, U32, I32, I64, F32 = range(1, 7)
+# How memoryviews call them, and their bytes.
+FORMATS = {U8: ('B', 1), U16: ('H', 2), U32: ('I', 4), I32: ('i', 4),
+           I64: ('q', 8), F32: ('f', 4)}
+
+
+class Struct(ctypes.Structure):
+    """One that begins with struct_size."""
+
+    def __init__(self):
+        super().__init__(struct_size=ctypes.sizeof(self))
+
+
+class Options(Struct):
+    _fields_ = [('struct_size', c_size_t), ('rank', c_int32),
+                ('ranks', c_int32), ('start_step', c_int64),
+                ('token_type', c_int32), ('device_type', c_int32),
+                ('device_ordinal', c_int32), ('prefetch_batches', c_uint32),
+                ('prefetch_bytes', c_uint64), ('max_held', c_int32),
+                ('reserved', c_uint32), ('report_every_steps', c_uint64),
+                ('tensors', c_char_p)]
+
+
+class Step(Struct):
+    _fields_ = [('struct_size', c_size_t), ('step', c_uint64),
+                ('first_sample', c_uint64), ('batch_size', c_uint64),
+                ('num_samples', c_uint64), ('seq_len', c_uint32),
+                ('stage', c_uint32), ('stage_name', c_char_p),
+                ('lr_scale', c_double), ('temperature', c_double),
+                ('is_boundary', c_int32), ('reserved', c_int32)]
+
+
+class Tensor(Struct):
+    _fields_ = [('struct_size', c_size_t), ('name', c_char_p),
+                ('dtype', c_int32), ('ndim', c_int32), ('shape', c_int64 * 2),
+                ('host', c_void_p), ('device', c_void_p)]
+
+
+class Run(Struct):
+    _fields_ = [('struct_size', c_size_t), ('steps', c_uint64),
+                ('samples', c_uint64), ('tokens', c_uint64),
+                ('vocabulary_size', c_uint64), ('tokenizer', c_char_p),
+                ('fingerprint', c_uint64), ('num_sources', c_uint64),
+                ('max_seq_len', c_uint32), ('rank', c_uint32),
+                ('ranks', c_uint32), ('order_version', c_uint32)]
+
+
+class Sample(ctypes.Structure):
+    _fields_ = [('sample', c_uint64), ('item', c_uint64), ('epoch', c_uint64),
+                ('source', c_uint32), ('token_begin', c_uint32)]
+
+
+class Source(ctypes.Structure):
+    _fields_ = [('path', c_char_p), ('dataset', c_char_p),
+                ('backend', c_char_p), ('fallback_reason', c_char_p)]
+
+
+class PonienteError(RuntimeError):
+    def __init__(self, code, text):
+        super().__init__(text)
+        self.code = code
+
+
+class Library:
+    """The functions of poniente_c.h, without their prefix. Those that give a
+    code raise PonienteError instead."""
+
+    STATUS = {
+        'options_init': [POINTER(Options), c_size_t],
+        'options_ranks_from_environment': [POINTER(Options)],
+        'loader_open': [c_char_p, POINTER(Options), POINTER(c_void_p)],
+        'loader_next': [c_void_p, POINTER(c_void_p)],
+        'loader_stop': [c_void_p],
+        'loader_seek': [c_void_p, c_uint64],
+        'loader_next_step': [c_void_p, POINTER(c_uint64)],
+        'loader_state': [c_void_p, POINTER(c_void_p)],
+        'loader_resume': [c_void_p, c_char_p],
+        'loader_run': [c_void_p, POINTER(Run)],
+        'loader_sources': [c_void_p, c_size_t, c_size_t, POINTER(Source)],
+        'loader_metrics': [c_void_p, POINTER(c_char_p), POINTER(c_void_p)],
+        'batch_step': [c_void_p, POINTER(Step)],
+        'batch_samples': [c_void_p, c_size_t, c_size_t, POINTER(Sample)],
+        'batch_tensor': [c_void_p, c_char_p, POINTER(Tensor)],
+        'batch_device': [c_void_p, POINTER(c_int32), POINTER(c_int32)],
+        'batch_dlpack': [c_void_p, c_char_p, c_int32, c_void_p,
+                         POINTER(c_void_p)],
+    }
+    NOTHING = {'loader_close': [c_void_p], 'batch_release': [c_void_p],
+               'text_free': [c_void_p], 'dlpack_release': [c_void_p]}
+
+    def __init__(self, path):
+        # A CDLL lets go of Python's lock around every call: other threads run
+        # while loader_next waits.
+        self._dll = ctypes.CDLL(path)
+        self.last_error = self._function('last_error', [], c_char_p)
+        for name, arguments in self.STATUS.items():
+            function = self._function(name, arguments, c_int32)
+            function.errcheck = self._check
+            setattr(self, name, function)
+        for name, arguments in self.NOTHING.items():
+            setattr(self, name, self._function(name, arguments, None))
+        self.capsule_destructor = _capsule_destructor(self)
+        abi = self._function('abi_version', [], c_uint32)()
+        if abi != ABI_VERSION:
+            raise ImportError(f'{path} is of ABI version {abi}')
+
+    def _function(self, name, arguments, result):
+        function = getattr(self._dll, 'poniente_' + name)
+        function.argtypes = arguments
+        function.restype = result
+        return function
+
+    def _check(self, code, function, arguments):
+        if code != OK:
+            raise PonienteError(code, self.last_error().decode())
+
+    def text(self, pointer):
+        """The caller's text as a str; frees it."""
+        try:
+            return ctypes.string_at(pointer).decode()
+        finally:
+            self.text_free(pointer)
+
+
+# ---- Python's own, by prototypes of ours: those of pythonapi are everybody's
+
+_view_of_memory = ctypes.PYFUNCTYPE(py_object, c_void_p, c_ssize_t, c_int)(
+    ('PyMemoryView_FromMemory', ctypes.pythonapi))
+_READ = 0x100  # PyBUF_READ
+_capsule_new = ctypes.PYFUNCTYPE(py_object, c_void_p, c_char_p, c_void_p)(
+    ('PyCapsule_New', ctypes.pythonapi))
+_capsule_is_valid = ctypes.PYFUNCTYPE(c_int, c_void_p, c_char_p)(
+    ('PyCapsule_IsValid', ctypes.pythonapi))
+_capsule_get_pointer = ctypes.PYFUNCTYPE(c_void_p, c_void_p, c_char_p)(
+    ('PyCapsule_GetPointer', ctypes.pythonapi))
+
+# ---- DLPack
+
+_DLTENSOR = b'dltensor'  # must outlive every capsule
+_HOST = 1  # as DLPack numbers devices, and poniente_c.h
+
+
+_destructors = []  # must outlive every capsule, too
+
+
+def _capsule_destructor(lib):
+    """Who takes the tensor renames the capsule, and calls the tensor's deleter
+    when done with it. A capsule that nobody took does so itself. It is on its
+    way to be freed, so it is passed as an address: a py_object would bring it
+    back to life."""
+    @ctypes.PYFUNCTYPE(None, c_void_p)
+    def destroy(capsule):
+        if _capsule_is_valid(capsule, _DLTENSOR):
+            lib.dlpack_release(_capsule_get_pointer(capsule, _DLTENSOR))
+    _destructors.append(destroy)
+    return destroy
+
+
+class Shared:
+    """A tensor of a batch for numpy.from_dlpack() or torch.from_dlpack(): the
+    memory is the batch's, and stays when the batch is gone. Not to be written
+    to. On a GPU (on_device) it is to be used on the stream that the caller of
+    __dlpack__ names."""
+
+    def __init__(self, batch, name='tokens', on_device=False):
+        self._batch = batch
+        self._name = name.encode()
+        self._on_device = on_device
+
+    def __dlpack__(self, stream=None):
+        lib = self._batch.lib
+        queue = None if stream in (None, -1) else stream
+        tensor = c_void_p()
+        lib.batch_dlpack(self._batch.handle, self._name, self._on_device, queue,
+                         byref(tensor))
+        return _capsule_new(tensor, _DLTENSOR, lib.capsule_destructor)
+
+    def __dlpack_device__(self):
+        return self._batch.device() if self._on_device else (_HOST, 0)
+
+
+# ---- Loader and batches
+
+class Batch:
+    def __init__(self, lib, handle):
+        self.lib = lib
+        self.handle = handle
+        self.step = Step()
+        lib.batch_step(handle, byref(self.step))
+
+    def samples(self):
+        samples = (Sample * self.step.num_samples)()
+        self.lib.batch_samples(self.handle, 0, len(samples), samples)
+        return samples
+
+    def device(self):
+        device, ordinal = c_int32(), c_int32()
+        self.lib.batch_device(self.handle, byref(device), byref(ordinal))
+        return device.value, ordinal.value
+
+    def tensor(self, name='tokens'):
+        tensor = Tensor()
+        self.lib.batch_tensor(self.handle, name.encode(), byref(tensor))
+        return tensor
+
+    def view(self, name='tokens'):
+        """A memoryview in the shape of the tensor, b'' if it has no elements.
+        Must not be used once the batch has been released."""
+        tensor = self.tensor(name)
+        code, width = FORMATS[tensor.dtype]
+        shape = tensor.shape[:tensor.ndim]
+        size = width * math.prod(shape)
+        if size == 0:  # no cast gives such a shape
+            return memoryview(b'')
+        return _view_of_memory(tensor.host, size, _READ).cast(code, shape)
+
+    def release(self):
+        handle, self.handle = self.handle, None
+        self.lib.batch_release(handle)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.release()
+
+
+class Loader:
+    """Iterates over batches; each is to be released (`with batch:`)."""
+
+    def __init__(self, lib, config, token_type=U32, tensors=None):
+        options = Options()
+        lib.options_init(byref(options), ctypes.sizeof(options))
+        lib.options_ranks_from_environment(byref(options))
+        options.token_type = token_type
+        options.tensors = tensors and tensors.encode()  # 'labels,positions'
+        self.lib = lib
+        handle = c_void_p()
+        lib.loader_open(os.fsencode(config), byref(options), byref(handle))
+        self.handle = handle
+        self.run = Run()
+        lib.loader_run(handle, byref(self.run))
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        batch = c_void_p()
+        try:
+            self.lib.loader_next(self.handle, byref(batch))
+        except PonienteError as error:
+            if error.code == OUT_OF_RANGE:
+                raise StopIteration from None
+            raise
+        return Batch(self.lib, batch)
+
+    def sources(self):
+        sources = (Source * self.run.num_sources)()
+        self.lib.loader_sources(self.handle, 0, len(sources), sources)
+        return [source.path.decode() for source in sources]
+
+    def state(self):
+        text = c_void_p()
+        self.lib.loader_state(self.handle, byref(text))
+        return self.lib.text(text)
+
+    def resume(self, state):
+        self.lib.loader_resume(self.handle, state.encode())
+
+    def close(self):
+        handle, self.handle = self.handle, None
+        self.lib.loader_close(handle)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+
+# ---- The example
+
+def rows(batch, numpy):
+    """The ids of each sample, as a list."""
+    if numpy is None:
+        return batch.view().tolist()
+    return numpy.from_dlpack(Shared(batch)).tolist()
+
+
+def hash_of(batch, numpy):
+    total = 0
+    for sample, ids in zip(batch.samples(), rows(batch, numpy)):
+        value = 0xcbf29ce484222325
+        for number in [sample.sample, *ids]:
+            value = (value ^ number) * 0x100000001b3 % 2**64
+        total += value
+    return total % 2**64
+
+
+def line_of(batch, names, numpy):
+    step = batch.step
+    first = names[batch.samples()[0].source] if step.num_samples else '-'
+    stage = step.stage_name.decode()
+    return (f'{step.step} tokens {hash_of(batch, numpy):016x} '
+            f'{step.num_samples} x {step.seq_len} {first} lr {step.lr_scale:g}'
+            + (f' stage {stage}' if stage else ''))
+
+
+def check_sharing(loader, numpy):
+    """An array outlives its batch; a capsule that nobody takes frees itself,
+    or max_held (2) would be reached."""
+    with next(loader) as batch:
+        array = numpy.from_dlpack(Shared(batch))
+        assert array.size == 0 or array.ctypes.data == batch.tensor().host
+        before = array.tolist()
+    for batch in (next(loader) for _ in range(4)):
+        with batch:
+            Shared(batch).__dlpack__()
+    assert array.tolist() == before, 'the memory of an array was used again'
+
+
+def read(loader, count, numpy, names=None):
+    """The hashes of the next steps, and their lines if there are names."""
+    found = []
+    for _, batch in zip(range(count), loader):
+        with batch:
+            if names is not None:
+                print(line_of(batch, names, numpy))
+            found.append(hash_of(batch, numpy))
+    return found
+
+
+def main():
+    parser = argparse.ArgumentParser(prog='embed.py')
+    parser.add_argument('config')
+    parser.add_argument('steps', nargs='?', type=int, default=8)
+    parser.add_argument('--library',
+                        default=os.environ.get('PONIENTE_LIBRARY',
+                                               f'libponiente_c.so.{ABI_VERSION}'))
+    parser.add_argument('--plain', action='store_true', help='without numpy')
+    arguments = parser.parse_args()
+    numpy = None
+    if not arguments.plain:
+        try:
+            import numpy
+        except ImportError:
+            print('embed.py: no numpy: reads through memoryviews',
+                  file=sys.stderr)
+    lib = Library(arguments.library)
+
+    half = arguments.steps // 2
+    with Loader(lib, arguments.config) as loader, \
+            Loader(lib, arguments.config) as resumed:
+        names = loader.sources()
+        read(loader, half, numpy, names)
+        resumed.resume(loader.state())
+        rest = read(loader, arguments.steps - half, numpy, names)
+        if read(resumed, arguments.steps - half, numpy) != rest:
+            sys.exit('embed.py: the resumed loader differs')
+        print(f'resumed after {half} steps: the same')
+        if numpy is not None:
+            resumed.lib.loader_seek(resumed.handle, 0)
+            check_sharing(resumed, numpy)
+
+
+if __name__ == '__main__':
+    try:
+        main()
+    except PonienteError as error:
+        sys.exit(f'embed.py: {error}')

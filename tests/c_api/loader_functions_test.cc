@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "poniente/config.h"
+#include "poniente/poniente_c.h"
+#include "poniente/version.h"
+#include "tests/c_api/c_api_fixture.h"
+
+namespace poniente::testing {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+TEST_F(CApiTest, GivesTheBatchesOfTheLoader) {
+  const auto config = Config::Parse(kRun, "run.toml", dir_.path());
+  ASSERT_THAT(config, IsOk());
+  ASSERT_OK_AND_ASSIGN(const auto expected, config->OpenLoader());
+  const LoaderPtr loader = Open();
+  for (int i = 0; i < 30; ++i) {
+    ASSERT_OK_AND_ASSIGN(const Batch want, expected->NextBlocking());
+    const BatchPtr batch = Next(loader);
+    const poniente_step step = StepOf(batch.get());
+    EXPECT_EQ(step.step, want.step());
+    EXPECT_EQ(step.first_sample, want.plan().first_sample);
+    EXPECT_EQ(step.num_samples, 6u);
+    EXPECT_EQ(step.seq_len, 20u);
+    EXPECT_EQ(step.lr_scale, want.plan().lr_scale);
+    EXPECT_EQ(step.stage_name, want.plan().stage_name);
+    EXPECT_EQ(step.is_boundary, i == 20 ? 1 : 0);
+    std::vector<poniente_sample> samples(6);
+    ASSERT_DONE(poniente_batch_samples(batch.get(), 0, 6, samples.data()));
+    for (size_t at = 0; at < 6; ++at) {
+      const SampleProvenance& from = want.provenance(at);
+      EXPECT_EQ(samples[at].sample, from.sample);
+      EXPECT_EQ(samples[at].source, from.source);
+      EXPECT_EQ(samples[at].item, from.item);
+      EXPECT_EQ(samples[at].epoch, from.epoch);
+      EXPECT_EQ(samples[at].token_begin, from.token_begin);
+    }
+    const poniente_tensor tensor = Tokens(batch.get());
+    ASSERT_EQ(tensor.ndim, 2);
+    ASSERT_EQ(tensor.shape[0], 6);
+    ASSERT_EQ(tensor.shape[1], 20);
+    EXPECT_EQ(std::memcmp(tensor.host, want.bytes().data(), 6 * 20 * 4), 0);
+    EXPECT_EQ(tensor.device, nullptr);
+  }
+}
+
+TEST_F(CApiTest, TheEndIsOutOfRangeAgainAndAgain) {
+  poniente_options options = Options();
+  options.start_step = 29;
+  const LoaderPtr loader = Open(kRun, &options);
+  EXPECT_EQ(StepOf(Next(loader).get()).step, 29u);
+  for (int i = 0; i < 2; ++i) {
+    poniente_batch* batch = reinterpret_cast<poniente_batch*>(&options);
+    EXPECT_ERROR(poniente_loader_next(loader.get(), &batch), OUT_OF_RANGE,
+                 HasSubstr("the run has ended"));
+    EXPECT_EQ(batch, nullptr);
+  }
+  ASSERT_DONE(poniente_loader_seek(loader.get(), UINT64_MAX));
+  poniente_batch* batch;
+  EXPECT_ERROR(poniente_loader_next(loader.get(), &batch), OUT_OF_RANGE,
+               HasSubstr("the run has ended"));
+}
+
+TEST_F(CApiTest, SeekGoesToAStepAndBack) {
+  const LoaderPtr loader = Open();
+  const std::vector<uint32_t> first = IdsOf(Next(loader).get());
+  ASSERT_DONE(poniente_loader_seek(loader.get(), 25));
+  uint64_t step = 0;
+  ASSERT_DONE(poniente_loader_next_step(loader.get(), &step));
+  EXPECT_EQ(step, 25u);
+  EXPECT_EQ(StepOf(Next(loader).get()).step, 25u);
+  ASSERT_DONE(poniente_loader_seek(loader.get(), 0));
+  EXPECT_EQ(IdsOf(Next(loader).get()), first);
+}
+
+TEST_F(CApiTest, AStateResumesElsewhereAndIsRefusedByOtherData) {
+  const LoaderPtr loader = Open();
+  for (int i = 0; i < 7; ++i) Next(loader);
+  char* state = nullptr;
+  ASSERT_DONE(poniente_loader_state(loader.get(), &state));
+  const LoaderPtr other = Open();
+  ASSERT_DONE(poniente_loader_resume(other.get(), state));
+  EXPECT_EQ(IdsOf(Next(other).get()), IdsOf(Next(loader).get()));
+
+  std::string changed = kRun;
+  changed.replace(changed.find("42"), 2, "43");
+  const LoaderPtr foreign = Open(changed);
+  EXPECT_ERROR(poniente_loader_resume(foreign.get(), state),
+               FAILED_PRECONDITION, HasSubstr("seed 42"));
+  EXPECT_ERROR(poniente_loader_resume(foreign.get(), "step 3"),
+               INVALID_ARGUMENT, HasSubstr("line 1"));
+  EXPECT_EQ(StepOf(Next(foreign).get()).step, 0u);
+  poniente_text_free(state);
+}
+
+TEST_F(CApiTest, TellsOfTheRunAndOfEveryStep) {
+  poniente_options options = Options();
+  options.rank = 3;
+  options.ranks = 4;
+  const LoaderPtr loader = Open(kRun, &options);
+  poniente_run run = {};
+  run.struct_size = sizeof run;
+  ASSERT_DONE(poniente_loader_run(loader.get(), &run));
+  EXPECT_EQ(run.steps, 30u);
+  EXPECT_EQ(run.samples, 180u);
+  EXPECT_EQ(run.tokens, 3600u);
+  EXPECT_EQ(run.vocabulary_size, 250u);
+  EXPECT_STREQ(run.tokenizer, "proof");
+  EXPECT_EQ(run.num_sources, 2u);
+  EXPECT_EQ(run.max_seq_len, 20u);
+  EXPECT_EQ(run.rank, 3u);
+  EXPECT_EQ(run.ranks, 4u);
+  EXPECT_EQ(run.order_version, kOrderVersion);
+  EXPECT_NE(run.fingerprint, 0u);
+
+  poniente_step step = {};
+  step.struct_size = sizeof step;
+  ASSERT_DONE(poniente_loader_step(loader.get(), 20, &step));
+  EXPECT_EQ(step.first_sample, 120u);
+  EXPECT_EQ(step.batch_size, 6u);
+  EXPECT_EQ(step.num_samples, 2u) << "4 and 5 of 0 to 5";
+  EXPECT_STREQ(step.stage_name, "end");
+  EXPECT_EQ(step.is_boundary, 1);
+  EXPECT_EQ(StepOf(Next(loader).get()).num_samples, 2u);
+  EXPECT_ERROR(poniente_loader_step(loader.get(), 30, &step), OUT_OF_RANGE,
+               HasSubstr("no step 30"));
+  EXPECT_EQ(step.step, 20u) << "structs are left as they were";
+}
+
+TEST_F(CApiTest, SourcesHaveNamesThatLiveAsLongAsTheLoader) {
+  const LoaderPtr loader = Open();
+  poniente_source sources[2];
+  ASSERT_DONE(poniente_loader_sources(loader.get(), 0, 2, sources));
+  EXPECT_STREQ(sources[0].path, "a");
+  EXPECT_THAT(sources[1].dataset, HasSubstr(dir_.path("b")));
+  EXPECT_STREQ(sources[1].path, "b");
+  EXPECT_STRNE(sources[1].backend, "");
+  poniente_source second;
+  ASSERT_DONE(poniente_loader_sources(loader.get(), 1, 1, &second));
+  EXPECT_EQ(second.path, sources[1].path) << "the same string";
+  ASSERT_DONE(poniente_loader_sources(loader.get(), 2, 0, nullptr));
+  for (const auto& [first, count] :
+       {std::pair<size_t, size_t>{0, 3}, {2, 1}, {3, 0}, {1, SIZE_MAX}}) {
+    EXPECT_ERROR(poniente_loader_sources(loader.get(), first, count, sources),
+                 OUT_OF_RANGE, HasSubstr("the run has 2"));
+  }
+}
+
+TEST_F(CApiTest, MetricsAreTextForPrometheus) {
+  const LoaderPtr loader = Open();
+  Next(loader);
+  char* text = nullptr;
+  const char* const labels[] = {"rank", "3", "job", "a", nullptr};
+  ASSERT_DONE(poniente_loader_metrics(loader.get(), labels, &text));
+  EXPECT_THAT(text, AllOf(HasSubstr("# TYPE poniente_"),
+                          HasSubstr("rank=\"3\""), HasSubstr("job=\"a\"")));
+  poniente_text_free(text);
+  ASSERT_DONE(poniente_loader_metrics(loader.get(), nullptr, &text));
+  EXPECT_THAT(text, HasSubstr("# TYPE poniente_"));
+  poniente_text_free(text);
+  const char* const odd[] = {"rank", nullptr};
+  EXPECT_ERROR(poniente_loader_metrics(loader.get(), odd, &text),
+               INVALID_ARGUMENT, HasSubstr("'rank' has no value"));
+  EXPECT_EQ(text, nullptr);
+}
+
+TEST_F(CApiTest, ErrorsOfAConfigurationNameTheirLines) {
+  LoaderPtr loader;
+  const std::string bad = "[data]\nbatch_size = 0\nseq_len = 20\npaht = 'a'\n";
+  EXPECT_ERROR(OpenText(bad, nullptr, &loader), INVALID_ARGUMENT,
+               AllOf(HasSubstr("run.toml:2:"), HasSubstr("run.toml:4:")));
+  EXPECT_ERROR(OpenText("[data", nullptr, &loader), INVALID_ARGUMENT,
+               HasSubstr("run.toml:1:"));
+  poniente_loader* opened;
+  EXPECT_ERROR(poniente_loader_open("/nowhere/run.toml", nullptr, &opened),
+               NOT_FOUND, HasSubstr("/nowhere/run.toml"));
+  EXPECT_ERROR(
+      poniente_loader_open_text("[dat", nullptr, nullptr, nullptr, &opened),
+      INVALID_ARGUMENT, HasSubstr("config:1:"));
+}
+
+TEST_F(CApiTest, OpensAFile) {
+  WriteFile(dir_.path("run.toml"), kRun);
+  poniente_loader* opened = nullptr;
+  ASSERT_DONE(
+      poniente_loader_open(dir_.path("run.toml").c_str(), nullptr, &opened));
+  const LoaderPtr loader(opened);
+  EXPECT_EQ(IdsOf(Next(loader).get()), IdsOf(Next(Open()).get()));
+}
+
+TEST_F(CApiTest, MoreBatchesThanMaxHeldAreResourceExhausted) {
+  poniente_options options = Options();
+  options.max_held = 1;
+  const LoaderPtr loader = Open(kRun, &options);
+  BatchPtr first = Next(loader);
+  const BatchPtr second = Next(loader);
+  poniente_batch* third;
+  EXPECT_ERROR(poniente_loader_next(loader.get(), &third), RESOURCE_EXHAUSTED,
+               HasSubstr("max_held is 1"));
+  DLManagedTensor* tensor;
+  ASSERT_DONE(
+      poniente_batch_dlpack(first.get(), "tokens", 0, nullptr, &tensor));
+  first.reset();
+  EXPECT_ERROR(poniente_loader_next(loader.get(), &third), RESOURCE_EXHAUSTED,
+               HasSubstr("tensors"));
+  std::thread([tensor] { poniente_dlpack_release(tensor); }).join();
+  EXPECT_EQ(StepOf(Next(loader).get()).step, 2u);
+}
+
+TEST_F(CApiTest, StopEndsANextThatOthersWaitFor) {
+  const LoaderPtr loader = Open();
+  int32_t code = PONIENTE_OK;
+  std::string text;
+  std::thread reader([&] {
+    poniente_batch* batch;
+    while ((code = poniente_loader_next(loader.get(), &batch)) == PONIENTE_OK) {
+      poniente_batch_release(batch);
+      poniente_loader_seek(loader.get(), 0);
+    }
+    text = poniente_last_error();
+  });
+  ASSERT_DONE(poniente_loader_stop(loader.get()));
+  reader.join();
+  EXPECT_EQ(code, PONIENTE_FAILED_PRECONDITION);
+  EXPECT_THAT(text, HasSubstr("closed"));
+}
+
+}  // namespace
+}  // namespace poniente::testing

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <vector>
+
+#include "poniente/poniente_c.h"
+#include "tests/c_api/c_api_fixture.h"
+
+namespace poniente::testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+struct BadOption {
+  void (*set)(poniente_options*);
+  const char* words;
+};
+
+class BadOptionTest : public CApiTest,
+                      public ::testing::WithParamInterface<BadOption> {};
+
+TEST_P(BadOptionTest, IsNamedWithItsValue) {
+  poniente_options options = Options();
+  GetParam().set(&options);
+  LoaderPtr loader;
+  EXPECT_ERROR(OpenText(kRun, &options, &loader), INVALID_ARGUMENT,
+               HasSubstr(GetParam().words));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, BadOptionTest,
+    ::testing::Values(
+        BadOption{[](auto* o) { o->struct_size = 0; }, "struct_size"},
+        BadOption{[](auto* o) { --o->struct_size; }, "struct_size"},
+        BadOption{[](auto* o) { o->struct_size = SIZE_MAX; }, "struct_size"},
+        BadOption{[](auto* o) { o->rank = -2; }, "rank must be >= -1, got -2"},
+        BadOption{[](auto* o) { o->rank = 1; }, "rank"},
+        BadOption{[](auto* o) { o->ranks = -1; }, "ranks must"},
+        BadOption{[](auto* o) { o->start_step = -2; }, "start_step must"},
+        BadOption{[](auto* o) { o->token_type = 9; }, "token_type must"},
+        BadOption{[](auto* o) { o->token_type = PONIENTE_F32; },
+                  "PONIENTE_U8 to PONIENTE_I64, got 6"},
+        BadOption{[](auto* o) { o->device_type = 3; }, "device_type must"},
+        BadOption{[](auto* o) {
+                    o->device_type = PONIENTE_DEVICE_CUDA;
+                    o->device_ordinal = -1;
+                  },
+                  "device_ordinal must"},
+        BadOption{[](auto* o) { o->prefetch_batches = 1u << 20; },
+                  "prefetch_batches"},
+        BadOption{[](auto* o) { o->max_held = -2; }, "max_held must"},
+        BadOption{[](auto* o) { o->max_held = INT32_MAX; }, "max_held"},
+        BadOption{[](auto* o) { o->tensors = "labels,mask"; }, "'mask'"},
+        BadOption{[](auto* o) { o->reserved = 1; }, "reserved must be 0"}));
+
+// What a program sees that was built with a later header.
+struct LaterOptions {
+  poniente_options known;
+  uint64_t added;
+};
+
+TEST_F(CApiTest, FieldsOfALaterHeaderAreZeroOrRefused) {
+  LaterOptions options;
+  std::memset(&options, 0xff, sizeof options);
+  ASSERT_DONE(poniente_options_init(&options.known, sizeof options));
+  EXPECT_EQ(options.known.struct_size, sizeof options);
+  EXPECT_EQ(options.added, 0u);
+  Open(kRun, &options.known);
+  options.added = 1;
+  LoaderPtr loader;
+  EXPECT_ERROR(OpenText(kRun, &options.known, &loader), INVALID_ARGUMENT,
+               HasSubstr("does not know"));
+}
+
+TEST_F(CApiTest, OptionsReachTheLoader) {
+  poniente_options options = Options();
+  options.token_type = PONIENTE_I64;
+  options.prefetch_batches = 1;
+  options.prefetch_bytes = 1;
+  const BatchPtr batch = Next(Open(kRun, &options));
+  const poniente_tensor tensor = Tokens(batch.get());
+  EXPECT_EQ(tensor.dtype, PONIENTE_I64);
+  const std::vector<uint32_t> want = IdsOf(Next(Open()).get());
+  const auto* const ids = static_cast<const int64_t*>(tensor.host);
+  EXPECT_EQ(std::vector<uint32_t>(ids, ids + want.size()), want);
+}
+
+TEST_F(CApiTest, RanksComeFromTheEnvironment) {
+  ::setenv("RANK", "2", 1);
+  ::setenv("WORLD_SIZE", "5", 1);
+  poniente_options options = Options();
+  ASSERT_DONE(poniente_options_ranks_from_environment(&options));
+  EXPECT_EQ(options.rank, 2);
+  EXPECT_EQ(options.ranks, 5);
+  ::setenv("RANK", "5", 1);
+  EXPECT_ERROR(poniente_options_ranks_from_environment(&options),
+               INVALID_ARGUMENT, HasSubstr("WORLD_SIZE"));
+  ::unsetenv("RANK");
+  ::unsetenv("WORLD_SIZE");
+}
+
+}  // namespace
+}  // namespace poniente::testing
