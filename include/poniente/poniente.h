@@ -8,6 +8,7 @@
 #include "poniente/batch.h"
 #include "poniente/byte_reader.h"
 #include "poniente/config.h"
+#include "poniente/consume.h"
 #include "poniente/dataset_node.h"
 #include "poniente/filter.h"
 #include "poniente/flat_mixture.h"
