@@ -97,6 +97,14 @@ struct Source {
   std::string fallback_reason;  // why not the backend preferred; usually empty
 };
 
+class Loader;
+
+namespace internal {
+// As loader.Next(), which others find under way from this call on, not only
+// from when it is first awaited.
+Task<Batch> BeginNext(Loader& loader);
+}  // namespace internal
+
 // Serves step after step of a run.
 //
 // Steps: step s covers samples [s * batch_size, (s + 1) * batch_size) of the
@@ -108,12 +116,15 @@ struct Source {
 //     soon as it is complete.
 // End: after the schedule's last step, or where a finite dataset ends, every
 //     further Next() is OutOfRange.
+// Consumers: coroutines await Next(), plain code calls NextBlocking();
+//     consume.h has a range for loops, and async_next() for all else of Asio.
 // Threads: reads on a thread of its own; Next() resumes on the executor of the
 //     coroutine that awaits it. All members may be called from any thread, but
 //     one Next() at a time (a second one is FailedPrecondition).
 // Errors: "step 1200, rank 3: " and what the source says. The loader stays at
 //     that step: Next() tries it again, Seek() goes elsewhere.
-// Cancellation: a cancelled Next() gives Cancelled; its batch is not lost.
+// Cancellation: a cancelled Next() gives Cancelled; its batch is not lost. Nor
+//     is it if the execution context dies while Next() waits.
 // Back-pressure: what is under way, ready or held is bounded by number and by
 //     bytes. A consumer that keeps more than max_held batches and asks for
 //     another gets ResourceExhausted, not a wait that never ends; let go of one
@@ -189,6 +200,7 @@ class Loader {
   uint64_t fingerprint() const;
 
  private:
+  friend Task<Batch> internal::BeginNext(Loader& loader);
   class Core;
   explicit Loader(std::shared_ptr<Core> core);
 

@@ -9,6 +9,7 @@
 #include "poniente/batch_tensors.h"
 #include "poniente/byte_reader.h"
 #include "poniente/config.h"
+#include "poniente/consume.h"
 #include "poniente/dataset_node.h"
 #include "poniente/dlpack.h"
 #include "poniente/filter.h"

@@ -2,39 +2,15 @@
 #include "async/notifier.h"
 
 #include <algorithm>
-#include <boost/asio/any_completion_handler.hpp>
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/associated_cancellation_slot.hpp>
 #include <boost/asio/associated_executor.hpp>
-#include <boost/asio/error.hpp>
-#include <boost/asio/post.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <utility>
 
 namespace poniente::internal {
 
 namespace asio = boost::asio;
-
-using WaitHandler = asio::any_completion_handler<void(bool)>;
-
-// A parked coroutine. Its executor counts it as work, so that a run() does not
-// return while somebody waits.
-struct Notifier::Waiter {
-  Waiter(WaitHandler&& h, asio::any_io_executor e)
-      : handler(std::move(h)),
-        executor(asio::prefer(std::move(e),
-                              asio::execution::outstanding_work.tracked)) {}
-
-  void Resume(bool notified) {
-    // Move-constructed, never assigned: Asio 1.26 recurses in assignment.
-    auto complete = [parked = WaitHandler(std::move(handler)),
-                     notified]() mutable { std::move(parked)(notified); };
-    asio::post(executor, std::move(complete));
-  }
-
-  WaitHandler handler;
-  asio::any_io_executor executor;
-};
 
 Notifier::Notifier() = default;
 Notifier::~Notifier() = default;
@@ -45,7 +21,7 @@ uint64_t Notifier::version() const {
 }
 
 void Notifier::NotifyAll() {
-  std::vector<std::shared_ptr<Waiter>> woken;
+  std::vector<std::shared_ptr<ParkedCoroutine>> woken;
   {
     MutexLock lock(&mu_);
     ++version_;
@@ -54,9 +30,11 @@ void Notifier::NotifyAll() {
   for (const auto& waiter : woken) waiter->Resume(true);
 }
 
-void Notifier::Cancel(const std::shared_ptr<Waiter>& waiter) {
-  MutexLock lock(&mu_);
-  if (std::erase(waiters_, waiter) == 0) return;  // already resumed
+void Notifier::Cancel(const std::shared_ptr<ParkedCoroutine>& waiter) {
+  {
+    MutexLock lock(&mu_);
+    if (std::erase(waiters_, waiter) == 0) return;  // already resumed
+  }
   waiter->Resume(false);
 }
 
@@ -64,10 +42,11 @@ template <class Handler>
 void Notifier::Park(uint64_t seen, Handler&& handler) {
   auto slot = asio::get_associated_cancellation_slot(handler);
   asio::any_io_executor executor = asio::get_associated_executor(handler);
-  auto waiter = std::make_shared<Waiter>(
-      WaitHandler(std::forward<Handler>(handler)), std::move(executor));
+  auto waiter = std::make_shared<ParkedCoroutine>(
+      ParkedCoroutine::Handler(std::forward<Handler>(handler)),
+      std::move(executor));
   if (slot.is_connected()) {
-    std::weak_ptr<Waiter> weak = waiter;
+    std::weak_ptr<ParkedCoroutine> weak = waiter;
     slot.assign([this, weak](asio::cancellation_type type) {
       auto parked = weak.lock();
       const bool terminal = (type & asio::cancellation_type::terminal) !=
@@ -75,12 +54,14 @@ void Notifier::Park(uint64_t seen, Handler&& handler) {
       if (parked && terminal) Cancel(parked);
     });
   }
-  MutexLock lock(&mu_);
-  if (version_ > seen) {
-    waiter->Resume(true);
-  } else {
-    waiters_.push_back(std::move(waiter));
+  {
+    MutexLock lock(&mu_);
+    if (version_ <= seen) {
+      waiters_.push_back(std::move(waiter));
+      return;
+    }
   }
+  waiter->Resume(true);
 }
 
 Task<> Notifier::WaitPast(uint64_t seen) {

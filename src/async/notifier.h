@@ -8,6 +8,7 @@
 #include <memory>
 #include <vector>
 
+#include "async/parked_coroutine.h"
 #include "poniente/task.h"
 #include "util/mutex.h"
 
@@ -22,7 +23,8 @@ namespace poniente::internal {
 //     if (!waited.ok()) co_return waited;
 //   }
 //
-// Ownership: must outlive its waiters.
+// Ownership: must outlive its waiters. An execution context that dies drops
+//     those of its coroutines that wait.
 // Thread safety: any thread, any executor; waiters resume on their own.
 // Cancellation: terminal; gives Cancelled, the notifier forgets the waiter.
 class Notifier {
@@ -41,15 +43,13 @@ class Notifier {
   Task<> WaitPast(uint64_t seen);
 
  private:
-  struct Waiter;
-
   template <class Handler>
   void Park(uint64_t seen, Handler&& handler);
-  void Cancel(const std::shared_ptr<Waiter>& waiter);
+  void Cancel(const std::shared_ptr<ParkedCoroutine>& waiter);
 
   mutable Mutex mu_;
   uint64_t version_ ABSL_GUARDED_BY(mu_) = 0;
-  std::vector<std::shared_ptr<Waiter>> waiters_ ABSL_GUARDED_BY(mu_);
+  std::vector<std::shared_ptr<ParkedCoroutine>> waiters_ ABSL_GUARDED_BY(mu_);
 };
 
 }  // namespace poniente::internal

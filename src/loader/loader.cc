@@ -74,7 +74,8 @@ class Loader::Core {
     thread_.join();
   }
 
-  static Task<Batch> Next(std::shared_ptr<Core> core);
+  class Place;
+  static Task<Batch> Next(Place asked);
   absl::Status Seek(uint64_t step);
   static Task<> Close(std::shared_ptr<Core> core);
 
@@ -153,6 +154,33 @@ class Loader::Core {
   std::optional<internal::ThreadTimes> thread_times_ ABSL_GUARDED_BY(mu_);
   bool is_closed_ ABSL_GUARDED_BY(mu_) = false;
   bool next_awaited_ ABSL_GUARDED_BY(mu_) = false;
+};
+
+// That of the one Next() at a time; given back when the coroutine goes, however
+// it does.
+class Loader::Core::Place {
+ public:
+  explicit Place(std::shared_ptr<Core> core) : core_(std::move(core)) {}
+  Place(Place&&) = default;
+  ~Place() {
+    if (core_ == nullptr || !taken_.value_or(false)) return;
+    MutexLock lock(&core_->mu_);
+    core_->next_awaited_ = false;
+  }
+
+  // The first call decides: false if another has the place.
+  bool Take() {
+    if (!taken_.has_value()) {
+      MutexLock lock(&core_->mu_);
+      taken_ = !std::exchange(core_->next_awaited_, true);
+    }
+    return *taken_;
+  }
+  Core* core() const { return core_.get(); }
+
+ private:
+  std::shared_ptr<Core> core_;
+  std::optional<bool> taken_;
 };
 
 uint64_t Loader::Core::NumReady() const {
@@ -285,25 +313,19 @@ absl::StatusOr<std::optional<Batch>> Loader::Core::TakeReady() {
   return fetched;
 }
 
-Task<Batch> Loader::Core::Next(std::shared_ptr<Core> core) {
-  {
-    MutexLock lock(&core->mu_);
-    if (core->next_awaited_) {
-      co_return absl::FailedPreconditionError(
-          "another Next() of this loader is still awaited");
-    }
-    core->next_awaited_ = true;
+Task<Batch> Loader::Core::Next(Place asked) {
+  Place place(std::move(asked));  // goes with the call, not with its awaitable
+  if (!place.Take()) {
+    co_return absl::FailedPreconditionError(
+        "another Next() of this loader is still awaited");
   }
+  Core* const core = place.core();
   // Also when the wait below throws.
-  struct Release {
-    explicit Release(Core* c) : core(c) {}
-    ~Release() {
-      core->counters_.GaveUp(LoaderCounters::Clock::now());
-      MutexLock lock(&core->mu_);
-      core->next_awaited_ = false;
-    }
+  struct GiveUp {
+    explicit GiveUp(Core* c) : core(c) {}
+    ~GiveUp() { core->counters_.GaveUp(LoaderCounters::Clock::now()); }
     Core* core;
-  } release(core.get());
+  } give_up(core);
   core->counters_.Asked(LoaderCounters::Clock::now());
   while (true) {
     const uint64_t seen = core->changed_.version();
@@ -400,7 +422,12 @@ absl::StatusOr<std::unique_ptr<Loader>> Loader::Create(
 Loader::Loader(std::shared_ptr<Core> core) : core_(std::move(core)) {}
 Loader::~Loader() { core_->Stop(); }
 
-Task<Batch> Loader::Next() { return Core::Next(core_); }
+Task<Batch> Loader::Next() { return Core::Next(Core::Place(core_)); }
+Task<Batch> internal::BeginNext(Loader& loader) {
+  Loader::Core::Place place(loader.core_);
+  place.Take();
+  return Loader::Core::Next(std::move(place));
+}
 absl::StatusOr<Batch> Loader::NextBlocking() { return RunBlocking(Next()); }
 absl::Status Loader::Seek(uint64_t step) { return core_->Seek(step); }
 std::string Loader::State() const { return core_->State(); }

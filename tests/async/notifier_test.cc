@@ -9,7 +9,13 @@
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/post.hpp>
+#include <boost/asio/strand.hpp>
+#include <boost/asio/thread_pool.hpp>
+#include <future>
+#include <memory>
+#include <optional>
 #include <thread>
+#include <type_traits>
 #include <vector>
 
 #include "tests/support/status_matchers.h"
@@ -95,6 +101,58 @@ TEST(NotifierTest, LosesNoChangeBetweenThreads) {
   }
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(finished, kThreads);
+}
+
+asio::awaitable<void> HoldWhileWaiting(Notifier* notifier,
+                                       std::shared_ptr<int> held) {
+  absl::Status waited = co_await notifier->WaitPast(0);
+  ADD_FAILURE() << "resumed without its context: " << waited << *held;
+}
+
+template <class Context>
+void DropsItsWaiters() {
+  Notifier notifier;
+  auto held = std::make_shared<int>(0);
+  {
+    Context context{1};
+    asio::co_spawn(context, HoldWhileWaiting(&notifier, held),
+                   [](std::exception_ptr) {
+                     ADD_FAILURE() << "ended without its context";
+                   });
+    std::promise<void> parked;
+    asio::post(context, [&] { parked.set_value(); });
+    if constexpr (std::is_same_v<Context, asio::io_context>) context.poll();
+    parked.get_future().wait();
+    EXPECT_EQ(held.use_count(), 2);
+  }
+  EXPECT_EQ(held.use_count(), 1);
+  notifier.NotifyAll();
+  EXPECT_THAT(RunBlocking(notifier.WaitPast(0)), IsOk());
+}
+
+TEST(NotifierTest, AContextThatDiesDropsItsWaiters) {
+  DropsItsWaiters<asio::io_context>();
+  DropsItsWaiters<asio::thread_pool>();
+}
+
+TEST(NotifierTest, AContextMayDieWhileItsWaitersAreResumed) {
+  for (int round = 0; round < 1000; ++round) {
+    Notifier notifier;
+    std::optional<asio::io_context> context(1);
+    for (int i = 0; i < 3; ++i) {
+      asio::co_spawn(asio::make_strand(*context), notifier.WaitPast(0),
+                     [](std::exception_ptr, absl::Status) { ADD_FAILURE(); });
+    }
+    context->poll();
+    std::atomic<bool> begun = false;
+    std::thread other([&] {
+      begun = true;
+      notifier.NotifyAll();
+    });
+    while (!begun) std::this_thread::yield();
+    context.reset();
+    other.join();
+  }
 }
 
 }  // namespace

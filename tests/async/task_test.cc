@@ -144,6 +144,29 @@ TEST(WhenAllTest, CancellationReachesAllTasksAndWaitsForThem) {
   EXPECT_THAT(result, StatusIs(absl::StatusCode::kCancelled, ::testing::_));
 }
 
+Task<> HoldForever(internal::Notifier* notifier, std::shared_ptr<int> held) {
+  absl::Status waited = co_await notifier->WaitPast(0);
+  ++*held;
+  co_return waited;
+}
+
+TEST(WhenAllTest, AContextThatDiesDropsTheTasksAndWhoWaitsForThem) {
+  internal::Notifier never;
+  auto held = std::make_shared<int>(0);
+  {
+    asio::io_context context{1};
+    std::vector<Task<>> tasks;
+    for (int i = 0; i < 3; ++i) tasks.push_back(HoldForever(&never, held));
+    asio::co_spawn(context, WhenAll(std::move(tasks)),
+                   [held](std::exception_ptr, absl::Status) { ++*held; });
+    context.poll();
+    EXPECT_EQ(held.use_count(), 5);
+  }
+  EXPECT_EQ(held.use_count(), 1);
+  never.NotifyAll();
+  EXPECT_EQ(*held, 0);
+}
+
 Task<> Many(std::atomic<int>* count) {
   std::vector<Task<>> tasks;
   struct Add {

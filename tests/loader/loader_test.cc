@@ -341,6 +341,52 @@ TEST(LoaderTest, ACancelledNextLosesNoBatch) {
   EXPECT_EQ(batch.step(), 0u);
 }
 
+// The context does not come back, but the loader takes its place again.
+TEST(LoaderTest, ANextWhoseContextDiesLosesNoBatch) {
+  const auto growing = InMemoryDataset<TokenWindow>::Growing();
+  auto loader = Open(growing, MakeSchedule(0, 1));
+  const auto abandon = [&] {
+    asio::io_context context{1};
+    asio::co_spawn(context, loader->Next(),
+                   [](std::exception_ptr, absl::StatusOr<Batch>) {
+                     ADD_FAILURE() << "resumed without its context";
+                   });
+    context.poll();
+  };
+  for (int again = 0; again < 3; ++again) abandon();
+  EXPECT_THAT(growing->Append({TokenWindow(std::vector<uint32_t>(kSeqLen, 5))}),
+              IsOk());
+  {
+    ASSERT_OK_AND_ASSIGN(const Batch batch, loader->NextBlocking());
+    EXPECT_EQ(batch.step(), 0u);
+  }
+  abandon();
+  EXPECT_THAT(loader->CloseBlocking(), IsOk());
+  loader.reset();
+}
+
+TEST(LoaderTest, AContextMayDieWhileItsNextIsResumed) {
+  for (int round = 0; round < 300; ++round) {
+    const auto growing = InMemoryDataset<TokenWindow>::Growing();
+    const auto loader = Open(growing, MakeSchedule(0, 1));
+    std::thread writer;
+    {
+      asio::io_context context{1};
+      asio::co_spawn(context, loader->Next(),
+                     [](std::exception_ptr, absl::StatusOr<Batch>) {});
+      context.poll();
+      writer = std::thread([&] {
+        EXPECT_THAT(
+            growing->Append({TokenWindow(std::vector<uint32_t>(kSeqLen, 5))}),
+            IsOk());
+      });
+    }
+    ASSERT_OK_AND_ASSIGN(const Batch batch, loader->NextBlocking());
+    EXPECT_EQ(batch.step(), 0u);
+    writer.join();
+  }
+}
+
 TEST(LoaderTest, AnErrorNamesStepAndRankAndTheStepCanBeTriedAgain) {
   auto failures = std::make_shared<std::atomic<int>>(1);
   const auto flaky = Map<TokenWindow>(

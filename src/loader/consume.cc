@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "poniente/consume.h"
+
+#include <boost/asio/any_completion_executor.hpp>
+#include <boost/asio/cancellation_signal.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/strand.hpp>
+#include <exception>
+#include <memory>
+
+#include "poniente/task.h"
+
+namespace poniente::internal {
+
+namespace asio = boost::asio;
+
+namespace {
+
+// Signals may be emitted where the coroutine runs only; a strand says where
+// that is, whatever the executor.
+struct Canceller {
+  explicit Canceller(const asio::any_io_executor& executor)
+      : strand(asio::make_strand(executor)) {}
+
+  asio::cancellation_signal signal;
+  const asio::strand<asio::any_io_executor> strand;
+};
+
+// Lets `slot` cancel what runs on the strand of the canceller that is returned,
+// as long as that is there. Of every type, since a Next() that is cancelled has
+// done nothing; coroutines know terminal ones.
+std::shared_ptr<Canceller> Connect(asio::cancellation_slot slot,
+                                   const asio::any_io_executor& executor) {
+  auto canceller = std::make_shared<Canceller>(executor);
+  slot.assign([weak = std::weak_ptr<Canceller>(canceller)](
+                  asio::cancellation_type type) {
+    const auto running = weak.lock();
+    if (running == nullptr || type == asio::cancellation_type::none) return;
+    asio::post(running->strand, [running] {
+      running->signal.emit(asio::cancellation_type::terminal);
+    });
+  });
+  return canceller;
+}
+
+// What the coroutine calls at its end, on the handler's executor.
+class Completion {
+ public:
+  using executor_type = asio::any_completion_executor;
+  using cancellation_slot_type = asio::cancellation_slot;
+
+  Completion(NextHandler&& handler, const asio::any_io_executor& executor,
+             std::shared_ptr<Canceller> canceller)
+      : executor_(asio::get_associated_executor(handler, executor)),
+        canceller_(std::move(canceller)),
+        handler_(std::move(handler)) {}
+
+  void operator()(std::exception_ptr thrown, absl::StatusOr<Batch> batch) {
+    if (thrown) batch = StatusFromException(thrown);
+    handler_(std::move(batch));
+  }
+
+  executor_type get_executor() const noexcept { return executor_; }
+  cancellation_slot_type get_cancellation_slot() const noexcept {
+    return canceller_ == nullptr ? asio::cancellation_slot()
+                                 : canceller_->signal.slot();
+  }
+
+ private:
+  executor_type executor_;
+  std::shared_ptr<Canceller> canceller_;
+  NextHandler handler_;
+};
+
+}  // namespace
+
+void StartNext(Loader& loader, asio::any_io_executor executor,
+               NextHandler handler) {
+  const asio::cancellation_slot slot = handler.get_cancellation_slot();
+  std::shared_ptr<Canceller> canceller;
+  asio::any_io_executor runs_on = executor;
+  if (slot.is_connected()) {
+    canceller = Connect(slot, executor);
+    runs_on = canceller->strand;
+  }
+  asio::co_spawn(
+      runs_on, BeginNext(loader),
+      Completion(std::move(handler), executor, std::move(canceller)));
+}
+
+}  // namespace poniente::internal
