@@ -17,6 +17,7 @@ import ctypes
 import math
 import os
 import sys
+import weakref
 from ctypes import (POINTER, byref, c_char_p, c_double, c_int, c_int32, c_int64,
                     c_size_t, c_ssize_t, c_uint32, c_uint64, c_void_p,
                     py_object)
@@ -191,6 +192,12 @@ class Shared:
         self._batch = batch
         self._name = name.encode()
         self._on_device = on_device
+        self._capsules = []
+
+    def __del__(self):
+        # Capsules that nobody took go here, where Python has put a pending
+        # exception aside; ctypes would take it for their destructor's.
+        self._capsules.clear()
 
     def __dlpack__(self, stream=None):
         lib = self._batch.lib
@@ -198,7 +205,9 @@ class Shared:
         tensor = c_void_p()
         lib.batch_dlpack(self._batch.handle, self._name, self._on_device, queue,
                          byref(tensor))
-        return _capsule_new(tensor, _DLTENSOR, lib.capsule_destructor)
+        capsule = _capsule_new(tensor, _DLTENSOR, lib.capsule_destructor)
+        self._capsules.append(capsule)
+        return capsule
 
     def __dlpack_device__(self):
         return self._batch.device() if self._on_device else (_HOST, 0)
@@ -263,6 +272,7 @@ class Loader:
         handle = c_void_p()
         lib.loader_open(os.fsencode(config), byref(options), byref(handle))
         self.handle = handle
+        self._close = weakref.finalize(self, lib.loader_close, handle)
         self.run = Run()
         lib.loader_run(handle, byref(self.run))
 
@@ -293,8 +303,8 @@ class Loader:
         self.lib.loader_resume(self.handle, state.encode())
 
     def close(self):
-        handle, self.handle = self.handle, None
-        self.lib.loader_close(handle)
+        self.handle = None
+        self._close()  # once, at the latest when the program ends
 
     def __enter__(self):
         return self

@@ -121,8 +121,10 @@ Task<Batch> BeginNext(Loader& loader);
 // Threads: reads on a thread of its own; Next() resumes on the executor of the
 //     coroutine that awaits it. All members may be called from any thread, but
 //     one Next() at a time (a second one is FailedPrecondition).
-// Errors: "step 1200, rank 3: " and what the source says. The loader stays at
-//     that step: Next() tries it again, Seek() goes elsewhere.
+// Errors: "step 1200, rank 3: " and what the source says; OutOfRange of a
+// source
+//     becomes Internal. The loader stays at that step: Next() tries it again,
+//     Seek() goes elsewhere.
 // Cancellation: a cancelled Next() gives Cancelled; its batch is not lost. Nor
 //     is it if the execution context dies while Next() waits.
 // Back-pressure: what is under way, ready or held is bounded by number and by

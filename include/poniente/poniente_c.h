@@ -8,11 +8,15 @@
  *     return 1;
  *   }
  *   poniente_batch* batch;
- *   while (poniente_loader_next(loader, &batch) == PONIENTE_OK) {
+ *   int32_t code;
+ *   while ((code = poniente_loader_next(loader, &batch)) == PONIENTE_OK) {
  *     poniente_tensor ids = {.struct_size = sizeof ids};
  *     poniente_batch_tensor(batch, "tokens", &ids);
  *     ... ids.host, ids.shape[0] * ids.shape[1] of them ...
  *     poniente_batch_release(batch);
+ *   }
+ *   if (code != PONIENTE_OUT_OF_RANGE) {  // not the end of the run
+ *     fprintf(stderr, "%s\n", poniente_last_error());
  *   }
  *   poniente_loader_close(loader);
  *
@@ -139,8 +143,8 @@ typedef struct poniente_options {
    * configuration says. */
   int32_t device_type;
   int32_t device_ordinal;
-  /* Batches in flight or ready, and the bytes of their ids. 0: what the
-   * configuration says. */
+  /* Batches in flight or ready, and their bytes with those that ids are widened
+   * from. 0: what the configuration says. */
   uint32_t prefetch_batches;
   uint64_t prefetch_bytes;
   /* Batches that may be held when the next one is asked for; tensors handed on
@@ -150,8 +154,9 @@ typedef struct poniente_options {
   /* A line of figures on standard error every so many steps. 0: what the
    * configuration says. */
   uint64_t report_every_steps;
-  /* What a batch has beside its tokens, "labels,loss_mask" (docs/batches.md).
-   * NULL: what the configuration says. */
+  /* What a batch has beside its tokens, "labels,loss_mask" (docs/batches.md);
+   * loss_weights as well where the configuration has a loss_weight. NULL: what
+   * the configuration says. */
   const char* tensors;
 } poniente_options;
 

@@ -101,7 +101,8 @@ class TokenStore : public std::enable_shared_from_this<TokenStore> {
                                                        uint64_t count) const;
   // Its name: any bytes, by convention a path in UTF-8.
   absl::StatusOr<std::string> DocumentName(uint64_t document) const;
-  // The document that holds `token`. About log2(documents) preads.
+  // The document that holds `token`. Few preads: what each search reads first
+  // is kept, 32 KiB at most.
   absl::StatusOr<uint64_t> DocumentAt(uint64_t token) const;
   // The documents that tokens [begin, end) are of, in order, none empty. As
   // many preads, and one more for each 512 documents.

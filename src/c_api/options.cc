@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_split.h"
 #include "c_api/boundary.h"
 #include "poniente/batch_tensors.h"
@@ -84,7 +85,9 @@ absl::StatusOr<std::vector<BatchTensor>> TensorsOf(const char* names) {
   const std::vector<std::string> split =
       absl::StrSplit(names, ',', absl::SkipEmpty());
   for (const std::string& name : split) {
-    PONIENTE_ASSIGN_OR_RETURN(const BatchTensor tensor, ParseBatchTensor(name));
+    PONIENTE_ASSIGN_OR_RETURN(
+        const BatchTensor tensor,
+        ParseBatchTensor(std::string(absl::StripAsciiWhitespace(name))));
     tensors.push_back(tensor);
   }
   return tensors;
@@ -130,10 +133,17 @@ absl::Status ApplyOptions(const poniente_options* options,
     PONIENTE_ASSIGN_OR_RETURN(
         loader_options->device,
         DeviceOf(known.device_type, known.device_ordinal));
+  } else if (known.device_ordinal != 0) {
+    return FieldError("device_ordinal", known.device_ordinal,
+                      "0 without a device_type");
   }
   if (known.tensors != nullptr) {
     PONIENTE_ASSIGN_OR_RETURN(loader_options->tensors,
                               TensorsOf(known.tensors));
+    // As a configuration without `tensors` that has a loss_weight.
+    if (!loader_options->loss_weights.empty()) {
+      loader_options->tensors.push_back(BatchTensor::kLossWeights);
+    }
   }
   return absl::OkStatus();
 }

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "config/runtime_parser.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
@@ -42,9 +44,10 @@ void ParseDevice(TableReader& runtime, Device* device) {
   if (name == "host") return;
   absl::string_view ordinal = name;
   device->type = DeviceType::kCuda;
-  if (name == "cuda" ||
-      (absl::ConsumePrefix(&ordinal, "cuda:") &&
-       absl::SimpleAtoi(ordinal, &device->ordinal) && device->ordinal >= 0)) {
+  if (name == "cuda") return;
+  if (absl::ConsumePrefix(&ordinal, "cuda:") && !ordinal.empty() &&
+      std::all_of(ordinal.begin(), ordinal.end(), absl::ascii_isdigit) &&
+      absl::SimpleAtoi(ordinal, &device->ordinal)) {
     return;
   }
   runtime.Error("device",

@@ -2,6 +2,7 @@
 #include "config/spec_parser.h"
 
 #include <array>
+#include <cfloat>
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
@@ -221,6 +222,11 @@ class NodeParser {
     spec->take = table.Unsigned("take", 1, kMostSamples);
     if (!is_root) {
       spec->loss_weight = Weight(table, "loss_weight");
+      if (spec->loss_weight > FLT_MAX) {
+        table.Error("loss_weight", absl::StrCat("must be at most ", FLT_MAX,
+                                                ", got ", *spec->loss_weight));
+        spec->loss_weight.reset();
+      }
     } else if (table.Has("loss_weight")) {
       table.Error("loss_weight",
                   "has a meaning below the root only: there it would scale "

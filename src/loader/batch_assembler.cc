@@ -8,6 +8,7 @@
 #include "index/part_at.h"
 #include "io/range_source.h"
 #include "loader/widen.h"
+#include "poniente/index_map_dataset.h"
 #include "util/status_macros.h"
 
 namespace poniente::internal {
@@ -302,6 +303,9 @@ Task<> BatchAssembler::FillFromItems(std::span<const Position> positions,
   absl::StatusOr<std::vector<TokenWindow>> windows =
       co_await dataset_->GetAt(positions);
   if (!windows.ok()) co_return windows.status();
+  if (windows->size() != positions.size()) {
+    co_return CountError(dataset_->name(), windows->size(), positions.size());
+  }
   const size_t row_bytes =
       size_t{batch->seq_len()} * TokenTypeBytes(batch->token_type());
   const Vocabulary* vocabulary = dataset_->vocabulary();

@@ -302,9 +302,12 @@ absl::StatusOr<std::optional<Batch>> Loader::Core::TakeReady() {
   ready_.erase(found);
   if (!fetched.ok()) {
     Restart(step);
-    return internal::Prepend(
+    absl::Status error = internal::Prepend(
         fetched.status(),
         absl::StrCat("step ", step, ", rank ", options_.rank));
+    // A source's own; of a loader it would say that the run has ended.
+    if (absl::IsOutOfRange(error)) error = absl::InternalError(error.message());
+    return error;
   }
   (*fetched)->MarkHeld();
   window_.Deliver();

@@ -92,6 +92,7 @@ absl::StatusOr<std::span<std::byte>> Slot::Scratch(size_t bytes) {
 }
 
 absl::Status Slot::Upload(size_t bytes) {
+  has_content_ = bytes > 0;
   if (ring_->accelerator_ == nullptr || bytes == 0) return absl::OkStatus();
   const absl::Status queued = QueueCopy(bytes);
   if (!queued.ok()) is_broken_ = true;
@@ -114,7 +115,7 @@ absl::Status Slot::WaitOn(DeviceStream stream) {
         "the batch is in the memory of the host, where no stream waits for it; "
         "look at device() first");
   }
-  if (copied_ == nullptr) return absl::OkStatus();  // a batch without ids
+  if (!has_content_) return absl::OkStatus();
   MutexLock lock(&mu_);
   PONIENTE_RETURN_IF_ERROR(copied_->MakeWait(stream));
   const bool is_known = std::any_of(

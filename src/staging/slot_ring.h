@@ -89,6 +89,7 @@ class Slot {
   ReadBuffer scratch_;
   bool is_locked_ = false;
   bool is_held_ = false;
+  bool has_content_ = false;  // by the last Upload()
   std::byte* on_device_ = nullptr;
   std::unique_ptr<DeviceEvent> copied_;
   bool is_broken_ = false;  // what the device does with it is not known

@@ -2,6 +2,7 @@
 #include "store/document_index.h"
 
 #include <algorithm>
+#include <bit>
 #include <span>
 #include <utility>
 
@@ -13,6 +14,7 @@ namespace {
 
 // A search reads the last candidates together: one page of ends.
 constexpr uint64_t kScanned = 512;
+constexpr uint64_t kMostMiddles = 4096;
 
 }  // namespace
 
@@ -65,20 +67,21 @@ absl::StatusOr<DocumentIndex::Ends> DocumentIndex::EndsFrom(
   }
   uint64_t low = 0, low_end = 0;
   uint64_t high = documents_, high_end = tokens_;
+  uint64_t node = 1;
   while (high - low > kScanned) {
     const uint64_t middle = low + (high - low) / 2;
-    PONIENTE_ASSIGN_OR_RETURN(const std::vector<uint64_t> word,
-                              Words(middle, 1));
-    const uint64_t end = word.front();
+    PONIENTE_ASSIGN_OR_RETURN(const uint64_t end, MiddleEnd(node, middle));
     if (end < low_end || end > high_end) {
       return Disordered("document", middle, end, low_end, high_end);
     }
     if (end > token) {
       high = middle;
       high_end = end;
+      node = 2 * node;
     } else {
       low = middle + 1;
       low_end = end;
+      node = 2 * node + 1;
     }
   }
   PONIENTE_ASSIGN_OR_RETURN(std::vector<uint64_t> ends, Words(low, high - low));
@@ -135,6 +138,29 @@ absl::StatusOr<std::vector<ItemPiece>> DocumentIndex::Pieces(
     at = to;
   }
   return pieces;
+}
+
+absl::StatusOr<uint64_t> DocumentIndex::MiddleEnd(uint64_t node,
+                                                  uint64_t document) const {
+  std::call_once(middles_made_, [this] {
+    const uint64_t nodes = std::bit_ceil(2 * (documents_ / kScanned) + 2);
+    middles_ =
+        std::vector<std::atomic<uint64_t>>(std::min(nodes, kMostMiddles));
+  });
+  if (node >= middles_.size()) {
+    PONIENTE_ASSIGN_OR_RETURN(const std::vector<uint64_t> word,
+                              Words(document, 1));
+    return word.front();
+  }
+  std::atomic<uint64_t>& kept = middles_[node];
+  uint64_t end = kept.load(std::memory_order_relaxed) - 1;
+  if (end == UINT64_MAX) {
+    PONIENTE_ASSIGN_OR_RETURN(const std::vector<uint64_t> word,
+                              Words(document, 1));
+    end = word.front();
+    kept.store(end + 1, std::memory_order_relaxed);
+  }
+  return end;
 }
 
 absl::Status DocumentIndex::CheckDocument(uint64_t document) const {

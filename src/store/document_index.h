@@ -4,7 +4,9 @@
 #ifndef PONIENTE_STORE_DOCUMENT_INDEX_H_
 #define PONIENTE_STORE_DOCUMENT_INDEX_H_
 
+#include <atomic>
 #include <cstdint>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -46,6 +48,10 @@ class DocumentIndex {
   };
   // Those from the one that holds the token on, as far as the search has read.
   absl::StatusOr<Ends> EndsFrom(uint64_t token) const;
+  // Where a document ends, read once where it is one of the first middles of a
+  // search. They form a tree: node 1 is that of all documents, 2k and 2k + 1
+  // are those of the halves of node k's.
+  absl::StatusOr<uint64_t> MiddleEnd(uint64_t node, uint64_t document) const;
   absl::Status CheckDocument(uint64_t document) const;
   // Reads `count` of the u64 that begin with number `first`.
   absl::StatusOr<std::vector<uint64_t>> Words(uint64_t first,
@@ -61,6 +67,10 @@ class DocumentIndex {
   const uint64_t documents_;
   const uint64_t tokens_;
   const uint64_t name_bytes_;
+  // By node: end + 1, or 0 if it has not been read. At most 32 KiB, made by the
+  // first search.
+  mutable std::once_flag middles_made_;
+  mutable std::vector<std::atomic<uint64_t>> middles_;
 };
 
 }  // namespace poniente::internal

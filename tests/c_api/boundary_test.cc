@@ -164,12 +164,24 @@ TEST(VersionTest, IsTheLibrarys) {
 // PONIENTE_ABI_VERSION for anything else.
 TEST(AbiTest, StructsLieAsInTheFirstVersion) {
   EXPECT_EQ(sizeof(poniente_options), 72u);
+  EXPECT_EQ(offsetof(poniente_options, ranks), 12u);
   EXPECT_EQ(offsetof(poniente_options, start_step), 16u);
+  EXPECT_EQ(offsetof(poniente_options, token_type), 24u);
+  EXPECT_EQ(offsetof(poniente_options, device_type), 28u);
+  EXPECT_EQ(offsetof(poniente_options, device_ordinal), 32u);
+  EXPECT_EQ(offsetof(poniente_options, prefetch_batches), 36u);
+  EXPECT_EQ(offsetof(poniente_options, prefetch_bytes), 40u);
+  EXPECT_EQ(offsetof(poniente_options, max_held), 48u);
   EXPECT_EQ(offsetof(poniente_options, report_every_steps), 56u);
   EXPECT_EQ(offsetof(poniente_options, tensors), 64u);
   EXPECT_EQ(sizeof(poniente_run), 80u);
   EXPECT_EQ(offsetof(poniente_run, order_version), 76u);
   EXPECT_EQ(sizeof(poniente_step), 80u);
+  EXPECT_EQ(offsetof(poniente_step, step), 8u);
+  EXPECT_EQ(offsetof(poniente_step, first_sample), 16u);
+  EXPECT_EQ(offsetof(poniente_step, batch_size), 24u);
+  EXPECT_EQ(offsetof(poniente_step, num_samples), 32u);
+  EXPECT_EQ(offsetof(poniente_step, seq_len), 40u);
   EXPECT_EQ(offsetof(poniente_step, lr_scale), 56u);
   EXPECT_EQ(sizeof(poniente_source), 32u);
   EXPECT_EQ(sizeof(poniente_sample), 32u);

@@ -241,6 +241,13 @@ INSTANTIATE_TEST_SUITE_P(
         BadCase{"LossWeightAtTheRoot", "path = 'a'\nloss_weight = 2\n",
                 "t.toml:6:15: data.loss_weight has a meaning below the root "
                 "only: there it would scale every loss alike"},
+        BadCase{"LossWeightBeyondFloat",
+                "[data.flat]\na = { path = 'a', loss_weight = 1e39 }\n",
+                "t.toml:6:33: data.flat.a.loss_weight must be at most "
+                "3.40282e+38, got 1e+39"},
+        BadCase{"SpacedDevice", "path = 'a'\n[runtime]\ndevice = 'cuda: 1'\n",
+                "t.toml:7:10: runtime.device must be host, cuda or cuda:N, "
+                "got cuda: 1"},
         BadCase{"Device", "path = 'a'\n[runtime]\ndevice = 'cuda:x'\n",
                 "t.toml:7:10: runtime.device must be host, cuda or cuda:N, "
                 "got cuda:x"},

@@ -113,22 +113,24 @@ class BatchTensorsTest : public ::testing::Test {
       : small_(folder_.path("small"), RandomLengths(1, 60)),
         big_(folder_.path("big"), RandomLengths(2, 900)) {}
 
-  DatasetPtr<TokenWindow> Tree() const {
+  DatasetPtr<TokenWindow> Tree(
+      const Schedule& schedule = MakeSchedule(40, 7)) const {
     MixtureOptions options;
     options.seed = 3;
     options.block_size = 16;
     return *MixtureDataset<TokenWindow>::Create(
         {{"big", *big_.store->Windows(kSeqLen), 3},
          {"small", *small_.store->Windows(kSeqLen), 1}},
-        MakeSchedule(40, 7).MixtureOptionsFrom(options));
+        schedule.MixtureOptionsFrom(options));
   }
 
   std::vector<uint64_t> DocumentsOf(const Batch& batch, size_t sample) const {
     const SampleProvenance& from = batch.provenance(sample);
     const Store& store = from.source == 0 ? big_ : small_;
     const auto begin =
-        store.documents.begin() + static_cast<ptrdiff_t>(from.item * kSeqLen);
-    return {begin, begin + kSeqLen};
+        store.documents.begin() +
+        static_cast<ptrdiff_t>(from.item * kSeqLen + from.token_begin);
+    return {begin, begin + batch.seq_len()};
   }
 
   const TempDir folder_;
@@ -150,6 +152,27 @@ TEST_F(BatchTensorsTest, FollowTheDocuments) {
     }
     EXPECT_THAT(batch.loss_weights(), Each(1.0f));
   }
+}
+
+TEST_F(BatchTensorsTest, FollowTheDocumentsInPartsOfItems) {
+  ScheduleOptions options;
+  options.steps = 40;
+  options.batch_size = 16;
+  options.seq_len = 4;
+  options.max_seq_len = kSeqLen;
+  options.seq_lens = {{RunPoint::Step(20), 8}};
+  const auto schedule = *Schedule::Create(options);
+  const auto loader = Open(Tree(schedule), schedule, With(kAll));
+  uint64_t parts = 0;
+  for (int step = 0; step < 40; ++step) {
+    ASSERT_OK_AND_ASSIGN(const Batch batch, loader->NextBlocking());
+    ASSERT_EQ(batch.seq_len(), step < 20 ? 4u : 8u);
+    for (size_t i = 0; i < batch.num_samples(); ++i) {
+      parts += batch.provenance(i).token_begin > 0 ? 1 : 0;
+      ExpectSample<int64_t>(batch, i, DocumentsOf(batch, i));
+    }
+  }
+  EXPECT_GT(parts, 100u);
 }
 
 TEST_F(BatchTensorsTest, NeverChangeATokenAndAreThereOnRequestOnly) {

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// Loaders of datasets of the user's own that break their promises.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <vector>
+
+#include "poniente/consume.h"
+#include "tests/loader/open_loader.h"
+#include "tests/support/status_matchers.h"
+
+namespace poniente {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using testing::kSeqLen;
+using testing::MakeSchedule;
+using testing::Open;
+using testing::StatusIs;
+
+// 100 windows, of which a call gives `surplus` more than it was asked for, or
+// an error from item `broken` on.
+class WrongSource final : public AsyncDataset<TokenWindow> {
+ public:
+  WrongSource(int surplus, uint64_t broken)
+      : surplus_(surplus), broken_(broken) {}
+  std::string name() const override { return "wrong"; }
+  uint64_t fingerprint() const override { return 1; }
+  LengthState length_now() const override { return LengthState::Final(100); }
+  Task<std::vector<TokenWindow>> GetBatch(
+      std::span<const Index> indices) const override {
+    for (const Index index : indices) {
+      if (index >= broken_) co_return absl::OutOfRangeError("no such shard");
+    }
+    const auto count = static_cast<int>(indices.size()) + surplus_;
+    co_return std::vector<TokenWindow>(
+        static_cast<size_t>(count),
+        TokenWindow(std::vector<uint32_t>(kSeqLen)));
+  }
+
+ private:
+  const int surplus_;
+  const uint64_t broken_;
+};
+
+TEST(WrongSourceTest, TooFewOrTooManyItemsAreAnError) {
+  for (const int surplus : {-4, -1, 1, 100}) {
+    const auto loader =
+        Open(std::make_shared<WrongSource>(surplus, 100), MakeSchedule(5, 4));
+    EXPECT_THAT(loader->NextBlocking(),
+                StatusIs(absl::StatusCode::kInternal,
+                         AllOf(HasSubstr("step 0"), HasSubstr("wrong"))));
+  }
+}
+
+TEST(WrongSourceTest, ItsOutOfRangeIsNotTheEndOfTheRun) {
+  const auto loader =
+      Open(std::make_shared<WrongSource>(0, 8), MakeSchedule(5, 4));
+  std::vector<absl::Status> seen;
+  for (const absl::StatusOr<Batch>& batch : Batches(*loader)) {
+    seen.push_back(batch.status());
+    if (seen.size() == 4) break;
+  }
+  ASSERT_EQ(seen.size(), 4u);
+  EXPECT_TRUE(seen[0].ok() && seen[1].ok());
+  const auto broken =
+      StatusIs(absl::StatusCode::kInternal,
+               AllOf(HasSubstr("step 2"), HasSubstr("no such shard")));
+  EXPECT_THAT(seen[2], broken);
+  EXPECT_THAT(seen[3], broken);
+  EXPECT_EQ(loader->next_step(), 2u);
+}
+
+}  // namespace
+}  // namespace poniente
