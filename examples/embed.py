@@ -125,7 +125,6 @@ class Library:
             setattr(self, name, function)
         for name, arguments in self.NOTHING.items():
             setattr(self, name, self._function(name, arguments, None))
-        self.capsule_destructor = _capsule_destructor(self)
         abi = self._function('abi_version', [], c_uint32)()
         if abi != ABI_VERSION:
             raise ImportError(f'{path} is of ABI version {abi}')
@@ -155,9 +154,9 @@ _view_of_memory = ctypes.PYFUNCTYPE(py_object, c_void_p, c_ssize_t, c_int)(
 _READ = 0x100  # PyBUF_READ
 _capsule_new = ctypes.PYFUNCTYPE(py_object, c_void_p, c_char_p, c_void_p)(
     ('PyCapsule_New', ctypes.pythonapi))
-_capsule_is_valid = ctypes.PYFUNCTYPE(c_int, c_void_p, c_char_p)(
+_capsule_is_valid = ctypes.PYFUNCTYPE(c_int, py_object, c_char_p)(
     ('PyCapsule_IsValid', ctypes.pythonapi))
-_capsule_get_pointer = ctypes.PYFUNCTYPE(c_void_p, c_void_p, c_char_p)(
+_capsule_get_pointer = ctypes.PYFUNCTYPE(c_void_p, py_object, c_char_p)(
     ('PyCapsule_GetPointer', ctypes.pythonapi))
 
 # ---- DLPack
@@ -166,20 +165,22 @@ _DLTENSOR = b'dltensor'  # must outlive every capsule
 _HOST = 1  # as DLPack numbers devices, and poniente_c.h
 
 
-_destructors = []  # must outlive every capsule, too
+_given = []  # (library, capsule)
 
 
-def _capsule_destructor(lib):
-    """Who takes the tensor renames the capsule, and calls the tensor's deleter
-    when done with it. A capsule that nobody took does so itself. It is on its
-    way to be freed, so it is passed as an address: a py_object would bring it
-    back to life."""
-    @ctypes.PYFUNCTYPE(None, c_void_p)
-    def destroy(capsule):
-        if _capsule_is_valid(capsule, _DLTENSOR):
+def _collect():
+    """Who takes a tensor renames its capsule, and calls the tensor's deleter
+    when done with it. Of capsules that nobody took, and nobody holds any more,
+    the tensors are let go of here. A destructor could not: capsules may go
+    while an exception is pending, and ctypes then calls nothing."""
+    held = []
+    while _given:
+        lib, capsule = _given.pop()
+        if sys.getrefcount(capsule) > 2:  # more than `capsule` and the argument
+            held.append((lib, capsule))
+        elif _capsule_is_valid(capsule, _DLTENSOR):
             lib.dlpack_release(_capsule_get_pointer(capsule, _DLTENSOR))
-    _destructors.append(destroy)
-    return destroy
+    _given.extend(held)
 
 
 class Shared:
@@ -192,12 +193,9 @@ class Shared:
         self._batch = batch
         self._name = name.encode()
         self._on_device = on_device
-        self._capsules = []
 
     def __del__(self):
-        # Capsules that nobody took go here, where Python has put a pending
-        # exception aside; ctypes would take it for their destructor's.
-        self._capsules.clear()
+        _collect()
 
     def __dlpack__(self, stream=None):
         lib = self._batch.lib
@@ -205,8 +203,8 @@ class Shared:
         tensor = c_void_p()
         lib.batch_dlpack(self._batch.handle, self._name, self._on_device, queue,
                          byref(tensor))
-        capsule = _capsule_new(tensor, _DLTENSOR, lib.capsule_destructor)
-        self._capsules.append(capsule)
+        capsule = _capsule_new(tensor, _DLTENSOR, None)
+        _given.append((lib, capsule))
         return capsule
 
     def __dlpack_device__(self):
@@ -280,6 +278,7 @@ class Loader:
         return self
 
     def __next__(self):
+        _collect()
         batch = c_void_p()
         try:
             self.lib.loader_next(self.handle, byref(batch))
@@ -342,8 +341,8 @@ def line_of(batch, names, numpy):
 
 
 def check_sharing(loader, numpy):
-    """An array outlives its batch; a capsule that nobody takes frees itself,
-    or max_held (2) would be reached."""
+    """An array outlives its batch; a capsule that nobody takes is let go of, or
+    max_held (2) would be reached, also where it goes with an exception."""
     with next(loader) as batch:
         array = numpy.from_dlpack(Shared(batch))
         assert array.size == 0 or array.ctypes.data == batch.tensor().host
@@ -351,6 +350,10 @@ def check_sharing(loader, numpy):
     for batch in (next(loader) for _ in range(4)):
         with batch:
             Shared(batch).__dlpack__()
+            try:
+                print(Shared(batch).__dlpack__(), [][0])
+            except IndexError:
+                pass
     assert array.tolist() == before, 'the memory of an array was used again'
 
 
