@@ -73,6 +73,9 @@ class BatchLayout {
   ElementType TypeOf(BatchTensor tensor) const;
   // Of n samples of L tokens. Offset() of an array that is not there is where
   // it would be.
+  static uint64_t Elements(BatchTensor tensor, uint64_t n, uint64_t L) {
+    return tensor == BatchTensor::kLossWeights ? n : n * L;
+  }
   uint64_t Offset(BatchTensor tensor, uint64_t n, uint64_t L) const;
   uint64_t Bytes(uint64_t n, uint64_t L) const;
 

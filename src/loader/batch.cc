@@ -44,8 +44,7 @@ std::span<std::byte> Batch::mutable_bytes() {
 }
 
 uint64_t Batch::NumElements(BatchTensor tensor) const {
-  return tensor == BatchTensor::kLossWeights ? num_samples()
-                                             : num_samples() * seq_len();
+  return internal::BatchLayout::Elements(tensor, num_samples(), seq_len());
 }
 
 std::span<std::byte> Batch::mutable_tensor(BatchTensor tensor) {

@@ -105,8 +105,7 @@ uint64_t BatchLayout::Offset(BatchTensor tensor, uint64_t n, uint64_t L) const {
   for (size_t i = 0; i < static_cast<size_t>(tensor); ++i) {
     const auto before = static_cast<BatchTensor>(i);
     if (!Has(before)) continue;
-    const uint64_t elements = before == BatchTensor::kLossWeights ? n : n * L;
-    offset += elements * ElementTypeBytes(TypeOf(before));
+    offset += Elements(before, n, L) * ElementTypeBytes(TypeOf(before));
     offset =
         (offset + kTensorAlignment - 1) / kTensorAlignment * kTensorAlignment;
   }
@@ -114,12 +113,11 @@ uint64_t BatchLayout::Offset(BatchTensor tensor, uint64_t n, uint64_t L) const {
 }
 
 uint64_t BatchLayout::Bytes(uint64_t n, uint64_t L) const {
-  constexpr auto kLast = BatchTensor::kLossWeights;
-  uint64_t last = static_cast<uint64_t>(kLast);
+  auto last = static_cast<size_t>(BatchTensor::kLossWeights);
   while (!Has(static_cast<BatchTensor>(last))) --last;
   const auto tensor = static_cast<BatchTensor>(last);
   return Offset(tensor, n, L) +
-         (tensor == kLast ? n : n * L) * ElementTypeBytes(TypeOf(tensor));
+         Elements(tensor, n, L) * ElementTypeBytes(TypeOf(tensor));
 }
 
 }  // namespace internal

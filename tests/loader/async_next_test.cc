@@ -2,7 +2,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <atomic>
 #include <boost/asio/any_completion_handler.hpp>
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/bind_allocator.hpp>
@@ -29,7 +28,6 @@
 #include <vector>
 
 #include "poniente/consume.h"
-#include "poniente/mapped_dataset.h"
 #include "tests/loader/open_loader.h"
 #include "tests/support/counting_dataset.h"
 #include "tests/support/status_matchers.h"
@@ -39,6 +37,7 @@ namespace {
 
 namespace asio = boost::asio;
 using testing::CountingWindows;
+using testing::FlakyWindows;
 using ::testing::HasSubstr;
 using testing::IsOk;
 using testing::IsOkAndHolds;
@@ -327,15 +326,7 @@ TEST(AsyncNextTest, WhatTheHandlerThrowsComesOutOfRun) {
 }
 
 TEST(AsyncNextTest, ErrorsOfTheDataArriveAndTheStepCanBeTriedAgain) {
-  auto failures = std::make_shared<std::atomic<int>>(1);
-  const auto flaky = Map<TokenWindow>(
-      "flaky", CountingWindows(100, kSeqLen),
-      [failures](TokenWindow window) -> absl::StatusOr<TokenWindow> {
-        if (failures->fetch_sub(1) > 0) {
-          return absl::UnavailableError("Input/output error");
-        }
-        return window;
-      });
+  const auto flaky = FlakyWindows(0, 1, "Input/output error");
   const auto loader = Open(flaky, MakeSchedule(0, 4));
   EXPECT_THAT(
       StepOf(async_next(*loader, asio::use_future).get()),

@@ -2,7 +2,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <atomic>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/io_context.hpp>
 #include <iterator>
@@ -10,7 +9,6 @@
 #include <vector>
 
 #include "poniente/consume.h"
-#include "poniente/mapped_dataset.h"
 #include "tests/loader/open_loader.h"
 #include "tests/support/counting_dataset.h"
 #include "tests/support/status_matchers.h"
@@ -21,6 +19,7 @@ namespace {
 namespace asio = boost::asio;
 using testing::CountingWindows;
 using ::testing::ElementsAre;
+using testing::FlakyWindows;
 using ::testing::HasSubstr;
 using testing::IsOk;
 using testing::kSeqLen;
@@ -88,15 +87,7 @@ TEST(BatchesTest, TakesNoMoreThanIsAskedFor) {
 }
 
 TEST(BatchesTest, AnErrorIsAnElementAndTheNextOneIsAnotherTry) {
-  auto failures = std::make_shared<std::atomic<int>>(2);
-  const auto flaky = Map<TokenWindow>(
-      "flaky", CountingWindows(100, kSeqLen),
-      [failures](TokenWindow window) -> absl::StatusOr<TokenWindow> {
-        if (window.tokens[0] == 2 * kSeqLen && failures->fetch_sub(1) > 0) {
-          return absl::UnavailableError("Input/output error");
-        }
-        return window;
-      });
+  const auto flaky = FlakyWindows(2, 2, "Input/output error");
   const auto loader = Open(flaky, MakeSchedule(3, 2));
   std::vector<uint64_t> steps;
   int errors = 0;

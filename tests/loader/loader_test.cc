@@ -31,6 +31,7 @@ namespace {
 namespace asio = boost::asio;
 using ::testing::AllOf;
 using testing::CountingWindows;
+using testing::FlakyWindows;
 using ::testing::HasSubstr;
 using testing::IsOk;
 using testing::kSeqLen;
@@ -388,15 +389,7 @@ TEST(LoaderTest, AContextMayDieWhileItsNextIsResumed) {
 }
 
 TEST(LoaderTest, AnErrorNamesStepAndRankAndTheStepCanBeTriedAgain) {
-  auto failures = std::make_shared<std::atomic<int>>(1);
-  const auto flaky = Map<TokenWindow>(
-      "flaky", CountingWindows(100, kSeqLen),
-      [failures](TokenWindow window) -> absl::StatusOr<TokenWindow> {
-        if (window.tokens[0] == 4 * kSeqLen && failures->fetch_sub(1) > 0) {
-          return absl::UnavailableError("/data/web: Input/output error");
-        }
-        return window;
-      });
+  const auto flaky = FlakyWindows(4, 1, "/data/web: Input/output error");
   LoaderOptions options;
   options.rank = 0;
   options.ranks = 2;
