@@ -5,9 +5,11 @@
 #ifndef PONIENTE_CONFIG_H_
 #define PONIENTE_CONFIG_H_
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "poniente/async_dataset.h"
@@ -16,6 +18,20 @@
 #include "poniente/token_window.h"
 
 namespace poniente {
+
+class TokenStore;
+
+// A leaf of the configured tree.
+struct ConfigSource {
+  // The names that lead to it, as DatasetTree, batches and metrics say them.
+  std::string path;
+  // The store's folder; empty for a number of tokens.
+  std::string location;
+  // All of them, in windows or not.
+  uint64_t tokens = 0;
+  // Null for a number of tokens.
+  std::shared_ptr<const TokenStore> store;
+};
 
 // A validated configuration whose stores are open.
 //
@@ -41,21 +57,27 @@ class Config {
   // longer than one epoch is repeated, each epoch in a new order.
   const DatasetPtr<TokenWindow>& dataset() const { return dataset_; }
   const Schedule& schedule() const { return schedule_; }
-  const Vocabulary& vocabulary() const { return *dataset_->vocabulary(); }
+  // Of the first source that has one. Numbers of tokens may have none: then
+  // no tokenizer, and 2^32 ids.
+  const Vocabulary& vocabulary() const;
+  // In the order of DatasetTree::leaves().
+  const std::vector<ConfigSource>& sources() const { return sources_; }
 
   // What [runtime] and [data] say of the loader: a start for changes, such as
   // rank and start_step.
   const LoaderOptions& loader_options() const { return loader_options_; }
 
+  // FailedPrecondition, naming them, if sources are only numbers of tokens.
   absl::StatusOr<std::unique_ptr<Loader>> OpenLoader() const;
   absl::StatusOr<std::unique_ptr<Loader>> OpenLoader(
       const LoaderOptions& options) const;
 
  private:
-  Config(DatasetPtr<TokenWindow> dataset, Schedule schedule,
-         LoaderOptions loader_options);
+  Config(DatasetPtr<TokenWindow> dataset, std::vector<ConfigSource> sources,
+         Schedule schedule, LoaderOptions loader_options);
 
   DatasetPtr<TokenWindow> dataset_;
+  std::vector<ConfigSource> sources_;
   Schedule schedule_;
   LoaderOptions loader_options_;
 };

@@ -11,6 +11,7 @@
 #include "poniente/config.h"
 #include "poniente/consume.h"
 #include "poniente/dataset_node.h"
+#include "poniente/declared_windows.h"
 #include "poniente/dlpack.h"
 #include "poniente/filter.h"
 #include "poniente/flat_mixture.h"

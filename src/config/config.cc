@@ -14,9 +14,11 @@
 
 namespace poniente {
 
-Config::Config(DatasetPtr<TokenWindow> dataset, Schedule schedule,
+Config::Config(DatasetPtr<TokenWindow> dataset,
+               std::vector<ConfigSource> sources, Schedule schedule,
                LoaderOptions loader_options)
     : dataset_(std::move(dataset)),
+      sources_(std::move(sources)),
       schedule_(std::move(schedule)),
       loader_options_(std::move(loader_options)) {}
 
@@ -43,9 +45,16 @@ absl::StatusOr<Config> Config::Parse(std::string_view text,
   PONIENTE_ASSIGN_OR_RETURN(const internal::RunSpec run,
                             internal::ParseSpec(text, name));
   PONIENTE_ASSIGN_OR_RETURN(Schedule schedule, internal::BuildSchedule(run));
-  PONIENTE_ASSIGN_OR_RETURN(DatasetPtr<TokenWindow> dataset,
-                            internal::BuildDataset(run, folder));
-  return Config(std::move(dataset), std::move(schedule), run.loader);
+  PONIENTE_ASSIGN_OR_RETURN(internal::BuiltTree tree,
+                            internal::BuildTree(run, folder));
+  return Config(std::move(tree.dataset), std::move(tree.sources),
+                std::move(schedule), run.loader);
+}
+
+const Vocabulary& Config::vocabulary() const {
+  static const auto* const kUnknown = new Vocabulary{"", uint64_t{1} << 32};
+  const Vocabulary* const known = dataset_->vocabulary();
+  return known == nullptr ? *kUnknown : *known;
 }
 
 absl::StatusOr<std::unique_ptr<Loader>> Config::OpenLoader() const {
@@ -54,6 +63,17 @@ absl::StatusOr<std::unique_ptr<Loader>> Config::OpenLoader() const {
 
 absl::StatusOr<std::unique_ptr<Loader>> Config::OpenLoader(
     const LoaderOptions& options) const {
+  std::string missing;
+  for (const ConfigSource& source : sources_) {
+    if (source.store != nullptr) continue;
+    absl::StrAppend(&missing, missing.empty() ? "" : ", ", source.path);
+  }
+  if (!missing.empty()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("nothing can be read: only numbers of tokens, no paths, "
+                     "are given for ",
+                     missing));
+  }
   return Loader::Create(dataset_, schedule_, options);
 }
 

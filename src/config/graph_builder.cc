@@ -9,6 +9,7 @@
 #include "poniente/flat_mixture.h"
 #include "poniente/index_datasets.h"
 #include "poniente/mixture_dataset.h"
+#include "poniente/provenance.h"
 #include "poniente/token_store.h"
 #include "util/one_line.h"
 #include "util/status_macros.h"
@@ -23,6 +24,18 @@ class GraphBuilder {
   GraphBuilder(const RunSpec& run, const std::string& folder)
       : run_(run), folder_(folder) {}
 
+  absl::StatusOr<BuiltTree> BuildTree() {
+    BuiltTree tree;
+    PONIENTE_ASSIGN_OR_RETURN(tree.dataset, BuildRoot());
+    const DatasetTree nodes(*tree.dataset);
+    for (const TreeLeaf& leaf : nodes.leaves()) {
+      ConfigSource& source = tree.sources.emplace_back(leaves_.at(leaf.node));
+      source.path = leaf.path;
+    }
+    return tree;
+  }
+
+ private:
   absl::StatusOr<Tokens> BuildRoot() {
     OpenStores(run_.root);
     if (!store_errors_.empty()) return absl::Status(code_, store_errors_);
@@ -44,7 +57,6 @@ class GraphBuilder {
     return dataset->WithSeed(run_.seed);
   }
 
- private:
   // One store per path, however often it is named.
   void OpenStores(const NodeSpec& node) {
     for (const NodeSpec& child : node.children) OpenStores(child);
@@ -95,7 +107,7 @@ class GraphBuilder {
   absl::StatusOr<Tokens> BuildKind(const NodeSpec& node) {
     switch (node.kind) {
       case NodeKind::kStore:
-        return stores_.at(node.path)->Windows(run_.seq_len);
+        return BuildStore(*stores_.at(node.path));
       case NodeKind::kMixture:
         return BuildMixture(node);
       case NodeKind::kFlat:
@@ -111,6 +123,13 @@ class GraphBuilder {
     FlatMixtureOptions options;
     options.seed = node.seed;
     return FlatMixture<TokenWindow>::Create(std::move(children), options);
+  }
+
+  absl::StatusOr<Tokens> BuildStore(const TokenStore& store) {
+    PONIENTE_ASSIGN_OR_RETURN(Tokens made, store.Windows(run_.seq_len));
+    leaves_[made.get()] = {"", store.path(), store.num_tokens(),
+                           store.shared_from_this()};
+    return made;
   }
 
   absl::StatusOr<Tokens> BuildMixture(const NodeSpec& node) {
@@ -157,6 +176,8 @@ class GraphBuilder {
   const RunSpec& run_;
   const std::string folder_;
   std::map<std::string, std::shared_ptr<const TokenStore>> stores_;
+  // What the leaves that were made are of.
+  std::map<const DatasetNode*, ConfigSource> leaves_;
   std::string store_errors_;
   absl::StatusCode code_ = absl::StatusCode::kOk;
   bool located_ = false;
@@ -164,9 +185,9 @@ class GraphBuilder {
 
 }  // namespace
 
-absl::StatusOr<Tokens> BuildDataset(const RunSpec& run,
+absl::StatusOr<BuiltTree> BuildTree(const RunSpec& run,
                                     const std::string& folder) {
-  return GraphBuilder(run, folder).BuildRoot();
+  return GraphBuilder(run, folder).BuildTree();
 }
 
 absl::StatusOr<Schedule> BuildSchedule(const RunSpec& run) {
