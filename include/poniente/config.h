@@ -63,6 +63,9 @@ class Config {
   // In the order of DatasetTree::leaves().
   const std::vector<ConfigSource>& sources() const { return sources_; }
 
+  // What is not wrong but may not be meant: file:line:column, the key, why.
+  const std::vector<std::string>& warnings() const { return warnings_; }
+
   // What [runtime] and [data] say of the loader: a start for changes, such as
   // rank and start_step.
   const LoaderOptions& loader_options() const { return loader_options_; }
@@ -74,12 +77,14 @@ class Config {
 
  private:
   Config(DatasetPtr<TokenWindow> dataset, std::vector<ConfigSource> sources,
-         Schedule schedule, LoaderOptions loader_options);
+         Schedule schedule, LoaderOptions loader_options,
+         std::vector<std::string> warnings);
 
   DatasetPtr<TokenWindow> dataset_;
   std::vector<ConfigSource> sources_;
   Schedule schedule_;
   LoaderOptions loader_options_;
+  std::vector<std::string> warnings_;
 };
 
 }  // namespace poniente

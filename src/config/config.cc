@@ -16,11 +16,12 @@ namespace poniente {
 
 Config::Config(DatasetPtr<TokenWindow> dataset,
                std::vector<ConfigSource> sources, Schedule schedule,
-               LoaderOptions loader_options)
+               LoaderOptions loader_options, std::vector<std::string> warnings)
     : dataset_(std::move(dataset)),
       sources_(std::move(sources)),
       schedule_(std::move(schedule)),
-      loader_options_(std::move(loader_options)) {}
+      loader_options_(std::move(loader_options)),
+      warnings_(std::move(warnings)) {}
 
 absl::StatusOr<Config> Config::Load(const std::string& path) {
   errno = 0;
@@ -44,11 +45,10 @@ absl::StatusOr<Config> Config::Parse(std::string_view text,
                                      const std::string& folder) {
   PONIENTE_ASSIGN_OR_RETURN(const internal::RunSpec run,
                             internal::ParseSpec(text, name));
-  PONIENTE_ASSIGN_OR_RETURN(Schedule schedule, internal::BuildSchedule(run));
-  PONIENTE_ASSIGN_OR_RETURN(internal::BuiltTree tree,
-                            internal::BuildTree(run, folder));
-  return Config(std::move(tree.dataset), std::move(tree.sources),
-                std::move(schedule), run.loader);
+  PONIENTE_ASSIGN_OR_RETURN(internal::BuiltRun built,
+                            internal::BuildRun(run, folder));
+  return Config(std::move(built.dataset), std::move(built.sources),
+                std::move(built.schedule), run.loader, run.warnings);
 }
 
 const Vocabulary& Config::vocabulary() const {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// From a checked spec to open stores and a tree of datasets.
+// From a checked spec to open stores, the run's schedule and a tree of
+// datasets.
 
 #ifndef PONIENTE_CONFIG_GRAPH_BUILDER_H_
 #define PONIENTE_CONFIG_GRAPH_BUILDER_H_
@@ -16,17 +17,16 @@
 
 namespace poniente::internal {
 
-struct BuiltTree {
+struct BuiltRun {
   DatasetPtr<TokenWindow> dataset;
   std::vector<ConfigSource> sources;
+  Schedule schedule;
 };
 
-// Relative paths of stores are relative to `folder`. Messages of all stores
-// that cannot be opened are joined, one per line.
-absl::StatusOr<BuiltTree> BuildTree(const RunSpec& run,
-                                    const std::string& folder);
-
-absl::StatusOr<Schedule> BuildSchedule(const RunSpec& run);
+// Relative paths are relative to `folder`. Messages of all stores that cannot
+// be opened are joined, one per line.
+absl::StatusOr<BuiltRun> BuildRun(const RunSpec& run,
+                                  const std::string& folder);
 
 }  // namespace poniente::internal
 

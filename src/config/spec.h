@@ -13,6 +13,12 @@
 
 #include "poniente/byte_reader.h"
 #include "poniente/loader.h"
+#include "poniente/mixture_plan.h"
+#include "poniente/schedule.h"
+#include "poniente/score_file.h"
+#include "poniente/score_order.h"
+#include "poniente/shuffle.h"
+#include "poniente/token_window.h"
 
 namespace poniente::internal {
 
@@ -27,44 +33,132 @@ struct Place {
 // "file:line:column: key".
 std::string ToString(const Place& place);
 
-enum class NodeKind { kStore, kFlat, kMixture, kConcat };
+// Where a node stands: decides which keys it may have, and who shuffles it.
+enum class NodePlace { kRoot, kComponent, kOther };
 
-// Weights that begin at a sample of a nested mixture, or at a step of the run.
-struct StageSpec {
+enum class NodeKind { kStore, kHub, kDeclared, kFlat, kMixture, kConcat, kUse };
+
+// Items chosen by a file or by a hash.
+struct FilterSpec {
+  enum class Kind { kScores, kBitmap, kIndices, kFraction };
+
   Place place;
-  uint64_t start = 0;
-  std::string name;
-  double lr_scale = 1;
-  std::map<std::string, double> weights;
+  Kind kind = Kind::kScores;
+  std::string path;                         // as written; none for kFraction
+  ScoreFormat format = ScoreFormat::kAuto;  // kScores
+  double at_least = 0;                      // kScores
+  double fraction = 0;                      // kFraction
+  uint64_t seed = 0;                        // kFraction
+  bool invert = false;
 };
 
+struct OrderSpec {
+  Place place;
+  std::string path;       // as written
+  bool is_table = false;  // an OrderFile; else scores
+  ScoreFormat format = ScoreFormat::kAuto;
+  ScoreDirection direction = ScoreDirection::kAscending;
+  uint64_t bucket_items = 0;
+  uint64_t buckets = 0;
+};
+
+struct SliceSpec {
+  uint64_t begin = 0;
+  uint64_t end = 0;
+};
+
+// From `start` on: of the run, or of a nested mixture's own samples.
+struct StageSpec {
+  Place place;
+  RunPoint start;
+  std::string name;
+  double lr_scale = 1;
+  std::optional<double> lr_scale_end;
+  std::optional<uint64_t> batch_size;
+  std::optional<uint32_t> seq_len;
+  std::map<std::string, double> weights;
+  // By component, of the scores that it is filtered by.
+  std::map<std::string, double> thresholds;
+  std::optional<double> temperature;
+  std::optional<RunPoint> ramp;
+  bool is_ramp_centred = false;
+  uint32_t ramp_blocks = 0;
+  std::map<std::string, double> numbers;
+};
+
+// A node, with what is done to it, from the inside out: documents, filter,
+// order, slice, take, repeat, shuffle.
 struct NodeSpec {
   Place place;
   NodeKind kind = NodeKind::kStore;
   std::string name;
-  std::string path;                // kStore: as written
-  std::vector<NodeSpec> children;  // in the order of declaration
-  double weight = 1;               // below a mixture
-  bool shuffle = true;             // below a mixture, and at the root
-  std::optional<uint64_t> seed;
+  std::string path;                      // kStore: as written
+  std::string hub_name;                  // kHub
+  std::string hub_config;                // kHub
+  uint64_t tokens = 0;                   // kDeclared
+  std::optional<Vocabulary> vocabulary;  // kDeclared
+  // In the order of declaration. kUse: the node that is used, alone.
+  std::vector<NodeSpec> children;
+
+  std::optional<FilterSpec> documents;  // kStore
+  std::optional<FilterSpec> filter;
+  std::optional<OrderSpec> order;
+  std::optional<SliceSpec> slice;
   std::optional<uint64_t> take;
+  std::optional<uint64_t> repeat;
+  // Stated; else what is usual where the node stands.
+  std::optional<ShuffleOptions> shuffle;
+
+  // Below a mixture.
+  double weight = 1;
+  std::optional<uint64_t> max_epochs;
+
+  std::optional<uint64_t> seed;
   std::optional<double> loss_weight;
-  uint64_t block_size = 2048;     // kMixture
-  std::vector<StageSpec> stages;  // kMixture, after the first; in samples
+
+  // kMixture; of `mixture`, what TOML says of any mixture.
+  MixtureOptions mixture;
+  std::vector<StageSpec> stages;  // after the first; not of the root
+};
+
+struct BatchSizeSpec {
+  Place place;
+  BatchSizeStage stage;
+};
+
+struct SeqLenSpec {
+  Place place;
+  SeqLenStage stage;
 };
 
 struct RunSpec {
   uint64_t seed = 0;
-  uint64_t steps = 0;  // 0: until the data ends
+  uint64_t steps = 0;   // 0: until the data ends, or see tokens
+  uint64_t tokens = 0;  // 0: see steps
   uint64_t batch_size = 0;
   uint32_t seq_len = 0;
+  uint32_t max_seq_len = 0;  // the longest of the schedule
+  bool trim = false;
+  Place place;  // of [data]
   Place seq_len_place;
   NodeSpec root;
-  std::vector<StageSpec> stages;  // in steps
+  std::vector<StageSpec> stages;
+  std::vector<BatchSizeSpec> batch_sizes;
+  std::vector<SeqLenSpec> seq_lens;
+  // What a reader should know, though nothing is wrong; places in front.
+  std::vector<std::string> warnings;
   // [runtime]
   ByteReaderOptions io;
   LoaderOptions loader;  // what [data] says of it, too
 };
+
+// The node that `node` stands for, with its own kind.
+const NodeSpec& Used(const NodeSpec& node);
+
+// Another threshold for the scores that a component is filtered by: its own
+// filter, else that of what it uses, else its documents. False if there is
+// none.
+bool SetThreshold(double at_least, NodeSpec* node);
 
 }  // namespace poniente::internal
 

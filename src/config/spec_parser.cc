@@ -1,290 +1,191 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "config/spec_parser.h"
 
-#include <array>
-#include <cfloat>
-#include <cmath>
+#include <algorithm>
+#include <set>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "config/flat_form_parser.h"
+#include "config/node_parser.h"
 #include "config/runtime_parser.h"
+#include "config/stage_parser.h"
 #include "config/toml_reader.h"
 #include "dataset/joined_path.h"
-#include "util/nearest_name.h"
 #include "util/one_line.h"
 #include "util/status_macros.h"
 
 namespace poniente::internal {
 namespace {
 
-constexpr uint64_t kMostSamples = uint64_t{1} << 62;
-constexpr uint64_t kMostInteger = INT64_MAX;
-// Deeper nesting is a mistake, and would only exhaust the stack.
-constexpr int kDeepest = 100;
+constexpr uint64_t kMostBatch = uint64_t{1} << 32;
 
-// Where a node stands: decides which keys it may have.
-enum class Parent { kNone, kMixture, kOther };
-
-std::optional<double> Weight(TableReader& table, std::string_view key) {
-  const std::optional<double> weight = table.Number(key);
-  if (!weight.has_value()) return std::nullopt;
-  if (std::isfinite(*weight) && *weight >= 0) return weight;
-  table.Error(key,
-              absl::StrCat("must be finite and at least 0, got ", *weight));
-  return std::nullopt;
+NodeSpec& MutableUsed(NodeSpec& node) {
+  return const_cast<NodeSpec&>(Used(node));
 }
 
-std::vector<std::string> Names(const std::vector<NodeSpec>& nodes) {
-  std::vector<std::string> names;
-  for (const NodeSpec& node : nodes) names.push_back(node.name);
+// Components whose weights the stage at the start of the run states.
+std::set<std::string> WeightedByTheFirstStage(TableReader& data) {
+  std::set<std::string> names;
+  const toml::array* const stages =
+      data.Has("stages") ? data.Tables("stages") : nullptr;
+  if (stages == nullptr || stages->empty()) return names;
+  const toml::table& first = *stages->get(0)->as_table();
+  bool is_start = first.contains("share");
+  for (const char* key :
+       {"start_step", "start_sample", "start_token", "start_share"}) {
+    const toml::node* const start = first.get(key);
+    is_start |= start != nullptr && start->value<double>() == 0.0;
+  }
+  if (!is_start || !first["weights"].is_table()) return names;
+  for (const auto& [name, weight] : *first["weights"].as_table()) {
+    names.emplace(name.str());
+  }
   return names;
 }
 
-void ParseWeights(TableReader& stage, const NodeSpec& mixture,
-                  StageSpec* spec) {
-  const toml::table* weights = stage.Table("weights");
-  if (weights == nullptr) return;
-  TableReader table(*weights, stage.PlaceOf("weights"), stage.errors());
-  const std::vector<std::string> known = Names(mixture.children);
-  double sum = 0;
-  for (const NodeSpec& child : mixture.children) {
-    const bool stated = table.Has(child.name);
-    const std::optional<double> weight =
-        stated ? Weight(table, child.name) : child.weight;
-    sum += weight.value_or(1);  // reported already
-    if (stated && weight.has_value()) spec->weights[child.name] = *weight;
+// What [train] says of them holds where [data] says nothing.
+void ParseSizes(TableReader& data, RunSpec* run) {
+  run->seed = data.Unsigned("seed", 0, kMostInteger).value_or(run->seed);
+  if (data.Has("total_tokens")) run->steps = 0;  // not what [train] says
+  run->steps = data.Unsigned("steps", 1, kMostSamples).value_or(run->steps);
+  run->tokens = data.Amount("total_tokens", 1, kMostInteger).value_or(0);
+  if (data.Has("steps") && data.Has("total_tokens")) {
+    data.Error("total_tokens", "cannot stand beside steps");
   }
-  for (const std::string& name : table.KeysInOrder()) {
-    if (table.Has(name) &&
-        std::find(known.begin(), known.end(), name) == known.end()) {
-      table.Error(name,
-                  absl::StrCat("is not a component of ", mixture.place.key,
-                               DidYouMean(name, known)));
-    }
+  if (run->batch_size == 0 && !data.Has("batch_size")) {
+    data.Error("batch_size", "is missing");
   }
-  if (sum == 0) table.ErrorHere("are all zero: nothing could be drawn");
+  if (run->seq_len == 0 && !data.Has("seq_len")) {
+    data.Error("seq_len", "is missing");
+  }
+  run->batch_size = data.Unsigned("batch_size", 1, kMostBatch)
+                        .value_or(std::max<uint64_t>(1, run->batch_size));
+  run->seq_len =
+      static_cast<uint32_t>(data.Unsigned("seq_len", 1, UINT32_MAX - 1)
+                                .value_or(std::max<uint32_t>(1, run->seq_len)));
+  run->seq_len_place = data.PlaceOf("seq_len");
+  run->max_seq_len = static_cast<uint32_t>(
+      data.Unsigned("max_seq_len", 1, UINT32_MAX - 1).value_or(0));
+  run->trim = data.Bool("trim").value_or(false);
+  run->loader.last_batch =
+      data.Choice("last_batch", {"keep", "drop"}) == size_t{1}
+          ? LastBatch::kDrop
+          : LastBatch::kKeep;
 }
 
-// What stages of the run and of a nested mixture have in common.
-std::vector<StageSpec> ParseStages(TableReader& parent,
-                                   std::string_view start_key,
-                                   const NodeSpec* mixture, bool of_run) {
-  std::vector<StageSpec> stages;
-  const toml::array* array = parent.Tables("stages");
-  if (array == nullptr) return stages;
-  uint64_t least = of_run ? 0 : 1;
-  for (size_t i = 0; i < array->size(); ++i) {
-    const toml::table& table = *array->get(i)->as_table();
-    TableReader stage(
-        table,
-        PlaceOfNode(table, parent.place(), absl::StrCat("stages[", i, "]")),
-        parent.errors());
-    StageSpec& spec = stages.emplace_back();
-    spec.place = stage.place();
-    const bool has_start = stage.Has(start_key);
-    const auto start = stage.Unsigned(start_key, 0, kMostSamples);
-    if (!has_start) {
-      stage.ErrorHere(absl::StrCat("needs ", Absl(start_key)));
-    } else if (start.has_value() && *start < least) {
-      stage.Error(start_key,
-                  absl::StrCat("must be at least ", least,
-                               ", after the stage before it, got ", *start));
-    }
-    spec.start = start.value_or(least);
-    least = std::max(least, spec.start + 1);
-    spec.name = stage.String("name").value_or("");
-    if (of_run) {
-      spec.lr_scale = stage.Number("lr_scale").value_or(1);
-      if (!(std::isfinite(spec.lr_scale) && spec.lr_scale > 0)) {
-        stage.Error("lr_scale", absl::StrCat("must be finite and above 0, got ",
-                                             spec.lr_scale));
-      }
-    }
-    if (spec.start == 0 && stage.Has("weights")) {
-      stage.Error("weights",
-                  "of the first stage are those of the components themselves");
-    } else if (mixture != nullptr) {
-      ParseWeights(stage, *mixture, &spec);
-    } else if (stage.Has("weights")) {
-      stage.Error("weights", "need a mixture at the root");
-    }
-    stage.Finish();
-  }
-  return stages;
+bool SizesChange(const RunSpec& run) {
+  return !run.batch_sizes.empty() || !run.seq_lens.empty() ||
+         std::any_of(
+             run.stages.begin(), run.stages.end(), [](const StageSpec& stage) {
+               return stage.batch_size.has_value() || stage.seq_len.has_value();
+             });
 }
 
-class NodeParser {
- public:
-  explicit NodeParser(ErrorList* errors) : errors_(errors) {}
+bool IsShare(const std::optional<RunPoint>& point) {
+  return point.has_value() && (point->unit == RunPoint::Unit::kShareOfSteps ||
+                               point->unit == RunPoint::Unit::kShareOfTokens);
+}
 
-  // Fills `spec` from the keys that make and modify a node.
-  void Parse(TableReader& table, Parent parent, NodeSpec* spec, int depth) {
-    spec->place = table.place();
-    if (depth > kDeepest) {
-      table.ErrorHere(absl::StrCat("is nested deeper than ", kDeepest));
-      return;
-    }
-    ParseKind(table, spec, depth);
-    ParseModifiers(table, parent, spec);
+bool HasShares(const RunSpec& run) {
+  const auto is_share = [](const auto& change) {
+    return IsShare(change.stage.start);
+  };
+  return std::any_of(run.stages.begin(), run.stages.end(),
+                     [](const StageSpec& stage) {
+                       return IsShare(stage.start) || IsShare(stage.ramp);
+                     }) ||
+         std::any_of(run.batch_sizes.begin(), run.batch_sizes.end(),
+                     is_share) ||
+         std::any_of(run.seq_lens.begin(), run.seq_lens.end(), is_share);
+}
+
+// The longest sample of the run, unless max_seq_len is stated.
+void SetLongest(TableReader& data, RunSpec* run) {
+  uint32_t longest = run->seq_len;
+  for (const StageSpec& stage : run->stages) {
+    longest = std::max(longest, stage.seq_len.value_or(0));
   }
-
- private:
-  void ParseKind(TableReader& table, NodeSpec* spec, int depth) {
-    struct Kind {
-      const char* key;
-      NodeKind kind;
-    };
-    constexpr std::array<Kind, 4> kKinds = {{{"path", NodeKind::kStore},
-                                             {"flat", NodeKind::kFlat},
-                                             {"mixture", NodeKind::kMixture},
-                                             {"concat", NodeKind::kConcat}}};
-    const char* found = nullptr;
-    for (const Kind& kind : kKinds) {
-      if (!table.Has(kind.key)) continue;
-      if (found != nullptr) {
-        table.Error(kind.key, absl::StrCat("cannot stand beside ", found,
-                                           ": a node is of one kind"));
-        continue;
-      }
-      found = kind.key;
-      spec->kind = kind.kind;
-    }
-    if (found == nullptr) {
-      table.ErrorHere("needs one of path, flat, mixture or concat");
-    } else if (spec->kind == NodeKind::kStore) {
-      const std::optional<std::string> path = table.String("path");
-      if (path == "") table.Error("path", "must not be empty");
-      spec->path = path.value_or("");
-    } else if (spec->kind == NodeKind::kConcat) {
-      ParseSequence(table, spec, depth);
-    } else {
-      ParseNamed(table, found, spec, depth);
-    }
+  for (const SeqLenSpec& change : run->seq_lens) {
+    longest = std::max(longest, change.stage.seq_len);
   }
-
-  void ParseNamed(TableReader& table, const char* key, NodeSpec* spec,
-                  int depth) {
-    const toml::table* children = table.Table(key);
-    if (children == nullptr) return;
-    const bool weighted = spec->kind == NodeKind::kMixture;
-    TableReader named(*children, table.PlaceOf(key), errors_);
-    double sum = 0;
-    for (const std::string& name : named.KeysInOrder()) {
-      const toml::table* child = named.Table(name);
-      NodeSpec& made = spec->children.emplace_back();
-      made.name = name;
-      if (name.empty())
-        named.Error(name, "must have a name: it keys the order");
-      if (child == nullptr) continue;
-      TableReader reader(*child, named.PlaceOf(name), errors_);
-      Parse(reader, weighted ? Parent::kMixture : Parent::kOther, &made,
-            depth + 1);
-      reader.Finish();
-      sum += made.weight;
-    }
-    if (spec->children.empty()) {
-      named.ErrorHere("has no components");
-    } else if (weighted && sum == 0) {
-      named.ErrorHere("has weights that are all zero: nothing could be drawn");
-    }
+  if (run->max_seq_len == 0) {
+    run->max_seq_len = longest;
+  } else if (longest > run->max_seq_len) {
+    data.Error("max_seq_len",
+               absl::StrCat("is ", run->max_seq_len, ", but samples of ",
+                            longest, " tokens are asked for"));
   }
+}
 
-  void ParseSequence(TableReader& table, NodeSpec* spec, int depth) {
-    const toml::array* parts = table.Tables("concat");
-    if (parts == nullptr) return;
-    const Place place = table.PlaceOf("concat");
-    for (size_t i = 0; i < parts->size(); ++i) {
-      const toml::table& part = *parts->get(i)->as_table();
-      TableReader reader(
-          part, PlaceOfNode(part, place, absl::StrCat("[", i, "]")), errors_);
-      NodeSpec& made = spec->children.emplace_back();
-      Parse(reader, Parent::kOther, &made, depth + 1);
-      made.name = reader.String("name").value_or(absl::StrCat(i));
-      reader.Finish();
-    }
-    if (parts->empty()) table.Error("concat", "has no parts");
+// The places where only the run's own count can say where a nested stage
+// starts: mixtures all the way down.
+void CheckNestedStarts(const NodeSpec& node, const std::string& blocked_by,
+                       ErrorList* errors) {
+  std::string blocked = blocked_by;
+  if (blocked.empty() && node.kind != NodeKind::kUse) {
+    const bool is_open = node.kind == NodeKind::kMixture &&
+                         node.mixture.stop_rule == StopRule::kRestart;
+    if (!is_open) blocked = node.place.key;
   }
-
-  void ParseModifiers(TableReader& table, Parent parent, NodeSpec* spec) {
-    const bool is_mixture = spec->kind == NodeKind::kMixture;
-    const bool is_root = parent == Parent::kNone;
-    if (parent == Parent::kMixture) {
-      spec->weight = Weight(table, "weight").value_or(1);
-      if (!table.Has("weight")) table.ErrorHere("needs a weight");
-    } else if (table.Has("weight")) {
-      table.Error("weight", "has a meaning for components of a mixture only");
-    }
-    if (parent != Parent::kOther) {
-      spec->shuffle = table.Bool("shuffle").value_or(true);
-    } else if (table.Has("shuffle")) {
-      table.Error("shuffle",
-                  "has a meaning at the root and below a mixture only");
-    }
-    spec->take = table.Unsigned("take", 1, kMostSamples);
-    if (!is_root) {
-      spec->loss_weight = Weight(table, "loss_weight");
-      if (spec->loss_weight > FLT_MAX) {
-        table.Error("loss_weight", absl::StrCat("must be at most ", FLT_MAX,
-                                                ", got ", *spec->loss_weight));
-        spec->loss_weight.reset();
-      }
-    } else if (table.Has("loss_weight")) {
-      table.Error("loss_weight",
-                  "has a meaning below the root only: there it would scale "
-                  "every loss alike");
-    }
-    const bool has_seed = is_mixture || spec->kind == NodeKind::kFlat;
-    if (!is_root && has_seed) {
-      spec->seed = table.Unsigned("seed", 0, kMostInteger);
-    } else if (!is_root && table.Has("seed")) {
-      table.Error("seed", "has a meaning for flat and mixture only");
-    }
-    if (is_mixture) {
-      spec->block_size = table.Unsigned("block_size", 1, 65536).value_or(2048);
-      if (!is_root) {
-        spec->stages = ParseStages(table, "start_sample", spec, false);
-      }
-    } else if (table.Has("block_size")) {
-      table.Error("block_size", "has a meaning for a mixture only");
-    }
+  if (blocked.empty() &&
+      (node.filter || node.order || node.slice || node.take || node.repeat)) {
+    blocked = node.place.key;
   }
-
-  ErrorList* const errors_;
-};
+  for (const StageSpec& stage : node.stages) {
+    if (stage.start.unit == RunPoint::Unit::kSamples || blocked.empty()) {
+      continue;
+    }
+    errors->Add(stage.place,
+                absl::StrCat("cannot be placed by the run: only endless "
+                             "mixtures may lie above it, and ",
+                             blocked, " is none; give start_sample"));
+  }
+  for (const NodeSpec& child : node.children) {
+    CheckNestedStarts(child, blocked, errors);
+  }
+}
 
 void ParseData(TableReader& data, RunSpec* run) {
-  run->seed = data.Unsigned("seed", 0, kMostInteger).value_or(0);
-  run->steps = data.Unsigned("steps", 1, kMostSamples).value_or(0);
-  run->batch_size =
-      data.Unsigned("batch_size", 1, uint64_t{1} << 32).value_or(1);
-  run->seq_len = static_cast<uint32_t>(
-      data.Unsigned("seq_len", 1, UINT32_MAX - 1).value_or(1));
-  run->seq_len_place = data.PlaceOf("seq_len");
-  for (const char* key : {"batch_size", "seq_len"}) {
-    if (!data.Has(key)) data.Error(key, "is missing");
-  }
-  const std::string last = data.String("last_batch").value_or("keep");
-  if (last != "keep" && last != "drop") {
-    data.Error(
-        "last_batch",
-        absl::StrCat("must be \"keep\" or \"drop\", got \"", last, "\""));
-  }
-  run->loader.last_batch = last == "drop" ? LastBatch::kDrop : LastBatch::kKeep;
-  NodeParser(data.errors()).Parse(data, Parent::kNone, &run->root, 0);
-  const bool is_mixture = run->root.kind == NodeKind::kMixture;
-  run->stages =
-      ParseStages(data, "start_step", is_mixture ? &run->root : nullptr, true);
-  for (const StageSpec& stage : run->stages) {
-    if (run->steps != 0 && stage.start >= run->steps) {
-      data.errors()->Add(
-          stage.place,
-          absl::StrCat("starts at step ", stage.start,
-                       ", but the run ends after step ", run->steps - 1));
-    } else if (stage.start > kMostSamples / run->batch_size) {
-      data.errors()->Add(stage.place,
-                         absl::StrCat("starts at step ", stage.start,
-                                      ", behind the last of 2^62 samples"));
+  run->place = data.place();
+  ParseSizes(data, run);
+  const std::optional<size_t> shares_of =
+      data.Choice("shares_of", {"steps", "tokens"});
+  const ShareOf share_of = !shares_of.has_value() ? ShareOf::kUnstated
+                           : *shares_of == 0      ? ShareOf::kSteps
+                                                  : ShareOf::kTokens;
+  NodeParser nodes(data.errors());
+  nodes.ParseDefinitions(data);
+  if (IsFlatForm(data)) {
+    ParseFlatForm(data, &nodes, run);
+  } else {
+    nodes.Parse(data, NodePlace::kRoot, &run->root,
+                WeightedByTheFirstStage(data));
+    NodeSpec& root = MutableUsed(run->root);
+    const bool is_mixture = root.kind == NodeKind::kMixture;
+    if (!root.stages.empty()) {
+      data.Error("use",
+                 "names a mixture with stages of its own: at the root, stages "
+                 "are the run's");
+    }
+    if (!is_mixture) {
+      run->root.mixture.group_items =
+          data.Unsigned("group_items", 0, MixtureOptions::kMaxGroupItems)
+              .value_or(0);
+    }
+    ParseRunStages(data, is_mixture ? &root : nullptr, share_of, run);
+    if (is_mixture && data.Has("stages")) {
+      CheckSomeWeight(root, {}, root.place, data.errors());
     }
   }
+  ParseSizeLists(data, share_of, run);
+  SetLongest(data, run);
+  if (share_of == ShareOf::kUnstated && SizesChange(*run) && HasShares(*run)) {
+    data.ErrorHere(
+        "needs shares_of: shares of steps and of tokens differ where batch "
+        "size or length changes");
+  }
+  CheckNestedStarts(run->root, "", data.errors());
   data.Finish();
 }
 
@@ -292,6 +193,7 @@ void ParseData(TableReader& data, RunSpec* run) {
 void CollectLossWeights(const NodeSpec& node, const std::string& path,
                         LoaderOptions* loader) {
   for (const NodeSpec& child : node.children) {
+    // A node that is used has the name of the one that uses it.
     const std::string at = JoinedPath(path, child.name);
     if (child.loss_weight.has_value()) {
       loader->loss_weights[at] = static_cast<float>(*child.loss_weight);
@@ -317,10 +219,10 @@ absl::Status CheckDottedKeys(std::string_view text, const std::string& file) {
     if (std::string_view("=,{}[]\n").find(c) != std::string_view::npos) {
       dots = 0;
     }
-    if (dots > kDeepest) {
+    if (dots > NodeParser::kDeepest) {
       return absl::InvalidArgumentError(
-          absl::StrCat(file, ":", line, ":1: a key of more than ", kDeepest,
-                       " parts is nested too deep"));
+          absl::StrCat(file, ":", line, ":1: a key of more than ",
+                       NodeParser::kDeepest, " parts is nested too deep"));
     }
   }
   return absl::OkStatus();
@@ -350,22 +252,28 @@ absl::StatusOr<RunSpec> ParseSpec(std::string_view text,
   place.file = file;
   place.line = 1;
   place.column = 1;
-  TableReader top(root, place, &errors);
+  TableReader top(root, place, &errors, {KeyTable::kTop});
+  bool is_flat_form = false;
   if (const toml::table* data = top.Table("data")) {
-    TableReader reader(*data, top.PlaceOf("data"), &errors);
+    TableReader reader(*data, top.PlaceOf("data"), &errors,
+                       {KeyTable::kData, KeyTable::kNode, KeyTable::kFlatForm});
+    is_flat_form = IsFlatForm(reader);
+    if (is_flat_form) ParseTrainer(root, top, &run);
     ParseData(reader, &run);
   } else if (!top.Has("data")) {
     top.Error("data", "is missing: a [data] table says what to read");
   }
   if (const toml::table* runtime = top.Table("runtime")) {
-    TableReader reader(*runtime, top.PlaceOf("runtime"), &errors);
+    TableReader reader(*runtime, top.PlaceOf("runtime"), &errors,
+                       {KeyTable::kRuntime});
     ParseRuntime(reader, &run);
   }
   CollectLossWeights(run.root, "", &run.loader);
   if (!run.loader.loss_weights.empty()) {
     run.loader.tensors.push_back(BatchTensor::kLossWeights);
   }
-  top.Finish();
+  // Other tables of that form are the trainer's.
+  if (!is_flat_form) top.Finish();
   if (!errors.empty()) return errors.ToStatus();
   return run;
 }

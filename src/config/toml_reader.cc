@@ -2,6 +2,7 @@
 #include "config/toml_reader.h"
 
 #include <algorithm>
+#include <cmath>
 #include <sstream>
 
 #include "absl/strings/str_cat.h"
@@ -66,8 +67,8 @@ Place PlaceOfNode(const toml::node& node, const Place& parent,
   place.file = parent.file;
   place.line = at.line ? at.line : parent.line;
   place.column = at.line ? at.column : parent.column;
-  place.key = parent.key.empty() ? std::string(key)
-                                 : absl::StrCat(parent.key, ".", Absl(key));
+  const bool is_joined = parent.key.empty() || key.starts_with('[');
+  place.key = absl::StrCat(parent.key, is_joined ? "" : ".", Absl(key));
   return place;
 }
 
@@ -87,11 +88,17 @@ void TableReader::Error(std::string_view key, std::string_view message) {
 }
 
 const toml::node* TableReader::Find(std::string_view key) {
-  known_.emplace_back(key);
-  return table_.get(key);
+  const toml::node* const found = table_.get(key);
+  if (found != nullptr) asked_.push_back(key);
+  return found;
 }
 
 bool TableReader::Has(std::string_view key) { return Find(key) != nullptr; }
+
+bool TableReader::IsTable(std::string_view key) {
+  const toml::node* const node = Find(key);
+  return node != nullptr && node->is_table();
+}
 
 void TableReader::WrongType(std::string_view key, std::string_view expected) {
   Error(key, absl::StrCat("must be ", Absl(expected), ", got ",
@@ -111,14 +118,78 @@ std::optional<uint64_t> TableReader::Unsigned(std::string_view key,
   return std::nullopt;
 }
 
+std::optional<int64_t> TableReader::Signed(std::string_view key,
+                                           uint64_t most) {
+  const toml::node* node = Find(key);
+  if (node == nullptr) return std::nullopt;
+  const std::optional<int64_t> value = node->value_exact<int64_t>();
+  const auto bound = static_cast<int64_t>(most);
+  if (value.has_value() && -bound <= *value && *value <= bound) return value;
+  WrongType(key, absl::StrCat("an integer from -", most, " to ", most));
+  return std::nullopt;
+}
+
+std::optional<uint64_t> TableReader::Amount(std::string_view key,
+                                            uint64_t least, uint64_t most) {
+  const toml::node* node = Find(key);
+  if (node == nullptr) return std::nullopt;
+  const std::optional<double> value = node->value_exact<double>();
+  if (!value.has_value()) return Unsigned(key, least, most);
+  constexpr double kExact = 0x1p53;
+  if (*value == std::floor(*value) && *value >= 0 && *value <= kExact) {
+    const auto number = static_cast<uint64_t>(*value);
+    if (least <= number && number <= most) return number;
+  }
+  WrongType(key, Range(least, most));
+  return std::nullopt;
+}
+
+std::optional<std::vector<uint64_t>> TableReader::Integers(std::string_view key,
+                                                           size_t count,
+                                                           uint64_t most) {
+  const toml::node* node = Find(key);
+  if (node == nullptr) return std::nullopt;
+  std::vector<uint64_t> numbers;
+  if (const toml::array* array = node->as_array()) {
+    for (const toml::node& one : *array) {
+      const std::optional<int64_t> value = one.value_exact<int64_t>();
+      if (!value.has_value() || *value < 0) continue;
+      const auto number = static_cast<uint64_t>(*value);
+      if (number <= most) numbers.push_back(number);
+    }
+    if (array->size() == count && numbers.size() == count) return numbers;
+  }
+  Error(key, absl::StrCat("must be an array of ", count, " integers from 0 to ",
+                          most));
+  return std::nullopt;
+}
+
 std::optional<double> TableReader::Number(std::string_view key) {
   const toml::node* node = Find(key);
   if (node == nullptr) return std::nullopt;
-  if (!node->is_number()) {
-    WrongType(key, "a number");
-    return std::nullopt;
+  const std::optional<double> value =
+      node->is_number() ? node->value<double>() : std::nullopt;
+  if (value.has_value() && !std::isnan(*value)) return value;
+  WrongType(key, "a number");
+  return std::nullopt;
+}
+
+std::optional<size_t> TableReader::Choice(
+    std::string_view key, std::initializer_list<std::string_view> choices) {
+  const std::optional<std::string> text = String(key);
+  if (!text.has_value()) return std::nullopt;
+  std::string expected;
+  for (size_t i = 0; i < choices.size(); ++i) {
+    const std::string_view choice = choices.begin()[i];
+    if (*text == choice) return i;
+    absl::StrAppend(&expected,
+                    i == 0                    ? ""
+                    : i + 1 == choices.size() ? " or "
+                                              : ", ",
+                    "\"", Absl(choice), "\"");
   }
-  return node->value<double>();
+  Error(key, absl::StrCat("must be ", expected, ", got \"", *text, "\""));
+  return std::nullopt;
 }
 
 std::optional<bool> TableReader::Bool(std::string_view key) {
@@ -190,15 +261,37 @@ std::vector<std::string> TableReader::KeysInOrder() const {
   return names;
 }
 
+bool TableReader::IsListed(std::string_view key) const {
+  return std::any_of(tables_.begin(), tables_.end(), [key](KeyTable table) {
+    const auto keys = ConfigKeys(table);
+    return std::any_of(keys.begin(), keys.end(),
+                       [key](const ConfigKey& one) { return one.name == key; });
+  });
+}
+
+std::vector<std::string> TableReader::ListedNames() const {
+  std::vector<std::string> names;
+  for (const KeyTable table : tables_) {
+    for (const ConfigKey& key : ConfigKeys(table)) names.emplace_back(key.name);
+  }
+  return names;
+}
+
 void TableReader::Finish() {
+  const auto is_asked = [this](std::string_view name) {
+    return std::find(asked_.begin(), asked_.end(), name) != asked_.end();
+  };
   for (const auto& [key, node] : table_) {
-    const std::string name(key.str());
-    if (std::find(known_.begin(), known_.end(), name) != known_.end()) continue;
+    const std::string_view name = key.str();
+    const bool is_known = IsListed(name);
+    if (is_known && is_asked(name)) continue;
     Place place = PlaceOf(name);
     place.line = key.source().begin.line;
     place.column = key.source().begin.column;
-    errors_->Add(place,
-                 absl::StrCat("is not a known key", DidYouMean(name, known_)));
+    errors_->Add(place, is_known
+                            ? std::string("has no meaning here")
+                            : absl::StrCat("is not a known key",
+                                           DidYouMean(name, ListedNames())));
   }
 }
 

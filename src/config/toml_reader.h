@@ -5,13 +5,16 @@
 #ifndef PONIENTE_CONFIG_TOML_READER_H_
 #define PONIENTE_CONFIG_TOML_READER_H_
 
+#include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "absl/status/status.h"
+#include "config/config_keys.h"
 #include "config/spec.h"
 #include "config/toml.h"
 
@@ -34,16 +37,33 @@ class ErrorList {
 };
 
 // One table. Each getter gives nullopt where the key is missing or wrong; what
-// is wrong goes to the list. A key that no getter has asked for by the time of
-// Finish() is unknown.
+// is wrong goes to the list. Getters take keys of static storage.
 class TableReader {
  public:
-  TableReader(const toml::table& table, Place place, ErrorList* errors)
-      : table_(table), place_(std::move(place)), errors_(errors) {}
+  // `tables`: where the keys are listed that may stand here; none if the keys
+  // are names.
+  TableReader(const toml::table& table, Place place, ErrorList* errors,
+              std::initializer_list<KeyTable> tables = {})
+      : table_(table),
+        place_(std::move(place)),
+        errors_(errors),
+        tables_(tables) {}
 
   std::optional<uint64_t> Unsigned(std::string_view key, uint64_t least,
                                    uint64_t most);
+  // From -most to most.
+  std::optional<int64_t> Signed(std::string_view key, uint64_t most);
+  // An integer, or a float that is one.
+  std::optional<uint64_t> Amount(std::string_view key, uint64_t least,
+                                 uint64_t most);
+  // Exactly `count` integers from 0 on.
+  std::optional<std::vector<uint64_t>> Integers(std::string_view key,
+                                                size_t count, uint64_t most);
+  // NaN is wrong.
   std::optional<double> Number(std::string_view key);
+  // The number of the text in `choices`.
+  std::optional<size_t> Choice(std::string_view key,
+                               std::initializer_list<std::string_view> choices);
   std::optional<bool> Bool(std::string_view key);
   std::optional<std::string> String(std::string_view key);
   const toml::table* Table(std::string_view key);
@@ -52,8 +72,9 @@ class TableReader {
   // An array of tables.
   const toml::array* Tables(std::string_view key);
 
-  // The key is known here, whatever it holds.
+  // The key stands here, whatever it holds; it has a meaning here.
   bool Has(std::string_view key);
+  bool IsTable(std::string_view key);
   // All keys, as they stand in the file.
   std::vector<std::string> KeysInOrder() const;
 
@@ -63,20 +84,26 @@ class TableReader {
   void ErrorHere(std::string_view message) { errors_->Add(place_, message); }
   ErrorList* errors() { return errors_; }
 
-  // Reports unknown keys, with the nearest known one.
+  // Reports keys that are not listed, with the nearest that is, and those that
+  // nobody asked for: they have no meaning where this table stands.
   void Finish();
 
  private:
   const toml::node* Find(std::string_view key);
+  bool IsListed(std::string_view key) const;
+  std::vector<std::string> ListedNames() const;
   void WrongType(std::string_view key, std::string_view expected);
 
   const toml::table& table_;
   const Place place_;
   ErrorList* const errors_;
-  std::vector<std::string> known_;
+  const std::vector<KeyTable> tables_;
+  // Those that stand here and were asked for.
+  std::vector<std::string_view> asked_;
 };
 
-// Where `node` stands, as the key `key` below `parent`.
+// Where `node` stands, as the key `key` below `parent`. "[3]" is put to it
+// without a dot.
 Place PlaceOfNode(const toml::node& node, const Place& parent,
                   std::string_view key);
 

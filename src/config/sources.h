@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// The leaves of a configuration: stores, datasets of the hub, numbers of
+// tokens.
+
+#ifndef PONIENTE_CONFIG_SOURCES_H_
+#define PONIENTE_CONFIG_SOURCES_H_
+
+#include <map>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "config/selections.h"
+#include "config/spec.h"
+#include "poniente/async_dataset.h"
+#include "poniente/config.h"
+#include "poniente/token_store.h"
+#include "poniente/token_window.h"
+
+namespace poniente::internal {
+
+// Opens what a run names, once per path, and makes windows of max_seq_len.
+class ConfigSources {
+ public:
+  ConfigSources(const RunSpec& run, std::string folder)
+      : run_(run), folder_(std::move(folder)) {}
+
+  // Everything below `node`. The messages of all that cannot be opened are
+  // joined, one per line, with their places; also if no source at all holds a
+  // window.
+  absl::Status Open(const NodeSpec& node);
+
+  // REQUIRES: opened; the node is a leaf.
+  absl::StatusOr<DatasetPtr<TokenWindow>> Windows(const NodeSpec& node,
+                                                  SelectionReader* reader);
+
+  // What a leaf that was made here is of; its path is left to the caller.
+  ConfigSource SourceOf(const DatasetNode& leaf) const;
+  // In tokens. REQUIRES: opened; the node is a leaf.
+  uint64_t TokensOf(const NodeSpec& node) const;
+
+ private:
+  void OpenBelow(const NodeSpec& node);
+  void AddError(const NodeSpec& node, const absl::Status& status);
+  absl::Status CheckSomeWindow() const;
+  std::string Located(const std::string& path) const;
+
+  const RunSpec& run_;
+  const std::string folder_;
+  std::map<std::string, std::shared_ptr<const TokenStore>> stores_;
+  std::map<const DatasetNode*, ConfigSource> leaves_;
+  // The most tokens of a source, and what it is called.
+  uint64_t most_tokens_ = 0;
+  std::string longest_;
+  std::string errors_;
+  absl::StatusCode code_ = absl::StatusCode::kOk;
+};
+
+}  // namespace poniente::internal
+
+#endif  // PONIENTE_CONFIG_SOURCES_H_
