@@ -256,9 +256,8 @@ void NodeParser::ParseUse(TableReader& table, NodeSpec* spec, int depth) {
   }
   if (definition.state == Definition::State::kNew) {
     ParseDefinition(*name, &definition, depth + 1);
-  } else if (!CountNodes(table, definition.nodes)) {
-    return;
   }
+  if (!CountNodes(table, definition.nodes)) return;
   spec->children.back() = definition.spec;
 }
 
@@ -327,6 +326,7 @@ void NodeParser::ParseDatasets(TableReader& data, const toml::array& datasets,
     const bool has_source = reader.Has("path") || reader.Has("hf_name");
     // Of a form in which "" is as good as no key at all.
     made.name = reader.String("name").value_or("");
+    reader.String("hf_config");
     ParseBelow(reader, NodePlace::kComponent, &made, 1);
     made.max_epochs = reader.Unsigned("max_epochs", 1, kMostSamples);
     made.weight =

@@ -27,7 +27,7 @@ class NodeParser {
   // Deeper nesting is a mistake, and would only exhaust the stack.
   static constexpr int kDeepest = 100;
   // Nodes that use nodes that use nodes grow without end.
-  static constexpr uint64_t kMostNodes = uint64_t{1} << 20;
+  static constexpr uint64_t kMostNodes = uint64_t{1} << 18;
 
   explicit NodeParser(ErrorList* errors) : errors_(errors) {}
 

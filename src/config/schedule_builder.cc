@@ -56,7 +56,7 @@ absl::StatusOr<Schedule> BuildSchedule(
   options.tokens = run.tokens;
   options.batch_size = run.batch_size;
   options.seq_len = run.seq_len;
-  options.max_seq_len = run.max_seq_len;
+  options.max_seq_len = run.states_max_seq_len ? run.max_seq_len : 0;
   options.trim = run.trim;
   for (const StageSpec& stage : run.stages) {
     options.stages.push_back(ToStage(stage));

@@ -137,7 +137,8 @@ struct RunSpec {
   uint64_t tokens = 0;  // 0: see steps
   uint64_t batch_size = 0;
   uint32_t seq_len = 0;
-  uint32_t max_seq_len = 0;  // the longest of the schedule
+  uint32_t max_seq_len = 0;  // the longest of the schedule, if not stated
+  bool states_max_seq_len = false;
   bool trim = false;
   Place place;  // of [data]
   Place seq_len_place;

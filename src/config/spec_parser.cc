@@ -67,6 +67,7 @@ void ParseSizes(TableReader& data, RunSpec* run) {
   run->seq_len_place = data.PlaceOf("seq_len");
   run->max_seq_len = static_cast<uint32_t>(
       data.Unsigned("max_seq_len", 1, UINT32_MAX - 1).value_or(0));
+  run->states_max_seq_len = data.Has("max_seq_len");
   run->trim = data.Bool("trim").value_or(false);
   run->loader.last_batch =
       data.Choice("last_batch", {"keep", "drop"}) == size_t{1}

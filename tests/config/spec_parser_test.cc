@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "tests/support/status_matchers.h"
 #include "tests/support/temp_dir.h"
@@ -316,12 +317,133 @@ INSTANTIATE_TEST_SUITE_P(
                 "mixture only"},
         BadCase{"EmptyName", "flat = { \"\" = { path = 'a' } }\n",
                 "t.toml:5:15: data.flat. must have a name: it keys the order"},
+        BadCase{"Cycle",
+                "use = 'a'\n[data.nodes]\na = { flat = { x = { use = 'b' } } "
+                "}\nb = { concat = [ { use = 'a' } ] }\n",
+                "t.toml:8:26: data.nodes.b.concat[0].use makes a cycle: a uses "
+                "b uses a"},
+        BadCase{"UnknownNode",
+                "use = 'wikki'\n[data.nodes]\nwiki = { path = 'a' }\n",
+                "t.toml:5:7: data.use names 'wikki', which data.nodes does not "
+                "have; did you mean 'wiki'?"},
+        BadCase{"SharesBelowOne",
+                "path = 'a'\nstages = [ { share = 0.5 }, { share = 0.4 } ]\n",
+                "t.toml:6:10: data.stages have shares that sum to 0.9, not to "
+                "1"},
+        BadCase{"SharesAboveOne",
+                "path = 'a'\nstages = [ { share = 0.5 }, { share = 0.6 } ]\n",
+                "t.toml:6:10: data.stages have shares that sum to 1.1, not to "
+                "1"},
+        BadCase{"SomeShares",
+                "path = 'a'\nstages = [ { share = 1.0 }, { start_step = 4 } "
+                "]\n",
+                "t.toml:6:10: data.stages state a share each or none: 1 of 2 "
+                "do"},
+        BadCase{"TwoStarts",
+                "path = 'a'\nstages = [ { start_step = 4, start_share = 0.5 } "
+                "]\n",
+                "t.toml:6:44: data.stages[0].start_share cannot stand beside "
+                "start_step"},
+        BadCase{"ShareOfWhat",
+                "path = 'a'\nstages = [ { start_share = 0.5, seq_len = 64 } "
+                "]\n",
+                "t.toml:1:1: data needs shares_of: shares of steps and of "
+                "tokens differ where batch size or length changes"},
+        BadCase{"StartBeforeTheRun",
+                "path = 'a'\nstages = [ { start_step = -101 } ]\n",
+                "t.toml:6:12: data.stages[0] starts 101 steps before the end "
+                "of a run of 100"},
+        BadCase{"LongerThanTheItem",
+                "path = 'a'\nmax_seq_len = 48\nstages = [ { start_step = 5, "
+                "seq_len = 64 } ]\n",
+                "t.toml:6:15: data.max_seq_len is 48, but samples of 64 tokens "
+                "are asked for"},
+        BadCase{"TwoEnds", "path = 'a'\ntotal_tokens = 5\n",
+                "t.toml:6:16: data.total_tokens cannot stand beside steps"},
+        BadCase{"TwoNames",
+                "concat = [ { path = 'a', name = 'x' }, { path = 'b', name = "
+                "'x' } ]\n",
+                "t.toml:5:40: data.concat[1] has the name 'x' of a part before "
+                "it"},
+        BadCase{"NoTokens", "tokens = 0\n",
+                "t.toml:5:10: data.tokens must be an integer from 1 to "
+                "4611686018427387904, got 0"},
+        BadCase{"PartOfAToken", "tokens = 1.5\n",
+                "t.toml:5:10: data.tokens must be an integer from 1 to "
+                "4611686018427387904, got 1.5"},
+        BadCase{"NoVocabulary", "tokens = 5\ntokenizer = 'x'\n",
+                "t.toml:6:13: data.tokenizer needs vocab_size beside it"},
+        BadCase{"TokensBesidePath", "path = 'a'\ntokens = 5\n",
+                "t.toml:6:10: data.tokens cannot stand beside path: a node is "
+                "of one kind"},
+        BadCase{"NoFilter", "path = 'a'\nfilter = { invert = true }\n",
+                "t.toml:6:10: data.filter needs one of scores, bitmap, indices "
+                "or fraction"},
+        BadCase{"TwoFilters",
+                "path = 'a'\nfilter = { bitmap = 'b', fraction = 0.5 }\n",
+                "t.toml:6:37: data.filter.fraction cannot stand beside bitmap"},
+        BadCase{"NoThreshold", "path = 'a'\nfilter = { scores = 's' }\n",
+                "t.toml:6:10: data.filter needs at_least"},
+        BadCase{"Fraction", "path = 'a'\nfilter = { fraction = 1.0 }\n",
+                "t.toml:6:23: data.filter.fraction must be above 0 and below "
+                "1, got 1"},
+        BadCase{"Direction",
+                "path = 'a'\norder = { scores = 's', direction = 'up' }\n",
+                "t.toml:6:37: data.order.direction must be \"ascending\" or "
+                "\"descending\", got \"up\""},
+        BadCase{"Slice", "path = 'a'\nslice = [5, 5]\n",
+                "t.toml:6:9: data.slice must be [begin, end] with begin below "
+                "end, got [5, 5]"},
+        BadCase{"HalfASlice", "path = 'a'\nslice = [5]\n",
+                "t.toml:6:9: data.slice must be an array of 2 integers from 0 "
+                "to 4611686018427387904"},
+        BadCase{"NoFilterToChange",
+                "mixture = { code = { weight = 1, path = 'c' } }\n"
+                "[[data.stages]]\nstart_step = 9\nthresholds = { code = 1 }\n",
+                "t.toml:8:14: data.stages[0].thresholds names code, which has "
+                "no filter by scores of its own"},
+        BadCase{"Temperature",
+                "temperature = 0\n"
+                "mixture = { code = { weight = 1, path = 'c' } }\n",
+                "t.toml:5:15: data.temperature must be at least 2^-10, got 0"},
+        BadCase{"NoMeaningHere", "path = 'a'\nstop = 'restart'\n",
+                "t.toml:6:1: data.stop has no meaning here"},
+        BadCase{"EndlessShare",
+                "[data.flat.x]\nmixture = { a = { path = 'a', weight = 1 } }\n"
+                "stages = [ { start_token = 5 } ]\n",
+                "t.toml:7:12: data.flat.x.stages[0] cannot be placed by the "
+                "run: only endless mixtures may lie above it, and data is "
+                "none; give start_sample"},
         BadCase{"BlockTooLarge",
                 "block_size = 65537\n"
                 "mixture = { code = { weight = 1, path = 'c' } }\n",
                 "t.toml:5:14: data.block_size must be an integer from 1 to "
                 "65536, got 65537"}),
     [](const auto& bad) { return bad.param.name; });
+
+// Nodes that use each other twice double with every level.
+TEST(SpecParserTest, NodesWithoutNumberAreRefused) {
+  std::string text =
+      "[data]\nbatch_size = 1\nseq_len = 1\nuse = 'n0'\n[data.nodes]\n"
+      "n60 = { path = 'a' }\n";
+  for (int i = 0; i < 60; ++i) {
+    absl::StrAppend(&text, "n", i, " = { flat = { x = { use = 'n", i + 1,
+                    "' }, y = { use = 'n", i + 1, "' } } }\n");
+  }
+  EXPECT_THAT(ParseSpec(text, "t.toml"),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("makes a tree of more than 262144 nodes")));
+}
+
+TEST(SpecParserTest, AShareNeedsARunWithAnEnd) {
+  EXPECT_THAT(ParseSpec("[data]\nbatch_size = 1\nseq_len = 1\npath = 'a'\n"
+                        "stages = [ { start_share = 0.5 } ]\n",
+                        "t.toml"),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("t.toml:5:12: data.stages[0] is placed by a "
+                                 "share or from the end of a run without "
+                                 "one")));
+}
 
 TEST(SpecParserTest, ReportsAllErrorsInTheOrderOfTheFile) {
   EXPECT_THAT(

@@ -1,0 +1,524 @@
+// SPDX-License-Identifier: Apache-2.0
+// What TOML says is what C++ builds.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <fstream>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "poniente/config.h"
+#include "poniente/declared_windows.h"
+#include "poniente/filter.h"
+#include "poniente/flat_mixture.h"
+#include "poniente/index_datasets.h"
+#include "poniente/mixture_dataset.h"
+#include "poniente/order.h"
+#include "poniente/run_trace.h"
+#include "poniente/token_store.h"
+#include "tests/config/small_stores.h"
+#include "tests/support/status_matchers.h"
+
+namespace poniente {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using testing::IsOk;
+using testing::SmallStores;
+using testing::StatusIs;
+
+using Tokens = DatasetPtr<TokenWindow>;
+
+class ConfigTreeTest : public SmallStores {
+ protected:
+  absl::StatusOr<Config> TryParse(const std::string& text) {
+    return Config::Parse(text, "t.toml", dir_.path());
+  }
+  Config Parse(const std::string& text) {
+    auto config = TryParse(text);
+    EXPECT_THAT(config, IsOk()) << text;
+    return *std::move(config);
+  }
+  // A run of windows of 20 tokens.
+  Config ParseData(const std::string& rest) {
+    return Parse(
+        "[data]\nseed = 3\nsteps = 30\nbatch_size = 8\nseq_len = 20\n" + rest);
+  }
+  Tokens Store(const std::string& name, uint64_t length = 20) {
+    return TokenStore::Open(dir_.path(name)).value()->Windows(length).value();
+  }
+  void WriteFloats(const std::string& name, const std::vector<float>& scores) {
+    std::ofstream(dir_.path(name), std::ios::binary)
+        .write(reinterpret_cast<const char*>(scores.data()),
+               static_cast<std::streamsize>(4 * scores.size()));
+  }
+  // Scores of the 500 windows of store "a".
+  std::vector<float> Scores() {
+    std::vector<float> scores(500);
+    for (size_t i = 0; i < 500; ++i) scores[i] = float(i * 7919 % 500) / 500;
+    WriteFloats("a.f32", scores);
+    return scores;
+  }
+};
+
+// The path and item of each sample of the run, and its part.
+std::vector<std::string> Trace(const Config& config) {
+  std::vector<std::string> lines;
+  const RunTrace trace(*config.dataset(), config.schedule());
+  for (uint64_t step = 0; config.schedule().Has(step) && step < 3000; ++step) {
+    const auto samples = trace.Resolve(step);
+    if (absl::IsOutOfRange(samples.status())) break;
+    EXPECT_THAT(samples, IsOk());
+    if (!samples.ok()) break;
+    for (const SampleOrigin& sample : *samples) {
+      lines.push_back(absl::StrCat(step, " ", sample.path, " ", sample.item,
+                                   " ", sample.epoch, " ", sample.token_begin,
+                                   "..", sample.token_end));
+    }
+  }
+  return lines;
+}
+
+MATCHER_P(IsTheTree, expected, "has the fingerprint of the tree in C++") {
+  return arg.dataset()->fingerprint() == expected->WithSeed(3)->fingerprint();
+}
+
+TEST_F(ConfigTreeTest, ModifiersAreTheCombinatorsFromTheInsideOut) {
+  const std::vector<float> scores = Scores();
+  WriteFloats("b.f32", std::vector<float>(250, 1));
+  ASSERT_OK_AND_ASSIGN(const Selection half, Selection::AtLeast(scores, 0.5f));
+  ASSERT_OK_AND_ASSIGN(const ScoreOrder order,
+                       ScoreOrder::FromScores(std::vector<float>(250, 1)));
+  ASSERT_OK_AND_ASSIGN(Tokens tree, Filter(Store("a"), half));
+  ASSERT_OK_AND_ASSIGN(tree, Order(tree, order, {.bucket_items = 50}));
+  ASSERT_OK_AND_ASSIGN(tree, Slice(tree, 10, 240));
+  ASSERT_OK_AND_ASSIGN(tree, Take(tree, 200));
+  ASSERT_OK_AND_ASSIGN(tree, Repeat(tree, 2));
+  EXPECT_THAT(ParseData("path = 'a'\nrepeat = 2\ntake = 200\n"
+                        "slice = [10, 240]\n"
+                        "order = { scores = 'b.f32', bucket_items = 50 }\n"
+                        "filter = { scores = 'a.f32', at_least = 0.5 }\n"),
+              IsTheTree(tree));
+}
+
+TEST_F(ConfigTreeTest, FiltersAreTheSelectionsOfTheirFiles) {
+  Scores();
+  const auto is = [&](const std::string& filter, const Selection& selection) {
+    const Tokens tree = Filter(Store("a"), selection).value();
+    EXPECT_THAT(
+        ParseData("path = 'a'\nshuffle = false\nfilter = { " + filter + " }\n"),
+        IsTheTree(tree))
+        << filter;
+  };
+  std::vector<uint64_t> all(200);
+  for (size_t i = 0; i < all.size(); ++i) all[i] = i * 2 + 1;
+  std::ofstream(dir_.path("i"), std::ios::binary)
+      .write(reinterpret_cast<const char*>(all.data()), 1600);
+  std::vector<uint64_t> words(8, 0x5555555555555555);
+  words[7] &= (uint64_t{1} << 52) - 1;
+  std::ofstream(dir_.path("bits"), std::ios::binary)
+      .write(reinterpret_cast<const char*>(words.data()), 64);
+  is("indices = 'i'", Selection::FromIndices(500, all).value());
+  is("bitmap = 'bits'", Selection::FromBitmap(500, words).value());
+  is("fraction = 0.5, seed = 9", Selection::ByHash(500, 0.5, 9).value());
+  is("fraction = 0.2, invert = true",
+     Selection::ByHash(500, 0.2, 0).value().Complement().value());
+}
+
+TEST_F(ConfigTreeTest, ShufflesStandWhereTheyCan) {
+  const BlockShuffleOptions blocks{.chunk_tokens = 200, .window_chunks = 4};
+  const Tokens a = Store("a");
+  EXPECT_THAT(ParseData("path = 'a'\n"), IsTheTree(Shuffle(a).value()));
+  EXPECT_THAT(ParseData("path = 'a'\nera_shuffle = 40\n"),
+              IsTheTree(EraShuffle(a, 40).value()));
+  EXPECT_THAT(ParseData("path = 'a'\nblock_shuffle = { chunk_tokens = 200, "
+                        "window_chunks = 4 }\n"),
+              IsTheTree(BlockShuffle(a, blocks).value()));
+  FlatMixtureOptions in_flat;
+  in_flat.shuffle = ShuffleOptions::Blocks(blocks);
+  EXPECT_THAT(ParseData("flat = { a = { path = 'a' }, c = { path = 'c' } }\n"
+                        "block_shuffle = { chunk_tokens = 200, "
+                        "window_chunks = 4 }\n"),
+              IsTheTree(FlatMixture<TokenWindow>::Create(
+                            {{"a", a}, {"c", Store("c")}}, in_flat)
+                            .value()));
+  std::vector<MixtureComponent<TokenWindow>> components(2);
+  components[0] = {"a", a, 1, ShuffleOptions::Blocks(blocks), std::nullopt};
+  components[1] = {"c", Store("c"), 2, ShuffleOptions::Eras(10), 900};
+  MixtureOptions options;
+  EXPECT_THAT(
+      ParseData("[data.mixture]\n"
+                "a = { path = 'a', weight = 1, block_shuffle = { chunk_tokens "
+                "= 200, window_chunks = 4 } }\n"
+                "c = { path = 'c', weight = 2, era_shuffle = 10, max_epochs = "
+                "900 }\n"),
+      IsTheTree(
+          MixtureDataset<TokenWindow>::Create(components, options).value()));
+  EXPECT_THAT(ParseData("concat = [ { path = 'a', shuffle = true }, { path = "
+                        "'c' } ]\nshuffle = false\n"),
+              IsTheTree(Concat<TokenWindow>(
+                            {{"0", Shuffle(a).value()}, {"1", Store("c")}})
+                            .value()));
+}
+
+TEST_F(ConfigTreeTest, WhatHasAnOrderIsNotShuffledAgain) {
+  const auto refused = [&](const std::string& node, const std::string& why) {
+    EXPECT_THAT(
+        TryParse("[data]\nsteps = 3\nbatch_size = 8\nseq_len = 20\n" + node),
+        StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(why)))
+        << node;
+  };
+  refused("flat = { a = { path = 'a' } }\nshuffle = false\n",
+          "t.toml:6:11: data.shuffle cannot be false: flat shuffles");
+  refused("mixture = { a = { path = 'a', weight = 1 } }\nshuffle = false\n",
+          "data.shuffle cannot be false: a mixture has an order");
+  refused("mixture = { a = { path = 'a', weight = 1 } }\nera_shuffle = 4\n",
+          "data.era_shuffle cannot stand here: a mixture");
+  refused("concat = [ { flat = { a = { path = 'a' } } } ]\nera_shuffle = 4\n",
+          "t.toml:1:1: data: has an order of its own");
+  refused("path = 'a'\nshuffle = true\nera_shuffle = 4\n",
+          "data.era_shuffle cannot stand beside shuffle");
+}
+
+TEST_F(ConfigTreeTest, MixturesHaveRulesAndStops) {
+  std::vector<MixtureComponent<TokenWindow>> components(2);
+  components[0] = {"a", Store("a"), 0.5};
+  components[1] = {"c", Store("c"), -INFINITY};
+  MixtureOptions options;
+  options.weight_rule = WeightRule::kScores;
+  options.temperature = 0.5;
+  options.block_size = 16;
+  components[1].weight = -1.5;
+  EXPECT_THAT(
+      ParseData("weight_rule = 'scores'\ntemperature = 0.5\nblock_size = 16\n"
+                "[data.mixture]\na = { path = 'a', weight = 0.5 }\n"
+                "c = { path = 'c', weight = -1.5 }\n"),
+      IsTheTree(
+          MixtureDataset<TokenWindow>::Create(components, options).value()));
+  components[0].weight = 1;
+  components[1].weight = 2;
+  options.weight_rule = WeightRule::kSizeProportional;
+  options.temperature = INFINITY;
+  options.stop_rule = StopRule::kFirstExhausted;
+  EXPECT_THAT(
+      ParseData("weight_rule = 'sizes'\ntemperature = inf\nblock_size = 16\n"
+                "stop = 'first_exhausted'\n"
+                "[data.mixture]\na = { path = 'a', weight = 1 }\n"
+                "c = { path = 'c', weight = 2 }\n"),
+      IsTheTree(
+          MixtureDataset<TokenWindow>::Create(components, options).value()));
+}
+
+// By sizes, w x items: 500 items of a, 150 of c.
+TEST_F(ConfigTreeTest, SharesBySizeAreThoseOfTheStores) {
+  const Config config = ParseData(
+      "weight_rule = 'sizes'\n[data.mixture]\na = { path = 'a', weight = 1 }\n"
+      "c = { path = 'c', weight = 2 }\n");
+  EXPECT_THAT(config.schedule().At(0).weights,
+              ::testing::ElementsAre(::testing::DoubleNear(500. / 800, 1e-12),
+                                     ::testing::DoubleNear(300. / 800, 1e-12)));
+}
+
+TEST_F(ConfigTreeTest, ANodeThatIsUsedIsTheNodeItself) {
+  const std::string used =
+      "[data.nodes]\nx = { path = 'a', take = 90 }\n"
+      "y = { flat = { one = { use = 'x' }, two = { path = 'c' } } }\n"
+      "[data.mixture]\nm = { use = 'y', weight = 1 }\n"
+      "n = { use = 'x', weight = 2, slice = [0, 50] }\n";
+  const std::string spelt =
+      "[data.mixture]\nm = { weight = 1, flat = { one = { path = 'a', take = "
+      "90 }, two = { path = 'c' } } }\n"
+      "n = { weight = 2, slice = [0, 50], concat = [ { path = 'a', take = 90, "
+      "name = 'n' } ] }\n";
+  const Config config = ParseData(used);
+  std::set<std::string> paths;
+  for (const ConfigSource& source : config.sources()) paths.insert(source.path);
+  EXPECT_THAT(paths, ::testing::ElementsAre("m/one", "m/two", "n"));
+  std::vector<std::string> expected = Trace(ParseData(spelt));
+  for (std::string& line : expected) {
+    const size_t at = line.find("n/n");
+    if (at != std::string::npos) line.erase(at, 2);
+  }
+  EXPECT_EQ(Trace(config), expected);
+}
+
+TEST_F(ConfigTreeTest, TheOrderOfDeclarationChangesNoToken) {
+  const std::string head =
+      "[data]\nseed = 3\nsteps = 60\nbatch_size = 8\nseq_len = 20\n"
+      "[[data.stages]]\nstart_step = 30\nweights = { a = 1, f = 4, m = 1 }\n"
+      "ramp_steps = 10\n";
+  const std::string a = "a = { path = 'a', weight = 2 }\n";
+  const std::string f =
+      "f = { weight = 1, flat = { b = { path = 'b' }, c = { path = 'c' } } }\n";
+  const std::string f2 =
+      "f = { weight = 1, flat = { c = { path = 'c' }, b = { path = 'b' } } }\n";
+  const std::string m =
+      "m = { weight = 1, mixture = { c = { path = 'c', weight = 1 }, b = { "
+      "path = 'b', weight = 3 } } }\n";
+  const std::string m2 =
+      "m = { weight = 1, mixture = { b = { path = 'b', weight = 3 }, c = { "
+      "path = 'c', weight = 1 } } }\n";
+  const std::vector<std::string> trace =
+      Trace(Parse(head + "[data.mixture]\n" + a + f + m));
+  EXPECT_EQ(trace.size(), 480u);
+  EXPECT_EQ(Trace(Parse(head + "[data.mixture]\n" + m2 + f2 + a)), trace);
+}
+
+TEST_F(ConfigTreeTest, ANumberOfTokensStandsForAStoreOfThatSize) {
+  const Config config = ParseData(
+      "[data.mixture]\na = { tokens = 10000, weight = 1 }\n"
+      "c = { tokens = 3e3, weight = 1 }\n");
+  EXPECT_EQ(Trace(config),
+            Trace(ParseData("[data.mixture]\na = { path = 'a', weight = 1 }\n"
+                            "c = { path = 'c', weight = 1 }\n")));
+  EXPECT_THAT(config.OpenLoader(),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       AllOf(HasSubstr("a, c"), HasSubstr("numbers of"))));
+  EXPECT_EQ(config.vocabulary().tokenizer, "");
+}
+
+TEST_F(ConfigTreeTest, TwoTokenizersAreRefusedWithBothNames) {
+  EXPECT_THAT(
+      TryParse("[data]\nsteps = 3\nbatch_size = 8\nseq_len = 20\n"
+               "[data.mixture]\n"
+               "a = { tokens = 900, tokenizer = 'x', vocab_size = 9, weight = "
+               "1 }\n"
+               "b = { tokens = 900, tokenizer = 'y', vocab_size = 9, weight = "
+               "1 }\n"),
+      StatusIs(
+          absl::StatusCode::kInvalidArgument,
+          AllOf(HasSubstr("t.toml:"), HasSubstr("'x'"), HasSubstr("'y'"))));
+}
+
+TEST_F(ConfigTreeTest, StagesCanBePlacedInEveryWay) {
+  const auto starts = [&](const std::string& second, const std::string& run) {
+    const Config config =
+        Parse("[data]\nbatch_size = 10\nseq_len = 20\npath = 'a'\n" + run +
+              "\n[[data.stages]]\n" + second + "\nname = 's'\n");
+    return config.schedule().stages().back().start_step;
+  };
+  const std::string steps = "steps = 400";
+  EXPECT_EQ(starts("start_step = 100", steps), 100u);
+  EXPECT_EQ(starts("start_step = -100", steps), 300u);
+  EXPECT_EQ(starts("start_sample = 1000", steps), 100u);
+  EXPECT_EQ(starts("start_sample = 1001", steps), 101u);
+  EXPECT_EQ(starts("start_sample = -10", steps), 399u);
+  EXPECT_EQ(starts("start_token = 20_000", steps), 100u);
+  EXPECT_EQ(starts("start_token = -20_000", steps), 300u);
+  EXPECT_EQ(starts("start_share = 0.25", steps), 100u);
+  EXPECT_EQ(starts("start_share = 0.25", "total_tokens = 80e3"), 100u);
+}
+
+TEST_F(ConfigTreeTest, SharesOfStagesAreTheirLengths) {
+  const Config config = Parse(
+      "[data]\nsteps = 1000\nbatch_size = 4\nseq_len = 20\npath = 'a'\n"
+      "stages = [ { name = 'x', share = 0.3333333 }, { name = 'y', share = "
+      "0.3333333 }, { name = 'z', share = 0.3333333 } ]\n");
+  std::vector<uint64_t> starts;
+  for (const PlannedStage& stage : config.schedule().stages()) {
+    starts.push_back(stage.start_step);
+  }
+  EXPECT_THAT(starts, ::testing::ElementsAre(0, 333, 667));
+}
+
+TEST_F(ConfigTreeTest, AStageAtTheStartSaysTheComponentsWeights) {
+  const Config config = ParseData(
+      "[data.mixture]\na = { path = 'a' }\nc = { path = 'c', weight = 5 }\n"
+      "[[data.stages]]\nstart_step = 0\nname = 'one'\n"
+      "weights = { a = 3, c = 1 }\n"
+      "[[data.stages]]\nstart_step = 20\nweights = { a = 1 }\n");
+  EXPECT_THAT(config.schedule().At(0).weights,
+              ::testing::ElementsAre(0.75, 0.25));
+  EXPECT_EQ(config.schedule().At(0).stage_name, "one");
+  EXPECT_THAT(config.schedule().At(20).weights,
+              ::testing::ElementsAre(0.5, 0.5));
+}
+
+TEST_F(ConfigTreeTest, StagesSayEverythingThatAScheduleHas) {
+  const Config config = Parse(R"([data]
+steps = 100
+batch_size = 8
+seq_len = 10
+block_size = 8
+max_seq_len = 40
+trim = true
+temperature = 2.0
+mixture = { a = { path = 'a', weight = 4 }, c = { path = 'c', weight = 1 } }
+[[data.stages]]
+start_step = 50
+name = "s"
+lr_scale = 0.5
+lr_scale_end = 0.1
+batch_size = 16
+seq_len = 20
+weights = { a = 1, c = 9 }
+temperature = 1.0
+ramp_samples = 64
+ramp_blocks = 1
+numbers = { rope = 5e5 }
+[[data.batch_sizes]]
+start_step = 80
+batch_size = 4
+[[data.seq_lens]]
+start_step = 90
+seq_len = 40
+)");
+  const Schedule& schedule = config.schedule();
+  EXPECT_EQ(schedule.max_seq_len(), 40u);
+  EXPECT_THAT(schedule.At(0).weights,
+              ::testing::ElementsAre(::testing::DoubleNear(2. / 3, 1e-12),
+                                     ::testing::DoubleNear(1. / 3, 1e-12)));
+  const StepPlan at = schedule.At(75);
+  EXPECT_EQ(at.stage_name, "s");
+  EXPECT_EQ(at.batch_size, 16u);
+  EXPECT_EQ(at.seq_len, 20u);
+  EXPECT_NEAR(at.lr_scale, 0.3, 1e-12);
+  EXPECT_EQ(at.numbers.at("rope"), 5e5);
+  EXPECT_NEAR(at.weights[0], 0.1, 1e-12);
+  EXPECT_EQ(schedule.stages()[1].ramp_samples, 64u);
+  EXPECT_EQ(schedule.stages()[1].ramp_blocks, 1u);
+  EXPECT_EQ(schedule.At(80).batch_size, 4u);
+  EXPECT_EQ(schedule.At(90).seq_len, 40u);
+  // trim: the beginnings of windows.
+  const RunTrace trace(*config.dataset(), schedule);
+  ASSERT_OK_AND_ASSIGN(const auto samples, trace.Resolve(3));
+  for (const SampleOrigin& sample : samples) {
+    EXPECT_EQ(sample.token_begin, 0u);
+    EXPECT_EQ(sample.token_end, 10u);
+  }
+}
+
+TEST_F(ConfigTreeTest, ARootThatIsNoMixtureIsCut) {
+  const Config config = Parse(
+      "[data]\nsteps = 300\nbatch_size = 8\nseq_len = 10\nmax_seq_len = 20\n"
+      "path = 'a'\n[[data.seq_lens]]\nstart_step = 100\nseq_len = 20\n");
+  const std::vector<std::string> trace = Trace(config);
+  ASSERT_EQ(trace.size(), 2400u);
+  // 1000 half windows in the first epoch, none twice.
+  EXPECT_EQ(std::set<std::string>(trace.begin(), trace.end()).size(), 2400u);
+  EXPECT_THAT(trace[0],
+              ::testing::AnyOf(HasSubstr("0..10"), HasSubstr("10..20")));
+  EXPECT_THAT(trace[2000], HasSubstr("0..20"));
+}
+
+TEST_F(ConfigTreeTest, ThresholdsChangeWithStages) {
+  const std::vector<float> scores = Scores();
+  const Config config = Parse(
+      "[data]\nsteps = 200\nbatch_size = 10\nseq_len = 20\nblock_size = 10\n"
+      "[data.mixture]\n"
+      "a = { path = 'a', weight = 1, filter = { scores = 'a.f32', at_least = "
+      "0.5 } }\n"
+      "c = { path = 'c', weight = 1 }\n"
+      "[[data.stages]]\nstart_step = 100\nthresholds = { a = 0.9 }\n");
+  const RunTrace trace(*config.dataset(), config.schedule());
+  std::map<bool, float> least = {{false, 9}, {true, 9}};
+  for (uint64_t step = 0; step < 200; ++step) {
+    ASSERT_OK_AND_ASSIGN(const auto samples, trace.Resolve(step));
+    for (const SampleOrigin& sample : samples) {
+      if (sample.path != "a") continue;
+      float& now = least[step >= 100];
+      now = std::min(now, scores[sample.item]);
+    }
+  }
+  EXPECT_NEAR(least[false], 0.5, 0.01);
+  EXPECT_NEAR(least[true], 0.9, 1e-6);
+}
+
+// A stage of a nested mixture begins with the run's step: from there on, and
+// not before, it draws as the stage says.
+TEST_F(ConfigTreeTest, NestedStagesCanGoByTheRunsSteps) {
+  for (const char* start :
+       {"start_step = 120", "start_step = -80", "start_token = 24_000"}) {
+    const Config config = Parse(absl::StrCat(
+        "[data]\nsteps = 200\nbatch_size = 10\nseq_len = 20\nblock_size = 10\n"
+        "[data.mixture]\na = { path = 'a', weight = 1 }\n"
+        "[data.mixture.m]\nweight = 1\nblock_size = 10\n"
+        "mixture = { c = { path = 'c', weight = 1 }, n = { weight = 1, "
+        "block_size = 1, mixture = { x = { path = 'a', weight = 1 }, y = { "
+        "path = 'c', weight = 0 } }, stages = [ { ",
+        start, ", weights = { x = 0, y = 1 } } ] } }\n"));
+    const RunTrace trace(*config.dataset(), config.schedule());
+    uint64_t early = 0;
+    uint64_t late = 0;
+    for (uint64_t step = 0; step < 200; ++step) {
+      ASSERT_OK_AND_ASSIGN(const auto samples, trace.Resolve(step));
+      for (const SampleOrigin& sample : samples) {
+        early += step < 120 && sample.path == "m/n/y";
+        late += step >= 120 && sample.path == "m/n/x";
+      }
+    }
+    // Blocks that the boundary cuts deal a sample or two to its other side.
+    EXPECT_LE(early, 3u) << start;
+    EXPECT_LE(late, 3u) << start;
+  }
+}
+
+TEST_F(ConfigTreeTest, NestedStagesBelowAShuffleCannotGoByTheRun) {
+  EXPECT_THAT(
+      TryParse("[data]\nsteps = 9\nbatch_size = 8\nseq_len = 20\n"
+               "[data.flat.m]\ntake = 50\nmixture = { a = { path = 'a', weight "
+               "= 1 } }\nstages = [ { start_step = 5 } ]\n"),
+      StatusIs(absl::StatusCode::kInvalidArgument,
+               AllOf(HasSubstr("t.toml:8:12: data.flat.m.stages[0]"),
+                     HasSubstr("give start_sample"))));
+}
+
+TEST_F(ConfigTreeTest, ARunThatAMixtureEndsIsNotProlonged) {
+  const Config config = ParseData(
+      "stop = 'first_exhausted'\nblock_size = 10\n[data.mixture]\n"
+      "b = { path = 'b', weight = 1 }\nc = { path = 'c', weight = 1 }\n");
+  // 38 windows of b: the blocks of 5 of each before the 39th.
+  EXPECT_EQ(config.dataset()->CurrentLength(), 70u);
+  const Config limited = ParseData(
+      "block_size = 10\n[data.mixture]\nb = { path = 'b', weight = 1, "
+      "max_epochs = 2 }\nc = { path = 'c', weight = 1 }\n");
+  EXPECT_EQ(limited.dataset()->CurrentLength(), 150u);
+}
+
+TEST_F(ConfigTreeTest, ADatasetOfTheHubIsLookedUpAndRefusedByName) {
+  const std::string text =
+      "[data]\nsteps = 9\nbatch_size = 8\nseq_len = 20\nhf_name = "
+      "'own/data'\n";
+  ASSERT_EQ(setenv("HF_DATASETS_CACHE", dir_.path("hub").c_str(), 1), 0);
+  EXPECT_THAT(TryParse(text),
+              StatusIs(absl::StatusCode::kNotFound,
+                       AllOf(HasSubstr("t.toml:1:1: data: "),
+                             HasSubstr("'own/data' is not in '" +
+                                       dir_.path("hub") + "/own___data'"),
+                             HasSubstr("load_dataset(\"own/data\")"))));
+  const std::string folder = dir_.path("hub/own___data/default/0.0.0/abc");
+  std::filesystem::create_directories(folder);
+  std::ofstream(folder + "/data-train.arrow") << "x";
+  EXPECT_THAT(TryParse(text),
+              StatusIs(absl::StatusCode::kUnimplemented, HasSubstr(folder)));
+  std::filesystem::create_directories(
+      dir_.path("hub/own___data/other/0.0.0/abc"));
+  std::ofstream(dir_.path("hub/own___data/other/0.0.0/abc/d.arrow")) << "x";
+  EXPECT_THAT(TryParse(text),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("state hf_config, one of default, other")));
+  EXPECT_THAT(TryParse(text + "hf_config = 'other'\n"),
+              StatusIs(absl::StatusCode::kUnimplemented, HasSubstr("/other/")));
+  EXPECT_THAT(TryParse(text + "hf_config = 'third'\n"),
+              StatusIs(absl::StatusCode::kNotFound,
+                       HasSubstr("which has default, other")));
+  unsetenv("HF_DATASETS_CACHE");
+}
+
+TEST_F(ConfigTreeTest, FilesOfOtherProjectsAreNamed) {
+  std::filesystem::create_directories(dir_.path("numpy"));
+  std::ofstream(dir_.path("numpy/part-0.npy")) << "x";
+  EXPECT_THAT(TryParse("[data]\nsteps = 9\nbatch_size = 8\nseq_len = 20\npath "
+                       "= 'numpy'\n"),
+              StatusIs(absl::StatusCode::kNotFound,
+                       HasSubstr("it holds 'part-0.npy'")));
+}
+
+}  // namespace
+}  // namespace poniente
