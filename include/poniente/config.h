@@ -21,6 +21,10 @@ namespace poniente {
 
 class TokenStore;
 
+namespace internal {
+struct RunSpec;
+}  // namespace internal
+
 // A leaf of the configured tree.
 struct ConfigSource {
   // The names that lead to it, as DatasetTree, batches and metrics say them.
@@ -63,12 +67,16 @@ class Config {
   // In the order of DatasetTree::leaves().
   const std::vector<ConfigSource>& sources() const { return sources_; }
 
+  // The same run as TOML with everything stated: defaults, names, absolute
+  // paths, the steps at which stages start. Keep it with the run.
+  std::string ToToml() const;
+
   // What is not wrong but may not be meant: file:line:column, the key, why.
-  const std::vector<std::string>& warnings() const { return warnings_; }
+  const std::vector<std::string>& warnings() const;
 
   // What [runtime] and [data] say of the loader: a start for changes, such as
   // rank and start_step.
-  const LoaderOptions& loader_options() const { return loader_options_; }
+  const LoaderOptions& loader_options() const;
 
   // FailedPrecondition, naming them, if sources are only numbers of tokens.
   absl::StatusOr<std::unique_ptr<Loader>> OpenLoader() const;
@@ -77,14 +85,14 @@ class Config {
 
  private:
   Config(DatasetPtr<TokenWindow> dataset, std::vector<ConfigSource> sources,
-         Schedule schedule, LoaderOptions loader_options,
-         std::vector<std::string> warnings);
+         Schedule schedule, std::shared_ptr<const internal::RunSpec> run,
+         std::string folder);
 
   DatasetPtr<TokenWindow> dataset_;
   std::vector<ConfigSource> sources_;
   Schedule schedule_;
-  LoaderOptions loader_options_;
-  std::vector<std::string> warnings_;
+  std::shared_ptr<const internal::RunSpec> run_;
+  std::string folder_;
 };
 
 }  // namespace poniente

@@ -10,18 +10,19 @@
 #include "absl/strings/str_cat.h"
 #include "config/graph_builder.h"
 #include "config/spec_parser.h"
+#include "config/spec_writer.h"
 #include "util/status_macros.h"
 
 namespace poniente {
 
 Config::Config(DatasetPtr<TokenWindow> dataset,
                std::vector<ConfigSource> sources, Schedule schedule,
-               LoaderOptions loader_options, std::vector<std::string> warnings)
+               std::shared_ptr<const internal::RunSpec> run, std::string folder)
     : dataset_(std::move(dataset)),
       sources_(std::move(sources)),
       schedule_(std::move(schedule)),
-      loader_options_(std::move(loader_options)),
-      warnings_(std::move(warnings)) {}
+      run_(std::move(run)),
+      folder_(std::move(folder)) {}
 
 absl::StatusOr<Config> Config::Load(const std::string& path) {
   errno = 0;
@@ -43,13 +44,24 @@ absl::StatusOr<Config> Config::Load(const std::string& path) {
 absl::StatusOr<Config> Config::Parse(std::string_view text,
                                      const std::string& name,
                                      const std::string& folder) {
-  PONIENTE_ASSIGN_OR_RETURN(const internal::RunSpec run,
+  PONIENTE_ASSIGN_OR_RETURN(internal::RunSpec parsed,
                             internal::ParseSpec(text, name));
+  auto run = std::make_shared<const internal::RunSpec>(std::move(parsed));
   PONIENTE_ASSIGN_OR_RETURN(internal::BuiltRun built,
-                            internal::BuildRun(run, folder));
+                            internal::BuildRun(*run, folder));
   return Config(std::move(built.dataset), std::move(built.sources),
-                std::move(built.schedule), run.loader, run.warnings);
+                std::move(built.schedule), std::move(run), folder);
 }
+
+std::string Config::ToToml() const {
+  return internal::ToToml(*run_, schedule_, folder_);
+}
+
+const std::vector<std::string>& Config::warnings() const {
+  return run_->warnings;
+}
+
+const LoaderOptions& Config::loader_options() const { return run_->loader; }
 
 const Vocabulary& Config::vocabulary() const {
   static const auto* const kUnknown = new Vocabulary{"", uint64_t{1} << 32};
@@ -58,7 +70,7 @@ const Vocabulary& Config::vocabulary() const {
 }
 
 absl::StatusOr<std::unique_ptr<Loader>> Config::OpenLoader() const {
-  return OpenLoader(loader_options_);
+  return OpenLoader(loader_options());
 }
 
 absl::StatusOr<std::unique_ptr<Loader>> Config::OpenLoader(

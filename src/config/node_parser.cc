@@ -180,6 +180,7 @@ void NodeParser::ParseNamed(TableReader& table, std::string_view key,
   const bool weighted = spec->kind == NodeKind::kMixture;
   TableReader named(*children, table.PlaceOf(key), errors_);
   bool is_drawn = false;
+  spec->children.reserve(children->size());
   for (const std::string& name : named.KeysInOrder()) {
     const toml::table* child = named.Table(name);
     NodeSpec& made = spec->children.emplace_back();
@@ -215,6 +216,7 @@ void NodeParser::ParseSequence(TableReader& table, NodeSpec* spec, int depth) {
   if (parts == nullptr) return;
   const Place place = table.PlaceOf("concat");
   std::set<std::string> names;
+  spec->children.reserve(parts->size());
   for (size_t i = 0; i < parts->size(); ++i) {
     const toml::table& part = *parts->get(i)->as_table();
     TableReader reader(part,
@@ -258,6 +260,7 @@ void NodeParser::ParseUse(TableReader& table, NodeSpec* spec, int depth) {
     ParseDefinition(*name, &definition, depth + 1);
   }
   if (!CountNodes(table, definition.nodes)) return;
+  spec->use = *name;
   spec->children.back() = definition.spec;
 }
 
@@ -316,6 +319,7 @@ void NodeParser::ParseDatasets(TableReader& data, const toml::array& datasets,
   mixture->kind = NodeKind::kMixture;
   mixture->place = data.place();
   std::set<std::string> names;
+  mixture->children.reserve(datasets.size());
   for (size_t i = 0; i < datasets.size(); ++i) {
     const toml::table& table = *datasets.get(i)->as_table();
     TableReader reader(

@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <unordered_map>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -49,7 +50,7 @@ class ConfigSources {
   const RunSpec& run_;
   const std::string folder_;
   std::map<std::string, std::shared_ptr<const TokenStore>> stores_;
-  std::map<const DatasetNode*, ConfigSource> leaves_;
+  std::unordered_map<const DatasetNode*, ConfigSource> leaves_;
   // The most tokens of a source, and what it is called.
   uint64_t most_tokens_ = 0;
   std::string longest_;

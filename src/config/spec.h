@@ -97,6 +97,7 @@ struct NodeSpec {
   std::string hub_config;                // kHub
   uint64_t tokens = 0;                   // kDeclared
   std::optional<Vocabulary> vocabulary;  // kDeclared
+  std::string use;                       // kUse: its name in [data.nodes]
   // In the order of declaration. kUse: the node that is used, alone.
   std::vector<NodeSpec> children;
 

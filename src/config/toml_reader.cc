@@ -87,10 +87,28 @@ void TableReader::Error(std::string_view key, std::string_view message) {
   errors_->Add(PlaceOf(key), message);
 }
 
+TableReader::TableReader(const toml::table& table, Place place,
+                         ErrorList* errors,
+                         std::initializer_list<KeyTable> tables)
+    : table_(table),
+      place_(std::move(place)),
+      errors_(errors),
+      tables_(tables) {
+  if (tables_.empty()) return;
+  entries_.reserve(table.size());
+  for (const auto& [key, node] : table) {
+    entries_.push_back({key.str(), &node, false});
+  }
+}
+
 const toml::node* TableReader::Find(std::string_view key) {
-  const toml::node* const found = table_.get(key);
-  if (found != nullptr) asked_.push_back(key);
-  return found;
+  if (tables_.empty()) return table_.get(key);
+  for (Entry& entry : entries_) {
+    if (entry.key != key) continue;
+    entry.is_asked = true;
+    return entry.node;
+  }
+  return nullptr;
 }
 
 bool TableReader::Has(std::string_view key) { return Find(key) != nullptr; }
@@ -278,16 +296,14 @@ std::vector<std::string> TableReader::ListedNames() const {
 }
 
 void TableReader::Finish() {
-  const auto is_asked = [this](std::string_view name) {
-    return std::find(asked_.begin(), asked_.end(), name) != asked_.end();
-  };
-  for (const auto& [key, node] : table_) {
-    const std::string_view name = key.str();
+  for (const Entry& entry : entries_) {
+    const std::string_view name = entry.key;
     const bool is_known = IsListed(name);
-    if (is_known && is_asked(name)) continue;
+    if (is_known && entry.is_asked) continue;
     Place place = PlaceOf(name);
-    place.line = key.source().begin.line;
-    place.column = key.source().begin.column;
+    const toml::source_position at = table_.find(name)->first.source().begin;
+    place.line = at.line;
+    place.column = at.column;
     errors_->Add(place, is_known
                             ? std::string("has no meaning here")
                             : absl::StrCat("is not a known key",

@@ -37,17 +37,13 @@ class ErrorList {
 };
 
 // One table. Each getter gives nullopt where the key is missing or wrong; what
-// is wrong goes to the list. Getters take keys of static storage.
+// is wrong goes to the list.
 class TableReader {
  public:
   // `tables`: where the keys are listed that may stand here; none if the keys
   // are names.
   TableReader(const toml::table& table, Place place, ErrorList* errors,
-              std::initializer_list<KeyTable> tables = {})
-      : table_(table),
-        place_(std::move(place)),
-        errors_(errors),
-        tables_(tables) {}
+              std::initializer_list<KeyTable> tables = {});
 
   std::optional<uint64_t> Unsigned(std::string_view key, uint64_t least,
                                    uint64_t most);
@@ -97,9 +93,15 @@ class TableReader {
   const toml::table& table_;
   const Place place_;
   ErrorList* const errors_;
+  // A key that stands here. Most of what is asked for does not, so that a
+  // short list is looked through faster than the table.
+  struct Entry {
+    std::string_view key;
+    const toml::node* node;
+    bool is_asked;
+  };
   const std::vector<KeyTable> tables_;
-  // Those that stand here and were asked for.
-  std::vector<std::string_view> asked_;
+  std::vector<Entry> entries_;  // of keys that are not names
 };
 
 // Where `node` stands, as the key `key` below `parent`. "[3]" is put to it

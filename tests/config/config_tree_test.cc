@@ -481,6 +481,81 @@ TEST_F(ConfigTreeTest, ARunThatAMixtureEndsIsNotProlonged) {
   EXPECT_EQ(limited.dataset()->CurrentLength(), 150u);
 }
 
+// Of every kind of key.
+TEST_F(ConfigTreeTest, WhatIsPrintedIsTheSameRun) {
+  Scores();
+  WriteFloats("c.f32", std::vector<float>(150, 2));
+  const std::vector<std::string> texts = {R"([data]
+seed = 11
+total_tokens = 60_000
+batch_size = 8
+seq_len = 10
+max_seq_len = 20
+shares_of = "tokens"
+block_size = 16
+last_batch = "drop"
+[data.nodes]
+"we ird" = { path = 'a', filter = { scores = 'a.f32', at_least = 0.25 } }
+both = { concat = [ { use = 'we ird' }, { path = 'c', name = 'c"c' } ] }
+[data.mixture]
+a = { use = 'we ird', shuffle = false, max_epochs = 400 }
+"b.b" = { path = 'a', era_shuffle = 10, weight = 1, filter = { scores = 'a.f32', at_least = 0.5 } }
+f = { weight = 2, seed = 5, flat = { x = { use = 'both', slice = [1, 300] }, y = { path = 'b', repeat = 2 } }, block_shuffle = { chunk_items = 3, window_chunks = 7 } }
+[data.mixture.m]
+weight = 1.5
+temperature = 3
+loss_weight = 0.5
+mixture = { c = { path = 'c', weight = 1, block_shuffle = true }, d = { path = 'c', weight = 2, order = { scores = 'c.f32', direction = 'descending', buckets = 4 } } }
+stages = [ { start_token = 30_000, weights = { c = 0 }, ramp_samples = 64 } ]
+[[data.stages]]
+start_step = 0
+weights = { a = 1, "b.b" = 3 }
+lr_scale_end = 0.5
+[[data.stages]]
+start_share = 0.3
+ramp_share = 0.1
+ramp_centred = true
+temperature = 2
+weights = { a = 2 }
+numbers = { x = 1e-9 }
+[[data.stages]]
+start_token = -13_111
+thresholds = { "b.b" = 0.75 }
+seq_len = 20
+[[data.batch_sizes]]
+start_share = 0.5
+batch_size = 16
+[runtime]
+io = "pread"
+tensors = ["positions"]
+cache_bytes = 77
+)",
+                                          "[data]\nbatch_size = 8\nseq_len = "
+                                          "20\nsteps = 40\ntake = 100\nuse = "
+                                          "'x'\nnodes = { x = { path = 'a', "
+                                          "slice = [0, 300] } }\n"};
+  for (const std::string& text : texts) {
+    const Config config = Parse(text);
+    const std::string printed = config.ToToml();
+    const auto again = Config::Parse(printed, "printed.toml", "/nowhere");
+    ASSERT_THAT(again, IsOk()) << printed;
+    EXPECT_EQ(again->dataset()->fingerprint(), config.dataset()->fingerprint())
+        << printed;
+    EXPECT_EQ(Trace(*again), Trace(config)) << printed;
+    for (uint64_t step = 0; step < config.schedule().steps(); ++step) {
+      const StepPlan a = config.schedule().At(step);
+      const StepPlan b = again->schedule().At(step);
+      EXPECT_EQ(a.lr_scale, b.lr_scale);
+      EXPECT_EQ(a.weights, b.weights);
+      EXPECT_EQ(a.numbers, b.numbers);
+    }
+    EXPECT_EQ(again->loader_options().loss_weights,
+              config.loader_options().loss_weights);
+    EXPECT_EQ(again->loader_options().tensors, config.loader_options().tensors);
+    EXPECT_EQ(again->ToToml(), printed);
+  }
+}
+
 TEST_F(ConfigTreeTest, ADatasetOfTheHubIsLookedUpAndRefusedByName) {
   const std::string text =
       "[data]\nsteps = 9\nbatch_size = 8\nseq_len = 20\nhf_name = "
