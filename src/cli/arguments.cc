@@ -4,10 +4,12 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "util/nearest_name.h"
 #include "util/status_macros.h"
 
@@ -47,12 +49,24 @@ std::string OptionLine(const Option& option) {
 }  // namespace
 
 std::string Usage(const CommandSpec& spec) {
-  std::string text =
-      absl::StrCat("usage: poniente ", spec.name, " ", spec.positionals,
-                   " [OPTIONS]\n\n", spec.summary, "\n\noptions:\n");
+  std::string text = absl::StrCat(
+      "usage: poniente ", spec.name, spec.positionals.empty() ? "" : " ",
+      spec.positionals, " [OPTIONS]\n\n", spec.summary, "\n\noptions:\n");
   for (const Option& option : spec.options) text += OptionLine(option);
   text += OptionLine(*FindOption(spec, "help"));
   return absl::StrCat(text, "\nexample:\n  ", spec.example, "\n");
+}
+
+std::vector<std::string> FixedValues(const std::string& value) {
+  const auto is_of_a_list = [](char c) {
+    return absl::ascii_islower(static_cast<unsigned char>(c)) ||
+           absl::ascii_isdigit(static_cast<unsigned char>(c)) || c == '-' ||
+           c == '|';
+  };
+  if (value.empty() || !std::all_of(value.begin(), value.end(), is_of_a_list)) {
+    return {};
+  }
+  return absl::StrSplit(value, '|');
 }
 
 absl::StatusOr<Arguments> Arguments::Parse(

@@ -37,31 +37,6 @@ namespace {
 constexpr uint32_t kEndOfDocument = 256;
 constexpr size_t kPieceBytes = size_t{1} << 20;
 
-CommandSpec Spec() {
-  return {
-      .name = "pack",
-      .positionals = "INPUT... --out DIR",
-      .summary =
-          "Makes a token store from text: bytes are the ids 0 to 255, and "
-          "every document\nends with the id 256. An INPUT is a file, a folder "
-          "(all files below it, in\nbytewise order; links are not followed) or "
-          "- for standard input. A store that\nis at DIR already is replaced "
-          "when the new one is complete.",
-      .options = {{"out", "DIR", "where the store goes; required"},
-                  {"glob", "PATTERN",
-                   "take only files of folders that match, for example '*.h'",
-                   true},
-                  {"split", "files|paragraphs",
-                   "one document per file (default), or cut at blank lines"},
-                  {"delimiter", "TEXT",
-                   "cut files into documents at lines equal to TEXT"},
-                  {"tokenizer", "bytes", "the only one there is yet"},
-                  {"quiet", "", "no progress, no summary"}},
-      .example =
-          "poniente pack /usr/share/games/fortunes --glob '*.u8' "
-          "--delimiter % --out fortunes"};
-}
-
 struct PackRequest {
   std::vector<std::string> inputs;
   std::vector<std::string> patterns;
@@ -301,8 +276,34 @@ absl::Status Pack(const PackRequest& request) {
 
 }  // namespace
 
+CommandSpec PackSpec() {
+  return {
+      .name = "pack",
+      .brief = "make a token store from text",
+      .positionals = "INPUT... --out DIR",
+      .summary =
+          "Makes a token store from text: bytes are the ids 0 to 255, and "
+          "every document\nends with the id 256. An INPUT is a file, a folder "
+          "(all files below it, in\nbytewise order; links are not followed) or "
+          "- for standard input. A store that\nis at DIR already is replaced "
+          "when the new one is complete.",
+      .options = {{"out", "DIR", "where the store goes; required"},
+                  {"glob", "PATTERN",
+                   "take only files of folders that match, for example '*.h'",
+                   true},
+                  {"split", "files|paragraphs",
+                   "one document per file (default), or cut at blank lines"},
+                  {"delimiter", "TEXT",
+                   "cut files into documents at lines equal to TEXT"},
+                  {"tokenizer", "bytes", "the only one there is yet"},
+                  {"quiet", "", "no progress, no summary"}},
+      .example =
+          "poniente pack /usr/share/games/fortunes --glob '*.u8' "
+          "--delimiter % --out fortunes"};
+}
+
 int RunPack(const std::vector<std::string>& args) {
-  const auto read = ReadCommandLine(Spec(), args);
+  const auto read = ReadCommandLine(PackSpec(), args);
   if (const int* code = std::get_if<int>(&read)) return *code;
   const Arguments* const arguments = &std::get<Arguments>(read);
   const absl::StatusOr<PackRequest> request = ReadRequest(*arguments);
