@@ -5,10 +5,8 @@ namespace poniente::cli {
 namespace {
 
 constexpr Command kCommands[] = {
-    {PackSpec, RunPack},
-    {InspectSpec, RunInspect},
-    {PlanSpec, RunPlan},
-    {HelpSpec, RunHelp},
+    {PackSpec, RunPack}, {InspectSpec, RunInspect},       {PlanSpec, RunPlan},
+    {HelpSpec, RunHelp}, {CompletionSpec, RunCompletion}, {ManSpec, RunMan},
 };
 
 }  // namespace

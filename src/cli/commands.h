@@ -15,11 +15,17 @@
 
 namespace poniente::cli {
 
+CommandSpec CompletionSpec();
+int RunCompletion(const std::vector<std::string>& args);
+
 CommandSpec HelpSpec();
 int RunHelp(const std::vector<std::string>& args);
 
 CommandSpec InspectSpec();
 int RunInspect(const std::vector<std::string>& args);
+
+CommandSpec ManSpec();
+int RunMan(const std::vector<std::string>& args);
 
 CommandSpec PackSpec();
 int RunPack(const std::vector<std::string>& args);

@@ -24,6 +24,7 @@
 #include "cli/command_line.h"
 #include "cli/commands.h"
 #include "cli/console.h"
+#include "cli/json.h"
 #include "cli/progress.h"
 #include "cli/text_inputs.h"
 #include "cli/text_splitter.h"
@@ -42,6 +43,7 @@ struct PackRequest {
   std::vector<std::string> patterns;
   std::string out;
   SplitRule rule;
+  bool json = false;
   bool quiet = false;
 };
 
@@ -49,6 +51,7 @@ absl::StatusOr<PackRequest> ReadRequest(const Arguments& arguments) {
   PackRequest request;
   request.inputs = arguments.positionals();
   request.patterns = arguments.Texts("glob");
+  request.json = arguments.Has("json");
   request.quiet = arguments.Has("quiet");
   if (request.inputs.empty()) {
     return absl::InvalidArgumentError(
@@ -59,6 +62,10 @@ absl::StatusOr<PackRequest> ReadRequest(const Arguments& arguments) {
   if (request.out.empty()) {
     return absl::InvalidArgumentError(
         "pack: --out is missing; say where the store goes: --out DIR");
+  }
+  if (request.json && request.quiet) {
+    return absl::InvalidArgumentError(
+        "pack: --json and --quiet exclude each other");
   }
   const auto tokenizer = arguments.Choice("tokenizer", {"bytes"});
   if (!tokenizer.ok()) return tokenizer.status();
@@ -230,6 +237,26 @@ void Summarize(const PackRequest& request, const TextInputs& inputs,
   std::cout << absl::StrFormat("fingerprint %016x\n", facts.fingerprint);
 }
 
+void SummarizeAsJson(const PackRequest& request, const TextInputs& inputs,
+                     const Packer& packer, const TokenStoreFacts& facts,
+                     double seconds) {
+  Json json;
+  json["path"] = request.out;
+  json["documents"] = facts.documents;
+  json["tokens"] = facts.tokens;
+  json["bytes"] = facts.bytes;
+  json["fingerprint"] = absl::StrFormat("%016x", facts.fingerprint);
+  json["files"] = inputs.files.size() - packer.empty();
+  json["input_bytes"] = packer.bytes();
+  json["skipped"] = {{"empty", packer.empty()},
+                     {"links", inputs.links},
+                     {"special", inputs.special},
+                     {"unmatched", inputs.unmatched}};
+  json["compressed"] = packer.compressed();
+  json["seconds"] = seconds;
+  PrintJson(json);
+}
+
 absl::Status Nothing(const TextInputs& inputs, uint64_t empty) {
   const std::string skipped = Skipped(inputs, empty);
   return absl::InvalidArgumentError(absl::StrCat(
@@ -270,7 +297,11 @@ absl::Status Pack(const PackRequest& request) {
                       packer.first_compressed(),
                       "'); unpack it first to train on its text"));
   }
-  if (!request.quiet) Summarize(request, inputs, packer, facts, seconds);
+  if (request.json) {
+    SummarizeAsJson(request, inputs, packer, facts, seconds);
+  } else if (!request.quiet) {
+    Summarize(request, inputs, packer, facts, seconds);
+  }
   return absl::OkStatus();
 }
 
@@ -296,6 +327,7 @@ CommandSpec PackSpec() {
                   {"delimiter", "TEXT",
                    "cut files into documents at lines equal to TEXT"},
                   {"tokenizer", "bytes", "the only one there is yet"},
+                  {"json", "", "print the summary as JSON"},
                   {"quiet", "", "no progress, no summary"}},
       .example =
           "poniente pack /usr/share/games/fortunes --glob '*.u8' "
