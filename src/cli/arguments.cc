@@ -4,10 +4,12 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "util/nearest_name.h"
 #include "util/status_macros.h"
 
@@ -36,23 +38,60 @@ absl::Status UnknownOption(const CommandSpec& spec, const std::string& given) {
                                  internal::DidYouMean(given, known)));
 }
 
-std::string OptionLine(const Option& option) {
-  std::string left = absl::StrCat("  --", option.name);
-  if (!option.value.empty()) absl::StrAppend(&left, " ", option.value);
-  left.resize(std::max<size_t>(left.size() + 2, 24), ' ');
-  return absl::StrCat(left, option.help,
-                      option.repeatable ? "; may be repeated" : "", "\n");
+std::string LeftOf(const Option& option) {
+  return absl::StrCat("  --", option.name, option.value.empty() ? "" : " ",
+                      option.value, "  ");
+}
+
+// The help in a column of its own, in lines of 80 letters where words allow.
+std::string OptionLines(const Option& option, size_t column) {
+  const std::string help =
+      absl::StrCat(option.help, option.repeatable ? "; may be repeated" : "");
+  std::string text;
+  std::string line = LeftOf(option);
+  line.resize(std::max(line.size(), column), ' ');
+  bool is_empty = true;
+  for (const absl::string_view word : absl::StrSplit(help, ' ')) {
+    if (!is_empty && line.size() + 1 + word.size() > 80) {
+      absl::StrAppend(&text, line, "\n");
+      line.assign(column, ' ');
+      is_empty = true;
+    }
+    absl::StrAppend(&line, is_empty ? "" : " ", word);
+    is_empty = false;
+  }
+  return absl::StrCat(text, line, "\n");
 }
 
 }  // namespace
 
 std::string Usage(const CommandSpec& spec) {
-  std::string text =
-      absl::StrCat("usage: poniente ", spec.name, " ", spec.positionals,
-                   " [OPTIONS]\n\n", spec.summary, "\n\noptions:\n");
-  for (const Option& option : spec.options) text += OptionLine(option);
-  text += OptionLine(*FindOption(spec, "help"));
+  std::string text = absl::StrCat(
+      "usage: poniente ", spec.name, spec.positionals.empty() ? "" : " ",
+      spec.positionals, " [OPTIONS]\n\n", spec.summary, "\n\noptions:\n");
+  size_t column = 0;
+  for (const Option& option : spec.options) {
+    column = std::max(column, std::min<size_t>(LeftOf(option).size(), 30));
+  }
+  const Option& help = *FindOption(spec, "help");
+  column = std::max(column, LeftOf(help).size());
+  for (const Option& option : spec.options) {
+    text += OptionLines(option, column);
+  }
+  text += OptionLines(help, column);
   return absl::StrCat(text, "\nexample:\n  ", spec.example, "\n");
+}
+
+std::vector<std::string> FixedValues(const std::string& value) {
+  const auto is_of_a_list = [](char c) {
+    return absl::ascii_islower(static_cast<unsigned char>(c)) ||
+           absl::ascii_isdigit(static_cast<unsigned char>(c)) || c == '-' ||
+           c == '|';
+  };
+  if (value.empty() || !std::all_of(value.begin(), value.end(), is_of_a_list)) {
+    return {};
+  }
+  return absl::StrSplit(value, '|');
 }
 
 absl::StatusOr<Arguments> Arguments::Parse(

@@ -16,14 +16,18 @@
 namespace poniente::cli {
 
 struct Option {
-  std::string name;   // without the dashes
-  std::string value;  // what the usage calls its value; empty for a switch
+  std::string name;  // without the dashes
+  // What the usage calls its value, "DIR", or the values there are,
+  // "files|paragraphs"; empty for a switch.
+  std::string value;
   std::string help;
   bool repeatable = false;
 };
 
+// All that the help, the man page and the completion say of a command.
 struct CommandSpec {
   std::string name;
+  std::string brief;        // for lists: "make a token store from text"
   std::string positionals;  // as in the usage, "INPUT..."
   std::string summary;
   std::vector<Option> options;  // --help comes by itself
@@ -31,6 +35,10 @@ struct CommandSpec {
 };
 
 std::string Usage(const CommandSpec& spec);
+
+// The values that an option takes, or a command in its place, where `value` is
+// a list of them, "files|paragraphs"; none for a placeholder, "DIR" or "a..b".
+std::vector<std::string> FixedValues(const std::string& value);
 
 class Arguments {
  public:

@@ -1,28 +1,49 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/console.h"
 
+#include <unistd.h>
+
 #include <array>
 #include <cstdio>
 #include <iostream>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_split.h"
+#include "cli/terminal.h"
 #include "util/status_macros.h"
 
 namespace poniente::cli {
+namespace {
+
+void Say(absl::string_view message) {
+  std::cerr << Styled(STDERR_FILENO, Style::kError, "poniente:") << ' '
+            << OneLine(std::string(message)) << '\n';
+}
+
+}  // namespace
 
 int Fail(const absl::Status& status) {
-  std::cerr << "poniente: " << OneLine(std::string(status.message())) << '\n';
+  Say(status.message());
   return kExitError;
 }
 
 int FailUsage(std::string_view message) {
-  std::cerr << "poniente: " << OneLine(message) << '\n';
+  Say(internal::Absl(message));
   return kExitUsage;
 }
 
+int FailConfig(const absl::Status& status) {
+  const std::string text(status.message());
+  for (const absl::string_view line : absl::StrSplit(text, '\n')) {
+    Fail(absl::Status(status.code(), line));
+  }
+  return kExitError;
+}
+
 void Warn(std::string_view message) {
-  std::cerr << "poniente: warning: " << OneLine(message) << '\n';
+  std::cerr << Styled(STDERR_FILENO, Style::kWarning, "poniente: warning:")
+            << ' ' << OneLine(message) << '\n';
 }
 
 std::string Count(uint64_t number) {

@@ -5,7 +5,6 @@
 #include <filesystem>
 #include <iostream>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <system_error>
@@ -22,6 +21,7 @@
 #include "cli/command_line.h"
 #include "cli/commands.h"
 #include "cli/console.h"
+#include "cli/json.h"
 #include "cli/progress.h"
 #include "poniente/token_store.h"
 #include "store/manifest.h"
@@ -30,23 +30,9 @@
 namespace poniente::cli {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 constexpr uint64_t kTokensShown = 16;
 constexpr uint64_t kTokensLookedAt = 65536;
 constexpr size_t kTextShown = 160;
-
-CommandSpec Spec() {
-  return {
-      .name = "inspect",
-      .positionals = "PATH",
-      .summary =
-          "Says what the token store at PATH holds, and what looks "
-          "wrong.",
-      .options = {{"json", "", "print JSON"},
-                  {"verify", "", "read everything and check all checksums"}},
-      .example = "poniente inspect fortunes --json"};
-}
 
 // What is printed.
 struct Inspection {
@@ -161,7 +147,7 @@ std::vector<uint32_t> Shown(const Inspection& inspection) {
                                std::min<size_t>(tokens.size(), kTokensShown))};
 }
 
-void PrintJson(const Inspection& inspection) {
+void PrintAsJson(const Inspection& inspection) {
   const TokenStore& store = *inspection.store;
   Json json;
   json["path"] = store.path();
@@ -188,7 +174,7 @@ void PrintJson(const Inspection& inspection) {
   }
   if (inspection.verified) json["verified"] = true;
   json["warnings"] = inspection.warnings;
-  std::cout << json.dump(2, ' ', false, Json::error_handler_t::replace) << '\n';
+  PrintJson(json);
 }
 
 void PrintText(const Inspection& inspection) {
@@ -226,8 +212,21 @@ void PrintText(const Inspection& inspection) {
 
 }  // namespace
 
+CommandSpec InspectSpec() {
+  return {
+      .name = "inspect",
+      .brief = "say what a token store holds",
+      .positionals = "PATH",
+      .summary =
+          "Says what the token store at PATH holds, and what looks "
+          "wrong.",
+      .options = {{"json", "", "print JSON"},
+                  {"verify", "", "read everything and check all checksums"}},
+      .example = "poniente inspect fortunes --json"};
+}
+
 int RunInspect(const std::vector<std::string>& args) {
-  const auto read = ReadCommandLine(Spec(), args);
+  const auto read = ReadCommandLine(InspectSpec(), args);
   if (const int* code = std::get_if<int>(&read)) return *code;
   const Arguments* const arguments = &std::get<Arguments>(read);
   if (arguments->positionals().size() != 1) {
@@ -239,7 +238,7 @@ int RunInspect(const std::vector<std::string>& args) {
       Inspect(arguments->positionals()[0], arguments->Has("verify"));
   if (!inspection.ok()) return Fail(inspection.status());
   if (arguments->Has("json")) {
-    PrintJson(*inspection);
+    PrintAsJson(*inspection);
   } else {
     PrintText(*inspection);
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The command-line tool: finds the command and runs it.
 
+#include <csignal>
 #include <exception>
 #include <iostream>
 #include <string>
@@ -10,41 +11,20 @@
 #include "absl/strings/str_cat.h"
 #include "cli/commands.h"
 #include "cli/console.h"
+#include "cli/help.h"
 #include "poniente/version.h"
 #include "util/nearest_name.h"
 
 namespace poniente::cli {
 namespace {
 
-struct Command {
-  const char* name;
-  int (*run)(const std::vector<std::string>& args);
-  const char* summary;
-};
-
-constexpr Command kCommands[] = {
-    {"pack", RunPack, "make a token store from text"},
-    {"inspect", RunInspect, "say what a token store holds"},
-    {"plan", RunPlan, "say what a configured run will read"},
-};
-
-void PrintUsage(std::ostream& out) {
-  out << "usage: poniente COMMAND [ARGUMENTS]\n\ncommands:\n";
-  for (const Command& command : kCommands) {
-    out << "  " << command.name
-        << std::string(10 - std::string(command.name).size(), ' ')
-        << command.summary << '\n';
-  }
-  out << "\n`poniente COMMAND --help` has the options and an example.\n";
-}
-
 int Run(const std::vector<std::string>& args) {
   if (args.empty()) {
-    PrintUsage(std::cerr);
+    std::cerr << ToolUsage(CommandSpecs());
     return kExitUsage;
   }
-  if (args[0] == "--help" || args[0] == "-h" || args[0] == "help") {
-    PrintUsage(std::cout);
+  if (args[0] == "--help" || args[0] == "-h") {
+    std::cout << ToolUsage(CommandSpecs());
     return kExitOk;
   }
   if (args[0] == "--version") {
@@ -52,11 +32,11 @@ int Run(const std::vector<std::string>& args) {
     return kExitOk;
   }
   std::vector<std::string> names;
-  for (const Command& command : kCommands) {
-    if (args[0] == command.name) {
+  for (const Command& command : Commands()) {
+    names.push_back(command.spec().name);
+    if (args[0] == names.back()) {
       return command.run({args.begin() + 1, args.end()});
     }
-    names.push_back(command.name);
   }
   return FailUsage(absl::StrCat("unknown command '", args[0], "'",
                                 internal::DidYouMean(args[0], names),
@@ -67,6 +47,9 @@ int Run(const std::vector<std::string>& args) {
 }  // namespace poniente::cli
 
 int main(int argc, char** argv) {
+  // A reader that has gone away ends the tool without a word, also where the
+  // parent process ignores the signal.
+  std::signal(SIGPIPE, SIG_DFL);
   try {
     const int code = poniente::cli::Run({argv + 1, argv + argc});
     if (std::cout.flush()) return code;

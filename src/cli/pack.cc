@@ -24,6 +24,7 @@
 #include "cli/command_line.h"
 #include "cli/commands.h"
 #include "cli/console.h"
+#include "cli/json.h"
 #include "cli/progress.h"
 #include "cli/text_inputs.h"
 #include "cli/text_splitter.h"
@@ -37,36 +38,12 @@ namespace {
 constexpr uint32_t kEndOfDocument = 256;
 constexpr size_t kPieceBytes = size_t{1} << 20;
 
-CommandSpec Spec() {
-  return {
-      .name = "pack",
-      .positionals = "INPUT... --out DIR",
-      .summary =
-          "Makes a token store from text: bytes are the ids 0 to 255, and "
-          "every document\nends with the id 256. An INPUT is a file, a folder "
-          "(all files below it, in\nbytewise order; links are not followed) or "
-          "- for standard input. A store that\nis at DIR already is replaced "
-          "when the new one is complete.",
-      .options = {{"out", "DIR", "where the store goes; required"},
-                  {"glob", "PATTERN",
-                   "take only files of folders that match, for example '*.h'",
-                   true},
-                  {"split", "files|paragraphs",
-                   "one document per file (default), or cut at blank lines"},
-                  {"delimiter", "TEXT",
-                   "cut files into documents at lines equal to TEXT"},
-                  {"tokenizer", "bytes", "the only one there is yet"},
-                  {"quiet", "", "no progress, no summary"}},
-      .example =
-          "poniente pack /usr/share/games/fortunes --glob '*.u8' "
-          "--delimiter % --out fortunes"};
-}
-
 struct PackRequest {
   std::vector<std::string> inputs;
   std::vector<std::string> patterns;
   std::string out;
   SplitRule rule;
+  bool json = false;
   bool quiet = false;
 };
 
@@ -74,6 +51,7 @@ absl::StatusOr<PackRequest> ReadRequest(const Arguments& arguments) {
   PackRequest request;
   request.inputs = arguments.positionals();
   request.patterns = arguments.Texts("glob");
+  request.json = arguments.Has("json");
   request.quiet = arguments.Has("quiet");
   if (request.inputs.empty()) {
     return absl::InvalidArgumentError(
@@ -84,6 +62,10 @@ absl::StatusOr<PackRequest> ReadRequest(const Arguments& arguments) {
   if (request.out.empty()) {
     return absl::InvalidArgumentError(
         "pack: --out is missing; say where the store goes: --out DIR");
+  }
+  if (request.json && request.quiet) {
+    return absl::InvalidArgumentError(
+        "pack: --json and --quiet exclude each other");
   }
   const auto tokenizer = arguments.Choice("tokenizer", {"bytes"});
   if (!tokenizer.ok()) return tokenizer.status();
@@ -255,6 +237,26 @@ void Summarize(const PackRequest& request, const TextInputs& inputs,
   std::cout << absl::StrFormat("fingerprint %016x\n", facts.fingerprint);
 }
 
+void SummarizeAsJson(const PackRequest& request, const TextInputs& inputs,
+                     const Packer& packer, const TokenStoreFacts& facts,
+                     double seconds) {
+  Json json;
+  json["path"] = request.out;
+  json["documents"] = facts.documents;
+  json["tokens"] = facts.tokens;
+  json["bytes"] = facts.bytes;
+  json["fingerprint"] = absl::StrFormat("%016x", facts.fingerprint);
+  json["files"] = inputs.files.size() - packer.empty();
+  json["input_bytes"] = packer.bytes();
+  json["skipped"] = {{"empty", packer.empty()},
+                     {"links", inputs.links},
+                     {"special", inputs.special},
+                     {"unmatched", inputs.unmatched}};
+  json["compressed"] = packer.compressed();
+  json["seconds"] = seconds;
+  PrintJson(json);
+}
+
 absl::Status Nothing(const TextInputs& inputs, uint64_t empty) {
   const std::string skipped = Skipped(inputs, empty);
   return absl::InvalidArgumentError(absl::StrCat(
@@ -295,14 +297,45 @@ absl::Status Pack(const PackRequest& request) {
                       packer.first_compressed(),
                       "'); unpack it first to train on its text"));
   }
-  if (!request.quiet) Summarize(request, inputs, packer, facts, seconds);
+  if (request.json) {
+    SummarizeAsJson(request, inputs, packer, facts, seconds);
+  } else if (!request.quiet) {
+    Summarize(request, inputs, packer, facts, seconds);
+  }
   return absl::OkStatus();
 }
 
 }  // namespace
 
+CommandSpec PackSpec() {
+  return {
+      .name = "pack",
+      .brief = "make a token store from text",
+      .positionals = "INPUT... --out DIR",
+      .summary =
+          "Makes a token store from text: bytes are the ids 0 to 255, and "
+          "every document\nends with the id 256. An INPUT is a file, a folder "
+          "(all files below it, in\nbytewise order; links are not followed) or "
+          "- for standard input. A store that\nis at DIR already is replaced "
+          "when the new one is complete.",
+      .options = {{"out", "DIR", "where the store goes; required"},
+                  {"glob", "PATTERN",
+                   "take only files of folders that match, for example '*.h'",
+                   true},
+                  {"split", "files|paragraphs",
+                   "one document per file (default), or cut at blank lines"},
+                  {"delimiter", "TEXT",
+                   "cut files into documents at lines equal to TEXT"},
+                  {"tokenizer", "bytes", "the only one there is yet"},
+                  {"json", "", "print the summary as JSON"},
+                  {"quiet", "", "no progress, no summary"}},
+      .example =
+          "poniente pack /usr/share/games/fortunes --glob '*.u8' "
+          "--delimiter % --out fortunes"};
+}
+
 int RunPack(const std::vector<std::string>& args) {
-  const auto read = ReadCommandLine(Spec(), args);
+  const auto read = ReadCommandLine(PackSpec(), args);
   if (const int* code = std::get_if<int>(&read)) return *code;
   const Arguments* const arguments = &std::get<Arguments>(read);
   const absl::StatusOr<PackRequest> request = ReadRequest(*arguments);

@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "cli/console.h"
+#include "cli/terminal.h"
 
 namespace poniente::cli {
 namespace {
@@ -22,7 +23,7 @@ Progress::Progress(std::string what, uint64_t total, bool quiet)
     : what_(std::move(what)),
       total_(total),
       quiet_(quiet),
-      terminal_(::isatty(STDERR_FILENO) == 1),
+      terminal_(IsTerminal(STDERR_FILENO)),
       start_(Clock::now()),
       next_(start_ + (terminal_ ? kRedrawn : kPlain)) {}
 

@@ -15,11 +15,13 @@ namespace {
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 using testing::IsOkAndHolds;
 using testing::StatusIs;
 
 CommandSpec Spec() {
   return {"bake",
+          "make a cake",
           "CAKE...",
           "Bakes.",
           {{"degrees", "N", "how hot"},
@@ -83,6 +85,15 @@ TEST(ArgumentsTest, NumbersStayInTheirRange) {
   ASSERT_OK_AND_ASSIGN(const Arguments arguments, Parse({"--degrees=301"}));
   EXPECT_THAT(arguments.Number("degrees", 0, 1, 300), UsageErrorWith("301"));
   EXPECT_THAT(arguments.Number("degrees", 0, 1, 301), IsOkAndHolds(301u));
+}
+
+TEST(ArgumentsTest, AListOfValuesIsToldFromAPlaceholder) {
+  EXPECT_THAT(FixedValues("files|paragraphs"),
+              ElementsAre("files", "paragraphs"));
+  EXPECT_THAT(FixedValues("bytes"), ElementsAre("bytes"));
+  for (const char* placeholder : {"", "DIR", "r/R", "a..b", "INPUT... --out"}) {
+    EXPECT_THAT(FixedValues(placeholder), IsEmpty()) << placeholder;
+  }
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
 #include <vector>
@@ -187,7 +188,25 @@ TEST_F(PackTest, QuietSaysNothing) {
   EXPECT_THAT(run.out + run.err, IsEmpty());
 }
 
+TEST_F(PackTest, TheSummaryComesAsJson) {
+  Write("a/x", "12");
+  Write("a/y.c", "345");
+  Write("empty", "");
+  const ToolRun run = Pack("{in} --glob '*[xe]*' --out {out} --json");
+  ASSERT_EQ(run.exit_code, 0) << run.err;
+  const auto json = nlohmann::json::parse(run.out);
+  EXPECT_EQ(json["path"], folder_.path("out"));
+  EXPECT_EQ(json["documents"], 1);
+  EXPECT_EQ(json["tokens"], 3);
+  EXPECT_EQ(json["input_bytes"], 2);
+  EXPECT_EQ(json["files"], 1);
+  EXPECT_EQ(json["skipped"]["unmatched"], 1);
+  EXPECT_EQ(json["fingerprint"].get<std::string>().size(), 16u);
+}
+
 TEST_F(PackTest, WrongUsageIsNamed) {
+  EXPECT_THAT(Pack("{in} --out {out} --json --quiet"),
+              FailsWith(2, HasSubstr("exclude each other")));
   EXPECT_THAT(Pack("--out {out}"), FailsWith(2, HasSubstr("no input")));
   EXPECT_THAT(Pack("{in}"), FailsWith(2, HasSubstr("--out is missing")));
   EXPECT_THAT(Pack("{in} --out {out} --spilt files"),

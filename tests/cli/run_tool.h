@@ -5,7 +5,9 @@
 #define PONIENTE_TESTS_CLI_RUN_TOOL_H_
 
 #include <gtest/gtest.h>
+#include <pty.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <ostream>
@@ -40,6 +42,31 @@ inline ToolRun RunTool(const std::string& arguments,
   run.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
   run.out = ReadFile(folder.path("out"));
   run.err = ReadFile(folder.path("err"));
+  return run;
+}
+
+// The same on a terminal, with these words in front, such as "NO_COLOR=1". What
+// is printed comes in `out`, as the terminal shows it.
+inline ToolRun RunOnTerminal(const std::string& arguments,
+                             const std::string& environment) {
+  ToolRun run;
+  int terminal = -1;
+  const pid_t child = ::forkpty(&terminal, nullptr, nullptr, nullptr);
+  if (child == 0) {
+    const std::string command =
+        "env -u NO_COLOR " + environment + " " PONIENTE_TOOL " " + arguments;
+    ::execl("/bin/sh", "sh", "-c", command.c_str(), nullptr);
+    ::_exit(127);
+  }
+  char buffer[4096];
+  ssize_t got = 0;
+  while ((got = ::read(terminal, buffer, sizeof buffer)) > 0) {
+    run.out.append(buffer, static_cast<size_t>(got));
+  }
+  ::close(terminal);
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  run.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
   return run;
 }
 

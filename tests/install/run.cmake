@@ -29,6 +29,13 @@ run(sh -c "export PKG_CONFIG_PATH='${pc}' && ${CC} '${SOURCE}/tests/install/c_co
   $(pkg-config --cflags --libs poniente_c) \
   -Wl,-rpath,$(pkg-config --variable=libdir poniente_c)")
 run(${WORK}/c_consumer ${WORK}/store)
+foreach(page bin/poniente share/man/man1/poniente.1
+    share/bash-completion/completions/poniente)
+  file(SIZE ${WORK}/prefix/${page} size)  # fails if there is no such file
+  if(size EQUAL 0)
+    message(FATAL_ERROR "${page} is installed empty")
+  endif()
+endforeach()
 file(STRINGS ${WORK}/prefix/include/poniente/version.h version
   REGEX "kOrderVersion")
 if(NOT version)

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/commands.h"
+
+namespace poniente::cli {
+namespace {
+
+constexpr Command kCommands[] = {
+    {PackSpec, RunPack}, {InspectSpec, RunInspect},       {PlanSpec, RunPlan},
+    {HelpSpec, RunHelp}, {CompletionSpec, RunCompletion}, {ManSpec, RunMan},
+};
+
+}  // namespace
+
+std::span<const Command> Commands() { return kCommands; }
+
+std::vector<CommandSpec> CommandSpecs() {
+  std::vector<CommandSpec> specs;
+  for (const Command& command : kCommands) specs.push_back(command.spec());
+  return specs;
+}
+
+}  // namespace poniente::cli
