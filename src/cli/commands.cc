@@ -5,8 +5,15 @@ namespace poniente::cli {
 namespace {
 
 constexpr Command kCommands[] = {
-    {PackSpec, RunPack}, {InspectSpec, RunInspect},       {PlanSpec, RunPlan},
-    {HelpSpec, RunHelp}, {CompletionSpec, RunCompletion}, {ManSpec, RunMan},
+    // clang-format off
+    {PackSpec, RunPack},
+    {InspectSpec, RunInspect},
+    {ConfigSpec, RunConfig},
+    {PlanSpec, RunPlan},
+    {HelpSpec, RunHelp},
+    {CompletionSpec, RunCompletion},
+    {ManSpec, RunMan},
+    // clang-format on
 };
 
 }  // namespace

@@ -18,6 +18,9 @@ namespace poniente::cli {
 CommandSpec CompletionSpec();
 int RunCompletion(const std::vector<std::string>& args);
 
+CommandSpec ConfigSpec();
+int RunConfig(const std::vector<std::string>& args);
+
 CommandSpec HelpSpec();
 int RunHelp(const std::vector<std::string>& args);
 

@@ -16,6 +16,7 @@
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/json.h"
+#include "cli/load_config.h"
 #include "cli/table.h"
 #include "poniente/config.h"
 
@@ -154,7 +155,7 @@ int RunPlan(const std::vector<std::string>& args) {
     steps = *number;
   }
   const std::string& path = parsed->positionals()[0];
-  const auto config = Config::Load(path);
+  const auto config = LoadConfig(path);
   if (!config.ok()) return FailConfig(config.status());
   const auto plan = internal::MakePlan(*config, steps);
   if (!plan.ok()) return FailConfig(plan.status());

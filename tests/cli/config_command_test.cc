@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "tests/cli/run_tool.h"
+#include "tests/support/temp_dir.h"
+
+namespace poniente::testing {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ContainsRegex;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+class ConfigCommandTest : public ::testing::Test {
+ protected:
+  std::string Write(const std::string& name, const std::string& text) {
+    std::ofstream(dir_.path(name)) << text;
+    return dir_.path(name);
+  }
+
+  TempDir dir_;
+  const std::string good_ =
+      Write("good.toml",
+            "[data]\nsteps = 12\nbatch_size = 4\nseq_len = 16\n"
+            "[data.mixture]\nweb = { tokens = 16000, weight = 3, take = 500 }\n"
+            "small = { weight = 1, flat = { a = { tokens = 160 }, b = { tokens "
+            "= 320 } } }\n");
+};
+
+TEST_F(ConfigCommandTest, ShowsTheTree) {
+  EXPECT_THAT(
+      RunTool("config " + good_),
+      Prints(
+          AllOf(HasSubstr("good.toml: 12 steps of 4 x 16, 1 stage, 3 sources"),
+                ContainsRegex("data +mixture +endless"),
+                ContainsRegex("  web +take of tokens +500 +16,000 tokens"),
+                ContainsRegex("  small +flat_mixture +30"),
+                ContainsRegex("    a +tokens +10 +160 tokens"))));
+}
+
+TEST_F(ConfigCommandTest, PrintsARunThatPrintsItself) {
+  const ToolRun printed = RunTool("config --print " + good_);
+  EXPECT_THAT(printed, Prints(StartsWith("[data]\nseed = 0\nsteps = 12\n")));
+  const std::string again = Write("again.toml", printed.out);
+  EXPECT_EQ(RunTool("config --print " + again).out, printed.out);
+}
+
+TEST_F(ConfigCommandTest, JsonHasTheSourcesAndTheToml) {
+  const ToolRun run = RunTool("config --json " + good_);
+  const auto json = nlohmann::json::parse(run.out);
+  EXPECT_EQ(json["steps"], 12);
+  EXPECT_EQ(json["sources"][1]["path"], "small/a");
+  EXPECT_EQ(json["sources"][1]["tokens"], 160);
+  EXPECT_TRUE(json["sources"][1]["location"].is_null());
+  EXPECT_EQ(json["toml"], RunTool("config --print " + good_).out);
+}
+
+TEST_F(ConfigCommandTest, ExplainsKeysHoweverTheyAreWritten) {
+  for (const char* key :
+       {"ramp_share", "data.stages.ramp_share", "data.stages[2].ramp_share"}) {
+    EXPECT_THAT(RunTool(std::string("config --explain '") + key + "'"),
+                Prints(AllOf(HasSubstr("in       [[data.stages]]\n"),
+                             HasSubstr("default  no ramp\n"))))
+        << key;
+  }
+  EXPECT_THAT(RunTool("config --explain data.mixture.web.weight"),
+              Prints(HasSubstr("below mixture: in proportion")));
+  // A key of several tables: all of them.
+  const ToolRun several = RunTool("config --explain batch_size --json");
+  EXPECT_EQ(nlohmann::json::parse(several.out).size(), 4u);
+}
+
+TEST_F(ConfigCommandTest, AnUnknownKeyHasANearestOne) {
+  EXPECT_THAT(RunTool("config --explain ramp_shares"),
+              FailsWith(2, HasSubstr("did you mean 'ramp_share'?")));
+}
+
+TEST_F(ConfigCommandTest, AllErrorsOfAFileAreSaid) {
+  const std::string bad =
+      Write("bad.toml",
+            "[data]\nsteps = 0\nbatch_size = 4\nseq_len = 16\n"
+            "pth = 'x'\n");
+  const ToolRun run = RunTool("config " + bad);
+  EXPECT_EQ(run.exit_code, 1);
+  EXPECT_THAT(run.err,
+              AllOf(HasSubstr("bad.toml:2:9: data.steps must be an integer"),
+                    HasSubstr("bad.toml:1:1: data needs one of path"),
+                    HasSubstr("bad.toml:5:1: data.pth is not a known key; did "
+                              "you mean 'path'?")));
+}
+
+TEST_F(ConfigCommandTest, WarningsGoToStandardError) {
+  const std::string file =
+      Write("kempner.toml",
+            "[train]\nbatch_size = 4\nseq_len = 16\nmax_steps = 5\n"
+            "[data]\n[[data.datasets]]\nname = 'x'\ntokens = 5000\n");
+  const ToolRun run = RunTool("config " + file);
+  EXPECT_EQ(run.exit_code, 0);
+  EXPECT_THAT(run.err, AllOf(HasSubstr("kempner.toml:2:14: train.batch_size"),
+                             HasSubstr("per device")));
+}
+
+TEST_F(ConfigCommandTest, WrongCommandLinesAreUsageErrors) {
+  EXPECT_THAT(RunTool("config"), FailsWith(2, HasSubstr("give one CONFIG")));
+  EXPECT_THAT(RunTool("config --explain seed " + good_),
+              FailsWith(2, HasSubstr("takes no CONFIG")));
+  EXPECT_THAT(RunTool("config " + dir_.path("none.toml")),
+              FailsWith(1, HasSubstr("cannot read configuration")));
+}
+
+}  // namespace
+}  // namespace poniente::testing
