@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_split.h"
 #include "util/status_macros.h"
 
 namespace poniente::cli {
@@ -19,6 +20,14 @@ int Fail(const absl::Status& status) {
 int FailUsage(std::string_view message) {
   std::cerr << "poniente: " << OneLine(message) << '\n';
   return kExitUsage;
+}
+
+int FailConfig(const absl::Status& status) {
+  const std::string text(status.message());
+  for (const absl::string_view line : absl::StrSplit(text, '\n')) {
+    Fail(absl::Status(status.code(), line));
+  }
+  return kExitError;
 }
 
 void Warn(std::string_view message) {

@@ -20,6 +20,8 @@ inline constexpr int kExitUsage = 2;  // the command line is wrong
 // Print "poniente: message" as one line, and give the exit code.
 int Fail(const absl::Status& status);
 int FailUsage(std::string_view message);
+// The same for errors of a configuration, which may be several: one line each.
+int FailConfig(const absl::Status& status);
 void Warn(std::string_view message);
 
 using internal::OneLine;

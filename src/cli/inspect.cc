@@ -5,7 +5,6 @@
 #include <filesystem>
 #include <iostream>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <system_error>
@@ -22,15 +21,14 @@
 #include "cli/command_line.h"
 #include "cli/commands.h"
 #include "cli/console.h"
-#include "cli/progress.h"
+#include "cli/json.h"
+#include "cli/verify_store.h"
 #include "poniente/token_store.h"
 #include "store/manifest.h"
 #include "util/status_macros.h"
 
 namespace poniente::cli {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 constexpr uint64_t kTokensShown = 16;
 constexpr uint64_t kTokensLookedAt = 65536;
@@ -111,17 +109,10 @@ void WarnOfContent(const std::vector<uint32_t>& begin,
 
 absl::StatusOr<Inspection> Inspect(const std::string& path, bool verify) {
   Inspection inspection;
-  TokenStoreOptions options;
-  options.io.verify = VerifyChecksums::kOff;  // shows damaged stores too
-  PONIENTE_ASSIGN_OR_RETURN(inspection.store, TokenStore::Open(path, options));
+  PONIENTE_ASSIGN_OR_RETURN(inspection.store, OpenUnchecked(path));
   const TokenStore& store = *inspection.store;
   if (verify) {
-    Progress progress("verifying",
-                      store.manifest().FileBytes(internal::StoreFile::kTokens),
-                      /*quiet=*/false);
-    PONIENTE_RETURN_IF_ERROR(VerifyTokenStore(
-        store,
-        [&progress](uint64_t done, uint64_t) { progress.Update(done); }));
+    PONIENTE_RETURN_IF_ERROR(VerifyWithProgress(store, "verifying"));
     inspection.verified = true;
   }
   PONIENTE_ASSIGN_OR_RETURN(
@@ -161,7 +152,7 @@ std::vector<uint32_t> Shown(const Inspection& inspection) {
                                std::min<size_t>(tokens.size(), kTokensShown))};
 }
 
-void PrintJson(const Inspection& inspection) {
+void PrintAsJson(const Inspection& inspection) {
   const TokenStore& store = *inspection.store;
   Json json;
   json["path"] = store.path();
@@ -188,7 +179,7 @@ void PrintJson(const Inspection& inspection) {
   }
   if (inspection.verified) json["verified"] = true;
   json["warnings"] = inspection.warnings;
-  std::cout << json.dump(2, ' ', false, Json::error_handler_t::replace) << '\n';
+  PrintJson(json);
 }
 
 void PrintText(const Inspection& inspection) {
@@ -239,7 +230,7 @@ int RunInspect(const std::vector<std::string>& args) {
       Inspect(arguments->positionals()[0], arguments->Has("verify"));
   if (!inspection.ok()) return Fail(inspection.status());
   if (arguments->Has("json")) {
-    PrintJson(*inspection);
+    PrintAsJson(*inspection);
   } else {
     PrintText(*inspection);
   }

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <iostream>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <variant>
@@ -13,11 +12,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/strings/str_split.h"
 #include "cli/arguments.h"
 #include "cli/command_line.h"
 #include "cli/commands.h"
 #include "cli/console.h"
+#include "cli/json.h"
+#include "cli/table.h"
 #include "poniente/config.h"
 
 namespace poniente::cli {
@@ -26,7 +26,6 @@ namespace {
 using internal::PlannedRun;
 using internal::RunSource;
 using internal::RunStage;
-using Json = nlohmann::ordered_json;
 
 CommandSpec Spec() {
   return {.name = "plan",
@@ -37,16 +36,6 @@ CommandSpec Spec() {
           .options = {{"steps", "N", "plan N steps instead of data.steps"},
                       {"json", "", "print JSON"}},
           .example = "poniente plan train.toml --json"};
-}
-
-// A configuration may have several errors: one line each.
-int FailConfig(const absl::Status& status) {
-  int code = kExitError;
-  const std::string text(status.message());
-  for (const auto line : absl::StrSplit(text, '\n')) {
-    code = Fail(absl::Status(status.code(), line));
-  }
-  return code;
 }
 
 std::string StageName(const RunStage& stage, size_t number) {
@@ -87,26 +76,6 @@ Json ToJson(const PlannedRun& plan) {
     json["sources"].push_back(std::move(row));
   }
   return json;
-}
-
-// Columns padded to their widest cell; all but the first to the right.
-void PrintTable(const std::vector<std::vector<std::string>>& rows) {
-  std::vector<size_t> widths;
-  for (const auto& row : rows) {
-    widths.resize(std::max(widths.size(), row.size()));
-    for (size_t i = 0; i < row.size(); ++i) {
-      widths[i] = std::max(widths[i], row[i].size());
-    }
-  }
-  for (const auto& row : rows) {
-    std::string line;
-    for (size_t i = 0; i < row.size(); ++i) {
-      const std::string pad(widths[i] - row[i].size(), ' ');
-      absl::StrAppend(&line, i == 0 ? "  " : "   ", i == 0 ? row[i] : pad,
-                      i == 0 ? pad : row[i]);
-    }
-    std::cout << line << '\n';
-  }
 }
 
 std::string Rounded(double count) {
@@ -190,7 +159,7 @@ int RunPlan(const std::vector<std::string>& args) {
   const auto plan = internal::MakePlan(*config, steps);
   if (!plan.ok()) return FailConfig(plan.status());
   if (parsed->Has("json")) {
-    std::cout << ToJson(*plan).dump(2) << '\n';
+    PrintJson(ToJson(*plan));
     return kExitOk;
   }
   const uint64_t tokens_per_step = plan->batch_size * plan->seq_len;

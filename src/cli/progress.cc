@@ -18,10 +18,11 @@ constexpr std::chrono::milliseconds kPlain(5000);
 
 }  // namespace
 
-Progress::Progress(std::string what, uint64_t total, bool quiet)
+Progress::Progress(std::string what, uint64_t total, bool quiet, Unit unit)
     : what_(std::move(what)),
       total_(total),
       quiet_(quiet),
+      unit_(unit),
       terminal_(::isatty(STDERR_FILENO) == 1),
       start_(Clock::now()),
       next_(start_ + (terminal_ ? kRedrawn : kPlain)) {}
@@ -30,17 +31,22 @@ Progress::~Progress() {
   if (drawn_ && terminal_) std::cerr << "\r\033[K" << std::flush;
 }
 
-void Progress::Update(uint64_t bytes) {
+std::string Progress::Amount(double number) const {
+  if (unit_ == Unit::kBytes) return Bytes(number);
+  return absl::StrCat(Count(static_cast<uint64_t>(number)), " samples");
+}
+
+void Progress::Update(uint64_t done) {
   const Clock::time_point now = Clock::now();
   if (quiet_ || now < next_) return;
   next_ = now + (terminal_ ? kRedrawn : kPlain);
   std::string line =
-      absl::StrCat(what_, ": ", Bytes(static_cast<double>(bytes)));
+      absl::StrCat(what_, ": ", Amount(static_cast<double>(done)));
   if (total_ > 0) {
-    absl::StrAppend(&line, " of ", Bytes(static_cast<double>(total_)), " (",
-                    std::min<uint64_t>(100, bytes / (total_ / 100 + 1)), "%)");
+    absl::StrAppend(&line, " of ", Amount(static_cast<double>(total_)), " (",
+                    std::min<uint64_t>(100, done / (total_ / 100 + 1)), "%)");
   }
-  absl::StrAppend(&line, ", ", Bytes(static_cast<double>(bytes) / seconds()),
+  absl::StrAppend(&line, ", ", Amount(static_cast<double>(done) / seconds()),
                   "/s");
   if (terminal_) {
     std::cerr << '\r' << line << "\033[K" << std::flush;

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rows of text in columns, for people.
+
+#ifndef PONIENTE_CLI_TABLE_H_
+#define PONIENTE_CLI_TABLE_H_
+
+#include <string>
+#include <vector>
+
+namespace poniente::cli {
+
+// Prints to standard output. Columns are as wide as their widest cell; all but
+// the first go to the right. The first row is the header.
+void PrintTable(const std::vector<std::vector<std::string>>& rows);
+
+}  // namespace poniente::cli
+
+#endif  // PONIENTE_CLI_TABLE_H_
