@@ -9,11 +9,19 @@
 #include <string>
 #include <vector>
 
+#include "cli/arguments.h"
+
 namespace poniente::cli {
+
+CommandSpec FindSpec();
+int RunFind(const std::vector<std::string>& args);
 
 int RunInspect(const std::vector<std::string>& args);
 int RunPack(const std::vector<std::string>& args);
 int RunPlan(const std::vector<std::string>& args);
+
+CommandSpec ShowSpec();
+int RunShow(const std::vector<std::string>& args);
 
 }  // namespace poniente::cli
 

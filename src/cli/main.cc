@@ -26,6 +26,8 @@ constexpr Command kCommands[] = {
     {"pack", RunPack, "make a token store from text"},
     {"inspect", RunInspect, "say what a token store holds"},
     {"plan", RunPlan, "say what a configured run will read"},
+    {"show", RunShow, "say what a step of a run sees"},
+    {"find", RunFind, "say which steps read an item or a document"},
 };
 
 void PrintUsage(std::ostream& out) {
