@@ -13,6 +13,9 @@
 
 namespace poniente::cli {
 
+CommandSpec DiffSpec();
+int RunDiff(const std::vector<std::string>& args);
+
 CommandSpec FindSpec();
 int RunFind(const std::vector<std::string>& args);
 

@@ -28,6 +28,7 @@ constexpr Command kCommands[] = {
     {"plan", RunPlan, "say what a configured run will read"},
     {"show", RunShow, "say what a step of a run sees"},
     {"find", RunFind, "say which steps read an item or a document"},
+    {"diff", RunDiff, "say from which step on two runs differ, and how"},
 };
 
 void PrintUsage(std::ostream& out) {
