@@ -26,6 +26,9 @@ int RunPlan(const std::vector<std::string>& args);
 CommandSpec ShowSpec();
 int RunShow(const std::vector<std::string>& args);
 
+CommandSpec VerifySpec();
+int RunVerify(const std::vector<std::string>& args);
+
 }  // namespace poniente::cli
 
 #endif  // PONIENTE_CLI_COMMANDS_H_

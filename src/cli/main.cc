@@ -29,6 +29,7 @@ constexpr Command kCommands[] = {
     {"show", RunShow, "say what a step of a run sees"},
     {"find", RunFind, "say which steps read an item or a document"},
     {"diff", RunDiff, "say from which step on two runs differ, and how"},
+    {"verify", RunVerify, "check that stores hold what was written"},
 };
 
 void PrintUsage(std::ostream& out) {
