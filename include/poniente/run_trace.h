@@ -6,6 +6,7 @@
 #define PONIENTE_RUN_TRACE_H_
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -80,9 +81,19 @@ class RunTrace {
                                             uint64_t first_step,
                                             uint64_t end_step) const;
 
+  // The same for one leaf of tree().leaves(), where several share a path.
+  // OutOfRange for an item it does not have. REQUIRES: the leaf exists.
+  absl::StatusOr<std::vector<Reading>> FindInLeaf(uint32_t leaf, Index item,
+                                                  uint64_t first_step,
+                                                  uint64_t end_step) const;
+
  private:
-  absl::Status FindInLeaf(uint32_t leaf, Index item, const IndexSpan& span,
-                          std::vector<Reading>* readings) const;
+  absl::Status AppendReadings(uint32_t leaf, Index item, const IndexSpan& span,
+                              std::vector<Reading>* readings) const;
+  // Of these leaves, in the order of the samples.
+  absl::StatusOr<std::vector<Reading>> FindInLeaves(
+      std::span<const uint32_t> leaves, Index item, uint64_t first_step,
+      uint64_t end_step) const;
   // The same by resolving all samples of the steps that the span lies in.
   absl::Status ScanForItem(uint32_t leaf, Index item, const IndexSpan& span,
                            std::vector<Reading>* readings) const;

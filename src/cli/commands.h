@@ -21,6 +21,12 @@ int RunCompletion(const std::vector<std::string>& args);
 CommandSpec ConfigSpec();
 int RunConfig(const std::vector<std::string>& args);
 
+CommandSpec DiffSpec();
+int RunDiff(const std::vector<std::string>& args);
+
+CommandSpec FindSpec();
+int RunFind(const std::vector<std::string>& args);
+
 CommandSpec HelpSpec();
 int RunHelp(const std::vector<std::string>& args);
 
@@ -35,6 +41,12 @@ int RunPack(const std::vector<std::string>& args);
 
 CommandSpec PlanSpec();
 int RunPlan(const std::vector<std::string>& args);
+
+CommandSpec ShowSpec();
+int RunShow(const std::vector<std::string>& args);
+
+CommandSpec VerifySpec();
+int RunVerify(const std::vector<std::string>& args);
 
 struct Command {
   CommandSpec (*spec)();

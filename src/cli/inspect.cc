@@ -22,7 +22,7 @@
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/json.h"
-#include "cli/progress.h"
+#include "cli/verify_store.h"
 #include "poniente/token_store.h"
 #include "store/manifest.h"
 #include "util/status_macros.h"
@@ -97,17 +97,10 @@ void WarnOfContent(const std::vector<uint32_t>& begin,
 
 absl::StatusOr<Inspection> Inspect(const std::string& path, bool verify) {
   Inspection inspection;
-  TokenStoreOptions options;
-  options.io.verify = VerifyChecksums::kOff;  // shows damaged stores too
-  PONIENTE_ASSIGN_OR_RETURN(inspection.store, TokenStore::Open(path, options));
+  PONIENTE_ASSIGN_OR_RETURN(inspection.store, OpenUnchecked(path));
   const TokenStore& store = *inspection.store;
   if (verify) {
-    Progress progress("verifying",
-                      store.manifest().FileBytes(internal::StoreFile::kTokens),
-                      /*quiet=*/false);
-    PONIENTE_RETURN_IF_ERROR(VerifyTokenStore(
-        store,
-        [&progress](uint64_t done, uint64_t) { progress.Update(done); }));
+    PONIENTE_RETURN_IF_ERROR(VerifyWithProgress(store, "verifying"));
     inspection.verified = true;
   }
   PONIENTE_ASSIGN_OR_RETURN(

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "util/check.h"
 #include "util/nearest_name.h"
 #include "util/status_macros.h"
 
@@ -79,9 +80,9 @@ absl::Status RunTrace::ScanForItem(uint32_t leaf, Index item,
   return absl::OkStatus();
 }
 
-absl::Status RunTrace::FindInLeaf(uint32_t leaf, Index item,
-                                  const IndexSpan& span,
-                                  std::vector<Reading>* readings) const {
+absl::Status RunTrace::AppendReadings(uint32_t leaf, Index item,
+                                      const IndexSpan& span,
+                                      std::vector<Reading>* readings) const {
   PONIENTE_ASSIGN_OR_RETURN(const auto epochs, tree_.EpochsOf(leaf, span));
   if (!epochs.has_value()) return absl::OkStatus();
   // More epochs than samples: most of them are other samples' (below a shuffle
@@ -109,28 +110,19 @@ absl::Status RunTrace::FindInLeaf(uint32_t leaf, Index item,
   }
 }
 
-absl::StatusOr<std::vector<Reading>> RunTrace::Find(std::string_view path,
-                                                    Index item,
-                                                    uint64_t first_step,
-                                                    uint64_t end_step) const {
-  std::vector<uint32_t> leaves;
-  std::vector<std::string> paths;
+absl::StatusOr<std::vector<Reading>> RunTrace::FindInLeaves(
+    std::span<const uint32_t> leaves, Index item, uint64_t first_step,
+    uint64_t end_step) const {
   uint64_t length = 0;
-  for (uint32_t leaf = 0; leaf < tree_.leaves().size(); ++leaf) {
-    const TreeLeaf& at = tree_.leaves()[leaf];
-    paths.push_back(at.path);
-    if (at.path != path) continue;
-    leaves.push_back(leaf);
-    length = std::max(length, at.node->length_now().readable);
-  }
-  if (leaves.empty()) {
-    return absl::NotFoundError(absl::StrCat("no dataset at '",
-                                            internal::Absl(path), "'",
-                                            internal::DidYouMean(path, paths)));
+  for (const uint32_t leaf : leaves) {
+    PONIENTE_CHECK(leaf < tree_.leaves().size()) << "leaf " << leaf;
+    const DatasetNode& node = *tree_.leaves()[leaf].node;
+    length = std::max(length, node.length_now().readable);
   }
   if (item >= length) {
-    return absl::OutOfRangeError(absl::StrCat(
-        "item ", item, " of '", internal::Absl(path), "', which has ", length));
+    return absl::OutOfRangeError(absl::StrCat("item ", item, " of '",
+                                              tree_.leaves()[leaves[0]].path,
+                                              "', which has ", length));
   }
   std::vector<Reading> readings;
   const uint64_t begin = SamplesBefore(first_step);
@@ -138,12 +130,33 @@ absl::StatusOr<std::vector<Reading>> RunTrace::Find(std::string_view path,
   if (begin >= end) return readings;
   const IndexSpan span = {{.index = begin}, {.index = end - 1}};
   for (const uint32_t leaf : leaves) {
-    PONIENTE_RETURN_IF_ERROR(FindInLeaf(leaf, item, span, &readings));
+    PONIENTE_RETURN_IF_ERROR(AppendReadings(leaf, item, span, &readings));
   }
   std::sort(
       readings.begin(), readings.end(),
       [](const Reading& a, const Reading& b) { return a.sample < b.sample; });
   return readings;
+}
+
+absl::StatusOr<std::vector<Reading>> RunTrace::FindInLeaf(
+    uint32_t leaf, Index item, uint64_t first_step, uint64_t end_step) const {
+  return FindInLeaves(std::span(&leaf, 1), item, first_step, end_step);
+}
+
+absl::StatusOr<std::vector<Reading>> RunTrace::Find(std::string_view path,
+                                                    Index item,
+                                                    uint64_t first_step,
+                                                    uint64_t end_step) const {
+  std::vector<uint32_t> leaves;
+  for (uint32_t leaf = 0; leaf < tree_.leaves().size(); ++leaf) {
+    if (tree_.leaves()[leaf].path == path) leaves.push_back(leaf);
+  }
+  if (!leaves.empty()) return FindInLeaves(leaves, item, first_step, end_step);
+  std::vector<std::string> paths;
+  for (const TreeLeaf& leaf : tree_.leaves()) paths.push_back(leaf.path);
+  return absl::NotFoundError(absl::StrCat("no dataset at '",
+                                          internal::Absl(path), "'",
+                                          internal::DidYouMean(path, paths)));
 }
 
 }  // namespace poniente

@@ -136,6 +136,30 @@ TEST_F(RunTraceTest, NothingIsReadTwiceInAnEpoch) {
   }
 }
 
+// "code" is two views, so each of its paths leads to two leaves.
+TEST_F(RunTraceTest, LeavesOfOnePathAreSearchedApart) {
+  ASSERT_OK_AND_ASSIGN(const auto both, trace_.Find("code/c", 5, 0, 300));
+  std::vector<Reading> joined;
+  size_t leaves = 0;
+  for (uint32_t leaf = 0; leaf < trace_.tree().leaves().size(); ++leaf) {
+    if (trace_.tree().leaves()[leaf].path != "code/c") continue;
+    ++leaves;
+    ASSERT_OK_AND_ASSIGN(const auto found, trace_.FindInLeaf(leaf, 5, 0, 300));
+    EXPECT_FALSE(found.empty());
+    EXPECT_LT(found.size(), both.size());
+    for (const Reading& reading : found) {
+      ASSERT_OK_AND_ASSIGN(const auto origins, trace_.Resolve(reading.step));
+      EXPECT_EQ(origins[reading.position].leaf, leaf);
+    }
+    joined.insert(joined.end(), found.begin(), found.end());
+    EXPECT_THAT(trace_.FindInLeaf(leaf, 11, 0, 300),
+                StatusIs(absl::StatusCode::kOutOfRange,
+                         HasSubstr("item 11 of 'code/c', which has 11")));
+  }
+  EXPECT_EQ(leaves, 2u);
+  EXPECT_EQ(joined, both);  // the second view begins where the first ends
+}
+
 TEST_F(RunTraceTest, RefusesWhatIsNotThere) {
   EXPECT_THAT(trace_.Resolve(300),
               StatusIs(absl::StatusCode::kOutOfRange, HasSubstr("step 300")));

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "tests/cli/run_tool.h"
+#include "tests/config/small_stores.h"
+
+namespace poniente::testing {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using Json = nlohmann::json;
+
+class DiffTest : public SmallStores {
+ protected:
+  // Written as `name`.
+  std::string Config(const std::string& name, const std::string& weight,
+                     const std::string& more = "") const {
+    WriteFile(dir_.path(name),
+              "[data]\nsteps = 90\nbatch_size = 8\n"
+              "seq_len = 20\nblock_size = 16\n"
+              "[data.mixture]\n"
+              "a = { weight = 1, path = 'a' }\n"
+              "c = { weight = 1, path = 'c' }\n"
+              "[[data.stages]]\nstart_step = 50\n"
+              "weights = { a = " +
+                  weight + " }\n" + more);
+    return dir_.path(name);
+  }
+};
+
+TEST_F(DiffTest, TheSameTokensAreNoDifference) {
+  const std::string a = Config("a.toml", "2");
+  const std::string b = Config("b.toml", "2", "[runtime]\nmax_held = 5\n");
+  const ToolRun run = RunTool("diff " + a + " " + b);
+  EXPECT_THAT(run,
+              Prints(AllOf(HasSubstr("the same tokens in all of the 90 steps"),
+                           HasSubstr("changes no token"),
+                           HasSubstr("runtime.max_held"))));
+  const Json json = Json::parse(RunTool("diff --json " + a + " " + b).out);
+  EXPECT_EQ(json["same"], true);
+  EXPECT_TRUE(json["first_step"].is_null());
+  EXPECT_EQ(json["compared_steps"], 90);
+  ASSERT_EQ(json["differences"].size(), 1u);
+  const Json& difference = json["differences"][0];
+  EXPECT_EQ(difference["what"], "runtime.max_held");
+  EXPECT_EQ(difference["a"], 2);
+  EXPECT_EQ(difference["b"], 5);
+  EXPECT_EQ(difference["from_step"], 0);
+  EXPECT_EQ(difference["decides_tokens"], false);
+}
+
+TEST_F(DiffTest, OtherTokensAreExitCodeOne) {
+  const std::string a = Config("a.toml", "2");
+  const std::string b = Config("b.toml", "9");
+  const ToolRun run = RunTool("diff " + a + " " + b);
+  EXPECT_EQ(run.exit_code, 1);
+  EXPECT_EQ(run.err, "");
+  EXPECT_THAT(run.out, AllOf(HasSubstr("differ from step 50 on: position "),
+                             HasSubstr("weight of 'a'"), HasSubstr("0.9")));
+  const ToolRun run_json = RunTool("diff --json " + a + " " + b);
+  EXPECT_EQ(run_json.exit_code, 1);
+  const Json json = Json::parse(run_json.out);
+  EXPECT_EQ(json["same"], false);
+  EXPECT_EQ(json["first_step"], 50);
+  EXPECT_NE(json["first_sample"]["a"], json["first_sample"]["b"]);
+  EXPECT_EQ(json["differences"][0]["what"], "weight of 'a'");
+  EXPECT_EQ(json["differences"][0]["from_step"], 50);
+}
+
+TEST_F(DiffTest, TroubleIsToldFromADifference) {
+  const std::string a = Config("a.toml", "2");
+  EXPECT_THAT(RunTool("diff " + a), FailsWith(2, HasSubstr("two CONFIGs")));
+  EXPECT_THAT(RunTool("diff " + a + " " + a + " --samples 0"),
+              FailsWith(2, HasSubstr("--samples must be")));
+  EXPECT_THAT(RunTool("diff " + a + " /nowhere.toml"),
+              FailsWith(3, HasSubstr("/nowhere.toml")));
+  const std::string wrong = Config("wrong.toml", "-1");
+  EXPECT_THAT(RunTool("diff " + wrong + " " + a),
+              FailsWith(3, HasSubstr("wrong.toml:")));
+  EXPECT_THAT(RunTool("diff --help"),
+              Prints(AllOf(HasSubstr("3 if they could not be compared"),
+                           HasSubstr("example:\n  poniente diff "))));
+}
+
+TEST_F(DiffTest, SamplesThatAreComparedOneByOneAreLimited) {
+  WriteFile(dir_.path("one.toml"),
+            "[data]\nsteps = 20\nbatch_size = 10\nseq_len = 20\n"
+            "shuffle = false\nconcat = [ { path = 'a' } ]\n");
+  WriteFile(dir_.path("two.toml"),
+            "[data]\nsteps = 20\nbatch_size = 10\nseq_len = 20\n"
+            "shuffle = false\nconcat = [ { path = 'a' }, { path = 'b' } ]\n");
+  const std::string both =
+      "diff " + dir_.path("one.toml") + " " + dir_.path("two.toml");
+  EXPECT_EQ(RunTool(both).exit_code, 0);
+  EXPECT_THAT(RunTool(both + " --samples 100"),
+              FailsWith(3, HasSubstr("no sample before step 10 differs")));
+}
+
+}  // namespace
+}  // namespace poniente::testing

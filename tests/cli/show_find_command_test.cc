@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "tests/cli/run_tool.h"
+#include "tests/config/small_stores.h"
+#include "tests/support/temp_dir.h"
+
+namespace poniente::testing {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+using Json = nlohmann::json;
+
+// Two sources of documents "a0" to "a9" and "b0" to "b9", of 100 bytes of one
+// letter each.
+class ShowFindTest : public ::testing::Test {
+ protected:
+  ShowFindTest() {
+    for (const char first : {'a', 'b'}) {
+      const std::string name(1, first);
+      std::filesystem::create_directories(folder_.path("in-" + name));
+      for (char digit = '0'; digit <= '9'; ++digit) {
+        const char letter = static_cast<char>(first + 2 * (digit - '0'));
+        WriteFile(folder_.path("in-" + name + "/" + name + digit),
+                  std::string(100, letter));
+      }
+      const ToolRun run = RunTool("pack " + folder_.path("in-" + name) +
+                                  " --out " + folder_.path(name));
+      EXPECT_EQ(run.exit_code, 0) << run.err;
+    }
+    WriteFile(config(), R"([data]
+steps = 40
+batch_size = 4
+seq_len = 30
+[data.mixture]
+a = { weight = 0.5, path = "a" }
+rest = { weight = 0.5, flat = { b = { path = "b" }, again = { path = "a" } } }
+[[data.stages]]
+name = "late"
+start_step = 30
+lr_scale = 0.25
+)");
+  }
+
+  std::string config() const { return folder_.path("t.toml"); }
+  Json RunJson(const std::string& arguments) const {
+    const ToolRun run = RunTool(arguments + " --json");
+    EXPECT_EQ(run.exit_code, 0) << run.err;
+    return Json::parse(run.out);
+  }
+  Json Show(int step, const std::string& more = "") const {
+    return RunJson("show " + config() + " --step " + std::to_string(step) +
+                   " " + more);
+  }
+
+  const TempDir folder_;
+};
+
+TEST_F(ShowFindTest, AStepHasAllThatIsPromised) {
+  const Json step = Show(33);
+  EXPECT_EQ(step["step"], 33);
+  EXPECT_EQ(step["batch_size"], 4);
+  EXPECT_EQ(step["seq_len"], 30);
+  EXPECT_EQ(step["lr_scale"], 0.25);
+  EXPECT_EQ(step["stage"], "late");
+  ASSERT_EQ(step["samples"].size(), 4u);
+  for (size_t i = 0; i < 4; ++i) {
+    const Json& sample = step["samples"][i];
+    EXPECT_EQ(sample["position"], i);
+    const std::string path = sample["path"];
+    EXPECT_EQ(sample["source"], path.substr(path.rfind('/') + 1));
+    EXPECT_EQ(sample["token_begin"], 0);
+    EXPECT_EQ(sample["token_end"], 30);
+    for (const char* key : {"item", "epoch", "document"}) {
+      EXPECT_TRUE(sample[key].is_number_unsigned()) << key;
+    }
+    EXPECT_FALSE(sample.contains("text"));
+  }
+}
+
+// Each document is one letter, so the text tells which one is read.
+TEST_F(ShowFindTest, TheTextIsThatOfTheDocuments) {
+  for (int s = 0; s < 40; s += 7) {
+    const Json step = Show(s, "--text");
+    for (const Json& sample : step["samples"]) {
+      const std::string text = sample["text"];
+      const char base = sample["source"] == "b" ? 'b' : 'a';
+      EXPECT_EQ(text[0], base + 2 * sample["document"].get<int>());
+      const bool is_whole = text.find_first_not_of(text[0]) == text.npos;
+      EXPECT_EQ(sample.contains("documents"), !is_whole);
+    }
+  }
+}
+
+TEST_F(ShowFindTest, RanksShareAStep) {
+  Json joined = Json::array();
+  for (const char* rank : {"0/3", "1/3", "2/3"}) {
+    const Json part = Show(5, std::string("--rank ") + rank);
+    for (const Json& sample : part["samples"]) joined.push_back(sample);
+  }
+  const Json whole = Show(5);
+  EXPECT_EQ(joined, whole["samples"]);
+}
+
+TEST_F(ShowFindTest, WhatIsShownIsFound) {
+  for (int s = 0; s < 40; s += 13) {
+    const Json step = Show(s);
+    for (const Json& sample : step["samples"]) {
+      const std::string from =
+          "find " + config() + " --source " + sample["path"].get<std::string>();
+      const Json by_item = RunJson(from + " --item " +
+                                   std::to_string(sample["item"].get<int>()));
+      const Json by_document =
+          RunJson(from + " --document " +
+                  std::to_string(sample["document"].get<int>()) + " --steps " +
+                  std::to_string(s) + ".." + std::to_string(s + 1));
+      for (const Json& found : {by_item, by_document}) {
+        int hits = 0;
+        for (const Json& read : found["reads"]) {
+          hits += read["step"] == s && read["position"] == sample["position"] &&
+                  read["epoch"] == sample["epoch"];
+        }
+        EXPECT_EQ(hits, 1) << found.dump();
+      }
+      for (const Json& read : by_document["reads"]) {
+        EXPECT_EQ(read["step"], s);
+      }
+    }
+  }
+}
+
+TEST_F(ShowFindTest, ADocumentHasANameToo) {
+  const Json by_name =
+      RunJson("find " + config() + " --source b --document b7");
+  EXPECT_EQ(by_name,
+            RunJson("find " + config() + " --source rest/b --document 7"));
+  EXPECT_THAT(by_name["reads"], Not(IsEmpty()));
+}
+
+TEST_F(ShowFindTest, PeopleGetATable) {
+  EXPECT_THAT(
+      RunTool("show " + config() + " --step 33 --text"),
+      Prints(AllOf(HasSubstr("step 33: batch_size 4, seq_len 30, lr_scale "
+                             "0.25, stage 'late'"),
+                   HasSubstr("position"), HasSubstr(" 0..30 "),
+                   HasSubstr("position 3: "))));
+  EXPECT_THAT(RunTool("find " + config() + " --source b --document b7"),
+              Prints(AllOf(HasSubstr("document 'b7' of 'rest/b': "),
+                           HasSubstr("of the run read"), HasSubstr("0..30"))));
+  EXPECT_THAT(RunTool("find " + config() + " --source b --item 0 --steps 0..1"),
+              Prints(HasSubstr("item 0 of 'rest/b': ")));
+}
+
+TEST_F(ShowFindTest, OtherTokenizersGiveIdsAndAWarning) {
+  WriteStore(folder_.path("proof"), 0, 900);
+  WriteFile(config(), "[data]\nbatch_size = 2\nseq_len = 30\npath = 'proof'\n");
+  const ToolRun run = RunTool("show " + config() + " --step 0 --text --json");
+  EXPECT_EQ(run.exit_code, 0);
+  EXPECT_THAT(run.err, HasSubstr("warning: no text of tokenizer 'proof'"));
+  const Json step = Json::parse(run.out);
+  for (const Json& sample : step["samples"]) {
+    EXPECT_FALSE(sample.contains("text"));
+    const uint64_t begin = 30 * sample["item"].get<uint64_t>();
+    ASSERT_EQ(sample["tokens"].size(), 30u);
+    for (uint64_t t = 0; t < 30; ++t) {
+      EXPECT_EQ(sample["tokens"][t], StoreToken(0, begin + t));
+    }
+  }
+}
+
+TEST_F(ShowFindTest, WrongCommandLinesAreRefused) {
+  const auto show = [&](const std::string& more) {
+    return RunTool("show " + config() + " " + more);
+  };
+  EXPECT_THAT(show(""), FailsWith(2, HasSubstr("give a --step")));
+  EXPECT_THAT(show("--step x"),
+              FailsWith(2, AllOf(HasSubstr("--step must be a whole number"),
+                                 HasSubstr("got 'x'"))));
+  EXPECT_THAT(show("--step -1"), FailsWith(2, HasSubstr("--step")));
+  EXPECT_THAT(show("--step 40"),
+              FailsWith(1, HasSubstr("has 40 steps: there is no step 40")));
+  for (const char* rank : {"3/3", "x/2", "1", "1/2/3", "-1/2", "0/0", ""}) {
+    EXPECT_THAT(show("--step 1 --rank '" + std::string(rank) + "'"),
+                FailsWith(2, HasSubstr("--rank must be r/R")))
+        << rank;
+  }
+  EXPECT_THAT(RunTool("show --step 1"), FailsWith(2, HasSubstr("one CONFIG")));
+  EXPECT_THAT(RunTool("show /nowhere.toml --step 1"),
+              FailsWith(1, HasSubstr("/nowhere.toml")));
+
+  const auto find = [&](const std::string& more) {
+    return RunTool("find " + config() + " " + more);
+  };
+  EXPECT_THAT(find("--item 1"), FailsWith(2, HasSubstr("give a --source")));
+  EXPECT_THAT(find("--source a"),
+              FailsWith(2, HasSubstr("either an --item or a --document")));
+  EXPECT_THAT(find("--source a --item 1 --document 2"),
+              FailsWith(2, HasSubstr("either an --item or a --document")));
+  EXPECT_THAT(find("--source a --item 1.5"),
+              FailsWith(2, HasSubstr("--item must be a whole number")));
+  for (const char* steps :
+       {"5", "5..5", "6..5", "a..b", "..", "-1..4", "1..2..3"}) {
+    EXPECT_THAT(find("--source a --item 1 --steps " + std::string(steps)),
+                FailsWith(2, HasSubstr("--steps must be a..b")))
+        << steps;
+  }
+  EXPECT_THAT(find("--source agian --item 1"),
+              FailsWith(1, HasSubstr("did you mean 'again'?")));
+  EXPECT_THAT(find("--source a --item 33"),
+              FailsWith(1, HasSubstr("item 33 of 'a', which has 33")));
+  EXPECT_THAT(find("--source a --document 10"),
+              FailsWith(1, HasSubstr("document 10")));
+  EXPECT_THAT(find("--source a --document b1"),
+              FailsWith(1, HasSubstr("has the name 'b1'")));
+  EXPECT_THAT(find("--source a --document 99999999999999999999999"),
+              FailsWith(1, HasSubstr("no document 99999999999999999999999")));
+}
+
+TEST_F(ShowFindTest, ARunWithoutAnEndNeedsSteps) {
+  WriteFile(config(),
+            "[data]\nbatch_size = 4\nseq_len = 30\n"
+            "mixture = { a = { weight = 1, path = 'a' } }\n");
+  EXPECT_THAT(RunTool("find " + config() + " --source a --item 1"),
+              FailsWith(1, HasSubstr("no end: say which steps to search, "
+                                     "--steps a..b")));
+  const Json found =
+      RunJson("find " + config() + " --source a --item 1 --steps 900..1000");
+  EXPECT_GT(found["reads"].size(), 5u);
+  EXPECT_EQ(Show(123456)["samples"].size(), 4u);
+}
+
+TEST_F(ShowFindTest, HelpHasAnExample) {
+  EXPECT_THAT(RunTool("show --help"),
+              Prints(AllOf(HasSubstr("--rank r/R"),
+                           HasSubstr("example:\n  poniente show "))));
+  EXPECT_THAT(RunTool("find --help"),
+              Prints(AllOf(HasSubstr("--steps a..b"),
+                           HasSubstr("example:\n  poniente find "))));
+}
+
+}  // namespace
+}  // namespace poniente::testing

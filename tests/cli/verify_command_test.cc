@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "tests/cli/run_tool.h"
+#include "tests/config/small_stores.h"
+
+namespace poniente::testing {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using Json = nlohmann::json;
+
+class VerifyCommandTest : public SmallStores {
+ protected:
+  void SetUp() override {
+    SmallStores::SetUp();
+    WriteFile(config(),
+              "[data]\nbatch_size = 8\nseq_len = 20\n[data.flat]\n"
+              "a = { path = 'a' }\nb = { path = 'b' }\n"
+              "again = { path = './a' }\n");
+  }
+
+  std::string config() const { return dir_.path("t.toml"); }
+
+  // One bit of the tokens.
+  void Damage(const std::string& store) const {
+    for (const auto& entry :
+         std::filesystem::directory_iterator(dir_.path(store))) {
+      if (entry.path().filename().string().starts_with("tokens-")) {
+        FlipBit(entry.path(), 500);
+      }
+    }
+  }
+
+  const TempDir& dir() const { return dir_; }
+};
+
+TEST_F(VerifyCommandTest, WholeStoresAreSaidToBeWhole) {
+  EXPECT_THAT(RunTool("verify " + dir().path("c")),
+              Prints(AllOf(HasSubstr("/c: ok, 3,000 tokens"),
+                           HasSubstr("fingerprint "))));
+}
+
+TEST_F(VerifyCommandTest, EachStoreOfAConfigIsReadOnce) {
+  const ToolRun run = RunTool("verify --json " + config() + " " +
+                              dir().path("b") + " " + dir().path("c"));
+  EXPECT_EQ(run.exit_code, 0) << run.err;
+  const Json json = Json::parse(run.out);
+  EXPECT_EQ(json["ok"], true);
+  ASSERT_EQ(json["stores"].size(), 3u);
+  for (const Json& store : json["stores"]) {
+    EXPECT_EQ(store["ok"], true);
+    EXPECT_FALSE(store.contains("error"));
+  }
+}
+
+TEST_F(VerifyCommandTest, DamageIsNamedAndTheOthersAreReadToo) {
+  Damage("a");
+  const ToolRun run = RunTool("verify " + config() + " " + dir().path("none"));
+  EXPECT_EQ(run.exit_code, 1);
+  EXPECT_THAT(run.err, AllOf(HasSubstr("/a/tokens-"), HasSubstr("block 0"),
+                             HasSubstr("checksum"), HasSubstr("/none")));
+  EXPECT_THAT(run.out, AllOf(HasSubstr("/b: ok"),
+                             HasSubstr("3 stores, 2 damaged or unreadable")));
+  const ToolRun run_json = RunTool("verify --json " + config());
+  EXPECT_EQ(run_json.exit_code, 1);
+  const Json json = Json::parse(run_json.out);
+  EXPECT_EQ(json["ok"], false);
+  EXPECT_EQ(json["stores"][0]["ok"], false);
+  EXPECT_THAT(json["stores"][0]["error"].get<std::string>(),
+              HasSubstr("block 0"));
+  EXPECT_EQ(json["stores"][1]["ok"], true);
+}
+
+TEST_F(VerifyCommandTest, WrongCommandLinesAndConfigs) {
+  EXPECT_THAT(RunTool("verify"), FailsWith(2, HasSubstr("PATH or a CONFIG")));
+  WriteFile(config(), "[data]\nbatch_size = 0\n");
+  EXPECT_EQ(RunTool("verify " + config()).exit_code, 1);
+  EXPECT_THAT(RunTool("verify " + dir().path("none")).err, HasSubstr("/none"));
+  EXPECT_THAT(RunTool("verify --help"),
+              Prints(HasSubstr("example:\n  poniente verify ")));
+}
+
+}  // namespace
+}  // namespace poniente::testing
