@@ -5,8 +5,16 @@ namespace poniente::cli {
 namespace {
 
 constexpr Command kCommands[] = {
-    {PackSpec, RunPack}, {InspectSpec, RunInspect},       {PlanSpec, RunPlan},
-    {HelpSpec, RunHelp}, {CompletionSpec, RunCompletion}, {ManSpec, RunMan},
+    // clang-format off: one line each
+    {PackSpec, RunPack},
+    {InspectSpec, RunInspect},
+    {PlanSpec, RunPlan},
+    {SimulateSpec, RunSimulate},
+    {BenchSpec, RunBench},
+    {HelpSpec, RunHelp},
+    {CompletionSpec, RunCompletion},
+    {ManSpec, RunMan},
+    // clang-format on
 };
 
 }  // namespace

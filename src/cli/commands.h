@@ -15,6 +15,9 @@
 
 namespace poniente::cli {
 
+CommandSpec BenchSpec();
+int RunBench(const std::vector<std::string>& args);
+
 CommandSpec CompletionSpec();
 int RunCompletion(const std::vector<std::string>& args);
 
@@ -32,6 +35,9 @@ int RunPack(const std::vector<std::string>& args);
 
 CommandSpec PlanSpec();
 int RunPlan(const std::vector<std::string>& args);
+
+CommandSpec SimulateSpec();
+int RunSimulate(const std::vector<std::string>& args);
 
 struct Command {
   CommandSpec (*spec)();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/progress.h"
 
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -8,21 +9,64 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "cli/console.h"
 #include "cli/terminal.h"
+#include "util/status_macros.h"
 
 namespace poniente::cli {
 namespace {
 
 constexpr std::chrono::milliseconds kRedrawn(200);
 constexpr std::chrono::milliseconds kPlain(5000);
+constexpr int kBarLetters = 20;
+
+std::string Amount(ProgressUnit unit, uint64_t amount) {
+  return unit == ProgressUnit::kBytes ? Bytes(static_cast<double>(amount))
+                                      : Count(amount);
+}
+
+std::string Rate(ProgressUnit unit, double rate) {
+  return unit == ProgressUnit::kBytes ? Bytes(rate) + "/s"
+                                      : absl::StrFormat("%.1f steps/s", rate);
+}
+
+// What does not fit would go on in the next line.
+size_t LettersPerLine() {
+  winsize size = {};
+  const bool is_known = ::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0;
+  return is_known && size.ws_col > 1 ? size.ws_col - 1u : 79u;
+}
 
 }  // namespace
 
-Progress::Progress(std::string what, uint64_t total, bool quiet)
+std::string ProgressLine(std::string_view what, ProgressUnit unit,
+                         uint64_t done, uint64_t total, double share,
+                         double seconds, bool has_bar) {
+  const int percent = static_cast<int>(100 * std::min(share, 1.0));
+  std::string line(what);
+  if (has_bar && share >= 0) {
+    const int filled = percent * kBarLetters / 100;
+    absl::StrAppend(&line, " [", std::string(filled, '#'),
+                    std::string(kBarLetters - filled, '.'), "] ", percent,
+                    "%, ");
+  } else {
+    line += ": ";
+  }
+  line += Amount(unit, done);
+  if (total > 0) absl::StrAppend(&line, " of ", Amount(unit, total));
+  if (unit == ProgressUnit::kSteps) line += " steps";
+  if (!has_bar && share >= 0) absl::StrAppend(&line, " (", percent, "%)");
+  return absl::StrCat(line, ", ",
+                      Rate(unit, static_cast<double>(done) / seconds));
+}
+
+Progress::Progress(std::string what, uint64_t total, bool quiet,
+                   ProgressUnit unit)
     : what_(std::move(what)),
       total_(total),
       quiet_(quiet),
+      unit_(unit),
       terminal_(IsTerminal(STDERR_FILENO)),
       start_(Clock::now()),
       next_(start_ + (terminal_ ? kRedrawn : kPlain)) {}
@@ -31,19 +75,20 @@ Progress::~Progress() {
   if (drawn_ && terminal_) std::cerr << "\r\033[K" << std::flush;
 }
 
-void Progress::Update(uint64_t bytes) {
+void Progress::Update(uint64_t done) {
+  Update(done, total_ == 0
+                   ? -1.0
+                   : static_cast<double>(done) / static_cast<double>(total_));
+}
+
+void Progress::Update(uint64_t done, double share) {
   const Clock::time_point now = Clock::now();
   if (quiet_ || now < next_) return;
   next_ = now + (terminal_ ? kRedrawn : kPlain);
   std::string line =
-      absl::StrCat(what_, ": ", Bytes(static_cast<double>(bytes)));
-  if (total_ > 0) {
-    absl::StrAppend(&line, " of ", Bytes(static_cast<double>(total_)), " (",
-                    std::min<uint64_t>(100, bytes / (total_ / 100 + 1)), "%)");
-  }
-  absl::StrAppend(&line, ", ", Bytes(static_cast<double>(bytes) / seconds()),
-                  "/s");
+      ProgressLine(what_, unit_, done, total_, share, seconds(), terminal_);
   if (terminal_) {
+    line.resize(std::min(line.size(), LettersPerLine()));
     std::cerr << '\r' << line << "\033[K" << std::flush;
   } else {
     std::cerr << line << '\n';
