@@ -165,6 +165,20 @@ absl::StatusOr<uint64_t> Arguments::Number(const std::string& name,
                                  min, " to ", max, ", got '", *text, "'"));
 }
 
+absl::StatusOr<double> Arguments::Decimal(const std::string& name,
+                                          double otherwise, double min,
+                                          double max) const {
+  const std::optional<std::string> text = Text(name);
+  if (!text) return otherwise;
+  double number = 0;
+  if (absl::SimpleAtod(*text, &number) && number >= min && number <= max) {
+    return number;
+  }
+  return UsageError(
+      command_, absl::StrCat("--", name, " must be a number from ", min, " to ",
+                             max, ", got '", *text, "'"));
+}
+
 absl::StatusOr<std::string> Arguments::Choice(
     const std::string& name, const std::vector<std::string>& choices) const {
   const std::optional<std::string> text = Text(name);
@@ -176,6 +190,22 @@ absl::StatusOr<std::string> Arguments::Choice(
       command_, absl::StrCat("--", name, " must be ",
                              absl::StrJoin(choices, " or "), ", got '", *text,
                              "'", internal::DidYouMean(*text, choices)));
+}
+
+absl::StatusOr<Rank> Arguments::RankOf(const std::string& name) const {
+  const std::optional<std::string> text = Text(name);
+  Rank rank;
+  if (!text) return rank;
+  const std::vector<absl::string_view> parts = absl::StrSplit(*text, '/');
+  if (parts.size() == 2 && absl::SimpleAtoi(parts[0], &rank.rank) &&
+      absl::SimpleAtoi(parts[1], &rank.ranks) && rank.rank < rank.ranks) {
+    return rank;
+  }
+  return UsageError(command_,
+                    absl::StrCat("--", name,
+                                 " must be r/R, a rank and the "
+                                 "number of ranks, such as 3/8; got '",
+                                 *text, "'"));
 }
 
 }  // namespace poniente::cli

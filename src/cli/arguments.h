@@ -40,6 +40,12 @@ std::string Usage(const CommandSpec& spec);
 // a list of them, "files|paragraphs"; none for a placeholder, "DIR" or "a..b".
 std::vector<std::string> FixedValues(const std::string& value);
 
+// Rank `rank` of `ranks`, of which it is one.
+struct Rank {
+  uint32_t rank = 0;
+  uint32_t ranks = 1;
+};
+
 class Arguments {
  public:
   // InvalidArgument, with the nearest known name, for what the spec does not
@@ -54,10 +60,15 @@ class Arguments {
   // InvalidArgument unless the value is a whole number from min to max.
   absl::StatusOr<uint64_t> Number(const std::string& name, uint64_t otherwise,
                                   uint64_t min, uint64_t max) const;
+  // The same for a number that may have a fraction.
+  absl::StatusOr<double> Decimal(const std::string& name, double otherwise,
+                                 double min, double max) const;
   // InvalidArgument unless the value is one of `choices`; the first of them is
   // the default.
   absl::StatusOr<std::string> Choice(
       const std::string& name, const std::vector<std::string>& choices) const;
+  // A value "r/R"; 0 of 1 if there is none. InvalidArgument unless r < R.
+  absl::StatusOr<Rank> RankOf(const std::string& name) const;
   const std::vector<std::string>& positionals() const { return positionals_; }
 
  private:

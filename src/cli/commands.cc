@@ -5,17 +5,13 @@ namespace poniente::cli {
 namespace {
 
 constexpr Command kCommands[] = {
-    // clang-format off
-    {PackSpec, RunPack},
-    {InspectSpec, RunInspect},
-    {ConfigSpec, RunConfig},
-    {PlanSpec, RunPlan},
-    {ShowSpec, RunShow},
-    {FindSpec, RunFind},
-    {DiffSpec, RunDiff},
-    {VerifySpec, RunVerify},
-    {HelpSpec, RunHelp},
-    {CompletionSpec, RunCompletion},
+    // clang-format off: one line each
+    {PackSpec, RunPack},         {InspectSpec, RunInspect},
+    {ConfigSpec, RunConfig},     {PlanSpec, RunPlan},
+    {ShowSpec, RunShow},         {FindSpec, RunFind},
+    {DiffSpec, RunDiff},         {VerifySpec, RunVerify},
+    {SimulateSpec, RunSimulate}, {BenchSpec, RunBench},
+    {HelpSpec, RunHelp},         {CompletionSpec, RunCompletion},
     {ManSpec, RunMan},
     // clang-format on
 };

@@ -15,6 +15,9 @@
 
 namespace poniente::cli {
 
+CommandSpec BenchSpec();
+int RunBench(const std::vector<std::string>& args);
+
 CommandSpec CompletionSpec();
 int RunCompletion(const std::vector<std::string>& args);
 
@@ -47,6 +50,9 @@ int RunShow(const std::vector<std::string>& args);
 
 CommandSpec VerifySpec();
 int RunVerify(const std::vector<std::string>& args);
+
+CommandSpec SimulateSpec();
+int RunSimulate(const std::vector<std::string>& args);
 
 struct Command {
   CommandSpec (*spec)();

@@ -9,10 +9,8 @@
 #include <variant>
 #include <vector>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "absl/strings/str_split.h"
 #include "cli/arguments.h"
 #include "cli/command_line.h"
 #include "cli/commands.h"
@@ -33,24 +31,6 @@ using internal::TracedStep;
 
 // Documents of one sample that a line has room for.
 constexpr size_t kMostDocuments = 4;
-
-struct Rank {
-  uint32_t rank = 0;
-  uint32_t ranks = 1;
-};
-
-absl::StatusOr<Rank> ParseRank(const std::string& text) {
-  const std::vector<std::string> parts = absl::StrSplit(text, '/');
-  Rank rank;
-  if (parts.size() == 2 && absl::SimpleAtoi(parts[0], &rank.rank) &&
-      absl::SimpleAtoi(parts[1], &rank.ranks) && rank.rank < rank.ranks) {
-    return rank;
-  }
-  return absl::InvalidArgumentError(
-      absl::StrCat("show: --rank must be r/R, a rank and the number of ranks, "
-                   "with 0 <= r < R, got '",
-                   text, "'; see `poniente show --help`"));
-}
 
 // What --text adds to a sample.
 struct SampleText {
@@ -195,7 +175,7 @@ int RunShow(const std::vector<std::string>& args) {
   }
   const auto step = parsed.Number("step", 0, 0, uint64_t{1} << 62);
   if (!step.ok()) return FailUsage(std::string(step.status().message()));
-  const auto rank = ParseRank(parsed.Text("rank").value_or("0/1"));
+  const auto rank = parsed.RankOf("rank");
   if (!rank.ok()) return FailUsage(std::string(rank.status().message()));
 
   const auto config = LoadConfig(parsed.positionals()[0]);

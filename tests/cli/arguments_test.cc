@@ -87,6 +87,33 @@ TEST(ArgumentsTest, NumbersStayInTheirRange) {
   EXPECT_THAT(arguments.Number("degrees", 0, 1, 301), IsOkAndHolds(301u));
 }
 
+TEST(ArgumentsTest, FractionsAreNumbersToo) {
+  ASSERT_OK_AND_ASSIGN(const Arguments arguments,
+                       Parse({"--degrees=0.5", "--with=warm"}));
+  EXPECT_THAT(arguments.Decimal("degrees", 9, 0, 1), IsOkAndHolds(0.5));
+  EXPECT_THAT(arguments.Decimal("degrees", 9, 1, 2),
+              UsageErrorWith("from 1 to 2, got '0.5'"));
+  EXPECT_THAT(arguments.Decimal("with", 9, 1, 2), UsageErrorWith("'warm'"));
+  EXPECT_THAT(arguments.Decimal("fast", 9, 1, 2), IsOkAndHolds(9));
+  ASSERT_OK_AND_ASSIGN(const Arguments none, Parse({"--degrees=nan"}));
+  EXPECT_THAT(none.Decimal("degrees", 9, 0, 1), UsageErrorWith("'nan'"));
+}
+
+TEST(ArgumentsTest, ARankIsOneOfItsNumber) {
+  ASSERT_OK_AND_ASSIGN(const Arguments given, Parse({"--with=3/8"}));
+  ASSERT_OK_AND_ASSIGN(const Rank rank, given.RankOf("with"));
+  EXPECT_EQ(rank.rank, 3u);
+  EXPECT_EQ(rank.ranks, 8u);
+  ASSERT_OK_AND_ASSIGN(const Rank only, given.RankOf("degrees"));
+  EXPECT_EQ(only.ranks, 1u);
+  for (const char* wrong : {"8/8", "3", "3/8/9", "-1/8", "a/b", "/", "0/0"}) {
+    ASSERT_OK_AND_ASSIGN(const Arguments arguments,
+                         Parse({std::string("--with=") + wrong}));
+    EXPECT_THAT(arguments.RankOf("with"), UsageErrorWith("must be r/R"))
+        << wrong;
+  }
+}
+
 TEST(ArgumentsTest, AListOfValuesIsToldFromAPlaceholder) {
   EXPECT_THAT(FixedValues("files|paragraphs"),
               ElementsAre("files", "paragraphs"));

@@ -78,6 +78,28 @@ TEST(ToolPagesTest, EveryCommandThatHasAResultCanPrintItAsJson) {
   }
 }
 
+TEST(ToolPagesTest, DocsListTheCommands) {
+  const std::string docs = ReadFile(PONIENTE_SOURCE_DIR "/docs/tool.md");
+  for (const auto& [name, brief] :
+       ListBelow("commands:", RunTool("--help").out)) {
+    EXPECT_THAT(docs, HasSubstr("\n| `" + name + "` | " + brief + " |\n"));
+  }
+}
+
+TEST(ToolPagesTest, DocsListExitCodesAndVariables) {
+  const std::string docs = ReadFile(PONIENTE_SOURCE_DIR "/docs/tool.md");
+  const std::string help = RunTool("--help").out;
+  const auto codes = ListBelow("exit codes:", help);
+  const auto variables = ListBelow("environment:", help);
+  ASSERT_FALSE(codes.empty() || variables.empty());
+  for (const auto& [code, meaning] : codes) {
+    EXPECT_THAT(docs, HasSubstr("\n| " + code + " | " + meaning));
+  }
+  for (const auto& [name, meaning] : variables) {
+    EXPECT_THAT(docs, HasSubstr("\n| `" + name + "` | "));
+  }
+}
+
 std::string ManEscaped(const std::string& text) {
   std::string escaped;
   for (const char c : text) {
