@@ -48,7 +48,7 @@ TEST_F(PlanTest, CountsAreThoseOfARunSampleBySample) {
   EXPECT_EQ(plan.stages[1].name, "end");
   std::map<std::string, double> total;
   for (const RunSource& source : plan.sources) {
-    total[source.name] = source.total();
+    total[source.name] = source.total_samples();
   }
   std::map<std::string, double> dealt;
   ASSERT_OK_AND_ASSIGN(const auto loader, config.OpenLoader());
@@ -77,7 +77,7 @@ TEST_F(PlanTest, KnowsTheOrderOfConcatAndTake) {
     EXPECT_TRUE(plan.ok()) << plan.status();
     std::vector<double> totals;
     for (const RunSource& source : plan->sources) {
-      totals.push_back(source.total());
+      totals.push_back(source.total_samples());
     }
     return totals;
   };
@@ -93,7 +93,7 @@ TEST_F(PlanTest, ALongRunIsExpectedInProportion) {
   ASSERT_OK_AND_ASSIGN(const PlannedRun plan,
                        MakePlan(Parse(kStaged), uint64_t{10'000'000}));
   EXPECT_FALSE(plan.is_exact);
-  EXPECT_NEAR(plan.sources[2].total() / plan.sources[1].total(), 38.0 / 188,
+  EXPECT_NEAR(plan.sources[2].total_samples() / plan.sources[1].total_samples(), 38.0 / 188,
               1e-9);
 }
 
@@ -103,7 +103,7 @@ TEST_F(PlanTest, TheLastBatchIsCountedAsItIsServed) {
       const PlannedRun drop,
       MakePlan(Parse(data + "last_batch = 'drop'\n"), std::nullopt));
   EXPECT_EQ(drop.steps, 71u);
-  EXPECT_EQ(drop.sources[0].total(), 497);
+  EXPECT_EQ(drop.sources[0].total_samples(), 497);
 }
 
 TEST_F(PlanTest, EpochsAreDrawsOverLength) {
@@ -112,10 +112,10 @@ TEST_F(PlanTest, EpochsAreDrawsOverLength) {
   const RunSource& rest = plan.sources[1];
   EXPECT_EQ(rest.name, "rest");
   EXPECT_EQ(rest.length, 38u + 150u);
-  EXPECT_DOUBLE_EQ(*rest.epochs(), 1750.0 / 188);
+  EXPECT_DOUBLE_EQ(*rest.epochs, 1750.0 / 188);
   EXPECT_EQ(plan.sources[2].depth, 1u);
-  EXPECT_EQ(plan.sources[2].total() + plan.sources[3].total(), 1750);
-  EXPECT_NEAR(*plan.sources[2].epochs(), 1750.0 / 188, 0.5);
+  EXPECT_EQ(plan.sources[2].total_samples() + plan.sources[3].total_samples(), 1750);
+  EXPECT_NEAR(*plan.sources[2].epochs, 1750.0 / 188, 0.5);
 }
 
 TEST_F(PlanTest, StepsCanBeReplacedAndAreNeededWhereARunHasNoEnd) {
@@ -133,7 +133,7 @@ TEST_F(PlanTest, StepsCanBeReplacedAndAreNeededWhereARunHasNoEnd) {
   ASSERT_OK_AND_ASSIGN(const PlannedRun epoch, MakePlan(finite, std::nullopt));
   EXPECT_EQ(epoch.steps, 72u);
   EXPECT_EQ(epoch.sources.size(), 1u);
-  EXPECT_EQ(epoch.sources[0].total(), 500);
+  EXPECT_EQ(epoch.sources[0].total_samples(), 500);
 }
 
 }  // namespace
