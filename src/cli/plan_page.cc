@@ -63,6 +63,7 @@ const char* const kPlanStyle = R"style(
   --faint: #eef0f1; --mark: #0b5c8f; --warn: #8a3b00; --warn-paper: #fdf1e6;
   --c0: #0072b2; --c1: #e69f00; --c2: #009e73; --c3: #cc79a7; --c4: #56b4e9;
   --c5: #d55e00; --c6: #b5a418; --c7: #6f5aa8; --others: #9aa3ab;
+  --on0: #fff; --on7: #fff;
 }
 @media (prefers-color-scheme: dark) {
   :root {
@@ -70,6 +71,7 @@ const char* const kPlanStyle = R"style(
     --faint: #20262c; --mark: #7cc4f0; --warn: #ffb877; --warn-paper: #2d2116;
     --c0: #2f93d1; --c1: #e8ab2e; --c2: #1fb389; --c3: #d68fb6; --c4: #7cc6f2;
     --c5: #e8773a; --c6: #cdbb35; --c7: #9584cc; --others: #6d7781;
+    --on0: #14181c; --on7: #14181c;
   }
 }
 * { box-sizing: border-box; }
@@ -104,7 +106,7 @@ svg text { font-size: 12px; fill: var(--soft); }
 svg .name { fill: var(--ink); } svg .inside { font-size: 13px; font-weight: 600; }
 svg .grid { stroke: var(--line); stroke-width: 1; } svg .stage { stroke: var(--ink); stroke-opacity: .35; stroke-dasharray: 2 3; }
 svg .cursor { stroke: var(--ink); stroke-width: 1.25; }
-input[type=range] { display: block; width: 100%; margin: 4px 0 0; accent-color: var(--mark); height: 28px; }
+input[type=range] { display: block; margin: 2px 0 0; accent-color: var(--mark); height: 28px; }
 .readout { margin-top: 6px; }
 .at { display: flex; flex-wrap: wrap; gap: 2px 18px; color: var(--soft); font-size: 14px; }
 .at b { color: var(--ink); font-weight: 600; }

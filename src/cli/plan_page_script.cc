@@ -50,13 +50,13 @@ const hidden = bands.length - kColours + series.others;
 const shown = new Set(bySize.slice(0, hidden > 0 ? kColours : bands.length));
 {
   let next = 0;
-  for (const band of bands) if (shown.has(band)) { band.own = true; band.colour = `var(--c${next++})`; }
+  for (const band of bands) if (shown.has(band)) { band.own = true; band.on = `var(--on${next}, #14181c)`; band.colour = `var(--c${next++})`; }
 }
 const charted = bands.filter(band => band.own);
 const sumOf = (key, i) => charted.reduce((sum, band) => sum + (band[key][i] || 0), 0);
 if (hidden > 0) {
   const steps = [...Array(points).keys()];
-  charted.push({row: {path: `${hidden} others`, epochs: null}, colour: 'var(--others)', own: true, epochs: [],
+  charted.push({row: {path: `${hidden} others`, epochs: null}, colour: 'var(--others)', on: '#14181c', own: true, epochs: [],
     shares: steps.map(i => Math.max(0, 1 - sumOf('shares', i))),
     tokens: steps.map(i => Math.max(0, series.tokens[i] - sumOf('tokens', i)))});
 }
@@ -118,11 +118,11 @@ const frame = (id, height, options) => {
       const from = x(xOf(at(stage.first_step))), to = x(xOf(at(stage.end_step)));
       if (number) draw(svg, 'line', {class: 'stage', x1: from, x2: from, y1: box.top - (options.names ? 14 : 0), y2: box.bottom});
       if (!options.names || plan.stages.length < 2) return;
-      const room = Math.floor((to - Math.max(from, last) - 8) / 6.6);
+      const room = Math.floor((to - Math.max(from, last) - 10) / 7.6);
       if (room < 3) return;
       const name = stage.name.length > room ? stage.name.slice(0, room - 1) + '\u2026' : stage.name;
       draw(svg, 'text', {class: 'name', x: Math.max(from, last) + 4, y: box.top - 5}, name);
-      last = Math.max(from, last) + 10 + 6.6 * name.length;
+      last = Math.max(from, last) + 10 + 7.6 * name.length;
     });
     const cursor = draw(svg, 'line', {class: 'cursor', y1: box.top, y2: box.bottom});
     cursors.push(() => { const p = x(xOf(at(step))); cursor.setAttribute('x1', p); cursor.setAttribute('x2', p); });
@@ -162,9 +162,9 @@ const drawMixture = () => {
     const above = below.map((v, i) => v + band.shares[i]);
     const points_ = path(above, f.x, f.y, true).concat(path(below, f.x, f.y, true).reverse());
     draw(f.svg, 'polygon', {points: points_.join(' '), fill: band.colour, stroke: 'var(--paper)', 'stroke-width': 1});
-    // The name goes where the band is thickest over a good width.
+    // The name goes where the band is thick over a good width.
     let best = null;
-    const need = 7.6 * band.row.path.length + 12;
+    const need = 8.4 * band.row.path.length + 12;
     for (let i = 0; i + 1 < points; ++i) {
       let high = 1, low = 0, end = i;
       while (end + 1 < points && high - low > 0) {
@@ -172,20 +172,22 @@ const drawMixture = () => {
         if (f.x(xs()[end]) - f.x(xs()[i]) >= need) break;
       }
       const room = (high - low) * (f.box.bottom - f.box.top);
-      if (f.x(xs()[end]) - f.x(xs()[i]) >= need && room > 17 && (!best || room > best.room + 1)) {
-        // As far as the same room goes on, to set the name in its middle.
-        let last = end;
-        while (last + 1 < points && Math.min(high, above[last]) - Math.max(low, below[last]) >= (high - low) * .999) ++last;
-        best = {room, x: (f.x(xs()[i]) + f.x(xs()[last])) / 2, y: f.y((high + low) / 2) + 4};
-      }
+      if (f.x(xs()[end]) - f.x(xs()[i]) < need || room < 18) continue;
+      // As far as the same room goes on, to set the name in its middle.
+      let last = end;
+      while (last + 1 < points && Math.min(high, above[last]) - Math.max(low, below[last]) >= (high - low) * .999) ++last;
+      const width = f.x(xs()[last]) - f.x(xs()[i]), score = width * Math.min(room, 60);
+      if (!best || score > best.score * 1.001) best = {score, x: (f.x(xs()[i]) + f.x(xs()[last])) / 2, y: f.y((high + low) / 2) + 4};
     }
     if (best) labels.push([band, best]);
     band.isLabelled = !!best;
     below = above;
   }
   for (const [band, place] of labels) {
-    draw(f.svg, 'text', {class: 'inside', x: place.x, y: place.y, 'text-anchor': 'middle', style: 'fill: #14181c'}, band.row.path);
+    draw(f.svg, 'text', {class: 'inside', x: place.x, y: place.y, 'text-anchor': 'middle', style: `fill: ${band.on}`}, band.row.path);
   }
+  // The thumb's middle below the cursor.
+  Object.assign($('scrubber').style, {marginLeft: `${f.box.left - 8}px`, width: `${f.box.right - f.box.left + 16}px`});
   f.stages();
 };
 // Names at the right end of lines, moved apart, none beyond the frame.
@@ -220,18 +222,20 @@ const drawLines = (id, label, key, wanted, unit) => {
   f.stages();
   nameEnds(f, ends);
 };
-const drawSteps = (id, label, values) => {
+const drawSteps = (id, label, values, isLine) => {
   const most = Math.max(...values, 1e-9);
   const all = [...new Set(values)].sort((a, b) => a - b), marks = [];
-  const isLevels = all.length <= 8;
+  const isLevels = !isLine && all.length <= 8;
   const f = frame(id, 180, {label, left: 52, right: 12, top: 12, most: most * 1.06, grid: true,
     ticks: isLevels ? all.filter(v => { const ok = !marks.length || v - marks[marks.length - 1] > most * .11; if (ok) marks.push(v); return ok; }) : ticks(most, 4)});
+  const lastOf = stage => plan.stages[stage].last_lr_scale;
   const parts = [];
   for (let i = 0; i < points; ++i) {
     const x = f.x(xs()[i]).toFixed(1);
     const jumps = i && series.stage[i] !== series.stage[i - 1];
-    if (i && (isLevels || jumps || i + 1 === points)) parts.push(`${x},${f.y(values[i - 1]).toFixed(1)}`);
-    if (i + 1 < points) parts.push(`${x},${f.y(values[i]).toFixed(1)}`);
+    if (i && (isLevels || jumps && !isLine)) parts.push(`${x},${f.y(values[i - 1]).toFixed(1)}`);
+    if (jumps && isLine) parts.push(`${x},${f.y(lastOf(series.stage[i - 1])).toFixed(1)}`);
+    parts.push(`${x},${f.y(i + 1 < points || !isLine ? values[i] : lastOf(series.stage[i])).toFixed(1)}`);
   }
   draw(f.svg, 'polyline', {points: parts.join(' '), fill: 'none', stroke: 'var(--mark)', 'stroke-width': 2});
   f.stages();
@@ -247,17 +251,18 @@ const drawAll = () => {
   drawLines('epochs', 'Epochs of each source', 'epochs', band => band.epochs.length > 0, 1);
   drawSteps('lengths', 'Sequence length', series.seq_len);
   drawSteps('batches', 'Batch size', series.batch_size);
-  drawSteps('rates', 'Learning-rate factor', series.lr_scale);
+  drawSteps('rates', 'Learning-rate factor', series.lr_scale, true);
   for (const move of cursors) move();
 };
 )script"
                                 R"script(
 let listed = 12;
+const kNotches = 100000;
 const setStep = wanted => {
   step = Math.min(Math.max(0, Math.floor(wanted)), Math.max(0, plan.steps - 1));
   const p = at(step), stage = plan.stages[series.stage[p.i]];
   const read = between(series.tokens, p), rate = between(series.lr_scale, p);
-  $('scrubber').value = step;
+  $('scrubber').value = kNotches * xOf(p) / (xs()[points - 1] || 1);
   for (const move of cursors) move();
   const host = $('readout');
   host.textContent = '';
@@ -377,18 +382,18 @@ const fillText = () => {
   $('warnings').hidden = !plan.warnings.length;
   const saved = plan.attention;
   const figures = [[short(plan.tokens), 'tokens read'], [count(plan.steps), `steps, ${count(plan.samples)} samples`],
-    [`${saved.same_tokens.ratio.toFixed(2)}\u00d7`, `less attention than as many tokens all at length ${count(saved.longest)}; ${saved.same_steps.ratio.toFixed(2)}\u00d7 less than as many steps`],
+    [`${saved.same_tokens.ratio.toFixed(2)}\u00d7`, saved.same_tokens.ratio > 1 ? `cheaper attention than as many tokens all at length ${count(saved.longest)}; ${saved.same_steps.ratio.toFixed(2)}\u00d7 than as many steps` : 'attention saved: one length throughout'],
     [bytes(plan.bytes), 'read, as tokens are stored']];
   for (const [value, words] of figures) {
     const box = make('div');
     box.append(make('b', {}, value), make('span', {}, words));
     $('figures').append(box);
   }
-  $('epochs-hint').textContent = `Passes over each source. Dashed: ${plan.max_repeats}, from where on repeats are worth less.`;
+  $('epochs-hint').textContent = `Passes over each source; dashed: ${plan.max_repeats}.`;
   const remarks = [...plan.remarks.map(text => text.replace(/^~:/, 'With ~:')),
     `Skipped at changes of length: ${billions(plan.skipped_tokens)} tokens. Left over at the ends of stores, which fill no window: ${billions(plan.left_over_tokens)}.`
       + (plan.cut_off_tokens ? ` At the ends of windows that samples do not fill: ${billions(plan.cut_off_tokens)}.` : ''),
-    '\u201c\u2265 step\u201d: the first repeat is not before this step.', 'Attention is taken to cost the square of a sample\u2019s length.'];
+    '\u201c\u2265 step\u201d: the first repeat is not before this step.', `Attention is taken to cost the square of a sample\u2019s length. Repeats beyond about four epochs are worth less than new data (Muennighoff et al. 2023).`];
   for (const remark of remarks) $('remarks').append(make('li', {}, remark));
 };
 const readHash = () => {
@@ -401,8 +406,8 @@ const readHash = () => {
 };
 fillText();
 if (points > 1) {
-  $('scrubber').max = plan.steps - 1;
-  $('scrubber').addEventListener('input', () => setStep(Number($('scrubber').value)));
+  $('scrubber').max = kNotches;
+  $('scrubber').addEventListener('input', () => pick(xs()[points - 1] * $('scrubber').value / kNotches));
   for (const name of ['tokens', 'steps']) $('by-' + name).onclick = () => { axis = name; drawAll(); setStep(step); };
   addEventListener('hashchange', readHash);
   let waiting = 0;

@@ -40,14 +40,13 @@ double NodeFlow::Skipped(uint32_t /*child*/) const { return 0; }
 bool NodeFlow::IsWeightless(uint32_t /*child*/) const { return false; }
 
 absl::StatusOr<std::unique_ptr<NodeFlow>> NodeFlow::Create(
-    const DatasetNode& node, Flow flow, const NodeFlow* above, uint32_t place,
-    LookUps* look_ups) {
+    const DatasetNode& node, const std::vector<NamedNode>& children, Flow flow,
+    const NodeFlow* above, uint32_t place, LookUps* look_ups) {
   std::shared_ptr<const IndexMap> map = node.map();
   if (map == nullptr) {
     return absl::FailedPreconditionError(absl::StrCat(
         "'", node.name(), "' cannot be planned until its lengths are final"));
   }
-  const std::vector<NamedNode> children = node.children();
   std::unique_ptr<NodeFlow> made =
       MakeDrawsFlow(map, children.size(), flow, look_ups);
   if (made == nullptr && children.size() == 1) {

@@ -76,11 +76,12 @@ struct LookUps {
 // Ownership: borrows the node, the budget, and the flow of the node above.
 class NodeFlow {
  public:
-  // `above` is the node's parent, whose child number `place` it is; null for
-  // the root. FailedPrecondition while lengths are not final.
+  // `children` are the node's; `above` is its parent, whose child number
+  // `place` it is; null for the root. FailedPrecondition while lengths are not
+  // final.
   static absl::StatusOr<std::unique_ptr<NodeFlow>> Create(
-      const DatasetNode& node, Flow flow, const NodeFlow* above, uint32_t place,
-      LookUps* look_ups);
+      const DatasetNode& node, const std::vector<NamedNode>& children,
+      Flow flow, const NodeFlow* above, uint32_t place, LookUps* look_ups);
 
   virtual ~NodeFlow();
   NodeFlow(const NodeFlow&) = delete;

@@ -303,8 +303,11 @@ class MixtureFlow final : public NodeFlow {
   Flow Ranks(uint32_t component) const {
     Flow ranks;
     ranks.parts = flow_.parts;
+    ranks.marks.reserve(flow_.marks.size());
     for (size_t m = 0; m < flow_.marks.size(); ++m) {
-      ranks.marks.push_back(RankAt(component, m));
+      const bool is_same = m > 0 && flow_.marks[m - 1].at == flow_.marks[m].at;
+      ranks.marks.push_back(is_same ? ranks.marks.back()
+                                    : RankAt(component, m));
     }
     if (flow_.chunk > 1 && flow_.per_epoch.has_value()) {
       ranks.chunk = std::max(

@@ -14,11 +14,12 @@
 namespace poniente::internal {
 namespace {
 
-// A page of some hundred kilobytes at most.
+// Some milliseconds, and a page of some hundred kilobytes, at most.
 constexpr uint64_t kMostPoints = 320;
-constexpr uint64_t kMostNumbers = 60'000;
+constexpr uint64_t kMostNumbers = 25'000;
 constexpr size_t kMostBands = 256;
 constexpr uint64_t kPointsPerRamp = 24;
+constexpr uint64_t kPointsPerStage = 24;
 
 // The sources of depth 0 that read most, in their order.
 std::vector<size_t> LargestSources(const PlannedRun& plan, uint32_t* others) {
@@ -53,8 +54,12 @@ std::vector<uint64_t> StepsShown(const RunSteps& run, const PlannedRun& plan,
              std::clamp<uint64_t>(kMostNumbers / std::max<size_t>(1, bands), 64,
                                   kMostPoints),
              &steps);
+  // Short stages of long samples have many tokens, and may have a line of
+  // lr_scale.
+  const uint64_t per_interval = std::clamp<uint64_t>(
+      kPointsPerStage * 8 / run.intervals().size(), 1, kPointsPerStage);
   for (const RunInterval& interval : run.intervals()) {
-    steps.push_back(interval.first_step);
+    AddBetween(interval.first_step, interval.end_step, per_interval, &steps);
   }
   for (const RunStage& stage : plan.stages) {
     if (!stage.ramp_end_step.has_value()) continue;
@@ -108,9 +113,10 @@ class Bands {
       return absl::OkStatus();
     }
     LookUps none;
-    PONIENTE_ASSIGN_OR_RETURN(const std::unique_ptr<NodeFlow> made,
-                              NodeFlow::Create(node, flow, above, 0, &none));
-    if (IsPassedThrough(node)) {
+    PONIENTE_ASSIGN_OR_RETURN(
+        const std::unique_ptr<NodeFlow> made,
+        NodeFlow::Create(node, children, flow, above, 0, &none));
+    if (IsPassedThrough(children)) {
       return Fill(*children[0].node, made->Child(0), made.get());
     }
     // Rows of depth 0 and first views come in the same order.

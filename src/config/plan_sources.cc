@@ -18,7 +18,7 @@ namespace {
 // Up to here every sample of the run is looked up: some milliseconds.
 constexpr uint64_t kMostSamplesLookedUp = uint64_t{1} << 15;
 // Of longer runs, what blocks and epochs need that marks cut.
-constexpr uint64_t kMostLookedUp = uint64_t{1} << 16;
+constexpr uint64_t kMostLookedUp = uint64_t{1} << 14;
 
 // Ids of a vocabulary need so many bytes as a store keeps them.
 uint32_t BytesOfIds(const Vocabulary* vocabulary) {
@@ -28,8 +28,7 @@ uint32_t BytesOfIds(const Vocabulary* vocabulary) {
 
 }  // namespace
 
-bool IsPassedThrough(const DatasetNode& node) {
-  const std::vector<NamedNode> children = node.children();
+bool IsPassedThrough(const std::vector<NamedNode>& children) {
   return children.size() == 1 && children[0].name.empty();
 }
 
@@ -60,9 +59,12 @@ absl::Status PlanSources::Fill(PlannedRun* plan) {
   }
   const Flow flow = RootFlow(root_, run_, steps);
   const DatasetNode* shown = &root_;
-  while (IsPassedThrough(*shown)) shown = shown->children()[0].node;
+  std::vector<NamedNode> below = shown->children();
+  for (; IsPassedThrough(below); below = shown->children()) {
+    shown = below[0].node;
+  }
   Row* row = &rows_;
-  if (shown->children().empty()) {  // a single store
+  if (below.empty()) {  // a single store
     row = RowOf(&rows_, {shown->name(), &root_});
     AddSamples(flow, row);
     row->is_weightless = false;
@@ -71,6 +73,7 @@ absl::Status PlanSources::Fill(PlannedRun* plan) {
   PONIENTE_RETURN_IF_ERROR(AddNode(root_, flow, Place(), row));
   plan->skipped_tokens += rows_.source.skipped_tokens;
   if (is_short) PONIENTE_RETURN_IF_ERROR(LookUpSamples());
+  plan->sources.reserve(num_rows_);
   for (const auto& child : rows_.children) Finish(child.get(), 0, plan);
   return absl::OkStatus();
 }
@@ -84,10 +87,10 @@ absl::Status PlanSources::AddNode(const DatasetNode& node, const Flow& flow,
     AddLeaf(node, row);
     return absl::OkStatus();
   }
-  PONIENTE_ASSIGN_OR_RETURN(
-      const std::unique_ptr<NodeFlow> made,
-      NodeFlow::Create(node, flow, place.above, place.child, &look_ups_));
-  const bool is_passed = IsPassedThrough(node);
+  const bool is_passed = IsPassedThrough(children);
+  PONIENTE_ASSIGN_OR_RETURN(const std::unique_ptr<NodeFlow> made,
+                            NodeFlow::Create(node, children, flow, place.above,
+                                             place.child, &look_ups_));
   for (uint32_t i = 0; i < children.size(); ++i) {
     const Flow below = made->Child(i);
     Row* own = row;
@@ -106,10 +109,11 @@ absl::Status PlanSources::AddNode(const DatasetNode& node, const Flow& flow,
 PlanSources::Row* PlanSources::RowOf(Row* parent, const NamedNode& child) {
   const DatasetNode* counted = child.node;
   const DatasetNode* shown = child.node;
-  while (IsPassedThrough(*shown)) {
+  std::vector<NamedNode> below = shown->children();
+  for (; IsPassedThrough(below); below = shown->children()) {
     const bool is_repeat =
         dynamic_cast<const RepeatMap*>(shown->map().get()) != nullptr;
-    shown = shown->children()[0].node;
+    shown = below[0].node;
     if (is_repeat) counted = shown;
   }
   const bool has_items = child.node->length_now().readable > 0;
@@ -122,6 +126,7 @@ PlanSources::Row* PlanSources::RowOf(Row* parent, const NamedNode& child) {
     }
   }
   Row* const row = parent->children.emplace_back(std::make_unique<Row>()).get();
+  ++num_rows_;
   row->parent = parent;
   row->counted = counted;
   row->has_items = has_items;
@@ -129,7 +134,7 @@ PlanSources::Row* PlanSources::RowOf(Row* parent, const NamedNode& child) {
   row->passes.resize(run_.intervals().size());
   RunSource& source = row->source;
   source.name = child.name;
-  source.kind = shown->children().empty() ? "store" : shown->name();
+  source.kind = below.empty() ? "store" : shown->name();
   source.path = JoinedPath(parent->source.path, child.name);
   source.depth = parent == &rows_ ? 0 : parent->source.depth + 1;
   return row;

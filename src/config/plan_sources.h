@@ -17,8 +17,9 @@
 
 namespace poniente::internal {
 
-// Only hands on (some of) the items of an unnamed child: no row of its own.
-bool IsPassedThrough(const DatasetNode& node);
+// A node with these only hands on (some of) the items of an unnamed child: it
+// has no row of its own.
+bool IsPassedThrough(const std::vector<NamedNode>& children);
 
 // Of the root; between its samples and the samples at some steps.
 Flow RootFlow(const DatasetNode& root, const RunSteps& run,
@@ -74,7 +75,8 @@ class PlanSources {
   const std::vector<ConfigSource>& sources_;
   uint32_t max_seq_len_ = 0;
   LookUps look_ups_;
-  Row rows_;                  // stands for the root
+  size_t num_rows_ = 0;
+  Row rows_;  // stands for the root
   std::vector<Leaf> leaves_;  // in the order of the tree
 };
 
