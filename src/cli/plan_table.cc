@@ -161,10 +161,13 @@ void PrintSamples(const PlannedRun& plan, std::ostream& out) {
 void PrintTotals(const PlannedRun& plan, std::ostream& out) {
   const internal::AttentionSaved& saved = plan.attention;
   out << "  attention     "
-      << absl::StrFormat(
-             "%.2f times cheaper than as many tokens all at length %u; %.2f "
-             "times than as many steps\n",
-             saved.same_tokens, saved.longest, saved.same_steps);
+      << (saved.same_tokens > 1
+              ? absl::StrFormat("%.2f times cheaper than as many tokens all at "
+                                "length %u; %.2f times than as many steps",
+                                saved.same_tokens, saved.longest,
+                                saved.same_steps)
+              : "one length throughout: nothing is saved")
+      << '\n';
   out << "  read          " << Bytes(plan.bytes) << " as stored\n";
   out << "  skipped       " << ShortCount(plan.skipped_tokens)
       << " tokens at changes of length";

@@ -61,9 +61,8 @@ class Curriculum {
     std::vector<MixtureComponent<TokenWindow>> components;
     for (const auto& [name, billions] : Weights(12000, 600, 150, 300, 50)) {
       const auto tokens = static_cast<uint64_t>(billions * kBillion);
-      components.push_back(
-          {name, DeclaredWindows(name, tokens, 32768).value(),
-           Weights(.80, .05, .02, .10, .03).at(name)});
+      components.push_back({name, DeclaredWindows(name, tokens, 32768).value(),
+                            Weights(.80, .05, .02, .10, .03).at(name)});
       sources_.push_back({name, "", tokens, nullptr});
     }
     root_ = MixtureDataset<TokenWindow>::Create(std::move(components),
