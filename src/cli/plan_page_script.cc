@@ -104,7 +104,7 @@ const frame = (id, height, options) => {
   const places = ticks(most / unit, Math.max(2, (box.right - box.left) / 130));
   for (const value of places) {
     draw(svg, 'line', {class: 'grid', x1: x(value * unit), x2: x(value * unit), y1: box.bottom, y2: box.bottom + 4});
-    draw(svg, 'text', {x: x(value * unit), y: box.bottom + 17, 'text-anchor': value ? 'middle' : 'start'}, tick(value));
+    draw(svg, 'text', {x: x(value * unit), y: box.bottom + 17, 'text-anchor': !value ? 'start' : x(value * unit) > width - 26 ? 'end' : 'middle'}, tick(value));
   }
   draw(svg, 'text', {x: box.right, y: height - 3, 'text-anchor': 'end'}, word + axis);
   for (const value of options.ticks) {
@@ -245,9 +245,9 @@ const drawAll = () => {
   $('by-tokens').setAttribute('aria-pressed', axis === 'tokens');
   $('by-steps').setAttribute('aria-pressed', axis === 'steps');
   drawMixture();
-  const [unit, word] = scaleOf(Math.max(...charted.map(band => Math.max(...band.tokens))));
-  $('tokens').previousElementSibling.textContent = `Of each source, since the first step; ${word}tokens.`;
-  drawLines('tokens', 'Tokens read of each source', 'tokens', () => true, unit);
+  const [unit, word] = scaleOf(Math.max(...charted.filter(band => band.source !== undefined).map(band => Math.max(...band.tokens))));
+  $('tokens').previousElementSibling.textContent = `Of ${hidden > 0 ? `the ${kColours} largest sources` : 'each source'}, since the first step; ${word}tokens.`;
+  drawLines('tokens', 'Tokens read of each source', 'tokens', band => band.source !== undefined, unit);
   drawLines('epochs', 'Epochs of each source', 'epochs', band => band.epochs.length > 0, 1);
   drawSteps('lengths', 'Sequence length', series.seq_len);
   drawSteps('batches', 'Batch size', series.batch_size);

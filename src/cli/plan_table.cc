@@ -38,15 +38,17 @@ void PrintTable(const std::vector<Row>& rows, std::ostream& out) {
       widths[i] = std::max(widths[i], Width(row[i]));
     }
   }
+  std::string text;
   for (const Row& row : rows) {
-    std::string line;
     for (size_t i = 0; i < row.size(); ++i) {
-      const std::string pad(widths[i] - Width(row[i]), ' ');
-      absl::StrAppend(&line, i == 0 ? "  " : "   ", i == 0 ? row[i] : pad,
-                      i == 0 ? pad : row[i]);
+      const size_t pad = widths[i] - Width(row[i]);
+      text.append(i == 0 ? 2 : 3 + pad, ' ');
+      text += row[i];
+      if (i == 0) text.append(pad, ' ');
     }
-    out << line << '\n';
+    text += '\n';
   }
+  out << text;
 }
 
 // "4096", or "4096..32768" if it changes on the way.

@@ -76,7 +76,7 @@ class PlanSources {
   uint32_t max_seq_len_ = 0;
   LookUps look_ups_;
   size_t num_rows_ = 0;
-  Row rows_;  // stands for the root
+  Row rows_;                  // stands for the root
   std::vector<Leaf> leaves_;  // in the order of the tree
 };
 

@@ -129,8 +129,7 @@ class MixtureMap final : public IndexMap {
   // Which view of its component the child is. REQUIRES: the child exists.
   uint32_t ViewOf(uint32_t child) const { return children_[child].view; }
   const ComponentView& view(uint32_t child) const {
-    return components_[children_[child].component]
-        .views[children_[child].view];
+    return components_[children_[child].component].views[children_[child].view];
   }
 
   // Some component may begin a limited number of epochs only.
