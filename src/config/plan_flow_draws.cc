@@ -25,6 +25,7 @@ class CutFlow final : public NodeFlow {
     return FlowOfDraws(map_->draws(), 0, false, flow_);
   }
   double Skipped(uint32_t /*child*/) const override {
+    if (flow_.marks.empty()) return 0;
     return SkippedPlaces(map_->draws(), 0, flow_.marks.back().at);
   }
 
@@ -61,6 +62,7 @@ class MixtureFlow final : public NodeFlow {
                        map_->view(child).is_permuted(), Ranks(component));
   }
   double Skipped(uint32_t child) const override {
+    if (flow_.marks.empty()) return 0;
     const uint32_t component = map_->ComponentOf(child);
     return SkippedPlaces(map_->draws(component), map_->ViewOf(child),
                          RankAt(component, flow_.marks.size() - 1).at);

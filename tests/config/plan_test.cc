@@ -319,6 +319,21 @@ TEST(PlannedRunTest, TheSeriesHasEveryBoundaryAndEndsWithTheTotals) {
   }
 }
 
+TEST(PlannedRunTest, ARunOfNoStepsIsEmpty) {
+  ASSERT_OK_AND_ASSIGN(const Tokens mixture,
+                       MixtureDataset<TokenWindow>::Create(
+                           {{"a", Declared(10), 1}, {"b", Declared(10), 1}}));
+  ASSERT_OK_AND_ASSIGN(
+      const PlannedRun plan,
+      MakePlan(*Take(mixture, 5).value(),
+               Schedule::Create({.batch_size = 8, .seq_len = 8}).value(), {},
+               LastBatch::kDrop, std::nullopt));
+  EXPECT_EQ(plan.steps, 0u);
+  EXPECT_EQ(plan.tokens, 0u);
+  EXPECT_EQ(plan.sources.size(), 2u);
+  EXPECT_TRUE(plan.series.points.empty());
+}
+
 TEST(PlannedRunTest, MaxEpochsAndTooManySamplesAreRefused) {
   ASSERT_OK_AND_ASSIGN(
       const Tokens root,
