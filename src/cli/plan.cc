@@ -3,128 +3,68 @@
 
 #include "config/plan.h"
 
+#include <cerrno>
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
 #include <iostream>
 #include <optional>
 #include <string>
 #include <variant>
 #include <vector>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
+#include "absl/strings/str_split.h"
 #include "cli/arguments.h"
 #include "cli/command_line.h"
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/json.h"
 #include "cli/load_config.h"
-#include "cli/table.h"
+#include "cli/plan_html.h"
+#include "cli/plan_json.h"
+#include "cli/plan_notes.h"
+#include "cli/plan_table.h"
 #include "poniente/config.h"
 
 namespace poniente::cli {
 namespace {
 
-using internal::PlannedRun;
-using internal::RunSource;
-using internal::RunStage;
-
-std::string StageName(const RunStage& stage, size_t number) {
-  return stage.name.empty() ? absl::StrCat("stage ", number) : stage.name;
+absl::StatusOr<double> MaxRepeats(const Arguments& arguments) {
+  const std::optional<std::string> text = arguments.Text("max-repeats");
+  if (!text.has_value()) return internal::kMaxRepeats;
+  double value = 0;
+  if (!absl::SimpleAtod(*text, &value) || !std::isfinite(value) || value < 0) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "plan: --max-repeats must be a number of at least 0, got '", *text,
+        "'"));
+  }
+  return value;
 }
 
-Json ToJson(const PlannedRun& plan) {
-  Json json;
-  json["steps"] = plan.steps;
-  json["batch_size"] = plan.batch_size;
-  json["seq_len"] = plan.seq_len;
-  json["exact"] = plan.is_exact;
-  json["stages"] = Json::array();
-  for (size_t i = 0; i < plan.stages.size(); ++i) {
-    const RunStage& stage = plan.stages[i];
-    Json row;
-    row["name"] = StageName(stage, i);
-    row["first_step"] = stage.first_step;
-    row["end_step"] = stage.end_step;
-    row["samples"] = stage.samples;
-    row["lr_scale"] = stage.lr_scale;
-    json["stages"].push_back(std::move(row));
-  }
-  json["sources"] = Json::array();
-  std::vector<std::string> above;
-  for (const RunSource& source : plan.sources) {
-    above.resize(source.depth);
-    std::string path;
-    for (const std::string& name : above) absl::StrAppend(&path, name, "/");
-    above.push_back(source.name);
-    Json row;
-    row["path"] = path + source.name;
-    row["kind"] = source.kind;
-    row["epoch_samples"] = source.length ? Json(*source.length) : Json();
-    row["samples"] = source.samples;
-    row["tokens"] = source.total() * plan.seq_len;
-    row["epochs"] = source.epochs() ? Json(*source.epochs()) : Json();
-    json["sources"].push_back(std::move(row));
-  }
-  return json;
+absl::Status WriteFile(const std::string& path, const std::string& text) {
+  errno = 0;
+  std::ofstream out(path, std::ios::binary);
+  out << text;
+  out.close();
+  if (out) return absl::OkStatus();
+  return absl::UnavailableError(
+      absl::StrCat("cannot write '", path,
+                   "': ", errno == 0 ? "unknown error" : std::strerror(errno)));
 }
 
-std::string Rounded(double count) {
-  return Count(static_cast<uint64_t>(count + 0.5));
-}
-
-void PrintStages(const PlannedRun& plan) {
-  std::vector<std::vector<std::string>> rows = {
-      {"stage", "steps", "samples", "tokens", "lr_scale"}};
-  for (size_t i = 0; i < plan.stages.size(); ++i) {
-    const RunStage& stage = plan.stages[i];
-    rows.push_back({StageName(stage, i),
-                    absl::StrCat(stage.first_step, "..", stage.end_step - 1),
-                    Count(stage.samples), Count(stage.samples * plan.seq_len),
-                    absl::StrCat(stage.lr_scale)});
+void PrintHead(const std::string& path, const Config& config,
+               const internal::PlannedRun& plan) {
+  std::cout << path << ": " << Plural(plan.steps, "step") << ", "
+            << Plural(plan.samples, "sample") << ", "
+            << ShortCount(static_cast<double>(plan.tokens)) << " tokens";
+  if (!config.vocabulary().tokenizer.empty()) {
+    std::cout << ", vocabulary '" << config.vocabulary().tokenizer << "' of "
+              << config.vocabulary().size << " ids";
   }
-  PrintTable(rows);
-}
-
-void PrintSources(const PlannedRun& plan) {
-  std::vector<std::vector<std::string>> rows(1);
-  rows[0] = {"source", "an epoch's tokens"};
-  for (size_t i = 0; i < plan.stages.size(); ++i) {
-    rows[0].push_back(StageName(plan.stages[i], i));
-  }
-  rows[0].insert(rows[0].end(), {"all samples", "all tokens", "epochs"});
-  for (const RunSource& source : plan.sources) {
-    std::vector<std::string>& row = rows.emplace_back();
-    row.push_back(absl::StrCat(std::string(2 * source.depth, ' '), source.name,
-                               source.kind == "store" ? "" : "/"));
-    row.push_back(source.length ? Count(*source.length * plan.seq_len)
-                                : "endless");
-    for (size_t i = 0; i < plan.stages.size(); ++i) {
-      const double samples = static_cast<double>(plan.stages[i].samples);
-      row.push_back(
-          samples == 0
-              ? "-"
-              : absl::StrFormat("%.2f%%", 100 * source.samples[i] / samples));
-    }
-    row.push_back(Rounded(source.total()));
-    row.push_back(Rounded(source.total() * plan.seq_len));
-    row.push_back(source.epochs() ? absl::StrFormat("%.3f", *source.epochs())
-                                  : "-");
-  }
-  PrintTable(rows);
-}
-
-void PrintNotes(const PlannedRun& plan) {
-  if (!plan.is_exact) {
-    std::cout << "  note: of a run this long, sources below a flat, concat or "
-                 "take are expected values\n";
-  }
-  for (const RunSource& source : plan.sources) {
-    if (source.total() == 0) {
-      std::cout << "  note: '" << source.name << "' is never drawn"
-                << (source.length == uint64_t{0}
-                        ? ": it holds no whole window of seq_len tokens\n"
-                        : "\n");
-    }
-  }
+  std::cout << "\n\n";
 }
 
 }  // namespace
@@ -134,11 +74,16 @@ CommandSpec PlanSpec() {
           .brief = "say what a configured run will read",
           .positionals = "CONFIG",
           .summary =
-              "Says what the run in the TOML file CONFIG will read: samples, "
-              "tokens and epochs per source and stage.",
+              "Says what the run in the TOML file CONFIG will read: tokens, "
+              "samples and epochs per source and stage, repeats, what lengths "
+              "save.",
           .options = {{"steps", "N", "plan N steps instead of data.steps"},
-                      {"json", "", "print JSON"}},
-          .example = "poniente plan train.toml --json"};
+                      {"max-repeats", "X",
+                       "warn of sources read more than X times (default 4)"},
+                      {"json", "", "print JSON"},
+                      {"series", "", "with --json: the run over time as well"},
+                      {"html", "FILE", "write a page that shows it over time"}},
+          .example = "poniente plan train.toml --html plan.html"};
 }
 
 int RunPlan(const std::vector<std::string>& args) {
@@ -154,25 +99,28 @@ int RunPlan(const std::vector<std::string>& args) {
     if (!number.ok()) return FailUsage(std::string(number.status().message()));
     steps = *number;
   }
+  const auto max_repeats = MaxRepeats(*parsed);
+  if (!max_repeats.ok()) {
+    return FailUsage(std::string(max_repeats.status().message()));
+  }
+  if (parsed->Has("series") && !parsed->Has("json")) {
+    return FailUsage("plan: --series goes with --json");
+  }
   const std::string& path = parsed->positionals()[0];
   const auto config = LoadConfig(path);
   if (!config.ok()) return FailConfig(config.status());
-  const auto plan = internal::MakePlan(*config, steps);
+  const auto plan = internal::MakePlan(*config, steps, *max_repeats);
   if (!plan.ok()) return FailConfig(plan.status());
-  if (parsed->Has("json")) {
-    PrintJson(ToJson(*plan));
-    return kExitOk;
+  if (const std::optional<std::string> page = parsed->Text("html")) {
+    const absl::Status written = WriteFile(*page, PlanPage(*plan, path));
+    if (!written.ok()) return Fail(written);
   }
-  const uint64_t tokens_per_step = plan->batch_size * plan->seq_len;
-  std::cout << path << ": " << Plural(plan->steps, "step") << " of "
-            << plan->batch_size << " x " << plan->seq_len << " = "
-            << Count(tokens_per_step) << " tokens, vocabulary '"
-            << config->vocabulary().tokenizer << "' of "
-            << config->vocabulary().size << " ids\n\n";
-  PrintStages(*plan);
-  std::cout << '\n';
-  PrintSources(*plan);
-  PrintNotes(*plan);
+  if (parsed->Has("json")) {
+    PrintJson(PlanJson(*plan, parsed->Has("series")));
+  } else {
+    PrintHead(path, *config, *plan);
+    PrintPlan(*plan, std::cout);
+  }
   return kExitOk;
 }
 

@@ -6,30 +6,44 @@
 #include <algorithm>
 #include <iostream>
 
-#include "absl/strings/str_cat.h"
 #include "cli/terminal.h"
 
 namespace poniente::cli {
 
-void PrintTable(const std::vector<std::vector<std::string>>& rows) {
+namespace {
+
+// Code points: what a cell takes, roughly.
+size_t Width(const std::string& text) {
+  return static_cast<size_t>(std::count_if(
+      text.begin(), text.end(),
+      [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
+}
+
+}  // namespace
+
+void PrintTable(const std::vector<std::vector<std::string>>& rows,
+                std::ostream& out) {
   std::vector<size_t> widths;
   for (const auto& row : rows) {
     widths.resize(std::max(widths.size(), row.size()));
     for (size_t i = 0; i < row.size(); ++i) {
-      widths[i] = std::max(widths[i], row[i].size());
+      widths[i] = std::max(widths[i], Width(row[i]));
     }
   }
-  for (size_t r = 0; r < rows.size(); ++r) {
+  std::string text;
+  for (const auto& row : rows) {
     std::string line;
-    for (size_t i = 0; i < rows[r].size(); ++i) {
-      const std::string& cell = rows[r][i];
-      const std::string pad(widths[i] - cell.size(), ' ');
-      absl::StrAppend(&line, i == 0 ? "  " : "   ", i == 0 ? cell : pad,
-                      i == 0 ? pad : cell);
+    for (size_t i = 0; i < row.size(); ++i) {
+      const size_t pad = widths[i] - Width(row[i]);
+      line.append(i == 0 ? 2 : 3 + pad, ' ');
+      line += row[i];
+      if (i == 0) line.append(pad, ' ');
     }
-    std::cout << (r == 0 ? Styled(STDOUT_FILENO, Style::kHeader, line) : line)
-              << '\n';
+    const bool is_header = &row == &rows.front() && &out == &std::cout;
+    text += is_header ? Styled(STDOUT_FILENO, Style::kHeader, line) : line;
+    text += '\n';
   }
+  out << text;
 }
 
 }  // namespace poniente::cli

@@ -4,14 +4,16 @@
 #ifndef PONIENTE_CLI_TABLE_H_
 #define PONIENTE_CLI_TABLE_H_
 
+#include <iostream>
 #include <string>
 #include <vector>
 
 namespace poniente::cli {
 
-// Prints to standard output. Columns are as wide as their widest cell; all but
-// the first go to the right. The first row is the header.
-void PrintTable(const std::vector<std::vector<std::string>>& rows);
+// Columns are as wide as their widest cell; all but the first go to the right.
+// The first row is the header.
+void PrintTable(const std::vector<std::vector<std::string>>& rows,
+                std::ostream& out = std::cout);
 
 }  // namespace poniente::cli
 

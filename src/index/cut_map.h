@@ -36,6 +36,8 @@ class CutMap final : public IndexMap {
   std::optional<IndexSpan> SpanBelow(uint32_t child,
                                      const IndexSpan& span) const override;
 
+  const ItemDraws& draws() const { return draws_; }
+
  private:
   CutMap(std::optional<uint64_t> child_length, ItemDraws draws)
       : child_length_(child_length), draws_(std::move(draws)) {}

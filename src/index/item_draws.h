@@ -60,6 +60,18 @@ struct ItemView {
 //     where items are cut.
 class ItemDraws {
  public:
+  // Draws of one view whose items have the same parts, up to the next segment.
+  struct Segment {
+    uint64_t first_rank;
+    uint64_t epoch;  // that `base` lies in, or at the end of
+    uint64_t base;   // place that the draws begin with
+    ItemView view;
+    ItemParts parts;
+    uint64_t group;
+    // 64 bits hold all parts of an epoch, and those passed before.
+    bool is_small;
+  };
+
   struct Item {
     uint64_t epoch = 0;
     uint64_t place = 0;  // in the epoch; the index of an endless component
@@ -108,6 +120,7 @@ class ItemDraws {
   bool is_plain() const {
     return segments_.size() == 1 && segments_[0].parts.count == 1;
   }
+  std::span<const Segment> segments() const { return segments_; }
   // Parts or view are others for later draws.
   bool changes() const { return segments_.size() > 1; }
   // Brings what At() and RunAt() read into the caches.
@@ -154,16 +167,6 @@ class ItemDraws {
   }
 
  private:
-  struct Segment {
-    uint64_t first_rank;
-    uint64_t epoch;  // that `base` lies in, or at the end of
-    uint64_t base;   // place that the draws begin with
-    ItemView view;
-    ItemParts parts;
-    uint64_t group;
-    // 64 bits hold all parts of an epoch, and those passed before.
-    bool is_small;
-  };
   // A group of places and the parts in it.
   struct Group {
     uint64_t epoch;

@@ -121,6 +121,17 @@ class MixtureMap final : public IndexMap {
     return children_[child].component;
   }
 
+  uint64_t seed() const { return seed_; }
+  // Of a component, by its canonical number.
+  const ItemDraws& draws(uint32_t component) const {
+    return components_[component].draws;
+  }
+  // Which view of its component the child is. REQUIRES: the child exists.
+  uint32_t ViewOf(uint32_t child) const { return children_[child].view; }
+  const ComponentView& view(uint32_t child) const {
+    return components_[children_[child].component].views[children_[child].view];
+  }
+
   // Some component may begin a limited number of epochs only.
   bool limits_epochs() const;
   // Why the map has an end; empty if it has none.

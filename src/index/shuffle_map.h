@@ -32,6 +32,9 @@ class ShuffleMap final : public IndexMap {
   std::optional<IndexSpan> SpanBelow(uint32_t child,
                                      const IndexSpan& span) const override;
 
+  // 1 but for eras.
+  uint64_t era_items() const { return era_items_; }
+
  private:
   std::optional<uint64_t> length_;
   uint64_t era_items_;

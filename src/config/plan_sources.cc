@@ -1,0 +1,295 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config/plan_sources.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <numeric>
+#include <utility>
+
+#include "dataset/joined_path.h"
+#include "index/repeat_map.h"
+#include "poniente/token_store.h"
+#include "util/status_macros.h"
+
+namespace poniente::internal {
+namespace {
+
+// Up to here every sample of the run is looked up: some milliseconds.
+constexpr uint64_t kMostSamplesLookedUp = uint64_t{1} << 15;
+// Of longer runs, what blocks and epochs need that marks cut.
+constexpr uint64_t kMostLookedUp = uint64_t{1} << 14;
+
+// Ids of a vocabulary need so many bytes as a store keeps them.
+uint32_t BytesOfIds(const Vocabulary* vocabulary) {
+  if (vocabulary == nullptr || vocabulary->size > uint64_t{1} << 16) return 4;
+  return vocabulary->size > uint64_t{1} << 8 ? 2 : 1;
+}
+
+}  // namespace
+
+bool IsPassedThrough(const std::vector<NamedNode>& children) {
+  return children.size() == 1 && children[0].name.empty();
+}
+
+Flow RootFlow(const DatasetNode& root, const RunSteps& run,
+              const std::vector<uint64_t>& steps) {
+  Flow flow;
+  const LengthState length = root.length_now();
+  if (!length.is_endless) flow.per_epoch = length.readable;
+  for (size_t i = 0; i + 1 < steps.size(); ++i) {
+    for (const uint64_t step : {steps[i], steps[i + 1]}) {
+      flow.marks.push_back({static_cast<double>(run.FirstSample(step))});
+    }
+    flow.parts.push_back(1);
+  }
+  return flow;
+}
+
+PlanSources::PlanSources(const DatasetNode& root, const RunSteps& run,
+                         const std::vector<ConfigSource>& sources)
+    : root_(root), run_(run), sources_(sources) {}
+
+absl::Status PlanSources::Fill(PlannedRun* plan) {
+  const bool is_short = run_.samples() <= kMostSamplesLookedUp;
+  look_ups_.left = is_short ? 0 : kMostLookedUp;
+  std::vector<uint64_t> steps = {0};
+  for (const RunInterval& interval : run_.intervals()) {
+    steps.push_back(interval.end_step);
+  }
+  const Flow flow = RootFlow(root_, run_, steps);
+  const DatasetNode* shown = &root_;
+  std::vector<NamedNode> below = shown->children();
+  for (; IsPassedThrough(below); below = shown->children()) {
+    shown = below[0].node;
+  }
+  Row* row = &rows_;
+  if (below.empty()) {  // a single store
+    row = RowOf(&rows_, {shown->name(), &root_});
+    AddSamples(flow, row);
+    row->is_weightless = false;
+  }
+  max_seq_len_ = plan->max_seq_len;
+  PONIENTE_RETURN_IF_ERROR(AddNode(root_, flow, Place(), row));
+  plan->skipped_tokens += rows_.source.skipped_tokens;
+  if (is_short) PONIENTE_RETURN_IF_ERROR(LookUpSamples());
+  plan->sources.reserve(num_rows_);
+  for (const auto& child : rows_.children) Finish(child.get(), 0, plan);
+  return absl::OkStatus();
+}
+
+// `row` is the nearest named one above, or the node's own.
+absl::Status PlanSources::AddNode(const DatasetNode& node, const Flow& flow,
+                                  const Place& place, Row* row) {
+  if (row->counted == &node) AddPasses(flow, place, row);
+  const std::vector<NamedNode> children = node.children();
+  if (children.empty()) {
+    AddLeaf(node, row);
+    return absl::OkStatus();
+  }
+  const bool is_passed = IsPassedThrough(children);
+  PONIENTE_ASSIGN_OR_RETURN(const std::unique_ptr<NodeFlow> made,
+                            NodeFlow::Create(node, children, flow, place.above,
+                                             place.child, &look_ups_));
+  for (uint32_t i = 0; i < children.size(); ++i) {
+    const Flow below = made->Child(i);
+    Row* own = row;
+    if (!is_passed) {
+      own = RowOf(row, children[i]);
+      AddSamples(below, own);
+      own->is_weightless &= made->IsWeightless(i);
+    }
+    own->source.skipped_tokens += made->Skipped(i) * max_seq_len_;
+    PONIENTE_RETURN_IF_ERROR(
+        AddNode(*children[i].node, below, {made.get(), i}, own));
+  }
+  return absl::OkStatus();
+}
+
+PlanSources::Row* PlanSources::RowOf(Row* parent, const NamedNode& child) {
+  const DatasetNode* counted = child.node;
+  const DatasetNode* shown = child.node;
+  std::vector<NamedNode> below = shown->children();
+  for (; IsPassedThrough(below); below = shown->children()) {
+    const bool is_repeat =
+        dynamic_cast<const RepeatMap*>(shown->map().get()) != nullptr;
+    shown = below[0].node;
+    if (is_repeat) counted = shown;
+  }
+  const bool has_items = child.node->length_now().readable > 0;
+  if (child.view > 0) {
+    for (const auto& row : parent->children) {
+      if (row->source.name != child.name) continue;
+      row->counted = counted;
+      row->has_items |= has_items;
+      return row.get();
+    }
+  }
+  Row* const row = parent->children.emplace_back(std::make_unique<Row>()).get();
+  ++num_rows_;
+  row->parent = parent;
+  row->counted = counted;
+  row->has_items = has_items;
+  row->samples.resize(run_.intervals().size());
+  row->passes.resize(run_.intervals().size());
+  RunSource& source = row->source;
+  source.name = child.name;
+  source.kind = below.empty() ? "store" : shown->name();
+  source.path = JoinedPath(parent->source.path, child.name);
+  source.depth = parent == &rows_ ? 0 : parent->source.depth + 1;
+  return row;
+}
+
+void PlanSources::AddSamples(const Flow& flow, Row* row) {
+  for (size_t i = 0; i < flow.intervals(); ++i) {
+    row->samples[i] += flow.Samples(i);
+  }
+  row->source.is_exact &= flow.IsExact();
+}
+
+void PlanSources::AddPasses(const Flow& flow, const Place& place, Row* row) {
+  if (!flow.per_epoch.has_value()) return;
+  const auto length = static_cast<double>(*flow.per_epoch);
+  row->per_epoch = length;
+  if (row->source.length.value_or(0) == 0) row->source.length = flow.per_epoch;
+  if (length == 0) return;
+  for (size_t i = 0; i < flow.intervals(); ++i) {
+    row->passes[i] += flow.Positions(i) / length;
+  }
+  std::optional<Reached> first = Reached{length, length, true};
+  if (place.above != nullptr) {
+    first = place.above->FirstSample(place.child, *first);
+  }
+  if (!first.has_value()) return;
+  std::optional<Reached>& known = row->first_repeat;
+  if (!known.has_value()) known = first;
+  known->earliest = std::min(known->earliest, first->earliest);
+  known->latest = std::min(known->latest, first->latest);
+}
+
+void PlanSources::AddLeaf(const DatasetNode& node, Row* row) {
+  RunSource& source = row->source;
+  const size_t number = leaves_.size();
+  leaves_.push_back({row, row->per_epoch});
+  source.token_bytes = BytesOfIds(node.vocabulary());
+  if (number >= sources_.size()) return;
+  const ConfigSource& known = sources_[number];
+  if (known.store != nullptr) {
+    source.token_bytes = TokenTypeBytes(known.store->token_type());
+    source.is_width_known = true;
+  }
+  const uint64_t in_windows =
+      node.length_now().readable * uint64_t{node.item_tokens()};
+  if (source.stored_tokens > 0) return;  // another view of it
+  source.location = known.location;
+  source.stored_tokens = known.tokens;
+  source.left_over_tokens = known.tokens - std::min(known.tokens, in_windows);
+}
+
+absl::Status PlanSources::LookUpSamples() {
+  const DatasetTree tree(root_);
+  std::vector<std::vector<uint64_t>> counts(
+      leaves_.size(), std::vector<uint64_t>(run_.intervals().size()));
+  std::map<Row*, uint64_t> first_repeats;
+  std::vector<Position> positions;
+  std::vector<LeafPosition> items;
+  uint64_t sample = 0;
+  for (size_t i = 0; i < run_.intervals().size(); ++i) {
+    while (sample < run_.intervals()[i].end_sample) {
+      constexpr uint64_t kAtOnce = 8192;
+      const uint64_t first = sample;
+      const uint64_t until =
+          std::min(run_.intervals()[i].end_sample, sample + kAtOnce);
+      positions.clear();
+      for (; sample < until; ++sample) positions.push_back({.index = sample});
+      items.resize(positions.size());
+      PONIENTE_RETURN_IF_ERROR(tree.Resolve(positions, items));
+      for (size_t at = 0; at < items.size(); ++at) {
+        ++counts[items[at].leaf][i];
+        if (items[at].position.epoch == 0) continue;
+        first_repeats.try_emplace(leaves_[items[at].leaf].row, first + at);
+      }
+    }
+  }
+  for (const Leaf& leaf : leaves_) {
+    for (Row* row = leaf.row; row != &rows_; row = row->parent) {
+      std::fill(row->samples.begin(), row->samples.end(), 0.0);
+      std::fill(row->passes.begin(), row->passes.end(), 0.0);
+      row->source.is_exact = true;
+    }
+    leaf.row->first_repeat.reset();
+  }
+  for (const auto& [row, first] : first_repeats) {
+    const auto at = static_cast<double>(first);
+    row->first_repeat = Reached{at, at, false};
+  }
+  for (size_t l = 0; l < leaves_.size(); ++l) {
+    for (Row* row = leaves_[l].row; row != &rows_; row = row->parent) {
+      const double length =
+          row == leaves_[l].row ? leaves_[l].per_epoch : row->per_epoch;
+      for (size_t i = 0; i < counts[l].size(); ++i) {
+        const auto samples = static_cast<double>(counts[l][i]);
+        row->samples[i] += samples;
+        if (length == 0) continue;
+        row->passes[i] += samples / run_.intervals()[i].parts / length;
+      }
+    }
+  }
+  return absl::OkStatus();
+}
+
+void PlanSources::Finish(Row* row, double passes_above, PlannedRun* plan) {
+  RunSource& source = row->source;
+  source.samples.assign(run_.stages(), 0.0);
+  source.tokens.assign(run_.stages(), 0.0);
+  for (size_t i = 0; i < row->samples.size(); ++i) {
+    const RunInterval& interval = run_.intervals()[i];
+    const double tokens = row->samples[i] * interval.seq_len;
+    source.samples[interval.stage] += row->samples[i];
+    source.tokens[interval.stage] += tokens;
+    if (source.token_bytes == 0) continue;
+    const double bytes = tokens * source.token_bytes;
+    plan->bytes += bytes;
+    plan->stages[interval.stage].bytes_per_step += bytes;
+    plan->cut_off_tokens +=
+        row->samples[i] / interval.parts *
+        (plan->max_seq_len - double{1} * interval.parts * interval.seq_len);
+  }
+  if (source.length.has_value()) {
+    source.epoch_tokens = *source.length * plan->max_seq_len;
+    if (*source.length > 0) {
+      source.epochs =
+          std::accumulate(row->passes.begin(), row->passes.end(), 0.0);
+      source.stage_epochs.assign(run_.stages(), 0.0);
+      for (size_t i = 0; i < row->passes.size(); ++i) {
+        source.stage_epochs[run_.intervals()[i].stage] += row->passes[i];
+      }
+    }
+  }
+  const std::optional<Reached>& repeat = row->first_repeat;
+  if (repeat && repeat->earliest < static_cast<double>(run_.samples())) {
+    const uint64_t last = run_.samples() - 1;
+    const auto earliest = static_cast<uint64_t>(repeat->earliest);
+    const auto latest = static_cast<uint64_t>(
+        std::min(repeat->latest, static_cast<double>(last)));
+    source.first_repeat = {run_.StepOf(earliest),
+                           repeat->latest <= static_cast<double>(last) &&
+                               run_.StepOf(earliest) == run_.StepOf(latest)};
+  }
+  if (source.total_samples() == 0) {
+    source.starved = row->is_weightless ? Starved::kNoWeight
+                     : row->has_items   ? Starved::kNotReached
+                                        : Starved::kNoWindow;
+  }
+  const double passes = source.epochs.value_or(0);
+  source.is_over_repeated =
+      passes > plan->max_repeats && passes > 1.1 * passes_above;
+  plan->skipped_tokens += source.skipped_tokens;
+  plan->left_over_tokens += static_cast<double>(source.left_over_tokens);
+  plan->is_exact &= source.is_exact;
+  const double warned = source.is_over_repeated ? passes : passes_above;
+  plan->sources.push_back(std::move(source));
+  for (const auto& child : row->children) Finish(child.get(), warned, plan);
+}
+
+}  // namespace poniente::internal
