@@ -158,6 +158,7 @@ class MixtureMap final : public IndexMap {
   absl::StatusOr<uint64_t> EndOfAll() const;
   // Where draws of the component would begin the epoch.
   static Simple SimpleOf(const Component& component);
+  static uint64_t NextId();
   std::optional<uint64_t> SampleOfEpoch(const Component& component,
                                         uint64_t epoch) const;
   uint32_t NumberOf(const Component& component) const {
@@ -192,6 +193,8 @@ class MixtureMap final : public IndexMap {
   std::string end_reason_;
   MixtureRules rules_;
   uint64_t seed_ = 0;
+  // Never that of another map of the process, and not 0.
+  const uint64_t id_ = NextId();
 };
 
 }  // namespace poniente::internal

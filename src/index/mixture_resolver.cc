@@ -3,6 +3,7 @@
 // a good part of it: the block is dealt out as runs of draws, these become
 // items, and the order inside the block picks from them.
 #include <algorithm>
+#include <atomic>
 #include <bit>
 #include <cstddef>
 #include <numeric>
@@ -101,24 +102,12 @@ class MixtureMap::Resolver {
   void TakeFromWhole(const BlockOrder& order,
                      std::span<const Position> positions,
                      std::span<ChildPosition> out) {
-    slots_.resize(order.block().size);
-    map_.plan_->Expand(order.block(), &runs_);
-    few_.Clear(slots_.size());
-    few_parts_.Clear(slots_.size());
-    few_runs_.clear();
     const uint64_t epoch = map_.length_ ? positions.front().epoch : 0;
-    for (size_t i = 0; i < runs_.size(); ++i) {
-      const DrawRun& run = runs_[i];
-      if (epoch == 0 && TakeSimple(run)) continue;
-      FetchAhead(i);
-      const Component& component = map_.components_[run.component];
-      FillSlots(component, run.first_rank + map_.DrawsBefore(component, epoch),
-                run.first_slot, run.count);
-    }
-    TakeFewParts();
-    few_.Permute();
-    for (size_t i = 0; i < few_.count(); ++i) {
-      slots_[few_.slot(i)].index = few_.place(i);
+    const FilledBlock wanted = {map_.id_, order.block().first, epoch};
+    if (scratch_.filled != wanted) {
+      scratch_.filled = {};
+      FillBlock(order.block(), epoch);
+      scratch_.filled = wanted;
     }
     indices_.resize(positions.size());
     for (size_t i = 0; i < positions.size(); ++i) {
@@ -131,6 +120,29 @@ class MixtureMap::Resolver {
       out[i].position.index = slot.index;
       out[i].position.epoch = slot.epoch;
       TakePart(slot.part, positions[i], &out[i].position);
+    }
+  }
+
+  // Writes all of a block to the slots, in the order before the one inside of
+  // it.
+  void FillBlock(const Block& block, uint64_t epoch) {
+    slots_.resize(block.size);
+    map_.plan_->Expand(block, &runs_);
+    few_.Clear(slots_.size());
+    few_parts_.Clear(slots_.size());
+    few_runs_.clear();
+    for (size_t i = 0; i < runs_.size(); ++i) {
+      const DrawRun& run = runs_[i];
+      if (epoch == 0 && TakeSimple(run)) continue;
+      FetchAhead(i);
+      const Component& component = map_.components_[run.component];
+      FillSlots(component, run.first_rank + map_.DrawsBefore(component, epoch),
+                run.first_slot, run.count);
+    }
+    TakeFewParts();
+    few_.Permute();
+    for (size_t i = 0; i < few_.count(); ++i) {
+      slots_[few_.slot(i)].index = few_.place(i);
     }
   }
 
@@ -323,9 +335,18 @@ class MixtureMap::Resolver {
   std::vector<Remembered> remembered_;
   // Kept by each thread: about 100 bytes per sample of a block, which would
   // otherwise be asked of the system, and given back, at each call.
+  struct FilledBlock {
+    uint64_t map = 0;
+    uint64_t first = 0;
+    uint64_t epoch = 0;
+    friend bool operator==(const FilledBlock&, const FilledBlock&) = default;
+  };
   struct Scratch {
     std::vector<DrawRun> runs;
     std::vector<Slot> slots;
+    // What the slots hold: a batch may be a part of a block, and the next one
+    // another part.
+    FilledBlock filled;
     FewDraws few;
     FewDraws few_parts;
     std::vector<FewRun> few_runs;  // of few_parts
@@ -345,6 +366,11 @@ class MixtureMap::Resolver {
   std::vector<uint64_t>& indices_ = scratch_.indices;
   std::vector<uint64_t>& places_ = scratch_.places;
 };
+
+uint64_t MixtureMap::NextId() {
+  static std::atomic<uint64_t> last = 0;
+  return last.fetch_add(1, std::memory_order_relaxed) + 1;
+}
 
 void MixtureMap::Resolve(std::span<const Position> positions,
                          std::span<ChildPosition> out) const {
