@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "index/part_at.h"
 #include "io/range_source.h"
+#include "loader/samples_by_leaf.h"
 #include "loader/widen.h"
 #include "poniente/index_map_dataset.h"
 #include "util/status_macros.h"
@@ -31,24 +32,36 @@ absl::Status WindowLengthError(std::string_view source, uint64_t has,
                    " tokens, the schedule asks for ", wants));
 }
 
-// Tokens that the item gives in a batch; 0 if only reading it can say.
-uint64_t TokensOf(const TreeLeaf& leaf, const LeafPosition& item) {
-  if (item.position.part_length != kWholeItem) {
-    return item.position.part_length;
-  }
+// Tokens of an item of the leaf, taken whole; 0 if only reading it can say.
+uint64_t WholeTokens(const TreeLeaf& leaf) {
   const RangeSource* ranges = leaf.node->ranges();
   return leaf.is_plain && ranges ? ranges->item_length() : 0;
 }
 
+uint64_t TokensOf(const LeafPosition& item, uint64_t whole_tokens) {
+  const uint32_t part = item.position.part_length;
+  return part == kWholeItem ? whole_tokens : part;
+}
+
+// `tokens`: of an item of the leaf, 0 if not known.
+absl::Status CheckLength(const TreeLeaf& leaf, uint64_t tokens,
+                         uint32_t seq_len) {
+  if (tokens == 0 || tokens == seq_len) return absl::OkStatus();
+  return internal::Prepend(WindowLengthError(leaf.path, tokens, seq_len),
+                           "make the root with Schedule::mixture_options()");
+}
+
 absl::Status CheckLengths(const DatasetTree& tree,
                           std::span<const LeafPosition> items,
-                          uint32_t seq_len) {
-  for (const LeafPosition& item : items) {
-    const TreeLeaf& leaf = tree.leaves()[item.leaf];
-    const uint64_t tokens = TokensOf(leaf, item);
-    if (tokens == 0 || tokens == seq_len) continue;
-    return internal::Prepend(WindowLengthError(leaf.path, tokens, seq_len),
-                             "make the root with Schedule::mixture_options()");
+                          const SamplesByLeaf& by_leaf, uint32_t seq_len) {
+  for (const SamplesByLeaf::Group& group : by_leaf) {
+    const TreeLeaf& leaf = tree.leaves()[group.leaf];
+    const uint64_t whole_tokens = WholeTokens(leaf);
+    for (const uint32_t sample : group.samples) {
+      const uint64_t tokens = TokensOf(items[sample], whole_tokens);
+      if (tokens == seq_len) continue;
+      PONIENTE_RETURN_IF_ERROR(CheckLength(leaf, tokens, seq_len));
+    }
   }
   return absl::OkStatus();
 }
@@ -72,8 +85,9 @@ absl::Status CheckStretches(const DatasetTree& tree,
         tree.Resolve(std::span(&position, 1), std::span(&item, 1));
     if (absl::IsFailedPrecondition(resolved)) continue;  // not known yet
     PONIENTE_RETURN_IF_ERROR(resolved);
+    const TreeLeaf& leaf = tree.leaves()[item.leaf];
     PONIENTE_RETURN_IF_ERROR(
-        CheckLengths(tree, std::span(&item, 1), stretch.seq_len));
+        CheckLength(leaf, TokensOf(item, WholeTokens(leaf)), stretch.seq_len));
   }
   return absl::OkStatus();
 }
@@ -211,12 +225,13 @@ Task<> BatchAssembler::Fill(Batch* batch, Slot* slot, FetchTimes* times) const {
     provenance.epoch = items[i].position.epoch;
     provenance.token_begin = items[i].position.part_begin;
   }
-  absl::Status lengths = CheckLengths(tree_, items, batch->seq_len());
+  const SamplesByLeaf by_leaf(items, tree_.leaves().size());
+  absl::Status lengths = CheckLengths(tree_, items, by_leaf, batch->seq_len());
   if (!lengths.ok()) co_return lengths;
   times->resolve = watch.Lap();
   absl::Status tokens;
   if (reads_files_) {
-    tokens = co_await FillFromFiles(items, batch, slot, times);
+    tokens = co_await FillFromFiles(items, by_leaf, batch, slot, times);
     watch.Lap();
   } else {
     tokens = co_await FillFromItems(positions, batch);
@@ -228,71 +243,81 @@ Task<> BatchAssembler::Fill(Batch* batch, Slot* slot, FetchTimes* times) const {
 }
 
 Task<> BatchAssembler::FillFromFiles(std::span<const LeafPosition> items,
-                                     Batch* batch, Slot* slot,
-                                     FetchTimes* times) const {
+                                     const SamplesByLeaf& by_leaf, Batch* batch,
+                                     Slot* slot, FetchTimes* times) const {
   Stopwatch watch;
   absl::StatusOr<std::vector<ReadRequest>> requests =
-      PlanReads(items, batch, slot);
+      PlanReads(items, by_leaf, batch, slot);
   if (!requests.ok()) co_return requests.status();
   times->resolve += watch.Lap();
   absl::Status read = co_await ReadBatch(*requests);
   times->read = watch.Lap();
   if (!read.ok()) co_return read;
-  absl::Status decoded = Decode(items, *requests, batch);
+  absl::Status decoded = Decode(items, by_leaf, *requests, batch);
   times->decode += watch.Lap();
   co_return decoded;
 }
 
 // Rows stored at the batch's width are read in place, others beside it.
 absl::StatusOr<std::vector<ReadRequest>> BatchAssembler::PlanReads(
-    std::span<const LeafPosition> items, Batch* batch, Slot* slot) const {
+    std::span<const LeafPosition> items, const SamplesByLeaf& by_leaf,
+    Batch* batch, Slot* slot) const {
   const uint32_t width = TokenTypeBytes(batch->token_type());
   const uint32_t seq_len = batch->seq_len();
   size_t beside = 0;
-  for (const LeafPosition& item : items) {
-    const RangeSource& from = *tree_.leaves()[item.leaf].node->ranges();
-    if (from.width_bytes() != width) {
-      beside += size_t{seq_len} * from.width_bytes();
-    }
+  for (const SamplesByLeaf::Group& group : by_leaf) {
+    const uint32_t stored =
+        tree_.leaves()[group.leaf].node->ranges()->width_bytes();
+    if (stored != width) beside += group.samples.size() * seq_len * stored;
   }
   PONIENTE_ASSIGN_OR_RETURN(std::span<std::byte> scratch,
                             slot->Scratch(beside));
-  std::span<std::byte> rows = batch->mutable_bytes();
+  const std::span<std::byte> rows = batch->mutable_bytes();
   const size_t row_bytes = size_t{seq_len} * width;
   std::vector<ReadRequest> requests;
   requests.reserve(items.size());
-  for (const LeafPosition& item : items) {
-    const RangeSource& from = *tree_.leaves()[item.leaf].node->ranges();
-    const FileRange range =
-        from.Locate(item.position.index, item.position.part_begin, seq_len);
+  for (const SamplesByLeaf::Group& group : by_leaf) {
+    const RangeSource& from = *tree_.leaves()[group.leaf].node->ranges();
+    const ByteReader& reader = from.reader();
     const bool in_place = from.width_bytes() == width;
-    std::span<std::byte>& memory = in_place ? rows : scratch;
-    requests.push_back(
-        {&from.reader(), range.file, range.offset, memory.first(range.bytes)});
-    rows = rows.subspan(in_place ? 0 : row_bytes);
-    memory = memory.subspan(range.bytes);
+    for (const uint32_t sample : group.samples) {
+      const Position& position = items[sample].position;
+      const FileRange range =
+          from.Locate(position.index, position.part_begin, seq_len);
+      const std::span<std::byte> into =
+          in_place ? rows.subspan(sample * row_bytes, range.bytes)
+                   : scratch.first(range.bytes);
+      if (!in_place) scratch = scratch.subspan(range.bytes);
+      requests.push_back({&reader, range.file, range.offset, into});
+    }
   }
   return requests;
 }
 
+// `requests`: those of PlanReads().
 absl::Status BatchAssembler::Decode(std::span<const LeafPosition> items,
+                                    const SamplesByLeaf& by_leaf,
                                     std::span<const ReadRequest> requests,
                                     Batch* batch) const {
-  const size_t row_bytes =
-      size_t{batch->seq_len()} * TokenTypeBytes(batch->token_type());
-  std::span<std::byte> rows = batch->mutable_bytes();
-  for (size_t i = 0; i < items.size(); ++i) {
-    const TreeLeaf& leaf = tree_.leaves()[items[i].leaf];
+  const TokenType type = batch->token_type();
+  const size_t row_bytes = size_t{batch->seq_len()} * TokenTypeBytes(type);
+  const std::span<std::byte> rows = batch->mutable_bytes();
+  for (const SamplesByLeaf::Group& group : by_leaf) {
+    const TreeLeaf& leaf = tree_.leaves()[group.leaf];
     const RangeSource& from = *leaf.node->ranges();
-    const std::span<std::byte> row = rows.first(row_bytes);
-    rows = rows.subspan(row_bytes);
-    const bool in_place = requests[i].into.data() == row.data();
-    if (in_place && from.ids_are_checked()) continue;
-    const uint32_t greatest =
-        Widen(requests[i].into, from.width_bytes(), batch->token_type(), row);
+    const uint32_t width = from.width_bytes();
+    const auto read = requests.first(group.samples.size());
+    requests = requests.subspan(read.size());
+    if (width == TokenTypeBytes(type) && from.ids_are_checked()) continue;
     const uint64_t ids = leaf.node->vocabulary()->size;
-    if (greatest >= ids) {
-      return IdError(leaf.path, items[i].position.index, greatest, ids);
+    for (size_t i = 0; i < read.size(); ++i) {
+      const uint32_t sample = group.samples[i];
+      const uint32_t greatest =
+          Widen(read[i].into, width, type,
+                rows.subspan(sample * row_bytes, row_bytes));
+      if (greatest >= ids) {
+        return IdError(leaf.path, items[sample].position.index, greatest, ids);
+      }
     }
   }
   return absl::OkStatus();

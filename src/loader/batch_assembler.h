@@ -12,6 +12,7 @@
 
 #include "absl/status/status.h"
 #include "loader/fetch_times.h"
+#include "loader/samples_by_leaf.h"
 #include "loader/tensor_filler.h"
 #include "poniente/async_dataset.h"
 #include "poniente/batch.h"
@@ -51,11 +52,14 @@ class BatchAssembler {
 
  private:
   Task<> Fill(Batch* batch, Slot* slot, FetchTimes* times) const;
-  Task<> FillFromFiles(std::span<const LeafPosition> items, Batch* batch,
-                       Slot* slot, FetchTimes* times) const;
+  Task<> FillFromFiles(std::span<const LeafPosition> items,
+                       const SamplesByLeaf& by_leaf, Batch* batch, Slot* slot,
+                       FetchTimes* times) const;
   absl::StatusOr<std::vector<ReadRequest>> PlanReads(
-      std::span<const LeafPosition> items, Batch* batch, Slot* slot) const;
+      std::span<const LeafPosition> items, const SamplesByLeaf& by_leaf,
+      Batch* batch, Slot* slot) const;
   absl::Status Decode(std::span<const LeafPosition> items,
+                      const SamplesByLeaf& by_leaf,
                       std::span<const ReadRequest> requests,
                       Batch* batch) const;
   Task<> FillFromItems(std::span<const Position> positions, Batch* batch) const;
