@@ -32,6 +32,13 @@ absl::Status WindowLengthError(std::string_view source, uint64_t has,
                    " tokens, the schedule asks for ", wants));
 }
 
+// The unsigned type of ids of so many bytes: 1, 2 or 4.
+TokenType StoredType(uint32_t width) {
+  return width == 1   ? TokenType::kU8
+         : width == 2 ? TokenType::kU16
+                      : TokenType::kU32;
+}
+
 // Tokens of an item of the leaf, taken whole; 0 if only reading it can say.
 uint64_t WholeTokens(const TreeLeaf& leaf) {
   const RangeSource* ranges = leaf.node->ranges();
@@ -157,13 +164,42 @@ BatchAssembler::BatchAssembler(DatasetPtr<TokenWindow> dataset,
       last_batch_(options.last_batch),
       tensors_(tree_, options),
       slots_(std::move(slots)),
-      reads_files_(ReadsFiles(tree_)) {
+      reads_files_(ReadsFiles(tree_)),
+      host_type_(options.token_type) {
   if (!reads_files_) return;
+  if (const uint32_t width = WidthToWiden(options); width > 0) {
+    host_type_ = StoredType(width);
+    widened_from_ = width;
+    return;
+  }
   for (const TreeLeaf& leaf : tree_.leaves()) {
     const uint32_t width = leaf.node->ranges()->width_bytes();
     if (width == TokenTypeBytes(options.token_type)) continue;
     widened_from_ = std::max(widened_from_, width);
   }
+}
+
+uint32_t BatchAssembler::WidthToWiden(const LoaderOptions& options) const {
+  // Labels are made of the tokens, by the host.
+  if (!options.widen_on_device || tree_.leaves().empty() ||
+      tensors_.layout().Has(BatchTensor::kLabels)) {
+    return 0;
+  }
+  const uint32_t width = tree_.leaves()[0].node->ranges()->width_bytes();
+  const bool is_shared = std::all_of(
+      tree_.leaves().begin(), tree_.leaves().end(), [&](const TreeLeaf& leaf) {
+        return leaf.node->ranges()->width_bytes() == width;
+      });
+  if (!is_shared || width >= TokenTypeBytes(options.token_type)) return 0;
+  return slots_->can_widen() ? width : 0;
+}
+
+Widening BatchAssembler::WideningOf(uint64_t num_samples,
+                                    uint32_t seq_len) const {
+  const TokenType type = tensors_.layout().token_type();
+  if (host_type_ == type) return {};
+  return {num_samples * seq_len, TokenTypeBytes(host_type_),
+          TokenTypeBytes(type)};
 }
 
 uint64_t BatchAssembler::BytesOf(uint64_t step) const {
@@ -195,16 +231,19 @@ Task<std::optional<Batch>> BatchAssembler::Assemble(uint64_t step,
   const BatchShare share = RankShare(plan.batch_size, rank_, ranks_);
   const uint64_t num_samples = share.end - share.begin;
   const uint64_t bytes = tensors_.layout().Bytes(num_samples, plan.seq_len);
-  absl::StatusOr<SlotPtr> slot = co_await slots_->Take(bytes);
+  const Widening widening = WideningOf(num_samples, plan.seq_len);
+  absl::StatusOr<SlotPtr> slot =
+      co_await slots_->Take(bytes, widening.bytes_before());
   if (!slot.ok()) co_return slot.status();
   Batch batch(std::move(plan), num_samples, tensors_.layout(), *slot);
+  if (widening.count > 0) batch.HideHostTokens();
   for (size_t i = 0; i < batch.num_samples(); ++i) {
     batch.mutable_provenance()[i].sample =
         batch.plan().first_sample + share.begin + i;
   }
   absl::Status filled = co_await Fill(&batch, slot->get(), times);
   if (!filled.ok()) co_return filled;
-  absl::Status uploading = (*slot)->Upload(bytes);
+  absl::Status uploading = (*slot)->Upload(bytes, widening);
   if (!uploading.ok()) co_return uploading;
   co_return std::optional<Batch>(std::move(batch));
 }
@@ -258,11 +297,12 @@ Task<> BatchAssembler::FillFromFiles(std::span<const LeafPosition> items,
   co_return decoded;
 }
 
-// Rows stored at the batch's width are read in place, others beside it.
+// Rows that lie on the host as they are stored are read in place, others
+// beside it.
 absl::StatusOr<std::vector<ReadRequest>> BatchAssembler::PlanReads(
     std::span<const LeafPosition> items, const SamplesByLeaf& by_leaf,
     Batch* batch, Slot* slot) const {
-  const uint32_t width = TokenTypeBytes(batch->token_type());
+  const uint32_t width = TokenTypeBytes(host_type_);
   const uint32_t seq_len = batch->seq_len();
   size_t beside = 0;
   for (const SamplesByLeaf::Group& group : by_leaf) {
@@ -299,7 +339,7 @@ absl::Status BatchAssembler::Decode(std::span<const LeafPosition> items,
                                     const SamplesByLeaf& by_leaf,
                                     std::span<const ReadRequest> requests,
                                     Batch* batch) const {
-  const TokenType type = batch->token_type();
+  const TokenType type = host_type_;
   const size_t row_bytes = size_t{batch->seq_len()} * TokenTypeBytes(type);
   const std::span<std::byte> rows = batch->mutable_bytes();
   for (const SamplesByLeaf::Group& group : by_leaf) {
