@@ -8,6 +8,7 @@
 
 #include "absl/status/status.h"
 #include "io/blocking_reader.h"
+#include "io/fetch_ahead.h"
 #include "io/mmap_reader.h"
 #include "io/pending_read.h"
 #include "io/read_ends.h"
@@ -315,6 +316,7 @@ ReadCounters ByteReader::counters() const {
 }
 
 Task<> ReadBatch(std::span<const ReadRequest> requests) {
+  internal::FetchAhead(requests);
   absl::Status in_range = CheckRanges(requests);
   if (!in_range.ok()) co_return in_range;
   // Asked for, not left to co_await to throw: from here to the end of Wait()

@@ -58,21 +58,6 @@ absl::Status CheckLength(const TreeLeaf& leaf, uint64_t tokens,
                            "make the root with Schedule::mixture_options()");
 }
 
-absl::Status CheckLengths(const DatasetTree& tree,
-                          std::span<const LeafPosition> items,
-                          const SamplesByLeaf& by_leaf, uint32_t seq_len) {
-  for (const SamplesByLeaf::Group& group : by_leaf) {
-    const TreeLeaf& leaf = tree.leaves()[group.leaf];
-    const uint64_t whole_tokens = WholeTokens(leaf);
-    for (const uint32_t sample : group.samples) {
-      const uint64_t tokens = TokensOf(items[sample], whole_tokens);
-      if (tokens == seq_len) continue;
-      PONIENTE_RETURN_IF_ERROR(CheckLength(leaf, tokens, seq_len));
-    }
-  }
-  return absl::OkStatus();
-}
-
 // One sample of each stretch, as far as it can be looked up now.
 absl::Status CheckStretches(const DatasetTree& tree,
                             const AsyncDataset<TokenWindow>& dataset,
@@ -166,30 +151,35 @@ BatchAssembler::BatchAssembler(DatasetPtr<TokenWindow> dataset,
       slots_(std::move(slots)),
       reads_files_(ReadsFiles(tree_)),
       host_type_(options.token_type) {
-  if (!reads_files_) return;
+  for (const TreeLeaf& leaf : tree_.leaves()) {
+    whole_tokens_.push_back(WholeTokens(leaf));
+    if (!reads_files_) continue;
+    const RangeSource& ranges = *leaf.node->ranges();
+    file_leaves_.push_back({&ranges, &ranges.reader(),
+                            leaf.node->vocabulary()->size, ranges.width_bytes(),
+                            ranges.ids_are_checked()});
+  }
   if (const uint32_t width = WidthToWiden(options); width > 0) {
     host_type_ = StoredType(width);
     widened_from_ = width;
     return;
   }
-  for (const TreeLeaf& leaf : tree_.leaves()) {
-    const uint32_t width = leaf.node->ranges()->width_bytes();
-    if (width == TokenTypeBytes(options.token_type)) continue;
-    widened_from_ = std::max(widened_from_, width);
+  for (const FileLeaf& leaf : file_leaves_) {
+    if (leaf.width == TokenTypeBytes(options.token_type)) continue;
+    widened_from_ = std::max(widened_from_, leaf.width);
   }
 }
 
 uint32_t BatchAssembler::WidthToWiden(const LoaderOptions& options) const {
   // Labels are made of the tokens, by the host.
-  if (!options.widen_on_device || tree_.leaves().empty() ||
+  if (!options.widen_on_device || file_leaves_.empty() ||
       tensors_.layout().Has(BatchTensor::kLabels)) {
     return 0;
   }
-  const uint32_t width = tree_.leaves()[0].node->ranges()->width_bytes();
-  const bool is_shared = std::all_of(
-      tree_.leaves().begin(), tree_.leaves().end(), [&](const TreeLeaf& leaf) {
-        return leaf.node->ranges()->width_bytes() == width;
-      });
+  const uint32_t width = file_leaves_[0].width;
+  const bool is_shared =
+      std::all_of(file_leaves_.begin(), file_leaves_.end(),
+                  [&](const FileLeaf& leaf) { return leaf.width == width; });
   if (!is_shared || width >= TokenTypeBytes(options.token_type)) return 0;
   return slots_->can_widen() ? width : 0;
 }
@@ -236,7 +226,7 @@ Task<std::optional<Batch>> BatchAssembler::Assemble(uint64_t step,
       co_await slots_->Take(bytes, widening.bytes_before());
   if (!slot.ok()) co_return slot.status();
   Batch batch(std::move(plan), num_samples, tensors_.layout(), *slot);
-  if (widening.count > 0) batch.HideHostTokens();
+  if (host_type_ != batch.token_type()) batch.HideHostTokens();
   for (size_t i = 0; i < batch.num_samples(); ++i) {
     batch.mutable_provenance()[i].sample =
         batch.plan().first_sample + share.begin + i;
@@ -265,7 +255,7 @@ Task<> BatchAssembler::Fill(Batch* batch, Slot* slot, FetchTimes* times) const {
     provenance.token_begin = items[i].position.part_begin;
   }
   const SamplesByLeaf by_leaf(items, tree_.leaves().size());
-  absl::Status lengths = CheckLengths(tree_, items, by_leaf, batch->seq_len());
+  absl::Status lengths = CheckLengths(items, by_leaf, batch->seq_len());
   if (!lengths.ok()) co_return lengths;
   times->resolve = watch.Lap();
   absl::Status tokens;
@@ -279,6 +269,21 @@ Task<> BatchAssembler::Fill(Batch* batch, Slot* slot, FetchTimes* times) const {
   absl::Status others = tensors_.Fill(items, batch);
   times->decode += watch.Lap();
   co_return others;
+}
+
+absl::Status BatchAssembler::CheckLengths(std::span<const LeafPosition> items,
+                                          const SamplesByLeaf& by_leaf,
+                                          uint32_t seq_len) const {
+  for (const SamplesByLeaf::Group& group : by_leaf) {
+    const uint64_t whole_tokens = whole_tokens_[group.leaf];
+    for (const uint32_t sample : group.samples) {
+      const uint64_t tokens = TokensOf(items[sample], whole_tokens);
+      if (tokens == seq_len) continue;
+      PONIENTE_RETURN_IF_ERROR(
+          CheckLength(tree_.leaves()[group.leaf], tokens, seq_len));
+    }
+  }
+  return absl::OkStatus();
 }
 
 Task<> BatchAssembler::FillFromFiles(std::span<const LeafPosition> items,
@@ -306,8 +311,7 @@ absl::StatusOr<std::vector<ReadRequest>> BatchAssembler::PlanReads(
   const uint32_t seq_len = batch->seq_len();
   size_t beside = 0;
   for (const SamplesByLeaf::Group& group : by_leaf) {
-    const uint32_t stored =
-        tree_.leaves()[group.leaf].node->ranges()->width_bytes();
+    const uint32_t stored = file_leaves_[group.leaf].width;
     if (stored != width) beside += group.samples.size() * seq_len * stored;
   }
   PONIENTE_ASSIGN_OR_RETURN(std::span<std::byte> scratch,
@@ -317,18 +321,17 @@ absl::StatusOr<std::vector<ReadRequest>> BatchAssembler::PlanReads(
   std::vector<ReadRequest> requests;
   requests.reserve(items.size());
   for (const SamplesByLeaf::Group& group : by_leaf) {
-    const RangeSource& from = *tree_.leaves()[group.leaf].node->ranges();
-    const ByteReader& reader = from.reader();
-    const bool in_place = from.width_bytes() == width;
+    const FileLeaf& from = file_leaves_[group.leaf];
+    const bool in_place = from.width == width;
     for (const uint32_t sample : group.samples) {
       const Position& position = items[sample].position;
       const FileRange range =
-          from.Locate(position.index, position.part_begin, seq_len);
+          from.ranges->Locate(position.index, position.part_begin, seq_len);
       const std::span<std::byte> into =
           in_place ? rows.subspan(sample * row_bytes, range.bytes)
                    : scratch.first(range.bytes);
       if (!in_place) scratch = scratch.subspan(range.bytes);
-      requests.push_back({&reader, range.file, range.offset, into});
+      requests.push_back({from.reader, range.file, range.offset, into});
     }
   }
   return requests;
@@ -343,20 +346,18 @@ absl::Status BatchAssembler::Decode(std::span<const LeafPosition> items,
   const size_t row_bytes = size_t{batch->seq_len()} * TokenTypeBytes(type);
   const std::span<std::byte> rows = batch->mutable_bytes();
   for (const SamplesByLeaf::Group& group : by_leaf) {
-    const TreeLeaf& leaf = tree_.leaves()[group.leaf];
-    const RangeSource& from = *leaf.node->ranges();
-    const uint32_t width = from.width_bytes();
+    const FileLeaf& from = file_leaves_[group.leaf];
     const auto read = requests.first(group.samples.size());
     requests = requests.subspan(read.size());
-    if (width == TokenTypeBytes(type) && from.ids_are_checked()) continue;
-    const uint64_t ids = leaf.node->vocabulary()->size;
+    if (from.width == TokenTypeBytes(type) && from.ids_are_checked) continue;
     for (size_t i = 0; i < read.size(); ++i) {
       const uint32_t sample = group.samples[i];
       const uint32_t greatest =
-          Widen(read[i].into, width, type,
+          Widen(read[i].into, from.width, type,
                 rows.subspan(sample * row_bytes, row_bytes));
-      if (greatest >= ids) {
-        return IdError(leaf.path, items[sample].position.index, greatest, ids);
+      if (greatest >= from.ids) {
+        return IdError(tree_.leaves()[group.leaf].path,
+                       items[sample].position.index, greatest, from.ids);
       }
     }
   }

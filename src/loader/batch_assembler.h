@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "io/range_source.h"
 #include "loader/fetch_times.h"
 #include "loader/samples_by_leaf.h"
 #include "loader/tensor_filler.h"
@@ -57,6 +58,9 @@ class BatchAssembler {
   // The ids of a batch of so many samples that the device is to widen.
   Widening WideningOf(uint64_t num_samples, uint32_t seq_len) const;
   Task<> Fill(Batch* batch, Slot* slot, FetchTimes* times) const;
+  absl::Status CheckLengths(std::span<const LeafPosition> items,
+                            const SamplesByLeaf& by_leaf,
+                            uint32_t seq_len) const;
   Task<> FillFromFiles(std::span<const LeafPosition> items,
                        const SamplesByLeaf& by_leaf, Batch* batch, Slot* slot,
                        FetchTimes* times) const;
@@ -77,7 +81,18 @@ class BatchAssembler {
   const LastBatch last_batch_;
   const TensorFiller tensors_;
   const std::shared_ptr<SlotRing> slots_;
+  // What reading asks of a leaf, side by side.
+  struct FileLeaf {
+    const RangeSource* ranges = nullptr;
+    const ByteReader* reader = nullptr;
+    uint64_t ids = 0;  // of the vocabulary
+    uint32_t width = 0;
+    bool ids_are_checked = false;
+  };
+
   const bool reads_files_;
+  std::vector<FileLeaf> file_leaves_;   // by leaf; none unless reads_files_
+  std::vector<uint64_t> whole_tokens_;  // by leaf, of an item; 0: not known
   // How ids read from files lie on the host: as the batch has them, or as the
   // device is to widen them.
   TokenType host_type_;
