@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstring>
 #include <memory>
+#include <ostream>
 #include <random>
 #include <string>
 #include <utility>
@@ -130,6 +131,9 @@ struct WidthCase {
   uint32_t stored;
   TokenType type;
 };
+void PrintTo(const WidthCase& one, std::ostream* out) {
+  *out << one.stored << " bytes to " << TokenTypeName(one.type);
+}
 
 class WidthsTest : public DeviceWideningTest,
                    public ::testing::WithParamInterface<WidthCase> {};
