@@ -90,7 +90,8 @@ class BatchLayout {
 // sample.
 //
 // Memory: page-aligned, of the host, and a copy on the GPU where the loader has
-//     one. The copy runs beside everything else: have a stream wait for it by
+//     one; of tokens that the GPU widens (LoaderOptions::widen_on_device) there
+//     alone. The copy runs beside everything else: have a stream wait for it by
 //     WaitOn() before its work uses device_bytes().
 // Ownership: holds its memory, which its loader fills again once the batch is
 //     gone; LoaderOptions::max_held bounds how many may be held. May outlive
@@ -116,8 +117,11 @@ class Batch {
   uint32_t seq_len() const { return plan_.seq_len; }
 
   TokenType token_type() const { return layout_.token_type(); }
+  // False only if LoaderOptions::widen_on_device was set.
+  bool has_host_tokens() const { return has_host_tokens_; }
 
-  // All ids. REQUIRES: Id is the C++ type of token_type() (uint32_t for kU32).
+  // All ids. REQUIRES: Id is the C++ type of token_type() (uint32_t for kU32),
+  // and has_host_tokens().
   template <class Id>
   std::span<const Id> tokens() const {
     return Ids<Id>(BatchTensor::kTokens);
@@ -127,7 +131,7 @@ class Batch {
   std::span<const Id> tokens(size_t sample) const {
     return tokens<Id>().subspan(sample * seq_len(), seq_len());
   }
-  // The same memory, whatever the type.
+  // The same memory, whatever the type. REQUIRES: has_host_tokens().
   std::span<const std::byte> bytes() const;
   std::span<std::byte> mutable_bytes();
 
@@ -156,7 +160,7 @@ class Batch {
 
   // Where the batch is to be used: the GPU asked for, or the host.
   const Device& device() const;
-  // The ids on the device, laid out as in bytes(); null on the host.
+  // The ids on the device, of token_type(), row after row; null on the host.
   const std::byte* device_bytes() const;
   // The work queued on `stream` (a cudaStream_t; null: the default stream) from
   // now on finds the batch on the device; the calling thread does not wait. The
@@ -187,8 +191,14 @@ class Batch {
   const internal::BatchLayout& layout() const { return layout_; }
   // For the loader: the batch is the consumer's from now on.
   void MarkHeld();
+  // For the loader: what lies where tokens() would be is something else.
+  void HideHostTokens() { has_host_tokens_ = false; }
 
  private:
+  bool IsOnHost(BatchTensor tensor) const {
+    return has_host_tokens_ || tensor != BatchTensor::kTokens;
+  }
+  // REQUIRES: IsOnHost().
   const std::byte* HostBytes(BatchTensor tensor) const;
   uint64_t NumElements(BatchTensor tensor) const;
 
@@ -209,6 +219,7 @@ class Batch {
   internal::BatchLayout layout_;
   std::vector<SampleProvenance> provenance_;
   std::shared_ptr<internal::Slot> slot_;
+  bool has_host_tokens_ = true;
 };
 
 }  // namespace poniente

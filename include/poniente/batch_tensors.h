@@ -57,7 +57,8 @@ struct TensorView {
   ElementType type = ElementType::kU8;
   uint32_t dimensions = 0;  // 1 or 2
   std::array<uint64_t, 2> shape = {};
-  // Aligned to 256 bytes. Null on the device where the batch is on the host.
+  // Aligned to 256 bytes. Null on the device where the batch is on the host;
+  // null on the host for tokens that the device widens.
   const std::byte* host = nullptr;
   const std::byte* device = nullptr;
 

@@ -33,7 +33,8 @@ using DlpackTensor = std::unique_ptr<DLManagedTensor, DlpackDeleter>;
 // A tensor of the batch in the memory of the host. Who takes it must not write
 // to it.
 //
-// Errors: FailedPrecondition if the loader was not asked for it.
+// Errors: FailedPrecondition if the loader was not asked for it, or if it is
+//     the tokens and the device widens them (LoaderOptions::widen_on_device).
 absl::StatusOr<DlpackTensor> HostDlpack(const Batch& batch, BatchTensor tensor);
 
 // The same on the batch's GPU, after batch.WaitOn(stream): use it on that

@@ -311,6 +311,8 @@ class IndexMapDataset : public AsyncDataset<T> {
   // The map once it covers `length` items, or once it is final.
   Task<MadeMap> MapFor(uint64_t length) const {
     while (true) {
+      // Once it is final, nothing has to be asked of children any more.
+      if (auto kept = cell_.Kept()) co_return MadeMap{std::move(kept), true};
       // Before the map, so that growth in between is not missed.
       const std::vector<LengthState> lengths = ChildLengths();
       absl::StatusOr<MadeMap> made = MapNow();

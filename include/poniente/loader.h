@@ -72,6 +72,15 @@ struct LoaderOptions {
   // host, with a warning. Never changes a token.
   Device device = {};
 
+  // Ids go to the GPU as they are stored and become token_type there: for u16
+  // and i64 a quarter of the bytes to copy, and nothing to widen for the host.
+  // The host then has no tokens: Batch::has_host_tokens() is false, tokens()
+  // and bytes() must not be called. Done only if batches are on a GPU, the
+  // library was built with nvcc, all sources lie in files, in one width that
+  // is less than token_type's, and labels are not asked for; else the host
+  // widens them and has them. Never changes a token. docs/staging.md.
+  bool widen_on_device = false;
+
   // Receives one line per warning, on any thread: a backend that was not the
   // one preferred; data that comes too late (Next() waited for a tenth of the
   // time or more, and for more than a second, over 100 steps; docs/metrics.md),

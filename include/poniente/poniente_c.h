@@ -322,7 +322,7 @@ typedef struct poniente_tensor {
   /* [num_samples, seq_len]; [num_samples, 1] for ndim 1. */
   int64_t shape[2];
   /* Either may be NULL: the device's always on the host, the host's if there
-   * are no elements. */
+   * are no elements, or if they are tokens that are widened on the GPU. */
   const void* host;
   const void* device;
 } poniente_tensor;

@@ -120,6 +120,7 @@ absl::StatusOr<std::unique_ptr<MixtureMap>> MixtureMap::Create(
   PONIENTE_RETURN_IF_ERROR(
       map->AddComponents(std::move(components), seed, rules));
   PONIENTE_RETURN_IF_ERROR(map->FindEnd(rules));
+  map->has_one_epoch_ = map->FindWhetherOneEpoch();
   return map;
 }
 
@@ -257,7 +258,7 @@ bool MixtureMap::limits_epochs() const {
                      });
 }
 
-bool MixtureMap::has_one_epoch() const {
+bool MixtureMap::FindWhetherOneEpoch() const {
   const bool changes = std::any_of(
       components_.begin(), components_.end(),
       [](const Component& component) { return component.draws.changes(); });

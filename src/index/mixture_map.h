@@ -87,7 +87,7 @@ class MixtureMap final : public IndexMap {
   std::optional<uint64_t> length() const override { return length_; }
   // If epochs of components are limited, or if draws are of another kind later
   // than at first: those of a second epoch would go on with the last kind.
-  bool has_one_epoch() const override;
+  bool has_one_epoch() const override { return has_one_epoch_; }
   void Resolve(std::span<const Position> positions,
                std::span<ChildPosition> out) const override;
   std::optional<Position> Find(uint32_t child,
@@ -166,9 +166,11 @@ class MixtureMap final : public IndexMap {
   absl::Status AddComponents(std::vector<MixtureComponent> components,
                              uint64_t seed, const MixtureRules& rules);
   absl::Status FindEnd(const MixtureRules& rules);
+  bool FindWhetherOneEpoch() const;
   absl::StatusOr<uint64_t> EndOfAll() const;
   // Where draws of the component would begin the epoch.
   static Simple SimpleOf(const Component& component);
+  static uint64_t NextId();
   std::optional<uint64_t> SampleOfEpoch(const Component& component,
                                         uint64_t epoch) const;
   uint32_t NumberOf(const Component& component) const {
@@ -200,9 +202,12 @@ class MixtureMap final : public IndexMap {
   std::vector<Child> children_;
   std::vector<Simple> simple_;  // By component.
   std::optional<uint64_t> length_;
+  bool has_one_epoch_ = false;
   std::string end_reason_;
   MixtureRules rules_;
   uint64_t seed_ = 0;
+  // Never that of another map of the process, and not 0.
+  const uint64_t id_ = NextId();
 };
 
 }  // namespace poniente::internal

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// MixtureMap::Resolve(). Indices of one block are resolved together if they are
-// a good part of it: the block is dealt out as runs of draws, these become
-// items, and the order inside the block picks from them.
+// MixtureMap::Resolve(). Where a good part of a block is asked for, by one call
+// or by several in succession, all of it is dealt out as runs of draws, these
+// become items, and the order inside the block picks from them. Each thread
+// keeps the items of its last block.
 #include <algorithm>
+#include <atomic>
 #include <bit>
 #include <cstddef>
 #include <numeric>
@@ -19,6 +21,10 @@ namespace {
 // Making all of a block costs as much as about this part of its samples do one
 // by one.
 constexpr uint64_t kWholeBlockPart = 8;
+// Calls for less than that part are added up in blocks of at most so many
+// samples: keeping larger ones takes memory, and making them time, that who
+// asks for little does not expect.
+constexpr uint64_t kMostAddedUp = 16384;
 constexpr size_t kMaxRemembered = 256;
 
 }  // namespace
@@ -41,7 +47,7 @@ class MixtureMap::Resolver {
       const BlockOrder order = map_.plan_->OrderOf(block, map_.seed_);
       const auto here = positions.subspan(at, end - at);
       const auto there = out.subspan(at, end - at);
-      if (here.size() * kWholeBlockPart >= block.size) {
+      if (IsWorthAll(block, epoch, here.size())) {
         TakeFromWhole(order, here, there);
       } else {
         TakeEach(order, here, there);
@@ -56,6 +62,15 @@ class MixtureMap::Resolver {
     uint32_t view = 0;
     uint64_t epoch = 0;
     std::optional<ItemOrder> order;
+  };
+
+  // Of all maps of the process: what blocks hold does not change.
+  struct BlockId {
+    uint64_t map = 0;  // 0: none
+    uint64_t first = 0;
+    uint64_t epoch = 0;
+
+    friend bool operator==(const BlockId&, const BlockId&) = default;
   };
 
   const ItemOrder& OrderOf(const Component& component, uint32_t view,
@@ -98,27 +113,31 @@ class MixtureMap::Resolver {
     }
   }
 
+  // What an epoch's block holds. That of an endless map is the same in all.
+  BlockId IdOf(const Block& block, uint64_t epoch) const {
+    return {map_.id_, block.first, map_.length_ ? epoch : 0};
+  }
+
+  // The slots hold the block, or so many positions more make it worth it.
+  bool IsWorthAll(const Block& block, uint64_t epoch, uint64_t count) {
+    const BlockId id = IdOf(block, epoch);
+    if (scratch_.filled == id) return true;
+    if (scratch_.asked != id || block.size > kMostAddedUp) {
+      scratch_.asked = id;
+      scratch_.times_asked = 0;
+    }
+    scratch_.times_asked += count;
+    return scratch_.times_asked * kWholeBlockPart >= block.size;
+  }
+
   void TakeFromWhole(const BlockOrder& order,
                      std::span<const Position> positions,
                      std::span<ChildPosition> out) {
-    slots_.resize(order.block().size);
-    map_.plan_->Expand(order.block(), &runs_);
-    few_.Clear(slots_.size());
-    few_parts_.Clear(slots_.size());
-    few_runs_.clear();
-    const uint64_t epoch = map_.length_ ? positions.front().epoch : 0;
-    for (size_t i = 0; i < runs_.size(); ++i) {
-      const DrawRun& run = runs_[i];
-      if (epoch == 0 && TakeSimple(run)) continue;
-      FetchAhead(i);
-      const Component& component = map_.components_[run.component];
-      FillSlots(component, run.first_rank + map_.DrawsBefore(component, epoch),
-                run.first_slot, run.count);
-    }
-    TakeFewParts();
-    few_.Permute();
-    for (size_t i = 0; i < few_.count(); ++i) {
-      slots_[few_.slot(i)].index = few_.place(i);
+    const BlockId id = IdOf(order.block(), positions.front().epoch);
+    if (scratch_.filled != id) {
+      scratch_.filled = {};  // of nothing, should this throw
+      FillBlock(order.block(), id.epoch);
+      scratch_.filled = id;
     }
     indices_.resize(positions.size());
     for (size_t i = 0; i < positions.size(); ++i) {
@@ -131,6 +150,29 @@ class MixtureMap::Resolver {
       out[i].position.index = slot.index;
       out[i].position.epoch = slot.epoch;
       TakePart(slot.part, positions[i], &out[i].position);
+    }
+  }
+
+  // Writes all of a block to the slots, in the order before the one inside of
+  // it.
+  void FillBlock(const Block& block, uint64_t epoch) {
+    slots_.resize(block.size);
+    map_.plan_->Expand(block, &runs_);
+    few_.Clear(slots_.size());
+    few_parts_.Clear(slots_.size());
+    few_runs_.clear();
+    for (size_t i = 0; i < runs_.size(); ++i) {
+      const DrawRun& run = runs_[i];
+      if (epoch == 0 && TakeSimple(run)) continue;
+      FetchAhead(i);
+      const Component& component = map_.components_[run.component];
+      FillSlots(component, run.first_rank + map_.DrawsBefore(component, epoch),
+                run.first_slot, run.count);
+    }
+    TakeFewParts();
+    few_.Permute();
+    for (size_t i = 0; i < few_.count(); ++i) {
+      slots_[few_.slot(i)].index = few_.place(i);
     }
   }
 
@@ -326,6 +368,10 @@ class MixtureMap::Resolver {
   struct Scratch {
     std::vector<DrawRun> runs;
     std::vector<Slot> slots;
+    BlockId filled;  // what the slots hold
+    // The last block that they did not hold, and positions of it asked for.
+    BlockId asked;
+    uint64_t times_asked = 0;
     FewDraws few;
     FewDraws few_parts;
     std::vector<FewRun> few_runs;  // of few_parts
@@ -345,6 +391,11 @@ class MixtureMap::Resolver {
   std::vector<uint64_t>& indices_ = scratch_.indices;
   std::vector<uint64_t>& places_ = scratch_.places;
 };
+
+uint64_t MixtureMap::NextId() {
+  static std::atomic<uint64_t> last = 0;
+  return last.fetch_add(1, std::memory_order_relaxed) + 1;
+}
 
 void MixtureMap::Resolve(std::span<const Position> positions,
                          std::span<ChildPosition> out) const {

@@ -8,6 +8,7 @@
 
 #include "absl/status/status.h"
 #include "io/blocking_reader.h"
+#include "io/fetch_ahead.h"
 #include "io/mmap_reader.h"
 #include "io/pending_read.h"
 #include "io/read_ends.h"
@@ -65,11 +66,17 @@ absl::StatusOr<Value> ParseIn(
 }
 
 absl::Status CheckRanges(std::span<const ReadRequest> requests) {
+  const ReadRequest* previous = nullptr;
+  uint64_t size = 0;
   for (const ReadRequest& request : requests) {
-    PONIENTE_CHECK(request.reader != nullptr);
-    PONIENTE_CHECK(request.file < request.reader->num_files())
-        << request.file << " of " << request.reader->num_files() << " files";
-    const uint64_t size = request.reader->size(request.file);
+    if (previous == nullptr || request.reader != previous->reader ||
+        request.file != previous->file) {
+      PONIENTE_CHECK(request.reader != nullptr);
+      PONIENTE_CHECK(request.file < request.reader->num_files())
+          << request.file << " of " << request.reader->num_files() << " files";
+      size = request.reader->size(request.file);
+    }
+    previous = &request;
     if (request.into.size() > size ||
         request.offset > size - request.into.size()) {
       return absl::OutOfRangeError(absl::StrCat(
@@ -113,15 +120,18 @@ class Turn {
   // Counts what was read, tells the readers what was cached, and completes the
   // plan. The first error, if any.
   absl::Status Finish() {
+    const PendingRead* failed = nullptr;
     for (const auto reads :
          {plan_->ring(), plan_->mapped(), plan_->blocking()}) {
-      internal::FailCutShort(reads);
       for (auto rest = reads; !rest.empty();) {
-        rest = rest.subspan(CountAlike(rest));
+        const auto alike = rest.first(NumAlike(rest));
+        internal::FailCutShort(alike);
+        CountAlike(alike);
+        failed = FirstFailed(alike, failed);
+        rest = rest.subspan(alike.size());
       }
     }
-    const absl::Status failed = FirstError();
-    return failed.ok() ? plan_->Complete() : failed;
+    return failed == nullptr ? plan_->Complete() : failed->status();
   }
 
  private:
@@ -134,19 +144,14 @@ class Turn {
     internal::CountWait(reads, Clock::now() - begin);
   }
 
-  // In the order of the batch's requests.
-  absl::Status FirstError() const {
-    const PendingRead* first = nullptr;
-    for (const auto reads :
-         {plan_->ring(), plan_->mapped(), plan_->blocking()}) {
-      for (const PendingRead& read : reads) {
-        if (read.status().ok()) continue;
-        if (first == nullptr || read.request() < first->request()) {
-          first = &read;
-        }
-      }
+  // The first in the order of the batch's requests of those that failed.
+  static const PendingRead* FirstFailed(std::span<const PendingRead> reads,
+                                        const PendingRead* first) {
+    for (const PendingRead& read : reads) {
+      if (read.status().ok()) continue;
+      if (first == nullptr || read.request() < first->request()) first = &read;
     }
-    return first == nullptr ? absl::OkStatus() : first->status();
+    return first;
   }
 
   // Reads at the front of one reader, by one backend.
@@ -160,8 +165,7 @@ class Turn {
     return count;
   }
 
-  static size_t CountAlike(std::span<const PendingRead> reads) {
-    const auto alike = reads.first(NumAlike(reads));
+  static void CountAlike(std::span<const PendingRead> alike) {
     ReaderState& reader = alike.front().reader();
     const IoBackend backend = alike.front().backend();
     uint64_t bytes = 0, retries = 0;
@@ -169,7 +173,10 @@ class Turn {
       bytes += read.bytes_brought();
       retries += read.retries();
     }
-    const internal::Hits hits = internal::CountHits(alike);
+    // Only the ring's reads are hits.
+    const internal::Hits hits = backend == IoBackend::kMmap
+                                    ? internal::Hits()
+                                    : internal::CountHits(alike);
     internal::AtomicBackendCounters& counters = reader.CountersOf(backend);
     Add(alike.size(), &counters.reads);
     Add(bytes, &counters.bytes_read);
@@ -178,7 +185,6 @@ class Turn {
     if (backend == IoBackend::kBuffered) {
       reader.ReportBuffered(hits.known_reads, hits.known);
     }
-    return alike.size();
   }
 
   ReadPlan* const plan_;
@@ -310,6 +316,7 @@ ReadCounters ByteReader::counters() const {
 }
 
 Task<> ReadBatch(std::span<const ReadRequest> requests) {
+  internal::FetchAhead(requests);
   absl::Status in_range = CheckRanges(requests);
   if (!in_range.ok()) co_return in_range;
   // Asked for, not left to co_await to throw: from here to the end of Wait()

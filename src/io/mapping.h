@@ -35,6 +35,9 @@ class Mapping {
   // Null for an empty file.
   const std::byte* begin() const { return begin_; }
 
+  // Brings what Enter() reads into the caches.
+  void Prefetch() const { __builtin_prefetch(entered_.get()); }
+
   // Enters the pages around [offset, offset + bytes) into the page table, whole
   // regions of 512 KiB, once each; a page fault would enter 64 KiB. Reads those
   // that are not in memory from the disk: for files that are. False if they

@@ -8,6 +8,7 @@
 #include <chrono>
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "io/blocking_reader.h"
 #include "io/fault_hooks.h"
@@ -80,12 +81,21 @@ void Prefetch(const PendingRead& read) {
   for (int i = 0; i < 4; ++i) __builtin_prefetch(line + i * 64);
 }
 
+// What was planned has left the caches with the copies since.
+void PrefetchRead(const PendingRead* read) {
+  const auto* const begin = reinterpret_cast<const char*>(read);
+  for (size_t at = 0; at < sizeof(PendingRead); at += 64) {
+    __builtin_prefetch(begin + at);
+  }
+}
+
 void CopyAll(std::span<PendingRead> reads, uint64_t faults_before) {
   for (size_t i = 0; i < reads.size(); ++i) {
     PendingRead& read = reads[i];
     const Mapping& mapping = MappingOf(read);
     EnterAround(mapping, read, faults_before);
     if (i + 1 < reads.size()) Prefetch(reads[i + 1]);
+    if (i + 2 < reads.size()) PrefetchRead(&reads[i + 2]);
     CopyOne(mapping, &read);
   }
 }
@@ -99,14 +109,13 @@ void CopyForced(std::span<PendingRead> reads, uint64_t faults_before) {
   }
 }
 
-// Which of the copies met the faults is not known: each reader is told of all.
-void Report(std::span<const PendingRead> reads, uint64_t copies,
-            uint64_t faults) {
-  const ReaderState* told = nullptr;
+// Adds the readers of the reads, one of each run of theirs.
+void AddReaders(std::span<const PendingRead> reads,
+                std::vector<ReaderState*>* readers) {
   for (const PendingRead& read : reads) {
-    if (&read.reader() == told) continue;
-    told = &read.reader();
-    read.reader().ReportMapped(copies, faults);
+    if (readers->empty() || readers->back() != &read.reader()) {
+      readers->push_back(&read.reader());
+    }
   }
 }
 
@@ -118,6 +127,7 @@ void ReadMapped(std::span<PendingRead> reads) {
   const uint64_t before = MajorFaults();
   uint64_t faults = 0;
   uint64_t copies = 0;
+  std::vector<ReaderState*> readers;
   for (size_t done = 0; done < reads.size();) {
     const size_t count = std::min(kLookEvery, reads.size() - done);
     const auto some = reads.subspan(done, count);
@@ -129,9 +139,11 @@ void ReadMapped(std::span<PendingRead> reads) {
       copies += count;
     }
     faults = MajorFaults() - before;
+    AddReaders(some, &readers);
     done += count;
   }
-  Report(reads, copies, faults);
+  // Which of the copies met the faults is not known: each is told of all.
+  for (ReaderState* reader : readers) reader->ReportMapped(copies, faults);
   if (faults > 0) CountWait(reads, std::chrono::steady_clock::now() - begin);
 }
 

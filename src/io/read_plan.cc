@@ -29,20 +29,30 @@ uint64_t AlignUp(uint64_t offset, uint64_t alignment) {
   return AlignDown(offset + alignment - 1, alignment);
 }
 
+bool IsOfSameFile(const OrderedRequest& a, const OrderedRequest& b) {
+  return a.reader == b.reader && a.request->file == b.request->file;
+}
+
 // Those of a file together, else as they are: what is done once for each file
 // of a batch shall be. Copies gain nothing from a full order.
 std::vector<OrderedRequest> GroupByFile(std::vector<OrderedRequest> requests) {
   absl::flat_hash_map<std::pair<ReaderState*, uint32_t>, uint32_t> numbers;
   std::vector<uint32_t> number_of(requests.size());
   std::vector<uint32_t> next;  // of each number: how many, then where they go
+  size_t runs = 0;
   for (size_t i = 0; i < requests.size(); ++i) {
-    const auto [found, is_new] = numbers.try_emplace(
-        {requests[i].reader, requests[i].request->file}, next.size());
-    if (is_new) next.push_back(0);
-    number_of[i] = found->second;
-    ++next[found->second];
+    if (i > 0 && IsOfSameFile(requests[i - 1], requests[i])) {
+      number_of[i] = number_of[i - 1];
+    } else {
+      const auto [found, is_new] = numbers.try_emplace(
+          {requests[i].reader, requests[i].request->file}, next.size());
+      if (is_new) next.push_back(0);
+      number_of[i] = found->second;
+      ++runs;
+    }
+    ++next[number_of[i]];
   }
-  if (next.size() <= 1) return requests;
+  if (next.size() == runs) return requests;
   std::exclusive_scan(next.begin(), next.end(), next.begin(), 0u);
   std::vector<OrderedRequest> grouped(requests.size());
   for (size_t i = 0; i < requests.size(); ++i) {
@@ -57,14 +67,18 @@ std::vector<OrderedRequest> SortRequests(
     std::span<const ReadRequest> requests) {
   std::vector<OrderedRequest> sorted;
   sorted.reserve(requests.size());
+  bool all_mapped = true;
+  const ByteReader* reader = nullptr;
+  ReaderState* state = nullptr;
   for (const ReadRequest& request : requests) {
     if (request.into.empty()) continue;
-    sorted.push_back({&request, &ReaderAccess::State(*request.reader)});
+    if (request.reader != reader) {
+      reader = request.reader;
+      state = &ReaderAccess::State(*reader);
+      all_mapped = all_mapped && state->Now() == IoBackend::kMmap;
+    }
+    sorted.push_back({&request, state});
   }
-  const bool all_mapped = std::all_of(
-      sorted.begin(), sorted.end(), [](const OrderedRequest& request) {
-        return request.reader->Now() == IoBackend::kMmap;
-      });
   if (all_mapped) return GroupByFile(std::move(sorted));
   std::sort(sorted.begin(), sorted.end(),
             [](const OrderedRequest& a, const OrderedRequest& b) {
@@ -85,11 +99,16 @@ absl::Status ReadPlan::TakeFrom(std::span<const OrderedRequest>* requests) {
     if (!has_file_ || request.request->file != file_) {
       BeginFile(request.request->file);
     }
-    if (const size_t scratch = ScratchFor(request); scratch > 0) {
-      if (planned > 0 && scratch_.used() + scratch > kScratchBytes) break;
+    const bool needs_checks = NeedsChecks(request);
+    if (needs_checks || alignment_ > 1) {
+      const size_t scratch = ScratchFor(request);
+      if (planned > 0 && scratch > 0 &&
+          scratch_.used() + scratch > kScratchBytes) {
+        break;
+      }
       PONIENTE_RETURN_IF_ERROR(MakeRoom(scratch, request));
     }
-    AddRequest(request);
+    AddRequest(request, needs_checks);
     *requests = requests->subspan(1);
   }
   FlushCounts();
@@ -115,6 +134,7 @@ void ReadPlan::BeginFile(uint32_t file) {
   FlushCounts();
   file_ = file;
   has_file_ = true;
+  checksums_ = reader_->ChecksumsOf(file);
   backend_ = reader_->Prepare(reader_backend_, file);
   reads_ = backend_ == IoBackend::kMmap    ? &mapped_
            : backend_ == IoBackend::kPread ? &blocking_
@@ -133,32 +153,40 @@ void ReadPlan::BeginFile(uint32_t file) {
   beside_is_last_ = false;
 }
 
-bool ReadPlan::NeedsCheck(const FileChecksums& checksums,
-                          uint64_t block) const {
+bool ReadPlan::NeedsCheck(uint64_t block) const {
   return reader_->options.verify == VerifyChecksums::kAlways ||
-         !checksums.IsSeen(block);
+         !checksums_->IsSeen(block);
+}
+
+bool ReadPlan::NeedsChecks(const OrderedRequest& request) const {
+  if (checksums_ == nullptr) return false;
+  const uint64_t last = checksums_->BlockOf(request.end() - 1);
+  for (uint64_t block = checksums_->BlockOf(request.begin()); block <= last;
+       ++block) {
+    if (NeedsCheck(block)) return true;
+  }
+  return false;
 }
 
 size_t ReadPlan::ScratchFor(const OrderedRequest& request) const {
   const uint64_t bytes = request.end() - request.begin();
   const uint64_t around = 2 * alignment_ + kPageBytes;
   uint64_t scratch = 0;
-  const FileChecksums* checksums = reader_->ChecksumsOf(file_);
   // Where blocks are read beside it, what is left may lose its alignment.
   if (alignment_ > 1 &&
-      (checksums != nullptr || !IsAligned(request.begin(), request.end(),
-                                          request.request->into.data()))) {
+      (checksums_ != nullptr || !IsAligned(request.begin(), request.end(),
+                                           request.request->into.data()))) {
     scratch += std::min(bytes, kMaxUnalignedBytes) + around;
   }
-  if (checksums == nullptr) return scratch;
-  const uint64_t first = checksums->BlockOf(request.begin());
-  const uint64_t last = checksums->BlockOf(request.end() - 1);
+  if (checksums_ == nullptr) return scratch;
+  const uint64_t first = checksums_->BlockOf(request.begin());
+  const uint64_t last = checksums_->BlockOf(request.end() - 1);
   for (uint64_t block = first;; block = last) {
-    const uint64_t block_begin = checksums->BeginOf(block);
-    const uint64_t block_end = checksums->EndOf(block);
+    const uint64_t block_begin = checksums_->BeginOf(block);
+    const uint64_t block_end = checksums_->EndOf(block);
     const bool is_whole =
         block_begin >= request.begin() && block_end <= request.end();
-    if (!is_whole && NeedsCheck(*checksums, block)) {
+    if (!is_whole && NeedsCheck(block)) {
       scratch += block_end - block_begin + around;
     }
     if (block == last) return scratch;
@@ -181,22 +209,21 @@ absl::Status ReadPlan::MakeRoom(size_t scratch_bytes,
                               " bytes at offset ", request.begin()));
 }
 
-void ReadPlan::AddRequest(const OrderedRequest& request) {
+void ReadPlan::AddRequest(const OrderedRequest& request, bool needs_checks) {
   const size_t reads = reads_->size();
   request_ = request.request;
-  const FileChecksums* checksums = reader_->ChecksumsOf(file_);
-  if (checksums == nullptr) {
-    AddPlain(request.begin(), request.end(), request.request->into.data());
+  if (needs_checks) {
+    AddVerified(request);
   } else {
-    AddVerified(*checksums, request);
+    AddPlain(request.begin(), request.end(), request.request->into.data());
   }
   ++requests_;
   bytes_asked_ += request.end() - request.begin();
   if (reads_->size() == reads) ++merged_;
 }
 
-void ReadPlan::AddVerified(const FileChecksums& checksums,
-                           const OrderedRequest& request) {
+void ReadPlan::AddVerified(const OrderedRequest& request) {
+  const FileChecksums& checksums = *checksums_;
   std::byte* const into = request.request->into.data();
   const uint64_t begin = request.begin();
   const uint64_t end = request.end();
@@ -206,7 +233,7 @@ void ReadPlan::AddVerified(const FileChecksums& checksums,
   };
   const uint64_t last = checksums.BlockOf(end - 1);
   for (uint64_t block = checksums.BlockOf(begin); block <= last; ++block) {
-    if (!NeedsCheck(checksums, block)) continue;
+    if (!NeedsCheck(block)) continue;
     const uint64_t block_begin = checksums.BeginOf(block);
     const uint64_t block_end = checksums.EndOf(block);
     if (block_begin >= begin && block_end <= end) {

@@ -86,12 +86,13 @@ class ReadPlan {
   // Adds what was counted since the last call to the current reader's counters.
   void FlushCounts();
   void BeginFile(uint32_t file);
-  // Scratch that the request may take at most.
+  // A block that the request touches is to be verified.
+  bool NeedsChecks(const OrderedRequest& request) const;
+  // Scratch that the request may take at most; 0 without checks and alignment.
   size_t ScratchFor(const OrderedRequest& request) const;
   absl::Status MakeRoom(size_t scratch_bytes, const OrderedRequest& request);
-  void AddRequest(const OrderedRequest& request);
-  void AddVerified(const FileChecksums& checksums,
-                   const OrderedRequest& request);
+  void AddRequest(const OrderedRequest& request, bool needs_checks);
+  void AddVerified(const OrderedRequest& request);
   // What needs no block around it.
   void AddPlain(uint64_t begin, uint64_t end, std::byte* into);
   void AddInPlace(uint64_t begin, uint64_t end, std::byte* into);
@@ -99,7 +100,7 @@ class ReadPlan {
   // Has [begin, end) read beside its place; where it will be.
   std::byte* AddBeside(uint64_t begin, uint64_t end);
   void AddCheck(uint64_t block, const std::byte* bytes);
-  bool NeedsCheck(const FileChecksums& checksums, uint64_t block) const;
+  bool NeedsCheck(uint64_t block) const;
   bool IsAligned(uint64_t begin, uint64_t end, const std::byte* into) const;
   // Bytes that begin where the last read ends may become part of it.
   bool MayJoin(uint64_t bytes) const;
@@ -116,6 +117,7 @@ class ReadPlan {
   ReaderState* reader_ = nullptr;
   IoBackend reader_backend_ = IoBackend::kBuffered;
   uint32_t file_ = 0;
+  const FileChecksums* checksums_ = nullptr;  // null: nothing to verify
   IoBackend backend_ = IoBackend::kBuffered;
   uint64_t alignment_ = 1;         // of offsets
   uint64_t memory_alignment_ = 1;  // of places

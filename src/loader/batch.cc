@@ -55,6 +55,9 @@ std::span<std::byte> Batch::mutable_tensor(BatchTensor tensor) {
 }
 
 const std::byte* Batch::HostBytes(BatchTensor tensor) const {
+  PONIENTE_CHECK(IsOnHost(tensor))
+      << "tokens asked for on the host of a batch that widens them on the "
+         "device: look at has_host_tokens(), or leave widen_on_device off";
   return slot_->host().data() +
          layout_.Offset(tensor, num_samples(), seq_len());
 }
@@ -70,9 +73,10 @@ absl::StatusOr<TensorView> Batch::tensor(BatchTensor tensor) const {
   view.type = layout_.TypeOf(tensor);
   view.dimensions = tensor == BatchTensor::kLossWeights ? 1 : 2;
   view.shape = {num_samples(), view.dimensions == 1 ? 0 : seq_len()};
-  view.host = HostBytes(tensor);
+  if (IsOnHost(tensor)) view.host = HostBytes(tensor);
   if (slot_->device_bytes() != nullptr) {
-    view.device = slot_->device_bytes() + (view.host - slot_->host().data());
+    view.device = slot_->device_bytes() +
+                  layout_.Offset(tensor, num_samples(), seq_len());
   }
   return view;
 }

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "index/part_at.h"
 #include "io/range_source.h"
+#include "loader/samples_by_leaf.h"
 #include "loader/widen.h"
 #include "poniente/index_map_dataset.h"
 #include "util/status_macros.h"
@@ -31,26 +32,30 @@ absl::Status WindowLengthError(std::string_view source, uint64_t has,
                    " tokens, the schedule asks for ", wants));
 }
 
-// Tokens that the item gives in a batch; 0 if only reading it can say.
-uint64_t TokensOf(const TreeLeaf& leaf, const LeafPosition& item) {
-  if (item.position.part_length != kWholeItem) {
-    return item.position.part_length;
-  }
+// The unsigned type of ids of so many bytes: 1, 2 or 4.
+TokenType StoredType(uint32_t width) {
+  return width == 1   ? TokenType::kU8
+         : width == 2 ? TokenType::kU16
+                      : TokenType::kU32;
+}
+
+// Tokens of an item of the leaf, taken whole; 0 if only reading it can say.
+uint64_t WholeTokens(const TreeLeaf& leaf) {
   const RangeSource* ranges = leaf.node->ranges();
   return leaf.is_plain && ranges ? ranges->item_length() : 0;
 }
 
-absl::Status CheckLengths(const DatasetTree& tree,
-                          std::span<const LeafPosition> items,
-                          uint32_t seq_len) {
-  for (const LeafPosition& item : items) {
-    const TreeLeaf& leaf = tree.leaves()[item.leaf];
-    const uint64_t tokens = TokensOf(leaf, item);
-    if (tokens == 0 || tokens == seq_len) continue;
-    return internal::Prepend(WindowLengthError(leaf.path, tokens, seq_len),
-                             "make the root with Schedule::mixture_options()");
-  }
-  return absl::OkStatus();
+uint64_t TokensOf(const LeafPosition& item, uint64_t whole_tokens) {
+  const uint32_t part = item.position.part_length;
+  return part == kWholeItem ? whole_tokens : part;
+}
+
+// `tokens`: of an item of the leaf, 0 if not known.
+absl::Status CheckLength(const TreeLeaf& leaf, uint64_t tokens,
+                         uint32_t seq_len) {
+  if (tokens == 0 || tokens == seq_len) return absl::OkStatus();
+  return internal::Prepend(WindowLengthError(leaf.path, tokens, seq_len),
+                           "make the root with Schedule::mixture_options()");
 }
 
 // One sample of each stretch, as far as it can be looked up now.
@@ -72,8 +77,9 @@ absl::Status CheckStretches(const DatasetTree& tree,
         tree.Resolve(std::span(&position, 1), std::span(&item, 1));
     if (absl::IsFailedPrecondition(resolved)) continue;  // not known yet
     PONIENTE_RETURN_IF_ERROR(resolved);
+    const TreeLeaf& leaf = tree.leaves()[item.leaf];
     PONIENTE_RETURN_IF_ERROR(
-        CheckLengths(tree, std::span(&item, 1), stretch.seq_len));
+        CheckLength(leaf, TokensOf(item, WholeTokens(leaf)), stretch.seq_len));
   }
   return absl::OkStatus();
 }
@@ -143,13 +149,47 @@ BatchAssembler::BatchAssembler(DatasetPtr<TokenWindow> dataset,
       last_batch_(options.last_batch),
       tensors_(tree_, options),
       slots_(std::move(slots)),
-      reads_files_(ReadsFiles(tree_)) {
-  if (!reads_files_) return;
+      reads_files_(ReadsFiles(tree_)),
+      host_type_(options.token_type) {
   for (const TreeLeaf& leaf : tree_.leaves()) {
-    const uint32_t width = leaf.node->ranges()->width_bytes();
-    if (width == TokenTypeBytes(options.token_type)) continue;
-    widened_from_ = std::max(widened_from_, width);
+    whole_tokens_.push_back(WholeTokens(leaf));
+    if (!reads_files_) continue;
+    const RangeSource& ranges = *leaf.node->ranges();
+    file_leaves_.push_back({&ranges, &ranges.reader(),
+                            leaf.node->vocabulary()->size, ranges.width_bytes(),
+                            ranges.ids_are_checked()});
   }
+  if (const uint32_t width = WidthToWiden(options); width > 0) {
+    host_type_ = StoredType(width);
+    widened_from_ = width;
+    return;
+  }
+  for (const FileLeaf& leaf : file_leaves_) {
+    if (leaf.width == TokenTypeBytes(options.token_type)) continue;
+    widened_from_ = std::max(widened_from_, leaf.width);
+  }
+}
+
+uint32_t BatchAssembler::WidthToWiden(const LoaderOptions& options) const {
+  // Labels are made of the tokens, by the host.
+  if (!options.widen_on_device || file_leaves_.empty() ||
+      tensors_.layout().Has(BatchTensor::kLabels)) {
+    return 0;
+  }
+  const uint32_t width = file_leaves_[0].width;
+  const bool is_shared =
+      std::all_of(file_leaves_.begin(), file_leaves_.end(),
+                  [&](const FileLeaf& leaf) { return leaf.width == width; });
+  if (!is_shared || width >= TokenTypeBytes(options.token_type)) return 0;
+  return slots_->can_widen() ? width : 0;
+}
+
+Widening BatchAssembler::WideningOf(uint64_t num_samples,
+                                    uint32_t seq_len) const {
+  const TokenType type = tensors_.layout().token_type();
+  if (host_type_ == type) return {};
+  return {num_samples * seq_len, TokenTypeBytes(host_type_),
+          TokenTypeBytes(type)};
 }
 
 uint64_t BatchAssembler::BytesOf(uint64_t step) const {
@@ -181,16 +221,19 @@ Task<std::optional<Batch>> BatchAssembler::Assemble(uint64_t step,
   const BatchShare share = RankShare(plan.batch_size, rank_, ranks_);
   const uint64_t num_samples = share.end - share.begin;
   const uint64_t bytes = tensors_.layout().Bytes(num_samples, plan.seq_len);
-  absl::StatusOr<SlotPtr> slot = co_await slots_->Take(bytes);
+  const Widening widening = WideningOf(num_samples, plan.seq_len);
+  absl::StatusOr<SlotPtr> slot =
+      co_await slots_->Take(bytes, widening.bytes_before());
   if (!slot.ok()) co_return slot.status();
   Batch batch(std::move(plan), num_samples, tensors_.layout(), *slot);
+  if (host_type_ != batch.token_type()) batch.HideHostTokens();
   for (size_t i = 0; i < batch.num_samples(); ++i) {
     batch.mutable_provenance()[i].sample =
         batch.plan().first_sample + share.begin + i;
   }
   absl::Status filled = co_await Fill(&batch, slot->get(), times);
   if (!filled.ok()) co_return filled;
-  absl::Status uploading = (*slot)->Upload(bytes);
+  absl::Status uploading = (*slot)->Upload(bytes, widening);
   if (!uploading.ok()) co_return uploading;
   co_return std::optional<Batch>(std::move(batch));
 }
@@ -211,12 +254,13 @@ Task<> BatchAssembler::Fill(Batch* batch, Slot* slot, FetchTimes* times) const {
     provenance.epoch = items[i].position.epoch;
     provenance.token_begin = items[i].position.part_begin;
   }
-  absl::Status lengths = CheckLengths(tree_, items, batch->seq_len());
+  const SamplesByLeaf by_leaf(items, tree_.leaves().size());
+  absl::Status lengths = CheckLengths(items, by_leaf, batch->seq_len());
   if (!lengths.ok()) co_return lengths;
   times->resolve = watch.Lap();
   absl::Status tokens;
   if (reads_files_) {
-    tokens = co_await FillFromFiles(items, batch, slot, times);
+    tokens = co_await FillFromFiles(items, by_leaf, batch, slot, times);
     watch.Lap();
   } else {
     tokens = co_await FillFromItems(positions, batch);
@@ -227,72 +271,94 @@ Task<> BatchAssembler::Fill(Batch* batch, Slot* slot, FetchTimes* times) const {
   co_return others;
 }
 
+absl::Status BatchAssembler::CheckLengths(std::span<const LeafPosition> items,
+                                          const SamplesByLeaf& by_leaf,
+                                          uint32_t seq_len) const {
+  for (const SamplesByLeaf::Group& group : by_leaf) {
+    const uint64_t whole_tokens = whole_tokens_[group.leaf];
+    for (const uint32_t sample : group.samples) {
+      const uint64_t tokens = TokensOf(items[sample], whole_tokens);
+      if (tokens == seq_len) continue;
+      PONIENTE_RETURN_IF_ERROR(
+          CheckLength(tree_.leaves()[group.leaf], tokens, seq_len));
+    }
+  }
+  return absl::OkStatus();
+}
+
 Task<> BatchAssembler::FillFromFiles(std::span<const LeafPosition> items,
-                                     Batch* batch, Slot* slot,
-                                     FetchTimes* times) const {
+                                     const SamplesByLeaf& by_leaf, Batch* batch,
+                                     Slot* slot, FetchTimes* times) const {
   Stopwatch watch;
   absl::StatusOr<std::vector<ReadRequest>> requests =
-      PlanReads(items, batch, slot);
+      PlanReads(items, by_leaf, batch, slot);
   if (!requests.ok()) co_return requests.status();
   times->resolve += watch.Lap();
   absl::Status read = co_await ReadBatch(*requests);
   times->read = watch.Lap();
   if (!read.ok()) co_return read;
-  absl::Status decoded = Decode(items, *requests, batch);
+  absl::Status decoded = Decode(items, by_leaf, *requests, batch);
   times->decode += watch.Lap();
   co_return decoded;
 }
 
-// Rows stored at the batch's width are read in place, others beside it.
+// Rows that lie on the host as they are stored are read in place, others
+// beside it.
 absl::StatusOr<std::vector<ReadRequest>> BatchAssembler::PlanReads(
-    std::span<const LeafPosition> items, Batch* batch, Slot* slot) const {
-  const uint32_t width = TokenTypeBytes(batch->token_type());
+    std::span<const LeafPosition> items, const SamplesByLeaf& by_leaf,
+    Batch* batch, Slot* slot) const {
+  const uint32_t width = TokenTypeBytes(host_type_);
   const uint32_t seq_len = batch->seq_len();
   size_t beside = 0;
-  for (const LeafPosition& item : items) {
-    const RangeSource& from = *tree_.leaves()[item.leaf].node->ranges();
-    if (from.width_bytes() != width) {
-      beside += size_t{seq_len} * from.width_bytes();
-    }
+  for (const SamplesByLeaf::Group& group : by_leaf) {
+    const uint32_t stored = file_leaves_[group.leaf].width;
+    if (stored != width) beside += group.samples.size() * seq_len * stored;
   }
   PONIENTE_ASSIGN_OR_RETURN(std::span<std::byte> scratch,
                             slot->Scratch(beside));
-  std::span<std::byte> rows = batch->mutable_bytes();
+  const std::span<std::byte> rows = batch->mutable_bytes();
   const size_t row_bytes = size_t{seq_len} * width;
   std::vector<ReadRequest> requests;
   requests.reserve(items.size());
-  for (const LeafPosition& item : items) {
-    const RangeSource& from = *tree_.leaves()[item.leaf].node->ranges();
-    const FileRange range =
-        from.Locate(item.position.index, item.position.part_begin, seq_len);
-    const bool in_place = from.width_bytes() == width;
-    std::span<std::byte>& memory = in_place ? rows : scratch;
-    requests.push_back(
-        {&from.reader(), range.file, range.offset, memory.first(range.bytes)});
-    rows = rows.subspan(in_place ? 0 : row_bytes);
-    memory = memory.subspan(range.bytes);
+  for (const SamplesByLeaf::Group& group : by_leaf) {
+    const FileLeaf& from = file_leaves_[group.leaf];
+    const bool in_place = from.width == width;
+    for (const uint32_t sample : group.samples) {
+      const Position& position = items[sample].position;
+      const FileRange range =
+          from.ranges->Locate(position.index, position.part_begin, seq_len);
+      const std::span<std::byte> into =
+          in_place ? rows.subspan(sample * row_bytes, range.bytes)
+                   : scratch.first(range.bytes);
+      if (!in_place) scratch = scratch.subspan(range.bytes);
+      requests.push_back({from.reader, range.file, range.offset, into});
+    }
   }
   return requests;
 }
 
+// `requests`: those of PlanReads().
 absl::Status BatchAssembler::Decode(std::span<const LeafPosition> items,
+                                    const SamplesByLeaf& by_leaf,
                                     std::span<const ReadRequest> requests,
                                     Batch* batch) const {
-  const size_t row_bytes =
-      size_t{batch->seq_len()} * TokenTypeBytes(batch->token_type());
-  std::span<std::byte> rows = batch->mutable_bytes();
-  for (size_t i = 0; i < items.size(); ++i) {
-    const TreeLeaf& leaf = tree_.leaves()[items[i].leaf];
-    const RangeSource& from = *leaf.node->ranges();
-    const std::span<std::byte> row = rows.first(row_bytes);
-    rows = rows.subspan(row_bytes);
-    const bool in_place = requests[i].into.data() == row.data();
-    if (in_place && from.ids_are_checked()) continue;
-    const uint32_t greatest =
-        Widen(requests[i].into, from.width_bytes(), batch->token_type(), row);
-    const uint64_t ids = leaf.node->vocabulary()->size;
-    if (greatest >= ids) {
-      return IdError(leaf.path, items[i].position.index, greatest, ids);
+  const TokenType type = host_type_;
+  const size_t row_bytes = size_t{batch->seq_len()} * TokenTypeBytes(type);
+  const std::span<std::byte> rows = batch->mutable_bytes();
+  for (const SamplesByLeaf::Group& group : by_leaf) {
+    const FileLeaf& from = file_leaves_[group.leaf];
+    const auto read = requests.first(group.samples.size());
+    requests = requests.subspan(read.size());
+    if (from.width == TokenTypeBytes(type) && from.ids_are_checked) continue;
+    for (size_t i = 0; i < read.size(); ++i) {
+      const uint32_t sample = group.samples[i];
+      const uint32_t greatest =
+          Widen(read[i].into, from.width, type,
+                rows.subspan(sample * row_bytes, row_bytes));
+      if (greatest >= from.ids) {
+        return IdError(tree_.leaves()[group.leaf].path,
+                       items[sample].position.index, greatest, from.ids);
+      }
     }
   }
   return absl::OkStatus();

@@ -11,7 +11,9 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "io/range_source.h"
 #include "loader/fetch_times.h"
+#include "loader/samples_by_leaf.h"
 #include "loader/tensor_filler.h"
 #include "poniente/async_dataset.h"
 #include "poniente/batch.h"
@@ -25,7 +27,8 @@ namespace poniente::internal {
 
 // Where all leaves have file ranges and no function makes items on the way, the
 // windows of a batch are read together, in one submission, and widened into
-// place. Any other tree is asked by GetAt(). Both give the same batch.
+// place, or on the device. Any other tree is asked by GetAt(). Both give the
+// same batch.
 //
 // Thread safety: immutable; any number of threads.
 class BatchAssembler {
@@ -42,7 +45,7 @@ class BatchAssembler {
   const DatasetTree& tree() const { return tree_; }
 
   // What this rank's batch of `step` needs at most, with the memory that its
-  // ids are widened from; 0 past the end.
+  // ids are widened from, on the host or on the device; 0 past the end.
   uint64_t BytesOf(uint64_t step) const;
 
   // This rank's batch of `step`, on its way to the device; nullopt if the run
@@ -50,12 +53,22 @@ class BatchAssembler {
   Task<std::optional<Batch>> Assemble(uint64_t step, FetchTimes* times) const;
 
  private:
+  // The width of ids that the device is to widen; 0 if it does not.
+  uint32_t WidthToWiden(const LoaderOptions& options) const;
+  // The ids of a batch of so many samples that the device is to widen.
+  Widening WideningOf(uint64_t num_samples, uint32_t seq_len) const;
   Task<> Fill(Batch* batch, Slot* slot, FetchTimes* times) const;
-  Task<> FillFromFiles(std::span<const LeafPosition> items, Batch* batch,
-                       Slot* slot, FetchTimes* times) const;
+  absl::Status CheckLengths(std::span<const LeafPosition> items,
+                            const SamplesByLeaf& by_leaf,
+                            uint32_t seq_len) const;
+  Task<> FillFromFiles(std::span<const LeafPosition> items,
+                       const SamplesByLeaf& by_leaf, Batch* batch, Slot* slot,
+                       FetchTimes* times) const;
   absl::StatusOr<std::vector<ReadRequest>> PlanReads(
-      std::span<const LeafPosition> items, Batch* batch, Slot* slot) const;
+      std::span<const LeafPosition> items, const SamplesByLeaf& by_leaf,
+      Batch* batch, Slot* slot) const;
   absl::Status Decode(std::span<const LeafPosition> items,
+                      const SamplesByLeaf& by_leaf,
                       std::span<const ReadRequest> requests,
                       Batch* batch) const;
   Task<> FillFromItems(std::span<const Position> positions, Batch* batch) const;
@@ -68,8 +81,23 @@ class BatchAssembler {
   const LastBatch last_batch_;
   const TensorFiller tensors_;
   const std::shared_ptr<SlotRing> slots_;
+  // What reading asks of a leaf, side by side.
+  struct FileLeaf {
+    const RangeSource* ranges = nullptr;
+    const ByteReader* reader = nullptr;
+    uint64_t ids = 0;  // of the vocabulary
+    uint32_t width = 0;
+    bool ids_are_checked = false;
+  };
+
   const bool reads_files_;
-  // Of an id read beside the batch, at most; 0 if all are read in place.
+  std::vector<FileLeaf> file_leaves_;   // by leaf; none unless reads_files_
+  std::vector<uint64_t> whole_tokens_;  // by leaf, of an item; 0: not known
+  // How ids read from files lie on the host: as the batch has them, or as the
+  // device is to widen them.
+  TokenType host_type_;
+  // Of an id read beside the batch, or widened on the device, at most; 0 if all
+  // are read in place.
   uint32_t widened_from_ = 0;
 };
 

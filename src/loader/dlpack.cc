@@ -72,6 +72,11 @@ void DlpackDeleter::operator()(DLManagedTensor* tensor) const noexcept {
 absl::StatusOr<DlpackTensor> HostDlpack(const Batch& batch,
                                         BatchTensor tensor) {
   PONIENTE_ASSIGN_OR_RETURN(const TensorView view, batch.tensor(tensor));
+  if (tensor == BatchTensor::kTokens && !batch.has_host_tokens()) {
+    return absl::FailedPreconditionError(
+        "the tokens are widened on the device and are not on the host: export "
+        "them from there, or leave widen_on_device off");
+  }
   return Export(batch, view, {kDLCPU, 0}, view.host);
 }
 

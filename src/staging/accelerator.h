@@ -12,6 +12,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "staging/widening.h"
 
 namespace poniente::internal {
 
@@ -52,11 +53,18 @@ class Accelerator {
 
   virtual absl::StatusOr<std::unique_ptr<DeviceEvent>> MakeEvent() = 0;
 
-  // Queues a copy to `to` on a stream of its own. Both stay untouched until
-  // `copied`, recorded behind it, is done.
-  virtual absl::Status Copy(std::span<const std::byte> from, std::byte* to,
-                            DeviceEvent* copied) = 0;
-  // The copies that follow wait for `event`.
+  // Queues a copy from the host's memory to the device's on a stream of its
+  // own. Both stay untouched until an event recorded behind it is done.
+  virtual absl::Status Copy(std::span<const std::byte> from, std::byte* to) = 0;
+  // Whether Widen() may be called. May take a while, the first time.
+  virtual bool can_widen() = 0;
+  // Queues, on that stream, that ids at `from` become ids at `to`, both of the
+  // device, aligned to 16 bytes and not overlapping.
+  virtual absl::Status Widen(const std::byte* from, std::byte* to,
+                             const Widening& ids) = 0;
+  // Records the event behind what has been queued on that stream so far.
+  virtual absl::Status RecordCopies(DeviceEvent* event) = 0;
+  // What is queued there from now on waits for `event`.
   virtual absl::Status HoldCopiesFor(DeviceEvent* event) = 0;
   // Blocks until the device has done all that anybody has queued.
   virtual void WaitForAll() = 0;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// By the CUDA runtime alone: no kernel, so no nvcc.
+// By the CUDA runtime alone: the one kernel is in cuda_widen.cu, so that nvcc
+// is not needed here.
 #include <cuda_runtime_api.h>
 #include <dlfcn.h>
 
@@ -7,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "staging/accelerator.h"
+#include "staging/cuda_widen.h"
 #include "util/status_macros.h"
 
 namespace poniente::internal {
@@ -190,15 +192,27 @@ class CudaAccelerator final : public Accelerator {
     return std::make_unique<CudaEvent>(ordinal_, event);
   }
 
-  absl::Status Copy(std::span<const std::byte> from, std::byte* to,
-                    DeviceEvent* copied) override {
+  absl::Status Copy(std::span<const std::byte> from, std::byte* to) override {
     const Current current(ordinal_);
     PONIENTE_RETURN_IF_ERROR(current.status());
-    PONIENTE_RETURN_IF_ERROR(
-        CudaStatus(cudaMemcpyAsync(to, from.data(), from.size(),
-                                   cudaMemcpyHostToDevice, copies_),
-                   "cudaMemcpyAsync"));
-    return copied->Record(copies_);
+    return CudaStatus(cudaMemcpyAsync(to, from.data(), from.size(),
+                                      cudaMemcpyHostToDevice, copies_),
+                      "cudaMemcpyAsync");
+  }
+  bool can_widen() override {
+    const Current current(ordinal_);
+    return current.status().ok() && HasCudaWiden();
+  }
+  absl::Status Widen(const std::byte* from, std::byte* to,
+                     const Widening& ids) override {
+    const Current current(ordinal_);
+    PONIENTE_RETURN_IF_ERROR(current.status());
+    return CudaStatus(
+        static_cast<cudaError_t>(QueueCudaWiden(from, to, ids, copies_)),
+        "cudaLaunchKernel");
+  }
+  absl::Status RecordCopies(DeviceEvent* event) override {
+    return event->Record(copies_);
   }
   absl::Status HoldCopiesFor(DeviceEvent* event) override {
     return event->MakeWait(copies_);

@@ -9,6 +9,7 @@
 #include <limits>
 
 #include "absl/strings/str_cat.h"
+#include "util/check.h"
 #include "util/status_macros.h"
 
 namespace poniente::internal {
@@ -21,6 +22,10 @@ constexpr size_t kGranule = size_t{64} << 10;
 // A copy of a batch takes some 10 us to some ms.
 constexpr std::chrono::microseconds kLookAgainAfter{30};
 
+size_t InGranules(size_t bytes) {
+  return (bytes + kGranule - 1) / kGranule * kGranule;
+}
+
 // Freed first, so that both are never there at once.
 absl::Status MakeRoom(ReadBuffer* buffer, size_t bytes) {
   if (buffer->bytes().size() >= bytes) return absl::OkStatus();
@@ -29,9 +34,7 @@ absl::Status MakeRoom(ReadBuffer* buffer, size_t bytes) {
     return absl::ResourceExhaustedError(
         absl::StrCat("a batch of ", bytes, " bytes fits no memory"));
   }
-  PONIENTE_ASSIGN_OR_RETURN(
-      *buffer,
-      ReadBuffer::Allocate((bytes + kGranule - 1) / kGranule * kGranule));
+  PONIENTE_ASSIGN_OR_RETURN(*buffer, ReadBuffer::Allocate(InGranules(bytes)));
   return absl::OkStatus();
 }
 
@@ -47,6 +50,7 @@ void Slot::Release() {
   WaitUntilUnused();
   if (on_device_ != nullptr) accelerator->Free(on_device_);
   on_device_ = nullptr;
+  stored_bytes_ = 0;
   if (is_locked_) accelerator->Unlock(host_.bytes());
   is_locked_ = false;
 }
@@ -63,8 +67,10 @@ void Slot::WaitUntilUnused() {
 
 const Device& Slot::device() const { return ring_->device(); }
 
-absl::Status Slot::Grow(size_t bytes) {
-  if (host_.bytes().size() >= bytes) return absl::OkStatus();
+absl::Status Slot::Grow(size_t bytes, size_t stored_bytes) {
+  if (host_.bytes().size() >= bytes && stored_bytes_ >= stored_bytes) {
+    return absl::OkStatus();
+  }
   Release();
   PONIENTE_RETURN_IF_ERROR(MakeRoom(&host_, bytes));
   Accelerator* const accelerator = ring_->accelerator_.get();
@@ -75,8 +81,10 @@ absl::Status Slot::Grow(size_t bytes) {
   if (copied_ == nullptr) {
     PONIENTE_ASSIGN_OR_RETURN(copied_, accelerator->MakeEvent());
   }
+  const size_t room = InGranules(stored_bytes);
   PONIENTE_ASSIGN_OR_RETURN(on_device_,
-                            accelerator->Allocate(host_.bytes().size()));
+                            accelerator->Allocate(host_.bytes().size() + room));
+  stored_bytes_ = room;
   return absl::OkStatus();
 }
 
@@ -91,21 +99,38 @@ absl::StatusOr<std::span<std::byte>> Slot::Scratch(size_t bytes) {
   return scratch_.bytes().first(bytes);
 }
 
-absl::Status Slot::Upload(size_t bytes) {
+absl::Status Slot::Upload(size_t bytes, const Widening& ids) {
   has_content_ = bytes > 0;
   if (ring_->accelerator_ == nullptr || bytes == 0) return absl::OkStatus();
-  const absl::Status queued = QueueCopy(bytes);
+  const absl::Status queued = QueueCopies(bytes, ids);
   if (!queued.ok()) is_broken_ = true;
   return queued;
 }
 
-absl::Status Slot::QueueCopy(size_t bytes) {
+absl::Status Slot::QueueCopies(size_t bytes, const Widening& ids) {
   Accelerator& accelerator = *ring_->accelerator_;
   for (const std::unique_ptr<DeviceEvent>& event : released_) {
     PONIENTE_RETURN_IF_ERROR(accelerator.HoldCopiesFor(event.get()));
   }
   released_.clear();
-  return accelerator.Copy(host().first(bytes), on_device_, copied_.get());
+  const size_t widened = ids.bytes_after();
+  PONIENTE_CHECK(widened <= bytes) << widened << " of " << bytes;
+  if (ids.count > 0) PONIENTE_RETURN_IF_ERROR(QueueIds(ids));
+  if (widened < bytes) {
+    PONIENTE_RETURN_IF_ERROR(accelerator.Copy(
+        host().subspan(widened, bytes - widened), on_device_ + widened));
+  }
+  return accelerator.RecordCopies(copied_.get());
+}
+
+absl::Status Slot::QueueIds(const Widening& ids) {
+  Accelerator& accelerator = *ring_->accelerator_;
+  PONIENTE_CHECK(ids.bytes_before() <= stored_bytes_)
+      << ids.bytes_before() << " of " << stored_bytes_;
+  std::byte* const stored = on_device_ + host().size();
+  PONIENTE_RETURN_IF_ERROR(
+      accelerator.Copy(host().first(ids.bytes_before()), stored));
+  return accelerator.Widen(stored, on_device_, ids);
 }
 
 absl::Status Slot::WaitOn(DeviceStream stream) {
@@ -212,13 +237,13 @@ SlotPtr SlotRing::Share(std::unique_ptr<Slot> slot) {
   });
 }
 
-Task<SlotPtr> SlotRing::Take(size_t bytes) {
+Task<SlotPtr> SlotRing::Take(size_t bytes, size_t stored_bytes) {
   while (true) {
     absl::StatusOr<std::unique_ptr<Slot>> taken = TakeFree();
     if (!taken.ok()) co_return taken.status();
     if (*taken != nullptr) {
       SlotPtr slot = Share(*std::move(taken));
-      absl::Status grown = slot->Grow(bytes);
+      absl::Status grown = slot->Grow(bytes, stored_bytes);
       if (!grown.ok()) co_return grown;
       co_return slot;
     }

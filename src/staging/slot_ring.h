@@ -45,7 +45,7 @@ class Slot {
 
   // At least what Take() was asked for.
   std::span<std::byte> host() const { return host_.bytes(); }
-  // The same on the device; null without one.
+  // As large on the device; null without one.
   const std::byte* device_bytes() const { return on_device_; }
   const Device& device() const;
 
@@ -55,8 +55,15 @@ class Slot {
   // Memory for what is read but not delivered as it is, holding anything.
   absl::StatusOr<std::span<std::byte>> Scratch(size_t bytes);
 
-  // Queues the copy of the first `bytes`. Nothing without a device.
-  absl::Status Upload(size_t bytes);
+  // Queues the copy of the first `bytes` to the same places on the device.
+  // Nothing without a device.
+  absl::Status Upload(size_t bytes) { return Upload(bytes, Widening()); }
+  // As if the host had widened these ids: on the device the first
+  // ids.bytes_after() of the `bytes` are what the first ids.bytes_before()
+  // become, and what lies between the two on the host is not looked at.
+  // REQUIRES: SlotRing::can_widen(), if there are ids; Take() was asked for
+  // `bytes`, and for room for ids.bytes_before().
+  absl::Status Upload(size_t bytes, const Widening& ids);
 
   // What is queued on `stream` from now on finds the copy done, and the slot is
   // not filled again before what will have been queued there when it is
@@ -73,9 +80,10 @@ class Slot {
     std::unique_ptr<DeviceEvent> done;
   };
 
-  absl::Status QueueCopy(size_t bytes);
+  absl::Status QueueCopies(size_t bytes, const Widening& ids);
+  absl::Status QueueIds(const Widening& ids);
 
-  absl::Status Grow(size_t bytes);
+  absl::Status Grow(size_t bytes, size_t stored_bytes);
   void Release();
   // Blocks until the device does nothing with it.
   void WaitUntilUnused();
@@ -90,7 +98,9 @@ class Slot {
   bool is_locked_ = false;
   bool is_held_ = false;
   bool has_content_ = false;  // by the last Upload()
+  // As many bytes as on the host, then ids as they are stored.
   std::byte* on_device_ = nullptr;
+  size_t stored_bytes_ = 0;
   std::unique_ptr<DeviceEvent> copied_;
   bool is_broken_ = false;  // what the device does with it is not known
   // Of earlier holders: the next copy waits for them.
@@ -117,9 +127,15 @@ class SlotRing : public std::enable_shared_from_this<SlotRing> {
            uint32_t limit, WarningSink warn);
   ~SlotRing();
 
-  // A slot of at least `bytes`. Suspends while the only free ones are being
-  // copied from. ResourceExhausted: all are in use, or there is no memory.
-  Task<SlotPtr> Take(size_t bytes);
+  // A slot of at least `bytes`, with room on the device for `stored_bytes` of
+  // ids to be widened there. Suspends while the only free ones are being copied
+  // from. ResourceExhausted: all are in use, or there is no memory.
+  Task<SlotPtr> Take(size_t bytes, size_t stored_bytes = 0);
+
+  // The device can widen ids. May take a while, the first time.
+  bool can_widen() const {
+    return accelerator_ != nullptr && accelerator_->can_widen();
+  }
 
   // Slots marked as held and not returned.
   uint32_t num_held() const;

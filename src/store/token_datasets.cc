@@ -91,21 +91,22 @@ class RangesDataset : public AsyncDataset<TokenWindow>, public PiecewiseItems {
 class WindowsDataset final : public RangesDataset, public RangeSource {
  public:
   WindowsDataset(std::shared_ptr<const TokenStore> store, uint32_t length)
-      : RangesDataset(std::move(store)), length_(length) {}
+      : RangesDataset(std::move(store)),
+        length_(length),
+        num_windows_(this->store().num_tokens() / length),
+        width_(TokenTypeBytes(this->store().token_type())) {}
 
   uint64_t fingerprint() const override {
     return Derive(store().fingerprint(), Tag("windows"), length_);
   }
   LengthState length_now() const override {
-    return LengthState::Final(store().num_tokens() / length_);
+    return LengthState::Final(num_windows_);
   }
 
   uint32_t item_tokens() const override { return length_; }
   const RangeSource* ranges() const override { return this; }
   const ByteReader& reader() const override { return store().reader(); }
-  uint32_t width_bytes() const override {
-    return TokenTypeBytes(store().token_type());
-  }
+  uint32_t width_bytes() const override { return width_; }
   uint32_t item_length() const override { return length_; }
   // A writer refuses other ids, and checksums tell of what it did not write.
   bool ids_are_checked() const override {
@@ -113,7 +114,7 @@ class WindowsDataset final : public RangesDataset, public RangeSource {
   }
   FileRange Locate(uint64_t item, uint32_t begin,
                    uint32_t count) const override {
-    const uint64_t width = width_bytes();
+    const uint64_t width = width_;
     return {0, (item * length_ + begin) * width, count * width};
   }
 
@@ -136,6 +137,9 @@ class WindowsDataset final : public RangesDataset, public RangeSource {
 
  private:
   const uint32_t length_;
+  // Of the store: asked for at each batch.
+  const uint64_t num_windows_;
+  const uint32_t width_;
 };
 
 class DocumentsDataset final : public RangesDataset {

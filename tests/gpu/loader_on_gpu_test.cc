@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "poniente/loader.h"
+#include "staging/slot_ring.h"
 #include "tests/gpu/gpu.h"
 #include "tests/gpu/random_stores.h"
 #include "tests/support/status_matchers.h"
@@ -75,12 +76,14 @@ class Readback {
 
 class LoaderOnGpuTest : public GpuTest {
  protected:
-  void Open(TokenType type, ScheduleOptions schedule) {
+  void Open(TokenType type, ScheduleOptions schedule,
+            bool widen_on_device = false) {
     stores_ = std::make_unique<RandomStores>(seed_);
     schedule.seq_len = kSeqLen;
     LoaderOptions options;
     options.token_type = type;
     options.device = kGpu;
+    options.widen_on_device = widen_on_device;
     options.prefetch_batches = kPrefetched;
     options.max_held = kMaxHeld;
     ASSERT_OK_AND_ASSIGN(const Schedule made, Schedule::Create(schedule));
@@ -131,7 +134,7 @@ class LoaderOnGpuTest : public GpuTest {
   void Use(const Batch& batch, Readback* readback) {
     cudaStream_t const streams[] = {(*streams_)[0].get(), (*streams_)[1].get(),
                                     nullptr};
-    const size_t size = batch.bytes().size();
+    const size_t size = batch.tensor(BatchTensor::kTokens)->num_bytes();
     const size_t first = Below(3);
     const size_t parts = 1 + Below(2);
     for (size_t part = 0; part < parts; ++part) {
@@ -155,6 +158,17 @@ ScheduleOptions BatchesOf(uint64_t samples) {
   return options;
 }
 
+ScheduleOptions GrowingBatches(uint64_t batches) {
+  constexpr uint64_t kSizes = 16;
+  constexpr uint64_t kMore = kMostSamples / kSizes;
+  ScheduleOptions schedule = BatchesOf(kMore);
+  for (uint64_t size = 1; size < kSizes; ++size) {
+    const auto step = static_cast<int64_t>(batches * size / kSizes);
+    schedule.batch_sizes.push_back({RunPoint::Step(step), kMore * (size + 1)});
+  }
+  return schedule;
+}
+
 TEST_F(LoaderOnGpuTest, BytesOnTheDeviceAreThoseOnDiskWhileSlotsAreReused) {
   ASSERT_NO_FATAL_FAILURE(Open(TokenType::kU16, BatchesOf(kMostSamples)));
   ASSERT_NO_FATAL_FAILURE(Serve(NumBatches()));
@@ -167,18 +181,46 @@ TEST_F(LoaderOnGpuTest, SoAreWidenedOnes) {
   ExpectAllSlotsReused(NumBatches() / 5);
 }
 
+class DeviceWideningOnGpuTest
+    : public LoaderOnGpuTest,
+      public ::testing::WithParamInterface<TokenType> {
+ protected:
+  void SetUp() override {
+    LoaderOnGpuTest::SetUp();
+    if (IsSkipped()) return;
+    const auto ring = internal::SlotRing::Create(kGpu, 1, [](auto) {});
+    if (!ring->can_widen()) {
+      GTEST_SKIP() << "the library was built without nvcc, or its kernel does "
+                      "not run on this GPU";
+    }
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(Types, DeviceWideningOnGpuTest,
+                         ::testing::Values(TokenType::kI32, TokenType::kI64));
+
+TEST_P(DeviceWideningOnGpuTest, SoAreThoseThatTheGpuWidens) {
+  const uint64_t batches = NumBatches() / 5;
+  ASSERT_NO_FATAL_FAILURE(
+      Open(GetParam(), BatchesOf(kMostSamples), /*widen_on_device=*/true));
+  ASSERT_NO_FATAL_FAILURE(Serve(batches));
+  ExpectAllSlotsReused(batches);
+  EXPECT_FALSE(loader_->NextBlocking()->has_host_tokens());
+}
+
+// Ids as stored need other room than the slot's bytes, which grows as well.
+TEST_P(DeviceWideningOnGpuTest, AlsoInBatchesThatGrow) {
+  const uint64_t batches = NumBatches() / 5;
+  ASSERT_NO_FATAL_FAILURE(
+      Open(GetParam(), GrowingBatches(batches), /*widen_on_device=*/true));
+  ASSERT_NO_FATAL_FAILURE(Serve(batches));
+}
+
 // A slot that grows gives back its memory, on the host and on the GPU, while
 // others are in use.
 TEST_F(LoaderOnGpuTest, SoAreThoseOfBatchesThatGrow) {
   const uint64_t batches = NumBatches() / 5;
-  constexpr uint64_t kSizes = 16;
-  constexpr uint64_t kMore = kMostSamples / kSizes;
-  ScheduleOptions schedule = BatchesOf(kMore);
-  for (uint64_t size = 1; size < kSizes; ++size) {
-    const auto step = static_cast<int64_t>(batches * size / kSizes);
-    schedule.batch_sizes.push_back({RunPoint::Step(step), kMore * (size + 1)});
-  }
-  ASSERT_NO_FATAL_FAILURE(Open(TokenType::kU32, schedule));
+  ASSERT_NO_FATAL_FAILURE(Open(TokenType::kU32, GrowingBatches(batches)));
   ASSERT_NO_FATAL_FAILURE(Serve(batches));
 }
 

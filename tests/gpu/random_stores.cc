@@ -93,7 +93,7 @@ DatasetPtr<TokenWindow> RandomStores::Mixture(uint32_t seq_len) const {
 std::vector<std::byte> RandomStores::OnDisk(
     const Batch& batch, const std::vector<Source>& sources) {
   std::vector<std::byte> bytes;
-  bytes.reserve(batch.bytes().size());
+  bytes.reserve(batch.tensor(BatchTensor::kTokens)->num_bytes());
   std::vector<uint16_t> ids(batch.seq_len());
   const size_t size = ids.size() * sizeof(uint16_t);
   for (size_t i = 0; i < batch.num_samples(); ++i) {

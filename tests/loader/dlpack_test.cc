@@ -67,9 +67,16 @@ class InstantAccelerator final : public internal::Accelerator {
   }
   void Free(std::byte* memory) override { delete[] memory; }
   void WaitForAll() override {}
-  absl::Status Copy(std::span<const std::byte> from, std::byte* to,
-                    internal::DeviceEvent*) override {
+  absl::Status Copy(std::span<const std::byte> from, std::byte* to) override {
     std::memcpy(to, from.data(), from.size());
+    return absl::OkStatus();
+  }
+  bool can_widen() override { return false; }
+  absl::Status Widen(const std::byte*, std::byte*,
+                     const internal::Widening&) override {
+    return absl::UnimplementedError("");
+  }
+  absl::Status RecordCopies(internal::DeviceEvent*) override {
     return absl::OkStatus();
   }
   absl::Status HoldCopiesFor(internal::DeviceEvent*) override {

@@ -9,11 +9,7 @@
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/io_context.hpp>
 #include <cstring>
-#include <deque>
-#include <functional>
-#include <map>
 #include <memory>
-#include <new>
 #include <optional>
 #include <set>
 #include <string>
@@ -21,120 +17,19 @@
 #include <vector>
 
 #include "poniente/task.h"
+#include "tests/support/fake_accelerator.h"
 #include "tests/support/status_matchers.h"
 
 namespace poniente::internal {
 namespace {
 
 namespace asio = boost::asio;
+using ::poniente::testing::FakeAccelerator;
+using ::poniente::testing::FakeDevice;
 using ::poniente::testing::IsOk;
 using ::poniente::testing::StatusIs;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-
-// Streams are queues of work; null is the consumer's, `kCopies` the device's
-// own. Work waits where its queue's front does not run yet.
-class FakeDevice {
- public:
-  using Work = std::function<bool()>;  // false: not yet
-
-  void Queue(DeviceStream stream, Work work) {
-    queues_[stream].push_back(std::move(work));
-  }
-  // Runs what can run, on all streams.
-  void Run() {
-    for (bool any = true; any;) {
-      any = false;
-      for (auto& [stream, queue] : queues_) {
-        while (!queue.empty() && queue.front()()) {
-          queue.pop_front();
-          any = true;
-        }
-      }
-    }
-  }
-  bool is_idle() const {
-    for (const auto& [stream, queue] : queues_) {
-      if (!queue.empty()) return false;
-    }
-    return true;
-  }
-
-  std::set<const std::byte*> locked;
-  size_t allocated = 0;
-  absl::Status lock_result;
-  absl::Status allocate_result;
-  absl::Status record_result;
-  bool throws_once = false;
-
- private:
-  std::map<DeviceStream, std::deque<Work>> queues_;
-};
-
-class FakeEvent final : public DeviceEvent {
- public:
-  explicit FakeEvent(FakeDevice* device) : device_(device) {}
-
-  absl::Status Record(DeviceStream stream) override {
-    if (!device_->record_result.ok()) return device_->record_result;
-    done_ = std::make_shared<bool>(false);
-    device_->Queue(stream, [done = done_] { return *done = true; });
-    return absl::OkStatus();
-  }
-  absl::Status MakeWait(DeviceStream stream) override {
-    device_->Queue(stream, [done = done_] { return *done; });
-    return absl::OkStatus();
-  }
-  absl::StatusOr<bool> IsDone() override { return *done_; }
-  absl::Status Wait() override {
-    device_->Run();
-    return *done_ ? absl::OkStatus() : absl::InternalError("hangs");
-  }
-
- private:
-  FakeDevice* const device_;
-  std::shared_ptr<bool> done_ = std::make_shared<bool>(true);
-};
-
-class FakeAccelerator final : public Accelerator {
- public:
-  explicit FakeAccelerator(FakeDevice* device) : device_(device) {}
-
-  absl::Status Lock(std::span<std::byte> memory) override {
-    if (device_->lock_result.ok()) device_->locked.insert(memory.data());
-    return device_->lock_result;
-  }
-  void Unlock(std::span<std::byte> memory) override {
-    EXPECT_EQ(device_->locked.erase(memory.data()), 1u);
-  }
-  absl::StatusOr<std::byte*> Allocate(size_t bytes) override {
-    if (std::exchange(device_->throws_once, false)) throw std::bad_alloc();
-    if (!device_->allocate_result.ok()) return device_->allocate_result;
-    ++device_->allocated;
-    return new std::byte[bytes];
-  }
-  void Free(std::byte* memory) override {
-    --device_->allocated;
-    delete[] memory;
-  }
-  absl::StatusOr<std::unique_ptr<DeviceEvent>> MakeEvent() override {
-    return std::make_unique<FakeEvent>(device_);
-  }
-  absl::Status Copy(std::span<const std::byte> from, std::byte* to,
-                    DeviceEvent* copied) override {
-    device_->Queue(this, [from, to] {
-      std::memcpy(to, from.data(), from.size());
-      return true;
-    });
-    return copied->Record(this);
-  }
-  absl::Status HoldCopiesFor(DeviceEvent* event) override {
-    return event->MakeWait(this);
-  }
-  void WaitForAll() override { device_->Run(); }
-
- private:
-  FakeDevice* const device_;
-};
 
 class SlotRingTest : public ::testing::Test {
  protected:
@@ -148,8 +43,8 @@ class SlotRingTest : public ::testing::Test {
     return std::make_shared<SlotRing>(Device(), nullptr, limit,
                                       [](std::string_view) {});
   }
-  static SlotPtr Take(SlotRing& ring, size_t bytes) {
-    auto slot = RunBlocking(ring.Take(bytes));
+  static SlotPtr Take(SlotRing& ring, size_t bytes, size_t stored_bytes = 0) {
+    auto slot = RunBlocking(ring.Take(bytes, stored_bytes));
     EXPECT_THAT(slot, IsOk());
     return *std::move(slot);
   }
@@ -469,6 +364,113 @@ TEST_F(SlotRingTest, ScratchGrowsAndKeepsNothing) {
   EXPECT_EQ(more.size(), 1'000'000u);
   ASSERT_OK_AND_ASSIGN(const auto none, slot->Scratch(0));
   EXPECT_TRUE(none.empty());
+}
+
+// ---- Ids that the device widens
+
+constexpr Widening kThreeIds = {.count = 3, .from_bytes = 2, .to_bytes = 8};
+
+// Three ids of u16, of which each is `id` and has no byte that is 0, and 10
+// bytes of something else behind where they are as i64.
+void FillNarrow(const SlotPtr& slot, char id, char rest) {
+  std::memset(slot->host().data(), '?', slot->host().size());
+  std::memset(slot->host().data(), id, kThreeIds.bytes_before());
+  std::memset(slot->host().data() + kThreeIds.bytes_after(), rest, 10);
+}
+uint64_t WideId(const SlotPtr& slot, size_t i) {
+  uint64_t id;
+  std::memcpy(&id, slot->device_bytes() + 8 * i, 8);
+  return id;
+}
+
+TEST_F(SlotRingTest, IdsAreWidenedOnTheDeviceAndTheRestIsCopied) {
+  const auto ring = OnDevice(1);
+  EXPECT_TRUE(ring->can_widen());
+  const size_t bytes = kThreeIds.bytes_after() + 10;
+  SlotPtr slot = Take(*ring, bytes, kThreeIds.bytes_before());
+  FillNarrow(slot, 0x21, 'r');
+  ASSERT_THAT(slot->Upload(bytes, kThreeIds), IsOk());
+  ASSERT_THAT(slot->WaitOn(nullptr), IsOk());
+  std::vector<uint64_t> seen;
+  device_.Queue(nullptr, [&] {
+    for (size_t i = 0; i < 3; ++i) seen.push_back(WideId(slot, i));
+    seen.push_back(static_cast<uint64_t>(slot->device_bytes()[bytes - 1]));
+    return true;
+  });
+  device_.Run();
+  EXPECT_THAT(seen, ElementsAre(0x2121, 0x2121, 0x2121, 'r'));
+  EXPECT_EQ(device_.copied, kThreeIds.bytes_before() + 10) << "and no more";
+}
+
+TEST_F(SlotRingTest, WidenedIdsAreNotWrittenBeforeTheConsumersWorkIsDone) {
+  const auto ring = OnDevice(1);
+  SlotPtr slot = Take(*ring, 24, 6);
+  FillNarrow(slot, 1, 0);
+  ASSERT_THAT(slot->Upload(24, kThreeIds), IsOk());
+  ASSERT_THAT(slot->WaitOn(nullptr), IsOk());
+  bool may_run = false;
+  device_.Queue(nullptr, [&] { return may_run; });
+  device_.Run();
+  slot.reset();
+  slot = Take(*ring, 24, 6);
+  FillNarrow(slot, 2, 0);
+  ASSERT_THAT(slot->Upload(24, kThreeIds), IsOk());
+  device_.Run();
+  EXPECT_EQ(WideId(slot, 2), 0x0101u) << "held back";
+  may_run = true;
+  device_.Run();
+  EXPECT_EQ(WideId(slot, 2), 0x0202u);
+}
+
+// The host's side is what the copy reads; the event is behind the widening.
+TEST_F(SlotRingTest, ASlotIsTakenAgainOnceItsIdsAreWidened) {
+  const auto ring = OnDevice(1);
+  SlotPtr slot = Take(*ring, 24, 6);
+  FillNarrow(slot, 3, 0);
+  ASSERT_THAT(slot->Upload(24, kThreeIds), IsOk());
+  ASSERT_THAT(slot->WaitUntilCopied(), IsOk());
+  EXPECT_EQ(WideId(slot, 0), 0x0303u);
+  EXPECT_TRUE(device_.is_idle());
+}
+
+TEST_F(SlotRingTest, RoomForStoredIdsGrowsByItself) {
+  const auto ring = OnDevice(1);
+  Fill(Take(*ring, 24), 'x');
+  device_.Run();
+  SlotPtr slot = Take(*ring, 1'000'000, 250'000);
+  const Widening ids = {.count = 125'000, .from_bytes = 2, .to_bytes = 8};
+  std::memset(slot->host().data(), 7, ids.bytes_before());
+  ASSERT_THAT(slot->Upload(1'000'000, ids), IsOk());
+  device_.Run();
+  EXPECT_EQ(WideId(slot, 124'999), 0x0707u);
+  slot.reset();
+  // As large for the host, more on the device.
+  slot = Take(*ring, 1'000'000, 500'000);
+  const Widening wider = {.count = 125'000, .from_bytes = 4, .to_bytes = 8};
+  std::memset(slot->host().data(), 7, wider.bytes_before());
+  ASSERT_THAT(slot->Upload(1'000'000, wider), IsOk());
+  device_.Run();
+  EXPECT_EQ(WideId(slot, 124'999), 0x07070707u);
+  EXPECT_EQ(device_.allocated, 1u);
+}
+
+TEST_F(SlotRingTest, ASlotWhoseWideningIsRefusedIsFreed) {
+  const auto ring = OnDevice(1);
+  SlotPtr slot = Take(*ring, 24, 6);
+  device_.widen_result = absl::InternalError("cudaLaunchKernel: no");
+  EXPECT_THAT(
+      slot->Upload(24, kThreeIds),
+      StatusIs(absl::StatusCode::kInternal, HasSubstr("cudaLaunchKernel")));
+  EXPECT_FALSE(device_.is_idle()) << "its copy is queued all the same";
+  slot.reset();
+  EXPECT_TRUE(device_.is_idle()) << "freeing waits";
+  EXPECT_EQ(device_.allocated, 0u);
+}
+
+TEST_F(SlotRingTest, NotEveryRingWidens) {
+  EXPECT_FALSE(OnHost(1)->can_widen());
+  device_.can_widen = false;
+  EXPECT_FALSE(OnDevice(1)->can_widen());
 }
 
 }  // namespace

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "io/fetch_ahead.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
+#include "io/reader_state.h"
+
+namespace poniente::internal {
+namespace {
+
+// Fewer are in the caches anyway, or do not matter; of more, the first would be
+// gone again when they are needed.
+constexpr size_t kFewest = 16;
+constexpr size_t kMost = 512;
+constexpr size_t kLineBytes = 64;
+
+struct OpenedFile {
+  const ByteReader* reader;
+  ReaderState* state;
+  uint32_t file;
+};
+
+template <class T>
+void Prefetch(const T* object) {
+  const auto* const begin = reinterpret_cast<const char*>(object);
+  for (size_t at = 0; at < sizeof(T); at += kLineBytes) {
+    __builtin_prefetch(begin + at);
+  }
+}
+
+}  // namespace
+
+// Each pass reads what the one before it has asked for.
+void FetchAhead(std::span<const ReadRequest> requests) {
+  OpenedFile files[kMost];
+  size_t count = 0;
+  for (const ReadRequest& request : requests) {
+    if (count > 0 && files[count - 1].reader == request.reader) continue;
+    if (count == kMost) break;
+    if (request.reader == nullptr) return;
+    files[count++] = {request.reader, nullptr, request.file};
+    __builtin_prefetch(request.reader);
+  }
+  if (count < kFewest) return;
+  const std::span<OpenedFile> opened(files, count);
+  for (OpenedFile& one : opened) {
+    one.state = &ReaderAccess::State(*one.reader);
+    Prefetch(one.state);
+  }
+  for (const OpenedFile& one : opened) {
+    if (one.file >= one.state->files.size()) return;
+    Prefetch(&one.state->files[one.file]);
+    __builtin_prefetch(&one.state->mappings[one.file]);
+    if (!one.state->checksums.empty()) {
+      __builtin_prefetch(&one.state->checksums[one.file]);
+    }
+    __builtin_prefetch(one.state->policy.get());
+  }
+  for (const OpenedFile& one : opened) {
+    __builtin_prefetch(one.state->mappings[one.file].get());
+    __builtin_prefetch(one.state->ChecksumsOf(one.file));
+  }
+  for (const OpenedFile& one : opened) {
+    const Mapping* const mapping = one.state->mappings[one.file].get();
+    if (mapping != nullptr) mapping->Prefetch();
+    const FileChecksums* const checksums = one.state->ChecksumsOf(one.file);
+    if (checksums != nullptr) __builtin_prefetch(checksums->marks());
+  }
+  for (const OpenedFile& one : opened) {
+    const FileChecksums* const checksums = one.state->ChecksumsOf(one.file);
+    if (checksums != nullptr && checksums->marks() != nullptr) {
+      checksums->marks()->Prefetch();
+    }
+  }
+}
+
+}  // namespace poniente::internal

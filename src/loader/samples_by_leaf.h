@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// The samples of a batch, leaf by leaf: what a leaf says of itself is then
+// asked for once, and found in the caches by all of them.
+
+#ifndef PONIENTE_LOADER_SAMPLES_BY_LEAF_H_
+#define PONIENTE_LOADER_SAMPLES_BY_LEAF_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "poniente/provenance.h"
+
+namespace poniente::internal {
+
+// Complexity: O(items + leaves).
+class SamplesByLeaf {
+ public:
+  struct Group {
+    uint32_t leaf = 0;
+    std::span<const uint32_t> samples;  // numbers of items, ascending
+  };
+
+  // REQUIRES: each item's leaf < num_leaves; fewer than 2^32 items.
+  SamplesByLeaf(std::span<const LeafPosition> items, size_t num_leaves)
+      : samples_(items.size()) {
+    // By leaf: first its items, counted; then where the next one belongs.
+    std::vector<uint32_t> next(num_leaves);
+    for (const LeafPosition& item : items) {
+      if (next[item.leaf]++ == 0) groups_.push_back({item.leaf, {}});
+    }
+    uint32_t begin = 0;
+    for (Group& group : groups_) {
+      const uint32_t count = std::exchange(next[group.leaf], begin);
+      group.samples = std::span(samples_).subspan(begin, count);
+      begin += count;
+    }
+    for (uint32_t i = 0; i < items.size(); ++i) {
+      samples_[next[items[i].leaf]++] = i;
+    }
+  }
+  // The groups borrow from it.
+  SamplesByLeaf(const SamplesByLeaf&) = delete;
+  SamplesByLeaf& operator=(const SamplesByLeaf&) = delete;
+
+  // In the order of the leaves' first samples.
+  auto begin() const { return groups_.begin(); }
+  auto end() const { return groups_.end(); }
+
+ private:
+  std::vector<uint32_t> samples_;
+  std::vector<Group> groups_;
+};
+
+}  // namespace poniente::internal
+
+#endif  // PONIENTE_LOADER_SAMPLES_BY_LEAF_H_

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// The part of one thread of many in widening ids. Compiled by nvcc for GPUs,
+// and by any compiler for tests: C++17, without the rest of the library.
+
+#ifndef PONIENTE_STAGING_WIDEN_IDS_H_
+#define PONIENTE_STAGING_WIDEN_IDS_H_
+
+#include <cstdint>
+
+#if defined(__CUDACC__)
+#define PONIENTE_HOST_DEVICE __host__ __device__
+#else
+#define PONIENTE_HOST_DEVICE
+#endif
+
+namespace poniente::internal {
+
+// Ids that are written at once: 16 bytes.
+template <class To>
+inline constexpr uint64_t kIdsAtOnce = 16 / sizeof(To);
+
+// So many neighbours, which one instruction reads or writes. They may lie where
+// single ids are.
+template <class Id, uint64_t n>
+struct __attribute__((may_alias, aligned(n * sizeof(Id)))) Neighbours {
+  Id ids[n];
+};
+
+// What thread number `thread` of `threads` does so that all of them together
+// write `count` ids of unsigned type From as To: neighbours write neighbours.
+// REQUIRES: both are aligned to 16 bytes and do not overlap.
+template <class From, class To>
+PONIENTE_HOST_DEVICE inline void WidenShare(const From* from, uint64_t count,
+                                            uint64_t thread, uint64_t threads,
+                                            To* to) {
+  constexpr uint64_t kIds = kIdsAtOnce<To>;
+  const auto* stored = reinterpret_cast<const Neighbours<From, kIds>*>(from);
+  auto* wide = reinterpret_cast<Neighbours<To, kIds>*>(to);
+  const uint64_t whole = count / kIds;
+  for (uint64_t i = thread; i < whole; i += threads) {
+    const Neighbours<From, kIds> here = stored[i];
+    Neighbours<To, kIds> there;
+    for (uint64_t k = 0; k < kIds; ++k) {
+      there.ids[k] = static_cast<To>(here.ids[k]);
+    }
+    wide[i] = there;
+  }
+  for (uint64_t i = whole * kIds + thread; i < count; i += threads) {
+    to[i] = static_cast<To>(from[i]);
+  }
+}
+
+}  // namespace poniente::internal
+
+#endif  // PONIENTE_STAGING_WIDEN_IDS_H_
