@@ -162,6 +162,7 @@ constexpr ConfigKey kKeys[] = {
 {kRuntime, "token_type", "`\"u8\"`, `\"u16\"`, `\"u32\"`, `\"i32\"`, `\"i64\"`", "", "`\"u32\"`", "how ids lie in a batch; must hold every id of the vocabulary"},
 {kRuntime, "tensors", "array of strings", "", "`[]`", "what a batch has beside its tokens: `labels`, `loss_mask`, `document_ids`, `positions`, `loss_weights` ([batches.md](batches.md)); `labels` need a signed `token_type`"},
 {kRuntime, "device", "`\"host\"`, `\"cuda\"`, `\"cuda:1\"`", "", "`\"host\"`", "where batches are delivered: the host, GPU 0 or another. Where there is none they stay on the host, with a warning ([staging.md](staging.md))"},
+{kRuntime, "widen_on_device", "boolean", "", "false", "ids go to a GPU as they are stored and are widened there, where that can be done; the host then has no tokens ([staging.md](staging.md))"},
 {kRuntime, "prefetch_batches", "integer, 1 to 65536", "batches", "4", "slots: batches in flight or ready ahead of the consumer"},
 {kRuntime, "prefetch_bytes", "integer >= 0", "bytes", "2^30", "their bytes together, at most; one batch is always fetched"},
 {kRuntime, "max_held", "integer, 0 to 65536", "batches", "2", "batches that the consumer may keep when it asks for the next"},

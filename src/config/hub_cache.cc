@@ -7,9 +7,9 @@
 #include <system_error>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "absl/strings/str_replace.h"
 #include "util/status_macros.h"
 
 namespace poniente::internal {
@@ -20,6 +20,39 @@ namespace fs = std::filesystem;
 std::string FromEnvironment(const char* name) {
   const char* const value = std::getenv(name);
   return value == nullptr ? "" : value;
+}
+
+bool IsUpper(char c) { return c >= 'A' && c <= 'Z'; }
+bool IsLower(char c) { return c >= 'a' && c <= 'z'; }
+
+// "TinyStories" is "tiny_stories", "HTTPServer2Go" is "http_server2_go".
+std::string SnakeCase(std::string_view name) {
+  std::string snake;
+  for (size_t i = 0; i < name.size(); ++i) {
+    const char before = i == 0 ? '_' : name[i - 1];
+    const bool is_digit = before >= '0' && before <= '9';
+    const bool ends_capitals =
+        IsUpper(before) && i + 1 < name.size() && IsLower(name[i + 1]);
+    if (IsUpper(name[i]) && (IsLower(before) || is_digit || ends_capitals)) {
+      snake += '_';
+    }
+    snake +=
+        IsUpper(name[i]) ? static_cast<char>(name[i] - 'A' + 'a') : name[i];
+  }
+  return snake;
+}
+
+// The dataset's folder, as the library names it or as it is written.
+fs::path DatasetFolder(const fs::path& cache, std::string_view name) {
+  const size_t slash = name.rfind('/');
+  const bool has_owner = slash != std::string_view::npos;
+  const std::string owner =
+      has_owner ? absl::StrCat(Absl(name.substr(0, slash)), "___") : "";
+  const std::string_view dataset = has_owner ? name.substr(slash + 1) : name;
+  const fs::path written = cache / absl::StrCat(owner, Absl(dataset));
+  const fs::path snake = cache / absl::StrCat(owner, SnakeCase(dataset));
+  std::error_code ignored;
+  return fs::is_directory(written, ignored) ? written : snake;
 }
 
 // Names of the folders in `folder`, sorted.
@@ -77,13 +110,16 @@ std::string HubCacheFolder() {
 absl::StatusOr<std::string> FindInHubCache(std::string_view name,
                                            std::string_view config) {
   const fs::path cache = HubCacheFolder();
-  const fs::path dataset =
-      cache / absl::StrReplaceAll(Absl(name), {{"/", "___"}});
+  const fs::path dataset = DatasetFolder(cache, name);
   const std::vector<std::string> configs = FoldersIn(dataset);
   std::vector<fs::path> found;
   std::vector<std::string> with_data;
   for (const std::string& one : configs) {
-    if (!config.empty() && one != config) continue;
+    // Data files of the user's own make it "default-0123456789abcdef".
+    const bool is_meant =
+        config.empty() || one == config ||
+        absl::StartsWith(one, absl::StrCat(Absl(config), "-"));
+    if (!is_meant) continue;
     for (fs::path& folder : Prepared(dataset / one)) {
       if (with_data.empty() || with_data.back() != one) {
         with_data.push_back(one);

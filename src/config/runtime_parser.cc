@@ -80,6 +80,7 @@ void ParseRuntime(TableReader& runtime, RunSpec* run) {
   LoaderOptions& loader = run->loader;
   ParseTensors(runtime, &loader);
   ParseDevice(runtime, &loader.device);
+  loader.widen_on_device = runtime.Bool("widen_on_device").value_or(false);
   const auto batches = [&runtime](const char* key, uint64_t least,
                                   uint32_t* value) {
     *value = static_cast<uint32_t>(

@@ -409,6 +409,7 @@ class SpecWriter {
     keys.AddText("device", loader.device.type == DeviceType::kCuda
                                ? absl::StrCat("cuda:", loader.device.ordinal)
                                : "host");
+    keys.Add("widen_on_device", Boolean(loader.widen_on_device));
     keys.Add("prefetch_batches", uint64_t{loader.prefetch_batches});
     keys.Add("prefetch_bytes", loader.prefetch_bytes);
     keys.Add("max_held", uint64_t{loader.max_held});

@@ -5,7 +5,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <map>
+#include <filesystem>
+#include <optional>
 #include <set>
 #include <sstream>
 #include <string>
@@ -15,8 +16,10 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "config/config_keys.h"
+#include "config/plan.h"
 #include "config/spec_parser.h"
 #include "poniente/config.h"
+#include "poniente/run_trace.h"
 #include "tests/support/status_matchers.h"
 #include "tests/support/temp_dir.h"
 
@@ -172,12 +175,25 @@ std::vector<std::string> Examples(const std::string& page) {
   return examples;
 }
 
-TEST(ConfigDocsTest, ExamplesOfThisPageAreRuns) {
-  const std::vector<std::string> examples = Examples(Docs("config.md"));
-  EXPECT_EQ(examples.size(), 3u);
-  for (const std::string& example : examples) {
-    EXPECT_THAT(Config::Parse(example, "example.toml", "."), IsOk()) << example;
+// Each makes a run that can be planned and whose steps can be looked into.
+TEST(ConfigDocsTest, ExamplesOfAllPagesAreRuns) {
+  size_t examples = 0;
+  for (const auto& page :
+       std::filesystem::directory_iterator(PONIENTE_SOURCE_DIR "/docs")) {
+    if (page.path().extension() != ".md") continue;
+    for (const std::string& example : Examples(Docs(page.path().filename()))) {
+      SCOPED_TRACE(absl::StrCat(page.path().string(), "\n", example));
+      ++examples;
+      ASSERT_OK_AND_ASSIGN(const Config config,
+                           Config::Parse(example, "example.toml", "."));
+      EXPECT_THAT(MakePlan(config, std::nullopt), IsOk());
+      const RunTrace trace(*config.dataset(), config.schedule());
+      for (const PlannedStage& stage : config.schedule().stages()) {
+        EXPECT_THAT(trace.Resolve(stage.start_step), IsOk());
+      }
+    }
   }
+  EXPECT_GE(examples, 3u);
 }
 
 }  // namespace

@@ -583,6 +583,14 @@ TEST_F(ConfigTreeTest, ADatasetOfTheHubIsLookedUpAndRefusedByName) {
   EXPECT_THAT(TryParse(text + "hf_config = 'third'\n"),
               StatusIs(absl::StatusCode::kNotFound,
                        HasSubstr("which has default, other")));
+  // As the library names folders.
+  const std::string snake = "hub/own___tiny_stories2_go/default-0f/0.0.0/abc";
+  std::filesystem::create_directories(dir_.path(snake));
+  std::ofstream(dir_.path(snake + "/d.arrow")) << "x";
+  EXPECT_THAT(TryParse("[data]\nsteps = 9\nbatch_size = 8\nseq_len = 20\n"
+                       "hf_name = 'own/TinyStories2Go'\nhf_config = "
+                       "'default'\n"),
+              StatusIs(absl::StatusCode::kUnimplemented, HasSubstr(snake)));
   unsetenv("HF_DATASETS_CACHE");
 }
 

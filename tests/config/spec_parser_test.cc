@@ -134,7 +134,8 @@ TEST(SpecParserTest, TheRuntimeTableIsAsDocumented) {
                   Pair("max_held", 0), Pair("prefetch_batches", 0),
                   Pair("prefetch_bytes", 0), Pair("report_every_steps", 0),
                   Pair("tensors", 0), Pair("token_type", 5),
-                  Pair("verify_checksums", 3)));
+                  Pair("verify_checksums", 3),
+                  Pair("widen_on_device", 0)));
 }
 
 TEST(SpecParserTest, TheRuntimeTableSetsTheLoadersOptions) {
@@ -143,7 +144,7 @@ TEST(SpecParserTest, TheRuntimeTableSetsTheLoadersOptions) {
       ParseSpec("[data]\nbatch_size = 1\nseq_len = 1\npath = 'a'\n"
                 "[runtime]\ntoken_type = 'i32'\ndevice = 'cuda:3'\n"
                 "tensors = ['positions', 'labels']\nprefetch_bytes = 0\n"
-                "prefetch_batches = 7\nmax_held = 0\n"
+                "prefetch_batches = 7\nmax_held = 0\nwiden_on_device = true\n"
                 "report_every_steps = 50\n",
                 "x"));
   EXPECT_EQ(run.loader.token_type, TokenType::kI32);
@@ -153,6 +154,7 @@ TEST(SpecParserTest, TheRuntimeTableSetsTheLoadersOptions) {
   EXPECT_EQ(run.loader.prefetch_bytes, 0u);
   EXPECT_EQ(run.loader.prefetch_batches, 7u);
   EXPECT_EQ(run.loader.max_held, 0u);
+  EXPECT_TRUE(run.loader.widen_on_device);
   EXPECT_EQ(run.loader.report_every_steps, 50u);
 }
 
