@@ -24,10 +24,12 @@ constexpr std::array<std::string_view, 13> kTrainersTables = {
 // Keys that a trainer reads and that no token depends on.
 void SkipTrainersKeys(TableReader& data) {
   for (const char* key : {"tokenizer_path", "file_pattern", "hf_dataset_split",
-                          "hf_dataset_text_field"}) {
+                          "hf_dataset_text_field", "hf_dataset_image_field",
+                          "hf_dataset_prompt_field"}) {
     data.String(key);
   }
   data.Unsigned("num_workers", 0, kMostInteger);
+  data.Unsigned("hf_image_size", 0, kMostInteger);
   data.Unsigned("prefetch_factor", 1, kMostInteger);
   data.Bool("pin_memory");
   data.Bool("hf_streaming");
@@ -38,12 +40,23 @@ void SkipTrainersKeys(TableReader& data) {
   }
 }
 
+// All but greedy is as sharp as a mixture can be.
+double ParseMixTemperature(TableReader& data) {
+  constexpr double kLeast = 0x1p-10;
+  const double temperature = data.Number("mix_temperature").value_or(1);
+  if (temperature > 0) return std::max(temperature, kLeast);
+  data.Error("mix_temperature",
+             absl::StrCat("must be above 0, got ", temperature));
+  return 1;
+}
+
 // The one source of a file without [[data.datasets]].
 void ParseOnlyDataset(TableReader& data, RunSpec* run) {
   NodeSpec& root = run->root;
   root.kind = NodeKind::kMixture;
   root.place = data.place();
   NodeSpec& only = root.children.emplace_back();
+  only.states_weight = true;
   const std::string path = data.String("dataset_path").value_or("");
   const std::string hub_name = data.String("hf_dataset_name").value_or("");
   const bool is_hub = path.empty();
@@ -173,8 +186,16 @@ uint64_t DataParallelRanks(const toml::table& root, bool* is_known) {
 }  // namespace
 
 bool IsFlatForm(TableReader& data) {
-  return data.Has("datasets") || data.Has("dataset_path") ||
-         data.Has("hf_dataset_name");
+  for (const char* key : {"datasets", "dataset_path", "hf_dataset_name"}) {
+    if (data.Has(key)) return true;
+  }
+  // Its other keys, without any source.
+  for (const char* key :
+       {"path", "hf_name", "tokens", "flat", "mixture", "concat", "use"}) {
+    if (data.Has(key)) return false;
+  }
+  return data.Has("phases") || data.Has("anneal_start_step") ||
+         data.Has("mix_temperature");
 }
 
 void ParseTrainer(const toml::table& root, TableReader& top, RunSpec* run) {
@@ -242,8 +263,7 @@ void ParseFlatForm(TableReader& data, NodeParser* nodes, RunSpec* run) {
     ParseOnlyDataset(data, run);
   }
   run->root.kind = NodeKind::kMixture;
-  run->root.mixture.temperature =
-      ParseTemperature(data, "mix_temperature").value_or(1);
+  run->root.mixture.temperature = ParseMixTemperature(data);
   run->root.mixture.block_size = data.Unsigned("block_size", 1, 65536)
                                      .value_or(run->root.mixture.block_size);
   const toml::array* const phases = data.Tables("phases");

@@ -5,6 +5,7 @@
 #include <array>
 #include <cfloat>
 #include <cmath>
+#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -87,20 +88,23 @@ void NodeParser::ParseDefinition(const std::string& name,
 }
 
 void NodeParser::Parse(TableReader& table, NodePlace at, NodeSpec* spec,
-                       const std::set<std::string>& weighted_above) {
-  ParseBelow(table, at, spec, 0, weighted_above);
+                       bool weights_follow) {
+  ParseBelow(table, at, spec, 0, weights_follow);
 }
 
 void NodeParser::ParseBelow(TableReader& table, NodePlace at, NodeSpec* spec,
-                            int depth,
-                            const std::set<std::string>& weighted_above) {
+                            int depth, bool weights_follow) {
   spec->place = table.place();
   if (depth > kDeepest) {
     table.ErrorHere(absl::StrCat("is nested deeper than ", kDeepest));
+    table.Abandon();
     return;
   }
-  if (!CountNodes(table, 1)) return;
-  ParseKind(table, spec, depth, weighted_above);
+  if (!CountNodes(table, 1)) {
+    table.Abandon();
+    return;
+  }
+  ParseKind(table, spec, depth, weights_follow);
   ParseModifiers(table, spec);
   ParseLossWeight(table, at, spec);
   ParseSeed(table, at, spec);
@@ -110,7 +114,7 @@ void NodeParser::ParseBelow(TableReader& table, NodePlace at, NodeSpec* spec,
 }
 
 void NodeParser::ParseKind(TableReader& table, NodeSpec* spec, int depth,
-                           const std::set<std::string>& weighted_above) {
+                           bool weights_follow) {
   struct Kind {
     std::string_view key;
     NodeKind kind;
@@ -154,9 +158,9 @@ void NodeParser::ParseKind(TableReader& table, NodeSpec* spec, int depth,
       return ParseUse(table, spec, depth);
     case NodeKind::kMixture:
       ParseMixture(table, spec);
-      return ParseNamed(table, found, spec, depth, weighted_above);
+      return ParseNamed(table, found, spec, depth, weights_follow);
     case NodeKind::kFlat:
-      return ParseNamed(table, found, spec, depth, {});
+      return ParseNamed(table, found, spec, depth, false);
   }
 }
 
@@ -173,8 +177,7 @@ void NodeParser::ParseDeclared(TableReader& table, NodeSpec* spec) {
 }
 
 void NodeParser::ParseNamed(TableReader& table, std::string_view key,
-                            NodeSpec* spec, int depth,
-                            const std::set<std::string>& weighted_above) {
+                            NodeSpec* spec, int depth, bool weights_follow) {
   const toml::table* children = table.Table(key);
   if (children == nullptr) return;
   const bool weighted = spec->kind == NodeKind::kMixture;
@@ -186,7 +189,10 @@ void NodeParser::ParseNamed(TableReader& table, std::string_view key,
     NodeSpec& made = spec->children.emplace_back();
     made.name = name;
     if (name.empty()) named.Error(name, "must have a name: it keys the order");
-    if (child == nullptr) continue;
+    if (child == nullptr) {
+      made.states_weight = true;  // whatever it is: reported already
+      continue;
+    }
     TableReader reader(*child, named.PlaceOf(name), errors_, {KeyTable::kNode});
     ParseBelow(reader, weighted ? NodePlace::kComponent : NodePlace::kOther,
                &made, depth + 1);
@@ -195,9 +201,7 @@ void NodeParser::ParseNamed(TableReader& table, std::string_view key,
       const auto weight =
           ParseWeight(reader, "weight", spec->mixture.weight_rule);
       made.weight = weight.value_or(1);  // reported already
-      if (!reader.Has("weight") && !weighted_above.contains(name)) {
-        reader.ErrorHere("needs a weight");
-      }
+      made.states_weight = reader.Has("weight");
       is_drawn |= IsDrawn(*spec, made.weight);
     } else if (reader.Has("weight")) {
       reader.Error("weight", "has a meaning for components of a mixture only");
@@ -206,7 +210,7 @@ void NodeParser::ParseNamed(TableReader& table, std::string_view key,
   }
   if (spec->children.empty()) {
     named.ErrorHere("has no components");
-  } else if (weighted && !is_drawn && weighted_above.empty()) {
+  } else if (weighted && !is_drawn && !weights_follow) {
     named.ErrorHere("has weights that are all zero: nothing could be drawn");
   }
 }
@@ -245,7 +249,7 @@ void NodeParser::ParseUse(TableReader& table, NodeSpec* spec, int depth) {
     for (const auto& [known, definition] : definitions_) names.push_back(known);
     table.Error("use", absl::StrCat("names '", *name,
                                     "', which data.nodes does not have",
-                                    DidYouMean(*name, names)));
+                                    NearestOrAll(*name, names)));
     return;
   }
   Definition& definition = found->second;
@@ -327,16 +331,19 @@ void NodeParser::ParseDatasets(TableReader& data, const toml::array& datasets,
         PlaceOfNode(table, data.place(), absl::StrCat("datasets[", i, "]")),
         errors_, {KeyTable::kNode});
     NodeSpec& made = mixture->children.emplace_back();
+    reader.IgnoreBlankTexts();
     const bool has_source = reader.Has("path") || reader.Has("hf_name");
-    // Of a form in which "" is as good as no key at all.
     made.name = reader.String("name").value_or("");
     reader.String("hf_config");
     ParseBelow(reader, NodePlace::kComponent, &made, 1);
     made.max_epochs = reader.Unsigned("max_epochs", 1, kMostSamples);
-    made.weight =
-        ParseWeight(reader, "weight", WeightRule::kProportions).value_or(1);
-    if (made.weight == 0) {
-      reader.Error("weight", "must be above 0, got 0; a phase may set it to 0");
+    made.weight = reader.Number("weight").value_or(1);
+    made.states_weight = true;
+    if (!(std::isfinite(made.weight) && made.weight > 0)) {
+      reader.Error("weight",
+                   absl::StrCat("must be finite and above 0, got ", made.weight,
+                                "; a phase may set it to 0"));
+      made.weight = 1;
     }
     if (made.name.empty() && has_source) {
       made.name =

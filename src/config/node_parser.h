@@ -6,7 +6,6 @@
 
 #include <cstdint>
 #include <map>
-#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -34,10 +33,11 @@ class NodeParser {
   // [data.nodes], before anything that uses them.
   void ParseDefinitions(TableReader& data);
 
-  // Fills `spec` from the keys of `table`. `weighted_above`: components whose
-  // weights are stated elsewhere.
+  // Fills `spec` from the keys of `table`. `weights_follow`: a stage may state
+  // weights of the root's components. Whether each has one is left to the
+  // caller: NodeSpec::states_weight.
   void Parse(TableReader& table, NodePlace at, NodeSpec* spec,
-             const std::set<std::string>& weighted_above = {});
+             bool weights_follow);
 
   // [[data.datasets]]: components whose weight is 1 unless stated, and whose
   // name is the last part of where they lie.
@@ -57,12 +57,12 @@ class NodeParser {
   void ParseDefinition(const std::string& name, Definition* definition,
                        int depth);
   void ParseBelow(TableReader& table, NodePlace at, NodeSpec* spec, int depth,
-                  const std::set<std::string>& weighted_above = {});
+                  bool weights_follow = false);
   void ParseKind(TableReader& table, NodeSpec* spec, int depth,
-                 const std::set<std::string>& weighted_above);
+                 bool weights_follow);
   void ParseDeclared(TableReader& table, NodeSpec* spec);
   void ParseNamed(TableReader& table, std::string_view key, NodeSpec* spec,
-                  int depth, const std::set<std::string>& weighted_above);
+                  int depth, bool weights_follow);
   void ParseSequence(TableReader& table, NodeSpec* spec, int depth);
   void ParseUse(TableReader& table, NodeSpec* spec, int depth);
   void ParseMixture(TableReader& table, NodeSpec* spec);

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "config/schedule_builder.h"
 
+#include <algorithm>
 #include <utility>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "index/int128.h"
 #include "util/status_macros.h"
 
@@ -25,6 +28,20 @@ ScheduleStage ToStage(const StageSpec& spec) {
   stage.ramp_blocks = spec.ramp_blocks;
   stage.numbers = spec.numbers;
   return stage;
+}
+
+// Errors of a schedule begin with the stage that they are about: "stage 2 ...".
+const Place& PlaceOfError(const absl::Status& error, const RunSpec& run) {
+  absl::string_view rest = error.message();
+  if (!absl::ConsumePrefix(&rest, "stage ")) return run.place;
+  const size_t end =
+      std::min(rest.find_first_not_of("0123456789"), rest.size());
+  size_t stage = 0;
+  if (!absl::SimpleAtoi(rest.substr(0, end), &stage) ||
+      stage >= run.stages.size()) {
+    return run.place;
+  }
+  return run.stages[stage].place;
 }
 
 absl::StatusOr<uint64_t> SampleAtToken(const Schedule& schedule,
@@ -78,7 +95,10 @@ absl::StatusOr<Schedule> BuildSchedule(
     }
   }
   absl::StatusOr<Schedule> schedule = Schedule::Create(std::move(options));
-  if (!schedule.ok()) return Prepend(schedule.status(), ToString(run.place));
+  if (!schedule.ok()) {
+    return Prepend(schedule.status(),
+                   ToString(PlaceOfError(schedule.status(), run)));
+  }
   return schedule;
 }
 

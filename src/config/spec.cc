@@ -16,18 +16,28 @@ const NodeSpec& Used(const NodeSpec& node) {
   return *used;
 }
 
+namespace {
+
+bool HasScores(const std::optional<FilterSpec>& filter) {
+  return filter.has_value() && filter->kind == FilterSpec::Kind::kScores;
+}
+
+// The filter whose threshold is a component's; null if there is none.
+const FilterSpec* ThresholdOf(const NodeSpec& node) {
+  if (HasScores(node.filter)) return &*node.filter;
+  if (node.kind == NodeKind::kUse) return ThresholdOf(node.children[0]);
+  return HasScores(node.documents) ? &*node.documents : nullptr;
+}
+
+}  // namespace
+
+bool HasThreshold(const NodeSpec& node) { return ThresholdOf(node) != nullptr; }
+
 bool SetThreshold(double at_least, NodeSpec* node) {
-  for (std::optional<FilterSpec>* filter : {&node->filter, &node->documents}) {
-    const bool is_outer = filter == &node->filter;
-    if (filter->has_value() && (*filter)->kind == FilterSpec::Kind::kScores) {
-      (*filter)->at_least = at_least;
-      return true;
-    }
-    if (is_outer && node->kind == NodeKind::kUse) {
-      return SetThreshold(at_least, &node->children[0]);
-    }
-  }
-  return false;
+  const FilterSpec* const filter = ThresholdOf(*node);
+  if (filter == nullptr) return false;
+  const_cast<FilterSpec*>(filter)->at_least = at_least;
+  return true;
 }
 
 }  // namespace poniente::internal

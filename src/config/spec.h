@@ -112,6 +112,7 @@ struct NodeSpec {
 
   // Below a mixture.
   double weight = 1;
+  bool states_weight = false;  // itself, or the stage that starts the run
   std::optional<uint64_t> max_epochs;
 
   std::optional<uint64_t> seed;
@@ -161,6 +162,7 @@ const NodeSpec& Used(const NodeSpec& node);
 // filter, else that of what it uses, else its documents. False if there is
 // none.
 bool SetThreshold(double at_least, NodeSpec* node);
+bool HasThreshold(const NodeSpec& node);
 
 }  // namespace poniente::internal
 

@@ -2,7 +2,6 @@
 #include "config/spec_parser.h"
 
 #include <algorithm>
-#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -24,24 +23,15 @@ NodeSpec& MutableUsed(NodeSpec& node) {
   return const_cast<NodeSpec&>(Used(node));
 }
 
-// Components whose weights the stage at the start of the run states.
-std::set<std::string> WeightedByTheFirstStage(TableReader& data) {
-  std::set<std::string> names;
-  const toml::array* const stages =
-      data.Has("stages") ? data.Tables("stages") : nullptr;
-  if (stages == nullptr || stages->empty()) return names;
-  const toml::table& first = *stages->get(0)->as_table();
-  bool is_start = first.contains("share");
-  for (const char* key :
-       {"start_step", "start_sample", "start_token", "start_share"}) {
-    const toml::node* const start = first.get(key);
-    is_start |= start != nullptr && start->value<double>() == 0.0;
+// Components that neither state a weight nor have one from the stage that
+// starts the run.
+void CheckWeightsStated(const NodeSpec& node, ErrorList* errors) {
+  for (const NodeSpec& child : node.children) {
+    if (node.kind == NodeKind::kMixture && !child.states_weight) {
+      errors->Add(child.place, "needs a weight");
+    }
+    CheckWeightsStated(child, errors);
   }
-  if (!is_start || !first["weights"].is_table()) return names;
-  for (const auto& [name, weight] : *first["weights"].as_table()) {
-    names.emplace(name.str());
-  }
-  return names;
 }
 
 // What [train] says of them holds where [data] says nothing.
@@ -161,7 +151,7 @@ void ParseData(TableReader& data, RunSpec* run) {
     ParseFlatForm(data, &nodes, run);
   } else {
     nodes.Parse(data, NodePlace::kRoot, &run->root,
-                WeightedByTheFirstStage(data));
+                /*weights_follow=*/data.Has("stages"));
     NodeSpec& root = MutableUsed(run->root);
     const bool is_mixture = root.kind == NodeKind::kMixture;
     if (!root.stages.empty()) {
@@ -186,6 +176,7 @@ void ParseData(TableReader& data, RunSpec* run) {
         "needs shares_of: shares of steps and of tokens differ where batch "
         "size or length changes");
   }
+  CheckWeightsStated(run->root, data.errors());
   CheckNestedStarts(run->root, "", data.errors());
   data.Finish();
 }
@@ -208,7 +199,22 @@ absl::Status CheckDottedKeys(std::string_view text, const std::string& file) {
   int line = 1;
   int dots = 0;
   char quote = 0;
-  for (const char c : text) {
+  for (size_t i = 0; i < text.size(); ++i) {
+    const std::string_view rest = text.substr(i);
+    if (quote == 0 && rest.starts_with('#')) {
+      i = std::min(text.find('\n', i), text.size()) - 1;
+      continue;
+    }
+    if (quote == 0 && (rest.starts_with("\"\"\"") || rest.starts_with("'''"))) {
+      const size_t close = text.find(rest.substr(0, 3), i + 3);
+      if (close == std::string_view::npos) break;  // a syntax error
+      line += static_cast<int>(
+          std::count(text.begin() + static_cast<ptrdiff_t>(i),
+                     text.begin() + static_cast<ptrdiff_t>(close), '\n'));
+      i = close + 2;
+      continue;
+    }
+    const char c = text[i];
     if (c == '\n') ++line;
     if (c == '\n' || c == quote) {
       quote = 0;

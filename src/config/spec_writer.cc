@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <map>
 #include <string_view>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -150,7 +151,11 @@ class SpecWriter {
   }
 
   std::string Located(const std::string& path) const {
-    return (std::filesystem::absolute(folder_) / path).lexically_normal();
+    // Whatever is wrong with the working directory, a path comes out.
+    std::error_code ignored;
+    const std::filesystem::path folder =
+        std::filesystem::absolute(folder_.empty() ? "." : folder_, ignored);
+    return (folder / path).lexically_normal();
   }
 
   std::string Filter(const FilterSpec& filter) const {

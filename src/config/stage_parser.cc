@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <set>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "util/nearest_name.h"
@@ -33,11 +34,14 @@ RunPoint Share(double share, ShareOf share_of) {
                                       : RunPoint::ShareOfSteps(share);
 }
 
-// The one that is stated; nullopt if none is, or if it is wrong. `least`: of
-// counts; below 0 they are taken from the end.
+// Counts of a place in the run may be below 0, from its end; of an amount of it
+// they may not.
+enum class PointKind { kPlace, kAmount };
+
+// The one that is stated; nullopt if none is, or if it is wrong.
 std::optional<RunPoint> ParsePoint(TableReader& table, const PointKeys& keys,
-                                   ShareOf share_of, bool may_be_negative,
-                                   double most_share) {
+                                   ShareOf share_of, PointKind kind) {
+  const bool is_place = kind == PointKind::kPlace;
   std::optional<RunPoint> point;
   std::string_view stated;
   const auto is_alone = [&](std::string_view key) {
@@ -51,7 +55,7 @@ std::optional<RunPoint> ParsePoint(TableReader& table, const PointKeys& keys,
   };
   const auto count = [&](std::string_view key, RunPoint (*make)(int64_t)) {
     if (!is_alone(key)) return;
-    if (may_be_negative) {
+    if (is_place) {
       if (const auto value = table.Signed(key, kMostSamples)) {
         point = make(*value);
       }
@@ -64,10 +68,14 @@ std::optional<RunPoint> ParsePoint(TableReader& table, const PointKeys& keys,
   count(keys.token, RunPoint::Token);
   if (is_alone(keys.share)) {
     const std::optional<double> share = table.Number(keys.share);
-    if (share.has_value() && *share >= 0 && *share <= most_share) {
+    // A share that ends the run would begin nothing.
+    const bool is_fine = share.has_value() && *share >= 0 &&
+                         (is_place ? *share < 1 : *share <= 1);
+    if (is_fine) {
       point = Share(*share, share_of);
     } else if (share.has_value()) {
-      table.Error(keys.share, absl::StrCat("must be from 0 to ", most_share,
+      table.Error(keys.share, absl::StrCat("must be at least 0 and ",
+                                           is_place ? "below 1" : "at most 1",
                                            ", got ", *share));
     }
   }
@@ -95,22 +103,23 @@ class Starts {
   explicit Starts(const RunSpec& run) : run_(run) {}
 
   void Check(TableReader& table, std::string_view key, const RunPoint& start) {
-    if (before_.has_value() && before_->unit == start.unit &&
-        (before_->count < 0) == (start.count < 0)) {
-      if (IsShare(start) && start.share <= before_->share) {
+    const auto [before, is_first] =
+        before_.try_emplace(std::pair(start.unit, start.count < 0), start);
+    if (!is_first) {
+      const RunPoint& least = before->second;
+      if (IsShare(start) && start.share <= least.share) {
         table.Error(
-            key, absl::StrCat("must be above ", before_->share,
+            key, absl::StrCat("must be above ", least.share,
                               ", after the one before it, got ", start.share));
-      } else if (!IsShare(start) && start.count <= before_->count) {
+      } else if (!IsShare(start) && start.count <= least.count) {
         table.Error(
-            key, absl::StrCat("must be at least ", before_->count + 1,
+            key, absl::StrCat("must be at least ", least.count + 1,
                               ", after the one before it, got ", start.count));
       }
-    }
-    if (before_.has_value() && IsStartOfRun(start)) {
+      before->second = start;
+    } else if (before_.size() > 1 && IsStartOfRun(start)) {
       table.Error(key, "must lie after the one before it");
     }
-    before_ = start;
     CheckEnd(table, start);
   }
 
@@ -146,7 +155,8 @@ class Starts {
   }
 
   const RunSpec& run_;
-  std::optional<RunPoint> before_;
+  // The last of those that can be compared with each other.
+  std::map<std::pair<RunPoint::Unit, bool>, RunPoint> before_;
 };
 
 std::string_view KeyOf(const RunPoint& point) {
@@ -199,8 +209,7 @@ void ParseShares(TableReader& stage, const NodeSpec& mixture, StageSpec* spec) {
   for (const NodeSpec& child : mixture.children) {
     const auto threshold = spec->thresholds.find(child.name);
     if (threshold == spec->thresholds.end()) continue;
-    NodeSpec copy = child;
-    if (!SetThreshold(threshold->second, &copy)) {
+    if (!HasThreshold(child)) {
       stage.Error("thresholds",
                   absl::StrCat("names ", child.name,
                                ", which has no filter by scores of its own"));
@@ -215,7 +224,10 @@ void ParseShares(TableReader& stage, const NodeSpec& mixture, StageSpec* spec) {
 void Adopt(StageSpec* stage, NodeSpec* mixture) {
   for (NodeSpec& child : mixture->children) {
     const auto weight = stage->weights.find(child.name);
-    if (weight != stage->weights.end()) child.weight = weight->second;
+    if (weight != stage->weights.end()) {
+      child.weight = weight->second;
+      child.states_weight = true;
+    }
     const auto threshold = stage->thresholds.find(child.name);
     if (threshold != stage->thresholds.end()) {
       SetThreshold(threshold->second, &child);
@@ -267,7 +279,7 @@ class RunStagesParser {
     if (const auto length = stage.Unsigned("seq_len", 1, UINT32_MAX - 1)) {
       spec.seq_len = static_cast<uint32_t>(*length);
     }
-    spec.ramp = ParsePoint(stage, kRamp, share_of_, false, 1);
+    spec.ramp = ParsePoint(stage, kRamp, share_of_, PointKind::kAmount);
     spec.is_ramp_centred = stage.Bool("ramp_centred").value_or(false);
     spec.numbers = ParseNumbers(stage);
     if (root_ == nullptr) {
@@ -301,9 +313,7 @@ class RunStagesParser {
       stage.ErrorHere("needs start_step");
       return;
     }
-    // A share that ends the run would begin no stage.
-    const auto start =
-        ParsePoint(stage, kStart, share_of_, true, std::nextafter(1.0, 0.0));
+    const auto start = ParsePoint(stage, kStart, share_of_, PointKind::kPlace);
     if (!start.has_value()) return;
     spec->start = *start;
     starts_.Check(stage, KeyOf(*start), *start);
@@ -340,8 +350,7 @@ void ParseSizeList(TableReader& data, std::string_view key, KeyTable keys,
         PlaceOfNode(table, data.place(), absl::StrCat(Absl(key), "[", i, "]")),
         data.errors(), {keys});
     const bool has_start = HasPoint(change, kStart);
-    const auto start =
-        ParsePoint(change, kStart, share_of, true, std::nextafter(1.0, 0.0));
+    const auto start = ParsePoint(change, kStart, share_of, PointKind::kPlace);
     if (!has_start) change.ErrorHere("needs start_step");
     if (start.has_value()) starts.Check(change, KeyOf(*start), *start);
     add(change, start.value_or(RunPoint::Step(0)));
@@ -388,10 +397,12 @@ std::map<std::string, double> ParseByComponent(TableReader& stage,
   for (const NodeSpec& child : mixture.children) known.insert(child.name);
   for (const std::string& name : reader.KeysInOrder()) {
     if (!known.contains(name)) {
-      const std::vector<std::string> names(known.begin(), known.end());
-      reader.Error(name,
-                   absl::StrCat("is not a component of ", mixture.place.key,
-                                DidYouMean(name, names)));
+      std::string near;
+      if (!stage.errors()->is_full()) {
+        near = NearestOrAll(name, {known.begin(), known.end()});
+      }
+      reader.Error(name, absl::StrCat("is not a component of ",
+                                      mixture.place.key, near));
       continue;
     }
     const std::optional<double> number =
@@ -463,7 +474,8 @@ void ParseMixtureStages(TableReader& node, NodeSpec* mixture) {
     if (!HasPoint(stage, kNestedStart)) stage.ErrorHere("needs start_sample");
     const bool of_run = !stage.Has(kStart.sample);
     const auto start =
-        ParsePoint(stage, kNestedStart, ShareOf::kUnstated, of_run, 1);
+        ParsePoint(stage, kNestedStart, ShareOf::kUnstated,
+                   of_run ? PointKind::kPlace : PointKind::kAmount);
     if (start.has_value()) {
       spec.start = *start;
       const bool is_same = before.has_value() && before->unit == start->unit &&

@@ -39,9 +39,20 @@ std::string Range(uint64_t least, uint64_t most) {
 }  // namespace
 
 void ErrorList::Add(const Place& place, std::string_view message) {
+  if (is_full()) {
+    ++further_;
+    return;
+  }
   Place shown = place;
   shown.key = OneLine(place.key);
-  errors_.push_back({std::move(shown), OneLine(message)});
+  const std::string text = OneLine(message);
+  for (const Error& error : errors_) {
+    const bool is_same = error.place.line == place.line &&
+                         error.place.column == place.column &&
+                         error.place.key == shown.key && error.message == text;
+    if (is_same) return;
+  }
+  errors_.push_back({std::move(shown), text});
 }
 
 absl::Status ErrorList::ToStatus() const {
@@ -57,6 +68,7 @@ absl::Status ErrorList::ToStatus() const {
     absl::StrAppend(&text, text.empty() ? "" : "\n", ToString(error.place),
                     error.place.key.empty() ? "" : " ", error.message);
   }
+  if (further_ > 0) absl::StrAppend(&text, "\nand ", further_, " more errors");
   return absl::InvalidArgumentError(text);
 }
 
@@ -177,8 +189,10 @@ std::optional<std::vector<uint64_t>> TableReader::Integers(std::string_view key,
     }
     if (array->size() == count && numbers.size() == count) return numbers;
   }
+  std::ostringstream got;
+  got << toml::default_formatter(*node);
   Error(key, absl::StrCat("must be an array of ", count, " integers from 0 to ",
-                          most));
+                          most, ", got ", got.str().substr(0, 40)));
   return std::nullopt;
 }
 
@@ -255,9 +269,15 @@ const toml::array* TableReader::Tables(std::string_view key) {
   const toml::node* node = Find(key);
   if (node == nullptr) return nullptr;
   const toml::array* array = node->as_array();
-  if (array == nullptr ||
-      (!array->empty() && !array->is_homogeneous(toml::node_type::table))) {
+  if (array == nullptr) {
     WrongType(key, "an array of tables");
+    return nullptr;
+  }
+  for (size_t i = 0; i < array->size(); ++i) {
+    const toml::node& one = *array->get(i);
+    if (one.is_table()) continue;
+    errors_->Add(PlaceOfNode(one, PlaceOf(key), absl::StrCat("[", i, "]")),
+                 absl::StrCat("must be a table, got ", Shown(one)));
     return nullptr;
   }
   return array;
@@ -279,6 +299,12 @@ std::vector<std::string> TableReader::KeysInOrder() const {
   return names;
 }
 
+void TableReader::IgnoreBlankTexts() {
+  std::erase_if(entries_, [](const Entry& entry) {
+    return entry.node->value_exact<std::string>() == "";
+  });
+}
+
 bool TableReader::IsListed(std::string_view key) const {
   return std::any_of(tables_.begin(), tables_.end(), [key](KeyTable table) {
     const auto keys = ConfigKeys(table);
@@ -295,6 +321,17 @@ std::vector<std::string> TableReader::ListedNames() const {
   return names;
 }
 
+std::string TableReader::Suggested(std::string_view name) const {
+  const std::vector<std::string> names = ListedNames();
+  std::string near = DidYouMean(name, names);
+  for (const std::string& known : names) {
+    if (near.empty() && known.starts_with(name)) {
+      near = absl::StrCat("; did you mean '", known, "'?");
+    }
+  }
+  return near;
+}
+
 void TableReader::Finish() {
   for (const Entry& entry : entries_) {
     const std::string_view name = entry.key;
@@ -304,10 +341,11 @@ void TableReader::Finish() {
     const toml::source_position at = table_.find(name)->first.source().begin;
     place.line = at.line;
     place.column = at.column;
-    errors_->Add(place, is_known
-                            ? std::string("has no meaning here")
-                            : absl::StrCat("is not a known key",
-                                           DidYouMean(name, ListedNames())));
+    errors_->Add(place,
+                 is_known
+                     ? std::string("has no meaning here")
+                     : absl::StrCat("is not a known key",
+                                    errors_->is_full() ? "" : Suggested(name)));
   }
 }
 

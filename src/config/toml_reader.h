@@ -20,11 +20,15 @@
 
 namespace poniente::internal {
 
-// The errors of one file, in the order of their places.
+// The errors of one file, in the order of their places, each once.
 class ErrorList {
  public:
+  // Further ones are only counted.
+  static constexpr size_t kMost = 100;
+
   void Add(const Place& place, std::string_view message);
   bool empty() const { return errors_.empty(); }
+  bool is_full() const { return errors_.size() >= kMost; }
   // One line per error.
   absl::Status ToStatus() const;
 
@@ -34,6 +38,7 @@ class ErrorList {
     std::string message;
   };
   std::vector<Error> errors_;
+  uint64_t further_ = 0;
 };
 
 // One table. Each getter gives nullopt where the key is missing or wrong; what
@@ -80,6 +85,11 @@ class TableReader {
   void ErrorHere(std::string_view message) { errors_->Add(place_, message); }
   ErrorList* errors() { return errors_; }
 
+  // Texts that are "" are no keys: of a form in which that is their default.
+  void IgnoreBlankTexts();
+  // A table that is not read to its end has nothing more to report.
+  void Abandon() { entries_.clear(); }
+
   // Reports keys that are not listed, with the nearest that is, and those that
   // nobody asked for: they have no meaning where this table stands.
   void Finish();
@@ -88,6 +98,7 @@ class TableReader {
   const toml::node* Find(std::string_view key);
   bool IsListed(std::string_view key) const;
   std::vector<std::string> ListedNames() const;
+  std::string Suggested(std::string_view name) const;
   void WrongType(std::string_view key, std::string_view expected);
 
   const toml::table& table_;

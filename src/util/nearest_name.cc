@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 
 namespace poniente::internal {
 namespace {
@@ -39,6 +40,19 @@ std::string DidYouMean(std::string_view name,
     nearest = &candidate;
   }
   return nearest ? absl::StrCat("; did you mean '", *nearest, "'?") : "";
+}
+
+std::string NearestOrAll(std::string_view name,
+                         const std::vector<std::string>& known) {
+  constexpr size_t kMost = 8;
+  std::string near = DidYouMean(name, known);
+  if (!near.empty() || known.empty()) return near;
+  const size_t shown = std::min(known.size(), kMost);
+  return absl::StrCat(
+      " (known: ",
+      absl::StrJoin(known.begin(),
+                    known.begin() + static_cast<ptrdiff_t>(shown), ", "),
+      known.size() > shown ? ", ...)" : ")");
 }
 
 }  // namespace poniente::internal

@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace poniente::internal {
 
@@ -14,6 +15,11 @@ namespace poniente::internal {
 // "" if none comes near.
 std::string DidYouMean(std::string_view name,
                        std::span<const std::string> known);
+
+// The same, or if none comes near, what there is: " (known: a, b, c)", of many
+// the first ones.
+std::string NearestOrAll(std::string_view name,
+                         const std::vector<std::string>& known);
 
 }  // namespace poniente::internal
 

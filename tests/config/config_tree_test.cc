@@ -481,6 +481,52 @@ TEST_F(ConfigTreeTest, ARunThatAMixtureEndsIsNotProlonged) {
   EXPECT_EQ(limited.dataset()->CurrentLength(), 150u);
 }
 
+TEST_F(ConfigTreeTest, AFileInTheWorkingDirectoryCanBePrinted) {
+  const auto config = Config::Parse(
+      "[data]\nsteps = 3\nbatch_size = 1\nseq_len = 4\ntokens = 99\n", "t.toml",
+      "");
+  ASSERT_THAT(config, IsOk());
+  EXPECT_THAT(config->ToToml(), HasSubstr("tokens = 99"));
+  const std::string before = std::filesystem::current_path();
+  std::filesystem::current_path(dir_.path());
+  const auto stored = Config::Parse(
+      "[data]\nsteps = 3\nbatch_size = 1\nseq_len = 20\npath = 'a'\n", "t.toml",
+      "");
+  ASSERT_THAT(stored, IsOk());
+  EXPECT_THAT(stored->ToToml(),
+              HasSubstr("path = \"" + std::filesystem::current_path().string() +
+                        "/a\""));
+  std::filesystem::current_path(before);
+}
+
+TEST_F(ConfigTreeTest, WeightsOfANodeThatIsUsedCanFollowFromTheFirstStage) {
+  const Config config = ParseData(
+      "use = 'm'\nnodes = { m = { mixture = { a = { path = 'a' }, c = { path = "
+      "'c' } } } }\n[[data.stages]]\nstart_step = 0\nweights = { a = 1, c = 3 "
+      "}\n");
+  EXPECT_THAT(config.schedule().At(0).weights,
+              ::testing::ElementsAre(0.25, 0.75));
+}
+
+// What only the whole schedule knows is said where the stage stands.
+TEST_F(ConfigTreeTest, StagesThatDoNotFitTheRunAreNamedByTheirPlace) {
+  const auto refused = [&](const std::string& stages, const std::string& why) {
+    EXPECT_THAT(TryParse("[data]\nsteps = 100\nbatch_size = 4\nseq_len = "
+                         "20\npath = 'a'\nstages = [ " +
+                         stages + " ]\n"),
+                StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(why)))
+        << stages;
+  };
+  refused("{ start_step = 5 }, { start_sample = 800 }",
+          "t.toml:6:32: data.stages[1]: stage 1 starts after 800 samples");
+  refused("{ start_step = 60 }, { start_step = -50 }",
+          "t.toml:6:33: data.stages[1]: stage 1 starts at step 50");
+  refused("{ start_step = 60 }, { start_sample = 280 }, { start_step = 50 }",
+          "t.toml:6:72: data.stages[2].start_step must be at least 61");
+  refused("{ start_share = 1.0 }",
+          "data.stages[0].start_share must be at least 0 and below 1, got 1");
+}
+
 // Of every kind of key.
 TEST_F(ConfigTreeTest, WhatIsPrintedIsTheSameRun) {
   Scores();

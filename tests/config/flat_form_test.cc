@@ -190,6 +190,30 @@ TEST_F(FlatFormTest, OneSourceNeedsNoList) {
                         HasSubstr("state data.batch_size"))));
 }
 
+// Its own defaults, stated.
+TEST_F(FlatFormTest, BlankTextsAreNoKeys) {
+  ASSERT_OK_AND_ASSIGN(
+      const Config config,
+      Parse("[data]\nsteps = 60\nbatch_size = 8\nseq_len = 20\n"
+            "dataset_path = ''\nhf_dataset_image_field = 'image'\n"
+            "hf_dataset_prompt_field = ''\nhf_image_size = 0\n"
+            "mix_temperature = 1e-4\n"
+            "datasets = [ { name = '', path = 'a', hf_name = '', hf_config = "
+            "'' } ]\n"));
+  EXPECT_EQ(config.sources()[0].path, "a");
+  EXPECT_THAT(
+      Parse("[data]\nsteps = 60\nbatch_size = 8\nseq_len = 20\n"
+            "datasets = [ { name = 'x', path = '', hf_name = '' } ]\n"),
+      StatusIs(absl::StatusCode::kInvalidArgument,
+               HasSubstr("t.toml:5:14: data.datasets[0] needs one of path, "
+                         "hf_name")));
+  EXPECT_THAT(Parse("[data]\nsteps = 60\nbatch_size = 8\nseq_len = 20\n"
+                    "[[data.phases]]\nstart_step = 5\n"),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("t.toml:1:1: data needs datasets, "
+                                 "dataset_path or hf_dataset_name")));
+}
+
 TEST_F(FlatFormTest, WhatIsWrongIsNamed) {
   const auto refused = [&](const std::string& from, const std::string& to,
                            const std::string& why) {
@@ -221,9 +245,9 @@ TEST_F(FlatFormTest, WhatIsWrongIsNamed) {
           "t.toml:28:1: data.datasets[1] has the name 'a' of a dataset before "
           "it");
   refused("weight = 9.0", "weight = 0.0",
-          "data.datasets[0].weight must be above 0, got 0");
+          "data.datasets[0].weight must be finite and above 0, got 0");
   refused("mix_temperature = 2.0", "mix_temperature = 0.0",
-          "data.mix_temperature must be at least 2^-10, got 0");
+          "data.mix_temperature must be above 0, got 0");
   refused("pack_sequences = false", "pack_sequences = true",
           "data.pack_sequences cannot be true");
   refused("mix_temperature = 2.0",

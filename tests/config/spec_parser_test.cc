@@ -134,8 +134,7 @@ TEST(SpecParserTest, TheRuntimeTableIsAsDocumented) {
                   Pair("max_held", 0), Pair("prefetch_batches", 0),
                   Pair("prefetch_bytes", 0), Pair("report_every_steps", 0),
                   Pair("tensors", 0), Pair("token_type", 5),
-                  Pair("verify_checksums", 3),
-                  Pair("widen_on_device", 0)));
+                  Pair("verify_checksums", 3), Pair("widen_on_device", 0)));
 }
 
 TEST(SpecParserTest, TheRuntimeTableSetsTheLoadersOptions) {
@@ -398,7 +397,7 @@ INSTANTIATE_TEST_SUITE_P(
                 "end, got [5, 5]"},
         BadCase{"HalfASlice", "path = 'a'\nslice = [5]\n",
                 "t.toml:6:9: data.slice must be an array of 2 integers from 0 "
-                "to 4611686018427387904"},
+                "to 4611686018427387904, got [ 5 ]"},
         BadCase{"NoFilterToChange",
                 "mixture = { code = { weight = 1, path = 'c' } }\n"
                 "[[data.stages]]\nstart_step = 9\nthresholds = { code = 1 }\n",
@@ -435,6 +434,27 @@ TEST(SpecParserTest, NodesWithoutNumberAreRefused) {
   EXPECT_THAT(ParseSpec(text, "t.toml"),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        HasSubstr("makes a tree of more than 262144 nodes")));
+}
+
+TEST(SpecParserTest, AHundredErrorsAreSaidAndTheOthersCounted) {
+  std::string text = "[data]\nbatch_size = 1\nseq_len = 1\npath = 'a'\n";
+  for (int i = 0; i < 300; ++i) absl::StrAppend(&text, "junk", i, " = 1\n");
+  const auto run = ParseSpec(text, "t.toml");
+  EXPECT_THAT(std::string(run.status().message()),
+              ::testing::EndsWith("\nand 200 more errors"));
+}
+
+TEST(SpecParserTest, DotsInTextsAndCommentsAreNoKeys) {
+  const std::string dots(300, '.');
+  EXPECT_THAT(ParseSpec("# " + dots +
+                            " it's\n[data]\nbatch_size = 1\n"
+                            "seq_len = 1\npath = \"\"\"\na" +
+                            dots +
+                            "\n\"\"\"\n"
+                            "[runtime] # '" +
+                            dots + "\n",
+                        "t.toml"),
+              IsOk());
 }
 
 TEST(SpecParserTest, AShareNeedsARunWithAnEnd) {
