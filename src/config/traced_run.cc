@@ -64,11 +64,13 @@ std::string_view LastName(std::string_view path) {
 }
 
 TracedRun::TracedRun(DatasetPtr<TokenWindow> dataset, const Schedule& schedule,
-                     std::vector<ConfigSource> sources, LoaderOptions options)
+                     std::vector<ConfigSource> sources, LoaderOptions options,
+                     ByteReaderOptions io_options)
     : dataset_(std::move(dataset)),
       trace_(*dataset_, schedule),
       sources_(std::move(sources)),
-      options_(std::move(options)) {
+      options_(std::move(options)),
+      io_options_(io_options) {
   const auto leaves = trace_.tree().leaves();
   PONIENTE_CHECK(sources_.size() == leaves.size())
       << sources_.size() << " sources of " << leaves.size() << " leaves";
@@ -79,7 +81,7 @@ TracedRun::TracedRun(DatasetPtr<TokenWindow> dataset, const Schedule& schedule,
 
 TracedRun::TracedRun(const Config& config)
     : TracedRun(config.dataset(), config.schedule(), config.sources(),
-                config.loader_options()) {}
+                config.loader_options(), config.io_options()) {}
 
 std::optional<uint64_t> TracedRun::steps() const {
   const LengthState length = dataset_->length_now();

@@ -62,7 +62,8 @@ class TracedRun {
   // counts here.
   TracedRun(DatasetPtr<TokenWindow> dataset, const Schedule& schedule,
             std::vector<ConfigSource> sources,
-            LoaderOptions options = LoaderOptions());
+            LoaderOptions options = LoaderOptions(),
+            ByteReaderOptions io_options = ByteReaderOptions());
   explicit TracedRun(const Config& config);
 
   const AsyncDataset<TokenWindow>& dataset() const { return *dataset_; }
@@ -70,6 +71,7 @@ class TracedRun {
   const Schedule& schedule() const { return trace_.schedule(); }
   const std::vector<ConfigSource>& sources() const { return sources_; }
   const LoaderOptions& options() const { return options_; }
+  const ByteReaderOptions& io_options() const { return io_options_; }
   // Of a leaf: see TracedSample.
   uint32_t ViewOf(uint32_t leaf) const { return views_[leaf]; }
 
@@ -117,6 +119,7 @@ class TracedRun {
   const RunTrace trace_;
   const std::vector<ConfigSource> sources_;
   const LoaderOptions options_;
+  const ByteReaderOptions io_options_;
   std::vector<uint32_t> views_;  // of the leaves
 };
 
