@@ -18,9 +18,6 @@
 
 namespace poniente::internal {
 
-// The last of the names of a path.
-std::string_view LastName(std::string_view path);
-
 struct TracedDocument {
   uint64_t number = 0;
   std::string name;
@@ -28,6 +25,9 @@ struct TracedDocument {
 
 struct TracedSample {
   SampleOrigin origin;
+  // The last of the names that lead to its leaf, whole, though it may have
+  // slashes in it; of a root without a name, that of its folder.
+  std::string source;
   // Which of the leaves of this path: 0 but for later views of a component.
   uint32_t view = 0;
   // Those the sample's tokens are of, in order; none where they are not known.
@@ -85,9 +85,10 @@ class TracedRun {
   absl::StatusOr<std::vector<TokenWindow>> Tokens(
       const std::vector<TracedSample>& samples) const;
 
-  // The path that `name` stands for: itself, or the only one that ends with it
-  // ("fortunes", "prose/fortunes"). InvalidArgument, with the candidates, if
-  // there are several; NotFound, with the nearest name, if there is none.
+  // The path that `name` stands for: itself, else the only one whose last name
+  // it is, else the only one that ends with it ("fortunes", "prose/fortunes").
+  // InvalidArgument, with the candidates, if there are several; NotFound, with
+  // the nearest name, if there is none.
   absl::StatusOr<std::string> FindSource(std::string_view name) const;
 
   // Every sample that reads the item, or a part of it, in the order of the run;
@@ -120,7 +121,9 @@ class TracedRun {
   const std::vector<ConfigSource> sources_;
   const LoaderOptions options_;
   const ByteReaderOptions io_options_;
-  std::vector<uint32_t> views_;  // of the leaves
+  // Of the leaves.
+  std::vector<uint32_t> views_;
+  std::vector<std::string> names_;  // the last ones
 };
 
 }  // namespace poniente::internal
