@@ -48,6 +48,27 @@ TEST_F(BenchTest, CountsWhatItTakes) {
   EXPECT_EQ(found["bytes_asked"], asked);
 }
 
+// What is read by pieces of documents is read as well.
+TEST_F(BenchTest, BytesAreThoseOfAllSources) {
+  PackParagraphs("c", 400);
+  WriteFile(config_,
+            "[data]\nsteps = 40\nbatch_size = 8\nseq_len = 64\n"
+            "path = 'c'\ndocuments = { fraction = 0.5 }\n"
+            "repeat = 20\n");
+  const json found = BenchJson("--steps 7");
+  EXPECT_GE(found["bytes_asked"], 7 * 8 * 64 * 2);
+  uint64_t asked = 0;
+  uint64_t read = 0;
+  for (const json& backend : found["backends"]) {
+    asked += backend["bytes_asked"].get<uint64_t>();
+    read += backend["bytes_read"].get<uint64_t>();
+  }
+  EXPECT_EQ(found["bytes_asked"], asked);
+  EXPECT_EQ(found["bytes_read"], read);
+  EXPECT_DOUBLE_EQ(found["read_amplification"],
+                   static_cast<double>(read) / static_cast<double>(asked));
+}
+
 TEST_F(BenchTest, GoesToTheEnd) {
   const json found = BenchJson("--from-step 30");
   EXPECT_EQ(found["steps"], 10);
