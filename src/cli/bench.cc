@@ -87,7 +87,7 @@ Json ToJson(const BenchRun& run, const BenchOptions& options,
   json["first_batch_seconds"] = run.first_batch_seconds;
   json["tokens_per_second"] = run.tokens_per_second();
   json["batches_per_second"] = run.batches_per_second();
-  json["step_time_ms"] = 1000 * options.step_seconds;
+  json["step_time_seconds"] = options.step_seconds;
   json["stalls"] = metrics.stalls;
   json["stall_seconds"] = metrics.stall_seconds;
   json["stall_seconds_per_step"] = StallPerStep(metrics);

@@ -69,6 +69,42 @@ TEST_F(BenchTest, BytesAreThoseOfAllSources) {
                    static_cast<double>(read) / static_cast<double>(asked));
 }
 
+// The part of docs/tool.md below a heading.
+std::string DocsOf(const std::string& heading) {
+  const std::string docs = ReadFile(PONIENTE_SOURCE_DIR "/docs/tool.md");
+  const size_t begin = docs.find("\n## " + heading + "\n");
+  if (begin == std::string::npos) return "";
+  return docs.substr(begin, docs.find("\n## ", begin + 1) - begin);
+}
+
+// Keys of objects, also in arrays.
+void ExpectKeysIn(const std::string& docs, const json& value) {
+  EXPECT_TRUE(value.is_structured()) << value;
+  for (const auto& [key, below] : value.items()) {
+    if (value.is_object()) {
+      EXPECT_THAT(docs, HasSubstr("`" + key + "`"));
+    }
+    if (below.is_structured()) ExpectKeysIn(docs, below);
+  }
+}
+
+TEST_F(BenchTest, DocsListTheKeys) {
+  ExpectKeysIn(DocsOf("poniente bench"), BenchJson("--steps 3 --step-time 20"));
+  EXPECT_EQ(BenchJson("--steps 3 --step-time 20")["step_time_seconds"], 0.02);
+}
+
+TEST_F(BenchTest, DocsListTheKeysOfConfigAndVerify) {
+  const auto parsed = [](const std::string& arguments) {
+    return json::parse(RunTool(arguments + " --json").out, nullptr, false);
+  };
+  const std::string of_config = DocsOf("poniente config");
+  ExpectKeysIn(of_config, parsed("config " + config_));
+  ExpectKeysIn(of_config, parsed("config --explain seq_len"));
+  const json damaged = parsed("verify " + config_ + " " + folder_.path("no"));
+  EXPECT_EQ(damaged["ok"], false);
+  ExpectKeysIn(DocsOf("poniente verify"), damaged);
+}
+
 TEST_F(BenchTest, GoesToTheEnd) {
   const json found = BenchJson("--from-step 30");
   EXPECT_EQ(found["steps"], 10);
