@@ -13,6 +13,7 @@
 
 #include "absl/status/statusor.h"
 #include "poniente/async_dataset.h"
+#include "poniente/byte_reader.h"
 #include "poniente/loader.h"
 #include "poniente/schedule.h"
 #include "poniente/token_window.h"
@@ -77,6 +78,8 @@ class Config {
   // What [runtime] and [data] say of the loader: a start for changes, such as
   // rank and start_step.
   const LoaderOptions& loader_options() const;
+  // How [runtime] has the stores read.
+  const ByteReaderOptions& io_options() const;
 
   // FailedPrecondition, naming them, if sources are only numbers of tokens.
   absl::StatusOr<std::unique_ptr<Loader>> OpenLoader() const;

@@ -87,7 +87,7 @@ Json ToJson(const BenchRun& run, const BenchOptions& options,
   json["first_batch_seconds"] = run.first_batch_seconds;
   json["tokens_per_second"] = run.tokens_per_second();
   json["batches_per_second"] = run.batches_per_second();
-  json["step_time_ms"] = 1000 * options.step_seconds;
+  json["step_time_seconds"] = options.step_seconds;
   json["stalls"] = metrics.stalls;
   json["stall_seconds"] = metrics.stall_seconds;
   json["stall_seconds_per_step"] = StallPerStep(metrics);
@@ -103,9 +103,10 @@ Json ToJson(const BenchRun& run, const BenchOptions& options,
       {"decode", PerBatch(metrics.decode_seconds, metrics)}};
   json["loader_cpu_seconds_per_batch"] = PerBatch(metrics.cpu_seconds, metrics);
   json["process_cpu_seconds_per_batch"] = PerBatch(run.cpu_seconds, metrics);
-  json["bytes_asked"] = metrics.bytes_asked;
-  json["bytes_read"] = metrics.bytes_read;
-  json["read_amplification"] = metrics.read_amplification();
+  const BackendBytes bytes = run.bytes();
+  json["bytes_asked"] = bytes.bytes_asked;
+  json["bytes_read"] = bytes.bytes_read;
+  json["read_amplification"] = run.read_amplification();
   json["backends"] = Json::array();
   for (const BackendBytes& backend : run.backends) {
     json["backends"].push_back({{"backend", backend.name},
@@ -183,11 +184,11 @@ void Print(const BenchRun& run, const BenchOptions& options,
                     " of the loader's thread, ",
                     Time(PerBatch(run.cpu_seconds, metrics)),
                     " of the process"));
-  Line(
-      "bytes",
-      absl::StrCat(Bytes(static_cast<double>(metrics.bytes_asked)), " asked, ",
-                   Bytes(static_cast<double>(metrics.bytes_read)), " read",
-                   absl::StrFormat(" (x %.2f)", metrics.read_amplification())));
+  const BackendBytes bytes = run.bytes();
+  Line("bytes",
+       absl::StrCat(Bytes(static_cast<double>(bytes.bytes_asked)), " asked, ",
+                    Bytes(static_cast<double>(bytes.bytes_read)), " read",
+                    absl::StrFormat(" (x %.2f)", run.read_amplification())));
   std::vector<std::vector<std::string>> rows = {
       {"read by", "reads", "asked", "read"}};
   for (const BackendBytes& backend : run.backends) {

@@ -38,6 +38,7 @@ double CpuSeconds() {
   return seconds(usage.ru_utime) + seconds(usage.ru_stime);
 }
 
+// Of each way of reading, since the stores were opened.
 std::vector<BackendBytes> BackendsOf(const Config& config) {
   std::set<const ByteReader*> readers;
   for (const ConfigSource& source : config.sources()) {
@@ -55,9 +56,20 @@ std::vector<BackendBytes> BackendsOf(const Config& config) {
       backends[i].reads += of_backends[i]->reads;
     }
   }
-  std::erase_if(backends,
-                [](const BackendBytes& backend) { return backend.reads == 0; });
   return backends;
+}
+
+// Those that were read by between the two.
+std::vector<BackendBytes> ReadBetween(const std::vector<BackendBytes>& before,
+                                      std::vector<BackendBytes> now) {
+  for (size_t i = 0; i < now.size(); ++i) {
+    now[i].bytes_asked -= before[i].bytes_asked;
+    now[i].bytes_read -= before[i].bytes_read;
+    now[i].reads -= before[i].reads;
+  }
+  std::erase_if(now,
+                [](const BackendBytes& backend) { return backend.reads == 0; });
+  return now;
 }
 
 // How much of the work is done, by what ends it first.
@@ -121,6 +133,23 @@ double BenchRun::tokens_per_second() const {
          static_cast<double>(batches);
 }
 
+BackendBytes BenchRun::bytes() const {
+  BackendBytes all = {"all"};
+  for (const BackendBytes& backend : backends) {
+    all.bytes_asked += backend.bytes_asked;
+    all.bytes_read += backend.bytes_read;
+    all.reads += backend.reads;
+  }
+  return all;
+}
+
+double BenchRun::read_amplification() const {
+  const BackendBytes all = bytes();
+  if (all.bytes_asked == 0) return 0;
+  return static_cast<double>(all.bytes_read) /
+         static_cast<double>(all.bytes_asked);
+}
+
 absl::StatusOr<BenchRun> RunLoader(const Config& config,
                                    const BenchOptions& options) {
   BenchRun run;
@@ -134,6 +163,7 @@ absl::StatusOr<BenchRun> RunLoader(const Config& config,
     const std::lock_guard lock(mutex);
     run.warnings.emplace_back(warning);
   };
+  const std::vector<BackendBytes> read_before = BackendsOf(config);
   const double cpu_before = CpuSeconds();
   const Clock::time_point start = Clock::now();
   PONIENTE_ASSIGN_OR_RETURN(const std::unique_ptr<Loader> loader,
@@ -142,7 +172,7 @@ absl::StatusOr<BenchRun> RunLoader(const Config& config,
   run.seconds = SecondsSince(start);
   run.metrics = loader->metrics();
   run.cpu_seconds = CpuSeconds() - cpu_before;
-  run.backends = BackendsOf(config);
+  run.backends = ReadBetween(read_before, BackendsOf(config));
   PONIENTE_RETURN_IF_ERROR(loader->CloseBlocking());
   std::sort(run.waits.begin(), run.waits.end());
   return run;

@@ -26,7 +26,7 @@ struct BenchOptions {
   Rank rank;
 };
 
-// What came through one way of reading.
+// What came through one way of reading, or through all.
 struct BackendBytes {
   std::string name;
   uint64_t bytes_asked = 0;
@@ -45,7 +45,9 @@ struct BenchRun {
   double cpu_seconds = 0;
   // Waits for batches after the first, in seconds, in ascending order.
   std::vector<double> waits;
-  // Those that anything came through.
+  // Those that anything came through since the loader was opened, by the
+  // readers of all stores. The loader's own metrics leave out the sources that
+  // it does not read by ranges, such as windows of selected documents.
   std::vector<BackendBytes> backends;
   // The run, or the data, ended before steps or seconds did.
   bool has_ended = false;
@@ -55,6 +57,10 @@ struct BenchRun {
   // After the first batch; with one batch alone, of that.
   double tokens_per_second() const;
   double batches_per_second() const;
+  // Of all backends.
+  BackendBytes bytes() const;
+  // Bytes read per byte asked for; 0 if none was.
+  double read_amplification() const;
 };
 
 // OutOfRange if the run has no such first step; what the loader says.

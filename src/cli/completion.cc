@@ -13,6 +13,7 @@
 #include "cli/command_line.h"
 #include "cli/commands.h"
 #include "cli/console.h"
+#include "cli/json.h"
 
 namespace poniente::cli {
 namespace {
@@ -120,20 +121,26 @@ CommandSpec CompletionSpec() {
               "Prints a script for bash that completes commands, options and "
               "their values.\nInstalled, it is read by itself where "
               "bash-completion is.",
-          .options = {},
+          .options = {{"json", "", "print JSON: the script as one text"}},
           .example = "source <(poniente completion bash)"};
 }
 
 int RunCompletion(const std::vector<std::string>& args) {
   const auto read = ReadCommandLine(CompletionSpec(), args);
   if (const int* code = std::get_if<int>(&read)) return *code;
-  const auto& shells = std::get<Arguments>(read).positionals();
+  const Arguments& arguments = std::get<Arguments>(read);
+  const auto& shells = arguments.positionals();
   if (shells != std::vector<std::string>{"bash"}) {
     return FailUsage(absl::StrCat("completion: expected 'bash', got '",
                                   absl::StrJoin(shells, " "),
                                   "'; see `poniente completion --help`"));
   }
-  std::cout << BashCompletion(CommandSpecs());
+  const std::string script = BashCompletion(CommandSpecs());
+  if (arguments.Has("json")) {
+    PrintJson({{"text", script}});
+  } else {
+    std::cout << script;
+  }
   return kExitOk;
 }
 

@@ -179,7 +179,7 @@ CommandSpec FindSpec() {
           "Says which samples of the run in the TOML file CONFIG read an item "
           "or a document of a source.",
       .options = {{"source", "NAME",
-                   "its path of names, or the end of it if only one has it"},
+                   "its path of names, or a name or end that only one has"},
                   {"item", "N", "the item's number in the source"},
                   {"document", "ID", "the document's number, or its name"},
                   {"steps", "a..b",

@@ -11,6 +11,7 @@
 #include "cli/command_line.h"
 #include "cli/commands.h"
 #include "cli/console.h"
+#include "cli/json.h"
 #include "util/nearest_name.h"
 
 namespace poniente::cli {
@@ -26,6 +27,43 @@ void AppendTable(const Meanings& rows, std::string* text) {
     absl::StrAppend(text, "  ", left, std::string(width + 2 - left.size(), ' '),
                     meaning, "\n");
   }
+}
+
+Json ToJson(const CommandSpec& spec) {
+  Json json;
+  json["name"] = spec.name;
+  json["brief"] = spec.brief;
+  json["arguments"] = spec.positionals;
+  json["summary"] = spec.summary;
+  json["options"] = Json::array();
+  for (const Option& option : spec.options) {
+    json["options"].push_back(
+        {{"name", "--" + option.name},
+         {"value", option.value.empty() ? Json() : Json(option.value)},
+         {"repeatable", option.repeatable},
+         {"help", option.help}});
+  }
+  json["example"] = spec.example;
+  return json;
+}
+
+Json ToJson(const Meanings& rows, const char* left) {
+  Json json = Json::array();
+  for (const auto& [name, meaning] : rows) {
+    json.push_back({{left, name}, {"meaning", meaning}});
+  }
+  return json;
+}
+
+Json ToJson(std::span<const CommandSpec> specs) {
+  Json json;
+  json["commands"] = Json::array();
+  for (const CommandSpec& spec : specs) {
+    json["commands"].push_back(ToJson(spec));
+  }
+  json["exit_codes"] = ToJson(ExitCodes(), "code");
+  json["environment"] = ToJson(EnvironmentVariables(), "variable");
+  return json;
 }
 
 }  // namespace
@@ -64,17 +102,23 @@ CommandSpec HelpSpec() {
           .brief = "say what the tool, or one command, can do",
           .positionals = "[COMMAND]",
           .summary = "Says what the tool can do, or what COMMAND can.",
-          .options = {},
+          .options = {{"json", "", "print JSON"}},
           .example = "poniente help pack"};
 }
 
 int RunHelp(const std::vector<std::string>& args) {
   const auto read = ReadCommandLine(HelpSpec(), args);
   if (const int* code = std::get_if<int>(&read)) return *code;
-  const auto& wanted = std::get<Arguments>(read).positionals();
+  const Arguments& arguments = std::get<Arguments>(read);
+  const auto& wanted = arguments.positionals();
+  const bool as_json = arguments.Has("json");
   const std::vector<CommandSpec> specs = CommandSpecs();
   if (wanted.empty()) {
-    std::cout << ToolUsage(specs);
+    if (as_json) {
+      PrintJson(ToJson(specs));
+    } else {
+      std::cout << ToolUsage(specs);
+    }
     return kExitOk;
   }
   if (wanted.size() > 1) {
@@ -83,7 +127,11 @@ int RunHelp(const std::vector<std::string>& args) {
   std::vector<std::string> names;
   for (const CommandSpec& spec : specs) {
     if (spec.name == wanted[0]) {
-      std::cout << Usage(spec);
+      if (as_json) {
+        PrintJson(ToJson(spec));
+      } else {
+        std::cout << Usage(spec);
+      }
       return kExitOk;
     }
     names.push_back(spec.name);

@@ -14,6 +14,7 @@
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/help.h"
+#include "cli/json.h"
 #include "poniente/version.h"
 
 namespace poniente::cli {
@@ -121,17 +122,23 @@ CommandSpec ManSpec() {
           .brief = "print the manual page",
           .positionals = "",
           .summary = "Prints the manual page, in the form that man reads.",
-          .options = {},
+          .options = {{"json", "", "print JSON: the page as one text"}},
           .example = "poniente man | man -l -"};
 }
 
 int RunMan(const std::vector<std::string>& args) {
   const auto read = ReadCommandLine(ManSpec(), args);
   if (const int* code = std::get_if<int>(&read)) return *code;
-  if (!std::get<Arguments>(read).positionals().empty()) {
+  const Arguments& arguments = std::get<Arguments>(read);
+  if (!arguments.positionals().empty()) {
     return FailUsage("man: takes no arguments; see `poniente man --help`");
   }
-  std::cout << ManPage(CommandSpecs());
+  const std::string page = ManPage(CommandSpecs());
+  if (arguments.Has("json")) {
+    PrintJson({{"text", page}});
+  } else {
+    std::cout << page;
+  }
   return kExitOk;
 }
 

@@ -82,7 +82,7 @@ void PrintAsJson(const TracedStep& step, const std::vector<SampleText>& texts) {
     const TracedSample& sample = step.samples[i];
     Json row;
     row["position"] = sample.origin.position;
-    row["source"] = std::string(internal::LastName(sample.origin.path));
+    row["source"] = sample.source;
     row["path"] = sample.origin.path;
     row["item"] = sample.origin.item;
     row["epoch"] = sample.origin.epoch;

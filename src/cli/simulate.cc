@@ -147,6 +147,12 @@ Json ToJson(const RunReads& reads, const IoSimulation& simulation,
     }
     json["orders"].push_back(std::move(row));
   }
+  json["left_out"] = Json::array();
+  for (const internal::OrderLeftOut& left_out : simulation.left_out) {
+    json["left_out"].push_back(
+        {{"order", left_out.order},
+         {"why", std::string(left_out.status.message())}});
+  }
   return json;
 }
 
@@ -216,6 +222,10 @@ void Print(const RunReads& reads, const IoSimulation& simulation,
   std::cout
       << "\n  cache needed: least LRU cache that fetches chunks once in a "
          "pass (but for 1 in 20)\n";
+  for (const internal::OrderLeftOut& left_out : simulation.left_out) {
+    std::cout << "  note: no " << InWords(left_out.order) << ": "
+              << left_out.status.message() << '\n';
+  }
   if (!assumed.empty()) {
     const size_t shown = std::min<size_t>(assumed.size(), 8);
     std::cout << "  note: 2 bytes per token assumed, as there is no store yet: "

@@ -63,6 +63,8 @@ const std::vector<std::string>& Config::warnings() const {
 
 const LoaderOptions& Config::loader_options() const { return run_->loader; }
 
+const ByteReaderOptions& Config::io_options() const { return run_->io; }
+
 const Vocabulary& Config::vocabulary() const {
   static const auto* const kUnknown = new Vocabulary{"", uint64_t{1} << 32};
   const Vocabulary* const known = dataset_->vocabulary();

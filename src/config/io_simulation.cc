@@ -239,11 +239,10 @@ absl::StatusOr<IoSimulation> SimulateIo(const RunReads& reads,
   const auto add = [&](const char* order,
                        absl::StatusOr<ReadTrace> trace) -> absl::Status {
     PONIENTE_RETURN_IF_ERROR(trace.status());
-    OrderLocality& locality = simulation.orders.emplace_back();
-    locality.order = order;
-    simulation.used_bytes = 0;
+    OrderLocality locality = {order, {}};
+    uint64_t used_bytes = 0;
     for (const ReadSpan& read : trace->reads) {
-      simulation.used_bytes += read.end - read.begin;
+      used_bytes += read.end - read.begin;
     }
     for (const uint64_t chunk_bytes : options.chunk_bytes) {
       PONIENTE_ASSIGN_OR_RETURN(
@@ -251,13 +250,17 @@ absl::StatusOr<IoSimulation> SimulateIo(const RunReads& reads,
           SimulateChunks(reads, *trace, chunk_bytes, options.cache_bytes));
       locality.chunks.push_back(std::move(chunks));
     }
+    simulation.used_bytes = used_bytes;
+    simulation.orders.push_back(std::move(locality));
     return absl::OkStatus();
   };
+  const auto add_other = [&](const char* order, const ShuffleOptions& shuffle) {
+    const absl::Status added = add(order, reads.InOrder(shuffle));
+    if (!added.ok()) simulation.left_out.push_back({order, added});
+  };
   PONIENTE_RETURN_IF_ERROR(add("configured", reads.AsConfigured()));
-  PONIENTE_RETURN_IF_ERROR(
-      add("full_shuffle", reads.InOrder(ShuffleOptions::Full())));
-  PONIENTE_RETURN_IF_ERROR(add(
-      "block_shuffle", reads.InOrder(ShuffleOptions::Blocks(options.blocks))));
+  add_other("full_shuffle", ShuffleOptions::Full());
+  add_other("block_shuffle", ShuffleOptions::Blocks(options.blocks));
   return simulation;
 }
 

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "config/read_trace.h"
 #include "poniente/shuffle.h"
@@ -61,13 +62,20 @@ struct IoSimulationOptions {
   BlockShuffleOptions blocks;
 };
 
+// An order that could not be worked out, and why.
+struct OrderLeftOut {
+  std::string order;
+  absl::Status status;
+};
+
 struct IoSimulation {
   uint64_t used_bytes = 0;
   std::vector<OrderLocality> orders;
+  std::vector<OrderLeftOut> left_out;
 };
 
 // The run as it is, with a full shuffle, and with a block shuffle of each
-// source.
+// source. Only what is wrong with the first is an error.
 absl::StatusOr<IoSimulation> SimulateIo(const RunReads& reads,
                                         const IoSimulationOptions& options);
 

@@ -115,6 +115,11 @@ uint64_t RunReads::Items(uint32_t leaf) const {
   return trace_.tree().leaves()[leaf].node->length_now().readable;
 }
 
+uint32_t RunReads::ItemTokens(uint32_t leaf) const {
+  const uint32_t tokens = trace_.tree().leaves()[leaf].node->item_tokens();
+  return tokens == 0 ? trace_.schedule().max_seq_len() : tokens;
+}
+
 Position RunReads::Whole(uint32_t leaf, Index item) const {
   const uint32_t tokens = trace_.tree().leaves()[leaf].node->item_tokens();
   return {.index = item, .part_length = tokens == 0 ? kWholeItem : tokens};
@@ -216,7 +221,7 @@ absl::StatusOr<ReadTrace> RunReads::InOrder(const ShuffleOptions& order) const {
     const TreeLeaf& at = trace_.tree().leaves()[leaf];
     const uint64_t length = Items(leaf);
     PONIENTE_ASSIGN_OR_RETURN(const OrderSpec spec,
-                              ResolveShuffle(order, at.node->item_tokens()));
+                              ResolveShuffle(order, ItemTokens(leaf)));
     PONIENTE_RETURN_IF_ERROR(CheckOrder(spec, length));
     const EpochShuffle& shuffle =
         shuffles

@@ -107,6 +107,9 @@ class RunReads {
 
   absl::Status FindFiles();
   absl::Status TakeDraws(uint64_t steps);
+  // Of the leaf's items; those that do not say it themselves, as windows of
+  // selected documents, are as long as the schedule cuts them.
+  uint32_t ItemTokens(uint32_t leaf) const;
   // Where the draws lie, their items replaced by `items`.
   absl::StatusOr<ReadTrace> TraceOf(std::span<const Index> items) const;
   absl::StatusOr<bool> IsDrawnLater(uint32_t leaf, Index item,

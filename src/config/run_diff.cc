@@ -27,6 +27,7 @@ absl::StatusOr<RunDiff> DiffRuns(const TracedRun& a, const TracedRun& b,
   AppendTreeDifferences(a, b, diff.compared, &diff.differences);
   AppendScheduleDifferences(a, b, diff.compared, &diff.differences);
   AppendLoaderDifferences(a.options(), b.options(), &diff.differences);
+  AppendIoDifferences(a.io_options(), b.io_options(), &diff.differences);
   std::stable_partition(
       diff.differences.begin(), diff.differences.end(),
       [](const RunDifference& one) { return one.decides_tokens; });

@@ -41,7 +41,7 @@ absl::StatusOr<RunDiff> DiffRuns(const TracedRun& a, const TracedRun& b,
                                  const ComparisonProgress& progress = nullptr);
 
 // Parts of DiffRuns(). Append what differs in the trees of datasets; in the
-// schedules; in how batches are made.
+// schedules; in how batches are made; in how stores are read.
 void AppendTreeDifferences(const TracedRun& a, const TracedRun& b,
                            const ComparedSamples& compared,
                            std::vector<RunDifference>* differences);
@@ -50,6 +50,8 @@ void AppendScheduleDifferences(const TracedRun& a, const TracedRun& b,
                                std::vector<RunDifference>* differences);
 void AppendLoaderDifferences(const LoaderOptions& a, const LoaderOptions& b,
                              std::vector<RunDifference>* differences);
+void AppendIoDifferences(const ByteReaderOptions& a, const ByteReaderOptions& b,
+                         std::vector<RunDifference>* differences);
 
 }  // namespace poniente::internal
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What differs between the schedules of two runs, and in how batches are made.
+// What differs between the schedules of two runs, in how batches are made, and
+// in how stores are read.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -156,6 +157,14 @@ class ScheduleDiff {
   std::set<std::string> labels_;  // that differ in an earlier step
 };
 
+// Of what changes no token, from the first step on.
+void AddSetting(std::string what, DiffValue a, DiffValue b,
+                std::vector<RunDifference>* differences) {
+  if (a == b) return;
+  differences->push_back({std::move(what), std::move(a), std::move(b), 0,
+                          /*decides_tokens=*/false});
+}
+
 }  // namespace
 
 void AppendScheduleDifferences(const TracedRun& a, const TracedRun& b,
@@ -173,9 +182,8 @@ void AppendScheduleDifferences(const TracedRun& a, const TracedRun& b,
 
 void AppendLoaderDifferences(const LoaderOptions& a, const LoaderOptions& b,
                              std::vector<RunDifference>* differences) {
-  const auto add = [&](const char* what, const DiffValue& in_a,
-                       const DiffValue& in_b) {
-    if (in_a != in_b) differences->push_back({what, in_a, in_b, 0, false});
+  const auto add = [&](std::string what, DiffValue in_a, DiffValue in_b) {
+    AddSetting(std::move(what), std::move(in_a), std::move(in_b), differences);
   };
   const auto last_batch = [](const LoaderOptions& options) {
     return std::string(options.last_batch == LastBatch::kDrop ? "drop"
@@ -202,18 +210,38 @@ void AppendLoaderDifferences(const LoaderOptions& a, const LoaderOptions& b,
     return double{found->second};
   };
   for (const std::string& path : weighted) {
-    add(absl::StrCat("loss_weight of '", path, "'").c_str(),
-        loss_weight(a, path), loss_weight(b, path));
+    add(absl::StrCat("loss_weight of '", path, "'"), loss_weight(a, path),
+        loss_weight(b, path));
   }
   add("runtime.token_type", std::string(TokenTypeName(a.token_type)),
       std::string(TokenTypeName(b.token_type)));
   add("runtime.tensors", tensors(a), tensors(b));
   add("runtime.device", DeviceName(a.device), DeviceName(b.device));
+  const auto boolean = [](bool value) {
+    return std::string(value ? "true" : "false");
+  };
+  add("runtime.widen_on_device", boolean(a.widen_on_device),
+      boolean(b.widen_on_device));
   add("runtime.prefetch_batches", uint64_t{a.prefetch_batches},
       uint64_t{b.prefetch_batches});
   add("runtime.prefetch_bytes", a.prefetch_bytes, b.prefetch_bytes);
   add("runtime.max_held", uint64_t{a.max_held}, uint64_t{b.max_held});
   add("runtime.report_every_steps", a.report_every_steps, b.report_every_steps);
+}
+
+void AppendIoDifferences(const ByteReaderOptions& a, const ByteReaderOptions& b,
+                         std::vector<RunDifference>* differences) {
+  const auto cache_bytes = [](const ByteReaderOptions& options) -> DiffValue {
+    if (options.cache_bytes) return *options.cache_bytes;
+    return {};
+  };
+  AddSetting("runtime.io", std::string(IoBackendName(a.backend)),
+             std::string(IoBackendName(b.backend)), differences);
+  AddSetting("runtime.verify_checksums",
+             std::string(VerifyChecksumsName(a.verify)),
+             std::string(VerifyChecksumsName(b.verify)), differences);
+  AddSetting("runtime.cache_bytes", cache_bytes(a), cache_bytes(b),
+             differences);
 }
 
 }  // namespace poniente::internal

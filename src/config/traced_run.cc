@@ -57,29 +57,42 @@ void SortBySample(std::vector<TracedReading>* readings) {
             });
 }
 
-}  // namespace
-
-std::string_view LastName(std::string_view path) {
-  return path.substr(path.rfind('/') + 1);
+// The last name that leads to each leaf, in the order of DatasetTree::leaves().
+void AppendLastNames(const DatasetNode& node, const std::string& name,
+                     std::vector<std::string>* names) {
+  const std::vector<NamedNode> children = node.children();
+  if (children.empty()) {
+    const std::string folder = node.name();
+    names->push_back(name.empty() ? folder.substr(folder.rfind('/') + 1)
+                                  : name);
+  }
+  for (const NamedNode& child : children) {
+    AppendLastNames(*child.node, child.name.empty() ? name : child.name, names);
+  }
 }
 
+}  // namespace
+
 TracedRun::TracedRun(DatasetPtr<TokenWindow> dataset, const Schedule& schedule,
-                     std::vector<ConfigSource> sources, LoaderOptions options)
+                     std::vector<ConfigSource> sources, LoaderOptions options,
+                     ByteReaderOptions io_options)
     : dataset_(std::move(dataset)),
       trace_(*dataset_, schedule),
       sources_(std::move(sources)),
-      options_(std::move(options)) {
+      options_(std::move(options)),
+      io_options_(io_options) {
   const auto leaves = trace_.tree().leaves();
   PONIENTE_CHECK(sources_.size() == leaves.size())
       << sources_.size() << " sources of " << leaves.size() << " leaves";
   std::unordered_map<std::string_view, uint32_t> seen;
   views_.reserve(leaves.size());
   for (const TreeLeaf& leaf : leaves) views_.push_back(seen[leaf.path]++);
+  AppendLastNames(*dataset_, "", &names_);
 }
 
 TracedRun::TracedRun(const Config& config)
     : TracedRun(config.dataset(), config.schedule(), config.sources(),
-                config.loader_options()) {}
+                config.loader_options(), config.io_options()) {}
 
 std::optional<uint64_t> TracedRun::steps() const {
   const LengthState length = dataset_->length_now();
@@ -144,6 +157,7 @@ absl::StatusOr<TracedStep> TracedRun::Show(uint64_t step, uint32_t rank,
   for (SampleOrigin& origin : origins) {
     TracedSample& sample = traced.samples.emplace_back();
     PONIENTE_ASSIGN_OR_RETURN(sample.documents, DocumentsOf(origin));
+    sample.source = names_[origin.leaf];
     sample.view = views_[origin.leaf];
     sample.origin = std::move(origin);
   }
@@ -160,14 +174,18 @@ absl::StatusOr<std::vector<TokenWindow>> TracedRun::Tokens(
 }
 
 absl::StatusOr<std::string> TracedRun::FindSource(std::string_view name) const {
-  std::vector<std::string> candidates, below;
-  for (const TreeLeaf& leaf : trace_.tree().leaves()) {
+  std::vector<std::string> named, candidates, below;
+  const auto leaves = trace_.tree().leaves();
+  for (size_t i = 0; i < leaves.size(); ++i) {
+    const TreeLeaf& leaf = leaves[i];
     if (leaf.path == name) return leaf.path;
+    if (names_[i] == name) named.push_back(leaf.path);
     if (EndsWithName(leaf.path, name)) candidates.push_back(leaf.path);
     if (leaf.path.starts_with(absl::StrCat(Absl(name), "/"))) {
       below.push_back(leaf.path);
     }
   }
+  if (!named.empty()) candidates = std::move(named);
   SortUnique(&candidates);
   SortUnique(&below);
   if (candidates.size() == 1) return candidates[0];
@@ -182,10 +200,8 @@ absl::StatusOr<std::string> TracedRun::FindSource(std::string_view name) const {
                      " below it; give one of them"));
   }
   std::vector<std::string> known;
-  for (const TreeLeaf& leaf : trace_.tree().leaves()) {
-    known.push_back(leaf.path);
-    known.emplace_back(LastName(leaf.path));
-  }
+  for (const TreeLeaf& leaf : leaves) known.push_back(leaf.path);
+  known.insert(known.end(), names_.begin(), names_.end());
   return absl::NotFoundError(absl::StrCat("there is no source ", Quoted(name),
                                           DidYouMean(name, known)));
 }

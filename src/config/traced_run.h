@@ -18,9 +18,6 @@
 
 namespace poniente::internal {
 
-// The last of the names of a path.
-std::string_view LastName(std::string_view path);
-
 struct TracedDocument {
   uint64_t number = 0;
   std::string name;
@@ -28,6 +25,9 @@ struct TracedDocument {
 
 struct TracedSample {
   SampleOrigin origin;
+  // The last of the names that lead to its leaf, whole, though it may have
+  // slashes in it; of a root without a name, that of its folder.
+  std::string source;
   // Which of the leaves of this path: 0 but for later views of a component.
   uint32_t view = 0;
   // Those the sample's tokens are of, in order; none where they are not known.
@@ -62,7 +62,8 @@ class TracedRun {
   // counts here.
   TracedRun(DatasetPtr<TokenWindow> dataset, const Schedule& schedule,
             std::vector<ConfigSource> sources,
-            LoaderOptions options = LoaderOptions());
+            LoaderOptions options = LoaderOptions(),
+            ByteReaderOptions io_options = ByteReaderOptions());
   explicit TracedRun(const Config& config);
 
   const AsyncDataset<TokenWindow>& dataset() const { return *dataset_; }
@@ -70,6 +71,7 @@ class TracedRun {
   const Schedule& schedule() const { return trace_.schedule(); }
   const std::vector<ConfigSource>& sources() const { return sources_; }
   const LoaderOptions& options() const { return options_; }
+  const ByteReaderOptions& io_options() const { return io_options_; }
   // Of a leaf: see TracedSample.
   uint32_t ViewOf(uint32_t leaf) const { return views_[leaf]; }
 
@@ -83,9 +85,10 @@ class TracedRun {
   absl::StatusOr<std::vector<TokenWindow>> Tokens(
       const std::vector<TracedSample>& samples) const;
 
-  // The path that `name` stands for: itself, or the only one that ends with it
-  // ("fortunes", "prose/fortunes"). InvalidArgument, with the candidates, if
-  // there are several; NotFound, with the nearest name, if there is none.
+  // The path that `name` stands for: itself, else the only one whose last name
+  // it is, else the only one that ends with it ("fortunes", "prose/fortunes").
+  // InvalidArgument, with the candidates, if there are several; NotFound, with
+  // the nearest name, if there is none.
   absl::StatusOr<std::string> FindSource(std::string_view name) const;
 
   // Every sample that reads the item, or a part of it, in the order of the run;
@@ -117,7 +120,10 @@ class TracedRun {
   const RunTrace trace_;
   const std::vector<ConfigSource> sources_;
   const LoaderOptions options_;
-  std::vector<uint32_t> views_;  // of the leaves
+  const ByteReaderOptions io_options_;
+  // Of the leaves.
+  std::vector<uint32_t> views_;
+  std::vector<std::string> names_;  // the last ones
 };
 
 }  // namespace poniente::internal

@@ -48,6 +48,63 @@ TEST_F(BenchTest, CountsWhatItTakes) {
   EXPECT_EQ(found["bytes_asked"], asked);
 }
 
+// What is read by pieces of documents is read as well.
+TEST_F(BenchTest, BytesAreThoseOfAllSources) {
+  PackParagraphs("c", 400);
+  WriteFile(config_,
+            "[data]\nsteps = 40\nbatch_size = 8\nseq_len = 64\n"
+            "path = 'c'\ndocuments = { fraction = 0.5 }\n"
+            "repeat = 20\n");
+  const json found = BenchJson("--steps 7");
+  EXPECT_GE(found["bytes_asked"], 7 * 8 * 64 * 2);
+  uint64_t asked = 0;
+  uint64_t read = 0;
+  for (const json& backend : found["backends"]) {
+    asked += backend["bytes_asked"].get<uint64_t>();
+    read += backend["bytes_read"].get<uint64_t>();
+  }
+  EXPECT_EQ(found["bytes_asked"], asked);
+  EXPECT_EQ(found["bytes_read"], read);
+  EXPECT_DOUBLE_EQ(found["read_amplification"],
+                   static_cast<double>(read) / static_cast<double>(asked));
+}
+
+// The part of docs/tool.md below a heading.
+std::string DocsOf(const std::string& heading) {
+  const std::string docs = ReadFile(PONIENTE_SOURCE_DIR "/docs/tool.md");
+  const size_t begin = docs.find("\n## " + heading + "\n");
+  if (begin == std::string::npos) return "";
+  return docs.substr(begin, docs.find("\n## ", begin + 1) - begin);
+}
+
+// Keys of objects, also in arrays.
+void ExpectKeysIn(const std::string& docs, const json& value) {
+  EXPECT_TRUE(value.is_structured()) << value;
+  for (const auto& [key, below] : value.items()) {
+    if (value.is_object()) {
+      EXPECT_THAT(docs, HasSubstr("`" + key + "`"));
+    }
+    if (below.is_structured()) ExpectKeysIn(docs, below);
+  }
+}
+
+TEST_F(BenchTest, DocsListTheKeys) {
+  ExpectKeysIn(DocsOf("poniente bench"), BenchJson("--steps 3 --step-time 20"));
+  EXPECT_EQ(BenchJson("--steps 3 --step-time 20")["step_time_seconds"], 0.02);
+}
+
+TEST_F(BenchTest, DocsListTheKeysOfConfigAndVerify) {
+  const auto parsed = [](const std::string& arguments) {
+    return json::parse(RunTool(arguments + " --json").out, nullptr, false);
+  };
+  const std::string of_config = DocsOf("poniente config");
+  ExpectKeysIn(of_config, parsed("config " + config_));
+  ExpectKeysIn(of_config, parsed("config --explain seq_len"));
+  const json damaged = parsed("verify " + config_ + " " + folder_.path("no"));
+  EXPECT_EQ(damaged["ok"], false);
+  ExpectKeysIn(DocsOf("poniente verify"), damaged);
+}
+
 TEST_F(BenchTest, GoesToTheEnd) {
   const json found = BenchJson("--from-step 30");
   EXPECT_EQ(found["steps"], 10);

@@ -4,7 +4,9 @@
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <string>
+#include <utility>
 
 #include "tests/cli/run_tool.h"
 #include "tests/config/small_stores.h"
@@ -135,6 +137,46 @@ TEST_F(ShowFindTest, WhatIsShownIsFound) {
       }
     }
   }
+}
+
+TEST_F(ShowFindTest, ANameKeepsItsSlashes) {
+  WriteFile(config(), R"([data]
+steps = 20
+batch_size = 4
+seq_len = 30
+[data.mixture]
+code = { weight = 1, flat = { "lang/c" = { path = "a" } } }
+lang = { weight = 1, flat = { c = { path = "b" } } }
+other = { weight = 1, flat = { lang = { flat = { c = { path = "b" } } } } }
+)");
+  std::set<std::pair<std::string, std::string>> seen;
+  for (int s = 0; s < 20; ++s) {
+    const Json step = Show(s);
+    for (const Json& sample : step["samples"]) {
+      seen.emplace(sample["path"], sample["source"]);
+    }
+  }
+  EXPECT_THAT(seen, ::testing::UnorderedElementsAre(
+                        ::testing::Pair("code/lang/c", "lang/c"),
+                        ::testing::Pair("lang/c", "c"),
+                        ::testing::Pair("other/lang/c", "c")));
+  const std::string find = "find " + config() + " --item 0 --source ";
+  EXPECT_THAT(RunTool(find + "lang/c"), Prints(HasSubstr("of 'lang/c'")));
+  EXPECT_THAT(RunTool(find + "c"), FailsWith(1, HasSubstr("2 sources")));
+}
+
+TEST_F(ShowFindTest, ASourceIsFoundByAllOfItsName) {
+  WriteFile(config(), R"([data]
+steps = 20
+batch_size = 4
+seq_len = 30
+[data.mixture]
+code = { weight = 1, flat = { "lang/c" = { path = "a" } } }
+other = { weight = 1, flat = { lang = { flat = { c = { path = "b" } } } } }
+)");
+  const std::string find = "find " + config() + " --item 0 --source ";
+  EXPECT_THAT(RunTool(find + "lang/c"), Prints(HasSubstr("of 'code/lang/c'")));
+  EXPECT_THAT(RunTool(find + "c"), Prints(HasSubstr("of 'other/lang/c'")));
 }
 
 TEST_F(ShowFindTest, ADocumentHasANameToo) {

@@ -52,6 +52,25 @@ TEST_F(SimulateTest, ComparesOrdersChunksAndCaches) {
   }
 }
 
+// Their windows do not say how long they are.
+TEST_F(SimulateTest, DocumentsThatAreChosenHaveABlockShuffleToo) {
+  PackParagraphs("c", 400);
+  WriteFile(config_,
+            "[data]\nsteps = 10\nbatch_size = 4\nseq_len = 64\n"
+            "mixture.a = { weight = 1, path = 'a' }\n"
+            "mixture.c = { weight = 1, path = 'c', "
+            "documents = { fraction = 0.5 } }\n");
+  const ToolRun run = Simulate("--io --block-tokens 64 --json");
+  ASSERT_EQ(run.exit_code, 0) << run.err;
+  const json found = json::parse(run.out);
+  EXPECT_EQ(found["used_bytes"], 10 * 4 * 64 * 2);
+  ASSERT_EQ(found["orders"].size(), 3u);
+  EXPECT_TRUE(found["left_out"].empty());
+  EXPECT_EQ(found["orders"][2]["order"], "block_shuffle");
+  EXPECT_GT(found["orders"][2]["chunks"][0]["chunks_per_batch"], 0);
+  EXPECT_THAT(Simulate("--io"), Prints(HasSubstr("block shuffle")));
+}
+
 TEST_F(SimulateTest, SaysItInWords) {
   EXPECT_THAT(
       Simulate(""),

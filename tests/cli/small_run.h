@@ -26,6 +26,15 @@ class SmallRun : public ::testing::Test {
               "mixture.b = { weight = 1, path = 'b' }\n");
   }
 
+  // A store of so many documents of a few words.
+  void PackParagraphs(const std::string& name, int documents) {
+    std::string text;
+    for (int i = 0; i < documents; ++i) {
+      text += "paragraph " + std::to_string(i * 7919) + " of many\n\n";
+    }
+    PackText(name, text, "--split paragraphs");
+  }
+
   TempDir folder_;
   const std::string config_ = folder_.path("run.toml");
 
@@ -33,9 +42,15 @@ class SmallRun : public ::testing::Test {
   void Pack(const std::string& name, size_t bytes) {
     std::string text;
     while (text.size() < bytes) text += std::to_string(text.size() * 7919);
-    WriteFile(folder_.path(name + ".txt"), text.substr(0, bytes));
-    const ToolRun run = RunTool("pack " + folder_.path(name + ".txt") +
-                                " --out " + folder_.path(name) + " --quiet");
+    PackText(name, text.substr(0, bytes), "");
+  }
+
+  void PackText(const std::string& name, const std::string& text,
+                const std::string& options) {
+    WriteFile(folder_.path(name + ".txt"), text);
+    const ToolRun run =
+        RunTool("pack " + folder_.path(name + ".txt") + " --out " +
+                folder_.path(name) + " --quiet " + options);
     EXPECT_EQ(run.exit_code, 0) << run.err;
   }
 };

@@ -3,8 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
 #include <utility>
@@ -16,6 +18,7 @@
 namespace poniente::testing {
 namespace {
 
+using Json = nlohmann::json;
 using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::ElementsAre;
@@ -71,11 +74,50 @@ TEST(ToolPagesTest, EveryCommandHasAnExample) {
   }
 }
 
-TEST(ToolPagesTest, EveryCommandThatHasAResultCanPrintItAsJson) {
+TEST(ToolPagesTest, EveryCommandCanPrintItsResultAsJson) {
   for (const std::string& name : CommandNames()) {
-    if (name == "help" || name == "completion" || name == "man") continue;
     EXPECT_THAT(OptionNames(name), Contains("--json")) << name;
   }
+}
+
+Json RunJson(const std::string& arguments) {
+  const ToolRun run = RunTool(arguments + " --json");
+  EXPECT_EQ(run.exit_code, 0) << run.err;
+  return Json::parse(run.out, nullptr, /*allow_exceptions=*/false);
+}
+
+TEST(ToolPagesTest, PagesAreTextsInJson) {
+  EXPECT_EQ(RunJson("man")["text"], RunTool("man").out);
+  EXPECT_EQ(RunJson("completion bash")["text"], RunTool("completion bash").out);
+}
+
+TEST(ToolPagesTest, HelpTellsTheSameInJson) {
+  const Json help = RunJson("help");
+  std::vector<std::string> names;
+  for (const Json& command : help["commands"]) {
+    const std::string name = command["name"];
+    names.push_back(name);
+    EXPECT_EQ(RunJson("help " + name), command);
+    EXPECT_THAT(RunTool("help " + name).out,
+                HasSubstr(command["summary"].get<std::string>()));
+    std::vector<std::string> options;
+    for (const Json& option : command["options"]) {
+      options.push_back(option["name"]);
+    }
+    options.push_back("--help");
+    EXPECT_EQ(options, OptionNames(name));
+  }
+  EXPECT_EQ(names, CommandNames());
+  EXPECT_EQ(help["exit_codes"].size(),
+            ListBelow("exit codes:", RunTool("help").out).size());
+  EXPECT_EQ(help["environment"][0]["variable"], "NO_COLOR");
+  const Json pack = RunJson("help pack");
+  const auto split =
+      std::find_if(pack["options"].begin(), pack["options"].end(),
+                   [](const Json& one) { return one["name"] == "--split"; });
+  ASSERT_NE(split, pack["options"].end());
+  EXPECT_EQ((*split)["value"], "files|paragraphs");
+  EXPECT_EQ(pack["options"].back()["value"], Json());
 }
 
 TEST(ToolPagesTest, DocsListTheCommands) {

@@ -265,6 +265,22 @@ TEST(IoSimulationTest, ComparesTheOrders) {
   EXPECT_EQ(found.orders[2].chunks[0].fetched_bytes[0], found.used_bytes);
 }
 
+TEST(IoSimulationTest, AnOrderThatCannotBeIsLeftOut) {
+  const DeclaredRun run = OnePass(Declared(4096, 32));
+  ASSERT_OK_AND_ASSIGN(
+      const auto reads,
+      RunReads::Create(*run.root, run.schedule, run.sources, 10));
+  IoSimulationOptions options;
+  options.blocks.chunk_items = 0;
+  ASSERT_OK_AND_ASSIGN(const IoSimulation found, SimulateIo(*reads, options));
+  EXPECT_EQ(found.used_bytes, 10u * 16 * 64);
+  ASSERT_EQ(found.orders.size(), 2u);
+  EXPECT_EQ(found.orders[1].order, "full_shuffle");
+  ASSERT_EQ(found.left_out.size(), 1u);
+  EXPECT_EQ(found.left_out[0].order, "block_shuffle");
+  EXPECT_THAT(found.left_out[0].status.message(), HasSubstr("chunk_items"));
+}
+
 TEST(IoSimulationTest, TooManyChunksAreRefused) {
   ScheduleOptions schedule;
   schedule.batch_size = 64;

@@ -265,6 +265,17 @@ TEST_F(ReadTraceOfStoresTest, PiecesOfDocumentsAreReadsOfTheirOwn) {
     read_of[read.item].insert(read_of[read.item].end(), tokens.begin(),
                               tokens.end());
   }
+  // Two windows to a chunk, said in tokens or in items.
+  const auto block_order = [&](const BlockShuffleOptions& blocks) {
+    std::vector<Index> order;
+    const auto in_order = reads->InOrder(ShuffleOptions::Blocks(blocks));
+    EXPECT_TRUE(in_order.ok()) << in_order.status();
+    if (!in_order.ok()) return order;
+    for (const ReadSpan& read : in_order->reads) order.push_back(read.item);
+    return order;
+  };
+  EXPECT_EQ(block_order({.chunk_tokens = 17, .window_chunks = 1}),
+            block_order({.chunk_items = 2, .window_chunks = 1}));
   EXPECT_EQ(read_of.size(), windows->length_now().readable);
   EXPECT_GT(trace.reads.size(), read_of.size());
   for (const auto& [item, tokens] : read_of) {

@@ -5,12 +5,14 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "config/config_keys.h"
 #include "poniente/declared_windows.h"
 #include "poniente/index_datasets.h"
 #include "poniente/mixture_dataset.h"
@@ -230,6 +232,34 @@ TEST_F(RunDiffTest, WhatChangesNoTokenStandsApart) {
                                                uint64_t{4}, uint64_t{9}, 0)));
   for (const RunDifference& one : diff.differences) {
     EXPECT_FALSE(one.decides_tokens);
+  }
+}
+
+TEST_F(RunDiffTest, EveryKeyOfRuntimeIsCompared) {
+  const std::map<std::string, std::string> changes = {
+      {"io", "'mmap'"},
+      {"verify_checksums", "'off'"},
+      {"cache_bytes", "4096"},
+      {"token_type", "'i64'"},
+      {"tensors", "['positions']"},
+      {"device", "'cuda:1'"},
+      {"widen_on_device", "true"},
+      {"prefetch_batches", "9"},
+      {"prefetch_bytes", "5"},
+      {"max_held", "7"},
+      {"report_every_steps", "3"}};
+  const TracedRun plain = Run(kStaged);
+  for (const ConfigKey& key : ConfigKeys(KeyTable::kRuntime)) {
+    const std::string name(key.name);
+    ASSERT_TRUE(changes.contains(name)) << name << ": say another value";
+    const TracedRun changed = Run(absl::StrCat(kStaged, "[runtime]\n", name,
+                                               " = ", changes.at(name), "\n"));
+    ASSERT_OK_AND_ASSIGN(const RunDiff diff, DiffRuns(plain, changed, kMany));
+    EXPECT_EQ(diff.compared.first, std::nullopt) << name;
+    ASSERT_EQ(diff.differences.size(), 1u) << name;
+    EXPECT_EQ(diff.differences[0].what, "runtime." + name);
+    EXPECT_EQ(diff.differences[0].from_step, 0u);
+    EXPECT_FALSE(diff.differences[0].decides_tokens);
   }
 }
 
