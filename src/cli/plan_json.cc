@@ -81,6 +81,7 @@ Json StarvedJson(internal::Starved starved) {
 
 Json SourceJson(const RunSource& source) {
   Json json;
+  json["name"] = source.name;
   json["path"] = source.path;
   json["kind"] = source.kind;
   json["depth"] = source.depth;
@@ -101,7 +102,7 @@ Json SourceJson(const RunSource& source) {
   json["over_repeated"] = source.is_over_repeated;
   json["skipped_tokens"] = Number(source.skipped_tokens);
   if (!source.is_store()) return json;
-  json["left_over_tokens"] = source.left_over_tokens;
+  json["left_over_tokens"] = OrNull(source.left_over_tokens);
   json["location"] = source.location;
   json["stored_tokens"] = source.stored_tokens;
   json["token_bytes"] = source.token_bytes;

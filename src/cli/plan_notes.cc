@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/plan_notes.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
@@ -62,6 +63,33 @@ void AddRepeated(const PlannedRun& plan, std::vector<std::string>* warnings) {
       plan.max_repeats, names.Text()));
 }
 
+// Of tokens read, from which on what is skipped is worth a warning.
+constexpr double kMuchSkipped = 0.01;
+
+void AddSkipped(const PlannedRun& plan, std::vector<std::string>* warnings) {
+  if (plan.skipped_tokens <= kMuchSkipped * static_cast<double>(plan.tokens)) {
+    return;
+  }
+  std::vector<const RunSource*> skipped;
+  for (const RunSource& source : plan.sources) {
+    if (source.skipped_tokens > 0) skipped.push_back(&source);
+  }
+  std::stable_sort(skipped.begin(), skipped.end(),
+                   [](const RunSource* a, const RunSource* b) {
+                     return a->skipped_tokens > b->skipped_tokens;
+                   });
+  NameList names;
+  for (const RunSource* source : skipped) {
+    names.Add(source->path,
+              absl::StrCat(" (", ShortCount(source->skipped_tokens), ")"));
+  }
+  warnings->push_back(absl::StrFormat(
+      "changes of length skip %s tokens where %s are read, most of these "
+      "sources: %s; group_items = 16, say, skips less",
+      ShortCount(plan.skipped_tokens),
+      ShortCount(static_cast<double>(plan.tokens)), names.Text()));
+}
+
 }  // namespace
 
 std::string StageName(const PlannedRun& plan, size_t stage) {
@@ -91,6 +119,7 @@ std::vector<std::string> Warnings(const PlannedRun& plan) {
   AddStarved(plan, Starved::kNotReached, "as the run ends before their turn",
              &warnings);
   AddRepeated(plan, &warnings);
+  AddSkipped(plan, &warnings);
   return warnings;
 }
 

@@ -134,7 +134,7 @@ Json ToJson(const RunReads& reads, const IoSimulation& simulation,
   json["ranks"] = request.rank.ranks;
   json["used_bytes"] = simulation.used_bytes;
   json["files"] = reads.files().size();
-  json["two_bytes_per_token_assumed"] = assumed;
+  json["token_bytes_assumed"] = assumed;
   json["orders"] = Json::array();
   for (const OrderLocality& order : simulation.orders) {
     Json row;
@@ -228,11 +228,13 @@ void Print(const RunReads& reads, const IoSimulation& simulation,
   }
   if (!assumed.empty()) {
     const size_t shown = std::min<size_t>(assumed.size(), 8);
-    std::cout << "  note: 2 bytes per token assumed, as there is no store yet: "
-              << absl::StrJoin(assumed.begin(),
-                               assumed.begin() + static_cast<ptrdiff_t>(shown),
-                               ", ")
-              << (shown < assumed.size() ? ", ..." : "") << '\n';
+    std::cout
+        << "  note: ids of stores that are not there yet are taken to have "
+           "the width that their vocabulary needs, 4 bytes if it is not "
+           "known: "
+        << absl::StrJoin(assumed.begin(),
+                         assumed.begin() + static_cast<ptrdiff_t>(shown), ", ")
+        << (shown < assumed.size() ? ", ..." : "") << '\n';
   }
 }
 

@@ -84,8 +84,9 @@ struct RunSource {
 
   // Left out by changes of length: less than a group of windows at each.
   double skipped_tokens = 0;
-  // Of stores: tokens that fill no window, those of its size and path.
-  uint64_t left_over_tokens = 0;
+  // Of stores: tokens that fill no window, nullopt where only some documents
+  // are read; its size and path.
+  std::optional<uint64_t> left_over_tokens;
   std::string location;
   uint64_t stored_tokens = 0;
   // Bytes of a stored token; assumed from the size of the vocabulary where the

@@ -3,13 +3,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <numeric>
 #include <utility>
 
+#include "config/stored_width.h"
 #include "dataset/joined_path.h"
 #include "index/repeat_map.h"
-#include "poniente/token_store.h"
 #include "util/status_macros.h"
 
 namespace poniente::internal {
@@ -19,12 +18,9 @@ namespace {
 constexpr uint64_t kMostSamplesLookedUp = uint64_t{1} << 15;
 // Of longer runs, what blocks and epochs need that marks cut.
 constexpr uint64_t kMostLookedUp = uint64_t{1} << 14;
-
-// Ids of a vocabulary need so many bytes as a store keeps them.
-uint32_t BytesOfIds(const Vocabulary* vocabulary) {
-  if (vocabulary == nullptr || vocabulary->size > uint64_t{1} << 16) return 4;
-  return vocabulary->size > uint64_t{1} << 8 ? 2 : 1;
-}
+// Of longer runs, to find the first repeats of all sources, and of one.
+constexpr uint64_t kMostForRepeats = uint64_t{1} << 17;
+constexpr uint64_t kMostForRepeat = uint64_t{1} << 13;
 
 }  // namespace
 
@@ -72,7 +68,13 @@ absl::Status PlanSources::Fill(PlannedRun* plan) {
   max_seq_len_ = plan->max_seq_len;
   PONIENTE_RETURN_IF_ERROR(AddNode(root_, flow, Place(), row));
   plan->skipped_tokens += rows_.source.skipped_tokens;
-  if (is_short) PONIENTE_RETURN_IF_ERROR(LookUpSamples());
+  if (is_short) {
+    PONIENTE_RETURN_IF_ERROR(LookUpSamples());
+  } else {
+    const DatasetTree tree(root_);
+    LookUps look_ups = {kMostForRepeats};
+    PONIENTE_RETURN_IF_ERROR(FindRepeats(tree, &look_ups, &rows_).status());
+  }
   plan->sources.reserve(num_rows_);
   for (const auto& child : rows_.children) Finish(child.get(), 0, plan);
   return absl::OkStatus();
@@ -161,36 +163,40 @@ void PlanSources::AddPasses(const Flow& flow, const Place& place, Row* row) {
     first = place.above->FirstSample(place.child, *first);
   }
   if (!first.has_value()) return;
-  std::optional<Reached>& known = row->first_repeat;
-  if (!known.has_value()) known = first;
-  known->earliest = std::min(known->earliest, first->earliest);
-  known->latest = std::min(known->latest, first->latest);
+  std::optional<double>& known = row->second_pass;
+  known = std::min(known.value_or(first->earliest), first->earliest);
 }
 
 void PlanSources::AddLeaf(const DatasetNode& node, Row* row) {
   RunSource& source = row->source;
-  const size_t number = leaves_.size();
-  leaves_.push_back({row, row->per_epoch});
-  source.token_bytes = BytesOfIds(node.vocabulary());
-  if (number >= sources_.size()) return;
-  const ConfigSource& known = sources_[number];
-  if (known.store != nullptr) {
-    source.token_bytes = TokenTypeBytes(known.store->token_type());
-    source.is_width_known = true;
+  const auto number = static_cast<uint32_t>(leaves_.size());
+  const uint64_t fingerprint = node.fingerprint();
+  uint32_t like = number;
+  for (const LikeLeaf& other : row->leaves) {
+    if (leaves_[other.leaf].fingerprint == fingerprint) like = other.first;
   }
+  leaves_.push_back({row, row->per_epoch, fingerprint, like});
+  row->leaves.push_back({number, like});
+  const ConfigSource* const known =
+      number < sources_.size() ? &sources_[number] : nullptr;
+  source.token_bytes = StoredWidth(known, node.vocabulary());
+  if (known == nullptr) return;
+  source.is_width_known = known->store != nullptr;
+  if (source.stored_tokens > 0) return;  // another view of it
+  source.location = known->location;
+  source.stored_tokens = known->tokens;
+  // Items without a length of their own are of some of the documents.
+  if (node.item_tokens() == 0) return;
   const uint64_t in_windows =
       node.length_now().readable * uint64_t{node.item_tokens()};
-  if (source.stored_tokens > 0) return;  // another view of it
-  source.location = known.location;
-  source.stored_tokens = known.tokens;
-  source.left_over_tokens = known.tokens - std::min(known.tokens, in_windows);
+  source.left_over_tokens = known->tokens - std::min(known->tokens, in_windows);
 }
 
 absl::Status PlanSources::LookUpSamples() {
   const DatasetTree tree(root_);
   std::vector<std::vector<uint64_t>> counts(
       leaves_.size(), std::vector<uint64_t>(run_.intervals().size()));
-  std::map<Row*, uint64_t> first_repeats;
+  ReadParts read;
   std::vector<Position> positions;
   std::vector<LeafPosition> items;
   uint64_t sample = 0;
@@ -206,8 +212,12 @@ absl::Status PlanSources::LookUpSamples() {
       PONIENTE_RETURN_IF_ERROR(tree.Resolve(positions, items));
       for (size_t at = 0; at < items.size(); ++at) {
         ++counts[items[at].leaf][i];
-        if (items[at].position.epoch == 0) continue;
-        first_repeats.try_emplace(leaves_[items[at].leaf].row, first + at);
+        const Leaf& leaf = leaves_[items[at].leaf];
+        if (read.Add({leaf.like, items[at].position})) continue;
+        for (Row* row = leaf.row; row != nullptr && !row->first_repeat;
+             row = row->parent) {
+          row->first_repeat = Repeat{first + at, true};
+        }
       }
     }
   }
@@ -217,11 +227,6 @@ absl::Status PlanSources::LookUpSamples() {
       std::fill(row->passes.begin(), row->passes.end(), 0.0);
       row->source.is_exact = true;
     }
-    leaf.row->first_repeat.reset();
-  }
-  for (const auto& [row, first] : first_repeats) {
-    const auto at = static_cast<double>(first);
-    row->first_repeat = Reached{at, at, false};
   }
   for (size_t l = 0; l < leaves_.size(); ++l) {
     for (Row* row = leaves_[l].row; row != &rows_; row = row->parent) {
@@ -236,6 +241,35 @@ absl::Status PlanSources::LookUpSamples() {
     }
   }
   return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<LikeLeaf>> PlanSources::FindRepeats(
+    const DatasetTree& tree, LookUps* look_ups, Row* row) {
+  std::vector<LikeLeaf> leaves = row->leaves;
+  for (const auto& child : row->children) {
+    PONIENTE_ASSIGN_OR_RETURN(const std::vector<LikeLeaf> below,
+                              FindRepeats(tree, look_ups, child.get()));
+    leaves.insert(leaves.end(), below.begin(), below.end());
+    if (!child->second_pass.has_value()) continue;
+    row->second_pass = std::min(row->second_pass.value_or(*child->second_pass),
+                                *child->second_pass);
+  }
+  std::sort(
+      leaves.begin(), leaves.end(),
+      [](const LikeLeaf& a, const LikeLeaf& b) { return a.leaf < b.leaf; });
+  const auto end = static_cast<double>(run_.samples());
+  if (row == &rows_ || !row->source.length.has_value() ||
+      !row->second_pass.has_value() || *row->second_pass >= end) {
+    return leaves;
+  }
+  LookUps own = {std::min(kMostForRepeat, look_ups->left)};
+  look_ups->left -= own.left;
+  PONIENTE_ASSIGN_OR_RETURN(
+      row->first_repeat,
+      FindRepeat(tree, leaves, static_cast<uint64_t>(*row->second_pass),
+                 run_.samples(), &own));
+  look_ups->left += own.left;
+  return leaves;
 }
 
 void PlanSources::Finish(Row* row, double passes_above, PlannedRun* plan) {
@@ -266,15 +300,9 @@ void PlanSources::Finish(Row* row, double passes_above, PlannedRun* plan) {
       }
     }
   }
-  const std::optional<Reached>& repeat = row->first_repeat;
-  if (repeat && repeat->earliest < static_cast<double>(run_.samples())) {
-    const uint64_t last = run_.samples() - 1;
-    const auto earliest = static_cast<uint64_t>(repeat->earliest);
-    const auto latest = static_cast<uint64_t>(
-        std::min(repeat->latest, static_cast<double>(last)));
-    source.first_repeat = {run_.StepOf(earliest),
-                           repeat->latest <= static_cast<double>(last) &&
-                               run_.StepOf(earliest) == run_.StepOf(latest)};
+  if (row->first_repeat.has_value() && source.length.has_value()) {
+    source.first_repeat = {run_.StepOf(row->first_repeat->sample),
+                           row->first_repeat->is_exact};
   }
   if (source.total_samples() == 0) {
     source.starved = row->is_weightless ? Starved::kNoWeight
@@ -285,7 +313,8 @@ void PlanSources::Finish(Row* row, double passes_above, PlannedRun* plan) {
   source.is_over_repeated =
       passes > plan->max_repeats && passes > 1.1 * passes_above;
   plan->skipped_tokens += source.skipped_tokens;
-  plan->left_over_tokens += static_cast<double>(source.left_over_tokens);
+  plan->left_over_tokens +=
+      static_cast<double>(source.left_over_tokens.value_or(0));
   plan->is_exact &= source.is_exact;
   const double warned = source.is_over_repeated ? passes : passes_above;
   plan->sources.push_back(std::move(source));

@@ -6,12 +6,14 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "config/plan.h"
 #include "config/plan_flow.h"
+#include "config/plan_repeats.h"
 #include "config/plan_steps.h"
 #include "poniente/provenance.h"
 
@@ -39,19 +41,24 @@ class PlanSources {
     RunSource source;
     std::vector<std::unique_ptr<Row>> children;  // in their order
     Row* parent = nullptr;
-    std::vector<double> samples;  // by interval
+    std::vector<LikeLeaf> leaves;  // its own
+    std::vector<double> samples;   // by interval
     // The node whose passes are the row's: its own, but below repeats.
     const DatasetNode* counted = nullptr;
     double per_epoch = 0;        // of that node
     std::vector<double> passes;  // by interval
     bool is_weightless = true;   // each view is
     bool has_items = false;
-    std::optional<Reached> first_repeat;  // in samples of the run
+    // Samples before it read the first epoch of each leaf alone.
+    std::optional<double> second_pass;
+    std::optional<Repeat> first_repeat;
   };
   // A leaf of the tree, of which a row may have several.
   struct Leaf {
     Row* row;
     double per_epoch;  // of the node that is counted
+    uint64_t fingerprint;
+    uint32_t like;  // the row's first leaf with the same items
   };
 
   // Where in the tree a row begins.
@@ -68,6 +75,10 @@ class PlanSources {
   Row* RowOf(Row* parent, const NamedNode& child);
   // Replaces what follows from flows by what the run's samples resolve to.
   absl::Status LookUpSamples();
+  // Of a row and those below it. Returns its leaves.
+  absl::StatusOr<std::vector<LikeLeaf>> FindRepeats(const DatasetTree& tree,
+                                                    LookUps* look_ups,
+                                                    Row* row);
   void Finish(Row* row, double passes_above, PlannedRun* plan);
 
   const DatasetNode& root_;

@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "absl/strings/str_cat.h"
+#include "config/stored_width.h"
 #include "index/epoch_shuffle.h"
 #include "index/keyed_hash.h"
 #include "io/range_source.h"
@@ -18,14 +19,8 @@
 namespace poniente::internal {
 namespace {
 
-constexpr uint64_t kAssumedWidth = 2;
 constexpr uint64_t kMostBytes = uint64_t{1} << 62;
 constexpr size_t kMostReads = size_t{1} << 25;
-
-uint64_t WidthOf(const ConfigSource& source) {
-  return source.store == nullptr ? kAssumedWidth
-                                 : TokenTypeBytes(source.store->token_type());
-}
 
 }  // namespace
 
@@ -45,7 +40,8 @@ absl::StatusOr<std::unique_ptr<const RunReads>> RunReads::Create(
 
 absl::Status RunReads::FindFiles() {
   std::map<std::string, uint32_t> known;  // by where the source lies
-  for (const ConfigSource& source : sources_) {
+  for (uint32_t leaf = 0; leaf < sources_.size(); ++leaf) {
+    const ConfigSource& source = sources_[leaf];
     const bool is_there = source.store != nullptr;
     const auto [at, is_new] =
         known.emplace(is_there ? "at " + source.location : source.path,
@@ -53,12 +49,12 @@ absl::Status RunReads::FindFiles() {
     file_of_.push_back(at->second);
     if (!is_new) continue;
     if (!is_there) {
-      if (source.tokens >= kMostBytes / kAssumedWidth) {
+      if (source.tokens >= kMostBytes / WidthOf(leaf)) {
         return absl::InvalidArgumentError(
             absl::StrCat("source '", source.path, "': ", source.tokens,
                          " tokens are too many to count their bytes"));
       }
-      files_.push_back({source.tokens * kAssumedWidth, true});
+      files_.push_back({source.tokens * WidthOf(leaf), true});
       continue;
     }
     const ByteReader& reader = source.store->reader();
@@ -111,6 +107,11 @@ absl::Status RunReads::TakeDraws(uint64_t steps) {
   return absl::OkStatus();
 }
 
+uint64_t RunReads::WidthOf(uint32_t leaf) const {
+  return StoredWidth(&sources_[leaf],
+                     trace_.tree().leaves()[leaf].node->vocabulary());
+}
+
 uint64_t RunReads::Items(uint32_t leaf) const {
   return trace_.tree().leaves()[leaf].node->length_now().readable;
 }
@@ -138,7 +139,7 @@ absl::Status RunReads::Locate(uint32_t leaf, const Position& position,
     add(range.file, range.offset, range.bytes);
     return absl::OkStatus();
   }
-  const uint64_t width = WidthOf(sources_[leaf]);
+  const uint64_t width = WidthOf(leaf);
   if (const PiecewiseItems* const items = PiecesOf(node)) {
     PONIENTE_ASSIGN_OR_RETURN(const std::vector<ItemPiece> pieces,
                               items->Pieces(position));

@@ -88,6 +88,8 @@ class RunReads {
   // Items of the leaf, and all of one of them.
   uint64_t Items(uint32_t leaf) const;
   Position Whole(uint32_t leaf, Index item) const;
+  // Bytes of a token of the leaf.
+  uint64_t WidthOf(uint32_t leaf) const;
 
  private:
   struct Draw {

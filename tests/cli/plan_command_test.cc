@@ -93,6 +93,26 @@ TEST_F(PlanCommandTest, MaxRepeatsSetsWhenToWarn) {
   }
 }
 
+// An endless component has no sixteenth: a group of 1024 windows is lost.
+TEST_F(PlanCommandTest, WarnsOfTokensThatChangesOfLengthSkip) {
+  const auto text = [](const std::string& group) {
+    return "[data]\nsteps = 400\nbatch_size = 8\nseq_len = 32\n"
+           "max_seq_len = 128\n" +
+           group +
+           "[data.mixture]\n"
+           "n = { weight = 1, mixture = { x = { tokens = 3000, weight = 1 } } "
+           "}\n"
+           "f = { weight = 1, tokens = 100000 }\n"
+           "[[data.stages]]\nstart_step = 200\nseq_len = 64\n";
+  };
+  std::ofstream(dir_.path("t.toml")) << text("");
+  EXPECT_THAT(Plan(""),
+              Prints(AllOf(HasSubstr("warning: changes of length skip"),
+                           HasSubstr("'n' ("), HasSubstr("group_items"))));
+  std::ofstream(dir_.path("t.toml")) << text("group_items = 4\n");
+  EXPECT_THAT(Plan(""), Prints(Not(HasSubstr("changes of length skip"))));
+}
+
 TEST_F(PlanCommandTest, WritesAPage) {
   EXPECT_EQ(Plan("--html " + dir_.path("p.html")).exit_code, 0);
   const std::string page = ReadFile(dir_.path("p.html"));

@@ -29,7 +29,7 @@ TEST_F(SimulateTest, ComparesOrdersChunksAndCaches) {
   EXPECT_EQ(found["samples"], 80);
   EXPECT_EQ(found["used_bytes"], 80 * 128);
   EXPECT_EQ(found["files"], 2);
-  EXPECT_TRUE(found["two_bytes_per_token_assumed"].empty());
+  EXPECT_TRUE(found["token_bytes_assumed"].empty());
   ASSERT_EQ(found["orders"].size(), 3u);
   EXPECT_EQ(found["orders"][0]["order"], "configured");
   EXPECT_EQ(found["orders"][1]["order"], "full_shuffle");

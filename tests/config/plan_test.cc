@@ -16,8 +16,10 @@
 namespace poniente::internal {
 namespace {
 
+using poniente::testing::IsOk;
 using poniente::testing::SmallStores;
 using poniente::testing::StatusIs;
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 class PlanTest : public SmallStores {
@@ -112,6 +114,30 @@ TEST_F(PlanTest, TheLastBatchIsCountedAsItIsServed) {
   EXPECT_EQ(drop.sources[0].total_samples(), 497);
 }
 
+// What documents leave out is not left over: it was not to be read.
+TEST_F(PlanTest, DocumentsLeftOutAreNotLeftOver) {
+  TokenStoreWriterOptions written;
+  written.vocabulary = {"proof", 250};
+  ASSERT_OK_AND_ASSIGN(auto writer,
+                       TokenStoreWriter::Create(dir_.path("d"), written));
+  const std::vector<uint32_t> ids(30, 7);
+  for (int i = 0; i < 100; ++i)
+    ASSERT_THAT(writer->AddDocument(ids, "all"), IsOk());
+  ASSERT_THAT(writer->Finish(), IsOk());
+  ASSERT_OK_AND_ASSIGN(
+      const PlannedRun plan,
+      MakePlan(Parse("[data]\nsteps = 50\nbatch_size = 4\nseq_len = 20\n"
+                     "[data.mixture]\n"
+                     "d = { path = 'd', weight = 1, documents = { fraction = "
+                     "0.5 } }\n"
+                     "b = { path = 'b', weight = 1 }\n"),
+               std::nullopt));
+  EXPECT_EQ(plan.sources[0].left_over_tokens, std::nullopt);
+  EXPECT_EQ(plan.sources[0].stored_tokens, 3000u);
+  EXPECT_EQ(plan.sources[1].left_over_tokens, 17u);
+  EXPECT_EQ(plan.left_over_tokens, 17);
+}
+
 TEST_F(PlanTest, EpochsAreDrawsOverLength) {
   ASSERT_OK_AND_ASSIGN(const PlannedRun plan,
                        MakePlan(Parse(kStaged), std::nullopt));
@@ -134,7 +160,8 @@ TEST_F(PlanTest, StepsCanBeReplacedAndAreNeededWhereARunHasNoEnd) {
       "mixture = { a = { weight = 1, path = 'a' } }\n");
   EXPECT_THAT(
       MakePlan(endless, std::nullopt),
-      StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("--steps")));
+      StatusIs(absl::StatusCode::kFailedPrecondition,
+               AllOf(HasSubstr("--steps"), HasSubstr("data.total_tokens"))));
   const Config finite =
       Parse("[data]\nbatch_size = 7\nseq_len = 20\npath = 'a'\n");
   ASSERT_OK_AND_ASSIGN(const PlannedRun epoch, MakePlan(finite, std::nullopt));
@@ -210,7 +237,7 @@ TEST(PlannedRunTest, OfALongEpochThatIsCutCountsAreExpected) {
   EXPECT_EQ(two.sources[0].total_samples(), 6'000'000);
   ASSERT_TRUE(two.sources[1].first_repeat.has_value());
   EXPECT_EQ(two.sources[1].first_repeat->step, 40'000u);
-  EXPECT_FALSE(two.sources[1].first_repeat->is_exact);
+  EXPECT_TRUE(two.sources[1].first_repeat->is_exact);
 }
 
 TEST(PlannedRunTest, SaysWhoIsStarvedAndWhoIsReadTooOften) {

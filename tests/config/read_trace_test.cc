@@ -58,8 +58,8 @@ TEST(ReadTraceTest, ReadsWhatTheRunResolvesTo) {
       EXPECT_EQ(read.leaf, origin.leaf);
       EXPECT_EQ(read.epoch, origin.epoch);
       EXPECT_EQ(read.file, origin.leaf);
-      EXPECT_EQ(read.begin, 2 * (16 * origin.item + origin.token_begin));
-      EXPECT_EQ(read.end, 2 * (16 * origin.item + origin.token_end));
+      EXPECT_EQ(read.begin, 4 * (16 * origin.item + origin.token_begin));
+      EXPECT_EQ(read.end, 4 * (16 * origin.item + origin.token_end));
     }
     ASSERT_EQ(trace.step_ends[step], next);
   }
