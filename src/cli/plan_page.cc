@@ -47,8 +47,8 @@ const char* const kPlanPage = R"page(<!doctype html>
 <div><h2>Learning-rate factor</h2><p class="hint">lr_scale, for the trainer.</p><div class="chart" id="rates"></div></div>
 </section>
 
-<section><h2>Stages</h2><div class="scroll"><table id="stages"></table></div><p class="hint sideways">There are more columns: scroll the table sideways &rarr;</p></section>
-<section><h2>Sources</h2><div class="scroll"><table id="sources"></table></div><p class="hint sideways">There are more columns: scroll the table sideways &rarr;</p></section>
+<section><h2>Stages</h2><div class="scroll"><table id="stages"></table></div><p class="hint sideways">More columns: scroll sideways &rarr;</p></section>
+<section><h2>Sources</h2><div class="scroll"><table id="sources"></table></div><p class="hint sideways">More columns: scroll sideways &rarr;</p></section>
 <section class="fine"><h2>How to read the numbers</h2><ul id="remarks"></ul></section>
 </main>
 <script type="application/json" id="plan">{{plan}}</script>

@@ -120,8 +120,8 @@ const frame = (id, height, options) => {
       const from = x(xOf(at(stage.first_step))), to = x(xOf(at(stage.end_step)));
       if (number) draw(svg, 'line', {class: 'stage', x1: from, x2: from, y1: box.top - (options.names ? 14 : 0), y2: box.bottom});
       if (!options.names || plan.stages.length < 2) return;
-      const start = Math.max(from, last) + 4, label = draw(svg, 'text', {class: 'name', x: start, y: box.top - 5}, stage.name);
-      const room = to - start - 2;
+      const start = Math.max(from, last) + 2, label = draw(svg, 'text', {class: 'name', x: start, y: box.top - 5}, stage.name);
+      const room = to - start;
       for (let kept = stage.name.length - 1; kept > 1 && label.getComputedTextLength() > room; --kept) {
         label.textContent = stage.name.slice(0, kept) + '\u2026';
       }
