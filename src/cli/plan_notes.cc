@@ -85,7 +85,7 @@ void AddSkipped(const PlannedRun& plan, std::vector<std::string>* warnings) {
   }
   warnings->push_back(absl::StrFormat(
       "changes of length skip %s tokens where %s are read, most of these "
-      "sources: %s; group_items = 16, say, skips less",
+      "sources: %s; a smaller group_items skips less",
       ShortCount(plan.skipped_tokens),
       ShortCount(static_cast<double>(plan.tokens)), names.Text()));
 }

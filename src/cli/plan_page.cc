@@ -47,8 +47,8 @@ const char* const kPlanPage = R"page(<!doctype html>
 <div><h2>Learning-rate factor</h2><p class="hint">lr_scale, for the trainer.</p><div class="chart" id="rates"></div></div>
 </section>
 
-<section><h2>Stages</h2><div class="scroll"><table id="stages"></table></div></section>
-<section><h2>Sources</h2><div class="scroll"><table id="sources"></table></div></section>
+<section><h2>Stages</h2><div class="scroll"><table id="stages"></table></div><p class="hint sideways">More columns: scroll sideways &rarr;</p></section>
+<section><h2>Sources</h2><div class="scroll"><table id="sources"></table></div><p class="hint sideways">More columns: scroll sideways &rarr;</p></section>
 <section class="fine"><h2>How to read the numbers</h2><ul id="remarks"></ul></section>
 </main>
 <script type="application/json" id="plan">{{plan}}</script>
@@ -118,11 +118,14 @@ input[type=range] { display: block; margin: 2px 0 0; accent-color: var(--mark); 
 .bar { height: 8px; background: var(--faint); border-radius: 2px; } .bar u { display: block; height: 8px; border-radius: 2px; }
 .more { font: inherit; font-size: 14px; margin-top: 8px; padding: 0; border: 0; background: none; color: var(--mark); cursor: pointer; }
 .scroll { overflow-x: auto; margin-top: 8px; }
+.scroll.wide { border-right: 1px dashed var(--soft); padding-bottom: 6px; }
+.sideways { display: none; } .wide + .sideways { display: block; text-align: right; margin: 4px 0 0; }
 table { border-collapse: collapse; font-size: 14px; min-width: 100%; }
 th { color: var(--soft); font-weight: 500; text-align: right; padding: 4px 0 6px 20px; border-bottom: 1px solid var(--line); white-space: nowrap; }
 td { text-align: right; padding: 5px 0 5px 20px; border-bottom: 1px solid var(--faint); white-space: nowrap; }
+th { max-width: 110px; overflow: hidden; text-overflow: ellipsis; }
 th:first-child, td:first-child { text-align: left; padding-left: 0; position: sticky; left: 0; background: var(--paper); max-width: 260px; overflow: hidden; text-overflow: ellipsis; }
-td.note { color: var(--warn); text-align: left; } td .kind { color: var(--soft); font-size: 12px; margin-left: 6px; }
+td.note { color: var(--warn); text-align: left; white-space: normal; min-width: 100px; line-height: 1.25; } td .kind { color: var(--soft); font-size: 12px; margin-left: 6px; }
 td button { font: inherit; width: 20px; border: 0; padding: 0; background: none; color: var(--soft); cursor: pointer; }
 .fine { color: var(--soft); font-size: 14px; } .fine h2 { color: var(--ink); } .fine ul { padding-left: 18px; margin: 8px 0 0; } .fine li { overflow-wrap: anywhere; }
 @media (max-width: 860px) { .triple { grid-template-columns: 1fr; } .pair { grid-template-columns: 1fr; } .figures { grid-template-columns: 1fr 1fr; } }

@@ -29,9 +29,7 @@ const draw = (parent, name, attributes, text) => {
   return node;
 };
 const count = n => Math.round(n).toString().replace(/\B(?=(\d{3})+$)/g, ',');
-const short = n => n >= 1e12 ? (n / 1e12).toFixed(2) + ' T' : n >= 1e9 ? (n / 1e9).toFixed(1) + ' B'
-  : n >= 1e6 ? (n / 1e6).toFixed(1) + ' M' : count(n);
-const billions = n => n >= 1e9 ? (n / 1e9).toFixed(1) + ' B' : short(n);
+const billions = n => n >= 1e9 ? (n / 1e9).toFixed(1) + ' B' : n >= 1e6 ? (n / 1e6).toFixed(1) + ' M' : count(n);
 const bytes = n => {
   const units = ['B', 'kB', 'MB', 'GB', 'TB', 'PB'];
   let u = 0;
@@ -53,13 +51,17 @@ const shown = new Set(bySize.slice(0, hidden > 0 ? kColours : bands.length));
   for (const band of bands) if (shown.has(band)) { band.own = true; band.on = `var(--on${next}, #14181c)`; band.colour = `var(--c${next++})`; }
 }
 const charted = bands.filter(band => band.own);
-const sumOf = (key, i) => charted.reduce((sum, band) => sum + (band[key][i] || 0), 0);
+const sumOf = (key, i, of = charted) => of.reduce((sum, band) => sum + (band[key][i] || 0), 0);
 if (hidden > 0) {
   const steps = [...Array(points).keys()];
   charted.push({row: {path: `${hidden} others`, epochs: null}, colour: 'var(--others)', on: '#14181c', own: true, epochs: [],
     shares: steps.map(i => Math.max(0, 1 - sumOf('shares', i))),
     tokens: steps.map(i => Math.max(0, series.tokens[i] - sumOf('tokens', i)))});
 }
+// Those without a band.
+const unlisted = {row: {path: `${series.others} others`}, colour: 'var(--others)', epochs: [],
+  shares: series.step.map((_, i) => Math.max(0, 1 - sumOf('shares', i, bands))),
+  tokens: series.tokens.map((tokens, i) => Math.max(0, tokens - sumOf('tokens', i, bands)))};
 
 // What a step shows: the last point at or before it, and how far on to the next.
 const at = step => {
@@ -96,7 +98,7 @@ const frame = (id, height, options) => {
   const host = $(id), width = Math.max(240, host.clientWidth);
   host.textContent = '';
   const svg = draw(host, 'svg', {viewBox: `0 0 ${width} ${height}`, height, role: 'img', 'aria-label': options.label});
-  const box = {left: options.left, right: width - options.right, top: options.top, bottom: height - 34};
+  const box = {left: options.left, right: width - options.right, top: options.top, bottom: height - 38};
   const most = xs()[points - 1] || 1;
   const x = value => box.left + (box.right - box.left) * value / most;
   const y = value => box.bottom - (box.bottom - box.top) * value / (options.most || 1);
@@ -118,11 +120,13 @@ const frame = (id, height, options) => {
       const from = x(xOf(at(stage.first_step))), to = x(xOf(at(stage.end_step)));
       if (number) draw(svg, 'line', {class: 'stage', x1: from, x2: from, y1: box.top - (options.names ? 14 : 0), y2: box.bottom});
       if (!options.names || plan.stages.length < 2) return;
-      const room = Math.floor((to - Math.max(from, last) - 10) / 7.6);
-      if (room < 3) return;
-      const name = stage.name.length > room ? stage.name.slice(0, room - 1) + '\u2026' : stage.name;
-      draw(svg, 'text', {class: 'name', x: Math.max(from, last) + 4, y: box.top - 5}, name);
-      last = Math.max(from, last) + 10 + 7.6 * name.length;
+      const start = Math.max(from, last) + 2, label = draw(svg, 'text', {class: 'name', x: start, y: box.top - 5}, stage.name);
+      const room = to - start;
+      for (let kept = stage.name.length - 1; kept > 1 && label.getComputedTextLength() > room; --kept) {
+        label.textContent = stage.name.slice(0, kept) + '\u2026';
+      }
+      if (label.getComputedTextLength() > room) label.remove();
+      else last = start + 4 + label.getComputedTextLength();
     });
     const cursor = draw(svg, 'line', {class: 'cursor', y1: box.top, y2: box.bottom});
     cursors.push(() => { const p = x(xOf(at(step))); cursor.setAttribute('x1', p); cursor.setAttribute('x2', p); });
@@ -190,9 +194,18 @@ const drawMixture = () => {
   Object.assign($('scrubber').style, {marginLeft: `${f.box.left - 8}px`, width: `${f.box.right - f.box.left + 16}px`});
   f.stages();
 };
-// Names at the right end of lines, moved apart, none beyond the frame.
-const nameEnds = (f, lines) => {
-  lines.sort((a, b) => a.y - b.y);
+// Names at the right end of lines, moved apart, none beyond the frame. Three or
+// more lines that end together have one name.
+const nameEnds = (f, ends) => {
+  ends.sort((a, b) => a.y - b.y);
+  const lines = [];
+  for (let i = 0, next; i < ends.length; i = next) {
+    next = i + 1;
+    while (next < ends.length && ends[next].y - ends[i].y < 4) ++next;
+    const together = ends.slice(i, next);
+    if (together.length < 3) lines.push(...together.map(end => ({...end, at: end.y, more: ''})));
+    else lines.push({...together[0], at: together[0].y, colour: 'var(--ink)', more: ` +${together.length - 1}`, all: together.map(end => end.name).join(', ')});
+  }
   for (let i = 1; i < lines.length; ++i) lines[i].y = Math.max(lines[i].y, lines[i - 1].y + 14);
   let over = lines.length ? lines[lines.length - 1].y - f.box.bottom : 0;
   for (let i = lines.length - 1; i >= 0 && over > 0; --i) {
@@ -200,15 +213,20 @@ const nameEnds = (f, lines) => {
     over = i ? lines[i - 1].y + 14 - lines[i].y : 0;
   }
   for (const line of lines) {
-    const name = line.name.length > 14 ? line.name.slice(0, 13) + '\u2026' : line.name;
-    draw(f.svg, 'text', {x: f.box.right + 6, y: line.y + 4, class: 'name', style: `fill: ${line.colour}; font-weight: 600`}, name);
+    const most = 14 - line.more.length;
+    const name = (line.name.length > most ? line.name.slice(0, most - 1) + '\u2026' : line.name) + line.more;
+    if (Math.abs(line.y - line.at) > 6) {
+      draw(f.svg, 'line', {x1: f.box.right, x2: f.box.right + 7, y1: line.at, y2: line.y, stroke: line.colour});
+    }
+    const text = draw(f.svg, 'text', {x: f.box.right + 9, y: line.y + 4, class: 'name', style: `fill: ${line.colour}; font-weight: 600`}, name);
+    draw(text, 'title', {}, line.all || line.name);
   }
 };
 const drawLines = (id, label, key, wanted, unit) => {
   const drawn = charted.filter(band => wanted(band));
   const most = Math.max(1e-9, ...drawn.map(band => Math.max(...band[key])));
-  const longest = Math.min(14, Math.max(4, ...drawn.map(band => band.row.path.length)));
-  const f = frame(id, 280, {label, left: 52, right: 12 + 7.4 * longest, top: 12, most: most * 1.04 / unit, grid: true,
+  const longest = Math.min(14, Math.max(8, ...drawn.map(band => band.row.path.length)));
+  const f = frame(id, 280, {label, left: 52, right: 15 + 7.4 * longest, top: 12, most: most * 1.04 / unit, grid: true,
     ticks: ticks(most / unit, 5)});
   if (id === 'epochs' && plan.max_repeats < most) {
     draw(f.svg, 'line', {x1: f.box.left, x2: f.box.right, y1: f.y(plan.max_repeats), y2: f.y(plan.max_repeats), stroke: 'var(--warn)', 'stroke-dasharray': '5 4'});
@@ -252,6 +270,7 @@ const drawAll = () => {
   drawSteps('lengths', 'Sequence length', series.seq_len);
   drawSteps('batches', 'Batch size', series.batch_size);
   drawSteps('rates', 'Learning-rate factor', series.lr_scale, true);
+  for (const box of document.querySelectorAll('.scroll')) box.classList.toggle('wide', box.scrollWidth > box.clientWidth);
   for (const move of cursors) move();
 };
 )script"
@@ -277,11 +296,11 @@ const setStep = wanted => {
   if (stage) say('stage ', stage.name);
   say('', count(series.seq_len[p.i]), ` tokens \u00d7 ${count(series.batch_size[p.i])} samples`);
   say('lr_scale ', +lr.toPrecision(4) + '');
-  say('', short(read), ' tokens read before');
+  say('', billions(read), ' tokens read before');
   host.append(line);
   const list = make('ul', {class: 'shares'});
   const rows = bySize.slice();
-  if (series.others) rows.push(charted[charted.length - 1]);
+  if (series.others) rows.push(unlisted);
   rows.slice(0, listed).forEach(band => {
     const now = share(band, p), tokens = between(band.tokens, p);
     const item = make('li', {'data-source': band.row.path, 'data-share': now, 'data-tokens': tokens});
@@ -295,7 +314,7 @@ const setStep = wanted => {
   });
   host.append(list);
   if (rows.length > listed) {
-    const more = make('button', {class: 'more', type: 'button'}, `show all ${rows.length} sources`);
+    const more = make('button', {class: 'more', type: 'button'}, series.others ? `show the ${bands.length} largest of ${bands.length + series.others} sources` : `show all ${rows.length} sources`);
     more.onclick = () => { listed = Infinity; setStep(step); };
     host.append(more);
   }
@@ -305,7 +324,7 @@ const setStep = wanted => {
 const addRow = (table, cells, isHead) => {
   const row = make('tr');
   for (const cell of cells) {
-    const node = make(isHead ? 'th' : 'td', cell && cell.class ? {class: cell.class} : {});
+    const node = make(isHead ? 'th' : 'td', cell && cell.class ? {class: cell.class} : isHead ? {title: cell} : {});
     node.append(...(cell && cell.parts || [cell === null || cell === undefined ? '' : cell]));
     row.append(node);
   }
@@ -343,7 +362,7 @@ const fillSources = () => {
     name.append(make('span', {style: `padding-left: ${18 * source.depth}px`}));
     const toggle = inner ? make('button', {type: 'button', 'aria-expanded': 'false', title: 'what is below'}, '\u25b8') : make('i', {style: 'width: 20px'});
     name.append(toggle, make('i', {style: `background: ${colours.get(number) || (source.depth ? 'none' : 'var(--others)')}; margin-right: 8px`}));
-    name.append(source.path.split('/').pop() || source.path, inner ? make('span', {class: 'kind'}, source.kind.replace('_', ' ')) : '');
+    name.append(source.name || source.path, inner ? make('span', {class: 'kind'}, source.kind.replace('_', ' ')) : '');
     const repeat = source.first_repeat;
     const note = source.starved ? why[source.starved] : source.over_repeated ? `more than ${plan.max_repeats} epochs` : '';
     const row = addRow(table, [{parts: [name]}, source.epoch_tokens === null ? 'endless' : billions(source.epoch_tokens),
@@ -377,11 +396,12 @@ const fillSources = () => {
 const fillText = () => {
   $('title').textContent = plan.title;
   const stages = plan.stages.length > 1 ? `, ${plan.stages.length} stages` : '';
-  $('summary').textContent = `${count(plan.steps)} steps, ${short(plan.tokens)} tokens, ${count(plan.sources.filter(s => s.kind === 'store').length)} sources${stages}.`;
+  const several = (n, word) => `${count(n)} ${word}${n === 1 ? '' : 's'}`;
+  $('summary').textContent = `${several(plan.steps, 'step')}, ${billions(plan.tokens)} tokens, ${several(plan.sources.filter(s => s.kind === 'store').length, 'source')}${stages}.`;
   for (const warning of plan.warnings) $('warnings').append(make('li', {}, warning));
   $('warnings').hidden = !plan.warnings.length;
   const saved = plan.attention;
-  const figures = [[short(plan.tokens), 'tokens read'], [count(plan.steps), `steps, ${count(plan.samples)} samples`],
+  const figures = [[billions(plan.tokens), 'tokens read'], [count(plan.steps), `step${plan.steps === 1 ? '' : 's'}, ${several(plan.samples, 'sample')}`],
     [`${saved.same_tokens.ratio.toFixed(2)}\u00d7`, saved.same_tokens.ratio > 1 ? `cheaper attention than as many tokens all at length ${count(saved.longest)}; ${saved.same_steps.ratio.toFixed(2)}\u00d7 than as many steps` : 'attention saved: one length throughout'],
     [bytes(plan.bytes), 'read, as tokens are stored']];
   for (const [value, words] of figures) {
@@ -402,6 +422,8 @@ const readHash = () => {
   drawAll();
   setStep(asked.has('step') ? Number(asked.get('step')) || 0 : Math.floor(plan.steps / 3));
   root.dataset.overflow = root.scrollWidth - root.clientWidth;
+  root.dataset.height = root.scrollHeight;
+  root.dataset.wide = document.querySelectorAll('.wide').length;
   root.dataset.width = root.clientWidth;
 };
 fillText();

@@ -185,8 +185,9 @@ inline constexpr double kMaxRepeats = 4;
 // neither says where an endless run ends; InvalidArgument for a run of 2^62
 // samples or more, and if it draws a component beyond its max_epochs.
 //
-// Complexity: O(nodes x (stages + stretches)), and as much as some ten thousand
-//     samples take to look up; the number of samples has no part in it.
+// Complexity: O(nodes x (stages + stretches)), and as much as some hundred
+//     thousand samples take to look up; the number of samples has no part in
+//     it.
 absl::StatusOr<PlannedRun> MakePlan(const Config& config,
                                     std::optional<uint64_t> steps,
                                     double max_repeats = kMaxRepeats);

@@ -55,7 +55,7 @@ struct Flow {
 // Behind every position.
 inline constexpr double kNever = 0x1p62;
 
-// A bound for the first position of a node that reads something again: not
+// A bound for the first position of a node that reads a second epoch: not
 // before `earliest`, and at `latest` at the latest.
 struct Reached {
   double earliest = 0;

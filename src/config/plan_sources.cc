@@ -19,8 +19,9 @@ constexpr uint64_t kMostSamplesLookedUp = uint64_t{1} << 15;
 // Of longer runs, what blocks and epochs need that marks cut.
 constexpr uint64_t kMostLookedUp = uint64_t{1} << 14;
 // Of longer runs, to find the first repeats of all sources, and of one.
-constexpr uint64_t kMostForRepeats = uint64_t{1} << 17;
+constexpr uint64_t kMostForRepeats = uint64_t{1} << 18;
 constexpr uint64_t kMostForRepeat = uint64_t{1} << 13;
+constexpr uint64_t kLeastForRepeat = 1024;
 
 }  // namespace
 
@@ -73,7 +74,9 @@ absl::Status PlanSources::Fill(PlannedRun* plan) {
   } else {
     const DatasetTree tree(root_);
     LookUps look_ups = {kMostForRepeats};
-    PONIENTE_RETURN_IF_ERROR(FindRepeats(tree, &look_ups, &rows_).status());
+    size_t rows = num_rows_;
+    Gather(&rows_);
+    PONIENTE_RETURN_IF_ERROR(FindRepeats(tree, &look_ups, &rows, &rows_));
   }
   plan->sources.reserve(num_rows_);
   for (const auto& child : rows_.children) Finish(child.get(), 0, plan);
@@ -243,33 +246,41 @@ absl::Status PlanSources::LookUpSamples() {
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::vector<LikeLeaf>> PlanSources::FindRepeats(
-    const DatasetTree& tree, LookUps* look_ups, Row* row) {
-  std::vector<LikeLeaf> leaves = row->leaves;
+void PlanSources::Gather(Row* row) {
   for (const auto& child : row->children) {
-    PONIENTE_ASSIGN_OR_RETURN(const std::vector<LikeLeaf> below,
-                              FindRepeats(tree, look_ups, child.get()));
-    leaves.insert(leaves.end(), below.begin(), below.end());
+    Gather(child.get());
+    row->leaves.insert(row->leaves.end(), child->leaves.begin(),
+                       child->leaves.end());
     if (!child->second_pass.has_value()) continue;
     row->second_pass = std::min(row->second_pass.value_or(*child->second_pass),
                                 *child->second_pass);
   }
   std::sort(
-      leaves.begin(), leaves.end(),
+      row->leaves.begin(), row->leaves.end(),
       [](const LikeLeaf& a, const LikeLeaf& b) { return a.leaf < b.leaf; });
+}
+
+absl::Status PlanSources::FindRepeats(const DatasetTree& tree,
+                                      LookUps* look_ups, size_t* rows_left,
+                                      Row* row) {
   const auto end = static_cast<double>(run_.samples());
-  if (row == &rows_ || !row->source.length.has_value() ||
-      !row->second_pass.has_value() || *row->second_pass >= end) {
-    return leaves;
+  if (row->source.length.has_value() && row->second_pass.value_or(end) < end) {
+    const uint64_t share = look_ups->left / std::max<size_t>(1, *rows_left);
+    const uint64_t own = std::min(
+        look_ups->left, std::clamp(share, kLeastForRepeat, kMostForRepeat));
+    LookUps budget = {own};
+    PONIENTE_ASSIGN_OR_RETURN(
+        row->first_repeat,
+        FindRepeat(tree, row->leaves, static_cast<uint64_t>(*row->second_pass),
+                   run_.samples(), &budget));
+    look_ups->left -= own - budget.left;
   }
-  LookUps own = {std::min(kMostForRepeat, look_ups->left)};
-  look_ups->left -= own.left;
-  PONIENTE_ASSIGN_OR_RETURN(
-      row->first_repeat,
-      FindRepeat(tree, leaves, static_cast<uint64_t>(*row->second_pass),
-                 run_.samples(), &own));
-  look_ups->left += own.left;
-  return leaves;
+  *rows_left -= row == &rows_ ? 0 : 1;
+  for (const auto& child : row->children) {
+    PONIENTE_RETURN_IF_ERROR(
+        FindRepeats(tree, look_ups, rows_left, child.get()));
+  }
+  return absl::OkStatus();
 }
 
 void PlanSources::Finish(Row* row, double passes_above, PlannedRun* plan) {

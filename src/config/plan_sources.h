@@ -41,8 +41,8 @@ class PlanSources {
     RunSource source;
     std::vector<std::unique_ptr<Row>> children;  // in their order
     Row* parent = nullptr;
-    std::vector<LikeLeaf> leaves;  // its own
-    std::vector<double> samples;   // by interval
+    std::vector<LikeLeaf> leaves;
+    std::vector<double> samples;  // by interval
     // The node whose passes are the row's: its own, but below repeats.
     const DatasetNode* counted = nullptr;
     double per_epoch = 0;        // of that node
@@ -75,10 +75,11 @@ class PlanSources {
   Row* RowOf(Row* parent, const NamedNode& child);
   // Replaces what follows from flows by what the run's samples resolve to.
   absl::Status LookUpSamples();
-  // Of a row and those below it. Returns its leaves.
-  absl::StatusOr<std::vector<LikeLeaf>> FindRepeats(const DatasetTree& tree,
-                                                    LookUps* look_ups,
-                                                    Row* row);
+  // Gives rows the leaves of those below them, and their bounds.
+  void Gather(Row* row);
+  // Of a row, then of those below it.
+  absl::Status FindRepeats(const DatasetTree& tree, LookUps* look_ups,
+                           size_t* rows_left, Row* row);
   void Finish(Row* row, double passes_above, PlannedRun* plan);
 
   const DatasetNode& root_;

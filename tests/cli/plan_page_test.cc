@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
@@ -200,6 +201,8 @@ TEST_F(PlanPageTest, FitsAPhone) {
   ASSERT_OK_AND_ASSIGN(const PlannedRun plan, curriculum.Plan());
   const std::string page = WritePage(plan, "curriculum.toml");
   const Shown shown = Open(WritePhone(page, "#step=123", 900));
+  // Tables are wider: they scroll, and say so.
+  EXPECT_GT(shown.Number("wide"), 0);
   EXPECT_EQ(shown.Of("width"), "390");
   EXPECT_EQ(shown.Of("step"), "123");
   ExpectHealthy(shown);
@@ -277,6 +280,48 @@ TEST_F(PlanPageTest, ManySourcesAreDrawnAsOthersAndListedInFull) {
               0.01);
 }
 
+TEST_F(PlanPageTest, ManySourcesThatReadTheSameAreNamedOnce) {
+  ScheduleOptions options;
+  options.steps = 1000;
+  options.batch_size = 1024;
+  options.seq_len = 64;
+  std::vector<MixtureComponent<TokenWindow>> components;
+  for (int i = 0; i < 300; ++i) {
+    const std::string name = absl::StrCat("a/b ", i);
+    options.components.push_back({name, 1});
+    components.push_back(
+        {name, DeclaredWindows(name, 10'000'000, 64).value(), 1});
+  }
+  ASSERT_OK_AND_ASSIGN(const Schedule schedule, Schedule::Create(options));
+  ASSERT_OK_AND_ASSIGN(const auto root,
+                       MixtureDataset<TokenWindow>::Create(
+                           std::move(components), schedule.mixture_options()));
+  ASSERT_OK_AND_ASSIGN(
+      const PlannedRun plan,
+      internal::MakePlan(*root, schedule, {}, LastBatch::kKeep, std::nullopt));
+  const Shown shown = Open(WritePage(plan, "many"));
+  ExpectHealthy(shown);
+  EXPECT_THAT(shown.dom, HasSubstr("show the 256 largest of 300 sources"));
+  EXPECT_THAT(shown.dom, HasSubstr(" +7<title>"));
+  // A name keeps its slashes.
+  EXPECT_THAT(shown.dom, HasSubstr("</i>a/b 299</td>"));
+}
+
+TEST_F(PlanPageTest, OneSourceIsOne) {
+  ScheduleOptions options;
+  options.steps = 10;
+  options.batch_size = 4;
+  options.seq_len = 8;
+  ASSERT_OK_AND_ASSIGN(const Schedule schedule, Schedule::Create(options));
+  ASSERT_OK_AND_ASSIGN(
+      const PlannedRun plan,
+      internal::MakePlan(*DeclaredWindows("one", 8000, 8).value(), schedule, {},
+                         LastBatch::kKeep, std::nullopt));
+  const Shown shown = Open(WritePage(plan, "one"));
+  ExpectHealthy(shown);
+  EXPECT_THAT(shown.dom, HasSubstr(", 1 source.<"));
+}
+
 TEST_F(PlanPageTest, NeedsNoNetworkAndIsWorthAPicture) {
   const Curriculum curriculum(Curriculum::Options(RunPoint::ShareOfTokens));
   ASSERT_OK_AND_ASSIGN(const PlannedRun plan, curriculum.Plan());
@@ -287,9 +332,15 @@ TEST_F(PlanPageTest, NeedsNoNetworkAndIsWorthAPicture) {
        {"http:", "https:", "//cdn", "@import", "url(", "src=", "fetch("}) {
     EXPECT_THAT(text, Not(HasSubstr(reference)));
   }
-  Take("plan_wide.png", "", page + "#step=1900000", 1280, 2260);
+  // All of it.
+  const std::string hash = "#step=1900000";
+  const auto height_of = [](const Shown& shown) {
+    return std::clamp(std::atoi(shown.Of("height").c_str()), 2000, 6000);
+  };
+  Take("plan_wide.png", "", page + hash, 1280, height_of(Open(page + hash)));
+  const int height = height_of(Open(WritePhone(page, hash, 900)));
   Take("plan_phone.png", "--blink-settings=preferredColorScheme=0",
-       WritePhone(page, "#step=1900000", 2600), 390, 2600);
+       WritePhone(page, hash, height), 390, height);
 }
 
 }  // namespace

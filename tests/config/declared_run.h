@@ -21,8 +21,10 @@ struct DeclaredRun {
   std::vector<ConfigSource> sources;
 };
 
+// Ids of two bytes.
 inline DatasetPtr<TokenWindow> Declared(uint64_t items, uint32_t length) {
-  return *DeclaredWindows("declared", items * length, length);
+  return *DeclaredWindows("declared", items * length, length,
+                          Vocabulary{"proof", 1 << 16});
 }
 
 // All leaves of `root` must be Declared().

@@ -8,6 +8,7 @@
 #include <set>
 #include <tuple>
 
+#include "config/plan.h"
 #include "index/keyed_hash.h"
 #include "poniente/index_datasets.h"
 #include "poniente/mixture_dataset.h"
@@ -58,8 +59,8 @@ TEST(ReadTraceTest, ReadsWhatTheRunResolvesTo) {
       EXPECT_EQ(read.leaf, origin.leaf);
       EXPECT_EQ(read.epoch, origin.epoch);
       EXPECT_EQ(read.file, origin.leaf);
-      EXPECT_EQ(read.begin, 4 * (16 * origin.item + origin.token_begin));
-      EXPECT_EQ(read.end, 4 * (16 * origin.item + origin.token_end));
+      EXPECT_EQ(read.begin, 2 * (16 * origin.item + origin.token_begin));
+      EXPECT_EQ(read.end, 2 * (16 * origin.item + origin.token_end));
     }
     ASSERT_EQ(trace.step_ends[step], next);
   }
@@ -171,6 +172,33 @@ TEST(ReadTraceTest, AnotherOrderServesEachPartOfAPassOnce) {
     if (is_new) {
       EXPECT_TRUE(taken.emplace(after.leaf, after.epoch, after.item).second);
     }
+  }
+}
+
+// What the vocabulary needs, as a plan takes it to be.
+TEST(ReadTraceTest, WithoutAStoreTheVocabularyDecidesTheWidth) {
+  const std::vector<std::pair<std::optional<Vocabulary>, uint64_t>> widths = {
+      {std::nullopt, 4},
+      {Vocabulary{"v", 256}, 1},
+      {Vocabulary{"v", 257}, 2},
+      {Vocabulary{"v", 65537}, 4}};
+  ScheduleOptions options;
+  options.steps = 5;
+  options.batch_size = 6;
+  options.seq_len = 16;
+  for (const auto& [vocabulary, width] : widths) {
+    const DeclaredRun run =
+        MakeRun(*DeclaredWindows("d", 1600, 16, vocabulary), options);
+    ASSERT_OK_AND_ASSIGN(
+        const auto reads,
+        RunReads::Create(*run.root, run.schedule, run.sources, 5));
+    EXPECT_EQ(reads->files()[0].bytes, 1600 * width);
+    ASSERT_OK_AND_ASSIGN(const ReadTrace trace, reads->AsConfigured());
+    EXPECT_EQ(trace.reads[7].end, 16 * width * (trace.reads[7].item + 1));
+    ASSERT_OK_AND_ASSIGN(
+        const PlannedRun plan,
+        MakePlan(*run.root, run.schedule, run.sources, LastBatch::kKeep, 5));
+    EXPECT_EQ(plan.sources[0].token_bytes, width);
   }
 }
 
