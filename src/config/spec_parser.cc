@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "config/flat_form_parser.h"
 #include "config/node_parser.h"
+#include "config/run_points.h"
 #include "config/runtime_parser.h"
 #include "config/stage_parser.h"
 #include "config/toml_reader.h"
@@ -73,18 +74,14 @@ bool SizesChange(const RunSpec& run) {
              });
 }
 
-bool IsShare(const std::optional<RunPoint>& point) {
-  return point.has_value() && (point->unit == RunPoint::Unit::kShareOfSteps ||
-                               point->unit == RunPoint::Unit::kShareOfTokens);
-}
-
 bool HasShares(const RunSpec& run) {
   const auto is_share = [](const auto& change) {
     return IsShare(change.stage.start);
   };
   return std::any_of(run.stages.begin(), run.stages.end(),
                      [](const StageSpec& stage) {
-                       return IsShare(stage.start) || IsShare(stage.ramp);
+                       return IsShare(stage.start) ||
+                              (stage.ramp && IsShare(*stage.ramp));
                      }) ||
          std::any_of(run.batch_sizes.begin(), run.batch_sizes.end(),
                      is_share) ||

@@ -11,15 +11,12 @@
 #include <string_view>
 #include <vector>
 
+#include "config/run_points.h"
 #include "config/spec.h"
 #include "config/toml_reader.h"
 
 namespace poniente::internal {
 
-// What a share is a share of.
-enum class ShareOf { kUnstated, kSteps, kTokens };
-
-inline constexpr uint64_t kMostSamples = uint64_t{1} << 62;
 inline constexpr uint64_t kMostInteger = INT64_MAX;
 
 // A weight as the mixture's rule allows it.
