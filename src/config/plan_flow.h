@@ -52,14 +52,10 @@ struct Flow {
   bool IsExact() const;
 };
 
-// Behind every position.
-inline constexpr double kNever = 0x1p62;
-
-// A bound for the first position of a node that reads a second epoch: not
-// before `earliest`, and at `latest` at the latest.
+// A bound for the first position of a node that reads a second epoch: it is not
+// before `earliest`.
 struct Reached {
   double earliest = 0;
-  double latest = 0;
   // Every position from there on does.
   bool all_later = false;
 };
@@ -89,8 +85,8 @@ class NodeFlow {
 
   virtual Flow Child(uint32_t child) const = 0;
 
-  // Of the root: bounds for its first sample that reaches `below` of the child.
-  // nullopt if none ever does.
+  // Of the root: a bound for its first sample that reaches `below` of the
+  // child. nullopt if none ever does.
   std::optional<Reached> FirstSample(uint32_t child,
                                      const Reached& below) const;
 

@@ -86,9 +86,6 @@ class MixtureFlow final : public NodeFlow {
       const auto length = static_cast<double>(*view.length);
       places.earliest = std::floor(below.earliest / length) * length;
       places.all_later = below.all_later && places.earliest == below.earliest;
-      if (!places.all_later) {
-        places.latest = (std::floor(below.latest / length) + 1) * length - 1;
-      }
     }
     const std::optional<Reached> ranks =
         RanksOf(draws, map_->ViewOf(child), places);
@@ -98,14 +95,9 @@ class MixtureFlow final : public NodeFlow {
     if (is_windowed_) {
       const double whole = SplitEpochs(*first, map_->length()).whole;
       return Reached{whole * static_cast<double>(flow_.per_epoch.value_or(0)),
-                     kNever, false};
+                     false};
     }
-    if (ranks->all_later) return Reached{*first, *first, false};
-    const std::optional<double> last =
-        ranks->earliest == ranks->latest
-            ? SampleOf(component, ranks->latest)
-            : LastOfBlock(component, ranks->latest);
-    return Reached{*first, last.value_or(kNever), false};
+    return Reached{*first, false};
   }
 
  private:
@@ -187,24 +179,6 @@ class MixtureFlow final : public NodeFlow {
           1.0, CountAt(component, static_cast<double>(*flow_.per_epoch)));
     }
     return ranks;
-  }
-
-  // The position of a draw in the final order.
-  std::optional<double> SampleOf(uint32_t component, double rank) const {
-    return Counted(component, rank, [&](uint64_t in_epoch) {
-      return map_->plan().FindSample(component, in_epoch, map_->seed());
-    });
-  }
-
-  // The last position of the block that has it.
-  std::optional<double> LastOfBlock(uint32_t component, double rank) const {
-    const StagePlan& plan = map_->plan();
-    return Counted(component, rank, [&](uint64_t in_epoch) {
-      std::optional<uint64_t> last = plan.PositionOf(component, in_epoch);
-      if (!last.has_value()) return last;
-      const Block block = plan.BlockOf(*last);
-      return std::optional(block.first + block.size - 1);
-    });
   }
 
   // The first position that is this draw or a later one. Where too many draws

@@ -53,20 +53,12 @@ class JoinFlow final : public NodeFlow {
     if (part.length == 0) return std::nullopt;
     const double all = static_cast<double>(flow_.per_epoch.value_or(all_));
     const Epochs earliest = SplitEpochs(below.earliest, part.length);
-    const Epochs latest = SplitEpochs(below.latest, part.length);
     if (is_ordered_) {
-      return Reached{earliest.whole * all + part.begin + earliest.rest,
-                     latest.whole * all + part.begin + latest.rest, false};
+      return Reached{earliest.whole * all + part.begin + earliest.rest, false};
     }
-    if (is_windowed_) return Reached{earliest.whole * all, kNever, false};
-    if (!below.all_later) {
-      return Reached{earliest.whole * all, (latest.whole + 1) * all - 1, false};
-    }
-    // The others may all come first.
-    const double others = all - static_cast<double>(part.length);
-    return Reached{earliest.whole * all,
-                   latest.whole * all + others + latest.rest,
-                   others == 0 && earliest.rest == 0};
+    const bool is_only = all == static_cast<double>(part.length);
+    return Reached{earliest.whole * all, below.all_later && !is_windowed_ &&
+                                             is_only && earliest.rest == 0};
   }
 
  private:

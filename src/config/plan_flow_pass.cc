@@ -39,30 +39,20 @@ class PassFlow final : public NodeFlow {
  protected:
   std::optional<Reached> Above(uint32_t /*child*/,
                                const Reached& below) const override {
-    if (passing_.is_lost) return Reached{0, kNever, false};
+    if (passing_.is_lost) return Reached{0, false};
     const double earliest = std::max(0.0, below.earliest - passing_.shift);
-    const double latest = std::max(0.0, below.latest - passing_.shift);
     if (passing_.below > 0) {
       const double begin = std::floor(earliest / passing_.below);
-      if (below.all_later && earliest == begin * passing_.below) {
-        return Reached{begin * passing_.here, begin * passing_.here, true};
-      }
-      return Reached{begin * passing_.here, kNever, false};
+      return Reached{begin * passing_.here,
+                     below.all_later && earliest == begin * passing_.below};
     }
-    const double begin = earliest - InChunk(earliest, passing_.order);
-    if (below.all_later && begin == earliest)
-      return Reached{begin, begin, true};
-    return Reached{
-        begin, latest - InChunk(latest, passing_.order) + passing_.order - 1,
-        false};
+    // Chunks begin with each epoch.
+    const double rest = SplitEpochs(earliest, flow_.per_epoch).rest;
+    const double begin = earliest - std::fmod(rest, passing_.order);
+    return Reached{begin, below.all_later && begin == earliest};
   }
 
  private:
-  // The place in its chunk; chunks begin with each epoch.
-  double InChunk(double at, double order) const {
-    return std::fmod(SplitEpochs(at, flow_.per_epoch).rest, order);
-  }
-
   const Flow below_;
   const Passing passing_;
 };

@@ -38,10 +38,10 @@ struct Rank {
   bool is_first = true;
 };
 
-// The first draw of the view at or behind so many places, or of the end of
-// their group. nullopt if there is none.
-std::optional<Rank> RankOf(const ItemDraws& draws, uint32_t view, double places,
-                           bool is_end) {
+// The first draw of the view at or behind so many places. nullopt if there is
+// none.
+std::optional<Rank> RankOf(const ItemDraws& draws, uint32_t view,
+                           double places) {
   const std::span<const Segment> segments = draws.segments();
   for (size_t u = 0; u < segments.size(); ++u) {
     const Segment& segment = segments[u];
@@ -52,8 +52,7 @@ std::optional<Rank> RankOf(const ItemDraws& draws, uint32_t view, double places,
     const bool is_first = BeginsGroup(segment, from);
     if (segment.parts.count > 1) {
       const double rest = SplitEpochs(from, segment.view.length).rest;
-      const auto group = static_cast<double>(segment.group);
-      from += (is_end ? group : 0) - std::fmod(rest, group);
+      from -= std::fmod(rest, static_cast<double>(segment.group));
     }
     const double rank = first + (from - passed) * segment.parts.count;
     if (rank < EndOf(segments, u)) return Rank{rank, is_first};
@@ -129,13 +128,9 @@ double SkippedPlaces(const ItemDraws& draws, uint32_t view, double drawn) {
 
 std::optional<Reached> RanksOf(const ItemDraws& draws, uint32_t view,
                                const Reached& places) {
-  const auto earliest = RankOf(draws, view, places.earliest, false);
+  const std::optional<Rank> earliest = RankOf(draws, view, places.earliest);
   if (!earliest.has_value()) return std::nullopt;
-  if (places.all_later && earliest->is_first) {
-    return Reached{earliest->at, earliest->at, true};
-  }
-  const auto latest = RankOf(draws, view, places.latest, true);
-  return Reached{earliest->at, latest.has_value() ? latest->at : kNever, false};
+  return Reached{earliest->at, places.all_later && earliest->is_first};
 }
 
 }  // namespace poniente::internal

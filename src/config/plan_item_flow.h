@@ -19,7 +19,7 @@ Flow FlowOfDraws(const ItemDraws& draws, uint32_t view, bool is_permuted,
 // Places of a view that changes of length skip before draw `drawn`.
 double SkippedPlaces(const ItemDraws& draws, uint32_t view, double drawn);
 
-// Bounds for draws from bounds for places; nullopt if there is no such draw.
+// A bound for draws from one for places; nullopt if there is no such draw.
 std::optional<Reached> RanksOf(const ItemDraws& draws, uint32_t view,
                                const Reached& places);
 

@@ -161,7 +161,7 @@ void PlanSources::AddPasses(const Flow& flow, const Place& place, Row* row) {
   for (size_t i = 0; i < flow.intervals(); ++i) {
     row->passes[i] += flow.Positions(i) / length;
   }
-  std::optional<Reached> first = Reached{length, length, true};
+  std::optional<Reached> first = Reached{length, true};
   if (place.above != nullptr) {
     first = place.above->FirstSample(place.child, *first);
   }
