@@ -38,6 +38,8 @@
 #include "poniente/shuffle.h"
 #include "poniente/source_losses.h"
 #include "poniente/task.h"
+#include "poniente/token_files.h"
+#include "poniente/token_source.h"
 #include "poniente/token_store.h"
 #include "poniente/token_store_writer.h"
 #include "poniente/token_window.h"

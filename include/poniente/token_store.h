@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Opens a token store: documents, tokens and metadata, and fixed-length windows
-// or whole documents as datasets. docs/token_store_format.md has the bytes.
+// Opens a token store: what poniente pack and TokenStoreWriter write.
+// docs/token_store_format.md has the bytes.
 
 #ifndef PONIENTE_TOKEN_STORE_H_
 #define PONIENTE_TOKEN_STORE_H_
@@ -9,16 +9,17 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "poniente/async_dataset.h"
 #include "poniente/byte_reader.h"
 #include "poniente/piecewise_items.h"
-#include "poniente/selection.h"
 #include "poniente/task.h"
+#include "poniente/token_source.h"
 #include "poniente/token_window.h"
 
 namespace poniente {
@@ -32,15 +33,6 @@ struct TokenStoreOptions {
   // How the tokens are read, and when their checksums are compared. Never
   // changes which tokens.
   ByteReaderOptions io;
-};
-
-// Tokens [begin, end) of a store.
-struct TokenRange {
-  uint64_t begin = 0;
-  uint64_t end = 0;
-
-  uint64_t size() const { return end - begin; }
-  friend bool operator==(const TokenRange&, const TokenRange&) = default;
 };
 
 // A token store, open for reading.
@@ -64,70 +56,48 @@ struct TokenRange {
 //     or a file missing; a block of tokens that does not match its checksum.
 //     OutOfRange: a token or document past the end.
 // Cancellation: as of ByteReader.
-class TokenStore : public std::enable_shared_from_this<TokenStore> {
+class TokenStore final : public TokenSource {
  public:
   static absl::StatusOr<std::shared_ptr<const TokenStore>> Open(
       const std::string& path, const TokenStoreOptions& options = {});
 
-  TokenStore(const TokenStore&) = delete;
-  TokenStore& operator=(const TokenStore&) = delete;
-  ~TokenStore();
+  ~TokenStore() override;
 
-  // As given to Open().
-  const std::string& path() const { return path_; }
+  const std::string& path() const override { return path_; }
+  std::string_view format() const override;
   const Vocabulary& vocabulary() const;
+  const Vocabulary* known_vocabulary() const override { return &vocabulary(); }
   TokenType token_type() const;
+  StoredType stored_type() const override;
   // The id that ends each document, if the one who wrote the store named it.
-  std::optional<uint32_t> end_of_document() const;
-  uint64_t num_tokens() const;
-  uint64_t num_documents() const;
+  std::optional<uint32_t> end_of_document() const override;
+  uint64_t num_tokens() const override;
+  uint64_t num_documents() const override;
   // Identity of the content: equal if and only if (but for collisions of 64
   // bits) tokens, documents, names, tokenizer and token type are.
-  uint64_t fingerprint() const;
-  // Bytes of all its files.
-  uint64_t num_bytes() const;
-  // Reads the tokens; says which backend serves them.
-  const ByteReader& reader() const { return *reader_; }
+  uint64_t fingerprint() const override;
+  uint64_t num_bytes() const override;
+  const ByteReader& reader() const override { return *reader_; }
+  std::span<const uint64_t> shard_ends() const override {
+    return {&tokens_, 1};
+  }
+  std::span<const TokenArray> arrays() const override { return {&array_, 1}; }
+  // A writer refuses other ids, and checksums tell of what it did not write.
+  bool ids_are_checked() const override;
 
-  // Tokens [begin, begin + count).
-  Task<std::vector<uint32_t>> ReadTokens(uint64_t begin, uint64_t count) const;
+  Task<std::vector<TokenWindow>> ReadRanges(
+      std::vector<TokenRange> ranges) const override;
 
-  // Where document `document` lies. Documents follow each other without gaps;
-  // some may be empty.
-  absl::StatusOr<TokenRange> DocumentRange(uint64_t document) const;
-  // The bounds of `count` documents from `first` on, in one read: count + 1
-  // tokens; document first + i is [bounds[i], bounds[i + 1]).
-  absl::StatusOr<std::vector<uint64_t>> DocumentBounds(uint64_t first,
-                                                       uint64_t count) const;
-  // Its name: any bytes, by convention a path in UTF-8.
-  absl::StatusOr<std::string> DocumentName(uint64_t document) const;
-  // The document that holds `token`. Few preads: what each search reads first
-  // is kept, 32 KiB at most.
-  absl::StatusOr<uint64_t> DocumentAt(uint64_t token) const;
-  // The documents that tokens [begin, end) are of, in order, none empty. As
-  // many preads, and one more for each 512 documents.
-  absl::StatusOr<std::vector<ItemPiece>> DocumentPieces(uint64_t begin,
-                                                        uint64_t end) const;
-
-  // Item i is tokens [i * length, (i + 1) * length); the tail that fills no
-  // window is dropped, so a store shorter than `length` gives an empty dataset.
-  // PiecesOf() (piecewise_items.h) says which documents a window holds.
-  // InvalidArgument unless 0 < length < 2^32 - 1.
-  absl::StatusOr<DatasetPtr<TokenWindow>> Windows(uint64_t length) const;
-
-  // Windows of the selected documents alone: item i is tokens [i * length,
-  // (i + 1) * length) of these documents end to end, in stored order; the tail
-  // is dropped. A window may hold parts of several documents, a document may
-  // reach into several windows: PiecesOf() says which.
-  // Reads the ends of the selected documents once, and small parts of them for
-  // each window. Memory: 1.3 bits per document.
-  // InvalidArgument unless 0 < length < 2^32 - 1 and documents.size() ==
-  // num_documents().
-  absl::StatusOr<DatasetPtr<TokenWindow>> Windows(
-      uint64_t length, const Selection& documents) const;
-
-  // Item d is the whole of document d.
-  DatasetPtr<TokenWindow> Documents() const;
+  absl::StatusOr<TokenRange> DocumentRange(uint64_t document) const override;
+  // In one read.
+  absl::StatusOr<std::vector<uint64_t>> DocumentBounds(
+      uint64_t first, uint64_t count) const override;
+  absl::StatusOr<std::string> DocumentName(uint64_t document) const override;
+  // Few preads: what each search reads first is kept, 32 KiB at most.
+  absl::StatusOr<uint64_t> DocumentAt(uint64_t token) const override;
+  // As many preads, and one more for each 512 documents.
+  absl::StatusOr<std::vector<ItemPiece>> DocumentPieces(
+      uint64_t begin, uint64_t end) const override;
 
   // For internal use: what the manifest says.
   const internal::StoreManifest& manifest() const { return *manifest_; }
@@ -142,6 +112,8 @@ class TokenStore : public std::enable_shared_from_this<TokenStore> {
   const std::unique_ptr<const internal::StoreManifest> manifest_;
   const std::shared_ptr<const ByteReader> reader_;
   const std::unique_ptr<const internal::DocumentIndex> documents_;
+  const uint64_t tokens_;
+  const TokenArray array_ = {};
 };
 
 // Called now and then during a verification.

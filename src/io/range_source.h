@@ -24,7 +24,7 @@ class RangeSource {
 
   virtual const ByteReader& reader() const = 0;
 
-  // Bytes per element: 1, 2 or 4, unsigned, little-endian.
+  // Bytes per element: 1, 2, 4 or 8, little-endian.
   virtual uint32_t width_bytes() const = 0;
 
   // Elements in each item; 0 if items differ.
@@ -34,6 +34,9 @@ class RangeSource {
   // size, and reader() verifies that it reads what was written. Else each batch
   // is looked through.
   virtual bool ids_are_checked() const { return false; }
+
+  // Elements at or above this are no ids: of signed types, the negative ones.
+  virtual uint64_t id_limit() const { return uint64_t{1} << 32; }
 
   // Where elements [begin, begin + count) of an item lie.
   // REQUIRES: the item exists and holds them.

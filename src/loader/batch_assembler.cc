@@ -19,10 +19,18 @@ namespace {
 constexpr uint64_t kMostBatchBytes = uint64_t{1} << 47;
 
 bool ReadsFiles(const DatasetTree& tree) {
-  return std::all_of(
-      tree.leaves().begin(), tree.leaves().end(), [](const TreeLeaf& leaf) {
-        return leaf.is_plain && leaf.node->ranges() && leaf.node->vocabulary();
-      });
+  return std::all_of(tree.leaves().begin(), tree.leaves().end(),
+                     [](const TreeLeaf& leaf) {
+                       return leaf.is_plain && leaf.node->ranges();
+                     });
+}
+
+// Ids read from a leaf are below this.
+uint64_t IdLimit(const DatasetNode& leaf, TokenType type) {
+  const Vocabulary* vocabulary = leaf.vocabulary();
+  const uint64_t held = MaxTokenId(type) + 1;
+  return std::min(
+      {vocabulary ? vocabulary->size : held, leaf.ranges()->id_limit(), held});
 }
 
 absl::Status WindowLengthError(std::string_view source, uint64_t has,
@@ -85,10 +93,10 @@ absl::Status CheckStretches(const DatasetTree& tree,
 }
 
 absl::Status IdError(std::string_view source, uint64_t item, uint64_t id,
-                     uint64_t vocabulary) {
+                     uint64_t limit) {
   return absl::DataLossError(absl::StrCat(
-      "'", Absl(source), "' item ", item, ": token id ", id,
-      " is not below the vocabulary's size ", vocabulary,
+      "'", Absl(source), "' item ", item, ": token id ", id, " is not below ",
+      limit, ", the size of the vocabulary or of what its type holds",
       "; the data is corrupt or of another tokenizer: check it with "
       "`poniente inspect --verify`"));
 }
@@ -156,8 +164,8 @@ BatchAssembler::BatchAssembler(DatasetPtr<TokenWindow> dataset,
     if (!reads_files_) continue;
     const RangeSource& ranges = *leaf.node->ranges();
     file_leaves_.push_back({&ranges, &ranges.reader(),
-                            leaf.node->vocabulary()->size, ranges.width_bytes(),
-                            ranges.ids_are_checked()});
+                            IdLimit(*leaf.node, options.token_type),
+                            ranges.width_bytes(), ranges.ids_are_checked()});
   }
   if (const uint32_t width = WidthToWiden(options); width > 0) {
     host_type_ = StoredType(width);
@@ -352,7 +360,7 @@ absl::Status BatchAssembler::Decode(std::span<const LeafPosition> items,
     if (from.width == TokenTypeBytes(type) && from.ids_are_checked) continue;
     for (size_t i = 0; i < read.size(); ++i) {
       const uint32_t sample = group.samples[i];
-      const uint32_t greatest =
+      const uint64_t greatest =
           Widen(read[i].into, from.width, type,
                 rows.subspan(sample * row_bytes, row_bytes));
       if (greatest >= from.ids) {
@@ -383,7 +391,7 @@ Task<> BatchAssembler::FillFromItems(std::span<const Position> positions,
     if (tokens.size() != batch->seq_len()) {
       co_return WindowLengthError(source, tokens.size(), batch->seq_len());
     }
-    const uint32_t greatest = Widen(
+    const uint64_t greatest = Widen(
         std::as_bytes(std::span(tokens)), sizeof(uint32_t), batch->token_type(),
         batch->mutable_bytes().subspan(i * row_bytes, row_bytes));
     if (greatest >= ids) {

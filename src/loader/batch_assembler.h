@@ -85,7 +85,7 @@ class BatchAssembler {
   struct FileLeaf {
     const RangeSource* ranges = nullptr;
     const ByteReader* reader = nullptr;
-    uint64_t ids = 0;  // of the vocabulary
+    uint64_t ids = 0;  // they are below this
     uint32_t width = 0;
     bool ids_are_checked = false;
   };

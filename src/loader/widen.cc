@@ -16,8 +16,8 @@ struct Unaligned {
 
 // Compiled with -O3 for these two loops (CMakeLists.txt).
 template <class From, class To>
-uint32_t CopyWider(const std::byte* __restrict from, std::byte* __restrict to,
-                   size_t count) {
+uint64_t Copy(const std::byte* __restrict from, std::byte* __restrict to,
+              size_t count) {
   const auto* ids =
       reinterpret_cast<const typename Unaligned<From>::Type*>(from);
   auto* wide = reinterpret_cast<typename Unaligned<To>::Type*>(to);
@@ -31,7 +31,7 @@ uint32_t CopyWider(const std::byte* __restrict from, std::byte* __restrict to,
 }
 
 template <class From>
-uint32_t Greatest(const std::byte* from, size_t count) {
+uint64_t Greatest(const std::byte* from, size_t count) {
   const auto* ids =
       reinterpret_cast<const typename Unaligned<From>::Type*>(from);
   From greatest = 0;
@@ -41,13 +41,13 @@ uint32_t Greatest(const std::byte* from, size_t count) {
 }
 
 template <class From, class To>
-uint32_t WidenAs(const std::byte* from, std::byte* to, size_t count) {
+uint64_t WidenAs(const std::byte* from, std::byte* to, size_t count) {
   if (from == to) return Greatest<From>(from, count);  // of equal width
-  return CopyWider<From, To>(from, to, count);
+  return Copy<From, To>(from, to, count);
 }
 
 template <class From>
-uint32_t WidenFrom(const std::byte* from, TokenType type, std::byte* to,
+uint64_t WidenFrom(const std::byte* from, TokenType type, std::byte* to,
                    size_t count) {
   switch (type) {
     case TokenType::kU8:
@@ -65,7 +65,7 @@ uint32_t WidenFrom(const std::byte* from, TokenType type, std::byte* to,
 
 }  // namespace
 
-uint32_t Widen(std::span<const std::byte> from, uint32_t from_bytes,
+uint64_t Widen(std::span<const std::byte> from, uint32_t from_bytes,
                TokenType type, std::span<std::byte> to) {
   const size_t count = from.size() / from_bytes;
   PONIENTE_CHECK(to.size() >= count * TokenTypeBytes(type))
@@ -75,9 +75,11 @@ uint32_t Widen(std::span<const std::byte> from, uint32_t from_bytes,
       return WidenFrom<uint8_t>(from.data(), type, to.data(), count);
     case 2:
       return WidenFrom<uint16_t>(from.data(), type, to.data(), count);
-    default:
-      PONIENTE_CHECK(from_bytes == 4) << "ids of " << from_bytes << " bytes";
+    case 4:
       return WidenFrom<uint32_t>(from.data(), type, to.data(), count);
+    default:
+      PONIENTE_CHECK(from_bytes == 8) << "ids of " << from_bytes << " bytes";
+      return WidenFrom<uint64_t>(from.data(), type, to.data(), count);
   }
 }
 

@@ -16,8 +16,8 @@ namespace poniente::internal {
 // `type` cannot hold are cut off, so look at what is returned before use.
 // `from` need not be aligned. It may be `to` where the widths are equal, else
 // the two must not overlap.
-// REQUIRES: from_bytes is 1, 2 or 4; to.size() fits.
-uint32_t Widen(std::span<const std::byte> from, uint32_t from_bytes,
+// REQUIRES: from_bytes is 1, 2, 4 or 8; to.size() fits.
+uint64_t Widen(std::span<const std::byte> from, uint32_t from_bytes,
                TokenType type, std::span<std::byte> to);
 
 }  // namespace poniente::internal

@@ -22,7 +22,8 @@ constexpr uint64_t kReadAll = 65536;
 // Where selected documents lie, from reads of those close together.
 class Ranges {
  public:
-  Ranges(const TokenStore& store, uint64_t most) : store_(store), most_(most) {}
+  Ranges(const TokenSource& store, uint64_t most)
+      : store_(store), most_(most) {}
 
   // The range of documents[i]; the ones after it are asked for next.
   absl::StatusOr<TokenRange> At(std::span<const uint64_t> documents, size_t i) {
@@ -40,7 +41,7 @@ class Ranges {
   }
 
  private:
-  const TokenStore& store_;
+  const TokenSource& store_;
   const uint64_t most_;
   // Of documents [first_, first_ + count_).
   uint64_t first_ = 0;
@@ -48,7 +49,7 @@ class Ranges {
   std::vector<uint64_t> bounds_;
 };
 
-absl::Status Changed(const TokenStore& store) {
+absl::Status Changed(const TokenSource& store) {
   return absl::DataLossError(absl::StrCat(
       "'", store.path(),
       "': its documents are shorter than when it was opened: the documents "
@@ -57,7 +58,7 @@ absl::Status Changed(const TokenStore& store) {
 
 }  // namespace
 
-absl::Status SelectedTokens::Scan(const TokenStore& store, uint64_t place,
+absl::Status SelectedTokens::Scan(const TokenSource& store, uint64_t place,
                                   uint64_t most, const Visit& visit) const {
   Ranges ranges(store, most);
   std::vector<uint64_t> documents;
@@ -74,7 +75,7 @@ absl::Status SelectedTokens::Scan(const TokenStore& store, uint64_t place,
   return absl::OkStatus();
 }
 
-absl::StatusOr<SelectedTokens> SelectedTokens::Create(const TokenStore& store,
+absl::StatusOr<SelectedTokens> SelectedTokens::Create(const TokenSource& store,
                                                       Selection selection) {
   const uint64_t documents = store.num_documents();
   if (selection.size() != documents) {
@@ -102,7 +103,7 @@ absl::StatusOr<SelectedTokens> SelectedTokens::Create(const TokenStore& store,
 }
 
 absl::StatusOr<std::vector<ItemPiece>> SelectedTokens::Pieces(
-    const TokenStore& store, uint64_t begin, uint64_t end) const {
+    const TokenSource& store, uint64_t begin, uint64_t end) const {
   PONIENTE_CHECK(begin <= end && end <= total_) << begin << ' ' << end;
   std::vector<ItemPiece> pieces;
   if (begin == end) return pieces;
@@ -126,7 +127,7 @@ absl::StatusOr<std::vector<ItemPiece>> SelectedTokens::Pieces(
 }
 
 absl::StatusOr<std::optional<SelectedTokens::Place>> SelectedTokens::Find(
-    const TokenStore& store, uint64_t document) const {
+    const TokenSource& store, uint64_t document) const {
   const std::optional<uint64_t> place = selection_.Rank(document);
   if (!place.has_value()) return std::nullopt;
   const uint64_t sample = *place / stride_;

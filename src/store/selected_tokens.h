@@ -14,7 +14,7 @@
 #include "absl/status/statusor.h"
 #include "poniente/piecewise_items.h"
 #include "poniente/selection.h"
-#include "poniente/token_store.h"
+#include "poniente/token_source.h"
 
 namespace poniente::internal {
 
@@ -30,7 +30,7 @@ class SelectedTokens {
  public:
   // Reads the lengths of all selected documents. InvalidArgument unless the
   // selection is of the store's documents.
-  static absl::StatusOr<SelectedTokens> Create(const TokenStore& store,
+  static absl::StatusOr<SelectedTokens> Create(const TokenSource& store,
                                                Selection selection);
 
   const Selection& selection() const { return selection_; }
@@ -42,7 +42,7 @@ class SelectedTokens {
 
   // What tokens [begin, end) of the concatenation are. `store` is that of
   // Create(). REQUIRES: begin <= end <= total().
-  absl::StatusOr<std::vector<ItemPiece>> Pieces(const TokenStore& store,
+  absl::StatusOr<std::vector<ItemPiece>> Pieces(const TokenSource& store,
                                                 uint64_t begin,
                                                 uint64_t end) const;
 
@@ -52,7 +52,7 @@ class SelectedTokens {
     uint64_t offset = 0;
     TokenRange tokens;
   };
-  absl::StatusOr<std::optional<Place>> Find(const TokenStore& store,
+  absl::StatusOr<std::optional<Place>> Find(const TokenSource& store,
                                             uint64_t document) const;
 
  private:
@@ -63,7 +63,7 @@ class SelectedTokens {
   using Visit = std::function<bool(uint64_t document, TokenRange tokens)>;
   // Visits the selected documents from place `place` on, in order, reading up
   // to `most` document ends at a time.
-  absl::Status Scan(const TokenStore& store, uint64_t place, uint64_t most,
+  absl::Status Scan(const TokenSource& store, uint64_t place, uint64_t most,
                     const Visit& visit) const;
 
   Selection selection_;

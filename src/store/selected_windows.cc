@@ -19,18 +19,35 @@
 namespace poniente::internal {
 namespace {
 
+// Where a document lies in items of `length` tokens, whose first `num_items`
+// there are, if it begins at `offset` of their concatenation.
+std::vector<PieceOfItem> CutIntoItems(TokenRange document, uint64_t offset,
+                                      uint64_t length, uint64_t num_items) {
+  const uint64_t end = std::min(offset + document.size(), num_items * length);
+  std::vector<PieceOfItem> items;
+  for (uint64_t at = offset; at < end;) {
+    const uint64_t item = at / length;
+    const uint64_t to = std::min(end, (item + 1) * length);
+    const uint64_t begin = document.begin + (at - offset);
+    items.push_back({item, static_cast<uint32_t>(at - item * length), begin,
+                     begin + (to - at)});
+    at = to;
+  }
+  return items;
+}
+
 // Item w is tokens [w * length, (w + 1) * length) of the concatenation of the
 // selected documents.
 class SelectedWindows final : public AsyncDataset<TokenWindow>,
                               public PiecewiseItems {
  public:
-  SelectedWindows(std::shared_ptr<const TokenStore> store, uint32_t length,
+  SelectedWindows(std::shared_ptr<const TokenSource> store, uint32_t length,
                   SelectedTokens tokens)
       : store_(std::move(store)), length_(length), tokens_(std::move(tokens)) {}
 
   std::string name() const override { return store_->path(); }
   const Vocabulary* vocabulary() const override {
-    return &store_->vocabulary();
+    return store_->known_vocabulary();
   }
   uint64_t fingerprint() const override {
     return Derive(store_->fingerprint(), Tag("selwin"), length_,
@@ -52,7 +69,7 @@ class SelectedWindows final : public AsyncDataset<TokenWindow>,
     absl::StatusOr<Plan> plan = MakePlan(positions);
     if (!plan.ok()) co_return plan.status();
     absl::StatusOr<std::vector<TokenWindow>> pieces =
-        co_await ReadRanges(*store_, std::move(plan->ranges));
+        co_await store_->ReadRanges(std::move(plan->ranges));
     if (!pieces.ok()) co_return pieces.status();
     co_return Join(plan->ranges_of, *std::move(pieces));
   }
@@ -126,7 +143,7 @@ class SelectedWindows final : public AsyncDataset<TokenWindow>,
     return items;
   }
 
-  const std::shared_ptr<const TokenStore> store_;
+  const std::shared_ptr<const TokenSource> store_;
   const uint32_t length_;
   const SelectedTokens tokens_;
 };
@@ -134,7 +151,7 @@ class SelectedWindows final : public AsyncDataset<TokenWindow>,
 }  // namespace
 
 absl::StatusOr<DatasetPtr<TokenWindow>> MakeSelectedWindows(
-    std::shared_ptr<const TokenStore> store, uint32_t length,
+    std::shared_ptr<const TokenSource> store, uint32_t length,
     Selection documents) {
   PONIENTE_ASSIGN_OR_RETURN(
       SelectedTokens tokens,

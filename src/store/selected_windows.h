@@ -10,15 +10,15 @@
 #include "absl/status/statusor.h"
 #include "poniente/async_dataset.h"
 #include "poniente/selection.h"
-#include "poniente/token_store.h"
+#include "poniente/token_source.h"
 #include "poniente/token_window.h"
 
 namespace poniente::internal {
 
-// TokenStore::Windows() of a selection. The dataset is a PiecewiseItems.
+// TokenSource::Windows() of a selection. The dataset is a PiecewiseItems.
 // REQUIRES: 0 < length < kWholeItem.
 absl::StatusOr<DatasetPtr<TokenWindow>> MakeSelectedWindows(
-    std::shared_ptr<const TokenStore> store, uint32_t length,
+    std::shared_ptr<const TokenSource> store, uint32_t length,
     Selection documents);
 
 }  // namespace poniente::internal

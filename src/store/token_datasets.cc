@@ -8,38 +8,24 @@
 #include <utility>
 
 #include "absl/status/status.h"
-#include "absl/strings/str_cat.h"
 #include "index/keyed_hash.h"
 #include "io/range_source.h"
 #include "poniente/index_map_dataset.h"
-#include "util/byte_order.h"
+#include "store/window_grid.h"
 #include "util/status_macros.h"
 
 namespace poniente::internal {
 namespace {
 
-template <class Stored>
-void Widen(const std::byte* from, std::span<uint32_t> to) {
-  for (size_t i = 0; i < to.size(); ++i) {
-    to[i] = LoadLittle<Stored>(from + i * sizeof(Stored));
-  }
-}
-
-void Decode(const std::byte* from, uint32_t width, std::span<uint32_t> to) {
-  if (width == 1) return Widen<uint8_t>(from, to);
-  if (width == 2) return Widen<uint16_t>(from, to);
-  return Widen<uint32_t>(from, to);
-}
-
-// What the two share: items that are ranges of tokens.
-class RangesDataset : public AsyncDataset<TokenWindow>, public PiecewiseItems {
+// What all share: items that are ranges of tokens.
+class RangesDataset : public AsyncDataset<TokenWindow> {
  public:
-  explicit RangesDataset(std::shared_ptr<const TokenStore> store)
-      : store_(std::move(store)) {}
+  explicit RangesDataset(std::shared_ptr<const TokenSource> source)
+      : source_(std::move(source)) {}
 
-  std::string name() const override { return store_->path(); }
+  std::string name() const override { return source_->path(); }
   const Vocabulary* vocabulary() const override {
-    return &store_->vocabulary();
+    return source_->known_vocabulary();
   }
 
   Task<std::vector<TokenWindow>> GetBatch(
@@ -54,12 +40,12 @@ class RangesDataset : public AsyncDataset<TokenWindow>, public PiecewiseItems {
     absl::StatusOr<std::vector<TokenRange>> ranges = FindAll(positions);
     if (!ranges.ok()) co_return ranges.status();
     absl::StatusOr<std::vector<TokenWindow>> items =
-        co_await ReadRanges(*store_, *std::move(ranges));
+        co_await source_->ReadRanges(*std::move(ranges));
     co_return items;
   }
 
  protected:
-  const TokenStore& store() const { return *store_; }
+  const TokenSource& source() const { return *source_; }
   // REQUIRES: index < length.
   virtual absl::StatusOr<TokenRange> ItemRange(uint64_t index) const = 0;
 
@@ -85,72 +71,109 @@ class RangesDataset : public AsyncDataset<TokenWindow>, public PiecewiseItems {
     return ranges;
   }
 
-  const std::shared_ptr<const TokenStore> store_;
+  const std::shared_ptr<const TokenSource> source_;
 };
 
-class WindowsDataset final : public RangesDataset, public RangeSource {
+class Windows : public RangesDataset, public RangeSource {
  public:
-  WindowsDataset(std::shared_ptr<const TokenStore> store, uint32_t length)
-      : RangesDataset(std::move(store)),
+  Windows(std::shared_ptr<const TokenSource> source, uint32_t length,
+          const WindowRule& rule)
+      : RangesDataset(std::move(source)),
         length_(length),
-        num_windows_(this->store().num_tokens() / length),
-        width_(TokenTypeBytes(this->store().token_type())) {}
+        rule_(rule),
+        grid_(this->source().shard_ends(), length, rule),
+        width_(StoredTypeBytes(this->source().stored_type())),
+        num_windows_(grid_.num_windows()),
+        stride_(length - rule.overlap) {
+    const size_t arrays = this->source().arrays().size();
+    is_one_array_ = arrays == 1;
+    has_ranges_ = arrays > 0 && (is_one_array_ || !rule.across_shards);
+  }
 
   uint64_t fingerprint() const override {
-    return Derive(store().fingerprint(), Tag("windows"), length_);
+    const uint64_t plain =
+        Derive(source().fingerprint(), Tag("windows"), length_);
+    WindowRule rule = rule_;
+    if (source().num_shards() == 1) rule.across_shards = true;
+    if (rule == WindowRule()) return plain;
+    return Derive(plain, Tag("cut"), uint64_t{rule.overlap},
+                  uint64_t{rule.across_shards}, uint64_t{rule.keep_tail});
   }
   LengthState length_now() const override {
     return LengthState::Final(num_windows_);
   }
 
-  uint32_t item_tokens() const override { return length_; }
-  const RangeSource* ranges() const override { return this; }
-  const ByteReader& reader() const override { return store().reader(); }
+  uint32_t item_tokens() const override {
+    return grid_.is_uniform() ? length_ : 0;
+  }
+  const RangeSource* ranges() const override {
+    return has_ranges_ ? this : nullptr;
+  }
+  const ByteReader& reader() const override { return source().reader(); }
   uint32_t width_bytes() const override { return width_; }
-  uint32_t item_length() const override { return length_; }
-  // A writer refuses other ids, and checksums tell of what it did not write.
-  bool ids_are_checked() const override {
-    return reader().verify_checksums() != VerifyChecksums::kOff;
+  uint32_t item_length() const override { return item_tokens(); }
+  bool ids_are_checked() const override { return source().ids_are_checked(); }
+  uint64_t id_limit() const override {
+    return StoredTypeLimit(source().stored_type());
   }
   FileRange Locate(uint64_t item, uint32_t begin,
                    uint32_t count) const override {
     const uint64_t width = width_;
-    return {0, (item * length_ + begin) * width, count * width};
-  }
-
-  absl::StatusOr<std::vector<ItemPiece>> Pieces(
-      const Position& position) const override {
-    PONIENTE_ASSIGN_OR_RETURN(const TokenRange tokens, Find(position));
-    return store().DocumentPieces(tokens.begin, tokens.end);
-  }
-  absl::StatusOr<std::vector<PieceOfItem>> ItemsOf(
-      uint64_t document) const override {
-    PONIENTE_ASSIGN_OR_RETURN(const TokenRange tokens,
-                              store().DocumentRange(document));
-    return CutIntoItems(tokens, tokens.begin, length_, length_now().readable);
+    if (is_one_array_) {
+      const TokenArray& array = source().arrays()[0];
+      return {array.file, array.offset + (item * stride_ + begin) * width,
+              count * width};
+    }
+    const TokenArray& array = source().arrays()[grid_.PartOf(item)];
+    const uint64_t token = grid_.Window(item).begin + begin - array.first_token;
+    return {array.file, array.offset + token * width, count * width};
   }
 
  protected:
   absl::StatusOr<TokenRange> ItemRange(uint64_t index) const override {
-    return TokenRange{index * length_, (index + 1) * length_};
+    return grid_.Window(index);
   }
+  const WindowGrid& grid() const { return grid_; }
 
  private:
   const uint32_t length_;
-  // Of the store: asked for at each batch.
-  const uint64_t num_windows_;
+  const WindowRule rule_;
+  const WindowGrid grid_;
+  // Asked for at each batch.
   const uint32_t width_;
+  const uint64_t num_windows_;
+  const uint64_t stride_;
+  bool is_one_array_ = false;
+  bool has_ranges_ = false;
 };
 
-class DocumentsDataset final : public RangesDataset {
+// Of a source whose documents are known.
+class WindowsOfDocuments final : public Windows, public PiecewiseItems {
+ public:
+  using Windows::Windows;
+
+  absl::StatusOr<std::vector<ItemPiece>> Pieces(
+      const Position& position) const override {
+    PONIENTE_ASSIGN_OR_RETURN(const TokenRange tokens, Find(position));
+    return source().DocumentPieces(tokens.begin, tokens.end);
+  }
+  absl::StatusOr<std::vector<PieceOfItem>> ItemsOf(
+      uint64_t document) const override {
+    PONIENTE_ASSIGN_OR_RETURN(const TokenRange tokens,
+                              source().DocumentRange(document));
+    return grid().Pieces(tokens);
+  }
+};
+
+class DocumentsDataset final : public RangesDataset, public PiecewiseItems {
  public:
   using RangesDataset::RangesDataset;
 
   uint64_t fingerprint() const override {
-    return Derive(store().fingerprint(), Tag("docs"));
+    return Derive(source().fingerprint(), Tag("docs"));
   }
   LengthState length_now() const override {
-    return LengthState::Final(store().num_documents());
+    return LengthState::Final(source().num_documents());
   }
 
   absl::StatusOr<std::vector<ItemPiece>> Pieces(
@@ -165,7 +188,7 @@ class DocumentsDataset final : public RangesDataset {
   absl::StatusOr<std::vector<PieceOfItem>> ItemsOf(
       uint64_t document) const override {
     PONIENTE_ASSIGN_OR_RETURN(const TokenRange tokens,
-                              store().DocumentRange(document));
+                              source().DocumentRange(document));
     std::vector<PieceOfItem> items;
     if (tokens.size() > 0) {
       items.push_back({document, 0, tokens.begin, tokens.end});
@@ -175,7 +198,7 @@ class DocumentsDataset final : public RangesDataset {
 
  protected:
   absl::StatusOr<TokenRange> ItemRange(uint64_t index) const override {
-    return store().DocumentRange(index);
+    return source().DocumentRange(index);
   }
 };
 
@@ -191,57 +214,18 @@ absl::StatusOr<TokenRange> PartOf(const DatasetNode& node, TokenRange item,
   return TokenRange{begin, begin + position.part_length};
 }
 
-std::vector<PieceOfItem> CutIntoItems(TokenRange document, uint64_t offset,
-                                      uint64_t length, uint64_t num_items) {
-  const uint64_t end = std::min(offset + document.size(), num_items * length);
-  std::vector<PieceOfItem> items;
-  for (uint64_t at = offset; at < end;) {
-    const uint64_t item = at / length;
-    const uint64_t to = std::min(end, (item + 1) * length);
-    const uint64_t begin = document.begin + (at - offset);
-    items.push_back({item, static_cast<uint32_t>(at - item * length), begin,
-                     begin + (to - at)});
-    at = to;
+DatasetPtr<TokenWindow> MakeWindows(std::shared_ptr<const TokenSource> source,
+                                    uint32_t length, const WindowRule& rule) {
+  if (source->knows_documents()) {
+    return std::make_shared<WindowsOfDocuments>(std::move(source), length,
+                                                rule);
   }
-  return items;
+  return std::make_shared<Windows>(std::move(source), length, rule);
 }
 
-Task<std::vector<TokenWindow>> ReadRanges(const TokenStore& store,
-                                          std::vector<TokenRange> ranges) {
-  const uint32_t width = TokenTypeBytes(store.token_type());
-  uint64_t bytes = 0;
-  for (const TokenRange& range : ranges) bytes += range.size() * width;
-  const auto stored = std::make_unique_for_overwrite<std::byte[]>(bytes);
-
-  std::vector<ReadRequest> requests;
-  requests.reserve(ranges.size());
-  std::byte* to = stored.get();
-  for (const TokenRange& range : ranges) {
-    const size_t size = range.size() * width;
-    if (size == 0) continue;
-    requests.push_back({&store.reader(), 0, range.begin * width, {to, size}});
-    to += size;
-  }
-  const absl::Status read = co_await ReadBatch(requests);
-  if (!read.ok()) co_return read;
-
-  std::vector<TokenWindow> windows(ranges.size());
-  const std::byte* from = stored.get();
-  for (size_t i = 0; i < ranges.size(); ++i) {
-    windows[i].tokens.resize(ranges[i].size());
-    Decode(from, width, windows[i].tokens);
-    from += ranges[i].size() * width;
-  }
-  co_return windows;
-}
-
-DatasetPtr<TokenWindow> MakeWindows(std::shared_ptr<const TokenStore> store,
-                                    uint32_t length) {
-  return std::make_shared<WindowsDataset>(std::move(store), length);
-}
-
-DatasetPtr<TokenWindow> MakeDocuments(std::shared_ptr<const TokenStore> store) {
-  return std::make_shared<DocumentsDataset>(std::move(store));
+DatasetPtr<TokenWindow> MakeDocuments(
+    std::shared_ptr<const TokenSource> source) {
+  return std::make_shared<DocumentsDataset>(std::move(source));
 }
 
 }  // namespace poniente::internal

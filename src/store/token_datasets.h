@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The windows and the documents of a store as datasets.
+// The windows and the documents of a source as datasets.
 
 #ifndef PONIENTE_STORE_TOKEN_DATASETS_H_
 #define PONIENTE_STORE_TOKEN_DATASETS_H_
@@ -11,8 +11,7 @@
 #include "absl/status/statusor.h"
 #include "poniente/async_dataset.h"
 #include "poniente/piecewise_items.h"
-#include "poniente/task.h"
-#include "poniente/token_store.h"
+#include "poniente/token_source.h"
 #include "poniente/token_window.h"
 
 namespace poniente::internal {
@@ -21,21 +20,12 @@ namespace poniente::internal {
 absl::StatusOr<TokenRange> PartOf(const DatasetNode& node, TokenRange item,
                                   const Position& position);
 
-// The tokens of each range, in one batch of reads.
-// REQUIRES: every range lies in the store; it lives until the task has ended.
-Task<std::vector<TokenWindow>> ReadRanges(const TokenStore& store,
-                                          std::vector<TokenRange> ranges);
-
-// Where a document lies in items of `length` tokens, whose first `num_items`
-// there are, if it begins at `offset` of their concatenation.
-std::vector<PieceOfItem> CutIntoItems(TokenRange document, uint64_t offset,
-                                      uint64_t length, uint64_t num_items);
-
-// Both datasets are PiecewiseItems.
-// REQUIRES: 0 < length < kWholeItem.
-DatasetPtr<TokenWindow> MakeWindows(std::shared_ptr<const TokenStore> store,
-                                    uint32_t length);
-DatasetPtr<TokenWindow> MakeDocuments(std::shared_ptr<const TokenStore> store);
+// Both datasets are PiecewiseItems where the documents are known.
+// REQUIRES: 0 < length < kWholeItem; rule.overlap < length.
+DatasetPtr<TokenWindow> MakeWindows(std::shared_ptr<const TokenSource> source,
+                                    uint32_t length, const WindowRule& rule);
+DatasetPtr<TokenWindow> MakeDocuments(
+    std::shared_ptr<const TokenSource> source);
 
 }  // namespace poniente::internal
 

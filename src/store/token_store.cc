@@ -10,10 +10,9 @@
 #include "store/document_index.h"
 #include "store/manifest.h"
 #include "store/posix_file.h"
-#include "store/selected_windows.h"
 #include "store/side_file.h"
 #include "store/store_folder.h"
-#include "store/token_datasets.h"
+#include "store/stored_ids.h"
 #include "util/status_macros.h"
 
 namespace poniente {
@@ -62,13 +61,6 @@ absl::Status CheckSize(const std::string& path, uint64_t expected) {
       bytes < expected ? "the store was cut short"
                        : "the file is not the one that was written",
       "; copy it again or pack it again"));
-}
-
-absl::Status CheckWindowLength(uint64_t length) {
-  if (length > 0 && length < kWholeItem) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat("the length of a window must be 1 to ", kWholeItem - 1,
-                   " tokens, got ", length));
 }
 
 struct StoreFiles {
@@ -132,14 +124,26 @@ TokenStore::TokenStore(std::string path,
     : path_(std::move(path)),
       manifest_(std::move(manifest)),
       reader_(std::move(reader)),
-      documents_(std::move(documents)) {}
+      documents_(std::move(documents)),
+      tokens_(manifest_->tokens) {}
 
 TokenStore::~TokenStore() = default;
 
+std::string_view TokenStore::format() const { return internal::kStoreFormat; }
 const Vocabulary& TokenStore::vocabulary() const {
   return manifest_->vocabulary;
 }
 TokenType TokenStore::token_type() const { return manifest_->token_type; }
+StoredType TokenStore::stored_type() const {
+  switch (token_type()) {
+    case TokenType::kU8:
+      return StoredType::kU8;
+    case TokenType::kU16:
+      return StoredType::kU16;
+    default:
+      return StoredType::kU32;
+  }
+}
 std::optional<uint32_t> TokenStore::end_of_document() const {
   return manifest_->end_of_document;
 }
@@ -155,19 +159,15 @@ uint64_t TokenStore::num_bytes() const {
   return bytes;
 }
 
-Task<std::vector<uint32_t>> TokenStore::ReadTokens(uint64_t begin,
-                                                   uint64_t count) const {
-  if (begin > num_tokens() || count > num_tokens() - begin) {
-    co_return absl::OutOfRangeError(
-        absl::StrCat(count, " tokens from token ", begin, " of '", path_,
-                     "', which has ", num_tokens()));
-  }
-  std::vector<TokenRange> range;
-  range.push_back({begin, begin + count});
+bool TokenStore::ids_are_checked() const {
+  return reader_->verify_checksums() != VerifyChecksums::kOff;
+}
+
+Task<std::vector<TokenWindow>> TokenStore::ReadRanges(
+    std::vector<TokenRange> ranges) const {
   absl::StatusOr<std::vector<TokenWindow>> windows =
-      co_await internal::ReadRanges(*this, std::move(range));
-  if (!windows.ok()) co_return windows.status();
-  co_return std::move(windows->front().tokens);
+      co_await internal::ReadFromArrays(*this, std::move(ranges));
+  co_return windows;
 }
 
 absl::StatusOr<TokenRange> TokenStore::DocumentRange(uint64_t document) const {
@@ -187,24 +187,6 @@ absl::StatusOr<uint64_t> TokenStore::DocumentAt(uint64_t token) const {
 absl::StatusOr<std::vector<ItemPiece>> TokenStore::DocumentPieces(
     uint64_t begin, uint64_t end) const {
   return documents_->Pieces(begin, end);
-}
-
-absl::StatusOr<DatasetPtr<TokenWindow>> TokenStore::Windows(
-    uint64_t length) const {
-  PONIENTE_RETURN_IF_ERROR(CheckWindowLength(length));
-  return internal::MakeWindows(shared_from_this(),
-                               static_cast<uint32_t>(length));
-}
-
-absl::StatusOr<DatasetPtr<TokenWindow>> TokenStore::Windows(
-    uint64_t length, const Selection& documents) const {
-  PONIENTE_RETURN_IF_ERROR(CheckWindowLength(length));
-  return internal::MakeSelectedWindows(
-      shared_from_this(), static_cast<uint32_t>(length), documents);
-}
-
-DatasetPtr<TokenWindow> TokenStore::Documents() const {
-  return internal::MakeDocuments(shared_from_this());
 }
 
 }  // namespace poniente

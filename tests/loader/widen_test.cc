@@ -14,7 +14,7 @@ using ::testing::ElementsAre;
 
 template <class To>
 std::vector<To> Widened(const std::vector<uint8_t>& bytes, uint32_t from_bytes,
-                        TokenType type, uint32_t* greatest) {
+                        TokenType type, uint64_t* greatest) {
   // One byte in front, so that nothing is aligned.
   std::vector<std::byte> from(bytes.size() + 1);
   std::memcpy(from.data() + 1, bytes.data(), bytes.size());
@@ -25,7 +25,7 @@ std::vector<To> Widened(const std::vector<uint8_t>& bytes, uint32_t from_bytes,
 }
 
 TEST(WidenTest, KeepsIdsAtEveryWidthAndFindsTheGreatest) {
-  uint32_t greatest = 0;
+  uint64_t greatest = 0;
   EXPECT_THAT(Widened<uint32_t>({1, 255, 3}, 1, TokenType::kU32, &greatest),
               ElementsAre(1, 255, 3));
   EXPECT_EQ(greatest, 255u);
@@ -49,7 +49,7 @@ TEST(WidenTest, CountsAroundTheVectorLengthAreWhole) {
       std::vector<uint16_t> ids(count, 3);
       if (count > 0) ids[at] = 60000;
       std::vector<uint32_t> wide(count + 1, 77);
-      const uint32_t greatest =
+      const uint64_t greatest =
           Widen(std::as_bytes(std::span(ids)), 2, TokenType::kU32,
                 std::as_writable_bytes(std::span(wide)));
       ASSERT_EQ(greatest, count > 0 ? 60000u : 0u) << count << " at " << at;
@@ -60,9 +60,22 @@ TEST(WidenTest, CountsAroundTheVectorLengthAreWhole) {
 }
 
 TEST(WidenTest, TellsOfAnIdThatIsTooGreatForTheType) {
-  uint32_t greatest = 0;
+  uint64_t greatest = 0;
   Widened<uint8_t>({0x00, 0x01}, 2, TokenType::kU8, &greatest);
   EXPECT_EQ(greatest, 256u);
+}
+
+TEST(WidenTest, NarrowsIdsOfEightBytesAndTellsOfThoseThatDoNotFit) {
+  uint64_t greatest = 0;
+  EXPECT_THAT(
+      Widened<uint32_t>({1, 2, 0, 0, 0, 0, 0, 0, 7, 0, 0, 0, 0, 0, 0, 0}, 8,
+                        TokenType::kU32, &greatest),
+      ElementsAre(513, 7));
+  EXPECT_EQ(greatest, 513u);
+  Widened<uint32_t>({1, 0, 0, 0, 1, 0, 0, 0}, 8, TokenType::kU32, &greatest);
+  EXPECT_EQ(greatest, (uint64_t{1} << 32) + 1);
+  Widened<int64_t>(std::vector<uint8_t>(8, 255), 8, TokenType::kI64, &greatest);
+  EXPECT_EQ(greatest, UINT64_MAX);  // -1
 }
 
 TEST(WidenTest, WorksInPlaceWhereWidthsAreEqual) {

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "formats/file_arrays.h"
+
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "util/status_macros.h"
+
+namespace poniente::internal {
+namespace {
+
+absl::StatusOr<std::vector<std::string>> PathsOf(const FoundPath& found,
+                                                 const std::string& glob) {
+  if (!found.is_folder) return std::vector<std::string>{found.path};
+  std::vector<std::string> paths;
+  for (const std::string& name : Matching(found.files, glob)) {
+    paths.push_back(found.Below(name));
+  }
+  if (paths.empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("'", found.path, "' has ", found.files.size(),
+                     " files, none of which matches '", glob,
+                     "'; state another pattern (glob)"));
+  }
+  return paths;
+}
+
+absl::Status TypesDiffer(const std::string& path, StoredType type,
+                         std::string_view other, StoredType expected) {
+  return absl::InvalidArgumentError(absl::StrCat(
+      "'", path, "' holds ", Absl(StoredTypeName(type)), ", ", Absl(other), " ",
+      Absl(StoredTypeName(expected)),
+      "; choose files of one type by a pattern (glob), or state its dtype"));
+}
+
+}  // namespace
+
+absl::StatusOr<TokenLayout> LayOutFileArrays(const FoundPath& found,
+                                             const TokenSourceOptions& options,
+                                             const std::string& glob,
+                                             const FileArrayParser& parse) {
+  TokenLayout layout;
+  PONIENTE_ASSIGN_OR_RETURN(
+      layout.files, PathsOf(found, options.glob.empty() ? glob : options.glob));
+  for (const std::string& path : layout.files) {
+    PONIENTE_ASSIGN_OR_RETURN(const FileBytes file, FileBytes::Open(path));
+    PONIENTE_ASSIGN_OR_RETURN(const FileArray array, parse(file));
+    if (options.dtype && array.type != *options.dtype) {
+      return TypesDiffer(path, array.type, "stated was", *options.dtype);
+    }
+    if (!layout.shards.empty() && array.type != layout.type) {
+      return TypesDiffer(path, array.type, "the files before it hold",
+                         layout.type);
+    }
+    layout.type = array.type;
+    layout.bytes += file.size();
+    layout.shards.push_back({array.tokens,
+                             static_cast<uint32_t>(layout.shards.size()),
+                             array.offset});
+  }
+  return layout;
+}
+
+absl::StatusOr<uint64_t> CountWhole(const std::string& path, uint64_t bytes,
+                                    StoredType type) {
+  const uint64_t width = StoredTypeBytes(type);
+  if (bytes % width == 0) return bytes / width;
+  return absl::DataLossError(absl::StrCat(
+      "'", path, "': ", bytes, " bytes of ids are no whole number of ",
+      Absl(StoredTypeName(type)), ", of ", width,
+      " bytes each; the file was cut short, or is of another dtype"));
+}
+
+}  // namespace poniente::internal

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// Files that hold one array each, alone or as the shards of a folder.
+
+#ifndef PONIENTE_FORMATS_FILE_ARRAYS_H_
+#define PONIENTE_FORMATS_FILE_ARRAYS_H_
+
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "formats/found_path.h"
+#include "formats/input_bytes.h"
+#include "formats/token_layout.h"
+#include "poniente/token_files.h"
+
+namespace poniente::internal {
+
+// Where a file's array lies.
+struct FileArray {
+  StoredType type = StoredType::kU16;
+  uint64_t offset = 0;
+  uint64_t tokens = 0;
+};
+
+// Finds the array of one file; errors name the path.
+using FileArrayParser =
+    std::function<absl::StatusOr<FileArray>(const InputBytes& input)>;
+
+// One shard per file: `found` itself, or the files of the folder that match
+// options.glob, or else `glob`, in the order of their bytes. Fills format,
+// type, files, bytes and shards.
+// Errors: InvalidArgument if no file matches, the files' types differ, or
+//     options.dtype is another; those of `parse`.
+absl::StatusOr<TokenLayout> LayOutFileArrays(const FoundPath& found,
+                                             const TokenSourceOptions& options,
+                                             const std::string& glob,
+                                             const FileArrayParser& parse);
+
+// `bytes` / StoredTypeBytes(type); DataLoss if that is not whole.
+absl::StatusOr<uint64_t> CountWhole(const std::string& path, uint64_t bytes,
+                                    StoredType type);
+
+}  // namespace poniente::internal
+
+#endif  // PONIENTE_FORMATS_FILE_ARRAYS_H_
