@@ -20,7 +20,7 @@
 
 namespace poniente {
 
-class TokenStore;
+class TokenSource;
 
 namespace internal {
 struct RunSpec;
@@ -30,12 +30,13 @@ struct RunSpec;
 struct ConfigSource {
   // The names that lead to it, as DatasetTree, batches and metrics say them.
   std::string path;
-  // The store's folder; empty for a number of tokens.
+  // Where the data lies; empty for a number of tokens.
   std::string location;
   // All of them, in windows or not.
   uint64_t tokens = 0;
-  // Null for a number of tokens.
-  std::shared_ptr<const TokenStore> store;
+  // A token store, or the files of another project; null for a number of
+  // tokens.
+  std::shared_ptr<const TokenSource> data;
 };
 
 // A validated configuration whose stores are open.

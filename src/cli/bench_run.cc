@@ -42,7 +42,7 @@ double CpuSeconds() {
 std::vector<BackendBytes> BackendsOf(const Config& config) {
   std::set<const ByteReader*> readers;
   for (const ConfigSource& source : config.sources()) {
-    if (source.store != nullptr) readers.insert(&source.store->reader());
+    if (source.data != nullptr) readers.insert(&source.data->reader());
   }
   std::vector<BackendBytes> backends = {
       {"buffered"}, {"direct"}, {"mmap"}, {"pread"}};

@@ -7,6 +7,7 @@ namespace {
 constexpr Command kCommands[] = {
     // clang-format off: one line each
     {PackSpec, RunPack},         {InspectSpec, RunInspect},
+    {CatSpec, RunCat},           {DocumentsSpec, RunDocuments},
     {ConfigSpec, RunConfig},     {PlanSpec, RunPlan},
     {ShowSpec, RunShow},         {FindSpec, RunFind},
     {DiffSpec, RunDiff},         {VerifySpec, RunVerify},

@@ -35,6 +35,10 @@ int RunHelp(const std::vector<std::string>& args);
 
 CommandSpec InspectSpec();
 int RunInspect(const std::vector<std::string>& args);
+CommandSpec CatSpec();
+int RunCat(const std::vector<std::string>& args);
+CommandSpec DocumentsSpec();
+int RunDocuments(const std::vector<std::string>& args);
 
 CommandSpec ManSpec();
 int RunMan(const std::vector<std::string>& args);

@@ -184,10 +184,10 @@ void AddRows(const Config& config, const DatasetNode& node,
   std::string where;
   if (shown->children().empty()) {
     const ConfigSource& source = config.sources()[(*leaf)++];
-    const std::string kind = source.store ? "store" : "tokens";
+    const std::string kind = source.data ? "store" : "tokens";
     what = shown == &node ? kind : absl::StrCat(what, " of ", kind);
     where = absl::StrCat(Count(source.tokens), " tokens",
-                         source.store ? " in " : "", source.location);
+                         source.data ? " in " : "", source.location);
   }
   rows->push_back({std::string(static_cast<size_t>(2 * depth), ' ') + name,
                    what, Length(node), where});
@@ -210,7 +210,7 @@ Json ToJson(const Config& config) {
   for (const ConfigSource& source : config.sources()) {
     Json& row = json["sources"].emplace_back();
     row["path"] = source.path;
-    row["location"] = source.store ? Json(source.location) : Json();
+    row["location"] = source.data ? Json(source.location) : Json();
     row["tokens"] = source.tokens;
   }
   json["warnings"] = config.warnings();

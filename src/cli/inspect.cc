@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// poniente inspect: what a token store holds, in words or as JSON.
+// poniente inspect: what a path holds, in words or as JSON.
 
 #include <algorithm>
 #include <filesystem>
@@ -22,6 +22,8 @@
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/json.h"
+#include "cli/source_options.h"
+#include "cli/source_warnings.h"
 #include "cli/verify_store.h"
 #include "poniente/token_store.h"
 #include "store/manifest.h"
@@ -31,12 +33,14 @@ namespace poniente::cli {
 namespace {
 
 constexpr uint64_t kTokensShown = 16;
-constexpr uint64_t kTokensLookedAt = 65536;
 constexpr size_t kTextShown = 160;
+// Documents that an id separates are counted where that is quick.
+constexpr uint64_t kMostScanned = uint64_t{256} << 20;
 
 // What is printed.
 struct Inspection {
-  std::shared_ptr<const TokenStore> store;
+  std::shared_ptr<const TokenSource> source;
+  const TokenStore* store = nullptr;  // what it is, or null
   std::vector<uint32_t> first_tokens;
   std::optional<std::string> first_document;
   std::vector<std::string> warnings;
@@ -75,56 +79,51 @@ void WarnOfLeftovers(Inspection* inspection) {
       absl::StrJoin(leftovers, ", ")));
 }
 
-void WarnOfContent(const std::vector<uint32_t>& begin,
-                   const std::vector<uint32_t>& end, Inspection* inspection) {
-  const TokenStore& store = *inspection->store;
-  if (store.num_tokens() == 0) {
-    inspection->warnings.push_back("the store holds no tokens");
-    return;
+absl::StatusOr<std::shared_ptr<const TokenSource>> Open(
+    const std::string& path, const TokenSourceOptions& options) {
+  PONIENTE_ASSIGN_OR_RETURN(auto source, OpenSource(path, options));
+  if (source->knows_documents() || !DelimiterOf(*source) ||
+      source->num_bytes() > kMostScanned) {
+    return source;
   }
-  const uint32_t greatest = *std::max_element(begin.begin(), begin.end());
-  if (greatest >= store.vocabulary().size) {
-    inspection->warnings.push_back(
-        absl::StrCat("id ", greatest, " is not below the vocabulary size ",
-                     store.vocabulary().size));
-  }
-  if (store.end_of_document() && end.back() != *store.end_of_document()) {
-    inspection->warnings.push_back(absl::StrCat(
-        "the last token is ", end.back(), ", not the end-of-document id ",
-        *store.end_of_document()));
-  }
+  return OpenWithDocuments(path, options);
 }
 
-absl::StatusOr<Inspection> Inspect(const std::string& path, bool verify) {
+absl::StatusOr<Inspection> Inspect(const std::string& path, bool verify,
+                                   uint64_t vocabulary_size,
+                                   const TokenSourceOptions& options) {
   Inspection inspection;
-  PONIENTE_ASSIGN_OR_RETURN(inspection.store, OpenUnchecked(path));
-  const TokenStore& store = *inspection.store;
+  PONIENTE_ASSIGN_OR_RETURN(inspection.source, Open(path, options));
+  const TokenSource& source = *inspection.source;
+  inspection.store = dynamic_cast<const TokenStore*>(&source);
   if (verify) {
-    PONIENTE_RETURN_IF_ERROR(VerifyWithProgress(store, "verifying"));
+    PONIENTE_RETURN_IF_ERROR(VerifyWithProgress(source, "verifying"));
     inspection.verified = true;
   }
+  inspection.warnings = TokenSourceWarnings(source);
+  if (inspection.store != nullptr) WarnOfLeftovers(&inspection);
   PONIENTE_ASSIGN_OR_RETURN(
-      std::vector<uint32_t> begin,
-      RunBlocking(
-          store.ReadTokens(0, std::min(store.num_tokens(), kTokensLookedAt))));
-  const uint64_t last = std::min<uint64_t>(store.num_tokens(), 1);
-  PONIENTE_ASSIGN_OR_RETURN(
-      const std::vector<uint32_t> end,
-      RunBlocking(store.ReadTokens(store.num_tokens() - last, last)));
-  WarnOfLeftovers(&inspection);
-  WarnOfContent(begin, end, &inspection);
-  if (store.num_documents() > 0) {
-    PONIENTE_ASSIGN_OR_RETURN(inspection.first_document, store.DocumentName(0));
+      inspection.first_tokens,
+      RunBlocking(source.ReadTokens(
+          0, std::min<uint64_t>(source.num_tokens(), kTextShown))));
+  PONIENTE_RETURN_IF_ERROR(
+      WarnOfIds(source, vocabulary_size, &inspection.warnings));
+  if (source.num_documents() > 0) {
+    PONIENTE_ASSIGN_OR_RETURN(std::string name, source.DocumentName(0));
+    if (inspection.store != nullptr || !name.empty()) {
+      inspection.first_document = std::move(name);
+    }
   }
-  begin.resize(std::min<size_t>(begin.size(), kTextShown));
-  inspection.first_tokens = std::move(begin);
   return inspection;
 }
 
 // The ids as text, up to the end of the first document; none unless they are
 // bytes.
 std::optional<std::string> AsText(const Inspection& inspection) {
-  if (inspection.store->vocabulary().tokenizer != "bytes") return std::nullopt;
+  const Vocabulary* const vocabulary = inspection.source->known_vocabulary();
+  if (vocabulary == nullptr || vocabulary->tokenizer != "bytes") {
+    return std::nullopt;
+  }
   std::string text;
   for (const uint32_t id : inspection.first_tokens) {
     if (id > 255) break;
@@ -141,25 +140,35 @@ std::vector<uint32_t> Shown(const Inspection& inspection) {
 }
 
 void PrintAsJson(const Inspection& inspection) {
-  const TokenStore& store = *inspection.store;
+  const TokenSource& source = *inspection.source;
   Json json;
-  json["path"] = store.path();
-  json["format"] = std::string(internal::kStoreFormat);
-  json["version"] = internal::kStoreVersion;
-  json["dtype"] = std::string(TokenTypeName(store.token_type()));
-  json["tokens"] = store.num_tokens();
-  json["documents"] = store.num_documents();
-  json["shards"] = 1;
-  json["tokenizer"] = store.vocabulary().tokenizer;
-  json["vocab_size"] = store.vocabulary().size;
-  json["end_of_document"] = nullptr;
-  if (store.end_of_document()) {
-    json["end_of_document"] = *store.end_of_document();
+  json["path"] = source.path();
+  json["format"] = std::string(source.format());
+  if (inspection.store) json["version"] = internal::kStoreVersion;
+  json["dtype"] = std::string(StoredTypeName(source.stored_type()));
+  json["tokens"] = source.num_tokens();
+  json["documents"] = nullptr;
+  if (source.knows_documents()) json["documents"] = source.num_documents();
+  json["shards"] = source.num_shards();
+  json["tokenizer"] = nullptr;
+  json["vocab_size"] = nullptr;
+  if (const Vocabulary* const vocabulary = source.known_vocabulary()) {
+    json["tokenizer"] = vocabulary->tokenizer;
+    json["vocab_size"] = vocabulary->size;
   }
-  json["fingerprint"] = absl::StrFormat("%016x", store.fingerprint());
-  json["bytes"] = store.num_bytes();
-  json["block_bytes"] = store.manifest().block_bytes;
-  json["backend"] = std::string(IoBackendName(store.reader().backend()));
+  json["end_of_document"] = nullptr;
+  if (source.end_of_document()) {
+    json["end_of_document"] = *source.end_of_document();
+  }
+  json["fingerprint"] = absl::StrFormat("%016x", source.fingerprint());
+  json["bytes"] = source.num_bytes();
+  if (inspection.store) {
+    json["block_bytes"] = inspection.store->manifest().block_bytes;
+  } else {
+    json["windows"] =
+        source.window_rule().across_shards ? "across shards" : "within shards";
+  }
+  json["backend"] = std::string(IoBackendName(source.reader().backend()));
   json["first_tokens"] = Shown(inspection);
   if (const auto text = AsText(inspection)) json["first_text"] = *text;
   if (inspection.first_document) {
@@ -170,33 +179,58 @@ void PrintAsJson(const Inspection& inspection) {
   PrintJson(json);
 }
 
+std::string VocabularyWords(const Vocabulary& vocabulary,
+                            const TokenSource& source) {
+  return absl::StrCat(
+      Plural(vocabulary.size, "id"),
+      source.end_of_document()
+          ? absl::StrCat(", end of document ", *source.end_of_document())
+          : "");
+}
+
 void PrintText(const Inspection& inspection) {
-  const TokenStore& store = *inspection.store;
+  const TokenSource& source = *inspection.source;
   const auto line = [](const char* key, const std::string& value) {
     std::cout << absl::StrFormat("%-16s", key) << OneLine(value) << '\n';
   };
-  line("path", store.path());
-  line("format", absl::StrCat(std::string(internal::kStoreFormat), " ",
-                              internal::kStoreVersion));
-  line("tokenizer", store.vocabulary().tokenizer);
-  line("vocabulary", absl::StrCat(Plural(store.vocabulary().size, "id"),
-                                  store.end_of_document()
-                                      ? absl::StrCat(", end of document ",
-                                                     *store.end_of_document())
-                                      : ""));
-  line("dtype", std::string(TokenTypeName(store.token_type())));
-  line("tokens", Count(store.num_tokens()));
-  line("documents", Count(store.num_documents()));
-  line("shards", "1");
-  line("size", Bytes(static_cast<double>(store.num_bytes())));
-  line("fingerprint", absl::StrFormat("%016x", store.fingerprint()));
-  line("read by", std::string(IoBackendName(store.reader().backend())));
+  line("path", source.path());
+  line("format", inspection.store
+                     ? absl::StrCat(internal::Absl(source.format()), " ",
+                                    internal::kStoreVersion)
+                     : std::string(source.format()));
+  if (const Vocabulary* const vocabulary = source.known_vocabulary()) {
+    line("tokenizer", vocabulary->tokenizer);
+    line("vocabulary", VocabularyWords(*vocabulary, source));
+  } else {
+    line("tokenizer", "not known");
+    if (source.end_of_document()) {
+      line("delimiter",
+           absl::StrCat("id ", *source.end_of_document(),
+                        DelimiterOf(source)->begins ? " begins documents"
+                                                    : " ends documents"));
+    }
+  }
+  line("dtype", std::string(StoredTypeName(source.stored_type())));
+  line("tokens", Count(source.num_tokens()));
+  line("documents",
+       source.knows_documents() ? Count(source.num_documents()) : "not known");
+  line("shards", Count(source.num_shards()));
+  if (source.num_shards() > 1) {
+    line("windows", source.window_rule().across_shards ? "cut across shards"
+                                                       : "cut within shards");
+  }
+  line("size", Bytes(static_cast<double>(source.num_bytes())));
+  line("fingerprint", absl::StrFormat("%016x", source.fingerprint()));
+  line("read by", std::string(IoBackendName(source.reader().backend())));
   if (inspection.first_document) {
     line("first document", *inspection.first_document);
   }
   line("first tokens", absl::StrJoin(Shown(inspection), " "));
   if (const auto text = AsText(inspection)) line("as text", *text);
-  if (inspection.verified) line("verified", "all checksums match");
+  if (inspection.verified) {
+    line("verified",
+         inspection.store ? "all checksums match" : "all tokens can be read");
+  }
   if (inspection.warnings.empty()) line("warnings", "none");
   for (const std::string& warning : inspection.warnings) {
     line("warning", warning);
@@ -208,13 +242,15 @@ void PrintText(const Inspection& inspection) {
 CommandSpec InspectSpec() {
   return {
       .name = "inspect",
-      .brief = "say what a token store holds",
+      .brief = "say what a token store, or another project's files, hold",
       .positionals = "PATH",
       .summary =
-          "Says what the token store at PATH holds, and what looks "
-          "wrong.",
-      .options = {{"json", "", "print JSON"},
-                  {"verify", "", "read everything and check all checksums"}},
+          "Says what PATH is, a token store or token files of another project, "
+          "what it\nholds, and what looks wrong.",
+      .options = WithSourceOptions(
+          {{"vocab-size", "N", "warn of ids that are not below N"},
+           {"json", "", "print JSON"},
+           {"verify", "", "read everything and check all checksums"}}),
       .example = "poniente inspect fortunes --json"};
 }
 
@@ -227,8 +263,16 @@ int RunInspect(const std::vector<std::string>& args) {
                                   arguments->positionals().size(),
                                   "; see `poniente inspect --help`"));
   }
+  const auto options = ReadSourceOptions("inspect", *arguments);
+  if (!options.ok()) return FailUsage(std::string(options.status().message()));
+  const auto vocab_size =
+      arguments->Number("vocab-size", 0, 1, uint64_t{1} << 32);
+  if (!vocab_size.ok()) {
+    return FailUsage(std::string(vocab_size.status().message()));
+  }
   const absl::StatusOr<Inspection> inspection =
-      Inspect(arguments->positionals()[0], arguments->Has("verify"));
+      Inspect(arguments->positionals()[0], arguments->Has("verify"),
+              *vocab_size, *options);
   if (!inspection.ok()) return Fail(inspection.status());
   if (arguments->Has("json")) {
     PrintAsJson(*inspection);

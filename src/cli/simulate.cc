@@ -286,7 +286,7 @@ int RunSimulate(const std::vector<std::string>& args) {
   if (!simulation.ok()) return Fail(simulation.status());
   std::vector<std::string> assumed;
   for (const ConfigSource& source : config->sources()) {
-    if (source.store == nullptr) assumed.push_back(source.path);
+    if (source.data == nullptr) assumed.push_back(source.path);
   }
   if (arguments.Has("json")) {
     PrintJson(ToJson(**reads, *simulation, *request, assumed));

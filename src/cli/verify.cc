@@ -47,10 +47,10 @@ class StoreList {
     const auto config = LoadConfig(path);
     if (!config.ok()) return config.status();
     for (const ConfigSource& source : config->sources()) {
-      if (source.store == nullptr) {
+      if (source.data == nullptr) {
         ++stores_.without_store;
       } else {
-        Add(source.store->path());
+        Add(source.data->path());
       }
     }
     return absl::OkStatus();

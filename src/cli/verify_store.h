@@ -17,8 +17,9 @@ namespace poniente::cli {
 absl::StatusOr<std::shared_ptr<const TokenStore>> OpenUnchecked(
     const std::string& path);
 
-// As VerifyTokenStore(); `what` is what is being done, "verifying".
-absl::Status VerifyWithProgress(const TokenStore& store,
+// As VerifyTokenStore(); `what` is what is being done, "verifying". Other
+// projects' files, which have no checksums, are read to the end.
+absl::Status VerifyWithProgress(const TokenSource& source,
                                 const std::string& what);
 
 }  // namespace poniente::cli

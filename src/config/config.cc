@@ -79,7 +79,7 @@ absl::StatusOr<std::unique_ptr<Loader>> Config::OpenLoader(
     const LoaderOptions& options) const {
   std::string missing;
   for (const ConfigSource& source : sources_) {
-    if (source.store != nullptr) continue;
+    if (source.data != nullptr) continue;
     absl::StrAppend(&missing, missing.empty() ? "" : ", ", source.path);
   }
   if (!missing.empty()) {

@@ -112,17 +112,17 @@ class SameTokens {
   Kind Compare(uint32_t leaf_a, uint32_t leaf_b) const {
     const ConfigSource& a = a_.sources()[leaf_a];
     const ConfigSource& b = b_.sources()[leaf_b];
-    if ((a.store == nullptr) != (b.store == nullptr)) return Kind::kDifferent;
+    if ((a.data == nullptr) != (b.data == nullptr)) return Kind::kDifferent;
     // Nothing but its path tells a number of tokens from another.
-    if (a.store == nullptr && a.path != b.path) return Kind::kDifferent;
+    if (a.data == nullptr && a.path != b.path) return Kind::kDifferent;
     if (Node(a_, leaf_a).fingerprint() == Node(b_, leaf_b).fingerprint()) {
       return Kind::kSameItems;
     }
-    if (a.store == nullptr) {
+    if (a.data == nullptr) {
       return a.tokens == b.tokens ? Kind::kSameNumber : Kind::kDifferent;
     }
-    return a.store->fingerprint() == b.store->fingerprint() ? Kind::kSameStore
-                                                            : Kind::kDifferent;
+    return a.data->fingerprint() == b.data->fingerprint() ? Kind::kSameStore
+                                                          : Kind::kDifferent;
   }
 
   const TracedRun& a_;

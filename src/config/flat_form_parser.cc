@@ -23,9 +23,9 @@ constexpr std::array<std::string_view, 13> kTrainersTables = {
 
 // Keys that a trainer reads and that no token depends on.
 void SkipTrainersKeys(TableReader& data) {
-  for (const char* key : {"tokenizer_path", "file_pattern", "hf_dataset_split",
-                          "hf_dataset_text_field", "hf_dataset_image_field",
-                          "hf_dataset_prompt_field"}) {
+  for (const char* key :
+       {"tokenizer_path", "hf_dataset_text_field", "hf_dataset_image_field",
+        "hf_dataset_prompt_field"}) {
     data.String(key);
   }
   data.Unsigned("num_workers", 0, kMostInteger);
@@ -50,6 +50,20 @@ double ParseMixTemperature(TableReader& data) {
   return 1;
 }
 
+// What stands for all datasets.
+void ApplyToAll(TableReader& data, NodeSpec* mixture) {
+  const std::string pattern = data.String("file_pattern").value_or("");
+  const std::string split = data.String("hf_dataset_split").value_or("");
+  for (NodeSpec& dataset : mixture->children) {
+    if (dataset.kind == NodeKind::kStore && dataset.files.glob.empty()) {
+      dataset.files.glob = pattern;
+    }
+    if (dataset.kind == NodeKind::kHub && !split.empty()) {
+      dataset.hub_split = split;
+    }
+  }
+}
+
 // The one source of a file without [[data.datasets]].
 void ParseOnlyDataset(TableReader& data, RunSpec* run) {
   NodeSpec& root = run->root;
@@ -65,6 +79,7 @@ void ParseOnlyDataset(TableReader& data, RunSpec* run) {
   only.path = path;
   only.hub_name = hub_name;
   only.hub_config = data.String("hf_dataset_config").value_or("");
+  only.hub_split = "train";
   only.name = NameFromPath(is_hub ? hub_name : path);
   if (only.name.empty()) {
     data.ErrorHere("needs datasets, dataset_path or hf_dataset_name");
@@ -262,6 +277,7 @@ void ParseFlatForm(TableReader& data, NodeParser* nodes, RunSpec* run) {
   } else {
     ParseOnlyDataset(data, run);
   }
+  ApplyToAll(data, &run->root);
   run->root.kind = NodeKind::kMixture;
   run->root.mixture.temperature = ParseMixTemperature(data);
   run->root.mixture.block_size = data.Unsigned("block_size", 1, 65536)

@@ -107,6 +107,10 @@ std::string HubCacheFolder() {
          "datasets";
 }
 
+std::string HubSplitGlob(std::string_view split) {
+  return absl::StrCat("*-", Absl(split), "[-.]*");
+}
+
 absl::StatusOr<std::string> FindInHubCache(std::string_view name,
                                            std::string_view config) {
   const fs::path cache = HubCacheFolder();

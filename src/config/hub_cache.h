@@ -26,6 +26,10 @@ std::string HubCacheFolder();
 absl::StatusOr<std::string> FindInHubCache(std::string_view name,
                                            std::string_view config);
 
+// Of the files in such a folder, those of one split: <name>-<split>.arrow, or
+// <name>-<split>-00000-of-00003.arrow and so on.
+std::string HubSplitGlob(std::string_view split);
+
 }  // namespace poniente::internal
 
 #endif  // PONIENTE_CONFIG_HUB_CACHE_H_

@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "config/files_parser.h"
 #include "config/modifier_parser.h"
 #include "config/stage_parser.h"
 #include "util/nearest_name.h"
@@ -145,10 +146,15 @@ void NodeParser::ParseKind(TableReader& table, NodeSpec* spec, int depth,
   switch (spec->kind) {
     case NodeKind::kStore:
       spec->path = ParseText(table, found);
+      spec->vocabulary = ParseVocabulary(table);
+      spec->files = ParseFiles(table);
       return;
     case NodeKind::kHub:
       spec->hub_name = ParseText(table, found);
       spec->hub_config = table.String("hf_config").value_or("");
+      spec->hub_split = table.String("hf_split").value_or("train");
+      spec->vocabulary = ParseVocabulary(table);
+      spec->files = ParseFiles(table);
       return;
     case NodeKind::kDeclared:
       return ParseDeclared(table, spec);
@@ -166,14 +172,7 @@ void NodeParser::ParseKind(TableReader& table, NodeSpec* spec, int depth,
 
 void NodeParser::ParseDeclared(TableReader& table, NodeSpec* spec) {
   spec->tokens = table.Amount("tokens", 1, kMostSamples).value_or(1);
-  const std::optional<std::string> tokenizer = table.String("tokenizer");
-  if (!tokenizer.has_value()) return;
-  if (!table.Has("vocab_size")) {
-    table.Error("tokenizer", "needs vocab_size beside it");
-  }
-  spec->vocabulary = Vocabulary{
-      *tokenizer,
-      table.Unsigned("vocab_size", 1, uint64_t{1} << 32).value_or(1)};
+  spec->vocabulary = ParseVocabulary(table);
 }
 
 void NodeParser::ParseNamed(TableReader& table, std::string_view key,

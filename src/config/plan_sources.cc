@@ -184,7 +184,7 @@ void PlanSources::AddLeaf(const DatasetNode& node, Row* row) {
       number < sources_.size() ? &sources_[number] : nullptr;
   source.token_bytes = StoredWidth(known, node.vocabulary());
   if (known == nullptr) return;
-  source.is_width_known = known->store != nullptr;
+  source.is_width_known = known->data != nullptr;
   if (source.stored_tokens > 0) return;  // another view of it
   source.location = known->location;
   source.stored_tokens = known->tokens;

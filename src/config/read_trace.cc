@@ -42,7 +42,7 @@ absl::Status RunReads::FindFiles() {
   std::map<std::string, uint32_t> known;  // by where the source lies
   for (uint32_t leaf = 0; leaf < sources_.size(); ++leaf) {
     const ConfigSource& source = sources_[leaf];
-    const bool is_there = source.store != nullptr;
+    const bool is_there = source.data != nullptr;
     const auto [at, is_new] =
         known.emplace(is_there ? "at " + source.location : source.path,
                       static_cast<uint32_t>(files_.size()));
@@ -57,7 +57,7 @@ absl::Status RunReads::FindFiles() {
       files_.push_back({source.tokens * WidthOf(leaf), true});
       continue;
     }
-    const ByteReader& reader = source.store->reader();
+    const ByteReader& reader = source.data->reader();
     for (uint32_t file = 0; file < reader.num_files(); ++file) {
       files_.push_back({reader.size(file), false});
     }

@@ -7,38 +7,35 @@
 #include "absl/strings/str_cat.h"
 #include "config/hub_cache.h"
 #include "poniente/declared_windows.h"
+#include "poniente/token_files.h"
 #include "util/one_line.h"
 #include "util/status_macros.h"
 
 namespace poniente::internal {
 namespace {
 
-// Until Arrow files are read, a dataset of the hub is found and refused.
-absl::Status HubStatus(const NodeSpec& node) {
-  const absl::StatusOr<std::string> found =
-      FindInHubCache(node.hub_name, node.hub_config);
-  if (!found.ok()) return found.status();
-  return absl::UnimplementedError(absl::StrCat(
-      "dataset '", node.hub_name, "' lies in '", *found,
-      "', but Arrow files are not read yet: write its text as JSON lines or "
-      "plain files, `poniente pack` them, and give the store's path"));
+// What makes a leaf's files the same as another's.
+std::string KeyOf(const NodeSpec& node) {
+  const FileSpec& files = node.files;
+  std::string key = absl::StrCat(node.path, "\n", node.hub_name, "\n",
+                                 node.hub_config, "\n", node.hub_split, "\n");
+  absl::StrAppend(&key, files.format, "\n", files.column, "\n", files.glob);
+  if (files.dtype) {
+    absl::StrAppend(&key, "\nas ", static_cast<int>(*files.dtype));
+  }
+  if (files.delimiter) {
+    absl::StrAppend(&key, "\nat ", files.delimiter->begins, " ",
+                    files.delimiter->id);
+  }
+  if (node.vocabulary) {
+    absl::StrAppend(&key, "\nof ", node.vocabulary->size, " ",
+                    node.vocabulary->tokenizer);
+  }
+  return key;
 }
 
-// What a folder that is no store may be.
-std::string Hint(const std::string& path) {
-  std::error_code error;
-  for (auto it = std::filesystem::directory_iterator(path, error);
-       !error && it != std::filesystem::directory_iterator();
-       it.increment(error)) {
-    const std::string extension = it->path().extension();
-    if (extension == ".npy" || extension == ".bin" || extension == ".arrow" ||
-        extension == ".mds") {
-      return absl::StrCat(
-          "; it holds '", it->path().filename().string(),
-          "': files of other projects are not read yet, pack their text");
-    }
-  }
-  return "";
+bool IsFiles(const NodeSpec& node) {
+  return node.kind == NodeKind::kStore || node.kind == NodeKind::kHub;
 }
 
 }  // namespace
@@ -53,30 +50,44 @@ void ConfigSources::AddError(const NodeSpec& node, const absl::Status& status) {
                   ": ", OneLine(std::string(status.message())));
 }
 
+absl::StatusOr<std::shared_ptr<const TokenSource>> ConfigSources::OpenFiles(
+    const NodeSpec& node) const {
+  TokenSourceOptions options;
+  options.io = run_.io;
+  options.format = node.files.format;
+  options.dtype = node.files.dtype;
+  options.column = node.files.column;
+  options.glob = node.files.glob;
+  options.delimiter = node.files.delimiter;
+  options.vocabulary = node.vocabulary;
+  if (node.kind == NodeKind::kStore) {
+    return OpenTokenSource(Located(node.path), options);
+  }
+  PONIENTE_ASSIGN_OR_RETURN(const std::string folder,
+                            FindInHubCache(node.hub_name, node.hub_config));
+  if (options.glob.empty()) options.glob = HubSplitGlob(node.hub_split);
+  return OpenTokenSource(folder, options);
+}
+
+const std::shared_ptr<const TokenSource>& ConfigSources::Opened(
+    const NodeSpec& node) const {
+  return opened_.at(KeyOf(node));
+}
+
 void ConfigSources::OpenBelow(const NodeSpec& node) {
   for (const NodeSpec& child : node.children) OpenBelow(child);
-  if (node.kind == NodeKind::kHub) AddError(node, HubStatus(node));
-  if (node.kind == NodeKind::kStore) {
-    const auto [entry, is_new] = stores_.try_emplace(node.path, nullptr);
+  if (IsFiles(node)) {
+    const auto [entry, is_new] = opened_.try_emplace(KeyOf(node), nullptr);
     if (!is_new) return;
-    TokenStoreOptions options;
-    options.io = run_.io;
-    const std::string path = Located(node.path);
-    auto store = TokenStore::Open(path, options);
-    if (!store.ok()) {
-      return AddError(node, absl::Status(store.status().code(),
-                                         absl::StrCat(store.status().message(),
-                                                      Hint(path))));
-    }
-    entry->second = *std::move(store);
+    auto opened = OpenFiles(node);
+    if (!opened.ok()) return AddError(node, opened.status());
+    entry->second = *std::move(opened);
   }
-  const bool is_leaf =
-      node.kind == NodeKind::kStore || node.kind == NodeKind::kDeclared;
+  const bool is_leaf = IsFiles(node) || node.kind == NodeKind::kDeclared;
   if (is_leaf && (longest_.empty() || TokensOf(node) > most_tokens_)) {
     most_tokens_ = TokensOf(node);
-    longest_ = node.kind == NodeKind::kStore
-                   ? absl::StrCat("'", stores_.at(node.path)->path(), "'")
-                   : node.place.key;
+    longest_ = IsFiles(node) ? absl::StrCat("'", Opened(node)->path(), "'")
+                             : node.place.key;
   }
 }
 
@@ -96,7 +107,7 @@ absl::Status ConfigSources::CheckSomeWindow() const {
 
 uint64_t ConfigSources::TokensOf(const NodeSpec& node) const {
   if (node.kind == NodeKind::kDeclared) return node.tokens;
-  return stores_.at(node.path)->num_tokens();
+  return Opened(node)->num_tokens();
 }
 
 absl::StatusOr<DatasetPtr<TokenWindow>> ConfigSources::Windows(
@@ -109,16 +120,22 @@ absl::StatusOr<DatasetPtr<TokenWindow>> ConfigSources::Windows(
         made, DeclaredWindows(node.place.key, node.tokens, run_.max_seq_len,
                               node.vocabulary));
   } else {
-    source.store = stores_.at(node.path);
-    source.location = source.store->path();
+    source.data = Opened(node);
+    source.location = source.data->path();
     if (node.documents.has_value()) {
       PONIENTE_ASSIGN_OR_RETURN(
           const Selection selected,
-          reader->Read(*node.documents, source.store->num_documents()));
+          reader->Read(*node.documents, source.data->num_documents()));
       PONIENTE_ASSIGN_OR_RETURN(
-          made, source.store->Windows(run_.max_seq_len, selected));
+          made, source.data->Windows(run_.max_seq_len, selected));
     } else {
-      PONIENTE_ASSIGN_OR_RETURN(made, source.store->Windows(run_.max_seq_len));
+      WindowRule rule = source.data->window_rule();
+      rule.keep_tail = false;  // samples of one length
+      rule.overlap = node.files.overlap.value_or(rule.overlap);
+      rule.across_shards =
+          node.files.across_shards.value_or(rule.across_shards);
+      PONIENTE_ASSIGN_OR_RETURN(made,
+                                source.data->Windows(run_.max_seq_len, rule));
     }
   }
   leaves_[made.get()] = std::move(source);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The leaves of a configuration: stores, datasets of the hub, numbers of
-// tokens.
+// The leaves of a configuration: stores, files of other projects, datasets of
+// the hub, numbers of tokens.
 
 #ifndef PONIENTE_CONFIG_SOURCES_H_
 #define PONIENTE_CONFIG_SOURCES_H_
@@ -16,7 +16,7 @@
 #include "config/spec.h"
 #include "poniente/async_dataset.h"
 #include "poniente/config.h"
-#include "poniente/token_store.h"
+#include "poniente/token_source.h"
 #include "poniente/token_window.h"
 
 namespace poniente::internal {
@@ -43,13 +43,17 @@ class ConfigSources {
 
  private:
   void OpenBelow(const NodeSpec& node);
+  absl::StatusOr<std::shared_ptr<const TokenSource>> OpenFiles(
+      const NodeSpec& node) const;
+  const std::shared_ptr<const TokenSource>& Opened(const NodeSpec& node) const;
   void AddError(const NodeSpec& node, const absl::Status& status);
   absl::Status CheckSomeWindow() const;
   std::string Located(const std::string& path) const;
 
   const RunSpec& run_;
   const std::string folder_;
-  std::map<std::string, std::shared_ptr<const TokenStore>> stores_;
+  // By path and what is stated of its files.
+  std::map<std::string, std::shared_ptr<const TokenSource>> opened_;
   std::unordered_map<const DatasetNode*, ConfigSource> leaves_;
   // The most tokens of a source, and what it is called.
   uint64_t most_tokens_ = 0;

@@ -18,6 +18,8 @@
 #include "poniente/score_file.h"
 #include "poniente/score_order.h"
 #include "poniente/shuffle.h"
+#include "poniente/token_files.h"
+#include "poniente/token_source.h"
 #include "poniente/token_window.h"
 
 namespace poniente::internal {
@@ -88,6 +90,18 @@ struct StageSpec {
 
 // A node, with what is done to it, from the inside out: documents, filter,
 // order, slice, take, repeat, shuffle.
+// What a path does not say by itself.
+struct FileSpec {
+  std::string format;  // empty: found out
+  std::optional<StoredType> dtype;
+  std::string column;
+  std::string glob;
+  std::optional<DocumentDelimiter> delimiter;
+  // Of the windows; else as the format's own project has it.
+  std::optional<uint32_t> overlap;
+  std::optional<bool> across_shards;
+};
+
 struct NodeSpec {
   Place place;
   NodeKind kind = NodeKind::kStore;
@@ -95,8 +109,10 @@ struct NodeSpec {
   std::string path;                      // kStore: as written
   std::string hub_name;                  // kHub
   std::string hub_config;                // kHub
+  std::string hub_split;                 // kHub
+  FileSpec files;                        // kStore, kHub
   uint64_t tokens = 0;                   // kDeclared
-  std::optional<Vocabulary> vocabulary;  // kDeclared
+  std::optional<Vocabulary> vocabulary;  // kDeclared, kStore, kHub
   std::string use;                       // kUse: its name in [data.nodes]
   // In the order of declaration. kUse: the node that is used, alone.
   std::vector<NodeSpec> children;

@@ -246,23 +246,47 @@ class SpecWriter {
     if (node.loss_weight) keys->Add("loss_weight", Float(*node.loss_weight));
   }
 
+  static void AddVocabulary(const NodeSpec& node, Keys* keys) {
+    if (!node.vocabulary) return;
+    keys->AddText("tokenizer", node.vocabulary->tokenizer);
+    keys->Add("vocab_size", node.vocabulary->size);
+  }
+
+  static void AddFiles(const NodeSpec& node, Keys* keys) {
+    const FileSpec& files = node.files;
+    const auto add_text = [&](std::string_view key, std::string_view text) {
+      if (!text.empty()) keys->AddText(key, text);
+    };
+    add_text("format", files.format);
+    if (files.dtype) keys->AddText("dtype", StoredTypeName(*files.dtype));
+    add_text("column", files.column);
+    add_text("glob", files.glob);
+    if (files.delimiter) {
+      keys->Add(files.delimiter->begins ? "document_begin" : "document_end",
+                files.delimiter->id);
+    }
+    if (files.overlap) keys->Add("overlap", *files.overlap);
+    if (files.across_shards) keys->Add("across_shards", *files.across_shards);
+    AddVocabulary(node, keys);
+  }
+
   void AddKind(const NodeSpec& node, Keys* keys) {
     switch (node.kind) {
       case NodeKind::kStore:
         keys->AddText("path", Located(node.path));
+        AddFiles(node, keys);
         break;
       case NodeKind::kHub:
         keys->AddText("hf_name", node.hub_name);
         if (!node.hub_config.empty()) {
           keys->AddText("hf_config", node.hub_config);
         }
+        keys->AddText("hf_split", node.hub_split);
+        AddFiles(node, keys);
         break;
       case NodeKind::kDeclared:
         keys->Add("tokens", node.tokens);
-        if (node.vocabulary) {
-          keys->AddText("tokenizer", node.vocabulary->tokenizer);
-          keys->Add("vocab_size", node.vocabulary->size);
-        }
+        AddVocabulary(node, keys);
         break;
       case NodeKind::kUse:
         keys->AddText("use", node.use);

@@ -131,12 +131,12 @@ absl::StatusOr<std::vector<TracedDocument>> TracedRun::DocumentsOf(
   position.part_length = origin.token_end - origin.token_begin;
   PONIENTE_ASSIGN_OR_RETURN(const std::vector<ItemPiece> made_of,
                             pieces->Pieces(position));
-  const TokenStore* const store = sources_[origin.leaf].store.get();
+  const TokenSource* const data = sources_[origin.leaf].data.get();
   for (const ItemPiece& piece : made_of) {
     documents.push_back({piece.document, ""});
-    if (store == nullptr) continue;
+    if (data == nullptr) continue;
     PONIENTE_ASSIGN_OR_RETURN(documents.back().name,
-                              store->DocumentName(piece.document));
+                              data->DocumentName(piece.document));
   }
   return documents;
 }
@@ -285,22 +285,28 @@ absl::StatusOr<std::vector<uint64_t>> TracedRun::DocumentsNamed(
   PONIENTE_ASSIGN_OR_RETURN(const std::vector<uint32_t> leaves, LeavesAt(path));
   // Views of one path may be of different stores: those of the first are meant,
   // as numbers are the same in all views of one store.
-  const TokenStore* const store = sources_[leaves[0]].store.get();
-  if (store == nullptr) {
+  const TokenSource* const data = sources_[leaves[0]].data.get();
+  if (data == nullptr) {
     return absl::FailedPreconditionError(
         absl::StrCat("the documents of ", Quoted(path),
                      " are not known: only its number of tokens is"));
   }
+  if (!data->knows_documents()) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "the documents of ", Quoted(path), " are not known: '", data->path(),
+        "' (", Absl(data->format()),
+        ") does not say where they end; state document_end or document_begin"));
+  }
   std::vector<uint64_t> documents;
-  for (uint64_t document = 0; document < store->num_documents(); ++document) {
+  for (uint64_t document = 0; document < data->num_documents(); ++document) {
     PONIENTE_ASSIGN_OR_RETURN(const std::string known,
-                              store->DocumentName(document));
+                              data->DocumentName(document));
     if (known == name) documents.push_back(document);
   }
   if (!documents.empty()) return documents;
-  return absl::NotFoundError(
-      absl::StrCat("none of the ", store->num_documents(), " documents of ",
-                   Quoted(path), " has the name ", Quoted(name)));
+  return absl::NotFoundError(absl::StrCat("none of the ", data->num_documents(),
+                                          " documents of ", Quoted(path),
+                                          " has the name ", Quoted(name)));
 }
 
 }  // namespace poniente::internal

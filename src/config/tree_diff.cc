@@ -130,18 +130,18 @@ class TreeDiff {
 
   static std::string SourceWords(const TracedRun& run, uint32_t leaf) {
     const ConfigSource& source = run.sources()[leaf];
-    if (source.store == nullptr) return absl::StrCat(source.tokens, " tokens");
+    if (source.data == nullptr) return absl::StrCat(source.tokens, " tokens");
     return absl::StrFormat("%s (%d tokens, fingerprint %016x)", source.location,
-                           source.tokens, source.store->fingerprint());
+                           source.tokens, source.data->fingerprint());
   }
 
   void ComparePair(const std::string& name, uint32_t leaf_a, uint32_t leaf_b) {
     const ConfigSource& a = a_.sources()[leaf_a];
     const ConfigSource& b = b_.sources()[leaf_b];
-    const bool are_stores = a.store != nullptr && b.store != nullptr;
+    const bool are_stores = a.data != nullptr && b.data != nullptr;
     const bool is_same_data =
-        are_stores ? a.store->fingerprint() == b.store->fingerprint()
-                   : a.store == b.store && a.tokens == b.tokens;
+        are_stores ? a.data->fingerprint() == b.data->fingerprint()
+                   : a.data == b.data && a.tokens == b.tokens;
     const auto step = [&] {
       const auto in_a = reads_a_.Of(leaf_a);
       const auto in_b = reads_b_.Of(leaf_b);

@@ -73,7 +73,7 @@ absl::StatusOr<FoundPath> FindPath(const std::string& path) {
   const fs::file_status status = fs::status(found.path, error);
   if (status.type() == fs::file_type::not_found) {
     return absl::NotFoundError(
-        absl::StrCat("'", path, "' is not there; check the path"));
+        absl::StrCat("there is nothing at '", path, "'; check the path"));
   }
   if (error) {
     return absl::UnavailableError(

@@ -94,7 +94,7 @@ TEST_F(InspectTest, AStoreCutShortIsOneLine) {
 
 TEST_F(InspectTest, AMissingStoreIsOneLine) {
   EXPECT_THAT(RunTool("inspect " + folder_.path("nowhere")),
-              FailsWith(1, AllOf(HasSubstr("no token store at"),
+              FailsWith(1, AllOf(HasSubstr("there is nothing at"),
                                  HasSubstr("nowhere"))));
   EXPECT_THAT(RunTool("inspect"), FailsWith(2, HasSubstr("expected one PATH")));
 }

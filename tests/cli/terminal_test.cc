@@ -18,7 +18,8 @@ constexpr char kEscape[] = "\033";
 TEST(TerminalTest, ErrorsAreRedOnATerminal) {
   const ToolRun run = RunOnTerminal("inspect nowhere", "TERM=xterm");
   EXPECT_EQ(run.exit_code, 1);
-  EXPECT_THAT(run.out, StartsWith("\033[1;31mponiente:\033[0m no token store"));
+  EXPECT_THAT(run.out,
+              StartsWith("\033[1;31mponiente:\033[0m there is nothing"));
 }
 
 TEST(TerminalTest, WarningsAreYellowOnATerminal) {
@@ -34,7 +35,7 @@ TEST(TerminalTest, NoColoursWhereTheyAreNotWanted) {
   for (const char* environment :
        {"TERM=xterm NO_COLOR=1", "TERM=dumb", "-u TERM", "TERM="}) {
     const ToolRun run = RunOnTerminal("inspect nowhere", environment);
-    EXPECT_THAT(run.out, AllOf(StartsWith("poniente: no token store"),
+    EXPECT_THAT(run.out, AllOf(StartsWith("poniente: there is nothing"),
                                Not(HasSubstr(kEscape))))
         << environment;
   }

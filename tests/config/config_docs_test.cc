@@ -74,7 +74,7 @@ std::string WithWrongValue(const ConfigKey& key) {
         return absl::StrCat(head, "flat = { a = { ",
                             wrong.substr(0, wrong.size() - 1), " } }\n");
       }
-      if (key.name == "hf_config") {
+      if (key.name == "hf_config" || key.name == "hf_split") {
         return absl::StrCat(head, "hf_name = 'a'\n", wrong);
       }
       if (key.name == "tokenizer" || key.name == "vocab_size") {
@@ -85,7 +85,10 @@ std::string WithWrongValue(const ConfigKey& key) {
       if (key.name == "name") {
         return absl::StrCat(head, "[[data.concat]]\npath = 'a'\n", wrong);
       }
-      if (key.name == "documents") {
+      if (std::set<std::string_view>{"documents", "format", "dtype", "column",
+                                     "glob", "document_end", "document_begin",
+                                     "overlap", "across_shards"}
+              .contains(key.name)) {
         return absl::StrCat(head, "path = 'a'\n", wrong);
       }
       // Of a mixture below a mixture, which has all others.

@@ -317,7 +317,7 @@ class TracedDocumentsTest : public ::testing::Test {
          {"code", Declared("code", 40), 1}},
         schedule.mixture_options());
     std::vector<ConfigSource> sources = SourcesOf(*root);
-    sources[0].store = sources[1].store = store_;
+    sources[0].data = sources[1].data = store_;
     return TracedRun(root, schedule, std::move(sources));
   }
 

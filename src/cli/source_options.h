@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// Opens what a command line names: a token store, or files of another project
+// with what their path does not say.
+
+#ifndef PONIENTE_CLI_SOURCE_OPTIONS_H_
+#define PONIENTE_CLI_SOURCE_OPTIONS_H_
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "cli/arguments.h"
+#include "poniente/token_files.h"
+#include "poniente/token_source.h"
+
+namespace poniente::cli {
+
+// --dtype and so on, then `more`.
+std::vector<Option> WithSourceOptions(std::vector<Option> more);
+
+// InvalidArgument, beginning with the command, for values that are none.
+absl::StatusOr<TokenSourceOptions> ReadSourceOptions(
+    const std::string& command, const Arguments& arguments);
+
+// Checksums are not compared.
+absl::StatusOr<std::shared_ptr<const TokenSource>> OpenSource(
+    const std::string& path, TokenSourceOptions options);
+
+// The same with documents: those that only an id separates are looked for.
+absl::StatusOr<std::shared_ptr<const TokenSource>> OpenWithDocuments(
+    const std::string& path, const TokenSourceOptions& options);
+
+}  // namespace poniente::cli
+
+#endif  // PONIENTE_CLI_SOURCE_OPTIONS_H_

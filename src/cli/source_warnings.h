@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// What looks wrong in the ids of a source.
+
+#ifndef PONIENTE_CLI_SOURCE_WARNINGS_H_
+#define PONIENTE_CLI_SOURCE_WARNINGS_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "poniente/token_source.h"
+
+namespace poniente::cli {
+
+// Looks at some ids from the beginning, the middle and the end. They should be
+// below `vocabulary_size`; 0: what the source says of it, if it does.
+absl::Status WarnOfIds(const TokenSource& source, uint64_t vocabulary_size,
+                       std::vector<std::string>* warnings);
+
+// Empty unless these ids of files without a header look like ids of another
+// width.
+std::string WidthWarning(StoredType type, const std::vector<uint32_t>& ids);
+
+}  // namespace poniente::cli
+
+#endif  // PONIENTE_CLI_SOURCE_WARNINGS_H_

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+// Finds out what a path is, and opens it.
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "formats/found_path.h"
+#include "formats/layout_source.h"
+#include "formats/token_format.h"
+#include "poniente/token_files.h"
+#include "poniente/token_store.h"
+#include "store/manifest.h"
+#include "util/one_line.h"
+#include "util/status_macros.h"
+
+namespace poniente {
+namespace {
+
+using internal::Absl;
+using internal::FoundPath;
+using internal::TokenFormat;
+
+constexpr size_t kNamesShown = 4;
+
+// The path, or the index of the prefix that stands for Megatron's two files.
+absl::StatusOr<FoundPath> Find(const std::string& path) {
+  absl::StatusOr<FoundPath> found = internal::FindPath(path);
+  if (!absl::IsNotFound(found.status())) return found;
+  absl::StatusOr<FoundPath> index = internal::FindPath(path + ".idx");
+  if (index.ok()) return index;
+  return found;
+}
+
+std::string HeadOf(const FoundPath& found) {
+  std::string head;
+  for (size_t i = 0; i < std::min<size_t>(found.head.size(), 8); ++i) {
+    absl::StrAppend(
+        &head, i == 0 ? "" : " ",
+        absl::Hex(static_cast<uint8_t>(found.head[i]), absl::kZeroPad2));
+  }
+  return head.empty() ? "none" : head;
+}
+
+std::string NamesOf(const std::vector<std::string>& names) {
+  std::vector<std::string> shown;
+  for (const std::string& name : names) {
+    if (shown.size() == kNamesShown) break;
+    shown.push_back(internal::OneLine(name));
+  }
+  if (names.size() > shown.size()) shown.push_back("...");
+  return shown.empty() ? "no files" : absl::StrJoin(shown, ", ");
+}
+
+absl::Status NotRecognized(const FoundPath& found) {
+  if (found.is_folder) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "'", found.path, "' holds no format that is read (it has ",
+        NamesOf(found.files),
+        found.folders.empty()
+            ? ""
+            : absl::StrCat("; folders ", NamesOf(found.folders)),
+        "); if these are files of ids without a header, state their dtype and "
+        "which they are (glob); text is packed by `poniente pack`"));
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      "'", found.path, "' begins like no format that is read (first bytes ",
+      HeadOf(found),
+      "); if it holds ids without a header, state their dtype, for example "
+      "u16; text is packed by `poniente pack`"));
+}
+
+absl::StatusOr<const TokenFormat*> Choose(const FoundPath& found,
+                                          const TokenSourceOptions& options) {
+  for (const TokenFormat& format : internal::TokenFormats()) {
+    if (options.format.empty() ? format.recognizes(found)
+                               : format.name == options.format) {
+      return &format;
+    }
+  }
+  if (!options.format.empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("unknown format '", options.format, "', expected one of ",
+                     absl::StrJoin(TokenFormatNames(), ", ")));
+  }
+  if (options.dtype) return &internal::kRawFormat;
+  return NotRecognized(found);
+}
+
+bool IsStore(const FoundPath& found, const TokenSourceOptions& options) {
+  if (!options.format.empty()) {
+    return options.format == internal::kStoreFormat;
+  }
+  return found.HasFile(internal::kManifestName);
+}
+
+// Options that say what a store says itself.
+absl::Status CheckStoreOptions(const TokenStore& store,
+                               const TokenSourceOptions& options) {
+  const auto refuse = [&](std::string_view what) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("'", store.path(), "' is a token store, which has ",
+                     Absl(what), " of its own; leave it out"));
+  };
+  if (options.dtype && *options.dtype != store.stored_type()) {
+    return refuse(absl::StrCat("a dtype (",
+                               Absl(StoredTypeName(store.stored_type())), ")"));
+  }
+  if (!options.column.empty()) return refuse("no columns");
+  if (options.vocabulary && *options.vocabulary != store.vocabulary()) {
+    return refuse(absl::StrCat("a tokenizer ('", store.vocabulary().tokenizer,
+                               "', ", store.vocabulary().size, " ids)"));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<std::shared_ptr<const TokenSource>> OpenTokenSource(
+    const std::string& path, const TokenSourceOptions& options) {
+  PONIENTE_ASSIGN_OR_RETURN(const FoundPath found, Find(path));
+  if (IsStore(found, options)) {
+    TokenStoreOptions store_options;
+    store_options.io = options.io;
+    PONIENTE_ASSIGN_OR_RETURN(std::shared_ptr<const TokenStore> store,
+                              TokenStore::Open(path, store_options));
+    PONIENTE_RETURN_IF_ERROR(CheckStoreOptions(*store, options));
+    return store;
+  }
+  PONIENTE_ASSIGN_OR_RETURN(const TokenFormat* const format,
+                            Choose(found, options));
+  PONIENTE_ASSIGN_OR_RETURN(internal::TokenLayout layout,
+                            format->open(found, options));
+  layout.format = std::string(format->name);
+  PONIENTE_ASSIGN_OR_RETURN(
+      std::shared_ptr<const internal::LayoutSource> source,
+      internal::LayoutSource::Open(path, std::move(layout), options));
+  return source;
+}
+
+std::vector<std::string> TokenFormatNames() {
+  std::vector<std::string> names = {std::string(internal::kStoreFormat)};
+  for (const TokenFormat& format : internal::TokenFormats()) {
+    names.emplace_back(format.name);
+  }
+  return names;
+}
+
+std::optional<DocumentDelimiter> DelimiterOf(const TokenSource& source) {
+  if (const auto* files =
+          dynamic_cast<const internal::LayoutSource*>(&source)) {
+    return files->layout().delimiter;
+  }
+  if (!source.end_of_document()) return std::nullopt;
+  return DocumentDelimiter{*source.end_of_document(), false};
+}
+
+std::vector<std::string> TokenSourceWarnings(const TokenSource& source) {
+  const auto* files = dynamic_cast<const internal::LayoutSource*>(&source);
+  if (files == nullptr) return {};
+  return files->layout().warnings;
+}
+
+}  // namespace poniente
