@@ -10,7 +10,7 @@ namespace poniente::internal {
 namespace {
 
 constexpr int kMostDepth = 32;
-constexpr uint64_t kMostValues = 500'000;
+constexpr uint64_t kMostValues = 300'000;
 
 }  // namespace
 

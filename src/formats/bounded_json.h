@@ -12,7 +12,7 @@
 
 namespace poniente::internal {
 
-// An object at most 32 deep, of at most 500,000 values: some 50 MB beside its
+// An object at most 32 deep, of at most 300,000 values: some 50 MB beside its
 // text. DataLoss, naming `path`, if it is none.
 absl::StatusOr<nlohmann::json> ParseBoundedJson(const std::string& path,
                                                 std::string_view text);

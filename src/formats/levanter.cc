@@ -30,7 +30,7 @@ constexpr std::string_view kLedger = "shard_ledger.json";
 constexpr std::string_view kUsualField = "input_ids";
 constexpr uint64_t kMostLedgerBytes = uint64_t{64} << 20;
 // Of the table of rows, beside the size of the files.
-constexpr uint64_t kMostTableBytes = uint64_t{24} << 20;
+constexpr uint64_t kMostTableBytes = uint64_t{4} << 20;
 constexpr int kMostFieldDepth = 4;
 constexpr size_t kMostListed = 10;
 
@@ -127,6 +127,7 @@ class Assembler {
   }
 
   TokenLayout& layout() { return layout_; }
+  uint64_t tokens() const { return blocks_->tokens(); }
 
   // Counts that the ledger has of the field, if it does.
   struct Expected {
@@ -270,7 +271,13 @@ absl::Status AddShards(const std::string& folder, const LevanterLedger& ledger,
         assembler->Add(absl::StrCat(path, "/", field),
                        {shard.rows, CountOf(shard.tokens, field)}));
   }
-  return absl::OkStatus();
+  const uint64_t tokens = assembler->tokens();
+  const std::optional<uint64_t> said = CountOf(ledger.tokens, field);
+  if (!said || *said == tokens) return absl::OkStatus();
+  return absl::DataLossError(
+      absl::StrCat("'", folder, "/", Absl(kLedger), "': field_counts.",
+                   OneLine(field), " is ", *said, ", its shards have ", tokens,
+                   "; restore the ledger from a copy"));
 }
 
 absl::StatusOr<TokenLayout> OpenCache(const std::string& folder,
