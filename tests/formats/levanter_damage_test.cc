@@ -37,7 +37,9 @@ constexpr auto kDataLoss = absl::StatusCode::kDataLoss;
 constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
 
 absl::StatusOr<std::vector<uint32_t>> ReadAll(const std::string& path) {
-  const auto source = testing::OpenWith(kLevanterFormat, path);
+  TokenSourceOptions options;
+  options.io.backend = IoBackend::kPread;
+  const auto source = testing::OpenWith(kLevanterFormat, path, options);
   if (!source.ok()) return source.status();
   return RunBlocking((*source)->ReadTokens(
       0, std::min<uint64_t>((*source)->num_tokens(), 64)));
@@ -188,7 +190,7 @@ TEST(LevanterDamageTest, OffsetsMustAscendAndBeThere) {
                                             "18446744073709551615 rows")));
   EXPECT_THAT(StatusOfOffsets({1, int64_t{1} << 55}),
               StatusIs(kDataLoss, HasSubstr("the array has")));
-  EXPECT_THAT(StatusOfOffsets({40, 1, 2, 3, 4}),
+  EXPECT_THAT(StatusOfOffsets({40, 1, 2, 3}),
               StatusIs(kDataLoss,
                        AllOf(HasSubstr("chunk 1, which holds the end of row 3"),
                              HasSubstr("a file is lost"))));
@@ -294,15 +296,13 @@ TEST(LevanterDamageTest, NoChangeOfAByteDoesHarm) {
       WriteFile(path, good.substr(0, i));
       const auto cut = ReadAll(folder.path());
       EXPECT_FALSE(cut.ok()) << name << " cut at " << i;
-      for (const int change : {0x01, 0x10, 0x80}) {
-        std::string changed = good;
-        changed[i] = static_cast<char>(changed[i] ^ change);
-        WriteFile(path, changed);
-        const auto read = ReadAll(folder.path());
-        refused += !read.ok();
-        const bool says_why = read.ok() || !read.status().message().empty();
-        EXPECT_TRUE(says_why) << name << " changed at " << i;
-      }
+      std::string changed = good;
+      changed[i] = static_cast<char>(changed[i] ^ (1 << i % 8));
+      WriteFile(path, changed);
+      const auto read = ReadAll(folder.path());
+      refused += !read.ok();
+      const bool says_why = read.ok() || !read.status().message().empty();
+      EXPECT_TRUE(says_why) << name << " changed at " << i;
     }
     EXPECT_GT(refused, 0) << name;
     WriteFile(path, good);
