@@ -46,7 +46,8 @@ def load(name, path):
     package = name.rpartition(".")[0]
     for stub in (package.split(".")[0], "megatron.core", package,
                  "megatron.core.datasets.object_storage_utils",
-                 "megatron.core.msc_utils", "megatron.core.utils",
+                 "megatron.core.datasets.utils_s3", "megatron.core.msc_utils",
+                 "megatron.core.utils",
                  "fairseq.dataclass", "fairseq.dataclass.constants",
                  "fairseq.data.fasta_dataset", "fairseq.file_io",
                  "fairseq.data.huffman"):
