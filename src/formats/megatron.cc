@@ -6,6 +6,7 @@
 #include "formats/megatron.h"
 
 #include <array>
+#include <cstring>
 #include <memory>
 #include <optional>
 #include <utility>

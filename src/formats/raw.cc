@@ -53,7 +53,8 @@ absl::StatusOr<TokenLayout> Open(const FoundPath& found,
   return layout;
 }
 
-// More than half of the U at every second place from `first` on.
+// More than half of the U at each `step`-th place from `first` on, if there are
+// enough of them.
 template <class U, class Is>
 bool MostAre(std::span<const std::byte> head, size_t first, size_t step,
              const Is& is) {

@@ -7,6 +7,7 @@
 #include "formats/tntidx.h"
 
 #include <array>
+#include <cstring>
 #include <memory>
 #include <optional>
 #include <utility>

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Token files by their own writers, to compare a reader with; run by hand.
 
-  pip install numpy datatrove tokenizers; pip install --no-deps megatron-core
+  pip install numpy datatrove tokenizers
+  pip install --no-deps megatron-core
   pip download --no-deps --no-binary :all: fairseq     # and unpack it
   real_indexed.py FOLDER --megatron .../megatron/core/datasets/indexed_dataset.py
                          --fairseq .../fairseq/data/indexed_dataset.py
