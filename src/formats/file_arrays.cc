@@ -2,7 +2,6 @@
 #include "formats/file_arrays.h"
 
 #include <utility>
-#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "util/status_macros.h"
@@ -60,6 +59,16 @@ absl::StatusOr<TokenLayout> LayOutFileArrays(const FoundPath& found,
                              array.offset});
   }
   return layout;
+}
+
+std::vector<std::byte> FirstBytes(const FoundPath& found,
+                                  const std::string& glob, uint64_t count) {
+  const absl::StatusOr<std::vector<std::string>> paths = PathsOf(found, glob);
+  if (!paths.ok()) return {};
+  const absl::StatusOr<FileBytes> file = FileBytes::Open(paths->front());
+  if (!file.ok()) return {};
+  absl::StatusOr<std::vector<std::byte>> head = ReadHead(*file, count);
+  return head.ok() ? *std::move(head) : std::vector<std::byte>();
 }
 
 absl::StatusOr<uint64_t> CountWhole(const std::string& path, uint64_t bytes,

@@ -4,9 +4,11 @@
 #ifndef PONIENTE_FORMATS_FILE_ARRAYS_H_
 #define PONIENTE_FORMATS_FILE_ARRAYS_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "formats/found_path.h"
@@ -36,6 +38,11 @@ absl::StatusOr<TokenLayout> LayOutFileArrays(const FoundPath& found,
                                              const TokenSourceOptions& options,
                                              const std::string& glob,
                                              const FileArrayParser& parse);
+
+// The first bytes, at most `count`, of `found` itself or of the first file of
+// the folder that matches `glob`; none if there is none or it cannot be read.
+std::vector<std::byte> FirstBytes(const FoundPath& found,
+                                  const std::string& glob, uint64_t count);
 
 // `bytes` / StoredTypeBytes(type); DataLoss if that is not whole.
 absl::StatusOr<uint64_t> CountWhole(const std::string& path, uint64_t bytes,
