@@ -11,5 +11,6 @@ pkg_check_modules(poniente_liburing REQUIRED IMPORTED_TARGET liburing)
 pkg_check_modules(poniente_isal REQUIRED IMPORTED_TARGET libisal)
 find_dependency(nlohmann_json 3.9)
 find_dependency(tomlplusplus 3.3)
+find_dependency(ZLIB)
 # Optional: batches can be staged to NVIDIA's GPUs. No nvcc is needed.
 find_package(CUDAToolkit 11.2 QUIET)

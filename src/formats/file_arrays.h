@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "formats/found_path.h"
@@ -26,6 +27,11 @@ struct FileArray {
 // Finds the array of one file; errors name the path.
 using FileArrayParser =
     std::function<absl::StatusOr<FileArray>(const InputBytes& input)>;
+
+// `found` itself, or the files of the folder that match `glob`, in the order of
+// their bytes. InvalidArgument if none does.
+absl::StatusOr<std::vector<std::string>> ArrayPaths(const FoundPath& found,
+                                                    const std::string& glob);
 
 // One shard per file: `found` itself, or the files of the folder that match
 // options.glob, or else `glob`, in the order of their bytes. Fills format,
