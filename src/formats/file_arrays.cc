@@ -9,8 +9,18 @@
 namespace poniente::internal {
 namespace {
 
-absl::StatusOr<std::vector<std::string>> PathsOf(const FoundPath& found,
-                                                 const std::string& glob) {
+absl::Status TypesDiffer(const std::string& path, StoredType type,
+                         std::string_view other, StoredType expected) {
+  return absl::InvalidArgumentError(absl::StrCat(
+      "'", path, "' holds ", Absl(StoredTypeName(type)), ", ", Absl(other), " ",
+      Absl(StoredTypeName(expected)),
+      "; choose files of one type by a pattern (glob), or state its dtype"));
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<std::string>> ArrayPaths(const FoundPath& found,
+                                                    const std::string& glob) {
   if (!found.is_folder) return std::vector<std::string>{found.path};
   std::vector<std::string> paths;
   for (const std::string& name : Matching(found.files, glob)) {
@@ -25,23 +35,14 @@ absl::StatusOr<std::vector<std::string>> PathsOf(const FoundPath& found,
   return paths;
 }
 
-absl::Status TypesDiffer(const std::string& path, StoredType type,
-                         std::string_view other, StoredType expected) {
-  return absl::InvalidArgumentError(absl::StrCat(
-      "'", path, "' holds ", Absl(StoredTypeName(type)), ", ", Absl(other), " ",
-      Absl(StoredTypeName(expected)),
-      "; choose files of one type by a pattern (glob), or state its dtype"));
-}
-
-}  // namespace
-
 absl::StatusOr<TokenLayout> LayOutFileArrays(const FoundPath& found,
                                              const TokenSourceOptions& options,
                                              const std::string& glob,
                                              const FileArrayParser& parse) {
   TokenLayout layout;
   PONIENTE_ASSIGN_OR_RETURN(
-      layout.files, PathsOf(found, options.glob.empty() ? glob : options.glob));
+      layout.files,
+      ArrayPaths(found, options.glob.empty() ? glob : options.glob));
   for (const std::string& path : layout.files) {
     PONIENTE_ASSIGN_OR_RETURN(const FileBytes file, FileBytes::Open(path));
     PONIENTE_ASSIGN_OR_RETURN(const FileArray array, parse(file));

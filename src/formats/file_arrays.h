@@ -29,6 +29,11 @@ struct FileArray {
 using FileArrayParser =
     std::function<absl::StatusOr<FileArray>(const InputBytes& input)>;
 
+// `found` itself, or the files of the folder that match `glob`, in the order of
+// their bytes. InvalidArgument if none does.
+absl::StatusOr<std::vector<std::string>> ArrayPaths(const FoundPath& found,
+                                                    const std::string& glob);
+
 // One shard per file: `found` itself, or the files of the folder that match
 // options.glob, or else `glob`, in the order of their bytes. Fills format,
 // type, files, bytes and shards.

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
@@ -19,13 +20,16 @@
 namespace poniente::internal {
 namespace {
 
+constexpr uint64_t kMostElements = (uint64_t{1} << 60) - 1;
+
 uint64_t LengthBytes(std::span<const std::byte> bytes) {
   return bytes[6] == std::byte{1} ? 2 : 4;
 }
 
 class HeaderParser {
  public:
-  explicit HeaderParser(std::string_view text) : text_(text) {}
+  HeaderParser(std::string_view text, NpyShape shape)
+      : text_(text), shape_(shape) {}
 
   absl::StatusOr<NpyArray> Parse() {
     PONIENTE_RETURN_IF_ERROR(Expect('{'));
@@ -41,6 +45,12 @@ class HeaderParser {
          {std::pair(has_descr_, "descr"), std::pair(has_shape_, "shape"),
           std::pair(has_order_, "fortran_order")}) {
       if (!seen) return Error(absl::StrCat("a member '", name, "'"));
+    }
+    // A list is the same in either order; Julia writes it as Fortran's.
+    if (is_fortran_ && (dimensions_ > 1 || shape_ == NpyShape::kList)) {
+      return absl::InvalidArgumentError(
+          "the NumPy array is in Fortran order; save "
+          "np.ascontiguousarray(array)");
     }
     return array_;
   }
@@ -90,6 +100,7 @@ class HeaderParser {
       count = 10 * count + static_cast<uint64_t>(text_[at_] - '0');
     }
     if (at_ == begin) return Error("a count");
+    if (at_ < text_.size() && text_[at_] == 'L') ++at_;  // Python 2
     return count;
   }
 
@@ -109,15 +120,20 @@ class HeaderParser {
           "the NumPy array has several fields; save one of them");
     }
     PONIENTE_ASSIGN_OR_RETURN(const std::string_view type, ParseString());
-    constexpr std::string_view kTypes[] = {"<f4", "<f8", "<i8", "<u8",
-                                           "<i4", "<u4", "<i2", "<u2",
-                                           "|i1", "|u1", "|b1"};
+    if (type == "|O" || type == "O") {
+      return absl::InvalidArgumentError(
+          "the NumPy array has type '|O': pickled Python objects, which are "
+          "not read; save it as numbers");
+    }
+    constexpr std::string_view kTypes[] = {"<f4", "<f8", "<i8", "<u8", "<i4",
+                                           "<u4", "<i2", "<u2", "|i1", "|u1",
+                                           "|b1", "<i1", "<u1", "<b1"};
     if (std::find(std::begin(kTypes), std::end(kTypes), type) ==
         std::end(kTypes)) {
       return absl::InvalidArgumentError(absl::StrCat(
           "the NumPy array has type '", OneLine(type.substr(0, 40)),
           "'; save it as a little-endian number, such as "
-          "array.astype('<f4')"));
+          "array.astype('<f4') of scores, '<u4' of ids"));
     }
     array_.kind = type[1];
     array_.width = static_cast<uint32_t>(type[2] - '0');
@@ -127,36 +143,41 @@ class HeaderParser {
 
   absl::Status ParseShape() {
     PONIENTE_RETURN_IF_ERROR(Expect('('));
-    uint64_t dimensions = 0;
+    dimensions_ = 0;
+    array_.count = 1;
     while (!Accept(')')) {
-      PONIENTE_ASSIGN_OR_RETURN(array_.count, ParseCount());
-      ++dimensions;
+      PONIENTE_ASSIGN_OR_RETURN(const uint64_t length, ParseCount());
+      if (length > 0 && array_.count > kMostElements / length) {
+        return Error("a count below 2^60");
+      }
+      array_.count *= length;
+      ++dimensions_;
       if (Accept(',')) continue;
       PONIENTE_RETURN_IF_ERROR(Expect(')'));
       break;
     }
-    if (dimensions != 1) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("the NumPy array has ", dimensions,
-                       " dimensions; save one, such as array.ravel()"));
+    const bool takes_rows = shape_ == NpyShape::kListOrRows;
+    if (dimensions_ != 1 && !(takes_rows && dimensions_ == 2)) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "the NumPy array has ", dimensions_, " dimensions; save one",
+          takes_rows ? " or two" : "", ", such as array.ravel()"));
     }
     has_shape_ = true;
     return absl::OkStatus();
   }
 
   absl::Status ParseOrder() {
-    if (Accept("True")) {
-      return absl::InvalidArgumentError(
-          "the NumPy array is in Fortran order; save "
-          "np.ascontiguousarray(array)");
-    }
-    if (!Accept("False")) return Error("True or False");
+    is_fortran_ = Accept("True");
+    if (!is_fortran_ && !Accept("False")) return Error("True or False");
     has_order_ = true;
     return absl::OkStatus();
   }
 
   const std::string_view text_;
+  const NpyShape shape_;
   size_t at_ = 0;
+  uint64_t dimensions_ = 0;
+  bool is_fortran_ = false;
   NpyArray array_;
   bool has_descr_ = false;
   bool has_shape_ = false;
@@ -194,14 +215,43 @@ absl::StatusOr<uint64_t> NpyDataOffset(std::span<const std::byte> bytes) {
                    "again"));
 }
 
-absl::StatusOr<NpyArray> ParseNpy(std::span<const std::byte> bytes) {
+absl::StatusOr<NpyArray> ParseNpy(std::span<const std::byte> bytes,
+                                  NpyShape shape) {
   const uint64_t begin = 8 + LengthBytes(bytes);
   const std::string_view text(reinterpret_cast<const char*>(bytes.data()),
                               bytes.size());
   PONIENTE_ASSIGN_OR_RETURN(NpyArray array,
-                            HeaderParser(text.substr(begin)).Parse());
+                            HeaderParser(text.substr(begin), shape).Parse());
   array.data_offset = bytes.size();
   return array;
+}
+
+absl::StatusOr<std::optional<NpyArray>> FindNpy(const std::string& path,
+                                                uint64_t size,
+                                                const ReadBytesAt& read,
+                                                NpyShape shape) {
+  const std::string quoted = absl::StrCat("'", path, "'");
+  std::vector<std::byte> head(std::min(size, kNpyPrefixBytes));
+  PONIENTE_RETURN_IF_ERROR(read(0, head));
+  if (!IsNpy(head)) return std::nullopt;
+  const absl::StatusOr<uint64_t> offset = NpyDataOffset(head);
+  if (!offset.ok()) return Prepend(offset.status(), quoted);
+  if (*offset > size) {
+    return absl::DataLossError(
+        absl::StrCat(quoted, " has ", size, " bytes, its NumPy header alone ",
+                     *offset, ": it was cut short; copy it again"));
+  }
+  head.resize(*offset);
+  PONIENTE_RETURN_IF_ERROR(read(0, head));
+  const absl::StatusOr<NpyArray> array = ParseNpy(head, shape);
+  if (!array.ok()) return Prepend(array.status(), quoted);
+  // Counts are below 2^60, so nothing overflows.
+  const uint64_t bytes = array->data_offset + array->count * array->width;
+  if (bytes == size) return *array;
+  return absl::DataLossError(absl::StrCat(
+      quoted, " has ", size, " bytes, expected ", bytes, " for the ",
+      array->count, " elements from byte ", array->data_offset,
+      " on that its NumPy header says; copy it again"));
 }
 
 }  // namespace poniente::internal

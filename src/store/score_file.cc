@@ -53,29 +53,10 @@ absl::Status ReadBytes(const OpenFile& file, uint64_t offset,
 
 // The array of a NumPy file, nullopt for any other.
 absl::StatusOr<std::optional<NpyArray>> FindNpy(const OpenFile& file) {
-  std::vector<std::byte> head(std::min(file.size(), internal::kNpyPrefixBytes));
-  PONIENTE_RETURN_IF_ERROR(ReadBytes(file, 0, head));
-  if (!internal::IsNpy(head)) return std::nullopt;
-  const absl::StatusOr<uint64_t> offset = internal::NpyDataOffset(head);
-  if (!offset.ok()) return internal::Prepend(offset.status(), Quoted(file));
-  if (*offset > file.size()) {
-    return absl::DataLossError(absl::StrCat(
-        Quoted(file), " has ", file.size(), " bytes, its NumPy header alone ",
-        *offset, ": it was cut short; copy it again"));
-  }
-  head.resize(*offset);
-  PONIENTE_RETURN_IF_ERROR(ReadBytes(file, 0, head));
-  const absl::StatusOr<NpyArray> array = internal::ParseNpy(head);
-  if (!array.ok()) return internal::Prepend(array.status(), Quoted(file));
-  // Counts are below 2^60, so nothing overflows.
-  const uint64_t bytes = array->data_offset + array->count * array->width;
-  if (bytes != file.size()) {
-    return absl::DataLossError(absl::StrCat(
-        Quoted(file), " has ", file.size(), " bytes, expected ", bytes,
-        " for the ", array->count, " elements from byte ", array->data_offset,
-        " on that its NumPy header says; copy it again"));
-  }
-  return *array;
+  return internal::FindNpy(file.path(), file.size(),
+                           [&](uint64_t offset, std::span<std::byte> into) {
+                             return ReadBytes(file, offset, into);
+                           });
 }
 
 // The same for a file of nothing but elements.
