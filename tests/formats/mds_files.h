@@ -10,21 +10,9 @@
 #include <string>
 #include <vector>
 
+#include "tests/formats/little_bytes.h"
+
 namespace poniente::testing {
-
-template <class T>
-void AppendLittle(T value, std::string* to) {
-  for (size_t i = 0; i < sizeof(T); ++i) {
-    to->push_back(static_cast<char>(static_cast<uint64_t>(value) >> 8 * i));
-  }
-}
-
-template <class T>
-std::string Little(const std::vector<T>& values) {
-  std::string bytes;
-  for (const T value : values) AppendLittle(value, &bytes);
-  return bytes;
-}
 
 // What begins an array: its type if it is not 0, and the lengths of its axes.
 inline std::string MdsHead(uint8_t type, const std::vector<uint64_t>& axes) {
