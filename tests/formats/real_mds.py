@@ -20,6 +20,13 @@ from unittest import mock
 import numpy as np
 
 
+REPLACED = {
+    "azure", "boto3", "botocore", "google", "lightning_utilities",
+    "matplotlib", "obstore", "oci", "paramiko", "tifffile", "torch",
+    "torchvision", "transformers",
+}
+
+
 class Missing(types.ModuleType):
     """A module in which every name is there and none does anything."""
 
@@ -38,7 +45,7 @@ class Missing(types.ModuleType):
 
 class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     def find_spec(self, name, path=None, target=None):
-        if name.split(".")[0] in ("litdata", "streaming"):
+        if name.split(".")[0] not in REPLACED:
             return None
         return importlib.machinery.ModuleSpec(name, self, is_package=True)
 
@@ -94,6 +101,12 @@ def write_mds(root):
 
 
 def write_litdata(root):
+    import torch
+
+    os.environ.update(DATA_OPTIMIZER_GLOBAL_RANK="0", WORLD_SIZE="1")
+    if isinstance(torch, Missing):
+        torch.cuda.is_available = torch.distributed.is_available = lambda: False
+        torch.distributed.is_initialized = lambda: False
     import litdata.streaming.item_loader as item_loader
     import litdata.streaming.writer as writer
 
