@@ -118,7 +118,7 @@ def write_litdata(root):
         for i, doc in enumerate(docs):
             out.add_item(i, doc)
         out.done()
-        out.merge()
+        out._merge_no_wait()  # there is one worker
         expect(folder, docs)
 
     write("litdata-raw", documents(2000, np.uint16))
