@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rows of MDS shards, and the ids in one of their columns.
+//
+// A shard is u32 rows | u32 where each row begins, and the last ends |
+// JSON of the writer's settings | rows. A row is a u32 size for each column
+// whose size varies, then the columns. A column of NumPy arrays may begin with
+// a head: its type, the number of axes and their lengths.
+
+#ifndef PONIENTE_FORMATS_MDS_ROWS_H_
+#define PONIENTE_FORMATS_MDS_ROWS_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "formats/compact_ends.h"
+#include "formats/input_bytes.h"
+#include "formats/mds_index.h"
+#include "poniente/token_files.h"
+
+namespace poniente::internal {
+
+// Where a column lies in each row.
+struct MdsTokenColumn {
+  enum class Kind {
+    kBytes,  // ids alone
+    kTyped,  // a head without the type
+    kAny,    // a head with it
+    kFixed   // `tokens` ids in each row, without a head
+  };
+  std::string name;
+  Kind kind = Kind::kBytes;
+  StoredType type = StoredType::kI64;  // but of kAny
+  uint64_t tokens = 0;
+  // Of the whole row, in its order.
+  std::vector<std::optional<uint64_t>> sizes;
+  uint32_t place = 0;  // its own in `sizes`
+
+  uint64_t SizeWords() const;
+  // Of all columns whose size does not vary.
+  uint64_t FixedBytes() const;
+  // Its row says how many tokens it has by its size alone, if the array has one
+  // axis: no other column varies.
+  bool FollowsFromSizes() const;
+};
+
+// The column that options.column names, or else `tokens` or `input_ids`, or
+// else the only one that can hold ids.
+// InvalidArgument, with the columns and their encodings, if there is none.
+absl::StatusOr<MdsTokenColumn> FindMdsTokenColumn(
+    const std::string& path, const MdsColumns& columns,
+    const TokenSourceOptions& options);
+
+// Rows of shards that follow each other.
+struct MdsRows {
+  // Of ids; of kAny it is that of the first row.
+  std::optional<StoredType> type;
+  CompactEnds tokens;
+  // Bytes between the ids of the row before, or the shard's beginning, and the
+  // row's own.
+  CompactEnds gaps;
+};
+
+// Reads the table of a shard with `rows` rows, and what else it takes to find
+// the ids of each; appends them. `unread` tells whether rows were left to
+// CheckMdsRow().
+// Errors: DataLoss, naming path, row and byte, for what contradicts itself;
+//     InvalidArgument if a type is not rows->type.
+absl::Status AppendMdsRows(const InputBytes& shard, uint64_t rows,
+                           const MdsTokenColumn& column, MdsRows* all,
+                           bool* unread);
+
+// Whether the head of row `row` of `shard` says what its size does: `tokens`
+// ids from byte `offset` on.
+// REQUIRES: AppendMdsRows() found them and left the row unread.
+absl::Status CheckMdsRow(const InputBytes& shard, uint64_t row,
+                         const MdsTokenColumn& column, StoredType type,
+                         uint64_t offset, uint64_t tokens);
+
+}  // namespace poniente::internal
+
+#endif  // PONIENTE_FORMATS_MDS_ROWS_H_
