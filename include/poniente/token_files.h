@@ -44,8 +44,8 @@ struct TokenSourceOptions {
   // Of a folder, only files whose names match (fnmatch); empty: the format's
   // own.
   std::string glob;
-  // Finds documents by reading all tokens, when they are first asked for; where
-  // the format does not know them better.
+  // Finds documents by reading all tokens when the source is opened, where the
+  // format does not know them better.
   std::optional<DocumentDelimiter> delimiter;
   // Of files that do not name their tokenizer.
   std::optional<Vocabulary> vocabulary;
@@ -68,6 +68,9 @@ absl::StatusOr<std::shared_ptr<const TokenSource>> OpenTokenSource(
 
 // "poniente-token-store", "megatron", ...
 std::vector<std::string> TokenFormatNames();
+
+// The id between documents, where the format fixes it or the options state it.
+std::optional<DocumentDelimiter> DelimiterOf(const TokenSource& source);
 
 // What OpenTokenSource() found odd but read nonetheless; of a token store,
 // nothing.

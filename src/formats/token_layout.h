@@ -16,6 +16,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "formats/document_table.h"
+#include "poniente/token_files.h"
 #include "poniente/token_source.h"
 
 namespace poniente::internal {
@@ -93,7 +94,7 @@ struct TokenLayout {
   // How its own project cuts windows.
   WindowRule windows;
   // What the files say of it.
-  std::optional<uint32_t> end_of_document;
+  std::optional<DocumentDelimiter> delimiter;
   std::string tokenizer;         // empty: nothing
   uint64_t vocabulary_size = 0;  // 0: nothing
   // Read on, but somebody should look at it.

@@ -84,12 +84,29 @@ absl::Status NotAnId(const TokenSource& source, uint64_t token, int64_t id) {
       Absl(StoredTypeName(source.stored_type()))));
 }
 
+absl::StatusOr<std::vector<TokenWindow>> DecodeRanges(
+    const TokenSource& source, std::span<const TokenRange> ranges,
+    const std::byte* stored) {
+  const StoredType type = source.stored_type();
+  std::vector<TokenWindow> windows(ranges.size());
+  for (size_t i = 0; i < ranges.size(); ++i) {
+    windows[i].tokens.resize(ranges[i].size());
+    const std::optional<size_t> bad =
+        DecodeIds(stored, type, windows[i].tokens);
+    if (bad.has_value()) {
+      return NotAnId(source, ranges[i].begin + *bad,
+                     StoredIdAt(stored, type, *bad));
+    }
+    stored += ranges[i].size() * StoredTypeBytes(type);
+  }
+  return windows;
+}
+
 Task<std::vector<TokenWindow>> ReadFromArrays(const TokenSource& source,
                                               std::vector<TokenRange> ranges) {
   const std::span<const TokenArray> arrays = source.arrays();
   const std::span<const uint64_t> ends = source.shard_ends();
-  const StoredType type = source.stored_type();
-  const uint64_t width = StoredTypeBytes(type);
+  const uint64_t width = StoredTypeBytes(source.stored_type());
   uint64_t bytes = 0;
   for (const TokenRange& range : ranges) bytes += range.size() * width;
   const auto stored = std::make_unique_for_overwrite<std::byte[]>(bytes);
@@ -115,18 +132,7 @@ Task<std::vector<TokenWindow>> ReadFromArrays(const TokenSource& source,
   const absl::Status read = co_await ReadBatch(requests);
   if (!read.ok()) co_return read;
 
-  std::vector<TokenWindow> windows(ranges.size());
-  const std::byte* from = stored.get();
-  for (size_t i = 0; i < ranges.size(); ++i) {
-    windows[i].tokens.resize(ranges[i].size());
-    const std::optional<size_t> bad = DecodeIds(from, type, windows[i].tokens);
-    if (bad.has_value()) {
-      co_return NotAnId(source, ranges[i].begin + *bad,
-                        StoredIdAt(from, type, *bad));
-    }
-    from += ranges[i].size() * width;
-  }
-  co_return windows;
+  co_return DecodeRanges(source, ranges, stored.get());
 }
 
 }  // namespace poniente::internal

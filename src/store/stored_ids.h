@@ -10,6 +10,8 @@
 #include <span>
 #include <vector>
 
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "poniente/task.h"
 #include "poniente/token_source.h"
 #include "poniente/token_window.h"
@@ -27,6 +29,11 @@ int64_t StoredIdAt(const std::byte* from, StoredType type, size_t at);
 
 // DataLoss: token `token` of the source is stored as `id`, which is no id.
 absl::Status NotAnId(const TokenSource& source, uint64_t token, int64_t id);
+
+// Ids of the ranges, which lie end to end in `stored` in the source's type.
+absl::StatusOr<std::vector<TokenWindow>> DecodeRanges(
+    const TokenSource& source, std::span<const TokenRange> ranges,
+    const std::byte* stored);
 
 // TokenSource::ReadRanges() of a source whose arrays() hold all tokens.
 Task<std::vector<TokenWindow>> ReadFromArrays(const TokenSource& source,
