@@ -59,8 +59,9 @@ absl::Status Damaged() {
 uint64_t BuffersOf(const FlatTable& field, uint8_t type, int16_t version) {
   switch (type) {
     case kNull:
-    case kRunEndEncoded:
       return 0;
+    case kRunEndEncoded:
+      return version < arrow::kVersion5 ? 1 : 0;
     case kStruct:
     case kFixedSizeList:
       return 1;

@@ -210,6 +210,39 @@ TEST(ArrowStreamTest, TheColumnIsFoundBehindOthers) {
                        HasSubstr("0 numbers of view buffers")));
 }
 
+// Version 4 had a buffer of nulls for unions and run-end encoding.
+TEST(ArrowStreamTest, BuffersOfUnionsAndRunsFollowTheVersion) {
+  const ArrowField runs = {"runs", 22,    0,
+                           false,  false, {kInts, Integers("item", 8, true)}};
+  const ArrowField either = {"either", 14, 0, false, false, {kInts}};
+  for (const int16_t version : {3, 4}) {
+    ArrowBatchParts parts;
+    parts.rows = 1;
+    parts.nodes = {{1, 0}, {1, 0}, {1, 0}, {1, 0}, {1, 0}, {1, 0}, {2, 0}};
+    parts.buffers = {"",
+                     "ends",
+                     "",
+                     "i",
+                     "k",
+                     "",
+                     "ints",
+                     "",
+                     LittleEndian<int32_t>({0, 2}),
+                     "",
+                     LittleEndian<int32_t>({8, 9})};
+    if (version == 3) {
+      parts.buffers.insert(parts.buffers.begin(), "");
+      parts.buffers.insert(parts.buffers.begin() + 5, "");
+    }
+    ArrowWriter writer;
+    writer.version = version;
+    writer.Schema({runs, either, ListOf("input_ids", kInts)});
+    ASSERT_OK_AND_ASSIGN(const Read read,
+                         ReadStream(writer.Batch(parts).End().bytes));
+    EXPECT_THAT(read.ids, ElementsAre(8, 9)) << version;
+  }
+}
+
 TEST(ArrowStreamTest, TheColumnIsTheOneStatedOrInputIdsOrTokensOrTheOnlyOne) {
   const auto chosen = [](const std::vector<std::string>& names,
                          std::string_view stated) {

@@ -117,7 +117,7 @@ def write_pyarrow():
         expect(f"{codec}.arrow", error=f"compressed ({codec})")
     old = pa.ipc.IpcWriteOptions(use_legacy_format=True)
     stream("old.arrow", no_union, options=old)
-    expect("old.arrow", error="format")
+    expect("old.arrow", error="")  # no marks between messages: not recognised
     for name, values, error in [
             ("null-row", [[1], None], "null rows"),
             ("null-id", [[1], [None]], "null ids"),
