@@ -77,16 +77,38 @@ bool HoldsArrow(const fs::path& folder) {
   return false;
 }
 
-// The folders below <config> that hold Arrow files: <version>/<hash>.
+// The folders below <config> that hold Arrow files: <version>/<hash>, or
+// <version> of what a generator made. A library that was killed leaves
+// <hash>.incomplete.
 std::vector<fs::path> Prepared(const fs::path& config) {
   std::vector<fs::path> found;
+  const auto add = [&found](const fs::path& folder) {
+    if (folder.extension() == ".incomplete" || !HoldsArrow(folder)) return;
+    found.push_back(folder);
+  };
   for (const std::string& version : FoldersIn(config)) {
+    add(config / version);
     for (const std::string& hash : FoldersIn(config / version)) {
-      const fs::path folder = config / version / hash;
-      if (HoldsArrow(folder)) found.push_back(folder);
+      add(config / version / hash);
     }
   }
   return found;
+}
+
+// The configuration itself if it was prepared; else those that arguments of the
+// user's own made of it, such as data files: "default-0123456789abcdef".
+std::vector<std::string> Meant(const fs::path& dataset,
+                               const std::vector<std::string>& configs,
+                               std::string_view config) {
+  if (config.empty()) return configs;
+  std::vector<std::string> meant;
+  for (const std::string& one : configs) {
+    if (one == config && !Prepared(dataset / one).empty()) return {one};
+    if (absl::StartsWith(one, absl::StrCat(Absl(config), "-"))) {
+      meant.push_back(one);
+    }
+  }
+  return meant;
 }
 
 }  // namespace
@@ -118,12 +140,7 @@ absl::StatusOr<std::string> FindInHubCache(std::string_view name,
   const std::vector<std::string> configs = FoldersIn(dataset);
   std::vector<fs::path> found;
   std::vector<std::string> with_data;
-  for (const std::string& one : configs) {
-    // Data files of the user's own make it "default-0123456789abcdef".
-    const bool is_meant =
-        config.empty() || one == config ||
-        absl::StartsWith(one, absl::StrCat(Absl(config), "-"));
-    if (!is_meant) continue;
+  for (const std::string& one : Meant(dataset, configs, config)) {
     for (fs::path& folder : Prepared(dataset / one)) {
       if (with_data.empty() || with_data.back() != one) {
         with_data.push_back(one);

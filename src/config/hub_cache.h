@@ -19,7 +19,8 @@ std::string HubCacheFolder();
 // The folder that holds the Arrow files of dataset `name` ("owner/dataset" or
 // "dataset"), in configuration `config` ("": the only one there is). In the
 // cache: <owner>___<dataset>/<config>/<version>/<hash>/*.arrow, where the
-// library writes the dataset's "TinyStories" as "tiny_stories".
+// library writes the dataset's "TinyStories" as "tiny_stories", and of what a
+// generator made leaves out the hash.
 // Errors: NotFound, saying where it was looked for and how to get it there;
 //     InvalidArgument if there are several configurations or versions, which
 //     are listed.
