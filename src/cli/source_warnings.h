@@ -18,10 +18,6 @@ namespace poniente::cli {
 absl::Status WarnOfIds(const TokenSource& source, uint64_t vocabulary_size,
                        std::vector<std::string>* warnings);
 
-// Empty unless these ids of files without a header look like ids of another
-// width.
-std::string WidthWarning(StoredType type, const std::vector<uint32_t>& ids);
-
 }  // namespace poniente::cli
 
 #endif  // PONIENTE_CLI_SOURCE_WARNINGS_H_

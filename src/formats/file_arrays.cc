@@ -64,7 +64,8 @@ absl::StatusOr<TokenLayout> LayOutFileArrays(const FoundPath& found,
 
 std::vector<std::byte> FirstBytes(const FoundPath& found,
                                   const std::string& glob, uint64_t count) {
-  const absl::StatusOr<std::vector<std::string>> paths = PathsOf(found, glob);
+  const absl::StatusOr<std::vector<std::string>> paths =
+      ArrayPaths(found, glob);
   if (!paths.ok()) return {};
   const absl::StatusOr<FileBytes> file = FileBytes::Open(paths->front());
   if (!file.ok()) return {};

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "formats/found_path.h"
+#include "formats/index_pair.h"
 #include "formats/layout_source.h"
 #include "formats/token_format.h"
 #include "poniente/token_files.h"
@@ -28,9 +29,9 @@ constexpr size_t kNamesShown = 4;
 absl::StatusOr<FoundPath> Find(const std::string& path) {
   absl::StatusOr<FoundPath> found = internal::FindPath(path);
   if (!absl::IsNotFound(found.status())) return found;
-  absl::StatusOr<FoundPath> index = internal::FindPath(path + ".idx");
-  if (index.ok()) return index;
-  return found;
+  const std::optional<std::string> index = internal::IndexOfPrefix(path);
+  if (!index) return found;
+  return internal::FindPath(*index);
 }
 
 std::string HeadOf(const FoundPath& found) {

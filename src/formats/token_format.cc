@@ -4,11 +4,12 @@
 namespace poniente::internal {
 
 std::span<const TokenFormat> TokenFormats() {
-  // Those with magic bytes first, those that ask for neighbouring files last.
+  // Those with magic bytes and index files first; folders of bare arrays, which
+  // are told by a file or two in them, last.
   static const TokenFormat formats[] = {
-      kMegatronFormat, kFairseqFormat,  kTntidxFormat,    kLlmcFormat,
-      kLitpkdsFormat,  kNpyFormat,      kArrowFormat,     kMdsFormat,
-      kLitdataFormat,  kLevanterFormat, kDatatroveFormat, kDolmaFormat,
+      kMegatronFormat, kFairseqFormat, kTntidxFormat,    kLlmcFormat,
+      kLitpkdsFormat,  kArrowFormat,   kMdsFormat,       kLitdataFormat,
+      kLevanterFormat, kDolmaFormat,   kDatatroveFormat, kNpyFormat,
       kRawFormat,
   };
   return formats;

@@ -156,14 +156,14 @@ TEST_F(CatTest, InspectWarnsOfTheWrongWidth) {
   }
   WriteFile(folder_.path("u32.bin"), U16(halves));
   EXPECT_THAT(RunTool("inspect --dtype u16 " + folder_.path("u32.bin")),
-              Prints(HasSubstr("may be u32 read as u16")));
+              Prints(HasSubstr("it may be of u32")));
   EXPECT_THAT(RunTool("inspect --dtype u32 " + folder_.path("u32.bin")),
               Prints(HasSubstr("warnings        none")));
   std::vector<uint32_t> ids;
   for (uint32_t i = 0; i < 200; ++i) ids.push_back(20000 + i * 50);
   WriteFile(folder_.path("u16.bin"), U16(ids));
   EXPECT_THAT(RunTool("inspect --dtype u32 " + folder_.path("u16.bin")),
-              Prints(HasSubstr("may be u16 read two at a time")));
+              Prints(HasSubstr("it may be of u16")));
 }
 
 }  // namespace
