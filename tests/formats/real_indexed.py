@@ -5,7 +5,7 @@
   pip install numpy datatrove tokenizers
   pip install --no-deps megatron-core
   pip download --no-deps --no-binary :all: fairseq     # and unpack it
-  real_indexed.py FOLDER --megatron .../megatron/core/datasets/indexed_dataset.py
+  real_indexed.py FOLDER --megatron .../core/datasets/indexed_dataset.py
                          --fairseq .../fairseq/data/indexed_dataset.py
 
 Makes files below FOLDER, and FOLDER/expected.jsonl: a line for each dataset,
