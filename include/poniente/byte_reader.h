@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -15,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "poniente/task.h"
 
@@ -75,10 +77,24 @@ struct BlockChecksums {
   uint64_t block_bytes = 0;
 };
 
+// What is known of a file before it is opened.
+struct ExpectedFile {
+  uint64_t bytes = 0;
+  // Called right before the file is opened, by one thread at a time; the file
+  // is opened only if it gives OK. It must not read through the same reader.
+  // None: nothing to check.
+  std::function<absl::Status()> check = nullptr;
+};
+
 // A file to read. Without checksums there is nothing to verify.
 struct ByteFile {
   std::string path = {};
   std::optional<BlockChecksums> checksums = std::nullopt;
+  // Stated: Open() does not touch the file, nor its checksums. The first
+  // ReadBatch() that needs it opens it, which blocks for as long; where that
+  // fails, so does the batch, and the next one tries again. FailedPrecondition
+  // if the file does not have so many bytes.
+  std::optional<ExpectedFile> expected = std::nullopt;
 };
 
 // One read: bytes [offset, offset + into.size()) of a reader's file, to `into`.
@@ -159,7 +175,8 @@ struct ReadCounters {
   BackendCounters Total() const;
 };
 
-// Opened files of one store and the way they are read.
+// Files of one store, open or to be opened at their first use, and the way they
+// are read.
 //
 // Ownership: shared; keeps its files open (and mapped, where it maps) while it
 //     lives. A task that reads from it needs it alive.
@@ -174,9 +191,9 @@ struct ReadCounters {
 //     or descriptors. Others as errno says. EIO, EAGAIN and the like are tried
 //     again a few times before they count.
 // Cancellation: reads in flight are waited for, then Cancelled.
-// Descriptors: one per file, one more for the checksums of a file of more than
-//     4096 blocks, one more for a file read past the cache. Where the soft
-//     limit (RLIMIT_NOFILE) ends, it is raised to the hard one.
+// Descriptors: one per file that is open, one more for the checksums of a file
+//     of more than 4096 blocks, one more for a file read past the cache. Where
+//     the soft limit (RLIMIT_NOFILE) ends, it is raised to the hard one.
 class ByteReader final {
  public:
   static absl::StatusOr<std::shared_ptr<const ByteReader>> Open(
@@ -191,7 +208,7 @@ class ByteReader final {
 
   size_t num_files() const;
   const std::string& path(uint32_t file) const;
-  // Bytes when opened.
+  // Bytes when opened, or as expected.
   uint64_t size(uint32_t file) const;
 
   // When blocks are verified, of the files that have checksums.

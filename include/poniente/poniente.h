@@ -8,6 +8,7 @@
 #include "poniente/batch.h"
 #include "poniente/batch_tensors.h"
 #include "poniente/byte_reader.h"
+#include "poniente/catalog.h"
 #include "poniente/config.h"
 #include "poniente/consume.h"
 #include "poniente/dataset_node.h"

@@ -25,6 +25,7 @@
 namespace poniente {
 
 namespace internal {
+struct KnownStore;
 struct StoreManifest;
 class DocumentIndex;
 }  // namespace internal
@@ -101,6 +102,12 @@ class TokenStore final : public TokenSource {
 
   // For internal use: what the manifest says.
   const internal::StoreManifest& manifest() const { return *manifest_; }
+
+  // For internal use: what catalog.h opens. Touches no file; the first read
+  // compares what is there with what was known, and opens it.
+  static absl::StatusOr<std::shared_ptr<const TokenStore>> OpenKnown(
+      std::shared_ptr<const internal::KnownStore> known,
+      const TokenStoreOptions& options);
 
  private:
   TokenStore(std::string path,

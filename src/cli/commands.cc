@@ -6,13 +6,21 @@ namespace {
 
 constexpr Command kCommands[] = {
     // clang-format off: one line each
-    {PackSpec, RunPack},         {InspectSpec, RunInspect},
-    {CatSpec, RunCat},           {DocumentsSpec, RunDocuments},
-    {ConfigSpec, RunConfig},     {PlanSpec, RunPlan},
-    {ShowSpec, RunShow},         {FindSpec, RunFind},
-    {DiffSpec, RunDiff},         {VerifySpec, RunVerify},
-    {SimulateSpec, RunSimulate}, {BenchSpec, RunBench},
-    {HelpSpec, RunHelp},         {CompletionSpec, RunCompletion},
+    {PackSpec, RunPack},
+    {InspectSpec, RunInspect},
+    {CatSpec, RunCat},
+    {DocumentsSpec, RunDocuments},
+    {ConfigSpec, RunConfig},
+    {PlanSpec, RunPlan},
+    {ShowSpec, RunShow},
+    {FindSpec, RunFind},
+    {DiffSpec, RunDiff},
+    {VerifySpec, RunVerify},
+    {CatalogSpec, RunCatalog},
+    {SimulateSpec, RunSimulate},
+    {BenchSpec, RunBench},
+    {HelpSpec, RunHelp},
+    {CompletionSpec, RunCompletion},
     {ManSpec, RunMan},
     // clang-format on
 };

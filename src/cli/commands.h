@@ -18,6 +18,9 @@ namespace poniente::cli {
 CommandSpec BenchSpec();
 int RunBench(const std::vector<std::string>& args);
 
+CommandSpec CatalogSpec();
+int RunCatalog(const std::vector<std::string>& args);
+
 CommandSpec CompletionSpec();
 int RunCompletion(const std::vector<std::string>& args);
 

@@ -20,16 +20,31 @@
 #include "cli/console.h"
 #include "cli/json.h"
 #include "cli/load_config.h"
+#include "cli/source_options.h"
 #include "cli/verify_store.h"
+#include "poniente/catalog.h"
 #include "poniente/config.h"
-#include "poniente/token_store.h"
+#include "poniente/token_source.h"
+#include "store/manifest.h"
 
 namespace poniente::cli {
 namespace {
 
-// The folders that the command line means, each once.
+// A folder that the command line means.
+struct Wanted {
+  std::string path;
+  // Where it was found, if it was; `entry` is its path there.
+  std::shared_ptr<const StoreCatalog> catalog;
+  std::string entry;
+  // Of a catalogue that cannot be read.
+  absl::Status status;
+  // Of a configuration that says how files are to be read; null: open it.
+  std::shared_ptr<const TokenSource> source;
+};
+
+// Each once.
 struct Stores {
-  std::vector<std::string> paths;
+  std::vector<Wanted> wanted;
   // Sources of configurations that are only numbers of tokens.
   uint64_t without_store = 0;
 };
@@ -37,10 +52,31 @@ struct Stores {
 class StoreList {
  public:
   void Add(const std::string& path) {
-    std::error_code failed;
-    std::filesystem::path real = std::filesystem::canonical(path, failed);
-    if (failed) real = path;
-    if (seen_.insert(real).second) stores_.paths.push_back(path);
+    Add(Wanted{path, nullptr, "", {}, nullptr});
+  }
+
+  // A store, or a catalogue of stores.
+  void AddFolder(const std::string& path) {
+    std::error_code ignored;
+    if (!StoreCatalog::IsIn(path) ||
+        std::filesystem::exists(path + "/manifest.json", ignored)) {
+      Add(path);
+      return;
+    }
+    auto catalog = StoreCatalog::Open(path);
+    if (!catalog.ok()) {
+      Add(Wanted{path, nullptr, "", catalog.status(), nullptr});
+      return;
+    }
+    const auto shared =
+        std::make_shared<const StoreCatalog>(*std::move(catalog));
+    for (const CatalogEntry& entry : shared->entries()) {
+      Add(Wanted{absl::StrCat(shared->folder(), "/", entry.path),
+                 shared,
+                 entry.path,
+                 {},
+                 nullptr});
+    }
   }
 
   absl::Status AddConfig(const std::string& path) {
@@ -50,7 +86,7 @@ class StoreList {
       if (source.data == nullptr) {
         ++stores_.without_store;
       } else {
-        Add(source.data->path());
+        Add(Wanted{source.data->path(), nullptr, "", {}, source.data});
       }
     }
     return absl::OkStatus();
@@ -59,6 +95,14 @@ class StoreList {
   Stores Take() && { return std::move(stores_); }
 
  private:
+  void Add(Wanted wanted) {
+    std::error_code failed;
+    std::filesystem::path real =
+        std::filesystem::canonical(wanted.path, failed);
+    if (failed) real = wanted.path;
+    if (seen_.insert(real).second) stores_.wanted.push_back(std::move(wanted));
+  }
+
   std::set<std::filesystem::path> seen_;
   Stores stores_;
 };
@@ -66,18 +110,27 @@ class StoreList {
 // What came out of one store.
 struct Verified {
   std::string path;
-  std::shared_ptr<const TokenStore> store;  // null if it does not open
+  std::shared_ptr<const TokenSource> source;  // null if it does not open
   absl::Status status;
 };
 
-Verified Verify(const std::string& path, size_t number, size_t count) {
-  Verified verified = {path, nullptr, {}};
-  auto store = OpenUnchecked(path);
-  verified.status = store.status();
-  if (!store.ok()) return verified;
-  verified.store = *std::move(store);
+Verified Verify(const Wanted& wanted, size_t number, size_t count) {
+  const std::string& path = wanted.path;
+  Verified verified = {path, nullptr, wanted.status};
+  if (verified.status.ok() && wanted.catalog != nullptr) {
+    verified.status = wanted.catalog->CheckStore(wanted.entry);
+  }
+  if (!verified.status.ok()) return verified;
+  if (wanted.source && wanted.source->format() != internal::kStoreFormat) {
+    verified.source = wanted.source;
+  } else {
+    auto source = OpenSource(path, {});
+    verified.status = source.status();
+    if (!source.ok()) return verified;
+    verified.source = *std::move(source);
+  }
   verified.status = VerifyWithProgress(
-      *verified.store,
+      *verified.source,
       absl::StrCat("verifying '", OneLine(path), "'",
                    count > 1 ? absl::StrCat(" (", number, " of ", count, ")")
                              : std::string()));
@@ -89,21 +142,21 @@ void Print(const Verified& verified) {
     Fail(verified.status);
     return;
   }
-  const TokenStore& store = *verified.store;
-  std::cout << OneLine(verified.path) << ": ok, " << Count(store.num_tokens())
-            << " tokens, " << Bytes(static_cast<double>(store.num_bytes()))
-            << ", fingerprint " << absl::StrFormat("%016x", store.fingerprint())
-            << std::endl;
+  const TokenSource& source = *verified.source;
+  std::cout << OneLine(verified.path) << ": ok, " << Count(source.num_tokens())
+            << " tokens, " << Bytes(static_cast<double>(source.num_bytes()))
+            << ", fingerprint "
+            << absl::StrFormat("%016x", source.fingerprint()) << std::endl;
 }
 
 void AddJson(const Verified& verified, Json* json) {
   Json row;
   row["path"] = verified.path;
   row["ok"] = verified.status.ok();
-  if (const TokenStore* const store = verified.store.get()) {
-    row["tokens"] = store->num_tokens();
-    row["bytes"] = store->num_bytes();
-    row["fingerprint"] = absl::StrFormat("%016x", store->fingerprint());
+  if (const TokenSource* const source = verified.source.get()) {
+    row["tokens"] = source->num_tokens();
+    row["bytes"] = source->num_bytes();
+    row["fingerprint"] = absl::StrFormat("%016x", source->fingerprint());
   }
   if (!verified.status.ok()) {
     row["error"] = std::string(verified.status.message());
@@ -116,9 +169,9 @@ int VerifyAll(const Stores& stores, bool is_json) {
   json["ok"] = true;
   json["stores"] = Json::array();
   uint64_t damaged = 0;
-  for (size_t i = 0; i < stores.paths.size(); ++i) {
-    const Verified verified =
-        Verify(stores.paths[i], i + 1, stores.paths.size());
+  const size_t count = stores.wanted.size();
+  for (size_t i = 0; i < count; ++i) {
+    const Verified verified = Verify(stores.wanted[i], i + 1, count);
     if (!verified.status.ok()) ++damaged;
     if (is_json) {
       AddJson(verified, &json);
@@ -129,11 +182,11 @@ int VerifyAll(const Stores& stores, bool is_json) {
   json["ok"] = damaged == 0;
   if (is_json) {
     PrintJson(json);
-  } else if (stores.paths.size() > 1) {
-    std::cout << Plural(stores.paths.size(), "store") << ", "
+  } else if (count != 1) {
+    std::cout << Plural(count, "store") << ", "
               << (damaged == 0
                       ? "all as they were written"
-                      : absl::StrCat(damaged, " damaged or unreadable"))
+                      : absl::StrCat(damaged, " damaged, unreadable or stale"))
               << '\n';
   }
   return damaged == 0 ? kExitOk : kExitError;
@@ -142,15 +195,18 @@ int VerifyAll(const Stores& stores, bool is_json) {
 }  // namespace
 
 CommandSpec VerifySpec() {
-  return {.name = "verify",
-          .brief = "check all checksums of stores",
-          .positionals = "PATH|CONFIG...",
-          .summary =
-              "Reads token stores (folders), or all those of configurations "
-              "(TOML files), each once, and checks every checksum, every id "
-              "and the fingerprint.",
-          .options = {{"json", "", "print JSON"}},
-          .example = "poniente verify fortunes train.toml"};
+  return {
+      .name = "verify",
+      .brief = "check all checksums of stores",
+      .positionals = "PATH|CONFIG...",
+      .summary =
+          "Reads token stores (folders), all those of a catalogue (a folder "
+          "that `poniente catalog` was run on), or those of "
+          "configurations (TOML files), each once, and checks every "
+          "checksum, every id and the fingerprint; of a catalogue's also "
+          "that they are the stores that it lists.",
+      .options = {{"json", "", "print JSON"}},
+      .example = "poniente verify fortunes train.toml"};
 }
 
 int RunVerify(const std::vector<std::string>& args) {
@@ -168,7 +224,7 @@ int RunVerify(const std::vector<std::string>& args) {
       const absl::Status added = list.AddConfig(path);
       if (!added.ok()) return FailConfig(added);
     } else {
-      list.Add(path);
+      list.AddFolder(path);
     }
   }
   const Stores stores = std::move(list).Take();

@@ -35,13 +35,6 @@ absl::Status ReadToTheEnd(const TokenSource& source,
 
 }  // namespace
 
-absl::StatusOr<std::shared_ptr<const TokenStore>> OpenUnchecked(
-    const std::string& path) {
-  TokenStoreOptions options;
-  options.io.verify = VerifyChecksums::kOff;
-  return TokenStore::Open(path, options);
-}
-
 absl::Status VerifyWithProgress(const TokenSource& source,
                                 const std::string& what) {
   const uint64_t width = StoredTypeBytes(source.stored_type());

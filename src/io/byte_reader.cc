@@ -88,6 +88,21 @@ absl::Status CheckRanges(std::span<const ReadRequest> requests) {
   return absl::OkStatus();
 }
 
+// Opens what was left for later.
+absl::Status OpenFiles(std::span<const ReadRequest> requests) {
+  const ReadRequest* previous = nullptr;
+  for (const ReadRequest& request : requests) {
+    if (request.into.empty()) continue;
+    if (previous == nullptr || request.reader != previous->reader ||
+        request.file != previous->file) {
+      PONIENTE_RETURN_IF_ERROR(
+          ReaderAccess::State(*request.reader).EnsureOpen(request.file));
+    }
+    previous = &request;
+  }
+  return absl::OkStatus();
+}
+
 // One turn of a batch: its reads, what they wait for, and their end.
 class Turn {
  public:
@@ -282,16 +297,16 @@ ByteReader::ByteReader(std::unique_ptr<ReaderState> state)
 
 ByteReader::~ByteReader() = default;
 
-size_t ByteReader::num_files() const { return state_->files.size(); }
+size_t ByteReader::num_files() const { return state_->num_files; }
 
 const std::string& ByteReader::path(uint32_t file) const {
   PONIENTE_CHECK(file < num_files()) << file;
-  return state_->files[file].path();
+  return state_->path(file);
 }
 
 uint64_t ByteReader::size(uint32_t file) const {
   PONIENTE_CHECK(file < num_files()) << file;
-  return state_->files[file].size();
+  return state_->size(file);
 }
 
 VerifyChecksums ByteReader::verify_checksums() const {
@@ -323,6 +338,8 @@ Task<> ReadBatch(std::span<const ReadRequest> requests) {
   // nothing may unwind this frame, as the kernel writes to the buffers.
   asio::cancellation_state state = co_await asio::this_coro::cancellation_state;
   if (IsCancelled(state)) co_return Cancelled();
+  absl::Status open = OpenFiles(requests);
+  if (!open.ok()) co_return open;
   const std::vector<OrderedRequest> sorted = internal::SortRequests(requests);
   std::span<const OrderedRequest> rest = sorted;
   absl::Status status;

@@ -50,15 +50,18 @@ void FetchAhead(std::span<const ReadRequest> requests) {
     Prefetch(one.state);
   }
   for (const OpenedFile& one : opened) {
-    if (one.file >= one.state->files.size()) return;
-    Prefetch(&one.state->files[one.file]);
+    if (one.file >= one.state->num_files) return;
+    __builtin_prefetch(&one.state->files[one.file]);
     __builtin_prefetch(&one.state->mappings[one.file]);
     if (!one.state->checksums.empty()) {
       __builtin_prefetch(&one.state->checksums[one.file]);
     }
-    __builtin_prefetch(one.state->policy.get());
+    __builtin_prefetch(one.state->policy());
   }
   for (const OpenedFile& one : opened) {
+    const OpenFile* const file = one.state->files[one.file].get();
+    if (file == nullptr) return;  // soon slower things are done for it
+    Prefetch(file);
     __builtin_prefetch(one.state->mappings[one.file].get());
     __builtin_prefetch(one.state->ChecksumsOf(one.file));
   }

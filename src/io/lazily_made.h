@@ -25,6 +25,12 @@ class LazilyMade {
   // Null if it has not been made.
   const T* get() const { return made_.load(std::memory_order_acquire); }
 
+  // REQUIRES: nobody has made it or does so now.
+  void Set(T made) {
+    // Release: get() hands it out without a lock.
+    made_.store(new T(std::move(made)), std::memory_order_release);
+  }
+
   // Makes it by `make`, which gives StatusOr<T>, if nobody has; one maker at a
   // time for all that share `mutex`.
   template <class Make>
@@ -33,8 +39,7 @@ class LazilyMade {
     MutexLock lock(mutex);
     if (get() != nullptr) return absl::OkStatus();
     PONIENTE_ASSIGN_OR_RETURN(T made, make());
-    // Release: get() hands it out without the lock.
-    made_.store(new T(std::move(made)), std::memory_order_release);
+    Set(std::move(made));
     return absl::OkStatus();
   }
 

@@ -103,7 +103,7 @@ void CopyAll(std::span<PendingRead> reads, uint64_t faults_before) {
 // Those whose readers may be read by nothing else.
 void CopyForced(std::span<PendingRead> reads, uint64_t faults_before) {
   for (PendingRead& read : reads) {
-    if (read.reader().policy == nullptr) {
+    if (read.reader().policy() == nullptr) {
       CopyAll(std::span(&read, 1), faults_before);
     }
   }

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
 #include "io/descriptors.h"
 #include "io/fault_hooks.h"
 #include "util/status_macros.h"
@@ -102,6 +103,16 @@ absl::StatusOr<OpenFile> OpenFile::Open(std::string path) {
   // Advice only: a file system without it reads as well.
   (void)::posix_fadvise(fd, 0, 0, POSIX_FADV_RANDOM);
   return file;
+}
+
+absl::StatusOr<OpenFile> OpenFile::OpenExpected(std::string path,
+                                                const ExpectedFile& expected) {
+  if (expected.check != nullptr) PONIENTE_RETURN_IF_ERROR(expected.check());
+  PONIENTE_ASSIGN_OR_RETURN(OpenFile file, Open(std::move(path)));
+  if (file.size() == expected.bytes) return file;
+  return absl::FailedPreconditionError(absl::StrCat(
+      file.path(), ": has ", file.size(), " bytes, ", expected.bytes,
+      " were expected; was it written since? open it anew"));
 }
 
 bool OpenFile::Reaches(uint64_t end) const {

@@ -11,6 +11,7 @@
 
 #include "absl/status/statusor.h"
 #include "io/ring_file.h"
+#include "poniente/byte_reader.h"
 
 namespace poniente::internal {
 
@@ -33,6 +34,9 @@ class OpenFile {
   // Errors: as errno says, naming path and remedy; InvalidArgument for what is
   // not a regular file.
   static absl::StatusOr<OpenFile> Open(std::string path);
+  // After its check, and if it has as many bytes; else FailedPrecondition.
+  static absl::StatusOr<OpenFile> OpenExpected(std::string path,
+                                               const ExpectedFile& expected);
 
   OpenFile(OpenFile&&) noexcept = default;
   OpenFile& operator=(OpenFile&&) = delete;

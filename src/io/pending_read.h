@@ -77,7 +77,7 @@ class PendingRead {
   IoBackend backend() const { return backend_; }
   ReaderState& reader() const { return *reader_; }
   uint32_t file_number() const { return file_; }
-  const OpenFile& opened() const { return reader_->files[file_]; }
+  const OpenFile& opened() const { return reader_->opened(file_); }
   uint64_t begin() const { return offset_; }
   uint64_t end() const { return offset_ + bytes_; }
   uint64_t needed_end() const { return offset_ + needed_; }

@@ -204,7 +204,7 @@ absl::Status ReadPlan::MakeRoom(size_t scratch_bytes,
     return absl::OkStatus();
   }
   return Prepend(scratch.status(),
-                 absl::StrCat(reader_->files[file_].path(), ": read of ",
+                 absl::StrCat(reader_->path(file_), ": read of ",
                               request.end() - request.begin(),
                               " bytes at offset ", request.begin()));
 }
@@ -371,9 +371,8 @@ absl::Status ReadPlan::Complete() const {
     const FileChecksums& checksums = *check.reader->checksums[check.file];
     const size_t bytes =
         checksums.EndOf(check.block) - checksums.BeginOf(check.block);
-    PONIENTE_RETURN_IF_ERROR(
-        checksums.Verify(check.reader->files[check.file].path(), check.block,
-                         {check.bytes, bytes}));
+    PONIENTE_RETURN_IF_ERROR(checksums.Verify(
+        check.reader->path(check.file), check.block, {check.bytes, bytes}));
     Add(1, &check.reader->blocks_verified);
   }
   return absl::OkStatus();

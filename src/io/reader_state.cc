@@ -104,28 +104,78 @@ ReaderState::~ReaderState() {
 absl::Status ReaderState::Open(std::vector<ByteFile> wanted,
                                const ByteReaderOptions& reader_options) {
   options = reader_options;
+  num_files = wanted.size();
   PONIENTE_RETURN_IF_ERROR(ChooseBackend());
-  PONIENTE_RETURN_IF_ERROR(OpenFiles(std::move(wanted)));
-  direct = std::make_unique<LazilyMade<DirectFile>[]>(files.size());
-  mappings = std::make_unique<LazilyMade<Mapping>[]>(files.size());
-  if (options.backend == IoBackend::kAuto) Adapt();
-  if (backend == IoBackend::kMmap) {
-    for (uint32_t file = 0; file < files.size(); ++file) {
-      PONIENTE_RETURN_IF_ERROR(EnsureMapped(file));
-    }
+  files = std::make_unique<LazilyMade<OpenFile>[]>(num_files);
+  direct = std::make_unique<LazilyMade<DirectFile>[]>(num_files);
+  mappings = std::make_unique<LazilyMade<Mapping>[]>(num_files);
+  bool any_checksums = false;
+  bool any_later = false;
+  for (const ByteFile& file : wanted) {
+    any_checksums |= file.checksums.has_value();
+    any_later |= file.expected.has_value();
   }
-  if (backend == IoBackend::kDirect) ProbeDirect();
+  if (any_checksums && options.verify != VerifyChecksums::kOff) {
+    checksums.resize(num_files);
+  }
+  MutexLock lock(&making);
+  const OpenFile* first = nullptr;
+  for (uint32_t file = 0; file < num_files; ++file) {
+    if (wanted[file].expected.has_value()) continue;
+    PONIENTE_ASSIGN_OR_RETURN(OpenFile opened, OpenNow(file, wanted[file]));
+    files[file].Set(std::move(opened));
+    if (first == nullptr) first = files[file].get();
+  }
+  if (any_later) later = std::move(wanted);
+  if (options.backend == IoBackend::kAuto) Adapt();
+  if (first != nullptr || num_files == 0) LookAround(first);
   return absl::OkStatus();
 }
 
-// Whether the file system takes it is to be known at once; the descriptors are
-// not to be held before they are needed.
-void ReaderState::ProbeDirect() {
-  if (files.empty()) return;
-  const absl::Status opened = DirectFile::Open(files.front()).status();
-  if (!opened.ok() && !absl::IsResourceExhausted(opened)) {
-    RefuseDirect(std::string(opened.message()));
+absl::Status ReaderState::OpenLater(uint32_t file) {
+  return files[file].Ensure(
+      &making, [&]() ABSL_NO_THREAD_SAFETY_ANALYSIS {  // Ensure() holds it
+        absl::StatusOr<OpenFile> opened = OpenNow(file, later[file]);
+        if (opened.ok()) LookAround(&*opened);
+        return opened;
+      });
+}
+
+absl::StatusOr<OpenFile> ReaderState::OpenNow(uint32_t file,
+                                              const ByteFile& wanted) {
+  PONIENTE_ASSIGN_OR_RETURN(
+      OpenFile opened,
+      wanted.expected.has_value()
+          ? OpenFile::OpenExpected(wanted.path, *wanted.expected)
+          : OpenFile::Open(wanted.path));
+  if (!checksums.empty() && wanted.checksums.has_value()) {
+    PONIENTE_ASSIGN_OR_RETURN(checksums[file],
+                              FileChecksums::Open(*wanted.checksums, opened));
   }
+  if (backend == IoBackend::kMmap) {
+    PONIENTE_ASSIGN_OR_RETURN(Mapping mapping, Mapping::Map(opened));
+    mappings[file].Set(std::move(mapping));
+  }
+  return opened;
+}
+
+void ReaderState::LookAround(const OpenFile* first) {
+  if (std::exchange(has_looked_around_, true)) return;
+  if (options.backend == IoBackend::kDirect && first != nullptr) {
+    // Whether the file system takes it is to be known at once; the descriptors
+    // are not to be held before they are needed.
+    const absl::Status direct_works = DirectFile::Open(*first).status();
+    if (!direct_works.ok() && !absl::IsResourceExhausted(direct_works)) {
+      RefuseDirect(std::string(direct_works.message()));
+    }
+  }
+  if (options.backend != IoBackend::kAuto) return;
+  const bool hits_tell = backend == IoBackend::kBuffered &&
+                         (first == nullptr || HasNowaitReads(*first));
+  owned_policy_ = shares_policy ? SmallReadersPolicy(hits_tell)
+                                : std::make_shared<BackendPolicy>(hits_tell);
+  // Release: a look at it needs no lock.
+  policy_.store(owned_policy_.get(), std::memory_order_release);
 }
 
 absl::Status ReaderState::ChooseBackend() {
@@ -143,56 +193,34 @@ absl::Status ReaderState::ChooseBackend() {
   return works.ok() ? absl::OkStatus() : NeedsUring(options.backend, works);
 }
 
-absl::Status ReaderState::OpenFiles(std::vector<ByteFile> wanted) {
-  files.reserve(wanted.size());
-  bool any_checksums = false;
-  for (ByteFile& file : wanted) {
-    PONIENTE_ASSIGN_OR_RETURN(OpenFile opened,
-                              OpenFile::Open(std::move(file.path)));
-    files.push_back(std::move(opened));
-    any_checksums |= file.checksums.has_value();
-  }
-  if (!any_checksums || options.verify == VerifyChecksums::kOff) {
-    return absl::OkStatus();
-  }
-  for (size_t i = 0; i < files.size(); ++i) {
-    checksums.emplace_back();
-    if (!wanted[i].checksums.has_value()) continue;
-    PONIENTE_ASSIGN_OR_RETURN(
-        checksums.back(), FileChecksums::Open(*wanted[i].checksums, files[i]));
-  }
-  return absl::OkStatus();
-}
-
 void ReaderState::Adapt() {
-  for (const OpenFile& file : files) counted_bytes += file.size();
+  for (uint32_t file = 0; file < num_files; ++file) {
+    counted_bytes += size(file);
+  }
   auto_bytes.fetch_add(counted_bytes, std::memory_order_relaxed);
   if (!options.may_map) refuses_mapping = true;
-  const bool hits_tell = backend == IoBackend::kBuffered &&
-                         (files.empty() || HasNowaitReads(files.front()));
-  const bool is_small = counted_bytes < kSmallBytes &&
-                        !options.cache_bytes.has_value() && options.may_map;
-  policy = is_small ? SmallReadersPolicy(hits_tell)
-                    : std::make_shared<BackendPolicy>(hits_tell);
-  shares_policy = is_small;
+  shares_policy = counted_bytes < kSmallBytes &&
+                  !options.cache_bytes.has_value() && options.may_map;
 }
 
 bool ReaderState::FitsCache() const {
-  if (backend == IoBackend::kPread || !policy->WantsDirect()) return true;
+  if (backend == IoBackend::kPread || !policy()->WantsDirect()) return true;
   const uint64_t cache = options.cache_bytes.has_value() ? *options.cache_bytes
                                                          : DefaultCacheBytes();
   return auto_bytes.load(std::memory_order_relaxed) <= cache;
 }
 
 IoBackend ReaderState::Next() {
-  if (policy == nullptr) return backend;
-  const IoBackend next = policy->Next();
+  BackendPolicy* const adaptive = policy();
+  if (adaptive == nullptr) return backend;
+  const IoBackend next = adaptive->Next();
   return next == IoBackend::kBuffered ? backend : next;
 }
 
 IoBackend ReaderState::Now() const {
-  IoBackend now = policy ? policy->mode() : backend;
-  if (policy && now == IoBackend::kBuffered) now = backend;
+  const BackendPolicy* const adaptive = policy();
+  IoBackend now = adaptive != nullptr ? adaptive->mode() : backend;
+  if (adaptive != nullptr && now == IoBackend::kBuffered) now = backend;
   if (now == IoBackend::kDirect &&
       refuses_direct.load(std::memory_order_relaxed)) {
     return IoBackend::kBuffered;
@@ -206,7 +234,7 @@ IoBackend ReaderState::Now() const {
 
 absl::Status ReaderState::EnsureMapped(uint32_t file) {
   return mappings[file].Ensure(&making,
-                               [&] { return Mapping::Map(files[file]); });
+                               [&] { return Mapping::Map(opened(file)); });
 }
 
 IoBackend ReaderState::Prepare(IoBackend wanted, uint32_t file) {
@@ -214,10 +242,10 @@ IoBackend ReaderState::Prepare(IoBackend wanted, uint32_t file) {
     if (refuses_direct.load(std::memory_order_relaxed)) {
       return IoBackend::kBuffered;
     }
-    const absl::Status opened = direct[file].Ensure(
-        &making, [&] { return DirectFile::Open(files[file]); });
-    if (opened.ok()) return wanted;
-    RefuseDirect(std::string(opened.message()));
+    const absl::Status made = direct[file].Ensure(
+        &making, [&] { return DirectFile::Open(opened(file)); });
+    if (made.ok()) return wanted;
+    RefuseDirect(std::string(made.message()));
     return IoBackend::kBuffered;
   }
   if (wanted == IoBackend::kMmap && mappings[file].get() == nullptr) {
@@ -232,11 +260,12 @@ IoBackend ReaderState::Prepare(IoBackend wanted, uint32_t file) {
 }
 
 void ReaderState::ReportBuffered(uint64_t reads, uint64_t hits) {
-  if (policy == nullptr) return;
+  BackendPolicy* const adaptive = policy();
+  if (adaptive == nullptr) return;
   const bool may_map = !refuses_mapping.load(std::memory_order_relaxed);
   // One that cannot do as others do does not decide for them.
   if (!may_map && shares_policy) return;
-  policy->ReportBuffered(reads, hits, FitsCache(), may_map);
+  adaptive->ReportBuffered(reads, hits, FitsCache(), may_map);
 }
 
 void ReaderState::ReportMapped(uint64_t reads, uint64_t faults) {
@@ -245,7 +274,8 @@ void ReaderState::ReportMapped(uint64_t reads, uint64_t faults) {
   } else {
     calm_batches.store(0, std::memory_order_relaxed);
   }
-  if (policy != nullptr) policy->ReportMapped(reads, faults, FitsCache());
+  BackendPolicy* const adaptive = policy();
+  if (adaptive != nullptr) adaptive->ReportMapped(reads, faults, FitsCache());
 }
 
 void ReaderState::RefuseDirect(std::string_view why) {

@@ -73,9 +73,23 @@ struct ReaderState {
   ReaderState(const ReaderState&) = delete;
   ReaderState& operator=(const ReaderState&) = delete;
 
-  // Opens all files, and sets all that is constant.
+  // Opens all files that are not left for later, and sets all that is constant.
   absl::Status Open(std::vector<ByteFile> wanted,
                     const ByteReaderOptions& reader_options);
+
+  const std::string& path(uint32_t file) const {
+    return later.empty() ? files[file].get()->path() : later[file].path;
+  }
+  uint64_t size(uint32_t file) const {
+    const OpenFile* const open = files[file].get();
+    return open != nullptr ? open->size() : later[file].expected->bytes;
+  }
+  // REQUIRES: it is open.
+  const OpenFile& opened(uint32_t file) const { return *files[file].get(); }
+  // Opens it if that was left for later.
+  absl::Status EnsureOpen(uint32_t file) {
+    return files[file].get() != nullptr ? absl::OkStatus() : OpenLater(file);
+  }
 
   // What to read this reader's part of the next batch by.
   IoBackend Next();
@@ -93,26 +107,33 @@ struct ReaderState {
   void RefuseDirect(std::string_view why);
   void SetFallback(IoBackend from, IoBackend to, std::string_view why);
 
-  // Null if there is nothing to verify.
+  // Null if there is nothing to verify. REQUIRES: the file is open.
   const FileChecksums* ChecksumsOf(uint32_t file) const {
     return checksums.empty() ? nullptr : checksums[file].get();
   }
   AtomicBackendCounters& CountersOf(IoBackend of);
+  // Null unless it adapts, and until a file is open.
+  BackendPolicy* policy() const {
+    return policy_.load(std::memory_order_acquire);
+  }
 
   // Constant after Open().
   ByteReaderOptions options;
-  std::vector<OpenFile> files;
-  // Of each file, null for one that has none; empty if none is to be verified.
-  std::vector<std::unique_ptr<const FileChecksums>> checksums;
+  size_t num_files = 0;
+  // As asked for, of a reader that opens files later; else empty.
+  std::vector<ByteFile> later;
   // Never kAuto. With a policy: kBuffered or kPread, what serves where the
   // policy says kBuffered.
   IoBackend backend = IoBackend::kBuffered;
-  std::shared_ptr<BackendPolicy> policy;  // null unless it adapts
-  bool shares_policy = false;             // with other small readers
-  uint64_t counted_bytes = 0;             // of the process's auto readers
+  bool shares_policy = false;  // with other small readers
+  uint64_t counted_bytes = 0;  // of the process's auto readers
 
   // Any thread.
   Mutex making;
+  std::unique_ptr<LazilyMade<OpenFile>[]> files;
+  // Of each file, null for one that has none; empty if none is to be verified.
+  // Set under `making` before the file is; constant from then on.
+  std::vector<std::unique_ptr<const FileChecksums>> checksums;
   std::unique_ptr<LazilyMade<DirectFile>[]> direct;  // per file
   std::unique_ptr<LazilyMade<Mapping>[]> mappings;   // per file
   // Relaxed: one attempt too many is refused again.
@@ -126,11 +147,20 @@ struct ReaderState {
 
  private:
   absl::Status ChooseBackend();
-  absl::Status OpenFiles(std::vector<ByteFile> wanted);
+  absl::Status OpenLater(uint32_t file);
+  // Opens it, and makes what belongs to it.
+  absl::StatusOr<OpenFile> OpenNow(uint32_t file, const ByteFile& wanted)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(making);
+  // Learns from the first file that is opened, or from none, what its file
+  // system can do.
+  void LookAround(const OpenFile* first) ABSL_EXCLUSIVE_LOCKS_REQUIRED(making);
   void Adapt();
-  void ProbeDirect();
   absl::Status EnsureMapped(uint32_t file);
   bool FitsCache() const;
+
+  bool has_looked_around_ ABSL_GUARDED_BY(making) = false;
+  std::shared_ptr<BackendPolicy> owned_policy_ ABSL_GUARDED_BY(making);
+  std::atomic<BackendPolicy*> policy_ = nullptr;
 };
 
 struct ReaderAccess {

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "store/manifest.h"
 
+#include <algorithm>
 #include <bit>
 #include <nlohmann/json.hpp>
 #include <span>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "store/written_manifest.h"
 #include "util/crc32c.h"
 #include "util/status_macros.h"
 
@@ -29,6 +31,11 @@ std::string Dump(const Json& json, int indent) {
 }
 
 bool IsUtf8(std::string_view text) {
+  if (std::all_of(text.begin(), text.end(), [](char c) {
+        return static_cast<unsigned char>(c) < 0x80;
+      })) {
+    return true;
+  }
   const Json back =
       Json::parse(Dump(Json(std::string(text)), -1), nullptr, false);
   return back.is_string() && back.get_ref<const std::string&>() == text;
@@ -195,6 +202,12 @@ std::string StoreFileName(StoreFile file, uint64_t generation) {
   return absl::StrCat(Absl(StoreFileKind(file)), "-", generation, ".bin");
 }
 
+std::string StoreFilePath(std::string_view store, StoreFile file,
+                          uint64_t generation) {
+  return absl::StrCat(Absl(store), "/", Absl(StoreFileKind(file)), "-",
+                      generation, ".bin");
+}
+
 uint64_t StoreManifest::FileBytes(StoreFile file) const {
   switch (file) {
     case StoreFile::kTokens:
@@ -252,6 +265,22 @@ absl::Status CheckBlockBytes(uint64_t block_bytes) {
                    " to ", kMaxBlockBytes, ", got ", block_bytes));
 }
 
+absl::Status CheckManifest(const StoreManifest& manifest) {
+  if (manifest.generation == 0 || manifest.tokens > kMaxTokens ||
+      manifest.documents > kMaxDocuments ||
+      manifest.name_bytes > kMaxNameBytes) {
+    return absl::InvalidArgumentError("a number is out of its range");
+  }
+  PONIENTE_RETURN_IF_ERROR(CheckVocabulary(
+      manifest.vocabulary, manifest.token_type, manifest.end_of_document));
+  PONIENTE_RETURN_IF_ERROR(CheckBlockBytes(manifest.block_bytes));
+  if (manifest.documents == 0 && manifest.tokens + manifest.name_bytes > 0) {
+    return absl::InvalidArgumentError(
+        "it has tokens or names, but no documents");
+  }
+  return absl::OkStatus();
+}
+
 std::string EncodeManifest(const StoreManifest& manifest) {
   Json json = {
       {"block_bytes", manifest.block_bytes},
@@ -281,6 +310,9 @@ std::string EncodeManifest(const StoreManifest& manifest) {
 }
 
 absl::StatusOr<StoreManifest> ParseManifest(std::string_view text) {
+  if (std::optional<StoreManifest> written = ReadWrittenManifest(text)) {
+    return *std::move(written);
+  }
   PONIENTE_ASSIGN_OR_RETURN(const Json json, ParseObject(text));
   PONIENTE_RETURN_IF_ERROR(CheckFormat(json));
   StoreManifest manifest;
@@ -306,13 +338,8 @@ absl::StatusOr<StoreManifest> ParseManifest(std::string_view text) {
   const absl::StatusOr<TokenType> type = ParseTokenType(type_name);
   if (!type.ok()) return Damaged(std::string(type.status().message()));
   manifest.token_type = *type;
-  absl::Status fits =
-      CheckVocabulary(manifest.vocabulary, *type, manifest.end_of_document);
-  if (fits.ok()) fits = CheckBlockBytes(manifest.block_bytes);
+  const absl::Status fits = CheckManifest(manifest);
   if (!fits.ok()) return Damaged(std::string(fits.message()));
-  if (manifest.documents == 0 && manifest.tokens + manifest.name_bytes > 0) {
-    return Damaged("it has tokens or names, but no documents");
-  }
   PONIENTE_RETURN_IF_ERROR(CheckFiles(*files, &manifest));
   return manifest;
 }

@@ -36,6 +36,9 @@ inline constexpr StoreFile kStoreFiles[] = {
 std::string_view StoreFileKind(StoreFile file);
 // "tokens-3.bin" for generation 3.
 std::string StoreFileName(StoreFile file, uint64_t generation);
+// The same below the folder of the store.
+std::string StoreFilePath(std::string_view store, StoreFile file,
+                          uint64_t generation);
 
 struct StoreManifest {
   uint64_t generation = 0;
@@ -62,6 +65,8 @@ struct StoreManifest {
 absl::Status CheckVocabulary(const Vocabulary& vocabulary, TokenType type,
                              std::optional<uint32_t> end_of_document);
 absl::Status CheckBlockBytes(uint64_t block_bytes);
+// What a reader asks of a manifest as a whole, wherever it was written down.
+absl::Status CheckManifest(const StoreManifest& manifest);
 
 // The text of manifest.json.
 std::string EncodeManifest(const StoreManifest& manifest);

@@ -54,6 +54,21 @@ absl::Status ErrnoError(const std::string& path, std::string_view what) {
                                    std::strerror(error), Absl(Remedy(error))));
 }
 
+FileStamp StampOf(const struct stat& facts) {
+  // Unsigned: a time that is out of range wraps, the same each time.
+  const uint64_t nanoseconds =
+      static_cast<uint64_t>(facts.st_mtim.tv_sec) * 1'000'000'000 +
+      static_cast<uint64_t>(facts.st_mtim.tv_nsec);
+  return {static_cast<uint64_t>(facts.st_size),
+          static_cast<int64_t>(nanoseconds)};
+}
+
+absl::StatusOr<FileStamp> ReadStamp(const std::string& path) {
+  struct stat facts;
+  if (::stat(path.c_str(), &facts) != 0) return ErrnoError(path, "open");
+  return StampOf(facts);
+}
+
 absl::StatusOr<OwnedFd> OpenFd(const std::string& path, int flags) {
   const auto open_once = [&] {
     const int fd = ::open(path.c_str(), flags | O_CLOEXEC, 0666);

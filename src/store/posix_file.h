@@ -4,6 +4,8 @@
 #ifndef PONIENTE_STORE_POSIX_FILE_H_
 #define PONIENTE_STORE_POSIX_FILE_H_
 
+#include <sys/stat.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -34,6 +36,17 @@ class OwnedFd {
  private:
   int fd_ = -1;
 };
+
+// What tells a file that was written to since from one that was not.
+struct FileStamp {
+  uint64_t bytes = 0;
+  int64_t mtime_ns = 0;  // since 1970
+
+  friend bool operator==(const FileStamp&, const FileStamp&) = default;
+};
+FileStamp StampOf(const struct stat& facts);
+// NotFound if there is no such file.
+absl::StatusOr<FileStamp> ReadStamp(const std::string& path);
 
 // "'path': what: reason; remedy" for errno, with its code. Call it before
 // anything else can change errno.

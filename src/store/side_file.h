@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -14,7 +15,10 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "io/lazily_made.h"
 #include "io/open_file.h"
+#include "poniente/byte_reader.h"
+#include "util/mutex.h"
 
 namespace poniente::internal {
 
@@ -28,24 +32,41 @@ class SideFile {
   static constexpr uint64_t kMostKeptBytes = 16384;
 
   static absl::StatusOr<SideFile> Open(std::string path);
+  // Opened by the first read, as a ByteFile is; until one succeeds, each tries.
+  static SideFile OpenLater(std::string path, ExpectedFile expected);
 
   const std::string& path() const { return path_; }
-  // Bytes when opened.
+  // Bytes when opened, or as expected.
   uint64_t size() const { return size_; }
 
   // Fills `into` from `offset`; DataLoss if the file ends before.
   absl::Status ReadAt(uint64_t offset, std::span<std::byte> into) const;
 
  private:
-  explicit SideFile(const OpenFile& file)
-      : path_(file.path()), size_(file.size()) {}
+  // One of the two. What is kept leaves out the zeros at the file's end, which
+  // are most of a small store's.
+  struct Content {
+    std::vector<std::byte> kept;
+    std::optional<OpenFile> open;
+  };
+  // Apart, so that the file can be moved.
+  struct Opening {
+    ExpectedFile expected;
+    Mutex making;
+    LazilyMade<Content> content;
+  };
+
+  SideFile(std::string path, uint64_t size)
+      : path_(std::move(path)),
+        size_(size),
+        opening_(std::make_unique<Opening>()) {}
+
+  static absl::StatusOr<Content> Take(OpenFile file);
+  absl::StatusOr<Content> OpenExpected() const;
 
   std::string path_;
   uint64_t size_;
-  // One of the two. What is kept leaves out the zeros at the file's end, which
-  // are most of a small store's.
-  std::vector<std::byte> kept_;
-  std::optional<OpenFile> open_;
+  std::unique_ptr<Opening> opening_;
 };
 
 }  // namespace poniente::internal

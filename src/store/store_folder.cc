@@ -79,7 +79,8 @@ bool SameFile(int fd, const std::string& path) {
 
 }  // namespace
 
-absl::StatusOr<std::string> ReadManifestText(const std::string& path) {
+absl::StatusOr<std::string> ReadManifestText(const std::string& path,
+                                             FileStamp* stamp) {
   const std::string file = absl::StrCat(path, "/", Absl(kManifestName));
   absl::StatusOr<OwnedFd> fd = OpenFd(file, O_RDONLY);
   if (!fd.ok()) {
@@ -101,6 +102,7 @@ absl::StatusOr<std::string> ReadManifestText(const std::string& path) {
         "'", file, "' has ", facts.st_size, " bytes, a manifest has at most ",
         kMaxManifestBytes, "; restore it from a copy or pack the store again"));
   }
+  if (stamp != nullptr) *stamp = StampOf(facts);
   std::string text(static_cast<size_t>(facts.st_size), '\0');
   PONIENTE_RETURN_IF_ERROR(
       ReadAll(fd->get(), file, 0, std::as_writable_bytes(std::span(text))));

@@ -17,9 +17,11 @@
 
 namespace poniente::internal {
 
-// The text of a store's manifest. NotFound if the folder or the manifest is not
-// there; InvalidArgument if `path` is a file.
-absl::StatusOr<std::string> ReadManifestText(const std::string& path);
+// The text of a store's manifest, and the stamp of its file, if that is asked
+// for. NotFound if the folder or the manifest is not there; InvalidArgument if
+// `path` is a file.
+absl::StatusOr<std::string> ReadManifestText(const std::string& path,
+                                             FileStamp* stamp = nullptr);
 
 // Ownership: holds the lock while it lives. Destroyed before Commit() was
 //     called, it removes what the writer has made, and the folder if the

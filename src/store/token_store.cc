@@ -1,17 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "poniente/token_store.h"
 
-#include <sys/stat.h>
-
-#include <cerrno>
+#include <functional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "store/document_index.h"
+#include "store/known_store.h"
 #include "store/manifest.h"
 #include "store/posix_file.h"
 #include "store/side_file.h"
-#include "store/store_folder.h"
 #include "store/stored_ids.h"
 #include "util/status_macros.h"
 
@@ -19,48 +17,31 @@ namespace poniente {
 namespace {
 
 using internal::DocumentIndex;
+using internal::KnownStore;
 using internal::SideFile;
 using internal::StoreFile;
 using internal::StoreManifest;
 
-absl::StatusOr<StoreManifest> ReadManifest(const std::string& path) {
-  absl::StatusOr<std::string> text = internal::ReadManifestText(path);
-  if (absl::IsNotFound(text.status())) {
-    return absl::NotFoundError(absl::StrCat(
-        "no token store at '", path, "': it has no ",
-        internal::Absl(internal::kManifestName),
-        "; check the path, or make the store with `poniente pack`"));
-  }
-  if (!text.ok()) return text.status();
-  absl::StatusOr<StoreManifest> manifest = internal::ParseManifest(*text);
-  if (!manifest.ok()) {
-    return internal::Prepend(
-        manifest.status(),
-        absl::StrCat("'", path, "/", internal::Absl(internal::kManifestName),
-                     "'"));
-  }
-  return manifest;
-}
-
 std::string PathOf(const std::string& path, const StoreManifest& manifest,
                    StoreFile file) {
-  return absl::StrCat(path, "/",
-                      internal::StoreFileName(file, manifest.generation));
+  return internal::StoreFilePath(path, file, manifest.generation);
+}
+
+// The tokens with the checksums of their blocks, which come first in their
+// file.
+ByteFile TokensFile(const std::string& path, const StoreManifest& manifest) {
+  ByteFile tokens;
+  tokens.path = PathOf(path, manifest, StoreFile::kTokens);
+  tokens.checksums = {PathOf(path, manifest, StoreFile::kChecksums), 0,
+                      manifest.block_bytes};
+  return tokens;
 }
 
 // NotFound if it is not there.
 absl::Status CheckSize(const std::string& path, uint64_t expected) {
-  struct stat facts;
-  if (::stat(path.c_str(), &facts) != 0) {
-    return internal::ErrnoError(path, "open");
-  }
-  const auto bytes = static_cast<uint64_t>(facts.st_size);
-  if (bytes == expected) return absl::OkStatus();
-  return absl::DataLossError(absl::StrCat(
-      "'", path, "' has ", bytes, " bytes, its manifest says ", expected, ": ",
-      bytes < expected ? "the store was cut short"
-                       : "the file is not the one that was written",
-      "; copy it again or pack it again"));
+  PONIENTE_ASSIGN_OR_RETURN(const internal::FileStamp stamp,
+                            internal::ReadStamp(path));
+  return internal::CheckFileBytes(path, stamp.bytes, expected);
 }
 
 struct StoreFiles {
@@ -76,15 +57,11 @@ absl::StatusOr<StoreFiles> OpenFiles(const std::string& path,
     PONIENTE_RETURN_IF_ERROR(
         CheckSize(PathOf(path, manifest, file), manifest.FileBytes(file)));
   }
-  ByteFile tokens;
-  tokens.path = PathOf(path, manifest, StoreFile::kTokens);
-  // The checksums of the tokens' blocks come first.
-  tokens.checksums = {PathOf(path, manifest, StoreFile::kChecksums), 0,
-                      manifest.block_bytes};
   StoreFiles files;
   PONIENTE_ASSIGN_OR_RETURN(
       files.reader,
-      ByteReader::Open(std::vector<ByteFile>{std::move(tokens)}, options.io));
+      ByteReader::Open(std::vector<ByteFile>{TokensFile(path, manifest)},
+                       options.io));
   PONIENTE_ASSIGN_OR_RETURN(
       SideFile documents,
       SideFile::Open(PathOf(path, manifest, StoreFile::kDocuments)));
@@ -97,24 +74,46 @@ absl::StatusOr<StoreFiles> OpenFiles(const std::string& path,
 
 absl::StatusOr<std::shared_ptr<const TokenStore>> TokenStore::Open(
     const std::string& path, const TokenStoreOptions& options) {
-  PONIENTE_ASSIGN_OR_RETURN(StoreManifest manifest, ReadManifest(path));
+  PONIENTE_ASSIGN_OR_RETURN(KnownStore known, internal::ReadKnownStore(path));
+  StoreManifest manifest = std::move(known.manifest);
   absl::StatusOr<StoreFiles> files = OpenFiles(path, manifest, options);
   while (absl::IsNotFound(files.status())) {
     // A writer may have committed since the manifest was read, and removed the
     // files that it named. Each turn follows a commit.
-    PONIENTE_ASSIGN_OR_RETURN(StoreManifest now, ReadManifest(path));
-    if (now.generation == manifest.generation) {
+    PONIENTE_ASSIGN_OR_RETURN(KnownStore now, internal::ReadKnownStore(path));
+    if (now.manifest.generation == manifest.generation) {
       return absl::DataLossError(absl::StrCat(
           "a file of the store at '", path, "' is missing: ",
           files.status().message(), "; copy the store again or pack it again"));
     }
-    manifest = std::move(now);
+    manifest = std::move(now.manifest);
     files = OpenFiles(path, manifest, options);
   }
   if (!files.ok()) return files.status();
   return std::shared_ptr<const TokenStore>(new TokenStore(
       path, std::make_unique<const StoreManifest>(std::move(manifest)),
       std::move(files->reader), std::move(files->documents)));
+}
+
+absl::StatusOr<std::shared_ptr<const TokenStore>> TokenStore::OpenKnown(
+    std::shared_ptr<const KnownStore> known, const TokenStoreOptions& options) {
+  const std::string& path = known->path;
+  const StoreManifest& manifest = known->manifest;
+  const std::function<absl::Status()> check = [known] {
+    return internal::CheckUnchanged(*known);
+  };
+  ByteFile tokens = TokensFile(path, manifest);
+  tokens.expected = {manifest.FileBytes(StoreFile::kTokens), check};
+  std::vector<ByteFile> files;
+  files.push_back(std::move(tokens));
+  PONIENTE_ASSIGN_OR_RETURN(auto reader,
+                            ByteReader::Open(std::move(files), options.io));
+  SideFile documents =
+      SideFile::OpenLater(PathOf(path, manifest, StoreFile::kDocuments),
+                          {manifest.FileBytes(StoreFile::kDocuments), check});
+  return std::shared_ptr<const TokenStore>(new TokenStore(
+      path, std::make_unique<const StoreManifest>(manifest), std::move(reader),
+      std::make_unique<const DocumentIndex>(std::move(documents), manifest)));
 }
 
 TokenStore::TokenStore(std::string path,

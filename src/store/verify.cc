@@ -176,8 +176,8 @@ absl::Status Verification::Run() {
 }
 
 absl::StatusOr<OpenFile> Verification::Open(StoreFile file) const {
-  const std::string path = absl::StrCat(
-      store_.path(), "/", internal::StoreFileName(file, manifest_.generation));
+  const std::string path =
+      internal::StoreFilePath(store_.path(), file, manifest_.generation);
   absl::StatusOr<OpenFile> opened = OpenFile::Open(path);
   if (absl::IsNotFound(opened.status())) {
     return absl::NotFoundError(absl::StrCat(

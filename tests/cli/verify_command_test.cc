@@ -67,7 +67,7 @@ TEST_F(VerifyCommandTest, DamageIsNamedAndTheOthersAreReadToo) {
   EXPECT_THAT(run.err, AllOf(HasSubstr("/a/tokens-"), HasSubstr("block 0"),
                              HasSubstr("checksum"), HasSubstr("/none")));
   EXPECT_THAT(run.out, AllOf(HasSubstr("/b: ok"),
-                             HasSubstr("3 stores, 2 damaged or unreadable")));
+                             HasSubstr("3 stores, 2 damaged, unreadable")));
   const ToolRun run_json = RunTool("verify --json " + config());
   EXPECT_EQ(run_json.exit_code, 1);
   const Json json = Json::parse(run_json.out);

@@ -4,11 +4,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <random>
 #include <string>
 #include <tuple>
 
 #include "absl/strings/str_replace.h"
+#include "store/written_manifest.h"
 #include "tests/support/status_matchers.h"
+#include "tests/support/test_seed.h"
 #include "util/crc32c.h"
 
 namespace poniente::internal {
@@ -57,6 +60,78 @@ constexpr char kAfter[] =
 TEST(ManifestTest, WhatIsEncodedIsParsed) {
   EXPECT_THAT(ParseManifest(EncodeManifest(Example())),
               IsOkAndHolds(Example()));
+}
+
+StoreManifest PlainExample() {
+  StoreManifest manifest = Example();
+  manifest.vocabulary.tokenizer = "llama {3}: a, b";
+  return manifest;
+}
+
+TEST(ManifestTest, WhatIsEncodedIsReadWithoutAParserIfItIsPlain) {
+  StoreManifest manifest = PlainExample();
+  EXPECT_EQ(ReadWrittenManifest(EncodeManifest(manifest)), manifest);
+  manifest.end_of_document.reset();
+  EXPECT_EQ(ReadWrittenManifest(EncodeManifest(manifest)), manifest);
+  manifest.end_of_document = 0;
+  manifest.generation = UINT64_MAX;
+  EXPECT_EQ(ReadWrittenManifest(EncodeManifest(manifest)), manifest);
+  // Others are left to the parser.
+  const std::string text = EncodeManifest(Example());
+  EXPECT_EQ(ReadWrittenManifest(text), std::nullopt);
+  EXPECT_THAT(ParseManifest(text), IsOkAndHolds(Example()));
+  EXPECT_EQ(ReadWrittenManifest(EncodeManifest(manifest) + "\n"), std::nullopt);
+}
+
+// The text without the line breaks in which the parser alone reads it.
+absl::StatusOr<StoreManifest> ParseSlowly(const std::string& text) {
+  return ParseManifest(absl::StrReplaceAll(text, {{"\n", " "}}));
+}
+
+// Any change, also under a checksum that covers it: both readers say the same.
+TEST(ManifestTest, BothReadersAgreeOnChangedTexts) {
+  std::mt19937_64 random(testing::TestSeed(3));
+  const std::string written = EncodeManifest(PlainExample());
+  const std::vector<std::string> parts = {
+      "0", "1", "00",   "-",   "null", "\"", "u8", ",", "a",
+      " ", "}", "9999", "u16", "f",    "A",  "\\", "é", "."};
+  int accepted = 0;
+  for (int turn = 0; turn < 20'000; ++turn) {
+    std::string text = written;
+    const size_t changes = random() % 3;
+    for (size_t i = 0; i < changes; ++i) {
+      const std::string& part = parts[random() % parts.size()];
+      const size_t at = random() % text.size();
+      if (random() % 2 == 0) {
+        text.insert(at, part);
+      } else {
+        text.replace(at, part.size(), part);
+      }
+    }
+    // What the compact text would be, if it is one.
+    constexpr char kKey[] = "\"checksum\": \"";
+    const size_t key = text.find(kKey);
+    if (key != std::string::npos && key + 26 < text.size()) {
+      std::string compact = text.substr(0, key) + text.substr(key + 24);
+      std::string kept;
+      bool in_string = false;
+      for (const char c : compact) {
+        if (c == '"') in_string = !in_string;
+        if (in_string || (c != ' ' && c != '\n')) kept.push_back(c);
+      }
+      char checksum[16];
+      std::snprintf(checksum, sizeof checksum, "%08x",
+                    Crc32c(std::as_bytes(std::span(kept))));
+      text.replace(key + sizeof kKey - 1, 8, checksum);
+    }
+    const auto quick = ReadWrittenManifest(text);
+    const auto slow = ParseSlowly(text);
+    if (quick.has_value()) {
+      ++accepted;
+      ASSERT_THAT(slow, IsOkAndHolds(*quick)) << text;
+    }
+  }
+  EXPECT_GT(accepted, 5000);
 }
 
 TEST(ManifestTest, SizesFollowFromTheCounts) {

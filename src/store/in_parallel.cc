@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "store/in_parallel.h"
+
+#include <algorithm>
+#include <atomic>
+#include <system_error>
+#include <thread>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+
+namespace poniente::internal {
+namespace {
+
+constexpr size_t kMostThreads = 16;
+// Taken at once, so that threads seldom meet.
+constexpr size_t kTogether = 16;
+constexpr size_t kMostErrors = 100;
+
+}  // namespace
+
+void InParallel(size_t count, const std::function<void(size_t)>& each) {
+  std::atomic<size_t> next = 0;
+  const auto work = [&] {
+    while (true) {
+      // Relaxed: joining the threads publishes what they did.
+      const size_t begin = next.fetch_add(kTogether, std::memory_order_relaxed);
+      if (begin >= count) return;
+      const size_t end = std::min(count, begin + kTogether);
+      for (size_t i = begin; i < end; ++i) each(i);
+    }
+  };
+  const size_t threads =
+      std::min({static_cast<size_t>(std::thread::hardware_concurrency()),
+                kMostThreads, count / kTogether});
+  std::vector<std::jthread> others;
+  try {
+    while (others.size() + 1 < threads) others.emplace_back(work);
+  } catch (const std::system_error&) {
+    // Fewer threads do the same.
+  }
+  work();
+}
+
+absl::Status JoinErrors(std::span<const absl::Status> statuses) {
+  absl::StatusCode code = absl::StatusCode::kOk;
+  std::string text;
+  size_t errors = 0;
+  for (const absl::Status& status : statuses) {
+    if (status.ok()) continue;
+    if (errors == 0) code = status.code();
+    if (errors < kMostErrors) {
+      absl::StrAppend(&text, errors == 0 ? "" : "\n", status.message());
+    }
+    ++errors;
+  }
+  if (errors > kMostErrors) {
+    absl::StrAppend(&text, "\nand ", errors - kMostErrors, " more like these");
+  }
+  return absl::Status(code, text);
+}
+
+}  // namespace poniente::internal
