@@ -214,7 +214,8 @@ TEST_F(PackTest, WrongUsageIsNamed) {
   EXPECT_THAT(Pack("{in} --out {out} --split lines"),
               FailsWith(2, HasSubstr("files or paragraphs, got 'lines'")));
   EXPECT_THAT(Pack("{in} --out {out} --tokenizer gpt2"),
-              FailsWith(2, HasSubstr("must be bytes, got 'gpt2'")));
+              FailsWith(2, HasSubstr("must be bytes or the file of a SentencePiece "
+                                     "model, got 'gpt2'")));
   EXPECT_THAT(Pack("{in} --out {out} --split paragraphs --delimiter %"),
               FailsWith(2, HasSubstr("exclude each other")));
 }
