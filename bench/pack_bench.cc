@@ -7,16 +7,17 @@
 // the page cache holds. Every case runs once in each of N (default 5) rounds:
 //   plain          one thread: read 1 MiB, CRC32C (the library's), write, and
 //                  one fsync at the end. The bar for one thread of pack.
-//   plain, twice   the same, but each piece is checksummed and written twice: as
+//   plain, twice   the same, but each piece is checksummed and written twice:
+//   as
 //                  many bytes as a store of 2-byte ids has
 //   write only     as many bytes as that store has, from one buffer, and fsync:
 //                  what the disk allows
 //   bytes ...      pack of the text, 257 ids of 2 bytes each
 //   u8 ...         pack --eod none of the text: 256 ids of 1 byte
 //   jsonl ...      pack of the JSONL, to 2 bytes
-// Cases of pack are processes, their start counted. Rates are in bytes of input,
-// of `write only` in bytes written. Medians; ratios are medians of those of each
-// round. CPU is of all threads, in seconds per GB of input.
+// Cases of pack are processes, their start counted. Rates are in bytes of
+// input, of `write only` in bytes written. Medians; ratios are medians of those
+// of each round. CPU is of all threads, in seconds per GB of input.
 
 #include <fcntl.h>
 #include <spawn.h>
@@ -133,8 +134,8 @@ void WriteOnly(const std::string& to, uint64_t bytes) {
   const int out = Make(to);
   const std::vector<char> buffer(kPiece, 'x');
   for (uint64_t at = 0; at < bytes; at += kPiece) {
-    WriteAll(out, std::span(buffer).first(
-                      static_cast<size_t>(std::min<uint64_t>(kPiece, bytes - at))));
+    WriteAll(out, std::span(buffer).first(static_cast<size_t>(
+                      std::min<uint64_t>(kPiece, bytes - at))));
   }
   RequireThat(::fsync(out) == 0, to);
   ::close(out);
@@ -194,9 +195,8 @@ class PackBench {
 void PackBench::AddPack(const std::string& name, const std::string& input,
                         int threads, std::vector<std::string> options) {
   const std::string out = At("store");
-  options.insert(options.begin(),
-                 {"pack", input, "--out", out, "--quiet", "--threads",
-                  absl::StrCat(threads)});
+  options.insert(options.begin(), {"pack", input, "--out", out, "--quiet",
+                                   "--threads", absl::StrCat(threads)});
   Add(name, std::filesystem::file_size(input), [options, out] {
     RunTool(options);
     std::filesystem::remove_all(out);

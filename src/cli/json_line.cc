@@ -19,9 +19,8 @@ constexpr size_t kMostLettersNamed = 40;
 
 std::string Shown(std::string_view text) {
   const bool fits = text.size() <= kMostLettersNamed;
-  return internal::OneLine(
-      absl::StrCat(internal::Absl(text.substr(0, kMostLettersNamed)),
-                   fits ? "" : "..."));
+  return internal::OneLine(absl::StrCat(
+      internal::Absl(text.substr(0, kMostLettersNamed)), fits ? "" : "..."));
 }
 
 }  // namespace
@@ -93,9 +92,7 @@ class FieldReader {
   bool CheckFound();
 
  private:
-  bool WantsText() const {
-    return line_.field_.kind == JsonField::Kind::kText;
-  }
+  bool WantsText() const { return line_.field_.kind == JsonField::Kind::kText; }
   // The next value is the field's.
   bool IsField() const { return depth_ == 1 && is_field_; }
   bool InIds() const { return in_ids_ && depth_ == 2; }

@@ -169,8 +169,9 @@ absl::StatusOr<std::unique_ptr<StoreBuilder>> Packing::OpenStore() {
     store = StoreBuilder::CreateToSave(path_, manifest, accept);
   }
   if (store.ok() && begin_.bytes > 0) {
-    Note(absl::StrCat("goes on after ", Bytes(static_cast<double>(begin_.bytes)),
-                      " of ", Bytes(static_cast<double>(total_bytes_)),
+    Note(absl::StrCat("goes on after ",
+                      Bytes(static_cast<double>(begin_.bytes)), " of ",
+                      Bytes(static_cast<double>(total_bytes_)),
                       ", where a run that was ended left off"));
   }
   return store;
@@ -209,8 +210,7 @@ absl::Status Packing::Run() {
 
 absl::Status Packing::Interrupted(const PackRun& run,
                                   StoreBuilder* store) const {
-  std::string message =
-      absl::StrCat("interrupted; '", path_, "' is as it was");
+  std::string message = absl::StrCat("interrupted; '", path_, "' is as it was");
   if (run.has_saved()) {
     store->KeepForLater();
     absl::StrAppend(&message, "; the same command goes on after ",

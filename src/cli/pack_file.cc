@@ -27,12 +27,12 @@ PackFile::PackFile(TextInput input, const std::atomic<bool>* stop)
 absl::Status PackFile::Open() const {
   std::call_once(once_, [this] {
     // A pipe that nobody writes to yet must not keep from being interrupted.
-    auto file = input_.path == "-"
-                    ? absl::StatusOr<internal::OwnedFd>(
-                          internal::OwnedFd(::dup(STDIN_FILENO)))
-                    : internal::OpenFd(
-                          input_.path,
-                          is_stream() ? O_RDONLY | O_NONBLOCK : O_RDONLY);
+    auto file =
+        input_.path == "-"
+            ? absl::StatusOr<internal::OwnedFd>(
+                  internal::OwnedFd(::dup(STDIN_FILENO)))
+            : internal::OpenFd(input_.path,
+                               is_stream() ? O_RDONLY | O_NONBLOCK : O_RDONLY);
     opened_ = file.status();
     if (file.ok()) file_ = *std::move(file);
   });
@@ -40,8 +40,7 @@ absl::Status PackFile::Open() const {
 }
 
 absl::Status PackFile::ReadStream(size_t bytes) {
-  const std::string name =
-      input_.path == "-" ? "standard input" : input_.path;
+  const std::string name = input_.path == "-" ? "standard input" : input_.path;
   while (!at_end_ && held_.size() < bytes) {
     pollfd waits = {file_.get(), POLLIN, 0};
     const int ready = ::poll(&waits, 1, kPollMilliseconds);
@@ -69,8 +68,8 @@ absl::StatusOr<std::string_view> PackFile::Window(uint64_t at, size_t bytes) {
     return std::string_view(held_).substr(before, bytes);
   }
   if (at >= input_.bytes) return std::string_view();
-  held_.resize(static_cast<size_t>(
-      std::min<uint64_t>(bytes, input_.bytes - at)));
+  held_.resize(
+      static_cast<size_t>(std::min<uint64_t>(bytes, input_.bytes - at)));
   PONIENTE_RETURN_IF_ERROR(internal::ReadAll(
       file_.get(), input_.path, at, std::as_writable_bytes(std::span(held_))));
   return std::string_view(held_);
@@ -95,9 +94,8 @@ absl::StatusOr<std::string_view> PackFile::Read(
   PONIENTE_RETURN_IF_ERROR(Open());
   if (buffer->size() < bytes) buffer->resize(bytes);
   const std::span<char> into = std::span(*buffer).first(bytes);
-  const absl::Status read =
-      internal::ReadAll(file_.get(), input_.path, unit.begin.at,
-                        std::as_writable_bytes(into));
+  const absl::Status read = internal::ReadAll(
+      file_.get(), input_.path, unit.begin.at, std::as_writable_bytes(into));
   if (absl::IsDataLoss(read)) {
     return absl::DataLossError(absl::StrCat(
         "'", input_.path, "' has become shorter than the ", input_.bytes,

@@ -15,8 +15,8 @@
 namespace poniente::cli {
 
 // Each line that is not blank is a document, an empty one too; a line is held
-// in memory. `model` is null for the bytes of the text. `stop` ends the wait for
-// a stream.
+// in memory. `model` is null for the bytes of the text. `stop` ends the wait
+// for a stream.
 std::unique_ptr<PackInput> OpenJsonlInput(
     const TextInput& input, const JsonField& field,
     std::shared_ptr<const SentencePiece> model, const std::atomic<bool>* stop);

@@ -51,8 +51,8 @@ absl::StatusOr<std::vector<TextInput>> InputsOfPart(
 }
 
 std::string PathOfPart(const std::string& folder, const Rank& part) {
-  return absl::StrCat(folder, "/",
-                      absl::StrFormat("part-%05u", part.rank), SuffixOf(part));
+  return absl::StrCat(folder, "/", absl::StrFormat("part-%05u", part.rank),
+                      SuffixOf(part));
 }
 
 absl::Status CheckPartFolder(const std::string& folder, const Rank& part) {

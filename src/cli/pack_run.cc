@@ -131,8 +131,8 @@ std::optional<PackRun::Task> PackRun::NextTask() {
     std::unique_lock lock(mu_);
     changed_.wait(lock, [this]() ABSL_NO_THREAD_SAFETY_ANALYSIS {
       return stop_ ||
-             next_number_ < added_ + kUnitsAhead *
-                                         static_cast<uint64_t>(job_.threads);
+             next_number_ <
+                 added_ + kUnitsAhead * static_cast<uint64_t>(job_.threads);
     });
   }
   if (stop_ || cut_ended_ || cut_input_ == job_.inputs.size()) {
@@ -261,11 +261,10 @@ absl::Status PackRun::BeginDocument(const Written& written, size_t place) {
   }
   const std::string& name = job_.inputs[written.input_index].name;
   if (written.is_one_document) return builder_->BeginDocument(name);
-  return builder_->BeginDocument(
-      absl::StrCat(name, "#",
-                   place < documents.lines.size()
-                       ? state_.lines + documents.lines[place]
-                       : number));
+  return builder_->BeginDocument(absl::StrCat(
+      name, "#",
+      place < documents.lines.size() ? state_.lines + documents.lines[place]
+                                     : number));
 }
 
 void PackRun::NoteBadLines(const Written& written) {

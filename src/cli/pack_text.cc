@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Units of text are cut where it does not matter for the documents: anywhere, if
-// the input is one; else behind a line, or within one that is too long to be
+// Units of text are cut where it does not matter for the documents: anywhere,
+// if the input is one; else behind a line, or within one that is too long to be
 // one to cut at, which the next unit is told.
 #include "cli/pack_text.h"
 
@@ -144,10 +144,9 @@ absl::Status TextPackInput::Convert(const PackUnit& unit,
   to->looks_compressed = unit.begin.at == 0 && LooksCompressed(text);
   ByteSink bytes(to);
   ModelSink ids(model_.get(), to);
-  TextSplitter splitter(rule_,
-                        model_ == nullptr ? static_cast<DocumentSink*>(&bytes)
-                                          : &ids,
-                        unit.begin.inside_line);
+  TextSplitter splitter(
+      rule_, model_ == nullptr ? static_cast<DocumentSink*>(&bytes) : &ids,
+      unit.begin.inside_line);
   absl::Status done = splitter.Add(text);
   if (done.ok()) done = unit.is_last ? splitter.Finish() : splitter.Pause();
   return internal::Prepend(done, absl::StrCat("'", file_.input().path, "'"));

@@ -25,8 +25,8 @@ absl::Status BlockHasher::Add(std::span<const std::byte> bytes) {
 absl::Status BlockHasher::AddPiece(uint32_t checksum, uint64_t bytes) {
   PONIENTE_CHECK(bytes <= block_bytes_ - filled_) << bytes;
   if (bytes == 0) return absl::OkStatus();
-  checksum_ = filled_ == 0 ? checksum
-                           : CombineCrc32c(checksum_, checksum, bytes);
+  checksum_ =
+      filled_ == 0 ? checksum : CombineCrc32c(checksum_, checksum, bytes);
   filled_ += bytes;
   return filled_ == block_bytes_ ? Finish() : absl::OkStatus();
 }

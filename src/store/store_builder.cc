@@ -130,11 +130,10 @@ absl::StatusOr<std::unique_ptr<StoreBuilder>> StoreBuilder::CreateToSave(
 
 absl::Status StoreBuilder::OpenFiles() {
   PONIENTE_ASSIGN_OR_RETURN(
-      checksums_,
-      FileWriter::Create(folder_->PathOf(StoreFile::kChecksums),
-                         [this](std::span<const std::byte> bytes) {
-                           return ObserveChecksums(bytes);
-                         }));
+      checksums_, FileWriter::Create(folder_->PathOf(StoreFile::kChecksums),
+                                     [this](std::span<const std::byte> bytes) {
+                                       return ObserveChecksums(bytes);
+                                     }));
   PONIENTE_ASSIGN_OR_RETURN(tokens_,
                             OpenFd(tokens_path_, O_WRONLY | O_CREAT | O_EXCL));
   return absl::OkStatus();
@@ -147,12 +146,11 @@ absl::Status StoreBuilder::ContinueFiles(const StoreCheckpoint& checkpoint) {
   const uint64_t bytes = checkpoint.tokens * manifest_.width();
   reads_checksums_ = true;
   PONIENTE_ASSIGN_OR_RETURN(
-      checksums_, FileWriter::Continue(
-                      folder_->PathOf(StoreFile::kChecksums),
-                      bytes / kKeyBlockBytes * 4,
-                      [this](std::span<const std::byte> read) {
-                        return ObserveChecksums(read);
-                      }));
+      checksums_, FileWriter::Continue(folder_->PathOf(StoreFile::kChecksums),
+                                       bytes / kKeyBlockBytes * 4,
+                                       [this](std::span<const std::byte> read) {
+                                         return ObserveChecksums(read);
+                                       }));
   reads_checksums_ = false;
   const uint64_t begun = bytes % kKeyBlockBytes;
   PONIENTE_RETURN_IF_ERROR(
@@ -198,10 +196,10 @@ absl::StatusOr<PieceChecksums> StoreBuilder::WriteTokens(
   PieceChecksums checksums;
   checksums.reserve(static_cast<size_t>(bytes.size() / cell + 2));
   for (size_t done = 0; done < bytes.size();) {
-    const size_t piece = static_cast<size_t>(std::min<uint64_t>(
-        bytes.size() - done, cell - (at + done) % cell));
-    checksums.push_back({Crc32c(bytes.subspan(done, piece)),
-                         static_cast<uint32_t>(piece)});
+    const size_t piece = static_cast<size_t>(
+        std::min<uint64_t>(bytes.size() - done, cell - (at + done) % cell));
+    checksums.push_back(
+        {Crc32c(bytes.subspan(done, piece)), static_cast<uint32_t>(piece)});
     done += piece;
   }
   PONIENTE_RETURN_IF_ERROR(WriteAll(tokens_.get(), tokens_path_, at, bytes));
@@ -339,7 +337,8 @@ absl::StatusOr<TokenStoreFacts> StoreBuilder::Finish() {
   facts.token_type = manifest_.token_type;
   facts.fingerprint = manifest_.fingerprint;
   facts.bytes = EncodeManifest(manifest_).size();
-  for (const StoreFile file : kStoreFiles) facts.bytes += manifest_.FileBytes(file);
+  for (const StoreFile file : kStoreFiles)
+    facts.bytes += manifest_.FileBytes(file);
   return facts;
 }
 

@@ -45,8 +45,7 @@ std::string EncodeCheckpoint(const StoreCheckpoint& checkpoint) {
 std::optional<StoreCheckpoint> ParseCheckpoint(std::string_view text) {
   if (text.size() < kHeadBytes + 4) return std::nullopt;
   const std::string_view covered = text.substr(0, text.size() - 4);
-  if (LoadLittle<uint32_t>(text.data() + covered.size()) !=
-      Checksum(covered)) {
+  if (LoadLittle<uint32_t>(text.data() + covered.size()) != Checksum(covered)) {
     return std::nullopt;
   }
   const auto word = [&](size_t i) {

@@ -31,8 +31,8 @@ struct StoreCheckpoint {
 
 std::string EncodeCheckpoint(const StoreCheckpoint& checkpoint);
 
-// nullopt for anything but what EncodeCheckpoint() wrote: there is nothing to go
-// on with then.
+// nullopt for anything but what EncodeCheckpoint() wrote: there is nothing to
+// go on with then.
 std::optional<StoreCheckpoint> ParseCheckpoint(std::string_view text);
 
 }  // namespace poniente::internal

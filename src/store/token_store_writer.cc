@@ -86,13 +86,12 @@ absl::Status TokenStoreWriter::Impl::CheckIds(std::span<const Id> ids) const {
   if (greatest < size) return absl::OkStatus();
   const auto bad = std::find_if(ids.begin(), ids.end(),
                                 [size](Id id) { return id >= size; });
-  const uint64_t place =
-      (in_document_ ? tokens_ - document_begin_ : 0) +
-      static_cast<uint64_t>(bad - ids.begin());
-  return absl::InvalidArgumentError(
-      absl::StrCat("token ", place, " of document ", builder_->manifest().documents,
-                   " is id ", uint64_t{*bad}, ", the vocabulary '",
-                   builder_->manifest().vocabulary.tokenizer, "' has ids below ", size));
+  const uint64_t place = (in_document_ ? tokens_ - document_begin_ : 0) +
+                         static_cast<uint64_t>(bad - ids.begin());
+  return absl::InvalidArgumentError(absl::StrCat(
+      "token ", place, " of document ", builder_->manifest().documents,
+      " is id ", uint64_t{*bad}, ", the vocabulary '",
+      builder_->manifest().vocabulary.tokenizer, "' has ids below ", size));
 }
 
 absl::Status TokenStoreWriter::Impl::Begin(std::string_view name) {

@@ -213,9 +213,10 @@ TEST_F(PackTest, WrongUsageIsNamed) {
               FailsWith(2, HasSubstr("did you mean '--split'?")));
   EXPECT_THAT(Pack("{in} --out {out} --split lines"),
               FailsWith(2, HasSubstr("files or paragraphs, got 'lines'")));
-  EXPECT_THAT(Pack("{in} --out {out} --tokenizer gpt2"),
-              FailsWith(2, HasSubstr("must be bytes or the file of a SentencePiece "
-                                     "model, got 'gpt2'")));
+  EXPECT_THAT(
+      Pack("{in} --out {out} --tokenizer gpt2"),
+      FailsWith(2, HasSubstr("must be bytes or the file of a SentencePiece "
+                             "model, got 'gpt2'")));
   EXPECT_THAT(Pack("{in} --out {out} --split paragraphs --delimiter %"),
               FailsWith(2, HasSubstr("exclude each other")));
 }

@@ -59,8 +59,8 @@ TEST_F(PackJsonlTest, TheFormatIsThatOfTheNameUnlessItIsGiven) {
   const std::string line = "{\"text\": \"a\"}";
   for (const char* name : {"a.ndjson", "a.json.l", "a.JSONL"}) {
     EXPECT_EQ(Pack(name, line).exit_code, 0) << name;
-    EXPECT_THAT(Documents(), ElementsAre(Pair(name + std::string("#1"),
-                                              EndedBytesOf("a"))));
+    EXPECT_THAT(Documents(),
+                ElementsAre(Pair(name + std::string("#1"), EndedBytesOf("a"))));
   }
   EXPECT_EQ(Pack("a.jsonl", line, "--input-format text").exit_code, 0);
   EXPECT_THAT(Documents(), ElementsAre(Pair("a.jsonl", EndedBytesOf(line))));
@@ -69,8 +69,7 @@ TEST_F(PackJsonlTest, TheFormatIsThatOfTheNameUnlessItIsGiven) {
 }
 
 TEST_F(PackJsonlTest, AFieldIsChosen) {
-  EXPECT_EQ(Pack("x.jsonl", R"({"text": 1, "content": "a"})",
-                 "--field content")
+  EXPECT_EQ(Pack("x.jsonl", R"({"text": 1, "content": "a"})", "--field content")
                 .exit_code,
             0);
   EXPECT_THAT(Documents(), ElementsAre(Pair("x.jsonl#1", EndedBytesOf("a"))));
@@ -128,8 +127,7 @@ TEST_P(BadLineTest, IsNamedByFileAndLine) {
   const std::string good =
       bad.is_ids ? "{\"tokens\": [1]}\n" : "{\"text\": \"a\"}\n";
   const std::string text = good + "\n" + bad.line + "\n" + good;
-  const std::string format =
-      bad.is_ids ? kIds : "--input-format jsonl ";
+  const std::string format = bad.is_ids ? kIds : "--input-format jsonl ";
   EXPECT_THAT(Pack("x", text, format),
               FailsWith(1, AllOf(HasSubstr("/x:3: "), HasSubstr(bad.message),
                                  HasSubstr("--skip-bad-lines"))));
@@ -138,9 +136,8 @@ TEST_P(BadLineTest, IsNamedByFileAndLine) {
   const ToolRun skipping = Pack("x", text, format + "--skip-bad-lines");
   EXPECT_THAT(skipping, Prints(AllOf(HasSubstr("2 documents"),
                                      HasSubstr("skipped 1 bad line"))));
-  EXPECT_THAT(skipping.err,
-              AllOf(HasSubstr("warning"), HasSubstr("/x:3: "),
-                    HasSubstr(bad.message)));
+  EXPECT_THAT(skipping.err, AllOf(HasSubstr("warning"), HasSubstr("/x:3: "),
+                                  HasSubstr(bad.message)));
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -163,8 +160,9 @@ INSTANTIATE_TEST_SUITE_P(
                 "has no field 'tokens' or 'input_ids'; it has 'text'"},
         BadCase{"TextForIds", R"({"tokens": "a"})", true,
                 "'tokens' is a string, expected an array of ids"},
-        BadCase{"Outside", R"({"tokens": [1, 100]})", true,
-                "id 1 of 'tokens' is 100, expected a whole number from 0 to 99"},
+        BadCase{
+            "Outside", R"({"tokens": [1, 100]})", true,
+            "id 1 of 'tokens' is 100, expected a whole number from 0 to 99"},
         BadCase{"Negative", R"({"input_ids": [-1]})", true,
                 "id 0 of 'input_ids' is -1"},
         BadCase{"Fraction", R"({"tokens": [1, 2, 3.5]})", true,
@@ -185,17 +183,17 @@ TEST_F(PackJsonlTest, ALineOfDeepNestingIsReadWithoutRecursion) {
 }
 
 TEST_F(PackJsonlTest, OnlyBadLinesAreNothingToPack) {
-  EXPECT_THAT(Pack("x.jsonl", "no\nno\n", "--skip-bad-lines"),
-              FailsWith(1, AllOf(HasSubstr("nothing to pack"),
-                                 HasSubstr("2 bad lines"),
-                                 HasSubstr("x.jsonl:1: is no JSON"))));
+  EXPECT_THAT(
+      Pack("x.jsonl", "no\nno\n", "--skip-bad-lines"),
+      FailsWith(1, AllOf(HasSubstr("nothing to pack"), HasSubstr("2 bad lines"),
+                         HasSubstr("x.jsonl:1: is no JSON"))));
 }
 
 TEST_F(PackJsonlTest, CompressedJsonlIsRefusedWithTheWayToReadIt) {
-  EXPECT_THAT(Pack("x.jsonl.gz", "\x1f\x8b\x08 and so on",
-                   "--input-format jsonl"),
-              FailsWith(1, AllOf(HasSubstr("x.jsonl.gz' is compressed"),
-                                 HasSubstr("zcat"))));
+  EXPECT_THAT(
+      Pack("x.jsonl.gz", "\x1f\x8b\x08 and so on", "--input-format jsonl"),
+      FailsWith(
+          1, AllOf(HasSubstr("x.jsonl.gz' is compressed"), HasSubstr("zcat"))));
 }
 
 TEST_F(PackJsonlTest, WrongUsageIsNamed) {

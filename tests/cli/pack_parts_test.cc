@@ -58,8 +58,7 @@ TEST(InputsOfPartTest, EqualInputsAreDividedEvenly) {
               ::testing::ElementsAre(10, 10, 10));
   EXPECT_THAT(BytesOfParts(Inputs({1, 1, 8, 1, 1}), 2),
               ::testing::ElementsAre(2, 10));
-  EXPECT_THAT(BytesOfParts(Inputs({7}), 3),
-              ::testing::ElementsAre(0, 7, 0));
+  EXPECT_THAT(BytesOfParts(Inputs({7}), 3), ::testing::ElementsAre(0, 7, 0));
 }
 
 TEST(InputsOfPartTest, NoPartHasMoreThanItsShareAndHalfAnInputAtEachEnd) {
@@ -130,8 +129,7 @@ TEST_F(PackPartsTest, ALauncherSaysWhichPart) {
 
 TEST_F(PackPartsTest, APartWithoutInputsIsAnEmptyStore) {
   EXPECT_THAT(Pack("--part 1/50"), Prints(HasSubstr("0 documents, 0 tokens")));
-  EXPECT_TRUE(
-      PackedDocuments(folder_.path("out/part-00001-of-00050")).empty());
+  EXPECT_TRUE(PackedDocuments(folder_.path("out/part-00001-of-00050")).empty());
 }
 
 TEST_F(PackPartsTest, PartsOfTwoDivisionsDoNotMix) {
@@ -140,22 +138,22 @@ TEST_F(PackPartsTest, PartsOfTwoDivisionsDoNotMix) {
               FailsWith(1, AllOf(HasSubstr("part-00000-of-00002' is no part of "
                                            "3"),
                                  HasSubstr("another --out"))));
-  ASSERT_EQ(RunTool("pack " + folder_.path("in") + " --out " +
-                    folder_.path("store"))
-                .exit_code,
-            0);
+  ASSERT_EQ(
+      RunTool("pack " + folder_.path("in") + " --out " + folder_.path("store"))
+          .exit_code,
+      0);
   EXPECT_THAT(RunTool("pack " + folder_.path("in") + " --part 0/2 --out " +
                       folder_.path("store")),
               FailsWith(1, HasSubstr("is a token store itself")));
 }
 
 TEST_F(PackPartsTest, AStreamIsNotDivided) {
-  EXPECT_THAT(RunTool("pack - --part 0/2 --out " + folder_.path("out"),
-                      "echo |"),
-              FailsWith(1, HasSubstr("'-' is a stream")));
-  EXPECT_THAT(RunTool("pack - --part 0/1 --out " + folder_.path("out"),
-                      "echo |"),
-              Prints(HasSubstr("1 document,")));
+  EXPECT_THAT(
+      RunTool("pack - --part 0/2 --out " + folder_.path("out"), "echo |"),
+      FailsWith(1, HasSubstr("'-' is a stream")));
+  EXPECT_THAT(
+      RunTool("pack - --part 0/1 --out " + folder_.path("out"), "echo |"),
+      Prints(HasSubstr("1 document,")));
 }
 
 }  // namespace

@@ -126,7 +126,8 @@ TEST_F(PackResumeTest, KilledAtAnyMomentItGoesOnToTheSameBytes) {
 
 TEST_F(PackResumeTest, NothingIsVisibleBeforeTheEndAndNothingIsLeftBehindIt) {
   KillBehindACheckpoint();
-  EXPECT_THAT(TokenStore::Open(out()), StatusIs(absl::StatusCode::kNotFound, HasSubstr(out())));
+  EXPECT_THAT(TokenStore::Open(out()),
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr(out())));
   const ToolRun run = RunTool(Arguments(out()) + " --json");
   EXPECT_THAT(run.err, HasSubstr("goes on after"));
   EXPECT_THAT(run, Prints(Not(HasSubstr("\"resumed_bytes\": 0,"))));
@@ -196,7 +197,8 @@ TEST_F(PackResumeTest, InterruptedItKeepsWhatItHasAndSaysSo) {
       break;
     }
   }
-  EXPECT_THAT(TokenStore::Open(out()), StatusIs(absl::StatusCode::kNotFound, HasSubstr(out())));
+  EXPECT_THAT(TokenStore::Open(out()),
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr(out())));
   EXPECT_THAT(RunTool(Arguments(out())).err, HasSubstr("goes on after"));
   EXPECT_TRUE(FilesIn(out()) == FilesIn(folder_.path("whole")));
 }

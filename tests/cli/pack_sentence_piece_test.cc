@@ -83,10 +83,9 @@ TEST_F(PackSentencePieceTest, EachTextOfJsonlIsEncodedAndEnded) {
   expected.insert(expected.end(), {2, 2});
   for (const int id : Encode(model, "the sea")) expected.push_back(id);
   expected.push_back(2);
-  EXPECT_THAT(
-      Pack(folder_.path("x.jsonl") + " --tokenizer " + model),
-      Prints(HasSubstr("3 documents, " + std::to_string(expected.size()) +
-                       " tokens")));
+  EXPECT_THAT(Pack(folder_.path("x.jsonl") + " --tokenizer " + model),
+              Prints(HasSubstr("3 documents, " +
+                               std::to_string(expected.size()) + " tokens")));
   EXPECT_EQ(FirstTokens(), Words(expected));
   const std::string facts = RunTool("inspect " + folder_.path("out")).out;
   EXPECT_THAT(facts, HasSubstr("wind-"));
@@ -106,8 +105,7 @@ TEST_F(PackSentencePieceTest, DocumentsOfTextAreEncodedWhole) {
   EXPECT_THAT(Pack("- --tokenizer-name west --tokenizer " + model + " <" +
                    folder_.path("words")),
               Prints(HasSubstr("1 document,")));
-  EXPECT_THAT(RunTool("inspect " + folder_.path("out")).out,
-              HasSubstr("west"));
+  EXPECT_THAT(RunTool("inspect " + folder_.path("out")).out, HasSubstr("west"));
 }
 
 TEST_F(PackSentencePieceTest, AModelWithoutAnEndNeedsOne) {
@@ -122,9 +120,9 @@ TEST_F(PackSentencePieceTest, AModelWithoutAnEndNeedsOne) {
 }
 
 TEST_F(PackSentencePieceTest, WhatIsNoModelIsNamed) {
-  EXPECT_THAT(Pack(folder_.path("words") + " --tokenizer " +
-                   folder_.path("words")),
-              FailsWith(1, HasSubstr("/words' is no SentencePiece model")));
+  EXPECT_THAT(
+      Pack(folder_.path("words") + " --tokenizer " + folder_.path("words")),
+      FailsWith(1, HasSubstr("/words' is no SentencePiece model")));
   EXPECT_THAT(Pack(folder_.path("words") + " --tokenizer " + folder_.path()),
               FailsWith(1, HasSubstr("is no SentencePiece model")));
   EXPECT_THAT(Pack(folder_.path("words") + " --tokenizer no.model"),

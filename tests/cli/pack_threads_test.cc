@@ -90,9 +90,9 @@ class PackThreadsTest : public ::testing::Test {
       return folder_.path("out-" + std::to_string(threads));
     };
     for (const int threads : {1, 2, 3, 7}) {
-      const ToolRun run = RunTool("pack " + in() + " " + options + " --out " +
-                                  path(threads) + " --threads " +
-                                  std::to_string(threads));
+      const ToolRun run =
+          RunTool("pack " + in() + " " + options + " --out " + path(threads) +
+                  " --threads " + std::to_string(threads));
       EXPECT_EQ(run.exit_code, 0) << run.err;
       EXPECT_TRUE(FilesIn(path(threads)) == FilesIn(path(1))) << threads;
     }

@@ -72,8 +72,8 @@ TEST(StoreBuilderTest, HowTheTokensAreCutDoesNotMatter) {
     const TempDir folder;
     TokenStoreWriterOptions options = ByteOptions();
     options.block_bytes = block_bytes;
-    ASSERT_THAT(
-        testing::WriteStore(folder.path("whole"), documents, options), IsOk());
+    ASSERT_THAT(testing::WriteStore(folder.path("whole"), documents, options),
+                IsOk());
     ASSERT_OK_AND_ASSIGN(
         const auto builder,
         StoreBuilder::Create(folder.path("s"), ByteManifest(block_bytes)));
@@ -93,9 +93,9 @@ TEST(StoreBuilderTest, HowTheTokensAreCutDoesNotMatter) {
     for (Piece* piece : order) {
       ASSERT_OK_AND_ASSIGN(
           piece->checksums,
-          builder->WriteTokens(piece->begin,
-                               std::span(all).subspan(2 * piece->begin,
-                                                      2 * piece->tokens)));
+          builder->WriteTokens(
+              piece->begin,
+              std::span(all).subspan(2 * piece->begin, 2 * piece->tokens)));
     }
     for (const Piece& piece : pieces) {
       ASSERT_THAT(builder->AddTokens(piece.checksums), IsOk());
@@ -110,8 +110,8 @@ TEST(StoreBuilderTest, HowTheTokensAreCutDoesNotMatter) {
 void SaveAfter(const std::string& path, const std::vector<std::byte>& all,
                size_t tokens) {
   ASSERT_OK_AND_ASSIGN(const auto builder,
-                       StoreBuilder::CreateToSave(
-                           path, ByteManifest(), [](auto) { return false; }));
+                       StoreBuilder::CreateToSave(path, ByteManifest(),
+                                                  [](auto) { return false; }));
   ASSERT_OK_AND_ASSIGN(
       const PieceChecksums checksums,
       builder->WriteTokens(0, std::span(all).first(2 * tokens)));
@@ -179,8 +179,8 @@ TEST(StoreBuilderTest, ACheckpointThatWasCommittedIsNotGoneOnWith) {
   ASSERT_THAT(testing::WriteStore(path, documents), IsOk());
   testing::WriteFile(path + "/scratch-checkpoint", checkpoint);
   ASSERT_OK_AND_ASSIGN(const auto builder,
-                       StoreBuilder::CreateToSave(
-                           path, ByteManifest(), [](auto) { return true; }));
+                       StoreBuilder::CreateToSave(path, ByteManifest(),
+                                                  [](auto) { return true; }));
   EXPECT_EQ(builder->manifest().tokens, 0u);
   EXPECT_EQ(builder->manifest().generation, 2u);
 }
