@@ -128,6 +128,8 @@ class FieldReader {
   bool is_field_ = false;
   bool in_ids_ = false;
   std::vector<std::string> others_;
+  // Among them.
+  bool has_ids_ = false;
 };
 
 bool FieldReader::key(std::string& name) {
@@ -140,7 +142,10 @@ bool FieldReader::key(std::string& name) {
     found_ = place;
     line_.text_.clear();
     line_.ids_.clear();
-  } else if (others_.size() < kMostKeysNamed) {
+    return true;
+  }
+  has_ids_ = has_ids_ || name == "tokens" || name == "input_ids";
+  if (others_.size() < kMostKeysNamed) {
     others_.push_back(Shown(name));
   }
   return true;
@@ -151,8 +156,10 @@ bool FieldReader::CheckFound() {
   std::string message = absl::StrCat(
       "has no field '", absl::StrJoin(line_.field_.names, "' or '"), "'");
   if (others_.empty()) return Fail(message + ": the object is empty");
-  absl::StrAppend(&message, "; it has '", absl::StrJoin(others_, "', '"),
-                  "' (--field chooses)");
+  absl::StrAppend(
+      &message, "; it has '", absl::StrJoin(others_, "', '"),
+      "' (--field chooses",
+      has_ids_ ? "; for ids as they are: --input-format tokens" : "", ")");
   return Fail(message);
 }
 

@@ -95,7 +95,9 @@ class Packing {
   TextInputs inputs_;
   uint64_t total_bytes_ = 0;
   PackJob job_;
+  // Where it begins: at the beginning, or where another left off.
   PackState begin_;
+  bool goes_on_ = false;
 };
 
 void Packing::Note(const std::string& text) const {
@@ -151,6 +153,7 @@ bool Packing::GoOn(std::string_view saved) {
   }
   if (request_.restart) return false;
   begin_ = left->state;
+  goes_on_ = true;
   return true;
 }
 
@@ -163,12 +166,14 @@ absl::StatusOr<std::unique_ptr<StoreBuilder>> Packing::OpenStore() {
   if (!job_.can_resume) return StoreBuilder::Create(path_, manifest);
   const auto accept = [this](std::string_view saved) { return GoOn(saved); };
   auto store = StoreBuilder::CreateToSave(path_, manifest, accept);
-  if (absl::IsDataLoss(store.status()) || absl::IsNotFound(store.status())) {
+  if (goes_on_ &&
+      (absl::IsDataLoss(store.status()) || absl::IsNotFound(store.status()))) {
     begin_ = PackState();
+    goes_on_ = false;
     Note(absl::StrCat("starts afresh: ", store.status().message()));
     store = StoreBuilder::CreateToSave(path_, manifest, accept);
   }
-  if (store.ok() && begin_.bytes > 0) {
+  if (store.ok() && goes_on_) {
     Note(absl::StrCat("goes on after ",
                       Bytes(static_cast<double>(begin_.bytes)), " of ",
                       Bytes(static_cast<double>(total_bytes_)),

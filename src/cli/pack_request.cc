@@ -315,7 +315,11 @@ absl::StatusOr<PackRequest> ReadPackRequest(const Arguments& arguments) {
 
 InputFormat FormatOf(const PackRequest& request, const TextInput& input) {
   if (request.format) return *request.format;
-  const std::string path = absl::AsciiStrToLower(input.path);
+  std::string path = absl::AsciiStrToLower(input.path);
+  // Refused where they are read, with the way to do it.
+  for (const char* suffix : {".gz", ".zst", ".bz2", ".xz"}) {
+    if (absl::EndsWith(path, suffix)) path.resize(path.find_last_of('.'));
+  }
   for (const char* suffix : {".jsonl", ".ndjson", ".json.l"}) {
     if (absl::EndsWith(path, suffix)) return InputFormat::kJsonl;
   }

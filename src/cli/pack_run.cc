@@ -35,7 +35,8 @@ PackRun::PackRun(const PackJob& job, internal::StoreBuilder* builder,
       state_(state),
       started_tokens_(builder->manifest().tokens),
       saved_tokens_(builder->manifest().tokens),
-      saved_at_(Clock::now()) {}
+      saved_at_(Clock::now()),
+      has_saved_(state != PackState()) {}
 
 absl::Status PackRun::Run(const std::function<bool()>& interrupted,
                           const Tick& tick) {

@@ -60,7 +60,7 @@ class PackRun {
 
   // After Run().
   const PackState& state() const { return state_; }
-  // The files hold a checkpoint.
+  // The files hold a checkpoint, of this run or of the one it goes on with.
   bool has_saved() const { return has_saved_; }
 
  private:
@@ -144,7 +144,7 @@ class PackRun {
   uint64_t started_tokens_;
   uint64_t saved_tokens_;
   Clock::time_point saved_at_;
-  bool has_saved_ = false;
+  bool has_saved_;
 };
 
 }  // namespace poniente::cli

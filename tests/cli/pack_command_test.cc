@@ -252,6 +252,8 @@ TEST_F(PackTest, AFileInTheWayOfTheStoreIsNamed) {
   Write("x", "1");
   EXPECT_THAT(Pack("{in} --out {in}/x"),
               FailsWith(1, HasSubstr("is a file; a token store is a folder")));
+  EXPECT_THAT(Pack("{in}/x --out /proc/nowhere"),
+              FailsWith(1, HasSubstr("/proc/nowhere': make folder")));
 }
 
 TEST_F(PackTest, InterruptedItRemovesWhatItWrote) {

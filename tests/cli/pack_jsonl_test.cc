@@ -151,6 +151,9 @@ INSTANTIATE_TEST_SUITE_P(
         BadCase{"String", "\"text\"", false, "is a string, expected an object"},
         BadCase{"NoField", R"({"content": "a", "id": 1})", false,
                 "has no field 'text'; it has 'content', 'id'"},
+        BadCase{"IdsInstead", R"({"input_ids": [1]})", false,
+                "it has 'input_ids' (--field chooses; for ids as they are: "
+                "--input-format tokens)"},
         BadCase{"Empty", "{}", false, "the object is empty"},
         BadCase{"Null", R"({"text": null})", false,
                 "'text' is null, expected a string"},
@@ -190,10 +193,9 @@ TEST_F(PackJsonlTest, OnlyBadLinesAreNothingToPack) {
 }
 
 TEST_F(PackJsonlTest, CompressedJsonlIsRefusedWithTheWayToReadIt) {
-  EXPECT_THAT(
-      Pack("x.jsonl.gz", "\x1f\x8b\x08 and so on", "--input-format jsonl"),
-      FailsWith(
-          1, AllOf(HasSubstr("x.jsonl.gz' is compressed"), HasSubstr("zcat"))));
+  EXPECT_THAT(Pack("x.jsonl.gz", "\x1f\x8b\x08 and so on"),
+              FailsWith(1, AllOf(HasSubstr("x.jsonl.gz' is compressed"),
+                                 HasSubstr("zcat"))));
 }
 
 TEST_F(PackJsonlTest, WrongUsageIsNamed) {
