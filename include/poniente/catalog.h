@@ -101,6 +101,12 @@ class StoreCatalog {
   absl::StatusOr<std::vector<std::shared_ptr<const TokenStore>>> OpenAll(
       const TokenStoreOptions& options = {}) const;
 
+  // All of them end to end, in the order of their paths, as one source: a
+  // corpus that was packed in parts. InvalidArgument if there are none, or if
+  // they differ in tokenizer, type of tokens or end-of-document id.
+  absl::StatusOr<std::shared_ptr<const TokenSource>> OpenJoined(
+      const TokenStoreOptions& options = {}) const;
+
   // What the first read of a store compares. Contents are not read.
   // FailedPrecondition, DataLoss or NotFound.
   absl::Status CheckStore(std::string_view path) const;

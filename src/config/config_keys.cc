@@ -34,7 +34,7 @@ constexpr ConfigKey kKeys[] = {
 {kData, "seq_lens", "array of tables", "", "none", "lengths that change apart from stages"},
 {kData, "nodes", "table of nodes by name", "", "none", "nodes for others to `use`, as often as they like"},
 
-{kNode, "path", "string", "", "", "a token store, or [files of another project](formats.md); relative to the file's folder"},
+{kNode, "path", "string", "", "", "a token store, a folder with a [catalogue](catalog.md) of stores that are then one source, or [files of another project](formats.md); relative to the file's folder"},
 {kNode, "hf_name", "string", "", "", "a tokenized dataset in the local Hugging Face cache, read in place; nothing is downloaded"},
 {kNode, "tokens", "integer >= 1, or a whole float (`12e12`)", "tokens", "", "only a size: enough to plan, trace and compare runs with; reading is refused"},
 {kNode, "flat", "table of nodes by name", "", "", "FlatMixture: all of them end to end under one shuffle"},
@@ -171,6 +171,7 @@ constexpr ConfigKey kKeys[] = {
 {kRuntime, "io", "`\"auto\"`, `\"buffered\"`, `\"direct\"`, `\"mmap\"`, `\"pread\"`", "", "`\"auto\"`", "how stores are read: by io_uring through the page cache or past it, copied from a mapping, by pread; `auto` takes what suits, store by store, as it sees what is cached ([reading.md](reading.md))"},
 {kRuntime, "verify_checksums", "`\"off\"`, `\"first_touch\"`, `\"always\"`", "", "`\"first_touch\"`", "when a block of tokens is compared with its checksum: never, the first time that this process reads it, at each read. A block is read whole for it"},
 {kRuntime, "cache_bytes", "integer >= 0", "bytes", "half of the memory available", "page cache that `auto` may count on, for all stores of the process: what fits is read through the cache"},
+{kRuntime, "catalogs", "array of strings", "", "none", "folders with a [catalogue](catalog.md), relative to the file's folder: the stores that one of them lists open without a look at their files, until they are first read"},
 {kRuntime, "token_type", "`\"u8\"`, `\"u16\"`, `\"u32\"`, `\"i32\"`, `\"i64\"`", "", "`\"u32\"`", "how ids lie in a batch; must hold every id of the vocabulary"},
 {kRuntime, "tensors", "array of strings", "", "`[]`", "what a batch has beside its tokens: `labels`, `loss_mask`, `document_ids`, `positions`, `loss_weights` ([batches.md](batches.md)); `labels` need a signed `token_type`"},
 {kRuntime, "device", "`\"host\"`, `\"cuda\"`, `\"cuda:1\"`", "", "`\"host\"`", "where batches are delivered: the host, GPU 0 or another. Where there is none they stay on the host, with a warning ([staging.md](staging.md))"},

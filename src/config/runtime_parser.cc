@@ -77,6 +77,7 @@ void ParseTensors(TableReader& runtime, LoaderOptions* loader) {
 
 void ParseRuntime(TableReader& runtime, RunSpec* run) {
   ParseIo(runtime, &run->io);
+  run->catalogs = runtime.Strings("catalogs");
   LoaderOptions& loader = run->loader;
   ParseTensors(runtime, &loader);
   ParseDevice(runtime, &loader.device);

@@ -34,6 +34,18 @@ std::string KeyOf(const NodeSpec& node) {
   return key;
 }
 
+std::string WithoutSlash(std::string path) {
+  while (path.ends_with('/')) path.pop_back();
+  return path;
+}
+
+// Nothing is stated of its files.
+bool IsBare(const NodeSpec& node) {
+  const FileSpec& files = node.files;
+  return !files.dtype && files.column.empty() && files.format.empty() &&
+         !node.vocabulary;
+}
+
 bool IsFiles(const NodeSpec& node) {
   return node.kind == NodeKind::kStore || node.kind == NodeKind::kHub;
 }
@@ -61,12 +73,42 @@ absl::StatusOr<std::shared_ptr<const TokenSource>> ConfigSources::OpenFiles(
   options.delimiter = node.files.delimiter;
   options.vocabulary = node.vocabulary;
   if (node.kind == NodeKind::kStore) {
-    return OpenTokenSource(Located(node.path), options);
+    const std::string path = Located(node.path);
+    if (IsBare(node)) {
+      PONIENTE_ASSIGN_OR_RETURN(auto listed, FindInCatalogs(path));
+      if (listed != nullptr) return listed;
+    }
+    return OpenTokenSource(path, options);
   }
   PONIENTE_ASSIGN_OR_RETURN(const std::string folder,
                             FindInHubCache(node.hub_name, node.hub_config));
   if (options.glob.empty()) options.glob = HubSplitGlob(node.hub_split);
   return OpenTokenSource(folder, options);
+}
+
+absl::Status ConfigSources::OpenCatalogs() {
+  for (const std::string& folder : run_.catalogs) {
+    PONIENTE_ASSIGN_OR_RETURN(StoreCatalog catalog,
+                              StoreCatalog::Open(Located(folder)));
+    catalogs_.push_back(std::move(catalog));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::shared_ptr<const TokenSource>>
+ConfigSources::FindInCatalogs(const std::string& path) const {
+  std::shared_ptr<const TokenSource> found;
+  for (const StoreCatalog& catalog : catalogs_) {
+    const std::string folder = WithoutSlash(catalog.folder()) + "/";
+    if (!path.starts_with(folder)) continue;
+    const std::string below = WithoutSlash(path.substr(folder.size()));
+    if (catalog.Find(below) == nullptr) continue;
+    TokenStoreOptions options;
+    options.io = run_.io;
+    PONIENTE_ASSIGN_OR_RETURN(found, catalog.OpenStore(below, options));
+    break;
+  }
+  return found;
 }
 
 const std::shared_ptr<const TokenSource>& ConfigSources::Opened(
@@ -92,6 +134,7 @@ void ConfigSources::OpenBelow(const NodeSpec& node) {
 }
 
 absl::Status ConfigSources::Open(const NodeSpec& node) {
+  PONIENTE_RETURN_IF_ERROR(OpenCatalogs());
   OpenBelow(node);
   if (!errors_.empty()) return absl::Status(code_, errors_);
   return CheckSomeWindow();

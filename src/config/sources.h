@@ -9,12 +9,14 @@
 #include <memory>
 #include <string>
 #include <unordered_map>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "config/selections.h"
 #include "config/spec.h"
 #include "poniente/async_dataset.h"
+#include "poniente/catalog.h"
 #include "poniente/config.h"
 #include "poniente/token_source.h"
 #include "poniente/token_window.h"
@@ -42,6 +44,10 @@ class ConfigSources {
   uint64_t TokensOf(const NodeSpec& node) const;
 
  private:
+  absl::Status OpenCatalogs();
+  // The store of a catalogue that lists `path`; null if none does.
+  absl::StatusOr<std::shared_ptr<const TokenSource>> FindInCatalogs(
+      const std::string& path) const;
   void OpenBelow(const NodeSpec& node);
   absl::StatusOr<std::shared_ptr<const TokenSource>> OpenFiles(
       const NodeSpec& node) const;
@@ -52,6 +58,7 @@ class ConfigSources {
 
   const RunSpec& run_;
   const std::string folder_;
+  std::vector<StoreCatalog> catalogs_;
   // By path and what is stated of its files.
   std::map<std::string, std::shared_ptr<const TokenSource>> opened_;
   std::unordered_map<const DatasetNode*, ConfigSource> leaves_;

@@ -168,7 +168,8 @@ struct RunSpec {
   std::vector<std::string> warnings;
   // [runtime]
   ByteReaderOptions io;
-  LoaderOptions loader;  // what [data] says of it, too
+  std::vector<std::string> catalogs;  // folders, as written
+  LoaderOptions loader;               // what [data] says of it, too
 };
 
 // The node that `node` stands for, with its own kind.

@@ -266,7 +266,8 @@ class SpecWriter {
                 files.delimiter->id);
     }
     if (files.overlap) keys->Add("overlap", *files.overlap);
-    if (files.across_shards) keys->Add("across_shards", *files.across_shards);
+    if (files.across_shards)
+      keys->Add("across_shards", Boolean(*files.across_shards));
     AddVocabulary(node, keys);
   }
 
@@ -425,6 +426,14 @@ class SpecWriter {
     keys.AddText("io", IoBackendName(run_.io.backend));
     keys.AddText("verify_checksums", VerifyChecksumsName(run_.io.verify));
     keys.AddIf("cache_bytes", run_.io.cache_bytes);
+    if (!run_.catalogs.empty()) {
+      std::vector<std::string> catalogs;
+      for (const std::string& folder : run_.catalogs) {
+        catalogs.push_back(Quoted(Located(folder)));
+      }
+      keys.Add("catalogs",
+               absl::StrCat("[", absl::StrJoin(catalogs, ", "), "]"));
+    }
     keys.AddText("token_type", TokenTypeName(loader.token_type));
     std::vector<std::string> tensors;
     for (const BatchTensor tensor : loader.tensors) {

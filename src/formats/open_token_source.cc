@@ -10,6 +10,7 @@
 #include "formats/index_pair.h"
 #include "formats/layout_source.h"
 #include "formats/token_format.h"
+#include "poniente/catalog.h"
 #include "poniente/token_files.h"
 #include "poniente/token_store.h"
 #include "store/manifest.h"
@@ -128,6 +129,13 @@ absl::StatusOr<std::shared_ptr<const TokenSource>> OpenTokenSource(
                               TokenStore::Open(path, store_options));
     PONIENTE_RETURN_IF_ERROR(CheckStoreOptions(*store, options));
     return store;
+  }
+  if (options.format.empty() && StoreCatalog::IsIn(found.path)) {
+    TokenStoreOptions store_options;
+    store_options.io = options.io;
+    PONIENTE_ASSIGN_OR_RETURN(const StoreCatalog catalog,
+                              StoreCatalog::Open(found.path));
+    return catalog.OpenJoined(store_options);
   }
   PONIENTE_ASSIGN_OR_RETURN(const TokenFormat* const format,
                             Choose(found, options));

@@ -14,6 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "store/catalog_text.h"
 #include "store/in_parallel.h"
+#include "store/joined_stores.h"
 #include "store/known_store.h"
 #include "store/manifest.h"
 #include "store/posix_file.h"
@@ -217,6 +218,11 @@ StoreCatalog::OpenAll(const TokenStoreOptions& options) const {
     stores.push_back(std::move(store));
   }
   return stores;
+}
+
+absl::StatusOr<std::shared_ptr<const TokenSource>> StoreCatalog::OpenJoined(
+    const TokenStoreOptions& options) const {
+  return internal::JoinedStores::Open(folder_, known_, options);
 }
 
 absl::Status StoreCatalog::CheckStore(std::string_view path) const {

@@ -215,4 +215,21 @@ absl::Status CheckUnchanged(const KnownStore& known) {
   return absl::OkStatus();
 }
 
+ByteFile StoredTokens(const std::string& path, const StoreManifest& manifest) {
+  const auto file = [&](StoreFile kind) {
+    return StoreFilePath(path, kind, manifest.generation);
+  };
+  ByteFile tokens;
+  tokens.path = file(StoreFile::kTokens);
+  tokens.checksums = {file(StoreFile::kChecksums), 0, manifest.block_bytes};
+  return tokens;
+}
+
+ByteFile KnownTokensFile(const std::shared_ptr<const KnownStore>& known) {
+  ByteFile tokens = StoredTokens(known->path, known->manifest);
+  tokens.expected = {known->manifest.FileBytes(StoreFile::kTokens),
+                     [known] { return CheckUnchanged(*known); }};
+  return tokens;
+}
+
 }  // namespace poniente::internal

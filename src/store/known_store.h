@@ -6,11 +6,13 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "poniente/byte_reader.h"
 #include "store/manifest.h"
 #include "store/posix_file.h"
 
@@ -44,6 +46,13 @@ absl::Status CheckUnchanged(const KnownStore& known);
 // DataLoss unless the file has as many bytes as the manifest says.
 absl::Status CheckFileBytes(const std::string& path, uint64_t bytes,
                             uint64_t expected);
+
+// The tokens with the checksums of their blocks, which come first in their
+// file.
+ByteFile StoredTokens(const std::string& path, const StoreManifest& manifest);
+// The same, opened, and the store looked
+// at, at the first read.
+ByteFile KnownTokensFile(const std::shared_ptr<const KnownStore>& known);
 
 }  // namespace poniente::internal
 

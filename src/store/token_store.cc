@@ -27,16 +27,6 @@ std::string PathOf(const std::string& path, const StoreManifest& manifest,
   return internal::StoreFilePath(path, file, manifest.generation);
 }
 
-// The tokens with the checksums of their blocks, which come first in their
-// file.
-ByteFile TokensFile(const std::string& path, const StoreManifest& manifest) {
-  ByteFile tokens;
-  tokens.path = PathOf(path, manifest, StoreFile::kTokens);
-  tokens.checksums = {PathOf(path, manifest, StoreFile::kChecksums), 0,
-                      manifest.block_bytes};
-  return tokens;
-}
-
 // NotFound if it is not there.
 absl::Status CheckSize(const std::string& path, uint64_t expected) {
   PONIENTE_ASSIGN_OR_RETURN(const internal::FileStamp stamp,
@@ -60,7 +50,7 @@ absl::StatusOr<StoreFiles> OpenFiles(const std::string& path,
   StoreFiles files;
   PONIENTE_ASSIGN_OR_RETURN(
       files.reader,
-      ByteReader::Open(std::vector<ByteFile>{TokensFile(path, manifest)},
+      ByteReader::Open(std::vector<ByteFile>{internal::StoredTokens(path, manifest)},
                        options.io));
   PONIENTE_ASSIGN_OR_RETURN(
       SideFile documents,
@@ -102,10 +92,8 @@ absl::StatusOr<std::shared_ptr<const TokenStore>> TokenStore::OpenKnown(
   const std::function<absl::Status()> check = [known] {
     return internal::CheckUnchanged(*known);
   };
-  ByteFile tokens = TokensFile(path, manifest);
-  tokens.expected = {manifest.FileBytes(StoreFile::kTokens), check};
   std::vector<ByteFile> files;
-  files.push_back(std::move(tokens));
+  files.push_back(internal::KnownTokensFile(known));
   PONIENTE_ASSIGN_OR_RETURN(auto reader,
                             ByteReader::Open(std::move(files), options.io));
   SideFile documents =

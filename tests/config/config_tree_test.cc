@@ -602,52 +602,5 @@ cache_bytes = 77
   }
 }
 
-TEST_F(ConfigTreeTest, ADatasetOfTheHubIsLookedUpAndRefusedByName) {
-  const std::string text =
-      "[data]\nsteps = 9\nbatch_size = 8\nseq_len = 20\nhf_name = "
-      "'own/data'\n";
-  ASSERT_EQ(setenv("HF_DATASETS_CACHE", dir_.path("hub").c_str(), 1), 0);
-  EXPECT_THAT(TryParse(text),
-              StatusIs(absl::StatusCode::kNotFound,
-                       AllOf(HasSubstr("t.toml:1:1: data: "),
-                             HasSubstr("'own/data' is not in '" +
-                                       dir_.path("hub") + "/own___data'"),
-                             HasSubstr("load_dataset(\"own/data\")"))));
-  const std::string folder = dir_.path("hub/own___data/default/0.0.0/abc");
-  std::filesystem::create_directories(folder);
-  std::ofstream(folder + "/data-train.arrow") << "x";
-  EXPECT_THAT(TryParse(text),
-              StatusIs(absl::StatusCode::kUnimplemented, HasSubstr(folder)));
-  std::filesystem::create_directories(
-      dir_.path("hub/own___data/other/0.0.0/abc"));
-  std::ofstream(dir_.path("hub/own___data/other/0.0.0/abc/d.arrow")) << "x";
-  EXPECT_THAT(TryParse(text),
-              StatusIs(absl::StatusCode::kInvalidArgument,
-                       HasSubstr("state hf_config, one of default, other")));
-  EXPECT_THAT(TryParse(text + "hf_config = 'other'\n"),
-              StatusIs(absl::StatusCode::kUnimplemented, HasSubstr("/other/")));
-  EXPECT_THAT(TryParse(text + "hf_config = 'third'\n"),
-              StatusIs(absl::StatusCode::kNotFound,
-                       HasSubstr("which has default, other")));
-  // As the library names folders.
-  const std::string snake = "hub/own___tiny_stories2_go/default-0f/0.0.0/abc";
-  std::filesystem::create_directories(dir_.path(snake));
-  std::ofstream(dir_.path(snake + "/d.arrow")) << "x";
-  EXPECT_THAT(TryParse("[data]\nsteps = 9\nbatch_size = 8\nseq_len = 20\n"
-                       "hf_name = 'own/TinyStories2Go'\nhf_config = "
-                       "'default'\n"),
-              StatusIs(absl::StatusCode::kUnimplemented, HasSubstr(snake)));
-  unsetenv("HF_DATASETS_CACHE");
-}
-
-TEST_F(ConfigTreeTest, FilesOfOtherProjectsAreNamed) {
-  std::filesystem::create_directories(dir_.path("numpy"));
-  std::ofstream(dir_.path("numpy/part-0.npy")) << "x";
-  EXPECT_THAT(TryParse("[data]\nsteps = 9\nbatch_size = 8\nseq_len = 20\npath "
-                       "= 'numpy'\n"),
-              StatusIs(absl::StatusCode::kNotFound,
-                       HasSubstr("it holds 'part-0.npy'")));
-}
-
 }  // namespace
 }  // namespace poniente
