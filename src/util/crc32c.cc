@@ -6,6 +6,24 @@
 #include <algorithm>
 
 namespace poniente::internal {
+namespace {
+
+// Polynomials over GF(2) modulo that of CRC32C, lowest power in the highest
+// bit.
+constexpr uint32_t kModulus = 0x82f63b78;
+constexpr uint32_t kOne = uint32_t{1} << 31;
+constexpr uint32_t kX8 = kOne >> 8;
+
+constexpr uint32_t Multiply(uint32_t a, uint32_t b) {
+  uint32_t product = 0;
+  for (uint32_t power = kOne; power != 0; power >>= 1) {
+    if ((a & power) != 0) product ^= b;
+    b = (b & 1) != 0 ? (b >> 1) ^ kModulus : b >> 1;
+  }
+  return product;
+}
+
+}  // namespace
 
 uint32_t ExtendCrc32c(uint32_t crc, std::span<const std::byte> bytes) {
   constexpr size_t kMostPerCall = size_t{1} << 30;  // ISA-L counts in int
@@ -19,6 +37,16 @@ uint32_t ExtendCrc32c(uint32_t crc, std::span<const std::byte> bytes) {
     bytes = bytes.subspan(n);
   }
   return ~crc;
+}
+
+uint32_t CombineCrc32c(uint32_t first, uint32_t second, uint64_t second_bytes) {
+  // `second_bytes` bytes after it multiply a checksum by x^(8 second_bytes).
+  uint32_t shift = kOne;
+  for (uint32_t square = kX8; second_bytes != 0; second_bytes >>= 1) {
+    if ((second_bytes & 1) != 0) shift = Multiply(shift, square);
+    square = Multiply(square, square);
+  }
+  return Multiply(shift, first) ^ second;
 }
 
 }  // namespace poniente::internal

@@ -17,6 +17,10 @@ inline uint32_t Crc32c(std::span<const std::byte> bytes) {
   return ExtendCrc32c(0, bytes);
 }
 
+// The checksum of what `first` covers followed by the `second_bytes` bytes that
+// `second` covers, without looking at either. Costs about a microsecond.
+uint32_t CombineCrc32c(uint32_t first, uint32_t second, uint64_t second_bytes);
+
 }  // namespace poniente::internal
 
 #endif  // PONIENTE_UTIL_CRC32C_H_

@@ -37,5 +37,17 @@ TEST(Crc32cTest, ExtendingEqualsChecksummingAtOnce) {
   }
 }
 
+TEST(Crc32cTest, CombiningEqualsChecksummingAtOnce) {
+  std::vector<std::byte> all(70001);
+  for (size_t i = 0; i < all.size(); ++i) all[i] = std::byte(i * 37 >> 3);
+  const std::span<const std::byte> bytes = all;
+  for (const size_t cut : {0, 1, 7, 4096, 65535, 65536, 70000, 70001}) {
+    EXPECT_EQ(CombineCrc32c(Crc32c(bytes.first(cut)),
+                            Crc32c(bytes.subspan(cut)), all.size() - cut),
+              Crc32c(bytes))
+        << "cut at " << cut;
+  }
+}
+
 }  // namespace
 }  // namespace poniente::internal
