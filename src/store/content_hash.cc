@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <string_view>
 
+#include "util/check.h"
 #include "util/crc32c.h"
 #include "util/status_macros.h"
 
@@ -21,6 +22,15 @@ absl::Status BlockHasher::Add(std::span<const std::byte> bytes) {
   return absl::OkStatus();
 }
 
+absl::Status BlockHasher::AddPiece(uint32_t checksum, uint64_t bytes) {
+  PONIENTE_CHECK(bytes <= block_bytes_ - filled_) << bytes;
+  if (bytes == 0) return absl::OkStatus();
+  checksum_ =
+      filled_ == 0 ? checksum : CombineCrc32c(checksum_, checksum, bytes);
+  filled_ += bytes;
+  return filled_ == block_bytes_ ? Finish() : absl::OkStatus();
+}
+
 absl::Status BlockHasher::Finish() {
   if (filled_ == 0) return absl::OkStatus();
   const uint32_t checksum = checksum_;
@@ -30,7 +40,7 @@ absl::Status BlockHasher::Finish() {
 }
 
 FileKey::FileKey()
-    : hash_(0), units_(65536, [this](uint32_t checksum) {
+    : hash_(0), units_(kKeyBlockBytes, [this](uint32_t checksum) {
         hash_.Add(checksum);
         return absl::OkStatus();
       }) {}

@@ -26,8 +26,15 @@ class BlockHasher {
       : block_bytes_(block_bytes), sink_(std::move(sink)) {}
 
   absl::Status Add(std::span<const std::byte> bytes);
+  // The same for bytes of which only the checksum is known.
+  // REQUIRES: they do not go beyond the end of the block.
+  absl::Status AddPiece(uint32_t checksum, uint64_t bytes);
   // Ends the last block, if it is short.
   absl::Status Finish();
+
+  // Of the block that has begun.
+  uint64_t filled() const { return filled_; }
+  uint32_t checksum() const { return checksum_; }
 
  private:
   const uint64_t block_bytes_;
@@ -35,6 +42,9 @@ class BlockHasher {
   uint64_t filled_ = 0;
   uint32_t checksum_ = 0;
 };
+
+// Bytes under one checksum of a FileKey, whatever the store's block size is.
+inline constexpr uint64_t kKeyBlockBytes = 65536;
 
 // The checksums of one file, folded to a key. They are always taken over 64
 // KiB, so that a store's fingerprint does not depend on its block size.
@@ -46,6 +56,9 @@ class FileKey {
 
   absl::Status Add(std::span<const std::byte> bytes) {
     return units_.Add(bytes);
+  }
+  absl::Status AddPiece(uint32_t checksum, uint64_t bytes) {
+    return units_.AddPiece(checksum, bytes);
   }
   uint64_t Finish();
 

@@ -26,6 +26,24 @@ absl::StatusOr<std::unique_ptr<FileWriter>> FileWriter::Create(
       new FileWriter(std::move(path), std::move(fd), std::move(observer)));
 }
 
+absl::StatusOr<std::unique_ptr<FileWriter>> FileWriter::Continue(
+    std::string path, uint64_t bytes, Observer observer) {
+  PONIENTE_ASSIGN_OR_RETURN(OwnedFd fd, OpenFd(path, O_RDWR));
+  std::unique_ptr<FileWriter> file(
+      new FileWriter(std::move(path), std::move(fd), std::move(observer)));
+  while (file->written_ < bytes) {
+    const std::span<std::byte> piece(
+        file->buffer_.get(), static_cast<size_t>(std::min<uint64_t>(
+                                 kBufferBytes, bytes - file->written_)));
+    PONIENTE_RETURN_IF_ERROR(
+        ReadAll(file->fd_.get(), file->path_, file->written_, piece));
+    PONIENTE_RETURN_IF_ERROR(file->observer_(piece));
+    file->written_ += piece.size();
+  }
+  PONIENTE_RETURN_IF_ERROR(CutFile(file->fd_.get(), file->path_, bytes));
+  return file;
+}
+
 FileWriter::FileWriter(std::string path, OwnedFd fd, Observer observer)
     : path_(std::move(path)),
       fd_(std::move(fd)),
@@ -75,6 +93,10 @@ absl::Status FileWriter::Pad(uint64_t alignment) {
 
 absl::Status FileWriter::Sync() {
   PONIENTE_RETURN_IF_ERROR(Flush());
+  return SyncWritten();
+}
+
+absl::Status FileWriter::SyncWritten() const {
   return SyncFd(fd_.get(), path_);
 }
 

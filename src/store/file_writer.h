@@ -29,6 +29,11 @@ class FileWriter {
   static absl::StatusOr<std::unique_ptr<FileWriter>> Create(std::string path,
                                                             Observer observer);
 
+  // Goes on with a file after its first `bytes` bytes, which the observer sees;
+  // what lies behind them is cut off. DataLoss if the file is shorter.
+  static absl::StatusOr<std::unique_ptr<FileWriter>> Continue(
+      std::string path, uint64_t bytes, Observer observer);
+
   FileWriter(const FileWriter&) = delete;
   FileWriter& operator=(const FileWriter&) = delete;
 
@@ -41,7 +46,11 @@ class FileWriter {
 
   // Zeros up to the next multiple of `alignment`.
   absl::Status Pad(uint64_t alignment);
-  // Writes what is buffered, and makes the bytes of the file durable.
+  // Writes what is buffered.
+  absl::Status Flush();
+  // Makes what has been written durable. On any thread.
+  absl::Status SyncWritten() const;
+  // Both.
   absl::Status Sync();
 
   // Bytes so far, buffered ones included.
@@ -49,8 +58,6 @@ class FileWriter {
 
  private:
   FileWriter(std::string path, OwnedFd fd, Observer observer);
-
-  absl::Status Flush();
 
   const std::string path_;
   const OwnedFd fd_;

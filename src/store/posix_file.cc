@@ -104,6 +104,13 @@ absl::Status ReadAll(int fd, const std::string& path, uint64_t offset,
   return absl::OkStatus();
 }
 
+absl::Status CutFile(int fd, const std::string& path, uint64_t bytes) {
+  while (::ftruncate(fd, static_cast<off_t>(bytes)) != 0) {
+    if (errno != EINTR) return ErrnoError(path, "truncate");
+  }
+  return absl::OkStatus();
+}
+
 absl::Status SyncFd(int fd, const std::string& path) {
   if (::fsync(fd) == 0) return absl::OkStatus();
   return ErrnoError(path, "fsync");

@@ -54,6 +54,9 @@ absl::Status EndsEarly(const std::string& path, uint64_t at, uint64_t missing);
 absl::Status ReadAll(int fd, const std::string& path, uint64_t offset,
                      std::span<std::byte> into);
 
+// Makes the file `bytes` bytes long.
+absl::Status CutFile(int fd, const std::string& path, uint64_t bytes);
+
 absl::Status SyncFd(int fd, const std::string& path);
 // Makes the names in a folder durable.
 absl::Status SyncFolder(const std::string& path);

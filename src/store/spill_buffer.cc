@@ -2,10 +2,12 @@
 #include "store/spill_buffer.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 
+#include "util/check.h"
 #include "util/status_macros.h"
 
 namespace poniente::internal {
@@ -14,6 +16,25 @@ namespace {
 constexpr size_t kMostInMemory = size_t{1} << 20;
 
 }  // namespace
+
+absl::Status SpillBuffer::KeepFile(uint64_t bytes) {
+  PONIENTE_ASSIGN_OR_RETURN(file_, OpenFd(path_, O_RDWR | O_CREAT));
+  struct stat facts;
+  if (::fstat(file_.get(), &facts) != 0) return ErrnoError(path_, "stat");
+  const uint64_t there = static_cast<uint64_t>(facts.st_size);
+  if (there < bytes) return EndsEarly(path_, there, bytes - there);
+  spilled_ = bytes;
+  return CutFile(file_.get(), path_, bytes);
+}
+
+absl::Status SpillBuffer::Flush() {
+  PONIENTE_CHECK(file_.is_open()) << path_;
+  return Spill();
+}
+
+absl::Status SpillBuffer::SyncWritten() const {
+  return SyncFd(file_.get(), path_);
+}
 
 absl::Status SpillBuffer::Append(std::span<const std::byte> bytes) {
   if (tail_.size() + bytes.size() > kMostInMemory) {

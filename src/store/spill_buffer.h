@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Bytes to be appended now and copied out later: in memory while they are few,
-// in a file without a name when they are many.
+// in a file when they are many.
 
 #ifndef PONIENTE_STORE_SPILL_BUFFER_H_
 #define PONIENTE_STORE_SPILL_BUFFER_H_
@@ -18,7 +18,7 @@
 namespace poniente::internal {
 
 // Memory: at most 1 MiB and the largest single append.
-// Errors: those of the disk, with the path the file had.
+// Errors: those of the disk, with the path the file has or had.
 // Thread safety: one thread at a time.
 class SpillBuffer {
  public:
@@ -26,8 +26,19 @@ class SpillBuffer {
   // goes with this process, whatever becomes of it.
   explicit SpillBuffer(std::string path) : path_(std::move(path)) {}
 
+  // From here on the file keeps its name, so that another process can go on
+  // with it: after `bytes` bytes of those it has now, if not 0.
+  // REQUIRES: nothing has been appended.
+  absl::Status KeepFile(uint64_t bytes);
+  // Writes what is in memory. REQUIRES: KeepFile() was called.
+  absl::Status Flush();
+  // Makes what has been written durable. On any thread.
+  absl::Status SyncWritten() const;
+
   absl::Status Append(std::span<const std::byte> bytes);
   absl::Status CopyTo(FileWriter* out);
+
+  uint64_t size() const { return spilled_ + tail_.size(); }
 
  private:
   absl::Status Spill();

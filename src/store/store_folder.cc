@@ -108,7 +108,7 @@ absl::StatusOr<std::string> ReadManifestText(const std::string& path) {
 }
 
 absl::StatusOr<std::unique_ptr<StoreFolder>> StoreFolder::Lock(
-    std::string path) {
+    std::string path, const ChooseToContinue& choose) {
   std::unique_ptr<StoreFolder> folder(new StoreFolder(std::move(path)));
   PONIENTE_RETURN_IF_ERROR(folder->TakeLock());
   const absl::StatusOr<std::string> text = ReadManifestText(folder->path_);
@@ -117,6 +117,16 @@ absl::StatusOr<std::unique_ptr<StoreFolder>> StoreFolder::Lock(
     if (old.ok()) folder->previous_ = old->generation;
   } else if (absl::IsNotFound(text.status())) {
     folder->previous_ = 0;
+  }
+  if (choose != nullptr && folder->previous_) {
+    const std::optional<uint64_t> begun = choose(*folder);
+    // One that is no newer than the store has been committed.
+    if (begun && *begun > *folder->previous_) {
+      folder->generation_ = *begun;
+      folder->continues_ = true;
+      folder->made_folder_ = folder->made_folder_ || *folder->previous_ == 0;
+      return folder;
+    }
   }
   // The files of a manifest that cannot be read are left for a person to mend,
   // until this writer commits.
@@ -157,13 +167,14 @@ absl::Status StoreFolder::TakeLock() {
 }
 
 StoreFolder::~StoreFolder() {
-  if (lock_.is_open() && !committed_) {
+  if (lock_.is_open() && !committed_ && !keeps_) {
     for (const StoreFile file : kStoreFiles) ::unlink(PathOf(file).c_str());
     ::unlink(File(kTemporaryManifest).c_str());
+    RemoveScratch();
   }
   if (lock_.is_open()) ::unlink(File(kLockName).c_str());
   // Fails, as it should, if somebody has put something there.
-  if (made_folder_ && !committed_) ::rmdir(path_.c_str());
+  if (made_folder_ && !committed_ && !keeps_) ::rmdir(path_.c_str());
 }
 
 std::string StoreFolder::PathOf(StoreFile file) const {
@@ -201,14 +212,20 @@ absl::Status StoreFolder::Commit(const StoreManifest& manifest) {
   return absl::OkStatus();
 }
 
+void StoreFolder::RemoveScratch() const {
+  for (const std::string& name : NamesIn(path_)) {
+    if (absl::StartsWith(name, kScratchPrefix)) ::unlink(File(name).c_str());
+  }
+}
+
 void StoreFolder::RemoveFilesOfOthers(uint64_t keep) const {
   for (const std::string& name : NamesIn(path_)) {
     const std::optional<uint64_t> generation = GenerationOf(name);
-    if ((generation && *generation != keep) || name == kTemporaryManifest ||
-        absl::StartsWith(name, kScratchPrefix)) {
+    if ((generation && *generation != keep) || name == kTemporaryManifest) {
       ::unlink(File(name).c_str());
     }
   }
+  RemoveScratch();
 }
 
 }  // namespace poniente::internal

@@ -6,6 +6,7 @@
 #define PONIENTE_STORE_STORE_FOLDER_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -27,8 +28,15 @@ absl::StatusOr<std::string> ReadManifestText(const std::string& path);
 // Errors: FailedPrecondition if another writer has the lock.
 class StoreFolder {
  public:
-  // Makes the folder if need be, locks it, and removes what dead writers left.
-  static absl::StatusOr<std::unique_ptr<StoreFolder>> Lock(std::string path);
+  // Asked once the folder is locked: the generation that a dead writer was
+  // making, if its files are to be gone on with.
+  using ChooseToContinue =
+      std::function<std::optional<uint64_t>(const StoreFolder& folder)>;
+
+  // Makes the folder if need be, locks it, and removes what dead writers left,
+  // unless it is gone on with.
+  static absl::StatusOr<std::unique_ptr<StoreFolder>> Lock(
+      std::string path, const ChooseToContinue& choose = nullptr);
 
   StoreFolder(const StoreFolder&) = delete;
   StoreFolder& operator=(const StoreFolder&) = delete;
@@ -36,6 +44,12 @@ class StoreFolder {
 
   // Greater than that of any file in the folder.
   uint64_t generation() const { return generation_; }
+  // Whether the files are those of a dead writer, to be gone on with.
+  bool continues() const { return continues_; }
+  // Leaves the files, if Commit() does not come, to a writer that goes on with
+  // them.
+  void KeepForLater() { keeps_ = true; }
+
   // Where the writer's files go.
   std::string PathOf(StoreFile file) const;
   std::string ScratchPath(const std::string& what) const;
@@ -50,6 +64,7 @@ class StoreFolder {
 
   absl::Status TakeLock();
   std::string File(const std::string& name) const { return path_ + "/" + name; }
+  void RemoveScratch() const;
   // Removes files of generations other than `keep`, scratch files and
   // manifests under a temporary name.
   void RemoveFilesOfOthers(uint64_t keep) const;
@@ -57,6 +72,8 @@ class StoreFolder {
   const std::string path_;
   bool made_folder_ = false;
   bool committed_ = false;
+  bool continues_ = false;
+  bool keeps_ = false;
   OwnedFd lock_;
   uint64_t generation_ = 0;
   // Of the store that was there; 0 if there was none, nullopt if its manifest

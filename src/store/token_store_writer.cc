@@ -1,73 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is written, in what order: see docs/token_store_format.md for the bytes
-// and store_folder.cc for how they become visible. Tokens and their checksums
-// go to their files at once; document ends and names wait in spill buffers,
-// because they lie one after the other in the documents file.
+// One document after the other, through a buffer: what the store's files are
+// and how they become visible is that of store_builder.cc.
 #include "poniente/token_store_writer.h"
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <limits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "store/content_hash.h"
-#include "store/file_writer.h"
-#include "store/manifest.h"
-#include "store/spill_buffer.h"
-#include "store/store_folder.h"
-#include "util/byte_order.h"
-#include "util/crc32c.h"
+#include "store/encode_ids.h"
+#include "store/store_builder.h"
 #include "util/status_macros.h"
 
 namespace poniente {
 namespace {
 
-using internal::BlockHasher;
-using internal::FileKey;
-using internal::FileWriter;
-using internal::SpillBuffer;
-using internal::StoreFile;
-using internal::StoreFolder;
+using internal::PieceChecksums;
+using internal::StoreBuilder;
 using internal::StoreManifest;
 
-TokenType NarrowestType(uint64_t vocabulary_size) {
-  if (vocabulary_size <= uint64_t{1} << 8) return TokenType::kU8;
-  if (vocabulary_size <= uint64_t{1} << 16) return TokenType::kU16;
-  return TokenType::kU32;
-}
-
-template <class Stored, class Id>
-void Narrow(std::span<const Id> ids, std::byte* to) {
-  for (size_t i = 0; i < ids.size(); ++i) {
-    internal::StoreLittle(static_cast<Stored>(ids[i]), to + i * sizeof(Stored));
-  }
-}
-
-template <class Id>
-void Encode(std::span<const Id> ids, uint32_t width, std::byte* to) {
-  if (width == 1) return Narrow<uint8_t>(ids, to);
-  if (width == 2) return Narrow<uint16_t>(ids, to);
-  return Narrow<uint32_t>(ids, to);
-}
+constexpr size_t kBufferBytes = size_t{1} << 20;
 
 }  // namespace
 
 class TokenStoreWriter::Impl {
  public:
-  Impl(std::unique_ptr<StoreFolder> folder, StoreManifest manifest)
-      : folder_(std::move(folder)),
-        manifest_(std::move(manifest)),
-        token_blocks_(manifest_.block_bytes,
-                      [this](uint32_t c) { return AddChecksum(c); }),
-        document_blocks_(manifest_.block_bytes,
-                         [this](uint32_t c) { return AddChecksum(c); }),
-        ends_(folder_->ScratchPath("ends")),
-        name_ends_(folder_->ScratchPath("name-ends")),
-        names_(folder_->ScratchPath("names")) {}
+  explicit Impl(std::unique_ptr<StoreBuilder> builder)
+      : builder_(std::move(builder)),
+        buffer_(std::make_unique_for_overwrite<std::byte[]>(kBufferBytes)) {}
 
-  absl::Status OpenFiles();
   absl::Status Begin(std::string_view name);
   template <class Id>
   absl::Status Append(std::span<const Id> ids);
@@ -82,58 +44,23 @@ class TokenStoreWriter::Impl {
  private:
   // Remembers an error: what is on the disk is of no use any more.
   absl::Status Keep(absl::Status status);
-  absl::Status AddChecksum(uint32_t checksum);
   template <class Id>
   absl::Status WriteIds(std::span<const Id> ids);
-  absl::Status WriteBegin(std::string_view name);
-  absl::Status WriteDocuments();
-  absl::Status WriteAndCommit();
+  absl::Status Flush();
 
-  std::unique_ptr<StoreFolder> folder_;
-  StoreManifest manifest_;
-  BlockHasher token_blocks_;
-  BlockHasher document_blocks_;
-  FileKey token_key_;
-  FileKey document_key_;
-  std::unique_ptr<FileWriter> tokens_;
-  std::unique_ptr<FileWriter> checksums_;
-  SpillBuffer ends_;
-  SpillBuffer name_ends_;
-  SpillBuffer names_;
+  const std::unique_ptr<StoreBuilder> builder_;
+  const std::unique_ptr<std::byte[]> buffer_;
+  size_t filled_ = 0;
+  uint64_t tokens_ = 0;  // buffered ones included
   bool in_document_ = false;
   uint64_t document_begin_ = 0;
   bool finished_ = false;
   absl::Status broken_;
 };
 
-absl::Status TokenStoreWriter::Impl::OpenFiles() {
-  PONIENTE_ASSIGN_OR_RETURN(
-      checksums_,
-      FileWriter::Create(folder_->PathOf(StoreFile::kChecksums),
-                         [this](std::span<const std::byte> bytes) {
-                           manifest_.checksums_crc32c = internal::ExtendCrc32c(
-                               manifest_.checksums_crc32c, bytes);
-                           return absl::OkStatus();
-                         }));
-  PONIENTE_ASSIGN_OR_RETURN(
-      tokens_,
-      FileWriter::Create(folder_->PathOf(StoreFile::kTokens),
-                         [this](std::span<const std::byte> bytes) {
-                           PONIENTE_RETURN_IF_ERROR(token_key_.Add(bytes));
-                           return token_blocks_.Add(bytes);
-                         }));
-  return absl::OkStatus();
-}
-
 absl::Status TokenStoreWriter::Impl::Keep(absl::Status status) {
   if (!status.ok()) broken_ = status;
   return status;
-}
-
-absl::Status TokenStoreWriter::Impl::AddChecksum(uint32_t checksum) {
-  std::array<std::byte, 4> bytes;
-  internal::StoreLittle(checksum, bytes.data());
-  return checksums_->Append(bytes);
 }
 
 absl::Status TokenStoreWriter::Impl::CheckTurn(bool want_open,
@@ -152,35 +79,26 @@ absl::Status TokenStoreWriter::Impl::CheckTurn(bool want_open,
 
 template <class Id>
 absl::Status TokenStoreWriter::Impl::CheckIds(std::span<const Id> ids) const {
-  const uint64_t size = manifest_.vocabulary.size;
+  const uint64_t size = builder_->manifest().vocabulary.size;
   if (size > std::numeric_limits<Id>::max()) return absl::OkStatus();
   Id greatest = 0;
   for (const Id id : ids) greatest = std::max(greatest, id);
   if (greatest < size) return absl::OkStatus();
   const auto bad = std::find_if(ids.begin(), ids.end(),
                                 [size](Id id) { return id >= size; });
-  const uint64_t place =
-      (in_document_ ? manifest_.tokens - document_begin_ : 0) +
-      static_cast<uint64_t>(bad - ids.begin());
-  return absl::InvalidArgumentError(
-      absl::StrCat("token ", place, " of document ", manifest_.documents,
-                   " is id ", uint64_t{*bad}, ", the vocabulary '",
-                   manifest_.vocabulary.tokenizer, "' has ids below ", size));
+  const uint64_t place = (in_document_ ? tokens_ - document_begin_ : 0) +
+                         static_cast<uint64_t>(bad - ids.begin());
+  return absl::InvalidArgumentError(absl::StrCat(
+      "token ", place, " of document ", builder_->manifest().documents,
+      " is id ", uint64_t{*bad}, ", the vocabulary '",
+      builder_->manifest().vocabulary.tokenizer, "' has ids below ", size));
 }
 
 absl::Status TokenStoreWriter::Impl::Begin(std::string_view name) {
-  PONIENTE_RETURN_IF_ERROR(Keep(WriteBegin(name)));
+  PONIENTE_RETURN_IF_ERROR(Keep(builder_->BeginDocument(name)));
   in_document_ = true;
-  document_begin_ = manifest_.tokens;
+  document_begin_ = tokens_;
   return absl::OkStatus();
-}
-
-absl::Status TokenStoreWriter::Impl::WriteBegin(std::string_view name) {
-  manifest_.name_bytes += name.size();
-  std::array<std::byte, 8> end;
-  internal::StoreLittle(manifest_.name_bytes, end.data());
-  PONIENTE_RETURN_IF_ERROR(name_ends_.Append(end));
-  return names_.Append(std::as_bytes(std::span(name)));
 }
 
 template <class Id>
@@ -190,95 +108,49 @@ absl::Status TokenStoreWriter::Impl::Append(std::span<const Id> ids) {
 
 template <class Id>
 absl::Status TokenStoreWriter::Impl::WriteIds(std::span<const Id> ids) {
-  const uint32_t width = manifest_.width();
+  const uint32_t width = builder_->manifest().width();
   while (!ids.empty()) {
-    const std::span<std::byte> room = tokens_->room();
-    const size_t count = std::min(ids.size(), room.size() / width);
-    Encode(ids.first(count), width, room.data());
-    PONIENTE_RETURN_IF_ERROR(tokens_->Advance(count * width));
-    manifest_.tokens += count;
+    const size_t count = std::min(ids.size(), (kBufferBytes - filled_) / width);
+    internal::EncodeIds(ids.first(count), width, buffer_.get() + filled_);
+    filled_ += count * width;
+    tokens_ += count;
     ids = ids.subspan(count);
+    if (filled_ == kBufferBytes) PONIENTE_RETURN_IF_ERROR(Flush());
   }
   return absl::OkStatus();
 }
 
+absl::Status TokenStoreWriter::Impl::Flush() {
+  PONIENTE_ASSIGN_OR_RETURN(
+      const PieceChecksums checksums,
+      builder_->WriteTokens(builder_->manifest().tokens,
+                            std::span(buffer_.get(), filled_)));
+  filled_ = 0;
+  return builder_->AddTokens(checksums);
+}
+
 absl::Status TokenStoreWriter::Impl::End() {
-  std::array<std::byte, 8> end;
-  internal::StoreLittle(manifest_.tokens, end.data());
-  PONIENTE_RETURN_IF_ERROR(Keep(ends_.Append(end)));
-  ++manifest_.documents;
+  PONIENTE_RETURN_IF_ERROR(Keep(builder_->EndDocument(tokens_)));
   in_document_ = false;
   return absl::OkStatus();
 }
 
-absl::Status TokenStoreWriter::Impl::WriteDocuments() {
-  PONIENTE_ASSIGN_OR_RETURN(
-      const std::unique_ptr<FileWriter> file,
-      FileWriter::Create(folder_->PathOf(StoreFile::kDocuments),
-                         [this](std::span<const std::byte> bytes) {
-                           PONIENTE_RETURN_IF_ERROR(document_key_.Add(bytes));
-                           return document_blocks_.Add(bytes);
-                         }));
-  PONIENTE_RETURN_IF_ERROR(ends_.CopyTo(file.get()));
-  PONIENTE_RETURN_IF_ERROR(name_ends_.CopyTo(file.get()));
-  PONIENTE_RETURN_IF_ERROR(names_.CopyTo(file.get()));
-  PONIENTE_RETURN_IF_ERROR(file->Pad(internal::kAlignment));
-  PONIENTE_RETURN_IF_ERROR(file->Sync());
-  return document_blocks_.Finish();
-}
-
-absl::Status TokenStoreWriter::Impl::WriteAndCommit() {
-  PONIENTE_RETURN_IF_ERROR(tokens_->Pad(internal::kAlignment));
-  PONIENTE_RETURN_IF_ERROR(tokens_->Sync());
-  PONIENTE_RETURN_IF_ERROR(token_blocks_.Finish());
-  PONIENTE_RETURN_IF_ERROR(WriteDocuments());
-  PONIENTE_RETURN_IF_ERROR(checksums_->Sync());
-  manifest_.fingerprint = internal::ContentFingerprint(
-      manifest_, token_key_.Finish(), document_key_.Finish());
-  return folder_->Commit(manifest_);
-}
-
 absl::StatusOr<TokenStoreFacts> TokenStoreWriter::Impl::Finish() {
-  const absl::Status written = Keep(WriteAndCommit());
-  // Gives the space back after an error, and the lock in any case.
-  tokens_.reset();
-  checksums_.reset();
-  folder_.reset();
-  PONIENTE_RETURN_IF_ERROR(written);
+  PONIENTE_RETURN_IF_ERROR(Keep(Flush()));
+  absl::StatusOr<TokenStoreFacts> facts = builder_->Finish();
+  PONIENTE_RETURN_IF_ERROR(Keep(facts.status()));
   finished_ = true;
-  TokenStoreFacts facts;
-  facts.tokens = manifest_.tokens;
-  facts.documents = manifest_.documents;
-  facts.token_type = manifest_.token_type;
-  facts.fingerprint = manifest_.fingerprint;
-  facts.bytes = internal::EncodeManifest(manifest_).size();
-  for (const StoreFile file : internal::kStoreFiles) {
-    facts.bytes += manifest_.FileBytes(file);
-  }
   return facts;
 }
 
 absl::StatusOr<std::unique_ptr<TokenStoreWriter>> TokenStoreWriter::Create(
     const std::string& path, const TokenStoreWriterOptions& options) {
-  StoreManifest manifest;
-  manifest.vocabulary = options.vocabulary;
-  manifest.token_type =
-      options.token_type.value_or(NarrowestType(options.vocabulary.size));
-  manifest.end_of_document = options.end_of_document;
-  manifest.block_bytes = options.block_bytes;
-  absl::Status usable = internal::CheckVocabulary(
-      manifest.vocabulary, manifest.token_type, manifest.end_of_document);
-  if (usable.ok()) usable = internal::CheckBlockBytes(manifest.block_bytes);
-  if (!usable.ok()) {
-    return internal::Prepend(usable, absl::StrCat("token store '", path, "'"));
-  }
-  PONIENTE_ASSIGN_OR_RETURN(std::unique_ptr<StoreFolder> folder,
-                            StoreFolder::Lock(path));
-  manifest.generation = folder->generation();
-  auto impl = std::make_unique<Impl>(std::move(folder), std::move(manifest));
-  PONIENTE_RETURN_IF_ERROR(impl->OpenFiles());
+  PONIENTE_ASSIGN_OR_RETURN(StoreManifest manifest,
+                            internal::ManifestToWrite(path, options));
+  PONIENTE_ASSIGN_OR_RETURN(std::unique_ptr<StoreBuilder> builder,
+                            StoreBuilder::Create(path, std::move(manifest)));
   return std::unique_ptr<TokenStoreWriter>(
-      new TokenStoreWriter(std::move(impl)));
+      new TokenStoreWriter(std::make_unique<Impl>(std::move(builder))));
 }
 
 TokenStoreWriter::TokenStoreWriter(std::unique_ptr<Impl> impl)

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+// Builds the files of one store: tokens on several threads, the rest in order.
+
+#ifndef PONIENTE_STORE_STORE_BUILDER_H_
+#define PONIENTE_STORE_STORE_BUILDER_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "poniente/token_store_writer.h"
+#include "store/content_hash.h"
+#include "store/file_writer.h"
+#include "store/manifest.h"
+#include "store/spill_buffer.h"
+#include "store/store_checkpoint.h"
+#include "store/store_folder.h"
+
+namespace poniente::internal {
+
+// The manifest of a store that is still to be written, without counts. Errors
+// as TokenStoreWriter::Create() has them; they name `path`.
+absl::StatusOr<StoreManifest> ManifestToWrite(
+    const std::string& path, const TokenStoreWriterOptions& options);
+
+// Checksums of bytes that lie one after the other.
+struct PieceChecksum {
+  uint32_t checksum = 0;
+  uint32_t bytes = 0;
+};
+using PieceChecksums = std::vector<PieceChecksum>;
+
+// Tokens are written with WriteTokens(), wherever they belong and in any order;
+// AddTokens() with their checksums then follows in the order of the file. What
+// the bytes of the store are does not depend on how they were cut.
+//
+// Memory: a few MiB, whatever the store's size.
+// Ownership: owns its files; destroyed before Finish(), it removes them, unless
+//     KeepForLater() was called.
+// Thread safety: WriteTokens(), StartWriting() and Save() on any thread, the
+//     others on one at a time.
+// Errors: those of the disk, with path and offset. After one the store cannot
+//     be finished; the caller remembers it.
+class StoreBuilder {
+ public:
+  // Asked for the checkpoint that a dead writer left, with what that had given
+  // to Save(): true if this one goes on with it.
+  using Accept = std::function<bool(std::string_view caller)>;
+
+  static absl::StatusOr<std::unique_ptr<StoreBuilder>> Create(
+      const std::string& path, StoreManifest manifest);
+  // For a store that is saved now and then. DataLoss: the files do not hold
+  // what an accepted checkpoint says; they have been removed.
+  // REQUIRES: blocks have the default size.
+  static absl::StatusOr<std::unique_ptr<StoreBuilder>> CreateToSave(
+      const std::string& path, StoreManifest manifest, const Accept& accept);
+
+  StoreBuilder(const StoreBuilder&) = delete;
+  StoreBuilder& operator=(const StoreBuilder&) = delete;
+
+  // `bytes` are the store's from token `first` on, as it holds them.
+  absl::StatusOr<PieceChecksums> WriteTokens(
+      uint64_t first, std::span<const std::byte> bytes) const;
+  // Asks the disk to begin with tokens [begin, end); waits for nothing.
+  void StartWriting(uint64_t begin, uint64_t end) const;
+  absl::Status AddTokens(const PieceChecksums& checksums);
+  absl::Status BeginDocument(std::string_view name);
+  // The document that has begun ends before token `end`.
+  absl::Status EndDocument(uint64_t end);
+
+  // Counts what has been added.
+  const StoreManifest& manifest() const { return manifest_; }
+
+  // How far the store is; what is buffered is written.
+  absl::StatusOr<StoreCheckpoint> Mark();
+  // Makes everything up to the mark durable, and then the mark.
+  absl::Status Save(const StoreCheckpoint& mark) const;
+  void KeepForLater() { folder_->KeepForLater(); }
+
+  // Makes the store visible and durable. Nothing can follow it, whatever it
+  // gives.
+  absl::StatusOr<TokenStoreFacts> Finish();
+
+ private:
+  StoreBuilder(std::unique_ptr<StoreFolder> folder, StoreManifest manifest);
+
+  absl::Status OpenFiles();
+  absl::Status ContinueFiles(const StoreCheckpoint& checkpoint);
+  absl::Status KeepScratchFiles(const StoreCheckpoint& checkpoint);
+  absl::Status ObserveChecksums(std::span<const std::byte> bytes);
+  absl::Status AddChecksum(uint32_t checksum);
+  absl::Status PadTokens();
+  absl::Status WriteDocuments();
+  absl::Status WriteAndCommit();
+  std::string CheckpointPath() const;
+
+  std::unique_ptr<StoreFolder> folder_;
+  StoreManifest manifest_;
+  BlockHasher token_blocks_;
+  BlockHasher document_blocks_;
+  FileKey token_key_;
+  FileKey document_key_;
+  const std::string tokens_path_;
+  OwnedFd tokens_;
+  std::unique_ptr<FileWriter> checksums_;
+  // The checksums seen are those of tokens, read again.
+  bool reads_checksums_ = false;
+  SpillBuffer ends_;
+  SpillBuffer name_ends_;
+  SpillBuffer names_;
+};
+
+}  // namespace poniente::internal
+
+#endif  // PONIENTE_STORE_STORE_BUILDER_H_
