@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// poniente pack: text files to a token store.
+// poniente pack: text, JSONL and ids to a token store.
 
-#include <fcntl.h>
-#include <unistd.h>
-
-#include <cerrno>
+#include <atomic>
 #include <csignal>
 #include <iostream>
 #include <memory>
@@ -25,74 +22,28 @@
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/json.h"
+#include "cli/pack_jsonl.h"
+#include "cli/pack_parts.h"
+#include "cli/pack_request.h"
+#include "cli/pack_run.h"
+#include "cli/pack_text.h"
 #include "cli/progress.h"
 #include "cli/text_inputs.h"
-#include "cli/text_splitter.h"
-#include "poniente/token_store_writer.h"
-#include "store/posix_file.h"
+#include "index/keyed_hash.h"
+#include "store/store_builder.h"
 #include "util/status_macros.h"
 
 namespace poniente::cli {
 namespace {
 
-constexpr uint32_t kEndOfDocument = 256;
-constexpr size_t kPieceBytes = size_t{1} << 20;
+using internal::StoreBuilder;
 
-struct PackRequest {
-  std::vector<std::string> inputs;
-  std::vector<std::string> patterns;
-  std::string out;
-  SplitRule rule;
-  bool json = false;
-  bool quiet = false;
-};
-
-absl::StatusOr<PackRequest> ReadRequest(const Arguments& arguments) {
-  PackRequest request;
-  request.inputs = arguments.positionals();
-  request.patterns = arguments.Texts("glob");
-  request.json = arguments.Has("json");
-  request.quiet = arguments.Has("quiet");
-  if (request.inputs.empty()) {
-    return absl::InvalidArgumentError(
-        "pack: no input; name a file, a folder or -: "
-        "poniente pack INPUT... --out DIR");
-  }
-  request.out = arguments.Text("out").value_or("");
-  if (request.out.empty()) {
-    return absl::InvalidArgumentError(
-        "pack: --out is missing; say where the store goes: --out DIR");
-  }
-  if (request.json && request.quiet) {
-    return absl::InvalidArgumentError(
-        "pack: --json and --quiet exclude each other");
-  }
-  const auto tokenizer = arguments.Choice("tokenizer", {"bytes"});
-  if (!tokenizer.ok()) return tokenizer.status();
-  PONIENTE_ASSIGN_OR_RETURN(const std::string split,
-                            arguments.Choice("split", {"files", "paragraphs"}));
-  if (split == "paragraphs") {
-    request.rule.kind = SplitRule::Kind::kParagraphs;
-  }
-  if (const auto delimiter = arguments.Text("delimiter")) {
-    if (split == "paragraphs") {
-      return absl::InvalidArgumentError(
-          "pack: --delimiter and --split paragraphs exclude each other");
-    }
-    if (delimiter->find('\n') != std::string::npos) {
-      return absl::InvalidArgumentError(
-          "pack: --delimiter is one line, without its end");
-    }
-    request.rule = {SplitRule::Kind::kDelimiter, *delimiter};
-  }
-  return request;
-}
-
-volatile std::sig_atomic_t interrupted = 0;  // the signal
+std::atomic<int> interrupted = 0;  // the signal
+static_assert(std::atomic<int>::is_always_lock_free, "set by a signal");
 
 void OnInterrupt(int signal) { interrupted = signal; }
 
-// Lets a read return, so that what was written can be removed.
+// Lets the threads end, so that what was written can be kept or removed.
 void CatchInterrupts() {
   struct sigaction action = {};
   action.sa_handler = OnInterrupt;
@@ -104,205 +55,252 @@ void CatchInterrupts() {
   }
 }
 
-bool LooksCompressed(std::string_view begin) {
-  return begin.starts_with("\x1f\x8b") || begin.starts_with("BZh") ||
-         begin.starts_with(
-             "\xfd"
-             "7zXZ") ||
-         begin.starts_with("\x28\xb5\x2f\xfd");
+uint64_t InputsDigest(const std::vector<TextInput>& inputs) {
+  internal::KeyHash hash(0);
+  for (const TextInput& input : inputs) {
+    hash.Add(std::string_view(input.path));
+    hash.Add(std::string_view(input.name));
+    hash.Add(input.bytes);
+    hash.Add(input.modified_nanoseconds);
+  }
+  return hash.key();
 }
 
-// Writes the documents of one input after the other.
-class Packer final : public DocumentSink {
+class Packing {
  public:
-  Packer(const SplitRule& rule, TokenStoreWriter* writer, Progress* progress)
-      : rule_(rule),
-        writer_(writer),
-        progress_(progress),
-        buffer_(std::make_unique_for_overwrite<char[]>(kPieceBytes)) {}
+  explicit Packing(const PackRequest& request)
+      : request_(request), path_(request.out) {}
 
-  absl::Status Pack(const TextInput& input);
-
-  absl::Status Text(std::string_view text) override;
-  absl::Status Boundary() override;
-
-  uint64_t bytes() const { return bytes_; }
-  uint64_t empty() const { return empty_; }
-  uint64_t compressed() const { return compressed_; }
-  const std::string& first_compressed() const { return first_compressed_; }
+  absl::Status Run();
 
  private:
-  // At most 1 MiB; empty at the end.
-  absl::StatusOr<std::string_view> Read(int fd, const std::string& path);
+  absl::Status FindInputs();
+  void PlanJob();
+  // What a checkpoint tells: whether to go on with it. Says so.
+  bool GoOn(std::string_view saved);
+  absl::StatusOr<std::unique_ptr<StoreBuilder>> OpenStore();
+  absl::Status Interrupted(const PackRun& run, StoreBuilder* store) const;
+  void Note(const std::string& text) const;
 
-  const SplitRule rule_;
-  TokenStoreWriter* const writer_;
-  Progress* const progress_;
-  const std::unique_ptr<char[]> buffer_;
-  std::string name_;
-  uint64_t documents_of_input_ = 0;
-  bool in_document_ = false;
-  uint64_t bytes_ = 0;
-  uint64_t empty_ = 0;
-  uint64_t compressed_ = 0;
-  std::string first_compressed_;
+  std::string Skipped(const PackState& state) const;
+  absl::Status Nothing(const PackState& state) const;
+  void WarnOf(const PackState& state) const;
+  void Summarize(const PackState& state, const TokenStoreFacts& facts,
+                 double seconds) const;
+  void SummarizeAsJson(const PackState& state, const TokenStoreFacts& facts,
+                       double seconds) const;
+
+  const PackRequest& request_;
+  std::string path_;  // of the store
+  TextInputs inputs_;
+  uint64_t total_bytes_ = 0;
+  PackJob job_;
+  // Where it begins: at the beginning, or where another left off.
+  PackState begin_;
+  bool goes_on_ = false;
 };
 
-absl::Status Packer::Pack(const TextInput& input) {
-  const bool standard = input.path == "-";
-  internal::OwnedFd file;
-  if (!standard) {
-    PONIENTE_ASSIGN_OR_RETURN(file, internal::OpenFd(input.path, O_RDONLY));
+void Packing::Note(const std::string& text) const {
+  if (!request_.quiet) std::cerr << "poniente: " << OneLine(text) << '\n';
+}
+
+absl::Status Packing::FindInputs() {
+  PONIENTE_ASSIGN_OR_RETURN(
+      inputs_,
+      FindTextInputs(request_.inputs, request_.patterns, request_.out));
+  if (inputs_.files.empty()) return Nothing(begin_);
+  if (!request_.part) return absl::OkStatus();
+  PONIENTE_RETURN_IF_ERROR(CheckPartFolder(request_.out, *request_.part));
+  PONIENTE_ASSIGN_OR_RETURN(inputs_.files,
+                            InputsOfPart(inputs_.files, *request_.part));
+  path_ = PathOfPart(request_.out, *request_.part);
+  if (!request_.launcher.empty()) {
+    Note(absl::StrCat("packs part ", request_.part->rank, " of ",
+                      request_.part->ranks, ", as ", request_.launcher,
+                      " says"));
   }
-  const int fd = standard ? STDIN_FILENO : file.get();
-  name_ = input.name;
-  documents_of_input_ = 0;
-  TextSplitter splitter(rule_, this);
-  for (bool first = true;; first = false) {
-    PONIENTE_ASSIGN_OR_RETURN(
-        const std::string_view text,
-        Read(fd, standard ? "standard input" : input.path));
-    if (text.empty()) break;
-    if (first && LooksCompressed(text) && compressed_++ == 0) {
-      first_compressed_ = input.path;
-    }
-    PONIENTE_RETURN_IF_ERROR(splitter.Add(text));
-    bytes_ += text.size();
-    progress_->Update(bytes_);
-  }
-  PONIENTE_RETURN_IF_ERROR(splitter.Finish());
-  if (documents_of_input_ == 0) ++empty_;
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::string_view> Packer::Read(int fd, const std::string& path) {
-  while (true) {
-    if (interrupted) return absl::CancelledError("interrupted");
-    const ssize_t got = ::read(fd, buffer_.get(), kPieceBytes);
-    if (got >= 0) {
-      return std::string_view(buffer_.get(), static_cast<size_t>(got));
-    }
-    if (errno != EINTR) return internal::ErrnoError(path, "read");
+void Packing::PlanJob() {
+  for (const TextInput& input : inputs_.files) total_bytes_ += input.bytes;
+  job_.inputs = inputs_.files;
+  job_.open = [this](const TextInput& input, const std::atomic<bool>* stop) {
+    return FormatOf(request_, input) == InputFormat::kText
+               ? OpenTextInput(input, request_.rule, request_.model, stop)
+               : OpenJsonlInput(input, request_.field, request_.model, stop);
+  };
+  job_.skip_bad_lines = request_.skip_bad_lines;
+  job_.threads = request_.threads;
+  job_.can_resume = inputs_.sizes_known;
+  job_.checkpoint_bytes = request_.checkpoint_bytes;
+  job_.work = {OptionsDigest(request_), InputsDigest(inputs_.files)};
+}
+
+bool Packing::GoOn(std::string_view saved) {
+  const auto afresh = [this](const char* why) {
+    Note(absl::StrCat("starts afresh: ", why,
+                      " since the run that was ended before"));
+    return false;
+  };
+  const std::optional<SavedPackState> left = ParsePackState(saved);
+  if (!left || left->work.options != job_.work.options) {
+    return afresh("the options or this tool have changed");
   }
-}
-
-absl::Status Packer::Text(std::string_view text) {
-  if (text.empty()) return absl::OkStatus();
-  if (!in_document_) {
-    ++documents_of_input_;
-    PONIENTE_RETURN_IF_ERROR(writer_->BeginDocument(
-        rule_.kind == SplitRule::Kind::kWhole
-            ? name_
-            : absl::StrCat(name_, "#", documents_of_input_)));
-    in_document_ = true;
+  if (left->work.inputs != job_.work.inputs ||
+      left->state.input > job_.inputs.size()) {
+    return afresh("the inputs have changed");
   }
-  return writer_->AppendBytes(text);
+  if (request_.restart) return false;
+  begin_ = left->state;
+  goes_on_ = true;
+  return true;
 }
 
-absl::Status Packer::Boundary() {
-  if (!in_document_) return absl::OkStatus();
-  in_document_ = false;
-  const uint32_t end = kEndOfDocument;
-  PONIENTE_RETURN_IF_ERROR(writer_->Append(std::span(&end, 1)));
-  return writer_->EndDocument();
+absl::StatusOr<std::unique_ptr<StoreBuilder>> Packing::OpenStore() {
+  TokenStoreWriterOptions options;
+  options.vocabulary = request_.vocabulary;
+  options.end_of_document = request_.end_of_document;
+  PONIENTE_ASSIGN_OR_RETURN(internal::StoreManifest manifest,
+                            internal::ManifestToWrite(path_, options));
+  if (!job_.can_resume) return StoreBuilder::Create(path_, manifest);
+  const auto accept = [this](std::string_view saved) { return GoOn(saved); };
+  auto store = StoreBuilder::CreateToSave(path_, manifest, accept);
+  if (goes_on_ &&
+      (absl::IsDataLoss(store.status()) || absl::IsNotFound(store.status()))) {
+    begin_ = PackState();
+    goes_on_ = false;
+    Note(absl::StrCat("starts afresh: ", store.status().message()));
+    store = StoreBuilder::CreateToSave(path_, manifest, accept);
+  }
+  if (store.ok() && goes_on_) {
+    Note(absl::StrCat("goes on after ",
+                      Bytes(static_cast<double>(begin_.bytes)), " of ",
+                      Bytes(static_cast<double>(total_bytes_)),
+                      ", where a run that was ended left off"));
+  }
+  return store;
 }
 
-std::string Skipped(const TextInputs& inputs, uint64_t empty) {
+absl::Status Packing::Run() {
+  PONIENTE_RETURN_IF_ERROR(FindInputs());
+  PlanJob();
+  PONIENTE_ASSIGN_OR_RETURN(const auto store, OpenStore());
+  CatchInterrupts();
+  std::optional<Progress> progress(
+      std::in_place, "packing",
+      inputs_.sizes_known ? total_bytes_ - begin_.bytes : 0, request_.quiet);
+  PackRun run(job_, store.get(), begin_);
+  const absl::Status packed =
+      run.Run([] { return interrupted != 0; },
+              [&](uint64_t bytes) { progress->Update(bytes - begin_.bytes); });
+  if (absl::IsCancelled(packed)) {
+    progress.reset();
+    return Interrupted(run, store.get());
+  }
+  PONIENTE_RETURN_IF_ERROR(packed);
+  const PackState& state = run.state();
+  if (store->manifest().documents == 0 && !request_.part) return Nothing(state);
+  PONIENTE_ASSIGN_OR_RETURN(const TokenStoreFacts facts, store->Finish());
+  const double seconds = progress->seconds();
+  progress.reset();
+  WarnOf(state);
+  if (request_.json) {
+    SummarizeAsJson(state, facts, seconds);
+  } else if (!request_.quiet) {
+    Summarize(state, facts, seconds);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Packing::Interrupted(const PackRun& run,
+                                  StoreBuilder* store) const {
+  std::string message = absl::StrCat("interrupted; '", path_, "' is as it was");
+  if (run.has_saved()) {
+    store->KeepForLater();
+    absl::StrAppend(&message, "; the same command goes on after ",
+                    Bytes(static_cast<double>(run.state().bytes)), " of ",
+                    Bytes(static_cast<double>(total_bytes_)));
+  }
+  return absl::CancelledError(message);
+}
+
+std::string Packing::Skipped(const PackState& state) const {
   std::vector<std::string> parts;
   const auto add = [&parts](uint64_t count, std::string_view thing,
                             std::string_view which = "") {
     if (count == 0) return;
     parts.push_back(absl::StrCat(Plural(count, thing), internal::Absl(which)));
   };
-  add(empty, "empty file");
-  add(inputs.links, "symbolic link");
-  add(inputs.special, "special file");
-  add(inputs.unmatched, "file", " outside of --glob");
+  add(state.empty, "empty file");
+  add(inputs_.links, "symbolic link");
+  add(inputs_.special, "special file");
+  add(inputs_.unmatched, "file", " outside of --glob");
+  add(state.bad_lines, "bad line");
   return absl::StrJoin(parts, ", ");
 }
 
-void Summarize(const PackRequest& request, const TextInputs& inputs,
-               const Packer& packer, const TokenStoreFacts& facts,
-               double seconds) {
-  const double bytes = static_cast<double>(packer.bytes());
+absl::Status Packing::Nothing(const PackState& state) const {
+  const std::string skipped = Skipped(state);
+  return absl::InvalidArgumentError(absl::StrCat(
+      "pack: nothing to pack: the inputs hold ",
+      skipped.empty() ? "no files" : skipped, "; name a file with text in it",
+      state.bad_lines > 0 ? "; the first bad line is " : "",
+      state.first_bad_line));
+}
+
+void Packing::WarnOf(const PackState& state) const {
+  if (state.compressed > 0) {
+    Warn(absl::StrCat("compressed input was packed as it is (",
+                      Plural(state.compressed, "file"), ", the first is '",
+                      state.first_compressed,
+                      "'); unpack it first to train on its text"));
+  }
+  if (state.bad_lines > 0) {
+    Warn(absl::StrCat(Plural(state.bad_lines, "bad line"),
+                      " left out; the first is ", state.first_bad_line));
+  }
+}
+
+void Packing::Summarize(const PackState& state, const TokenStoreFacts& facts,
+                        double seconds) const {
+  const double bytes = static_cast<double>(state.bytes);
+  const double now = static_cast<double>(state.bytes - begin_.bytes);
   std::cout << "packed " << Plural(facts.documents, "document") << ", "
             << Plural(facts.tokens, "token") << " from "
-            << Plural(inputs.files.size() - packer.empty(), "file") << " ("
-            << Bytes(bytes) << ") into '" << OneLine(request.out) << "' ("
+            << Plural(job_.inputs.size() - state.empty, "file") << " ("
+            << Bytes(bytes) << ") into '" << OneLine(path_) << "' ("
             << Bytes(static_cast<double>(facts.bytes)) << ") in "
-            << absl::StrFormat("%.2f s, ", seconds) << Bytes(bytes / seconds)
+            << absl::StrFormat("%.2f s, ", seconds) << Bytes(now / seconds)
             << "/s\n";
-  const std::string skipped = Skipped(inputs, packer.empty());
+  const std::string skipped = Skipped(state);
   if (!skipped.empty()) std::cout << "skipped " << skipped << '\n';
   std::cout << absl::StrFormat("fingerprint %016x\n", facts.fingerprint);
 }
 
-void SummarizeAsJson(const PackRequest& request, const TextInputs& inputs,
-                     const Packer& packer, const TokenStoreFacts& facts,
-                     double seconds) {
+void Packing::SummarizeAsJson(const PackState& state,
+                              const TokenStoreFacts& facts,
+                              double seconds) const {
   Json json;
-  json["path"] = request.out;
+  json["path"] = path_;
   json["documents"] = facts.documents;
   json["tokens"] = facts.tokens;
   json["bytes"] = facts.bytes;
   json["fingerprint"] = absl::StrFormat("%016x", facts.fingerprint);
-  json["files"] = inputs.files.size() - packer.empty();
-  json["input_bytes"] = packer.bytes();
-  json["skipped"] = {{"empty", packer.empty()},
-                     {"links", inputs.links},
-                     {"special", inputs.special},
-                     {"unmatched", inputs.unmatched}};
-  json["compressed"] = packer.compressed();
+  json["files"] = job_.inputs.size() - state.empty;
+  json["input_bytes"] = state.bytes;
+  json["skipped"] = {{"empty", state.empty},
+                     {"links", inputs_.links},
+                     {"special", inputs_.special},
+                     {"unmatched", inputs_.unmatched},
+                     {"bad_lines", state.bad_lines}};
+  json["compressed"] = state.compressed;
+  json["part"] = request_.part ? Json(request_.part->rank) : Json();
+  json["parts"] = request_.part ? Json(request_.part->ranks) : Json();
+  json["threads"] = job_.threads;
+  json["resumed_bytes"] = begin_.bytes;
   json["seconds"] = seconds;
   PrintJson(json);
-}
-
-absl::Status Nothing(const TextInputs& inputs, uint64_t empty) {
-  const std::string skipped = Skipped(inputs, empty);
-  return absl::InvalidArgumentError(absl::StrCat(
-      "pack: nothing to pack: the inputs hold ",
-      skipped.empty() ? "no files" : skipped, "; name a file with text in it"));
-}
-
-absl::Status Pack(const PackRequest& request) {
-  PONIENTE_ASSIGN_OR_RETURN(
-      const TextInputs inputs,
-      FindTextInputs(request.inputs, request.patterns, request.out));
-  if (inputs.files.empty()) return Nothing(inputs, 0);
-  uint64_t total = 0;
-  for (const TextInput& input : inputs.files) total += input.bytes;
-
-  TokenStoreWriterOptions options;
-  options.vocabulary = {"bytes", kEndOfDocument + 1};
-  options.end_of_document = kEndOfDocument;
-  PONIENTE_ASSIGN_OR_RETURN(const auto writer,
-                            TokenStoreWriter::Create(request.out, options));
-  CatchInterrupts();
-  TokenStoreFacts facts;
-  std::optional<Progress> progress(
-      std::in_place, "packing", inputs.sizes_known ? total : 0, request.quiet);
-  Packer packer(request.rule, writer.get(), &*progress);
-  for (const TextInput& input : inputs.files) {
-    PONIENTE_RETURN_IF_ERROR(packer.Pack(input));
-  }
-  if (packer.empty() == inputs.files.size()) {
-    return Nothing(inputs, packer.empty());
-  }
-  PONIENTE_ASSIGN_OR_RETURN(facts, writer->Finish());
-  const double seconds = progress->seconds();
-  progress.reset();
-  if (packer.compressed() > 0) {
-    Warn(absl::StrCat("compressed input was packed as it is (",
-                      Plural(packer.compressed(), "file"), ", the first is '",
-                      packer.first_compressed(),
-                      "'); unpack it first to train on its text"));
-  }
-  if (request.json) {
-    SummarizeAsJson(request, inputs, packer, facts, seconds);
-  } else if (!request.quiet) {
-    Summarize(request, inputs, packer, facts, seconds);
-  }
-  return absl::OkStatus();
 }
 
 }  // namespace
@@ -313,22 +311,15 @@ CommandSpec PackSpec() {
       .brief = "make a token store from text",
       .positionals = "INPUT... --out DIR",
       .summary =
-          "Makes a token store from text: bytes are the ids 0 to 255, and "
-          "every document\nends with the id 256. An INPUT is a file, a folder "
-          "(all files below it, in\nbytewise order; links are not followed) or "
-          "- for standard input. A store that\nis at DIR already is replaced "
-          "when the new one is complete.",
-      .options = {{"out", "DIR", "where the store goes; required"},
-                  {"glob", "PATTERN",
-                   "take only files of folders that match, for example '*.h'",
-                   true},
-                  {"split", "files|paragraphs",
-                   "one document per file (default), or cut at blank lines"},
-                  {"delimiter", "TEXT",
-                   "cut files into documents at lines equal to TEXT"},
-                  {"tokenizer", "bytes", "the only one there is yet"},
-                  {"json", "", "print the summary as JSON"},
-                  {"quiet", "", "no progress, no summary"}},
+          "Makes a token store from text, or from JSONL with a text or ids in "
+          "each line.\nText becomes bytes, the ids 0 to 255, or what a "
+          "SentencePiece model makes of it;\nevery document ends with the id "
+          "256, or the model's. An INPUT is a file, a folder\n(all files below "
+          "it, in bytewise order; links are not followed) or - for standard\n"
+          "input. A store that is at DIR already is replaced when the new one "
+          "is complete.\nAfter a kill the same command goes on where the last "
+          "checkpoint was made.",
+      .options = PackOptions(),
       .example =
           "poniente pack /usr/share/games/fortunes --glob '*.u8' "
           "--delimiter % --out fortunes"};
@@ -337,15 +328,17 @@ CommandSpec PackSpec() {
 int RunPack(const std::vector<std::string>& args) {
   const auto read = ReadCommandLine(PackSpec(), args);
   if (const int* code = std::get_if<int>(&read)) return *code;
-  const Arguments* const arguments = &std::get<Arguments>(read);
-  const absl::StatusOr<PackRequest> request = ReadRequest(*arguments);
-  if (!request.ok()) return FailUsage(std::string(request.status().message()));
-  const absl::Status packed = Pack(*request);
+  const absl::StatusOr<PackRequest> request =
+      ReadPackRequest(std::get<Arguments>(read));
+  if (absl::IsInvalidArgument(request.status())) {
+    return FailUsage(std::string(request.status().message()));
+  }
+  if (!request.ok()) return Fail(request.status());
+  const absl::Status packed = Packing(*request).Run();
   if (packed.ok()) return kExitOk;
-  if (!absl::IsCancelled(packed)) return Fail(packed);
-  Fail(absl::CancelledError(
-      absl::StrCat("interrupted; '", request->out, "' is as it was")));
-  return 128 + interrupted;  // as a shell says it
+  Fail(packed);
+  // As a shell says it.
+  return absl::IsCancelled(packed) ? 128 + interrupted : kExitError;
 }
 
 }  // namespace poniente::cli

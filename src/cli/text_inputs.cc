@@ -29,6 +29,19 @@ std::string LastComponent(std::string path) {
   return path.substr(path.find_last_of('/') + 1);
 }
 
+TextInput InputOf(std::string path, std::string name,
+                  const struct stat& facts) {
+  TextInput input;
+  input.path = std::move(path);
+  input.name = std::move(name);
+  input.bytes = static_cast<uint64_t>(facts.st_size);
+  input.modified_nanoseconds =
+      static_cast<uint64_t>(facts.st_mtim.tv_sec) * 1000000000 +
+      static_cast<uint64_t>(facts.st_mtim.tv_nsec);
+  input.is_regular = S_ISREG(facts.st_mode);
+  return input;
+}
+
 class Finder {
  public:
   Finder(const std::vector<std::string>& patterns, const std::string& leave_out)
@@ -56,7 +69,10 @@ class Finder {
 absl::Status Finder::Add(const std::string& input) {
   if (input == "-") {
     found_.sizes_known = false;
-    Keep({"-", "stdin", 0});
+    TextInput standard;
+    standard.path = "-";
+    standard.name = "stdin";
+    Keep(std::move(standard));
     return absl::OkStatus();
   }
   struct stat facts;
@@ -64,7 +80,7 @@ absl::Status Finder::Add(const std::string& input) {
     return ErrnoError(input, "read input");
   if (!S_ISDIR(facts.st_mode)) {
     if (!S_ISREG(facts.st_mode)) found_.sizes_known = false;
-    Keep({input, LastComponent(input), static_cast<uint64_t>(facts.st_size)});
+    Keep(InputOf(input, LastComponent(input), facts));
     return absl::OkStatus();
   }
   if (IsLeftOut(facts)) {
@@ -107,7 +123,7 @@ absl::Status Finder::Walk(const std::string& folder, const std::string& below,
     } else if (!Matches(inner)) {
       ++found_.unmatched;
     } else {
-      files->push_back({path, inner, static_cast<uint64_t>(facts.st_size)});
+      files->push_back(InputOf(path, inner, facts));
     }
   }
   return errno == 0 ? absl::OkStatus() : ErrnoError(folder, "read folder");

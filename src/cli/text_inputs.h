@@ -16,6 +16,11 @@ struct TextInput {
   std::string path;  // "-" is standard input
   std::string name;  // what its document is called; unique
   uint64_t bytes = 0;
+  uint64_t modified_nanoseconds = 0;  // since 1970
+  bool is_regular = false;
+
+  // Its size says nothing: a pipe, a device, a file of /proc.
+  bool is_stream() const { return !is_regular || bytes == 0; }
 };
 
 struct TextInputs {

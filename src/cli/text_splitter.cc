@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/text_splitter.h"
 
+#include <utility>
+
 #include "util/status_macros.h"
 
 namespace poniente::cli {
-namespace {
-
-constexpr size_t kMostKept = 65536;
-
-}  // namespace
 
 absl::Status TextSplitter::Add(std::string_view text) {
   if (rule_.kind == SplitRule::Kind::kWhole) return sink_->Text(text);
@@ -20,17 +17,23 @@ absl::Status TextSplitter::Add(std::string_view text) {
     if (inside_text_line_) {
       PONIENTE_RETURN_IF_ERROR(sink_->Text(piece));
       inside_text_line_ = !ends;
-    } else if (ends && begun_.empty()) {
+    } else if (begun_.empty() && (ends || piece.size() > kMostCutLineBytes)) {
       PONIENTE_RETURN_IF_ERROR(Line(piece));
+      inside_text_line_ = !ends;
     } else {
       begun_ += piece;
-      if (!ends && begun_.size() <= kMostKept) continue;
+      if (!ends && begun_.size() <= kMostCutLineBytes) continue;
       inside_text_line_ = !ends;
-      PONIENTE_RETURN_IF_ERROR(ends ? Line(begun_) : sink_->Text(begun_));
+      PONIENTE_RETURN_IF_ERROR(Line(begun_));
       begun_.clear();
     }
   }
   return absl::OkStatus();
+}
+
+absl::Status TextSplitter::Pause() {
+  const std::string begun = std::exchange(begun_, "");
+  return begun.empty() ? absl::OkStatus() : sink_->Text(begun);
 }
 
 absl::Status TextSplitter::Finish() {
@@ -45,6 +48,7 @@ absl::Status TextSplitter::Line(std::string_view line) {
 }
 
 bool TextSplitter::IsCut(std::string_view line) const {
+  if (line.size() > kMostCutLineBytes) return false;
   if (rule_.kind == SplitRule::Kind::kParagraphs) {
     return line.find_first_not_of(" \t\r\n") == std::string_view::npos;
   }

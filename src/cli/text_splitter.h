@@ -30,16 +30,23 @@ struct SplitRule {
   std::string delimiter;
 };
 
+// A line of more bytes than this, its end included, is none to cut at.
+inline constexpr size_t kMostCutLineBytes = 65536;
+
 // A line ends with LF or CR LF, or where the text ends.
 //
-// Memory: a line is kept only while it might still be one to cut at, up to 64
-//     KiB.
+// Memory: a line is kept only while it might still be one to cut at.
 class TextSplitter {
  public:
-  TextSplitter(const SplitRule& rule, DocumentSink* sink)
-      : rule_(rule), sink_(sink) {}
+  // `inside_text_line`: the text begins within a line that is none to cut at.
+  TextSplitter(const SplitRule& rule, DocumentSink* sink,
+               bool inside_text_line = false)
+      : rule_(rule), sink_(sink), inside_text_line_(inside_text_line) {}
 
   absl::Status Add(std::string_view text);
+  // The text goes on elsewhere: after a line, or within one that is none to cut
+  // at.
+  absl::Status Pause();
   // The end of the text, which is a boundary.
   absl::Status Finish();
 
@@ -53,7 +60,7 @@ class TextSplitter {
   // The beginning of a line whose end has not come yet.
   std::string begun_;
   // The rest of the line is text, whatever comes.
-  bool inside_text_line_ = false;
+  bool inside_text_line_;
 };
 
 }  // namespace poniente::cli

@@ -213,8 +213,10 @@ TEST_F(PackTest, WrongUsageIsNamed) {
               FailsWith(2, HasSubstr("did you mean '--split'?")));
   EXPECT_THAT(Pack("{in} --out {out} --split lines"),
               FailsWith(2, HasSubstr("files or paragraphs, got 'lines'")));
-  EXPECT_THAT(Pack("{in} --out {out} --tokenizer gpt2"),
-              FailsWith(2, HasSubstr("must be bytes, got 'gpt2'")));
+  EXPECT_THAT(
+      Pack("{in} --out {out} --tokenizer gpt2"),
+      FailsWith(2, HasSubstr("must be bytes or the file of a SentencePiece "
+                             "model, got 'gpt2'")));
   EXPECT_THAT(Pack("{in} --out {out} --split paragraphs --delimiter %"),
               FailsWith(2, HasSubstr("exclude each other")));
 }
@@ -250,6 +252,8 @@ TEST_F(PackTest, AFileInTheWayOfTheStoreIsNamed) {
   Write("x", "1");
   EXPECT_THAT(Pack("{in} --out {in}/x"),
               FailsWith(1, HasSubstr("is a file; a token store is a folder")));
+  EXPECT_THAT(Pack("{in}/x --out /proc/nowhere"),
+              FailsWith(1, HasSubstr("/proc/nowhere': make folder")));
 }
 
 TEST_F(PackTest, InterruptedItRemovesWhatItWrote) {

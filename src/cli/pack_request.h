@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a command line of `poniente pack` asks for.
+
+#ifndef PONIENTE_CLI_PACK_REQUEST_H_
+#define PONIENTE_CLI_PACK_REQUEST_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "cli/arguments.h"
+#include "cli/json_line.h"
+#include "cli/pack_sentence_piece.h"
+#include "cli/text_inputs.h"
+#include "cli/text_splitter.h"
+#include "poniente/token_window.h"
+
+namespace poniente::cli {
+
+enum class InputFormat { kText, kJsonl, kTokens };
+
+struct PackRequest {
+  std::vector<std::string> inputs;
+  std::vector<std::string> patterns;
+  std::string out;
+  // nullopt: JSONL where the name says so, else text.
+  std::optional<InputFormat> format;
+  SplitRule rule;
+  JsonField field;
+  Vocabulary vocabulary;
+  std::optional<uint32_t> end_of_document;
+  // What text goes through; null for bytes.
+  std::shared_ptr<const SentencePiece> model;
+  uint32_t model_checksum = 0;
+  bool skip_bad_lines = false;
+  int threads = 1;
+  uint64_t checkpoint_bytes = 0;
+  bool restart = false;
+  // One part of the inputs, as the command line or a launcher says.
+  std::optional<Rank> part;
+  std::string launcher;
+  bool json = false;
+  bool quiet = false;
+};
+
+std::vector<Option> PackOptions();
+
+// Errors: InvalidArgument for a wrong command line; others where it is right,
+//     but the model cannot be read.
+absl::StatusOr<PackRequest> ReadPackRequest(const Arguments& arguments);
+
+InputFormat FormatOf(const PackRequest& request, const TextInput& input);
+
+// Covers every option that a byte of the store may depend on.
+uint64_t OptionsDigest(const PackRequest& request);
+
+}  // namespace poniente::cli
+
+#endif  // PONIENTE_CLI_PACK_REQUEST_H_

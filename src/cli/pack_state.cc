@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/pack_state.h"
+
+#include <nlohmann/json.hpp>
+
+namespace poniente::cli {
+namespace {
+
+using nlohmann::json;
+
+// Any bytes, as a path may hold: an array of numbers in JSON.
+json FromBytes(const std::string& bytes) {
+  return std::vector<uint8_t>(bytes.begin(), bytes.end());
+}
+
+std::string ToBytes(const json& array) {
+  const auto bytes = array.get<std::vector<uint8_t>>();
+  return std::string(bytes.begin(), bytes.end());
+}
+
+}  // namespace
+
+std::string EncodePackState(const PackWork& work, const PackState& state) {
+  return json{{"options", work.options},
+              {"inputs", work.inputs},
+              {"input", state.input},
+              {"at", state.begin.at},
+              {"inside_line", state.begin.inside_line},
+              {"lines", state.lines},
+              {"documents_of_input", state.documents_of_input},
+              {"in_document", state.in_document},
+              {"bytes", state.bytes},
+              {"empty", state.empty},
+              {"compressed", state.compressed},
+              {"first_compressed", FromBytes(state.first_compressed)},
+              {"bad_lines", state.bad_lines},
+              {"first_bad_line", FromBytes(state.first_bad_line)}}
+      .dump();
+}
+
+std::optional<SavedPackState> ParsePackState(std::string_view text) {
+  // The checksum of the checkpoint covers it: it is as it was written, by this
+  // version of the tool or another.
+  const json saved = json::parse(text, nullptr, false);
+  if (!saved.is_object()) return std::nullopt;
+  try {
+    SavedPackState result;
+    result.work.options = saved.at("options").get<uint64_t>();
+    result.work.inputs = saved.at("inputs").get<uint64_t>();
+    PackState& state = result.state;
+    state.input = saved.at("input").get<uint64_t>();
+    state.begin.at = saved.at("at").get<uint64_t>();
+    state.begin.inside_line = saved.at("inside_line").get<bool>();
+    state.lines = saved.at("lines").get<uint64_t>();
+    state.documents_of_input = saved.at("documents_of_input").get<uint64_t>();
+    state.in_document = saved.at("in_document").get<bool>();
+    state.bytes = saved.at("bytes").get<uint64_t>();
+    state.empty = saved.at("empty").get<uint64_t>();
+    state.compressed = saved.at("compressed").get<uint64_t>();
+    state.first_compressed = ToBytes(saved.at("first_compressed"));
+    state.bad_lines = saved.at("bad_lines").get<uint64_t>();
+    state.first_bad_line = ToBytes(saved.at("first_bad_line"));
+    return result;
+  } catch (const json::exception&) {
+    return std::nullopt;
+  }
+}
+
+}  // namespace poniente::cli

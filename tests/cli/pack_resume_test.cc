@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+// A pack that was killed and started again makes the same files as one that was
+// not.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "tests/cli/packed_store.h"
+#include "tests/cli/run_tool.h"
+#include "tests/support/temp_dir.h"
+#include "tests/support/test_seed.h"
+
+namespace poniente::testing {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+class PackResumeTest : public ::testing::Test {
+ protected:
+  // Short lines and blank ones, so that there are many documents, and a long
+  // document that spans units.
+  PackResumeTest() : random_(TestSeed(85)) {
+    std::filesystem::create_directories(folder_.path("in"));
+    for (const char* name : {"a", "b", "c"}) {
+      std::string text;
+      for (int line = 0; line < 150000; ++line) {
+        text.append(random_() % 30, static_cast<char>('a' + random_() % 26));
+        text += '\n';
+      }
+      text += "x\n" + std::string(1500000, 'y');
+      WriteFile(folder_.path("in/" + std::string(name)), text);
+    }
+  }
+
+  std::string Arguments(const std::string& out) const {
+    return "pack " + folder_.path("in") + " --out " + out +
+           " --split paragraphs --checkpoint-bytes 4096 --threads 3";
+  }
+  std::string out() const { return folder_.path("out"); }
+
+  // Kills a pack after `microseconds`; true if it was still at work. What it
+  // says goes to `said`.
+  bool KillAfter(useconds_t microseconds, const std::string& more = "",
+                 int signal = SIGKILL) {
+    const std::string command = "exec " PONIENTE_TOOL " " + Arguments(out()) +
+                                " " + more + " >" + folder_.path("said") +
+                                " 2>&1";
+    const pid_t child = ::fork();
+    if (child == 0) {
+      ::execl("/bin/sh", "sh", "-c", command.c_str(), nullptr);
+      ::_exit(127);
+    }
+    ::usleep(microseconds);
+    ::kill(child, signal);
+    int status = 0;
+    ::waitpid(child, &status, 0);
+    return !WIFEXITED(status) || WEXITSTATUS(status) != 0;
+  }
+  std::string Said() const { return ReadFile(folder_.path("said")); }
+
+  // Kills packs until one leaves a checkpoint, but no store.
+  void KillBehindACheckpoint() {
+    for (int attempt = 0; attempt < 100; ++attempt) {
+      std::filesystem::remove_all(out());
+      KillAfter(static_cast<useconds_t>(20000 + random_() % 200000));
+      if (std::filesystem::exists(out() + "/scratch-checkpoint") &&
+          !std::filesystem::exists(out() + "/manifest.json")) {
+        return;
+      }
+    }
+    FAIL() << "never killed between a checkpoint and the end";
+  }
+
+  std::mt19937_64 random_;
+  const TempDir folder_;
+};
+
+TEST_F(PackResumeTest, KilledAtAnyMomentItGoesOnToTheSameBytes) {
+  const char* const given = std::getenv("PONIENTE_TEST_ROUNDS");
+  const int rounds = given == nullptr ? 20 : std::atoi(given);
+  const std::string whole = folder_.path("whole");
+  const auto start = std::chrono::steady_clock::now();
+  ASSERT_EQ(RunTool(Arguments(whole)).exit_code, 0);
+  const double seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - start)
+          .count();
+  const auto expected = FilesIn(whole);
+  int kills = 0;
+  int resumed = 0;
+  for (int round = 0; round < rounds; ++round) {
+    std::filesystem::remove_all(out());
+    // Each attempt gets further; one that is left alone ends it.
+    for (bool killed = true; killed;) {
+      const auto wait = static_cast<useconds_t>(
+          1e6 * seconds * 1.2 * static_cast<double>(random_() % 1000) / 1000);
+      killed = KillAfter(wait);
+      kills += killed;
+      resumed += Said().find("goes on after") != std::string::npos;
+      // The commit is the end, whatever is still to be removed.
+      if (std::filesystem::exists(out() + "/manifest.json")) break;
+    }
+    auto made = FilesIn(out());
+    std::erase_if(made, [](const auto& file) {
+      return file.first.starts_with("scratch-") || file.first == "writer.lock";
+    });
+    ASSERT_TRUE(made == expected) << "round " << round;
+  }
+  std::printf("%d rounds of %.2f s, %d kills, %d went on\n", rounds, seconds,
+              kills, resumed);
+  EXPECT_GT(kills, rounds / 4);
+  EXPECT_GT(resumed, rounds / 10);
+}
+
+TEST_F(PackResumeTest, NothingIsVisibleBeforeTheEndAndNothingIsLeftBehindIt) {
+  KillBehindACheckpoint();
+  EXPECT_THAT(TokenStore::Open(out()),
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr(out())));
+  const ToolRun run = RunTool(Arguments(out()) + " --json");
+  EXPECT_THAT(run.err, HasSubstr("goes on after"));
+  EXPECT_THAT(run, Prints(Not(HasSubstr("\"resumed_bytes\": 0,"))));
+  EXPECT_EQ(FilesIn(out()).size(), 4u);
+}
+
+TEST_F(PackResumeTest, AnotherNumberOfThreadsGoesOnToo) {
+  ASSERT_EQ(RunTool(Arguments(folder_.path("whole"))).exit_code, 0);
+  KillBehindACheckpoint();
+  std::string arguments = Arguments(out());
+  arguments.back() = '1';
+  EXPECT_THAT(RunTool(arguments).err, HasSubstr("goes on after"));
+  EXPECT_TRUE(FilesIn(out()) == FilesIn(folder_.path("whole")));
+}
+
+TEST_F(PackResumeTest, ChangedInputsStartItAfresh) {
+  KillBehindACheckpoint();
+  WriteFile(folder_.path("in/b"), "changed");
+  EXPECT_THAT(RunTool(Arguments(out())).err,
+              HasSubstr("starts afresh: the inputs have changed"));
+  ASSERT_EQ(RunTool(Arguments(folder_.path("whole"))).exit_code, 0);
+  EXPECT_TRUE(FilesIn(out()) == FilesIn(folder_.path("whole")));
+}
+
+TEST_F(PackResumeTest, ChangedOptionsStartItAfresh) {
+  KillBehindACheckpoint();
+  const ToolRun run = RunTool(Arguments(out()) + " --eod none");
+  EXPECT_THAT(run.err, HasSubstr("starts afresh: the options"));
+  EXPECT_EQ(run.exit_code, 0);
+  EXPECT_EQ(FilesIn(out()).size(), 4u);
+}
+
+TEST_F(PackResumeTest, RestartDoesNotGoOn) {
+  KillBehindACheckpoint();
+  const ToolRun run = RunTool(Arguments(out()) + " --restart --json");
+  EXPECT_THAT(run, Prints(HasSubstr("\"resumed_bytes\": 0,")));
+  EXPECT_THAT(run.err, Not(HasSubstr("goes on")));
+}
+
+TEST_F(PackResumeTest, ADamagedCheckpointStartsItAfresh) {
+  KillBehindACheckpoint();
+  FlipBit(out() + "/scratch-checkpoint", 20);
+  EXPECT_THAT(RunTool(Arguments(out()) + " --json"),
+              Prints(HasSubstr("\"resumed_bytes\": 0,")));
+}
+
+TEST_F(PackResumeTest, FilesShorterThanTheCheckpointSaysStartItAfresh) {
+  ASSERT_EQ(RunTool(Arguments(folder_.path("whole"))).exit_code, 0);
+  for (const char* name : {"tokens-1.bin", "checksums-1.bin", "scratch-ends",
+                           "scratch-name-ends", "scratch-names"}) {
+    KillBehindACheckpoint();
+    std::filesystem::resize_file(out() + "/" + name, 3);
+    const ToolRun run = RunTool(Arguments(out()));
+    EXPECT_THAT(run.err, AllOf(HasSubstr("starts afresh"), HasSubstr(name)));
+    EXPECT_TRUE(FilesIn(out()) == FilesIn(folder_.path("whole"))) << name;
+  }
+}
+
+TEST_F(PackResumeTest, InterruptedItKeepsWhatItHasAndSaysSo) {
+  ASSERT_EQ(RunTool(Arguments(folder_.path("whole"))).exit_code, 0);
+  for (int attempt = 0;; ++attempt) {
+    ASSERT_LT(attempt, 100) << "never interrupted in time";
+    std::filesystem::remove_all(out());
+    KillAfter(static_cast<useconds_t>(20000 + random_() % 200000), "", SIGTERM);
+    if (Said().find("interrupted") != std::string::npos &&
+        Said().find("the same command goes on") != std::string::npos) {
+      break;
+    }
+  }
+  EXPECT_THAT(TokenStore::Open(out()),
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr(out())));
+  EXPECT_THAT(RunTool(Arguments(out())).err, HasSubstr("goes on after"));
+  EXPECT_TRUE(FilesIn(out()) == FilesIn(folder_.path("whole")));
+}
+
+TEST_F(PackResumeTest, TheStoreThatWasThereStaysUntilTheNewOneIsComplete) {
+  WriteFile(folder_.path("old"), "old");
+  ASSERT_EQ(
+      RunTool("pack " + folder_.path("old") + " --out " + out()).exit_code, 0);
+  const auto before = PackedDocuments(out());
+  for (int attempt = 0; attempt < 10; ++attempt) {
+    KillAfter(static_cast<useconds_t>(random_() % 60000));
+    if (PackedDocuments(out()) != before) break;
+  }
+  ASSERT_EQ(RunTool(Arguments(out())).exit_code, 0);
+  ASSERT_EQ(RunTool(Arguments(folder_.path("whole"))).exit_code, 0);
+  EXPECT_TRUE(PackedDocuments(out()) == PackedDocuments(folder_.path("whole")));
+  EXPECT_EQ(FilesIn(out()).size(), 4u);
+}
+
+}  // namespace
+}  // namespace poniente::testing
