@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: Apache-2.0
+// `poniente pack` beside plain loops over the same data.
+//
+//   pack_bench FOLDER [--mib M] [--rounds N]
+//
+// Makes a text of M MiB (default 512), and the same as JSONL, in FOLDER, which
+// the page cache holds. Every case runs once in each of N (default 5) rounds:
+//   plain          one thread: read 1 MiB, CRC32C (the library's), write, and
+//                  one fsync at the end. The bar for one thread of pack.
+//   plain, twice   the same, but each piece is checksummed and written twice:
+//   as
+//                  many bytes as a store of 2-byte ids has
+//   write only     as many bytes as that store has, from one buffer, and fsync:
+//                  what the disk allows
+//   bytes ...      pack of the text, 257 ids of 2 bytes each
+//   u8 ...         pack --eod none of the text: 256 ids of 1 byte
+//   jsonl ...      pack of the JSONL, to 2 bytes
+// Cases of pack are processes, their start counted. Rates are in bytes of
+// input, of `write only` in bytes written. Medians; ratios are medians of those
+// of each round. CPU is of all threads, in seconds per GB of input.
+
+#include <fcntl.h>
+#include <spawn.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <map>
+#include <random>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "bench/cpu_seconds.h"
+#include "bench/flags.h"
+#include "bench/require.h"
+#include "bench/statistics.h"
+#include "util/crc32c.h"
+
+extern char** environ;
+
+namespace poniente::bench {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr size_t kPiece = size_t{1} << 20;
+
+void RequireThat(bool good, const std::string& what) {
+  if (!good) Require(absl::ErrnoToStatus(errno, what));
+}
+
+double Seconds(const std::function<void()>& run) {
+  const Clock::time_point start = Clock::now();
+  run();
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+double ChildCpuSeconds() {
+  rusage usage;
+  getrusage(RUSAGE_CHILDREN, &usage);
+  const auto seconds = [](const timeval& t) {
+    return static_cast<double>(t.tv_sec) +
+           1e-6 * static_cast<double>(t.tv_usec);
+  };
+  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
+}
+
+// Lines of words, and blank lines; the same words every time.
+void MakeInputs(const std::string& text_path, const std::string& jsonl_path,
+                uint64_t bytes) {
+  std::mt19937_64 random(1);
+  std::ofstream text(text_path, std::ios::binary);
+  std::ofstream jsonl(jsonl_path, std::ios::binary);
+  for (uint64_t made = 0; made < bytes;) {
+    std::string document;
+    const size_t letters = 200 + random() % 8000;
+    while (document.size() < letters) {
+      document.append(1 + random() % 9, static_cast<char>('a' + random() % 26));
+      document += ' ';
+    }
+    made += document.size() + 2;
+    text << document << "\n\n";
+    jsonl << "{\"id\": " << made << ", \"text\": \"" << document << "\\n\"}\n";
+  }
+  RequireThat(text.flush().good() && jsonl.flush().good(), text_path);
+}
+
+void WriteAll(int fd, std::span<const char> bytes) {
+  while (!bytes.empty()) {
+    const ssize_t written = ::write(fd, bytes.data(), bytes.size());
+    RequireThat(written > 0, "write");
+    bytes = bytes.subspan(static_cast<size_t>(written));
+  }
+}
+
+int Make(const std::string& path) {
+  const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0666);
+  RequireThat(fd >= 0, path);
+  return fd;
+}
+
+void PlainLoop(const std::string& from, const std::string& to, int times) {
+  const int in = ::open(from.c_str(), O_RDONLY);
+  RequireThat(in >= 0, from);
+  const int out = Make(to);
+  std::vector<char> buffer(kPiece);
+  uint32_t checksum = 0;
+  while (true) {
+    const ssize_t got = ::read(in, buffer.data(), buffer.size());
+    RequireThat(got >= 0, from);
+    if (got == 0) break;
+    const auto piece = std::span(buffer).first(static_cast<size_t>(got));
+    for (int i = 0; i < times; ++i) {
+      checksum = internal::ExtendCrc32c(checksum, std::as_bytes(piece));
+      WriteAll(out, piece);
+    }
+  }
+  asm volatile("" : : "r"(checksum));
+  RequireThat(::fsync(out) == 0, to);
+  ::close(in);
+  ::close(out);
+}
+
+void WriteOnly(const std::string& to, uint64_t bytes) {
+  const int out = Make(to);
+  const std::vector<char> buffer(kPiece, 'x');
+  for (uint64_t at = 0; at < bytes; at += kPiece) {
+    WriteAll(out, std::span(buffer).first(static_cast<size_t>(
+                      std::min<uint64_t>(kPiece, bytes - at))));
+  }
+  RequireThat(::fsync(out) == 0, to);
+  ::close(out);
+}
+
+void RunTool(std::vector<std::string> arguments) {
+  arguments.insert(arguments.begin(), PONIENTE_TOOL);
+  std::vector<char*> words;
+  for (std::string& word : arguments) words.push_back(word.data());
+  words.push_back(nullptr);
+  pid_t child = 0;
+  RequireThat(::posix_spawn(&child, PONIENTE_TOOL, nullptr, nullptr,
+                            words.data(), environ) == 0,
+              PONIENTE_TOOL);
+  int status = 0;
+  RequireThat(::waitpid(child, &status, 0) == child, "wait");
+  if (status != 0) Require(absl::InternalError("pack failed"));
+}
+
+class PackBench {
+ public:
+  explicit PackBench(std::string folder) : folder_(std::move(folder)) {}
+
+  void MakeCases(uint64_t bytes);
+  void Run(int rounds);
+  void Print() const;
+
+ private:
+  struct Case {
+    std::string name;
+    double megabytes;
+    std::function<void()> run;
+    std::vector<double> rates = {};
+    std::vector<double> cpu = {};
+  };
+
+  void Add(const std::string& name, uint64_t bytes, std::function<void()> run) {
+    cases_.push_back({name, static_cast<double>(bytes) * 1e-6, std::move(run)});
+  }
+  void AddPack(const std::string& name, const std::string& input, int threads,
+               std::vector<std::string> options);
+  const Case& Find(const std::string& name) const {
+    for (const Case& one : cases_) {
+      if (one.name == name) return one;
+    }
+    Require(absl::NotFoundError(name));
+    return cases_[0];
+  }
+  void PrintRatio(const std::string& name, const std::string& beside,
+                  double bar) const;
+  std::string At(const std::string& name) const { return folder_ + "/" + name; }
+
+  const std::string folder_;
+  std::vector<Case> cases_;
+};
+
+void PackBench::AddPack(const std::string& name, const std::string& input,
+                        int threads, std::vector<std::string> options) {
+  const std::string out = At("store");
+  options.insert(options.begin(), {"pack", input, "--out", out, "--quiet",
+                                   "--threads", absl::StrCat(threads)});
+  Add(name, std::filesystem::file_size(input), [options, out] {
+    RunTool(options);
+    std::filesystem::remove_all(out);
+  });
+}
+
+void PackBench::MakeCases(uint64_t bytes) {
+  std::filesystem::create_directories(folder_);
+  const std::string text = At("text");
+  const std::string jsonl = At("text.jsonl");
+  MakeInputs(text, jsonl, bytes);
+  const uint64_t size = std::filesystem::file_size(text);
+  const std::string copy = At("copy");
+  const auto loop = [=](int times) {
+    return [=] {
+      PlainLoop(text, copy, times);
+      std::filesystem::remove(copy);
+    };
+  };
+  Add("plain", size, loop(1));
+  AddPack("u8, 1 thread", text, 1, {"--eod", "none"});
+  AddPack("u8, 2 threads", text, 2, {"--eod", "none"});
+  AddPack("bytes, 1 thread", text, 1, {});
+  AddPack("bytes, 2 threads", text, 2, {});
+  Add("plain, twice", size, loop(2));
+  Add("write only", 2 * size, [=] {
+    WriteOnly(copy, 2 * size);
+    std::filesystem::remove(copy);
+  });
+  AddPack("jsonl, 1 thread", jsonl, 1, {});
+  AddPack("jsonl, 2 threads", jsonl, 2, {});
+}
+
+void PackBench::Run(int rounds) {
+  PlainLoop(At("text"), At("copy"), 1);  // brings it into the page cache
+  PlainLoop(At("text.jsonl"), At("copy"), 1);
+  ::sync();
+  for (int round = 0; round < rounds; ++round) {
+    for (Case& one : cases_) {
+      const double before = CpuSeconds() + ChildCpuSeconds();
+      one.rates.push_back(one.megabytes / Seconds(one.run));
+      one.cpu.push_back((CpuSeconds() + ChildCpuSeconds() - before) /
+                        one.megabytes * 1000);
+    }
+  }
+}
+
+void PackBench::PrintRatio(const std::string& name, const std::string& beside,
+                           double bar) const {
+  std::vector<double> ratios;
+  const Case& one = Find(name);
+  const Case& other = Find(beside);
+  for (size_t i = 0; i < one.rates.size(); ++i) {
+    ratios.push_back(one.rates[i] / other.rates[i]);
+  }
+  std::printf("%-18s / %-18s %6.2f", name.c_str(), beside.c_str(),
+              Median(ratios));
+  if (bar > 0) {
+    std::printf("   at least %.1f: %s", bar,
+                Median(ratios) >= bar ? "ok" : "MISSED");
+  }
+  std::printf("\n");
+}
+
+void PackBench::Print() const {
+  std::printf("%-18s %10s %8s %10s\n", "", "MB/s", "spread", "CPU s/GB");
+  for (const Case& one : cases_) {
+    std::printf("%-18s %10.0f %7.0f%% %10.2f\n", one.name.c_str(),
+                Median(one.rates), 100 * Spread(one.rates), Median(one.cpu));
+  }
+  std::printf("\n");
+  PrintRatio("bytes, 1 thread", "plain", 0.5);
+  PrintRatio("bytes, 1 thread", "plain, twice", 0.5);
+  PrintRatio("u8, 1 thread", "plain", 0.5);
+  PrintRatio("bytes, 2 threads", "bytes, 1 thread", 1.6);
+  PrintRatio("u8, 2 threads", "u8, 1 thread", 1.6);
+  PrintRatio("jsonl, 2 threads", "jsonl, 1 thread", 1.6);
+  std::printf("where two threads miss theirs, what the disk allows is\n");
+  // Two bytes are written for each of the input.
+  PrintRatio("bytes, 2 threads", "write only", 0);
+}
+
+int Main(int argc, char** argv) {
+  double mib = 512;
+  double rounds = 5;
+  if (argc < 2 || argv[1][0] == '-' ||
+      !ParseNumbers(argc, argv, 2, {{"--mib", &mib}, {"--rounds", &rounds}})) {
+    std::fprintf(stderr, "usage: pack_bench FOLDER [--mib M] [--rounds N]\n");
+    return 2;
+  }
+  PackBench bench(argv[1]);
+  bench.MakeCases(static_cast<uint64_t>(mib * (1 << 20)));
+  bench.Run(std::max(1, static_cast<int>(rounds)));
+  bench.Print();
+  return 0;
+}
+
+}  // namespace
+}  // namespace poniente::bench
+
+int main(int argc, char** argv) { return poniente::bench::Main(argc, argv); }
