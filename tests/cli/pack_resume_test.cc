@@ -36,7 +36,7 @@ class PackResumeTest : public ::testing::Test {
     std::filesystem::create_directories(folder_.path("in"));
     for (const char* name : {"a", "b", "c"}) {
       std::string text;
-      for (int line = 0; line < 150000; ++line) {
+      for (int line = 0; line < 300000; ++line) {
         text.append(random_() % 30, static_cast<char>('a' + random_() % 26));
         text += '\n';
       }
@@ -51,37 +51,48 @@ class PackResumeTest : public ::testing::Test {
   }
   std::string out() const { return folder_.path("out"); }
 
-  // Kills a pack after `microseconds`; true if it was still at work. What it
-  // says goes to `said`.
-  bool KillAfter(useconds_t microseconds, const std::string& more = "",
-                 int signal = SIGKILL) {
+  pid_t Start() {
     const std::string command = "exec " PONIENTE_TOOL " " + Arguments(out()) +
-                                " " + more + " >" + folder_.path("said") +
-                                " 2>&1";
+                                " >" + folder_.path("said") + " 2>&1";
     const pid_t child = ::fork();
     if (child == 0) {
       ::execl("/bin/sh", "sh", "-c", command.c_str(), nullptr);
       ::_exit(127);
     }
-    ::usleep(microseconds);
+    return child;
+  }
+  // True if the pack was still at work. What it said is Said().
+  static bool Kill(pid_t child, int signal) {
     ::kill(child, signal);
     int status = 0;
     ::waitpid(child, &status, 0);
     return !WIFEXITED(status) || WEXITSTATUS(status) != 0;
   }
+  bool KillAfter(useconds_t microseconds) {
+    const pid_t child = Start();
+    ::usleep(microseconds);
+    return Kill(child, SIGKILL);
+  }
   std::string Said() const { return ReadFile(folder_.path("said")); }
 
-  // Kills packs until one leaves a checkpoint, but no store.
-  void KillBehindACheckpoint() {
-    for (int attempt = 0; attempt < 100; ++attempt) {
+  // Ends packs by `signal` until one leaves a checkpoint, but no store.
+  void KillBehindACheckpoint(int signal = SIGKILL) {
+    const std::string checkpoint = out() + "/scratch-checkpoint";
+    for (int attempt = 0; attempt < 50; ++attempt) {
       std::filesystem::remove_all(out());
-      KillAfter(static_cast<useconds_t>(20000 + random_() % 200000));
-      if (std::filesystem::exists(out() + "/scratch-checkpoint") &&
+      const pid_t child = Start();
+      for (int i = 0; i < 20000 && !std::filesystem::exists(checkpoint) &&
+                      !std::filesystem::exists(out() + "/manifest.json");
+           ++i) {
+        ::usleep(100);
+      }
+      Kill(child, signal);
+      if (std::filesystem::exists(checkpoint) &&
           !std::filesystem::exists(out() + "/manifest.json")) {
         return;
       }
     }
-    FAIL() << "never killed between a checkpoint and the end";
+    FAIL() << "never ended between a checkpoint and the store";
   }
 
   std::mt19937_64 random_;
@@ -188,15 +199,9 @@ TEST_F(PackResumeTest, FilesShorterThanTheCheckpointSaysStartItAfresh) {
 
 TEST_F(PackResumeTest, InterruptedItKeepsWhatItHasAndSaysSo) {
   ASSERT_EQ(RunTool(Arguments(folder_.path("whole"))).exit_code, 0);
-  for (int attempt = 0;; ++attempt) {
-    ASSERT_LT(attempt, 100) << "never interrupted in time";
-    std::filesystem::remove_all(out());
-    KillAfter(static_cast<useconds_t>(20000 + random_() % 200000), "", SIGTERM);
-    if (Said().find("interrupted") != std::string::npos &&
-        Said().find("the same command goes on") != std::string::npos) {
-      break;
-    }
-  }
+  KillBehindACheckpoint(SIGTERM);
+  EXPECT_THAT(Said(), AllOf(HasSubstr("interrupted"),
+                            HasSubstr("the same command goes on")));
   EXPECT_THAT(TokenStore::Open(out()),
               StatusIs(absl::StatusCode::kNotFound, HasSubstr(out())));
   EXPECT_THAT(RunTool(Arguments(out())).err, HasSubstr("goes on after"));
