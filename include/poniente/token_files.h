@@ -66,6 +66,10 @@ struct TokenSourceOptions {
 absl::StatusOr<std::shared_ptr<const TokenSource>> OpenTokenSource(
     const std::string& path, const TokenSourceOptions& options = {});
 
+// Whether OpenTokenSource() would know what the path is without any options.
+// What it is may still be damaged.
+bool IsTokenSource(const std::string& path);
+
 // "poniente-token-store", "megatron", ...
 std::vector<std::string> TokenFormatNames();
 

@@ -27,6 +27,7 @@
 #include "cli/pack_request.h"
 #include "cli/pack_run.h"
 #include "cli/pack_text.h"
+#include "cli/pack_token_files.h"
 #include "cli/progress.h"
 #include "cli/text_inputs.h"
 #include "index/keyed_hash.h"
@@ -75,6 +76,7 @@ class Packing {
 
  private:
   absl::Status FindInputs();
+  absl::Status TakePart();
   void PlanJob();
   // What a checkpoint tells: whether to go on with it. Says so.
   bool GoOn(std::string_view saved);
@@ -105,10 +107,18 @@ void Packing::Note(const std::string& text) const {
 }
 
 absl::Status Packing::FindInputs() {
+  if (request_.format == InputFormat::kTokenFiles) {
+    inputs_.files = request_.token_inputs;
+    return TakePart();
+  }
   PONIENTE_ASSIGN_OR_RETURN(
       inputs_,
       FindTextInputs(request_.inputs, request_.patterns, request_.out));
   if (inputs_.files.empty()) return Nothing(begin_);
+  return TakePart();
+}
+
+absl::Status Packing::TakePart() {
   if (!request_.part) return absl::OkStatus();
   PONIENTE_RETURN_IF_ERROR(CheckPartFolder(request_.out, *request_.part));
   PONIENTE_ASSIGN_OR_RETURN(inputs_.files,
@@ -126,6 +136,7 @@ void Packing::PlanJob() {
   for (const TextInput& input : inputs_.files) total_bytes_ += input.bytes;
   job_.inputs = inputs_.files;
   job_.open = [this](const TextInput& input, const std::atomic<bool>* stop) {
+    if (input.source) return OpenTokenInput(input);
     return FormatOf(request_, input) == InputFormat::kText
                ? OpenTextInput(input, request_.rule, request_.model, stop)
                : OpenJsonlInput(input, request_.field, request_.model, stop);
@@ -308,11 +319,12 @@ void Packing::SummarizeAsJson(const PackState& state,
 CommandSpec PackSpec() {
   return {
       .name = "pack",
-      .brief = "make a token store from text",
+      .brief = "make a token store from text, or from token files",
       .positionals = "INPUT... --out DIR",
       .summary =
-          "Makes a token store from text, or from JSONL with a text or ids in "
-          "each line.\nText becomes bytes, the ids 0 to 255, or what a "
+          "Makes a token store from text, from JSONL with a text or ids in "
+          "each line, or\nfrom any token files that `inspect` knows.\nText "
+          "becomes bytes, the ids 0 to 255, or what a "
           "SentencePiece model makes of it;\nevery document ends with the id "
           "256, or the model's. An INPUT is a file, a folder\n(all files below "
           "it, in bytewise order; links are not followed) or - for standard\n"

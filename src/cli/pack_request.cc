@@ -13,7 +13,9 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "cli/pack_token_files.h"
 #include "cli/sizes.h"
+#include "cli/source_options.h"
 #include "index/keyed_hash.h"
 #include "poniente/launcher.h"
 #include "store/posix_file.h"
@@ -62,14 +64,32 @@ absl::Status ReadSplitting(const Arguments& arguments, PackRequest* request) {
   return absl::OkStatus();
 }
 
+bool HasSourceOptions(const Arguments& arguments) {
+  for (const Option& option : WithSourceOptions({})) {
+    if (option.name != "glob" && arguments.Has(option.name)) return true;
+  }
+  return false;
+}
+
+// All inputs are, by their bytes.
+bool AreTokenFiles(const PackRequest& request) {
+  return std::all_of(request.inputs.begin(), request.inputs.end(),
+                     [](const std::string& path) {
+                       return path != "-" && IsTokenSource(path);
+                     });
+}
+
 absl::Status ReadFormat(const Arguments& arguments, PackRequest* request) {
-  const auto format =
-      arguments.Choice("input-format", {"text", "jsonl", "tokens"});
+  const auto format = arguments.Choice(
+      "input-format", {"text", "jsonl", "tokens", "token-files"});
   if (!format.ok()) return format.status();
   if (arguments.Has("input-format")) {
-    request->format = *format == "text"    ? InputFormat::kText
-                      : *format == "jsonl" ? InputFormat::kJsonl
-                                           : InputFormat::kTokens;
+    request->format = *format == "text"     ? InputFormat::kText
+                      : *format == "jsonl"  ? InputFormat::kJsonl
+                      : *format == "tokens" ? InputFormat::kTokens
+                                            : InputFormat::kTokenFiles;
+  } else if (HasSourceOptions(arguments) || AreTokenFiles(*request)) {
+    request->format = InputFormat::kTokenFiles;
   }
   if (request->format == InputFormat::kTokens) {
     request->field.kind = JsonField::Kind::kIds;
@@ -77,8 +97,11 @@ absl::Status ReadFormat(const Arguments& arguments, PackRequest* request) {
   }
   const auto field = arguments.Text("field");
   if (!field) return absl::OkStatus();
-  if (request->format == InputFormat::kText) {
-    return Wrong("--field names a field of JSONL; --input-format is text");
+  if (request->format == InputFormat::kText ||
+      request->format == InputFormat::kTokenFiles) {
+    return Wrong(
+        "--field names a field of JSONL, and the inputs are none; see "
+        "--input-format");
   }
   request->field.names = {*field};
   return absl::OkStatus();
@@ -112,6 +135,61 @@ absl::Status ReadTokens(const Arguments& arguments, PackRequest* request) {
   request->field.vocabulary_size = request->vocabulary.size;
   PONIENTE_ASSIGN_OR_RETURN(request->end_of_document,
                             ReadEnd(arguments, std::nullopt));
+  return absl::OkStatus();
+}
+
+absl::Status AreAlike(const PackRequest& request) {
+  const TokenSource& first = *request.token_inputs.front().source;
+  for (const TextInput& input : request.token_inputs) {
+    const Vocabulary* const a = first.known_vocabulary();
+    const Vocabulary* const b = input.source->known_vocabulary();
+    if (a == nullptr || b == nullptr || *a == *b) continue;
+    return Wrong(absl::StrCat("'", first.path(), "' is of the tokenizer '",
+                              a->tokenizer, "', '", input.path, "' of '",
+                              b->tokenizer,
+                              "': a store has one; pack them one by one"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ReadTokenFiles(const Arguments& arguments, PackRequest* request) {
+  if (arguments.Has("tokenizer")) {
+    return Wrong(
+        "the inputs are ids, which are taken as they are; leave "
+        "--tokenizer out");
+  }
+  if (arguments.Has("vocab-size") != arguments.Has("tokenizer-name")) {
+    return Wrong("--vocab-size and --tokenizer-name go together");
+  }
+  PONIENTE_ASSIGN_OR_RETURN(TokenSourceOptions options,
+                            ReadSourceOptions("pack", arguments));
+  if (arguments.Has("vocab-size")) {
+    PONIENTE_ASSIGN_OR_RETURN(
+        const uint64_t size,
+        arguments.Number("vocab-size", 0, 1, uint64_t{1} << 32));
+    options.vocabulary = Vocabulary{*arguments.Text("tokenizer-name"), size};
+  }
+  auto opened = OpenTokenInputs(request->inputs, options);
+  // Not the command line is wrong, but what it names.
+  if (!opened.ok()) {
+    return absl::FailedPreconditionError(opened.status().message());
+  }
+  request->token_inputs = *std::move(opened);
+  PONIENTE_RETURN_IF_ERROR(AreAlike(*request));
+  std::optional<uint32_t> end;
+  for (const TextInput& input : request->token_inputs) {
+    if (const Vocabulary* known = input.source->known_vocabulary()) {
+      request->vocabulary = *known;
+    }
+    const auto delimiter = DelimiterOf(*input.source);
+    if (delimiter && !delimiter->begins) end = delimiter->id;
+  }
+  if (request->vocabulary.size == 0) {
+    return Wrong(
+        "nothing says which tokenizer the ids come from: state --vocab-size N "
+        "and --tokenizer-name NAME");
+  }
+  PONIENTE_ASSIGN_OR_RETURN(request->end_of_document, ReadEnd(arguments, end));
   return absl::OkStatus();
 }
 
@@ -192,6 +270,8 @@ absl::Status ReadModel(const Arguments& arguments, const std::string& path,
 absl::Status ReadTokenizer(const Arguments& arguments, PackRequest* request) {
   if (request->format == InputFormat::kTokens) {
     PONIENTE_RETURN_IF_ERROR(ReadTokens(arguments, request));
+  } else if (request->format == InputFormat::kTokenFiles) {
+    PONIENTE_RETURN_IF_ERROR(ReadTokenFiles(arguments, request));
   } else if (arguments.Has("vocab-size")) {
     return Wrong(
         "--vocab-size is for ids as they are: --input-format tokens; a "
@@ -248,13 +328,14 @@ absl::Status ReadWork(const Arguments& arguments, PackRequest* request) {
 }  // namespace
 
 std::vector<Option> PackOptions() {
-  return {
+  std::vector<Option> options = {
       {"out", "DIR", "where the store goes; required"},
       {"glob", "PATTERN",
        "take only files of folders that match, for example '*.h'", true},
-      {"input-format", "text|jsonl|tokens",
+      {"input-format", "text|jsonl|tokens|token-files",
        "what the inputs are, whatever their names; tokens is JSONL with arrays "
-       "of ids. Default: jsonl for *.jsonl, *.ndjson, *.json.l, else text"},
+       "of ids. Default: token-files if all are stores or token files that "
+       "`inspect` knows, jsonl for *.jsonl, *.ndjson, *.json.l, else text"},
       {"split", "files|paragraphs",
        "text: one document per file (default), or cut at blank lines"},
       {"delimiter", "TEXT",
@@ -265,8 +346,9 @@ std::vector<Option> PackOptions() {
        "what makes ids of text: its bytes (default), or the file of a "
        "SentencePiece model"},
       {"tokenizer-name", "NAME",
-       "what the store calls the tokenizer; needed with --input-format tokens"},
-      {"vocab-size", "N", "every id is below N; with --input-format tokens"},
+       "what the store calls the tokenizer; needed where ids are taken as they "
+       "are and nothing names it"},
+      {"vocab-size", "N", "every id is below N; needed as --tokenizer-name"},
       {"eod", "ID|none",
        "the id that ends each document; default 256 for bytes, the model's "
        "end of sentence, none for ids as they are"},
@@ -284,6 +366,10 @@ std::vector<Option> PackOptions() {
        "and at least every 10 seconds"},
       {"json", "", "print the summary as JSON"},
       {"quiet", "", "no progress, no summary"}};
+  for (Option& option : WithSourceOptions({})) {
+    if (option.name != "glob") options.push_back(std::move(option));
+  }
+  return options;
 }
 
 absl::StatusOr<PackRequest> ReadPackRequest(const Arguments& arguments) {

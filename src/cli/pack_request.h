@@ -20,7 +20,7 @@
 
 namespace poniente::cli {
 
-enum class InputFormat { kText, kJsonl, kTokens };
+enum class InputFormat { kText, kJsonl, kTokens, kTokenFiles };
 
 struct PackRequest {
   std::vector<std::string> inputs;
@@ -28,6 +28,8 @@ struct PackRequest {
   std::string out;
   // nullopt: JSONL where the name says so, else text.
   std::optional<InputFormat> format;
+  // kTokenFiles: the inputs, open.
+  std::vector<TextInput> token_inputs;
   SplitRule rule;
   JsonField field;
   Vocabulary vocabulary;

@@ -5,10 +5,12 @@
 #define PONIENTE_CLI_TEXT_INPUTS_H_
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "poniente/token_source.h"
 
 namespace poniente::cli {
 
@@ -18,6 +20,8 @@ struct TextInput {
   uint64_t bytes = 0;
   uint64_t modified_nanoseconds = 0;  // since 1970
   bool is_regular = false;
+  // Of what is tokenized already; null for text.
+  std::shared_ptr<const TokenSource> source = nullptr;
 
   // Its size says nothing: a pipe, a device, a file of /proc.
   bool is_stream() const { return !is_regular || bytes == 0; }

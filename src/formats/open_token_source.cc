@@ -148,6 +148,16 @@ absl::StatusOr<std::shared_ptr<const TokenSource>> OpenTokenSource(
   return source;
 }
 
+bool IsTokenSource(const std::string& path) {
+  const absl::StatusOr<FoundPath> found = Find(path);
+  if (!found.ok()) return false;
+  if (IsStore(*found, {}) || StoreCatalog::IsIn(found->path)) return true;
+  for (const TokenFormat& format : internal::TokenFormats()) {
+    if (format.recognizes(*found)) return true;
+  }
+  return false;
+}
+
 std::vector<std::string> TokenFormatNames() {
   std::vector<std::string> names = {std::string(internal::kStoreFormat)};
   for (const TokenFormat& format : internal::TokenFormats()) {

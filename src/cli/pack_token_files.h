@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is tokenized already: token stores and the files of other projects.
+
+#ifndef PONIENTE_CLI_PACK_TOKEN_FILES_H_
+#define PONIENTE_CLI_PACK_TOKEN_FILES_H_
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "cli/pack_input.h"
+#include "cli/text_inputs.h"
+#include "poniente/token_files.h"
+
+namespace poniente::cli {
+
+// Each path as one input, with its source. Documents that only an id separates
+// are looked for.
+absl::StatusOr<std::vector<TextInput>> OpenTokenInputs(
+    const std::vector<std::string>& paths, const TokenSourceOptions& options);
+
+// Its documents, with the names they have, else numbered; where they are not
+// known, each shard is one. Ids are taken as they are. REQUIRES: input.source.
+std::unique_ptr<PackInput> OpenTokenInput(const TextInput& input);
+
+}  // namespace poniente::cli
+
+#endif  // PONIENTE_CLI_PACK_TOKEN_FILES_H_
