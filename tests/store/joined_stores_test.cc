@@ -94,7 +94,8 @@ TEST_F(JoinedStoresTest, HoldsWhatOneStoreOfAllHolds) {
     const uint64_t b = random() % (tokens + 1);
     EXPECT_EQ(*joined_->DocumentPieces(std::min(a, b), std::max(a, b)),
               *one_->DocumentPieces(std::min(a, b), std::max(a, b)));
-    if (a < tokens) EXPECT_EQ(*joined_->DocumentAt(a), *one_->DocumentAt(a));
+    if (a == tokens) continue;
+    EXPECT_EQ(*joined_->DocumentAt(a), *one_->DocumentAt(a));
   }
 }
 
