@@ -50,8 +50,9 @@ absl::StatusOr<StoreFiles> OpenFiles(const std::string& path,
   StoreFiles files;
   PONIENTE_ASSIGN_OR_RETURN(
       files.reader,
-      ByteReader::Open(std::vector<ByteFile>{internal::StoredTokens(path, manifest)},
-                       options.io));
+      ByteReader::Open(
+          std::vector<ByteFile>{internal::StoredTokens(path, manifest)},
+          options.io));
   PONIENTE_ASSIGN_OR_RETURN(
       SideFile documents,
       SideFile::Open(PathOf(path, manifest, StoreFile::kDocuments)));
