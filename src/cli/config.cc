@@ -25,6 +25,8 @@
 #include "cli/table.h"
 #include "config/config_keys.h"
 #include "poniente/provenance.h"
+#include "poniente/token_source.h"
+#include "store/manifest.h"
 #include "util/nearest_name.h"
 
 namespace poniente::cli {
@@ -171,6 +173,12 @@ std::string Length(const DatasetNode& node) {
 
 using Rows = std::vector<std::vector<std::string>>;
 
+std::string KindOf(const ConfigSource& source) {
+  if (!source.data) return "tokens";
+  if (source.data->format() == internal::kStoreFormat) return "store";
+  return std::string(source.data->format());
+}
+
 void AddRows(const Config& config, const DatasetNode& node,
              const std::string& name, int depth, size_t* leaf, Rows* rows) {
   std::string what = node.name();
@@ -184,7 +192,7 @@ void AddRows(const Config& config, const DatasetNode& node,
   std::string where;
   if (shown->children().empty()) {
     const ConfigSource& source = config.sources()[(*leaf)++];
-    const std::string kind = source.data ? "store" : "tokens";
+    const std::string kind = KindOf(source);
     what = shown == &node ? kind : absl::StrCat(what, " of ", kind);
     where = absl::StrCat(Count(source.tokens), " tokens",
                          source.data ? " in " : "", source.location);
@@ -211,6 +219,8 @@ Json ToJson(const Config& config) {
     Json& row = json["sources"].emplace_back();
     row["path"] = source.path;
     row["location"] = source.data ? Json(source.location) : Json();
+    row["format"] =
+        source.data ? Json(std::string(source.data->format())) : Json();
     row["tokens"] = source.tokens;
   }
   json["warnings"] = config.warnings();

@@ -26,6 +26,7 @@
 #include "cli/source_warnings.h"
 #include "cli/verify_store.h"
 #include "poniente/token_store.h"
+#include "store/catalog_text.h"
 #include "store/manifest.h"
 #include "util/status_macros.h"
 
@@ -228,8 +229,10 @@ void PrintText(const Inspection& inspection) {
   line("first tokens", absl::StrJoin(Shown(inspection), " "));
   if (const auto text = AsText(inspection)) line("as text", *text);
   if (inspection.verified) {
+    const bool has_checksums = inspection.store != nullptr ||
+                               source.format() == internal::kCatalogFormat;
     line("verified",
-         inspection.store ? "all checksums match" : "all tokens can be read");
+         has_checksums ? "all checksums match" : "all tokens can be read");
   }
   if (inspection.warnings.empty()) line("warnings", "none");
   for (const std::string& warning : inspection.warnings) {

@@ -25,6 +25,7 @@
 #include "poniente/catalog.h"
 #include "poniente/config.h"
 #include "poniente/token_source.h"
+#include "store/catalog_text.h"
 #include "store/manifest.h"
 
 namespace poniente::cli {
@@ -86,10 +87,18 @@ class StoreList {
       if (source.data == nullptr) {
         ++stores_.without_store;
       } else {
-        Add(Wanted{source.data->path(), nullptr, "", {}, source.data});
+        AddSource(source.data);
       }
     }
     return absl::OkStatus();
+  }
+
+  void AddSource(const std::shared_ptr<const TokenSource>& source) {
+    if (source->format() == internal::kCatalogFormat) {
+      AddFolder(source->path());
+    } else {
+      Add(Wanted{source->path(), nullptr, "", {}, source});
+    }
   }
 
   Stores Take() && { return std::move(stores_); }
@@ -143,8 +152,11 @@ void Print(const Verified& verified) {
     return;
   }
   const TokenSource& source = *verified.source;
-  std::cout << OneLine(verified.path) << ": ok, " << Count(source.num_tokens())
-            << " tokens, " << Bytes(static_cast<double>(source.num_bytes()))
+  const bool has_checksums = source.format() == internal::kStoreFormat;
+  std::cout << OneLine(verified.path)
+            << (has_checksums ? ": ok, " : ": can be read, no checksums, ")
+            << Count(source.num_tokens()) << " tokens, "
+            << Bytes(static_cast<double>(source.num_bytes()))
             << ", fingerprint "
             << absl::StrFormat("%016x", source.fingerprint()) << std::endl;
 }

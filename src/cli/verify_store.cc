@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "cli/progress.h"
+#include "store/joined_stores.h"
 #include "util/status_macros.h"
 
 namespace poniente::cli {
@@ -39,10 +40,23 @@ absl::Status VerifyWithProgress(const TokenSource& source,
                                 const std::string& what) {
   const uint64_t width = StoredTypeBytes(source.stored_type());
   Progress progress(what, source.num_tokens() * width, /*quiet=*/false);
+  uint64_t before = 0;
+  const auto verify = [&](const TokenStore& store) {
+    const absl::Status status = VerifyTokenStore(
+        store,
+        [&](uint64_t done, uint64_t) { progress.Update(before + done); });
+    before += store.num_tokens() * width;
+    return status;
+  };
   if (const auto* store = dynamic_cast<const TokenStore*>(&source)) {
-    return VerifyTokenStore(*store, [&progress](uint64_t done, uint64_t) {
-      progress.Update(done);
-    });
+    return verify(*store);
+  }
+  if (const auto* joined =
+          dynamic_cast<const internal::JoinedStores*>(&source)) {
+    for (const auto& store : joined->stores()) {
+      PONIENTE_RETURN_IF_ERROR(verify(*store));
+    }
+    return absl::OkStatus();
   }
   return ReadToTheEnd(
       source, [&](uint64_t tokens) { progress.Update(tokens * width); });

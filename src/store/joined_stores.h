@@ -16,6 +16,7 @@
 #include "absl/status/statusor.h"
 #include "poniente/token_source.h"
 #include "poniente/token_store.h"
+#include "store/catalog_text.h"
 #include "store/known_store.h"
 
 namespace poniente::internal {
@@ -31,7 +32,7 @@ class JoinedStores final : public TokenSource {
       const TokenStoreOptions& options);
 
   const std::string& path() const override { return path_; }
-  std::string_view format() const override { return "poniente-catalog"; }
+  std::string_view format() const override { return kCatalogFormat; }
   StoredType stored_type() const override { return first().stored_type(); }
   const Vocabulary* known_vocabulary() const override {
     return first().known_vocabulary();
