@@ -136,7 +136,9 @@ void Packing::PlanJob() {
   for (const TextInput& input : inputs_.files) total_bytes_ += input.bytes;
   job_.inputs = inputs_.files;
   job_.open = [this](const TextInput& input, const std::atomic<bool>* stop) {
-    if (input.source) return OpenTokenInput(input);
+    if (input.source) {
+      return OpenTokenInput(input, request_.vocabulary.size);
+    }
     return FormatOf(request_, input) == InputFormat::kText
                ? OpenTextInput(input, request_.rule, request_.model, stop)
                : OpenJsonlInput(input, request_.field, request_.model, stop);

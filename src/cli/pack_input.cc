@@ -80,6 +80,10 @@ void UnitDocuments::EndDocument(std::string name) {
   ends_.names.push_back(std::move(name));
 }
 
+void UnitDocuments::NameOpenDocument(std::string name) {
+  ends_.names.push_back(std::move(name));
+}
+
 void UnitDocuments::AddBadLine(uint64_t line, std::string what) {
   bad_lines_.push_back({line, std::move(what)});
 }

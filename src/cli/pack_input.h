@@ -51,7 +51,8 @@ struct DocumentEnds {
   // A document is open behind it: it has tokens that no end follows.
   bool is_open = false;
   // What names the documents, for all that end in the unit or for none: their
-  // lines, or names of their own. Else they are counted.
+  // lines, or names of their own, to which that of the open one may be added.
+  // Else they are counted.
   std::vector<uint64_t> lines;
   std::vector<std::string> names;
 };
@@ -75,6 +76,8 @@ class UnitDocuments {
   void EndDocument(uint64_t line);
   // The same for one with a name of its own.
   void EndDocument(std::string name);
+  // Of the document that is open behind the unit. Nothing can follow.
+  void NameOpenDocument(std::string name);
   // Documents that end with the end-of-document id as they come get no other.
   void KeepOwnEnds() { keeps_own_ends_ = true; }
 

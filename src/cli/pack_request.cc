@@ -364,11 +364,12 @@ std::vector<Option> PackOptions() {
       {"checkpoint-bytes", "SIZE",
        "how much is written between two states to go on from; default 256MiB, "
        "and at least every 10 seconds"},
-      {"json", "", "print the summary as JSON"},
-      {"quiet", "", "no progress, no summary"}};
+  };
   for (Option& option : WithSourceOptions({})) {
     if (option.name != "glob") options.push_back(std::move(option));
   }
+  options.push_back({"json", "", "print the summary as JSON"});
+  options.push_back({"quiet", "", "no progress, no summary"});
   return options;
 }
 

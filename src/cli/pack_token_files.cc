@@ -26,8 +26,10 @@ std::string NameOf(std::string_view path) {
 // are empty at the very beginning.
 class TokenPackInput final : public PackInput {
  public:
-  explicit TokenPackInput(const TextInput& input)
-      : source_(input.source), name_(input.name) {}
+  TokenPackInput(const TextInput& input, uint64_t vocabulary_size)
+      : source_(input.source),
+        name_(input.name),
+        vocabulary_size_(vocabulary_size) {}
 
   absl::StatusOr<PackUnit> Cut(const UnitBegin& begin) override {
     PackUnit unit;
@@ -44,6 +46,7 @@ class TokenPackInput final : public PackInput {
     PONIENTE_ASSIGN_OR_RETURN(const std::vector<uint32_t> ids,
                               RunBlocking(source_->ReadTokens(
                                   unit.begin.at, unit.end.at - unit.begin.at)));
+    PONIENTE_RETURN_IF_ERROR(CheckIds(unit.begin.at, ids));
     PONIENTE_ASSIGN_OR_RETURN(const uint64_t first, FirstOf(unit.begin.at));
     PONIENTE_ASSIGN_OR_RETURN(const uint64_t last, unit.is_last
                                                        ? num_documents()
@@ -58,11 +61,25 @@ class TokenPackInput final : public PackInput {
       PONIENTE_ASSIGN_OR_RETURN(std::string name, DocumentName(first + i));
       to->EndDocument(std::move(name));
     }
+    if (left.empty()) return absl::OkStatus();
     to->AppendIds(left);
+    PONIENTE_ASSIGN_OR_RETURN(std::string name, DocumentName(last));
+    to->NameOpenDocument(std::move(name));
     return absl::OkStatus();
   }
 
  private:
+  absl::Status CheckIds(uint64_t begin, std::span<const uint32_t> ids) const {
+    for (size_t i = 0; i < ids.size(); ++i) {
+      if (ids[i] < vocabulary_size_) continue;
+      return absl::InvalidArgumentError(absl::StrCat(
+          "'", source_->path(), "': token ", begin + i, " is id ", ids[i],
+          ", not below the vocabulary size ", vocabulary_size_,
+          "; state a greater --vocab-size, or look at it with `poniente "
+          "inspect`"));
+    }
+    return absl::OkStatus();
+  }
   uint64_t tokens() const { return source_->num_tokens(); }
   absl::StatusOr<uint64_t> num_documents() const {
     return source_->knows_documents() ? source_->num_documents()
@@ -99,6 +116,7 @@ class TokenPackInput final : public PackInput {
 
   const std::shared_ptr<const TokenSource> source_;
   const std::string name_;
+  const uint64_t vocabulary_size_;
 };
 
 }  // namespace
@@ -128,8 +146,9 @@ absl::StatusOr<std::vector<TextInput>> OpenTokenInputs(
   return inputs;
 }
 
-std::unique_ptr<PackInput> OpenTokenInput(const TextInput& input) {
-  return std::make_unique<TokenPackInput>(input);
+std::unique_ptr<PackInput> OpenTokenInput(const TextInput& input,
+                                          uint64_t vocabulary_size) {
+  return std::make_unique<TokenPackInput>(input, vocabulary_size);
 }
 
 }  // namespace poniente::cli

@@ -21,8 +21,10 @@ absl::StatusOr<std::vector<TextInput>> OpenTokenInputs(
     const std::vector<std::string>& paths, const TokenSourceOptions& options);
 
 // Its documents, with the names they have, else numbered; where they are not
-// known, each shard is one. Ids are taken as they are. REQUIRES: input.source.
-std::unique_ptr<PackInput> OpenTokenInput(const TextInput& input);
+// known, each shard is one. Ids are taken as they are; one that is not below
+// `vocabulary_size` is InvalidArgument. REQUIRES: input.source.
+std::unique_ptr<PackInput> OpenTokenInput(const TextInput& input,
+                                          uint64_t vocabulary_size);
 
 }  // namespace poniente::cli
 

@@ -284,7 +284,8 @@ absl::StatusOr<std::vector<ListedFile>> ListArrowFiles(const FoundPath& found,
     return absl::InvalidArgumentError(absl::StrCat(
         "'", found.path, "': none of ",
         is_list ? listed.size() : found.files.size(), " files matches '", glob,
-        "'; state another pattern (glob)"));
+        "'", listed.empty() ? "" : absl::StrCat("; it has ", SplitsOf(listed)),
+        "; state another pattern (glob)"));
   }
   for (const ListedFile& file : files) {
     if (file.split == files[0].split) continue;

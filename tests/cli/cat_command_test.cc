@@ -143,7 +143,7 @@ TEST_F(CatTest, InspectKnowsFilesWithoutAHeader) {
   EXPECT_EQ(json["shards"], 1);
   EXPECT_EQ(json["warnings"], Json::array());
   EXPECT_THAT(RunTool("inspect --vocab-size 1000 --dtype u16 " + raw()),
-              Prints(HasSubstr("id 1023 is not below the vocabulary size")));
+              Prints(HasSubstr("id 1022 is not below the vocabulary size")));
   EXPECT_THAT(RunTool("inspect " + raw()),
               FailsWith(1, AllOf(HasSubstr("dtype"), HasSubstr("e8 03"))));
 }

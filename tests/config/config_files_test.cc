@@ -113,10 +113,10 @@ TEST_F(ConfigFilesTest, OnePathMayBeReadInSeveralWays) {
 
 TEST_F(ConfigFilesTest, WhatIsWrongIsSaidWithItsPlace) {
   WriteRaw<uint16_t>("x.bin", 0, 1001);
-  WriteRaw<int32_t>("signed.bin", 0, 100);
+  WriteRaw<int32_t>("signed.bin", 0, 100000);
   {
     std::fstream file(dir_.path("signed.bin"), std::ios::in | std::ios::out);
-    file.seekp(4 * 50);
+    file.seekp(4 * 100);  // where no sample is taken
     file.write("\xfe\xff\xff\xff", 4);
   }
   const auto error = [&](const std::string& node) {
@@ -140,6 +140,7 @@ TEST_F(ConfigFilesTest, WhatIsWrongIsSaidWithItsPlace) {
                        Parse("path = 'signed.bin'\ndtype = 'i32'\nshuffle = "
                              "false\n"));
   ASSERT_OK_AND_ASSIGN(const auto loader, config.OpenLoader());
+  EXPECT_THAT(loader->NextBlocking(), IsOk());
   EXPECT_THAT(loader->NextBlocking().status(),
               StatusIs(absl::StatusCode::kDataLoss,
                        HasSubstr("token id 4294967294 is not below")));

@@ -251,6 +251,7 @@ TEST_F(RunDiffTest, EveryKeyOfRuntimeIsCompared) {
   const TracedRun plain = Run(kStaged);
   for (const ConfigKey& key : ConfigKeys(KeyTable::kRuntime)) {
     const std::string name(key.name);
+    if (name == "catalogs") continue;  // says where to look, and nothing more
     ASSERT_TRUE(changes.contains(name)) << name << ": say another value";
     const TracedRun changed = Run(absl::StrCat(kStaged, "[runtime]\n", name,
                                                " = ", changes.at(name), "\n"));

@@ -130,11 +130,12 @@ TEST(SpecParserTest, TheRuntimeTableIsAsDocumented) {
   }
   EXPECT_THAT(
       values,
-      ElementsAre(Pair("cache_bytes", 0), Pair("device", 3), Pair("io", 5),
-                  Pair("max_held", 0), Pair("prefetch_batches", 0),
-                  Pair("prefetch_bytes", 0), Pair("report_every_steps", 0),
-                  Pair("tensors", 0), Pair("token_type", 5),
-                  Pair("verify_checksums", 3), Pair("widen_on_device", 0)));
+      ElementsAre(Pair("cache_bytes", 0), Pair("catalogs", 0),
+                  Pair("device", 3), Pair("io", 5), Pair("max_held", 0),
+                  Pair("prefetch_batches", 0), Pair("prefetch_bytes", 0),
+                  Pair("report_every_steps", 0), Pair("tensors", 0),
+                  Pair("token_type", 5), Pair("verify_checksums", 3),
+                  Pair("widen_on_device", 0)));
 }
 
 TEST(SpecParserTest, TheRuntimeTableSetsTheLoadersOptions) {
