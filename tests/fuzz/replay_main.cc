@@ -106,7 +106,7 @@ int main(int argc, char** argv) {
     return 2;
   }
   const uint64_t mutations =
-      argc > 2 ? std::strtoull(argv[2], nullptr, 10) : 20000;
+      argc > 2 ? std::strtoull(argv[2], nullptr, 10) : 100000;
   const uint64_t seed = argc > 3 ? std::strtoull(argv[3], nullptr, 10) : 1;
   std::vector<std::string> paths;
   for (const auto& entry : std::filesystem::directory_iterator(argv[1])) {
