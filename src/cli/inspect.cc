@@ -103,12 +103,17 @@ absl::StatusOr<Inspection> Inspect(const std::string& path, bool verify,
   }
   inspection.warnings = TokenSourceWarnings(source);
   if (inspection.store != nullptr) WarnOfLeftovers(&inspection);
-  PONIENTE_ASSIGN_OR_RETURN(
-      inspection.first_tokens,
-      RunBlocking(source.ReadTokens(
-          0, std::min<uint64_t>(source.num_tokens(), kTextShown))));
-  PONIENTE_RETURN_IF_ERROR(
-      WarnOfIds(source, vocabulary_size, &inspection.warnings));
+  auto first = RunBlocking(source.ReadTokens(
+      0, std::min<uint64_t>(source.num_tokens(), kTextShown)));
+  if (first.ok()) inspection.first_tokens = *std::move(first);
+  const absl::Status ids =
+      WarnOfIds(source, vocabulary_size, &inspection.warnings);
+  // Whoever looks at files without checksums wants to know what they are.
+  if (absl::IsDataLoss(ids) && inspection.store == nullptr) {
+    inspection.warnings.emplace_back(ids.message());
+  } else if (!ids.ok()) {
+    return ids;
+  }
   if (source.num_documents() > 0) {
     PONIENTE_ASSIGN_OR_RETURN(std::string name, source.DocumentName(0));
     if (inspection.store != nullptr || !name.empty()) {

@@ -63,6 +63,7 @@ uint64_t InputsDigest(const std::vector<TextInput>& inputs) {
     hash.Add(std::string_view(input.name));
     hash.Add(input.bytes);
     hash.Add(input.modified_nanoseconds);
+    hash.Add(input.first_document);
   }
   return hash.key();
 }
@@ -121,8 +122,13 @@ absl::Status Packing::FindInputs() {
 absl::Status Packing::TakePart() {
   if (!request_.part) return absl::OkStatus();
   PONIENTE_RETURN_IF_ERROR(CheckPartFolder(request_.out, *request_.part));
-  PONIENTE_ASSIGN_OR_RETURN(inputs_.files,
-                            InputsOfPart(inputs_.files, *request_.part));
+  if (request_.format == InputFormat::kTokenFiles) {
+    PONIENTE_ASSIGN_OR_RETURN(inputs_.files,
+                              TokenInputsOfPart(inputs_.files, *request_.part));
+  } else {
+    PONIENTE_ASSIGN_OR_RETURN(inputs_.files,
+                              InputsOfPart(inputs_.files, *request_.part));
+  }
   path_ = PathOfPart(request_.out, *request_.part);
   if (!request_.launcher.empty()) {
     Note(absl::StrCat("packs part ", request_.part->rank, " of ",

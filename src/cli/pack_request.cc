@@ -71,12 +71,21 @@ bool HasSourceOptions(const Arguments& arguments) {
   return false;
 }
 
-// All inputs are, by their bytes.
-bool AreTokenFiles(const PackRequest& request) {
-  return std::all_of(request.inputs.begin(), request.inputs.end(),
-                     [](const std::string& path) {
-                       return path != "-" && IsTokenSource(path);
-                     });
+// Whether the inputs are, by their bytes; one kind at a time is packed.
+absl::StatusOr<bool> AreTokenFiles(const PackRequest& request) {
+  const std::string* token_files = nullptr;
+  const std::string* others = nullptr;
+  for (const std::string& path : request.inputs) {
+    const bool is_known = path != "-" && IsTokenSource(path);
+    (is_known ? token_files : others) = &path;
+  }
+  if (token_files != nullptr && others != nullptr) {
+    return Wrong(absl::StrCat(
+        "'", *token_files, "' holds ids already, '", *others,
+        "' does not, or not in a format that is known: pack them one by one, "
+        "or say what all are by --input-format"));
+  }
+  return others == nullptr;
 }
 
 absl::Status ReadFormat(const Arguments& arguments, PackRequest* request) {
@@ -88,8 +97,11 @@ absl::Status ReadFormat(const Arguments& arguments, PackRequest* request) {
                       : *format == "jsonl"  ? InputFormat::kJsonl
                       : *format == "tokens" ? InputFormat::kTokens
                                             : InputFormat::kTokenFiles;
-  } else if (HasSourceOptions(arguments) || AreTokenFiles(*request)) {
+  } else if (HasSourceOptions(arguments)) {
     request->format = InputFormat::kTokenFiles;
+  } else {
+    PONIENTE_ASSIGN_OR_RETURN(const bool are_ids, AreTokenFiles(*request));
+    if (are_ids) request->format = InputFormat::kTokenFiles;
   }
   if (request->format == InputFormat::kTokens) {
     request->field.kind = JsonField::Kind::kIds;

@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "cli/source_options.h"
+#include "index/int128.h"
 #include "util/status_macros.h"
 
 namespace poniente::cli {
@@ -21,41 +22,106 @@ std::string NameOf(std::string_view path) {
   return std::string(path.substr(path.rfind('/') + 1));
 }
 
-// A unit is tokens [begin.at, end.at), and ends the documents that end behind
-// the first of these and not behind the last; the first unit those, too, that
-// are empty at the very beginning.
+// The documents of a source; where they are not known, its shards.
+class Documents {
+ public:
+  explicit Documents(const TokenSource& source) : source_(source) {}
+
+  uint64_t size() const {
+    return source_.knows_documents() ? source_.num_documents()
+                                     : source_.num_shards();
+  }
+  // The first that ends behind `token`. REQUIRES: it is one.
+  absl::StatusOr<uint64_t> Holder(uint64_t token) const {
+    if (source_.knows_documents()) return source_.DocumentAt(token);
+    const std::span<const uint64_t> ends = source_.shard_ends();
+    return static_cast<uint64_t>(
+        std::upper_bound(ends.begin(), ends.end(), token) - ends.begin());
+  }
+  // Where `count` of them begin, and the last ends.
+  absl::StatusOr<std::vector<uint64_t>> Bounds(uint64_t first,
+                                               uint64_t count) const {
+    if (source_.knows_documents()) return source_.DocumentBounds(first, count);
+    const std::span<const uint64_t> ends = source_.shard_ends();
+    std::vector<uint64_t> bounds = {first == 0 ? 0 : ends[first - 1]};
+    const auto rest = ends.subspan(first, count);
+    bounds.insert(bounds.end(), rest.begin(), rest.end());
+    return bounds;
+  }
+  absl::StatusOr<uint64_t> Begin(uint64_t document) const {
+    if (document == size()) return source_.num_tokens();
+    PONIENTE_ASSIGN_OR_RETURN(const std::vector<uint64_t> bounds,
+                              Bounds(document, 1));
+    return bounds[0];
+  }
+  // The first that begins at `token` or behind it.
+  absl::StatusOr<uint64_t> FirstFrom(uint64_t token) const {
+    uint64_t first = 0;
+    uint64_t last = size();
+    while (first < last) {
+      const uint64_t middle = first + (last - first) / 2;
+      PONIENTE_ASSIGN_OR_RETURN(const uint64_t begin, Begin(middle));
+      if (begin < token) {
+        first = middle + 1;
+      } else {
+        last = middle;
+      }
+    }
+    return first;
+  }
+
+ private:
+  const TokenSource& source_;
+};
+
+// A unit is tokens [begin.at, end.at) of the input's, and ends the documents
+// that end behind the first of these and not behind the last; the first unit
+// those, too, that are empty at the very beginning.
 class TokenPackInput final : public PackInput {
  public:
   TokenPackInput(const TextInput& input, uint64_t vocabulary_size)
-      : source_(input.source),
-        name_(input.name),
+      : input_(input),
+        documents_(*input.source),
         vocabulary_size_(vocabulary_size) {}
 
   absl::StatusOr<PackUnit> Cut(const UnitBegin& begin) override {
+    PONIENTE_ASSIGN_OR_RETURN(const uint64_t first,
+                              documents_.Begin(input_.first_document));
+    PONIENTE_ASSIGN_OR_RETURN(const uint64_t last,
+                              documents_.Begin(input_.end_document));
+    const uint64_t tokens = last - first;
     PackUnit unit;
     unit.begin = begin;
-    unit.end.at = begin.at + std::min(kUnitTokens, tokens() - begin.at);
-    unit.is_last = unit.end.at == tokens();
+    unit.end.at = begin.at + std::min(kUnitTokens, tokens - begin.at);
+    unit.is_last = unit.end.at == tokens;
     unit.bytes =
-        (unit.end.at - begin.at) * StoredTypeBytes(source_->stored_type());
+        (unit.end.at - begin.at) * StoredTypeBytes(source().stored_type());
     return unit;
   }
 
   absl::Status Convert(const PackUnit& unit, UnitDocuments* to) const override {
     to->KeepOwnEnds();
-    PONIENTE_ASSIGN_OR_RETURN(const std::vector<uint32_t> ids,
-                              RunBlocking(source_->ReadTokens(
-                                  unit.begin.at, unit.end.at - unit.begin.at)));
-    PONIENTE_RETURN_IF_ERROR(CheckIds(unit.begin.at, ids));
-    PONIENTE_ASSIGN_OR_RETURN(const uint64_t first, FirstOf(unit.begin.at));
-    PONIENTE_ASSIGN_OR_RETURN(const uint64_t last, unit.is_last
-                                                       ? num_documents()
-                                                       : FirstOf(unit.end.at));
-    PONIENTE_ASSIGN_OR_RETURN(const std::vector<uint64_t> ends,
-                              EndsOf(first, last - first));
+    PONIENTE_ASSIGN_OR_RETURN(const uint64_t before,
+                              documents_.Begin(input_.first_document));
+    const uint64_t begin = before + unit.begin.at;
+    const uint64_t end = before + unit.end.at;
+    PONIENTE_ASSIGN_OR_RETURN(
+        const std::vector<uint32_t> ids,
+        RunBlocking(source().ReadTokens(begin, end - begin)));
+    PONIENTE_RETURN_IF_ERROR(CheckIds(begin, ids));
+    uint64_t first = input_.first_document;
+    if (unit.begin.at > 0) {
+      PONIENTE_ASSIGN_OR_RETURN(first, documents_.Holder(begin));
+    }
+    uint64_t last = input_.end_document;
+    if (!unit.is_last) {
+      PONIENTE_ASSIGN_OR_RETURN(last, documents_.Holder(end));
+    }
+    PONIENTE_ASSIGN_OR_RETURN(const std::vector<uint64_t> bounds,
+                              documents_.Bounds(first, last - first));
     std::span<const uint32_t> left = ids;
-    for (uint64_t i = 0; i < ends.size(); ++i) {
-      const size_t some = ends[i] - (unit.end.at - left.size());
+    for (uint64_t i = 0; i < last - first; ++i) {
+      const size_t some = bounds[i + 1] - (end - left.size());
       to->AppendIds(left.first(some));
       left = left.subspan(some);
       PONIENTE_ASSIGN_OR_RETURN(std::string name, DocumentName(first + i));
@@ -69,55 +135,36 @@ class TokenPackInput final : public PackInput {
   }
 
  private:
+  const TokenSource& source() const { return *input_.source; }
+
   absl::Status CheckIds(uint64_t begin, std::span<const uint32_t> ids) const {
     for (size_t i = 0; i < ids.size(); ++i) {
       if (ids[i] < vocabulary_size_) continue;
       return absl::InvalidArgumentError(absl::StrCat(
-          "'", source_->path(), "': token ", begin + i, " is id ", ids[i],
+          "'", source().path(), "': token ", begin + i, " is id ", ids[i],
           ", not below the vocabulary size ", vocabulary_size_,
           "; state a greater --vocab-size, or look at it with `poniente "
           "inspect`"));
     }
     return absl::OkStatus();
   }
-  uint64_t tokens() const { return source_->num_tokens(); }
-  absl::StatusOr<uint64_t> num_documents() const {
-    return source_->knows_documents() ? source_->num_documents()
-                                      : source_->num_shards();
-  }
-  // The first that ends behind `token`, which is one; at the beginning, the
-  // first of all.
-  absl::StatusOr<uint64_t> FirstOf(uint64_t token) const {
-    if (token == 0) return uint64_t{0};
-    if (source_->knows_documents()) return source_->DocumentAt(token);
-    const std::span<const uint64_t> ends = source_->shard_ends();
-    return static_cast<uint64_t>(
-        std::upper_bound(ends.begin(), ends.end(), token) - ends.begin());
-  }
-  absl::StatusOr<std::vector<uint64_t>> EndsOf(uint64_t first,
-                                               uint64_t count) const {
-    if (!source_->knows_documents()) {
-      const auto ends = source_->shard_ends().subspan(first, count);
-      return std::vector<uint64_t>(ends.begin(), ends.end());
-    }
-    PONIENTE_ASSIGN_OR_RETURN(std::vector<uint64_t> bounds,
-                              source_->DocumentBounds(first, count));
-    bounds.erase(bounds.begin());
-    return bounds;
-  }
   absl::StatusOr<std::string> DocumentName(uint64_t document) const {
     std::string name;
-    if (source_->knows_documents()) {
-      PONIENTE_ASSIGN_OR_RETURN(name, source_->DocumentName(document));
+    if (source().knows_documents()) {
+      PONIENTE_ASSIGN_OR_RETURN(name, source().DocumentName(document));
     }
-    if (name.empty()) name = absl::StrCat(name_, "#", document + 1);
+    if (name.empty()) name = absl::StrCat(input_.name, "#", document + 1);
     return name;
   }
 
-  const std::shared_ptr<const TokenSource> source_;
-  const std::string name_;
+  const TextInput input_;
+  const Documents documents_;
   const uint64_t vocabulary_size_;
 };
+
+uint64_t BytesOf(const TokenSource& source, uint64_t tokens) {
+  return tokens * StoredTypeBytes(source.stored_type());
+}
 
 }  // namespace
 
@@ -136,14 +183,52 @@ absl::StatusOr<std::vector<TextInput>> OpenTokenInputs(
     if (!input.source->knows_documents() && DelimiterOf(*input.source)) {
       PONIENTE_ASSIGN_OR_RETURN(input.source, OpenWithDocuments(path, options));
     }
-    input.bytes = input.source->num_tokens() *
-                  StoredTypeBytes(input.source->stored_type());
+    input.bytes = BytesOf(*input.source, input.source->num_tokens());
+    input.end_document = Documents(*input.source).size();
     // What tells it from what was there before.
     input.modified_nanoseconds = input.source->fingerprint();
     input.is_regular = true;
     inputs.push_back(std::move(input));
   }
   return inputs;
+}
+
+absl::StatusOr<std::vector<TextInput>> TokenInputsOfPart(
+    const std::vector<TextInput>& inputs, const Rank& part) {
+  internal::Uint128 total = 0;
+  for (const TextInput& input : inputs) total += input.bytes;
+  const auto bound = [&](uint32_t number) {
+    return static_cast<uint64_t>(total * number / part.ranks);
+  };
+  const bool is_last = part.rank + 1 == part.ranks;
+  std::vector<TextInput> chosen;
+  uint64_t before = 0;
+  for (const TextInput& input : inputs) {
+    const TokenSource& source = *input.source;
+    const Documents documents(source);
+    const uint64_t width = StoredTypeBytes(source.stored_type());
+    // Documents that begin in the part's bytes; the last takes what is behind.
+    const auto first_from = [&](uint64_t byte) -> absl::StatusOr<uint64_t> {
+      if (byte <= before) return uint64_t{0};
+      return documents.FirstFrom((byte - before + width - 1) / width);
+    };
+    TextInput of_part = input;
+    PONIENTE_ASSIGN_OR_RETURN(of_part.first_document,
+                              first_from(bound(part.rank)));
+    if (!is_last) {
+      PONIENTE_ASSIGN_OR_RETURN(of_part.end_document,
+                                first_from(bound(part.rank + 1)));
+    }
+    before += input.bytes;
+    if (of_part.first_document == of_part.end_document) continue;
+    PONIENTE_ASSIGN_OR_RETURN(const uint64_t begin,
+                              documents.Begin(of_part.first_document));
+    PONIENTE_ASSIGN_OR_RETURN(const uint64_t end,
+                              documents.Begin(of_part.end_document));
+    of_part.bytes = BytesOf(source, end - begin);
+    chosen.push_back(std::move(of_part));
+  }
+  return chosen;
 }
 
 std::unique_ptr<PackInput> OpenTokenInput(const TextInput& input,

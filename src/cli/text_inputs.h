@@ -22,6 +22,9 @@ struct TextInput {
   bool is_regular = false;
   // Of what is tokenized already; null for text.
   std::shared_ptr<const TokenSource> source = nullptr;
+  // Of `source`: documents [first_document, end_document).
+  uint64_t first_document = 0;
+  uint64_t end_document = 0;
 
   // Its size says nothing: a pipe, a device, a file of /proc.
   bool is_stream() const { return !is_regular || bytes == 0; }

@@ -96,6 +96,8 @@ class StoreList {
   void AddSource(const std::shared_ptr<const TokenSource>& source) {
     if (source->format() == internal::kCatalogFormat) {
       AddFolder(source->path());
+    } else if (source->format() == internal::kStoreFormat) {
+      Add(source->path());
     } else {
       Add(Wanted{source->path(), nullptr, "", {}, source});
     }
@@ -109,10 +111,13 @@ class StoreList {
     std::filesystem::path real =
         std::filesystem::canonical(wanted.path, failed);
     if (failed) real = wanted.path;
-    if (seen_.insert(real).second) stores_.wanted.push_back(std::move(wanted));
+    // Files of one path may be several sources: by column, type, pattern.
+    if (seen_.emplace(real, wanted.source.get()).second) {
+      stores_.wanted.push_back(std::move(wanted));
+    }
   }
 
-  std::set<std::filesystem::path> seen_;
+  std::set<std::pair<std::filesystem::path, const TokenSource*>> seen_;
   Stores stores_;
 };
 
@@ -130,7 +135,7 @@ Verified Verify(const Wanted& wanted, size_t number, size_t count) {
     verified.status = wanted.catalog->CheckStore(wanted.entry);
   }
   if (!verified.status.ok()) return verified;
-  if (wanted.source && wanted.source->format() != internal::kStoreFormat) {
+  if (wanted.source) {
     verified.source = wanted.source;
   } else {
     auto source = OpenSource(path, {});

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "formats/file_arrays.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "util/one_line.h"
 #include "util/status_macros.h"
 
 namespace poniente::internal {
@@ -15,6 +17,27 @@ absl::Status TypesDiffer(const std::string& path, StoredType type,
       "'", path, "' holds ", Absl(StoredTypeName(type)), ", ", Absl(other), " ",
       Absl(StoredTypeName(expected)),
       "; choose files of one type by a pattern (glob), or state its dtype"));
+}
+
+// Files that hold ids by their names, but are not read.
+void WarnOfOthers(const FoundPath& found, const std::vector<std::string>& read,
+                  std::vector<std::string>* warnings) {
+  std::vector<std::string> others;
+  for (const std::string& name : found.files) {
+    const bool may_hold_ids =
+        HasSuffix(name, ".bin") || HasSuffix(name, ".npy") ||
+        HasSuffix(name, ".ds") || HasSuffix(name, ".arrow") ||
+        HasSuffix(name, ".mds") || HasSuffix(name, ".idx");
+    if (!may_hold_ids) continue;
+    if (std::binary_search(read.begin(), read.end(), found.Below(name))) {
+      continue;
+    }
+    others.push_back(name);
+  }
+  if (others.empty()) return;
+  warnings->push_back(absl::StrCat(
+      others.size(), " files of the folder are not read, the first is '",
+      OneLine(others.front()), "': they are of another format"));
 }
 
 }  // namespace
@@ -43,6 +66,9 @@ absl::StatusOr<TokenLayout> LayOutFileArrays(const FoundPath& found,
   PONIENTE_ASSIGN_OR_RETURN(
       layout.files,
       ArrayPaths(found, options.glob.empty() ? glob : options.glob));
+  if (found.is_folder && options.glob.empty()) {
+    WarnOfOthers(found, layout.files, &layout.warnings);
+  }
   for (const std::string& path : layout.files) {
     PONIENTE_ASSIGN_OR_RETURN(const FileBytes file, FileBytes::Open(path));
     PONIENTE_ASSIGN_OR_RETURN(const FileArray array, parse(file));

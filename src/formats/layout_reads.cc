@@ -36,6 +36,23 @@ Task<std::vector<TokenWindow>> LayoutSource::ReadRanges(
   co_return read;
 }
 
+void LayoutSource::LocateInArrays(TokenRange tokens,
+                                  std::vector<TokenRun>* runs) const {
+  const uint64_t width = StoredTypeBytes(layout_.type);
+  auto shard = static_cast<size_t>(
+      std::upper_bound(shard_ends_.begin(), shard_ends_.end(), tokens.begin) -
+      shard_ends_.begin());
+  for (uint64_t at = tokens.begin; at < tokens.end; ++shard) {
+    const TokenArray& array = arrays_[shard];
+    const uint64_t end = std::min(tokens.end, shard_ends_[shard]);
+    if (end == at) continue;
+    runs->push_back({array.file,
+                     array.offset + (at - array.first_token) * width,
+                     end - at});
+    at = end;
+  }
+}
+
 absl::StatusOr<std::vector<LayoutSource::Piece>> LayoutSource::Locate(
     std::span<const TokenRange> ranges) const {
   std::vector<Piece> pieces;
@@ -43,7 +60,11 @@ absl::StatusOr<std::vector<LayoutSource::Piece>> LayoutSource::Locate(
   for (size_t i = 0; i < ranges.size(); ++i) {
     if (ranges[i].size() == 0) continue;
     runs.clear();
-    PONIENTE_RETURN_IF_ERROR(layout_.places->Locate(ranges[i], &runs));
+    if (layout_.places) {
+      PONIENTE_RETURN_IF_ERROR(layout_.places->Locate(ranges[i], &runs));
+    } else {
+      LocateInArrays(ranges[i], &runs);
+    }
     size_t at = 0;
     for (const TokenRun& run : runs) {
       pieces.push_back({run, i, at});

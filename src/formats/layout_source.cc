@@ -2,6 +2,7 @@
 #include "formats/layout_source.h"
 
 #include <algorithm>
+#include <cstring>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -142,11 +143,21 @@ absl::Status LayoutSource::TakeFingerprint() {
       hash.Add(stored.bytes);
       for (const std::byte b : bytes) hash.Add(static_cast<uint64_t>(b));
     }
-  } else if (!samples.empty()) {
-    const auto windows = RunBlocking(ReadRanges(samples));
-    if (!windows.ok()) return windows.status();
-    for (const TokenWindow& window : *windows) {
-      for (const uint32_t id : window.tokens) hash.Add(id);
+  } else {
+    // As they are stored, too: what is no id is found when it is read.
+    PONIENTE_ASSIGN_OR_RETURN(const std::vector<Piece> pieces, Locate(samples));
+    const uint64_t width = StoredTypeBytes(layout_.type);
+    for (const Piece& piece : pieces) {
+      std::vector<std::byte> bytes(piece.run.tokens * width);
+      const std::vector<ReadRequest> reads = {
+          {reader_.get(), static_cast<uint32_t>(piece.run.place),
+           piece.run.offset, bytes}};
+      PONIENTE_RETURN_IF_ERROR(RunBlocking(ReadBatch(reads)));
+      for (size_t i = 0; i < bytes.size(); i += width) {
+        uint64_t id = 0;
+        std::memcpy(&id, &bytes[i], width);
+        hash.Add(id);
+      }
     }
   }
   fingerprint_ = hash.key();

@@ -70,6 +70,7 @@ class LayoutSource final : public TokenSource {
   LayoutSource(std::string path, TokenLayout layout,
                const TokenSourceOptions& options);
 
+  void LocateInArrays(TokenRange tokens, std::vector<TokenRun>* runs) const;
   absl::StatusOr<std::vector<Piece>> Locate(
       std::span<const TokenRange> ranges) const;
   Task<std::vector<TokenWindow>> ReadPieces(

@@ -148,6 +148,20 @@ TEST_F(CatTest, InspectKnowsFilesWithoutAHeader) {
               FailsWith(1, AllOf(HasSubstr("dtype"), HasSubstr("e8 03"))));
 }
 
+TEST_F(CatTest, InspectSaysWhatAFileIsWhoseIdsAreNone) {
+  std::string bytes(4000, '\1');
+  bytes.replace(40, 4, "\xff\xff\xff\xff");
+  WriteFile(raw(), bytes);
+  const Json json = Json::parse(
+      RunTool("inspect --json --dtype i32 " + raw()).out, nullptr, false);
+  EXPECT_EQ(json["tokens"], 1000);
+  ASSERT_FALSE(json["warnings"].empty());
+  EXPECT_THAT(json["warnings"].back().get<std::string>(),
+              HasSubstr("token 10 is stored as -1"));
+  EXPECT_THAT(RunTool("cat --dtype i32 --tokens 0..20 " + raw()),
+              FailsWith(1, HasSubstr("token 10 is stored as -1")));
+}
+
 TEST_F(CatTest, InspectWarnsOfTheWrongWidth) {
   std::vector<uint32_t> halves;
   for (uint32_t i = 0; i < 200; ++i) {

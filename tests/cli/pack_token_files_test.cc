@@ -94,6 +94,41 @@ TEST_F(PackTokenFilesTest, AStoreOfAStoreIsTheSame) {
               Prints(HasSubstr("all checksums match")));
 }
 
+// One input is divided, too, at documents.
+TEST_F(PackTokenFilesTest, PartsOfOneInputAreItsDocuments) {
+  ASSERT_EQ(Pack(raw(), "whole", What()).exit_code, 0);
+  for (const int parts : {1, 3, 7}) {
+    const std::string folder = absl::StrCat("parts", parts);
+    for (int part = 0; part < parts; ++part) {
+      ASSERT_EQ(Pack(raw(), folder,
+                     What() + absl::StrCat("--part ", part, "/", parts))
+                    .exit_code,
+                0);
+    }
+    ASSERT_EQ(RunTool("catalog " + out(folder)).exit_code, 0);
+    EXPECT_EQ(RunTool("documents --names " + out(folder)).out,
+              RunTool("documents --names " + out("whole")).out);
+    EXPECT_EQ(RunTool("cat --tokens 0..1262156 " + out(folder)).out,
+              RunTool("cat --tokens 0..1262156 " + out("whole")).out);
+  }
+  EXPECT_THAT(RunTool("inspect --json " + out("parts3/part-00001-of-00003")),
+              Prints(::testing::Not(HasSubstr("\"tokens\": 0,"))));
+}
+
+TEST_F(PackTokenFilesTest, NamesOfDocumentsThatReachOverUnitsAreKept) {
+  ASSERT_EQ(Pack(raw(), "a", What()).exit_code, 0);
+  ASSERT_EQ(Pack(out("a"), "other", "").exit_code, 0);
+  EXPECT_EQ(RunTool("documents --names " + out("other")).out,
+            RunTool("documents --names " + out("a")).out);
+}
+
+TEST_F(PackTokenFilesTest, TextBesideTokenFilesIsRefused) {
+  ASSERT_EQ(Pack(raw(), "a", What()).exit_code, 0);
+  WriteFile(out("text"), "abc");
+  EXPECT_THAT(Pack(out("a") + " " + out("text"), "s", ""),
+              FailsWith(2, HasSubstr("pack them one by one")));
+}
+
 TEST_F(PackTokenFilesTest, WithoutDocumentsEachFileIsOne) {
   std::filesystem::create_directories(out("raws"));
   std::filesystem::copy_file(raw(), out("raws/1.bin"));

@@ -60,6 +60,22 @@ TEST_F(VerifyCommandTest, EachStoreOfAConfigIsReadOnce) {
   }
 }
 
+TEST_F(VerifyCommandTest, SourcesOfOnePathAreReadEach) {
+  std::filesystem::create_directories(dir().path("raw"));
+  WriteFile(dir().path("raw/a.bin"), std::string(800'000, '\1'));
+  std::string damaged(800'000, '\1');
+  damaged.replace(400'004, 4, "\xff\xff\xff\xff");
+  WriteFile(dir().path("raw/b.bin"), damaged);
+  WriteFile(config(),
+            "[data]\nbatch_size = 8\nseq_len = 20\n[data.flat]\n"
+            "a = { path = 'raw', dtype = 'i32', glob = 'a*' }\n"
+            "b = { path = 'raw', dtype = 'i32', glob = 'b*' }\n");
+  const ToolRun run = RunTool("verify " + config());
+  EXPECT_EQ(run.exit_code, 1);
+  EXPECT_THAT(run.out, HasSubstr("raw: can be read, no checksums, 200,000"));
+  EXPECT_THAT(run.err, HasSubstr("token 100001 is stored as -1"));
+}
+
 TEST_F(VerifyCommandTest, DamageIsNamedAndTheOthersAreReadToo) {
   Damage("a");
   const ToolRun run = RunTool("verify " + config() + " " + dir().path("none"));
