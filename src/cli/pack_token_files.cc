@@ -54,14 +54,15 @@ class Documents {
                               Bounds(document, 1));
     return bounds[0];
   }
-  // The first that begins at `token` or behind it.
+  // The first whose middle is at `token` or behind it.
   absl::StatusOr<uint64_t> FirstFrom(uint64_t token) const {
     uint64_t first = 0;
     uint64_t last = size();
     while (first < last) {
       const uint64_t middle = first + (last - first) / 2;
-      PONIENTE_ASSIGN_OR_RETURN(const uint64_t begin, Begin(middle));
-      if (begin < token) {
+      PONIENTE_ASSIGN_OR_RETURN(const std::vector<uint64_t> bounds,
+                                Bounds(middle, 1));
+      if (bounds[0] + bounds[1] < 2 * token) {
         first = middle + 1;
       } else {
         last = middle;
@@ -207,7 +208,8 @@ absl::StatusOr<std::vector<TextInput>> TokenInputsOfPart(
     const TokenSource& source = *input.source;
     const Documents documents(source);
     const uint64_t width = StoredTypeBytes(source.stored_type());
-    // Documents that begin in the part's bytes; the last takes what is behind.
+    // Documents whose middle is in the part's bytes; the last takes what is
+    // behind.
     const auto first_from = [&](uint64_t byte) -> absl::StatusOr<uint64_t> {
       if (byte <= before) return uint64_t{0};
       return documents.FirstFrom((byte - before + width - 1) / width);
