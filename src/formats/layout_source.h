@@ -43,7 +43,10 @@ class LayoutSource final : public TokenSource {
   uint64_t num_bytes() const override { return layout_.bytes; }
   const ByteReader& reader() const override { return *reader_; }
   std::span<const uint64_t> shard_ends() const override { return shard_ends_; }
-  std::span<const TokenArray> arrays() const override { return arrays_; }
+  std::span<const TokenArray> arrays() const override {
+    if (layout_.decoder) return {};
+    return arrays_;
+  }
   WindowRule window_rule() const override { return layout_.windows; }
 
   Task<std::vector<TokenWindow>> ReadRanges(
@@ -90,7 +93,7 @@ class LayoutSource final : public TokenSource {
   TokenLayout layout_;
   std::optional<Vocabulary> vocabulary_;
   std::vector<uint64_t> shard_ends_;
-  std::vector<TokenArray> arrays_;
+  std::vector<TokenArray> arrays_;  // in files or blocks; none with places
   std::shared_ptr<const ByteReader> reader_;
   uint64_t fingerprint_ = 0;
   mutable BlockCache cache_;

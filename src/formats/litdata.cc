@@ -42,38 +42,6 @@ class ItemTable final : public DocumentTable {
   const std::vector<Chunk> chunks_;
 };
 
-// An array in each block.
-class BlockArrays final : public TokenPlaces {
- public:
-  BlockArrays(std::vector<TokenShard> shards, StoredType type)
-      : shards_(std::move(shards)), width_(StoredTypeBytes(type)) {
-    uint64_t end = 0;
-    for (const TokenShard& shard : shards_)
-      ends_.push_back(end += shard.tokens);
-  }
-
-  absl::Status Locate(TokenRange tokens,
-                      std::vector<TokenRun>* runs) const override {
-    auto i = static_cast<size_t>(
-        std::upper_bound(ends_.begin(), ends_.end(), tokens.begin) -
-        ends_.begin());
-    for (uint64_t at = tokens.begin; at < tokens.end; ++i) {
-      const uint64_t begin = ends_[i] - shards_[i].tokens;
-      const uint64_t end = std::min(ends_[i], tokens.end);
-      if (at == end) continue;
-      runs->push_back({shards_[i].file,
-                       shards_[i].offset + (at - begin) * width_, end - at});
-      at = end;
-    }
-    return absl::OkStatus();
-  }
-
- private:
-  const std::vector<TokenShard> shards_;
-  const uint64_t width_;
-  std::vector<uint64_t> ends_;
-};
-
 // The name of a chunk when it is unpacked: litdata takes ".zstd" out of it.
 std::string UnpackedName(const LitdataIndex& index, const std::string& name) {
   const std::string part = absl::StrCat(".", index.compression);
@@ -133,7 +101,6 @@ absl::Status DecodeInBlocks(std::vector<WholeFile> files, TokenLayout* layout) {
   }
   layout->decoder =
       std::make_shared<WholeFileBlocks>(std::move(files), nullptr);
-  layout->places = std::make_shared<BlockArrays>(layout->shards, layout->type);
   return absl::OkStatus();
 }
 

@@ -85,7 +85,7 @@ struct TokenLayout {
   // Of everything that was read or will be.
   uint64_t bytes = 0;
   std::vector<TokenShard> shards;
-  // Null: each shard is an array in its file.
+  // Null: each shard is an array in its file or, with `decoder`, block.
   std::shared_ptr<const TokenPlaces> places;
   // Null: runs and shards lie in `files`; else runs lie in blocks.
   std::shared_ptr<const BlockDecoder> decoder;
