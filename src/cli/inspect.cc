@@ -87,7 +87,7 @@ absl::StatusOr<std::shared_ptr<const TokenSource>> Open(
       source->num_bytes() > kMostScanned) {
     return source;
   }
-  return OpenWithDocuments(path, options);
+  return WithDocuments(std::move(source), options);
 }
 
 absl::StatusOr<Inspection> Inspect(const std::string& path, bool verify,

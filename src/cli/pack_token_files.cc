@@ -86,11 +86,7 @@ class TokenPackInput final : public PackInput {
         vocabulary_size_(vocabulary_size) {}
 
   absl::StatusOr<PackUnit> Cut(const UnitBegin& begin) override {
-    PONIENTE_ASSIGN_OR_RETURN(const uint64_t first,
-                              documents_.Begin(input_.first_document));
-    PONIENTE_ASSIGN_OR_RETURN(const uint64_t last,
-                              documents_.Begin(input_.end_document));
-    const uint64_t tokens = last - first;
+    const uint64_t tokens = input_.tokens.size();
     PackUnit unit;
     unit.begin = begin;
     unit.end.at = begin.at + std::min(kUnitTokens, tokens - begin.at);
@@ -102,10 +98,8 @@ class TokenPackInput final : public PackInput {
 
   absl::Status Convert(const PackUnit& unit, UnitDocuments* to) const override {
     to->KeepOwnEnds();
-    PONIENTE_ASSIGN_OR_RETURN(const uint64_t before,
-                              documents_.Begin(input_.first_document));
-    const uint64_t begin = before + unit.begin.at;
-    const uint64_t end = before + unit.end.at;
+    const uint64_t begin = input_.tokens.begin + unit.begin.at;
+    const uint64_t end = input_.tokens.begin + unit.end.at;
     PONIENTE_ASSIGN_OR_RETURN(
         const std::vector<uint32_t> ids,
         RunBlocking(source().ReadTokens(begin, end - begin)));
@@ -181,11 +175,13 @@ absl::StatusOr<std::vector<TextInput>> OpenTokenInputs(
       input.name = absl::StrCat(NameOf(path), "~", number);
     }
     PONIENTE_ASSIGN_OR_RETURN(input.source, OpenSource(path, options));
-    if (!input.source->knows_documents() && DelimiterOf(*input.source)) {
-      PONIENTE_ASSIGN_OR_RETURN(input.source, OpenWithDocuments(path, options));
+    if (DelimiterOf(*input.source)) {
+      PONIENTE_ASSIGN_OR_RETURN(input.source,
+                                WithDocuments(input.source, options));
     }
     input.bytes = BytesOf(*input.source, input.source->num_tokens());
     input.end_document = Documents(*input.source).size();
+    input.tokens = {0, input.source->num_tokens()};
     // What tells it from what was there before.
     input.modified_nanoseconds = input.source->fingerprint();
     input.is_regular = true;
@@ -223,11 +219,11 @@ absl::StatusOr<std::vector<TextInput>> TokenInputsOfPart(
     }
     before += input.bytes;
     if (of_part.first_document == of_part.end_document) continue;
-    PONIENTE_ASSIGN_OR_RETURN(const uint64_t begin,
+    PONIENTE_ASSIGN_OR_RETURN(of_part.tokens.begin,
                               documents.Begin(of_part.first_document));
-    PONIENTE_ASSIGN_OR_RETURN(const uint64_t end,
+    PONIENTE_ASSIGN_OR_RETURN(of_part.tokens.end,
                               documents.Begin(of_part.end_document));
-    of_part.bytes = BytesOf(source, end - begin);
+    of_part.bytes = BytesOf(source, of_part.tokens.size());
     chosen.push_back(std::move(of_part));
   }
   return chosen;

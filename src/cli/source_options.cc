@@ -14,10 +14,6 @@ namespace {
 
 constexpr char kDtypes[] = "u8|i8|u16|i16|u32|i32|u64|i64";
 
-absl::Status InCommand(const std::string& command, const absl::Status& status) {
-  return internal::Prepend(status, command);
-}
-
 absl::StatusOr<std::optional<DocumentDelimiter>> ReadDelimiter(
     const std::string& command, const Arguments& arguments) {
   std::optional<DocumentDelimiter> delimiter;
@@ -55,7 +51,9 @@ absl::StatusOr<TokenSourceOptions> ReadSourceOptions(
   TokenSourceOptions options;
   if (const auto dtype = arguments.Text("dtype")) {
     const auto type = ParseStoredType(*dtype);
-    if (!type.ok()) return InCommand(command + ": --dtype", type.status());
+    if (!type.ok()) {
+      return internal::Prepend(type.status(), command + ": --dtype");
+    }
     options.dtype = *type;
   }
   options.column = arguments.Text("column").value_or("");
@@ -79,19 +77,25 @@ absl::StatusOr<std::shared_ptr<const TokenSource>> OpenSource(
   return OpenTokenSource(path, options);
 }
 
-absl::StatusOr<std::shared_ptr<const TokenSource>> OpenWithDocuments(
-    const std::string& path, const TokenSourceOptions& options) {
-  PONIENTE_ASSIGN_OR_RETURN(auto source, OpenSource(path, options));
+absl::StatusOr<std::shared_ptr<const TokenSource>> WithDocuments(
+    std::shared_ptr<const TokenSource> source,
+    const TokenSourceOptions& options) {
   if (source->knows_documents()) return source;
   TokenSourceOptions with_delimiter = options;
   with_delimiter.delimiter = DelimiterOf(*source);
   if (!with_delimiter.delimiter) {
     return absl::FailedPreconditionError(absl::StrCat(
-        "'", path, "': ", internal::Absl(source->format()),
+        "'", source->path(), "': ", internal::Absl(source->format()),
         " does not say where documents end; state the id between them: "
         "--document-end ID or --document-begin ID"));
   }
-  return OpenSource(path, with_delimiter);
+  return OpenSource(source->path(), with_delimiter);
+}
+
+absl::StatusOr<std::shared_ptr<const TokenSource>> OpenWithDocuments(
+    const std::string& path, const TokenSourceOptions& options) {
+  PONIENTE_ASSIGN_OR_RETURN(auto source, OpenSource(path, options));
+  return WithDocuments(std::move(source), options);
 }
 
 }  // namespace poniente::cli

@@ -27,7 +27,13 @@ absl::StatusOr<TokenSourceOptions> ReadSourceOptions(
 absl::StatusOr<std::shared_ptr<const TokenSource>> OpenSource(
     const std::string& path, TokenSourceOptions options);
 
-// The same with documents: those that only an id separates are looked for.
+// `source`, opened with `options`, or the same with its documents: those that
+// only an id separates are looked for. FailedPrecondition if no id is known.
+absl::StatusOr<std::shared_ptr<const TokenSource>> WithDocuments(
+    std::shared_ptr<const TokenSource> source,
+    const TokenSourceOptions& options);
+
+// Both.
 absl::StatusOr<std::shared_ptr<const TokenSource>> OpenWithDocuments(
     const std::string& path, const TokenSourceOptions& options);
 

@@ -25,6 +25,7 @@ struct TextInput {
   // Of `source`: documents [first_document, end_document).
   uint64_t first_document = 0;
   uint64_t end_document = 0;
+  TokenRange tokens = {};  // of these documents
 
   // Its size says nothing: a pipe, a device, a file of /proc.
   bool is_stream() const { return !is_regular || bytes == 0; }
