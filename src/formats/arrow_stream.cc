@@ -2,7 +2,6 @@
 #include "formats/arrow_stream.h"
 
 #include <algorithm>
-#include <cstring>
 #include <optional>
 #include <type_traits>
 
@@ -19,11 +18,6 @@ constexpr uint64_t kPrefixBytes = 8;    // the mark, and the metadata's length
 constexpr std::string_view kFileMagic = "ARROW1";
 constexpr uint64_t kFileHeadBytes = 8;   // the magic, padded
 constexpr uint64_t kFileTailBytes = 10;  // the footer's length, the magic
-
-bool BeginsWith(std::span<const std::byte> bytes, std::string_view magic) {
-  return bytes.size() >= magic.size() &&
-         std::memcmp(bytes.data(), magic.data(), magic.size()) == 0;
-}
 
 class Walk {
  public:

@@ -67,9 +67,7 @@ struct Shard {
 };
 
 bool HasHeader(std::span<const std::byte> head) {
-  return IsNpy(head) || (head.size() >= 4 && head[0] == std::byte{'P'} &&
-                         head[1] == std::byte{'K'} && head[2] == std::byte{3} &&
-                         head[3] == std::byte{4});
+  return IsNpy(head) || BeginsWith(head, "PK\3\4");
 }
 
 // gzip's, or a number; or empty, as a killed writer leaves it.

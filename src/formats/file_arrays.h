@@ -35,8 +35,8 @@ absl::StatusOr<std::vector<std::string>> ArrayPaths(const FoundPath& found,
                                                     const std::string& glob);
 
 // One shard per file: `found` itself, or the files of the folder that match
-// options.glob, or else `glob`, in the order of their bytes. Fills format,
-// type, files, bytes and shards.
+// options.glob, or else `glob`, in the order of their bytes. Fills type,
+// files, bytes and shards.
 // Errors: InvalidArgument if no file matches, the files' types differ, or
 //     options.dtype is another; those of `parse`.
 absl::StatusOr<TokenLayout> LayOutFileArrays(const FoundPath& found,

@@ -4,7 +4,6 @@
 #include <fnmatch.h>
 
 #include <algorithm>
-#include <cstring>
 #include <filesystem>
 #include <system_error>
 
@@ -59,8 +58,7 @@ std::string FoundPath::Below(std::string_view name) const {
   return absl::StrCat(path, "/", Absl(name));
 }
 bool FoundPath::HasMagic(std::string_view magic) const {
-  return head.size() >= magic.size() &&
-         std::memcmp(head.data(), magic.data(), magic.size()) == 0;
+  return BeginsWith(head, magic);
 }
 
 absl::StatusOr<FoundPath> FindPath(const std::string& path) {

@@ -2,7 +2,6 @@
 #include "formats/index_pair.h"
 
 #include <algorithm>
-#include <cstring>
 #include <filesystem>
 #include <system_error>
 #include <utility>
@@ -24,8 +23,7 @@ bool FileBegins(const std::string& path, std::string_view magic) {
   const absl::StatusOr<FileBytes> file = FileBytes::Open(path);
   if (!file.ok()) return false;
   const auto head = ReadHead(*file, magic.size());
-  return head.ok() && head->size() == magic.size() &&
-         std::memcmp(head->data(), magic.data(), magic.size()) == 0;
+  return head.ok() && BeginsWith(*head, magic);
 }
 
 std::string WithSuffix(const std::string& path, std::string_view suffix) {

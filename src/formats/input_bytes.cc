@@ -36,6 +36,11 @@ absl::StatusOr<std::string> ReadAllText(const InputBytes& input,
   return text;
 }
 
+bool BeginsWith(std::span<const std::byte> bytes, std::string_view magic) {
+  return bytes.size() >= magic.size() &&
+         std::memcmp(bytes.data(), magic.data(), magic.size()) == 0;
+}
+
 absl::StatusOr<std::vector<std::byte>> ReadHead(const InputBytes& input,
                                                 uint64_t count) {
   std::vector<std::byte> head(std::min(input.size(), count));

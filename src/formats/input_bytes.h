@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -73,6 +74,8 @@ absl::StatusOr<std::string> ReadAllText(const InputBytes& input, uint64_t most);
 // The first bytes, `count` or all there are.
 absl::StatusOr<std::vector<std::byte>> ReadHead(const InputBytes& input,
                                                 uint64_t count);
+
+bool BeginsWith(std::span<const std::byte> bytes, std::string_view magic);
 
 // Calls visit(value) for each of `count` little-endian integers from byte
 // `offset` on, in order, until it gives an error. Reads 64 KiB at a time.

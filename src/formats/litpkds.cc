@@ -4,7 +4,6 @@
 
 #include <array>
 #include <cstdint>
-#include <cstring>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -19,13 +18,8 @@ constexpr std::string_view kName = "litpkds";
 constexpr std::string_view kMagic = "LITPKDS";
 constexpr uint64_t kHeaderBytes = 24;
 
-bool Begins(std::span<const std::byte> bytes) {
-  return bytes.size() >= kMagic.size() &&
-         std::memcmp(bytes.data(), kMagic.data(), kMagic.size()) == 0;
-}
-
 bool IsLitpkds(const FoundPath& found) {
-  return Begins(FirstBytes(found, "*.bin", kMagic.size()));
+  return BeginsWith(FirstBytes(found, "*.bin", kMagic.size()), kMagic);
 }
 
 absl::StatusOr<TokenLayout> Open(const FoundPath& found,
@@ -48,7 +42,7 @@ absl::StatusOr<FileArray> ParseLitpkds(const InputBytes& input) {
         "packed chunk alone ", kHeaderBytes, "; the file was cut short"));
   }
   PONIENTE_RETURN_IF_ERROR(input.ReadAt(0, header));
-  if (!Begins(header)) {
+  if (!BeginsWith(header, kMagic)) {
     return absl::InvalidArgumentError(
         absl::StrCat("'", input.path(), "' does not begin with '", Absl(kMagic),
                      "'; it is no packed chunk"));

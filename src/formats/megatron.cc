@@ -6,7 +6,6 @@
 #include "formats/megatron.h"
 
 #include <array>
-#include <cstring>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -53,8 +52,7 @@ absl::StatusOr<HeaderBytes> ReadHeader(const InputBytes& index) {
   }
   PONIENTE_RETURN_IF_ERROR(index.ReadAt(
       0, std::span(bytes).first(std::min(index.size(), kHeaderBytes))));
-  if (std::memcmp(bytes.data(), kMegatronMagic.data(), kMegatronMagic.size()) !=
-      0) {
+  if (!BeginsWith(bytes, kMegatronMagic)) {
     return absl::InvalidArgumentError(
         absl::StrCat("'", index.path(),
                      "' does not begin with 'MMIDIDX' and two zeros; it is no "

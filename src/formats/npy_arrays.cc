@@ -5,7 +5,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <optional>
 #include <span>
 #include <string>
@@ -26,11 +25,6 @@ constexpr std::string_view kZipMagic = "PK\3\4";
 // A folder is recognised by the first of its arrays; a few more are looked at
 // in case that one is damaged.
 constexpr size_t kMostLookedAt = 8;
-
-bool BeginsWith(std::span<const std::byte> head, std::string_view magic) {
-  return head.size() >= magic.size() &&
-         std::memcmp(head.data(), magic.data(), magic.size()) == 0;
-}
 
 // NumPy's, or a .npz by another name.
 bool IsNumPys(std::span<const std::byte> head) {

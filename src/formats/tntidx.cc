@@ -7,7 +7,6 @@
 #include "formats/tntidx.h"
 
 #include <array>
-#include <cstring>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -56,8 +55,7 @@ absl::StatusOr<HeaderBytes> ReadHeader(const InputBytes& index) {
         kFairseqHeaderBytes + 16, "; the file was cut short"));
   }
   PONIENTE_RETURN_IF_ERROR(index.ReadAt(0, bytes));
-  if (std::memcmp(bytes.data(), kTntidxMagic.data(), kTntidxMagic.size()) !=
-      0) {
+  if (!BeginsWith(bytes, kTntidxMagic)) {
     return absl::InvalidArgumentError(
         absl::StrCat("'", index.path(),
                      "' does not begin with 'TNTIDX' and two zeros; it is no "
