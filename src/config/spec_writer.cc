@@ -2,8 +2,6 @@
 #include "config/spec_writer.h"
 
 #include <algorithm>
-#include <charconv>
-#include <cmath>
 #include <filesystem>
 #include <map>
 #include <string_view>
@@ -12,90 +10,13 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "config/schedule_builder.h"
+#include "config/toml_text.h"
 #include "util/status_macros.h"
 
 namespace poniente::internal {
 namespace {
-
-std::string Quoted(std::string_view text) {
-  std::string quoted = "\"";
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (c == '"' || c == '\\') {
-      quoted += '\\';
-      quoted += c;
-    } else if (byte < 0x20 || byte == 0x7f) {
-      absl::StrAppendFormat(&quoted, "\\u%04x", byte);
-    } else {
-      quoted += c;
-    }
-  }
-  return quoted + '"';
-}
-
-std::string Key(std::string_view name) {
-  const bool is_bare =
-      !name.empty() && std::all_of(name.begin(), name.end(), [](char c) {
-        return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-               (c >= '0' && c <= '9') || c == '_' || c == '-';
-      });
-  return is_bare ? std::string(name) : Quoted(name);
-}
-
-// The shortest that reads back as the same number, as a float of TOML.
-std::string Float(double number) {
-  if (std::isinf(number)) return number > 0 ? "inf" : "-inf";
-  char text[64];
-  const auto end = std::to_chars(text, text + sizeof text, number).ptr;
-  std::string shown(text, end);
-  if (shown.find_first_of(".e") == std::string::npos) shown += ".0";
-  return shown;
-}
-
-std::string Boolean(bool value) { return value ? "true" : "false"; }
-
-// "key = value" pairs of one table, in lines or as an inline table.
-class Keys {
- public:
-  void Add(std::string_view key, std::string value) {
-    pairs_.emplace_back(Key(key), std::move(value));
-  }
-  void Add(std::string_view key, uint64_t value) {
-    Add(key, absl::StrCat(value));
-  }
-  void AddText(std::string_view key, std::string_view value) {
-    Add(key, Quoted(value));
-  }
-  template <class T>
-  void AddIf(std::string_view key, const std::optional<T>& value) {
-    if (value.has_value()) Add(key, *value);
-  }
-  bool empty() const { return pairs_.empty(); }
-  std::string Lines() const {
-    std::string lines;
-    for (const auto& [key, value] : pairs_) {
-      absl::StrAppend(&lines, key, " = ", value, "\n");
-    }
-    return lines;
-  }
-  std::string Inline() const {
-    if (pairs_.empty()) return "{}";
-    return absl::StrCat(
-        "{ ", absl::StrJoin(pairs_, ", ", absl::PairFormatter(" = ")), " }");
-  }
-
- private:
-  std::vector<std::pair<std::string, std::string>> pairs_;
-};
-
-std::string Numbers(const std::map<std::string, double>& numbers) {
-  Keys keys;
-  for (const auto& [name, number] : numbers) keys.Add(name, Float(number));
-  return keys.Inline();
-}
 
 std::string_view FormatName(ScoreFormat format) {
   if (format == ScoreFormat::kFloat32) return "f32";
@@ -330,7 +251,7 @@ class SpecWriter {
         own.Add("weight", Float(child.weight));
         own.AddIf("max_epochs", child.max_epochs);
       }
-      WriteNode(absl::StrCat(below, ".", Key(child.name)), child,
+      WriteNode(absl::StrCat(below, ".", TomlKey(child.name)), child,
                 is_mixture ? NodePlace::kComponent : NodePlace::kOther,
                 std::move(own), text);
     }
@@ -347,8 +268,8 @@ class SpecWriter {
           used_.begin(), used_.end(),
           [&](const auto& entry) { return !written.contains(entry.first); });
       written.insert(*next);
-      WriteNode(absl::StrCat("data.nodes.", Key(next->first)), *next->second,
-                NodePlace::kOther, Keys(), text);
+      WriteNode(absl::StrCat("data.nodes.", TomlKey(next->first)),
+                *next->second, NodePlace::kOther, Keys(), text);
     }
   }
 
