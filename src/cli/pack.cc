@@ -23,6 +23,7 @@
 #include "cli/console.h"
 #include "cli/json.h"
 #include "cli/pack_jsonl.h"
+#include "cli/pack_options.h"
 #include "cli/pack_parts.h"
 #include "cli/pack_request.h"
 #include "cli/pack_run.h"

@@ -48,8 +48,6 @@ struct PackRequest {
   bool quiet = false;
 };
 
-std::vector<Option> PackOptions();
-
 // Errors: InvalidArgument for a wrong command line; others where it is right,
 //     but the model cannot be read.
 absl::StatusOr<PackRequest> ReadPackRequest(const Arguments& arguments);
