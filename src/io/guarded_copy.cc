@@ -13,6 +13,8 @@
 #include <cstdint>
 #include <cstring>
 
+#include "io/stream_copy.h"
+
 namespace poniente::internal {
 namespace {
 
@@ -81,17 +83,16 @@ void UnblockSigbus() {
   ::pthread_sigmask(SIG_UNBLOCK, &set, nullptr);
 }
 
-}  // namespace
-
 // Not inlined, not a coroutine: a jump may leave neither.
-__attribute__((noinline)) bool GuardedCopy(const std::byte* from, size_t size,
-                                           std::byte* to, std::byte* last) {
+template <class Copy>
+__attribute__((noinline)) bool Guarded(std::span<const std::byte> from,
+                                       const Copy& copy, std::byte* last) {
   static const bool installed = InstallHandler();
   (void)installed;
   static const auto page = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
   Guard here;
-  here.begin = reinterpret_cast<uintptr_t>(from) & ~(page - 1);
-  here.end = reinterpret_cast<uintptr_t>(from) + size;
+  here.begin = reinterpret_cast<uintptr_t>(from.data()) & ~(page - 1);
+  here.end = reinterpret_cast<uintptr_t>(from.data()) + from.size();
   if (sigsetjmp(here.jump, 0) != 0) {
     guard = nullptr;
     UnblockSigbus();
@@ -101,15 +102,29 @@ __attribute__((noinline)) bool GuardedCopy(const std::byte* from, size_t size,
   // The fences keep the copy between the two stores, as this thread's handler
   // sees them.
   std::atomic_signal_fence(std::memory_order_seq_cst);
-  std::memcpy(to, from, size);
+  copy();
   std::atomic_signal_fence(std::memory_order_seq_cst);
-  // memcpy may have begun with the end.
+  // The copy may have begun with the end.
   if (last != nullptr) {
-    *last = *static_cast<const volatile std::byte*>(from + size - 1);
+    *last = *static_cast<const volatile std::byte*>(&from.back());
   }
   std::atomic_signal_fence(std::memory_order_seq_cst);
   guard = nullptr;
   return true;
+}
+
+}  // namespace
+
+bool GuardedCopy(std::span<const std::byte> from, std::byte* to,
+                 std::byte* last) {
+  return Guarded(
+      from, [=] { std::memcpy(to, from.data(), from.size()); }, last);
+}
+
+bool GuardedStreamCopy(std::span<const std::byte> from, std::byte* to,
+                       std::span<const std::byte> next, std::byte* last) {
+  return Guarded(
+      from, [=] { StreamCopy(from, to, next); }, last);
 }
 
 }  // namespace poniente::internal

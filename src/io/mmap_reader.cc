@@ -14,6 +14,7 @@
 #include "io/fault_hooks.h"
 #include "io/guarded_copy.h"
 #include "io/read_ends.h"
+#include "io/stream_copy.h"
 
 namespace poniente::internal {
 namespace {
@@ -51,21 +52,30 @@ void EnterAround(const Mapping& mapping, const PendingRead& read,
   }
 }
 
-void CopyOne(const Mapping& mapping, PendingRead* read) {
-  const iovec& place = read->places().front();
-  std::byte last;
-  if (FaultAt(SystemCall::kCopy) == 0 &&
-      GuardedCopy(mapping.begin() + read->begin(), place.iov_len,
-                  static_cast<std::byte*>(place.iov_base), &last)) {
-    if (last == std::byte{0}) read->SetEndsInZero();
-    read->TakeResult(static_cast<int64_t>(place.iov_len));
-  } else {
-    ReadAfterFault(read);
-  }
-}
-
 const Mapping& MappingOf(const PendingRead& read) {
   return *read.reader().mappings[read.file_number()].get();
+}
+
+std::span<const std::byte> SourceOf(const PendingRead& read) {
+  return {MappingOf(read).begin() + read.begin(),
+          static_cast<size_t>(read.size())};
+}
+
+// `next`: what will be copied after this, if that is to be streamed.
+void CopyOne(bool streams, std::span<const std::byte> next, PendingRead* read) {
+  const iovec& place = read->places().front();
+  const auto from = SourceOf(*read).first(place.iov_len);
+  auto* const to = static_cast<std::byte*>(place.iov_base);
+  std::byte last;
+  if (FaultAt(SystemCall::kCopy) == 0 &&
+      (streams ? GuardedStreamCopy(from, to, next, &last)
+               : GuardedCopy(from, to, &last))) {
+    if (last == std::byte{0}) read->SetEndsInZero();
+    read->TakeResult(static_cast<int64_t>(from.size()));
+  } else {
+    FinishStreams();  // comes before what the kernel now writes there
+    ReadAfterFault(read);
+  }
 }
 
 // The page walks and first lines of the copy to come, which the processor would
@@ -89,22 +99,35 @@ void PrefetchRead(const PendingRead* read) {
   }
 }
 
-void CopyAll(std::span<PendingRead> reads, uint64_t faults_before) {
-  for (size_t i = 0; i < reads.size(); ++i) {
+bool AreStreamed(std::span<const PendingRead> reads) {
+  uint64_t bytes = 0;
+  for (const PendingRead& read : reads) bytes += read.size();
+  return bytes >= kLeastStreamedBytes;
+}
+
+// Copies the first `count` of them.
+void CopyFirst(size_t count, std::span<PendingRead> reads, bool streams,
+               uint64_t faults_before) {
+  for (size_t i = 0; i < count; ++i) {
     PendingRead& read = reads[i];
-    const Mapping& mapping = MappingOf(read);
-    EnterAround(mapping, read, faults_before);
-    if (i + 1 < reads.size()) Prefetch(reads[i + 1]);
+    EnterAround(MappingOf(read), read, faults_before);
+    std::span<const std::byte> next;
+    if (i + 1 < reads.size() && streams) {
+      next = SourceOf(reads[i + 1]);
+    } else if (i + 1 < reads.size()) {
+      Prefetch(reads[i + 1]);
+    }
     if (i + 2 < reads.size()) PrefetchRead(&reads[i + 2]);
-    CopyOne(mapping, &read);
+    CopyOne(streams, next, &read);
   }
+  if (streams) FinishStreams();
 }
 
 // Those whose readers may be read by nothing else.
 void CopyForced(std::span<PendingRead> reads, uint64_t faults_before) {
   for (PendingRead& read : reads) {
     if (read.reader().policy() == nullptr) {
-      CopyAll(std::span(&read, 1), faults_before);
+      CopyFirst(1, std::span(&read, 1), false, faults_before);
     }
   }
 }
@@ -125,6 +148,7 @@ void ReadMapped(std::span<PendingRead> reads) {
   if (reads.empty()) return;
   const auto begin = std::chrono::steady_clock::now();
   const uint64_t before = MajorFaults();
+  const bool streams = AreStreamed(reads);
   uint64_t faults = 0;
   uint64_t copies = 0;
   std::vector<ReaderState*> readers;
@@ -135,7 +159,7 @@ void ReadMapped(std::span<PendingRead> reads) {
       CopyForced(some, before + faults);
       ReadBlocking(some);
     } else {
-      CopyAll(some, before + faults);
+      CopyFirst(count, reads.subspan(done), streams, before + faults);
       copies += count;
     }
     faults = MajorFaults() - before;

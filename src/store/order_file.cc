@@ -154,7 +154,7 @@ class MappedTables final : public OrderTables {
       std::byte word[4];
       uint64_t value = in[i];
       if (good &&
-          internal::GuardedCopy(entries + 4 * (base + in[i]), 4, word) &&
+          internal::GuardedCopy({entries + 4 * (base + in[i]), 4}, word) &&
           LoadLittle<uint32_t>(word) < count_) {
         value = LoadLittle<uint32_t>(word);
       } else {

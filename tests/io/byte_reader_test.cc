@@ -80,6 +80,20 @@ TEST_P(ByteReaderTest, RandomWindowsOverFilesAndReadersHoldTheirBytes) {
   }
 }
 
+TEST_P(ByteReaderTest, ABatchLargerThanTheCachesHoldsItsBytes) {
+  std::mt19937_64 random(testing::TestSeed(82));
+  const auto one = MustOpen({Proven(0, kBigBytes), Proven(1, kBigBytes)});
+  const auto two = MustOpen({Proven(2, kBigBytes)});
+  for (int round = 0; round < 3; ++round) {
+    Windows windows;
+    windows.AddRandom(*one, 0, 300, 20'000, &random);
+    windows.Add(*two, 0, 1, kBigBytes - 2, 2);
+    windows.AddRandom(*one, 0, 300, 20'000, &random);
+    ASSERT_THAT(Read(windows), IsOk());
+    ASSERT_EQ(windows.FirstWrongByte(), "") << "round " << round;
+  }
+}
+
 TEST_P(ByteReaderTest, WholeFileAndItsLastByteCanBeRead) {
   const auto reader = MustOpen({Proven(0, 70'001)});
   Windows windows;

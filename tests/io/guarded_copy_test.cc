@@ -7,11 +7,13 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstring>
 #include <thread>
 #include <vector>
 
+#include "io/stream_copy.h"
 #include "tests/support/temp_dir.h"
 
 namespace poniente::internal {
@@ -52,15 +54,36 @@ class MappedFile {
 TEST(GuardedCopyTest, CopiesWhatIsThereAndReportsWhatIsNot) {
   MappedFile file;
   std::vector<std::byte> to(2 * kPage);
-  ASSERT_TRUE(GuardedCopy(file.begin() + 3, to.size(), to.data()));
+  ASSERT_TRUE(GuardedCopy({file.begin() + 3, to.size()}, to.data()));
   EXPECT_EQ(to.front(), std::byte{1});
   EXPECT_EQ(to.back(), std::byte{1});
   file.Truncate(kPage);
   for (int i = 0; i < 100; ++i) {
-    EXPECT_FALSE(GuardedCopy(file.begin() + kPage, kPage, to.data()));
-    EXPECT_FALSE(GuardedCopy(file.begin() + 10, 2 * kPage, to.data()));
-    EXPECT_TRUE(GuardedCopy(file.begin(), kPage, to.data()));
+    EXPECT_FALSE(GuardedCopy({file.begin() + kPage, kPage}, to.data()));
+    EXPECT_FALSE(GuardedCopy({file.begin() + 10, 2 * kPage}, to.data()));
+    EXPECT_TRUE(GuardedCopy({file.begin(), kPage}, to.data()));
   }
+}
+
+TEST(GuardedCopyTest, AStreamCopyReportsWhatIsNotThere) {
+  MappedFile file;
+  std::vector<std::byte> to(2 * kPage);
+  const std::span<const std::byte> next(file.begin() + 4 * kPage, 2 * kPage);
+  const std::span<const std::byte> from(file.begin() + 10, to.size());
+  std::byte last;
+  ASSERT_TRUE(GuardedStreamCopy(from, to.data(), next, &last));
+  EXPECT_EQ(std::count(to.begin(), to.end(), std::byte{1}), to.size());
+  EXPECT_EQ(last, std::byte{1});
+  file.Truncate(2 * kPage + 11);  // `next` is gone, which does not matter
+  EXPECT_TRUE(GuardedStreamCopy(from, to.data(), next, &last));
+  file.Truncate(2 * kPage + 5);
+  EXPECT_TRUE(GuardedStreamCopy(from, to.data(), next, &last));
+  EXPECT_EQ(last, std::byte{0});
+  file.Truncate(kPage);
+  for (int i = 0; i < 100; ++i) {
+    EXPECT_FALSE(GuardedStreamCopy(from, to.data(), next, &last));
+  }
+  FinishStreams();
 }
 
 TEST(GuardedCopyTest, SurvivesAThreadThatTruncates) {
@@ -79,7 +102,7 @@ TEST(GuardedCopyTest, SurvivesAThreadThatTruncates) {
       std::vector<std::byte> to(2 * kPage);
       for (size_t i = 0; i < 4000 || (bad == 0 && i < 400'000); ++i) {
         const size_t from = (i * 977) % (kBytes - to.size());
-        if (!GuardedCopy(file.begin() + from, to.size(), to.data())) ++bad;
+        if (!GuardedCopy({file.begin() + from, to.size()}, to.data())) ++bad;
       }
     });
   }
@@ -92,8 +115,8 @@ TEST(GuardedCopyTest, SurvivesAThreadThatTruncates) {
 void ReadFromNowhere(const std::byte* at) {
   std::byte to;
   MappedFile other;
-  GuardedCopy(other.begin(), 1, &to);  // the handler is there
-  std::memcpy(&to, at, 1);             // but no copy is running
+  GuardedCopy({other.begin(), 1}, &to);  // the handler is there
+  std::memcpy(&to, at, 1);               // but no copy is running
 }
 
 TEST(GuardedCopyDeathTest, AFaultOfSomebodyElseStillKills) {
@@ -111,7 +134,7 @@ void CountSignalsOfAnEarlierHandler() {
   MappedFile file;
   std::byte to;
   file.Truncate(0);
-  if (GuardedCopy(file.begin(), 1, &to)) ::_exit(1);
+  if (GuardedCopy({file.begin(), 1}, &to)) ::_exit(1);
   if (seen_by_previous != 0) ::_exit(2);
   ::raise(SIGBUS);
   ::_exit(seen_by_previous == 1 ? 0 : 3);
