@@ -18,6 +18,16 @@ namespace {
 
 constexpr int kPollMilliseconds = 100;
 constexpr size_t kStreamPieceBytes = size_t{1} << 18;
+constexpr size_t kPageBytes = 4096;
+
+// `bytes` bytes that lie in their pages as those from `at` on lie in the file:
+// some processors copy several times slower to a place that is a few bytes
+// further into its page than where it comes from.
+std::span<char> PlaceFor(uint64_t at, size_t bytes, std::vector<char>* buffer) {
+  if (buffer->size() < bytes + kPageBytes) buffer->resize(bytes + kPageBytes);
+  const uint64_t begin = reinterpret_cast<uintptr_t>(buffer->data());
+  return std::span(*buffer).subspan((at - begin) % kPageBytes, bytes);
+}
 
 }  // namespace
 
@@ -92,8 +102,7 @@ absl::StatusOr<std::string_view> PackFile::Read(
   const size_t bytes = static_cast<size_t>(unit.end.at - unit.begin.at);
   if (bytes == 0) return std::string_view();
   PONIENTE_RETURN_IF_ERROR(Open());
-  if (buffer->size() < bytes) buffer->resize(bytes);
-  const std::span<char> into = std::span(*buffer).first(bytes);
+  const std::span<char> into = PlaceFor(unit.begin.at, bytes, buffer);
   const absl::Status read = internal::ReadAll(
       file_.get(), input_.path, unit.begin.at, std::as_writable_bytes(into));
   if (absl::IsDataLoss(read)) {

@@ -7,13 +7,21 @@
 #include "store/encode_ids.h"
 
 namespace poniente::cli {
+namespace {
+
+// Bytes of the buffer before its tokens, which end with the end-of-document id.
+// Of more than 16, so that what is copied from or to the beginning of a page is
+// not copied to a place a few bytes behind that (see pack_file.cc).
+constexpr size_t kFrontBytes = 64;
+
+}  // namespace
 
 UnitDocuments::UnitDocuments(uint32_t token_bytes,
                              std::optional<uint32_t> end_of_document)
     : token_bytes_(token_bytes), end_of_document_(end_of_document) {
   buffer_.resize(size_t{1} << 16);
   const uint32_t end = end_of_document.value_or(0);
-  internal::EncodeIds(std::span(&end, 1), token_bytes_, buffer_.data());
+  internal::EncodeIds(std::span(&end, 1), token_bytes_, EndId());
 }
 
 void UnitDocuments::Clear() {
@@ -24,8 +32,12 @@ void UnitDocuments::Clear() {
   bad_lines_.clear();
 }
 
+std::byte* UnitDocuments::EndId() {
+  return buffer_.data() + kFrontBytes - token_bytes_;
+}
+
 std::byte* UnitDocuments::Room(size_t tokens) {
-  const size_t used = static_cast<size_t>(tokens_ + 1) * token_bytes_;
+  const size_t used = kFrontBytes + static_cast<size_t>(tokens_) * token_bytes_;
   const size_t needed = used + tokens * token_bytes_;
   if (needed > buffer_.size()) {
     buffer_.resize(std::max(needed, 2 * buffer_.size()));
@@ -52,9 +64,8 @@ bool UnitDocuments::HasOpenDocument() const {
 void UnitDocuments::AppendEnd() {
   if (!end_of_document_) return;
   if (keeps_own_ends_ && HasOpenDocument()) {
-    // The first token of the buffer is the id, as it is stored.
     const std::byte* const last = Room(0) - token_bytes_;
-    if (std::equal(last, last + token_bytes_, buffer_.data())) return;
+    if (std::equal(last, last + token_bytes_, EndId())) return;
   }
   AppendIds(std::span(&*end_of_document_, 1));
 }
@@ -94,9 +105,9 @@ bool UnitDocuments::is_open_behind(bool is_open_before) const {
 }
 
 std::span<const std::byte> UnitDocuments::Bytes(bool and_end_before) const {
-  const size_t skip = and_end_before ? 0 : token_bytes_;
-  return {buffer_.data() + skip,
-          static_cast<size_t>(tokens_ + 1) * token_bytes_ - skip};
+  const size_t before = and_end_before ? token_bytes_ : 0;
+  return {buffer_.data() + kFrontBytes - before,
+          before + static_cast<size_t>(tokens_) * token_bytes_};
 }
 
 DocumentEnds UnitDocuments::TakeEnds() {

@@ -98,6 +98,8 @@ class UnitDocuments {
   DocumentEnds TakeEnds();
 
  private:
+  // The end-of-document id, if there is one, lies before the first token.
+  std::byte* EndId();
   std::byte* Room(size_t tokens);
   bool HasOpenDocument() const;
   void AppendEnd();
@@ -105,7 +107,6 @@ class UnitDocuments {
   const uint32_t token_bytes_;
   const std::optional<uint32_t> end_of_document_;
   bool keeps_own_ends_ = false;
-  // The first token is the end-of-document id, if there is one.
   std::vector<std::byte> buffer_;
   uint64_t tokens_ = 0;
   DocumentEnds ends_;
