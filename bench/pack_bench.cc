@@ -8,16 +8,15 @@
 //   plain          one thread: read 1 MiB, CRC32C (the library's), write, and
 //                  one fsync at the end. The bar for one thread of pack.
 //   plain, twice   the same, but each piece is checksummed and written twice:
-//   as
-//                  many bytes as a store of 2-byte ids has
-//   write only     as many bytes as that store has, from one buffer, and fsync:
-//                  what the disk allows
+//                  as many bytes as a store of 2-byte ids has
+//   disk           as many bytes as that store has, written past the page cache
+//                  by 16 threads, 1 MiB each time, and fsync: what the disk
+//                  allows any number of threads
 //   bytes ...      pack of the text, 257 ids of 2 bytes each
 //   u8 ...         pack --eod none of the text: 256 ids of 1 byte
 //   jsonl ...      pack of the JSONL, to 2 bytes
-// Cases of pack are processes, their start counted. Rates are in bytes of
-// input, of `write only` in bytes written. Medians; ratios are medians of those
-// of each round. CPU is of all threads, in seconds per GB of input.
+// Cases of pack are processes, their start counted. Medians; ratios are medians
+// of those of each round. CPU is of all threads.
 
 #include <fcntl.h>
 #include <spawn.h>
@@ -31,10 +30,10 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
-#include <map>
 #include <random>
 #include <span>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -102,8 +101,9 @@ void WriteAll(int fd, std::span<const char> bytes) {
   }
 }
 
-int Make(const std::string& path) {
-  const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0666);
+int Make(const std::string& path, int flags = 0) {
+  const int fd =
+      ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | flags, 0666);
   RequireThat(fd >= 0, path);
   return fd;
 }
@@ -112,10 +112,10 @@ void PlainLoop(const std::string& from, const std::string& to, int times) {
   const int in = ::open(from.c_str(), O_RDONLY);
   RequireThat(in >= 0, from);
   const int out = Make(to);
-  std::vector<char> buffer(kPiece);
+  alignas(4096) static char buffer[kPiece];
   uint32_t checksum = 0;
   while (true) {
-    const ssize_t got = ::read(in, buffer.data(), buffer.size());
+    const ssize_t got = ::read(in, buffer, sizeof buffer);
     RequireThat(got >= 0, from);
     if (got == 0) break;
     const auto piece = std::span(buffer).first(static_cast<size_t>(got));
@@ -130,13 +130,25 @@ void PlainLoop(const std::string& from, const std::string& to, int times) {
   ::close(out);
 }
 
-void WriteOnly(const std::string& to, uint64_t bytes) {
-  const int out = Make(to);
-  const std::vector<char> buffer(kPiece, 'x');
-  for (uint64_t at = 0; at < bytes; at += kPiece) {
-    WriteAll(out, std::span(buffer).first(static_cast<size_t>(
-                      std::min<uint64_t>(kPiece, bytes - at))));
+// Of `bytes` bytes, whole MiB.
+void WriteDirectly(const std::string& to, uint64_t bytes) {
+  constexpr uint64_t kThreads = 16;
+  alignas(4096) static const char buffer[kPiece] = {'x'};
+  const int out = Make(to, O_DIRECT);
+  const uint64_t pieces = bytes / kPiece;
+  RequireThat(
+      ::posix_fallocate(out, 0, static_cast<off_t>(pieces * kPiece)) == 0, to);
+  std::vector<std::thread> threads;
+  for (uint64_t first = 0; first < kThreads; ++first) {
+    threads.emplace_back([=] {
+      for (uint64_t piece = first; piece < pieces; piece += kThreads) {
+        RequireThat(::pwrite(out, buffer, kPiece,
+                             static_cast<off_t>(piece * kPiece)) == kPiece,
+                    to);
+      }
+    });
   }
+  for (std::thread& thread : threads) thread.join();
   RequireThat(::fsync(out) == 0, to);
   ::close(out);
 }
@@ -166,17 +178,21 @@ class PackBench {
  private:
   struct Case {
     std::string name;
-    double megabytes;
+    double read_mb;
+    double written_mb;
     std::function<void()> run;
-    std::vector<double> rates = {};
+    std::vector<double> seconds = {};
     std::vector<double> cpu = {};
   };
 
-  void Add(const std::string& name, uint64_t bytes, std::function<void()> run) {
-    cases_.push_back({name, static_cast<double>(bytes) * 1e-6, std::move(run)});
+  // Of `read` bytes of input, `times` as many are written.
+  void Add(const std::string& name, uint64_t read, int times,
+           std::function<void()> run) {
+    const double megabytes = static_cast<double>(read) * 1e-6;
+    cases_.push_back({name, megabytes, megabytes * times, std::move(run)});
   }
   void AddPack(const std::string& name, const std::string& input, int threads,
-               std::vector<std::string> options);
+               int times, std::vector<std::string> options);
   const Case& Find(const std::string& name) const {
     for (const Case& one : cases_) {
       if (one.name == name) return one;
@@ -184,6 +200,8 @@ class PackBench {
     Require(absl::NotFoundError(name));
     return cases_[0];
   }
+  // How many times as fast as another; if that is too little, whether the disk
+  // would take more.
   void PrintRatio(const std::string& name, const std::string& beside,
                   double bar) const;
   std::string At(const std::string& name) const { return folder_ + "/" + name; }
@@ -193,11 +211,12 @@ class PackBench {
 };
 
 void PackBench::AddPack(const std::string& name, const std::string& input,
-                        int threads, std::vector<std::string> options) {
+                        int threads, int times,
+                        std::vector<std::string> options) {
   const std::string out = At("store");
   options.insert(options.begin(), {"pack", input, "--out", out, "--quiet",
                                    "--threads", absl::StrCat(threads)});
-  Add(name, std::filesystem::file_size(input), [options, out] {
+  Add(name, std::filesystem::file_size(input), times, [options, out] {
     RunTool(options);
     std::filesystem::remove_all(out);
   });
@@ -216,18 +235,18 @@ void PackBench::MakeCases(uint64_t bytes) {
       std::filesystem::remove(copy);
     };
   };
-  Add("plain", size, loop(1));
-  AddPack("u8, 1 thread", text, 1, {"--eod", "none"});
-  AddPack("u8, 2 threads", text, 2, {"--eod", "none"});
-  AddPack("bytes, 1 thread", text, 1, {});
-  AddPack("bytes, 2 threads", text, 2, {});
-  Add("plain, twice", size, loop(2));
-  Add("write only", 2 * size, [=] {
-    WriteOnly(copy, 2 * size);
+  Add("plain", size, 1, loop(1));
+  AddPack("u8, 1 thread", text, 1, 1, {"--eod", "none"});
+  AddPack("u8, 2 threads", text, 2, 1, {"--eod", "none"});
+  Add("disk", size, 2, [=] {
+    WriteDirectly(copy, 2 * size);
     std::filesystem::remove(copy);
   });
-  AddPack("jsonl, 1 thread", jsonl, 1, {});
-  AddPack("jsonl, 2 threads", jsonl, 2, {});
+  AddPack("bytes, 1 thread", text, 1, 2, {});
+  AddPack("bytes, 2 threads", text, 2, 2, {});
+  Add("plain, twice", size, 2, loop(2));
+  AddPack("jsonl, 1 thread", jsonl, 1, 2, {});
+  AddPack("jsonl, 2 threads", jsonl, 2, 2, {});
 }
 
 void PackBench::Run(int rounds) {
@@ -236,36 +255,47 @@ void PackBench::Run(int rounds) {
   ::sync();
   for (int round = 0; round < rounds; ++round) {
     for (Case& one : cases_) {
+      // A virtual machine may hand free pages back to its host, and waits for
+      // each again when it is written to: the run before takes that on itself.
+      one.run();
       const double before = CpuSeconds() + ChildCpuSeconds();
-      one.rates.push_back(one.megabytes / Seconds(one.run));
-      one.cpu.push_back((CpuSeconds() + ChildCpuSeconds() - before) /
-                        one.megabytes * 1000);
+      one.seconds.push_back(Seconds(one.run));
+      one.cpu.push_back(CpuSeconds() + ChildCpuSeconds() - before);
     }
   }
 }
 
 void PackBench::PrintRatio(const std::string& name, const std::string& beside,
                            double bar) const {
-  std::vector<double> ratios;
   const Case& one = Find(name);
   const Case& other = Find(beside);
-  for (size_t i = 0; i < one.rates.size(); ++i) {
-    ratios.push_back(one.rates[i] / other.rates[i]);
+  const Case& disk = Find("disk");
+  std::vector<double> ratios;
+  std::vector<double> of_disk;
+  for (size_t i = 0; i < one.seconds.size(); ++i) {
+    ratios.push_back(other.seconds[i] / one.seconds[i]);
+    of_disk.push_back(bar * one.written_mb / other.seconds[i] /
+                      (disk.written_mb / disk.seconds[i]));
   }
-  std::printf("%-18s / %-18s %6.2f", name.c_str(), beside.c_str(),
-              Median(ratios));
-  if (bar > 0) {
-    std::printf("   at least %.1f: %s", bar,
-                Median(ratios) >= bar ? "ok" : "MISSED");
+  const bool good = Median(ratios) >= bar;
+  std::printf("%-18s / %-18s %6.2f   at least %.1f: %s", name.c_str(),
+              beside.c_str(), Median(ratios), bar, good ? "ok" : "MISSED");
+  if (!good) {
+    std::printf("; %.1f would be %.2f of what the disk takes", bar,
+                Median(of_disk));
   }
   std::printf("\n");
 }
 
 void PackBench::Print() const {
-  std::printf("%-18s %10s %8s %10s\n", "", "MB/s", "spread", "CPU s/GB");
+  std::printf("%-18s %10s %12s %8s %10s\n", "", "MB/s read", "MB/s written",
+              "spread", "CPU s/GB");
   for (const Case& one : cases_) {
-    std::printf("%-18s %10.0f %7.0f%% %10.2f\n", one.name.c_str(),
-                Median(one.rates), 100 * Spread(one.rates), Median(one.cpu));
+    const double seconds = Median(one.seconds);
+    std::printf("%-18s %10.0f %12.0f %7.0f%% %10.2f\n", one.name.c_str(),
+                one.read_mb / seconds, one.written_mb / seconds,
+                100 * Spread(one.seconds),
+                Median(one.cpu) / one.read_mb * 1000);
   }
   std::printf("\n");
   PrintRatio("bytes, 1 thread", "plain", 0.5);
@@ -274,9 +304,6 @@ void PackBench::Print() const {
   PrintRatio("bytes, 2 threads", "bytes, 1 thread", 1.6);
   PrintRatio("u8, 2 threads", "u8, 1 thread", 1.6);
   PrintRatio("jsonl, 2 threads", "jsonl, 1 thread", 1.6);
-  std::printf("where two threads miss theirs, what the disk allows is\n");
-  // Two bytes are written for each of the input.
-  PrintRatio("bytes, 2 threads", "write only", 0);
 }
 
 int Main(int argc, char** argv) {
