@@ -45,10 +45,10 @@ Totals TotalsOf(const StoreCatalog& catalog) {
 }
 
 std::string InWords(const Totals& totals) {
-  return absl::StrCat(
-      Count(totals.stores), totals.stores == 1 ? " store, " : " stores, ",
-      Count(totals.tokens), " tokens, ", Count(totals.documents),
-      " documents, ", Bytes(static_cast<double>(totals.bytes)));
+  return absl::StrCat(Plural(totals.stores, "store"), ", ",
+                      Plural(totals.tokens, "token"), ", ",
+                      Plural(totals.documents, "document"), ", ",
+                      Bytes(static_cast<double>(totals.bytes)));
 }
 
 Json InJson(const StoreCatalog& catalog) {
