@@ -51,7 +51,8 @@ using PieceChecksums = std::vector<PieceChecksum>;
 class StoreBuilder {
  public:
   // Asked for the checkpoint that a dead writer left, with what that had given
-  // to Save(): true if this one goes on with it.
+  // to Save(): true if this one goes on with it, as it then does. Not asked if
+  // the store was committed since.
   using Accept = std::function<bool(std::string_view caller)>;
 
   static absl::StatusOr<std::unique_ptr<StoreBuilder>> Create(

@@ -35,6 +35,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "store/file_writer.h"
+#include "util/check.h"
 #include "util/status_macros.h"
 
 namespace poniente::internal {
@@ -121,9 +122,9 @@ absl::StatusOr<std::unique_ptr<StoreFolder>> StoreFolder::Lock(
     folder->previous_ = 0;
   }
   if (choose != nullptr && folder->previous_) {
-    const std::optional<uint64_t> begun = choose(*folder);
-    // One that is no newer than the store has been committed.
-    if (begun && *begun > *folder->previous_) {
+    const std::optional<uint64_t> begun = choose(*folder, *folder->previous_);
+    if (begun) {
+      PONIENTE_CHECK(*begun > *folder->previous_) << *begun;
       folder->generation_ = *begun;
       folder->continues_ = true;
       folder->made_folder_ = folder->made_folder_ || *folder->previous_ == 0;

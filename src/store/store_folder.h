@@ -30,10 +30,11 @@ absl::StatusOr<std::string> ReadManifestText(const std::string& path,
 // Errors: FailedPrecondition if another writer has the lock.
 class StoreFolder {
  public:
-  // Asked once the folder is locked: the generation that a dead writer was
-  // making, if its files are to be gone on with.
-  using ChooseToContinue =
-      std::function<std::optional<uint64_t>(const StoreFolder& folder)>;
+  // Asked once the folder is locked, with the generation of the store that is
+  // there, 0 if none is: the one that a dead writer was making, if its files
+  // are to be gone on with. REQUIRES: that is newer; any other was committed.
+  using ChooseToContinue = std::function<std::optional<uint64_t>(
+      const StoreFolder& folder, uint64_t committed)>;
 
   // Makes the folder if need be, locks it, and removes what dead writers left,
   // unless it is gone on with.

@@ -145,6 +145,23 @@ TEST_F(PackResumeTest, NothingIsVisibleBeforeTheEndAndNothingIsLeftBehindIt) {
   EXPECT_EQ(FilesIn(out()).size(), 4u);
 }
 
+TEST_F(PackResumeTest, KilledRightBehindTheCommitItPacksAllAgain) {
+  KillBehindACheckpoint();
+  const std::string checkpoint = out() + "/scratch-checkpoint";
+  const std::string saved = ReadFile(checkpoint);
+  ASSERT_EQ(RunTool(Arguments(out())).exit_code, 0);
+  WriteFile(checkpoint, saved);  // what was to be removed next
+  const ToolRun run = RunTool(Arguments(out()) + " --json");
+  EXPECT_THAT(run, Prints(HasSubstr("\"resumed_bytes\": 0,")));
+  EXPECT_THAT(run.err, Not(HasSubstr("goes on")));
+  const auto packed = TokenStore::Open(out());
+  ASSERT_THAT(packed, IsOk());
+  ASSERT_EQ(RunTool(Arguments(folder_.path("whole"))).exit_code, 0);
+  const auto whole = TokenStore::Open(folder_.path("whole"));
+  ASSERT_THAT(whole, IsOk());
+  EXPECT_EQ((*packed)->fingerprint(), (*whole)->fingerprint());
+}
+
 TEST_F(PackResumeTest, AnotherNumberOfThreadsGoesOnToo) {
   ASSERT_EQ(RunTool(Arguments(folder_.path("whole"))).exit_code, 0);
   KillBehindACheckpoint();

@@ -178,9 +178,12 @@ TEST(StoreBuilderTest, ACheckpointThatWasCommittedIsNotGoneOnWith) {
   const std::string checkpoint = ReadFile(path + "/scratch-checkpoint");
   ASSERT_THAT(testing::WriteStore(path, documents), IsOk());
   testing::WriteFile(path + "/scratch-checkpoint", checkpoint);
-  ASSERT_OK_AND_ASSIGN(const auto builder,
-                       StoreBuilder::CreateToSave(path, ByteManifest(),
-                                                  [](auto) { return true; }));
+  bool asked = false;
+  ASSERT_OK_AND_ASSIGN(const auto builder, StoreBuilder::CreateToSave(
+                                               path, ByteManifest(), [&](auto) {
+                                                 return asked = true;
+                                               }));
+  EXPECT_FALSE(asked) << "the caller would go on behind what it has saved";
   EXPECT_EQ(builder->manifest().tokens, 0u);
   EXPECT_EQ(builder->manifest().generation, 2u);
 }
