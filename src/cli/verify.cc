@@ -96,9 +96,8 @@ class StoreList {
   void AddSource(const std::shared_ptr<const TokenSource>& source) {
     if (source->format() == internal::kCatalogFormat) {
       AddFolder(source->path());
-    } else if (source->format() == internal::kStoreFormat) {
-      Add(source->path());
     } else {
+      // As the run has it, so that what a catalogue says of it is checked, too.
       Add(Wanted{source->path(), nullptr, "", {}, source});
     }
   }
@@ -111,8 +110,10 @@ class StoreList {
     std::filesystem::path real =
         std::filesystem::canonical(wanted.path, failed);
     if (failed) real = wanted.path;
-    // Files of one path may be several sources: by column, type, pattern.
-    if (seen_.emplace(real, wanted.source.get()).second) {
+    // Other files of one path may be several sources: by column, type, pattern.
+    const bool is_store = wanted.source == nullptr ||
+                          wanted.source->format() == internal::kStoreFormat;
+    if (seen_.emplace(real, is_store ? nullptr : wanted.source.get()).second) {
       stores_.wanted.push_back(std::move(wanted));
     }
   }

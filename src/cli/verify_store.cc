@@ -34,6 +34,15 @@ absl::Status ReadToTheEnd(const TokenSource& source,
   return absl::OkStatus();
 }
 
+// The first read of a store that a catalogue lists compares the two; what else
+// is wrong with it is told better by VerifyTokenStore().
+absl::Status CheckIsAsListed(const TokenStore& store) {
+  const auto first = RunBlocking(
+      store.ReadTokens(0, std::min<uint64_t>(store.num_tokens(), 1)));
+  return absl::IsFailedPrecondition(first.status()) ? first.status()
+                                                    : absl::OkStatus();
+}
+
 }  // namespace
 
 absl::Status VerifyWithProgress(const TokenSource& source,
@@ -42,6 +51,7 @@ absl::Status VerifyWithProgress(const TokenSource& source,
   Progress progress(what, source.num_tokens() * width, /*quiet=*/false);
   uint64_t before = 0;
   const auto verify = [&](const TokenStore& store) {
+    PONIENTE_RETURN_IF_ERROR(CheckIsAsListed(store));
     const absl::Status status = VerifyTokenStore(
         store,
         [&](uint64_t done, uint64_t) { progress.Update(before + done); });

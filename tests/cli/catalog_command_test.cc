@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "poniente/catalog.h"
 #include "tests/cli/run_tool.h"
 #include "tests/config/small_stores.h"
 
@@ -47,6 +48,23 @@ TEST_F(CatalogCommandTest, SaysWhatItHasWritten) {
   EXPECT_THAT(RunTool("catalog --check " + folder()),
               Prints(AllOf(HasSubstr("4 stores"),
                            HasSubstr("all are what the catalogue says"))));
+}
+
+TEST_F(CatalogCommandTest, VerifyOfAConfigurationComparesWhatTheRunWould) {
+  ASSERT_EQ(RunTool("catalog " + folder()).exit_code, 0);
+  const StoreCatalog catalog = *StoreCatalog::Open(folder());
+  const std::string store = catalog.entries().front().path;
+  const std::string config = path("train.toml");
+  WriteFile(config,
+            "[data]\nseed = 1\nsteps = 1\nbatch_size = 1\n"
+            "seq_len = 2\npath = \"" +
+                folder() + "/" + store + "\"\n[runtime]\ncatalogs = [\"" +
+                folder() + "\"]\n");
+  EXPECT_THAT(RunTool("verify " + config), Prints(HasSubstr(": ok, ")));
+  Touch(TokensOf(store));
+  const ToolRun run = RunTool("verify " + config);
+  EXPECT_EQ(run.exit_code, 1);
+  EXPECT_THAT(run.err, HasSubstr("is not the store that the catalogue"));
 }
 
 TEST_F(CatalogCommandTest, TellsTheSameInJson) {
