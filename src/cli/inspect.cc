@@ -107,7 +107,8 @@ absl::StatusOr<Inspection> Inspect(const std::string& path, bool verify,
       0, std::min<uint64_t>(source.num_tokens(), kTextShown)));
   if (first.ok()) inspection.first_tokens = *std::move(first);
   const absl::Status ids =
-      WarnOfIds(source, vocabulary_size, &inspection.warnings);
+      WarnOfIds(source, vocabulary_size, verify && vocabulary_size > 0,
+                &inspection.warnings);
   // Whoever looks at files without checksums wants to know what they are.
   if (absl::IsDataLoss(ids) && inspection.store == nullptr) {
     inspection.warnings.emplace_back(ids.message());
@@ -256,7 +257,8 @@ CommandSpec InspectSpec() {
           "Says what PATH is, a token store or token files of another project, "
           "what it\nholds, and what looks wrong.",
       .options = WithSourceOptions(
-          {{"vocab-size", "N", "warn of ids that are not below N"},
+          {{"vocab-size", "N",
+            "warn of ids that are not below N, with --verify of any"},
            {"json", "", "print JSON"},
            {"verify", "", "read everything and check all checksums"}}),
       .example = "poniente inspect fortunes --json"};

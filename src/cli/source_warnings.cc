@@ -11,10 +11,23 @@ namespace poniente::cli {
 namespace {
 
 constexpr uint64_t kLookedAt = 65536;
+constexpr uint64_t kReadAtOnce = uint64_t{1} << 20;
+
+absl::StatusOr<uint32_t> GreatestId(const TokenSource& source) {
+  uint32_t greatest = 0;
+  for (uint64_t at = 0; at < source.num_tokens(); at += kReadAtOnce) {
+    const uint64_t some = std::min(source.num_tokens() - at, kReadAtOnce);
+    PONIENTE_ASSIGN_OR_RETURN(const std::vector<uint32_t> ids,
+                              RunBlocking(source.ReadTokens(at, some)));
+    greatest = std::max(greatest, *std::max_element(ids.begin(), ids.end()));
+  }
+  return greatest;
+}
+
 }  // namespace
 
 absl::Status WarnOfIds(const TokenSource& source, uint64_t vocabulary_size,
-                       std::vector<std::string>* warnings) {
+                       bool looks_at_all, std::vector<std::string>* warnings) {
   const uint64_t tokens = source.num_tokens();
   if (tokens == 0) {
     warnings->push_back("it holds no tokens");
@@ -32,6 +45,9 @@ absl::Status WarnOfIds(const TokenSource& source, uint64_t vocabulary_size,
   for (const TokenWindow& window : looked_at) {
     greatest = std::max(greatest, *std::max_element(window.tokens.begin(),
                                                     window.tokens.end()));
+  }
+  if (looks_at_all) {
+    PONIENTE_ASSIGN_OR_RETURN(greatest, GreatestId(source));
   }
   const Vocabulary* const vocabulary = source.known_vocabulary();
   if (vocabulary_size == 0 && vocabulary != nullptr) {

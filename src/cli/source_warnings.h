@@ -13,10 +13,11 @@
 
 namespace poniente::cli {
 
-// Looks at some ids from the beginning, the middle and the end. They should be
-// below `vocabulary_size`; 0: what the source says of it, if it does.
+// Looks at some ids from the beginning, the middle and the end, or at all of
+// them. They should be below `vocabulary_size`; 0: what the source says of it,
+// if it does.
 absl::Status WarnOfIds(const TokenSource& source, uint64_t vocabulary_size,
-                       std::vector<std::string>* warnings);
+                       bool looks_at_all, std::vector<std::string>* warnings);
 
 }  // namespace poniente::cli
 

@@ -17,6 +17,7 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using Json = nlohmann::json;
 
 class InspectTest : public ::testing::Test {
@@ -115,6 +116,18 @@ TEST_F(InspectTest, WarnsOfWhatLooksWrong) {
   const Json json = InspectJson(path);
   EXPECT_THAT(json["warnings"].dump(), HasSubstr("end-of-document id 99"));
   EXPECT_FALSE(json.contains("first_text"));
+}
+
+TEST_F(InspectTest, AnIdAboveAStatedVocabularyIsFoundWhereverItIs) {
+  std::string ids(3'000'000, '\1');
+  ids[1'000'001] = '\2';  // id 0x0201, where no look without --verify falls
+  const std::string path = folder_.path("ids.bin");
+  WriteFile(path, ids);
+  const std::string what = path + " --dtype u16 --vocab-size 512";
+  EXPECT_THAT(InspectJson(what)["warnings"].dump(),
+              Not(HasSubstr("vocabulary size")));
+  EXPECT_THAT(InspectJson(what + " --verify")["warnings"].dump(),
+              HasSubstr("id 513 is not below the vocabulary size 512"));
 }
 
 TEST_F(InspectTest, AnEmptyStoreIsWarnedOf) {
