@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "cli/verify_store.h"
 #include "poniente/token_files.h"
 #include "util/status_macros.h"
 
@@ -11,16 +12,15 @@ namespace poniente::cli {
 namespace {
 
 constexpr uint64_t kLookedAt = 65536;
-constexpr uint64_t kReadAtOnce = uint64_t{1} << 20;
 
 absl::StatusOr<uint32_t> GreatestId(const TokenSource& source) {
   uint32_t greatest = 0;
-  for (uint64_t at = 0; at < source.num_tokens(); at += kReadAtOnce) {
-    const uint64_t some = std::min(source.num_tokens() - at, kReadAtOnce);
-    PONIENTE_ASSIGN_OR_RETURN(const std::vector<uint32_t> ids,
-                              RunBlocking(source.ReadTokens(at, some)));
-    greatest = std::max(greatest, *std::max_element(ids.begin(), ids.end()));
-  }
+  PONIENTE_RETURN_IF_ERROR(
+      ReadAllTokens(source, [&](uint64_t, std::span<const uint32_t> ids) {
+        greatest =
+            std::max(greatest, *std::max_element(ids.begin(), ids.end()));
+        return absl::OkStatus();
+      }));
   return greatest;
 }
 

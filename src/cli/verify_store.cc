@@ -19,19 +19,17 @@ template <class ProgressOf>
 absl::Status ReadToTheEnd(const TokenSource& source,
                           const ProgressOf& progress) {
   const Vocabulary* const vocabulary = source.known_vocabulary();
-  for (uint64_t at = 0; at < source.num_tokens(); at += kReadAtOnce) {
-    const uint64_t some = std::min(source.num_tokens() - at, kReadAtOnce);
-    PONIENTE_ASSIGN_OR_RETURN(const std::vector<uint32_t> ids,
-                              RunBlocking(source.ReadTokens(at, some)));
-    for (size_t i = 0; vocabulary != nullptr && i < ids.size(); ++i) {
-      if (ids[i] < vocabulary->size) continue;
-      return absl::DataLossError(absl::StrCat(
-          "'", source.path(), "': token ", at + i, " is id ", ids[i],
-          ", not below the vocabulary size ", vocabulary->size));
-    }
-    progress(at + some);
-  }
-  return absl::OkStatus();
+  return ReadAllTokens(
+      source, [&](uint64_t at, std::span<const uint32_t> ids) -> absl::Status {
+        for (size_t i = 0; vocabulary != nullptr && i < ids.size(); ++i) {
+          if (ids[i] < vocabulary->size) continue;
+          return absl::DataLossError(absl::StrCat(
+              "'", source.path(), "': token ", at + i, " is id ", ids[i],
+              ", not below the vocabulary size ", vocabulary->size));
+        }
+        progress(at + ids.size());
+        return absl::OkStatus();
+      });
 }
 
 // The first read of a store that a catalogue lists compares the two; what else
@@ -44,6 +42,16 @@ absl::Status CheckIsAsListed(const TokenStore& store) {
 }
 
 }  // namespace
+
+absl::Status ReadAllTokens(const TokenSource& source, const TakeTokens& take) {
+  for (uint64_t at = 0; at < source.num_tokens(); at += kReadAtOnce) {
+    const uint64_t some = std::min(source.num_tokens() - at, kReadAtOnce);
+    PONIENTE_ASSIGN_OR_RETURN(const std::vector<uint32_t> ids,
+                              RunBlocking(source.ReadTokens(at, some)));
+    PONIENTE_RETURN_IF_ERROR(take(at, ids));
+  }
+  return absl::OkStatus();
+}
 
 absl::Status VerifyWithProgress(const TokenSource& source,
                                 const std::string& what) {
