@@ -2,12 +2,17 @@
 #include "config/sources.h"
 
 #include <filesystem>
+#include <system_error>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "config/hub_cache.h"
 #include "poniente/declared_windows.h"
 #include "poniente/token_files.h"
+#include "poniente/token_store.h"
+#include "store/in_parallel.h"
+#include "store/known_store.h"
+#include "store/manifest.h"
 #include "util/one_line.h"
 #include "util/status_macros.h"
 
@@ -50,16 +55,32 @@ bool IsFiles(const NodeSpec& node) {
   return node.kind == NodeKind::kStore || node.kind == NodeKind::kHub;
 }
 
+// Of a leaf that could not be opened.
+absl::Status AtItsPlace(const NodeSpec& node, const absl::Status& status) {
+  return absl::Status(status.code(),
+                      absl::StrCat(ToString(node.place), ": ",
+                                   OneLine(std::string(status.message()))));
+}
+
+bool HoldsStore(const std::string& path) {
+  std::error_code ignored;
+  return std::filesystem::is_regular_file(
+      absl::StrCat(path, "/", Absl(kManifestName)), ignored);
+}
+
+// Looks at all of the store's files, and opens them at its first read: as many
+// as a run names would take as many descriptors.
+absl::StatusOr<std::shared_ptr<const TokenSource>> OpenExamined(
+    const std::string& path, const ByteReaderOptions& io) {
+  PONIENTE_ASSIGN_OR_RETURN(KnownStore known, ExamineStore(path));
+  return TokenStore::OpenKnown(
+      std::make_shared<const KnownStore>(std::move(known)), {.io = io});
+}
+
 }  // namespace
 
 std::string ConfigSources::Located(const std::string& path) const {
   return (std::filesystem::path(folder_) / path).lexically_normal();
-}
-
-void ConfigSources::AddError(const NodeSpec& node, const absl::Status& status) {
-  if (errors_.empty()) code_ = status.code();
-  absl::StrAppend(&errors_, errors_.empty() ? "" : "\n", ToString(node.place),
-                  ": ", OneLine(std::string(status.message())));
 }
 
 absl::StatusOr<std::shared_ptr<const TokenSource>> ConfigSources::OpenFiles(
@@ -77,6 +98,7 @@ absl::StatusOr<std::shared_ptr<const TokenSource>> ConfigSources::OpenFiles(
     if (IsBare(node)) {
       PONIENTE_ASSIGN_OR_RETURN(auto listed, FindInCatalogs(path));
       if (listed != nullptr) return listed;
+      if (HoldsStore(path)) return OpenExamined(path, run_.io);
     }
     return OpenTokenSource(path, options);
   }
@@ -116,27 +138,46 @@ const std::shared_ptr<const TokenSource>& ConfigSources::Opened(
   return opened_.at(KeyOf(node));
 }
 
-void ConfigSources::OpenBelow(const NodeSpec& node) {
-  for (const NodeSpec& child : node.children) OpenBelow(child);
-  if (IsFiles(node)) {
-    const auto [entry, is_new] = opened_.try_emplace(KeyOf(node), nullptr);
-    if (!is_new) return;
-    auto opened = OpenFiles(node);
-    if (!opened.ok()) return AddError(node, opened.status());
-    entry->second = *std::move(opened);
+void ConfigSources::Gather(const NodeSpec& node,
+                           std::vector<const NodeSpec*>* files) {
+  for (const NodeSpec& child : node.children) Gather(child, files);
+  if (!IsFiles(node)) return;
+  if (opened_.try_emplace(KeyOf(node), nullptr).second) files->push_back(&node);
+}
+
+absl::Status ConfigSources::OpenBelow(const NodeSpec& root) {
+  std::vector<const NodeSpec*> files;
+  Gather(root, &files);
+  std::vector<absl::Status> statuses(files.size());
+  std::vector<std::shared_ptr<const TokenSource>> sources(files.size());
+  InParallel(files.size(), [&](size_t i) {
+    auto opened = OpenFiles(*files[i]);
+    if (opened.ok()) {
+      sources[i] = *std::move(opened);
+    } else {
+      statuses[i] = AtItsPlace(*files[i], opened.status());
+    }
+  });
+  PONIENTE_RETURN_IF_ERROR(JoinErrors(statuses));
+  for (size_t i = 0; i < files.size(); ++i) {
+    opened_[KeyOf(*files[i])] = std::move(sources[i]);
   }
-  const bool is_leaf = IsFiles(node) || node.kind == NodeKind::kDeclared;
-  if (is_leaf && (longest_.empty() || TokensOf(node) > most_tokens_)) {
-    most_tokens_ = TokensOf(node);
-    longest_ = IsFiles(node) ? absl::StrCat("'", Opened(node)->path(), "'")
-                             : node.place.key;
-  }
+  return absl::OkStatus();
+}
+
+void ConfigSources::FindLongest(const NodeSpec& node) {
+  for (const NodeSpec& child : node.children) FindLongest(child);
+  if (!IsFiles(node) && node.kind != NodeKind::kDeclared) return;
+  if (!longest_.empty() && TokensOf(node) <= most_tokens_) return;
+  most_tokens_ = TokensOf(node);
+  longest_ = IsFiles(node) ? absl::StrCat("'", Opened(node)->path(), "'")
+                           : node.place.key;
 }
 
 absl::Status ConfigSources::Open(const NodeSpec& node) {
   PONIENTE_RETURN_IF_ERROR(OpenCatalogs());
-  OpenBelow(node);
-  if (!errors_.empty()) return absl::Status(code_, errors_);
+  PONIENTE_RETURN_IF_ERROR(OpenBelow(node));
+  FindLongest(node);
   return CheckSomeWindow();
 }
 

@@ -29,9 +29,9 @@ class ConfigSources {
   ConfigSources(const RunSpec& run, std::string folder)
       : run_(run), folder_(std::move(folder)) {}
 
-  // Everything below `node`. The messages of all that cannot be opened are
-  // joined, one per line, with their places; also if no source at all holds a
-  // window.
+  // Everything below `node`, on all cores. The messages of all that cannot be
+  // opened (the first hundred) are joined, one per line, with their places;
+  // also if no source at all holds a window.
   absl::Status Open(const NodeSpec& node);
 
   // REQUIRES: opened; the node is a leaf.
@@ -48,11 +48,13 @@ class ConfigSources {
   // The store of a catalogue that lists `path`; null if none does.
   absl::StatusOr<std::shared_ptr<const TokenSource>> FindInCatalogs(
       const std::string& path) const;
-  void OpenBelow(const NodeSpec& node);
+  // Those of `node` and below that are opened, each path once.
+  void Gather(const NodeSpec& node, std::vector<const NodeSpec*>* files);
+  absl::Status OpenBelow(const NodeSpec& root);
+  void FindLongest(const NodeSpec& node);
   absl::StatusOr<std::shared_ptr<const TokenSource>> OpenFiles(
       const NodeSpec& node) const;
   const std::shared_ptr<const TokenSource>& Opened(const NodeSpec& node) const;
-  void AddError(const NodeSpec& node, const absl::Status& status);
   absl::Status CheckSomeWindow() const;
   std::string Located(const std::string& path) const;
 
@@ -65,8 +67,6 @@ class ConfigSources {
   // The most tokens of a source, and what it is called.
   uint64_t most_tokens_ = 0;
   std::string longest_;
-  std::string errors_;
-  absl::StatusCode code_ = absl::StatusCode::kOk;
 };
 
 }  // namespace poniente::internal

@@ -13,26 +13,28 @@ namespace poniente::internal {
 namespace {
 
 constexpr size_t kMostThreads = 16;
-// Taken at once, so that threads seldom meet.
-constexpr size_t kTogether = 16;
+// Of many, so many are taken at once, so that threads seldom meet.
+constexpr size_t kMostTogether = 16;
 constexpr size_t kMostErrors = 100;
 
 }  // namespace
 
 void InParallel(size_t count, const std::function<void(size_t)>& each) {
+  const size_t threads =
+      std::min({static_cast<size_t>(std::thread::hardware_concurrency()),
+                kMostThreads, count});
+  const size_t together =
+      std::clamp<size_t>(count / (16 * kMostThreads), 1, kMostTogether);
   std::atomic<size_t> next = 0;
   const auto work = [&] {
     while (true) {
       // Relaxed: joining the threads publishes what they did.
-      const size_t begin = next.fetch_add(kTogether, std::memory_order_relaxed);
+      const size_t begin = next.fetch_add(together, std::memory_order_relaxed);
       if (begin >= count) return;
-      const size_t end = std::min(count, begin + kTogether);
+      const size_t end = std::min(count, begin + together);
       for (size_t i = begin; i < end; ++i) each(i);
     }
   };
-  const size_t threads =
-      std::min({static_cast<size_t>(std::thread::hardware_concurrency()),
-                kMostThreads, count / kTogether});
   std::vector<std::jthread> others;
   try {
     while (others.size() + 1 < threads) others.emplace_back(work);

@@ -16,6 +16,7 @@
 #include "poniente/provenance.h"
 #include "poniente/token_store.h"
 #include "tests/config/small_stores.h"
+#include "tests/support/open_descriptors.h"
 #include "tests/support/status_matchers.h"
 
 namespace poniente {
@@ -24,6 +25,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using testing::IsOk;
+using ::testing::Not;
 using testing::SmallStores;
 using testing::StatusIs;
 using testing::StoreToken;
@@ -352,6 +354,42 @@ TEST_F(ConfigTest, AllMissingStoresAreNamedWithTheirPlaces) {
           absl::StatusCode::kNotFound,
           AllOf(HasSubstr("t.toml:6:5: data.flat.x: "), HasSubstr("/gone"),
                 HasSubstr("\nt.toml:7:5: data.flat.y: "), HasSubstr("/lost"))));
+}
+
+TEST_F(ConfigTest, OfManyMissingStoresAHundredAreNamed) {
+  std::string data = "[data.flat]\n";
+  for (int i = 0; i < 250; ++i) {
+    absl::StrAppend(&data, "s", i, " = { path = 'gone", i, "' }\n");
+  }
+  const std::string text(ParseData(data).status().message());
+  EXPECT_THAT(text, AllOf(HasSubstr("data.flat.s0: "), HasSubstr("/gone99'"),
+                          Not(HasSubstr("/gone100'")),
+                          ::testing::EndsWith("\nand 150 more like these")));
+}
+
+TEST_F(ConfigTest, StoresTakeNoDescriptorsBeforeTheyAreRead) {
+  std::string data = "[data.flat]\n";
+  for (int i = 0; i < 100; ++i) {
+    const std::string name = absl::StrCat("many", i);
+    testing::WriteStore(dir_.path(name), 10 + i, 100);
+    absl::StrAppend(&data, name, " = { path = '", name, "' }\n");
+  }
+  const size_t before = testing::OpenDescriptors();
+  ASSERT_OK_AND_ASSIGN(const Config config, ParseData(data));
+  EXPECT_LT(testing::OpenDescriptors(), before + 10);
+  // What was replaced since is no longer what the run was made of.
+  testing::WriteStore(dir_.path("many7"), 1000, 100);
+  for (const ConfigSource& source : config.sources()) {
+    const auto tokens = RunBlocking(source.data->ReadTokens(0, 100));
+    if (source.path != "many7") {
+      EXPECT_THAT(tokens, IsOk());
+      continue;
+    }
+    EXPECT_THAT(tokens, StatusIs(absl::StatusCode::kFailedPrecondition,
+                                 AllOf(HasSubstr("many7' is not the store "
+                                                 "that was opened"),
+                                       HasSubstr("open it again"))));
+  }
 }
 
 TEST_F(ConfigTest, TwoTokenizersAreRefusedAndBothNamed) {
