@@ -31,10 +31,8 @@ absl::StatusOr<std::optional<DocumentDelimiter>> ReadDelimiter(
   return delimiter;
 }
 
-}  // namespace
-
-std::vector<Option> WithSourceOptions(std::vector<Option> more) {
-  std::vector<Option> options = {
+std::vector<Option> SourceOptions() {
+  return {
       {"dtype", kDtypes, "how ids lie in files without a header"},
       {"column", "NAME", "the column, field or feature that holds the ids"},
       {"glob", "PATTERN", "of a folder, only files whose names match"},
@@ -42,8 +40,21 @@ std::vector<Option> WithSourceOptions(std::vector<Option> more) {
       {"document-end", "ID", "the id that ends documents, where nothing says"},
       {"document-begin", "ID", "the id that begins them"},
   };
+}
+
+}  // namespace
+
+std::vector<Option> WithSourceOptions(std::vector<Option> more) {
+  std::vector<Option> options = SourceOptions();
   std::move(more.begin(), more.end(), std::back_inserter(options));
   return options;
+}
+
+bool HasSourceOption(const Arguments& arguments) {
+  const std::vector<Option> options = SourceOptions();
+  return std::any_of(options.begin(), options.end(), [&](const Option& option) {
+    return arguments.Has(option.name);
+  });
 }
 
 absl::StatusOr<TokenSourceOptions> ReadSourceOptions(

@@ -19,6 +19,9 @@ namespace poniente::cli {
 // --dtype and so on, then `more`.
 std::vector<Option> WithSourceOptions(std::vector<Option> more);
 
+// One of them is given.
+bool HasSourceOption(const Arguments& arguments);
+
 // InvalidArgument, beginning with the command, for values that are none.
 absl::StatusOr<TokenSourceOptions> ReadSourceOptions(
     const std::string& command, const Arguments& arguments);

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // poniente verify: whether stores still hold what was written.
 
+#include <algorithm>
 #include <filesystem>
+#include <fstream>
 #include <iostream>
 #include <memory>
 #include <set>
@@ -12,6 +14,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "cli/arguments.h"
@@ -39,19 +42,37 @@ struct Wanted {
   std::string entry;
   // Of a catalogue that cannot be read.
   absl::Status status;
-  // Of a configuration that says how files are to be read; null: open it.
+  // Of a configuration, which says how files are to be read; null: open it.
   std::shared_ptr<const TokenSource> source;
 };
 
 // Each once.
 struct Stores {
   std::vector<Wanted> wanted;
+  // Of files that no configuration names.
+  TokenSourceOptions options;
   // Sources of configurations that are only numbers of tokens.
   uint64_t without_store = 0;
 };
 
+// A file that is read as it is, not a configuration. Text is a configuration
+// unless it is a format's or something is stated of it.
+bool IsTokenFile(const std::string& path, const Arguments& arguments) {
+  if (absl::EndsWith(path, ".toml")) return false;
+  if (HasSourceOption(arguments) || IsTokenSource(path)) return true;
+  std::string head(4096, '\0');
+  std::ifstream in(path, std::ios::binary);
+  in.read(head.data(), static_cast<std::streamsize>(head.size()));
+  head.resize(static_cast<size_t>(std::max<std::streamsize>(in.gcount(), 0)));
+  return head.find('\0') != std::string::npos;
+}
+
 class StoreList {
  public:
+  explicit StoreList(const TokenSourceOptions& options) {
+    stores_.options = options;
+  }
+
   void Add(const std::string& path) {
     Add(Wanted{path, nullptr, "", {}, nullptr});
   }
@@ -129,7 +150,8 @@ struct Verified {
   absl::Status status;
 };
 
-Verified Verify(const Wanted& wanted, size_t number, size_t count) {
+Verified Verify(const Wanted& wanted, const TokenSourceOptions& options,
+                size_t number, size_t count) {
   const std::string& path = wanted.path;
   Verified verified = {path, nullptr, wanted.status};
   if (verified.status.ok() && wanted.catalog != nullptr) {
@@ -139,7 +161,8 @@ Verified Verify(const Wanted& wanted, size_t number, size_t count) {
   if (wanted.source) {
     verified.source = wanted.source;
   } else {
-    auto source = OpenSource(path, {});
+    auto source = OpenSource(
+        path, wanted.catalog == nullptr ? options : TokenSourceOptions());
     verified.status = source.status();
     if (!source.ok()) return verified;
     verified.source = *std::move(source);
@@ -189,7 +212,8 @@ int VerifyAll(const Stores& stores, bool is_json) {
   uint64_t damaged = 0;
   const size_t count = stores.wanted.size();
   for (size_t i = 0; i < count; ++i) {
-    const Verified verified = Verify(stores.wanted[i], i + 1, count);
+    const Verified verified =
+        Verify(stores.wanted[i], stores.options, i + 1, count);
     if (!verified.status.ok()) ++damaged;
     if (is_json) {
       AddJson(verified, &json);
@@ -222,8 +246,10 @@ CommandSpec VerifySpec() {
           "that `poniente catalog` was run on), or those of "
           "configurations (TOML files), each once, and checks every "
           "checksum, every id and the fingerprint; of a catalogue's also "
-          "that they are the stores that it lists.",
-      .options = {{"json", "", "print JSON"}},
+          "that they are the stores that it lists. Token files of other "
+          "projects, which have no checksums, are read to their ends; the "
+          "options say how, except of those that a configuration names.",
+      .options = WithSourceOptions({{"json", "", "print JSON"}}),
       .example = "poniente verify fortunes train.toml"};
 }
 
@@ -235,10 +261,13 @@ int RunVerify(const std::vector<std::string>& args) {
     return FailUsage(
         "verify: give a PATH or a CONFIG; see `poniente verify --help`");
   }
-  StoreList list;
+  const auto options = ReadSourceOptions("verify", parsed);
+  if (!options.ok()) return FailUsage(std::string(options.status().message()));
+  StoreList list(*options);
   for (const std::string& path : parsed.positionals()) {
     std::error_code ignored;
-    if (std::filesystem::is_regular_file(path, ignored)) {
+    if (std::filesystem::is_regular_file(path, ignored) &&
+        !IsTokenFile(path, parsed)) {
       const absl::Status added = list.AddConfig(path);
       if (!added.ok()) return FailConfig(added);
     } else {

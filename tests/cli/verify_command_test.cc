@@ -2,9 +2,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
 #include "tests/cli/run_tool.h"
 #include "tests/config/small_stores.h"
@@ -74,6 +76,39 @@ TEST_F(VerifyCommandTest, SourcesOfOnePathAreReadEach) {
   EXPECT_EQ(run.exit_code, 1);
   EXPECT_THAT(run.out, HasSubstr("raw: can be read, no checksums, 200,000"));
   EXPECT_THAT(run.err, HasSubstr("token 100001 is stored as -1"));
+}
+
+TEST_F(VerifyCommandTest, FilesOfOtherProjectsAreReadToTheirEnds) {
+  // llm.c, GPT-2: magic, version, tokens, 253 zeros, then u16.
+  std::vector<int32_t> header(256);
+  header[0] = 20240520;
+  header[1] = 1;
+  header[2] = 1000;
+  std::string llmc(reinterpret_cast<const char*>(header.data()), 1024);
+  llmc.append(2000, '\1');
+  WriteFile(dir().path("tokens.bin"), llmc);
+  EXPECT_THAT(RunTool("verify " + dir().path("tokens.bin")),
+              Prints(HasSubstr("can be read, no checksums, 1,000 tokens")));
+
+  std::string raw(800'000, '\1');
+  WriteFile(dir().path("raw.bin"), raw);
+  const std::string verify = "verify " + dir().path("raw.bin");
+  EXPECT_THAT(RunTool(verify + " --dtype i32"),
+              Prints(HasSubstr("can be read, no checksums, 200,000 tokens")));
+  raw.replace(400'004, 4, "\xff\xff\xff\xff");
+  WriteFile(dir().path("raw.bin"), raw);
+  const ToolRun damaged = RunTool(verify + " --dtype i32");
+  EXPECT_EQ(damaged.exit_code, 1);
+  EXPECT_THAT(damaged.err, HasSubstr("token 100001 is stored as -1"));
+  EXPECT_THAT(RunTool(verify + " --dtype u7"), FailsWith(2, HasSubstr("u7")));
+  // Not taken for a configuration.
+  WriteFile(dir().path("raw.bin"), std::string(1000, '\0'));
+  const ToolRun unknown = RunTool(verify);
+  EXPECT_EQ(unknown.exit_code, 1);
+  EXPECT_THAT(unknown.err, HasSubstr("state their dtype"));
+  // A store says all that of itself.
+  EXPECT_THAT(RunTool("verify --dtype u32 " + dir().path("a")).err,
+              HasSubstr("which has a dtype (u16)"));
 }
 
 TEST_F(VerifyCommandTest, DamageIsNamedAndTheOthersAreReadToo) {
