@@ -75,10 +75,13 @@ class StoreCatalog {
     uint64_t bytes = 0;
     // Folders with a manifest.json that is no token store's: left out.
     std::vector<std::string> others;
+    // Of each corpus of which only some parts are there (`poniente pack
+    // --part`): how many are not, and the first of them.
+    std::vector<std::string> missing_parts;
   };
   // Looks at all stores below `folder`, and writes its catalogue, which appears
-  // whole or not at all, and durably. The errors of all stores that fail, a
-  // line each: then nothing is written.
+  // whole or not at all, and durably. NotFound if there are none; the errors of
+  // all stores that fail, a line each: then nothing is written.
   static absl::StatusOr<Written> Write(const std::string& folder);
 
   // Reads the catalogue, and nothing else.

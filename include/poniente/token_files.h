@@ -76,8 +76,8 @@ std::vector<std::string> TokenFormatNames();
 // The id between documents, where the format fixes it or the options state it.
 std::optional<DocumentDelimiter> DelimiterOf(const TokenSource& source);
 
-// What OpenTokenSource() found odd but read nonetheless; of a token store,
-// nothing.
+// What OpenTokenSource() found odd but read nonetheless: of a catalogue, that
+// parts of a corpus are missing; of a token store, nothing.
 std::vector<std::string> TokenSourceWarnings(const TokenSource& source);
 
 }  // namespace poniente

@@ -134,9 +134,8 @@ int Write(const std::string& folder, bool is_json) {
   }
   const auto catalog = StoreCatalog::Open(folder);
   if (!catalog.ok()) return Fail(catalog.status());
-  if (written->stores == 0) {
-    Warn(absl::StrCat("no token store below '", folder,
-                      "': the catalogue is empty"));
+  for (const std::string& missing : written->missing_parts) {
+    Warn(absl::StrCat("'", folder, "': ", missing));
   }
   if (is_json) {
     PrintJson(InJson(*catalog));

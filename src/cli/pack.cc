@@ -270,12 +270,18 @@ absl::Status Packing::Nothing(const PackState& state) const {
 }
 
 void Packing::WarnOf(const PackState& state) const {
-  if (state.compressed > 0) {
-    Warn(absl::StrCat("compressed input was packed as it is (",
-                      Plural(state.compressed, "file"), ", the first is '",
-                      state.first_compressed,
-                      "'); unpack it first to train on its text"));
-  }
+  const auto odd = [](const char* what, const OddInputs& inputs,
+                      const char* remedy) {
+    if (inputs.count == 0) return;
+    Warn(absl::StrCat(what, " was packed as it is (",
+                      Plural(inputs.count, "file"), ", the first is '",
+                      inputs.first, "'); ", remedy));
+  };
+  odd("compressed input", state.compressed,
+      "unpack it first to train on its text");
+  odd("input that looks binary, not text,", state.binary,
+      "if it holds token ids, state their --dtype or --format; other text than "
+      "UTF-8 is to be converted first");
   if (state.bad_lines > 0) {
     Warn(absl::StrCat(Plural(state.bad_lines, "bad line"),
                       " left out; the first is ", state.first_bad_line));
@@ -314,7 +320,8 @@ void Packing::SummarizeAsJson(const PackState& state,
                      {"special", inputs_.special},
                      {"unmatched", inputs_.unmatched},
                      {"bad_lines", state.bad_lines}};
-  json["compressed"] = state.compressed;
+  json["compressed"] = state.compressed.count;
+  json["binary"] = state.binary.count;
   json["part"] = request_.part ? Json(request_.part->rank) : Json();
   json["parts"] = request_.part ? Json(request_.part->ranks) : Json();
   json["threads"] = job_.threads;

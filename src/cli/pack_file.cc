@@ -122,4 +122,9 @@ bool LooksCompressed(std::string_view begin) {
          begin.starts_with("\x28\xb5\x2f\xfd");
 }
 
+bool LooksBinary(std::string_view begin) {
+  constexpr size_t kLookedAt = 4096;
+  return begin.substr(0, kLookedAt).find('\0') != std::string_view::npos;
+}
+
 }  // namespace poniente::cli

@@ -65,6 +65,8 @@ class PackFile {
 // Whether these are the first bytes of a file that gzip, bzip2, xz or zstd
 // made.
 bool LooksCompressed(std::string_view begin);
+// Whether there is a NUL among the first bytes.
+bool LooksBinary(std::string_view begin);
 
 }  // namespace poniente::cli
 

@@ -26,7 +26,7 @@ UnitDocuments::UnitDocuments(uint32_t token_bytes,
 
 void UnitDocuments::Clear() {
   lines = 0;
-  looks_compressed = false;
+  looks_like = LooksLike::kText;
   tokens_ = 0;
   ends_ = DocumentEnds();
   bad_lines_.clear();

@@ -57,6 +57,9 @@ struct DocumentEnds {
   std::vector<std::string> names;
 };
 
+// By the first bytes of an input.
+enum class LooksLike { kText, kCompressed, kBinary };
+
 // The documents of one unit, as the store holds them. A unit may begin and end
 // within a document.
 class UnitDocuments {
@@ -85,7 +88,7 @@ class UnitDocuments {
 
   // Lines of the unit, for inputs that count them.
   uint64_t lines = 0;
-  bool looks_compressed = false;
+  LooksLike looks_like = LooksLike::kText;
 
   const std::vector<BadLine>& bad_lines() const { return bad_lines_; }
   bool ends_open_document() const { return ends_.ends_open_document; }

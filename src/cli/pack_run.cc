@@ -185,7 +185,7 @@ bool PackRun::TakePlace(const Task& task, const absl::Status& converted,
   written->bytes = task.unit->bytes;
   written->lines = documents.lines;
   written->bad_lines = documents.bad_lines();
-  written->looks_compressed = documents.looks_compressed;
+  written->looks_like = documents.looks_like;
   written->first_token = placed_tokens_;
   written->has_end_before = documents.ends_open_document() &&
                             placed_in_document_ && end_of_document_.has_value();
@@ -219,9 +219,11 @@ absl::Status PackRun::Add(const Written& written) {
   PONIENTE_RETURN_IF_ERROR(builder_->AddTokens(written.checksums));
   PONIENTE_RETURN_IF_ERROR(AddDocuments(written));
   NoteBadLines(written);
-  if (written.looks_compressed && state_.compressed++ == 0) {
-    state_.first_compressed = job_.inputs[written.input_index].path;
+  const std::string& path = job_.inputs[written.input_index].path;
+  if (written.looks_like == LooksLike::kCompressed) {
+    state_.compressed.Note(path);
   }
+  if (written.looks_like == LooksLike::kBinary) state_.binary.Note(path);
   state_.bytes += written.bytes;
   state_.lines += written.lines;
   state_.begin = written.end;

@@ -78,7 +78,7 @@ class PackRun {
     bool is_last = false;
     uint64_t bytes = 0;
     uint64_t lines = 0;
-    bool looks_compressed = false;
+    LooksLike looks_like = LooksLike::kText;
     bool has_end_before = false;
     uint64_t first_token = 0;
     DocumentEnds documents;

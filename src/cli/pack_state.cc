@@ -31,8 +31,10 @@ std::string EncodePackState(const PackWork& work, const PackState& state) {
               {"in_document", state.in_document},
               {"bytes", state.bytes},
               {"empty", state.empty},
-              {"compressed", state.compressed},
-              {"first_compressed", FromBytes(state.first_compressed)},
+              {"compressed", state.compressed.count},
+              {"first_compressed", FromBytes(state.compressed.first)},
+              {"binary", state.binary.count},
+              {"first_binary", FromBytes(state.binary.first)},
               {"bad_lines", state.bad_lines},
               {"first_bad_line", FromBytes(state.first_bad_line)}}
       .dump();
@@ -56,8 +58,10 @@ std::optional<SavedPackState> ParsePackState(std::string_view text) {
     state.in_document = saved.at("in_document").get<bool>();
     state.bytes = saved.at("bytes").get<uint64_t>();
     state.empty = saved.at("empty").get<uint64_t>();
-    state.compressed = saved.at("compressed").get<uint64_t>();
-    state.first_compressed = ToBytes(saved.at("first_compressed"));
+    state.compressed = {saved.at("compressed").get<uint64_t>(),
+                        ToBytes(saved.at("first_compressed"))};
+    state.binary = {saved.at("binary").get<uint64_t>(),
+                    ToBytes(saved.at("first_binary"))};
     state.bad_lines = saved.at("bad_lines").get<uint64_t>();
     state.first_bad_line = ToBytes(saved.at("first_bad_line"));
     return result;

@@ -13,6 +13,18 @@
 
 namespace poniente::cli {
 
+// Inputs that were packed, but may not be what was meant.
+struct OddInputs {
+  uint64_t count = 0;
+  std::string first;
+
+  void Note(const std::string& path) {
+    if (count++ == 0) first = path;
+  }
+
+  friend bool operator==(const OddInputs&, const OddInputs&) = default;
+};
+
 // After so many units, in order.
 struct PackState {
   // Where the next unit begins: in which input, and where in it.
@@ -25,8 +37,8 @@ struct PackState {
   // Of all.
   uint64_t bytes = 0;
   uint64_t empty = 0;  // inputs without a document
-  uint64_t compressed = 0;
-  std::string first_compressed;
+  OddInputs compressed;
+  OddInputs binary;
   uint64_t bad_lines = 0;
   std::string first_bad_line;
 

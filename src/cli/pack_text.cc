@@ -141,7 +141,11 @@ absl::Status TextPackInput::Convert(const PackUnit& unit,
   thread_local std::vector<char> buffer;
   PONIENTE_ASSIGN_OR_RETURN(const std::string_view text,
                             file_.Read(unit, &buffer));
-  to->looks_compressed = unit.begin.at == 0 && LooksCompressed(text);
+  if (unit.begin.at == 0) {
+    to->looks_like = LooksCompressed(text) ? LooksLike::kCompressed
+                     : LooksBinary(text)   ? LooksLike::kBinary
+                                           : LooksLike::kText;
+  }
   ByteSink bytes(to);
   ModelSink ids(model_.get(), to);
   TextSplitter splitter(

@@ -263,10 +263,9 @@ bool IsArrowFolder(const FoundPath& found) {
   if (found.HasFile(kState) && found.HasFile(kInfo)) return true;
   if (!HasArrowFiles(found)) return false;
   if (found.HasFile(kState) || found.HasFile(kInfo)) return true;
-  const auto first = std::find_if(
-      found.files.begin(), found.files.end(),
-      [](const std::string& name) { return HasSuffix(name, ".arrow"); });
-  const absl::StatusOr<FoundPath> file = FindPath(found.Below(*first));
+  const std::vector<std::string> names = found.Chosen("*.arrow");
+  if (names.empty()) return false;
+  const absl::StatusOr<FoundPath> file = FindPath(found.Below(names.front()));
   return file.ok() && IsArrow(file->head);
 }
 

@@ -139,7 +139,8 @@ bool IsDatatrove(const FoundPath& found) {
     return HasSuffix(found.path, ".ds") &&
            (IsFile(found.path + ".index") || IsFile(found.path + ".metadata"));
   }
-  for (const std::string& name : Matching(found.files, "*.ds")) {
+  const std::vector<std::string> names = found.Chosen("*.ds");
+  for (const std::string& name : names) {
     if (found.HasFile(name + ".index") || found.HasFile(name + ".metadata")) {
       return true;
     }

@@ -97,8 +97,8 @@ bool Recognizes(const FoundPath& found) {
     return !HasHeader(found.head) && TableOf(found.path).has_value();
   }
   size_t looked_at = 0;
-  for (const std::string& name : found.files) {
-    if (!HasSuffix(name, ".npy")) continue;
+  const std::vector<std::string> names = found.Chosen("*.npy");
+  for (const std::string& name : names) {
     const absl::StatusOr<FileBytes> file = FileBytes::Open(found.Below(name));
     const auto head =
         file.ok() ? ReadHead(*file, kNpyPrefixBytes)

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "formats/type_codes.h"
 #include "util/one_line.h"
 #include "util/status_macros.h"
 
@@ -12,11 +13,11 @@ namespace poniente::internal {
 namespace {
 
 absl::Status TypesDiffer(const std::string& path, StoredType type,
-                         std::string_view other, StoredType expected) {
-  return absl::InvalidArgumentError(absl::StrCat(
-      "'", path, "' holds ", Absl(StoredTypeName(type)), ", ", Absl(other), " ",
-      Absl(StoredTypeName(expected)),
-      "; choose files of one type by a pattern (glob), or state its dtype"));
+                         StoredType before) {
+  return absl::InvalidArgumentError(
+      absl::StrCat("'", path, "' holds ", Absl(StoredTypeName(type)),
+                   ", the files before it hold ", Absl(StoredTypeName(before)),
+                   "; choose files of one type by a pattern (glob)"));
 }
 
 // Files that hold ids by their names, but are not read.
@@ -50,10 +51,11 @@ absl::StatusOr<std::vector<std::string>> ArrayPaths(const FoundPath& found,
     paths.push_back(found.Below(name));
   }
   if (paths.empty()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("'", found.path, "' has ", found.files.size(),
-                     " files, none of which matches '", glob,
-                     "'; state another pattern (glob)"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "'", found.path, "' has ", found.files.size(),
+        " files, none of which matches '", glob, "'",
+        found.glob.empty() ? ", as such files are mostly called" : "",
+        "; state another pattern (glob)"));
   }
   return paths;
 }
@@ -72,12 +74,9 @@ absl::StatusOr<TokenLayout> LayOutFileArrays(const FoundPath& found,
   for (const std::string& path : layout.files) {
     PONIENTE_ASSIGN_OR_RETURN(const FileBytes file, FileBytes::Open(path));
     PONIENTE_ASSIGN_OR_RETURN(const FileArray array, parse(file));
-    if (options.dtype && array.type != *options.dtype) {
-      return TypesDiffer(path, array.type, "stated was", *options.dtype);
-    }
+    PONIENTE_RETURN_IF_ERROR(CheckStatedType(path, array.type, options));
     if (!layout.shards.empty() && array.type != layout.type) {
-      return TypesDiffer(path, array.type, "the files before it hold",
-                         layout.type);
+      return TypesDiffer(path, array.type, layout.type);
     }
     layout.type = array.type;
     layout.bytes += file.size();
@@ -91,7 +90,7 @@ absl::StatusOr<TokenLayout> LayOutFileArrays(const FoundPath& found,
 std::vector<std::byte> FirstBytes(const FoundPath& found,
                                   const std::string& glob, uint64_t count) {
   const absl::StatusOr<std::vector<std::string>> paths =
-      ArrayPaths(found, glob);
+      ArrayPaths(found, found.glob.empty() ? glob : found.glob);
   if (!paths.ok()) return {};
   const absl::StatusOr<FileBytes> file = FileBytes::Open(paths->front());
   if (!file.ok()) return {};

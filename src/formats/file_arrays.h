@@ -45,7 +45,8 @@ absl::StatusOr<TokenLayout> LayOutFileArrays(const FoundPath& found,
                                              const FileArrayParser& parse);
 
 // The first bytes, at most `count`, of `found` itself or of the first file of
-// the folder that matches `glob`; none if there is none or it cannot be read.
+// the folder that matches found.glob, or else `glob`; none if there is none or
+// it cannot be read.
 std::vector<std::byte> FirstBytes(const FoundPath& found,
                                   const std::string& glob, uint64_t count);
 

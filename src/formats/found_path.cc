@@ -54,6 +54,9 @@ bool FoundPath::HasFile(std::string_view name) const {
 bool FoundPath::HasFolder(std::string_view name) const {
   return Holds(folders, name);
 }
+std::vector<std::string> FoundPath::Chosen(const std::string& own) const {
+  return Matching(files, glob.empty() ? own : glob);
+}
 std::string FoundPath::Below(std::string_view name) const {
   return absl::StrCat(path, "/", Absl(name));
 }

@@ -26,9 +26,13 @@ struct FoundPath {
   // of its folders.
   std::vector<std::string> files;
   std::vector<std::string> folders;
+  // Of its files, those that are meant (fnmatch); empty: the format's own.
+  std::string glob;
 
   bool HasFile(std::string_view name) const;
   bool HasFolder(std::string_view name) const;
+  // The files that match `glob`, or else `own`, in their order.
+  std::vector<std::string> Chosen(const std::string& own) const;
   // path/name.
   std::string Below(std::string_view name) const;
   // A file that begins with these bytes.

@@ -64,7 +64,7 @@ std::optional<std::string> FirstIndex(const FoundPath& found,
                                       std::string_view magic) {
   std::string index = found.path;
   if (found.is_folder) {
-    const std::vector<std::string> names = Indexes(found, "");
+    const std::vector<std::string> names = Indexes(found, found.glob);
     if (names.empty()) return std::nullopt;
     index = found.Below(names.front());
   } else if (!found.HasMagic(magic)) {

@@ -49,8 +49,8 @@ bool Recognizes(const FoundPath& found) {
            (found.HasMagic(kZipMagic) && HasSuffix(found.path, ".npy"));
   }
   size_t looked_at = 0;
-  for (const std::string& name : found.files) {
-    if (!HasSuffix(name, ".npy")) continue;
+  const std::vector<std::string> names = found.Chosen("*.npy");
+  for (const std::string& name : names) {
     const absl::StatusOr<FileBytes> file = FileBytes::Open(found.Below(name));
     if (file.ok()) {
       const auto head = ReadHead(*file, kNpyPrefixBytes);

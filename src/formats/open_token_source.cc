@@ -13,7 +13,9 @@
 #include "poniente/catalog.h"
 #include "poniente/token_files.h"
 #include "poniente/token_store.h"
+#include "store/joined_stores.h"
 #include "store/manifest.h"
+#include "store/store_search.h"
 #include "util/one_line.h"
 #include "util/status_macros.h"
 
@@ -56,6 +58,12 @@ std::string NamesOf(const std::vector<std::string>& names) {
 }
 
 absl::Status NotRecognized(const FoundPath& found) {
+  if (found.is_folder && !found.glob.empty() && found.Chosen("").empty()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "'", found.path, "' has ", found.files.size(),
+        " files, none of which matches '", found.glob, "' (it has ",
+        NamesOf(found.files), "); state another pattern (glob)"));
+  }
   if (found.is_folder) {
     return absl::InvalidArgumentError(absl::StrCat(
         "'", found.path, "' holds no format that is read (it has ",
@@ -121,7 +129,8 @@ absl::Status CheckStoreOptions(const TokenStore& store,
 
 absl::StatusOr<std::shared_ptr<const TokenSource>> OpenTokenSource(
     const std::string& path, const TokenSourceOptions& options) {
-  PONIENTE_ASSIGN_OR_RETURN(const FoundPath found, Find(path));
+  PONIENTE_ASSIGN_OR_RETURN(FoundPath found, Find(path));
+  found.glob = options.glob;
   if (IsStore(found, options)) {
     TokenStoreOptions store_options;
     store_options.io = options.io;
@@ -176,9 +185,17 @@ std::optional<DocumentDelimiter> DelimiterOf(const TokenSource& source) {
 }
 
 std::vector<std::string> TokenSourceWarnings(const TokenSource& source) {
-  const auto* files = dynamic_cast<const internal::LayoutSource*>(&source);
-  if (files == nullptr) return {};
-  return files->layout().warnings;
+  if (const auto* files =
+          dynamic_cast<const internal::LayoutSource*>(&source)) {
+    return files->layout().warnings;
+  }
+  if (const auto* joined =
+          dynamic_cast<const internal::JoinedStores*>(&source)) {
+    std::vector<std::string> paths;
+    for (const auto& store : joined->stores()) paths.push_back(store->path());
+    return internal::MissingParts(paths);
+  }
+  return {};
 }
 
 }  // namespace poniente

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "formats/raw.h"
 
+#include <cstring>
 #include <string_view>
 #include <utility>
 
@@ -67,6 +68,23 @@ bool MostAre(std::span<const std::byte> head, size_t first, size_t step,
   return seen >= kFewIds && are > seen / 2;
 }
 
+// Of those at odd places most are below `limit`, of the others they are not.
+template <class U>
+bool AreUpperHalves(std::span<const std::byte> head, U limit) {
+  const auto is_small = [limit](U id) { return id < limit; };
+  return MostAre<U>(head, 1, 2, is_small) && !MostAre<U>(head, 0, 2, is_small);
+}
+
+// Protocols 2 to 5; the last two begin with a frame.
+bool IsPickle(std::span<const std::byte> head) {
+  if (head.size() < 3 || head[0] != std::byte{0x80}) return false;
+  const auto protocol = std::to_integer<int>(head[1]);
+  const auto next = static_cast<char>(head[2]);
+  return protocol <= 3
+             ? protocol >= 2 && next != 0 && std::strchr("])}(c", next)
+             : protocol <= 5 && next == '\x95';
+}
+
 }  // namespace
 
 absl::Status NeedsType(const std::string& path, uint64_t bytes) {
@@ -87,21 +105,36 @@ absl::Status NeedsType(const std::string& path, uint64_t bytes) {
 std::optional<std::string> DoubtOfType(const std::string& path,
                                        std::span<const std::byte> head,
                                        StoredType type) {
-  const bool is_wide = type == StoredType::kU32 || type == StoredType::kI32;
-  const bool is_narrow = type == StoredType::kU16 || type == StoredType::kI16;
-  if (is_wide &&
+  if (IsPickle(head)) {
+    return absl::StrCat("'", path,
+                        "' begins like a pickle of Python's, whose objects "
+                        "would be read as ids");
+  }
+  const uint64_t width = StoredTypeBytes(type);
+  if (width == 4 &&
       MostAre<uint32_t>(head, 0, 1, [](uint32_t id) { return id >= kNoId; })) {
     return absl::StrCat("'", path, "': most of its first ids are not below ",
                         kNoId, ", the first is ",
                         LoadLittle<uint32_t>(head.data()),
                         ": it may be of u16");
   }
-  if (is_narrow &&
-      MostAre<uint16_t>(head, 1, 2, [](uint16_t id) { return id < 4; }) &&
-      !MostAre<uint16_t>(head, 0, 2, [](uint16_t id) { return id < 4; })) {
-    return absl::StrCat("'", path,
-                        "': most of its first ids at odd places are "
-                        "below 4: it may be of u32");
+  const auto is_wider = [&](std::string_view places, std::string_view other) {
+    return absl::StrCat("'", path, "': most of its first ids at ", Absl(places),
+                        ": it may be of ", Absl(other));
+  };
+  if (width == 4 && AreUpperHalves<uint32_t>(head, 1)) {
+    return is_wider("odd places are 0", "i64 or u64");
+  }
+  if (width == 2 && AreUpperHalves<uint16_t>(head, 4)) {
+    const bool has_upper_words =
+        MostAre<uint16_t>(head, 2, 4, [](uint16_t id) { return id == 0; });
+    return is_wider("odd places are below 4",
+                    has_upper_words ? "i64 or u64" : "u32");
+  }
+  const auto is_zero = [](uint8_t id) { return id == 0; };
+  if (width == 1 && MostAre<uint8_t>(head, 3, 4, is_zero) &&
+      !MostAre<uint8_t>(head, 0, 8, is_zero)) {
+    return is_wider("every fourth place are 0", "u32 or a wider type");
   }
   return std::nullopt;
 }

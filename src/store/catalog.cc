@@ -108,6 +108,23 @@ CatalogEntry EntryOf(const KnownStore& store) {
   return entry;
 }
 
+// A folder with an empty catalogue would be a source without a token, whatever
+// else it holds.
+absl::Status NoStores(const std::string& folder,
+                      const internal::FoundStores& found) {
+  return absl::NotFoundError(absl::StrCat(
+      "no token store below '", folder, "'",
+      found.others.empty()
+          ? ""
+          : absl::StrCat(" (", found.others.size(),
+                         " folders have a manifest.json of something else)"),
+      "; check the path, or make stores with `poniente pack`",
+      StoreCatalog::IsIn(folder)
+          ? absl::StrCat(", or remove '", FileIn(folder),
+                         "', if those that it lists are gone for good")
+          : ""));
+}
+
 }  // namespace
 
 absl::StatusOr<std::vector<std::shared_ptr<const TokenStore>>> OpenStores(
@@ -133,6 +150,7 @@ absl::StatusOr<StoreCatalog::Written> StoreCatalog::Write(
   const std::string folder = Trimmed(given);
   PONIENTE_ASSIGN_OR_RETURN(internal::FoundStores found,
                             internal::FindStores(folder));
+  if (found.stores.empty()) return NoStores(folder, found);
   std::vector<KnownStore> stores(found.stores.size());
   std::vector<absl::Status> statuses(stores.size());
   internal::InParallel(stores.size(), [&](size_t i) {
@@ -154,6 +172,7 @@ absl::StatusOr<StoreCatalog::Written> StoreCatalog::Write(
     written.bytes += entry.bytes;
   }
   written.others = std::move(found.others);
+  written.missing_parts = internal::MissingParts(found.stores);
   return written;
 }
 

@@ -6,12 +6,17 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdint>
+#include <map>
 #include <memory>
+#include <set>
 #include <string_view>
 #include <utility>
 
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "store/manifest.h"
 #include "store/posix_file.h"
 #include "store/store_folder.h"
@@ -19,6 +24,10 @@
 
 namespace poniente::internal {
 namespace {
+
+// Before the number of a part, and before that of all parts.
+constexpr std::string_view kPart = "part-";
+constexpr std::string_view kOf = "-of-";
 
 // What is in a folder.
 struct Listing {
@@ -126,6 +135,39 @@ FoundStores Search::Take() && {
 }
 
 }  // namespace
+
+std::vector<std::string> MissingParts(const std::vector<std::string>& stores) {
+  // By what comes before the number of the part, and how many there are.
+  std::map<std::pair<std::string, uint64_t>, std::set<uint64_t>> divisions;
+  for (const std::string& store : stores) {
+    const std::string_view path = store;
+    const size_t name = path.rfind('/') + 1;  // 0 without a slash
+    const std::string_view part = path.substr(name);
+    const size_t of = part.find(kOf);
+    uint64_t number = 0;
+    uint64_t parts = 0;
+    if (!part.starts_with(kPart) || of == part.npos ||
+        !absl::SimpleAtoi(Absl(part.substr(kPart.size(), of - kPart.size())),
+                          &number) ||
+        !absl::SimpleAtoi(Absl(part.substr(of + kOf.size())), &parts) ||
+        number >= parts) {
+      continue;
+    }
+    divisions[{std::string(path.substr(0, name)), parts}].insert(number);
+  }
+  std::vector<std::string> sentences;
+  for (const auto& [division, there] : divisions) {
+    const auto& [before, parts] = division;
+    if (there.size() == parts) continue;
+    uint64_t first = 0;
+    while (there.contains(first)) ++first;
+    sentences.push_back(absl::StrFormat(
+        "%d of %d parts are missing, the first is '%s%s%05d%s%05d'",
+        parts - there.size(), parts, before, Absl(kPart), first, Absl(kOf),
+        parts));
+  }
+  return sentences;
+}
 
 absl::StatusOr<FoundStores> FindStores(const std::string& folder) {
   Search search(folder);

@@ -25,6 +25,11 @@ struct FoundStores {
 // (InvalidArgument).
 absl::StatusOr<FoundStores> FindStores(const std::string& folder);
 
+// Of paths that end like those that `poniente pack --part` writes,
+// "part-00003-of-00008": a sentence for each division of which not all are
+// among `stores`.
+std::vector<std::string> MissingParts(const std::vector<std::string>& stores);
+
 }  // namespace poniente::internal
 
 #endif  // PONIENTE_STORE_STORE_SEARCH_H_

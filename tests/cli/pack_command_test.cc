@@ -181,6 +181,16 @@ TEST_F(PackTest, CompressedInputIsWarnedOf) {
   EXPECT_THAT(run.err, AllOf(HasSubstr("warning"), HasSubstr("x.gz")));
 }
 
+// Shards of other projects that nothing tells, archives, UTF-16.
+TEST_F(PackTest, BinaryInputIsWarnedOf) {
+  Write("x", "plain text");
+  Write("ids.bin", std::string("\x10\x27\0\0\x11\x27\0\0", 8));
+  const ToolRun run = Pack("{in} --out {out}");
+  EXPECT_EQ(run.exit_code, 0);
+  EXPECT_THAT(run.err, AllOf(HasSubstr("looks binary"), HasSubstr("1 file, "),
+                             HasSubstr("ids.bin"), HasSubstr("--dtype")));
+}
+
 TEST_F(PackTest, QuietSaysNothing) {
   Write("x", "1");
   const ToolRun run = Pack("{in} --out {out} --quiet");

@@ -49,6 +49,25 @@ bool Recognizes(const std::string& path) {
   return found.ok() && kLlmcFormat.recognizes(*found);
 }
 
+// What the pattern leaves out tells nothing of what it chooses.
+TEST(LlmcTest, OfAFolderThoseThatAPatternChoosesAreLookedAt) {
+  const TempDir folder;
+  const std::vector<uint32_t> ids = MadeIds(1001, 65536, 1);
+  WriteFile(folder.path("a.bin"), "neither header nor ids");
+  WriteFile(folder.path("train_1.tokens"), Gpt2(ids));
+  TokenSourceOptions options;
+  options.glob = "train_*";
+  ASSERT_OK_AND_ASSIGN(const auto source,
+                       OpenTokenSource(folder.path(), options));
+  EXPECT_EQ(source->format(), "llmc");
+  testing::ExpectTokens(*source, ids);
+  options.glob = "valid_*";
+  EXPECT_THAT(OpenTokenSource(folder.path(), options),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("none of which matches 'valid_*' (it has "
+                                 "a.bin, train_1.tokens)")));
+}
+
 TEST(LlmcTest, BothKindsAreRead) {
   const TempDir folder;
   const std::vector<uint32_t> ids = MadeIds(1001, 65536, 1);

@@ -113,6 +113,26 @@ TEST(RawTest, ADoubtfulTypeIsWarnedOf) {
   EXPECT_THAT(Warnings(path, StoredType::kU32), IsEmpty());
   EXPECT_THAT(Warnings(path, StoredType::kU16),
               ElementsAre(HasSubstr("it may be of u32")));
+  const std::string wide = LittleIds(MadeIds(4000, 128000, 4), 8);
+  WriteFile(path, wide);
+  for (const StoredType type : {StoredType::kU64, StoredType::kI64}) {
+    EXPECT_THAT(Warnings(path, type), IsEmpty());
+  }
+  for (const StoredType type : {StoredType::kU32, StoredType::kI32,
+                                StoredType::kU16, StoredType::kI16}) {
+    EXPECT_THAT(Warnings(path, type),
+                ElementsAre(HasSubstr("it may be of i64 or u64")));
+  }
+  EXPECT_THAT(Warnings(path, StoredType::kU8),
+              ElementsAre(HasSubstr("it may be of u32 or a wider type")));
+  WriteFile(path, LittleIds(MadeIds(4000, 256, 5), 1));
+  EXPECT_THAT(Warnings(path, StoredType::kU8), IsEmpty());
+  for (const std::string_view pickle :
+       {"\x80\x05\x95\x10", "\x80\x04\x95\x10", "\x80\x02]q"}) {
+    WriteFile(path, std::string(pickle) + std::string(4096, 'K'));
+    EXPECT_THAT(Warnings(path, StoredType::kU8),
+                ElementsAre(HasSubstr("begins like a pickle")));
+  }
   // Zeros are as likely either.
   WriteFile(path, std::string(8000, '\0'));
   EXPECT_THAT(Warnings(path, StoredType::kU16), IsEmpty());

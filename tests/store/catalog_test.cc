@@ -208,11 +208,36 @@ TEST_F(CatalogTest, FoldersThatCannotHoldOneSaySo) {
   EXPECT_THAT(StoreCatalog::Write(path()), Not(IsOk()));
 }
 
-TEST_F(CatalogTest, AnEmptyFolderHasAnEmptyCatalogue) {
+// An empty one would hide whatever else the folder holds.
+TEST_F(CatalogTest, AFolderWithoutStoresGetsNoCatalogue) {
   fs::create_directory(path("empty"));
-  ASSERT_THAT(StoreCatalog::Write(path("empty")), IsOk());
-  ASSERT_OK_AND_ASSIGN(const auto catalog, StoreCatalog::Open(path("empty")));
-  EXPECT_THAT(catalog.entries(), IsEmpty());
+  EXPECT_THAT(StoreCatalog::Write(path("empty")),
+              StatusIs(absl::StatusCode::kNotFound,
+                       AllOf(HasSubstr("no token store below '"),
+                             HasSubstr("poniente pack"))));
+  EXPECT_TRUE(fs::is_empty(path("empty")));
+  ASSERT_THAT(StoreCatalog::Write(path()), IsOk());
+  const std::string before = testing::ReadFile(file());
+  for (const auto& entry : fs::directory_iterator(path())) {
+    if (entry.is_directory()) fs::remove_all(entry.path());
+  }
+  EXPECT_THAT(StoreCatalog::Write(path()),
+              StatusIs(absl::StatusCode::kNotFound,
+                       HasSubstr("or remove '" + file() + "', if those")));
+  EXPECT_EQ(testing::ReadFile(file()), before);
+}
+
+TEST_F(CatalogTest, MissingPartsOfACorpusAreNamed) {
+  for (const char* store :
+       {"web/part-00000-of-00004", "web/part-00003-of-00004",
+        "web/part-x-of-00002", "web/part-00001-of-00001",
+        "all/part-00000-of-00002", "all/part-00001-of-00002"}) {
+    Add(store, {4});
+  }
+  ASSERT_OK_AND_ASSIGN(const auto written, StoreCatalog::Write(path()));
+  EXPECT_THAT(written.missing_parts,
+              ElementsAre("2 of 4 parts are missing, the first is "
+                          "'web/part-00001-of-00004'"));
 }
 
 // A disk that is full, as far as this process is concerned.
