@@ -38,6 +38,9 @@
 namespace poniente::cli {
 namespace {
 
+// Of input: below, what the page cache takes is soon written.
+constexpr uint64_t kLargeBytes = uint64_t{64} << 20;
+
 using internal::StoreBuilder;
 
 std::atomic<int> interrupted = 0;  // the signal
@@ -183,9 +186,10 @@ absl::StatusOr<std::unique_ptr<StoreBuilder>> Packing::OpenStore() {
   options.end_of_document = request_.end_of_document;
   PONIENTE_ASSIGN_OR_RETURN(internal::StoreManifest manifest,
                             internal::ManifestToWrite(path_, options));
-  if (!job_.can_resume) return StoreBuilder::Create(path_, manifest);
   const auto accept = [this](std::string_view saved) { return GoOn(saved); };
-  auto store = StoreBuilder::CreateToSave(path_, manifest, accept);
+  auto store = job_.can_resume
+                   ? StoreBuilder::CreateToSave(path_, manifest, accept)
+                   : StoreBuilder::Create(path_, manifest);
   if (goes_on_ &&
       (absl::IsDataLoss(store.status()) || absl::IsNotFound(store.status()))) {
     begin_ = PackState();
@@ -198,6 +202,12 @@ absl::StatusOr<std::unique_ptr<StoreBuilder>> Packing::OpenStore() {
                       Bytes(static_cast<double>(begin_.bytes)), " of ",
                       Bytes(static_cast<double>(total_bytes_)),
                       ", where a run that was ended left off"));
+  }
+  const bool is_large = inputs_.sizes_known && total_bytes_ >= kLargeBytes;
+  if (store.ok() && request_.writes_directly.value_or(is_large)) {
+    // Few inputs have more ids than bytes.
+    PONIENTE_RETURN_IF_ERROR(
+        (*store)->WriteDirectly(total_bytes_ * manifest.width()));
   }
   return store;
 }

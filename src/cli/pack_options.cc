@@ -37,6 +37,9 @@ std::vector<Option> PackOptions() {
       {"threads", "N",
        "threads that convert, default as many as there are cores, at most 8; "
        "the store is the same for any number"},
+      {"direct", "auto|on|off",
+       "write tokens past the page cache where the file system allows; auto: "
+       "if there are at least 64 MiB of input"},
       {"part", "i/N",
        "pack part i (from 0) of N of the inputs into DIR/part-i-of-N; default: "
        "as mpirun, srun or torchrun says"},

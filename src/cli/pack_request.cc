@@ -324,6 +324,9 @@ absl::Status ReadWork(const Arguments& arguments, PackRequest* request) {
           std::clamp(std::thread::hardware_concurrency(), 1u, kDefaultThreads),
           1, kMostThreads));
   request->threads = static_cast<int>(threads);
+  PONIENTE_ASSIGN_OR_RETURN(const std::string direct,
+                            arguments.Choice("direct", {"auto", "on", "off"}));
+  if (direct != "auto") request->writes_directly = direct == "on";
   request->checkpoint_bytes = kCheckpointBytes;
   if (const auto text = arguments.Text("checkpoint-bytes")) {
     const auto sizes = ParseSizes(*text, 1, uint64_t{1} << 50);

@@ -39,6 +39,8 @@ struct PackRequest {
   uint32_t model_checksum = 0;
   bool skip_bad_lines = false;
   int threads = 1;
+  // Past the page cache; nullopt: if the inputs are large.
+  std::optional<bool> writes_directly;
   uint64_t checkpoint_bytes = 0;
   bool restart = false;
   // One part of the inputs, as the command line or a launcher says.

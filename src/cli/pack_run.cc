@@ -14,6 +14,10 @@ namespace {
 
 // Units that may be ahead of the one that is next in the store, per thread.
 constexpr uint64_t kUnitsAhead = 4;
+// A disk is at its best with some, and takes some longer than others: units
+// behind one that takes long are written as well.
+constexpr int kWritesInFlight = 16;
+constexpr uint64_t kUnitsAheadOfWrite = 4;
 constexpr std::chrono::milliseconds kWatchInterval(20);
 constexpr std::chrono::seconds kSaveInterval(10);
 // Bytes of tokens that the disk is told of at a time.
@@ -40,16 +44,27 @@ PackRun::PackRun(const PackJob& job, internal::StoreBuilder* builder,
 
 absl::Status PackRun::Run(const std::function<bool()>& interrupted,
                           const Tick& tick) {
-  working_ = job_.threads;
+  const int writers = builder_->writes_directly() ? kWritesInFlight : 0;
+  converting_ = job_.threads;
+  working_ = converting_ + writers;
   std::vector<std::thread> threads;
-  for (int i = 0; i < job_.threads; ++i) {
-    threads.emplace_back([this] {
-      Work();
+  const auto start = [&](auto work) {
+    threads.emplace_back([this, work] {
+      work();
       const std::lock_guard lock(mu_);
       --working_;
       ended_.notify_all();
     });
+  };
+  for (int i = 0; i < job_.threads; ++i) {
+    start([this] {
+      Convert();
+      const std::lock_guard lock(mu_);
+      --converting_;
+      to_write_.notify_all();
+    });
   }
+  for (int i = 0; i < writers; ++i) start([this] { WriteStaged(); });
   Watch(interrupted, tick);
   for (std::thread& thread : threads) thread.join();
   if (!failed_.ok()) return failed_;
@@ -74,8 +89,7 @@ void PackRun::Watch(const std::function<bool()>& interrupted,
     lock.lock();
     if (!saved.ok()) Fail(saved);
     if (stop) {
-      stop_ = true;
-      changed_.notify_all();
+      Stop();
     }
   }
 }
@@ -107,22 +121,76 @@ absl::Status PackRun::Save() {
   return absl::OkStatus();
 }
 
-void PackRun::Work() {
+void PackRun::Convert() {
   UnitDocuments documents(token_bytes_, end_of_document_);
   while (const std::optional<Task> task = NextTask()) {
     documents.Clear();
-    const absl::Status converted = Convert(*task, &documents);
+    const absl::Status converted = ConvertUnit(*task, &documents);
     Written written;
     if (!TakePlace(*task, converted, documents, &written)) return;
-    auto checksums = builder_->WriteTokens(
-        written.first_token, documents.Bytes(written.has_end_before));
-    if (!checksums.ok()) {
-      const std::lock_guard lock(mu_);
-      return Fail(checksums.status());
+    const std::span<const std::byte> bytes =
+        documents.Bytes(written.has_end_before);
+    if (!builder_->writes_directly()) {
+      auto checksums = builder_->WriteTokens(written.first_token, bytes);
+      if (!KeepChecksums(std::move(checksums), &written)) return;
+      written.documents = documents.TakeEnds();
+      Hand(task->number, std::move(written));
+      continue;
     }
-    written.checksums = *std::move(checksums);
+    std::optional<internal::DirectWriter::Pages> pages = TakePages();
+    if (!pages) return;
+    auto checksums = builder_->StageTokens(written.first_token, bytes, &*pages);
+    if (!KeepChecksums(std::move(checksums), &written)) return;
     written.documents = documents.TakeEnds();
-    Hand(task->number, std::move(written));
+    const std::lock_guard lock(mu_);
+    staged_.push_back({task->number, std::move(written), *std::move(pages)});
+    to_write_.notify_one();
+  }
+}
+
+bool PackRun::KeepChecksums(absl::StatusOr<internal::PieceChecksums> checksums,
+                            Written* written) {
+  if (checksums.ok()) {
+    written->checksums = *std::move(checksums);
+    return true;
+  }
+  const std::lock_guard lock(mu_);
+  Fail(checksums.status());
+  return false;
+}
+
+std::optional<internal::DirectWriter::Pages> PackRun::TakePages() {
+  std::unique_lock lock(mu_);
+  changed_.wait(lock, [this]() ABSL_NO_THREAD_SAFETY_ANALYSIS {
+    return stop_ || in_flight_ < kWritesInFlight;
+  });
+  if (stop_) return std::nullopt;
+  ++in_flight_;
+  internal::DirectWriter::Pages pages;
+  if (!free_pages_.empty()) {
+    pages = std::move(free_pages_.back());
+    free_pages_.pop_back();
+  }
+  return pages;
+}
+
+void PackRun::WriteStaged() {
+  while (true) {
+    std::unique_lock lock(mu_);
+    to_write_.wait(lock, [this]() ABSL_NO_THREAD_SAFETY_ANALYSIS {
+      return stop_ || !staged_.empty() || converting_ == 0;
+    });
+    if (stop_ || staged_.empty()) return;
+    Staged staged = std::move(staged_.front());
+    staged_.pop_front();
+    lock.unlock();
+    const absl::Status status = builder_->WriteStaged(staged.pages);
+    if (status.ok()) Hand(staged.number, std::move(staged.written));
+    lock.lock();
+    if (!status.ok()) return Fail(status);
+    --in_flight_;
+    free_pages_.push_back(std::move(staged.pages));
+    changed_.notify_all();
   }
 }
 
@@ -133,7 +201,8 @@ std::optional<PackRun::Task> PackRun::NextTask() {
     changed_.wait(lock, [this]() ABSL_NO_THREAD_SAFETY_ANALYSIS {
       return stop_ ||
              next_number_ <
-                 added_ + kUnitsAhead * static_cast<uint64_t>(job_.threads);
+                 added_ + kUnitsAhead * static_cast<uint64_t>(job_.threads) +
+                     kUnitsAheadOfWrite * kWritesInFlight;
     });
   }
   if (stop_ || cut_ended_ || cut_input_ == job_.inputs.size()) {
@@ -153,8 +222,8 @@ std::optional<PackRun::Task> PackRun::NextTask() {
   return task;
 }
 
-absl::Status PackRun::Convert(const Task& task,
-                              UnitDocuments* documents) const {
+absl::Status PackRun::ConvertUnit(const Task& task,
+                                  UnitDocuments* documents) const {
   PONIENTE_RETURN_IF_ERROR(task.unit.status());
   return task.input->Convert(*task.unit, documents);
 }
@@ -197,10 +266,15 @@ bool PackRun::TakePlace(const Task& task, const absl::Status& converted,
   return true;
 }
 
-void PackRun::Fail(absl::Status status) {
-  if (failed_.ok()) failed_ = std::move(status);
+void PackRun::Stop() {
   stop_ = true;
   changed_.notify_all();
+  to_write_.notify_all();
+}
+
+void PackRun::Fail(absl::Status status) {
+  if (failed_.ok()) failed_ = std::move(status);
+  Stop();
 }
 
 void PackRun::Hand(uint64_t number, Written written) {

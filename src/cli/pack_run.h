@@ -8,6 +8,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -21,6 +22,7 @@
 #include "cli/pack_input.h"
 #include "cli/pack_state.h"
 #include "cli/text_inputs.h"
+#include "store/direct_writer.h"
 #include "store/store_builder.h"
 
 namespace poniente::cli {
@@ -32,7 +34,8 @@ struct PackJob {
                                            const std::atomic<bool>* stop)>
       open;
   bool skip_bad_lines = false;
-  // Threads that convert and write. Never changes a byte of the store.
+  // Threads that convert and write; a few more only wait for the disk, where
+  // tokens go past the page cache. Never changes a byte of the store.
   int threads = 1;
   // Whether the run is saved now and then: each time so many bytes of tokens
   // have been written since, or 10 seconds have passed.
@@ -46,7 +49,7 @@ struct PackJob {
 // tokens there. What else is known of the unit is kept until the same is done
 // for all before it: so the store comes to be in order, and so it is saved.
 //
-// Memory: a few units for each thread.
+// Memory: a few units for each thread, and for each write in flight.
 // Errors: that of the first unit, in the order of the documents, that has one,
 //     or of the disk. Cancelled, if `interrupted` says so.
 class PackRun {
@@ -86,13 +89,29 @@ class PackRun {
     internal::PieceChecksums checksums;
   };
 
-  void Work();
+  // A unit whose tokens are staged.
+  struct Staged {
+    uint64_t number = 0;
+    Written written;
+    internal::DirectWriter::Pages pages;
+  };
+
+  // Until there are no more units, or the run is over.
+  void Convert();
+  // False if there are none, which ends the run.
+  bool KeepChecksums(absl::StatusOr<internal::PieceChecksums> checksums,
+                     Written* written);
+  // Waits while enough are in flight. nullopt if the run is over.
+  std::optional<internal::DirectWriter::Pages> TakePages();
+  // Writes what is staged, until nothing more will be.
+  void WriteStaged();
   // nullopt at the end, or if the run is over.
   std::optional<Task> NextTask();
-  absl::Status Convert(const Task& task, UnitDocuments* documents) const;
+  absl::Status ConvertUnit(const Task& task, UnitDocuments* documents) const;
   // Gives the unit its place, once it is its turn. False if the run is over.
   bool TakePlace(const Task& task, const absl::Status& converted,
                  const UnitDocuments& documents, Written* written);
+  void Stop() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void Fail(absl::Status status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void Hand(uint64_t number, Written written);
   absl::Status Add(const Written& written) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
@@ -129,6 +148,12 @@ class PackRun {
   std::condition_variable changed_;
   std::condition_variable ended_;
   int working_ ABSL_GUARDED_BY(mu_) = 0;
+  int converting_ ABSL_GUARDED_BY(mu_) = 0;  // of those
+  std::condition_variable to_write_;
+  std::deque<Staged> staged_ ABSL_GUARDED_BY(mu_);
+  int in_flight_ ABSL_GUARDED_BY(mu_) = 0;  // staged, or about to be
+  // Memory to use again, that of the last one first.
+  std::vector<internal::DirectWriter::Pages> free_pages_ ABSL_GUARDED_BY(mu_);
   absl::Status failed_ ABSL_GUARDED_BY(mu_);
   // What is known once a unit has its place.
   uint64_t turn_ ABSL_GUARDED_BY(mu_) = 0;

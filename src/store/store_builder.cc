@@ -175,6 +175,14 @@ absl::Status StoreBuilder::KeepScratchFiles(const StoreCheckpoint& checkpoint) {
   return names_.KeepFile(checkpoint.name_bytes);
 }
 
+absl::Status StoreBuilder::WriteDirectly(uint64_t expected) {
+  PONIENTE_ASSIGN_OR_RETURN(
+      direct_,
+      DirectWriter::Open(tokens_path_, manifest_.tokens * manifest_.width(),
+                         expected));
+  return absl::OkStatus();
+}
+
 absl::Status StoreBuilder::ObserveChecksums(std::span<const std::byte> bytes) {
   manifest_.checksums_crc32c = ExtendCrc32c(manifest_.checksums_crc32c, bytes);
   if (!reads_checksums_) return absl::OkStatus();
@@ -191,9 +199,8 @@ absl::Status StoreBuilder::AddChecksum(uint32_t checksum) {
   return checksums_->Append(bytes);
 }
 
-absl::StatusOr<PieceChecksums> StoreBuilder::WriteTokens(
-    uint64_t first, std::span<const std::byte> bytes) const {
-  const uint64_t at = first * manifest_.width();
+PieceChecksums StoreBuilder::ChecksumsOf(
+    uint64_t at, std::span<const std::byte> bytes) const {
   const uint64_t cell = std::min(manifest_.block_bytes, kKeyBlockBytes);
   PieceChecksums checksums;
   checksums.reserve(static_cast<size_t>(bytes.size() / cell + 2));
@@ -204,11 +211,35 @@ absl::StatusOr<PieceChecksums> StoreBuilder::WriteTokens(
         {Crc32c(bytes.subspan(done, piece)), static_cast<uint32_t>(piece)});
     done += piece;
   }
+  return checksums;
+}
+
+absl::StatusOr<PieceChecksums> StoreBuilder::WriteTokens(
+    uint64_t first, std::span<const std::byte> bytes) const {
+  if (direct_ != nullptr) {
+    DirectWriter::Pages pages;
+    PONIENTE_ASSIGN_OR_RETURN(PieceChecksums checksums,
+                              StageTokens(first, bytes, &pages));
+    PONIENTE_RETURN_IF_ERROR(WriteStaged(pages));
+    return checksums;
+  }
+  const uint64_t at = first * manifest_.width();
+  PieceChecksums checksums = ChecksumsOf(at, bytes);
   PONIENTE_RETURN_IF_ERROR(WriteAll(tokens_.get(), tokens_path_, at, bytes));
   return checksums;
 }
 
+absl::StatusOr<PieceChecksums> StoreBuilder::StageTokens(
+    uint64_t first, std::span<const std::byte> bytes,
+    DirectWriter::Pages* pages) const {
+  const uint64_t at = first * manifest_.width();
+  PieceChecksums checksums = ChecksumsOf(at, bytes);
+  PONIENTE_RETURN_IF_ERROR(direct_->Stage(at, bytes, pages));
+  return checksums;
+}
+
 void StoreBuilder::StartWriting(uint64_t begin, uint64_t end) const {
+  if (direct_ != nullptr) return;
   const uint64_t width = manifest_.width();
   // Advice: where it cannot be taken, Finish() writes all the same.
   (void)::sync_file_range(tokens_.get(), static_cast<off_t>(begin * width),
@@ -265,6 +296,10 @@ absl::StatusOr<StoreCheckpoint> StoreBuilder::Mark() {
 }
 
 absl::Status StoreBuilder::Save(const StoreCheckpoint& mark) const {
+  if (direct_ != nullptr) {
+    PONIENTE_RETURN_IF_ERROR(
+        direct_->WriteKept(mark.tokens * manifest_.width()));
+  }
   PONIENTE_RETURN_IF_ERROR(SyncFd(tokens_.get(), tokens_path_));
   PONIENTE_RETURN_IF_ERROR(checksums_->SyncWritten());
   PONIENTE_RETURN_IF_ERROR(ends_.SyncWritten());
@@ -318,6 +353,10 @@ absl::Status StoreBuilder::WriteDocuments() {
 
 absl::Status StoreBuilder::WriteAndCommit() {
   PONIENTE_RETURN_IF_ERROR(PadTokens());
+  if (direct_ != nullptr) {
+    PONIENTE_RETURN_IF_ERROR(CutFile(tokens_.get(), tokens_path_,
+                                     manifest_.FileBytes(StoreFile::kTokens)));
+  }
   PONIENTE_RETURN_IF_ERROR(SyncFd(tokens_.get(), tokens_path_));
   PONIENTE_RETURN_IF_ERROR(WriteDocuments());
   PONIENTE_RETURN_IF_ERROR(checksums_->Sync());
@@ -330,6 +369,7 @@ absl::StatusOr<TokenStoreFacts> StoreBuilder::Finish() {
   const absl::Status written = WriteAndCommit();
   // Gives the space back after an error, and the lock in any case.
   tokens_ = OwnedFd();
+  direct_.reset();
   checksums_.reset();
   folder_.reset();
   PONIENTE_RETURN_IF_ERROR(written);

@@ -17,6 +17,7 @@
 #include "absl/status/statusor.h"
 #include "poniente/token_store_writer.h"
 #include "store/content_hash.h"
+#include "store/direct_writer.h"
 #include "store/file_writer.h"
 #include "store/manifest.h"
 #include "store/spill_buffer.h"
@@ -44,8 +45,9 @@ using PieceChecksums = std::vector<PieceChecksum>;
 // Memory: a few MiB, whatever the store's size.
 // Ownership: owns its files; destroyed before Finish(), it removes them, unless
 //     KeepForLater() was called.
-// Thread safety: WriteTokens(), StartWriting() and Save() on any thread, the
-//     others on one at a time.
+// Thread safety: WriteTokens(), StageTokens(), WriteStaged(), StartWriting()
+// and
+//     Save() on any thread, the others on one at a time.
 // Errors: those of the disk, with path and offset. After one the store cannot
 //     be finished; the caller remembers it.
 class StoreBuilder {
@@ -63,12 +65,29 @@ class StoreBuilder {
   static absl::StatusOr<std::unique_ptr<StoreBuilder>> CreateToSave(
       const std::string& path, StoreManifest manifest, const Accept& accept);
 
+  // Tokens go past the page cache from now on, where the file system lets them.
+  // For large stores of many pieces: writes of several threads do not wait for
+  // each other then, but each waits for the disk. Before the first
+  // WriteTokens().
+  // `expected` is how many bytes of tokens there may come to be, 0 if nobody
+  // knows.
+  absl::Status WriteDirectly(uint64_t expected);
+  bool writes_directly() const { return direct_ != nullptr; }
+
   StoreBuilder(const StoreBuilder&) = delete;
   StoreBuilder& operator=(const StoreBuilder&) = delete;
 
   // `bytes` are the store's from token `first` on, as it holds them.
   absl::StatusOr<PieceChecksums> WriteTokens(
       uint64_t first, std::span<const std::byte> bytes) const;
+  // The same in two steps, of which the second only waits for the disk.
+  // REQUIRES: writes_directly().
+  absl::StatusOr<PieceChecksums> StageTokens(uint64_t first,
+                                             std::span<const std::byte> bytes,
+                                             DirectWriter::Pages* pages) const;
+  absl::Status WriteStaged(const DirectWriter::Pages& pages) const {
+    return direct_->Write(pages);
+  }
   // Asks the disk to begin with tokens [begin, end); waits for nothing.
   void StartWriting(uint64_t begin, uint64_t end) const;
   absl::Status AddTokens(const PieceChecksums& checksums);
@@ -92,6 +111,8 @@ class StoreBuilder {
  private:
   StoreBuilder(std::unique_ptr<StoreFolder> folder, StoreManifest manifest);
 
+  PieceChecksums ChecksumsOf(uint64_t at,
+                             std::span<const std::byte> bytes) const;
   absl::Status OpenFiles();
   absl::Status ContinueFiles(const StoreCheckpoint& checkpoint);
   absl::Status KeepScratchFiles(const StoreCheckpoint& checkpoint);
@@ -110,6 +131,7 @@ class StoreBuilder {
   FileKey document_key_;
   const std::string tokens_path_;
   OwnedFd tokens_;
+  std::unique_ptr<DirectWriter> direct_;  // null: through the page cache
   std::unique_ptr<FileWriter> checksums_;
   // The checksums seen are those of tokens, read again.
   bool reads_checksums_ = false;

@@ -52,8 +52,11 @@ class PackResumeTest : public ::testing::Test {
   std::string out() const { return folder_.path("out"); }
 
   pid_t Start() {
+    // One way may go on where the other left off.
     const std::string command = "exec " PONIENTE_TOOL " " + Arguments(out()) +
-                                " >" + folder_.path("said") + " 2>&1";
+                                " --direct " +
+                                (random_() % 2 == 0 ? "on" : "off") + " >" +
+                                folder_.path("said") + " 2>&1";
     const pid_t child = ::fork();
     if (child == 0) {
       ::execl("/bin/sh", "sh", "-c", command.c_str(), nullptr);

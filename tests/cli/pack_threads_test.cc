@@ -89,10 +89,11 @@ class PackThreadsTest : public ::testing::Test {
     const auto path = [&](int threads) {
       return folder_.path("out-" + std::to_string(threads));
     };
-    for (const int threads : {1, 2, 3, 7}) {
+    for (const int threads : {1, 2, 3, 4, 7, 8}) {
       const ToolRun run =
           RunTool("pack " + in() + " " + options + " --out " + path(threads) +
-                  " --threads " + std::to_string(threads));
+                  " --threads " + std::to_string(threads) + " --direct " +
+                  (threads % 3 == 1 ? "off" : "on"));
       EXPECT_EQ(run.exit_code, 0) << run.err;
       EXPECT_TRUE(FilesIn(path(threads)) == FilesIn(path(1))) << threads;
     }

@@ -10,6 +10,7 @@
 #include <random>
 #include <span>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "store/encode_ids.h"
@@ -69,49 +70,57 @@ TEST(StoreBuilderTest, HowTheTokensAreCutDoesNotMatter) {
   const Documents documents = ProvenDocuments({300000, 0, 7, 100001}, 257);
   const std::vector<std::byte> all = Encoded(documents);
   for (const uint32_t block_bytes : {4096, 65536, 1 << 18}) {
-    const TempDir folder;
-    TokenStoreWriterOptions options = ByteOptions();
-    options.block_bytes = block_bytes;
-    ASSERT_THAT(testing::WriteStore(folder.path("whole"), documents, options),
-                IsOk());
-    ASSERT_OK_AND_ASSIGN(
-        const auto builder,
-        StoreBuilder::Create(folder.path("s"), ByteManifest(block_bytes)));
-    struct Piece {
-      size_t begin, tokens;
-      PieceChecksums checksums;
-    };
-    std::vector<Piece> pieces;
-    for (size_t at = 0; at < all.size() / 2;) {
-      const size_t tokens = std::min(all.size() / 2 - at, random() % 60000);
-      pieces.push_back({at, tokens, {}});
-      at += tokens;
-    }
-    std::vector<Piece*> order;
-    for (Piece& piece : pieces) order.push_back(&piece);
-    std::shuffle(order.begin(), order.end(), random);
-    for (Piece* piece : order) {
+    for (const bool directly : {false, true}) {
+      const TempDir folder;
+      TokenStoreWriterOptions options = ByteOptions();
+      options.block_bytes = block_bytes;
+      ASSERT_THAT(testing::WriteStore(folder.path("whole"), documents, options),
+                  IsOk());
       ASSERT_OK_AND_ASSIGN(
-          piece->checksums,
-          builder->WriteTokens(
-              piece->begin,
-              std::span(all).subspan(2 * piece->begin, 2 * piece->tokens)));
+          const auto builder,
+          StoreBuilder::Create(folder.path("s"), ByteManifest(block_bytes)));
+      if (directly) {
+        ASSERT_THAT(builder->WriteDirectly(0), IsOk());
+      }
+      struct Piece {
+        size_t begin, tokens;
+        PieceChecksums checksums;
+      };
+      std::vector<Piece> pieces;
+      for (size_t at = 0; at < all.size() / 2;) {
+        const size_t tokens = std::min(all.size() / 2 - at, random() % 60000);
+        pieces.push_back({at, tokens, {}});
+        at += tokens;
+      }
+      std::vector<Piece*> order;
+      for (Piece& piece : pieces) order.push_back(&piece);
+      std::shuffle(order.begin(), order.end(), random);
+      for (Piece* piece : order) {
+        ASSERT_OK_AND_ASSIGN(
+            piece->checksums,
+            builder->WriteTokens(
+                piece->begin,
+                std::span(all).subspan(2 * piece->begin, 2 * piece->tokens)));
+      }
+      for (const Piece& piece : pieces) {
+        ASSERT_THAT(builder->AddTokens(piece.checksums), IsOk());
+      }
+      ASSERT_THAT(AddDocuments(documents, builder.get()), IsOk());
+      ASSERT_THAT(builder->Finish(), IsOk());
+      ExpectSameFiles(folder.path("whole"), folder.path("s"));
     }
-    for (const Piece& piece : pieces) {
-      ASSERT_THAT(builder->AddTokens(piece.checksums), IsOk());
-    }
-    ASSERT_THAT(AddDocuments(documents, builder.get()), IsOk());
-    ASSERT_THAT(builder->Finish(), IsOk());
-    ExpectSameFiles(folder.path("whole"), folder.path("s"));
   }
 }
 
 // Writes the first `tokens` tokens, and saves.
 void SaveAfter(const std::string& path, const std::vector<std::byte>& all,
-               size_t tokens) {
+               size_t tokens, bool directly) {
   ASSERT_OK_AND_ASSIGN(const auto builder,
                        StoreBuilder::CreateToSave(path, ByteManifest(),
                                                   [](auto) { return false; }));
+  if (directly) {
+    ASSERT_THAT(builder->WriteDirectly(0), IsOk());
+  }
   ASSERT_OK_AND_ASSIGN(
       const PieceChecksums checksums,
       builder->WriteTokens(0, std::span(all).first(2 * tokens)));
@@ -129,37 +138,46 @@ void SaveAfter(const std::string& path, const std::vector<std::byte>& all,
   builder->KeepForLater();
 }
 
-class SavedStoreTest : public ::testing::TestWithParam<size_t> {};
+// Tokens saved; whether those before and behind the mark are written past the
+// page cache.
+class SavedStoreTest
+    : public ::testing::TestWithParam<std::tuple<size_t, bool, bool>> {};
 
 TEST_P(SavedStoreTest, IsGoneOnWithFromTheMark) {
+  const auto [saved, before, behind] = GetParam();
   const TempDir folder;
   const Documents documents = {{"a", ProvenDocuments({200000}, 257)[0].ids}};
   const std::vector<std::byte> all = Encoded(documents);
   ASSERT_THAT(testing::WriteStore(folder.path("whole"), documents), IsOk());
-  SaveAfter(folder.path("s"), all, GetParam());
+  SaveAfter(folder.path("s"), all, saved, before);
   ASSERT_OK_AND_ASSIGN(
       const auto builder,
       StoreBuilder::CreateToSave(folder.path("s"), ByteManifest(),
-                                 [](auto saved) { return saved == "caller"; }));
-  ASSERT_EQ(builder->manifest().tokens, GetParam());
+                                 [](auto who) { return who == "caller"; }));
+  ASSERT_EQ(builder->manifest().tokens, saved);
+  if (behind) {
+    ASSERT_THAT(builder->WriteDirectly(0), IsOk());
+  }
   ASSERT_OK_AND_ASSIGN(
       const PieceChecksums checksums,
-      builder->WriteTokens(GetParam(), std::span(all).subspan(2 * GetParam())));
+      builder->WriteTokens(saved, std::span(all).subspan(2 * saved)));
   ASSERT_THAT(builder->AddTokens(checksums), IsOk());
   ASSERT_THAT(builder->EndDocument(200000), IsOk());
   ASSERT_THAT(builder->Finish(), IsOk());
   ExpectSameFiles(folder.path("whole"), folder.path("s"));
 }
 
-INSTANTIATE_TEST_SUITE_P(Marks, SavedStoreTest,
-                         ::testing::Values(0, 1, 32767, 32768, 32769, 65536,
-                                           199999, 200000));
+INSTANTIATE_TEST_SUITE_P(
+    Marks, SavedStoreTest,
+    ::testing::Combine(::testing::Values(0, 1, 32767, 32768, 32769, 65536,
+                                         199999, 200000),
+                       ::testing::Bool(), ::testing::Bool()));
 
 TEST(StoreBuilderTest, ASavedStoreThatNobodyWantsIsRemoved) {
   const TempDir folder;
   const Documents documents = ProvenDocuments({70000}, 257);
   const std::string path = folder.path("s");
-  SaveAfter(path, Encoded(documents), 70000);
+  SaveAfter(path, Encoded(documents), 70000, false);
   // An ordinary writer knows nothing of it.
   ASSERT_THAT(testing::WriteStore(path, documents), IsOk());
   size_t files = 0;
@@ -174,7 +192,7 @@ TEST(StoreBuilderTest, ACheckpointThatWasCommittedIsNotGoneOnWith) {
   const TempDir folder;
   const Documents documents = ProvenDocuments({70000}, 257);
   const std::string path = folder.path("s");
-  SaveAfter(path, Encoded(documents), 70000);
+  SaveAfter(path, Encoded(documents), 70000, false);
   const std::string checkpoint = ReadFile(path + "/scratch-checkpoint");
   ASSERT_THAT(testing::WriteStore(path, documents), IsOk());
   testing::WriteFile(path + "/scratch-checkpoint", checkpoint);
