@@ -13,7 +13,9 @@
 //                  by 16 threads, 1 MiB each time, and fsync: what the disk
 //                  allows any number of threads
 //   bytes ...      pack of the text, 257 ids of 2 bytes each; so large a store
-//                  goes past the page cache, too
+//                  goes past the page cache, too, written by 16 threads that
+//                  wait for the disk
+//   cached ...     the same with --direct off: no other threads
 //   u8 ...         pack --eod none of the text: 256 ids of 1 byte
 //   jsonl ...      pack of the JSONL, to 2 bytes
 // Cases of pack are processes, their start counted. Medians; ratios are medians
@@ -245,6 +247,7 @@ void PackBench::MakeCases(uint64_t bytes) {
   });
   AddPack("bytes, 1 thread", text, 1, 2, {});
   AddPack("bytes, 2 threads", text, 2, 2, {});
+  AddPack("cached, 1 thread", text, 1, 2, {"--direct", "off"});
   Add("plain, twice", size, 2, loop(2));
   AddPack("jsonl, 1 thread", jsonl, 1, 2, {});
   AddPack("jsonl, 2 threads", jsonl, 2, 2, {});
@@ -306,6 +309,7 @@ void PackBench::Print() const {
   std::printf("\n");
   PrintRatio("bytes, 1 thread", "plain", 0.5);
   PrintRatio("bytes, 1 thread", "plain, twice", 0.5);
+  PrintRatio("cached, 1 thread", "plain", 0.5);
   PrintRatio("u8, 1 thread", "plain", 0.5);
   PrintRatio("bytes, 2 threads", "bytes, 1 thread", 1.6);
   PrintRatio("u8, 2 threads", "u8, 1 thread", 1.6);

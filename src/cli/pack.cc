@@ -40,6 +40,8 @@ namespace {
 
 // Of input: below, what the page cache takes is soon written.
 constexpr uint64_t kLargeBytes = uint64_t{64} << 20;
+// On the average. What is smaller is put together by the page cache.
+constexpr uint64_t kLargeFileBytes = uint64_t{512} << 10;
 
 using internal::StoreBuilder;
 
@@ -85,6 +87,7 @@ class Packing {
   void PlanJob();
   // What a checkpoint tells: whether to go on with it. Says so.
   bool GoOn(std::string_view saved);
+  bool AreLarge() const;
   absl::StatusOr<std::unique_ptr<StoreBuilder>> OpenStore();
   absl::Status Interrupted(const PackRun& run, StoreBuilder* store) const;
   void Note(const std::string& text) const;
@@ -180,6 +183,12 @@ bool Packing::GoOn(std::string_view saved) {
   return true;
 }
 
+// Each file is at least one write.
+bool Packing::AreLarge() const {
+  return inputs_.sizes_known && total_bytes_ >= kLargeBytes &&
+         total_bytes_ / job_.inputs.size() >= kLargeFileBytes;
+}
+
 absl::StatusOr<std::unique_ptr<StoreBuilder>> Packing::OpenStore() {
   TokenStoreWriterOptions options;
   options.vocabulary = request_.vocabulary;
@@ -203,11 +212,9 @@ absl::StatusOr<std::unique_ptr<StoreBuilder>> Packing::OpenStore() {
                       Bytes(static_cast<double>(total_bytes_)),
                       ", where a run that was ended left off"));
   }
-  const bool is_large = inputs_.sizes_known && total_bytes_ >= kLargeBytes;
-  if (store.ok() && request_.writes_directly.value_or(is_large)) {
+  if (store.ok() && request_.writes_directly.value_or(AreLarge())) {
     // Few inputs have more ids than bytes.
-    PONIENTE_RETURN_IF_ERROR(
-        (*store)->WriteDirectly(total_bytes_ * manifest.width()));
+    (*store)->WriteDirectly(total_bytes_ * manifest.width());
   }
   return store;
 }

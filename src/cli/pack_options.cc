@@ -39,7 +39,7 @@ std::vector<Option> PackOptions() {
        "the store is the same for any number"},
       {"direct", "auto|on|off",
        "write tokens past the page cache where the file system allows; auto: "
-       "if there are at least 64 MiB of input"},
+       "for at least 64 MiB of files of 512 KiB or more on the average"},
       {"part", "i/N",
        "pack part i (from 0) of N of the inputs into DIR/part-i-of-N; default: "
        "as mpirun, srun or torchrun says"},

@@ -18,6 +18,10 @@ constexpr uint64_t kUnitsAhead = 4;
 // behind one that takes long are written as well.
 constexpr int kWritesInFlight = 16;
 constexpr uint64_t kUnitsAheadOfWrite = 4;
+// A longer one is in flight alone.
+constexpr uint64_t kMostBytesInFlight = uint64_t{32} << 20;
+// Of memory, to be used again.
+constexpr uint64_t kMostKeptBytes = kMostBytesInFlight / kWritesInFlight * 2;
 constexpr std::chrono::milliseconds kWatchInterval(20);
 constexpr std::chrono::seconds kSaveInterval(10);
 // Bytes of tokens that the disk is told of at a time.
@@ -137,13 +141,15 @@ void PackRun::Convert() {
       Hand(task->number, std::move(written));
       continue;
     }
-    std::optional<internal::DirectWriter::Pages> pages = TakePages();
+    std::optional<internal::DirectWriter::Pages> pages =
+        TakePages(bytes.size());
     if (!pages) return;
     auto checksums = builder_->StageTokens(written.first_token, bytes, &*pages);
     if (!KeepChecksums(std::move(checksums), &written)) return;
     written.documents = documents.TakeEnds();
     const std::lock_guard lock(mu_);
-    staged_.push_back({task->number, std::move(written), *std::move(pages)});
+    staged_.push_back(
+        {task->number, bytes.size(), std::move(written), *std::move(pages)});
     to_write_.notify_one();
   }
 }
@@ -159,13 +165,15 @@ bool PackRun::KeepChecksums(absl::StatusOr<internal::PieceChecksums> checksums,
   return false;
 }
 
-std::optional<internal::DirectWriter::Pages> PackRun::TakePages() {
+std::optional<internal::DirectWriter::Pages> PackRun::TakePages(
+    uint64_t bytes) {
   std::unique_lock lock(mu_);
-  changed_.wait(lock, [this]() ABSL_NO_THREAD_SAFETY_ANALYSIS {
-    return stop_ || in_flight_ < kWritesInFlight;
+  changed_.wait(lock, [this, bytes]() ABSL_NO_THREAD_SAFETY_ANALYSIS {
+    return stop_ || bytes_in_flight_ == 0 ||
+           bytes_in_flight_ + bytes <= kMostBytesInFlight;
   });
   if (stop_) return std::nullopt;
-  ++in_flight_;
+  bytes_in_flight_ += bytes;
   internal::DirectWriter::Pages pages;
   if (!free_pages_.empty()) {
     pages = std::move(free_pages_.back());
@@ -188,8 +196,10 @@ void PackRun::WriteStaged() {
     if (status.ok()) Hand(staged.number, std::move(staged.written));
     lock.lock();
     if (!status.ok()) return Fail(status);
-    --in_flight_;
-    free_pages_.push_back(std::move(staged.pages));
+    bytes_in_flight_ -= staged.bytes;
+    if (staged.pages.room() <= kMostKeptBytes) {
+      free_pages_.push_back(std::move(staged.pages));
+    }
     changed_.notify_all();
   }
 }

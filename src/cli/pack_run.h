@@ -92,6 +92,7 @@ class PackRun {
   // A unit whose tokens are staged.
   struct Staged {
     uint64_t number = 0;
+    uint64_t bytes = 0;
     Written written;
     internal::DirectWriter::Pages pages;
   };
@@ -102,7 +103,7 @@ class PackRun {
   bool KeepChecksums(absl::StatusOr<internal::PieceChecksums> checksums,
                      Written* written);
   // Waits while enough are in flight. nullopt if the run is over.
-  std::optional<internal::DirectWriter::Pages> TakePages();
+  std::optional<internal::DirectWriter::Pages> TakePages(uint64_t bytes);
   // Writes what is staged, until nothing more will be.
   void WriteStaged();
   // nullopt at the end, or if the run is over.
@@ -151,7 +152,8 @@ class PackRun {
   int converting_ ABSL_GUARDED_BY(mu_) = 0;  // of those
   std::condition_variable to_write_;
   std::deque<Staged> staged_ ABSL_GUARDED_BY(mu_);
-  int in_flight_ ABSL_GUARDED_BY(mu_) = 0;  // staged, or about to be
+  // Of tokens that are staged, or about to be.
+  uint64_t bytes_in_flight_ ABSL_GUARDED_BY(mu_) = 0;
   // Memory to use again, that of the last one first.
   std::vector<internal::DirectWriter::Pages> free_pages_ ABSL_GUARDED_BY(mu_);
   absl::Status failed_ ABSL_GUARDED_BY(mu_);

@@ -55,16 +55,23 @@ struct Stores {
   uint64_t without_store = 0;
 };
 
-// A file that is read as it is, not a configuration. Text is a configuration
-// unless it is a format's or something is stated of it.
+// A file that is read as it is, not a configuration: not text, or a format's,
+// or without a data table and something is stated of it.
 bool IsTokenFile(const std::string& path, const Arguments& arguments) {
   if (absl::EndsWith(path, ".toml")) return false;
-  if (HasSourceOption(arguments) || IsTokenSource(path)) return true;
+  if (IsTokenSource(path)) return true;
   std::string head(4096, '\0');
   std::ifstream in(path, std::ios::binary);
   in.read(head.data(), static_cast<std::streamsize>(head.size()));
   head.resize(static_cast<size_t>(std::max<std::streamsize>(in.gcount(), 0)));
-  return head.find('\0') != std::string::npos;
+  const bool is_text =
+      std::none_of(head.begin(), head.end(), [](char character) {
+        const auto byte = static_cast<unsigned char>(character);
+        return byte < 0x20 ? byte != '\t' && byte != '\n' && byte != '\r'
+                           : byte == 0x7f || byte >= 0xf8 || byte == 0xc0;
+      });
+  return !is_text ||
+         (HasSourceOption(arguments) && !absl::StrContains(head, "[data"));
 }
 
 class StoreList {
@@ -175,15 +182,20 @@ Verified Verify(const Wanted& wanted, const TokenSourceOptions& options,
   return verified;
 }
 
+bool HasChecksums(const TokenSource& source) {
+  return source.format() == internal::kStoreFormat ||
+         source.format() == internal::kCatalogFormat;
+}
+
 void Print(const Verified& verified) {
   if (!verified.status.ok()) {
     Fail(verified.status);
     return;
   }
   const TokenSource& source = *verified.source;
-  const bool has_checksums = source.format() == internal::kStoreFormat;
   std::cout << OneLine(verified.path)
-            << (has_checksums ? ": ok, " : ": can be read, no checksums, ")
+            << (HasChecksums(source) ? ": ok, "
+                                     : ": can be read, no checksums, ")
             << Count(source.num_tokens()) << " tokens, "
             << Bytes(static_cast<double>(source.num_bytes()))
             << ", fingerprint "
@@ -210,11 +222,15 @@ int VerifyAll(const Stores& stores, bool is_json) {
   json["ok"] = true;
   json["stores"] = Json::array();
   uint64_t damaged = 0;
+  uint64_t without_checksums = 0;
   const size_t count = stores.wanted.size();
   for (size_t i = 0; i < count; ++i) {
     const Verified verified =
         Verify(stores.wanted[i], stores.options, i + 1, count);
     if (!verified.status.ok()) ++damaged;
+    if (verified.status.ok() && !HasChecksums(*verified.source)) {
+      ++without_checksums;
+    }
     if (is_json) {
       AddJson(verified, &json);
     } else {
@@ -227,7 +243,11 @@ int VerifyAll(const Stores& stores, bool is_json) {
   } else if (count != 1) {
     std::cout << Plural(count, "store") << ", "
               << (damaged == 0
-                      ? "all as they were written"
+                      ? without_checksums == 0
+                            ? "all as they were written"
+                            : absl::StrCat("all can be read, ",
+                                           without_checksums,
+                                           " without checksums")
                       : absl::StrCat(damaged, " damaged, unreadable or stale"))
               << '\n';
   }

@@ -19,6 +19,10 @@
 namespace poniente::internal {
 namespace {
 
+// A store that is open goes on if another takes its place. More than so many
+// take too long to open, and too many descriptors.
+constexpr size_t kMostHeld = 256;
+
 // What makes a leaf's files the same as another's.
 std::string KeyOf(const NodeSpec& node) {
   const FileSpec& files = node.files;
@@ -68,8 +72,7 @@ bool HoldsStore(const std::string& path) {
       absl::StrCat(path, "/", Absl(kManifestName)), ignored);
 }
 
-// Looks at all of the store's files, and opens them at its first read: as many
-// as a run names would take as many descriptors.
+// Looks at all of the store's files, and opens them at its first read.
 absl::StatusOr<std::shared_ptr<const TokenSource>> OpenExamined(
     const std::string& path, const ByteReaderOptions& io) {
   PONIENTE_ASSIGN_OR_RETURN(KnownStore known, ExamineStore(path));
@@ -98,7 +101,7 @@ absl::StatusOr<std::shared_ptr<const TokenSource>> ConfigSources::OpenFiles(
     if (IsBare(node)) {
       PONIENTE_ASSIGN_OR_RETURN(auto listed, FindInCatalogs(path));
       if (listed != nullptr) return listed;
-      if (HoldsStore(path)) return OpenExamined(path, run_.io);
+      if (opens_later_ && HoldsStore(path)) return OpenExamined(path, run_.io);
     }
     return OpenTokenSource(path, options);
   }
@@ -148,6 +151,7 @@ void ConfigSources::Gather(const NodeSpec& node,
 absl::Status ConfigSources::OpenBelow(const NodeSpec& root) {
   std::vector<const NodeSpec*> files;
   Gather(root, &files);
+  opens_later_ = files.size() > kMostHeld;
   std::vector<absl::Status> statuses(files.size());
   std::vector<std::shared_ptr<const TokenSource>> sources(files.size());
   InParallel(files.size(), [&](size_t i) {

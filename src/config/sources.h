@@ -64,6 +64,7 @@ class ConfigSources {
   // By path and what is stated of its files.
   std::map<std::string, std::shared_ptr<const TokenSource>> opened_;
   std::unordered_map<const DatasetNode*, ConfigSource> leaves_;
+  bool opens_later_ = false;  // stores, at their first read
   // The most tokens of a source, and what it is called.
   uint64_t most_tokens_ = 0;
   std::string longest_;

@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <sys/resource.h>
+#include <sys/statvfs.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -25,11 +26,22 @@ constexpr size_t kLeastRoom = size_t{1} << 20;
 constexpr uint64_t kLeastAhead = uint64_t{8} << 20;
 constexpr uint64_t kMostAhead = uint64_t{256} << 20;
 
+// A part of what the file system has left, so that others, and the store's own
+// other files, find some, too.
+constexpr uint64_t kPartOfFree = 8;
+
 uint64_t PageOf(uint64_t at) { return at / kPageBytes * kPageBytes; }
 
-// Writes that make a file longer wait for each other: room for them is made
-// before. False where there is no such call, or no room.
-bool AllocateRange(int fd, uint64_t begin, uint64_t end) {
+// What the file system has left; 0 if it does not say.
+uint64_t FreeBytes(int fd) {
+  struct statvfs facts;
+  if (::fstatvfs(fd, &facts) != 0) return 0;
+  return uint64_t{facts.f_bavail} * facts.f_frsize;
+}
+
+}  // namespace
+
+bool DirectWriter::AllocateRange(int fd, uint64_t begin, uint64_t end) {
   // Past this limit the call would end the process, also if the data fits.
   rlimit limit;
   if (::getrlimit(RLIMIT_FSIZE, &limit) != 0 ||
@@ -44,24 +56,26 @@ bool AllocateRange(int fd, uint64_t begin, uint64_t end) {
   return result == 0;
 }
 
-}  // namespace
-
-absl::StatusOr<std::unique_ptr<DirectWriter>> DirectWriter::Open(
-    const std::string& path, uint64_t bytes, uint64_t expected) {
+std::unique_ptr<DirectWriter> DirectWriter::Open(const std::string& path,
+                                                 uint64_t bytes,
+                                                 uint64_t expected,
+                                                 Allocator allocator) {
   absl::StatusOr<OwnedFd> direct = OpenFd(path, O_RDWR | O_DIRECT);
   if (!direct.ok()) return nullptr;
-  PONIENTE_ASSIGN_OR_RETURN(OwnedFd buffered, OpenFd(path, O_RDWR));
-  if (!AllocateRange(direct->get(), bytes, bytes + kLeastAhead)) return nullptr;
-  std::unique_ptr<DirectWriter> writer(
-      new DirectWriter(path, *std::move(direct), std::move(buffered),
-                       bytes + kLeastAhead, expected));
-  if (bytes % kPageBytes == 0) return writer;
-  const std::lock_guard lock(writer->mu_);
-  Begun& begun = writer->begun_[PageOf(bytes)];
+  absl::StatusOr<OwnedFd> buffered = OpenFd(path, O_RDWR);
+  if (!buffered.ok()) return nullptr;
+  Begun begun;
   begun.there = bytes % kPageBytes;
-  PONIENTE_RETURN_IF_ERROR(ReadAll(writer->buffered_.get(), path, PageOf(bytes),
-                                   std::span(begun.bytes).first(begun.there)));
-  return writer;
+  const absl::Status read = ReadAll(buffered->get(), path, PageOf(bytes),
+                                    std::span(begun.bytes).first(begun.there));
+  if (!read.ok()) return nullptr;
+  std::unique_ptr<DirectWriter> writer(
+      new DirectWriter(path, *std::move(direct), *std::move(buffered), bytes,
+                       expected, allocator));
+  const std::lock_guard lock(writer->mu_);
+  if (begun.there > 0) writer->begun_[PageOf(bytes)] = begun;
+  writer->Allocate(bytes + kPageBytes);
+  return writer->allocates_ ? std::move(writer) : nullptr;
 }
 
 void DirectWriter::Allocate(uint64_t end) {
@@ -69,9 +83,17 @@ void DirectWriter::Allocate(uint64_t end) {
     const uint64_t missing = expected_ == 0
                                  ? allocated_ / 4
                                  : expected_ - std::min(expected_, allocated_);
-    const uint64_t ahead = std::clamp(missing, kLeastAhead, kMostAhead);
-    allocates_ = AllocateRange(direct_.get(), allocated_, allocated_ + ahead);
-    if (allocates_) allocated_ += ahead;
+    const uint64_t most =
+        std::min(kMostAhead, FreeBytes(direct_.get()) / kPartOfFree);
+    const uint64_t ahead = std::min(std::max(missing, kLeastAhead), most);
+    allocates_ = ahead >= kLeastAhead &&
+                 allocator_(direct_.get(), allocated_, allocated_ + ahead);
+    if (allocates_) {
+      allocated_ += ahead;
+    } else {
+      // What it did get is given back: nothing has been written there.
+      (void)CutFile(direct_.get(), path_, allocated_);
+    }
   }
 }
 

@@ -37,12 +37,18 @@ class DirectWriter {
  public:
   static constexpr uint64_t kPageBytes = 4096;
 
+  // Makes room for bytes [begin, end) of a file; false if it cannot, even if it
+  // has made some.
+  using Allocator = bool (*)(int fd, uint64_t begin, uint64_t end);
+  static bool AllocateRange(int fd, uint64_t begin, uint64_t end);
+
   // For a file that is there and holds `bytes` bytes, which stay as they are,
   // and may come to hold `expected` (0: not known).
-  // Null where the file system takes no such writes, or would let them wait for
-  // each other.
-  static absl::StatusOr<std::unique_ptr<DirectWriter>> Open(
-      const std::string& path, uint64_t bytes, uint64_t expected);
+  // Null, and the file is as it was, where the file system takes no such
+  // writes, or would let them wait for each other, or is nearly full.
+  static std::unique_ptr<DirectWriter> Open(
+      const std::string& path, uint64_t bytes, uint64_t expected,
+      Allocator allocator = AllocateRange);
 
   DirectWriter(const DirectWriter&) = delete;
   DirectWriter& operator=(const DirectWriter&) = delete;
@@ -52,6 +58,7 @@ class DirectWriter {
   class Pages {
    public:
     std::span<const std::byte> bytes() const { return {memory_.get(), size_}; }
+    size_t room() const { return room_; }  // bytes of memory
 
    private:
     friend class DirectWriter;
@@ -85,14 +92,18 @@ class DirectWriter {
     Page bytes = {};
     uint64_t there = 0;  // how many of them
   };
+
   DirectWriter(std::string path, OwnedFd direct, OwnedFd buffered,
-               uint64_t allocated, uint64_t expected)
+               uint64_t allocated, uint64_t expected, Allocator allocator)
       : path_(std::move(path)),
         direct_(std::move(direct)),
         buffered_(std::move(buffered)),
         expected_(expected),
+        allocator_(allocator),
         allocated_(allocated) {}
 
+  // Makes room up to `end`, and ahead; not for good: where there is none,
+  // writes make the file longer.
   void Allocate(uint64_t end) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Keeps `bytes`, which lie within a page that lacks others. The page, once it
   // is whole.
@@ -105,6 +116,7 @@ class DirectWriter {
   const OwnedFd direct_;
   const OwnedFd buffered_;  // where an aligned write is refused nonetheless
   const uint64_t expected_;
+  const Allocator allocator_;
   std::mutex mu_;
   // By their first bytes; until they are whole and written.
   std::map<uint64_t, Begun> begun_ ABSL_GUARDED_BY(mu_);

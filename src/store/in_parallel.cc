@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <atomic>
+#include <exception>
+#include <mutex>
 #include <system_error>
 #include <thread>
 #include <vector>
@@ -35,13 +37,26 @@ void InParallel(size_t count, const std::function<void(size_t)>& each) {
       for (size_t i = begin; i < end; ++i) each(i);
     }
   };
+  std::mutex mu;
+  std::exception_ptr thrown;
+  const auto guarded = [&] {
+    try {
+      work();
+    } catch (...) {
+      next = count;
+      const std::lock_guard lock(mu);
+      if (thrown == nullptr) thrown = std::current_exception();
+    }
+  };
   std::vector<std::jthread> others;
   try {
-    while (others.size() + 1 < threads) others.emplace_back(work);
+    while (others.size() + 1 < threads) others.emplace_back(guarded);
   } catch (const std::system_error&) {
     // Fewer threads do the same.
   }
-  work();
+  guarded();
+  others.clear();  // joins them
+  if (thrown != nullptr) std::rethrow_exception(thrown);
 }
 
 absl::Status JoinErrors(std::span<const absl::Status> statuses) {

@@ -15,6 +15,7 @@ namespace poniente::internal {
 
 // Calls `each` once for every number below `count`, from this thread and others
 // (as many as the machine has cores, at most 16); returns when all calls have.
+// Throws what one of them threw first; others may not have been made then.
 void InParallel(size_t count, const std::function<void(size_t)>& each);
 
 // OK if all are; else the code of the first that is not, and the messages of

@@ -175,12 +175,9 @@ absl::Status StoreBuilder::KeepScratchFiles(const StoreCheckpoint& checkpoint) {
   return names_.KeepFile(checkpoint.name_bytes);
 }
 
-absl::Status StoreBuilder::WriteDirectly(uint64_t expected) {
-  PONIENTE_ASSIGN_OR_RETURN(
-      direct_,
-      DirectWriter::Open(tokens_path_, manifest_.tokens * manifest_.width(),
-                         expected));
-  return absl::OkStatus();
+void StoreBuilder::WriteDirectly(uint64_t expected) {
+  direct_ = DirectWriter::Open(tokens_path_,
+                               manifest_.tokens * manifest_.width(), expected);
 }
 
 absl::Status StoreBuilder::ObserveChecksums(std::span<const std::byte> bytes) {
@@ -353,10 +350,9 @@ absl::Status StoreBuilder::WriteDocuments() {
 
 absl::Status StoreBuilder::WriteAndCommit() {
   PONIENTE_RETURN_IF_ERROR(PadTokens());
-  if (direct_ != nullptr) {
-    PONIENTE_RETURN_IF_ERROR(CutFile(tokens_.get(), tokens_path_,
-                                     manifest_.FileBytes(StoreFile::kTokens)));
-  }
+  // Room was made ahead of what is written.
+  PONIENTE_RETURN_IF_ERROR(CutFile(tokens_.get(), tokens_path_,
+                                   manifest_.FileBytes(StoreFile::kTokens)));
   PONIENTE_RETURN_IF_ERROR(SyncFd(tokens_.get(), tokens_path_));
   PONIENTE_RETURN_IF_ERROR(WriteDocuments());
   PONIENTE_RETURN_IF_ERROR(checksums_->Sync());

@@ -71,7 +71,7 @@ class StoreBuilder {
   // WriteTokens().
   // `expected` is how many bytes of tokens there may come to be, 0 if nobody
   // knows.
-  absl::Status WriteDirectly(uint64_t expected);
+  void WriteDirectly(uint64_t expected);
   bool writes_directly() const { return direct_ != nullptr; }
 
   StoreBuilder(const StoreBuilder&) = delete;

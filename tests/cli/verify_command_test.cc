@@ -106,6 +106,13 @@ TEST_F(VerifyCommandTest, FilesOfOtherProjectsAreReadToTheirEnds) {
   const ToolRun unknown = RunTool(verify);
   EXPECT_EQ(unknown.exit_code, 1);
   EXPECT_THAT(unknown.err, HasSubstr("state their dtype"));
+  WriteFile(dir().path("raw.bin"), std::string(1000, '\xfe'));
+  EXPECT_THAT(RunTool(verify).err, HasSubstr("state their dtype"));
+  // Which is one whatever is stated of others.
+  std::filesystem::copy_file(config(), dir().path("run.conf"));
+  EXPECT_THAT(RunTool(verify + " --dtype u8 " + dir().path("run.conf")),
+              Prints(AllOf(HasSubstr("/a: ok, 10,000 tokens"),
+                           HasSubstr("3 stores, all can be read, 1 without"))));
   // A store says all that of itself.
   EXPECT_THAT(RunTool("verify --dtype u32 " + dir().path("a")).err,
               HasSubstr("which has a dtype (u16)"));

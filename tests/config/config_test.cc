@@ -367,9 +367,9 @@ TEST_F(ConfigTest, OfManyMissingStoresAHundredAreNamed) {
                           ::testing::EndsWith("\nand 150 more like these")));
 }
 
-TEST_F(ConfigTest, StoresTakeNoDescriptorsBeforeTheyAreRead) {
+TEST_F(ConfigTest, ManyStoresTakeNoDescriptorsBeforeTheyAreRead) {
   std::string data = "[data.flat]\n";
-  for (int i = 0; i < 100; ++i) {
+  for (int i = 0; i < 300; ++i) {
     const std::string name = absl::StrCat("many", i);
     testing::WriteStore(dir_.path(name), 10 + i, 100);
     absl::StrAppend(&data, name, " = { path = '", name, "' }\n");
@@ -390,6 +390,16 @@ TEST_F(ConfigTest, StoresTakeNoDescriptorsBeforeTheyAreRead) {
                                                  "that was opened"),
                                        HasSubstr("open it again"))));
   }
+}
+
+TEST_F(ConfigTest, FewStoresAreHeldFromTheBeginning) {
+  ASSERT_OK_AND_ASSIGN(const Config config,
+                       ParseData("[data.flat]\na = { path = 'a' }\n"));
+  testing::WriteStore(dir_.path("a"), 1000, 10000);
+  ASSERT_OK_AND_ASSIGN(
+      const auto tokens,
+      RunBlocking(config.sources()[0].data->ReadTokens(17, 1)));
+  EXPECT_EQ(tokens[0], StoreToken(0, 17));
 }
 
 TEST_F(ConfigTest, TwoTokenizersAreRefusedAndBothNamed) {

@@ -40,9 +40,7 @@ class DirectWriterTest : public ::testing::Test {
  protected:
   void SetUp() override {
     WriteFile(path(), "");
-    const auto writer = DirectWriter::Open(path(), 0, 0);
-    ASSERT_THAT(writer, IsOk());
-    if (*writer == nullptr) {
+    if (DirectWriter::Open(path(), 0, 0) == nullptr) {
       GTEST_SKIP() << "the file system of '" << dir_.path()
                    << "' takes no direct writes";
     }
@@ -91,7 +89,7 @@ TEST_F(DirectWriterTest, PiecesInAnyOrderFromManyThreadsMakeTheFile) {
                 pieces[std::min(pieces.size() - 1, i + random_() % 8)]);
     }
     WriteFile(path(), "");
-    ASSERT_OK_AND_ASSIGN(const auto writer, DirectWriter::Open(path(), 0, 0));
+    const auto writer = DirectWriter::Open(path(), 0, 0);
     std::atomic<size_t> next = 0;
     {
       std::vector<std::jthread> threads;
@@ -113,7 +111,7 @@ TEST_F(DirectWriterTest, PiecesInAnyOrderFromManyThreadsMakeTheFile) {
 TEST_F(DirectWriterTest, WhatIsKeptIsWrittenWithoutWhatComesLater) {
   const std::string all = MadeBytes(3'000'000);
   const std::vector<Piece> pieces = Cut(0, all.size());
-  ASSERT_OK_AND_ASSIGN(const auto writer, DirectWriter::Open(path(), 0, 0));
+  const auto writer = DirectWriter::Open(path(), 0, 0);
   for (size_t i = 0; i < pieces.size(); ++i) {
     ASSERT_THAT(Write(writer.get(), all, pieces[i]), IsOk());
     if (i % 7 != 0) continue;
@@ -128,9 +126,7 @@ TEST_F(DirectWriterTest, AFileIsGoneOnWithBehindAnyByte) {
   for (const uint64_t there :
        {uint64_t{1}, kPage - 1, kPage, kPage + 1, uint64_t{123'457}}) {
     WriteFile(path(), all.substr(0, there));
-    ASSERT_OK_AND_ASSIGN(
-        const auto writer,
-        DirectWriter::Open(path(), there, random_() % 300'000));
+    const auto writer = DirectWriter::Open(path(), there, random_() % 300'000);
     std::vector<Piece> pieces = Cut(there, all.size());
     std::shuffle(pieces.begin(), pieces.end(), random_);
     for (const Piece& piece : pieces) {
@@ -144,7 +140,7 @@ TEST_F(DirectWriterTest, AFileIsGoneOnWithBehindAnyByte) {
 
 TEST_F(DirectWriterTest, AFullDiskIsAnError) {
   const std::string all = MadeBytes(2'000'000);
-  ASSERT_OK_AND_ASSIGN(const auto writer, DirectWriter::Open(path(), 0, 0));
+  const auto writer = DirectWriter::Open(path(), 0, 0);
   rlimit before;
   ::getrlimit(RLIMIT_FSIZE, &before);
   const auto old = ::signal(SIGXFSZ, SIG_IGN);
@@ -165,8 +161,35 @@ TEST_F(DirectWriterTest, UnderALimitOfFileSizesTheCacheIsUsed) {
   ::setrlimit(RLIMIT_FSIZE, &limited);
   const auto writer = DirectWriter::Open(path(), 0, 0);
   ::setrlimit(RLIMIT_FSIZE, &before);
-  ASSERT_THAT(writer, IsOk());
-  EXPECT_EQ(*writer, nullptr);
+  EXPECT_EQ(writer, nullptr);
+}
+
+// As ext4 does: what there is, it keeps.
+bool AllocateSomeAndFail(int fd, uint64_t begin, uint64_t end) {
+  EXPECT_TRUE(DirectWriter::AllocateRange(fd, begin, (begin + end) / 2));
+  return false;
+}
+bool AllocateTheFirst(int fd, uint64_t begin, uint64_t end) {
+  if (begin == 0) return DirectWriter::AllocateRange(fd, begin, end);
+  return AllocateSomeAndFail(fd, begin, end);
+}
+
+TEST_F(DirectWriterTest, WithoutRoomAheadTheFileStaysAsItIs) {
+  WriteFile(path(), "some bytes");
+  EXPECT_EQ(DirectWriter::Open(path(), 10, 0, AllocateSomeAndFail), nullptr);
+  EXPECT_EQ(ReadFile(path()), "some bytes");
+}
+
+TEST_F(DirectWriterTest, WhereRoomEndsWritesMakeTheFileLonger) {
+  const std::string all = MadeBytes(20'000'000);
+  const auto writer = DirectWriter::Open(path(), 0, 0, AllocateTheFirst);
+  ASSERT_NE(writer, nullptr);
+  for (const Piece& piece : Cut(0, all.size())) {
+    ASSERT_THAT(Write(writer.get(), all, piece), IsOk());
+  }
+  ASSERT_THAT(writer->WriteKept(all.size()), IsOk());
+  std::filesystem::resize_file(path(), all.size());
+  EXPECT_TRUE(ReadFile(path()) == all);
 }
 
 }  // namespace
