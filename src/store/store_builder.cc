@@ -318,6 +318,9 @@ absl::Status StoreBuilder::Save(const StoreCheckpoint& mark) const {
   return SyncFolder(ParentOf(path));
 }
 
+// So that padding makes the last page whole.
+static_assert(kAlignment % DirectWriter::kPageBytes == 0);
+
 absl::Status StoreBuilder::PadTokens() {
   const uint64_t bytes = manifest_.tokens * manifest_.width();
   const std::vector<std::byte> zeros(
