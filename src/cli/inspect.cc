@@ -235,10 +235,8 @@ void PrintText(const Inspection& inspection) {
   line("first tokens", absl::StrJoin(Shown(inspection), " "));
   if (const auto text = AsText(inspection)) line("as text", *text);
   if (inspection.verified) {
-    const bool has_checksums = inspection.store != nullptr ||
-                               source.format() == internal::kCatalogFormat;
-    line("verified",
-         has_checksums ? "all checksums match" : "all tokens can be read");
+    line("verified", HasChecksums(source) ? "all checksums match"
+                                          : "all tokens can be read");
   }
   if (inspection.warnings.empty()) line("warnings", "none");
   for (const std::string& warning : inspection.warnings) {

@@ -64,13 +64,6 @@ absl::Status ReadSplitting(const Arguments& arguments, PackRequest* request) {
   return absl::OkStatus();
 }
 
-bool HasSourceOptions(const Arguments& arguments) {
-  for (const Option& option : WithSourceOptions({})) {
-    if (option.name != "glob" && arguments.Has(option.name)) return true;
-  }
-  return false;
-}
-
 // Whether the inputs are, by their bytes; one kind at a time is packed.
 absl::StatusOr<bool> AreTokenFiles(const PackRequest& request) {
   const std::string* token_files = nullptr;
@@ -97,7 +90,7 @@ absl::Status ReadFormat(const Arguments& arguments, PackRequest* request) {
                       : *format == "jsonl"  ? InputFormat::kJsonl
                       : *format == "tokens" ? InputFormat::kTokens
                                             : InputFormat::kTokenFiles;
-  } else if (HasSourceOptions(arguments)) {
+  } else if (HasSourceOption(arguments, /*except=*/"glob")) {
     request->format = InputFormat::kTokenFiles;
   } else {
     PONIENTE_ASSIGN_OR_RETURN(const bool are_ids, AreTokenFiles(*request));

@@ -50,10 +50,10 @@ std::vector<Option> WithSourceOptions(std::vector<Option> more) {
   return options;
 }
 
-bool HasSourceOption(const Arguments& arguments) {
+bool HasSourceOption(const Arguments& arguments, std::string_view except) {
   const std::vector<Option> options = SourceOptions();
   return std::any_of(options.begin(), options.end(), [&](const Option& option) {
-    return arguments.Has(option.name);
+    return option.name != except && arguments.Has(option.name);
   });
 }
 

@@ -7,6 +7,7 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -19,8 +20,8 @@ namespace poniente::cli {
 // --dtype and so on, then `more`.
 std::vector<Option> WithSourceOptions(std::vector<Option> more);
 
-// One of them is given.
-bool HasSourceOption(const Arguments& arguments);
+// One of them is given, other than `except`.
+bool HasSourceOption(const Arguments& arguments, std::string_view except = "");
 
 // InvalidArgument, beginning with the command, for values that are none.
 absl::StatusOr<TokenSourceOptions> ReadSourceOptions(

@@ -182,11 +182,6 @@ Verified Verify(const Wanted& wanted, const TokenSourceOptions& options,
   return verified;
 }
 
-bool HasChecksums(const TokenSource& source) {
-  return source.format() == internal::kStoreFormat ||
-         source.format() == internal::kCatalogFormat;
-}
-
 void Print(const Verified& verified) {
   if (!verified.status.ok()) {
     Fail(verified.status);

@@ -6,7 +6,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "cli/progress.h"
+#include "store/catalog_text.h"
 #include "store/joined_stores.h"
+#include "store/manifest.h"
 #include "util/status_macros.h"
 
 namespace poniente::cli {
@@ -42,6 +44,11 @@ absl::Status CheckIsAsListed(const TokenStore& store) {
 }
 
 }  // namespace
+
+bool HasChecksums(const TokenSource& source) {
+  return source.format() == internal::kStoreFormat ||
+         source.format() == internal::kCatalogFormat;
+}
 
 absl::Status ReadAllTokens(const TokenSource& source, const TakeTokens& take) {
   for (uint64_t at = 0; at < source.num_tokens(); at += kReadAtOnce) {

@@ -20,6 +20,9 @@ using TakeTokens =
     std::function<absl::Status(uint64_t begin, std::span<const uint32_t> ids)>;
 absl::Status ReadAllTokens(const TokenSource& source, const TakeTokens& take);
 
+// A store, or stores of a catalogue: not files of other projects.
+bool HasChecksums(const TokenSource& source);
+
 // As VerifyTokenStore(); `what` is what is being done, "verifying". Other
 // projects' files, which have no checksums, are read to the end.
 absl::Status VerifyWithProgress(const TokenSource& source,
