@@ -16,7 +16,7 @@
 namespace poniente::cli {
 namespace {
 
-absl::Status UsageError(const std::string& command, std::string message) {
+absl::Status ArgumentsError(const std::string& command, std::string message) {
   return absl::InvalidArgumentError(absl::StrCat(
       command, ": ", message, "; see `poniente ", command, " --help`"));
 }
@@ -33,9 +33,9 @@ const Option* FindOption(const CommandSpec& spec, const std::string& name) {
 absl::Status UnknownOption(const CommandSpec& spec, const std::string& given) {
   std::vector<std::string> known = {"--help"};
   for (const Option& option : spec.options) known.push_back("--" + option.name);
-  return UsageError(spec.name,
-                    absl::StrCat("unknown option '", given, "'",
-                                 internal::DidYouMean(given, known)));
+  return ArgumentsError(spec.name,
+                        absl::StrCat("unknown option '", given, "'",
+                                     internal::DidYouMean(given, known)));
 }
 
 std::string LeftOf(const Option& option) {
@@ -118,11 +118,12 @@ absl::StatusOr<Arguments> Arguments::Parse(
     if (option == nullptr) return UnknownOption(spec, given);
     std::vector<std::string>& values = result.values_[option->name];
     if (!values.empty() && !option->repeatable) {
-      return UsageError(spec.name, absl::StrCat(given, " is given twice"));
+      return ArgumentsError(spec.name, absl::StrCat(given, " is given twice"));
     }
     if (option->value.empty()) {
       if (equals != std::string::npos) {
-        return UsageError(spec.name, absl::StrCat(given, " takes no value"));
+        return ArgumentsError(spec.name,
+                              absl::StrCat(given, " takes no value"));
       }
       values.push_back("");
     } else if (equals != std::string::npos) {
@@ -130,7 +131,7 @@ absl::StatusOr<Arguments> Arguments::Parse(
     } else if (i + 1 < args.size()) {
       values.push_back(args[++i]);
     } else {
-      return UsageError(
+      return ArgumentsError(
           spec.name,
           absl::StrCat(given, " needs a value: ", given, " ", option->value));
     }
@@ -158,11 +159,11 @@ absl::StatusOr<uint64_t> Arguments::Number(const std::string& name,
   if (absl::SimpleAtoi(*text, &number) && number >= min && number <= max) {
     return number;
   }
-  return UsageError(command_,
-                    absl::StrCat("--", name,
-                                 " must be a whole number"
-                                 " from ",
-                                 min, " to ", max, ", got '", *text, "'"));
+  return ArgumentsError(command_,
+                        absl::StrCat("--", name,
+                                     " must be a whole number"
+                                     " from ",
+                                     min, " to ", max, ", got '", *text, "'"));
 }
 
 absl::StatusOr<double> Arguments::Decimal(const std::string& name,
@@ -174,7 +175,7 @@ absl::StatusOr<double> Arguments::Decimal(const std::string& name,
   if (absl::SimpleAtod(*text, &number) && number >= min && number <= max) {
     return number;
   }
-  return UsageError(
+  return ArgumentsError(
       command_, absl::StrCat("--", name, " must be a number from ", min, " to ",
                              max, ", got '", *text, "'"));
 }
@@ -186,7 +187,7 @@ absl::StatusOr<std::string> Arguments::Choice(
   if (std::find(choices.begin(), choices.end(), *text) != choices.end()) {
     return *text;
   }
-  return UsageError(
+  return ArgumentsError(
       command_, absl::StrCat("--", name, " must be ",
                              absl::StrJoin(choices, " or "), ", got '", *text,
                              "'", internal::DidYouMean(*text, choices)));
@@ -201,11 +202,11 @@ absl::StatusOr<Rank> Arguments::RankOf(const std::string& name) const {
       absl::SimpleAtoi(parts[1], &rank.ranks) && rank.rank < rank.ranks) {
     return rank;
   }
-  return UsageError(command_,
-                    absl::StrCat("--", name,
-                                 " must be r/R, a rank and the "
-                                 "number of ranks, such as 3/8; got '",
-                                 *text, "'"));
+  return ArgumentsError(command_,
+                        absl::StrCat("--", name,
+                                     " must be r/R, a rank and the "
+                                     "number of ranks, such as 3/8; got '",
+                                     *text, "'"));
 }
 
 }  // namespace poniente::cli

@@ -72,8 +72,8 @@ double Quantile(const std::vector<double>& waits, double share) {
   return waits[static_cast<size_t>(std::llround(share * last))];
 }
 
-Json ToJson(const BenchRun& run, const BenchOptions& options,
-            const Config& config) {
+Json BenchToJson(const BenchRun& run, const BenchOptions& options,
+                 const Config& config) {
   const LoaderMetrics& metrics = run.metrics;
   Json json;
   json["rank"] = options.rank.rank;
@@ -154,8 +154,8 @@ void PrintStalls(const BenchRun& run, const BenchOptions& options) {
   Line("stalls", stalls);
 }
 
-void Print(const BenchRun& run, const BenchOptions& options,
-           const std::string& path) {
+void PrintBench(const BenchRun& run, const BenchOptions& options,
+                const std::string& path) {
   const LoaderMetrics& metrics = run.metrics;
   std::cout << path << ": " << Plural(metrics.steps, "step") << " from step "
             << Count(options.first_step);
@@ -240,9 +240,9 @@ int RunBench(const std::vector<std::string>& args) {
   if (!run.ok()) return FailConfig(run.status());
   for (const std::string& warning : run->warnings) Warn(warning);
   if (arguments.Has("json")) {
-    PrintJson(ToJson(*run, *options, *config));
+    PrintJson(BenchToJson(*run, *options, *config));
   } else {
-    Print(*run, *options, path);
+    PrintBench(*run, *options, path);
   }
   return kExitOk;
 }

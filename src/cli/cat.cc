@@ -24,9 +24,9 @@ namespace poniente::cli {
 namespace {
 
 // Read and printed at a time.
-constexpr uint64_t kAtOnce = uint64_t{1} << 18;
+constexpr uint64_t kTokensAtOnce = uint64_t{1} << 18;
 
-absl::Status UsageError(std::string_view message) {
+absl::Status CatUsageError(std::string_view message) {
   return absl::InvalidArgumentError(absl::StrCat(
       "cat: ", internal::Absl(message), "; see `poniente cat --help`"));
 }
@@ -46,17 +46,17 @@ absl::StatusOr<TokenRange> ParseSpan(const std::string& name,
              span.begin <= span.end) {
     return span;
   }
-  return UsageError(absl::StrCat("--", name,
-                                 " must be a number, or a..b: from a on and "
-                                 "before b, with a <= b; got '",
-                                 text, "'"));
+  return CatUsageError(absl::StrCat("--", name,
+                                    " must be a number, or a..b: from a on and "
+                                    "before b, with a <= b; got '",
+                                    text, "'"));
 }
 
 enum class Unit { kTokens, kDocuments, kWindows };
 
 enum class Form { kText, kJson, kRaw };
 
-struct Question {
+struct CatRequest {
   std::string path;
   TokenSourceOptions options;
   Unit unit = Unit::kTokens;
@@ -68,18 +68,19 @@ struct Question {
   Form form = Form::kText;
 };
 
-absl::Status ReadWindowRule(const Arguments& arguments, Question* question) {
+absl::Status ReadWindowRule(const Arguments& arguments, CatRequest* question) {
   constexpr const char* kOfWindows[] = {"length", "overlap", "shards",
                                         "keep-tail"};
   if (question->unit != Unit::kWindows) {
     for (const char* name : kOfWindows) {
       if (!arguments.Has(name)) continue;
-      return UsageError(
+      return CatUsageError(
           absl::StrCat("--", name, " has a meaning beside --window only"));
     }
     return absl::OkStatus();
   }
-  if (!arguments.Has("length")) return UsageError("--window needs --length L");
+  if (!arguments.Has("length"))
+    return CatUsageError("--window needs --length L");
   PONIENTE_ASSIGN_OR_RETURN(question->length,
                             arguments.Number("length", 0, 1, UINT32_MAX - 2));
   if (arguments.Has("overlap")) {
@@ -96,11 +97,11 @@ absl::Status ReadWindowRule(const Arguments& arguments, Question* question) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<Question> ReadQuestion(const Arguments& arguments) {
-  Question question;
+absl::StatusOr<CatRequest> ReadCatRequest(const Arguments& arguments) {
+  CatRequest question;
   if (arguments.positionals().size() != 1) {
-    return UsageError(absl::StrCat("expected one PATH, got ",
-                                   arguments.positionals().size()));
+    return CatUsageError(absl::StrCat("expected one PATH, got ",
+                                      arguments.positionals().size()));
   }
   question.path = arguments.positionals()[0];
   PONIENTE_ASSIGN_OR_RETURN(question.options,
@@ -117,11 +118,11 @@ absl::StatusOr<Question> ReadQuestion(const Arguments& arguments) {
                               ParseSpan(name, *arguments.Text(name)));
   }
   if (given != 1) {
-    return UsageError("give one of --tokens, --document and --window");
+    return CatUsageError("give one of --tokens, --document and --window");
   }
   PONIENTE_RETURN_IF_ERROR(ReadWindowRule(arguments, &question));
   if (arguments.Has("raw") && arguments.Has("json")) {
-    return UsageError("--raw and --json exclude each other");
+    return CatUsageError("--raw and --json exclude each other");
   }
   if (arguments.Has("raw")) question.form = Form::kRaw;
   if (arguments.Has("json")) question.form = Form::kJson;
@@ -176,7 +177,7 @@ absl::Status PrintTokens(const TokenSource& source, TokenRange tokens,
                          Printer* printer) {
   printer->BeginLine();
   while (tokens.begin < tokens.end) {
-    const uint64_t some = std::min(tokens.size(), kAtOnce);
+    const uint64_t some = std::min(tokens.size(), kTokensAtOnce);
     PONIENTE_ASSIGN_OR_RETURN(
         const std::vector<uint32_t> ids,
         RunBlocking(source.ReadTokens(tokens.begin, some)));
@@ -194,7 +195,7 @@ absl::Status PastTheEnd(const TokenSource& source, std::string_view what,
       ", so there are none from ", span.begin, " to ", span.end));
 }
 
-absl::Status PrintWindows(const TokenSource& source, const Question& question,
+absl::Status PrintWindows(const TokenSource& source, const CatRequest& question,
                           Printer* printer) {
   WindowRule rule = source.window_rule();
   rule.overlap = question.overlap.value_or(rule.overlap);
@@ -230,7 +231,7 @@ absl::Status PrintDocuments(const TokenSource& source, TokenRange documents,
   return absl::OkStatus();
 }
 
-absl::Status Cat(const Question& question, Printer* printer) {
+absl::Status Cat(const CatRequest& question, Printer* printer) {
   if (question.unit == Unit::kDocuments) {
     PONIENTE_ASSIGN_OR_RETURN(
         const auto source, OpenWithDocuments(question.path, question.options));
@@ -279,7 +280,7 @@ CommandSpec CatSpec() {
 int RunCat(const std::vector<std::string>& args) {
   const auto read = ReadCommandLine(CatSpec(), args);
   if (const int* code = std::get_if<int>(&read)) return *code;
-  const auto question = ReadQuestion(std::get<Arguments>(read));
+  const auto question = ReadCatRequest(std::get<Arguments>(read));
   if (!question.ok()) {
     return FailUsage(std::string(question.status().message()));
   }

@@ -44,7 +44,7 @@ Totals TotalsOf(const StoreCatalog& catalog) {
   return totals;
 }
 
-std::string InWords(const Totals& totals) {
+std::string TotalsInWords(const Totals& totals) {
   return absl::StrCat(Plural(totals.stores, "store"), ", ",
                       Plural(totals.tokens, "token"), ", ",
                       Plural(totals.documents, "document"), ", ",
@@ -110,8 +110,8 @@ int Check(const StoreCatalog& catalog, bool is_json) {
     PrintJson(json);
   } else {
     for (const CatalogFinding& one : *findings) Fail(one.status);
-    std::cout << OneLine(catalog.folder()) << ": " << InWords(TotalsOf(catalog))
-              << "; ";
+    std::cout << OneLine(catalog.folder()) << ": "
+              << TotalsInWords(TotalsOf(catalog)) << "; ";
     if (findings->empty()) {
       std::cout << "all are what the catalogue says, and there are no others\n";
     } else {
@@ -141,7 +141,7 @@ int Write(const std::string& folder, bool is_json) {
     PrintJson(InJson(*catalog));
   } else {
     std::cout << OneLine(catalog->folder()) << "/" << StoreCatalog::kFileName
-              << ": " << InWords(TotalsOf(*catalog)) << '\n';
+              << ": " << TotalsInWords(TotalsOf(*catalog)) << '\n';
   }
   return kExitOk;
 }

@@ -60,13 +60,13 @@ constexpr char kTail[] = R"(  esac
 complete -F _poniente poniente
 )";
 
-std::string Words(const std::vector<std::string>& words) {
+std::string JoinedWords(const std::vector<std::string>& words) {
   return absl::StrCat("_poniente_reply -W \"", absl::StrJoin(words, " "), "\"");
 }
 
 std::string AfterOption(const Option& option) {
   const std::vector<std::string> values = FixedValues(option.value);
-  if (!values.empty()) return Words(values) + "; return";
+  if (!values.empty()) return JoinedWords(values) + "; return";
   if (option.value == "DIR") return "_poniente_files -d; return";
   for (const char* file : {"FILE", "PATH", "CONFIG", "STORE"}) {
     if (option.value == file) return "_poniente_files -f; return";
@@ -76,9 +76,9 @@ std::string AfterOption(const Option& option) {
 
 std::string InPlace(const CommandSpec& spec,
                     const std::vector<std::string>& commands) {
-  if (spec.positionals == "[COMMAND]") return Words(commands);
+  if (spec.positionals == "[COMMAND]") return JoinedWords(commands);
   const std::vector<std::string> values = FixedValues(spec.positionals);
-  return values.empty() ? "_poniente_files -f" : Words(values);
+  return values.empty() ? "_poniente_files -f" : JoinedWords(values);
 }
 
 std::string BashCompletion(std::span<const CommandSpec> specs) {
@@ -106,7 +106,7 @@ std::string BashCompletion(std::span<const CommandSpec> specs) {
   std::vector<std::string> first = commands;
   first.insert(first.end(), {"--help", "--version"});
   return absl::StrCat(kHead, "  if ((COMP_CWORD == 1)); then\n    ",
-                      Words(first), "\n", kWords, values,
+                      JoinedWords(first), "\n", kWords, values,
                       "  esac\n  case ${COMP_WORDS[1]} in\n", options, kPlaces,
                       places, kTail);
 }

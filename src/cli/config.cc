@@ -204,7 +204,7 @@ void AddRows(const Config& config, const DatasetNode& node,
   }
 }
 
-Json ToJson(const Config& config) {
+Json ConfigToJson(const Config& config) {
   const Schedule& schedule = config.schedule();
   Json json;
   json["steps"] = schedule.steps() == 0 ? Json() : Json(schedule.steps());
@@ -277,7 +277,7 @@ int RunConfig(const std::vector<std::string>& args) {
   const absl::StatusOr<Config> config = LoadConfig(path);
   if (!config.ok()) return FailConfig(config.status());
   if (as_json) {
-    PrintJson(ToJson(*config));
+    PrintJson(ConfigToJson(*config));
   } else if (arguments->Has("print")) {
     std::cout << config->ToToml();
   } else {

@@ -38,7 +38,7 @@ constexpr int kExitTrouble = 3;
 
 constexpr size_t kMostRows = 20;
 
-Json ToJson(const DiffValue& value) {
+Json DiffToJson(const DiffValue& value) {
   if (const auto* number = std::get_if<uint64_t>(&value)) return *number;
   if (const auto* real = std::get_if<double>(&value)) return *real;
   if (const auto* text = std::get_if<std::string>(&value)) return *text;
@@ -53,7 +53,7 @@ std::string Digits(double number) {
   return std::string(text.data(), end);
 }
 
-std::string Words(const DiffValue& value) {
+std::string InWords(const DiffValue& value) {
   if (const auto* number = std::get_if<uint64_t>(&value)) {
     return absl::StrCat(*number);
   }
@@ -64,7 +64,7 @@ std::string Words(const DiffValue& value) {
   return "-";
 }
 
-Json ToJson(const std::optional<SampleOrigin>& origin) {
+Json DiffToJson(const std::optional<SampleOrigin>& origin) {
   if (!origin) return Json();
   Json json;
   json["path"] = origin->path;
@@ -75,7 +75,7 @@ Json ToJson(const std::optional<SampleOrigin>& origin) {
   return json;
 }
 
-void PrintAsJson(const RunDiff& diff) {
+void PrintDiffAsJson(const RunDiff& diff) {
   const std::optional<FirstDifference>& first = diff.compared.first;
   Json json;
   json["same"] = !first.has_value();
@@ -83,16 +83,16 @@ void PrintAsJson(const RunDiff& diff) {
   json["first_sample"] = Json();
   if (first) {
     json["first_sample"] = {{"position", first->position},
-                            {"a", ToJson(first->a)},
-                            {"b", ToJson(first->b)}};
+                            {"a", DiffToJson(first->a)},
+                            {"b", DiffToJson(first->b)}};
   }
   json["compared_steps"] = diff.compared.steps;
   json["differences"] = Json::array();
   for (const RunDifference& difference : diff.differences) {
     Json row;
     row["what"] = difference.what;
-    row["a"] = ToJson(difference.a);
-    row["b"] = ToJson(difference.b);
+    row["a"] = DiffToJson(difference.a);
+    row["b"] = DiffToJson(difference.b);
     row["from_step"] =
         difference.from_step ? Json(*difference.from_step) : Json();
     row["decides_tokens"] = difference.decides_tokens;
@@ -101,7 +101,7 @@ void PrintAsJson(const RunDiff& diff) {
   PrintJson(json);
 }
 
-std::string Words(const std::optional<SampleOrigin>& origin) {
+std::string InWords(const std::optional<SampleOrigin>& origin) {
   if (!origin) return "nothing";
   return absl::StrCat("'", OneLine(origin->path), "' item ", origin->item,
                       " epoch ", origin->epoch, " tokens ", origin->token_begin,
@@ -119,7 +119,7 @@ void PrintRows(const char* header, const RunDiff& diff, bool decides_tokens) {
       continue;
     }
     rows.push_back(
-        {OneLine(difference.what), Words(difference.a), Words(difference.b),
+        {OneLine(difference.what), InWords(difference.a), InWords(difference.b),
          difference.from_step ? absl::StrCat(*difference.from_step) : "-"});
   }
   if (rows.size() == 1) return;
@@ -130,14 +130,14 @@ void PrintRows(const char* header, const RunDiff& diff, bool decides_tokens) {
   }
 }
 
-void PrintAsText(const std::string& a, const std::string& b,
-                 const RunDiff& diff) {
+void PrintDiffAsText(const std::string& a, const std::string& b,
+                     const RunDiff& diff) {
   const std::optional<FirstDifference>& first = diff.compared.first;
   std::cout << "A: " << OneLine(a) << "\nB: " << OneLine(b) << '\n';
   if (first) {
     std::cout << "differ from step " << first->step << " on: position "
-              << first->position << " is " << Words(first->a) << " in A, "
-              << Words(first->b) << " in B\n";
+              << first->position << " is " << InWords(first->a) << " in A, "
+              << InWords(first->b) << " in B\n";
   } else {
     std::cout << "see the same tokens in all of the "
               << Plural(diff.compared.steps, "step") << " that both have\n";
@@ -205,9 +205,9 @@ int RunDiff(const std::vector<std::string>& args) {
   }
   if (!diff.ok()) return Trouble(diff.status());
   if (parsed.Has("json")) {
-    PrintAsJson(*diff);
+    PrintDiffAsJson(*diff);
   } else {
-    PrintAsText(path_a, path_b, *diff);
+    PrintDiffAsText(path_a, path_b, *diff);
   }
   return diff->compared.first ? kExitDiffers : kExitSame;
 }

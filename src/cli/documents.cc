@@ -20,7 +20,7 @@ namespace poniente::cli {
 namespace {
 
 // Documents looked up at a time.
-constexpr uint64_t kAtOnce = 65536;
+constexpr uint64_t kDocumentsAtOnce = 65536;
 
 std::string JsonText(const std::string& text) {
   return Json(text).dump(-1, ' ', false, Json::error_handler_t::replace);
@@ -55,10 +55,13 @@ class Lines {
   const bool names_;
 };
 
-absl::Status Print(const TokenSource& source, bool is_json, bool names) {
+absl::Status PrintDocuments(const TokenSource& source, bool is_json,
+                            bool names) {
   Lines lines(is_json, names);
-  for (uint64_t first = 0; first < source.num_documents(); first += kAtOnce) {
-    const uint64_t count = std::min(kAtOnce, source.num_documents() - first);
+  for (uint64_t first = 0; first < source.num_documents();
+       first += kDocumentsAtOnce) {
+    const uint64_t count =
+        std::min(kDocumentsAtOnce, source.num_documents() - first);
     PONIENTE_ASSIGN_OR_RETURN(const std::vector<uint64_t> bounds,
                               source.DocumentBounds(first, count));
     for (uint64_t i = 0; i < count; ++i) {
@@ -104,7 +107,7 @@ int RunDocuments(const std::vector<std::string>& args) {
   const auto source = OpenWithDocuments(arguments.positionals()[0], *options);
   if (!source.ok()) return Fail(source.status());
   const absl::Status printed =
-      Print(**source, arguments.Has("json"), arguments.Has("names"));
+      PrintDocuments(**source, arguments.Has("json"), arguments.Has("names"));
   if (!printed.ok()) return Fail(printed);
   return kExitOk;
 }

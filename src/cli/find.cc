@@ -32,7 +32,7 @@ using internal::TracedRun;
 
 constexpr uint64_t kMostSteps = uint64_t{1} << 62;
 
-absl::Status UsageError(const std::string& message) {
+absl::Status FindUsageError(const std::string& message) {
   return absl::InvalidArgumentError(
       absl::StrCat("find: ", message, "; see `poniente find --help`"));
 }
@@ -46,26 +46,26 @@ absl::StatusOr<StepRange> ParseSteps(const std::string& text) {
       steps.begin < steps.end && steps.end <= kMostSteps) {
     return steps;
   }
-  return UsageError(
+  return FindUsageError(
       absl::StrCat("--steps must be a..b, steps from a on and before b, with "
                    "0 <= a < b, got '",
                    text, "'"));
 }
 
 // What the command line asks for.
-struct Question {
+struct FindRequest {
   std::string source;
   std::optional<uint64_t> item;
   std::string document;
   std::optional<StepRange> steps;
 };
 
-absl::StatusOr<Question> ReadQuestion(const Arguments& arguments) {
-  Question question;
-  if (!arguments.Has("source")) return UsageError("give a --source");
+absl::StatusOr<FindRequest> ReadFindRequest(const Arguments& arguments) {
+  FindRequest question;
+  if (!arguments.Has("source")) return FindUsageError("give a --source");
   question.source = *arguments.Text("source");
   if (arguments.Has("item") == arguments.Has("document")) {
-    return UsageError("give either an --item or a --document");
+    return FindUsageError("give either an --item or a --document");
   }
   if (arguments.Has("item")) {
     PONIENTE_ASSIGN_OR_RETURN(question.item,
@@ -73,7 +73,7 @@ absl::StatusOr<Question> ReadQuestion(const Arguments& arguments) {
   } else {
     question.document = *arguments.Text("document");
     if (question.document.empty()) {
-      return UsageError("--document must be a number or a name, got ''");
+      return FindUsageError("--document must be a number or a name, got ''");
     }
   }
   if (const auto steps = arguments.Text("steps")) {
@@ -99,7 +99,7 @@ absl::StatusOr<std::vector<uint64_t>> DocumentsMeant(const TracedRun& run,
 
 absl::StatusOr<std::vector<TracedReading>> Answer(const TracedRun& run,
                                                   const std::string& path,
-                                                  const Question& question) {
+                                                  const FindRequest& question) {
   if (!question.steps && !run.steps()) {
     return absl::FailedPreconditionError(
         "the run has no end: say which steps to search, --steps a..b");
@@ -120,7 +120,7 @@ absl::StatusOr<std::vector<TracedReading>> Answer(const TracedRun& run,
   return all;
 }
 
-void PrintAsJson(const std::vector<TracedReading>& readings) {
+void PrintFoundAsJson(const std::vector<TracedReading>& readings) {
   Json json;
   json["reads"] = Json::array();
   for (const TracedReading& found : readings) {
@@ -138,8 +138,8 @@ void PrintAsJson(const std::vector<TracedReading>& readings) {
   PrintJson(json);
 }
 
-void PrintAsText(const std::string& path, const Question& question,
-                 const std::vector<TracedReading>& readings) {
+void PrintFoundAsText(const std::string& path, const FindRequest& question,
+                      const std::vector<TracedReading>& readings) {
   std::cout << (question.item ? absl::StrCat("item ", *question.item)
                               : absl::StrCat("document '",
                                              OneLine(question.document), "'"))
@@ -195,7 +195,7 @@ int RunFind(const std::vector<std::string>& args) {
   if (parsed.positionals().size() != 1) {
     return FailUsage("find: give one CONFIG; see `poniente find --help`");
   }
-  const auto question = ReadQuestion(parsed);
+  const auto question = ReadFindRequest(parsed);
   if (!question.ok()) {
     return FailUsage(std::string(question.status().message()));
   }
@@ -207,9 +207,9 @@ int RunFind(const std::vector<std::string>& args) {
   const auto found = Answer(run, *path, *question);
   if (!found.ok()) return Fail(found.status());
   if (parsed.Has("json")) {
-    PrintAsJson(*found);
+    PrintFoundAsJson(*found);
   } else {
-    PrintAsText(*path, *question, *found);
+    PrintFoundAsText(*path, *question, *found);
   }
   return kExitOk;
 }

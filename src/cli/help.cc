@@ -29,7 +29,7 @@ void AppendTable(const Meanings& rows, std::string* text) {
   }
 }
 
-Json ToJson(const CommandSpec& spec) {
+Json HelpToJson(const CommandSpec& spec) {
   Json json;
   json["name"] = spec.name;
   json["brief"] = spec.brief;
@@ -47,7 +47,7 @@ Json ToJson(const CommandSpec& spec) {
   return json;
 }
 
-Json ToJson(const Meanings& rows, const char* left) {
+Json HelpToJson(const Meanings& rows, const char* left) {
   Json json = Json::array();
   for (const auto& [name, meaning] : rows) {
     json.push_back({{left, name}, {"meaning", meaning}});
@@ -55,14 +55,14 @@ Json ToJson(const Meanings& rows, const char* left) {
   return json;
 }
 
-Json ToJson(std::span<const CommandSpec> specs) {
+Json HelpToJson(std::span<const CommandSpec> specs) {
   Json json;
   json["commands"] = Json::array();
   for (const CommandSpec& spec : specs) {
-    json["commands"].push_back(ToJson(spec));
+    json["commands"].push_back(HelpToJson(spec));
   }
-  json["exit_codes"] = ToJson(ExitCodes(), "code");
-  json["environment"] = ToJson(EnvironmentVariables(), "variable");
+  json["exit_codes"] = HelpToJson(ExitCodes(), "code");
+  json["environment"] = HelpToJson(EnvironmentVariables(), "variable");
   return json;
 }
 
@@ -115,7 +115,7 @@ int RunHelp(const std::vector<std::string>& args) {
   const std::vector<CommandSpec> specs = CommandSpecs();
   if (wanted.empty()) {
     if (as_json) {
-      PrintJson(ToJson(specs));
+      PrintJson(HelpToJson(specs));
     } else {
       std::cout << ToolUsage(specs);
     }
@@ -128,7 +128,7 @@ int RunHelp(const std::vector<std::string>& args) {
   for (const CommandSpec& spec : specs) {
     if (spec.name == wanted[0]) {
       if (as_json) {
-        PrintJson(ToJson(spec));
+        PrintJson(HelpToJson(spec));
       } else {
         std::cout << Usage(spec);
       }

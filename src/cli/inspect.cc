@@ -139,14 +139,14 @@ std::optional<std::string> AsText(const Inspection& inspection) {
   return text;
 }
 
-std::vector<uint32_t> Shown(const Inspection& inspection) {
+std::vector<uint32_t> ShownDocuments(const Inspection& inspection) {
   const auto& tokens = inspection.first_tokens;
   return {tokens.begin(),
           tokens.begin() + static_cast<ptrdiff_t>(
                                std::min<size_t>(tokens.size(), kTokensShown))};
 }
 
-void PrintAsJson(const Inspection& inspection) {
+void PrintInspectionAsJson(const Inspection& inspection) {
   const TokenSource& source = *inspection.source;
   Json json;
   json["path"] = source.path();
@@ -176,7 +176,7 @@ void PrintAsJson(const Inspection& inspection) {
         source.window_rule().across_shards ? "across shards" : "within shards";
   }
   json["backend"] = std::string(IoBackendName(source.reader().backend()));
-  json["first_tokens"] = Shown(inspection);
+  json["first_tokens"] = ShownDocuments(inspection);
   if (const auto text = AsText(inspection)) json["first_text"] = *text;
   if (inspection.first_document) {
     json["first_document"] = *inspection.first_document;
@@ -232,7 +232,7 @@ void PrintText(const Inspection& inspection) {
   if (inspection.first_document) {
     line("first document", *inspection.first_document);
   }
-  line("first tokens", absl::StrJoin(Shown(inspection), " "));
+  line("first tokens", absl::StrJoin(ShownDocuments(inspection), " "));
   if (const auto text = AsText(inspection)) line("as text", *text);
   if (inspection.verified) {
     line("verified", HasChecksums(source) ? "all checksums match"
@@ -283,7 +283,7 @@ int RunInspect(const std::vector<std::string>& args) {
               *vocab_size, *options);
   if (!inspection.ok()) return Fail(inspection.status());
   if (arguments->Has("json")) {
-    PrintAsJson(*inspection);
+    PrintInspectionAsJson(*inspection);
   } else {
     PrintText(*inspection);
   }

@@ -18,7 +18,7 @@
 namespace poniente::cli {
 namespace {
 
-int Run(const std::vector<std::string>& args) {
+int RunTool(const std::vector<std::string>& args) {
   if (args.empty()) {
     std::cerr << ToolUsage(CommandSpecs());
     return kExitUsage;
@@ -51,7 +51,7 @@ int main(int argc, char** argv) {
   // parent process ignores the signal.
   std::signal(SIGPIPE, SIG_DFL);
   try {
-    const int code = poniente::cli::Run({argv + 1, argv + argc});
+    const int code = poniente::cli::RunTool({argv + 1, argv + argc});
     if (std::cout.flush()) return code;
     return poniente::cli::Fail(
         absl::DataLossError("cannot write to standard output"));

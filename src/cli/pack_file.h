@@ -20,6 +20,9 @@
 
 namespace poniente::cli {
 
+// The bytes of a unit of text, up to where the document or line ends.
+inline constexpr uint64_t kPackUnitBytes = uint64_t{1} << 19;
+
 // Errors: those of the disk. Cancelled: `stop` was set while a stream had
 //     nothing to read. DataLoss: a file has become shorter.
 // Thread safety: Read() on any thread, the rest on one at a time.

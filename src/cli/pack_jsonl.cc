@@ -13,7 +13,6 @@
 namespace poniente::cli {
 namespace {
 
-constexpr uint64_t kUnitBytes = uint64_t{1} << 19;
 constexpr size_t kWindowBytes = size_t{1} << 16;
 constexpr uint64_t kMostLineBytes = uint64_t{256} << 20;
 
@@ -39,8 +38,8 @@ class JsonlPackInput final : public PackInput {
 
 // Behind the first line that ends where the unit is full.
 absl::StatusOr<PackUnit> JsonlPackInput::Cut(const UnitBegin& begin) {
-  uint64_t at = begin.at + kUnitBytes - 1;
-  while (at - begin.at < kUnitBytes + kMostLineBytes) {
+  uint64_t at = begin.at + kPackUnitBytes - 1;
+  while (at - begin.at < kPackUnitBytes + kMostLineBytes) {
     PONIENTE_ASSIGN_OR_RETURN(const std::string_view window,
                               file_.Window(at, kWindowBytes));
     const size_t newline = window.find('\n');

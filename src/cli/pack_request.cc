@@ -26,7 +26,7 @@ namespace poniente::cli {
 namespace {
 
 constexpr uint32_t kByteEnd = 256;
-constexpr uint64_t kMostModelBytes = uint64_t{256} << 20;
+constexpr uint64_t kMostModelFileBytes = uint64_t{256} << 20;
 constexpr uint64_t kCheckpointBytes = uint64_t{256} << 20;
 constexpr uint64_t kMostThreads = 256;
 constexpr unsigned kDefaultThreads = 8;
@@ -217,10 +217,10 @@ absl::StatusOr<std::string> ReadWhole(const std::string& path) {
   struct stat facts;
   if (::fstat(fd.get(), &facts) != 0) return internal::ErrnoError(path, "stat");
   if (!S_ISREG(facts.st_mode) ||
-      static_cast<uint64_t>(facts.st_size) > kMostModelBytes) {
+      static_cast<uint64_t>(facts.st_size) > kMostModelFileBytes) {
     return absl::InvalidArgumentError(absl::StrCat(
         "'", path, "' is no SentencePiece model: a file of at most ",
-        kMostModelBytes, " bytes"));
+        kMostModelFileBytes, " bytes"));
   }
   std::string text(static_cast<size_t>(facts.st_size), '\0');
   PONIENTE_RETURN_IF_ERROR(internal::ReadAll(

@@ -6,14 +6,14 @@
 namespace poniente::cli {
 namespace {
 
-using nlohmann::json;
+using StateJson = nlohmann::json;
 
 // Any bytes, as a path may hold: an array of numbers in JSON.
-json FromBytes(const std::string& bytes) {
+StateJson FromBytes(const std::string& bytes) {
   return std::vector<uint8_t>(bytes.begin(), bytes.end());
 }
 
-std::string ToBytes(const json& array) {
+std::string ToBytes(const StateJson& array) {
   const auto bytes = array.get<std::vector<uint8_t>>();
   return std::string(bytes.begin(), bytes.end());
 }
@@ -21,29 +21,29 @@ std::string ToBytes(const json& array) {
 }  // namespace
 
 std::string EncodePackState(const PackWork& work, const PackState& state) {
-  return json{{"options", work.options},
-              {"inputs", work.inputs},
-              {"input", state.input},
-              {"at", state.begin.at},
-              {"inside_line", state.begin.inside_line},
-              {"lines", state.lines},
-              {"documents_of_input", state.documents_of_input},
-              {"in_document", state.in_document},
-              {"bytes", state.bytes},
-              {"empty", state.empty},
-              {"compressed", state.compressed.count},
-              {"first_compressed", FromBytes(state.compressed.first)},
-              {"binary", state.binary.count},
-              {"first_binary", FromBytes(state.binary.first)},
-              {"bad_lines", state.bad_lines},
-              {"first_bad_line", FromBytes(state.first_bad_line)}}
+  return StateJson{{"options", work.options},
+                   {"inputs", work.inputs},
+                   {"input", state.input},
+                   {"at", state.begin.at},
+                   {"inside_line", state.begin.inside_line},
+                   {"lines", state.lines},
+                   {"documents_of_input", state.documents_of_input},
+                   {"in_document", state.in_document},
+                   {"bytes", state.bytes},
+                   {"empty", state.empty},
+                   {"compressed", state.compressed.count},
+                   {"first_compressed", FromBytes(state.compressed.first)},
+                   {"binary", state.binary.count},
+                   {"first_binary", FromBytes(state.binary.first)},
+                   {"bad_lines", state.bad_lines},
+                   {"first_bad_line", FromBytes(state.first_bad_line)}}
       .dump();
 }
 
 std::optional<SavedPackState> ParsePackState(std::string_view text) {
   // The checksum of the checkpoint covers it: it is as it was written, by this
   // version of the tool or another.
-  const json saved = json::parse(text, nullptr, false);
+  const StateJson saved = StateJson::parse(text, nullptr, false);
   if (!saved.is_object()) return std::nullopt;
   try {
     SavedPackState result;
@@ -65,7 +65,7 @@ std::optional<SavedPackState> ParsePackState(std::string_view text) {
     state.bad_lines = saved.at("bad_lines").get<uint64_t>();
     state.first_bad_line = ToBytes(saved.at("first_bad_line"));
     return result;
-  } catch (const json::exception&) {
+  } catch (const StateJson::exception&) {
     return std::nullopt;
   }
 }

@@ -17,7 +17,6 @@
 namespace poniente::cli {
 namespace {
 
-constexpr uint64_t kUnitBytes = uint64_t{1} << 19;
 // Of an input that goes through a model, which is held whole.
 constexpr uint64_t kMostModelBytes = uint64_t{256} << 20;
 
@@ -91,7 +90,7 @@ class TextPackInput final : public PackInput {
 
 absl::StatusOr<PackUnit> TextPackInput::Cut(const UnitBegin& begin) {
   if (model_ != nullptr) return CutWhole(begin);
-  const uint64_t middle = begin.at + kUnitBytes;
+  const uint64_t middle = begin.at + kPackUnitBytes;
   if (!file_.is_stream() && middle >= file_.input().bytes) {
     return file_.Take(begin, {file_.input().bytes, false}, true);
   }

@@ -17,7 +17,7 @@ namespace {
 
 constexpr uint64_t kUnitTokens = uint64_t{1} << 18;
 
-std::string NameOf(std::string_view path) {
+std::string BaseName(std::string_view path) {
   while (path.size() > 1 && path.ends_with('/')) path.remove_suffix(1);
   return std::string(path.substr(path.rfind('/') + 1));
 }
@@ -170,9 +170,9 @@ absl::StatusOr<std::vector<TextInput>> OpenTokenInputs(
   for (const std::string& path : paths) {
     TextInput input;
     input.path = path;
-    input.name = NameOf(path);
+    input.name = BaseName(path);
     for (int number = 2; !names.insert(input.name).second; ++number) {
-      input.name = absl::StrCat(NameOf(path), "~", number);
+      input.name = absl::StrCat(BaseName(path), "~", number);
     }
     PONIENTE_ASSIGN_OR_RETURN(input.source, OpenSource(path, options));
     if (DelimiterOf(*input.source)) {

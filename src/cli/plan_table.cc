@@ -72,7 +72,7 @@ std::string Approximately(const RunSource& source) {
   return source.is_exact ? "" : "~";
 }
 
-void PrintTokens(const PlannedRun& plan, std::ostream& out) {
+void PrintPlannedTokens(const PlannedRun& plan, std::ostream& out) {
   std::vector<Row> rows = {{"tokens of", "one epoch"}};
   for (size_t i = 0; i < StageColumns(plan); ++i) {
     rows[0].push_back(OneLine(StageName(plan, i)));
@@ -158,7 +158,7 @@ void PrintTotals(const PlannedRun& plan, std::ostream& out) {
 void PrintPlan(const PlannedRun& plan, std::ostream& out) {
   PrintStages(plan, out);
   out << '\n';
-  PrintTokens(plan, out);
+  PrintPlannedTokens(plan, out);
   out << '\n';
   PrintSamples(plan, out);
   if (plan.stages.size() > kMostColumns) {

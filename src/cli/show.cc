@@ -70,7 +70,8 @@ absl::StatusOr<std::vector<SampleText>> ReadTexts(
   return texts;
 }
 
-void PrintAsJson(const TracedStep& step, const std::vector<SampleText>& texts) {
+void PrintStepAsJson(const TracedStep& step,
+                     const std::vector<SampleText>& texts) {
   Json json;
   json["step"] = step.plan.step;
   json["batch_size"] = step.plan.batch_size;
@@ -120,7 +121,8 @@ std::string DocumentWords(const std::vector<TracedDocument>& documents) {
   return line;
 }
 
-void PrintAsText(const TracedStep& step, const std::vector<SampleText>& texts) {
+void PrintStepAsText(const TracedStep& step,
+                     const std::vector<SampleText>& texts) {
   std::cout << "step " << step.plan.step << ": batch_size "
             << step.plan.batch_size << ", seq_len " << step.plan.seq_len
             << ", lr_scale " << absl::StrCat(step.plan.lr_scale) << ", stage '"
@@ -190,9 +192,9 @@ int RunShow(const std::vector<std::string>& args) {
     texts = *std::move(found);
   }
   if (parsed.Has("json")) {
-    PrintAsJson(*shown, texts);
+    PrintStepAsJson(*shown, texts);
   } else {
-    PrintAsText(*shown, texts);
+    PrintStepAsText(*shown, texts);
   }
   return kExitOk;
 }

@@ -101,8 +101,9 @@ double Ratio(uint64_t a, uint64_t b) {
   return b == 0 ? 0 : static_cast<double>(a) / static_cast<double>(b);
 }
 
-Json ToJson(const ChunkLocality& chunks, uint64_t steps, uint64_t used_bytes,
-            const std::vector<uint64_t>& cache_bytes) {
+Json SimulationToJson(const ChunkLocality& chunks, uint64_t steps,
+                      uint64_t used_bytes,
+                      const std::vector<uint64_t>& cache_bytes) {
   Json json;
   json["chunk_bytes"] = chunks.chunk_bytes;
   json["chunks_per_batch"] = Ratio(chunks.asked_chunks, steps);
@@ -124,9 +125,9 @@ Json ToJson(const ChunkLocality& chunks, uint64_t steps, uint64_t used_bytes,
   return json;
 }
 
-Json ToJson(const RunReads& reads, const IoSimulation& simulation,
-            const SimulateRequest& request,
-            const std::vector<std::string>& assumed) {
+Json SimulationToJson(const RunReads& reads, const IoSimulation& simulation,
+                      const SimulateRequest& request,
+                      const std::vector<std::string>& assumed) {
   Json json;
   json["steps"] = reads.steps();
   json["samples"] = reads.samples();
@@ -141,9 +142,9 @@ Json ToJson(const RunReads& reads, const IoSimulation& simulation,
     row["order"] = order.order;
     row["chunks"] = Json::array();
     for (const ChunkLocality& chunks : order.chunks) {
-      row["chunks"].push_back(ToJson(chunks, reads.steps(),
-                                     simulation.used_bytes,
-                                     request.options.cache_bytes));
+      row["chunks"].push_back(SimulationToJson(chunks, reads.steps(),
+                                               simulation.used_bytes,
+                                               request.options.cache_bytes));
     }
     json["orders"].push_back(std::move(row));
   }
@@ -156,7 +157,7 @@ Json ToJson(const RunReads& reads, const IoSimulation& simulation,
   return json;
 }
 
-std::string InWords(const std::string& order) {
+std::string OrderInWords(const std::string& order) {
   if (order == "configured") return "as configured";
   return order == "full_shuffle" ? "full shuffle" : "block shuffle";
 }
@@ -190,7 +191,7 @@ void PrintChunks(const RunReads& reads, const IoSimulation& simulation,
   for (const OrderLocality& order : simulation.orders) {
     const ChunkLocality& chunks = order.chunks[at];
     std::vector<std::string>& row = rows.emplace_back();
-    row = {InWords(order.order),
+    row = {OrderInWords(order.order),
            absl::StrFormat("%.1f", Ratio(chunks.asked_chunks, reads.steps())),
            Bytes(static_cast<double>(chunks.touched_bytes)),
            absl::StrFormat("%.1f%%", 100 * chunks.used_share),
@@ -204,9 +205,9 @@ void PrintChunks(const RunReads& reads, const IoSimulation& simulation,
   PrintTable(rows);
 }
 
-void Print(const RunReads& reads, const IoSimulation& simulation,
-           const SimulateRequest& request,
-           const std::vector<std::string>& assumed) {
+void PrintSimulation(const RunReads& reads, const IoSimulation& simulation,
+                     const SimulateRequest& request,
+                     const std::vector<std::string>& assumed) {
   std::cout << request.config << ": the first "
             << Plural(reads.steps(), "step");
   if (request.rank.ranks > 1) {
@@ -223,7 +224,7 @@ void Print(const RunReads& reads, const IoSimulation& simulation,
       << "\n  cache needed: least LRU cache that fetches chunks once in a "
          "pass (but for 1 in 20)\n";
   for (const internal::OrderLeftOut& left_out : simulation.left_out) {
-    std::cout << "  note: no " << InWords(left_out.order) << ": "
+    std::cout << "  note: no " << OrderInWords(left_out.order) << ": "
               << left_out.status.message() << '\n';
   }
   if (!assumed.empty()) {
@@ -289,9 +290,9 @@ int RunSimulate(const std::vector<std::string>& args) {
     if (source.data == nullptr) assumed.push_back(source.path);
   }
   if (arguments.Has("json")) {
-    PrintJson(ToJson(**reads, *simulation, *request, assumed));
+    PrintJson(SimulationToJson(**reads, *simulation, *request, assumed));
   } else {
-    Print(**reads, *simulation, *request, assumed);
+    PrintSimulation(**reads, *simulation, *request, assumed);
   }
   return kExitOk;
 }

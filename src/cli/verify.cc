@@ -182,7 +182,7 @@ Verified Verify(const Wanted& wanted, const TokenSourceOptions& options,
   return verified;
 }
 
-void Print(const Verified& verified) {
+void PrintVerified(const Verified& verified) {
   if (!verified.status.ok()) {
     Fail(verified.status);
     return;
@@ -229,7 +229,7 @@ int VerifyAll(const Stores& stores, bool is_json) {
     if (is_json) {
       AddJson(verified, &json);
     } else {
-      Print(verified);
+      PrintVerified(verified);
     }
   }
   json["ok"] = damaged == 0;

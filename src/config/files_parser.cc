@@ -20,7 +20,7 @@ std::optional<StoredType> ParseDtype(TableReader& table) {
   return std::nullopt;
 }
 
-std::string ParseFormat(TableReader& table) {
+std::string ParseFilesFormat(TableReader& table) {
   const std::string name = table.String("format").value_or("");
   const std::vector<std::string> known = TokenFormatNames();
   if (name.empty() ||
@@ -59,7 +59,7 @@ std::optional<Vocabulary> ParseVocabulary(TableReader& table) {
 
 FileSpec ParseFiles(TableReader& table) {
   FileSpec files;
-  files.format = ParseFormat(table);
+  files.format = ParseFilesFormat(table);
   files.dtype = ParseDtype(table);
   files.column = table.String("column").value_or("");
   files.glob = table.String("glob").value_or("");

@@ -33,7 +33,7 @@ uint64_t FirstStep(uint64_t low, uint64_t high, IsPast is_past) {
   return low;
 }
 
-uint64_t EndOf(const TracedRun& run) {
+uint64_t EndOfRun(const TracedRun& run) {
   constexpr uint64_t kMostSteps = uint64_t{1} << 62;
   if (const auto steps = run.steps()) return *steps;
   return FirstStep(0, kMostSteps,
@@ -142,7 +142,7 @@ class Search {
 
   absl::StatusOr<ComparedSamples> Run() {
     ComparedSamples compared;
-    compared.steps = std::min(EndOf(a_), EndOf(b_));
+    compared.steps = std::min(EndOfRun(a_), EndOfRun(b_));
     // Before it, both runs have as many samples in each step.
     const uint64_t end = FirstOtherSize(compared.steps);
     if (!IsSamePast(end)) {

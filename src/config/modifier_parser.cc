@@ -15,7 +15,7 @@ namespace {
 constexpr ScoreFormat kFormats[] = {ScoreFormat::kAuto, ScoreFormat::kFloat32,
                                     ScoreFormat::kFloat64};
 
-ScoreFormat ParseFormat(TableReader& table) {
+ScoreFormat ParseScoreFormat(TableReader& table) {
   return kFormats[table.Choice("format", {"auto", "f32", "f64"}).value_or(0)];
 }
 
@@ -77,7 +77,7 @@ std::optional<FilterSpec> ParseFilter(TableReader& node, std::string_view key) {
   }
   if (filter.kind == FilterSpec::Kind::kScores && kind.has_value()) {
     filter.at_least = table.Number("at_least").value_or(0);
-    filter.format = ParseFormat(table);
+    filter.format = ParseScoreFormat(table);
     if (!table.Has("at_least")) table.ErrorHere("needs at_least");
   }
   filter.invert = table.Bool("invert").value_or(false);
@@ -85,12 +85,12 @@ std::optional<FilterSpec> ParseFilter(TableReader& node, std::string_view key) {
   return filter;
 }
 
-std::optional<OrderSpec> ParseOrder(TableReader& node) {
+std::optional<ScoreOrderSpec> ParseOrder(TableReader& node) {
   const toml::table* const stated = node.Table("order");
   if (stated == nullptr) return std::nullopt;
   TableReader table(*stated, node.PlaceOf("order"), node.errors(),
                     {KeyTable::kOrder});
-  OrderSpec order;
+  ScoreOrderSpec order;
   order.place = table.place();
   constexpr std::array<std::string_view, 2> kKinds = {"scores", "table"};
   if (const auto kind = OnlyOne(table, kKinds)) {
@@ -98,7 +98,7 @@ std::optional<OrderSpec> ParseOrder(TableReader& node) {
     order.is_table = *kind == 1;
   }
   if (!order.is_table) {
-    order.format = ParseFormat(table);
+    order.format = ParseScoreFormat(table);
     if (table.Choice("direction", {"ascending", "descending"}) == size_t{1}) {
       order.direction = ScoreDirection::kDescending;
     }
@@ -129,10 +129,10 @@ BlockShuffleOptions ParseBlockShuffle(TableReader& node) {
 }
 
 void ParseShuffle(TableReader& node, NodeSpec* spec) {
-  constexpr std::string_view kKeys[] = {"shuffle", "era_shuffle",
-                                        "block_shuffle"};
+  constexpr std::string_view kShuffleKeys[] = {"shuffle", "era_shuffle",
+                                               "block_shuffle"};
   std::string_view stated;
-  for (const std::string_view key : kKeys) {
+  for (const std::string_view key : kShuffleKeys) {
     if (!node.Has(key)) continue;
     if (!stated.empty()) {
       node.Error(key, absl::StrCat("cannot stand beside ", Absl(stated)));

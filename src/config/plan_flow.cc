@@ -18,7 +18,7 @@ double Flow::Samples(size_t interval) const {
 
 bool Flow::IsExact() const {
   return std::all_of(marks.begin(), marks.end(),
-                     [](const Mark& mark) { return mark.is_exact; });
+                     [](const FlowMark& mark) { return mark.is_exact; });
 }
 
 bool LookUps::Take(uint64_t positions) {

@@ -20,7 +20,7 @@ namespace poniente::internal {
 
 // Positions of a node, counted from the first of epoch 0 on through all epochs,
 // that the run has read at some point. Exact below 2^53.
-struct Mark {
+struct FlowMark {
   double at = 0;
   // Else expected: so many of an order without preference.
   bool is_exact = true;
@@ -32,7 +32,7 @@ struct Mark {
 struct Flow {
   // Interval i reads from marks[2 * i] to marks[2 * i + 1]. A change of length
   // skips what lies between one interval's end and the next one's begin.
-  std::vector<Mark> marks;
+  std::vector<FlowMark> marks;
   // By interval: samples that a position holds.
   std::vector<double> parts;
   // Of each epoch, positions [first, first + per_epoch) are read; nullopt: the

@@ -47,7 +47,7 @@ class MixtureFlow final : public NodeFlow {
         map_(std::move(map)),
         children_(children),
         is_windowed_(flow_.first != 0 || flow_.per_epoch != map_->length()) {
-    for (const Mark& mark : flow_.marks) {
+    for (const FlowMark& mark : flow_.marks) {
       if (!cuts_.empty() && cuts_.back().at == mark.at) {
         cuts_.push_back(cuts_.back());
       } else {
@@ -109,7 +109,7 @@ class MixtureFlow final : public NodeFlow {
     std::vector<double> counts;  // by child, from there to the mark
   };
 
-  Cut CutAt(const Mark& mark, LookUps* look_ups) const {
+  Cut CutAt(const FlowMark& mark, LookUps* look_ups) const {
     Cut cut = {mark.at, true, mark.at, {}};
     const Epochs epochs = SplitEpochs(mark.at, flow_.per_epoch);
     const uint64_t index = flow_.first + Whole(epochs.rest);
@@ -147,8 +147,8 @@ class MixtureFlow final : public NodeFlow {
     return epochs.whole * whole + before;
   }
 
-  Mark RankAt(uint32_t component, size_t m) const {
-    const Mark& mark = flow_.marks[m];
+  FlowMark RankAt(uint32_t component, size_t m) const {
+    const FlowMark& mark = flow_.marks[m];
     const Cut& cut = cuts_[m];
     if (!mark.is_prefix && flow_.chunk > 1) {
       const double place = mark.at - flow_.chunk_begin;

@@ -87,8 +87,8 @@ class JoinFlow final : public NodeFlow {
             static_cast<double>(begin - flow_.first)};
   }
 
-  Mark MarkOf(uint32_t child, const Part& part, size_t m) const {
-    const Mark& mark = flow_.marks[m];
+  FlowMark MarkOf(uint32_t child, const Part& part, size_t m) const {
+    const FlowMark& mark = flow_.marks[m];
     const auto length = static_cast<double>(part.length);
     if (is_windowed_ && !is_ordered_) {  // which items it leaves is not known
       const double share = all_ == 0
@@ -124,7 +124,7 @@ class JoinFlow final : public NodeFlow {
     if (is_windowed_ || look_ups->left == 0) return;
     counts_.resize(flow_.marks.size());
     for (size_t m = 0; m < flow_.marks.size(); ++m) {
-      const Mark& mark = flow_.marks[m];
+      const FlowMark& mark = flow_.marks[m];
       const Epochs epochs = SplitEpochs(mark.at, flow_.per_epoch);
       if (!mark.is_exact || !mark.is_prefix || epochs.rest == 0) continue;
       if (m > 0 && flow_.marks[m - 1].at == mark.at) {

@@ -59,7 +59,7 @@ class PassFlow final : public NodeFlow {
 
 // A mark below a node that puts each `order` positions into another order.
 void Shuffle(double order, Flow* flow) {
-  for (Mark& mark : flow->marks) {
+  for (FlowMark& mark : flow->marks) {
     const double rest = SplitEpochs(mark.at, flow->per_epoch).rest;
     mark.is_prefix = mark.is_prefix && std::fmod(rest, order) == 0;
   }
@@ -71,7 +71,7 @@ Passing Forget(const Flow& flow, const LengthState& below, Flow* child) {
   child->first = 0;
   child->per_epoch.reset();
   child->chunk = 1;
-  for (Mark& mark : child->marks) {
+  for (FlowMark& mark : child->marks) {
     mark.is_exact = mark.is_prefix = mark.at == 0;
   }
   if (below.is_endless) return {.is_lost = true};
@@ -101,7 +101,7 @@ std::unique_ptr<NodeFlow> MakePassFlow(std::shared_ptr<const IndexMap> map,
   } else if (dynamic_cast<const EndlessSliceMap*>(map.get()) != nullptr) {
     const auto shift = static_cast<double>(FirstIndex(*map));
     if (is_all) {
-      for (Mark& mark : child.marks) mark.at += shift;
+      for (FlowMark& mark : child.marks) mark.at += shift;
       child.per_epoch.reset();
       child.chunk_begin = shift;
     } else {

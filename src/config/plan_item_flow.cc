@@ -71,12 +71,12 @@ Flow FlowOfDraws(const ItemDraws& draws, uint32_t view, bool is_permuted,
   flow.chunk = ranks.chunk;
   double last = 0;
   for (size_t i = 0; i < ranks.intervals(); ++i) {
-    const Mark& from = ranks.marks[2 * i];
-    const Mark& to = ranks.marks[2 * i + 1];
+    const FlowMark& from = ranks.marks[2 * i];
+    const FlowMark& to = ranks.marks[2 * i + 1];
     double read = 0;
     double parts = 1;
-    Mark* const begin = &flow.marks[2 * i];
-    Mark* const end = &flow.marks[2 * i + 1];
+    FlowMark* const begin = &flow.marks[2 * i];
+    FlowMark* const end = &flow.marks[2 * i + 1];
     *begin = {last, from.is_exact, from.is_prefix};
     *end = {last, to.is_exact, to.is_prefix};
     for (size_t u = 0; u < segments.size(); ++u) {
@@ -106,7 +106,7 @@ Flow FlowOfDraws(const ItemDraws& draws, uint32_t view, bool is_permuted,
   }
   if (!is_permuted || !flow.per_epoch.has_value()) return flow;
   const auto length = static_cast<double>(*flow.per_epoch);
-  for (Mark& mark : flow.marks) {
+  for (FlowMark& mark : flow.marks) {
     mark.is_prefix &= std::fmod(mark.at, length) == 0;
   }
   flow.chunk = length;

@@ -14,7 +14,6 @@
 namespace poniente::internal {
 namespace {
 
-constexpr uint64_t kMostInteger = INT64_MAX;
 constexpr uint64_t kMostBatches = 65536;
 
 void ParseIo(TableReader& runtime, ByteReaderOptions* io) {

@@ -66,14 +66,14 @@ absl::StatusOr<Selection> SelectionReader::Read(const FilterSpec& filter,
 }
 
 absl::StatusOr<ScoreOrder> SelectionReader::ReadUnlocated(
-    const OrderSpec& order) {
+    const ScoreOrderSpec& order) {
   if (order.is_table) return OrderFile::Open(Located(order.path));
   PONIENTE_ASSIGN_OR_RETURN(const Scores* scores,
                             ReadFile(order.path, order.format));
   return scores->Order(order.direction);
 }
 
-absl::StatusOr<ScoreOrder> SelectionReader::Read(const OrderSpec& order) {
+absl::StatusOr<ScoreOrder> SelectionReader::Read(const ScoreOrderSpec& order) {
   absl::StatusOr<ScoreOrder> made = ReadUnlocated(order);
   if (!made.ok()) return At(order.place, made.status());
   return made;

@@ -24,12 +24,12 @@ class SelectionReader {
 
   // From `size` items.
   absl::StatusOr<Selection> Read(const FilterSpec& filter, uint64_t size);
-  absl::StatusOr<ScoreOrder> Read(const OrderSpec& order);
+  absl::StatusOr<ScoreOrder> Read(const ScoreOrderSpec& order);
 
  private:
   absl::StatusOr<Selection> ReadUnlocated(const FilterSpec& filter,
                                           uint64_t size);
-  absl::StatusOr<ScoreOrder> ReadUnlocated(const OrderSpec& order);
+  absl::StatusOr<ScoreOrder> ReadUnlocated(const ScoreOrderSpec& order);
   // The last file is kept: stages ask for it again with other thresholds.
   absl::StatusOr<const Scores*> ReadFile(const std::string& path,
                                          ScoreFormat format);

@@ -24,7 +24,7 @@ namespace {
 constexpr size_t kMostHeld = 256;
 
 // What makes a leaf's files the same as another's.
-std::string KeyOf(const NodeSpec& node) {
+std::string SourceKeyOf(const NodeSpec& node) {
   const FileSpec& files = node.files;
   std::string key = absl::StrCat(node.path, "\n", node.hub_name, "\n",
                                  node.hub_config, "\n", node.hub_split, "\n");
@@ -138,14 +138,15 @@ ConfigSources::FindInCatalogs(const std::string& path) const {
 
 const std::shared_ptr<const TokenSource>& ConfigSources::Opened(
     const NodeSpec& node) const {
-  return opened_.at(KeyOf(node));
+  return opened_.at(SourceKeyOf(node));
 }
 
 void ConfigSources::Gather(const NodeSpec& node,
                            std::vector<const NodeSpec*>* files) {
   for (const NodeSpec& child : node.children) Gather(child, files);
   if (!IsFiles(node)) return;
-  if (opened_.try_emplace(KeyOf(node), nullptr).second) files->push_back(&node);
+  if (opened_.try_emplace(SourceKeyOf(node), nullptr).second)
+    files->push_back(&node);
 }
 
 absl::Status ConfigSources::OpenBelow(const NodeSpec& root) {
@@ -164,7 +165,7 @@ absl::Status ConfigSources::OpenBelow(const NodeSpec& root) {
   });
   PONIENTE_RETURN_IF_ERROR(JoinErrors(statuses));
   for (size_t i = 0; i < files.size(); ++i) {
-    opened_[KeyOf(*files[i])] = std::move(sources[i]);
+    opened_[SourceKeyOf(*files[i])] = std::move(sources[i]);
   }
   return absl::OkStatus();
 }

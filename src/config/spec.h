@@ -54,7 +54,7 @@ struct FilterSpec {
   bool invert = false;
 };
 
-struct OrderSpec {
+struct ScoreOrderSpec {
   Place place;
   std::string path;       // as written
   bool is_table = false;  // an OrderFile; else scores
@@ -119,7 +119,7 @@ struct NodeSpec {
 
   std::optional<FilterSpec> documents;  // kStore
   std::optional<FilterSpec> filter;
-  std::optional<OrderSpec> order;
+  std::optional<ScoreOrderSpec> order;
   std::optional<SliceSpec> slice;
   std::optional<uint64_t> take;
   std::optional<uint64_t> repeat;

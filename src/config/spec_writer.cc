@@ -102,7 +102,7 @@ class SpecWriter {
     return keys.Inline();
   }
 
-  std::string Order(const OrderSpec& order) const {
+  std::string Order(const ScoreOrderSpec& order) const {
     Keys keys;
     keys.AddText(order.is_table ? "table" : "scores", Located(order.path));
     if (!order.is_table) {

@@ -17,8 +17,6 @@
 
 namespace poniente::internal {
 
-inline constexpr uint64_t kMostInteger = INT64_MAX;
-
 // A weight as the mixture's rule allows it.
 std::optional<double> ParseWeight(TableReader& table, std::string_view key,
                                   WeightRule rule);

@@ -20,6 +20,9 @@
 
 namespace poniente::internal {
 
+// The greatest integer that TOML knows.
+inline constexpr uint64_t kMostInteger = INT64_MAX;
+
 // The errors of one file, in the order of their places, each once.
 class ErrorList {
  public:

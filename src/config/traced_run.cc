@@ -17,7 +17,7 @@ namespace {
 
 constexpr size_t kMostNamed = 8;
 
-std::string Quoted(std::string_view name) {
+std::string QuotedName(std::string_view name) {
   return absl::StrCat("'", Absl(name), "'");
 }
 
@@ -31,7 +31,7 @@ std::string Listed(const std::vector<std::string>& paths) {
   const size_t count = std::min(paths.size(), kMostNamed);
   std::string list;
   for (size_t i = 0; i < count; ++i) {
-    absl::StrAppend(&list, i == 0 ? "" : ", ", Quoted(paths[i]));
+    absl::StrAppend(&list, i == 0 ? "" : ", ", QuotedName(paths[i]));
   }
   if (paths.size() > count) {
     absl::StrAppend(&list, " and ", paths.size() - count, " more");
@@ -191,19 +191,19 @@ absl::StatusOr<std::string> TracedRun::FindSource(std::string_view name) const {
   if (candidates.size() == 1) return candidates[0];
   if (!candidates.empty()) {
     return absl::InvalidArgumentError(absl::StrCat(
-        Quoted(name), " is the name of ", candidates.size(), " sources: ",
+        QuotedName(name), " is the name of ", candidates.size(), " sources: ",
         Listed(candidates), "; give the whole path of the one you mean"));
   }
   if (!below.empty()) {
     return absl::NotFoundError(
-        absl::StrCat(Quoted(name), " is no source, but has ", Listed(below),
+        absl::StrCat(QuotedName(name), " is no source, but has ", Listed(below),
                      " below it; give one of them"));
   }
   std::vector<std::string> known;
   for (const TreeLeaf& leaf : leaves) known.push_back(leaf.path);
   known.insert(known.end(), names_.begin(), names_.end());
-  return absl::NotFoundError(absl::StrCat("there is no source ", Quoted(name),
-                                          DidYouMean(name, known)));
+  return absl::NotFoundError(absl::StrCat(
+      "there is no source ", QuotedName(name), DidYouMean(name, known)));
 }
 
 absl::StatusOr<std::vector<uint32_t>> TracedRun::LeavesAt(
@@ -214,7 +214,7 @@ absl::StatusOr<std::vector<uint32_t>> TracedRun::LeavesAt(
   }
   if (!leaves.empty()) return leaves;
   return absl::NotFoundError(
-      absl::StrCat("there is no source at ", Quoted(path)));
+      absl::StrCat("there is no source at ", QuotedName(path)));
 }
 
 absl::StatusOr<std::vector<TracedReading>> TracedRun::FindItem(
@@ -238,8 +238,8 @@ absl::StatusOr<std::vector<TracedReading>> TracedRun::FindItem(
   }
   if (item >= most) {
     return absl::OutOfRangeError(absl::StrCat(
-        "there is no item ", item, " of ", Quoted(path), ", which has ", most,
-        most > 0 ? absl::StrCat(", 0 to ", most - 1) : std::string()));
+        "there is no item ", item, " of ", QuotedName(path), ", which has ",
+        most, most > 0 ? absl::StrCat(", 0 to ", most - 1) : std::string()));
   }
   SortBySample(&found);
   return found;
@@ -256,7 +256,7 @@ absl::StatusOr<std::vector<TracedReading>> TracedRun::FindDocument(
         PiecesOf(*trace_.tree().leaves()[leaf].node);
     if (pieces == nullptr) {
       return absl::FailedPreconditionError(
-          absl::StrCat("the documents of ", Quoted(path),
+          absl::StrCat("the documents of ", QuotedName(path),
                        " are not known: only its number of tokens is; search "
                        "for an item"));
     }
@@ -288,13 +288,13 @@ absl::StatusOr<std::vector<uint64_t>> TracedRun::DocumentsNamed(
   const TokenSource* const data = sources_[leaves[0]].data.get();
   if (data == nullptr) {
     return absl::FailedPreconditionError(
-        absl::StrCat("the documents of ", Quoted(path),
+        absl::StrCat("the documents of ", QuotedName(path),
                      " are not known: only its number of tokens is"));
   }
   if (!data->knows_documents()) {
     return absl::FailedPreconditionError(absl::StrCat(
-        "the documents of ", Quoted(path), " are not known: '", data->path(),
-        "' (", Absl(data->format()),
+        "the documents of ", QuotedName(path), " are not known: '",
+        data->path(), "' (", Absl(data->format()),
         ") does not say where they end; state document_end or document_begin"));
   }
   std::vector<uint64_t> documents;
@@ -305,8 +305,8 @@ absl::StatusOr<std::vector<uint64_t>> TracedRun::DocumentsNamed(
   }
   if (!documents.empty()) return documents;
   return absl::NotFoundError(absl::StrCat("none of the ", data->num_documents(),
-                                          " documents of ", Quoted(path),
-                                          " has the name ", Quoted(name)));
+                                          " documents of ", QuotedName(path),
+                                          " has the name ", QuotedName(name)));
 }
 
 }  // namespace poniente::internal

@@ -11,10 +11,10 @@
 namespace poniente::internal {
 namespace {
 
-class Recipe final : public NodeRecipe {
+class FlatMixtureNode final : public NodeRecipe {
  public:
-  Recipe(std::optional<uint64_t> seed, const OrderSpec& order,
-         std::vector<std::string> names)
+  FlatMixtureNode(std::optional<uint64_t> seed, const OrderSpec& order,
+                  std::vector<std::string> names)
       : seed_(seed), order_(order), names_(std::move(names)) {}
 
   std::string_view kind() const override { return "flat_mixture"; }
@@ -58,7 +58,8 @@ absl::StatusOr<std::shared_ptr<const NodeRecipe>> FlatMixtureRecipe(
   if (!order.ok()) return Prepend(order.status(), "flat_mixture");
   std::vector<std::string> names;
   for (const NamedNode& child : children) names.push_back(child.name);
-  return std::make_shared<Recipe>(options.seed, *order, std::move(names));
+  return std::make_shared<FlatMixtureNode>(options.seed, *order,
+                                           std::move(names));
 }
 
 }  // namespace poniente::internal

@@ -137,12 +137,12 @@ absl::StatusOr<TokenLayout> LayOut(const std::vector<std::string>& paths,
   return layout;
 }
 
-bool Recognizes(const FoundPath& found) {
+bool RecognizesArrow(const FoundPath& found) {
   return found.is_folder ? IsArrowFolder(found) : IsArrow(found.head);
 }
 
-absl::StatusOr<TokenLayout> Open(const FoundPath& found,
-                                 const TokenSourceOptions& options) {
+absl::StatusOr<TokenLayout> OpenArrow(const FoundPath& found,
+                                      const TokenSourceOptions& options) {
   TokenLayout layout;
   layout.format = "arrow";
   layout.type = options.dtype.value_or(StoredType::kI64);
@@ -168,7 +168,7 @@ absl::StatusOr<TokenLayout> Open(const FoundPath& found,
 }  // namespace
 
 const TokenFormat kArrowFormat = {
-    "arrow", "Arrow streams, as Hugging Face datasets keeps them", Recognizes,
-    Open};
+    "arrow", "Arrow streams, as Hugging Face datasets keeps them",
+    RecognizesArrow, OpenArrow};
 
 }  // namespace poniente::internal

@@ -15,7 +15,7 @@
 namespace poniente::internal {
 namespace {
 
-absl::Status Damaged(std::string_view what) {
+absl::Status DamagedBatch(std::string_view what) {
   return absl::DataLossError(
       absl::StrCat(Absl(what),
                    " is damaged: a table or vector leads out of it; "
@@ -24,7 +24,7 @@ absl::Status Damaged(std::string_view what) {
 
 constexpr uint64_t kPairBytes = 16;  // of a node, and of a buffer
 
-struct Node {
+struct FieldNode {
   uint64_t length = 0;
   uint64_t nulls = 0;
 };
@@ -38,14 +38,14 @@ std::optional<std::pair<uint64_t, uint64_t>> PairAt(const FlatElements& pairs,
   return std::pair(static_cast<uint64_t>(first), static_cast<uint64_t>(second));
 }
 
-absl::StatusOr<Node> NodeAt(const FlatElements& nodes, uint64_t i) {
+absl::StatusOr<FieldNode> NodeAt(const FlatElements& nodes, uint64_t i) {
   const auto pair = PairAt(nodes, i);
   if (!pair || pair->second > pair->first) {
     return absl::DataLossError(absl::StrCat(
         "array ", i, " has ", nodes.Int64(i, kPairBytes, 0), " values and ",
         nodes.Int64(i, kPairBytes, 8), " nulls; the file is damaged"));
   }
-  return Node{pair->first, pair->second};
+  return FieldNode{pair->first, pair->second};
 }
 
 absl::StatusOr<ArrowBuffer> BufferAt(const FlatElements& buffers, uint64_t i,
@@ -106,8 +106,8 @@ absl::StatusOr<uint64_t> FirstBuffer(const FlatTable& batch,
          *ViewBuffers(views, column.before.views, buffers.size);
 }
 
-absl::Status CheckNulls(const ArrowColumn& column, const Node& rows,
-                        const Node& ids) {
+absl::Status CheckNulls(const ArrowColumn& column, const FieldNode& rows,
+                        const FieldNode& ids) {
   if (rows.nulls == 0 && ids.nulls == 0) return absl::OkStatus();
   const bool in_rows = rows.nulls > 0;
   return absl::InvalidArgumentError(absl::StrCat(
@@ -126,7 +126,7 @@ absl::Status TooSmall(std::string_view what, const ArrowBuffer& buffer,
 absl::StatusOr<ArrowBatch> BatchOf(const FlatTable& message,
                                    const ArrowColumn& column) {
   const FlatTable batch = message.Child(arrow::message::kHeader);
-  if (!batch.exists()) return Damaged("the batch");
+  if (!batch.exists()) return DamagedBatch("the batch");
   if (const FlatTable compression = batch.Child(arrow::batch::kCompression);
       compression.exists()) {
     return absl::UnimplementedError(absl::StrCat(
@@ -140,9 +140,9 @@ absl::StatusOr<ArrowBatch> BatchOf(const FlatTable& message,
   const auto buffers = batch.Elements(arrow::batch::kBuffers, kPairBytes);
   PONIENTE_ASSIGN_OR_RETURN(uint64_t next,
                             FirstBuffer(batch, column, nodes, buffers));
-  PONIENTE_ASSIGN_OR_RETURN(const Node rows,
+  PONIENTE_ASSIGN_OR_RETURN(const FieldNode rows,
                             NodeAt(nodes, column.before.nodes));
-  PONIENTE_ASSIGN_OR_RETURN(const Node ids,
+  PONIENTE_ASSIGN_OR_RETURN(const FieldNode ids,
                             NodeAt(nodes, column.before.nodes + 1));
   PONIENTE_RETURN_IF_ERROR(CheckNulls(column, rows, ids));
   if (const auto length = batch.Scalar<int64_t>(arrow::batch::kRows, 0);
@@ -212,7 +212,7 @@ absl::StatusOr<ArrowMessage> ParseArrowMessage(
     std::span<const std::byte> metadata) {
   FlatBuffer buffer(metadata);
   absl::StatusOr<ArrowMessage> message = MessageOf(FlatTable::Root(&buffer));
-  if (buffer.is_damaged()) return Damaged("the message");
+  if (buffer.is_damaged()) return DamagedBatch("the message");
   return message;
 }
 
@@ -220,7 +220,7 @@ absl::StatusOr<ArrowBatch> ParseArrowBatch(std::span<const std::byte> metadata,
                                            const ArrowColumn& column) {
   FlatBuffer buffer(metadata);
   absl::StatusOr<ArrowBatch> batch = BatchOf(FlatTable::Root(&buffer), column);
-  if (buffer.is_damaged()) return Damaged("the batch");
+  if (buffer.is_damaged()) return DamagedBatch("the batch");
   return batch;
 }
 
@@ -229,7 +229,7 @@ absl::StatusOr<std::vector<uint64_t>> ParseArrowFooter(
   FlatBuffer buffer(footer);
   const FlatElements blocks = FlatTable::Root(&buffer).Elements(
       arrow::footer::kBatches, arrow::footer::kBlockBytes);
-  if (buffer.is_damaged()) return Damaged("the footer");
+  if (buffer.is_damaged()) return DamagedBatch("the footer");
   std::vector<uint64_t> found;
   for (uint64_t i = 0; i < blocks.size; ++i) {
     const int64_t offset = blocks.Int64(i, arrow::footer::kBlockBytes, 0);

@@ -143,8 +143,8 @@ std::vector<ListedFile> Chosen(const std::vector<ListedFile>& files,
   return found;
 }
 
-absl::StatusOr<std::vector<ListedFile>> Listed(const FoundPath& found,
-                                               uint64_t* bytes) {
+absl::StatusOr<std::vector<ListedFile>> FilesIn(const FoundPath& found,
+                                                uint64_t* bytes) {
   if (found.HasFile(kState)) {
     PONIENTE_ASSIGN_OR_RETURN(const std::string text,
                               ReadList(found, kState, bytes));
@@ -273,7 +273,7 @@ absl::StatusOr<std::vector<ListedFile>> ListArrowFiles(const FoundPath& found,
                                                        const std::string& glob,
                                                        uint64_t* bytes) {
   PONIENTE_ASSIGN_OR_RETURN(const std::vector<ListedFile> listed,
-                            Listed(found, bytes));
+                            FilesIn(found, bytes));
   const bool is_list = found.HasFile(kState) || !listed.empty();
   std::vector<ListedFile> files = Chosen(listed, glob);
   if (!is_list) {

@@ -49,7 +49,7 @@ enum ArrowType : uint8_t {
   kLargeListView = 26,
 };
 
-absl::Status Damaged() {
+absl::Status DamagedSchema() {
   return absl::DataLossError(
       "the schema is damaged: a table or vector leads out of it; fetch the "
       "file again");
@@ -82,10 +82,10 @@ uint64_t BuffersOf(const FlatTable& field, uint8_t type, int16_t version) {
   }
 }
 
-absl::Status Count(const FlatTable& field, int16_t version, int nesting,
-                   ArrowCounts* counts) {
+absl::Status CountNodes(const FlatTable& field, int16_t version, int nesting,
+                        ArrowCounts* counts) {
   const auto type = field.Scalar<uint8_t>(arrow::field::kTypeKind, 0);
-  if (!field.exists()) return Damaged();
+  if (!field.exists()) return DamagedSchema();
   if (type < kNull || type > kLargeListView) {
     return absl::InvalidArgumentError(absl::StrCat(
         "column '", OneLine(field.Text(arrow::field::kName)),
@@ -106,7 +106,8 @@ absl::Status Count(const FlatTable& field, int16_t version, int nesting,
         "columns are nested deeper than ", kMostNesting, " levels"));
   }
   for (uint64_t i = 0; i < children.size(); ++i) {
-    PONIENTE_RETURN_IF_ERROR(Count(children[i], version, nesting + 1, counts));
+    PONIENTE_RETURN_IF_ERROR(
+        CountNodes(children[i], version, nesting + 1, counts));
   }
   return absl::OkStatus();
 }
@@ -229,8 +230,8 @@ std::string Names(const FlatTables& fields, bool only_lists) {
 }
 
 // The number of the column that holds ids.
-absl::StatusOr<uint64_t> Choose(const FlatTables& fields,
-                                std::string_view stated) {
+absl::StatusOr<uint64_t> ChooseField(const FlatTables& fields,
+                                     std::string_view stated) {
   const auto find = [&fields](std::string_view name) {
     std::vector<uint64_t> found;
     for (uint64_t i = 0; i < fields.size(); ++i) {
@@ -273,13 +274,13 @@ absl::StatusOr<ArrowColumn> ColumnOf(const FlatTable& message,
                                      std::string_view name) {
   const auto version = message.Scalar<int16_t>(arrow::message::kVersion, 0);
   const FlatTable schema = message.Child(arrow::message::kHeader);
-  if (!schema.exists()) return Damaged();
+  if (!schema.exists()) return DamagedSchema();
   if (schema.Scalar<int16_t>(arrow::schema::kEndianness, 0) != 0) {
     return absl::InvalidArgumentError(
         "the file is big-endian; write it again on a little-endian machine");
   }
   const FlatTables fields = schema.Tables(arrow::schema::kFields);
-  PONIENTE_ASSIGN_OR_RETURN(const uint64_t chosen, Choose(fields, name));
+  PONIENTE_ASSIGN_OR_RETURN(const uint64_t chosen, ChooseField(fields, name));
   const std::optional<ArrowColumn> lists = ListOfIntegers(fields[chosen]);
   if (!lists) {
     return absl::InvalidArgumentError(absl::StrCat(
@@ -292,7 +293,7 @@ absl::StatusOr<ArrowColumn> ColumnOf(const FlatTable& message,
   for (uint64_t i = 0; i < fields.size(); ++i) {
     if (i == chosen) column.before = column.all;
     PONIENTE_RETURN_IF_ERROR(
-        Count(fields[i], version, /*nesting=*/0, &column.all));
+        CountNodes(fields[i], version, /*nesting=*/0, &column.all));
   }
   return column;
 }
@@ -303,7 +304,7 @@ absl::StatusOr<ArrowColumn> ParseArrowSchema(
     std::span<const std::byte> metadata, std::string_view name) {
   FlatBuffer buffer(metadata);
   absl::StatusOr<ArrowColumn> column = ColumnOf(FlatTable::Root(&buffer), name);
-  if (buffer.is_damaged()) return Damaged();
+  if (buffer.is_damaged()) return DamagedSchema();
   return column;
 }
 

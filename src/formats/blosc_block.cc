@@ -18,12 +18,12 @@ namespace {
 
 // The header: version, version of the compressor, flags and size of an item, a
 // byte each; then three of 4 bytes.
-constexpr size_t kHeaderBytes = 16;
+constexpr size_t kBloscHeaderBytes = 16;
 constexpr size_t kDecodedAt = 4;
 constexpr size_t kBlockAt = 8;
 constexpr size_t kFrameAt = 12;
 
-absl::Status Damaged(std::string_view where, std::string_view what) {
+absl::Status DamagedBlosc(std::string_view where, std::string_view what) {
   return absl::DataLossError(
       absl::StrCat(Absl(where), ": ", Absl(what),
                    "; the file is damaged, restore it from a copy"));
@@ -44,40 +44,41 @@ absl::Status CheckBloscDecodes(const std::string& compressor) {
 absl::Status DecodeBlosc(std::string_view where,
                          std::span<const std::byte> frame,
                          std::span<std::byte> decoded) {
-  if (frame.size() < kHeaderBytes) {
-    return Damaged(where,
-                   absl::StrCat("a blosc frame of ", frame.size(),
-                                " bytes, expected at least ", kHeaderBytes));
+  if (frame.size() < kBloscHeaderBytes) {
+    return DamagedBlosc(
+        where, absl::StrCat("a blosc frame of ", frame.size(),
+                            " bytes, expected at least ", kBloscHeaderBytes));
   }
   const auto frame_bytes = LoadLittle<uint32_t>(&frame[kFrameAt]);
   if (frame_bytes != frame.size()) {
-    return Damaged(where,
-                   absl::StrCat("its blosc frame says it has ", frame_bytes,
-                                " bytes, stored are ", frame.size()));
+    return DamagedBlosc(
+        where, absl::StrCat("its blosc frame says it has ", frame_bytes,
+                            " bytes, stored are ", frame.size()));
   }
   const auto decoded_bytes = LoadLittle<uint32_t>(&frame[kDecodedAt]);
   if (decoded_bytes != decoded.size()) {
-    return Damaged(where, absl::StrCat("its blosc frame says it decodes to ",
-                                       decoded_bytes, " bytes, expected ",
-                                       decoded.size()));
+    return DamagedBlosc(
+        where,
+        absl::StrCat("its blosc frame says it decodes to ", decoded_bytes,
+                     " bytes, expected ", decoded.size()));
   }
   const auto block_bytes = LoadLittle<uint32_t>(&frame[kBlockAt]);
   if (block_bytes == 0 || block_bytes > decoded_bytes) {
-    return Damaged(where,
-                   absl::StrCat("its blosc frame has blocks of ", block_bytes,
-                                " bytes, expected 1 to ", decoded_bytes));
+    return DamagedBlosc(
+        where, absl::StrCat("its blosc frame has blocks of ", block_bytes,
+                            " bytes, expected 1 to ", decoded_bytes));
   }
   size_t valid_bytes = 0;
   if (blosc_cbuffer_validate(frame.data(), frame.size(), &valid_bytes) != 0 ||
       valid_bytes != decoded.size()) {
-    return Damaged(where, "its blosc frame has an invalid header");
+    return DamagedBlosc(where, "its blosc frame has an invalid header");
   }
   const int got =
       blosc_decompress_ctx(frame.data(), decoded.data(), decoded.size(),
                            /*numinternalthreads=*/1);
   if (got < 0 || static_cast<size_t>(got) != decoded.size()) {
-    return Damaged(where,
-                   absl::StrCat("its blosc frame does not decode (", got, ")"));
+    return DamagedBlosc(
+        where, absl::StrCat("its blosc frame does not decode (", got, ")"));
   }
   return absl::OkStatus();
 }

@@ -19,16 +19,16 @@
 namespace poniente::internal {
 namespace {
 
-constexpr std::string_view kName = "datatrove";
+constexpr std::string_view kDatatroveName = "datatrove";
 constexpr uint64_t kMostMetadataBytes = 65536;
 
-bool IsFile(const std::string& path) {
+bool IsRegularFile(const std::string& path) {
   std::error_code error;
   return std::filesystem::is_regular_file(path, error);
 }
 
 absl::StatusOr<std::optional<FileBytes>> OpenIfThere(const std::string& path) {
-  if (!IsFile(path)) return std::nullopt;
+  if (!IsRegularFile(path)) return std::nullopt;
   PONIENTE_ASSIGN_OR_RETURN(FileBytes file, FileBytes::Open(path));
   return file;
 }
@@ -119,7 +119,7 @@ absl::StatusOr<FileArray> Reader::Read(const InputBytes& ids) {
 }
 
 void Reader::Finish(TokenLayout* layout) && {
-  layout->format = std::string(kName);
+  layout->format = std::string(kDatatroveName);
   layout->windows.across_shards = false;
   layout->bytes += bytes_;
   layout->tokenizer = std::move(tokenizer_);
@@ -137,7 +137,8 @@ void Reader::Finish(TokenLayout* layout) && {
 bool IsDatatrove(const FoundPath& found) {
   if (!found.is_folder) {
     return HasSuffix(found.path, ".ds") &&
-           (IsFile(found.path + ".index") || IsFile(found.path + ".metadata"));
+           (IsRegularFile(found.path + ".index") ||
+            IsRegularFile(found.path + ".metadata"));
   }
   const std::vector<std::string> names = found.Chosen("*.ds");
   for (const std::string& name : names) {
@@ -148,8 +149,8 @@ bool IsDatatrove(const FoundPath& found) {
   return false;
 }
 
-absl::StatusOr<TokenLayout> Open(const FoundPath& found,
-                                 const TokenSourceOptions& options) {
+absl::StatusOr<TokenLayout> OpenDatatrove(const FoundPath& found,
+                                          const TokenSourceOptions& options) {
   Reader reader(options);
   PONIENTE_ASSIGN_OR_RETURN(
       TokenLayout layout,
@@ -240,7 +241,7 @@ absl::Status AppendDocuments(const InputBytes& index, const std::string& path,
       "' at ", tokens, "; the index was cut short, or is of another file"));
 }
 
-const TokenFormat kDatatroveFormat = {kName, "datatrove's .ds", IsDatatrove,
-                                      Open};
+const TokenFormat kDatatroveFormat = {kDatatroveName, "datatrove's .ds",
+                                      IsDatatrove, OpenDatatrove};
 
 }  // namespace poniente::internal

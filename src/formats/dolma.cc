@@ -37,11 +37,11 @@ constexpr uint64_t kMostLengthsBytes = uint64_t{12} << 20;
 // Of what no document holds, so much is looked at, at either end.
 constexpr uint64_t kTailLookBytes = 65536;
 // Of all files, so that no sum overflows.
-constexpr uint64_t kMostBytes = uint64_t{1} << 62;
+constexpr uint64_t kMostDolmaBytes = uint64_t{1} << 62;
 // Files of a folder that are looked at to recognise it.
-constexpr size_t kMostLookedAt = 8;
+constexpr size_t kMostShardsLookedAt = 8;
 
-struct Shard {
+struct DolmaShard {
   std::string path;
   std::string table_path;
   uint64_t bytes = 0;
@@ -92,7 +92,7 @@ std::optional<std::string> TableOf(std::string_view path) {
   return std::nullopt;
 }
 
-bool Recognizes(const FoundPath& found) {
+bool RecognizesDolma(const FoundPath& found) {
   if (!found.is_folder) {
     return !HasHeader(found.head) && TableOf(found.path).has_value();
   }
@@ -106,13 +106,14 @@ bool Recognizes(const FoundPath& found) {
     if (head.ok() && !HasHeader(*head) && TableOf(found.Below(name))) {
       return true;
     }
-    if (++looked_at == kMostLookedAt) return false;
+    if (++looked_at == kMostShardsLookedAt) return false;
   }
   return false;
 }
 
-absl::StatusOr<Shard> OpenShard(const std::string& path, uint64_t most_memory) {
-  Shard shard;
+absl::StatusOr<DolmaShard> OpenDolmaShard(const std::string& path,
+                                          uint64_t most_memory) {
+  DolmaShard shard;
   shard.path = path;
   PONIENTE_ASSIGN_OR_RETURN(const FileBytes file, FileBytes::Open(path));
   PONIENTE_ASSIGN_OR_RETURN(const std::vector<std::byte> head,
@@ -141,18 +142,19 @@ absl::StatusOr<Shard> OpenShard(const std::string& path, uint64_t most_memory) {
   return shard;
 }
 
-absl::StatusOr<std::vector<Shard>> OpenShards(const FoundPath& found,
-                                              const std::string& glob) {
+absl::StatusOr<std::vector<DolmaShard>> OpenDolmaShards(
+    const FoundPath& found, const std::string& glob) {
   PONIENTE_ASSIGN_OR_RETURN(const std::vector<std::string> paths,
                             ArrayPaths(found, glob));
-  std::vector<Shard> shards;
+  std::vector<DolmaShard> shards;
   uint64_t bytes = 0;
   uint64_t memory = 0;
   for (const std::string& path : paths) {
     PONIENTE_ASSIGN_OR_RETURN(
-        Shard shard, OpenShard(path, kMostLengthsBytes -
-                                         std::min(memory, kMostLengthsBytes)));
-    if (shard.bytes > kMostBytes - bytes) {
+        DolmaShard shard,
+        OpenDolmaShard(
+            path, kMostLengthsBytes - std::min(memory, kMostLengthsBytes)));
+    if (shard.bytes > kMostDolmaBytes - bytes) {
       return absl::InvalidArgumentError(absl::StrCat(
           "'", path, "' has ", shard.bytes, " bytes, the files before it ",
           bytes, ": too many; choose some by a pattern (glob)"));
@@ -164,7 +166,7 @@ absl::StatusOr<std::vector<Shard>> OpenShards(const FoundPath& found,
   return shards;
 }
 
-absl::Status OtherType(const Shard& shard, StoredType type,
+absl::Status OtherType(const DolmaShard& shard, StoredType type,
                        std::string_view other, StoredType expected) {
   return absl::InvalidArgumentError(absl::StrCat(
       "'", shard.path, "' has ", shard.bytes, " bytes for ", shard.end(),
@@ -175,10 +177,10 @@ absl::Status OtherType(const Shard& shard, StoredType type,
 }
 
 // From the stated dtype and every file that ends with its last document.
-absl::StatusOr<StoredType> FindType(const std::vector<Shard>& shards,
-                                    std::optional<StoredType> stated) {
+absl::StatusOr<StoredType> FindDolmaType(const std::vector<DolmaShard>& shards,
+                                         std::optional<StoredType> stated) {
   std::optional<StoredType> type = stated;
-  for (const Shard& shard : shards) {
+  for (const DolmaShard& shard : shards) {
     const std::optional<StoredType> exact = shard.ExactType();
     if (!exact.has_value()) continue;
     if (!type.has_value()) type = exact;
@@ -187,7 +189,7 @@ absl::StatusOr<StoredType> FindType(const std::vector<Shard>& shards,
                      stated.has_value() ? "stated was" : "others hold", *type);
   }
   if (type.has_value()) return *type;
-  for (const Shard& shard : shards) {
+  for (const DolmaShard& shard : shards) {
     if (shard.bytes == 0 && shard.end() == 0) continue;
     return absl::InvalidArgumentError(absl::StrCat(
         "'", shard.path, "' has ", shard.bytes,
@@ -214,7 +216,7 @@ absl::StatusOr<bool> IsZeros(const std::string& path, uint64_t begin,
 
 // The shard's tokens; what no document holds is either left out or, where the
 // table cannot have it, becomes a document at the end of `lengths`.
-absl::StatusOr<uint64_t> FindTokens(const Shard& shard, StoredType type,
+absl::StatusOr<uint64_t> FindTokens(const DolmaShard& shard, StoredType type,
                                     CompactEnds* lengths,
                                     std::vector<std::string>* warnings) {
   PONIENTE_ASSIGN_OR_RETURN(const uint64_t stored,
@@ -253,17 +255,17 @@ absl::StatusOr<uint64_t> FindTokens(const Shard& shard, StoredType type,
   return shard.end();
 }
 
-absl::StatusOr<TokenLayout> Open(const FoundPath& found,
-                                 const TokenSourceOptions& options) {
+absl::StatusOr<TokenLayout> OpenDolma(const FoundPath& found,
+                                      const TokenSourceOptions& options) {
   TokenLayout layout;
   layout.windows.across_shards = false;
   PONIENTE_ASSIGN_OR_RETURN(
-      std::vector<Shard> shards,
-      OpenShards(found, options.glob.empty() ? "*.npy" : options.glob));
-  PONIENTE_ASSIGN_OR_RETURN(layout.type, FindType(shards, options.dtype));
+      std::vector<DolmaShard> shards,
+      OpenDolmaShards(found, options.glob.empty() ? "*.npy" : options.glob));
+  PONIENTE_ASSIGN_OR_RETURN(layout.type, FindDolmaType(shards, options.dtype));
   CompactEnds lengths;
   std::vector<DolmaDocuments::Table> tables;
-  for (Shard& shard : shards) {
+  for (DolmaShard& shard : shards) {
     const uint64_t rows = shard.table.lengths.size();
     tables.push_back(
         {shard.table_path, lengths.size(), rows, shard.table.has_names});
@@ -288,6 +290,6 @@ absl::StatusOr<TokenLayout> Open(const FoundPath& found,
 
 const TokenFormat kDolmaFormat = {
     "dolma", "token files of dolma or OLMo (.npy without a header, .csv.gz)",
-    Recognizes, Open};
+    RecognizesDolma, OpenDolma};
 
 }  // namespace poniente::internal

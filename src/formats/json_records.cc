@@ -9,9 +9,9 @@
 namespace poniente::internal {
 namespace {
 
-using nlohmann::json;
+using Json = nlohmann::json;
 
-constexpr int kMostDepth = 32;
+constexpr int kMostRecordDepth = 32;
 
 // Finds where values begin and end; json::parse() then judges each.
 class Cutter {
@@ -49,12 +49,12 @@ class Cutter {
   }
 
   // The value that begins here.
-  absl::StatusOr<json> Value() {
+  absl::StatusOr<Json> Value() {
     SkipSpace();
     const uint64_t begin = at_;
     PONIENTE_RETURN_IF_ERROR(SkipValue());
     const std::string_view part = text_.substr(begin, at_ - begin);
-    json value = json::parse(part.begin(), part.end(), nullptr, false);
+    Json value = Json::parse(part.begin(), part.end(), nullptr, false);
     if (value.is_discarded()) {
       at_ = begin;
       return Wrong("a JSON value");
@@ -90,9 +90,9 @@ class Cutter {
       if (c == '"') {
         PONIENTE_RETURN_IF_ERROR(SkipString());
       } else if (c == '{' || c == '[') {
-        if (++depth > kMostDepth) {
-          return Wrong(
-              absl::StrCat("values nested at most ", kMostDepth, " deep"));
+        if (++depth > kMostRecordDepth) {
+          return Wrong(absl::StrCat("values nested at most ", kMostRecordDepth,
+                                    " deep"));
         }
         ++at_;
         continue;
@@ -136,7 +136,7 @@ absl::Status VisitArray(const JsonRecordVisitor& visit, Cutter* cut) {
   do {
     if (cut->Peek() != '{') return cut->Wrong("'{'");
     const uint64_t at = cut->at();
-    PONIENTE_ASSIGN_OR_RETURN(const json record, cut->Value());
+    PONIENTE_ASSIGN_OR_RETURN(const Json record, cut->Value());
     PONIENTE_RETURN_IF_ERROR(visit(record, at));
   } while (cut->Take(','));
   if (!cut->Take(']')) return cut->Wrong("',' or ']'");
@@ -145,7 +145,7 @@ absl::Status VisitArray(const JsonRecordVisitor& visit, Cutter* cut) {
 
 absl::StatusOr<std::string> Key(Cutter* cut) {
   if (cut->Peek() != '"') return cut->Wrong("a key in quotes");
-  PONIENTE_ASSIGN_OR_RETURN(const json key, cut->Value());
+  PONIENTE_ASSIGN_OR_RETURN(const Json key, cut->Value());
   if (!cut->Take(':')) return cut->Wrong("':'");
   return key.get<std::string>();
 }
@@ -156,7 +156,7 @@ absl::Status ForEachJsonRecord(const std::string& path, std::string_view text,
                                std::string_view array,
                                const JsonRecordVisitor& visit,
                                nlohmann::json* others) {
-  *others = json::object();
+  *others = Json::object();
   Cutter cut(path, text);
   if (!cut.Take('{')) return cut.Wrong("'{'");
   uint64_t other_bytes = 0;
@@ -186,9 +186,9 @@ absl::Status ForEachJsonRecord(const std::string& path, std::string_view text,
 }
 
 nlohmann::json FirstJsonRecord(std::string_view head, std::string_view array) {
-  json first;
-  json others;
-  const auto keep = [&](const json& record, uint64_t) {
+  Json first;
+  Json others;
+  const auto keep = [&](const Json& record, uint64_t) {
     first = record;
     return absl::CancelledError();
   };

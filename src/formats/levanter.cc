@@ -34,21 +34,21 @@ constexpr uint64_t kMostTableBytes = uint64_t{4} << 20;
 constexpr int kMostFieldDepth = 4;
 constexpr size_t kMostListed = 10;
 
-bool IsFile(const std::string& path) {
+bool IsLedgerFile(const std::string& path) {
   std::error_code error;
   return std::filesystem::is_regular_file(path, error);
 }
 
 bool IsField(const std::string& folder) {
-  return IsFile(folder + "/data/zarr.json") &&
-         IsFile(folder + "/offsets/zarr.json");
+  return IsLedgerFile(folder + "/data/zarr.json") &&
+         IsLedgerFile(folder + "/offsets/zarr.json");
 }
 
 bool IsCache(const std::string& folder) {
-  return IsFile(absl::StrCat(folder, "/", Absl(kLedger)));
+  return IsLedgerFile(absl::StrCat(folder, "/", Absl(kLedger)));
 }
 
-std::string Listed(const std::vector<std::string>& names) {
+std::string ListedNames(const std::vector<std::string>& names) {
   const size_t some = std::min(names.size(), kMostListed);
   const std::vector<std::string> first(
       names.begin(), names.begin() + static_cast<ptrdiff_t>(some));
@@ -89,9 +89,9 @@ absl::StatusOr<std::string> ChooseField(const std::string& folder,
                      "offsets/zarr.json; restore it from a copy"));
   }
   if (column.empty() && fields.size() == 1) return fields.front();
-  return absl::InvalidArgumentError(
-      absl::StrCat("'", folder, "' has no field '", OneLine(wanted),
-                   "'; state one of its fields (column): ", Listed(fields)));
+  return absl::InvalidArgumentError(absl::StrCat(
+      "'", folder, "' has no field '", OneLine(wanted),
+      "'; state one of its fields (column): ", ListedNames(fields)));
 }
 
 absl::StatusOr<bool> ReadChunk(const ZarrArray& array, uint64_t chunk,
@@ -153,7 +153,7 @@ class Assembler {
         Check(folder, "rows", ends_.size() - rows_before, expected.rows));
     PONIENTE_RETURN_IF_ERROR(Check(folder, "tokens", tokens, expected.tokens));
     PONIENTE_RETURN_IF_ERROR(TakeData(std::move(data), tokens));
-    has_shapes_ = has_shapes_ || IsFile(folder + "/shapes/zarr.json");
+    has_shapes_ = has_shapes_ || IsLedgerFile(folder + "/shapes/zarr.json");
     return absl::OkStatus();
   }
 
@@ -363,9 +363,9 @@ absl::StatusOr<TokenLayout> OpenLevanter(const FoundPath& found,
                      "a folder in it has ",
                      Absl(kLedger)));
   }
-  return absl::InvalidArgumentError(
-      absl::StrCat("'", found.path, "' has ", splits.size(),
-                   " splits; give the path of one of them: ", Listed(splits)));
+  return absl::InvalidArgumentError(absl::StrCat(
+      "'", found.path, "' has ", splits.size(),
+      " splits; give the path of one of them: ", ListedNames(splits)));
 }
 
 bool RecognizesLevanter(const FoundPath& found) {

@@ -23,13 +23,13 @@ absl::Status Wrong(const std::string& path, std::string_view what) {
                                           "; restore the ledger from a copy"));
 }
 
-const Json* Find(const Json& object, const std::string& key) {
+const Json* FindValue(const Json& object, const std::string& key) {
   const auto found = object.find(key);
   return found == object.end() ? nullptr : &*found;
 }
 
-absl::StatusOr<uint64_t> Count(const std::string& path, const Json* value,
-                               const std::string& name) {
+absl::StatusOr<uint64_t> CountIn(const std::string& path, const Json* value,
+                                 const std::string& name) {
   if (value != nullptr && value->is_number_unsigned() &&
       value->get<uint64_t>() <= kMostCount) {
     return value->get<uint64_t>();
@@ -47,13 +47,13 @@ absl::StatusOr<std::map<std::string, uint64_t>> Counts(
   }
   for (const auto& [key, value] : object->items()) {
     PONIENTE_ASSIGN_OR_RETURN(
-        counts[key], Count(path, &value, absl::StrCat(name, ".", key)));
+        counts[key], CountIn(path, &value, absl::StrCat(name, ".", key)));
   }
   return counts;
 }
 
 absl::StatusOr<bool> IsSharded(const std::string& path, const Json& json) {
-  const Json* layout = Find(json, "layout");
+  const Json* layout = FindValue(json, "layout");
   if (layout == nullptr || *layout == "consolidated") return false;
   if (*layout == "sharded") return true;
   return absl::InvalidArgumentError(absl::StrCat(
@@ -65,9 +65,9 @@ absl::StatusOr<bool> IsSharded(const std::string& path, const Json& json) {
 absl::StatusOr<std::vector<LevanterLedger::Shard>> ParseShards(
     const std::string& path, const Json& json) {
   std::vector<LevanterLedger::Shard> shards;
-  const Json* names = Find(json, "finished_shards");
-  const Json* rows = Find(json, "shard_rows");
-  const Json* tokens = Find(json, "field_counts_by_shard");
+  const Json* names = FindValue(json, "finished_shards");
+  const Json* rows = FindValue(json, "shard_rows");
+  const Json* tokens = FindValue(json, "field_counts_by_shard");
   if (names == nullptr || !names->is_array()) {
     return Wrong(path, "finished_shards is no list");
   }
@@ -90,11 +90,11 @@ absl::StatusOr<std::vector<LevanterLedger::Shard>> ParseShards(
     LevanterLedger::Shard shard;
     shard.name = name.get<std::string>();
     PONIENTE_ASSIGN_OR_RETURN(shard.rows,
-                              Count(path, Find(*rows, shard.name),
-                                    absl::StrCat("shard_rows.", shard.name)));
+                              CountIn(path, FindValue(*rows, shard.name),
+                                      absl::StrCat("shard_rows.", shard.name)));
     PONIENTE_ASSIGN_OR_RETURN(
         shard.tokens,
-        Counts(path, tokens ? Find(*tokens, shard.name) : nullptr,
+        Counts(path, tokens ? FindValue(*tokens, shard.name) : nullptr,
                absl::StrCat("field_counts_by_shard.", shard.name)));
     shards.push_back(std::move(shard));
   }
@@ -113,10 +113,10 @@ absl::Status CheckSums(const std::string& path, const LevanterLedger& ledger) {
 }
 
 std::string TokenizerOf(const Json& json) {
-  const Json* value = Find(json, "metadata");
+  const Json* value = FindValue(json, "metadata");
   for (const char* key : {"preprocessor_metadata", "tokenizer"}) {
     if (value == nullptr || !value->is_object()) return "";
-    value = Find(*value, key);
+    value = FindValue(*value, key);
   }
   return value != nullptr && value->is_string() ? value->get<std::string>()
                                                 : "";
@@ -127,7 +127,7 @@ std::string TokenizerOf(const Json& json) {
 absl::StatusOr<LevanterLedger> ParseLevanterLedger(const std::string& path,
                                                    std::string_view text) {
   PONIENTE_ASSIGN_OR_RETURN(const Json json, ParseBoundedJson(path, text));
-  const Json* is_finished = Find(json, "is_finished");
+  const Json* is_finished = FindValue(json, "is_finished");
   if (is_finished == nullptr || *is_finished != true) {
     return absl::FailedPreconditionError(absl::StrCat(
         "'", path,
@@ -136,9 +136,11 @@ absl::StatusOr<LevanterLedger> ParseLevanterLedger(const std::string& path,
   }
   LevanterLedger ledger;
   PONIENTE_ASSIGN_OR_RETURN(
-      ledger.rows, Count(path, Find(json, "total_num_rows"), "total_num_rows"));
+      ledger.rows,
+      CountIn(path, FindValue(json, "total_num_rows"), "total_num_rows"));
   PONIENTE_ASSIGN_OR_RETURN(
-      ledger.tokens, Counts(path, Find(json, "field_counts"), "field_counts"));
+      ledger.tokens,
+      Counts(path, FindValue(json, "field_counts"), "field_counts"));
   PONIENTE_ASSIGN_OR_RETURN(ledger.is_sharded, IsSharded(path, json));
   if (ledger.is_sharded) {
     PONIENTE_ASSIGN_OR_RETURN(ledger.shards, ParseShards(path, json));

@@ -14,7 +14,7 @@
 namespace poniente::internal {
 namespace {
 
-using nlohmann::json;
+using Json = nlohmann::json;
 
 constexpr std::string_view kTensor = "no_header_tensor:";
 constexpr std::string_view kNumpy = "no_header_numpy:";
@@ -49,17 +49,17 @@ std::optional<StoredType> NumpyType(uint32_t code) {
   return kTypes[code];
 }
 
-bool IsSet(const json& config, const char* key) {
+bool IsSet(const Json& config, const char* key) {
   const auto found = config.find(key);
   return found != config.end() && !found->is_null();
 }
 
-absl::StatusOr<StoredType> TypeOf(const json& config) {
+absl::StatusOr<StoredType> ConfiguredType(const Json& config) {
   const auto found = config.find("data_format");
-  const json format =
+  const Json format =
       found != config.end() && found->is_array() && found->size() == 1
           ? (*found)[0]
-          : json();
+          : Json();
   if (format.is_string()) {
     const std::string name = format.get<std::string>();
     const bool tensor = name.starts_with(kTensor);
@@ -80,7 +80,7 @@ absl::StatusOr<StoredType> TypeOf(const json& config) {
 }
 
 // What a chunk is beside its ids.
-absl::Status CheckConfig(const json& config, std::string* compression) {
+absl::Status CheckConfig(const Json& config, std::string* compression) {
   PONIENTE_ASSIGN_OR_RETURN(const std::string loader,
                             JsonText(config, "item_loader"));
   if (loader != "TokensLoader") {
@@ -110,7 +110,7 @@ absl::Status CheckConfig(const json& config, std::string* compression) {
                    "', of which zstd alone is read"));
 }
 
-absl::StatusOr<LitdataChunk> ChunkOf(const json& record) {
+absl::StatusOr<LitdataChunk> ChunkOf(const Json& record) {
   LitdataChunk chunk;
   PONIENTE_ASSIGN_OR_RETURN(chunk.name, JsonText(record, "filename"));
   PONIENTE_ASSIGN_OR_RETURN(chunk.items, JsonCount(record, "chunk_size"));
@@ -124,7 +124,7 @@ absl::StatusOr<LitdataChunk> ChunkOf(const json& record) {
 }  // namespace
 
 bool IsLitdataIndex(std::string_view head) {
-  const json first = FirstJsonRecord(head, "chunks");
+  const Json first = FirstJsonRecord(head, "chunks");
   return first.is_object() && first.contains("chunk_bytes") &&
          first.contains("chunk_size") && first.contains("filename");
 }
@@ -132,8 +132,8 @@ bool IsLitdataIndex(std::string_view head) {
 absl::StatusOr<LitdataIndex> ParseLitdataIndex(const std::string& path,
                                                std::string_view text) {
   LitdataIndex index;
-  json others;
-  const auto add = [&](const json& record, uint64_t at) {
+  Json others;
+  const auto add = [&](const Json& record, uint64_t at) {
     absl::StatusOr<LitdataChunk> chunk = ChunkOf(record);
     if (!chunk.ok()) {
       return Prepend(chunk.status(),
@@ -151,11 +151,11 @@ absl::StatusOr<LitdataIndex> ParseLitdataIndex(const std::string& path,
         absl::StrCat("'", path, "' has no 'chunks' and 'config'; it is no ",
                      "index of litdata's"));
   }
-  const json& config = others["config"];
+  const Json& config = others["config"];
   const std::string where = absl::StrCat("'", path, "'");
   PONIENTE_RETURN_IF_ERROR(
       Prepend(CheckConfig(config, &index.compression), where));
-  const absl::StatusOr<StoredType> type = TypeOf(config);
+  const absl::StatusOr<StoredType> type = ConfiguredType(config);
   if (!type.ok()) return Prepend(type.status(), where);
   index.type = *type;
   return index;

@@ -14,20 +14,20 @@
 namespace poniente::internal {
 namespace {
 
-constexpr std::string_view kName = "litpkds";
+constexpr std::string_view kLitpkdsName = "litpkds";
 constexpr std::string_view kMagic = "LITPKDS";
-constexpr uint64_t kHeaderBytes = 24;
+constexpr uint64_t kLitpkdsHeaderBytes = 24;
 
 bool IsLitpkds(const FoundPath& found) {
   return BeginsWith(FirstBytes(found, "*.bin", kMagic.size()), kMagic);
 }
 
-absl::StatusOr<TokenLayout> Open(const FoundPath& found,
-                                 const TokenSourceOptions& options) {
+absl::StatusOr<TokenLayout> OpenLitpkds(const FoundPath& found,
+                                        const TokenSourceOptions& options) {
   PONIENTE_ASSIGN_OR_RETURN(
       TokenLayout layout,
       LayOutFileArrays(found, options, "*.bin", ParseLitpkds));
-  layout.format = std::string(kName);
+  layout.format = std::string(kLitpkdsName);
   layout.windows.across_shards = false;
   return layout;
 }
@@ -35,11 +35,12 @@ absl::StatusOr<TokenLayout> Open(const FoundPath& found,
 }  // namespace
 
 absl::StatusOr<FileArray> ParseLitpkds(const InputBytes& input) {
-  std::array<std::byte, kHeaderBytes> header;
-  if (input.size() < kHeaderBytes) {
-    return absl::DataLossError(absl::StrCat(
-        "'", input.path(), "' has ", input.size(), " bytes, the header of a ",
-        "packed chunk alone ", kHeaderBytes, "; the file was cut short"));
+  std::array<std::byte, kLitpkdsHeaderBytes> header;
+  if (input.size() < kLitpkdsHeaderBytes) {
+    return absl::DataLossError(
+        absl::StrCat("'", input.path(), "' has ", input.size(),
+                     " bytes, the header of a ", "packed chunk alone ",
+                     kLitpkdsHeaderBytes, "; the file was cut short"));
   }
   PONIENTE_RETURN_IF_ERROR(input.ReadAt(0, header));
   if (!BeginsWith(header, kMagic)) {
@@ -57,7 +58,7 @@ absl::StatusOr<FileArray> ParseLitpkds(const InputBytes& input) {
       const StoredType type,
       TypeOfCode(input.path(), 15, std::to_integer<uint64_t>(header[15])));
   const auto said = LoadLittle<uint64_t>(&header[16]);
-  const uint64_t bytes = input.size() - kHeaderBytes;
+  const uint64_t bytes = input.size() - kLitpkdsHeaderBytes;
   const uint64_t width = StoredTypeBytes(type);
   if (bytes % width != 0 || said != bytes / width) {
     return absl::DataLossError(absl::StrCat(
@@ -65,10 +66,11 @@ absl::StatusOr<FileArray> ParseLitpkds(const InputBytes& input) {
         "which says ", said, " ids at byte 16, of ", width,
         " bytes each; the file was cut short or damaged"));
   }
-  return FileArray{type, kHeaderBytes, said};
+  return FileArray{type, kLitpkdsHeaderBytes, said};
 }
 
-const TokenFormat kLitpkdsFormat = {
-    kName, "packed chunks of lit-llama and TinyLlama", IsLitpkds, Open};
+const TokenFormat kLitpkdsFormat = {kLitpkdsName,
+                                    "packed chunks of lit-llama and TinyLlama",
+                                    IsLitpkds, OpenLitpkds};
 
 }  // namespace poniente::internal

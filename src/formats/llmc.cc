@@ -12,23 +12,23 @@
 namespace poniente::internal {
 namespace {
 
-constexpr std::string_view kName = "llmc";
-constexpr uint64_t kHeaderBytes = 1024;
+constexpr std::string_view kLlmcName = "llmc";
+constexpr uint64_t kLlmcHeaderBytes = 1024;
 constexpr uint32_t kExamplesMagic = 20240522;
 
 // By the magic of a header.
-struct Kind {
+struct LlmcKind {
   uint32_t magic;
   uint32_t version;
   StoredType type;
   // Begins each document.
   uint32_t delimiter;
 };
-constexpr Kind kKinds[] = {{20240520, 1, StoredType::kU16, 50256},
-                           {20240801, 7, StoredType::kU32, 128000}};
+constexpr LlmcKind kKinds[] = {{20240520, 1, StoredType::kU16, 50256},
+                               {20240801, 7, StoredType::kU32, 128000}};
 
-const Kind* FindKind(uint32_t magic) {
-  for (const Kind& kind : kKinds) {
+const LlmcKind* FindKind(uint32_t magic) {
+  for (const LlmcKind& kind : kKinds) {
     if (kind.magic == magic) return &kind;
   }
   return nullptr;
@@ -65,13 +65,13 @@ void WarnOfBoth(const FoundPath& found, TokenLayout* layout) {
       "pattern (glob), for example '*_train_*.bin'"));
 }
 
-absl::StatusOr<TokenLayout> Open(const FoundPath& found,
-                                 const TokenSourceOptions& options) {
+absl::StatusOr<TokenLayout> OpenLlmc(const FoundPath& found,
+                                     const TokenSourceOptions& options) {
   PONIENTE_ASSIGN_OR_RETURN(
       TokenLayout layout, LayOutFileArrays(found, options, "*.bin", ParseLlmc));
-  layout.format = std::string(kName);
+  layout.format = std::string(kLlmcName);
   layout.windows.across_shards = false;
-  for (const Kind& kind : kKinds) {
+  for (const LlmcKind& kind : kKinds) {
     if (kind.type == layout.type) layout.delimiter = {kind.delimiter, true};
   }
   if (found.is_folder && options.glob.empty()) WarnOfBoth(found, &layout);
@@ -82,14 +82,14 @@ absl::StatusOr<TokenLayout> Open(const FoundPath& found,
 
 absl::StatusOr<FileArray> ParseLlmc(const InputBytes& input) {
   std::array<std::byte, 12> header;
-  if (input.size() < kHeaderBytes) {
+  if (input.size() < kLlmcHeaderBytes) {
     return absl::DataLossError(absl::StrCat(
         "'", input.path(), "' has ", input.size(), " bytes, the header of ",
-        "llm.c alone ", kHeaderBytes, "; the file was cut short"));
+        "llm.c alone ", kLlmcHeaderBytes, "; the file was cut short"));
   }
   PONIENTE_RETURN_IF_ERROR(input.ReadAt(0, header));
   const auto magic = LoadLittle<uint32_t>(&header[0]);
-  const Kind* const kind = FindKind(magic);
+  const LlmcKind* const kind = FindKind(magic);
   if (kind == nullptr) return NoKind(input, magic);
   const auto version = LoadLittle<uint32_t>(&header[4]);
   if (version != kind->version) {
@@ -99,7 +99,7 @@ absl::StatusOr<FileArray> ParseLlmc(const InputBytes& input) {
   }
   const auto said = static_cast<int64_t>(
       static_cast<int32_t>(LoadLittle<uint32_t>(&header[8])));
-  const uint64_t bytes = input.size() - kHeaderBytes;
+  const uint64_t bytes = input.size() - kLlmcHeaderBytes;
   const uint64_t width = StoredTypeBytes(kind->type);
   if (said < 0 || static_cast<uint64_t>(said) * width != bytes) {
     return absl::DataLossError(absl::StrCat(
@@ -107,9 +107,9 @@ absl::StatusOr<FileArray> ParseLlmc(const InputBytes& input) {
         "which says ", said, " ids at byte 8, of ", width,
         " bytes each; the file was cut short or damaged"));
   }
-  return FileArray{kind->type, kHeaderBytes, static_cast<uint64_t>(said)};
+  return FileArray{kind->type, kLlmcHeaderBytes, static_cast<uint64_t>(said)};
 }
 
-const TokenFormat kLlmcFormat = {kName, "llm.c's .bin", IsLlmc, Open};
+const TokenFormat kLlmcFormat = {kLlmcName, "llm.c's .bin", IsLlmc, OpenLlmc};
 
 }  // namespace poniente::internal

@@ -22,7 +22,7 @@ namespace poniente::internal {
 namespace {
 
 // A shard that has been looked into.
-struct Shard {
+struct OpenedShard {
   std::string name;
   WholeFile file;
   MdsTokenColumn column;
@@ -35,7 +35,7 @@ struct Shard {
 
 class RowTable final : public DocumentTable {
  public:
-  RowTable(MdsRows rows, StoredType type, std::vector<Shard> shards)
+  RowTable(MdsRows rows, StoredType type, std::vector<OpenedShard> shards)
       : DocumentTable(std::move(rows.tokens)),
         gaps_(std::move(rows.gaps)),
         type_(type),
@@ -44,11 +44,11 @@ class RowTable final : public DocumentTable {
   }
 
   absl::StatusOr<std::string> Name(uint64_t document) const override {
-    const Shard& shard = shards_[ShardOf(document)];
+    const OpenedShard& shard = shards_[ShardOf(document)];
     return absl::StrCat(shard.name, " row ", document - shard.first_row);
   }
 
-  const std::vector<Shard>& shards() const { return shards_; }
+  const std::vector<OpenedShard>& shards() const { return shards_; }
   StoredType type() const { return type_; }
   uint64_t RowsEnd(size_t shard) const {
     return shard + 1 < shards_.size() ? shards_[shard + 1].first_row
@@ -56,20 +56,22 @@ class RowTable final : public DocumentTable {
   }
   // The last shard that begins at `row` or before.
   size_t ShardOf(uint64_t row) const {
-    const auto after = std::upper_bound(
-        shards_.begin(), shards_.end(), row,
-        [](uint64_t at, const Shard& shard) { return at < shard.first_row; });
+    const auto after =
+        std::upper_bound(shards_.begin(), shards_.end(), row,
+                         [](uint64_t at, const OpenedShard& shard) {
+                           return at < shard.first_row;
+                         });
     return static_cast<size_t>(after - shards_.begin()) - 1;
   }
   // The byte of its shard at which the ids of a row begin.
-  uint64_t OffsetOf(const Shard& shard, uint64_t row,
+  uint64_t OffsetOf(const OpenedShard& shard, uint64_t row,
                     uint64_t first_token) const {
     return gaps_.Begin(row + 1) - shard.first_gap +
            (first_token - shard.first_token) * StoredTypeBytes(type_);
   }
   // REQUIRES: the row's shard is unread.
-  absl::Status Check(const InputBytes& bytes, const Shard& shard, uint64_t row,
-                     uint64_t offset) const {
+  absl::Status Check(const InputBytes& bytes, const OpenedShard& shard,
+                     uint64_t row, uint64_t offset) const {
     return CheckMdsRow(bytes, row - shard.first_row, shard.column, type_,
                        offset, ends().Length(row));
   }
@@ -77,7 +79,7 @@ class RowTable final : public DocumentTable {
  private:
   CompactEnds gaps_;
   const StoredType type_;
-  const std::vector<Shard> shards_;
+  const std::vector<OpenedShard> shards_;
 };
 
 class Places final : public TokenPlaces {
@@ -129,7 +131,7 @@ class Places final : public TokenPlaces {
 
   absl::Status CheckOnce(size_t number, uint64_t row, uint64_t offset,
                          std::optional<FileBytes>* file) const {
-    const Shard& shard = table_->shards()[number];
+    const OpenedShard& shard = table_->shards()[number];
     if (checked_.empty() || !shard.unread) return absl::OkStatus();
     std::atomic<uint64_t>& word = checked_[row / 64];
     const uint64_t bit = uint64_t{1} << row % 64;
@@ -179,7 +181,7 @@ class SpanBytes final : public InputBytes {
 WholeFileBlocks::Check CheckRowsOf(std::shared_ptr<const RowTable> table) {
   return [table = std::move(table)](uint64_t block,
                                     std::span<const std::byte> decoded) {
-    const Shard& shard = table->shards()[block];
+    const OpenedShard& shard = table->shards()[block];
     if (!shard.unread) return absl::OkStatus();
     const SpanBytes bytes(shard.file.path, decoded);
     uint64_t token = shard.first_token;
@@ -200,8 +202,8 @@ absl::Status CheckSize(const FileBytes& file, uint64_t expected) {
 }
 
 // Opens the shard's file: as it is if it lies there unpacked, else compressed.
-absl::StatusOr<FileBytes> OpenShard(const std::string& folder,
-                                    const MdsShard& entry, WholeFile* file) {
+absl::StatusOr<FileBytes> OpenMdsShard(const std::string& folder,
+                                       const MdsShard& entry, WholeFile* file) {
   file->decoded_bytes = file->stored_bytes = entry.raw.bytes;
   PONIENTE_ASSIGN_OR_RETURN(file->path, BelowFolder(folder, entry.raw.name));
   absl::StatusOr<FileBytes> raw = FileBytes::Open(file->path);
@@ -227,9 +229,9 @@ absl::StatusOr<FileBytes> OpenShard(const std::string& folder,
 }
 
 absl::Status AddShard(const std::string& folder, const MdsShard& entry,
-                      Shard* shard, MdsRows* rows) {
+                      OpenedShard* shard, MdsRows* rows) {
   PONIENTE_ASSIGN_OR_RETURN(const FileBytes file,
-                            OpenShard(folder, entry, &shard->file));
+                            OpenMdsShard(folder, entry, &shard->file));
   shard->name = entry.raw.name;
   shard->first_row = rows->tokens.size();
   shard->first_token = rows->tokens.total();
@@ -246,7 +248,7 @@ absl::Status AddShard(const std::string& folder, const MdsShard& entry,
 // Whether the ids of each shard lie end to end, and no head is left to check.
 bool ArePlainArrays(const RowTable& table, const CompactEnds& gaps) {
   for (size_t i = 0; i < table.shards().size(); ++i) {
-    const Shard& shard = table.shards()[i];
+    const OpenedShard& shard = table.shards()[i];
     const uint64_t rows = table.RowsEnd(i) - shard.first_row;
     if (shard.unread) return false;
     if (rows > 1 &&
@@ -266,10 +268,10 @@ uint64_t HashOf(const CompactEnds& gaps) {
   return crc;
 }
 
-void AddShards(const RowTable& table, const CompactEnds& gaps,
-               TokenLayout* layout) {
+void AddRowShards(const RowTable& table, const CompactEnds& gaps,
+                  TokenLayout* layout) {
   for (size_t i = 0; i < table.shards().size(); ++i) {
-    const Shard& shard = table.shards()[i];
+    const OpenedShard& shard = table.shards()[i];
     const uint64_t end = table.RowsEnd(i);
     TokenShard& to = layout->shards.emplace_back();
     to.tokens = table.ends().Begin(end) - shard.first_token;
@@ -294,10 +296,10 @@ absl::StatusOr<TokenLayout> OpenMds(const FoundPath& found,
   }
   MdsRows rows;
   rows.type = options.dtype;
-  std::vector<Shard> shards;
+  std::vector<OpenedShard> shards;
   bool compressed = false;
   for (const MdsShard& entry : index.shards) {
-    Shard& shard = shards.emplace_back();
+    OpenedShard& shard = shards.emplace_back();
     shard.column = columns[entry.columns];
     PONIENTE_RETURN_IF_ERROR(AddShard(json.folder, entry, &shard, &rows));
     compressed = compressed || shard.file.compressed;
@@ -318,12 +320,12 @@ absl::StatusOr<TokenLayout> OpenMds(const FoundPath& found,
   const CompactEnds gaps = rows.gaps;
   auto table = std::make_shared<RowTable>(std::move(rows), layout.type,
                                           std::move(shards));
-  AddShards(*table, gaps, &layout);
+  AddRowShards(*table, gaps, &layout);
   layout.structure = HashOf(gaps);
   layout.documents = table;
   if (compressed) {
     std::vector<WholeFile> files;
-    for (const Shard& shard : table->shards()) {
+    for (const OpenedShard& shard : table->shards()) {
       PONIENTE_RETURN_IF_ERROR(CheckBlockBytes(shard.file));
       files.push_back(shard.file);
     }

@@ -12,11 +12,11 @@
 namespace poniente::internal {
 namespace {
 
-using nlohmann::json;
+using Json = nlohmann::json;
 
 constexpr size_t kMostColumns = 4096;
 
-absl::StatusOr<std::vector<std::string>> Texts(const json& record,
+absl::StatusOr<std::vector<std::string>> Texts(const Json& record,
                                                const char* key) {
   const auto found = record.find(key);
   const bool is_list = found != record.end() && found->is_array();
@@ -25,7 +25,7 @@ absl::StatusOr<std::vector<std::string>> Texts(const json& record,
         absl::StrCat("'", key, "' is no list of at most ", kMostColumns));
   }
   std::vector<std::string> texts;
-  for (const json& text : *found) {
+  for (const Json& text : *found) {
     if (!text.is_string()) {
       return absl::InvalidArgumentError(absl::StrCat(
           "'", key, "' has ", JsonForMessage(text), ", expected text"));
@@ -35,7 +35,7 @@ absl::StatusOr<std::vector<std::string>> Texts(const json& record,
   return texts;
 }
 
-absl::StatusOr<MdsColumns> Columns(const json& record) {
+absl::StatusOr<MdsColumns> Columns(const Json& record) {
   MdsColumns columns;
   PONIENTE_ASSIGN_OR_RETURN(columns.names, Texts(record, "column_names"));
   PONIENTE_ASSIGN_OR_RETURN(columns.encodings,
@@ -51,7 +51,7 @@ absl::StatusOr<MdsColumns> Columns(const json& record) {
         sizes == record.end() ? "is missing"
                               : absl::StrCat("has ", sizes->size())));
   }
-  for (const json& size : *sizes) {
+  for (const Json& size : *sizes) {
     std::optional<uint64_t>& to = columns.sizes.emplace_back();
     // The project's own reader takes 0 for null, too.
     if (size.is_null() || size == 0) continue;
@@ -65,7 +65,7 @@ absl::StatusOr<MdsColumns> Columns(const json& record) {
   return columns;
 }
 
-absl::StatusOr<MdsFile> File(const json& record, const char* key) {
+absl::StatusOr<MdsFile> File(const Json& record, const char* key) {
   const auto found = record.find(key);
   if (found == record.end() || !found->is_object()) {
     return absl::InvalidArgumentError(
@@ -79,7 +79,7 @@ absl::StatusOr<MdsFile> File(const json& record, const char* key) {
   return file;
 }
 
-absl::Status CheckKind(const json& record) {
+absl::Status CheckShardKind(const Json& record) {
   PONIENTE_ASSIGN_OR_RETURN(const std::string format,
                             JsonText(record, "format"));
   PONIENTE_ASSIGN_OR_RETURN(const uint64_t version,
@@ -90,8 +90,8 @@ absl::Status CheckKind(const json& record) {
                    " is not read; 'mds', version 2 is"));
 }
 
-absl::Status AddShard(const json& record, MdsIndex* index) {
-  PONIENTE_RETURN_IF_ERROR(CheckKind(record));
+absl::Status AddIndexedShard(const Json& record, MdsIndex* index) {
+  PONIENTE_RETURN_IF_ERROR(CheckShardKind(record));
   MdsShard shard;
   PONIENTE_ASSIGN_OR_RETURN(shard.rows, JsonCount(record, "samples"));
   PONIENTE_ASSIGN_OR_RETURN(shard.raw, File(record, "raw_data"));
@@ -118,7 +118,7 @@ absl::Status AddShard(const json& record, MdsIndex* index) {
 }  // namespace
 
 bool IsMdsIndex(std::string_view head) {
-  const json first = FirstJsonRecord(head, "shards");
+  const Json first = FirstJsonRecord(head, "shards");
   return first.is_object() && first.contains("format") &&
          first["format"] == "mds" && first.contains("raw_data");
 }
@@ -126,9 +126,9 @@ bool IsMdsIndex(std::string_view head) {
 absl::StatusOr<MdsIndex> ParseMdsIndex(const std::string& path,
                                        std::string_view text) {
   MdsIndex index;
-  json others;
-  const auto add = [&](const json& record, uint64_t at) {
-    return Prepend(AddShard(record, &index),
+  Json others;
+  const auto add = [&](const Json& record, uint64_t at) {
+    return Prepend(AddIndexedShard(record, &index),
                    absl::StrCat("'", path, "': shard ", index.shards.size(),
                                 ", at byte ", at));
   };

@@ -30,7 +30,8 @@ uint64_t HeadBytes(Kind kind, uint64_t tokens) {
   return (kind == Kind::kAny ? 2 : 1) + AxisBytes(tokens);
 }
 
-std::vector<std::byte> HeadOf(Kind kind, StoredType type, uint64_t tokens) {
+std::vector<std::byte> ArrayHeadOf(Kind kind, StoredType type,
+                                   uint64_t tokens) {
   std::vector<std::byte> head;
   if (!HasHead(kind)) return head;
   if (kind == Kind::kAny) {
@@ -195,12 +196,12 @@ absl::StatusOr<Row> ReadRow(const InputBytes& shard, uint64_t number,
 }
 
 // Where rows begin, from a shard's table.
-struct RowTable {
+struct RowEnds {
   uint64_t begin = 0;
   CompactEnds bytes;
 };
 
-absl::StatusOr<RowTable> ReadTable(const InputBytes& shard, uint64_t rows) {
+absl::StatusOr<RowEnds> ReadTable(const InputBytes& shard, uint64_t rows) {
   std::array<std::byte, 4> count;
   PONIENTE_RETURN_IF_ERROR(shard.ReadAt(0, count));
   if (LoadLittle<uint32_t>(count.data()) != rows) {
@@ -214,7 +215,7 @@ absl::StatusOr<RowTable> ReadTable(const InputBytes& shard, uint64_t rows) {
         "'", shard.path(), "' has ", shard.size(), " bytes, its table of ",
         rows, " rows needs ", 4 * (rows + 2), "; copy it again"));
   }
-  RowTable table;
+  RowEnds table;
   uint64_t number = 0;
   uint64_t last = 4 * (rows + 2);
   const auto take = [&](uint32_t offset) {
@@ -262,7 +263,7 @@ std::optional<uint64_t> OwnBytes(const MdsTokenColumn& column, uint64_t bytes) {
 }
 
 // Whether the size of each row gives its tokens.
-bool SizesSuffice(const RowTable& table, const MdsTokenColumn& column,
+bool SizesSuffice(const RowEnds& table, const MdsTokenColumn& column,
                   const Row& first) {
   if (!column.FollowsFromSizes() || first.axes != 1) return false;
   for (uint64_t i = 0; i < table.bytes.size(); ++i) {
@@ -284,7 +285,7 @@ absl::Status AppendMdsRows(const InputBytes& shard, uint64_t rows,
                            const MdsTokenColumn& column, MdsRows* all,
                            bool* unread) {
   *unread = false;
-  PONIENTE_ASSIGN_OR_RETURN(const RowTable table, ReadTable(shard, rows));
+  PONIENTE_ASSIGN_OR_RETURN(const RowEnds table, ReadTable(shard, rows));
   if (rows == 0) return absl::OkStatus();
   PONIENTE_ASSIGN_OR_RETURN(
       const Row first,
@@ -315,7 +316,8 @@ absl::Status AppendMdsRows(const InputBytes& shard, uint64_t rows,
 absl::Status CheckMdsRow(const InputBytes& shard, uint64_t row,
                          const MdsTokenColumn& column, StoredType type,
                          uint64_t offset, uint64_t tokens) {
-  const std::vector<std::byte> expected = HeadOf(column.kind, type, tokens);
+  const std::vector<std::byte> expected =
+      ArrayHeadOf(column.kind, type, tokens);
   const uint64_t before = BytesBefore(column);
   const uint64_t begin = offset - expected.size() - before;
   std::array<std::byte, 4> word;

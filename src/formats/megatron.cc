@@ -23,10 +23,10 @@ namespace {
 
 constexpr std::string_view kMegatronName = "megatron";
 constexpr std::string_view kFairseqName = "fairseq";
-constexpr uint64_t kFairseqHeaderBytes = 26;
-constexpr uint64_t kHeaderBytes = 34;
+constexpr uint64_t kMegatronFairseqHeaderBytes = 26;
+constexpr uint64_t kMegatronHeaderBytes = 34;
 
-struct Header {
+struct MegatronHeader {
   bool is_fairseq = false;
   StoredType type = StoredType::kU16;
   uint64_t sequences = 0;
@@ -34,24 +34,25 @@ struct Header {
   uint64_t documents = 0;
 
   uint64_t lengths_offset() const {
-    return is_fairseq ? kFairseqHeaderBytes : kHeaderBytes;
+    return is_fairseq ? kMegatronFairseqHeaderBytes : kMegatronHeaderBytes;
   }
   uint64_t places_offset() const { return lengths_offset() + 4 * sequences; }
   uint64_t documents_offset() const { return places_offset() + 8 * sequences; }
 };
 
-using HeaderBytes = std::array<std::byte, kHeaderBytes>;
+using MegatronHeaderBytes = std::array<std::byte, kMegatronHeaderBytes>;
 
 // Zeros past the end of a Fairseq index of no sequence.
-absl::StatusOr<HeaderBytes> ReadHeader(const InputBytes& index) {
-  HeaderBytes bytes = {};
-  if (index.size() < kFairseqHeaderBytes) {
+absl::StatusOr<MegatronHeaderBytes> ReadMegatronHeader(
+    const InputBytes& index) {
+  MegatronHeaderBytes bytes = {};
+  if (index.size() < kMegatronFairseqHeaderBytes) {
     return absl::DataLossError(absl::StrCat(
         "'", index.path(), "' has ", index.size(), " bytes, expected at least ",
-        kFairseqHeaderBytes, "; the file was cut short"));
+        kMegatronFairseqHeaderBytes, "; the file was cut short"));
   }
   PONIENTE_RETURN_IF_ERROR(index.ReadAt(
-      0, std::span(bytes).first(std::min(index.size(), kHeaderBytes))));
+      0, std::span(bytes).first(std::min(index.size(), kMegatronHeaderBytes))));
   if (!BeginsWith(bytes, kMegatronMagic)) {
     return absl::InvalidArgumentError(
         absl::StrCat("'", index.path(),
@@ -67,8 +68,8 @@ absl::StatusOr<HeaderBytes> ReadHeader(const InputBytes& index) {
   return bytes;
 }
 
-bool HasFairseqSize(const InputBytes& index, const HeaderBytes& bytes) {
-  const uint64_t rest = index.size() - kFairseqHeaderBytes;
+bool HasFairseqSize(const InputBytes& index, const MegatronHeaderBytes& bytes) {
+  const uint64_t rest = index.size() - kMegatronFairseqHeaderBytes;
   return rest % 12 == 0 && LoadLittle<uint64_t>(&bytes[18]) == rest / 12;
 }
 
@@ -82,9 +83,10 @@ absl::Status WrongSize(const InputBytes& index, uint64_t sequences,
       "12 for each sequence; the file was cut short or damaged"));
 }
 
-absl::StatusOr<Header> ParseHeader(const InputBytes& index) {
-  PONIENTE_ASSIGN_OR_RETURN(const HeaderBytes bytes, ReadHeader(index));
-  Header header;
+absl::StatusOr<MegatronHeader> ParseMegatronHeader(const InputBytes& index) {
+  PONIENTE_ASSIGN_OR_RETURN(const MegatronHeaderBytes bytes,
+                            ReadMegatronHeader(index));
+  MegatronHeader header;
   PONIENTE_ASSIGN_OR_RETURN(
       header.type,
       TypeOfCode(index.path(), 17, std::to_integer<uint64_t>(bytes[17])));
@@ -94,8 +96,8 @@ absl::StatusOr<Header> ParseHeader(const InputBytes& index) {
   header.documents = LoadLittle<uint64_t>(&bytes[26]);
   const absl::Status wrong =
       WrongSize(index, header.sequences, header.documents);
-  if (index.size() < kHeaderBytes) return wrong;
-  const uint64_t rest = index.size() - kHeaderBytes;
+  if (index.size() < kMegatronHeaderBytes) return wrong;
+  const uint64_t rest = index.size() - kMegatronHeaderBytes;
   if (header.sequences > rest / 12) return wrong;
   const uint64_t after_places = rest - 12 * header.sequences;
   if (header.documents > after_places / 8) return wrong;
@@ -106,7 +108,7 @@ absl::StatusOr<Header> ParseHeader(const InputBytes& index) {
 
 // Megatron is known to write wrong places; Fairseq is not, and its size is also
 // that of a Megatron index that was cut short.
-absl::Status CheckPlaces(const InputBytes& index, const Header& header,
+absl::Status CheckPlaces(const InputBytes& index, const MegatronHeader& header,
                          const CompactEnds& lengths,
                          std::vector<std::string>* warnings) {
   PONIENTE_ASSIGN_OR_RETURN(
@@ -130,8 +132,8 @@ absl::Status CheckPlaces(const InputBytes& index, const Header& header,
   return absl::OkStatus();
 }
 
-absl::StatusOr<TokenLayout> Open(const FoundPath& found,
-                                 const TokenSourceOptions& options) {
+absl::StatusOr<TokenLayout> OpenMegatron(const FoundPath& found,
+                                         const TokenSourceOptions& options) {
   PONIENTE_ASSIGN_OR_RETURN(const IndexPair pair,
                             FindIndexPair(found, options));
   PONIENTE_ASSIGN_OR_RETURN(const FileBytes index, FileBytes::Open(pair.index));
@@ -153,7 +155,7 @@ bool IsMegatron(const FoundPath& found) {
 }  // namespace
 
 bool IsFairseqIndex(const InputBytes& index) {
-  const absl::StatusOr<HeaderBytes> bytes = ReadHeader(index);
+  const absl::StatusOr<MegatronHeaderBytes> bytes = ReadMegatronHeader(index);
   return bytes.ok() && HasFairseqSize(index, *bytes);
 }
 
@@ -161,7 +163,8 @@ absl::StatusOr<TokenLayout> LayOutMegatron(const InputBytes& index,
                                            const std::string& ids_path,
                                            uint64_t ids_bytes,
                                            const TokenSourceOptions& options) {
-  PONIENTE_ASSIGN_OR_RETURN(const Header header, ParseHeader(index));
+  PONIENTE_ASSIGN_OR_RETURN(const MegatronHeader header,
+                            ParseMegatronHeader(index));
   PONIENTE_RETURN_IF_ERROR(CheckStatedType(index.path(), header.type, options));
   TokenLayout layout;
   layout.format = std::string(header.is_fairseq ? kFairseqName : kMegatronName);
@@ -197,8 +200,8 @@ absl::StatusOr<TokenLayout> LayOutMegatron(const InputBytes& index,
 }
 
 const TokenFormat kMegatronFormat = {kMegatronName, "Megatron's .idx and .bin",
-                                     IsMegatron, Open};
+                                     IsMegatron, OpenMegatron};
 const TokenFormat kFairseqFormat = {
-    kFairseqName, "Fairseq's .idx and .bin (mmap)", IsFairseq, Open};
+    kFairseqName, "Fairseq's .idx and .bin (mmap)", IsFairseq, OpenMegatron};
 
 }  // namespace poniente::internal

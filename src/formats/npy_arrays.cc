@@ -24,15 +24,15 @@ namespace {
 constexpr std::string_view kZipMagic = "PK\3\4";
 // A folder is recognised by the first of its arrays; a few more are looked at
 // in case that one is damaged.
-constexpr size_t kMostLookedAt = 8;
+constexpr size_t kMostArraysLookedAt = 8;
 
 // NumPy's, or a .npz by another name.
 bool IsNumPys(std::span<const std::byte> head) {
   return IsNpy(head) || BeginsWith(head, kZipMagic);
 }
 
-absl::StatusOr<StoredType> TypeOf(const std::string& path,
-                                  const NpyArray& array) {
+absl::StatusOr<StoredType> SharedType(const std::string& path,
+                                      const NpyArray& array) {
   if (array.kind == 'u' || array.kind == 'i') {
     return ParseStoredType(
         absl::StrCat(std::string(1, array.kind), 8 * array.width));
@@ -43,7 +43,7 @@ absl::StatusOr<StoredType> TypeOf(const std::string& path,
       array.width, " bytes, expected ids; save array.astype('<u4')"));
 }
 
-bool Recognizes(const FoundPath& found) {
+bool RecognizesNpyArrays(const FoundPath& found) {
   if (!found.is_folder) {
     return IsNpy(found.head) ||
            (found.HasMagic(kZipMagic) && HasSuffix(found.path, ".npy"));
@@ -56,13 +56,13 @@ bool Recognizes(const FoundPath& found) {
       const auto head = ReadHead(*file, kNpyPrefixBytes);
       if (head.ok() && IsNumPys(*head)) return true;
     }
-    if (++looked_at == kMostLookedAt) return false;
+    if (++looked_at == kMostArraysLookedAt) return false;
   }
   return false;
 }
 
-absl::StatusOr<TokenLayout> Open(const FoundPath& found,
-                                 const TokenSourceOptions& options) {
+absl::StatusOr<TokenLayout> OpenNpyArrays(const FoundPath& found,
+                                          const TokenSourceOptions& options) {
   PONIENTE_ASSIGN_OR_RETURN(
       TokenLayout layout,
       LayOutFileArrays(found, options, "*.npy", FindNpyIds));
@@ -84,7 +84,7 @@ absl::StatusOr<FileArray> FindNpyIds(const InputBytes& input) {
           NpyShape::kListOrRows));
   if (array.has_value()) {
     PONIENTE_ASSIGN_OR_RETURN(const StoredType type,
-                              TypeOf(input.path(), *array));
+                              SharedType(input.path(), *array));
     return FileArray{type, array->data_offset, array->count};
   }
   PONIENTE_ASSIGN_OR_RETURN(const std::vector<std::byte> head,
@@ -101,7 +101,8 @@ absl::StatusOr<FileArray> FindNpyIds(const InputBytes& input) {
       "nothing but ids, state the format raw and their dtype"));
 }
 
-const TokenFormat kNpyFormat = {
-    "npy", "NumPy arrays (.npy), alone or in a folder", Recognizes, Open};
+const TokenFormat kNpyFormat = {"npy",
+                                "NumPy arrays (.npy), alone or in a folder",
+                                RecognizesNpyArrays, OpenNpyArrays};
 
 }  // namespace poniente::internal

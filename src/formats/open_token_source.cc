@@ -29,7 +29,7 @@ using internal::TokenFormat;
 constexpr size_t kNamesShown = 4;
 
 // The path, or the index of the prefix that stands for Megatron's two files.
-absl::StatusOr<FoundPath> Find(const std::string& path) {
+absl::StatusOr<FoundPath> FindFiles(const std::string& path) {
   absl::StatusOr<FoundPath> found = internal::FindPath(path);
   if (!absl::IsNotFound(found.status())) return found;
   const std::optional<std::string> index = internal::IndexOfPrefix(path);
@@ -81,8 +81,8 @@ absl::Status NotRecognized(const FoundPath& found) {
       "u16; text is packed by `poniente pack`"));
 }
 
-absl::StatusOr<const TokenFormat*> Choose(const FoundPath& found,
-                                          const TokenSourceOptions& options) {
+absl::StatusOr<const TokenFormat*> ChooseFormat(
+    const FoundPath& found, const TokenSourceOptions& options) {
   for (const TokenFormat& format : internal::TokenFormats()) {
     if (options.format.empty() ? format.recognizes(found)
                                : format.name == options.format) {
@@ -129,7 +129,7 @@ absl::Status CheckStoreOptions(const TokenStore& store,
 
 absl::StatusOr<std::shared_ptr<const TokenSource>> OpenTokenSource(
     const std::string& path, const TokenSourceOptions& options) {
-  PONIENTE_ASSIGN_OR_RETURN(FoundPath found, Find(path));
+  PONIENTE_ASSIGN_OR_RETURN(FoundPath found, FindFiles(path));
   found.glob = options.glob;
   if (IsStore(found, options)) {
     TokenStoreOptions store_options;
@@ -147,7 +147,7 @@ absl::StatusOr<std::shared_ptr<const TokenSource>> OpenTokenSource(
     return catalog.OpenJoined(store_options);
   }
   PONIENTE_ASSIGN_OR_RETURN(const TokenFormat* const format,
-                            Choose(found, options));
+                            ChooseFormat(found, options));
   PONIENTE_ASSIGN_OR_RETURN(internal::TokenLayout layout,
                             format->open(found, options));
   layout.format = std::string(format->name);
@@ -158,7 +158,7 @@ absl::StatusOr<std::shared_ptr<const TokenSource>> OpenTokenSource(
 }
 
 bool IsTokenSource(const std::string& path) {
-  const absl::StatusOr<FoundPath> found = Find(path);
+  const absl::StatusOr<FoundPath> found = FindFiles(path);
   if (!found.ok()) return false;
   if (IsStore(*found, {}) || StoreCatalog::IsIn(found->path)) return true;
   for (const TokenFormat& format : internal::TokenFormats()) {

@@ -13,7 +13,7 @@
 namespace poniente::internal {
 namespace {
 
-constexpr std::string_view kName = "raw";
+constexpr std::string_view kRawName = "raw";
 constexpr uint64_t kSampleBytes = 4096;
 // A file too short for a judgement.
 constexpr size_t kFewIds = 16;
@@ -31,8 +31,8 @@ absl::Status NoType(const FoundPath& found) {
       "dtype of its files: u16 or u32 (other types are rare)"));
 }
 
-absl::StatusOr<TokenLayout> Open(const FoundPath& found,
-                                 const TokenSourceOptions& options) {
+absl::StatusOr<TokenLayout> OpenRaw(const FoundPath& found,
+                                    const TokenSourceOptions& options) {
   if (!options.dtype) return NoType(found);
   const StoredType type = *options.dtype;
   std::optional<std::string> doubt;
@@ -48,7 +48,7 @@ absl::StatusOr<TokenLayout> Open(const FoundPath& found,
   };
   PONIENTE_ASSIGN_OR_RETURN(TokenLayout layout,
                             LayOutFileArrays(found, options, "*.bin", parse));
-  layout.format = std::string(kName);
+  layout.format = std::string(kRawName);
   layout.windows.across_shards = false;
   if (doubt) layout.warnings.push_back(*std::move(doubt));
   return layout;
@@ -140,6 +140,6 @@ std::optional<std::string> DoubtOfType(const std::string& path,
 }
 
 const TokenFormat kRawFormat = {
-    kName, "ids without a header, of a stated dtype", IsRaw, Open};
+    kRawName, "ids without a header, of a stated dtype", IsRaw, OpenRaw};
 
 }  // namespace poniente::internal

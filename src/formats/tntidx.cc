@@ -23,11 +23,11 @@
 namespace poniente::internal {
 namespace {
 
-constexpr std::string_view kName = "tntidx";
-constexpr uint64_t kFairseqHeaderBytes = 48;
-constexpr uint64_t kHeaderBytes = 56;
+constexpr std::string_view kTntidxName = "tntidx";
+constexpr uint64_t kTntidxFairseqHeaderBytes = 48;
+constexpr uint64_t kTntidxHeaderBytes = 56;
 
-struct Header {
+struct TntidxHeader {
   bool is_fairseq = false;
   StoredType type = StoredType::kI32;
   uint64_t items = 0;
@@ -35,7 +35,7 @@ struct Header {
   uint64_t documents = 0;
 
   uint64_t dimensions_offset() const {
-    return is_fairseq ? kFairseqHeaderBytes : kHeaderBytes;
+    return is_fairseq ? kTntidxFairseqHeaderBytes : kTntidxHeaderBytes;
   }
   uint64_t places_offset() const {
     return dimensions_offset() + 8 * (items + 1);
@@ -44,15 +44,15 @@ struct Header {
   uint64_t documents_offset() const { return sizes_offset() + 8 * items; }
 };
 
-using HeaderBytes = std::array<std::byte, kHeaderBytes>;
+using TntidxHeaderBytes = std::array<std::byte, kTntidxHeaderBytes>;
 
-absl::StatusOr<HeaderBytes> ReadHeader(const InputBytes& index) {
-  HeaderBytes bytes;
+absl::StatusOr<TntidxHeaderBytes> ReadTntidxHeader(const InputBytes& index) {
+  TntidxHeaderBytes bytes;
   // Both kinds have two tables of at least one place each.
-  if (index.size() < kFairseqHeaderBytes + 16) {
+  if (index.size() < kTntidxFairseqHeaderBytes + 16) {
     return absl::DataLossError(absl::StrCat(
         "'", index.path(), "' has ", index.size(), " bytes, expected at least ",
-        kFairseqHeaderBytes + 16, "; the file was cut short"));
+        kTntidxFairseqHeaderBytes + 16, "; the file was cut short"));
   }
   PONIENTE_RETURN_IF_ERROR(index.ReadAt(0, bytes));
   if (!BeginsWith(bytes, kTntidxMagic)) {
@@ -71,7 +71,7 @@ absl::StatusOr<HeaderBytes> ReadHeader(const InputBytes& index) {
 }
 
 absl::StatusOr<StoredType> ReadType(const InputBytes& index,
-                                    const HeaderBytes& bytes) {
+                                    const TntidxHeaderBytes& bytes) {
   PONIENTE_ASSIGN_OR_RETURN(
       const StoredType type,
       TypeOfCode(index.path(), 16, LoadLittle<uint64_t>(&bytes[16])));
@@ -94,9 +94,10 @@ std::optional<uint64_t> RestOf(const InputBytes& index, uint64_t header_bytes,
   return after - 24 * items;
 }
 
-absl::StatusOr<Header> ParseHeader(const InputBytes& index) {
-  PONIENTE_ASSIGN_OR_RETURN(const HeaderBytes bytes, ReadHeader(index));
-  Header header;
+absl::StatusOr<TntidxHeader> ParseTntidxHeader(const InputBytes& index) {
+  PONIENTE_ASSIGN_OR_RETURN(const TntidxHeaderBytes bytes,
+                            ReadTntidxHeader(index));
+  TntidxHeader header;
   PONIENTE_ASSIGN_OR_RETURN(header.type, ReadType(index, bytes));
   header.items = LoadLittle<uint64_t>(&bytes[32]);
   const auto sizes = LoadLittle<uint64_t>(&bytes[40]);
@@ -105,10 +106,11 @@ absl::StatusOr<Header> ParseHeader(const InputBytes& index) {
         "'", index.path(), "' has ", header.items, " items at byte 32 and ",
         sizes, " sizes at byte 40; only items of one dimension are ids"));
   }
-  header.is_fairseq = RestOf(index, kFairseqHeaderBytes, header.items) == 0;
+  header.is_fairseq =
+      RestOf(index, kTntidxFairseqHeaderBytes, header.items) == 0;
   if (header.is_fairseq) return header;
   header.documents = LoadLittle<uint64_t>(&bytes[48]);
-  const auto rest = RestOf(index, kHeaderBytes, header.items);
+  const auto rest = RestOf(index, kTntidxHeaderBytes, header.items);
   if (rest && *rest % 8 == 0 && header.documents == *rest / 8) return header;
   return absl::DataLossError(absl::StrCat(
       "'", index.path(), "' has ", index.size(), " bytes; it says ",
@@ -120,7 +122,8 @@ absl::StatusOr<Header> ParseHeader(const InputBytes& index) {
       " begins of documents; the file was cut short or damaged"));
 }
 
-absl::Status CheckDimensions(const InputBytes& index, const Header& header) {
+absl::Status CheckDimensions(const InputBytes& index,
+                             const TntidxHeader& header) {
   uint64_t item = 0;
   return ForEachInteger<uint64_t>(
       index, header.dimensions_offset(), header.items + 1,
@@ -138,7 +141,7 @@ absl::Status CheckDimensions(const InputBytes& index, const Header& header) {
 }
 
 absl::StatusOr<CompactEnds> ReadItems(const InputBytes& index,
-                                      const Header& header,
+                                      const TntidxHeader& header,
                                       const IdsFile& ids) {
   PONIENTE_RETURN_IF_ERROR(CheckDimensions(index, header));
   PONIENTE_ASSIGN_OR_RETURN(
@@ -157,8 +160,8 @@ absl::StatusOr<CompactEnds> ReadItems(const InputBytes& index,
   return lengths;
 }
 
-absl::StatusOr<TokenLayout> Open(const FoundPath& found,
-                                 const TokenSourceOptions& options) {
+absl::StatusOr<TokenLayout> OpenTntidx(const FoundPath& found,
+                                       const TokenSourceOptions& options) {
   PONIENTE_ASSIGN_OR_RETURN(const IndexPair pair,
                             FindIndexPair(found, options));
   PONIENTE_ASSIGN_OR_RETURN(const FileBytes index, FileBytes::Open(pair.index));
@@ -176,10 +179,11 @@ absl::StatusOr<TokenLayout> LayOutTntidx(const InputBytes& index,
                                          const std::string& ids_path,
                                          uint64_t ids_bytes,
                                          const TokenSourceOptions& options) {
-  PONIENTE_ASSIGN_OR_RETURN(const Header header, ParseHeader(index));
+  PONIENTE_ASSIGN_OR_RETURN(const TntidxHeader header,
+                            ParseTntidxHeader(index));
   PONIENTE_RETURN_IF_ERROR(CheckStatedType(index.path(), header.type, options));
   TokenLayout layout;
-  layout.format = std::string(kName);
+  layout.format = std::string(kTntidxName);
   layout.type = header.type;
   layout.files = {ids_path};
   layout.bytes = index.size() + ids_bytes;
@@ -206,7 +210,8 @@ absl::StatusOr<TokenLayout> LayOutTntidx(const InputBytes& index,
 }
 
 const TokenFormat kTntidxFormat = {
-    kName, "the .idx and .bin of Fairseq's lazy datasets and old Megatron",
-    IsTntidx, Open};
+    kTntidxName,
+    "the .idx and .bin of Fairseq's lazy datasets and old Megatron", IsTntidx,
+    OpenTntidx};
 
 }  // namespace poniente::internal

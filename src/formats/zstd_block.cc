@@ -31,7 +31,7 @@ absl::Status NoDecoder(const std::string& path) {
       absl::StrCat("'", path, "': no memory for a zstd decoder"));
 }
 
-absl::Status Damaged(const std::string& path, size_t result) {
+absl::Status DamagedZstd(const std::string& path, size_t result) {
   return absl::DataLossError(absl::StrCat(
       "'", path, "': zstd cannot decode it: ", ZSTD_getErrorName(result),
       "; copy the file again"));
@@ -82,7 +82,7 @@ class ZstdBytes final : public InputBytes {
               "than ", uint64_t{1} << kMostWindowLog, " bytes; unpack the ",
               "file beside it"));
         }
-        return Damaged(input_.path(), result);
+        return DamagedZstd(input_.path(), result);
       }
       if (to.pos > had || from_.pos < from_.size) continue;
       const uint64_t some =
@@ -123,7 +123,7 @@ absl::Status DecodeZstd(const std::string& path,
   const size_t result =
       ZSTD_decompressDCtx(decoder.get(), decoded.data(), decoded.size(),
                           stored.data(), stored.size());
-  if (ZSTD_isError(result) != 0) return Damaged(path, result);
+  if (ZSTD_isError(result) != 0) return DamagedZstd(path, result);
   if (result != decoded.size()) {
     return absl::DataLossError(absl::StrCat("'", path, "' decodes to ", result,
                                             " bytes, expected ", decoded.size(),

@@ -10,7 +10,7 @@ namespace poniente::internal {
 namespace {
 
 // Indices permuted together; they stay on the stack.
-constexpr size_t kBatch = 256;
+constexpr size_t kIndexBatch = 256;
 
 }  // namespace
 
@@ -24,12 +24,12 @@ EpochShuffle::EpochShuffle(uint64_t length, uint64_t seed, Tag tag,
 void EpochShuffle::Forward(std::span<const Position> positions,
                            std::span<ChildPosition> out) const {
   PONIENTE_CHECK(positions.size() == out.size()) << positions.size();
-  uint64_t indices[kBatch];
+  uint64_t indices[kIndexBatch];
   for (size_t at = 0; at < positions.size();) {
     const uint64_t epoch = positions[at].epoch;
     const ItemOrder order = Order(epoch);
     while (at < positions.size() && positions[at].epoch == epoch) {
-      const size_t most = std::min(kBatch, positions.size() - at);
+      const size_t most = std::min(kIndexBatch, positions.size() - at);
       size_t count = 0;
       for (; count < most && positions[at + count].epoch == epoch; ++count) {
         indices[count] = positions[at + count].index;

@@ -16,7 +16,7 @@ namespace {
 constexpr uint64_t kMostItems = uint64_t{1} << 63;
 
 // Chunks looked up together; they stay on the stack.
-constexpr size_t kBatch = 256;
+constexpr size_t kChunkBatch = 256;
 // Fewer indices than this are permuted faster one by one.
 constexpr size_t kWorthABatch = 8;
 
@@ -166,9 +166,10 @@ void ItemOrder::PermuteParts(std::span<const uint64_t> in,
 }
 
 void ItemOrder::LookUpChunks(std::span<uint64_t> places) const {
-  uint64_t chunks[kBatch];
-  for (size_t at = 0; at < places.size(); at += kBatch) {
-    const auto batch = places.subspan(at, std::min(kBatch, places.size() - at));
+  uint64_t chunks[kChunkBatch];
+  for (size_t at = 0; at < places.size(); at += kChunkBatch) {
+    const auto batch =
+        places.subspan(at, std::min(kChunkBatch, places.size() - at));
     for (size_t i = 0; i < batch.size(); ++i) {
       chunks[i] = batch[i] / chunk_items_;
       batch[i] %= chunk_items_;

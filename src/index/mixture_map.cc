@@ -14,7 +14,7 @@
 namespace poniente::internal {
 namespace {
 
-constexpr uint64_t kEndOfSamples = QuotaTree::kMaxPosition;
+constexpr uint64_t kEndOfDraws = QuotaTree::kMaxPosition;
 
 // The first stage from `begin` on, and before `end`, that gives the component a
 // weight, if any.
@@ -47,7 +47,7 @@ absl::Status CheckViews(const StagePlan& plan,
                        "' changes its view, so none of them may be endless"));
     }
     const uint64_t end =
-        v + 1 < views.size() ? views[v + 1].start : kEndOfSamples;
+        v + 1 < views.size() ? views[v + 1].start : kEndOfDraws;
     const auto stage = StageThatDraws(plan, number, views[v].start, end);
     if (views[v].length) {
       const absl::Status fits = CheckOrder(views[v].order, *views[v].length);
@@ -320,14 +320,14 @@ std::optional<IndexSpan> MixtureMap::SpanBelow(uint32_t child,
                                                const IndexSpan& span) const {
   const auto [number, view] = children_[child];
   const Component& component = components_[number];
-  const uint64_t most = length_.value_or(kEndOfSamples) - 1;
+  const uint64_t most = length_.value_or(kEndOfDraws) - 1;
   const Block first = plan_->BlockOf(std::min(span.first.index, most));
   const Block last = plan_->BlockOf(std::min(span.last.index, most));
   const uint64_t begin = DrawsBefore(component, span.first.epoch) +
                          plan_->Count(number, first.first);
   const uint64_t end =
       DrawsBefore(component, span.last.epoch) +
-      plan_->Count(number, std::min(last.first + last.size, kEndOfSamples));
+      plan_->Count(number, std::min(last.first + last.size, kEndOfDraws));
   return component.draws.SpanBetween(view, begin, end);
 }
 

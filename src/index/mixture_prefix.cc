@@ -28,8 +28,8 @@ uint64_t CutsBefore(uint64_t end, const MixtureRules& rules) {
 }  // namespace
 
 MixtureMap::Prefix MixtureMap::PrefixOf(const IndexSpan& span) const {
-  constexpr uint64_t kEndOfSamples = QuotaTree::kMaxPosition;
-  const uint64_t most = length_.value_or(kEndOfSamples) - 1;
+  constexpr uint64_t kEndOfDraws = QuotaTree::kMaxPosition;
+  const uint64_t most = length_.value_or(kEndOfDraws) - 1;
   const bool is_whole = length_ && span.last.epoch > 0;
   const uint64_t last = is_whole ? most : std::min(span.last.index, most);
   const Block block = plan_->BlockOf(last);

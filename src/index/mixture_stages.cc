@@ -27,7 +27,7 @@ constexpr uint64_t kMaxSamples = uint64_t{1} << 62;
 
 using Components = std::vector<WeightedComponent>;
 
-std::string StageLabel(const MixtureStage& stage) {
+std::string MixtureStageLabel(const MixtureStage& stage) {
   return stage.name.empty()
              ? absl::StrCat("stage at sample ", stage.start)
              : absl::StrCat("stage '", stage.name, "' at sample ", stage.start);
@@ -49,13 +49,13 @@ class QuantaMaker {
     for (const auto& [name, weight] : stage.weights) {
       if (std::binary_search(names_.begin(), names_.end(), name)) continue;
       return absl::InvalidArgumentError(
-          absl::StrCat(StageLabel(stage), ": unknown component '", name, "'",
-                       DidYouMean(name, names_)));
+          absl::StrCat(MixtureStageLabel(stage), ": unknown component '", name,
+                       "'", DidYouMean(name, names_)));
     }
     auto quanta =
         Make(stage.weights, stage.temperature.value_or(options_.temperature));
     if (quanta.ok()) return quanta;
-    return Prepend(quanta.status(), StageLabel(stage));
+    return Prepend(quanta.status(), MixtureStageLabel(stage));
   }
 
  private:
@@ -112,10 +112,10 @@ absl::StatusOr<Ramp> RampOf(const MixtureStage& stage, uint64_t block_size,
   ramp.steps = divide(stage.ramp_samples, ramp.step_samples);
   if (ramp.steps > kMaxRampSteps) {
     return absl::InvalidArgumentError(
-        absl::StrCat(StageLabel(stage), ": a ramp of ", stage.ramp_samples,
-                     " samples in steps of ", blocks, " blocks has ",
-                     ramp.steps, " steps, more than ", kMaxRampSteps,
-                     "; state a larger ramp_blocks, or none"));
+        absl::StrCat(MixtureStageLabel(stage), ": a ramp of ",
+                     stage.ramp_samples, " samples in steps of ", blocks,
+                     " blocks has ", ramp.steps, " steps, more than ",
+                     kMaxRampSteps, "; state a larger ramp_blocks, or none"));
   }
   ramp.stages =
       std::min(ramp.steps + 1, divide(end - stage.start, ramp.step_samples));
@@ -132,12 +132,12 @@ absl::Status CheckStarts(const std::vector<MixtureStage>& stages) {
   for (const MixtureStage& stage : stages) {
     if (stage.start <= last) {
       return absl::InvalidArgumentError(absl::StrCat(
-          StageLabel(stage),
+          MixtureStageLabel(stage),
           " does not begin after the stage before it, at sample ", last));
     }
     if (stage.start >= kMaxSamples) {
       return absl::InvalidArgumentError(
-          absl::StrCat(StageLabel(stage), " does not begin below 2^62"));
+          absl::StrCat(MixtureStageLabel(stage), " does not begin below 2^62"));
     }
     last = stage.start;
   }

@@ -13,7 +13,7 @@ namespace poniente::internal {
 namespace {
 
 // Places looked up together; they stay on the stack.
-constexpr size_t kBatch = 256;
+constexpr size_t kPlaceBatch = 256;
 
 OrderSpec SpecOf(uint64_t bucket_items) {
   if (bucket_items == 0) return {.kind = ShuffleKind::kNone};
@@ -32,9 +32,9 @@ void OrderMap::Resolve(std::span<const Position> positions,
     PONIENTE_CHECK(position.index < order_.size()) << position.index;
   }
   shuffle_.Forward(positions, out);
-  uint64_t places[kBatch];
-  for (size_t at = 0; at < out.size(); at += kBatch) {
-    const auto here = out.subspan(at, std::min(kBatch, out.size() - at));
+  uint64_t places[kPlaceBatch];
+  for (size_t at = 0; at < out.size(); at += kPlaceBatch) {
+    const auto here = out.subspan(at, std::min(kPlaceBatch, out.size() - at));
     for (size_t i = 0; i < here.size(); ++i) {
       places[i] = here[i].position.index;
     }

@@ -35,7 +35,7 @@ Int128 FloorDivide(Int128 value, Int128 divisor) {
   const Int128 quotient = value / divisor;
   return quotient - (value % divisor < 0);
 }
-Int128 CeilDivide(Int128 value, Int128 divisor) {
+Int128 CeilDivideSigned(Int128 value, Int128 divisor) {
   const Int128 quotient = value / divisor;
   return quotient + (value % divisor > 0);
 }
@@ -182,7 +182,7 @@ std::optional<uint64_t> QuotaTree::PositionOf(uint32_t component,
     // The least count of samples that sends m + 1 of them to this child.
     const Int128 count =
         link == node.left
-            ? CeilDivide((m + 1) * kShareUnit - phase, node.left_share)
+            ? CeilDivideSigned((m + 1) * kShareUnit - phase, node.left_share)
             : FloorDivide(m * kShareUnit + phase,
                           kShareUnit - node.left_share) +
                   1;

@@ -102,7 +102,7 @@ Int128 CountOf(const RunPoint& point, const Totals& totals) {
 }
 
 // The same for a mark: half a centred ramp before its place.
-Int128 CountOf(const Mark& mark, const Totals& totals) {
+Int128 CountOf(const StageMark& mark, const Totals& totals) {
   const Int128 count = CountOf(mark.at, totals);
   if (!mark.centred_ramp) return count;
   return count - CountOf(*mark.centred_ramp, totals) / 2;
@@ -114,14 +114,15 @@ Int128 CountOf(const Mark& mark, const Totals& totals) {
 class RunWalker {
  public:
   RunWalker(const RunEnd& end, uint64_t batch_size, uint32_t seq_len,
-            const std::vector<Mark>& marks)
+            const std::vector<StageMark>& marks)
       : end_(end), batch_size_(batch_size), seq_len_(seq_len), marks_(marks) {}
 
   RunLayout Walk(const Totals& totals) const {
     RunLayout layout;
     layout.starts_.resize(marks_.size());
     std::vector<Target> targets;
-    for (const Mark& mark : marks_) targets.push_back(TargetOf(mark, totals));
+    for (const StageMark& mark : marks_)
+      targets.push_back(TargetOf(mark, totals));
     std::vector<bool> reached(marks_.size());
     At at = {0, 0, 0, batch_size_, seq_len_};
     layout.stretches_.push_back({0, 0, at.batch_size, at.seq_len});
@@ -165,7 +166,7 @@ class RunWalker {
     uint32_t seq_len;
   };
 
-  static Target TargetOf(const Mark& mark, const Totals& totals) {
+  static Target TargetOf(const StageMark& mark, const Totals& totals) {
     const Int128 count = CountOf(mark, totals);
     return {DimensionOf(mark.at), count < 0 ? 0 : static_cast<Uint128>(count),
             !NeedsTotal(mark.at)};
@@ -235,12 +236,12 @@ class RunWalker {
   const RunEnd& end_;
   const uint64_t batch_size_;
   const uint32_t seq_len_;
-  const std::vector<Mark>& marks_;
+  const std::vector<StageMark>& marks_;
 };
 
 namespace {
 
-absl::Status CheckMark(const Mark& mark) {
+absl::Status CheckMark(const StageMark& mark) {
   PONIENTE_RETURN_IF_ERROR(CheckPoint(mark.at, mark.label));
   if (mark.batch_size == uint64_t{0}) {
     return absl::InvalidArgumentError(
@@ -265,11 +266,11 @@ absl::Status CheckMark(const Mark& mark) {
 // The totals that are known before the walk, and the one that is not but is
 // needed, if any.
 absl::StatusOr<std::optional<Dimension>> FindUnknown(
-    const RunEnd& end, const std::vector<Mark>& marks, Totals* totals) {
+    const RunEnd& end, const std::vector<StageMark>& marks, Totals* totals) {
   if (end.steps > 0) (*totals)[kStepCount] = end.steps;
   if (end.tokens > 0) (*totals)[kTokenCount] = end.tokens;
   std::optional<Dimension> unknown;
-  for (const Mark& mark : marks) {
+  for (const StageMark& mark : marks) {
     for (const RunPoint* point :
          {&mark.at, mark.centred_ramp ? &*mark.centred_ramp : &mark.at}) {
       const Dimension d = DimensionOf(*point);
@@ -331,7 +332,7 @@ bool IsCountable(const RunLayout& layout, uint64_t step) {
 }
 
 absl::Status CheckReached(const RunLayout& layout,
-                          const std::vector<Mark>& marks,
+                          const std::vector<StageMark>& marks,
                           const Totals& totals) {
   for (size_t m = 0; m < marks.size(); ++m) {
     const Int128 count = CountOf(marks[m], totals);
@@ -364,8 +365,8 @@ absl::Status CheckReached(const RunLayout& layout,
 
 absl::StatusOr<RunLayout> RunLayout::Make(const RunEnd& end,
                                           uint64_t batch_size, uint32_t seq_len,
-                                          const std::vector<Mark>& marks) {
-  for (const Mark& mark : marks) PONIENTE_RETURN_IF_ERROR(CheckMark(mark));
+                                          const std::vector<StageMark>& marks) {
+  for (const StageMark& mark : marks) PONIENTE_RETURN_IF_ERROR(CheckMark(mark));
   Totals totals;
   PONIENTE_ASSIGN_OR_RETURN(const std::optional<Dimension> unknown,
                             FindUnknown(end, marks, &totals));

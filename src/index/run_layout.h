@@ -17,7 +17,7 @@
 namespace poniente::internal {
 
 // Something that begins at a place in the run, and what it changes.
-struct Mark {
+struct StageMark {
   RunPoint at;
   // It begins half of this earlier. Of the same dimension as `at`.
   std::optional<RunPoint> centred_ramp = std::nullopt;
@@ -48,7 +48,7 @@ class RunLayout {
   // InvalidArgument, with the mark's label, as Schedule::Create() says.
   static absl::StatusOr<RunLayout> Make(const RunEnd& end, uint64_t batch_size,
                                         uint32_t seq_len,
-                                        const std::vector<Mark>& marks);
+                                        const std::vector<StageMark>& marks);
 
   const std::vector<Stretch>& stretches() const { return stretches_; }
   // Of the marks, in their order.

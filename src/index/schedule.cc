@@ -19,9 +19,9 @@ namespace poniente {
 
 namespace {
 
-using internal::Mark;
 using internal::PartAt;
 using internal::RunLayout;
+using internal::StageMark;
 
 constexpr uint64_t kMaxSamples = uint64_t{1} << 62;
 // The layout's time grows with the square of their number.
@@ -39,7 +39,8 @@ std::string StageLabel(size_t stage, const std::string& name) {
                       : absl::StrCat("stage ", stage, " ('", name, "')");
 }
 
-absl::Status CheckStage(const ScheduleStage& stage, const std::string& label) {
+absl::Status CheckScheduleStage(const ScheduleStage& stage,
+                                const std::string& label) {
   if (!std::isfinite(stage.lr_scale) || stage.lr_scale <= 0) {
     return absl::InvalidArgumentError(
         absl::StrCat("lr_scale of ", label, " must be finite and above 0, got ",
@@ -107,17 +108,18 @@ absl::Status CheckOptions(const ScheduleOptions& options) {
   PONIENTE_RETURN_IF_ERROR(CheckMixture(options.mixture));
   for (size_t s = 0; s < options.stages.size(); ++s) {
     const ScheduleStage& stage = options.stages[s];
-    PONIENTE_RETURN_IF_ERROR(CheckStage(stage, StageLabel(s, stage.name)));
+    PONIENTE_RETURN_IF_ERROR(
+        CheckScheduleStage(stage, StageLabel(s, stage.name)));
   }
   return absl::OkStatus();
 }
 
 // Everything that begins somewhere: stages, then batch sizes, then lengths.
-std::vector<Mark> MarksOf(const ScheduleOptions& options) {
-  std::vector<Mark> marks;
+std::vector<StageMark> MarksOf(const ScheduleOptions& options) {
+  std::vector<StageMark> marks;
   for (size_t s = 0; s < options.stages.size(); ++s) {
     const ScheduleStage& stage = options.stages[s];
-    Mark& mark = marks.emplace_back();
+    StageMark& mark = marks.emplace_back();
     mark.at = stage.start;
     if (stage.is_ramp_centred) mark.centred_ramp = stage.ramp;
     mark.batch_size = stage.batch_size;
@@ -125,13 +127,13 @@ std::vector<Mark> MarksOf(const ScheduleOptions& options) {
     mark.label = StageLabel(s, stage.name);
   }
   for (const BatchSizeStage& stage : options.batch_sizes) {
-    Mark& mark = marks.emplace_back();
+    StageMark& mark = marks.emplace_back();
     mark.at = stage.start;
     mark.batch_size = stage.batch_size;
     mark.label = absl::StrCat("batch_size ", stage.batch_size);
   }
   for (const SeqLenStage& stage : options.seq_lens) {
-    Mark& mark = marks.emplace_back();
+    StageMark& mark = marks.emplace_back();
     mark.at = stage.start;
     mark.seq_len = stage.seq_len;
     mark.label = absl::StrCat("seq_len ", stage.seq_len);
@@ -140,8 +142,9 @@ std::vector<Mark> MarksOf(const ScheduleOptions& options) {
 }
 
 // Of marks [begin, end): different steps, in their order.
-absl::Status CheckOrder(const RunLayout& layout, const std::vector<Mark>& marks,
-                        size_t begin, size_t end) {
+absl::Status CheckOrder(const RunLayout& layout,
+                        const std::vector<StageMark>& marks, size_t begin,
+                        size_t end) {
   for (size_t m = begin + 1; m < end; ++m) {
     const uint64_t step = layout.starts()[m].step;
     const uint64_t before = layout.starts()[m - 1].step;
@@ -219,7 +222,7 @@ absl::StatusOr<uint32_t> MaxSeqLen(const ScheduleOptions& options,
 
 absl::StatusOr<Schedule> Schedule::Create(ScheduleOptions options) {
   PONIENTE_RETURN_IF_ERROR(CheckOptions(options));
-  const std::vector<Mark> marks = MarksOf(options);
+  const std::vector<StageMark> marks = MarksOf(options);
   PONIENTE_ASSIGN_OR_RETURN(
       const RunLayout layout,
       RunLayout::Make({options.steps, options.tokens}, options.batch_size,

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "index/order_fingerprint.h"
+#include "index/order_table_hash.h"
 #include "util/check.h"
 #include "util/status_macros.h"
 
@@ -26,7 +26,7 @@ class TablesInMemory final : public OrderTables {
  public:
   explicit TablesInMemory(Table items) : items_(std::move(items)) {
     places_.resize(items_.size());
-    internal::OrderFingerprint hash(items_.size());
+    internal::OrderTableHash hash(items_.size());
     for (size_t place = 0; place < items_.size(); ++place) {
       places_[items_[place]] = static_cast<uint32_t>(place);
       hash.Add(items_[place]);

@@ -10,16 +10,16 @@ namespace poniente::internal {
 namespace {
 
 // Indices looked up together; they stay on the stack.
-constexpr size_t kBatch = 256;
+constexpr size_t kSelectionBatch = 256;
 
 }  // namespace
 
 void SelectionMap::Resolve(std::span<const Position> positions,
                            std::span<ChildPosition> out) const {
   PONIENTE_CHECK(positions.size() == out.size()) << positions.size();
-  uint64_t indices[kBatch];
+  uint64_t indices[kSelectionBatch];
   for (size_t at = 0; at < positions.size();) {
-    const size_t count = std::min(kBatch, positions.size() - at);
+    const size_t count = std::min(kSelectionBatch, positions.size() - at);
     for (size_t i = 0; i < count; ++i) indices[i] = positions[at + i].index;
     selection_.Select({indices, count}, {indices, count});
     for (size_t i = 0; i < count; ++i, ++at) {

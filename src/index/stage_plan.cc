@@ -18,7 +18,7 @@ namespace {
 
 constexpr uint64_t kMaxSample = QuotaTree::kMaxPosition;
 
-absl::Status CheckStage(const std::vector<PlanStage>& stages, size_t s) {
+absl::Status CheckPlanStage(const std::vector<PlanStage>& stages, size_t s) {
   const PlanStage& stage = stages[s];
   if (s == 0 && stage.start != 0) {
     return absl::InvalidArgumentError(
@@ -88,7 +88,7 @@ absl::StatusOr<std::shared_ptr<const StagePlan>> StagePlan::Create(
     return absl::InvalidArgumentError("a plan needs at least one stage");
   }
   for (size_t s = 0; s < stages.size(); ++s) {
-    PONIENTE_RETURN_IF_ERROR(CheckStage(stages, s));
+    PONIENTE_RETURN_IF_ERROR(CheckPlanStage(stages, s));
   }
   return std::shared_ptr<const StagePlan>(
       new StagePlan(block_size, std::move(stages)));

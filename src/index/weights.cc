@@ -19,7 +19,7 @@
 namespace poniente::internal {
 namespace {
 
-constexpr int kMantissaBits = 53;
+constexpr int kDigitBits = 53;
 
 // floor(weight * 2^(62 - E)) for 2^E <= largest < 2^(E + 1): exact, by shifts.
 uint64_t ToAmount(double weight, double largest) {
@@ -27,9 +27,8 @@ uint64_t ToAmount(double weight, double largest) {
   int largest_exponent;
   const double mantissa = std::frexp(weight, &exponent);
   std::frexp(largest, &largest_exponent);
-  const auto digits =
-      static_cast<uint64_t>(std::ldexp(mantissa, kMantissaBits));
-  const int shift = exponent - largest_exponent + 63 - kMantissaBits;
+  const auto digits = static_cast<uint64_t>(std::ldexp(mantissa, kDigitBits));
+  const int shift = exponent - largest_exponent + 63 - kDigitBits;
   if (shift >= 0) return digits << shift;
   return shift > -64 ? digits >> -shift : 0;
 }

@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "io/reader_state.h"
+#include "util/memory_sizes.h"
 
 namespace poniente::internal {
 namespace {
@@ -14,7 +15,6 @@ namespace {
 // gone again when they are needed.
 constexpr size_t kFewest = 16;
 constexpr size_t kMost = 512;
-constexpr size_t kLineBytes = 64;
 
 struct OpenedFile {
   const ByteReader* reader;
@@ -23,7 +23,7 @@ struct OpenedFile {
 };
 
 template <class T>
-void Prefetch(const T* object) {
+void PrefetchObject(const T* object) {
   const auto* const begin = reinterpret_cast<const char*>(object);
   for (size_t at = 0; at < sizeof(T); at += kLineBytes) {
     __builtin_prefetch(begin + at);
@@ -47,7 +47,7 @@ void FetchAhead(std::span<const ReadRequest> requests) {
   const std::span<OpenedFile> opened(files, count);
   for (OpenedFile& one : opened) {
     one.state = &ReaderAccess::State(*one.reader);
-    Prefetch(one.state);
+    PrefetchObject(one.state);
   }
   for (const OpenedFile& one : opened) {
     if (one.file >= one.state->num_files) return;
@@ -61,7 +61,7 @@ void FetchAhead(std::span<const ReadRequest> requests) {
   for (const OpenedFile& one : opened) {
     const OpenFile* const file = one.state->files[one.file].get();
     if (file == nullptr) return;  // soon slower things are done for it
-    Prefetch(file);
+    PrefetchObject(file);
     __builtin_prefetch(one.state->mappings[one.file].get());
     __builtin_prefetch(one.state->ChecksumsOf(one.file));
   }

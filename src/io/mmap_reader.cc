@@ -15,13 +15,13 @@
 #include "io/guarded_copy.h"
 #include "io/read_ends.h"
 #include "io/stream_copy.h"
+#include "util/memory_sizes.h"
 
 namespace poniente::internal {
 namespace {
 
 // Batches without a major fault after which a file counts as cached.
 constexpr int kCalm = 8;
-constexpr uint64_t kPageBytes = 4096;
 // Copies after which a batch looks at its faults.
 constexpr size_t kLookEvery = 32;
 
@@ -81,7 +81,7 @@ void CopyOne(bool streams, std::span<const std::byte> next, PendingRead* read) {
 // The page walks and first lines of the copy to come, which the processor would
 // begin only after the one before it: a random copy of 8 KiB costs as much as
 // in a plain loop with it, 0.2 us more without.
-void Prefetch(const PendingRead& read) {
+void PrefetchPages(const PendingRead& read) {
   const std::byte* line = MappingOf(read).begin() + read.begin();
   const std::byte* const end = line + std::min(read.size(), 4 * kPageBytes);
   for (const std::byte* page = line + kPageBytes; page < end;
@@ -115,7 +115,7 @@ void CopyFirst(size_t count, std::span<PendingRead> reads, bool streams,
     if (i + 1 < reads.size() && streams) {
       next = SourceOf(reads[i + 1]);
     } else if (i + 1 < reads.size()) {
-      Prefetch(reads[i + 1]);
+      PrefetchPages(reads[i + 1]);
     }
     if (i + 2 < reads.size()) PrefetchRead(&reads[i + 2]);
     CopyOne(streams, next, &read);

@@ -19,7 +19,7 @@
 namespace poniente::internal {
 namespace {
 
-std::string_view Remedy(int error) {
+std::string_view OpenRemedy(int error) {
   switch (error) {
     case ENOENT:
     case ENOTDIR:
@@ -42,7 +42,7 @@ absl::Status OpenError(const std::string& path, std::string_view what,
                                    : absl::ErrnoToStatusCode(error),
                       absl::StrCat(path, ": cannot ", Absl(what), ": ",
                                    std::generic_category().message(error),
-                                   Absl(Remedy(error))));
+                                   Absl(OpenRemedy(error))));
 }
 
 std::string_view KindOf(mode_t mode) {

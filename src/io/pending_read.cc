@@ -34,7 +34,7 @@ uint32_t MaxTries(int error) {
   }
 }
 
-std::string_view Remedy(int error) {
+std::string_view ReadRemedy(int error) {
   switch (error) {
     case EIO:
       return "; the disk reports an error, see the kernel's log (dmesg)";
@@ -189,7 +189,7 @@ void PendingRead::FailWithErrno(int error) {
       absl::StrCat(What(), std::generic_category().message(error),
                    fruitless_ > 1 ? absl::StrCat(", ", fruitless_, " times")
                                   : std::string(),
-                   Absl(Remedy(error)))));
+                   Absl(ReadRemedy(error)))));
 }
 
 void PendingRead::Fail(absl::Status status) {

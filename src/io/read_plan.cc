@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
+#include "util/memory_sizes.h"
 #include "util/status_macros.h"
 
 namespace poniente::internal {
@@ -20,7 +21,6 @@ constexpr uint64_t kMinMiddleBytes = uint64_t{64} << 10;
 // Larger requests whose memory is unaligned are read through the cache: copying
 // them costs more than reading past it saves.
 constexpr uint64_t kMaxUnalignedBytes = uint64_t{4} << 20;
-constexpr uint64_t kPageBytes = 4096;
 
 uint64_t AlignDown(uint64_t offset, uint64_t alignment) {
   return offset / alignment * alignment;

@@ -8,13 +8,13 @@
 
 #include "absl/base/thread_annotations.h"
 #include "io/read_buffer.h"
+#include "util/memory_sizes.h"
 #include "util/mutex.h"
 #include "util/status_macros.h"
 
 namespace poniente::internal {
 namespace {
 
-constexpr size_t kPageBytes = 4096;
 constexpr size_t kKeptBytes = size_t{4} << 20;  // of each
 constexpr size_t kKept = 16;
 

@@ -10,10 +10,11 @@
 #include <emmintrin.h>
 #endif
 
+#include "util/memory_sizes.h"
+
 namespace poniente::internal {
 namespace {
 
-constexpr size_t kLineBytes = 64;
 // How far ahead is asked: nearer, and the copy waits; much further, and the
 // second level has lost the lines again.
 constexpr size_t kAheadBytes = 8192;

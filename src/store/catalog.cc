@@ -28,7 +28,7 @@ using internal::KnownStore;
 using internal::OwnedFd;
 
 // Room for five million stores.
-constexpr uint64_t kMostBytes = uint64_t{1} << 30;
+constexpr uint64_t kMostCatalogBytes = uint64_t{1} << 30;
 
 std::string FileIn(const std::string& folder) {
   return absl::StrCat(folder, "/", StoreCatalog::kFileName);
@@ -54,9 +54,9 @@ absl::StatusOr<std::string> ReadText(const std::string& folder) {
     return internal::ErrnoError(file, "stat");
   }
   const auto bytes = static_cast<uint64_t>(facts.st_size);
-  if (!S_ISREG(facts.st_mode) || bytes > kMostBytes) {
+  if (!S_ISREG(facts.st_mode) || bytes > kMostCatalogBytes) {
     return absl::DataLossError(absl::StrCat(
-        "'", file, "' is no catalogue: a file of at most ", kMostBytes,
+        "'", file, "' is no catalogue: a file of at most ", kMostCatalogBytes,
         " bytes was expected; remove it, and run "
         "`poniente catalog ",
         folder, "`"));

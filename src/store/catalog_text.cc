@@ -74,7 +74,7 @@ absl::string_view HexOf(uint64_t number, size_t digits, char* into) {
   return {into, digits};
 }
 
-std::string Hex(uint64_t number, size_t digits) {
+std::string PaddedHex(uint64_t number, size_t digits) {
   char text[16];
   return std::string(HexOf(number, digits, text));
 }
@@ -90,7 +90,8 @@ class LineWriter {
     const size_t begin = text_.size();
     absl::StrAppend(&text_, Absl(fields), "\t");
     crc_ = Extend(crc_, std::string_view(text_).substr(begin));
-    const std::string ending = absl::StrCat(Hex(crc_, kChecksumDigits), "\n");
+    const std::string ending =
+        absl::StrCat(PaddedHex(crc_, kChecksumDigits), "\n");
     crc_ = Extend(crc_, ending);
     text_ += ending;
   }
@@ -111,18 +112,19 @@ std::string LineOf(const KnownStore& store) {
                                : std::string("-"),
       "\t", manifest.tokens, "\t", manifest.documents, "\t",
       manifest.name_bytes, "\t");
-  absl::StrAppend(
-      &line, manifest.block_bytes, "\t", manifest.generation, "\t",
-      Hex(manifest.checksums_crc32c, 8), "\t", Hex(manifest.fingerprint, 16),
-      "\t", store.manifest_file.bytes, "\t", Hex(store.manifest_crc32c, 8),
-      "\t", store.manifest_file.mtime_ns);
+  absl::StrAppend(&line, manifest.block_bytes, "\t", manifest.generation, "\t",
+                  PaddedHex(manifest.checksums_crc32c, 8), "\t",
+                  PaddedHex(manifest.fingerprint, 16), "\t",
+                  store.manifest_file.bytes, "\t",
+                  PaddedHex(store.manifest_crc32c, 8), "\t",
+                  store.manifest_file.mtime_ns);
   for (const int64_t time : *store.file_times_ns) {
     absl::StrAppend(&line, "\t", time);
   }
   return line;
 }
 
-absl::Status Damaged(uint64_t line, std::string_view what) {
+absl::Status DamagedCatalog(uint64_t line, std::string_view what) {
   return absl::DataLossError(
       absl::StrCat("line ", line, ": ", Absl(what),
                    "; write the catalogue again with `poniente catalog`"));
@@ -142,20 +144,21 @@ class LineReader {
     ++number_;
     const size_t end = rest_.find('\n');
     if (end == std::string_view::npos) {
-      return Damaged(number_,
-                     rest_.empty() ? "it is missing" : "it is cut off");
+      return DamagedCatalog(number_,
+                            rest_.empty() ? "it is missing" : "it is cut off");
     }
     const std::string_view line = rest_.substr(0, end);
     if (end <= kChecksumDigits || line[end - kChecksumDigits - 1] != '\t') {
-      return Damaged(number_, "it does not end in a checksum");
+      return DamagedCatalog(number_, "it does not end in a checksum");
     }
     const size_t covered = end - kChecksumDigits;
     crc_ = Extend(crc_, line.substr(0, covered));
-    const std::string computed = Hex(crc_, kChecksumDigits);
+    const std::string computed = PaddedHex(crc_, kChecksumDigits);
     if (line.substr(covered) != computed) {
-      return Damaged(number_, absl::StrCat("its checksum does not match, the "
-                                           "text up to there gives ",
-                                           computed));
+      return DamagedCatalog(number_,
+                            absl::StrCat("its checksum does not match, the "
+                                         "text up to there gives ",
+                                         computed));
     }
     crc_ = Extend(crc_, rest_.substr(covered, kChecksumDigits + 1));
     rest_.remove_prefix(end + 1);
@@ -283,7 +286,7 @@ const char* ParseLine(std::string_view line, KnownStore* store) {
 absl::StatusOr<uint64_t> ParseHead(std::string_view line) {
   Fields fields(line);
   if (fields.Take("format") != kCatalogFormat) {
-    return Damaged(1, "it does not begin as a catalogue does");
+    return DamagedCatalog(1, "it does not begin as a catalogue does");
   }
   const auto version = fields.Decimal<uint64_t>("version");
   if (fields.wrong() == nullptr && version != kCatalogVersion) {
@@ -294,7 +297,7 @@ absl::StatusOr<uint64_t> ParseHead(std::string_view line) {
   const auto stores = fields.Decimal<uint64_t>("stores");
   if (!fields.at_end()) fields.Fail("stores");
   if (fields.wrong() == nullptr) return stores;
-  return Damaged(1, absl::StrCat("its ", fields.wrong(), " is wrong"));
+  return DamagedCatalog(1, absl::StrCat("its ", fields.wrong(), " is wrong"));
 }
 
 }  // namespace
@@ -313,7 +316,8 @@ absl::StatusOr<std::vector<KnownStore>> ParseCatalog(std::string_view text) {
   PONIENTE_ASSIGN_OR_RETURN(const std::string_view head, lines.Next());
   PONIENTE_ASSIGN_OR_RETURN(const uint64_t count, ParseHead(head));
   PONIENTE_ASSIGN_OR_RETURN(const std::string_view columns, lines.Next());
-  if (columns != kColumns) return Damaged(2, "it does not name the columns");
+  if (columns != kColumns)
+    return DamagedCatalog(2, "it does not name the columns");
   std::vector<KnownStore> stores;
   // No more than the text has room for, whatever it says.
   stores.reserve(
@@ -322,20 +326,22 @@ absl::StatusOr<std::vector<KnownStore>> ParseCatalog(std::string_view text) {
     PONIENTE_ASSIGN_OR_RETURN(const std::string_view line, lines.Next());
     KnownStore& store = stores.emplace_back();
     if (const char* const wrong = ParseLine(line, &store)) {
-      return Damaged(lines.number(), absl::StrCat("its ", wrong, " is wrong"));
+      return DamagedCatalog(lines.number(),
+                            absl::StrCat("its ", wrong, " is wrong"));
     }
     const absl::Status fits = CheckManifest(store.manifest);
     if (!fits.ok()) {
-      return Damaged(lines.number(), std::string(fits.message()));
+      return DamagedCatalog(lines.number(), std::string(fits.message()));
     }
     if (stores.size() > 1 && stores[stores.size() - 2].path >= store.path) {
-      return Damaged(lines.number(), "its path does not follow the one before");
+      return DamagedCatalog(lines.number(),
+                            "its path does not follow the one before");
     }
   }
   if (!lines.at_end()) {
-    return Damaged(lines.number() + 1,
-                   absl::StrCat("it is one more than the ", count,
-                                " stores that line 1 says"));
+    return DamagedCatalog(lines.number() + 1,
+                          absl::StrCat("it is one more than the ", count,
+                                       " stores that line 1 says"));
   }
   return stores;
 }

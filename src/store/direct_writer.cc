@@ -18,9 +18,8 @@
 namespace poniente::internal {
 namespace {
 
-constexpr uint64_t kPageBytes = DirectWriter::kPageBytes;
 // What is kept of memory for pages; a piece may be larger.
-constexpr size_t kLeastRoom = size_t{1} << 20;
+constexpr size_t kLeastPageRoom = size_t{1} << 20;
 // What is allocated ahead, up to what is expected or a quarter of the file, is
 // between these; more waits for all writes in flight less often.
 constexpr uint64_t kLeastAhead = uint64_t{8} << 20;
@@ -109,8 +108,8 @@ std::optional<DirectWriter::Page> DirectWriter::Keep(
 absl::Status DirectWriter::Pages::Reserve(size_t bytes) {
   size_ = 0;
   if (bytes <= room_) return absl::OkStatus();
-  room_ = std::max(kLeastRoom, (bytes + kPageBytes - 1) / kPageBytes *
-                                   static_cast<size_t>(kPageBytes));
+  room_ = std::max(kLeastPageRoom, (bytes + kPageBytes - 1) / kPageBytes *
+                                       static_cast<size_t>(kPageBytes));
   memory_.reset();
   memory_.reset(static_cast<std::byte*>(std::aligned_alloc(kPageBytes, room_)));
   if (memory_ != nullptr) return absl::OkStatus();

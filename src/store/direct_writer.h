@@ -22,6 +22,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "store/posix_file.h"
+#include "util/memory_sizes.h"
 
 namespace poniente::internal {
 
@@ -35,8 +36,6 @@ namespace poniente::internal {
 // Errors: those of the disk, with path and offset.
 class DirectWriter {
  public:
-  static constexpr uint64_t kPageBytes = 4096;
-
   // Makes room for bytes [begin, end) of a file; false if it cannot, even if it
   // has made some.
   using Allocator = bool (*)(int fd, uint64_t begin, uint64_t end);

@@ -17,7 +17,7 @@ namespace {
 
 constexpr char kMendFiles[] = "; copy the store again or pack it again";
 
-std::string Hex(uint64_t value) {
+std::string FingerprintHex(uint64_t value) {
   return absl::StrCat(absl::Hex(value, absl::kZeroPad16));
 }
 
@@ -86,9 +86,9 @@ absl::Status CompareManifests(const KnownStore& known, const KnownStore& now) {
             ? std::string()
             : absl::StrCat(" (it has ", now.manifest.tokens, " tokens, not ",
                            known.manifest.tokens, ")");
-    return differs.Stale(absl::StrCat("its fingerprint is ",
-                                      Hex(now.manifest.fingerprint), ", not ",
-                                      Hex(known.manifest.fingerprint), tokens));
+    return differs.Stale(absl::StrCat(
+        "its fingerprint is ", FingerprintHex(now.manifest.fingerprint),
+        ", not ", FingerprintHex(known.manifest.fingerprint), tokens));
   }
   if (now.manifest_file.bytes != known.manifest_file.bytes) {
     return differs.Stale(absl::StrCat(

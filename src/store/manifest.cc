@@ -19,7 +19,7 @@ using Json = nlohmann::json;
 
 constexpr int kMaxDepth = 4;
 
-absl::Status Damaged(std::string_view what) {
+absl::Status DamagedManifest(std::string_view what) {
   return absl::DataLossError(
       absl::StrCat("manifest is damaged: ", Absl(what),
                    "; restore it from a copy or pack the store again"));
@@ -41,7 +41,7 @@ bool IsUtf8(std::string_view text) {
   return back.is_string() && back.get_ref<const std::string&>() == text;
 }
 
-std::string Hex(uint64_t value, int digits) {
+std::string ManifestHex(uint64_t value, int digits) {
   return digits == 16
              ? std::string(absl::StrCat(absl::Hex(value, absl::kZeroPad16)))
              : std::string(absl::StrCat(absl::Hex(value, absl::kZeroPad8)));
@@ -51,7 +51,7 @@ std::string Hex(uint64_t value, int digits) {
 std::string SelfChecksum(Json members) {
   members.erase("checksum");
   const std::string text = Dump(members, -1);
-  return Hex(Crc32c(std::as_bytes(std::span(text))), 8);
+  return ManifestHex(Crc32c(std::as_bytes(std::span(text))), 8);
 }
 
 uint64_t RoundUp(uint64_t value, uint64_t to) {
@@ -91,7 +91,8 @@ class Members {
     const std::string text = Text(key);
     uint64_t number = 0;
     if (!status_.ok()) return 0;
-    if (absl::SimpleHexAtoi(text, &number) && Hex(number, digits) == text) {
+    if (absl::SimpleHexAtoi(text, &number) &&
+        ManifestHex(number, digits) == text) {
       return number;
     }
     Fail(key, absl::StrCat("is not ", digits, " lower-case hex digits"));
@@ -107,7 +108,7 @@ class Members {
 
   void Fail(const char* key, std::string_view what) {
     if (!status_.ok()) return;
-    status_ = Damaged(absl::StrCat("'", where_, key, "' ", Absl(what)));
+    status_ = DamagedManifest(absl::StrCat("'", where_, key, "' ", Absl(what)));
   }
 
   const absl::Status& status() const { return status_; }
@@ -126,9 +127,9 @@ absl::StatusOr<Json> ParseObject(std::string_view text) {
     return !too_deep;
   };
   Json json = Json::parse(text, look, /*allow_exceptions=*/false);
-  if (too_deep) return Damaged("it is nested too deeply");
-  if (json.is_discarded()) return Damaged("it is not valid JSON");
-  if (!json.is_object()) return Damaged("it is not a JSON object");
+  if (too_deep) return DamagedManifest("it is nested too deeply");
+  if (json.is_discarded()) return DamagedManifest("it is not valid JSON");
+  if (!json.is_object()) return DamagedManifest("it is not a JSON object");
   return json;
 }
 
@@ -152,21 +153,22 @@ absl::Status CheckFormat(const Json& json) {
   PONIENTE_RETURN_IF_ERROR(members.status());
   const std::string computed = SelfChecksum(json);
   if (stored == computed) return absl::OkStatus();
-  return Damaged(absl::StrCat("its checksum is ", stored, ", its members give ",
-                              computed));
+  return DamagedManifest(absl::StrCat("its checksum is ", stored,
+                                      ", its members give ", computed));
 }
 
 // The names and sizes that are written down must be those that follow from the
 // rest, so that nobody reads another file than the one described.
 absl::Status CheckFiles(const Json& files, StoreManifest* manifest) {
-  if (!files.is_object()) return Damaged("'files' is not an object");
+  if (!files.is_object()) return DamagedManifest("'files' is not an object");
   Members entries(files, "files.");
   for (const StoreFile file : kStoreFiles) {
     const std::string kind(StoreFileKind(file));
     const Json* entry = entries.Find(kind.c_str());
     PONIENTE_RETURN_IF_ERROR(entries.status());
     if (!entry->is_object()) {
-      return Damaged(absl::StrCat("'files.", kind, "' is not an object"));
+      return DamagedManifest(
+          absl::StrCat("'files.", kind, "' is not an object"));
     }
     Members members(*entry, absl::StrCat("files.", kind, "."));
     const std::string name = StoreFileName(file, manifest->generation);
@@ -286,7 +288,7 @@ std::string EncodeManifest(const StoreManifest& manifest) {
       {"block_bytes", manifest.block_bytes},
       {"documents", manifest.documents},
       {"end_of_document", nullptr},
-      {"fingerprint", Hex(manifest.fingerprint, 16)},
+      {"fingerprint", ManifestHex(manifest.fingerprint, 16)},
       {"format", std::string(kStoreFormat)},
       {"generation", manifest.generation},
       {"name_bytes", manifest.name_bytes},
@@ -304,7 +306,8 @@ std::string EncodeManifest(const StoreManifest& manifest) {
     entry["name"] = StoreFileName(file, manifest.generation);
     entry["bytes"] = manifest.FileBytes(file);
   }
-  json["files"]["checksums"]["crc32c"] = Hex(manifest.checksums_crc32c, 8);
+  json["files"]["checksums"]["crc32c"] =
+      ManifestHex(manifest.checksums_crc32c, 8);
   json["checksum"] = SelfChecksum(json);
   return Dump(json, 2) + "\n";
 }
@@ -336,10 +339,10 @@ absl::StatusOr<StoreManifest> ParseManifest(std::string_view text) {
   PONIENTE_RETURN_IF_ERROR(members.status());
 
   const absl::StatusOr<TokenType> type = ParseTokenType(type_name);
-  if (!type.ok()) return Damaged(std::string(type.status().message()));
+  if (!type.ok()) return DamagedManifest(std::string(type.status().message()));
   manifest.token_type = *type;
   const absl::Status fits = CheckManifest(manifest);
-  if (!fits.ok()) return Damaged(std::string(fits.message()));
+  if (!fits.ok()) return DamagedManifest(std::string(fits.message()));
   PONIENTE_RETURN_IF_ERROR(CheckFiles(*files, &manifest));
   return manifest;
 }

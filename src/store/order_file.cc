@@ -18,7 +18,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "index/keyed_hash.h"
-#include "index/order_fingerprint.h"
+#include "index/order_table_hash.h"
 #include "io/guarded_copy.h"
 #include "io/mapping.h"
 #include "io/open_file.h"
@@ -52,7 +52,7 @@ Header EncodeHeader(uint64_t count, uint32_t checksum) {
   return header;
 }
 
-absl::Status Damaged(const std::string& path, std::string_view what) {
+absl::Status DamagedOrder(const std::string& path, std::string_view what) {
   return absl::DataLossError(
       absl::StrCat("'", path, "' ", internal::Absl(what),
                    "; copy it again or make it again from the scores"));
@@ -77,16 +77,16 @@ absl::StatusOr<uint64_t> CheckHeader(const internal::OpenFile& file,
   const auto stored = LoadLittle<uint32_t>(header.data() + 60);
   const uint32_t computed = internal::Crc32c(std::span(header).first(60));
   if (stored != computed) {
-    return Damaged(
+    return DamagedOrder(
         path, absl::StrCat("has a damaged header: checksum ", absl::Hex(stored),
                            " at byte 60, computed ", absl::Hex(computed)));
   }
   const auto count = LoadLittle<uint64_t>(header.data() + 16);
   if (count > ScoreOrder::kMostItems ||
       file.size() != kHeaderBytes + 8 * count) {
-    return Damaged(path,
-                   absl::StrCat("has ", file.size(), " bytes, its header says ",
-                                count, " items at byte 16: 64 + 8 for each"));
+    return DamagedOrder(
+        path, absl::StrCat("has ", file.size(), " bytes, its header says ",
+                           count, " items at byte 16: 64 + 8 for each"));
   }
   return count;
 }
@@ -113,7 +113,7 @@ class TableCheck {
     return internal::Mix64((place << 32 | item) + internal::kGoldenGamma);
   }
 
-  internal::OrderFingerprint fingerprint_;
+  internal::OrderTableHash fingerprint_;
   uint64_t pairs_ = 0;
 };
 
@@ -139,7 +139,7 @@ class MappedTables final : public OrderTables {
   absl::Status status() const override {
     // Relaxed: who made the look-up sees its own mark, and others make theirs.
     if (!damaged_.load(std::memory_order_relaxed)) return absl::OkStatus();
-    return Damaged(file_.path(), "was cut short or damaged while open");
+    return DamagedOrder(file_.path(), "was cut short or damaged while open");
   }
   uint64_t fingerprint() const override { return fingerprint_; }
 
@@ -187,14 +187,14 @@ absl::Status ReadTables(const internal::OpenFile& file, uint64_t count,
     const absl::Status read = internal::ReadAll(file.fd(), file.path(),
                                                 kHeaderBytes + 4 * done, chunk);
     if (absl::IsDataLoss(read)) {
-      return Damaged(file.path(), "was cut short while it was read");
+      return DamagedOrder(file.path(), "was cut short while it was read");
     }
     PONIENTE_RETURN_IF_ERROR(read);
     checksum = internal::ExtendCrc32c(checksum, chunk);
     for (size_t at = 0; at < chunk.size(); at += 4, ++done) {
       const auto value = LoadLittle<uint32_t>(chunk.data() + at);
       if (value >= count) {
-        return Damaged(
+        return DamagedOrder(
             file.path(),
             absl::StrCat("holds ", value, " at byte ", kHeaderBytes + 4 * done,
                          ", expected less than ", count));
@@ -203,7 +203,7 @@ absl::Status ReadTables(const internal::OpenFile& file, uint64_t count,
     }
   }
   if (checksum == expected) return absl::OkStatus();
-  return Damaged(
+  return DamagedOrder(
       file.path(),
       absl::StrCat("is damaged from byte 64 on: checksum ", absl::Hex(expected),
                    " at byte 12, computed ", absl::Hex(checksum)));
@@ -267,8 +267,9 @@ absl::StatusOr<ScoreOrder> OrderFile::Open(const std::string& path) {
   PONIENTE_ASSIGN_OR_RETURN(internal::OpenFile file,
                             internal::OpenFile::Open(path));
   if (file.size() < kHeaderBytes) {
-    return Damaged(path, absl::StrCat("has ", file.size(),
-                                      " bytes, an order file at least 64"));
+    return DamagedOrder(
+        path,
+        absl::StrCat("has ", file.size(), " bytes, an order file at least 64"));
   }
   Header header;
   PONIENTE_RETURN_IF_ERROR(internal::ReadAll(file.fd(), path, 0, header));
@@ -281,7 +282,8 @@ absl::StatusOr<ScoreOrder> OrderFile::Open(const std::string& path) {
                                   : check.AddPlace(number - count, value);
                  }));
   if (!check.inverse()) {
-    return Damaged(path, "holds tables that are not inverse to each other");
+    return DamagedOrder(path,
+                        "holds tables that are not inverse to each other");
   }
   PONIENTE_ASSIGN_OR_RETURN(internal::Mapping mapping,
                             internal::Mapping::Map(file));

@@ -319,7 +319,7 @@ absl::Status StoreBuilder::Save(const StoreCheckpoint& mark) const {
 }
 
 // So that padding makes the last page whole.
-static_assert(kAlignment % DirectWriter::kPageBytes == 0);
+static_assert(kAlignment % kPageBytes == 0);
 
 absl::Status StoreBuilder::PadTokens() {
   const uint64_t bytes = manifest_.tokens * manifest_.width();

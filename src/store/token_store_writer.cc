@@ -20,7 +20,7 @@ using internal::PieceChecksums;
 using internal::StoreBuilder;
 using internal::StoreManifest;
 
-constexpr size_t kBufferBytes = size_t{1} << 20;
+constexpr size_t kTokenBufferBytes = size_t{1} << 20;
 
 }  // namespace
 
@@ -28,7 +28,8 @@ class TokenStoreWriter::Impl {
  public:
   explicit Impl(std::unique_ptr<StoreBuilder> builder)
       : builder_(std::move(builder)),
-        buffer_(std::make_unique_for_overwrite<std::byte[]>(kBufferBytes)) {}
+        buffer_(
+            std::make_unique_for_overwrite<std::byte[]>(kTokenBufferBytes)) {}
 
   absl::Status Begin(std::string_view name);
   template <class Id>
@@ -110,12 +111,13 @@ template <class Id>
 absl::Status TokenStoreWriter::Impl::WriteIds(std::span<const Id> ids) {
   const uint32_t width = builder_->manifest().width();
   while (!ids.empty()) {
-    const size_t count = std::min(ids.size(), (kBufferBytes - filled_) / width);
+    const size_t count =
+        std::min(ids.size(), (kTokenBufferBytes - filled_) / width);
     internal::EncodeIds(ids.first(count), width, buffer_.get() + filled_);
     filled_ += count * width;
     tokens_ += count;
     ids = ids.subspan(count);
-    if (filled_ == kBufferBytes) PONIENTE_RETURN_IF_ERROR(Flush());
+    if (filled_ == kTokenBufferBytes) PONIENTE_RETURN_IF_ERROR(Flush());
   }
   return absl::OkStatus();
 }

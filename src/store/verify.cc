@@ -30,14 +30,14 @@ using internal::StoreManifest;
 constexpr char kRemedy[] = "; restore the store from a copy or pack it again";
 constexpr uint64_t kPieceBytes = uint64_t{1} << 20;
 
-std::string Hex(uint32_t checksum) {
+std::string ChecksumHex(uint32_t checksum) {
   return absl::StrCat(absl::Hex(checksum, absl::kZeroPad8));
 }
 
 // Reads a file from its beginning to its end.
-class Scanner {
+class StoreScanner {
  public:
-  explicit Scanner(OpenFile file)
+  explicit StoreScanner(OpenFile file)
       : file_(std::move(file)), buffer_(kPieceBytes) {}
 
   const std::string& path() const { return file_.path(); }
@@ -77,7 +77,7 @@ class StoredChecksums {
   }
 
  private:
-  Scanner scanner_;
+  StoreScanner scanner_;
   std::span<const std::byte> rest_;
 };
 
@@ -196,7 +196,7 @@ absl::StatusOr<OpenFile> Verification::Open(StoreFile file) const {
 
 absl::Status Verification::CheckChecksumsFile() {
   PONIENTE_ASSIGN_OR_RETURN(OpenFile file, Open(StoreFile::kChecksums));
-  Scanner scanner(std::move(file));
+  StoreScanner scanner(std::move(file));
   uint32_t computed = 0;
   while (true) {
     PONIENTE_ASSIGN_OR_RETURN(const auto piece, scanner.Next());
@@ -204,15 +204,16 @@ absl::Status Verification::CheckChecksumsFile() {
     computed = internal::ExtendCrc32c(computed, piece);
   }
   if (computed == manifest_.checksums_crc32c) return absl::OkStatus();
-  return absl::DataLossError(absl::StrCat(
-      "'", scanner.path(), "': checksum mismatch: stored ",
-      Hex(manifest_.checksums_crc32c), ", computed ", Hex(computed), kRemedy));
+  return absl::DataLossError(
+      absl::StrCat("'", scanner.path(), "': checksum mismatch: stored ",
+                   ChecksumHex(manifest_.checksums_crc32c), ", computed ",
+                   ChecksumHex(computed), kRemedy));
 }
 
 absl::Status Verification::Scan(StoreFile which, StoredChecksums* stored,
                                 FileKey* key, const Content& content) {
   PONIENTE_ASSIGN_OR_RETURN(OpenFile file, Open(which));
-  Scanner scanner(std::move(file));
+  StoreScanner scanner(std::move(file));
   uint64_t block = 0;
   BlockHasher blocks(
       manifest_.block_bytes, [&](uint32_t computed) -> absl::Status {
@@ -222,7 +223,8 @@ absl::Status Verification::Scan(StoreFile which, StoredChecksums* stored,
         return absl::DataLossError(absl::StrCat(
             "checksum mismatch in block ", number, " (", manifest_.block_bytes,
             " bytes from byte ", number * manifest_.block_bytes, "): stored ",
-            Hex(expected), ", computed ", Hex(computed), kRemedy));
+            ChecksumHex(expected), ", computed ", ChecksumHex(computed),
+            kRemedy));
       });
   const std::string where = absl::StrCat("'", scanner.path(), "'");
   while (true) {

@@ -16,9 +16,9 @@ namespace {
 
 // Takes a text apart from its front; once something is not as expected, nothing
 // is.
-class Scanner {
+class TokenScanner {
  public:
-  explicit Scanner(std::string_view text) : rest_(text) {}
+  explicit TokenScanner(std::string_view text) : rest_(text) {}
 
   bool ok() const { return ok_; }
   bool at_end() const { return ok_ && rest_.empty(); }
@@ -103,7 +103,7 @@ std::optional<StoreManifest> ReadWrittenManifest(std::string_view text) {
   std::array<Written, 3> files = {
       {{StoreFile::kChecksums}, {StoreFile::kDocuments}, {StoreFile::kTokens}}};
   StoreManifest manifest;
-  Scanner scanner(text);
+  TokenScanner scanner(text);
   scanner.Take("{\n  \"block_bytes\": ");
   manifest.block_bytes = scanner.Number();
   scanner.Take(",\n  \"checksum\": \"");
@@ -111,7 +111,7 @@ std::optional<StoreManifest> ReadWrittenManifest(std::string_view text) {
   scanner.Take("\",\n  \"documents\": ");
   manifest.documents = scanner.Number();
   scanner.Take(",\n  \"end_of_document\": ");
-  Scanner without = scanner;
+  TokenScanner without = scanner;
   if (without.Take("null")) {
     scanner = without;
   } else {

@@ -9,7 +9,7 @@
 namespace poniente::testing {
 namespace {
 
-using nlohmann::json;
+using Json = nlohmann::json;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
@@ -18,16 +18,16 @@ class BenchTest : public SmallRun {
   ToolRun Bench(const std::string& options) {
     return RunTool("bench " + config_ + " " + options);
   }
-  json BenchJson(const std::string& options) {
+  Json BenchJson(const std::string& options) {
     const ToolRun run = Bench(options + " --json");
     EXPECT_EQ(run.exit_code, 0) << run.err;
     EXPECT_EQ(run.err, "");
-    return json::parse(run.out, nullptr, /*allow_exceptions=*/false);
+    return Json::parse(run.out, nullptr, /*allow_exceptions=*/false);
   }
 };
 
 TEST_F(BenchTest, CountsWhatItTakes) {
-  const json found = BenchJson("--steps 7 --rank 1/2");
+  const Json found = BenchJson("--steps 7 --rank 1/2");
   EXPECT_EQ(found["steps"], 7);
   EXPECT_EQ(found["samples"], 7 * 4);
   EXPECT_EQ(found["tokens"], 7 * 4 * 64);
@@ -35,14 +35,14 @@ TEST_F(BenchTest, CountsWhatItTakes) {
   EXPECT_GT(found["tokens_per_second"], 0);
   EXPECT_GT(found["seconds"], found["first_batch_seconds"]);
   uint64_t tokens = 0;
-  for (const json& source : found["sources"]) {
+  for (const Json& source : found["sources"]) {
     tokens += source["tokens"].get<uint64_t>();
   }
   EXPECT_EQ(tokens, 7u * 4 * 64);
   // What was fetched ahead is counted as well.
   EXPECT_GE(found["bytes_asked"], 7 * 4 * 64 * 2);
   uint64_t asked = 0;
-  for (const json& backend : found["backends"]) {
+  for (const Json& backend : found["backends"]) {
     asked += backend["bytes_asked"].get<uint64_t>();
   }
   EXPECT_EQ(found["bytes_asked"], asked);
@@ -55,11 +55,11 @@ TEST_F(BenchTest, BytesAreThoseOfAllSources) {
             "[data]\nsteps = 40\nbatch_size = 8\nseq_len = 64\n"
             "path = 'c'\ndocuments = { fraction = 0.5 }\n"
             "repeat = 20\n");
-  const json found = BenchJson("--steps 7");
+  const Json found = BenchJson("--steps 7");
   EXPECT_GE(found["bytes_asked"], 7 * 8 * 64 * 2);
   uint64_t asked = 0;
   uint64_t read = 0;
-  for (const json& backend : found["backends"]) {
+  for (const Json& backend : found["backends"]) {
     asked += backend["bytes_asked"].get<uint64_t>();
     read += backend["bytes_read"].get<uint64_t>();
   }
@@ -78,7 +78,7 @@ std::string DocsOf(const std::string& heading) {
 }
 
 // Keys of objects, also in arrays.
-void ExpectKeysIn(const std::string& docs, const json& value) {
+void ExpectKeysIn(const std::string& docs, const Json& value) {
   EXPECT_TRUE(value.is_structured()) << value;
   for (const auto& [key, below] : value.items()) {
     if (value.is_object()) {
@@ -95,25 +95,25 @@ TEST_F(BenchTest, DocsListTheKeys) {
 
 TEST_F(BenchTest, DocsListTheKeysOfConfigAndVerify) {
   const auto parsed = [](const std::string& arguments) {
-    return json::parse(RunTool(arguments + " --json").out, nullptr, false);
+    return Json::parse(RunTool(arguments + " --json").out, nullptr, false);
   };
   const std::string of_config = DocsOf("poniente config");
   ExpectKeysIn(of_config, parsed("config " + config_));
   ExpectKeysIn(of_config, parsed("config --explain seq_len"));
-  const json damaged = parsed("verify " + config_ + " " + folder_.path("no"));
+  const Json damaged = parsed("verify " + config_ + " " + folder_.path("no"));
   EXPECT_EQ(damaged["ok"], false);
   ExpectKeysIn(DocsOf("poniente verify"), damaged);
 }
 
 TEST_F(BenchTest, GoesToTheEnd) {
-  const json found = BenchJson("--from-step 30");
+  const Json found = BenchJson("--from-step 30");
   EXPECT_EQ(found["steps"], 10);
   EXPECT_EQ(found["first_step"], 30);
   EXPECT_EQ(found["has_ended"], true);
 }
 
 TEST_F(BenchTest, HoldsBatchesAsATrainerWould) {
-  const json found = BenchJson("--steps 6 --step-time 20");
+  const Json found = BenchJson("--steps 6 --step-time 20");
   EXPECT_GE(found["seconds"], 6 * 0.020);
   EXPECT_LT(found["batches_per_second"], 1 / 0.020);
   EXPECT_LT(found["stall_share"], 1);
@@ -123,7 +123,7 @@ TEST_F(BenchTest, HoldsBatchesAsATrainerWould) {
 }
 
 TEST_F(BenchTest, StopsInTime) {
-  const json found = BenchJson("--seconds 0.05 --step-time 10");
+  const Json found = BenchJson("--seconds 0.05 --step-time 10");
   EXPECT_GE(found["steps"], 1);
   EXPECT_LT(found["steps"], 10);
   EXPECT_EQ(found["has_ended"], false);

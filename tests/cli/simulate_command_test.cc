@@ -9,7 +9,7 @@
 namespace poniente::testing {
 namespace {
 
-using nlohmann::json;
+using Json = nlohmann::json;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
@@ -24,7 +24,7 @@ TEST_F(SimulateTest, ComparesOrdersChunksAndCaches) {
   const ToolRun run = Simulate(
       "--io --steps 10 --chunk-bytes 128,4KiB --cache-bytes 1kB,1MiB --json");
   ASSERT_EQ(run.exit_code, 0) << run.err;
-  const json found = json::parse(run.out);
+  const Json found = Json::parse(run.out);
   EXPECT_EQ(found["steps"], 10);
   EXPECT_EQ(found["samples"], 80);
   EXPECT_EQ(found["used_bytes"], 80 * 128);
@@ -34,17 +34,17 @@ TEST_F(SimulateTest, ComparesOrdersChunksAndCaches) {
   EXPECT_EQ(found["orders"][0]["order"], "configured");
   EXPECT_EQ(found["orders"][1]["order"], "full_shuffle");
   EXPECT_EQ(found["orders"][2]["order"], "block_shuffle");
-  for (const json& order : found["orders"]) {
+  for (const Json& order : found["orders"]) {
     ASSERT_EQ(order["chunks"].size(), 2u);
     // A chunk of a sample's size is that sample; few are in a batch twice.
-    const json& exact = order["chunks"][0];
+    const Json& exact = order["chunks"][0];
     EXPECT_EQ(exact["chunk_bytes"], 128);
     EXPECT_LE(exact["chunks_per_batch"], 8);
     EXPECT_GT(exact["chunks_per_batch"], 7);
     EXPECT_LE(exact["amplification_without_cache"], 1);
     EXPECT_LE(exact["used_share"], 1);
     // Everything fits the greater cache.
-    const json& pages = order["chunks"][1];
+    const Json& pages = order["chunks"][1];
     EXPECT_GT(pages["amplification_without_cache"], 4);
     EXPECT_EQ(pages["amplification"][1]["cache_bytes"], 1 << 20);
     EXPECT_EQ(pages["amplification"][1]["amplification"],
@@ -62,7 +62,7 @@ TEST_F(SimulateTest, DocumentsThatAreChosenHaveABlockShuffleToo) {
             "documents = { fraction = 0.5 } }\n");
   const ToolRun run = Simulate("--io --block-tokens 64 --json");
   ASSERT_EQ(run.exit_code, 0) << run.err;
-  const json found = json::parse(run.out);
+  const Json found = Json::parse(run.out);
   EXPECT_EQ(found["used_bytes"], 10 * 4 * 64 * 2);
   ASSERT_EQ(found["orders"].size(), 3u);
   EXPECT_TRUE(found["left_out"].empty());

@@ -68,7 +68,7 @@ class ConfigTreeTest : public SmallStores {
 };
 
 // The path and item of each sample of the run, and its part.
-std::vector<std::string> Trace(const Config& config) {
+std::vector<std::string> TraceOf(const Config& config) {
   std::vector<std::string> lines;
   const RunTrace trace(*config.dataset(), config.schedule());
   for (uint64_t step = 0; config.schedule().Has(step) && step < 3000; ++step) {
@@ -240,12 +240,12 @@ TEST_F(ConfigTreeTest, ANodeThatIsUsedIsTheNodeItself) {
   std::set<std::string> paths;
   for (const ConfigSource& source : config.sources()) paths.insert(source.path);
   EXPECT_THAT(paths, ::testing::ElementsAre("m/one", "m/two", "n"));
-  std::vector<std::string> expected = Trace(ParseData(spelt));
+  std::vector<std::string> expected = TraceOf(ParseData(spelt));
   for (std::string& line : expected) {
     const size_t at = line.find("n/n");
     if (at != std::string::npos) line.erase(at, 2);
   }
-  EXPECT_EQ(Trace(config), expected);
+  EXPECT_EQ(TraceOf(config), expected);
 }
 
 TEST_F(ConfigTreeTest, TheOrderOfDeclarationChangesNoToken) {
@@ -265,18 +265,18 @@ TEST_F(ConfigTreeTest, TheOrderOfDeclarationChangesNoToken) {
       "m = { weight = 1, mixture = { b = { path = 'b', weight = 3 }, c = { "
       "path = 'c', weight = 1 } } }\n";
   const std::vector<std::string> trace =
-      Trace(Parse(head + "[data.mixture]\n" + a + f + m));
+      TraceOf(Parse(head + "[data.mixture]\n" + a + f + m));
   EXPECT_EQ(trace.size(), 480u);
-  EXPECT_EQ(Trace(Parse(head + "[data.mixture]\n" + m2 + f2 + a)), trace);
+  EXPECT_EQ(TraceOf(Parse(head + "[data.mixture]\n" + m2 + f2 + a)), trace);
 }
 
 TEST_F(ConfigTreeTest, ANumberOfTokensStandsForAStoreOfThatSize) {
   const Config config = ParseData(
       "[data.mixture]\na = { tokens = 10000, weight = 1 }\n"
       "c = { tokens = 3e3, weight = 1 }\n");
-  EXPECT_EQ(Trace(config),
-            Trace(ParseData("[data.mixture]\na = { path = 'a', weight = 1 }\n"
-                            "c = { path = 'c', weight = 1 }\n")));
+  EXPECT_EQ(TraceOf(config),
+            TraceOf(ParseData("[data.mixture]\na = { path = 'a', weight = 1 }\n"
+                              "c = { path = 'c', weight = 1 }\n")));
   EXPECT_THAT(config.OpenLoader(),
               StatusIs(absl::StatusCode::kFailedPrecondition,
                        AllOf(HasSubstr("a, c"), HasSubstr("numbers of"))));
@@ -398,7 +398,7 @@ TEST_F(ConfigTreeTest, ARootThatIsNoMixtureIsCut) {
   const Config config = Parse(
       "[data]\nsteps = 300\nbatch_size = 8\nseq_len = 10\nmax_seq_len = 20\n"
       "path = 'a'\n[[data.seq_lens]]\nstart_step = 100\nseq_len = 20\n");
-  const std::vector<std::string> trace = Trace(config);
+  const std::vector<std::string> trace = TraceOf(config);
   ASSERT_EQ(trace.size(), 2400u);
   // 1000 half windows in the first epoch, none twice.
   EXPECT_EQ(std::set<std::string>(trace.begin(), trace.end()).size(), 2400u);
@@ -587,7 +587,7 @@ cache_bytes = 77
     ASSERT_THAT(again, IsOk()) << printed;
     EXPECT_EQ(again->dataset()->fingerprint(), config.dataset()->fingerprint())
         << printed;
-    EXPECT_EQ(Trace(*again), Trace(config)) << printed;
+    EXPECT_EQ(TraceOf(*again), TraceOf(config)) << printed;
     for (uint64_t step = 0; step < config.schedule().steps(); ++step) {
       const StepPlan a = config.schedule().At(step);
       const StepPlan b = again->schedule().At(step);

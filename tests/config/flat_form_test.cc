@@ -79,7 +79,7 @@ class FlatFormTest : public SmallStores {
   }
 };
 
-std::vector<std::string> Trace(const Config& config) {
+std::vector<std::string> TraceOfFlatForm(const Config& config) {
   std::vector<std::string> lines;
   const RunTrace trace(*config.dataset(), config.schedule());
   for (uint64_t step = 0; config.schedule().Has(step); ++step) {
@@ -110,7 +110,7 @@ start_step = 66
 weights = { a = 0, sea = 1 }
 )"));
   EXPECT_EQ(config.dataset()->fingerprint(), same.dataset()->fingerprint());
-  EXPECT_EQ(Trace(config), Trace(same));
+  EXPECT_EQ(TraceOfFlatForm(config), TraceOfFlatForm(same));
   EXPECT_THAT(config.schedule().At(0).weights,
               ElementsAre(::testing::DoubleNear(0.75, 1e-12),
                           ::testing::DoubleNear(0.25, 1e-12)));
@@ -140,7 +140,7 @@ TEST_F(FlatFormTest, AMovedDirectoryChangesNoToken) {
                        ParseChanged("path = \"a\"", "path = \"elsewhere/a/\""));
   std::filesystem::rename(dir_.path("elsewhere/a"), dir_.path("a"));
   ASSERT_OK_AND_ASSIGN(const Config config, Parse(kFile));
-  EXPECT_EQ(Trace(moved), Trace(config));
+  EXPECT_EQ(TraceOfFlatForm(moved), TraceOfFlatForm(config));
   EXPECT_EQ(moved.dataset()->fingerprint(), config.dataset()->fingerprint());
 }
 
@@ -156,7 +156,7 @@ TEST_F(FlatFormTest, TheAnnealingShortcutIsOnePhase) {
       const Config phases,
       Parse(head + "[[data.phases]]\nstart_step = 21\ndataset_weights = { c = "
                    "2.1 }\n"));
-  EXPECT_EQ(Trace(shortcut), Trace(phases));
+  EXPECT_EQ(TraceOfFlatForm(shortcut), TraceOfFlatForm(phases));
   EXPECT_NEAR(shortcut.schedule().At(21).weights[0], 0.25, 1e-12);
 }
 

@@ -103,7 +103,7 @@ class TreeMaker {
   bool has_guesses_ = false;
 };
 
-struct Walked {
+struct WalkedTree {
   std::map<std::string, std::vector<double>> samples;  // by path and stage
   std::map<std::string, uint64_t> first_repeat;        // step
 };
@@ -128,9 +128,9 @@ class SeenTokens {
 };
 
 // Every sample of the run, added to its leaf and to all above it.
-Walked WalkAll(const DatasetNode& root, const Schedule& schedule,
-               const PlannedRun& plan) {
-  Walked walked;
+WalkedTree WalkRun(const DatasetNode& root, const Schedule& schedule,
+                   const PlannedRun& plan) {
+  WalkedTree walked;
   const DatasetTree tree(root);
   SeenTokens seen;
   for (uint64_t step = 0; step < plan.steps; ++step) {
@@ -182,7 +182,7 @@ class PlanLawTest : public ::testing::TestWithParam<int> {
         const PlannedRun plan,
         MakePlan(root, schedule, {}, LastBatch::kKeep, std::nullopt));
     SCOPED_TRACE(Shape(root));
-    const Walked walked = WalkAll(root, schedule, plan);
+    const WalkedTree walked = WalkRun(root, schedule, plan);
     double total = 0;
     for (const RunSource& source : plan.sources) {
       const auto found = walked.samples.find(source.path);
@@ -207,7 +207,7 @@ class PlanLawTest : public ::testing::TestWithParam<int> {
     EXPECT_NEAR(total, static_cast<double>(plan.samples), 1e-6);
   }
 
-  static void CompareRepeat(const RunSource& source, const Walked& walked) {
+  static void CompareRepeat(const RunSource& source, const WalkedTree& walked) {
     const auto found = walked.first_repeat.find(source.path);
     if (!source.first_repeat.has_value()) {
       EXPECT_EQ(found, walked.first_repeat.end())

@@ -172,7 +172,7 @@ TEST_F(PlanTest, StepsCanBeReplacedAndAreNeededWhereARunHasNoEnd) {
 
 using Tokens = DatasetPtr<TokenWindow>;
 
-Tokens Declared(uint64_t windows, uint32_t length = 8) {
+Tokens DeclaredWindowsOf(uint64_t windows, uint32_t length = 8) {
   return DeclaredWindows("declared", windows * length, length).value();
 }
 
@@ -219,9 +219,10 @@ TEST(PlannedCurriculumTest, SharesOfSteps) {
 }
 
 TEST(PlannedRunTest, OfALongEpochThatIsCutCountsAreExpected) {
-  ASSERT_OK_AND_ASSIGN(const Tokens root, FlatMixture<TokenWindow>::Create(
-                                              {{"a", Declared(3'000'000)},
-                                               {"b", Declared(1'000'000)}}));
+  ASSERT_OK_AND_ASSIGN(
+      const Tokens root,
+      FlatMixture<TokenWindow>::Create({{"a", DeclaredWindowsOf(3'000'000)},
+                                        {"b", DeclaredWindowsOf(1'000'000)}}));
   ScheduleOptions options;
   options.steps = 20'000;
   options.batch_size = 100;
@@ -243,16 +244,17 @@ TEST(PlannedRunTest, OfALongEpochThatIsCutCountsAreExpected) {
 TEST(PlannedRunTest, SaysWhoIsStarvedAndWhoIsReadTooOften) {
   MixtureOptions mixture;
   mixture.block_size = 10;
-  ASSERT_OK_AND_ASSIGN(const Tokens flat,
-                       FlatMixture<TokenWindow>::Create(
-                           {{"some", Declared(10)}, {"nothing", Declared(0)}}));
+  ASSERT_OK_AND_ASSIGN(
+      const Tokens flat,
+      FlatMixture<TokenWindow>::Create({{"some", DeclaredWindowsOf(10)},
+                                        {"nothing", DeclaredWindowsOf(0)}}));
   ASSERT_OK_AND_ASSIGN(
       const Tokens root,
       MixtureDataset<TokenWindow>::Create(
-          {{.name = "often", .dataset = Declared(10), .weight = 1},
+          {{.name = "often", .dataset = DeclaredWindowsOf(10), .weight = 1},
            {.name = "flat", .dataset = flat, .weight = 1},
-           {.name = "rare", .dataset = Declared(10), .weight = 1e-9},
-           {.name = "never", .dataset = Declared(10), .weight = 0}},
+           {.name = "rare", .dataset = DeclaredWindowsOf(10), .weight = 1e-9},
+           {.name = "never", .dataset = DeclaredWindowsOf(10), .weight = 0}},
           mixture));
   ScheduleOptions options;
   options.steps = 11;
@@ -273,10 +275,11 @@ TEST(PlannedRunTest, SaysWhoIsStarvedAndWhoIsReadTooOften) {
 }
 
 TEST(PlannedRunTest, ViewsOfAComponentAreOneSource) {
-  ASSERT_OK_AND_ASSIGN(const Tokens root,
-                       MixtureDataset<TokenWindow>::Create(
-                           {{"a", Declared(100), 1}, {"b", Declared(50), 1}},
-                           MixtureOptions(), {{"a", 2048, Declared(10)}}));
+  ASSERT_OK_AND_ASSIGN(
+      const Tokens root,
+      MixtureDataset<TokenWindow>::Create(
+          {{"a", DeclaredWindowsOf(100), 1}, {"b", DeclaredWindowsOf(50), 1}},
+          MixtureOptions(), {{"a", 2048, DeclaredWindowsOf(10)}}));
   ScheduleOptions options;
   options.steps = 4096;
   options.batch_size = 20;
@@ -298,9 +301,10 @@ TEST(PlannedRunTest, BatchSizesAndLengthsChangeOnTheWay) {
   options.batch_sizes = {{RunPoint::Step(25), 8}};
   options.seq_lens = {{RunPoint::Step(50), 32}};
   ASSERT_OK_AND_ASSIGN(const Schedule schedule, Schedule::Create(options));
-  ASSERT_OK_AND_ASSIGN(const Tokens root, MixtureDataset<TokenWindow>::Create(
-                                              {{"a", Declared(1000, 32), 1}},
-                                              schedule.mixture_options()));
+  ASSERT_OK_AND_ASSIGN(
+      const Tokens root,
+      MixtureDataset<TokenWindow>::Create(
+          {{"a", DeclaredWindowsOf(1000, 32), 1}}, schedule.mixture_options()));
   ASSERT_OK_AND_ASSIGN(const PlannedRun plan, PlanOf(root, options));
   EXPECT_EQ(plan.samples, 25u * 4 + 75 * 8);
   EXPECT_EQ(plan.tokens, 25u * 4 * 8 + 25 * 8 * 8 + 50 * 8 * 32);
@@ -347,9 +351,10 @@ TEST(PlannedRunTest, TheSeriesHasEveryBoundaryAndEndsWithTheTotals) {
 }
 
 TEST(PlannedRunTest, ARunOfNoStepsIsEmpty) {
-  ASSERT_OK_AND_ASSIGN(const Tokens mixture,
-                       MixtureDataset<TokenWindow>::Create(
-                           {{"a", Declared(10), 1}, {"b", Declared(10), 1}}));
+  ASSERT_OK_AND_ASSIGN(
+      const Tokens mixture,
+      MixtureDataset<TokenWindow>::Create(
+          {{"a", DeclaredWindowsOf(10), 1}, {"b", DeclaredWindowsOf(10), 1}}));
   ASSERT_OK_AND_ASSIGN(
       const PlannedRun plan,
       MakePlan(*Take(mixture, 5).value(),
@@ -366,10 +371,10 @@ TEST(PlannedRunTest, MaxEpochsAndTooManySamplesAreRefused) {
       const Tokens root,
       MixtureDataset<TokenWindow>::Create(
           {{.name = "a",
-            .dataset = Declared(5000),
+            .dataset = DeclaredWindowsOf(5000),
             .weight = 1,
             .max_epochs = 2},
-           {.name = "b", .dataset = Declared(100'000), .weight = 1}}));
+           {.name = "b", .dataset = DeclaredWindowsOf(100'000), .weight = 1}}));
   ScheduleOptions options;
   options.steps = 4000;
   options.batch_size = 10;
@@ -378,7 +383,7 @@ TEST(PlannedRunTest, MaxEpochsAndTooManySamplesAreRefused) {
       PlanOf(root, options),
       StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("component 'a'")));
   EXPECT_THAT(
-      MakePlan(*Repeat(Declared(5)).value(),
+      MakePlan(*Repeat(DeclaredWindowsOf(5)).value(),
                Schedule::Create({.batch_size = uint64_t{1} << 40, .seq_len = 8})
                    .value(),
                {}, LastBatch::kKeep, uint64_t{1} << 40),

@@ -35,7 +35,7 @@ using ::testing::Not;
 
 constexpr uint64_t kMany = 1000000;
 
-constexpr char kStaged[] = R"([data]
+constexpr char kStagedRun[] = R"([data]
 seed = 5
 steps = 300
 batch_size = 10
@@ -74,7 +74,7 @@ std::vector<std::vector<TokenWindow>> ReadAll(const TracedRun& run) {
 class RunDiffTest : public SmallStores {
  protected:
   static std::string With(const std::string& from, const std::string& to,
-                          const std::string& text = kStaged) {
+                          const std::string& text = kStagedRun) {
     EXPECT_THAT(text, HasSubstr(from));
     return absl::StrReplaceAll(text, {{from, to}});
   }
@@ -110,11 +110,11 @@ class RunDiffTest : public SmallStores {
     }
     return diff;
   }
-  RunDiff DiffWith(const std::string& other) { return Diff(kStaged, other); }
+  RunDiff DiffWith(const std::string& other) { return Diff(kStagedRun, other); }
 };
 
 TEST_F(RunDiffTest, TheSameIsTheSame) {
-  const RunDiff diff = DiffWith(kStaged);
+  const RunDiff diff = DiffWith(kStagedRun);
   EXPECT_EQ(diff.compared.first, std::nullopt);
   EXPECT_EQ(diff.compared.steps, 300u);
   EXPECT_THAT(diff.differences, IsEmpty());
@@ -224,7 +224,7 @@ TEST_F(RunDiffTest, ASourceThatIsDrawnLaterMattersLater) {
 TEST_F(RunDiffTest, WhatChangesNoTokenStandsApart) {
   const RunDiff diff = DiffWith(
       With("name = \"end\"", "name = \"last\"\nlr_scale = 0.5",
-           absl::StrCat(kStaged, "[runtime]\nprefetch_batches = 9\n")));
+           absl::StrCat(kStagedRun, "[runtime]\nprefetch_batches = 9\n")));
   EXPECT_EQ(diff.compared.first, std::nullopt);
   EXPECT_THAT(diff.differences, ElementsAre(Is("lr_scale", 1.0, 0.5, 200),
                                             Is("stage", "end", "last", 200),
@@ -248,12 +248,12 @@ TEST_F(RunDiffTest, EveryKeyOfRuntimeIsCompared) {
       {"prefetch_bytes", "5"},
       {"max_held", "7"},
       {"report_every_steps", "3"}};
-  const TracedRun plain = Run(kStaged);
+  const TracedRun plain = Run(kStagedRun);
   for (const ConfigKey& key : ConfigKeys(KeyTable::kRuntime)) {
     const std::string name(key.name);
     if (name == "catalogs") continue;  // says where to look, and nothing more
     ASSERT_TRUE(changes.contains(name)) << name << ": say another value";
-    const TracedRun changed = Run(absl::StrCat(kStaged, "[runtime]\n", name,
+    const TracedRun changed = Run(absl::StrCat(kStagedRun, "[runtime]\n", name,
                                                " = ", changes.at(name), "\n"));
     ASSERT_OK_AND_ASSIGN(const RunDiff diff, DiffRuns(plain, changed, kMany));
     EXPECT_EQ(diff.compared.first, std::nullopt) << name;
@@ -319,7 +319,8 @@ TEST_F(RunDiffTest, AnotherDescriptionOfTheSameSamples) {
 
 using Tokens = DatasetPtr<TokenWindow>;
 
-Tokens Declared(const std::string& name, uint64_t tokens, uint64_t length) {
+Tokens DeclaredTokens(const std::string& name, uint64_t tokens,
+                      uint64_t length) {
   return *DeclaredWindows(name, tokens, length);
 }
 
@@ -327,7 +328,8 @@ Tokens Declared(const std::string& name, uint64_t tokens, uint64_t length) {
 TEST(DeclaredRunDiffTest, NumbersOfTokensAndEndlessRuns) {
   const auto run = [](uint64_t a, uint64_t b) {
     const Tokens root = *MixtureDataset<TokenWindow>::Create(
-        {{"a", Declared("a", a, 16), 1}, {"b", Declared("b", b, 16), 1}});
+        {{"a", DeclaredTokens("a", a, 16), 1},
+         {"b", DeclaredTokens("b", b, 16), 1}});
     return TracedRun(root, *Schedule::Create({.batch_size = 8, .seq_len = 16}),
                      {{"a", "", a, nullptr}, {"b", "", b, nullptr}});
   };

@@ -37,7 +37,7 @@ using Tokens = DatasetPtr<TokenWindow>;
 
 constexpr uint32_t kMaxLen = 32;
 
-Tokens Declared(const std::string& name, uint64_t items) {
+Tokens DeclaredItems(const std::string& name, uint64_t items) {
   return *DeclaredWindows(name, items * kMaxLen, kMaxLen);
 }
 
@@ -77,18 +77,20 @@ Schedule StagedSchedule(uint64_t steps) {
 // component that becomes another dataset, with other items, at the last stage.
 Tokens NestedTree(const Schedule& schedule) {
   const Tokens prose = *FlatMixture<TokenWindow>::Create(
-      {{"words", Declared("words", 70)}, {"tales", Declared("tales", 300)}});
+      {{"words", DeclaredItems("words", 70)},
+       {"tales", DeclaredItems("tales", 300)}});
   const Tokens letters = *MixtureDataset<TokenWindow>::Create(
-      {{"sent", Declared("sent", 9), 2}, {"got", Declared("got", 14), 1}});
+      {{"sent", DeclaredItems("sent", 9), 2},
+       {"got", DeclaredItems("got", 14), 1}});
   const Tokens notes = *MixtureDataset<TokenWindow>::Create(
-      {{"old", Declared("old", 20), 1}, {"letters", letters, 2}});
+      {{"old", DeclaredItems("old", 20), 1}, {"letters", letters, 2}});
   const uint64_t last = schedule.stages().back().start_sample;
   return *MixtureDataset<TokenWindow>::Create(
-      {{"web", Declared("web", 900), 2},
+      {{"web", DeclaredItems("web", 900), 2},
        {"prose", prose, 1},
        {"notes", notes, 1},
-       {"code", Declared("code", 40), 1}},
-      schedule.mixture_options(), {{"code", last, Declared("code", 60)}});
+       {"code", DeclaredItems("code", 40), 1}},
+      schedule.mixture_options(), {{"code", last, DeclaredItems("code", 60)}});
 }
 
 TracedRun NestedStaged(uint64_t steps) {
@@ -215,7 +217,9 @@ TEST(TracedRunTest, AStepHasItsStageAndItsRanksShares) {
 }
 
 TEST(TracedRunTest, SourcesAreFoundByTheEndOfTheirPath) {
-  const auto leaf = [](const std::string& name) { return Declared(name, 50); };
+  const auto leaf = [](const std::string& name) {
+    return DeclaredItems(name, 50);
+  };
   const Tokens a = *FlatMixture<TokenWindow>::Create(
       {{"old", leaf("old")}, {"words", leaf("words")}});
   const Tokens b = *FlatMixture<TokenWindow>::Create({{"old", leaf("old")}});
@@ -258,7 +262,7 @@ TEST(TracedRunTest, NumbersOfTokensHaveNoDocumentsAndNoTokens) {
 
 TEST(TracedRunTest, ARunWithoutAnEndIsSearchedWhereItIsSaid) {
   const Tokens root = *MixtureDataset<TokenWindow>::Create(
-      {{"a", Declared("a", 9), 1}, {"b", Declared("b", 5), 1}});
+      {{"a", DeclaredItems("a", 9), 1}, {"b", DeclaredItems("b", 5), 1}});
   const TracedRun run(root, *Schedule::Create({.batch_size = 4, .seq_len = 32}),
                       SourcesOf(*root));
   EXPECT_EQ(run.steps(), std::nullopt);
@@ -271,7 +275,7 @@ TEST(TracedRunTest, ARunWithoutAnEndIsSearchedWhereItIsSaid) {
 }
 
 TEST(TracedRunTest, AShortLastBatchIsShownIfItIsServed) {
-  const Tokens root = *Shuffle<TokenWindow>(Declared("only", 10));
+  const Tokens root = *Shuffle<TokenWindow>(DeclaredItems("only", 10));
   const Schedule schedule = *Schedule::Create({.batch_size = 4, .seq_len = 32});
   const TracedRun keeps(root, schedule, SourcesOf(*root));
   EXPECT_EQ(keeps.steps(), 3u);
@@ -313,8 +317,8 @@ class TracedDocumentsTest : public ::testing::Test {
     const Tokens root = *MixtureDataset<TokenWindow>::Create(
         {{"web", *store_->Windows(kMaxLen), 2},
          {"prose", *store_->Windows(kMaxLen), 1},
-         {"notes", Declared("notes", 30), 1},
-         {"code", Declared("code", 40), 1}},
+         {"notes", DeclaredItems("notes", 30), 1},
+         {"code", DeclaredItems("code", 40), 1}},
         schedule.mixture_options());
     std::vector<ConfigSource> sources = SourcesOf(*root);
     sources[0].data = sources[1].data = store_;

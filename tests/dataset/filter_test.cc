@@ -29,7 +29,7 @@ using testing::IsOk;
 using testing::IsOkAndHolds;
 using testing::StatusIs;
 
-constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
+using testing::kInvalid;
 
 Selection Chosen(uint64_t size, std::vector<uint64_t> items) {
   return *Selection::FromIndices(size, items);

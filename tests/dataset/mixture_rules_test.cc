@@ -37,7 +37,7 @@ using testing::Indices;
 using testing::IsOkAndHolds;
 using testing::StatusIs;
 
-constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
+using testing::kInvalid;
 constexpr auto kOutOfRange = absl::StatusCode::kOutOfRange;
 
 using Component = MixtureComponent<uint64_t>;
@@ -45,8 +45,8 @@ using View = ComponentView<uint64_t>;
 using Mixture = MixtureDataset<uint64_t>;
 using WindowMixture = MixtureDataset<TokenWindow>;
 
-MixtureOptions Options(uint64_t block_size,
-                       StopRule stop_rule = StopRule::kRestart) {
+MixtureOptions BlockOptions(uint64_t block_size,
+                            StopRule stop_rule = StopRule::kRestart) {
   MixtureOptions options;
   options.block_size = block_size;
   options.stop_rule = stop_rule;
@@ -71,25 +71,25 @@ INSTANTIATE_TEST_SUITE_P(
         DatasetCase{"FirstExhausted",
                     [] {
                       return *Mixture::Create(
-                          Halves(), Options(4, StopRule::kFirstExhausted));
+                          Halves(), BlockOptions(4, StopRule::kFirstExhausted));
                     },
                     20},
         DatasetCase{"AllExhausted",
                     [] {
                       return *Mixture::Create(
-                          Halves(), Options(4, StopRule::kAllExhausted));
+                          Halves(), BlockOptions(4, StopRule::kAllExhausted));
                     },
                     52},
         DatasetCase{"SizeProportional",
                     [] {
-                      MixtureOptions options = Options(7);
+                      MixtureOptions options = BlockOptions(7);
                       options.weight_rule = WeightRule::kSizeProportional;
                       return *Mixture::Create(Halves(), options);
                     },
                     std::nullopt},
         DatasetCase{"Views",
                     [] {
-                      return *Mixture::Create(Halves(), Options(4),
+                      return *Mixture::Create(Halves(), BlockOptions(4),
                                               {{"a", 9, Counting(3, 50)}});
                     },
                     std::nullopt}),
@@ -97,7 +97,7 @@ INSTANTIATE_TEST_SUITE_P(
 
 TEST(MixtureRulesTest, EndsAreFinalLengths) {
   const auto first =
-      *Mixture::Create(Halves(), Options(4, StopRule::kFirstExhausted));
+      *Mixture::Create(Halves(), BlockOptions(4, StopRule::kFirstExhausted));
   EXPECT_TRUE(first->IsFinite());
   EXPECT_EQ(first->CurrentLength(), 20u);
   EXPECT_THAT(RunBlocking(first->FinalLength()), IsOkAndHolds(20u));
@@ -107,7 +107,7 @@ TEST(MixtureRulesTest, EndsAreFinalLengths) {
   EXPECT_THAT(first->GetBatchBlocking(std::vector<Index>{0, UINT64_MAX}),
               StatusIs(kOutOfRange, ::testing::_));
   const auto all =
-      *Mixture::Create(Halves(), Options(4, StopRule::kAllExhausted));
+      *Mixture::Create(Halves(), BlockOptions(4, StopRule::kAllExhausted));
   EXPECT_THAT(RunBlocking(all->FinalLength()), IsOkAndHolds(52u));
   std::map<uint64_t, int> seen;
   for (const uint64_t item : Read(all, 0, 52)) {
@@ -123,7 +123,7 @@ TEST(MixtureRulesTest, EndsAreFinalLengths) {
 TEST(MixtureRulesTest, MaxEpochsEndTheMixtureBeforeTheNextEpoch) {
   std::vector<Component> components = Halves();
   components[0].max_epochs = 3;
-  const auto mixture = *Mixture::Create(components, Options(4));
+  const auto mixture = *Mixture::Create(components, BlockOptions(4));
   EXPECT_THAT(RunBlocking(mixture->FinalLength()), IsOkAndHolds(60u));
   std::map<uint64_t, int> seen;
   for (const uint64_t item : Read(mixture, 0, 60)) {
@@ -132,13 +132,13 @@ TEST(MixtureRulesTest, MaxEpochsEndTheMixtureBeforeTheNextEpoch) {
   for (uint64_t item = 0; item < 10; ++item) EXPECT_EQ(seen[item], 3);
   // One that is never drawn to its end ends nothing.
   components[0].weight = 0;
-  const auto endless = *Mixture::Create(components, Options(4));
+  const auto endless = *Mixture::Create(components, BlockOptions(4));
   EXPECT_TRUE(endless->GetBlocking(1000000).ok());
 }
 
 TEST(MixtureRulesTest, EpochsOfAFiniteMixtureCountItsDrawsOn) {
   const auto mixture =
-      *Mixture::Create(Halves(), Options(4, StopRule::kFirstExhausted));
+      *Mixture::Create(Halves(), BlockOptions(4, StopRule::kFirstExhausted));
   std::map<uint64_t, int> seen;
   for (const uint64_t epoch : {0, 1, 2, 3, 4}) {
     for (const uint64_t item : Epoch(mixture, epoch, 20)) ++seen[item];
@@ -149,7 +149,7 @@ TEST(MixtureRulesTest, EpochsOfAFiniteMixtureCountItsDrawsOn) {
 
 TEST(MixtureRulesTest, AFiniteMixtureMayStandBelowAFlatOne) {
   const auto mixture =
-      *Mixture::Create(Halves(), Options(4, StopRule::kFirstExhausted));
+      *Mixture::Create(Halves(), BlockOptions(4, StopRule::kFirstExhausted));
   ASSERT_OK_AND_ASSIGN(const auto flat,
                        FlatMixture<uint64_t>::Create(
                            {{"m", mixture}, {"c", Counting(5, 2000)}}));
@@ -161,8 +161,8 @@ TEST(MixtureRulesTest, AFiniteMixtureMayStandBelowAFlatOne) {
 
 TEST(MixtureRulesTest, RestartsGrowingChildrenOnlyOnceTheyAreFinal) {
   const auto growing = InMemoryDataset<uint64_t>::Growing();
-  const auto mixture = *Mixture::Create({{"a", growing, 1}},
-                                        Options(4, StopRule::kFirstExhausted));
+  const auto mixture = *Mixture::Create(
+      {{"a", growing, 1}}, BlockOptions(4, StopRule::kFirstExhausted));
   EXPECT_TRUE(mixture->IsFinite());
   EXPECT_EQ(mixture->CurrentLength(), 0u);
   EXPECT_TRUE(growing->Append({1, 2, 3, 4, 5, 6}).ok());
@@ -174,7 +174,7 @@ TEST(MixtureRulesTest, RestartsGrowingChildrenOnlyOnceTheyAreFinal) {
 
 TEST(MixtureRulesTest, SharesBySizeWaitForFinalLengths) {
   const auto growing = InMemoryDataset<uint64_t>::Growing();
-  MixtureOptions options = Options(8);
+  MixtureOptions options = BlockOptions(8);
   options.weight_rule = WeightRule::kSizeProportional;
   const auto mixture = *Mixture::Create(
       {{"a", growing, 1}, {"b", Counting(30, 1000), 0.5}}, options);
@@ -193,7 +193,7 @@ TEST(MixtureRulesTest, SharesBySizeWaitForFinalLengths) {
 }
 
 TEST(MixtureRulesTest, SharesBySizeCoverEverythingEvenly) {
-  MixtureOptions options = Options(35, StopRule::kFirstExhausted);
+  MixtureOptions options = BlockOptions(35, StopRule::kFirstExhausted);
   options.weight_rule = WeightRule::kSizeProportional;
   const auto mixture = *Mixture::Create(Halves(), options);
   EXPECT_THAT(RunBlocking(mixture->FinalLength()), IsOkAndHolds(35u));
@@ -203,8 +203,8 @@ TEST(MixtureRulesTest, SharesBySizeCoverEverythingEvenly) {
 }
 
 TEST(MixtureRulesTest, AViewBeginsANewEpochOverItsOwnItems) {
-  const auto mixture = *Mixture::Create({{"a", Counting(10), 1}}, Options(1),
-                                        {{"a", 13, Counting(5, 100)}});
+  const auto mixture = *Mixture::Create(
+      {{"a", Counting(10), 1}}, BlockOptions(1), {{"a", 13, Counting(5, 100)}});
   const auto items = Read(mixture, 0, 23);
   const std::set<uint64_t> first(items.begin(), items.begin() + 10);
   EXPECT_EQ(first.size(), 10u);
@@ -226,8 +226,8 @@ TEST(MixtureRulesTest, AViewBeginsANewEpochOverItsOwnItems) {
 }
 
 TEST(MixtureRulesTest, ViewsChangeNothingBeforeThem) {
-  const auto plain = *Mixture::Create(Halves(), Options(4));
-  const auto viewed = *Mixture::Create(Halves(), Options(4),
+  const auto plain = *Mixture::Create(Halves(), BlockOptions(4));
+  const auto viewed = *Mixture::Create(Halves(), BlockOptions(4),
                                        {{"b", 16, Counting(3, 50)},
                                         {"a", 24, Counting(4, 70)},
                                         {"b", 32, Counting(6, 90)}});
@@ -246,18 +246,18 @@ TEST(MixtureRulesTest, ViewsChangeNothingBeforeThem) {
 }
 
 // Item i of `count` is tokens 20 * i to 20 * i + 19.
-DatasetPtr<TokenWindow> Windows(uint64_t count, uint64_t first = 0) {
+DatasetPtr<TokenWindow> NumberedWindows(uint64_t count, uint64_t first = 0) {
   return CountingWindows(count, 20, first);
 }
 
 TEST(MixtureRulesTest, LengthsCutItemsAndRepeatNoToken) {
   for (const uint64_t group : {0, 1, 4}) {
-    MixtureOptions options = Options(5);
+    MixtureOptions options = BlockOptions(5);
     options.max_seq_len = 20;
     options.seq_lens = {{0, 5}, {14, 20}, {17, 7}, {24, 10}};
     options.group_items = group;
     const auto mixture =
-        *WindowMixture::Create({{"a", Windows(12), 1}}, options);
+        *WindowMixture::Create({{"a", NumberedWindows(12), 1}}, options);
     const auto samples = Read(mixture, 0, 30);
     std::set<uint32_t> seen;
     for (uint64_t k = 0; k < samples.size(); ++k) {
@@ -279,12 +279,12 @@ TEST(MixtureRulesTest, LengthsCutItemsAndRepeatNoToken) {
 
 TEST(MixtureRulesTest, GroupsKeepOrScatterThePartsOfAnItem) {
   const auto items_of = [](uint64_t group) {
-    MixtureOptions options = Options(1);
+    MixtureOptions options = BlockOptions(1);
     options.max_seq_len = 20;
     options.seq_lens = {{0, 5}};
     options.group_items = group;
     const auto mixture =
-        *WindowMixture::Create({{"a", Windows(12), 1}}, options);
+        *WindowMixture::Create({{"a", NumberedWindows(12), 1}}, options);
     std::set<uint32_t> items;  // that the first four samples are parts of
     for (const TokenWindow& sample : Read(mixture, 0, 4)) {
       items.insert(sample.tokens[0] / 20);
@@ -296,11 +296,12 @@ TEST(MixtureRulesTest, GroupsKeepOrScatterThePartsOfAnItem) {
 }
 
 TEST(MixtureRulesTest, TrimServesTheBeginningOfEachItem) {
-  MixtureOptions options = Options(4);
+  MixtureOptions options = BlockOptions(4);
   options.max_seq_len = 20;
   options.seq_lens = {{0, 8}};
   options.trim = true;
-  const auto mixture = *WindowMixture::Create({{"a", Windows(12), 1}}, options);
+  const auto mixture =
+      *WindowMixture::Create({{"a", NumberedWindows(12), 1}}, options);
   std::set<uint32_t> begins;
   for (const TokenWindow& sample : Read(mixture, 0, 12)) {
     EXPECT_EQ(sample.tokens.size(), 8u);
@@ -310,13 +311,14 @@ TEST(MixtureRulesTest, TrimServesTheBeginningOfEachItem) {
 }
 
 TEST(MixtureRulesTest, LengthsReachThroughANestedMixture) {
-  MixtureOptions options = Options(5);
+  MixtureOptions options = BlockOptions(5);
   options.max_seq_len = 20;
   options.seq_lens = {{0, 10}};
   const auto inner = *WindowMixture::Create(
-      {{"x", Windows(4), 1}, {"y", Windows(4, 80), 1}}, Options(4));
+      {{"x", NumberedWindows(4), 1}, {"y", NumberedWindows(4, 80), 1}},
+      BlockOptions(4));
   const auto mixture = *WindowMixture::Create(
-      {{"in", inner, 1}, {"z", Windows(4, 160), 1}}, options);
+      {{"in", inner, 1}, {"z", NumberedWindows(4, 160), 1}}, options);
   std::map<uint32_t, int> seen;
   for (const TokenWindow& sample : Read(mixture, 0, 20)) {
     ASSERT_EQ(sample.tokens.size(), 10u);
@@ -329,17 +331,18 @@ TEST(MixtureRulesTest, LengthsReachThroughANestedMixture) {
 }
 
 TEST(MixtureRulesTest, ItemsShorterThanTheirPartsAreOutOfRange) {
-  MixtureOptions options = Options(5);
+  MixtureOptions options = BlockOptions(5);
   options.max_seq_len = 40;
   options.seq_lens = {{0, 10}};
-  const auto mixture = *WindowMixture::Create({{"a", Windows(12), 1}}, options);
+  const auto mixture =
+      *WindowMixture::Create({{"a", NumberedWindows(12), 1}}, options);
   EXPECT_THAT(mixture->GetBatchBlocking(Indices(0, 40)),
               StatusIs(kOutOfRange, AllOf(HasSubstr("a"), HasSubstr("which has "
                                                                     "20"))));
 }
 
 TEST(MixtureRulesTest, ItemsWithoutTokensCannotBeCut) {
-  MixtureOptions options = Options(5);
+  MixtureOptions options = BlockOptions(5);
   options.max_seq_len = 40;
   options.seq_lens = {{0, 10}};
   const auto mixture = *Mixture::Create(Halves(), options);
@@ -348,7 +351,7 @@ TEST(MixtureRulesTest, ItemsWithoutTokensCannotBeCut) {
 
 TEST(MixtureRulesTest, FingerprintsTellRulesApart) {
   std::set<uint64_t> prints;
-  MixtureOptions options = Options(4);
+  MixtureOptions options = BlockOptions(4);
   const auto add = [&] {
     prints.insert((*Mixture::Create(Halves(), options))->fingerprint());
   };
@@ -362,9 +365,9 @@ TEST(MixtureRulesTest, FingerprintsTellRulesApart) {
   add();
   options.group_items = 3;
   add();
-  options = Options(4, StopRule::kAllExhausted);
+  options = BlockOptions(4, StopRule::kAllExhausted);
   add();
-  options = Options(4);
+  options = BlockOptions(4);
   options.weight_rule = WeightRule::kSizeProportional;
   add();
   options.temperature = 2;
@@ -375,20 +378,21 @@ TEST(MixtureRulesTest, FingerprintsTellRulesApart) {
 TEST(MixtureRulesErrorTest, NamesComponentsAndSamples) {
   std::vector<Component> none = Halves();
   none[1].max_epochs = 0;
-  EXPECT_THAT(Mixture::Create(none, Options(4)),
+  EXPECT_THAT(Mixture::Create(none, BlockOptions(4)),
               StatusIs(kInvalid, AllOf(HasSubstr("'b'"), HasSubstr("got 0"))));
-  EXPECT_THAT(Mixture::Create(Halves(), Options(64, StopRule::kFirstExhausted)),
-              StatusIs(kInvalid, AllOf(HasSubstr("'a'"), HasSubstr("block"))));
+  EXPECT_THAT(
+      Mixture::Create(Halves(), BlockOptions(64, StopRule::kFirstExhausted)),
+      StatusIs(kInvalid, AllOf(HasSubstr("'a'"), HasSubstr("block"))));
   std::vector<Component> few = Halves();
   few[0].max_epochs = 1;
-  EXPECT_THAT(Mixture::Create(few, Options(4, StopRule::kAllExhausted)),
+  EXPECT_THAT(Mixture::Create(few, BlockOptions(4, StopRule::kAllExhausted)),
               StatusIs(kInvalid, AllOf(HasSubstr("'a'"), HasSubstr("52"))));
-  const auto nested = *Mixture::Create(Halves(), Options(4));
+  const auto nested = *Mixture::Create(Halves(), BlockOptions(4));
   EXPECT_THAT(
       Mixture::Create({{"in", nested, 1}, {"a", Counting(5), 1}},
-                      Options(4, StopRule::kAllExhausted)),
+                      BlockOptions(4, StopRule::kAllExhausted)),
       StatusIs(kInvalid, AllOf(HasSubstr("'in'"), HasSubstr("endless"))));
-  MixtureOptions sizes = Options(4);
+  MixtureOptions sizes = BlockOptions(4);
   sizes.weight_rule = WeightRule::kSizeProportional;
   EXPECT_THAT(
       Mixture::Create({{"in", nested, 1}, {"a", Counting(5), 1}}, sizes),
@@ -397,7 +401,7 @@ TEST(MixtureRulesErrorTest, NamesComponentsAndSamples) {
 
 TEST(MixtureRulesErrorTest, NamesViews) {
   const auto with = [](std::vector<View> views) {
-    return Mixture::Create(Halves(), Options(4), std::move(views));
+    return Mixture::Create(Halves(), BlockOptions(4), std::move(views));
   };
   EXPECT_THAT(with({{"c", 8, Counting(3)}}),
               StatusIs(kInvalid, AllOf(HasSubstr("view"), HasSubstr("'c'"))));
@@ -414,19 +418,19 @@ TEST(MixtureRulesErrorTest, NamesViews) {
   EXPECT_THAT(with({{"a", 8, Counting(0)}}),
               StatusIs(kInvalid, AllOf(HasSubstr("'a'"), HasSubstr("empty"))));
   EXPECT_THAT(
-      with({{"a", 8, *Mixture::Create(Halves(), Options(4))}}),
+      with({{"a", 8, *Mixture::Create(Halves(), BlockOptions(4))}}),
       StatusIs(kInvalid, AllOf(HasSubstr("'a'"), HasSubstr("endless"))));
   EXPECT_THAT(
       Mixture::Create({{"a", Counting(3), 1}, {"a", Counting(3), 1}},
-                      Options(4), {{"a", 8, Counting(3)}}),
+                      BlockOptions(4), {{"a", 8, Counting(3)}}),
       StatusIs(kInvalid, AllOf(HasSubstr("two components"), HasSubstr("'a'"))));
 }
 
 TEST(MixtureRulesErrorTest, LateErrorsAreStatuses) {
   // What a growing child turns out to be is known only later.
   const auto growing = InMemoryDataset<uint64_t>::Growing();
-  const auto mixture = *Mixture::Create({{"a", growing, 1}},
-                                        Options(4, StopRule::kFirstExhausted));
+  const auto mixture = *Mixture::Create(
+      {{"a", growing, 1}}, BlockOptions(4, StopRule::kFirstExhausted));
   growing->Finish();
   EXPECT_THAT(mixture->GetBlocking(0),
               StatusIs(kInvalid, AllOf(HasSubstr("'a'"), HasSubstr("empty"))));

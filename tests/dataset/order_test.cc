@@ -26,7 +26,7 @@ using ::testing::HasSubstr;
 using testing::IsOk;
 using testing::StatusIs;
 
-constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
+using testing::kInvalid;
 
 // Scores that put item n - 1 first.
 ScoreOrder Backwards(uint64_t n) {

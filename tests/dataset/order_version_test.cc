@@ -27,10 +27,10 @@ namespace {
 
 using testing::CountingWindows;
 
-constexpr uint32_t kMaxLen = 64;
+constexpr uint32_t kGoldenMaxLen = 64;
 
 DatasetPtr<TokenWindow> Windows(uint64_t items) {
-  return CountingWindows(items, kMaxLen);
+  return CountingWindows(items, kGoldenMaxLen);
 }
 
 Schedule EverythingChanges() {

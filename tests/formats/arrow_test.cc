@@ -30,10 +30,10 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-using Rows = std::vector<std::vector<int32_t>>;
+using ArrowRows = std::vector<std::vector<int32_t>>;
 
 // Of column input_ids, `per_batch` rows in each batch.
-std::string Stream(const Rows& rows, size_t per_batch = 2) {
+std::string Stream(const ArrowRows& rows, size_t per_batch = 2) {
   ArrowWriter writer;
   writer.Schema({{"text", 5}, ListOf("input_ids", Integers("item", 32, true))});
   for (size_t begin = 0; begin < rows.size(); begin += per_batch) {
@@ -53,8 +53,8 @@ std::string Stream(const Rows& rows, size_t per_batch = 2) {
   return writer.End().bytes;
 }
 
-absl::StatusOr<TokenLayout> Open(const std::string& path,
-                                 const TokenSourceOptions& options = {}) {
+absl::StatusOr<TokenLayout> OpenArrow(const std::string& path,
+                                      const TokenSourceOptions& options = {}) {
   auto found = FindPath(path);
   if (!found.ok()) return found.status();
   EXPECT_TRUE(kArrowFormat.recognizes(*found)) << path;
@@ -98,7 +98,7 @@ TEST(ArrowTest, ASavedDatasetIsTheFilesOfItsStateInTheirOrder) {
   WriteFile(dir.path("data-1.arrow"), Stream({{1, 2}, {}, {3}}));
   WriteFile(dir.path("data-0.arrow"), Stream({{4}, {5, 6}}));
   WriteFile(dir.path("cache-0123456789abcdef.arrow"), "other data");
-  ASSERT_OK_AND_ASSIGN(const TokenLayout layout, Open(dir.path()));
+  ASSERT_OK_AND_ASSIGN(const TokenLayout layout, OpenArrow(dir.path()));
   EXPECT_EQ(layout.format, "arrow");
   EXPECT_EQ(layout.type, StoredType::kI32);
   EXPECT_THAT(AllTokens(layout), ElementsAre(1, 2, 3, 4, 5, 6));
@@ -126,7 +126,7 @@ TEST(ArrowTest, EveryRangeIsTheSliceReadNaively) {
   std::vector<int32_t> expected;
   std::string files;
   for (int file = 0; file < 3; ++file) {
-    Rows rows(random() % 8);
+    ArrowRows rows(random() % 8);
     for (auto& row : rows) {
       row.resize(random() % 4);
       std::iota(row.begin(), row.end(), static_cast<int32_t>(expected.size()));
@@ -137,7 +137,7 @@ TEST(ArrowTest, EveryRangeIsTheSliceReadNaively) {
     files += (file == 0 ? "" : ",") + ("{\"filename\":\"" + name + "\"}");
   }
   Save(dir.path(), "{\"_data_files\":[" + files + "]}");
-  ASSERT_OK_AND_ASSIGN(const TokenLayout layout, Open(dir.path()));
+  ASSERT_OK_AND_ASSIGN(const TokenLayout layout, OpenArrow(dir.path()));
   ASSERT_EQ(layout.documents->ends().total(), expected.size());
   for (size_t begin = 0; begin <= expected.size(); ++begin) {
     for (size_t end = begin; end <= expected.size(); ++end) {
@@ -154,20 +154,20 @@ TEST(ArrowTest, ASavedDictIsItsOnlySplitOrAnErrorThatListsThem) {
   Save(dir.path("train"), R"({"_data_files":[{"filename":"a.arrow"}]})");
   WriteFile(dir.path("train/a.arrow"), Stream({{1}}));
   WriteFile(dir.path("dataset_dict.json"), R"({"splits": ["train"]})");
-  ASSERT_OK_AND_ASSIGN(const TokenLayout layout, Open(dir.path()));
+  ASSERT_OK_AND_ASSIGN(const TokenLayout layout, OpenArrow(dir.path()));
   EXPECT_THAT(AllTokens(layout), ElementsAre(1));
   WriteFile(dir.path("dataset_dict.json"), R"({"splits": ["train", "test"]})");
-  EXPECT_THAT(Open(dir.path()).status(),
+  EXPECT_THAT(OpenArrow(dir.path()).status(),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        HasSubstr("holds the splits train, test; open one of "
                                  "them: '" +
                                  dir.path("train") + "'")));
   WriteFile(dir.path("dataset_dict.json"), R"({"splits": ["../x"]})");
-  EXPECT_THAT(Open(dir.path()).status(),
+  EXPECT_THAT(OpenArrow(dir.path()).status(),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        HasSubstr("'../x' leads out of")));
   WriteFile(dir.path("dataset_dict.json"), "{}");
-  EXPECT_THAT(Open(dir.path()).status(),
+  EXPECT_THAT(OpenArrow(dir.path()).status(),
               StatusIs(absl::StatusCode::kDataLoss, HasSubstr("no splits")));
 }
 
@@ -186,31 +186,31 @@ TEST(ArrowTest, AFolderOfTheCacheIsOneSplitOfItsInfo) {
   WriteFile(dir.path("tiny-train-00001-of-00002.arrow"), Stream({{4}}));
   WriteFile(dir.path("tiny-test.arrow"), Stream({{9}}));
   WriteFile(dir.path("cache-0123456789abcdef.arrow"), "other data");
-  EXPECT_THAT(Open(dir.path()).status(),
+  EXPECT_THAT(OpenArrow(dir.path()).status(),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        HasSubstr("holds the splits train, test; choose one by "
                                  "a pattern (glob), such as "
                                  "'*-train*.arrow'")));
   TokenSourceOptions options;
   options.glob = "*-train*.arrow";
-  ASSERT_OK_AND_ASSIGN(TokenLayout layout, Open(dir.path(), options));
+  ASSERT_OK_AND_ASSIGN(TokenLayout layout, OpenArrow(dir.path(), options));
   EXPECT_THAT(AllTokens(layout), ElementsAre(1, 2, 3, 4));
   options.glob = "*-test*.arrow";
-  ASSERT_OK_AND_ASSIGN(layout, Open(dir.path(), options));
+  ASSERT_OK_AND_ASSIGN(layout, OpenArrow(dir.path(), options));
   EXPECT_THAT(AllTokens(layout), ElementsAre(9));
   options.glob = "cache*";
-  EXPECT_THAT(Open(dir.path(), options).status(),
+  EXPECT_THAT(OpenArrow(dir.path(), options).status(),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        HasSubstr("none of 3 files matches 'cache*'")));
 
   options.glob = "*-train*.arrow";
   WriteFile(dir.path("tiny-train-00001-of-00002.arrow"), Stream({{4}, {5}}));
-  EXPECT_THAT(Open(dir.path(), options).status(),
+  EXPECT_THAT(OpenArrow(dir.path(), options).status(),
               StatusIs(absl::StatusCode::kDataLoss,
                        HasSubstr("tiny-train-00001-of-00002.arrow' has 2 rows, "
                                  "the list of files beside it says 1")));
   std::filesystem::remove(dir.path("tiny-train-00001-of-00002.arrow"));
-  EXPECT_THAT(Open(dir.path(), options).status(),
+  EXPECT_THAT(OpenArrow(dir.path(), options).status(),
               StatusIs(absl::StatusCode::kNotFound,
                        HasSubstr("tiny-train-00001-of-00002.arrow")));
 }
@@ -278,7 +278,7 @@ TEST(ArrowTest, DescriptionsThatAreDamagedOrSelectRowsAreRefused) {
 TEST(ArrowTest, AFileIsItsOnlyShard) {
   TempDir dir;
   WriteFile(dir.path("x.bin"), Stream({{1}, {2}}));
-  ASSERT_OK_AND_ASSIGN(const TokenLayout layout, Open(dir.path("x.bin")));
+  ASSERT_OK_AND_ASSIGN(const TokenLayout layout, OpenArrow(dir.path("x.bin")));
   EXPECT_THAT(AllTokens(layout), ElementsAre(1, 2));
   EXPECT_EQ(layout.shards.size(), 1u);
 }
@@ -288,20 +288,21 @@ TEST(ArrowTest, FilesThatNothingListsNeedAPattern) {
   WriteFile(dir.path("a-1.arrow"), Stream({{1}}));
   WriteFile(dir.path("a-2.arrow"), Stream({{2}}));
   WriteFile(dir.path("cache-3.arrow"), Stream({{3}}));
-  EXPECT_THAT(Open(dir.path()).status(),
+  EXPECT_THAT(OpenArrow(dir.path()).status(),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        HasSubstr("has neither state.json nor a "
                                  "dataset_info.json with splits")));
   TokenSourceOptions options;
   options.glob = "a-*";
-  ASSERT_OK_AND_ASSIGN(const TokenLayout layout, Open(dir.path(), options));
+  ASSERT_OK_AND_ASSIGN(const TokenLayout layout,
+                       OpenArrow(dir.path(), options));
   EXPECT_THAT(AllTokens(layout), ElementsAre(1, 2));
 }
 
 TEST(ArrowTest, ADatasetWithoutRowsHasNoTokens) {
   TempDir dir;
   Save(dir.path(), R"({"_data_files": []})");
-  ASSERT_OK_AND_ASSIGN(const TokenLayout layout, Open(dir.path()));
+  ASSERT_OK_AND_ASSIGN(const TokenLayout layout, OpenArrow(dir.path()));
   EXPECT_EQ(layout.documents->ends().size(), 0u);
   EXPECT_THAT(layout.shards, IsEmpty());
   EXPECT_THAT(layout.warnings, ElementsAre(HasSubstr("it has no rows")));
@@ -317,15 +318,15 @@ TEST(ArrowTest, TypesThatContradictAreRefused) {
                 .bytes);
   TokenSourceOptions options;
   options.dtype = StoredType::kU16;
-  EXPECT_THAT(Open(dir.path("a.arrow"), options).status(),
+  EXPECT_THAT(OpenArrow(dir.path("a.arrow"), options).status(),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        HasSubstr("column 'input_ids' holds i32, stated was "
                                  "u16; leave the dtype out")));
   options.dtype = StoredType::kI32;
-  EXPECT_TRUE(Open(dir.path("a.arrow"), options).ok());
+  EXPECT_TRUE(OpenArrow(dir.path("a.arrow"), options).ok());
   options.dtype = std::nullopt;
   options.glob = "*";
-  EXPECT_THAT(Open(dir.path(), options).status(),
+  EXPECT_THAT(OpenArrow(dir.path(), options).status(),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        AllOf(HasSubstr("b.arrow': column 'input_ids' holds "
                                        "i64, the files before it hold i32"))));

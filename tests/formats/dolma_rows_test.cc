@@ -23,7 +23,7 @@ using ::testing::HasSubstr;
 using testing::IsOk;
 using testing::StatusIs;
 
-constexpr auto kDataLoss = absl::StatusCode::kDataLoss;
+using testing::kDataLoss;
 constexpr uint64_t kMemory = uint64_t{1} << 20;
 
 MemoryBytes InMemory(const std::string& bytes) {
@@ -37,7 +37,7 @@ absl::StatusOr<DolmaTable> Table(const std::string& bytes,
 }
 
 // "start-end name" of each row, then the error.
-std::vector<std::string> Rows(const std::string& bytes) {
+std::vector<std::string> RowsIn(const std::string& bytes) {
   const MemoryBytes input = InMemory(bytes);
   DolmaRows rows(input, /*keeps_names=*/true);
   std::vector<std::string> all;
@@ -57,26 +57,26 @@ TEST(DolmaRowsTest, ReadsRowsAsPythonWritesThem) {
                                         {"", "", 0},
                                         {"x,\"y\"\r\nz", "q\n\n", 9}});
   for (const std::string& bytes : {text, Gzip(text), Gzip(text, 0)}) {
-    EXPECT_THAT(Rows(bytes),
+    EXPECT_THAT(RowsIn(bytes),
                 ElementsAre("1: 0-3 id=plain src=a/b.jsonl.gz loc=1",
                             "2: 3-3 id= src= loc=0",
                             "3: 3-13 id=x,\"y\"\r\nz src=q\n\n loc=9"));
   }
-  EXPECT_THAT(Rows("0,3\n3,5\n\n\r\n5,6"),
+  EXPECT_THAT(RowsIn("0,3\n3,5\n\n\r\n5,6"),
               ElementsAre("1: 0-3 ", "2: 3-5 ", "5: 5-6 "));
-  EXPECT_THAT(Rows("\"0\",\"3\",a\"b,\"c\"d\r3,4,,\r"),
+  EXPECT_THAT(RowsIn("\"0\",\"3\",a\"b,\"c\"d\r3,4,,\r"),
               ElementsAre("1: 0-3 id=a\"b src=cd", "1: 3-4 id= src="));
-  EXPECT_THAT(Rows(""), ElementsAre());
-  EXPECT_THAT(Rows("\n\r\n"), ElementsAre());
-  EXPECT_THAT(Rows("0,3,"), ElementsAre("1: 0-3 id="));
+  EXPECT_THAT(RowsIn(""), ElementsAre());
+  EXPECT_THAT(RowsIn("\n\r\n"), ElementsAre());
+  EXPECT_THAT(RowsIn("0,3,"), ElementsAre("1: 0-3 id="));
 }
 
 TEST(DolmaRowsTest, GzipMembersFollowEachOther) {
-  EXPECT_THAT(Rows(Gzip("0,3\n3,") + Gzip("") + Gzip("5\n")),
+  EXPECT_THAT(RowsIn(Gzip("0,3\n3,") + Gzip("") + Gzip("5\n")),
               ElementsAre("1: 0-3 ", "2: 3-5 "));
-  EXPECT_THAT(Rows(Gzip("0,3\n") + std::string(100000, '\0')),
+  EXPECT_THAT(RowsIn(Gzip("0,3\n") + std::string(100000, '\0')),
               ElementsAre("1: 0-3 "));
-  EXPECT_THAT(Rows(Gzip("0,3\n") + "more"),
+  EXPECT_THAT(RowsIn(Gzip("0,3\n") + "more"),
               ElementsAre("1: 0-3 ", HasSubstr("incorrect header")));
 }
 
@@ -102,7 +102,7 @@ TEST(DolmaRowsTest, RowsOfAnythingElseAreRefused) {
     }
   }
   const std::string long_name = "0,1," + std::string((1 << 20) + 1, 'x');
-  EXPECT_THAT(Rows(long_name),
+  EXPECT_THAT(RowsIn(long_name),
               ElementsAre(HasSubstr("id has more than 1048576 bytes")));
   EXPECT_THAT(Table(long_name), IsOk());
 }

@@ -39,8 +39,8 @@ using testing::WithGlob;
 using testing::WithType;
 using testing::WriteFile;
 
-constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
-constexpr auto kDataLoss = absl::StatusCode::kDataLoss;
+using testing::kDataLoss;
+using testing::kInvalid;
 constexpr WindowRule kRule{.across_shards = false};
 
 class DolmaTest : public ::testing::Test {

@@ -33,8 +33,8 @@ using testing::WriteFile;
 using testing::WriteZarr;
 using testing::ZarrStyle;
 
-constexpr auto kDataLoss = absl::StatusCode::kDataLoss;
-constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
+using testing::kDataLoss;
+using testing::kInvalid;
 
 absl::StatusOr<std::vector<uint32_t>> ReadAll(const std::string& path) {
   TokenSourceOptions options;

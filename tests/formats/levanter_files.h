@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "tests/formats/little_endian.h"
 #include "tests/support/temp_dir.h"
 
 namespace poniente::testing {
@@ -71,13 +72,6 @@ inline uint32_t SlowCrc32c(const std::string& bytes) {
     for (int i = 0; i < 8; ++i) crc = (crc >> 1) ^ (crc & 1 ? 0x82f63b78u : 0);
   }
   return ~crc;
-}
-
-template <class T>
-std::string Little(T value) {
-  std::string bytes(sizeof(value), '\0');
-  std::memcpy(bytes.data(), &value, sizeof(value));
-  return bytes;
 }
 
 inline std::string BloscFrame(const std::string& bytes,

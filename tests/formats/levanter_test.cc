@@ -39,8 +39,8 @@ using testing::ZarrStyle;
 
 using Source = std::shared_ptr<const TokenSource>;
 
-absl::StatusOr<Source> Open(const std::string& path,
-                            const TokenSourceOptions& options = {}) {
+absl::StatusOr<Source> OpenLevanter(const std::string& path,
+                                    const TokenSourceOptions& options = {}) {
   return testing::OpenWith(kLevanterFormat, path, options);
 }
 
@@ -95,7 +95,7 @@ void ExpectRows(const TokenSource& source, const Rows& rows) {
 }
 
 template <class Id>
-void ExpectTypeIsRead(StoredType type, uint32_t limit) {
+void ExpectZarrTypeIsRead(StoredType type, uint32_t limit) {
   std::vector<std::string> compressors = {""};
   if (kHasBlosc) compressors = {"", "lz4", "blosclz", "lz4hc", "zlib", "zstd"};
   const TempDir folder;
@@ -103,7 +103,7 @@ void ExpectTypeIsRead(StoredType type, uint32_t limit) {
   for (const std::string& cname : compressors) {
     const std::string cache = folder.path("cache" + cname);
     WriteCache<Id>(cache, rows, {64, 128, cname, "end", true});
-    ASSERT_OK_AND_ASSIGN(const Source source, Open(cache));
+    ASSERT_OK_AND_ASSIGN(const Source source, OpenLevanter(cache));
     EXPECT_EQ(source->stored_type(), type);
     EXPECT_EQ(source->format(), "levanter");
     EXPECT_THAT(Warnings(*source), IsEmpty());
@@ -112,14 +112,14 @@ void ExpectTypeIsRead(StoredType type, uint32_t limit) {
 }
 
 TEST(LevanterTest, EveryIntegerTypeIsRead) {
-  ExpectTypeIsRead<uint8_t>(StoredType::kU8, 256);
-  ExpectTypeIsRead<int8_t>(StoredType::kI8, 128);
-  ExpectTypeIsRead<uint16_t>(StoredType::kU16, 65536);
-  ExpectTypeIsRead<int16_t>(StoredType::kI16, 32768);
-  ExpectTypeIsRead<uint32_t>(StoredType::kU32, 4294967295);
-  ExpectTypeIsRead<int32_t>(StoredType::kI32, 2147483647);
-  ExpectTypeIsRead<uint64_t>(StoredType::kU64, 4294967295);
-  ExpectTypeIsRead<int64_t>(StoredType::kI64, 4294967295);
+  ExpectZarrTypeIsRead<uint8_t>(StoredType::kU8, 256);
+  ExpectZarrTypeIsRead<int8_t>(StoredType::kI8, 128);
+  ExpectZarrTypeIsRead<uint16_t>(StoredType::kU16, 65536);
+  ExpectZarrTypeIsRead<int16_t>(StoredType::kI16, 32768);
+  ExpectZarrTypeIsRead<uint32_t>(StoredType::kU32, 4294967295);
+  ExpectZarrTypeIsRead<int32_t>(StoredType::kI32, 2147483647);
+  ExpectZarrTypeIsRead<uint64_t>(StoredType::kU64, 4294967295);
+  ExpectZarrTypeIsRead<int64_t>(StoredType::kI64, 4294967295);
 }
 
 class StyleTest : public ::testing::TestWithParam<ZarrStyle> {};
@@ -130,7 +130,7 @@ TEST_P(StyleTest, ChunksAndFilesOfAnySizeAreRead) {
     const Rows rows = MadeRows(count, 1000, testing::TestSeed(122) + count);
     const std::string cache = folder.path(absl::StrCat(count));
     WriteCache(cache, rows, GetParam());
-    ASSERT_OK_AND_ASSIGN(const Source source, Open(cache));
+    ASSERT_OK_AND_ASSIGN(const Source source, OpenLevanter(cache));
     ExpectRows(*source, rows);
   }
 }
@@ -170,7 +170,7 @@ TEST(LevanterTest, AFileOfTheRealWriterIsRead) {
       folder.path("input_ids/data/c/0"),
       std::string_view(reinterpret_cast<const char*>(kWrittenByTensorStore),
                        sizeof(kWrittenByTensorStore)));
-  ASSERT_OK_AND_ASSIGN(const Source source, Open(folder.path()));
+  ASSERT_OK_AND_ASSIGN(const Source source, OpenLevanter(folder.path()));
   ExpectRows(*source, rows);
 }
 
@@ -180,7 +180,7 @@ TEST(LevanterTest, WithoutBloscACompressedCacheIsRefused) {
   const std::string json = testing::ZarrJson(
       "int32", {4, 16, kHasBlosc ? "nosuch" : "lz4", "end", true});
   WriteFile(folder.path("input_ids/data/zarr.json"), json);
-  EXPECT_THAT(Open(folder.path()),
+  EXPECT_THAT(OpenLevanter(folder.path()),
               StatusIs(absl::StatusCode::kUnimplemented,
                        AllOf(HasSubstr("data/zarr.json"), HasSubstr("blosc"),
                              HasSubstr(kHasBlosc ? "'nosuch'"
@@ -207,7 +207,7 @@ TEST(LevanterTest, ShardsFollowTheLedger) {
   }
   WriteFile(folder.path("shard_ledger.json"),
             testing::ShardedLedgerText(shards));
-  ASSERT_OK_AND_ASSIGN(const Source source, Open(folder.path()));
+  ASSERT_OK_AND_ASSIGN(const Source source, OpenLevanter(folder.path()));
   ExpectRows(*source, rows);
   EXPECT_EQ(source->num_shards(), 5u);
   EXPECT_EQ(source->shard_ends()[0], Flat(shards[0].rows).size());
@@ -223,7 +223,7 @@ TEST(LevanterTest, AShardedCacheMayBeEmpty) {
        {std::vector<LevanterShard>{}, {{"a", {}}, {"b", {}}}}) {
     WriteFile(folder.path("shard_ledger.json"),
               testing::ShardedLedgerText(shards));
-    ASSERT_OK_AND_ASSIGN(const Source source, Open(folder.path()));
+    ASSERT_OK_AND_ASSIGN(const Source source, OpenLevanter(folder.path()));
     EXPECT_EQ(source->num_tokens(), 0u);
     EXPECT_EQ(source->num_documents(), 0u);
   }
@@ -235,7 +235,7 @@ TEST(LevanterTest, ShardsOfTwoTypesAreRefused) {
   WriteCache<uint16_t>(folder.path("b"), {{1}});
   WriteFile(folder.path("shard_ledger.json"),
             testing::ShardedLedgerText({{"a", {{1}}}, {"b", {{1}}}}));
-  EXPECT_THAT(Open(folder.path()),
+  EXPECT_THAT(OpenLevanter(folder.path()),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        AllOf(HasSubstr("b/input_ids/data' holds u16"),
                              HasSubstr("before it hold i32"))));
@@ -248,18 +248,19 @@ TEST(LevanterTest, APathIsACacheOrItsOnlySplitOrAField) {
   std::filesystem::create_directories(folder.path("logs"));
   for (const char* path : {"", "/train", "/train/", "/train/input_ids"}) {
     ASSERT_TRUE(Recognized(folder.path() + path)) << path;
-    ASSERT_OK_AND_ASSIGN(const Source source, Open(folder.path() + path));
+    ASSERT_OK_AND_ASSIGN(const Source source,
+                         OpenLevanter(folder.path() + path));
     ExpectRows(*source, rows);
   }
   ASSERT_OK_AND_ASSIGN(const Source field,
-                       Open(folder.path("train/input_ids")));
+                       OpenLevanter(folder.path("train/input_ids")));
   EXPECT_THAT(Warnings(*field), ElementsAre(HasSubstr("was not looked at")));
   EXPECT_THAT(
-      Open(folder.path("train/input_ids"), Column("x")),
+      OpenLevanter(folder.path("train/input_ids"), Column("x")),
       StatusIs(absl::StatusCode::kInvalidArgument,
                HasSubstr("is one field already; leave out column 'x'")));
   WriteCache(folder.path("validation"), rows);
-  EXPECT_THAT(Open(folder.path()),
+  EXPECT_THAT(OpenLevanter(folder.path()),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        HasSubstr("has 2 splits; give the path of one of "
                                  "them: 'train', 'validation'")));
@@ -273,11 +274,11 @@ TEST(LevanterTest, OtherPathsAreNotRecognized) {
   EXPECT_FALSE(Recognized(folder.path()));
   EXPECT_FALSE(Recognized(folder.path("x")));
   EXPECT_FALSE(Recognized(folder.path("shard_ledger.txt")));
-  EXPECT_THAT(Open(folder.path()),
+  EXPECT_THAT(OpenLevanter(folder.path()),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        HasSubstr("neither it nor a folder in it has "
                                  "shard_ledger.json")));
-  EXPECT_THAT(Open(folder.path("shard_ledger.txt")),
+  EXPECT_THAT(OpenLevanter(folder.path("shard_ledger.txt")),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        HasSubstr("is a file; a Levanter cache is")));
 }
@@ -291,14 +292,14 @@ TEST(LevanterTest, AnUnfinishedCacheIsRefused) {
        {R"("is_finished": false)", R"("is_finished": 1)", R"("other": true)"}) {
     WriteFile(path,
               absl::StrReplaceAll(text, {{R"("is_finished": true)", other}}));
-    EXPECT_THAT(Open(folder.path()),
+    EXPECT_THAT(OpenLevanter(folder.path()),
                 StatusIs(absl::StatusCode::kFailedPrecondition,
                          AllOf(HasSubstr("is_finished is not true"),
                                HasSubstr("let Levanter finish it"))));
   }
   std::filesystem::remove(path);
   EXPECT_TRUE(Recognized(folder.path()));
-  EXPECT_THAT(Open(folder.path()),
+  EXPECT_THAT(OpenLevanter(folder.path()),
               StatusIs(absl::StatusCode::kFailedPrecondition,
                        HasSubstr("has parts of a cache but no "
                                  "shard_ledger.json, which is written last")));
@@ -310,10 +311,10 @@ TEST(LevanterTest, ShardsWithoutTheLedgerAboveThemAreRefused) {
     const TempDir folder;
     WriteCache(folder.path(name), {{1, 2}});
     EXPECT_TRUE(Recognized(folder.path()));
-    EXPECT_THAT(Open(folder.path()),
+    EXPECT_THAT(OpenLevanter(folder.path()),
                 StatusIs(absl::StatusCode::kFailedPrecondition,
                          HasSubstr("has parts of a cache but no")));
-    EXPECT_THAT(Open(folder.path(name)), testing::IsOk());
+    EXPECT_THAT(OpenLevanter(folder.path(name)), testing::IsOk());
   }
 }
 
@@ -321,31 +322,32 @@ TEST(LevanterTest, TheFieldIsChosenWhereThereAreSeveral) {
   const TempDir folder;
   WriteCache(folder.path(), {{1, 2}, {3}});
   WriteField(folder.path("chosen/ids"), {{7}, {8, 9}});
-  ASSERT_OK_AND_ASSIGN(const Source usual, Open(folder.path()));
+  ASSERT_OK_AND_ASSIGN(const Source usual, OpenLevanter(folder.path()));
   ExpectRows(*usual, {{1, 2}, {3}});
   ASSERT_OK_AND_ASSIGN(const Source chosen,
-                       Open(folder.path(), Column("chosen/ids")));
+                       OpenLevanter(folder.path(), Column("chosen/ids")));
   ExpectRows(*chosen, {{7}, {8, 9}});
-  EXPECT_THAT(Open(folder.path(), Column("labels")),
+  EXPECT_THAT(OpenLevanter(folder.path(), Column("labels")),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        HasSubstr("has no field 'labels'; state one of its "
                                  "fields (column): 'chosen/ids', "
                                  "'input_ids'")));
-  EXPECT_THAT(Open(folder.path(), Column("../x")),
+  EXPECT_THAT(OpenLevanter(folder.path(), Column("../x")),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        HasSubstr("'../x' leads out of")));
   std::filesystem::rename(folder.path("input_ids"), folder.path("tokens"));
-  EXPECT_THAT(Open(folder.path()),
+  EXPECT_THAT(OpenLevanter(folder.path()),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        HasSubstr("has no field 'input_ids'")));
   std::filesystem::remove_all(folder.path("chosen"));
   WriteFile(folder.path("shard_ledger.json"),
             testing::LedgerText(2, 3, "tokens"));
-  ASSERT_OK_AND_ASSIGN(const Source only, Open(folder.path()));
+  ASSERT_OK_AND_ASSIGN(const Source only, OpenLevanter(folder.path()));
   ExpectRows(*only, {{1, 2}, {3}});
   std::filesystem::remove_all(folder.path("tokens"));
-  EXPECT_THAT(Open(folder.path()), StatusIs(absl::StatusCode::kDataLoss,
-                                            HasSubstr("has no field: ")));
+  EXPECT_THAT(
+      OpenLevanter(folder.path()),
+      StatusIs(absl::StatusCode::kDataLoss, HasSubstr("has no field: ")));
 }
 
 TEST(LevanterTest, TheStatedTypeMustBeTheStoredOne) {
@@ -353,9 +355,9 @@ TEST(LevanterTest, TheStatedTypeMustBeTheStoredOne) {
   WriteCache(folder.path(), {{1, 2}});
   TokenSourceOptions options;
   options.dtype = StoredType::kI32;
-  EXPECT_THAT(Open(folder.path(), options), testing::IsOk());
+  EXPECT_THAT(OpenLevanter(folder.path(), options), testing::IsOk());
   options.dtype = StoredType::kU16;
-  EXPECT_THAT(Open(folder.path(), options),
+  EXPECT_THAT(OpenLevanter(folder.path(), options),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        HasSubstr("data' holds i32, stated was u16")));
 }
@@ -365,7 +367,7 @@ TEST(LevanterTest, WhatIsNotStoredIsZerosWithAWarning) {
   Rows rows = {{1, 2, 3, 4, 0, 0, 0, 0, 9}, std::vector<uint32_t>(30, 0), {5}};
   WriteCache(folder.path(), rows);
   ASSERT_FALSE(std::filesystem::exists(folder.path("input_ids/data/c/1")));
-  ASSERT_OK_AND_ASSIGN(const Source source, Open(folder.path()));
+  ASSERT_OK_AND_ASSIGN(const Source source, OpenLevanter(folder.path()));
   ExpectRows(*source, rows);
   EXPECT_THAT(Warnings(*source),
               ElementsAre(AllOf(HasSubstr("input_ids/data': 7 of 10 chunks"),
@@ -373,7 +375,7 @@ TEST(LevanterTest, WhatIsNotStoredIsZerosWithAWarning) {
 
   std::filesystem::remove_all(folder.path("input_ids/data/c"));
   for (auto& row : rows) std::fill(row.begin(), row.end(), 0u);
-  ASSERT_OK_AND_ASSIGN(const Source lost, Open(folder.path()));
+  ASSERT_OK_AND_ASSIGN(const Source lost, OpenLevanter(folder.path()));
   ExpectRows(*lost, rows);
   EXPECT_THAT(Warnings(*lost), ElementsAre(HasSubstr("10 of 10 chunks")));
 }
@@ -383,7 +385,7 @@ TEST(LevanterTest, RowsWithShapesAreReadFlat) {
   WriteCache(folder.path(), {{1, 2, 3, 4}});
   std::filesystem::create_directories(folder.path("input_ids/shapes"));
   WriteFile(folder.path("input_ids/shapes/zarr.json"), "{}");
-  ASSERT_OK_AND_ASSIGN(const Source source, Open(folder.path()));
+  ASSERT_OK_AND_ASSIGN(const Source source, OpenLevanter(folder.path()));
   ExpectRows(*source, {{1, 2, 3, 4}});
   EXPECT_THAT(Warnings(*source), ElementsAre(HasSubstr("read end to end")));
 }
@@ -398,7 +400,7 @@ TEST(LevanterTest, FilesThatAreNotChunksAreLeftAlone) {
     WriteFile(path, name[0] == '9' ? ReadFile(folder.path("input_ids/data/c/0"))
                                    : "no chunk");
   }
-  ASSERT_OK_AND_ASSIGN(const Source source, Open(folder.path()));
+  ASSERT_OK_AND_ASSIGN(const Source source, OpenLevanter(folder.path()));
   ExpectRows(*source, rows);
 }
 
@@ -410,7 +412,7 @@ TEST(LevanterTest, TokensLieWhereverTheOffsetsSay) {
   WriteZarr<int64_t>(
       folder.path("f/offsets"),
       {2, static_cast<int64_t>(far), static_cast<int64_t>(far + 3)}, {});
-  ASSERT_OK_AND_ASSIGN(const Source source, Open(folder.path("f")));
+  ASSERT_OK_AND_ASSIGN(const Source source, OpenLevanter(folder.path("f")));
   EXPECT_EQ(source->num_tokens(), far + 3);
   ASSERT_OK_AND_ASSIGN(const auto end,
                        RunBlocking(source->ReadTokens(far - 2, 5)));

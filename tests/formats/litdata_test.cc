@@ -78,7 +78,7 @@ std::string IndexJson(const std::vector<std::string>& chunks,
          "}, \"updated_at\": \"1\"}";
 }
 
-struct Dataset {
+struct LitdataFolder {
   TempDir dir;
   Ids tokens;
   std::vector<uint64_t> lengths;
@@ -123,7 +123,7 @@ Ids Item(uint32_t seed, size_t length) {
 
 // The order of the index, not of the names.
 TEST(LitdataTest, ChunksFollowEachOtherAsTheIndexSays) {
-  Dataset data;
+  LitdataFolder data;
   data.AddChunk("chunk-1-0.bin", {Item(1, 5), Item(2, 300), Item(3, 0)});
   data.AddChunk("chunk-0-1.bin", {Item(4, 2)});
   data.AddChunk("chunk-0-0.bin", {Item(5, 7), Item(6, 1)});
@@ -142,7 +142,7 @@ TEST(LitdataTest, ChunksFollowEachOtherAsTheIndexSays) {
 }
 
 TEST(LitdataTest, AMissingDimFollowsFromTheSize) {
-  Dataset data;
+  LitdataFolder data;
   data.AddChunk("a.bin", {{}, Item(1, 5), {}, Item(2, 3)});
   data.AddChunk("b.bin", {Item(3, 4)});
   ASSERT_OK_AND_ASSIGN(const TokenLayout layout, data.Open());
@@ -150,8 +150,8 @@ TEST(LitdataTest, AMissingDimFollowsFromTheSize) {
 }
 
 template <class T>
-void ExpectTypeIsRead(const std::string& format, StoredType type) {
-  Dataset data;
+void ExpectLitdataTypeIsRead(const std::string& format, StoredType type) {
+  LitdataFolder data;
   data.config.format = "[\"" + format + "\"]";
   data.AddChunk<T>("a.bin", {Item(1, 5), Item(2, 3)});
   ASSERT_OK_AND_ASSIGN(const TokenLayout layout, data.Open());
@@ -160,28 +160,28 @@ void ExpectTypeIsRead(const std::string& format, StoredType type) {
 }
 
 TEST(LitdataTest, EveryTypeOfIntegersIsRead) {
-  ExpectTypeIsRead<uint8_t>("no_header_tensor:11", StoredType::kU8);
-  ExpectTypeIsRead<int8_t>("no_header_tensor:12", StoredType::kI8);
-  ExpectTypeIsRead<int16_t>("no_header_tensor:13", StoredType::kI16);
-  ExpectTypeIsRead<int16_t>("no_header_tensor:14", StoredType::kI16);
-  ExpectTypeIsRead<int32_t>("no_header_tensor:15", StoredType::kI32);
-  ExpectTypeIsRead<int32_t>("no_header_tensor:16", StoredType::kI32);
-  ExpectTypeIsRead<int64_t>("no_header_tensor:17", StoredType::kI64);
-  ExpectTypeIsRead<int64_t>("no_header_tensor:18", StoredType::kI64);
-  ExpectTypeIsRead<uint16_t>("no_header_tensor:20", StoredType::kU16);
-  ExpectTypeIsRead<int8_t>("no_header_numpy:0", StoredType::kI8);
-  ExpectTypeIsRead<int16_t>("no_header_numpy:1", StoredType::kI16);
-  ExpectTypeIsRead<int32_t>("no_header_numpy:2", StoredType::kI32);
-  ExpectTypeIsRead<int64_t>("no_header_numpy:3", StoredType::kI64);
-  ExpectTypeIsRead<uint8_t>("no_header_numpy:4", StoredType::kU8);
-  ExpectTypeIsRead<uint16_t>("no_header_numpy:5", StoredType::kU16);
-  ExpectTypeIsRead<uint32_t>("no_header_numpy:6", StoredType::kU32);
-  ExpectTypeIsRead<uint64_t>("no_header_numpy:7", StoredType::kU64);
+  ExpectLitdataTypeIsRead<uint8_t>("no_header_tensor:11", StoredType::kU8);
+  ExpectLitdataTypeIsRead<int8_t>("no_header_tensor:12", StoredType::kI8);
+  ExpectLitdataTypeIsRead<int16_t>("no_header_tensor:13", StoredType::kI16);
+  ExpectLitdataTypeIsRead<int16_t>("no_header_tensor:14", StoredType::kI16);
+  ExpectLitdataTypeIsRead<int32_t>("no_header_tensor:15", StoredType::kI32);
+  ExpectLitdataTypeIsRead<int32_t>("no_header_tensor:16", StoredType::kI32);
+  ExpectLitdataTypeIsRead<int64_t>("no_header_tensor:17", StoredType::kI64);
+  ExpectLitdataTypeIsRead<int64_t>("no_header_tensor:18", StoredType::kI64);
+  ExpectLitdataTypeIsRead<uint16_t>("no_header_tensor:20", StoredType::kU16);
+  ExpectLitdataTypeIsRead<int8_t>("no_header_numpy:0", StoredType::kI8);
+  ExpectLitdataTypeIsRead<int16_t>("no_header_numpy:1", StoredType::kI16);
+  ExpectLitdataTypeIsRead<int32_t>("no_header_numpy:2", StoredType::kI32);
+  ExpectLitdataTypeIsRead<int64_t>("no_header_numpy:3", StoredType::kI64);
+  ExpectLitdataTypeIsRead<uint8_t>("no_header_numpy:4", StoredType::kU8);
+  ExpectLitdataTypeIsRead<uint16_t>("no_header_numpy:5", StoredType::kU16);
+  ExpectLitdataTypeIsRead<uint32_t>("no_header_numpy:6", StoredType::kU32);
+  ExpectLitdataTypeIsRead<uint64_t>("no_header_numpy:7", StoredType::kU64);
 }
 
 TEST(LitdataTest, WhatHoldsNoTokensIsRefused) {
   const auto open = [](const Config& config) {
-    Dataset data;
+    LitdataFolder data;
     data.config = config;
     return data.Open();
   };
@@ -211,7 +211,7 @@ TEST(LitdataTest, WhatHoldsNoTokensIsRefused) {
 }
 
 TEST(LitdataTest, AnotherDtypeThanTheFilesIsRefused) {
-  Dataset data;
+  LitdataFolder data;
   data.AddChunk("a.bin", {Item(1, 5)});
   TokenSourceOptions options;
   options.dtype = StoredType::kI32;
@@ -223,7 +223,7 @@ TEST(LitdataTest, AnotherDtypeThanTheFilesIsRefused) {
 TEST(LitdataTest, ChunksThatDisagreeWithTheIndexAreDamage) {
   const std::string bytes = ChunkBytes<uint16_t>({Item(1, 5), Item(2, 3)});
   const auto open = [&](const std::string& chunk, const std::string& content) {
-    Dataset data;
+    LitdataFolder data;
     WriteFile(data.dir.path("a.bin"), content);
     data.chunks.push_back(chunk);
     return data.Open();
@@ -281,7 +281,7 @@ TEST(LitdataTest, IndexesCutShortAreRefused) {
 }
 
 TEST(LitdataTest, PathsThatLeaveTheFolderAreRefused) {
-  Dataset data;
+  LitdataFolder data;
   data.chunks.push_back(ChunkJson("../a.bin", 20, 1, 4));
   EXPECT_THAT(data.Open(),
               StatusIs(StatusCode::kInvalidArgument, HasSubstr("leads out")));
@@ -289,7 +289,7 @@ TEST(LitdataTest, PathsThatLeaveTheFolderAreRefused) {
 
 // A file of zeros after its offsets, which are of 32 bits.
 absl::StatusOr<TokenLayout> OpenWrapped(const std::vector<uint64_t>& lengths) {
-  Dataset data;
+  LitdataFolder data;
   std::string head;
   AppendLittle(static_cast<uint32_t>(lengths.size()), &head);
   uint64_t at = 4 * (lengths.size() + 2);
@@ -326,7 +326,7 @@ TEST(LitdataTest, AnItemAboveTheOffsetsLeavesDocumentsUnknown) {
 
 #if defined(PONIENTE_HAS_ZSTD)
 
-std::string Zstd(const std::string& bytes) {
+std::string LitdataZstd(const std::string& bytes) {
   std::string zip(ZSTD_compressBound(bytes.size()), '\0');
   zip.resize(
       ZSTD_compress(zip.data(), zip.size(), bytes.data(), bytes.size(), 4));
@@ -334,13 +334,13 @@ std::string Zstd(const std::string& bytes) {
 }
 
 TEST(LitdataZstdTest, CompressedChunksAreDecoded) {
-  Dataset data;
+  LitdataFolder data;
   data.config.compression = "\"zstd:4\"";
   for (uint32_t i = 0; i < 3; ++i) {
     const std::string name = "chunk-0-" + std::to_string(i) + ".zstd:4.bin";
     const std::string bytes =
         data.AddChunk(name, {i == 1 ? Ids() : Item(i, 400), Item(i + 9, 30)});
-    WriteFile(data.dir.path(name), Zstd(bytes));
+    WriteFile(data.dir.path(name), LitdataZstd(bytes));
   }
   ASSERT_OK_AND_ASSIGN(const TokenLayout layout, data.Open());
   ASSERT_NE(layout.decoder, nullptr);
@@ -348,7 +348,7 @@ TEST(LitdataZstdTest, CompressedChunksAreDecoded) {
 }
 
 TEST(LitdataZstdTest, UnpackedChunksAreReadInPlace) {
-  Dataset data;
+  LitdataFolder data;
   data.config.compression = "\"zstd\"";
   const std::string bytes =
       data.AddChunk("chunk-0-0.zstd.bin", {Item(1, 400), Item(2, 30)});
@@ -360,10 +360,10 @@ TEST(LitdataZstdTest, UnpackedChunksAreReadInPlace) {
 }
 
 TEST(LitdataZstdTest, DamagedChunksAreNamed) {
-  Dataset data;
+  LitdataFolder data;
   data.config.compression = "\"zstd\"";
   const std::string zip =
-      Zstd(data.AddChunk("a.zstd.bin", {Item(1, 400), Item(2, 30)}));
+      LitdataZstd(data.AddChunk("a.zstd.bin", {Item(1, 400), Item(2, 30)}));
   for (size_t cut = 0; cut < zip.size(); ++cut) {
     WriteFile(data.dir.path("a.zstd.bin"), zip.substr(0, cut));
     const auto layout = data.Open();

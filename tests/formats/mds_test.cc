@@ -60,7 +60,7 @@ const std::vector<MdsColumn> kTokensColumn = {
     {"tokens", "ndarray:int32", std::nullopt}};
 
 // A dataset in a folder, with the tokens it holds.
-struct Dataset {
+struct MdsFolder {
   TempDir dir;
   Ids tokens;
   std::vector<uint64_t> lengths;
@@ -97,7 +97,7 @@ struct Dataset {
 constexpr size_t kLengths[] = {1, 2, 255, 256, 257, 300, 65535, 65536, 65537};
 
 TEST(MdsTest, RowsAreDocumentsWhateverTheirLengths) {
-  Dataset data;
+  MdsFolder data;
   std::vector<std::string> rows;
   for (const size_t length : kLengths) {
     rows.push_back(data.Row(Document(rows.size(), length)));
@@ -121,7 +121,7 @@ TEST(MdsTest, RowsAreDocumentsWhateverTheirLengths) {
 }
 
 TEST(MdsTest, TheIndexItselfCanBeGiven) {
-  Dataset data;
+  MdsFolder data;
   data.AddShard("s.mds", {data.Row({1, 2, 3})});
   data.WriteIndex();
   ASSERT_OK_AND_ASSIGN(const FoundPath found,
@@ -132,7 +132,7 @@ TEST(MdsTest, TheIndexItselfCanBeGiven) {
 }
 
 TEST(MdsTest, MergedIndexesNameShardsInFolders) {
-  Dataset data;
+  MdsFolder data;
   ASSERT_EQ(::mkdir(data.dir.path("a").c_str(), 0755), 0);
   ASSERT_EQ(::mkdir(data.dir.path("b").c_str(), 0755), 0);
   data.AddShard("b/shard.00000.mds", {data.Row({7, 8})});
@@ -143,7 +143,7 @@ TEST(MdsTest, MergedIndexesNameShardsInFolders) {
 }
 
 TEST(MdsTest, ShardsOfNoRowsAreRead) {
-  Dataset data;
+  MdsFolder data;
   data.AddShard("shard.00000.mds", {});
   data.AddShard("shard.00001.mds", {data.Row({1, 2})});
   data.AddShard("shard.00002.mds", {});
@@ -154,7 +154,7 @@ TEST(MdsTest, ShardsOfNoRowsAreRead) {
 }
 
 TEST(MdsTest, ADatasetOfNoShardsHasNoTokens) {
-  Dataset data;
+  MdsFolder data;
   data.WriteIndex();
   ASSERT_OK_AND_ASSIGN(const TokenLayout layout, data.Open());
   EXPECT_EQ(layout.documents->ends().size(), 0u);
@@ -183,7 +183,7 @@ TEST(MdsTest, OtherColumnsLieBeforeAndBehind) {
        {{"x", "bb", "{}", "88888888"}, {"longer", "cc", "", "12345678"}}},
   };
   for (const Case& c : cases) {
-    Dataset data;
+    MdsFolder data;
     std::vector<std::string> rows;
     for (size_t r = 0; r < 2; ++r) {
       const Ids ids = Document(r, r == 0 ? 300 : 2);
@@ -201,7 +201,7 @@ TEST(MdsTest, OtherColumnsLieBeforeAndBehind) {
 }
 
 TEST(MdsTest, ArraysOfFixedShapeWithoutOtherColumnsAreOneArray) {
-  Dataset data;
+  MdsFolder data;
   const std::vector<MdsColumn> columns = {{"tokens", "ndarray:uint16:3,2", 12}};
   std::vector<std::string> rows;
   for (size_t i = 0; i < 5; ++i) {
@@ -219,7 +219,7 @@ TEST(MdsTest, ArraysOfFixedShapeWithoutOtherColumnsAreOneArray) {
 
 TEST(MdsTest, ArraysOfFixedShapeBesideAnotherColumnAreFound) {
   for (const bool varies : {false, true}) {
-    Dataset data;
+    MdsFolder data;
     const std::vector<MdsColumn> columns = {
         {"name", varies ? "str" : "int",
          varies ? std::nullopt : std::optional<uint32_t>(8)},
@@ -239,7 +239,7 @@ TEST(MdsTest, ArraysOfFixedShapeBesideAnotherColumnAreFound) {
 }
 
 TEST(MdsTest, ArraysOfSeveralAxesAreRead) {
-  Dataset data;
+  MdsFolder data;
   std::vector<std::string> rows;
   const std::vector<std::vector<uint64_t>> axes = {
       {1, 2048}, {2, 3}, {5}, {2, 2, 300}};
@@ -258,9 +258,10 @@ TEST(MdsTest, ArraysOfSeveralAxesAreRead) {
 }
 
 template <class T>
-void ExpectTypeIsRead(uint8_t code, const std::string& name, StoredType type) {
+void ExpectMdsTypeIsRead(uint8_t code, const std::string& name,
+                         StoredType type) {
   for (const bool in_row : {false, true}) {
-    Dataset data;
+    MdsFolder data;
     const std::vector<MdsColumn> columns = {
         {"x", in_row ? "ndarray" : "ndarray:" + name, std::nullopt}};
     std::vector<std::string> rows;
@@ -280,18 +281,18 @@ void ExpectTypeIsRead(uint8_t code, const std::string& name, StoredType type) {
 }
 
 TEST(MdsTest, EveryTypeOfIntegersIsRead) {
-  ExpectTypeIsRead<uint8_t>(8, "uint8", StoredType::kU8);
-  ExpectTypeIsRead<int8_t>(9, "int8", StoredType::kI8);
-  ExpectTypeIsRead<uint16_t>(16, "uint16", StoredType::kU16);
-  ExpectTypeIsRead<int16_t>(17, "int16", StoredType::kI16);
-  ExpectTypeIsRead<uint32_t>(32, "uint32", StoredType::kU32);
-  ExpectTypeIsRead<int32_t>(33, "int32", StoredType::kI32);
-  ExpectTypeIsRead<uint64_t>(64, "uint64", StoredType::kU64);
-  ExpectTypeIsRead<int64_t>(65, "int64", StoredType::kI64);
+  ExpectMdsTypeIsRead<uint8_t>(8, "uint8", StoredType::kU8);
+  ExpectMdsTypeIsRead<int8_t>(9, "int8", StoredType::kI8);
+  ExpectMdsTypeIsRead<uint16_t>(16, "uint16", StoredType::kU16);
+  ExpectMdsTypeIsRead<int16_t>(17, "int16", StoredType::kI16);
+  ExpectMdsTypeIsRead<uint32_t>(32, "uint32", StoredType::kU32);
+  ExpectMdsTypeIsRead<int32_t>(33, "int32", StoredType::kI32);
+  ExpectMdsTypeIsRead<uint64_t>(64, "uint64", StoredType::kU64);
+  ExpectMdsTypeIsRead<int64_t>(65, "int64", StoredType::kI64);
 }
 
 TEST(MdsTest, BytesAreI64UnlessADtypeIsStated) {
-  Dataset data;
+  MdsFolder data;
   const std::vector<MdsColumn> columns = {{"tokens", "bytes", std::nullopt}};
   std::vector<std::string> wide, narrow;
   for (const size_t length : {3, 0, 300, 8}) {
@@ -324,7 +325,7 @@ TEST(MdsTest, BytesAreI64UnlessADtypeIsStated) {
 TEST(MdsTest, TheColumnOfIdsIsChosen) {
   const auto open = [](const std::vector<MdsColumn>& columns,
                        const std::string& wanted) {
-    Dataset data;
+    MdsFolder data;
     data.AddShard("s.mds", {}, columns);
     data.WriteIndex();
     TokenSourceOptions options;
@@ -362,7 +363,7 @@ TEST(MdsTest, TheColumnOfIdsIsChosen) {
 }
 
 TEST(MdsTest, AnotherDtypeThanTheFilesIsRefused) {
-  Dataset data;
+  MdsFolder data;
   data.AddShard("s.mds", {data.Row({1, 2})});
   data.WriteIndex();
   TokenSourceOptions options;
@@ -378,7 +379,7 @@ TEST(MdsTest, RowsOfSeveralTypesAreRefused) {
       MdsRow(columns, {MdsHead(16, {2}) + As<uint16_t>({1, 2})});
   const std::string u32 =
       MdsRow(columns, {MdsHead(32, {2}) + As<uint32_t>({1, 2})});
-  Dataset data;
+  MdsFolder data;
   data.AddShard("a.mds", {u16}, columns);
   data.AddShard("b.mds", {u32}, columns);
   data.WriteIndex();
@@ -386,7 +387,7 @@ TEST(MdsTest, RowsOfSeveralTypesAreRefused) {
                                     AllOf(HasSubstr("b.mds': row 0 holds u32"),
                                           HasSubstr("are u16"))));
   // In one shard, from the size alone it is two ids more.
-  Dataset mixed;
+  MdsFolder mixed;
   mixed.AddShard("a.mds", {u16, u32}, columns);
   mixed.WriteIndex();
   ASSERT_OK_AND_ASSIGN(const TokenLayout layout, mixed.Open());
@@ -397,12 +398,12 @@ TEST(MdsTest, RowsOfSeveralTypesAreRefused) {
 
 // A row whose words and head say less than its size.
 TEST(MdsTest, ARowThatContradictsItsSizeIsDamaged) {
-  Dataset data;
+  MdsFolder data;
   const std::string good = data.Row({1, 2, 3});
   for (const size_t at : {size_t{0}, size_t{4}, size_t{5}}) {
     std::string bad = good;
     bad[at] = static_cast<char>(bad[at] ^ 0x40);
-    Dataset damaged;
+    MdsFolder damaged;
     damaged.AddShard("s.mds", {good, bad});
     damaged.WriteIndex();
     ASSERT_OK_AND_ASSIGN(const TokenLayout layout, damaged.Open());
@@ -412,7 +413,7 @@ TEST(MdsTest, ARowThatContradictsItsSizeIsDamaged) {
                 StatusIs(StatusCode::kDataLoss,
                          AllOf(HasSubstr("s.mds': row 1, at byte"),
                                HasSubstr("copy it again"))));
-    Dataset first;
+    MdsFolder first;
     first.AddShard("s.mds", {bad, good});
     first.WriteIndex();
     EXPECT_THAT(first.Open(),
@@ -425,7 +426,7 @@ TEST(MdsTest, CountsThatDisagreeAreDamage) {
       {MdsRow(kTokensColumn, {MdsHead(0, {2}) + As<int32_t>({1, 2})})});
   const auto open = [&](const testing::MdsIndexShard& shard,
                         const std::string& content) {
-    Dataset data;
+    MdsFolder data;
     WriteFile(data.dir.path("s.mds"), content);
     data.shards.push_back(MdsIndexShardJson(kTokensColumn, shard));
     data.WriteIndex();
@@ -498,7 +499,7 @@ TEST(MdsTest, IndexesThatAreNoneAreRefused) {
 
 TEST(MdsTest, PathsThatLeaveTheFolderAreRefused) {
   for (const char* name : {"../s.mds", "/etc/passwd", "a/../../s.mds"}) {
-    Dataset data;
+    MdsFolder data;
     data.shards.push_back(MdsIndexShardJson(kTokensColumn, {name, 10, 1}));
     data.WriteIndex();
     EXPECT_THAT(data.Open(),
@@ -507,7 +508,7 @@ TEST(MdsTest, PathsThatLeaveTheFolderAreRefused) {
 }
 
 TEST(MdsTest, MissingShardsAreNamed) {
-  Dataset data;
+  MdsFolder data;
   data.shards.push_back(MdsIndexShardJson(kTokensColumn, {"s.mds", 10, 1}));
   data.WriteIndex();
   EXPECT_THAT(data.Open(), StatusIs(StatusCode::kNotFound, HasSubstr("s.mds")));
@@ -519,7 +520,7 @@ TEST(MdsTest, ColumnSizesThatContradictTheEncodingAreRefused) {
         MdsColumn{"tokens", "ndarray:int32:4", std::nullopt},
         MdsColumn{"tokens", "ndarray:int32", 16},
         MdsColumn{"tokens", "bytes", 16}}) {
-    Dataset data;
+    MdsFolder data;
     data.AddShard("s.mds", {}, {column});
     data.WriteIndex();
     EXPECT_THAT(data.Open(),
@@ -538,7 +539,7 @@ TEST(MdsTest, AFolderOfStreamsSaysWhereToLook) {
 
 // Offsets are u32: a shard just below 4 GiB, of which only the ends are stored.
 TEST(MdsTest, OffsetsNearFourGiBAreRead) {
-  Dataset data;
+  MdsFolder data;
   const uint64_t tokens = (uint64_t{1} << 30) - 16;
   const std::string settings = "{}";
   const uint64_t begin = 4 * 4 + settings.size();
@@ -575,7 +576,7 @@ TEST(MdsTest, OffsetsNearFourGiBAreRead) {
 }
 
 TEST(MdsTest, FilesCutShortAreDamage) {
-  Dataset data;
+  MdsFolder data;
   data.AddShard("s.mds", {data.Row({1, 2}), data.Row({3})});
   data.WriteIndex();
   const std::string bytes = testing::ReadFile(data.dir.path("s.mds"));
@@ -599,7 +600,7 @@ TEST(MdsTest, DamagedBytesNeverLeadOutOfTheFile) {
   const std::vector<MdsColumn> two = {{"a", "str", std::nullopt},
                                       kTokensColumn[0]};
   for (const bool several : {false, true}) {
-    Dataset data;
+    MdsFolder data;
     const auto value = [](const Ids& ids) {
       return MdsHead(0, {ids.size()}) + As<int32_t>(ids);
     };
@@ -637,7 +638,7 @@ std::string Zstd(const std::string& bytes) {
 }
 
 // Replaces a shard's file by its compressed one.
-void Compress(Dataset* data, const std::string& name, size_t shard,
+void Compress(MdsFolder* data, const std::string& name, size_t shard,
               uint64_t rows,
               const std::vector<MdsColumn>& columns = kTokensColumn) {
   const std::string raw = testing::ReadFile(data->dir.path(name));
@@ -649,7 +650,7 @@ void Compress(Dataset* data, const std::string& name, size_t shard,
 }
 
 TEST(MdsZstdTest, CompressedShardsAreDecoded) {
-  Dataset data;
+  MdsFolder data;
   std::vector<std::string> rows;
   for (size_t d = 0; d < 2000; ++d) {
     rows.push_back(data.Row(Document(d, d % 700 + 1)));
@@ -671,7 +672,7 @@ TEST(MdsZstdTest, CompressedShardsAreDecoded) {
 TEST(MdsZstdTest, CompressedRowsOfSeveralColumnsAreFound) {
   const std::vector<MdsColumn> columns = {{"a", "str", std::nullopt},
                                           kTokensColumn[0]};
-  Dataset data;
+  MdsFolder data;
   std::vector<std::string> rows;
   for (size_t d = 0; d < 300; ++d) {
     const Ids ids = Document(d, d % 500 + 1);
@@ -688,7 +689,7 @@ TEST(MdsZstdTest, CompressedRowsOfSeveralColumnsAreFound) {
 }
 
 TEST(MdsZstdTest, TheUnpackedFileIsReadIfItLiesThere) {
-  Dataset data;
+  MdsFolder data;
   data.AddShard("a.mds", {data.Row({1, 2, 3})});
   const std::string raw = testing::ReadFile(data.dir.path("a.mds"));
   Compress(&data, "a.mds", 0, 1);
@@ -700,7 +701,7 @@ TEST(MdsZstdTest, TheUnpackedFileIsReadIfItLiesThere) {
 }
 
 TEST(MdsZstdTest, DamagedHeadsAreFoundWhenDecoded) {
-  Dataset data;
+  MdsFolder data;
   std::string bad = data.Row({1, 2, 3});
   bad[4] = '\x05';
   data.AddShard("a.mds", {data.Row({1, 2, 3}), bad});
@@ -714,7 +715,7 @@ TEST(MdsZstdTest, DamagedHeadsAreFoundWhenDecoded) {
 TEST(MdsZstdTest, DamagedOrOddCompressionIsRefused) {
   const auto open = [](const testing::MdsIndexShard& shard,
                        const std::string& zip) {
-    Dataset data;
+    MdsFolder data;
     WriteFile(data.dir.path("a.mds.zip"), zip);
     data.shards.push_back(MdsIndexShardJson(kTokensColumn, shard));
     data.WriteIndex();

@@ -37,16 +37,17 @@ using testing::StatusIs;
 using testing::TempDir;
 using testing::WriteFile;
 
-absl::StatusOr<TokenLayout> LayOut(const std::string& index, uint64_t bytes,
-                                   const TokenSourceOptions& options = {}) {
+absl::StatusOr<TokenLayout> LayOutMegatron(
+    const std::string& index, uint64_t bytes,
+    const TokenSourceOptions& options = {}) {
   return LayOutMegatron(InMemory("x.idx", index), "x.bin", bytes, options);
 }
-absl::StatusOr<TokenLayout> LayOut(const MegatronIndex& index) {
-  return LayOut(index.Bytes(), index.IdsBytes());
+absl::StatusOr<TokenLayout> LayOutMegatron(const MegatronIndex& index) {
+  return LayOutMegatron(index.Bytes(), index.IdsBytes());
 }
 
 // Five sequences in four documents, of which one has none, one has two.
-MegatronIndex Small() {
+MegatronIndex SmallMegatron() {
   MegatronIndex index;
   index.lengths = {3, 0, 5, 1, 4};
   index.documents = {{0, 1, 1, 3, 5}};
@@ -94,7 +95,8 @@ TEST_F(MegatronTest, TokensDocumentsAndWindowsAreThoseWritten) {
 }
 
 TEST_F(MegatronTest, SequencesMakeUpDocuments) {
-  ASSERT_OK_AND_ASSIGN(const TokenLayout layout, LayOut(Small()));
+  ASSERT_OK_AND_ASSIGN(const TokenLayout layout,
+                       LayOutMegatron(SmallMegatron()));
   EXPECT_EQ(layout.format, "megatron");
   EXPECT_THAT(layout.warnings, IsEmpty());
   const DocumentTable& documents = *layout.documents;
@@ -112,9 +114,9 @@ TEST_F(MegatronTest, SequencesMakeUpDocuments) {
 TEST_F(MegatronTest, SequencesPastTheListOfDocumentsAreADocumentEach) {
   for (const std::vector<int64_t>& list :
        {std::vector<int64_t>{}, {0}, {0, 2}}) {
-    MegatronIndex index = Small();
+    MegatronIndex index = SmallMegatron();
     index.documents = list;
-    ASSERT_OK_AND_ASSIGN(const TokenLayout layout, LayOut(index));
+    ASSERT_OK_AND_ASSIGN(const TokenLayout layout, LayOutMegatron(index));
     const uint64_t listed = list.size() == 2 ? 1 : 0;
     EXPECT_EQ(layout.documents->ends().size(), listed + 5 - 2 * listed);
     EXPECT_EQ(layout.documents->ends().total(), 13u);
@@ -125,13 +127,13 @@ TEST_F(MegatronTest, SequencesPastTheListOfDocumentsAreADocumentEach) {
 }
 
 TEST_F(MegatronTest, ModesOfSequencesMayFollow) {
-  MegatronIndex index = Small();
+  MegatronIndex index = SmallMegatron();
   index.modes = {0, 1, 0, 1, 1};
-  ASSERT_OK_AND_ASSIGN(const TokenLayout layout, LayOut(index));
+  ASSERT_OK_AND_ASSIGN(const TokenLayout layout, LayOutMegatron(index));
   EXPECT_EQ(layout.documents->ends().size(), 4u);
   index.modes.pop_back();
-  EXPECT_THAT(LayOut(index), StatusIs(absl::StatusCode::kDataLoss,
-                                      HasSubstr("has 138 bytes")));
+  EXPECT_THAT(LayOutMegatron(index), StatusIs(absl::StatusCode::kDataLoss,
+                                              HasSubstr("has 138 bytes")));
 }
 
 TEST_F(MegatronTest, NothingIsADatasetToo) {
@@ -151,7 +153,7 @@ TEST_F(MegatronTest, NothingIsADatasetToo) {
 }
 
 TEST_F(MegatronTest, FairseqIsToldByTheSizeOfItsIndex) {
-  MegatronIndex index = Small();
+  MegatronIndex index = SmallMegatron();
   index.documents.reset();
   index.code = 9;
   index.width = 4;
@@ -176,7 +178,7 @@ TEST_F(MegatronTest, FairseqIsToldByTheSizeOfItsIndex) {
 
 TEST_F(MegatronTest, EveryNameOfADatasetFindsIt) {
   const std::vector<uint32_t> ids = MadeIds(13, 60000, 3);
-  Write("x_text_document", Small(), ids);
+  Write("x_text_document", SmallMegatron(), ids);
   for (const char* name : {"x_text_document.idx", "x_text_document.bin", ""}) {
     EXPECT_TRUE(Recognizes(kMegatronFormat, name)) << name;
     ASSERT_OK_AND_ASSIGN(const auto source,
@@ -194,8 +196,8 @@ TEST_F(MegatronTest, EveryNameOfADatasetFindsIt) {
 }
 
 TEST_F(MegatronTest, OfAFolderOfSeveralOneIsChosen) {
-  Write("train", Small(), MadeIds(13, 60000, 4));
-  Write("valid", Small(), MadeIds(13, 60000, 5));
+  Write("train", SmallMegatron(), MadeIds(13, 60000, 4));
+  Write("valid", SmallMegatron(), MadeIds(13, 60000, 5));
   EXPECT_TRUE(Recognizes(kMegatronFormat, ""));
   EXPECT_THAT(OpenWith(kMegatronFormat, folder_.path()),
               StatusIs(absl::StatusCode::kInvalidArgument,
@@ -219,7 +221,7 @@ TEST_F(MegatronTest, PlacesThatOverflowedAreNotUsed) {
   index.lengths = {1000000000, 500000000, 600000000, 7, 1000000000};
   index.documents = {{0, 1, 2, 3, 4, 5}};
   index.places = {{0, 2000000000, -1294967296, -94967296, -94967282}};
-  const auto layout = LayOut(index);
+  const auto layout = LayOutMegatron(index);
   ASSERT_THAT(layout, IsOk());
   EXPECT_THAT(
       layout->warnings,
@@ -231,7 +233,7 @@ TEST_F(MegatronTest, PlacesThatOverflowedAreNotUsed) {
   index.lengths.push_back(3);
   index.documents->push_back(6);
   index.places->push_back(1905032718);
-  const auto longer = LayOut(index);
+  const auto longer = LayOutMegatron(index);
   ASSERT_THAT(longer, IsOk());
   EXPECT_EQ(longer->documents->ends().Begin(5), 3100000007u);
   EXPECT_THAT(longer->warnings,
@@ -239,9 +241,9 @@ TEST_F(MegatronTest, PlacesThatOverflowedAreNotUsed) {
 }
 
 TEST_F(MegatronTest, OtherWrongPlacesAreNamed) {
-  MegatronIndex index = Small();
+  MegatronIndex index = SmallMegatron();
   index.places = {{0, 6, 6, 17, 18}};
-  ASSERT_OK_AND_ASSIGN(const TokenLayout layout, LayOut(index));
+  ASSERT_OK_AND_ASSIGN(const TokenLayout layout, LayOutMegatron(index));
   EXPECT_THAT(layout.warnings,
               ElementsAre(AllOf(
                   HasSubstr("sequence 3 is said to lie at 17, byte 78, but by "
@@ -252,7 +254,7 @@ TEST_F(MegatronTest, OtherWrongPlacesAreNamed) {
 // Its size is then that of Fairseq's, and here the lengths that are read match
 // the ids as well.
 TEST_F(MegatronTest, AnIndexCutToTheSizeOfFairseqsIsFound) {
-  EXPECT_THAT(LayOut(Small().Bytes().substr(0, 86), 26),
+  EXPECT_THAT(LayOutMegatron(SmallMegatron().Bytes().substr(0, 86), 26),
               StatusIs(absl::StatusCode::kDataLoss,
                        HasSubstr("or is Megatron's and was cut short")));
 }
@@ -261,29 +263,29 @@ TEST_F(MegatronTest, WhatCannotBeReadSaysWhy) {
   using absl::StatusCode;
   const auto fails = [](const MegatronIndex& index, uint64_t bytes,
                         StatusCode code, const std::string& message) {
-    EXPECT_THAT(LayOut(index.Bytes(), bytes),
+    EXPECT_THAT(LayOutMegatron(index.Bytes(), bytes),
                 StatusIs(code, HasSubstr(message)));
   };
-  fails(Small(), 24, StatusCode::kDataLoss,
+  fails(SmallMegatron(), 24, StatusCode::kDataLoss,
         "its first 5 sequences have 13 tokens, 'x.bin' holds 12");
-  fails(Small(), 28, StatusCode::kDataLoss,
+  fails(SmallMegatron(), 28, StatusCode::kDataLoss,
         "its first 5 sequences have 13 tokens, 'x.bin' holds 14");
-  fails(Small(), 25, StatusCode::kDataLoss,
+  fails(SmallMegatron(), 25, StatusCode::kDataLoss,
         "25 bytes of ids are no whole number of u16");
-  MegatronIndex index = Small();
+  MegatronIndex index = SmallMegatron();
   index.version = 2;
   fails(index, 26, StatusCode::kInvalidArgument, "version 2 at byte 9");
-  index = Small();
+  index = SmallMegatron();
   index.code = 7;
   fails(index, 26, StatusCode::kInvalidArgument,
         "has 7 as the code of its type at byte 17, which means fractions");
   index.code = 11;
   fails(index, 26, StatusCode::kInvalidArgument, "has 11 as the code");
-  index = Small();
+  index = SmallMegatron();
   index.lengths[2] = -5;
   fails(index, 26, StatusCode::kDataLoss,
         "sequence 2 has the length -5 at byte 42");
-  index = Small();
+  index = SmallMegatron();
   index.documents = {{1, 5}};
   fails(index, 26, StatusCode::kDataLoss,
         "document 0 begins at sequence 1 at byte 94");
@@ -296,17 +298,17 @@ TEST_F(MegatronTest, WhatCannotBeReadSaysWhy) {
   fails(index, 26, StatusCode::kDataLoss, "document 1 begins at sequence -1");
   TokenSourceOptions options;
   options.dtype = StoredType::kI32;
-  EXPECT_THAT(LayOut(Small().Bytes(), 26, options),
+  EXPECT_THAT(LayOutMegatron(SmallMegatron().Bytes(), 26, options),
               StatusIs(StatusCode::kInvalidArgument,
                        HasSubstr("holds u16, stated was i32")));
 }
 
 TEST_F(MegatronTest, MissingIdsAreNamed) {
-  WriteFile(folder_.path("x.idx"), Small().Bytes());
+  WriteFile(folder_.path("x.idx"), SmallMegatron().Bytes());
   EXPECT_THAT(
       OpenWith(kMegatronFormat, folder_.path("x.idx")),
       StatusIs(absl::StatusCode::kNotFound, HasSubstr(folder_.path("x.bin"))));
-  WriteFile(folder_.path("renamed"), Small().Bytes());
+  WriteFile(folder_.path("renamed"), SmallMegatron().Bytes());
   EXPECT_TRUE(Recognizes(kMegatronFormat, "renamed"));
   EXPECT_THAT(OpenWith(kMegatronFormat, folder_.path("renamed")),
               StatusIs(absl::StatusCode::kInvalidArgument,
@@ -318,28 +320,29 @@ TEST_F(MegatronTest, CountsThatNoFileHoldsAreDataLoss) {
     for (const uint64_t count :
          {uint64_t{1} << 32, uint64_t{1} << 61, (uint64_t{1} << 63) + 5,
           UINT64_MAX, UINT64_MAX / 12, UINT64_MAX / 8 + 2}) {
-      std::string bytes = Small().Bytes();
+      std::string bytes = SmallMegatron().Bytes();
       bytes.replace(at, 8, testing::Little(count));
-      EXPECT_THAT(LayOut(bytes, 26), StatusIs(absl::StatusCode::kDataLoss,
-                                              HasSubstr(absl::StrCat(count))));
+      EXPECT_THAT(LayOutMegatron(bytes, 26),
+                  StatusIs(absl::StatusCode::kDataLoss,
+                           HasSubstr(absl::StrCat(count))));
     }
   }
 }
 
 TEST_F(MegatronTest, AnIndexCutAnywhereIsRefused) {
-  const std::string whole = Small().Bytes();
+  const std::string whole = SmallMegatron().Bytes();
   for (size_t bytes = 0; bytes < whole.size(); ++bytes) {
-    const auto layout = LayOut(whole.substr(0, bytes), 26);
+    const auto layout = LayOutMegatron(whole.substr(0, bytes), 26);
     EXPECT_TRUE(absl::IsDataLoss(layout.status())) << bytes << layout.status();
   }
 }
 
 TEST_F(MegatronTest, AnyFlippedBitGivesAStatusOrALayoutWithinBounds) {
-  const std::string whole = Small().Bytes();
+  const std::string whole = SmallMegatron().Bytes();
   for (size_t bit = 0; bit < whole.size() * 8; ++bit) {
     std::string bytes = whole;
     bytes[bit / 8] = static_cast<char>(bytes[bit / 8] ^ 1 << bit % 8);
-    const auto layout = LayOut(bytes, 26);
+    const auto layout = LayOutMegatron(bytes, 26);
     if (!layout.ok()) {
       EXPECT_THAT(std::string(layout.status().message()), HasSubstr("x."));
       continue;

@@ -36,17 +36,17 @@ using testing::WithGlob;
 using testing::WithType;
 using testing::WriteFile;
 
-constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
-constexpr auto kDataLoss = absl::StatusCode::kDataLoss;
-constexpr WindowRule kRule{.across_shards = false};
+using testing::kDataLoss;
+using testing::kInvalid;
+constexpr WindowRule kArraysRule{.across_shards = false};
 
-MemoryBytes InMemory(const std::string& bytes) {
+MemoryBytes ArrayInMemory(const std::string& bytes) {
   const auto* begin = reinterpret_cast<const std::byte*>(bytes.data());
   return MemoryBytes("a.npy", {begin, begin + bytes.size()});
 }
 
 absl::StatusOr<FileArray> Find(const std::string& bytes) {
-  return FindNpyIds(InMemory(bytes));
+  return FindNpyIds(ArrayInMemory(bytes));
 }
 
 class NpyArraysTest : public ::testing::Test {
@@ -79,7 +79,7 @@ TEST_F(NpyArraysTest, ReadsEveryIntegerType) {
     EXPECT_TRUE(Recognizes(path));
     ASSERT_OK_AND_ASSIGN(const auto source, OpenWith(kNpyFormat, path));
     EXPECT_EQ(source->stored_type(), expected) << type;
-    ExpectSame(*source, {{{7, 0, 99, 100, 127}}, {}}, kRule);
+    ExpectSame(*source, {{{7, 0, 99, 100, 127}}, {}}, kArraysRule);
     EXPECT_EQ(source->arrays().size(), 1u);
     EXPECT_EQ(source->arrays()[0].offset, 128u);
   }
@@ -94,7 +94,7 @@ TEST_F(NpyArraysTest, ReadsHeadersOfEveryVersionAndWriter) {
       ASSERT_OK_AND_ASSIGN(const auto source,
                            OpenWith(kNpyFormat, File(file.Bytes())));
       EXPECT_EQ(source->arrays()[0].offset, file.Bytes().size() - 12);
-      ExpectSame(*source, {{{5, 1u << 31, 7}}, {}}, kRule);
+      ExpectSame(*source, {{{5, 1u << 31, 7}}, {}}, kArraysRule);
     }
   }
   for (const char* dictionary :
@@ -116,13 +116,13 @@ TEST_F(NpyArraysTest, RowsFollowEachOther) {
   file.shape = "(2, 3)";
   ASSERT_OK_AND_ASSIGN(const auto source,
                        OpenWith(kNpyFormat, File(file.Bytes())));
-  ExpectSame(*source, {{{1, 2, 3, 4, 5, 6}}, {}}, kRule);
+  ExpectSame(*source, {{{1, 2, 3, 4, 5, 6}}, {}}, kArraysRule);
   for (const char* shape : {"(0,)", "(0, 7)", "(7, 0)"}) {
     NpyFile empty = NpyOf("<u2", {});
     empty.shape = shape;
     ASSERT_OK_AND_ASSIGN(const auto none,
                          OpenWith(kNpyFormat, File(empty.Bytes())));
-    ExpectSame(*none, {{{}}, {}}, kRule);
+    ExpectSame(*none, {{{}}, {}}, kArraysRule);
   }
 }
 
@@ -136,13 +136,13 @@ TEST_F(NpyArraysTest, AFolderIsCutFileByFileInTheOrderOfBytes) {
   EXPECT_TRUE(Recognizes(folder_.path()));
   ASSERT_OK_AND_ASSIGN(const auto source, OpenWith(kNpyFormat, folder_.path()));
   ExpectSame(*source, {{{1, 2, 3, 4, 5, 6, 7}, {}, {20, 21, 22}, {90}}, {}},
-             kRule);
+             kArraysRule);
   EXPECT_THAT(testing::GetStatus(source->DocumentRange(0)),
               StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("")));
 
   ASSERT_OK_AND_ASSIGN(const auto some, OpenWith(kNpyFormat, folder_.path(),
                                                  WithGlob("part[0-9].npy")));
-  ExpectSame(*some, {{{}, {90}}, {}}, kRule);
+  ExpectSame(*some, {{{}, {90}}, {}}, kArraysRule);
   EXPECT_THAT(OpenWith(kNpyFormat, folder_.path(), WithGlob("*.bin")),
               StatusIs(kInvalid, AllOf(HasSubstr("6 files"),
                                        HasSubstr("none of which matches"))));

@@ -36,7 +36,7 @@ TokenSourceOptions OfType(StoredType type) {
   return options;
 }
 
-std::vector<std::string> Warnings(const std::string& path, StoredType type) {
+std::vector<std::string> RawWarnings(const std::string& path, StoredType type) {
   const auto found = FindPath(path);
   EXPECT_TRUE(found.ok());
   const auto layout = kRawFormat.open(*found, OfType(type));
@@ -106,39 +106,39 @@ TEST(RawTest, ADoubtfulTypeIsWarnedOf) {
   const std::string path = folder.path("x.bin");
   const std::vector<uint32_t> ids = MadeIds(4000, 50000, 3);
   WriteFile(path, LittleIds(ids, 2));
-  EXPECT_THAT(Warnings(path, StoredType::kU16), IsEmpty());
-  EXPECT_THAT(Warnings(path, StoredType::kU32),
+  EXPECT_THAT(RawWarnings(path, StoredType::kU16), IsEmpty());
+  EXPECT_THAT(RawWarnings(path, StoredType::kU32),
               ElementsAre(HasSubstr("it may be of u16")));
   WriteFile(path, LittleIds(MadeIds(4000, 128000, 4), 4));
-  EXPECT_THAT(Warnings(path, StoredType::kU32), IsEmpty());
-  EXPECT_THAT(Warnings(path, StoredType::kU16),
+  EXPECT_THAT(RawWarnings(path, StoredType::kU32), IsEmpty());
+  EXPECT_THAT(RawWarnings(path, StoredType::kU16),
               ElementsAre(HasSubstr("it may be of u32")));
   const std::string wide = LittleIds(MadeIds(4000, 128000, 4), 8);
   WriteFile(path, wide);
   for (const StoredType type : {StoredType::kU64, StoredType::kI64}) {
-    EXPECT_THAT(Warnings(path, type), IsEmpty());
+    EXPECT_THAT(RawWarnings(path, type), IsEmpty());
   }
   for (const StoredType type : {StoredType::kU32, StoredType::kI32,
                                 StoredType::kU16, StoredType::kI16}) {
-    EXPECT_THAT(Warnings(path, type),
+    EXPECT_THAT(RawWarnings(path, type),
                 ElementsAre(HasSubstr("it may be of i64 or u64")));
   }
-  EXPECT_THAT(Warnings(path, StoredType::kU8),
+  EXPECT_THAT(RawWarnings(path, StoredType::kU8),
               ElementsAre(HasSubstr("it may be of u32 or a wider type")));
   WriteFile(path, LittleIds(MadeIds(4000, 256, 5), 1));
-  EXPECT_THAT(Warnings(path, StoredType::kU8), IsEmpty());
+  EXPECT_THAT(RawWarnings(path, StoredType::kU8), IsEmpty());
   for (const std::string_view pickle :
        {"\x80\x05\x95\x10", "\x80\x04\x95\x10", "\x80\x02]q"}) {
     WriteFile(path, std::string(pickle) + std::string(4096, 'K'));
-    EXPECT_THAT(Warnings(path, StoredType::kU8),
+    EXPECT_THAT(RawWarnings(path, StoredType::kU8),
                 ElementsAre(HasSubstr("begins like a pickle")));
   }
   // Zeros are as likely either.
   WriteFile(path, std::string(8000, '\0'));
-  EXPECT_THAT(Warnings(path, StoredType::kU16), IsEmpty());
-  EXPECT_THAT(Warnings(path, StoredType::kU32), IsEmpty());
+  EXPECT_THAT(RawWarnings(path, StoredType::kU16), IsEmpty());
+  EXPECT_THAT(RawWarnings(path, StoredType::kU32), IsEmpty());
   WriteFile(path, "");
-  EXPECT_THAT(Warnings(path, StoredType::kU32), IsEmpty());
+  EXPECT_THAT(RawWarnings(path, StoredType::kU32), IsEmpty());
 }
 
 // OpenWebText as nanoGPT writes it has 17 GB.

@@ -14,7 +14,7 @@ namespace {
 using ::testing::HasSubstr;
 using testing::StatusIs;
 
-constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
+using testing::kInvalid;
 
 TEST(TatmMetadataTest, ReadsThreeKeysOfItsSection) {
   ASSERT_OK_AND_ASSIGN(const TatmMetadata metadata,

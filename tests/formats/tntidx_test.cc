@@ -29,12 +29,13 @@ using testing::TempDir;
 using testing::TntidxIndex;
 using testing::WriteFile;
 
-absl::StatusOr<TokenLayout> LayOut(const std::string& index, uint64_t bytes,
-                                   const TokenSourceOptions& options = {}) {
+absl::StatusOr<TokenLayout> LayOutTntidx(
+    const std::string& index, uint64_t bytes,
+    const TokenSourceOptions& options = {}) {
   return LayOutTntidx(InMemory("x.idx", index), "x.bin", bytes, options);
 }
 
-TntidxIndex Small() {
+TntidxIndex SmallTntidx() {
   TntidxIndex index;
   index.lengths = {3, 0, 5, 1, 4};
   return index;
@@ -73,7 +74,7 @@ TEST_F(TntidxTest, OneIsTakenOffFairseqsIds) {
 }
 
 TEST_F(TntidxTest, MegatronsIdsAreAsStored) {
-  TntidxIndex index = Small();
+  TntidxIndex index = SmallTntidx();
   index.documents = {{0, 1, 1, 3, 5}};
   const std::vector<uint32_t> ids = MadeIds(13, 50000, 2);
   Write(index, ids, 0);
@@ -104,7 +105,7 @@ TEST_F(TntidxTest, BlocksOfIdsJoin) {
 }
 
 TEST_F(TntidxTest, TheTwoKindsHaveDifferentFingerprints) {
-  TntidxIndex index = Small();
+  TntidxIndex index = SmallTntidx();
   const std::vector<uint32_t> ids = MadeIds(13, 50000, 4);
   Write(index, ids, 1);
   ASSERT_OK_AND_ASSIGN(const auto fairseq,
@@ -117,7 +118,7 @@ TEST_F(TntidxTest, TheTwoKindsHaveDifferentFingerprints) {
 }
 
 TEST_F(TntidxTest, AnIdStoredAsZeroIsNone) {
-  Write(Small(), {9, 9, 9, 0, 9, 9, 9, 9, 9, 9, 9, 9, 9}, 0);
+  Write(SmallTntidx(), {9, 9, 9, 0, 9, 9, 9, 9, 9, 9, 9, 9, 9}, 0);
   ASSERT_OK_AND_ASSIGN(const auto source,
                        OpenWith(kTntidxFormat, folder_.path("x.idx")));
   EXPECT_THAT(RunBlocking(source->ReadTokens(5, 1)),
@@ -137,9 +138,9 @@ TEST_F(TntidxTest, WhatCannotBeReadSaysWhy) {
   using absl::StatusCode;
   const auto fails = [](const std::string& index, uint64_t bytes,
                         StatusCode code, const std::string& message) {
-    EXPECT_THAT(LayOut(index, bytes), StatusIs(code, HasSubstr(message)));
+    EXPECT_THAT(LayOutTntidx(index, bytes), StatusIs(code, HasSubstr(message)));
   };
-  const std::string whole = Small().Bytes();
+  const std::string whole = SmallTntidx().Bytes();
   const auto with = [&](size_t at, uint64_t value) {
     std::string changed = whole;
     changed.replace(at, 8, testing::Little(value));
@@ -170,32 +171,32 @@ TEST_F(TntidxTest, WhatCannotBeReadSaysWhy) {
   }
   TokenSourceOptions options;
   options.dtype = StoredType::kU16;
-  EXPECT_THAT(LayOut(whole, 52, options),
+  EXPECT_THAT(LayOutTntidx(whole, 52, options),
               StatusIs(StatusCode::kInvalidArgument,
                        HasSubstr("holds i32, stated was u16")));
 }
 
 TEST_F(TntidxTest, AnIndexCutAnywhereIsRefused) {
   for (const bool has_documents : {false, true}) {
-    TntidxIndex index = Small();
+    TntidxIndex index = SmallTntidx();
     if (has_documents) index.documents = {{0, 2, 5}};
     const std::string whole = index.Bytes();
-    ASSERT_TRUE(LayOut(whole, 52).ok());
+    ASSERT_TRUE(LayOutTntidx(whole, 52).ok());
     for (size_t bytes = 0; bytes < whole.size(); ++bytes) {
-      EXPECT_FALSE(LayOut(whole.substr(0, bytes), 52).ok()) << bytes;
+      EXPECT_FALSE(LayOutTntidx(whole.substr(0, bytes), 52).ok()) << bytes;
     }
   }
 }
 
 TEST_F(TntidxTest, AnyFlippedBitGivesAStatusOrALayoutWithinBounds) {
   for (const bool has_documents : {false, true}) {
-    TntidxIndex index = Small();
+    TntidxIndex index = SmallTntidx();
     if (has_documents) index.documents = {{0, 2, 5}};
     const std::string whole = index.Bytes();
     for (size_t bit = 0; bit < whole.size() * 8; ++bit) {
       std::string bytes = whole;
       bytes[bit / 8] = static_cast<char>(bytes[bit / 8] ^ 1 << bit % 8);
-      const auto layout = LayOut(bytes, 52);
+      const auto layout = LayOutTntidx(bytes, 52);
       if (!layout.ok()) continue;
       EXPECT_LE(layout->shards[0].tokens * StoredTypeBytes(layout->type), 52u);
       EXPECT_EQ(layout->documents->ends().total(), layout->shards[0].tokens);

@@ -35,7 +35,7 @@ using internal::SlotRing;
 
 constexpr int kRounds = 15;
 // Of a loader with its defaults.
-const uint32_t kSlots =
+const uint32_t kRateSlots =
     LoaderOptions().prefetch_batches + LoaderOptions().max_held + 1;
 constexpr size_t kBytesPerRound = size_t{2} << 30;
 
@@ -52,13 +52,13 @@ double Seconds(const std::function<void()>& run) {
 class PlainCopies {
  public:
   explicit PlainCopies(size_t bytes) : bytes_(bytes) {
-    for (uint32_t i = 0; i < kSlots; ++i) {
+    for (uint32_t i = 0; i < kRateSlots; ++i) {
       from_.push_back(std::make_unique<PinnedMemory>(bytes));
       to_.push_back(std::make_unique<DeviceMemory>(bytes));
     }
   }
   void Run(size_t copies) {
-    for (size_t i = 0; i < copies; ++i, next_ = (next_ + 1) % kSlots) {
+    for (size_t i = 0; i < copies; ++i, next_ = (next_ + 1) % kRateSlots) {
       CheckCuda(cudaMemcpyAsync(to_[next_]->get(), from_[next_]->bytes().data(),
                                 bytes_, cudaMemcpyHostToDevice, stream_.get()));
     }
@@ -79,11 +79,11 @@ class StagedCopies {
  public:
   explicit StagedCopies(size_t bytes)
       : bytes_(bytes),
-        ring_(SlotRing::Create(kGpu, kSlots, [](std::string_view line) {
+        ring_(SlotRing::Create(kGpu, kRateSlots, [](std::string_view line) {
           ADD_FAILURE() << line;
         })) {
     std::vector<SlotPtr> all;
-    for (uint32_t i = 0; i < kSlots; ++i) {
+    for (uint32_t i = 0; i < kRateSlots; ++i) {
       auto slot = RunBlocking(ring_->Take(bytes));
       if (!slot.ok()) throw std::runtime_error(slot.status().ToString());
       std::memset((*slot)->host().data(), 0, bytes);

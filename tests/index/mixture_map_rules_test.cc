@@ -38,14 +38,14 @@ using testing::SlowBlock;
 using testing::SlowComponent;
 using testing::SlowMixture;
 
-constexpr uint64_t kTotal = QuotaTree::kTotal;
+constexpr uint64_t kRulesTotal = QuotaTree::kTotal;
 constexpr uint64_t kDealt = 6000;
-constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
+using testing::kInvalid;
 
 using Map = std::unique_ptr<MixtureMap>;
 
-std::vector<uint64_t> RandomQuanta(size_t components, std::mt19937_64& random,
-                                   bool zeros) {
+std::vector<uint64_t> RandomRuleQuanta(size_t components,
+                                       std::mt19937_64& random, bool zeros) {
   std::vector<double> weights(components);
   for (double& weight : weights) {
     weight = zeros && random() % 5 == 0 ? 0.0
@@ -55,8 +55,8 @@ std::vector<uint64_t> RandomQuanta(size_t components, std::mt19937_64& random,
   return *QuantaFromWeights(weights);
 }
 
-absl::StatusOr<Map> Make(const SlowMixture& mixture,
-                         StopRule stop_rule = StopRule::kRestart) {
+absl::StatusOr<Map> MakeMap(const SlowMixture& mixture,
+                            StopRule stop_rule = StopRule::kRestart) {
   std::vector<PlanStage> stages;
   for (const auto& stage : mixture.stages) {
     stages.push_back({stage.start, stage.quanta});
@@ -86,23 +86,23 @@ absl::StatusOr<Map> Make(const SlowMixture& mixture,
   return MixtureMap::Create(*plan, std::move(components), mixture.seed, rules);
 }
 
-struct Shape {
+struct RuleShape {
   bool zeros = false;
   bool endless = false;
   bool parts = false;
   bool views = false;
 };
 
-SlowMixture RandomMixture(std::mt19937_64& random, const Shape& shape) {
+SlowMixture RandomMixture(std::mt19937_64& random, const RuleShape& shape) {
   SlowMixture mixture;
   mixture.seed = random();
   mixture.block_size = random() % 4 == 0 ? 1 : 1 + random() % 60;
   mixture.group = random() % 2 == 0 ? 0 : 1 + random() % 12;
   const size_t count = 1 + random() % 5;
-  mixture.stages = {{0, RandomQuanta(count, random, shape.zeros)}};
+  mixture.stages = {{0, RandomRuleQuanta(count, random, shape.zeros)}};
   for (uint64_t left = random() % 4; left > 0; --left) {
     mixture.stages.push_back({mixture.stages.back().start + 1 + random() % 200,
-                              RandomQuanta(count, random, shape.zeros)});
+                              RandomRuleQuanta(count, random, shape.zeros)});
   }
   if (shape.parts) {
     for (const auto& stage : mixture.stages) {
@@ -220,7 +220,7 @@ TEST_F(MixtureMapRulesTest, EndsWhereBruteForceSays) {
     mixture.Deal(kDealt);
     const End expected = ExpectedEnd(mixture, rule);
     if (expected.unknown) continue;
-    const absl::StatusOr<Map> map = Make(mixture, rule);
+    const absl::StatusOr<Map> map = MakeMap(mixture, rule);
     ASSERT_EQ(!map.ok(), expected.refused) << map.status();
     refused += expected.refused;
     if (expected.refused) continue;
@@ -245,7 +245,7 @@ TEST_F(MixtureMapRulesTest, ServesEachComponentsFirstDrawsExactly) {
         number % 2 == 0 ? StopRule::kFirstExhausted : StopRule::kAllExhausted;
     const End expected = ExpectedEnd(mixture, rule);
     if (expected.unknown || expected.refused) continue;
-    ASSERT_OK_AND_ASSIGN(const Map map, Make(mixture, rule));
+    ASSERT_OK_AND_ASSIGN(const Map map, MakeMap(mixture, rule));
     const uint64_t end = *expected.length;
     ASSERT_EQ(Resolve(*map, Whole(end)), mixture.Samples(end));
     std::vector<std::set<uint64_t>> ranks(mixture.components.size());
@@ -271,7 +271,7 @@ TEST_F(MixtureMapRulesTest, DrawsCountOnThroughTheEpochsOfAFiniteMixture) {
         number % 2 == 0 ? StopRule::kFirstExhausted : StopRule::kAllExhausted;
     const End expected = ExpectedEnd(mixture, rule);
     if (expected.unknown || expected.refused) continue;
-    ASSERT_OK_AND_ASSIGN(const Map map, Make(mixture, rule));
+    ASSERT_OK_AND_ASSIGN(const Map map, MakeMap(mixture, rule));
     const uint64_t end = *expected.length;
     std::vector<uint64_t> per_epoch(mixture.components.size());
     for (uint64_t k = 0; k < end; ++k) {
@@ -309,7 +309,7 @@ TEST_F(MixtureMapRulesTest, CutsItemsAndChangesViewsLikeTheSlowTwin) {
     SlowMixture mixture =
         RandomMixture(random_, {true, true, number % 4 > 0, number % 3 > 0});
     mixture.Deal(2500);
-    ASSERT_OK_AND_ASSIGN(const Map map, Make(mixture));
+    ASSERT_OK_AND_ASSIGN(const Map map, MakeMap(mixture));
     const SlowBlock last = mixture.BlockOf(1800);
     ASSERT_EQ(Resolve(*map, Whole(last.first)), mixture.Samples(last.first));
   }
@@ -324,7 +324,7 @@ TEST_F(MixtureMapRulesTest, NoTokenOfAnEpochIsReadTwice) {
     SCOPED_TRACE(number);
     const SlowMixture mixture =
         RandomMixture(random_, {true, true, true, number % 2 == 0});
-    ASSERT_OK_AND_ASSIGN(const Map map, Make(mixture));
+    ASSERT_OK_AND_ASSIGN(const Map map, MakeMap(mixture));
     Tokens read;
     for (const ChildPosition& item : Resolve(*map, Whole(3000))) {
       const Position& at = item.position;
@@ -344,7 +344,7 @@ TEST_F(MixtureMapRulesTest, FindsEverySampleThatReadsAnItem) {
     SCOPED_TRACE(number);
     const SlowMixture mixture =
         RandomMixture(random_, {true, true, number % 4 > 0, number % 2 == 0});
-    ASSERT_OK_AND_ASSIGN(const Map map, Make(mixture));
+    ASSERT_OK_AND_ASSIGN(const Map map, MakeMap(mixture));
     const uint64_t end = 1500;
     const auto samples = Resolve(*map, Whole(end));
     std::map<std::tuple<uint32_t, uint64_t, uint64_t>, std::set<uint64_t>>
@@ -397,7 +397,7 @@ TEST_F(MixtureMapRulesTest, KeepsTheLawsHoweverCallsAreCut) {
     SCOPED_TRACE(number);
     const SlowMixture mixture =
         RandomMixture(random_, {true, true, true, number % 2 == 0});
-    ASSERT_OK_AND_ASSIGN(const Map map, Make(mixture));
+    ASSERT_OK_AND_ASSIGN(const Map map, MakeMap(mixture));
     testing::ExpectLaws(*map, Range(0, 1200), /*cuts_items=*/true);
     testing::ExpectLaws(*map, Whole(600), /*cuts_items=*/true);
     const uint64_t far = uint64_t{1} << 60;
@@ -419,10 +419,10 @@ TEST_F(MixtureMapRulesTest, SpansBelowHoldAllThatIsRead) {
     SCOPED_TRACE(number);
     SlowMixture mixture =
         RandomMixture(random_, {true, true, number % 3 == 0, number % 2 == 0});
-    absl::StatusOr<Map> made = Make(mixture);
+    absl::StatusOr<Map> made = MakeMap(mixture);
     if (number % 3 == 1) {  // a finite one, over several epochs
       mixture = RandomMixture(random_, {true, true, false, false});
-      made = Make(mixture, StopRule::kFirstExhausted);
+      made = MakeMap(mixture, StopRule::kFirstExhausted);
       if (!made.ok()) continue;
     }
     const Map& map = *made;
@@ -477,7 +477,7 @@ TEST_F(MixtureMapRulesTest, SpansBelowHoldAllThatIsRead) {
 SlowMixture Halves(uint64_t block_size) {
   SlowMixture mixture;
   mixture.block_size = block_size;
-  mixture.stages = {{0, {kTotal / 2, kTotal / 2}}};
+  mixture.stages = {{0, {kRulesTotal / 2, kRulesTotal / 2}}};
   mixture.components = {{"a", {{0, 10}}, {0}}, {"b", {{0, 25}}, {1}}};
   return mixture;
 }
@@ -485,50 +485,51 @@ SlowMixture Halves(uint64_t block_size) {
 TEST_F(MixtureMapRulesTest, EndsOfTwoHalves) {
   // a serves its ten at 20 samples or just before, b its 25 at 50.
   ASSERT_OK_AND_ASSIGN(const Map first,
-                       Make(Halves(4), StopRule::kFirstExhausted));
+                       MakeMap(Halves(4), StopRule::kFirstExhausted));
   EXPECT_EQ(first->length(), 20u);
   EXPECT_THAT(first->end_reason(), AllOf(HasSubstr("'a'"), HasSubstr("20")));
-  ASSERT_OK_AND_ASSIGN(const Map all, Make(Halves(4), StopRule::kAllExhausted));
+  ASSERT_OK_AND_ASSIGN(const Map all,
+                       MakeMap(Halves(4), StopRule::kAllExhausted));
   EXPECT_EQ(all->length(), 52u);
   SlowMixture limited = Halves(4);
   limited.components[1].max_epochs = 2;
-  ASSERT_OK_AND_ASSIGN(const Map twice, Make(limited));
+  ASSERT_OK_AND_ASSIGN(const Map twice, MakeMap(limited));
   EXPECT_EQ(twice->length(), 100u);
   EXPECT_THAT(twice->end_reason(), AllOf(HasSubstr("'b'"), HasSubstr("(2)")));
-  ASSERT_OK_AND_ASSIGN(const Map endless, Make(Halves(4)));
+  ASSERT_OK_AND_ASSIGN(const Map endless, MakeMap(Halves(4)));
   EXPECT_EQ(endless->length(), std::nullopt);
   EXPECT_EQ(endless->end_reason(), "");
 }
 
 TEST_F(MixtureMapRulesTest, RefusalsNameComponentAndSample) {
-  EXPECT_THAT(Make(Halves(64), StopRule::kFirstExhausted),
+  EXPECT_THAT(MakeMap(Halves(64), StopRule::kFirstExhausted),
               StatusIs(kInvalid, AllOf(HasSubstr("'a'"), HasSubstr("sample 2"),
                                        HasSubstr("block of 64"))));
   SlowMixture limited = Halves(4);
   limited.components[0].max_epochs = 2;
   EXPECT_THAT(
-      Make(limited, StopRule::kAllExhausted),
+      MakeMap(limited, StopRule::kAllExhausted),
       StatusIs(kInvalid, AllOf(HasSubstr("'a'"), HasSubstr("(2)"),
                                HasSubstr("sample 4"), HasSubstr("sample 52"))));
   limited.components[0].max_epochs = 3;
-  EXPECT_TRUE(Make(limited, StopRule::kAllExhausted).ok());
+  EXPECT_TRUE(MakeMap(limited, StopRule::kAllExhausted).ok());
   SlowMixture gone = Halves(4);
-  gone.stages.push_back({30, {kTotal, 0}});
-  EXPECT_THAT(Make(gone, StopRule::kAllExhausted),
+  gone.stages.push_back({30, {kRulesTotal, 0}});
+  EXPECT_THAT(MakeMap(gone, StopRule::kAllExhausted),
               StatusIs(kInvalid, AllOf(HasSubstr("'b'"), HasSubstr("weight"))));
   SlowMixture endless = Halves(4);
   endless.components[0].views[0].items = 0;
   EXPECT_THAT(
-      Make(endless, StopRule::kAllExhausted),
+      MakeMap(endless, StopRule::kAllExhausted),
       StatusIs(kInvalid, AllOf(HasSubstr("'a'"), HasSubstr("endless"))));
   endless.components[1].views[0].items = 0;
-  EXPECT_THAT(Make(endless, StopRule::kFirstExhausted),
+  EXPECT_THAT(MakeMap(endless, StopRule::kFirstExhausted),
               StatusIs(kInvalid, HasSubstr("never")));
   SlowMixture views = Halves(4);
-  views.stages.push_back({30, {kTotal / 2, kTotal / 2}});
+  views.stages.push_back({30, {kRulesTotal / 2, kRulesTotal / 2}});
   views.components[1].views.push_back({30, 0});
   views.components[1].children.push_back(2);
-  EXPECT_THAT(Make(views),
+  EXPECT_THAT(MakeMap(views),
               StatusIs(kInvalid, AllOf(HasSubstr("'b'"), HasSubstr("view"),
                                        HasSubstr("endless"))));
 }
@@ -547,8 +548,8 @@ absl::StatusOr<Map> MakeOf(std::vector<PlanStage> stages,
 }
 
 TEST_F(MixtureMapRulesTest, ViewsMayBeEmptyWhereTheyHaveNoWeight) {
-  const std::vector<PlanStage> late = {{0, {kTotal, 0}},
-                                       {20, {kTotal / 2, kTotal / 2}}};
+  const std::vector<PlanStage> late = {
+      {0, {kRulesTotal, 0}}, {20, {kRulesTotal / 2, kRulesTotal / 2}}};
   ASSERT_OK_AND_ASSIGN(const Map map,
                        MakeOf(late, {{0, 8}}, {{0, 0}, {20, 6}}));
   std::set<uint64_t> read;
@@ -569,7 +570,7 @@ TEST_F(MixtureMapRulesTest, ViewsMayBeEmptyWhereTheyHaveNoWeight) {
 }
 
 TEST_F(MixtureMapRulesTest, EmptyComponentsWithoutWeightEndNothing) {
-  const std::vector<PlanStage> one = {{0, {kTotal, 0}}};
+  const std::vector<PlanStage> one = {{0, {kRulesTotal, 0}}};
   ASSERT_OK_AND_ASSIGN(
       const Map all, MakeOf(one, {{0, 8}}, {{0, 0}}, StopRule::kAllExhausted));
   EXPECT_EQ(all->length(), 8u);
@@ -609,7 +610,7 @@ TEST_F(MixtureMapRulesTest, TenThousandComponentsKeepTheLaws) {
   }
   mixture.stages = {{0, *QuantaFromWeights(weights)}};
   mixture.parts = {{0, 8, 512}};
-  ASSERT_OK_AND_ASSIGN(const Map map, Make(mixture));
+  ASSERT_OK_AND_ASSIGN(const Map map, MakeMap(mixture));
   for (const uint64_t begin : {uint64_t{0}, uint64_t{1} << 60}) {
     testing::ExpectLaws(*map, Range(begin, begin + 2500), /*cuts_items=*/true);
   }
@@ -623,7 +624,7 @@ TEST_F(MixtureMapRulesTest, ATinyComponentIsDrawnAtItsRate) {
   ASSERT_OK_AND_ASSIGN(const auto quanta,
                        QuantaFromWeights(std::vector<double>{1, 1e-9}));
   mixture.stages = {{0, quanta}};
-  ASSERT_OK_AND_ASSIGN(const Map map, Make(mixture));
+  ASSERT_OK_AND_ASSIGN(const Map map, MakeMap(mixture));
   const double rate = 1e-9 / (1 + 1e-9);
   for (int i = 0; i < 2000; ++i) {
     const uint64_t k = random_() >> (14 + random_() % 40);

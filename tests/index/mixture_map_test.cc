@@ -34,7 +34,7 @@ using testing::Range;
 using testing::Resolve;
 using testing::ResolveOne;
 
-constexpr uint64_t kTotal = QuotaTree::kTotal;
+constexpr uint64_t kMapTotal = QuotaTree::kTotal;
 
 // A component of one view.
 struct Declared {
@@ -91,7 +91,7 @@ TEST(MixtureMapTest, ServesTheOrderOfOrderVersion1) {
 
 TEST(MixtureMapTest, PermutesEachEpochAsInOrderVersion1) {
   ASSERT_OK_AND_ASSIGN(const auto map,
-                       MakeMixture(1, {{0, {kTotal}}}, {{"books", 5}}));
+                       MakeMixture(1, {{0, {kMapTotal}}}, {{"books", 5}}));
   std::vector<uint64_t> places;
   for (uint64_t k = 0; k < 10; ++k) {
     const ChildPosition item = ResolveOne(*map, k);
@@ -104,7 +104,7 @@ TEST(MixtureMapTest, PermutesEachEpochAsInOrderVersion1) {
 TEST(MixtureMapTest, AComponentWithAnOrderOfItsOwnIsOnlyDivided) {
   ASSERT_OK_AND_ASSIGN(
       const auto map,
-      MakeMixture(1, {{0, {kTotal}}}, {{"books", 5, /*shuffle=*/false}}));
+      MakeMixture(1, {{0, {kMapTotal}}}, {{"books", 5, /*shuffle=*/false}}));
   EXPECT_EQ(ResolveOne(*map, 13), (ChildPosition{0, {3, 2}}));
 }
 
@@ -119,9 +119,10 @@ class MixtureMapRunTest : public ::testing::TestWithParam<uint64_t> {
                                              {"code", 77, false}};
   const std::vector<uint32_t> declared_ = {4, 3, 2, 1, 0};
   const std::vector<PlanStage> stages_ = {
-      {0, {kTotal / 4, kTotal / 4, 0, kTotal / 4, kTotal / 4}},
-      {700, {kTotal / 8, 0, 0, kTotal / 4 * 3, kTotal / 8}},
-      {1001, {kTotal / 16, kTotal / 2, 0, kTotal / 16 * 5, kTotal / 8}}};
+      {0, {kMapTotal / 4, kMapTotal / 4, 0, kMapTotal / 4, kMapTotal / 4}},
+      {700, {kMapTotal / 8, 0, 0, kMapTotal / 4 * 3, kMapTotal / 8}},
+      {1001,
+       {kMapTotal / 16, kMapTotal / 2, 0, kMapTotal / 16 * 5, kMapTotal / 8}}};
 
   std::unique_ptr<MixtureMap> Make() const {
     auto map = MakeMixture(GetParam(), stages_, components_);
@@ -256,7 +257,7 @@ TEST(MixtureMapTest, FindsOnlyWhatIsServed) {
 
 TEST(MixtureMapTest, FindsNothingInEpochsThatAreNeverReached) {
   const uint64_t length = uint64_t{1} << 32;
-  ASSERT_OK_AND_ASSIGN(const auto map, MakeMixture(8, {{0, {kTotal}}},
+  ASSERT_OK_AND_ASSIGN(const auto map, MakeMixture(8, {{0, {kMapTotal}}},
                                                    {{"web", length, false}}));
   EXPECT_TRUE(map->Find(0, {0, (uint64_t{1} << 30) - 1}).has_value());
   EXPECT_EQ(map->Find(0, {0, uint64_t{1} << 30}), std::nullopt);
@@ -270,7 +271,7 @@ TEST(MixtureMapTest, RefusesAnEmptyComponentThatAStageDraws) {
                HasSubstr("component 'code' is empty, but has a weight above 0 "
                          "in stage 0")));
   EXPECT_TRUE(
-      MakeMixture(8, {{0, {kTotal, 0}}}, {{"web", 0}, {"code", 10}}).ok());
+      MakeMixture(8, {{0, {kMapTotal, 0}}}, {{"web", 0}, {"code", 10}}).ok());
 }
 
 TEST(MixtureMapTest, RefusesComponentsThatDoNotMatchThePlan) {

@@ -42,15 +42,15 @@ using ::testing::Pointwise;
 using testing::StatusIs;
 
 using Quanta = std::vector<uint64_t>;
-__extension__ typedef unsigned __int128 Wide;
-constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
+__extension__ typedef unsigned __int128 UnsignedWide;
+using testing::kInvalid;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr uint64_t kSamples = uint64_t{1} << 62;
+constexpr uint64_t kEndlessSamples = uint64_t{1} << 62;
 
 const std::vector<WeightedComponent> kWebCodeBooks = {
     {"web", 5, 5000}, {"code", 3, 700}, {"books", 2, 90}};
 
-MixturePlan Make(
+MixturePlan MakePlan(
     const MixtureOptions& options,
     const std::vector<WeightedComponent>& components = kWebCodeBooks,
     const std::vector<uint64_t>& further_starts = {}) {
@@ -152,10 +152,11 @@ class SlowPlan {
                        uint64_t steps) {
     Quanta quanta;
     std::vector<uint64_t> rests;
-    Wide given = 0;
+    UnsignedWide given = 0;
     for (size_t i = 0; i < from.size(); ++i) {
-      const Wide line =
-          Wide{from[i]} * (2 * steps - 2 * s - 1) + Wide{to[i]} * (2 * s + 1);
+      const UnsignedWide line =
+          UnsignedWide{from[i]} * (2 * steps - 2 * s - 1) +
+          UnsignedWide{to[i]} * (2 * s + 1);
       quanta.push_back(static_cast<uint64_t>(line / (2 * steps)));
       rests.push_back(static_cast<uint64_t>(line % (2 * steps)));
       if (line > 0 && quanta.back() == 0) {
@@ -164,12 +165,12 @@ class SlowPlan {
       }
       given += quanta.back();
     }
-    for (; given < Wide{1} << 62; ++given) {
+    for (; given < UnsignedWide{1} << 62; ++given) {
       const auto most = std::max_element(rests.begin(), rests.end());
       ++quanta[most - rests.begin()];
       *most = 0;
     }
-    for (; given > Wide{1} << 62; --given) {
+    for (; given > UnsignedWide{1} << 62; --given) {
       --*std::max_element(quanta.begin(), quanta.end());
     }
     return quanta;
@@ -187,7 +188,7 @@ TEST(MixturePlanTest, RampsOfOneStageFollowTheText) {
                      .weights = {{"web", 0}, {"code", 1}, {"books", 1}},
                      .ramp_samples = 100,
                      .ramp_blocks = 2}};
-  const MixturePlan plan = Make(options);
+  const MixturePlan plan = MakePlan(options);
   EXPECT_THAT(Starts(plan),
               ElementsAre(0, 50, 66, 82, 98, 114, 130, 146, 50 + 7 * 16));
   // books 0.2 -> 0.5, code 0.3 -> 0.5, web 0.5 -> 0; step 3 is half way.
@@ -202,7 +203,8 @@ TEST(MixturePlanTest, RampsOfOneStageFollowTheText) {
       plan.WeightsAt(161),
       Pointwise(DoubleNear(1e-15), {0.5 - 0.3 / 14, 0.5 - 0.2 / 14, 0.5 / 14}));
   EXPECT_EQ(plan.WeightsAt(162), (std::vector<double>{0.5, 0.5, 0}));
-  EXPECT_EQ(plan.WeightsAt(kSamples - 1), (std::vector<double>{0.5, 0.5, 0}));
+  EXPECT_EQ(plan.WeightsAt(kEndlessSamples - 1),
+            (std::vector<double>{0.5, 0.5, 0}));
 }
 
 // The quanta of index-math.md 2.6, on a ramp from 5 3 1 1 to 1 1 1 1.
@@ -213,8 +215,8 @@ TEST(MixturePlanTest, RampsOfOrderVersion1) {
                      .weights = {{"a", 1}, {"b", 1}},
                      .ramp_samples = 3 * 16,
                      .ramp_blocks = 1}};
-  const MixturePlan plan =
-      Make(options, {{"a", 5, {}}, {"b", 3, {}}, {"c", 1, {}}, {"d", 1, {}}});
+  const MixturePlan plan = MakePlan(
+      options, {{"a", 5, {}}, {"b", 3, {}}, {"c", 1, {}}, {"d", 1, {}}});
   EXPECT_THAT(QuantaAt(plan, 10),
               ElementsAre(2113689425112552789, 1345075088707988139,
                           576460752303423488, 576460752303423488));
@@ -227,7 +229,7 @@ TEST(MixturePlanTest, RampsTakeAtMost256StepsUnlessTold) {
     MixtureOptions options;
     options.stages = {
         {.start = 7, .weights = {{"web", 0}}, .ramp_samples = ramp}};
-    const MixturePlan plan = Make(options);
+    const MixturePlan plan = MakePlan(options);
     const std::vector<uint64_t> starts = Starts(plan);
     ASSERT_GE(starts.size(), 3u);
     const uint64_t step = starts[2] - starts[1];
@@ -238,18 +240,19 @@ TEST(MixturePlanTest, RampsTakeAtMost256StepsUnlessTold) {
     EXPECT_GE(steps * step, ramp);
     EXPECT_LT((steps - 1) * step, ramp);
     // A block less would take more steps than that.
-    EXPECT_TRUE(step == 2048 || Wide{ramp} > Wide{256} * (step - 2048));
+    EXPECT_TRUE(step == 2048 ||
+                UnsignedWide{ramp} > UnsignedWide{256} * (step - 2048));
   }
 }
 
 TEST(MixturePlanTest, RampsThatReachBeyondTheLastSampleAreCut) {
   MixtureOptions options;
-  options.stages = {{.start = kSamples - 5,
+  options.stages = {{.start = kEndlessSamples - 5,
                      .weights = {{"web", 0}},
                      .ramp_samples = UINT64_MAX}};
-  EXPECT_THAT(Starts(Make(options)), ElementsAre(0, kSamples - 5));
+  EXPECT_THAT(Starts(MakePlan(options)), ElementsAre(0, kEndlessSamples - 5));
   options.stages[0].start = 1;
-  EXPECT_LE(Starts(Make(options)).back(), kSamples - 1);
+  EXPECT_LE(Starts(MakePlan(options)).back(), kEndlessSamples - 1);
 }
 
 // Random rules, stages, ramps that the next stage cuts, and lengths.
@@ -312,7 +315,7 @@ TEST_F(RandomPlanTest, FollowsTheTextSampleBySample) {
   for (int number = 0; number < kCases; ++number) {
     SCOPED_TRACE(number);
     Pick(number);
-    const MixturePlan plan = Make(options_, components_, further_starts_);
+    const MixturePlan plan = MakePlan(options_, components_, further_starts_);
     const SlowPlan slow(options_, components_);
     const std::vector<uint64_t> starts = Starts(plan);
     for (uint64_t k = 0; k < kRun; ++k) {
@@ -335,10 +338,10 @@ TEST_F(RandomPlanTest, TheOrderOfDeclarationChangesNothing) {
   for (int number = 0; number < kCases; ++number) {
     SCOPED_TRACE(number);
     Pick(number);
-    const MixturePlan plan = Make(options_, components_, further_starts_);
+    const MixturePlan plan = MakePlan(options_, components_, further_starts_);
     std::shuffle(components_.begin(), components_.end(), random_);
     std::shuffle(further_starts_.begin(), further_starts_.end(), random_);
-    const MixturePlan other = Make(options_, components_, further_starts_);
+    const MixturePlan other = MakePlan(options_, components_, further_starts_);
     EXPECT_THAT(plan.names(), ElementsAre("Omega", "a", "b", "zeta"));
     EXPECT_THAT(other.names(), ElementsAre("Omega", "a", "b", "zeta"));
     ASSERT_EQ(Starts(plan), Starts(other));
@@ -353,7 +356,7 @@ TEST_F(RandomPlanTest, WhatIsAppendedChangesNothingBeforeIt) {
   for (int number = 0; number < kCases; ++number) {
     SCOPED_TRACE(number);
     Pick(number);
-    const MixturePlan plan = Make(options_, components_);
+    const MixturePlan plan = MakePlan(options_, components_);
     // After all that is there, ramps included or not.
     uint64_t last = 1 + random_() % 100;
     if (!options_.stages.empty()) last += options_.stages.back().start;
@@ -368,7 +371,7 @@ TEST_F(RandomPlanTest, WhatIsAppendedChangesNothingBeforeIt) {
     if (longer.max_seq_len > 0 && random_() % 2 == 0) {
       longer.seq_lens.push_back({start, 5});
     }
-    const MixturePlan other = Make(longer, components_);
+    const MixturePlan other = MakePlan(longer, components_);
     EXPECT_EQ(other.EarliestStart(last), start);
     // Some samples, and the last ones in any case.
     for (uint64_t k = 0; k <= start; k += start - k > 40 ? 23 : 1) {
@@ -386,7 +389,7 @@ TEST_F(RandomPlanTest, CountsAddUpTheDraws) {
   for (int number = 0; number < 40; ++number) {
     SCOPED_TRACE(number);
     Pick(number);
-    const MixturePlan plan = Make(options_, components_, further_starts_);
+    const MixturePlan plan = MakePlan(options_, components_, further_starts_);
     std::vector<uint64_t> counts(4);
     for (uint64_t k = 0; k < 2000; ++k) {
       for (uint32_t i = 0; i < 4; ++i) ASSERT_EQ(plan.Count(i, k), counts[i]);
@@ -399,7 +402,7 @@ TEST_F(RandomPlanTest, EarliestStartsAreEndsOfBlocks) {
   for (int number = 0; number < 40; ++number) {
     SCOPED_TRACE(number);
     Pick(number);
-    const MixturePlan plan = Make(options_, components_, further_starts_);
+    const MixturePlan plan = MakePlan(options_, components_, further_starts_);
     EXPECT_EQ(plan.EarliestStart(0), 0u);
     // Blocks restart at each start of a stage.
     const std::vector<uint64_t> starts = Starts(plan);
@@ -418,12 +421,12 @@ TEST_F(RandomPlanTest, EarliestStartsAreEndsOfBlocks) {
 TEST(MixturePlanTest, AStageMayBeginAtTheEarliestStartAndNoEarlier) {
   MixtureOptions options;
   options.block_size = 10;
-  const MixturePlan plan = Make(options);
+  const MixturePlan plan = MakePlan(options);
   EXPECT_EQ(plan.EarliestStart(1), 10u);
   EXPECT_EQ(plan.EarliestStart(10), 10u);
   EXPECT_EQ(plan.EarliestStart(11), 20u);
   options.stages = {{.start = 15, .weights = {{"web", 1}}}};
-  const MixturePlan cut = Make(options);
+  const MixturePlan cut = MakePlan(options);
   EXPECT_EQ(cut.PrefixHash(1, 10), plan.PrefixHash(1, 10));
   EXPECT_NE(cut.PrefixHash(1, 11), plan.PrefixHash(1, 11));
 }
@@ -433,8 +436,8 @@ TEST(MixturePlanTest, PrefixHashesOfOrderVersion1) {
   MixtureOptions options;
   options.block_size = 8;
   options.stages = {{13, {{"books", 0.75}, {"code", 0}, {"web", 0.25}}}};
-  const MixturePlan plan =
-      Make(options, {{"web", 0.5, {}}, {"code", 0.3, {}}, {"books", 0.2, {}}});
+  const MixturePlan plan = MakePlan(
+      options, {{"web", 0.5, {}}, {"code", 0.3, {}}, {"books", 0.2, {}}});
   EXPECT_EQ(plan.PrefixHash(42, 0), 0xff3f0f495dab7550);
   EXPECT_EQ(plan.PrefixHash(42, 8), 0x2c3d41c1d30f2e1d);
   EXPECT_EQ(plan.PrefixHash(42, 9), 0xf6eb0c2ab2e0d960);
@@ -445,16 +448,16 @@ TEST(MixturePlanTest, PrefixHashesTellLengthsApart) {
   MixtureOptions options;
   options.block_size = 8;
   options.max_seq_len = 64;
-  const MixturePlan whole = Make(options);
+  const MixturePlan whole = MakePlan(options);
   options.seq_lens = {{0, 64}};
-  EXPECT_EQ(Make(options).PrefixHash(1, 5), whole.PrefixHash(1, 5));
+  EXPECT_EQ(MakePlan(options).PrefixHash(1, 5), whole.PrefixHash(1, 5));
   options.seq_lens = {{0, 32}};
-  const MixturePlan half = Make(options);
+  const MixturePlan half = MakePlan(options);
   EXPECT_NE(half.PrefixHash(1, 5), whole.PrefixHash(1, 5));
   EXPECT_EQ(half.PrefixHash(1, 0), whole.PrefixHash(1, 0));
   options.seq_lens = {{0, 32}, {16, 64}};
-  EXPECT_EQ(Make(options).PrefixHash(1, 16), half.PrefixHash(1, 16));
-  EXPECT_NE(Make(options).PrefixHash(1, 17), half.PrefixHash(1, 17));
+  EXPECT_EQ(MakePlan(options).PrefixHash(1, 16), half.PrefixHash(1, 16));
+  EXPECT_NE(MakePlan(options).PrefixHash(1, 17), half.PrefixHash(1, 17));
 }
 
 TEST(MixturePlanTest, PrefixHashesTellCutsApart) {
@@ -462,9 +465,9 @@ TEST(MixturePlanTest, PrefixHashesTellCutsApart) {
   options.block_size = 8;
   options.max_seq_len = 64;
   options.seq_lens = {{0, 64}, {16, 32}};
-  const MixturePlan plan = Make(options);
+  const MixturePlan plan = MakePlan(options);
   const auto expect = [&](const char* changed) {
-    const MixturePlan other = Make(options);
+    const MixturePlan other = MakePlan(options);
     EXPECT_EQ(other.PrefixHash(1, 16), plan.PrefixHash(1, 16)) << changed;
     EXPECT_NE(other.PrefixHash(1, 17), plan.PrefixHash(1, 17)) << changed;
   };
@@ -485,7 +488,7 @@ TEST(MixturePlanTest, TemperaturesAndLengthsHoldFromTheirStartOn) {
       {.start = 30, .weights = {}}};
   options.max_seq_len = 64;
   options.seq_lens = {{0, 16}, {25, 32}, {26, 64}};
-  const MixturePlan plan = Make(options);
+  const MixturePlan plan = MakePlan(options);
   EXPECT_EQ(plan.TemperatureAt(0), 2);
   EXPECT_EQ(plan.TemperatureAt(19), 2);
   EXPECT_EQ(plan.TemperatureAt(20), 3);
@@ -495,11 +498,11 @@ TEST(MixturePlanTest, TemperaturesAndLengthsHoldFromTheirStartOn) {
   EXPECT_EQ(plan.SeqLenAt(24), 16u);
   EXPECT_EQ(plan.SeqLenAt(25), 32u);
   EXPECT_EQ(plan.SeqLenAt(26), 64u);
-  EXPECT_EQ(plan.SeqLenAt(kSamples - 1), 64u);
+  EXPECT_EQ(plan.SeqLenAt(kEndlessSamples - 1), 64u);
   EXPECT_EQ(plan.seq_lens().size(), 3u);
-  EXPECT_EQ(Make(MixtureOptions()).SeqLenAt(5), 0u);
+  EXPECT_EQ(MakePlan(MixtureOptions()).SeqLenAt(5), 0u);
   options.seq_lens = {};
-  EXPECT_EQ(Make(options).SeqLenAt(5), 64u);
+  EXPECT_EQ(MakePlan(options).SeqLenAt(5), 64u);
 }
 
 TEST(MixturePlanTest, RulesGiveTheSharesTheyName) {
@@ -508,7 +511,8 @@ TEST(MixturePlanTest, RulesGiveTheSharesTheyName) {
     MixtureOptions staged = options;
     staged.stages = {{.start = 9, .weights = {{"code", 2.5}}}};
     staged.stages[0].temperature = temperature;
-    return std::pair(Make(staged).WeightsAt(0), Make(staged).WeightsAt(9));
+    return std::pair(MakePlan(staged).WeightsAt(0),
+                     MakePlan(staged).WeightsAt(9));
   };
   // Of books 2, code 3 (then 2.5), web 5.
   const auto normed = [](std::vector<double> weights) {
@@ -540,13 +544,13 @@ TEST(MixturePlanTest, AScoreOfMinusInfinityIsNeverDrawn) {
   MixtureOptions options;
   options.weight_rule = WeightRule::kScores;
   options.stages = {{.start = 5, .weights = {{"web", -kInfinity}}}};
-  const MixturePlan plan = Make(options);
+  const MixturePlan plan = MakePlan(options);
   EXPECT_GT(plan.WeightsAt(4)[2], 0);
   EXPECT_EQ(plan.WeightsAt(5)[2], 0);
 }
 
 TEST(MixturePlanTest, NamesAreFoundInCanonicalOrder) {
-  const MixturePlan plan = Make(MixtureOptions());
+  const MixturePlan plan = MakePlan(MixtureOptions());
   EXPECT_THAT(plan.names(), ElementsAre("books", "code", "web"));
   EXPECT_EQ(plan.Find("books"), 0u);
   EXPECT_EQ(plan.Find("web"), 2u);
@@ -559,7 +563,7 @@ TEST(MixturePlanTest, ACutAtAFurtherStartKeepsTheShares) {
   MixtureOptions options;
   options.block_size = 100;
   const MixturePlan plan =
-      Make(options, kWebCodeBooks, std::vector<uint64_t>{130, 0, 130, 250});
+      MakePlan(options, kWebCodeBooks, std::vector<uint64_t>{130, 0, 130, 250});
   EXPECT_THAT(Starts(plan), ElementsAre(0, 130, 250));
   EXPECT_EQ(QuantaAt(plan, 0), QuantaAt(plan, 249));
   EXPECT_EQ(plan.EarliestStart(101), 130u);
@@ -612,8 +616,8 @@ TEST(MixturePlanErrorTest, NamesStagesAndTheirValues) {
   EXPECT_THAT(with({.start = 6, .weights = {}}),
               StatusIs(kInvalid, AllOf(HasSubstr("stage at sample 6"),
                                        HasSubstr("at sample 7"))));
-  EXPECT_THAT(with({.start = kSamples, .weights = {}}),
-              StatusIs(kInvalid, AllOf(HasSubstr(absl::StrCat(kSamples)),
+  EXPECT_THAT(with({.start = kEndlessSamples, .weights = {}}),
+              StatusIs(kInvalid, AllOf(HasSubstr(absl::StrCat(kEndlessSamples)),
                                        HasSubstr("2^62"))));
   EXPECT_THAT(
       with({.start = 3000, .weights = {{"books", std::nan("")}}},
@@ -678,7 +682,7 @@ TEST(MixturePlanErrorTest, NamesLengthsAndTheirStarts) {
               StatusIs(kInvalid, AllOf(HasSubstr("sample 20"), HasSubstr("64"),
                                        HasSubstr("got 65"))));
   EXPECT_THAT(with(64, {{0, 0}}), StatusIs(kInvalid, HasSubstr("got 0")));
-  EXPECT_THAT(with(64, {{0, 8}, {kSamples, 16}}),
+  EXPECT_THAT(with(64, {{0, 8}, {kEndlessSamples, 16}}),
               StatusIs(kInvalid, HasSubstr("2^62")));
 }
 

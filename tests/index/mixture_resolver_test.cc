@@ -23,14 +23,16 @@ namespace {
 using testing::Range;
 using testing::Resolve;
 
-constexpr uint64_t kTotal = QuotaTree::kTotal;
+constexpr uint64_t kResolverTotal = QuotaTree::kTotal;
 constexpr uint64_t kBlock = 256;
 constexpr uint64_t kBoundary = 3 * kBlock + 40;
 
-std::shared_ptr<const StagePlan> Plan() {
+std::shared_ptr<const StagePlan> FourStages() {
   auto plan = StagePlan::Create(
-      kBlock, {{0, {kTotal / 2, kTotal / 4, kTotal / 4}},
-               {kBoundary, {kTotal / 8, kTotal / 2, kTotal / 8 * 3}}});
+      kBlock,
+      {{0, {kResolverTotal / 2, kResolverTotal / 4, kResolverTotal / 4}},
+       {kBoundary,
+        {kResolverTotal / 8, kResolverTotal / 2, kResolverTotal / 8 * 3}}});
   EXPECT_TRUE(plan.ok()) << plan.status();
   return *plan;
 }
@@ -49,7 +51,7 @@ std::unique_ptr<MixtureMap> Make(std::shared_ptr<const StagePlan> plan,
 std::unique_ptr<MixtureMap> MakeFinite() {
   MixtureRules rules;
   rules.stop_rule = StopRule::kAllExhausted;
-  return Make(Plan(), 42, rules);
+  return Make(FourStages(), 42, rules);
 }
 
 std::vector<ChildPosition> ByAnotherThread(
@@ -65,7 +67,7 @@ std::vector<Position> OfEpoch(std::vector<Position> positions, uint64_t epoch) {
 }
 
 TEST(MixtureResolverTest, MapsOfOnePlanAlternateOnAThread) {
-  const auto plan = Plan();
+  const auto plan = FourStages();
   const auto one = Make(plan, 1);
   const auto two = Make(plan, 2);
   const auto block = Range(0, kBlock);
@@ -80,7 +82,7 @@ TEST(MixtureResolverTest, MapsOfOnePlanAlternateOnAThread) {
 
 // Most allocators put the new one where the old one was.
 TEST(MixtureResolverTest, AMapThatIsGoneLeavesNothingToTheNext) {
-  const auto plan = Plan();
+  const auto plan = FourStages();
   const auto block = Range(0, kBlock);
   std::vector<ChildPosition> before;
   for (uint64_t seed = 0; seed < 50; ++seed) {
@@ -106,7 +108,7 @@ TEST(MixtureResolverTest, EpochsOfAFiniteMapAlternate) {
 
 // Another length of a block, too: the stage cuts one.
 TEST(MixtureResolverTest, BlocksComeInAnyOrder) {
-  const auto map = Make(Plan(), 42);
+  const auto map = Make(FourStages(), 42);
   std::mt19937_64 random(testing::TestSeed(33));
   for (int i = 0; i < 300; ++i) {
     const uint64_t begin = random() % (2 * kBoundary);
@@ -119,7 +121,7 @@ TEST(MixtureResolverTest, BlocksComeInAnyOrder) {
 
 // Each asks for a small part of the block; together they are worth all of it.
 TEST(MixtureResolverTest, SmallCallsGiveWhatOneGives) {
-  const auto plan = Plan();
+  const auto plan = FourStages();
   const auto one = Make(plan, 1);
   const auto two = Make(plan, 2);
   const auto finite = MakeFinite();
@@ -147,7 +149,7 @@ TEST(MixtureResolverTest, SmallCallsGiveWhatOneGives) {
 }
 
 TEST(MixtureResolverTest, ThreadsKeepBlocksOfTheirOwn) {
-  const auto plan = Plan();
+  const auto plan = FourStages();
   const auto one = Make(plan, 1);
   const auto two = Make(plan, 2);
   const auto all = Range(0, 2 * kBoundary);

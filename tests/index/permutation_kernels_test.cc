@@ -16,7 +16,7 @@
 namespace poniente::internal {
 namespace {
 
-constexpr uint64_t kKey = 42;
+constexpr uint64_t kKernelKey = 42;
 constexpr size_t kLongest = 300;
 constexpr uint64_t kUntouched = ~uint64_t{0};
 
@@ -28,7 +28,7 @@ const std::vector<uint64_t> kLargeSizes = {
     1000000000000,           (uint64_t{1} << 62) + 1, (uint64_t{1} << 63) - 1,
     uint64_t{1} << 63};
 
-std::vector<uint64_t> RandomIndices(uint64_t n, size_t count) {
+std::vector<uint64_t> RandomKernelIndices(uint64_t n, size_t count) {
   std::mt19937_64 random(n);
   std::vector<uint64_t> indices(count);
   for (uint64_t& index : indices) index = random() % n;
@@ -52,7 +52,7 @@ class PermutationKernelTest
   void ExpectEveryLength(PermutationKernel::Function map, uint64_t n,
                          const std::vector<uint64_t>& in,
                          const std::vector<uint64_t>& expected) {
-    const FeistelNetwork network = MakeFeistelNetwork(n, kKey);
+    const FeistelNetwork network = MakeFeistelNetwork(n, kKernelKey);
     for (size_t count = 0; count <= in.size(); ++count) {
       std::vector<uint64_t> apart(count + 2, kUntouched);
       ASSERT_EQ(map(network, n, in.data(), &apart[1], count), 0u);
@@ -70,8 +70,8 @@ class PermutationKernelTest
   }
 
   void ExpectScalarResults(uint64_t n) {
-    const Permutation order(n, kKey);
-    const std::vector<uint64_t> in = RandomIndices(n, kLongest);
+    const Permutation order(n, kKernelKey);
+    const std::vector<uint64_t> in = RandomKernelIndices(n, kLongest);
     std::vector<uint64_t> forward;
     std::vector<uint64_t> inverse;
     for (const uint64_t index : in) {
@@ -100,10 +100,10 @@ TEST_P(PermutationKernelTest, EqualsSingleCallsAtLargeSizes) {
 TEST_P(PermutationKernelTest, EqualsSingleCallsInBatchesOfSeveralChunks) {
   for (const uint64_t n :
        {1000ull, 65537ull, 3400000000ull, 1000000000000ull}) {
-    const Permutation order(n, kKey);
-    const FeistelNetwork network = MakeFeistelNetwork(n, kKey);
+    const Permutation order(n, kKernelKey);
+    const FeistelNetwork network = MakeFeistelNetwork(n, kKernelKey);
     for (const size_t count : {1023, 1024, 1025, 2047, 2048, 5000}) {
-      const std::vector<uint64_t> in = RandomIndices(n, count);
+      const std::vector<uint64_t> in = RandomKernelIndices(n, count);
       std::vector<uint64_t> out = in;
       ASSERT_EQ(GetParam()->forward(network, n, out.data(), out.data(), count),
                 0u);
@@ -120,11 +120,11 @@ TEST_P(PermutationKernelTest, EqualsSingleCallsInBatchesOfSeveralChunks) {
 TEST_P(PermutationKernelTest, NamesAnEntryOutsideItsRange) {
   for (const uint64_t n : {uint64_t{1000}, uint64_t{1} << 32,
                            (uint64_t{1} << 32) + 1, uint64_t{1} << 63}) {
-    const FeistelNetwork network = MakeFeistelNetwork(n, kKey);
+    const FeistelNetwork network = MakeFeistelNetwork(n, kKernelKey);
     for (const uint64_t bad : {n, n + 1, uint64_t{1} << 63, ~uint64_t{0}}) {
       if (bad < n) continue;
       for (const size_t at : {0, 1, 31, 32, 1023, 1024, 1999}) {
-        std::vector<uint64_t> in = RandomIndices(n, 2000);
+        std::vector<uint64_t> in = RandomKernelIndices(n, 2000);
         in[at] = bad;
         std::vector<uint64_t> out(in.size());
         EXPECT_EQ(

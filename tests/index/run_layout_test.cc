@@ -23,12 +23,12 @@ using ::poniente::testing::StatusIs;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-Mark SeqLen(RunPoint at, uint32_t seq_len) {
+StageMark SeqLen(RunPoint at, uint32_t seq_len) {
   return {.at = at, .seq_len = seq_len, .label = absl::StrCat("L", seq_len)};
 }
 
 TEST(RunLayoutTest, CountsBeginWithTheFirstStepAtOrAfterThem) {
-  const std::vector<Mark> marks = {
+  const std::vector<StageMark> marks = {
       {.at = RunPoint::Step(5), .batch_size = 3},
       {.at = RunPoint::Sample(21)},  // 20 + 3: the 1st sample of step 6 is 23
       {.at = RunPoint::Token(261)},  // token 260 ends sample 25
@@ -83,9 +83,9 @@ TEST(RunLayoutTest, SharesAreRoundedBeforeTheyAreAppliedToSteps) {
 }
 
 TEST(RunLayoutTest, NegativeCountsAreTakenFromTheEnd) {
-  const std::vector<Mark> marks = {{.at = RunPoint::Step(-10)},
-                                   {.at = RunPoint::Sample(-7)},
-                                   {.at = RunPoint::Token(-41)}};
+  const std::vector<StageMark> marks = {{.at = RunPoint::Step(-10)},
+                                        {.at = RunPoint::Sample(-7)},
+                                        {.at = RunPoint::Token(-41)}};
   ASSERT_OK_AND_ASSIGN(const RunLayout layout,
                        RunLayout::Make({.steps = 50}, 4, 10, {marks[0]}));
   EXPECT_EQ(layout.starts()[0].step, 40u);
@@ -108,14 +108,14 @@ TEST(RunLayoutTest, AnEndThatFollowsFromItsStagesIsFound) {
 }
 
 // Walks step by step and begins each mark as soon as its count is reached.
-struct SlowRun {
+struct SlowLayoutRun {
   std::vector<uint64_t> starts;
   uint64_t steps = 0, samples = 0, tokens = 0;
 };
 
-SlowRun Walk(const RunEnd& end, uint64_t batch_size, uint32_t seq_len,
-             const std::vector<Mark>& marks) {
-  SlowRun run;
+SlowLayoutRun Walk(const RunEnd& end, uint64_t batch_size, uint32_t seq_len,
+                   const std::vector<StageMark>& marks) {
+  SlowLayoutRun run;
   run.starts.assign(marks.size(), UINT64_MAX);
   const auto ended = [&] {
     return end.steps > 0 ? run.steps == end.steps : run.tokens >= end.tokens;
@@ -146,14 +146,14 @@ TEST(RunLayoutTest, RandomRunsAreThoseOfAWalkStepByStep) {
     (random() % 2 ? end.steps : end.tokens) = 1 + random() % 3000;
     const uint64_t batch_size = 1 + random() % 5;
     const auto seq_len = static_cast<uint32_t>(1 + random() % 9);
-    std::vector<Mark> marks(random() % 5);
-    for (Mark& mark : marks) {
+    std::vector<StageMark> marks(random() % 5);
+    for (StageMark& mark : marks) {
       mark.at.unit = static_cast<RunPoint::Unit>(random() % 3);
       mark.at.count = static_cast<int64_t>(random() % 600);
       if (random() % 2) mark.batch_size = 1 + random() % 5;
       if (random() % 2) mark.seq_len = static_cast<uint32_t>(1 + random() % 9);
     }
-    const SlowRun slow = Walk(end, batch_size, seq_len, marks);
+    const SlowLayoutRun slow = Walk(end, batch_size, seq_len, marks);
     const auto layout = RunLayout::Make(end, batch_size, seq_len, marks);
     const bool all_begin = std::find(slow.starts.begin(), slow.starts.end(),
                                      UINT64_MAX) == slow.starts.end();
@@ -179,7 +179,7 @@ TEST(RunLayoutTest, SharesFitTheRunTheyMake) {
     const auto length = [&] {
       return static_cast<uint32_t>(1 + random() % 64);
     };
-    const std::vector<Mark> marks = {
+    const std::vector<StageMark> marks = {
         SeqLen(RunPoint::ShareOfTokens(first), length()),
         SeqLen(RunPoint::ShareOfTokens(second), length())};
     ASSERT_OK_AND_ASSIGN(
@@ -205,8 +205,8 @@ TEST(RunLayoutTest, SharesFitTheRunTheyMake) {
 }
 
 TEST(RunLayoutTest, CentredRampsBeginBeforeTheirBoundary) {
-  Mark mark = {.at = RunPoint::ShareOfSteps(0.5),
-               .centred_ramp = RunPoint::ShareOfSteps(0.01)};
+  StageMark mark = {.at = RunPoint::ShareOfSteps(0.5),
+                    .centred_ramp = RunPoint::ShareOfSteps(0.01)};
   ASSERT_OK_AND_ASSIGN(RunLayout layout,
                        RunLayout::Make({.steps = 1000}, 4, 10, {mark}));
   EXPECT_EQ(layout.starts()[0].step, 495u);
@@ -240,39 +240,43 @@ TEST(RunLayoutTest, AmountsBecomeSamplesAcrossChanges) {
                        HasSubstr("must be at least 0, got -1")));
 }
 
-void ExpectRefused(const RunEnd& end, const std::vector<Mark>& marks,
-                   const ::testing::Matcher<std::string>& words) {
+void ExpectLayoutRefused(const RunEnd& end, const std::vector<StageMark>& marks,
+                         const ::testing::Matcher<std::string>& words) {
   EXPECT_THAT(RunLayout::Make(end, 4, 10, marks),
               StatusIs(absl::StatusCode::kInvalidArgument, words));
 }
 
 TEST(RunLayoutTest, RefusesPlacesThatDoNotExist) {
-  ExpectRefused({}, {{.at = RunPoint::Step(-1), .label = "last"}},
-                AllOf(HasSubstr("last"), HasSubstr("no end")));
-  ExpectRefused({.steps = 9}, {{.at = RunPoint::ShareOfSteps(1.5)}},
-                HasSubstr("must be 0 to 1, got 1.5"));
-  ExpectRefused({.steps = 9},
-                {{.at = RunPoint::ShareOfSteps(
-                      std::numeric_limits<double>::quiet_NaN())}},
-                HasSubstr("must be 0 to 1"));
-  ExpectRefused({.steps = 9}, {{.at = RunPoint::Step(-10), .label = "x"}},
-                HasSubstr("x begins 1 steps before the run"));
-  ExpectRefused({.steps = 9}, {{.at = RunPoint::Token(321), .label = "x"}},
-                HasSubstr("x starts after 321 tokens, but the run ends after 9 "
-                          "steps, 36 samples, 360 tokens"));
-  ExpectRefused({.steps = 9},
-                {{.at = RunPoint::ShareOfTokens(0.5), .seq_len = 3},
-                 {.at = RunPoint::Sample(-3), .batch_size = 2, .label = "x"}},
-                AllOf(HasSubstr("x"), HasSubstr("in one of them only")));
-  ExpectRefused(
+  ExpectLayoutRefused({}, {{.at = RunPoint::Step(-1), .label = "last"}},
+                      AllOf(HasSubstr("last"), HasSubstr("no end")));
+  ExpectLayoutRefused({.steps = 9}, {{.at = RunPoint::ShareOfSteps(1.5)}},
+                      HasSubstr("must be 0 to 1, got 1.5"));
+  ExpectLayoutRefused({.steps = 9},
+                      {{.at = RunPoint::ShareOfSteps(
+                            std::numeric_limits<double>::quiet_NaN())}},
+                      HasSubstr("must be 0 to 1"));
+  ExpectLayoutRefused({.steps = 9}, {{.at = RunPoint::Step(-10), .label = "x"}},
+                      HasSubstr("x begins 1 steps before the run"));
+  ExpectLayoutRefused(
+      {.steps = 9}, {{.at = RunPoint::Token(321), .label = "x"}},
+      HasSubstr("x starts after 321 tokens, but the run ends after 9 "
+                "steps, 36 samples, 360 tokens"));
+  ExpectLayoutRefused(
+      {.steps = 9},
+      {{.at = RunPoint::ShareOfTokens(0.5), .seq_len = 3},
+       {.at = RunPoint::Sample(-3), .batch_size = 2, .label = "x"}},
+      AllOf(HasSubstr("x"), HasSubstr("in one of them only")));
+  ExpectLayoutRefused(
       {.steps = 9},
       {{.at = RunPoint::ShareOfTokens(0.5), .centred_ramp = RunPoint::Step(2)}},
       HasSubstr("must be stated in tokens, not in steps"));
-  ExpectRefused({.steps = 9}, {{.at = RunPoint::Step(1), .batch_size = 0}},
-                HasSubstr("batch_size must be at least 1"));
-  ExpectRefused({.steps = 9}, {{.at = RunPoint::Step(1), .seq_len = 0}},
-                HasSubstr("seq_len must be at least 1"));
-  ExpectRefused({.steps = UINT64_MAX}, {}, HasSubstr("more than 2^62 samples"));
+  ExpectLayoutRefused({.steps = 9},
+                      {{.at = RunPoint::Step(1), .batch_size = 0}},
+                      HasSubstr("batch_size must be at least 1"));
+  ExpectLayoutRefused({.steps = 9}, {{.at = RunPoint::Step(1), .seq_len = 0}},
+                      HasSubstr("seq_len must be at least 1"));
+  ExpectLayoutRefused({.steps = UINT64_MAX}, {},
+                      HasSubstr("more than 2^62 samples"));
 }
 
 TEST(RunLayoutTest, ALongEndlessRunKeepsCounting) {

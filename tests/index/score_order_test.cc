@@ -27,9 +27,9 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using testing::StatusIs;
 
-constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
+using testing::kInvalid;
 
-std::vector<uint64_t> AllItems(const ScoreOrder& order) {
+std::vector<uint64_t> AllScoredItems(const ScoreOrder& order) {
   std::vector<uint64_t> items(order.size());
   std::iota(items.begin(), items.end(), 0u);
   order.ItemsAt(items, items);
@@ -59,8 +59,8 @@ TEST(ScoreOrderTest, IsTheStableSortInBothDirections) {
           falling.begin(), falling.end(),
           [&](uint64_t a, uint64_t b) { return scores[a] > scores[b]; });
       const ScoreOrder order = OrderOf(scores);
-      ASSERT_EQ(AllItems(order), sorted);
-      ASSERT_EQ(AllItems(OrderOf(scores, ScoreDirection::kDescending)),
+      ASSERT_EQ(AllScoredItems(order), sorted);
+      ASSERT_EQ(AllScoredItems(OrderOf(scores, ScoreDirection::kDescending)),
                 falling);
       const std::vector<double> wide(scores.begin(), scores.end());
       const ScoreOrder same = *ScoreOrder::FromScores(std::span(wide));
@@ -75,7 +75,7 @@ TEST(ScoreOrderTest, IsTheStableSortInBothDirections) {
 
 TEST(ScoreOrderTest, BothZerosAreOneAndInfinitiesAreTheEnds) {
   constexpr float kInf = std::numeric_limits<float>::infinity();
-  EXPECT_THAT(AllItems(OrderOf({0, kInf, -0.0f, -kInf, 0, -0.0f, -1})),
+  EXPECT_THAT(AllScoredItems(OrderOf({0, kInf, -0.0f, -kInf, 0, -0.0f, -1})),
               ElementsAre(3, 6, 0, 2, 4, 5, 1));
 }
 

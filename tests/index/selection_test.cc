@@ -26,7 +26,7 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using testing::StatusIs;
 
-constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
+using testing::kInvalid;
 
 std::vector<uint64_t> ChosenOf(const std::vector<bool>& bits) {
   std::vector<uint64_t> chosen;
@@ -44,7 +44,7 @@ std::vector<uint64_t> WordsOf(const std::vector<bool>& bits) {
   return words;
 }
 
-std::vector<uint64_t> AllItems(const Selection& selection) {
+std::vector<uint64_t> AllSelectedItems(const Selection& selection) {
   std::vector<uint64_t> items(selection.count());
   for (uint64_t k = 0; k < items.size(); ++k) items[k] = k;
   selection.Select(items, items);
@@ -59,7 +59,7 @@ void ExpectEqual(const Selection& selection, const std::vector<bool>& bits) {
   for (uint64_t k = 0; k < chosen.size(); ++k) {
     ASSERT_EQ(selection.Select(k), chosen[k]) << "place " << k;
   }
-  ASSERT_EQ(AllItems(selection), chosen);
+  ASSERT_EQ(AllSelectedItems(selection), chosen);
   uint64_t below = 0;
   for (uint64_t i = 0; i < bits.size(); ++i) {
     ASSERT_EQ(selection.CountBelow(i), below) << "item " << i;
@@ -135,7 +135,7 @@ TEST_P(SelectionSizesTest, EveryWayToMakeOneGivesTheSame) {
     for (const absl::StatusOr<Selection>& other : others) {
       ASSERT_OK_AND_ASSIGN(const Selection made, other);
       EXPECT_EQ(made.fingerprint(), selection.fingerprint());
-      EXPECT_EQ(AllItems(made), AllItems(selection));
+      EXPECT_EQ(AllSelectedItems(made), AllSelectedItems(selection));
     }
     bits.flip();
     ExpectEqual(*selection.Complement(), bits);
@@ -199,7 +199,7 @@ TEST(SelectionTest, MoreThanTwoToTheThirtyTwoItems) {
   const std::vector<uint64_t> chosen = {
       0, 5, kFour - 1, kFour, kFour + 63, kFour + 4095, kFour + 4098};
   const Selection selection = *Selection::FromIndices(kItems, chosen);
-  EXPECT_EQ(AllItems(selection), chosen);
+  EXPECT_EQ(AllSelectedItems(selection), chosen);
   for (uint64_t k = 0; k < chosen.size(); ++k) {
     EXPECT_EQ(selection.Select(k), chosen[k]);
     EXPECT_EQ(selection.Rank(chosen[k]), k);
@@ -211,7 +211,7 @@ TEST(SelectionTest, CopiesShareTheirBitmap) {
   const Selection selection = *Selection::ByHash(100'000, 0.5);
   const Selection copy = selection;
   EXPECT_EQ(copy.fingerprint(), selection.fingerprint());
-  EXPECT_EQ(AllItems(copy), AllItems(selection));
+  EXPECT_EQ(AllSelectedItems(copy), AllSelectedItems(selection));
   EXPECT_EQ(sizeof(Selection), sizeof(std::shared_ptr<int>));
 }
 
@@ -236,7 +236,7 @@ TEST(SelectionTest, ScoresAreComparedAsNumbers) {
   constexpr float kInf = std::numeric_limits<float>::infinity();
   const std::vector<float> scores = {-kInf, -1, -0.0f, 0, 1, kInf};
   const auto at_least = [&](float threshold) {
-    return AllItems(
+    return AllSelectedItems(
         *Selection::AtLeast(std::span<const float>(scores), threshold));
   };
   using ::testing::ElementsAre;
@@ -327,10 +327,10 @@ TEST(SelectionByHashTest, TakesTheItemsWhoseHashIsBelowTheFraction) {
 // made: bump kOrderVersion.
 TEST(SelectionByHashTest, GoldenValues) {
   EXPECT_THAT(
-      AllItems(*Selection::ByHash(300, 0.05)),
+      AllSelectedItems(*Selection::ByHash(300, 0.05)),
       ::testing::ElementsAre(23, 33, 48, 54, 71, 72, 83, 84, 126, 136, 147, 156,
                              181, 204, 209, 237, 238, 261, 286, 287, 293));
-  EXPECT_THAT(AllItems(*Selection::ByHash(300, 0.05, 7)),
+  EXPECT_THAT(AllSelectedItems(*Selection::ByHash(300, 0.05, 7)),
               ::testing::ElementsAre(35, 88, 105, 108, 122, 131, 147, 163, 170,
                                      175, 193, 194, 195, 213, 224, 234, 235,
                                      243, 260, 265, 279));
@@ -339,8 +339,8 @@ TEST(SelectionByHashTest, GoldenValues) {
 }
 
 TEST(SelectionByHashTest, DoesNotDependOnTheSize) {
-  const auto few = AllItems(*Selection::ByHash(1000, 0.1));
-  auto many = AllItems(*Selection::ByHash(5000, 0.1));
+  const auto few = AllSelectedItems(*Selection::ByHash(1000, 0.1));
+  auto many = AllSelectedItems(*Selection::ByHash(5000, 0.1));
   many.resize(few.size());
   EXPECT_EQ(few, many);
 }

@@ -32,10 +32,10 @@ using ::poniente::testing::StatusIs;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-constexpr uint64_t kTotal = QuotaTree::kTotal;
-using Plan = std::shared_ptr<const StagePlan>;
+constexpr uint64_t kStageTotal = QuotaTree::kTotal;
+using StagePlanPtr = std::shared_ptr<const StagePlan>;
 
-Plan MakePlan(uint64_t block_size, std::vector<PlanStage> stages) {
+StagePlanPtr MakePlan(uint64_t block_size, std::vector<PlanStage> stages) {
   auto plan = StagePlan::Create(block_size, std::move(stages));
   EXPECT_TRUE(plan.ok()) << plan.status();
   return *std::move(plan);
@@ -61,7 +61,7 @@ class StagePlanGoldenTest : public ::testing::Test {
   const std::vector<PlanStage> stages_ = {
       {0, {922337203685477632, 1383505805528216320, 2305843009213693952}},
       {13, {3458764513820540928, 0, 1152921504606846976}}};
-  const Plan plan_ = MakePlan(8, stages_);
+  const StagePlanPtr plan_ = MakePlan(8, stages_);
 
   std::vector<Draw> Slots(uint64_t sample) const {
     std::vector<DrawRun> runs;
@@ -165,7 +165,7 @@ TEST_F(StagePlanGoldenTest, HashesPrefixes) {
 TEST_F(StagePlanGoldenTest, PrefixHashesDifferInWhatIsServedOnly) {
   auto stages = stages_;
   stages[1].start = 14;
-  const Plan moved = MakePlan(8, stages);
+  const StagePlanPtr moved = MakePlan(8, stages);
   // A start inside the block being served cuts it elsewhere.
   EXPECT_NE(moved->PrefixHash(seed_, names_, 9), 0xf6eb0c2ab2e0d960);
   EXPECT_EQ(moved->PrefixHash(seed_, names_, 8), 0x2c3d41c1d30f2e1d);
@@ -178,7 +178,7 @@ TEST_F(StagePlanGoldenTest, PrefixHashesDifferInWhatIsServedOnly) {
 
 // Weights 700 200 100, from sample 10 on 100 0 900.
 TEST(StagePlanTest, CarriesDebtsOfOrderVersion1) {
-  const Plan plan = MakePlan(
+  const StagePlanPtr plan = MakePlan(
       16, {{0, {3228180212899171533, 922337203685477581, 461168601842738790}},
            {10, {461168601842738790, 0, 4150517416584649114}}});
   std::vector<uint32_t> dealt;
@@ -223,7 +223,7 @@ class StagePlanRunTest : public ::testing::TestWithParam<Run> {
       quanta[i] = (random_() >> (2 + random_() % 12)) / quanta.size();
       given += quanta[i];
     }
-    quanta[0] = kTotal - given;
+    quanta[0] = kStageTotal - given;
     return quanta;
   }
 
@@ -231,7 +231,7 @@ class StagePlanRunTest : public ::testing::TestWithParam<Run> {
   const uint64_t seed_ = random_();
   std::vector<SlowStage> slow_;
   std::vector<PlanStage> stages_;
-  Plan plan_;
+  StagePlanPtr plan_;
 };
 
 INSTANTIATE_TEST_SUITE_P(Runs, StagePlanRunTest,
@@ -306,7 +306,7 @@ TEST_P(StagePlanRunTest, AppendingAStageChangesNoBlockItDoesNotCut) {
   const uint64_t added = stages_.back().start + 333;
   auto stages = stages_;
   stages.push_back({added, Quanta(3)});
-  const Plan longer = MakePlan(GetParam().block_size, stages);
+  const StagePlanPtr longer = MakePlan(GetParam().block_size, stages);
   const uint64_t cut = plan_->BlockOf(added).first;
   const std::vector<std::string> names(plan_->components(), "n");
   for (uint64_t k = 0; k < added; ++k) {
@@ -336,16 +336,18 @@ TEST_P(StagePlanRunTest, StaysNearTheIdealThroughAllStages) {
 TEST(StagePlanTest, SharesBelowOneSamplePerStageAreServed) {
   std::vector<PlanStage> stages;
   for (uint64_t s = 0; s < 1000; ++s) {
-    stages.push_back(
-        {5 * s, {kTotal / 2, kTotal / 2 - kTotal / 50, kTotal / 50}});
+    stages.push_back({5 * s,
+                      {kStageTotal / 2, kStageTotal / 2 - kStageTotal / 50,
+                       kStageTotal / 50}});
   }
-  const Plan plan = MakePlan(64, stages);
+  const StagePlanPtr plan = MakePlan(64, stages);
   EXPECT_NEAR(static_cast<double>(plan->Count(2, 4999)), 100, 2);
   EXPECT_NEAR(static_cast<double>(plan->Count(0, 4999)), 2500, 2);
 }
 
 TEST(StagePlanTest, WholeSharesGiveEveryBlockTheSameCounts) {
-  const Plan plan = MakePlan(16, {{0, {kTotal / 2, kTotal / 4, kTotal / 4}}});
+  const StagePlanPtr plan =
+      MakePlan(16, {{0, {kStageTotal / 2, kStageTotal / 4, kStageTotal / 4}}});
   for (uint64_t f = 0; f < 1600; f += 16) {
     std::vector<int> counts(3);
     for (uint64_t k = f; k < f + 16; ++k) ++counts[plan->At(k, 5).component];
@@ -355,7 +357,8 @@ TEST(StagePlanTest, WholeSharesGiveEveryBlockTheSameCounts) {
 
 TEST(StagePlanTest, FindsNoSampleAtOrBeyondTwoToTheSixtyTwo) {
   const uint64_t end = uint64_t{1} << 62;
-  const Plan plan = MakePlan(7, {{0, {kTotal / 2, kTotal / 2}}});
+  const StagePlanPtr plan =
+      MakePlan(7, {{0, {kStageTotal / 2, kStageTotal / 2}}});
   const uint64_t first = plan->BlockOf(end - 1).first;
   ASSERT_GT(first + 7, end);
   for (uint64_t k = first - 7; k < end; ++k) {
@@ -370,8 +373,8 @@ TEST(StagePlanTest, FindsNoSampleAtOrBeyondTwoToTheSixtyTwo) {
 }
 
 TEST(StagePlanTest, ADrawThatNoStageServesIsNotFound) {
-  const Plan plan =
-      MakePlan(8, {{0, {kTotal / 2, kTotal / 2}}, {10, {kTotal, 0}}});
+  const StagePlanPtr plan = MakePlan(
+      8, {{0, {kStageTotal / 2, kStageTotal / 2}}, {10, {kStageTotal, 0}}});
   EXPECT_TRUE(plan->FindSample(1, 4, 1).has_value());
   EXPECT_EQ(plan->FindSample(1, 5, 1), std::nullopt);
   EXPECT_EQ(plan->FindSample(0, uint64_t{1} << 62, 1), std::nullopt);
@@ -384,15 +387,17 @@ TEST(StagePlanTest, RefusesStagesThatMakeNoSense) {
     EXPECT_THAT(StagePlan::Create(block_size, std::move(stages)),
                 StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(words)));
   };
-  error(0, {{0, {kTotal}}}, "block size must be 1 to 65536, got 0");
-  error(65537, {{0, {kTotal}}}, "got 65537");
+  error(0, {{0, {kStageTotal}}}, "block size must be 1 to 65536, got 0");
+  error(65537, {{0, {kStageTotal}}}, "got 65537");
   error(8, {}, "at least one stage");
-  error(8, {{1, {kTotal}}}, "must start at sample 0, got 1");
-  error(8, {{0, {kTotal}}, {9, {kTotal}}, {9, {kTotal}}},
+  error(8, {{1, {kStageTotal}}}, "must start at sample 0, got 1");
+  error(8, {{0, {kStageTotal}}, {9, {kStageTotal}}, {9, {kStageTotal}}},
         "stage 2 starts at sample 9, which is not after");
-  error(8, {{0, {kTotal}}, {kTotal, {kTotal}}}, "not below 2^62");
-  error(8, {{0, {kTotal}}, {9, {kTotal, 0}}}, "quanta for 2 components");
-  error(8, {{0, {kTotal - 1}}}, "stage 0 do not sum to 2^62");
+  error(8, {{0, {kStageTotal}}, {kStageTotal, {kStageTotal}}},
+        "not below 2^62");
+  error(8, {{0, {kStageTotal}}, {9, {kStageTotal, 0}}},
+        "quanta for 2 components");
+  error(8, {{0, {kStageTotal - 1}}}, "stage 0 do not sum to 2^62");
   error(8, {{0, {}}}, "do not sum");
 }
 

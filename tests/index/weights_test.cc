@@ -24,9 +24,9 @@ using ::poniente::testing::StatusIs;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-constexpr uint64_t kTotal = uint64_t{1} << 62;
+constexpr uint64_t kWeightsTotal = uint64_t{1} << 62;
 
-absl::StatusOr<std::vector<uint64_t>> Quanta(
+absl::StatusOr<std::vector<uint64_t>> QuantaOf(
     const std::vector<double>& weights) {
   return QuantaFromWeights(weights);
 }
@@ -34,22 +34,22 @@ absl::StatusOr<std::vector<uint64_t>> Quanta(
 // Literals from the definition of order version 1.
 TEST(WeightsTest, QuantaOfOrderVersion1) {
   EXPECT_THAT(
-      Quanta({5, 3, 1, 1}),
+      QuantaOf({5, 3, 1, 1}),
       IsOkAndHolds(ElementsAre(2305843009213693952, 1383505805528216371,
                                461168601842738791, 461168601842738790)));
-  EXPECT_THAT(Quanta({0.7, 0.2, 0.1}),
+  EXPECT_THAT(QuantaOf({0.7, 0.2, 0.1}),
               IsOkAndHolds(ElementsAre(3228180212899171417, 922337203685477658,
                                        461168601842738829)));
-  EXPECT_THAT(Quanta({1, 1, 1}),
+  EXPECT_THAT(QuantaOf({1, 1, 1}),
               IsOkAndHolds(ElementsAre(1537228672809129302, 1537228672809129301,
                                        1537228672809129301)));
-  EXPECT_THAT(Quanta({1e300, 1, 1}),
+  EXPECT_THAT(QuantaOf({1e300, 1, 1}),
               IsOkAndHolds(ElementsAre(4611686018427387902, 1, 1)));
-  EXPECT_THAT(Quanta({0.2, 0.3, 0.5}),
+  EXPECT_THAT(QuantaOf({0.2, 0.3, 0.5}),
               IsOkAndHolds(ElementsAre(922337203685477632, 1383505805528216320,
                                        2305843009213693952)));
   EXPECT_THAT(
-      Quanta({0.75, 0, 0.25}),
+      QuantaOf({0.75, 0, 0.25}),
       IsOkAndHolds(ElementsAre(3458764513820540928, 0, 1152921504606846976)));
 }
 
@@ -62,8 +62,8 @@ TEST(WeightsTest, PowersAndScoresOfOrderVersion1) {
   EXPECT_THAT(QuantaFromScores(scores, 0.7),
               IsOkAndHolds(ElementsAre(204197474937171663, 852061722615509294,
                                        3555426820874706947)));
-  const std::vector<uint64_t> from = *Quanta({5, 3, 1, 1});
-  const std::vector<uint64_t> to = *Quanta({1, 1, 1, 1});
+  const std::vector<uint64_t> from = *QuantaOf({5, 3, 1, 1});
+  const std::vector<uint64_t> to = *QuantaOf({1, 1, 1, 1});
   EXPECT_THAT(QuantaOnRamp(from, to, 0, 3),
               ElementsAre(2113689425112552789, 1345075088707988139,
                           576460752303423488, 576460752303423488));
@@ -98,17 +98,17 @@ TEST(WeightsTest, TemperatureGoesFromGreedyToUniform) {
   EXPECT_THAT(Rounded(QuantaFromPowers(
                   weights, std::numeric_limits<double>::infinity())),
               ElementsAre(.5, 0, .5));
-  EXPECT_EQ(*QuantaFromPowers(weights, 1), *Quanta({9, 0, 1}));
+  EXPECT_EQ(*QuantaFromPowers(weights, 1), *QuantaOf({9, 0, 1}));
   // All but everything; what has a weight is never shut out.
   EXPECT_THAT(QuantaFromPowers(weights, kMinTemperature),
-              IsOkAndHolds(ElementsAre(kTotal - 1, 0, 1)));
+              IsOkAndHolds(ElementsAre(kWeightsTotal - 1, 0, 1)));
 }
 
 TEST(WeightsTest, ScoresTakeAnyScaleAndMinusInfinityIsNever) {
   const double never = -std::numeric_limits<double>::infinity();
   const std::vector<double> extreme = {1e308, -1e308, never};
   EXPECT_THAT(QuantaFromScores(extreme, 1e-2),
-              IsOkAndHolds(ElementsAre(kTotal - 1, 1, 0)));
+              IsOkAndHolds(ElementsAre(kWeightsTotal - 1, 1, 0)));
   const std::vector<double> shifted = {1002, 1003, 1001};
   const std::vector<double> plain = {2, 3, 1};
   EXPECT_EQ(*QuantaFromScores(shifted, 1), *QuantaFromScores(plain, 1));
@@ -138,12 +138,12 @@ TEST(WeightsTest, PowersAndScoresNameWhatTheyRefuse) {
 }
 
 TEST(WeightsTest, RampsMoveStraightAndSumExactly) {
-  const std::vector<uint64_t> from = *Quanta({1, 0, 0.5, 1e-9});
-  const std::vector<uint64_t> to = *Quanta({0, 1, 0.5, 0});
+  const std::vector<uint64_t> from = *QuantaOf({1, 0, 0.5, 1e-9});
+  const std::vector<uint64_t> to = *QuantaOf({0, 1, 0.5, 0});
   for (uint64_t s = 0; s < 7; ++s) {
     const std::vector<uint64_t> quanta = QuantaOnRamp(from, to, s, 7);
     EXPECT_EQ(std::accumulate(quanta.begin(), quanta.end(), uint64_t{0}),
-              kTotal);
+              kWeightsTotal);
     for (size_t i = 0; i < quanta.size(); ++i) {
       const double line = (static_cast<double>(from[i]) * (13 - 2.0 * s) +
                            static_cast<double>(to[i]) * (2.0 * s + 1)) /
@@ -156,14 +156,15 @@ TEST(WeightsTest, RampsMoveStraightAndSumExactly) {
 
 TEST(WeightsTest, OnlyRatiosMatterDownToTheSmallestDoubles) {
   const double tiny = std::numeric_limits<double>::denorm_min();
-  const auto quanta = Quanta({5, 3, 1, 1});
-  EXPECT_EQ(*Quanta({5 * tiny, 3 * tiny, tiny, tiny}), *quanta);
-  EXPECT_EQ(*Quanta({5 * 0x1p1000, 3 * 0x1p1000, 0x1p1000, 0x1p1000}), *quanta);
+  const auto quanta = QuantaOf({5, 3, 1, 1});
+  EXPECT_EQ(*QuantaOf({5 * tiny, 3 * tiny, tiny, tiny}), *quanta);
+  EXPECT_EQ(*QuantaOf({5 * 0x1p1000, 3 * 0x1p1000, 0x1p1000, 0x1p1000}),
+            *quanta);
 }
 
 // Literals from exact fractions: no bit is lost down to 2^-62 of the largest.
 TEST(WeightsTest, KeepsTheLastBitsOfSmallWeights) {
-  EXPECT_THAT(Quanta({1, 0x1.0000000000001p-10, 0x1.0000000000003p-11}),
+  EXPECT_THAT(QuantaOf({1, 0x1.0000000000001p-10, 0x1.0000000000003p-11}),
               IsOkAndHolds(ElementsAre(4604940500116670123, 4497012207145187,
                                        2248506103572594)));
 }
@@ -179,10 +180,10 @@ TEST(WeightsTest, RandomWeightsSumExactlyAndKeepZeros) {
                                 static_cast<int>(random() % 2000) - 1000);
     }
     weights[0] = 1;
-    const auto quanta = Quanta(weights);
+    const auto quanta = QuantaOf(weights);
     ASSERT_TRUE(quanta.ok());
     ASSERT_EQ(std::accumulate(quanta->begin(), quanta->end(), uint64_t{0}),
-              kTotal);
+              kWeightsTotal);
     const double sum = std::accumulate(weights.begin(), weights.end(), 0.0);
     for (size_t i = 0; i < weights.size(); ++i) {
       ASSERT_EQ((*quanta)[i] > 0, weights[i] > 0);
@@ -195,7 +196,7 @@ TEST(WeightsTest, RandomWeightsSumExactlyAndKeepZeros) {
 TEST(WeightsTest, TheLargestPaysWhatTheSmallestAreGiven) {
   EXPECT_THAT(Apportion(std::vector<Share>{
                   {1, true}, {0, true}, {1, true}, {0, false}, {0, true}}),
-              ElementsAre(kTotal / 2 - 2, 1, kTotal / 2, 0, 1));
+              ElementsAre(kWeightsTotal / 2 - 2, 1, kWeightsTotal / 2, 0, 1));
 }
 
 TEST(WeightsTest, ErrorsNameTheComponentAndTheValue) {
@@ -216,14 +217,14 @@ TEST(WeightsTest, ErrorsNameTheComponentAndTheValue) {
                                  "inf")));
   EXPECT_THAT(quanta(0, 0), StatusIs(absl::StatusCode::kInvalidArgument,
                                      HasSubstr("above 0")));
-  EXPECT_THAT(Quanta({}), StatusIs(absl::StatusCode::kInvalidArgument,
-                                   HasSubstr("above 0")));
-  EXPECT_THAT(Quanta({-1}), StatusIs(absl::StatusCode::kInvalidArgument,
-                                     HasSubstr("weight of component 0")));
+  EXPECT_THAT(QuantaOf({}), StatusIs(absl::StatusCode::kInvalidArgument,
+                                     HasSubstr("above 0")));
+  EXPECT_THAT(QuantaOf({-1}), StatusIs(absl::StatusCode::kInvalidArgument,
+                                       HasSubstr("weight of component 0")));
 }
 
 TEST(WeightsTest, MinusZeroIsZero) {
-  EXPECT_THAT(Quanta({-0.0, 1}), IsOkAndHolds(ElementsAre(0, kTotal)));
+  EXPECT_THAT(QuantaOf({-0.0, 1}), IsOkAndHolds(ElementsAre(0, kWeightsTotal)));
 }
 
 }  // namespace

@@ -26,7 +26,7 @@ using ::poniente::testing::Windows;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-constexpr uint64_t kBytes = 100'000;
+constexpr uint64_t kSummedBytes = 100'000;
 constexpr uint64_t kBlockBytes = 4096;
 
 // Changes one byte, so that its file is another to every reader opened later.
@@ -44,8 +44,8 @@ class BlockChecksumsTest : public ::testing::TestWithParam<IoBackend> {
  protected:
   void SetUp() override {
     if (testing::UsesUring(GetParam())) PONIENTE_NEEDS_URING();
-    file_ =
-        testing::WriteChecksummedFile(dir_.path("f"), 0, kBytes, kBlockBytes);
+    file_ = testing::WriteChecksummedFile(dir_.path("f"), 0, kSummedBytes,
+                                          kBlockBytes);
   }
   std::shared_ptr<const ByteReader> Open(VerifyChecksums verify) {
     std::vector<ByteFile> files = {file_};
@@ -93,7 +93,8 @@ TEST_P(BlockChecksumsTest, ADamagedBlockIsFoundFromAnyWindowOfIt) {
                                  HasSubstr("computed"), HasSubstr("restore"))));
     }
     EXPECT_THAT(ReadAt(*reader, 4 * kBlockBytes, 5000), IsOk());
-    EXPECT_THAT(ReadAt(*reader, kBytes - 1, 1), IsOk());  // the short block
+    EXPECT_THAT(ReadAt(*reader, kSummedBytes - 1, 1),
+                IsOk());  // the short block
   }
   const auto trusting = Open(VerifyChecksums::kOff);
   Windows windows;
@@ -103,9 +104,9 @@ TEST_P(BlockChecksumsTest, ADamagedBlockIsFoundFromAnyWindowOfIt) {
 }
 
 TEST_P(BlockChecksumsTest, ADamagedLastBlockIsFound) {
-  FlipByte(file_.path, kBytes - 1);
+  FlipByte(file_.path, kSummedBytes - 1);
   const auto reader = Open(VerifyChecksums::kFirstTouch);
-  EXPECT_THAT(ReadAt(*reader, kBytes - 100, 10),
+  EXPECT_THAT(ReadAt(*reader, kSummedBytes - 100, 10),
               StatusIs(absl::StatusCode::kDataLoss,
                        AllOf(HasSubstr("block 24"), HasSubstr("1696 bytes"))));
 }
@@ -125,7 +126,8 @@ TEST_P(BlockChecksumsTest, ABlockIsVerifiedOnceForAllReadersOfItsFile) {
 }
 
 TEST_P(BlockChecksumsTest, AFileThatWasChangedIsVerifiedAnew) {
-  ASSERT_THAT(ReadAt(*Open(VerifyChecksums::kFirstTouch), 0, kBytes), IsOk());
+  ASSERT_THAT(ReadAt(*Open(VerifyChecksums::kFirstTouch), 0, kSummedBytes),
+              IsOk());
   ::usleep(10'000);  // a tick of the file system's clock
   FlipByte(file_.path, 100);
   EXPECT_THAT(ReadAt(*Open(VerifyChecksums::kFirstTouch), 0, 10),
@@ -151,7 +153,7 @@ TEST_P(BlockChecksumsTest, BlocksOfNoBytesAreRefused) {
 
 // Above 4096 blocks the checksums stay in their file.
 TEST_P(BlockChecksumsTest, ChecksumsThatAreCutShortLaterAreAnError) {
-  file_ = testing::WriteChecksummedFile(dir_.path("g"), 1, kBytes, 16);
+  file_ = testing::WriteChecksummedFile(dir_.path("g"), 1, kSummedBytes, 16);
   const auto reader = Open(VerifyChecksums::kFirstTouch);
   std::filesystem::resize_file(file_.checksums->path, 12 + 4 * 1000);
   Windows early, late;

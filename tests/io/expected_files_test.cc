@@ -34,7 +34,7 @@ using ::poniente::testing::Windows;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-constexpr uint64_t kBytes = 300'000;
+constexpr uint64_t kExpectedBytes = 300'000;
 constexpr uint64_t kBlock = 65536;
 
 class ExpectedFilesTest : public ::testing::TestWithParam<IoBackend> {
@@ -54,9 +54,9 @@ class ExpectedFilesTest : public ::testing::TestWithParam<IoBackend> {
   // Proven file `number` with its checksums, to be opened later.
   ByteFile Later(uint64_t number,
                  std::function<absl::Status()> check = nullptr) const {
-    ByteFile file =
-        testing::WriteChecksummedFile(path(number), number, kBytes, kBlock);
-    file.expected = ExpectedFile{kBytes, std::move(check)};
+    ByteFile file = testing::WriteChecksummedFile(path(number), number,
+                                                  kExpectedBytes, kBlock);
+    file.expected = ExpectedFile{kExpectedBytes, std::move(check)};
     return file;
   }
   absl::StatusOr<std::shared_ptr<const ByteReader>> Open(ByteFile file) const {
@@ -85,7 +85,7 @@ TEST_P(ExpectedFilesTest, AreNotTouchedBeforeTheirFirstRead) {
   const size_t before = OpenDescriptors();
   ASSERT_OK_AND_ASSIGN(const auto reader, Open(std::move(file)));
   EXPECT_EQ(OpenDescriptors(), before);
-  EXPECT_EQ(reader->size(0), kBytes);
+  EXPECT_EQ(reader->size(0), kExpectedBytes);
   EXPECT_EQ(reader->path(0), path(1));
   EXPECT_NE(reader->backend(), IoBackend::kAuto);
   EXPECT_EQ(checks, 0);
@@ -107,7 +107,7 @@ TEST_P(ExpectedFilesTest, AreNotTouchedBeforeTheirFirstRead) {
 
 TEST_P(ExpectedFilesTest, BytesOtherThanExpectedAreAnError) {
   ByteFile file = Later(1);
-  file.expected->bytes = kBytes - 1;
+  file.expected->bytes = kExpectedBytes - 1;
   ASSERT_OK_AND_ASSIGN(const auto reader, Open(std::move(file)));
   EXPECT_THAT(Read(OneWindow(*reader, 1)),
               StatusIs(absl::StatusCode::kFailedPrecondition,
@@ -136,7 +136,7 @@ TEST_P(ExpectedFilesTest, ReadsOfNothingAndBeyondTheEndOpenNothing) {
   nothing.Add(*reader, 0, 5, 0, 1);
   EXPECT_THAT(Read(nothing), IsOk());
   Windows beyond;
-  beyond.Add(*reader, 0, kBytes - 1, 2, 1);
+  beyond.Add(*reader, 0, kExpectedBytes - 1, 2, 1);
   EXPECT_THAT(Read(beyond),
               StatusIs(absl::StatusCode::kOutOfRange, HasSubstr("300000")));
 }
@@ -152,12 +152,12 @@ TEST_P(ExpectedFilesTest, DamageIsFoundAsInFilesThatAreOpenedAtOnce) {
 TEST_P(ExpectedFilesTest, StandBesideFilesThatAreOpen) {
   std::vector<ByteFile> files;
   files.push_back(
-      testing::WriteChecksummedFile(path(0), 0, 2 * kBytes, kBlock));
+      testing::WriteChecksummedFile(path(0), 0, 2 * kExpectedBytes, kBlock));
   files.push_back(Later(1));
   files.push_back(Later(2));
   ASSERT_OK_AND_ASSIGN(const auto reader,
                        ByteReader::Open(std::move(files), options()));
-  EXPECT_EQ(reader->size(0), 2 * kBytes);
+  EXPECT_EQ(reader->size(0), 2 * kExpectedBytes);
   std::mt19937_64 random(testing::TestSeed(5));
   for (int batch = 0; batch < 20; ++batch) {
     Windows windows;

@@ -25,14 +25,14 @@ namespace {
 using testing::IsOk;
 
 constexpr size_t kReaders = 40;
-constexpr size_t kBytes = 1000;
+constexpr size_t kFetchedBytes = 1000;
 
 class FetchAheadTest : public ::testing::Test {
  protected:
   // Mapped or read, with checksums or without, by turns.
   void SetUp() override {
     for (size_t i = 0; i < kReaders; ++i) {
-      const std::string bytes(kBytes, static_cast<char>(i + 1));
+      const std::string bytes(kFetchedBytes, static_cast<char>(i + 1));
       ByteFile file;
       file.path = folder_.path(absl::StrCat("file", i));
       testing::WriteFile(file.path, bytes);
@@ -42,7 +42,7 @@ class FetchAheadTest : public ::testing::Test {
                     reinterpret_cast<std::byte*>(checksum.data()));
         const std::string path = folder_.path(absl::StrCat("checksum", i));
         testing::WriteFile(path, checksum);
-        file.checksums = {path, 0, kBytes};
+        file.checksums = {path, 0, kFetchedBytes};
       }
       ByteReaderOptions options;
       options.backend = i % 2 == 0 ? IoBackend::kMmap : IoBackend::kPread;

@@ -239,8 +239,8 @@ class Guarded {
   std::vector<size_t> leads_;
 };
 
-using Way = std::tuple<IoBackend, VerifyChecksums>;
-class AnyPlanTest : public ::testing::TestWithParam<Way> {};
+using BackendAndChecks = std::tuple<IoBackend, VerifyChecksums>;
+class AnyPlanTest : public ::testing::TestWithParam<BackendAndChecks> {};
 
 INSTANTIATE_TEST_SUITE_P(
     Ways, AnyPlanTest,

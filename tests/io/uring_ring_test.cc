@@ -41,7 +41,7 @@ using ::poniente::testing::IsOk;
 using ::poniente::testing::TempDir;
 using ::poniente::testing::Windows;
 
-constexpr std::byte kCanary{0};  // no proven byte is zero
+constexpr std::byte kRingCanary{0};  // no proven byte is zero
 
 // Reads `batches` batches of 64 random windows, each checked.
 Task<> ReadManyBatches(std::shared_ptr<const ByteReader> reader, uint64_t seed,
@@ -282,9 +282,9 @@ TEST_F(UringRingTest, CancellationWaitsForTheKernel) {
     EXPECT_EQ(result->code(), wanted) << *result;
     // It has waited for all of them, so none can come later.
     EXPECT_EQ(windows.FirstWrongByte(), "");
-    windows.Fill(kCanary);
+    windows.Fill(kRingCanary);
     std::this_thread::sleep_for(std::chrono::milliseconds(3));
-    ASSERT_TRUE(windows.AllBytesAre(kCanary)) << "round " << round;
+    ASSERT_TRUE(windows.AllBytesAre(kRingCanary)) << "round " << round;
   }
   if (in_flight == 0) GTEST_SKIP() << "the file never left the memory";
 }
@@ -330,9 +330,9 @@ TEST_F(UringRingTest, AContextMayDieWithReadsInFlight) {
     }
     // The end of the context has waited for every read.
     EXPECT_EQ(windows.FirstWrongByte(), "");
-    windows.Fill(kCanary);
+    windows.Fill(kRingCanary);
     std::this_thread::sleep_for(std::chrono::milliseconds(3));
-    ASSERT_TRUE(windows.AllBytesAre(kCanary)) << "round " << round;
+    ASSERT_TRUE(windows.AllBytesAre(kRingCanary)) << "round " << round;
   }
   if (in_flight == 0) GTEST_SKIP() << "the file never left the memory";
 }

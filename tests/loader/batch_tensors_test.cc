@@ -44,7 +44,7 @@ using testing::Open;
 using testing::StatusIs;
 using testing::TempDir;
 
-constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
+using testing::kInvalid;
 
 const std::vector<BatchTensor> kAll = {
     BatchTensor::kTokens,    BatchTensor::kLabels,

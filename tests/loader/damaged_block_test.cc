@@ -29,8 +29,8 @@ using testing::TempDir;
 
 constexpr uint64_t kBlockBytes = 4096;
 constexpr uint64_t kBlocks = 16;
-constexpr uint32_t kSeqLen = 256;                   // bytes too
-constexpr uint64_t kBatch = kBlockBytes / kSeqLen;  // step s is block s
+constexpr uint32_t kDamagedSeqLen = 256;                   // bytes too
+constexpr uint64_t kBatch = kBlockBytes / kDamagedSeqLen;  // step s is block s
 
 class DamagedBlockTest : public ::testing::TestWithParam<bool> {
  protected:
@@ -55,14 +55,14 @@ class DamagedBlockTest : public ::testing::TestWithParam<bool> {
     const auto reader = ByteReader::Open(std::vector<ByteFile>{ids});
     EXPECT_THAT(reader, IsOk());
     DatasetPtr<TokenWindow> windows =
-        std::make_shared<testing::FileWindows>(*reader, kSeqLen);
+        std::make_shared<testing::FileWindows>(*reader, kDamagedSeqLen);
     if (GetParam()) {  // a function on the way takes the general path
       windows = Map<TokenWindow>("same", std::move(windows),
                                  [](TokenWindow window) { return window; });
     }
     ScheduleOptions options;
     options.batch_size = kBatch;
-    options.seq_len = kSeqLen;
+    options.seq_len = kDamagedSeqLen;
     LoaderOptions one_at_a_time;  // no batch is tried again before it is asked
     one_at_a_time.prefetch_batches = 1;
     auto loader = Loader::Create(std::move(windows), *Schedule::Create(options),

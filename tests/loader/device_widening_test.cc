@@ -34,9 +34,9 @@ using ::testing::HasSubstr;
 using testing::IsOk;
 using testing::StatusIs;
 
-constexpr uint32_t kSeqLen = 37;
+constexpr uint32_t kWidenedSeqLen = 37;
 constexpr uint64_t kWindows = 20;  // of each of two files
-constexpr uint64_t kBatch = 13;
+constexpr uint64_t kWidenedBatch = 13;
 constexpr uint64_t kIds = 200;  // of the vocabulary
 
 class DeviceWideningTest : public ::testing::Test {
@@ -46,7 +46,7 @@ class DeviceWideningTest : public ::testing::Test {
                                uint64_t wrong = UINT64_MAX) {
     std::mt19937_64 random(testing::TestSeed(36) + width);
     std::string bytes;
-    for (uint64_t i = 0; i < kWindows * kSeqLen; ++i) {
+    for (uint64_t i = 0; i < kWindows * kWidenedSeqLen; ++i) {
       const uint32_t id =
           static_cast<uint32_t>(i == wrong ? kIds : random() % kIds);
       bytes.append(reinterpret_cast<const char*>(&id), width);
@@ -55,7 +55,7 @@ class DeviceWideningTest : public ::testing::Test {
     const auto reader =
         ByteReader::Open(std::vector<std::string>{folder_.path(name)});
     EXPECT_THAT(reader, IsOk());
-    return std::make_shared<FileWindows>(*reader, kSeqLen, width, kIds);
+    return std::make_shared<FileWindows>(*reader, kWidenedSeqLen, width, kIds);
   }
   DatasetPtr<TokenWindow> Files(uint32_t width, uint32_t other_width) {
     return *Concat<TokenWindow>(
@@ -80,8 +80,8 @@ class DeviceWideningTest : public ::testing::Test {
                                         std::shared_ptr<SlotRing> slots,
                                         uint64_t step = 0) {
     ScheduleOptions schedule;
-    schedule.batch_size = kBatch;
-    schedule.seq_len = kSeqLen;
+    schedule.batch_size = kWidenedBatch;
+    schedule.seq_len = kWidenedSeqLen;
     const BatchAssembler assembler(dataset, *Schedule::Create(schedule),
                                    options, std::move(slots));
     FetchTimes times;
@@ -166,7 +166,7 @@ TEST_F(DeviceWideningTest, OnlyStoredBytesAreCopied) {
   ASSERT_OK_AND_ASSIGN(
       const Batch batch,
       Assemble(Files(2, 2), Options(TokenType::kI64), OnDevice()));
-  EXPECT_EQ(device_.copied, kBatch * kSeqLen * 2);
+  EXPECT_EQ(device_.copied, kWidenedBatch * kWidenedSeqLen * 2);
 }
 
 TEST_F(DeviceWideningTest, TheHostDoesNotPretendToHaveTokens) {
@@ -182,7 +182,7 @@ TEST_F(DeviceWideningTest, TheHostDoesNotPretendToHaveTokens) {
   EXPECT_DEATH(batch.tokens<int64_t>(), "has_host_tokens");
   EXPECT_DEATH(batch.tokens<int64_t>(3), "has_host_tokens");
   EXPECT_DEATH(batch.bytes(), "has_host_tokens");
-  EXPECT_EQ(batch.positions()[kSeqLen + 5], 5);
+  EXPECT_EQ(batch.positions()[kWidenedSeqLen + 5], 5);
   EXPECT_THAT(HostDlpack(batch, BatchTensor::kPositions), IsOk());
   ASSERT_OK_AND_ASSIGN(const DlpackTensor exported,
                        DeviceDlpack(batch, BatchTensor::kTokens, nullptr));
@@ -191,7 +191,7 @@ TEST_F(DeviceWideningTest, TheHostDoesNotPretendToHaveTokens) {
 }
 
 TEST_F(DeviceWideningTest, IdsThatAreTooLargeAreFoundStill) {
-  const auto dataset = File("ids", 2, 5 * kSeqLen + 11);
+  const auto dataset = File("ids", 2, 5 * kWidenedSeqLen + 11);
   EXPECT_THAT(Assemble(dataset, Options(TokenType::kI64), OnDevice()),
               StatusIs(absl::StatusCode::kDataLoss,
                        AllOf(HasSubstr("item 5"), HasSubstr("id 200"))));
@@ -200,7 +200,7 @@ TEST_F(DeviceWideningTest, IdsThatAreTooLargeAreFoundStill) {
 // More ranks than samples.
 TEST_F(DeviceWideningTest, ABatchWithoutSamplesIsOne) {
   LoaderOptions options = Options(TokenType::kI64);
-  options.ranks = 2 * kBatch;
+  options.ranks = 2 * kWidenedBatch;
   options.rank = 0;
   ASSERT_OK_AND_ASSIGN(const Batch batch,
                        Assemble(Files(2, 2), options, OnDevice()));
@@ -211,11 +211,11 @@ TEST_F(DeviceWideningTest, ABatchWithoutSamplesIsOne) {
 
 TEST_F(DeviceWideningTest, RoomForStoredIdsIsCounted) {
   ScheduleOptions schedule;
-  schedule.batch_size = kBatch;
-  schedule.seq_len = kSeqLen;
+  schedule.batch_size = kWidenedBatch;
+  schedule.seq_len = kWidenedSeqLen;
   const BatchAssembler assembler(Files(2, 2), *Schedule::Create(schedule),
                                  Options(TokenType::kI64), OnDevice());
-  EXPECT_EQ(assembler.BytesOf(0), kBatch * kSeqLen * (8 + 2));
+  EXPECT_EQ(assembler.BytesOf(0), kWidenedBatch * kWidenedSeqLen * (8 + 2));
 }
 
 // ---- Where the host widens, or nobody has to

@@ -90,7 +90,7 @@ class InstantAccelerator final : public internal::Accelerator {
   InstantGpu* const gpu_;
 };
 
-StepPlan Plan(uint32_t seq_len) {
+StepPlan PlanOf(uint32_t seq_len) {
   StepPlan plan;
   plan.seq_len = seq_len;
   return plan;
@@ -102,7 +102,7 @@ Batch HeldBatch(internal::SlotRing* ring) {
   auto slot = *RunBlocking(ring->Take(sizeof ids));
   std::memcpy(slot->host().data(), ids, sizeof ids);
   EXPECT_THAT(slot->Upload(sizeof ids), testing::IsOk());
-  Batch batch(Plan(3), 2, internal::BatchLayout(TokenType::kU16),
+  Batch batch(PlanOf(3), 2, internal::BatchLayout(TokenType::kU16),
               std::move(slot));
   batch.MarkHeld();
   return batch;
@@ -150,7 +150,7 @@ struct TypeCase {
 class DlpackTypeTest : public ::testing::TestWithParam<TypeCase> {};
 
 TEST_P(DlpackTypeTest, IsThatOfTheBatch) {
-  const Batch batch = MadeBatch(Plan(3), 2, GetParam().type);
+  const Batch batch = MadeBatch(PlanOf(3), 2, GetParam().type);
   ASSERT_OK_AND_ASSIGN(const DlpackTensor made,
                        HostDlpack(batch, BatchTensor::kTokens));
   EXPECT_EQ(made->dl_tensor.dtype.code, GetParam().code);
@@ -194,7 +194,7 @@ TEST(HostDlpackTest, ItsDeleterOnAnotherThreadLetsGoOfTheSlot) {
 }
 
 TEST(HostDlpackTest, ABatchWithoutSamplesGivesNoElements) {
-  const Batch batch = MadeBatch(Plan(3), 0, TokenType::kI64);
+  const Batch batch = MadeBatch(PlanOf(3), 0, TokenType::kI64);
   ASSERT_OK_AND_ASSIGN(const DlpackTensor made,
                        HostDlpack(batch, BatchTensor::kTokens));
   EXPECT_EQ(made->dl_tensor.ndim, 2);
@@ -203,7 +203,7 @@ TEST(HostDlpackTest, ABatchWithoutSamplesGivesNoElements) {
 }
 
 TEST(HostDlpackTest, ATensorNotAskedForIsFailedPrecondition) {
-  const Batch batch = MadeBatch(Plan(3), 1, TokenType::kU8);
+  const Batch batch = MadeBatch(PlanOf(3), 1, TokenType::kU8);
   EXPECT_THAT(
       HostDlpack(batch, BatchTensor::kLabels),
       StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("labels")));
@@ -214,7 +214,7 @@ TEST(HostDlpackTest, TensorsHaveTheirOwnPlacesTypesAndDimensions) {
   const BatchTensor all[] = {BatchTensor::kPositions,
                              BatchTensor::kLossWeights};
   const internal::BatchLayout layout(TokenType::kU8, all);
-  const Batch batch(Plan(3), 2, layout,
+  const Batch batch(PlanOf(3), 2, layout,
                     *RunBlocking(ring->Take(layout.Bytes(2, 3))));
   for (const TensorView& view : batch.tensors()) {
     ASSERT_OK_AND_ASSIGN(const BatchTensor which, ParseBatchTensor(view.name));
@@ -232,7 +232,7 @@ TEST(HostDlpackTest, TensorsHaveTheirOwnPlacesTypesAndDimensions) {
 }
 
 TEST(DeviceDlpackTest, OfABatchOnTheHostIsFailedPrecondition) {
-  const Batch batch = MadeBatch(Plan(3), 1, TokenType::kU8);
+  const Batch batch = MadeBatch(PlanOf(3), 1, TokenType::kU8);
   EXPECT_THAT(
       DeviceDlpack(batch, BatchTensor::kTokens, nullptr),
       StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("host")));

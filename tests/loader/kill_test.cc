@@ -41,19 +41,19 @@ using testing::TempDir;
 using testing::WriteFile;
 
 constexpr int kLives = 200;
-constexpr uint32_t kSeqLen = 32;
+constexpr uint32_t kKilledSeqLen = 32;
 
 // Weights, batch sizes and lengths all change while the run is killed.
 absl::StatusOr<Schedule> MakeSchedule() {
   ScheduleOptions options;
   options.batch_size = 7;
-  options.seq_len = kSeqLen;
+  options.seq_len = kKilledSeqLen;
   options.stages = {{.start = RunPoint::Sample(900),
                      .name = "late",
                      .weights = {{"big", 1}, {"small", 2}},
                      .ramp = RunPoint::Sample(500)}};
   options.batch_sizes = {{RunPoint::Step(150), 12}, {RunPoint::Step(400), 9}};
-  options.seq_lens = {{RunPoint::Step(250), kSeqLen / 2}};
+  options.seq_lens = {{RunPoint::Step(250), kKilledSeqLen / 2}};
   return Schedule::Create(options);
 }
 
@@ -66,13 +66,14 @@ absl::StatusOr<std::unique_ptr<Loader>> OpenLoader(const TempDir& folder,
   const auto schedule = MakeSchedule();
   if (!schedule.ok()) return schedule.status();
   const auto flat = FlatMixture<TokenWindow>::Create(
-      {{"a", *(*small)->Windows(kSeqLen)}, {"b", *(*big)->Windows(kSeqLen)}});
+      {{"a", *(*small)->Windows(kKilledSeqLen)},
+       {"b", *(*big)->Windows(kKilledSeqLen)}});
   if (!flat.ok()) return flat.status();
   MixtureOptions mixture;
   mixture.block_size = 40;
   mixture.seed = 3;
   const auto root = MixtureDataset<TokenWindow>::Create(
-      {{"big", *(*big)->Windows(kSeqLen), 3}, {"small", *flat, 1}},
+      {{"big", *(*big)->Windows(kKilledSeqLen), 3}, {"small", *flat, 1}},
       schedule->MixtureOptionsFrom(mixture));
   if (!root.ok()) return root.status();
   LoaderOptions options;

@@ -19,7 +19,7 @@ using testing::StatusIs;
 
 using Environment = std::map<std::string, std::string>;
 
-constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
+using testing::kInvalid;
 
 absl::StatusOr<Ranks> In(const Environment& environment) {
   return RanksFromEnvironment(

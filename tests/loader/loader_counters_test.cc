@@ -18,24 +18,24 @@ namespace {
 using ::poniente::testing::MadeBatch;
 using Clock = LoaderCounters::Clock;
 
-Clock::time_point At(double seconds) {
+Clock::time_point AtSeconds(double seconds) {
   return Clock::time_point() + std::chrono::duration_cast<Clock::duration>(
                                    std::chrono::duration<double>(seconds));
 }
 
 std::chrono::nanoseconds Time(double seconds) {
-  return At(seconds).time_since_epoch();
+  return AtSeconds(seconds).time_since_epoch();
 }
 
 class LoaderCountersTest : public ::testing::Test {
  protected:
   // Asks at `asked` for a batch that is ready at `ready`.
   void Step(double asked, double ready) {
-    counters_.Asked(At(asked));
-    counters_.Delivered(MadeBatch({0, 1, 1}), At(ready));
+    counters_.Asked(AtSeconds(asked));
+    counters_.Delivered(MadeBatch({0, 1, 1}), AtSeconds(ready));
   }
   LoaderMetrics Read(double now = 1000) const {
-    return counters_.Read(At(now));
+    return counters_.Read(AtSeconds(now));
   }
 
   const std::vector<TreeLeaf> leaves_ = {{"web"}, {"small/code"}};
@@ -43,12 +43,13 @@ class LoaderCountersTest : public ::testing::Test {
 };
 
 TEST_F(LoaderCountersTest, CountsSamplesAndTokensOfEachSource) {
-  counters_.Asked(At(0));
-  counters_.Delivered(MadeBatch({1, 0, 1, 1}, 8), At(0));
-  counters_.Asked(At(0));
-  counters_.Delivered(MadeBatch({1}, 32), At(0));
-  counters_.Asked(At(0));
-  counters_.Delivered(MadeBatch({}, 32), At(0));  // more ranks than samples
+  counters_.Asked(AtSeconds(0));
+  counters_.Delivered(MadeBatch({1, 0, 1, 1}, 8), AtSeconds(0));
+  counters_.Asked(AtSeconds(0));
+  counters_.Delivered(MadeBatch({1}, 32), AtSeconds(0));
+  counters_.Asked(AtSeconds(0));
+  counters_.Delivered(MadeBatch({}, 32),
+                      AtSeconds(0));  // more ranks than samples
   const LoaderMetrics metrics = Read();
   EXPECT_EQ(metrics.steps, 3u);
   EXPECT_EQ(metrics.samples, 5u);
@@ -82,8 +83,8 @@ TEST_F(LoaderCountersTest, EverySecondIsOneOfThreeKinds) {
   counters_.Restarted(0);
   Step(8, 11);
   Step(12, 12);
-  counters_.Asked(At(20));
-  counters_.GaveUp(At(23));
+  counters_.Asked(AtSeconds(20));
+  counters_.GaveUp(AtSeconds(23));
   const LoaderMetrics metrics = Read();
   EXPECT_EQ(metrics.startup_seconds, 4 + 3);
   EXPECT_EQ(metrics.stall_seconds, 2 + 3);
@@ -106,11 +107,11 @@ TEST_F(LoaderCountersTest, ASeekMakesTheNextBatchAStartup) {
 
 TEST_F(LoaderCountersTest, AWaitThatGoesOnIsSeenBeforeItEnds) {
   Step(0, 0);
-  counters_.Asked(At(2));
+  counters_.Asked(AtSeconds(2));
   EXPECT_EQ(Read(10).waiting_seconds, 8);
   EXPECT_EQ(Read(10).stall_seconds, 0) << "which only grows";
   EXPECT_EQ(Read(1).waiting_seconds, 0) << "of a clock read a little earlier";
-  counters_.Delivered(MadeBatch({0}), At(12));
+  counters_.Delivered(MadeBatch({0}), AtSeconds(12));
   EXPECT_EQ(Read(20).waiting_seconds, 0);
   EXPECT_EQ(Read(20).stall_seconds, 10);
   EXPECT_EQ(Read(20).last_stall_seconds, 10);
@@ -118,7 +119,7 @@ TEST_F(LoaderCountersTest, AWaitThatGoesOnIsSeenBeforeItEnds) {
 
 TEST_F(LoaderCountersTest, GivingUpAfterABatchDoesNothing) {
   Step(0, 1);
-  counters_.GaveUp(At(5));
+  counters_.GaveUp(AtSeconds(5));
   Step(6, 6);
   EXPECT_EQ(Read().consumer_seconds, 5);
   EXPECT_EQ(Read().seconds(), 6);
@@ -129,8 +130,8 @@ TEST_F(LoaderCountersTest, SaysWhatBecameOfFetchesAndWhereTheirTimeWent) {
   for (const FetchEnd end :
        {FetchEnd::kReady, FetchEnd::kReady, FetchEnd::kDropped,
         FetchEnd::kFailed, FetchEnd::kNothing}) {
-    counters_.FetchBegan(At(0));
-    counters_.FetchEnded(At(0), end, times);
+    counters_.FetchBegan(AtSeconds(0));
+    counters_.FetchEnded(AtSeconds(0), end, times);
   }
   const LoaderMetrics metrics = Read();
   EXPECT_EQ(metrics.batches_fetched, 3u);
@@ -144,16 +145,16 @@ TEST_F(LoaderCountersTest, SaysWhatBecameOfFetchesAndWhereTheirTimeWent) {
 
 TEST_F(LoaderCountersTest, TimeWithSeveralFetchesUnderWayCountsOnce) {
   const auto end = [&](double now) {
-    counters_.FetchEnded(At(now), FetchEnd::kReady, {});
+    counters_.FetchEnded(AtSeconds(now), FetchEnd::kReady, {});
   };
-  counters_.FetchBegan(At(1));
-  counters_.FetchBegan(At(2));
+  counters_.FetchBegan(AtSeconds(1));
+  counters_.FetchBegan(AtSeconds(2));
   end(4);
   EXPECT_EQ(Read(4).fetching_seconds, 3);
   EXPECT_EQ(Read(6).fetching_seconds, 5) << "while one goes on";
   EXPECT_EQ(Read(1).fetching_seconds, 3) << "of a clock read a little earlier";
   end(8);
-  counters_.FetchBegan(At(100));
+  counters_.FetchBegan(AtSeconds(100));
   end(101);
   EXPECT_EQ(Read().fetching_seconds, 7 + 1);
 }
@@ -161,8 +162,8 @@ TEST_F(LoaderCountersTest, TimeWithSeveralFetchesUnderWayCountsOnce) {
 TEST_F(LoaderCountersTest, CountsAndReadsFromSeveralThreads) {
   std::thread fetches([this] {
     for (int i = 0; i < 1000; ++i) {
-      counters_.FetchBegan(At(i));
-      counters_.FetchEnded(At(i), FetchEnd::kReady, {});
+      counters_.FetchBegan(AtSeconds(i));
+      counters_.FetchEnded(AtSeconds(i), FetchEnd::kReady, {});
     }
   });
   std::thread reads([this] {

@@ -37,7 +37,7 @@ using testing::Open;
 using ::testing::StartsWith;
 using testing::TempDir;
 
-DatasetPtr<TokenWindow> Mixture() {
+DatasetPtr<TokenWindow> MeteredMixture() {
   const auto small =
       *FlatMixture<TokenWindow>::Create({{"a", CountingWindows(7, kSeqLen)},
                                          {"b", CountingWindows(40, kSeqLen)}});
@@ -55,7 +55,7 @@ TEST(LoaderMetricsTest, CountsWhatIsHandedOut) {
   LoaderOptions options;
   options.rank = 1;
   options.ranks = 2;
-  const auto loader = Open(Mixture(), MakeSchedule(0, 7), options);
+  const auto loader = Open(MeteredMixture(), MakeSchedule(0, 7), options);
   EXPECT_EQ(loader->metrics().steps, 0u);
   std::map<uint32_t, uint64_t> samples;
   for (int step = 0; step < 30; ++step) {
@@ -87,7 +87,7 @@ TEST(LoaderMetricsTest, CountsWhatIsHandedOut) {
 TEST(LoaderMetricsTest, TheQueueFillsUpToWhatWasAskedFor) {
   LoaderOptions options;
   options.prefetch_batches = 3;
-  const auto loader = Open(Mixture(), MakeSchedule(0, 4), options);
+  const auto loader = Open(MeteredMixture(), MakeSchedule(0, 4), options);
   ASSERT_THAT(loader->NextBlocking(), IsOk());
   Await([&] { return loader->metrics().batches_ready == 3; });
   EXPECT_EQ(loader->metrics().batches_under_way, 0u);
@@ -100,7 +100,7 @@ TEST(LoaderMetricsTest, TheQueueFillsUpToWhatWasAskedFor) {
 TEST(LoaderMetricsTest, WhatASeekThrowsAwayIsCounted) {
   LoaderOptions options;
   options.prefetch_batches = 3;
-  const auto loader = Open(Mixture(), MakeSchedule(0, 4), options);
+  const auto loader = Open(MeteredMixture(), MakeSchedule(0, 4), options);
   ASSERT_THAT(loader->NextBlocking(), IsOk());
   Await([&] { return loader->metrics().batches_ready == 3; });
   EXPECT_THAT(loader->Seek(100), IsOk());
@@ -113,7 +113,7 @@ TEST(LoaderMetricsTest, WhatASeekThrowsAwayIsCounted) {
 }
 
 TEST(LoaderMetricsTest, AStepThatNeverComesIsNoBatch) {
-  const auto loader = Open(Mixture(), MakeSchedule(3, 4));
+  const auto loader = Open(MeteredMixture(), MakeSchedule(3, 4));
   while (loader->NextBlocking().ok()) {
   }
   Await([&] { return loader->metrics().batches_under_way == 0; });
@@ -225,7 +225,7 @@ TEST(LoaderMetricsTest, ALineEverySoManyStepsOfTheLoader) {
     lines.emplace_back(line);
     EXPECT_EQ(asked->metrics().steps, 10 * lines.size()) << "from the sink";
   };
-  const auto loader = Open(Mixture(), MakeSchedule(0, 4), options);
+  const auto loader = Open(MeteredMixture(), MakeSchedule(0, 4), options);
   asked = loader.get();
   for (int step = 0; step < 25; ++step) {
     ASSERT_THAT(loader->NextBlocking(), IsOk());
@@ -238,7 +238,7 @@ TEST(LoaderMetricsTest, ALineEverySoManyStepsOfTheLoader) {
 }
 
 TEST(LoaderMetricsTest, MetricsMayBeReadWhileTheLoaderServes) {
-  const auto loader = Open(Mixture(), MakeSchedule(0, 4));
+  const auto loader = Open(MeteredMixture(), MakeSchedule(0, 4));
   std::atomic<bool> is_done = false;
   std::thread reader([&] {
     uint64_t steps = 0;

@@ -34,12 +34,12 @@ using testing::IsOk;
 using ::testing::Not;
 using testing::StatusIs;
 
-constexpr uint32_t kSeqLen = 16;
+constexpr uint32_t kResumedSeqLen = 16;
 using Tokens = DatasetPtr<TokenWindow>;
 using Components = std::vector<MixtureComponent<TokenWindow>>;
 
 Tokens Windows(uint64_t items, std::string name) {
-  return CountingWindows(items, kSeqLen, 0, std::move(name));
+  return CountingWindows(items, kResumedSeqLen, 0, std::move(name));
 }
 
 // A run of batches of 6 from blocks of 32: step 20 begins with sample 120, in
@@ -48,8 +48,8 @@ struct Described {
   Described() {
     schedule.steps = 200;
     schedule.batch_size = 6;
-    schedule.seq_len = kSeqLen;
-    schedule.max_seq_len = kSeqLen;
+    schedule.seq_len = kResumedSeqLen;
+    schedule.max_seq_len = kResumedSeqLen;
     schedule.stages = {{.start = RunPoint::Sample(64),
                         .name = "second",
                         .weights = {{"code", 3}, {"law", 0}}}};
@@ -484,14 +484,15 @@ TEST(ResumeTest, AGrowingDatasetMayGrowOn) {
   memory.vocabulary = Vocabulary{"modulo", 251};
   const auto growing = InMemoryDataset<TokenWindow>::Growing(memory);
   const auto append = [&](uint32_t items) {
-    EXPECT_THAT(growing->Append(std::vector<TokenWindow>(
-                    items, TokenWindow(std::vector<uint32_t>(kSeqLen, 1)))),
-                IsOk());
+    EXPECT_THAT(
+        growing->Append(std::vector<TokenWindow>(
+            items, TokenWindow(std::vector<uint32_t>(kResumedSeqLen, 1)))),
+        IsOk());
   };
   append(8);
   ScheduleOptions options;
   options.batch_size = 2;
-  options.seq_len = kSeqLen;
+  options.seq_len = kResumedSeqLen;
   const Schedule schedule = *Schedule::Create(options);
   const Tokens root = *EraShuffle<TokenWindow>(growing, 4);
   const auto loader = *Loader::Create(root, schedule);

@@ -40,7 +40,7 @@ constexpr char kSecond[] =
     "9223372036854775807\t1\t1\t";
 
 // Each line followed by the checksum of all up to there.
-std::string Sealed(const std::vector<std::string>& lines) {
+std::string SealedCatalog(const std::vector<std::string>& lines) {
   std::string text;
   for (const std::string& line : lines) {
     text += line;
@@ -52,10 +52,12 @@ std::string Sealed(const std::vector<std::string>& lines) {
   return text;
 }
 
-std::string Example() { return Sealed({kHead, kColumns, kFirst, kSecond}); }
+std::string ExampleCatalog() {
+  return SealedCatalog({kHead, kColumns, kFirst, kSecond});
+}
 
 TEST(CatalogTextTest, ATextWrittenByHandIsParsed) {
-  const auto stores = ParseCatalog(Example());
+  const auto stores = ParseCatalog(ExampleCatalog());
   ASSERT_THAT(stores, IsOk());
   ASSERT_EQ(stores->size(), 2u);
   const KnownStore& first = stores->front();
@@ -82,14 +84,15 @@ TEST(CatalogTextTest, ATextWrittenByHandIsParsed) {
 }
 
 TEST(CatalogTextTest, IsWrittenAsItWasRead) {
-  const auto stores = ParseCatalog(Example());
+  const auto stores = ParseCatalog(ExampleCatalog());
   ASSERT_THAT(stores, IsOk());
-  EXPECT_EQ(EncodeCatalog(*stores), Example());
-  EXPECT_EQ(EncodeCatalog({}), Sealed({"poniente-catalog\t1\t0\t", kColumns}));
+  EXPECT_EQ(EncodeCatalog(*stores), ExampleCatalog());
+  EXPECT_EQ(EncodeCatalog({}),
+            SealedCatalog({"poniente-catalog\t1\t0\t", kColumns}));
 }
 
 TEST(CatalogTextTest, EveryOtherByteIsNoticedWithItsLine) {
-  const std::string text = Example();
+  const std::string text = ExampleCatalog();
   int line = 1;
   for (size_t i = 0; i < text.size(); ++i) {
     for (const char flip : {0x01, 0x10, 0x7f}) {
@@ -109,7 +112,7 @@ TEST(CatalogTextTest, EveryOtherByteIsNoticedWithItsLine) {
 }
 
 TEST(CatalogTextTest, EveryPrefixIsRefused) {
-  const std::string text = Example();
+  const std::string text = ExampleCatalog();
   for (size_t size = 0; size < text.size(); ++size) {
     EXPECT_THAT(ParseCatalog(text.substr(0, size)),
                 StatusIs(absl::StatusCode::kDataLoss, HasSubstr("line ")))
@@ -120,7 +123,7 @@ TEST(CatalogTextTest, EveryPrefixIsRefused) {
 }
 
 TEST(CatalogTextTest, LinesLeftOutRepeatedOrExchangedAreNoticed) {
-  const std::vector<std::string> lines = absl::StrSplit(Example(), '\n');
+  const std::vector<std::string> lines = absl::StrSplit(ExampleCatalog(), '\n');
   const auto joined = [&](std::vector<int> order) {
     std::string text;
     for (const int i : order) text += lines[static_cast<size_t>(i)] + "\n";
@@ -135,13 +138,13 @@ TEST(CatalogTextTest, LinesLeftOutRepeatedOrExchangedAreNoticed) {
 }
 
 // Texts whose checksums are right and whose content is not.
-struct BadCase {
+struct BadCatalog {
   const char* from;
   const char* to;
   const char* message;
 };
 
-class BadCatalogTest : public ::testing::TestWithParam<BadCase> {};
+class BadCatalogTest : public ::testing::TestWithParam<BadCatalog> {};
 
 TEST_P(BadCatalogTest, IsRefusedWithTheLine) {
   const auto& [from, to, message] = GetParam();
@@ -153,7 +156,7 @@ TEST_P(BadCatalogTest, IsRefusedWithTheLine) {
     lines[i] = changed;
   }
   ASSERT_FALSE(where.empty());
-  EXPECT_THAT(ParseCatalog(Sealed(lines)),
+  EXPECT_THAT(ParseCatalog(SealedCatalog(lines)),
               StatusIs(absl::StatusCode::kDataLoss,
                        AllOf(HasSubstr(where), HasSubstr(message))));
 }
@@ -161,60 +164,62 @@ TEST_P(BadCatalogTest, IsRefusedWithTheLine) {
 INSTANTIATE_TEST_SUITE_P(
     Fields, BadCatalogTest,
     ::testing::Values(
-        BadCase{"poniente-catalog", "zarr", "does not begin"},
-        BadCase{"\t1\t2\t", "\t1\t02\t", "its stores is wrong"},
-        BadCase{"\t1\t2\t", "\t1\t2\t3\t", "its stores is wrong"},
-        BadCase{"\t1\t2\t", "\t1\t18446744073709551616\t", "its stores"},
-        BadCase{"path\t", "Path\t", "does not name the columns"},
-        BadCase{"a\\tb/", "../b/", "its path is wrong"},
-        BadCase{"a\\tb/", "/b/", "its path is wrong"},
-        BadCase{"a\\tb/", "b//", "its path is wrong"},
-        BadCase{"a\\tb/", "b/./", "its path is wrong"},
-        BadCase{"a\\tb/", "b/../", "its path is wrong"},
-        BadCase{"a\\tb/\\\\", "", "its path is wrong"},
-        BadCase{"a\\tb/\\\\", "b/", "its path is wrong"},
-        BadCase{"a\\tb/\\\\", "b\\x", "its path is wrong"},
-        BadCase{"a\\tb/\\\\", "b\\", "its path is wrong"},
-        BadCase{"a\\tb/\\\\", "b\r", "its path is wrong"},
-        BadCase{"c\tllama", "a\tllama", "does not follow"},
-        BadCase{"c\tllama", "a\\tb/\\\\\tllama", "does not follow"},
-        BadCase{"by\\ntes", "", "tokenizer"},
-        BadCase{"by\\ntes", "\xff", "UTF-8"},
-        BadCase{"\t257\t", "\t+257\t", "its vocab_size"},
-        BadCase{"\t257\t", "\t0x57\t", "its vocab_size"},
-        BadCase{"\t257\t", "\t0257\t", "its vocab_size"},
-        BadCase{"\t257\t", "\t \t", "its vocab_size"},
-        BadCase{"\t257\t", "\t0\t", "vocabulary size"},
-        BadCase{"\t257\t", "\t65537\t9\t", "its token_type"},
-        BadCase{"u16", "i64", "not as i64"},
-        BadCase{"u16", "f32", "its token_type"},
-        BadCase{"u16", "u8", "u8 holds ids up to 255"},
-        BadCase{"u16\t256", "u16\t257", "end-of-document id 257"},
-        BadCase{"u16\t256", "u16\t4294967296", "its end_of_document"},
-        BadCase{"u16\t256", "u16\t--", "its end_of_document"},
-        BadCase{"\t9\t2\t17", "\t1152921504606846977\t2\t17", "its range"},
-        BadCase{"\t9\t2\t17", "\t9\t0\t17", "no documents"},
-        BadCase{"\t65536\t1\t", "\t65537\t1\t", "power of two"},
-        BadCase{"\t65536\t1\t", "\t65536\t0\t", "its range"},
-        BadCase{"9ba98335", "9BA98335", "its checksums_crc32c"},
-        BadCase{"9ba98335", "ba98335", "its checksums_crc32c"},
-        BadCase{"9922b6069d386e22", "09922b6069d386e22", "its fingerprint"},
-        BadCase{"\t581\t", "\t-581\t", "its manifest_bytes"},
-        BadCase{"0000002a", "2a", "its manifest_crc32c"},
-        BadCase{"\t2\t-3\t", "\t2\t-03\t", "its documents_mtime_ns"},
-        BadCase{"\t2\t-3\t", "\t2\t-0\t", "its documents_mtime_ns"},
-        BadCase{"\t2\t-3\t", "\t9223372036854775808\t-3\t", "its tokens_mtime"},
-        BadCase{"\t2\t-3\t0\t", "\t2\t-3\t", "its checksums_mtime_ns"},
-        BadCase{"\t2\t-3\t0\t", "\t2\t-3\t0\t0\t", "its checksums_mtime_ns"}));
+        BadCatalog{"poniente-catalog", "zarr", "does not begin"},
+        BadCatalog{"\t1\t2\t", "\t1\t02\t", "its stores is wrong"},
+        BadCatalog{"\t1\t2\t", "\t1\t2\t3\t", "its stores is wrong"},
+        BadCatalog{"\t1\t2\t", "\t1\t18446744073709551616\t", "its stores"},
+        BadCatalog{"path\t", "Path\t", "does not name the columns"},
+        BadCatalog{"a\\tb/", "../b/", "its path is wrong"},
+        BadCatalog{"a\\tb/", "/b/", "its path is wrong"},
+        BadCatalog{"a\\tb/", "b//", "its path is wrong"},
+        BadCatalog{"a\\tb/", "b/./", "its path is wrong"},
+        BadCatalog{"a\\tb/", "b/../", "its path is wrong"},
+        BadCatalog{"a\\tb/\\\\", "", "its path is wrong"},
+        BadCatalog{"a\\tb/\\\\", "b/", "its path is wrong"},
+        BadCatalog{"a\\tb/\\\\", "b\\x", "its path is wrong"},
+        BadCatalog{"a\\tb/\\\\", "b\\", "its path is wrong"},
+        BadCatalog{"a\\tb/\\\\", "b\r", "its path is wrong"},
+        BadCatalog{"c\tllama", "a\tllama", "does not follow"},
+        BadCatalog{"c\tllama", "a\\tb/\\\\\tllama", "does not follow"},
+        BadCatalog{"by\\ntes", "", "tokenizer"},
+        BadCatalog{"by\\ntes", "\xff", "UTF-8"},
+        BadCatalog{"\t257\t", "\t+257\t", "its vocab_size"},
+        BadCatalog{"\t257\t", "\t0x57\t", "its vocab_size"},
+        BadCatalog{"\t257\t", "\t0257\t", "its vocab_size"},
+        BadCatalog{"\t257\t", "\t \t", "its vocab_size"},
+        BadCatalog{"\t257\t", "\t0\t", "vocabulary size"},
+        BadCatalog{"\t257\t", "\t65537\t9\t", "its token_type"},
+        BadCatalog{"u16", "i64", "not as i64"},
+        BadCatalog{"u16", "f32", "its token_type"},
+        BadCatalog{"u16", "u8", "u8 holds ids up to 255"},
+        BadCatalog{"u16\t256", "u16\t257", "end-of-document id 257"},
+        BadCatalog{"u16\t256", "u16\t4294967296", "its end_of_document"},
+        BadCatalog{"u16\t256", "u16\t--", "its end_of_document"},
+        BadCatalog{"\t9\t2\t17", "\t1152921504606846977\t2\t17", "its range"},
+        BadCatalog{"\t9\t2\t17", "\t9\t0\t17", "no documents"},
+        BadCatalog{"\t65536\t1\t", "\t65537\t1\t", "power of two"},
+        BadCatalog{"\t65536\t1\t", "\t65536\t0\t", "its range"},
+        BadCatalog{"9ba98335", "9BA98335", "its checksums_crc32c"},
+        BadCatalog{"9ba98335", "ba98335", "its checksums_crc32c"},
+        BadCatalog{"9922b6069d386e22", "09922b6069d386e22", "its fingerprint"},
+        BadCatalog{"\t581\t", "\t-581\t", "its manifest_bytes"},
+        BadCatalog{"0000002a", "2a", "its manifest_crc32c"},
+        BadCatalog{"\t2\t-3\t", "\t2\t-03\t", "its documents_mtime_ns"},
+        BadCatalog{"\t2\t-3\t", "\t2\t-0\t", "its documents_mtime_ns"},
+        BadCatalog{"\t2\t-3\t", "\t9223372036854775808\t-3\t",
+                   "its tokens_mtime"},
+        BadCatalog{"\t2\t-3\t0\t", "\t2\t-3\t", "its checksums_mtime_ns"},
+        BadCatalog{"\t2\t-3\t0\t", "\t2\t-3\t0\t0\t",
+                   "its checksums_mtime_ns"}));
 
 TEST(CatalogTextTest, AnotherVersionSaysSo) {
-  EXPECT_THAT(ParseCatalog(Sealed({"poniente-catalog\t2\tanything\t"})),
+  EXPECT_THAT(ParseCatalog(SealedCatalog({"poniente-catalog\t2\tanything\t"})),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        AllOf(HasSubstr("version 2"), HasSubstr("version 1"))));
 }
 
 TEST(CatalogTextTest, AHugeCountIsNotBelieved) {
-  EXPECT_THAT(ParseCatalog(Sealed(
+  EXPECT_THAT(ParseCatalog(SealedCatalog(
                   {"poniente-catalog\t1\t18446744073709551615\t", kColumns})),
               StatusIs(absl::StatusCode::kDataLoss, HasSubstr("line 3")));
 }
@@ -244,7 +249,7 @@ TEST(CatalogTextTest, WhatIsAcceptedIsWrittenTheSame) {
     std::string line = fields.front();
     for (size_t i = 1; i < fields.size(); ++i) line += "\t" + fields[i];
     const std::string text =
-        Sealed({"poniente-catalog\t1\t1\t", kColumns, line});
+        SealedCatalog({"poniente-catalog\t1\t1\t", kColumns, line});
     const auto stores = ParseCatalog(text);
     if (!stores.ok()) continue;
     ++accepted;
@@ -256,7 +261,7 @@ TEST(CatalogTextTest, WhatIsAcceptedIsWrittenTheSame) {
 TEST(CatalogTextTest, BytesAtRandomAreRefused) {
   std::mt19937_64 random(testing::TestSeed(12));
   for (int turn = 0; turn < 20'000; ++turn) {
-    std::string text = Example();
+    std::string text = ExampleCatalog();
     const size_t changes = 1 + random() % 8;
     for (size_t i = 0; i < changes && !text.empty(); ++i) {
       const size_t at = random() % text.size();
@@ -274,7 +279,7 @@ TEST(CatalogTextTest, BytesAtRandomAreRefused) {
           text.resize(at);
       }
     }
-    if (text != Example()) {
+    if (text != ExampleCatalog()) {
       ASSERT_THAT(ParseCatalog(text), Not(IsOk()));
     }
   }

@@ -29,7 +29,7 @@ using testing::TempDir;
 using testing::TestSeed;
 using testing::WriteFile;
 
-constexpr uint64_t kPage = DirectWriter::kPageBytes;
+constexpr uint64_t kPage = kPageBytes;
 
 struct Piece {
   uint64_t at = 0;

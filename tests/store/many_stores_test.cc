@@ -34,8 +34,8 @@ using testing::TempDir;
 
 constexpr uint32_t kStores = 10'000;
 constexpr uint32_t kContents = 7;
-constexpr uint64_t kTokens = uint64_t{1} << 19;  // 1 MiB of u16
-constexpr uint64_t kWindow = 1024;
+constexpr uint64_t kStoreTokens = uint64_t{1} << 19;  // 1 MiB of u16
+constexpr uint64_t kStoreWindow = 1024;
 // With what a process has open beside them.
 constexpr rlim_t kDescriptorsNeeded = 12'000;
 
@@ -44,8 +44,9 @@ void WriteContent(const std::string& path, uint32_t content) {
   options.vocabulary = {"any", 65536};
   ASSERT_OK_AND_ASSIGN(const auto writer,
                        TokenStoreWriter::Create(path, options));
-  std::vector<uint32_t> ids(kTokens);
-  for (uint64_t t = 0; t < kTokens; ++t) ids[t] = ProvenId(content, t, 65536);
+  std::vector<uint32_t> ids(kStoreTokens);
+  for (uint64_t t = 0; t < kStoreTokens; ++t)
+    ids[t] = ProvenId(content, t, 65536);
   ASSERT_THAT(writer->AddDocument(ids, "all"), IsOk());
   ASSERT_THAT(writer->Finish(), IsOk());
 }
@@ -91,7 +92,8 @@ class ManyStoresTest : public ::testing::Test {
       const auto store =
           TokenStore::Open(folder_.path(absl::StrCat(s)), options);
       if (!store.ok()) return store.status();
-      children.push_back({absl::StrCat("s", s), *(*store)->Windows(kWindow)});
+      children.push_back(
+          {absl::StrCat("s", s), *(*store)->Windows(kStoreWindow)});
     }
     return FlatMixture<TokenWindow>::Create(std::move(children), {});
   }
@@ -114,9 +116,9 @@ void ExpectItemsOfTheirStores(const AsyncDataset<TokenWindow>& all,
   ASSERT_OK_AND_ASSIGN(const auto windows, all.GetBatchBlocking(indices));
   for (size_t i = 0; i < count; ++i) {
     const uint32_t content = places[i].leaf % kContents;
-    const uint64_t begin = places[i].position.index * kWindow;
-    ASSERT_EQ(windows[i].tokens.size(), kWindow);
-    for (uint64_t t = 0; t < kWindow; ++t) {
+    const uint64_t begin = places[i].position.index * kStoreWindow;
+    ASSERT_EQ(windows[i].tokens.size(), kStoreWindow);
+    for (uint64_t t = 0; t < kStoreWindow; ++t) {
       ASSERT_EQ(windows[i].tokens[t], ProvenId(content, begin + t, 65536))
           << "store " << places[i].leaf << " token " << begin + t;
     }

@@ -31,10 +31,10 @@ using testing::StatusIs;
 using testing::TempDir;
 using testing::WriteFile;
 
-constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
-constexpr auto kDataLoss = absl::StatusCode::kDataLoss;
+using testing::kDataLoss;
+using testing::kInvalid;
 
-std::string Bytes(const std::vector<uint32_t>& values) {
+std::string BytesOf(const std::vector<uint32_t>& values) {
   return {reinterpret_cast<const char*>(values.data()), 4 * values.size()};
 }
 
@@ -124,11 +124,11 @@ std::string Forged(const std::vector<uint32_t>& tables) {
     return internal::Crc32c(std::as_bytes(std::span(text)));
   };
   add(uint32_t{1});
-  add(crc(Bytes(tables)));
+  add(crc(BytesOf(tables)));
   add(uint64_t{tables.size() / 2});
   header.resize(60);
   add(crc(header));
-  return header + Bytes(tables);
+  return header + BytesOf(tables);
 }
 
 TEST_F(OrderFileTest, TablesWithRightChecksumsMustStillBeInverse) {
@@ -147,7 +147,7 @@ TEST_F(OrderFileTest, TablesWithRightChecksumsMustStillBeInverse) {
                                             "than 3")));
   // Good tables, but not those that were written.
   WriteFile(path, Forged({2, 0, 1, 1, 2, 0}).substr(0, 64) +
-                      Bytes({1, 2, 0, 2, 0, 1}));
+                      BytesOf({1, 2, 0, 2, 0, 1}));
   EXPECT_THAT(OrderFile::Open(path),
               StatusIs(kDataLoss, HasSubstr("checksum")));
   std::string huge = Forged({});

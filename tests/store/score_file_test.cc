@@ -26,8 +26,8 @@ using testing::StatusIs;
 using testing::TempDir;
 using testing::WriteFile;
 
-constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
-constexpr auto kDataLoss = absl::StatusCode::kDataLoss;
+using testing::kDataLoss;
+using testing::kInvalid;
 
 template <class T>
 std::string Bytes(const std::vector<T>& values) {

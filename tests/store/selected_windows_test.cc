@@ -39,7 +39,7 @@ using testing::TempDir;
 using testing::WriteFile;
 using testing::WriteStore;
 
-constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
+using testing::kInvalid;
 
 // One token of the concatenation.
 struct SlowToken {

@@ -90,8 +90,8 @@ class SmallStore {
   const std::vector<uint32_t> ids_ = AllIds(documents_);
 };
 
-std::vector<uint32_t> Cut(const std::vector<uint32_t>& ids, uint64_t begin,
-                          uint64_t count) {
+std::vector<uint32_t> CutIds(const std::vector<uint32_t>& ids, uint64_t begin,
+                             uint64_t count) {
   const auto from = ids.begin() + static_cast<ptrdiff_t>(begin);
   return {from, from + static_cast<ptrdiff_t>(count)};
 }
@@ -122,7 +122,7 @@ class VerifiedReadsTest
         EXPECT_THAT(window, on_disk_.NamesBlock(block)) << w;
       } else {
         ASSERT_THAT(window, IsOk());
-        EXPECT_EQ(window->tokens, Cut(on_disk_.ids(), w * kWindow, kWindow));
+        EXPECT_EQ(window->tokens, CutIds(on_disk_.ids(), w * kWindow, kWindow));
       }
     }
   }
@@ -136,7 +136,7 @@ class VerifiedReadsTest
       EXPECT_THAT(window, on_disk_.NamesBlock(*damaged));
     } else {
       ASSERT_THAT(window, IsOk());
-      EXPECT_EQ(window->tokens, Cut(on_disk_.ids(), 6 * kLength, kLength));
+      EXPECT_EQ(window->tokens, CutIds(on_disk_.ids(), 6 * kLength, kLength));
     }
   }
 
@@ -163,7 +163,7 @@ TEST_P(VerifiedReadsTest, ReadTokensFindsIt) {
   EXPECT_THAT(Read(*store, 3 * kBlockTokens - 1, 1), on_disk_.NamesBlock(2));
   EXPECT_THAT(Read(*store, 0, kTokens), on_disk_.NamesBlock(2));
   EXPECT_THAT(Read(*store, 3 * kBlockTokens, 10),
-              IsOkAndHolds(Cut(on_disk_.ids(), 3 * kBlockTokens, 10)));
+              IsOkAndHolds(CutIds(on_disk_.ids(), 3 * kBlockTokens, 10)));
 }
 
 // Bytes of a block that the window has no part in.
@@ -200,7 +200,7 @@ TEST_P(VerifiedReadsTest, ABlockThatIsMendedIsReadAgain) {
   ASSERT_OK_AND_ASSIGN(const StorePtr store, Open());
   EXPECT_THAT(Read(*store, 0, 1), on_disk_.NamesBlock(0));
   FlipBit(on_disk_.tokens(), 100);
-  EXPECT_THAT(Read(*store, 0, 1), IsOkAndHolds(Cut(on_disk_.ids(), 0, 1)));
+  EXPECT_THAT(Read(*store, 0, 1), IsOkAndHolds(CutIds(on_disk_.ids(), 0, 1)));
 }
 
 TEST_P(VerifiedReadsTest, TheChecksumsOfASmallStoreAreKept) {
@@ -266,7 +266,7 @@ TEST_P(VerifyChecksumsTest, OffReadsOn) {
   const StorePtr store = Open(VerifyChecksums::kOff);
   EXPECT_THAT(Read(*store, 2 * kBlockTokens, 1),
               IsOkAndHolds(std::vector<uint32_t>{damaged_id()}));
-  EXPECT_THAT(Read(*store, 0, 1), IsOkAndHolds(Cut(on_disk_.ids(), 0, 1)));
+  EXPECT_THAT(Read(*store, 0, 1), IsOkAndHolds(CutIds(on_disk_.ids(), 0, 1)));
   EXPECT_EQ(store->reader().counters().blocks_verified, 0u);
 }
 

@@ -14,6 +14,10 @@
 
 namespace poniente::testing {
 
+// What StatusIs() is asked for most.
+inline constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
+inline constexpr auto kDataLoss = absl::StatusCode::kDataLoss;
+
 inline const absl::Status& GetStatus(const absl::Status& status) {
   return status;
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The fingerprint of a permutation, as its table goes by.
 
-#ifndef PONIENTE_INDEX_ORDER_FINGERPRINT_H_
-#define PONIENTE_INDEX_ORDER_FINGERPRINT_H_
+#ifndef PONIENTE_INDEX_ORDER_TABLE_HASH_H_
+#define PONIENTE_INDEX_ORDER_TABLE_HASH_H_
 
 #include <cstdint>
 
@@ -11,9 +11,9 @@
 namespace poniente::internal {
 
 // Covers the size and the items in the order of their places.
-class OrderFingerprint {
+class OrderTableHash {
  public:
-  explicit OrderFingerprint(uint64_t size) : hash_(size) {
+  explicit OrderTableHash(uint64_t size) : hash_(size) {
     hash_.Add(Tag("order"));
   }
   void Add(uint32_t item) { hash_.Add(item); }
@@ -25,4 +25,4 @@ class OrderFingerprint {
 
 }  // namespace poniente::internal
 
-#endif  // PONIENTE_INDEX_ORDER_FINGERPRINT_H_
+#endif  // PONIENTE_INDEX_ORDER_TABLE_HASH_H_
