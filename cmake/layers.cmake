@@ -7,6 +7,13 @@ function(poniente_compile_options target)
   target_compile_options(${target} PRIVATE
     -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual
     -Wno-mismatched-new-delete $<$<BOOL:${PONIENTE_WERROR}>:-Werror>)
+  # Whatever shared library this code ends up in, nobody replaces its functions:
+  # they are inlined and called as in a program.
+  target_compile_options(${target} PRIVATE -fno-semantic-interposition)
+  # It takes sources that are compiled together for headers.
+  if(CMAKE_UNITY_BUILD AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    target_compile_options(${target} PRIVATE -Wno-subobject-linkage)
+  endif()
   if(PONIENTE_SANITIZE STREQUAL "asan")
     target_compile_options(${target} PRIVATE
       -fsanitize=address,undefined -fno-sanitize-recover=undefined
@@ -23,6 +30,22 @@ function(poniente_compile_options target)
   endif()
 endfunction()
 
+# poniente_source_options(FLAGS SOURCES...) compiles these with flags of their
+# own, which no precompiled header would fit (g++ 12 dies of it).
+function(poniente_source_options flags)
+  set_source_files_properties(${ARGN} PROPERTIES
+    COMPILE_OPTIONS "${flags}" SKIP_PRECOMPILE_HEADERS ON)
+endfunction()
+
+# What a program compiles like the layers, so that it can share their
+# precompiled header, which is of position-independent code.
+function(poniente_program_options target)
+  set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE OFF)
+  target_compile_options(${target} PRIVATE -fPIC)
+  target_precompile_headers(${target} REUSE_FROM poniente_precompiled)
+  poniente_compile_options(${target})
+endfunction()
+
 function(poniente_layer name)
   cmake_parse_arguments(arg "" "" "SOURCES;HEADERS;DEPENDS;PRIVATE" ${ARGN})
   set(target poniente_${name})
@@ -33,9 +56,7 @@ function(poniente_layer name)
   target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/src)
   target_compile_features(${target} PUBLIC cxx_std_20)
   target_link_libraries(${target} PUBLIC ${arg_DEPENDS} PRIVATE ${arg_PRIVATE})
-  # Whatever shared library a layer ends up in, nobody replaces its functions:
-  # they are inlined and called as in a program.
-  target_compile_options(${target} PRIVATE -fno-semantic-interposition)
+  target_precompile_headers(${target} REUSE_FROM poniente_precompiled)
   set_target_properties(${target} PROPERTIES
     EXPORT_NAME ${name}
     VERIFY_INTERFACE_HEADER_SETS ON)
