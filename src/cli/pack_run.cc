@@ -7,10 +7,13 @@
 
 #include "absl/strings/str_cat.h"
 #include "cli/console.h"
+#include "util/mutex.h"
 #include "util/status_macros.h"
 
 namespace poniente::cli {
 namespace {
+
+using internal::MutexLock;
 
 // Units that may be ahead of the one that is next in the store, per thread.
 constexpr uint64_t kUnitsAhead = 4;
@@ -49,48 +52,56 @@ PackRun::PackRun(const PackJob& job, internal::StoreBuilder* builder,
 absl::Status PackRun::Run(const std::function<bool()>& interrupted,
                           const Tick& tick) {
   const int writers = builder_->writes_directly() ? kWritesInFlight : 0;
-  converting_ = job_.threads;
-  working_ = converting_ + writers;
+  {
+    const MutexLock lock(&mu_);
+    converting_ = job_.threads;
+    working_ = converting_ + writers;
+  }
   std::vector<std::thread> threads;
   const auto start = [&](auto work) {
     threads.emplace_back([this, work] {
       work();
-      const std::lock_guard lock(mu_);
+      const MutexLock lock(&mu_);
       --working_;
-      ended_.notify_all();
+      ended_.NotifyAll();
     });
   };
   for (int i = 0; i < job_.threads; ++i) {
     start([this] {
       Convert();
-      const std::lock_guard lock(mu_);
+      const MutexLock lock(&mu_);
       --converting_;
-      to_write_.notify_all();
+      to_write_.NotifyAll();
     });
   }
   for (int i = 0; i < writers; ++i) start([this] { WriteStaged(); });
   Watch(interrupted, tick);
   for (std::thread& thread : threads) thread.join();
-  if (!failed_.ok()) return failed_;
+  bool has_added = false;
+  {
+    const MutexLock lock(&mu_);
+    if (!failed_.ok()) return failed_;
+    has_added = added_ > 0;
+  }
   if (!interrupted()) return absl::OkStatus();
-  if (job_.can_resume && added_ > 0) PONIENTE_RETURN_IF_ERROR(Save());
+  if (job_.can_resume && has_added) PONIENTE_RETURN_IF_ERROR(Save());
   return absl::CancelledError("interrupted");
 }
 
 void PackRun::Watch(const std::function<bool()>& interrupted,
                     const Tick& tick) {
-  std::unique_lock lock(mu_);
+  MutexLock lock(&mu_);
   while (working_ > 0) {
-    ended_.wait_for(lock, kWatchInterval);
+    ended_.WaitFor(&mu_, kWatchInterval);
     const uint64_t tokens = builder_->manifest().tokens;
     const uint64_t bytes = state_.bytes;
-    lock.unlock();
+    lock.Unlock();
     tick(bytes);
     StartWriting(tokens);
     absl::Status saved;
     if (IsTimeToSave(tokens)) saved = Save();
     const bool stop = interrupted();
-    lock.lock();
+    lock.Lock();
     if (!saved.ok()) Fail(saved);
     if (stop) {
       Stop();
@@ -114,7 +125,7 @@ bool PackRun::IsTimeToSave(uint64_t tokens) {
 absl::Status PackRun::Save() {
   internal::StoreCheckpoint mark;
   {
-    const std::lock_guard lock(mu_);
+    const MutexLock lock(&mu_);
     PONIENTE_ASSIGN_OR_RETURN(mark, builder_->Mark());
     mark.caller = EncodePackState(job_.work, state_);
   }
@@ -147,10 +158,10 @@ void PackRun::Convert() {
     auto checksums = builder_->StageTokens(written.first_token, bytes, &*pages);
     if (!KeepChecksums(std::move(checksums), &written)) return;
     written.documents = documents.TakeEnds();
-    const std::lock_guard lock(mu_);
+    const MutexLock lock(&mu_);
     staged_.push_back(
         {task->number, bytes.size(), std::move(written), *std::move(pages)});
-    to_write_.notify_one();
+    to_write_.NotifyOne();
   }
 }
 
@@ -160,18 +171,18 @@ bool PackRun::KeepChecksums(absl::StatusOr<internal::PieceChecksums> checksums,
     written->checksums = *std::move(checksums);
     return true;
   }
-  const std::lock_guard lock(mu_);
+  const MutexLock lock(&mu_);
   Fail(checksums.status());
   return false;
 }
 
 std::optional<internal::DirectWriter::Pages> PackRun::TakePages(
     uint64_t bytes) {
-  std::unique_lock lock(mu_);
-  changed_.wait(lock, [this, bytes]() ABSL_NO_THREAD_SAFETY_ANALYSIS {
-    return stop_ || bytes_in_flight_ == 0 ||
-           bytes_in_flight_ + bytes <= kMostBytesInFlight;
-  });
+  MutexLock lock(&mu_);
+  while (!stop_ && bytes_in_flight_ != 0 &&
+         bytes_in_flight_ + bytes > kMostBytesInFlight) {
+    changed_.Wait(&mu_);
+  }
   if (stop_) return std::nullopt;
   bytes_in_flight_ += bytes;
   internal::DirectWriter::Pages pages;
@@ -184,36 +195,32 @@ std::optional<internal::DirectWriter::Pages> PackRun::TakePages(
 
 void PackRun::WriteStaged() {
   while (true) {
-    std::unique_lock lock(mu_);
-    to_write_.wait(lock, [this]() ABSL_NO_THREAD_SAFETY_ANALYSIS {
-      return stop_ || !staged_.empty() || converting_ == 0;
-    });
+    MutexLock lock(&mu_);
+    while (!stop_ && staged_.empty() && converting_ != 0) to_write_.Wait(&mu_);
     if (stop_ || staged_.empty()) return;
     Staged staged = std::move(staged_.front());
     staged_.pop_front();
-    lock.unlock();
+    lock.Unlock();
     const absl::Status status = builder_->WriteStaged(staged.pages);
     if (status.ok()) Hand(staged.number, std::move(staged.written));
-    lock.lock();
+    lock.Lock();
     if (!status.ok()) return Fail(status);
     bytes_in_flight_ -= staged.bytes;
     if (staged.pages.room() <= kMostKeptBytes) {
       free_pages_.push_back(std::move(staged.pages));
     }
-    changed_.notify_all();
+    changed_.NotifyAll();
   }
 }
 
 std::optional<PackRun::Task> PackRun::NextTask() {
-  const std::lock_guard cut_lock(cut_mu_);
+  const MutexLock cut_lock(&cut_mu_);
   {
-    std::unique_lock lock(mu_);
-    changed_.wait(lock, [this]() ABSL_NO_THREAD_SAFETY_ANALYSIS {
-      return stop_ ||
-             next_number_ <
-                 added_ + kUnitsAhead * static_cast<uint64_t>(job_.threads) +
-                     kUnitsAheadOfWrite * kWritesInFlight;
-    });
+    MutexLock lock(&mu_);
+    const uint64_t most_ahead =
+        kUnitsAhead * static_cast<uint64_t>(job_.threads) +
+        kUnitsAheadOfWrite * kWritesInFlight;
+    while (!stop_ && next_number_ >= added_ + most_ahead) changed_.Wait(&mu_);
   }
   if (stop_ || cut_ended_ || cut_input_ == job_.inputs.size()) {
     return std::nullopt;
@@ -240,10 +247,8 @@ absl::Status PackRun::ConvertUnit(const Task& task,
 
 bool PackRun::TakePlace(const Task& task, const absl::Status& converted,
                         const UnitDocuments& documents, Written* written) {
-  std::unique_lock lock(mu_);
-  changed_.wait(lock, [&]() ABSL_NO_THREAD_SAFETY_ANALYSIS {
-    return stop_ || turn_ == task.number;
-  });
+  MutexLock lock(&mu_);
+  while (!stop_ && turn_ != task.number) changed_.Wait(&mu_);
   if (stop_) return false;
   if (!converted.ok()) {
     Fail(converted);
@@ -272,14 +277,14 @@ bool PackRun::TakePlace(const Task& task, const absl::Status& converted,
   placed_in_document_ = documents.is_open_behind(placed_in_document_);
   placed_lines_ = task.unit->is_last ? 0 : placed_lines_ + documents.lines;
   ++turn_;
-  changed_.notify_all();
+  changed_.NotifyAll();
   return true;
 }
 
 void PackRun::Stop() {
   stop_ = true;
-  changed_.notify_all();
-  to_write_.notify_all();
+  changed_.NotifyAll();
+  to_write_.NotifyAll();
 }
 
 void PackRun::Fail(absl::Status status) {
@@ -288,7 +293,7 @@ void PackRun::Fail(absl::Status status) {
 }
 
 void PackRun::Hand(uint64_t number, Written written) {
-  const std::lock_guard lock(mu_);
+  const MutexLock lock(&mu_);
   written_.emplace(number, std::move(written));
   while (!written_.empty() && written_.begin()->first == added_) {
     const absl::Status added = Add(written_.begin()->second);
@@ -296,7 +301,7 @@ void PackRun::Hand(uint64_t number, Written written) {
     written_.erase(written_.begin());
     ++added_;
   }
-  changed_.notify_all();
+  changed_.NotifyAll();
 }
 
 absl::Status PackRun::Add(const Written& written) {

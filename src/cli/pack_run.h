@@ -6,13 +6,11 @@
 
 #include <atomic>
 #include <chrono>
-#include <condition_variable>
 #include <cstdint>
 #include <deque>
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
@@ -24,6 +22,7 @@
 #include "cli/text_inputs.h"
 #include "store/direct_writer.h"
 #include "store/store_builder.h"
+#include "util/mutex.h"
 
 namespace poniente::cli {
 
@@ -61,8 +60,10 @@ class PackRun {
   using Tick = std::function<void(uint64_t bytes)>;
   absl::Status Run(const std::function<bool()>& interrupted, const Tick& tick);
 
-  // After Run().
-  const PackState& state() const { return state_; }
+  // After Run(), when no thread is left that could change it.
+  const PackState& state() const ABSL_NO_THREAD_SAFETY_ANALYSIS {
+    return state_;
+  }
   // The files hold a checkpoint, of this run or of the one it goes on with.
   bool has_saved() const { return has_saved_; }
 
@@ -138,19 +139,19 @@ class PackRun {
   std::atomic<bool> stop_ = false;
 
   // Cutting is done by one thread at a time; taken before mu_.
-  std::mutex cut_mu_;
+  internal::Mutex cut_mu_;
   uint64_t cut_input_ ABSL_GUARDED_BY(cut_mu_);
   UnitBegin cut_begin_ ABSL_GUARDED_BY(cut_mu_);
   std::shared_ptr<PackInput> cut_ ABSL_GUARDED_BY(cut_mu_);
   uint64_t next_number_ ABSL_GUARDED_BY(cut_mu_) = 0;
   bool cut_ended_ ABSL_GUARDED_BY(cut_mu_) = false;
 
-  std::mutex mu_;
-  std::condition_variable changed_;
-  std::condition_variable ended_;
+  internal::Mutex mu_;
+  internal::ConditionVariable changed_;
+  internal::ConditionVariable ended_;
   int working_ ABSL_GUARDED_BY(mu_) = 0;
   int converting_ ABSL_GUARDED_BY(mu_) = 0;  // of those
-  std::condition_variable to_write_;
+  internal::ConditionVariable to_write_;
   std::deque<Staged> staged_ ABSL_GUARDED_BY(mu_);
   // Of tokens that are staged, or about to be.
   uint64_t bytes_in_flight_ ABSL_GUARDED_BY(mu_) = 0;

@@ -170,10 +170,8 @@ std::string CacheNeeded(const ChunkLocality& chunks) {
 
 // Three digits, and no more than there are.
 std::string Times(double ratio) {
-  return absl::StrFormat(ratio < 10    ? "%.2f"
-                         : ratio < 100 ? "%.1f"
-                                       : "%.0f",
-                         ratio);
+  const int digits = ratio < 10 ? 2 : ratio < 100 ? 1 : 0;
+  return absl::StrFormat("%.*f", digits, ratio);
 }
 
 void PrintChunks(const RunReads& reads, const IoSimulation& simulation,

@@ -36,11 +36,12 @@ struct AllMarks {
 
   // Those of files that nobody reads any more.
   void DropUnused() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
-    absl::erase_if(by_file, [this](const auto& entry) {
-      if (entry.second.use_count() > 1) return false;
-      bytes -= CostOf(*entry.second);
-      return true;
-    });
+    for (auto entry = by_file.begin(); entry != by_file.end();) {
+      const auto here = entry++;
+      if (here->second.use_count() > 1) continue;
+      bytes -= CostOf(*here->second);
+      by_file.erase(here);
+    }
   }
   // With the entry of the map.
   static uint64_t CostOf(const BlockMarks& marks) {

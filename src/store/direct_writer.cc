@@ -71,7 +71,7 @@ std::unique_ptr<DirectWriter> DirectWriter::Open(const std::string& path,
   std::unique_ptr<DirectWriter> writer(
       new DirectWriter(path, *std::move(direct), *std::move(buffered), bytes,
                        expected, allocator));
-  const std::lock_guard lock(writer->mu_);
+  const MutexLock lock(&writer->mu_);
   if (begun.there > 0) writer->begun_[PageOf(bytes)] = begun;
   writer->Allocate(bytes + kPageBytes);
   return writer->allocates_ ? std::move(writer) : nullptr;
@@ -135,7 +135,7 @@ absl::Status DirectWriter::Stage(uint64_t at, std::span<const std::byte> bytes,
   std::optional<Page> first_page;
   std::optional<Page> last_page;
   {
-    const std::lock_guard lock(mu_);
+    const MutexLock lock(&mu_);
     Allocate(end);
     if (first_end > at) first_page = Keep(at, part(at, first_end));
     if (end > last) last_page = Keep(last, part(last, end));
@@ -168,7 +168,7 @@ absl::Status DirectWriter::WriteAt(uint64_t at,
 absl::Status DirectWriter::Write(const Pages& pages) {
   PONIENTE_RETURN_IF_ERROR(WriteAt(pages.at_, pages.bytes()));
   if (!pages.first_ && !pages.last_) return absl::OkStatus();
-  const std::lock_guard lock(mu_);
+  const MutexLock lock(&mu_);
   if (pages.first_) begun_.erase(*pages.first_);
   if (pages.last_) begun_.erase(*pages.last_);
   return absl::OkStatus();
@@ -177,7 +177,7 @@ absl::Status DirectWriter::Write(const Pages& pages) {
 absl::Status DirectWriter::WriteKept(uint64_t end) {
   // Under the lock, so that it comes before what makes a page whole is staged.
   // One that is whole is written elsewhere, too: as it is here.
-  const std::lock_guard lock(mu_);
+  const MutexLock lock(&mu_);
   Pages pages;
   for (const auto& [at, begun] : begun_) {
     if (at >= end) break;

@@ -12,7 +12,6 @@
 #include <cstdlib>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
@@ -23,6 +22,7 @@
 #include "absl/status/statusor.h"
 #include "store/posix_file.h"
 #include "util/memory_sizes.h"
+#include "util/mutex.h"
 
 namespace poniente::internal {
 
@@ -116,7 +116,7 @@ class DirectWriter {
   const OwnedFd buffered_;  // where an aligned write is refused nonetheless
   const uint64_t expected_;
   const Allocator allocator_;
-  std::mutex mu_;
+  Mutex mu_;
   // By their first bytes; until they are whole and written.
   std::map<uint64_t, Begun> begun_ ABSL_GUARDED_BY(mu_);
   uint64_t allocated_ ABSL_GUARDED_BY(mu_);

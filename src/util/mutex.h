@@ -5,6 +5,8 @@
 #ifndef PONIENTE_UTIL_MUTEX_H_
 #define PONIENTE_UTIL_MUTEX_H_
 
+#include <chrono>
+#include <condition_variable>
 #include <mutex>
 
 #include "absl/base/thread_annotations.h"
@@ -17,6 +19,8 @@ class ABSL_LOCKABLE Mutex {
   void Unlock() ABSL_UNLOCK_FUNCTION() { mutex_.unlock(); }
 
  private:
+  friend class ConditionVariable;
+
   std::mutex mutex_;
 };
 
@@ -26,12 +30,47 @@ class ABSL_SCOPED_LOCKABLE MutexLock {
       : mutex_(mutex) {
     mutex_->Lock();
   }
-  ~MutexLock() ABSL_UNLOCK_FUNCTION() { mutex_->Unlock(); }
+  ~MutexLock() ABSL_UNLOCK_FUNCTION() {
+    if (is_held_) mutex_->Unlock();
+  }
   MutexLock(const MutexLock&) = delete;
   MutexLock& operator=(const MutexLock&) = delete;
 
+  // For a stretch in the middle that runs without it.
+  void Unlock() ABSL_UNLOCK_FUNCTION() {
+    is_held_ = false;
+    mutex_->Unlock();
+  }
+  void Lock() ABSL_EXCLUSIVE_LOCK_FUNCTION() {
+    mutex_->Lock();
+    is_held_ = true;
+  }
+
  private:
   Mutex* const mutex_;
+  bool is_held_ = true;
+};
+
+// A std::condition_variable. Wait in a loop that looks at the condition: it may
+// return early, and clang can then see what the condition reads.
+class ConditionVariable {
+ public:
+  void Wait(Mutex* mutex) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
+    std::unique_lock held(mutex->mutex_, std::adopt_lock);
+    changed_.wait(held);
+    held.release();
+  }
+  void WaitFor(Mutex* mutex, std::chrono::nanoseconds timeout)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
+    std::unique_lock held(mutex->mutex_, std::adopt_lock);
+    changed_.wait_for(held, timeout);
+    held.release();
+  }
+  void NotifyOne() { changed_.notify_one(); }
+  void NotifyAll() { changed_.notify_all(); }
+
+ private:
+  std::condition_variable changed_;
 };
 
 }  // namespace poniente::internal
