@@ -15,6 +15,7 @@ config=examples/quickstart.toml
 made=build-quickstart
 text=$made/text
 stores=$made/stores
+page=$made/plan.html
 runs=$made/runs
 logs=$made/logs
 tool=$made/poniente
@@ -50,8 +51,33 @@ fail() {
   exit 1
 }
 
-# Shows the time and the last line of the log, again and again: redrawn on a
+# What is told of a step while it lasts: its log's last line.
+last_line() { tail -n 1 "$log" | tr -d '\r\033' | cut -c 1-66; }
+
+# Of the build: how much of it is done, and how long it may take. A file of
+# several sources takes as long as $heavy files of one.
+heavy=6
+build_work() {  # of what Ninja says in standard input
+  awk -v heavy="$heavy" '/ Building CXX / { n += /\/Unity\// ? heavy : 1 }
+    END { print n + 0 }'
+}
+build_progress() {
+  if [ "$work" -eq 0 ]; then return; fi
+  done=$(build_work <"$log")
+  percent=$((100 * done / work))
+  if [ "$percent" -ge 100 ]; then echo 'linking'; return; fi
+  if [ "$percent" -lt 8 ]; then echo "$percent % compiled"; return; fi
+  left=$(((waited * (work - done) / done + 5) / 10 * 10))
+  if [ "$left" -lt 10 ]; then
+    echo "$percent % compiled, a few seconds left"
+  else
+    echo "$percent % compiled, about $left s left"
+  fi
+}
+
+# Shows the time and what `telling` prints, again and again: redrawn on a
 # terminal, a new line now and then elsewhere.
+telling=last_line
 tick() {
   pause=15
   if [ -t 3 ]; then pause=1; fi
@@ -59,7 +85,7 @@ tick() {
   # A sleep that outlives the ticker must not keep the screen's pipe open.
   while sleep "$pause" >/dev/null 2>&1 3>&- 4>&-; do
     waited=$((waited + pause))
-    line="    $waited s: $(tail -n 1 "$log" | tr -d '\r\033' | cut -c 1-66)"
+    line="    $waited s: $($telling)"
     if [ -t 3 ]; then
       printf '\r\033[K%s' "$line" >&3
     else
@@ -141,10 +167,14 @@ install_packages() {
 build() {
   if [ ! -e "$made/cmake/build.ninja" ]; then
     logged configure cmake -S . -B "$made/cmake" -G Ninja \
-      -DCMAKE_BUILD_TYPE=Release -DPONIENTE_BUILD_TESTS=OFF \
-      -DCMAKE_RUNTIME_OUTPUT_DIRECTORY="$PWD/$made"
+      -DCMAKE_BUILD_TYPE=Release -DCMAKE_CXX_FLAGS_RELEASE=-O2 \
+      -DPONIENTE_BUILD_TESTS=OFF -DCMAKE_RUNTIME_OUTPUT_DIRECTORY="$PWD/$made"
   fi
+  work=$(cmake --build "$made/cmake" --target poniente_tool train -- -n |
+    build_work)
+  telling=build_progress
   logged build cmake --build "$made/cmake" --target poniente_tool train
+  telling=last_line
   if grep -q 'no work to do' "$log"; then
     say 'is up to date'
   else
@@ -204,15 +234,14 @@ gather_text() {
 
 # --- Stores ------------------------------------------------------------------
 
-# pack NAME WHAT INPUT OPTION...: makes a token store, unless it is there and
-# whole.
+# pack NAME WHAT INPUT OPTION...: makes a token store, unless it is there: one
+# that was not finished is not.
 pack() {
   name=$1
   what=$2
   store=$stores/$name
   shift 2
-  if [ -e "$store/manifest.json" ] &&
-    "$tool" inspect --verify "$store" >/dev/null 2>&1; then
+  if "$tool" inspect "$store" >/dev/null 2>&1; then
     was='is there'
   else
     logged "pack-$name" "$tool" pack "$@" --out "$store"
@@ -322,7 +351,32 @@ $one $two; delete $runs to train again)"
   say "$same of $total steps are the same, digit for digit"
 }
 
+# The plan's table as bars: what share of the tokens each source has.
+picture() {
+  awk -F '   *' '
+    $2 == "tokens of" {
+      for (i = 1; i <= NF; ++i) if ($i == "share") column = i
+      next
+    }
+    column && NF < column { exit }
+    column {
+      share = $column + 0
+      bar = ""
+      for (i = 0.5; i < share / 2; ++i) bar = bar "#"
+      match($0, /^ */)
+      printf "%-22s %6.2f %%  %s\n", substr($0, 1, RLENGTH) $2, share, bar
+    }' "$logs/plan.log"
+}
+
+# Seconds that this script's commands have had of processors.
+processors() {
+  times >"$logs/times"
+  awk 'NR == 2 { split($1, u, /[ms]/); split($2, s, /[ms]/)
+    printf "%d", 60 * (u[1] + s[1]) + u[2] + s[2] }' "$logs/times"
+}
+
 last_screen() {
+  used=$(processors)
   # "after 600 steps: loss L nats (B bits) per token, unigram entropy ..."
   result=$(tail -n 1 "$logs/uninterrupted.log")
   steps=$(echo "$result" | sed 's/^after \(.*\): loss .*/\1/')
@@ -332,6 +386,13 @@ last_screen() {
   cat <<END
 
 ------------------------------------------------------------------------------
+The mixture: each source's share of the tokens of the run
+
+$(picture)
+
+  $PWD/$page
+  shows the whole run in a browser: stages, weights, epochs, repeats.
+
 What just happened
 
   Seven token stores were made of real text (the largest has $tokens
@@ -356,7 +417,7 @@ What to try next
   read examples/train.cc: a training program
   read README.md
 ------------------------------------------------------------------------------
-Took $(($(date +%s) - began)) s. All files lie in $made/.
+Took $(($(date +%s) - began)) s, of processors $used s. All files lie in $made/.
 END
 }
 
@@ -369,7 +430,7 @@ gather_text
 begin 'token stores'
 pack_stores
 begin 'plan of the mixture'
-shown plan "$tool" plan "$config"
+shown plan "$tool" plan "$config" --html "$page"
 begin 'training, uninterrupted'
 uninterrupted_run
 begin 'training, killed half-way and resumed'
