@@ -10,7 +10,6 @@ find_dependency(PkgConfig)
 pkg_check_modules(poniente_liburing REQUIRED IMPORTED_TARGET liburing)
 pkg_check_modules(poniente_isal REQUIRED IMPORTED_TARGET libisal)
 find_dependency(ZLIB)
-find_dependency(nlohmann_json 3.9)
 find_dependency(tomlplusplus 3.3)
 # Optional: what compressed token files of other projects are read with. A
 # package built with one of them needs it wherever it is used.

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-# find_package(poniente) gives the targets poniente::poniente and poniente::c,
-# pkg-config the latter for builds that do not use CMake.
+# find_package(poniente) gives the targets poniente::poniente (static),
+# poniente::shared and poniente::c, pkg-config poniente and poniente_c for
+# builds that do not use CMake.
 include(CMakePackageConfigHelpers)
 
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/poniente)
-get_property(layers GLOBAL PROPERTY PONIENTE_LAYERS)
-install(TARGETS poniente ${layers} poniente_c EXPORT poniente-targets
+install(TARGETS poniente_static poniente_shared poniente_c
+  EXPORT poniente-targets
   ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
   LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
   FILE_SET HEADERS DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
@@ -20,6 +21,23 @@ install(FILES cmake/poniente-config.cmake cmake/dependencies.cmake
 
 file(RELATIVE_PATH prefix_from_pc
   ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
-configure_file(cmake/poniente_c.pc.in poniente_c.pc @ONLY)
-install(FILES ${PROJECT_BINARY_DIR}/poniente_c.pc
-  DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+# What only libponiente.a asks for, in pkg-config's words.
+set(pc_optional "")
+foreach(package zstd blosc)
+  if(poniente_${package}_FOUND)
+    string(APPEND pc_optional " ${poniente_${package}_MODULE_NAME}")
+  endif()
+endforeach()
+set(pc_cuda "")
+if(TARGET CUDA::cudart_static)
+  set(pc_cuda "-L${CUDAToolkit_LIBRARY_DIR} -lcudart_static -ldl -lrt")
+endif()
+foreach(name poniente poniente_c)
+  configure_file(cmake/${name}.pc.in ${name}.pc @ONLY)
+  install(FILES ${PROJECT_BINARY_DIR}/${name}.pc
+    DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+endforeach()
+install(FILES README.md CHANGELOG.md
+  DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/poniente)
+install(DIRECTORY docs examples
+  DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/poniente)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# cmake -DBUILD=... -DSOURCE=... -DWORK=... -DCC=... -P run.cmake
+# cmake -DBUILD=... -DSOURCE=... -DWORK=... -DCC=... -DCXX=... -P run.cmake
 # Installs the build into a folder of its own, then builds and runs a consumer
 # against that folder alone.
 function(run)
@@ -19,16 +19,16 @@ run(${CMAKE_COMMAND} -S ${SOURCE}/tests/install -B ${WORK}/build -G Ninja
   -DCMAKE_PREFIX_PATH=${WORK}/prefix -DCMAKE_BUILD_TYPE=${BUILD_TYPE}
   "-DCMAKE_CXX_FLAGS=${CXX_FLAGS}")
 run(${CMAKE_COMMAND} --build ${WORK}/build)
-run(${WORK}/build/consumer ${WORK}/store)
-run(${WORK}/build/c_consumer ${WORK}/store)
+foreach(consumer consumer consumer_shared consumer_lto consumer_sanitized)
+  run(${WORK}/build/${consumer} ${WORK}/store-${consumer})
+endforeach()
+run(${WORK}/build/c_consumer ${WORK}/store-consumer)
 
-# The same program without CMake.
-file(GLOB_RECURSE pc ${WORK}/prefix/poniente_c.pc)
+# The same programs without CMake: against either library, and in C.
+file(GLOB_RECURSE pc ${WORK}/prefix/poniente.pc)
 get_filename_component(pc "${pc}" DIRECTORY)
-run(sh -c "export PKG_CONFIG_PATH='${pc}' && ${CC} '${SOURCE}/tests/install/c_consumer.c' -o c_consumer \
-  $(pkg-config --cflags --libs poniente_c) \
-  -Wl,-rpath,$(pkg-config --variable=libdir poniente_c)")
-run(${WORK}/c_consumer ${WORK}/store)
+run(${CMAKE_COMMAND} -E env PKG_CONFIG_PATH=${pc} CC=${CC} CXX=${CXX}
+  sh ${SOURCE}/tests/install/pkg_config.sh ${SOURCE}/tests/install ${WORK})
 foreach(page bin/poniente share/man/man1/poniente.1
     share/bash-completion/completions/poniente)
   file(SIZE ${WORK}/prefix/${page} size)  # fails if there is no such file
