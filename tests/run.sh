@@ -9,12 +9,22 @@ cd "$(dirname "$0")/.."
 
 step="start"
 log=""
+# Seconds that this script's commands have had of processors.
+used=$(mktemp)
+processors() {
+  times >"$used"
+  awk 'NR == 2 { split($1, u, /[ms]/); split($2, s, /[ms]/)
+    printf "%d", 60 * (u[1] + s[1]) + u[2] + s[2] }' "$used"
+}
 finish() {
   code=$?
+  echo "== $(($(date +%s) - began)) s, of processors $(processors) s"
+  rm -f "$used"
   [ "$code" -eq 0 ] && return
   [ -n "$log" ] && [ -f "$log" ] && tail -n 40 "$log" >&2
   echo "tests/run.sh: failed: $step${log:+ (all of it: $log)}" >&2
 }
+began=$(date +%s)
 trap finish EXIT
 
 step="installing packages"
@@ -33,7 +43,7 @@ cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo \
   > "$log" 2>&1
 step="building in $build"
 log="$build/build.log"
-echo "== $step (about 5 minutes on 2 cores, the first time)"
+echo "== $step (about 8 minutes on 2 cores, the first time)"
 ninja -C "$build" > "$log" 2>&1
 step="testing in $build"
 log=""

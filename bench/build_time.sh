@@ -1,0 +1,60 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# sh bench/build_time.sh FOLDER: what building costs, in seconds of processor
+# time and of the clock: the library (all layers, libponiente.a), the tool on top
+# of it, and one file of a user's that includes <poniente/poniente.h>, beside the
+# least that such a file can cost: <absl/status/statusor.h>, whose types are the
+# interface's. FOLDER is made, and must not be there.
+set -eu
+export LC_ALL=C
+cd "$(dirname "$0")/.."
+folder=${1:?"usage: sh bench/build_time.sh FOLDER"}
+mkdir "$folder"
+cxx=${CXX:-c++}
+
+# Seconds that this shell's commands have had of processors.
+processors() {
+  times >"$folder/times"
+  awk 'NR == 2 { split($1, u, /[ms]/); split($2, s, /[ms]/)
+    printf "%.2f", 60 * (u[1] + s[1]) + u[2] + s[2] }' "$folder/times"
+}
+
+# measure NAME COMMAND...
+measure() {
+  name=$1
+  shift
+  from=$(processors)
+  clock=$(date +%s.%N)
+  "$@" >"$folder/log" 2>&1 || { tail -n 20 "$folder/log"; exit 1; }
+  to=$(processors)
+  echo "$name|$from|$to|$clock|$(date +%s.%N)" | awk -F '|' '
+    { printf "%-44s %7.1f s of processors %7.1f s\n", $1, $3 - $2, $5 - $4 }'
+}
+
+cmake -S . -B "$folder/build" -G Ninja -DCMAKE_BUILD_TYPE=Release \
+  -DCMAKE_CXX_FLAGS_RELEASE=-O2 -DPONIENTE_BUILD_TESTS=OFF \
+  -DPONIENTE_BUILD_EXAMPLES=OFF >"$folder/configure.log"
+measure 'library' ninja -C "$folder/build" poniente_static
+measure 'tool' ninja -C "$folder/build" poniente_tool
+
+echo '#include <poniente/poniente.h>' >"$folder/user.cc"
+echo '#include <absl/status/statusor.h>' >"$folder/status.cc"
+compile() { "$cxx" -std=c++20 -O2 -Iinclude -c "$1" -o "$folder/user.o"; }
+compile_all() { for _ in 1 2 3 4 5; do compile "$@"; done; }
+compile "$folder/user.cc"  # once, so that the headers are in memory
+measure 'user.cc, five times' compile_all "$folder/user.cc"
+measure 'absl/status/statusor.h alone, five times' \
+  compile_all "$folder/status.cc"
+
+# As target_precompile_headers(trainer PRIVATE <poniente/poniente.h>) does it.
+cp "$folder/user.cc" "$folder/all.h"
+measure 'poniente.h precompiled, once' "$cxx" -std=c++20 -O2 -Iinclude \
+  -x c++-header "$folder/all.h" -o "$folder/all.h.gch"
+precompiled() {
+  for _ in 1 2 3 4 5; do
+    "$cxx" -std=c++20 -O2 -Iinclude -include "$folder/all.h" \
+      -c "$folder/user.cc" -o "$folder/user.o"
+  done
+}
+measure 'user.cc with it, five times' precompiled
+rm -r "$folder"
