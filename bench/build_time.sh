@@ -12,22 +12,23 @@ folder=${1:?"usage: sh bench/build_time.sh FOLDER"}
 mkdir "$folder"
 cxx=${CXX:-c++}
 
-# Seconds that this shell's commands have had of processors.
-processors() {
-  times >"$folder/times"
-  awk 'NR == 2 { split($1, u, /[ms]/); split($2, s, /[ms]/)
-    printf "%.2f", 60 * (u[1] + s[1]) + u[2] + s[2] }' "$folder/times"
+# Sets `used`: seconds that this shell's commands have had of processors.
+measure_processors() {
+  times >"$folder/times"  # not in a subshell, whose own these would be
+  used=$(awk 'NR == 2 { split($1, u, /[ms]/); split($2, s, /[ms]/)
+    printf "%.2f", 60 * (u[1] + s[1]) + u[2] + s[2] }' "$folder/times")
 }
 
 # measure NAME COMMAND...
 measure() {
   name=$1
   shift
-  from=$(processors)
+  measure_processors
+  from=$used
   clock=$(date +%s.%N)
   "$@" >"$folder/log" 2>&1 || { tail -n 20 "$folder/log"; exit 1; }
-  to=$(processors)
-  echo "$name|$from|$to|$clock|$(date +%s.%N)" | awk -F '|' '
+  measure_processors
+  echo "$name|$from|$used|$clock|$(date +%s.%N)" | awk -F '|' '
     { printf "%-44s %7.1f s of processors %7.1f s\n", $1, $3 - $2, $5 - $4 }'
 }
 

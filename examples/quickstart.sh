@@ -368,15 +368,15 @@ picture() {
     }' "$logs/plan.log"
 }
 
-# Seconds that this script's commands have had of processors.
-processors() {
-  times >"$logs/times"
-  awk 'NR == 2 { split($1, u, /[ms]/); split($2, s, /[ms]/)
-    printf "%d", 60 * (u[1] + s[1]) + u[2] + s[2] }' "$logs/times"
+# Sets `used`: seconds that this script's commands have had of processors.
+measure_processors() {
+  times >"$logs/times"  # not in a subshell, whose own these would be
+  used=$(awk 'NR == 2 { split($1, u, /[ms]/); split($2, s, /[ms]/)
+    printf "%d", 60 * (u[1] + s[1]) + u[2] + s[2] }' "$logs/times")
 }
 
 last_screen() {
-  used=$(processors)
+  measure_processors
   # "after 600 steps: loss L nats (B bits) per token, unigram entropy ..."
   result=$(tail -n 1 "$logs/uninterrupted.log")
   steps=$(echo "$result" | sed 's/^after \(.*\): loss .*/\1/')

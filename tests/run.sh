@@ -9,17 +9,15 @@ cd "$(dirname "$0")/.."
 
 step="start"
 log=""
-# Seconds that this script's commands have had of processors.
-used=$(mktemp)
-processors() {
-  times >"$used"
-  awk 'NR == 2 { split($1, u, /[ms]/); split($2, s, /[ms]/)
-    printf "%d", 60 * (u[1] + s[1]) + u[2] + s[2] }' "$used"
-}
+times_file=$(mktemp)
 finish() {
   code=$?
-  echo "== $(($(date +%s) - began)) s, of processors $(processors) s"
-  rm -f "$used"
+  times >"$times_file"  # not in a subshell, whose own these would be
+  awk -v clock=$(($(date +%s) - began)) '
+    NR == 2 { split($1, u, /[ms]/); split($2, s, /[ms]/)
+      printf "== %d s, of processors %d s\n", clock,
+        60 * (u[1] + s[1]) + u[2] + s[2] }' "$times_file"
+  rm -f "$times_file"
   [ "$code" -eq 0 ] && return
   [ -n "$log" ] && [ -f "$log" ] && tail -n 40 "$log" >&2
   echo "tests/run.sh: failed: $step${log:+ (all of it: $log)}" >&2

@@ -11,6 +11,11 @@ bare=$build/bare
 log=$build/package.log
 
 step="start"
+# Never removes what is mounted in it.
+remove_bare() {
+  umount "$bare/proc" 2>/dev/null || :
+  rm -rf --one-file-system "$bare"
+}
 finish() {
   code=$?
   umount "$bare/proc" 2>/dev/null || :
@@ -39,7 +44,7 @@ package=$(echo "$build"/poniente_*.deb)
 dpkg-deb --info "$package" | sed -n 's/^ \(Version\|Installed-Size\|Depends\)/  \1/p'
 
 begin "making a bare system"
-rm -rf "$bare"
+remove_bare
 # shellcheck disable=SC2016  # apt's own variables
 mirror=$(apt-get indextargets --format '$(REPO_URI) $(RELEASE)' \
   'Created-By: Packages' | awk '$2 == "bookworm" { print $1; exit }')
@@ -79,5 +84,5 @@ logged inside sh -euxc '
   CC=cc CXX=c++ sh consumer/pkg_config.sh /work/consumer /work
 '
 grep -h '^poniente 0' "$log" | sort | uniq -c
-rm -rf "$bare"
+remove_bare
 echo "== the package works: $package"
