@@ -9,7 +9,6 @@
 namespace poniente::internal {
 namespace {
 
-constexpr int kMostDepth = 32;
 constexpr uint64_t kMostValues = 300'000;
 
 }  // namespace
@@ -25,14 +24,15 @@ absl::StatusOr<nlohmann::json> ParseBoundedJson(const std::string& path,
         event == Event::array_start) {
       ++values;
     }
-    too_deep = too_deep || depth > kMostDepth;
+    too_deep = too_deep || depth > kMostJsonDepth;
     return !too_deep && values <= kMostValues;
   };
   Json json =
       Json::parse(text.begin(), text.end(), keep, /*allow_exceptions=*/false);
   if (too_deep) {
-    return absl::DataLossError(absl::StrCat(
-        "'", path, "': its JSON is nested more than ", kMostDepth, " deep"));
+    return absl::DataLossError(absl::StrCat("'", path,
+                                            "': its JSON is nested more than ",
+                                            kMostJsonDepth, " deep"));
   }
   if (values > kMostValues) {
     return absl::DataLossError(

@@ -2,7 +2,6 @@
 #include "formats/datatrove.h"
 
 #include <array>
-#include <filesystem>
 #include <memory>
 #include <string_view>
 #include <system_error>
@@ -21,11 +20,6 @@ namespace {
 
 constexpr std::string_view kDatatroveName = "datatrove";
 constexpr uint64_t kMostMetadataBytes = 65536;
-
-bool IsRegularFile(const std::string& path) {
-  std::error_code error;
-  return std::filesystem::is_regular_file(path, error);
-}
 
 absl::StatusOr<std::optional<FileBytes>> OpenIfThere(const std::string& path) {
   if (!IsRegularFile(path)) return std::nullopt;

@@ -95,6 +95,11 @@ absl::StatusOr<FoundPath> FindPath(const std::string& path) {
   return found;
 }
 
+bool IsRegularFile(const std::string& path) {
+  std::error_code error;
+  return std::filesystem::is_regular_file(path, error);
+}
+
 bool HasSuffix(std::string_view name, std::string_view suffix) {
   return name.size() > suffix.size() && name.ends_with(suffix);
 }

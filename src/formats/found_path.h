@@ -43,6 +43,9 @@ struct FoundPath {
 // a folder.
 absl::StatusOr<FoundPath> FindPath(const std::string& path);
 
+// Whether a regular file lies there; false also where that cannot be told.
+bool IsRegularFile(const std::string& path);
+
 // Whether `name` ends with `suffix`, which begins with a dot.
 bool HasSuffix(std::string_view name, std::string_view suffix);
 

@@ -2,6 +2,7 @@
 #include "formats/json_records.h"
 
 #include "absl/strings/str_cat.h"
+#include "formats/bounded_json.h"
 #include "nlohmann/json.hpp"
 #include "util/one_line.h"
 #include "util/status_macros.h"
@@ -10,8 +11,6 @@ namespace poniente::internal {
 namespace {
 
 using Json = nlohmann::json;
-
-constexpr int kMostRecordDepth = 32;
 
 // Finds where values begin and end; json::parse() then judges each.
 class Cutter {
@@ -90,9 +89,9 @@ class Cutter {
       if (c == '"') {
         PONIENTE_RETURN_IF_ERROR(SkipString());
       } else if (c == '{' || c == '[') {
-        if (++depth > kMostRecordDepth) {
-          return Wrong(absl::StrCat("values nested at most ", kMostRecordDepth,
-                                    " deep"));
+        if (++depth > kMostJsonDepth) {
+          return Wrong(
+              absl::StrCat("values nested at most ", kMostJsonDepth, " deep"));
         }
         ++at_;
         continue;

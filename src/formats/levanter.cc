@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cctype>
-#include <filesystem>
 #include <memory>
 #include <optional>
 #include <system_error>
@@ -34,18 +33,13 @@ constexpr uint64_t kMostTableBytes = uint64_t{4} << 20;
 constexpr int kMostFieldDepth = 4;
 constexpr size_t kMostListed = 10;
 
-bool IsLedgerFile(const std::string& path) {
-  std::error_code error;
-  return std::filesystem::is_regular_file(path, error);
-}
-
 bool IsField(const std::string& folder) {
-  return IsLedgerFile(folder + "/data/zarr.json") &&
-         IsLedgerFile(folder + "/offsets/zarr.json");
+  return IsRegularFile(folder + "/data/zarr.json") &&
+         IsRegularFile(folder + "/offsets/zarr.json");
 }
 
 bool IsCache(const std::string& folder) {
-  return IsLedgerFile(absl::StrCat(folder, "/", Absl(kLedger)));
+  return IsRegularFile(absl::StrCat(folder, "/", Absl(kLedger)));
 }
 
 std::string ListedNames(const std::vector<std::string>& names) {
@@ -153,7 +147,7 @@ class Assembler {
         Check(folder, "rows", ends_.size() - rows_before, expected.rows));
     PONIENTE_RETURN_IF_ERROR(Check(folder, "tokens", tokens, expected.tokens));
     PONIENTE_RETURN_IF_ERROR(TakeData(std::move(data), tokens));
-    has_shapes_ = has_shapes_ || IsLedgerFile(folder + "/shapes/zarr.json");
+    has_shapes_ = has_shapes_ || IsRegularFile(folder + "/shapes/zarr.json");
     return absl::OkStatus();
   }
 

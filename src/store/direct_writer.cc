@@ -108,8 +108,8 @@ std::optional<DirectWriter::Page> DirectWriter::Keep(
 absl::Status DirectWriter::Pages::Reserve(size_t bytes) {
   size_ = 0;
   if (bytes <= room_) return absl::OkStatus();
-  room_ = std::max(kLeastPageRoom, (bytes + kPageBytes - 1) / kPageBytes *
-                                       static_cast<size_t>(kPageBytes));
+  room_ = std::max(kLeastPageRoom,
+                   (bytes + kPageBytes - 1) / kPageBytes * kPageBytes);
   memory_.reset();
   memory_.reset(static_cast<std::byte*>(std::aligned_alloc(kPageBytes, room_)));
   if (memory_ != nullptr) return absl::OkStatus();
