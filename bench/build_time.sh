@@ -14,9 +14,8 @@ cxx=${CXX:-c++}
 
 # Sets `used`: seconds that this shell's commands have had of processors.
 measure_processors() {
-  times >"$folder/times"  # not in a subshell, whose own these would be
-  used=$(awk 'NR == 2 { split($1, u, /[ms]/); split($2, s, /[ms]/)
-    printf "%.2f", 60 * (u[1] + s[1]) + u[2] + s[2] }' "$folder/times")
+  times >"$folder/times"
+  used=$(awk -f cmake/processor_seconds.awk "$folder/times")
 }
 
 # measure NAME COMMAND...

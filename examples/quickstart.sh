@@ -368,15 +368,9 @@ picture() {
     }' "$logs/plan.log"
 }
 
-# Sets `used`: seconds that this script's commands have had of processors.
-measure_processors() {
-  times >"$logs/times"  # not in a subshell, whose own these would be
-  used=$(awk 'NR == 2 { split($1, u, /[ms]/); split($2, s, /[ms]/)
-    printf "%d", 60 * (u[1] + s[1]) + u[2] + s[2] }' "$logs/times")
-}
-
 last_screen() {
-  measure_processors
+  times >"$logs/times"
+  used=$(awk -f cmake/processor_seconds.awk "$logs/times")
   # "after 600 steps: loss L nats (B bits) per token, unigram entropy ..."
   result=$(tail -n 1 "$logs/uninterrupted.log")
   steps=$(echo "$result" | sed 's/^after \(.*\): loss .*/\1/')
@@ -417,7 +411,7 @@ What to try next
   read examples/train.cc: a training program
   read README.md
 ------------------------------------------------------------------------------
-Took $(($(date +%s) - began)) s, of processors $used s. All files lie in $made/.
+Took $(($(date +%s) - began)) s, of processors ${used%.*} s. All files lie in $made/.
 END
 }
 

@@ -12,11 +12,9 @@ log=""
 times_file=$(mktemp)
 finish() {
   code=$?
-  times >"$times_file"  # not in a subshell, whose own these would be
-  awk -v clock=$(($(date +%s) - began)) '
-    NR == 2 { split($1, u, /[ms]/); split($2, s, /[ms]/)
-      printf "== %d s, of processors %d s\n", clock,
-        60 * (u[1] + s[1]) + u[2] + s[2] }' "$times_file"
+  times >"$times_file"
+  used=$(awk -f cmake/processor_seconds.awk "$times_file")
+  echo "== $(($(date +%s) - began)) s, of processors ${used%.*} s"
   rm -f "$times_file"
   [ "$code" -eq 0 ] && return
   [ -n "$log" ] && [ -f "$log" ] && tail -n 40 "$log" >&2
