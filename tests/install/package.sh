@@ -63,12 +63,12 @@ logged inside poniente --version
 logged inside apt-get install -y --no-install-recommends g++ cmake ninja-build
 
 begin "using it"
-mkdir "$bare/work"
-cp -r tests/install "$bare/work/consumer"
-cp -r examples/text examples/mixture.toml "$bare/work/"
+mkdir "$bare/trial"
+cp -r tests/install "$bare/trial/consumer"
+cp -r examples/text examples/mixture.toml "$bare/trial/"
 # shellcheck disable=SC2016  # expanded inside
 logged inside sh -euxc '
-  cd /work
+  cd /trial
   test -s /usr/share/man/man1/poniente.1
   test -s /usr/share/bash-completion/completions/poniente
   for name in fables recipes; do poniente pack text/$name --out $name; done
@@ -81,7 +81,7 @@ logged inside sh -euxc '
     build/$program store-$program
   done
   build/c_consumer store-consumer
-  CC=cc CXX=c++ sh consumer/pkg_config.sh /work/consumer /work
+  CC=cc CXX=c++ sh consumer/pkg_config.sh /trial/consumer /trial
 '
 grep -h '^poniente 0' "$log" | sort | uniq -c
 remove_bare
