@@ -72,7 +72,9 @@ class InitiateNext {
 //     receives FailedPrecondition. A handler may begin the next one.
 // Cancellation: by the handler's cancellation slot, of any type (terminal,
 //     partial or total), emitted on any thread while the context lives; gives
-//     Cancelled, and no batch is lost. A batch that is there already may win.
+//     Cancelled, and no batch is lost: the handler receives it, or the next
+//     call does. So `async_next(...) || timer.async_wait(...)` may be a
+//     timeout, on one thread or strand, as all of Asio's signals.
 // Errors: a Status. Nothing is thrown but what the handler throws, which comes
 //     out of the run() of its executor.
 // Back-pressure: a batch is held from when the handler receives it; see
@@ -81,9 +83,9 @@ class InitiateNext {
 //     asio::deferred and asio::use_awaitable: until it is awaited). If it is
 //     destroyed later, the handler receives FailedPrecondition. The context of
 //     the handler's executor may die: the handler is then destroyed uncalled
-//     (a future of it is broken), with a batch that was on its way to it, and
-//     the loader goes on. Not so where an asio::any_completion_handler hides
-//     that context: let its run() return.
+//     (a future of it is broken), a batch that was on its way to it comes with
+//     the next call, and the loader goes on. Not so where an
+//     asio::any_completion_handler hides that context: let its run() return.
 // Memory: the handler's associated allocator holds the handler; the coroutine
 //     behind it uses Asio's.
 template <boost::asio::completion_token_for<void(absl::StatusOr<Batch>)> Token>

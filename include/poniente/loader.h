@@ -109,9 +109,11 @@ struct Source {
 class Loader;
 
 namespace internal {
-// As loader.Next(), which others find under way from this call on, not only
-// from when it is first awaited.
-Task<Batch> BeginNext(Loader& loader);
+class OfferedBatch;
+// As loader.Next(), but the loader goes a step on only where the batch is
+// accepted; and others find it under way from this call on, not only from when
+// it is first awaited.
+Task<std::unique_ptr<OfferedBatch>> BeginNext(Loader& loader);
 }  // namespace internal
 
 // Serves step after step of a run.
@@ -134,8 +136,11 @@ Task<Batch> BeginNext(Loader& loader);
 // source
 //     becomes Internal. The loader stays at that step: Next() tries it again,
 //     Seek() goes elsewhere.
-// Cancellation: a cancelled Next() gives Cancelled; its batch is not lost. Nor
-//     is it if the execution context dies while Next() waits.
+// Cancellation: a cancelled Next() gives Cancelled; its batch is not lost, also
+//     where both come at once: in `Next() || timer.async_wait(...)` of Asio's
+//     awaitable_operators, the next Next() gives what the timer was faster
+//     than. (As all of Asio's signals, on one thread or strand.) Nor is it if
+//     the execution context dies while Next() waits.
 // Back-pressure: what is under way, ready or held is bounded by number and by
 //     bytes. A consumer that keeps more than max_held batches and asks for
 //     another gets ResourceExhausted, not a wait that never ends; let go of one
@@ -211,7 +216,8 @@ class Loader {
   uint64_t fingerprint() const;
 
  private:
-  friend Task<Batch> internal::BeginNext(Loader& loader);
+  friend Task<std::unique_ptr<internal::OfferedBatch>> internal::BeginNext(
+      Loader& loader);
   class Core;
   explicit Loader(std::shared_ptr<Core> core);
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "poniente/consume.h"
 
+#include <atomic>
 #include <boost/asio/any_completion_executor.hpp>
 #include <boost/asio/cancellation_signal.hpp>
 #include <boost/asio/co_spawn.hpp>
@@ -9,6 +10,7 @@
 #include <exception>
 #include <memory>
 
+#include "loader/offered_batch.h"
 #include "poniente/task.h"
 
 namespace poniente::internal {
@@ -25,6 +27,8 @@ struct Canceller {
 
   asio::cancellation_signal signal;
   const asio::strand<asio::any_io_executor> strand;
+  // Once it has been asked for, before the signal is emitted.
+  std::atomic<bool> is_cancelled = false;
 };
 
 // Lets `slot` cancel what runs on the strand of the canceller that is returned,
@@ -37,12 +41,15 @@ std::shared_ptr<Canceller> Connect(asio::cancellation_slot slot,
                   asio::cancellation_type type) {
     const auto running = weak.lock();
     if (running == nullptr || type == asio::cancellation_type::none) return;
+    running->is_cancelled = true;
     asio::post(running->strand, [running] {
       running->signal.emit(asio::cancellation_type::terminal);
     });
   });
   return canceller;
 }
+
+using Offered = absl::StatusOr<std::unique_ptr<OfferedBatch>>;
 
 // What the coroutine calls at its end, on the handler's executor.
 class Completion {
@@ -56,9 +63,10 @@ class Completion {
         canceller_(std::move(canceller)),
         handler_(std::move(handler)) {}
 
-  void operator()(std::exception_ptr thrown, absl::StatusOr<Batch> batch) {
-    if (thrown) batch = StatusFromException(thrown);
-    handler_(std::move(batch));
+  void operator()(std::exception_ptr thrown, Offered offered) {
+    if (thrown) offered = StatusFromException(thrown);
+    absl::StatusOr<Batch> result = Result(std::move(offered));
+    handler_(std::move(result));
   }
 
   executor_type get_executor() const noexcept { return executor_; }
@@ -68,6 +76,16 @@ class Completion {
   }
 
  private:
+  // Accepted here and now, since nothing comes between this and the handler.
+  absl::StatusOr<Batch> Result(Offered&& given) const {
+    const Offered offered = std::move(given);  // gone before the handler begins
+    if (!offered.ok()) return offered.status();
+    if (canceller_ != nullptr && canceller_->is_cancelled) {
+      return absl::CancelledError("cancelled by the caller");
+    }
+    return (*offered)->Accept();
+  }
+
   executor_type executor_;
   std::shared_ptr<Canceller> canceller_;
   NextHandler handler_;

@@ -7,6 +7,8 @@
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/post.hpp>
+#include <boost/asio/this_coro.hpp>
+#include <boost/asio/use_awaitable.hpp>
 #include <exception>
 #include <list>
 #include <map>
@@ -20,6 +22,7 @@
 #include "loader/batch_assembler.h"
 #include "loader/loader_counters.h"
 #include "loader/loader_reports.h"
+#include "loader/offered_batch.h"
 #include "loader/prefetch_window.h"
 #include "loader/reader_totals.h"
 #include "loader/run_state.h"
@@ -75,7 +78,9 @@ class Loader::Core {
   }
 
   class Place;
+  class Offer;
   static Task<Batch> Next(Place asked);
+  static Task<std::unique_ptr<internal::OfferedBatch>> NextOffer(Place asked);
   absl::Status Seek(uint64_t step);
   static Task<> Close(std::shared_ptr<Core> core);
 
@@ -108,7 +113,11 @@ class Loader::Core {
     LoaderCounters::Clock::time_point since;
   };
 
-  absl::StatusOr<std::optional<Batch>> TakeReady();
+  using ReadySteps = std::map<uint64_t, Ready>;
+
+  absl::StatusOr<bool> TakeReady(Offer* offer);
+  void Deliver(uint64_t generation, Ready* ready);
+  void TakeBack(uint64_t generation, ReadySteps::node_type taken);
   uint64_t NumReady() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void StartFetches() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void Launch(std::list<Fetch>::iterator fetch);
@@ -149,21 +158,21 @@ class Loader::Core {
   internal::Notifier changed_;
   mutable internal::Mutex mu_;
   internal::PrefetchWindow window_ ABSL_GUARDED_BY(mu_);
-  std::map<uint64_t, Ready> ready_ ABSL_GUARDED_BY(mu_);
+  ReadySteps ready_ ABSL_GUARDED_BY(mu_);
   std::list<Fetch> under_way_ ABSL_GUARDED_BY(mu_);
   std::optional<internal::ThreadTimes> thread_times_ ABSL_GUARDED_BY(mu_);
   bool is_closed_ ABSL_GUARDED_BY(mu_) = false;
   bool next_awaited_ ABSL_GUARDED_BY(mu_) = false;
 };
 
-// That of the one Next() at a time; given back when the coroutine goes, however
-// it does.
+// That of the one Next() at a time; given back when it goes, however it does.
 class Loader::Core::Place {
  public:
   explicit Place(std::shared_ptr<Core> core) : core_(std::move(core)) {}
   Place(Place&&) = default;
   ~Place() {
     if (core_ == nullptr || !taken_.value_or(false)) return;
+    core_->counters_.GaveUp(LoaderCounters::Clock::now());
     MutexLock lock(&core_->mu_);
     core_->next_awaited_ = false;
   }
@@ -181,6 +190,34 @@ class Loader::Core::Place {
  private:
   std::shared_ptr<Core> core_;
   std::optional<bool> taken_;
+};
+
+class Loader::Core::Offer final : public internal::OfferedBatch {
+ public:
+  explicit Offer(Place place) : place_(std::move(place)) {}
+  ~Offer() override {
+    if (!taken_.empty()) core()->TakeBack(generation_, std::move(taken_));
+  }
+
+  bool TakePlace() { return place_->Take(); }
+  Core* core() const { return place_->core(); }
+  void Fill(uint64_t generation, ReadySteps::node_type taken) {
+    generation_ = generation;
+    taken_ = std::move(taken);
+  }
+
+  Batch Accept() override {
+    Ready ready = std::move(taken_.mapped());
+    taken_ = {};
+    core()->Deliver(generation_, &ready);
+    place_.reset();
+    return std::move(**ready.fetched);
+  }
+
+ private:
+  std::optional<Place> place_;
+  uint64_t generation_ = 0;
+  ReadySteps::node_type taken_;  // empty: nothing is there yet
 };
 
 uint64_t Loader::Core::NumReady() const {
@@ -284,8 +321,9 @@ void Loader::Core::CloseAndCancel() {
   changed_.NotifyAll();
 }
 
-// The next batch if it is there (nullopt: not yet), or the error in its place.
-absl::StatusOr<std::optional<Batch>> Loader::Core::TakeReady() {
+// Takes the next batch out for the one Next() if it is there, and does not
+// deliver it; false: not yet; or the error in its place.
+absl::StatusOr<bool> Loader::Core::TakeReady(Offer* offer) {
   MutexLock lock(&mu_);
   if (is_closed_) return ClosedError();
   const uint64_t step = window_.next();
@@ -295,52 +333,78 @@ absl::StatusOr<std::optional<Batch>> Loader::Core::TakeReady() {
   }
   if (slots_->num_held() > options_.max_held) return HeldError();
   StartFetches();
-  const auto found = ready_.find(step);
-  if (found == ready_.end()) return std::nullopt;
-  const auto since = found->second.since;
-  Fetched fetched = std::move(found->second.fetched);
-  ready_.erase(found);
-  if (!fetched.ok()) {
-    Restart(step);
-    absl::Status error = internal::Prepend(
-        fetched.status(),
-        absl::StrCat("step ", step, ", rank ", options_.rank));
-    // A source's own; of a loader it would say that the run has ended.
-    if (absl::IsOutOfRange(error)) error = absl::InternalError(error.message());
-    return error;
+  ReadySteps::node_type taken = ready_.extract(step);
+  if (taken.empty()) return false;
+  if (taken.mapped().fetched.ok()) {
+    offer->Fill(window_.generation(), std::move(taken));
+    return true;
   }
-  (*fetched)->MarkHeld();
-  window_.Deliver();
-  counters_.Delivered(**fetched, since);
-  StartFetches();
-  return fetched;
+  Restart(step);
+  absl::Status error =
+      internal::Prepend(taken.mapped().fetched.status(),
+                        absl::StrCat("step ", step, ", rank ", options_.rank));
+  // A source's own; of a loader it would say that the run has ended.
+  if (absl::IsOutOfRange(error)) error = absl::InternalError(error.message());
+  return error;
 }
 
-Task<Batch> Loader::Core::Next(Place asked) {
-  Place place(std::move(asked));  // goes with the call, not with its awaitable
-  if (!place.Take()) {
+// What was taken in this generation is the consumer's.
+void Loader::Core::Deliver(uint64_t generation, Ready* ready) {
+  Batch& batch = **ready->fetched;
+  batch.MarkHeld();
+  counters_.Delivered(batch, ready->since);
+  {
+    MutexLock lock(&mu_);
+    // Else a Seek() came between, and has said what is next.
+    if (generation == window_.generation()) window_.Deliver();
+    StartFetches();
+  }
+  Report();
+}
+
+// What was taken is the next one again, unless a Seek() came between.
+void Loader::Core::TakeBack(uint64_t generation, ReadySteps::node_type taken) {
+  MutexLock lock(&mu_);
+  if (generation == window_.generation()) {
+    ready_.insert(std::move(taken));
+  } else {
+    counters_.Dropped();
+  }
+}
+
+Task<std::unique_ptr<internal::OfferedBatch>> Loader::Core::NextOffer(
+    Place asked) {
+  // The place goes with the call, not with its awaitable.
+  auto offer = std::make_unique<Offer>(std::move(asked));
+  if (!offer->TakePlace()) {
     co_return absl::FailedPreconditionError(
         "another Next() of this loader is still awaited");
   }
-  Core* const core = place.core();
-  // Also when the wait below throws.
-  struct GiveUp {
-    explicit GiveUp(Core* c) : core(c) {}
-    ~GiveUp() { core->counters_.GaveUp(LoaderCounters::Clock::now()); }
-    Core* core;
-  } give_up(core);
+  Core* const core = offer->core();
   core->counters_.Asked(LoaderCounters::Clock::now());
+  // After a turn of the executor, what this gives reaches whoever awaits it
+  // without another, in which the wait for it could be given up.
+  co_await asio::post(asio::use_awaitable);
   while (true) {
-    const uint64_t seen = core->changed_.version();
-    absl::StatusOr<std::optional<Batch>> taken = core->TakeReady();
-    if (!taken.ok()) co_return taken.status();
-    if (taken->has_value()) {
-      core->Report();
-      co_return std::move(**taken);
+    const asio::cancellation_state cancellation =
+        co_await asio::this_coro::cancellation_state;
+    if (cancellation.cancelled() != asio::cancellation_type::none) {
+      co_return absl::CancelledError("cancelled by the caller");
     }
+    const uint64_t seen = core->changed_.version();
+    const absl::StatusOr<bool> is_there = core->TakeReady(offer.get());
+    if (!is_there.ok()) co_return is_there.status();
+    if (*is_there) co_return offer;
     absl::Status waited = co_await core->changed_.WaitPast(seen);
     if (!waited.ok()) co_return waited;
   }
+}
+
+Task<Batch> Loader::Core::Next(Place asked) {
+  absl::StatusOr<std::unique_ptr<internal::OfferedBatch>> offered =
+      co_await NextOffer(std::move(asked));
+  if (!offered.ok()) co_return offered.status();
+  co_return (*offered)->Accept();
 }
 
 absl::Status Loader::Core::Seek(uint64_t step) {
@@ -426,10 +490,11 @@ Loader::Loader(std::shared_ptr<Core> core) : core_(std::move(core)) {}
 Loader::~Loader() { core_->Stop(); }
 
 Task<Batch> Loader::Next() { return Core::Next(Core::Place(core_)); }
-Task<Batch> internal::BeginNext(Loader& loader) {
+Task<std::unique_ptr<internal::OfferedBatch>> internal::BeginNext(
+    Loader& loader) {
   Loader::Core::Place place(loader.core_);
   place.Take();
-  return Loader::Core::Next(std::move(place));
+  return Loader::Core::NextOffer(std::move(place));
 }
 absl::StatusOr<Batch> Loader::NextBlocking() { return RunBlocking(Next()); }
 absl::Status Loader::Seek(uint64_t step) { return core_->Seek(step); }

@@ -70,6 +70,11 @@ void LoaderCounters::Restarted(uint64_t ready_batches) {
   counted_.batches_dropped += ready_batches;
 }
 
+void LoaderCounters::Dropped() {
+  MutexLock lock(&mu_);
+  ++counted_.batches_dropped;
+}
+
 double LoaderCounters::Fetching(Clock::time_point now) const {
   if (under_way_ == 0) return 0;
   return Seconds(std::max(now, fetching_until_) - fetching_until_);

@@ -43,6 +43,8 @@ class LoaderCounters {
 
   // The next batch is a first one again; so many were ready.
   void Restarted(uint64_t ready_batches);
+  // One that was ready is wanted no more.
+  void Dropped();
 
   // On the loader's thread.
   void FetchBegan(Clock::time_point now);

@@ -5,8 +5,11 @@
 #include <pthread.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <charconv>
 #include <cstdint>
+
+#include "io/descriptors.h"
 
 namespace poniente::internal {
 
@@ -14,7 +17,11 @@ using std::chrono::nanoseconds;
 
 // Opened once: what is read later must not depend on a descriptor being free.
 ThreadTimes::ThreadTimes()
-    : schedstat_(open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC)) {
+    : schedstat_(CallForDescriptor([] {
+        const int fd =
+            open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC);
+        return fd >= 0 ? fd : -errno;
+      })) {
   pthread_getcpuclockid(pthread_self(), &clock_);
 }
 
