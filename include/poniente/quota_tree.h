@@ -7,7 +7,7 @@
 // deviations along a path shrink with the weights, which in a Huffman tree grow
 // like Fibonacci numbers towards the root, so component i has received its
 // share of the first k samples to within 1.68 samples, whatever the weights.
-// Part of order version 1.
+// Part of the order (kOrderVersion).
 
 #ifndef PONIENTE_QUOTA_TREE_H_
 #define PONIENTE_QUOTA_TREE_H_

@@ -13,7 +13,7 @@ namespace poniente {
 // sees. Two builds with the same number give the same tokens on any machine,
 // number of ranks, threads, I/O backend and instruction set. It changes only
 // with a line under "Order changes" in CHANGELOG.md.
-inline constexpr uint32_t kOrderVersion = 1;
+inline constexpr uint32_t kOrderVersion = 2;
 
 // "major.minor.patch", as in CMakeLists.txt.
 std::string_view Version();

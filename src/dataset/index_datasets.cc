@@ -196,10 +196,8 @@ class CutNode final : public NodeRecipe {
                   options_.group_items);
   }
 
-  uint64_t ChildSeed(uint64_t seed, std::string_view name) const override {
-    return internal::ChildSeed(seed, name);
-  }
-
+  // The seed is handed on: a run that is cut from some step on reads before it
+  // what it would read without. Keys of parts are derived from it, not used.
   absl::StatusOr<MadeMap> MakeMap(std::span<const LengthState> lengths,
                                   uint64_t seed) const override {
     std::optional<uint64_t> length;

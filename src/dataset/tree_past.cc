@@ -15,14 +15,24 @@
 namespace poniente::internal {
 namespace {
 
+// The first samples read what the child's first items are, as if the node were
+// not there.
+bool HandsOn(const DatasetNode& node, uint64_t samples) {
+  const std::shared_ptr<const IndexMap> map = node.map();
+  if (map == nullptr || samples == 0) return false;
+  return map->PrefixParameters({{.index = 0}, {.index = samples - 1}}) ==
+         uint64_t{0};
+}
+
 // The node whose seed is the tree's: above it there is nothing but chains of
-// nodes that have no order.
-const DatasetNode& TopOf(const DatasetNode& root) {
+// nodes that have had no order.
+const DatasetNode& TopOf(const DatasetNode& root, uint64_t samples) {
   const DatasetNode* at = &root;
   while (true) {
     const std::vector<NamedNode> children = at->children();
     const std::optional<NodeIdentity> identity = at->identity();
-    const bool is_order = identity && identity->is_order;
+    const bool is_order =
+        identity && identity->is_order && !HandsOn(*at, samples);
     if (children.size() != 1 || is_order) return *at;
     at = children[0].node;
   }
@@ -44,7 +54,7 @@ std::vector<uint32_t> Places(const std::vector<NamedNode>& children,
 
 class Walk {
  public:
-  explicit Walk(const DatasetNode& root) : top_(TopOf(root)) {
+  Walk(const DatasetNode& root, uint64_t samples) : top_(TopOf(root, samples)) {
     const std::optional<NodeIdentity> top = top_.identity();
     if (top) past_.seed = top->seed;
   }
@@ -156,7 +166,8 @@ TreePast PastOf(const DatasetNode& root, uint64_t samples) {
   const LengthState length = root.length_now();
   constexpr uint64_t kMostSamples = uint64_t{1} << 62;
   const uint64_t there = length.is_endless ? kMostSamples : length.readable;
-  return Walk(root).Run(root, std::min(samples, there));
+  const uint64_t read = std::min(samples, there);
+  return Walk(root, read).Run(root, read);
 }
 
 }  // namespace poniente::internal

@@ -74,4 +74,14 @@ std::optional<IndexSpan> CutMap::SpanBelow(uint32_t /*child*/,
   return draws_.SpanBetween(0, begin, end);
 }
 
+std::optional<uint64_t> CutMap::PrefixParameters(const IndexSpan& span) const {
+  const ItemParts& first = draws_.parts();
+  const bool is_whole = first.count == 1 && first.length == kWholeItem;
+  const std::span<const ItemDraws::Segment> segments = draws_.segments();
+  const bool has_changed =
+      segments.size() > 1 && span.last.index >= segments[1].first_rank;
+  if (is_whole && !has_changed) return 0;
+  return IndexMap::PrefixParameters(span);
+}
+
 }  // namespace poniente::internal

@@ -35,6 +35,9 @@ class CutMap final : public IndexMap {
                  std::vector<FoundPart>* found) const override;
   std::optional<IndexSpan> SpanBelow(uint32_t child,
                                      const IndexSpan& span) const override;
+  // 0 where nothing has been cut yet: as if this were not there.
+  std::optional<uint64_t> PrefixParameters(
+      const IndexSpan& span) const override;
 
   const ItemDraws& draws() const { return draws_; }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Logarithms and powers of two in integers. pow() and exp() differ between
 // mathematical libraries by a last bit, which would be another order; these
-// give the same everywhere. Part of order version 1.
+// give the same everywhere. Part of the order (kOrderVersion).
 
 #ifndef PONIENTE_INDEX_POWERS_H_
 #define PONIENTE_INDEX_POWERS_H_

@@ -5,7 +5,7 @@
 // a component was owed when the stage before it ended goes into the phases of
 // the new tree, so that errors do not add up. A stage is a function of those
 // before it only: one appended later changes no block that it does not cut.
-// Ranks count through all stages. Part of order version 1.
+// Ranks count through all stages. Part of the order (kOrderVersion).
 
 #ifndef PONIENTE_INDEX_STAGE_PLAN_H_
 #define PONIENTE_INDEX_STAGE_PLAN_H_

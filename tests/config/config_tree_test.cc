@@ -407,6 +407,48 @@ TEST_F(ConfigTreeTest, ARootThatIsNoMixtureIsCut) {
   EXPECT_THAT(trace[2000], HasSubstr("0..20"));
 }
 
+// A length that changes later is none of the past, whatever the root is.
+TEST_F(ConfigTreeTest, ALaterLengthLeavesThePastAsItWas) {
+  for (const std::string root :
+       {"flat = { a = { path = 'a' }, b = { path = 'b' } }",
+        "flat = { a = { path = 'a', take = 20 }, b = { shuffle = true, path = "
+        "'b' } }",
+        "concat = [{ name = 'a', path = 'a' }, { name = 'b', path = 'b' }]",
+        "path = 'a'", "path = 'a'\nshuffle = false",
+        "path = 'a'\ntake = 77\nblock_shuffle = { chunk_items = 4, "
+        "window_chunks = 2 }",
+        "path = 'a'\nera_shuffle = 16"}) {
+    const std::string text =
+        "[data]\nseed = 42\nsteps = 100\nbatch_size = 4\nseq_len = 20\n" +
+        root + "\n";
+    const Config whole = Parse(text);
+    for (const char* const later :
+         {"[[data.stages]]\nstart_step = 50\nseq_len = 10\n",
+          "[[data.seq_lens]]\nstart_step = 50\nseq_len = 7\n"}) {
+      const Config changed = Parse(text + later);
+      std::vector<std::string> expected = TraceOf(whole);
+      std::vector<std::string> trace = TraceOf(changed);
+      ASSERT_EQ(trace.size(), 400u) << root;
+      expected.resize(200);
+      trace.resize(200);
+      EXPECT_EQ(trace, expected) << root << later;
+      // So a run may get it while it lasts, until it has come.
+      for (const uint64_t step : {0, 1, 49, 50}) {
+        const auto before = *whole.OpenLoader();
+        ASSERT_THAT(before->Seek(step), IsOk());
+        EXPECT_THAT((*changed.OpenLoader())->Resume(before->State()), IsOk())
+            << root << later << step;
+      }
+      const auto behind = *whole.OpenLoader();
+      ASSERT_THAT(behind->Seek(51), IsOk());
+      EXPECT_THAT(
+          (*changed.OpenLoader())->Resume(behind->State()),
+          StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("length")))
+          << root << later;
+    }
+  }
+}
+
 TEST_F(ConfigTreeTest, ThresholdsChangeWithStages) {
   const std::vector<float> scores = Scores();
   const Config config = Parse(

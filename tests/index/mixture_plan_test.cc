@@ -432,16 +432,16 @@ TEST(MixturePlanTest, AStageMayBeginAtTheEarliestStartAndNoEarlier) {
 }
 
 // index-math.md 2.6.
-TEST(MixturePlanTest, PrefixHashesOfOrderVersion1) {
+TEST(MixturePlanTest, PrefixHashesOfOrderVersion2) {
   MixtureOptions options;
   options.block_size = 8;
   options.stages = {{13, {{"books", 0.75}, {"code", 0}, {"web", 0.25}}}};
   const MixturePlan plan = MakePlan(
       options, {{"web", 0.5, {}}, {"code", 0.3, {}}, {"books", 0.2, {}}});
-  EXPECT_EQ(plan.PrefixHash(42, 0), 0xff3f0f495dab7550);
-  EXPECT_EQ(plan.PrefixHash(42, 8), 0x2c3d41c1d30f2e1d);
-  EXPECT_EQ(plan.PrefixHash(42, 9), 0xf6eb0c2ab2e0d960);
-  EXPECT_EQ(plan.PrefixHash(42, 14), 0x4c838ac4d27a0489);
+  EXPECT_EQ(plan.PrefixHash(42, 0), 0x429aafe9abaece80);
+  EXPECT_EQ(plan.PrefixHash(42, 8), 0xdb5b7663f4b5b468);
+  EXPECT_EQ(plan.PrefixHash(42, 9), 0x18b6a75611580c0a);
+  EXPECT_EQ(plan.PrefixHash(42, 14), 0x8e09cda97812abb4);
 }
 
 TEST(MixturePlanTest, PrefixHashesTellLengthsApart) {

@@ -437,16 +437,16 @@ TEST(ResumeTest, ADifferenceWithoutAMessageOfItsOwnIsRefused) {
 TEST(ResumeTest, AnotherOrderVersionIsRefused) {
   // Signed as a later version of the library would sign it.
   const std::string here = Described().StateAt(20);
-  ASSERT_THAT(here, HasSubstr("\norder_version 1\n"));
+  ASSERT_THAT(here, HasSubstr("\norder_version 2\n"));
   std::string later =
       "poniente run state 1\nstep 20\nsample 120\n"
-      "order_version 2\nseed 42\nstructure -\n"
+      "order_version 3\nseed 42\nstructure -\n"
       "max_seq_len 16\nbatches 0 6 16\ncrc32c ";
   const auto loader = Described().Open();
   EXPECT_THAT(
-      loader->Resume(later + "39733f36\n"),
+      loader->Resume(later + "9d1dcb9c\n"),
       StatusIs(absl::StatusCode::kFailedPrecondition,
-               AllOf(HasSubstr("order version 2 in the state, 1 in this build"),
+               AllOf(HasSubstr("order version 3 in the state, 2 in this build"),
                      Not(HasSubstr("(2)")))));
 }
 
