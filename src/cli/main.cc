@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The command-line tool: finds the command and runs it.
 
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
 #include <csignal>
 #include <exception>
 #include <iostream>
@@ -17,6 +21,18 @@
 
 namespace poniente::cli {
 namespace {
+
+// A standard descriptor that the parent process has closed would be given to
+// the next file that is opened, and what is printed would be written there. In
+// its place stands one on which every read or write fails, as on none.
+bool FillStandardDescriptors() {
+  for (int fd = 0; fd <= 2; ++fd) {
+    if (::fcntl(fd, F_GETFD) != -1 || errno != EBADF) continue;
+    const int flags = fd == STDIN_FILENO ? O_WRONLY : O_RDONLY;
+    if (::open("/dev/null", flags) != fd) return false;
+  }
+  return true;
+}
 
 int RunTool(const std::vector<std::string>& args) {
   if (args.empty()) {
@@ -47,6 +63,9 @@ int RunTool(const std::vector<std::string>& args) {
 }  // namespace poniente::cli
 
 int main(int argc, char** argv) {
+  if (!poniente::cli::FillStandardDescriptors()) {
+    return poniente::cli::kExitError;  // there is nowhere to say it
+  }
   // A reader that has gone away ends the tool without a word, also where the
   // parent process ignores the signal.
   std::signal(SIGPIPE, SIG_DFL);

@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "formats/input_bytes.h"
+#include "io/descriptors.h"
 #include "util/one_line.h"
 #include "util/status_macros.h"
 
@@ -22,6 +23,10 @@ constexpr uint64_t kHeadBytes = 4096;
 absl::Status ListFolder(FoundPath* found) {
   std::error_code error;
   auto it = fs::directory_iterator(found->path, error);
+  if (error == std::errc::too_many_files_open) {
+    RaiseDescriptorLimit();
+    it = fs::directory_iterator(found->path, error);
+  }
   for (; !error && it != fs::directory_iterator(); it.increment(error)) {
     std::error_code ignored;
     const std::string name = it->path().filename().string();
@@ -32,9 +37,13 @@ absl::Status ListFolder(FoundPath* found) {
     }
   }
   if (error) {
-    return absl::UnavailableError(
+    const bool is_limit = error == std::errc::too_many_files_open;
+    const std::string what =
         absl::StrCat("'", found->path, "': cannot be listed: ", error.message(),
-                     "; check the permissions"));
+                     is_limit ? "; raise the limit of open files (ulimit -n)"
+                              : "; check the permissions");
+    return is_limit ? absl::ResourceExhaustedError(what)
+                    : absl::UnavailableError(what);
   }
   std::sort(found->files.begin(), found->files.end());
   std::sort(found->folders.begin(), found->folders.end());

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "io/descriptors.h"
 
+#include <fcntl.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include "io/fault_hooks.h"
 
@@ -16,6 +18,13 @@ void RaiseDescriptorLimit() {
   limit.rlim_cur = limit.rlim_max;
   if (FaultAt(SystemCall::kSetrlimit) != 0) return;
   (void)::setrlimit(RLIMIT_NOFILE, &limit);  // the next call tells
+}
+
+int AboveStandard(int fd) {
+  const int moved = ::fcntl(fd, F_DUPFD_CLOEXEC, 3);
+  const int result = moved >= 0 ? moved : -errno;
+  ::close(fd);
+  return result;
 }
 
 }  // namespace poniente::internal

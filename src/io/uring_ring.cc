@@ -19,6 +19,7 @@
 
 #include <algorithm>
 #include <boost/asio/buffer.hpp>
+#include <boost/system/system_error.hpp>
 #include <cerrno>
 #include <chrono>
 #include <climits>
@@ -28,6 +29,7 @@
 #include "io/fault_hooks.h"
 #include "io/uring_setup.h"
 #include "util/fork_count.h"
+#include "util/status_macros.h"
 
 namespace poniente::internal {
 namespace {
@@ -95,10 +97,27 @@ UringRing::UringRing(asio::execution_context& context)
   tables_.SetUp(&ring_);
 }
 
+// The first descriptor of a context makes its reactor, which needs some itself,
+// and throws if there are none.
+absl::Status UringRing::MakeEvent(asio::execution_context& context) {
+  for (const bool again : {false, true}) {
+    try {
+      event_.emplace(ReactorExecutor(context));
+      return absl::OkStatus();
+    } catch (const boost::system::system_error& error) {
+      if (again || error.code().value() != EMFILE) {
+        return UringError("epoll", error.code().value());
+      }
+    }
+    RaiseDescriptorLimit();
+  }
+  return absl::OkStatus();
+}
+
 absl::Status UringRing::SetUp(asio::execution_context& context) {
+  PONIENTE_RETURN_IF_ERROR(MakeEvent(context));
   const int fd = CallForDescriptor(OpenEventfd);
   if (fd < 0) return UringError("eventfd", -fd);
-  event_.emplace(ReactorExecutor(context));
   boost::system::error_code error;
   event_->assign(fd, error);
   if (error) {

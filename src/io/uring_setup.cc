@@ -28,7 +28,7 @@ Mutex& MemoryOfRings() {
 
 int QueueInit(unsigned entries, io_uring* ring, unsigned flags) {
   { MutexLock lock(&MemoryOfRings()); }
-  return CallForDescriptor(
+  return CallWithDescriptors(
       [&] { return io_uring_queue_init(entries, ring, flags); });
 }
 

@@ -158,6 +158,19 @@ TEST_P(LimitsTest, TheSoftLimitOfDescriptorsIsRaised) {
       ExitedWithCode(0), "");
 }
 
+// Whatever it is that finds none left.
+TEST_P(LimitsTest, EachSoftLimitIsRaised) {
+  for (rlim_t soft = 3; soft <= 24; ++soft) {
+    EXPECT_EXIT(
+        {
+          LimitDescriptors(soft, Descriptors().rlim_max);
+          ReadAllAndExit();
+        },
+        ExitedWithCode(0), "")
+        << soft;
+  }
+}
+
 TEST_P(LimitsTest, TheHardLimitOfDescriptorsIsAnErrorWithARemedy) {
   EXPECT_EXIT(
       {
