@@ -211,23 +211,6 @@ absl::Status ReadBytes(const Arguments& arguments, PackRequest* request) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::string> ReadWhole(const std::string& path) {
-  PONIENTE_ASSIGN_OR_RETURN(const internal::OwnedFd fd,
-                            internal::OpenFd(path, O_RDONLY));
-  struct stat facts;
-  if (::fstat(fd.get(), &facts) != 0) return internal::ErrnoError(path, "stat");
-  if (!S_ISREG(facts.st_mode) ||
-      static_cast<uint64_t>(facts.st_size) > kMostModelFileBytes) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "'", path, "' is no SentencePiece model: a file of at most ",
-        kMostModelFileBytes, " bytes"));
-  }
-  std::string text(static_cast<size_t>(facts.st_size), '\0');
-  PONIENTE_RETURN_IF_ERROR(internal::ReadAll(
-      fd.get(), path, 0, std::as_writable_bytes(std::span(text))));
-  return text;
-}
-
 // "llama-1a2b3c4d" for .../llama.model: its name and what is in it.
 std::string NameOfModel(const std::string& path, uint32_t checksum) {
   std::string name = path.substr(path.find_last_of('/') + 1);
@@ -243,7 +226,8 @@ absl::Status ReadModel(const Arguments& arguments, const std::string& path,
         "--tokenizer must be bytes or the file of a SentencePiece model, got '",
         path, "'"));
   }
-  absl::StatusOr<std::string> bytes = ReadWhole(path);
+  absl::StatusOr<std::string> bytes = internal::ReadSmallFile(
+      path, "a SentencePiece model", kMostModelFileBytes);
   // Not the command line is wrong, but what it names.
   const auto failed = [](std::string message) {
     return absl::FailedPreconditionError(std::move(message));

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // poniente verify: whether stores still hold what was written.
 
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <iostream>
 #include <memory>
 #include <set>
@@ -30,6 +32,7 @@
 #include "poniente/token_source.h"
 #include "store/catalog_text.h"
 #include "store/manifest.h"
+#include "store/posix_file.h"
 
 namespace poniente::cli {
 namespace {
@@ -60,10 +63,12 @@ struct Stores {
 bool IsTokenFile(const std::string& path, const Arguments& arguments) {
   if (absl::EndsWith(path, ".toml")) return false;
   if (IsTokenSource(path)) return true;
+  struct stat facts;
+  const auto file = internal::OpenRegularFile(path, &facts);
+  if (!file.ok()) return false;  // opening it as a configuration says why
   std::string head(4096, '\0');
-  std::ifstream in(path, std::ios::binary);
-  in.read(head.data(), static_cast<std::streamsize>(head.size()));
-  head.resize(static_cast<size_t>(std::max<std::streamsize>(in.gcount(), 0)));
+  const ssize_t got = ::pread(file->get(), head.data(), head.size(), 0);
+  head.resize(static_cast<size_t>(std::max<ssize_t>(got, 0)));
   const bool is_text =
       std::none_of(head.begin(), head.end(), [](char character) {
         const auto byte = static_cast<unsigned char>(character);
@@ -168,7 +173,7 @@ Verified Verify(const Wanted& wanted, const TokenSourceOptions& options,
   if (wanted.source) {
     verified.source = wanted.source;
   } else {
-    auto source = OpenSource(
+    auto source = OpenTokenSource(
         path, wanted.catalog == nullptr ? options : TokenSourceOptions());
     verified.status = source.status();
     if (!source.ok()) return verified;

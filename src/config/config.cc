@@ -1,19 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "poniente/config.h"
 
-#include <cerrno>
-#include <cstring>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 
 #include "absl/strings/str_cat.h"
 #include "config/graph_builder.h"
 #include "config/spec_parser.h"
 #include "config/spec_writer.h"
+#include "store/posix_file.h"
 #include "util/status_macros.h"
 
 namespace poniente {
+namespace {
+
+// Ten times what the largest tree that is accepted needs.
+constexpr uint64_t kMostConfigBytes = uint64_t{64} << 20;
+
+}  // namespace
 
 Config::Config(DatasetPtr<TokenWindow> dataset,
                std::vector<ConfigSource> sources, Schedule schedule,
@@ -25,20 +28,12 @@ Config::Config(DatasetPtr<TokenWindow> dataset,
       folder_(std::move(folder)) {}
 
 absl::StatusOr<Config> Config::Load(const std::string& path) {
-  errno = 0;
-  std::error_code ignored;
-  std::ifstream in(path, std::ios::binary);
-  if (!in || std::filesystem::is_directory(path, ignored)) {
-    return absl::NotFoundError(
-        absl::StrCat("cannot read configuration '", path,
-                     "': ", in ? "it is a directory" : std::strerror(errno)));
+  const absl::StatusOr<std::string> text =
+      internal::ReadSmallFile(path, "a configuration", kMostConfigBytes);
+  if (!text.ok()) {
+    return internal::Prepend(text.status(), "cannot read configuration");
   }
-  const std::string text{std::istreambuf_iterator<char>(in), {}};
-  if (in.bad()) {
-    return absl::DataLossError(
-        absl::StrCat("cannot read configuration '", path, "' to its end"));
-  }
-  return Parse(text, path, std::filesystem::path(path).parent_path());
+  return Parse(*text, path, std::filesystem::path(path).parent_path());
 }
 
 absl::StatusOr<Config> Config::Parse(std::string_view text,

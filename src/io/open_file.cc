@@ -45,13 +45,6 @@ absl::Status OpenError(const std::string& path, std::string_view what,
                                    Absl(OpenRemedy(error))));
 }
 
-std::string_view KindOf(mode_t mode) {
-  if (S_ISDIR(mode)) return "a directory";
-  if (S_ISFIFO(mode)) return "a pipe";
-  if (S_ISSOCK(mode)) return "a socket";
-  return "a device";
-}
-
 // A descriptor, or -errno.
 int OpenFd(const std::string& path) {
   if (const int fault = FaultAt(SystemCall::kOpen); fault != 0) return -fault;
@@ -79,6 +72,13 @@ uint64_t Nanoseconds(const timespec& time) {
 
 }  // namespace
 
+std::string_view KindOfFile(mode_t mode) {
+  if (S_ISDIR(mode)) return "a directory";
+  if (S_ISFIFO(mode)) return "a pipe";
+  if (S_ISSOCK(mode)) return "a socket";
+  return "a device";
+}
+
 absl::StatusOr<OpenFile> OpenFile::Open(std::string path) {
   const int fd = CallForDescriptor([&path] { return OpenFd(path); });
   if (fd < 0) return OpenError(path, "open", -fd);
@@ -89,7 +89,7 @@ absl::StatusOr<OpenFile> OpenFile::Open(std::string path) {
   }
   if (!S_ISREG(info.st_mode)) {
     return absl::InvalidArgumentError(
-        absl::StrCat(file.path_, ": is ", Absl(KindOf(info.st_mode)),
+        absl::StrCat(file.path_, ": is ", Absl(KindOfFile(info.st_mode)),
                      ", not a regular file; name the file itself"));
   }
   // Left on, io_uring answers EAGAIN on file systems that know no nowait reads.

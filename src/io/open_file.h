@@ -4,9 +4,12 @@
 #ifndef PONIENTE_IO_OPEN_FILE_H_
 #define PONIENTE_IO_OPEN_FILE_H_
 
+#include <sys/types.h>
+
 #include <array>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "absl/status/statusor.h"
@@ -26,6 +29,9 @@ struct FileIdentity {
     return H::combine(std::move(state), identity.facts);
   }
 };
+
+// "a pipe", for messages about what is not a regular file.
+std::string_view KindOfFile(mode_t mode);
 
 // Ownership: closes its descriptor.
 class OpenFile {

@@ -42,29 +42,17 @@ std::string Trimmed(std::string folder) {
 
 absl::StatusOr<std::string> ReadText(const std::string& folder) {
   const std::string file = FileIn(folder);
-  absl::StatusOr<OwnedFd> fd = internal::OpenFd(file, O_RDONLY | O_NONBLOCK);
-  if (absl::IsNotFound(fd.status())) {
+  absl::StatusOr<std::string> text =
+      internal::ReadSmallFile(file, "a catalogue", kMostCatalogBytes);
+  if (absl::IsNotFound(text.status())) {
     return absl::NotFoundError(absl::StrCat(
         "no catalogue in '", folder, "': it has no ", StoreCatalog::kFileName,
         "; check the path, or write it with `poniente catalog ", folder, "`"));
   }
-  if (!fd.ok()) return fd.status();
-  struct stat facts;
-  if (::fstat(fd->get(), &facts) != 0) {
-    return internal::ErrnoError(file, "stat");
-  }
-  const auto bytes = static_cast<uint64_t>(facts.st_size);
-  if (!S_ISREG(facts.st_mode) || bytes > kMostCatalogBytes) {
-    return absl::DataLossError(absl::StrCat(
-        "'", file, "' is no catalogue: a file of at most ", kMostCatalogBytes,
-        " bytes was expected; remove it, and run "
-        "`poniente catalog ",
-        folder, "`"));
-  }
-  std::string text(static_cast<size_t>(bytes), '\0');
-  PONIENTE_RETURN_IF_ERROR(internal::ReadAll(
-      fd->get(), file, 0, std::as_writable_bytes(std::span(text))));
-  return text;
+  if (!absl::IsInvalidArgument(text.status())) return text;
+  return absl::DataLossError(
+      absl::StrCat("no catalogue in '", folder, "': ", text.status().message(),
+                   "; remove it, and run `poniente catalog ", folder, "`"));
 }
 
 // Appears whole or not at all.

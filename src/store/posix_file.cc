@@ -11,6 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "io/descriptors.h"
+#include "io/open_file.h"
 #include "util/status_macros.h"
 
 namespace poniente::internal {
@@ -117,6 +118,35 @@ absl::Status ReadAll(int fd, const std::string& path, uint64_t offset,
     into = into.subspan(static_cast<size_t>(got));
   }
   return absl::OkStatus();
+}
+
+absl::StatusOr<OwnedFd> OpenRegularFile(const std::string& path,
+                                        struct stat* facts) {
+  PONIENTE_ASSIGN_OR_RETURN(OwnedFd fd, OpenFd(path, O_RDONLY | O_NONBLOCK));
+  if (::fstat(fd.get(), facts) != 0) return ErrnoError(path, "stat");
+  if (S_ISREG(facts->st_mode)) return fd;
+  return absl::InvalidArgumentError(
+      absl::StrCat("'", path, "' is ", Absl(KindOfFile(facts->st_mode)),
+                   ", not a regular file; name the file itself"));
+}
+
+absl::StatusOr<std::string> ReadSmallFile(const std::string& path,
+                                          std::string_view what,
+                                          uint64_t most_bytes,
+                                          FileStamp* stamp) {
+  struct stat facts;
+  PONIENTE_ASSIGN_OR_RETURN(const OwnedFd fd, OpenRegularFile(path, &facts));
+  const FileStamp found = StampOf(facts);
+  if (found.bytes > most_bytes) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("'", path, "' has ", found.bytes, " bytes, ", Absl(what),
+                     " has at most ", most_bytes));
+  }
+  if (stamp != nullptr) *stamp = found;
+  std::string text(static_cast<size_t>(found.bytes), '\0');
+  PONIENTE_RETURN_IF_ERROR(
+      ReadAll(fd.get(), path, 0, std::as_writable_bytes(std::span(text))));
+  return text;
 }
 
 absl::Status CutFile(int fd, const std::string& path, uint64_t bytes) {

@@ -55,6 +55,18 @@ absl::Status ErrnoError(const std::string& path, std::string_view what);
 // Where the soft limit of descriptors ends, raises it to the hard one.
 absl::StatusOr<OwnedFd> OpenFd(const std::string& path, int flags);
 
+// For reading. InvalidArgument if it is no regular file; a pipe without a
+// writer does not hold this up.
+absl::StatusOr<OwnedFd> OpenRegularFile(const std::string& path,
+                                        struct stat* facts);
+
+// All of a regular file of at most `most_bytes` bytes; InvalidArgument, naming
+// `what` was expected, if it is none.
+absl::StatusOr<std::string> ReadSmallFile(const std::string& path,
+                                          std::string_view what,
+                                          uint64_t most_bytes,
+                                          FileStamp* stamp = nullptr);
+
 // Writes all of `bytes` at `offset`.
 absl::Status WriteAll(int fd, const std::string& path, uint64_t offset,
                       std::span<const std::byte> bytes);

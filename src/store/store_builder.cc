@@ -46,14 +46,9 @@ absl::StatusOr<uint64_t> SizeOf(int fd, const std::string& path) {
 }
 
 std::optional<StoreCheckpoint> ReadCheckpoint(const std::string& path) {
-  const absl::StatusOr<OwnedFd> fd = OpenFd(path, O_RDONLY);
-  if (!fd.ok()) return std::nullopt;
-  const absl::StatusOr<uint64_t> bytes = SizeOf(fd->get(), path);
-  if (!bytes.ok() || *bytes > kMostCheckpointBytes) return std::nullopt;
-  std::string text(static_cast<size_t>(*bytes), '\0');
-  const absl::Status read =
-      ReadAll(fd->get(), path, 0, std::as_writable_bytes(std::span(text)));
-  return read.ok() ? ParseCheckpoint(text) : std::nullopt;
+  const absl::StatusOr<std::string> text =
+      ReadSmallFile(path, "a checkpoint", kMostCheckpointBytes);
+  return text.ok() ? ParseCheckpoint(*text) : std::nullopt;
 }
 
 }  // namespace

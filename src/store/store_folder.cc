@@ -83,31 +83,21 @@ bool SameFile(int fd, const std::string& path) {
 absl::StatusOr<std::string> ReadManifestText(const std::string& path,
                                              FileStamp* stamp) {
   const std::string file = absl::StrCat(path, "/", Absl(kManifestName));
-  absl::StatusOr<OwnedFd> fd = OpenFd(file, O_RDONLY);
-  if (!fd.ok()) {
-    struct stat facts;
-    if (::stat(path.c_str(), &facts) == 0 && !S_ISDIR(facts.st_mode)) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("'", path,
-                       "' is not a token store: a store is a folder "
-                       "with a ",
-                       Absl(kManifestName), " in it"));
-    }
-    return fd.status();
-  }
+  absl::StatusOr<std::string> text =
+      ReadSmallFile(file, "a manifest", kMaxManifestBytes, stamp);
+  if (text.ok()) return text;
   struct stat facts;
-  if (::fstat(fd->get(), &facts) != 0) return ErrnoError(file, "stat");
-  if (!S_ISREG(facts.st_mode) ||
-      static_cast<uint64_t>(facts.st_size) > kMaxManifestBytes) {
-    return absl::DataLossError(absl::StrCat(
-        "'", file, "' has ", facts.st_size, " bytes, a manifest has at most ",
-        kMaxManifestBytes, "; restore it from a copy or pack the store again"));
+  if (::stat(path.c_str(), &facts) == 0 && !S_ISDIR(facts.st_mode)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("'", path,
+                     "' is not a token store: a store is a folder "
+                     "with a ",
+                     Absl(kManifestName), " in it"));
   }
-  if (stamp != nullptr) *stamp = StampOf(facts);
-  std::string text(static_cast<size_t>(facts.st_size), '\0');
-  PONIENTE_RETURN_IF_ERROR(
-      ReadAll(fd->get(), file, 0, std::as_writable_bytes(std::span(text))));
-  return text;
+  if (!absl::IsInvalidArgument(text.status())) return text;
+  return absl::DataLossError(
+      absl::StrCat(text.status().message(),
+                   "; restore it from a copy or pack the store again"));
 }
 
 absl::StatusOr<std::unique_ptr<StoreFolder>> StoreFolder::Lock(

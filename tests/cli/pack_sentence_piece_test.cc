@@ -124,7 +124,7 @@ TEST_F(PackSentencePieceTest, WhatIsNoModelIsNamed) {
       Pack(folder_.path("words") + " --tokenizer " + folder_.path("words")),
       FailsWith(1, HasSubstr("/words' is no SentencePiece model")));
   EXPECT_THAT(Pack(folder_.path("words") + " --tokenizer " + folder_.path()),
-              FailsWith(1, HasSubstr("is no SentencePiece model")));
+              FailsWith(1, HasSubstr("is a directory, not a regular file")));
   EXPECT_THAT(Pack(folder_.path("words") + " --tokenizer no.model"),
               FailsWith(1, HasSubstr("'no.model': open: No such file")));
 }

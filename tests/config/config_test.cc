@@ -447,7 +447,8 @@ TEST_F(ConfigTest, LoadsAFileAndNamesOneThatIsNotThere) {
   EXPECT_THAT(Config::Load(dir_.path("no.toml")),
               StatusIs(absl::StatusCode::kNotFound, HasSubstr("no.toml")));
   EXPECT_THAT(Config::Load(dir_.path()),
-              StatusIs(absl::StatusCode::kNotFound, HasSubstr("directory")));
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("is a directory")));
 }
 
 }  // namespace
