@@ -238,7 +238,7 @@ absl::Status Cat(const CatRequest& question, Printer* printer) {
     return PrintDocuments(*source, question.span, printer);
   }
   PONIENTE_ASSIGN_OR_RETURN(const auto source,
-                            OpenSource(question.path, question.options));
+                            OpenTokenSource(question.path, question.options));
   if (question.unit == Unit::kWindows) {
     return PrintWindows(*source, question, printer);
   }

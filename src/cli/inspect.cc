@@ -82,7 +82,7 @@ void WarnOfLeftovers(Inspection* inspection) {
 
 absl::StatusOr<std::shared_ptr<const TokenSource>> Open(
     const std::string& path, const TokenSourceOptions& options) {
-  PONIENTE_ASSIGN_OR_RETURN(auto source, OpenSource(path, options));
+  PONIENTE_ASSIGN_OR_RETURN(auto source, OpenTokenSource(path, options));
   if (source->knows_documents() || !DelimiterOf(*source) ||
       source->num_bytes() > kMostScanned) {
     return source;

@@ -174,7 +174,7 @@ absl::StatusOr<std::vector<TextInput>> OpenTokenInputs(
     for (int number = 2; !names.insert(input.name).second; ++number) {
       input.name = absl::StrCat(BaseName(path), "~", number);
     }
-    PONIENTE_ASSIGN_OR_RETURN(input.source, OpenSource(path, options));
+    PONIENTE_ASSIGN_OR_RETURN(input.source, OpenTokenSource(path, options));
     if (DelimiterOf(*input.source)) {
       PONIENTE_ASSIGN_OR_RETURN(input.source,
                                 WithDocuments(input.source, options));

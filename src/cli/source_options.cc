@@ -82,12 +82,6 @@ absl::StatusOr<TokenSourceOptions> ReadSourceOptions(
   return options;
 }
 
-absl::StatusOr<std::shared_ptr<const TokenSource>> OpenSource(
-    const std::string& path, TokenSourceOptions options) {
-  options.io.verify = VerifyChecksums::kOff;
-  return OpenTokenSource(path, options);
-}
-
 absl::StatusOr<std::shared_ptr<const TokenSource>> WithDocuments(
     std::shared_ptr<const TokenSource> source,
     const TokenSourceOptions& options) {
@@ -100,12 +94,12 @@ absl::StatusOr<std::shared_ptr<const TokenSource>> WithDocuments(
         " does not say where documents end; state the id between them: "
         "--document-end ID or --document-begin ID"));
   }
-  return OpenSource(source->path(), with_delimiter);
+  return OpenTokenSource(source->path(), with_delimiter);
 }
 
 absl::StatusOr<std::shared_ptr<const TokenSource>> OpenWithDocuments(
     const std::string& path, const TokenSourceOptions& options) {
-  PONIENTE_ASSIGN_OR_RETURN(auto source, OpenSource(path, options));
+  PONIENTE_ASSIGN_OR_RETURN(auto source, OpenTokenSource(path, options));
   return WithDocuments(std::move(source), options);
 }
 

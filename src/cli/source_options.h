@@ -27,17 +27,13 @@ bool HasSourceOption(const Arguments& arguments, std::string_view except = "");
 absl::StatusOr<TokenSourceOptions> ReadSourceOptions(
     const std::string& command, const Arguments& arguments);
 
-// Checksums are not compared.
-absl::StatusOr<std::shared_ptr<const TokenSource>> OpenSource(
-    const std::string& path, TokenSourceOptions options);
-
 // `source`, opened with `options`, or the same with its documents: those that
 // only an id separates are looked for. FailedPrecondition if no id is known.
 absl::StatusOr<std::shared_ptr<const TokenSource>> WithDocuments(
     std::shared_ptr<const TokenSource> source,
     const TokenSourceOptions& options);
 
-// Both.
+// What is at `path`, with its documents.
 absl::StatusOr<std::shared_ptr<const TokenSource>> OpenWithDocuments(
     const std::string& path, const TokenSourceOptions& options);
 
