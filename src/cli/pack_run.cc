@@ -2,6 +2,8 @@
 #include "cli/pack_run.h"
 
 #include <algorithm>
+#include <exception>
+#include <new>
 #include <thread>
 #include <utility>
 
@@ -58,24 +60,26 @@ absl::Status PackRun::Run(const std::function<bool()>& interrupted,
     working_ = converting_ + writers;
   }
   std::vector<std::thread> threads;
-  const auto start = [&](auto work) {
-    threads.emplace_back([this, work] {
-      work();
+  for (int i = 0; i < job_.threads + writers; ++i) {
+    const bool converts = i < job_.threads;
+    try {
+      threads.emplace_back([this, converts] { Work(converts); });
+    } catch (const std::exception& error) {
       const MutexLock lock(&mu_);
-      --working_;
-      ended_.NotifyAll();
-    });
-  };
-  for (int i = 0; i < job_.threads; ++i) {
-    start([this] {
-      Convert();
-      const MutexLock lock(&mu_);
-      --converting_;
-      to_write_.NotifyAll();
-    });
+      Fail(absl::ResourceExhaustedError(absl::StrCat(
+          "cannot start thread ", i + 1, " of ", job_.threads + writers, ": ",
+          error.what(),
+          "; take fewer (--threads), or raise the limits of processes and "
+          "memory (ulimit -u, -v)")));
+      HasEnded(converts);
+    }
   }
-  for (int i = 0; i < writers; ++i) start([this] { WriteStaged(); });
-  Watch(interrupted, tick);
+  try {
+    Watch(interrupted, tick);
+  } catch (const std::exception& error) {  // no memory
+    const MutexLock lock(&mu_);
+    Fail(absl::ResourceExhaustedError(error.what()));
+  }
   for (std::thread& thread : threads) thread.join();
   bool has_added = false;
   {
@@ -86,6 +90,29 @@ absl::Status PackRun::Run(const std::function<bool()>& interrupted,
   if (!interrupted()) return absl::OkStatus();
   if (job_.can_resume && has_added) PONIENTE_RETURN_IF_ERROR(Save());
   return absl::CancelledError("interrupted");
+}
+
+// What a thread of the run does; nothing that is thrown leaves it.
+void PackRun::Work(bool converts) {
+  absl::Status thrown;
+  try {
+    converts ? Convert() : WriteStaged();
+  } catch (const std::bad_alloc&) {
+    thrown = absl::ResourceExhaustedError(
+        "out of memory; take fewer threads (--threads)");
+  } catch (const std::exception& error) {
+    thrown = absl::InternalError(error.what());
+  }
+  const MutexLock lock(&mu_);
+  if (!thrown.ok()) Fail(std::move(thrown));
+  HasEnded(converts);
+}
+
+void PackRun::HasEnded(bool converts) {
+  --working_;
+  if (converts) --converting_;
+  to_write_.NotifyAll();
+  ended_.NotifyAll();
 }
 
 void PackRun::Watch(const std::function<bool()>& interrupted,

@@ -113,6 +113,8 @@ class PackRun {
   // Gives the unit its place, once it is its turn. False if the run is over.
   bool TakePlace(const Task& task, const absl::Status& converted,
                  const UnitDocuments& documents, Written* written);
+  void Work(bool converts);
+  void HasEnded(bool converts) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void Stop() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void Fail(absl::Status status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void Hand(uint64_t number, Written written);

@@ -5,7 +5,6 @@
 #include <atomic>
 #include <exception>
 #include <mutex>
-#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -51,7 +50,7 @@ void InParallel(size_t count, const std::function<void(size_t)>& each) {
   std::vector<std::jthread> others;
   try {
     while (others.size() + 1 < threads) others.emplace_back(guarded);
-  } catch (const std::system_error&) {
+  } catch (const std::exception&) {
     // Fewer threads do the same.
   }
   guarded();
