@@ -28,6 +28,7 @@
 #include "poniente/token_source.h"
 #include "store/manifest.h"
 #include "util/nearest_name.h"
+#include "util/status_macros.h"
 
 namespace poniente::cli {
 namespace {
@@ -231,7 +232,7 @@ Json ConfigToJson(const Config& config) {
 void PrintTree(const Config& config, const std::string& path) {
   const Schedule& schedule = config.schedule();
   const StepPlan first = schedule.At(0);
-  std::cout << path << ": "
+  std::cout << OneLine(path) << ": "
             << (schedule.steps() == 0 ? "no end"
                                       : Plural(schedule.steps(), "step"))
             << " of " << first.batch_size << " x " << first.seq_len << ", "
@@ -276,6 +277,12 @@ int RunConfig(const std::vector<std::string>& args) {
   const std::string& path = arguments->positionals()[0];
   const absl::StatusOr<Config> config = LoadConfig(path);
   if (!config.ok()) return FailConfig(config.status());
+  // As a loader of it would.
+  const absl::Status lasts =
+      DatasetTree(*config->dataset()).CheckEpochs(config->schedule().samples());
+  if (!lasts.ok()) {
+    return FailConfig(internal::Prepend(lasts, path));
+  }
   if (as_json) {
     PrintJson(ConfigToJson(*config));
   } else if (arguments->Has("print")) {

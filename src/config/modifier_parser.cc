@@ -181,6 +181,12 @@ void ParseShuffle(TableReader& node, NodeSpec* spec) {
 void ParseModifiers(TableReader& node, NodeSpec* spec) {
   if (spec->kind == NodeKind::kStore) {
     spec->documents = ParseFilter(node, "documents");
+    for (const char* const key : {"overlap", "across_shards"}) {
+      if (!spec->documents.has_value() || !node.Has(key)) continue;
+      node.Error(key,
+                 "has no meaning beside documents, which are cut into windows "
+                 "one by one; leave it out");
+    }
   } else if (node.Has("documents")) {
     node.Error("documents", "has a meaning beside path only");
   }

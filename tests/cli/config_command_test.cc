@@ -106,6 +106,26 @@ TEST_F(ConfigCommandTest, WarningsGoToStandardError) {
                              HasSubstr("per device")));
 }
 
+// Not at the step where it is found out, nor only by a loader.
+TEST_F(ConfigCommandTest, ARunThatReadsMoreThanIsAllowedIsRefused) {
+  const std::string run =
+      "[data]\nbatch_size = 4\nseq_len = 16\n[data.mixture]\n"
+      "a = { weight = 0.9, tokens = 100000 }\n[data.mixture.m]\nweight = 0.1\n"
+      "[data.mixture.m.mixture]\n"
+      "x = { weight = 1, tokens = 160000, max_epochs = 3 }\n"
+      "y = { weight = 1, tokens = 1600000 }\n";
+  EXPECT_THAT(RunTool("config " + Write("endless.toml", run)),
+              FailsWith(1, AllOf(HasSubstr("endless.toml: 'm' is drawn beyond"),
+                                 HasSubstr("max_epochs"))));
+  const auto with_end = [&](int steps) {
+    return RunTool("config " + Write("run.toml", "[data]\nsteps = " +
+                                                     std::to_string(steps) +
+                                                     "\n" + run.substr(7)));
+  };
+  EXPECT_EQ(with_end(1000).exit_code, 0);
+  EXPECT_EQ(with_end(1'000'000).exit_code, 1);
+}
+
 TEST_F(ConfigCommandTest, WrongCommandLinesAreUsageErrors) {
   EXPECT_THAT(RunTool("config"), FailsWith(2, HasSubstr("give one CONFIG")));
   EXPECT_THAT(RunTool("config --explain seed " + good_),

@@ -221,6 +221,14 @@ INSTANTIATE_TEST_SUITE_P(
                 "b = { weight = 0.0, path = 'b' }\n",
                 "t.toml:5:1: data.mixture has weights that are all zero: "
                 "nothing could be drawn"},
+        BadCase{"DocumentsBesideWindowsOverAll",
+                "path = 'a'\noverlap = 1\ndocuments = { fraction = 0.5 }\n"
+                "across_shards = true\n",
+                "t.toml:6:11: data.overlap has no meaning beside documents, "
+                "which are cut into windows one by one; leave it out\n"
+                "t.toml:8:17: data.across_shards has no meaning beside "
+                "documents, which are cut into windows one by one; leave it "
+                "out"},
         BadCase{"UnknownKey", "flat = { a = { path = 'a' } }\nsed = 5\n",
                 "t.toml:6:1: data.sed is not a known key; did you mean "
                 "'seed'?"},
