@@ -157,8 +157,8 @@ void PrintStalls(const BenchRun& run, const BenchOptions& options) {
 void PrintBench(const BenchRun& run, const BenchOptions& options,
                 const std::string& path) {
   const LoaderMetrics& metrics = run.metrics;
-  std::cout << path << ": " << Plural(metrics.steps, "step") << " from step "
-            << Count(options.first_step);
+  std::cout << OneLine(path) << ": " << Plural(metrics.steps, "step")
+            << " from step " << Count(options.first_step);
   if (options.rank.ranks > 1) {
     std::cout << ", rank " << options.rank.rank << " of " << options.rank.ranks;
   }

@@ -136,8 +136,8 @@ void PrintDiffAsText(const std::string& a, const std::string& b,
   std::cout << "A: " << OneLine(a) << "\nB: " << OneLine(b) << '\n';
   if (first) {
     std::cout << "differ from step " << first->step << " on: position "
-              << first->position << " is " << InWords(first->a) << " in A, "
-              << InWords(first->b) << " in B\n";
+              << first->position << " is " << OneLine(InWords(first->a))
+              << " in A, " << OneLine(InWords(first->b)) << " in B\n";
   } else {
     std::cout << "see the same tokens in all of the "
               << Plural(diff.compared.steps, "step") << " that both have\n";

@@ -23,7 +23,7 @@ namespace {
 constexpr uint64_t kDocumentsAtOnce = 65536;
 
 std::string JsonText(const std::string& text) {
-  return Json(text).dump(-1, ' ', false, Json::error_handler_t::replace);
+  return Json(text).dump(-1, ' ', true, Json::error_handler_t::replace);
 }
 
 // Documents may be many: nothing but the current line is kept.

@@ -12,9 +12,10 @@ namespace poniente::cli {
 using Json = nlohmann::ordered_json;
 
 // To standard output, whatever bytes the strings hold: those that are no UTF-8
-// are replaced.
+// are replaced, and characters beyond ASCII are escaped (no terminal acts on
+// them).
 inline void PrintJson(const Json& json) {
-  std::cout << json.dump(2, ' ', false, Json::error_handler_t::replace) << '\n';
+  std::cout << json.dump(2, ' ', true, Json::error_handler_t::replace) << '\n';
 }
 
 }  // namespace poniente::cli

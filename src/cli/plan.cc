@@ -57,12 +57,12 @@ absl::Status WriteFile(const std::string& path, const std::string& text) {
 
 void PrintHead(const std::string& path, const Config& config,
                const internal::PlannedRun& plan) {
-  std::cout << path << ": " << Plural(plan.steps, "step") << ", "
+  std::cout << OneLine(path) << ": " << Plural(plan.steps, "step") << ", "
             << Plural(plan.samples, "sample") << ", "
             << ShortCount(static_cast<double>(plan.tokens)) << " tokens";
   if (!config.vocabulary().tokenizer.empty()) {
-    std::cout << ", vocabulary '" << config.vocabulary().tokenizer << "' of "
-              << config.vocabulary().size << " ids";
+    std::cout << ", vocabulary '" << OneLine(config.vocabulary().tokenizer)
+              << "' of " << config.vocabulary().size << " ids";
   }
   std::cout << "\n\n";
 }

@@ -206,7 +206,7 @@ void PrintChunks(const RunReads& reads, const IoSimulation& simulation,
 void PrintSimulation(const RunReads& reads, const IoSimulation& simulation,
                      const SimulateRequest& request,
                      const std::vector<std::string>& assumed) {
-  std::cout << request.config << ": the first "
+  std::cout << OneLine(request.config) << ": the first "
             << Plural(reads.steps(), "step");
   if (request.rank.ranks > 1) {
     std::cout << " of rank " << request.rank.rank << " of "
@@ -223,7 +223,7 @@ void PrintSimulation(const RunReads& reads, const IoSimulation& simulation,
          "pass (but for 1 in 20)\n";
   for (const internal::OrderLeftOut& left_out : simulation.left_out) {
     std::cout << "  note: no " << OrderInWords(left_out.order) << ": "
-              << left_out.status.message() << '\n';
+              << OneLine(std::string(left_out.status.message())) << '\n';
   }
   if (!assumed.empty()) {
     const size_t shown = std::min<size_t>(assumed.size(), 8);
@@ -231,8 +231,9 @@ void PrintSimulation(const RunReads& reads, const IoSimulation& simulation,
         << "  note: ids of stores that are not there yet are taken to have "
            "the width that their vocabulary needs, 4 bytes if it is not "
            "known: "
-        << absl::StrJoin(assumed.begin(),
-                         assumed.begin() + static_cast<ptrdiff_t>(shown), ", ")
+        << OneLine(absl::StrJoin(
+               assumed.begin(), assumed.begin() + static_cast<ptrdiff_t>(shown),
+               ", "))
         << (shown < assumed.size() ? ", ..." : "") << '\n';
   }
 }

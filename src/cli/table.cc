@@ -7,6 +7,7 @@
 #include <iostream>
 
 #include "cli/terminal.h"
+#include "util/one_line.h"
 
 namespace poniente::cli {
 
@@ -21,8 +22,10 @@ size_t Width(const std::string& text) {
 
 }  // namespace
 
-void PrintTable(const std::vector<std::vector<std::string>>& rows,
-                std::ostream& out) {
+void PrintTable(std::vector<std::vector<std::string>> rows, std::ostream& out) {
+  for (auto& row : rows) {
+    for (std::string& cell : row) cell = internal::OneLine(cell);
+  }
   std::vector<size_t> widths;
   for (const auto& row : rows) {
     widths.resize(std::max(widths.size(), row.size()));

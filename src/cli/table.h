@@ -11,8 +11,8 @@
 namespace poniente::cli {
 
 // Columns are as wide as their widest cell; all but the first go to the right.
-// The first row is the header.
-void PrintTable(const std::vector<std::vector<std::string>>& rows,
+// The first row is the header. Cells are printed as OneLine() writes them.
+void PrintTable(std::vector<std::vector<std::string>> rows,
                 std::ostream& out = std::cout);
 
 }  // namespace poniente::cli

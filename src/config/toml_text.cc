@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "util/one_line.h"
 
 namespace poniente::internal {
 
@@ -23,7 +24,8 @@ std::string Quoted(std::string_view text) {
       quoted += c;
     }
   }
-  return quoted + '"';
+  // What is left of Unicode's: \u202e means the same in TOML.
+  return OneLine(quoted + '"');
 }
 
 std::string TomlKey(std::string_view name) {

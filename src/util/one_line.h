@@ -9,7 +9,9 @@
 
 namespace poniente::internal {
 
-// With control characters written as escapes.
+// With all that a terminal would act upon written as escapes: control
+// characters of ASCII (\n, \x1b) and of Unicode, marks that turn the direction
+// of text or break lines (\u202e), and bytes that are no UTF-8 (\x9b).
 std::string OneLine(std::string_view text);
 
 }  // namespace poniente::internal
