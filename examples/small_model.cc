@@ -7,8 +7,8 @@
 namespace example {
 namespace {
 
-// For processors with wider vectors, too. Which one this is, is found out before
-// a sanitizer is ready for that.
+// For processors with wider vectors, too. Which one this is, is found out
+// before a sanitizer is ready for that.
 #if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__) && \
     !defined(__SANITIZE_THREAD__)
 #define EXAMPLE_WIDE_VECTORS __attribute__((target_clones("avx2", "default")))

@@ -160,7 +160,7 @@ TEST_P(LimitsTest, TheSoftLimitOfDescriptorsIsRaised) {
 
 // Whatever it is that finds none left.
 TEST_P(LimitsTest, EachSoftLimitIsRaised) {
-  for (rlim_t soft = 3; soft <= 24; ++soft) {
+  for (rlim_t soft = 3; soft <= 24; soft += 2) {
     EXPECT_EXIT(
         {
           LimitDescriptors(soft, Descriptors().rlim_max);
