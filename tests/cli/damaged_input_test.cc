@@ -23,7 +23,8 @@ class DamagedInputTest : public ::testing::Test {
  protected:
   DamagedInputTest() {
     std::string text;
-    for (int i = 0; i < 20000; ++i) text += "line " + std::to_string(i) + "\n\n";
+    for (int i = 0; i < 20000; ++i)
+      text += "line " + std::to_string(i) + "\n\n";
     WriteFile(path("text"), text);
   }
   std::string path(const std::string& name) const { return folder_.path(name); }
@@ -66,8 +67,8 @@ TEST_F(DamagedInputTest, ClosedStandardDescriptorsAreNoFilesOfAStore) {
   for (const auto& [closed, exit_code] : cases) {
     const std::string out = path("out");
     std::filesystem::remove_all(out);
-    EXPECT_EQ(RunTool("pack " + path("text") + " --split paragraphs --out " + out +
-                      " --threads 1 --checkpoint-bytes 4096 " + closed)
+    EXPECT_EQ(RunTool("pack " + path("text") + " --split paragraphs --out " +
+                      out + " --threads 1 --checkpoint-bytes 4096 " + closed)
                   .exit_code,
               exit_code)
         << closed;
