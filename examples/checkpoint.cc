@@ -10,7 +10,6 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <system_error>
 
 #include "absl/strings/str_format.h"
@@ -124,8 +123,11 @@ absl::Status Restore(const std::string& path, poniente::Loader* loader,
     return Refuse(path, absl::FailedPreconditionError("is not a file"));
   }
   std::ifstream file(path, std::ios::binary);
-  const std::string bytes(std::istreambuf_iterator<char>(file), {});
-  if (!file) return FileError("cannot read", path);
+  const uintmax_t size = std::filesystem::file_size(path, error);
+  std::string bytes(error ? 0 : size, '\0');
+  if (error || !file.read(bytes.data(), static_cast<std::streamsize>(size))) {
+    return FileError("cannot read", path);
+  }
   const absl::StatusOr<std::string> loader_state = Parse(bytes, state);
   if (!loader_state.ok()) return Refuse(path, loader_state.status());
   const absl::Status resumed = loader->Resume(*loader_state);
