@@ -4,6 +4,7 @@
 #ifndef PONIENTE_STORE_SIDE_FILE_H_
 #define PONIENTE_STORE_SIDE_FILE_H_
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -22,18 +23,32 @@
 
 namespace poniente::internal {
 
+// The checksums of a file's blocks: CRC32C, little-endian u32, in the file
+// `path` from byte `offset` on.
+struct SideChecksums {
+  std::string path;
+  uint64_t offset = 0;
+  uint64_t block_bytes = 0;
+  VerifyChecksums verify = VerifyChecksums::kOff;
+};
+
 // Kept in memory and closed if it is small, so that thousands of small stores
 // can be open at once; else kept open.
 //
+// Checksums: what is kept is verified as a whole when it is read from the disk;
+//     of a file that is kept open, each block when it is first read from, or
+//     always. Reads of what does not match are DataLoss.
 // Thread safety: any number of threads.
 class SideFile {
  public:
   // A file of up to so many bytes is kept in memory.
   static constexpr uint64_t kMostKeptBytes = 16384;
 
-  static absl::StatusOr<SideFile> Open(std::string path);
+  static absl::StatusOr<SideFile> Open(std::string path,
+                                       SideChecksums checksums = {});
   // Opened by the first read, as a ByteFile is; until one succeeds, each tries.
-  static SideFile OpenLater(std::string path, ExpectedFile expected);
+  static SideFile OpenLater(std::string path, ExpectedFile expected,
+                            SideChecksums checksums = {});
 
   const std::string& path() const { return path_; }
   // Bytes when opened, or as expected.
@@ -48,6 +63,11 @@ class SideFile {
   struct Content {
     std::vector<std::byte> kept;
     std::optional<OpenFile> open;
+    // Of what is kept: told by the first read.
+    absl::Status damage;
+    // Of what is open, by block; empty where none are compared.
+    std::vector<uint32_t> stored;
+    mutable std::vector<std::atomic<bool>> is_verified;
   };
   // Apart, so that the file can be moved.
   struct Opening {
@@ -56,16 +76,23 @@ class SideFile {
     LazilyMade<Content> content;
   };
 
-  SideFile(std::string path, uint64_t size)
+  SideFile(std::string path, uint64_t size, SideChecksums checksums)
       : path_(std::move(path)),
         size_(size),
+        checksums_(std::move(checksums)),
         opening_(std::make_unique<Opening>()) {}
 
-  static absl::StatusOr<Content> Take(OpenFile file);
+  absl::StatusOr<Content> Take(OpenFile file) const;
   absl::StatusOr<Content> OpenExpected() const;
+  absl::StatusOr<std::vector<uint32_t>> ReadChecksums() const;
+  absl::Status CheckBlock(uint64_t block, std::span<const std::byte> bytes,
+                          uint32_t stored) const;
+  absl::Status ReadVerified(const Content& content, uint64_t offset,
+                            std::span<std::byte> into) const;
 
   std::string path_;
   uint64_t size_;
+  SideChecksums checksums_;
   std::unique_ptr<Opening> opening_;
 };
 

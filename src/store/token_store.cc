@@ -18,6 +18,7 @@ namespace {
 
 using internal::DocumentIndex;
 using internal::KnownStore;
+using internal::SideChecksums;
 using internal::SideFile;
 using internal::StoreFile;
 using internal::StoreManifest;
@@ -39,6 +40,15 @@ struct StoreFiles {
   std::unique_ptr<const DocumentIndex> documents;
 };
 
+// They follow those of the tokens.
+SideChecksums DocumentChecksums(const std::string& path,
+                                const StoreManifest& manifest,
+                                const TokenStoreOptions& options) {
+  return {PathOf(path, manifest, StoreFile::kChecksums),
+          4 * manifest.NumBlocks(StoreFile::kTokens), manifest.block_bytes,
+          options.io.verify};
+}
+
 // NotFound if one of the files is not there.
 absl::StatusOr<StoreFiles> OpenFiles(const std::string& path,
                                      const StoreManifest& manifest,
@@ -55,7 +65,8 @@ absl::StatusOr<StoreFiles> OpenFiles(const std::string& path,
           options.io));
   PONIENTE_ASSIGN_OR_RETURN(
       SideFile documents,
-      SideFile::Open(PathOf(path, manifest, StoreFile::kDocuments)));
+      SideFile::Open(PathOf(path, manifest, StoreFile::kDocuments),
+                     DocumentChecksums(path, manifest, options)));
   files.documents =
       std::make_unique<const DocumentIndex>(std::move(documents), manifest);
   return files;
@@ -99,7 +110,8 @@ absl::StatusOr<std::shared_ptr<const TokenStore>> TokenStore::OpenKnown(
                             ByteReader::Open(std::move(files), options.io));
   SideFile documents =
       SideFile::OpenLater(PathOf(path, manifest, StoreFile::kDocuments),
-                          {manifest.FileBytes(StoreFile::kDocuments), check});
+                          {manifest.FileBytes(StoreFile::kDocuments), check},
+                          DocumentChecksums(path, manifest, options));
   return std::shared_ptr<const TokenStore>(new TokenStore(
       path, std::make_unique<const StoreManifest>(manifest), std::move(reader),
       std::make_unique<const DocumentIndex>(std::move(documents), manifest)));

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <filesystem>
 #include <optional>
+#include <random>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -16,6 +17,7 @@
 #include "tests/store/small_stores.h"
 #include "tests/support/status_matchers.h"
 #include "tests/support/temp_dir.h"
+#include "tests/support/test_seed.h"
 #include "util/byte_order.h"
 #include "util/crc32c.h"
 
@@ -241,6 +243,110 @@ INSTANTIATE_TEST_SUITE_P(
           std::string(IoBackendName(std::get<0>(mode.param))), "_",
           std::string(VerifyChecksumsName(std::get<1>(mode.param))));
     });
+
+// Documents: many that a store keeps open, few that it holds in memory.
+class VerifiedDocumentsTest : public ::testing::TestWithParam<size_t> {
+ protected:
+  void SetUp() override {
+    std::vector<uint64_t> lengths;
+    for (size_t d = 0; d < GetParam(); ++d) lengths.push_back(d % 5);
+    documents_ = ProvenDocuments(lengths, 257);
+    TokenStoreWriterOptions options;
+    options.vocabulary = {"bytes", 257};
+    options.block_bytes = 4096;
+    ASSERT_THAT(WriteStore(folder_.path(), documents_, options), IsOk());
+  }
+  std::string documents() const { return folder_.path("documents-1.bin"); }
+  StorePtr Open(VerifyChecksums verify) const {
+    TokenStoreOptions options;
+    options.io.backend = IoBackend::kPread;
+    options.io.verify = verify;
+    const auto store = TokenStore::Open(folder_.path(), options);
+    EXPECT_THAT(store, IsOk());
+    return *store;
+  }
+  // Whatever is asked of a document, and whether it is an error.
+  size_t ErrorsOrRight(const TokenStore& store) const {
+    size_t errors = 0;
+    uint64_t begin = 0;
+    for (uint64_t d = 0; d < documents_.size(); ++d) {
+      const uint64_t end = begin + documents_[d].ids.size();
+      const auto range = store.DocumentRange(d);
+      const auto name = store.DocumentName(d);
+      const auto bounds = store.DocumentBounds(d, 1);
+      errors += !range.ok() + !name.ok() + !bounds.ok();
+      if (range.ok()) {
+        EXPECT_EQ(range->begin, begin) << d;
+        EXPECT_EQ(range->end, end) << d;
+      }
+      if (name.ok()) {
+        EXPECT_EQ(*name, documents_[d].name);
+      }
+      if (bounds.ok()) {
+        EXPECT_EQ(*bounds, (std::vector<uint64_t>{begin, end})) << d;
+      }
+      if (begin < end) {
+        const auto at = store.DocumentAt(begin);
+        errors += !at.ok();
+        if (at.ok()) {
+          EXPECT_EQ(*at, d);
+        }
+      }
+      begin = end;
+    }
+    return errors;
+  }
+
+  Documents documents_;
+  const TempDir folder_;
+};
+
+TEST_P(VerifiedDocumentsTest, AFlippedBitIsAnErrorOrInAnotherBlock) {
+  EXPECT_EQ(ErrorsOrRight(*Open(VerifyChecksums::kFirstTouch)), 0u);
+  const uint64_t bytes = std::filesystem::file_size(documents());
+  std::mt19937_64 random(testing::TestSeed(116));
+  for (int i = 0; i < 40; ++i) {
+    const uint64_t at = random() % bytes;
+    FlipBit(documents(), at);
+    for (const VerifyChecksums verify :
+         {VerifyChecksums::kFirstTouch, VerifyChecksums::kAlways}) {
+      const size_t errors = ErrorsOrRight(*Open(verify));
+      // The padding of few documents is in their block, too.
+      EXPECT_GT(errors, 0u) << at;
+    }
+    FlipBit(documents(), at);
+    if (HasFailure()) return;
+  }
+}
+
+TEST_P(VerifiedDocumentsTest, TheErrorNamesTheBlock) {
+  FlipBit(documents(), 3);
+  EXPECT_THAT(Open(VerifyChecksums::kFirstTouch)->DocumentRange(0),
+              StatusIs(absl::StatusCode::kDataLoss,
+                       AllOf(HasSubstr(documents()),
+                             HasSubstr("checksum mismatch in block 0"),
+                             HasSubstr("restore it"))));
+}
+
+TEST_P(VerifiedDocumentsTest, AWrongChecksumIsAnErrorToo) {
+  FlipBit(folder_.path("checksums-1.bin"),
+          std::filesystem::file_size(folder_.path("checksums-1.bin")) - 1);
+  EXPECT_GT(ErrorsOrRight(*Open(VerifyChecksums::kFirstTouch)), 0u);
+}
+
+TEST_P(VerifiedDocumentsTest, AlwaysSeesWhatComesLater) {
+  const StorePtr once = Open(VerifyChecksums::kFirstTouch);
+  const StorePtr always = Open(VerifyChecksums::kAlways);
+  EXPECT_EQ(ErrorsOrRight(*once) + ErrorsOrRight(*always), 0u);
+  FlipBit(documents(), 11);
+  const bool is_kept = GetParam() < 100;
+  EXPECT_EQ(always->DocumentRange(1).ok(), is_kept);
+}
+
+INSTANTIATE_TEST_SUITE_P(Documents, VerifiedDocumentsTest,
+                         ::testing::Values(7, 3000), [](const auto& documents) {
+                           return std::to_string(documents.param);
+                         });
 
 class VerifyChecksumsTest : public ::testing::TestWithParam<IoBackend> {
  protected:
