@@ -11,7 +11,9 @@
 #include <utility>
 
 #include "absl/container/flat_hash_set.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "store/manifest.h"
 #include "store/posix_file.h"
 #include "util/status_macros.h"
 
@@ -41,6 +43,27 @@ TextInput InputOf(std::string path, std::string name,
   input.is_regular = S_ISREG(facts.st_mode);
   return input;
 }
+
+// Names in a folder: those of a token store that has lost its manifest would be
+// packed as text.
+class StoreParts {
+ public:
+  void Add(absl::string_view name) {
+    has_manifest_ |= name == "manifest.json";
+    for (const internal::StoreFile file : internal::kStoreFiles) {
+      const std::string kind =
+          absl::StrCat(internal::Absl(internal::StoreFileKind(file)), "-");
+      if (absl::StartsWith(name, kind) && absl::EndsWith(name, ".bin")) {
+        found_ |= 1u << static_cast<unsigned>(file);
+      }
+    }
+  }
+  bool LackManifest() const { return found_ == 7 && !has_manifest_; }
+
+ private:
+  unsigned found_ = 0;  // a bit for each kind of file
+  bool has_manifest_ = false;
+};
 
 class Finder {
  public:
@@ -102,12 +125,14 @@ absl::Status Finder::Walk(const std::string& folder, const std::string& below,
                           std::vector<TextInput>* files) {
   const std::unique_ptr<DIR, CloseFolder> dir(::opendir(folder.c_str()));
   if (dir == nullptr) return ErrnoError(folder, "open folder");
+  StoreParts parts;
   while (true) {
     errno = 0;
     const dirent* entry = ::readdir(dir.get());
     if (entry == nullptr) break;
     const std::string name = entry->d_name;
     if (name == "." || name == "..") continue;
+    parts.Add(name);
     const std::string path = absl::StrCat(folder, "/", name);
     const std::string inner = below + name;
     struct stat facts;
@@ -126,7 +151,13 @@ absl::Status Finder::Walk(const std::string& folder, const std::string& below,
       files->push_back(InputOf(path, inner, facts));
     }
   }
-  return errno == 0 ? absl::OkStatus() : ErrnoError(folder, "read folder");
+  if (errno != 0) return ErrnoError(folder, "read folder");
+  if (!parts.LackManifest()) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "'", folder,
+      "' has the files of a token store, but no manifest.json: it is being "
+      "written, or has lost it; as text its ids would make no sense: restore "
+      "it from a copy, or leave it out"));
 }
 
 bool Finder::Matches(const std::string& name) const {

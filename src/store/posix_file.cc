@@ -101,8 +101,8 @@ absl::Status WriteAll(int fd, const std::string& path, uint64_t offset,
 absl::Status EndsEarly(const std::string& path, uint64_t at, uint64_t missing) {
   return absl::DataLossError(absl::StrCat(
       "'", path, "' ends at byte ", at, ", ", missing,
-      " bytes before what its store says: it was cut short while open; "
-      "restore it from a copy or pack it again"));
+      " bytes before what was expected: it was cut short while it was "
+      "read; restore it from a copy or pack it again"));
 }
 
 absl::Status ReadAll(int fd, const std::string& path, uint64_t offset,

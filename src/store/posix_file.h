@@ -71,8 +71,8 @@ absl::StatusOr<std::string> ReadSmallFile(const std::string& path,
 absl::Status WriteAll(int fd, const std::string& path, uint64_t offset,
                       std::span<const std::byte> bytes);
 
-// DataLoss: the file ends at byte `at`, `missing` bytes before what its store
-// says.
+// DataLoss: the file ends at byte `at`, `missing` bytes before what was
+// expected.
 absl::Status EndsEarly(const std::string& path, uint64_t at, uint64_t missing);
 
 // Fills `into` from `offset`; DataLoss if the file ends before.

@@ -54,6 +54,17 @@ TEST_F(DamagedInputTest, ADamagedTokenIsNeitherPackedNorPrinted) {
   EXPECT_THAT(RunTool("verify " + store), told);
 }
 
+TEST_F(DamagedInputTest, AStoreWithoutAManifestIsNoText) {
+  const std::string store = Store();
+  std::filesystem::remove(store + "/manifest.json");
+  const auto told =
+      FailsWith(1, AllOf(HasSubstr(store), HasSubstr("no manifest.json")));
+  EXPECT_THAT(RunTool("pack " + store + " --out " + path("copy")), told);
+  EXPECT_THAT(RunTool("pack " + folder_.path() + " --out " + path("copy")),
+              told);
+  EXPECT_FALSE(std::filesystem::exists(path("copy/manifest.json")));
+}
+
 // Whichever of them the parent process has closed, no file is opened in its
 // place for others to print into.
 TEST_F(DamagedInputTest, ClosedStandardDescriptorsAreNoFilesOfAStore) {
@@ -93,7 +104,8 @@ TEST_F(DamagedInputTest, PipesAndDevicesAreRefusedAtOnce) {
 
   std::filesystem::create_directory(path("store"));
   MakePipe("store/manifest.json");
-  EXPECT_THAT(run("inspect " + path("store")), no_file);
+  EXPECT_THAT(run("inspect " + path("store")),
+              FailsWith(1, HasSubstr("holds no format that is read")));
   // Whatever stands there is replaced when all is done.
   EXPECT_EQ(run("pack " + path("text") + " --out " + path("store")).exit_code,
             0);
