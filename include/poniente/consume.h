@@ -74,7 +74,9 @@ class InitiateNext {
 //     partial or total), emitted on any thread while the context lives; gives
 //     Cancelled, and no batch is lost: the handler receives it, or the next
 //     call does. So `async_next(...) || timer.async_wait(...)` may be a
-//     timeout, on one thread or strand, as all of Asio's signals.
+//     timeout. What decides between the two must run where the handler does,
+//     on one thread or strand: an asio::deferred one in a group has no executor
+//     of its own, bind one.
 // Errors: a Status. Nothing is thrown but what the handler throws, which comes
 //     out of the run() of its executor.
 // Back-pressure: a batch is held from when the handler receives it; see
