@@ -222,8 +222,9 @@ absl::StatusOr<std::unique_ptr<StoreBuilder>> Packing::OpenStore() {
 absl::Status Packing::Run() {
   PONIENTE_RETURN_IF_ERROR(FindInputs());
   PlanJob();
-  PONIENTE_ASSIGN_OR_RETURN(const auto store, OpenStore());
+  // Before the first file is made: what an interrupt finds, it removes.
   CatchInterrupts();
+  PONIENTE_ASSIGN_OR_RETURN(const auto store, OpenStore());
   std::optional<Progress> progress(
       std::in_place, "packing",
       inputs_.sizes_known ? total_bytes_ - begin_.bytes : 0, request_.quiet);
