@@ -13,7 +13,7 @@
 namespace poniente {
 namespace {
 
-// Ten times what the largest tree that is accepted needs.
+// More is refused unread.
 constexpr uint64_t kMostConfigBytes = uint64_t{64} << 20;
 
 }  // namespace

@@ -22,11 +22,11 @@ constexpr uint64_t kHeadBytes = 4096;
 
 absl::Status ListFolder(FoundPath* found) {
   std::error_code error;
-  auto it = fs::directory_iterator(found->path, error);
-  if (error == std::errc::too_many_files_open) {
-    RaiseDescriptorLimit();
+  fs::directory_iterator it;
+  (void)CallWithDescriptors([&] {
     it = fs::directory_iterator(found->path, error);
-  }
+    return -error.value();
+  });
   for (; !error && it != fs::directory_iterator(); it.increment(error)) {
     std::error_code ignored;
     const std::string name = it->path().filename().string();

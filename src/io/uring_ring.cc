@@ -29,7 +29,6 @@
 #include "io/fault_hooks.h"
 #include "io/uring_setup.h"
 #include "util/fork_count.h"
-#include "util/status_macros.h"
 
 namespace poniente::internal {
 namespace {
@@ -97,25 +96,18 @@ UringRing::UringRing(asio::execution_context& context)
   tables_.SetUp(&ring_);
 }
 
-// The first descriptor of a context makes its reactor, which needs some itself,
-// and throws if there are none.
-absl::Status UringRing::MakeEvent(asio::execution_context& context) {
-  for (const bool again : {false, true}) {
+absl::Status UringRing::SetUp(asio::execution_context& context) {
+  // The first descriptor of a context makes its reactor, which needs some
+  // itself, and throws if there are none.
+  const int made = CallWithDescriptors([&]() ABSL_NO_THREAD_SAFETY_ANALYSIS {
     try {
       event_.emplace(ReactorExecutor(context));
-      return absl::OkStatus();
+      return 0;
     } catch (const boost::system::system_error& error) {
-      if (again || error.code().value() != EMFILE) {
-        return UringError("epoll", error.code().value());
-      }
+      return -error.code().value();
     }
-    RaiseDescriptorLimit();
-  }
-  return absl::OkStatus();
-}
-
-absl::Status UringRing::SetUp(asio::execution_context& context) {
-  PONIENTE_RETURN_IF_ERROR(MakeEvent(context));
+  });
+  if (made < 0) return UringError("epoll", -made);
   const int fd = CallForDescriptor(OpenEventfd);
   if (fd < 0) return UringError("eventfd", -fd);
   boost::system::error_code error;

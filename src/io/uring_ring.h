@@ -156,8 +156,6 @@ class UringRing final : public boost::asio::execution_context::service,
   // This is the child of the process that made it.
   bool IsForked() const;
   // The constructor's: makes the eventfd and registers it.
-  absl::Status MakeEvent(boost::asio::execution_context& context)
-      ABSL_NO_THREAD_SAFETY_ANALYSIS;
   absl::Status SetUp(boost::asio::execution_context& context)
       ABSL_NO_THREAD_SAFETY_ANALYSIS;
 

@@ -2,77 +2,54 @@
 #include "store/side_file.h"
 
 #include <algorithm>
+#include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "store/posix_file.h"
-#include "util/byte_order.h"
-#include "util/crc32c.h"
 #include "util/status_macros.h"
 
 namespace poniente::internal {
 
 absl::StatusOr<SideFile> SideFile::Open(std::string path,
-                                        SideChecksums checksums) {
+                                        std::optional<BlockChecksums> checksums,
+                                        VerifyChecksums verify) {
   PONIENTE_ASSIGN_OR_RETURN(OpenFile file, OpenFile::Open(std::move(path)));
-  SideFile side(file.path(), file.size(), std::move(checksums));
+  SideFile side(file.path(), file.size(), std::move(checksums), verify);
   PONIENTE_ASSIGN_OR_RETURN(Content content, side.Take(std::move(file)));
   side.opening_->content.Set(std::move(content));
   return side;
 }
 
 SideFile SideFile::OpenLater(std::string path, ExpectedFile expected,
-                             SideChecksums checksums) {
-  SideFile side(std::move(path), expected.bytes, std::move(checksums));
+                             std::optional<BlockChecksums> checksums,
+                             VerifyChecksums verify) {
+  SideFile side(std::move(path), expected.bytes, std::move(checksums), verify);
   side.opening_->expected = std::move(expected);
   return side;
 }
 
-absl::StatusOr<std::vector<uint32_t>> SideFile::ReadChecksums() const {
-  std::vector<uint32_t> stored;
-  if (checksums_.verify == VerifyChecksums::kOff || size_ == 0) return stored;
-  const uint64_t blocks = (size_ - 1) / checksums_.block_bytes + 1;
-  std::vector<std::byte> bytes(static_cast<size_t>(4 * blocks));
-  PONIENTE_ASSIGN_OR_RETURN(const OpenFile file,
-                            OpenFile::Open(checksums_.path));
-  PONIENTE_RETURN_IF_ERROR(
-      ReadAll(file.fd(), checksums_.path, checksums_.offset, bytes));
-  for (size_t at = 0; at < bytes.size(); at += 4) {
-    stored.push_back(LoadLittle<uint32_t>(bytes.data() + at));
-  }
-  return stored;
-}
-
-absl::Status SideFile::CheckBlock(uint64_t block,
-                                  std::span<const std::byte> bytes,
-                                  uint32_t stored) const {
-  const uint32_t computed = Crc32c(bytes);
-  if (computed == stored) return absl::OkStatus();
-  return absl::DataLossError(absl::StrCat(
-      "'", path_, "': checksum mismatch in block ", block, " (", bytes.size(),
-      " bytes from byte ", block * checksums_.block_bytes, "): stored ",
-      absl::Hex(stored, absl::kZeroPad8), ", computed ",
-      absl::Hex(computed, absl::kZeroPad8),
-      ": the file is damaged; restore it from a copy or pack the store again"));
-}
-
 absl::StatusOr<SideFile::Content> SideFile::Take(OpenFile file) const {
   Content content;
-  PONIENTE_ASSIGN_OR_RETURN(content.stored, ReadChecksums());
+  if (checksums_.has_value() && verify_ != VerifyChecksums::kOff) {
+    PONIENTE_ASSIGN_OR_RETURN(content.checksums,
+                              FileChecksums::Open(*checksums_, file));
+  }
   if (file.size() > kMostKeptBytes) {
-    content.is_verified = std::vector<std::atomic<bool>>(content.stored.size());
     content.open.emplace(std::move(file));
     return content;
   }
   std::vector<std::byte> bytes(static_cast<size_t>(file.size()));
   PONIENTE_RETURN_IF_ERROR(ReadAll(file.fd(), file.path(), 0, bytes));
-  for (size_t block = 0; block < content.stored.size(); ++block) {
-    const size_t begin = block * static_cast<size_t>(checksums_.block_bytes);
-    const size_t count = std::min<size_t>(
-        bytes.size() - begin, static_cast<size_t>(checksums_.block_bytes));
-    content.damage.Update(CheckBlock(
-        block, std::span(bytes).subspan(begin, count), content.stored[block]));
+  if (const auto checksums = std::exchange(content.checksums, nullptr)) {
+    for (uint64_t at = 0; at < bytes.size();) {
+      const uint64_t block = checksums->BlockOf(at);
+      const uint64_t end = checksums->EndOf(block);
+      content.damage.Update(checksums->Verify(
+          path_, block,
+          std::span(bytes).subspan(static_cast<size_t>(at),
+                                   static_cast<size_t>(end - at))));
+      at = end;
+    }
   }
-  content.stored = {};
   while (!bytes.empty() && bytes.back() == std::byte{0}) bytes.pop_back();
   content.kept.assign(bytes.begin(), bytes.end());
   return content;
@@ -88,24 +65,22 @@ absl::StatusOr<SideFile::Content> SideFile::OpenExpected() const {
 // whole block is, and given from the bytes that were verified.
 absl::Status SideFile::ReadVerified(const Content& content, uint64_t offset,
                                     std::span<std::byte> into) const {
+  const FileChecksums& checksums = *content.checksums;
   std::vector<std::byte> whole;
   while (!into.empty()) {
-    const uint64_t block = offset / checksums_.block_bytes;
-    const uint64_t begin = block * checksums_.block_bytes;
-    const uint64_t end = std::min(size_, begin + checksums_.block_bytes);
+    const uint64_t block = checksums.BlockOf(offset);
+    const uint64_t begin = checksums.BeginOf(block);
+    const uint64_t end = checksums.EndOf(block);
     const auto part = into.first(
         static_cast<size_t>(std::min<uint64_t>(into.size(), end - offset)));
-    std::atomic<bool>& is_verified = content.is_verified[block];
-    if (checksums_.verify == VerifyChecksums::kFirstTouch &&
-        is_verified.load(std::memory_order_relaxed)) {
+    if (verify_ == VerifyChecksums::kFirstTouch && checksums.IsSeen(block)) {
       PONIENTE_RETURN_IF_ERROR(
           ReadAll(content.open->fd(), path_, offset, part));
     } else {
       whole.resize(static_cast<size_t>(end - begin));
       PONIENTE_RETURN_IF_ERROR(
           ReadAll(content.open->fd(), path_, begin, whole));
-      PONIENTE_RETURN_IF_ERROR(CheckBlock(block, whole, content.stored[block]));
-      is_verified.store(true, std::memory_order_relaxed);
+      PONIENTE_RETURN_IF_ERROR(checksums.Verify(path_, block, whole));
       std::copy_n(whole.begin() + static_cast<ptrdiff_t>(offset - begin),
                   part.size(), part.begin());
     }
@@ -121,7 +96,7 @@ absl::Status SideFile::ReadAt(uint64_t offset,
       &opening_->making, [this] { return OpenExpected(); }));
   const Content& content = *opening_->content.get();
   if (!content.damage.ok()) return content.damage;
-  if (content.open.has_value() && content.stored.empty()) {
+  if (content.open.has_value() && content.checksums == nullptr) {
     return ReadAll(content.open->fd(), path_, offset, into);
   }
   if (offset > size_ || into.size() > size_ - offset) {

@@ -4,7 +4,6 @@
 #ifndef PONIENTE_STORE_SIDE_FILE_H_
 #define PONIENTE_STORE_SIDE_FILE_H_
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -16,21 +15,13 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "io/block_checksums.h"
 #include "io/lazily_made.h"
 #include "io/open_file.h"
 #include "poniente/byte_reader.h"
 #include "util/mutex.h"
 
 namespace poniente::internal {
-
-// The checksums of a file's blocks: CRC32C, little-endian u32, in the file
-// `path` from byte `offset` on.
-struct SideChecksums {
-  std::string path;
-  uint64_t offset = 0;
-  uint64_t block_bytes = 0;
-  VerifyChecksums verify = VerifyChecksums::kOff;
-};
 
 // Kept in memory and closed if it is small, so that thousands of small stores
 // can be open at once; else kept open.
@@ -44,11 +35,14 @@ class SideFile {
   // A file of up to so many bytes is kept in memory.
   static constexpr uint64_t kMostKeptBytes = 16384;
 
-  static absl::StatusOr<SideFile> Open(std::string path,
-                                       SideChecksums checksums = {});
+  static absl::StatusOr<SideFile> Open(
+      std::string path, std::optional<BlockChecksums> checksums = std::nullopt,
+      VerifyChecksums verify = VerifyChecksums::kFirstTouch);
   // Opened by the first read, as a ByteFile is; until one succeeds, each tries.
-  static SideFile OpenLater(std::string path, ExpectedFile expected,
-                            SideChecksums checksums = {});
+  static SideFile OpenLater(
+      std::string path, ExpectedFile expected,
+      std::optional<BlockChecksums> checksums = std::nullopt,
+      VerifyChecksums verify = VerifyChecksums::kFirstTouch);
 
   const std::string& path() const { return path_; }
   // Bytes when opened, or as expected.
@@ -65,9 +59,8 @@ class SideFile {
     std::optional<OpenFile> open;
     // Of what is kept: told by the first read.
     absl::Status damage;
-    // Of what is open, by block; empty where none are compared.
-    std::vector<uint32_t> stored;
-    mutable std::vector<std::atomic<bool>> is_verified;
+    // Of what is open; null where none are compared.
+    std::unique_ptr<const FileChecksums> checksums;
   };
   // Apart, so that the file can be moved.
   struct Opening {
@@ -76,23 +69,23 @@ class SideFile {
     LazilyMade<Content> content;
   };
 
-  SideFile(std::string path, uint64_t size, SideChecksums checksums)
+  SideFile(std::string path, uint64_t size,
+           std::optional<BlockChecksums> checksums, VerifyChecksums verify)
       : path_(std::move(path)),
         size_(size),
         checksums_(std::move(checksums)),
+        verify_(verify),
         opening_(std::make_unique<Opening>()) {}
 
   absl::StatusOr<Content> Take(OpenFile file) const;
   absl::StatusOr<Content> OpenExpected() const;
-  absl::StatusOr<std::vector<uint32_t>> ReadChecksums() const;
-  absl::Status CheckBlock(uint64_t block, std::span<const std::byte> bytes,
-                          uint32_t stored) const;
   absl::Status ReadVerified(const Content& content, uint64_t offset,
                             std::span<std::byte> into) const;
 
   std::string path_;
   uint64_t size_;
-  SideChecksums checksums_;
+  std::optional<BlockChecksums> checksums_;
+  VerifyChecksums verify_;
   std::unique_ptr<Opening> opening_;
 };
 

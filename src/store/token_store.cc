@@ -18,7 +18,6 @@ namespace {
 
 using internal::DocumentIndex;
 using internal::KnownStore;
-using internal::SideChecksums;
 using internal::SideFile;
 using internal::StoreFile;
 using internal::StoreManifest;
@@ -41,12 +40,10 @@ struct StoreFiles {
 };
 
 // They follow those of the tokens.
-SideChecksums DocumentChecksums(const std::string& path,
-                                const StoreManifest& manifest,
-                                const TokenStoreOptions& options) {
+BlockChecksums DocumentChecksums(const std::string& path,
+                                 const StoreManifest& manifest) {
   return {PathOf(path, manifest, StoreFile::kChecksums),
-          4 * manifest.NumBlocks(StoreFile::kTokens), manifest.block_bytes,
-          options.io.verify};
+          4 * manifest.NumBlocks(StoreFile::kTokens), manifest.block_bytes};
 }
 
 // NotFound if one of the files is not there.
@@ -66,7 +63,7 @@ absl::StatusOr<StoreFiles> OpenFiles(const std::string& path,
   PONIENTE_ASSIGN_OR_RETURN(
       SideFile documents,
       SideFile::Open(PathOf(path, manifest, StoreFile::kDocuments),
-                     DocumentChecksums(path, manifest, options)));
+                     DocumentChecksums(path, manifest), options.io.verify));
   files.documents =
       std::make_unique<const DocumentIndex>(std::move(documents), manifest);
   return files;
@@ -111,7 +108,7 @@ absl::StatusOr<std::shared_ptr<const TokenStore>> TokenStore::OpenKnown(
   SideFile documents =
       SideFile::OpenLater(PathOf(path, manifest, StoreFile::kDocuments),
                           {manifest.FileBytes(StoreFile::kDocuments), check},
-                          DocumentChecksums(path, manifest, options));
+                          DocumentChecksums(path, manifest), options.io.verify);
   return std::shared_ptr<const TokenStore>(new TokenStore(
       path, std::make_unique<const StoreManifest>(manifest), std::move(reader),
       std::make_unique<const DocumentIndex>(std::move(documents), manifest)));

@@ -325,7 +325,7 @@ TEST_P(VerifiedDocumentsTest, TheErrorNamesTheBlock) {
               StatusIs(absl::StatusCode::kDataLoss,
                        AllOf(HasSubstr(documents()),
                              HasSubstr("checksum mismatch in block 0"),
-                             HasSubstr("restore it"))));
+                             HasSubstr("restore the file from a copy"))));
 }
 
 TEST_P(VerifiedDocumentsTest, AWrongChecksumIsAnErrorToo) {
