@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <ctime>
 #include <system_error>
 #include <utility>
 
@@ -21,11 +22,22 @@ namespace {
 
 constexpr uint64_t kMaxValues = 4096;
 constexpr uint64_t kMaxMarkBytes = uint64_t{64} << 20;
+constexpr size_t kMaxChanges = 16;
 constexpr uint64_t kMaxBlocks = uint64_t{1} << 48;
 constexpr char kRemedy[] = "; restore the file from a copy or write it again";
 
 // Files of which two readers count blocks in the same way.
 using MarksKey = std::pair<FileIdentity, uint64_t>;
+
+// Of a clock tick of the kernel, 10 ms at most, or two. Not for times ahead of
+// this machine's clock.
+bool IsJustNow(const FileIdentity& file) {
+  timespec now;
+  ::clock_gettime(CLOCK_REALTIME, &now);
+  const uint64_t age = static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 +
+                       static_cast<uint64_t>(now.tv_nsec) - file.changed();
+  return age < 20'000'000;
+}
 
 // Never destroyed, so that a file opened again is not verified again.
 struct AllMarks {
@@ -114,8 +126,8 @@ absl::StatusOr<std::unique_ptr<const FileChecksums>> FileChecksums::Open(
     return absl::InvalidArgumentError(absl::StrCat(
         file.path(), ": checksums of blocks of 0 bytes; give block_bytes"));
   }
-  const uint64_t blocks = file.size() / stored.block_bytes +
-                          (file.size() % stored.block_bytes == 0 ? 0 : 1);
+  std::unique_ptr<FileChecksums> made(new FileChecksums(file.size(), stored));
+  const uint64_t blocks = made->NumBlocks();
   PONIENTE_ASSIGN_OR_RETURN(OpenFile opened, OpenFile::Open(stored.path));
   if (blocks > kMaxBlocks || stored.offset > opened.size() ||
       blocks > (opened.size() - stored.offset) / 4) {
@@ -124,8 +136,11 @@ absl::StatusOr<std::unique_ptr<const FileChecksums>> FileChecksums::Open(
         blocks, " blocks of ", file.path(), " need 4 each from offset ",
         stored.offset, " on", kRemedy));
   }
-  std::unique_ptr<FileChecksums> made(new FileChecksums(file.size(), stored));
-  made->marks_ = MarksOf(file.identity(), blocks, stored.block_bytes);
+  {
+    MutexLock lock(&made->mutex_);
+    made->Publish({file.identity(),
+                   MarksOf(file.identity(), blocks, stored.block_bytes)});
+  }
   if (blocks > kMaxValues) {
     made->file_.emplace(std::move(opened));
     return made;
@@ -138,6 +153,21 @@ absl::StatusOr<std::unique_ptr<const FileChecksums>> FileChecksums::Open(
   return made;
 }
 
+void FileChecksums::Publish(VerifiedBlocks blocks) const {
+  history_.push_back(std::make_unique<const VerifiedBlocks>(std::move(blocks)));
+  // Release: verified() reads it without the lock.
+  verified_.store(history_.back().get(), std::memory_order_release);
+}
+
+void FileChecksums::Forget(const FileIdentity& now) const {
+  if (IsJustNow(now)) return;
+  MutexLock lock(&mutex_);
+  if (history_.back()->file == now) return;
+  const bool has_marks =
+      now.bytes() == file_bytes_ && history_.size() < kMaxChanges;
+  Publish({now, has_marks ? MarksOf(now, NumBlocks(), block_bytes_) : nullptr});
+}
+
 absl::StatusOr<uint32_t> FileChecksums::Stored(uint64_t block) const {
   if (!file_.has_value()) return values_[static_cast<size_t>(block)];
   std::byte bytes[4];
@@ -146,7 +176,8 @@ absl::StatusOr<uint32_t> FileChecksums::Stored(uint64_t block) const {
 }
 
 absl::Status FileChecksums::Verify(const std::string& path, uint64_t block,
-                                   std::span<const std::byte> bytes) const {
+                                   std::span<const std::byte> bytes,
+                                   const VerifiedBlocks& verified) const {
   PONIENTE_ASSIGN_OR_RETURN(const uint32_t stored, Stored(block));
   const uint32_t computed = Crc32c(bytes);
   if (stored != computed) {
@@ -155,7 +186,7 @@ absl::Status FileChecksums::Verify(const std::string& path, uint64_t block,
         " bytes at offset ", BeginOf(block), "): stored ", Hex(stored),
         ", computed ", Hex(computed), kRemedy));
   }
-  if (marks_ != nullptr) marks_->SetSeen(block);
+  if (verified.marks != nullptr) verified.marks->SetSeen(block);
   return absl::OkStatus();
 }
 

@@ -15,10 +15,12 @@
 #include <string>
 #include <vector>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "io/open_file.h"
 #include "poniente/byte_reader.h"
+#include "util/mutex.h"
 
 namespace poniente::internal {
 
@@ -44,6 +46,17 @@ class BlockMarks {
   std::vector<std::atomic<uint64_t>> words_;
 };
 
+// What has been verified of a file as it was at one time.
+struct VerifiedBlocks {
+  FileIdentity file;
+  // Null if blocks are verified at each touch.
+  std::shared_ptr<BlockMarks> marks;
+
+  bool Has(uint64_t block) const {
+    return marks != nullptr && marks->IsSeen(block);
+  }
+};
+
 // The marks for this file as it is now, the same for all its readers in the
 // process. Null once the marks of all files would take more than 64 MiB: then
 // blocks are verified at each touch.
@@ -65,16 +78,27 @@ class FileChecksums {
   uint64_t EndOf(uint64_t block) const {
     return std::min(file_bytes_, (block + 1) * block_bytes_);
   }
-  bool IsSeen(uint64_t block) const {
-    return marks_ != nullptr && marks_->IsSeen(block);
+  // Of the file as it was when last looked at. Who relies on it looks at the
+  // file after reading: if it is another by then, what was read may be, too.
+  // (Its times are set before its bytes. Not on every file system for what is
+  // written through a mapping, nor for what another machine writes.)
+  // Lives as long as this.
+  const VerifiedBlocks& verified() const {
+    return *verified_.load(std::memory_order_acquire);
   }
-  // Null if blocks are verified at each touch.
-  const BlockMarks* marks() const { return marks_.get(); }
+  // The file has been changed, and is `now`: nothing of it is verified. Blocks
+  // are verified at each touch from the 16th change on, or if its size is
+  // another. (What was changed just now may be changed again before the file
+  // system's clock goes on, and not be told from it: nothing is verified of it
+  // for good until that is over.)
+  void Forget(const FileIdentity& now) const;
 
   // Compares all bytes of the block with its checksum and remembers that they
-  // match. DataLoss, naming `path`, if they do not. May block for a small read.
+  // match in `verified`, which was taken before they were read. DataLoss,
+  // naming `path`, if they do not. May block for a small read.
   absl::Status Verify(const std::string& path, uint64_t block,
-                      std::span<const std::byte> bytes) const;
+                      std::span<const std::byte> bytes,
+                      const VerifiedBlocks& verified) const;
 
  private:
   FileChecksums(uint64_t file_bytes, const BlockChecksums& stored)
@@ -82,12 +106,24 @@ class FileChecksums {
         block_bytes_(stored.block_bytes),
         offset_(stored.offset) {}
 
+  uint64_t NumBlocks() const {
+    return file_bytes_ / block_bytes_ +
+           (file_bytes_ % block_bytes_ == 0 ? 0 : 1);
+  }
+  // Makes `blocks` what verified() gives.
+  void Publish(VerifiedBlocks blocks) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
   absl::StatusOr<uint32_t> Stored(uint64_t block) const;
 
   const uint64_t file_bytes_;
   const uint64_t block_bytes_;
   const uint64_t offset_;
-  std::shared_ptr<BlockMarks> marks_;
+  mutable Mutex mutex_;
+  // A change each. All are kept, as readers hold them without a lock.
+  mutable std::vector<std::unique_ptr<const VerifiedBlocks>> history_
+      ABSL_GUARDED_BY(mutex_);
+  mutable std::atomic<const VerifiedBlocks*> verified_ = nullptr;
   std::vector<uint32_t> values_;  // all, or none
   std::optional<OpenFile> file_;  // if none
 };

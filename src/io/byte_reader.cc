@@ -133,21 +133,25 @@ class Turn {
   }
 
   // Counts what was read, tells the readers what was cached, and completes the
-  // plan. The first error, if any.
+  // plan, unless a file was changed. The first error, if any.
   absl::Status Finish() {
     const PendingRead* failed = nullptr;
     for (const auto reads :
          {plan_->ring(), plan_->mapped(), plan_->blocking()}) {
       for (auto rest = reads; !rest.empty();) {
         const auto alike = rest.first(NumAlike(rest));
-        internal::FailCutShort(alike);
+        is_unchanged_ &= internal::FindUnchanged(alike);
         CountAlike(alike);
         failed = FirstFailed(alike, failed);
         rest = rest.subspan(alike.size());
       }
     }
-    return failed == nullptr ? plan_->Complete() : failed->status();
+    if (failed != nullptr) return failed->status();
+    return is_unchanged_ ? plan_->Complete() : absl::OkStatus();
   }
+  // Once finished: no file that the plan relied on was changed before its reads
+  // had ended.
+  bool is_unchanged() const { return is_unchanged_; }
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -204,6 +208,13 @@ class Turn {
 
   ReadPlan* const plan_;
   Clock::time_point suspended_;
+  bool is_unchanged_ = true;
+};
+
+// What is left of a batch.
+struct Rest {
+  std::span<const OrderedRequest> requests;
+  bool relies = true;  // the next turn, on what was verified before it
 };
 
 bool IsCancelled(const asio::cancellation_state& state) {
@@ -212,15 +223,23 @@ bool IsCancelled(const asio::cancellation_state& state) {
 
 absl::Status Cancelled() { return absl::CancelledError("read cancelled"); }
 
-// Plans and reads as many of `requests` as one turn may, and leaves the rest.
-Task<> ReadTurn(std::span<const OrderedRequest>* requests) {
-  ReadPlan plan;
-  absl::Status planned = plan.TakeFrom(requests);
+// Plans and reads as many of the requests as one turn may, and leaves the rest:
+// all of them to be verified, if a file that they rely on was changed.
+Task<> ReadTurn(Rest* rest) {
+  ReadPlan plan(rest->relies);
+  std::span<const OrderedRequest> left = rest->requests;
+  absl::Status planned = plan.TakeFrom(&left);
   if (!planned.ok()) co_return planned;
   Turn turn(&plan);
+  const auto finish = [&] {
+    absl::Status finished = turn.Finish();
+    rest->relies = turn.is_unchanged();
+    if (rest->relies) rest->requests = left;
+    return finished;
+  };
   if (plan.ring().empty()) {
     turn.ReadHere();
-    co_return turn.Finish();
+    co_return finish();
   }
   const asio::any_io_executor executor = co_await asio::this_coro::executor;
   UringRing& ring = UringRing::Of(executor);
@@ -235,7 +254,7 @@ Task<> ReadTurn(std::span<const OrderedRequest>* requests) {
     }
   }
   turn.ReadRefused(ring);
-  co_return turn.Finish();
+  co_return finish();
 }
 
 void AddTo(BackendCounters* sum, const BackendCounters& one) {
@@ -341,9 +360,9 @@ Task<> ReadBatch(std::span<const ReadRequest> requests) {
   absl::Status open = OpenFiles(requests);
   if (!open.ok()) co_return open;
   const std::vector<OrderedRequest> sorted = internal::SortRequests(requests);
-  std::span<const OrderedRequest> rest = sorted;
+  Rest rest = {sorted};
   absl::Status status;
-  while (status.ok() && !rest.empty()) {
+  while (status.ok() && !rest.requests.empty()) {
     absl::Status turn = co_await ReadTurn(&rest);
     status = std::move(turn);
     state = co_await asio::this_coro::cancellation_state;

@@ -69,13 +69,19 @@ void FetchAhead(std::span<const ReadRequest> requests) {
     const Mapping* const mapping = one.state->mappings[one.file].get();
     if (mapping != nullptr) mapping->Prefetch();
     const FileChecksums* const checksums = one.state->ChecksumsOf(one.file);
-    if (checksums != nullptr) __builtin_prefetch(checksums->marks());
+    if (checksums != nullptr) __builtin_prefetch(&checksums->verified());
   }
   for (const OpenedFile& one : opened) {
     const FileChecksums* const checksums = one.state->ChecksumsOf(one.file);
-    if (checksums != nullptr && checksums->marks() != nullptr) {
-      checksums->marks()->Prefetch();
+    if (checksums != nullptr) {
+      __builtin_prefetch(checksums->verified().marks.get());
     }
+  }
+  for (const OpenedFile& one : opened) {
+    const FileChecksums* const checksums = one.state->ChecksumsOf(one.file);
+    if (checksums == nullptr) continue;
+    const BlockMarks* const marks = checksums->verified().marks.get();
+    if (marks != nullptr) marks->Prefetch();
   }
 }
 

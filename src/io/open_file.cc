@@ -70,6 +70,13 @@ uint64_t Nanoseconds(const timespec& time) {
          static_cast<uint64_t>(time.tv_nsec);
 }
 
+FileIdentity IdentityOf(const struct stat& info) {
+  return {{static_cast<uint64_t>(info.st_dev),
+           static_cast<uint64_t>(info.st_ino),
+           static_cast<uint64_t>(info.st_size), Nanoseconds(info.st_mtim),
+           Nanoseconds(info.st_ctim)}};
+}
+
 }  // namespace
 
 std::string_view KindOfFile(mode_t mode) {
@@ -96,10 +103,7 @@ absl::StatusOr<OpenFile> OpenFile::Open(std::string path) {
   if (const int error = SetBlocking(fd); error != 0) {
     return OpenError(file.path_, "set to blocking", error);
   }
-  file.identity_.facts = {static_cast<uint64_t>(info.st_dev),
-                          static_cast<uint64_t>(info.st_ino),
-                          static_cast<uint64_t>(info.st_size),
-                          Nanoseconds(info.st_mtim), Nanoseconds(info.st_ctim)};
+  file.identity_ = IdentityOf(info);
   // Advice only: a file system without it reads as well.
   (void)::posix_fadvise(fd, 0, 0, POSIX_FADV_RANDOM);
   return file;
@@ -121,6 +125,12 @@ bool OpenFile::Reaches(uint64_t end) const {
   (void)::lseek(fd(), last, SEEK_DATA);
   char byte;
   return ::pread(fd(), &byte, 1, last) != 0;
+}
+
+std::optional<FileIdentity> OpenFile::IdentityNow() const {
+  struct stat info;
+  if (ReadFacts(fd(), &info) != 0) return std::nullopt;
+  return IdentityOf(info);
 }
 
 uint64_t OpenFile::SizeNow() const {

@@ -8,6 +8,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -22,6 +23,9 @@ namespace poniente::internal {
 struct FileIdentity {
   // Device, inode, bytes, mtime, ctime in ns.
   std::array<uint64_t, 5> facts = {};
+
+  uint64_t bytes() const { return facts[2]; }
+  uint64_t changed() const { return facts[4]; }  // ns since 1970
 
   friend bool operator==(const FileIdentity&, const FileIdentity&) = default;
   template <class H>
@@ -51,8 +55,10 @@ class OpenFile {
   int fd() const { return file_.fd(); }
   const RingFile& file() const { return file_; }
   // Bytes when opened.
-  uint64_t size() const { return identity_.facts[2]; }
+  uint64_t size() const { return identity_.bytes(); }
   const FileIdentity& identity() const { return identity_; }
+  // What it is now; none if it cannot be told.
+  std::optional<FileIdentity> IdentityNow() const;
   // Bytes now; as when opened, if it cannot be told.
   uint64_t SizeNow() const;
   // It reaches `end`, or cannot be looked at. Waits for a truncation that is

@@ -61,6 +61,8 @@ class PendingRead {
   // Once finished without an error: the last byte is zero. (Not known of a read
   // past the cache.)
   bool EndsInZero() const;
+  // It is right only if the file is still as it was when these were verified.
+  void RelyOn(const VerifiedBlocks* verified) { relied_on_ = verified; }
   // Left to pread, as what should serve it cannot.
   void LeaveToPread() { backend_ = IoBackend::kPread; }
   void CountRetry() { ++retries_; }
@@ -69,6 +71,8 @@ class PendingRead {
 
   // The first of those served, in the order of the batch.
   const ReadRequest* request() const { return request_; }
+  // Null if it needs none.
+  const VerifiedBlocks* relied_on() const { return relied_on_; }
   bool finished() const { return finished_; }
   const absl::Status& status() const { return status_; }
   // Bytes that calls brought, twice if they were read twice.
@@ -101,6 +105,7 @@ class PendingRead {
 
   ReaderState* reader_;
   const ReadRequest* request_ = nullptr;
+  const VerifiedBlocks* relied_on_ = nullptr;
   bool serves_one_ = true;
   uint32_t file_;
   IoBackend backend_;

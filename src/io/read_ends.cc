@@ -3,21 +3,45 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 namespace poniente::internal {
 
-void FailCutShort(std::span<PendingRead> reads) {
+namespace {
+
+bool IsAsVerified(const PendingRead& read,
+                  const std::optional<FileIdentity>& now) {
+  if (now == read.relied_on()->file) return true;
+  if (now.has_value()) {
+    read.reader().ChecksumsOf(read.file_number())->Forget(*now);
+  }
+  return false;
+}
+
+}  // namespace
+
+bool FindUnchanged(std::span<PendingRead> reads) {
+  bool unchanged = true;
   const OpenFile* file = nullptr;
   uint64_t size = 0;
   uint64_t reached = 0;  // as far as it has been looked at behind the lock
   for (PendingRead& read : reads) {
-    if (!read.status().ok() || read.backend() == IoBackend::kDirect) continue;
+    if (!read.status().ok()) continue;
+    const bool is_direct = read.backend() == IoBackend::kDirect;
+    if (is_direct && read.relied_on() == nullptr) continue;
     if (&read.opened() != file) {
       file = &read.opened();
-      size = file->SizeNow();
       reached = 0;
+      if (read.relied_on() != nullptr) {
+        const std::optional<FileIdentity> now = file->IdentityNow();
+        unchanged &= IsAsVerified(read, now);
+        size = now.has_value() ? now->bytes() : file->size();
+      } else {
+        size = file->SizeNow();
+      }
     }
+    if (is_direct) continue;
     if (size < read.needed_end()) {
       read.FailAtEnd(size);
     } else if (read.EndsInZero() && read.needed_end() > reached) {
@@ -26,6 +50,7 @@ void FailCutShort(std::span<PendingRead> reads) {
       reached = read.needed_end();
     }
   }
+  return unchanged;
 }
 
 Hits CountHits(std::span<const PendingRead> reads) {

@@ -12,12 +12,15 @@
 
 namespace poniente::internal {
 
+// Looks at the files after their reads. False if one that was relied on is not
+// as it was when it was verified; what was verified of it is forgotten.
+//
 // Fails reads of a file that has been cut short: they may have got zeros for
 // what is gone. That all bytes came is no proof: the kernel shows zeros up to
 // the end of the page while a file is cut within it, on some file systems
 // before its size changes. Nor is a last byte that is not zero, since zeros are
 // written from the front.
-void FailCutShort(std::span<PendingRead> reads);
+bool FindUnchanged(std::span<PendingRead> reads);
 
 // Reads that were complete right after the call that submitted them.
 struct Hits {

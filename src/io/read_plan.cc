@@ -135,6 +135,10 @@ void ReadPlan::BeginFile(uint32_t file) {
   file_ = file;
   has_file_ = true;
   checksums_ = reader_->ChecksumsOf(file);
+  verified_ = checksums_ != nullptr ? &checksums_->verified() : nullptr;
+  relies_here_ = relies_ && verified_ != nullptr &&
+                 verified_->marks != nullptr &&
+                 reader_->options.verify == VerifyChecksums::kFirstTouch;
   backend_ = reader_->Prepare(reader_backend_, file);
   reads_ = backend_ == IoBackend::kMmap    ? &mapped_
            : backend_ == IoBackend::kPread ? &blocking_
@@ -154,8 +158,7 @@ void ReadPlan::BeginFile(uint32_t file) {
 }
 
 bool ReadPlan::NeedsCheck(uint64_t block) const {
-  return reader_->options.verify == VerifyChecksums::kAlways ||
-         !checksums_->IsSeen(block);
+  return !relies_here_ || !verified_->Has(block);
 }
 
 bool ReadPlan::NeedsChecks(const OrderedRequest& request) const {
@@ -338,7 +341,7 @@ void ReadPlan::AddCheck(uint64_t block, const std::byte* bytes) {
     if (check->block == block && check->bytes == bytes) return;
     if (check->block < block) break;
   }
-  checks_.push_back({reader_, file_, block, bytes});
+  checks_.push_back({reader_, file_, block, bytes, verified_});
 }
 
 bool ReadPlan::IsAligned(uint64_t begin, uint64_t end,
@@ -359,6 +362,7 @@ void ReadPlan::StartRead(IoBackend backend, uint64_t begin, uint64_t end,
   reads_->emplace_back(reader_, file_, backend, begin, end - begin,
                        needed_end - begin, into);
   reads_->back().Serve(*request_);
+  if (relies_here_) reads_->back().RelyOn(verified_);
   has_read_ = true;
   beside_is_last_ = false;
 }
@@ -371,8 +375,9 @@ absl::Status ReadPlan::Complete() const {
     const FileChecksums& checksums = *check.reader->checksums[check.file];
     const size_t bytes =
         checksums.EndOf(check.block) - checksums.BeginOf(check.block);
-    PONIENTE_RETURN_IF_ERROR(checksums.Verify(
-        check.reader->path(check.file), check.block, {check.bytes, bytes}));
+    PONIENTE_RETURN_IF_ERROR(checksums.Verify(check.reader->path(check.file),
+                                              check.block, {check.bytes, bytes},
+                                              *check.verified));
     Add(1, &check.reader->blocks_verified);
   }
   return absl::OkStatus();

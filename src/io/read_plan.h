@@ -47,7 +47,9 @@ inline constexpr uint64_t kMaxJoinedBytes = uint64_t{128} << 10;
 // Ownership: the reads point into the plan, which must not move.
 class ReadPlan {
  public:
-  ReadPlan() = default;
+  // `relies`: on what has been verified before; else all is verified anew, of
+  // what is to be verified at all.
+  explicit ReadPlan(bool relies = true) : relies_(relies) {}
   ReadPlan(const ReadPlan&) = delete;
   ReadPlan& operator=(const ReadPlan&) = delete;
 
@@ -74,6 +76,7 @@ class ReadPlan {
     uint32_t file;
     uint64_t block;
     const std::byte* bytes;
+    const VerifiedBlocks* verified;
   };
   // What lies between two offsets of the current file.
   struct Stretch {
@@ -113,11 +116,15 @@ class ReadPlan {
   std::vector<BlockCheck> checks_;
   Scratch scratch_;
 
+  const bool relies_;
+
   // While planning: the current reader, file and read.
   ReaderState* reader_ = nullptr;
   IoBackend reader_backend_ = IoBackend::kBuffered;
   uint32_t file_ = 0;
   const FileChecksums* checksums_ = nullptr;  // null: nothing to verify
+  const VerifiedBlocks* verified_ = nullptr;  // of them
+  bool relies_here_ = false;                  // on those
   IoBackend backend_ = IoBackend::kBuffered;
   uint64_t alignment_ = 1;         // of offsets
   uint64_t memory_alignment_ = 1;  // of places

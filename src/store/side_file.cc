@@ -46,7 +46,8 @@ absl::StatusOr<SideFile::Content> SideFile::Take(OpenFile file) const {
       content.damage.Update(checksums->Verify(
           path_, block,
           std::span(bytes).subspan(static_cast<size_t>(at),
-                                   static_cast<size_t>(end - at))));
+                                   static_cast<size_t>(end - at)),
+          checksums->verified()));
       at = end;
     }
   }
@@ -73,14 +74,20 @@ absl::Status SideFile::ReadVerified(const Content& content, uint64_t offset,
     const uint64_t end = checksums.EndOf(block);
     const auto part = into.first(
         static_cast<size_t>(std::min<uint64_t>(into.size(), end - offset)));
-    if (verify_ == VerifyChecksums::kFirstTouch && checksums.IsSeen(block)) {
+    const VerifiedBlocks& verified = checksums.verified();
+    bool is_done = false;
+    if (verify_ == VerifyChecksums::kFirstTouch && verified.Has(block)) {
       PONIENTE_RETURN_IF_ERROR(
           ReadAll(content.open->fd(), path_, offset, part));
-    } else {
+      const std::optional<FileIdentity> now = content.open->IdentityNow();
+      is_done = now == verified.file;
+      if (!is_done && now.has_value()) checksums.Forget(*now);
+    }
+    if (!is_done) {
       whole.resize(static_cast<size_t>(end - begin));
       PONIENTE_RETURN_IF_ERROR(
           ReadAll(content.open->fd(), path_, begin, whole));
-      PONIENTE_RETURN_IF_ERROR(checksums.Verify(path_, block, whole));
+      PONIENTE_RETURN_IF_ERROR(checksums.Verify(path_, block, whole, verified));
       std::copy_n(whole.begin() + static_cast<ptrdiff_t>(offset - begin),
                   part.size(), part.begin());
     }

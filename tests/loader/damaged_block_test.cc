@@ -74,6 +74,24 @@ class DamagedBlockTest : public ::testing::TestWithParam<bool> {
   const TempDir folder_;
 };
 
+TEST_P(DamagedBlockTest, DamageBehindItsFirstReadIsFound) {
+  const auto first = Open();
+  for (uint64_t step = 0; step < kBlocks; ++step) {
+    ASSERT_THAT(first->NextBlocking(), IsOk()) << step;
+  }
+  // Every block has been verified in this process.
+  const auto loader = Open();
+  ASSERT_THAT(loader->NextBlocking(), IsOk());
+  testing::FlipBit(file(), 3 * kBlockBytes + 77);
+  for (uint64_t step = 1; step < 3; ++step) {
+    ASSERT_THAT(loader->NextBlocking(), IsOk()) << step;
+  }
+  EXPECT_THAT(loader->NextBlocking(),
+              StatusIs(absl::StatusCode::kDataLoss,
+                       AllOf(HasSubstr("step 3, rank 0: "), HasSubstr(file()),
+                             HasSubstr("block 3"))));
+}
+
 TEST_P(DamagedBlockTest, NextNamesItAndGoesOnOnceItIsMended) {
   testing::FlipBit(file(), 3 * kBlockBytes + 77);
   const auto loader = Open();

@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: Apache-2.0
+// Files that are changed in place while a reader has them open.
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <memory>
+#include <random>
+#include <string>
+#include <thread>
+#include <tuple>
+#include <vector>
+
+#include "io/fault_hooks.h"
+#include "tests/io/checksummed_file.h"
+#include "tests/io/needs_uring.h"
+#include "tests/support/status_matchers.h"
+#include "tests/support/temp_dir.h"
+#include "tests/support/test_seed.h"
+
+namespace poniente {
+namespace {
+
+using ::poniente::testing::IsOk;
+using ::poniente::testing::ProvenByte;
+using ::poniente::testing::Read;
+using ::poniente::testing::StatusIs;
+using ::poniente::testing::Windows;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+constexpr uint64_t kChangedBytes = 100'000;
+constexpr uint64_t kChangedBlock = 4096;
+constexpr uint64_t kChangedBlocks = 25;
+
+// Until what was changed is no longer what was changed just now.
+void LetItAge() { std::this_thread::sleep_for(std::chrono::milliseconds(30)); }
+
+class ChangedFilesTest
+    : public ::testing::TestWithParam<std::tuple<IoBackend, VerifyChecksums>> {
+ protected:
+  void SetUp() override {
+    const auto [backend, verify] = GetParam();
+    if (testing::UsesUring(backend)) PONIENTE_NEEDS_URING();
+    file_ = testing::WriteChecksummedFile(dir_.path("f"), 0, kChangedBytes,
+                                          kChangedBlock);
+    ASSERT_OK_AND_ASSIGN(reader_, ByteReader::Open(std::vector<ByteFile>{file_},
+                                                   {backend, verify}));
+    ASSERT_THAT(ReadAt(0, kChangedBytes), IsOk());
+    ASSERT_EQ(TakeVerified(), kChangedBlocks);
+  }
+
+  static bool IsAlways() {
+    return std::get<1>(GetParam()) == VerifyChecksums::kAlways;
+  }
+  // Blocks verified since the last call.
+  uint64_t TakeVerified() {
+    const uint64_t all = reader_->counters().blocks_verified;
+    return all - std::exchange(verified_, all);
+  }
+  // OK only with the bytes that were there first.
+  absl::Status ReadAt(uint64_t offset, size_t bytes) {
+    Windows windows;
+    windows.Add(*reader_, 0, offset, bytes, 0);
+    const absl::Status status = Read(windows);
+    if (status.ok()) {
+      EXPECT_EQ(windows.FirstWrongByte(), "");
+    }
+    return status;
+  }
+  void WriteAt(uint64_t offset, const std::string& bytes) const {
+    const int fd = ::open(file_.path.c_str(), O_WRONLY);
+    ASSERT_GE(fd, 0);
+    EXPECT_EQ(
+        ::pwrite(fd, bytes.data(), bytes.size(), static_cast<off_t>(offset)),
+        static_cast<ssize_t>(bytes.size()));
+    ::close(fd);
+  }
+  void WriteRight(uint64_t offset, uint64_t bytes) const {
+    std::string text;
+    for (uint64_t at = offset; at < offset + bytes; ++at) {
+      text.push_back(static_cast<char>(ProvenByte(0, at)));
+    }
+    WriteAt(offset, text);
+  }
+
+  const testing::TempDir dir_;
+  ByteFile file_;
+  std::shared_ptr<const ByteReader> reader_;
+  uint64_t verified_ = 0;
+};
+
+INSTANTIATE_TEST_SUITE_P(
+    Ways, ChangedFilesTest,
+    ::testing::Combine(::testing::ValuesIn(testing::kAllBackends),
+                       ::testing::Values(VerifyChecksums::kFirstTouch,
+                                         VerifyChecksums::kAlways)),
+    [](const auto& tested) {
+      return std::string(IoBackendName(std::get<0>(tested.param))) + "_" +
+             std::string(VerifyChecksumsName(std::get<1>(tested.param)));
+    });
+
+TEST_P(ChangedFilesTest, BytesRotatedInPlaceAreNeverServed) {
+  std::string bytes = testing::ReadFile(file_.path);
+  std::rotate(bytes.begin(), bytes.begin() + 2, bytes.end());
+  WriteAt(0, bytes);
+  std::mt19937_64 random(testing::TestSeed(120));
+  for (int i = 0; i < 100; ++i) {
+    const uint64_t offset = random() % (kChangedBytes - 300);
+    EXPECT_THAT(ReadAt(offset, 300),
+                StatusIs(absl::StatusCode::kDataLoss,
+                         AllOf(HasSubstr(file_.path),
+                               HasSubstr("checksum mismatch in block"))));
+  }
+}
+
+TEST_P(ChangedFilesTest, OneBlockFailsWhileItIsDamaged) {
+  for (int round = 0; round < 3; ++round) {
+    WriteAt(5 * kChangedBlock + 100, "x");
+    EXPECT_THAT(ReadAt(5 * kChangedBlock + 3000, 10),
+                StatusIs(absl::StatusCode::kDataLoss, HasSubstr("block 5")));
+    EXPECT_THAT(ReadAt(3 * kChangedBlock, 2 * kChangedBlock), IsOk());
+    WriteRight(5 * kChangedBlock + 100, 1);
+    EXPECT_THAT(ReadAt(0, kChangedBytes), IsOk());
+  }
+}
+
+TEST_P(ChangedFilesTest, ZerosAfterATruncationAreNeverServed) {
+  ASSERT_EQ(::truncate(file_.path.c_str(), 50'000), 0);
+  ASSERT_EQ(::truncate(file_.path.c_str(), kChangedBytes), 0);
+  EXPECT_THAT(ReadAt(60'000, 100),
+              StatusIs(absl::StatusCode::kDataLoss, HasSubstr(file_.path)));
+  EXPECT_THAT(ReadAt(1000, 100), IsOk());
+  WriteRight(50'000, 50'000);
+  EXPECT_THAT(ReadAt(0, kChangedBytes), IsOk());
+}
+
+TEST_P(ChangedFilesTest, WhatIsTheSameAsBeforeIsVerifiedOnceMore) {
+  ASSERT_EQ(::chmod(file_.path.c_str(), 0400), 0);
+  LetItAge();
+  ASSERT_THAT(ReadAt(0, kChangedBytes), IsOk());
+  EXPECT_EQ(TakeVerified(), kChangedBlocks);
+  ASSERT_THAT(ReadAt(0, kChangedBytes), IsOk());
+  EXPECT_EQ(TakeVerified(), IsAlways() ? kChangedBlocks : 0);
+}
+
+TEST_P(ChangedFilesTest, WhatChangesForEverIsVerifiedAtEachTouch) {
+  for (int i = 0; i < 20; ++i) {
+    ASSERT_EQ(::chmod(file_.path.c_str(), i % 2 == 0 ? 0400 : 0600), 0);
+    LetItAge();
+    ASSERT_THAT(ReadAt(10'000, 10), IsOk());
+    EXPECT_EQ(TakeVerified(), 1);
+  }
+  ASSERT_THAT(ReadAt(10'000, 10), IsOk());
+  EXPECT_EQ(TakeVerified(), 1);
+}
+
+TEST_P(ChangedFilesTest, WhatHasGrownIsRead) {
+  WriteAt(kChangedBytes, "more");
+  LetItAge();
+  for (int i = 0; i < 2; ++i) {
+    ASSERT_THAT(ReadAt(kChangedBytes - 10, 10), IsOk());
+    EXPECT_EQ(TakeVerified(), 1);
+  }
+  // Another reader of the longer file has another last block.
+  testing::WriteChecksummedFile(dir_.path("g"), 0, kChangedBytes + 8192,
+                                kChangedBlock);
+  std::string bytes = testing::ReadFile(dir_.path("g"));
+  WriteAt(0, bytes);
+  file_.checksums->path = dir_.path("g.crc");
+  const auto [backend, verify] = GetParam();
+  ASSERT_OK_AND_ASSIGN(
+      const auto longer,
+      ByteReader::Open(std::vector<ByteFile>{file_}, {backend, verify}));
+  Windows windows;
+  windows.Add(*longer, 0, 0, kChangedBytes + 8192, 0);
+  EXPECT_THAT(Read(windows), IsOk());
+  EXPECT_EQ(windows.FirstWrongByte(), "");
+}
+
+TEST_P(ChangedFilesTest, NothingWrongIsServedWhileAnotherThreadChangesIt) {
+  std::atomic<bool> ends = false;
+  std::thread writer([&] {
+    std::mt19937_64 random(testing::TestSeed(121));
+    for (int i = 0; i < 12; ++i) {
+      const uint64_t at = random() % kChangedBytes;
+      WriteAt(at, std::string(1, '\0'));
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+      WriteRight(at, 1);
+      std::this_thread::sleep_for(std::chrono::milliseconds(30));
+    }
+    ends = true;
+  });
+  size_t failed = 0;
+  for (bool last = false; !last;) {
+    last = ends;
+    const absl::Status status = ReadAt(0, kChangedBytes);
+    failed += status.ok() ? 0 : 1;
+    if (!status.ok()) {
+      EXPECT_THAT(status,
+                  StatusIs(absl::StatusCode::kDataLoss, HasSubstr(file_.path)));
+    }
+  }
+  writer.join();
+  EXPECT_GT(failed, 0);
+  EXPECT_THAT(ReadAt(0, kChangedBytes), IsOk());
+}
+
+class NoFstat : public internal::FaultHooks {
+ public:
+  int Error(internal::SystemCall call) override {
+    return call == internal::SystemCall::kFstat ? EIO : 0;
+  }
+};
+
+TEST_P(ChangedFilesTest, WhatCannotBeLookedAtIsVerified) {
+  NoFstat hooks;
+  const internal::ScopedFaultHooks installed(&hooks);
+  EXPECT_THAT(ReadAt(10'000, 10), IsOk());
+  EXPECT_EQ(TakeVerified(), 1);
+  WriteAt(10'001, "x");
+  EXPECT_THAT(ReadAt(10'000, 10),
+              StatusIs(absl::StatusCode::kDataLoss, HasSubstr(file_.path)));
+}
+
+}  // namespace
+}  // namespace poniente
