@@ -53,6 +53,9 @@ void RunOnThisThread(boost::asio::awaitable<void> task);
 // operation_aborted, ResourceExhausted for bad_alloc, Internal otherwise.
 absl::Status StatusFromException(std::exception_ptr exception);
 
+// Needs no memory itself.
+absl::Status OutOfMemory();
+
 template <class Result>
 boost::asio::awaitable<void> Capture(boost::asio::awaitable<Result> task,
                                      std::optional<Result>* result) {
@@ -78,6 +81,8 @@ Result RunBlocking(boost::asio::awaitable<Result> task) {
   } catch (...) {  // no descriptors left for an event loop
     return internal::StatusFromException(std::current_exception());
   }
+  // Else the event loop had no memory to go on with it.
+  if (!result.has_value()) return internal::OutOfMemory();
   return *std::move(result);
 }
 

@@ -23,7 +23,15 @@ namespace asio = boost::asio;
 
 namespace internal {
 
-absl::Status StatusFromException(std::exception_ptr exception) {
+absl::Status OutOfMemory() {
+  try {
+    return absl::ResourceExhaustedError("out of memory");
+  } catch (const std::bad_alloc&) {  // for the text
+    return absl::Status(absl::StatusCode::kResourceExhausted, "");
+  }
+}
+
+absl::Status StatusFromException(std::exception_ptr exception) try {
   try {
     std::rethrow_exception(exception);
   } catch (const boost::system::system_error& error) {
@@ -32,12 +40,14 @@ absl::Status StatusFromException(std::exception_ptr exception) {
     }
     return absl::InternalError(error.what());
   } catch (const std::bad_alloc&) {
-    return absl::ResourceExhaustedError("out of memory");
+    return OutOfMemory();
   } catch (const std::exception& error) {
     return absl::InternalError(error.what());
   } catch (...) {
     return absl::InternalError("an exception of unknown type");
   }
+} catch (const std::bad_alloc&) {  // for the text
+  return OutOfMemory();
 }
 
 namespace {
@@ -132,9 +142,14 @@ Task<> WhenAll(std::vector<Task<>> tasks) {
         all->done.NotifyAll();
       }
     };
-    asio::co_spawn(executor, std::move(tasks[i]),
-                   asio::bind_cancellation_slot(all->cancels[i].slot(),
-                                                std::move(finish)));
+    try {
+      asio::co_spawn(executor, std::move(tasks[i]),
+                     asio::bind_cancellation_slot(all->cancels[i].slot(),
+                                                  std::move(finish)));
+    } catch (const std::bad_alloc&) {  // the others go on
+      all->statuses[i] = internal::OutOfMemory();
+      all->left.fetch_sub(1, std::memory_order_acq_rel);
+    }
   }
   // Whatever happens to the caller, the tasks still own what they were lent:
   // so no throwing until the last one has ended.

@@ -67,7 +67,7 @@ class Loader::Core {
         MutexLock lock(&mu_);
         thread_times_.emplace();
       }
-      context_.run();
+      RunFetches();
     });
   }
 
@@ -101,25 +101,33 @@ class Loader::Core {
 
  private:
   using Fetched = absl::StatusOr<std::optional<Batch>>;
-  struct Fetch {
-    uint64_t step;
-    uint64_t bytes;
-    uint64_t generation;
-    asio::cancellation_signal cancel;
-    internal::FetchTimes times;
-  };
   struct Ready {
     Fetched fetched;
     LoaderCounters::Clock::time_point since;
   };
-
   using ReadySteps = std::map<uint64_t, Ready>;
+  // All that its end needs, so that it can be told without memory.
+  struct Fetch {
+    uint64_t step() const { return place.key(); }
+
+    ReadySteps::node_type place;  // of what it brings
+    uint64_t bytes;
+    uint64_t generation;
+    bool is_cancelled = false;
+    asio::cancellation_signal cancel;
+    internal::FetchTimes times;
+  };
 
   absl::StatusOr<bool> TakeReady(Offer* offer);
   void Deliver(uint64_t generation, Ready* ready);
   void TakeBack(uint64_t generation, ReadySteps::node_type taken);
   uint64_t NumReady() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void StartFetches() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // As many as there is memory for. Who waits for the next one tries again.
+  void TryToStartFetches() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void StartFetch(uint64_t step, uint64_t bytes)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void RunFetches();
   void Launch(std::list<Fetch>::iterator fetch);
   void Arrive(std::list<Fetch>::iterator fetch, Fetched fetched);
   static FetchEnd EndOf(const Fetched& fetched, bool is_wanted);
@@ -128,8 +136,16 @@ class Loader::Core {
   }
   void CloseAndCancel();
   void Restart(uint64_t step) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Those under way of earlier generations.
+  void CancelBefore(uint64_t generation);
   absl::Status ClosedError() const {
     return absl::FailedPreconditionError("the loader is closed");
+  }
+  absl::Status BrokenError() const {
+    return absl::ResourceExhaustedError(
+        "the loader's event loop ran out of memory, and does not go on; open "
+        "the loader again at the step that is next, with fewer "
+        "prefetch_batches or more memory");
   }
   absl::Status HeldError() const {
     return absl::ResourceExhaustedError(absl::StrCat(
@@ -162,6 +178,7 @@ class Loader::Core {
   std::list<Fetch> under_way_ ABSL_GUARDED_BY(mu_);
   std::optional<internal::ThreadTimes> thread_times_ ABSL_GUARDED_BY(mu_);
   bool is_closed_ ABSL_GUARDED_BY(mu_) = false;
+  bool is_broken_ ABSL_GUARDED_BY(mu_) = false;
   bool next_awaited_ ABSL_GUARDED_BY(mu_) = false;
 };
 
@@ -235,12 +252,51 @@ void Loader::Core::StartFetches() {
     return bytes = assembler_.BytesOf(step);
   };
   while (const std::optional<uint64_t> step = window_.Start(bytes_of)) {
-    const auto fetch = under_way_.emplace(under_way_.end());
-    fetch->step = *step;
-    fetch->bytes = bytes;
-    fetch->generation = window_.generation();
-    // Posted: co_spawn would begin to read here and now, under the lock.
-    asio::post(context_, [this, fetch] { Launch(fetch); });
+    try {
+      StartFetch(*step, bytes);
+    } catch (...) {
+      window_.TakeBackStart();
+      throw;
+    }
+  }
+}
+
+void Loader::Core::TryToStartFetches() {
+  try {
+    StartFetches();
+  } catch (const std::bad_alloc&) {
+  }
+}
+
+void Loader::Core::StartFetch(uint64_t step, uint64_t bytes) {
+  std::list<Fetch> one(1);
+  ReadySteps places;
+  places.emplace(step, Ready{std::optional<Batch>(), {}});
+  const auto fetch = one.begin();
+  fetch->place = places.extract(step);
+  fetch->bytes = bytes;
+  fetch->generation = window_.generation();
+  // Posted: co_spawn would begin to read here and now, under the lock.
+  asio::post(context_, [this, fetch] { Launch(fetch); });
+  under_way_.splice(under_way_.end(), one);
+}
+
+// The loader's thread. What Asio itself had no memory for is lost: a fetch
+// that will not end, a wait that is not over.
+void Loader::Core::RunFetches() {
+  while (true) {
+    try {
+      context_.run();
+      return;
+    } catch (const std::bad_alloc&) {
+      MutexLock lock(&mu_);
+      is_broken_ = true;
+    }
+    try {
+      changed_.NotifyAll();
+    } catch (const std::bad_alloc&) {
+      // Who waits is dropped, and told so by its own event loop.
+    }
   }
 }
 
@@ -262,9 +318,13 @@ void Loader::Core::Launch(std::list<Fetch>::iterator fetch) {
     if (thrown) fetched = internal::StatusFromException(thrown);
     Arrive(fetch, std::move(fetched));
   };
-  asio::co_spawn(
-      context_, assembler_.Assemble(fetch->step, &fetch->times),
-      asio::bind_cancellation_slot(fetch->cancel.slot(), std::move(arrive)));
+  try {
+    asio::co_spawn(
+        context_, assembler_.Assemble(fetch->step(), &fetch->times),
+        asio::bind_cancellation_slot(fetch->cancel.slot(), std::move(arrive)));
+  } catch (const std::bad_alloc&) {
+    Arrive(fetch, internal::OutOfMemory());
+  }
 }
 
 FetchEnd Loader::Core::EndOf(const Fetched& fetched, bool is_wanted) {
@@ -279,15 +339,16 @@ void Loader::Core::Arrive(std::list<Fetch>::iterator fetch, Fetched fetched) {
   {
     MutexLock lock(&mu_);
     const bool is_wanted =
-        window_.Arrive(fetch->step, fetch->generation, fetch->bytes) &&
+        window_.Arrive(fetch->step(), fetch->generation, fetch->bytes) &&
         !is_closed_;
     counters_.FetchEnded(now, EndOf(fetched, is_wanted), fetch->times);
     if (is_wanted) {
-      if (fetched.ok() && !fetched->has_value()) window_.EndAt(fetch->step);
-      ready_.insert_or_assign(fetch->step, Ready{std::move(fetched), now});
+      if (fetched.ok() && !fetched->has_value()) window_.EndAt(fetch->step());
+      fetch->place.mapped() = {std::move(fetched), now};
+      ready_.insert(std::move(fetch->place));
     }
     under_way_.erase(fetch);
-    StartFetches();
+    TryToStartFetches();
   }
   changed_.NotifyAll();
 }
@@ -297,19 +358,29 @@ void Loader::Core::Restart(uint64_t step) {
   counters_.Restarted(NumReady());
   ready_.clear();
   const uint64_t current = window_.generation();
-  // Signals may be emitted on the loader's thread only.
-  asio::post(context_, [this, current] {
-    std::vector<Fetch*> stale;
+  try {
+    // Signals may be emitted on the loader's thread only.
+    asio::post(context_, [this, current] { CancelBefore(current); });
+  } catch (const std::bad_alloc&) {
+    // What is no longer wanted comes to its end, and is dropped then.
+  }
+}
+
+void Loader::Core::CancelBefore(uint64_t generation) {
+  while (true) {
+    Fetch* stale = nullptr;
     {
       MutexLock lock(&mu_);
       for (Fetch& fetch : under_way_) {
-        if (fetch.generation < current) stale.push_back(&fetch);
+        if (fetch.generation < generation && !fetch.is_cancelled) {
+          stale = &fetch;
+        }
       }
+      if (stale == nullptr) return;
+      stale->is_cancelled = true;
     }
-    for (Fetch* fetch : stale) {
-      fetch->cancel.emit(asio::cancellation_type::terminal);
-    }
-  });
+    stale->cancel.emit(asio::cancellation_type::terminal);
+  }
 }
 
 void Loader::Core::CloseAndCancel() {
@@ -326,6 +397,7 @@ void Loader::Core::CloseAndCancel() {
 absl::StatusOr<bool> Loader::Core::TakeReady(Offer* offer) {
   MutexLock lock(&mu_);
   if (is_closed_) return ClosedError();
+  if (is_broken_) return BrokenError();
   const uint64_t step = window_.next();
   if (window_.at_end()) {
     return absl::OutOfRangeError(
@@ -357,7 +429,7 @@ void Loader::Core::Deliver(uint64_t generation, Ready* ready) {
     MutexLock lock(&mu_);
     // Else a Seek() came between, and has said what is next.
     if (generation == window_.generation()) window_.Deliver();
-    StartFetches();
+    TryToStartFetches();
   }
   Report();
 }
@@ -424,7 +496,9 @@ Task<> Loader::Core::Close(std::shared_ptr<Core> core) {
     const uint64_t seen = core->changed_.version();
     {
       MutexLock lock(&core->mu_);
-      if (core->under_way_.empty()) co_return absl::OkStatus();
+      if (core->under_way_.empty() || core->is_broken_) {
+        co_return absl::OkStatus();
+      }
     }
     absl::Status waited = co_await core->changed_.WaitPast(seen);
     if (!waited.ok()) co_return waited;

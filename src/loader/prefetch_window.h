@@ -35,9 +35,15 @@ class PrefetchWindow {
     if (!is_alone && bytes > byte_limit_ - std::min(byte_limit_, bytes_)) {
       return std::nullopt;
     }
-    bytes_ += bytes;
     started_.push_back({bytes, false});
+    bytes_ += bytes;
     return step;
+  }
+
+  // What Start() gave last could not be started after all.
+  void TakeBackStart() {
+    bytes_ -= started_.back().bytes;
+    started_.pop_back();
   }
 
   // A step that was started in this generation or an earlier one, with so many

@@ -153,6 +153,7 @@ absl::Status Slot::WaitOn(DeviceStream stream) {
   // when the batch is gone.
   PONIENTE_RETURN_IF_ERROR(done->Record(stream));
   consumers_.push_back({stream, std::move(done)});
+  released_.reserve(released_.size() + consumers_.size());  // for its return
   return absl::OkStatus();
 }
 
@@ -223,6 +224,7 @@ absl::StatusOr<std::unique_ptr<Slot>> SlotRing::TakeFree() {
   }
   if (in_use_ + free_.size() < limit_) {
     slot = std::make_unique<Slot>(this);
+    free_.reserve(free_.size() + in_use_ + 1);  // for their return
     ++in_use_;
     return slot;
   }

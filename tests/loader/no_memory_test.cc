@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+// A loader whose process has no memory at one moment: an error, and no other
+// batch. In a program of its own, whose operator new can fail.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <new>
+#include <string>
+#include <vector>
+
+#include "poniente/loader.h"
+#include "poniente/token_store.h"
+#include "tests/loader/open_loader.h"
+#include "tests/store/small_stores.h"
+#include "tests/support/temp_dir.h"
+
+namespace {
+
+// Allocations until one fails; negative: none does.
+std::atomic<int64_t> allocations_left = -1;
+
+void* Allocate(std::size_t bytes, std::size_t alignment) {
+  if (allocations_left.load(std::memory_order_relaxed) >= 0 &&
+      allocations_left.fetch_sub(1, std::memory_order_relaxed) == 0) {
+    return nullptr;
+  }
+  void* memory = nullptr;
+  if (::posix_memalign(&memory, std::max(alignment, sizeof(void*)), bytes) !=
+      0) {
+    return nullptr;
+  }
+  return memory;
+}
+
+}  // namespace
+
+void* operator new(std::size_t bytes) {
+  void* const memory = Allocate(bytes, alignof(std::max_align_t));
+  if (memory == nullptr) throw std::bad_alloc();
+  return memory;
+}
+void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept {
+  return Allocate(bytes, alignof(std::max_align_t));
+}
+void* operator new(std::size_t bytes, std::align_val_t alignment) {
+  void* const memory = Allocate(bytes, static_cast<std::size_t>(alignment));
+  if (memory == nullptr) throw std::bad_alloc();
+  return memory;
+}
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+void operator delete(void* memory, std::align_val_t) noexcept {
+  std::free(memory);
+}
+void operator delete(void* memory, std::size_t, std::align_val_t) noexcept {
+  std::free(memory);
+}
+
+namespace poniente::testing {
+namespace {
+
+constexpr uint64_t kSteps = 6;
+constexpr uint64_t kBatchSize = 4;
+
+class NoMemoryTest : public ::testing::Test {
+ protected:
+  // Fails allocation `number` on the way through a run. False if it has fewer.
+  bool FailsOnce(const DatasetPtr<TokenWindow>& dataset, int64_t number) {
+    LoaderOptions options;
+    options.prefetch_batches = 2;
+    auto loader = Open(dataset, MakeSchedule(kSteps, kBatchSize), options);
+    allocations_left = number;
+    for (uint64_t step = 0; step < kSteps;) {
+      const auto batch = loader->NextBlocking();
+      if (batch.ok()) {
+        EXPECT_EQ(batch->step(), step);
+        EXPECT_EQ(FirstId(*batch), first_ids_[step]) << step;
+        ++step;
+        continue;
+      }
+      ++errors_;
+      if (!absl::IsResourceExhausted(batch.status())) ++others_;
+      EXPECT_EQ(loader->next_step(), step);
+      if (batch.status().message().find("open the loader again") !=
+          std::string::npos) {
+        ++broken_;
+        loader = Open(dataset, MakeSchedule(kSteps, kBatchSize), options);
+        EXPECT_THAT(loader->Seek(step), IsOk());
+      }
+    }
+    loader = nullptr;
+    return allocations_left.exchange(-1) < 0;
+  }
+
+  void FailEverywhere(const DatasetPtr<TokenWindow>& dataset) {
+    auto loader = Open(dataset, MakeSchedule(kSteps, kBatchSize));
+    for (uint64_t step = 0; step < kSteps; ++step) {
+      const auto batch = loader->NextBlocking();
+      ASSERT_THAT(batch, IsOk());
+      first_ids_.push_back(FirstId(*batch));
+    }
+    loader = nullptr;
+    int64_t number = 0;
+    while (FailsOnce(dataset, number) && !HasFailure()) ++number;
+    std::printf("%d allocations, %d errors, %d of another kind, %d broken\n",
+                static_cast<int>(number), errors_, others_, broken_);
+    EXPECT_GT(number, 50);
+    EXPECT_GT(errors_, number / 4);
+  }
+
+  static uint8_t FirstId(const Batch& batch) {
+    return static_cast<uint8_t>(batch.bytes()[0]);
+  }
+
+  std::vector<uint8_t> first_ids_;
+  int errors_ = 0;
+  int others_ = 0;
+  int broken_ = 0;
+};
+
+TEST_F(NoMemoryTest, WindowsInMemory) {
+  FailEverywhere(CountingWindows(100, kSeqLen));
+}
+
+TEST_F(NoMemoryTest, WindowsOfAStore) {
+  const TempDir folder;
+  ASSERT_THAT(
+      WriteStore(folder.path("s"), ProvenDocuments({100, 200, 300, 400}, 256)),
+      IsOk());
+  TokenStoreOptions options;
+  options.io.backend = IoBackend::kPread;
+  ASSERT_OK_AND_ASSIGN(const auto store,
+                       TokenStore::Open(folder.path("s"), options));
+  ASSERT_OK_AND_ASSIGN(auto windows, store->Windows(kSeqLen));
+  FailEverywhere(windows);
+}
+
+}  // namespace
+}  // namespace poniente::testing
