@@ -7,6 +7,7 @@
 #include "config/graph_builder.h"
 #include "config/spec_parser.h"
 #include "config/spec_writer.h"
+#include "store/known_store.h"
 #include "store/posix_file.h"
 #include "util/status_macros.h"
 
@@ -25,7 +26,7 @@ Config::Config(DatasetPtr<TokenWindow> dataset,
       sources_(std::move(sources)),
       schedule_(std::move(schedule)),
       run_(std::move(run)),
-      folder_(std::move(folder)) {}
+      folder_(internal::LocationOf(folder.empty() ? "." : folder)) {}
 
 absl::StatusOr<Config> Config::Load(const std::string& path) {
   const absl::StatusOr<std::string> text =

@@ -172,10 +172,12 @@ absl::StatusOr<StoreCatalog> StoreCatalog::Open(const std::string& folder) {
     return internal::Prepend(stores.status(),
                              absl::StrCat("'", FileIn(catalog.folder_), "'"));
   }
+  const std::string location = internal::LocationOf(catalog.folder_);
   catalog.entries_.reserve(stores->size());
   catalog.known_.reserve(stores->size());
   for (KnownStore& store : *stores) {
     catalog.entries_.push_back(EntryOf(store));
+    store.location = absl::StrCat(location, "/", store.path);
     store.path = absl::StrCat(catalog.folder_, "/", store.path);
     store.catalog = catalog.folder_;
     catalog.known_.push_back(

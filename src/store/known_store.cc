@@ -3,8 +3,10 @@
 
 #include <cstddef>
 #include <ctime>
+#include <filesystem>
 #include <span>
 #include <string_view>
+#include <system_error>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -106,7 +108,8 @@ absl::Status CompareManifests(const KnownStore& known, const KnownStore& now) {
 
 absl::Status CheckManifestUnchanged(const KnownStore& known) {
   FileStamp stamp;
-  const absl::StatusOr<std::string> text = ReadManifestText(known.path, &stamp);
+  const absl::StatusOr<std::string> text =
+      ReadManifestText(known.location, &stamp);
   if (absl::IsNotFound(text.status())) {
     return Difference(known).Stale(
         absl::StrCat("it has no ", Absl(kManifestName), " any more"));
@@ -116,7 +119,7 @@ absl::Status CheckManifestUnchanged(const KnownStore& known) {
   if (stamp == known.manifest_file && crc32c == known.manifest_crc32c) {
     return absl::OkStatus();
   }
-  const absl::StatusOr<KnownStore> now = ReadKnownStore(known.path);
+  const absl::StatusOr<KnownStore> now = ReadKnownStore(known.location);
   if (!now.ok()) return now.status();
   return CompareManifests(known, *now);
 }
@@ -124,7 +127,7 @@ absl::Status CheckManifestUnchanged(const KnownStore& known) {
 absl::Status CheckFileUnchanged(const KnownStore& known, size_t number) {
   const StoreFile file = kStoreFiles[number];
   const std::string path =
-      StoreFilePath(known.path, file, known.manifest.generation);
+      StoreFilePath(known.location, file, known.manifest.generation);
   const Difference differs(known);
   const absl::StatusOr<FileStamp> now = ReadStamp(path);
   if (absl::IsNotFound(now.status())) {
@@ -156,6 +159,13 @@ absl::Status CheckFileBytes(const std::string& path, uint64_t bytes,
       "; copy it again or pack it again"));
 }
 
+std::string LocationOf(const std::string& path) {
+  if (path.starts_with('/')) return path;
+  std::error_code error;  // the current folder is gone: nothing is found there
+  const std::filesystem::path location = std::filesystem::absolute(path, error);
+  return error ? path : location.string();
+}
+
 absl::StatusOr<KnownStore> ReadKnownStore(const std::string& path) {
   KnownStore known;
   const absl::StatusOr<std::string> text =
@@ -172,6 +182,7 @@ absl::StatusOr<KnownStore> ReadKnownStore(const std::string& path) {
                    absl::StrCat("'", path, "/", Absl(kManifestName), "'"));
   }
   known.path = path;
+  known.location = LocationOf(path);
   known.manifest = *std::move(manifest);
   known.manifest_crc32c = Crc32c(std::as_bytes(std::span(*text)));
   return known;
@@ -226,7 +237,7 @@ ByteFile StoredTokens(const std::string& path, const StoreManifest& manifest) {
 }
 
 ByteFile KnownTokensFile(const std::shared_ptr<const KnownStore>& known) {
-  ByteFile tokens = StoredTokens(known->path, known->manifest);
+  ByteFile tokens = StoredTokens(known->location, known->manifest);
   tokens.expected = {known->manifest.FileBytes(StoreFile::kTokens),
                      [known] { return CheckUnchanged(*known); }};
   return tokens;

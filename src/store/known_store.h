@@ -21,7 +21,10 @@ namespace poniente::internal {
 // What its manifest said, and what tells that neither it nor the files that it
 // names were written to since.
 struct KnownStore {
-  std::string path;
+  std::string path;  // as it was given
+  // Where that was: what is opened later is found wherever the process has
+  // gone since (chdir).
+  std::string location;
   StoreManifest manifest;
   FileStamp manifest_file;
   uint32_t manifest_crc32c = 0;  // of its text
@@ -31,6 +34,9 @@ struct KnownStore {
   // The folder of the catalogue that says all this; empty: an opened store.
   std::string catalog;
 };
+
+// The path, from the root on, as the current folder is now.
+std::string LocationOf(const std::string& path);
 
 // Reads the manifest, and nothing else. NotFound if there is no store.
 absl::StatusOr<KnownStore> ReadKnownStore(const std::string& path);

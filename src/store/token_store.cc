@@ -97,6 +97,7 @@ absl::StatusOr<std::shared_ptr<const TokenStore>> TokenStore::Open(
 absl::StatusOr<std::shared_ptr<const TokenStore>> TokenStore::OpenKnown(
     std::shared_ptr<const KnownStore> known, const TokenStoreOptions& options) {
   const std::string& path = known->path;
+  const std::string& location = known->location;
   const StoreManifest& manifest = known->manifest;
   const std::function<absl::Status()> check = [known] {
     return internal::CheckUnchanged(*known);
@@ -105,10 +106,10 @@ absl::StatusOr<std::shared_ptr<const TokenStore>> TokenStore::OpenKnown(
   files.push_back(internal::KnownTokensFile(known));
   PONIENTE_ASSIGN_OR_RETURN(auto reader,
                             ByteReader::Open(std::move(files), options.io));
-  SideFile documents =
-      SideFile::OpenLater(PathOf(path, manifest, StoreFile::kDocuments),
-                          {manifest.FileBytes(StoreFile::kDocuments), check},
-                          DocumentChecksums(path, manifest), options.io.verify);
+  SideFile documents = SideFile::OpenLater(
+      PathOf(location, manifest, StoreFile::kDocuments),
+      {manifest.FileBytes(StoreFile::kDocuments), check},
+      DocumentChecksums(location, manifest), options.io.verify);
   return std::shared_ptr<const TokenStore>(new TokenStore(
       path, std::make_unique<const StoreManifest>(manifest), std::move(reader),
       std::make_unique<const DocumentIndex>(std::move(documents), manifest)));

@@ -173,6 +173,55 @@ TEST_F(ConfigFilesTest, StoresOfACatalogueOpenWithoutALookAtThem) {
       HasSubstr("nowhere"));
 }
 
+class ConfigFolderTest : public ConfigFilesTest {
+ protected:
+  void SetUp() override {
+    ConfigFilesTest::SetUp();
+    std::filesystem::create_directories(dir_.path("elsewhere"));
+  }
+  void TearDown() override { std::filesystem::current_path(before_); }
+  void GoTo(const std::string& name) const {
+    std::filesystem::current_path(dir_.path(name));
+  }
+  absl::StatusOr<Config> ParseHere(const std::string& sources) const {
+    return Config::Parse(
+        "[data]\nsteps = 30\nbatch_size = 4\nseq_len = 20\n" + sources,
+        "t.toml", "");
+  }
+
+ private:
+  const std::filesystem::path before_ = std::filesystem::current_path();
+};
+
+TEST_F(ConfigFolderTest, RelativePathsAreThoseOfWhenItWasRead) {
+  const std::string two =
+      "[data.flat]\na = { path = 'a' }\nb = { path = 'b' }\n";
+  const std::string listed = two + "[runtime]\ncatalogs = ['.']\n";
+  ASSERT_THAT(StoreCatalog::Write(dir_.path()), IsOk());
+  ASSERT_OK_AND_ASSIGN(const Config plain, Parse(two));
+  for (const std::string& text : {two, listed}) {
+    GoTo(".");
+    ASSERT_OK_AND_ASSIGN(const Config config, ParseHere(text));
+    GoTo("elsewhere");
+    EXPECT_EQ(Run(config), Run(plain));
+    EXPECT_THAT(config.ToToml(), HasSubstr("\"" + dir_.path("a") + "\""));
+  }
+}
+
+TEST_F(ConfigFolderTest, OpenStoresTooIsOfTheFolderWhereItWasCalled) {
+  GoTo(".");
+  const std::string paths[] = {"a", "b"};
+  ASSERT_OK_AND_ASSIGN(const auto stores, OpenStores(paths));
+  GoTo("elsewhere");
+  for (uint64_t number = 0; number < 2; ++number) {
+    EXPECT_EQ(stores[number]->path(), paths[number]);
+    ASSERT_OK_AND_ASSIGN(const auto windows, stores[number]->Windows(10));
+    ASSERT_OK_AND_ASSIGN(const TokenWindow window, windows->GetBlocking(0));
+    EXPECT_EQ(window.tokens[0], StoreToken(number, 0));
+    EXPECT_THAT(stores[number]->DocumentRange(0), IsOk());
+  }
+}
+
 TEST_F(ConfigFilesTest, AFolderWithACatalogueIsOneSource) {
   for (int part = 0; part < 3; ++part) {
     testing::WriteStore(dir_.path(absl::StrCat("parts/p", part)),
