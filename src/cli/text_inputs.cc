@@ -44,12 +44,14 @@ TextInput InputOf(std::string path, std::string name,
   return input;
 }
 
-// Names in a folder: those of a token store that has lost its manifest would be
-// packed as text.
+// Names in a folder: those of a token store that has lost its manifest, or has
+// none yet, would be packed as text.
 class StoreParts {
  public:
   void Add(absl::string_view name) {
     has_manifest_ |= name == "manifest.json";
+    has_lock_ |= name == "writer.lock";
+    has_scratch_ |= absl::StartsWith(name, "scratch-");
     for (const internal::StoreFile file : internal::kStoreFiles) {
       const std::string kind =
           absl::StrCat(internal::Absl(internal::StoreFileKind(file)), "-");
@@ -58,11 +60,16 @@ class StoreParts {
       }
     }
   }
-  bool LackManifest() const { return found_ == 7 && !has_manifest_; }
+  bool LackManifest() const {
+    const bool is_begun = has_lock_ && (found_ != 0 || has_scratch_);
+    return (found_ == 7 || is_begun) && !has_manifest_;
+  }
 
  private:
   unsigned found_ = 0;  // a bit for each kind of file
   bool has_manifest_ = false;
+  bool has_lock_ = false;
+  bool has_scratch_ = false;
 };
 
 class Finder {

@@ -65,6 +65,20 @@ TEST_F(DamagedInputTest, AStoreWithoutAManifestIsNoText) {
   EXPECT_FALSE(std::filesystem::exists(path("copy/manifest.json")));
 }
 
+// As a pack that was killed leaves it.
+TEST_F(DamagedInputTest, AStoreThatIsBegunIsNoText) {
+  const auto told =
+      FailsWith(1, AllOf(HasSubstr("begun"), HasSubstr("no manifest.json")));
+  for (const char* name : {"tokens-1.bin", "scratch-names"}) {
+    std::filesystem::create_directories(path("begun"));
+    WriteFile(path("begun/writer.lock"), "");
+    WriteFile(path("begun/" + std::string(name)), "words");
+    EXPECT_THAT(RunTool("pack " + path("begun") + " --out " + path("copy")),
+                told);
+    std::filesystem::remove_all(path("begun"));
+  }
+}
+
 // Whichever of them the parent process has closed, no file is opened in its
 // place for others to print into.
 TEST_F(DamagedInputTest, ClosedStandardDescriptorsAreNoFilesOfAStore) {

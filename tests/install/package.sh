@@ -3,6 +3,7 @@
 # sh tests/install/package.sh BUILD_FOLDER: makes the Debian package there,
 # installs it in a bare Debian 12 in BUILD_FOLDER/bare, and uses it there as
 # people would: the tool, and programs in C++ and C built against it. As root.
+# A folder that was built in before is packed as it was built, without CUDA.
 set -eu
 mkdir -p "$1"
 build=$(cd "$1" && pwd)
@@ -33,8 +34,10 @@ inside() { chroot "$bare" env LC_ALL=C DEBIAN_FRONTEND=noninteractive "$@"; }
 : >"$log"
 
 begin "building the package"
-logged cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release \
-  -DCMAKE_CXX_FLAGS_RELEASE=-O2 -DCMAKE_INSTALL_PREFIX=/usr \
+release="-DCMAKE_BUILD_TYPE=Release -DCMAKE_CXX_FLAGS_RELEASE=-O2"
+[ ! -f "$build/CMakeCache.txt" ] || release=""
+# shellcheck disable=SC2086  # two arguments, or none
+logged cmake -S . -B "$build" -G Ninja $release -DCMAKE_INSTALL_PREFIX=/usr \
   -DCMAKE_DISABLE_FIND_PACKAGE_CUDAToolkit=ON \
   -DPONIENTE_BUILD_TESTS=OFF -DPONIENTE_BUILD_EXAMPLES=OFF
 logged ninja -C "$build"
