@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "async/notifier.h"
 
-#include <algorithm>
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/associated_cancellation_slot.hpp>
 #include <boost/asio/associated_executor.hpp>

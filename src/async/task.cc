@@ -2,7 +2,6 @@
 #include "poniente/task.h"
 
 #include <atomic>
-#include <boost/asio/async_result.hpp>
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/cancellation_signal.hpp>
 #include <boost/asio/co_spawn.hpp>
@@ -11,10 +10,8 @@
 #include <boost/asio/this_coro.hpp>
 #include <memory>
 #include <new>
-#include <string>
 
 #include "async/notifier.h"
-#include "util/check.h"
 #include "util/fork_count.h"
 
 namespace poniente {

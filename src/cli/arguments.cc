@@ -2,7 +2,6 @@
 #include "cli/arguments.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
@@ -11,7 +10,6 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "util/nearest_name.h"
-#include "util/status_macros.h"
 
 namespace poniente::cli {
 namespace {

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // poniente bench: how fast the configured loader is on this machine.
 
-#include <algorithm>
 #include <cmath>
 #include <iostream>
 #include <string>
-#include <utility>
 #include <variant>
 #include <vector>
 

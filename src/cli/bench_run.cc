@@ -10,9 +10,7 @@
 #include <set>
 #include <string_view>
 #include <thread>
-#include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "cli/progress.h"
 #include "poniente/loader.h"
 #include "poniente/token_store.h"

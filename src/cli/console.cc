@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <array>
-#include <cstdio>
 #include <iostream>
 
 #include "absl/strings/str_cat.h"

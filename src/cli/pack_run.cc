@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/pack_run.h"
 
-#include <algorithm>
 #include <exception>
 #include <new>
 #include <thread>

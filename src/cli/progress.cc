@@ -12,7 +12,6 @@
 #include "absl/strings/str_format.h"
 #include "cli/console.h"
 #include "cli/terminal.h"
-#include "util/status_macros.h"
 
 namespace poniente::cli {
 namespace {

@@ -10,7 +10,6 @@
 #include "absl/strings/str_cat.h"
 #include "config/stage_parser.h"
 #include "util/one_line.h"
-#include "util/status_macros.h"
 
 namespace poniente::internal {
 namespace {

@@ -2,7 +2,6 @@
 #include "config/graph_builder.h"
 
 #include <algorithm>
-#include <cmath>
 #include <functional>
 #include <optional>
 #include <utility>

@@ -3,7 +3,6 @@
 
 #include <array>
 #include <string_view>
-#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "config/stage_parser.h"

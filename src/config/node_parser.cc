@@ -6,7 +6,6 @@
 #include <cfloat>
 #include <cmath>
 #include <set>
-#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"

@@ -2,7 +2,6 @@
 #include "config/plan.h"
 
 #include <algorithm>
-#include <map>
 #include <numeric>
 
 #include "config/plan_series.h"

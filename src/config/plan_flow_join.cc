@@ -8,7 +8,6 @@
 
 #include "config/plan_flow.h"
 #include "index/concat_map.h"
-#include "util/check.h"
 
 namespace poniente::internal {
 namespace {

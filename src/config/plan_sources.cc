@@ -2,7 +2,6 @@
 #include "config/plan_sources.h"
 
 #include <algorithm>
-#include <cmath>
 #include <numeric>
 #include <utility>
 

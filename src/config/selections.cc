@@ -2,7 +2,6 @@
 #include "config/selections.h"
 
 #include <filesystem>
-#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "util/one_line.h"

@@ -2,7 +2,6 @@
 #include "config/spec_parser.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "config/flat_form_parser.h"

@@ -13,7 +13,6 @@
 #include "absl/strings/str_join.h"
 #include "config/schedule_builder.h"
 #include "config/toml_text.h"
-#include "util/status_macros.h"
 
 namespace poniente::internal {
 namespace {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "poniente/flat_mixture.h"
 
-#include "absl/strings/str_cat.h"
 #include "dataset/final_lengths.h"
 #include "index/flat_map.h"
 #include "index/item_order.h"

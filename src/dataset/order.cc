@@ -4,7 +4,6 @@
 #include "absl/strings/str_cat.h"
 #include "index/keyed_hash.h"
 #include "index/order_map.h"
-#include "util/status_macros.h"
 
 namespace poniente::internal {
 namespace {

@@ -2,7 +2,6 @@
 // Rows are documents. The ids of each record batch are one run, in place.
 #include <algorithm>
 #include <memory>
-#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"

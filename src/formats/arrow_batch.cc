@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <limits>
 #include <optional>
 
 #include "absl/strings/str_cat.h"

@@ -2,7 +2,6 @@
 #include "formats/arrow_folder.h"
 
 #include <algorithm>
-#include <map>
 #include <set>
 #include <utility>
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "formats/arrow_stream.h"
 
-#include <algorithm>
 #include <optional>
 #include <type_traits>
 

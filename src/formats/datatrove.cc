@@ -4,7 +4,6 @@
 #include <array>
 #include <memory>
 #include <string_view>
-#include <system_error>
 #include <utility>
 
 #include "absl/strings/numbers.h"

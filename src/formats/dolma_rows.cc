@@ -2,7 +2,6 @@
 #include "formats/dolma_rows.h"
 
 #include <charconv>
-#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "util/one_line.h"

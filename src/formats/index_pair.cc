@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "formats/index_pair.h"
 
-#include <algorithm>
 #include <filesystem>
 #include <system_error>
-#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"

@@ -2,7 +2,6 @@
 #include "formats/json_index.h"
 
 #include <filesystem>
-#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "formats/input_bytes.h"

@@ -6,7 +6,6 @@
 #include <cctype>
 #include <memory>
 #include <optional>
-#include <system_error>
 #include <utility>
 
 #include "absl/strings/str_cat.h"

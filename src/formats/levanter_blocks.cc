@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "formats/zarr_shard.h"
 
 namespace poniente::internal {

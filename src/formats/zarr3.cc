@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "formats/zarr3.h"
 
-#include <initializer_list>
 #include <nlohmann/json.hpp>
 #include <utility>
 

@@ -2,7 +2,6 @@
 #include "index/canonical_order.h"
 
 #include <algorithm>
-#include <cstddef>
 #include <numeric>
 
 #include "absl/strings/str_cat.h"

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <iterator>
 
 #include "index/int128.h"
 #include "index/part_at.h"

@@ -13,7 +13,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "index/part_at.h"
-#include "util/check.h"
 #include "util/status_macros.h"
 
 namespace poniente::internal {

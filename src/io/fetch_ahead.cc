@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "io/fetch_ahead.h"
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 

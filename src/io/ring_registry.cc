@@ -3,7 +3,6 @@
 
 #include <unistd.h>
 
-#include <algorithm>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"

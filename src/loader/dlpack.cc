@@ -5,7 +5,6 @@
 
 #include <array>
 #include <cstdlib>
-#include <utility>
 
 #include "util/status_macros.h"
 

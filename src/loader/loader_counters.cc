@@ -2,7 +2,6 @@
 #include "loader/loader_counters.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "util/check.h"
 

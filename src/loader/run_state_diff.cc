@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What keeps a run from going on: every difference of its past, in words.
 #include <algorithm>
-#include <iterator>
 #include <map>
 #include <utility>
 

@@ -2,7 +2,6 @@
 // The text of a RunState, and back. What has been parsed is printed again and
 // compared, so that nothing else than what is printed is taken for a state: no
 // line twice, missing, in another order or with another checksum.
-#include <algorithm>
 #include <span>
 #include <utility>
 

@@ -2,7 +2,6 @@
 #include "store/catalog_text.h"
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <cstddef>
 #include <cstdint>

@@ -18,7 +18,6 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
-#include <limits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <memory>
 #include <type_traits>
-#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "util/byte_order.h"
