@@ -4,7 +4,6 @@
 #include <cuda_runtime_api.h>
 #include <dlfcn.h>
 
-
 #include "absl/strings/str_cat.h"
 #include "staging/accelerator.h"
 #include "staging/cuda_widen.h"
