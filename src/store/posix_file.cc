@@ -72,7 +72,8 @@ absl::StatusOr<FileStamp> ReadStamp(const std::string& path) {
 
 absl::StatusOr<OwnedFd> OpenFd(const std::string& path, int flags) {
   const auto open_once = [&] {
-    const int fd = ::open(path.c_str(), flags | O_CLOEXEC, 0666);
+    // Without waiting for the other end of a pipe. Files know no difference.
+    const int fd = ::open(path.c_str(), flags | O_CLOEXEC | O_NONBLOCK, 0666);
     return fd >= 0 ? fd : -errno;
   };
   int fd = -EINTR;
@@ -122,7 +123,7 @@ absl::Status ReadAll(int fd, const std::string& path, uint64_t offset,
 
 absl::StatusOr<OwnedFd> OpenRegularFile(const std::string& path,
                                         struct stat* facts) {
-  PONIENTE_ASSIGN_OR_RETURN(OwnedFd fd, OpenFd(path, O_RDONLY | O_NONBLOCK));
+  PONIENTE_ASSIGN_OR_RETURN(OwnedFd fd, OpenFd(path, O_RDONLY));
   if (::fstat(fd.get(), facts) != 0) return ErrnoError(path, "stat");
   if (S_ISREG(facts->st_mode)) return fd;
   return absl::InvalidArgumentError(
@@ -146,7 +147,22 @@ absl::StatusOr<std::string> ReadSmallFile(const std::string& path,
   std::string text(static_cast<size_t>(found.bytes), '\0');
   PONIENTE_RETURN_IF_ERROR(
       ReadAll(fd.get(), path, 0, std::as_writable_bytes(std::span(text))));
-  return text;
+  if (!text.empty()) return text;
+  // The kernel's own files say that they have no bytes.
+  char more[4096];
+  while (true) {
+    const ssize_t got =
+        ::pread(fd.get(), more, sizeof(more), static_cast<off_t>(text.size()));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return ErrnoError(path, "read");
+    if (got == 0) return text;
+    text.append(more, static_cast<size_t>(got));
+    if (text.size() > most_bytes) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("'", path, "' has more than ", most_bytes, " bytes, ",
+                       Absl(what), " has at most that many"));
+    }
+  }
 }
 
 absl::Status CutFile(int fd, const std::string& path, uint64_t bytes) {

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "store/file_writer.h"
 #include "store/posix_file.h"
 
@@ -27,9 +28,10 @@ class SpillBuffer {
   explicit SpillBuffer(std::string path) : path_(std::move(path)) {}
 
   // From here on the file keeps its name, so that another process can go on
-  // with it: after `bytes` bytes of those it has now, if not 0.
+  // with it: after `bytes` bytes of those it has now, if not 0, whose CRC32C is
+  // `checksum`; DataLoss if they are not there, or others.
   // REQUIRES: nothing has been appended.
-  absl::Status KeepFile(uint64_t bytes);
+  absl::Status KeepFile(uint64_t bytes, uint32_t checksum);
   // Writes what is in memory. REQUIRES: KeepFile() was called.
   absl::Status Flush();
   // Makes what has been written durable. On any thread.
@@ -39,14 +41,19 @@ class SpillBuffer {
   absl::Status CopyTo(FileWriter* out);
 
   uint64_t size() const { return spilled_ + tail_.size(); }
+  // CRC32C of what has been written; after Flush(), of all.
+  uint32_t checksum() const { return checksum_; }
 
  private:
   absl::Status Spill();
+  // Of the first `bytes` bytes of the file.
+  absl::StatusOr<uint32_t> ReadChecksum(uint64_t bytes) const;
 
   const std::string path_;
   std::vector<std::byte> tail_;
   OwnedFd file_;
   uint64_t spilled_ = 0;
+  uint32_t checksum_ = 0;  // of those
 };
 
 }  // namespace poniente::internal

@@ -164,9 +164,11 @@ absl::Status StoreBuilder::ContinueFiles(const StoreCheckpoint& checkpoint) {
 }
 
 absl::Status StoreBuilder::KeepScratchFiles(const StoreCheckpoint& checkpoint) {
-  PONIENTE_RETURN_IF_ERROR(ends_.KeepFile(checkpoint.ends_bytes));
-  PONIENTE_RETURN_IF_ERROR(name_ends_.KeepFile(checkpoint.name_ends_bytes));
-  return names_.KeepFile(checkpoint.name_bytes);
+  PONIENTE_RETURN_IF_ERROR(
+      ends_.KeepFile(checkpoint.ends_bytes, checkpoint.ends_checksum));
+  PONIENTE_RETURN_IF_ERROR(name_ends_.KeepFile(checkpoint.name_ends_bytes,
+                                               checkpoint.name_ends_checksum));
+  return names_.KeepFile(checkpoint.name_bytes, checkpoint.names_checksum);
 }
 
 void StoreBuilder::WriteDirectly(uint64_t expected) {
@@ -283,6 +285,9 @@ absl::StatusOr<StoreCheckpoint> StoreBuilder::Mark() {
   mark.block_checksum = token_blocks_.checksum();
   mark.ends_bytes = ends_.size();
   mark.name_ends_bytes = name_ends_.size();
+  mark.ends_checksum = ends_.checksum();
+  mark.name_ends_checksum = name_ends_.checksum();
+  mark.names_checksum = names_.checksum();
   return mark;
 }
 

@@ -13,8 +13,8 @@
 namespace poniente::internal {
 namespace {
 
-constexpr uint64_t kMark = 0x31'74'70'6b'63'6e'6f'70;  // "ponckpt1"
-constexpr size_t kWords = 9;
+constexpr uint64_t kMark = 0x32'74'70'6b'63'6e'6f'70;  // "ponckpt2"
+constexpr size_t kWords = 12;
 constexpr size_t kHeadBytes = kWords * 8;
 
 uint32_t Checksum(std::string_view text) {
@@ -32,6 +32,9 @@ std::string EncodeCheckpoint(const StoreCheckpoint& checkpoint) {
                                               checkpoint.block_checksum,
                                               checkpoint.ends_bytes,
                                               checkpoint.name_ends_bytes,
+                                              checkpoint.ends_checksum,
+                                              checkpoint.name_ends_checksum,
+                                              checkpoint.names_checksum,
                                               checkpoint.caller.size()};
   std::string text(kHeadBytes, '\0');
   for (size_t i = 0; i < kWords; ++i) StoreLittle(words[i], &text[8 * i]);
@@ -51,7 +54,7 @@ std::optional<StoreCheckpoint> ParseCheckpoint(std::string_view text) {
   const auto word = [&](size_t i) {
     return LoadLittle<uint64_t>(text.data() + 8 * i);
   };
-  if (word(0) != kMark || word(8) != covered.size() - kHeadBytes) {
+  if (word(0) != kMark || word(kWords - 1) != covered.size() - kHeadBytes) {
     return std::nullopt;
   }
   StoreCheckpoint checkpoint;
@@ -62,6 +65,9 @@ std::optional<StoreCheckpoint> ParseCheckpoint(std::string_view text) {
   checkpoint.block_checksum = static_cast<uint32_t>(word(5));
   checkpoint.ends_bytes = word(6);
   checkpoint.name_ends_bytes = word(7);
+  checkpoint.ends_checksum = static_cast<uint32_t>(word(8));
+  checkpoint.name_ends_checksum = static_cast<uint32_t>(word(9));
+  checkpoint.names_checksum = static_cast<uint32_t>(word(10));
   checkpoint.caller = covered.substr(kHeadBytes);
   return checkpoint;
 }

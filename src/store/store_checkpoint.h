@@ -19,9 +19,13 @@ struct StoreCheckpoint {
   uint64_t name_bytes = 0;
   // Of the block of tokens that has begun.
   uint32_t block_checksum = 0;
-  // Of the scratch files.
+  // Of the scratch files; what lies in that of the names follows.
   uint64_t ends_bytes = 0;
   uint64_t name_ends_bytes = 0;
+  // Theirs, and that of the names.
+  uint32_t ends_checksum = 0;
+  uint32_t name_ends_checksum = 0;
+  uint32_t names_checksum = 0;
   // What the one who writes the store remembers.
   std::string caller;
 

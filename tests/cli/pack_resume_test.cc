@@ -148,6 +148,26 @@ TEST_F(PackResumeTest, NothingIsVisibleBeforeTheEndAndNothingIsLeftBehindIt) {
   EXPECT_EQ(FilesIn(out()).size(), 4u);
 }
 
+TEST_F(PackResumeTest, ADamagedByteOfWhatWasLeftStartsItAfresh) {
+  const std::string whole = folder_.path("whole");
+  ASSERT_EQ(RunTool(Arguments(whole)).exit_code, 0);
+  KillBehindACheckpoint();
+  const std::string left = folder_.path("left");
+  std::filesystem::copy(out(), left);
+  for (const char* name : {"ends", "name-ends", "names"}) {
+    std::filesystem::remove_all(out());
+    std::filesystem::copy(left, out());
+    const std::string scratch = out() + "/scratch-" + name;
+    ASSERT_GT(std::filesystem::file_size(scratch), 0u) << name;
+    FlipBit(scratch, 0);
+    const ToolRun run = RunTool(Arguments(out()));
+    EXPECT_EQ(run.exit_code, 0);
+    EXPECT_THAT(run.err, HasSubstr("starts afresh")) << name;
+    // Files of another generation have other names, and the same bytes.
+    EXPECT_EQ(PackedDocuments(out()), PackedDocuments(whole)) << name;
+  }
+}
+
 TEST_F(PackResumeTest, KilledRightBehindTheCommitItPacksAllAgain) {
   KillBehindACheckpoint();
   const std::string checkpoint = out() + "/scratch-checkpoint";

@@ -15,6 +15,9 @@ StoreCheckpoint SomeCheckpoint() {
   checkpoint.block_checksum = 0xfedcba98;
   checkpoint.ends_bytes = 40;
   checkpoint.name_ends_bytes = 48;
+  checkpoint.ends_checksum = 0x89abcdef;
+  checkpoint.name_ends_checksum = 7;
+  checkpoint.names_checksum = 8;
   checkpoint.caller = std::string("a\0b", 3);
   return checkpoint;
 }
