@@ -5,7 +5,7 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <ctime>
+#include <chrono>
 #include <system_error>
 #include <utility>
 
@@ -22,21 +22,17 @@ namespace {
 
 constexpr uint64_t kMaxValues = 4096;
 constexpr uint64_t kMaxMarkBytes = uint64_t{64} << 20;
-constexpr size_t kMaxChanges = 16;
+constexpr size_t kMaxGenerations = 512;  // two of each change
 constexpr uint64_t kMaxBlocks = uint64_t{1} << 48;
 constexpr char kRemedy[] = "; restore the file from a copy or write it again";
 
-// Files of which two readers count blocks in the same way.
-using MarksKey = std::pair<FileIdentity, uint64_t>;
+// Files that two readers compare with the same checksums.
+using MarksKey = std::pair<FileIdentity, ChecksumPlace>;
 
-// Of a clock tick of the kernel, 10 ms at most, or two. Not for times ahead of
-// this machine's clock.
-bool IsJustNow(const FileIdentity& file) {
-  timespec now;
-  ::clock_gettime(CLOCK_REALTIME, &now);
-  const uint64_t age = static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 +
-                       static_cast<uint64_t>(now.tv_nsec) - file.changed();
-  return age < 20'000'000;
+int64_t SteadyNow() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(
+             std::chrono::steady_clock::now().time_since_epoch())
+      .count();
 }
 
 // Never destroyed, so that a file opened again is not verified again.
@@ -105,18 +101,18 @@ std::string Hex(uint32_t checksum) {
 }  // namespace
 
 std::shared_ptr<BlockMarks> MarksOf(const FileIdentity& file, uint64_t blocks,
-                                    uint64_t block_bytes) {
+                                    const ChecksumPlace& checksums) {
   if (blocks / 8 > kMaxMarkBytes) return nullptr;
   AllMarks& all = Marks();
   MutexLock lock(&all.mutex);
-  const auto found = all.by_file.find({file, block_bytes});
+  const auto found = all.by_file.find({file, checksums});
   if (found != all.by_file.end()) return found->second;
   auto made = std::make_shared<BlockMarks>(blocks);
   const uint64_t cost = AllMarks::CostOf(*made);
   if (all.bytes + cost > kMaxMarkBytes) all.DropUnused();
   if (all.bytes + cost > kMaxMarkBytes) return nullptr;
   all.bytes += cost;
-  all.by_file[{file, block_bytes}] = made;
+  all.by_file[{file, checksums}] = made;
   return made;
 }
 
@@ -136,10 +132,11 @@ absl::StatusOr<std::unique_ptr<const FileChecksums>> FileChecksums::Open(
         blocks, " blocks of ", file.path(), " need 4 each from offset ",
         stored.offset, " on", kRemedy));
   }
+  made->place_ = {opened.identity(), stored.offset, stored.block_bytes};
   {
     MutexLock lock(&made->mutex_);
-    made->Publish({file.identity(),
-                   MarksOf(file.identity(), blocks, stored.block_bytes)});
+    made->Publish(
+        {file.identity(), MarksOf(file.identity(), blocks, made->place_)});
   }
   if (blocks > kMaxValues) {
     made->file_.emplace(std::move(opened));
@@ -159,13 +156,32 @@ void FileChecksums::Publish(VerifiedBlocks blocks) const {
   verified_.store(history_.back().get(), std::memory_order_release);
 }
 
+bool FileChecksums::IsPast(int64_t time) { return SteadyNow() >= time; }
+
 void FileChecksums::Forget(const FileIdentity& now) const {
-  if (IsJustNow(now)) return;
   MutexLock lock(&mutex_);
   if (history_.back()->file == now) return;
-  const bool has_marks =
-      now.bytes() == file_bytes_ && history_.size() < kMaxChanges;
-  Publish({now, has_marks ? MarksOf(now, NumBlocks(), block_bytes_) : nullptr});
+  const bool settles =
+      now.bytes() == file_bytes_ && history_.size() < kMaxGenerations;
+  Publish({now, nullptr,
+           settles ? SteadyNow() + change_settles_nanoseconds.load(
+                                       std::memory_order_relaxed)
+                   : 0});
+}
+
+void FileChecksums::Settle(const OpenFile& file) const {
+  const std::optional<FileIdentity> now = file.IdentityNow();
+  if (!now.has_value()) return;
+  {
+    MutexLock lock(&mutex_);
+    const VerifiedBlocks& last = *history_.back();
+    if (last.until == 0 || !IsPast(last.until)) return;  // another thread has
+    if (last.file == *now) {
+      Publish({*now, MarksOf(*now, NumBlocks(), place_)});
+      return;
+    }
+  }
+  Forget(*now);
 }
 
 absl::StatusOr<uint32_t> FileChecksums::Stored(uint64_t block) const {

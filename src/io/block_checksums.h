@@ -13,6 +13,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
@@ -49,19 +50,40 @@ class BlockMarks {
 // What has been verified of a file as it was at one time.
 struct VerifiedBlocks {
   FileIdentity file;
-  // Null if blocks are verified at each touch.
+  // Null if blocks are verified at each touch: for ever, or
   std::shared_ptr<BlockMarks> marks;
+  // until then, in ns of the steady clock; 0: for ever.
+  int64_t until = 0;
 
   bool Has(uint64_t block) const {
     return marks != nullptr && marks->IsSeen(block);
   }
 };
 
+// How long a file that was changed while it was open is verified at each touch.
+// A call that writes sets the file's times once, before its first byte, so a
+// look at them does not tell when it has ended. A test may set less.
+inline std::atomic<int64_t> change_settles_nanoseconds = 60'000'000'000;
+
+// Where a file's checksums are.
+struct ChecksumPlace {
+  FileIdentity file;
+  uint64_t offset = 0;
+  uint64_t block_bytes = 0;
+
+  friend bool operator==(const ChecksumPlace&, const ChecksumPlace&) = default;
+  template <class H>
+  friend H AbslHashValue(H state, const ChecksumPlace& place) {
+    return H::combine(std::move(state), place.file, place.offset,
+                      place.block_bytes);
+  }
+};
+
 // The marks for this file as it is now, the same for all its readers in the
-// process. Null once the marks of all files would take more than 64 MiB: then
-// blocks are verified at each touch.
+// process that compare it with the same checksums. Null once the marks of all
+// files would take more than 64 MiB: then blocks are verified at each touch.
 std::shared_ptr<BlockMarks> MarksOf(const FileIdentity& file, uint64_t blocks,
-                                    uint64_t block_bytes);
+                                    const ChecksumPlace& checksums);
 
 // Thread safety: any number of threads.
 class FileChecksums {
@@ -86,12 +108,17 @@ class FileChecksums {
   const VerifiedBlocks& verified() const {
     return *verified_.load(std::memory_order_acquire);
   }
-  // The file has been changed, and is `now`: nothing of it is verified. Blocks
-  // are verified at each touch from the 16th change on, or if its size is
-  // another. (What was changed just now may be changed again before the file
-  // system's clock goes on, and not be told from it: nothing is verified of it
-  // for good until that is over.)
+  // The file has been changed, and is `now`: nothing of it is verified, and
+  // blocks are verified at each touch until change_settles_nanoseconds have
+  // gone by without another change; for ever if its size is another, or from
+  // the 256th change on.
   void Forget(const FileIdentity& now) const;
+  // A change has had time to settle: who begins to read looks at `file`, and
+  // verified() says then what to rely on.
+  bool MaySettle() const {
+    return verified().until != 0 && IsPast(verified().until);
+  }
+  void Settle(const OpenFile& file) const;
 
   // Compares all bytes of the block with its checksum and remembers that they
   // match in `verified`, which was taken before they were read. DataLoss,
@@ -110,6 +137,7 @@ class FileChecksums {
     return file_bytes_ / block_bytes_ +
            (file_bytes_ % block_bytes_ == 0 ? 0 : 1);
   }
+  static bool IsPast(int64_t time);
   // Makes `blocks` what verified() gives.
   void Publish(VerifiedBlocks blocks) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -119,6 +147,7 @@ class FileChecksums {
   const uint64_t file_bytes_;
   const uint64_t block_bytes_;
   const uint64_t offset_;
+  ChecksumPlace place_;  // constant once open
   mutable Mutex mutex_;
   // A change each. All are kept, as readers hold them without a lock.
   mutable std::vector<std::unique_ptr<const VerifiedBlocks>> history_

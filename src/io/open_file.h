@@ -25,7 +25,6 @@ struct FileIdentity {
   std::array<uint64_t, 5> facts = {};
 
   uint64_t bytes() const { return facts[2]; }
-  uint64_t changed() const { return facts[4]; }  // ns since 1970
 
   friend bool operator==(const FileIdentity&, const FileIdentity&) = default;
   template <class H>

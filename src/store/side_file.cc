@@ -74,6 +74,7 @@ absl::Status SideFile::ReadVerified(const Content& content, uint64_t offset,
     const uint64_t end = checksums.EndOf(block);
     const auto part = into.first(
         static_cast<size_t>(std::min<uint64_t>(into.size(), end - offset)));
+    if (checksums.MaySettle()) checksums.Settle(*content.open);
     const VerifiedBlocks& verified = checksums.verified();
     bool is_done = false;
     if (verify_ == VerifyChecksums::kFirstTouch && verified.Has(block)) {

@@ -200,21 +200,22 @@ TEST_P(BlockChecksumsTest, BlocksLargerThanScratchAreReadOneByOne) {
 TEST(BlockMarksTest, TakeNoMoreThan64MiBOfAllFiles) {
   std::vector<std::shared_ptr<internal::BlockMarks>> held;
   internal::FileIdentity identity;
+  const internal::ChecksumPlace place = {{}, 0, 65536};
   uint64_t marked = 0;
   for (uint64_t file = 0; file < 20; ++file) {
     identity.facts[0] = 1000 + file;
     auto marks =
-        internal::MarksOf(identity, (uint64_t{1} << 26) - 3, 65536);  // 8 MiB
+        internal::MarksOf(identity, (uint64_t{1} << 26) - 3, place);  // 8 MiB
     if (marks == nullptr) continue;
     marked += marks->bytes();
     held.push_back(std::move(marks));
   }
   EXPECT_EQ(held.size(), 7);  // and the rest of the process's
   EXPECT_LE(marked, uint64_t{64} << 20);
-  EXPECT_EQ(internal::MarksOf(identity, uint64_t{1} << 40, 65536), nullptr);
+  EXPECT_EQ(internal::MarksOf(identity, uint64_t{1} << 40, place), nullptr);
   // What nobody reads any more makes room.
   held.clear();
-  EXPECT_NE(internal::MarksOf(identity, uint64_t{1} << 28, 65536), nullptr);
+  EXPECT_NE(internal::MarksOf(identity, uint64_t{1} << 28, place), nullptr);
 }
 
 }  // namespace
