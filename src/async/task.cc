@@ -20,13 +20,19 @@ namespace asio = boost::asio;
 
 namespace internal {
 
-absl::Status OutOfMemory() {
-  try {
-    return absl::ResourceExhaustedError("out of memory");
-  } catch (const std::bad_alloc&) {  // for the text
-    return absl::Status(absl::StatusCode::kResourceExhausted, "");
-  }
+namespace {
+
+// Made when there is memory: a copy needs none.
+const absl::Status& MadeBefore() {
+  static const auto* const status =
+      new absl::Status(absl::ResourceExhaustedError("out of memory"));
+  return *status;
 }
+[[maybe_unused]] const absl::Status& made_at_start = MadeBefore();
+
+}  // namespace
+
+absl::Status OutOfMemory() { return MadeBefore(); }
 
 absl::Status StatusFromException(std::exception_ptr exception) try {
   try {

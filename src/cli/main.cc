@@ -6,8 +6,10 @@
 
 #include <cerrno>
 #include <csignal>
+#include <cstdlib>
 #include <exception>
 #include <iostream>
+#include <new>
 #include <string>
 #include <vector>
 
@@ -62,7 +64,26 @@ int RunTool(const std::vector<std::string>& args) {
 }  // namespace
 }  // namespace poniente::cli
 
+namespace {
+
+// Some code has no way to say that it has no memory: Asio's, for one.
+[[noreturn]] void EndWithoutMemory() {
+  try {
+    if (std::current_exception())
+      std::rethrow_exception(std::current_exception());
+  } catch (const std::bad_alloc&) {
+    constexpr char kWords[] = "poniente: out of memory\n";
+    (void)!::write(STDERR_FILENO, kWords, sizeof(kWords) - 1);
+    ::_exit(poniente::cli::kExitError);
+  } catch (...) {
+  }
+  std::abort();
+}
+
+}  // namespace
+
 int main(int argc, char** argv) {
+  std::set_terminate(EndWithoutMemory);
   if (!poniente::cli::FillStandardDescriptors()) {
     return poniente::cli::kExitError;  // there is nowhere to say it
   }
@@ -74,6 +95,8 @@ int main(int argc, char** argv) {
     if (std::cout.flush()) return code;
     return poniente::cli::Fail(
         absl::DataLossError("cannot write to standard output"));
+  } catch (const std::bad_alloc&) {
+    return poniente::cli::Fail(absl::ResourceExhaustedError("out of memory"));
   } catch (const std::exception& error) {
     // The library throws nothing; the standard library may be out of memory.
     return poniente::cli::Fail(absl::InternalError(error.what()));

@@ -389,7 +389,11 @@ void Loader::Core::CloseAndCancel() {
     is_closed_ = true;
     Restart(window_.next());
   }
-  changed_.NotifyAll();
+  try {
+    changed_.NotifyAll();
+  } catch (const std::bad_alloc&) {
+    // Who waits is dropped, and told so by its own event loop.
+  }
 }
 
 // Takes the next batch out for the one Next() if it is there, and does not

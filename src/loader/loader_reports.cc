@@ -6,13 +6,15 @@
 #include <string>
 #include <utility>
 
+#include "util/one_line.h"
+
 namespace poniente::internal {
 
 void EmitLine(const LineSink& sink, std::string_view kind,
               std::string_view line) {
   try {
     if (sink) return sink(line);
-    std::cerr << "poniente: " << kind << line << std::endl;
+    std::cerr << "poniente: " << kind << OneLine(line) << std::endl;
   } catch (...) {
   }
 }
