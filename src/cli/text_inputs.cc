@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <memory>
+#include <set>
 #include <utility>
 
 #include "absl/container/flat_hash_set.h"
@@ -44,30 +45,33 @@ TextInput InputOf(std::string path, std::string name,
   return input;
 }
 
-// Names in a folder: those of a token store that has lost its manifest, or has
-// none yet, would be packed as text.
+// Names in a folder: the files of a token store would be packed as text.
 class StoreParts {
  public:
-  void Add(absl::string_view name) {
-    has_manifest_ |= name == "manifest.json";
+  // `is_taken`: it would be packed.
+  void Add(absl::string_view name, bool is_taken) {
+    bool is_part = absl::StartsWith(name, "scratch-");
     has_lock_ |= name == "writer.lock";
-    has_scratch_ |= absl::StartsWith(name, "scratch-");
+    has_scratch_ |= is_part;
     for (const internal::StoreFile file : internal::kStoreFiles) {
       const std::string kind =
           absl::StrCat(internal::Absl(internal::StoreFileKind(file)), "-");
       if (absl::StartsWith(name, kind) && absl::EndsWith(name, ".bin")) {
-        found_ |= 1u << static_cast<unsigned>(file);
+        kinds_.insert(file);
+        is_part = true;
       }
     }
+    is_taken_ |= is_part && is_taken;
   }
-  bool LackManifest() const {
-    const bool is_begun = has_lock_ && (found_ != 0 || has_scratch_);
-    return (found_ == 7 || is_begun) && !has_manifest_;
+  // Of one that is begun, or that has lost one of its files.
+  bool AreThere() const {
+    const bool is_begun = has_lock_ && (!kinds_.empty() || has_scratch_);
+    return is_taken_ && (is_begun || kinds_.size() >= 2);
   }
 
  private:
-  unsigned found_ = 0;  // a bit for each kind of file
-  bool has_manifest_ = false;
+  std::set<internal::StoreFile> kinds_;
+  bool is_taken_ = false;
   bool has_lock_ = false;
   bool has_scratch_ = false;
 };
@@ -139,7 +143,6 @@ absl::Status Finder::Walk(const std::string& folder, const std::string& below,
     if (entry == nullptr) break;
     const std::string name = entry->d_name;
     if (name == "." || name == "..") continue;
-    parts.Add(name);
     const std::string path = absl::StrCat(folder, "/", name);
     const std::string inner = below + name;
     struct stat facts;
@@ -148,7 +151,10 @@ absl::Status Finder::Walk(const std::string& folder, const std::string& below,
     if (S_ISDIR(facts.st_mode)) {
       if (IsLeftOut(facts)) continue;
       PONIENTE_RETURN_IF_ERROR(Walk(path, inner + "/", files));
-    } else if (S_ISLNK(facts.st_mode)) {
+      continue;
+    }
+    parts.Add(name, S_ISREG(facts.st_mode) && Matches(inner));
+    if (S_ISLNK(facts.st_mode)) {
       ++found_.links;
     } else if (!S_ISREG(facts.st_mode)) {
       ++found_.special;
@@ -159,12 +165,12 @@ absl::Status Finder::Walk(const std::string& folder, const std::string& below,
     }
   }
   if (errno != 0) return ErrnoError(folder, "read folder");
-  if (!parts.LackManifest()) return absl::OkStatus();
+  if (!parts.AreThere()) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(
       "'", folder,
-      "' has the files of a token store, but no manifest.json: it is being "
-      "written, or has lost it; as text its ids would make no sense: restore "
-      "it from a copy, or leave it out"));
+      "' has the files of a token store: as text its ids would make no sense; "
+      "name the store itself, which needs its manifest.json and all other "
+      "files, or leave it out by --glob"));
 }
 
 bool Finder::Matches(const std::string& name) const {

@@ -57,8 +57,8 @@ TEST_F(DamagedInputTest, ADamagedTokenIsNeitherPackedNorPrinted) {
 TEST_F(DamagedInputTest, AStoreWithoutAManifestIsNoText) {
   const std::string store = Store();
   std::filesystem::remove(store + "/manifest.json");
-  const auto told =
-      FailsWith(1, AllOf(HasSubstr(store), HasSubstr("no manifest.json")));
+  const auto told = FailsWith(
+      1, AllOf(HasSubstr(store), HasSubstr("files of a token store")));
   EXPECT_THAT(RunTool("pack " + store + " --out " + path("copy")), told);
   EXPECT_THAT(RunTool("pack " + folder_.path() + " --out " + path("copy")),
               told);
@@ -67,8 +67,8 @@ TEST_F(DamagedInputTest, AStoreWithoutAManifestIsNoText) {
 
 // As a pack that was killed leaves it.
 TEST_F(DamagedInputTest, AStoreThatIsBegunIsNoText) {
-  const auto told =
-      FailsWith(1, AllOf(HasSubstr("begun"), HasSubstr("no manifest.json")));
+  const auto told = FailsWith(
+      1, AllOf(HasSubstr("begun"), HasSubstr("files of a token store")));
   for (const char* name : {"tokens-1.bin", "scratch-names"}) {
     std::filesystem::create_directories(path("begun"));
     WriteFile(path("begun/writer.lock"), "");
