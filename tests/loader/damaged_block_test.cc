@@ -4,7 +4,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -82,6 +84,8 @@ TEST_P(DamagedBlockTest, DamageBehindItsFirstReadIsFound) {
   // Every block has been verified in this process.
   const auto loader = Open();
   ASSERT_THAT(loader->NextBlocking(), IsOk());
+  // So that the file system's clock has gone on.
+  std::this_thread::sleep_for(std::chrono::milliseconds(10));
   testing::FlipBit(file(), 3 * kBlockBytes + 77);
   for (uint64_t step = 1; step < 3; ++step) {
     ASSERT_THAT(loader->NextBlocking(), IsOk()) << step;

@@ -9,6 +9,7 @@
 #include <optional>
 #include <random>
 #include <string>
+#include <thread>
 #include <tuple>
 #include <vector>
 
@@ -325,6 +326,7 @@ TEST_P(VerifiedDocumentsTest, AChangeUnderAnOpenStoreIsNeverServed) {
     const StorePtr store = Open(verify);
     EXPECT_EQ(ErrorsOrRight(*store), 0u);
     const uint64_t bytes = std::filesystem::file_size(documents());
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
     for (uint64_t at = 0; at < bytes; at += 1 + bytes / 20) {
       FlipBit(documents(), at);
       const size_t errors = ErrorsOrRight(*store);
@@ -405,7 +407,8 @@ TEST_P(VerifyChecksumsTest, FirstTouchIsThatOfAnyReaderInThisProcess) {
   EXPECT_EQ(second->reader().counters().blocks_verified, 0u);
   ASSERT_THAT(Read(*always, 2 * kBlockTokens, 1), IsOk());
   EXPECT_EQ(always->reader().counters().blocks_verified, 1u);
-  // Until the file is changed.
+  // Until the file is changed, once the file system's clock has gone on.
+  std::this_thread::sleep_for(std::chrono::milliseconds(10));
   FlipBit(on_disk_.tokens(), 2 * kBlockBytes);
   FlipBit(on_disk_.tokens(), 4 * kBlockBytes);
   for (const StorePtr& store : {first, second, always}) {
