@@ -122,9 +122,10 @@ absl::StatusOr<std::unique_ptr<const FileChecksums>> FileChecksums::Open(
     return absl::InvalidArgumentError(absl::StrCat(
         file.path(), ": checksums of blocks of 0 bytes; give block_bytes"));
   }
-  std::unique_ptr<FileChecksums> made(new FileChecksums(file.size(), stored));
-  const uint64_t blocks = made->NumBlocks();
   PONIENTE_ASSIGN_OR_RETURN(OpenFile opened, OpenFile::Open(stored.path));
+  std::unique_ptr<FileChecksums> made(new FileChecksums(
+      file.size(), {opened.identity(), stored.offset, stored.block_bytes}));
+  const uint64_t blocks = made->NumBlocks();
   if (blocks > kMaxBlocks || stored.offset > opened.size() ||
       blocks > (opened.size() - stored.offset) / 4) {
     return absl::DataLossError(absl::StrCat(
@@ -132,7 +133,6 @@ absl::StatusOr<std::unique_ptr<const FileChecksums>> FileChecksums::Open(
         blocks, " blocks of ", file.path(), " need 4 each from offset ",
         stored.offset, " on", kRemedy));
   }
-  made->place_ = {opened.identity(), stored.offset, stored.block_bytes};
   {
     MutexLock lock(&made->mutex_);
     made->Publish(
@@ -156,7 +156,21 @@ void FileChecksums::Publish(VerifiedBlocks blocks) const {
   verified_.store(history_.back().get(), std::memory_order_release);
 }
 
-bool FileChecksums::IsPast(int64_t time) { return SteadyNow() >= time; }
+const VerifiedBlocks& FileChecksums::VerifiedOf(const OpenFile& file) const {
+  const int64_t until = verified().until;
+  if (until != 0 && SteadyNow() >= until) {
+    const std::optional<FileIdentity> now = file.IdentityNow();
+    if (now.has_value()) Settle(*now);
+  }
+  return verified();
+}
+
+bool FileChecksums::Holds(const VerifiedBlocks& verified,
+                          const std::optional<FileIdentity>& now) const {
+  if (now == verified.file) return true;
+  if (now.has_value()) Forget(*now);
+  return false;
+}
 
 void FileChecksums::Forget(const FileIdentity& now) const {
   MutexLock lock(&mutex_);
@@ -169,25 +183,24 @@ void FileChecksums::Forget(const FileIdentity& now) const {
                    : 0});
 }
 
-void FileChecksums::Settle(const OpenFile& file) const {
-  const std::optional<FileIdentity> now = file.IdentityNow();
-  if (!now.has_value()) return;
+void FileChecksums::Settle(const FileIdentity& now) const {
   {
     MutexLock lock(&mutex_);
     const VerifiedBlocks& last = *history_.back();
-    if (last.until == 0 || !IsPast(last.until)) return;  // another thread has
-    if (last.file == *now) {
-      Publish({*now, MarksOf(*now, NumBlocks(), place_)});
+    if (last.until == 0 || SteadyNow() < last.until) return;  // another thread
+    if (last.file == now) {
+      Publish({now, MarksOf(now, NumBlocks(), place_)});
       return;
     }
   }
-  Forget(*now);
+  Forget(now);
 }
 
 absl::StatusOr<uint32_t> FileChecksums::Stored(uint64_t block) const {
   if (!file_.has_value()) return values_[static_cast<size_t>(block)];
   std::byte bytes[4];
-  PONIENTE_RETURN_IF_ERROR(ReadStored(*file_, offset_ + 4 * block, bytes));
+  PONIENTE_RETURN_IF_ERROR(
+      ReadStored(*file_, place_.offset + 4 * block, bytes));
   return LoadLittle<uint32_t>(bytes);
 }
 

@@ -92,13 +92,15 @@ class FileChecksums {
   static absl::StatusOr<std::unique_ptr<const FileChecksums>> Open(
       const BlockChecksums& stored, const OpenFile& file);
 
-  uint64_t block_bytes() const { return block_bytes_; }
+  uint64_t block_bytes() const { return place_.block_bytes; }
   // The one that holds byte `offset` of the file.
-  uint64_t BlockOf(uint64_t offset) const { return offset / block_bytes_; }
-  uint64_t BeginOf(uint64_t block) const { return block * block_bytes_; }
+  uint64_t BlockOf(uint64_t offset) const {
+    return offset / place_.block_bytes;
+  }
+  uint64_t BeginOf(uint64_t block) const { return block * place_.block_bytes; }
   // Where the block ends; the last may be shorter.
   uint64_t EndOf(uint64_t block) const {
-    return std::min(file_bytes_, (block + 1) * block_bytes_);
+    return std::min(file_bytes_, (block + 1) * place_.block_bytes);
   }
   // Of the file as it was when last looked at. Who relies on it looks at the
   // file after reading: if it is another by then, what was read may be, too.
@@ -108,17 +110,16 @@ class FileChecksums {
   const VerifiedBlocks& verified() const {
     return *verified_.load(std::memory_order_acquire);
   }
-  // The file has been changed, and is `now`: nothing of it is verified, and
-  // blocks are verified at each touch until change_settles_nanoseconds have
-  // gone by without another change; for ever if its size is another, or from
-  // the 256th change on.
-  void Forget(const FileIdentity& now) const;
-  // A change has had time to settle: who begins to read looks at `file`, and
-  // verified() says then what to rely on.
-  bool MaySettle() const {
-    return verified().until != 0 && IsPast(verified().until);
-  }
-  void Settle(const OpenFile& file) const;
+  // The same for who begins to read `file`: a change that has had time to
+  // settle is looked at first.
+  const VerifiedBlocks& VerifiedOf(const OpenFile& file) const;
+  // The file, which is `now` what it says, is still as it was when `verified`
+  // was taken. If it is not, nothing of it is verified any more, and blocks are
+  // verified at each touch until change_settles_nanoseconds have gone by
+  // without another change; for ever if its size is another, or from the 256th
+  // change on. False, too, if it cannot be told what it is.
+  bool Holds(const VerifiedBlocks& verified,
+             const std::optional<FileIdentity>& now) const;
 
   // Compares all bytes of the block with its checksum and remembers that they
   // match in `verified`, which was taken before they were read. DataLoss,
@@ -128,16 +129,15 @@ class FileChecksums {
                       const VerifiedBlocks& verified) const;
 
  private:
-  FileChecksums(uint64_t file_bytes, const BlockChecksums& stored)
-      : file_bytes_(file_bytes),
-        block_bytes_(stored.block_bytes),
-        offset_(stored.offset) {}
+  FileChecksums(uint64_t file_bytes, const ChecksumPlace& place)
+      : file_bytes_(file_bytes), place_(place) {}
 
   uint64_t NumBlocks() const {
-    return file_bytes_ / block_bytes_ +
-           (file_bytes_ % block_bytes_ == 0 ? 0 : 1);
+    return file_bytes_ / place_.block_bytes +
+           (file_bytes_ % place_.block_bytes == 0 ? 0 : 1);
   }
-  static bool IsPast(int64_t time);
+  void Forget(const FileIdentity& now) const;
+  void Settle(const FileIdentity& now) const;
   // Makes `blocks` what verified() gives.
   void Publish(VerifiedBlocks blocks) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -145,9 +145,7 @@ class FileChecksums {
   absl::StatusOr<uint32_t> Stored(uint64_t block) const;
 
   const uint64_t file_bytes_;
-  const uint64_t block_bytes_;
-  const uint64_t offset_;
-  ChecksumPlace place_;  // constant once open
+  const ChecksumPlace place_;
   mutable Mutex mutex_;
   // A change each. All are kept, as readers hold them without a lock.
   mutable std::vector<std::unique_ptr<const VerifiedBlocks>> history_

@@ -8,19 +8,6 @@
 
 namespace poniente::internal {
 
-namespace {
-
-bool IsAsVerified(const PendingRead& read,
-                  const std::optional<FileIdentity>& now) {
-  if (now == read.relied_on()->file) return true;
-  if (now.has_value()) {
-    read.reader().ChecksumsOf(read.file_number())->Forget(*now);
-  }
-  return false;
-}
-
-}  // namespace
-
 bool FindUnchanged(std::span<PendingRead> reads) {
   bool unchanged = true;
   const OpenFile* file = nullptr;
@@ -35,7 +22,9 @@ bool FindUnchanged(std::span<PendingRead> reads) {
       reached = 0;
       if (read.relied_on() != nullptr) {
         const std::optional<FileIdentity> now = file->IdentityNow();
-        unchanged &= IsAsVerified(read, now);
+        unchanged &= read.reader()
+                         .ChecksumsOf(read.file_number())
+                         ->Holds(*read.relied_on(), now);
         size = now.has_value() ? now->bytes() : file->size();
       } else {
         size = file->SizeNow();

@@ -135,10 +135,9 @@ void ReadPlan::BeginFile(uint32_t file) {
   file_ = file;
   has_file_ = true;
   checksums_ = reader_->ChecksumsOf(file);
-  if (checksums_ != nullptr && checksums_->MaySettle()) {
-    checksums_->Settle(reader_->opened(file));
-  }
-  verified_ = checksums_ != nullptr ? &checksums_->verified() : nullptr;
+  verified_ = checksums_ == nullptr
+                  ? nullptr
+                  : &checksums_->VerifiedOf(reader_->opened(file));
   relies_here_ = relies_ && verified_ != nullptr &&
                  verified_->marks != nullptr &&
                  reader_->options.verify == VerifyChecksums::kFirstTouch;

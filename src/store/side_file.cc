@@ -74,15 +74,12 @@ absl::Status SideFile::ReadVerified(const Content& content, uint64_t offset,
     const uint64_t end = checksums.EndOf(block);
     const auto part = into.first(
         static_cast<size_t>(std::min<uint64_t>(into.size(), end - offset)));
-    if (checksums.MaySettle()) checksums.Settle(*content.open);
-    const VerifiedBlocks& verified = checksums.verified();
+    const VerifiedBlocks& verified = checksums.VerifiedOf(*content.open);
     bool is_done = false;
     if (verify_ == VerifyChecksums::kFirstTouch && verified.Has(block)) {
       PONIENTE_RETURN_IF_ERROR(
           ReadAll(content.open->fd(), path_, offset, part));
-      const std::optional<FileIdentity> now = content.open->IdentityNow();
-      is_done = now == verified.file;
-      if (!is_done && now.has_value()) checksums.Forget(*now);
+      is_done = checksums.Holds(verified, content.open->IdentityNow());
     }
     if (!is_done) {
       whole.resize(static_cast<size_t>(end - begin));

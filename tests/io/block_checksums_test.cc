@@ -54,13 +54,7 @@ class BlockChecksumsTest : public ::testing::TestWithParam<IoBackend> {
     return reader.ok() ? *reader : nullptr;
   }
   absl::Status ReadAt(const ByteReader& reader, uint64_t offset, size_t bytes) {
-    Windows windows;
-    windows.Add(reader, 0, offset, bytes, 0);
-    const absl::Status status = Read(windows);
-    if (status.ok()) {
-      EXPECT_EQ(windows.FirstWrongByte(), "");
-    }
-    return status;
+    return testing::ReadProven(reader, offset, bytes);
   }
 
   testing::TempDir dir_;

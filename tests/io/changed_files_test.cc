@@ -81,13 +81,7 @@ class ChangedFilesTest
   }
   // OK only with the bytes that were there first.
   absl::Status ReadAt(uint64_t offset, size_t bytes) {
-    Windows windows;
-    windows.Add(*reader_, 0, offset, bytes, 0);
-    const absl::Status status = Read(windows);
-    if (status.ok()) {
-      EXPECT_EQ(windows.FirstWrongByte(), "");
-    }
-    return status;
+    return testing::ReadProven(*reader_, offset, bytes);
   }
   void WriteAt(uint64_t offset, const std::string& bytes) const {
     const int fd = ::open(file_.path.c_str(), O_WRONLY);

@@ -150,6 +150,18 @@ inline absl::Status Read(const Windows& windows) {
   return RunBlocking(ReadBatch(windows.requests()));
 }
 
+// Reads part of proven file 0; OK only with the right bytes.
+inline absl::Status ReadProven(const ByteReader& reader, uint64_t offset,
+                               size_t bytes) {
+  Windows windows;
+  windows.Add(reader, 0, offset, bytes, 0);
+  const absl::Status status = Read(windows);
+  if (status.ok()) {
+    EXPECT_EQ(windows.FirstWrongByte(), "");
+  }
+  return status;
+}
+
 }  // namespace poniente::testing
 
 #endif  // PONIENTE_TESTS_IO_PROVEN_FILE_H_
