@@ -13,7 +13,6 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
@@ -28,6 +27,7 @@
 #include "poniente/token_store.h"
 #include "store/catalog_text.h"
 #include "store/manifest.h"
+#include "store/store_folder.h"
 #include "util/status_macros.h"
 
 namespace poniente::cli {
@@ -49,16 +49,12 @@ struct Inspection {
 };
 
 bool IsLeftover(const std::string& name, uint64_t generation) {
-  if (absl::StartsWith(name, "scratch-") || name == "manifest.json.tmp") {
+  if (name.starts_with(internal::kScratchPrefix) ||
+      name == internal::kTemporaryManifest) {
     return true;
   }
-  for (const internal::StoreFile file : internal::kStoreFiles) {
-    const std::string kind(internal::StoreFileKind(file));
-    if (absl::StartsWith(name, kind + "-") && absl::EndsWith(name, ".bin")) {
-      return name != internal::StoreFileName(file, generation);
-    }
-  }
-  return false;
+  const auto file = internal::StoreFileNamed(name);
+  return file && name != internal::StoreFileName(*file, generation);
 }
 
 void WarnOfLeftovers(Inspection* inspection) {

@@ -9,13 +9,14 @@
 #include <cerrno>
 #include <memory>
 #include <set>
+#include <string_view>
 #include <utility>
 
 #include "absl/container/flat_hash_set.h"
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "store/manifest.h"
 #include "store/posix_file.h"
+#include "store/store_folder.h"
 #include "util/status_macros.h"
 
 namespace poniente::cli {
@@ -49,19 +50,13 @@ TextInput InputOf(std::string path, std::string name,
 class StoreParts {
  public:
   // `is_taken`: it would be packed.
-  void Add(absl::string_view name, bool is_taken) {
-    bool is_part = absl::StartsWith(name, "scratch-");
-    has_lock_ |= name == "writer.lock";
-    has_scratch_ |= is_part;
-    for (const internal::StoreFile file : internal::kStoreFiles) {
-      const std::string kind =
-          absl::StrCat(internal::Absl(internal::StoreFileKind(file)), "-");
-      if (absl::StartsWith(name, kind) && absl::EndsWith(name, ".bin")) {
-        kinds_.insert(file);
-        is_part = true;
-      }
-    }
-    is_taken_ |= is_part && is_taken;
+  void Add(std::string_view name, bool is_taken) {
+    const bool is_scratch = name.starts_with(internal::kScratchPrefix);
+    const auto file = internal::StoreFileNamed(name);
+    if (file) kinds_.insert(*file);
+    has_lock_ |= name == internal::kLockName;
+    has_scratch_ |= is_scratch;
+    is_taken_ |= is_taken && (is_scratch || file.has_value());
   }
   // Of one that is begun, or that has lost one of its files.
   bool AreThere() const {
@@ -153,12 +148,13 @@ absl::Status Finder::Walk(const std::string& folder, const std::string& below,
       PONIENTE_RETURN_IF_ERROR(Walk(path, inner + "/", files));
       continue;
     }
-    parts.Add(name, S_ISREG(facts.st_mode) && Matches(inner));
+    const bool is_taken = S_ISREG(facts.st_mode) && Matches(inner);
+    parts.Add(name, is_taken);
     if (S_ISLNK(facts.st_mode)) {
       ++found_.links;
     } else if (!S_ISREG(facts.st_mode)) {
       ++found_.special;
-    } else if (!Matches(inner)) {
+    } else if (!is_taken) {
       ++found_.unmatched;
     } else {
       files->push_back(InputOf(path, inner, facts));

@@ -200,6 +200,17 @@ std::string_view StoreFileKind(StoreFile file) {
   return "";
 }
 
+std::optional<StoreFile> StoreFileNamed(std::string_view name) {
+  if (!name.ends_with(".bin")) return std::nullopt;
+  for (const StoreFile file : kStoreFiles) {
+    const std::string_view kind = StoreFileKind(file);
+    if (name.starts_with(kind) && name.substr(kind.size()).starts_with('-')) {
+      return file;
+    }
+  }
+  return std::nullopt;
+}
+
 std::string StoreFileName(StoreFile file, uint64_t generation) {
   return absl::StrCat(Absl(StoreFileKind(file)), "-", generation, ".bin");
 }

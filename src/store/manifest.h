@@ -36,6 +36,8 @@ inline constexpr StoreFile kStoreFiles[] = {
 std::string_view StoreFileKind(StoreFile file);
 // "tokens-3.bin" for generation 3.
 std::string StoreFileName(StoreFile file, uint64_t generation);
+// Which of them such a name is for, whatever stands for the generation.
+std::optional<StoreFile> StoreFileNamed(std::string_view name);
 // The same below the folder of the store.
 std::string StoreFilePath(std::string_view store, StoreFile file,
                           uint64_t generation);

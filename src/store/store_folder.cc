@@ -41,10 +41,6 @@
 namespace poniente::internal {
 namespace {
 
-constexpr char kLockName[] = "writer.lock";
-constexpr char kTemporaryManifest[] = "manifest.json.tmp";
-constexpr char kScratchPrefix[] = "scratch-";
-
 std::vector<std::string> NamesIn(const std::string& folder) {
   std::vector<std::string> names;
   DIR* dir = ::opendir(folder.c_str());
@@ -56,20 +52,14 @@ std::vector<std::string> NamesIn(const std::string& folder) {
 
 // The generation in a name such as tokens-3.bin.
 std::optional<uint64_t> GenerationOf(const std::string& name) {
-  for (const StoreFile file : kStoreFiles) {
-    const std::string start = absl::StrCat(Absl(StoreFileKind(file)), "-");
-    if (!absl::StartsWith(name, start) || !absl::EndsWith(name, ".bin")) {
-      continue;
-    }
-    uint64_t generation = 0;
-    const std::string digits =
-        name.substr(start.size(), name.size() - start.size() - 4);
-    if (absl::SimpleAtoi(digits, &generation) &&
-        StoreFileName(file, generation) == name) {
-      return generation;
-    }
-  }
-  return std::nullopt;
+  const std::optional<StoreFile> file = StoreFileNamed(name);
+  if (!file) return std::nullopt;
+  uint64_t generation = 0;
+  const size_t start = StoreFileKind(*file).size() + 1;
+  const std::string digits = name.substr(start, name.size() - start - 4);
+  const bool is_one = absl::SimpleAtoi(digits, &generation) &&
+                      StoreFileName(*file, generation) == name;
+  return is_one ? std::optional(generation) : std::nullopt;
 }
 
 bool SameFile(int fd, const std::string& path) {

@@ -18,6 +18,11 @@
 
 namespace poniente::internal {
 
+// What stands in the folder of a store while it is written.
+inline constexpr char kLockName[] = "writer.lock";
+inline constexpr char kTemporaryManifest[] = "manifest.json.tmp";
+inline constexpr char kScratchPrefix[] = "scratch-";
+
 // The text of a store's manifest, and the stamp of its file, if that is asked
 // for. NotFound if the folder or the manifest is not there; InvalidArgument if
 // `path` is a file.
