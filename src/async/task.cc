@@ -22,17 +22,16 @@ namespace internal {
 
 namespace {
 
-// Made when there is memory: a copy needs none.
-const absl::Status& MadeBefore() {
-  static const auto* const status =
-      new absl::Status(absl::ResourceExhaustedError("out of memory"));
-  return *status;
-}
-[[maybe_unused]] const absl::Status& made_at_start = MadeBefore();
+// Makes it while there is memory.
+[[maybe_unused]] const bool made_at_start = !OutOfMemory().ok();
 
 }  // namespace
 
-absl::Status OutOfMemory() { return MadeBefore(); }
+absl::Status OutOfMemory() {
+  static const auto* const status =
+      new absl::Status(absl::ResourceExhaustedError("out of memory"));
+  return *status;  // a copy needs none
+}
 
 absl::Status StatusFromException(std::exception_ptr exception) try {
   try {

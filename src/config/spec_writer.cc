@@ -5,7 +5,6 @@
 #include <filesystem>
 #include <map>
 #include <string_view>
-#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -71,11 +70,7 @@ class SpecWriter {
   }
 
   std::string Located(const std::string& path) const {
-    // Whatever is wrong with the working directory, a path comes out.
-    std::error_code ignored;
-    const std::filesystem::path folder =
-        std::filesystem::absolute(folder_.empty() ? "." : folder_, ignored);
-    return (folder / path).lexically_normal();
+    return (std::filesystem::path(folder_) / path).lexically_normal();
   }
 
   std::string Filter(const FilterSpec& filter) const {

@@ -14,7 +14,7 @@ namespace poniente::internal {
 // Defaults are stated, KempnerForge's form is the usual one, paths are
 // absolute, and whatever is placed by a share, by tokens or from the end stands
 // at the step or sample that it came out at. A reader makes the same run of it.
-// `folder`: what relative paths are relative to.
+// `folder`: what relative paths are relative to, absolute.
 std::string ToToml(const RunSpec& run, const Schedule& schedule,
                    const std::string& folder);
 

@@ -128,6 +128,7 @@ class Loader::Core {
   void StartFetch(uint64_t step, uint64_t bytes)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void RunFetches();
+  void TryToNotify();
   void Launch(std::list<Fetch>::iterator fetch);
   void Arrive(std::list<Fetch>::iterator fetch, Fetched fetched);
   static FetchEnd EndOf(const Fetched& fetched, bool is_wanted);
@@ -281,6 +282,14 @@ void Loader::Core::StartFetch(uint64_t step, uint64_t bytes) {
   under_way_.splice(under_way_.end(), one);
 }
 
+void Loader::Core::TryToNotify() {
+  try {
+    changed_.NotifyAll();
+  } catch (const std::bad_alloc&) {
+    // Who waits is dropped, and told so by its own event loop.
+  }
+}
+
 // The loader's thread. What Asio itself had no memory for is lost: a fetch
 // that will not end, a wait that is not over.
 void Loader::Core::RunFetches() {
@@ -292,11 +301,7 @@ void Loader::Core::RunFetches() {
       MutexLock lock(&mu_);
       is_broken_ = true;
     }
-    try {
-      changed_.NotifyAll();
-    } catch (const std::bad_alloc&) {
-      // Who waits is dropped, and told so by its own event loop.
-    }
+    TryToNotify();
   }
 }
 
@@ -389,11 +394,7 @@ void Loader::Core::CloseAndCancel() {
     is_closed_ = true;
     Restart(window_.next());
   }
-  try {
-    changed_.NotifyAll();
-  } catch (const std::bad_alloc&) {
-    // Who waits is dropped, and told so by its own event loop.
-  }
+  TryToNotify();
 }
 
 // Takes the next batch out for the one Next() if it is there, and does not
