@@ -10,7 +10,6 @@
 
 #include <chrono>
 #include <cstdio>
-#include <cstdlib>
 #include <filesystem>
 #include <map>
 #include <random>
@@ -69,13 +68,8 @@ class DamageSequencesTest : public ::testing::Test {
     said_ += "  " + command + " --threads " + threads;
     const bool ends_it = random_() % 2 == 0;
     const uint64_t after = random_() % microseconds_;
-    const std::string words = "exec " PONIENTE_TOOL " " + command +
-                              " --threads " + threads + " >/dev/null 2>&1";
-    const pid_t child = ::fork();
-    if (child == 0) {
-      ::execl("/bin/sh", "sh", "-c", words.c_str(), nullptr);
-      ::_exit(127);
-    }
+    const pid_t child =
+        StartTool(command + " --threads " + threads + " >/dev/null 2>&1");
     if (ends_it) {
       ::usleep(static_cast<useconds_t>(after));
       ::kill(child, SIGKILL);
@@ -180,8 +174,7 @@ class DamageSequencesTest : public ::testing::Test {
 };
 
 TEST_F(DamageSequencesTest, NoneEndsWithOtherTokensAndNoError) {
-  const char* const given = std::getenv("PONIENTE_TEST_ROUNDS");
-  const int rounds = given == nullptr ? 40 : std::atoi(given);
+  const int rounds = TestRounds(40);
   for (int round = 0; round < rounds && !HasFailure(); ++round) RunSequence();
   std::printf(
       "%d sequences, %d damaged, %d kills; %d right answers, %d stores "

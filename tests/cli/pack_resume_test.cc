@@ -10,7 +10,6 @@
 
 #include <chrono>
 #include <cstdio>
-#include <cstdlib>
 #include <filesystem>
 #include <random>
 #include <string>
@@ -53,16 +52,9 @@ class PackResumeTest : public ::testing::Test {
 
   pid_t Start() {
     // One way may go on where the other left off.
-    const std::string command = "exec " PONIENTE_TOOL " " + Arguments(out()) +
-                                " --direct " +
-                                (random_() % 2 == 0 ? "on" : "off") + " >" +
-                                folder_.path("said") + " 2>&1";
-    const pid_t child = ::fork();
-    if (child == 0) {
-      ::execl("/bin/sh", "sh", "-c", command.c_str(), nullptr);
-      ::_exit(127);
-    }
-    return child;
+    return StartTool(Arguments(out()) + " --direct " +
+                     (random_() % 2 == 0 ? "on" : "off") + " >" +
+                     folder_.path("said") + " 2>&1");
   }
   // True if the pack was still at work. What it said is Said().
   static bool Kill(pid_t child, int signal) {
@@ -103,8 +95,7 @@ class PackResumeTest : public ::testing::Test {
 };
 
 TEST_F(PackResumeTest, KilledAtAnyMomentItGoesOnToTheSameBytes) {
-  const char* const given = std::getenv("PONIENTE_TEST_ROUNDS");
-  const int rounds = given == nullptr ? 20 : std::atoi(given);
+  const int rounds = TestRounds(20);
   const std::string whole = folder_.path("whole");
   const auto start = std::chrono::steady_clock::now();
   ASSERT_EQ(RunTool(Arguments(whole)).exit_code, 0);

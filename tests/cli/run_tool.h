@@ -45,8 +45,19 @@ inline ToolRun RunTool(const std::string& arguments,
   return run;
 }
 
-// The same on a terminal, with these words in front, such as "NO_COLOR=1". What
-// is printed comes in `out`, as the terminal shows it.
+// Starts the tool, to be waited for or killed; `arguments` as in a shell.
+inline pid_t StartTool(const std::string& arguments) {
+  const std::string command = "exec " PONIENTE_TOOL " " + arguments;
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::execl("/bin/sh", "sh", "-c", command.c_str(), nullptr);
+    ::_exit(127);
+  }
+  return child;
+}
+
+// RunTool() on a terminal, with these words in front, such as "NO_COLOR=1".
+// What is printed comes in `out`, as the terminal shows it.
 inline ToolRun RunOnTerminal(const std::string& arguments,
                              const std::string& environment) {
   ToolRun run;

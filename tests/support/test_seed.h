@@ -21,6 +21,12 @@ inline uint64_t TestSeed(uint64_t otherwise) {
   return seed;
 }
 
+// How often a test repeats what is random.
+inline int TestRounds(int otherwise) {
+  const char* const given = std::getenv("PONIENTE_TEST_ROUNDS");
+  return given == nullptr ? otherwise : std::atoi(given);
+}
+
 }  // namespace poniente::testing
 
 #endif  // PONIENTE_TESTS_SUPPORT_TEST_SEED_H_
