@@ -43,9 +43,9 @@ std::string NameFromPath(std::string_view path) {
 }
 
 bool NodeParser::CountNodes(TableReader& table, uint64_t nodes) {
-  const bool was_fine = nodes_ <= kMostNodes;
+  const bool was_fine = !IsFull();
   nodes_ += nodes;
-  if (nodes_ <= kMostNodes) return true;
+  if (!IsFull()) return true;
   nodes_ = kMostNodes + 1;
   if (was_fine) {
     table.ErrorHere(
@@ -97,13 +97,9 @@ void NodeParser::ParseBelow(TableReader& table, NodePlace at, NodeSpec* spec,
   spec->place = table.place();
   if (depth > kDeepest) {
     table.ErrorHere(absl::StrCat("is nested deeper than ", kDeepest));
-    table.Abandon();
-    return;
+    return Abandon(table, spec);
   }
-  if (!CountNodes(table, 1)) {
-    table.Abandon();
-    return;
-  }
+  if (!CountNodes(table, 1)) return Abandon(table, spec);
   ParseKind(table, spec, depth, weights_follow);
   ParseModifiers(table, spec);
   ParseLossWeight(table, at, spec);
@@ -111,6 +107,11 @@ void NodeParser::ParseBelow(TableReader& table, NodePlace at, NodeSpec* spec,
   if (spec->kind == NodeKind::kMixture && at != NodePlace::kRoot) {
     ParseMixtureStages(table, spec);
   }
+}
+
+void NodeParser::Abandon(TableReader& table, NodeSpec* spec) {
+  table.Abandon();
+  spec->states_weight = true;  // perhaps: what is wrong is reported already
 }
 
 void NodeParser::ParseKind(TableReader& table, NodeSpec* spec, int depth,
@@ -183,6 +184,7 @@ void NodeParser::ParseNamed(TableReader& table, std::string_view key,
   bool is_drawn = false;
   spec->children.reserve(children->size());
   for (const std::string& name : named.KeysInOrder()) {
+    if (IsFull()) return;
     const toml::table* child = named.Table(name);
     NodeSpec& made = spec->children.emplace_back();
     made.name = name;
@@ -199,7 +201,7 @@ void NodeParser::ParseNamed(TableReader& table, std::string_view key,
       const auto weight =
           ParseWeight(reader, "weight", spec->mixture.weight_rule);
       made.weight = weight.value_or(1);  // reported already
-      made.states_weight = reader.Has("weight");
+      made.states_weight |= reader.Has("weight");
       is_drawn |= IsDrawn(*spec, made.weight);
     } else if (reader.Has("weight")) {
       reader.Error("weight", "has a meaning for components of a mixture only");
@@ -219,7 +221,7 @@ void NodeParser::ParseSequence(TableReader& table, NodeSpec* spec, int depth) {
   const Place place = table.PlaceOf("concat");
   std::set<std::string> names;
   spec->children.reserve(parts->size());
-  for (size_t i = 0; i < parts->size(); ++i) {
+  for (size_t i = 0; i < parts->size() && !IsFull(); ++i) {
     const toml::table& part = *parts->get(i)->as_table();
     TableReader reader(part,
                        PlaceOfNode(part, place, absl::StrCat("[", i, "]")),
@@ -334,6 +336,7 @@ void NodeParser::ParseDatasets(TableReader& data, const toml::array& datasets,
     made.name = reader.String("name").value_or("");
     reader.String("hf_config");
     ParseBelow(reader, NodePlace::kComponent, &made, 1);
+    if (IsFull()) return;
     made.max_epochs = reader.Unsigned("max_epochs", 1, kMostSamples);
     made.weight = reader.Number("weight").value_or(1);
     made.states_weight = true;

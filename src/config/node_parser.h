@@ -70,6 +70,10 @@ class NodeParser {
   void ParseSeed(TableReader& table, NodePlace at, NodeSpec* spec);
   // Counts a node; false, with an error at `table`, once they are too many.
   bool CountNodes(TableReader& table, uint64_t nodes);
+  // They are too many, which is reported: the rest is not looked at.
+  bool IsFull() const { return nodes_ > kMostNodes; }
+  // After an error that says why `table`'s node is not looked at.
+  static void Abandon(TableReader& table, NodeSpec* spec);
 
   ErrorList* const errors_;
   std::map<std::string, Definition> definitions_;

@@ -11,6 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "config/node_parser.h"
 #include "tests/support/status_matchers.h"
 #include "tests/support/temp_dir.h"
 
@@ -443,6 +444,39 @@ TEST(SpecParserTest, NodesWithoutNumberAreRefused) {
   EXPECT_THAT(ParseSpec(text, "t.toml"),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        HasSubstr("makes a tree of more than 262144 nodes")));
+}
+
+// Nor that those after the last that counts need a weight.
+TEST(SpecParserTest, OfTooManyNodesNoMoreIsSaid) {
+  std::string text =
+      "[data]\nbatch_size = 1\nseq_len = 1\n[data.nodes]\n"
+      "n0 = { tokens = 8 }\n";
+  for (int i = 1; i <= 14; ++i) {
+    const std::string used = absl::StrCat("{ use = 'n", i - 1, "' }");
+    absl::StrAppend(&text, "n", i, " = { flat = { x = ", used, ", y = ", used,
+                    " } }\n");
+  }
+  absl::StrAppend(&text, "[data.mixture]\n");
+  for (int i = 0; i < 50; ++i) {
+    absl::StrAppend(&text, "c", i, " = { use = 'n14', weight = 1 }\n");
+  }
+  const auto run = ParseSpec(text, "t.toml");
+  EXPECT_THAT(run.status(),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("makes a tree of more than 262144 nodes")));
+  EXPECT_THAT(std::string(run.status().message()), Not(HasSubstr("\n")));
+}
+
+TEST(SpecParserTest, TooDeepANodeIsNotSaidToNeedAWeight) {
+  std::string text = "[data]\nbatch_size = 1\nseq_len = 1\n";
+  std::string node = "{ tokens = 8, weight = 1 }";
+  for (int i = 0; i < NodeParser::kDeepest; ++i) {
+    node = "{ weight = 1, mixture = { a = " + node + " } }";
+  }
+  const auto run = ParseSpec(text + "mixture = { a = " + node + " }\n", "t");
+  EXPECT_THAT(run.status(), StatusIs(absl::StatusCode::kInvalidArgument,
+                                     HasSubstr("is nested deeper than 100")));
+  EXPECT_THAT(std::string(run.status().message()), Not(HasSubstr("weight")));
 }
 
 TEST(SpecParserTest, AHundredErrorsAreSaidAndTheOthersCounted) {
