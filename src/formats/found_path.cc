@@ -32,7 +32,9 @@ absl::Status ListFolder(FoundPath* found) {
     const std::string name = it->path().filename().string();
     if (it->is_directory(ignored)) {
       found->folders.push_back(name);
-    } else if (it->is_regular_file(ignored)) {
+    } else {
+      // Pipes and broken links, too: what they stand for is not left out
+      // without a word.
       found->files.push_back(name);
     }
   }

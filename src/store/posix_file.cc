@@ -39,6 +39,13 @@ std::string_view Remedy(int error) {
   }
 }
 
+absl::Status CheckRegular(const std::string& path, const struct stat& facts) {
+  if (S_ISREG(facts.st_mode)) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("'", path, "' is ", Absl(KindOfFile(facts.st_mode)),
+                   ", not a regular file; name the file itself"));
+}
+
 }  // namespace
 
 OwnedFd::~OwnedFd() {
@@ -67,6 +74,7 @@ FileStamp StampOf(const struct stat& facts) {
 absl::StatusOr<FileStamp> ReadStamp(const std::string& path) {
   struct stat facts;
   if (::stat(path.c_str(), &facts) != 0) return ErrnoError(path, "open");
+  PONIENTE_RETURN_IF_ERROR(CheckRegular(path, facts));
   return StampOf(facts);
 }
 
@@ -125,10 +133,8 @@ absl::StatusOr<OwnedFd> OpenRegularFile(const std::string& path,
                                         struct stat* facts) {
   PONIENTE_ASSIGN_OR_RETURN(OwnedFd fd, OpenFd(path, O_RDONLY));
   if (::fstat(fd.get(), facts) != 0) return ErrnoError(path, "stat");
-  if (S_ISREG(facts->st_mode)) return fd;
-  return absl::InvalidArgumentError(
-      absl::StrCat("'", path, "' is ", Absl(KindOfFile(facts->st_mode)),
-                   ", not a regular file; name the file itself"));
+  PONIENTE_RETURN_IF_ERROR(CheckRegular(path, *facts));
+  return fd;
 }
 
 absl::StatusOr<std::string> ReadSmallFile(const std::string& path,

@@ -45,7 +45,7 @@ struct FileStamp {
   friend bool operator==(const FileStamp&, const FileStamp&) = default;
 };
 FileStamp StampOf(const struct stat& facts);
-// NotFound if there is no such file.
+// NotFound if there is no such file; InvalidArgument if it is no regular one.
 absl::StatusOr<FileStamp> ReadStamp(const std::string& path);
 
 // "'path': what: reason; remedy" for errno, with its code. Call it before

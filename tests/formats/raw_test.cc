@@ -100,6 +100,16 @@ TEST(RawTest, FilesOfAFolderAreShards) {
                        HasSubstr("none of which matches '*.tokens'")));
 }
 
+// A shard that cannot be read is not left out without a word.
+TEST(RawTest, AShardThatIsNoFileIsAnError) {
+  const TempDir folder;
+  WriteFile(folder.path("a.bin"), LittleIds(MadeIds(10, 100, 2), 2));
+  std::filesystem::create_symlink(folder.path("gone"), folder.path("b.bin"));
+  EXPECT_THAT(
+      OpenWith(kRawFormat, folder.path(), OfType(StoredType::kU16)),
+      StatusIs(absl::StatusCode::kNotFound, HasSubstr(folder.path("b.bin"))));
+}
+
 // A u16 file of an even number of ids is also a whole number of u32.
 TEST(RawTest, ADoubtfulTypeIsWarnedOf) {
   const TempDir folder;
