@@ -2,12 +2,11 @@
 #include "cli/pack_run.h"
 
 #include <exception>
-#include <new>
-#include <thread>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "cli/console.h"
+#include "poniente/task.h"
 #include "util/mutex.h"
 #include "util/status_macros.h"
 
@@ -59,30 +58,21 @@ absl::Status PackRun::Run(const std::function<bool()>& interrupted,
     working_ = converting_ + writers;
   }
   std::vector<std::thread> threads;
-  for (int i = 0; i < job_.threads + writers; ++i) {
-    const bool converts = i < job_.threads;
-    try {
-      threads.emplace_back([this, converts] { Work(converts); });
-    } catch (const std::exception& error) {
-      const MutexLock lock(&mu_);
-      Fail(absl::ResourceExhaustedError(absl::StrCat(
-          "cannot start thread ", i + 1, " of ", job_.threads + writers, ": ",
-          error.what(),
-          "; take fewer (--threads), or raise the limits of processes and "
-          "memory (ulimit -u, -v)")));
-      HasEnded(converts);
-    }
-  }
   try {
+    Start(job_.threads + writers, &threads);
     Watch(interrupted, tick);
-  } catch (const std::exception& error) {  // no memory
+  } catch (...) {
     const MutexLock lock(&mu_);
-    Fail(absl::ResourceExhaustedError(error.what()));
+    Fail(internal::StatusFromException(std::current_exception()));
   }
   for (std::thread& thread : threads) thread.join();
   bool has_added = false;
   {
     const MutexLock lock(&mu_);
+    if (failed_ == internal::OutOfMemory()) {
+      return absl::ResourceExhaustedError(
+          absl::StrCat(failed_.message(), "; take fewer threads (--threads)"));
+    }
     if (!failed_.ok()) return failed_;
     has_added = added_ > 0;
   }
@@ -91,16 +81,30 @@ absl::Status PackRun::Run(const std::function<bool()>& interrupted,
   return absl::CancelledError("interrupted");
 }
 
+// Those that convert, and after them those that write.
+void PackRun::Start(int count, std::vector<std::thread>* threads) {
+  for (int i = 0; i < count; ++i) {
+    const bool converts = i < job_.threads;
+    try {
+      threads->emplace_back([this, converts] { Work(converts); });
+    } catch (const std::exception& error) {
+      const MutexLock lock(&mu_);
+      Fail(absl::ResourceExhaustedError(absl::StrCat(
+          "cannot start thread ", i + 1, " of ", count, ": ", error.what(),
+          "; take fewer (--threads), or raise the limits of processes and "
+          "memory (ulimit -u, -v)")));
+      HasEnded(converts);
+    }
+  }
+}
+
 // What a thread of the run does; nothing that is thrown leaves it.
 void PackRun::Work(bool converts) {
   absl::Status thrown;
   try {
     converts ? Convert() : WriteStaged();
-  } catch (const std::bad_alloc&) {
-    thrown = absl::ResourceExhaustedError(
-        "out of memory; take fewer threads (--threads)");
-  } catch (const std::exception& error) {
-    thrown = absl::InternalError(error.what());
+  } catch (...) {
+    thrown = internal::StatusFromException(std::current_exception());
   }
   const MutexLock lock(&mu_);
   if (!thrown.ok()) Fail(std::move(thrown));

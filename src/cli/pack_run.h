@@ -13,6 +13,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
@@ -113,6 +114,7 @@ class PackRun {
   // Gives the unit its place, once it is its turn. False if the run is over.
   bool TakePlace(const Task& task, const absl::Status& converted,
                  const UnitDocuments& documents, Written* written);
+  void Start(int count, std::vector<std::thread>* threads);
   void Work(bool converts);
   void HasEnded(bool converts) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void Stop() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
