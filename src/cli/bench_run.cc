@@ -13,7 +13,7 @@
 
 #include "cli/progress.h"
 #include "poniente/loader.h"
-#include "poniente/token_store.h"
+#include "poniente/token_source.h"
 #include "util/status_macros.h"
 
 namespace poniente::cli {

@@ -14,7 +14,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/strings/str_replace.h"
 #include "cli/arguments.h"
 #include "cli/command_line.h"
 #include "cli/commands.h"

@@ -25,7 +25,6 @@
 #include "cli/source_warnings.h"
 #include "cli/verify_store.h"
 #include "poniente/token_store.h"
-#include "store/catalog_text.h"
 #include "store/manifest.h"
 #include "store/store_folder.h"
 #include "util/status_macros.h"

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/pack_request.h"
 
-#include <fcntl.h>
 #include <sys/stat.h>
 
 #include <algorithm>

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "cli/console.h"
 #include "poniente/task.h"
 #include "util/mutex.h"
 #include "util/status_macros.h"

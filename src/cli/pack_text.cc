@@ -4,7 +4,6 @@
 // one to cut at, which the next unit is told.
 #include "cli/pack_text.h"
 
-#include <algorithm>
 #include <string>
 #include <string_view>
 #include <utility>

@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "loader/run_state.h"
 #include "poniente/piecewise_items.h"
-#include "poniente/token_store.h"
+#include "poniente/token_source.h"
 #include "util/status_macros.h"
 
 namespace poniente::internal {

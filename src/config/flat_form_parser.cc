@@ -9,7 +9,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "config/stage_parser.h"
-#include "util/one_line.h"
 
 namespace poniente::internal {
 namespace {

@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "absl/strings/str_cat.h"
-#include "config/stage_parser.h"
+#include "config/run_points.h"
 #include "util/status_macros.h"
 
 namespace poniente::internal {

@@ -12,7 +12,7 @@
 #include "index/keyed_hash.h"
 #include "io/range_source.h"
 #include "poniente/piecewise_items.h"
-#include "poniente/token_store.h"
+#include "poniente/token_source.h"
 #include "util/check.h"
 #include "util/status_macros.h"
 

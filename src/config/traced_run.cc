@@ -7,7 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "poniente/piecewise_items.h"
-#include "poniente/token_store.h"
+#include "poniente/token_source.h"
 #include "util/check.h"
 #include "util/nearest_name.h"
 #include "util/status_macros.h"

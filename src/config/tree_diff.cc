@@ -15,7 +15,7 @@
 #include "config/run_diff.h"
 #include "dataset/joined_path.h"
 #include "index/mixture_map.h"
-#include "poniente/token_store.h"
+#include "poniente/token_source.h"
 
 namespace poniente::internal {
 namespace {

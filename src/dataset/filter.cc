@@ -6,7 +6,6 @@
 #include <unordered_set>
 
 #include "absl/strings/str_cat.h"
-#include "index/keyed_hash.h"
 #include "index/selection_map.h"
 
 namespace poniente::internal {

@@ -8,7 +8,6 @@
 #include "index/item_order.h"
 #include "index/keyed_hash.h"
 #include "index/mixture_map.h"
-#include "index/stage_plan.h"
 #include "util/status_macros.h"
 
 namespace poniente::internal {

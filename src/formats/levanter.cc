@@ -17,7 +17,6 @@
 #include "formats/levanter_rows.h"
 #include "formats/token_format.h"
 #include "formats/zarr_array.h"
-#include "store/posix_file.h"
 #include "util/one_line.h"
 #include "util/status_macros.h"
 

@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "index/int128.h"
 #include "index/permutation_kernels.h"
 #include "util/check.h"
 #include "util/status_macros.h"

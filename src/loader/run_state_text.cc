@@ -13,7 +13,6 @@
 #include "absl/strings/str_split.h"
 #include "loader/run_state.h"
 #include "util/crc32c.h"
-#include "util/one_line.h"
 #include "util/status_macros.h"
 
 namespace poniente::internal {

@@ -34,7 +34,6 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "store/file_writer.h"
 #include "util/check.h"
 #include "util/status_macros.h"
 

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "store/token_datasets.h"
 
-#include <algorithm>
 #include <cstddef>
 #include <span>
 #include <string>
 #include <utility>
 
-#include "absl/status/status.h"
 #include "index/keyed_hash.h"
 #include "io/range_source.h"
 #include "poniente/index_map_dataset.h"
