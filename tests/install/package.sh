@@ -86,6 +86,13 @@ logged inside sh -euxc '
   build/c_consumer store-consumer
   CC=cc CXX=c++ sh consumer/pkg_config.sh /trial/consumer /trial
 '
+
+begin "removing it"
+logged inside apt-get remove -y poniente
+if left=$(cd "$bare/usr" && find bin include lib share -iname '*poniente*' | grep .); then
+  echo "left behind: $left" >>"$log"
+  false
+fi
 grep -h '^poniente 0' "$log" | sort | uniq -c
 remove_bare
 echo "== the package works: $package"

@@ -7,6 +7,12 @@ sources=$1
 cd "$2"
 libraries=$(pkg-config --variable=libdir poniente)
 
+# They would change how the user's own files see toml++.
+if pkg-config --cflags poniente | grep -q TOML; then
+  echo "poniente.pc hands on toml++'s flags" >&2
+  exit 1
+fi
+
 # What pkg-config prints is a list of words.
 # shellcheck disable=SC2046,SC2086
 {

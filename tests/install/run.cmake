@@ -19,10 +19,19 @@ run(${CMAKE_COMMAND} -S ${SOURCE}/tests/install -B ${WORK}/build -G Ninja
   -DCMAKE_PREFIX_PATH=${WORK}/prefix -DCMAKE_BUILD_TYPE=${BUILD_TYPE}
   "-DCMAKE_CXX_FLAGS=${CXX_FLAGS}")
 run(${CMAKE_COMMAND} --build ${WORK}/build)
+run(${CMAKE_COMMAND} -E env PKG_CONFIG_LIBDIR=${WORK}/none ${CMAKE_COMMAND}
+  -S ${SOURCE}/tests/install -B ${WORK}/build-missing -G Ninja
+  -DEXPECT_MISSING=ON -DCMAKE_PREFIX_PATH=${WORK}/prefix)
 foreach(consumer consumer consumer_shared consumer_lto consumer_sanitized)
   run(${WORK}/build/${consumer} ${WORK}/store-${consumer})
 endforeach()
 run(${WORK}/build/c_consumer ${WORK}/store-consumer)
+
+run(${CMAKE_COMMAND} -S ${SOURCE}/tests/install/embedded -B ${WORK}/embedded
+  -G Ninja -DPONIENTE=${SOURCE})
+if(EXISTS ${WORK}/embedded/poniente/poniente.pc)
+  message(FATAL_ERROR "a project that embeds Poniente would install it")
+endif()
 
 # The same programs without CMake: against either library, and in C.
 file(GLOB_RECURSE pc ${WORK}/prefix/poniente.pc)
