@@ -23,126 +23,14 @@ trainer=$made/train
 # Packages that hold the text; unpacked below $made, not installed.
 text_packages='dict-gcide manpages manpages-dev fortunes fortunes-min
   wamerican debian-policy developers-reference'
-checkpoint_every=50
 
-mkdir -p "$text" "$stores" "$runs" "$logs"
-exec 3>&1 4>&2  # the screen, wherever a step's output goes
-began=$(date +%s)
-step=0
-step_name='' log='' ticker='' background='' explained=''
-
-# --- How it speaks -----------------------------------------------------------
-
-say() { printf '    %s\n' "$*" >&3; }
-
-# begin NAME: the next of the numbered steps.
-begin() {
-  step=$((step + 1))
-  step_name=$1
-  printf '\n[%d/7] %s (%d s so far)\n' "$step" "$step_name" \
-    $(($(date +%s) - began)) >&3
-}
-
-# One line that says why, and the end.
-fail() {
-  explained=yes
-  stop_ticker
-  printf 'quickstart: step %d, %s: %s\n' "$step" "$step_name" "$*" >&4
-  exit 1
-}
-
-# What is told of a step while it lasts: its log's last line.
-last_line() { tail -n 1 "$log" | tr -d '\r\033' | cut -c 1-66; }
-
-# Of the build: how much of it is done, and how long it may take. A file of
-# several sources takes as long as $heavy files of one.
-heavy=6
-build_work() {  # of what Ninja says in standard input
-  awk -v heavy="$heavy" '/ Building CXX / { n += /\/Unity\// ? heavy : 1 }
-    END { print n + 0 }'
-}
-build_progress() {
-  if [ "$work" -eq 0 ]; then return; fi
-  done=$(build_work <"$log")
-  percent=$((100 * done / work))
-  if [ "$percent" -ge 100 ]; then echo 'linking'; return; fi
-  if [ "$percent" -lt 8 ]; then echo "$percent % compiled"; return; fi
-  left=$(((waited * (work - done) / done + 5) / 10 * 10))
-  if [ "$left" -lt 10 ]; then
-    echo "$percent % compiled, a few seconds left"
-  else
-    echo "$percent % compiled, about $left s left"
-  fi
-}
-
-# Shows the time and what `telling` prints, again and again: redrawn on a
-# terminal, a new line now and then elsewhere.
-telling=last_line
-tick() {
-  pause=15
-  if [ -t 3 ]; then pause=1; fi
-  waited=0
-  # A sleep that outlives the ticker must not keep the screen's pipe open.
-  while sleep "$pause" >/dev/null 2>&1 3>&- 4>&-; do
-    waited=$((waited + pause))
-    line="    $waited s: $($telling)"
-    if [ -t 3 ]; then
-      printf '\r\033[K%s' "$line" >&3
-    else
-      printf '%s\n' "$line" >&3
-    fi
-  done
-}
-
-stop_ticker() {
-  if [ -z "$ticker" ]; then return; fi
-  kill "$ticker" 2>/dev/null || true
-  wait "$ticker" 2>/dev/null || true
-  ticker=''
-  if [ -t 3 ]; then printf '\r\033[K' >&3; fi
-}
-
-# logged NAME COMMAND...: runs it with its output in a log file.
-logged() {
-  log=$logs/$1.log
-  shift
-  : >"$log"
-  tick &
-  ticker=$!
-  "$@" >"$log" 2>&1
-  stop_ticker
-}
-
-# shown NAME COMMAND...: the same, with the output on the screen, too.
-shown() {
-  log=$logs/$1.log
-  shift
-  rm -f "$log.failed"
-  { "$@" 2>&1 || : >"$log.failed"; } | tee "$log"
-  if [ -e "$log.failed" ]; then exit 1; fi
-}
-
-# Whatever ends the script early: one line that says where and why.
-on_exit() {
-  status=$?
-  trap - EXIT
-  stop_ticker
-  if [ -n "$background" ]; then kill -9 "$background" 2>/dev/null || true; fi
-  if [ "$status" -eq 0 ] || [ -n "$explained" ]; then exit "$status"; fi
-  why=$(grep -m 1 -E '^E: |error: |CMake Error|^poniente: |^train: ' \
-    "$log" 2>/dev/null || tail -n 1 "$log" 2>/dev/null) || true
-  printf 'quickstart: step %d, %s, failed: %s (all of it: %s)\n' \
-    "$step" "$step_name" "${why:-exit status $status}" "${log:-no log}" >&4
-  exit "$status"
-}
-on_signal() {
-  explained=yes
-  printf '\nquickstart: interrupted in step %d, %s; run it again to go on\n' \
-    "$step" "$step_name" >&4
-  exit 130
-}
-trap on_exit EXIT
-trap on_signal INT TERM HUP
+# shellcheck source=examples/quickstart_screen.sh
+. examples/quickstart_screen.sh
+if ! mkdir -p "$text" "$stores" "$runs" "$logs" 2>/dev/null ||
+  [ -n "$(find "$made" -type d ! -writable -print -quit 2>&1)" ]; then
+  fail "cannot write to $PWD/$made: run this in a copy of the checkout that" \
+    'is yours'
+fi
 
 # --- Packages ----------------------------------------------------------------
 
@@ -156,7 +44,7 @@ install_packages() {
     shown install sh cmake/install_packages.sh build
   fi
   if [ -s "$log" ]; then
-    say "$(sed -n 's/^== installing: /installed /p' "$log")"
+    sed -n 's/^== installing: /    installed /p' "$log" | wrap
   else
     say 'all are installed'
   fi
@@ -164,14 +52,46 @@ install_packages() {
 
 # --- Program -----------------------------------------------------------------
 
-build() {
-  if [ ! -e "$made/cmake/build.ninja" ]; then
-    logged configure cmake -S . -B "$made/cmake" -G Ninja \
-      -DCMAKE_BUILD_TYPE=Release -DCMAKE_CXX_FLAGS_RELEASE=-O2 \
-      -DPONIENTE_BUILD_TESTS=OFF -DCMAKE_RUNTIME_OUTPUT_DIRECTORY="$PWD/$made"
+# configure ARGUMENT...: anew if the folder is another checkout's, or was made
+# with other arguments.
+configure() {
+  stamp=$made/cmake.stamp
+  wanted=$(pwd -P; printf '%s\n' "$@")
+  if [ -e "$made/cmake/build.ninja" ]; then
+    if [ "$(cat "$stamp" 2>/dev/null)" = "$wanted" ]; then
+      # Now rather than with the build: the build's plan depends on it.
+      logged configure cmake --build "$made/cmake" --target build.ninja
+      return
+    fi
+    say "$made/cmake is for another folder or other options: starts afresh"
   fi
-  work=$(cmake --build "$made/cmake" --target poniente_tool train -- -n |
-    build_work)
+  rm -rf "$made/cmake" "$stamp"
+  logged configure cmake -S . -B "$made/cmake" "$@"
+  echo "$wanted" >"$stamp"
+}
+
+# Of the build: how much of it is done, and how long it may take.
+build_progress() {
+  {
+    echo "tick $waited $(wc -l <"$log")"
+    # The arguments of the commands that run there; some are object files.
+    find /proc/[0-9]*/cwd -lname "$(pwd -P)/$made/cmake" \
+      -printf '%h/cmdline\n' 2>/dev/null | xargs -r cat 2>/dev/null |
+      tr '\0' '\n' |
+      grep -a '^[^/].*/CMakeFiles/.*\.\(o\|gch\)$' | sort -u
+  } >>"$logs/build.seen"
+  awk -v cores="$(nproc)" -f examples/build_progress.awk \
+    "$logs/build.plan" "$log" "$logs/build.seen"
+}
+
+build() {
+  configure -G Ninja -DCMAKE_BUILD_TYPE=Release \
+    -DCMAKE_CXX_FLAGS_RELEASE=-O2 -DPONIENTE_BUILD_TESTS=OFF \
+    -DCMAKE_RUNTIME_OUTPUT_DIRECTORY="$(pwd -P)/$made"
+  cmake --build "$made/cmake" --target poniente_tool train -- -n |
+    awk -v folder="$made/cmake" -f examples/build_progress.awk \
+      >"$logs/build.plan"
+  rm -f "$logs/build.seen"
   telling=build_progress
   logged build cmake --build "$made/cmake" --target poniente_tool train
   telling=last_line
@@ -229,7 +149,7 @@ gather_text() {
   mkdir -p "$made/packages"
   logged download download
   logged unpack unpack
-  say "from $(printf '%s' "$text_packages" | tr -s '\n ' ' ')"
+  printf '    from %s\n' "$(echo "$text_packages" | tr -s '\n ' ' ')" | wrap
 }
 
 # --- Stores ------------------------------------------------------------------
@@ -262,6 +182,31 @@ pack_stores() {
   pack words 'word list' "$text/words"
   pack policy 'handbook' "$text/policy"
   pack reference 'handbook' "$text/reference"
+}
+
+# --- Plan --------------------------------------------------------------------
+
+# Shows the plan without those columns of its tables that the screen is too
+# narrow for. Sets the run's steps, and where it is saved and killed.
+plan() {
+  logged plan "$tool" plan "$config" --html "$page"
+  awk -v width="$(width)" '
+    NF == 0 { cut = 0 }
+    length($0) > width && /^  (stage|tokens of|samples of) / {
+      head = substr($0, 1, width + 2)
+      if (head !~ /  $/) sub(/  +[^ ]+( [^ ]+)* ?$/, "", head)
+      sub(/ +$/, "", head)
+      cut = length(head)
+    }
+    { print cut ? substr($0, 1, cut) : $0 }' "$log" | wrap
+  steps=$(sed -n '1s/.*: \([0-9,]*\) steps,.*/\1/p' "$log" | tr -d ,)
+  if [ "${steps:-0}" -lt 12 ]; then
+    fail "a run of ${steps:-0} steps is too short to be killed half-way:" \
+      "set data.steps in $config to 12 or more"
+  fi
+  checkpoint_every=$((steps / 12))
+  # Between two checkpoints, so that some steps are done twice.
+  target=$((steps / 2 + checkpoint_every / 3))
 }
 
 # --- Runs --------------------------------------------------------------------
@@ -306,27 +251,29 @@ killed_run() {
     return
   fi
   rm -f "$runs"/resumed.* "$runs"/killed.*
-  total=$(lines "$runs/uninterrupted.log")
-  # Between two checkpoints, so that some steps are done twice.
-  target=$((total / 2 + checkpoint_every / 3))
-  say "runs it again, to be killed about step $target of $total"
+  say "runs it again, to be killed about step $target of $steps"
   log=$logs/killed.log
   # shellcheck disable=SC2046
   "$trainer" $(flags resumed) >"$log" 2>&1 &
   background=$!
   while [ "$(lines "$runs/resumed.log")" -lt "$target" ]; do
-    if ! kill -0 "$background" 2>/dev/null; then exit 1; fi
+    if ! kill -0 "$background" 2>/dev/null; then break; fi
     if [ -t 3 ]; then
-      printf '\r    step %d of %d' "$(lines "$runs/resumed.log")" "$total"
+      printf '\r    step %d of %d' "$(lines "$runs/resumed.log")" "$steps"
     fi
     sleep 0.1
   done
-  kill -9 "$background"
+  kill -9 "$background" 2>/dev/null || true
   wait "$background" 2>/dev/null || true
   background=''
   if [ -t 3 ]; then printf '\r\033[K'; fi
+  killed=$(lines "$runs/resumed.log")
+  if [ "$killed" -lt "$target" ]; then exit 1; fi
+  if [ "$killed" -ge "$steps" ]; then
+    fail "the run ended before it was killed: raise data.steps in $config"
+  fi
   cp "$runs/resumed.log" "$runs/killed.log"
-  say "killed with SIGKILL after $(lines "$runs/killed.log") of $total steps"
+  say "killed with SIGKILL after $killed of $steps steps"
   # shellcheck disable=SC2046
   shown resumed "$trainer" $(flags resumed)
   inputs >"$runs/resumed.done"
@@ -335,11 +282,10 @@ killed_run() {
 compare_runs() {
   one=$runs/uninterrupted.log
   two=$runs/resumed.log
-  total=$(lines "$one")
   same=$(awk 'NR == FNR { line[$1] = $0; next } line[$1] == $0 { ++same }
     END { print same + 0 }' "$one" "$two")
   if ! cmp -s "$one" "$two"; then
-    fail "the resumed run differs: $same of $total steps are the same (diff \
+    fail "the resumed run differs: $same of $steps steps are the same (diff \
 $one $two; delete $runs to train again)"
   fi
   killed=$(lines "$runs/killed.log")
@@ -348,12 +294,12 @@ $one $two; delete $runs to train again)"
   if ! head -n "$killed" "$one" | cmp -s - "$runs/killed.log"; then
     fail "the killed run differs (diff $one $runs/killed.log)"
   fi
-  say "$same of $total steps are the same, digit for digit"
+  say "$same of $steps steps are the same, digit for digit"
 }
 
 # The plan's table as bars: what share of the tokens each source has.
 picture() {
-  awk -F '   *' '
+  awk -F '   *' -v width="$(width)" '
     $2 == "tokens of" {
       for (i = 1; i <= NF; ++i) if ($i == "share") column = i
       next
@@ -362,9 +308,10 @@ picture() {
     column {
       share = $column + 0
       bar = ""
-      for (i = 0.5; i < share / 2; ++i) bar = bar "#"
+      most = (width < 80 ? width : 80) - 34
+      for (i = 0.5; i < share * most / 100; ++i) bar = bar "#"
       match($0, /^ */)
-      printf "%-22s %6.2f %%  %s\n", substr($0, 1, RLENGTH) $2, share, bar
+      printf "%-22.22s %6.2f %%  %s\n", substr($0, 1, RLENGTH) $2, share, bar
     }' "$logs/plan.log"
 }
 
@@ -373,10 +320,11 @@ last_screen() {
   used=$(awk -f cmake/processor_seconds.awk "$logs/times")
   # "after 600 steps: loss L nats (B bits) per token, unigram entropy ..."
   result=$(tail -n 1 "$logs/uninterrupted.log")
-  steps=$(echo "$result" | sed 's/^after \(.*\): loss .*/\1/')
   loss=$(echo "$result" | sed 's/.*: loss \(.*\) per token.*/\1/')
   entropy=$(echo "$result" | sed 's/.*entropy //')
   tokens=$("$tool" inspect "$stores/code" | sed -n 's/^tokens *//p')
+  own=$PWD/$tool  # as a shell takes it
+  case $own in *[!A-Za-z0-9_./-]*) own="'$own'" ;; esac
   cat <<END
 
 ------------------------------------------------------------------------------
@@ -393,21 +341,25 @@ What just happened
   tokens) and mixed as examples/quickstart.toml says: code, a dictionary and
   manuals by weight, beside four small sources that share one shuffle.
 
-  A small language model was trained on the mixture, twice. After $steps
+  A small language model was trained on the mixture, twice. After $steps steps
   its loss was $loss per byte; a model that knows
   only how often each byte occurs could reach $entropy.
 
-  The second run was killed (SIGKILL) after step $killed of $total, and resumed
+  The second run was killed (SIGKILL) after step $killed of $steps, and resumed
   from its checkpoint at step $resumed. Its token hashes and its losses:
 
-    $same of $total steps are identical to the uninterrupted run's, digit for digit
+    $same of $steps steps are identical to the uninterrupted run's, digit for digit
 
 What to try next
 
+  $own inspect FILE
+    says what a file or folder of your own tokens holds, of any known format
+  $own pack FOLDER --out STORE
+    makes a token store of your own text
   change a weight in $config, and run this again
   $tool plan $config
   $tool inspect $stores/dictionary
-  head -n 3 $one $two
+  head -n 3 $runs/*.log
   read examples/train.cc: a training program
   read README.md
 ------------------------------------------------------------------------------
@@ -424,7 +376,7 @@ gather_text
 begin 'token stores'
 pack_stores
 begin 'plan of the mixture'
-shown plan "$tool" plan "$config" --html "$page"
+plan
 begin 'training, uninterrupted'
 uninterrupted_run
 begin 'training, killed half-way and resumed'

@@ -5,6 +5,16 @@
 # Root or sudo is needed only if a package is missing. Environment:
 #   PONIENTE_TEST_REGEX   run the tests whose names match (ctest -R)
 set -eu
+
+case ${1:-} in
+  -h | --help)
+    # The comment above, without the licence.
+    sed -n '3,/^set /s/^# \{0,1\}//p' "$0"
+    exit 0 ;;
+  -*)
+    echo "tests/run.sh: unknown option: $1 (--help prints the usage)" >&2
+    exit 2 ;;
+esac
 cd "$(dirname "$0")/.."
 
 step="start"
