@@ -7,9 +7,10 @@
 # interface's. FOLDER is made, and must not be there.
 set -eu
 export LC_ALL=C
-cd "$(dirname "$0")/.."
 folder=${1:?"usage: sh bench/build_time.sh FOLDER"}
 mkdir "$folder"
+folder=$(cd "$folder" && pwd)
+cd "$(dirname "$0")/.."
 cxx=${CXX:-c++}
 
 # Sets `used`: seconds that this shell's commands have had of processors.
