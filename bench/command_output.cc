@@ -2,7 +2,6 @@
 #include "bench/command_output.h"
 
 #include <array>
-#include <cstdio>
 #include <filesystem>
 #include <system_error>
 

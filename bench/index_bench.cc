@@ -19,7 +19,6 @@
 #include <cmath>
 #include <cstdlib>
 #include <memory>
-#include <numeric>
 #include <random>
 
 #include "absl/strings/str_cat.h"

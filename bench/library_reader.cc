@@ -2,7 +2,6 @@
 #include "bench/library_reader.h"
 
 #include <span>
-#include <string_view>
 #include <vector>
 
 #include "absl/memory/memory.h"

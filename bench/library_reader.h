@@ -5,7 +5,6 @@
 #ifndef PONIENTE_BENCH_LIBRARY_READER_H_
 #define PONIENTE_BENCH_LIBRARY_READER_H_
 
-#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>

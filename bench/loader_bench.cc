@@ -60,9 +60,7 @@
 
 #include <chrono>
 #include <cstdio>
-#include <map>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "absl/strings/numbers.h"

@@ -8,7 +8,6 @@
 #include <time.h>
 
 #include <algorithm>
-#include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <functional>

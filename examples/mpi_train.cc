@@ -15,8 +15,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
-#include <exception>
-#include <memory>
 #include <span>
 #include <utility>
 

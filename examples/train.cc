@@ -19,7 +19,6 @@
 #include <cstdint>
 #include <cstdio>
 #include <exception>
-#include <memory>
 #include <utility>
 
 #include "absl/status/status.h"

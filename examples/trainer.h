@@ -7,7 +7,6 @@
 #define PONIENTE_EXAMPLES_TRAINER_H_
 
 #include <cstdint>
-#include <cstdio>
 #include <iterator>
 #include <memory>
 #include <span>

@@ -16,7 +16,6 @@
 #include "absl/status/statusor.h"
 #include "poniente/async_dataset.h"
 #include "poniente/batch.h"
-#include "poniente/byte_reader.h"
 #include "poniente/metrics.h"
 #include "poniente/provenance.h"
 #include "poniente/schedule.h"

@@ -15,7 +15,6 @@
 #include <utility>
 #include <vector>
 
-#include "absl/status/status.h"
 #include "poniente/async_dataset.h"
 
 namespace poniente {

@@ -5,7 +5,6 @@
 #define PONIENTE_MIXTURE_DATASET_H_
 
 #include <algorithm>
-#include <cstddef>
 #include <cstdint>
 #include <iterator>
 #include <memory>

@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <memory>
 #include <span>
-#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"

@@ -5,7 +5,6 @@
 #define PONIENTE_SOURCE_LOSSES_H_
 
 #include <cstddef>
-#include <cstdint>
 #include <span>
 #include <string>
 #include <vector>

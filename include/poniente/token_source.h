@@ -13,7 +13,6 @@
 #include <string_view>
 #include <vector>
 
-#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "poniente/async_dataset.h"
 #include "poniente/byte_reader.h"

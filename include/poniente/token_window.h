@@ -4,7 +4,6 @@
 #ifndef PONIENTE_TOKEN_WINDOW_H_
 #define PONIENTE_TOKEN_WINDOW_H_
 
-#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>

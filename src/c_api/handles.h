@@ -4,7 +4,6 @@
 #ifndef PONIENTE_C_API_HANDLES_H_
 #define PONIENTE_C_API_HANDLES_H_
 
-#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <set>

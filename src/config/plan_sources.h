@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "absl/status/statusor.h"
 #include "config/plan.h"
 #include "config/plan_flow.h"
 #include "config/plan_repeats.h"

@@ -5,7 +5,6 @@
 #define PONIENTE_CONFIG_SELECTIONS_H_
 
 #include <cstdint>
-#include <memory>
 #include <string>
 
 #include "absl/status/statusor.h"

@@ -4,12 +4,10 @@
 #ifndef PONIENTE_CONFIG_STAGE_PARSER_H_
 #define PONIENTE_CONFIG_STAGE_PARSER_H_
 
-#include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "config/run_points.h"
 #include "config/spec.h"

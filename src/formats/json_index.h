@@ -4,7 +4,6 @@
 #ifndef PONIENTE_FORMATS_JSON_INDEX_H_
 #define PONIENTE_FORMATS_JSON_INDEX_H_
 
-#include <cstdint>
 #include <string>
 
 #include "absl/status/statusor.h"

@@ -11,11 +11,8 @@
 
 #include <cstdint>
 #include <optional>
-#include <string>
-#include <vector>
 
 #include "absl/status/status.h"
-#include "absl/status/statusor.h"
 #include "formats/compact_ends.h"
 #include "formats/input_bytes.h"
 #include "formats/mds_column.h"

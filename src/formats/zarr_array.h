@@ -5,7 +5,6 @@
 #ifndef PONIENTE_FORMATS_ZARR_ARRAY_H_
 #define PONIENTE_FORMATS_ZARR_ARRAY_H_
 
-#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>

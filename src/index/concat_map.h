@@ -9,7 +9,6 @@
 #include <optional>
 #include <span>
 #include <utility>
-#include <vector>
 
 #include "absl/status/statusor.h"
 #include "index/cumulative_lengths.h"

@@ -18,7 +18,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <boost/asio/async_result.hpp>
 #include <boost/asio/buffer.hpp>
+#include <boost/asio/use_awaitable.hpp>
 #include <boost/system/system_error.hpp>
 #include <cerrno>
 #include <chrono>

@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "absl/status/statusor.h"
 #include "poniente/batch.h"
 #include "poniente/loader.h"
 #include "poniente/piecewise_items.h"

@@ -18,7 +18,6 @@
 #include <memory>
 #include <span>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"

@@ -19,7 +19,6 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
-#include "absl/status/statusor.h"
 #include "store/posix_file.h"
 #include "util/memory_sizes.h"
 #include "util/mutex.h"

@@ -7,7 +7,6 @@
 #include <cstddef>
 #include <functional>
 #include <span>
-#include <string>
 
 #include "absl/status/status.h"
 

@@ -8,7 +8,6 @@
 #include <cstdint>
 #include <new>
 #include <stdexcept>
-#include <string>
 #include <thread>
 
 #include "absl/status/status.h"

@@ -9,7 +9,6 @@
 #include <string>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "tests/cli/run_tool.h"
 #include "tests/support/temp_dir.h"

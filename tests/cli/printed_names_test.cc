@@ -5,7 +5,6 @@
 #include <gtest/gtest.h>
 
 #include <string>
-#include <vector>
 
 #include "tests/cli/run_tool.h"
 #include "tests/support/temp_dir.h"

@@ -5,7 +5,6 @@
 #define PONIENTE_TESTS_CONFIG_DECLARED_RUN_H_
 
 #include <cstdint>
-#include <string>
 #include <vector>
 
 #include "poniente/config.h"

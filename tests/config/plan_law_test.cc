@@ -6,7 +6,6 @@
 #include <cmath>
 #include <map>
 #include <random>
-#include <set>
 
 #include "config/plan.h"
 #include "poniente/declared_windows.h"

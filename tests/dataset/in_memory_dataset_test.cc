@@ -8,7 +8,6 @@
 #include <boost/asio/cancellation_signal.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/io_context.hpp>
-#include <memory>
 #include <thread>
 
 #include "tests/support/counting_dataset.h"

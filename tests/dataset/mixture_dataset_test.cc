@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <map>
-#include <set>
 
 #include "poniente/flat_mixture.h"
 #include "poniente/index_datasets.h"

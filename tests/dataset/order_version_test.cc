@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <limits>
 #include <span>
-#include <string>
 #include <vector>
 
 #include "index/keyed_hash.h"

@@ -5,7 +5,6 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
-#include <numeric>
 #include <string>
 #include <vector>
 

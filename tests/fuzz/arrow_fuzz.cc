@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The first byte chooses the parser: 's' a stream, 'd' state.json, 'k'
 // dataset_dict.json, 'c' dataset_info.json.
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
-#include <vector>
 
 #include "formats/arrow_folder.h"
 #include "formats/arrow_stream.h"

@@ -4,7 +4,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <vector>
 
 #include "formats/dolma_rows.h"
 #include "util/check.h"

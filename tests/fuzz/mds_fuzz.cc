@@ -3,7 +3,6 @@
 // index | u8, 1: the shard is compressed by zstd | index | shard.
 
 #include <algorithm>
-#include <memory>
 #include <string>
 #include <vector>
 

@@ -3,9 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <string>
 #include <string_view>
-#include <vector>
 
 #include "formats/npy_arrays.h"
 #include "formats/tatm_metadata.h"

@@ -5,7 +5,6 @@
 
 #include <atomic>
 #include <cstring>
-#include <memory>
 #include <stdexcept>
 #include <string>
 #include <thread>

@@ -12,7 +12,6 @@
 #include <cstring>
 #include <functional>
 #include <memory>
-#include <string>
 #include <utility>
 #include <vector>
 

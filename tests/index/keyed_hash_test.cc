@@ -10,7 +10,6 @@
 #include <set>
 #include <string>
 #include <type_traits>
-#include <vector>
 
 namespace poniente::internal {
 namespace {

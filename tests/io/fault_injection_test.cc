@@ -7,8 +7,6 @@
 
 #include <atomic>
 #include <cerrno>
-#include <cstring>
-#include <optional>
 #include <vector>
 
 #include "io/fault_hooks.h"

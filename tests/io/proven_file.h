@@ -13,7 +13,6 @@
 #include <boost/asio/io_context.hpp>
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
 #include <exception>
 #include <fstream>
 #include <memory>

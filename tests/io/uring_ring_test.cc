@@ -19,7 +19,6 @@
 #include <boost/asio/thread_pool.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <chrono>
-#include <cstring>
 #include <optional>
 #include <random>
 #include <thread>

@@ -10,7 +10,6 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "poniente/byte_reader.h"
 #include "poniente/loader.h"
 #include "poniente/mapped_dataset.h"

@@ -6,7 +6,6 @@
 
 #include <random>
 #include <string>
-#include <tuple>
 
 #include "absl/strings/str_replace.h"
 #include "store/written_manifest.h"

@@ -6,7 +6,6 @@
 
 #include <gmock/gmock.h>
 
-#include <ostream>
 #include <string>
 
 #include "absl/status/status.h"
