@@ -31,7 +31,6 @@ namespace poniente {
 namespace {
 
 using ::poniente::testing::IsOk;
-using ::poniente::testing::ProvenByte;
 using ::poniente::testing::Read;
 using ::poniente::testing::StatusIs;
 using ::poniente::testing::Windows;
@@ -92,10 +91,8 @@ class ChangedFilesTest
     ::close(fd);
   }
   void WriteRight(uint64_t offset, uint64_t bytes) const {
-    std::string text;
-    for (uint64_t at = offset; at < offset + bytes; ++at) {
-      text.push_back(static_cast<char>(ProvenByte(0, at)));
-    }
+    std::string text(static_cast<size_t>(bytes), '\0');
+    testing::FillProven(0, offset, std::as_writable_bytes(std::span(text)));
     WriteAt(offset, text);
   }
 

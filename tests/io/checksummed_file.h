@@ -17,18 +17,6 @@
 
 namespace poniente::testing {
 
-// CRC32C bit by bit, as RFC 3720 defines it.
-inline uint32_t SlowCrc32c(std::span<const std::byte> bytes) {
-  uint32_t crc = 0xffffffff;
-  for (const std::byte byte : bytes) {
-    crc ^= static_cast<uint32_t>(byte);
-    for (int bit = 0; bit < 8; ++bit) {
-      crc = (crc >> 1) ^ ((crc & 1) != 0 ? 0x82f63b78 : 0);
-    }
-  }
-  return ~crc;
-}
-
 // Writes proven file `number` and "<path>.crc", whose checksums begin at byte
 // 12 of it.
 inline ByteFile WriteChecksummedFile(const std::string& path, uint64_t number,
@@ -36,10 +24,9 @@ inline ByteFile WriteChecksummedFile(const std::string& path, uint64_t number,
   WriteProvenFile(path, number, bytes);
   std::string sums(12, 'x');
   for (uint64_t begin = 0; begin < bytes; begin += block_bytes) {
-    std::vector<std::byte> block;
-    for (uint64_t at = begin; at < std::min(bytes, begin + block_bytes); ++at) {
-      block.push_back(ProvenByte(number, at));
-    }
+    std::vector<std::byte> block(
+        static_cast<size_t>(std::min(block_bytes, bytes - begin)));
+    FillProven(number, begin, block);
     const uint32_t crc = SlowCrc32c(block);
     for (int shift = 0; shift < 32; shift += 8) {
       sums.push_back(static_cast<char>(crc >> shift));

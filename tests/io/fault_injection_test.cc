@@ -7,6 +7,7 @@
 
 #include <atomic>
 #include <cerrno>
+#include <optional>
 #include <vector>
 
 #include "io/fault_hooks.h"
@@ -163,10 +164,9 @@ class FaultInjectionTest : public ::testing::TestWithParam<Case> {
   }
   void ExpectProven(const std::vector<ReadRequest>& requests) {
     for (const ReadRequest& request : requests) {
-      for (size_t i = 0; i < request.into.size(); ++i) {
-        ASSERT_EQ(request.into[i], testing::ProvenByte(0, request.offset + i))
-            << request.offset << " + " << i;
-      }
+      ASSERT_EQ(testing::FirstUnproven(0, request.offset, request.into),
+                std::nullopt)
+          << request.offset;
     }
   }
   // Enough batches for kAuto to read in more ways than one.

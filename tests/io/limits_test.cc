@@ -49,9 +49,7 @@ void WriteSparseFile(const std::string& path, uint64_t number) {
   ASSERT_EQ(::ftruncate(fd, kFileBytes), 0);
   std::vector<std::byte> bytes(kProvenBytes);
   for (const uint64_t begin : kProvenAt) {
-    for (uint64_t i = 0; i < kProvenBytes; ++i) {
-      bytes[i] = ProvenByte(number, begin + i);
-    }
+    testing::FillProven(number, begin, bytes);
     ASSERT_EQ(
         ::pwrite(fd, bytes.data(), kProvenBytes, static_cast<off_t>(begin)),
         kProvenBytes);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files whose every byte is a hash of where it lies, so that a misplaced read
-// is seen without a reference copy.
+// Files of proven bytes, and windows of them.
 
 #ifndef PONIENTE_TESTS_IO_PROVEN_FILE_H_
 #define PONIENTE_TESTS_IO_PROVEN_FILE_H_
@@ -23,24 +22,14 @@
 
 #include "poniente/byte_reader.h"
 #include "poniente/task.h"
+#include "tests/io/proven_bytes.h"
 
 namespace poniente::testing {
-
-// Byte `offset` of proven file number `file`. Never zero, so that a hole or an
-// untouched buffer cannot pass.
-inline std::byte ProvenByte(uint64_t file, uint64_t offset) {
-  uint64_t x = (file << 48) ^ offset;
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
-  return static_cast<std::byte>((x >> 32) % 255 + 1);
-}
 
 inline void WriteProvenFile(const std::string& path, uint64_t file,
                             uint64_t bytes) {
   std::string text(bytes, '\0');
-  for (uint64_t i = 0; i < bytes; ++i) {
-    text[i] = static_cast<char>(ProvenByte(file, i));
-  }
+  FillProven(file, 0, std::as_writable_bytes(std::span(text)));
   std::ofstream out(path, std::ios::binary);
   out << text << std::flush;
   ASSERT_TRUE(out.good()) << path;
@@ -107,14 +96,12 @@ class Windows {
   // The first byte that is not what its place says, in words; empty if none.
   std::string FirstWrongByte() const {
     for (size_t r = 0; r < requests_.size(); ++r) {
-      for (size_t i = 0; i < buffers_[r]->size(); ++i) {
-        const uint64_t at = requests_[r].offset + i;
-        if ((*buffers_[r])[i] != ProvenByte(proven_as_[r], at)) {
-          return "request " + std::to_string(r) + " file " +
-                 std::to_string(requests_[r].file) + " byte " +
-                 std::to_string(at);
-        }
-      }
+      const uint64_t begin = requests_[r].offset;
+      const auto wrong = FirstUnproven(proven_as_[r], begin, *buffers_[r]);
+      if (!wrong) continue;
+      return "request " + std::to_string(r) + " file " +
+             std::to_string(requests_[r].file) + " byte " +
+             std::to_string(begin + *wrong);
     }
     return "";
   }
