@@ -138,6 +138,7 @@ TEST_F(BenchTest, SaysItInWords) {
 }
 
 TEST_F(BenchTest, DrawsABarOnATerminalAlone) {
+  PONIENTE_NEEDS_TERMINALS();
   const std::string slow = "bench " + config_ + " --steps 10 --step-time 50";
   EXPECT_THAT(RunOnTerminal(slow, "TERM=xterm").out,
               AllOf(HasSubstr("\rbenchmarking [####"),

@@ -56,8 +56,22 @@ inline pid_t StartTool(const std::string& arguments) {
   return child;
 }
 
+inline bool HasTerminals() {
+  int terminal = -1;
+  int tool = -1;
+  if (::openpty(&terminal, &tool, nullptr, nullptr, nullptr) != 0) return false;
+  ::close(terminal);
+  ::close(tool);
+  return true;
+}
+
+#define PONIENTE_NEEDS_TERMINALS()          \
+  if (!::poniente::testing::HasTerminals()) \
+  GTEST_SKIP() << "no terminal can be made; is /dev/pts not mounted?"
+
 // RunTool() on a terminal, with these words in front, such as "NO_COLOR=1".
 // What is printed comes in `out`, as the terminal shows it.
+// REQUIRES: HasTerminals().
 inline ToolRun RunOnTerminal(const std::string& arguments,
                              const std::string& environment) {
   ToolRun run;

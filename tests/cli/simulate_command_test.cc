@@ -79,6 +79,7 @@ TEST_F(SimulateTest, SaysItInWords) {
                    HasSubstr("as configured"), HasSubstr("block shuffle"))));
   EXPECT_THAT(Simulate("--rank 1/4"),
               Prints(HasSubstr("of rank 1 of 4 read 80 samples")));
+  PONIENTE_NEEDS_TERMINALS();
   EXPECT_THAT(RunOnTerminal("simulate " + config_, "TERM=xterm"),
               Prints(HasSubstr("\033[1m  order")));
 }

@@ -16,6 +16,7 @@ using ::testing::StartsWith;
 constexpr char kEscape[] = "\033";
 
 TEST(TerminalTest, ErrorsAreRedOnATerminal) {
+  PONIENTE_NEEDS_TERMINALS();
   const ToolRun run = RunOnTerminal("inspect nowhere", "TERM=xterm");
   EXPECT_EQ(run.exit_code, 1);
   EXPECT_THAT(run.out,
@@ -23,6 +24,7 @@ TEST(TerminalTest, ErrorsAreRedOnATerminal) {
 }
 
 TEST(TerminalTest, WarningsAreYellowOnATerminal) {
+  PONIENTE_NEEDS_TERMINALS();
   const TempDir folder;
   WriteFile(folder.path("text.gz"), "\x1f\x8b not really");
   const ToolRun run = RunOnTerminal(
@@ -32,6 +34,7 @@ TEST(TerminalTest, WarningsAreYellowOnATerminal) {
 }
 
 TEST(TerminalTest, NoColoursWhereTheyAreNotWanted) {
+  PONIENTE_NEEDS_TERMINALS();
   for (const char* environment :
        {"TERM=xterm NO_COLOR=1", "TERM=dumb", "-u TERM", "TERM="}) {
     const ToolRun run = RunOnTerminal("inspect nowhere", environment);
@@ -44,6 +47,7 @@ TEST(TerminalTest, NoColoursWhereTheyAreNotWanted) {
 }
 
 TEST(TerminalTest, AnEmptyNoColorMeansNothing) {
+  PONIENTE_NEEDS_TERMINALS();
   EXPECT_THAT(RunOnTerminal("inspect nowhere", "TERM=xterm NO_COLOR=").out,
               HasSubstr(kEscape));
 }
