@@ -108,11 +108,9 @@ function look(    passed, name, running, share, percent, rounded) {
   rounded = int((shown + 5) / 10) * 10
   if (told == "" || now < settled || rounded < told || shown > told + 9)
     told = rounded
-  if (trace) tell()
 }
 
 function tell(    i) {
-  if (trace) printf "%4d s: %5.1f %5.1f ", now, speed, left
   for (i = 1; i <= commands; ++i)
     if (order[i] ~ /\.(o|gch)$/ && !(order[i] in done)) break
   if (i > commands) print "linking"

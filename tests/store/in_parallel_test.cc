@@ -27,11 +27,8 @@ TEST(InParallelTest, WhatACallThrowsIsThrownToTheCaller) {
       std::atomic<int> under_way = 0;
       const auto each = [&](size_t i) {
         ++under_way;
-        if (i == thrower) {
-          --under_way;
-          throw std::runtime_error("one of them");
-        }
         --under_way;
+        if (i == thrower) throw std::runtime_error("one of them");
       };
       EXPECT_THROW(InParallel(count, each), std::runtime_error);
       EXPECT_EQ(under_way, 0);
