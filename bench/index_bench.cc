@@ -34,7 +34,7 @@
 namespace poniente::bench {
 namespace {
 
-using internal::MixtureComponent;
+using internal::MapComponent;
 using internal::MixtureMap;
 using internal::PermutationKernel;
 
@@ -140,7 +140,7 @@ struct MixtureCase {
   std::unique_ptr<MixtureMap> MakeMap() const {
     std::mt19937_64 random(components + 1);
     std::uniform_real_distribution<double> exponent(6, 9);
-    std::vector<MixtureComponent> described(components);
+    std::vector<MapComponent> described(components);
     for (size_t i = 0; i < components; ++i) {
       described[i].name = NameOf(i);
       described[i].views = {

@@ -80,7 +80,7 @@ class MixtureFlow final : public NodeFlow {
                                const Reached& below) const override {
     const uint32_t component = map_->ComponentOf(child);
     const ItemDraws& draws = map_->draws(component);
-    const ComponentView& view = map_->view(child);
+    const MapComponentView& view = map_->view(child);
     Reached places = below;
     if (view.is_permuted()) {
       const auto length = static_cast<double>(*view.length);

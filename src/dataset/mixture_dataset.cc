@@ -96,14 +96,14 @@ class MixtureNode final : public NodeRecipe {
     if (!plan.has_value()) {
       PONIENTE_ASSIGN_OR_RETURN(plan, MakePlan(options_, components_, lengths));
     }
-    std::vector<internal::MixtureComponent> made(components_.size());
+    std::vector<internal::MapComponent> made(components_.size());
     size_t later = components_.size();
     for (size_t i = 0; i < made.size(); ++i) {
       made[i].name = components_[i].name;
       made[i].max_epochs = components_[i].max_epochs;
       for (size_t v = 0; v < components_[i].views.size(); ++v) {
         const LengthState& length = lengths[v == 0 ? i : later++];
-        internal::ComponentView& added = made[i].views.emplace_back();
+        internal::MapComponentView& added = made[i].views.emplace_back();
         added.start = components_[i].views[v].start;
         added.order = components_[i].orders[v];
         if (!length.is_endless) added.length = length.readable;

@@ -32,9 +32,9 @@ bool IsStageStart(const StagePlan& plan, uint64_t sample) {
          plan.stage_start(plan.BlockOf(sample).stage) == sample;
 }
 
-absl::Status CheckViews(const StagePlan& plan,
-                        const MixtureComponent& component, size_t number) {
-  const std::vector<ComponentView>& views = component.views;
+absl::Status CheckViews(const StagePlan& plan, const MapComponent& component,
+                        size_t number) {
+  const std::vector<MapComponentView>& views = component.views;
   PONIENTE_CHECK(!views.empty() && views[0].start == 0) << component.name;
   for (size_t v = 0; v < views.size(); ++v) {
     PONIENTE_CHECK(v == 0 || (views[v].start > views[v - 1].start &&
@@ -63,7 +63,7 @@ absl::Status CheckViews(const StagePlan& plan,
 }
 
 // All segments of a component's draws: one where its parts or its view change.
-ItemDraws MakeDraws(const StagePlan& plan, const MixtureComponent& component,
+ItemDraws MakeDraws(const StagePlan& plan, const MapComponent& component,
                     uint32_t number, uint64_t seed, const MixtureRules& rules) {
   const auto parts_at = [&](uint64_t sample) {
     ItemParts parts;
@@ -85,7 +85,7 @@ ItemDraws MakeDraws(const StagePlan& plan, const MixtureComponent& component,
   };
   std::vector<uint64_t> starts;
   for (const PartsChange& change : rules.parts) starts.push_back(change.start);
-  for (const ComponentView& view : component.views) {
+  for (const MapComponentView& view : component.views) {
     starts.push_back(view.start);
   }
   std::sort(starts.begin(), starts.end());
@@ -100,9 +100,8 @@ ItemDraws MakeDraws(const StagePlan& plan, const MixtureComponent& component,
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<MixtureMap>> MixtureMap::Create(
-    std::shared_ptr<const StagePlan> plan,
-    std::vector<MixtureComponent> components, uint64_t seed,
-    const MixtureRules& rules) {
+    std::shared_ptr<const StagePlan> plan, std::vector<MapComponent> components,
+    uint64_t seed, const MixtureRules& rules) {
   if (components.size() != plan->components()) {
     return absl::InvalidArgumentError(
         absl::StrCat("the mixture has ", components.size(),
@@ -110,7 +109,7 @@ absl::StatusOr<std::unique_ptr<MixtureMap>> MixtureMap::Create(
   }
   std::vector<std::string> names;
   names.reserve(components.size());
-  for (const MixtureComponent& component : components) {
+  for (const MapComponent& component : components) {
     names.push_back(component.name);
   }
   PONIENTE_ASSIGN_OR_RETURN(CanonicalOrder order, SortByName(names));
@@ -123,7 +122,7 @@ absl::StatusOr<std::unique_ptr<MixtureMap>> MixtureMap::Create(
   return map;
 }
 
-absl::Status MixtureMap::AddComponents(std::vector<MixtureComponent> components,
+absl::Status MixtureMap::AddComponents(std::vector<MapComponent> components,
                                        uint64_t seed,
                                        const MixtureRules& rules) {
   seed_ = seed;
@@ -140,7 +139,7 @@ absl::Status MixtureMap::AddComponents(std::vector<MixtureComponent> components,
   children_.resize(next);
   for (uint32_t c = 0; c < count; ++c) {
     const uint32_t d = order_.declared[c];
-    MixtureComponent& component = components[d];
+    MapComponent& component = components[d];
     PONIENTE_RETURN_IF_ERROR(CheckViews(*plan_, component, c));
     ItemDraws draws = MakeDraws(*plan_, component, c, seed, rules);
     std::vector<uint32_t> children;
@@ -157,7 +156,7 @@ absl::Status MixtureMap::AddComponents(std::vector<MixtureComponent> components,
 }
 
 MixtureMap::Simple MixtureMap::SimpleOf(const Component& component) {
-  const ComponentView& view = component.views[0];
+  const MapComponentView& view = component.views[0];
   Simple simple = {component.draws.key(), 0, component.children[0]};
   if (component.draws.is_plain() && component.views.size() == 1 &&
       component.draws.parts().length == kWholeItem && view.length &&
@@ -179,9 +178,11 @@ std::optional<uint64_t> MixtureMap::SampleOfEpoch(const Component& component,
 absl::StatusOr<uint64_t> MixtureMap::EndOfAll() const {
   uint64_t end = 0;
   for (const Component& component : components_) {
-    const bool is_empty = std::all_of(
-        component.views.begin(), component.views.end(),
-        [](const ComponentView& view) { return view.length == uint64_t{0}; });
+    const bool is_empty =
+        std::all_of(component.views.begin(), component.views.end(),
+                    [](const MapComponentView& view) {
+                      return view.length == uint64_t{0};
+                    });
     if (is_empty) continue;
     const std::optional<uint64_t> second = component.draws.FirstOfEpoch(1);
     std::optional<uint64_t> last;

@@ -28,7 +28,7 @@
 namespace poniente::internal {
 
 // What a component is from some sample on.
-struct ComponentView {
+struct MapComponentView {
   // A start of a stage of the plan; 0 for the first view.
   uint64_t start = 0;
   // Items per epoch; nullopt if endless.
@@ -42,10 +42,10 @@ struct ComponentView {
   }
 };
 
-struct MixtureComponent {
+struct MapComponent {
   std::string name;
   // At least one, starts strictly increasing from 0; several are all finite.
-  std::vector<ComponentView> views;
+  std::vector<MapComponentView> views;
   // Epochs that may be begun, at least 1; nullopt: any number.
   std::optional<uint64_t> max_epochs;
 };
@@ -81,7 +81,7 @@ class MixtureMap final : public IndexMap {
   // are named.
   static absl::StatusOr<std::unique_ptr<MixtureMap>> Create(
       std::shared_ptr<const StagePlan> plan,
-      std::vector<MixtureComponent> components, uint64_t seed,
+      std::vector<MapComponent> components, uint64_t seed,
       const MixtureRules& rules = MixtureRules());
 
   std::optional<uint64_t> length() const override { return length_; }
@@ -128,7 +128,7 @@ class MixtureMap final : public IndexMap {
   }
   // Which view of its component the child is. REQUIRES: the child exists.
   uint32_t ViewOf(uint32_t child) const { return children_[child].view; }
-  const ComponentView& view(uint32_t child) const {
+  const MapComponentView& view(uint32_t child) const {
     return components_[children_[child].component].views[children_[child].view];
   }
 
@@ -141,7 +141,7 @@ class MixtureMap final : public IndexMap {
   class Resolver;
   struct Component {
     std::string name;
-    std::vector<ComponentView> views;
+    std::vector<MapComponentView> views;
     std::vector<uint32_t> children;  // of the views
     std::optional<uint64_t> max_epochs;
     ItemDraws draws;
@@ -163,7 +163,7 @@ class MixtureMap final : public IndexMap {
   MixtureMap(std::shared_ptr<const StagePlan> plan, CanonicalOrder order)
       : plan_(std::move(plan)), order_(std::move(order)) {}
 
-  absl::Status AddComponents(std::vector<MixtureComponent> components,
+  absl::Status AddComponents(std::vector<MapComponent> components,
                              uint64_t seed, const MixtureRules& rules);
   absl::Status FindEnd(const MixtureRules& rules);
   bool FindWhetherOneEpoch() const;

@@ -58,7 +58,7 @@ std::optional<uint64_t> MixtureMap::PrefixParameters(
   for (const Component& component : components_) {
     for (size_t v = 0; v < component.views.size(); ++v) {
       if (!SpanBelow(component.children[v], span)) continue;
-      const ComponentView& view = component.views[v];
+      const MapComponentView& view = component.views[v];
       hash.Add(view.is_permuted());
       if (view.is_permuted()) hash.Add(OrderFingerprint(view.order));
       if (v > 0) hash.Add(view.start);

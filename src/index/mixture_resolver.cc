@@ -91,7 +91,7 @@ class MixtureMap::Resolver {
     out->child = component.children[item.view];
     out->position.epoch = item.epoch;
     TakePart(TokensOf(item.parts, item.part), position, &out->position);
-    const ComponentView& view = component.views[item.view];
+    const MapComponentView& view = component.views[item.view];
     out->position.index =
         view.is_permuted()
             ? OrderOf(component, item.view, item.epoch).Forward(item.place)
@@ -341,7 +341,7 @@ class MixtureMap::Resolver {
   // Puts places_ through the order of their epoch, into slots from first_slot.
   void PermuteEpoch(const Component& component, const ItemDraws::Run& run,
                     size_t first_slot) {
-    const ComponentView& view = component.views[run.view];
+    const MapComponentView& view = component.views[run.view];
     const size_t count = places_.size();
     if (view.is_permuted() && count <= kFewDraws &&
         view.order.kind == ShuffleKind::kFull &&

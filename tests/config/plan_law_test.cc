@@ -69,7 +69,7 @@ class TreeMaker {
   }
 
   Tokens Mixture(int depth) {
-    std::vector<poniente::MixtureComponent<TokenWindow>> components;
+    std::vector<MixtureComponent<TokenWindow>> components;
     for (auto& [name, dataset, view] : Several(depth)) {
       components.push_back({name, dataset, 0.1 + static_cast<double>(Upto(9))});
     }
@@ -252,7 +252,7 @@ TEST_P(PlanLawTest, OfCutItemsAndStages) {
                      .weights = {{"a", 5}},
                      .ramp = RunPoint::Step(100)},
                     {.start = RunPoint::Sample(40001), .seq_len = kWindow}};
-  std::vector<poniente::MixtureComponent<TokenWindow>> components;
+  std::vector<MixtureComponent<TokenWindow>> components;
   for (auto& [name, dataset, view] : children) {
     options.components.push_back({name, 1});
     components.push_back({name, dataset, 1});

@@ -62,9 +62,9 @@ absl::StatusOr<Map> MakeMap(const SlowMixture& mixture,
     stages.push_back({stage.start, stage.quanta});
   }
   // Declared by the number of their first view.
-  std::vector<MixtureComponent> components(mixture.components.size());
+  std::vector<MapComponent> components(mixture.components.size());
   for (const SlowComponent& slow : mixture.components) {
-    MixtureComponent& made = components[slow.children[0]];
+    MapComponent& made = components[slow.children[0]];
     made.name = slow.name;
     made.max_epochs = slow.max_epochs;
     for (const auto& view : slow.views) {
@@ -537,8 +537,8 @@ TEST_F(MixtureMapRulesTest, RefusalsNameComponentAndSample) {
 // Plan, components a and b, and rules as they are: for empty views, which the
 // slow twin cannot say.
 absl::StatusOr<Map> MakeOf(std::vector<PlanStage> stages,
-                           std::vector<ComponentView> a,
-                           std::vector<ComponentView> b,
+                           std::vector<MapComponentView> a,
+                           std::vector<MapComponentView> b,
                            StopRule rule = StopRule::kRestart) {
   auto plan = StagePlan::Create(4, std::move(stages));
   if (!plan.ok()) return plan.status();

@@ -42,8 +42,8 @@ struct Declared {
   bool shuffle = true;
 };
 
-std::vector<MixtureComponent> Components(const std::vector<Declared>& all) {
-  std::vector<MixtureComponent> components;
+std::vector<MapComponent> Components(const std::vector<Declared>& all) {
+  std::vector<MapComponent> components;
   for (const Declared& one : all) {
     const OrderSpec order = {.kind = one.shuffle ? ShuffleKind::kFull
                                                  : ShuffleKind::kNone};

@@ -40,9 +40,9 @@ std::shared_ptr<const StagePlan> FourStages() {
 std::unique_ptr<MixtureMap> Make(std::shared_ptr<const StagePlan> plan,
                                  uint64_t seed,
                                  const MixtureRules& rules = {}) {
-  std::vector<MixtureComponent> components = {{"a", {{0, 5000, {}}}, {}},
-                                              {"b", {{0, 3000, {}}}, {}},
-                                              {"c", {{0, 70, {}}}, {}}};
+  std::vector<MapComponent> components = {{"a", {{0, 5000, {}}}, {}},
+                                          {"b", {{0, 3000, {}}}, {}},
+                                          {"c", {{0, 70, {}}}, {}}};
   auto map = MixtureMap::Create(std::move(plan), components, seed, rules);
   EXPECT_TRUE(map.ok()) << map.status();
   return *std::move(map);
