@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "config/plan.h"
+#include "config/planned_run.h"
 
 namespace poniente::cli {
 

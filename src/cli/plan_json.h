@@ -6,7 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "config/plan.h"
+#include "config/planned_run.h"
 
 namespace poniente::cli {
 

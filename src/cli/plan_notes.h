@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "config/plan.h"
+#include "config/planned_run.h"
 
 namespace poniente::cli {
 

@@ -2,7 +2,6 @@
 #include "config/plan.h"
 
 #include <algorithm>
-#include <numeric>
 
 #include "config/plan_series.h"
 #include "config/plan_sources.h"
@@ -38,14 +37,6 @@ AttentionSaved SavedBy(const RunSteps& run) {
 }
 
 }  // namespace
-
-double RunSource::total_samples() const {
-  return std::accumulate(samples.begin(), samples.end(), 0.0);
-}
-
-double RunSource::total_tokens() const {
-  return std::accumulate(tokens.begin(), tokens.end(), 0.0);
-}
 
 absl::StatusOr<PlannedRun> MakePlan(const Config& config,
                                     std::optional<uint64_t> steps,

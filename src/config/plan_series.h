@@ -5,8 +5,8 @@
 #define PONIENTE_CONFIG_PLAN_SERIES_H_
 
 #include "absl/status/status.h"
-#include "config/plan.h"
 #include "config/plan_steps.h"
+#include "config/planned_run.h"
 #include "poniente/dataset_node.h"
 
 namespace poniente::internal {

@@ -10,10 +10,11 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "config/plan.h"
 #include "config/plan_flow.h"
 #include "config/plan_repeats.h"
 #include "config/plan_steps.h"
+#include "config/planned_run.h"
+#include "poniente/config.h"
 #include "poniente/provenance.h"
 
 namespace poniente::internal {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "config/plan.h"
+#include "config/planned_run.h"
 #include "poniente/schedule.h"
 
 namespace poniente::internal {

@@ -3,8 +3,6 @@
 // before ThreadSanitizer does, and crashes.
 #include "index/permutation_kernels.h"
 
-#include "index/permutation_variants.h"
-
 namespace poniente::internal {
 namespace {
 

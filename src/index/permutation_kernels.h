@@ -35,6 +35,12 @@ struct PermutationKernel {
   EachFunction each;
 };
 
+// What permutation_{portable,avx2,avx512}.cc define; the latter two are part of
+// builds for x86-64 only.
+extern const PermutationKernel kPortablePermutationKernel;
+extern const PermutationKernel kAvx2PermutationKernel;
+extern const PermutationKernel kAvx512PermutationKernel;
+
 // REQUIRES: 64 < size <= 2^63.
 FeistelNetwork MakeFeistelNetwork(uint64_t size, uint64_t key);
 

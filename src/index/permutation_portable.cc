@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "index/permutation_batch.h"
 #include "index/permutation_each.h"
-#include "index/permutation_variants.h"
+#include "index/permutation_kernels.h"
 
 namespace poniente::internal {
 

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "store/manifest_text.h"
 #include "store/store_folder.h"
 #include "util/crc32c.h"
 #include "util/status_macros.h"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The manifest of a token store and the arithmetic of its files: encode and
-// decode, no I/O. docs/token_store_format.md says the same in words.
+// The manifest of a token store and the arithmetic of its files, without I/O;
+// manifest_text.h has the text. docs/token_store_format.md says the same in
+// words.
 
 #ifndef PONIENTE_STORE_MANIFEST_H_
 #define PONIENTE_STORE_MANIFEST_H_
@@ -11,7 +12,6 @@
 #include <string_view>
 
 #include "absl/status/status.h"
-#include "absl/status/statusor.h"
 #include "poniente/token_window.h"
 
 namespace poniente::internal {
@@ -69,14 +69,6 @@ absl::Status CheckVocabulary(const Vocabulary& vocabulary, TokenType type,
 absl::Status CheckBlockBytes(uint64_t block_bytes);
 // What a reader asks of a manifest as a whole, wherever it was written down.
 absl::Status CheckManifest(const StoreManifest& manifest);
-
-// The text of manifest.json.
-std::string EncodeManifest(const StoreManifest& manifest);
-
-// Accepts what EncodeManifest wrote, and any other text with the same members
-// and values. InvalidArgument for another format or version, DataLoss for
-// everything else; messages do not name the path.
-absl::StatusOr<StoreManifest> ParseManifest(std::string_view text);
 
 }  // namespace poniente::internal
 

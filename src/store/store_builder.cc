@@ -21,6 +21,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "store/manifest_text.h"
 #include "util/byte_order.h"
 #include "util/check.h"
 #include "util/crc32c.h"

@@ -34,6 +34,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "store/manifest_text.h"
 #include "util/check.h"
 #include "util/status_macros.h"
 

@@ -8,6 +8,7 @@
 #include "store/document_index.h"
 #include "store/known_store.h"
 #include "store/manifest.h"
+#include "store/manifest_text.h"
 #include "store/posix_file.h"
 #include "store/side_file.h"
 #include "store/stored_ids.h"

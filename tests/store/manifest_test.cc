@@ -8,6 +8,7 @@
 #include <string>
 
 #include "absl/strings/str_replace.h"
+#include "store/manifest_text.h"
 #include "store/written_manifest.h"
 #include "tests/support/status_matchers.h"
 #include "tests/support/test_seed.h"

@@ -12,6 +12,7 @@
 
 #include "poniente/token_store.h"
 #include "store/manifest.h"
+#include "store/manifest_text.h"
 #include "tests/store/small_stores.h"
 #include "tests/support/status_matchers.h"
 #include "tests/support/temp_dir.h"
