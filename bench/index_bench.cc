@@ -26,8 +26,8 @@
 #include "bench/heap_bytes.h"
 #include "bench/require.h"
 #include "bench/rounds.h"
-#include "index/mixture_map.h"
-#include "index/permutation_kernels.h"
+#include "index/mixture/mixture_map.h"
+#include "index/permutation/permutation_kernels.h"
 #include "poniente/mixture_plan.h"
 #include "poniente/permutation.h"
 

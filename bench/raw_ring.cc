@@ -32,7 +32,7 @@ class RawRing final : public WindowReader {
 
   absl::Status SetUp() {
     constexpr unsigned kEntries = kInFlight * kBatch;
-    // The flags of src/io/uring_setup.cc.
+    // The flags of src/io/uring/uring_setup.cc.
     int error =
         io_uring_queue_init(kEntries, &ring_, IORING_SETUP_COOP_TASKRUN);
     if (error == -EINVAL) error = io_uring_queue_init(kEntries, &ring_, 0);

@@ -21,10 +21,10 @@
 #include "cli/json.h"
 #include "cli/load_config.h"
 #include "cli/table.h"
-#include "config/config_keys.h"
+#include "config/parse/config_keys.h"
 #include "poniente/provenance.h"
 #include "poniente/token_source.h"
-#include "store/manifest.h"
+#include "store/manifest/manifest.h"
 #include "util/nearest_name.h"
 #include "util/status_macros.h"
 

@@ -25,8 +25,8 @@
 #include "cli/source_warnings.h"
 #include "cli/verify_store.h"
 #include "poniente/token_store.h"
-#include "store/manifest.h"
-#include "store/store_folder.h"
+#include "store/manifest/manifest.h"
+#include "store/manifest/store_folder.h"
 #include "util/status_macros.h"
 
 namespace poniente::cli {

@@ -32,7 +32,7 @@
 #include "cli/progress.h"
 #include "cli/text_inputs.h"
 #include "index/keyed_hash.h"
-#include "store/store_builder.h"
+#include "store/write/store_builder.h"
 #include "util/status_macros.h"
 
 namespace poniente::cli {

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "store/encode_ids.h"
+#include "store/write/encode_ids.h"
 
 namespace poniente::cli {
 namespace {

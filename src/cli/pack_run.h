@@ -21,8 +21,8 @@
 #include "cli/pack_input.h"
 #include "cli/pack_state.h"
 #include "cli/text_inputs.h"
-#include "store/direct_writer.h"
-#include "store/store_builder.h"
+#include "store/write/direct_writer.h"
+#include "store/write/store_builder.h"
 #include "util/mutex.h"
 
 namespace poniente::cli {

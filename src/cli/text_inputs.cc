@@ -14,9 +14,9 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
-#include "store/manifest.h"
+#include "store/manifest/manifest.h"
+#include "store/manifest/store_folder.h"
 #include "store/posix_file.h"
-#include "store/store_folder.h"
 #include "util/status_macros.h"
 
 namespace poniente::cli {

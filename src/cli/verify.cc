@@ -30,8 +30,8 @@
 #include "poniente/catalog.h"
 #include "poniente/config.h"
 #include "poniente/token_source.h"
-#include "store/catalog_text.h"
-#include "store/manifest.h"
+#include "store/catalog/catalog_text.h"
+#include "store/manifest/manifest.h"
 #include "store/posix_file.h"
 
 namespace poniente::cli {

@@ -6,9 +6,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "cli/progress.h"
-#include "store/catalog_text.h"
-#include "store/joined_stores.h"
-#include "store/manifest.h"
+#include "store/catalog/catalog_text.h"
+#include "store/catalog/joined_stores.h"
+#include "store/manifest/manifest.h"
 #include "util/status_macros.h"
 
 namespace poniente::cli {

@@ -4,10 +4,10 @@
 #include <filesystem>
 
 #include "absl/strings/str_cat.h"
-#include "config/graph_builder.h"
-#include "config/spec_parser.h"
+#include "config/build/graph_builder.h"
+#include "config/parse/spec_parser.h"
 #include "config/spec_writer.h"
-#include "store/known_store.h"
+#include "store/manifest/known_store.h"
 #include "store/posix_file.h"
 #include "util/status_macros.h"
 

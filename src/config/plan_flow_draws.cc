@@ -8,8 +8,8 @@
 
 #include "config/plan_flow.h"
 #include "config/plan_item_flow.h"
-#include "index/cut_map.h"
-#include "index/mixture_map.h"
+#include "index/maps/cut_map.h"
+#include "index/mixture/mixture_map.h"
 
 namespace poniente::internal {
 namespace {

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "config/plan_flow.h"
-#include "index/concat_map.h"
+#include "index/maps/concat_map.h"
 
 namespace poniente::internal {
 namespace {

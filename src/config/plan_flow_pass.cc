@@ -6,10 +6,10 @@
 #include <utility>
 
 #include "config/plan_flow.h"
-#include "index/order_map.h"
-#include "index/repeat_map.h"
-#include "index/shuffle_map.h"
-#include "index/slice_map.h"
+#include "index/maps/order_map.h"
+#include "index/maps/repeat_map.h"
+#include "index/maps/shuffle_map.h"
+#include "index/maps/slice_map.h"
 
 namespace poniente::internal {
 namespace {

@@ -8,7 +8,7 @@
 #include <optional>
 
 #include "config/plan_flow.h"
-#include "index/item_draws.h"
+#include "index/mixture/item_draws.h"
 
 namespace poniente::internal {
 

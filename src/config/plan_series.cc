@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "config/plan_sources.h"
-#include "index/mixture_map.h"
+#include "index/mixture/mixture_map.h"
 #include "util/status_macros.h"
 
 namespace poniente::internal {

@@ -5,9 +5,9 @@
 #include <numeric>
 #include <utility>
 
-#include "config/stored_width.h"
+#include "config/build/stored_width.h"
 #include "dataset/joined_path.h"
-#include "index/repeat_map.h"
+#include "index/maps/repeat_map.h"
 #include "util/status_macros.h"
 
 namespace poniente::internal {

@@ -7,9 +7,9 @@
 #include <tuple>
 
 #include "absl/strings/str_cat.h"
-#include "config/stored_width.h"
-#include "index/epoch_shuffle.h"
+#include "config/build/stored_width.h"
 #include "index/keyed_hash.h"
+#include "index/maps/epoch_shuffle.h"
 #include "io/range_source.h"
 #include "poniente/piecewise_items.h"
 #include "poniente/token_source.h"

@@ -10,7 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "config/schedule_builder.h"
+#include "config/build/schedule_builder.h"
 #include "config/toml_text.h"
 
 namespace poniente::internal {

@@ -14,7 +14,7 @@
 #include "config/first_reads.h"
 #include "config/run_diff.h"
 #include "dataset/joined_path.h"
-#include "index/mixture_map.h"
+#include "index/mixture/mixture_map.h"
 #include "poniente/token_source.h"
 
 namespace poniente::internal {

@@ -6,7 +6,7 @@
 #include <unordered_set>
 
 #include "absl/strings/str_cat.h"
-#include "index/selection_map.h"
+#include "index/maps/selection_map.h"
 
 namespace poniente::internal {
 namespace {

@@ -2,9 +2,9 @@
 #include "poniente/flat_mixture.h"
 
 #include "dataset/final_lengths.h"
-#include "index/flat_map.h"
-#include "index/item_order.h"
 #include "index/keyed_hash.h"
+#include "index/maps/flat_map.h"
+#include "index/permutation/item_order.h"
 #include "util/status_macros.h"
 
 namespace poniente::internal {

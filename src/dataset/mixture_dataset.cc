@@ -5,9 +5,9 @@
 #include <bit>
 
 #include "absl/strings/str_cat.h"
-#include "index/item_order.h"
 #include "index/keyed_hash.h"
-#include "index/mixture_map.h"
+#include "index/mixture/mixture_map.h"
+#include "index/permutation/item_order.h"
 #include "util/status_macros.h"
 
 namespace poniente::internal {

@@ -3,7 +3,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "index/keyed_hash.h"
-#include "index/order_map.h"
+#include "index/maps/order_map.h"
 
 namespace poniente::internal {
 namespace {

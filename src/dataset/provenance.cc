@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "dataset/joined_path.h"
-#include "index/mixture_map.h"
+#include "index/mixture/mixture_map.h"
 #include "poniente/index_map_dataset.h"
 #include "util/check.h"
 #include "util/status_macros.h"

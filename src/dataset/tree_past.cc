@@ -10,7 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "dataset/joined_path.h"
 #include "index/keyed_hash.h"
-#include "index/mixture_map.h"
+#include "index/mixture/mixture_map.h"
 
 namespace poniente::internal {
 namespace {

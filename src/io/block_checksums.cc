@@ -10,7 +10,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/container/flat_hash_map.h"
-#include "io/fault_hooks.h"
+#include "io/files/fault_hooks.h"
 #include "util/byte_order.h"
 #include "util/crc32c.h"
 #include "util/mutex.h"

@@ -19,7 +19,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "io/open_file.h"
+#include "io/files/open_file.h"
 #include "poniente/byte_reader.h"
 #include "util/mutex.h"
 

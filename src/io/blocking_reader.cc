@@ -9,7 +9,7 @@
 #include <cerrno>
 #include <climits>
 
-#include "io/fault_hooks.h"
+#include "io/files/fault_hooks.h"
 
 namespace poniente::internal {
 namespace {

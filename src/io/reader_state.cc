@@ -9,8 +9,8 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
-#include "io/page_cache.h"
-#include "io/uring_setup.h"
+#include "io/files/page_cache.h"
+#include "io/uring/uring_setup.h"
 #include "util/status_macros.h"
 
 namespace poniente::internal {

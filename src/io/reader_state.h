@@ -15,10 +15,10 @@
 #include "absl/status/status.h"
 #include "io/backend_policy.h"
 #include "io/block_checksums.h"
-#include "io/direct_file.h"
+#include "io/files/direct_file.h"
+#include "io/files/open_file.h"
 #include "io/lazily_made.h"
-#include "io/mapping.h"
-#include "io/open_file.h"
+#include "io/mmap/mapping.h"
 #include "poniente/byte_reader.h"
 #include "util/mutex.h"
 

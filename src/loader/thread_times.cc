@@ -9,7 +9,7 @@
 #include <charconv>
 #include <cstdint>
 
-#include "io/descriptors.h"
+#include "io/files/descriptors.h"
 
 namespace poniente::internal {
 

@@ -10,8 +10,8 @@
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
-#include "io/descriptors.h"
-#include "io/open_file.h"
+#include "io/files/descriptors.h"
+#include "io/files/open_file.h"
 #include "util/status_macros.h"
 
 namespace poniente::internal {

@@ -15,7 +15,7 @@
 #include <string>
 #include <string_view>
 
-#include "store/written_manifest.h"
+#include "store/manifest/written_manifest.h"
 #include "tests/support/status_matchers.h"
 #include "tests/support/temp_dir.h"
 

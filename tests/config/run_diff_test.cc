@@ -12,7 +12,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
-#include "config/config_keys.h"
+#include "config/parse/config_keys.h"
 #include "poniente/declared_windows.h"
 #include "poniente/index_datasets.h"
 #include "poniente/mixture_dataset.h"

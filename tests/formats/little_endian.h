@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "formats/input_bytes.h"
+#include "formats/core/input_bytes.h"
 
 namespace poniente::testing {
 

@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "absl/status/statusor.h"
-#include "formats/layout_source.h"
-#include "formats/token_format.h"
+#include "formats/core/layout_source.h"
+#include "formats/core/token_format.h"
 
 namespace poniente::testing {
 

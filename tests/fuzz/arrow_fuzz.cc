@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <string_view>
 
-#include "formats/arrow_folder.h"
-#include "formats/arrow_stream.h"
+#include "formats/arrow/arrow_folder.h"
+#include "formats/arrow/arrow_stream.h"
 #include "util/check.h"
 
 namespace poniente::internal {

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <span>
 
-#include "formats/datatrove.h"
+#include "formats/arrays/datatrove.h"
 #include "util/check.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {

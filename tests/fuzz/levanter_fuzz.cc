@@ -9,12 +9,12 @@
 #include <string_view>
 #include <vector>
 
-#include "formats/blosc_block.h"
-#include "formats/input_bytes.h"
-#include "formats/levanter_ledger.h"
-#include "formats/levanter_rows.h"
-#include "formats/zarr3.h"
-#include "formats/zarr_shard.h"
+#include "formats/core/input_bytes.h"
+#include "formats/levanter/blosc_block.h"
+#include "formats/levanter/levanter_ledger.h"
+#include "formats/levanter/levanter_rows.h"
+#include "formats/levanter/zarr3.h"
+#include "formats/levanter/zarr_shard.h"
 #include "util/byte_order.h"
 
 namespace {

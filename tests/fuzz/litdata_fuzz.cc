@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "formats/litdata_index.h"
+#include "formats/litdata/litdata_index.h"
 #include "util/byte_order.h"
 #include "util/check.h"
 

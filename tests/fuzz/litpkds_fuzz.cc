@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <span>
 
-#include "formats/litpkds.h"
+#include "formats/arrays/litpkds.h"
 #include "util/check.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <span>
 
-#include "formats/llmc.h"
+#include "formats/arrays/llmc.h"
 #include "util/check.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {

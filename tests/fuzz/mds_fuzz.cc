@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "formats/mds_index.h"
-#include "formats/mds_rows.h"
-#include "formats/zstd_block.h"
+#include "formats/core/zstd_block.h"
+#include "formats/mds/mds_index.h"
+#include "formats/mds/mds_rows.h"
 #include "util/byte_order.h"
 #include "util/check.h"
 

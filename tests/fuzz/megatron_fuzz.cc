@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <span>
 
-#include "formats/megatron.h"
+#include "formats/megatron/megatron.h"
 #include "util/check.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {

@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <string_view>
 
-#include "formats/npy_arrays.h"
-#include "formats/tatm_metadata.h"
+#include "formats/arrays/npy_arrays.h"
+#include "formats/arrays/tatm_metadata.h"
 #include "util/check.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {

@@ -9,8 +9,8 @@
 #include <span>
 #include <vector>
 
-#include "formats/one_based_ids.h"
-#include "formats/tntidx.h"
+#include "formats/megatron/one_based_ids.h"
+#include "formats/megatron/tntidx.h"
 #include "util/check.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {

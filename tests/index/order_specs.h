@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <ostream>
 
-#include "index/item_order.h"
+#include "index/permutation/item_order.h"
 
 namespace poniente::internal {
 

@@ -20,7 +20,7 @@
 #include <vector>
 
 #include "io/block_checksums.h"
-#include "io/fault_hooks.h"
+#include "io/files/fault_hooks.h"
 #include "tests/io/checksummed_file.h"
 #include "tests/io/needs_uring.h"
 #include "tests/support/status_matchers.h"

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "io/fault_hooks.h"
+#include "io/files/fault_hooks.h"
 #include "tests/io/checksummed_file.h"
 #include "tests/io/needs_uring.h"
 #include "tests/io/proven_file.h"

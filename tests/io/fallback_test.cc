@@ -8,7 +8,7 @@
 #include <cstring>
 #include <random>
 
-#include "io/fault_hooks.h"
+#include "io/files/fault_hooks.h"
 #include "poniente/byte_reader.h"
 #include "tests/io/needs_uring.h"
 #include "tests/io/proven_file.h"

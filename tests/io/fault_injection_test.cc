@@ -10,7 +10,7 @@
 #include <optional>
 #include <vector>
 
-#include "io/fault_hooks.h"
+#include "io/files/fault_hooks.h"
 #include "tests/io/checksummed_file.h"
 #include "tests/io/needs_uring.h"
 #include "tests/io/proven_file.h"

@@ -1,0 +1,374 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config/build/graph_builder.h"
+
+#include <algorithm>
+#include <functional>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "config/build/schedule_builder.h"
+#include "config/build/selections.h"
+#include "config/build/sources.h"
+#include "poniente/filter.h"
+#include "poniente/flat_mixture.h"
+#include "poniente/index_datasets.h"
+#include "poniente/mixture_dataset.h"
+#include "poniente/order.h"
+#include "poniente/provenance.h"
+#include "util/status_macros.h"
+
+namespace poniente::internal {
+namespace {
+
+using Tokens = DatasetPtr<TokenWindow>;
+
+// How many items of a node the first samples of the run begin; null where no
+// number of samples says it.
+using ItemsBefore = std::function<uint64_t(uint64_t)>;
+
+// A stage below that starts at a step or token of the run.
+bool HasStagePlacedByRun(const NodeSpec& node) {
+  return std::any_of(node.stages.begin(), node.stages.end(),
+                     [](const StageSpec& stage) {
+                       return stage.start.unit != RunPoint::Unit::kSamples;
+                     }) ||
+         std::any_of(node.children.begin(), node.children.end(),
+                     HasStagePlacedByRun);
+}
+
+bool IsShuffled(const std::optional<ShuffleOptions>& shuffle) {
+  return shuffle.has_value() && shuffle->kind != ShuffleKind::kNone;
+}
+
+class GraphBuilder {
+ public:
+  GraphBuilder(const RunSpec& run, const std::string& folder)
+      : run_(run), sources_(run, folder), selections_(folder) {}
+
+  absl::StatusOr<BuiltRun> Build() {
+    PONIENTE_RETURN_IF_ERROR(sources_.Open(run_.root));
+    PONIENTE_RETURN_IF_ERROR(MakeSchedule());
+    PONIENTE_ASSIGN_OR_RETURN(Tokens dataset,
+                              BuildNode(run_.root, NodePlace::kRoot, nullptr));
+    PONIENTE_ASSIGN_OR_RETURN(dataset, FitToRun(std::move(dataset)));
+    BuiltRun built{std::move(dataset), {}, *schedule_};
+    const DatasetTree tree(*built.dataset);
+    for (const TreeLeaf& leaf : tree.leaves()) {
+      built.sources.push_back(sources_.SourceOf(*leaf.node));
+      built.sources.back().path = leaf.path;
+    }
+    return built;
+  }
+
+ private:
+  absl::Status MakeSchedule() {
+    const NodeSpec& root = Used(run_.root);
+    std::vector<std::optional<uint64_t>> items;
+    const bool needs_sizes =
+        root.kind == NodeKind::kMixture &&
+        root.mixture.weight_rule == WeightRule::kSizeProportional;
+    if (needs_sizes) {
+      for (const NodeSpec& child : root.children) {
+        if (HasStagePlacedByRun(child)) {
+          return absl::InvalidArgumentError(absl::StrCat(
+              ToString(child.place),
+              " has stages placed by the run, but the run's weights go by "
+              "sizes: give start_sample"));
+        }
+        PONIENTE_ASSIGN_OR_RETURN(
+            const Tokens made,
+            BuildNode(child, NodePlace::kComponent, nullptr));
+        items.push_back(made->CurrentLength());
+      }
+    }
+    PONIENTE_ASSIGN_OR_RETURN(schedule_, BuildSchedule(run_, items));
+    return absl::OkStatus();
+  }
+
+  // A root that is not a mixture is cut here, and one that ends too early
+  // begins again.
+  absl::StatusOr<Tokens> FitToRun(Tokens dataset) const {
+    const NodeSpec& root = Used(run_.root);
+    const bool is_mixture = root.kind == NodeKind::kMixture;
+    if (!is_mixture && schedule_->cuts_items()) {
+      PONIENTE_ASSIGN_OR_RETURN(
+          dataset, Cut(std::move(dataset),
+                       schedule_->MixtureOptionsFrom(run_.root.mixture)));
+    }
+    const bool has_own_end =
+        is_mixture && (root.mixture.stop_rule != StopRule::kRestart ||
+                       std::any_of(root.children.begin(), root.children.end(),
+                                   [](const NodeSpec& child) {
+                                     return child.max_epochs.has_value();
+                                   }));
+    const std::optional<uint64_t> length = dataset->CurrentLength();
+    if (!has_own_end && length.has_value() && schedule_->samples() > *length) {
+      PONIENTE_ASSIGN_OR_RETURN(dataset, Repeat(std::move(dataset)));
+    }
+    return dataset->WithSeed(run_.seed);
+  }
+
+  absl::StatusOr<Tokens> BuildNode(const NodeSpec& node, NodePlace at,
+                                   const ItemsBefore& before) {
+    absl::StatusOr<Tokens> made = BuildKind(node, at, before);
+    if (made.ok()) made = Modify(*std::move(made), node);
+    if (made.ok()) made = ShuffleIfAsked(*std::move(made), node, at);
+    if (!made.ok() && !located_) {
+      located_ = true;  // nodes above stand elsewhere: keep the innermost place
+      return Prepend(made.status(), ToString(node.place));
+    }
+    return made;
+  }
+
+  absl::StatusOr<Tokens> BuildKind(const NodeSpec& node, NodePlace at,
+                                   const ItemsBefore& before) {
+    switch (node.kind) {
+      case NodeKind::kStore:
+      case NodeKind::kHub:
+      case NodeKind::kDeclared: {
+        absl::StatusOr<Tokens> made = sources_.Windows(node, &selections_);
+        located_ |= !made.ok() && node.documents.has_value();
+        return made;
+      }
+      case NodeKind::kUse:
+        return BuildNode(node.children[0],
+                         at == NodePlace::kRoot ? at : NodePlace::kOther,
+                         before);
+      case NodeKind::kMixture:
+        return BuildMixture(node, at, before);
+      case NodeKind::kFlat:
+      case NodeKind::kConcat:
+        break;
+    }
+    std::vector<NamedDataset<TokenWindow>> children;
+    for (const NodeSpec& child : node.children) {
+      PONIENTE_ASSIGN_OR_RETURN(Tokens made,
+                                BuildNode(child, NodePlace::kOther, nullptr));
+      children.push_back({child.name, std::move(made)});
+    }
+    if (node.kind == NodeKind::kConcat) return Concat(std::move(children));
+    FlatMixtureOptions options;
+    options.seed = node.seed;
+    if (IsShuffled(node.shuffle)) options.shuffle = *node.shuffle;
+    return FlatMixture<TokenWindow>::Create(std::move(children), options);
+  }
+
+  absl::StatusOr<Tokens> Modify(Tokens made, const NodeSpec& node) {
+    if (node.filter.has_value()) {
+      const std::optional<uint64_t> length = made->CurrentLength();
+      if (!length.has_value()) {
+        return absl::InvalidArgumentError("an endless node cannot be filtered");
+      }
+      absl::StatusOr<Selection> selected =
+          selections_.Read(*node.filter, *length);
+      located_ |= !selected.ok();
+      if (!selected.ok()) return selected.status();
+      PONIENTE_ASSIGN_OR_RETURN(made,
+                                Filter(std::move(made), *std::move(selected)));
+    }
+    if (node.order.has_value()) {
+      absl::StatusOr<ScoreOrder> order = selections_.Read(*node.order);
+      located_ |= !order.ok();
+      if (!order.ok()) return order.status();
+      OrderOptions options;
+      options.bucket_items = node.order->bucket_items;
+      options.buckets = node.order->buckets;
+      PONIENTE_ASSIGN_OR_RETURN(
+          made, Order(std::move(made), *std::move(order), options));
+    }
+    if (node.slice.has_value()) {
+      PONIENTE_ASSIGN_OR_RETURN(
+          made, Slice(std::move(made), node.slice->begin, node.slice->end));
+    }
+    if (node.take.has_value()) {
+      PONIENTE_ASSIGN_OR_RETURN(made, Take(std::move(made), *node.take));
+    }
+    if (node.repeat.has_value()) {
+      PONIENTE_ASSIGN_OR_RETURN(made, Repeat(std::move(made), *node.repeat));
+    }
+    return made;
+  }
+
+  // A component is shuffled by its mixture, flat by itself.
+  absl::StatusOr<Tokens> ShuffleIfAsked(Tokens made, const NodeSpec& node,
+                                        NodePlace at) {
+    const bool is_local =
+        IsShuffled(node.shuffle) && node.shuffle->kind != ShuffleKind::kFull;
+    if (made->has_order()) {
+      if (!is_local || node.kind == NodeKind::kFlat) return made;
+      return absl::InvalidArgumentError(
+          "has an order of its own, which cannot be shuffled by eras or "
+          "chunks: state that below");
+    }
+    if (at == NodePlace::kComponent) return made;
+    if (node.shuffle.has_value() ? !IsShuffled(node.shuffle)
+                                 : at != NodePlace::kRoot) {
+      return made;
+    }
+    return Shuffled(node.shuffle.value_or(ShuffleOptions::Full()),
+                    std::move(made), std::nullopt);
+  }
+
+  absl::StatusOr<Tokens> BuildMixture(const NodeSpec& node, NodePlace at,
+                                      const ItemsBefore& before) {
+    PONIENTE_ASSIGN_OR_RETURN(MixtureOptions options,
+                              OptionsOf(node, at, before));
+    PONIENTE_ASSIGN_OR_RETURN(const std::optional<MixturePlan> plan,
+                              PlanOf(node, at, before, options));
+    std::vector<MixtureComponent<TokenWindow>> components;
+    std::vector<ComponentView<TokenWindow>> views;
+    for (const NodeSpec& child : node.children) {
+      ItemsBefore below;
+      if (plan.has_value()) {
+        below = [plan, before, number = plan->Find(child.name).value(),
+                 at](uint64_t sample) {
+          return plan->ItemsBefore(
+              number, at == NodePlace::kRoot ? sample : before(sample));
+        };
+      }
+      PONIENTE_ASSIGN_OR_RETURN(Tokens made,
+                                BuildNode(child, NodePlace::kComponent, below));
+      PONIENTE_RETURN_IF_ERROR(CheckNotEmpty(node, at, child, *made));
+      MixtureComponent<TokenWindow>& component = components.emplace_back();
+      component.name = child.name;
+      component.dataset = std::move(made);
+      component.weight = child.weight;
+      component.max_epochs = child.max_epochs;
+      component.shuffle = child.shuffle.value_or(ShuffleOptions::Full());
+      PONIENTE_RETURN_IF_ERROR(AddViews(node, at, child, options, &views));
+    }
+    return MixtureDataset<TokenWindow>::Create(std::move(components), options,
+                                               std::move(views));
+  }
+
+  const std::vector<StageSpec>& StagesOf(const NodeSpec& node,
+                                         NodePlace at) const {
+    return at == NodePlace::kRoot ? run_.stages : node.stages;
+  }
+
+  absl::StatusOr<MixtureOptions> OptionsOf(const NodeSpec& node, NodePlace at,
+                                           const ItemsBefore& before) {
+    if (at == NodePlace::kRoot) {
+      return schedule_->MixtureOptionsFrom(node.mixture);
+    }
+    MixtureOptions options = node.mixture;
+    options.seed = node.seed;
+    for (const StageSpec& spec : node.stages) {
+      PONIENTE_ASSIGN_OR_RETURN(const uint64_t start, StartOf(spec, before));
+      MixtureStage& stage = options.stages.emplace_back();
+      stage.start = start;
+      stage.weights = spec.weights;
+      stage.temperature = spec.temperature;
+      stage.name = spec.name;
+      stage.ramp_blocks = spec.ramp_blocks;
+      if (spec.ramp.has_value()) {
+        stage.ramp_samples = static_cast<uint64_t>(spec.ramp->count);
+      }
+    }
+    return options;
+  }
+
+  // In the mixture's own samples.
+  absl::StatusOr<uint64_t> StartOf(const StageSpec& stage,
+                                   const ItemsBefore& before) {
+    if (stage.start.unit == RunPoint::Unit::kSamples) {
+      return static_cast<uint64_t>(stage.start.count);
+    }
+    absl::StatusOr<uint64_t> sample = SampleAt(*schedule_, stage.start);
+    if (sample.ok()) sample = before(*sample);
+    if (sample.ok() && *sample == 0) {
+      sample = absl::InvalidArgumentError(
+          "starts before anything is drawn of this mixture");
+    }
+    if (sample.ok()) return sample;
+    located_ = true;
+    return Prepend(sample.status(), ToString(stage.place));
+  }
+
+  // For mixtures below whose stages go by the run.
+  absl::StatusOr<std::optional<MixturePlan>> PlanOf(
+      const NodeSpec& node, NodePlace at, const ItemsBefore& before,
+      const MixtureOptions& options) const {
+    const bool is_needed = std::any_of(
+        node.children.begin(), node.children.end(), HasStagePlacedByRun);
+    if (!is_needed || schedule_ == std::nullopt) {
+      return std::optional<MixturePlan>();
+    }
+    if (at == NodePlace::kRoot) {
+      return std::optional<MixturePlan>(*schedule_->mixture());
+    }
+    if (before == nullptr) return std::optional<MixturePlan>();
+    std::vector<WeightedComponent> components;
+    for (const NodeSpec& child : node.children) {
+      components.push_back({child.name, child.weight, std::nullopt});
+    }
+    PONIENTE_ASSIGN_OR_RETURN(
+        MixturePlan plan, MixturePlan::Create(options, std::move(components)));
+    return std::optional<MixturePlan>(std::move(plan));
+  }
+
+  // The component under other thresholds.
+  absl::Status AddViews(const NodeSpec& node, NodePlace at,
+                        const NodeSpec& child, const MixtureOptions& options,
+                        std::vector<ComponentView<TokenWindow>>* views) {
+    const std::vector<StageSpec>& stages = StagesOf(node, at);
+    for (size_t i = 0; i < stages.size(); ++i) {
+      const auto threshold = stages[i].thresholds.find(child.name);
+      if (threshold == stages[i].thresholds.end()) continue;
+      NodeSpec changed = child;
+      SetThreshold(threshold->second, &changed);
+      const uint64_t start =
+          at == NodePlace::kRoot
+              ? PlannedStageOf(*schedule_, run_, i).start_sample
+              : options.stages[i].start;
+      PONIENTE_ASSIGN_OR_RETURN(
+          Tokens made, BuildNode(changed, NodePlace::kComponent, nullptr));
+      views->push_back({child.name, start, std::move(made)});
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status CheckNotEmpty(const NodeSpec& mixture, NodePlace at,
+                             const NodeSpec& child,
+                             const AsyncDataset<TokenWindow>& made) {
+    const bool is_scores = mixture.mixture.weight_rule == WeightRule::kScores;
+    const auto draws = [is_scores](double weight) {
+      return is_scores ? weight > -INFINITY : weight > 0;
+    };
+    bool is_drawn = draws(child.weight);
+    for (const StageSpec& stage : StagesOf(mixture, at)) {
+      const auto weight = stage.weights.find(child.name);
+      is_drawn |= weight != stage.weights.end() && draws(weight->second);
+    }
+    if (!is_drawn || made.CurrentLength() != uint64_t{0}) {
+      return absl::OkStatus();
+    }
+    located_ = true;
+    const bool is_leaf =
+        child.kind == NodeKind::kStore || child.kind == NodeKind::kDeclared;
+    std::string why = "its stores hold";
+    if (is_leaf) {
+      why = absl::StrCat("its store of ", sources_.TokensOf(child),
+                         " tokens holds");
+    }
+    return absl::InvalidArgumentError(absl::StrCat(
+        ToString(child.place), " has a weight but nothing to draw: ", why,
+        " no window of seq_len ", run_.max_seq_len, " tokens"));
+  }
+
+  const RunSpec& run_;
+  ConfigSources sources_;
+  SelectionReader selections_;
+  std::optional<Schedule> schedule_;
+  bool located_ = false;
+};
+
+}  // namespace
+
+absl::StatusOr<BuiltRun> BuildRun(const RunSpec& run,
+                                  const std::string& folder) {
+  return GraphBuilder(run, folder).Build();
+}
+
+}  // namespace poniente::internal

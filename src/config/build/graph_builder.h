@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// From a checked spec to open stores, the run's schedule and a tree of
+// datasets.
+
+#ifndef PONIENTE_CONFIG_BUILD_GRAPH_BUILDER_H_
+#define PONIENTE_CONFIG_BUILD_GRAPH_BUILDER_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "config/spec.h"
+#include "poniente/async_dataset.h"
+#include "poniente/config.h"
+#include "poniente/schedule.h"
+#include "poniente/token_window.h"
+
+namespace poniente::internal {
+
+struct BuiltRun {
+  DatasetPtr<TokenWindow> dataset;
+  std::vector<ConfigSource> sources;
+  Schedule schedule;
+};
+
+// Relative paths are relative to `folder`. Messages of all stores that cannot
+// be opened are joined, one per line.
+absl::StatusOr<BuiltRun> BuildRun(const RunSpec& run,
+                                  const std::string& folder);
+
+}  // namespace poniente::internal
+
+#endif  // PONIENTE_CONFIG_BUILD_GRAPH_BUILDER_H_

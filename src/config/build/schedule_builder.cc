@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config/build/schedule_builder.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "index/int128.h"
+#include "util/status_macros.h"
+
+namespace poniente::internal {
+namespace {
+
+ScheduleStage ToStage(const StageSpec& spec) {
+  ScheduleStage stage;
+  stage.start = spec.start;
+  stage.name = spec.name;
+  stage.lr_scale = spec.lr_scale;
+  stage.lr_scale_end = spec.lr_scale_end;
+  stage.batch_size = spec.batch_size;
+  stage.seq_len = spec.seq_len;
+  stage.weights = spec.weights;
+  stage.temperature = spec.temperature;
+  stage.ramp = spec.ramp;
+  stage.is_ramp_centred = spec.is_ramp_centred;
+  stage.ramp_blocks = spec.ramp_blocks;
+  stage.numbers = spec.numbers;
+  return stage;
+}
+
+// Errors of a schedule begin with the stage that they are about: "stage 2 ...".
+const Place& PlaceOfError(const absl::Status& error, const RunSpec& run) {
+  absl::string_view rest = error.message();
+  if (!absl::ConsumePrefix(&rest, "stage ")) return run.place;
+  const size_t end =
+      std::min(rest.find_first_not_of("0123456789"), rest.size());
+  size_t stage = 0;
+  if (!absl::SimpleAtoi(rest.substr(0, end), &stage) ||
+      stage >= run.stages.size()) {
+    return run.place;
+  }
+  return run.stages[stage].place;
+}
+
+absl::StatusOr<uint64_t> SampleAtToken(const Schedule& schedule,
+                                       uint64_t token) {
+  const auto stretches = schedule.stretches();
+  Uint128 before = 0;
+  for (size_t i = 0; i < stretches.size(); ++i) {
+    const Stretch& stretch = stretches[i];
+    const Uint128 sample =
+        stretch.first_sample +
+        (token - before + stretch.seq_len - 1) / stretch.seq_len;
+    const bool is_last = i + 1 == stretches.size();
+    if (is_last || sample < stretches[i + 1].first_sample) {
+      return static_cast<uint64_t>(sample);
+    }
+    before += Uint128{stretches[i + 1].first_sample - stretch.first_sample} *
+              stretch.seq_len;
+    if (before >= token) return stretches[i + 1].first_sample;
+  }
+  return 0;
+}
+
+}  // namespace
+
+absl::StatusOr<Schedule> BuildSchedule(
+    const RunSpec& run, const std::vector<std::optional<uint64_t>>& items) {
+  ScheduleOptions options;
+  options.steps = run.steps;
+  options.tokens = run.tokens;
+  options.batch_size = run.batch_size;
+  options.seq_len = run.seq_len;
+  options.max_seq_len = run.states_max_seq_len ? run.max_seq_len : 0;
+  options.trim = run.trim;
+  for (const StageSpec& stage : run.stages) {
+    options.stages.push_back(ToStage(stage));
+  }
+  for (const BatchSizeSpec& change : run.batch_sizes) {
+    options.batch_sizes.push_back(change.stage);
+  }
+  for (const SeqLenSpec& change : run.seq_lens) {
+    options.seq_lens.push_back(change.stage);
+  }
+  const NodeSpec& root = Used(run.root);
+  if (root.kind == NodeKind::kMixture) {
+    options.mixture = root.mixture;
+    options.mixture.seed = run.seed;
+    for (size_t i = 0; i < root.children.size(); ++i) {
+      options.components.push_back({root.children[i].name,
+                                    root.children[i].weight,
+                                    items.empty() ? std::nullopt : items[i]});
+    }
+  }
+  absl::StatusOr<Schedule> schedule = Schedule::Create(std::move(options));
+  if (!schedule.ok()) {
+    return Prepend(schedule.status(),
+                   ToString(PlaceOfError(schedule.status(), run)));
+  }
+  return schedule;
+}
+
+const PlannedStage& PlannedStageOf(const Schedule& schedule, const RunSpec& run,
+                                   size_t stage) {
+  const auto planned = schedule.stages();
+  return planned[planned.size() - run.stages.size() + stage];
+}
+
+absl::StatusOr<uint64_t> SampleAt(const Schedule& schedule,
+                                  const RunPoint& point) {
+  const bool is_step = point.unit == RunPoint::Unit::kSteps;
+  const uint64_t all = is_step ? schedule.steps() : schedule.tokens();
+  uint64_t count = static_cast<uint64_t>(point.count);
+  if (point.count < 0) {
+    const uint64_t back = uint64_t{0} - count;
+    if (all < back) {
+      return absl::OutOfRangeError(
+          absl::StrCat("starts ", back, is_step ? " steps" : " tokens",
+                       " before the end of a run that ",
+                       all == 0 ? "has none" : absl::StrCat("has ", all)));
+    }
+    count = all - back;
+  }
+  if (all != 0 && count >= all) {
+    return absl::OutOfRangeError(
+        absl::StrCat("starts at ", is_step ? "step " : "token ", count,
+                     ", but the run has ", all));
+  }
+  if (is_step && !schedule.Has(count)) {
+    return absl::OutOfRangeError(absl::StrCat(
+        "starts at step ", count, ", behind the last of 2^62 samples"));
+  }
+  return is_step ? schedule.FirstSample(count) : SampleAtToken(schedule, count);
+}
+
+}  // namespace poniente::internal

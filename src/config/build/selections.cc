@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config/build/selections.h"
+
+#include <filesystem>
+
+#include "absl/strings/str_cat.h"
+#include "util/one_line.h"
+#include "util/status_macros.h"
+
+namespace poniente::internal {
+namespace {
+
+absl::Status At(const Place& place, const absl::Status& status) {
+  return absl::Status(status.code(),
+                      absl::StrCat(ToString(place), ": ",
+                                   OneLine(std::string(status.message()))));
+}
+
+}  // namespace
+
+std::string SelectionReader::Located(const std::string& path) const {
+  return (std::filesystem::path(folder_) / path).lexically_normal();
+}
+
+absl::StatusOr<const Scores*> SelectionReader::ReadFile(const std::string& path,
+                                                        ScoreFormat format) {
+  const std::string located = Located(path);
+  if (located != path_ || format != format_) {
+    path_.clear();
+    PONIENTE_ASSIGN_OR_RETURN(scores_, ReadScores(located, format));
+    path_ = located;
+    format_ = format;
+  }
+  return &scores_;
+}
+
+absl::StatusOr<Selection> SelectionReader::ReadUnlocated(
+    const FilterSpec& filter, uint64_t size) {
+  switch (filter.kind) {
+    case FilterSpec::Kind::kBitmap:
+      return ReadBitmap(Located(filter.path), size);
+    case FilterSpec::Kind::kIndices:
+      return ReadIndexList(Located(filter.path), size);
+    case FilterSpec::Kind::kFraction:
+      return Selection::ByHash(size, filter.fraction, filter.seed);
+    case FilterSpec::Kind::kScores:
+      break;
+  }
+  PONIENTE_ASSIGN_OR_RETURN(const Scores* scores,
+                            ReadFile(filter.path, filter.format));
+  if (scores->size() != size) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("'", path_, "' has ", scores->size(), " scores, but ",
+                     size, " items are to be chosen from"));
+  }
+  return scores->AtLeast(filter.at_least);
+}
+
+absl::StatusOr<Selection> SelectionReader::Read(const FilterSpec& filter,
+                                                uint64_t size) {
+  absl::StatusOr<Selection> selection = ReadUnlocated(filter, size);
+  if (selection.ok() && filter.invert) selection = selection->Complement();
+  if (!selection.ok()) return At(filter.place, selection.status());
+  return selection;
+}
+
+absl::StatusOr<ScoreOrder> SelectionReader::ReadUnlocated(
+    const ScoreOrderSpec& order) {
+  if (order.is_table) return OrderFile::Open(Located(order.path));
+  PONIENTE_ASSIGN_OR_RETURN(const Scores* scores,
+                            ReadFile(order.path, order.format));
+  return scores->Order(order.direction);
+}
+
+absl::StatusOr<ScoreOrder> SelectionReader::Read(const ScoreOrderSpec& order) {
+  absl::StatusOr<ScoreOrder> made = ReadUnlocated(order);
+  if (!made.ok()) return At(order.place, made.status());
+  return made;
+}
+
+}  // namespace poniente::internal

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// From what a configuration says of files to selections and orders.
+
+#ifndef PONIENTE_CONFIG_BUILD_SELECTIONS_H_
+#define PONIENTE_CONFIG_BUILD_SELECTIONS_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "config/spec.h"
+#include "poniente/score_file.h"
+#include "poniente/score_order.h"
+#include "poniente/selection.h"
+
+namespace poniente::internal {
+
+// Reads what filters and orders name. Relative paths are relative to `folder`.
+// Errors begin with the place of the filter or order.
+class SelectionReader {
+ public:
+  explicit SelectionReader(std::string folder) : folder_(std::move(folder)) {}
+
+  // From `size` items.
+  absl::StatusOr<Selection> Read(const FilterSpec& filter, uint64_t size);
+  absl::StatusOr<ScoreOrder> Read(const ScoreOrderSpec& order);
+
+ private:
+  absl::StatusOr<Selection> ReadUnlocated(const FilterSpec& filter,
+                                          uint64_t size);
+  absl::StatusOr<ScoreOrder> ReadUnlocated(const ScoreOrderSpec& order);
+  // The last file is kept: stages ask for it again with other thresholds.
+  absl::StatusOr<const Scores*> ReadFile(const std::string& path,
+                                         ScoreFormat format);
+  std::string Located(const std::string& path) const;
+
+  const std::string folder_;
+  std::string path_;  // of scores_
+  ScoreFormat format_ = ScoreFormat::kAuto;
+  Scores scores_;
+};
+
+}  // namespace poniente::internal
+
+#endif  // PONIENTE_CONFIG_BUILD_SELECTIONS_H_

@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config/build/sources.h"
+
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "config/build/hub_cache.h"
+#include "poniente/declared_windows.h"
+#include "poniente/token_files.h"
+#include "poniente/token_store.h"
+#include "store/in_parallel.h"
+#include "store/manifest/known_store.h"
+#include "store/manifest/manifest.h"
+#include "util/one_line.h"
+#include "util/status_macros.h"
+
+namespace poniente::internal {
+namespace {
+
+// A store that is open goes on if another takes its place. More than so many
+// take too long to open, and too many descriptors.
+constexpr size_t kMostHeld = 256;
+
+// What makes a leaf's files the same as another's.
+std::string SourceKeyOf(const NodeSpec& node) {
+  const FileSpec& files = node.files;
+  std::string key = absl::StrCat(node.path, "\n", node.hub_name, "\n",
+                                 node.hub_config, "\n", node.hub_split, "\n");
+  absl::StrAppend(&key, files.format, "\n", files.column, "\n", files.glob);
+  if (files.dtype) {
+    absl::StrAppend(&key, "\nas ", static_cast<int>(*files.dtype));
+  }
+  if (files.delimiter) {
+    absl::StrAppend(&key, "\nat ", files.delimiter->begins, " ",
+                    files.delimiter->id);
+  }
+  if (node.vocabulary) {
+    absl::StrAppend(&key, "\nof ", node.vocabulary->size, " ",
+                    node.vocabulary->tokenizer);
+  }
+  return key;
+}
+
+std::string WithoutSlash(std::string path) {
+  while (path.ends_with('/')) path.pop_back();
+  return path;
+}
+
+// Nothing is stated of its files.
+bool IsBare(const NodeSpec& node) {
+  const FileSpec& files = node.files;
+  return !files.dtype && files.column.empty() && files.format.empty() &&
+         !node.vocabulary;
+}
+
+bool IsFiles(const NodeSpec& node) {
+  return node.kind == NodeKind::kStore || node.kind == NodeKind::kHub;
+}
+
+// Of a leaf that could not be opened.
+absl::Status AtItsPlace(const NodeSpec& node, const absl::Status& status) {
+  return absl::Status(status.code(),
+                      absl::StrCat(ToString(node.place), ": ",
+                                   OneLine(std::string(status.message()))));
+}
+
+bool HoldsStore(const std::string& path) {
+  std::error_code ignored;
+  return std::filesystem::is_regular_file(
+      absl::StrCat(path, "/", Absl(kManifestName)), ignored);
+}
+
+// Looks at all of the store's files, and opens them at its first read.
+absl::StatusOr<std::shared_ptr<const TokenSource>> OpenExamined(
+    const std::string& path, const ByteReaderOptions& io) {
+  PONIENTE_ASSIGN_OR_RETURN(KnownStore known, ExamineStore(path));
+  return TokenStore::OpenKnown(
+      std::make_shared<const KnownStore>(std::move(known)), {.io = io});
+}
+
+}  // namespace
+
+std::string ConfigSources::Located(const std::string& path) const {
+  return (std::filesystem::path(folder_) / path).lexically_normal();
+}
+
+absl::StatusOr<std::shared_ptr<const TokenSource>> ConfigSources::OpenFiles(
+    const NodeSpec& node) const {
+  TokenSourceOptions options;
+  options.io = run_.io;
+  options.format = node.files.format;
+  options.dtype = node.files.dtype;
+  options.column = node.files.column;
+  options.glob = node.files.glob;
+  options.delimiter = node.files.delimiter;
+  options.vocabulary = node.vocabulary;
+  if (node.kind == NodeKind::kStore) {
+    const std::string path = Located(node.path);
+    if (IsBare(node)) {
+      PONIENTE_ASSIGN_OR_RETURN(auto listed, FindInCatalogs(path));
+      if (listed != nullptr) return listed;
+      if (opens_later_ && HoldsStore(path)) return OpenExamined(path, run_.io);
+    }
+    return OpenTokenSource(path, options);
+  }
+  PONIENTE_ASSIGN_OR_RETURN(const std::string folder,
+                            FindInHubCache(node.hub_name, node.hub_config));
+  if (options.glob.empty()) options.glob = HubSplitGlob(node.hub_split);
+  return OpenTokenSource(folder, options);
+}
+
+absl::Status ConfigSources::OpenCatalogs() {
+  for (const std::string& folder : run_.catalogs) {
+    PONIENTE_ASSIGN_OR_RETURN(StoreCatalog catalog,
+                              StoreCatalog::Open(Located(folder)));
+    catalogs_.push_back(std::move(catalog));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::shared_ptr<const TokenSource>>
+ConfigSources::FindInCatalogs(const std::string& path) const {
+  std::shared_ptr<const TokenSource> found;
+  for (const StoreCatalog& catalog : catalogs_) {
+    const std::string folder = WithoutSlash(catalog.folder()) + "/";
+    if (!path.starts_with(folder)) continue;
+    const std::string below = WithoutSlash(path.substr(folder.size()));
+    if (catalog.Find(below) == nullptr) continue;
+    TokenStoreOptions options;
+    options.io = run_.io;
+    PONIENTE_ASSIGN_OR_RETURN(found, catalog.OpenStore(below, options));
+    break;
+  }
+  return found;
+}
+
+const std::shared_ptr<const TokenSource>& ConfigSources::Opened(
+    const NodeSpec& node) const {
+  return opened_.at(SourceKeyOf(node));
+}
+
+void ConfigSources::Gather(const NodeSpec& node,
+                           std::vector<const NodeSpec*>* files) {
+  for (const NodeSpec& child : node.children) Gather(child, files);
+  if (!IsFiles(node)) return;
+  if (opened_.try_emplace(SourceKeyOf(node), nullptr).second)
+    files->push_back(&node);
+}
+
+absl::Status ConfigSources::OpenBelow(const NodeSpec& root) {
+  std::vector<const NodeSpec*> files;
+  Gather(root, &files);
+  opens_later_ = files.size() > kMostHeld;
+  std::vector<absl::Status> statuses(files.size());
+  std::vector<std::shared_ptr<const TokenSource>> sources(files.size());
+  InParallel(files.size(), [&](size_t i) {
+    auto opened = OpenFiles(*files[i]);
+    if (opened.ok()) {
+      sources[i] = *std::move(opened);
+    } else {
+      statuses[i] = AtItsPlace(*files[i], opened.status());
+    }
+  });
+  PONIENTE_RETURN_IF_ERROR(JoinErrors(statuses));
+  for (size_t i = 0; i < files.size(); ++i) {
+    opened_[SourceKeyOf(*files[i])] = std::move(sources[i]);
+  }
+  return absl::OkStatus();
+}
+
+void ConfigSources::FindLongest(const NodeSpec& node) {
+  for (const NodeSpec& child : node.children) FindLongest(child);
+  if (!IsFiles(node) && node.kind != NodeKind::kDeclared) return;
+  if (!longest_.empty() && TokensOf(node) <= most_tokens_) return;
+  most_tokens_ = TokensOf(node);
+  longest_ = IsFiles(node) ? absl::StrCat("'", Opened(node)->path(), "'")
+                           : node.place.key;
+}
+
+absl::Status ConfigSources::Open(const NodeSpec& node) {
+  PONIENTE_RETURN_IF_ERROR(OpenCatalogs());
+  PONIENTE_RETURN_IF_ERROR(OpenBelow(node));
+  FindLongest(node);
+  return CheckSomeWindow();
+}
+
+absl::Status ConfigSources::CheckSomeWindow() const {
+  if (most_tokens_ >= run_.max_seq_len) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(ToString(run_.seq_len_place), " = ", run_.max_seq_len,
+                   " is longer than every source: the longest, ", longest_,
+                   ", has ", most_tokens_, " tokens"));
+}
+
+uint64_t ConfigSources::TokensOf(const NodeSpec& node) const {
+  if (node.kind == NodeKind::kDeclared) return node.tokens;
+  return Opened(node)->num_tokens();
+}
+
+absl::StatusOr<DatasetPtr<TokenWindow>> ConfigSources::Windows(
+    const NodeSpec& node, SelectionReader* reader) {
+  DatasetPtr<TokenWindow> made;
+  ConfigSource source;
+  source.tokens = TokensOf(node);
+  if (node.kind == NodeKind::kDeclared) {
+    PONIENTE_ASSIGN_OR_RETURN(
+        made, DeclaredWindows(node.place.key, node.tokens, run_.max_seq_len,
+                              node.vocabulary));
+  } else {
+    source.data = Opened(node);
+    source.location = source.data->path();
+    if (node.documents.has_value()) {
+      PONIENTE_ASSIGN_OR_RETURN(
+          const Selection selected,
+          reader->Read(*node.documents, source.data->num_documents()));
+      PONIENTE_ASSIGN_OR_RETURN(
+          made, source.data->Windows(run_.max_seq_len, selected));
+    } else {
+      WindowRule rule = source.data->window_rule();
+      rule.keep_tail = false;  // samples of one length
+      rule.overlap = node.files.overlap.value_or(rule.overlap);
+      rule.across_shards =
+          node.files.across_shards.value_or(rule.across_shards);
+      PONIENTE_ASSIGN_OR_RETURN(made,
+                                source.data->Windows(run_.max_seq_len, rule));
+    }
+  }
+  leaves_[made.get()] = std::move(source);
+  return made;
+}
+
+ConfigSource ConfigSources::SourceOf(const DatasetNode& leaf) const {
+  return leaves_.at(&leaf);
+}
+
+}  // namespace poniente::internal

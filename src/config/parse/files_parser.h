@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// The keys of a node that say what its files do not say themselves.
+
+#ifndef PONIENTE_CONFIG_PARSE_FILES_PARSER_H_
+#define PONIENTE_CONFIG_PARSE_FILES_PARSER_H_
+
+#include <optional>
+
+#include "config/parse/toml_reader.h"
+#include "config/spec.h"
+#include "poniente/token_window.h"
+
+namespace poniente::internal {
+
+// tokenizer and vocab_size.
+std::optional<Vocabulary> ParseVocabulary(TableReader& table);
+
+// format, dtype, column, glob, document_end or document_begin, overlap,
+// across_shards.
+FileSpec ParseFiles(TableReader& table);
+
+}  // namespace poniente::internal
+
+#endif  // PONIENTE_CONFIG_PARSE_FILES_PARSER_H_

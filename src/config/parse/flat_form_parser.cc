@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config/parse/flat_form_parser.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <string_view>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "config/parse/stage_parser.h"
+
+namespace poniente::internal {
+namespace {
+
+constexpr std::array<std::string_view, 13> kTrainersTables = {
+    "model",      "optimizer", "scheduler",      "eval",    "distributed",
+    "checkpoint", "metrics",   "profiling",      "adapter", "vlm",
+    "video",      "plugins",   "vision_encoder",
+};
+
+// Keys that a trainer reads and that no token depends on.
+void SkipTrainersKeys(TableReader& data) {
+  for (const char* key :
+       {"tokenizer_path", "hf_dataset_text_field", "hf_dataset_image_field",
+        "hf_dataset_prompt_field"}) {
+    data.String(key);
+  }
+  data.Unsigned("num_workers", 0, kMostInteger);
+  data.Unsigned("hf_image_size", 0, kMostInteger);
+  data.Unsigned("prefetch_factor", 1, kMostInteger);
+  data.Bool("pin_memory");
+  data.Bool("hf_streaming");
+  if (data.Bool("pack_sequences") == true) {
+    data.Error("pack_sequences",
+               "cannot be true: windows follow the store; documents are told "
+               "apart by the tensors document_ids and positions");
+  }
+}
+
+// All but greedy is as sharp as a mixture can be.
+double ParseMixTemperature(TableReader& data) {
+  constexpr double kLeast = 0x1p-10;
+  const double temperature = data.Number("mix_temperature").value_or(1);
+  if (temperature > 0) return std::max(temperature, kLeast);
+  data.Error("mix_temperature",
+             absl::StrCat("must be above 0, got ", temperature));
+  return 1;
+}
+
+// What stands for all datasets.
+void ApplyToAll(TableReader& data, NodeSpec* mixture) {
+  const std::string pattern = data.String("file_pattern").value_or("");
+  const std::string split = data.String("hf_dataset_split").value_or("");
+  for (NodeSpec& dataset : mixture->children) {
+    if (dataset.kind == NodeKind::kStore && dataset.files.glob.empty()) {
+      dataset.files.glob = pattern;
+    }
+    if (dataset.kind == NodeKind::kHub && !split.empty()) {
+      dataset.hub_split = split;
+    }
+  }
+}
+
+// The one source of a file without [[data.datasets]].
+void ParseOnlyDataset(TableReader& data, RunSpec* run) {
+  NodeSpec& root = run->root;
+  root.kind = NodeKind::kMixture;
+  root.place = data.place();
+  NodeSpec& only = root.children.emplace_back();
+  only.states_weight = true;
+  const std::string path = data.String("dataset_path").value_or("");
+  const std::string hub_name = data.String("hf_dataset_name").value_or("");
+  const bool is_hub = path.empty();
+  only.place = data.PlaceOf(is_hub ? "hf_dataset_name" : "dataset_path");
+  only.kind = is_hub ? NodeKind::kHub : NodeKind::kStore;
+  only.path = path;
+  only.hub_name = hub_name;
+  only.hub_config = data.String("hf_dataset_config").value_or("");
+  only.hub_split = "train";
+  only.name = NameFromPath(is_hub ? hub_name : path);
+  if (only.name.empty()) {
+    data.ErrorHere("needs datasets, dataset_path or hf_dataset_name");
+  } else if (!path.empty() && !hub_name.empty()) {
+    data.Error("hf_dataset_name", "cannot stand beside dataset_path");
+  }
+}
+
+// The weights of all components, so that each phase stands for itself.
+std::map<std::string, double> AllWeights(
+    const NodeSpec& mixture, const std::map<std::string, double>& stated) {
+  std::map<std::string, double> all = stated;
+  for (const NodeSpec& child : mixture.children) {
+    all.emplace(child.name, child.weight);
+  }
+  return all;
+}
+
+void CheckEnd(const StageSpec& stage, const RunSpec& run, ErrorList* errors) {
+  if (run.steps != 0 && stage.start.count >= static_cast<int64_t>(run.steps)) {
+    errors->Add(stage.place,
+                absl::StrCat("starts at step ", stage.start.count,
+                             ", but the run ends after step ", run.steps - 1));
+  }
+}
+
+void ParsePhases(TableReader& data, const toml::array& phases, RunSpec* run) {
+  const NodeSpec& mixture = run->root;
+  int64_t least = 0;
+  for (size_t i = 0; i < phases.size(); ++i) {
+    const toml::table& table = *phases.get(i)->as_table();
+    TableReader phase(
+        table,
+        PlaceOfNode(table, data.place(), absl::StrCat("phases[", i, "]")),
+        data.errors(), {KeyTable::kPhase});
+    StageSpec& stage = run->stages.emplace_back();
+    stage.place = phase.place();
+    const auto start = static_cast<int64_t>(
+        phase.Unsigned("start_step", 0, kMostSamples).value_or(least));
+    if (start < least) {
+      phase.Error("start_step",
+                  absl::StrCat("must be at least ", least,
+                               ", after the phase before it, got ", start));
+    }
+    stage.start = RunPoint::Step(start);
+    least = std::max(least, start + 1);
+    stage.lr_scale = phase.Number("lr_scale").value_or(1);
+    if (!(std::isfinite(stage.lr_scale) && stage.lr_scale > 0)) {
+      phase.Error("lr_scale", absl::StrCat("must be finite and above 0, got ",
+                                           stage.lr_scale));
+    }
+    stage.weights = ParseByComponent(phase, "dataset_weights", mixture, true);
+    CheckSomeWeight(mixture, stage.weights, phase.PlaceOf("dataset_weights"),
+                    data.errors());
+    stage.weights = AllWeights(mixture, stage.weights);
+    CheckEnd(stage, *run, data.errors());
+    phase.Finish();
+  }
+}
+
+void ParseAnneal(TableReader& data, RunSpec* run) {
+  const uint64_t start =
+      data.Unsigned("anneal_start_step", 0, kMostSamples).value_or(0);
+  StageSpec stage;
+  stage.place = data.PlaceOf("anneal_start_step");
+  stage.start = RunPoint::Step(static_cast<int64_t>(start));
+  stage.weights = ParseByComponent(data, "anneal_weights", run->root, true);
+  CheckSomeWeight(run->root, stage.weights, data.PlaceOf("anneal_weights"),
+                  data.errors());
+  if (start == 0) {
+    if (data.Has("anneal_weights")) {
+      run->warnings.push_back(
+          absl::StrCat(ToString(data.PlaceOf("anneal_weights")),
+                       " are never used: anneal_start_step is 0"));
+    }
+    return;
+  }
+  stage.weights = AllWeights(run->root, stage.weights);
+  CheckEnd(stage, *run, data.errors());
+  run->stages.push_back(std::move(stage));
+}
+
+// Beside phases. Files that state all defaults have both keys.
+void RefuseAnneal(TableReader& data) {
+  constexpr std::string_view kWhy =
+      "cannot stand beside phases: state one of the two forms";
+  const auto start = data.Unsigned("anneal_start_step", 0, kMostSamples);
+  if (start.value_or(0) != 0) data.Error("anneal_start_step", kWhy);
+  const toml::table* const weights = data.Table("anneal_weights");
+  if (weights != nullptr && !weights->empty()) {
+    data.Error("anneal_weights", kWhy);
+  }
+}
+
+// Those of a phase that starts the run hold from its first sample.
+void AdoptFirstPhase(RunSpec* run) {
+  if (run->stages.empty() || run->stages[0].start.count != 0) return;
+  for (NodeSpec& child : run->root.children) {
+    child.weight = run->stages[0].weights.at(child.name);
+  }
+  run->stages[0].weights.clear();
+}
+
+uint64_t DataParallelRanks(const toml::table& root, bool* is_known) {
+  uint64_t ranks = 1;
+  for (const char* key : {"dp_shard", "dp_replicate"}) {
+    const auto stated = root["distributed"][key].value<int64_t>();
+    const int64_t usual = key == std::string_view("dp_replicate") ? 1 : -1;
+    const int64_t value = stated.value_or(usual);
+    if (value > 0 && value <= 1'000'000) {
+      ranks *= static_cast<uint64_t>(value);
+    } else {
+      *is_known = false;
+    }
+  }
+  return ranks;
+}
+
+}  // namespace
+
+bool IsFlatForm(TableReader& data) {
+  for (const char* key : {"datasets", "dataset_path", "hf_dataset_name"}) {
+    if (data.Has(key)) return true;
+  }
+  // Its other keys, without any source.
+  for (const char* key :
+       {"path", "hf_name", "tokens", "flat", "mixture", "concat", "use"}) {
+    if (data.Has(key)) return false;
+  }
+  return data.Has("phases") || data.Has("anneal_start_step") ||
+         data.Has("mix_temperature");
+}
+
+void ParseTrainer(const toml::table& root, TableReader& top, RunSpec* run) {
+  for (const auto& [key, node] : root) {
+    const std::string_view name = key.str();
+    const bool is_known =
+        name == "data" || name == "runtime" || name == "train" ||
+        std::find(kTrainersTables.begin(), kTrainersTables.end(), name) !=
+            kTrainersTables.end();
+    if (is_known) continue;
+    run->warnings.push_back(
+        absl::StrCat(ToString(top.PlaceOf(name)), " is not looked at"));
+  }
+  const toml::table* const table = top.Table("train");
+  if (table == nullptr) return;
+  TableReader train(*table, top.PlaceOf("train"), top.errors());
+  if (const auto seed = train.Unsigned("seed", 0, kMostInteger)) {
+    run->seed = *seed;
+  }
+  run->steps = train.Unsigned("max_steps", 1, kMostSamples).value_or(0);
+  run->seq_len = static_cast<uint32_t>(
+      train.Unsigned("seq_len", 1, UINT32_MAX - 1).value_or(0));
+  const uint64_t per_device =
+      train.Unsigned("batch_size", 1, 1'000'000'000).value_or(0);
+  const uint64_t accumulated =
+      train.Unsigned("grad_accum_steps", 1, 1'000'000'000).value_or(1);
+  const bool is_stated = root["data"]["batch_size"].node() != nullptr;
+  if (per_device == 0 || is_stated) return;
+  bool is_known = true;
+  const uint64_t ranks = DataParallelRanks(root, &is_known);
+  const double whole = static_cast<double>(per_device) *
+                       static_cast<double>(accumulated) *
+                       static_cast<double>(ranks);
+  if (whole > 0x1p32) {
+    train.Error("batch_size",
+                absl::StrCat("makes steps of ", whole, " samples, above 2^32"));
+    return;
+  }
+  run->batch_size = per_device * accumulated * ranks;
+  if (is_known) return;
+  run->warnings.push_back(absl::StrCat(
+      ToString(train.PlaceOf("batch_size")), " = ", per_device,
+      " is per device, and how many there are is not stated: a step is taken "
+      "to have ",
+      run->batch_size, " samples; state data.batch_size"));
+}
+
+void ParseFlatForm(TableReader& data, NodeParser* nodes, RunSpec* run) {
+  for (const char* key : {"path", "hf_name", "tokens", "flat", "mixture",
+                          "concat", "use", "stages"}) {
+    if (data.Has(key)) {
+      data.Error(key, "cannot stand beside datasets: it is the other form");
+    }
+  }
+  SkipTrainersKeys(data);
+  const toml::array* const datasets = data.Tables("datasets");
+  if (datasets != nullptr && !datasets->empty()) {
+    // As in the form's own reader, datasets win.
+    for (const char* key :
+         {"dataset_path", "hf_dataset_name", "hf_dataset_config"}) {
+      data.String(key);
+    }
+    nodes->ParseDatasets(data, *datasets, &run->root);
+  } else {
+    ParseOnlyDataset(data, run);
+  }
+  ApplyToAll(data, &run->root);
+  run->root.kind = NodeKind::kMixture;
+  run->root.mixture.temperature = ParseMixTemperature(data);
+  run->root.mixture.block_size = data.Unsigned("block_size", 1, 65536)
+                                     .value_or(run->root.mixture.block_size);
+  const toml::array* const phases = data.Tables("phases");
+  const bool has_phases = phases != nullptr && !phases->empty();
+  if (has_phases) ParsePhases(data, *phases, run);
+  if (has_phases) {
+    RefuseAnneal(data);
+  } else {
+    ParseAnneal(data, run);
+  }
+  AdoptFirstPhase(run);
+}
+
+}  // namespace poniente::internal

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config/parse/modifier_parser.h"
+
+#include <array>
+#include <string_view>
+
+#include "absl/strings/str_cat.h"
+#include "config/parse/run_points.h"
+#include "util/status_macros.h"
+
+namespace poniente::internal {
+namespace {
+
+constexpr ScoreFormat kFormats[] = {ScoreFormat::kAuto, ScoreFormat::kFloat32,
+                                    ScoreFormat::kFloat64};
+
+ScoreFormat ParseScoreFormat(TableReader& table) {
+  return kFormats[table.Choice("format", {"auto", "f32", "f64"}).value_or(0)];
+}
+
+std::string ParsePath(TableReader& table, std::string_view key) {
+  const std::optional<std::string> path = table.String(key);
+  if (path == "") table.Error(key, "must not be empty");
+  return path.value_or("");
+}
+
+// The one of `keys` that stands there, by number; errors if none does, or
+// several.
+template <size_t n>
+std::optional<size_t> OnlyOne(TableReader& table,
+                              const std::array<std::string_view, n>& keys) {
+  std::optional<size_t> found;
+  for (size_t i = 0; i < n; ++i) {
+    if (!table.Has(keys[i])) continue;
+    if (found.has_value()) {
+      table.Error(keys[i],
+                  absl::StrCat("cannot stand beside ", Absl(keys[*found])));
+    } else {
+      found = i;
+    }
+  }
+  if (!found.has_value()) {
+    std::string choices;
+    for (size_t i = 0; i < n; ++i) {
+      absl::StrAppend(&choices,
+                      i == 0       ? ""
+                      : i + 1 == n ? " or "
+                                   : ", ",
+                      Absl(keys[i]));
+    }
+    table.ErrorHere(absl::StrCat("needs one of ", choices));
+  }
+  return found;
+}
+
+std::optional<FilterSpec> ParseFilter(TableReader& node, std::string_view key) {
+  const toml::table* const stated = node.Table(key);
+  if (stated == nullptr) return std::nullopt;
+  TableReader table(*stated, node.PlaceOf(key), node.errors(),
+                    {KeyTable::kSelection});
+  FilterSpec filter;
+  filter.place = table.place();
+  constexpr std::array<std::string_view, 4> kKinds = {"scores", "bitmap",
+                                                      "indices", "fraction"};
+  const std::optional<size_t> kind = OnlyOne(table, kKinds);
+  filter.kind = static_cast<FilterSpec::Kind>(kind.value_or(0));
+  if (filter.kind == FilterSpec::Kind::kFraction) {
+    filter.fraction = table.Number("fraction").value_or(0.5);
+    if (!(filter.fraction > 0 && filter.fraction < 1)) {
+      table.Error("fraction", absl::StrCat("must be above 0 and below 1, got ",
+                                           filter.fraction));
+    }
+    filter.seed = table.Unsigned("seed", 0, kMostInteger).value_or(0);
+  } else if (kind.has_value()) {
+    filter.path = ParsePath(table, kKinds[*kind]);
+  }
+  if (filter.kind == FilterSpec::Kind::kScores && kind.has_value()) {
+    filter.at_least = table.Number("at_least").value_or(0);
+    filter.format = ParseScoreFormat(table);
+    if (!table.Has("at_least")) table.ErrorHere("needs at_least");
+  }
+  filter.invert = table.Bool("invert").value_or(false);
+  table.Finish();
+  return filter;
+}
+
+std::optional<ScoreOrderSpec> ParseOrder(TableReader& node) {
+  const toml::table* const stated = node.Table("order");
+  if (stated == nullptr) return std::nullopt;
+  TableReader table(*stated, node.PlaceOf("order"), node.errors(),
+                    {KeyTable::kOrder});
+  ScoreOrderSpec order;
+  order.place = table.place();
+  constexpr std::array<std::string_view, 2> kKinds = {"scores", "table"};
+  if (const auto kind = OnlyOne(table, kKinds)) {
+    order.path = ParsePath(table, kKinds[*kind]);
+    order.is_table = *kind == 1;
+  }
+  if (!order.is_table) {
+    order.format = ParseScoreFormat(table);
+    if (table.Choice("direction", {"ascending", "descending"}) == size_t{1}) {
+      order.direction = ScoreDirection::kDescending;
+    }
+  }
+  order.bucket_items =
+      table.Unsigned("bucket_items", 1, kMostSamples).value_or(0);
+  order.buckets = table.Unsigned("buckets", 1, kMostSamples).value_or(0);
+  if (table.Has("bucket_items") && table.Has("buckets")) {
+    table.Error("buckets", "cannot stand beside bucket_items");
+  }
+  table.Finish();
+  return order;
+}
+
+BlockShuffleOptions ParseBlockShuffle(TableReader& node) {
+  BlockShuffleOptions options;
+  TableReader table(*node.Table("block_shuffle"), node.PlaceOf("block_shuffle"),
+                    node.errors(), {KeyTable::kBlockShuffle});
+  options.chunk_tokens = table.Unsigned("chunk_tokens", 1, kMostSamples);
+  options.chunk_items = table.Unsigned("chunk_items", 1, kMostSamples);
+  options.window_chunks = table.Unsigned("window_chunks", 1, kMostSamples)
+                              .value_or(options.window_chunks);
+  if (table.Has("chunk_tokens") && table.Has("chunk_items")) {
+    table.Error("chunk_items", "cannot stand beside chunk_tokens");
+  }
+  table.Finish();
+  return options;
+}
+
+void ParseShuffle(TableReader& node, NodeSpec* spec) {
+  constexpr std::string_view kShuffleKeys[] = {"shuffle", "era_shuffle",
+                                               "block_shuffle"};
+  std::string_view stated;
+  for (const std::string_view key : kShuffleKeys) {
+    if (!node.Has(key)) continue;
+    if (!stated.empty()) {
+      node.Error(key, absl::StrCat("cannot stand beside ", Absl(stated)));
+    } else {
+      stated = key;
+    }
+  }
+  if (const auto shuffle = node.Bool("shuffle")) {
+    spec->shuffle = *shuffle ? ShuffleOptions::Full() : ShuffleOptions::None();
+  }
+  if (const auto items = node.Unsigned("era_shuffle", 1, kMostSamples)) {
+    spec->shuffle = ShuffleOptions::Eras(*items);
+  }
+  if (node.IsTable("block_shuffle")) {
+    spec->shuffle = ShuffleOptions::Blocks(ParseBlockShuffle(node));
+  } else if (const auto is_default = node.Bool("block_shuffle")) {
+    spec->shuffle =
+        *is_default ? ShuffleOptions::Blocks() : ShuffleOptions::None();
+  }
+  const NodeKind kind = Used(*spec).kind;
+  if (stated.empty() || !spec->shuffle.has_value()) return;
+  const bool is_mixture = kind == NodeKind::kMixture;
+  if (spec->shuffle->kind == ShuffleKind::kNone) {
+    if (is_mixture) {
+      node.Error(stated, "cannot be false: a mixture has an order of its own");
+    } else if (kind == NodeKind::kFlat) {
+      node.Error(stated,
+                 "cannot be false: flat shuffles; concat keeps the order");
+    }
+  } else if (spec->shuffle->kind != ShuffleKind::kFull &&
+             (is_mixture || spec->order.has_value())) {
+    node.Error(stated, is_mixture
+                           ? "cannot stand here: a mixture has an order of its "
+                             "own; state it for its components"
+                           : "cannot stand beside order");
+  } else if (spec->shuffle->kind != ShuffleKind::kFull &&
+             spec->kind == NodeKind::kUse && kind == NodeKind::kFlat) {
+    node.Error(stated,
+               "cannot stand here: the node that is used has an order of its "
+               "own; state it there");
+  }
+}
+
+}  // namespace
+
+void ParseModifiers(TableReader& node, NodeSpec* spec) {
+  if (spec->kind == NodeKind::kStore) {
+    spec->documents = ParseFilter(node, "documents");
+    for (const char* const key : {"overlap", "across_shards"}) {
+      if (!spec->documents.has_value() || !node.Has(key)) continue;
+      node.Error(key,
+                 "has no meaning beside documents, which are cut into windows "
+                 "one by one; leave it out");
+    }
+  } else if (node.Has("documents")) {
+    node.Error("documents", "has a meaning beside path only");
+  }
+  spec->filter = ParseFilter(node, "filter");
+  spec->order = ParseOrder(node);
+  if (const auto ends = node.Integers("slice", 2, kMostSamples)) {
+    spec->slice = SliceSpec{(*ends)[0], (*ends)[1]};
+    if (spec->slice->begin >= spec->slice->end) {
+      node.Error("slice",
+                 absl::StrCat("must be [begin, end] with begin below "
+                              "end, got [",
+                              spec->slice->begin, ", ", spec->slice->end, "]"));
+    }
+  }
+  spec->take = node.Unsigned("take", 1, kMostSamples);
+  spec->repeat = node.Unsigned("repeat", 1, kMostSamples);
+  ParseShuffle(node, spec);
+}
+
+}  // namespace poniente::internal

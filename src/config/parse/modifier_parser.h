@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is done to a node: documents, filter, order, slice, take, repeat,
+// shuffles.
+
+#ifndef PONIENTE_CONFIG_PARSE_MODIFIER_PARSER_H_
+#define PONIENTE_CONFIG_PARSE_MODIFIER_PARSER_H_
+
+#include "config/parse/toml_reader.h"
+#include "config/spec.h"
+
+namespace poniente::internal {
+
+// REQUIRES: the node's kind has been parsed.
+void ParseModifiers(TableReader& node, NodeSpec* spec);
+
+}  // namespace poniente::internal
+
+#endif  // PONIENTE_CONFIG_PARSE_MODIFIER_PARSER_H_

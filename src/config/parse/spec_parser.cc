@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config/parse/spec_parser.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "config/parse/flat_form_parser.h"
+#include "config/parse/node_parser.h"
+#include "config/parse/run_points.h"
+#include "config/parse/runtime_parser.h"
+#include "config/parse/stage_parser.h"
+#include "config/parse/toml_reader.h"
+#include "dataset/joined_path.h"
+#include "util/one_line.h"
+#include "util/status_macros.h"
+
+namespace poniente::internal {
+namespace {
+
+constexpr uint64_t kMostBatch = uint64_t{1} << 32;
+
+NodeSpec& MutableUsed(NodeSpec& node) {
+  return const_cast<NodeSpec&>(Used(node));
+}
+
+// Components that neither state a weight nor have one from the stage that
+// starts the run.
+void CheckWeightsStated(const NodeSpec& node, ErrorList* errors) {
+  for (const NodeSpec& child : node.children) {
+    if (node.kind == NodeKind::kMixture && !child.states_weight) {
+      errors->Add(child.place, "needs a weight");
+    }
+    CheckWeightsStated(child, errors);
+  }
+}
+
+// What [train] says of them holds where [data] says nothing.
+void ParseSizes(TableReader& data, RunSpec* run) {
+  run->seed = data.Unsigned("seed", 0, kMostInteger).value_or(run->seed);
+  if (data.Has("total_tokens")) run->steps = 0;  // not what [train] says
+  run->steps = data.Unsigned("steps", 1, kMostSamples).value_or(run->steps);
+  run->tokens = data.Amount("total_tokens", 1, kMostInteger).value_or(0);
+  if (data.Has("steps") && data.Has("total_tokens")) {
+    data.Error("total_tokens", "cannot stand beside steps");
+  }
+  if (run->batch_size == 0 && !data.Has("batch_size")) {
+    data.Error("batch_size", "is missing");
+  }
+  if (run->seq_len == 0 && !data.Has("seq_len")) {
+    data.Error("seq_len", "is missing");
+  }
+  run->batch_size = data.Unsigned("batch_size", 1, kMostBatch)
+                        .value_or(std::max<uint64_t>(1, run->batch_size));
+  run->seq_len =
+      static_cast<uint32_t>(data.Unsigned("seq_len", 1, UINT32_MAX - 1)
+                                .value_or(std::max<uint32_t>(1, run->seq_len)));
+  run->seq_len_place = data.PlaceOf("seq_len");
+  run->max_seq_len = static_cast<uint32_t>(
+      data.Unsigned("max_seq_len", 1, UINT32_MAX - 1).value_or(0));
+  run->states_max_seq_len = data.Has("max_seq_len");
+  run->trim = data.Bool("trim").value_or(false);
+  run->loader.last_batch =
+      data.Choice("last_batch", {"keep", "drop"}) == size_t{1}
+          ? LastBatch::kDrop
+          : LastBatch::kKeep;
+}
+
+bool SizesChange(const RunSpec& run) {
+  return !run.batch_sizes.empty() || !run.seq_lens.empty() ||
+         std::any_of(
+             run.stages.begin(), run.stages.end(), [](const StageSpec& stage) {
+               return stage.batch_size.has_value() || stage.seq_len.has_value();
+             });
+}
+
+bool HasShares(const RunSpec& run) {
+  const auto is_share = [](const auto& change) {
+    return IsShare(change.stage.start);
+  };
+  return std::any_of(run.stages.begin(), run.stages.end(),
+                     [](const StageSpec& stage) {
+                       return IsShare(stage.start) ||
+                              (stage.ramp && IsShare(*stage.ramp));
+                     }) ||
+         std::any_of(run.batch_sizes.begin(), run.batch_sizes.end(),
+                     is_share) ||
+         std::any_of(run.seq_lens.begin(), run.seq_lens.end(), is_share);
+}
+
+// The longest sample of the run, unless max_seq_len is stated.
+void SetLongest(TableReader& data, RunSpec* run) {
+  uint32_t longest = run->seq_len;
+  for (const StageSpec& stage : run->stages) {
+    longest = std::max(longest, stage.seq_len.value_or(0));
+  }
+  for (const SeqLenSpec& change : run->seq_lens) {
+    longest = std::max(longest, change.stage.seq_len);
+  }
+  if (run->max_seq_len == 0) {
+    run->max_seq_len = longest;
+  } else if (longest > run->max_seq_len) {
+    data.Error("max_seq_len",
+               absl::StrCat("is ", run->max_seq_len, ", but samples of ",
+                            longest, " tokens are asked for"));
+  }
+}
+
+// The places where only the run's own count can say where a nested stage
+// starts: mixtures all the way down.
+void CheckNestedStarts(const NodeSpec& node, const std::string& blocked_by,
+                       ErrorList* errors) {
+  std::string blocked = blocked_by;
+  if (blocked.empty() && node.kind != NodeKind::kUse) {
+    const bool is_open = node.kind == NodeKind::kMixture &&
+                         node.mixture.stop_rule == StopRule::kRestart;
+    if (!is_open) blocked = node.place.key;
+  }
+  if (blocked.empty() &&
+      (node.filter || node.order || node.slice || node.take || node.repeat)) {
+    blocked = node.place.key;
+  }
+  for (const StageSpec& stage : node.stages) {
+    if (stage.start.unit == RunPoint::Unit::kSamples || blocked.empty()) {
+      continue;
+    }
+    errors->Add(stage.place,
+                absl::StrCat("cannot be placed by the run: only endless "
+                             "mixtures may lie above it, and ",
+                             blocked, " is none; give start_sample"));
+  }
+  for (const NodeSpec& child : node.children) {
+    CheckNestedStarts(child, blocked, errors);
+  }
+}
+
+void ParseData(TableReader& data, RunSpec* run) {
+  run->place = data.place();
+  ParseSizes(data, run);
+  const std::optional<size_t> shares_of =
+      data.Choice("shares_of", {"steps", "tokens"});
+  const ShareOf share_of = !shares_of.has_value() ? ShareOf::kUnstated
+                           : *shares_of == 0      ? ShareOf::kSteps
+                                                  : ShareOf::kTokens;
+  NodeParser nodes(data.errors());
+  nodes.ParseDefinitions(data);
+  if (IsFlatForm(data)) {
+    ParseFlatForm(data, &nodes, run);
+  } else {
+    nodes.Parse(data, NodePlace::kRoot, &run->root,
+                /*weights_follow=*/data.Has("stages"));
+    NodeSpec& root = MutableUsed(run->root);
+    const bool is_mixture = root.kind == NodeKind::kMixture;
+    if (!root.stages.empty()) {
+      data.Error("use",
+                 "names a mixture with stages of its own: at the root, stages "
+                 "are the run's");
+    }
+    if (!is_mixture) {
+      run->root.mixture.group_items =
+          data.Unsigned("group_items", 0, MixtureOptions::kMaxGroupItems)
+              .value_or(0);
+    }
+    ParseRunStages(data, is_mixture ? &root : nullptr, share_of, run);
+    if (is_mixture && data.Has("stages")) {
+      CheckSomeWeight(root, {}, root.place, data.errors());
+    }
+  }
+  ParseSizeLists(data, share_of, run);
+  SetLongest(data, run);
+  if (share_of == ShareOf::kUnstated && SizesChange(*run) && HasShares(*run)) {
+    data.ErrorHere(
+        "needs shares_of: shares of steps and of tokens differ where batch "
+        "size or length changes");
+  }
+  CheckWeightsStated(run->root, data.errors());
+  CheckNestedStarts(run->root, "", data.errors());
+  data.Finish();
+}
+
+// By the paths of names that the loader knows the sources by.
+void CollectLossWeights(const NodeSpec& node, const std::string& path,
+                        LoaderOptions* loader) {
+  for (const NodeSpec& child : node.children) {
+    // A node that is used has the name of the one that uses it.
+    const std::string at = JoinedPath(path, child.name);
+    if (child.loss_weight.has_value()) {
+      loader->loss_weights[at] = static_cast<float>(*child.loss_weight);
+    }
+    CollectLossWeights(child, at, loader);
+  }
+}
+
+// toml++ takes a key of any number of parts, one level of its recursion each.
+absl::Status CheckDottedKeys(std::string_view text, const std::string& file) {
+  int line = 1;
+  int dots = 0;
+  char quote = 0;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const std::string_view rest = text.substr(i);
+    if (quote == 0 && rest.starts_with('#')) {
+      i = std::min(text.find('\n', i), text.size()) - 1;
+      continue;
+    }
+    if (quote == 0 && (rest.starts_with("\"\"\"") || rest.starts_with("'''"))) {
+      const size_t close = text.find(rest.substr(0, 3), i + 3);
+      if (close == std::string_view::npos) break;  // a syntax error
+      line += static_cast<int>(
+          std::count(text.begin() + static_cast<ptrdiff_t>(i),
+                     text.begin() + static_cast<ptrdiff_t>(close), '\n'));
+      i = close + 2;
+      continue;
+    }
+    const char c = text[i];
+    if (c == '\n') ++line;
+    if (c == '\n' || c == quote) {
+      quote = 0;
+    } else if (quote == 0 && (c == '"' || c == '\'')) {
+      quote = c;
+    }
+    if (quote != 0) continue;
+    if (c == '.') ++dots;
+    if (std::string_view("=,{}[]\n").find(c) != std::string_view::npos) {
+      dots = 0;
+    }
+    if (dots > NodeParser::kDeepest) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(file, ":", line, ":1: a key of more than ",
+                       NodeParser::kDeepest, " parts is nested too deep"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status SyntaxError(const toml::parse_error& error,
+                         const std::string& file) {
+  const toml::source_position at = error.source().begin;
+  return absl::InvalidArgumentError(absl::StrCat(
+      file, ":", at.line, ":", at.column, ": ", OneLine(error.description())));
+}
+
+}  // namespace
+
+absl::StatusOr<RunSpec> ParseSpec(std::string_view text,
+                                  const std::string& file) {
+  PONIENTE_RETURN_IF_ERROR(CheckDottedKeys(text, file));
+  toml::table root;
+  try {
+    root = toml::parse(text, std::string_view(file));
+  } catch (const toml::parse_error& error) {
+    return SyntaxError(error, file);
+  }
+  ErrorList errors;
+  RunSpec run;
+  Place place;
+  place.file = file;
+  place.line = 1;
+  place.column = 1;
+  TableReader top(root, place, &errors, {KeyTable::kTop});
+  bool is_flat_form = false;
+  if (const toml::table* data = top.Table("data")) {
+    TableReader reader(*data, top.PlaceOf("data"), &errors,
+                       {KeyTable::kData, KeyTable::kNode, KeyTable::kFlatForm});
+    is_flat_form = IsFlatForm(reader);
+    if (is_flat_form) ParseTrainer(root, top, &run);
+    ParseData(reader, &run);
+  } else if (!top.Has("data")) {
+    top.Error("data", "is missing: a [data] table says what to read");
+  }
+  if (const toml::table* runtime = top.Table("runtime")) {
+    TableReader reader(*runtime, top.PlaceOf("runtime"), &errors,
+                       {KeyTable::kRuntime});
+    ParseRuntime(reader, &run);
+  }
+  CollectLossWeights(run.root, "", &run.loader);
+  if (!run.loader.loss_weights.empty()) {
+    run.loader.tensors.push_back(BatchTensor::kLossWeights);
+  }
+  // Other tables of that form are the trainer's.
+  if (!is_flat_form) top.Finish();
+  if (!errors.empty()) return errors.ToStatus();
+  return run;
+}
+
+}  // namespace poniente::internal

@@ -1,0 +1,345 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config/parse/stage_parser.h"
+
+#include <cmath>
+#include <set>
+
+#include "absl/strings/str_cat.h"
+#include "config/parse/run_points.h"
+#include "util/nearest_name.h"
+#include "util/status_macros.h"
+
+namespace poniente::internal {
+namespace {
+
+constexpr double kLeastTemperature = 0x1p-10;
+// What shares that sum to 1 may be off by: decimals of seven places.
+constexpr double kShareError = 1e-6;
+
+std::map<std::string, double> ParseNumbers(TableReader& stage) {
+  std::map<std::string, double> numbers;
+  const toml::table* table = stage.Table("numbers");
+  if (table == nullptr) return numbers;
+  TableReader reader(*table, stage.PlaceOf("numbers"), stage.errors());
+  for (const std::string& name : reader.KeysInOrder()) {
+    if (const auto number = reader.Number(name)) numbers[name] = *number;
+  }
+  return numbers;
+}
+
+void ParseLrScale(TableReader& stage, StageSpec* spec) {
+  spec->lr_scale = stage.Number("lr_scale").value_or(1);
+  if (!(std::isfinite(spec->lr_scale) && spec->lr_scale > 0)) {
+    stage.Error("lr_scale", absl::StrCat("must be finite and above 0, got ",
+                                         spec->lr_scale));
+  }
+  spec->lr_scale_end = stage.Number("lr_scale_end");
+  if (spec->lr_scale_end.has_value() &&
+      !(std::isfinite(*spec->lr_scale_end) && *spec->lr_scale_end >= 0)) {
+    stage.Error("lr_scale_end",
+                absl::StrCat("must be finite and at least 0, got ",
+                             *spec->lr_scale_end));
+  }
+}
+
+// Weights, thresholds, temperature and ramp blocks, as all stages have them.
+void ParseShares(TableReader& stage, const NodeSpec& mixture, StageSpec* spec) {
+  spec->weights = ParseByComponent(stage, "weights", mixture, true);
+  if (stage.IsTable("weights")) {
+    CheckSomeWeight(mixture, spec->weights, stage.PlaceOf("weights"),
+                    stage.errors());
+  }
+  spec->thresholds = ParseByComponent(stage, "thresholds", mixture, false);
+  for (const NodeSpec& child : mixture.children) {
+    const auto threshold = spec->thresholds.find(child.name);
+    if (threshold == spec->thresholds.end()) continue;
+    if (!HasThreshold(child)) {
+      stage.Error("thresholds",
+                  absl::StrCat("names ", child.name,
+                               ", which has no filter by scores of its own"));
+    }
+  }
+  spec->temperature = ParseTemperature(stage, "temperature");
+  spec->ramp_blocks = static_cast<uint32_t>(
+      stage.Unsigned("ramp_blocks", 0, UINT32_MAX).value_or(0));
+}
+
+// What a stage that starts everything says is the components' own.
+void Adopt(StageSpec* stage, NodeSpec* mixture) {
+  for (NodeSpec& child : mixture->children) {
+    const auto weight = stage->weights.find(child.name);
+    if (weight != stage->weights.end()) {
+      child.weight = weight->second;
+      child.states_weight = true;
+    }
+    const auto threshold = stage->thresholds.find(child.name);
+    if (threshold != stage->thresholds.end()) {
+      SetThreshold(threshold->second, &child);
+    }
+  }
+  stage->weights.clear();
+  stage->thresholds.clear();
+}
+
+class RunStagesParser {
+ public:
+  RunStagesParser(TableReader& data, NodeSpec* root, ShareOf share_of,
+                  RunSpec* run)
+      : data_(data),
+        root_(root),
+        share_of_(share_of),
+        run_(run),
+        starts_(*run) {}
+
+  void Parse(const toml::array& array) {
+    for (size_t i = 0; i < array.size(); ++i) {
+      const toml::table& table = *array.get(i)->as_table();
+      TableReader stage(
+          table,
+          PlaceOfNode(table, data_.place(), absl::StrCat("stages[", i, "]")),
+          data_.errors(), {KeyTable::kStage});
+      ParseOne(stage);
+      stage.Finish();
+    }
+    if (with_share_ == 0) return;
+    if (with_share_ < array.size()) {
+      data_.Error("stages",
+                  absl::StrCat("state a share each or none: ", with_share_,
+                               " of ", array.size(), " do"));
+    } else if (std::abs(share_sum_ - 1) > kShareError) {
+      data_.Error("stages", absl::StrCat("have shares that sum to ", share_sum_,
+                                         ", not to 1"));
+    }
+  }
+
+ private:
+  void ParseOne(TableReader& stage) {
+    StageSpec& spec = run_->stages.emplace_back();
+    spec.place = stage.place();
+    ParseStart(stage, &spec);
+    spec.name = stage.String("name").value_or("");
+    ParseLrScale(stage, &spec);
+    spec.batch_size = stage.Unsigned("batch_size", 1, uint64_t{1} << 32);
+    if (const auto length = stage.Unsigned("seq_len", 1, UINT32_MAX - 1)) {
+      spec.seq_len = static_cast<uint32_t>(*length);
+    }
+    spec.ramp = ParsePoint(stage, kRamp, share_of_, PointKind::kAmount);
+    spec.is_ramp_centred = stage.Bool("ramp_centred").value_or(false);
+    spec.numbers = ParseNumbers(stage);
+    if (root_ == nullptr) {
+      RefuseShares(stage);
+      return;
+    }
+    ParseShares(stage, *root_, &spec);
+    const bool is_first = run_->stages.size() == 1 && IsStartOfRun(spec.start);
+    if (!is_first) return;
+    Adopt(&spec, root_);
+  }
+
+  void ParseStart(TableReader& stage, StageSpec* spec) {
+    if (stage.Has("share")) {
+      ++with_share_;
+      if (HasPoint(stage, kStart)) {
+        stage.Error("share", "cannot stand beside a start");
+      }
+      spec->start = ShareOfRun(share_sum_, share_of_);
+      const std::optional<double> share = stage.Number("share");
+      if (!share.has_value()) return;
+      if (!(*share > 0 && *share <= 1)) {
+        stage.Error("share", absl::StrCat("must be above 0 and at most 1, got ",
+                                          *share));
+        return;
+      }
+      share_sum_ += *share;
+      return;
+    }
+    if (!HasPoint(stage, kStart)) {
+      stage.ErrorHere("needs start_step");
+      return;
+    }
+    const auto start = ParsePoint(stage, kStart, share_of_, PointKind::kPlace);
+    if (!start.has_value()) return;
+    spec->start = *start;
+    starts_.Check(stage, KeyOf(*start), *start);
+  }
+
+  void RefuseShares(TableReader& stage) {
+    for (const char* key : {"weights", "thresholds", "temperature"}) {
+      if (stage.Has(key)) stage.Error(key, "need a mixture at the root");
+    }
+    if (HasPoint(stage, kRamp)) {
+      stage.ErrorHere("has a ramp, which needs a mixture at the root");
+    }
+  }
+
+  TableReader& data_;
+  NodeSpec* const root_;
+  const ShareOf share_of_;
+  RunSpec* const run_;
+  StartOrder starts_;
+  size_t with_share_ = 0;
+  double share_sum_ = 0;
+};
+
+template <class Add>
+void ParseSizeList(TableReader& data, std::string_view key, KeyTable keys,
+                   ShareOf share_of, const RunSpec& run, const Add& add) {
+  const toml::array* array = data.Tables(key);
+  if (array == nullptr) return;
+  StartOrder starts(run);
+  for (size_t i = 0; i < array->size(); ++i) {
+    const toml::table& table = *array->get(i)->as_table();
+    TableReader change(
+        table,
+        PlaceOfNode(table, data.place(), absl::StrCat(Absl(key), "[", i, "]")),
+        data.errors(), {keys});
+    const bool has_start = HasPoint(change, kStart);
+    const auto start = ParsePoint(change, kStart, share_of, PointKind::kPlace);
+    if (!has_start) change.ErrorHere("needs start_step");
+    if (start.has_value()) starts.Check(change, KeyOf(*start), *start);
+    add(change, start.value_or(RunPoint::Step(0)));
+    change.Finish();
+  }
+}
+
+}  // namespace
+
+std::optional<double> ParseWeight(TableReader& table, std::string_view key,
+                                  WeightRule rule) {
+  const std::optional<double> weight = table.Number(key);
+  if (!weight.has_value()) return std::nullopt;
+  if (rule == WeightRule::kScores) {
+    if (*weight < INFINITY) return weight;
+    table.Error(key, absl::StrCat("must be below infinity, got ", *weight));
+    return std::nullopt;
+  }
+  if (std::isfinite(*weight) && *weight >= 0) return weight;
+  table.Error(key,
+              absl::StrCat("must be finite and at least 0, got ", *weight));
+  return std::nullopt;
+}
+
+std::optional<double> ParseTemperature(TableReader& table,
+                                       std::string_view key) {
+  const std::optional<double> temperature = table.Number(key);
+  if (!temperature.has_value() || *temperature >= kLeastTemperature) {
+    return temperature;
+  }
+  table.Error(key, absl::StrCat("must be at least 2^-10, got ", *temperature));
+  return std::nullopt;
+}
+
+std::map<std::string, double> ParseByComponent(TableReader& stage,
+                                               std::string_view key,
+                                               const NodeSpec& mixture,
+                                               bool is_weight) {
+  std::map<std::string, double> numbers;
+  const toml::table* table = stage.Table(key);
+  if (table == nullptr) return numbers;
+  TableReader reader(*table, stage.PlaceOf(key), stage.errors());
+  std::set<std::string_view> known;
+  for (const NodeSpec& child : mixture.children) known.insert(child.name);
+  for (const std::string& name : reader.KeysInOrder()) {
+    if (!known.contains(name)) {
+      std::string near;
+      if (!stage.errors()->is_full()) {
+        near = NearestOrAll(name, {known.begin(), known.end()});
+      }
+      reader.Error(name, absl::StrCat("is not a component of ",
+                                      mixture.place.key, near));
+      continue;
+    }
+    const std::optional<double> number =
+        is_weight ? ParseWeight(reader, name, mixture.mixture.weight_rule)
+                  : reader.Number(name);
+    // A wrong one is reported, and must not look like nothing at all.
+    numbers[name] = number.value_or(1);
+  }
+  return numbers;
+}
+
+void CheckSomeWeight(const NodeSpec& mixture,
+                     const std::map<std::string, double>& weights,
+                     const Place& place, ErrorList* errors) {
+  const bool is_scores = mixture.mixture.weight_rule == WeightRule::kScores;
+  for (const NodeSpec& child : mixture.children) {
+    const auto stated = weights.find(child.name);
+    const double weight =
+        stated == weights.end() ? child.weight : stated->second;
+    if (is_scores ? weight > -INFINITY : weight > 0) return;
+  }
+  errors->Add(place, is_scores
+                         ? "are all minus infinity: nothing could be drawn"
+                         : "are all zero: nothing could be drawn");
+}
+
+void ParseRunStages(TableReader& data, NodeSpec* root, ShareOf share_of,
+                    RunSpec* run) {
+  const toml::array* array = data.Tables("stages");
+  if (array == nullptr) return;
+  RunStagesParser(data, root, share_of, run).Parse(*array);
+}
+
+void ParseSizeLists(TableReader& data, ShareOf share_of, RunSpec* run) {
+  ParseSizeList(
+      data, "batch_sizes", KeyTable::kBatchSize, share_of, *run,
+      [run](TableReader& change, const RunPoint& start) {
+        const bool is_stated = change.Has("batch_size");
+        const auto size = change.Unsigned("batch_size", 1, uint64_t{1} << 32);
+        if (!is_stated) change.ErrorHere("needs batch_size");
+        run->batch_sizes.push_back({change.place(), {start, size.value_or(1)}});
+      });
+  ParseSizeList(data, "seq_lens", KeyTable::kSeqLen, share_of, *run,
+                [run](TableReader& change, const RunPoint& start) {
+                  const bool is_stated = change.Has("seq_len");
+                  const auto length =
+                      change.Unsigned("seq_len", 1, UINT32_MAX - 1);
+                  if (!is_stated) change.ErrorHere("needs seq_len");
+                  run->seq_lens.push_back(
+                      {change.place(),
+                       {start, static_cast<uint32_t>(length.value_or(1))}});
+                });
+}
+
+void ParseMixtureStages(TableReader& node, NodeSpec* mixture) {
+  const toml::array* array = node.Tables("stages");
+  if (array == nullptr) return;
+  constexpr PointKeys kNestedStart = {kStart.step, kStart.sample, kStart.token,
+                                      ""};
+  std::optional<RunPoint> before;
+  for (size_t i = 0; i < array->size(); ++i) {
+    const toml::table& table = *array->get(i)->as_table();
+    TableReader stage(
+        table,
+        PlaceOfNode(table, node.place(), absl::StrCat("stages[", i, "]")),
+        node.errors(), {KeyTable::kMixtureStage});
+    StageSpec& spec = mixture->stages.emplace_back();
+    spec.place = stage.place();
+    if (!HasPoint(stage, kNestedStart)) stage.ErrorHere("needs start_sample");
+    const bool of_run = !stage.Has(kStart.sample);
+    const auto start =
+        ParsePoint(stage, kNestedStart, ShareOf::kUnstated,
+                   of_run ? PointKind::kPlace : PointKind::kAmount);
+    if (start.has_value()) {
+      spec.start = *start;
+      const bool is_same = before.has_value() && before->unit == start->unit &&
+                           (before->count < 0) == (start->count < 0);
+      const int64_t least = is_same ? before->count + 1 : 1;
+      if (start->count < least && (is_same || start->count >= 0)) {
+        stage.Error(
+            KeyOf(*start),
+            absl::StrCat("must be at least ", least,
+                         ", after the stage before it, got ", start->count));
+      }
+      before = start;
+    }
+    spec.name = stage.String("name").value_or("");
+    ParseShares(stage, *mixture, &spec);
+    if (const auto ramp = stage.Unsigned("ramp_samples", 0, kMostSamples)) {
+      spec.ramp = RunPoint::Sample(static_cast<int64_t>(*ramp));
+    }
+    stage.Finish();
+  }
+}
+
+}  // namespace poniente::internal

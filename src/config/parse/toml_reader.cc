@@ -1,0 +1,352 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config/parse/toml_reader.h"
+
+#include <algorithm>
+#include <cmath>
+#include <sstream>
+
+#include "absl/strings/str_cat.h"
+#include "util/nearest_name.h"
+#include "util/one_line.h"
+#include "util/status_macros.h"
+
+namespace poniente::internal {
+namespace {
+
+// The value as written, cut to a length that fits a line.
+std::string Shown(const toml::node& node) {
+  constexpr size_t kMost = 40;
+  std::ostringstream out;
+  if (node.is_table()) {
+    out << "a table";
+  } else if (node.is_array()) {
+    out << "an array";
+  } else {
+    node.visit([&out](const auto& value) { out << value; });
+  }
+  std::string shown = out.str();
+  if (shown.size() > kMost) shown = shown.substr(0, kMost) + "...";
+  return shown;
+}
+
+std::string Range(uint64_t least, uint64_t most) {
+  if (most == UINT64_MAX || most == INT64_MAX) {
+    return absl::StrCat("an integer of at least ", least);
+  }
+  return absl::StrCat("an integer from ", least, " to ", most);
+}
+
+}  // namespace
+
+void ErrorList::Add(const Place& place, std::string_view message) {
+  if (is_full()) {
+    ++further_;
+    return;
+  }
+  Place shown = place;
+  shown.key = OneLine(place.key);
+  const std::string text = OneLine(message);
+  for (const Error& error : errors_) {
+    const bool is_same = error.place.line == place.line &&
+                         error.place.column == place.column &&
+                         error.place.key == shown.key && error.message == text;
+    if (is_same) return;
+  }
+  errors_.push_back({std::move(shown), text});
+}
+
+absl::Status ErrorList::ToStatus() const {
+  if (errors_.empty()) return absl::OkStatus();
+  std::vector<Error> sorted = errors_;
+  std::stable_sort(sorted.begin(), sorted.end(),
+                   [](const Error& a, const Error& b) {
+                     return std::pair(a.place.line, a.place.column) <
+                            std::pair(b.place.line, b.place.column);
+                   });
+  std::string text;
+  for (const Error& error : sorted) {
+    absl::StrAppend(&text, text.empty() ? "" : "\n", ToString(error.place),
+                    error.place.key.empty() ? "" : " ", error.message);
+  }
+  if (further_ > 0) absl::StrAppend(&text, "\nand ", further_, " more errors");
+  return absl::InvalidArgumentError(text);
+}
+
+Place PlaceOfNode(const toml::node& node, const Place& parent,
+                  std::string_view key) {
+  const toml::source_position at = node.source().begin;
+  Place place;
+  place.file = parent.file;
+  place.line = at.line ? at.line : parent.line;
+  place.column = at.line ? at.column : parent.column;
+  const bool is_joined = parent.key.empty() || key.starts_with('[');
+  place.key = absl::StrCat(parent.key, is_joined ? "" : ".", Absl(key));
+  return place;
+}
+
+Place TableReader::PlaceOf(std::string_view key) const {
+  const auto found = table_.find(key);
+  if (found == table_.end()) {
+    Place place = place_;
+    place.key = place_.key.empty() ? std::string(key)
+                                   : absl::StrCat(place_.key, ".", Absl(key));
+    return place;
+  }
+  return PlaceOfNode(found->second, place_, key);
+}
+
+void TableReader::Error(std::string_view key, std::string_view message) {
+  errors_->Add(PlaceOf(key), message);
+}
+
+TableReader::TableReader(const toml::table& table, Place place,
+                         ErrorList* errors,
+                         std::initializer_list<KeyTable> tables)
+    : table_(table),
+      place_(std::move(place)),
+      errors_(errors),
+      tables_(tables) {
+  if (tables_.empty()) return;
+  entries_.reserve(table.size());
+  for (const auto& [key, node] : table) {
+    entries_.push_back({key.str(), &node, false});
+  }
+}
+
+const toml::node* TableReader::Find(std::string_view key) {
+  if (tables_.empty()) return table_.get(key);
+  for (Entry& entry : entries_) {
+    if (entry.key != key) continue;
+    entry.is_asked = true;
+    return entry.node;
+  }
+  return nullptr;
+}
+
+bool TableReader::Has(std::string_view key) { return Find(key) != nullptr; }
+
+bool TableReader::IsTable(std::string_view key) {
+  const toml::node* const node = Find(key);
+  return node != nullptr && node->is_table();
+}
+
+void TableReader::WrongType(std::string_view key, std::string_view expected) {
+  Error(key, absl::StrCat("must be ", Absl(expected), ", got ",
+                          Shown(*table_.get(key))));
+}
+
+std::optional<uint64_t> TableReader::Unsigned(std::string_view key,
+                                              uint64_t least, uint64_t most) {
+  const toml::node* node = Find(key);
+  if (node == nullptr) return std::nullopt;
+  const std::optional<int64_t> value = node->value_exact<int64_t>();
+  if (value.has_value() && *value >= 0) {
+    const auto number = static_cast<uint64_t>(*value);
+    if (least <= number && number <= most) return number;
+  }
+  WrongType(key, Range(least, most));
+  return std::nullopt;
+}
+
+std::optional<int64_t> TableReader::Signed(std::string_view key,
+                                           uint64_t most) {
+  const toml::node* node = Find(key);
+  if (node == nullptr) return std::nullopt;
+  const std::optional<int64_t> value = node->value_exact<int64_t>();
+  const auto bound = static_cast<int64_t>(most);
+  if (value.has_value() && -bound <= *value && *value <= bound) return value;
+  WrongType(key, absl::StrCat("an integer from -", most, " to ", most));
+  return std::nullopt;
+}
+
+std::optional<uint64_t> TableReader::Amount(std::string_view key,
+                                            uint64_t least, uint64_t most) {
+  const toml::node* node = Find(key);
+  if (node == nullptr) return std::nullopt;
+  const std::optional<double> value = node->value_exact<double>();
+  if (!value.has_value()) return Unsigned(key, least, most);
+  constexpr double kExact = 0x1p53;
+  if (*value == std::floor(*value) && *value >= 0 && *value <= kExact) {
+    const auto number = static_cast<uint64_t>(*value);
+    if (least <= number && number <= most) return number;
+  }
+  WrongType(key, Range(least, most));
+  return std::nullopt;
+}
+
+std::optional<std::vector<uint64_t>> TableReader::Integers(std::string_view key,
+                                                           size_t count,
+                                                           uint64_t most) {
+  const toml::node* node = Find(key);
+  if (node == nullptr) return std::nullopt;
+  std::vector<uint64_t> numbers;
+  if (const toml::array* array = node->as_array()) {
+    for (const toml::node& one : *array) {
+      const std::optional<int64_t> value = one.value_exact<int64_t>();
+      if (!value.has_value() || *value < 0) continue;
+      const auto number = static_cast<uint64_t>(*value);
+      if (number <= most) numbers.push_back(number);
+    }
+    if (array->size() == count && numbers.size() == count) return numbers;
+  }
+  std::ostringstream got;
+  got << toml::default_formatter(*node);
+  Error(key, absl::StrCat("must be an array of ", count, " integers from 0 to ",
+                          most, ", got ", got.str().substr(0, 40)));
+  return std::nullopt;
+}
+
+std::optional<double> TableReader::Number(std::string_view key) {
+  const toml::node* node = Find(key);
+  if (node == nullptr) return std::nullopt;
+  const std::optional<double> value =
+      node->is_number() ? node->value<double>() : std::nullopt;
+  if (value.has_value() && !std::isnan(*value)) return value;
+  WrongType(key, "a number");
+  return std::nullopt;
+}
+
+std::optional<size_t> TableReader::Choice(
+    std::string_view key, std::initializer_list<std::string_view> choices) {
+  const std::optional<std::string> text = String(key);
+  if (!text.has_value()) return std::nullopt;
+  std::string expected;
+  for (size_t i = 0; i < choices.size(); ++i) {
+    const std::string_view choice = choices.begin()[i];
+    if (*text == choice) return i;
+    absl::StrAppend(&expected,
+                    i == 0                    ? ""
+                    : i + 1 == choices.size() ? " or "
+                                              : ", ",
+                    "\"", Absl(choice), "\"");
+  }
+  Error(key, absl::StrCat("must be ", expected, ", got \"", *text, "\""));
+  return std::nullopt;
+}
+
+std::optional<bool> TableReader::Bool(std::string_view key) {
+  const toml::node* node = Find(key);
+  if (node == nullptr) return std::nullopt;
+  if (!node->is_boolean()) WrongType(key, "true or false");
+  return node->value_exact<bool>();
+}
+
+std::optional<std::string> TableReader::String(std::string_view key) {
+  const toml::node* node = Find(key);
+  if (node == nullptr) return std::nullopt;
+  if (!node->is_string()) WrongType(key, "a string");
+  return node->value_exact<std::string>();
+}
+
+std::vector<std::string> TableReader::Strings(std::string_view key) {
+  std::vector<std::string> strings;
+  const toml::node* node = Find(key);
+  if (node == nullptr) return strings;
+  const toml::array* array = node->as_array();
+  if (array == nullptr) {
+    WrongType(key, "an array of strings");
+    return strings;
+  }
+  for (const toml::node& one : *array) {
+    if (one.is_string()) {
+      strings.push_back(*one.value_exact<std::string>());
+    } else {
+      errors_->Add(PlaceOfNode(one, place_, key),
+                   absl::StrCat("must hold strings, got ", Shown(one)));
+    }
+  }
+  return strings;
+}
+
+const toml::table* TableReader::Table(std::string_view key) {
+  const toml::node* node = Find(key);
+  if (node == nullptr) return nullptr;
+  if (!node->is_table()) WrongType(key, "a table");
+  return node->as_table();
+}
+
+const toml::array* TableReader::Tables(std::string_view key) {
+  const toml::node* node = Find(key);
+  if (node == nullptr) return nullptr;
+  const toml::array* array = node->as_array();
+  if (array == nullptr) {
+    WrongType(key, "an array of tables");
+    return nullptr;
+  }
+  for (size_t i = 0; i < array->size(); ++i) {
+    const toml::node& one = *array->get(i);
+    if (one.is_table()) continue;
+    errors_->Add(PlaceOfNode(one, PlaceOf(key), absl::StrCat("[", i, "]")),
+                 absl::StrCat("must be a table, got ", Shown(one)));
+    return nullptr;
+  }
+  return array;
+}
+
+std::vector<std::string> TableReader::KeysInOrder() const {
+  struct Key {
+    toml::source_position at;
+    std::string name;
+  };
+  std::vector<Key> keys;
+  for (const auto& [key, node] : table_) {
+    keys.push_back({key.source().begin, std::string(key.str())});
+  }
+  std::stable_sort(keys.begin(), keys.end(),
+                   [](const Key& a, const Key& b) { return a.at < b.at; });
+  std::vector<std::string> names;
+  for (Key& key : keys) names.push_back(std::move(key.name));
+  return names;
+}
+
+void TableReader::IgnoreBlankTexts() {
+  std::erase_if(entries_, [](const Entry& entry) {
+    return entry.node->value_exact<std::string>() == "";
+  });
+}
+
+bool TableReader::IsListed(std::string_view key) const {
+  return std::any_of(tables_.begin(), tables_.end(), [key](KeyTable table) {
+    const auto keys = ConfigKeys(table);
+    return std::any_of(keys.begin(), keys.end(),
+                       [key](const ConfigKey& one) { return one.name == key; });
+  });
+}
+
+std::vector<std::string> TableReader::ListedNames() const {
+  std::vector<std::string> names;
+  for (const KeyTable table : tables_) {
+    for (const ConfigKey& key : ConfigKeys(table)) names.emplace_back(key.name);
+  }
+  return names;
+}
+
+std::string TableReader::Suggested(std::string_view name) const {
+  const std::vector<std::string> names = ListedNames();
+  std::string near = DidYouMean(name, names);
+  for (const std::string& known : names) {
+    if (near.empty() && known.starts_with(name)) {
+      near = absl::StrCat("; did you mean '", known, "'?");
+    }
+  }
+  return near;
+}
+
+void TableReader::Finish() {
+  for (const Entry& entry : entries_) {
+    const std::string_view name = entry.key;
+    const bool is_known = IsListed(name);
+    if (is_known && entry.is_asked) continue;
+    Place place = PlaceOf(name);
+    const toml::source_position at = table_.find(name)->first.source().begin;
+    place.line = at.line;
+    place.column = at.column;
+    errors_->Add(place,
+                 is_known
+                     ? std::string("has no meaning here")
+                     : absl::StrCat("is not a known key",
+                                    errors_->is_full() ? "" : Suggested(name)));
+  }
+}
+
+}  // namespace poniente::internal

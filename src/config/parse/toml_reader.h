@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+// Typed access to TOML that remembers where everything stands, and collects
+// the errors of a whole file.
+
+#ifndef PONIENTE_CONFIG_PARSE_TOML_READER_H_
+#define PONIENTE_CONFIG_PARSE_TOML_READER_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "config/parse/config_keys.h"
+#include "config/parse/toml.h"
+#include "config/spec.h"
+
+namespace poniente::internal {
+
+// The greatest integer that TOML knows.
+inline constexpr uint64_t kMostInteger = INT64_MAX;
+
+// The errors of one file, in the order of their places, each once.
+class ErrorList {
+ public:
+  // Further ones are only counted.
+  static constexpr size_t kMost = 100;
+
+  void Add(const Place& place, std::string_view message);
+  bool empty() const { return errors_.empty(); }
+  bool is_full() const { return errors_.size() >= kMost; }
+  // One line per error.
+  absl::Status ToStatus() const;
+
+ private:
+  struct Error {
+    Place place;
+    std::string message;
+  };
+  std::vector<Error> errors_;
+  uint64_t further_ = 0;
+};
+
+// One table. Each getter gives nullopt where the key is missing or wrong; what
+// is wrong goes to the list.
+class TableReader {
+ public:
+  // `tables`: where the keys are listed that may stand here; none if the keys
+  // are names.
+  TableReader(const toml::table& table, Place place, ErrorList* errors,
+              std::initializer_list<KeyTable> tables = {});
+
+  std::optional<uint64_t> Unsigned(std::string_view key, uint64_t least,
+                                   uint64_t most);
+  // From -most to most.
+  std::optional<int64_t> Signed(std::string_view key, uint64_t most);
+  // An integer, or a float that is one.
+  std::optional<uint64_t> Amount(std::string_view key, uint64_t least,
+                                 uint64_t most);
+  // Exactly `count` integers from 0 on.
+  std::optional<std::vector<uint64_t>> Integers(std::string_view key,
+                                                size_t count, uint64_t most);
+  // NaN is wrong.
+  std::optional<double> Number(std::string_view key);
+  // The number of the text in `choices`.
+  std::optional<size_t> Choice(std::string_view key,
+                               std::initializer_list<std::string_view> choices);
+  std::optional<bool> Bool(std::string_view key);
+  std::optional<std::string> String(std::string_view key);
+  const toml::table* Table(std::string_view key);
+  // An array of strings; empty where the key is missing or wrong.
+  std::vector<std::string> Strings(std::string_view key);
+  // An array of tables.
+  const toml::array* Tables(std::string_view key);
+
+  // The key stands here, whatever it holds; it has a meaning here.
+  bool Has(std::string_view key);
+  bool IsTable(std::string_view key);
+  // All keys, as they stand in the file.
+  std::vector<std::string> KeysInOrder() const;
+
+  Place PlaceOf(std::string_view key) const;
+  const Place& place() const { return place_; }
+  void Error(std::string_view key, std::string_view message);
+  void ErrorHere(std::string_view message) { errors_->Add(place_, message); }
+  ErrorList* errors() { return errors_; }
+
+  // Texts that are "" are no keys: of a form in which that is their default.
+  void IgnoreBlankTexts();
+  // A table that is not read to its end has nothing more to report.
+  void Abandon() { entries_.clear(); }
+
+  // Reports keys that are not listed, with the nearest that is, and those that
+  // nobody asked for: they have no meaning where this table stands.
+  void Finish();
+
+ private:
+  const toml::node* Find(std::string_view key);
+  bool IsListed(std::string_view key) const;
+  std::vector<std::string> ListedNames() const;
+  std::string Suggested(std::string_view name) const;
+  void WrongType(std::string_view key, std::string_view expected);
+
+  const toml::table& table_;
+  const Place place_;
+  ErrorList* const errors_;
+  // A key that stands here. Most of what is asked for does not, so that a
+  // short list is looked through faster than the table.
+  struct Entry {
+    std::string_view key;
+    const toml::node* node;
+    bool is_asked;
+  };
+  const std::vector<KeyTable> tables_;
+  std::vector<Entry> entries_;  // of keys that are not names
+};
+
+// Where `node` stands, as the key `key` below `parent`. "[3]" is put to it
+// without a dot.
+Place PlaceOfNode(const toml::node& node, const Place& parent,
+                  std::string_view key);
+
+}  // namespace poniente::internal
+
+#endif  // PONIENTE_CONFIG_PARSE_TOML_READER_H_

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// Lengths that follow each other, and their sums, in little memory.
+
+#ifndef PONIENTE_FORMATS_CORE_COMPACT_ENDS_H_
+#define PONIENTE_FORMATS_CORE_COMPACT_ENDS_H_
+
+#include <cstdint>
+#include <vector>
+
+namespace poniente::internal {
+
+// Memory: as many bits per length as the greatest of its 64 neighbours needs,
+//     and 3 more.
+// Thread safety: as a value.
+class CompactEnds {
+ public:
+  // REQUIRES: total() + length < 2^64.
+  void Append(uint64_t length);
+  // Gives back what Append() kept to grow.
+  void Shrink();
+
+  uint64_t size() const { return size_; }
+  // Sum of all lengths.
+  uint64_t total() const { return total_; }
+  // Sum of the first `item` lengths. REQUIRES: item <= size().
+  uint64_t Begin(uint64_t item) const;
+  uint64_t Length(uint64_t item) const;
+  // The item that holds position `at` of their concatenation; never an empty
+  // one. REQUIRES: at < total().
+  uint64_t At(uint64_t at) const;
+
+  uint64_t memory_bytes() const;
+
+ private:
+  static constexpr uint64_t kBlock = 64;
+  struct Block {
+    uint64_t begin = 0;  // sum of the lengths before
+    uint64_t bit = 0;    // where its lengths begin in bits_
+    uint64_t width = 0;
+  };
+
+  // Packs the last block.
+  void Pack();
+  uint64_t Packed(const Block& block, uint64_t i) const;
+
+  std::vector<Block> blocks_;  // packed ones
+  std::vector<uint64_t> bits_;
+  uint64_t end_bit_ = 0;
+  std::vector<uint64_t> last_;  // lengths of the last block, not packed
+  uint64_t last_begin_ = 0;
+  uint64_t size_ = 0;
+  uint64_t total_ = 0;
+};
+
+}  // namespace poniente::internal
+
+#endif  // PONIENTE_FORMATS_CORE_COMPACT_ENDS_H_

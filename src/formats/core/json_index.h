@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// The index.json that lists the files of a folder.
+
+#ifndef PONIENTE_FORMATS_CORE_JSON_INDEX_H_
+#define PONIENTE_FORMATS_CORE_JSON_INDEX_H_
+
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "formats/core/found_path.h"
+
+namespace poniente::internal {
+
+struct JsonIndex {
+  std::string path;
+  // What its names are below.
+  std::string folder;
+  std::string text;
+};
+
+// Of a folder, or the file itself. InvalidArgument if the folder has none, or
+// it is larger than 64 MiB.
+absl::StatusOr<JsonIndex> ReadJsonIndex(const FoundPath& found);
+
+// Its first 64 KiB; empty if it cannot be read, or is no JSON object.
+std::string JsonIndexHead(const FoundPath& found);
+
+}  // namespace poniente::internal
+
+#endif  // PONIENTE_FORMATS_CORE_JSON_INDEX_H_

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// A JSON object, one member of which is a long array of small records: read
+// record by record, so that memory stays small whatever the text is.
+
+#ifndef PONIENTE_FORMATS_CORE_JSON_RECORDS_H_
+#define PONIENTE_FORMATS_CORE_JSON_RECORDS_H_
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "nlohmann/json_fwd.hpp"
+
+namespace poniente::internal {
+
+// Of a record, or of all other members together: more is no description of a
+// file.
+inline constexpr uint64_t kMostJsonRecordBytes = 1 << 20;
+
+// `record` is an object; `at` is the byte at which it begins.
+using JsonRecordVisitor =
+    std::function<absl::Status(const nlohmann::json& record, uint64_t at)>;
+
+// Visits the objects of the member `array` in order, and puts all other members
+// into `others`, whose member `array` is then true if there is one.
+// Errors: InvalidArgument, naming path and byte, for what is not such JSON;
+//     those of `visit`.
+absl::Status ForEachJsonRecord(const std::string& path, std::string_view text,
+                               std::string_view array,
+                               const JsonRecordVisitor& visit,
+                               nlohmann::json* others);
+
+// The first record, from the first bytes of a text; null if they hold none.
+nlohmann::json FirstJsonRecord(std::string_view head, std::string_view array);
+
+// A whole number below 2^63 that is the member `key` of `record`.
+absl::StatusOr<uint64_t> JsonCount(const nlohmann::json& record,
+                                   std::string_view key);
+absl::StatusOr<std::string> JsonText(const nlohmann::json& record,
+                                     std::string_view key);
+// A part of a value, for messages: on one line, and short.
+std::string JsonForMessage(const nlohmann::json& value);
+
+}  // namespace poniente::internal
+
+#endif  // PONIENTE_FORMATS_CORE_JSON_RECORDS_H_

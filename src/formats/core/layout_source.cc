@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "formats/core/layout_source.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "index/keyed_hash.h"
+#include "util/status_macros.h"
+
+namespace poniente::internal {
+namespace {
+
+// As a store's: keeps every product with a width below 2^63.
+constexpr uint64_t kMostTokens = uint64_t{1} << 60;
+constexpr uint64_t kKeptBytes = uint64_t{128} << 20;
+// Read together when documents are looked for.
+constexpr uint64_t kScanned = uint64_t{1} << 20;
+// Places and tokens that the fingerprint looks at.
+constexpr uint64_t kSamples = 16;
+constexpr uint64_t kSampled = 64;
+constexpr uint64_t kSampledBytes = 256;
+
+absl::Status CheckLayout(const std::string& path, const TokenLayout& layout) {
+  uint64_t tokens = 0;
+  for (const TokenShard& shard : layout.shards) {
+    if (shard.tokens > kMostTokens - tokens) {
+      return absl::DataLossError(
+          absl::StrCat("'", path,
+                       "' claims more than 2^60 tokens; its tables "
+                       "are damaged"));
+    }
+    tokens += shard.tokens;
+  }
+  if (layout.documents && layout.documents->ends().total() != tokens) {
+    return absl::DataLossError(
+        absl::StrCat("'", path, "': its documents have ",
+                     layout.documents->ends().total(), " tokens, its shards ",
+                     tokens, "; one of its tables is damaged: write it again"));
+  }
+  return absl::OkStatus();
+}
+
+// Evenly spread, the last token's neighbours included.
+std::vector<TokenRange> Samples(uint64_t tokens) {
+  std::vector<TokenRange> samples;
+  const uint64_t length = std::min(tokens, kSampled);
+  const uint64_t last = tokens - length;
+  for (uint64_t i = 0; i < kSamples && length > 0; ++i) {
+    const uint64_t begin = last / (kSamples - 1) * i;
+    const uint64_t at = i + 1 == kSamples ? last : begin;
+    if (!samples.empty() && samples.back().begin == at) continue;
+    samples.push_back({at, at + length});
+  }
+  return samples;
+}
+
+}  // namespace
+
+LayoutSource::LayoutSource(std::string path, TokenLayout layout,
+                           const TokenSourceOptions& options)
+    : path_(std::move(path)),
+      layout_(std::move(layout)),
+      vocabulary_(options.vocabulary),
+      cache_(kKeptBytes) {
+  if (!vocabulary_ && !layout_.tokenizer.empty() &&
+      layout_.vocabulary_size > 0) {
+    vocabulary_ = Vocabulary{layout_.tokenizer, layout_.vocabulary_size};
+  }
+  if (options.delimiter) layout_.delimiter = options.delimiter;
+  uint64_t tokens = 0;
+  for (const TokenShard& shard : layout_.shards) {
+    if (!layout_.places) {
+      arrays_.push_back({tokens, shard.file, shard.offset});
+    }
+    tokens += shard.tokens;
+    shard_ends_.push_back(tokens);
+  }
+  if (shard_ends_.empty()) shard_ends_.push_back(0);
+}
+
+absl::StatusOr<std::shared_ptr<const LayoutSource>> LayoutSource::Open(
+    std::string path, TokenLayout layout, const TokenSourceOptions& options) {
+  PONIENTE_RETURN_IF_ERROR(CheckLayout(path, layout));
+  std::shared_ptr<LayoutSource> source(
+      new LayoutSource(std::move(path), std::move(layout), options));
+  PONIENTE_ASSIGN_OR_RETURN(
+      source->reader_, ByteReader::Open(source->layout_.files, options.io));
+  if (options.delimiter && !source->knows_documents()) {
+    PONIENTE_RETURN_IF_ERROR(source->FindDocuments(*options.delimiter));
+  }
+  PONIENTE_RETURN_IF_ERROR(source->TakeFingerprint());
+  return source;
+}
+
+absl::Status LayoutSource::FindDocuments(const DocumentDelimiter& delimiter) {
+  CompactEnds ends;
+  uint64_t length = 0;
+  for (uint64_t begin = 0; begin < num_tokens(); begin += kScanned) {
+    const uint64_t count = std::min(kScanned, num_tokens() - begin);
+    PONIENTE_ASSIGN_OR_RETURN(const std::vector<uint32_t> ids,
+                              RunBlocking(ReadTokens(begin, count)));
+    for (const uint32_t id : ids) {
+      // What comes before the first delimiter is a document, too.
+      if (delimiter.begins && id == delimiter.id && length > 0) {
+        ends.Append(std::exchange(length, 0));
+      }
+      ++length;
+      if (!delimiter.begins && id == delimiter.id) {
+        ends.Append(std::exchange(length, 0));
+      }
+    }
+  }
+  if (length > 0) ends.Append(length);
+  layout_.documents = std::make_shared<DocumentTable>(std::move(ends));
+  return absl::OkStatus();
+}
+
+absl::Status LayoutSource::TakeFingerprint() {
+  KeyHash hash(Derive(0, Tag("files"), layout_.structure));
+  hash.Add(std::string_view(layout_.format));
+  hash.Add(static_cast<uint64_t>(layout_.type));
+  for (const uint64_t end : shard_ends_) hash.Add(end);
+  if (layout_.documents) {
+    const CompactEnds& ends = layout_.documents->ends();
+    hash.Add(ends.size());
+    for (uint64_t d = 0; d < ends.size(); ++d) hash.Add(ends.Length(d));
+  }
+  const std::vector<TokenRange> samples = Samples(num_tokens());
+  if (layout_.decoder) {
+    // As they are stored: nothing is decoded to be opened.
+    PONIENTE_ASSIGN_OR_RETURN(const std::vector<Piece> pieces, Locate(samples));
+    for (const Piece& piece : pieces) {
+      PONIENTE_ASSIGN_OR_RETURN(const BlockDecoder::Stored stored,
+                                layout_.decoder->Find(piece.run.place));
+      std::vector<std::byte> bytes(std::min(stored.bytes, kSampledBytes));
+      const std::vector<ReadRequest> reads = {
+          {reader_.get(), stored.file, stored.offset, bytes}};
+      if (!bytes.empty()) {
+        PONIENTE_RETURN_IF_ERROR(RunBlocking(ReadBatch(reads)));
+      }
+      hash.Add(stored.bytes);
+      for (const std::byte b : bytes) hash.Add(static_cast<uint64_t>(b));
+    }
+  } else {
+    // As they are stored, too: what is no id is found when it is read.
+    PONIENTE_ASSIGN_OR_RETURN(const std::vector<Piece> pieces, Locate(samples));
+    const uint64_t width = StoredTypeBytes(layout_.type);
+    for (const Piece& piece : pieces) {
+      std::vector<std::byte> bytes(piece.run.tokens * width);
+      const std::vector<ReadRequest> reads = {
+          {reader_.get(), static_cast<uint32_t>(piece.run.place),
+           piece.run.offset, bytes}};
+      PONIENTE_RETURN_IF_ERROR(RunBlocking(ReadBatch(reads)));
+      for (size_t i = 0; i < bytes.size(); i += width) {
+        uint64_t id = 0;
+        std::memcpy(&id, &bytes[i], width);
+        hash.Add(id);
+      }
+    }
+  }
+  fingerprint_ = hash.key();
+  return absl::OkStatus();
+}
+
+std::optional<uint32_t> LayoutSource::end_of_document() const {
+  if (!layout_.delimiter) return std::nullopt;
+  return layout_.delimiter->id;
+}
+
+uint64_t LayoutSource::num_documents() const {
+  return layout_.documents ? layout_.documents->ends().size() : 0;
+}
+
+absl::Status LayoutSource::CheckDocuments(uint64_t first,
+                                          uint64_t count) const {
+  if (!layout_.documents) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "'", path_, "': ", layout_.format,
+        " does not say where documents end; state the id between them"));
+  }
+  if (first <= num_documents() && count <= num_documents() - first) {
+    return absl::OkStatus();
+  }
+  return absl::OutOfRangeError(
+      absl::StrCat(count == 1 ? "document " : "documents from ", first,
+                   " on of '", path_, "', which has ", num_documents()));
+}
+
+absl::StatusOr<TokenRange> LayoutSource::DocumentRange(
+    uint64_t document) const {
+  PONIENTE_RETURN_IF_ERROR(CheckDocuments(document, 1));
+  const CompactEnds& ends = layout_.documents->ends();
+  const uint64_t begin = ends.Begin(document);
+  return TokenRange{begin, begin + ends.Length(document)};
+}
+
+absl::StatusOr<std::vector<uint64_t>> LayoutSource::DocumentBounds(
+    uint64_t first, uint64_t count) const {
+  PONIENTE_RETURN_IF_ERROR(CheckDocuments(first, count));
+  const CompactEnds& ends = layout_.documents->ends();
+  std::vector<uint64_t> bounds = {ends.Begin(first)};
+  bounds.reserve(count + 1);
+  for (uint64_t i = 0; i < count; ++i) {
+    bounds.push_back(bounds.back() + ends.Length(first + i));
+  }
+  return bounds;
+}
+
+absl::StatusOr<std::string> LayoutSource::DocumentName(
+    uint64_t document) const {
+  PONIENTE_RETURN_IF_ERROR(CheckDocuments(document, 1));
+  return layout_.documents->Name(document);
+}
+
+absl::StatusOr<uint64_t> LayoutSource::DocumentAt(uint64_t token) const {
+  PONIENTE_RETURN_IF_ERROR(CheckDocuments(0, 0));
+  if (token < num_tokens()) return layout_.documents->ends().At(token);
+  return absl::OutOfRangeError(absl::StrCat("token ", token, " of '", path_,
+                                            "', which has ", num_tokens()));
+}
+
+absl::StatusOr<std::vector<ItemPiece>> LayoutSource::DocumentPieces(
+    uint64_t begin, uint64_t end) const {
+  std::vector<ItemPiece> pieces;
+  if (begin == end) return pieces;
+  PONIENTE_ASSIGN_OR_RETURN(uint64_t document, DocumentAt(begin));
+  if (end > num_tokens()) return DocumentAt(end).status();
+  const CompactEnds& ends = layout_.documents->ends();
+  uint64_t at = ends.Begin(document);
+  for (; at < end; ++document) {
+    const uint64_t next = at + ends.Length(document);
+    if (next > at) {
+      pieces.push_back({document, std::max(begin, at), std::min(end, next)});
+    }
+    at = next;
+  }
+  return pieces;
+}
+
+}  // namespace poniente::internal

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+// The files of another project as a token source, once they are understood.
+
+#ifndef PONIENTE_FORMATS_CORE_LAYOUT_SOURCE_H_
+#define PONIENTE_FORMATS_CORE_LAYOUT_SOURCE_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "formats/core/block_cache.h"
+#include "formats/core/token_layout.h"
+#include "poniente/token_files.h"
+#include "poniente/token_source.h"
+
+namespace poniente::internal {
+
+class LayoutSource final : public TokenSource {
+ public:
+  // DataLoss if the layout contradicts itself, or a sample of ids cannot be
+  // read. Looks for documents in all tokens if options.delimiter is stated and
+  // the layout has none.
+  static absl::StatusOr<std::shared_ptr<const LayoutSource>> Open(
+      std::string path, TokenLayout layout, const TokenSourceOptions& options);
+
+  const std::string& path() const override { return path_; }
+  std::string_view format() const override { return layout_.format; }
+  StoredType stored_type() const override { return layout_.type; }
+  const Vocabulary* known_vocabulary() const override {
+    return vocabulary_ ? &*vocabulary_ : nullptr;
+  }
+  std::optional<uint32_t> end_of_document() const override;
+  uint64_t num_tokens() const override { return shard_ends_.back(); }
+  bool knows_documents() const override { return layout_.documents != nullptr; }
+  uint64_t num_documents() const override;
+  uint64_t fingerprint() const override { return fingerprint_; }
+  uint64_t num_bytes() const override { return layout_.bytes; }
+  const ByteReader& reader() const override { return *reader_; }
+  std::span<const uint64_t> shard_ends() const override { return shard_ends_; }
+  std::span<const TokenArray> arrays() const override {
+    if (layout_.decoder) return {};
+    return arrays_;
+  }
+  WindowRule window_rule() const override { return layout_.windows; }
+
+  Task<std::vector<TokenWindow>> ReadRanges(
+      std::vector<TokenRange> ranges) const override;
+
+  absl::StatusOr<TokenRange> DocumentRange(uint64_t document) const override;
+  absl::StatusOr<std::vector<uint64_t>> DocumentBounds(
+      uint64_t first, uint64_t count) const override;
+  absl::StatusOr<std::string> DocumentName(uint64_t document) const override;
+  absl::StatusOr<uint64_t> DocumentAt(uint64_t token) const override;
+  absl::StatusOr<std::vector<ItemPiece>> DocumentPieces(
+      uint64_t begin, uint64_t end) const override;
+
+  const TokenLayout& layout() const { return layout_; }
+
+ private:
+  // A run, and the place of its ids in what was asked for.
+  struct Piece {
+    TokenRun run;
+    size_t window = 0;
+    size_t at = 0;
+  };
+
+  LayoutSource(std::string path, TokenLayout layout,
+               const TokenSourceOptions& options);
+
+  void LocateInArrays(TokenRange tokens, std::vector<TokenRun>* runs) const;
+  absl::StatusOr<std::vector<Piece>> Locate(
+      std::span<const TokenRange> ranges) const;
+  Task<std::vector<TokenWindow>> ReadPieces(
+      std::vector<TokenRange> ranges) const;
+  Task<std::vector<TokenWindow>> ReadBlocks(
+      std::vector<TokenRange> ranges) const;
+  // Blocks that were not kept, read and decoded.
+  Task<std::vector<DecodedBlock>> Decoded(std::vector<uint64_t> blocks) const;
+  absl::Status CopyOut(const std::vector<std::byte>& block, const Piece& piece,
+                       std::span<const TokenRange> ranges,
+                       std::vector<TokenWindow>* windows) const;
+  absl::Status FindDocuments(const DocumentDelimiter& delimiter);
+  absl::Status TakeFingerprint();
+  absl::Status CheckDocuments(uint64_t first, uint64_t count) const;
+
+  const std::string path_;
+  TokenLayout layout_;
+  std::optional<Vocabulary> vocabulary_;
+  std::vector<uint64_t> shard_ends_;
+  std::vector<TokenArray> arrays_;  // in files or blocks; none with places
+  std::shared_ptr<const ByteReader> reader_;
+  uint64_t fingerprint_ = 0;
+  mutable BlockCache cache_;
+};
+
+}  // namespace poniente::internal
+
+#endif  // PONIENTE_FORMATS_CORE_LAYOUT_SOURCE_H_

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// Files that were compressed as a whole by zstd.
+
+#ifndef PONIENTE_FORMATS_CORE_ZSTD_BLOCK_H_
+#define PONIENTE_FORMATS_CORE_ZSTD_BLOCK_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "formats/core/input_bytes.h"
+
+namespace poniente::internal {
+
+// Unimplemented, naming `path` and the package to build with, if this build is
+// without zstd.
+absl::Status CheckZstd(const std::string& path);
+
+// Fills `decoded` from all of `stored`, one frame or several. DataLoss, naming
+// `path`, unless they hold exactly so much.
+absl::Status DecodeZstd(const std::string& path,
+                        std::span<const std::byte> stored,
+                        std::span<std::byte> decoded);
+
+// What the head of the first frame says that it holds, if it says so.
+std::optional<uint64_t> ZstdDecodedBytes(std::span<const std::byte> head);
+
+// The decoded bytes of a file, of which there should be `size`. Reads that go
+// forward decode it once; one that goes back begins anew.
+// Memory: as the frame asks for, at most 64 MiB; else InvalidArgument.
+// REQUIRES: `input` outlives it; CheckZstd() is OK.
+absl::StatusOr<std::unique_ptr<InputBytes>> OpenZstdBytes(
+    const InputBytes& input, uint64_t size);
+
+}  // namespace poniente::internal
+
+#endif  // PONIENTE_FORMATS_CORE_ZSTD_BLOCK_H_

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which column of MDS rows holds ids, and how.
+
+#ifndef PONIENTE_FORMATS_MDS_MDS_COLUMN_H_
+#define PONIENTE_FORMATS_MDS_MDS_COLUMN_H_
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "formats/mds/mds_index.h"
+#include "poniente/token_files.h"
+
+namespace poniente::internal {
+
+// NumPy's types of ids, by the names in encodings and the codes in heads.
+struct MdsArrayType {
+  std::string_view name;
+  uint8_t code;
+  StoredType type;
+};
+std::span<const MdsArrayType> MdsArrayTypes();
+
+// Where a column lies in each row.
+struct MdsTokenColumn {
+  enum class Kind {
+    kBytes,  // ids alone
+    kTyped,  // a head without the type
+    kAny,    // a head with it
+    kFixed   // `tokens` ids in each row, without a head
+  };
+  std::string name;
+  Kind kind = Kind::kBytes;
+  StoredType type = StoredType::kI64;  // but of kAny
+  uint64_t tokens = 0;
+  // Of the whole row, in its order.
+  std::vector<std::optional<uint64_t>> sizes;
+  uint32_t place = 0;  // its own in `sizes`
+
+  uint64_t SizeWords() const;
+  // Of all columns whose size does not vary.
+  uint64_t FixedBytes() const;
+  // Its row says how many tokens it has by its size alone, if the array has one
+  // axis: no other column varies.
+  bool FollowsFromSizes() const;
+};
+
+// The column that options.column names, or else `tokens` or `input_ids`, or
+// else the only one that can hold ids.
+// InvalidArgument, with the columns and their encodings, if there is none.
+absl::StatusOr<MdsTokenColumn> FindMdsTokenColumn(
+    const std::string& path, const MdsColumns& columns,
+    const TokenSourceOptions& options);
+
+}  // namespace poniente::internal
+
+#endif  // PONIENTE_FORMATS_MDS_MDS_COLUMN_H_

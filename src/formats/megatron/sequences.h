@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+// Indexes that list sequences of ids by their lengths, where they begin, and
+// which of them make up each document.
+
+#ifndef PONIENTE_FORMATS_MEGATRON_SEQUENCES_H_
+#define PONIENTE_FORMATS_MEGATRON_SEQUENCES_H_
+
+#include <concepts>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "formats/core/compact_ends.h"
+#include "formats/core/document_table.h"
+#include "formats/core/input_bytes.h"
+
+namespace poniente::internal {
+
+// Where ids lie that an index is about.
+struct IdsFile {
+  std::string path;
+  uint64_t tokens = 0;
+};
+
+// DataLoss: the lengths up to sequence `sequence` are not what `ids` holds.
+absl::Status LengthsDisagree(const InputBytes& index, uint64_t sequence,
+                             uint64_t sum, const IdsFile& ids);
+
+// `count` signed integers of the width of U at byte `offset`. DataLoss unless
+// none is negative and they sum to ids.tokens.
+template <std::unsigned_integral U>
+absl::StatusOr<CompactEnds> ReadLengths(const InputBytes& index,
+                                        uint64_t offset, uint64_t count,
+                                        const IdsFile& ids) {
+  CompactEnds lengths;
+  PONIENTE_RETURN_IF_ERROR(
+      ForEachInteger<U>(index, offset, count, [&](U stored) -> absl::Status {
+        const auto length = static_cast<std::make_signed_t<U>>(stored);
+        if (length < 0) {
+          return absl::DataLossError(absl::StrCat(
+              "'", index.path(), "': sequence ", lengths.size(),
+              " has the length ", length, " at byte ",
+              offset + lengths.size() * sizeof(U), "; the file is damaged"));
+        }
+        const auto tokens = static_cast<uint64_t>(length);
+        if (tokens > ids.tokens - lengths.total()) {
+          return LengthsDisagree(index, lengths.size() + 1,
+                                 lengths.total() + tokens, ids);
+        }
+        lengths.Append(tokens);
+        return absl::OkStatus();
+      }));
+  if (lengths.total() != ids.tokens) {
+    return LengthsDisagree(index, count, lengths.total(), ids);
+  }
+  return lengths;
+}
+
+// The first sequence that does not begin where those before it end.
+struct WrongStart {
+  uint64_t sequence = 0;
+  int64_t found = 0;
+  uint64_t expected = 0;
+  // Of all that are wrong.
+  uint64_t count = 0;
+  // Every one is what is expected, cut to 32 bits with a sign.
+  bool are_cut = true;
+};
+
+// Compares the `count` i64 at byte `offset` with the sums of the lengths before
+// them, in units of `unit`. REQUIRES: count <= lengths.size() + 1,
+// lengths.total() * unit < 2^64.
+absl::StatusOr<std::optional<WrongStart>> FindWrongStart(
+    const InputBytes& index, uint64_t offset, uint64_t count,
+    const CompactEnds& lengths, uint64_t unit);
+
+// Documents of the sequences that lie between neighbours of the `count` i64 at
+// byte `offset`: the first is 0, the last is the number of sequences. Name()
+// says which they are, unless each document is one sequence. Where the list
+// ends early, each sequence left is a document, and a warning says so. DataLoss
+// if it begins elsewhere, descends, or goes past the last sequence.
+absl::StatusOr<std::shared_ptr<const DocumentTable>> ReadDocuments(
+    const InputBytes& index, uint64_t offset, uint64_t count,
+    CompactEnds lengths, std::vector<std::string>* warnings);
+
+}  // namespace poniente::internal
+
+#endif  // PONIENTE_FORMATS_MEGATRON_SEQUENCES_H_

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// Several lengths end to end, as one range of indices.
+
+#ifndef PONIENTE_INDEX_MAPS_CUMULATIVE_LENGTHS_H_
+#define PONIENTE_INDEX_MAPS_CUMULATIVE_LENGTHS_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "absl/status/statusor.h"
+
+namespace poniente::internal {
+
+class CumulativeLengths {
+ public:
+  struct Place {
+    uint32_t part = 0;
+    uint64_t index = 0;
+  };
+
+  // InvalidArgument if the lengths sum to more than 2^63. Parts may be empty.
+  static absl::StatusOr<CumulativeLengths> Create(
+      std::span<const uint64_t> lengths);
+
+  size_t parts() const { return starts_.size() - 1; }
+  uint64_t total() const { return starts_.back(); }
+
+  // The part that holds `index`, and the index in it. O(log parts).
+  // REQUIRES: index < total().
+  Place Locate(uint64_t index) const;
+
+  // The inverse; nullopt if there is no such part or item.
+  std::optional<uint64_t> IndexOf(uint32_t part, uint64_t index) const;
+
+ private:
+  explicit CumulativeLengths(std::vector<uint64_t> starts);
+
+  std::vector<uint64_t> starts_;  // Of each part; then the total.
+};
+
+}  // namespace poniente::internal
+
+#endif  // PONIENTE_INDEX_MAPS_CUMULATIVE_LENGTHS_H_

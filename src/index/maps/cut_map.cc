@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "index/maps/cut_map.h"
+
+#include <algorithm>
+#include <cstddef>
+
+#include "util/check.h"
+
+namespace poniente::internal {
+namespace {
+
+constexpr uint64_t kEndOfSamples = uint64_t{1} << 62;
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<CutMap>> CutMap::Create(
+    std::optional<uint64_t> child_length, uint64_t seed,
+    std::span<const PartsChange> changes, uint64_t group) {
+  if (child_length == uint64_t{0}) {
+    return absl::InvalidArgumentError(
+        "an empty dataset cannot be read without end");
+  }
+  const ItemView view = {child_length, 0};
+  ItemDraws draws(seed, "", view,
+                  changes.empty() ? ItemParts() : changes.front().parts, group);
+  for (const PartsChange& change : changes) {
+    if (change.start > 0) draws.Continue(change.start, view, change.parts);
+  }
+  return std::unique_ptr<CutMap>(new CutMap(child_length, std::move(draws)));
+}
+
+void CutMap::Resolve(std::span<const Position> positions,
+                     std::span<ChildPosition> out) const {
+  PONIENTE_CHECK(positions.size() == out.size()) << positions.size();
+  for (size_t i = 0; i < positions.size(); ++i) {
+    PONIENTE_CHECK(positions[i].index < kEndOfSamples) << positions[i].index;
+    const ItemDraws::Item item = draws_.At(positions[i].index);
+    out[i].child = 0;
+    out[i].position.index = item.place;
+    out[i].position.epoch = item.epoch;
+    TakePart(TokensOf(item.parts, item.part), positions[i], &out[i].position);
+  }
+}
+
+std::optional<Position> CutMap::Find(uint32_t child,
+                                     const Position& position) const {
+  if (child != 0 || (child_length_ && position.index >= *child_length_)) {
+    return std::nullopt;
+  }
+  for (const ItemDraws::Reading& reading :
+       draws_.ReadingsOf(0, position.epoch, position.index)) {
+    if (!HoldsPart(reading, position)) continue;
+    Position found = WithoutPart(reading, position);
+    found.index = reading.rank;
+    found.epoch = 0;
+    return found;
+  }
+  return std::nullopt;
+}
+
+void CutMap::FindParts(uint32_t child, const Position& whole,
+                       std::vector<FoundPart>* found) const {
+  if (child != 0 || (child_length_ && whole.index >= *child_length_)) return;
+  for (const ItemDraws::Reading& reading :
+       draws_.ReadingsOf(0, whole.epoch, whole.index)) {
+    found->push_back(FoundAt({.index = reading.rank}, reading));
+  }
+}
+
+std::optional<IndexSpan> CutMap::SpanBelow(uint32_t /*child*/,
+                                           const IndexSpan& span) const {
+  const uint64_t begin = std::min(span.first.index, kEndOfSamples - 1);
+  const uint64_t end = std::min(span.last.index, kEndOfSamples - 1) + 1;
+  return draws_.SpanBetween(0, begin, end);
+}
+
+std::optional<uint64_t> CutMap::PrefixParameters(const IndexSpan& span) const {
+  const ItemParts& first = draws_.parts();
+  const bool is_whole = first.count == 1 && first.length == kWholeItem;
+  const std::span<const ItemDraws::Segment> segments = draws_.segments();
+  const bool has_changed =
+      segments.size() > 1 && span.last.index >= segments[1].first_rank;
+  if (is_whole && !has_changed) return 0;
+  return IndexMap::PrefixParameters(span);
+}
+
+}  // namespace poniente::internal

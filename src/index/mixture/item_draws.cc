@@ -1,0 +1,298 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "index/mixture/item_draws.h"
+
+#include <algorithm>
+#include <cstddef>
+
+#include "index/int128.h"
+#include "index/part_at.h"
+#include "poniente/permutation.h"
+#include "util/check.h"
+
+namespace poniente::internal {
+namespace {
+
+constexpr Tag kSubWindowTag("subw");
+constexpr uint64_t kEndOfItemDraws = uint64_t{1} << 62;
+constexpr uint64_t kDefaultGroup = 1024;
+constexpr uint64_t kLeastGroups = 16;
+
+// The order of a group's parts.
+Permutation PartOrder(uint64_t epoch_key, uint64_t first, uint64_t parts) {
+  return Permutation(parts, ItemDraws::PartKey(epoch_key, first));
+}
+
+uint64_t Low(Uint128 value) { return static_cast<uint64_t>(value); }
+
+}  // namespace
+
+std::vector<PartsChange> PartsOf(const MixtureOptions& options,
+                                 std::span<const SeqLenChange> seq_lens) {
+  std::vector<PartsChange> changes;
+  for (const SeqLenChange& change : seq_lens) {
+    ItemParts parts;
+    parts.is_trimmed = options.trim;
+    if (!options.trim) parts.count = options.max_seq_len / change.seq_len;
+    if (change.seq_len != options.max_seq_len) parts.length = change.seq_len;
+    changes.push_back({change.start, parts});
+  }
+  return changes;
+}
+
+ItemDraws::ItemDraws(uint64_t seed, std::string_view name, const ItemView& view,
+                     const ItemParts& parts, uint64_t group)
+    : key_(KeyHash(seed).Add(kEpochTag).Add(name)), stated_group_(group) {
+  segments_.push_back(MakeSegment(0, 0, 0, view, parts));
+}
+
+ItemDraws::Segment ItemDraws::MakeSegment(uint64_t first_rank, uint64_t epoch,
+                                          uint64_t base, const ItemView& view,
+                                          const ItemParts& parts) const {
+  PONIENTE_CHECK(parts.count >= 1 && view.length != uint64_t{0})
+      << parts.count << " parts";
+  uint64_t group = stated_group_ != 0 ? stated_group_ : kDefaultGroup;
+  if (view.length) {
+    const uint64_t sixteenth =
+        *view.length / kLeastGroups + (*view.length % kLeastGroups != 0);
+    if (stated_group_ == 0) group = std::min(group, sixteenth);
+    group = std::min(group, *view.length);
+  }
+  const Uint128 most = Uint128{std::max(base, view.length.value_or(0))};
+  const bool is_small = most * parts.count < kEndOfItemDraws;
+  return {first_rank, epoch, base, view, parts, group, is_small};
+}
+
+uint64_t ItemDraws::PartKey(uint64_t epoch_key, uint64_t first_place) {
+  return Derive(epoch_key, kSubWindowTag, first_place);
+}
+
+template <class Word>
+ItemDraws::Group ItemDraws::GroupIn(const Segment& segment, uint64_t rank,
+                                    uint64_t* number) {
+  const uint64_t r = segment.parts.count;
+  Word x = Word{segment.base} * r + (rank - segment.first_rank);
+  uint64_t epoch = segment.epoch;
+  uint64_t size = segment.group;
+  if (segment.view.length) {
+    const Word per_epoch = Word{*segment.view.length} * r;
+    if (x >= per_epoch) {
+      epoch += static_cast<uint64_t>(x / per_epoch);
+      x %= per_epoch;
+    }
+  }
+  const Word group_parts = Word{segment.group} * r;
+  const uint64_t group = static_cast<uint64_t>(x / group_parts);
+  const uint64_t first = group * segment.group;
+  *number = static_cast<uint64_t>(x - group * group_parts);
+  if (segment.view.length) size = std::min(size, *segment.view.length - first);
+  return {epoch, first, size};
+}
+
+ItemDraws::Group ItemDraws::GroupOf(const Segment& segment, uint64_t rank,
+                                    uint64_t* number) const {
+  return segment.is_small ? GroupIn<uint64_t>(segment, rank, number)
+                          : GroupIn<Uint128>(segment, rank, number);
+}
+
+ItemDraws::Run ItemDraws::RunAt(uint64_t rank) const {
+  const Segment& segment = SegmentOf(rank);
+  uint64_t number;
+  const Group group = GroupOf(segment, rank, &number);
+  const size_t place = static_cast<size_t>(&segment - segments_.data());
+  // Draws beyond the last that can be counted are never asked for.
+  const uint64_t in_segment =
+      place + 1 < segments_.size() ? EndOf(place) - rank : UINT64_MAX;
+  const uint64_t in_group = group.size * segment.parts.count - number;
+  return {group.epoch,
+          group.first,
+          group.size,
+          number,
+          std::min(in_segment, in_group),
+          segment.parts,
+          segment.view.number};
+}
+
+void ItemDraws::Continue(uint64_t first_rank, const ItemView& view,
+                         const ItemParts& parts) {
+  const Segment& last = segments_.back();
+  PONIENTE_CHECK(first_rank >= last.first_rank) << first_rank;
+  const bool same_view = view.number == last.view.number;
+  if (same_view && parts == last.parts) return;
+  uint64_t epoch = last.epoch;
+  uint64_t base = last.base;
+  if (first_rank > last.first_rank) {
+    uint64_t number;
+    const Group group = GroupOf(last, first_rank - 1, &number);
+    epoch = group.epoch;
+    base = group.first + group.size;
+    if (same_view && parts.is_trimmed) base = group.first + number + 1;
+  }
+  if (!same_view) {
+    PONIENTE_CHECK(view.length && last.view.length) << "an endless view";
+    if (base != 0) ++epoch;
+    base = 0;
+  }
+  const Segment next = MakeSegment(first_rank, epoch, base, view, parts);
+  if (first_rank == last.first_rank) {
+    segments_.back() = next;
+  } else {
+    segments_.push_back(next);
+  }
+}
+
+const ItemDraws::Segment& ItemDraws::SegmentOf(uint64_t rank) const {
+  if (segments_.size() == 1) return segments_[0];
+  return PartAt(segments_, rank, &Segment::first_rank);
+}
+
+ItemDraws::Item ItemDraws::At(uint64_t rank) const {
+  if (is_plain()) {
+    const Segment& all = segments_[0];
+    if (!all.view.length) return {0, rank, 0, all.parts, all.view.number};
+    return {rank / *all.view.length, rank % *all.view.length, 0, all.parts,
+            all.view.number};
+  }
+  const Segment& segment = SegmentOf(rank);
+  uint64_t number;
+  const Group group = GroupOf(segment, rank, &number);
+  const uint64_t r = segment.parts.count;
+  if (r > 1) {
+    number = PartOrder(EpochKey(group.epoch), group.first, group.size * r)
+                 .Forward(number);
+  }
+  return {group.epoch, group.first + number / r,
+          static_cast<uint32_t>(number % r), segment.parts,
+          segment.view.number};
+}
+
+uint64_t ItemDraws::EndOf(size_t segment) const {
+  return segment + 1 < segments_.size() ? segments_[segment + 1].first_rank
+                                        : kEndOfItemDraws;
+}
+
+std::vector<ItemDraws::Reading> ItemDraws::ReadingsOf(uint32_t view,
+                                                      uint64_t epoch,
+                                                      uint64_t place) const {
+  std::vector<Reading> readings;
+  for (size_t u = 0; u < segments_.size(); ++u) {
+    const Segment& segment = segments_[u];
+    if (segment.view.number != view || epoch < segment.epoch) continue;
+    if (segment.view.length && place >= *segment.view.length) continue;
+    if (!segment.view.length && epoch != 0) continue;
+    const uint64_t r = segment.parts.count;
+    const uint64_t first = place / segment.group * segment.group;
+    const Uint128 places =
+        Uint128{epoch - segment.epoch} * segment.view.length.value_or(0) +
+        first;
+    if (places >= Uint128{segment.base} + kEndOfItemDraws) continue;
+    uint64_t size = segment.group;
+    if (segment.view.length) {
+      size = std::min(size, *segment.view.length - first);
+    }
+    std::optional<Permutation> order;
+    if (r > 1) order = PartOrder(EpochKey(epoch), first, size * r);
+    for (uint32_t part = 0; part < r; ++part) {
+      uint64_t number = (place - first) * r + part;
+      if (order) number = order->Inverse(number);
+      const Uint128 draw = places * r + number;
+      const Uint128 passed = Uint128{segment.base} * r;
+      if (draw < passed) continue;
+      const Uint128 rank = segment.first_rank + (draw - passed);
+      if (rank >= EndOf(u)) continue;
+      readings.push_back({Low(rank), part, segment.parts});
+    }
+  }
+  std::sort(readings.begin(), readings.end(),
+            [](const Reading& a, const Reading& b) { return a.rank < b.rank; });
+  return readings;
+}
+
+ItemDraws::Places ItemDraws::PlacesOf(uint64_t rank) const {
+  const Segment& segment = SegmentOf(rank);
+  uint64_t number;
+  const Group group = GroupOf(segment, rank, &number);
+  if (segment.parts.count > 1) return {group.first, group.first + group.size};
+  return {group.first + number, group.first + number + 1};
+}
+
+uint64_t ItemDraws::PlacesBefore(uint64_t rank) const {
+  return rank == 0 ? 0 : PlacesOf(rank - 1).end;
+}
+
+std::optional<uint64_t> ItemDraws::FirstOfEpoch(uint64_t epoch) const {
+  for (size_t u = 0; u < segments_.size(); ++u) {
+    const Segment& segment = segments_[u];
+    if (!segment.view.length) continue;
+    const Uint128 passed = segment.base;
+    const Uint128 wanted =
+        epoch <= segment.epoch
+            ? Uint128{0}
+            : Uint128{epoch - segment.epoch} * *segment.view.length;
+    if (wanted >= passed + kEndOfItemDraws) continue;
+    const Uint128 more =
+        wanted > passed ? (wanted - passed) * segment.parts.count : 0;
+    const Uint128 rank = segment.first_rank + more;
+    if (rank < EndOf(u)) return Low(rank);
+  }
+  return std::nullopt;
+}
+
+std::optional<ItemDraws::Epochs> ItemDraws::EpochsBetween(uint32_t view,
+                                                          uint64_t begin,
+                                                          uint64_t end) const {
+  std::optional<Epochs> epochs;
+  for (size_t u = 0; u < segments_.size(); ++u) {
+    if (segments_[u].view.number != view) continue;
+    const uint64_t first = std::max(begin, segments_[u].first_rank);
+    const uint64_t last = std::min(end, EndOf(u));
+    if (first >= last) continue;
+    uint64_t number;
+    if (!epochs) epochs = {GroupOf(segments_[u], first, &number).epoch, 0};
+    epochs->last = GroupOf(segments_[u], last - 1, &number).epoch;
+  }
+  return epochs;
+}
+
+std::optional<IndexSpan> ItemDraws::SpanBetween(uint32_t view, uint64_t begin,
+                                                uint64_t end) const {
+  if (begin >= end) return std::nullopt;
+  // Views of components that change them are finite.
+  if (!segments_[0].view.length) {
+    return IndexSpan{{.index = PlacesOf(begin).first},
+                     {.index = PlacesOf(end - 1).end - 1}};
+  }
+  const std::optional<Epochs> epochs = EpochsBetween(view, begin, end);
+  if (!epochs) return std::nullopt;
+  const auto of_view =
+      std::find_if(segments_.begin(), segments_.end(),
+                   [&](const Segment& s) { return s.view.number == view; });
+  return IndexSpan{{.index = 0, .epoch = epochs->first},
+                   {.index = *of_view->view.length - 1, .epoch = epochs->last}};
+}
+
+Position WithoutPart(const ItemDraws::Reading& reading, Position below) {
+  if (reading.parts.length == kWholeItem) return below;
+  below.part_begin -= reading.part * reading.parts.length;
+  if (below.part_begin == 0 && below.part_length == reading.parts.length) {
+    below.part_length = kWholeItem;
+  }
+  return below;
+}
+
+bool HoldsPart(const ItemDraws::Reading& reading, const Position& below) {
+  if (reading.parts.length == kWholeItem) return true;
+  const uint64_t begin = uint64_t{reading.part} * reading.parts.length;
+  return below.part_length != kWholeItem && below.part_begin >= begin &&
+         uint64_t{below.part_begin} + below.part_length <=
+             begin + reading.parts.length;
+}
+
+FoundPart FoundAt(const Position& position, const ItemDraws::Reading& reading) {
+  FoundPart found = {position, 0, reading.parts.length};
+  if (reading.parts.length != kWholeItem) {
+    found.part_begin = reading.part * reading.parts.length;
+  }
+  return found;
+}
+
+}  // namespace poniente::internal

@@ -1,0 +1,334 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "index/mixture/mixture_map.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "index/permutation/permutation_kernels.h"
+#include "util/check.h"
+#include "util/status_macros.h"
+
+namespace poniente::internal {
+namespace {
+
+constexpr uint64_t kEndOfDraws = QuotaTree::kMaxPosition;
+
+// The first stage from `begin` on, and before `end`, that gives the component a
+// weight, if any.
+std::optional<size_t> StageThatDraws(const StagePlan& plan, size_t component,
+                                     uint64_t begin, uint64_t end) {
+  for (size_t s = 0; s < plan.stages(); ++s) {
+    if (plan.stage_start(s) >= end) break;
+    if (plan.stage_start(s) < begin) continue;
+    if (plan.quanta(s)[component] > 0) return s;
+  }
+  return std::nullopt;
+}
+
+bool IsStageStart(const StagePlan& plan, uint64_t sample) {
+  return plan.BlockOf(sample).first == sample &&
+         plan.stage_start(plan.BlockOf(sample).stage) == sample;
+}
+
+absl::Status CheckViews(const StagePlan& plan, const MapComponent& component,
+                        size_t number) {
+  const std::vector<MapComponentView>& views = component.views;
+  PONIENTE_CHECK(!views.empty() && views[0].start == 0) << component.name;
+  for (size_t v = 0; v < views.size(); ++v) {
+    PONIENTE_CHECK(v == 0 || (views[v].start > views[v - 1].start &&
+                              IsStageStart(plan, views[v].start)))
+        << component.name << " view " << v;
+    if (views.size() > 1 && !views[v].length) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("component '", component.name,
+                       "' changes its view, so none of them may be endless"));
+    }
+    const uint64_t end =
+        v + 1 < views.size() ? views[v + 1].start : kEndOfDraws;
+    const auto stage = StageThatDraws(plan, number, views[v].start, end);
+    if (views[v].length) {
+      const absl::Status fits = CheckOrder(views[v].order, *views[v].length);
+      if (!fits.ok()) {
+        return Prepend(fits, absl::StrCat("component '", component.name, "'"));
+      }
+    }
+    if (views[v].length != 0 || !stage) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("component '", component.name,
+                     "' is empty, but has a weight above 0 in stage ", *stage));
+  }
+  return absl::OkStatus();
+}
+
+// All segments of a component's draws: one where its parts or its view change.
+ItemDraws MakeDraws(const StagePlan& plan, const MapComponent& component,
+                    uint32_t number, uint64_t seed, const MixtureRules& rules) {
+  const auto parts_at = [&](uint64_t sample) {
+    ItemParts parts;
+    for (const PartsChange& change : rules.parts) {
+      if (change.start <= sample) parts = change.parts;
+    }
+    return parts;
+  };
+  // An empty component without weight is never drawn: any length will do.
+  const auto view_at = [&](uint64_t sample) {
+    size_t v = 0;
+    while (v + 1 < component.views.size() &&
+           component.views[v + 1].start <= sample) {
+      ++v;
+    }
+    ItemView view = {component.views[v].length, static_cast<uint32_t>(v)};
+    if (view.length == 0) view.length = 1;
+    return view;
+  };
+  std::vector<uint64_t> starts;
+  for (const PartsChange& change : rules.parts) starts.push_back(change.start);
+  for (const MapComponentView& view : component.views) {
+    starts.push_back(view.start);
+  }
+  std::sort(starts.begin(), starts.end());
+  ItemDraws draws(seed, component.name, view_at(0), parts_at(0), rules.group);
+  for (const uint64_t start : starts) {
+    if (start == 0) continue;
+    draws.Continue(plan.Count(number, start), view_at(start), parts_at(start));
+  }
+  return draws;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<MixtureMap>> MixtureMap::Create(
+    std::shared_ptr<const StagePlan> plan, std::vector<MapComponent> components,
+    uint64_t seed, const MixtureRules& rules) {
+  if (components.size() != plan->components()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the mixture has ", components.size(),
+                     " components, its weights are for ", plan->components()));
+  }
+  std::vector<std::string> names;
+  names.reserve(components.size());
+  for (const MapComponent& component : components) {
+    names.push_back(component.name);
+  }
+  PONIENTE_ASSIGN_OR_RETURN(CanonicalOrder order, SortByName(names));
+  std::unique_ptr<MixtureMap> map(
+      new MixtureMap(std::move(plan), std::move(order)));
+  PONIENTE_RETURN_IF_ERROR(
+      map->AddComponents(std::move(components), seed, rules));
+  PONIENTE_RETURN_IF_ERROR(map->FindEnd(rules));
+  map->has_one_epoch_ = map->FindWhetherOneEpoch();
+  return map;
+}
+
+absl::Status MixtureMap::AddComponents(std::vector<MapComponent> components,
+                                       uint64_t seed,
+                                       const MixtureRules& rules) {
+  seed_ = seed;
+  rules_ = rules;
+  const auto count = static_cast<uint32_t>(components.size());
+  children_.resize(count);
+  components_.reserve(count);
+  std::vector<uint32_t> later(count);  // first child of the later views
+  uint32_t next = count;
+  for (uint32_t d = 0; d < count; ++d) {
+    later[d] = next;
+    next += static_cast<uint32_t>(components[d].views.size()) - 1;
+  }
+  children_.resize(next);
+  for (uint32_t c = 0; c < count; ++c) {
+    const uint32_t d = order_.declared[c];
+    MapComponent& component = components[d];
+    PONIENTE_RETURN_IF_ERROR(CheckViews(*plan_, component, c));
+    ItemDraws draws = MakeDraws(*plan_, component, c, seed, rules);
+    std::vector<uint32_t> children;
+    for (uint32_t v = 0; v < component.views.size(); ++v) {
+      children.push_back(v == 0 ? d : later[d] + v - 1);
+      children_[children.back()] = {c, v};
+    }
+    components_.push_back({std::move(component.name),
+                           std::move(component.views), std::move(children),
+                           component.max_epochs, std::move(draws), 0});
+    simple_.push_back(SimpleOf(components_.back()));
+  }
+  return absl::OkStatus();
+}
+
+MixtureMap::Simple MixtureMap::SimpleOf(const Component& component) {
+  const MapComponentView& view = component.views[0];
+  Simple simple = {component.draws.key(), 0, component.children[0]};
+  if (component.draws.is_plain() && component.views.size() == 1 &&
+      component.draws.parts().length == kWholeItem && view.length &&
+      view.order.kind == ShuffleKind::kFull &&
+      PermutationKernel::IsOfEach(*view.length)) {
+    simple.length = *view.length;
+  }
+  return simple;
+}
+
+std::optional<uint64_t> MixtureMap::SampleOfEpoch(const Component& component,
+                                                  uint64_t epoch) const {
+  const std::optional<uint64_t> rank = component.draws.FirstOfEpoch(epoch);
+  if (!rank) return std::nullopt;
+  return plan_->PositionOf(NumberOf(component), *rank);
+}
+
+// The end of the block that completes the first epoch of every component.
+absl::StatusOr<uint64_t> MixtureMap::EndOfAll() const {
+  uint64_t end = 0;
+  for (const Component& component : components_) {
+    const bool is_empty =
+        std::all_of(component.views.begin(), component.views.end(),
+                    [](const MapComponentView& view) {
+                      return view.length == uint64_t{0};
+                    });
+    if (is_empty) continue;
+    const std::optional<uint64_t> second = component.draws.FirstOfEpoch(1);
+    std::optional<uint64_t> last;
+    if (second) last = plan_->PositionOf(NumberOf(component), *second - 1);
+    if (!last) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "all_exhausted never comes about: component '", component.name, "' ",
+          component.views[0].length
+              ? "is not drawn often enough to complete an epoch; give it a "
+                "weight in the last stage, or take it out"
+              : "is endless"));
+    }
+    const Block block = plan_->BlockOf(*last);
+    end = std::max(end, block.first + block.size);
+  }
+  if (end == 0) {
+    return absl::InvalidArgumentError(
+        "all_exhausted: all components are empty");
+  }
+  return end;
+}
+
+absl::Status MixtureMap::FindEnd(const MixtureRules& rules) {
+  const bool first_ends = rules.stop_rule == StopRule::kFirstExhausted;
+  std::optional<uint64_t> all_end;
+  if (rules.stop_rule == StopRule::kAllExhausted) {
+    PONIENTE_ASSIGN_OR_RETURN(all_end, EndOfAll());
+  }
+  std::optional<uint64_t> runs_out;
+  for (const Component& component : components_) {
+    std::optional<uint64_t> epochs = component.max_epochs;
+    if (first_ends) epochs = 1;
+    if (!epochs) continue;
+    const std::optional<uint64_t> sample = SampleOfEpoch(component, *epochs);
+    if (!sample || (runs_out && *runs_out <= *sample)) continue;
+    runs_out = sample;
+    end_reason_ =
+        absl::StrCat("component '", component.name, "' has served its ",
+                     *epochs == 1 ? "epoch" : "epochs", " (", *epochs,
+                     ") at sample ", *sample);
+  }
+  if (all_end) {
+    if (runs_out && *runs_out < *all_end) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "all_exhausted is reached at sample ", *all_end, ", but ",
+          end_reason_, "; raise its max_epochs or lower its weight"));
+    }
+    length_ = *all_end;
+    end_reason_ = "every component has served an epoch";
+  } else if (runs_out) {
+    length_ = plan_->BlockOf(*runs_out).first;
+    if (*length_ == 0) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "the mixture ends within its first block of ", plan_->block_size(),
+          " samples: ", end_reason_, "; choose a smaller block_size"));
+    }
+  } else if (first_ends) {
+    return absl::InvalidArgumentError(
+        "first_exhausted never comes about: no component is ever drawn to its "
+        "end");
+  }
+  if (!length_) return absl::OkStatus();
+  for (Component& component : components_) {
+    component.draws_per_epoch = plan_->Count(NumberOf(component), *length_);
+  }
+  return absl::OkStatus();
+}
+
+bool MixtureMap::limits_epochs() const {
+  return std::any_of(components_.begin(), components_.end(),
+                     [](const Component& component) {
+                       return component.max_epochs.has_value();
+                     });
+}
+
+bool MixtureMap::FindWhetherOneEpoch() const {
+  const bool changes = std::any_of(
+      components_.begin(), components_.end(),
+      [](const Component& component) { return component.draws.changes(); });
+  return length_ && (changes || limits_epochs());
+}
+
+std::optional<Position> MixtureMap::PositionOf(const Component& component,
+                                               uint64_t rank,
+                                               const Position& position) const {
+  uint64_t epoch = 0;
+  if (length_) {
+    if (component.draws_per_epoch == 0) return std::nullopt;
+    epoch = rank / component.draws_per_epoch;
+    rank %= component.draws_per_epoch;
+  }
+  const std::optional<uint64_t> sample =
+      plan_->FindSample(NumberOf(component), rank, seed_);
+  if (!sample) return std::nullopt;
+  Position found = position;
+  found.index = *sample;
+  found.epoch = epoch;
+  return found;
+}
+
+std::vector<ItemDraws::Reading> MixtureMap::ReadingsOf(
+    uint32_t child, const Position& position) const {
+  if (child >= children_.size()) return {};
+  const auto [number, view] = children_[child];
+  const Component& component = components_[number];
+  const std::optional<uint64_t>& length = component.views[view].length;
+  if (length && position.index >= *length) return {};
+  const uint64_t place =
+      component.views[view].is_permuted()
+          ? EpochOrder(component, view, position.epoch).Inverse(position.index)
+          : position.index;
+  return component.draws.ReadingsOf(view, position.epoch, place);
+}
+
+std::optional<Position> MixtureMap::Find(uint32_t child,
+                                         const Position& position) const {
+  for (const ItemDraws::Reading& reading : ReadingsOf(child, position)) {
+    if (!HoldsPart(reading, position)) continue;
+    return PositionOf(components_[ComponentOf(child)], reading.rank,
+                      WithoutPart(reading, position));
+  }
+  return std::nullopt;
+}
+
+void MixtureMap::FindParts(uint32_t child, const Position& whole,
+                           std::vector<FoundPart>* found) const {
+  for (const ItemDraws::Reading& reading : ReadingsOf(child, whole)) {
+    const auto position =
+        PositionOf(components_[ComponentOf(child)], reading.rank, Position());
+    if (position) found->push_back(FoundAt(*position, reading));
+  }
+}
+
+std::optional<IndexSpan> MixtureMap::SpanBelow(uint32_t child,
+                                               const IndexSpan& span) const {
+  const auto [number, view] = children_[child];
+  const Component& component = components_[number];
+  const uint64_t most = length_.value_or(kEndOfDraws) - 1;
+  const Block first = plan_->BlockOf(std::min(span.first.index, most));
+  const Block last = plan_->BlockOf(std::min(span.last.index, most));
+  const uint64_t begin = DrawsBefore(component, span.first.epoch) +
+                         plan_->Count(number, first.first);
+  const uint64_t end =
+      DrawsBefore(component, span.last.epoch) +
+      plan_->Count(number, std::min(last.first + last.size, kEndOfDraws));
+  return component.draws.SpanBetween(view, begin, end);
+}
+
+}  // namespace poniente::internal

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "poniente/mixture_plan.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "index/keyed_hash.h"
+#include "index/mixture/item_draws.h"
+#include "index/mixture/mixture_stages.h"
+#include "index/mixture/stage_plan.h"
+#include "index/part_at.h"
+#include "util/status_macros.h"
+
+namespace poniente {
+
+using internal::StagePlan;
+
+struct MixturePlan::State {
+  // Starts of the stages as they were stated, the first 0.
+  struct Temperature {
+    uint64_t start;
+    double value;
+  };
+
+  std::vector<std::string> names;
+  std::shared_ptr<const StagePlan> plan;
+  std::vector<Temperature> temperatures;
+  std::vector<SeqLenChange> seq_lens;
+  uint32_t max_seq_len = 0;
+  bool trim = false;
+  std::vector<internal::PartsChange> parts;
+  uint64_t group_items = 0;
+};
+
+namespace {
+
+using Components = std::vector<WeightedComponent>;
+
+absl::StatusOr<std::vector<SeqLenChange>> CheckedSeqLens(
+    const MixtureOptions& options) {
+  std::vector<SeqLenChange> lengths = options.seq_lens;
+  if (options.max_seq_len == 0) {
+    if (lengths.empty()) return lengths;
+    return absl::InvalidArgumentError(
+        "a schedule of sequence lengths needs max_seq_len, the tokens per item "
+        "of the components");
+  }
+  if (options.group_items > MixtureOptions::kMaxGroupItems) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "group_items must be at most 2^30, got ", options.group_items));
+  }
+  if (lengths.empty()) lengths.push_back({0, options.max_seq_len});
+  for (size_t i = 0; i < lengths.size(); ++i) {
+    const SeqLenChange& change = lengths[i];
+    if (i == 0 ? change.start != 0 : change.start <= lengths[i - 1].start) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("sequence length ", change.seq_len, " begins at sample ",
+                       change.start,
+                       i == 0 ? ", but the first must begin at 0"
+                              : ", which is not after the one before it"));
+    }
+    if (change.seq_len < 1 || change.seq_len > options.max_seq_len) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("sequence length from sample ", change.start,
+                       " on must be 1 to max_seq_len, ", options.max_seq_len,
+                       ", got ", change.seq_len));
+    }
+  }
+  return lengths;
+}
+
+absl::StatusOr<Components> InCanonicalOrder(Components components) {
+  if (components.empty()) {
+    return absl::InvalidArgumentError("a mixture needs a component");
+  }
+  std::sort(components.begin(), components.end(),
+            [](const auto& a, const auto& b) { return a.name < b.name; });
+  for (size_t i = 1; i < components.size(); ++i) {
+    if (components[i].name == components[i - 1].name) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("two components are named '", components[i].name,
+                       "'; names key the order, so they must differ"));
+    }
+  }
+  return components;
+}
+
+}  // namespace
+
+absl::StatusOr<MixturePlan> MixturePlan::Create(
+    const MixtureOptions& options, std::vector<WeightedComponent> components,
+    std::span<const uint64_t> further_starts) {
+  if (options.block_size < 1 || options.block_size > StagePlan::kMaxBlockSize) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("block_size must be 1 to ", StagePlan::kMaxBlockSize,
+                     ", got ", options.block_size));
+  }
+  auto state = std::make_shared<State>();
+  PONIENTE_ASSIGN_OR_RETURN(const Components sorted,
+                            InCanonicalOrder(std::move(components)));
+  state->names = internal::NamesOf(sorted);
+  PONIENTE_ASSIGN_OR_RETURN(state->seq_lens, CheckedSeqLens(options));
+  state->max_seq_len = options.max_seq_len;
+  state->trim = options.trim;
+  state->parts = internal::PartsOf(options, state->seq_lens);
+  state->group_items = options.group_items;
+  PONIENTE_ASSIGN_OR_RETURN(
+      state->plan, internal::MakeStagePlan(options, sorted, state->seq_lens,
+                                           further_starts));
+  state->temperatures.push_back({0, options.temperature});
+  for (const MixtureStage& stage : options.stages) {
+    state->temperatures.push_back(
+        {stage.start, stage.temperature.value_or(options.temperature)});
+  }
+  return MixturePlan(std::move(state));
+}
+
+MixturePlan::MixturePlan(std::shared_ptr<const State> state)
+    : state_(std::move(state)) {}
+
+std::span<const std::string> MixturePlan::names() const {
+  return state_->names;
+}
+
+std::optional<uint32_t> MixturePlan::Find(std::string_view name) const {
+  const auto at =
+      std::lower_bound(state_->names.begin(), state_->names.end(), name);
+  if (at == state_->names.end() || *at != name) return std::nullopt;
+  return static_cast<uint32_t>(at - state_->names.begin());
+}
+
+std::vector<double> MixturePlan::WeightsAt(uint64_t sample) const {
+  const uint32_t stage = state_->plan->BlockOf(sample).stage;
+  std::vector<double> weights;
+  weights.reserve(state_->names.size());
+  for (const uint64_t quantum : state_->plan->quanta(stage)) {
+    weights.push_back(static_cast<double>(quantum) * 0x1p-62);
+  }
+  return weights;
+}
+
+double MixturePlan::TemperatureAt(uint64_t sample) const {
+  return internal::PartAt(state_->temperatures, sample,
+                          &State::Temperature::start)
+      .value;
+}
+
+uint32_t MixturePlan::SeqLenAt(uint64_t sample) const {
+  if (state_->seq_lens.empty()) return 0;
+  return internal::PartAt(state_->seq_lens, sample, &SeqLenChange::start)
+      .seq_len;
+}
+
+std::span<const SeqLenChange> MixturePlan::seq_lens() const {
+  return state_->seq_lens;
+}
+
+uint64_t MixturePlan::Count(uint32_t component, uint64_t samples) const {
+  return state_->plan->Count(component, samples);
+}
+
+uint64_t MixturePlan::ItemsBefore(uint32_t component, uint64_t samples) const {
+  const internal::ItemView endless;
+  internal::ItemDraws draws(0, "", endless, {}, state_->group_items);
+  for (const internal::PartsChange& change : state_->parts) {
+    if (change.start >= samples && change.start > 0) break;
+    draws.Continue(Count(component, change.start), endless, change.parts);
+  }
+  return draws.PlacesBefore(Count(component, samples));
+}
+
+uint64_t MixturePlan::EarliestStart(uint64_t sample) const {
+  if (sample == 0) return 0;
+  const internal::Block block = state_->plan->BlockOf(sample - 1);
+  return block.first + block.size;
+}
+
+uint64_t MixturePlan::PrefixHash(uint64_t seed, uint64_t sample) const {
+  const uint64_t dealt = state_->plan->PrefixHash(seed, state_->names, sample);
+  const uint64_t end = EarliestStart(sample);
+  internal::KeyHash hash(dealt);
+  // Whole items, stated as a length or not, are the same samples.
+  bool cut = false;
+  for (const SeqLenChange& change : state_->seq_lens) {
+    if (change.start >= end) break;
+    hash.Add(change.start).Add(uint64_t{change.seq_len});
+    cut |= change.seq_len != state_->max_seq_len;
+  }
+  if (!cut) return dealt;
+  hash.Add(uint64_t{state_->max_seq_len}).Add(uint64_t{state_->trim});
+  return hash.Add(state_->group_items).key();
+}
+
+const std::shared_ptr<const StagePlan>& MixturePlan::stages() const {
+  return state_->plan;
+}
+
+}  // namespace poniente

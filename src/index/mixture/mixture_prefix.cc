@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// What of a mixture's parameters decides its samples up to one of them.
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "index/keyed_hash.h"
+#include "index/mixture/mixture_map.h"
+
+namespace poniente::internal {
+namespace {
+
+// 0 if items are taken whole, whatever else the rules say.
+uint64_t CutsBefore(uint64_t end, const MixtureRules& rules) {
+  KeyHash hash(rules.group);
+  bool is_cut = false;
+  for (const PartsChange& change : rules.parts) {
+    if (change.start >= end) break;
+    is_cut |= change.parts.length != kWholeItem;
+    hash.Add(change.start)
+        .Add(change.parts.count)
+        .Add(change.parts.length)
+        .Add(change.parts.is_trimmed);
+  }
+  return is_cut ? hash.key() : 0;
+}
+
+}  // namespace
+
+MixtureMap::Prefix MixtureMap::PrefixOf(const IndexSpan& span) const {
+  constexpr uint64_t kEndOfDraws = QuotaTree::kMaxPosition;
+  const uint64_t most = length_.value_or(kEndOfDraws) - 1;
+  const bool is_whole = length_ && span.last.epoch > 0;
+  const uint64_t last = is_whole ? most : std::min(span.last.index, most);
+  const Block block = plan_->BlockOf(last);
+  Prefix prefix;
+  prefix.end = block.first + block.size;
+  while (prefix.stages < plan_->stages() &&
+         plan_->stage_start(prefix.stages) < prefix.end) {
+    ++prefix.stages;
+  }
+  std::vector<std::string> names;
+  names.reserve(components_.size());
+  for (const Component& component : components_) {
+    names.push_back(component.name);
+  }
+  prefix.hash = plan_->PrefixHash(0, names, last + 1);
+  if (const uint64_t cuts = CutsBefore(prefix.end, rules_)) {
+    prefix.hash = Derive(prefix.hash, Tag("cuts"), cuts);
+  }
+  return prefix;
+}
+
+std::optional<uint64_t> MixtureMap::PrefixParameters(
+    const IndexSpan& span) const {
+  KeyHash hash(0);
+  hash.Add(Tag("mixture"));
+  for (const Component& component : components_) {
+    for (size_t v = 0; v < component.views.size(); ++v) {
+      if (!SpanBelow(component.children[v], span)) continue;
+      const MapComponentView& view = component.views[v];
+      hash.Add(view.is_permuted());
+      if (view.is_permuted()) hash.Add(OrderFingerprint(view.order));
+      if (v > 0) hash.Add(view.start);
+    }
+  }
+  if (length_ && (span.last.epoch > 0 || span.last.index >= *length_)) {
+    hash.Add(Tag("length")).Add(*length_);
+  }
+  return hash.key();
+}
+
+}  // namespace poniente::internal

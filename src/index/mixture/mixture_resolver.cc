@@ -1,0 +1,410 @@
+// SPDX-License-Identifier: Apache-2.0
+// MixtureMap::Resolve(). Where a good part of a block is asked for, by one call
+// or by several in succession, all of it is dealt out as runs of draws, these
+// become items, and the order inside the block picks from them. Each thread
+// keeps the items of its last block.
+#include <algorithm>
+#include <atomic>
+#include <bit>
+#include <cstddef>
+#include <numeric>
+#include <optional>
+#include <vector>
+
+#include "index/mixture/mixture_map.h"
+#include "index/permutation/permutation_kernels.h"
+#include "util/check.h"
+
+namespace poniente::internal {
+namespace {
+
+// Making all of a block costs as much as about this part of its samples do one
+// by one.
+constexpr uint64_t kWholeBlockPart = 8;
+// Calls for less than that part are added up in blocks of at most so many
+// samples: keeping larger ones takes memory, and making them time, that who
+// asks for little does not expect.
+constexpr uint64_t kMostAddedUp = 16384;
+constexpr size_t kMaxRemembered = 256;
+
+}  // namespace
+
+// The work of one call of Resolve(). Keeps what neighbouring indices share.
+class MixtureMap::Resolver {
+ public:
+  explicit Resolver(const MixtureMap& map) : map_(map) {}
+
+  void Resolve(std::span<const Position> positions,
+               std::span<ChildPosition> out) {
+    for (size_t at = 0; at < positions.size();) {
+      const Block block = map_.plan_->BlockOf(positions[at].index);
+      const uint64_t epoch = positions[at].epoch;
+      size_t end = at + 1;
+      while (end < positions.size() && block.Contains(positions[end].index) &&
+             positions[end].epoch == epoch) {
+        ++end;
+      }
+      const BlockOrder order = map_.plan_->OrderOf(block, map_.seed_);
+      const auto here = positions.subspan(at, end - at);
+      const auto there = out.subspan(at, end - at);
+      if (IsWorthAll(block, epoch, here.size())) {
+        TakeFromWhole(order, here, there);
+      } else {
+        TakeEach(order, here, there);
+      }
+      at = end;
+    }
+  }
+
+ private:
+  struct Remembered {
+    const Component* component = nullptr;
+    uint32_t view = 0;
+    uint64_t epoch = 0;
+    std::optional<ItemOrder> order;
+  };
+
+  // Of all maps of the process: what blocks hold does not change.
+  struct BlockId {
+    uint64_t map = 0;  // 0: none
+    uint64_t first = 0;
+    uint64_t epoch = 0;
+
+    friend bool operator==(const BlockId&, const BlockId&) = default;
+  };
+
+  const ItemOrder& OrderOf(const Component& component, uint32_t view,
+                           uint64_t epoch) {
+    Remembered& entry =
+        remembered_[map_.NumberOf(component) & (remembered_.size() - 1)];
+    if (entry.component != &component || entry.view != view ||
+        entry.epoch != epoch) {
+      entry = {&component, view, epoch, EpochOrder(component, view, epoch)};
+    }
+    return *entry.order;
+  }
+
+  // Draw `rank` of the component, as a position of its child.
+  void TakeOne(const Component& component, uint64_t rank,
+               const Position& position, ChildPosition* out) {
+    const ItemDraws::Item item = component.draws.At(rank);
+    out->child = component.children[item.view];
+    out->position.epoch = item.epoch;
+    TakePart(TokensOf(item.parts, item.part), position, &out->position);
+    const MapComponentView& view = component.views[item.view];
+    out->position.index =
+        view.is_permuted()
+            ? OrderOf(component, item.view, item.epoch).Forward(item.place)
+            : item.place;
+  }
+
+  void TakeEach(const BlockOrder& order, std::span<const Position> positions,
+                std::span<ChildPosition> out) {
+    if (remembered_.empty()) {
+      remembered_.resize(std::bit_ceil(std::min(
+          {positions.size(), map_.components_.size(), kMaxRemembered})));
+    }
+    for (size_t i = 0; i < positions.size(); ++i) {
+      const Draw draw = order.At(positions[i].index);
+      const Component& component = map_.components_[draw.component];
+      TakeOne(component,
+              map_.DrawsBefore(component, positions[i].epoch) + draw.rank,
+              positions[i], &out[i]);
+    }
+  }
+
+  // What an epoch's block holds. That of an endless map is the same in all.
+  BlockId IdOf(const Block& block, uint64_t epoch) const {
+    return {map_.id_, block.first, map_.length_ ? epoch : 0};
+  }
+
+  // The slots hold the block, or so many positions more make it worth it.
+  bool IsWorthAll(const Block& block, uint64_t epoch, uint64_t count) {
+    const BlockId id = IdOf(block, epoch);
+    if (scratch_.filled == id) return true;
+    if (scratch_.asked != id || block.size > kMostAddedUp) {
+      scratch_.asked = id;
+      scratch_.times_asked = 0;
+    }
+    scratch_.times_asked += count;
+    return scratch_.times_asked * kWholeBlockPart >= block.size;
+  }
+
+  void TakeFromWhole(const BlockOrder& order,
+                     std::span<const Position> positions,
+                     std::span<ChildPosition> out) {
+    const BlockId id = IdOf(order.block(), positions.front().epoch);
+    if (scratch_.filled != id) {
+      scratch_.filled = {};  // of nothing, should this throw
+      FillBlock(order.block(), id.epoch);
+      scratch_.filled = id;
+    }
+    indices_.resize(positions.size());
+    for (size_t i = 0; i < positions.size(); ++i) {
+      indices_[i] = positions[i].index - order.block().first;
+    }
+    order.sigma().Forward(indices_, indices_);
+    for (size_t i = 0; i < positions.size(); ++i) {
+      const Slot& slot = slots_[indices_[i]];
+      out[i].child = slot.child;
+      out[i].position.index = slot.index;
+      out[i].position.epoch = slot.epoch;
+      TakePart(slot.part, positions[i], &out[i].position);
+    }
+  }
+
+  // Writes all of a block to the slots, in the order before the one inside of
+  // it.
+  void FillBlock(const Block& block, uint64_t epoch) {
+    slots_.resize(block.size);
+    map_.plan_->Expand(block, &runs_);
+    few_.Clear(slots_.size());
+    few_parts_.Clear(slots_.size());
+    few_runs_.clear();
+    for (size_t i = 0; i < runs_.size(); ++i) {
+      const DrawRun& run = runs_[i];
+      if (epoch == 0 && TakeSimple(run)) continue;
+      FetchAhead(i);
+      const Component& component = map_.components_[run.component];
+      FillSlots(component, run.first_rank + map_.DrawsBefore(component, epoch),
+                run.first_slot, run.count);
+    }
+    TakeFewParts();
+    few_.Permute();
+    for (size_t i = 0; i < few_.count(); ++i) {
+      slots_[few_.slot(i)].index = few_.place(i);
+    }
+  }
+
+  // What the runs after number `i` will need of their components: of a
+  // thousand, most are not in the caches.
+  void FetchAhead(size_t i) {
+    constexpr size_t kSegments = 6;
+    constexpr size_t kComponents = 12;
+    if (i + kComponents < runs_.size()) {
+      const Component& later =
+          map_.components_[runs_[i + kComponents].component];
+      __builtin_prefetch(&later);
+      __builtin_prefetch(&later.draws);
+    }
+    if (i + kSegments < runs_.size()) {
+      const Component& next = map_.components_[runs_[i + kSegments].component];
+      next.draws.Prefetch();
+      __builtin_prefetch(next.views.data());
+      __builtin_prefetch(next.children.data());
+    }
+  }
+
+  struct Slot {
+    uint64_t index;
+    uint64_t epoch;
+    uint32_t child;
+    TokenPart part;
+  };
+
+  // Draws whose component has few of them in the block, so that they are
+  // permuted together with those of other components.
+  class FewDraws {
+   public:
+    // Makes room for so many.
+    void Clear(size_t most) {
+      count_ = 0;
+      slots_.resize(most);
+      sizes_.resize(most);
+      keys_.resize(most);
+      places_.resize(most);
+    }
+    void Add(size_t slot, uint64_t size, uint64_t key, uint64_t place) {
+      slots_[count_] = slot;
+      sizes_[count_] = size;
+      keys_[count_] = key;
+      places_[count_] = place;
+      ++count_;
+    }
+    void Permute() {
+      BestPermutationKernel().each(sizes_.data(), keys_.data(), places_.data(),
+                                   count_);
+    }
+    size_t count() const { return count_; }
+    size_t slot(size_t i) const { return slots_[i]; }
+    uint64_t place(size_t i) const { return places_[i]; }
+
+   private:
+    size_t count_ = 0;
+    std::vector<size_t> slots_;
+    std::vector<uint64_t> sizes_;
+    std::vector<uint64_t> keys_;
+    std::vector<uint64_t> places_;
+  };
+  struct FewRun {
+    const Component* component;
+    ItemDraws::Run run;
+    size_t first_slot;
+    size_t first;  // in few_parts
+    size_t count;
+  };
+  static constexpr size_t kFewDraws = 16;
+
+  // The run, if it is of a simple component, few draws, and of one epoch.
+  bool TakeSimple(const DrawRun& run) {
+    const Simple& simple = map_.simple_[run.component];
+    if (simple.length == 0 || run.count > kFewDraws) return false;
+    const uint64_t epoch = run.first_rank / simple.length;
+    const uint64_t place = run.first_rank % simple.length;
+    if (run.count > simple.length - place) return false;
+    const uint64_t key = KeyHash(simple.key).Add(epoch).key();
+    for (uint64_t i = 0; i < run.count; ++i) {
+      slots_[run.first_slot + i] = {0, epoch, simple.child, {}};
+      few_.Add(run.first_slot + i, simple.length, key, place + i);
+    }
+    return true;
+  }
+
+  // Writes the items of consecutive draws to their slots, one epoch at a time.
+  void FillSlots(const Component& component, uint64_t first_rank,
+                 size_t first_slot, size_t count) {
+    for (size_t done = 0; done < count;) {
+      done += FillEpoch(component, first_rank + done, first_slot + done,
+                        count - done);
+    }
+  }
+
+  // As many slots as share view, epoch and group with the first, `most` at
+  // most; their number.
+  size_t FillEpoch(const Component& component, uint64_t first_rank,
+                   size_t first_slot, size_t most) {
+    const ItemDraws::Run run = component.draws.RunAt(first_rank);
+    const size_t count = std::min<uint64_t>(most, run.count);
+    const uint32_t child = component.children[run.view];
+    const TokenPart part = TokensOf(run.parts, 0);
+    // Field by field: a copy of a whole slot would be read back, each time,
+    // from the stack it has just been put together on.
+    for (size_t i = first_slot; i < first_slot + count; ++i) {
+      slots_[i].epoch = run.epoch;
+      slots_[i].child = child;
+      slots_[i].part.begin = part.begin;
+      slots_[i].part.length = part.length;
+    }
+    if (run.parts.count == 1) {
+      places_.resize(count);
+      std::iota(places_.begin(), places_.end(), run.first_place + run.number);
+      PermuteEpoch(component, run, first_slot);
+      return count;
+    }
+    const uint64_t parts = run.places * run.parts.count;
+    const uint64_t key = ItemDraws::PartKey(component.draws.EpochKey(run.epoch),
+                                            run.first_place);
+    if (count <= kFewDraws && PermutationKernel::IsOfEach(parts)) {
+      few_runs_.push_back(
+          {&component, run, first_slot, few_parts_.count(), count});
+      for (size_t i = 0; i < count; ++i) {
+        few_parts_.Add(first_slot + i, parts, key, run.number + i);
+      }
+      return count;
+    }
+    places_.resize(count);
+    std::iota(places_.begin(), places_.end(), run.number);
+    Permutation(parts, key).Forward(places_, places_);
+    TakeNumbers(run, first_slot);
+    PermuteEpoch(component, run, first_slot);
+    return count;
+  }
+
+  // Replaces the numbers of parts of a group, in places_, by their places, and
+  // sets the parts of the slots.
+  void TakeNumbers(const ItemDraws::Run& run, size_t first_slot) {
+    const bool is_short = run.places * run.parts.count <= UINT32_MAX;
+    for (size_t i = 0; i < places_.size(); ++i) {
+      const uint64_t number = places_[i];
+      const uint64_t place =
+          is_short ? static_cast<uint32_t>(number) / run.parts.count
+                   : number / run.parts.count;
+      const auto part = static_cast<uint32_t>(number - place * run.parts.count);
+      slots_[first_slot + i].part = TokensOf(run.parts, part);
+      places_[i] = run.first_place + place;
+    }
+  }
+
+  // Parts of the groups of which few were drawn, all together.
+  void TakeFewParts() {
+    few_parts_.Permute();
+    for (const FewRun& few : few_runs_) {
+      places_.resize(few.count);
+      for (size_t i = 0; i < few.count; ++i) {
+        places_[i] = few_parts_.place(few.first + i);
+      }
+      TakeNumbers(few.run, few.first_slot);
+      PermuteEpoch(*few.component, few.run, few.first_slot);
+    }
+  }
+
+  // Puts places_ through the order of their epoch, into slots from first_slot.
+  void PermuteEpoch(const Component& component, const ItemDraws::Run& run,
+                    size_t first_slot) {
+    const MapComponentView& view = component.views[run.view];
+    const size_t count = places_.size();
+    if (view.is_permuted() && count <= kFewDraws &&
+        view.order.kind == ShuffleKind::kFull &&
+        PermutationKernel::IsOfEach(*view.length)) {
+      const uint64_t key = component.draws.EpochKey(run.epoch);
+      for (size_t i = 0; i < count; ++i) {
+        few_.Add(first_slot + i, *view.length, key, places_[i]);
+      }
+      return;
+    }
+    if (view.is_permuted()) {
+      EpochOrder(component, run.view, run.epoch).Forward(places_, places_);
+    }
+    for (size_t i = 0; i < count; ++i) {
+      slots_[first_slot + i].index = places_[i];
+    }
+  }
+
+  const MixtureMap& map_;
+  // The last order made for each component, by its number's low bits.
+  std::vector<Remembered> remembered_;
+  // Kept by each thread: about 100 bytes per sample of a block, which would
+  // otherwise be asked of the system, and given back, at each call.
+  struct Scratch {
+    std::vector<DrawRun> runs;
+    std::vector<Slot> slots;
+    BlockId filled;  // what the slots hold
+    // The last block that they did not hold, and positions of it asked for.
+    BlockId asked;
+    uint64_t times_asked = 0;
+    FewDraws few;
+    FewDraws few_parts;
+    std::vector<FewRun> few_runs;  // of few_parts
+    std::vector<uint64_t> indices;
+    std::vector<uint64_t> places;
+  };
+  static Scratch& OfThisThread() {
+    thread_local Scratch scratch;
+    return scratch;
+  }
+  Scratch& scratch_ = OfThisThread();
+  std::vector<DrawRun>& runs_ = scratch_.runs;
+  std::vector<Slot>& slots_ = scratch_.slots;
+  FewDraws& few_ = scratch_.few;
+  FewDraws& few_parts_ = scratch_.few_parts;
+  std::vector<FewRun>& few_runs_ = scratch_.few_runs;
+  std::vector<uint64_t>& indices_ = scratch_.indices;
+  std::vector<uint64_t>& places_ = scratch_.places;
+};
+
+uint64_t MixtureMap::NextId() {
+  static std::atomic<uint64_t> last = 0;
+  return last.fetch_add(1, std::memory_order_relaxed) + 1;
+}
+
+void MixtureMap::Resolve(std::span<const Position> positions,
+                         std::span<ChildPosition> out) const {
+  PONIENTE_CHECK(positions.size() == out.size()) << positions.size();
+  for (const Position& position : positions) {
+    PONIENTE_CHECK(!length_ || position.index < *length_)
+        << position.index << " of " << *length_;
+  }
+  Resolver(*this).Resolve(positions, out);
+}
+
+}  // namespace poniente::internal

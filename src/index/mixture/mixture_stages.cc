@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "index/mixture/mixture_stages.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <iterator>
+#include <map>
+#include <new>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "index/int128.h"
+#include "index/mixture/weights.h"
+#include "util/nearest_name.h"
+#include "util/status_macros.h"
+
+namespace poniente::internal {
+namespace {
+
+constexpr uint64_t kDefaultRampSteps = 256;
+constexpr uint64_t kMaxRampSteps = 65536;
+// What all stages take, at about 64 bytes for each component.
+constexpr Uint128 kMaxPlanBytes = Uint128{1} << 31;
+constexpr uint64_t kStageBytes = 64;
+constexpr uint64_t kMaxSamples = uint64_t{1} << 62;
+
+using Components = std::vector<WeightedComponent>;
+
+std::string MixtureStageLabel(const MixtureStage& stage) {
+  return stage.name.empty()
+             ? absl::StrCat("stage at sample ", stage.start)
+             : absl::StrCat("stage '", stage.name, "' at sample ", stage.start);
+}
+
+// Turns the weights of one stage into quanta.
+class QuantaMaker {
+ public:
+  QuantaMaker(const MixtureOptions& options, const Components& components)
+      : options_(options),
+        components_(components),
+        names_(NamesOf(components)) {}
+
+  absl::StatusOr<std::vector<uint64_t>> First() const {
+    return Make({}, options_.temperature);
+  }
+
+  absl::StatusOr<std::vector<uint64_t>> Of(const MixtureStage& stage) const {
+    for (const auto& [name, weight] : stage.weights) {
+      if (std::binary_search(names_.begin(), names_.end(), name)) continue;
+      return absl::InvalidArgumentError(
+          absl::StrCat(MixtureStageLabel(stage), ": unknown component '", name,
+                       "'", DidYouMean(name, names_)));
+    }
+    auto quanta =
+        Make(stage.weights, stage.temperature.value_or(options_.temperature));
+    if (quanta.ok()) return quanta;
+    return Prepend(quanta.status(), MixtureStageLabel(stage));
+  }
+
+ private:
+  absl::StatusOr<std::vector<uint64_t>> Make(
+      const std::map<std::string, double>& stated, double temperature) const {
+    std::vector<double> weights;
+    weights.reserve(components_.size());
+    for (const WeightedComponent& component : components_) {
+      const auto found = stated.find(component.name);
+      double weight = found == stated.end() ? component.weight : found->second;
+      if (options_.weight_rule == WeightRule::kSizeProportional) {
+        if (!component.items) {
+          return absl::InvalidArgumentError(absl::StrCat(
+              "'", component.name,
+              "' is endless: a share in proportion to its size needs one"));
+        }
+        weight *= static_cast<double>(*component.items);
+      }
+      weights.push_back(weight);
+    }
+    if (options_.weight_rule == WeightRule::kScores) {
+      return QuantaFromScores(weights, temperature, names_);
+    }
+    return QuantaFromPowers(weights, temperature, names_);
+  }
+
+  const MixtureOptions& options_;
+  const Components& components_;
+  const std::vector<std::string> names_;
+};
+
+// The steps of a stage's ramp.
+struct Ramp {
+  uint64_t steps = 0;
+  Uint128 step_samples = 0;
+  // Of the steps and the stage behind them, those that begin before the next
+  // stage.
+  uint64_t stages = 1;
+};
+
+// REQUIRES: stage.start < end.
+absl::StatusOr<Ramp> RampOf(const MixtureStage& stage, uint64_t block_size,
+                            uint64_t end) {
+  Ramp ramp;
+  if (stage.ramp_samples == 0) return ramp;
+  const auto divide = [](Uint128 samples, Uint128 size) {
+    return static_cast<uint64_t>((samples + size - 1) / size);
+  };
+  const uint64_t blocks =
+      stage.ramp_blocks != 0
+          ? stage.ramp_blocks
+          : divide(stage.ramp_samples, Uint128{block_size} * kDefaultRampSteps);
+  ramp.step_samples = Uint128{blocks} * block_size;
+  ramp.steps = divide(stage.ramp_samples, ramp.step_samples);
+  if (ramp.steps > kMaxRampSteps) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(MixtureStageLabel(stage), ": a ramp of ",
+                     stage.ramp_samples, " samples in steps of ", blocks,
+                     " blocks has ", ramp.steps, " steps, more than ",
+                     kMaxRampSteps, "; state a larger ramp_blocks, or none"));
+  }
+  ramp.stages =
+      std::min(ramp.steps + 1, divide(end - stage.start, ramp.step_samples));
+  return ramp;
+}
+
+// Where the stage after stages[s] begins.
+uint64_t EndOf(const std::vector<MixtureStage>& stages, size_t s) {
+  return s + 1 < stages.size() ? stages[s + 1].start : kMaxSamples;
+}
+
+absl::Status CheckStarts(const std::vector<MixtureStage>& stages) {
+  uint64_t last = 0;
+  for (const MixtureStage& stage : stages) {
+    if (stage.start <= last) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          MixtureStageLabel(stage),
+          " does not begin after the stage before it, at sample ", last));
+    }
+    if (stage.start >= kMaxSamples) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(MixtureStageLabel(stage), " does not begin below 2^62"));
+    }
+    last = stage.start;
+  }
+  return absl::OkStatus();
+}
+
+// Stages of the plan, at most: the steps of ramps and `cuts` are some, too.
+// REQUIRES: CheckStarts().
+absl::StatusOr<uint64_t> CountStages(const MixtureOptions& options,
+                                     uint64_t cuts) {
+  uint64_t count = 1 + cuts;
+  for (size_t s = 0; s < options.stages.size(); ++s) {
+    PONIENTE_ASSIGN_OR_RETURN(const Ramp ramp,
+                              RampOf(options.stages[s], options.block_size,
+                                     EndOf(options.stages, s)));
+    count += ramp.stages;
+  }
+  return count;
+}
+
+absl::Status TooLarge(uint64_t stages, size_t components, const char* limit) {
+  return absl::ResourceExhaustedError(absl::StrCat(
+      "a plan of ", stages,
+      " stages (steps of ramps and changes of length "
+      "among them) over ",
+      components, " components takes more than ", limit,
+      "; state a larger ramp_blocks, fewer stages or fewer components"));
+}
+
+// Appends the steps of a ramp from the quanta in force before the stage, and
+// the stage's own behind them, as far as they come into force.
+void AppendStage(const MixtureStage& stage, const Ramp& ramp,
+                 std::vector<uint64_t> target, std::vector<PlanStage>* stages) {
+  const std::vector<uint64_t> before = stages->back().quanta;
+  Uint128 start = stage.start;
+  for (uint64_t s = 0; s < ramp.stages; ++s, start += ramp.step_samples) {
+    const auto at = static_cast<uint64_t>(start);
+    if (s == ramp.steps) {
+      stages->push_back({at, std::move(target)});
+      return;
+    }
+    stages->push_back({at, QuantaOnRamp(before, target, s, ramp.steps)});
+  }
+}
+
+// Makes a stage begin at `start`, with the quanta that are in force there.
+void CutAt(uint64_t start, std::vector<PlanStage>* stages) {
+  const auto after = std::upper_bound(
+      stages->begin(), stages->end(), start,
+      [](uint64_t at, const PlanStage& stage) { return at < stage.start; });
+  if (std::prev(after)->start == start) return;
+  PlanStage cut = {start, std::prev(after)->quanta};
+  stages->insert(after, std::move(cut));
+}
+
+absl::StatusOr<std::vector<PlanStage>> MakeStages(
+    const MixtureOptions& options, const Components& components) {
+  const QuantaMaker maker(options, components);
+  std::vector<PlanStage> stages(1);
+  PONIENTE_ASSIGN_OR_RETURN(stages[0].quanta, maker.First());
+  for (size_t s = 0; s < options.stages.size(); ++s) {
+    const MixtureStage& stage = options.stages[s];
+    PONIENTE_ASSIGN_OR_RETURN(std::vector<uint64_t> quanta, maker.Of(stage));
+    PONIENTE_ASSIGN_OR_RETURN(
+        const Ramp ramp,
+        RampOf(stage, options.block_size, EndOf(options.stages, s)));
+    AppendStage(stage, ramp, std::move(quanta), &stages);
+  }
+  return stages;
+}
+
+}  // namespace
+
+std::vector<std::string> NamesOf(
+    const std::vector<WeightedComponent>& components) {
+  std::vector<std::string> names;
+  names.reserve(components.size());
+  for (const WeightedComponent& component : components) {
+    names.push_back(component.name);
+  }
+  return names;
+}
+
+absl::StatusOr<std::shared_ptr<const StagePlan>> MakeStagePlan(
+    const MixtureOptions& options,
+    const std::vector<WeightedComponent>& components,
+    const std::vector<SeqLenChange>& seq_lens,
+    std::span<const uint64_t> further_starts) {
+  PONIENTE_RETURN_IF_ERROR(CheckStarts(options.stages));
+  PONIENTE_ASSIGN_OR_RETURN(
+      const uint64_t count,
+      CountStages(options, seq_lens.size() + further_starts.size()));
+  if (Uint128{count} * components.size() * kStageBytes > kMaxPlanBytes) {
+    return TooLarge(count, components.size(), "2 GiB");
+  }
+  try {
+    PONIENTE_ASSIGN_OR_RETURN(std::vector<PlanStage> stages,
+                              MakeStages(options, components));
+    for (const SeqLenChange& change : seq_lens) CutAt(change.start, &stages);
+    for (const uint64_t start : further_starts) CutAt(start, &stages);
+    return StagePlan::Create(options.block_size, std::move(stages));
+  } catch (const std::bad_alloc&) {
+    return TooLarge(count, components.size(), "the memory there is");
+  }
+}
+
+}  // namespace poniente::internal

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// From what a user says of a mixture's weights, stages and ramps to the stages
+// of its plan.
+
+#ifndef PONIENTE_INDEX_MIXTURE_MIXTURE_STAGES_H_
+#define PONIENTE_INDEX_MIXTURE_MIXTURE_STAGES_H_
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "index/mixture/stage_plan.h"
+#include "poniente/mixture_plan.h"
+
+namespace poniente::internal {
+
+std::vector<std::string> NamesOf(
+    const std::vector<WeightedComponent>& components);
+
+// All stages of a plan, the steps of ramps among them, with cuts where lengths
+// change and at further starts. `components` in canonical order. Errors as
+// MixturePlan::Create() says of weights, stages and memory.
+absl::StatusOr<std::shared_ptr<const StagePlan>> MakeStagePlan(
+    const MixtureOptions& options,
+    const std::vector<WeightedComponent>& components,
+    const std::vector<SeqLenChange>& seq_lens,
+    std::span<const uint64_t> further_starts);
+
+}  // namespace poniente::internal
+
+#endif  // PONIENTE_INDEX_MIXTURE_MIXTURE_STAGES_H_

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "index/mixture/stage_plan.h"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "index/int128.h"
+#include "index/keyed_hash.h"
+#include "index/part_at.h"
+#include "poniente/version.h"
+#include "util/check.h"
+#include "util/status_macros.h"
+
+namespace poniente::internal {
+namespace {
+
+constexpr uint64_t kMaxSample = QuotaTree::kMaxPosition;
+
+absl::Status CheckPlanStage(const std::vector<PlanStage>& stages, size_t s) {
+  const PlanStage& stage = stages[s];
+  if (s == 0 && stage.start != 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("stage 0 must start at sample 0, got ", stage.start));
+  }
+  if (s > 0 && stage.start <= stages[s - 1].start) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("stage ", s, " starts at sample ", stage.start,
+                     ", which is not after the start of the stage before it, ",
+                     stages[s - 1].start));
+  }
+  if (stage.start >= kMaxSample) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("stage ", s, " starts at sample ", stage.start,
+                     ", which is not below 2^62"));
+  }
+  if (stage.quanta.size() != stages[0].quanta.size()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("stage ", s, " has quanta for ", stage.quanta.size(),
+                     " components, stage 0 for ", stages[0].quanta.size()));
+  }
+  Uint128 sum = 0;
+  for (const uint64_t q : stage.quanta) sum += q;
+  if (sum != QuotaTree::kTotal) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("quanta of stage ", s, " do not sum to 2^62"));
+  }
+  return absl::OkStatus();
+}
+
+// What each component should have had of the samples so far, in units of 2^-62
+// samples.
+class Ideal {
+ public:
+  explicit Ideal(size_t components) : shares_(components) {}
+
+  void Add(std::span<const uint64_t> quanta, uint64_t samples) {
+    for (size_t i = 0; i < shares_.size(); ++i) {
+      shares_[i] += Uint128{quanta[i]} * samples;
+    }
+  }
+
+  // In units of 2^-48 samples; `counts` is what the components did have.
+  std::vector<int64_t> Debts(std::span<const uint64_t> counts) const {
+    std::vector<int64_t> debts(shares_.size());
+    for (size_t i = 0; i < shares_.size(); ++i) {
+      const Int128 debt =
+          static_cast<Int128>(shares_[i]) - (Int128{counts[i]} << 62);
+      debts[i] = static_cast<int64_t>(debt >> 14);
+    }
+    return debts;
+  }
+
+ private:
+  std::vector<Uint128> shares_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::shared_ptr<const StagePlan>> StagePlan::Create(
+    uint64_t block_size, std::vector<PlanStage> stages) {
+  if (block_size < 1 || block_size > kMaxBlockSize) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "block size must be 1 to ", kMaxBlockSize, ", got ", block_size));
+  }
+  if (stages.empty()) {
+    return absl::InvalidArgumentError("a plan needs at least one stage");
+  }
+  for (size_t s = 0; s < stages.size(); ++s) {
+    PONIENTE_RETURN_IF_ERROR(CheckPlanStage(stages, s));
+  }
+  return std::shared_ptr<const StagePlan>(
+      new StagePlan(block_size, std::move(stages)));
+}
+
+StagePlan::StagePlan(uint64_t block_size, std::vector<PlanStage> stages)
+    : block_size_(block_size) {
+  std::vector<uint64_t> base(stages.front().quanta.size());
+  Ideal ideal(base.size());
+  std::vector<DrawRun> runs;
+  stages_.reserve(stages.size());
+  for (PlanStage& stage : stages) {
+    if (!stages_.empty()) {
+      const Stage& last = stages_.back();
+      const uint64_t samples = stage.start - last.start;
+      ideal.Add(last.quanta, samples);
+      last.tree.Expand(0, samples, &runs);
+      for (const DrawRun& run : runs) base[run.component] += run.count;
+    }
+    QuotaTree tree(stage.quanta, ideal.Debts(base));
+    stages_.push_back(
+        {stage.start, std::move(stage.quanta), base, std::move(tree)});
+  }
+}
+
+size_t StagePlan::StageOf(uint64_t sample) const {
+  PONIENTE_CHECK(sample < kMaxSample) << sample;
+  const Stage& stage = PartAt(stages_, sample, &Stage::start);
+  return static_cast<size_t>(&stage - stages_.data());
+}
+
+Draw StagePlan::Locate(uint64_t sample) const {
+  const Stage& stage = stages_[StageOf(sample)];
+  Draw draw = stage.tree.Locate(sample - stage.start);
+  draw.rank += stage.base[draw.component];
+  return draw;
+}
+
+uint64_t StagePlan::Count(uint32_t component, uint64_t samples) const {
+  PONIENTE_CHECK(component < components()) << component;
+  if (samples == 0) return 0;
+  const Stage& stage = stages_[StageOf(samples - 1)];
+  return stage.base[component] +
+         stage.tree.Count(component, samples - stage.start);
+}
+
+std::optional<uint64_t> StagePlan::PositionOf(uint32_t component,
+                                              uint64_t rank) const {
+  PONIENTE_CHECK(component < components()) << component;
+  const auto after = std::upper_bound(stages_.begin(), stages_.end(), rank,
+                                      [&](uint64_t n, const Stage& stage) {
+                                        return n < stage.base[component];
+                                      });
+  const Stage& stage = *std::prev(after);
+  const std::optional<uint64_t> position =
+      stage.tree.PositionOf(component, rank - stage.base[component]);
+  if (!position || *position >= kMaxSample - stage.start) return std::nullopt;
+  return stage.start + *position;
+}
+
+Block StagePlan::BlockOf(uint64_t sample) const {
+  const size_t s = StageOf(sample);
+  const uint64_t start = stages_[s].start;
+  const uint64_t first = start + (sample - start) / block_size_ * block_size_;
+  uint64_t size = block_size_;
+  if (s + 1 < stages_.size()) {
+    size = std::min(size, stages_[s + 1].start - first);
+  }
+  return {static_cast<uint32_t>(s), first, size};
+}
+
+Draw StagePlan::At(uint64_t sample, uint64_t seed) const {
+  return OrderOf(BlockOf(sample), seed).At(sample);
+}
+
+std::optional<uint64_t> StagePlan::FindSample(uint32_t component, uint64_t rank,
+                                              uint64_t seed) const {
+  const std::optional<uint64_t> position = PositionOf(component, rank);
+  if (!position) return std::nullopt;
+  const uint64_t sample =
+      OrderOf(BlockOf(*position), seed).Find({component, rank});
+  if (sample >= kMaxSample) return std::nullopt;
+  return sample;
+}
+
+uint64_t StagePlan::PrefixHash(uint64_t seed,
+                               std::span<const std::string> names,
+                               uint64_t sample) const {
+  PONIENTE_CHECK(names.size() == components())
+      << names.size() << " names, " << components() << " components";
+  uint64_t end = 0;
+  if (sample > 0) {
+    const Block block = BlockOf(sample - 1);
+    end = block.first + block.size;
+  }
+  KeyHash hash(seed);
+  hash.Add(kPrefixTag).Add(kOrderVersion).Add(block_size_).Add(end);
+  for (const Stage& stage : stages_) {
+    if (stage.start >= end) break;
+    hash.Add(stage.start).Add(stage.tree.leaves().size());
+    for (size_t i = 0; i < names.size(); ++i) {
+      if (stage.quanta[i] > 0) hash.Add(names[i]).Add(stage.quanta[i]);
+    }
+  }
+  return hash.key();
+}
+
+}  // namespace poniente::internal

@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "index/permutation/item_order.h"
+
+#include <algorithm>
+#include <cstddef>
+
+#include "absl/strings/str_cat.h"
+#include "index/int128.h"
+#include "index/keyed_hash.h"
+#include "util/check.h"
+#include "util/status_macros.h"
+
+namespace poniente::internal {
+namespace {
+
+constexpr uint64_t kMostItems = uint64_t{1} << 63;
+
+// Chunks looked up together; they stay on the stack.
+constexpr size_t kChunkBatch = 256;
+// Fewer indices than this are permuted faster one by one.
+constexpr size_t kWorthABatch = 8;
+
+// Never more than all items: the padding, and with it the walk, stays short
+// beside them.
+uint64_t ChunkItems(const OrderSpec& spec, uint64_t length) {
+  if (spec.kind != ShuffleKind::kBlocks) return 1;
+  return std::min(spec.chunk_items, length);
+}
+
+uint64_t Chunks(uint64_t length, uint64_t chunk_items) {
+  return (length - 1) / chunk_items + 1;
+}
+
+Permutation MakeOrder(uint64_t length, uint64_t key, const OrderSpec& spec) {
+  PONIENTE_CHECK(length >= 1 && CheckOrder(spec, length).ok()) << length;
+  if (spec.kind == ShuffleKind::kFull) return Permutation(length, key);
+  if (spec.kind == ShuffleKind::kBlocks) {
+    return Permutation(Chunks(length, ChunkItems(spec, length)),
+                       Derive(key, kChunksTag));
+  }
+  return Permutation(1, key);  // not used
+}
+
+absl::Status CheckPositive(const char* what, uint64_t value) {
+  if (value > 0) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(what, " must be at least 1, got 0"));
+}
+
+absl::StatusOr<uint64_t> ResolveChunk(const BlockShuffleOptions& blocks,
+                                      uint32_t item_tokens) {
+  if (blocks.chunk_items && blocks.chunk_tokens) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "chunk_items ", *blocks.chunk_items, " and chunk_tokens ",
+        *blocks.chunk_tokens, " are both stated; leave one of them out"));
+  }
+  if (blocks.chunk_items) {
+    PONIENTE_RETURN_IF_ERROR(CheckPositive("chunk_items", *blocks.chunk_items));
+    return *blocks.chunk_items;
+  }
+  const uint64_t tokens = blocks.chunk_tokens.value_or(kDefaultChunkTokens);
+  PONIENTE_RETURN_IF_ERROR(CheckPositive("chunk_tokens", tokens));
+  if (item_tokens == 0) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "chunk_tokens ", tokens, blocks.chunk_tokens ? "" : " (the default)",
+        " needs items of one length in tokens, but these differ in length or "
+        "are no tokens; state chunk_items instead"));
+  }
+  return std::max<uint64_t>(1, tokens / item_tokens);
+}
+
+}  // namespace
+
+absl::StatusOr<OrderSpec> ResolveShuffle(const ShuffleOptions& options,
+                                         uint32_t item_tokens) {
+  OrderSpec spec = {.kind = options.kind};
+  if (spec.kind == ShuffleKind::kEras) {
+    spec.era_items = options.era_items;
+    PONIENTE_RETURN_IF_ERROR(CheckPositive("era_items", spec.era_items));
+  }
+  if (spec.kind == ShuffleKind::kBlocks) {
+    spec.window_chunks = options.blocks.window_chunks;
+    PONIENTE_RETURN_IF_ERROR(
+        CheckPositive("window_chunks", spec.window_chunks));
+    PONIENTE_ASSIGN_OR_RETURN(spec.chunk_items,
+                              ResolveChunk(options.blocks, item_tokens));
+  }
+  return spec;
+}
+
+absl::Status CheckOrder(const OrderSpec& spec, uint64_t length) {
+  PONIENTE_CHECK(spec.era_items > 0 && spec.chunk_items > 0 &&
+                 spec.window_chunks > 0)
+      << spec.era_items << ' ' << spec.chunk_items << ' ' << spec.window_chunks;
+  if (length > kMostItems) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(length, " items cannot be shuffled, only 2^63"));
+  }
+  if (spec.kind != ShuffleKind::kBlocks || length == 0) {
+    return absl::OkStatus();
+  }
+  const uint64_t chunk = ChunkItems(spec, length);
+  if (Uint128{Chunks(length, chunk)} * chunk <= kMostItems) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      length, " items in chunks of ", chunk,
+      " take more than 2^63 places with the last chunk filled up; Take() at "
+      "most 2^62 of them"));
+}
+
+uint64_t OrderFingerprint(const OrderSpec& spec) {
+  switch (spec.kind) {
+    case ShuffleKind::kFull:
+      return 0;
+    case ShuffleKind::kNone:
+      break;
+    case ShuffleKind::kEras:
+      return Derive(spec.era_items, Tag("eras"));
+    case ShuffleKind::kBlocks:
+      return Derive(spec.chunk_items, Tag("blocks"), spec.window_chunks);
+  }
+  return Derive(0, Tag("stored"));
+}
+
+ItemOrder::ItemOrder(uint64_t length, uint64_t key, const OrderSpec& spec)
+    : length_(length),
+      key_(key),
+      kind_(spec.kind),
+      order_(MakeOrder(length, key, spec)),
+      chunk_items_(ChunkItems(spec, length)),
+      part_items_(spec.era_items),
+      places_(length) {
+  if (kind_ != ShuffleKind::kBlocks) return;
+  places_ = order_.size() * chunk_items_;
+  part_items_ = std::min(spec.window_chunks, order_.size()) * chunk_items_;
+}
+
+ItemOrder::Part ItemOrder::PartAt(uint64_t place) const {
+  const uint64_t number = place / part_items_;
+  const uint64_t begin = number * part_items_;
+  const Tag tag = kind_ == ShuffleKind::kEras ? kEraTag : kWindowTag;
+  return {begin, std::min(part_items_, places_ - begin),
+          Derive(key_, tag, number)};
+}
+
+void ItemOrder::PermuteParts(std::span<const uint64_t> in,
+                             std::span<uint64_t> out) const {
+  for (size_t at = 0; at < in.size();) {
+    const Part part = PartAt(in[at]);
+    size_t end = at;
+    // Below part.begin, the difference wraps to more than any size.
+    for (; end < in.size() && in[end] - part.begin < part.size; ++end) {
+      out[end] = in[end] - part.begin;
+    }
+    const Permutation order(part.size, part.key);
+    const std::span<uint64_t> run = out.subspan(at, end - at);
+    if (run.size() < kWorthABatch) {
+      for (uint64_t& place : run) place = order.Forward(place);
+    } else {
+      order.Forward(run, run);
+    }
+    for (uint64_t& place : run) place += part.begin;
+    at = end;
+  }
+}
+
+void ItemOrder::LookUpChunks(std::span<uint64_t> places) const {
+  uint64_t chunks[kChunkBatch];
+  for (size_t at = 0; at < places.size(); at += kChunkBatch) {
+    const auto batch =
+        places.subspan(at, std::min(kChunkBatch, places.size() - at));
+    for (size_t i = 0; i < batch.size(); ++i) {
+      chunks[i] = batch[i] / chunk_items_;
+      batch[i] %= chunk_items_;
+    }
+    order_.Forward({chunks, batch.size()}, {chunks, batch.size()});
+    for (size_t i = 0; i < batch.size(); ++i) {
+      batch[i] += chunks[i] * chunk_items_;
+    }
+  }
+}
+
+uint64_t ItemOrder::PassForward(uint64_t place) const {
+  const Part part = PartAt(place);
+  const uint64_t there =
+      part.begin + Permutation(part.size, part.key).Forward(place - part.begin);
+  if (kind_ == ShuffleKind::kEras) return there;
+  return order_.Forward(there / chunk_items_) * chunk_items_ +
+         there % chunk_items_;
+}
+
+uint64_t ItemOrder::PassInverse(uint64_t item) const {
+  uint64_t there = item;
+  if (kind_ == ShuffleKind::kBlocks) {
+    there = order_.Inverse(item / chunk_items_) * chunk_items_ +
+            item % chunk_items_;
+  }
+  const Part part = PartAt(there);
+  return part.begin +
+         Permutation(part.size, part.key).Inverse(there - part.begin);
+}
+
+uint64_t ItemOrder::Forward(uint64_t index) const {
+  PONIENTE_CHECK(index < length_) << index << " of " << length_;
+  if (kind_ == ShuffleKind::kNone) return index;
+  if (kind_ == ShuffleKind::kFull) return order_.Forward(index);
+  uint64_t item = index;
+  do {
+    item = PassForward(item);
+  } while (item >= length_);
+  return item;
+}
+
+uint64_t ItemOrder::Inverse(uint64_t item) const {
+  PONIENTE_CHECK(item < length_) << item << " of " << length_;
+  if (kind_ == ShuffleKind::kNone) return item;
+  if (kind_ == ShuffleKind::kFull) return order_.Inverse(item);
+  uint64_t index = item;
+  do {
+    index = PassInverse(index);
+  } while (index >= length_);
+  return index;
+}
+
+void ItemOrder::Forward(std::span<const uint64_t> in,
+                        std::span<uint64_t> out) const {
+  PONIENTE_CHECK(in.size() == out.size()) << in.size() << ' ' << out.size();
+  if (kind_ == ShuffleKind::kFull) return order_.Forward(in, out);
+  for (const uint64_t index : in) {
+    PONIENTE_CHECK(index < length_) << index << " of " << length_;
+  }
+  if (kind_ == ShuffleKind::kNone) {
+    for (size_t i = 0; i < in.size(); ++i) out[i] = in[i];
+    return;
+  }
+  PermuteParts(in, out);
+  if (kind_ == ShuffleKind::kEras) return;
+  LookUpChunks(out);
+  for (uint64_t& item : out) {
+    while (item >= length_) item = PassForward(item);
+  }
+}
+
+}  // namespace poniente::internal

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+// The order of a dataset's items within one epoch, of any kind, computed and
+// not stored (index-math.md 3).
+//
+// Eras: era j is items [j * E, (j + 1) * E), permuted among themselves.
+// Blocks: Q chunks of c <= length items, the last one padded. Place v of the
+// padded items is item v mod c of chunk P1(v / c); window w is W * c
+// consecutive places, themselves permuted by P_w. A result in the padding goes
+// through it all once more until one is an item: a walk along the cycle, so
+// still a bijection, of less than two passes expected.
+
+#ifndef PONIENTE_INDEX_PERMUTATION_ITEM_ORDER_H_
+#define PONIENTE_INDEX_PERMUTATION_ITEM_ORDER_H_
+
+#include <cstdint>
+#include <span>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "poniente/permutation.h"
+#include "poniente/shuffle.h"
+
+namespace poniente::internal {
+
+// ShuffleOptions with all sizes in items, each at least 1.
+struct OrderSpec {
+  ShuffleKind kind = ShuffleKind::kFull;
+  uint64_t era_items = 1;
+  uint64_t chunk_items = 1;
+  uint64_t window_chunks = 1;
+
+  friend bool operator==(const OrderSpec&, const OrderSpec&) = default;
+};
+
+// item_tokens: tokens in each item, 0 if they differ or are no tokens.
+// InvalidArgument for a size of 0, for chunks stated twice, and for chunks
+// stated in tokens where item_tokens is 0.
+absl::StatusOr<OrderSpec> ResolveShuffle(const ShuffleOptions& options,
+                                         uint32_t item_tokens);
+
+// InvalidArgument if `length` items are too many for the order: more than 2^63,
+// for blocks after padding to whole chunks. No items at all are fine.
+// REQUIRES: no size in spec is 0.
+absl::Status CheckOrder(const OrderSpec& spec, uint64_t length);
+
+// Of the kind and its sizes; 0 for kFull.
+uint64_t OrderFingerprint(const OrderSpec& spec);
+
+// A bijection on [0, length), chosen by a key.
+//
+// Determinism: length, key, spec and the index decide, on every machine.
+// Thread safety: immutable; any number of threads.
+// Complexity: O(1) whatever the length. As much to make as a Permutation.
+//     kEras and kBlocks make one more Permutation for each index, or, in a
+//     call for many, for each run of them in one era or window. No heap memory.
+// Errors: an argument out of range is the caller's bug and aborts.
+class ItemOrder {
+ public:
+  // REQUIRES: length >= 1, and CheckOrder(spec, length) is ok.
+  ItemOrder(uint64_t length, uint64_t key, const OrderSpec& spec);
+
+  uint64_t length() const { return length_; }
+
+  // The item at place `index` of the order. REQUIRES: index < length().
+  uint64_t Forward(uint64_t index) const;
+  // The place of an item. REQUIRES: item < length().
+  uint64_t Inverse(uint64_t item) const;
+
+  // The same for each entry. REQUIRES: out.size() == in.size(), and the two are
+  // one and the same span or do not overlap.
+  void Forward(std::span<const uint64_t> in, std::span<uint64_t> out) const;
+
+ private:
+  // Places that are permuted among themselves: an era or a window.
+  struct Part {
+    uint64_t begin;
+    uint64_t size;
+    uint64_t key;
+  };
+
+  // REQUIRES: kind is kEras or kBlocks, place < places_.
+  Part PartAt(uint64_t place) const;
+  // Each place permuted within its part.
+  void PermuteParts(std::span<const uint64_t> in,
+                    std::span<uint64_t> out) const;
+  // Each place of the chunks' order replaced by the item there, or by padding.
+  void LookUpChunks(std::span<uint64_t> places) const;
+
+  // One pass through the padded places, without the walk.
+  uint64_t PassForward(uint64_t place) const;
+  uint64_t PassInverse(uint64_t item) const;
+
+  uint64_t length_;
+  uint64_t key_;
+  ShuffleKind kind_;
+  Permutation order_;     // kFull: of the items; kBlocks: of the chunks
+  uint64_t chunk_items_;  // 1 but for kBlocks
+  uint64_t part_items_;   // of an era or a window; the last may be shorter
+  uint64_t places_;       // kBlocks: the padded length, else length_
+};
+
+}  // namespace poniente::internal
+
+#endif  // PONIENTE_INDEX_PERMUTATION_ITEM_ORDER_H_

@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "index/permutation/permutation_batch.h"
+#include "index/permutation/permutation_each.h"
+#include "index/permutation/permutation_kernels.h"
+
+namespace poniente::internal {
+
+const PermutationKernel kAvx512PermutationKernel = {"avx512", MapBatch<true>,
+                                                    MapBatch<false>, MapEach};
+
+}  // namespace poniente::internal

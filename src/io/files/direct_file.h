@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// The same file once more, open past the page cache.
+
+#ifndef PONIENTE_IO_FILES_DIRECT_FILE_H_
+#define PONIENTE_IO_FILES_DIRECT_FILE_H_
+
+#include <cstdint>
+
+#include "absl/status/statusor.h"
+#include "io/files/open_file.h"
+#include "io/files/ring_file.h"
+
+namespace poniente::internal {
+
+// Ownership: closes its descriptor.
+class DirectFile {
+ public:
+  // The very file that `file` holds open, whatever its path names by now.
+  // ResourceExhausted, too, where it would take one of the last descriptors.
+  // Errors: "open with O_DIRECT: Invalid argument" with errno's code.
+  static absl::StatusOr<DirectFile> Open(const OpenFile& file);
+
+  const RingFile& file() const { return file_; }
+  // Both powers of two, in bytes: offsets and lengths; addresses.
+  uint64_t offset_alignment() const { return offset_alignment_; }
+  uint64_t memory_alignment() const { return memory_alignment_; }
+
+ private:
+  explicit DirectFile(int fd) : file_(fd) {}
+
+  RingFile file_;
+  // What every block device takes; statx may say less.
+  uint64_t offset_alignment_ = 4096;
+  uint64_t memory_alignment_ = 4096;
+};
+
+}  // namespace poniente::internal
+
+#endif  // PONIENTE_IO_FILES_DIRECT_FILE_H_

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "io/files/open_file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "io/files/descriptors.h"
+#include "io/files/fault_hooks.h"
+#include "util/status_macros.h"
+
+namespace poniente::internal {
+namespace {
+
+std::string_view OpenRemedy(int error) {
+  switch (error) {
+    case ENOENT:
+    case ENOTDIR:
+      return "; check the path";
+    case EACCES:
+    case EPERM:
+      return "; check the permissions of the file and its folders";
+    case EMFILE:
+      return "; raise the limit of open files (ulimit -Hn)";
+    case ENFILE:
+      return "; raise the system's limit of open files (fs.file-max)";
+    default:
+      return "; check the file system it lies on (dmesg), and try again";
+  }
+}
+
+absl::Status OpenError(const std::string& path, std::string_view what,
+                       int error) {
+  return absl::Status(error == EIO ? absl::StatusCode::kDataLoss
+                                   : absl::ErrnoToStatusCode(error),
+                      absl::StrCat(path, ": cannot ", Absl(what), ": ",
+                                   std::generic_category().message(error),
+                                   Absl(OpenRemedy(error))));
+}
+
+// A descriptor, or -errno.
+int OpenFd(const std::string& path) {
+  if (const int fault = FaultAt(SystemCall::kOpen); fault != 0) return -fault;
+  // O_NONBLOCK, so that a pipe without a writer does not hold us up.
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  return fd >= 0 ? fd : -errno;
+}
+
+// 0, or the errno of fstat.
+int ReadFacts(int fd, struct stat* info) {
+  if (const int fault = FaultAt(SystemCall::kFstat); fault != 0) return fault;
+  return ::fstat(fd, info) == 0 ? 0 : errno;
+}
+
+// 0, or the errno of fcntl.
+int SetBlocking(int fd) {
+  if (const int fault = FaultAt(SystemCall::kFcntl); fault != 0) return fault;
+  return ::fcntl(fd, F_SETFL, 0) == 0 ? 0 : errno;
+}
+
+uint64_t Nanoseconds(const timespec& time) {
+  return static_cast<uint64_t>(time.tv_sec) * 1'000'000'000 +
+         static_cast<uint64_t>(time.tv_nsec);
+}
+
+FileIdentity IdentityOf(const struct stat& info) {
+  return {{static_cast<uint64_t>(info.st_dev),
+           static_cast<uint64_t>(info.st_ino),
+           static_cast<uint64_t>(info.st_size), Nanoseconds(info.st_mtim),
+           Nanoseconds(info.st_ctim)}};
+}
+
+}  // namespace
+
+std::string_view KindOfFile(mode_t mode) {
+  if (S_ISDIR(mode)) return "a directory";
+  if (S_ISFIFO(mode)) return "a pipe";
+  if (S_ISSOCK(mode)) return "a socket";
+  return "a device";
+}
+
+absl::StatusOr<OpenFile> OpenFile::Open(std::string path) {
+  const int fd = CallForDescriptor([&path] { return OpenFd(path); });
+  if (fd < 0) return OpenError(path, "open", -fd);
+  OpenFile file(std::move(path), fd);
+  struct stat info;
+  if (const int error = ReadFacts(fd, &info); error != 0) {
+    return OpenError(file.path_, "stat", error);
+  }
+  if (!S_ISREG(info.st_mode)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(file.path_, ": is ", Absl(KindOfFile(info.st_mode)),
+                     ", not a regular file; name the file itself"));
+  }
+  // Left on, io_uring answers EAGAIN on file systems that know no nowait reads.
+  if (const int error = SetBlocking(fd); error != 0) {
+    return OpenError(file.path_, "set to blocking", error);
+  }
+  file.identity_ = IdentityOf(info);
+  // Advice only: a file system without it reads as well.
+  (void)::posix_fadvise(fd, 0, 0, POSIX_FADV_RANDOM);
+  return file;
+}
+
+absl::StatusOr<OpenFile> OpenFile::OpenExpected(std::string path,
+                                                const ExpectedFile& expected) {
+  if (expected.check != nullptr) PONIENTE_RETURN_IF_ERROR(expected.check());
+  PONIENTE_ASSIGN_OR_RETURN(OpenFile file, Open(std::move(path)));
+  if (file.size() == expected.bytes) return file;
+  return absl::FailedPreconditionError(absl::StrCat(
+      file.path(), ": has ", file.size(), " bytes, ", expected.bytes,
+      " were expected; was it written since? open it anew"));
+}
+
+bool OpenFile::Reaches(uint64_t end) const {
+  const auto last = static_cast<off_t>(end - 1);
+  // ext4 takes the lock that a truncation holds for the one, XFS for the other.
+  (void)::lseek(fd(), last, SEEK_DATA);
+  char byte;
+  return ::pread(fd(), &byte, 1, last) != 0;
+}
+
+std::optional<FileIdentity> OpenFile::IdentityNow() const {
+  struct stat info;
+  if (ReadFacts(fd(), &info) != 0) return std::nullopt;
+  return IdentityOf(info);
+}
+
+uint64_t OpenFile::SizeNow() const {
+  // Nobody uses the descriptor's position; fstat takes twice the time.
+  const off_t end = ::lseek(fd(), 0, SEEK_END);
+  return end < 0 ? size() : static_cast<uint64_t>(end);
+}
+
+}  // namespace poniente::internal

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "io/files/page_cache.h"
+
+#include <algorithm>
+#include <fstream>
+#include <optional>
+
+#include "absl/strings/str_cat.h"
+
+namespace poniente::internal {
+namespace {
+
+constexpr uint64_t kUnknown = uint64_t{1} << 63;
+
+// The number in the first line that begins with `key`.
+std::optional<uint64_t> NumberAfter(const std::string& path,
+                                    const std::string& key) {
+  std::ifstream file(path);
+  for (std::string line; std::getline(file, line);) {
+    if (!line.starts_with(key)) continue;
+    const size_t digit = line.find_first_of("0123456789", key.size());
+    if (digit == std::string::npos) return std::nullopt;  // "max"
+    return std::stoull(line.substr(digit, 18));
+  }
+  return std::nullopt;
+}
+
+// What one group's limit leaves beside memory that cannot be reclaimed.
+uint64_t LeftIn(const std::string& group) {
+  const std::optional<uint64_t> most = NumberAfter(group + "/memory.max", "");
+  if (!most.has_value()) return kUnknown;
+  const uint64_t pinned =
+      NumberAfter(group + "/memory.stat", "anon ").value_or(0);
+  return *most - std::min(*most, pinned);
+}
+
+}  // namespace
+
+uint64_t AvailableMemoryBytes(const std::string& root) {
+  uint64_t available = kUnknown;
+  if (const auto kib = NumberAfter(root + "/proc/meminfo", "MemAvailable:")) {
+    available = *kib * 1024;
+  }
+  std::ifstream file(root + "/proc/self/cgroup");
+  for (std::string line; std::getline(file, line);) {
+    if (!line.starts_with("0::/")) continue;
+    // The group itself and those above it.
+    for (std::string group = line.substr(3); !group.empty();
+         group.resize(group.rfind('/'))) {
+      const uint64_t left = LeftIn(absl::StrCat(root, "/sys/fs/cgroup", group));
+      available = std::min(available, left);
+    }
+  }
+  return available;
+}
+
+}  // namespace poniente::internal

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// How much page cache this process may hope for.
+
+#ifndef PONIENTE_IO_FILES_PAGE_CACHE_H_
+#define PONIENTE_IO_FILES_PAGE_CACHE_H_
+
+#include <cstdint>
+#include <string>
+
+namespace poniente::internal {
+
+// MemAvailable, or what the control groups (v2) of this process leave, if that
+// is less. Below `root`, which holds proc and sys: "" but in tests. 2^63 if
+// nothing can be read.
+uint64_t AvailableMemoryBytes(const std::string& root = "");
+
+}  // namespace poniente::internal
+
+#endif  // PONIENTE_IO_FILES_PAGE_CACHE_H_

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reads by copying from mapped files.
+
+#ifndef PONIENTE_IO_MMAP_MMAP_READER_H_
+#define PONIENTE_IO_MMAP_MMAP_READER_H_
+
+#include <span>
+
+#include "io/pending_read.h"
+
+namespace poniente::internal {
+
+// Finishes all reads, whose readers have mappings, on this thread. A page that
+// is not in memory stalls it.
+void ReadMapped(std::span<PendingRead> reads);
+
+}  // namespace poniente::internal
+
+#endif  // PONIENTE_IO_MMAP_MMAP_READER_H_

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "io/uring/ring_registry.h"
+
+#include <unistd.h>
+
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "io/files/ring_file.h"
+#include "util/mutex.h"
+
+namespace poniente::internal {
+namespace {
+
+// Never destroyed: files may outlive the end of main().
+struct Rings {
+  Mutex mutex;  // taken before that of a ring
+  std::vector<RingRegistrant*> all ABSL_GUARDED_BY(mutex);
+};
+
+Rings& AllRings() {
+  static auto* const rings = new Rings;
+  return *rings;
+}
+
+}  // namespace
+
+void AddRing(RingRegistrant* ring) {
+  Rings& rings = AllRings();
+  MutexLock lock(&rings.mutex);
+  rings.all.push_back(ring);
+}
+
+void RemoveRing(RingRegistrant* ring) {
+  Rings& rings = AllRings();
+  MutexLock lock(&rings.mutex);
+  std::erase(rings.all, ring);
+}
+
+void ForgetFile(uint64_t id) {
+  Rings& rings = AllRings();
+  MutexLock lock(&rings.mutex);
+  for (RingRegistrant* ring : rings.all) ring->ForgetFile(id);
+}
+
+void ForgetBuffer(uint64_t id) {
+  Rings& rings = AllRings();
+  MutexLock lock(&rings.mutex);
+  for (RingRegistrant* ring : rings.all) ring->ForgetBuffer(id);
+}
+
+RingFile::~RingFile() {
+  if (fd_ < 0) return;
+  if (in_ring_.load(std::memory_order_relaxed)) ForgetFile(id_);
+  ::close(fd_);
+}
+
+}  // namespace poniente::internal

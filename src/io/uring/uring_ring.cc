@@ -1,0 +1,411 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a batch runs:
+//
+// 1. Start() puts its reads into the submission queue and makes one
+//    io_uring_enter. Reads of cached pages complete inside that call, so the
+//    completion queue is looked at right after it.
+// 2. What is not complete parks the coroutine and arms a read of the eventfd
+//    that the kernel signals at every completion.
+// 3. OnEvent() takes the completions, submits what waited for room, resumes the
+//    coroutines whose batch is done, and arms again while any is parked.
+//
+// No wake-up is lost: the eventfd keeps a signal until it is read, and each
+// time it is armed after the completion queue was seen, under the lock, without
+// the last completion of some parked batch. So an armed read always ends, too.
+#include "io/uring/uring_ring.h"
+
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <boost/asio/async_result.hpp>
+#include <boost/asio/buffer.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <boost/system/system_error.hpp>
+#include <cerrno>
+#include <chrono>
+#include <climits>
+#include <thread>
+
+#include "io/files/descriptors.h"
+#include "io/files/fault_hooks.h"
+#include "io/uring/uring_setup.h"
+#include "util/fork_count.h"
+
+namespace poniente::internal {
+namespace {
+
+namespace asio = boost::asio;
+
+// Refused submissions in succession, nothing being in flight, before the ring
+// is given up.
+constexpr int kMaxRefusals = 16;
+
+int SubmitHooked(io_uring* ring) {
+  const int error = FaultAt(SystemCall::kUringEnter);
+  return error == 0 ? io_uring_submit(ring) : -error;
+}
+
+// A descriptor, or -errno.
+int OpenEventfd() {
+  if (const int fault = FaultAt(SystemCall::kEventfd); fault != 0) {
+    return -fault;
+  }
+  const int fd = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  return fd >= 0 ? fd : -errno;
+}
+
+void ResumeAll(std::vector<std::unique_ptr<UringWaiter>> waiters) {
+  for (const auto& waiter : waiters) waiter->Resume();
+}
+
+}  // namespace
+
+UringBatch::UringBatch(UringRing* ring, std::span<PendingRead> reads)
+    : ring_(ring), reads_(reads) {}
+
+UringBatch::~UringBatch() { ring_->WaitInPlace(this); }
+
+bool UringBatch::Start() { return ring_->Start(this); }
+
+void UringBatch::SkipFinished() {
+  while (next_ < reads_.size() && reads_[next_].finished()) ++next_;
+}
+
+asio::awaitable<void> UringBatch::Wait() {
+  return asio::async_initiate<const asio::use_awaitable_t<>&, void()>(
+      [this](auto handler) {
+        using Parked = ParkedHandler<decltype(handler)>;
+        ring_->Park(this, std::make_unique<Parked>(std::move(handler)));
+      },
+      asio::use_awaitable);
+}
+
+UringRing& UringRing::Of(const asio::any_io_executor& executor) {
+  return asio::use_service<UringRing>(
+      asio::query(executor, asio::execution::context));
+}
+
+UringRing::UringRing(asio::execution_context& context)
+    : asio::execution_context::service(context), forks_(ForkCount()) {
+  // Without the lock here and in the destructor: nobody else has this service
+  // yet, or any more, and Asio may hold the lock of its services.
+  status_ = SetUpRing(kEntries, &ring_);
+  if (!status_.ok()) return;
+  has_ring_ = true;
+  status_ = SetUp(context);
+  if (!status_.ok()) return;
+  tables_.SetUp(&ring_);
+}
+
+absl::Status UringRing::SetUp(asio::execution_context& context) {
+  // The first descriptor of a context makes its reactor, which needs some
+  // itself, and throws if there are none.
+  const int made = CallWithDescriptors([&]() ABSL_NO_THREAD_SAFETY_ANALYSIS {
+    try {
+      event_.emplace(ReactorExecutor(context));
+      return 0;
+    } catch (const boost::system::system_error& error) {
+      return -error.code().value();
+    }
+  });
+  if (made < 0) return UringError("epoll", -made);
+  const int fd = CallForDescriptor(OpenEventfd);
+  if (fd < 0) return UringError("eventfd", -fd);
+  boost::system::error_code error;
+  event_->assign(fd, error);
+  if (error) {
+    ::close(fd);
+    return UringError("epoll_ctl", error.value());
+  }
+  int registered = -FaultAt(SystemCall::kRegisterEventfd);
+  if (registered == 0) registered = io_uring_register_eventfd(&ring_, fd);
+  if (registered < 0) return UringError("io_uring_register", -registered);
+  return absl::OkStatus();
+}
+
+UringRing::~UringRing() {
+  // Under Asio's lock of services, if it drops this one for another thread's;
+  // it has not been started then, and no other lock is taken.
+  if (is_listed_) RemoveRing(this);
+  if (has_ring_ && !IsForked()) TearDownRing(&ring_);
+}
+
+void UringRing::shutdown() {
+  if (is_listed_.exchange(false)) RemoveRing(this);
+  Waiters dropped;
+  {
+    MutexLock lock(&mutex_);
+    if (!has_ring_ || IsForked()) return;
+    // What the kernel has not taken is forgotten; the rest cannot be called
+    // back from a disk, only waited for. The reads themselves are not looked
+    // at: their readers may be gone.
+    waiting_.clear();
+    again_.clear();
+    prepared_.clear();
+    while (in_flight_ > 0) {
+      WaitForCompletion();
+      const unsigned count = io_uring_cq_ready(&ring_);
+      io_uring_cq_advance(&ring_, count);
+      in_flight_ -= count;
+    }
+    for (UringBatch* batch : parked_) {
+      batch->unfinished_ = 0;
+      dropped.push_back(std::move(batch->waiter_));
+    }
+    parked_.clear();
+    event_.reset();
+    TearDownRing(&ring_);
+    has_ring_ = false;
+    status_ = absl::CancelledError("the execution context is shut down");
+  }
+}
+
+bool UringRing::IsForked() const { return forks_ != ForkCount(); }
+
+void UringRing::ForgetFile(uint64_t file) {
+  MutexLock lock(&mutex_);
+  if (!IsForked()) tables_.ForgetFile(file);
+}
+
+void UringRing::ForgetBuffer(uint64_t buffer) {
+  MutexLock lock(&mutex_);
+  if (!IsForked()) tables_.ForgetBuffer(buffer);
+}
+
+absl::Status UringRing::status() const {
+  MutexLock lock(&mutex_);
+  return status_;
+}
+
+bool UringRing::Start(UringBatch* batch) {
+  // Before anything is registered, and without the lock.
+  if (!is_listed_ && !is_listed_.exchange(true)) AddRing(this);
+  Waiters ready;
+  bool done;
+  {
+    MutexLock lock(&mutex_);
+    if (IsForked()) {
+      status_ = absl::UnavailableError("io_uring: made before a fork()");
+    }
+    if (!status_.ok()) return true;
+    for (PendingRead& read : batch->reads_) {
+      read.batch = batch;
+      if (!read.finished()) ++batch->unfinished_;
+    }
+    if (batch->unfinished_ == 0) return true;
+    batch->SkipFinished();
+    waiting_.push_back(batch);
+    sizes_.BeginBatch();
+    Pump();
+    done = batch->unfinished_ == 0;
+    ready.swap(ready_);
+  }
+  ResumeAll(std::move(ready));
+  return done;
+}
+
+void UringRing::Park(UringBatch* batch, std::unique_ptr<UringWaiter> waiter) {
+  {
+    MutexLock lock(&mutex_);
+    if (batch->unfinished_ > 0) {
+      batch->waiter_ = std::move(waiter);
+      parked_.insert(batch);
+      Arm();
+      return;
+    }
+  }
+  waiter->Resume();  // another thread took its last completion meanwhile
+}
+
+void UringRing::WaitInPlace(UringBatch* batch) {
+  Waiters ready;
+  {
+    MutexLock lock(&mutex_);
+    while (batch->unfinished_ > 0) {
+      WaitForCompletion();
+      Pump();
+    }
+    ready.swap(ready_);
+  }
+  ResumeAll(std::move(ready));
+}
+
+void UringRing::OnEvent(const boost::system::error_code& error) {
+  Waiters ready;
+  {
+    MutexLock lock(&mutex_);
+    armed_ = false;
+    Pump();
+    while (error && !parked_.empty()) {  // the eventfd is of no use any more
+      WaitForCompletion();
+      Pump();
+    }
+    if (!parked_.empty()) Arm();
+    ready.swap(ready_);
+  }
+  ResumeAll(std::move(ready));
+}
+
+void UringRing::Pump() {
+  Reap(/*submission=*/0);
+  while (status_.ok()) {
+    Prepare();
+    if (prepared_.empty() || !Submit()) return;
+    Reap(submission_);
+  }
+}
+
+void UringRing::Prepare() {
+  while (in_flight_ + prepared_.size() < kEntries) {
+    const PendingRead* const next = PeekRead();
+    if (next == nullptr) return;
+    if (prepared_.empty()) {
+      sizes_.BeginCall(*next);
+    } else if (!sizes_.MayJoin(*prepared_.back(), *next, prepared_.size())) {
+      return;
+    }
+    PendingRead* const read = NextRead();
+    // Never null: the queue has kEntries places.
+    io_uring_sqe* const sqe = io_uring_get_sqe(&ring_);
+    PrepareOne(*read, sqe);
+    io_uring_sqe_set_data(sqe, read);
+    prepared_.push_back(read);
+  }
+}
+
+void UringRing::PrepareOne(const PendingRead& read, io_uring_sqe* sqe) {
+  const int file_slot = tables_.FileSlot(read.file());
+  const int fd = file_slot >= 0 ? file_slot : read.file().fd();
+  const auto places = read.places();
+  if (places.size() > 1) {
+    const auto count = std::min<size_t>(places.size(), IOV_MAX);
+    io_uring_prep_readv(sqe, fd, places.data(), static_cast<unsigned>(count),
+                        read.offset());
+  } else {
+    auto* const into = static_cast<std::byte*>(places.front().iov_base);
+    const auto bytes = static_cast<unsigned>(read.piece());
+    const int buffer_slot = tables_.BufferSlot(into, bytes);
+    if (buffer_slot >= 0) {
+      io_uring_prep_read_fixed(sqe, fd, into, bytes, read.offset(),
+                               buffer_slot);
+    } else {
+      io_uring_prep_read(sqe, fd, into, bytes, read.offset());
+    }
+  }
+  if (file_slot >= 0) sqe->flags |= IOSQE_FIXED_FILE;
+}
+
+PendingRead* UringRing::PeekRead() {
+  if (!again_.empty()) return again_.back();
+  if (waiting_.empty()) return nullptr;
+  return &waiting_.front()->reads_[waiting_.front()->next_];
+}
+
+PendingRead* UringRing::NextRead() {
+  PendingRead* const read = PeekRead();
+  if (read == nullptr) return nullptr;
+  if (!again_.empty()) {
+    again_.pop_back();
+    return read;
+  }
+  UringBatch* const batch = waiting_.front();
+  ++batch->next_;
+  batch->SkipFinished();
+  // At once: a batch may be gone as soon as its last read is done.
+  if (batch->next_ == batch->reads_.size()) waiting_.pop_front();
+  return read;
+}
+
+bool UringRing::Submit() {
+  ++submission_;
+  const int submitted = SubmitHooked(&ring_);
+  if (submitted > 0) {
+    refusals_ = 0;
+    CountSubmission(static_cast<size_t>(submitted));
+    return true;
+  }
+  const int error = submitted == 0 ? EAGAIN : -submitted;
+  const bool transient = error == EAGAIN || error == EBUSY || error == EINTR;
+  if (transient && in_flight_ > 0) return false;
+  if (transient && ++refusals_ < kMaxRefusals) {
+    std::this_thread::yield();
+    return true;
+  }
+  GiveUp("io_uring_enter", error);
+  return false;
+}
+
+void UringRing::CountSubmission(size_t reads) {
+  in_flight_ += reads;
+  const bool tells = sizes_.EndCall(*prepared_.front(), reads);
+  submitted_.clear();
+  for (size_t i = 0; i < reads; ++i) {
+    PendingRead* const read = prepared_.front();
+    prepared_.pop_front();
+    read->submission = submission_;
+    read->hit_is_known = tells;
+    auto* const counters = &read->reader().CountersOf(read->backend());
+    if (submitted_.empty() || submitted_.back() != counters) {
+      submitted_.push_back(counters);
+    }
+  }
+  std::sort(submitted_.begin(), submitted_.end());
+  const auto end = std::unique(submitted_.begin(), submitted_.end());
+  for (auto counters = submitted_.begin(); counters != end; ++counters) {
+    Add(1, &(*counters)->submissions);
+  }
+}
+
+void UringRing::Reap(uint64_t submission) {
+  unsigned head;
+  unsigned count = 0;
+  io_uring_cqe* cqe;
+  io_uring_for_each_cqe(&ring_, head, cqe) {
+    ++count;
+    auto* const read = static_cast<PendingRead*>(io_uring_cqe_get_data(cqe));
+    read->TakeResult(HookedReadResult(SystemCall::kUringRead, cqe->res));
+    if (!read->finished()) {
+      again_.push_back(read);
+      if (!status_.ok()) GiveUp(nullptr, 0);
+      continue;
+    }
+    read->hit = read->submission == submission;
+    OneLess(read->batch);
+  }
+  io_uring_cq_advance(&ring_, count);
+  in_flight_ -= count;
+}
+
+void UringRing::OneLess(UringBatch* batch) {
+  if (--batch->unfinished_ > 0 || batch->waiter_ == nullptr) return;
+  ready_.push_back(std::move(batch->waiter_));
+  parked_.erase(batch);
+}
+
+void UringRing::GiveUp(const char* call, int error) {
+  if (status_.ok()) status_ = UringError(call, error);
+  // Those prepared stay in a queue that is never submitted again.
+  for (PendingRead* read : prepared_) OneLess(read->batch);
+  prepared_.clear();
+  while (PendingRead* read = NextRead()) OneLess(read->batch);
+}
+
+void UringRing::WaitForCompletion() {
+  io_uring_cqe* cqe;
+  const int error = io_uring_wait_cqe(&ring_, &cqe);
+  // Nothing but the completion may end the wait: the buffers are the kernel's.
+  if (error < 0 && error != -EINTR) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+}
+
+void UringRing::Arm() {
+  if (armed_) return;
+  armed_ = true;
+  event_->async_read_some(asio::buffer(&event_count_, sizeof(event_count_)),
+                          [this](const boost::system::error_code& error,
+                                 size_t) { OnEvent(error); });
+}
+
+}  // namespace poniente::internal

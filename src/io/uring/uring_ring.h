@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+// The io_uring of an Asio execution context.
+
+#ifndef PONIENTE_IO_URING_URING_RING_H_
+#define PONIENTE_IO_URING_URING_RING_H_
+
+#include <liburing.h>
+
+#include <atomic>
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/execution_context.hpp>
+#include <boost/asio/executor_work_guard.hpp>
+#include <boost/asio/posix/basic_stream_descriptor.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/system/error_code.hpp>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <span>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "io/pending_read.h"
+#include "io/uring/call_sizes.h"
+#include "io/uring/ring_registry.h"
+#include "io/uring/uring_tables.h"
+#include "util/mutex.h"
+
+namespace poniente::internal {
+
+class UringRing;
+
+// Runs what the reactor hands it on the spot, which is a thread that runs the
+// context. So the ring needs no executor of the user's (a strand could hold its
+// completions up) and works with every kind of context.
+class ReactorExecutor {
+ public:
+  explicit ReactorExecutor(boost::asio::execution_context& context) noexcept
+      : context_(&context) {}
+
+  boost::asio::execution_context& query(
+      boost::asio::execution::context_t) const noexcept {
+    return *context_;
+  }
+  template <class Function>
+  void execute(Function&& function) const {
+    std::forward<Function>(function)();
+  }
+  friend bool operator==(ReactorExecutor, ReactorExecutor) noexcept = default;
+
+ private:
+  boost::asio::execution_context* context_;
+};
+
+// A coroutine parked until its batch is done.
+class UringWaiter {
+ public:
+  virtual ~UringWaiter() = default;
+  // Posts it to its own executor.
+  virtual void Resume() = 0;
+};
+
+template <class Handler>
+class ParkedHandler final : public UringWaiter {
+ public:
+  explicit ParkedHandler(Handler&& handler)
+      : handler_(std::move(handler)),
+        work_(boost::asio::make_work_guard(handler_)) {}
+  void Resume() override { boost::asio::post(std::move(handler_)); }
+
+ private:
+  using Executor = boost::asio::associated_executor_t<Handler>;
+
+  Handler handler_;
+  // Keeps run() from returning while the kernel reads.
+  boost::asio::executor_work_guard<Executor> work_;
+};
+
+// The reads of one ReadBatch() that go through a ring.
+//
+// Ownership: borrows ring and reads. Its end waits in place for all that the
+//     kernel still holds, should an exception bring it before Wait() is over.
+// Thread safety: belongs to one coroutine; the ring's side is under its lock.
+class UringBatch {
+ public:
+  UringBatch(UringRing* ring, std::span<PendingRead> reads);
+  ~UringBatch();
+  UringBatch(const UringBatch&) = delete;
+  UringBatch& operator=(const UringBatch&) = delete;
+
+  // Hands the reads to the kernel, as many as there is room for, and takes what
+  // is complete at once. True if that is all of them. Call it once.
+  bool Start();
+  // Resumes, on the caller's executor, when all is done. Not interrupted by
+  // cancellation: the kernel owns the buffers.
+  // REQUIRES: Start() gave false.
+  boost::asio::awaitable<void> Wait();
+
+ private:
+  friend class UringRing;
+
+  // Moves next_ past requests for no bytes.
+  void SkipFinished();
+
+  UringRing* const ring_;
+  const std::span<PendingRead> reads_;
+  // Under the ring's lock.
+  size_t next_ = 0;                      // first read not yet prepared
+  size_t unfinished_ = 0;                // reads neither finished nor refused
+  std::unique_ptr<UringWaiter> waiter_;  // while in the ring's parked_
+};
+
+// One ring per execution context, made when first asked for.
+//
+// Ownership: a service of its context; dies with it. shutdown() waits for the
+//     kernel to be done with every buffer, then drops the parked coroutines.
+// Thread safety: one lock, held while submitting and reaping. Meant for one
+//     thread per context; several are safe but take turns.
+// Forks: a child's copy takes no reads, and leaves the parent's ring alone.
+// Errors: those of a read are the read's. Where the ring itself fails (it
+//     cannot be made, it takes no more) reads are left unfinished, for the
+//     caller to serve in another way, and status() says why.
+class UringRing final : public boost::asio::execution_context::service,
+                        private RingRegistrant {
+ public:
+  static inline boost::asio::execution_context::id id;
+
+  static UringRing& Of(const boost::asio::any_io_executor& executor);
+
+  // For Asio only.
+  explicit UringRing(boost::asio::execution_context& context);
+  ~UringRing() override;
+
+  // OK while the ring takes reads.
+  absl::Status status() const;
+
+ private:
+  friend class UringBatch;
+  using Waiters = std::vector<std::unique_ptr<UringWaiter>>;
+
+  // Reads in flight at most. The completion queue has twice the room, so it
+  // never overflows.
+  static constexpr unsigned kEntries = 1024;
+
+  void shutdown() override;
+  void ForgetFile(uint64_t file) override;
+  void ForgetBuffer(uint64_t buffer) override;
+  // This is the child of the process that made it.
+  bool IsForked() const;
+  // The constructor's: makes the eventfd and registers it.
+  absl::Status SetUp(boost::asio::execution_context& context)
+      ABSL_NO_THREAD_SAFETY_ANALYSIS;
+
+  bool Start(UringBatch* batch);
+  void Park(UringBatch* batch, std::unique_ptr<UringWaiter> waiter);
+  void WaitInPlace(UringBatch* batch);
+  void OnEvent(const boost::system::error_code& error);
+
+  // Submits while there is something to and room for it; takes completions.
+  void Pump() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Prepare() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void PrepareOne(const PendingRead& read, io_uring_sqe* sqe)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  PendingRead* PeekRead() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  PendingRead* NextRead() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // False if it is no use to try again before another completion.
+  bool Submit() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void CountSubmission(size_t reads) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Takes all completions; those of `submission` count as hits.
+  void Reap(uint64_t submission) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void OneLess(UringBatch* batch) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Leaves all reads not in flight unfinished, now and from now on.
+  void GiveUp(const char* call, int error)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void WaitForCompletion() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Arm() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  mutable Mutex mutex_;
+  absl::Status status_ ABSL_GUARDED_BY(mutex_);
+  bool has_ring_ ABSL_GUARDED_BY(mutex_) = false;
+  std::atomic<bool> is_listed_ = false;  // by AddRing()
+  const int forks_;  // when made: a child has not got the ring's memory
+  io_uring ring_ ABSL_GUARDED_BY(mutex_);
+  UringTables tables_ ABSL_GUARDED_BY(mutex_);
+
+  // The eventfd that the kernel signals at each completion. It is read only
+  // while somebody is parked, so that an idle run() returns.
+  std::optional<boost::asio::posix::basic_stream_descriptor<ReactorExecutor>>
+      event_ ABSL_GUARDED_BY(mutex_);
+  bool armed_ ABSL_GUARDED_BY(mutex_) = false;
+  uint64_t event_count_ = 0;  // of the armed read
+
+  std::deque<UringBatch*> waiting_ ABSL_GUARDED_BY(mutex_);  // have more reads
+  std::vector<PendingRead*> again_ ABSL_GUARDED_BY(mutex_);  // short, EINTR
+  // In the submission queue, in its order, not yet taken by the kernel.
+  std::deque<PendingRead*> prepared_ ABSL_GUARDED_BY(mutex_);
+  size_t in_flight_ ABSL_GUARDED_BY(mutex_) = 0;
+  uint64_t submission_ ABSL_GUARDED_BY(mutex_) = 0;  // number of the last call
+  CallSizes sizes_ ABSL_GUARDED_BY(mutex_);
+  int refusals_ ABSL_GUARDED_BY(mutex_) = 0;  // calls in succession
+  std::vector<AtomicBackendCounters*> submitted_ ABSL_GUARDED_BY(mutex_);
+
+  std::unordered_set<UringBatch*> parked_ ABSL_GUARDED_BY(mutex_);
+  Waiters ready_ ABSL_GUARDED_BY(mutex_);  // to resume, without the lock
+};
+
+}  // namespace poniente::internal
+
+#endif  // PONIENTE_IO_URING_URING_RING_H_

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// The files and buffers that one ring has registered with the kernel, which
+// spares a look-up and a pinning of pages at every read.
+
+#ifndef PONIENTE_IO_URING_URING_TABLES_H_
+#define PONIENTE_IO_URING_URING_TABLES_H_
+
+#include <liburing.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "io/files/ring_file.h"
+#include "io/read_buffer.h"
+
+namespace poniente::internal {
+
+// Registers at first use, while there is room and the limits allow; what finds
+// none is read as any file into any memory. Both tables are sparse, so that an
+// update waits for no read.
+//
+// Thread safety: under its ring's lock.
+class UringTables {
+ public:
+  // Makes the tables; without them, as on a kernel before 5.19, all lookups
+  // find nothing.
+  void SetUp(io_uring* ring);
+
+  // Places in the tables; -1 if not registered.
+  int FileSlot(const RingFile& file);
+  int BufferSlot(const std::byte* address, size_t bytes);
+
+  void ForgetFile(uint64_t id);
+  void ForgetBuffer(uint64_t id);
+
+ private:
+  struct Registered {
+    LiveBuffer buffer;
+    int slot = -1;
+  };
+
+  int Register(const RingFile& file);
+  int Register(const LiveBuffer& buffer);
+
+  io_uring* ring_ = nullptr;
+  absl::flat_hash_map<uint64_t, int> files_;
+  std::vector<int> free_files_;
+  uint64_t last_file_ = 0;  // the one looked up last, and its slot
+  int last_file_slot_ = -1;
+  std::vector<Registered> buffers_;
+  std::vector<int> free_buffers_;
+  static constexpr size_t kMaxBufferBytes = size_t{1} << 30;  // the kernel's
+  // Below what was refused for lack of locked memory, until some is freed.
+  size_t max_buffer_bytes_ = kMaxBufferBytes;
+};
+
+}  // namespace poniente::internal
+
+#endif  // PONIENTE_IO_URING_URING_TABLES_H_

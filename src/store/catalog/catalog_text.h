@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// The text of a catalogue: encode and decode, no I/O. docs/catalog.md says the
+// same in words.
+
+#ifndef PONIENTE_STORE_CATALOG_CATALOG_TEXT_H_
+#define PONIENTE_STORE_CATALOG_CATALOG_TEXT_H_
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "store/manifest/known_store.h"
+
+namespace poniente::internal {
+
+inline constexpr std::string_view kCatalogFormat = "poniente-catalog";
+inline constexpr uint64_t kCatalogVersion = 1;
+
+// The stores' paths are relative to the folder of the catalogue; each has its
+// files' times. `catalog` is left out.
+// REQUIRES: in bytewise order of their paths, each once.
+std::string EncodeCatalog(const std::vector<KnownStore>& stores);
+
+// Accepts what EncodeCatalog wrote, and no other text. InvalidArgument for
+// another format or version, DataLoss, with the line, for everything else;
+// messages do not name the path.
+absl::StatusOr<std::vector<KnownStore>> ParseCatalog(std::string_view text);
+
+}  // namespace poniente::internal
+
+#endif  // PONIENTE_STORE_CATALOG_CATALOG_TEXT_H_

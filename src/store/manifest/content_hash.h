@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// Checksums of the blocks of a stream, and the fingerprint of a store's
+// content.
+
+#ifndef PONIENTE_STORE_MANIFEST_CONTENT_HASH_H_
+#define PONIENTE_STORE_MANIFEST_CONTENT_HASH_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <span>
+
+#include "absl/status/status.h"
+#include "index/keyed_hash.h"
+#include "store/manifest/manifest.h"
+
+namespace poniente::internal {
+
+// Cuts a stream of bytes into blocks and gives the CRC32C of each, in order, to
+// a sink. The last block may be short.
+class BlockHasher {
+ public:
+  using Sink = std::function<absl::Status(uint32_t checksum)>;
+
+  BlockHasher(uint64_t block_bytes, Sink sink)
+      : block_bytes_(block_bytes), sink_(std::move(sink)) {}
+
+  absl::Status Add(std::span<const std::byte> bytes);
+  // The same for bytes of which only the checksum is known.
+  // REQUIRES: they do not go beyond the end of the block.
+  absl::Status AddPiece(uint32_t checksum, uint64_t bytes);
+  // Ends the last block, if it is short.
+  absl::Status Finish();
+
+  // Of the block that has begun.
+  uint64_t filled() const { return filled_; }
+  uint32_t checksum() const { return checksum_; }
+
+ private:
+  const uint64_t block_bytes_;
+  const Sink sink_;
+  uint64_t filled_ = 0;
+  uint32_t checksum_ = 0;
+};
+
+// Bytes under one checksum of a FileKey, whatever the store's block size is.
+inline constexpr uint64_t kKeyBlockBytes = 65536;
+
+// The checksums of one file, folded to a key. They are always taken over 64
+// KiB, so that a store's fingerprint does not depend on its block size.
+class FileKey {
+ public:
+  FileKey();
+  FileKey(const FileKey&) = delete;
+  FileKey& operator=(const FileKey&) = delete;
+
+  absl::Status Add(std::span<const std::byte> bytes) {
+    return units_.Add(bytes);
+  }
+  absl::Status AddPiece(uint32_t checksum, uint64_t bytes) {
+    return units_.AddPiece(checksum, bytes);
+  }
+  uint64_t Finish();
+
+ private:
+  KeyHash hash_;
+  BlockHasher units_;
+};
+
+// Covers everything that a reader of the store can see, and nothing else:
+// manifest.fingerprint, generation, block size and file names are left out.
+uint64_t ContentFingerprint(const StoreManifest& manifest, uint64_t tokens_key,
+                            uint64_t documents_key);
+
+}  // namespace poniente::internal
+
+#endif  // PONIENTE_STORE_MANIFEST_CONTENT_HASH_H_

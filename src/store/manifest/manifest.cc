@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "store/manifest/manifest.h"
+
+#include <algorithm>
+#include <bit>
+#include <nlohmann/json.hpp>
+
+#include "absl/strings/str_cat.h"
+#include "util/status_macros.h"
+
+namespace poniente::internal {
+namespace {
+
+// By what JSON makes of other bytes, U+FFFD.
+bool IsUtf8(std::string_view text) {
+  using Json = nlohmann::json;
+  if (std::all_of(text.begin(), text.end(), [](char c) {
+        return static_cast<unsigned char>(c) < 0x80;
+      })) {
+    return true;
+  }
+  const std::string dumped =
+      Json(std::string(text))
+          .dump(-1, ' ', false, Json::error_handler_t::replace);
+  const Json back = Json::parse(dumped, nullptr, false);
+  return back.is_string() && back.get_ref<const std::string&>() == text;
+}
+
+uint64_t RoundUp(uint64_t value, uint64_t to) {
+  return (value + to - 1) / to * to;
+}
+
+}  // namespace
+
+std::string_view StoreFileKind(StoreFile file) {
+  switch (file) {
+    case StoreFile::kTokens:
+      return "tokens";
+    case StoreFile::kDocuments:
+      return "documents";
+    case StoreFile::kChecksums:
+      return "checksums";
+  }
+  return "";
+}
+
+std::optional<StoreFile> StoreFileNamed(std::string_view name) {
+  if (!name.ends_with(".bin")) return std::nullopt;
+  for (const StoreFile file : kStoreFiles) {
+    const std::string_view kind = StoreFileKind(file);
+    if (name.starts_with(kind) && name.substr(kind.size()).starts_with('-')) {
+      return file;
+    }
+  }
+  return std::nullopt;
+}
+
+std::string StoreFileName(StoreFile file, uint64_t generation) {
+  return absl::StrCat(Absl(StoreFileKind(file)), "-", generation, ".bin");
+}
+
+std::string StoreFilePath(std::string_view store, StoreFile file,
+                          uint64_t generation) {
+  return absl::StrCat(Absl(store), "/", Absl(StoreFileKind(file)), "-",
+                      generation, ".bin");
+}
+
+uint64_t StoreManifest::FileBytes(StoreFile file) const {
+  switch (file) {
+    case StoreFile::kTokens:
+      return RoundUp(tokens * width(), kAlignment);
+    case StoreFile::kDocuments:
+      return RoundUp(16 * documents + name_bytes, kAlignment);
+    case StoreFile::kChecksums:
+      return 4 *
+             (NumBlocks(StoreFile::kTokens) + NumBlocks(StoreFile::kDocuments));
+  }
+  return 0;
+}
+
+uint64_t StoreManifest::NumBlocks(StoreFile file) const {
+  return RoundUp(FileBytes(file), block_bytes) / block_bytes;
+}
+
+absl::Status CheckVocabulary(const Vocabulary& vocabulary, TokenType type,
+                             std::optional<uint32_t> end_of_document) {
+  if (vocabulary.tokenizer.empty() || !IsUtf8(vocabulary.tokenizer) ||
+      vocabulary.tokenizer.size() > 1024) {
+    return absl::InvalidArgumentError(
+        "the name of the tokenizer must be 1 to 1024 bytes of UTF-8");
+  }
+  if (vocabulary.size < 1 || vocabulary.size > uint64_t{1} << 32) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "vocabulary size must be 1 to 2^32, got ", vocabulary.size));
+  }
+  if (type != TokenType::kU8 && type != TokenType::kU16 &&
+      type != TokenType::kU32) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("a store holds ids as u8, u16 or u32, not as ",
+                     Absl(TokenTypeName(type))));
+  }
+  if (vocabulary.size - 1 > MaxTokenId(type)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "token type ", Absl(TokenTypeName(type)), " holds ids up to ",
+        MaxTokenId(type), ", the vocabulary has ", vocabulary.size));
+  }
+  if (end_of_document && *end_of_document >= vocabulary.size) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("end-of-document id ", *end_of_document,
+                     " is not below the vocabulary size ", vocabulary.size));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckBlockBytes(uint64_t block_bytes) {
+  if (std::has_single_bit(block_bytes) && block_bytes >= kMinBlockBytes &&
+      block_bytes <= kMaxBlockBytes) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("block_bytes must be a power of two from ", kMinBlockBytes,
+                   " to ", kMaxBlockBytes, ", got ", block_bytes));
+}
+
+absl::Status CheckManifest(const StoreManifest& manifest) {
+  if (manifest.generation == 0 || manifest.tokens > kMaxTokens ||
+      manifest.documents > kMaxDocuments ||
+      manifest.name_bytes > kMaxNameBytes) {
+    return absl::InvalidArgumentError("a number is out of its range");
+  }
+  PONIENTE_RETURN_IF_ERROR(CheckVocabulary(
+      manifest.vocabulary, manifest.token_type, manifest.end_of_document));
+  PONIENTE_RETURN_IF_ERROR(CheckBlockBytes(manifest.block_bytes));
+  if (manifest.documents == 0 && manifest.tokens + manifest.name_bytes > 0) {
+    return absl::InvalidArgumentError(
+        "it has tokens or names, but no documents");
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace poniente::internal

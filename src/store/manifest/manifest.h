@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// The manifest of a token store and the arithmetic of its files, without I/O;
+// manifest_text.h has the text. docs/token_store_format.md says the same in
+// words.
+
+#ifndef PONIENTE_STORE_MANIFEST_MANIFEST_H_
+#define PONIENTE_STORE_MANIFEST_MANIFEST_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "poniente/token_window.h"
+
+namespace poniente::internal {
+
+inline constexpr std::string_view kManifestName = "manifest.json";
+inline constexpr std::string_view kStoreFormat = "poniente-token-store";
+inline constexpr uint64_t kStoreVersion = 1;
+inline constexpr uint64_t kAlignment = 4096;
+inline constexpr uint64_t kMinBlockBytes = 4096;
+inline constexpr uint64_t kMaxBlockBytes = uint64_t{1} << 30;
+inline constexpr uint64_t kMaxManifestBytes = 65536;
+// Bounds that keep every product below 2^63.
+inline constexpr uint64_t kMaxTokens = uint64_t{1} << 60;
+inline constexpr uint64_t kMaxDocuments = uint64_t{1} << 56;
+inline constexpr uint64_t kMaxNameBytes = uint64_t{1} << 60;
+
+enum class StoreFile { kTokens, kDocuments, kChecksums };
+inline constexpr StoreFile kStoreFiles[] = {
+    StoreFile::kTokens, StoreFile::kDocuments, StoreFile::kChecksums};
+
+// "tokens", "documents", "checksums".
+std::string_view StoreFileKind(StoreFile file);
+// "tokens-3.bin" for generation 3.
+std::string StoreFileName(StoreFile file, uint64_t generation);
+// Which of them such a name is for, whatever stands for the generation.
+std::optional<StoreFile> StoreFileNamed(std::string_view name);
+// The same below the folder of the store.
+std::string StoreFilePath(std::string_view store, StoreFile file,
+                          uint64_t generation);
+
+struct StoreManifest {
+  uint64_t generation = 0;
+  Vocabulary vocabulary;
+  TokenType token_type = TokenType::kU8;
+  std::optional<uint32_t> end_of_document;
+  uint64_t tokens = 0;
+  uint64_t documents = 0;
+  uint64_t name_bytes = 0;  // of all documents' names together
+  uint64_t block_bytes = 65536;
+  uint32_t checksums_crc32c = 0;  // of the whole checksums file
+  uint64_t fingerprint = 0;
+
+  uint32_t width() const { return TokenTypeBytes(token_type); }
+  // What each file must hold to the byte; follows from the counts.
+  uint64_t FileBytes(StoreFile file) const;
+  // Blocks of the tokens or the documents file.
+  uint64_t NumBlocks(StoreFile file) const;
+
+  friend bool operator==(const StoreManifest&, const StoreManifest&) = default;
+};
+
+// What both writer and reader ask of a vocabulary and the choices beside it.
+absl::Status CheckVocabulary(const Vocabulary& vocabulary, TokenType type,
+                             std::optional<uint32_t> end_of_document);
+absl::Status CheckBlockBytes(uint64_t block_bytes);
+// What a reader asks of a manifest as a whole, wherever it was written down.
+absl::Status CheckManifest(const StoreManifest& manifest);
+
+}  // namespace poniente::internal
+
+#endif  // PONIENTE_STORE_MANIFEST_MANIFEST_H_

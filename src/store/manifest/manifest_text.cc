@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "store/manifest/manifest_text.h"
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <span>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "store/manifest/written_manifest.h"
+#include "util/crc32c.h"
+#include "util/status_macros.h"
+
+namespace poniente::internal {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr int kMaxDepth = 4;
+
+absl::Status DamagedManifest(std::string_view what) {
+  return absl::DataLossError(
+      absl::StrCat("manifest is damaged: ", Absl(what),
+                   "; restore it from a copy or pack the store again"));
+}
+
+// Never throws: bytes that are not UTF-8 become U+FFFD.
+std::string Dump(const Json& json, int indent) {
+  return json.dump(indent, ' ', false, Json::error_handler_t::replace);
+}
+
+std::string ManifestHex(uint64_t value, int digits) {
+  return digits == 16
+             ? std::string(absl::StrCat(absl::Hex(value, absl::kZeroPad16)))
+             : std::string(absl::StrCat(absl::Hex(value, absl::kZeroPad8)));
+}
+
+// CRC32C of all members but "checksum", compact, keys sorted bytewise.
+std::string SelfChecksum(Json members) {
+  members.erase("checksum");
+  const std::string text = Dump(members, -1);
+  return ManifestHex(Crc32c(std::as_bytes(std::span(text))), 8);
+}
+
+// Typed access to the members of one object; the first error sticks.
+class Members {
+ public:
+  Members(const Json& object, std::string where)
+      : object_(object), where_(std::move(where)) {}
+
+  uint64_t Number(const char* key, uint64_t min, uint64_t max) {
+    const Json* value = Find(key);
+    if (value == nullptr) return min;
+    if (!value->is_number_unsigned()) {
+      Fail(key, "is not a whole number");
+      return min;
+    }
+    const uint64_t number = value->get<uint64_t>();
+    if (number >= min && number <= max) return number;
+    Fail(key, absl::StrCat("is ", number, ", expected ", min, " to ", max));
+    return min;
+  }
+
+  std::string Text(const char* key) {
+    const Json* value = Find(key);
+    if (value == nullptr) return "";
+    if (!value->is_string()) {
+      Fail(key, "is not a string");
+      return "";
+    }
+    return value->get<std::string>();
+  }
+
+  uint64_t HexNumber(const char* key, int digits) {
+    const std::string text = Text(key);
+    uint64_t number = 0;
+    if (!status_.ok()) return 0;
+    if (absl::SimpleHexAtoi(text, &number) &&
+        ManifestHex(number, digits) == text) {
+      return number;
+    }
+    Fail(key, absl::StrCat("is not ", digits, " lower-case hex digits"));
+    return 0;
+  }
+
+  const Json* Find(const char* key) {
+    const auto found = object_.find(key);
+    if (found != object_.end()) return &*found;
+    Fail(key, "is missing");
+    return nullptr;
+  }
+
+  void Fail(const char* key, std::string_view what) {
+    if (!status_.ok()) return;
+    status_ = DamagedManifest(absl::StrCat("'", where_, key, "' ", Absl(what)));
+  }
+
+  const absl::Status& status() const { return status_; }
+
+ private:
+  const Json& object_;
+  const std::string where_;
+  absl::Status status_;
+};
+
+// An object no deeper than a manifest is; deeper ones could exhaust the stack.
+absl::StatusOr<Json> ParseObject(std::string_view text) {
+  bool too_deep = false;
+  const auto look = [&](int depth, Json::parse_event_t, Json&) {
+    too_deep = too_deep || depth > kMaxDepth;
+    return !too_deep;
+  };
+  Json json = Json::parse(text, look, /*allow_exceptions=*/false);
+  if (too_deep) return DamagedManifest("it is nested too deeply");
+  if (json.is_discarded()) return DamagedManifest("it is not valid JSON");
+  if (!json.is_object()) return DamagedManifest("it is not a JSON object");
+  return json;
+}
+
+absl::Status CheckFormat(const Json& json) {
+  Members members(json, "");
+  const std::string format = members.Text("format");
+  PONIENTE_RETURN_IF_ERROR(members.status());
+  if (format != kStoreFormat) {
+    return absl::InvalidArgumentError(absl::StrCat("manifest is of format '",
+                                                   format, "', expected '",
+                                                   Absl(kStoreFormat), "'"));
+  }
+  const uint64_t version = members.Number("version", 0, UINT64_MAX);
+  PONIENTE_RETURN_IF_ERROR(members.status());
+  if (version != kStoreVersion) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "manifest is of version ", version, ", this library reads version ",
+        kStoreVersion, "; use a matching release of Poniente"));
+  }
+  const std::string stored = members.Text("checksum");
+  PONIENTE_RETURN_IF_ERROR(members.status());
+  const std::string computed = SelfChecksum(json);
+  if (stored == computed) return absl::OkStatus();
+  return DamagedManifest(absl::StrCat("its checksum is ", stored,
+                                      ", its members give ", computed));
+}
+
+// The names and sizes that are written down must be those that follow from the
+// rest, so that nobody reads another file than the one described.
+absl::Status CheckFiles(const Json& files, StoreManifest* manifest) {
+  if (!files.is_object()) return DamagedManifest("'files' is not an object");
+  Members entries(files, "files.");
+  for (const StoreFile file : kStoreFiles) {
+    const std::string kind(StoreFileKind(file));
+    const Json* entry = entries.Find(kind.c_str());
+    PONIENTE_RETURN_IF_ERROR(entries.status());
+    if (!entry->is_object()) {
+      return DamagedManifest(
+          absl::StrCat("'files.", kind, "' is not an object"));
+    }
+    Members members(*entry, absl::StrCat("files.", kind, "."));
+    const std::string name = StoreFileName(file, manifest->generation);
+    if (members.Text("name") != name) {
+      members.Fail("name", absl::StrCat("is not '", name, "'"));
+    }
+    const uint64_t bytes = manifest->FileBytes(file);
+    members.Number("bytes", bytes, bytes);
+    if (file == StoreFile::kChecksums) {
+      manifest->checksums_crc32c =
+          static_cast<uint32_t>(members.HexNumber("crc32c", 8));
+    }
+    PONIENTE_RETURN_IF_ERROR(members.status());
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+std::string EncodeManifest(const StoreManifest& manifest) {
+  Json json = {
+      {"block_bytes", manifest.block_bytes},
+      {"documents", manifest.documents},
+      {"end_of_document", nullptr},
+      {"fingerprint", ManifestHex(manifest.fingerprint, 16)},
+      {"format", std::string(kStoreFormat)},
+      {"generation", manifest.generation},
+      {"name_bytes", manifest.name_bytes},
+      {"token_type", std::string(TokenTypeName(manifest.token_type))},
+      {"tokenizer", manifest.vocabulary.tokenizer},
+      {"tokens", manifest.tokens},
+      {"version", kStoreVersion},
+      {"vocab_size", manifest.vocabulary.size},
+  };
+  if (manifest.end_of_document) {
+    json["end_of_document"] = *manifest.end_of_document;
+  }
+  for (const StoreFile file : kStoreFiles) {
+    Json& entry = json["files"][std::string(StoreFileKind(file))];
+    entry["name"] = StoreFileName(file, manifest.generation);
+    entry["bytes"] = manifest.FileBytes(file);
+  }
+  json["files"]["checksums"]["crc32c"] =
+      ManifestHex(manifest.checksums_crc32c, 8);
+  json["checksum"] = SelfChecksum(json);
+  return Dump(json, 2) + "\n";
+}
+
+absl::StatusOr<StoreManifest> ParseManifest(std::string_view text) {
+  if (std::optional<StoreManifest> written = ReadWrittenManifest(text)) {
+    return *std::move(written);
+  }
+  PONIENTE_ASSIGN_OR_RETURN(const Json json, ParseObject(text));
+  PONIENTE_RETURN_IF_ERROR(CheckFormat(json));
+  StoreManifest manifest;
+  Members members(json, "");
+  manifest.generation = members.Number("generation", 1, UINT64_MAX);
+  manifest.vocabulary.tokenizer = members.Text("tokenizer");
+  manifest.vocabulary.size = members.Number("vocab_size", 1, uint64_t{1} << 32);
+  manifest.tokens = members.Number("tokens", 0, kMaxTokens);
+  manifest.documents = members.Number("documents", 0, kMaxDocuments);
+  manifest.name_bytes = members.Number("name_bytes", 0, kMaxNameBytes);
+  manifest.block_bytes =
+      members.Number("block_bytes", kMinBlockBytes, kMaxBlockBytes);
+  manifest.fingerprint = members.HexNumber("fingerprint", 16);
+  const Json* end = members.Find("end_of_document");
+  if (end != nullptr && !end->is_null()) {
+    manifest.end_of_document =
+        static_cast<uint32_t>(members.Number("end_of_document", 0, UINT32_MAX));
+  }
+  const std::string type_name = members.Text("token_type");
+  const Json* files = members.Find("files");
+  PONIENTE_RETURN_IF_ERROR(members.status());
+
+  const absl::StatusOr<TokenType> type = ParseTokenType(type_name);
+  if (!type.ok()) return DamagedManifest(std::string(type.status().message()));
+  manifest.token_type = *type;
+  const absl::Status fits = CheckManifest(manifest);
+  if (!fits.ok()) return DamagedManifest(std::string(fits.message()));
+  PONIENTE_RETURN_IF_ERROR(CheckFiles(*files, &manifest));
+  return manifest;
+}
+
+}  // namespace poniente::internal

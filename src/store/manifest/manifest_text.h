@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// manifest.json: encodes and decodes a manifest, without I/O.
+
+#ifndef PONIENTE_STORE_MANIFEST_MANIFEST_TEXT_H_
+#define PONIENTE_STORE_MANIFEST_MANIFEST_TEXT_H_
+
+#include <string>
+#include <string_view>
+
+#include "absl/status/statusor.h"
+#include "store/manifest/manifest.h"
+
+namespace poniente::internal {
+
+// The text of manifest.json.
+std::string EncodeManifest(const StoreManifest& manifest);
+
+// Accepts what EncodeManifest wrote, and any other text with the same members
+// and values. InvalidArgument for another format or version, DataLoss for
+// everything else; messages do not name the path.
+absl::StatusOr<StoreManifest> ParseManifest(std::string_view text);
+
+}  // namespace poniente::internal
+
+#endif  // PONIENTE_STORE_MANIFEST_MANIFEST_TEXT_H_

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "store/manifest/written_manifest.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "util/crc32c.h"
+
+namespace poniente::internal {
+namespace {
+
+// Takes a text apart from its front; once something is not as expected, nothing
+// is.
+class TokenScanner {
+ public:
+  explicit TokenScanner(std::string_view text) : rest_(text) {}
+
+  bool ok() const { return ok_; }
+  bool at_end() const { return ok_ && rest_.empty(); }
+
+  bool Take(std::string_view literal) {
+    if (!rest_.starts_with(literal)) return Fail();
+    rest_.remove_prefix(literal.size());
+    return ok_;
+  }
+  // As JSON writes it: no leading zeros.
+  uint64_t Number() {
+    const bool leads_with_zero = rest_.size() > 1 && rest_[0] == '0' &&
+                                 rest_[1] >= '0' && rest_[1] <= '9';
+    return leads_with_zero ? Fail() : Parsed(rest_, 10);
+  }
+  // In lower-case hexadecimal digits.
+  uint64_t Hex(size_t digits) {
+    const std::string_view text = rest_.substr(0, digits);
+    if (text.size() < digits ||
+        text.find_first_not_of("0123456789abcdef") != std::string_view::npos) {
+      return Fail();
+    }
+    return Parsed(text, 16);
+  }
+  // What stands before the quotation mark and is the same within JSON.
+  std::string_view Text() {
+    const size_t end = rest_.find('"');
+    if (end == std::string_view::npos) return Nothing();
+    const std::string_view text = rest_.substr(0, end);
+    if (std::any_of(text.begin(), text.end(),
+                    [](char c) { return c < ' ' || c > '~' || c == '\\'; })) {
+      return Nothing();
+    }
+    rest_.remove_prefix(end);
+    return text;
+  }
+
+ private:
+  bool Fail() { return ok_ = false; }
+  std::string_view Nothing() {
+    Fail();
+    return {};
+  }
+  uint64_t Parsed(std::string_view digits, int base) {
+    uint64_t number = 0;
+    const auto [end, error] = std::from_chars(
+        digits.data(), digits.data() + digits.size(), number, base);
+    if (error != std::errc()) return Fail();
+    rest_.remove_prefix(static_cast<size_t>(end - rest_.data()));
+    return number;
+  }
+
+  std::string_view rest_;
+  bool ok_ = true;
+};
+
+// The members without white space, but for the one that begins with `without`.
+std::string Compact(std::string_view text, std::string_view without) {
+  const size_t begin = text.find(without);
+  const size_t end = text.find('\n', begin);
+  std::string compact;
+  compact.reserve(text.size());
+  bool in_string = false;
+  for (const std::string_view part :
+       {text.substr(0, begin), text.substr(end)}) {
+    for (const char c : part) {
+      if (c == '"') in_string = !in_string;
+      if (in_string || (c != ' ' && c != '\n')) compact.push_back(c);
+    }
+  }
+  return compact;
+}
+
+}  // namespace
+
+std::optional<StoreManifest> ReadWrittenManifest(std::string_view text) {
+  struct Written {
+    StoreFile file;
+    uint64_t bytes = 0;
+    uint64_t generation = 0;
+  };
+  std::array<Written, 3> files = {
+      {{StoreFile::kChecksums}, {StoreFile::kDocuments}, {StoreFile::kTokens}}};
+  StoreManifest manifest;
+  TokenScanner scanner(text);
+  scanner.Take("{\n  \"block_bytes\": ");
+  manifest.block_bytes = scanner.Number();
+  scanner.Take(",\n  \"checksum\": \"");
+  const uint64_t checksum = scanner.Hex(8);
+  scanner.Take("\",\n  \"documents\": ");
+  manifest.documents = scanner.Number();
+  scanner.Take(",\n  \"end_of_document\": ");
+  TokenScanner without = scanner;
+  if (without.Take("null")) {
+    scanner = without;
+  } else {
+    const uint64_t id = scanner.Number();
+    if (id > UINT32_MAX) return std::nullopt;
+    manifest.end_of_document = static_cast<uint32_t>(id);
+  }
+  scanner.Take(",\n  \"files\": {");
+  for (Written& written : files) {
+    const std::string_view kind = StoreFileKind(written.file);
+    scanner.Take(&written == &files.front() ? "\n    \"" : ",\n    \"");
+    scanner.Take(kind);
+    scanner.Take("\": {\n      \"bytes\": ");
+    written.bytes = scanner.Number();
+    if (written.file == StoreFile::kChecksums) {
+      scanner.Take(",\n      \"crc32c\": \"");
+      manifest.checksums_crc32c = static_cast<uint32_t>(scanner.Hex(8));
+      scanner.Take("\"");
+    }
+    scanner.Take(",\n      \"name\": \"");
+    scanner.Take(kind);
+    scanner.Take("-");
+    written.generation = scanner.Number();
+    scanner.Take(".bin\"\n    }");
+  }
+  scanner.Take("\n  },\n  \"fingerprint\": \"");
+  manifest.fingerprint = scanner.Hex(16);
+  scanner.Take("\",\n  \"format\": \"");
+  scanner.Take(kStoreFormat);
+  scanner.Take("\",\n  \"generation\": ");
+  manifest.generation = scanner.Number();
+  scanner.Take(",\n  \"name_bytes\": ");
+  manifest.name_bytes = scanner.Number();
+  scanner.Take(",\n  \"token_type\": \"");
+  const auto type = ParseTokenType(scanner.Text());
+  scanner.Take("\",\n  \"tokenizer\": \"");
+  manifest.vocabulary.tokenizer = scanner.Text();
+  scanner.Take("\",\n  \"tokens\": ");
+  manifest.tokens = scanner.Number();
+  scanner.Take(",\n  \"version\": ");
+  const uint64_t version = scanner.Number();
+  scanner.Take(",\n  \"vocab_size\": ");
+  manifest.vocabulary.size = scanner.Number();
+  scanner.Take("\n}\n");
+
+  if (!scanner.at_end() || !type.ok() || version != kStoreVersion) {
+    return std::nullopt;
+  }
+  manifest.token_type = *type;
+  if (!CheckManifest(manifest).ok()) return std::nullopt;
+  for (const Written& written : files) {
+    if (written.bytes != manifest.FileBytes(written.file) ||
+        written.generation != manifest.generation) {
+      return std::nullopt;
+    }
+  }
+  const std::string compact = Compact(text, "  \"checksum\": ");
+  if (Crc32c(std::as_bytes(std::span(compact))) != checksum) {
+    return std::nullopt;
+  }
+  return manifest;
+}
+
+}  // namespace poniente::internal

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// The selected documents of a store end to end: where each token comes from.
+
+#ifndef PONIENTE_STORE_READ_SELECTED_TOKENS_H_
+#define PONIENTE_STORE_READ_SELECTED_TOKENS_H_
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "poniente/piecewise_items.h"
+#include "poniente/selection.h"
+#include "poniente/token_source.h"
+
+namespace poniente::internal {
+
+// Keeps the number of tokens before one selected document in `stride`; the
+// lengths between come from the store's document index when asked for.
+//
+// Thread safety: immutable; any number of threads. Reads block.
+// Complexity: memory as Selection, and a quarter of a bit per document of the
+//     store. A look-up is a binary search, and a scan over about 256 documents
+//     of the store (one pread), or over fewer that lie far apart.
+// Errors: DataLoss if the document index is damaged.
+class SelectedTokens {
+ public:
+  // Reads the lengths of all selected documents. InvalidArgument unless the
+  // selection is of the store's documents.
+  static absl::StatusOr<SelectedTokens> Create(const TokenSource& store,
+                                               Selection selection);
+
+  const Selection& selection() const { return selection_; }
+  // Tokens of all selected documents.
+  uint64_t total() const { return total_; }
+
+  // Beside the selection.
+  uint64_t memory_bytes() const { return 8 * samples_.capacity(); }
+
+  // What tokens [begin, end) of the concatenation are. `store` is that of
+  // Create(). REQUIRES: begin <= end <= total().
+  absl::StatusOr<std::vector<ItemPiece>> Pieces(const TokenSource& store,
+                                                uint64_t begin,
+                                                uint64_t end) const;
+
+  // Where the concatenation holds a document, and where the store does; nullopt
+  // if it was not selected.
+  struct Place {
+    uint64_t offset = 0;
+    TokenRange tokens;
+  };
+  absl::StatusOr<std::optional<Place>> Find(const TokenSource& store,
+                                            uint64_t document) const;
+
+ private:
+  SelectedTokens(Selection selection, uint64_t stride)
+      : selection_(std::move(selection)), stride_(stride) {}
+
+  // False ends the scan.
+  using Visit = std::function<bool(uint64_t document, TokenRange tokens)>;
+  // Visits the selected documents from place `place` on, in order, reading up
+  // to `most` document ends at a time.
+  absl::Status Scan(const TokenSource& store, uint64_t place, uint64_t most,
+                    const Visit& visit) const;
+
+  Selection selection_;
+  uint64_t stride_;
+  // Tokens before the selected documents at places 0, stride, 2 stride, ...
+  std::vector<uint64_t> samples_;
+  uint64_t total_ = 0;
+};
+
+}  // namespace poniente::internal
+
+#endif  // PONIENTE_STORE_READ_SELECTED_TOKENS_H_

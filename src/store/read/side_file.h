@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+// A file beside the tokens of a store, for small reads that block.
+
+#ifndef PONIENTE_STORE_READ_SIDE_FILE_H_
+#define PONIENTE_STORE_READ_SIDE_FILE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "io/block_checksums.h"
+#include "io/files/open_file.h"
+#include "io/lazily_made.h"
+#include "poniente/byte_reader.h"
+#include "util/mutex.h"
+
+namespace poniente::internal {
+
+// Kept in memory and closed if it is small, so that thousands of small stores
+// can be open at once; else kept open.
+//
+// Checksums: what is kept is verified as a whole when it is read from the disk;
+//     of a file that is kept open, each block when it is first read from, or
+//     always. Reads of what does not match are DataLoss.
+// Thread safety: any number of threads.
+class SideFile {
+ public:
+  // A file of up to so many bytes is kept in memory.
+  static constexpr uint64_t kMostKeptBytes = 16384;
+
+  static absl::StatusOr<SideFile> Open(
+      std::string path, std::optional<BlockChecksums> checksums = std::nullopt,
+      VerifyChecksums verify = VerifyChecksums::kFirstTouch);
+  // Opened by the first read, as a ByteFile is; until one succeeds, each tries.
+  static SideFile OpenLater(
+      std::string path, ExpectedFile expected,
+      std::optional<BlockChecksums> checksums = std::nullopt,
+      VerifyChecksums verify = VerifyChecksums::kFirstTouch);
+
+  const std::string& path() const { return path_; }
+  // Bytes when opened, or as expected.
+  uint64_t size() const { return size_; }
+
+  // Fills `into` from `offset`; DataLoss if the file ends before.
+  absl::Status ReadAt(uint64_t offset, std::span<std::byte> into) const;
+
+ private:
+  // One of the two. What is kept leaves out the zeros at the file's end, which
+  // are most of a small store's.
+  struct Content {
+    std::vector<std::byte> kept;
+    std::optional<OpenFile> open;
+    // Of what is kept: told by the first read.
+    absl::Status damage;
+    // Of what is open; null where none are compared.
+    std::unique_ptr<const FileChecksums> checksums;
+  };
+  // Apart, so that the file can be moved.
+  struct Opening {
+    ExpectedFile expected;
+    Mutex making;
+    LazilyMade<Content> content;
+  };
+
+  SideFile(std::string path, uint64_t size,
+           std::optional<BlockChecksums> checksums, VerifyChecksums verify)
+      : path_(std::move(path)),
+        size_(size),
+        checksums_(std::move(checksums)),
+        verify_(verify),
+        opening_(std::make_unique<Opening>()) {}
+
+  absl::StatusOr<Content> Take(OpenFile file) const;
+  absl::StatusOr<Content> OpenExpected() const;
+  absl::Status ReadVerified(const Content& content, uint64_t offset,
+                            std::span<std::byte> into) const;
+
+  std::string path_;
+  uint64_t size_;
+  std::optional<BlockChecksums> checksums_;
+  VerifyChecksums verify_;
+  std::unique_ptr<Opening> opening_;
+};
+
+}  // namespace poniente::internal
+
+#endif  // PONIENTE_STORE_READ_SIDE_FILE_H_

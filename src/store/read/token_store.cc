@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "poniente/token_store.h"
+
+#include <functional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "store/manifest/known_store.h"
+#include "store/manifest/manifest.h"
+#include "store/manifest/manifest_text.h"
+#include "store/posix_file.h"
+#include "store/read/document_index.h"
+#include "store/read/side_file.h"
+#include "store/read/stored_ids.h"
+#include "util/status_macros.h"
+
+namespace poniente {
+namespace {
+
+using internal::DocumentIndex;
+using internal::KnownStore;
+using internal::SideFile;
+using internal::StoreFile;
+using internal::StoreManifest;
+
+std::string PathOf(const std::string& path, const StoreManifest& manifest,
+                   StoreFile file) {
+  return internal::StoreFilePath(path, file, manifest.generation);
+}
+
+// NotFound if it is not there.
+absl::Status CheckSize(const std::string& path, uint64_t expected) {
+  PONIENTE_ASSIGN_OR_RETURN(const internal::FileStamp stamp,
+                            internal::ReadStamp(path));
+  return internal::CheckFileBytes(path, stamp.bytes, expected);
+}
+
+struct StoreFiles {
+  std::shared_ptr<const ByteReader> reader;
+  std::unique_ptr<const DocumentIndex> documents;
+};
+
+// They follow those of the tokens.
+BlockChecksums DocumentChecksums(const std::string& path,
+                                 const StoreManifest& manifest) {
+  return {PathOf(path, manifest, StoreFile::kChecksums),
+          4 * manifest.NumBlocks(StoreFile::kTokens), manifest.block_bytes};
+}
+
+// NotFound if one of the files is not there.
+absl::StatusOr<StoreFiles> OpenFiles(const std::string& path,
+                                     const StoreManifest& manifest,
+                                     const TokenStoreOptions& options) {
+  for (const StoreFile file : internal::kStoreFiles) {
+    PONIENTE_RETURN_IF_ERROR(
+        CheckSize(PathOf(path, manifest, file), manifest.FileBytes(file)));
+  }
+  StoreFiles files;
+  PONIENTE_ASSIGN_OR_RETURN(
+      files.reader,
+      ByteReader::Open(
+          std::vector<ByteFile>{internal::StoredTokens(path, manifest)},
+          options.io));
+  PONIENTE_ASSIGN_OR_RETURN(
+      SideFile documents,
+      SideFile::Open(PathOf(path, manifest, StoreFile::kDocuments),
+                     DocumentChecksums(path, manifest), options.io.verify));
+  files.documents =
+      std::make_unique<const DocumentIndex>(std::move(documents), manifest);
+  return files;
+}
+
+}  // namespace
+
+absl::StatusOr<std::shared_ptr<const TokenStore>> TokenStore::Open(
+    const std::string& path, const TokenStoreOptions& options) {
+  PONIENTE_ASSIGN_OR_RETURN(KnownStore known, internal::ReadKnownStore(path));
+  StoreManifest manifest = std::move(known.manifest);
+  absl::StatusOr<StoreFiles> files = OpenFiles(path, manifest, options);
+  while (absl::IsNotFound(files.status())) {
+    // A writer may have committed since the manifest was read, and removed the
+    // files that it named. Each turn follows a commit.
+    PONIENTE_ASSIGN_OR_RETURN(KnownStore now, internal::ReadKnownStore(path));
+    if (now.manifest.generation == manifest.generation) {
+      return absl::DataLossError(absl::StrCat(
+          "a file of the store at '", path, "' is missing: ",
+          files.status().message(), "; copy the store again or pack it again"));
+    }
+    manifest = std::move(now.manifest);
+    files = OpenFiles(path, manifest, options);
+  }
+  if (!files.ok()) return files.status();
+  return std::shared_ptr<const TokenStore>(new TokenStore(
+      path, std::make_unique<const StoreManifest>(std::move(manifest)),
+      std::move(files->reader), std::move(files->documents)));
+}
+
+absl::StatusOr<std::shared_ptr<const TokenStore>> TokenStore::OpenKnown(
+    std::shared_ptr<const KnownStore> known, const TokenStoreOptions& options) {
+  const std::string& path = known->path;
+  const std::string& location = known->location;
+  const StoreManifest& manifest = known->manifest;
+  const std::function<absl::Status()> check = [known] {
+    return internal::CheckUnchanged(*known);
+  };
+  std::vector<ByteFile> files;
+  files.push_back(internal::KnownTokensFile(known));
+  PONIENTE_ASSIGN_OR_RETURN(auto reader,
+                            ByteReader::Open(std::move(files), options.io));
+  SideFile documents = SideFile::OpenLater(
+      PathOf(location, manifest, StoreFile::kDocuments),
+      {manifest.FileBytes(StoreFile::kDocuments), check},
+      DocumentChecksums(location, manifest), options.io.verify);
+  return std::shared_ptr<const TokenStore>(new TokenStore(
+      path, std::make_unique<const StoreManifest>(manifest), std::move(reader),
+      std::make_unique<const DocumentIndex>(std::move(documents), manifest)));
+}
+
+TokenStore::TokenStore(std::string path,
+                       std::unique_ptr<const StoreManifest> manifest,
+                       std::shared_ptr<const ByteReader> reader,
+                       std::unique_ptr<const DocumentIndex> documents)
+    : path_(std::move(path)),
+      manifest_(std::move(manifest)),
+      reader_(std::move(reader)),
+      documents_(std::move(documents)),
+      tokens_(manifest_->tokens) {}
+
+TokenStore::~TokenStore() = default;
+
+std::string_view TokenStore::format() const { return internal::kStoreFormat; }
+const Vocabulary& TokenStore::vocabulary() const {
+  return manifest_->vocabulary;
+}
+TokenType TokenStore::token_type() const { return manifest_->token_type; }
+StoredType TokenStore::stored_type() const {
+  switch (token_type()) {
+    case TokenType::kU8:
+      return StoredType::kU8;
+    case TokenType::kU16:
+      return StoredType::kU16;
+    default:
+      return StoredType::kU32;
+  }
+}
+std::optional<uint32_t> TokenStore::end_of_document() const {
+  return manifest_->end_of_document;
+}
+uint64_t TokenStore::num_tokens() const { return manifest_->tokens; }
+uint64_t TokenStore::num_documents() const { return manifest_->documents; }
+uint64_t TokenStore::fingerprint() const { return manifest_->fingerprint; }
+
+uint64_t TokenStore::num_bytes() const {
+  uint64_t bytes = internal::EncodeManifest(*manifest_).size();
+  for (const StoreFile file : internal::kStoreFiles) {
+    bytes += manifest_->FileBytes(file);
+  }
+  return bytes;
+}
+
+bool TokenStore::ids_are_checked() const {
+  return reader_->verify_checksums() != VerifyChecksums::kOff;
+}
+
+Task<std::vector<TokenWindow>> TokenStore::ReadRanges(
+    std::vector<TokenRange> ranges) const {
+  absl::StatusOr<std::vector<TokenWindow>> windows =
+      co_await internal::ReadFromArrays(*this, std::move(ranges));
+  co_return windows;
+}
+
+absl::StatusOr<TokenRange> TokenStore::DocumentRange(uint64_t document) const {
+  return documents_->Range(document);
+}
+absl::StatusOr<std::vector<uint64_t>> TokenStore::DocumentBounds(
+    uint64_t first, uint64_t count) const {
+  return documents_->Bounds(first, count);
+}
+absl::StatusOr<std::string> TokenStore::DocumentName(uint64_t document) const {
+  return documents_->Name(document);
+}
+absl::StatusOr<uint64_t> TokenStore::DocumentAt(uint64_t token) const {
+  return documents_->At(token);
+}
+
+absl::StatusOr<std::vector<ItemPiece>> TokenStore::DocumentPieces(
+    uint64_t begin, uint64_t end) const {
+  return documents_->Pieces(begin, end);
+}
+
+}  // namespace poniente

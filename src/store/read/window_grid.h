@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which tokens each window of a source holds: arithmetic only.
+
+#ifndef PONIENTE_STORE_READ_WINDOW_GRID_H_
+#define PONIENTE_STORE_READ_WINDOW_GRID_H_
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "poniente/piecewise_items.h"
+#include "poniente/token_source.h"
+
+namespace poniente::internal {
+
+class WindowGrid {
+ public:
+  // `shard_ends` as TokenSource's. REQUIRES: rule.overlap < length.
+  WindowGrid(std::span<const uint64_t> shard_ends, uint32_t length,
+             const WindowRule& rule);
+
+  uint64_t num_windows() const { return num_windows_; }
+  // Every window has `length` tokens.
+  bool is_uniform() const { return is_uniform_; }
+
+  // REQUIRES: window < num_windows().
+  TokenRange Window(uint64_t window) const;
+  // The part that window lies in: a shard, or 0 if there is but one part.
+  size_t PartOf(uint64_t window) const;
+
+  // Where tokens that follow each other lie in windows: in the order of the
+  // windows, with overlap some of them twice.
+  std::vector<PieceOfItem> Pieces(TokenRange tokens) const;
+
+ private:
+  // What is cut by itself: tokens [begin, end), windows from `first` on.
+  struct Part {
+    uint64_t begin = 0;
+    uint64_t end = 0;
+    uint64_t first = 0;
+  };
+  TokenRange WindowOf(const Part& part, uint64_t window) const;
+
+  uint64_t length_;
+  uint64_t stride_;
+  bool is_uniform_ = true;
+  uint64_t num_windows_ = 0;
+  // In order; those without windows too. At least one.
+  std::vector<Part> parts_;
+};
+
+}  // namespace poniente::internal
+
+#endif  // PONIENTE_STORE_READ_WINDOW_GRID_H_

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "store/write/direct_writer.h"
+
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <sys/statvfs.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "io/mmap/stream_copy.h"
+#include "util/status_macros.h"
+
+namespace poniente::internal {
+namespace {
+
+// What is kept of memory for pages; a piece may be larger.
+constexpr size_t kLeastPageRoom = size_t{1} << 20;
+// What is allocated ahead, up to what is expected or a quarter of the file, is
+// between these; more waits for all writes in flight less often.
+constexpr uint64_t kLeastAhead = uint64_t{8} << 20;
+constexpr uint64_t kMostAhead = uint64_t{256} << 20;
+
+// A part of what the file system has left, so that others, and the store's own
+// other files, find some, too.
+constexpr uint64_t kPartOfFree = 8;
+
+uint64_t PageOf(uint64_t at) { return at / kPageBytes * kPageBytes; }
+
+// What the file system has left; 0 if it does not say.
+uint64_t FreeBytes(int fd) {
+  struct statvfs facts;
+  if (::fstatvfs(fd, &facts) != 0) return 0;
+  return uint64_t{facts.f_bavail} * facts.f_frsize;
+}
+
+}  // namespace
+
+bool DirectWriter::AllocateRange(int fd, uint64_t begin, uint64_t end) {
+  // Past this limit the call would end the process, also if the data fits.
+  rlimit limit;
+  if (::getrlimit(RLIMIT_FSIZE, &limit) != 0 ||
+      limit.rlim_cur != RLIM_INFINITY) {
+    return false;
+  }
+  int result = -1;
+  do {
+    result = ::fallocate(fd, 0, static_cast<off_t>(begin),
+                         static_cast<off_t>(end - begin));
+  } while (result != 0 && errno == EINTR);
+  return result == 0;
+}
+
+std::unique_ptr<DirectWriter> DirectWriter::Open(const std::string& path,
+                                                 uint64_t bytes,
+                                                 uint64_t expected,
+                                                 Allocator allocator) {
+  absl::StatusOr<OwnedFd> direct = OpenFd(path, O_RDWR | O_DIRECT);
+  if (!direct.ok()) return nullptr;
+  absl::StatusOr<OwnedFd> buffered = OpenFd(path, O_RDWR);
+  if (!buffered.ok()) return nullptr;
+  Begun begun;
+  begun.there = bytes % kPageBytes;
+  const absl::Status read = ReadAll(buffered->get(), path, PageOf(bytes),
+                                    std::span(begun.bytes).first(begun.there));
+  if (!read.ok()) return nullptr;
+  std::unique_ptr<DirectWriter> writer(
+      new DirectWriter(path, *std::move(direct), *std::move(buffered), bytes,
+                       expected, allocator));
+  const MutexLock lock(&writer->mu_);
+  if (begun.there > 0) writer->begun_[PageOf(bytes)] = begun;
+  writer->Allocate(bytes + kPageBytes);
+  return writer->allocates_ ? std::move(writer) : nullptr;
+}
+
+void DirectWriter::Allocate(uint64_t end) {
+  while (allocates_ && allocated_ < end) {
+    const uint64_t missing = expected_ == 0
+                                 ? allocated_ / 4
+                                 : expected_ - std::min(expected_, allocated_);
+    const uint64_t most =
+        std::min(kMostAhead, FreeBytes(direct_.get()) / kPartOfFree);
+    const uint64_t ahead = std::min(std::max(missing, kLeastAhead), most);
+    allocates_ = ahead >= kLeastAhead &&
+                 allocator_(direct_.get(), allocated_, allocated_ + ahead);
+    if (allocates_) {
+      allocated_ += ahead;
+    } else {
+      // What it did get is given back: nothing has been written there.
+      (void)CutFile(direct_.get(), path_, allocated_);
+    }
+  }
+}
+
+std::optional<DirectWriter::Page> DirectWriter::Keep(
+    uint64_t at, std::span<const std::byte> bytes) {
+  Begun& begun = begun_[PageOf(at)];
+  std::memcpy(&begun.bytes[at % kPageBytes], bytes.data(), bytes.size());
+  begun.there += bytes.size();
+  if (begun.there < kPageBytes) return std::nullopt;
+  return begun.bytes;
+}
+
+absl::Status DirectWriter::Pages::Reserve(size_t bytes) {
+  size_ = 0;
+  if (bytes <= room_) return absl::OkStatus();
+  room_ = std::max(kLeastPageRoom,
+                   (bytes + kPageBytes - 1) / kPageBytes * kPageBytes);
+  memory_.reset();
+  memory_.reset(static_cast<std::byte*>(std::aligned_alloc(kPageBytes, room_)));
+  if (memory_ != nullptr) return absl::OkStatus();
+  return absl::ResourceExhaustedError(
+      absl::StrCat("no ", std::exchange(room_, 0),
+                   " bytes of memory to write from; use fewer threads"));
+}
+
+void DirectWriter::Pages::Append(std::span<const std::byte> bytes) {
+  // The disk takes them from memory, nobody else looks at them again.
+  StreamCopy(bytes, memory_.get() + size_, {});
+  size_ += bytes.size();
+}
+
+absl::Status DirectWriter::Stage(uint64_t at, std::span<const std::byte> bytes,
+                                 Pages* to) {
+  const uint64_t end = at + bytes.size();
+  const uint64_t first_end = std::min(end, PageOf(at + kPageBytes - 1));
+  const uint64_t last = std::max(first_end, PageOf(end));
+  const auto part = [&](uint64_t from, uint64_t until) {
+    return bytes.subspan(from - at, until - from);
+  };
+  std::optional<Page> first_page;
+  std::optional<Page> last_page;
+  {
+    const MutexLock lock(&mu_);
+    Allocate(end);
+    if (first_end > at) first_page = Keep(at, part(at, first_end));
+    if (end > last) last_page = Keep(last, part(last, end));
+  }
+  PONIENTE_RETURN_IF_ERROR(to->Reserve(last - first_end + 2 * kPageBytes));
+  to->at_ = first_page ? PageOf(at) : first_end;
+  to->first_.reset();
+  to->last_.reset();
+  if (first_page) {
+    to->first_ = PageOf(at);
+    to->Append(*first_page);
+  }
+  to->Append(part(first_end, last));
+  if (last_page) {
+    to->last_ = last;
+    to->Append(*last_page);
+  }
+  FinishStreams();
+  return absl::OkStatus();
+}
+
+absl::Status DirectWriter::WriteAt(uint64_t at,
+                                   std::span<const std::byte> pages) const {
+  const absl::Status written = WriteAll(direct_.get(), path_, at, pages);
+  // Some file systems want more than pages, and say so only now.
+  if (!absl::IsInvalidArgument(written)) return written;
+  return WriteAll(buffered_.get(), path_, at, pages);
+}
+
+absl::Status DirectWriter::Write(const Pages& pages) {
+  PONIENTE_RETURN_IF_ERROR(WriteAt(pages.at_, pages.bytes()));
+  if (!pages.first_ && !pages.last_) return absl::OkStatus();
+  const MutexLock lock(&mu_);
+  if (pages.first_) begun_.erase(*pages.first_);
+  if (pages.last_) begun_.erase(*pages.last_);
+  return absl::OkStatus();
+}
+
+absl::Status DirectWriter::WriteKept(uint64_t end) {
+  // Under the lock, so that it comes before what makes a page whole is staged.
+  // One that is whole is written elsewhere, too: as it is here.
+  const MutexLock lock(&mu_);
+  Pages pages;
+  for (const auto& [at, begun] : begun_) {
+    if (at >= end) break;
+    PONIENTE_RETURN_IF_ERROR(pages.Reserve(kPageBytes));
+    pages.Append(begun.bytes);
+    FinishStreams();
+    PONIENTE_RETURN_IF_ERROR(WriteAt(at, pages.bytes()));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace poniente::internal

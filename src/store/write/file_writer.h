@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// Writes one new file from its beginning to its end, through a buffer.
+
+#ifndef PONIENTE_STORE_WRITE_FILE_WRITER_H_
+#define PONIENTE_STORE_WRITE_FILE_WRITER_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "store/posix_file.h"
+
+namespace poniente::internal {
+
+// Errors: those of the disk, with path and offset. After one, the file is of no
+//     use.
+// Thread safety: one thread at a time.
+class FileWriter {
+ public:
+  // Sees all bytes of the file, once, in order.
+  using Observer = std::function<absl::Status(std::span<const std::byte>)>;
+
+  // Makes the file; an error if it is there already.
+  static absl::StatusOr<std::unique_ptr<FileWriter>> Create(std::string path,
+                                                            Observer observer);
+
+  // Goes on with a file after its first `bytes` bytes, which the observer sees;
+  // what lies behind them is cut off. DataLoss if the file is shorter.
+  static absl::StatusOr<std::unique_ptr<FileWriter>> Continue(
+      std::string path, uint64_t bytes, Observer observer);
+
+  FileWriter(const FileWriter&) = delete;
+  FileWriter& operator=(const FileWriter&) = delete;
+
+  absl::Status Append(std::span<const std::byte> bytes);
+
+  // To encode in place: at least 8 bytes to write to, of which the first
+  // `bytes` are then taken.
+  std::span<std::byte> room();
+  absl::Status Advance(size_t bytes);
+
+  // Zeros up to the next multiple of `alignment`.
+  absl::Status Pad(uint64_t alignment);
+  // Writes what is buffered.
+  absl::Status Flush();
+  // Makes what has been written durable. On any thread.
+  absl::Status SyncWritten() const;
+  // Both.
+  absl::Status Sync();
+
+  // Bytes so far, buffered ones included.
+  uint64_t size() const { return written_ + filled_; }
+
+ private:
+  FileWriter(std::string path, OwnedFd fd, Observer observer);
+
+  const std::string path_;
+  const OwnedFd fd_;
+  const Observer observer_;
+  const std::unique_ptr<std::byte[]> buffer_;
+  size_t filled_ = 0;
+  uint64_t written_ = 0;
+};
+
+}  // namespace poniente::internal
+
+#endif  // PONIENTE_STORE_WRITE_FILE_WRITER_H_

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "io/files/page_cache.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "tests/support/temp_dir.h"
+
+namespace poniente::internal {
+namespace {
+
+constexpr uint64_t kGib = uint64_t{1} << 30;
+
+// A made-up /proc and /sys.
+class PageCacheTest : public ::testing::Test {
+ protected:
+  void Write(const std::string& path, const std::string& text) {
+    const std::filesystem::path full = dir_.path() + path;
+    std::filesystem::create_directories(full.parent_path());
+    std::ofstream(full) << text;
+  }
+  uint64_t Available() { return AvailableMemoryBytes(dir_.path()); }
+
+  testing::TempDir dir_;
+};
+
+TEST_F(PageCacheTest, IsWhatTheMachineHas) {
+  Write("/proc/meminfo",
+        "MemTotal: 33554432 kB\nMemFree: 1 kB\nMemAvailable:   16777216 kB\n");
+  EXPECT_EQ(Available(), 16 * kGib);
+}
+
+TEST_F(PageCacheTest, IsWhatTheTightestControlGroupLeaves) {
+  Write("/proc/meminfo", "MemAvailable: 16777216 kB\n");
+  Write("/proc/self/cgroup", "1:name=systemd:/x\n0::/jobs/mine\n");
+  Write("/sys/fs/cgroup/jobs/mine/memory.max", "max\n");
+  Write("/sys/fs/cgroup/jobs/memory.max", "8589934592\n");
+  Write("/sys/fs/cgroup/jobs/memory.stat", "anon 2147483648\nfile 999\n");
+  EXPECT_EQ(Available(), 6 * kGib);
+  Write("/sys/fs/cgroup/jobs/mine/memory.max", "1073741824\n");
+  EXPECT_EQ(Available(), kGib);
+  Write("/sys/fs/cgroup/jobs/mine/memory.stat", "anon 2147483648\n");
+  EXPECT_EQ(Available(), 0);
+}
+
+TEST_F(PageCacheTest, AnyTextIsSurvived) {
+  EXPECT_EQ(Available(), uint64_t{1} << 63);  // nothing to read
+  Write("/proc/meminfo", "MemAvailable: lots\n");
+  Write("/proc/self/cgroup", "0::/\n0::/a/../..//b\n0::/a\n0::\n");
+  Write("/sys/fs/cgroup/a/memory.max", "99999999999999999999999999999\n");
+  Write("/sys/fs/cgroup/a/memory.stat", "anon\n");
+  EXPECT_GE(Available(), uint64_t{1} << 59);
+}
+
+TEST(AvailableMemoryTest, OfThisMachineIsPlausible) {
+  const uint64_t bytes = AvailableMemoryBytes();
+  EXPECT_GT(bytes, uint64_t{1} << 20);
+  EXPECT_LT(bytes, uint64_t{1} << 50);
+}
+
+}  // namespace
+}  // namespace poniente::internal

@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "store/write/store_builder.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <filesystem>
+#include <random>
+#include <span>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "store/write/encode_ids.h"
+#include "tests/store/small_stores.h"
+#include "tests/support/status_matchers.h"
+#include "tests/support/temp_dir.h"
+#include "tests/support/test_seed.h"
+
+namespace poniente::internal {
+namespace {
+
+using testing::AllIds;
+using testing::ByteOptions;
+using testing::Documents;
+using testing::IsOk;
+using testing::ProvenDocuments;
+using testing::ReadFile;
+using testing::TempDir;
+using testing::TestSeed;
+using testing::TextDocument;
+
+StoreManifest ByteManifest(uint32_t block_bytes = 65536) {
+  TokenStoreWriterOptions options = ByteOptions();
+  options.block_bytes = block_bytes;
+  return *ManifestToWrite("", options);
+}
+
+std::vector<std::byte> Encoded(const Documents& documents) {
+  const std::vector<uint32_t> ids = AllIds(documents);
+  std::vector<std::byte> bytes(2 * ids.size());
+  EncodeIds(std::span<const uint32_t>(ids), 2, bytes.data());
+  return bytes;
+}
+
+absl::Status AddDocuments(const Documents& documents, StoreBuilder* builder) {
+  uint64_t end = 0;
+  for (const TextDocument& document : documents) {
+    const absl::Status begun = builder->BeginDocument(document.name);
+    if (!begun.ok()) return begun;
+    end += document.ids.size();
+    const absl::Status ended = builder->EndDocument(end);
+    if (!ended.ok()) return ended;
+  }
+  return absl::OkStatus();
+}
+
+void ExpectSameFiles(const std::string& one, const std::string& other) {
+  for (const auto& entry : std::filesystem::directory_iterator(one)) {
+    const std::string name = entry.path().filename();
+    EXPECT_TRUE(ReadFile(entry.path()) == ReadFile(other + "/" + name)) << name;
+  }
+}
+
+// Pieces of any size, written in any order and added in that of the file.
+TEST(StoreBuilderTest, HowTheTokensAreCutDoesNotMatter) {
+  std::mt19937_64 random(TestSeed(87));
+  const Documents documents = ProvenDocuments({300000, 0, 7, 100001}, 257);
+  const std::vector<std::byte> all = Encoded(documents);
+  for (const uint32_t block_bytes : {4096, 65536, 1 << 18}) {
+    for (const bool directly : {false, true}) {
+      const TempDir folder;
+      TokenStoreWriterOptions options = ByteOptions();
+      options.block_bytes = block_bytes;
+      ASSERT_THAT(testing::WriteStore(folder.path("whole"), documents, options),
+                  IsOk());
+      ASSERT_OK_AND_ASSIGN(
+          const auto builder,
+          StoreBuilder::Create(folder.path("s"), ByteManifest(block_bytes)));
+      if (directly) {
+        builder->WriteDirectly(0);
+      }
+      struct Piece {
+        size_t begin, tokens;
+        PieceChecksums checksums;
+      };
+      std::vector<Piece> pieces;
+      for (size_t at = 0; at < all.size() / 2;) {
+        const size_t tokens = std::min(all.size() / 2 - at, random() % 60000);
+        pieces.push_back({at, tokens, {}});
+        at += tokens;
+      }
+      std::vector<Piece*> order;
+      for (Piece& piece : pieces) order.push_back(&piece);
+      std::shuffle(order.begin(), order.end(), random);
+      for (Piece* piece : order) {
+        ASSERT_OK_AND_ASSIGN(
+            piece->checksums,
+            builder->WriteTokens(
+                piece->begin,
+                std::span(all).subspan(2 * piece->begin, 2 * piece->tokens)));
+      }
+      for (const Piece& piece : pieces) {
+        ASSERT_THAT(builder->AddTokens(piece.checksums), IsOk());
+      }
+      ASSERT_THAT(AddDocuments(documents, builder.get()), IsOk());
+      ASSERT_THAT(builder->Finish(), IsOk());
+      ExpectSameFiles(folder.path("whole"), folder.path("s"));
+    }
+  }
+}
+
+// Writes the first `tokens` tokens, and saves.
+void SaveAfter(const std::string& path, const std::vector<std::byte>& all,
+               size_t tokens, bool directly) {
+  ASSERT_OK_AND_ASSIGN(const auto builder,
+                       StoreBuilder::CreateToSave(path, ByteManifest(),
+                                                  [](auto) { return false; }));
+  if (directly) {
+    builder->WriteDirectly(0);
+  }
+  ASSERT_OK_AND_ASSIGN(
+      const PieceChecksums checksums,
+      builder->WriteTokens(0, std::span(all).first(2 * tokens)));
+  ASSERT_THAT(builder->AddTokens(checksums), IsOk());
+  ASSERT_THAT(builder->BeginDocument("a"), IsOk());
+  ASSERT_OK_AND_ASSIGN(StoreCheckpoint mark, builder->Mark());
+  mark.caller = "caller";
+  ASSERT_THAT(builder->Save(mark), IsOk());
+  // What lies behind the mark is not to be found again.
+  ASSERT_THAT(builder->WriteTokens(tokens, std::vector<std::byte>(200000)),
+              IsOk());
+  ASSERT_THAT(builder->EndDocument(1), IsOk());
+  ASSERT_THAT(builder->BeginDocument("b"), IsOk());
+  ASSERT_THAT(builder->Mark(), IsOk());
+  builder->KeepForLater();
+}
+
+// Tokens saved; whether those before and behind the mark are written past the
+// page cache.
+class SavedStoreTest
+    : public ::testing::TestWithParam<std::tuple<size_t, bool, bool>> {};
+
+TEST_P(SavedStoreTest, IsGoneOnWithFromTheMark) {
+  const auto [saved, before, behind] = GetParam();
+  const TempDir folder;
+  const Documents documents = {{"a", ProvenDocuments({200000}, 257)[0].ids}};
+  const std::vector<std::byte> all = Encoded(documents);
+  ASSERT_THAT(testing::WriteStore(folder.path("whole"), documents), IsOk());
+  SaveAfter(folder.path("s"), all, saved, before);
+  ASSERT_OK_AND_ASSIGN(
+      const auto builder,
+      StoreBuilder::CreateToSave(folder.path("s"), ByteManifest(),
+                                 [](auto who) { return who == "caller"; }));
+  ASSERT_EQ(builder->manifest().tokens, saved);
+  if (behind) {
+    builder->WriteDirectly(0);
+  }
+  ASSERT_OK_AND_ASSIGN(
+      const PieceChecksums checksums,
+      builder->WriteTokens(saved, std::span(all).subspan(2 * saved)));
+  ASSERT_THAT(builder->AddTokens(checksums), IsOk());
+  ASSERT_THAT(builder->EndDocument(200000), IsOk());
+  ASSERT_THAT(builder->Finish(), IsOk());
+  ExpectSameFiles(folder.path("whole"), folder.path("s"));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Marks, SavedStoreTest,
+    ::testing::Combine(::testing::Values(0, 1, 32767, 32768, 32769, 65536,
+                                         199999, 200000),
+                       ::testing::Bool(), ::testing::Bool()));
+
+TEST(StoreBuilderTest, ASavedStoreThatNobodyWantsIsRemoved) {
+  const TempDir folder;
+  const Documents documents = ProvenDocuments({70000}, 257);
+  const std::string path = folder.path("s");
+  SaveAfter(path, Encoded(documents), 70000, false);
+  // An ordinary writer knows nothing of it.
+  ASSERT_THAT(testing::WriteStore(path, documents), IsOk());
+  size_t files = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(path)) {
+    EXPECT_FALSE(entry.path().filename().string().starts_with("scratch-"));
+    ++files;
+  }
+  EXPECT_EQ(files, 4u);
+}
+
+TEST(StoreBuilderTest, ACheckpointThatWasCommittedIsNotGoneOnWith) {
+  const TempDir folder;
+  const Documents documents = ProvenDocuments({70000}, 257);
+  const std::string path = folder.path("s");
+  SaveAfter(path, Encoded(documents), 70000, false);
+  const std::string checkpoint = ReadFile(path + "/scratch-checkpoint");
+  ASSERT_THAT(testing::WriteStore(path, documents), IsOk());
+  testing::WriteFile(path + "/scratch-checkpoint", checkpoint);
+  bool asked = false;
+  ASSERT_OK_AND_ASSIGN(const auto builder, StoreBuilder::CreateToSave(
+                                               path, ByteManifest(), [&](auto) {
+                                                 return asked = true;
+                                               }));
+  EXPECT_FALSE(asked) << "the caller would go on behind what it has saved";
+  EXPECT_EQ(builder->manifest().tokens, 0u);
+  EXPECT_EQ(builder->manifest().generation, 2u);
+}
+
+}  // namespace
+}  // namespace poniente::internal
