@@ -4,7 +4,7 @@
 #ifndef PONIENTE_BENCH_LARGE_RUN_H_
 #define PONIENTE_BENCH_LARGE_RUN_H_
 
-#include "config/traced_run.h"
+#include "analysis/trace/traced_run.h"
 
 namespace poniente::bench {
 

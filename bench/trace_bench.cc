@@ -23,11 +23,11 @@
 #include <string_view>
 #include <vector>
 
+#include "analysis/diff/first_difference.h"
+#include "analysis/trace/traced_run.h"
 #include "bench/large_run.h"
 #include "bench/require.h"
 #include "bench/rounds.h"
-#include "config/first_difference.h"
-#include "config/traced_run.h"
 
 namespace poniente::bench {
 namespace {

@@ -17,8 +17,10 @@ set(LAYER_staging staging io async util)
 set(LAYER_loader loader staging dataset index io async util)
 set(LAYER_config config loader staging formats store dataset io index async util)
 set(LAYER_c_api c_api config loader staging formats store dataset io index async util)
-set(LAYER_cli cli config loader staging formats store dataset io index async util)
-set(layers util async index dataset io store formats staging loader config c_api cli)
+set(LAYER_analysis analysis config loader staging formats store dataset io index async util)
+set(LAYER_cli cli analysis config loader staging formats store dataset io index async util)
+set(layers util async index dataset io store formats staging loader config c_api
+    analysis cli)
 list(JOIN layers "|" layer_pattern)
 
 set(errors "")

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "analysis/diff/run_diff.h"
 #include "cli/arguments.h"
 #include "cli/command_line.h"
 #include "cli/commands.h"
@@ -19,7 +20,6 @@
 #include "cli/load_config.h"
 #include "cli/progress.h"
 #include "cli/table.h"
-#include "config/run_diff.h"
 #include "poniente/config.h"
 
 namespace poniente::cli {

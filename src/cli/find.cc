@@ -12,6 +12,7 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "analysis/trace/traced_run.h"
 #include "cli/arguments.h"
 #include "cli/command_line.h"
 #include "cli/commands.h"
@@ -19,7 +20,6 @@
 #include "cli/json.h"
 #include "cli/load_config.h"
 #include "cli/table.h"
-#include "config/traced_run.h"
 #include "poniente/config.h"
 #include "util/status_macros.h"
 

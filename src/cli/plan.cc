@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // poniente plan: what a configured run will read, before it runs.
 
-#include "config/plan.h"
+#include "analysis/plan/plan.h"
 
 #include <cerrno>
 #include <cmath>

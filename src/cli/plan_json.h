@@ -6,7 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "config/planned_run.h"
+#include "analysis/plan/planned_run.h"
 
 namespace poniente::cli {
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "config/planned_run.h"
+#include "analysis/plan/planned_run.h"
 
 namespace poniente::cli {
 

@@ -11,6 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "analysis/trace/traced_run.h"
 #include "cli/arguments.h"
 #include "cli/command_line.h"
 #include "cli/commands.h"
@@ -18,7 +19,6 @@
 #include "cli/json.h"
 #include "cli/load_config.h"
 #include "cli/table.h"
-#include "config/traced_run.h"
 #include "poniente/config.h"
 
 namespace poniente::cli {

@@ -12,6 +12,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "analysis/simulate/io_simulation.h"
+#include "analysis/trace/read_trace.h"
 #include "cli/arguments.h"
 #include "cli/command_line.h"
 #include "cli/commands.h"
@@ -20,8 +22,6 @@
 #include "cli/load_config.h"
 #include "cli/sizes.h"
 #include "cli/table.h"
-#include "config/io_simulation.h"
-#include "config/read_trace.h"
 #include "poniente/config.h"
 #include "util/status_macros.h"
 

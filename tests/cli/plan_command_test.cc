@@ -8,8 +8,8 @@
 
 #include "cli/plan_notes.h"
 #include "cli/plan_table.h"
+#include "tests/analysis/curriculum.h"
 #include "tests/cli/run_tool.h"
-#include "tests/config/curriculum.h"
 #include "tests/config/small_stores.h"
 
 namespace poniente::testing {

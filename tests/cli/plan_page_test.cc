@@ -17,7 +17,7 @@
 #include "absl/strings/str_replace.h"
 #include "cli/plan_html.h"
 #include "poniente/mixture_plan.h"
-#include "tests/config/curriculum.h"
+#include "tests/analysis/curriculum.h"
 #include "tests/support/status_matchers.h"
 #include "tests/support/temp_dir.h"
 

@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: Apache-2.0
+// What differs between the schedules of two runs, in how batches are made, and
+// in how stores are read.
+#include <algorithm>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "analysis/diff/run_diff.h"
+#include "poniente/batch_tensors.h"
+
+namespace poniente::internal {
+namespace {
+
+DiffValue StepsOf(const TracedRun& run) {
+  if (const auto steps = run.steps()) return *steps;
+  return std::string("endless");
+}
+
+// What a step has beside its samples.
+struct StepLabels {
+  StepLabels(const Schedule& schedule, uint64_t step) {
+    const StepPlan plan = schedule.At(step);
+    lr_scale = plan.lr_scale;
+    stage = plan.stage_name;
+    numbers = plan.numbers;
+  }
+
+  double lr_scale = 1;
+  std::string stage;
+  std::map<std::string, double> numbers;
+};
+
+class ScheduleDiff {
+ public:
+  ScheduleDiff(const TracedRun& a, const TracedRun& b,
+               const ComparedSamples& compared,
+               std::vector<RunDifference>* differences)
+      : a_(a.schedule()),
+        b_(b.schedule()),
+        compared_(compared),
+        differences_(differences) {}
+
+  void CompareSizes() {
+    bool is_batch_new = true, is_length_new = true;
+    for (const uint64_t step : StretchStarts()) {
+      if (step >= compared_.steps) break;
+      const StepPlan a = a_.At(step);
+      const StepPlan b = b_.At(step);
+      if (is_batch_new && a.batch_size != b.batch_size) {
+        is_batch_new = false;
+        Add("batch_size", a.batch_size, b.batch_size, step, true);
+      }
+      if (is_length_new && a.seq_len != b.seq_len) {
+        is_length_new = false;
+        Add("seq_len", uint64_t{a.seq_len}, uint64_t{b.seq_len}, step, true);
+      }
+    }
+  }
+
+  void CompareCuts() {
+    const auto words = [](const Schedule& schedule) {
+      return absl::StrCat(schedule.max_seq_len(),
+                          schedule.mixture_options().trim ? " with trim" : "");
+    };
+    const std::string a = words(a_);
+    const std::string b = words(b_);
+    // From the first difference on: before it they have not mattered.
+    if (a != b) Add("max_seq_len", a, b, FirstStep(), true);
+    const uint64_t group_a = a_.mixture_options().group_items;
+    const uint64_t group_b = b_.mixture_options().group_items;
+    if (group_a != group_b) {
+      Add("group_items", group_a, group_b, FirstStep(), true);
+    }
+  }
+
+  // Labels change where stages begin, but for lr_scale, which may be a line:
+  // two lines are the same if they are so in two steps.
+  void CompareLabels() {
+    const std::set<uint64_t> starts = StageStarts();
+    for (auto start = starts.begin(); start != starts.end(); ++start) {
+      if (*start >= compared_.steps) return;
+      CompareLabelsAt(*start);
+      const auto next = std::next(start);
+      const uint64_t end =
+          std::min(compared_.steps, next == starts.end() ? UINT64_MAX : *next);
+      if (*start + 1 < end) CompareLabelsAt(*start + 1);
+    }
+  }
+
+ private:
+  std::optional<uint64_t> FirstStep() const {
+    if (!compared_.first) return std::nullopt;
+    return compared_.first->step;
+  }
+
+  void Add(std::string what, DiffValue a, DiffValue b,
+           std::optional<uint64_t> from_step, bool decides_tokens) {
+    differences_->push_back({std::move(what), std::move(a), std::move(b),
+                             from_step, decides_tokens});
+  }
+
+  std::set<uint64_t> StretchStarts() const {
+    std::set<uint64_t> starts;
+    for (const Schedule* schedule : {&a_, &b_}) {
+      for (const Stretch& stretch : schedule->stretches()) {
+        starts.insert(stretch.first_step);
+      }
+    }
+    return starts;
+  }
+
+  std::set<uint64_t> StageStarts() const {
+    std::set<uint64_t> starts;
+    for (const Schedule* schedule : {&a_, &b_}) {
+      for (const PlannedStage& stage : schedule->stages()) {
+        starts.insert(stage.start_step);
+      }
+    }
+    return starts;
+  }
+
+  void CompareLabelsAt(uint64_t step) {
+    const StepLabels a(a_, step);
+    const StepLabels b(b_, step);
+    AddLabel("lr_scale", a.lr_scale, b.lr_scale, step);
+    AddLabel("stage", a.stage, b.stage, step);
+    std::set<std::string> names;
+    for (const StepLabels* labels : {&a, &b}) {
+      for (const auto& [name, value] : labels->numbers) names.insert(name);
+    }
+    for (const std::string& name : names) {
+      AddLabel(absl::StrCat("number '", name, "'"), NumberOf(a, name),
+               NumberOf(b, name), step);
+    }
+  }
+
+  static DiffValue NumberOf(const StepLabels& labels, const std::string& name) {
+    const auto found = labels.numbers.find(name);
+    if (found == labels.numbers.end()) return {};
+    return found->second;
+  }
+
+  void AddLabel(const std::string& what, const DiffValue& a, const DiffValue& b,
+                uint64_t step) {
+    if (a == b || !labels_.insert(what).second) return;
+    Add(what, a, b, step, false);
+  }
+
+  const Schedule& a_;
+  const Schedule& b_;
+  const ComparedSamples& compared_;
+  std::vector<RunDifference>* const differences_;
+  std::set<std::string> labels_;  // that differ in an earlier step
+};
+
+// Of what changes no token, from the first step on.
+void AddSetting(std::string what, DiffValue a, DiffValue b,
+                std::vector<RunDifference>* differences) {
+  if (a == b) return;
+  differences->push_back({std::move(what), std::move(a), std::move(b), 0,
+                          /*decides_tokens=*/false});
+}
+
+}  // namespace
+
+void AppendScheduleDifferences(const TracedRun& a, const TracedRun& b,
+                               const ComparedSamples& compared,
+                               std::vector<RunDifference>* differences) {
+  ScheduleDiff diff(a, b, compared, differences);
+  diff.CompareSizes();
+  diff.CompareCuts();
+  diff.CompareLabels();
+  if (StepsOf(a) != StepsOf(b)) {
+    differences->push_back(
+        {"steps", StepsOf(a), StepsOf(b), compared.steps, false});
+  }
+}
+
+void AppendLoaderDifferences(const LoaderOptions& a, const LoaderOptions& b,
+                             std::vector<RunDifference>* differences) {
+  const auto add = [&](std::string what, DiffValue in_a, DiffValue in_b) {
+    AddSetting(std::move(what), std::move(in_a), std::move(in_b), differences);
+  };
+  const auto last_batch = [](const LoaderOptions& options) {
+    return std::string(options.last_batch == LastBatch::kDrop ? "drop"
+                                                              : "keep");
+  };
+  const auto tensors = [](const LoaderOptions& options) {
+    std::vector<std::string> names;
+    for (const BatchTensor tensor : options.tensors) {
+      names.emplace_back(BatchTensorName(tensor));
+    }
+    return absl::StrJoin(names, ", ");
+  };
+  add("last_batch", last_batch(a), last_batch(b));
+  std::set<std::string> weighted;
+  for (const LoaderOptions* options : {&a, &b}) {
+    for (const auto& [path, weight] : options->loss_weights) {
+      weighted.insert(path);
+    }
+  }
+  const auto loss_weight = [](const LoaderOptions& options,
+                              const std::string& path) -> DiffValue {
+    const auto found = options.loss_weights.find(path);
+    if (found == options.loss_weights.end()) return {};
+    return double{found->second};
+  };
+  for (const std::string& path : weighted) {
+    add(absl::StrCat("loss_weight of '", path, "'"), loss_weight(a, path),
+        loss_weight(b, path));
+  }
+  add("runtime.token_type", std::string(TokenTypeName(a.token_type)),
+      std::string(TokenTypeName(b.token_type)));
+  add("runtime.tensors", tensors(a), tensors(b));
+  add("runtime.device", DeviceName(a.device), DeviceName(b.device));
+  const auto boolean = [](bool value) {
+    return std::string(value ? "true" : "false");
+  };
+  add("runtime.widen_on_device", boolean(a.widen_on_device),
+      boolean(b.widen_on_device));
+  add("runtime.prefetch_batches", uint64_t{a.prefetch_batches},
+      uint64_t{b.prefetch_batches});
+  add("runtime.prefetch_bytes", a.prefetch_bytes, b.prefetch_bytes);
+  add("runtime.max_held", uint64_t{a.max_held}, uint64_t{b.max_held});
+  add("runtime.report_every_steps", a.report_every_steps, b.report_every_steps);
+}
+
+void AppendIoDifferences(const ByteReaderOptions& a, const ByteReaderOptions& b,
+                         std::vector<RunDifference>* differences) {
+  const auto cache_bytes = [](const ByteReaderOptions& options) -> DiffValue {
+    if (options.cache_bytes) return *options.cache_bytes;
+    return {};
+  };
+  AddSetting("runtime.io", std::string(IoBackendName(a.backend)),
+             std::string(IoBackendName(b.backend)), differences);
+  AddSetting("runtime.verify_checksums",
+             std::string(VerifyChecksumsName(a.verify)),
+             std::string(VerifyChecksumsName(b.verify)), differences);
+  AddSetting("runtime.cache_bytes", cache_bytes(a), cache_bytes(b),
+             differences);
+}
+
+}  // namespace poniente::internal

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analysis/plan/plan.h"
+
+#include <algorithm>
+
+#include "analysis/plan/plan_series.h"
+#include "analysis/plan/plan_sources.h"
+#include "analysis/plan/plan_steps.h"
+#include "poniente/provenance.h"
+#include "util/status_macros.h"
+
+namespace poniente::internal {
+namespace {
+
+AttentionSaved SavedBy(const RunSteps& run) {
+  AttentionSaved saved;
+  double samples = 0;
+  double tokens = 0;
+  double squares = 0;
+  for (const RunInterval& interval : run.intervals()) {
+    const auto count =
+        static_cast<double>(interval.end_sample - interval.first_sample);
+    const double length = interval.seq_len;
+    saved.longest = std::max(saved.longest, interval.seq_len);
+    samples += count;
+    tokens += count * length;
+    squares += count * length * length;
+  }
+  if (samples == 0) return saved;
+  // The share of tokens of a length L is that of samples, times L.
+  const double longest = saved.longest;
+  saved.same_steps = longest * longest * samples / squares;
+  saved.saved_per_sample = longest * longest - squares / samples;
+  saved.same_tokens = longest * tokens / squares;
+  saved.saved_per_token = longest - squares / tokens;
+  return saved;
+}
+
+}  // namespace
+
+absl::StatusOr<PlannedRun> MakePlan(const Config& config,
+                                    std::optional<uint64_t> steps,
+                                    double max_repeats) {
+  return MakePlan(*config.dataset(), config.schedule(), config.sources(),
+                  config.loader_options().last_batch, steps, max_repeats);
+}
+
+absl::StatusOr<PlannedRun> MakePlan(const DatasetNode& root,
+                                    const Schedule& schedule,
+                                    const std::vector<ConfigSource>& sources,
+                                    LastBatch last_batch,
+                                    std::optional<uint64_t> steps,
+                                    double max_repeats) {
+  const LengthState length = root.length_now();
+  std::optional<uint64_t> there;
+  if (!length.is_endless) there = length.readable;
+  // What max_epochs forbids is an error, not an end.
+  PONIENTE_ASSIGN_OR_RETURN(
+      const RunSteps stated,
+      RunSteps::Create(
+          schedule, steps.value_or(schedule.steps()) > 0 ? std::nullopt : there,
+          last_batch, steps));
+  PONIENTE_RETURN_IF_ERROR(
+      DatasetTree(root).CheckEpochs(std::max<uint64_t>(1, stated.samples())));
+  PONIENTE_ASSIGN_OR_RETURN(
+      const RunSteps run, RunSteps::Create(schedule, there, last_batch, steps));
+  const StepPlan first = schedule.At(0);
+  PlannedRun plan;
+  plan.steps = run.steps();
+  plan.samples = run.samples();
+  plan.batch_size = first.batch_size;
+  plan.seq_len = first.seq_len;
+  plan.max_seq_len = schedule.max_seq_len();
+  plan.is_cut_short = run.is_cut_short();
+  plan.max_repeats = max_repeats;
+  plan.attention = SavedBy(run);
+  for (size_t stage = 0; stage < run.stages(); ++stage) {
+    plan.stages.push_back(run.Stage(stage));
+    plan.tokens += plan.stages.back().tokens;
+  }
+  PONIENTE_RETURN_IF_ERROR(PlanSources(root, run, sources).Fill(&plan));
+  for (RunStage& stage : plan.stages) {
+    stage.bytes_per_step /=
+        static_cast<double>(stage.end_step - stage.first_step);
+  }
+  PONIENTE_RETURN_IF_ERROR(AddSeries(root, run, &plan));
+  return plan;
+}
+
+}  // namespace poniente::internal

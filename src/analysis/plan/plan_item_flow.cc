@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analysis/plan/plan_item_flow.h"
+
+#include <algorithm>
+#include <cmath>
+#include <span>
+
+namespace poniente::internal {
+namespace {
+
+using Segment = ItemDraws::Segment;
+
+double EndOf(std::span<const Segment> segments, size_t u) {
+  return u + 1 < segments.size()
+             ? static_cast<double>(segments[u + 1].first_rank)
+             : HUGE_VAL;
+}
+
+// Places before a draw of the segment, through all epochs.
+double PlacesBefore(const Segment& segment, double rank) {
+  const auto length = static_cast<double>(segment.view.length.value_or(0));
+  return static_cast<double>(segment.epoch) * length +
+         static_cast<double>(segment.base) +
+         (rank - static_cast<double>(segment.first_rank)) / segment.parts.count;
+}
+
+bool BeginsGroup(const Segment& segment, double places) {
+  if (segment.parts.count == 1) return true;
+  if (places != std::floor(places)) return false;
+  const double rest = SplitEpochs(places, segment.view.length).rest;
+  return std::fmod(rest, static_cast<double>(segment.group)) == 0;
+}
+
+struct Rank {
+  double at = 0;
+  // The first draw of its place; else that of its group, whose parts have an
+  // order of their own.
+  bool is_first = true;
+};
+
+// The first draw of the view at or behind so many places. nullopt if there is
+// none.
+std::optional<Rank> RankOf(const ItemDraws& draws, uint32_t view,
+                           double places) {
+  const std::span<const Segment> segments = draws.segments();
+  for (size_t u = 0; u < segments.size(); ++u) {
+    const Segment& segment = segments[u];
+    if (segment.view.number != view) continue;
+    const auto first = static_cast<double>(segment.first_rank);
+    const double passed = PlacesBefore(segment, first);
+    double from = std::max(places, passed);
+    const bool is_first = BeginsGroup(segment, from);
+    if (segment.parts.count > 1) {
+      const double rest = SplitEpochs(from, segment.view.length).rest;
+      from -= std::fmod(rest, static_cast<double>(segment.group));
+    }
+    const double rank = first + (from - passed) * segment.parts.count;
+    if (rank < EndOf(segments, u)) return Rank{rank, is_first};
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+Flow FlowOfDraws(const ItemDraws& draws, uint32_t view, bool is_permuted,
+                 const Flow& ranks) {
+  const std::span<const Segment> segments = draws.segments();
+  Flow flow;
+  flow.parts = ranks.parts;
+  flow.marks.resize(ranks.marks.size());
+  flow.chunk = ranks.chunk;
+  double last = 0;
+  for (size_t i = 0; i < ranks.intervals(); ++i) {
+    const FlowMark& from = ranks.marks[2 * i];
+    const FlowMark& to = ranks.marks[2 * i + 1];
+    double read = 0;
+    double parts = 1;
+    FlowMark* const begin = &flow.marks[2 * i];
+    FlowMark* const end = &flow.marks[2 * i + 1];
+    *begin = {last, from.is_exact, from.is_prefix};
+    *end = {last, to.is_exact, to.is_prefix};
+    for (size_t u = 0; u < segments.size(); ++u) {
+      const Segment& segment = segments[u];
+      if (segment.view.number != view) continue;
+      const auto first = static_cast<double>(segment.first_rank);
+      const double a = std::max(from.at, first);
+      const double b = std::min(to.at, EndOf(segments, u));
+      if (a >= b) continue;
+      if (read == 0) begin->at = PlacesBefore(segment, a);
+      begin->is_prefix &= BeginsGroup(segment, begin->at);
+      end->at = PlacesBefore(segment, b);
+      end->is_prefix &= BeginsGroup(segment, end->at);
+      parts = read == 0 ? segment.parts.count
+                        : (read + b - a) / (end->at - begin->at);
+      read += b - a;
+      if (segment.parts.count > 1) {
+        flow.chunk = std::max(flow.chunk, static_cast<double>(segment.group));
+      }
+    }
+    flow.parts[i] *= parts;
+    last = end->at;
+  }
+  for (const Segment& segment : segments) {
+    if (segment.view.number != view) continue;
+    flow.per_epoch = segment.view.length;
+  }
+  if (!is_permuted || !flow.per_epoch.has_value()) return flow;
+  const auto length = static_cast<double>(*flow.per_epoch);
+  for (FlowMark& mark : flow.marks) {
+    mark.is_prefix &= std::fmod(mark.at, length) == 0;
+  }
+  flow.chunk = length;
+  return flow;
+}
+
+double SkippedPlaces(const ItemDraws& draws, uint32_t view, double drawn) {
+  const std::span<const Segment> segments = draws.segments();
+  double skipped = 0;
+  for (size_t u = 0; u + 1 < segments.size(); ++u) {
+    const Segment& next = segments[u + 1];
+    const auto first = static_cast<double>(next.first_rank);
+    if (segments[u].view.number != view || next.view.number != view) continue;
+    if (drawn <= first) break;
+    skipped += PlacesBefore(next, first) - PlacesBefore(segments[u], first);
+  }
+  return skipped;
+}
+
+std::optional<Reached> RanksOf(const ItemDraws& draws, uint32_t view,
+                               const Reached& places) {
+  const std::optional<Rank> earliest = RankOf(draws, view, places.earliest);
+  if (!earliest.has_value()) return std::nullopt;
+  return Reached{earliest->at, places.all_later && earliest->is_first};
+}
+
+}  // namespace poniente::internal

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// From draws of a component to places of its views, and back.
+
+#ifndef PONIENTE_ANALYSIS_PLAN_PLAN_ITEM_FLOW_H_
+#define PONIENTE_ANALYSIS_PLAN_PLAN_ITEM_FLOW_H_
+
+#include <cstdint>
+#include <optional>
+
+#include "analysis/plan/plan_flow.h"
+#include "index/mixture/item_draws.h"
+
+namespace poniente::internal {
+
+// What is read of a view by the draws up to the marks of `ranks`.
+Flow FlowOfDraws(const ItemDraws& draws, uint32_t view, bool is_permuted,
+                 const Flow& ranks);
+
+// Places of a view that changes of length skip before draw `drawn`.
+double SkippedPlaces(const ItemDraws& draws, uint32_t view, double drawn);
+
+// A bound for draws from one for places; nullopt if there is no such draw.
+std::optional<Reached> RanksOf(const ItemDraws& draws, uint32_t view,
+                               const Reached& places);
+
+}  // namespace poniente::internal
+
+#endif  // PONIENTE_ANALYSIS_PLAN_PLAN_ITEM_FLOW_H_

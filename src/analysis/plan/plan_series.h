@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// A planned run over time: few hundred points, no stage and no ramp missed.
+
+#ifndef PONIENTE_ANALYSIS_PLAN_PLAN_SERIES_H_
+#define PONIENTE_ANALYSIS_PLAN_PLAN_SERIES_H_
+
+#include "absl/status/status.h"
+#include "analysis/plan/plan_steps.h"
+#include "analysis/plan/planned_run.h"
+#include "poniente/dataset_node.h"
+
+namespace poniente::internal {
+
+// Fills plan->series. REQUIRES: stages and sources are those of the run.
+absl::Status AddSeries(const DatasetNode& root, const RunSteps& run,
+                       PlannedRun* plan);
+
+}  // namespace poniente::internal
+
+#endif  // PONIENTE_ANALYSIS_PLAN_PLAN_SERIES_H_

@@ -1,0 +1,334 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analysis/plan/plan_sources.h"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include "config/build/stored_width.h"
+#include "dataset/joined_path.h"
+#include "index/maps/repeat_map.h"
+#include "util/status_macros.h"
+
+namespace poniente::internal {
+namespace {
+
+// Up to here every sample of the run is looked up: some milliseconds.
+constexpr uint64_t kMostSamplesLookedUp = uint64_t{1} << 15;
+// Of longer runs, what blocks and epochs need that marks cut.
+constexpr uint64_t kMostLookedUp = uint64_t{1} << 14;
+// Of longer runs, to find the first repeats of all sources, and of one.
+constexpr uint64_t kMostForRepeats = uint64_t{1} << 18;
+constexpr uint64_t kMostForRepeat = uint64_t{1} << 13;
+constexpr uint64_t kLeastForRepeat = 1024;
+
+}  // namespace
+
+bool IsPassedThrough(const std::vector<NamedNode>& children) {
+  return children.size() == 1 && children[0].name.empty();
+}
+
+Flow RootFlow(const DatasetNode& root, const RunSteps& run,
+              const std::vector<uint64_t>& steps) {
+  Flow flow;
+  const LengthState length = root.length_now();
+  if (!length.is_endless) flow.per_epoch = length.readable;
+  for (size_t i = 0; i + 1 < steps.size(); ++i) {
+    for (const uint64_t step : {steps[i], steps[i + 1]}) {
+      flow.marks.push_back({static_cast<double>(run.FirstSample(step))});
+    }
+    flow.parts.push_back(1);
+  }
+  return flow;
+}
+
+PlanSources::PlanSources(const DatasetNode& root, const RunSteps& run,
+                         const std::vector<ConfigSource>& sources)
+    : root_(root), run_(run), sources_(sources) {}
+
+absl::Status PlanSources::Fill(PlannedRun* plan) {
+  const bool is_short = run_.samples() <= kMostSamplesLookedUp;
+  look_ups_.left = is_short ? 0 : kMostLookedUp;
+  std::vector<uint64_t> steps = {0};
+  for (const RunInterval& interval : run_.intervals()) {
+    steps.push_back(interval.end_step);
+  }
+  const Flow flow = RootFlow(root_, run_, steps);
+  const DatasetNode* shown = &root_;
+  std::vector<NamedNode> below = shown->children();
+  for (; IsPassedThrough(below); below = shown->children()) {
+    shown = below[0].node;
+  }
+  Row* row = &rows_;
+  if (below.empty()) {  // a single store
+    row = RowOf(&rows_, {shown->name(), &root_});
+    AddSamples(flow, row);
+    row->is_weightless = false;
+  }
+  max_seq_len_ = plan->max_seq_len;
+  PONIENTE_RETURN_IF_ERROR(AddNode(root_, flow, Place(), row));
+  plan->skipped_tokens += rows_.source.skipped_tokens;
+  if (is_short) {
+    PONIENTE_RETURN_IF_ERROR(LookUpSamples());
+  } else {
+    const DatasetTree tree(root_);
+    LookUps look_ups = {kMostForRepeats};
+    size_t rows = num_rows_;
+    Gather(&rows_);
+    PONIENTE_RETURN_IF_ERROR(FindRepeats(tree, &look_ups, &rows, &rows_));
+  }
+  plan->sources.reserve(num_rows_);
+  for (const auto& child : rows_.children) Finish(child.get(), 0, plan);
+  return absl::OkStatus();
+}
+
+// `row` is the nearest named one above, or the node's own.
+absl::Status PlanSources::AddNode(const DatasetNode& node, const Flow& flow,
+                                  const Place& place, Row* row) {
+  if (row->counted == &node) AddPasses(flow, place, row);
+  const std::vector<NamedNode> children = node.children();
+  if (children.empty()) {
+    AddLeaf(node, row);
+    return absl::OkStatus();
+  }
+  const bool is_passed = IsPassedThrough(children);
+  PONIENTE_ASSIGN_OR_RETURN(const std::unique_ptr<NodeFlow> made,
+                            NodeFlow::Create(node, children, flow, place.above,
+                                             place.child, &look_ups_));
+  for (uint32_t i = 0; i < children.size(); ++i) {
+    const Flow below = made->Child(i);
+    Row* own = row;
+    if (!is_passed) {
+      own = RowOf(row, children[i]);
+      AddSamples(below, own);
+      own->is_weightless &= made->IsWeightless(i);
+    }
+    own->source.skipped_tokens += made->Skipped(i) * max_seq_len_;
+    PONIENTE_RETURN_IF_ERROR(
+        AddNode(*children[i].node, below, {made.get(), i}, own));
+  }
+  return absl::OkStatus();
+}
+
+PlanSources::Row* PlanSources::RowOf(Row* parent, const NamedNode& child) {
+  const DatasetNode* counted = child.node;
+  const DatasetNode* shown = child.node;
+  std::vector<NamedNode> below = shown->children();
+  for (; IsPassedThrough(below); below = shown->children()) {
+    const bool is_repeat =
+        dynamic_cast<const RepeatMap*>(shown->map().get()) != nullptr;
+    shown = below[0].node;
+    if (is_repeat) counted = shown;
+  }
+  const bool has_items = child.node->length_now().readable > 0;
+  if (child.view > 0) {
+    for (const auto& row : parent->children) {
+      if (row->source.name != child.name) continue;
+      row->counted = counted;
+      row->has_items |= has_items;
+      return row.get();
+    }
+  }
+  Row* const row = parent->children.emplace_back(std::make_unique<Row>()).get();
+  ++num_rows_;
+  row->parent = parent;
+  row->counted = counted;
+  row->has_items = has_items;
+  row->samples.resize(run_.intervals().size());
+  row->passes.resize(run_.intervals().size());
+  RunSource& source = row->source;
+  source.name = child.name;
+  source.kind = below.empty() ? "store" : shown->name();
+  source.path = JoinedPath(parent->source.path, child.name);
+  source.depth = parent == &rows_ ? 0 : parent->source.depth + 1;
+  return row;
+}
+
+void PlanSources::AddSamples(const Flow& flow, Row* row) {
+  for (size_t i = 0; i < flow.intervals(); ++i) {
+    row->samples[i] += flow.Samples(i);
+  }
+  row->source.is_exact &= flow.IsExact();
+}
+
+void PlanSources::AddPasses(const Flow& flow, const Place& place, Row* row) {
+  if (!flow.per_epoch.has_value()) return;
+  const auto length = static_cast<double>(*flow.per_epoch);
+  row->per_epoch = length;
+  if (row->source.length.value_or(0) == 0) row->source.length = flow.per_epoch;
+  if (length == 0) return;
+  for (size_t i = 0; i < flow.intervals(); ++i) {
+    row->passes[i] += flow.Positions(i) / length;
+  }
+  std::optional<Reached> first = Reached{length, true};
+  if (place.above != nullptr) {
+    first = place.above->FirstSample(place.child, *first);
+  }
+  if (!first.has_value()) return;
+  std::optional<double>& known = row->second_pass;
+  known = std::min(known.value_or(first->earliest), first->earliest);
+}
+
+void PlanSources::AddLeaf(const DatasetNode& node, Row* row) {
+  RunSource& source = row->source;
+  const auto number = static_cast<uint32_t>(leaves_.size());
+  const uint64_t fingerprint = node.fingerprint();
+  uint32_t like = number;
+  for (const LikeLeaf& other : row->leaves) {
+    if (leaves_[other.leaf].fingerprint == fingerprint) like = other.first;
+  }
+  leaves_.push_back({row, row->per_epoch, fingerprint, like});
+  row->leaves.push_back({number, like});
+  const ConfigSource* const known =
+      number < sources_.size() ? &sources_[number] : nullptr;
+  source.token_bytes = StoredWidth(known, node.vocabulary());
+  if (known == nullptr) return;
+  source.is_width_known = known->data != nullptr;
+  if (source.stored_tokens > 0) return;  // another view of it
+  source.location = known->location;
+  source.stored_tokens = known->tokens;
+  // Items without a length of their own are of some of the documents.
+  if (node.item_tokens() == 0) return;
+  const uint64_t in_windows =
+      node.length_now().readable * uint64_t{node.item_tokens()};
+  source.left_over_tokens = known->tokens - std::min(known->tokens, in_windows);
+}
+
+absl::Status PlanSources::LookUpSamples() {
+  const DatasetTree tree(root_);
+  std::vector<std::vector<uint64_t>> counts(
+      leaves_.size(), std::vector<uint64_t>(run_.intervals().size()));
+  ReadParts read;
+  std::vector<Position> positions;
+  std::vector<LeafPosition> items;
+  uint64_t sample = 0;
+  for (size_t i = 0; i < run_.intervals().size(); ++i) {
+    while (sample < run_.intervals()[i].end_sample) {
+      constexpr uint64_t kAtOnce = 8192;
+      const uint64_t first = sample;
+      const uint64_t until =
+          std::min(run_.intervals()[i].end_sample, sample + kAtOnce);
+      positions.clear();
+      for (; sample < until; ++sample) positions.push_back({.index = sample});
+      items.resize(positions.size());
+      PONIENTE_RETURN_IF_ERROR(tree.Resolve(positions, items));
+      for (size_t at = 0; at < items.size(); ++at) {
+        ++counts[items[at].leaf][i];
+        const Leaf& leaf = leaves_[items[at].leaf];
+        if (read.Add({leaf.like, items[at].position})) continue;
+        for (Row* row = leaf.row; row != nullptr && !row->first_repeat;
+             row = row->parent) {
+          row->first_repeat = Repeat{first + at, true};
+        }
+      }
+    }
+  }
+  for (const Leaf& leaf : leaves_) {
+    for (Row* row = leaf.row; row != &rows_; row = row->parent) {
+      std::fill(row->samples.begin(), row->samples.end(), 0.0);
+      std::fill(row->passes.begin(), row->passes.end(), 0.0);
+      row->source.is_exact = true;
+    }
+  }
+  for (size_t l = 0; l < leaves_.size(); ++l) {
+    for (Row* row = leaves_[l].row; row != &rows_; row = row->parent) {
+      const double length =
+          row == leaves_[l].row ? leaves_[l].per_epoch : row->per_epoch;
+      for (size_t i = 0; i < counts[l].size(); ++i) {
+        const auto samples = static_cast<double>(counts[l][i]);
+        row->samples[i] += samples;
+        if (length == 0) continue;
+        row->passes[i] += samples / run_.intervals()[i].parts / length;
+      }
+    }
+  }
+  return absl::OkStatus();
+}
+
+void PlanSources::Gather(Row* row) {
+  for (const auto& child : row->children) {
+    Gather(child.get());
+    row->leaves.insert(row->leaves.end(), child->leaves.begin(),
+                       child->leaves.end());
+    if (!child->second_pass.has_value()) continue;
+    row->second_pass = std::min(row->second_pass.value_or(*child->second_pass),
+                                *child->second_pass);
+  }
+  std::sort(
+      row->leaves.begin(), row->leaves.end(),
+      [](const LikeLeaf& a, const LikeLeaf& b) { return a.leaf < b.leaf; });
+}
+
+absl::Status PlanSources::FindRepeats(const DatasetTree& tree,
+                                      LookUps* look_ups, size_t* rows_left,
+                                      Row* row) {
+  const auto end = static_cast<double>(run_.samples());
+  if (row->source.length.has_value() && row->second_pass.value_or(end) < end) {
+    const uint64_t share = look_ups->left / std::max<size_t>(1, *rows_left);
+    const uint64_t own = std::min(
+        look_ups->left, std::clamp(share, kLeastForRepeat, kMostForRepeat));
+    LookUps budget = {own};
+    PONIENTE_ASSIGN_OR_RETURN(
+        row->first_repeat,
+        FindRepeat(tree, row->leaves, static_cast<uint64_t>(*row->second_pass),
+                   run_.samples(), &budget));
+    look_ups->left -= own - budget.left;
+  }
+  *rows_left -= row == &rows_ ? 0 : 1;
+  for (const auto& child : row->children) {
+    PONIENTE_RETURN_IF_ERROR(
+        FindRepeats(tree, look_ups, rows_left, child.get()));
+  }
+  return absl::OkStatus();
+}
+
+void PlanSources::Finish(Row* row, double passes_above, PlannedRun* plan) {
+  RunSource& source = row->source;
+  source.samples.assign(run_.stages(), 0.0);
+  source.tokens.assign(run_.stages(), 0.0);
+  for (size_t i = 0; i < row->samples.size(); ++i) {
+    const RunInterval& interval = run_.intervals()[i];
+    const double tokens = row->samples[i] * interval.seq_len;
+    source.samples[interval.stage] += row->samples[i];
+    source.tokens[interval.stage] += tokens;
+    if (source.token_bytes == 0) continue;
+    const double bytes = tokens * source.token_bytes;
+    plan->bytes += bytes;
+    plan->stages[interval.stage].bytes_per_step += bytes;
+    plan->cut_off_tokens +=
+        row->samples[i] / interval.parts *
+        (plan->max_seq_len - double{1} * interval.parts * interval.seq_len);
+  }
+  if (source.length.has_value()) {
+    source.epoch_tokens = *source.length * plan->max_seq_len;
+    if (*source.length > 0) {
+      source.epochs =
+          std::accumulate(row->passes.begin(), row->passes.end(), 0.0);
+      source.stage_epochs.assign(run_.stages(), 0.0);
+      for (size_t i = 0; i < row->passes.size(); ++i) {
+        source.stage_epochs[run_.intervals()[i].stage] += row->passes[i];
+      }
+    }
+  }
+  if (row->first_repeat.has_value() && source.length.has_value()) {
+    source.first_repeat = {run_.StepOf(row->first_repeat->sample),
+                           row->first_repeat->is_exact};
+  }
+  if (source.total_samples() == 0) {
+    source.starved = row->is_weightless ? Starved::kNoWeight
+                     : row->has_items   ? Starved::kNotReached
+                                        : Starved::kNoWindow;
+  }
+  const double passes = source.epochs.value_or(0);
+  source.is_over_repeated =
+      passes > plan->max_repeats && passes > 1.1 * passes_above;
+  plan->skipped_tokens += source.skipped_tokens;
+  plan->left_over_tokens +=
+      static_cast<double>(source.left_over_tokens.value_or(0));
+  plan->is_exact &= source.is_exact;
+  const double warned = source.is_over_repeated ? passes : passes_above;
+  plan->sources.push_back(std::move(source));
+  for (const auto& child : row->children) Finish(child.get(), warned, plan);
+}
+
+}  // namespace poniente::internal

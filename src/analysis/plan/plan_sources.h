@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+// The rows of a plan: what a run reads of each node of its tree.
+
+#ifndef PONIENTE_ANALYSIS_PLAN_PLAN_SOURCES_H_
+#define PONIENTE_ANALYSIS_PLAN_PLAN_SOURCES_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "analysis/plan/plan_flow.h"
+#include "analysis/plan/plan_repeats.h"
+#include "analysis/plan/plan_steps.h"
+#include "analysis/plan/planned_run.h"
+#include "poniente/config.h"
+#include "poniente/provenance.h"
+
+namespace poniente::internal {
+
+// A node with these only hands on (some of) the items of an unnamed child: it
+// has no row of its own.
+bool IsPassedThrough(const std::vector<NamedNode>& children);
+
+// Of the root; between its samples and the samples at some steps.
+Flow RootFlow(const DatasetNode& root, const RunSteps& run,
+              const std::vector<uint64_t>& steps);
+
+class PlanSources {
+ public:
+  // Borrows all of them. `sources` as MakePlan() says.
+  PlanSources(const DatasetNode& root, const RunSteps& run,
+              const std::vector<ConfigSource>& sources);
+
+  absl::Status Fill(PlannedRun* plan);
+
+ private:
+  // What a source needs while its parts are summed up.
+  struct Row {
+    RunSource source;
+    std::vector<std::unique_ptr<Row>> children;  // in their order
+    Row* parent = nullptr;
+    std::vector<LikeLeaf> leaves;
+    std::vector<double> samples;  // by interval
+    // The node whose passes are the row's: its own, but below repeats.
+    const DatasetNode* counted = nullptr;
+    double per_epoch = 0;        // of that node
+    std::vector<double> passes;  // by interval
+    bool is_weightless = true;   // each view is
+    bool has_items = false;
+    // Samples before it read the first epoch of each leaf alone.
+    std::optional<double> second_pass;
+    std::optional<Repeat> first_repeat;
+  };
+  // A leaf of the tree, of which a row may have several.
+  struct Leaf {
+    Row* row;
+    double per_epoch;  // of the node that is counted
+    uint64_t fingerprint;
+    uint32_t like;  // the row's first leaf with the same items
+  };
+
+  // Where in the tree a row begins.
+  struct Place {
+    const NodeFlow* above = nullptr;
+    uint32_t child = 0;
+  };
+
+  absl::Status AddNode(const DatasetNode& node, const Flow& flow,
+                       const Place& place, Row* row);
+  void AddLeaf(const DatasetNode& node, Row* row);
+  void AddSamples(const Flow& flow, Row* row);
+  void AddPasses(const Flow& flow, const Place& place, Row* row);
+  Row* RowOf(Row* parent, const NamedNode& child);
+  // Replaces what follows from flows by what the run's samples resolve to.
+  absl::Status LookUpSamples();
+  // Gives rows the leaves of those below them, and their bounds.
+  void Gather(Row* row);
+  // Of a row, then of those below it.
+  absl::Status FindRepeats(const DatasetTree& tree, LookUps* look_ups,
+                           size_t* rows_left, Row* row);
+  void Finish(Row* row, double passes_above, PlannedRun* plan);
+
+  const DatasetNode& root_;
+  const RunSteps& run_;
+  const std::vector<ConfigSource>& sources_;
+  uint32_t max_seq_len_ = 0;
+  LookUps look_ups_;
+  size_t num_rows_ = 0;
+  Row rows_;                  // stands for the root
+  std::vector<Leaf> leaves_;  // in the order of the tree
+};
+
+}  // namespace poniente::internal
+
+#endif  // PONIENTE_ANALYSIS_PLAN_PLAN_SOURCES_H_

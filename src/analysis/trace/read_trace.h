@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which bytes the first steps of a run read: as it is configured, or with
+// another order of each source's items. Reads no tokens.
+
+#ifndef PONIENTE_ANALYSIS_TRACE_READ_TRACE_H_
+#define PONIENTE_ANALYSIS_TRACE_READ_TRACE_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "poniente/config.h"
+#include "poniente/run_trace.h"
+#include "poniente/shuffle.h"
+
+namespace poniente::internal {
+
+// Bytes [begin, end) of a file, at least one, which hold an item of a leaf or a
+// part of one.
+struct ReadSpan {
+  uint32_t file = 0;
+  uint32_t leaf = 0;
+  uint64_t begin = 0;
+  uint64_t end = 0;
+  Index item = 0;
+  uint64_t epoch = 0;
+};
+
+// The reads of some steps, sample by sample.
+struct ReadTrace {
+  std::vector<ReadSpan> reads;
+  // The number of reads up to the end of each step.
+  std::vector<size_t> step_ends;
+  // Whether a pass over the leaf comes to the item after these steps. Borrows
+  // what the trace was made from.
+  std::function<absl::StatusOr<bool>(uint32_t leaf, Index item, uint64_t epoch)>
+      is_read_later;
+};
+
+// A file that a run reads from.
+struct ReadFile {
+  uint64_t bytes = 0;
+  // The store is not there yet: two bytes per token, one file.
+  bool is_assumed = false;
+};
+
+// What the first steps of a run draw, over all ranks or for one.
+//
+// Ownership: borrows the tree; shares the stores.
+// Thread safety: immutable; any number of threads.
+class RunReads {
+ public:
+  static constexpr uint64_t kMostSamples = uint64_t{1} << 21;
+
+  // `sources` in the order of DatasetTree::leaves(). Fewer than `steps` if the
+  // run ends before. InvalidArgument for steps of more than kMostSamples
+  // samples together, over all ranks, or for sources of 2^62 bytes.
+  // REQUIRES: rank < ranks.
+  static absl::StatusOr<std::unique_ptr<const RunReads>> Create(
+      const DatasetNode& root, const Schedule& schedule,
+      std::vector<ConfigSource> sources, uint64_t steps, uint32_t rank = 0,
+      uint32_t ranks = 1);
+
+  // As the run is. ResourceExhausted if samples are put together from too many
+  // pieces; what the stores say.
+  absl::StatusOr<ReadTrace> AsConfigured() const;
+
+  // With the order of each leaf replaced: the n-th item that a pass over the
+  // leaf comes to is the n-th of `order` over all its items, and the same part
+  // of it is read. Which leaf a sample is from stays. Errors as above, and for
+  // sizes of `order` that are not allowed.
+  absl::StatusOr<ReadTrace> InOrder(const ShuffleOptions& order) const;
+
+  uint64_t steps() const { return step_ends_.size(); }
+  uint64_t samples() const { return draws_.size(); }
+  std::span<const ReadFile> files() const { return files_; }
+
+  // Appends where an item, or a part of it, lies. Items that follow one another
+  // do so in their file.
+  absl::Status Locate(uint32_t leaf, const Position& position,
+                      std::vector<ReadSpan>* spans) const;
+  // Items of the leaf, and all of one of them.
+  uint64_t Items(uint32_t leaf) const;
+  Position Whole(uint32_t leaf, Index item) const;
+  // Bytes of a token of the leaf.
+  uint64_t WidthOf(uint32_t leaf) const;
+
+ private:
+  struct Draw {
+    uint32_t leaf = 0;
+    Position position;
+    // How many items its pass over the leaf came to before.
+    uint64_t place = 0;
+  };
+  using Pass = std::pair<uint32_t, uint64_t>;  // leaf, epoch
+
+  RunReads(const DatasetNode& root, const Schedule& schedule,
+           std::vector<ConfigSource> sources, uint32_t rank, uint32_t ranks)
+      : trace_(root, schedule),
+        sources_(std::move(sources)),
+        rank_(rank),
+        ranks_(ranks) {}
+
+  absl::Status FindFiles();
+  absl::Status TakeDraws(uint64_t steps);
+  // Of the leaf's items; those that do not say it themselves, as windows of
+  // selected documents, are as long as the schedule cuts them.
+  uint32_t ItemTokens(uint32_t leaf) const;
+  // Where the draws lie, their items replaced by `items`.
+  absl::StatusOr<ReadTrace> TraceOf(std::span<const Index> items) const;
+  absl::StatusOr<bool> IsDrawnLater(uint32_t leaf, Index item,
+                                    uint64_t epoch) const;
+
+  const RunTrace trace_;
+  const std::vector<ConfigSource> sources_;
+  const uint32_t rank_;
+  const uint32_t ranks_;
+  std::vector<ReadFile> files_;
+  // The first file of each leaf.
+  std::vector<uint32_t> file_of_;
+  std::vector<Draw> draws_;
+  std::vector<size_t> step_ends_;
+  // Samples of the run in these steps.
+  uint64_t end_sample_ = 0;
+  // Items that each pass comes to in these steps.
+  absl::flat_hash_map<Pass, uint64_t> items_of_pass_;
+};
+
+}  // namespace poniente::internal
+
+#endif  // PONIENTE_ANALYSIS_TRACE_READ_TRACE_H_

@@ -1,0 +1,312 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analysis/trace/traced_run.h"
+
+#include <algorithm>
+#include <unordered_map>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "poniente/piecewise_items.h"
+#include "poniente/token_source.h"
+#include "util/check.h"
+#include "util/nearest_name.h"
+#include "util/status_macros.h"
+
+namespace poniente::internal {
+namespace {
+
+constexpr size_t kMostNamed = 8;
+
+std::string QuotedName(std::string_view name) {
+  return absl::StrCat("'", Absl(name), "'");
+}
+
+bool EndsWithName(std::string_view path, std::string_view name) {
+  return path.size() > name.size() && path.ends_with(name) &&
+         path[path.size() - name.size() - 1] == '/';
+}
+
+// The first of them.
+std::string Listed(const std::vector<std::string>& paths) {
+  const size_t count = std::min(paths.size(), kMostNamed);
+  std::string list;
+  for (size_t i = 0; i < count; ++i) {
+    absl::StrAppend(&list, i == 0 ? "" : ", ", QuotedName(paths[i]));
+  }
+  if (paths.size() > count) {
+    absl::StrAppend(&list, " and ", paths.size() - count, " more");
+  }
+  return list;
+}
+
+void SortUnique(std::vector<std::string>* paths) {
+  std::sort(paths->begin(), paths->end());
+  paths->erase(std::unique(paths->begin(), paths->end()), paths->end());
+}
+
+absl::Status NoStep(uint64_t steps, uint64_t step) {
+  return absl::OutOfRangeError(absl::StrCat("the run has ", steps,
+                                            steps == 1 ? " step" : " steps",
+                                            ": there is no step ", step));
+}
+
+void SortBySample(std::vector<TracedReading>* readings) {
+  std::sort(readings->begin(), readings->end(),
+            [](const TracedReading& a, const TracedReading& b) {
+              return a.reading.sample < b.reading.sample;
+            });
+}
+
+// The last name that leads to each leaf, in the order of DatasetTree::leaves().
+void AppendLastNames(const DatasetNode& node, const std::string& name,
+                     std::vector<std::string>* names) {
+  const std::vector<NamedNode> children = node.children();
+  if (children.empty()) {
+    const std::string folder = node.name();
+    names->push_back(name.empty() ? folder.substr(folder.rfind('/') + 1)
+                                  : name);
+  }
+  for (const NamedNode& child : children) {
+    AppendLastNames(*child.node, child.name.empty() ? name : child.name, names);
+  }
+}
+
+}  // namespace
+
+TracedRun::TracedRun(DatasetPtr<TokenWindow> dataset, const Schedule& schedule,
+                     std::vector<ConfigSource> sources, LoaderOptions options,
+                     ByteReaderOptions io_options)
+    : dataset_(std::move(dataset)),
+      trace_(*dataset_, schedule),
+      sources_(std::move(sources)),
+      options_(std::move(options)),
+      io_options_(io_options) {
+  const auto leaves = trace_.tree().leaves();
+  PONIENTE_CHECK(sources_.size() == leaves.size())
+      << sources_.size() << " sources of " << leaves.size() << " leaves";
+  std::unordered_map<std::string_view, uint32_t> seen;
+  views_.reserve(leaves.size());
+  for (const TreeLeaf& leaf : leaves) views_.push_back(seen[leaf.path]++);
+  AppendLastNames(*dataset_, "", &names_);
+}
+
+TracedRun::TracedRun(const Config& config)
+    : TracedRun(config.dataset(), config.schedule(), config.sources(),
+                config.loader_options(), config.io_options()) {}
+
+std::optional<uint64_t> TracedRun::steps() const {
+  const LengthState length = dataset_->length_now();
+  const uint64_t planned = schedule().steps();
+  const bool lasts = length.is_endless ||
+                     (planned > 0 && schedule().samples() <= length.readable);
+  if (lasts) return planned > 0 ? std::optional(planned) : std::nullopt;
+  if (length.readable == 0) return 0;
+  const uint64_t last = schedule().StepOf(length.readable - 1);
+  const StepPlan plan = schedule().At(last);
+  const bool is_short = length.readable - plan.first_sample < plan.batch_size;
+  return is_short && options_.last_batch == LastBatch::kDrop ? last : last + 1;
+}
+
+absl::StatusOr<StepRange> TracedRun::Served(
+    std::optional<StepRange> steps) const {
+  const std::optional<uint64_t> end = this->steps();
+  if (steps.has_value()) {
+    if (!end.has_value()) return *steps;
+    if (steps->begin >= *end) return NoStep(*end, steps->begin);
+    return StepRange{steps->begin, std::min(steps->end, *end)};
+  }
+  if (end.has_value()) return StepRange{0, *end};
+  return absl::FailedPreconditionError(
+      "the run has no end: say which steps to search");
+}
+
+absl::StatusOr<std::vector<TracedDocument>> TracedRun::DocumentsOf(
+    const SampleOrigin& origin) const {
+  std::vector<TracedDocument> documents;
+  const PiecewiseItems* const pieces =
+      PiecesOf(*trace_.tree().leaves()[origin.leaf].node);
+  if (pieces == nullptr) return documents;
+  Position position = {.index = origin.item, .epoch = origin.epoch};
+  position.part_begin = origin.token_begin;
+  position.part_length = origin.token_end - origin.token_begin;
+  PONIENTE_ASSIGN_OR_RETURN(const std::vector<ItemPiece> made_of,
+                            pieces->Pieces(position));
+  const TokenSource* const data = sources_[origin.leaf].data.get();
+  for (const ItemPiece& piece : made_of) {
+    documents.push_back({piece.document, ""});
+    if (data == nullptr) continue;
+    PONIENTE_ASSIGN_OR_RETURN(documents.back().name,
+                              data->DocumentName(piece.document));
+  }
+  return documents;
+}
+
+absl::StatusOr<TracedStep> TracedRun::Show(uint64_t step, uint32_t rank,
+                                           uint32_t ranks) const {
+  const std::optional<uint64_t> end = steps();
+  if (end.has_value() && step >= *end) {
+    return NoStep(*end, step);
+  }
+  PONIENTE_ASSIGN_OR_RETURN(std::vector<SampleOrigin> origins,
+                            trace_.Resolve(step, rank, ranks));
+  TracedStep traced;
+  traced.plan = schedule().At(step);
+  traced.stage_name = traced.plan.stage_name.empty()
+                          ? absl::StrCat("stage ", traced.plan.stage)
+                          : traced.plan.stage_name;
+  for (SampleOrigin& origin : origins) {
+    TracedSample& sample = traced.samples.emplace_back();
+    PONIENTE_ASSIGN_OR_RETURN(sample.documents, DocumentsOf(origin));
+    sample.source = names_[origin.leaf];
+    sample.view = views_[origin.leaf];
+    sample.origin = std::move(origin);
+  }
+  return traced;
+}
+
+absl::StatusOr<std::vector<TokenWindow>> TracedRun::Tokens(
+    const std::vector<TracedSample>& samples) const {
+  std::vector<Index> indices;
+  for (const TracedSample& sample : samples) {
+    indices.push_back(sample.origin.sample);
+  }
+  return dataset_->GetBatchBlocking(indices);
+}
+
+absl::StatusOr<std::string> TracedRun::FindSource(std::string_view name) const {
+  std::vector<std::string> named, candidates, below;
+  const auto leaves = trace_.tree().leaves();
+  for (size_t i = 0; i < leaves.size(); ++i) {
+    const TreeLeaf& leaf = leaves[i];
+    if (leaf.path == name) return leaf.path;
+    if (names_[i] == name) named.push_back(leaf.path);
+    if (EndsWithName(leaf.path, name)) candidates.push_back(leaf.path);
+    if (leaf.path.starts_with(absl::StrCat(Absl(name), "/"))) {
+      below.push_back(leaf.path);
+    }
+  }
+  if (!named.empty()) candidates = std::move(named);
+  SortUnique(&candidates);
+  SortUnique(&below);
+  if (candidates.size() == 1) return candidates[0];
+  if (!candidates.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        QuotedName(name), " is the name of ", candidates.size(), " sources: ",
+        Listed(candidates), "; give the whole path of the one you mean"));
+  }
+  if (!below.empty()) {
+    return absl::NotFoundError(
+        absl::StrCat(QuotedName(name), " is no source, but has ", Listed(below),
+                     " below it; give one of them"));
+  }
+  std::vector<std::string> known;
+  for (const TreeLeaf& leaf : leaves) known.push_back(leaf.path);
+  known.insert(known.end(), names_.begin(), names_.end());
+  return absl::NotFoundError(absl::StrCat(
+      "there is no source ", QuotedName(name), DidYouMean(name, known)));
+}
+
+absl::StatusOr<std::vector<uint32_t>> TracedRun::LeavesAt(
+    std::string_view path) const {
+  std::vector<uint32_t> leaves;
+  for (uint32_t leaf = 0; leaf < views_.size(); ++leaf) {
+    if (trace_.tree().leaves()[leaf].path == path) leaves.push_back(leaf);
+  }
+  if (!leaves.empty()) return leaves;
+  return absl::NotFoundError(
+      absl::StrCat("there is no source at ", QuotedName(path)));
+}
+
+absl::StatusOr<std::vector<TracedReading>> TracedRun::FindItem(
+    std::string_view path, Index item, std::optional<StepRange> steps) const {
+  PONIENTE_ASSIGN_OR_RETURN(const std::vector<uint32_t> leaves, LeavesAt(path));
+  PONIENTE_ASSIGN_OR_RETURN(const StepRange range, Served(steps));
+  const auto items = [&](uint32_t leaf) {
+    return trace_.tree().leaves()[leaf].node->length_now().readable;
+  };
+  uint64_t most = 0;
+  std::vector<TracedReading> found;
+  for (const uint32_t leaf : leaves) {
+    most = std::max(most, items(leaf));
+    if (item >= items(leaf)) continue;
+    PONIENTE_ASSIGN_OR_RETURN(
+        const std::vector<Reading> readings,
+        trace_.FindInLeaf(leaf, item, range.begin, range.end));
+    for (const Reading& reading : readings) {
+      found.push_back({reading, item, views_[leaf], std::nullopt});
+    }
+  }
+  if (item >= most) {
+    return absl::OutOfRangeError(absl::StrCat(
+        "there is no item ", item, " of ", QuotedName(path), ", which has ",
+        most, most > 0 ? absl::StrCat(", 0 to ", most - 1) : std::string()));
+  }
+  SortBySample(&found);
+  return found;
+}
+
+absl::StatusOr<std::vector<TracedReading>> TracedRun::FindDocument(
+    std::string_view path, uint64_t document,
+    std::optional<StepRange> steps) const {
+  PONIENTE_ASSIGN_OR_RETURN(const std::vector<uint32_t> leaves, LeavesAt(path));
+  PONIENTE_ASSIGN_OR_RETURN(const StepRange range, Served(steps));
+  std::vector<TracedReading> found;
+  for (const uint32_t leaf : leaves) {
+    const PiecewiseItems* const pieces =
+        PiecesOf(*trace_.tree().leaves()[leaf].node);
+    if (pieces == nullptr) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("the documents of ", QuotedName(path),
+                       " are not known: only its number of tokens is; search "
+                       "for an item"));
+    }
+    PONIENTE_ASSIGN_OR_RETURN(const std::vector<PieceOfItem> parts,
+                              pieces->ItemsOf(document));
+    for (const PieceOfItem& part : parts) {
+      const uint64_t part_end = part.item_begin + (part.end - part.begin);
+      PONIENTE_ASSIGN_OR_RETURN(
+          const std::vector<Reading> readings,
+          trace_.FindInLeaf(leaf, part.item, range.begin, range.end));
+      for (const Reading& reading : readings) {
+        if (reading.token_begin >= part_end ||
+            reading.token_end <= part.item_begin) {
+          continue;
+        }
+        found.push_back({reading, part.item, views_[leaf], document});
+      }
+    }
+  }
+  SortBySample(&found);
+  return found;
+}
+
+absl::StatusOr<std::vector<uint64_t>> TracedRun::DocumentsNamed(
+    std::string_view path, std::string_view name) const {
+  PONIENTE_ASSIGN_OR_RETURN(const std::vector<uint32_t> leaves, LeavesAt(path));
+  // Views of one path may be of different stores: those of the first are meant,
+  // as numbers are the same in all views of one store.
+  const TokenSource* const data = sources_[leaves[0]].data.get();
+  if (data == nullptr) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("the documents of ", QuotedName(path),
+                     " are not known: only its number of tokens is"));
+  }
+  if (!data->knows_documents()) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "the documents of ", QuotedName(path), " are not known: '",
+        data->path(), "' (", Absl(data->format()),
+        ") does not say where they end; state document_end or document_begin"));
+  }
+  std::vector<uint64_t> documents;
+  for (uint64_t document = 0; document < data->num_documents(); ++document) {
+    PONIENTE_ASSIGN_OR_RETURN(const std::string known,
+                              data->DocumentName(document));
+    if (known == name) documents.push_back(document);
+  }
+  if (!documents.empty()) return documents;
+  return absl::NotFoundError(absl::StrCat("none of the ", data->num_documents(),
+                                          " documents of ", QuotedName(path),
+                                          " has the name ", QuotedName(name)));
+}
+
+}  // namespace poniente::internal

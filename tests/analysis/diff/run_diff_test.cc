@@ -1,0 +1,349 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analysis/diff/run_diff.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "config/parse/config_keys.h"
+#include "poniente/declared_windows.h"
+#include "poniente/index_datasets.h"
+#include "poniente/mixture_dataset.h"
+#include "tests/config/small_stores.h"
+#include "tests/support/status_matchers.h"
+
+namespace poniente::internal {
+namespace {
+
+using poniente::testing::SmallStores;
+using poniente::testing::StatusIs;
+using poniente::testing::WriteStore;
+using ::testing::AllOf;
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::Field;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+constexpr uint64_t kMany = 1000000;
+
+constexpr char kStagedRun[] = R"([data]
+seed = 5
+steps = 300
+batch_size = 10
+seq_len = 20
+block_size = 128
+[data.mixture]
+a = { weight = 0.5, path = "a" }
+rest = { weight = 0.5, flat = { b = { path = "b" }, c = { path = "c" } } }
+[[data.stages]]
+name = "end"
+start_step = 200
+weights = { a = 0.25, rest = 0.75 }
+)";
+
+auto Is(const std::string& what, const DiffValue& a, const DiffValue& b,
+        std::optional<uint64_t> from_step) {
+  return AllOf(Field("what", &RunDifference::what, what),
+               Field("a", &RunDifference::a, a),
+               Field("b", &RunDifference::b, b),
+               Field("from_step", &RunDifference::from_step, from_step));
+}
+
+auto Concerns(const std::string& words) {
+  return Field("what", &RunDifference::what, HasSubstr(words));
+}
+
+// The tokens of every sample, as they are read.
+std::vector<std::vector<TokenWindow>> ReadAll(const TracedRun& run) {
+  std::vector<std::vector<TokenWindow>> steps;
+  for (uint64_t step = 0; step < *run.steps(); ++step) {
+    steps.push_back(*run.Tokens(run.Show(step)->samples));
+  }
+  return steps;
+}
+
+class RunDiffTest : public SmallStores {
+ protected:
+  static std::string With(const std::string& from, const std::string& to,
+                          const std::string& text = kStagedRun) {
+    EXPECT_THAT(text, HasSubstr(from));
+    return absl::StrReplaceAll(text, {{from, to}});
+  }
+
+  TracedRun Run(const std::string& text) {
+    auto config = Config::Parse(text, "t.toml", dir_.path());
+    EXPECT_TRUE(config.ok()) << config.status();
+    return TracedRun(*config);
+  }
+
+  // What differs between two runs; its first step is that of a look at every
+  // token.
+  RunDiff Diff(const std::string& one, const std::string& other) {
+    const TracedRun a = Run(one);
+    const TracedRun b = Run(other);
+    const RunDiff diff = *DiffRuns(a, b, kMany);
+    const auto tokens_a = ReadAll(a);
+    const auto tokens_b = ReadAll(b);
+    std::optional<uint64_t> first;
+    for (uint64_t s = 0; s < std::min(tokens_a.size(), tokens_b.size()); ++s) {
+      if (tokens_a[s] == tokens_b[s]) continue;
+      first = s;
+      break;
+    }
+    const std::optional<FirstDifference>& found = diff.compared.first;
+    EXPECT_EQ(found ? std::optional(found->step) : std::nullopt, first);
+    if (found && first && found->a && found->b) {
+      EXPECT_NE(tokens_a[*first][found->position],
+                tokens_b[*first][found->position]);
+      for (uint64_t i = 0; i < found->position; ++i) {
+        EXPECT_EQ(tokens_a[*first][i], tokens_b[*first][i]);
+      }
+    }
+    return diff;
+  }
+  RunDiff DiffWith(const std::string& other) { return Diff(kStagedRun, other); }
+};
+
+TEST_F(RunDiffTest, TheSameIsTheSame) {
+  const RunDiff diff = DiffWith(kStagedRun);
+  EXPECT_EQ(diff.compared.first, std::nullopt);
+  EXPECT_EQ(diff.compared.steps, 300u);
+  EXPECT_THAT(diff.differences, IsEmpty());
+}
+
+TEST_F(RunDiffTest, TheOrderOfDeclarationIsNoDifference) {
+  const std::string a = "a = { weight = 0.5, path = \"a\" }\n";
+  const RunDiff diff =
+      DiffWith(With("[[data.stages]]", a + "[[data.stages]]", With(a, "")));
+  EXPECT_EQ(diff.compared.first, std::nullopt);
+  EXPECT_THAT(diff.differences, IsEmpty());
+}
+
+TEST_F(RunDiffTest, WeightsOfAStage) {
+  const RunDiff diff =
+      DiffWith(With("a = 0.25, rest = 0.75", "a = 0.5, rest = 1.25"));
+  ASSERT_TRUE(diff.compared.first.has_value());
+  EXPECT_GE(diff.compared.first->step, 200u);
+  EXPECT_THAT(diff.differences, Contains(Concerns("weight of 'a'")));
+  EXPECT_THAT(diff.differences, Contains(Concerns("weight of 'rest'")));
+  EXPECT_EQ(diff.differences[0].from_step, 200u);
+}
+
+// The shares differ from the first sample on, the samples much later.
+TEST_F(RunDiffTest, WeightsThatMatterLate) {
+  const RunDiff diff =
+      Diff(With("weight = 0.5, path", "weight = 0.3137, path"),
+           With("weight = 0.5, path", "weight = 0.3147, path"));
+  ASSERT_TRUE(diff.compared.first.has_value());
+  EXPECT_GT(diff.compared.first->step, 10u);
+  EXPECT_EQ(diff.differences[0].from_step, 0u);
+}
+
+TEST_F(RunDiffTest, AStageThatStartsLaterOrInTheMiddleOfABlock) {
+  for (const int start : {201, 213, 299}) {
+    const RunDiff diff = DiffWith(
+        With("start_step = 200", absl::StrCat("start_step = ", start)));
+    ASSERT_TRUE(diff.compared.first.has_value());
+    EXPECT_THAT(diff.differences,
+                Contains(Is("weight of 'a'", 0.25, 0.5, 200)));
+  }
+}
+
+TEST_F(RunDiffTest, ASeed) {
+  const RunDiff diff = DiffWith(With("seed = 5", "seed = 6"));
+  EXPECT_EQ(diff.compared.first->step, 0u);
+  EXPECT_THAT(diff.differences,
+              ElementsAre(Is("seed", uint64_t{5}, uint64_t{6}, 0)));
+}
+
+TEST_F(RunDiffTest, ABatchSizeGivesTheSameSamplesInOtherSteps) {
+  const RunDiff diff = DiffWith(With("batch_size = 10", "batch_size = 12"));
+  ASSERT_TRUE(diff.compared.first.has_value());
+  EXPECT_EQ(diff.compared.first->step, 0u);
+  EXPECT_EQ(diff.compared.first->position, 10u);
+  EXPECT_EQ(diff.compared.first->a, std::nullopt);
+  EXPECT_TRUE(diff.compared.first->b.has_value());
+  EXPECT_THAT(diff.differences,
+              Contains(Is("batch_size", uint64_t{10}, uint64_t{12}, 0)));
+}
+
+TEST_F(RunDiffTest, ALength) {
+  const RunDiff diff = DiffWith(With("seq_len = 20", "seq_len = 40"));
+  EXPECT_EQ(diff.compared.first->step, 0u);
+  EXPECT_THAT(diff.differences,
+              Contains(Is("seq_len", uint64_t{20}, uint64_t{40}, 0)));
+}
+
+TEST_F(RunDiffTest, AnotherStoreOrAnotherPlace) {
+  WriteStore(dir_.path("other"), 9, 10000);
+  const RunDiff replaced = DiffWith(With("path = \"a\"", "path = \"other\""));
+  EXPECT_THAT(replaced.differences, ElementsAre(Concerns("source 'a'")));
+  EXPECT_EQ(replaced.differences[0].from_step, replaced.compared.first->step);
+  std::filesystem::copy(dir_.path("a"), dir_.path("moved"));
+  const RunDiff moved = DiffWith(With("path = \"a\"", "path = \"moved\""));
+  EXPECT_EQ(moved.compared.first, std::nullopt);
+  EXPECT_THAT(moved.differences, ElementsAre(Concerns("location of 'a'")));
+  EXPECT_FALSE(moved.differences[0].decides_tokens);
+}
+
+TEST_F(RunDiffTest, SourcesThatAreAddedOrRenamed) {
+  const RunDiff added =
+      DiffWith(With("c = { path = \"c\" } }",
+                    "c = { path = \"c\" }, d = { path = \"a\" } }"));
+  EXPECT_THAT(added.differences, Contains(Concerns("source 'rest/d'")));
+  const RunDiff renamed = DiffWith(With("b = { path", "z = { path"));
+  EXPECT_THAT(renamed.differences,
+              AllOf(Contains(Concerns("source 'rest/b'")),
+                    Contains(Concerns("source 'rest/z'"))));
+}
+
+TEST_F(RunDiffTest, ASourceThatIsDrawnLaterMattersLater) {
+  const std::string late =
+      With("a = 0.25, rest = 0.75", "a = 0.25, rest = 0.7, late = 0.05",
+           With("[[data.stages]]",
+                "late = { weight = 0, path = \"c\" }\n"
+                "[[data.stages]]"));
+  const RunDiff diff = DiffWith(late);
+  ASSERT_TRUE(diff.compared.first.has_value());
+  EXPECT_GE(diff.compared.first->step, 200u);
+  EXPECT_THAT(
+      diff.differences,
+      Contains(AllOf(Concerns("source 'late'"),
+                     Field(&RunDifference::from_step, ::testing::Ge(200u)))));
+}
+
+TEST_F(RunDiffTest, WhatChangesNoTokenStandsApart) {
+  const RunDiff diff = DiffWith(
+      With("name = \"end\"", "name = \"last\"\nlr_scale = 0.5",
+           absl::StrCat(kStagedRun, "[runtime]\nprefetch_batches = 9\n")));
+  EXPECT_EQ(diff.compared.first, std::nullopt);
+  EXPECT_THAT(diff.differences, ElementsAre(Is("lr_scale", 1.0, 0.5, 200),
+                                            Is("stage", "end", "last", 200),
+                                            Is("runtime.prefetch_batches",
+                                               uint64_t{4}, uint64_t{9}, 0)));
+  for (const RunDifference& one : diff.differences) {
+    EXPECT_FALSE(one.decides_tokens);
+  }
+}
+
+TEST_F(RunDiffTest, EveryKeyOfRuntimeIsCompared) {
+  const std::map<std::string, std::string> changes = {
+      {"io", "'mmap'"},
+      {"verify_checksums", "'off'"},
+      {"cache_bytes", "4096"},
+      {"token_type", "'i64'"},
+      {"tensors", "['positions']"},
+      {"device", "'cuda:1'"},
+      {"widen_on_device", "true"},
+      {"prefetch_batches", "9"},
+      {"prefetch_bytes", "5"},
+      {"max_held", "7"},
+      {"report_every_steps", "3"}};
+  const TracedRun plain = Run(kStagedRun);
+  for (const ConfigKey& key : ConfigKeys(KeyTable::kRuntime)) {
+    const std::string name(key.name);
+    if (name == "catalogs") continue;  // says where to look, and nothing more
+    ASSERT_TRUE(changes.contains(name)) << name << ": say another value";
+    const TracedRun changed = Run(absl::StrCat(kStagedRun, "[runtime]\n", name,
+                                               " = ", changes.at(name), "\n"));
+    ASSERT_OK_AND_ASSIGN(const RunDiff diff, DiffRuns(plain, changed, kMany));
+    EXPECT_EQ(diff.compared.first, std::nullopt) << name;
+    ASSERT_EQ(diff.differences.size(), 1u) << name;
+    EXPECT_EQ(diff.differences[0].what, "runtime." + name);
+    EXPECT_EQ(diff.differences[0].from_step, 0u);
+    EXPECT_FALSE(diff.differences[0].decides_tokens);
+  }
+}
+
+TEST_F(RunDiffTest, ALongerRunIsTheSameToTheEndOfTheShorter) {
+  const RunDiff diff = DiffWith(With("steps = 300", "steps = 400"));
+  EXPECT_EQ(diff.compared.first, std::nullopt);
+  EXPECT_EQ(diff.compared.steps, 300u);
+  EXPECT_THAT(diff.differences,
+              ElementsAre(Is("steps", uint64_t{300}, uint64_t{400}, 300)));
+}
+
+TEST_F(RunDiffTest, ParametersOfNodesAndBlocks) {
+  EXPECT_THAT(DiffWith(With("block_size = 128", "block_size = 64")).differences,
+              ElementsAre(Concerns("block_size of the root")));
+  const RunDiff unshuffled = DiffWith(
+      With("weight = 0.5, path", "weight = 0.5, shuffle = false, path"));
+  EXPECT_THAT(unshuffled.differences,
+              ElementsAre(Concerns("shuffles, views or end of the root")));
+  const RunDiff taken =
+      DiffWith(With("c = { path = \"c\" }", "c = { path = \"c\", take = 90 }"));
+  EXPECT_THAT(taken.differences, ElementsAre(Concerns("nodes above 'rest/c'")));
+  const RunDiff kind =
+      DiffWith(With("flat = { b = { path = \"b\" }, c = { path = \"c\" } }",
+                    "concat = [ { name = \"b\", path = \"b\" }, { name = "
+                    "\"c\", path = \"c\" } ]"));
+  EXPECT_THAT(kind.differences,
+              Contains(Is("kind of 'rest'", "flat_mixture", "concat",
+                          kind.compared.first->step)));
+}
+
+// Described differently, and yet the same: only a look at the samples tells.
+TEST_F(RunDiffTest, AnotherDescriptionOfTheSameSamples) {
+  const std::string one =
+      "[data]\nsteps = 20\nbatch_size = 10\nseq_len = 20\n"
+      "shuffle = false\nconcat = [ { path = \"a\" } ]\n";
+  const std::string two =
+      "[data]\nsteps = 20\nbatch_size = 10\nseq_len = 20\nshuffle = false\n"
+      "concat = [ { path = \"a\" }, { path = \"b\" } ]\n";
+  const TracedRun a = Run(one);
+  const TracedRun b = Run(two);
+  ASSERT_OK_AND_ASSIGN(const RunDiff diff, DiffRuns(a, b, kMany));
+  EXPECT_EQ(diff.compared.first, std::nullopt);
+  EXPECT_THAT(diff.differences, Contains(Concerns("source")));
+  EXPECT_EQ(diff.differences[0].from_step, std::nullopt);
+  uint64_t calls = 0;
+  EXPECT_THAT(DiffRuns(a, b, 100),
+              StatusIs(absl::StatusCode::kResourceExhausted,
+                       AllOf(HasSubstr("differently from step 0"),
+                             HasSubstr("no sample before step 10 differs"))));
+  EXPECT_TRUE(DiffRuns(a, b, kMany, [&](uint64_t done, uint64_t total) {
+                ++calls;
+                EXPECT_LE(done, total);
+              }).ok());
+  EXPECT_GT(calls, 0u);
+}
+
+using Tokens = DatasetPtr<TokenWindow>;
+
+Tokens DeclaredTokens(const std::string& name, uint64_t tokens,
+                      uint64_t length) {
+  return *DeclaredWindows(name, tokens, length);
+}
+
+// Nothing but its path tells a number of tokens from another.
+TEST(DeclaredRunDiffTest, NumbersOfTokensAndEndlessRuns) {
+  const auto run = [](uint64_t a, uint64_t b) {
+    const Tokens root = *MixtureDataset<TokenWindow>::Create(
+        {{"a", DeclaredTokens("a", a, 16), 1},
+         {"b", DeclaredTokens("b", b, 16), 1}});
+    return TracedRun(root, *Schedule::Create({.batch_size = 8, .seq_len = 16}),
+                     {{"a", "", a, nullptr}, {"b", "", b, nullptr}});
+  };
+  ASSERT_OK_AND_ASSIGN(const RunDiff same,
+                       DiffRuns(run(1000, 2000), run(1000, 2000), kMany));
+  EXPECT_EQ(same.compared.first, std::nullopt);
+  EXPECT_GT(same.compared.steps, uint64_t{1} << 50);
+  ASSERT_OK_AND_ASSIGN(const RunDiff other,
+                       DiffRuns(run(1000, 2000), run(1000, 3000), kMany));
+  ASSERT_TRUE(other.compared.first.has_value());
+  EXPECT_THAT(other.differences,
+              Contains(Is("source 'b'", "2000 tokens", "3000 tokens",
+                          other.compared.first->step)));
+}
+
+}  // namespace
+}  // namespace poniente::internal
