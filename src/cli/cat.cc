@@ -16,6 +16,7 @@
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/source_options.h"
+#include "formats/with_documents.h"
 #include "util/byte_order.h"
 #include "util/status_macros.h"
 
@@ -233,7 +234,8 @@ absl::Status PrintDocuments(const TokenSource& source, TokenRange documents,
 absl::Status Cat(const CatRequest& question, Printer* printer) {
   if (question.unit == Unit::kDocuments) {
     PONIENTE_ASSIGN_OR_RETURN(
-        const auto source, OpenWithDocuments(question.path, question.options));
+        const auto source,
+        internal::OpenWithDocuments(question.path, question.options));
     return PrintDocuments(*source, question.span, printer);
   }
   PONIENTE_ASSIGN_OR_RETURN(const auto source,

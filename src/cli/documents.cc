@@ -14,6 +14,7 @@
 #include "cli/console.h"
 #include "cli/json.h"
 #include "cli/source_options.h"
+#include "formats/with_documents.h"
 #include "util/status_macros.h"
 
 namespace poniente::cli {
@@ -104,7 +105,8 @@ int RunDocuments(const std::vector<std::string>& args) {
   }
   const auto options = ReadSourceOptions("documents", arguments);
   if (!options.ok()) return FailUsage(std::string(options.status().message()));
-  const auto source = OpenWithDocuments(arguments.positionals()[0], *options);
+  const auto source =
+      internal::OpenWithDocuments(arguments.positionals()[0], *options);
   if (!source.ok()) return Fail(source.status());
   const absl::Status printed =
       PrintDocuments(**source, arguments.Has("json"), arguments.Has("names"));

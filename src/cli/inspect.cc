@@ -24,6 +24,7 @@
 #include "cli/source_options.h"
 #include "cli/source_warnings.h"
 #include "cli/verify_store.h"
+#include "formats/with_documents.h"
 #include "poniente/token_store.h"
 #include "store/manifest/manifest.h"
 #include "store/manifest/store_folder.h"
@@ -82,7 +83,7 @@ absl::StatusOr<std::shared_ptr<const TokenSource>> Open(
       source->num_bytes() > kMostScanned) {
     return source;
   }
-  return WithDocuments(std::move(source), options);
+  return internal::WithDocuments(std::move(source), options);
 }
 
 absl::StatusOr<Inspection> Inspect(const std::string& path, bool verify,

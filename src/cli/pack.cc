@@ -138,8 +138,8 @@ absl::Status Packing::TakePart() {
   }
   path_ = PathOfPart(request_.out, *request_.part);
   if (!request_.launcher.empty()) {
-    Note(absl::StrCat("packs part ", request_.part->rank, " of ",
-                      request_.part->ranks, ", as ", request_.launcher,
+    Note(absl::StrCat("packs part ", request_.part->ordinal, " of ",
+                      request_.part->parts, ", as ", request_.launcher,
                       " says"));
   }
   return absl::OkStatus();
@@ -340,8 +340,8 @@ void Packing::SummarizeAsJson(const PackState& state,
                      {"bad_lines", state.bad_lines}};
   json["compressed"] = state.compressed.count;
   json["binary"] = state.binary.count;
-  json["part"] = request_.part ? Json(request_.part->rank) : Json();
-  json["parts"] = request_.part ? Json(request_.part->ranks) : Json();
+  json["part"] = request_.part ? Json(request_.part->ordinal) : Json();
+  json["parts"] = request_.part ? Json(request_.part->parts) : Json();
   json["threads"] = job_.threads;
   json["resumed_bytes"] = begin_.bytes;
   json["seconds"] = seconds;

@@ -14,22 +14,22 @@
 namespace poniente::cli {
 namespace {
 
-std::string SuffixOf(const Rank& part) {
-  return absl::StrFormat("-of-%05u", part.ranks);
+std::string SuffixOf(const PackPart& part) {
+  return absl::StrFormat("-of-%05u", part.parts);
 }
 
 }  // namespace
 
 absl::StatusOr<std::vector<TextInput>> InputsOfPart(
-    const std::vector<TextInput>& inputs, const Rank& part) {
+    const std::vector<TextInput>& inputs, const PackPart& part) {
   uint64_t total = 0;
   for (const TextInput& input : inputs) {
-    if (part.ranks > 1 && !input.is_regular) {
+    if (part.parts > 1 && !input.is_regular) {
       return absl::InvalidArgumentError(absl::StrCat(
           "'", input.path,
           "' is a stream, which only one process can read: name files to "
           "divide over ",
-          part.ranks, " parts, or pack it alone with --part 0/1"));
+          part.parts, " parts, or pack it alone with --part 0/1"));
     }
     total += input.bytes;
   }
@@ -41,21 +41,21 @@ absl::StatusOr<std::vector<TextInput>> InputsOfPart(
         internal::Uint128{before} * 2 + input.bytes;
     before += input.bytes;
     const internal::Uint128 share =
-        total == 0 ? 0 : middle * part.ranks / (internal::Uint128{total} * 2);
+        total == 0 ? 0 : middle * part.parts / (internal::Uint128{total} * 2);
     // An empty input at the very end has its middle behind the last part.
-    const uint64_t owner = share < part.ranks ? static_cast<uint64_t>(share)
-                                              : uint64_t{part.ranks} - 1;
-    if (owner == part.rank) chosen.push_back(input);
+    const uint64_t owner = share < part.parts ? static_cast<uint64_t>(share)
+                                              : uint64_t{part.parts} - 1;
+    if (owner == part.ordinal) chosen.push_back(input);
   }
   return chosen;
 }
 
-std::string PathOfPart(const std::string& folder, const Rank& part) {
-  return absl::StrCat(folder, "/", absl::StrFormat("part-%05u", part.rank),
+std::string PathOfPart(const std::string& folder, const PackPart& part) {
+  return absl::StrCat(folder, "/", absl::StrFormat("part-%05u", part.ordinal),
                       SuffixOf(part));
 }
 
-absl::Status CheckPartFolder(const std::string& folder, const Rank& part) {
+absl::Status CheckPartFolder(const std::string& folder, const PackPart& part) {
   if (::access((folder + "/manifest.json").c_str(), F_OK) == 0) {
     return absl::FailedPreconditionError(absl::StrCat(
         "'", folder,
@@ -75,7 +75,7 @@ absl::Status CheckPartFolder(const std::string& folder, const Rank& part) {
   ::closedir(dir);
   if (other.empty()) return absl::OkStatus();
   return absl::FailedPreconditionError(absl::StrCat(
-      "'", folder, "/", other, "' is no part of ", part.ranks,
+      "'", folder, "/", other, "' is no part of ", part.parts,
       ": the documents would be there twice; remove the parts of the other "
       "division, or give another --out"));
 }

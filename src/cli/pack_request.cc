@@ -282,12 +282,13 @@ absl::Status ReadTokenizer(const Arguments& arguments, PackRequest* request) {
 
 absl::Status ReadPart(const Arguments& arguments, PackRequest* request) {
   if (arguments.Has("part")) {
-    PONIENTE_ASSIGN_OR_RETURN(request->part, arguments.RankOf("part"));
+    PONIENTE_ASSIGN_OR_RETURN(const Rank part, arguments.RankOf("part"));
+    request->part = PackPart{part.rank, part.ranks};
     return absl::OkStatus();
   }
   PONIENTE_ASSIGN_OR_RETURN(const Ranks ranks, RanksFromEnvironment());
   if (ranks.ranks == 1) return absl::OkStatus();
-  request->part = Rank{ranks.rank, ranks.ranks};
+  request->part = PackPart{ranks.rank, ranks.ranks};
   request->launcher = ranks.launcher;
   return absl::OkStatus();
 }

@@ -13,6 +13,7 @@
 #include "absl/status/statusor.h"
 #include "cli/arguments.h"
 #include "cli/json_line.h"
+#include "cli/pack_parts.h"
 #include "cli/pack_sentence_piece.h"
 #include "cli/text_inputs.h"
 #include "cli/text_splitter.h"
@@ -44,7 +45,7 @@ struct PackRequest {
   uint64_t checkpoint_bytes = 0;
   bool restart = false;
   // One part of the inputs, as the command line or a launcher says.
-  std::optional<Rank> part;
+  std::optional<PackPart> part;
   std::string launcher;
   bool json = false;
   bool quiet = false;

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "cli/source_options.h"
+#include "formats/with_documents.h"
 #include "index/int128.h"
 #include "util/status_macros.h"
 
@@ -177,7 +177,7 @@ absl::StatusOr<std::vector<TextInput>> OpenTokenInputs(
     PONIENTE_ASSIGN_OR_RETURN(input.source, OpenTokenSource(path, options));
     if (DelimiterOf(*input.source)) {
       PONIENTE_ASSIGN_OR_RETURN(input.source,
-                                WithDocuments(input.source, options));
+                                internal::WithDocuments(input.source, options));
     }
     input.bytes = BytesOf(*input.source, input.source->num_tokens());
     input.end_document = Documents(*input.source).size();
@@ -191,13 +191,13 @@ absl::StatusOr<std::vector<TextInput>> OpenTokenInputs(
 }
 
 absl::StatusOr<std::vector<TextInput>> TokenInputsOfPart(
-    const std::vector<TextInput>& inputs, const Rank& part) {
+    const std::vector<TextInput>& inputs, const PackPart& part) {
   internal::Uint128 total = 0;
   for (const TextInput& input : inputs) total += input.bytes;
   const auto bound = [&](uint32_t number) {
-    return static_cast<uint64_t>(total * number / part.ranks);
+    return static_cast<uint64_t>(total * number / part.parts);
   };
-  const bool is_last = part.rank + 1 == part.ranks;
+  const bool is_last = part.ordinal + 1 == part.parts;
   std::vector<TextInput> chosen;
   uint64_t before = 0;
   for (const TextInput& input : inputs) {
@@ -212,10 +212,10 @@ absl::StatusOr<std::vector<TextInput>> TokenInputsOfPart(
     };
     TextInput of_part = input;
     PONIENTE_ASSIGN_OR_RETURN(of_part.first_document,
-                              first_from(bound(part.rank)));
+                              first_from(bound(part.ordinal)));
     if (!is_last) {
       PONIENTE_ASSIGN_OR_RETURN(of_part.end_document,
-                                first_from(bound(part.rank + 1)));
+                                first_from(bound(part.ordinal + 1)));
     }
     before += input.bytes;
     if (of_part.first_document == of_part.end_document) continue;

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "cli/arguments.h"
 #include "cli/pack_input.h"
+#include "cli/pack_parts.h"
 #include "cli/text_inputs.h"
 #include "poniente/token_files.h"
 
@@ -21,10 +21,10 @@ namespace poniente::cli {
 absl::StatusOr<std::vector<TextInput>> OpenTokenInputs(
     const std::vector<std::string>& paths, const TokenSourceOptions& options);
 
-// What part `part.rank` of `part.ranks` packs: whole documents, about the same
+// What a part packs: whole documents, about the same
 // bytes for each; all parts together, in their order, are the inputs.
 absl::StatusOr<std::vector<TextInput>> TokenInputsOfPart(
-    const std::vector<TextInput>& inputs, const Rank& part);
+    const std::vector<TextInput>& inputs, const PackPart& part);
 
 // Its documents, with the names they have, else numbered; where they are not
 // known, each shard is one. Ids are taken as they are; one that is not below

@@ -5,7 +5,6 @@
 #ifndef PONIENTE_CLI_SOURCE_OPTIONS_H_
 #define PONIENTE_CLI_SOURCE_OPTIONS_H_
 
-#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,7 +12,6 @@
 #include "absl/status/statusor.h"
 #include "cli/arguments.h"
 #include "poniente/token_files.h"
-#include "poniente/token_source.h"
 
 namespace poniente::cli {
 
@@ -26,16 +24,6 @@ bool HasSourceOption(const Arguments& arguments, std::string_view except = "");
 // InvalidArgument, beginning with the command, for values that are none.
 absl::StatusOr<TokenSourceOptions> ReadSourceOptions(
     const std::string& command, const Arguments& arguments);
-
-// `source`, opened with `options`, or the same with its documents: those that
-// only an id separates are looked for. FailedPrecondition if no id is known.
-absl::StatusOr<std::shared_ptr<const TokenSource>> WithDocuments(
-    std::shared_ptr<const TokenSource> source,
-    const TokenSourceOptions& options);
-
-// What is at `path`, with its documents.
-absl::StatusOr<std::shared_ptr<const TokenSource>> OpenWithDocuments(
-    const std::string& path, const TokenSourceOptions& options);
 
 }  // namespace poniente::cli
 
