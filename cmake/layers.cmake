@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-# poniente_layer(NAME SOURCES ... HEADERS ... DEPENDS ... PRIVATE ...)
-# declares one layer as a static library. HEADERS are public ones, by their
+# poniente_layer(NAME [NOT_INSTALLED] SOURCES ... HEADERS ... DEPENDS ... PRIVATE
+# ...) declares one layer as a static library. HEADERS are public ones, by their
 # name under include/poniente; DEPENDS are the layers and packages it may use.
+# What is NOT_INSTALLED is the tool's, no part of libponiente.
 function(poniente_compile_options target)
   # g++ 12 takes the frames of Asio's coroutines for mismatched allocations.
   target_compile_options(${target} PRIVATE
@@ -53,7 +54,8 @@ function(poniente_program_options target)
 endfunction()
 
 function(poniente_layer name)
-  cmake_parse_arguments(arg "" "" "SOURCES;HEADERS;DEPENDS;PRIVATE" ${ARGN})
+  cmake_parse_arguments(arg "NOT_INSTALLED" ""
+    "SOURCES;HEADERS;DEPENDS;PRIVATE" ${ARGN})
   set(target poniente_${name})
   list(TRANSFORM arg_HEADERS PREPEND ${PROJECT_SOURCE_DIR}/include/poniente/)
   add_library(${target} STATIC ${arg_SOURCES})
@@ -67,6 +69,9 @@ function(poniente_layer name)
     EXPORT_NAME ${name}
     VERIFY_INTERFACE_HEADER_SETS ON)
   poniente_compile_options(${target})
+  if(arg_NOT_INSTALLED)
+    return()
+  endif()
   set_property(GLOBAL APPEND PROPERTY PONIENTE_LAYERS ${target})
   set_property(GLOBAL APPEND PROPERTY PONIENTE_HEADERS ${arg_HEADERS})
 endfunction()

@@ -4,7 +4,7 @@
 #include <iostream>
 #include <utility>
 
-#include "cli/console.h"
+#include "cli/screen/console.h"
 
 namespace poniente::cli {
 

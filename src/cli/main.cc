@@ -15,9 +15,9 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "cli/commands.h"
-#include "cli/console.h"
-#include "cli/help.h"
+#include "cli/commands/commands.h"
+#include "cli/commands/help.h"
+#include "cli/screen/console.h"
 #include "poniente/version.h"
 #include "util/nearest_name.h"
 

@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+// poniente find: which steps of a run read an item or a document.
+
+#include <algorithm>
+#include <cctype>
+#include <iostream>
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "analysis/trace/traced_run.h"
+#include "cli/arguments.h"
+#include "cli/command_line.h"
+#include "cli/commands/commands.h"
+#include "cli/commands/load_config.h"
+#include "cli/screen/console.h"
+#include "cli/screen/json.h"
+#include "cli/screen/table.h"
+#include "poniente/config.h"
+#include "util/status_macros.h"
+
+namespace poniente::cli {
+namespace {
+
+using internal::StepRange;
+using internal::TracedReading;
+using internal::TracedRun;
+
+constexpr uint64_t kMostSteps = uint64_t{1} << 62;
+
+absl::Status FindUsageError(const std::string& message) {
+  return absl::InvalidArgumentError(
+      absl::StrCat("find: ", message, "; see `poniente find --help`"));
+}
+
+absl::StatusOr<StepRange> ParseSteps(const std::string& text) {
+  const size_t dots = text.find("..");
+  StepRange steps;
+  if (dots != std::string::npos &&
+      absl::SimpleAtoi(text.substr(0, dots), &steps.begin) &&
+      absl::SimpleAtoi(text.substr(dots + 2), &steps.end) &&
+      steps.begin < steps.end && steps.end <= kMostSteps) {
+    return steps;
+  }
+  return FindUsageError(
+      absl::StrCat("--steps must be a..b, steps from a on and before b, with "
+                   "0 <= a < b, got '",
+                   text, "'"));
+}
+
+// What the command line asks for.
+struct FindRequest {
+  std::string source;
+  std::optional<uint64_t> item;
+  std::string document;
+  std::optional<StepRange> steps;
+};
+
+absl::StatusOr<FindRequest> ReadFindRequest(const Arguments& arguments) {
+  FindRequest question;
+  if (!arguments.Has("source")) return FindUsageError("give a --source");
+  question.source = *arguments.Text("source");
+  if (arguments.Has("item") == arguments.Has("document")) {
+    return FindUsageError("give either an --item or a --document");
+  }
+  if (arguments.Has("item")) {
+    PONIENTE_ASSIGN_OR_RETURN(question.item,
+                              arguments.Number("item", 0, 0, UINT64_MAX));
+  } else {
+    question.document = *arguments.Text("document");
+    if (question.document.empty()) {
+      return FindUsageError("--document must be a number or a name, got ''");
+    }
+  }
+  if (const auto steps = arguments.Text("steps")) {
+    PONIENTE_ASSIGN_OR_RETURN(question.steps, ParseSteps(*steps));
+  }
+  return question;
+}
+
+bool IsNumber(const std::string& text) {
+  return std::all_of(text.begin(), text.end(),
+                     [](unsigned char c) { return std::isdigit(c) != 0; });
+}
+
+absl::StatusOr<std::vector<uint64_t>> DocumentsMeant(const TracedRun& run,
+                                                     const std::string& path,
+                                                     const std::string& text) {
+  if (!IsNumber(text)) return run.DocumentsNamed(path, text);
+  uint64_t number = 0;
+  if (absl::SimpleAtoi(text, &number)) return std::vector<uint64_t>{number};
+  return absl::OutOfRangeError(
+      absl::StrCat("there is no document ", text, " of '", path, "'"));
+}
+
+absl::StatusOr<std::vector<TracedReading>> Answer(const TracedRun& run,
+                                                  const std::string& path,
+                                                  const FindRequest& question) {
+  if (!question.steps && !run.steps()) {
+    return absl::FailedPreconditionError(
+        "the run has no end: say which steps to search, --steps a..b");
+  }
+  if (question.item) return run.FindItem(path, *question.item, question.steps);
+  PONIENTE_ASSIGN_OR_RETURN(const std::vector<uint64_t> documents,
+                            DocumentsMeant(run, path, question.document));
+  std::vector<TracedReading> all;
+  for (const uint64_t document : documents) {
+    PONIENTE_ASSIGN_OR_RETURN(const std::vector<TracedReading> found,
+                              run.FindDocument(path, document, question.steps));
+    all.insert(all.end(), found.begin(), found.end());
+  }
+  std::stable_sort(all.begin(), all.end(),
+                   [](const TracedReading& a, const TracedReading& b) {
+                     return a.reading.sample < b.reading.sample;
+                   });
+  return all;
+}
+
+void PrintFoundAsJson(const std::vector<TracedReading>& readings) {
+  Json json;
+  json["reads"] = Json::array();
+  for (const TracedReading& found : readings) {
+    Json row;
+    row["step"] = found.reading.step;
+    row["position"] = found.reading.position;
+    row["epoch"] = found.reading.epoch;
+    row["item"] = found.item;
+    row["token_begin"] = found.reading.token_begin;
+    row["token_end"] = found.reading.token_end;
+    if (found.view > 0) row["view"] = found.view;
+    if (found.document) row["document"] = *found.document;
+    json["reads"].push_back(std::move(row));
+  }
+  PrintJson(json);
+}
+
+void PrintFoundAsText(const std::string& path, const FindRequest& question,
+                      const std::vector<TracedReading>& readings) {
+  std::cout << (question.item ? absl::StrCat("item ", *question.item)
+                              : absl::StrCat("document '",
+                                             OneLine(question.document), "'"))
+            << " of '" << OneLine(path) << "': ";
+  if (readings.empty()) {
+    std::cout << "no sample reads it\n";
+    return;
+  }
+  std::cout << Plural(readings.size(), "sample") << " of "
+            << (question.steps ? absl::StrCat("steps ", question.steps->begin,
+                                              "..", question.steps->end - 1)
+                               : "the run")
+            << (readings.size() == 1 ? " reads it\n\n" : " read it\n\n");
+  std::vector<std::vector<std::string>> rows = {
+      {"step", "position", "epoch", "item", "tokens"}};
+  for (const TracedReading& found : readings) {
+    rows.push_back(
+        {absl::StrCat(found.reading.step), absl::StrCat(found.reading.position),
+         absl::StrCat(found.reading.epoch),
+         absl::StrCat(found.item, found.view > 0
+                                      ? absl::StrCat(" (view ", found.view, ")")
+                                      : std::string()),
+         absl::StrCat(found.reading.token_begin, "..",
+                      found.reading.token_end)});
+  }
+  PrintTable(rows);
+}
+
+}  // namespace
+
+CommandSpec FindSpec() {
+  return {
+      .name = "find",
+      .brief = "say which steps read an item or a document",
+      .positionals = "CONFIG --source NAME --item N | --document ID",
+      .summary =
+          "Says which samples of the run in the TOML file CONFIG read an item "
+          "or a document of a source.",
+      .options = {{"source", "NAME",
+                   "its path of names, or a name or end that only one has"},
+                  {"item", "N", "the item's number in the source"},
+                  {"document", "ID", "the document's number, or its name"},
+                  {"steps", "a..b",
+                   "search steps from a on and before b; default: all"},
+                  {"json", "", "print JSON"}},
+      .example = "poniente find train.toml --source fortunes --item 17"};
+}
+
+int RunFind(const std::vector<std::string>& args) {
+  const auto read = ReadCommandLine(FindSpec(), args);
+  if (const int* code = std::get_if<int>(&read)) return *code;
+  const Arguments& parsed = std::get<Arguments>(read);
+  if (parsed.positionals().size() != 1) {
+    return FailUsage("find: give one CONFIG; see `poniente find --help`");
+  }
+  const auto question = ReadFindRequest(parsed);
+  if (!question.ok()) {
+    return FailUsage(std::string(question.status().message()));
+  }
+  const auto config = LoadConfig(parsed.positionals()[0]);
+  if (!config.ok()) return FailConfig(config.status());
+  const TracedRun run(*config);
+  const auto path = run.FindSource(question->source);
+  if (!path.ok()) return Fail(path.status());
+  const auto found = Answer(run, *path, *question);
+  if (!found.ok()) return Fail(found.status());
+  if (parsed.Has("json")) {
+    PrintFoundAsJson(*found);
+  } else {
+    PrintFoundAsText(*path, *question, *found);
+  }
+  return kExitOk;
+}
+
+}  // namespace poniente::cli

@@ -1,0 +1,289 @@
+// SPDX-License-Identifier: Apache-2.0
+// poniente inspect: what a path holds, in words or as JSON.
+
+#include <algorithm>
+#include <filesystem>
+#include <iostream>
+#include <memory>
+#include <optional>
+#include <string>
+#include <system_error>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "cli/arguments.h"
+#include "cli/command_line.h"
+#include "cli/commands/commands.h"
+#include "cli/commands/source_options.h"
+#include "cli/commands/source_warnings.h"
+#include "cli/commands/verify_store.h"
+#include "cli/screen/console.h"
+#include "cli/screen/json.h"
+#include "formats/with_documents.h"
+#include "poniente/token_store.h"
+#include "store/manifest/manifest.h"
+#include "store/manifest/store_folder.h"
+#include "util/status_macros.h"
+
+namespace poniente::cli {
+namespace {
+
+constexpr uint64_t kTokensShown = 16;
+constexpr size_t kTextShown = 160;
+// Documents that an id separates are counted where that is quick.
+constexpr uint64_t kMostScanned = uint64_t{256} << 20;
+
+// What is printed.
+struct Inspection {
+  std::shared_ptr<const TokenSource> source;
+  const TokenStore* store = nullptr;  // what it is, or null
+  std::vector<uint32_t> first_tokens;
+  std::optional<std::string> first_document;
+  std::vector<std::string> warnings;
+  bool verified = false;
+};
+
+bool IsLeftover(const std::string& name, uint64_t generation) {
+  if (name.starts_with(internal::kScratchPrefix) ||
+      name == internal::kTemporaryManifest) {
+    return true;
+  }
+  const auto file = internal::StoreFileNamed(name);
+  return file && name != internal::StoreFileName(*file, generation);
+}
+
+void WarnOfLeftovers(Inspection* inspection) {
+  const TokenStore& store = *inspection->store;
+  std::vector<std::string> leftovers;
+  std::error_code ignored;
+  for (const auto& entry :
+       std::filesystem::directory_iterator(store.path(), ignored)) {
+    const std::string name = entry.path().filename().string();
+    if (IsLeftover(name, store.manifest().generation)) {
+      leftovers.push_back(name);
+    }
+  }
+  if (leftovers.empty()) return;
+  std::sort(leftovers.begin(), leftovers.end());
+  inspection->warnings.push_back(absl::StrCat(
+      "files that belong to no finished store (a writer is at work, or died; "
+      "the next one removes them): ",
+      absl::StrJoin(leftovers, ", ")));
+}
+
+absl::StatusOr<std::shared_ptr<const TokenSource>> Open(
+    const std::string& path, const TokenSourceOptions& options) {
+  PONIENTE_ASSIGN_OR_RETURN(auto source, OpenTokenSource(path, options));
+  if (source->knows_documents() || !DelimiterOf(*source) ||
+      source->num_bytes() > kMostScanned) {
+    return source;
+  }
+  return internal::WithDocuments(std::move(source), options);
+}
+
+absl::StatusOr<Inspection> Inspect(const std::string& path, bool verify,
+                                   uint64_t vocabulary_size,
+                                   const TokenSourceOptions& options) {
+  Inspection inspection;
+  PONIENTE_ASSIGN_OR_RETURN(inspection.source, Open(path, options));
+  const TokenSource& source = *inspection.source;
+  inspection.store = dynamic_cast<const TokenStore*>(&source);
+  if (verify) {
+    PONIENTE_RETURN_IF_ERROR(VerifyWithProgress(source, "verifying"));
+    inspection.verified = true;
+  }
+  inspection.warnings = TokenSourceWarnings(source);
+  if (inspection.store != nullptr) WarnOfLeftovers(&inspection);
+  auto first = RunBlocking(source.ReadTokens(
+      0, std::min<uint64_t>(source.num_tokens(), kTextShown)));
+  if (first.ok()) inspection.first_tokens = *std::move(first);
+  const absl::Status ids =
+      WarnOfIds(source, vocabulary_size, verify && vocabulary_size > 0,
+                &inspection.warnings);
+  // Whoever looks at files without checksums wants to know what they are.
+  if (absl::IsDataLoss(ids) && inspection.store == nullptr) {
+    inspection.warnings.emplace_back(ids.message());
+  } else if (!ids.ok()) {
+    return ids;
+  }
+  if (source.num_documents() > 0) {
+    PONIENTE_ASSIGN_OR_RETURN(std::string name, source.DocumentName(0));
+    if (inspection.store != nullptr || !name.empty()) {
+      inspection.first_document = std::move(name);
+    }
+  }
+  return inspection;
+}
+
+// The ids as text, up to the end of the first document; none unless they are
+// bytes.
+std::optional<std::string> AsText(const Inspection& inspection) {
+  const Vocabulary* const vocabulary = inspection.source->known_vocabulary();
+  if (vocabulary == nullptr || vocabulary->tokenizer != "bytes") {
+    return std::nullopt;
+  }
+  std::string text;
+  for (const uint32_t id : inspection.first_tokens) {
+    if (id > 255) break;
+    text += static_cast<char>(id);
+  }
+  return text;
+}
+
+std::vector<uint32_t> ShownDocuments(const Inspection& inspection) {
+  const auto& tokens = inspection.first_tokens;
+  return {tokens.begin(),
+          tokens.begin() + static_cast<ptrdiff_t>(
+                               std::min<size_t>(tokens.size(), kTokensShown))};
+}
+
+void PrintInspectionAsJson(const Inspection& inspection) {
+  const TokenSource& source = *inspection.source;
+  Json json;
+  json["path"] = source.path();
+  json["format"] = std::string(source.format());
+  if (inspection.store) json["version"] = internal::kStoreVersion;
+  json["dtype"] = std::string(StoredTypeName(source.stored_type()));
+  json["tokens"] = source.num_tokens();
+  json["documents"] = nullptr;
+  if (source.knows_documents()) json["documents"] = source.num_documents();
+  json["shards"] = source.num_shards();
+  json["tokenizer"] = nullptr;
+  json["vocab_size"] = nullptr;
+  if (const Vocabulary* const vocabulary = source.known_vocabulary()) {
+    json["tokenizer"] = vocabulary->tokenizer;
+    json["vocab_size"] = vocabulary->size;
+  }
+  json["end_of_document"] = nullptr;
+  if (source.end_of_document()) {
+    json["end_of_document"] = *source.end_of_document();
+  }
+  json["fingerprint"] = absl::StrFormat("%016x", source.fingerprint());
+  json["bytes"] = source.num_bytes();
+  if (inspection.store) {
+    json["block_bytes"] = inspection.store->manifest().block_bytes;
+  } else {
+    json["windows"] =
+        source.window_rule().across_shards ? "across shards" : "within shards";
+  }
+  json["backend"] = std::string(IoBackendName(source.reader().backend()));
+  json["first_tokens"] = ShownDocuments(inspection);
+  if (const auto text = AsText(inspection)) json["first_text"] = *text;
+  if (inspection.first_document) {
+    json["first_document"] = *inspection.first_document;
+  }
+  if (inspection.verified) json["verified"] = true;
+  json["warnings"] = inspection.warnings;
+  PrintJson(json);
+}
+
+std::string VocabularyWords(const Vocabulary& vocabulary,
+                            const TokenSource& source) {
+  return absl::StrCat(
+      Plural(vocabulary.size, "id"),
+      source.end_of_document()
+          ? absl::StrCat(", end of document ", *source.end_of_document())
+          : "");
+}
+
+void PrintText(const Inspection& inspection) {
+  const TokenSource& source = *inspection.source;
+  const auto line = [](const char* key, const std::string& value) {
+    std::cout << absl::StrFormat("%-16s", key) << OneLine(value) << '\n';
+  };
+  line("path", source.path());
+  line("format", inspection.store
+                     ? absl::StrCat(internal::Absl(source.format()), " ",
+                                    internal::kStoreVersion)
+                     : std::string(source.format()));
+  if (const Vocabulary* const vocabulary = source.known_vocabulary()) {
+    line("tokenizer", vocabulary->tokenizer);
+    line("vocabulary", VocabularyWords(*vocabulary, source));
+  } else {
+    line("tokenizer", "not known");
+    if (source.end_of_document()) {
+      line("delimiter",
+           absl::StrCat("id ", *source.end_of_document(),
+                        DelimiterOf(source)->begins ? " begins documents"
+                                                    : " ends documents"));
+    }
+  }
+  line("dtype", std::string(StoredTypeName(source.stored_type())));
+  line("tokens", Count(source.num_tokens()));
+  line("documents",
+       source.knows_documents() ? Count(source.num_documents()) : "not known");
+  line("shards", Count(source.num_shards()));
+  if (source.num_shards() > 1) {
+    line("windows", source.window_rule().across_shards ? "cut across shards"
+                                                       : "cut within shards");
+  }
+  line("size", Bytes(static_cast<double>(source.num_bytes())));
+  line("fingerprint", absl::StrFormat("%016x", source.fingerprint()));
+  line("read by", std::string(IoBackendName(source.reader().backend())));
+  if (inspection.first_document) {
+    line("first document", *inspection.first_document);
+  }
+  line("first tokens", absl::StrJoin(ShownDocuments(inspection), " "));
+  if (const auto text = AsText(inspection)) line("as text", *text);
+  if (inspection.verified) {
+    line("verified", HasChecksums(source) ? "all checksums match"
+                                          : "all tokens can be read");
+  }
+  if (inspection.warnings.empty()) line("warnings", "none");
+  for (const std::string& warning : inspection.warnings) {
+    line("warning", warning);
+  }
+}
+
+}  // namespace
+
+CommandSpec InspectSpec() {
+  return {
+      .name = "inspect",
+      .brief = "say what a token store, or another project's files, hold",
+      .positionals = "PATH",
+      .summary =
+          "Says what PATH is, a token store or token files of another project, "
+          "what it\nholds, and what looks wrong.",
+      .options = WithSourceOptions(
+          {{"vocab-size", "N",
+            "warn of ids that are not below N, with --verify of any"},
+           {"json", "", "print JSON"},
+           {"verify", "", "read everything and check all checksums"}}),
+      .example = "poniente inspect fortunes --json"};
+}
+
+int RunInspect(const std::vector<std::string>& args) {
+  const auto read = ReadCommandLine(InspectSpec(), args);
+  if (const int* code = std::get_if<int>(&read)) return *code;
+  const Arguments* const arguments = &std::get<Arguments>(read);
+  if (arguments->positionals().size() != 1) {
+    return FailUsage(absl::StrCat("inspect: expected one PATH, got ",
+                                  arguments->positionals().size(),
+                                  "; see `poniente inspect --help`"));
+  }
+  const auto options = ReadSourceOptions("inspect", *arguments);
+  if (!options.ok()) return FailUsage(std::string(options.status().message()));
+  const auto vocab_size =
+      arguments->Number("vocab-size", 0, 1, uint64_t{1} << 32);
+  if (!vocab_size.ok()) {
+    return FailUsage(std::string(vocab_size.status().message()));
+  }
+  const absl::StatusOr<Inspection> inspection =
+      Inspect(arguments->positionals()[0], arguments->Has("verify"),
+              *vocab_size, *options);
+  if (!inspection.ok()) return Fail(inspection.status());
+  if (arguments->Has("json")) {
+    PrintInspectionAsJson(*inspection);
+  } else {
+    PrintText(*inspection);
+  }
+  return kExitOk;
+}
+
+}  // namespace poniente::cli

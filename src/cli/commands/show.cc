@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+// poniente show: what a step of a run sees, sample by sample.
+
+#include <algorithm>
+#include <iostream>
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "analysis/trace/traced_run.h"
+#include "cli/arguments.h"
+#include "cli/command_line.h"
+#include "cli/commands/commands.h"
+#include "cli/commands/load_config.h"
+#include "cli/screen/console.h"
+#include "cli/screen/json.h"
+#include "cli/screen/table.h"
+#include "poniente/config.h"
+
+namespace poniente::cli {
+namespace {
+
+using internal::TracedDocument;
+using internal::TracedRun;
+using internal::TracedSample;
+using internal::TracedStep;
+
+// Documents of one sample that a line has room for.
+constexpr size_t kMostDocuments = 4;
+
+// What --text adds to a sample.
+struct SampleText {
+  std::optional<std::string> text;  // unset if the tokenizer is not "bytes"
+  std::vector<uint32_t> tokens;
+};
+
+// Bytes as they are; ids that are no bytes as <256>.
+std::string TextOf(const std::vector<uint32_t>& tokens) {
+  std::string text;
+  for (const uint32_t id : tokens) {
+    if (id <= 255) {
+      text += static_cast<char>(id);
+    } else {
+      absl::StrAppend(&text, "<", id, ">");
+    }
+  }
+  return text;
+}
+
+absl::StatusOr<std::vector<SampleText>> ReadTexts(
+    const TracedRun& run, const Vocabulary& vocabulary,
+    const std::vector<TracedSample>& samples) {
+  auto windows = run.Tokens(samples);
+  if (!windows.ok()) return windows.status();
+  const bool is_text = vocabulary.tokenizer == "bytes";
+  if (!is_text) {
+    Warn(absl::StrCat("no text of tokenizer '", vocabulary.tokenizer,
+                      "', only of 'bytes': ids instead"));
+  }
+  std::vector<SampleText> texts;
+  for (TokenWindow& window : *windows) {
+    SampleText& text = texts.emplace_back();
+    if (is_text) text.text = TextOf(window.tokens);
+    text.tokens = std::move(window.tokens);
+  }
+  return texts;
+}
+
+void PrintStepAsJson(const TracedStep& step,
+                     const std::vector<SampleText>& texts) {
+  Json json;
+  json["step"] = step.plan.step;
+  json["batch_size"] = step.plan.batch_size;
+  json["seq_len"] = step.plan.seq_len;
+  json["lr_scale"] = step.plan.lr_scale;
+  json["stage"] = step.stage_name;
+  json["samples"] = Json::array();
+  for (size_t i = 0; i < step.samples.size(); ++i) {
+    const TracedSample& sample = step.samples[i];
+    Json row;
+    row["position"] = sample.origin.position;
+    row["source"] = sample.source;
+    row["path"] = sample.origin.path;
+    row["item"] = sample.origin.item;
+    row["epoch"] = sample.origin.epoch;
+    row["document"] = sample.documents.empty()
+                          ? Json()
+                          : Json(sample.documents.front().number);
+    row["token_begin"] = sample.origin.token_begin;
+    row["token_end"] = sample.origin.token_end;
+    if (sample.view > 0) row["view"] = sample.view;
+    if (sample.documents.size() > 1) {
+      for (const TracedDocument& document : sample.documents) {
+        row["documents"].push_back(document.number);
+      }
+    }
+    if (!texts.empty() && texts[i].text) row["text"] = *texts[i].text;
+    if (!texts.empty() && !texts[i].text) row["tokens"] = texts[i].tokens;
+    json["samples"].push_back(std::move(row));
+  }
+  PrintJson(json);
+}
+
+std::string DocumentWords(const std::vector<TracedDocument>& documents) {
+  if (documents.empty()) return "-";
+  const size_t shown = std::min(documents.size(), kMostDocuments);
+  std::vector<std::string> words;
+  for (size_t i = 0; i < shown; ++i) {
+    words.push_back(absl::StrCat(documents[i].number));
+    if (documents[i].name.empty()) continue;
+    absl::StrAppend(&words.back(), " '", OneLine(documents[i].name), "'");
+  }
+  std::string line = absl::StrJoin(words, ", ");
+  if (documents.size() > shown) {
+    absl::StrAppend(&line, " and ", documents.size() - shown, " more");
+  }
+  return line;
+}
+
+void PrintStepAsText(const TracedStep& step,
+                     const std::vector<SampleText>& texts) {
+  std::cout << "step " << step.plan.step << ": batch_size "
+            << step.plan.batch_size << ", seq_len " << step.plan.seq_len
+            << ", lr_scale " << absl::StrCat(step.plan.lr_scale) << ", stage '"
+            << OneLine(step.stage_name) << "'\n\n";
+  std::vector<std::vector<std::string>> rows = {
+      {"path", "position", "leaf", "item", "epoch", "tokens", "document"}};
+  for (const TracedSample& sample : step.samples) {
+    const SampleOrigin& origin = sample.origin;
+    rows.push_back(
+        {OneLine(origin.path) + (sample.view > 0
+                                     ? absl::StrCat(" (view ", sample.view, ")")
+                                     : std::string()),
+         absl::StrCat(origin.position), absl::StrCat(origin.leaf),
+         absl::StrCat(origin.item), absl::StrCat(origin.epoch),
+         absl::StrCat(origin.token_begin, "..", origin.token_end),
+         DocumentWords(sample.documents)});
+  }
+  PrintTable(rows);
+  for (size_t i = 0; i < texts.size(); ++i) {
+    std::cout << "\nposition " << step.samples[i].origin.position << ": "
+              << (texts[i].text ? OneLine(*texts[i].text)
+                                : absl::StrJoin(texts[i].tokens, " "))
+              << '\n';
+  }
+}
+
+}  // namespace
+
+CommandSpec ShowSpec() {
+  return {.name = "show",
+          .brief = "say what a step of a run reads",
+          .positionals = "CONFIG --step S",
+          .summary =
+              "Says what a step of the run in the TOML file CONFIG sees: of "
+              "each sample where it comes from.",
+          .options = {{"step", "S", "the step, from 0 on"},
+                      {"rank", "r/R", "only what rank r of R ranks sees"},
+                      {"text", "", "the tokens too, as text if they are bytes"},
+                      {"json", "", "print JSON"}},
+          .example = "poniente show train.toml --step 1200 --rank 0/8 --text"};
+}
+
+int RunShow(const std::vector<std::string>& args) {
+  const auto read = ReadCommandLine(ShowSpec(), args);
+  if (const int* code = std::get_if<int>(&read)) return *code;
+  const Arguments& parsed = std::get<Arguments>(read);
+  if (parsed.positionals().size() != 1) {
+    return FailUsage("show: give one CONFIG; see `poniente show --help`");
+  }
+  if (!parsed.Has("step")) {
+    return FailUsage("show: give a --step; see `poniente show --help`");
+  }
+  const auto step = parsed.Number("step", 0, 0, uint64_t{1} << 62);
+  if (!step.ok()) return FailUsage(std::string(step.status().message()));
+  const auto rank = parsed.RankOf("rank");
+  if (!rank.ok()) return FailUsage(std::string(rank.status().message()));
+
+  const auto config = LoadConfig(parsed.positionals()[0]);
+  if (!config.ok()) return FailConfig(config.status());
+  const TracedRun run(*config);
+  const auto shown = run.Show(*step, rank->rank, rank->ranks);
+  if (!shown.ok()) return Fail(shown.status());
+  std::vector<SampleText> texts;
+  if (parsed.Has("text")) {
+    auto found = ReadTexts(run, config->vocabulary(), shown->samples);
+    if (!found.ok()) return Fail(found.status());
+    texts = *std::move(found);
+  }
+  if (parsed.Has("json")) {
+    PrintStepAsJson(*shown, texts);
+  } else {
+    PrintStepAsText(*shown, texts);
+  }
+  return kExitOk;
+}
+
+}  // namespace poniente::cli

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/commands/source_options.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "util/status_macros.h"
+
+namespace poniente::cli {
+namespace {
+
+constexpr char kDtypes[] = "u8|i8|u16|i16|u32|i32|u64|i64";
+
+absl::StatusOr<std::optional<DocumentDelimiter>> ReadDelimiter(
+    const std::string& command, const Arguments& arguments) {
+  std::optional<DocumentDelimiter> delimiter;
+  for (const bool begins : {false, true}) {
+    const std::string name = begins ? "document-begin" : "document-end";
+    if (!arguments.Has(name)) continue;
+    if (delimiter) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          command, ": --document-begin and --document-end exclude each other"));
+    }
+    PONIENTE_ASSIGN_OR_RETURN(const uint64_t id,
+                              arguments.Number(name, 0, 0, UINT32_MAX));
+    delimiter = DocumentDelimiter{static_cast<uint32_t>(id), begins};
+  }
+  return delimiter;
+}
+
+std::vector<Option> SourceOptions() {
+  return {
+      {"dtype", kDtypes, "how ids lie in files without a header"},
+      {"column", "NAME", "the column, field or feature that holds the ids"},
+      {"glob", "PATTERN", "of a folder, only files whose names match"},
+      {"format", "NAME", "what it is, where it could be several"},
+      {"document-end", "ID", "the id that ends documents, where nothing says"},
+      {"document-begin", "ID", "the id that begins them"},
+  };
+}
+
+}  // namespace
+
+std::vector<Option> WithSourceOptions(std::vector<Option> more) {
+  std::vector<Option> options = SourceOptions();
+  std::move(more.begin(), more.end(), std::back_inserter(options));
+  return options;
+}
+
+bool HasSourceOption(const Arguments& arguments, std::string_view except) {
+  const std::vector<Option> options = SourceOptions();
+  return std::any_of(options.begin(), options.end(), [&](const Option& option) {
+    return option.name != except && arguments.Has(option.name);
+  });
+}
+
+absl::StatusOr<TokenSourceOptions> ReadSourceOptions(
+    const std::string& command, const Arguments& arguments) {
+  TokenSourceOptions options;
+  if (const auto dtype = arguments.Text("dtype")) {
+    const auto type = ParseStoredType(*dtype);
+    if (!type.ok()) {
+      return internal::Prepend(type.status(), command + ": --dtype");
+    }
+    options.dtype = *type;
+  }
+  options.column = arguments.Text("column").value_or("");
+  options.glob = arguments.Text("glob").value_or("");
+  options.format = arguments.Text("format").value_or("");
+  const std::vector<std::string> known = TokenFormatNames();
+  if (!options.format.empty() &&
+      std::find(known.begin(), known.end(), options.format) == known.end()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(command, ": unknown --format '", options.format,
+                     "', expected one of ", absl::StrJoin(known, ", ")));
+  }
+  PONIENTE_ASSIGN_OR_RETURN(options.delimiter,
+                            ReadDelimiter(command, arguments));
+  return options;
+}
+
+}  // namespace poniente::cli

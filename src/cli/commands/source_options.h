@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// Opens what a command line names: a token store, or files of another project
+// with what their path does not say.
+
+#ifndef PONIENTE_CLI_COMMANDS_SOURCE_OPTIONS_H_
+#define PONIENTE_CLI_COMMANDS_SOURCE_OPTIONS_H_
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "cli/arguments.h"
+#include "poniente/token_files.h"
+
+namespace poniente::cli {
+
+// --dtype and so on, then `more`.
+std::vector<Option> WithSourceOptions(std::vector<Option> more);
+
+// One of them is given, other than `except`.
+bool HasSourceOption(const Arguments& arguments, std::string_view except = "");
+
+// InvalidArgument, beginning with the command, for values that are none.
+absl::StatusOr<TokenSourceOptions> ReadSourceOptions(
+    const std::string& command, const Arguments& arguments);
+
+}  // namespace poniente::cli
+
+#endif  // PONIENTE_CLI_COMMANDS_SOURCE_OPTIONS_H_

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// A plan as JSON; docs/plan.md has the keys.
+
+#ifndef PONIENTE_CLI_PLAN_VIEWS_PLAN_JSON_H_
+#define PONIENTE_CLI_PLAN_VIEWS_PLAN_JSON_H_
+
+#include <nlohmann/json.hpp>
+
+#include "analysis/plan/planned_run.h"
+
+namespace poniente::cli {
+
+// `with_series`: the run over time as well, which is much longer.
+nlohmann::ordered_json PlanJson(const internal::PlannedRun& plan,
+                                bool with_series);
+
+}  // namespace poniente::cli
+
+#endif  // PONIENTE_CLI_PLAN_VIEWS_PLAN_JSON_H_

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/plan_views/plan_table.h"
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "cli/plan_views/plan_notes.h"
+#include "cli/screen/console.h"
+#include "cli/screen/table.h"
+
+namespace poniente::cli {
+namespace {
+
+using internal::PlannedRun;
+using internal::RunSource;
+using internal::RunStage;
+
+using Row = std::vector<std::string>;
+
+// More stages than these have no columns of their own.
+constexpr size_t kMostColumns = 8;
+
+// "4096", or "4096..32768" if it changes on the way.
+template <class Get>
+std::string Range(const RunStage& stage, const Get& get) {
+  uint64_t low = UINT64_MAX;
+  uint64_t high = 0;
+  for (const auto& stretch : stage.stretches) {
+    low = std::min<uint64_t>(low, get(stretch));
+    high = std::max<uint64_t>(high, get(stretch));
+  }
+  return low == high ? absl::StrCat(low) : absl::StrCat(low, "..", high);
+}
+
+std::string LrScale(const RunStage& stage) {
+  const std::string first = absl::StrFormat("%.4g", stage.lr_scale);
+  const std::string last = absl::StrFormat("%.4g", stage.last_lr_scale);
+  return first == last ? first : absl::StrCat(first, "..", last);
+}
+
+void PrintStages(const PlannedRun& plan, std::ostream& out) {
+  std::vector<Row> rows = {{"stage", "steps", "batch", "seq_len", "samples",
+                            "tokens", "lr_scale", "read per step"}};
+  for (size_t i = 0; i < plan.stages.size(); ++i) {
+    const RunStage& stage = plan.stages[i];
+    rows.push_back(
+        {OneLine(StageName(plan, i)),
+         absl::StrCat(Count(stage.first_step), "..", Count(stage.end_step - 1)),
+         Range(stage, [](const auto& stretch) { return stretch.batch_size; }),
+         Range(stage, [](const auto& stretch) { return stretch.seq_len; }),
+         Count(stage.samples), ShortCount(static_cast<double>(stage.tokens)),
+         LrScale(stage), Bytes(stage.bytes_per_step)});
+  }
+  PrintTable(rows, out);
+}
+
+std::string NameOf(const RunSource& source) {
+  return absl::StrCat(std::string(2 * size_t{source.depth}, ' '),
+                      OneLine(source.name), source.is_store() ? "" : "/");
+}
+
+// Columns of the stages, if they are few and several.
+size_t StageColumns(const PlannedRun& plan) {
+  const size_t stages = plan.stages.size();
+  return stages > 1 && stages <= kMostColumns ? stages : 0;
+}
+
+std::string Approximately(const RunSource& source) {
+  return source.is_exact ? "" : "~";
+}
+
+void PrintPlannedTokens(const PlannedRun& plan, std::ostream& out) {
+  std::vector<Row> rows = {{"tokens of", "one epoch"}};
+  for (size_t i = 0; i < StageColumns(plan); ++i) {
+    rows[0].push_back(OneLine(StageName(plan, i)));
+  }
+  rows[0].insert(rows[0].end(), {"all", "share", "epochs", "first repeat"});
+  for (const RunSource& source : plan.sources) {
+    const std::string sign = Approximately(source);
+    Row& row = rows.emplace_back();
+    row.push_back(NameOf(source));
+    row.push_back(source.epoch_tokens
+                      ? ShortCount(static_cast<double>(*source.epoch_tokens))
+                      : "endless");
+    for (size_t i = 0; i < StageColumns(plan); ++i) {
+      row.push_back(sign + ShortCount(source.tokens[i]));
+    }
+    const double tokens = source.total_tokens();
+    const auto all = static_cast<double>(std::max<uint64_t>(1, plan.tokens));
+    row.push_back(sign + ShortCount(tokens));
+    row.push_back(absl::StrFormat("%.2f%%", 100 * tokens / all));
+    row.push_back(source.epochs ? sign + absl::StrFormat("%.2f", *source.epochs)
+                                : "-");
+    row.push_back(source.first_repeat
+                      ? absl::StrCat(source.first_repeat->is_exact
+                                         ? "step "
+                                         : "from step ",
+                                     Count(source.first_repeat->step))
+                      : "-");
+  }
+  PrintTable(rows, out);
+}
+
+// "12,345 (0.31)"
+std::string SamplesAndEpochs(const RunSource& source, size_t stage) {
+  std::string cell = Approximately(source) +
+                     Count(static_cast<uint64_t>(source.samples[stage] + 0.5));
+  if (!source.stage_epochs.empty()) {
+    absl::StrAppendFormat(&cell, " (%.2f)", source.stage_epochs[stage]);
+  }
+  return cell;
+}
+
+void PrintSamples(const PlannedRun& plan, std::ostream& out) {
+  std::vector<Row> rows = {{"samples of (epochs)"}};
+  for (size_t i = 0; i < StageColumns(plan); ++i) {
+    rows[0].push_back(OneLine(StageName(plan, i)));
+  }
+  rows[0].push_back("all");
+  for (const RunSource& source : plan.sources) {
+    Row& row = rows.emplace_back();
+    row.push_back(NameOf(source));
+    for (size_t i = 0; i < StageColumns(plan); ++i) {
+      row.push_back(SamplesAndEpochs(source, i));
+    }
+    row.push_back(Approximately(source) +
+                  Count(static_cast<uint64_t>(source.total_samples() + 0.5)));
+  }
+  PrintTable(rows, out);
+}
+
+void PrintTotals(const PlannedRun& plan, std::ostream& out) {
+  const internal::AttentionSaved& saved = plan.attention;
+  out << "  attention     "
+      << (saved.same_tokens > 1
+              ? absl::StrFormat("%.2f times cheaper than as many tokens all at "
+                                "length %u; %.2f times than as many steps",
+                                saved.same_tokens, saved.longest,
+                                saved.same_steps)
+              : "one length throughout: nothing is saved")
+      << '\n';
+  out << "  read          " << Bytes(plan.bytes) << " as stored\n";
+  out << "  skipped       " << ShortCount(plan.skipped_tokens)
+      << " tokens at changes of length";
+  if (plan.cut_off_tokens > 0) {
+    out << ", " << ShortCount(plan.cut_off_tokens)
+        << " at the ends of windows that samples do not fill";
+  }
+  out << "\n  left over     " << ShortCount(plan.left_over_tokens)
+      << " tokens at the ends of stores, which fill no window\n";
+}
+
+}  // namespace
+
+void PrintPlan(const PlannedRun& plan, std::ostream& out) {
+  PrintStages(plan, out);
+  out << '\n';
+  PrintPlannedTokens(plan, out);
+  out << '\n';
+  PrintSamples(plan, out);
+  if (plan.stages.size() > kMostColumns) {
+    out << "  (" << plan.stages.size()
+        << " stages: counts of each are in --json)\n";
+  }
+  out << '\n';
+  PrintTotals(plan, out);
+  for (const std::string& warning : Warnings(plan)) {
+    out << "  warning: " << OneLine(warning) << '\n';
+  }
+  for (const std::string& remark : Remarks(plan)) {
+    out << "  note: " << OneLine(remark) << '\n';
+  }
+}
+
+}  // namespace poniente::cli

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// A plan as tables for people.
+
+#ifndef PONIENTE_CLI_PLAN_VIEWS_PLAN_TABLE_H_
+#define PONIENTE_CLI_PLAN_VIEWS_PLAN_TABLE_H_
+
+#include <ostream>
+
+#include "analysis/plan/planned_run.h"
+
+namespace poniente::cli {
+
+void PrintPlan(const internal::PlannedRun& plan, std::ostream& out);
+
+}  // namespace poniente::cli
+
+#endif  // PONIENTE_CLI_PLAN_VIEWS_PLAN_TABLE_H_

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pack/json_line.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "util/one_line.h"
+#include "util/status_macros.h"
+
+namespace poniente::cli {
+namespace {
+
+constexpr size_t kMostKeysNamed = 8;
+constexpr size_t kMostLettersNamed = 40;
+
+std::string Shown(std::string_view text) {
+  const bool fits = text.size() <= kMostLettersNamed;
+  return internal::OneLine(absl::StrCat(
+      internal::Absl(text.substr(0, kMostLettersNamed)), fits ? "" : "..."));
+}
+
+}  // namespace
+
+// Takes the events of nlohmann's parser, which needs no recursion. Gives false,
+// which ends the parsing, once an error is known.
+class FieldReader {
+ public:
+  explicit FieldReader(JsonLine* line)
+      : line_(*line), found_(line->field_.names.size()) {}
+
+  bool null() { return Value("null"); }
+  bool boolean(bool) { return Value("a truth value"); }
+  bool number_integer(int64_t number) {
+    if (InIds()) return Fail(absl::StrCat(IdPlace(), " is ", number, Range()));
+    return Value("a number");
+  }
+  bool number_unsigned(uint64_t number) {
+    if (!InIds()) return Value("a number");
+    if (number >= line_.field_.vocabulary_size) {
+      return Fail(absl::StrCat(IdPlace(), " is ", number, Range()));
+    }
+    line_.ids_.push_back(static_cast<uint32_t>(number));
+    return true;
+  }
+  bool number_float(double, const std::string& text) {
+    if (InIds()) return Fail(absl::StrCat(IdPlace(), " is ", text, Range()));
+    return Value("a number");
+  }
+  bool string(std::string& text) {
+    if (IsField() && WantsText()) {
+      line_.text_ = std::move(text);
+      return true;
+    }
+    return Value("a string");
+  }
+  bool binary(std::vector<uint8_t>&) { return Value("binary data"); }
+  bool start_object(size_t) {
+    if (depth_ > 0 && !Value("an object")) return false;
+    ++depth_;
+    return true;
+  }
+  bool key(std::string& name);
+  bool end_object() {
+    --depth_;
+    return true;
+  }
+  bool start_array(size_t) {
+    if (IsField() && !WantsText()) {
+      in_ids_ = true;
+    } else if (!Value("an array")) {
+      return false;
+    }
+    ++depth_;
+    return true;
+  }
+  bool end_array() {
+    --depth_;
+    if (depth_ == 1) in_ids_ = false;
+    return true;
+  }
+  bool parse_error(size_t position, const std::string& near,
+                   const nlohmann::detail::exception&) {
+    return Fail(absl::StrCat("is no JSON: error at byte ", position, ", near '",
+                             Shown(near), "'"));
+  }
+
+  // REQUIRES: the line was read to its end.
+  bool CheckFound();
+
+ private:
+  bool WantsText() const { return line_.field_.kind == JsonField::Kind::kText; }
+  // The next value is the field's.
+  bool IsField() const { return depth_ == 1 && is_field_; }
+  bool InIds() const { return in_ids_ && depth_ == 2; }
+  std::string IdPlace() const {
+    return absl::StrCat("id ", line_.ids_.size(), " of '", FieldName(), "'");
+  }
+  std::string Range() const {
+    return absl::StrCat(", expected a whole number from 0 to ",
+                        line_.field_.vocabulary_size - 1);
+  }
+  std::string FieldName() const { return Shown(line_.field_.names[found_]); }
+
+  // Any value but the one wanted.
+  bool Value(const char* what) {
+    if (depth_ == 0) {
+      return Fail(absl::StrCat("is ", what, ", expected an object, {\"",
+                               Shown(line_.field_.names[0]), "\": ...}"));
+    }
+    if (InIds()) return Fail(absl::StrCat(IdPlace(), " is ", what, Range()));
+    if (!IsField()) return true;
+    return Fail(absl::StrCat("'", FieldName(), "' is ", what, ", expected ",
+                             WantsText() ? "a string" : "an array of ids"));
+  }
+  bool Fail(std::string what) {
+    line_.error_ = std::move(what);
+    return false;
+  }
+
+  JsonLine& line_;
+  size_t depth_ = 0;
+  // Which of the names has been found; their number if none.
+  size_t found_;
+  bool is_field_ = false;
+  bool in_ids_ = false;
+  std::vector<std::string> others_;
+  // Among them.
+  bool has_ids_ = false;
+};
+
+bool FieldReader::key(std::string& name) {
+  if (depth_ != 1) return true;
+  const auto& names = line_.field_.names;
+  const size_t place = static_cast<size_t>(
+      std::find(names.begin(), names.end(), name) - names.begin());
+  is_field_ = place < names.size() && place <= found_;
+  if (is_field_) {
+    found_ = place;
+    line_.text_.clear();
+    line_.ids_.clear();
+    return true;
+  }
+  has_ids_ = has_ids_ || name == "tokens" || name == "input_ids";
+  if (others_.size() < kMostKeysNamed) {
+    others_.push_back(Shown(name));
+  }
+  return true;
+}
+
+bool FieldReader::CheckFound() {
+  if (found_ < line_.field_.names.size()) return true;
+  std::string message = absl::StrCat(
+      "has no field '", absl::StrJoin(line_.field_.names, "' or '"), "'");
+  if (others_.empty()) return Fail(message + ": the object is empty");
+  absl::StrAppend(
+      &message, "; it has '", absl::StrJoin(others_, "', '"),
+      "' (--field chooses",
+      has_ids_ ? "; for ids as they are: --input-format tokens" : "", ")");
+  return Fail(message);
+}
+
+JsonLine::JsonLine(JsonField field) : field_(std::move(field)) {}
+
+bool JsonLine::Read(std::string_view line) {
+  text_.clear();
+  ids_.clear();
+  error_.clear();
+  FieldReader reader(this);
+  return nlohmann::json::sax_parse(line.begin(), line.end(), &reader) &&
+         reader.CheckFound();
+}
+
+}  // namespace poniente::cli

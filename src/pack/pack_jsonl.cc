@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pack/pack_jsonl.h"
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "pack/pack_file.h"
+#include "util/status_macros.h"
+
+namespace poniente::cli {
+namespace {
+
+constexpr size_t kWindowBytes = size_t{1} << 16;
+constexpr uint64_t kMostLineBytes = uint64_t{256} << 20;
+
+class JsonlPackInput final : public PackInput {
+ public:
+  JsonlPackInput(const TextInput& input, const JsonField& field,
+                 std::shared_ptr<const SentencePiece> model,
+                 const std::atomic<bool>* stop)
+      : file_(input, stop), field_(field), model_(std::move(model)) {}
+
+  absl::StatusOr<PackUnit> Cut(const UnitBegin& begin) override;
+  absl::Status Convert(const PackUnit& unit, UnitDocuments* to) const override;
+
+ private:
+  // False, with what is wrong in `error`, for a line without a document.
+  bool ConvertLine(std::string_view text, uint64_t line, JsonLine* json,
+                   UnitDocuments* to, std::string* error) const;
+
+  PackFile file_;
+  const JsonField field_;
+  const std::shared_ptr<const SentencePiece> model_;
+};
+
+// Behind the first line that ends where the unit is full.
+absl::StatusOr<PackUnit> JsonlPackInput::Cut(const UnitBegin& begin) {
+  uint64_t at = begin.at + kPackUnitBytes - 1;
+  while (at - begin.at < kPackUnitBytes + kMostLineBytes) {
+    PONIENTE_ASSIGN_OR_RETURN(const std::string_view window,
+                              file_.Window(at, kWindowBytes));
+    const size_t newline = window.find('\n');
+    if (newline != std::string_view::npos) {
+      const uint64_t end = at + newline + 1;
+      return file_.Take(begin, {end, false},
+                        !file_.is_stream() && end == file_.End());
+    }
+    if (window.size() < kWindowBytes) {
+      return file_.Take(begin, {file_.End(), false}, true);
+    }
+    at += window.size();
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("'", file_.input().path, "': the line at byte ", begin.at,
+                   " or the next has more than ", kMostLineBytes,
+                   " bytes; JSONL holds a document in each line: cut it, or "
+                   "pack it with --input-format text"));
+}
+
+absl::Status JsonlPackInput::Convert(const PackUnit& unit,
+                                     UnitDocuments* to) const {
+  thread_local std::vector<char> buffer;
+  PONIENTE_ASSIGN_OR_RETURN(std::string_view text, file_.Read(unit, &buffer));
+  if (unit.begin.at == 0 && LooksCompressed(text)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "'", file_.input().path,
+        "' is compressed; unpack it first, or in a pipe: zcat FILE | poniente "
+        "pack - --input-format jsonl --out DIR"));
+  }
+  if (field_.kind == JsonField::Kind::kIds) to->KeepOwnEnds();
+  JsonLine json(field_);
+  std::string error;
+  while (!text.empty()) {
+    const size_t newline = text.find('\n');
+    const std::string_view line = text.substr(0, newline);
+    text.remove_prefix(newline == std::string_view::npos ? text.size()
+                                                         : newline + 1);
+    ++to->lines;
+    if (line.find_first_not_of(" \t\r") == std::string_view::npos) continue;
+    if (!ConvertLine(line, to->lines, &json, to, &error)) {
+      to->AddBadLine(to->lines, error);
+    }
+  }
+  return absl::OkStatus();
+}
+
+bool JsonlPackInput::ConvertLine(std::string_view text, uint64_t line,
+                                 JsonLine* json, UnitDocuments* to,
+                                 std::string* error) const {
+  if (!json->Read(text)) {
+    *error = json->error();
+    return false;
+  }
+  if (field_.kind == JsonField::Kind::kIds) {
+    to->AppendIds(json->ids());
+  } else if (model_ == nullptr) {
+    to->AppendBytes(json->text());
+  } else {
+    std::vector<uint32_t> ids;
+    if (!model_->Encode(json->text(), &ids, error)) return false;
+    to->AppendIds(ids);
+  }
+  to->EndDocument(line);
+  return true;
+}
+
+}  // namespace
+
+std::unique_ptr<PackInput> OpenJsonlInput(
+    const TextInput& input, const JsonField& field,
+    std::shared_ptr<const SentencePiece> model, const std::atomic<bool>* stop) {
+  return std::make_unique<JsonlPackInput>(input, field, std::move(model), stop);
+}
+
+}  // namespace poniente::cli

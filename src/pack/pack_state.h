@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// How far packing is: what a run that goes on after a kill must know.
+
+#ifndef PONIENTE_PACK_PACK_STATE_H_
+#define PONIENTE_PACK_PACK_STATE_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "pack/pack_input.h"
+
+namespace poniente::cli {
+
+// Inputs that were packed, but may not be what was meant.
+struct OddInputs {
+  uint64_t count = 0;
+  std::string first;
+
+  void Note(const std::string& path) {
+    if (count++ == 0) first = path;
+  }
+
+  friend bool operator==(const OddInputs&, const OddInputs&) = default;
+};
+
+// After so many units, in order.
+struct PackState {
+  // Where the next unit begins: in which input, and where in it.
+  uint64_t input = 0;
+  UnitBegin begin;
+  // Of that input.
+  uint64_t lines = 0;
+  uint64_t documents_of_input = 0;
+  bool in_document = false;
+  // Of all.
+  uint64_t bytes = 0;
+  uint64_t empty = 0;  // inputs without a document
+  OddInputs compressed;
+  OddInputs binary;
+  uint64_t bad_lines = 0;
+  std::string first_bad_line;
+
+  friend bool operator==(const PackState&, const PackState&) = default;
+};
+
+// What a run packs, as two digests. A run goes on with what another left only
+// if both are the same.
+struct PackWork {
+  uint64_t options = 0;
+  uint64_t inputs = 0;
+
+  friend bool operator==(const PackWork&, const PackWork&) = default;
+};
+
+std::string EncodePackState(const PackWork& work, const PackState& state);
+
+struct SavedPackState {
+  PackWork work;
+  PackState state;
+};
+// nullopt for anything but what EncodePackState() made.
+std::optional<SavedPackState> ParsePackState(std::string_view text);
+
+}  // namespace poniente::cli
+
+#endif  // PONIENTE_PACK_PACK_STATE_H_

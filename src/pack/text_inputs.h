@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// Finds the files that a command line names.
+
+#ifndef PONIENTE_PACK_TEXT_INPUTS_H_
+#define PONIENTE_PACK_TEXT_INPUTS_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "poniente/token_source.h"
+
+namespace poniente::cli {
+
+struct TextInput {
+  std::string path;  // "-" is standard input
+  std::string name;  // what its document is called; unique
+  uint64_t bytes = 0;
+  uint64_t modified_nanoseconds = 0;  // since 1970
+  bool is_regular = false;
+  // Of what is tokenized already; null for text.
+  std::shared_ptr<const TokenSource> source = nullptr;
+  // Of `source`: documents [first_document, end_document).
+  uint64_t first_document = 0;
+  uint64_t end_document = 0;
+  TokenRange tokens = {};  // of these documents
+
+  // Its size says nothing: a pipe, a device, a file of /proc.
+  bool is_stream() const { return !is_regular || bytes == 0; }
+};
+
+struct TextInputs {
+  std::vector<TextInput> files;
+  // Known before reading; false if one of them is a stream.
+  bool sizes_known = true;
+  // Below folders: links (never followed), devices and so on; and files that no
+  // pattern matches.
+  uint64_t links = 0;
+  uint64_t special = 0;
+  uint64_t unmatched = 0;
+};
+
+// Each of `inputs` is a file, a stream, or a folder that stands for all files
+// below it, in the bytewise order of their paths. A file is named by its path
+// below the folder given, or by its last component; a name already taken gets
+// "~2", "~3", ... `patterns` (fnmatch) choose among the files of folders: one
+// with a '/' is compared with the path below the folder, others with the last
+// component. What lies below `leave_out` is no input.
+absl::StatusOr<TextInputs> FindTextInputs(
+    const std::vector<std::string>& inputs,
+    const std::vector<std::string>& patterns, const std::string& leave_out);
+
+}  // namespace poniente::cli
+
+#endif  // PONIENTE_PACK_TEXT_INPUTS_H_

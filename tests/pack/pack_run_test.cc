@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is thrown on any thread of a run is the run's error: no thread is left
+// behind, and none waits for one that has ended.
+#include "pack/pack_run.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <new>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+
+#include "store/manifest/written_manifest.h"
+#include "tests/support/status_matchers.h"
+#include "tests/support/temp_dir.h"
+
+namespace poniente::cli {
+namespace {
+
+using ::poniente::testing::StatusIs;
+using ::poniente::testing::TempDir;
+using ::testing::HasSubstr;
+using ::testing::Values;
+
+constexpr uint64_t kUnits = 200;
+constexpr uint64_t kUnitTokens = 5000;
+
+// Units that are a document each.
+class MadeInput : public PackInput {
+ public:
+  using Throw = std::function<void(std::string_view place, uint64_t unit)>;
+
+  explicit MadeInput(const Throw& may_throw) : may_throw_(may_throw) {
+    may_throw_("Open", kUnits / 2);
+  }
+
+  absl::StatusOr<PackUnit> Cut(const UnitBegin& begin) override {
+    may_throw_("Cut", begin.at);
+    PackUnit unit;
+    unit.begin = begin;
+    unit.end.at = begin.at + 1;
+    unit.is_last = unit.end.at == kUnits;
+    unit.bytes = 1;
+    return unit;
+  }
+  absl::Status Convert(const PackUnit& unit, UnitDocuments* to) const override {
+    may_throw_("Convert", unit.begin.at);
+    to->AppendBytes(std::string(kUnitTokens, 'x'));
+    to->EndDocument(unit.begin.at + 1);
+    return absl::OkStatus();
+  }
+
+ private:
+  const Throw may_throw_;
+};
+
+class PackRunTest : public ::testing::TestWithParam<std::string> {
+ protected:
+  // What a run gives in which `fault` is thrown at that place.
+  static absl::Status RunWith(int threads, bool directly,
+                              const std::function<void()>& fault) {
+    const auto may_throw = [&fault](std::string_view place, uint64_t unit) {
+      if (place == GetParam() && unit == kUnits / 2) fault();
+    };
+    const TempDir folder;
+    TokenStoreWriterOptions options;
+    options.vocabulary = {"bytes", 257};
+    auto builder = internal::StoreBuilder::Create(
+        folder.path("out"), *internal::ManifestToWrite("", options));
+    if (!builder.ok()) return builder.status();
+    if (directly) (*builder)->WriteDirectly(0);
+    PackJob job;
+    job.inputs.push_back({.path = "in", .name = "in"});
+    job.open = [&may_throw](const TextInput&, const std::atomic<bool>*) {
+      return std::make_unique<MadeInput>(may_throw);
+    };
+    job.threads = threads;
+    PackRun run(job, builder->get(), PackState());
+    return run.Run(
+        [&may_throw] {
+          may_throw("Interrupted", kUnits / 2);
+          return false;
+        },
+        [&may_throw](uint64_t) { may_throw("Tick", kUnits / 2); });
+  }
+
+  static void ExpectEach(const std::function<void()>& fault,
+                         const ::testing::Matcher<absl::Status>& expected) {
+    for (const int threads : {1, 2, 8}) {
+      for (const bool directly : {false, true}) {
+        EXPECT_THAT(RunWith(threads, directly, fault), expected)
+            << threads << (directly ? " directly" : "");
+      }
+    }
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(Places, PackRunTest,
+                         Values("Open", "Cut", "Convert", "Tick",
+                                "Interrupted"),
+                         [](const auto& tested) { return tested.param; });
+
+TEST_P(PackRunTest, NoMemoryIsAnError) {
+  ExpectEach([] { throw std::bad_alloc(); },
+             StatusIs(absl::StatusCode::kResourceExhausted,
+                      HasSubstr("out of memory; take fewer threads")));
+}
+
+TEST_P(PackRunTest, WhatElseIsThrownIsAnErrorToo) {
+  ExpectEach(
+      [] { throw std::runtime_error("thrown by a test"); },
+      StatusIs(absl::StatusCode::kInternal, HasSubstr("thrown by a test")));
+}
+
+}  // namespace
+}  // namespace poniente::cli
