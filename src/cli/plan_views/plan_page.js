@@ -2,11 +2,6 @@
 // The page's script. Names from the plan reach the page as text nodes alone.
 // #step=N sets the scrubber; #step=N&axis=steps the axis; the page says what it
 // shows, and whether it overflows, in attributes data-* of <html>, for tests.
-#include "cli/plan_views/plan_html.h"
-
-namespace poniente::cli {
-
-const char* const kPlanScript = R"script(
 'use strict';
 const root = document.documentElement;
 let errors = 0;
@@ -273,8 +268,7 @@ const drawAll = () => {
   for (const box of document.querySelectorAll('.scroll')) box.classList.toggle('wide', box.scrollWidth > box.clientWidth);
   for (const move of cursors) move();
 };
-)script"
-                                R"script(
+
 let listed = 12;
 const kNotches = 100000;
 const setStep = wanted => {
@@ -439,6 +433,3 @@ if (points > 1) {
   readHash();
 }
 root.dataset.ready = 'yes';
-)script";
-
-}  // namespace poniente::cli
