@@ -11,7 +11,7 @@
 #include "util/one_line.h"
 #include "util/status_macros.h"
 
-namespace poniente::cli {
+namespace poniente::internal {
 namespace {
 
 constexpr size_t kMostKeysNamed = 8;
@@ -19,8 +19,8 @@ constexpr size_t kMostLettersNamed = 40;
 
 std::string Shown(std::string_view text) {
   const bool fits = text.size() <= kMostLettersNamed;
-  return internal::OneLine(absl::StrCat(
-      internal::Absl(text.substr(0, kMostLettersNamed)), fits ? "" : "..."));
+  return OneLine(
+      absl::StrCat(Absl(text.substr(0, kMostLettersNamed)), fits ? "" : "..."));
 }
 
 }  // namespace
@@ -174,4 +174,4 @@ bool JsonLine::Read(std::string_view line) {
          reader.CheckFound();
 }
 
-}  // namespace poniente::cli
+}  // namespace poniente::internal

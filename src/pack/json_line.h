@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-namespace poniente::cli {
+namespace poniente::internal {
 
 struct JsonField {
   enum class Kind { kText, kIds };
@@ -44,6 +44,6 @@ class JsonLine {
   std::string error_;
 };
 
-}  // namespace poniente::cli
+}  // namespace poniente::internal
 
 #endif  // PONIENTE_PACK_JSON_LINE_H_

@@ -11,14 +11,14 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "util/memory_sizes.h"
 #include "util/status_macros.h"
 
-namespace poniente::cli {
+namespace poniente::internal {
 namespace {
 
 constexpr int kPollMilliseconds = 100;
 constexpr size_t kStreamPieceBytes = size_t{1} << 18;
-constexpr size_t kPageBytes = 4096;
 
 // `bytes` bytes that lie in their pages as those from `at` on lie in the file:
 // some processors copy several times slower to a place that is a few bytes
@@ -37,12 +37,10 @@ PackFile::PackFile(TextInput input, const std::atomic<bool>* stop)
 absl::Status PackFile::Open() const {
   std::call_once(once_, [this] {
     // A pipe that nobody writes to yet must not keep from being interrupted.
-    auto file =
-        input_.path == "-"
-            ? absl::StatusOr<internal::OwnedFd>(
-                  internal::OwnedFd(::dup(STDIN_FILENO)))
-            : internal::OpenFd(input_.path,
-                               is_stream() ? O_RDONLY | O_NONBLOCK : O_RDONLY);
+    auto file = input_.path == "-"
+                    ? absl::StatusOr<OwnedFd>(OwnedFd(::dup(STDIN_FILENO)))
+                    : OpenFd(input_.path,
+                             is_stream() ? O_RDONLY | O_NONBLOCK : O_RDONLY);
     opened_ = file.status();
     if (file.ok()) file_ = *std::move(file);
   });
@@ -62,7 +60,7 @@ absl::Status PackFile::ReadStream(size_t bytes) {
     const ssize_t got = ::read(file_.get(), held_.data() + before, room);
     held_.resize(before + static_cast<size_t>(std::max<ssize_t>(got, 0)));
     if (got < 0 && errno != EINTR && errno != EAGAIN) {
-      return internal::ErrnoError(name, "read");
+      return ErrnoError(name, "read");
     }
     at_end_ = got == 0;
   }
@@ -80,8 +78,8 @@ absl::StatusOr<std::string_view> PackFile::Window(uint64_t at, size_t bytes) {
   if (at >= input_.bytes) return std::string_view();
   held_.resize(
       static_cast<size_t>(std::min<uint64_t>(bytes, input_.bytes - at)));
-  PONIENTE_RETURN_IF_ERROR(internal::ReadAll(
-      file_.get(), input_.path, at, std::as_writable_bytes(std::span(held_))));
+  PONIENTE_RETURN_IF_ERROR(ReadAll(file_.get(), input_.path, at,
+                                   std::as_writable_bytes(std::span(held_))));
   return std::string_view(held_);
 }
 
@@ -103,8 +101,8 @@ absl::StatusOr<std::string_view> PackFile::Read(
   if (bytes == 0) return std::string_view();
   PONIENTE_RETURN_IF_ERROR(Open());
   const std::span<char> into = PlaceFor(unit.begin.at, bytes, buffer);
-  const absl::Status read = internal::ReadAll(
-      file_.get(), input_.path, unit.begin.at, std::as_writable_bytes(into));
+  const absl::Status read = ReadAll(file_.get(), input_.path, unit.begin.at,
+                                    std::as_writable_bytes(into));
   if (absl::IsDataLoss(read)) {
     return absl::DataLossError(absl::StrCat(
         "'", input_.path, "' has become shorter than the ", input_.bytes,
@@ -127,4 +125,4 @@ bool LooksBinary(std::string_view begin) {
   return begin.substr(0, kLookedAt).find('\0') != std::string_view::npos;
 }
 
-}  // namespace poniente::cli
+}  // namespace poniente::internal

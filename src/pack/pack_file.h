@@ -18,7 +18,7 @@
 #include "pack/text_inputs.h"
 #include "store/posix_file.h"
 
-namespace poniente::cli {
+namespace poniente::internal {
 
 // The bytes of a unit of text, up to where the document or line ends.
 inline constexpr uint64_t kPackUnitBytes = uint64_t{1} << 19;
@@ -57,7 +57,7 @@ class PackFile {
   const std::atomic<bool>* const stop_;
   mutable std::once_flag once_;
   mutable absl::Status opened_;
-  mutable internal::OwnedFd file_;
+  mutable OwnedFd file_;
   // Of a file: the window. Of a stream: what was read and not taken, which
   // begins at `held_at_`.
   std::string held_;
@@ -71,6 +71,6 @@ bool LooksCompressed(std::string_view begin);
 // Whether there is a NUL among the first bytes.
 bool LooksBinary(std::string_view begin);
 
-}  // namespace poniente::cli
+}  // namespace poniente::internal
 
 #endif  // PONIENTE_PACK_PACK_FILE_H_

@@ -6,7 +6,7 @@
 
 #include "store/write/encode_ids.h"
 
-namespace poniente::cli {
+namespace poniente::internal {
 namespace {
 
 // Bytes of the buffer before its tokens, which end with the end-of-document id.
@@ -21,7 +21,7 @@ UnitDocuments::UnitDocuments(uint32_t token_bytes,
     : token_bytes_(token_bytes), end_of_document_(end_of_document) {
   buffer_.resize(size_t{1} << 16);
   const uint32_t end = end_of_document.value_or(0);
-  internal::EncodeIds(std::span(&end, 1), token_bytes_, EndId());
+  EncodeIds(std::span(&end, 1), token_bytes_, EndId());
 }
 
 void UnitDocuments::Clear() {
@@ -48,12 +48,12 @@ std::byte* UnitDocuments::Room(size_t tokens) {
 void UnitDocuments::AppendBytes(std::string_view ids) {
   const std::span<const uint8_t> bytes(
       reinterpret_cast<const uint8_t*>(ids.data()), ids.size());
-  internal::EncodeIds(bytes, token_bytes_, Room(bytes.size()));
+  EncodeIds(bytes, token_bytes_, Room(bytes.size()));
   tokens_ += bytes.size();
 }
 
 void UnitDocuments::AppendIds(std::span<const uint32_t> ids) {
-  internal::EncodeIds(ids, token_bytes_, Room(ids.size()));
+  EncodeIds(ids, token_bytes_, Room(ids.size()));
   tokens_ += ids.size();
 }
 
@@ -115,4 +115,4 @@ DocumentEnds UnitDocuments::TakeEnds() {
   return std::exchange(ends_, {});
 }
 
-}  // namespace poniente::cli
+}  // namespace poniente::internal

@@ -16,7 +16,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
-namespace poniente::cli {
+namespace poniente::internal {
 
 // Where a unit begins; what `at` counts is the input's affair: bytes of a file,
 // documents of another store.
@@ -134,6 +134,6 @@ class PackInput {
   virtual bool is_one_document() const { return false; }
 };
 
-}  // namespace poniente::cli
+}  // namespace poniente::internal
 
 #endif  // PONIENTE_PACK_PACK_INPUT_H_

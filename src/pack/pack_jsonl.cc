@@ -10,7 +10,7 @@
 #include "pack/pack_file.h"
 #include "util/status_macros.h"
 
-namespace poniente::cli {
+namespace poniente::internal {
 namespace {
 
 constexpr size_t kWindowBytes = size_t{1} << 16;
@@ -115,4 +115,4 @@ std::unique_ptr<PackInput> OpenJsonlInput(
   return std::make_unique<JsonlPackInput>(input, field, std::move(model), stop);
 }
 
-}  // namespace poniente::cli
+}  // namespace poniente::internal

@@ -12,7 +12,7 @@
 #include "pack/pack_sentence_piece.h"
 #include "pack/text_inputs.h"
 
-namespace poniente::cli {
+namespace poniente::internal {
 
 // Each line that is not blank is a document, an empty one too; a line is held
 // in memory. `model` is null for the bytes of the text. `stop` ends the wait
@@ -21,6 +21,6 @@ std::unique_ptr<PackInput> OpenJsonlInput(
     const TextInput& input, const JsonField& field,
     std::shared_ptr<const SentencePiece> model, const std::atomic<bool>* stop);
 
-}  // namespace poniente::cli
+}  // namespace poniente::internal
 
 #endif  // PONIENTE_PACK_PACK_JSONL_H_

@@ -11,7 +11,7 @@
 #include "absl/strings/str_format.h"
 #include "index/int128.h"
 
-namespace poniente::cli {
+namespace poniente::internal {
 namespace {
 
 std::string SuffixOf(const PackPart& part) {
@@ -37,11 +37,10 @@ absl::StatusOr<std::vector<TextInput>> InputsOfPart(
   uint64_t before = 0;
   for (const TextInput& input : inputs) {
     // Twice the middle, which may lie between two bytes.
-    const internal::Uint128 middle =
-        internal::Uint128{before} * 2 + input.bytes;
+    const Uint128 middle = Uint128{before} * 2 + input.bytes;
     before += input.bytes;
-    const internal::Uint128 share =
-        total == 0 ? 0 : middle * part.parts / (internal::Uint128{total} * 2);
+    const Uint128 share =
+        total == 0 ? 0 : middle * part.parts / (Uint128{total} * 2);
     // An empty input at the very end has its middle behind the last part.
     const uint64_t owner = share < part.parts ? static_cast<uint64_t>(share)
                                               : uint64_t{part.parts} - 1;
@@ -80,4 +79,4 @@ absl::Status CheckPartFolder(const std::string& folder, const PackPart& part) {
       "division, or give another --out"));
 }
 
-}  // namespace poniente::cli
+}  // namespace poniente::internal

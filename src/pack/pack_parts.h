@@ -12,7 +12,7 @@
 #include "absl/status/statusor.h"
 #include "pack/text_inputs.h"
 
-namespace poniente::cli {
+namespace poniente::internal {
 
 // One of so many parts of the inputs, each packed into a store of its own.
 struct PackPart {
@@ -34,6 +34,6 @@ std::string PathOfPart(const std::string& folder, const PackPart& part);
 // division: what reads all below it would take them for parts of this one.
 absl::Status CheckPartFolder(const std::string& folder, const PackPart& part);
 
-}  // namespace poniente::cli
+}  // namespace poniente::internal
 
 #endif  // PONIENTE_PACK_PACK_PARTS_H_

@@ -9,10 +9,8 @@
 #include "util/mutex.h"
 #include "util/status_macros.h"
 
-namespace poniente::cli {
+namespace poniente::internal {
 namespace {
-
-using internal::MutexLock;
 
 // Units that may be ahead of the one that is next in the store, per thread.
 constexpr uint64_t kUnitsAhead = 4;
@@ -31,7 +29,7 @@ constexpr uint64_t kStartBytes = uint64_t{8} << 20;
 
 }  // namespace
 
-PackRun::PackRun(const PackJob& job, internal::StoreBuilder* builder,
+PackRun::PackRun(const PackJob& job, StoreBuilder* builder,
                  const PackState& state)
     : job_(job),
       builder_(builder),
@@ -62,13 +60,13 @@ absl::Status PackRun::Run(const std::function<bool()>& interrupted,
     Watch(interrupted, tick);
   } catch (...) {
     const MutexLock lock(&mu_);
-    Fail(internal::StatusFromException(std::current_exception()));
+    Fail(StatusFromException(std::current_exception()));
   }
   for (std::thread& thread : threads) thread.join();
   bool has_added = false;
   {
     const MutexLock lock(&mu_);
-    if (failed_ == internal::OutOfMemory()) {
+    if (failed_ == OutOfMemory()) {
       return absl::ResourceExhaustedError(
           absl::StrCat(failed_.message(), "; take fewer threads (--threads)"));
     }
@@ -103,7 +101,7 @@ void PackRun::Work(bool converts) {
   try {
     converts ? Convert() : WriteStaged();
   } catch (...) {
-    thrown = internal::StatusFromException(std::current_exception());
+    thrown = StatusFromException(std::current_exception());
   }
   const MutexLock lock(&mu_);
   if (!thrown.ok()) Fail(std::move(thrown));
@@ -152,7 +150,7 @@ bool PackRun::IsTimeToSave(uint64_t tokens) {
 }
 
 absl::Status PackRun::Save() {
-  internal::StoreCheckpoint mark;
+  StoreCheckpoint mark;
   {
     const MutexLock lock(&mu_);
     PONIENTE_ASSIGN_OR_RETURN(mark, builder_->Mark());
@@ -181,8 +179,7 @@ void PackRun::Convert() {
       Hand(task->number, std::move(written));
       continue;
     }
-    std::optional<internal::DirectWriter::Pages> pages =
-        TakePages(bytes.size());
+    std::optional<DirectWriter::Pages> pages = TakePages(bytes.size());
     if (!pages) return;
     auto checksums = builder_->StageTokens(written.first_token, bytes, &*pages);
     if (!KeepChecksums(std::move(checksums), &written)) return;
@@ -194,7 +191,7 @@ void PackRun::Convert() {
   }
 }
 
-bool PackRun::KeepChecksums(absl::StatusOr<internal::PieceChecksums> checksums,
+bool PackRun::KeepChecksums(absl::StatusOr<PieceChecksums> checksums,
                             Written* written) {
   if (checksums.ok()) {
     written->checksums = *std::move(checksums);
@@ -205,8 +202,7 @@ bool PackRun::KeepChecksums(absl::StatusOr<internal::PieceChecksums> checksums,
   return false;
 }
 
-std::optional<internal::DirectWriter::Pages> PackRun::TakePages(
-    uint64_t bytes) {
+std::optional<DirectWriter::Pages> PackRun::TakePages(uint64_t bytes) {
   MutexLock lock(&mu_);
   while (!stop_ && bytes_in_flight_ != 0 &&
          bytes_in_flight_ + bytes > kMostBytesInFlight) {
@@ -214,7 +210,7 @@ std::optional<internal::DirectWriter::Pages> PackRun::TakePages(
   }
   if (stop_) return std::nullopt;
   bytes_in_flight_ += bytes;
-  internal::DirectWriter::Pages pages;
+  DirectWriter::Pages pages;
   if (!free_pages_.empty()) {
     pages = std::move(free_pages_.back());
     free_pages_.pop_back();
@@ -405,4 +401,4 @@ std::string PackRun::At(uint64_t input, uint64_t line,
                       what);
 }
 
-}  // namespace poniente::cli
+}  // namespace poniente::internal

@@ -25,7 +25,7 @@
 #include "store/write/store_builder.h"
 #include "util/mutex.h"
 
-namespace poniente::cli {
+namespace poniente::internal {
 
 struct PackJob {
   std::vector<TextInput> inputs;
@@ -54,8 +54,7 @@ struct PackJob {
 //     or of the disk. Cancelled, if `interrupted` says so.
 class PackRun {
  public:
-  PackRun(const PackJob& job, internal::StoreBuilder* builder,
-          const PackState& state);
+  PackRun(const PackJob& job, StoreBuilder* builder, const PackState& state);
 
   // Called on this thread a few times a second with the bytes of input so far.
   using Tick = std::function<void(uint64_t bytes)>;
@@ -88,7 +87,7 @@ class PackRun {
     uint64_t first_token = 0;
     DocumentEnds documents;
     std::vector<BadLine> bad_lines;
-    internal::PieceChecksums checksums;
+    PieceChecksums checksums;
   };
 
   // A unit whose tokens are staged.
@@ -96,16 +95,16 @@ class PackRun {
     uint64_t number = 0;
     uint64_t bytes = 0;
     Written written;
-    internal::DirectWriter::Pages pages;
+    DirectWriter::Pages pages;
   };
 
   // Until there are no more units, or the run is over.
   void Convert();
   // False if there are none, which ends the run.
-  bool KeepChecksums(absl::StatusOr<internal::PieceChecksums> checksums,
+  bool KeepChecksums(absl::StatusOr<PieceChecksums> checksums,
                      Written* written);
   // Waits while enough are in flight. nullopt if the run is over.
-  std::optional<internal::DirectWriter::Pages> TakePages(uint64_t bytes);
+  std::optional<DirectWriter::Pages> TakePages(uint64_t bytes);
   // Writes what is staged, until nothing more will be.
   void WriteStaged();
   // nullopt at the end, or if the run is over.
@@ -137,30 +136,30 @@ class PackRun {
   using Clock = std::chrono::steady_clock;
 
   const PackJob& job_;
-  internal::StoreBuilder* const builder_;
+  StoreBuilder* const builder_;
   const uint32_t token_bytes_;
   const std::optional<uint32_t> end_of_document_;
   std::atomic<bool> stop_ = false;
 
   // Cutting is done by one thread at a time; taken before mu_.
-  internal::Mutex cut_mu_;
+  Mutex cut_mu_;
   uint64_t cut_input_ ABSL_GUARDED_BY(cut_mu_);
   UnitBegin cut_begin_ ABSL_GUARDED_BY(cut_mu_);
   std::shared_ptr<PackInput> cut_ ABSL_GUARDED_BY(cut_mu_);
   uint64_t next_number_ ABSL_GUARDED_BY(cut_mu_) = 0;
   bool cut_ended_ ABSL_GUARDED_BY(cut_mu_) = false;
 
-  internal::Mutex mu_;
-  internal::ConditionVariable changed_;
-  internal::ConditionVariable ended_;
+  Mutex mu_;
+  ConditionVariable changed_;
+  ConditionVariable ended_;
   int working_ ABSL_GUARDED_BY(mu_) = 0;
   int converting_ ABSL_GUARDED_BY(mu_) = 0;  // of those
-  internal::ConditionVariable to_write_;
+  ConditionVariable to_write_;
   std::deque<Staged> staged_ ABSL_GUARDED_BY(mu_);
   // Of tokens that are staged, or about to be.
   uint64_t bytes_in_flight_ ABSL_GUARDED_BY(mu_) = 0;
   // Memory to use again, that of the last one first.
-  std::vector<internal::DirectWriter::Pages> free_pages_ ABSL_GUARDED_BY(mu_);
+  std::vector<DirectWriter::Pages> free_pages_ ABSL_GUARDED_BY(mu_);
   absl::Status failed_ ABSL_GUARDED_BY(mu_);
   // What is known once a unit has its place.
   uint64_t turn_ ABSL_GUARDED_BY(mu_) = 0;
@@ -179,6 +178,6 @@ class PackRun {
   bool has_saved_;
 };
 
-}  // namespace poniente::cli
+}  // namespace poniente::internal
 
 #endif  // PONIENTE_PACK_PACK_RUN_H_

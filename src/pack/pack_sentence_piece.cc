@@ -5,7 +5,7 @@
 #include <sentencepiece_processor.h>
 #endif
 
-namespace poniente::cli {
+namespace poniente::internal {
 
 #ifdef PONIENTE_HAVE_SENTENCEPIECE
 
@@ -59,4 +59,4 @@ std::shared_ptr<const SentencePiece> SentencePiece::Load(std::string_view,
 
 #endif
 
-}  // namespace poniente::cli
+}  // namespace poniente::internal

@@ -13,7 +13,7 @@
 #include <string_view>
 #include <vector>
 
-namespace poniente::cli {
+namespace poniente::internal {
 
 // Thread safety: immutable once loaded.
 class SentencePiece {
@@ -31,6 +31,6 @@ class SentencePiece {
                       std::string* error) const = 0;
 };
 
-}  // namespace poniente::cli
+}  // namespace poniente::internal
 
 #endif  // PONIENTE_PACK_PACK_SENTENCE_PIECE_H_

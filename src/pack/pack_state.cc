@@ -3,7 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
-namespace poniente::cli {
+namespace poniente::internal {
 namespace {
 
 using StateJson = nlohmann::json;
@@ -70,4 +70,4 @@ std::optional<SavedPackState> ParsePackState(std::string_view text) {
   }
 }
 
-}  // namespace poniente::cli
+}  // namespace poniente::internal

@@ -11,7 +11,7 @@
 
 #include "pack/pack_input.h"
 
-namespace poniente::cli {
+namespace poniente::internal {
 
 // Inputs that were packed, but may not be what was meant.
 struct OddInputs {
@@ -63,6 +63,6 @@ struct SavedPackState {
 // nullopt for anything but what EncodePackState() made.
 std::optional<SavedPackState> ParsePackState(std::string_view text);
 
-}  // namespace poniente::cli
+}  // namespace poniente::internal
 
 #endif  // PONIENTE_PACK_PACK_STATE_H_

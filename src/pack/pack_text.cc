@@ -13,7 +13,7 @@
 #include "pack/pack_file.h"
 #include "util/status_macros.h"
 
-namespace poniente::cli {
+namespace poniente::internal {
 namespace {
 
 // Of an input that goes through a model, which is held whole.
@@ -151,7 +151,7 @@ absl::Status TextPackInput::Convert(const PackUnit& unit,
       unit.begin.inside_line);
   absl::Status done = splitter.Add(text);
   if (done.ok()) done = unit.is_last ? splitter.Finish() : splitter.Pause();
-  return internal::Prepend(done, absl::StrCat("'", file_.input().path, "'"));
+  return Prepend(done, absl::StrCat("'", file_.input().path, "'"));
 }
 
 }  // namespace
@@ -162,4 +162,4 @@ std::unique_ptr<PackInput> OpenTextInput(
   return std::make_unique<TextPackInput>(input, rule, std::move(model), stop);
 }
 
-}  // namespace poniente::cli
+}  // namespace poniente::internal

@@ -12,7 +12,7 @@
 #include "pack/text_inputs.h"
 #include "pack/text_splitter.h"
 
-namespace poniente::cli {
+namespace poniente::internal {
 
 // `model` is null for bytes. It takes a document at a time, so that with one
 // each input is a single unit. `stop` ends the wait for a stream.
@@ -20,6 +20,6 @@ std::unique_ptr<PackInput> OpenTextInput(
     const TextInput& input, const SplitRule& rule,
     std::shared_ptr<const SentencePiece> model, const std::atomic<bool>* stop);
 
-}  // namespace poniente::cli
+}  // namespace poniente::internal
 
 #endif  // PONIENTE_PACK_PACK_TEXT_H_

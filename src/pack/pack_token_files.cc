@@ -12,7 +12,7 @@
 #include "index/int128.h"
 #include "util/status_macros.h"
 
-namespace poniente::cli {
+namespace poniente::internal {
 namespace {
 
 constexpr uint64_t kUnitTokens = uint64_t{1} << 18;
@@ -177,7 +177,7 @@ absl::StatusOr<std::vector<TextInput>> OpenTokenInputs(
     PONIENTE_ASSIGN_OR_RETURN(input.source, OpenTokenSource(path, options));
     if (DelimiterOf(*input.source)) {
       PONIENTE_ASSIGN_OR_RETURN(input.source,
-                                internal::WithDocuments(input.source, options));
+                                WithDocuments(input.source, options));
     }
     input.bytes = BytesOf(*input.source, input.source->num_tokens());
     input.end_document = Documents(*input.source).size();
@@ -192,7 +192,7 @@ absl::StatusOr<std::vector<TextInput>> OpenTokenInputs(
 
 absl::StatusOr<std::vector<TextInput>> TokenInputsOfPart(
     const std::vector<TextInput>& inputs, const PackPart& part) {
-  internal::Uint128 total = 0;
+  Uint128 total = 0;
   for (const TextInput& input : inputs) total += input.bytes;
   const auto bound = [&](uint32_t number) {
     return static_cast<uint64_t>(total * number / part.parts);
@@ -234,4 +234,4 @@ std::unique_ptr<PackInput> OpenTokenInput(const TextInput& input,
   return std::make_unique<TokenPackInput>(input, vocabulary_size);
 }
 
-}  // namespace poniente::cli
+}  // namespace poniente::internal

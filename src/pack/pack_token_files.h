@@ -14,7 +14,7 @@
 #include "pack/text_inputs.h"
 #include "poniente/token_files.h"
 
-namespace poniente::cli {
+namespace poniente::internal {
 
 // Each path as one input, with its source. Documents that only an id separates
 // are looked for.
@@ -32,6 +32,6 @@ absl::StatusOr<std::vector<TextInput>> TokenInputsOfPart(
 std::unique_ptr<PackInput> OpenTokenInput(const TextInput& input,
                                           uint64_t vocabulary_size);
 
-}  // namespace poniente::cli
+}  // namespace poniente::internal
 
 #endif  // PONIENTE_PACK_PACK_TOKEN_FILES_H_

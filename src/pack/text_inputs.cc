@@ -19,10 +19,8 @@
 #include "store/posix_file.h"
 #include "util/status_macros.h"
 
-namespace poniente::cli {
+namespace poniente::internal {
 namespace {
-
-using internal::ErrnoError;
 
 struct CloseFolder {
   void operator()(DIR* dir) const { ::closedir(dir); }
@@ -51,10 +49,10 @@ class StoreParts {
  public:
   // `is_taken`: it would be packed.
   void Add(std::string_view name, bool is_taken) {
-    const bool is_scratch = name.starts_with(internal::kScratchPrefix);
-    const auto file = internal::StoreFileNamed(name);
+    const bool is_scratch = name.starts_with(kScratchPrefix);
+    const auto file = StoreFileNamed(name);
     if (file) kinds_.insert(*file);
-    has_lock_ |= name == internal::kLockName;
+    has_lock_ |= name == kLockName;
     has_scratch_ |= is_scratch;
     is_taken_ |= is_taken && (is_scratch || file.has_value());
   }
@@ -65,7 +63,7 @@ class StoreParts {
   }
 
  private:
-  std::set<internal::StoreFile> kinds_;
+  std::set<StoreFile> kinds_;
   bool is_taken_ = false;
   bool has_lock_ = false;
   bool has_scratch_ = false;
@@ -204,4 +202,4 @@ absl::StatusOr<TextInputs> FindTextInputs(
   return finder.Take();
 }
 
-}  // namespace poniente::cli
+}  // namespace poniente::internal

@@ -12,7 +12,7 @@
 #include "absl/status/statusor.h"
 #include "poniente/token_source.h"
 
-namespace poniente::cli {
+namespace poniente::internal {
 
 struct TextInput {
   std::string path;  // "-" is standard input
@@ -52,6 +52,6 @@ absl::StatusOr<TextInputs> FindTextInputs(
     const std::vector<std::string>& inputs,
     const std::vector<std::string>& patterns, const std::string& leave_out);
 
-}  // namespace poniente::cli
+}  // namespace poniente::internal
 
 #endif  // PONIENTE_PACK_TEXT_INPUTS_H_

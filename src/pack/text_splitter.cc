@@ -5,7 +5,7 @@
 
 #include "util/status_macros.h"
 
-namespace poniente::cli {
+namespace poniente::internal {
 
 absl::Status TextSplitter::Add(std::string_view text) {
   if (rule_.kind == SplitRule::Kind::kWhole) return sink_->Text(text);
@@ -57,4 +57,4 @@ bool TextSplitter::IsCut(std::string_view line) const {
   return line == rule_.delimiter;
 }
 
-}  // namespace poniente::cli
+}  // namespace poniente::internal

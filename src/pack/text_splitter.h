@@ -9,7 +9,7 @@
 
 #include "absl/status/status.h"
 
-namespace poniente::cli {
+namespace poniente::internal {
 
 // Receives text and the places between documents. Text may be empty, and
 // boundaries may follow each other.
@@ -63,6 +63,6 @@ class TextSplitter {
   bool inside_text_line_;
 };
 
-}  // namespace poniente::cli
+}  // namespace poniente::internal
 
 #endif  // PONIENTE_PACK_TEXT_SPLITTER_H_

@@ -19,7 +19,7 @@
 #include "tests/support/status_matchers.h"
 #include "tests/support/temp_dir.h"
 
-namespace poniente::cli {
+namespace poniente::internal {
 namespace {
 
 using ::poniente::testing::StatusIs;
@@ -70,8 +70,8 @@ class PackRunTest : public ::testing::TestWithParam<std::string> {
     const TempDir folder;
     TokenStoreWriterOptions options;
     options.vocabulary = {"bytes", 257};
-    auto builder = internal::StoreBuilder::Create(
-        folder.path("out"), *internal::ManifestToWrite("", options));
+    auto builder =
+        StoreBuilder::Create(folder.path("out"), *ManifestToWrite("", options));
     if (!builder.ok()) return builder.status();
     if (directly) (*builder)->WriteDirectly(0);
     PackJob job;
@@ -118,4 +118,4 @@ TEST_P(PackRunTest, WhatElseIsThrownIsAnErrorToo) {
 }
 
 }  // namespace
-}  // namespace poniente::cli
+}  // namespace poniente::internal

@@ -11,7 +11,7 @@
 #include "tests/support/status_matchers.h"
 #include "tests/support/test_seed.h"
 
-namespace poniente::cli {
+namespace poniente::internal {
 namespace {
 
 using ::testing::ElementsAre;
@@ -92,4 +92,4 @@ TEST(TextSplitterTest, PiecesDoNotChangeTheDocuments) {
 }
 
 }  // namespace
-}  // namespace poniente::cli
+}  // namespace poniente::internal

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/commands/pack_request.h"
+#include "cli/commands/pack_arguments.h"
 
 #include <sys/stat.h>
 
@@ -8,13 +8,11 @@
 #include <thread>
 #include <utility>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "cli/commands/source_options.h"
 #include "cli/screen/sizes.h"
-#include "index/keyed_hash.h"
 #include "pack/pack_token_files.h"
 #include "poniente/launcher.h"
 #include "store/posix_file.h"
@@ -23,6 +21,14 @@
 
 namespace poniente::cli {
 namespace {
+
+using internal::InputFormat;
+using internal::JsonField;
+using internal::PackPart;
+using internal::PackRequest;
+using internal::SentencePiece;
+using internal::SplitRule;
+using internal::TextInput;
 
 constexpr uint32_t kByteEnd = 256;
 constexpr uint64_t kMostModelFileBytes = uint64_t{256} << 20;
@@ -55,9 +61,10 @@ absl::Status ReadSplitting(const Arguments& arguments, PackRequest* request) {
   if (delimiter->find('\n') != std::string::npos) {
     return Wrong("--delimiter is one line, without its end");
   }
-  if (delimiter->size() + 2 > kMostCutLineBytes) {
-    return Wrong(absl::StrCat("--delimiter has at most ", kMostCutLineBytes - 2,
-                              " bytes, got ", delimiter->size()));
+  if (delimiter->size() + 2 > internal::kMostCutLineBytes) {
+    return Wrong(absl::StrCat("--delimiter has at most ",
+                              internal::kMostCutLineBytes - 2, " bytes, got ",
+                              delimiter->size()));
   }
   request->rule = {SplitRule::Kind::kDelimiter, *delimiter};
   return absl::OkStatus();
@@ -173,7 +180,7 @@ absl::Status ReadTokenFiles(const Arguments& arguments, PackRequest* request) {
         arguments.Number("vocab-size", 0, 1, uint64_t{1} << 32));
     options.vocabulary = Vocabulary{*arguments.Text("tokenizer-name"), size};
   }
-  auto opened = OpenTokenInputs(request->inputs, options);
+  auto opened = internal::OpenTokenInputs(request->inputs, options);
   // Not the command line is wrong, but what it names.
   if (!opened.ok()) {
     return absl::FailedPreconditionError(opened.status().message());
@@ -280,19 +287,6 @@ absl::Status ReadTokenizer(const Arguments& arguments, PackRequest* request) {
   return absl::OkStatus();
 }
 
-absl::Status ReadPart(const Arguments& arguments, PackRequest* request) {
-  if (arguments.Has("part")) {
-    PONIENTE_ASSIGN_OR_RETURN(const Rank part, arguments.RankOf("part"));
-    request->part = PackPart{part.rank, part.ranks};
-    return absl::OkStatus();
-  }
-  PONIENTE_ASSIGN_OR_RETURN(const Ranks ranks, RanksFromEnvironment());
-  if (ranks.ranks == 1) return absl::OkStatus();
-  request->part = PackPart{ranks.rank, ranks.ranks};
-  request->launcher = ranks.launcher;
-  return absl::OkStatus();
-}
-
 absl::Status ReadWork(const Arguments& arguments, PackRequest* request) {
   PONIENTE_ASSIGN_OR_RETURN(
       const uint64_t threads,
@@ -314,19 +308,33 @@ absl::Status ReadWork(const Arguments& arguments, PackRequest* request) {
     }
     request->checkpoint_bytes = sizes->front();
   }
-  return ReadPart(arguments, request);
+  return absl::OkStatus();
+}
+
+absl::Status ReadPart(const Arguments& arguments, PackCommand* command) {
+  if (arguments.Has("part")) {
+    PONIENTE_ASSIGN_OR_RETURN(const Rank part, arguments.RankOf("part"));
+    command->request.part = PackPart{part.rank, part.ranks};
+    return absl::OkStatus();
+  }
+  PONIENTE_ASSIGN_OR_RETURN(const Ranks ranks, RanksFromEnvironment());
+  if (ranks.ranks == 1) return absl::OkStatus();
+  command->request.part = PackPart{ranks.rank, ranks.ranks};
+  command->launcher = ranks.launcher;
+  return absl::OkStatus();
 }
 
 }  // namespace
 
-absl::StatusOr<PackRequest> ReadPackRequest(const Arguments& arguments) {
-  PackRequest request;
+absl::StatusOr<PackCommand> ReadPackCommand(const Arguments& arguments) {
+  PackCommand command;
+  PackRequest& request = command.request;
   request.inputs = arguments.positionals();
   request.patterns = arguments.Texts("glob");
   request.skip_bad_lines = arguments.Has("skip-bad-lines");
   request.restart = arguments.Has("restart");
-  request.json = arguments.Has("json");
-  request.quiet = arguments.Has("quiet");
+  command.json = arguments.Has("json");
+  command.quiet = arguments.Has("quiet");
   if (request.inputs.empty()) {
     return Wrong(
         "no input; name a file, a folder or -: "
@@ -336,44 +344,15 @@ absl::StatusOr<PackRequest> ReadPackRequest(const Arguments& arguments) {
   if (request.out.empty()) {
     return Wrong("--out is missing; say where the store goes: --out DIR");
   }
-  if (request.json && request.quiet) {
+  if (command.json && command.quiet) {
     return Wrong("--json and --quiet exclude each other");
   }
   PONIENTE_RETURN_IF_ERROR(ReadFormat(arguments, &request));
   PONIENTE_RETURN_IF_ERROR(ReadSplitting(arguments, &request));
   PONIENTE_RETURN_IF_ERROR(ReadWork(arguments, &request));
+  PONIENTE_RETURN_IF_ERROR(ReadPart(arguments, &command));
   PONIENTE_RETURN_IF_ERROR(ReadTokenizer(arguments, &request));
-  return request;
-}
-
-InputFormat FormatOf(const PackRequest& request, const TextInput& input) {
-  if (request.format) return *request.format;
-  std::string path = absl::AsciiStrToLower(input.path);
-  // Refused where they are read, with the way to do it.
-  for (const char* suffix : {".gz", ".zst", ".bz2", ".xz"}) {
-    if (absl::EndsWith(path, suffix)) path.resize(path.find_last_of('.'));
-  }
-  for (const char* suffix : {".jsonl", ".ndjson", ".json.l"}) {
-    if (absl::EndsWith(path, suffix)) return InputFormat::kJsonl;
-  }
-  return InputFormat::kText;
-}
-
-uint64_t OptionsDigest(const PackRequest& request) {
-  internal::KeyHash hash(1);  // of what pack makes of its options
-  hash.Add(request.format ? static_cast<int>(*request.format) : -1);
-  hash.Add(static_cast<int>(request.rule.kind));
-  hash.Add(std::string_view(request.rule.delimiter));
-  hash.Add(static_cast<int>(request.field.kind));
-  for (const std::string& name : request.field.names) {
-    hash.Add(std::string_view(name));
-  }
-  hash.Add(std::string_view(request.vocabulary.tokenizer));
-  hash.Add(request.vocabulary.size);
-  hash.Add(request.model_checksum);
-  hash.Add(request.end_of_document ? int64_t{*request.end_of_document} : -1);
-  hash.Add(request.skip_bad_lines ? 1 : 0);
-  return hash.key();
+  return command;
 }
 
 }  // namespace poniente::cli

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/commands/pack_options.h"
-
 #include <utility>
 
+#include "cli/commands/pack_arguments.h"
 #include "cli/commands/source_options.h"
 
 namespace poniente::cli {

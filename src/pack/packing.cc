@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pack/packing.h"
+
+#include <atomic>
+#include <string_view>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "index/keyed_hash.h"
+#include "pack/pack_jsonl.h"
+#include "pack/pack_run.h"
+#include "pack/pack_text.h"
+#include "pack/pack_token_files.h"
+#include "store/manifest/manifest.h"
+#include "store/write/store_builder.h"
+#include "util/status_macros.h"
+
+namespace poniente::internal {
+namespace {
+
+// Of input: below, what the page cache takes is soon written.
+constexpr uint64_t kLargeBytes = uint64_t{64} << 20;
+// On the average. What is smaller is put together by the page cache.
+constexpr uint64_t kLargeFileBytes = uint64_t{512} << 10;
+
+InputFormat FormatOf(const PackRequest& request, const TextInput& input) {
+  if (request.format) return *request.format;
+  std::string path = absl::AsciiStrToLower(input.path);
+  // Refused where they are read, with the way to do it.
+  for (const char* suffix : {".gz", ".zst", ".bz2", ".xz"}) {
+    if (absl::EndsWith(path, suffix)) path.resize(path.find_last_of('.'));
+  }
+  for (const char* suffix : {".jsonl", ".ndjson", ".json.l"}) {
+    if (absl::EndsWith(path, suffix)) return InputFormat::kJsonl;
+  }
+  return InputFormat::kText;
+}
+
+// Covers every option that a byte of the store may depend on.
+uint64_t OptionsDigest(const PackRequest& request) {
+  KeyHash hash(1);  // of what pack makes of its options
+  hash.Add(request.format ? static_cast<int>(*request.format) : -1);
+  hash.Add(static_cast<int>(request.rule.kind));
+  hash.Add(std::string_view(request.rule.delimiter));
+  hash.Add(static_cast<int>(request.field.kind));
+  for (const std::string& name : request.field.names) {
+    hash.Add(std::string_view(name));
+  }
+  hash.Add(std::string_view(request.vocabulary.tokenizer));
+  hash.Add(request.vocabulary.size);
+  hash.Add(request.model_checksum);
+  hash.Add(request.end_of_document ? int64_t{*request.end_of_document} : -1);
+  hash.Add(request.skip_bad_lines ? 1 : 0);
+  return hash.key();
+}
+
+uint64_t InputsDigest(const std::vector<TextInput>& inputs) {
+  KeyHash hash(0);
+  for (const TextInput& input : inputs) {
+    hash.Add(std::string_view(input.path));
+    hash.Add(std::string_view(input.name));
+    hash.Add(input.bytes);
+    hash.Add(input.modified_nanoseconds);
+    hash.Add(input.first_document);
+  }
+  return hash.key();
+}
+
+class Packing {
+ public:
+  Packing(const PackRequest& request, PackObserver* observer)
+      : request_(request), observer_(observer) {
+    outcome_.path = request.out;
+  }
+
+  absl::StatusOr<PackOutcome> Run();
+
+ private:
+  absl::Status FindInputs();
+  absl::Status TakePart();
+  void PlanJob();
+  // What a checkpoint tells: whether to go on with it. Says so.
+  bool GoOn(std::string_view saved);
+  bool AreLarge() const;
+  absl::StatusOr<std::unique_ptr<StoreBuilder>> OpenStore();
+  PackOutcome Nothing();
+  PackOutcome Interrupted(const PackRun& run, StoreBuilder* store);
+
+  const PackRequest& request_;
+  PackObserver* const observer_;
+  TextInputs inputs_;
+  PackJob job_;
+  // Where it begins: at the beginning, or where another left off.
+  PackState begin_;
+  bool goes_on_ = false;
+  PackOutcome outcome_;
+};
+
+absl::Status Packing::FindInputs() {
+  if (request_.format == InputFormat::kTokenFiles) {
+    inputs_.files = request_.token_inputs;
+  } else {
+    PONIENTE_ASSIGN_OR_RETURN(
+        inputs_,
+        FindTextInputs(request_.inputs, request_.patterns, request_.out));
+  }
+  outcome_.links = inputs_.links;
+  outcome_.special = inputs_.special;
+  outcome_.unmatched = inputs_.unmatched;
+  return absl::OkStatus();
+}
+
+absl::Status Packing::TakePart() {
+  if (!request_.part) return absl::OkStatus();
+  const PackPart& part = *request_.part;
+  PONIENTE_RETURN_IF_ERROR(CheckPartFolder(request_.out, part));
+  if (request_.format == InputFormat::kTokenFiles) {
+    PONIENTE_ASSIGN_OR_RETURN(inputs_.files,
+                              TokenInputsOfPart(inputs_.files, part));
+  } else {
+    PONIENTE_ASSIGN_OR_RETURN(inputs_.files, InputsOfPart(inputs_.files, part));
+  }
+  outcome_.path = PathOfPart(request_.out, part);
+  return absl::OkStatus();
+}
+
+void Packing::PlanJob() {
+  for (const TextInput& input : inputs_.files) {
+    outcome_.total_bytes += input.bytes;
+  }
+  outcome_.num_inputs = inputs_.files.size();
+  job_.inputs = inputs_.files;
+  job_.open = [this](const TextInput& input, const std::atomic<bool>* stop) {
+    if (input.source) {
+      return OpenTokenInput(input, request_.vocabulary.size);
+    }
+    return FormatOf(request_, input) == InputFormat::kText
+               ? OpenTextInput(input, request_.rule, request_.model, stop)
+               : OpenJsonlInput(input, request_.field, request_.model, stop);
+  };
+  job_.skip_bad_lines = request_.skip_bad_lines;
+  job_.threads = request_.threads;
+  job_.can_resume = inputs_.sizes_known;
+  job_.checkpoint_bytes = request_.checkpoint_bytes;
+  job_.work = {OptionsDigest(request_), InputsDigest(inputs_.files)};
+}
+
+bool Packing::GoOn(std::string_view saved) {
+  const auto afresh = [this](const char* why) {
+    observer_->StartsAfresh(
+        absl::StrCat(why, " since the run that was ended before"));
+    return false;
+  };
+  const std::optional<SavedPackState> left = ParsePackState(saved);
+  if (!left || left->work.options != job_.work.options) {
+    return afresh("the options or this tool have changed");
+  }
+  if (left->work.inputs != job_.work.inputs ||
+      left->state.input > job_.inputs.size()) {
+    return afresh("the inputs have changed");
+  }
+  if (request_.restart) return false;
+  begin_ = left->state;
+  goes_on_ = true;
+  return true;
+}
+
+// Each file is at least one write.
+bool Packing::AreLarge() const {
+  return inputs_.sizes_known && outcome_.total_bytes >= kLargeBytes &&
+         outcome_.total_bytes / job_.inputs.size() >= kLargeFileBytes;
+}
+
+absl::StatusOr<std::unique_ptr<StoreBuilder>> Packing::OpenStore() {
+  TokenStoreWriterOptions options;
+  options.vocabulary = request_.vocabulary;
+  options.end_of_document = request_.end_of_document;
+  PONIENTE_ASSIGN_OR_RETURN(StoreManifest manifest,
+                            ManifestToWrite(outcome_.path, options));
+  const auto accept = [this](std::string_view saved) { return GoOn(saved); };
+  auto store = job_.can_resume
+                   ? StoreBuilder::CreateToSave(outcome_.path, manifest, accept)
+                   : StoreBuilder::Create(outcome_.path, manifest);
+  if (goes_on_ &&
+      (absl::IsDataLoss(store.status()) || absl::IsNotFound(store.status()))) {
+    begin_ = PackState();
+    goes_on_ = false;
+    observer_->StartsAfresh(std::string(store.status().message()));
+    store = StoreBuilder::CreateToSave(outcome_.path, manifest, accept);
+  }
+  if (store.ok() && goes_on_) {
+    observer_->GoesOn(begin_.bytes, outcome_.total_bytes);
+  }
+  if (store.ok() && request_.writes_directly.value_or(AreLarge())) {
+    // Few inputs have more ids than bytes.
+    (*store)->WriteDirectly(outcome_.total_bytes * manifest.width());
+  }
+  return store;
+}
+
+PackOutcome Packing::Nothing() {
+  outcome_.end = PackOutcome::End::kNothing;
+  return outcome_;
+}
+
+PackOutcome Packing::Interrupted(const PackRun& run, StoreBuilder* store) {
+  outcome_.end = PackOutcome::End::kInterrupted;
+  outcome_.can_go_on = run.has_saved();
+  if (run.has_saved()) store->KeepForLater();
+  return outcome_;
+}
+
+absl::StatusOr<PackOutcome> Packing::Run() {
+  PONIENTE_RETURN_IF_ERROR(FindInputs());
+  if (inputs_.files.empty()) return Nothing();
+  PONIENTE_RETURN_IF_ERROR(TakePart());
+  PlanJob();
+  observer_->FoundInputs();
+  PONIENTE_ASSIGN_OR_RETURN(const auto store, OpenStore());
+  outcome_.resumed_bytes = begin_.bytes;
+  observer_->Begins(inputs_.sizes_known ? outcome_.total_bytes - begin_.bytes
+                                        : 0);
+  PackRun run(job_, store.get(), begin_);
+  const absl::Status packed = run.Run(
+      [this] { return observer_->IsInterrupted(); },
+      [this](uint64_t bytes) { observer_->Packed(bytes - begin_.bytes); });
+  outcome_.state = run.state();
+  if (absl::IsCancelled(packed)) return Interrupted(run, store.get());
+  PONIENTE_RETURN_IF_ERROR(packed);
+  if (store->manifest().documents == 0 && !request_.part) return Nothing();
+  PONIENTE_ASSIGN_OR_RETURN(outcome_.facts, store->Finish());
+  return outcome_;
+}
+
+}  // namespace
+
+absl::StatusOr<PackOutcome> Pack(const PackRequest& request,
+                                 PackObserver* observer) {
+  return Packing(request, observer).Run();
+}
+
+}  // namespace poniente::internal
