@@ -10,9 +10,9 @@
 
 #include "absl/strings/str_format.h"
 #include "bench/require.h"
-#include "poniente/declared_windows.h"
 #include "poniente/flat_mixture.h"
 #include "poniente/mixture_dataset.h"
+#include "poniente/token_source.h"
 
 namespace poniente::bench {
 namespace {

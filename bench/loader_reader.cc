@@ -10,7 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "bench/require.h"
 #include "io/range_source.h"
-#include "poniente/provenance.h"
+#include "poniente/dataset_tree.h"
 #include "poniente/task.h"
 #include "util/status_macros.h"
 

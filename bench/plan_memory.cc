@@ -16,11 +16,11 @@
 #include "bench/statistics.h"
 #include "index/keyed_hash.h"
 #include "poniente/async_dataset.h"
-#include "poniente/index_datasets.h"
+#include "poniente/dataset_tree.h"
 #include "poniente/mixture_dataset.h"
-#include "poniente/provenance.h"
 #include "poniente/schedule.h"
 #include "poniente/token_window.h"
+#include "poniente/transforms.h"
 
 namespace poniente::bench {
 namespace {

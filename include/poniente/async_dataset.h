@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "poniente/dataset_node.h"
-#include "poniente/index_map.h"
+#include "poniente/extend/dataset_node.h"
+#include "poniente/extend/index_map.h"
 #include "poniente/task.h"
 
 namespace poniente {

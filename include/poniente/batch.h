@@ -14,9 +14,9 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "poniente/batch_tensors.h"
-#include "poniente/index_map.h"
+#include "poniente/device.h"
+#include "poniente/extend/index_map.h"
 #include "poniente/schedule.h"
-#include "poniente/staging.h"
 #include "poniente/token_window.h"
 
 namespace poniente {

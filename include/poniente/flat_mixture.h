@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "poniente/index_map_dataset.h"
+#include "poniente/extend/index_map_dataset.h"
 #include "poniente/shuffle.h"
 
 namespace poniente {

@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Prefetches the batches of a run in order: Next, Seek, Close.
+// Prefetches the batches of a run in order: Next, Seek, Close; and Batches, a
+// range of them.
 
 #ifndef PONIENTE_LOADER_H_
 #define PONIENTE_LOADER_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <iterator>
 #include <map>
 #include <memory>
+#include <ranges>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,10 +20,10 @@
 #include "absl/status/statusor.h"
 #include "poniente/async_dataset.h"
 #include "poniente/batch.h"
+#include "poniente/dataset_tree.h"
+#include "poniente/device.h"
 #include "poniente/metrics.h"
-#include "poniente/provenance.h"
 #include "poniente/schedule.h"
-#include "poniente/staging.h"
 #include "poniente/task.h"
 #include "poniente/token_window.h"
 
@@ -31,7 +35,7 @@ enum class LastBatch { kKeep, kDrop };
 struct LoaderOptions {
   // Data-parallel rank and their number: which share of each step this loader
   // serves. All ranks together see the same tokens whatever their number.
-  // launcher.h shows how to take them from torchrun, mpirun or srun.
+  // ranks.h shows how to take them from torchrun, mpirun or srun.
   uint32_t rank = 0;
   uint32_t ranks = 1;
 
@@ -127,7 +131,7 @@ Task<std::unique_ptr<OfferedBatch>> BeginNext(Loader& loader);
 // End: after the schedule's last step, or where a finite dataset ends, every
 //     further Next() is OutOfRange.
 // Consumers: coroutines await Next(), plain code calls NextBlocking();
-//     consume.h has a range for loops, and async_next() for all else of Asio.
+//     Batches below is a range for loops; async_next.h has all else of Asio.
 // Threads: reads on a thread of its own; Next() resumes on the executor of the
 //     coroutine that awaits it. All members may be called from any thread, but
 //     one Next() at a time (a second one is FailedPrecondition).
@@ -221,6 +225,80 @@ class Loader {
   explicit Loader(std::shared_ptr<Core> core);
 
   const std::shared_ptr<Core> core_;
+};
+
+// The batches from loader.next_step() on, for a loop that blocks its thread.
+//
+//   for (absl::StatusOr<Batch>& batch : Batches(*loader)) {
+//     if (!batch.ok()) return batch.status();
+//     Train(*batch);
+//   }
+//
+// An input range, and a view: Batches(*loader) | std::views::take(100) is the
+// next 100 steps.
+//
+// End: where Next() is OutOfRange, at the end of the run, and nowhere else.
+// Errors: are elements like any other, whatever they are. The loader stays at
+//     its step, so the next element is another try; leave the loop to give up.
+// Steps: nothing is taken before it is looked at. In the body, and after a
+//     break, loader.State() is the place behind the batch seen last.
+// Back-pressure: holds the batch of the body, which is let go of before the
+//     next one is asked for; so does the end of the range. Move it out to keep
+//     it (LoaderOptions::max_held).
+// Ownership: borrows the loader. Not while another Next() is under way, which
+//     would be an error as above.
+class Batches : public std::ranges::view_base {
+ public:
+  // Invalid once its range is moved or gone.
+  class Iterator {
+   public:
+    using iterator_concept = std::input_iterator_tag;
+    using value_type = absl::StatusOr<Batch>;
+    using difference_type = std::ptrdiff_t;
+
+    // REQUIRES: not at the end. Blocks when called first for an element.
+    absl::StatusOr<Batch>& operator*() const { return range_->Current(); }
+    absl::StatusOr<Batch>* operator->() const { return &range_->Current(); }
+    Iterator& operator++() {
+      range_->LetGo();
+      return *this;
+    }
+    void operator++(int) { ++*this; }
+    // Blocks as well.
+    friend bool operator==(const Iterator& it, std::default_sentinel_t) {
+      return absl::IsOutOfRange((*it).status());
+    }
+
+   private:
+    friend class Batches;
+    explicit Iterator(Batches* range) : range_(range) {}
+
+    Batches* range_;
+  };
+
+  explicit Batches(Loader& loader) : loader_(&loader) {}
+
+  // Goes on behind the batch seen last.
+  Iterator begin() {
+    LetGo();
+    return Iterator(this);
+  }
+  std::default_sentinel_t end() const { return std::default_sentinel; }
+
+ private:
+  absl::StatusOr<Batch>& Current() {
+    if (!is_taken_) current_ = loader_->NextBlocking();
+    is_taken_ = true;
+    return current_;
+  }
+  void LetGo() {
+    current_ = absl::StatusOr<Batch>();
+    is_taken_ = false;
+  }
+
+  Loader* loader_;
+  absl::StatusOr<Batch> current_;
+  bool is_taken_ = false;
 };
 
 }  // namespace poniente

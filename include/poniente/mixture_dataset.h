@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "poniente/index_map_dataset.h"
+#include "poniente/extend/index_map_dataset.h"
 #include "poniente/mixture_plan.h"
 #include "poniente/shuffle.h"
 

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "poniente/provenance.h"
+#include "poniente/dataset_tree.h"
 #include "poniente/schedule.h"
 
 namespace poniente {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tokenized documents that lie end to end, in whatever format: a token store
-// (token_store.h) or the files of another project (token_files.h).
+// (token_store.h) or the files of another project (open_token_source.h).
 
 #ifndef PONIENTE_TOKEN_SOURCE_H_
 #define PONIENTE_TOKEN_SOURCE_H_
@@ -16,7 +16,7 @@
 #include "absl/status/statusor.h"
 #include "poniente/async_dataset.h"
 #include "poniente/byte_reader.h"
-#include "poniente/piecewise_items.h"
+#include "poniente/extend/piecewise_items.h"
 #include "poniente/selection.h"
 #include "poniente/task.h"
 #include "poniente/token_window.h"
@@ -105,7 +105,7 @@ class TokenSource : public std::enable_shared_from_this<TokenSource> {
   virtual bool knows_documents() const { return true; }
   // 0 if they are not known.
   virtual uint64_t num_documents() const = 0;
-  // Equal for equal content; of other projects' files, see token_files.h.
+  // Equal for equal content; of other projects' files, see open_token_source.h.
   virtual uint64_t fingerprint() const = 0;
   // Bytes of all its files.
   virtual uint64_t num_bytes() const = 0;
@@ -171,6 +171,20 @@ class TokenSource : public std::enable_shared_from_this<TokenSource> {
   // Item d is the whole of document d; empty if they are not known.
   DatasetPtr<TokenWindow> Documents() const;
 };
+
+// Windows of `length` tokens of a store that is not there yet and will hold
+// `tokens` tokens. Everything that follows from sizes and names alone (plans,
+// the order of a run, which step reads an item) is what it will be with a store
+// of as many tokens in its place; its fingerprint is another.
+//
+// name: what messages call it.
+// vocabulary: nullopt if not known; it then mixes with any other.
+// Determinism, ownership, thread safety: as AsyncDataset says.
+// Errors: InvalidArgument unless 0 < length < 2^32 - 1. FailedPrecondition from
+//     every attempt to read an item, with the name.
+absl::StatusOr<DatasetPtr<TokenWindow>> DeclaredWindows(
+    const std::string& name, uint64_t tokens, uint64_t length,
+    std::optional<Vocabulary> vocabulary = std::nullopt);
 
 }  // namespace poniente
 

@@ -17,7 +17,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "poniente/byte_reader.h"
-#include "poniente/piecewise_items.h"
+#include "poniente/extend/piecewise_items.h"
 #include "poniente/task.h"
 #include "poniente/token_source.h"
 #include "poniente/token_window.h"

@@ -12,7 +12,7 @@
 #include "absl/strings/str_split.h"
 #include "c_api/boundary.h"
 #include "poniente/batch_tensors.h"
-#include "poniente/launcher.h"
+#include "poniente/ranks.h"
 #include "util/status_macros.h"
 
 namespace poniente::internal {

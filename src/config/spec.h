@@ -14,11 +14,11 @@
 #include "poniente/byte_reader.h"
 #include "poniente/loader.h"
 #include "poniente/mixture_plan.h"
+#include "poniente/open_token_source.h"
 #include "poniente/schedule.h"
 #include "poniente/score_file.h"
 #include "poniente/score_order.h"
 #include "poniente/shuffle.h"
-#include "poniente/token_files.h"
 #include "poniente/token_source.h"
 #include "poniente/token_window.h"
 

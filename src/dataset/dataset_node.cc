@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "poniente/dataset_node.h"
+#include "poniente/extend/dataset_node.h"
 
 #include <algorithm>
 

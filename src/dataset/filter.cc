@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "poniente/filter.h"
-
 #include <optional>
 #include <string>
 #include <unordered_set>
 
 #include "absl/strings/str_cat.h"
 #include "index/maps/selection_map.h"
+#include "poniente/transforms.h"
 
 namespace poniente::internal {
 namespace {

@@ -11,7 +11,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
-#include "poniente/dataset_node.h"
+#include "poniente/extend/dataset_node.h"
 
 namespace poniente::internal {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "poniente/index_map_dataset.h"
+#include "poniente/extend/index_map_dataset.h"
 
 #include <algorithm>
 #include <utility>

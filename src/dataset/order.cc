@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "poniente/order.h"
-
 #include "absl/strings/str_cat.h"
 #include "index/keyed_hash.h"
 #include "index/maps/order_map.h"
+#include "poniente/transforms.h"
 
 namespace poniente::internal {
 namespace {

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "poniente/dataset_node.h"
+#include "poniente/extend/dataset_node.h"
 
 namespace poniente::internal {
 

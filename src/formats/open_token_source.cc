@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Finds out what a path is, and opens it.
 
+#include "poniente/open_token_source.h"
+
 #include <algorithm>
 #include <utility>
 
@@ -11,7 +13,6 @@
 #include "formats/core/token_format.h"
 #include "formats/megatron/index_pair.h"
 #include "poniente/catalog.h"
-#include "poniente/token_files.h"
 #include "poniente/token_store.h"
 #include "store/catalog/joined_stores.h"
 #include "store/catalog/store_search.h"

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "poniente/token_files.h"
+#include "poniente/open_token_source.h"
 #include "poniente/token_source.h"
 
 namespace poniente::internal {

@@ -9,7 +9,7 @@
 #include "io/range_source.h"
 #include "loader/samples_by_leaf.h"
 #include "loader/widen.h"
-#include "poniente/index_map_dataset.h"
+#include "poniente/extend/index_map_dataset.h"
 #include "util/status_macros.h"
 
 namespace poniente::internal {

@@ -12,8 +12,8 @@
 #include "absl/base/thread_annotations.h"
 #include "loader/fetch_times.h"
 #include "poniente/batch.h"
+#include "poniente/dataset_tree.h"
 #include "poniente/metrics.h"
-#include "poniente/provenance.h"
 #include "util/mutex.h"
 
 namespace poniente::internal {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "poniente/byte_reader.h"
-#include "poniente/provenance.h"
+#include "poniente/dataset_tree.h"
 
 namespace poniente::internal {
 

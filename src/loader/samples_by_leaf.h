@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "poniente/provenance.h"
+#include "poniente/dataset_tree.h"
 
 namespace poniente::internal {
 

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "loader/loader_reports.h"
+#include "poniente/dataset_tree.h"
 #include "poniente/loader.h"
-#include "poniente/provenance.h"
 
 namespace poniente::internal {
 

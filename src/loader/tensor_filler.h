@@ -10,9 +10,9 @@
 
 #include "absl/status/status.h"
 #include "poniente/batch.h"
+#include "poniente/dataset_tree.h"
+#include "poniente/extend/piecewise_items.h"
 #include "poniente/loader.h"
-#include "poniente/piecewise_items.h"
-#include "poniente/provenance.h"
 
 namespace poniente::internal {
 

@@ -12,7 +12,7 @@
 #include "pack/pack_input.h"
 #include "pack/pack_parts.h"
 #include "pack/text_inputs.h"
-#include "poniente/token_files.h"
+#include "poniente/open_token_source.h"
 
 namespace poniente::internal {
 

@@ -24,7 +24,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "poniente/byte_reader.h"
-#include "poniente/staging.h"
+#include "poniente/device.h"
 #include "poniente/task.h"
 #include "staging/accelerator.h"
 #include "util/mutex.h"

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "analysis/plan/plan.h"
-#include "poniente/declared_windows.h"
 #include "poniente/mixture_dataset.h"
+#include "poniente/token_source.h"
 
 namespace poniente::testing {
 

@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "poniente/config.h"
-#include "poniente/declared_windows.h"
-#include "poniente/provenance.h"
+#include "poniente/dataset_tree.h"
 #include "poniente/schedule.h"
+#include "poniente/token_source.h"
 
 namespace poniente::testing {
 

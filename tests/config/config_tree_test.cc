@@ -12,14 +12,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "poniente/config.h"
-#include "poniente/declared_windows.h"
-#include "poniente/filter.h"
 #include "poniente/flat_mixture.h"
-#include "poniente/index_datasets.h"
 #include "poniente/mixture_dataset.h"
-#include "poniente/order.h"
 #include "poniente/run_trace.h"
+#include "poniente/token_source.h"
 #include "poniente/token_store.h"
+#include "poniente/transforms.h"
 #include "tests/config/small_stores.h"
 #include "tests/support/status_matchers.h"
 

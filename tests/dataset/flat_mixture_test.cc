@@ -8,7 +8,7 @@
 #include <map>
 #include <set>
 
-#include "poniente/index_datasets.h"
+#include "poniente/transforms.h"
 #include "tests/support/counting_dataset.h"
 #include "tests/support/dataset_conformance.h"
 #include "tests/support/slow_order.h"

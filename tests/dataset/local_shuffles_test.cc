@@ -7,9 +7,9 @@
 #include <boost/asio/io_context.hpp>
 #include <set>
 
-#include "poniente/index_datasets.h"
 #include "poniente/mapped_dataset.h"
 #include "poniente/mixture_dataset.h"
+#include "poniente/transforms.h"
 #include "tests/support/counting_dataset.h"
 #include "tests/support/dataset_conformance.h"
 #include "tests/support/slow_order.h"

@@ -6,7 +6,7 @@
 
 #include <stdexcept>
 
-#include "poniente/index_datasets.h"
+#include "poniente/transforms.h"
 #include "tests/support/counting_dataset.h"
 #include "tests/support/dataset_conformance.h"
 #include "tests/support/status_matchers.h"

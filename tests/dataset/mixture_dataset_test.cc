@@ -8,7 +8,7 @@
 #include <map>
 
 #include "poniente/flat_mixture.h"
-#include "poniente/index_datasets.h"
+#include "poniente/transforms.h"
 #include "tests/support/counting_dataset.h"
 #include "tests/support/dataset_conformance.h"
 #include "tests/support/slow_permutation.h"

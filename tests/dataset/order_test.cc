@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "poniente/order.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <atomic>
 
+#include "poniente/dataset_tree.h"
 #include "poniente/mixture_dataset.h"
-#include "poniente/provenance.h"
+#include "poniente/transforms.h"
 #include "tests/support/counting_dataset.h"
 #include "tests/support/dataset_conformance.h"
 #include "tests/support/slow_permutation.h"

@@ -11,12 +11,10 @@
 #include <vector>
 
 #include "index/keyed_hash.h"
-#include "poniente/filter.h"
 #include "poniente/flat_mixture.h"
-#include "poniente/index_datasets.h"
 #include "poniente/mixture_dataset.h"
-#include "poniente/order.h"
 #include "poniente/run_trace.h"
+#include "poniente/transforms.h"
 #include "poniente/version.h"
 #include "tests/support/counting_dataset.h"
 #include "tests/support/status_matchers.h"

@@ -8,8 +8,8 @@
 #include <tuple>
 
 #include "poniente/flat_mixture.h"
-#include "poniente/index_datasets.h"
 #include "poniente/mixture_dataset.h"
+#include "poniente/transforms.h"
 #include "tests/support/counting_dataset.h"
 #include "tests/support/status_matchers.h"
 

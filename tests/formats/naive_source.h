@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "poniente/token_files.h"
+#include "poniente/open_token_source.h"
 #include "poniente/token_source.h"
 #include "tests/support/status_matchers.h"
 

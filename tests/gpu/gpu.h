@@ -14,7 +14,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "poniente/staging.h"
+#include "poniente/device.h"
 
 namespace poniente::testing {
 

@@ -14,7 +14,7 @@
 #include <span>
 #include <vector>
 
-#include "poniente/index_map.h"
+#include "poniente/extend/index_map.h"
 
 namespace poniente::testing {
 

@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "poniente/quota_tree.h"
+#include "index/mixture/quota_tree.h"
 
 namespace poniente::testing {
 

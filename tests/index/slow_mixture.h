@@ -13,8 +13,8 @@
 #include <string>
 #include <vector>
 
-#include "poniente/index_map.h"
-#include "poniente/quota_tree.h"
+#include "index/mixture/quota_tree.h"
+#include "poniente/extend/index_map.h"
 #include "tests/index/slow_dealer.h"
 #include "tests/index/slow_item_draws.h"
 #include "tests/support/slow_permutation.h"

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "poniente/async_next.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -27,7 +29,6 @@
 #include <variant>
 #include <vector>
 
-#include "poniente/consume.h"
 #include "tests/loader/open_loader.h"
 #include "tests/support/counting_dataset.h"
 #include "tests/support/status_matchers.h"

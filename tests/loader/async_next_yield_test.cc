@@ -9,7 +9,7 @@
 #include <boost/asio/spawn.hpp>
 #include <vector>
 
-#include "poniente/consume.h"
+#include "poniente/async_next.h"
 #include "tests/loader/open_loader.h"
 #include "tests/support/counting_dataset.h"
 #include "tests/support/status_matchers.h"

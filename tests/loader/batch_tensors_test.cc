@@ -16,12 +16,12 @@
 #include <string>
 #include <vector>
 
+#include "poniente/extend/piecewise_items.h"
 #include "poniente/flat_mixture.h"
 #include "poniente/in_memory_dataset.h"
 #include "poniente/loader.h"
 #include "poniente/mapped_dataset.h"
 #include "poniente/mixture_dataset.h"
-#include "poniente/piecewise_items.h"
 #include "poniente/token_store.h"
 #include "tests/loader/open_loader.h"
 #include "tests/store/small_stores.h"

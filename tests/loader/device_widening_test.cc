@@ -13,8 +13,8 @@
 
 #include "loader/batch_assembler.h"
 #include "poniente/dlpack.h"
-#include "poniente/index_datasets.h"
 #include "poniente/mapped_dataset.h"
+#include "poniente/transforms.h"
 #include "tests/support/fake_accelerator.h"
 #include "tests/support/file_windows.h"
 #include "tests/support/status_matchers.h"

@@ -18,9 +18,9 @@
 
 #include "poniente/flat_mixture.h"
 #include "poniente/in_memory_dataset.h"
-#include "poniente/index_datasets.h"
 #include "poniente/mapped_dataset.h"
 #include "poniente/mixture_dataset.h"
+#include "poniente/transforms.h"
 #include "tests/loader/open_loader.h"
 #include "tests/support/counting_dataset.h"
 #include "tests/support/status_matchers.h"

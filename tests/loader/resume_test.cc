@@ -16,10 +16,10 @@
 
 #include "loader/run_state.h"
 #include "poniente/flat_mixture.h"
-#include "poniente/index_datasets.h"
 #include "poniente/loader.h"
 #include "poniente/mapped_dataset.h"
 #include "poniente/mixture_dataset.h"
+#include "poniente/transforms.h"
 #include "tests/support/counting_dataset.h"
 #include "tests/support/status_matchers.h"
 #include "tests/support/test_seed.h"

@@ -28,7 +28,7 @@
 #include <string>
 #include <utility>
 
-#include "poniente/consume.h"
+#include "poniente/async_next.h"
 #include "tests/loader/open_loader.h"
 #include "tests/support/counting_dataset.h"
 #include "tests/support/status_matchers.h"

@@ -7,7 +7,7 @@
 #include <memory>
 #include <vector>
 
-#include "poniente/consume.h"
+#include "poniente/async_next.h"
 #include "tests/loader/open_loader.h"
 #include "tests/support/status_matchers.h"
 

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "poniente/staging.h"
-
 #include <gtest/gtest.h>
 
 #include <string>
 #include <vector>
 
+#include "poniente/device.h"
 #include "poniente/task.h"
 #include "staging/slot_ring.h"
 #include "tests/support/status_matchers.h"

@@ -8,7 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "loader/run_state.h"
-#include "poniente/piecewise_items.h"
+#include "poniente/extend/piecewise_items.h"
 #include "poniente/token_source.h"
 #include "util/status_macros.h"
 

@@ -6,7 +6,7 @@
 #include "analysis/plan/plan_series.h"
 #include "analysis/plan/plan_sources.h"
 #include "analysis/plan/plan_steps.h"
-#include "poniente/provenance.h"
+#include "poniente/dataset_tree.h"
 #include "util/status_macros.h"
 
 namespace poniente::internal {

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "poniente/dataset_node.h"
+#include "poniente/extend/dataset_node.h"
 
 namespace poniente::internal {
 

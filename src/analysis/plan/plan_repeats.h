@@ -14,7 +14,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
 #include "analysis/plan/plan_flow.h"
-#include "poniente/provenance.h"
+#include "poniente/dataset_tree.h"
 
 namespace poniente::internal {
 

@@ -15,7 +15,7 @@
 #include "analysis/plan/plan_steps.h"
 #include "analysis/plan/planned_run.h"
 #include "poniente/config.h"
-#include "poniente/provenance.h"
+#include "poniente/dataset_tree.h"
 
 namespace poniente::internal {
 

@@ -11,7 +11,7 @@
 #include "index/keyed_hash.h"
 #include "index/maps/epoch_shuffle.h"
 #include "io/range_source.h"
-#include "poniente/piecewise_items.h"
+#include "poniente/extend/piecewise_items.h"
 #include "poniente/token_source.h"
 #include "util/check.h"
 #include "util/status_macros.h"

@@ -14,7 +14,7 @@
 #include "cli/commands/source_options.h"
 #include "cli/screen/sizes.h"
 #include "pack/pack_token_files.h"
-#include "poniente/launcher.h"
+#include "poniente/ranks.h"
 #include "store/posix_file.h"
 #include "util/crc32c.h"
 #include "util/status_macros.h"

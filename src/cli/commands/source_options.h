@@ -11,7 +11,7 @@
 
 #include "absl/status/statusor.h"
 #include "cli/arguments.h"
-#include "poniente/token_files.h"
+#include "poniente/open_token_source.h"
 
 namespace poniente::cli {
 

@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "cli/commands/verify_store.h"
-#include "poniente/token_files.h"
+#include "poniente/open_token_source.h"
 #include "util/status_macros.h"
 
 namespace poniente::cli {

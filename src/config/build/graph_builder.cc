@@ -10,12 +10,10 @@
 #include "config/build/schedule_builder.h"
 #include "config/build/selections.h"
 #include "config/build/sources.h"
-#include "poniente/filter.h"
+#include "poniente/dataset_tree.h"
 #include "poniente/flat_mixture.h"
-#include "poniente/index_datasets.h"
 #include "poniente/mixture_dataset.h"
-#include "poniente/order.h"
-#include "poniente/provenance.h"
+#include "poniente/transforms.h"
 #include "util/status_macros.h"
 
 namespace poniente::internal {

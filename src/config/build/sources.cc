@@ -7,8 +7,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "config/build/hub_cache.h"
-#include "poniente/declared_windows.h"
-#include "poniente/token_files.h"
+#include "poniente/open_token_source.h"
+#include "poniente/token_source.h"
 #include "poniente/token_store.h"
 #include "store/in_parallel.h"
 #include "store/manifest/known_store.h"

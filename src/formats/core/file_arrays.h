@@ -14,7 +14,7 @@
 #include "formats/core/found_path.h"
 #include "formats/core/input_bytes.h"
 #include "formats/core/token_layout.h"
-#include "poniente/token_files.h"
+#include "poniente/open_token_source.h"
 
 namespace poniente::internal {
 

@@ -16,7 +16,7 @@
 #include "absl/status/statusor.h"
 #include "formats/core/block_cache.h"
 #include "formats/core/token_layout.h"
-#include "poniente/token_files.h"
+#include "poniente/open_token_source.h"
 #include "poniente/token_source.h"
 
 namespace poniente::internal {

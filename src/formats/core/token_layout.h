@@ -15,7 +15,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "formats/core/document_table.h"
-#include "poniente/token_files.h"
+#include "poniente/open_token_source.h"
 #include "poniente/token_source.h"
 
 namespace poniente::internal {

@@ -13,7 +13,7 @@
 
 #include "absl/status/statusor.h"
 #include "formats/mds/mds_index.h"
-#include "poniente/token_files.h"
+#include "poniente/open_token_source.h"
 
 namespace poniente::internal {
 

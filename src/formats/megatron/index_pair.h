@@ -11,7 +11,7 @@
 
 #include "absl/status/statusor.h"
 #include "formats/core/found_path.h"
-#include "poniente/token_files.h"
+#include "poniente/open_token_source.h"
 
 namespace poniente::internal {
 

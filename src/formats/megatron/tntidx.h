@@ -12,7 +12,7 @@
 #include "absl/status/statusor.h"
 #include "formats/core/input_bytes.h"
 #include "formats/core/token_layout.h"
-#include "poniente/token_files.h"
+#include "poniente/open_token_source.h"
 
 namespace poniente::internal {
 

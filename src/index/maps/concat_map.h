@@ -12,7 +12,7 @@
 
 #include "absl/status/statusor.h"
 #include "index/maps/cumulative_lengths.h"
-#include "poniente/index_map.h"
+#include "poniente/extend/index_map.h"
 
 namespace poniente::internal {
 

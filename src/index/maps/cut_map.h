@@ -13,7 +13,7 @@
 
 #include "absl/status/statusor.h"
 #include "index/mixture/item_draws.h"
-#include "poniente/index_map.h"
+#include "poniente/extend/index_map.h"
 
 namespace poniente::internal {
 

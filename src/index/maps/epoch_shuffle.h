@@ -10,7 +10,7 @@
 
 #include "index/keyed_hash.h"
 #include "index/permutation/item_order.h"
-#include "poniente/index_map.h"
+#include "poniente/extend/index_map.h"
 
 namespace poniente::internal {
 

@@ -15,7 +15,7 @@
 #include "index/maps/epoch_shuffle.h"
 #include "index/mixture/canonical_order.h"
 #include "index/permutation/item_order.h"
-#include "poniente/index_map.h"
+#include "poniente/extend/index_map.h"
 
 namespace poniente::internal {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "poniente/index_map.h"
+#include "poniente/extend/index_map.h"
 
 namespace poniente {
 

@@ -9,7 +9,7 @@
 #include <span>
 
 #include "index/maps/epoch_shuffle.h"
-#include "poniente/index_map.h"
+#include "poniente/extend/index_map.h"
 #include "poniente/score_order.h"
 
 namespace poniente::internal {

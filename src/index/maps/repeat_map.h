@@ -10,7 +10,7 @@
 #include <span>
 
 #include "absl/status/statusor.h"
-#include "poniente/index_map.h"
+#include "poniente/extend/index_map.h"
 
 namespace poniente::internal {
 

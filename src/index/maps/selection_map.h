@@ -9,7 +9,7 @@
 #include <span>
 #include <utility>
 
-#include "poniente/index_map.h"
+#include "poniente/extend/index_map.h"
 #include "poniente/selection.h"
 
 namespace poniente::internal {

@@ -8,7 +8,7 @@
 #include <optional>
 #include <span>
 
-#include "poniente/index_map.h"
+#include "poniente/extend/index_map.h"
 
 namespace poniente::internal {
 

@@ -11,8 +11,8 @@
 #include <span>
 #include <vector>
 
+#include "index/mixture/quota_tree.h"
 #include "poniente/permutation.h"
-#include "poniente/quota_tree.h"
 
 namespace poniente::internal {
 

@@ -20,7 +20,7 @@
 #include <vector>
 
 #include "index/keyed_hash.h"
-#include "poniente/index_map.h"
+#include "poniente/extend/index_map.h"
 #include "poniente/mixture_plan.h"
 
 namespace poniente::internal {

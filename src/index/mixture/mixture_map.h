@@ -21,7 +21,7 @@
 #include "index/mixture/item_draws.h"
 #include "index/mixture/stage_plan.h"
 #include "index/permutation/item_order.h"
-#include "poniente/index_map.h"
+#include "poniente/extend/index_map.h"
 #include "poniente/mixture_plan.h"
 #include "poniente/permutation.h"
 

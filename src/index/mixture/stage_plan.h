@@ -20,7 +20,7 @@
 
 #include "absl/status/statusor.h"
 #include "index/mixture/block_order.h"
-#include "poniente/quota_tree.h"
+#include "index/mixture/quota_tree.h"
 
 namespace poniente::internal {
 

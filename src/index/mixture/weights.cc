@@ -12,7 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "index/int128.h"
 #include "index/mixture/powers.h"
-#include "poniente/quota_tree.h"
+#include "index/mixture/quota_tree.h"
 #include "util/check.h"
 #include "util/status_macros.h"
 

@@ -12,7 +12,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "poniente/piecewise_items.h"
+#include "poniente/extend/piecewise_items.h"
 #include "poniente/token_store.h"
 #include "store/manifest/manifest.h"
 #include "store/read/side_file.h"

@@ -12,7 +12,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "poniente/piecewise_items.h"
+#include "poniente/extend/piecewise_items.h"
 #include "poniente/selection.h"
 #include "poniente/token_source.h"
 

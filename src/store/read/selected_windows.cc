@@ -10,8 +10,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "index/keyed_hash.h"
-#include "poniente/index_map_dataset.h"
-#include "poniente/piecewise_items.h"
+#include "poniente/extend/index_map_dataset.h"
+#include "poniente/extend/piecewise_items.h"
 #include "store/read/selected_tokens.h"
 #include "store/read/token_datasets.h"
 #include "util/status_macros.h"

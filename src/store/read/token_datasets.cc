@@ -8,7 +8,7 @@
 
 #include "index/keyed_hash.h"
 #include "io/range_source.h"
-#include "poniente/index_map_dataset.h"
+#include "poniente/extend/index_map_dataset.h"
 #include "store/read/window_grid.h"
 #include "util/status_macros.h"
 

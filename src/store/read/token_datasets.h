@@ -9,7 +9,7 @@
 
 #include "absl/status/statusor.h"
 #include "poniente/async_dataset.h"
-#include "poniente/piecewise_items.h"
+#include "poniente/extend/piecewise_items.h"
 #include "poniente/token_source.h"
 #include "poniente/token_window.h"
 

@@ -8,7 +8,7 @@
 #include <span>
 #include <vector>
 
-#include "poniente/piecewise_items.h"
+#include "poniente/extend/piecewise_items.h"
 #include "poniente/token_source.h"
 
 namespace poniente::internal {

@@ -13,9 +13,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "config/parse/config_keys.h"
-#include "poniente/declared_windows.h"
-#include "poniente/index_datasets.h"
 #include "poniente/mixture_dataset.h"
+#include "poniente/token_source.h"
+#include "poniente/transforms.h"
 #include "tests/config/small_stores.h"
 #include "tests/support/status_matchers.h"
 

@@ -8,12 +8,11 @@
 #include <random>
 
 #include "analysis/plan/plan.h"
-#include "poniente/declared_windows.h"
-#include "poniente/filter.h"
+#include "poniente/dataset_tree.h"
 #include "poniente/flat_mixture.h"
-#include "poniente/index_datasets.h"
 #include "poniente/mixture_dataset.h"
-#include "poniente/provenance.h"
+#include "poniente/token_source.h"
+#include "poniente/transforms.h"
 #include "tests/support/status_matchers.h"
 #include "tests/support/test_seed.h"
 

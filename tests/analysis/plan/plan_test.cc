@@ -8,7 +8,7 @@
 #include <set>
 
 #include "poniente/flat_mixture.h"
-#include "poniente/index_datasets.h"
+#include "poniente/transforms.h"
 #include "tests/analysis/curriculum.h"
 #include "tests/config/small_stores.h"
 #include "tests/support/status_matchers.h"

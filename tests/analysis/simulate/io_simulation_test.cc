@@ -8,8 +8,8 @@
 #include <map>
 #include <set>
 
-#include "poniente/index_datasets.h"
 #include "poniente/mixture_dataset.h"
+#include "poniente/transforms.h"
 #include "tests/analysis/declared_run.h"
 #include "tests/analysis/lru_cache.h"
 #include "tests/support/status_matchers.h"

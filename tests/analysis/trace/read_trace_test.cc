@@ -10,9 +10,9 @@
 
 #include "analysis/plan/plan.h"
 #include "index/keyed_hash.h"
-#include "poniente/index_datasets.h"
 #include "poniente/mixture_dataset.h"
 #include "poniente/token_store.h"
+#include "poniente/transforms.h"
 #include "tests/analysis/declared_run.h"
 #include "tests/config/small_stores.h"
 #include "tests/support/status_matchers.h"

@@ -12,12 +12,12 @@
 #include <utility>
 #include <vector>
 
-#include "poniente/declared_windows.h"
 #include "poniente/flat_mixture.h"
-#include "poniente/index_datasets.h"
 #include "poniente/mixture_dataset.h"
+#include "poniente/token_source.h"
 #include "poniente/token_store.h"
 #include "poniente/token_store_writer.h"
+#include "poniente/transforms.h"
 #include "tests/support/status_matchers.h"
 #include "tests/support/temp_dir.h"
 #include "tests/support/test_seed.h"

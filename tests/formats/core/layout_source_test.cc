@@ -13,7 +13,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "io/range_source.h"
-#include "poniente/piecewise_items.h"
+#include "poniente/extend/piecewise_items.h"
 #include "tests/support/status_matchers.h"
 #include "tests/support/temp_dir.h"
 #include "tests/support/test_seed.h"

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "formats/core/token_format.h"
-#include "poniente/token_files.h"
+#include "poniente/open_token_source.h"
 #include "tests/formats/dolma_files.h"
 #include "tests/formats/naive_source.h"
 #include "tests/formats/npy_files.h"

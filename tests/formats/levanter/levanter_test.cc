@@ -10,7 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
-#include "poniente/piecewise_items.h"
+#include "poniente/extend/piecewise_items.h"
 #include "tests/formats/levanter_files.h"
 #include "tests/formats/open_with.h"
 #include "tests/support/status_matchers.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "poniente/quota_tree.h"
+#include "index/mixture/quota_tree.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

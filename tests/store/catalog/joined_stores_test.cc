@@ -12,7 +12,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "poniente/catalog.h"
-#include "poniente/piecewise_items.h"
+#include "poniente/extend/piecewise_items.h"
 #include "tests/store/small_stores.h"
 #include "tests/support/status_matchers.h"
 #include "tests/support/temp_dir.h"

@@ -15,8 +15,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "poniente/dataset_tree.h"
 #include "poniente/flat_mixture.h"
-#include "poniente/provenance.h"
 #include "poniente/token_store.h"
 #include "tests/store/small_stores.h"
 #include "tests/support/open_descriptors.h"

@@ -9,10 +9,10 @@
 #include <numeric>
 #include <random>
 
+#include "poniente/dataset_tree.h"
+#include "poniente/extend/piecewise_items.h"
 #include "poniente/mapped_dataset.h"
 #include "poniente/mixture_dataset.h"
-#include "poniente/piecewise_items.h"
-#include "poniente/provenance.h"
 #include "poniente/token_store.h"
 #include "store/read/selected_tokens.h"
 #include "store/read/side_file.h"

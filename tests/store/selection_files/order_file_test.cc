@@ -12,9 +12,9 @@
 #include <random>
 #include <thread>
 
-#include "poniente/order.h"
-#include "poniente/provenance.h"
+#include "poniente/dataset_tree.h"
 #include "poniente/score_file.h"
+#include "poniente/transforms.h"
 #include "tests/support/counting_dataset.h"
 #include "tests/support/status_matchers.h"
 #include "tests/support/temp_dir.h"

@@ -2,8 +2,8 @@
 // The pure contract of a node: an index resolves to (child, child's index),
 // and back. No I/O, no coroutine, no allocation per index.
 
-#ifndef PONIENTE_INDEX_MAP_H_
-#define PONIENTE_INDEX_MAP_H_
+#ifndef PONIENTE_EXTEND_INDEX_MAP_H_
+#define PONIENTE_EXTEND_INDEX_MAP_H_
 
 #include <cstdint>
 #include <optional>
@@ -116,4 +116,4 @@ class IndexMap {
 
 }  // namespace poniente
 
-#endif  // PONIENTE_INDEX_MAP_H_
+#endif  // PONIENTE_EXTEND_INDEX_MAP_H_

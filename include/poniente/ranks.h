@@ -7,8 +7,8 @@
 //   options.rank = ranks->rank;    // of LoaderOptions
 //   options.ranks = ranks->ranks;
 
-#ifndef PONIENTE_LAUNCHER_H_
-#define PONIENTE_LAUNCHER_H_
+#ifndef PONIENTE_RANKS_H_
+#define PONIENTE_RANKS_H_
 
 #include <cstdint>
 #include <functional>
@@ -53,4 +53,4 @@ absl::StatusOr<Ranks> DataParallelRanks(const Ranks& world,
 
 }  // namespace poniente
 
-#endif  // PONIENTE_LAUNCHER_H_
+#endif  // PONIENTE_RANKS_H_

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "poniente/provenance.h"
+#include "poniente/dataset_tree.h"
 
 #include <numeric>
 
 #include "absl/strings/str_cat.h"
 #include "dataset/joined_path.h"
 #include "index/mixture/mixture_map.h"
-#include "poniente/index_map_dataset.h"
+#include "poniente/extend/index_map_dataset.h"
 #include "util/check.h"
 #include "util/status_macros.h"
 

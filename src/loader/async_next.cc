@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "poniente/consume.h"
+#include "poniente/async_next.h"
 
 #include <atomic>
 #include <boost/asio/any_completion_executor.hpp>

@@ -2,8 +2,8 @@
 // Where items come from, through a whole tree: index -> (leaf, item, epoch)
 // before anything is read, and back.
 
-#ifndef PONIENTE_PROVENANCE_H_
-#define PONIENTE_PROVENANCE_H_
+#ifndef PONIENTE_DATASET_TREE_H_
+#define PONIENTE_DATASET_TREE_H_
 
 #include <cstdint>
 #include <optional>
@@ -13,8 +13,8 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "poniente/dataset_node.h"
-#include "poniente/index_map.h"
+#include "poniente/extend/dataset_node.h"
+#include "poniente/extend/index_map.h"
 
 namespace poniente {
 
@@ -104,4 +104,4 @@ class DatasetTree {
 
 }  // namespace poniente
 
-#endif  // PONIENTE_PROVENANCE_H_
+#endif  // PONIENTE_DATASET_TREE_H_

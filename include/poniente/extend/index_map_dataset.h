@@ -2,8 +2,8 @@
 // Turns any index map into an AsyncDataset: group by child, ask the children
 // together, put the answers back in order.
 
-#ifndef PONIENTE_INDEX_MAP_DATASET_H_
-#define PONIENTE_INDEX_MAP_DATASET_H_
+#ifndef PONIENTE_EXTEND_INDEX_MAP_DATASET_H_
+#define PONIENTE_EXTEND_INDEX_MAP_DATASET_H_
 
 #include <algorithm>
 #include <cstdint>
@@ -19,8 +19,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "poniente/async_dataset.h"
-#include "poniente/dataset_node.h"
-#include "poniente/index_map.h"
+#include "poniente/extend/dataset_node.h"
+#include "poniente/extend/index_map.h"
 
 namespace poniente {
 
@@ -360,4 +360,4 @@ class IndexMapDataset : public AsyncDataset<T> {
 
 }  // namespace poniente
 
-#endif  // PONIENTE_INDEX_MAP_DATASET_H_
+#endif  // PONIENTE_EXTEND_INDEX_MAP_DATASET_H_

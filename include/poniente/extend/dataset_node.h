@@ -3,8 +3,8 @@
 // name, children, index map, file ranges, vocabulary, fingerprint. Planning,
 // provenance and the loader walk this and nothing else.
 
-#ifndef PONIENTE_DATASET_NODE_H_
-#define PONIENTE_DATASET_NODE_H_
+#ifndef PONIENTE_EXTEND_DATASET_NODE_H_
+#define PONIENTE_EXTEND_DATASET_NODE_H_
 
 #include <cstdint>
 #include <memory>
@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "poniente/index_map.h"
+#include "poniente/extend/index_map.h"
 #include "poniente/token_window.h"
 
 namespace poniente {
@@ -108,4 +108,4 @@ class DatasetNode {
 
 }  // namespace poniente
 
-#endif  // PONIENTE_DATASET_NODE_H_
+#endif  // PONIENTE_EXTEND_DATASET_NODE_H_

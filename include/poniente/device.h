@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The memory that batches are delivered in: the host's, or a GPU's.
 
-#ifndef PONIENTE_STAGING_H_
-#define PONIENTE_STAGING_H_
+#ifndef PONIENTE_DEVICE_H_
+#define PONIENTE_DEVICE_H_
 
 #include <cstdint>
 #include <string>
@@ -32,4 +32,4 @@ absl::Status CheckDevice(const Device& device);
 
 }  // namespace poniente
 
-#endif  // PONIENTE_STAGING_H_
+#endif  // PONIENTE_DEVICE_H_

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Provenance of items that are put together from parts of documents.
 
-#ifndef PONIENTE_PIECEWISE_ITEMS_H_
-#define PONIENTE_PIECEWISE_ITEMS_H_
+#ifndef PONIENTE_EXTEND_PIECEWISE_ITEMS_H_
+#define PONIENTE_EXTEND_PIECEWISE_ITEMS_H_
 
 #include <cstdint>
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "poniente/dataset_node.h"
-#include "poniente/index_map.h"
+#include "poniente/extend/dataset_node.h"
+#include "poniente/extend/index_map.h"
 
 namespace poniente {
 
@@ -60,4 +60,4 @@ inline const PiecewiseItems* PiecesOf(const DatasetNode& node) {
 
 }  // namespace poniente
 
-#endif  // PONIENTE_PIECEWISE_ITEMS_H_
+#endif  // PONIENTE_EXTEND_PIECEWISE_ITEMS_H_

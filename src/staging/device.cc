@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "poniente/staging.h"
+#include "poniente/device.h"
 
 #include "absl/strings/str_cat.h"
 #include "staging/accelerator.h"

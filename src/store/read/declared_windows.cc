@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "poniente/declared_windows.h"
-
 #include <memory>
 #include <span>
 #include <utility>
@@ -8,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "index/keyed_hash.h"
+#include "poniente/token_source.h"
 
 namespace poniente {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "poniente/index_datasets.h"
+#include "poniente/transforms.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

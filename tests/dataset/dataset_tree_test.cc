@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "poniente/provenance.h"
+#include "poniente/dataset_tree.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "poniente/flat_mixture.h"
-#include "poniente/index_datasets.h"
 #include "poniente/mapped_dataset.h"
 #include "poniente/mixture_dataset.h"
+#include "poniente/transforms.h"
 #include "tests/support/counting_dataset.h"
 #include "tests/support/status_matchers.h"
 

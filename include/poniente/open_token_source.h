@@ -2,8 +2,8 @@
 // Opens the token files that other projects write, in place. docs/formats.md
 // lists the formats, and how each is recognised.
 
-#ifndef PONIENTE_TOKEN_FILES_H_
-#define PONIENTE_TOKEN_FILES_H_
+#ifndef PONIENTE_OPEN_TOKEN_SOURCE_H_
+#define PONIENTE_OPEN_TOKEN_SOURCE_H_
 
 #include <cstdint>
 #include <memory>
@@ -81,4 +81,4 @@ std::vector<std::string> TokenSourceWarnings(const TokenSource& source);
 
 }  // namespace poniente
 
-#endif  // PONIENTE_TOKEN_FILES_H_
+#endif  // PONIENTE_OPEN_TOKEN_SOURCE_H_

@@ -9,8 +9,8 @@
 // share of the first k samples to within 1.68 samples, whatever the weights.
 // Part of the order (kOrderVersion).
 
-#ifndef PONIENTE_QUOTA_TREE_H_
-#define PONIENTE_QUOTA_TREE_H_
+#ifndef PONIENTE_INDEX_MIXTURE_QUOTA_TREE_H_
+#define PONIENTE_INDEX_MIXTURE_QUOTA_TREE_H_
 
 #include <cstdint>
 #include <optional>
@@ -118,4 +118,4 @@ class QuotaTree {
 
 }  // namespace poniente
 
-#endif  // PONIENTE_QUOTA_TREE_H_
+#endif  // PONIENTE_INDEX_MIXTURE_QUOTA_TREE_H_

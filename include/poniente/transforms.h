@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The small index maps: Concat, Slice, Take, Repeat, and the shuffles.
+// Datasets made of one other, or of several one after the other: Concat, Slice,
+// Take, Repeat, Shuffle, EraShuffle, BlockShuffle, Order, Filter, HoldOut, Cut.
 
-#ifndef PONIENTE_INDEX_DATASETS_H_
-#define PONIENTE_INDEX_DATASETS_H_
+#ifndef PONIENTE_TRANSFORMS_H_
+#define PONIENTE_TRANSFORMS_H_
 
 #include <cstdint>
 #include <memory>
@@ -12,8 +13,10 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "poniente/index_map_dataset.h"
+#include "poniente/extend/index_map_dataset.h"
 #include "poniente/mixture_plan.h"
+#include "poniente/score_order.h"
+#include "poniente/selection.h"
 #include "poniente/shuffle.h"
 
 namespace poniente {
@@ -149,6 +152,125 @@ absl::StatusOr<DatasetPtr<T>> Cut(DatasetPtr<T> dataset,
   return internal::OverOne(*std::move(recipe), std::move(dataset));
 }
 
+struct OrderOptions {
+  // So many consecutive places are shuffled among themselves, anew in each
+  // epoch; the last bucket may be short. 0: no shuffling.
+  uint64_t bucket_items = 0;
+  // Instead of bucket_items: at most so many buckets, of equal size but for the
+  // last. 0: as bucket_items says.
+  uint64_t buckets = 0;
+  // Keys the shuffling. Unset: derived from the parent's when the tree is put
+  // together; 0 at the root.
+  std::optional<uint64_t> seed = std::nullopt;
+};
+
+namespace internal {
+
+// Errors as Order says.
+absl::StatusOr<std::shared_ptr<const NodeRecipe>> OrderRecipe(
+    ScoreOrder order, const OrderOptions& options);
+
+}  // namespace internal
+
+// The items of a dataset in the order of their scores: a curriculum. A mixture
+// does not permute it.
+//
+// Determinism: the order; with buckets also the seed and the epoch, by an era
+//     shuffle (index-math.md 3) whose eras are the buckets.
+// Complexity: that of ScoreOrder, and one permutation per run of items of one
+//     bucket.
+// Growing dataset: waits for the final length.
+// Errors: InvalidArgument if the dataset is endless, has another number of
+//     items than order.size(), or if both kinds of buckets are given. DataLoss,
+//     from GetAt() and whatever else resolves an index, once the order's file
+//     was found damaged or cut short.
+template <class T>
+absl::StatusOr<DatasetPtr<T>> Order(
+    DatasetPtr<T> dataset, ScoreOrder order,
+    const OrderOptions& options = OrderOptions()) {
+  auto recipe = internal::OrderRecipe(std::move(order), options);
+  if (!recipe.ok()) return recipe.status();
+  return internal::OverOne(*std::move(recipe), std::move(dataset));
+}
+
+namespace internal {
+
+std::shared_ptr<const NodeRecipe> FilterRecipe(Selection selection);
+// Ok if the dataset's items can be held out: its length is final, and index x
+// is the same item in every epoch and nowhere else.
+absl::Status CheckHoldOut(const DatasetNode* dataset);
+absl::Status CheckHeldItems(uint64_t items, uint64_t length);
+absl::Status CheckHeldFraction(double fraction, const Selection& held);
+
+}  // namespace internal
+
+// The selected items of a dataset, in their order. It counts what the dataset
+// yields: windows of a store, or documents.
+//
+// A threshold that differs per stage: one Filter per threshold over one shared
+// dataset. Where the dataset has an order of its own (Shuffle, FlatMixture) the
+// selection is of places in that order, other items in each epoch; filter what
+// lies below it instead.
+// Complexity: that of Selection; its bitmap is shared by all copies of a node.
+// Growing dataset: waits for the final length.
+// Errors: InvalidArgument if the dataset is endless, or has another number of
+//     items than selection.size().
+template <class T>
+absl::StatusOr<DatasetPtr<T>> Filter(DatasetPtr<T> dataset,
+                                     Selection selection) {
+  return internal::OverOne(internal::FilterRecipe(std::move(selection)),
+                           std::move(dataset));
+}
+
+// Every item of a dataset is in one of the two, and none in both.
+template <class T>
+struct HeldOut {
+  DatasetPtr<T> train;
+  DatasetPtr<T> validation;
+};
+
+// Holds out the last `items` items.
+// Errors: InvalidArgument unless 0 < items < length; or if the dataset is
+//     endless, repeats one, has a leaf twice, or has an order of its own: an
+//     item could then be held out and trained on. FailedPrecondition if the
+//     dataset still grows.
+template <class T>
+absl::StatusOr<HeldOut<T>> HoldOutLast(DatasetPtr<T> dataset, uint64_t items) {
+  absl::Status checked = internal::CheckHoldOut(dataset.get());
+  if (!checked.ok()) return checked;
+  const uint64_t length = dataset->length_now().readable;
+  checked = internal::CheckHeldItems(items, length);
+  if (!checked.ok()) return checked;
+  auto train = Slice(dataset, 0, length - items);
+  if (!train.ok()) return train.status();
+  auto validation = Slice(std::move(dataset), length - items, length);
+  if (!validation.ok()) return validation.status();
+  return HeldOut<T>{*std::move(train), *std::move(validation)};
+}
+
+// Holds out about `fraction` of the items: Selection::ByHash(). An item's index
+// and `seed` decide, so an item stays held out when others are appended. The
+// seed is never inherited: trees with different seeds hold out the same items.
+// Errors: InvalidArgument unless 0 < fraction < 1, or if that selects no item
+//     or all of them; else as HoldOutLast().
+template <class T>
+absl::StatusOr<HeldOut<T>> HoldOutFraction(DatasetPtr<T> dataset,
+                                           double fraction, uint64_t seed = 0) {
+  absl::Status checked = internal::CheckHoldOut(dataset.get());
+  if (!checked.ok()) return checked;
+  auto held = Selection::ByHash(dataset->length_now().readable, fraction, seed);
+  if (!held.ok()) return held.status();
+  checked = internal::CheckHeldFraction(fraction, *held);
+  if (!checked.ok()) return checked;
+  auto others = held->Complement();
+  if (!others.ok()) return others.status();
+  auto train = Filter(dataset, *std::move(others));
+  if (!train.ok()) return train.status();
+  auto validation = Filter(std::move(dataset), *std::move(held));
+  if (!validation.ok()) return validation.status();
+  return HeldOut<T>{*std::move(train), *std::move(validation)};
+}
+
 }  // namespace poniente
 
-#endif  // PONIENTE_INDEX_DATASETS_H_
+#endif  // PONIENTE_TRANSFORMS_H_

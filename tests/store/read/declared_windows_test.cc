@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "poniente/declared_windows.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "poniente/flat_mixture.h"
 #include "poniente/task.h"
+#include "poniente/token_source.h"
 #include "tests/support/status_matchers.h"
 
 namespace poniente {

@@ -1,18 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Takes batches from a loader by any of Asio's completion tokens, or in a loop.
+// Takes batches from a loader by any of Asio's completion tokens.
 // docs/consuming.md shows each way.
 
-#ifndef PONIENTE_CONSUME_H_
-#define PONIENTE_CONSUME_H_
+#ifndef PONIENTE_ASYNC_NEXT_H_
+#define PONIENTE_ASYNC_NEXT_H_
 
 #include <boost/asio/any_completion_handler.hpp>
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/associated_executor.hpp>
 #include <boost/asio/async_result.hpp>
 #include <boost/asio/system_executor.hpp>
-#include <cstddef>
-#include <iterator>
-#include <ranges>
 #include <type_traits>
 #include <utility>
 
@@ -96,80 +93,6 @@ auto async_next(Loader& loader, Token&& token) {
       internal::InitiateNext(&loader), token);
 }
 
-// The batches from loader.next_step() on, for a loop that blocks its thread.
-//
-//   for (absl::StatusOr<Batch>& batch : Batches(*loader)) {
-//     if (!batch.ok()) return batch.status();
-//     Train(*batch);
-//   }
-//
-// An input range, and a view: Batches(*loader) | std::views::take(100) is the
-// next 100 steps.
-//
-// End: where Next() is OutOfRange, at the end of the run, and nowhere else.
-// Errors: are elements like any other, whatever they are. The loader stays at
-//     its step, so the next element is another try; leave the loop to give up.
-// Steps: nothing is taken before it is looked at. In the body, and after a
-//     break, loader.State() is the place behind the batch seen last.
-// Back-pressure: holds the batch of the body, which is let go of before the
-//     next one is asked for; so does the end of the range. Move it out to keep
-//     it (LoaderOptions::max_held).
-// Ownership: borrows the loader. Not while another Next() is under way, which
-//     would be an error as above.
-class Batches : public std::ranges::view_base {
- public:
-  // Invalid once its range is moved or gone.
-  class Iterator {
-   public:
-    using iterator_concept = std::input_iterator_tag;
-    using value_type = absl::StatusOr<Batch>;
-    using difference_type = std::ptrdiff_t;
-
-    // REQUIRES: not at the end. Blocks when called first for an element.
-    absl::StatusOr<Batch>& operator*() const { return range_->Current(); }
-    absl::StatusOr<Batch>* operator->() const { return &range_->Current(); }
-    Iterator& operator++() {
-      range_->LetGo();
-      return *this;
-    }
-    void operator++(int) { ++*this; }
-    // Blocks as well.
-    friend bool operator==(const Iterator& it, std::default_sentinel_t) {
-      return absl::IsOutOfRange((*it).status());
-    }
-
-   private:
-    friend class Batches;
-    explicit Iterator(Batches* range) : range_(range) {}
-
-    Batches* range_;
-  };
-
-  explicit Batches(Loader& loader) : loader_(&loader) {}
-
-  // Goes on behind the batch seen last.
-  Iterator begin() {
-    LetGo();
-    return Iterator(this);
-  }
-  std::default_sentinel_t end() const { return std::default_sentinel; }
-
- private:
-  absl::StatusOr<Batch>& Current() {
-    if (!is_taken_) current_ = loader_->NextBlocking();
-    is_taken_ = true;
-    return current_;
-  }
-  void LetGo() {
-    current_ = absl::StatusOr<Batch>();
-    is_taken_ = false;
-  }
-
-  Loader* loader_;
-  absl::StatusOr<Batch> current_;
-  bool is_taken_ = false;
-};
-
 }  // namespace poniente
 
-#endif  // PONIENTE_CONSUME_H_
+#endif  // PONIENTE_ASYNC_NEXT_H_

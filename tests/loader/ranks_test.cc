@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "poniente/launcher.h"
+#include "poniente/ranks.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
