@@ -62,7 +62,7 @@ enum class ScoreDirection {
 class ScoreOrder {
  public:
   // The greatest size().
-  static constexpr uint64_t kMostItems = uint64_t{1} << 32;
+  static constexpr uint64_t kMaxItems = uint64_t{1} << 32;
 
   static absl::StatusOr<ScoreOrder> FromScores(
       std::span<const float> scores,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A fixed subset of the items of a dataset, as a bitmap that knows ranks.
+// A fixed subset of the items of a dataset, as a bitmap that counts.
 
 #ifndef PONIENTE_SELECTION_H_
 #define PONIENTE_SELECTION_H_
@@ -21,7 +21,7 @@ namespace poniente {
 //     every machine, however the selection was made.
 // Ownership: a value; copies share one bitmap.
 // Thread safety: immutable; any number of threads.
-// Complexity: 1 bit per item and 5 % of that; made in one pass. Rank() and
+// Complexity: 1 bit per item and 5 % of that; made in one pass. OrdinalOf() and
 //     Contains() O(1), Select() O(log size), for places that increase by one
 //     O(1).
 // Errors: InvalidArgument for what is not a subset, naming the first offender;
@@ -29,7 +29,7 @@ namespace poniente {
 class Selection {
  public:
   // The greatest size().
-  static constexpr uint64_t kMostItems = uint64_t{1} << 48;
+  static constexpr uint64_t kMaxItems = uint64_t{1} << 48;
 
   // Nothing of nothing.
   Selection();
@@ -74,7 +74,7 @@ class Selection {
   uint64_t CountBelow(uint64_t item) const;
 
   // The place of `item`; nullopt if it was not chosen or is none.
-  std::optional<uint64_t> Rank(uint64_t item) const;
+  std::optional<uint64_t> OrdinalOf(uint64_t item) const;
 
   // The item at `place`. REQUIRES: place < count().
   uint64_t Select(uint64_t place) const;

@@ -15,7 +15,7 @@ namespace poniente {
 namespace {
 
 // More is refused unread.
-constexpr uint64_t kMostConfigBytes = uint64_t{64} << 20;
+constexpr uint64_t kMaxConfigBytes = uint64_t{64} << 20;
 
 }  // namespace
 
@@ -30,7 +30,7 @@ Config::Config(DatasetPtr<TokenWindow> dataset,
 
 absl::StatusOr<Config> Config::Load(const std::string& path) {
   const absl::StatusOr<std::string> text =
-      internal::ReadSmallFile(path, "a configuration", kMostConfigBytes);
+      internal::ReadSmallFile(path, "a configuration", kMaxConfigBytes);
   if (!text.ok()) {
     return internal::Prepend(text.status(), "cannot read configuration");
   }

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "dataset/joined_path.h"
+#include "index/max_samples.h"
 #include "index/mixture/mixture_map.h"
 #include "poniente/extend/index_map_dataset.h"
 #include "util/check.h"
@@ -159,11 +160,10 @@ absl::StatusOr<std::optional<DatasetTree::Epochs>> DatasetTree::EpochsOf(
 }
 
 absl::Status DatasetTree::CheckEpochs(uint64_t samples) const {
-  constexpr uint64_t kMostSamples = uint64_t{1} << 62;
   uint64_t end = samples;
   if (samples == 0) {
     const LengthState length = nodes_[0].node->length_now();
-    end = length.is_endless ? kMostSamples : length.readable;
+    end = length.is_endless ? internal::kMaxSamples : length.readable;
   }
   if (end == 0) return absl::OkStatus();
   return CheckEpochsBelow(0, "", {{.index = 0}, {.index = end - 1}});

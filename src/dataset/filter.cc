@@ -10,9 +10,10 @@
 namespace poniente::internal {
 namespace {
 
-class FilterNode final : public NodeRecipe {
+class FilterNodeRecipe final : public NodeRecipe {
  public:
-  explicit FilterNode(Selection selection) : selection_(std::move(selection)) {}
+  explicit FilterNodeRecipe(Selection selection)
+      : selection_(std::move(selection)) {}
 
   std::string_view kind() const override { return "filter"; }
   uint64_t fingerprint() const override { return selection_.fingerprint(); }
@@ -51,9 +52,7 @@ class RepetitionFinder {
  public:
   std::optional<std::string> Find(const DatasetNode& node) {
     const std::vector<NamedNode> children = node.children();
-    // Leaves may have any name.
-    const bool is_repeat = !children.empty() && node.name() == "repeat";
-    if (is_repeat || node.length_now().is_endless) {
+    if (node.repeats_items() || node.length_now().is_endless) {
       return absl::StrCat("'", node.name(), "' serves an item several times");
     }
     if (children.empty() && !leaves_.insert(&node).second) {
@@ -72,7 +71,7 @@ class RepetitionFinder {
 }  // namespace
 
 std::shared_ptr<const NodeRecipe> FilterRecipe(Selection selection) {
-  return std::make_shared<FilterNode>(std::move(selection));
+  return std::make_shared<FilterNodeRecipe>(std::move(selection));
 }
 
 absl::Status CheckHoldOut(const DatasetNode* dataset) {

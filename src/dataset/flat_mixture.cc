@@ -10,10 +10,10 @@
 namespace poniente::internal {
 namespace {
 
-class FlatMixtureNode final : public NodeRecipe {
+class FlatMixtureNodeRecipe final : public NodeRecipe {
  public:
-  FlatMixtureNode(std::optional<uint64_t> seed, const OrderSpec& order,
-                  std::vector<std::string> names)
+  FlatMixtureNodeRecipe(std::optional<uint64_t> seed, const OrderSpec& order,
+                        std::vector<std::string> names)
       : seed_(seed), order_(order), names_(std::move(names)) {}
 
   std::string_view kind() const override { return "flat_mixture"; }
@@ -57,8 +57,8 @@ absl::StatusOr<std::shared_ptr<const NodeRecipe>> FlatMixtureRecipe(
   if (!order.ok()) return Prepend(order.status(), "flat_mixture");
   std::vector<std::string> names;
   for (const NamedNode& child : children) names.push_back(child.name);
-  return std::make_shared<FlatMixtureNode>(options.seed, *order,
-                                           std::move(names));
+  return std::make_shared<FlatMixtureNodeRecipe>(options.seed, *order,
+                                                 std::move(names));
 }
 
 }  // namespace poniente::internal

@@ -7,6 +7,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "index/keyed_hash.h"
+#include "index/max_samples.h"
 #include "util/status_macros.h"
 
 namespace poniente {
@@ -73,8 +74,7 @@ std::vector<Position> WholeItems(std::span<const Index> indices) {
 absl::Status CheckInRange(const DatasetNode& node,
                           std::optional<uint64_t> length, bool has_one_epoch,
                           std::span<const Position> positions) {
-  constexpr uint64_t kMostSamples = uint64_t{1} << 62;
-  const uint64_t end = length.value_or(kMostSamples);
+  const uint64_t end = length.value_or(kMaxSamples);
   for (const Position& position : positions) {
     if (has_one_epoch && position.epoch > 0) {
       return absl::OutOfRangeError(absl::StrCat(

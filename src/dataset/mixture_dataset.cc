@@ -36,11 +36,12 @@ absl::StatusOr<MixturePlan> MakePlan(const MixtureOptions& options,
   return MixturePlan::Create(options, std::move(weighted), further_starts);
 }
 
-class MixtureNode final : public NodeRecipe {
+class MixtureNodeRecipe final : public NodeRecipe {
  public:
   // `plan` if it needs no lengths.
-  MixtureNode(const MixtureOptions& options, std::vector<Component> components,
-              std::optional<MixturePlan> plan)
+  MixtureNodeRecipe(const MixtureOptions& options,
+                    std::vector<Component> components,
+                    std::optional<MixturePlan> plan)
       : options_(options),
         components_(std::move(components)),
         plan_(std::move(plan)) {}
@@ -191,8 +192,8 @@ absl::StatusOr<std::shared_ptr<const NodeRecipe>> MixtureRecipe(
   if (options.weight_rule != WeightRule::kSizeProportional) {
     PONIENTE_ASSIGN_OR_RETURN(plan, MakePlan(options, components, {}));
   }
-  return std::make_shared<MixtureNode>(options, std::move(components),
-                                       std::move(plan));
+  return std::make_shared<MixtureNodeRecipe>(options, std::move(components),
+                                             std::move(plan));
 }
 
 }  // namespace poniente::internal

@@ -7,10 +7,10 @@
 namespace poniente::internal {
 namespace {
 
-class OrderNode final : public NodeRecipe {
+class OrderNodeRecipe final : public NodeRecipe {
  public:
-  OrderNode(ScoreOrder order, uint64_t bucket_items,
-            std::optional<uint64_t> seed)
+  OrderNodeRecipe(ScoreOrder order, uint64_t bucket_items,
+                  std::optional<uint64_t> seed)
       : order_(std::move(order)), bucket_items_(bucket_items), seed_(seed) {}
 
   std::string_view kind() const override { return "order"; }
@@ -70,8 +70,8 @@ absl::StatusOr<std::shared_ptr<const NodeRecipe>> OrderRecipe(
   // Shuffling one place is none; more than all is all.
   if (bucket_items == 1) bucket_items = 0;
   if (bucket_items > n) bucket_items = n;
-  return std::make_shared<const OrderNode>(std::move(order), bucket_items,
-                                           options.seed);
+  return std::make_shared<const OrderNodeRecipe>(std::move(order), bucket_items,
+                                                 options.seed);
 }
 
 }  // namespace poniente::internal

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "index/max_samples.h"
 #include "util/check.h"
 #include "util/nearest_name.h"
 #include "util/status_macros.h"
@@ -16,9 +17,9 @@ RunTrace::RunTrace(const DatasetNode& root, Schedule schedule)
     : root_(root), tree_(root), schedule_(std::move(schedule)) {}
 
 uint64_t RunTrace::SamplesBefore(uint64_t step) const {
-  constexpr uint64_t kMostSamples = uint64_t{1} << 62;
   const LengthState length = root_.length_now();
-  const uint64_t there = length.is_endless ? kMostSamples : length.readable;
+  const uint64_t there =
+      length.is_endless ? internal::kMaxSamples : length.readable;
   if (step == 0) return 0;
   if (schedule_.steps() > 0) step = std::min(step, schedule_.steps());
   if (!schedule_.Has(step - 1)) return there;

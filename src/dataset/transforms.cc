@@ -11,6 +11,7 @@
 #include "index/maps/repeat_map.h"
 #include "index/maps/shuffle_map.h"
 #include "index/maps/slice_map.h"
+#include "index/max_samples.h"
 #include "index/permutation/item_order.h"
 #include "util/check.h"
 #include "util/status_macros.h"
@@ -18,7 +19,7 @@
 namespace poniente::internal {
 namespace {
 
-class ConcatNode final : public NodeRecipe {
+class ConcatNodeRecipe final : public NodeRecipe {
  public:
   std::string_view kind() const override { return "concat"; }
   absl::Status CheckLengths(
@@ -49,13 +50,14 @@ class ConcatNode final : public NodeRecipe {
   }
 };
 
-class SliceNode final : public NodeRecipe {
+class SliceNodeRecipe final : public NodeRecipe {
  public:
-  SliceNode(std::string kind, uint64_t begin, uint64_t end)
+  SliceNodeRecipe(std::string kind, uint64_t begin, uint64_t end)
       : kind_(std::move(kind)), begin_(begin), end_(end) {}
 
   std::string_view kind() const override { return kind_; }
   bool follows_growth() const override { return true; }
+  bool is_prefix() const override { return begin_ == 0; }
   uint64_t fingerprint() const override {
     return Derive(begin_, Tag("slice"), end_);
   }
@@ -78,8 +80,7 @@ class SliceNode final : public NodeRecipe {
 
  private:
   absl::StatusOr<MadeMap> OfEndless() const {
-    constexpr uint64_t kMostSamples = uint64_t{1} << 62;
-    if (end_ > kMostSamples) {
+    if (end_ > kMaxSamples) {
       return absl::InvalidArgumentError(
           absl::StrCat("end ", end_, " lies behind the last of 2^62 samples"));
     }
@@ -95,11 +96,12 @@ class SliceNode final : public NodeRecipe {
   const uint64_t end_;
 };
 
-class RepeatNode final : public NodeRecipe {
+class RepeatNodeRecipe final : public NodeRecipe {
  public:
-  explicit RepeatNode(std::optional<uint64_t> times) : times_(times) {}
+  explicit RepeatNodeRecipe(std::optional<uint64_t> times) : times_(times) {}
 
   std::string_view kind() const override { return "repeat"; }
+  bool repeats_items() const override { return true; }
   bool is_endless() const override { return !times_.has_value(); }
   // A run that is prolonged beyond an epoch is still the same run.
   bool is_transparent() const override { return is_endless(); }
@@ -130,9 +132,9 @@ std::string_view ShuffleName(ShuffleKind kind) {
   return "shuffle";
 }
 
-class ShuffleNode final : public NodeRecipe {
+class ShuffleNodeRecipe final : public NodeRecipe {
  public:
-  ShuffleNode(const OrderSpec& spec, std::optional<uint64_t> seed)
+  ShuffleNodeRecipe(const OrderSpec& spec, std::optional<uint64_t> seed)
       : spec_(spec), seed_(seed) {}
 
   std::string_view kind() const override { return ShuffleName(spec_.kind); }
@@ -182,9 +184,9 @@ class ShuffleNode final : public NodeRecipe {
   const std::optional<uint64_t> seed_;
 };
 
-class CutNode final : public NodeRecipe {
+class CutNodeRecipe final : public NodeRecipe {
  public:
-  CutNode(const MixtureOptions& options, std::vector<PartsChange> parts)
+  CutNodeRecipe(const MixtureOptions& options, std::vector<PartsChange> parts)
       : options_(options), parts_(std::move(parts)) {}
 
   std::string_view kind() const override { return "cut"; }
@@ -223,18 +225,19 @@ absl::StatusOr<std::shared_ptr<const NodeRecipe>> CutRecipe(
   lengths.weight_rule = WeightRule::kProportions;
   PONIENTE_ASSIGN_OR_RETURN(const MixturePlan plan,
                             MixturePlan::Create(lengths, {{""}}));
-  return std::make_shared<CutNode>(options, PartsOf(options, plan.seq_lens()));
+  return std::make_shared<CutNodeRecipe>(options,
+                                         PartsOf(options, plan.seq_lens()));
 }
 
 std::shared_ptr<const NodeRecipe> ConcatRecipe() {
-  return std::make_shared<ConcatNode>();
+  return std::make_shared<ConcatNodeRecipe>();
 }
 std::shared_ptr<const NodeRecipe> SliceRecipe(std::string kind, uint64_t begin,
                                               uint64_t end) {
-  return std::make_shared<SliceNode>(std::move(kind), begin, end);
+  return std::make_shared<SliceNodeRecipe>(std::move(kind), begin, end);
 }
 std::shared_ptr<const NodeRecipe> RepeatRecipe(std::optional<uint64_t> times) {
-  return std::make_shared<RepeatNode>(times);
+  return std::make_shared<RepeatNodeRecipe>(times);
 }
 absl::StatusOr<std::shared_ptr<const NodeRecipe>> ShuffleRecipe(
     const ShuffleOptions& options, const DatasetNode* child,
@@ -243,7 +246,7 @@ absl::StatusOr<std::shared_ptr<const NodeRecipe>> ShuffleRecipe(
   const absl::StatusOr<OrderSpec> spec =
       ResolveShuffle(options, child == nullptr ? 1 : child->item_tokens());
   if (!spec.ok()) return Prepend(spec.status(), ShuffleName(options.kind));
-  return std::make_shared<ShuffleNode>(*spec, seed);
+  return std::make_shared<ShuffleNodeRecipe>(*spec, seed);
 }
 
 }  // namespace poniente::internal

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "dataset/joined_path.h"
 #include "index/keyed_hash.h"
+#include "index/max_samples.h"
 #include "index/mixture/mixture_map.h"
 
 namespace poniente::internal {
@@ -164,8 +165,7 @@ class Walk {
 
 TreePast PastOf(const DatasetNode& root, uint64_t samples) {
   const LengthState length = root.length_now();
-  constexpr uint64_t kMostSamples = uint64_t{1} << 62;
-  const uint64_t there = length.is_endless ? kMostSamples : length.readable;
+  const uint64_t there = length.is_endless ? kMaxSamples : length.readable;
   const uint64_t read = std::min(samples, there);
   return Walk(root, read).Run(root, read);
 }

@@ -13,7 +13,7 @@ namespace {
 // Fewer are in the caches anyway, or do not matter; of more, the first would be
 // gone again when they are needed.
 constexpr size_t kFewest = 16;
-constexpr size_t kMost = 512;
+constexpr size_t kMax = 512;
 
 struct OpenedFile {
   const ByteReader* reader;
@@ -33,11 +33,11 @@ void PrefetchObject(const T* object) {
 
 // Each pass reads what the one before it has asked for.
 void FetchAhead(std::span<const ReadRequest> requests) {
-  OpenedFile files[kMost];
+  OpenedFile files[kMax];
   size_t count = 0;
   for (const ReadRequest& request : requests) {
     if (count > 0 && files[count - 1].reader == request.reader) continue;
-    if (count == kMost) break;
+    if (count == kMax) break;
     if (request.reader == nullptr) return;
     files[count++] = {request.reader, nullptr, request.file};
     __builtin_prefetch(request.reader);

@@ -16,7 +16,7 @@ namespace poniente::internal {
 namespace {
 
 // What the address space could hold; keeps products of sizes from wrapping.
-constexpr uint64_t kMostBatchBytes = uint64_t{1} << 47;
+constexpr uint64_t kMaxBatchBytes = uint64_t{1} << 47;
 
 bool ReadsFiles(const DatasetTree& tree) {
   return std::all_of(tree.leaves().begin(), tree.leaves().end(),
@@ -41,7 +41,7 @@ absl::Status WindowLengthError(std::string_view source, uint64_t has,
 }
 
 // The unsigned type of ids of so many bytes: 1, 2 or 4.
-TokenType StoredType(uint32_t width) {
+TokenType TypeOfWidth(uint32_t width) {
   return width == 1   ? TokenType::kU8
          : width == 2 ? TokenType::kU16
                       : TokenType::kU32;
@@ -73,7 +73,7 @@ absl::Status CheckStretches(const DatasetTree& tree,
                             const BatchLayout& layout) {
   for (const Stretch& stretch : schedule.stretches()) {
     const uint64_t row_bytes = layout.Bytes(1, stretch.seq_len);
-    if (stretch.batch_size > kMostBatchBytes / row_bytes) {
+    if (stretch.batch_size > kMaxBatchBytes / row_bytes) {
       return absl::InvalidArgumentError(absl::StrCat(
           "a batch of ", stretch.batch_size, " x ", stretch.seq_len,
           " tokens, of ", row_bytes, " bytes a sample, fits no memory"));
@@ -112,16 +112,16 @@ absl::Status BatchAssembler::Check(const DatasetTree& tree,
         absl::StrCat("rank must be below the number of ranks, got rank ",
                      options.rank, " of ", options.ranks));
   }
-  constexpr uint32_t kMostPrefetched = 65536;
+  constexpr uint32_t kMaxPrefetched = 65536;
   if (options.prefetch_batches == 0 ||
-      options.prefetch_batches > kMostPrefetched) {
+      options.prefetch_batches > kMaxPrefetched) {
     return absl::InvalidArgumentError(
-        absl::StrCat("prefetch_batches must be from 1 to ", kMostPrefetched,
+        absl::StrCat("prefetch_batches must be from 1 to ", kMaxPrefetched,
                      ", got ", options.prefetch_batches));
   }
-  if (options.max_held > kMostPrefetched) {
+  if (options.max_held > kMaxPrefetched) {
     return absl::InvalidArgumentError(absl::StrCat("max_held must be at most ",
-                                                   kMostPrefetched, ", got ",
+                                                   kMaxPrefetched, ", got ",
                                                    options.max_held));
   }
   const Vocabulary* vocabulary = dataset.vocabulary();
@@ -168,7 +168,7 @@ BatchAssembler::BatchAssembler(DatasetPtr<TokenWindow> dataset,
                             ranges.width_bytes(), ranges.ids_are_checked()});
   }
   if (const uint32_t width = WidthToWiden(options); width > 0) {
-    host_type_ = StoredType(width);
+    host_type_ = TypeOfWidth(width);
     widened_from_ = width;
     return;
   }

@@ -15,7 +15,7 @@ namespace {
 using internal::Absl;
 
 constexpr double kStalledShare = 0.1;
-constexpr size_t kMostSourcesInLine = 8;
+constexpr size_t kMaxSourcesInLine = 8;
 
 double Ratio(double part, double whole) { return whole > 0 ? part / whole : 0; }
 
@@ -37,7 +37,7 @@ std::vector<std::pair<std::string, uint64_t>> ByTokens(
 std::string SourcesText(const LoaderMetrics& interval) {
   const auto sources = ByTokens(interval);
   std::string text;
-  const size_t shown = std::min(sources.size(), kMostSourcesInLine);
+  const size_t shown = std::min(sources.size(), kMaxSourcesInLine);
   for (size_t i = 0; i < shown; ++i) {
     const double share = Ratio(static_cast<double>(sources[i].second),
                                static_cast<double>(interval.tokens));

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "index/keyed_hash.h"
+#include "index/max_samples.h"
 #include "poniente/version.h"
 
 namespace poniente::internal {
@@ -11,10 +12,9 @@ namespace {
 
 // Of the steps before `step`, as far as the run has them.
 uint64_t SamplesBefore(const Schedule& schedule, uint64_t step) {
-  constexpr uint64_t kMostSamples = uint64_t{1} << 62;
   if (step == 0) return 0;
   if (!schedule.Has(step - 1)) {
-    return schedule.steps() > 0 ? schedule.samples() : kMostSamples;
+    return schedule.steps() > 0 ? schedule.samples() : kMaxSamples;
   }
   const StepPlan last = schedule.At(step - 1);
   return last.first_sample + last.batch_size;
@@ -27,7 +27,7 @@ void AddBatches(const Schedule& schedule, RunState* state) {
     all.push_back({stretch.first_step, stretch.batch_size, stretch.seq_len});
   }
   const size_t earlier =
-      all.size() - std::min(all.size(), RunState::kMostBatches);
+      all.size() - std::min(all.size(), RunState::kMaxBatches);
   KeyHash hash(0);
   for (size_t i = 0; i < earlier; ++i) {
     hash.Add(all[i].first_step).Add(all[i].batch_size).Add(all[i].seq_len);

@@ -33,7 +33,7 @@ struct PastBatches {
 };
 
 struct RunState {
-  static constexpr size_t kMostBatches = 8;
+  static constexpr size_t kMaxBatches = 8;
   static constexpr size_t kGroups = 16;
   using Groups = std::array<uint32_t, kGroups>;
 

@@ -7,18 +7,19 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "index/max_samples.h"
 #include "loader/run_state.h"
 #include "util/one_line.h"
 
 namespace poniente::internal {
 namespace {
 
-constexpr size_t kMostNamed = 8;
+constexpr size_t kMaxNamed = 8;
 // Of a group, one of whose members differs.
-constexpr size_t kMostOfGroup = 32;
+constexpr size_t kMaxOfGroup = 32;
 
 std::string Named(const std::vector<std::string>& names,
-                  size_t most = kMostNamed) {
+                  size_t most = kMaxNamed) {
   const size_t count = std::min(names.size(), most);
   std::string text = absl::StrJoin(
       names.begin(), names.begin() + static_cast<ptrdiff_t>(count), ", ");
@@ -185,9 +186,8 @@ class Comparison {
   }
 
   std::string EarliestStage(uint64_t sample) const {
-    constexpr uint64_t kMostSamples = uint64_t{1} << 62;
     const uint64_t end =
-        schedule_.steps() > 0 ? schedule_.samples() : kMostSamples;
+        schedule_.steps() > 0 ? schedule_.samples() : kMaxSamples;
     if (sample < end) {
       uint64_t step = schedule_.StepOf(sample);
       if (schedule_.Has(step) && schedule_.FirstSample(step) < sample) ++step;
@@ -251,7 +251,7 @@ class Comparison {
       }
       Add("other data", LengthNote(), " or another name in group ", g,
           " of the sources, which here are ",
-          members.empty() ? "none" : Named(members, kMostOfGroup),
+          members.empty() ? "none" : Named(members, kMaxOfGroup),
           ": give the data that the run began with");
     }
   }

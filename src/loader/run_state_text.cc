@@ -21,9 +21,9 @@ namespace {
 constexpr char kHead[] = "poniente run state ";
 constexpr uint64_t kFormat = 1;
 // Sources are listed up to so many bytes, and grouped beyond.
-constexpr size_t kMostSourceBytes = 400;
+constexpr size_t kMaxSourceBytes = 400;
 // Far above what is ever printed.
-constexpr size_t kMostTextBytes = size_t{1} << 20;
+constexpr size_t kMaxTextBytes = size_t{1} << 20;
 
 std::string Hex(uint64_t hash) { return absl::StrFormat("%016x", hash); }
 
@@ -154,8 +154,8 @@ bool ReadLine(absl::string_view line, RunState* state) {
 
 absl::Status LineError(size_t number, absl::string_view line,
                        absl::string_view what) {
-  constexpr size_t kMostShown = 80;
-  const std::string shown(line.substr(0, kMostShown));
+  constexpr size_t kMaxShown = 80;
+  const std::string shown(line.substr(0, kMaxShown));
   return absl::InvalidArgumentError(absl::StrCat(
       "run state: line ", number, " ", what, ": \"",
       absl::Utf8SafeCHexEscape(shown), "\"",
@@ -201,7 +201,7 @@ std::string PrintRunState(RunState state) {
   }
   if (state.grouped_sources == 0) {
     const std::string lines = SourceLines(tree.sources);
-    if (lines.size() <= kMostSourceBytes) {
+    if (lines.size() <= kMaxSourceBytes) {
       absl::StrAppend(&text, lines);
     } else {
       state.grouped_sources = tree.sources.size();
@@ -213,7 +213,7 @@ std::string PrintRunState(RunState state) {
 }
 
 absl::StatusOr<RunState> ParseRunState(std::string_view text) {
-  if (text.size() > kMostTextBytes) {
+  if (text.size() > kMaxTextBytes) {
     return absl::InvalidArgumentError(
         absl::StrCat("run state: ", text.size(),
                      " bytes are none that Loader::State() gave, which are "

@@ -14,13 +14,13 @@
 namespace poniente::internal {
 namespace {
 
-constexpr size_t kMostKeysNamed = 8;
-constexpr size_t kMostLettersNamed = 40;
+constexpr size_t kMaxKeysNamed = 8;
+constexpr size_t kMaxLettersNamed = 40;
 
 std::string Shown(std::string_view text) {
-  const bool fits = text.size() <= kMostLettersNamed;
+  const bool fits = text.size() <= kMaxLettersNamed;
   return OneLine(
-      absl::StrCat(Absl(text.substr(0, kMostLettersNamed)), fits ? "" : "..."));
+      absl::StrCat(Absl(text.substr(0, kMaxLettersNamed)), fits ? "" : "..."));
 }
 
 }  // namespace
@@ -145,7 +145,7 @@ bool FieldReader::key(std::string& name) {
     return true;
   }
   has_ids_ = has_ids_ || name == "tokens" || name == "input_ids";
-  if (others_.size() < kMostKeysNamed) {
+  if (others_.size() < kMaxKeysNamed) {
     others_.push_back(Shown(name));
   }
   return true;

@@ -14,7 +14,7 @@ namespace poniente::internal {
 namespace {
 
 constexpr size_t kWindowBytes = size_t{1} << 16;
-constexpr uint64_t kMostLineBytes = uint64_t{256} << 20;
+constexpr uint64_t kMaxLineBytes = uint64_t{256} << 20;
 
 class JsonlPackInput final : public PackInput {
  public:
@@ -39,7 +39,7 @@ class JsonlPackInput final : public PackInput {
 // Behind the first line that ends where the unit is full.
 absl::StatusOr<PackUnit> JsonlPackInput::Cut(const UnitBegin& begin) {
   uint64_t at = begin.at + kPackUnitBytes - 1;
-  while (at - begin.at < kPackUnitBytes + kMostLineBytes) {
+  while (at - begin.at < kPackUnitBytes + kMaxLineBytes) {
     PONIENTE_ASSIGN_OR_RETURN(const std::string_view window,
                               file_.Window(at, kWindowBytes));
     const size_t newline = window.find('\n');
@@ -55,7 +55,7 @@ absl::StatusOr<PackUnit> JsonlPackInput::Cut(const UnitBegin& begin) {
   }
   return absl::InvalidArgumentError(
       absl::StrCat("'", file_.input().path, "': the line at byte ", begin.at,
-                   " or the next has more than ", kMostLineBytes,
+                   " or the next has more than ", kMaxLineBytes,
                    " bytes; JSONL holds a document in each line: cut it, or "
                    "pack it with --input-format text"));
 }

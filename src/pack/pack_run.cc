@@ -19,9 +19,9 @@ constexpr uint64_t kUnitsAhead = 4;
 constexpr int kWritesInFlight = 16;
 constexpr uint64_t kUnitsAheadOfWrite = 4;
 // A longer one is in flight alone.
-constexpr uint64_t kMostBytesInFlight = uint64_t{32} << 20;
+constexpr uint64_t kMaxBytesInFlight = uint64_t{32} << 20;
 // Of memory, to be used again.
-constexpr uint64_t kMostKeptBytes = kMostBytesInFlight / kWritesInFlight * 2;
+constexpr uint64_t kMaxKeptBytes = kMaxBytesInFlight / kWritesInFlight * 2;
 constexpr std::chrono::milliseconds kWatchInterval(20);
 constexpr std::chrono::seconds kSaveInterval(10);
 // Bytes of tokens that the disk is told of at a time.
@@ -205,7 +205,7 @@ bool PackRun::KeepChecksums(absl::StatusOr<PieceChecksums> checksums,
 std::optional<DirectWriter::Pages> PackRun::TakePages(uint64_t bytes) {
   MutexLock lock(&mu_);
   while (!stop_ && bytes_in_flight_ != 0 &&
-         bytes_in_flight_ + bytes > kMostBytesInFlight) {
+         bytes_in_flight_ + bytes > kMaxBytesInFlight) {
     changed_.Wait(&mu_);
   }
   if (stop_) return std::nullopt;
@@ -231,7 +231,7 @@ void PackRun::WriteStaged() {
     lock.Lock();
     if (!status.ok()) return Fail(status);
     bytes_in_flight_ -= staged.bytes;
-    if (staged.pages.room() <= kMostKeptBytes) {
+    if (staged.pages.room() <= kMaxKeptBytes) {
       free_pages_.push_back(std::move(staged.pages));
     }
     changed_.NotifyAll();

@@ -17,7 +17,7 @@ namespace poniente::internal {
 namespace {
 
 // Of an input that goes through a model, which is held whole.
-constexpr uint64_t kMostModelBytes = uint64_t{256} << 20;
+constexpr uint64_t kMaxModelBytes = uint64_t{256} << 20;
 
 // Puts bytes into the unit.
 class ByteSink final : public DocumentSink {
@@ -96,7 +96,7 @@ absl::StatusOr<PackUnit> TextPackInput::Cut(const UnitBegin& begin) {
   if (rule_.kind == SplitRule::Kind::kWhole && !file_.is_stream()) {
     return file_.Take(begin, {middle, false}, false);
   }
-  const size_t wanted = kMostCutLineBytes + 2;
+  const size_t wanted = kMaxCutLineBytes + 2;
   PONIENTE_ASSIGN_OR_RETURN(const std::string_view around,
                             file_.Window(middle - 1, wanted));
   const size_t newline = around.find('\n');
@@ -119,17 +119,17 @@ absl::StatusOr<PackUnit> TextPackInput::CutWhole(const UnitBegin& begin) {
   if (file_.is_stream()) {
     PONIENTE_ASSIGN_OR_RETURN(
         const std::string_view all,
-        file_.Window(0, static_cast<size_t>(kMostModelBytes) + 1));
-    if (all.size() > kMostModelBytes) return TooLarge();
+        file_.Window(0, static_cast<size_t>(kMaxModelBytes) + 1));
+    if (all.size() > kMaxModelBytes) return TooLarge();
     return file_.Take(begin, {all.size(), false}, true);
   }
-  if (file_.input().bytes > kMostModelBytes) return TooLarge();
+  if (file_.input().bytes > kMaxModelBytes) return TooLarge();
   return file_.Take(begin, {file_.input().bytes, false}, true);
 }
 
 absl::Status TextPackInput::TooLarge() const {
   return absl::InvalidArgumentError(absl::StrCat(
-      "'", file_.input().path, "' has more than ", kMostModelBytes,
+      "'", file_.input().path, "' has more than ", kMaxModelBytes,
       " bytes, which a model does not take at once; cut it into several files, "
       "or make it JSONL, a line for each document"));
 }

@@ -17,12 +17,12 @@ absl::Status TextSplitter::Add(std::string_view text) {
     if (inside_text_line_) {
       PONIENTE_RETURN_IF_ERROR(sink_->Text(piece));
       inside_text_line_ = !ends;
-    } else if (begun_.empty() && (ends || piece.size() > kMostCutLineBytes)) {
+    } else if (begun_.empty() && (ends || piece.size() > kMaxCutLineBytes)) {
       PONIENTE_RETURN_IF_ERROR(Line(piece));
       inside_text_line_ = !ends;
     } else {
       begun_ += piece;
-      if (!ends && begun_.size() <= kMostCutLineBytes) continue;
+      if (!ends && begun_.size() <= kMaxCutLineBytes) continue;
       inside_text_line_ = !ends;
       PONIENTE_RETURN_IF_ERROR(Line(begun_));
       begun_.clear();
@@ -48,7 +48,7 @@ absl::Status TextSplitter::Line(std::string_view line) {
 }
 
 bool TextSplitter::IsCut(std::string_view line) const {
-  if (line.size() > kMostCutLineBytes) return false;
+  if (line.size() > kMaxCutLineBytes) return false;
   if (rule_.kind == SplitRule::Kind::kParagraphs) {
     return line.find_first_not_of(" \t\r\n") == std::string_view::npos;
   }

@@ -31,7 +31,7 @@ struct SplitRule {
 };
 
 // A line of more bytes than this, its end included, is none to cut at.
-inline constexpr size_t kMostCutLineBytes = 65536;
+inline constexpr size_t kMaxCutLineBytes = 65536;
 
 // A line ends with LF or CR LF, or where the text ends.
 //

@@ -13,19 +13,19 @@
 namespace poniente::internal {
 namespace {
 
-constexpr size_t kMostThreads = 16;
+constexpr size_t kMaxThreads = 16;
 // Of many, so many are taken at once, so that threads seldom meet.
-constexpr size_t kMostTogether = 16;
-constexpr size_t kMostErrors = 100;
+constexpr size_t kMaxTogether = 16;
+constexpr size_t kMaxErrors = 100;
 
 }  // namespace
 
 void InParallel(size_t count, const std::function<void(size_t)>& each) {
   const size_t threads =
       std::min({static_cast<size_t>(std::thread::hardware_concurrency()),
-                kMostThreads, count});
+                kMaxThreads, count});
   const size_t together =
-      std::clamp<size_t>(count / (16 * kMostThreads), 1, kMostTogether);
+      std::clamp<size_t>(count / (16 * kMaxThreads), 1, kMaxTogether);
   std::atomic<size_t> next = 0;
   const auto work = [&] {
     while (true) {
@@ -65,13 +65,13 @@ absl::Status JoinErrors(std::span<const absl::Status> statuses) {
   for (const absl::Status& status : statuses) {
     if (status.ok()) continue;
     if (errors == 0) code = status.code();
-    if (errors < kMostErrors) {
+    if (errors < kMaxErrors) {
       absl::StrAppend(&text, errors == 0 ? "" : "\n", status.message());
     }
     ++errors;
   }
-  if (errors > kMostErrors) {
-    absl::StrAppend(&text, "\nand ", errors - kMostErrors, " more like these");
+  if (errors > kMaxErrors) {
+    absl::StrAppend(&text, "\nand ", errors - kMaxErrors, " more like these");
   }
   return absl::Status(code, text);
 }

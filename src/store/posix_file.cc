@@ -18,7 +18,7 @@ namespace poniente::internal {
 namespace {
 
 // One system call moves no more than this (Linux stops at 2 GiB).
-constexpr size_t kMostCallBytes = size_t{1} << 30;
+constexpr size_t kMaxCallBytes = size_t{1} << 30;
 
 std::string_view Remedy(int error) {
   switch (error) {
@@ -95,7 +95,7 @@ absl::Status WriteAll(int fd, const std::string& path, uint64_t offset,
                       std::span<const std::byte> bytes) {
   while (!bytes.empty()) {
     const ssize_t written =
-        ::pwrite(fd, bytes.data(), std::min(bytes.size(), kMostCallBytes),
+        ::pwrite(fd, bytes.data(), std::min(bytes.size(), kMaxCallBytes),
                  static_cast<off_t>(offset));
     if (written < 0 && errno == EINTR) continue;
     if (written < 0) {
@@ -118,7 +118,7 @@ absl::Status ReadAll(int fd, const std::string& path, uint64_t offset,
                      std::span<std::byte> into) {
   while (!into.empty()) {
     const ssize_t got =
-        ::pread(fd, into.data(), std::min(into.size(), kMostCallBytes),
+        ::pread(fd, into.data(), std::min(into.size(), kMaxCallBytes),
                 static_cast<off_t>(offset));
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return ErrnoError(path, absl::StrCat("read at byte ", offset));

@@ -26,10 +26,10 @@ constexpr uint32_t Multiply(uint32_t a, uint32_t b) {
 }  // namespace
 
 uint32_t ExtendCrc32c(uint32_t crc, std::span<const std::byte> bytes) {
-  constexpr size_t kMostPerCall = size_t{1} << 30;  // ISA-L counts in int
+  constexpr size_t kMaxPerCall = size_t{1} << 30;  // ISA-L counts in int
   crc = ~crc;
   while (!bytes.empty()) {
-    const size_t n = std::min(bytes.size(), kMostPerCall);
+    const size_t n = std::min(bytes.size(), kMaxPerCall);
     // ISA-L's pointer is not const, but it only reads.
     auto* data =
         reinterpret_cast<unsigned char*>(const_cast<std::byte*>(bytes.data()));

@@ -44,10 +44,10 @@ std::string DidYouMean(std::string_view name,
 
 std::string NearestOrAll(std::string_view name,
                          const std::vector<std::string>& known) {
-  constexpr size_t kMost = 8;
+  constexpr size_t kMax = 8;
   std::string near = DidYouMean(name, known);
   if (!near.empty() || known.empty()) return near;
-  const size_t shown = std::min(known.size(), kMost);
+  const size_t shown = std::min(known.size(), kMax);
   return absl::StrCat(
       " (known: ",
       absl::StrJoin(known.begin(),

@@ -10,12 +10,12 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace poniente::internal;
-  constexpr uint64_t kMostTokens = uint64_t{1} << 40;
+  constexpr uint64_t kMaxTokens = uint64_t{1} << 40;
   const auto* bytes = reinterpret_cast<const std::byte*>(data);
   const MemoryBytes input("input", {bytes, bytes + size});
   const auto table =
-      ReadDolmaTable(input, kMostTokens, /*most_memory=*/uint64_t{1} << 20);
-  if (table.ok()) PONIENTE_CHECK(table->lengths.total() <= kMostTokens);
+      ReadDolmaTable(input, kMaxTokens, /*most_memory=*/uint64_t{1} << 20);
+  if (table.ok()) PONIENTE_CHECK(table->lengths.total() <= kMaxTokens);
   DolmaRows rows(input, /*keeps_names=*/true);
   DolmaRow row;
   uint64_t count = 0;

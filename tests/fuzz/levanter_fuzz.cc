@@ -22,7 +22,7 @@ namespace {
 using namespace poniente;            // NOLINT
 using namespace poniente::internal;  // NOLINT
 
-constexpr uint64_t kMostTable = uint64_t{4} << 20;
+constexpr uint64_t kMaxTable = uint64_t{4} << 20;
 
 std::span<const std::byte> Take(std::span<const std::byte>* rest) {
   if (rest->size() < 4) return {};
@@ -62,8 +62,7 @@ void ReadArray(std::span<const std::byte> json,
   };
   if (StoredTypeBytes(array->type) == 8) {
     CompactEnds ends;
-    (void)ReadRowEnds("offsets", *array, read, bytes.size() + kMostTable,
-                      &ends);
+    (void)ReadRowEnds("offsets", *array, read, bytes.size() + kMaxTable, &ends);
     return;
   }
   std::vector<std::byte> decoded(array->chunk_bytes());

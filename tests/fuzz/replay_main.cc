@@ -26,15 +26,15 @@ namespace {
 
 using Input = std::vector<uint8_t>;
 
-constexpr size_t kMostBytes = 64'000'000;
-constexpr size_t kMostInput = size_t{1} << 20;
+constexpr size_t kMaxBytes = 64'000'000;
+constexpr size_t kMaxInput = size_t{1} << 20;
 
 bool Run(const Input& input, const std::string& what) {
   poniente::bench::ResetHeapPeak();
   const size_t before = poniente::bench::HeapBytes();
   LLVMFuzzerTestOneInput(input.data(), input.size());
   const size_t held = poniente::bench::HeapPeak() - before;
-  if (held <= input.size() + kMostBytes) return true;
+  if (held <= input.size() + kMaxBytes) return true;
   std::fprintf(stderr, "%s: %zu bytes of input made it hold %zu\n",
                what.c_str(), input.size(), held);
   return false;
@@ -93,7 +93,7 @@ Input Mutated(const Input& from, const std::vector<Input>& corpus,
           input.erase(place, place + static_cast<ptrdiff_t>(count));
         }
     }
-    if (input.size() > kMostInput) input.resize(kMostInput);
+    if (input.size() > kMaxInput) input.resize(kMaxInput);
   }
   return input;
 }

@@ -23,7 +23,7 @@ namespace poniente::testing {
 namespace {
 
 constexpr uint32_t kSeqLen = 512;
-constexpr uint64_t kMostSamples = 64;
+constexpr uint64_t kMaxBatchSamples = 64;
 constexpr uint32_t kPrefetched = 3;
 constexpr uint32_t kMaxHeld = 3;
 constexpr uint32_t kSlots = kPrefetched + kMaxHeld + 1;
@@ -64,12 +64,12 @@ class Readback {
   }
 
  private:
-  static constexpr size_t kMostBytes = kMostSamples * kSeqLen * 8;
+  static constexpr size_t kMaxBytes = kMaxBatchSamples * kSeqLen * 8;
 
   uint64_t step_ = 0;
   std::vector<std::byte> expected_;
-  DeviceMemory on_device_{kMostBytes};
-  PinnedMemory on_host_{kMostBytes};
+  DeviceMemory on_device_{kMaxBytes};
+  PinnedMemory on_host_{kMaxBytes};
   std::array<Event, 2> done_;
   size_t num_parts_ = 0;
 };
@@ -160,7 +160,7 @@ ScheduleOptions BatchesOf(uint64_t samples) {
 
 ScheduleOptions GrowingBatches(uint64_t batches) {
   constexpr uint64_t kSizes = 16;
-  constexpr uint64_t kMore = kMostSamples / kSizes;
+  constexpr uint64_t kMore = kMaxBatchSamples / kSizes;
   ScheduleOptions schedule = BatchesOf(kMore);
   for (uint64_t size = 1; size < kSizes; ++size) {
     const auto step = static_cast<int64_t>(batches * size / kSizes);
@@ -170,13 +170,13 @@ ScheduleOptions GrowingBatches(uint64_t batches) {
 }
 
 TEST_F(LoaderOnGpuTest, BytesOnTheDeviceAreThoseOnDiskWhileSlotsAreReused) {
-  ASSERT_NO_FATAL_FAILURE(Open(TokenType::kU16, BatchesOf(kMostSamples)));
+  ASSERT_NO_FATAL_FAILURE(Open(TokenType::kU16, BatchesOf(kMaxBatchSamples)));
   ASSERT_NO_FATAL_FAILURE(Serve(NumBatches()));
   ExpectAllSlotsReused(NumBatches());
 }
 
 TEST_F(LoaderOnGpuTest, SoAreWidenedOnes) {
-  ASSERT_NO_FATAL_FAILURE(Open(TokenType::kI64, BatchesOf(kMostSamples)));
+  ASSERT_NO_FATAL_FAILURE(Open(TokenType::kI64, BatchesOf(kMaxBatchSamples)));
   ASSERT_NO_FATAL_FAILURE(Serve(NumBatches() / 5));
   ExpectAllSlotsReused(NumBatches() / 5);
 }
@@ -202,7 +202,7 @@ INSTANTIATE_TEST_SUITE_P(Types, DeviceWideningOnGpuTest,
 TEST_P(DeviceWideningOnGpuTest, SoAreThoseThatTheGpuWidens) {
   const uint64_t batches = NumBatches() / 5;
   ASSERT_NO_FATAL_FAILURE(
-      Open(GetParam(), BatchesOf(kMostSamples), /*widen_on_device=*/true));
+      Open(GetParam(), BatchesOf(kMaxBatchSamples), /*widen_on_device=*/true));
   ASSERT_NO_FATAL_FAILURE(Serve(batches));
   ExpectAllSlotsReused(batches);
   EXPECT_FALSE(loader_->NextBlocking()->has_host_tokens());
@@ -226,7 +226,7 @@ TEST_F(LoaderOnGpuTest, SoAreThoseOfBatchesThatGrow) {
 
 // The loader's end and the batches' come in any order.
 TEST_F(LoaderOnGpuTest, ABatchOutlivesItsLoader) {
-  ASSERT_NO_FATAL_FAILURE(Open(TokenType::kU16, BatchesOf(kMostSamples)));
+  ASSERT_NO_FATAL_FAILURE(Open(TokenType::kU16, BatchesOf(kMaxBatchSamples)));
   const std::vector<Source> sources = loader_->sources();
   ASSERT_OK_AND_ASSIGN(const Batch batch, loader_->NextBlocking());
   loader_.reset();

@@ -133,7 +133,7 @@ struct SlowStage {
 };
 
 struct SlowRun {
-  // Draws of samples 0, 1, ... with ranks, blocks not shuffled.
+  // Draws of samples 0, 1, ... with ordinals, blocks not shuffled.
   std::vector<Draw> draws;
   // The components of each stage from left to right.
   std::vector<std::vector<uint32_t>> leaves;

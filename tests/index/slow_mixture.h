@@ -57,7 +57,7 @@ struct SlowMixture {
   // Made by Deal().
   SlowRun run;
   std::vector<std::vector<uint64_t>> positions;  // of component's draws
-  // By component and rank; one more than those dealt.
+  // By component and ordinal; one more than those dealt.
   std::vector<std::vector<SlowItem>> items;
 
   void Deal(uint64_t samples) {
@@ -103,9 +103,9 @@ struct SlowMixture {
     return order;
   }
 
-  // What draw `rank` of a component reads, as a whole sample.
-  ChildPosition Item(uint32_t component, uint64_t rank) const {
-    const SlowItem& item = items[component][rank];
+  // What draw `ordinal` of a component reads, as a whole sample.
+  ChildPosition Item(uint32_t component, uint64_t ordinal) const {
+    const SlowItem& item = items[component][ordinal];
     const SlowComponent& from = components[component];
     const SlowView& view = from.views[item.view];
     ChildPosition out;
@@ -132,7 +132,7 @@ struct SlowMixture {
     while (samples.size() < end) {
       for (const Draw& draw : Shuffled(BlockOf(samples.size()))) {
         const uint64_t before = served.empty() ? 0 : served[draw.component];
-        samples.push_back(Item(draw.component, before + draw.rank));
+        samples.push_back(Item(draw.component, before + draw.ordinal));
       }
     }
     return samples;

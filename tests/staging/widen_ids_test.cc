@@ -15,7 +15,7 @@
 namespace poniente::internal {
 namespace {
 
-constexpr size_t kMostIds = 300;
+constexpr size_t kMaxIds = 300;
 
 template <class From, class To>
 struct Widths {
@@ -40,8 +40,8 @@ class WidenIdsTest : public ::testing::Test {
     for (Wide& id : wide_) id = kUntouched;
   }
 
-  alignas(16) Stored stored_[kMostIds];
-  alignas(16) Wide wide_[kMostIds + 16];
+  alignas(16) Stored stored_[kMaxIds];
+  alignas(16) Wide wide_[kMaxIds + 16];
 };
 
 using AllWidths =
@@ -51,7 +51,7 @@ using AllWidths =
 TYPED_TEST_SUITE(WidenIdsTest, AllWidths);
 
 TYPED_TEST(WidenIdsTest, ThreadsTogetherWriteEveryIdAndNothingElse) {
-  for (uint64_t count = 0; count <= kMostIds; ++count) {
+  for (uint64_t count = 0; count <= kMaxIds; ++count) {
     for (const uint64_t threads : {1, 2, 3, 7, 32, 256, 1000}) {
       this->Clear();
       for (uint64_t thread = 0; thread < threads; ++thread) {

@@ -91,6 +91,12 @@ class DatasetNode {
   // Tokens in each item; 0 if items differ or are no tokens.
   virtual uint32_t item_tokens() const { return 0; }
 
+  // True if an epoch serves items of a child several times, as Repeat() does.
+  virtual bool repeats_items() const { return false; }
+
+  // True if the items are the first ones of the child, as those of Take() are.
+  virtual bool is_prefix() const { return false; }
+
   // True if this node or one below it defines an order of its own, so that a
   // mixture must not put a shuffle in front of it.
   virtual bool has_order() const;

@@ -62,6 +62,10 @@ class NodeRecipe {
   // The node defines an order of its own.
   virtual bool is_order() const { return false; }
 
+  // As DatasetNode says.
+  virtual bool repeats_items() const { return false; }
+  virtual bool is_prefix() const { return false; }
+
   // There will never be a final length, whatever the children's.
   virtual bool is_endless() const { return false; }
 
@@ -204,6 +208,8 @@ class IndexMapDataset : public AsyncDataset<T> {
   uint32_t item_tokens() const override {
     return internal::SharedItemTokens(children());
   }
+  bool repeats_items() const override { return recipe_->repeats_items(); }
+  bool is_prefix() const override { return recipe_->is_prefix(); }
   bool has_order() const override {
     return recipe_->is_order() || DatasetNode::has_order();
   }

@@ -34,9 +34,9 @@ uint64_t FirstStep(uint64_t low, uint64_t high, IsPast is_past) {
 }
 
 uint64_t EndOfRun(const TracedRun& run) {
-  constexpr uint64_t kMostSteps = uint64_t{1} << 62;
+  constexpr uint64_t kMaxSteps = uint64_t{1} << 62;
   if (const auto steps = run.steps()) return *steps;
-  return FirstStep(0, kMostSteps,
+  return FirstStep(0, kMaxSteps,
                    [&](uint64_t step) { return !run.schedule().Has(step); });
 }
 

@@ -29,7 +29,7 @@ struct Chain {
       children = last->children();
       if (children.size() != 1 || !children[0].name.empty()) return;
       // How often a dataset is repeated follows from the run's length.
-      if (last->name() != "repeat") links.push_back(last);
+      if (!last->repeats_items()) links.push_back(last);
       last = children[0].node;
     }
   }
@@ -173,7 +173,7 @@ class TreeDiff {
     CompareLinks(a, b, path);
     for (const Chain* chain : {&a, &b}) {
       for (const DatasetNode* link : chain->links) {
-        is_run &= link->name() == "take";
+        is_run &= link->is_prefix();
       }
     }
     const std::string kind = KindOf(*a.last);

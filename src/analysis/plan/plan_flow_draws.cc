@@ -87,10 +87,11 @@ class MixtureFlow final : public NodeFlow {
       places.earliest = std::floor(below.earliest / length) * length;
       places.all_later = below.all_later && places.earliest == below.earliest;
     }
-    const std::optional<Reached> ranks =
+    const std::optional<Reached> ordinals =
         RanksOf(draws, map_->ViewOf(child), places);
-    if (!ranks.has_value()) return std::nullopt;
-    const std::optional<double> first = FirstFrom(component, ranks->earliest);
+    if (!ordinals.has_value()) return std::nullopt;
+    const std::optional<double> first =
+        FirstFrom(component, ordinals->earliest);
     if (!first.has_value()) return std::nullopt;
     if (is_windowed_) {
       const double whole = SplitEpochs(*first, map_->length()).whole;
@@ -158,45 +159,46 @@ class MixtureFlow final : public NodeFlow {
       const double to = CountAt(component, low + flow_.chunk);
       return {from + (to - from) * (mark.at - low) / flow_.chunk, false, false};
     }
-    double rank = CountAt(component, cut.first);
-    if (!cut.counts.empty()) rank += cut.counts[component];
+    double ordinal = CountAt(component, cut.first);
+    if (!cut.counts.empty()) ordinal += cut.counts[component];
     const bool is_known = cut.is_clean || !cut.counts.empty();
-    return {rank, mark.is_exact && mark.is_prefix && is_known,
+    return {ordinal, mark.is_exact && mark.is_prefix && is_known,
             mark.is_prefix && cut.is_clean && !is_windowed_};
   }
 
   Flow Ranks(uint32_t component) const {
-    Flow ranks;
-    ranks.parts = flow_.parts;
-    ranks.marks.reserve(flow_.marks.size());
+    Flow ordinals;
+    ordinals.parts = flow_.parts;
+    ordinals.marks.reserve(flow_.marks.size());
     for (size_t m = 0; m < flow_.marks.size(); ++m) {
       const bool is_same = m > 0 && flow_.marks[m - 1].at == flow_.marks[m].at;
-      ranks.marks.push_back(is_same ? ranks.marks.back()
-                                    : RankAt(component, m));
+      ordinals.marks.push_back(is_same ? ordinals.marks.back()
+                                       : RankAt(component, m));
     }
     if (flow_.chunk > 1 && flow_.per_epoch.has_value()) {
-      ranks.chunk = std::max(
+      ordinals.chunk = std::max(
           1.0, CountAt(component, static_cast<double>(*flow_.per_epoch)));
     }
-    return ranks;
+    return ordinals;
   }
 
   // The first position that is this draw or a later one. Where too many draws
   // share its block, the block's first.
-  std::optional<double> FirstFrom(uint32_t component, double rank) const {
-    constexpr uint64_t kMostTried = 4096;
+  std::optional<double> FirstFrom(uint32_t component, double ordinal) const {
+    constexpr uint64_t kMaxTried = 4096;
     const StagePlan& plan = map_->plan();
     // Many nodes below one component ask for the same.
-    if (asked_ && asked_->component == component && asked_->rank == rank) {
+    if (asked_ && asked_->component == component &&
+        asked_->ordinal == ordinal) {
       return asked_->first;
     }
     const std::optional<double> answer =
-        Counted(component, rank, [&](uint64_t from) {
+        Counted(component, ordinal, [&](uint64_t from) {
           std::optional<uint64_t> first = plan.PositionOf(component, from);
           if (!first.has_value()) return first;
           const Block block = plan.BlockOf(*first);
           const uint64_t end = plan.Count(component, block.first + block.size);
-          if (end - from > kMostTried) return std::optional(block.first);
+          if (end - from > kMaxTried) return std::optional(block.first);
           const BlockOrder order = plan.OrderOf(block, map_->seed());
           first = order.Find({component, from});
           for (uint64_t draw = from + 1; draw < end; ++draw) {
@@ -204,24 +206,24 @@ class MixtureFlow final : public NodeFlow {
           }
           return first;
         });
-    asked_ = {component, rank, answer};
+    asked_ = {component, ordinal, answer};
     return answer;
   }
 
   template <class Find>
-  std::optional<double> Counted(uint32_t component, double rank,
+  std::optional<double> Counted(uint32_t component, double ordinal,
                                 const Find& find) const {
     double whole = 0;
-    if (rank >= 0x1p62) return std::nullopt;
+    if (ordinal >= 0x1p62) return std::nullopt;
     if (map_->length().has_value()) {
       const auto length = static_cast<double>(*map_->length());
       const auto draws =
           static_cast<double>(map_->plan().Count(component, *map_->length()));
       if (draws == 0) return std::nullopt;
-      whole = std::floor(rank / draws) * length;
-      rank = std::fmod(rank, draws);
+      whole = std::floor(ordinal / draws) * length;
+      ordinal = std::fmod(ordinal, draws);
     }
-    const std::optional<uint64_t> found = find(Whole(rank));
+    const std::optional<uint64_t> found = find(Whole(ordinal));
     if (!found.has_value()) return std::nullopt;
     return whole + static_cast<double>(*found);
   }
@@ -234,7 +236,7 @@ class MixtureFlow final : public NodeFlow {
   // What FirstFrom() was asked last.
   struct Asked {
     uint32_t component;
-    double rank;
+    double ordinal;
     std::optional<double> first;
   };
   mutable std::optional<Asked> asked_;

@@ -12,16 +12,17 @@ using Segment = ItemDraws::Segment;
 
 double EndOf(std::span<const Segment> segments, size_t u) {
   return u + 1 < segments.size()
-             ? static_cast<double>(segments[u + 1].first_rank)
+             ? static_cast<double>(segments[u + 1].first_ordinal)
              : HUGE_VAL;
 }
 
 // Places before a draw of the segment, through all epochs.
-double PlacesBefore(const Segment& segment, double rank) {
+double PlacesBefore(const Segment& segment, double ordinal) {
   const auto length = static_cast<double>(segment.view.length.value_or(0));
   return static_cast<double>(segment.epoch) * length +
          static_cast<double>(segment.base) +
-         (rank - static_cast<double>(segment.first_rank)) / segment.parts.count;
+         (ordinal - static_cast<double>(segment.first_ordinal)) /
+             segment.parts.count;
 }
 
 bool BeginsGroup(const Segment& segment, double places) {
@@ -31,7 +32,7 @@ bool BeginsGroup(const Segment& segment, double places) {
   return std::fmod(rest, static_cast<double>(segment.group)) == 0;
 }
 
-struct Rank {
+struct Ordinal {
   double at = 0;
   // The first draw of its place; else that of its group, whose parts have an
   // order of their own.
@@ -40,13 +41,13 @@ struct Rank {
 
 // The first draw of the view at or behind so many places. nullopt if there is
 // none.
-std::optional<Rank> RankOf(const ItemDraws& draws, uint32_t view,
-                           double places) {
+std::optional<Ordinal> OrdinalAt(const ItemDraws& draws, uint32_t view,
+                                 double places) {
   const std::span<const Segment> segments = draws.segments();
   for (size_t u = 0; u < segments.size(); ++u) {
     const Segment& segment = segments[u];
     if (segment.view.number != view) continue;
-    const auto first = static_cast<double>(segment.first_rank);
+    const auto first = static_cast<double>(segment.first_ordinal);
     const double passed = PlacesBefore(segment, first);
     double from = std::max(places, passed);
     const bool is_first = BeginsGroup(segment, from);
@@ -54,8 +55,8 @@ std::optional<Rank> RankOf(const ItemDraws& draws, uint32_t view,
       const double rest = SplitEpochs(from, segment.view.length).rest;
       from -= std::fmod(rest, static_cast<double>(segment.group));
     }
-    const double rank = first + (from - passed) * segment.parts.count;
-    if (rank < EndOf(segments, u)) return Rank{rank, is_first};
+    const double ordinal = first + (from - passed) * segment.parts.count;
+    if (ordinal < EndOf(segments, u)) return Ordinal{ordinal, is_first};
   }
   return std::nullopt;
 }
@@ -63,16 +64,16 @@ std::optional<Rank> RankOf(const ItemDraws& draws, uint32_t view,
 }  // namespace
 
 Flow FlowOfDraws(const ItemDraws& draws, uint32_t view, bool is_permuted,
-                 const Flow& ranks) {
+                 const Flow& ordinals) {
   const std::span<const Segment> segments = draws.segments();
   Flow flow;
-  flow.parts = ranks.parts;
-  flow.marks.resize(ranks.marks.size());
-  flow.chunk = ranks.chunk;
+  flow.parts = ordinals.parts;
+  flow.marks.resize(ordinals.marks.size());
+  flow.chunk = ordinals.chunk;
   double last = 0;
-  for (size_t i = 0; i < ranks.intervals(); ++i) {
-    const FlowMark& from = ranks.marks[2 * i];
-    const FlowMark& to = ranks.marks[2 * i + 1];
+  for (size_t i = 0; i < ordinals.intervals(); ++i) {
+    const FlowMark& from = ordinals.marks[2 * i];
+    const FlowMark& to = ordinals.marks[2 * i + 1];
     double read = 0;
     double parts = 1;
     FlowMark* const begin = &flow.marks[2 * i];
@@ -82,7 +83,7 @@ Flow FlowOfDraws(const ItemDraws& draws, uint32_t view, bool is_permuted,
     for (size_t u = 0; u < segments.size(); ++u) {
       const Segment& segment = segments[u];
       if (segment.view.number != view) continue;
-      const auto first = static_cast<double>(segment.first_rank);
+      const auto first = static_cast<double>(segment.first_ordinal);
       const double a = std::max(from.at, first);
       const double b = std::min(to.at, EndOf(segments, u));
       if (a >= b) continue;
@@ -118,7 +119,7 @@ double SkippedPlaces(const ItemDraws& draws, uint32_t view, double drawn) {
   double skipped = 0;
   for (size_t u = 0; u + 1 < segments.size(); ++u) {
     const Segment& next = segments[u + 1];
-    const auto first = static_cast<double>(next.first_rank);
+    const auto first = static_cast<double>(next.first_ordinal);
     if (segments[u].view.number != view || next.view.number != view) continue;
     if (drawn <= first) break;
     skipped += PlacesBefore(next, first) - PlacesBefore(segments[u], first);
@@ -128,7 +129,8 @@ double SkippedPlaces(const ItemDraws& draws, uint32_t view, double drawn) {
 
 std::optional<Reached> RanksOf(const ItemDraws& draws, uint32_t view,
                                const Reached& places) {
-  const std::optional<Rank> earliest = RankOf(draws, view, places.earliest);
+  const std::optional<Ordinal> earliest =
+      OrdinalAt(draws, view, places.earliest);
   if (!earliest.has_value()) return std::nullopt;
   return Reached{earliest->at, places.all_later && earliest->is_first};
 }

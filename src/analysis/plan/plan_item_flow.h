@@ -12,9 +12,9 @@
 
 namespace poniente::internal {
 
-// What is read of a view by the draws up to the marks of `ranks`.
+// What is read of a view by the draws up to the marks of `ordinals`.
 Flow FlowOfDraws(const ItemDraws& draws, uint32_t view, bool is_permuted,
-                 const Flow& ranks);
+                 const Flow& ordinals);
 
 // Places of a view that changes of length skip before draw `drawn`.
 double SkippedPlaces(const ItemDraws& draws, uint32_t view, double drawn);

@@ -12,7 +12,7 @@ namespace {
 
 // To find a reading costs about as much as to resolve so many samples.
 constexpr uint64_t kSamplesPerFind = 4;
-constexpr uint64_t kMostAtOnce = 1024;
+constexpr uint64_t kMaxAtOnce = 1024;
 
 struct TokenSpan {
   uint32_t begin;
@@ -67,7 +67,7 @@ absl::StatusOr<std::optional<Repeat>> FindRepeat(
   std::vector<LeafPosition> items;
   uint64_t sample = from;
   for (uint64_t count = 1; sample < end;
-       count = std::min(4 * count, kMostAtOnce)) {
+       count = std::min(4 * count, kMaxAtOnce)) {
     const uint64_t first = sample;
     const uint64_t until = first + std::min(count, end - first);
     if (!look_ups->Take(until - first)) return Repeat{first, false};

@@ -14,9 +14,9 @@ namespace poniente::internal {
 namespace {
 
 // Some milliseconds, and a page of some hundred kilobytes, at most.
-constexpr uint64_t kMostPoints = 320;
-constexpr uint64_t kMostNumbers = 25'000;
-constexpr size_t kMostBands = 256;
+constexpr uint64_t kMaxPoints = 320;
+constexpr uint64_t kMaxNumbers = 25'000;
+constexpr size_t kMaxBands = 256;
 constexpr uint64_t kPointsPerRamp = 24;
 constexpr uint64_t kPointsPerStage = 24;
 
@@ -26,12 +26,12 @@ std::vector<size_t> LargestSources(const PlannedRun& plan, uint32_t* others) {
   for (size_t s = 0; s < plan.sources.size(); ++s) {
     if (plan.sources[s].depth == 0) found.push_back(s);
   }
-  if (found.size() <= kMostBands) return found;
-  *others = static_cast<uint32_t>(found.size() - kMostBands);
+  if (found.size() <= kMaxBands) return found;
+  *others = static_cast<uint32_t>(found.size() - kMaxBands);
   std::stable_sort(found.begin(), found.end(), [&](size_t a, size_t b) {
     return plan.sources[a].total_tokens() > plan.sources[b].total_tokens();
   });
-  found.resize(kMostBands);
+  found.resize(kMaxBands);
   std::sort(found.begin(), found.end());
   return found;
 }
@@ -50,8 +50,8 @@ std::vector<uint64_t> StepsShown(const RunSteps& run, const PlannedRun& plan,
                                  size_t bands) {
   std::vector<uint64_t> steps;
   AddBetween(0, run.steps(),
-             std::clamp<uint64_t>(kMostNumbers / std::max<size_t>(1, bands), 64,
-                                  kMostPoints),
+             std::clamp<uint64_t>(kMaxNumbers / std::max<size_t>(1, bands), 64,
+                                  kMaxPoints),
              &steps);
   // Short stages of long samples have many tokens, and may have a line of
   // lr_scale.

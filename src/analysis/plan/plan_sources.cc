@@ -14,12 +14,12 @@ namespace poniente::internal {
 namespace {
 
 // Up to here every sample of the run is looked up: some milliseconds.
-constexpr uint64_t kMostSamplesLookedUp = uint64_t{1} << 15;
+constexpr uint64_t kMaxSamplesLookedUp = uint64_t{1} << 15;
 // Of longer runs, what blocks and epochs need that marks cut.
-constexpr uint64_t kMostLookedUp = uint64_t{1} << 14;
+constexpr uint64_t kMaxLookedUp = uint64_t{1} << 14;
 // Of longer runs, to find the first repeats of all sources, and of one.
-constexpr uint64_t kMostForRepeats = uint64_t{1} << 18;
-constexpr uint64_t kMostForRepeat = uint64_t{1} << 13;
+constexpr uint64_t kMaxForRepeats = uint64_t{1} << 18;
+constexpr uint64_t kMaxForRepeat = uint64_t{1} << 13;
 constexpr uint64_t kLeastForRepeat = 1024;
 
 }  // namespace
@@ -47,8 +47,8 @@ PlanSources::PlanSources(const DatasetNode& root, const RunSteps& run,
     : root_(root), run_(run), sources_(sources) {}
 
 absl::Status PlanSources::Fill(PlannedRun* plan) {
-  const bool is_short = run_.samples() <= kMostSamplesLookedUp;
-  look_ups_.left = is_short ? 0 : kMostLookedUp;
+  const bool is_short = run_.samples() <= kMaxSamplesLookedUp;
+  look_ups_.left = is_short ? 0 : kMaxLookedUp;
   std::vector<uint64_t> steps = {0};
   for (const RunInterval& interval : run_.intervals()) {
     steps.push_back(interval.end_step);
@@ -72,7 +72,7 @@ absl::Status PlanSources::Fill(PlannedRun* plan) {
     PONIENTE_RETURN_IF_ERROR(LookUpSamples());
   } else {
     const DatasetTree tree(root_);
-    LookUps look_ups = {kMostForRepeats};
+    LookUps look_ups = {kMaxForRepeats};
     size_t rows = num_rows_;
     Gather(&rows_);
     PONIENTE_RETURN_IF_ERROR(FindRepeats(tree, &look_ups, &rows, &rows_));
@@ -138,7 +138,8 @@ PlanSources::Row* PlanSources::RowOf(Row* parent, const NamedNode& child) {
   row->passes.resize(run_.intervals().size());
   RunSource& source = row->source;
   source.name = child.name;
-  source.kind = below.empty() ? "store" : shown->name();
+  source.is_store = below.empty();
+  source.kind = source.is_store ? "store" : shown->name();
   source.path = JoinedPath(parent->source.path, child.name);
   source.depth = parent == &rows_ ? 0 : parent->source.depth + 1;
   return row;
@@ -266,7 +267,7 @@ absl::Status PlanSources::FindRepeats(const DatasetTree& tree,
   if (row->source.length.has_value() && row->second_pass.value_or(end) < end) {
     const uint64_t share = look_ups->left / std::max<size_t>(1, *rows_left);
     const uint64_t own = std::min(
-        look_ups->left, std::clamp(share, kLeastForRepeat, kMostForRepeat));
+        look_ups->left, std::clamp(share, kLeastForRepeat, kMaxForRepeat));
     LookUps budget = {own};
     PONIENTE_ASSIGN_OR_RETURN(
         row->first_repeat,

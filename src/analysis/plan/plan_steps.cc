@@ -11,7 +11,7 @@
 namespace poniente::internal {
 namespace {
 
-constexpr uint64_t kMostPlannedSamples = uint64_t{1} << 62;
+constexpr uint64_t kMaxPlannedSamples = uint64_t{1} << 62;
 
 }  // namespace
 
@@ -53,10 +53,10 @@ absl::Status RunSteps::SetEnd(std::optional<uint64_t> length,
         "the run has no end: set data.steps or data.total_tokens, or pass "
         "--steps");
   }
-  samples_ = kMostPlannedSamples;
+  samples_ = kMaxPlannedSamples;
   if (steps_ > 0) {
     samples_ = FirstSample(steps_);
-    if (samples_ == kMostPlannedSamples) {
+    if (samples_ == kMaxPlannedSamples) {
       return absl::InvalidArgumentError(
           absl::StrCat(steps_, " steps have 2^62 samples or more; plan fewer"));
     }

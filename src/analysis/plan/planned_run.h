@@ -55,9 +55,10 @@ struct FirstRepeat {
 // A node of the tree, without those that only pass items on. All views of a
 // component of a mixture are one.
 struct RunSource {
-  std::string name;    // below the node above it
-  std::string path;    // all names that lead to it, joined by '/'
-  std::string kind;    // "mixture", "flat_mixture", "store", ...
+  std::string name;  // below the node above it
+  std::string path;  // all names that lead to it, joined by '/'
+  std::string kind;  // "mixture", "flat_mixture", "store", ...
+  bool is_store = false;
   uint32_t depth = 0;  // 0: child of the root
 
   // In one epoch, as far as it is read here: windows of max_seq_len tokens, and
@@ -91,7 +92,6 @@ struct RunSource {
   uint32_t token_bytes = 0;
   bool is_width_known = false;
 
-  bool is_store() const { return kind == "store"; }
   double total_samples() const;
   double total_tokens() const;
 };

@@ -20,7 +20,7 @@ constexpr uint64_t kFetchedAgain = 20;
 // Chunks that are asked whether they have something to give later.
 constexpr uint32_t kLookedAt = 256;
 // At most 200 bytes of memory each.
-constexpr uint64_t kMostChunks = uint64_t{1} << 23;
+constexpr uint64_t kMaxChunks = uint64_t{1} << 23;
 
 // Weights by size, in classes that are less than 1 % wide.
 class SizeHistogram {
@@ -224,10 +224,10 @@ absl::StatusOr<ChunkLocality> SimulateChunks(
   for (const ReadSpan& read : trace.reads) {
     chunks += (read.end - read.begin) / chunk_bytes + 1;
   }
-  if (chunks > kMostChunks) {
+  if (chunks > kMaxChunks) {
     return absl::InvalidArgumentError(
         absl::StrCat("the steps ask for ", chunks, " chunks of ", chunk_bytes,
-                     " bytes; at most ", kMostChunks,
+                     " bytes; at most ", kMaxChunks,
                      " can be simulated: take fewer steps or larger chunks"));
   }
   return ChunkSimulation(reads, trace, chunk_bytes, cache_bytes).Run();

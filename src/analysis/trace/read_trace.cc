@@ -19,8 +19,8 @@
 namespace poniente::internal {
 namespace {
 
-constexpr uint64_t kMostBytes = uint64_t{1} << 62;
-constexpr size_t kMostReads = size_t{1} << 25;
+constexpr uint64_t kMaxBytes = uint64_t{1} << 62;
+constexpr size_t kMaxReads = size_t{1} << 25;
 
 }  // namespace
 
@@ -49,7 +49,7 @@ absl::Status RunReads::FindFiles() {
     file_of_.push_back(at->second);
     if (!is_new) continue;
     if (!is_there) {
-      if (source.tokens >= kMostBytes / WidthOf(leaf)) {
+      if (source.tokens >= kMaxBytes / WidthOf(leaf)) {
         return absl::InvalidArgumentError(
             absl::StrCat("source '", source.path, "': ", source.tokens,
                          " tokens are too many to count their bytes"));
@@ -71,10 +71,10 @@ absl::Status RunReads::TakeDraws(uint64_t steps) {
   for (uint64_t step = 0; step < steps && trace_.schedule().Has(step); ++step) {
     const StepPlan plan = trace_.schedule().At(step);
     const uint64_t all = plan.first_sample + plan.batch_size;
-    if (all > kMostSamples) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(step + 1, " steps have ", all, " samples; at most ",
-                       kMostSamples, " can be simulated: take fewer steps"));
+    if (all > kMaxTraceSamples) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          step + 1, " steps have ", all, " samples; at most ", kMaxTraceSamples,
+          " can be simulated: take fewer steps"));
     }
     const auto origins = trace_.Resolve(step);
     if (absl::IsOutOfRange(origins.status())) break;  // the data ends before
@@ -172,10 +172,10 @@ absl::StatusOr<ReadTrace> RunReads::TraceOf(
       PONIENTE_RETURN_IF_ERROR(
           Locate(draws_[next].leaf, position, &trace.reads));
     }
-    if (trace.reads.size() > kMostReads) {
+    if (trace.reads.size() > kMaxReads) {
       return absl::ResourceExhaustedError(absl::StrCat(
           "the first ", trace.step_ends.size() + 1, " steps read more than ",
-          kMostReads, " pieces of documents: take fewer steps"));
+          kMaxReads, " pieces of documents: take fewer steps"));
     }
     trace.step_ends.push_back(trace.reads.size());
   }

@@ -56,10 +56,10 @@ struct ReadFile {
 // Thread safety: immutable; any number of threads.
 class RunReads {
  public:
-  static constexpr uint64_t kMostSamples = uint64_t{1} << 21;
+  static constexpr uint64_t kMaxTraceSamples = uint64_t{1} << 21;
 
   // `sources` in the order of DatasetTree::leaves(). Fewer than `steps` if the
-  // run ends before. InvalidArgument for steps of more than kMostSamples
+  // run ends before. InvalidArgument for steps of more than kMaxTraceSamples
   // samples together, over all ranks, or for sources of 2^62 bytes.
   // REQUIRES: rank < ranks.
   static absl::StatusOr<std::unique_ptr<const RunReads>> Create(

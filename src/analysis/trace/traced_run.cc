@@ -15,7 +15,7 @@
 namespace poniente::internal {
 namespace {
 
-constexpr size_t kMostNamed = 8;
+constexpr size_t kMaxNamed = 8;
 
 std::string QuotedName(std::string_view name) {
   return absl::StrCat("'", Absl(name), "'");
@@ -28,7 +28,7 @@ bool EndsWithName(std::string_view path, std::string_view name) {
 
 // The first of them.
 std::string Listed(const std::vector<std::string>& paths) {
-  const size_t count = std::min(paths.size(), kMostNamed);
+  const size_t count = std::min(paths.size(), kMaxNamed);
   std::string list;
   for (size_t i = 0; i < count; ++i) {
     absl::StrAppend(&list, i == 0 ? "" : ", ", QuotedName(paths[i]));

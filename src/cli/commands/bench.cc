@@ -25,8 +25,8 @@ namespace {
 constexpr double kDefaultSeconds = 10;
 
 absl::StatusOr<BenchOptions> ReadOptions(const Arguments& arguments) {
-  constexpr uint64_t kMostSteps = uint64_t{1} << 62;
-  constexpr double kMostSeconds = 1e6;
+  constexpr uint64_t kMaxSteps = uint64_t{1} << 62;
+  constexpr double kMaxSeconds = 1e6;
   BenchOptions options;
   if (arguments.positionals().size() != 1) {
     return absl::InvalidArgumentError(
@@ -34,18 +34,18 @@ absl::StatusOr<BenchOptions> ReadOptions(const Arguments& arguments) {
   }
   if (arguments.Has("steps")) {
     PONIENTE_ASSIGN_OR_RETURN(options.steps,
-                              arguments.Number("steps", 1, 1, kMostSteps));
+                              arguments.Number("steps", 1, 1, kMaxSteps));
   }
   PONIENTE_ASSIGN_OR_RETURN(options.first_step,
-                            arguments.Number("from-step", 0, 0, kMostSteps));
+                            arguments.Number("from-step", 0, 0, kMaxSteps));
   if (arguments.Has("seconds") || !options.steps) {
     PONIENTE_ASSIGN_OR_RETURN(
         options.seconds,
-        arguments.Decimal("seconds", kDefaultSeconds, 0.001, kMostSeconds));
+        arguments.Decimal("seconds", kDefaultSeconds, 0.001, kMaxSeconds));
   }
   PONIENTE_ASSIGN_OR_RETURN(
       const double milliseconds,
-      arguments.Decimal("step-time", 0, 0, 1000 * kMostSeconds));
+      arguments.Decimal("step-time", 0, 0, 1000 * kMaxSeconds));
   options.step_seconds = milliseconds / 1000;
   PONIENTE_ASSIGN_OR_RETURN(options.rank, arguments.RankOf("rank"));
   return options;

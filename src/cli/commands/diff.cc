@@ -36,7 +36,7 @@ constexpr int kExitSame = kExitOk;
 constexpr int kExitDiffers = 1;
 constexpr int kExitTrouble = 3;
 
-constexpr size_t kMostRows = 20;
+constexpr size_t kMaxRows = 20;
 
 Json DiffToJson(const DiffValue& value) {
   if (const auto* number = std::get_if<uint64_t>(&value)) return *number;
@@ -114,7 +114,7 @@ void PrintRows(const char* header, const RunDiff& diff, bool decides_tokens) {
   size_t left_out = 0;
   for (const RunDifference& difference : diff.differences) {
     if (difference.decides_tokens != decides_tokens) continue;
-    if (rows.size() > kMostRows) {
+    if (rows.size() > kMaxRows) {
       ++left_out;
       continue;
     }

@@ -30,7 +30,7 @@ using internal::StepRange;
 using internal::TracedReading;
 using internal::TracedRun;
 
-constexpr uint64_t kMostSteps = uint64_t{1} << 62;
+constexpr uint64_t kMaxSteps = uint64_t{1} << 62;
 
 absl::Status FindUsageError(const std::string& message) {
   return absl::InvalidArgumentError(
@@ -43,7 +43,7 @@ absl::StatusOr<StepRange> ParseSteps(const std::string& text) {
   if (dots != std::string::npos &&
       absl::SimpleAtoi(text.substr(0, dots), &steps.begin) &&
       absl::SimpleAtoi(text.substr(dots + 2), &steps.end) &&
-      steps.begin < steps.end && steps.end <= kMostSteps) {
+      steps.begin < steps.end && steps.end <= kMaxSteps) {
     return steps;
   }
   return FindUsageError(

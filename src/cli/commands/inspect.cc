@@ -36,7 +36,7 @@ namespace {
 constexpr uint64_t kTokensShown = 16;
 constexpr size_t kTextShown = 160;
 // Documents that an id separates are counted where that is quick.
-constexpr uint64_t kMostScanned = uint64_t{256} << 20;
+constexpr uint64_t kMaxScanned = uint64_t{256} << 20;
 
 // What is printed.
 struct Inspection {
@@ -80,7 +80,7 @@ absl::StatusOr<std::shared_ptr<const TokenSource>> Open(
     const std::string& path, const TokenSourceOptions& options) {
   PONIENTE_ASSIGN_OR_RETURN(auto source, OpenTokenSource(path, options));
   if (source->knows_documents() || !DelimiterOf(*source) ||
-      source->num_bytes() > kMostScanned) {
+      source->num_bytes() > kMaxScanned) {
     return source;
   }
   return internal::WithDocuments(std::move(source), options);

@@ -31,9 +31,9 @@ using internal::SplitRule;
 using internal::TextInput;
 
 constexpr uint32_t kByteEnd = 256;
-constexpr uint64_t kMostModelFileBytes = uint64_t{256} << 20;
+constexpr uint64_t kMaxModelFileBytes = uint64_t{256} << 20;
 constexpr uint64_t kCheckpointBytes = uint64_t{256} << 20;
-constexpr uint64_t kMostThreads = 256;
+constexpr uint64_t kMaxThreads = 256;
 constexpr unsigned kDefaultThreads = 8;
 
 absl::Status Wrong(std::string what) {
@@ -61,9 +61,9 @@ absl::Status ReadSplitting(const Arguments& arguments, PackRequest* request) {
   if (delimiter->find('\n') != std::string::npos) {
     return Wrong("--delimiter is one line, without its end");
   }
-  if (delimiter->size() + 2 > internal::kMostCutLineBytes) {
+  if (delimiter->size() + 2 > internal::kMaxCutLineBytes) {
     return Wrong(absl::StrCat("--delimiter has at most ",
-                              internal::kMostCutLineBytes - 2, " bytes, got ",
+                              internal::kMaxCutLineBytes - 2, " bytes, got ",
                               delimiter->size()));
   }
   request->rule = {SplitRule::Kind::kDelimiter, *delimiter};
@@ -233,7 +233,7 @@ absl::Status ReadModel(const Arguments& arguments, const std::string& path,
         path, "'"));
   }
   absl::StatusOr<std::string> bytes = internal::ReadSmallFile(
-      path, "a SentencePiece model", kMostModelFileBytes);
+      path, "a SentencePiece model", kMaxModelFileBytes);
   // Not the command line is wrong, but what it names.
   const auto failed = [](std::string message) {
     return absl::FailedPreconditionError(std::move(message));
@@ -293,7 +293,7 @@ absl::Status ReadWork(const Arguments& arguments, PackRequest* request) {
       arguments.Number(
           "threads",
           std::clamp(std::thread::hardware_concurrency(), 1u, kDefaultThreads),
-          1, kMostThreads));
+          1, kMaxThreads));
   request->threads = static_cast<int>(threads);
   PONIENTE_ASSIGN_OR_RETURN(const std::string direct,
                             arguments.Choice("direct", {"auto", "on", "off"}));

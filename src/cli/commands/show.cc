@@ -30,7 +30,7 @@ using internal::TracedSample;
 using internal::TracedStep;
 
 // Documents of one sample that a line has room for.
-constexpr size_t kMostDocuments = 4;
+constexpr size_t kMaxDocumentsShown = 4;
 
 // What --text adds to a sample.
 struct SampleText {
@@ -107,7 +107,7 @@ void PrintStepAsJson(const TracedStep& step,
 
 std::string DocumentWords(const std::vector<TracedDocument>& documents) {
   if (documents.empty()) return "-";
-  const size_t shown = std::min(documents.size(), kMostDocuments);
+  const size_t shown = std::min(documents.size(), kMaxDocumentsShown);
   std::vector<std::string> words;
   for (size_t i = 0; i < shown; ++i) {
     words.push_back(absl::StrCat(documents[i].number));

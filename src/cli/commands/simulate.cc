@@ -53,7 +53,7 @@ absl::StatusOr<std::vector<uint64_t>> SizesOf(const Arguments& arguments,
 }
 
 absl::StatusOr<SimulateRequest> ReadRequest(const Arguments& arguments) {
-  constexpr uint64_t kMost = uint64_t{1} << 40;
+  constexpr uint64_t kMax = uint64_t{1} << 40;
   SimulateRequest request;
   if (arguments.positionals().size() != 1) {
     return absl::InvalidArgumentError(
@@ -62,7 +62,7 @@ absl::StatusOr<SimulateRequest> ReadRequest(const Arguments& arguments) {
   request.config = arguments.positionals()[0];
   if (arguments.Has("steps")) {
     PONIENTE_ASSIGN_OR_RETURN(request.steps,
-                              arguments.Number("steps", 1, 1, kMost));
+                              arguments.Number("steps", 1, 1, kMax));
   }
   PONIENTE_ASSIGN_OR_RETURN(request.rank, arguments.RankOf("rank"));
   IoSimulationOptions& options = request.options;
@@ -74,12 +74,11 @@ absl::StatusOr<SimulateRequest> ReadRequest(const Arguments& arguments) {
       SizesOf(arguments, "cache-bytes", options.cache_bytes, 1));
   if (arguments.Has("block-tokens")) {
     PONIENTE_ASSIGN_OR_RETURN(options.blocks.chunk_tokens,
-                              arguments.Number("block-tokens", 1, 1, kMost));
+                              arguments.Number("block-tokens", 1, 1, kMax));
   }
   PONIENTE_ASSIGN_OR_RETURN(
       options.blocks.window_chunks,
-      arguments.Number("window-chunks", options.blocks.window_chunks, 1,
-                       kMost));
+      arguments.Number("window-chunks", options.blocks.window_chunks, 1, kMax));
   return request;
 }
 

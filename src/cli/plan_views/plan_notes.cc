@@ -19,17 +19,17 @@ using internal::Starved;
 class NameList {
  public:
   void Add(const std::string& name, const std::string& more = "") {
-    if (++count_ > kMost) return;
+    if (++count_ > kMax) return;
     absl::StrAppend(&names_, names_.empty() ? "" : ", ", "'", name, "'", more);
   }
   size_t count() const { return count_; }
   std::string Text() const {
-    if (count_ <= kMost) return names_;
-    return absl::StrCat(names_, " and ", Count(count_ - kMost), " more");
+    if (count_ <= kMax) return names_;
+    return absl::StrCat(names_, " and ", Count(count_ - kMax), " more");
   }
 
  private:
-  static constexpr size_t kMost = 8;
+  static constexpr size_t kMax = 8;
 
   std::string names_;
   size_t count_ = 0;
@@ -133,7 +133,7 @@ std::vector<std::string> Remarks(const PlannedRun& plan) {
   }
   NameList assumed;
   for (const RunSource& source : plan.sources) {
-    if (source.is_store() && !source.is_width_known) assumed.Add(source.path);
+    if (source.is_store && !source.is_width_known) assumed.Add(source.path);
   }
   if (assumed.count() > 0) {
     remarks.push_back(absl::StrCat(

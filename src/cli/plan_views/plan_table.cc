@@ -21,7 +21,7 @@ using internal::RunStage;
 using Row = std::vector<std::string>;
 
 // More stages than these have no columns of their own.
-constexpr size_t kMostColumns = 8;
+constexpr size_t kMaxColumns = 8;
 
 // "4096", or "4096..32768" if it changes on the way.
 template <class Get>
@@ -59,13 +59,13 @@ void PrintStages(const PlannedRun& plan, std::ostream& out) {
 
 std::string NameOf(const RunSource& source) {
   return absl::StrCat(std::string(2 * size_t{source.depth}, ' '),
-                      OneLine(source.name), source.is_store() ? "" : "/");
+                      OneLine(source.name), source.is_store ? "" : "/");
 }
 
 // Columns of the stages, if they are few and several.
 size_t StageColumns(const PlannedRun& plan) {
   const size_t stages = plan.stages.size();
-  return stages > 1 && stages <= kMostColumns ? stages : 0;
+  return stages > 1 && stages <= kMaxColumns ? stages : 0;
 }
 
 std::string Approximately(const RunSource& source) {
@@ -161,7 +161,7 @@ void PrintPlan(const PlannedRun& plan, std::ostream& out) {
   PrintPlannedTokens(plan, out);
   out << '\n';
   PrintSamples(plan, out);
-  if (plan.stages.size() > kMostColumns) {
+  if (plan.stages.size() > kMaxColumns) {
     out << "  (" << plan.stages.size()
         << " stages: counts of each are in --json)\n";
   }

@@ -21,7 +21,7 @@ namespace {
 
 // A store that is open goes on if another takes its place. More than so many
 // take too long to open, and too many descriptors.
-constexpr size_t kMostHeld = 256;
+constexpr size_t kMaxHeld = 256;
 
 // What makes a leaf's files the same as another's.
 std::string SourceKeyOf(const NodeSpec& node) {
@@ -152,7 +152,7 @@ void ConfigSources::Gather(const NodeSpec& node,
 absl::Status ConfigSources::OpenBelow(const NodeSpec& root) {
   std::vector<const NodeSpec*> files;
   Gather(root, &files);
-  opens_later_ = files.size() > kMostHeld;
+  opens_later_ = files.size() > kMaxHeld;
   std::vector<absl::Status> statuses(files.size());
   std::vector<std::shared_ptr<const TokenSource>> sources(files.size());
   InParallel(files.size(), [&](size_t i) {

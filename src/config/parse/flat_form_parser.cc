@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "config/parse/stage_parser.h"
+#include "index/max_samples.h"
 
 namespace poniente::internal {
 namespace {
@@ -26,9 +27,9 @@ void SkipTrainersKeys(TableReader& data) {
         "hf_dataset_prompt_field"}) {
     data.String(key);
   }
-  data.Unsigned("num_workers", 0, kMostInteger);
-  data.Unsigned("hf_image_size", 0, kMostInteger);
-  data.Unsigned("prefetch_factor", 1, kMostInteger);
+  data.Unsigned("num_workers", 0, kMaxInteger);
+  data.Unsigned("hf_image_size", 0, kMaxInteger);
+  data.Unsigned("prefetch_factor", 1, kMaxInteger);
   data.Bool("pin_memory");
   data.Bool("hf_streaming");
   if (data.Bool("pack_sequences") == true) {
@@ -116,7 +117,7 @@ void ParsePhases(TableReader& data, const toml::array& phases, RunSpec* run) {
     StageSpec& stage = run->stages.emplace_back();
     stage.place = phase.place();
     const auto start = static_cast<int64_t>(
-        phase.Unsigned("start_step", 0, kMostSamples).value_or(least));
+        phase.Unsigned("start_step", 0, kMaxSamples).value_or(least));
     if (start < least) {
       phase.Error("start_step",
                   absl::StrCat("must be at least ", least,
@@ -140,7 +141,7 @@ void ParsePhases(TableReader& data, const toml::array& phases, RunSpec* run) {
 
 void ParseAnneal(TableReader& data, RunSpec* run) {
   const uint64_t start =
-      data.Unsigned("anneal_start_step", 0, kMostSamples).value_or(0);
+      data.Unsigned("anneal_start_step", 0, kMaxSamples).value_or(0);
   StageSpec stage;
   stage.place = data.PlaceOf("anneal_start_step");
   stage.start = RunPoint::Step(static_cast<int64_t>(start));
@@ -164,7 +165,7 @@ void ParseAnneal(TableReader& data, RunSpec* run) {
 void RefuseAnneal(TableReader& data) {
   constexpr std::string_view kWhy =
       "cannot stand beside phases: state one of the two forms";
-  const auto start = data.Unsigned("anneal_start_step", 0, kMostSamples);
+  const auto start = data.Unsigned("anneal_start_step", 0, kMaxSamples);
   if (start.value_or(0) != 0) data.Error("anneal_start_step", kWhy);
   const toml::table* const weights = data.Table("anneal_weights");
   if (weights != nullptr && !weights->empty()) {
@@ -225,10 +226,10 @@ void ParseTrainer(const toml::table& root, TableReader& top, RunSpec* run) {
   const toml::table* const table = top.Table("train");
   if (table == nullptr) return;
   TableReader train(*table, top.PlaceOf("train"), top.errors());
-  if (const auto seed = train.Unsigned("seed", 0, kMostInteger)) {
+  if (const auto seed = train.Unsigned("seed", 0, kMaxInteger)) {
     run->seed = *seed;
   }
-  run->steps = train.Unsigned("max_steps", 1, kMostSamples).value_or(0);
+  run->steps = train.Unsigned("max_steps", 1, kMaxSamples).value_or(0);
   run->seq_len = static_cast<uint32_t>(
       train.Unsigned("seq_len", 1, UINT32_MAX - 1).value_or(0));
   const uint64_t per_device =

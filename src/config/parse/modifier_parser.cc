@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "config/parse/run_points.h"
+#include "index/max_samples.h"
 #include "util/status_macros.h"
 
 namespace poniente::internal {
@@ -70,7 +71,7 @@ std::optional<FilterSpec> ParseFilter(TableReader& node, std::string_view key) {
       table.Error("fraction", absl::StrCat("must be above 0 and below 1, got ",
                                            filter.fraction));
     }
-    filter.seed = table.Unsigned("seed", 0, kMostInteger).value_or(0);
+    filter.seed = table.Unsigned("seed", 0, kMaxInteger).value_or(0);
   } else if (kind.has_value()) {
     filter.path = ParsePath(table, kKinds[*kind]);
   }
@@ -103,8 +104,8 @@ std::optional<ScoreOrderSpec> ParseOrder(TableReader& node) {
     }
   }
   order.bucket_items =
-      table.Unsigned("bucket_items", 1, kMostSamples).value_or(0);
-  order.buckets = table.Unsigned("buckets", 1, kMostSamples).value_or(0);
+      table.Unsigned("bucket_items", 1, kMaxSamples).value_or(0);
+  order.buckets = table.Unsigned("buckets", 1, kMaxSamples).value_or(0);
   if (table.Has("bucket_items") && table.Has("buckets")) {
     table.Error("buckets", "cannot stand beside bucket_items");
   }
@@ -116,9 +117,9 @@ BlockShuffleOptions ParseBlockShuffle(TableReader& node) {
   BlockShuffleOptions options;
   TableReader table(*node.Table("block_shuffle"), node.PlaceOf("block_shuffle"),
                     node.errors(), {KeyTable::kBlockShuffle});
-  options.chunk_tokens = table.Unsigned("chunk_tokens", 1, kMostSamples);
-  options.chunk_items = table.Unsigned("chunk_items", 1, kMostSamples);
-  options.window_chunks = table.Unsigned("window_chunks", 1, kMostSamples)
+  options.chunk_tokens = table.Unsigned("chunk_tokens", 1, kMaxSamples);
+  options.chunk_items = table.Unsigned("chunk_items", 1, kMaxSamples);
+  options.window_chunks = table.Unsigned("window_chunks", 1, kMaxSamples)
                               .value_or(options.window_chunks);
   if (table.Has("chunk_tokens") && table.Has("chunk_items")) {
     table.Error("chunk_items", "cannot stand beside chunk_tokens");
@@ -142,7 +143,7 @@ void ParseShuffle(TableReader& node, NodeSpec* spec) {
   if (const auto shuffle = node.Bool("shuffle")) {
     spec->shuffle = *shuffle ? ShuffleOptions::Full() : ShuffleOptions::None();
   }
-  if (const auto items = node.Unsigned("era_shuffle", 1, kMostSamples)) {
+  if (const auto items = node.Unsigned("era_shuffle", 1, kMaxSamples)) {
     spec->shuffle = ShuffleOptions::Eras(*items);
   }
   if (node.IsTable("block_shuffle")) {
@@ -191,7 +192,7 @@ void ParseModifiers(TableReader& node, NodeSpec* spec) {
   }
   spec->filter = ParseFilter(node, "filter");
   spec->order = ParseOrder(node);
-  if (const auto ends = node.Integers("slice", 2, kMostSamples)) {
+  if (const auto ends = node.Integers("slice", 2, kMaxSamples)) {
     spec->slice = SliceSpec{(*ends)[0], (*ends)[1]};
     if (spec->slice->begin >= spec->slice->end) {
       node.Error("slice",
@@ -200,8 +201,8 @@ void ParseModifiers(TableReader& node, NodeSpec* spec) {
                               spec->slice->begin, ", ", spec->slice->end, "]"));
     }
   }
-  spec->take = node.Unsigned("take", 1, kMostSamples);
-  spec->repeat = node.Unsigned("repeat", 1, kMostSamples);
+  spec->take = node.Unsigned("take", 1, kMaxSamples);
+  spec->repeat = node.Unsigned("repeat", 1, kMaxSamples);
   ParseShuffle(node, spec);
 }
 

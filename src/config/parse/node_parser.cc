@@ -12,6 +12,7 @@
 #include "config/parse/files_parser.h"
 #include "config/parse/modifier_parser.h"
 #include "config/parse/stage_parser.h"
+#include "index/max_samples.h"
 #include "util/nearest_name.h"
 #include "util/status_macros.h"
 
@@ -46,10 +47,10 @@ bool NodeParser::CountNodes(TableReader& table, uint64_t nodes) {
   const bool was_fine = !IsFull();
   nodes_ += nodes;
   if (!IsFull()) return true;
-  nodes_ = kMostNodes + 1;
+  nodes_ = kMaxNodes + 1;
   if (was_fine) {
     table.ErrorHere(
-        absl::StrCat("makes a tree of more than ", kMostNodes, " nodes"));
+        absl::StrCat("makes a tree of more than ", kMaxNodes, " nodes"));
   }
   return false;
 }
@@ -171,7 +172,7 @@ void NodeParser::ParseKind(TableReader& table, NodeSpec* spec, int depth,
 }
 
 void NodeParser::ParseDeclared(TableReader& table, NodeSpec* spec) {
-  spec->tokens = table.Amount("tokens", 1, kMostSamples).value_or(1);
+  spec->tokens = table.Amount("tokens", 1, kMaxSamples).value_or(1);
   spec->vocabulary = ParseVocabulary(table);
 }
 
@@ -197,7 +198,7 @@ void NodeParser::ParseNamed(TableReader& table, std::string_view key,
     ParseBelow(reader, weighted ? NodePlace::kComponent : NodePlace::kOther,
                &made, depth + 1);
     if (weighted) {
-      made.max_epochs = reader.Unsigned("max_epochs", 1, kMostSamples);
+      made.max_epochs = reader.Unsigned("max_epochs", 1, kMaxSamples);
       const auto weight =
           ParseWeight(reader, "weight", spec->mixture.weight_rule);
       made.weight = weight.value_or(1);  // reported already
@@ -312,7 +313,7 @@ void NodeParser::ParseLossWeight(TableReader& table, NodePlace at,
 void NodeParser::ParseSeed(TableReader& table, NodePlace at, NodeSpec* spec) {
   if (at == NodePlace::kRoot) return;  // the run's
   if (spec->kind == NodeKind::kMixture || spec->kind == NodeKind::kFlat) {
-    spec->seed = table.Unsigned("seed", 0, kMostInteger);
+    spec->seed = table.Unsigned("seed", 0, kMaxInteger);
   } else if (table.Has("seed")) {
     table.Error("seed", "has a meaning for flat and mixture only");
   }
@@ -337,7 +338,7 @@ void NodeParser::ParseDatasets(TableReader& data, const toml::array& datasets,
     reader.String("hf_config");
     ParseBelow(reader, NodePlace::kComponent, &made, 1);
     if (IsFull()) return;
-    made.max_epochs = reader.Unsigned("max_epochs", 1, kMostSamples);
+    made.max_epochs = reader.Unsigned("max_epochs", 1, kMaxSamples);
     made.weight = reader.Number("weight").value_or(1);
     made.states_weight = true;
     if (!(std::isfinite(made.weight) && made.weight > 0)) {

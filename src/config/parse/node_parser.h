@@ -26,7 +26,7 @@ class NodeParser {
   // Deeper nesting is a mistake, and would only exhaust the stack.
   static constexpr int kDeepest = 100;
   // Nodes that use nodes that use nodes grow without end.
-  static constexpr uint64_t kMostNodes = uint64_t{1} << 18;
+  static constexpr uint64_t kMaxNodes = uint64_t{1} << 18;
 
   explicit NodeParser(ErrorList* errors) : errors_(errors) {}
 
@@ -71,7 +71,7 @@ class NodeParser {
   // Counts a node; false, with an error at `table`, once they are too many.
   bool CountNodes(TableReader& table, uint64_t nodes);
   // They are too many, which is reported: the rest is not looked at.
-  bool IsFull() const { return nodes_ > kMostNodes; }
+  bool IsFull() const { return nodes_ > kMaxNodes; }
   // After an error that says why `table`'s node is not looked at.
   static void Abandon(TableReader& table, NodeSpec* spec);
 

@@ -2,6 +2,7 @@
 #include "config/parse/run_points.h"
 
 #include "absl/strings/str_cat.h"
+#include "index/max_samples.h"
 #include "util/status_macros.h"
 
 namespace poniente::internal {
@@ -23,10 +24,10 @@ std::optional<RunPoint> ParsePoint(TableReader& table, const PointKeys& keys,
   const auto count = [&](std::string_view key, RunPoint (*make)(int64_t)) {
     if (!is_alone(key)) return;
     if (is_place) {
-      if (const auto value = table.Signed(key, kMostSamples)) {
+      if (const auto value = table.Signed(key, kMaxSamples)) {
         point = make(*value);
       }
-    } else if (const auto value = table.Unsigned(key, 0, kMostSamples)) {
+    } else if (const auto value = table.Unsigned(key, 0, kMaxSamples)) {
       point = make(static_cast<int64_t>(*value));
     }
   };
@@ -122,7 +123,7 @@ void StartOrder::CheckEnd(TableReader& table, const RunPoint& start) const {
                                  ", but the run has ", run_.tokens));
   } else if (start.unit == RunPoint::Unit::kSteps &&
              start.count >
-                 static_cast<int64_t>(kMostSamples / run_.batch_size)) {
+                 static_cast<int64_t>(kMaxSamples / run_.batch_size)) {
     table.ErrorHere(absl::StrCat("starts at step ", start.count,
                                  ", behind the last of 2^62 samples"));
   }

@@ -13,14 +13,13 @@
 
 #include "config/parse/toml_reader.h"
 #include "config/spec.h"
+#include "index/max_samples.h"
 #include "poniente/schedule.h"
 
 namespace poniente::internal {
 
 // What a share is a share of.
 enum class ShareOf { kUnstated, kSteps, kTokens };
-
-inline constexpr uint64_t kMostSamples = uint64_t{1} << 62;
 
 // The keys that say a place or an amount.
 struct PointKeys {

@@ -13,7 +13,7 @@
 namespace poniente::internal {
 namespace {
 
-constexpr uint64_t kMostBatches = 65536;
+constexpr uint64_t kMaxBatches = 65536;
 
 void ParseIo(TableReader& runtime, ByteReaderOptions* io) {
   const std::string backend = runtime.String("io").value_or("auto");
@@ -34,7 +34,7 @@ void ParseIo(TableReader& runtime, ByteReaderOptions* io) {
         "verify_checksums",
         absl::StrCat("must be off, first_touch or always, got ", verify));
   }
-  io->cache_bytes = runtime.Unsigned("cache_bytes", 0, kMostInteger);
+  io->cache_bytes = runtime.Unsigned("cache_bytes", 0, kMaxInteger);
 }
 
 void ParseDevice(TableReader& runtime, Device* device) {
@@ -83,14 +83,14 @@ void ParseRuntime(TableReader& runtime, RunSpec* run) {
   const auto batches = [&runtime](const char* key, uint64_t least,
                                   uint32_t* value) {
     *value = static_cast<uint32_t>(
-        runtime.Unsigned(key, least, kMostBatches).value_or(*value));
+        runtime.Unsigned(key, least, kMaxBatches).value_or(*value));
   };
   batches("prefetch_batches", 1, &loader.prefetch_batches);
   batches("max_held", 0, &loader.max_held);
-  loader.prefetch_bytes = runtime.Unsigned("prefetch_bytes", 0, kMostInteger)
+  loader.prefetch_bytes = runtime.Unsigned("prefetch_bytes", 0, kMaxInteger)
                               .value_or(loader.prefetch_bytes);
   loader.report_every_steps =
-      runtime.Unsigned("report_every_steps", 0, kMostInteger)
+      runtime.Unsigned("report_every_steps", 0, kMaxInteger)
           .value_or(loader.report_every_steps);
   runtime.Finish();
 }

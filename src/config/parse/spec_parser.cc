@@ -11,13 +11,14 @@
 #include "config/parse/stage_parser.h"
 #include "config/parse/toml_reader.h"
 #include "dataset/joined_path.h"
+#include "index/max_samples.h"
 #include "util/one_line.h"
 #include "util/status_macros.h"
 
 namespace poniente::internal {
 namespace {
 
-constexpr uint64_t kMostBatch = uint64_t{1} << 32;
+constexpr uint64_t kMaxBatch = uint64_t{1} << 32;
 
 NodeSpec& MutableUsed(NodeSpec& node) {
   return const_cast<NodeSpec&>(Used(node));
@@ -36,10 +37,10 @@ void CheckWeightsStated(const NodeSpec& node, ErrorList* errors) {
 
 // What [train] says of them holds where [data] says nothing.
 void ParseSizes(TableReader& data, RunSpec* run) {
-  run->seed = data.Unsigned("seed", 0, kMostInteger).value_or(run->seed);
+  run->seed = data.Unsigned("seed", 0, kMaxInteger).value_or(run->seed);
   if (data.Has("total_tokens")) run->steps = 0;  // not what [train] says
-  run->steps = data.Unsigned("steps", 1, kMostSamples).value_or(run->steps);
-  run->tokens = data.Amount("total_tokens", 1, kMostInteger).value_or(0);
+  run->steps = data.Unsigned("steps", 1, kMaxSamples).value_or(run->steps);
+  run->tokens = data.Amount("total_tokens", 1, kMaxInteger).value_or(0);
   if (data.Has("steps") && data.Has("total_tokens")) {
     data.Error("total_tokens", "cannot stand beside steps");
   }
@@ -49,7 +50,7 @@ void ParseSizes(TableReader& data, RunSpec* run) {
   if (run->seq_len == 0 && !data.Has("seq_len")) {
     data.Error("seq_len", "is missing");
   }
-  run->batch_size = data.Unsigned("batch_size", 1, kMostBatch)
+  run->batch_size = data.Unsigned("batch_size", 1, kMaxBatch)
                         .value_or(std::max<uint64_t>(1, run->batch_size));
   run->seq_len =
       static_cast<uint32_t>(data.Unsigned("seq_len", 1, UINT32_MAX - 1)

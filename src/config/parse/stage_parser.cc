@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "config/parse/run_points.h"
+#include "index/max_samples.h"
 #include "util/nearest_name.h"
 #include "util/status_macros.h"
 
@@ -335,7 +336,7 @@ void ParseMixtureStages(TableReader& node, NodeSpec* mixture) {
     }
     spec.name = stage.String("name").value_or("");
     ParseShares(stage, *mixture, &spec);
-    if (const auto ramp = stage.Unsigned("ramp_samples", 0, kMostSamples)) {
+    if (const auto ramp = stage.Unsigned("ramp_samples", 0, kMaxSamples)) {
       spec.ramp = RunPoint::Sample(static_cast<int64_t>(*ramp));
     }
     stage.Finish();

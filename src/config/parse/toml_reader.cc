@@ -15,7 +15,7 @@ namespace {
 
 // The value as written, cut to a length that fits a line.
 std::string Shown(const toml::node& node) {
-  constexpr size_t kMost = 40;
+  constexpr size_t kMax = 40;
   std::ostringstream out;
   if (node.is_table()) {
     out << "a table";
@@ -25,7 +25,7 @@ std::string Shown(const toml::node& node) {
     node.visit([&out](const auto& value) { out << value; });
   }
   std::string shown = out.str();
-  if (shown.size() > kMost) shown = shown.substr(0, kMost) + "...";
+  if (shown.size() > kMax) shown = shown.substr(0, kMax) + "...";
   return shown;
 }
 

@@ -21,17 +21,17 @@
 namespace poniente::internal {
 
 // The greatest integer that TOML knows.
-inline constexpr uint64_t kMostInteger = INT64_MAX;
+inline constexpr uint64_t kMaxInteger = INT64_MAX;
 
 // The errors of one file, in the order of their places, each once.
 class ErrorList {
  public:
   // Further ones are only counted.
-  static constexpr size_t kMost = 100;
+  static constexpr size_t kMax = 100;
 
   void Add(const Place& place, std::string_view message);
   bool empty() const { return errors_.empty(); }
-  bool is_full() const { return errors_.size() >= kMost; }
+  bool is_full() const { return errors_.size() >= kMax; }
   // One line per error.
   absl::Status ToStatus() const;
 

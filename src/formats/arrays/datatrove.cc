@@ -18,7 +18,7 @@ namespace poniente::internal {
 namespace {
 
 constexpr std::string_view kDatatroveName = "datatrove";
-constexpr uint64_t kMostMetadataBytes = 65536;
+constexpr uint64_t kMaxMetadataBytes = 65536;
 
 absl::StatusOr<std::optional<FileBytes>> OpenIfThere(const std::string& path) {
   if (!IsRegularFile(path)) return std::nullopt;
@@ -159,7 +159,7 @@ absl::StatusOr<TokenLayout> OpenDatatrove(const FoundPath& found,
 absl::StatusOr<DatatroveMetadata> ParseDatatroveMetadata(
     const InputBytes& metadata) {
   PONIENTE_ASSIGN_OR_RETURN(const std::string text,
-                            ReadAllText(metadata, kMostMetadataBytes));
+                            ReadAllText(metadata, kMaxMetadataBytes));
   const std::string_view all = text;
   const size_t line_end = std::min(all.find('\n'), all.size());
   const std::string_view first = all.substr(0, line_end);

@@ -24,7 +24,7 @@ namespace {
 constexpr std::string_view kZipMagic = "PK\3\4";
 // A folder is recognised by the first of its arrays; a few more are looked at
 // in case that one is damaged.
-constexpr size_t kMostArraysLookedAt = 8;
+constexpr size_t kMaxArraysLookedAt = 8;
 
 // NumPy's, or a .npz by another name.
 bool IsNumPys(std::span<const std::byte> head) {
@@ -56,7 +56,7 @@ bool RecognizesNpyArrays(const FoundPath& found) {
       const auto head = ReadHead(*file, kNpyPrefixBytes);
       if (head.ok() && IsNumPys(*head)) return true;
     }
-    if (++looked_at == kMostArraysLookedAt) return false;
+    if (++looked_at == kMaxArraysLookedAt) return false;
   }
   return false;
 }

@@ -12,8 +12,8 @@ namespace poniente::internal {
 namespace {
 
 constexpr std::string_view kFileName = "metadata.yaml";
-constexpr uint64_t kMostTatmBytes = uint64_t{1} << 20;
-constexpr size_t kMostTatmNameBytes = 4096;
+constexpr uint64_t kMaxTatmBytes = uint64_t{1} << 20;
+constexpr size_t kMaxTatmNameBytes = 4096;
 
 // One line `key: value`; `key` is empty where there is none.
 struct Line {
@@ -87,7 +87,7 @@ absl::Status Take(const Line& line, size_t number, TatmMetadata* metadata) {
     return Misunderstood(number, line.key, line.value, "a number");
   }
   if (line.key == "tokenizer") {
-    if (line.value.size() > kMostTatmNameBytes) {
+    if (line.value.size() > kMaxTatmNameBytes) {
       return Misunderstood(number, line.key, line.value,
                            "a name of at most 4096 bytes");
     }
@@ -130,7 +130,7 @@ void ApplyTatmMetadata(const FoundPath& found, TokenLayout* layout) {
     PONIENTE_ASSIGN_OR_RETURN(const FileBytes file,
                               FileBytes::Open(found.Below(kFileName)));
     PONIENTE_ASSIGN_OR_RETURN(const std::string text,
-                              ReadAllText(file, kMostTatmBytes));
+                              ReadAllText(file, kMaxTatmBytes));
     layout->bytes += file.size();
     const absl::StatusOr<TatmMetadata> metadata = ParseTatmMetadata(text);
     if (metadata.ok()) return *metadata;

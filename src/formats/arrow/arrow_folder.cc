@@ -20,8 +20,8 @@ namespace {
 constexpr std::string_view kState = "state.json";
 constexpr std::string_view kSplits = "dataset_dict.json";
 constexpr std::string_view kInfo = "dataset_info.json";
-constexpr uint64_t kMostListBytes = 16 << 20;
-constexpr uint64_t kMostSplits = 1000;
+constexpr uint64_t kMaxListBytes = 16 << 20;
+constexpr uint64_t kMaxSplits = 1000;
 
 using Keys = std::span<const std::string>;
 
@@ -30,7 +30,7 @@ absl::StatusOr<std::string> ReadList(const FoundPath& found,
   PONIENTE_ASSIGN_OR_RETURN(const FileBytes file,
                             FileBytes::Open(found.Below(name)));
   *bytes += file.size();
-  return ReadAllText(file, kMostListBytes);
+  return ReadAllText(file, kMaxListBytes);
 }
 
 bool IsText(const JsonValue& value) {
@@ -61,9 +61,9 @@ struct CacheInfo {
 void TakeSplitValue(const std::string& path, uint64_t most_files, Keys at,
                     const JsonValue& value, CacheInfo* info) {
   if (at.size() == 2) {
-    if (info->splits.size() == kMostSplits) {
+    if (info->splits.size() == kMaxSplits) {
       info->status = absl::InvalidArgumentError(
-          absl::StrCat("'", path, "' has more than ", kMostSplits, " splits"));
+          absl::StrCat("'", path, "' has more than ", kMaxSplits, " splits"));
       return;
     }
     CachedSplit split;

@@ -19,7 +19,7 @@
 namespace poniente::internal {
 
 // Fewer than any schema or batch of people's data needs.
-inline constexpr uint64_t kMostArrowMetadataBytes = 8 << 20;
+inline constexpr uint64_t kMaxArrowMetadataBytes = 8 << 20;
 
 enum class ArrowMessageKind {
   kSchema,
@@ -72,7 +72,7 @@ struct ArrowBatch {
   uint64_t num_ids = 0;
 };
 
-// The parsers of metadata: bytes aligned to 8, at most kMostArrowMetadataBytes.
+// The parsers of metadata: bytes aligned to 8, at most kMaxArrowMetadataBytes.
 // Messages of their errors do not name the path. DataLoss: damaged, or
 // contradicts itself. InvalidArgument: legal, but holds no ids that can be read
 // in place. Unimplemented: compressed; or built without FlatBuffers.

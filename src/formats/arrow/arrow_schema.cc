@@ -16,8 +16,8 @@
 namespace poniente::internal {
 namespace {
 
-constexpr int kMostNesting = 32;
-constexpr uint64_t kMostNamed = 20;
+constexpr int kMaxNesting = 32;
+constexpr uint64_t kMaxNamed = 20;
 
 // The number of a type in a schema.
 enum ArrowType : uint8_t {
@@ -101,9 +101,9 @@ absl::Status CountNodes(const FlatTable& field, int16_t version, int nesting,
   counts->buffers += BuffersOf(field, type, version);
   counts->views += type == kBinaryView || type == kUtf8View ? 1 : 0;
   const FlatTables children = field.Tables(arrow::field::kChildren);
-  if (children.size() > 0 && nesting == kMostNesting) {
+  if (children.size() > 0 && nesting == kMaxNesting) {
     return absl::InvalidArgumentError(absl::StrCat(
-        "columns are nested deeper than ", kMostNesting, " levels"));
+        "columns are nested deeper than ", kMaxNesting, " levels"));
   }
   for (uint64_t i = 0; i < children.size(); ++i) {
     PONIENTE_RETURN_IF_ERROR(
@@ -221,7 +221,7 @@ std::string Names(const FlatTables& fields, bool only_lists) {
   for (uint64_t i = 0; i < fields.size(); ++i) {
     const FlatTable field = fields[i];
     if (only_lists && !ListOfIntegers(field)) continue;
-    if (++named > kMostNamed) return absl::StrCat(names, ", ...");
+    if (++named > kMaxNamed) return absl::StrCat(names, ", ...");
     absl::StrAppend(&names, named == 1 ? "'" : ", '",
                     OneLine(field.Text(arrow::field::kName)), "' (",
                     Describe(field), ")");

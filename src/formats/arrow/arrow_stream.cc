@@ -70,7 +70,7 @@ class Walk {
     }
     const auto footer_bytes = LoadLittle<uint32_t>(tail.data());
     if (footer_bytes > end_ - kFileHeadBytes - kFileTailBytes ||
-        footer_bytes > kMostArrowMetadataBytes) {
+        footer_bytes > kMaxArrowMetadataBytes) {
       return absl::DataLossError(
           absl::StrCat("'", input_.path(), "': a footer of ", footer_bytes,
                        " bytes, in a file of ", end_, "; it is damaged"));
@@ -117,10 +117,10 @@ class Walk {
       return true;
     }
     if (bytes > end_ - at_) return CutShort(bytes);
-    if (bytes > kMostArrowMetadataBytes) {
+    if (bytes > kMaxArrowMetadataBytes) {
       return absl::DataLossError(
           absl::StrCat("metadata of ", bytes, " bytes, expected at most ",
-                       kMostArrowMetadataBytes, "; the file is damaged"));
+                       kMaxArrowMetadataBytes, "; the file is damaged"));
     }
     metadata_.resize(bytes);
     PONIENTE_RETURN_IF_ERROR(input_.ReadAt(at_, metadata_));
@@ -266,7 +266,7 @@ bool IsArrow(std::span<const std::byte> head) {
   if (LoadLittle<uint32_t>(head.data()) != kMark) return false;
   const uint64_t bytes = LoadLittle<uint32_t>(head.data() + 4);
   const uint64_t root = LoadLittle<uint32_t>(head.data() + kPrefixBytes);
-  if (bytes % 8 != 0 || bytes < 16 || bytes > kMostArrowMetadataBytes ||
+  if (bytes % 8 != 0 || bytes < 16 || bytes > kMaxArrowMetadataBytes ||
       root % 4 != 0 || root < 4 || root > bytes - 4) {
     return false;
   }

@@ -21,11 +21,11 @@ class FlatBuffer {
  public:
   // Times that a table may be entered: tables may share others, so that few
   // bytes describe very many.
-  static constexpr uint32_t kMostTables = 1'000'000;
+  static constexpr uint32_t kMaxTables = 1'000'000;
 
   explicit FlatBuffer(std::span<const std::byte> bytes)
       : data_(reinterpret_cast<const uint8_t*>(bytes.data())),
-        verifier_(data_, bytes.size(), /*max_depth=*/64, kMostTables) {}
+        verifier_(data_, bytes.size(), /*max_depth=*/64, kMaxTables) {}
   FlatBuffer(const FlatBuffer&) = delete;
   FlatBuffer& operator=(const FlatBuffer&) = delete;
 

@@ -9,7 +9,7 @@
 namespace poniente::internal {
 namespace {
 
-constexpr uint64_t kMostValues = 300'000;
+constexpr uint64_t kMaxJsonValues = 300'000;
 
 }  // namespace
 
@@ -24,20 +24,19 @@ absl::StatusOr<nlohmann::json> ParseBoundedJson(const std::string& path,
         event == Event::array_start) {
       ++values;
     }
-    too_deep = too_deep || depth > kMostJsonDepth;
-    return !too_deep && values <= kMostValues;
+    too_deep = too_deep || depth > kMaxJsonDepth;
+    return !too_deep && values <= kMaxJsonValues;
   };
   Json json =
       Json::parse(text.begin(), text.end(), keep, /*allow_exceptions=*/false);
   if (too_deep) {
-    return absl::DataLossError(absl::StrCat("'", path,
-                                            "': its JSON is nested more than ",
-                                            kMostJsonDepth, " deep"));
+    return absl::DataLossError(absl::StrCat(
+        "'", path, "': its JSON is nested more than ", kMaxJsonDepth, " deep"));
   }
-  if (values > kMostValues) {
+  if (values > kMaxJsonValues) {
     return absl::DataLossError(
         absl::StrCat("'", path, "': its JSON has ", values,
-                     " values, expected at most ", kMostValues));
+                     " values, expected at most ", kMaxJsonValues));
   }
   if (json.is_discarded()) {
     return absl::DataLossError(absl::StrCat(

@@ -13,9 +13,9 @@
 namespace poniente::internal {
 
 // How deep values of such files may be nested.
-inline constexpr int kMostJsonDepth = 32;
+inline constexpr int kMaxJsonDepth = 32;
 
-// An object at most kMostJsonDepth deep, of at most 300,000 values: some 50 MB
+// An object at most kMaxJsonDepth deep, of at most 300,000 values: some 50 MB
 // beside its text. DataLoss, naming `path`, if it is none.
 absl::StatusOr<nlohmann::json> ParseBoundedJson(const std::string& path,
                                                 std::string_view text);

@@ -10,7 +10,7 @@
 namespace poniente::internal {
 namespace {
 
-constexpr uint64_t kMostIndexBytes = uint64_t{64} << 20;
+constexpr uint64_t kMaxIndexBytes = uint64_t{64} << 20;
 constexpr uint64_t kIndexHeadBytes = 65536;
 constexpr char kIndexFileName[] = "index.json";
 
@@ -35,7 +35,7 @@ absl::StatusOr<JsonIndex> ReadJsonIndex(const FoundPath& found) {
   index.folder = std::filesystem::path(index.path).parent_path().string();
   if (index.folder.empty()) index.folder = ".";
   PONIENTE_ASSIGN_OR_RETURN(const FileBytes file, FileBytes::Open(index.path));
-  PONIENTE_ASSIGN_OR_RETURN(index.text, ReadAllText(file, kMostIndexBytes));
+  PONIENTE_ASSIGN_OR_RETURN(index.text, ReadAllText(file, kMaxIndexBytes));
   return index;
 }
 

@@ -80,18 +80,18 @@ class Cutter {
     int depth = 0;
     while (true) {
       if (ended()) return Wrong("a value");
-      if (at_ - begin > kMostJsonRecordBytes) {
+      if (at_ - begin > kMaxJsonRecordBytes) {
         return Wrong(absl::StrCat("the end of the value that begins at byte ",
-                                  begin, ", at most ", kMostJsonRecordBytes,
+                                  begin, ", at most ", kMaxJsonRecordBytes,
                                   " bytes long"));
       }
       const char c = text_[at_];
       if (c == '"') {
         PONIENTE_RETURN_IF_ERROR(SkipString());
       } else if (c == '{' || c == '[') {
-        if (++depth > kMostJsonDepth) {
+        if (++depth > kMaxJsonDepth) {
           return Wrong(
-              absl::StrCat("values nested at most ", kMostJsonDepth, " deep"));
+              absl::StrCat("values nested at most ", kMaxJsonDepth, " deep"));
         }
         ++at_;
         continue;
@@ -108,9 +108,9 @@ class Cutter {
       }
       if (depth == 0) break;
     }
-    if (at_ - begin > kMostJsonRecordBytes) {
+    if (at_ - begin > kMaxJsonRecordBytes) {
       return Wrong(
-          absl::StrCat("values of at most ", kMostJsonRecordBytes, " bytes"));
+          absl::StrCat("values of at most ", kMaxJsonRecordBytes, " bytes"));
     }
     return absl::OkStatus();
   }
@@ -173,8 +173,8 @@ absl::Status ForEachJsonRecord(const std::string& path, std::string_view text,
       }
       PONIENTE_ASSIGN_OR_RETURN((*others)[key], cut.Value());
       other_bytes += cut.at() - begin;
-      if (other_bytes > kMostJsonRecordBytes) {
-        return cut.Wrong(absl::StrCat("at most ", kMostJsonRecordBytes,
+      if (other_bytes > kMaxJsonRecordBytes) {
+        return cut.Wrong(absl::StrCat("at most ", kMaxJsonRecordBytes,
                                       " bytes beside '", Absl(array), "'"));
       }
     } while (cut.Take(','));
@@ -223,11 +223,11 @@ absl::StatusOr<std::string> JsonText(const nlohmann::json& record,
 }
 
 std::string JsonForMessage(const nlohmann::json& value) {
-  constexpr size_t kMost = 80;
+  constexpr size_t kMax = 80;
   std::string text =
       value.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
-  if (text.size() > kMost) {
-    text.resize(kMost);
+  if (text.size() > kMax) {
+    text.resize(kMax);
     text += "...";
   }
   return text;

@@ -18,7 +18,7 @@ namespace poniente::internal {
 
 // Of a record, or of all other members together: more is no description of a
 // file.
-inline constexpr uint64_t kMostJsonRecordBytes = 1 << 20;
+inline constexpr uint64_t kMaxJsonRecordBytes = 1 << 20;
 
 // `record` is an object; `at` is the byte at which it begins.
 using JsonRecordVisitor =

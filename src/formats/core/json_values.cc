@@ -9,7 +9,7 @@
 namespace poniente::internal {
 namespace {
 
-constexpr uint64_t kMostKeys = 8;
+constexpr uint64_t kMaxKeys = 8;
 
 class Handler final : public nlohmann::json_sax<nlohmann::json> {
  public:
@@ -41,7 +41,7 @@ class Handler final : public nlohmann::json_sax<nlohmann::json> {
   bool end_object() override { return Close(); }
   bool end_array() override { return Close(); }
   bool key(std::string& name) override {
-    if (depth_ <= kMostKeys) at_.back() = name;
+    if (depth_ <= kMaxKeys) at_.back() = name;
     return true;
   }
   bool parse_error(size_t byte, const std::string& /*token*/,
@@ -52,7 +52,7 @@ class Handler final : public nlohmann::json_sax<nlohmann::json> {
 
  private:
   bool Visit(const JsonValue& value) {
-    if (depth_ > kMostKeys) return true;
+    if (depth_ > kMaxKeys) return true;
     if (!elements_.empty() && elements_.back().has_value()) {
       at_.back() = absl::StrCat((*elements_.back())++);
     }
@@ -61,14 +61,14 @@ class Handler final : public nlohmann::json_sax<nlohmann::json> {
   }
   bool Open(JsonValue::Kind kind) {
     Visit({kind, std::nullopt, {}});
-    if (++depth_ > kMostKeys) return true;
+    if (++depth_ > kMaxKeys) return true;
     at_.emplace_back();
     elements_.emplace_back();
     if (kind == JsonValue::Kind::kList) elements_.back() = 0;
     return true;
   }
   bool Close() {
-    if (depth_-- > kMostKeys) return true;
+    if (depth_-- > kMaxKeys) return true;
     at_.pop_back();
     elements_.pop_back();
     return true;

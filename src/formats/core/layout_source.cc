@@ -13,7 +13,7 @@ namespace poniente::internal {
 namespace {
 
 // As a store's: keeps every product with a width below 2^63.
-constexpr uint64_t kMostTokens = uint64_t{1} << 60;
+constexpr uint64_t kMaxSourceTokens = uint64_t{1} << 60;
 constexpr uint64_t kKeptBytes = uint64_t{128} << 20;
 // Read together when documents are looked for.
 constexpr uint64_t kScanned = uint64_t{1} << 20;
@@ -25,7 +25,7 @@ constexpr uint64_t kSampledBytes = 256;
 absl::Status CheckLayout(const std::string& path, const TokenLayout& layout) {
   uint64_t tokens = 0;
   for (const TokenShard& shard : layout.shards) {
-    if (shard.tokens > kMostTokens - tokens) {
+    if (shard.tokens > kMaxSourceTokens - tokens) {
       return absl::DataLossError(
           absl::StrCat("'", path,
                        "' claims more than 2^60 tokens; its tables "

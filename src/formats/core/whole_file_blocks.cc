@@ -10,10 +10,11 @@
 namespace poniente::internal {
 
 absl::Status CheckBlockBytes(const WholeFile& file) {
-  if (file.decoded_bytes <= kMostBlockBytes) return absl::OkStatus();
+  if (file.decoded_bytes <= kMaxWholeBlockBytes) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(
       "'", file.path, "' has ", file.decoded_bytes,
-      " bytes unpacked, and is decoded as a whole: at most ", kMostBlockBytes,
+      " bytes unpacked, and is decoded as a whole: at most ",
+      kMaxWholeBlockBytes,
       " are; unpack all files of its dataset, they are then read in place"));
 }
 

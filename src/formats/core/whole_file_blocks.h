@@ -18,7 +18,7 @@
 
 namespace poniente::internal {
 
-inline constexpr uint64_t kMostBlockBytes = uint64_t{256} << 20;
+inline constexpr uint64_t kMaxWholeBlockBytes = uint64_t{256} << 20;
 
 struct WholeFile {
   std::string path;

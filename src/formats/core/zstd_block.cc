@@ -19,7 +19,7 @@ namespace poniente::internal {
 
 namespace {
 
-constexpr int kMostWindowLog = 26;
+constexpr int kMaxWindowLog = 26;
 
 struct FreeDecoder {
   void operator()(ZSTD_DCtx* decoder) const { ZSTD_freeDCtx(decoder); }
@@ -79,7 +79,7 @@ class ZstdBytes final : public InputBytes {
             ZSTD_error_frameParameter_windowTooLarge) {
           return absl::InvalidArgumentError(absl::StrCat(
               "'", input_.path(), "': decoding it needs a zstd window of more ",
-              "than ", uint64_t{1} << kMostWindowLog, " bytes; unpack the ",
+              "than ", uint64_t{1} << kMaxWindowLog, " bytes; unpack the ",
               "file beside it"));
         }
         return DamagedZstd(input_.path(), result);
@@ -146,7 +146,7 @@ absl::StatusOr<std::unique_ptr<InputBytes>> OpenZstdBytes(
   Decoder decoder(ZSTD_createDCtx());
   if (!decoder ||
       ZSTD_isError(ZSTD_DCtx_setParameter(decoder.get(), ZSTD_d_windowLogMax,
-                                          kMostWindowLog)) != 0) {
+                                          kMaxWindowLog)) != 0) {
     return NoDecoder(input.path());
   }
   return std::make_unique<ZstdBytes>(input, size, std::move(decoder));

@@ -33,13 +33,13 @@ namespace {
 
 // Of lengths, beside a fifth of what the files have. They are held twice while
 // they are put together.
-constexpr uint64_t kMostLengthsBytes = uint64_t{12} << 20;
+constexpr uint64_t kMaxLengthsBytes = uint64_t{12} << 20;
 // Of what no document holds, so much is looked at, at either end.
 constexpr uint64_t kTailLookBytes = 65536;
 // Of all files, so that no sum overflows.
-constexpr uint64_t kMostDolmaBytes = uint64_t{1} << 62;
+constexpr uint64_t kMaxDolmaBytes = uint64_t{1} << 62;
 // Files of a folder that are looked at to recognise it.
-constexpr size_t kMostShardsLookedAt = 8;
+constexpr size_t kMaxShardsLookedAt = 8;
 
 struct DolmaShard {
   std::string path;
@@ -106,7 +106,7 @@ bool RecognizesDolma(const FoundPath& found) {
     if (head.ok() && !HasHeader(*head) && TableOf(found.Below(name))) {
       return true;
     }
-    if (++looked_at == kMostShardsLookedAt) return false;
+    if (++looked_at == kMaxShardsLookedAt) return false;
   }
   return false;
 }
@@ -152,9 +152,9 @@ absl::StatusOr<std::vector<DolmaShard>> OpenDolmaShards(
   for (const std::string& path : paths) {
     PONIENTE_ASSIGN_OR_RETURN(
         DolmaShard shard,
-        OpenDolmaShard(
-            path, kMostLengthsBytes - std::min(memory, kMostLengthsBytes)));
-    if (shard.bytes > kMostDolmaBytes - bytes) {
+        OpenDolmaShard(path,
+                       kMaxLengthsBytes - std::min(memory, kMaxLengthsBytes)));
+    if (shard.bytes > kMaxDolmaBytes - bytes) {
       return absl::InvalidArgumentError(absl::StrCat(
           "'", path, "' has ", shard.bytes, " bytes, the files before it ",
           bytes, ": too many; choose some by a pattern (glob)"));

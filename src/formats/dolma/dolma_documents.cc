@@ -9,8 +9,8 @@
 namespace poniente::internal {
 namespace {
 
-constexpr size_t kMostKept = 256;
-constexpr size_t kMostKeptBytes = 4096;  // of one
+constexpr size_t kMaxKept = 256;
+constexpr size_t kMaxKeptBytes = 4096;  // of one
 
 absl::Status Changed(const std::string& path, uint64_t row) {
   return absl::DataLossError(absl::StrCat(
@@ -41,10 +41,10 @@ absl::StatusOr<DolmaRow> DolmaDocuments::ReadRow(size_t table,
 }
 
 void DolmaDocuments::Keep(uint64_t document, const std::string& name) const {
-  if (name.size() > kMostKeptBytes) return;
+  if (name.size() > kMaxKeptBytes) return;
   if (!kept_.emplace(document, name).second) return;
   kept_order_.push_back(document);
-  if (kept_order_.size() <= kMostKept) return;
+  if (kept_order_.size() <= kMaxKept) return;
   kept_.erase(kept_order_.front());
   kept_order_.pop_front();
 }

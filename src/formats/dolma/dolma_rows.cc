@@ -10,8 +10,8 @@
 namespace poniente::internal {
 namespace {
 
-constexpr size_t kMostDigits = 20;
-constexpr size_t kMostNameBytes = size_t{1} << 20;
+constexpr size_t kMaxDigits = 20;
+constexpr size_t kMaxDolmaNameBytes = size_t{1} << 20;
 // Rows between two looks at the memory they need.
 constexpr uint64_t kRowsAtOnce = 4096;
 constexpr std::string_view kLabels[] = {"start", "end", "id", "src", "loc"};
@@ -28,13 +28,13 @@ absl::Status DolmaRows::Add(char c) {
   if (field_ >= fields_.size()) return absl::OkStatus();  // EndField() refuses
   if (field_ >= 2 && !keeps_names_) return absl::OkStatus();
   std::string& field = fields_[field_];
-  if (field_ < 2 && field.size() == kMostDigits) {
+  if (field_ < 2 && field.size() == kMaxDigits) {
     return Error(absl::StrCat(Absl(kLabels[field_]), " is '", OneLine(field),
                               "...', expected a number of tokens"));
   }
-  if (field.size() == kMostNameBytes) {
+  if (field.size() == kMaxDolmaNameBytes) {
     return Error(absl::StrCat(Absl(kLabels[field_]), " has more than ",
-                              kMostNameBytes, " bytes"));
+                              kMaxDolmaNameBytes, " bytes"));
   }
   field += c;
   return absl::OkStatus();

@@ -16,7 +16,7 @@
 namespace poniente::internal {
 
 // A frame is at most so much longer than what it holds.
-inline constexpr uint64_t kMostBloscOverhead = 16;
+inline constexpr uint64_t kMaxBloscOverhead = 16;
 
 // Unimplemented, saying what to install, if this build cannot decode frames of
 // the compressor ("lz4", "zstd", ...).

@@ -25,11 +25,11 @@ namespace {
 
 constexpr std::string_view kLedger = "shard_ledger.json";
 constexpr std::string_view kUsualField = "input_ids";
-constexpr uint64_t kMostLedgerBytes = uint64_t{64} << 20;
+constexpr uint64_t kMaxLedgerBytes = uint64_t{64} << 20;
 // Of the table of rows, beside the size of the files.
-constexpr uint64_t kMostTableBytes = uint64_t{4} << 20;
-constexpr int kMostFieldDepth = 4;
-constexpr size_t kMostListed = 10;
+constexpr uint64_t kMaxTableBytes = uint64_t{4} << 20;
+constexpr int kMaxFieldDepth = 4;
+constexpr size_t kMaxListed = 10;
 
 bool IsField(const std::string& folder) {
   return IsRegularFile(folder + "/data/zarr.json") &&
@@ -41,7 +41,7 @@ bool IsCache(const std::string& folder) {
 }
 
 std::string ListedNames(const std::vector<std::string>& names) {
-  const size_t some = std::min(names.size(), kMostListed);
+  const size_t some = std::min(names.size(), kMaxListed);
   const std::vector<std::string> first(
       names.begin(), names.begin() + static_cast<ptrdiff_t>(some));
   return OneLine(absl::StrCat("'", absl::StrJoin(first, "', '"), "'",
@@ -55,7 +55,7 @@ absl::Status ListFields(const FoundPath& folder, const std::string& prefix,
     const std::string path = folder.Below(name);
     if (IsField(path)) {
       fields->push_back(prefix + name);
-    } else if (depth < kMostFieldDepth && !IsCache(path)) {
+    } else if (depth < kMaxFieldDepth && !IsCache(path)) {
       PONIENTE_ASSIGN_OR_RETURN(const FoundPath found, FindPath(path));
       PONIENTE_RETURN_IF_ERROR(ListFields(
           found, absl::StrCat(prefix, name, "/"), depth + 1, fields));
@@ -182,7 +182,7 @@ class Assembler {
       return ReadChunk(offsets, chunk, &open, decoded);
     };
     return ReadRowEnds(offsets.folder(), offsets.metadata(), read,
-                       layout_.bytes + kMostTableBytes, &ends_);
+                       layout_.bytes + kMaxTableBytes, &ends_);
   }
 
   static absl::Status Check(const std::string& folder, std::string_view what,
@@ -278,7 +278,7 @@ absl::StatusOr<TokenLayout> OpenCache(const std::string& folder,
       const FileBytes file,
       FileBytes::Open(absl::StrCat(folder, "/", Absl(kLedger))));
   PONIENTE_ASSIGN_OR_RETURN(const std::string text,
-                            ReadAllText(file, kMostLedgerBytes));
+                            ReadAllText(file, kMaxLedgerBytes));
   PONIENTE_ASSIGN_OR_RETURN(const LevanterLedger ledger,
                             ParseLevanterLedger(file.path(), text));
   Assembler assembler(options);

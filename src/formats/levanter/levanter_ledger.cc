@@ -16,7 +16,7 @@ namespace {
 using Json = nlohmann::json;
 
 // Sums of counts do not overflow.
-constexpr uint64_t kMostCount = uint64_t{1} << 60;
+constexpr uint64_t kMaxCount = uint64_t{1} << 60;
 
 absl::Status Wrong(const std::string& path, std::string_view what) {
   return absl::DataLossError(absl::StrCat("'", path, "': ", Absl(what),
@@ -31,11 +31,11 @@ const Json* FindValue(const Json& object, const std::string& key) {
 absl::StatusOr<uint64_t> CountIn(const std::string& path, const Json* value,
                                  const std::string& name) {
   if (value != nullptr && value->is_number_unsigned() &&
-      value->get<uint64_t>() <= kMostCount) {
+      value->get<uint64_t>() <= kMaxCount) {
     return value->get<uint64_t>();
   }
   return Wrong(path, absl::StrCat(OneLine(name), value ? " is no" : " has no",
-                                  " count of 0 to ", kMostCount));
+                                  " count of 0 to ", kMaxCount));
 }
 
 absl::StatusOr<std::map<std::string, uint64_t>> Counts(

@@ -12,7 +12,7 @@ namespace poniente::internal {
 namespace {
 
 // Sums of lengths stay far from where they would overflow.
-constexpr uint64_t kMostRowTokens = uint64_t{1} << 60;
+constexpr uint64_t kMaxRowTokens = uint64_t{1} << 60;
 
 class Rows {
  public:
@@ -28,10 +28,10 @@ class Rows {
           absl::StrCat("'", folder_, "': row ", count_, " ends at token ", end,
                        ", before token ", end_, " where it begins"));
     }
-    if (end - end_ > kMostRowTokens - ends_.total()) {
+    if (end - end_ > kMaxRowTokens - ends_.total()) {
       return absl::DataLossError(
           absl::StrCat("'", folder_, "': row ", count_, " ends at token ", end,
-                       ", expected at most ", kMostRowTokens, " in all"));
+                       ", expected at most ", kMaxRowTokens, " in all"));
     }
     ends_.Append(end - end_);
     end_ = end;

@@ -14,7 +14,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr uint64_t kMostChunksPerFile = uint64_t{1} << 24;
+constexpr uint64_t kMaxChunksPerFile = uint64_t{1} << 24;
 
 // A value of the file, and what messages call it.
 struct JsonNode {
@@ -149,16 +149,16 @@ absl::Status CheckLengths(const JsonNode& root, const Zarr3Array& array) {
         "'", path, "': files of ", array.file_length,
         " items are no whole number of chunks of ", array.chunk_length));
   }
-  const uint64_t most = kMostZarrChunkBytes / StoredTypeBytes(array.type);
+  const uint64_t most = kMaxZarrChunkBytes / StoredTypeBytes(array.type);
   if (array.chunk_length > most) {
     return absl::InvalidArgumentError(absl::StrCat(
         "'", path, "': its chunks have ", array.chunk_length, " items of ",
         StoredTypeBytes(array.type), " bytes, expected at most ", most));
   }
-  if (array.chunks_per_file() > kMostChunksPerFile) {
+  if (array.chunks_per_file() > kMaxChunksPerFile) {
     return absl::InvalidArgumentError(
         absl::StrCat("'", path, "': its files have ", array.chunks_per_file(),
-                     " chunks each, expected at most ", kMostChunksPerFile));
+                     " chunks each, expected at most ", kMaxChunksPerFile));
   }
   return absl::OkStatus();
 }

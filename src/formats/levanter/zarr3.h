@@ -35,7 +35,7 @@ struct Zarr3Array {
 };
 
 // Chunks of more bytes are refused.
-inline constexpr uint64_t kMostZarrChunkBytes = uint64_t{8} << 20;
+inline constexpr uint64_t kMaxZarrChunkBytes = uint64_t{8} << 20;
 
 // `path` is for messages. InvalidArgument: an array that is not read, with the
 // key that says so. DataLoss: it contradicts itself.

@@ -17,7 +17,7 @@
 namespace poniente::internal {
 namespace {
 
-constexpr uint64_t kMostZarrMetadataBytes = uint64_t{1} << 20;
+constexpr uint64_t kMaxZarrMetadataBytes = uint64_t{1} << 20;
 
 // The number that a file is named by; writers leave others, locks and such.
 std::optional<uint64_t> NumberOf(const std::string& name) {
@@ -37,7 +37,7 @@ absl::StatusOr<ZarrArray> ZarrArray::Open(const std::string& folder) {
   PONIENTE_ASSIGN_OR_RETURN(const FileBytes metadata,
                             FileBytes::Open(metadata_path));
   PONIENTE_ASSIGN_OR_RETURN(const std::string text,
-                            ReadAllText(metadata, kMostZarrMetadataBytes));
+                            ReadAllText(metadata, kMaxZarrMetadataBytes));
   PONIENTE_ASSIGN_OR_RETURN(array.metadata_, ParseZarr3(metadata_path, text));
   if (!array.metadata_.blosc.empty()) {
     PONIENTE_RETURN_IF_ERROR(Prepend(CheckBloscDecodes(array.metadata_.blosc),

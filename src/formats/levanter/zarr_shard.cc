@@ -46,7 +46,7 @@ absl::Status CheckEntry(const InputBytes& file, const Zarr3Array& array,
   }
   const bool is_blosc = !array.blosc.empty();
   const uint64_t most =
-      array.chunk_bytes() + (is_blosc ? kMostBloscOverhead : 0);
+      array.chunk_bytes() + (is_blosc ? kMaxBloscOverhead : 0);
   if (stored.bytes > most || (!is_blosc && stored.bytes != most)) {
     return absl::DataLossError(
         absl::StrCat("'", file.path(), "': chunk ", chunk, " at byte ",

@@ -59,7 +59,7 @@ absl::StatusOr<uint64_t> DecodedBytes(const FileBytes& file,
   const std::optional<uint64_t> said = ZstdDecodedBytes(head);
   if (said) return *said;
   if (!chunk.tokens || chunk.items > UINT32_MAX ||
-      *chunk.tokens > kMostBlockBytes) {
+      *chunk.tokens > kMaxWholeBlockBytes) {
     return absl::DataLossError(absl::StrCat(
         "'", file.path(), "' is no frame of zstd, or one that does not say ",
         "its size; copy it again, or unpack it"));

@@ -27,13 +27,13 @@ constexpr std::array<MdsArrayType, 8> kArrayTypes = {{
 }};
 
 std::string ListColumns(const MdsColumns& columns) {
-  constexpr size_t kMost = 32;
+  constexpr size_t kMax = 32;
   std::string list;
-  for (size_t i = 0; i < columns.names.size() && i < kMost; ++i) {
+  for (size_t i = 0; i < columns.names.size() && i < kMax; ++i) {
     absl::StrAppend(&list, i > 0 ? ", " : "", "'", OneLine(columns.names[i]),
                     "' (", OneLine(columns.encodings[i]), ")");
   }
-  if (columns.names.size() > kMost) list += ", ...";
+  if (columns.names.size() > kMax) list += ", ...";
   return list.empty() ? "none" : list;
 }
 

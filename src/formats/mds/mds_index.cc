@@ -14,15 +14,15 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr size_t kMostColumns = 4096;
+constexpr size_t kMaxColumns = 4096;
 
 absl::StatusOr<std::vector<std::string>> Texts(const Json& record,
                                                const char* key) {
   const auto found = record.find(key);
   const bool is_list = found != record.end() && found->is_array();
-  if (!is_list || found->size() > kMostColumns) {
+  if (!is_list || found->size() > kMaxColumns) {
     return absl::InvalidArgumentError(
-        absl::StrCat("'", key, "' is no list of at most ", kMostColumns));
+        absl::StrCat("'", key, "' is no list of at most ", kMaxColumns));
   }
   std::vector<std::string> texts;
   for (const Json& text : *found) {

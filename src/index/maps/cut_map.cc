@@ -51,7 +51,7 @@ std::optional<Position> CutMap::Find(uint32_t child,
        draws_.ReadingsOf(0, position.epoch, position.index)) {
     if (!HoldsPart(reading, position)) continue;
     Position found = WithoutPart(reading, position);
-    found.index = reading.rank;
+    found.index = reading.ordinal;
     found.epoch = 0;
     return found;
   }
@@ -63,7 +63,7 @@ void CutMap::FindParts(uint32_t child, const Position& whole,
   if (child != 0 || (child_length_ && whole.index >= *child_length_)) return;
   for (const ItemDraws::Reading& reading :
        draws_.ReadingsOf(0, whole.epoch, whole.index)) {
-    found->push_back(FoundAt({.index = reading.rank}, reading));
+    found->push_back(FoundAt({.index = reading.ordinal}, reading));
   }
 }
 
@@ -79,7 +79,7 @@ std::optional<uint64_t> CutMap::PrefixParameters(const IndexSpan& span) const {
   const bool is_whole = first.count == 1 && first.length == kWholeItem;
   const std::span<const ItemDraws::Segment> segments = draws_.segments();
   const bool has_changed =
-      segments.size() > 1 && span.last.index >= segments[1].first_rank;
+      segments.size() > 1 && span.last.index >= segments[1].first_ordinal;
   if (is_whole && !has_changed) return 0;
   return IndexMap::PrefixParameters(span);
 }

@@ -32,7 +32,7 @@ void SelectionMap::Resolve(std::span<const Position> positions,
 std::optional<Position> SelectionMap::Find(uint32_t child,
                                            const Position& position) const {
   if (child != 0) return std::nullopt;
-  const std::optional<uint64_t> place = selection_.Rank(position.index);
+  const std::optional<uint64_t> place = selection_.OrdinalOf(position.index);
   if (!place.has_value()) return std::nullopt;
   Position found = position;
   found.index = *place;

@@ -17,7 +17,7 @@ Draw BlockOrder::At(uint64_t sample) const {
   const uint64_t begin = block_.first - stage_.start;
   Draw draw = stage_.tree->At(begin, begin + block_.size,
                               sigma_.Forward(sample - block_.first));
-  draw.rank += stage_.base[draw.component];
+  draw.ordinal += stage_.base[draw.component];
   return draw;
 }
 
@@ -25,7 +25,7 @@ uint64_t BlockOrder::Find(const Draw& draw) const {
   const uint64_t begin = block_.first - stage_.start;
   const uint64_t slot = stage_.tree->SlotOf(
       begin, begin + block_.size,
-      {draw.component, draw.rank - stage_.base[draw.component]});
+      {draw.component, draw.ordinal - stage_.base[draw.component]});
   return block_.first + sigma_.Inverse(slot);
 }
 
@@ -33,7 +33,7 @@ void ExpandBlock(const StageView& stage, const Block& block,
                  std::vector<DrawRun>* runs) {
   const uint64_t begin = block.first - stage.start;
   stage.tree->Expand(begin, begin + block.size, runs);
-  for (DrawRun& run : *runs) run.first_rank += stage.base[run.component];
+  for (DrawRun& run : *runs) run.first_ordinal += stage.base[run.component];
 }
 
 }  // namespace poniente::internal

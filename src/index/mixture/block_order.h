@@ -45,7 +45,7 @@ class BlockOrder {
   const Block& block() const { return block_; }
   const Permutation& sigma() const { return sigma_; }
 
-  // Ranks count through all stages. REQUIRES: block().Contains(sample).
+  // Ordinals count through all stages. REQUIRES: block().Contains(sample).
   Draw At(uint64_t sample) const;
 
   // The inverse. REQUIRES: the draw is one of the block's.

@@ -45,8 +45,9 @@ ItemDraws::ItemDraws(uint64_t seed, std::string_view name, const ItemView& view,
   segments_.push_back(MakeSegment(0, 0, 0, view, parts));
 }
 
-ItemDraws::Segment ItemDraws::MakeSegment(uint64_t first_rank, uint64_t epoch,
-                                          uint64_t base, const ItemView& view,
+ItemDraws::Segment ItemDraws::MakeSegment(uint64_t first_ordinal,
+                                          uint64_t epoch, uint64_t base,
+                                          const ItemView& view,
                                           const ItemParts& parts) const {
   PONIENTE_CHECK(parts.count >= 1 && view.length != uint64_t{0})
       << parts.count << " parts";
@@ -59,7 +60,7 @@ ItemDraws::Segment ItemDraws::MakeSegment(uint64_t first_rank, uint64_t epoch,
   }
   const Uint128 most = Uint128{std::max(base, view.length.value_or(0))};
   const bool is_small = most * parts.count < kEndOfItemDraws;
-  return {first_rank, epoch, base, view, parts, group, is_small};
+  return {first_ordinal, epoch, base, view, parts, group, is_small};
 }
 
 uint64_t ItemDraws::PartKey(uint64_t epoch_key, uint64_t first_place) {
@@ -67,10 +68,10 @@ uint64_t ItemDraws::PartKey(uint64_t epoch_key, uint64_t first_place) {
 }
 
 template <class Word>
-ItemDraws::Group ItemDraws::GroupIn(const Segment& segment, uint64_t rank,
+ItemDraws::Group ItemDraws::GroupIn(const Segment& segment, uint64_t ordinal,
                                     uint64_t* number) {
   const uint64_t r = segment.parts.count;
-  Word x = Word{segment.base} * r + (rank - segment.first_rank);
+  Word x = Word{segment.base} * r + (ordinal - segment.first_ordinal);
   uint64_t epoch = segment.epoch;
   uint64_t size = segment.group;
   if (segment.view.length) {
@@ -88,20 +89,20 @@ ItemDraws::Group ItemDraws::GroupIn(const Segment& segment, uint64_t rank,
   return {epoch, first, size};
 }
 
-ItemDraws::Group ItemDraws::GroupOf(const Segment& segment, uint64_t rank,
+ItemDraws::Group ItemDraws::GroupOf(const Segment& segment, uint64_t ordinal,
                                     uint64_t* number) const {
-  return segment.is_small ? GroupIn<uint64_t>(segment, rank, number)
-                          : GroupIn<Uint128>(segment, rank, number);
+  return segment.is_small ? GroupIn<uint64_t>(segment, ordinal, number)
+                          : GroupIn<Uint128>(segment, ordinal, number);
 }
 
-ItemDraws::Run ItemDraws::RunAt(uint64_t rank) const {
-  const Segment& segment = SegmentOf(rank);
+ItemDraws::Run ItemDraws::RunAt(uint64_t ordinal) const {
+  const Segment& segment = SegmentOf(ordinal);
   uint64_t number;
-  const Group group = GroupOf(segment, rank, &number);
+  const Group group = GroupOf(segment, ordinal, &number);
   const size_t place = static_cast<size_t>(&segment - segments_.data());
   // Draws beyond the last that can be counted are never asked for.
   const uint64_t in_segment =
-      place + 1 < segments_.size() ? EndOf(place) - rank : UINT64_MAX;
+      place + 1 < segments_.size() ? EndOf(place) - ordinal : UINT64_MAX;
   const uint64_t in_group = group.size * segment.parts.count - number;
   return {group.epoch,
           group.first,
@@ -112,17 +113,17 @@ ItemDraws::Run ItemDraws::RunAt(uint64_t rank) const {
           segment.view.number};
 }
 
-void ItemDraws::Continue(uint64_t first_rank, const ItemView& view,
+void ItemDraws::Continue(uint64_t first_ordinal, const ItemView& view,
                          const ItemParts& parts) {
   const Segment& last = segments_.back();
-  PONIENTE_CHECK(first_rank >= last.first_rank) << first_rank;
+  PONIENTE_CHECK(first_ordinal >= last.first_ordinal) << first_ordinal;
   const bool same_view = view.number == last.view.number;
   if (same_view && parts == last.parts) return;
   uint64_t epoch = last.epoch;
   uint64_t base = last.base;
-  if (first_rank > last.first_rank) {
+  if (first_ordinal > last.first_ordinal) {
     uint64_t number;
-    const Group group = GroupOf(last, first_rank - 1, &number);
+    const Group group = GroupOf(last, first_ordinal - 1, &number);
     epoch = group.epoch;
     base = group.first + group.size;
     if (same_view && parts.is_trimmed) base = group.first + number + 1;
@@ -132,29 +133,29 @@ void ItemDraws::Continue(uint64_t first_rank, const ItemView& view,
     if (base != 0) ++epoch;
     base = 0;
   }
-  const Segment next = MakeSegment(first_rank, epoch, base, view, parts);
-  if (first_rank == last.first_rank) {
+  const Segment next = MakeSegment(first_ordinal, epoch, base, view, parts);
+  if (first_ordinal == last.first_ordinal) {
     segments_.back() = next;
   } else {
     segments_.push_back(next);
   }
 }
 
-const ItemDraws::Segment& ItemDraws::SegmentOf(uint64_t rank) const {
+const ItemDraws::Segment& ItemDraws::SegmentOf(uint64_t ordinal) const {
   if (segments_.size() == 1) return segments_[0];
-  return PartAt(segments_, rank, &Segment::first_rank);
+  return PartAt(segments_, ordinal, &Segment::first_ordinal);
 }
 
-ItemDraws::Item ItemDraws::At(uint64_t rank) const {
+ItemDraws::Item ItemDraws::At(uint64_t ordinal) const {
   if (is_plain()) {
     const Segment& all = segments_[0];
-    if (!all.view.length) return {0, rank, 0, all.parts, all.view.number};
-    return {rank / *all.view.length, rank % *all.view.length, 0, all.parts,
-            all.view.number};
+    if (!all.view.length) return {0, ordinal, 0, all.parts, all.view.number};
+    return {ordinal / *all.view.length, ordinal % *all.view.length, 0,
+            all.parts, all.view.number};
   }
-  const Segment& segment = SegmentOf(rank);
+  const Segment& segment = SegmentOf(ordinal);
   uint64_t number;
-  const Group group = GroupOf(segment, rank, &number);
+  const Group group = GroupOf(segment, ordinal, &number);
   const uint64_t r = segment.parts.count;
   if (r > 1) {
     number = PartOrder(EpochKey(group.epoch), group.first, group.size * r)
@@ -166,7 +167,7 @@ ItemDraws::Item ItemDraws::At(uint64_t rank) const {
 }
 
 uint64_t ItemDraws::EndOf(size_t segment) const {
-  return segment + 1 < segments_.size() ? segments_[segment + 1].first_rank
+  return segment + 1 < segments_.size() ? segments_[segment + 1].first_ordinal
                                         : kEndOfItemDraws;
 }
 
@@ -197,26 +198,27 @@ std::vector<ItemDraws::Reading> ItemDraws::ReadingsOf(uint32_t view,
       const Uint128 draw = places * r + number;
       const Uint128 passed = Uint128{segment.base} * r;
       if (draw < passed) continue;
-      const Uint128 rank = segment.first_rank + (draw - passed);
-      if (rank >= EndOf(u)) continue;
-      readings.push_back({Low(rank), part, segment.parts});
+      const Uint128 ordinal = segment.first_ordinal + (draw - passed);
+      if (ordinal >= EndOf(u)) continue;
+      readings.push_back({Low(ordinal), part, segment.parts});
     }
   }
-  std::sort(readings.begin(), readings.end(),
-            [](const Reading& a, const Reading& b) { return a.rank < b.rank; });
+  std::sort(
+      readings.begin(), readings.end(),
+      [](const Reading& a, const Reading& b) { return a.ordinal < b.ordinal; });
   return readings;
 }
 
-ItemDraws::Places ItemDraws::PlacesOf(uint64_t rank) const {
-  const Segment& segment = SegmentOf(rank);
+ItemDraws::Places ItemDraws::PlacesOf(uint64_t ordinal) const {
+  const Segment& segment = SegmentOf(ordinal);
   uint64_t number;
-  const Group group = GroupOf(segment, rank, &number);
+  const Group group = GroupOf(segment, ordinal, &number);
   if (segment.parts.count > 1) return {group.first, group.first + group.size};
   return {group.first + number, group.first + number + 1};
 }
 
-uint64_t ItemDraws::PlacesBefore(uint64_t rank) const {
-  return rank == 0 ? 0 : PlacesOf(rank - 1).end;
+uint64_t ItemDraws::PlacesBefore(uint64_t ordinal) const {
+  return ordinal == 0 ? 0 : PlacesOf(ordinal - 1).end;
 }
 
 std::optional<uint64_t> ItemDraws::FirstOfEpoch(uint64_t epoch) const {
@@ -231,8 +233,8 @@ std::optional<uint64_t> ItemDraws::FirstOfEpoch(uint64_t epoch) const {
     if (wanted >= passed + kEndOfItemDraws) continue;
     const Uint128 more =
         wanted > passed ? (wanted - passed) * segment.parts.count : 0;
-    const Uint128 rank = segment.first_rank + more;
-    if (rank < EndOf(u)) return Low(rank);
+    const Uint128 ordinal = segment.first_ordinal + more;
+    if (ordinal < EndOf(u)) return Low(ordinal);
   }
   return std::nullopt;
 }
@@ -243,7 +245,7 @@ std::optional<ItemDraws::Epochs> ItemDraws::EpochsBetween(uint32_t view,
   std::optional<Epochs> epochs;
   for (size_t u = 0; u < segments_.size(); ++u) {
     if (segments_[u].view.number != view) continue;
-    const uint64_t first = std::max(begin, segments_[u].first_rank);
+    const uint64_t first = std::max(begin, segments_[u].first_ordinal);
     const uint64_t last = std::min(end, EndOf(u));
     if (first >= last) continue;
     uint64_t number;

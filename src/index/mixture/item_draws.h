@@ -54,7 +54,7 @@ struct ItemView {
   uint32_t number = 0;
 };
 
-// Determinism: what it was made from and the rank decide; integers only.
+// Determinism: what it was made from and the ordinal decide; integers only.
 // Thread safety: immutable once all segments have been added.
 // Complexity: O(log segments) per question, and one permutation of a group
 //     where items are cut.
@@ -62,7 +62,7 @@ class ItemDraws {
  public:
   // Draws of one view whose items have the same parts, up to the next segment.
   struct Segment {
-    uint64_t first_rank;
+    uint64_t first_ordinal;
     uint64_t epoch;  // that `base` lies in, or at the end of
     uint64_t base;   // place that the draws begin with
     ItemView view;
@@ -89,16 +89,16 @@ class ItemDraws {
   ItemDraws(uint64_t seed, std::string_view name, const ItemView& view,
             const ItemParts& parts = ItemParts(), uint64_t group = 0);
 
-  // From draw `first_rank` on, other parts or another view.
-  // REQUIRES: first_rank is not below that of the segment before; views of
+  // From draw `first_ordinal` on, other parts or another view.
+  // REQUIRES: first_ordinal is not below that of the segment before; views of
   // components that change them are finite.
-  void Continue(uint64_t first_rank, const ItemView& view,
+  void Continue(uint64_t first_ordinal, const ItemView& view,
                 const ItemParts& parts);
 
-  // REQUIRES: rank < 2^63.
-  Item At(uint64_t rank) const;
+  // REQUIRES: ordinal < 2^63.
+  Item At(uint64_t ordinal) const;
 
-  // What consecutive draws share: their group. Draw rank + i is part number
+  // What consecutive draws share: their group. Draw ordinal + i is part number
   // order(number + i) of the group's places * parts.count parts, for i < count;
   // `order` is the permutation of these by PartKey(), if there are several
   // parts per place. Part n of the group is part n mod parts.count of place
@@ -112,7 +112,7 @@ class ItemDraws {
     ItemParts parts;
     uint32_t view = 0;
   };
-  Run RunAt(uint64_t rank) const;
+  Run RunAt(uint64_t ordinal) const;
   // Keys the order of a group's parts.
   static uint64_t PartKey(uint64_t epoch_key, uint64_t first_place);
 
@@ -131,16 +131,16 @@ class ItemDraws {
   // The draws that read the item at this place of this epoch of the view, in
   // their order, each with its part.
   struct Reading {
-    uint64_t rank;
+    uint64_t ordinal;
     uint32_t part;
     ItemParts parts;
   };
   std::vector<Reading> ReadingsOf(uint32_t view, uint64_t epoch,
                                   uint64_t place) const;
 
-  // Of an endless component: the places that draws before `rank` have begun,
+  // Of an endless component: the places that draws before `ordinal` have begun,
   // rounded up to whole groups where items are cut.
-  uint64_t PlacesBefore(uint64_t rank) const;
+  uint64_t PlacesBefore(uint64_t ordinal) const;
 
   // The first draw of epoch `epoch` or of one after it; nullopt if it is not
   // below 2^62.
@@ -174,21 +174,24 @@ class ItemDraws {
     uint64_t size;
   };
 
-  Segment MakeSegment(uint64_t first_rank, uint64_t epoch, uint64_t base,
+  Segment MakeSegment(uint64_t first_ordinal, uint64_t epoch, uint64_t base,
                       const ItemView& view, const ItemParts& parts) const;
-  // The group that draw `rank` lies in, and its number among the group's parts.
-  Group GroupOf(const Segment& segment, uint64_t rank, uint64_t* number) const;
+  // The group that draw `ordinal` lies in, and its number among the group's
+  // parts.
+  Group GroupOf(const Segment& segment, uint64_t ordinal,
+                uint64_t* number) const;
   // The same in words that hold all parts of an epoch.
   template <class Word>
-  static Group GroupIn(const Segment& segment, uint64_t rank, uint64_t* number);
+  static Group GroupIn(const Segment& segment, uint64_t ordinal,
+                       uint64_t* number);
   uint64_t EndOf(size_t segment) const;
   // Of an endless component: the places that a draw may read, [first, end).
   struct Places {
     uint64_t first;
     uint64_t end;
   };
-  Places PlacesOf(uint64_t rank) const;
-  const Segment& SegmentOf(uint64_t rank) const;
+  Places PlacesOf(uint64_t ordinal) const;
+  const Segment& SegmentOf(uint64_t ordinal) const;
 
   KeyHash key_;
   uint64_t stated_group_;

@@ -169,9 +169,9 @@ MixtureMap::Simple MixtureMap::SimpleOf(const Component& component) {
 
 std::optional<uint64_t> MixtureMap::SampleOfEpoch(const Component& component,
                                                   uint64_t epoch) const {
-  const std::optional<uint64_t> rank = component.draws.FirstOfEpoch(epoch);
-  if (!rank) return std::nullopt;
-  return plan_->PositionOf(NumberOf(component), *rank);
+  const std::optional<uint64_t> ordinal = component.draws.FirstOfEpoch(epoch);
+  if (!ordinal) return std::nullopt;
+  return plan_->PositionOf(NumberOf(component), *ordinal);
 }
 
 // The end of the block that completes the first epoch of every component.
@@ -266,16 +266,16 @@ bool MixtureMap::FindWhetherOneEpoch() const {
 }
 
 std::optional<Position> MixtureMap::PositionOf(const Component& component,
-                                               uint64_t rank,
+                                               uint64_t ordinal,
                                                const Position& position) const {
   uint64_t epoch = 0;
   if (length_) {
     if (component.draws_per_epoch == 0) return std::nullopt;
-    epoch = rank / component.draws_per_epoch;
-    rank %= component.draws_per_epoch;
+    epoch = ordinal / component.draws_per_epoch;
+    ordinal %= component.draws_per_epoch;
   }
   const std::optional<uint64_t> sample =
-      plan_->FindSample(NumberOf(component), rank, seed_);
+      plan_->FindSample(NumberOf(component), ordinal, seed_);
   if (!sample) return std::nullopt;
   Position found = position;
   found.index = *sample;
@@ -301,7 +301,7 @@ std::optional<Position> MixtureMap::Find(uint32_t child,
                                          const Position& position) const {
   for (const ItemDraws::Reading& reading : ReadingsOf(child, position)) {
     if (!HoldsPart(reading, position)) continue;
-    return PositionOf(components_[ComponentOf(child)], reading.rank,
+    return PositionOf(components_[ComponentOf(child)], reading.ordinal,
                       WithoutPart(reading, position));
   }
   return std::nullopt;
@@ -310,8 +310,8 @@ std::optional<Position> MixtureMap::Find(uint32_t child,
 void MixtureMap::FindParts(uint32_t child, const Position& whole,
                            std::vector<FoundPart>* found) const {
   for (const ItemDraws::Reading& reading : ReadingsOf(child, whole)) {
-    const auto position =
-        PositionOf(components_[ComponentOf(child)], reading.rank, Position());
+    const auto position = PositionOf(components_[ComponentOf(child)],
+                                     reading.ordinal, Position());
     if (position) found->push_back(FoundAt(*position, reading));
   }
 }

@@ -192,8 +192,9 @@ class MixtureMap final : public IndexMap {
   // item.
   std::vector<ItemDraws::Reading> ReadingsOf(uint32_t child,
                                              const Position& position) const;
-  // The position of this map that is draw `rank` of the component.
-  std::optional<Position> PositionOf(const Component& component, uint64_t rank,
+  // The position of this map that is draw `ordinal` of the component.
+  std::optional<Position> PositionOf(const Component& component,
+                                     uint64_t ordinal,
                                      const Position& position) const;
 
   std::shared_ptr<const StagePlan> plan_;

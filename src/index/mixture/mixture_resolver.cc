@@ -24,7 +24,7 @@ constexpr uint64_t kWholeBlockPart = 8;
 // Calls for less than that part are added up in blocks of at most so many
 // samples: keeping larger ones takes memory, and making them time, that who
 // asks for little does not expect.
-constexpr uint64_t kMostAddedUp = 16384;
+constexpr uint64_t kMaxAddedUp = 16384;
 constexpr size_t kMaxRemembered = 256;
 
 }  // namespace
@@ -84,10 +84,10 @@ class MixtureMap::Resolver {
     return *entry.order;
   }
 
-  // Draw `rank` of the component, as a position of its child.
-  void TakeOne(const Component& component, uint64_t rank,
+  // Draw `ordinal` of the component, as a position of its child.
+  void TakeOne(const Component& component, uint64_t ordinal,
                const Position& position, ChildPosition* out) {
-    const ItemDraws::Item item = component.draws.At(rank);
+    const ItemDraws::Item item = component.draws.At(ordinal);
     out->child = component.children[item.view];
     out->position.epoch = item.epoch;
     TakePart(TokensOf(item.parts, item.part), position, &out->position);
@@ -108,7 +108,7 @@ class MixtureMap::Resolver {
       const Draw draw = order.At(positions[i].index);
       const Component& component = map_.components_[draw.component];
       TakeOne(component,
-              map_.DrawsBefore(component, positions[i].epoch) + draw.rank,
+              map_.DrawsBefore(component, positions[i].epoch) + draw.ordinal,
               positions[i], &out[i]);
     }
   }
@@ -122,7 +122,7 @@ class MixtureMap::Resolver {
   bool IsWorthAll(const Block& block, uint64_t epoch, uint64_t count) {
     const BlockId id = IdOf(block, epoch);
     if (scratch_.filled == id) return true;
-    if (scratch_.asked != id || block.size > kMostAddedUp) {
+    if (scratch_.asked != id || block.size > kMaxAddedUp) {
       scratch_.asked = id;
       scratch_.times_asked = 0;
     }
@@ -166,7 +166,8 @@ class MixtureMap::Resolver {
       if (epoch == 0 && TakeSimple(run)) continue;
       FetchAhead(i);
       const Component& component = map_.components_[run.component];
-      FillSlots(component, run.first_rank + map_.DrawsBefore(component, epoch),
+      FillSlots(component,
+                run.first_ordinal + map_.DrawsBefore(component, epoch),
                 run.first_slot, run.count);
     }
     TakeFewParts();
@@ -249,8 +250,8 @@ class MixtureMap::Resolver {
   bool TakeSimple(const DrawRun& run) {
     const Simple& simple = map_.simple_[run.component];
     if (simple.length == 0 || run.count > kFewDraws) return false;
-    const uint64_t epoch = run.first_rank / simple.length;
-    const uint64_t place = run.first_rank % simple.length;
+    const uint64_t epoch = run.first_ordinal / simple.length;
+    const uint64_t place = run.first_ordinal % simple.length;
     if (run.count > simple.length - place) return false;
     const uint64_t key = KeyHash(simple.key).Add(epoch).key();
     for (uint64_t i = 0; i < run.count; ++i) {
@@ -261,19 +262,19 @@ class MixtureMap::Resolver {
   }
 
   // Writes the items of consecutive draws to their slots, one epoch at a time.
-  void FillSlots(const Component& component, uint64_t first_rank,
+  void FillSlots(const Component& component, uint64_t first_ordinal,
                  size_t first_slot, size_t count) {
     for (size_t done = 0; done < count;) {
-      done += FillEpoch(component, first_rank + done, first_slot + done,
+      done += FillEpoch(component, first_ordinal + done, first_slot + done,
                         count - done);
     }
   }
 
   // As many slots as share view, epoch and group with the first, `most` at
   // most; their number.
-  size_t FillEpoch(const Component& component, uint64_t first_rank,
+  size_t FillEpoch(const Component& component, uint64_t first_ordinal,
                    size_t first_slot, size_t most) {
-    const ItemDraws::Run run = component.draws.RunAt(first_rank);
+    const ItemDraws::Run run = component.draws.RunAt(first_ordinal);
     const size_t count = std::min<uint64_t>(most, run.count);
     const uint32_t child = component.children[run.view];
     const TokenPart part = TokensOf(run.parts, 0);

@@ -11,6 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "index/int128.h"
+#include "index/max_samples.h"
 #include "index/mixture/weights.h"
 #include "util/nearest_name.h"
 #include "util/status_macros.h"
@@ -23,7 +24,6 @@ constexpr uint64_t kMaxRampSteps = 65536;
 // What all stages take, at about 64 bytes for each component.
 constexpr Uint128 kMaxPlanBytes = Uint128{1} << 31;
 constexpr uint64_t kStageBytes = 64;
-constexpr uint64_t kMaxSamples = uint64_t{1} << 62;
 
 using Components = std::vector<WeightedComponent>;
 

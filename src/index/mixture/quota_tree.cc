@@ -170,10 +170,10 @@ uint64_t QuotaTree::Count(uint32_t component, uint64_t position) const {
 }
 
 std::optional<uint64_t> QuotaTree::PositionOf(uint32_t component,
-                                              uint64_t rank) const {
+                                              uint64_t ordinal) const {
   PONIENTE_CHECK(component < leaf_parent_.size()) << component;
-  if (!HasWeight(component) || rank >= kMaxPosition) return std::nullopt;
-  Int128 m = rank;
+  if (!HasWeight(component) || ordinal >= kMaxPosition) return std::nullopt;
+  Int128 m = ordinal;
   uint32_t link = component | kLeafBit;
   for (uint32_t parent = leaf_parent_[component]; parent != kNone;
        parent = nodes_[parent].parent) {
@@ -239,9 +239,9 @@ uint64_t QuotaTree::SlotOf(uint64_t begin, uint64_t end,
     }
     link = path[i];
   }
-  PONIENTE_CHECK(draw.rank >= begin && draw.rank < end)
-      << draw.rank << " outside " << begin << " to " << end;
-  return slot + (draw.rank - begin);
+  PONIENTE_CHECK(draw.ordinal >= begin && draw.ordinal < end)
+      << draw.ordinal << " outside " << begin << " to " << end;
+  return slot + (draw.ordinal - begin);
 }
 
 // Of most leaves: goes through all nodes, parents first, without a branch that

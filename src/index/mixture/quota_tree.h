@@ -19,20 +19,20 @@
 
 namespace poniente {
 
-// The rank-th sample (from 0) that a component serves.
+// The ordinal-th sample (from 0) that a component serves.
 struct Draw {
   uint32_t component = 0;
-  uint64_t rank = 0;
+  uint64_t ordinal = 0;
 
   friend bool operator==(const Draw&, const Draw&) = default;
 };
 
 // Consecutive samples of one component: slot first_slot + j is its draw
-// first_rank + j, for j < count.
+// first_ordinal + j, for j < count.
 struct DrawRun {
   uint32_t component = 0;
   uint64_t first_slot = 0;
-  uint64_t first_rank = 0;
+  uint64_t first_ordinal = 0;
   uint64_t count = 0;
 
   friend bool operator==(const DrawRun&, const DrawRun&) = default;
@@ -62,7 +62,7 @@ class QuotaTree {
   explicit QuotaTree(std::span<const uint64_t> quanta,
                      std::span<const int64_t> debts = {});
 
-  // Which component's sample number `position` is, and of which rank.
+  // Which component's sample number `position` is, and of which ordinal.
   Draw Locate(uint64_t position) const;
 
   // How many of the samples before `position` are `component`'s.
@@ -70,7 +70,8 @@ class QuotaTree {
 
   // The inverse of Locate(); nullopt if the component has weight 0 or the
   // sample lies at or beyond kMaxPosition.
-  std::optional<uint64_t> PositionOf(uint32_t component, uint64_t rank) const;
+  std::optional<uint64_t> PositionOf(uint32_t component,
+                                     uint64_t ordinal) const;
 
   // The samples [begin, end) grouped by component, components in the order of
   // leaves(): which of them is number `slot`.

@@ -123,7 +123,7 @@ size_t StagePlan::StageOf(uint64_t sample) const {
 Draw StagePlan::Locate(uint64_t sample) const {
   const Stage& stage = stages_[StageOf(sample)];
   Draw draw = stage.tree.Locate(sample - stage.start);
-  draw.rank += stage.base[draw.component];
+  draw.ordinal += stage.base[draw.component];
   return draw;
 }
 
@@ -136,15 +136,15 @@ uint64_t StagePlan::Count(uint32_t component, uint64_t samples) const {
 }
 
 std::optional<uint64_t> StagePlan::PositionOf(uint32_t component,
-                                              uint64_t rank) const {
+                                              uint64_t ordinal) const {
   PONIENTE_CHECK(component < components()) << component;
-  const auto after = std::upper_bound(stages_.begin(), stages_.end(), rank,
+  const auto after = std::upper_bound(stages_.begin(), stages_.end(), ordinal,
                                       [&](uint64_t n, const Stage& stage) {
                                         return n < stage.base[component];
                                       });
   const Stage& stage = *std::prev(after);
   const std::optional<uint64_t> position =
-      stage.tree.PositionOf(component, rank - stage.base[component]);
+      stage.tree.PositionOf(component, ordinal - stage.base[component]);
   if (!position || *position >= kMaxSample - stage.start) return std::nullopt;
   return stage.start + *position;
 }
@@ -164,12 +164,13 @@ Draw StagePlan::At(uint64_t sample, uint64_t seed) const {
   return OrderOf(BlockOf(sample), seed).At(sample);
 }
 
-std::optional<uint64_t> StagePlan::FindSample(uint32_t component, uint64_t rank,
+std::optional<uint64_t> StagePlan::FindSample(uint32_t component,
+                                              uint64_t ordinal,
                                               uint64_t seed) const {
-  const std::optional<uint64_t> position = PositionOf(component, rank);
+  const std::optional<uint64_t> position = PositionOf(component, ordinal);
   if (!position) return std::nullopt;
   const uint64_t sample =
-      OrderOf(BlockOf(*position), seed).Find({component, rank});
+      OrderOf(BlockOf(*position), seed).Find({component, ordinal});
   if (sample >= kMaxSample) return std::nullopt;
   return sample;
 }

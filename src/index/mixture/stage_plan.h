@@ -5,7 +5,7 @@
 // a component was owed when the stage before it ended goes into the phases of
 // the new tree, so that errors do not add up. A stage is a function of those
 // before it only: one appended later changes no block that it does not cut.
-// Ranks count through all stages. Part of the order (kOrderVersion).
+// Ordinals count through all stages. Part of the order (kOrderVersion).
 
 #ifndef PONIENTE_INDEX_MIXTURE_STAGE_PLAN_H_
 #define PONIENTE_INDEX_MIXTURE_STAGE_PLAN_H_
@@ -70,7 +70,8 @@ class StagePlan {
   // at block ends is the final order, too.
   uint64_t Count(uint32_t component, uint64_t samples) const;
   // The inverse of Locate(); nullopt if the run never serves that draw.
-  std::optional<uint64_t> PositionOf(uint32_t component, uint64_t rank) const;
+  std::optional<uint64_t> PositionOf(uint32_t component,
+                                     uint64_t ordinal) const;
 
   Block BlockOf(uint64_t sample) const;
   // Borrows the plan.
@@ -86,7 +87,7 @@ class StagePlan {
   Draw At(uint64_t sample, uint64_t seed) const;
   // The inverse of At(); nullopt if the run never serves that draw (or only in
   // a block that reaches beyond sample 2^62).
-  std::optional<uint64_t> FindSample(uint32_t component, uint64_t rank,
+  std::optional<uint64_t> FindSample(uint32_t component, uint64_t ordinal,
                                      uint64_t seed) const;
 
   // Equal hashes mean that the samples before `sample`, and those that share a

@@ -13,7 +13,7 @@
 namespace poniente::internal {
 namespace {
 
-constexpr uint64_t kMostItems = uint64_t{1} << 63;
+constexpr uint64_t kMaxItems = uint64_t{1} << 63;
 
 // Chunks looked up together; they stay on the stack.
 constexpr size_t kChunkBatch = 256;
@@ -92,7 +92,7 @@ absl::Status CheckOrder(const OrderSpec& spec, uint64_t length) {
   PONIENTE_CHECK(spec.era_items > 0 && spec.chunk_items > 0 &&
                  spec.window_chunks > 0)
       << spec.era_items << ' ' << spec.chunk_items << ' ' << spec.window_chunks;
-  if (length > kMostItems) {
+  if (length > kMaxItems) {
     return absl::InvalidArgumentError(
         absl::StrCat(length, " items cannot be shuffled, only 2^63"));
   }
@@ -100,7 +100,7 @@ absl::Status CheckOrder(const OrderSpec& spec, uint64_t length) {
     return absl::OkStatus();
   }
   const uint64_t chunk = ChunkItems(spec, length);
-  if (Uint128{Chunks(length, chunk)} * chunk <= kMostItems) {
+  if (Uint128{Chunks(length, chunk)} * chunk <= kMaxItems) {
     return absl::OkStatus();
   }
   return absl::InvalidArgumentError(absl::StrCat(

@@ -15,7 +15,7 @@ namespace poniente::internal {
 namespace {
 
 constexpr size_t kEachLanes = 64;
-constexpr int kMostRounds = 10;
+constexpr int kMaxRounds = 10;
 
 // Networks of at most 32 bits, one per lane; see FeistelNetwork.
 struct EachNetwork {
@@ -29,8 +29,8 @@ struct EachNetwork {
   // networks that do not have them.
   alignas(64) uint16_t high_keep[2][kEachLanes];
   alignas(64) uint16_t low_keep[2][kEachLanes];
-  alignas(64) uint16_t mask[kMostRounds][kEachLanes];
-  alignas(64) uint16_t multiplier[kMostRounds][kEachLanes];
+  alignas(64) uint16_t mask[kMaxRounds][kEachLanes];
+  alignas(64) uint16_t multiplier[kMaxRounds][kEachLanes];
 };
 
 PONIENTE_ALWAYS_INLINE uint64_t MixWord(uint64_t z) {
@@ -70,7 +70,7 @@ void MakeEach(const uint64_t* sizes, const uint64_t* keys, EachNetwork* each) {
     each->offset[i] =
         static_cast<uint32_t>(MixWord(state[i] + kGamma)) & each->index_mask[i];
   }
-  for (int round = 0; round < kMostRounds; ++round) {
+  for (int round = 0; round < kMaxRounds; ++round) {
     const uint64_t step = static_cast<uint64_t>(round + 2) * kGamma;
     for (size_t i = 0; i < kEachLanes; ++i) {
       const uint64_t word = MixWord(state[i] + step);
@@ -104,7 +104,7 @@ bool PassEach(const EachNetwork& each, uint32_t* values, uint32_t* walks) {
         static_cast<uint16_t>((x >> each.low_bits[i]) << each.high_shift[i]);
     low[i] = static_cast<uint16_t>(x << each.low_shift[i]);
   }
-  for (int round = 0; round < kMostRounds; round += 2) {
+  for (int round = 0; round < kMaxRounds; round += 2) {
     const int more = round < 8 ? 0 : 1;
     RoundOfEach(each.mask[round], each.multiplier[round], each.high_keep[more],
                 low, high);

@@ -12,15 +12,15 @@
 #include <cstddef>
 
 #include "absl/strings/str_cat.h"
+#include "index/max_samples.h"
 #include "index/part_at.h"
 #include "util/status_macros.h"
 
 namespace poniente::internal {
 namespace {
 
-constexpr uint64_t kMostSamples = uint64_t{1} << 62;
 // Keeps the product with a share's 53 bits in 128.
-constexpr Uint128 kMostTotal = Uint128{1} << 74;
+constexpr Uint128 kMaxSharesTotal = Uint128{1} << 74;
 
 enum Dimension { kStepCount, kSampleCount, kTokenCount };
 constexpr std::array<const char*, 3> kDimensionNames = {"steps", "samples",
@@ -52,7 +52,7 @@ bool NeedsTotal(const RunPoint& point) {
 }
 
 // share * total to the nearest integer, halves up: exact.
-// REQUIRES: 0 <= share <= 1, total <= kMostTotal.
+// REQUIRES: 0 <= share <= 1, total <= kMaxSharesTotal.
 Uint128 ShareOf(double share, Uint128 total) {
   int exponent;
   const double mantissa = std::frexp(share, &exponent);
@@ -95,7 +95,7 @@ absl::Status CheckPoint(const RunPoint& point, const std::string& label) {
 // REQUIRES: its total is known if it needs one.
 Int128 CountOf(const RunPoint& point, const Totals& totals) {
   if (!NeedsTotal(point)) return point.count;
-  const Uint128 total = std::min(*totals[DimensionOf(point)], kMostTotal);
+  const Uint128 total = std::min(*totals[DimensionOf(point)], kMaxSharesTotal);
   if (IsShare(point)) return static_cast<Int128>(ShareOf(point.share, total));
   return static_cast<Int128>(total) + point.count;
 }
@@ -308,7 +308,7 @@ Uint128 TotalOf(const RunLayout& layout, Dimension dimension) {
 // A total such that the one before it is too small, and it is not.
 Uint128 Solve(const RunWalker& walker, Dimension unknown, Totals totals) {
   Uint128 low = 0;
-  Uint128 high = kMostTotal;
+  Uint128 high = kMaxSharesTotal;
   while (low < high) {
     const Uint128 middle = low + (high - low) / 2;
     totals[unknown] = middle;
@@ -325,9 +325,9 @@ Uint128 Solve(const RunWalker& walker, Dimension unknown, Totals totals) {
 bool IsCountable(const RunLayout& layout, uint64_t step) {
   const Stretch& stretch =
       PartAt(layout.stretches(), step, &Stretch::first_step);
-  return stretch.first_sample < kMostSamples &&
+  return stretch.first_sample < kMaxSamples &&
          Uint128{step - stretch.first_step + 1} * stretch.batch_size <=
-             kMostSamples - stretch.first_sample;
+             kMaxSamples - stretch.first_sample;
 }
 
 absl::Status CheckReached(const RunLayout& layout,
@@ -374,7 +374,7 @@ absl::StatusOr<RunLayout> RunLayout::Make(const RunEnd& end,
   RunLayout layout = walker.Walk(totals);
   PONIENTE_RETURN_IF_ERROR(CheckReached(layout, marks, totals));
   const Stretch& last = layout.stretches_.back();
-  if (layout.samples_ > kMostSamples || last.first_sample > kMostSamples) {
+  if (layout.samples_ > kMaxSamples || last.first_sample > kMaxSamples) {
     return absl::InvalidArgumentError(
         absl::StrCat(layout.steps_, " steps of batch_size ", last.batch_size,
                      " are more than 2^62 samples"));

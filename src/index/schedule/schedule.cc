@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "index/int128.h"
+#include "index/max_samples.h"
 #include "index/part_at.h"
 #include "index/schedule/run_layout.h"
 #include "index/schedule/schedule_state.h"
@@ -22,14 +23,13 @@ using internal::PartAt;
 using internal::RunLayout;
 using internal::StageMark;
 
-constexpr uint64_t kMaxSamples = uint64_t{1} << 62;
 // The layout's time grows with the square of their number.
 constexpr size_t kMaxMarks = 4096;
 
 bool TooManySamples(const Stretch& stretch, uint64_t step) {
   return internal::Uint128{step - stretch.first_step} * stretch.batch_size +
              stretch.first_sample >
-         kMaxSamples;
+         internal::kMaxSamples;
 }
 
 // "stage 2 ('code')", as errors name it.

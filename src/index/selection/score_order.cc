@@ -155,7 +155,7 @@ void ScoreOrder::PlacesOf(std::span<const uint64_t> in,
 namespace internal {
 
 absl::Status CheckOrderSize(uint64_t size) {
-  if (size <= ScoreOrder::kMostItems) return absl::OkStatus();
+  if (size <= ScoreOrder::kMaxItems) return absl::OkStatus();
   return absl::InvalidArgumentError(
       absl::StrCat("an order of ", size,
                    " items, only 2^32 are possible; order longer windows, or "

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The directory: per superblock of 4096 items, the chosen ones before it (64
 // bits: 1.6 %); per block of 512, those since the superblock began (16 bits:
-// 3.1 %). A rank adds the two and counts the bits of at most 8 words. A select
-// searches the superblocks between those of the 8192nd places next to it (64
-// bits for each: 0.1 %), few unless the selection is sparse there; then it
+// 3.1 %). An ordinal adds the two and counts the bits of at most 8 words. A
+// select searches the superblocks between those of the 8192nd places next to it
+// (64 bits for each: 0.1 %), few unless the selection is sparse there; then it
 // walks 8 blocks and 8 words.
 #include "poniente/selection.h"
 
@@ -34,7 +34,7 @@ constexpr uint64_t kHintPlaces = 8192;
 constexpr uint64_t CeilDiv(uint64_t a, uint64_t b) { return (a + b - 1) / b; }
 
 absl::Status CheckSize(uint64_t size) {
-  if (size <= Selection::kMostItems) return absl::OkStatus();
+  if (size <= Selection::kMaxItems) return absl::OkStatus();
   return absl::InvalidArgumentError(
       absl::StrCat("a selection of ", size, " items, only 2^48 are possible"));
 }
@@ -337,7 +337,7 @@ uint64_t Selection::CountBelow(uint64_t item) const {
   return state_->CountBelow(item);
 }
 
-std::optional<uint64_t> Selection::Rank(uint64_t item) const {
+std::optional<uint64_t> Selection::OrdinalOf(uint64_t item) const {
   if (item >= size() || !Contains(item)) return std::nullopt;
   return state_->CountBelow(item);
 }

@@ -28,7 +28,7 @@ using internal::KnownStore;
 using internal::OwnedFd;
 
 // Room for five million stores.
-constexpr uint64_t kMostCatalogBytes = uint64_t{1} << 30;
+constexpr uint64_t kMaxCatalogBytes = uint64_t{1} << 30;
 
 std::string FileIn(const std::string& folder) {
   return absl::StrCat(folder, "/", StoreCatalog::kFileName);
@@ -43,7 +43,7 @@ std::string Trimmed(std::string folder) {
 absl::StatusOr<std::string> ReadText(const std::string& folder) {
   const std::string file = FileIn(folder);
   absl::StatusOr<std::string> text =
-      internal::ReadSmallFile(file, "a catalogue", kMostCatalogBytes);
+      internal::ReadSmallFile(file, "a catalogue", kMaxCatalogBytes);
   if (absl::IsNotFound(text.status())) {
     return absl::NotFoundError(absl::StrCat(
         "no catalogue in '", folder, "': it has no ", StoreCatalog::kFileName,

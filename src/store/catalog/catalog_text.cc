@@ -23,7 +23,7 @@ constexpr char kColumns[] =
     "tokens_mtime_ns\tdocuments_mtime_ns\tchecksums_mtime_ns";
 constexpr size_t kChecksumDigits = 8;
 // No file system takes a longer one.
-constexpr size_t kMostPathBytes = 65536;
+constexpr size_t kMaxPathBytes = 65536;
 
 struct Escape {
   char character;
@@ -233,7 +233,7 @@ class Fields {
 
 // Leads to a folder below the catalogue's.
 bool IsBelow(std::string_view path) {
-  if (path.empty() || path.size() > kMostPathBytes ||
+  if (path.empty() || path.size() > kMaxPathBytes ||
       path.find('\0') != std::string_view::npos) {
     return false;
   }

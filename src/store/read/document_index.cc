@@ -14,7 +14,7 @@ namespace {
 
 // A search reads the last candidates together: one page of ends.
 constexpr uint64_t kScanned = 512;
-constexpr uint64_t kMostMiddles = 4096;
+constexpr uint64_t kMaxMiddles = 4096;
 
 }  // namespace
 
@@ -144,8 +144,7 @@ absl::StatusOr<uint64_t> DocumentIndex::MiddleEnd(uint64_t node,
                                                   uint64_t document) const {
   std::call_once(middles_made_, [this] {
     const uint64_t nodes = std::bit_ceil(2 * (documents_ / kScanned) + 2);
-    middles_ =
-        std::vector<std::atomic<uint64_t>>(std::min(nodes, kMostMiddles));
+    middles_ = std::vector<std::atomic<uint64_t>>(std::min(nodes, kMaxMiddles));
   });
   if (node >= middles_.size()) {
     PONIENTE_ASSIGN_OR_RETURN(const std::vector<uint64_t> word,

@@ -128,7 +128,7 @@ absl::StatusOr<std::vector<ItemPiece>> SelectedTokens::Pieces(
 
 absl::StatusOr<std::optional<SelectedTokens::Place>> SelectedTokens::Find(
     const TokenSource& store, uint64_t document) const {
-  const std::optional<uint64_t> place = selection_.Rank(document);
+  const std::optional<uint64_t> place = selection_.OrdinalOf(document);
   if (!place.has_value()) return std::nullopt;
   const uint64_t sample = *place / stride_;
   Place found{samples_[sample], {}};

@@ -33,7 +33,7 @@ absl::StatusOr<SideFile::Content> SideFile::Take(OpenFile file) const {
     PONIENTE_ASSIGN_OR_RETURN(content.checksums,
                               FileChecksums::Open(*checksums_, file));
   }
-  if (file.size() > kMostKeptBytes) {
+  if (file.size() > kMaxKeptBytes) {
     content.open.emplace(std::move(file));
     return content;
   }

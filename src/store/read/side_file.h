@@ -33,7 +33,7 @@ namespace poniente::internal {
 class SideFile {
  public:
   // A file of up to so many bytes is kept in memory.
-  static constexpr uint64_t kMostKeptBytes = 16384;
+  static constexpr uint64_t kMaxKeptBytes = 16384;
 
   static absl::StatusOr<SideFile> Open(
       std::string path, std::optional<BlockChecksums> checksums = std::nullopt,

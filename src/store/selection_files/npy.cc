@@ -20,7 +20,7 @@
 namespace poniente::internal {
 namespace {
 
-constexpr uint64_t kMostElements = (uint64_t{1} << 60) - 1;
+constexpr uint64_t kMaxElements = (uint64_t{1} << 60) - 1;
 
 uint64_t LengthBytes(std::span<const std::byte> bytes) {
   return bytes[6] == std::byte{1} ? 2 : 4;
@@ -147,7 +147,7 @@ class HeaderParser {
     array_.count = 1;
     while (!Accept(')')) {
       PONIENTE_ASSIGN_OR_RETURN(const uint64_t length, ParseCount());
-      if (length > 0 && array_.count > kMostElements / length) {
+      if (length > 0 && array_.count > kMaxElements / length) {
         return Error("a count below 2^60");
       }
       array_.count *= length;

@@ -82,7 +82,7 @@ absl::StatusOr<uint64_t> CheckHeader(const internal::OpenFile& file,
                            " at byte 60, computed ", absl::Hex(computed)));
   }
   const auto count = LoadLittle<uint64_t>(header.data() + 16);
-  if (count > ScoreOrder::kMostItems ||
+  if (count > ScoreOrder::kMaxItems ||
       file.size() != kHeaderBytes + 8 * count) {
     return DamagedOrder(
         path, absl::StrCat("has ", file.size(), " bytes, its header says ",

@@ -23,7 +23,7 @@ constexpr size_t kLeastPageRoom = size_t{1} << 20;
 // What is allocated ahead, up to what is expected or a quarter of the file, is
 // between these; more waits for all writes in flight less often.
 constexpr uint64_t kLeastAhead = uint64_t{8} << 20;
-constexpr uint64_t kMostAhead = uint64_t{256} << 20;
+constexpr uint64_t kMaxAhead = uint64_t{256} << 20;
 
 // A part of what the file system has left, so that others, and the store's own
 // other files, find some, too.
@@ -83,7 +83,7 @@ void DirectWriter::Allocate(uint64_t end) {
                                  ? allocated_ / 4
                                  : expected_ - std::min(expected_, allocated_);
     const uint64_t most =
-        std::min(kMostAhead, FreeBytes(direct_.get()) / kPartOfFree);
+        std::min(kMaxAhead, FreeBytes(direct_.get()) / kPartOfFree);
     const uint64_t ahead = std::min(std::max(missing, kLeastAhead), most);
     allocates_ = ahead >= kLeastAhead &&
                  allocator_(direct_.get(), allocated_, allocated_ + ahead);

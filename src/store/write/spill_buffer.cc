@@ -15,7 +15,7 @@
 namespace poniente::internal {
 namespace {
 
-constexpr size_t kMostInMemory = size_t{1} << 20;
+constexpr size_t kMaxInMemory = size_t{1} << 20;
 
 }  // namespace
 
@@ -39,7 +39,7 @@ absl::Status SpillBuffer::KeepFile(uint64_t bytes, uint32_t checksum) {
 absl::StatusOr<uint32_t> SpillBuffer::ReadChecksum(uint64_t bytes) const {
   uint32_t checksum = 0;
   std::vector<std::byte> piece(
-      static_cast<size_t>(std::min<uint64_t>(bytes, kMostInMemory)));
+      static_cast<size_t>(std::min<uint64_t>(bytes, kMaxInMemory)));
   for (uint64_t at = 0; at < bytes;) {
     const auto next = std::span(piece).first(
         static_cast<size_t>(std::min<uint64_t>(piece.size(), bytes - at)));
@@ -60,7 +60,7 @@ absl::Status SpillBuffer::SyncWritten() const {
 }
 
 absl::Status SpillBuffer::Append(std::span<const std::byte> bytes) {
-  if (tail_.size() + bytes.size() > kMostInMemory) {
+  if (tail_.size() + bytes.size() > kMaxInMemory) {
     PONIENTE_RETURN_IF_ERROR(Spill());
   }
   tail_.insert(tail_.end(), bytes.begin(), bytes.end());

@@ -31,7 +31,7 @@ namespace poniente::internal {
 namespace {
 
 // A checkpoint is a few hundred bytes and what its caller remembers.
-constexpr uint64_t kMostCheckpointBytes = uint64_t{1} << 20;
+constexpr uint64_t kMaxCheckpointBytes = uint64_t{1} << 20;
 
 TokenType NarrowestType(uint64_t vocabulary_size) {
   if (vocabulary_size <= uint64_t{1} << 8) return TokenType::kU8;
@@ -47,7 +47,7 @@ absl::StatusOr<uint64_t> SizeOf(int fd, const std::string& path) {
 
 std::optional<StoreCheckpoint> ReadCheckpoint(const std::string& path) {
   const absl::StatusOr<std::string> text =
-      ReadSmallFile(path, "a checkpoint", kMostCheckpointBytes);
+      ReadSmallFile(path, "a checkpoint", kMaxCheckpointBytes);
   return text.ok() ? ParseCheckpoint(*text) : std::nullopt;
 }
 

@@ -45,10 +45,10 @@ ItemDraws MakeDraws(uint64_t seed, const std::string& name, uint64_t group,
     return ItemParts{s.parts, s.length};
   };
   ItemDraws draws(seed, name, view(segments[0]), parts(segments[0]), group);
-  uint64_t rank = 0;
+  uint64_t ordinal = 0;
   for (size_t u = 1; u < segments.size(); ++u) {
-    rank += segments[u - 1].draws;
-    draws.Continue(rank, view(segments[u]), parts(segments[u]));
+    ordinal += segments[u - 1].draws;
+    draws.Continue(ordinal, view(segments[u]), parts(segments[u]));
   }
   return draws;
 }
@@ -146,7 +146,7 @@ class ItemDrawsRunTest : public ::testing::Test {
   std::vector<SlowSegment> segments_;
   uint64_t group_ = 0;
   uint64_t seed_ = 0;
-  std::vector<SlowItem> expected_;  // by rank
+  std::vector<SlowItem> expected_;  // by ordinal
   std::mt19937_64 random_;
 };
 
@@ -191,7 +191,7 @@ TEST_F(ItemDrawsRunTest, AChangeOfLengthSkipsLessThanAGroup) {
     const uint64_t least = std::min<uint64_t>(1024, (items + 15) / 16);
     const uint64_t group = std::min(group_ == 0 ? least : group_, items);
     const ItemDraws draws = Make();
-    uint64_t rank = 0;
+    uint64_t ordinal = 0;
     uint64_t passed = 0;  // places, in all epochs
     for (size_t u = 0; u < segments_.size(); ++u) {
       SlowSegment segment = segments_[u];
@@ -202,7 +202,7 @@ TEST_F(ItemDrawsRunTest, AChangeOfLengthSkipsLessThanAGroup) {
       if (segment.draws == 0) continue;
       std::set<uint64_t> touched;
       for (uint64_t i = 0; i < segment.draws; ++i) {
-        const ItemDraws::Item item = draws.At(rank++);
+        const ItemDraws::Item item = draws.At(ordinal++);
         touched.insert(item.epoch * items + item.place);
       }
       const uint64_t last = *touched.rbegin();
@@ -244,8 +244,8 @@ TEST_F(ItemDrawsRunTest, FindsTheDrawsOfEachItem) {
           for (const ItemDraws::Reading& reading :
                draws.ReadingsOf(view, epoch, place)) {
             // Later draws were not simulated.
-            if (reading.rank >= expected_.size()) continue;
-            found.push_back({reading.rank,
+            if (reading.ordinal >= expected_.size()) continue;
+            found.push_back({reading.ordinal,
                              {view, epoch, place, reading.part,
                               reading.parts.count, reading.parts.length}});
           }
@@ -268,8 +268,8 @@ TEST_F(ItemDrawsRunTest, FindsWhatItReadsBeyondTheSimulation) {
       int found = 0;
       for (const ItemDraws::Reading& reading :
            draws.ReadingsOf(item.view, item.epoch, item.place)) {
-        ASSERT_EQ(draws.At(reading.rank).place, item.place);
-        if (reading.rank != n) continue;
+        ASSERT_EQ(draws.At(reading.ordinal).place, item.place);
+        if (reading.ordinal != n) continue;
         ++found;
         ASSERT_EQ(reading.part, item.part);
         ASSERT_EQ(reading.parts, item.parts);
@@ -380,7 +380,7 @@ TEST(ItemDrawsTest, TakesRanksAndLengthsUpToTheLast) {
         int found = 0;
         for (const auto& reading :
              draws.ReadingsOf(0, item.epoch, item.place)) {
-          found += reading.rank == n && reading.part == item.part;
+          found += reading.ordinal == n && reading.part == item.part;
         }
         ASSERT_EQ(found, 1) << items << " items in " << parts << ", draw " << n;
       }

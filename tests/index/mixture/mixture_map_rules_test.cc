@@ -248,12 +248,12 @@ TEST_F(MixtureMapRulesTest, ServesEachComponentsFirstDrawsExactly) {
     ASSERT_OK_AND_ASSIGN(const Map map, MakeMap(mixture, rule));
     const uint64_t end = *expected.length;
     ASSERT_EQ(Resolve(*map, Whole(end)), mixture.Samples(end));
-    std::vector<std::set<uint64_t>> ranks(mixture.components.size());
+    std::vector<std::set<uint64_t>> ordinals(mixture.components.size());
     for (uint64_t k = 0; k < end; ++k) {
       const Draw draw = map->plan().At(k, mixture.seed);
-      ASSERT_TRUE(ranks[draw.component].insert(draw.rank).second);
+      ASSERT_TRUE(ordinals[draw.component].insert(draw.ordinal).second);
     }
-    for (const std::set<uint64_t>& served : ranks) {
+    for (const std::set<uint64_t>& served : ordinals) {
       ASSERT_TRUE(served.empty() || *served.rbegin() == served.size() - 1);
     }
     ++seen;

@@ -139,10 +139,10 @@ TEST_P(MixtureMapRunTest, TurnsDrawsIntoItems) {
     const Draw draw = map->plan().At(k, 42);
     const uint32_t child = declared_[draw.component];
     const Declared& component = components_[child];
-    Position expected = {draw.rank, 0};
+    Position expected = {draw.ordinal, 0};
     if (component.length) {
-      expected.epoch = draw.rank / *component.length;
-      expected.index = draw.rank % *component.length;
+      expected.epoch = draw.ordinal / *component.length;
+      expected.index = draw.ordinal % *component.length;
     }
     if (child <= 1) {
       const uint64_t key =
@@ -171,7 +171,7 @@ TEST_P(MixtureMapRunTest, EpochsCoverTheirComponentOnce) {
   const auto map = Make();
   // Of each child, (epoch, index).
   std::vector<std::set<std::pair<uint64_t, uint64_t>>> seen(5);
-  // A block end, so that each component has served its first ranks.
+  // A block end, so that each component has served its first ordinals.
   const Block last = map->plan().BlockOf(8000);
   const uint64_t end = last.first + last.size;
   std::vector<Position> positions(end);

@@ -97,7 +97,7 @@ TEST_P(QuotaTreeShapeTest, DealsLikeTheSlowDealer) {
     const Draw draw = {component, counts[component]};
     ASSERT_EQ(tree_.Count(component, k), counts[component]) << "k=" << k;
     ASSERT_EQ(tree_.Locate(k), draw) << "k=" << k;
-    ASSERT_EQ(tree_.PositionOf(draw.component, draw.rank), k);
+    ASSERT_EQ(tree_.PositionOf(draw.component, draw.ordinal), k);
     ++counts[component];
   }
   for (uint32_t i = 0; i < counts.size(); ++i) {
@@ -118,7 +118,7 @@ TEST_P(QuotaTreeShapeTest, PaysDebtsLikeTheSlowDealer) {
     const uint32_t component = dealer.Deal();
     const Draw draw = {component, counts[component]++};
     ASSERT_EQ(tree.Locate(k), draw) << "k=" << k;
-    ASSERT_EQ(tree.PositionOf(draw.component, draw.rank), k);
+    ASSERT_EQ(tree.PositionOf(draw.component, draw.ordinal), k);
   }
 }
 
@@ -127,11 +127,11 @@ TEST_P(QuotaTreeShapeTest, PositionsInvertDrawsUpToTheLastSample) {
     const int bits = 1 + static_cast<int>(random_() % 62);
     const uint64_t k = random_() >> (64 - bits);
     const Draw draw = tree_.Locate(k);
-    ASSERT_EQ(tree_.PositionOf(draw.component, draw.rank), k);
-    ASSERT_EQ(tree_.Count(draw.component, k), draw.rank);
+    ASSERT_EQ(tree_.PositionOf(draw.component, draw.ordinal), k);
+    ASSERT_EQ(tree_.Count(draw.component, k), draw.ordinal);
   }
   const Draw last = tree_.Locate((uint64_t{1} << 62) - 1);
-  EXPECT_EQ(tree_.PositionOf(last.component, last.rank),
+  EXPECT_EQ(tree_.PositionOf(last.component, last.ordinal),
             (uint64_t{1} << 62) - 1);
 }
 
@@ -164,11 +164,11 @@ TEST_P(QuotaTreeShapeTest, BlocksGroupTheirSamplesByLeaf) {
     std::vector<uint32_t> components;
     for (const DrawRun& run : runs) {
       ASSERT_EQ(run.first_slot, slot);
-      ASSERT_EQ(run.first_rank, tree_.Count(run.component, begin));
-      ASSERT_EQ(run.first_rank + run.count, tree_.Count(run.component, end));
+      ASSERT_EQ(run.first_ordinal, tree_.Count(run.component, begin));
+      ASSERT_EQ(run.first_ordinal + run.count, tree_.Count(run.component, end));
       components.push_back(run.component);
       for (uint64_t i = 0; i < run.count; ++i, ++slot) {
-        const Draw draw = {run.component, run.first_rank + i};
+        const Draw draw = {run.component, run.first_ordinal + i};
         ASSERT_EQ(tree_.At(begin, end, slot), draw);
         ASSERT_EQ(tree_.SlotOf(begin, end, draw), slot);
       }
@@ -247,7 +247,7 @@ TEST(QuotaTreeTest, DeepestTreeIsFibonacciAndStillExact) {
   const QuotaTree tree(quanta);
   for (uint64_t k = 1; k < uint64_t{1} << 62; k = k * 3 + 1) {
     const Draw draw = tree.Locate(k);
-    ASSERT_EQ(tree.PositionOf(draw.component, draw.rank), k);
+    ASSERT_EQ(tree.PositionOf(draw.component, draw.ordinal), k);
   }
   for (uint32_t i = 0; i < quanta.size(); ++i) {
     const uint64_t k = uint64_t{1} << 55;
@@ -270,7 +270,7 @@ TEST(QuotaTreeTest, TakesTenThousandComponents) {
   for (int i = 0; i < 1000; ++i) {
     const uint64_t k = random() >> 4;
     const Draw draw = tree.Locate(k);
-    ASSERT_EQ(tree.PositionOf(draw.component, draw.rank), k);
+    ASSERT_EQ(tree.PositionOf(draw.component, draw.ordinal), k);
   }
 }
 

@@ -46,7 +46,7 @@ std::string Text(const std::vector<Draw>& draws) {
   std::string text;
   for (const Draw& draw : draws) {
     absl::StrAppend(&text, text.empty() ? "" : " ",
-                    std::string(1, "bcw"[draw.component]), draw.rank);
+                    std::string(1, "bcw"[draw.component]), draw.ordinal);
   }
   return text;
 }
@@ -69,7 +69,7 @@ class StagePlanGoldenTest : public ::testing::Test {
     std::vector<Draw> slots;
     for (const DrawRun& run : runs) {
       for (uint64_t i = 0; i < run.count; ++i) {
-        slots.push_back({run.component, run.first_rank + i});
+        slots.push_back({run.component, run.first_ordinal + i});
       }
     }
     return slots;
@@ -247,7 +247,7 @@ TEST_P(StagePlanRunTest, DealsLikeTheSlowDealer) {
     const Draw draw = run.draws[k];
     ASSERT_EQ(plan_->Locate(k), draw) << "k=" << k;
     ASSERT_EQ(plan_->Count(draw.component, k), counts[draw.component]++);
-    ASSERT_EQ(plan_->PositionOf(draw.component, draw.rank), k);
+    ASSERT_EQ(plan_->PositionOf(draw.component, draw.ordinal), k);
   }
 }
 
@@ -270,7 +270,8 @@ TEST_P(StagePlanRunTest, ShufflesLikeAListPerBlock) {
       for (uint64_t i = 0; i < size; ++i) {
         const Draw draw = slots[sigma.Forward(i)];
         ASSERT_EQ(plan_->At(f + i, seed_), draw) << "sample " << f + i;
-        ASSERT_EQ(plan_->FindSample(draw.component, draw.rank, seed_), f + i);
+        ASSERT_EQ(plan_->FindSample(draw.component, draw.ordinal, seed_),
+                  f + i);
       }
     }
   }
@@ -284,7 +285,7 @@ TEST_P(StagePlanRunTest, ExpansionHoldsEverySlot) {
     plan_->Expand(block, &runs);
     for (const DrawRun& run : runs) {
       for (uint64_t i = 0; i < run.count; ++i) {
-        const Draw draw = {run.component, run.first_rank + i};
+        const Draw draw = {run.component, run.first_ordinal + i};
         const uint64_t at =
             block.first + order.sigma().Inverse(run.first_slot + i);
         ASSERT_EQ(order.At(at), draw);
@@ -298,7 +299,7 @@ TEST_P(StagePlanRunTest, FindsSamplesUpToTwoToTheSixty) {
   for (int i = 0; i < 1000; ++i) {
     const uint64_t k = random_() >> (4 + random_() % 40);
     const Draw draw = plan_->At(k, seed_);
-    ASSERT_EQ(plan_->FindSample(draw.component, draw.rank, seed_), k);
+    ASSERT_EQ(plan_->FindSample(draw.component, draw.ordinal, seed_), k);
   }
 }
 
@@ -363,12 +364,12 @@ TEST(StagePlanTest, FindsNoSampleAtOrBeyondTwoToTheSixtyTwo) {
   ASSERT_GT(first + 7, end);
   for (uint64_t k = first - 7; k < end; ++k) {
     const Draw draw = plan->At(k, 1);
-    EXPECT_THAT(plan->FindSample(draw.component, draw.rank, 1),
+    EXPECT_THAT(plan->FindSample(draw.component, draw.ordinal, 1),
                 ::testing::AnyOf(k, std::nullopt));
     const Draw unshuffled = plan->Locate(k);
-    EXPECT_LT(
-        plan->FindSample(unshuffled.component, unshuffled.rank, 1).value_or(0),
-        end);
+    EXPECT_LT(plan->FindSample(unshuffled.component, unshuffled.ordinal, 1)
+                  .value_or(0),
+              end);
   }
 }
 

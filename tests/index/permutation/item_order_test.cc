@@ -30,7 +30,7 @@ using ::testing::ElementsAreArray;
 using ::testing::HasSubstr;
 
 constexpr uint64_t kKey = 42;
-constexpr uint64_t kMost = uint64_t{1} << 63;
+constexpr uint64_t kMax = uint64_t{1} << 63;
 
 std::vector<uint64_t> Count(uint64_t begin, uint64_t end) {
   std::vector<uint64_t> numbers;
@@ -145,7 +145,7 @@ TEST_P(ItemOrderTest, ACopyIsTheSameOrder) {
 INSTANTIATE_TEST_SUITE_P(Kinds, ItemOrderTest,
                          ::testing::Values(Stored(), Full(), Eras(1), Eras(4),
                                            Eras(16), Eras(64), Eras(65),
-                                           Eras(1000), Eras(kMost),
+                                           Eras(1000), Eras(kMax),
                                            Eras(UINT64_MAX)));
 INSTANTIATE_TEST_SUITE_P(
     Blocks, ItemOrderTest,
@@ -153,9 +153,9 @@ INSTANTIATE_TEST_SUITE_P(
                       Blocks(3, 2), Blocks(3, 5), Blocks(7, 3), Blocks(16, 1),
                       Blocks(16, 4), Blocks(16, 64), Blocks(64, 1),
                       Blocks(65, 2), Blocks(129, 3), Blocks(1000, 1),
-                      Blocks(1001, 7), Blocks(kMost, 3),
+                      Blocks(1001, 7), Blocks(kMax, 3),
                       Blocks(UINT64_MAX, UINT64_MAX), Blocks(3, UINT64_MAX),
-                      Blocks(2, kMost), Blocks(4, kMost / 2 + 1)));
+                      Blocks(2, kMax), Blocks(4, kMax / 2 + 1)));
 
 struct HugeCase {
   uint64_t length;
@@ -195,7 +195,7 @@ TEST_P(HugeOrderTest, FindsBackWhatItSamples) {
   }
 }
 
-constexpr uint64_t kHalf = kMost / 2;
+constexpr uint64_t kHalf = kMax / 2;
 INSTANTIATE_TEST_SUITE_P(
     NearTheLimits, HugeOrderTest,
     ::testing::Values(HugeCase{kHalf + 12345, Blocks(4096, 1024)},
@@ -203,15 +203,15 @@ INSTANTIATE_TEST_SUITE_P(
                       HugeCase{kHalf, Blocks(kHalf - 1, 7)},
                       HugeCase{kHalf, Blocks(kHalf / 2 + 1, 1)},
                       HugeCase{kHalf + 1, Blocks(3, kHalf)},
-                      HugeCase{kMost, Blocks(1024, 1024)},
-                      HugeCase{kMost, Blocks(1, UINT64_MAX)},
-                      HugeCase{kMost, Blocks(UINT64_MAX, UINT64_MAX)},
-                      HugeCase{kMost, Blocks(kHalf, 2)},
-                      HugeCase{kMost - 2, Blocks(3, 1000)},
-                      HugeCase{kMost, Eras(kMost - 1)},
-                      HugeCase{kMost, Eras(UINT64_MAX)},
-                      HugeCase{kMost - 1, Eras(1000003)},
-                      HugeCase{kMost, Full()}, HugeCase{kMost, Stored()}));
+                      HugeCase{kMax, Blocks(1024, 1024)},
+                      HugeCase{kMax, Blocks(1, UINT64_MAX)},
+                      HugeCase{kMax, Blocks(UINT64_MAX, UINT64_MAX)},
+                      HugeCase{kMax, Blocks(kHalf, 2)},
+                      HugeCase{kMax - 2, Blocks(3, 1000)},
+                      HugeCase{kMax, Eras(kMax - 1)},
+                      HugeCase{kMax, Eras(UINT64_MAX)},
+                      HugeCase{kMax - 1, Eras(1000003)}, HugeCase{kMax, Full()},
+                      HugeCase{kMax, Stored()}));
 
 // Where the samples of each chunk were seen: by window, how many.
 using Windows = std::map<uint64_t, uint64_t>;
@@ -348,16 +348,16 @@ TEST(ResolveShuffleTest, RefusesWhatMakesNoSenseAndSaysWhatWould) {
 }
 
 TEST(CheckOrderTest, RefusesMoreThanCanBeNumbered) {
-  EXPECT_THAT(CheckOrder(Blocks(kMost, kMost), 0), IsOk());
-  EXPECT_THAT(CheckOrder(Blocks(3, 1), kMost),
+  EXPECT_THAT(CheckOrder(Blocks(kMax, kMax), 0), IsOk());
+  EXPECT_THAT(CheckOrder(Blocks(3, 1), kMax),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        AllOf(HasSubstr("9223372036854775808 items in chunks of "
                                        "3 "),
                              HasSubstr("Take() at most 2^62"))));
   for (const OrderSpec& spec : {Full(), Eras(7), Blocks(1, 1)}) {
-    EXPECT_THAT(CheckOrder(spec, kMost), IsOk());
+    EXPECT_THAT(CheckOrder(spec, kMax), IsOk());
     EXPECT_THAT(
-        CheckOrder(spec, kMost + 1),
+        CheckOrder(spec, kMax + 1),
         StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("only 2^63")));
   }
 }

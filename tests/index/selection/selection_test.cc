@@ -64,14 +64,14 @@ void ExpectEqual(const Selection& selection, const std::vector<bool>& bits) {
   for (uint64_t i = 0; i < bits.size(); ++i) {
     ASSERT_EQ(selection.CountBelow(i), below) << "item " << i;
     ASSERT_EQ(selection.Contains(i), bits[i]) << "item " << i;
-    ASSERT_EQ(selection.Rank(i),
+    ASSERT_EQ(selection.OrdinalOf(i),
               bits[i] ? std::optional<uint64_t>(below) : std::nullopt)
         << "item " << i;
     below += bits[i];
   }
   ASSERT_EQ(selection.CountBelow(bits.size()), below);
-  ASSERT_EQ(selection.Rank(bits.size()), std::nullopt);
-  ASSERT_EQ(selection.Rank(UINT64_MAX), std::nullopt);
+  ASSERT_EQ(selection.OrdinalOf(bits.size()), std::nullopt);
+  ASSERT_EQ(selection.OrdinalOf(UINT64_MAX), std::nullopt);
 }
 
 TEST(SelectInWordTest, FindsEachBitOfWordsOfAllKinds) {
@@ -185,7 +185,7 @@ TEST(SelectionTest, TenMillionItemsTakeABitAndAFewPerCent) {
   for (uint64_t i = 0; i < kItems; ++i) {
     if ((words[i / 64] >> i % 64 & 1) == 0) continue;
     if (place % 31 == 0) {
-      ASSERT_EQ(selection.Rank(i), place);
+      ASSERT_EQ(selection.OrdinalOf(i), place);
       ASSERT_EQ(selection.Select(place), i);
     }
     ++place;
@@ -202,9 +202,9 @@ TEST(SelectionTest, MoreThanTwoToTheThirtyTwoItems) {
   EXPECT_EQ(AllSelectedItems(selection), chosen);
   for (uint64_t k = 0; k < chosen.size(); ++k) {
     EXPECT_EQ(selection.Select(k), chosen[k]);
-    EXPECT_EQ(selection.Rank(chosen[k]), k);
+    EXPECT_EQ(selection.OrdinalOf(chosen[k]), k);
   }
-  EXPECT_EQ(selection.Rank(kFour + 5), std::nullopt);
+  EXPECT_EQ(selection.OrdinalOf(kFour + 5), std::nullopt);
 }
 
 TEST(SelectionTest, CopiesShareTheirBitmap) {

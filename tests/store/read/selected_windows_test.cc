@@ -51,7 +51,7 @@ struct SlowToken {
 // A name that keeps the documents file out of memory: damage is seen at once.
 const std::string& LongName() {
   static const auto* name =
-      new std::string(internal::SideFile::kMostKeptBytes, 'n');
+      new std::string(internal::SideFile::kMaxKeptBytes, 'n');
   return *name;
 }
 

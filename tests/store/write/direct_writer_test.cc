@@ -57,8 +57,8 @@ class DirectWriterTest : public ::testing::Test {
   std::vector<Piece> Cut(uint64_t begin, uint64_t end) {
     std::vector<Piece> pieces;
     while (begin < end) {
-      constexpr uint64_t kMost[] = {1, 10, kPage, 3 * kPage, 100000, 6000000};
-      const uint64_t most = kMost[random_() % std::size(kMost)];
+      constexpr uint64_t kMax[] = {1, 10, kPage, 3 * kPage, 100000, 6000000};
+      const uint64_t most = kMax[random_() % std::size(kMax)];
       const uint64_t bytes = std::min(end - begin, random_() % (most + 1));
       pieces.push_back({begin, bytes});
       begin += bytes;

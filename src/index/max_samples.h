@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef PONIENTE_INDEX_MAX_SAMPLES_H_
+#define PONIENTE_INDEX_MAX_SAMPLES_H_
+
+#include <cstdint>
+
+namespace poniente::internal {
+
+// Samples of a run: so that the sum of two numbers of samples is still below
+// 2^63, which is as far as indices go.
+inline constexpr uint64_t kMaxSamples = uint64_t{1} << 62;
+
+}  // namespace poniente::internal
+
+#endif  // PONIENTE_INDEX_MAX_SAMPLES_H_
