@@ -53,15 +53,15 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "bench/bench_file.h"
-#include "bench/comparison.h"
-#include "bench/flags.h"
-#include "bench/library_reader.h"
-#include "bench/measure_reader.h"
-#include "bench/plain_readers.h"
-#include "bench/random_file.h"
-#include "bench/require.h"
-#include "bench/windows.h"
+#include "bench/measure/flags.h"
+#include "bench/measure/require.h"
+#include "bench/readers/bench_file.h"
+#include "bench/readers/comparison.h"
+#include "bench/readers/library_reader.h"
+#include "bench/readers/measure_reader.h"
+#include "bench/readers/plain_readers.h"
+#include "bench/readers/random_file.h"
+#include "bench/readers/windows.h"
 
 namespace poniente::bench {
 namespace {

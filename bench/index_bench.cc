@@ -23,9 +23,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "bench/heap_bytes.h"
-#include "bench/require.h"
-#include "bench/rounds.h"
+#include "bench/measure/heap_bytes.h"
+#include "bench/measure/require.h"
+#include "bench/measure/rounds.h"
 #include "index/mixture/mixture_map.h"
 #include "index/permutation/permutation_kernels.h"
 #include "poniente/mixture_plan.h"

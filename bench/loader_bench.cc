@@ -65,12 +65,12 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "bench/bench_tree.h"
-#include "bench/comparison.h"
-#include "bench/first_batch.h"
-#include "bench/flags.h"
-#include "bench/plan_memory.h"
-#include "bench/tree_cases.h"
+#include "bench/measure/flags.h"
+#include "bench/readers/comparison.h"
+#include "bench/runs/bench_tree.h"
+#include "bench/runs/first_batch.h"
+#include "bench/runs/plan_memory.h"
+#include "bench/runs/tree_cases.h"
 
 namespace poniente::bench {
 namespace {

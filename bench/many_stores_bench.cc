@@ -42,8 +42,8 @@
 #include <utility>
 #include <vector>
 
-#include "bench/require.h"
-#include "bench/statistics.h"
+#include "bench/measure/require.h"
+#include "bench/measure/statistics.h"
 
 namespace {
 

@@ -30,8 +30,8 @@
 #include <thread>
 #include <vector>
 
-#include "bench/require.h"
-#include "bench/statistics.h"
+#include "bench/measure/require.h"
+#include "bench/measure/statistics.h"
 
 namespace {
 

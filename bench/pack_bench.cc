@@ -41,10 +41,10 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "bench/cpu_seconds.h"
-#include "bench/flags.h"
-#include "bench/require.h"
-#include "bench/statistics.h"
+#include "bench/measure/cpu_seconds.h"
+#include "bench/measure/flags.h"
+#include "bench/measure/require.h"
+#include "bench/measure/statistics.h"
 #include "util/crc32c.h"
 
 extern char** environ;

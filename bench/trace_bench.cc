@@ -25,9 +25,9 @@
 
 #include "analysis/diff/first_difference.h"
 #include "analysis/trace/traced_run.h"
-#include "bench/large_run.h"
-#include "bench/require.h"
-#include "bench/rounds.h"
+#include "bench/measure/require.h"
+#include "bench/measure/rounds.h"
+#include "bench/runs/large_run.h"
 
 namespace poniente::bench {
 namespace {

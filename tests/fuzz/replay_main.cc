@@ -18,7 +18,7 @@
 #include <string>
 #include <vector>
 
-#include "bench/heap_bytes.h"
+#include "bench/measure/heap_bytes.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size);
 

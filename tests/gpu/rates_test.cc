@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-#include "bench/statistics.h"
+#include "bench/measure/statistics.h"
 #include "poniente/loader.h"
 #include "poniente/task.h"
 #include "staging/slot_ring.h"

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// The command line of a benchmark.
+
+#ifndef PONIENTE_BENCH_MEASURE_FLAGS_H_
+#define PONIENTE_BENCH_MEASURE_FLAGS_H_
+
+#include <map>
+#include <string>
+
+#include "absl/strings/numbers.h"
+
+namespace poniente::bench {
+
+// Takes `--name value` for each name of `numbers` that stands in argv[first]
+// and after it, and `--only text`. False if something else stands there, or a
+// number that is not above 0.
+inline bool ParseNumbers(int argc, char** argv, int first,
+                         const std::map<std::string, double*>& numbers,
+                         std::string* only = nullptr) {
+  if (argc < first || (argc - first) % 2 != 0) return false;
+  for (int i = first; i < argc; i += 2) {
+    if (only != nullptr && argv[i] == std::string("--only")) {
+      *only = argv[i + 1];
+      continue;
+    }
+    const auto found = numbers.find(argv[i]);
+    if (found == numbers.end()) return false;
+    if (!absl::SimpleAtod(argv[i + 1], found->second)) return false;
+    if (!(*found->second > 0)) return false;
+  }
+  return true;
+}
+
+}  // namespace poniente::bench
+
+#endif  // PONIENTE_BENCH_MEASURE_FLAGS_H_
