@@ -11,6 +11,7 @@
 
 #include "absl/status/statusor.h"
 #include "analysis/plan/planned_run.h"
+#include "poniente/loader.h"
 #include "poniente/schedule.h"
 
 namespace poniente::internal {
