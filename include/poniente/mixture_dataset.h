@@ -75,17 +75,16 @@ absl::StatusOr<std::shared_ptr<const NodeRecipe>> MixtureRecipe(
 
 // Draws items from several datasets in exact proportions, by index arithmetic.
 //
-// Item i is draw n of component c by the quota tree (index-math.md 2): after
-// any number k of whole blocks' items, component c has had k x weight of them,
-// less or more by at most 1.68 (2.4 with many stages), however small its weight
-// and however many there are. Draw n is item n mod length of the component's
-// epoch n / length; each epoch has an order of its own. A component may be a
-// mixture itself.
+// Item i is draw n of component c by the quota tree (docs/index-math.md 2):
+// after any number k of whole blocks' items, component c has had k x weight of
+// them, less or more by at most 1.68 in one stage, however small its weight and
+// however many there are (over several stages: measured, at most 3.1 for usual
+// weights). Draw n is item n mod length of the component's epoch n / length;
+// each epoch has an order of its own. A component may be a mixture itself.
 //
 // Length: endless, unless a stop rule or a component's max_epochs ends it;
-// Take()
-//     a finite part of it where one is needed. A finite mixture that is read
-//     for several epochs counts its components' draws on through them.
+//     Take() a finite part of it where one is needed. A finite mixture that is
+//     read for several epochs counts its components' draws on through them.
 // Stages: weights change at their very sample, at once or along a ramp; what a
 //     component is owed is carried over. A stage added later changes no block
 //     that it does not cut.

@@ -53,9 +53,9 @@ class Selection {
   static absl::StatusOr<Selection> FromIndices(
       uint64_t size, std::span<const uint64_t> indices);
 
-  // Item x if derive(seed, "hold", x) < floor(fraction * 2^64) (index-math.md
-  // 1.1): whether an item is in depends on its index alone, not on `size`.
-  // 0 < fraction < 1.
+  // Item x if derive(seed, "hold", x) < floor(fraction * 2^64)
+  // (docs/index-math.md 1.1): whether an item is in depends on its index alone,
+  // not on `size`. 0 < fraction < 1.
   static absl::StatusOr<Selection> ByHash(uint64_t size, double fraction,
                                           uint64_t seed = 0);
 

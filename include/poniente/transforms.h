@@ -98,7 +98,9 @@ absl::StatusOr<DatasetPtr<T>> Repeat(
 }
 
 // One keyed permutation over the whole dataset, a new one in every epoch
-// (index-math.md 1: derive(seed, "shuf", epoch)). Waits for the final length.
+// (docs/index-math.md 1.1: derive(seed, "shuf", epoch)). Waits for the final
+// length.
+//
 // seed: inherited from the parent unless stated here.
 // Errors: InvalidArgument if the dataset is endless.
 template <class T>
@@ -176,7 +178,7 @@ absl::StatusOr<std::shared_ptr<const NodeRecipe>> OrderRecipe(
 // does not permute it.
 //
 // Determinism: the order; with buckets also the seed and the epoch, by an era
-//     shuffle (index-math.md 3) whose eras are the buckets.
+//     shuffle (docs/index-math.md 3) whose eras are the buckets.
 // Complexity: that of ScoreOrder, and one permutation per run of items of one
 //     bucket.
 // Growing dataset: waits for the final length.

@@ -70,7 +70,7 @@ INSTANTIATE_TEST_SUITE_P(
                     std::nullopt}),
     testing::CaseName);
 
-// index-math.md 2.6: seed 42, B = 8, two stages, the first ending inside a
+// docs/index-math.md 2.6: seed 42, B = 8, two stages, the first ending inside a
 // block. Letters with ranks, as listed there.
 TEST(MixtureDatasetTest, MatchesTheVectorOfTheSpecification) {
   constexpr uint64_t kWeb = 0, kCode = 1000, kBooks = 2000;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The slow twin of ItemDraws: a reader that takes one group of places after the
-// other, and within a group one part after the other. Written from index-math
-// 2.4 and 2.7, sharing no code with what it checks.
+// other, and within a group one part after the other. Written from
+// docs/index-math.md 2.4 and 2.7, sharing no code with what it checks.
 
 #ifndef PONIENTE_TESTS_INDEX_SLOW_ITEM_DRAWS_H_
 #define PONIENTE_TESTS_INDEX_SLOW_ITEM_DRAWS_H_

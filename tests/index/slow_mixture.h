@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The slow twin of MixtureMap: deals every sample, lays out and shuffles every
 // block, and reads every component from its first draw on. Written from
-// index-math 2, sharing no code with what it checks.
+// docs/index-math.md 2, sharing no code with what it checks.
 
 #ifndef PONIENTE_TESTS_INDEX_SLOW_MIXTURE_H_
 #define PONIENTE_TESTS_INDEX_SLOW_MIXTURE_H_

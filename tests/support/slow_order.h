@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The orders of index-math.md 3, written down a second time from its text, as
-// lists: what eras and blocks are compared with. Shares nothing with the
+// The orders of docs/index-math.md 3, written down a second time from its text,
+// as lists: what eras and blocks are compared with. Shares nothing with the
 // library.
 
 #ifndef PONIENTE_TESTS_SUPPORT_SLOW_ORDER_H_

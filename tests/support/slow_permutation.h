@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The permutation of index-math.md 1.2, written down a second time from its
-// text, one index after the other, for small sizes: what shuffling nodes are
-// compared with. Shares nothing with the library.
+// The permutation of docs/index-math.md 1.2, written down a second time from
+// its text, one index after the other, for small sizes: what shuffling nodes
+// are compared with. Shares nothing with the library.
 
 #ifndef PONIENTE_TESTS_SUPPORT_SLOW_PERMUTATION_H_
 #define PONIENTE_TESTS_SUPPORT_SLOW_PERMUTATION_H_

@@ -88,8 +88,9 @@ class NodeRecipe {
   // The seed that the user stated for this node; none: it inherits one.
   virtual std::optional<uint64_t> stated_seed() const { return std::nullopt; }
 
-  // The seed of a child (index-math.md 1.1): by default the node's own, handed
-  // on; nodes with a key or with several children derive one from the name.
+  // The seed of a child (docs/index-math.md 1.1): by default the node's own,
+  // handed on; nodes with a key or with several children derive one from the
+  // name.
   virtual uint64_t ChildSeed(uint64_t seed, std::string_view name) const;
 };
 

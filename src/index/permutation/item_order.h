@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The order of a dataset's items within one epoch, of any kind, computed and
-// not stored (index-math.md 3).
+// not stored (docs/index-math.md 3).
 //
 // Eras: era j is items [j * E, (j + 1) * E), permuted among themselves.
 // Blocks: Q chunks of c <= length items, the last one padded. Place v of the

@@ -58,7 +58,7 @@ SlowItem Slow(const ItemDraws::Item& item) {
           item.part, item.parts.count, item.parts.length};
 }
 
-// index-math.md 2.7. Changing these reorders every run ever resumed: bump
+// docs/index-math.md 2.7. Changing these reorders every run ever resumed: bump
 // kOrderVersion.
 TEST(ItemDrawsTest, ReadsTheVectorOfOrderVersion1) {
   const ItemDraws draws =

@@ -72,8 +72,8 @@ std::vector<uint64_t> Starts(const MixturePlan& plan) {
   return starts;
 }
 
-// index-math.md 2.4 asked sample by sample: what is in force at one, looked up
-// from the options anew each time.
+// docs/index-math.md 2.4 asked sample by sample: what is in force at one,
+// looked up from the options anew each time.
 class SlowPlan {
  public:
   SlowPlan(const MixtureOptions& options,
@@ -206,7 +206,7 @@ TEST(MixturePlanTest, RampsOfOneStageFollowTheText) {
             (std::vector<double>{0.5, 0.5, 0}));
 }
 
-// The quanta of index-math.md 2.6, on a ramp from 5 3 1 1 to 1 1 1 1.
+// The quanta of docs/index-math.md 2.6, on a ramp from 5 3 1 1 to 1 1 1 1.
 TEST(MixturePlanTest, RampsOfOrderVersion1) {
   MixtureOptions options;
   options.block_size = 16;
@@ -430,7 +430,7 @@ TEST(MixturePlanTest, AStageMayBeginAtTheEarliestStartAndNoEarlier) {
   EXPECT_NE(cut.PrefixHash(1, 11), plan.PrefixHash(1, 11));
 }
 
-// index-math.md 2.6.
+// docs/index-math.md 2.6.
 TEST(MixturePlanTest, PrefixHashesOfOrderVersion2) {
   MixtureOptions options;
   options.block_size = 8;

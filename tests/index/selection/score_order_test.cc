@@ -189,8 +189,8 @@ TEST(OrderMapTest, GoldenValues) {
   EXPECT_THAT(second, ElementsAre(2, 3, 0, 1, 7, 4, 5, 6, 9, 8));
 }
 
-// index-math.md 3 gives 1 3 2 0 5 4 6 7 9 8 for K = 42: the twin above agrees
-// with it, given that key.
+// docs/index-math.md 3 gives 1 3 2 0 5 4 6 7 9 8 for K = 42: the twin above
+// agrees with it, given that key.
 TEST(OrderMapTest, TheTwinIsTheEraShuffleOfItsText) {
   std::vector<uint64_t> places;
   for (const uint64_t begin : {0u, 4u, 8u}) {
