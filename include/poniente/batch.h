@@ -56,6 +56,7 @@ constexpr bool kIsIdOf(TokenType type) {
 }
 [[noreturn]] void WrongIdType(TokenType type);
 class Slot;
+struct BatchAccess;
 
 // Where the tensors of a batch lie in its memory: tokens first, the others in
 // the order of BatchTensor, each at a multiple of 256 bytes.
@@ -99,9 +100,6 @@ class BatchLayout {
 //     and WaitUntilCopied() may be called from any thread, too.
 class Batch {
  public:
-  // For the loader: ids are whatever the slot held.
-  Batch(StepPlan plan, size_t num_samples, internal::BatchLayout layout,
-        std::shared_ptr<internal::Slot> slot);
   Batch(Batch&&) = default;
   Batch& operator=(Batch&&) = default;
   ~Batch();
@@ -132,7 +130,6 @@ class Batch {
   }
   // The same memory, whatever the type. REQUIRES: has_host_tokens().
   std::span<const std::byte> bytes() const;
-  std::span<std::byte> mutable_bytes();
 
   // FailedPrecondition if the loader was not asked for it.
   absl::StatusOr<TensorView> tensor(BatchTensor tensor) const;
@@ -183,17 +180,13 @@ class Batch {
   const SampleProvenance& provenance(size_t sample) const {
     return provenance_[sample];
   }
-  std::span<SampleProvenance> mutable_provenance() { return provenance_; }
-
-  // For the loader: memory of a tensor that is there.
-  std::span<std::byte> mutable_tensor(BatchTensor tensor);
-  const internal::BatchLayout& layout() const { return layout_; }
-  // For the loader: the batch is the consumer's from now on.
-  void MarkHeld();
-  // For the loader: what lies where tokens() would be is something else.
-  void HideHostTokens() { has_host_tokens_ = false; }
 
  private:
+  // What the loader alone may call: src/loader/batch_access.h.
+  friend struct internal::BatchAccess;
+  Batch(StepPlan plan, size_t num_samples, internal::BatchLayout layout,
+        std::shared_ptr<internal::Slot> slot);
+
   bool IsOnHost(BatchTensor tensor) const {
     return has_host_tokens_ || tensor != BatchTensor::kTokens;
   }

@@ -27,6 +27,7 @@ namespace poniente {
 namespace internal {
 struct KnownStore;
 struct StoreManifest;
+struct TokenStoreAccess;
 class DocumentIndex;
 }  // namespace internal
 
@@ -100,16 +101,10 @@ class TokenStore final : public TokenSource {
   absl::StatusOr<std::vector<ItemPiece>> DocumentPieces(
       uint64_t begin, uint64_t end) const override;
 
-  // For internal use: what the manifest says.
-  const internal::StoreManifest& manifest() const { return *manifest_; }
-
-  // For internal use: what catalog.h opens. Touches no file; the first read
-  // compares what is there with what was known, and opens it.
-  static absl::StatusOr<std::shared_ptr<const TokenStore>> OpenKnown(
-      std::shared_ptr<const internal::KnownStore> known,
-      const TokenStoreOptions& options);
-
  private:
+  // What only the library and its tool may call:
+  // src/store/read/token_store_access.h.
+  friend struct internal::TokenStoreAccess;
   TokenStore(std::string path,
              std::unique_ptr<const internal::StoreManifest> manifest,
              std::shared_ptr<const ByteReader> reader,

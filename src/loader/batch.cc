@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "loader/batch_access.h"
 #include "staging/slot_ring.h"
 #include "util/check.h"
 #include "util/status_macros.h"
@@ -39,19 +40,8 @@ std::span<const std::byte> Batch::bytes() const {
           NumElements(BatchTensor::kTokens) * TokenTypeBytes(token_type())};
 }
 
-std::span<std::byte> Batch::mutable_bytes() {
-  return mutable_tensor(BatchTensor::kTokens);
-}
-
 uint64_t Batch::NumElements(BatchTensor tensor) const {
   return internal::BatchLayout::Elements(tensor, num_samples(), seq_len());
-}
-
-std::span<std::byte> Batch::mutable_tensor(BatchTensor tensor) {
-  PONIENTE_CHECK(layout_.Has(tensor)) << BatchTensorName(tensor);
-  return slot_->host().subspan(
-      layout_.Offset(tensor, num_samples(), seq_len()),
-      NumElements(tensor) * ElementTypeBytes(layout_.TypeOf(tensor)));
 }
 
 const std::byte* Batch::HostBytes(BatchTensor tensor) const {
@@ -91,8 +81,6 @@ std::vector<TensorView> Batch::tensors() const {
   return views;
 }
 
-void Batch::MarkHeld() { slot_->MarkHeld(); }
-
 const Device& Batch::device() const { return slot_->device(); }
 
 const std::byte* Batch::device_bytes() const { return slot_->device_bytes(); }
@@ -103,4 +91,22 @@ absl::Status Batch::WaitUntilCopied() const { return slot_->WaitUntilCopied(); }
 
 std::shared_ptr<const void> Batch::ShareMemory() const { return slot_; }
 
+namespace internal {
+
+Batch BatchAccess::Make(StepPlan plan, size_t num_samples, BatchLayout layout,
+                        SlotPtr slot) {
+  return Batch(std::move(plan), num_samples, layout, std::move(slot));
+}
+
+std::span<std::byte> BatchAccess::Bytes(Batch* batch, BatchTensor tensor) {
+  const BatchLayout& layout = batch->layout_;
+  PONIENTE_CHECK(layout.Has(tensor)) << BatchTensorName(tensor);
+  return batch->slot_->host().subspan(
+      layout.Offset(tensor, batch->num_samples(), batch->seq_len()),
+      batch->NumElements(tensor) * ElementTypeBytes(layout.TypeOf(tensor)));
+}
+
+void BatchAccess::MarkHeld(Batch* batch) { batch->slot_->MarkHeld(); }
+
+}  // namespace internal
 }  // namespace poniente

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "index/part_at.h"
 #include "io/range_source.h"
+#include "loader/batch_access.h"
 #include "loader/samples_by_leaf.h"
 #include "loader/widen.h"
 #include "poniente/extend/index_map_dataset.h"
@@ -233,10 +234,11 @@ Task<std::optional<Batch>> BatchAssembler::Assemble(uint64_t step,
   absl::StatusOr<SlotPtr> slot =
       co_await slots_->Take(bytes, widening.bytes_before());
   if (!slot.ok()) co_return slot.status();
-  Batch batch(std::move(plan), num_samples, tensors_.layout(), *slot);
-  if (host_type_ != batch.token_type()) batch.HideHostTokens();
+  Batch batch =
+      BatchAccess::Make(std::move(plan), num_samples, tensors_.layout(), *slot);
+  if (host_type_ != batch.token_type()) BatchAccess::HideHostTokens(&batch);
   for (size_t i = 0; i < batch.num_samples(); ++i) {
-    batch.mutable_provenance()[i].sample =
+    BatchAccess::Provenance(&batch)[i].sample =
         batch.plan().first_sample + share.begin + i;
   }
   absl::Status filled = co_await Fill(&batch, slot->get(), times);
@@ -256,7 +258,7 @@ Task<> BatchAssembler::Fill(Batch* batch, Slot* slot, FetchTimes* times) const {
   absl::Status resolved = tree_.Resolve(positions, items);
   if (!resolved.ok()) co_return resolved;
   for (size_t i = 0; i < items.size(); ++i) {
-    SampleProvenance& provenance = batch->mutable_provenance()[i];
+    SampleProvenance& provenance = BatchAccess::Provenance(batch)[i];
     provenance.source = items[i].leaf;
     provenance.item = items[i].position.index;
     provenance.epoch = items[i].position.epoch;
@@ -324,7 +326,8 @@ absl::StatusOr<std::vector<ReadRequest>> BatchAssembler::PlanReads(
   }
   PONIENTE_ASSIGN_OR_RETURN(std::span<std::byte> scratch,
                             slot->Scratch(beside));
-  const std::span<std::byte> rows = batch->mutable_bytes();
+  const std::span<std::byte> rows =
+      BatchAccess::Bytes(batch, BatchTensor::kTokens);
   const size_t row_bytes = size_t{seq_len} * width;
   std::vector<ReadRequest> requests;
   requests.reserve(items.size());
@@ -352,7 +355,8 @@ absl::Status BatchAssembler::Decode(std::span<const LeafPosition> items,
                                     Batch* batch) const {
   const TokenType type = host_type_;
   const size_t row_bytes = size_t{batch->seq_len()} * TokenTypeBytes(type);
-  const std::span<std::byte> rows = batch->mutable_bytes();
+  const std::span<std::byte> rows =
+      BatchAccess::Bytes(batch, BatchTensor::kTokens);
   for (const SamplesByLeaf::Group& group : by_leaf) {
     const FileLeaf& from = file_leaves_[group.leaf];
     const auto read = requests.first(group.samples.size());
@@ -393,7 +397,8 @@ Task<> BatchAssembler::FillFromItems(std::span<const Position> positions,
     }
     const uint64_t greatest = Widen(
         std::as_bytes(std::span(tokens)), sizeof(uint32_t), batch->token_type(),
-        batch->mutable_bytes().subspan(i * row_bytes, row_bytes));
+        BatchAccess::Bytes(batch, BatchTensor::kTokens)
+            .subspan(i * row_bytes, row_bytes));
     if (greatest >= ids) {
       co_return IdError(source, batch->provenance(i).item, greatest, ids);
     }

@@ -19,6 +19,7 @@
 #include "absl/strings/str_cat.h"
 #include "async/notifier.h"
 #include "index/keyed_hash.h"
+#include "loader/batch_access.h"
 #include "loader/batch_assembler.h"
 #include "loader/loader_counters.h"
 #include "loader/loader_reports.h"
@@ -428,7 +429,7 @@ absl::StatusOr<bool> Loader::Core::TakeReady(Offer* offer) {
 // What was taken in this generation is the consumer's.
 void Loader::Core::Deliver(uint64_t generation, Ready* ready) {
   Batch& batch = **ready->fetched;
-  batch.MarkHeld();
+  internal::BatchAccess::MarkHeld(&batch);
   counters_.Delivered(batch, ready->since);
   {
     MutexLock lock(&mu_);

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "absl/strings/str_cat.h"
+#include "loader/batch_access.h"
 #include "util/nearest_name.h"
 #include "util/status_macros.h"
 
@@ -66,7 +67,7 @@ absl::Status CheckLossWeights(const DatasetTree& tree,
 
 template <class T>
 std::span<T> RowOf(Batch* batch, BatchTensor tensor, size_t sample) {
-  auto* all = reinterpret_cast<T*>(batch->mutable_tensor(tensor).data());
+  auto* all = reinterpret_cast<T*>(BatchAccess::Bytes(batch, tensor).data());
   return {all + sample * batch->seq_len(), batch->seq_len()};
 }
 
@@ -112,7 +113,7 @@ void FillPositions(std::span<const uint32_t> documents,
 
 void FillFromDocuments(std::span<const uint32_t> documents, size_t sample,
                        Batch* batch) {
-  const BatchLayout& layout = batch->layout();
+  const BatchLayout& layout = BatchAccess::Layout(*batch);
   if (layout.Has(BatchTensor::kLabels)) {
     if (batch->token_type() == TokenType::kI64) {
       FillLabels<int64_t>(documents, sample, batch);
@@ -200,7 +201,7 @@ absl::Status TensorFiller::Fill(std::span<const LeafPosition> items,
                                 Batch* batch) const {
   if (layout_.Has(BatchTensor::kLossWeights)) {
     auto* weights = reinterpret_cast<float*>(
-        batch->mutable_tensor(BatchTensor::kLossWeights).data());
+        BatchAccess::Bytes(batch, BatchTensor::kLossWeights).data());
     for (size_t i = 0; i < items.size(); ++i) {
       weights[i] = loss_weights_[items[i].leaf];
     }

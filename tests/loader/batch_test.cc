@@ -8,6 +8,7 @@
 #include <cstring>
 #include <utility>
 
+#include "loader/batch_access.h"
 #include "tests/support/made_batch.h"
 #include "tests/support/status_matchers.h"
 
@@ -29,8 +30,10 @@ using ::testing::HasSubstr;
 TEST(BatchTest, RowsLieOneAfterTheOther) {
   Batch batch = MadeBatch(Plan(3), 2, TokenType::kU16);
   const uint16_t ids[] = {1, 2, 3, 4, 5, 6};
-  ASSERT_EQ(batch.mutable_bytes().size(), sizeof(ids));
-  std::memcpy(batch.mutable_bytes().data(), ids, sizeof(ids));
+  ASSERT_EQ(internal::BatchAccess::Bytes(&batch, BatchTensor::kTokens).size(),
+            sizeof(ids));
+  std::memcpy(internal::BatchAccess::Bytes(&batch, BatchTensor::kTokens).data(),
+              ids, sizeof(ids));
   EXPECT_EQ(batch.step(), 7u);
   EXPECT_EQ(batch.num_samples(), 2u);
   EXPECT_EQ(batch.tokens<uint16_t>().size(), 6u);

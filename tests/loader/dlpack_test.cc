@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "loader/batch_access.h"
 #include "poniente/task.h"
 #include "staging/slot_ring.h"
 #include "tests/support/made_batch.h"
@@ -102,9 +103,9 @@ Batch HeldBatch(internal::SlotRing* ring) {
   auto slot = *RunBlocking(ring->Take(sizeof ids));
   std::memcpy(slot->host().data(), ids, sizeof ids);
   EXPECT_THAT(slot->Upload(sizeof ids), testing::IsOk());
-  Batch batch(PlanOf(3), 2, internal::BatchLayout(TokenType::kU16),
-              std::move(slot));
-  batch.MarkHeld();
+  Batch batch = internal::BatchAccess::Make(
+      PlanOf(3), 2, internal::BatchLayout(TokenType::kU16), std::move(slot));
+  internal::BatchAccess::MarkHeld(&batch);
   return batch;
 }
 
@@ -214,8 +215,8 @@ TEST(HostDlpackTest, TensorsHaveTheirOwnPlacesTypesAndDimensions) {
   const BatchTensor all[] = {BatchTensor::kPositions,
                              BatchTensor::kLossWeights};
   const internal::BatchLayout layout(TokenType::kU8, all);
-  const Batch batch(PlanOf(3), 2, layout,
-                    *RunBlocking(ring->Take(layout.Bytes(2, 3))));
+  const Batch batch = internal::BatchAccess::Make(
+      PlanOf(3), 2, layout, *RunBlocking(ring->Take(layout.Bytes(2, 3))));
   for (const TensorView& view : batch.tensors()) {
     ASSERT_OK_AND_ASSIGN(const BatchTensor which, ParseBatchTensor(view.name));
     ASSERT_OK_AND_ASSIGN(const DlpackTensor made, HostDlpack(batch, which));

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "loader/batch_access.h"
 #include "poniente/batch.h"
 #include "poniente/task.h"
 #include "staging/slot_ring.h"
@@ -21,8 +22,8 @@ inline Batch MadeBatch(StepPlan plan, size_t num_samples, TokenType type) {
       Device(), nullptr, 1, [](std::string_view) {});
   const internal::BatchLayout layout(type);
   const size_t bytes = layout.Bytes(num_samples, plan.seq_len);
-  return Batch(std::move(plan), num_samples, layout,
-               *RunBlocking(ring->Take(bytes)));
+  return internal::BatchAccess::Make(std::move(plan), num_samples, layout,
+                                     *RunBlocking(ring->Take(bytes)));
 }
 
 // Sample i is of source sources[i].
@@ -34,7 +35,7 @@ inline Batch MadeBatch(const std::vector<uint32_t>& sources,
   plan.seq_len = seq_len;
   Batch batch = MadeBatch(std::move(plan), sources.size(), TokenType::kU16);
   for (size_t i = 0; i < sources.size(); ++i) {
-    batch.mutable_provenance()[i].source = sources[i];
+    internal::BatchAccess::Provenance(&batch)[i].source = sources[i];
   }
   return batch;
 }

@@ -28,6 +28,7 @@
 #include "poniente/token_store.h"
 #include "store/manifest/manifest.h"
 #include "store/manifest/store_folder.h"
+#include "store/read/token_store_access.h"
 #include "util/status_macros.h"
 
 namespace poniente::cli {
@@ -64,7 +65,8 @@ void WarnOfLeftovers(Inspection* inspection) {
   for (const auto& entry :
        std::filesystem::directory_iterator(store.path(), ignored)) {
     const std::string name = entry.path().filename().string();
-    if (IsLeftover(name, store.manifest().generation)) {
+    if (IsLeftover(name,
+                   internal::TokenStoreAccess::Manifest(store).generation)) {
       leftovers.push_back(name);
     }
   }
@@ -166,7 +168,8 @@ void PrintInspectionAsJson(const Inspection& inspection) {
   json["fingerprint"] = absl::StrFormat("%016x", source.fingerprint());
   json["bytes"] = source.num_bytes();
   if (inspection.store) {
-    json["block_bytes"] = inspection.store->manifest().block_bytes;
+    json["block_bytes"] =
+        internal::TokenStoreAccess::Manifest(*inspection.store).block_bytes;
   } else {
     json["windows"] =
         source.window_rule().across_shards ? "across shards" : "within shards";

@@ -13,6 +13,7 @@
 #include "store/in_parallel.h"
 #include "store/manifest/known_store.h"
 #include "store/manifest/manifest.h"
+#include "store/read/token_store_access.h"
 #include "util/one_line.h"
 #include "util/status_macros.h"
 
@@ -76,7 +77,7 @@ bool HoldsStore(const std::string& path) {
 absl::StatusOr<std::shared_ptr<const TokenSource>> OpenExamined(
     const std::string& path, const ByteReaderOptions& io) {
   PONIENTE_ASSIGN_OR_RETURN(KnownStore known, ExamineStore(path));
-  return TokenStore::OpenKnown(
+  return TokenStoreAccess::OpenKnown(
       std::make_shared<const KnownStore>(std::move(known)), {.io = io});
 }
 

@@ -19,6 +19,7 @@
 #include "store/manifest/known_store.h"
 #include "store/manifest/manifest.h"
 #include "store/posix_file.h"
+#include "store/read/token_store_access.h"
 #include "util/status_macros.h"
 
 namespace poniente {
@@ -124,7 +125,7 @@ absl::StatusOr<std::vector<std::shared_ptr<const TokenStore>>> OpenStores(
                               internal::ReadKnownStore(paths[i]));
     PONIENTE_ASSIGN_OR_RETURN(
         stores[i],
-        TokenStore::OpenKnown(
+        internal::TokenStoreAccess::OpenKnown(
             std::make_shared<const KnownStore>(std::move(known)), options));
     return absl::OkStatus();
   };
@@ -214,7 +215,7 @@ const CatalogEntry* StoreCatalog::Find(std::string_view path) const {
 absl::StatusOr<std::shared_ptr<const TokenStore>> StoreCatalog::OpenStore(
     std::string_view path, const TokenStoreOptions& options) const {
   PONIENTE_ASSIGN_OR_RETURN(const size_t number, NumberOf(path));
-  return TokenStore::OpenKnown(known_[number], options);
+  return internal::TokenStoreAccess::OpenKnown(known_[number], options);
 }
 
 absl::StatusOr<std::vector<std::shared_ptr<const TokenStore>>>
@@ -222,8 +223,8 @@ StoreCatalog::OpenAll(const TokenStoreOptions& options) const {
   std::vector<std::shared_ptr<const TokenStore>> stores;
   stores.reserve(known_.size());
   for (const auto& known : known_) {
-    PONIENTE_ASSIGN_OR_RETURN(auto store,
-                              TokenStore::OpenKnown(known, options));
+    PONIENTE_ASSIGN_OR_RETURN(
+        auto store, internal::TokenStoreAccess::OpenKnown(known, options));
     stores.push_back(std::move(store));
   }
   return stores;

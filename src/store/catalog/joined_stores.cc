@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "index/keyed_hash.h"
 #include "store/read/stored_ids.h"
+#include "store/read/token_store_access.h"
 #include "util/status_macros.h"
 
 namespace poniente::internal {
@@ -50,7 +51,8 @@ absl::StatusOr<std::shared_ptr<const TokenSource>> JoinedStores::Open(
   uint64_t tokens = 0;
   uint64_t documents = 0;
   for (const std::shared_ptr<const KnownStore>& one : known) {
-    PONIENTE_ASSIGN_OR_RETURN(auto store, TokenStore::OpenKnown(one, options));
+    PONIENTE_ASSIGN_OR_RETURN(auto store,
+                              TokenStoreAccess::OpenKnown(one, options));
     if (!joined->stores_.empty()) {
       PONIENTE_RETURN_IF_ERROR(CheckAlike(joined->first(), *store));
     }

@@ -12,6 +12,7 @@
 #include "store/read/document_index.h"
 #include "store/read/side_file.h"
 #include "store/read/stored_ids.h"
+#include "store/read/token_store_access.h"
 #include "util/status_macros.h"
 
 namespace poniente {
@@ -95,8 +96,9 @@ absl::StatusOr<std::shared_ptr<const TokenStore>> TokenStore::Open(
       std::move(files->reader), std::move(files->documents)));
 }
 
-absl::StatusOr<std::shared_ptr<const TokenStore>> TokenStore::OpenKnown(
-    std::shared_ptr<const KnownStore> known, const TokenStoreOptions& options) {
+absl::StatusOr<std::shared_ptr<const TokenStore>>
+internal::TokenStoreAccess::OpenKnown(std::shared_ptr<const KnownStore> known,
+                                      const TokenStoreOptions& options) {
   const std::string& path = known->path;
   const std::string& location = known->location;
   const StoreManifest& manifest = known->manifest;

@@ -13,6 +13,7 @@
 #include "store/manifest/content_hash.h"
 #include "store/manifest/manifest.h"
 #include "store/posix_file.h"
+#include "store/read/token_store_access.h"
 #include "util/byte_order.h"
 #include "util/crc32c.h"
 #include "util/status_macros.h"
@@ -127,7 +128,9 @@ absl::Status CheckIds(std::span<const std::byte> bytes, uint64_t first,
 class Verification {
  public:
   Verification(const TokenStore& store, const VerifyProgress& progress)
-      : store_(store), manifest_(store.manifest()), progress_(progress) {}
+      : store_(store),
+        manifest_(internal::TokenStoreAccess::Manifest(store)),
+        progress_(progress) {}
 
   absl::Status Run();
 
