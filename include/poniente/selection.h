@@ -73,11 +73,12 @@ class Selection {
   // The chosen items below `item`. REQUIRES: item <= size().
   uint64_t CountBelow(uint64_t item) const;
 
-  // The place of `item`; nullopt if it was not chosen or is none.
+  // How many chosen items come before `item`; nullopt if it was not chosen or is
+  // none.
   std::optional<uint64_t> OrdinalOf(uint64_t item) const;
 
-  // The item at `place`. REQUIRES: place < count().
-  uint64_t Select(uint64_t place) const;
+  // The chosen item with this ordinal. REQUIRES: ordinal < count().
+  uint64_t Select(uint64_t ordinal) const;
 
   // The same for each; cheaper the more of them increase.
   // REQUIRES: items.size() == places.size(), and the two are one and the same
