@@ -4,9 +4,9 @@
 #include <filesystem>
 
 #include "absl/strings/str_cat.h"
-#include "config/build/graph_builder.h"
 #include "config/parse/spec_parser.h"
 #include "config/spec_writer.h"
+#include "config/tree/graph_builder.h"
 #include "store/manifest/known_store.h"
 #include "store/posix_file.h"
 #include "util/status_macros.h"

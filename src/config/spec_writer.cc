@@ -10,8 +10,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "config/build/schedule_builder.h"
 #include "config/toml_text.h"
+#include "config/tree/schedule_builder.h"
 
 namespace poniente::internal {
 namespace {

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "config/build/hub_cache.h"
+#include "config/tree/hub_cache.h"
 #include "io/range_source.h"
 #include "poniente/catalog.h"
 #include "poniente/config.h"

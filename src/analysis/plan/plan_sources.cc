@@ -5,7 +5,7 @@
 #include <numeric>
 #include <utility>
 
-#include "config/build/stored_width.h"
+#include "config/tree/stored_width.h"
 #include "dataset/joined_path.h"
 #include "index/maps/repeat_map.h"
 #include "util/status_macros.h"

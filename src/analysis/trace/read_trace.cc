@@ -7,7 +7,7 @@
 #include <tuple>
 
 #include "absl/strings/str_cat.h"
-#include "config/build/stored_width.h"
+#include "config/tree/stored_width.h"
 #include "index/keyed_hash.h"
 #include "index/maps/epoch_shuffle.h"
 #include "io/range_source.h"

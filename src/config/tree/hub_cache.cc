@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "config/build/hub_cache.h"
+#include "config/tree/hub_cache.h"
 
 #include <algorithm>
 #include <cstdlib>

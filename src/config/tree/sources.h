@@ -2,8 +2,8 @@
 // The leaves of a configuration: stores, files of other projects, datasets of
 // the hub, numbers of tokens.
 
-#ifndef PONIENTE_CONFIG_BUILD_SOURCES_H_
-#define PONIENTE_CONFIG_BUILD_SOURCES_H_
+#ifndef PONIENTE_CONFIG_TREE_SOURCES_H_
+#define PONIENTE_CONFIG_TREE_SOURCES_H_
 
 #include <map>
 #include <memory>
@@ -13,8 +13,8 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "config/build/selections.h"
 #include "config/spec.h"
+#include "config/tree/selections.h"
 #include "poniente/async_dataset.h"
 #include "poniente/catalog.h"
 #include "poniente/config.h"
@@ -72,4 +72,4 @@ class ConfigSources {
 
 }  // namespace poniente::internal
 
-#endif  // PONIENTE_CONFIG_BUILD_SOURCES_H_
+#endif  // PONIENTE_CONFIG_TREE_SOURCES_H_

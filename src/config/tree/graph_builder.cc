@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "config/build/graph_builder.h"
+#include "config/tree/graph_builder.h"
 
 #include <algorithm>
 #include <functional>
@@ -7,9 +7,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "config/build/schedule_builder.h"
-#include "config/build/selections.h"
-#include "config/build/sources.h"
+#include "config/tree/schedule_builder.h"
+#include "config/tree/selections.h"
+#include "config/tree/sources.h"
 #include "poniente/dataset_tree.h"
 #include "poniente/flat_mixture.h"
 #include "poniente/mixture_dataset.h"

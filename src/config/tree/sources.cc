@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "config/build/sources.h"
+#include "config/tree/sources.h"
 
 #include <filesystem>
 #include <system_error>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "config/build/hub_cache.h"
+#include "config/tree/hub_cache.h"
 #include "poniente/open_token_source.h"
 #include "poniente/token_source.h"
 #include "poniente/token_store.h"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // From what a configuration says of files to selections and orders.
 
-#ifndef PONIENTE_CONFIG_BUILD_SELECTIONS_H_
-#define PONIENTE_CONFIG_BUILD_SELECTIONS_H_
+#ifndef PONIENTE_CONFIG_TREE_SELECTIONS_H_
+#define PONIENTE_CONFIG_TREE_SELECTIONS_H_
 
 #include <cstdint>
 #include <string>
@@ -42,4 +42,4 @@ class SelectionReader {
 
 }  // namespace poniente::internal
 
-#endif  // PONIENTE_CONFIG_BUILD_SELECTIONS_H_
+#endif  // PONIENTE_CONFIG_TREE_SELECTIONS_H_

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Bytes of a stored token, where the store may not be there yet.
 
-#ifndef PONIENTE_CONFIG_BUILD_STORED_WIDTH_H_
-#define PONIENTE_CONFIG_BUILD_STORED_WIDTH_H_
+#ifndef PONIENTE_CONFIG_TREE_STORED_WIDTH_H_
+#define PONIENTE_CONFIG_TREE_STORED_WIDTH_H_
 
 #include <cstdint>
 
@@ -17,4 +17,4 @@ uint32_t StoredWidth(const ConfigSource* source, const Vocabulary* vocabulary);
 
 }  // namespace poniente::internal
 
-#endif  // PONIENTE_CONFIG_BUILD_STORED_WIDTH_H_
+#endif  // PONIENTE_CONFIG_TREE_STORED_WIDTH_H_

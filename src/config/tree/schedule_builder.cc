@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "config/build/schedule_builder.h"
+#include "config/tree/schedule_builder.h"
 
 #include <algorithm>
 #include <utility>

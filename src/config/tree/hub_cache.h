@@ -2,8 +2,8 @@
 // Where the Hugging Face datasets library keeps what it has prepared on this
 // machine. Nothing is downloaded.
 
-#ifndef PONIENTE_CONFIG_BUILD_HUB_CACHE_H_
-#define PONIENTE_CONFIG_BUILD_HUB_CACHE_H_
+#ifndef PONIENTE_CONFIG_TREE_HUB_CACHE_H_
+#define PONIENTE_CONFIG_TREE_HUB_CACHE_H_
 
 #include <string>
 #include <string_view>
@@ -33,4 +33,4 @@ std::string HubSplitGlob(std::string_view split);
 
 }  // namespace poniente::internal
 
-#endif  // PONIENTE_CONFIG_BUILD_HUB_CACHE_H_
+#endif  // PONIENTE_CONFIG_TREE_HUB_CACHE_H_

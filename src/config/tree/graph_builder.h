@@ -2,8 +2,8 @@
 // From a checked spec to open stores, the run's schedule and a tree of
 // datasets.
 
-#ifndef PONIENTE_CONFIG_BUILD_GRAPH_BUILDER_H_
-#define PONIENTE_CONFIG_BUILD_GRAPH_BUILDER_H_
+#ifndef PONIENTE_CONFIG_TREE_GRAPH_BUILDER_H_
+#define PONIENTE_CONFIG_TREE_GRAPH_BUILDER_H_
 
 #include <string>
 #include <vector>
@@ -30,4 +30,4 @@ absl::StatusOr<BuiltRun> BuildRun(const RunSpec& run,
 
 }  // namespace poniente::internal
 
-#endif  // PONIENTE_CONFIG_BUILD_GRAPH_BUILDER_H_
+#endif  // PONIENTE_CONFIG_TREE_GRAPH_BUILDER_H_

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // From a checked spec to its schedule.
 
-#ifndef PONIENTE_CONFIG_BUILD_SCHEDULE_BUILDER_H_
-#define PONIENTE_CONFIG_BUILD_SCHEDULE_BUILDER_H_
+#ifndef PONIENTE_CONFIG_TREE_SCHEDULE_BUILDER_H_
+#define PONIENTE_CONFIG_TREE_SCHEDULE_BUILDER_H_
 
 #include <cstdint>
 #include <optional>
@@ -30,4 +30,4 @@ absl::StatusOr<uint64_t> SampleAt(const Schedule& schedule,
 
 }  // namespace poniente::internal
 
-#endif  // PONIENTE_CONFIG_BUILD_SCHEDULE_BUILDER_H_
+#endif  // PONIENTE_CONFIG_TREE_SCHEDULE_BUILDER_H_

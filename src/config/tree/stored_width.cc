@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "config/build/stored_width.h"
+#include "config/tree/stored_width.h"
 
 #include "poniente/token_source.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "config/build/selections.h"
+#include "config/tree/selections.h"
 
 #include <filesystem>
 
