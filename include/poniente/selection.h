@@ -73,8 +73,7 @@ class Selection {
   // The chosen items below `item`. REQUIRES: item <= size().
   uint64_t CountBelow(uint64_t item) const;
 
-  // How many chosen items come before `item`; nullopt if it was not chosen or is
-  // none.
+  // How many chosen items come before `item`; nullopt if it was not chosen.
   std::optional<uint64_t> OrdinalOf(uint64_t item) const;
 
   // The chosen item with this ordinal. REQUIRES: ordinal < count().
