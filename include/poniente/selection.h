@@ -15,14 +15,15 @@
 
 namespace poniente {
 
-// Some of the items [0, size()), in their order: place k is the k-th of them.
+// Some of the items [0, size()), in their order: the k-th of them has ordinal
+// k.
 //
-// Determinism: items and places decide everything, fingerprint() included, on
+// Determinism: items and ordinals decide everything, fingerprint() included, on
 //     every machine, however the selection was made.
 // Ownership: a value; copies share one bitmap.
 // Thread safety: immutable; any number of threads.
 // Complexity: 1 bit per item and 5 % of that; made in one pass. OrdinalOf() and
-//     Contains() O(1), Select() O(log size), for places that increase by one
+//     Contains() O(1), Select() O(log size), for ordinals that increase by one
 //     O(1).
 // Errors: InvalidArgument for what is not a subset, naming the first offender;
 //     ResourceExhausted if the bitmap does not fit in memory.
@@ -80,9 +81,9 @@ class Selection {
   uint64_t Select(uint64_t ordinal) const;
 
   // The same for each; cheaper the more of them increase.
-  // REQUIRES: items.size() == places.size(), and the two are one and the same
+  // REQUIRES: items.size() == ordinals.size(), and the two are one and the same
   // span or do not overlap.
-  void Select(std::span<const uint64_t> places,
+  void Select(std::span<const uint64_t> ordinals,
               std::span<uint64_t> items) const;
 
   // Of size() and the items.

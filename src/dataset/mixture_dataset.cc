@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "index/keyed_hash.h"
+#include "index/max_samples.h"
 #include "index/mixture/mixture_map.h"
 #include "index/permutation/item_order.h"
 #include "util/status_macros.h"
@@ -164,7 +165,7 @@ absl::Status CheckComponent(const MixtureComponentSpec& component) {
   }
   for (size_t v = 1; v < component.views.size(); ++v) {
     const uint64_t start = component.views[v].start;
-    if (start > component.views[v - 1].start && start < uint64_t{1} << 62) {
+    if (start > component.views[v - 1].start && start < internal::kMaxSamples) {
       continue;
     }
     return absl::InvalidArgumentError(

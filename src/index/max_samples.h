@@ -6,8 +6,8 @@
 
 namespace poniente::internal {
 
-// Samples of a run: so that the sum of two numbers of samples is still below
-// 2^63, which is as far as indices go.
+// Samples of a run, so also its steps, and the draws of each component: the sum
+// of two such numbers is still below 2^63, which is as far as indices go.
 inline constexpr uint64_t kMaxSamples = uint64_t{1} << 62;
 
 }  // namespace poniente::internal

@@ -71,7 +71,7 @@ INSTANTIATE_TEST_SUITE_P(
     testing::CaseName);
 
 // docs/index-math.md 2.6: seed 42, B = 8, two stages, the first ending inside a
-// block. Letters with ranks, as listed there.
+// block. Letters with ordinals, as listed there.
 TEST(MixtureDatasetTest, MatchesTheVectorOfTheSpecification) {
   constexpr uint64_t kWeb = 0, kCode = 1000, kBooks = 2000;
   MixtureOptions options = Options(8);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "index/max_samples.h"
 #include "loader/run_state.h"
 #include "poniente/extend/piecewise_items.h"
 #include "poniente/token_source.h"
@@ -34,9 +35,8 @@ uint64_t FirstStep(uint64_t low, uint64_t high, IsPast is_past) {
 }
 
 uint64_t EndOfRun(const TracedRun& run) {
-  constexpr uint64_t kMaxSteps = uint64_t{1} << 62;
   if (const auto steps = run.steps()) return *steps;
-  return FirstStep(0, kMaxSteps,
+  return FirstStep(0, kMaxSamples,
                    [&](uint64_t step) { return !run.schedule().Has(step); });
 }
 

@@ -9,6 +9,7 @@
 #include "analysis/plan/plan_flow.h"
 #include "analysis/plan/plan_item_flow.h"
 #include "index/maps/cut_map.h"
+#include "index/max_samples.h"
 #include "index/mixture/mixture_map.h"
 
 namespace poniente::internal {
@@ -59,13 +60,13 @@ class MixtureFlow final : public NodeFlow {
   Flow Child(uint32_t child) const override {
     const uint32_t component = map_->ComponentOf(child);
     return FlowOfDraws(map_->draws(component), map_->ViewOf(child),
-                       map_->view(child).is_permuted(), Ranks(component));
+                       map_->view(child).is_permuted(), Ordinals(component));
   }
   double Skipped(uint32_t child) const override {
     if (flow_.marks.empty()) return 0;
     const uint32_t component = map_->ComponentOf(child);
     return SkippedPlaces(map_->draws(component), map_->ViewOf(child),
-                         RankAt(component, flow_.marks.size() - 1).at);
+                         OrdinalAt(component, flow_.marks.size() - 1).at);
   }
   bool IsWeightless(uint32_t child) const override {
     const StagePlan& plan = map_->plan();
@@ -148,7 +149,7 @@ class MixtureFlow final : public NodeFlow {
     return epochs.whole * whole + before;
   }
 
-  FlowMark RankAt(uint32_t component, size_t m) const {
+  FlowMark OrdinalAt(uint32_t component, size_t m) const {
     const FlowMark& mark = flow_.marks[m];
     const Cut& cut = cuts_[m];
     if (!mark.is_prefix && flow_.chunk > 1) {
@@ -166,14 +167,14 @@ class MixtureFlow final : public NodeFlow {
             mark.is_prefix && cut.is_clean && !is_windowed_};
   }
 
-  Flow Ranks(uint32_t component) const {
+  Flow Ordinals(uint32_t component) const {
     Flow ordinals;
     ordinals.parts = flow_.parts;
     ordinals.marks.reserve(flow_.marks.size());
     for (size_t m = 0; m < flow_.marks.size(); ++m) {
       const bool is_same = m > 0 && flow_.marks[m - 1].at == flow_.marks[m].at;
       ordinals.marks.push_back(is_same ? ordinals.marks.back()
-                                       : RankAt(component, m));
+                                       : OrdinalAt(component, m));
     }
     if (flow_.chunk > 1 && flow_.per_epoch.has_value()) {
       ordinals.chunk = std::max(
@@ -214,7 +215,7 @@ class MixtureFlow final : public NodeFlow {
   std::optional<double> Counted(uint32_t component, double ordinal,
                                 const Find& find) const {
     double whole = 0;
-    if (ordinal >= 0x1p62) return std::nullopt;
+    if (ordinal >= static_cast<double>(kMaxSamples)) return std::nullopt;
     if (map_->length().has_value()) {
       const auto length = static_cast<double>(*map_->length());
       const auto draws =

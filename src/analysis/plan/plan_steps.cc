@@ -5,16 +5,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "index/int128.h"
+#include "index/max_samples.h"
 #include "index/part_at.h"
 #include "util/status_macros.h"
 
 namespace poniente::internal {
-namespace {
-
-constexpr uint64_t kMaxPlannedSamples = uint64_t{1} << 62;
-
-}  // namespace
-
 absl::StatusOr<RunSteps> RunSteps::Create(const Schedule& schedule,
                                           std::optional<uint64_t> length,
                                           LastBatch last_batch,
@@ -53,10 +48,10 @@ absl::Status RunSteps::SetEnd(std::optional<uint64_t> length,
         "the run has no end: set data.steps or data.total_tokens, or pass "
         "--steps");
   }
-  samples_ = kMaxPlannedSamples;
+  samples_ = kMaxSamples;
   if (steps_ > 0) {
     samples_ = FirstSample(steps_);
-    if (samples_ == kMaxPlannedSamples) {
+    if (samples_ == kMaxSamples) {
       return absl::InvalidArgumentError(
           absl::StrCat(steps_, " steps have 2^62 samples or more; plan fewer"));
     }

@@ -17,6 +17,7 @@
 #include "cli/screen/console.h"
 #include "cli/screen/json.h"
 #include "cli/screen/table.h"
+#include "index/max_samples.h"
 #include "util/status_macros.h"
 
 namespace poniente::cli {
@@ -25,7 +26,6 @@ namespace {
 constexpr double kDefaultSeconds = 10;
 
 absl::StatusOr<BenchOptions> ReadOptions(const Arguments& arguments) {
-  constexpr uint64_t kMaxSteps = uint64_t{1} << 62;
   constexpr double kMaxSeconds = 1e6;
   BenchOptions options;
   if (arguments.positionals().size() != 1) {
@@ -33,11 +33,12 @@ absl::StatusOr<BenchOptions> ReadOptions(const Arguments& arguments) {
         "bench: give one CONFIG; see `poniente bench --help`");
   }
   if (arguments.Has("steps")) {
-    PONIENTE_ASSIGN_OR_RETURN(options.steps,
-                              arguments.Number("steps", 1, 1, kMaxSteps));
+    PONIENTE_ASSIGN_OR_RETURN(
+        options.steps, arguments.Number("steps", 1, 1, internal::kMaxSamples));
   }
-  PONIENTE_ASSIGN_OR_RETURN(options.first_step,
-                            arguments.Number("from-step", 0, 0, kMaxSteps));
+  PONIENTE_ASSIGN_OR_RETURN(
+      options.first_step,
+      arguments.Number("from-step", 0, 0, internal::kMaxSamples));
   if (arguments.Has("seconds") || !options.steps) {
     PONIENTE_ASSIGN_OR_RETURN(
         options.seconds,

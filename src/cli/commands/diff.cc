@@ -20,6 +20,7 @@
 #include "cli/screen/json.h"
 #include "cli/screen/progress.h"
 #include "cli/screen/table.h"
+#include "index/max_samples.h"
 #include "poniente/config.h"
 
 namespace poniente::cli {
@@ -189,7 +190,8 @@ int RunDiff(const std::vector<std::string>& args) {
   if (parsed.positionals().size() != 2) {
     return FailUsage("diff: give two CONFIGs; see `poniente diff --help`");
   }
-  const auto most = parsed.Number("samples", 1000000000, 1, uint64_t{1} << 62);
+  const auto most =
+      parsed.Number("samples", 1000000000, 1, internal::kMaxSamples);
   if (!most.ok()) return FailUsage(std::string(most.status().message()));
   const std::string& path_a = parsed.positionals()[0];
   const std::string& path_b = parsed.positionals()[1];

@@ -20,6 +20,7 @@
 #include "cli/screen/console.h"
 #include "cli/screen/json.h"
 #include "cli/screen/table.h"
+#include "index/max_samples.h"
 #include "poniente/config.h"
 #include "util/status_macros.h"
 
@@ -29,8 +30,6 @@ namespace {
 using internal::StepRange;
 using internal::TracedReading;
 using internal::TracedRun;
-
-constexpr uint64_t kMaxSteps = uint64_t{1} << 62;
 
 absl::Status FindUsageError(const std::string& message) {
   return absl::InvalidArgumentError(
@@ -43,7 +42,7 @@ absl::StatusOr<StepRange> ParseSteps(const std::string& text) {
   if (dots != std::string::npos &&
       absl::SimpleAtoi(text.substr(0, dots), &steps.begin) &&
       absl::SimpleAtoi(text.substr(dots + 2), &steps.end) &&
-      steps.begin < steps.end && steps.end <= kMaxSteps) {
+      steps.begin < steps.end && steps.end <= internal::kMaxSamples) {
     return steps;
   }
   return FindUsageError(

@@ -19,6 +19,7 @@
 #include "cli/screen/console.h"
 #include "cli/screen/json.h"
 #include "cli/screen/table.h"
+#include "index/max_samples.h"
 #include "poniente/config.h"
 
 namespace poniente::cli {
@@ -175,7 +176,7 @@ int RunShow(const std::vector<std::string>& args) {
   if (!parsed.Has("step")) {
     return FailUsage("show: give a --step; see `poniente show --help`");
   }
-  const auto step = parsed.Number("step", 0, 0, uint64_t{1} << 62);
+  const auto step = parsed.Number("step", 0, 0, internal::kMaxSamples);
   if (!step.ok()) return FailUsage(std::string(step.status().message()));
   const auto rank = parsed.RankOf("rank");
   if (!rank.ok()) return FailUsage(std::string(rank.status().message()));

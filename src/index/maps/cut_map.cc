@@ -4,15 +4,10 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "index/max_samples.h"
 #include "util/check.h"
 
 namespace poniente::internal {
-namespace {
-
-constexpr uint64_t kEndOfSamples = uint64_t{1} << 62;
-
-}  // namespace
-
 absl::StatusOr<std::unique_ptr<CutMap>> CutMap::Create(
     std::optional<uint64_t> child_length, uint64_t seed,
     std::span<const PartsChange> changes, uint64_t group) {
@@ -33,7 +28,7 @@ void CutMap::Resolve(std::span<const Position> positions,
                      std::span<ChildPosition> out) const {
   PONIENTE_CHECK(positions.size() == out.size()) << positions.size();
   for (size_t i = 0; i < positions.size(); ++i) {
-    PONIENTE_CHECK(positions[i].index < kEndOfSamples) << positions[i].index;
+    PONIENTE_CHECK(positions[i].index < kMaxSamples) << positions[i].index;
     const ItemDraws::Item item = draws_.At(positions[i].index);
     out[i].child = 0;
     out[i].position.index = item.place;
@@ -69,8 +64,8 @@ void CutMap::FindParts(uint32_t child, const Position& whole,
 
 std::optional<IndexSpan> CutMap::SpanBelow(uint32_t /*child*/,
                                            const IndexSpan& span) const {
-  const uint64_t begin = std::min(span.first.index, kEndOfSamples - 1);
-  const uint64_t end = std::min(span.last.index, kEndOfSamples - 1) + 1;
+  const uint64_t begin = std::min(span.first.index, kMaxSamples - 1);
+  const uint64_t end = std::min(span.last.index, kMaxSamples - 1) + 1;
   return draws_.SpanBetween(0, begin, end);
 }
 

@@ -7,13 +7,13 @@
 #include "absl/strings/str_cat.h"
 #include "index/int128.h"
 #include "index/keyed_hash.h"
+#include "index/max_samples.h"
 #include "util/check.h"
 
 namespace poniente::internal {
 namespace {
 
 constexpr uint64_t kMaxLength = uint64_t{1} << 63;
-constexpr uint64_t kEndlessIndices = uint64_t{1} << 62;
 
 }  // namespace
 
@@ -39,7 +39,7 @@ std::optional<uint64_t> RepeatMap::length() const {
 void RepeatMap::Resolve(std::span<const Position> positions,
                         std::span<ChildPosition> out) const {
   PONIENTE_CHECK(positions.size() == out.size()) << positions.size();
-  const uint64_t limit = length().value_or(kEndlessIndices);
+  const uint64_t limit = length().value_or(kMaxSamples);
   for (size_t i = 0; i < positions.size(); ++i) {
     const Position& position = positions[i];
     PONIENTE_CHECK(position.index < limit) << position.index;
@@ -57,7 +57,7 @@ std::optional<Position> RepeatMap::Find(uint32_t child,
   }
   const uint64_t pass = times_ ? position.epoch % *times_ : position.epoch;
   const Uint128 index = Uint128{pass} * child_length_ + position.index;
-  if (index >= length().value_or(kEndlessIndices)) return std::nullopt;
+  if (index >= length().value_or(kMaxSamples)) return std::nullopt;
   Position found = position;
   found.index = static_cast<uint64_t>(index);
   found.epoch = times_ ? position.epoch / *times_ : 0;
@@ -67,7 +67,7 @@ std::optional<Position> RepeatMap::Find(uint32_t child,
 std::optional<IndexSpan> RepeatMap::SpanBelow(uint32_t /*child*/,
                                               const IndexSpan& span) const {
   if (child_length_ == 0 || times_ == 0) return std::nullopt;
-  const uint64_t most = length().value_or(kEndlessIndices) - 1;
+  const uint64_t most = length().value_or(kMaxSamples) - 1;
   const auto below = [&](const Position& position) {
     const uint64_t index = std::min(position.index, most);
     return Position{

@@ -5,6 +5,7 @@
 #include <cstddef>
 
 #include "index/int128.h"
+#include "index/max_samples.h"
 #include "index/part_at.h"
 #include "poniente/permutation.h"
 #include "util/check.h"
@@ -13,7 +14,6 @@ namespace poniente::internal {
 namespace {
 
 constexpr Tag kSubWindowTag("subw");
-constexpr uint64_t kEndOfItemDraws = uint64_t{1} << 62;
 constexpr uint64_t kDefaultGroup = 1024;
 constexpr uint64_t kLeastGroups = 16;
 
@@ -59,7 +59,7 @@ ItemDraws::Segment ItemDraws::MakeSegment(uint64_t first_ordinal,
     group = std::min(group, *view.length);
   }
   const Uint128 most = Uint128{std::max(base, view.length.value_or(0))};
-  const bool is_small = most * parts.count < kEndOfItemDraws;
+  const bool is_small = most * parts.count < kMaxSamples;
   return {first_ordinal, epoch, base, view, parts, group, is_small};
 }
 
@@ -168,7 +168,7 @@ ItemDraws::Item ItemDraws::At(uint64_t ordinal) const {
 
 uint64_t ItemDraws::EndOf(size_t segment) const {
   return segment + 1 < segments_.size() ? segments_[segment + 1].first_ordinal
-                                        : kEndOfItemDraws;
+                                        : kMaxSamples;
 }
 
 std::vector<ItemDraws::Reading> ItemDraws::ReadingsOf(uint32_t view,
@@ -185,7 +185,7 @@ std::vector<ItemDraws::Reading> ItemDraws::ReadingsOf(uint32_t view,
     const Uint128 places =
         Uint128{epoch - segment.epoch} * segment.view.length.value_or(0) +
         first;
-    if (places >= Uint128{segment.base} + kEndOfItemDraws) continue;
+    if (places >= Uint128{segment.base} + kMaxSamples) continue;
     uint64_t size = segment.group;
     if (segment.view.length) {
       size = std::min(size, *segment.view.length - first);
@@ -230,7 +230,7 @@ std::optional<uint64_t> ItemDraws::FirstOfEpoch(uint64_t epoch) const {
         epoch <= segment.epoch
             ? Uint128{0}
             : Uint128{epoch - segment.epoch} * *segment.view.length;
-    if (wanted >= passed + kEndOfItemDraws) continue;
+    if (wanted >= passed + kMaxSamples) continue;
     const Uint128 more =
         wanted > passed ? (wanted - passed) * segment.parts.count : 0;
     const Uint128 ordinal = segment.first_ordinal + more;

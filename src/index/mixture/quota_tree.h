@@ -17,6 +17,8 @@
 #include <span>
 #include <vector>
 
+#include "index/max_samples.h"
+
 namespace poniente {
 
 // The ordinal-th sample (from 0) that a component serves.
@@ -53,7 +55,7 @@ struct DrawRun {
 class QuotaTree {
  public:
   static constexpr uint64_t kTotal = uint64_t{1} << 62;
-  static constexpr uint64_t kMaxPosition = uint64_t{1} << 62;
+  static constexpr uint64_t kMaxPosition = internal::kMaxSamples;
 
   // `quanta` are the weights, in parts of kTotal. `debts`, empty or one per
   // component in units of 2^-48 samples, is what each should have received

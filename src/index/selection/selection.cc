@@ -342,35 +342,35 @@ std::optional<uint64_t> Selection::OrdinalOf(uint64_t item) const {
   return state_->CountBelow(item);
 }
 
-uint64_t Selection::Select(uint64_t place) const {
+uint64_t Selection::Select(uint64_t ordinal) const {
   uint64_t item;
-  Select({&place, 1}, {&item, 1});
+  Select({&ordinal, 1}, {&item, 1});
   return item;
 }
 
-void Selection::Select(std::span<const uint64_t> places,
+void Selection::Select(std::span<const uint64_t> ordinals,
                        std::span<uint64_t> items) const {
-  PONIENTE_CHECK(places.size() == items.size())
-      << places.size() << " places, room for " << items.size();
+  PONIENTE_CHECK(ordinals.size() == items.size())
+      << ordinals.size() << " places, room for " << items.size();
   const State& state = *state_;
   uint64_t superblock = 0;
-  uint64_t next_place = state.count;  // the one after the last; none yet
+  uint64_t next_ordinal = state.count;  // the one after the last; none yet
   uint64_t item = 0;
-  for (size_t i = 0; i < places.size(); ++i) {
-    const uint64_t place = places[i];
-    PONIENTE_CHECK(place < state.count) << place << " of " << state.count;
+  for (size_t i = 0; i < ordinals.size(); ++i) {
+    const uint64_t ordinal = ordinals[i];
+    PONIENTE_CHECK(ordinal < state.count) << ordinal << " of " << state.count;
     std::optional<uint64_t> near;
-    if (place == next_place) near = state.NextNear(item);
+    if (ordinal == next_ordinal) near = state.NextNear(item);
     if (near.has_value()) {
       item = *near;
     } else {
-      if (!state.Holds(superblock, place)) {
-        superblock = state.FindSuperblock(place);
+      if (!state.Holds(superblock, ordinal)) {
+        superblock = state.FindSuperblock(ordinal);
       }
-      item = state.SelectIn(superblock, place);
+      item = state.SelectIn(superblock, ordinal);
     }
     items[i] = item;
-    next_place = place + 1;
+    next_ordinal = ordinal + 1;
   }
 }
 
