@@ -107,9 +107,7 @@ absl::Status Packing::FindInputs() {
         inputs_,
         FindTextInputs(request_.inputs, request_.patterns, request_.out));
   }
-  outcome_.links = inputs_.links;
-  outcome_.special = inputs_.special;
-  outcome_.unmatched = inputs_.unmatched;
+  outcome_.left_out = inputs_.left_out;
   return absl::OkStatus();
 }
 

@@ -83,10 +83,7 @@ struct PackOutcome {
   uint64_t num_inputs = 0;
   uint64_t total_bytes = 0;    // of all inputs; of streams what is known
   uint64_t resumed_bytes = 0;  // that were packed before this run
-  // Left out while the inputs were looked for, as in TextInputs.
-  uint64_t links = 0;
-  uint64_t special = 0;
-  uint64_t unmatched = 0;
+  LeftOut left_out;
   // kPacked.
   TokenStoreFacts facts = {};
   // kInterrupted: the same request goes on where this one ended.

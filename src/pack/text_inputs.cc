@@ -149,11 +149,11 @@ absl::Status Finder::Walk(const std::string& folder, const std::string& below,
     const bool is_taken = S_ISREG(facts.st_mode) && Matches(inner);
     parts.Add(name, is_taken);
     if (S_ISLNK(facts.st_mode)) {
-      ++found_.links;
+      ++found_.left_out.links;
     } else if (!S_ISREG(facts.st_mode)) {
-      ++found_.special;
+      ++found_.left_out.special;
     } else if (!is_taken) {
-      ++found_.unmatched;
+      ++found_.left_out.unmatched;
     } else {
       files->push_back(InputOf(path, inner, facts));
     }

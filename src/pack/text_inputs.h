@@ -31,15 +31,19 @@ struct TextInput {
   bool is_stream() const { return !is_regular || bytes == 0; }
 };
 
+// Below folders: links (never followed), devices and so on; and files that no
+// pattern matches.
+struct LeftOut {
+  uint64_t links = 0;
+  uint64_t special = 0;
+  uint64_t unmatched = 0;
+};
+
 struct TextInputs {
   std::vector<TextInput> files;
   // Known before reading; false if one of them is a stream.
   bool sizes_known = true;
-  // Below folders: links (never followed), devices and so on; and files that no
-  // pattern matches.
-  uint64_t links = 0;
-  uint64_t special = 0;
-  uint64_t unmatched = 0;
+  LeftOut left_out;
 };
 
 // Each of `inputs` is a file, a stream, or a folder that stands for all files

@@ -57,10 +57,17 @@ std::string BytesOf(uint64_t bytes) {
 // Tells on the terminal how far a run is.
 class PackScreen final : public internal::PackObserver {
  public:
-  explicit PackScreen(bool is_quiet) : is_quiet_(is_quiet) {}
+  explicit PackScreen(const PackCommand& command) : command_(command) {}
 
-  // Before the first file is made: what an interrupt finds, the run removes.
-  void FoundInputs() override { CatchInterrupts(); }
+  void FoundInputs() override {
+    if (!command_.launcher.empty()) {
+      const internal::PackPart& part = *command_.request.part;
+      Note(absl::StrCat("packs part ", part.ordinal, " of ", part.parts,
+                        ", as ", command_.launcher, " says"));
+    }
+    // Before the first file is made: what an interrupt finds, the run removes.
+    CatchInterrupts();
+  }
   void StartsAfresh(const std::string& why) override {
     Note("starts afresh: " + why);
   }
@@ -70,14 +77,11 @@ class PackScreen final : public internal::PackObserver {
                       ", where a run that was ended left off"));
   }
   void Begins(uint64_t bytes) override {
-    progress_.emplace("packing", bytes, is_quiet_);
+    progress_.emplace("packing", bytes, command_.quiet);
   }
   void Packed(uint64_t bytes) override { progress_->Update(bytes); }
   bool IsInterrupted() override { return interrupted != 0; }
 
-  void Note(const std::string& text) const {
-    if (!is_quiet_) std::cerr << "poniente: " << OneLine(text) << '\n';
-  }
   // Clears the line. Returns how long was packed.
   double End() {
     const double seconds = progress_ ? progress_->seconds() : 0;
@@ -86,7 +90,11 @@ class PackScreen final : public internal::PackObserver {
   }
 
  private:
-  const bool is_quiet_;
+  void Note(const std::string& text) const {
+    if (!command_.quiet) std::cerr << "poniente: " << OneLine(text) << '\n';
+  }
+
+  const PackCommand& command_;
   std::optional<Progress> progress_;
 };
 
@@ -98,9 +106,9 @@ std::string Skipped(const PackOutcome& outcome) {
     parts.push_back(absl::StrCat(Plural(count, thing), internal::Absl(which)));
   };
   add(outcome.state.empty, "empty file");
-  add(outcome.links, "symbolic link");
-  add(outcome.special, "special file");
-  add(outcome.unmatched, "file", " outside of --glob");
+  add(outcome.left_out.links, "symbolic link");
+  add(outcome.left_out.special, "special file");
+  add(outcome.left_out.unmatched, "file", " outside of --glob");
   add(outcome.state.bad_lines, "bad line");
   return absl::StrJoin(parts, ", ");
 }
@@ -172,9 +180,9 @@ void SummarizeAsJson(const PackOutcome& outcome,
   json["files"] = outcome.num_inputs - state.empty;
   json["input_bytes"] = state.bytes;
   json["skipped"] = {{"empty", state.empty},
-                     {"links", outcome.links},
-                     {"special", outcome.special},
-                     {"unmatched", outcome.unmatched},
+                     {"links", outcome.left_out.links},
+                     {"special", outcome.left_out.special},
+                     {"unmatched", outcome.left_out.unmatched},
                      {"bad_lines", state.bad_lines}};
   json["compressed"] = state.compressed.count;
   json["binary"] = state.binary.count;
@@ -187,14 +195,8 @@ void SummarizeAsJson(const PackOutcome& outcome,
 }
 
 absl::Status Run(const PackCommand& command) {
-  const internal::PackRequest& request = command.request;
-  PackScreen screen(command.quiet);
-  if (!command.launcher.empty()) {
-    screen.Note(absl::StrCat("packs part ", request.part->ordinal, " of ",
-                             request.part->parts, ", as ", command.launcher,
-                             " says"));
-  }
-  const auto packed = internal::Pack(request, &screen);
+  PackScreen screen(command);
+  const auto packed = internal::Pack(command.request, &screen);
   const double seconds = screen.End();
   PONIENTE_RETURN_IF_ERROR(packed.status());
   if (packed->end == PackOutcome::End::kInterrupted)
@@ -202,7 +204,7 @@ absl::Status Run(const PackCommand& command) {
   if (packed->end == PackOutcome::End::kNothing) return Nothing(*packed);
   WarnOf(packed->state);
   if (command.json) {
-    SummarizeAsJson(*packed, request, seconds);
+    SummarizeAsJson(*packed, command.request, seconds);
   } else if (!command.quiet) {
     Summarize(*packed, seconds);
   }
