@@ -66,16 +66,6 @@ double Seconds(const std::function<void()>& run) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-double ChildCpuSeconds() {
-  rusage usage;
-  getrusage(RUSAGE_CHILDREN, &usage);
-  const auto seconds = [](const timeval& t) {
-    return static_cast<double>(t.tv_sec) +
-           1e-6 * static_cast<double>(t.tv_usec);
-  };
-  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
-}
-
 // Lines of words, and blank lines; the same words every time.
 void MakeInputs(const std::string& text_path, const std::string& jsonl_path,
                 uint64_t bytes) {
@@ -262,9 +252,9 @@ void PackBench::Run(int rounds) {
       // A virtual machine may hand free pages back to its host, and waits for
       // each again when it is written to: the run before takes that on itself.
       one.run();
-      const double before = CpuSeconds() + ChildCpuSeconds();
+      const double before = CpuSeconds() + CpuSeconds(RUSAGE_CHILDREN);
       one.seconds.push_back(Seconds(one.run));
-      one.cpu.push_back(CpuSeconds() + ChildCpuSeconds() - before);
+      one.cpu.push_back(CpuSeconds() + CpuSeconds(RUSAGE_CHILDREN) - before);
     }
   }
 }

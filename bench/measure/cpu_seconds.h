@@ -6,11 +6,12 @@
 
 namespace poniente::bench {
 
-// User and system time of all threads of the process so far, the kernel's
-// io_uring workers included.
-inline double CpuSeconds() {
+// User and system time so far: of all threads of the process, the kernel's
+// io_uring workers included, or (RUSAGE_CHILDREN) of the processes that it has
+// waited for.
+inline double CpuSeconds(int who = RUSAGE_SELF) {
   rusage usage;
-  getrusage(RUSAGE_SELF, &usage);
+  getrusage(who, &usage);
   const auto seconds = [](const timeval& t) {
     return static_cast<double>(t.tv_sec) +
            1e-6 * static_cast<double>(t.tv_usec);
