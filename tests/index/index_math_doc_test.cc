@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -29,7 +30,8 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-// "keyword argument ...: expected ...", a line each.
+// "keyword argument ...: expected ..."; a line that begins with two spaces goes
+// on with what the one before it expects.
 struct Vector {
   std::string line;
   Words arguments;  // without the keyword
@@ -39,18 +41,23 @@ struct Vector {
 std::multimap<std::string, Vector> ReadVectors() {
   std::multimap<std::string, Vector> vectors;
   std::ifstream document(PONIENTE_SOURCE_DIR "/docs/index-math.md");
+  auto last = vectors.end();
   bool is_inside = false;
   for (std::string line; std::getline(document, line);) {
     if (line == "```vectors") {
       is_inside = true;
     } else if (line == "```") {
       is_inside = false;
+    } else if (is_inside && absl::StartsWith(line, "  ")) {
+      for (const auto word : absl::StrSplit(line.substr(2), ' ')) {
+        last->second.expected.emplace_back(word);
+      }
     } else if (is_inside) {
       const size_t colon = line.find(": ");
       Words left = absl::StrSplit(line.substr(0, colon), ' ');
       const std::string keyword = left.front();
       left.erase(left.begin());
-      vectors.emplace(
+      last = vectors.emplace(
           keyword,
           Vector{line, left, absl::StrSplit(line.substr(colon + 2), ' ')});
     }
