@@ -12,12 +12,13 @@
 #include "io/range_source.h"
 #include "poniente/dataset_tree.h"
 #include "poniente/task.h"
+#include "poniente/token_store_writer.h"
 #include "util/status_macros.h"
 
 namespace poniente::bench {
 namespace {
 
-constexpr uint64_t kBlockBytes = 65536;  // TokenStoreWriterOptions' own
+constexpr uint64_t kBlockBytes = TokenStoreWriterOptions().block_bytes;
 
 const RangeSource& RangesOf(const TreeLeaf& leaf) {
   return *leaf.node->ranges();

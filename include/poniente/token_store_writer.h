@@ -29,7 +29,7 @@ struct TokenStoreWriterOptions {
   std::optional<uint32_t> end_of_document;
   // Bytes under one checksum: a power of two, 4096 to 2^30. A reader that
   // checks reads whole blocks. Never changes tokens or fingerprint.
-  uint32_t block_bytes = 65536;
+  uint32_t block_bytes = 4096;
 };
 
 // What a finished writer has made.

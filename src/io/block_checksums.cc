@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <system_error>
@@ -11,6 +12,9 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/container/flat_hash_map.h"
 #include "io/files/fault_hooks.h"
+#include "io/files/page_cache.h"
+#include "io/reader_state.h"
+#include "io/uring/uring_setup.h"
 #include "util/byte_order.h"
 #include "util/crc32c.h"
 #include "util/mutex.h"
@@ -19,7 +23,9 @@
 namespace poniente::internal {
 namespace {
 
-constexpr uint64_t kMaxValues = 4096;
+// Of more blocks no chunks are kept: the table alone would be too large.
+constexpr uint64_t kMaxKeptBlocks = uint64_t{1} << 34;
+constexpr uint64_t kMinKeptBytes = uint64_t{64} << 20;
 constexpr uint64_t kMaxMarkBytes = uint64_t{64} << 20;
 constexpr size_t kMaxGenerations = 512;  // two of each change
 constexpr uint64_t kMaxBlocks = uint64_t{1} << 48;
@@ -55,6 +61,27 @@ struct AllMarks {
     return marks.bytes() + 128;
   }
 };
+
+// Of the chunks that all files of the process keep.
+std::atomic<uint64_t> kept_bytes = 0;
+
+uint64_t MaxKeptBytes() {
+  static const uint64_t bytes =
+      std::max(kMinKeptBytes, AvailableMemoryBytes() / 16);
+  const uint64_t set = max_kept_checksum_bytes.load(std::memory_order_relaxed);
+  return set == 0 ? bytes : set;
+}
+
+// Takes `bytes` of what may be kept; false if there are not as many left.
+bool TakeKept(uint64_t bytes) {
+  // Relaxed: it counts, and publishes nothing.
+  if (kept_bytes.fetch_add(bytes, std::memory_order_relaxed) + bytes <=
+      MaxKeptBytes()) {
+    return true;
+  }
+  kept_bytes.fetch_sub(bytes, std::memory_order_relaxed);
+  return false;
+}
 
 AllMarks& Marks() {
   static auto* const marks = new AllMarks;
@@ -137,16 +164,30 @@ absl::StatusOr<std::unique_ptr<const FileChecksums>> FileChecksums::Open(
     made->Publish(
         {file.identity(), MarksOf(file.identity(), blocks, made->place_)});
   }
-  if (blocks > kMaxValues) {
-    made->file_.emplace(std::move(opened));
+  if (blocks <= kMaxKeptBlocks) {
+    made->chunks_ = std::vector<std::atomic<const std::byte*>>(
+        static_cast<size_t>((blocks + kChunkBlocks - 1) / kChunkBlocks));
+  }
+  if (blocks <= kChunkBlocks) {
+    if (blocks > 0) PONIENTE_RETURN_IF_ERROR(made->ReadChunk(opened, 0));
     return made;
   }
-  std::vector<std::byte> bytes(static_cast<size_t>(blocks) * 4);
-  PONIENTE_RETURN_IF_ERROR(ReadStored(opened, stored.offset, bytes));
-  for (size_t at = 0; at < bytes.size(); at += 4) {
-    made->values_.push_back(LoadLittle<uint32_t>(bytes.data() + at));
-  }
+  ByteReaderOptions options;
+  options.backend =
+      ProbeUring().ok() ? IoBackend::kBuffered : IoBackend::kPread;
+  PONIENTE_ASSIGN_OR_RETURN(made->stored_,
+                            ByteReader::Open({stored.path}, options));
   return made;
+}
+
+FileChecksums::~FileChecksums() {
+  uint64_t bytes = 0;
+  for (uint64_t chunk = 0; chunk < chunks_.size(); ++chunk) {
+    const std::byte* const values = chunks_[chunk].load();
+    if (values != nullptr) bytes += ChunkBytes(chunk);
+    delete[] values;
+  }
+  kept_bytes.fetch_sub(bytes, std::memory_order_relaxed);
 }
 
 void FileChecksums::Publish(VerifiedBlocks blocks) const {
@@ -195,11 +236,61 @@ void FileChecksums::Settle(const FileIdentity& now) const {
   Forget(now);
 }
 
+bool FileChecksums::WantsChunkOf(uint64_t block) const {
+  if (chunks_.empty()) return false;
+  const uint64_t chunk = block / kChunkBlocks;
+  // Relaxed: only whether it is there, not what is in it.
+  return chunks_[chunk].load(std::memory_order_relaxed) == nullptr &&
+         kept_bytes.load(std::memory_order_relaxed) + ChunkBytes(chunk) <=
+             MaxKeptBytes();
+}
+
+void FileChecksums::KeepChunk(uint64_t chunk,
+                              std::unique_ptr<std::byte[]> values) const {
+  // The only chunk of a small file is kept in any case.
+  const bool is_only = chunks_.size() == 1;
+  if (is_only) {
+    kept_bytes.fetch_add(ChunkBytes(chunk), std::memory_order_relaxed);
+  } else if (!TakeKept(ChunkBytes(chunk))) {
+    return;
+  }
+  const std::byte* expected = nullptr;
+  // Release: Stored() reads the values through the pointer.
+  if (chunks_[chunk].compare_exchange_strong(expected, values.get(),
+                                             std::memory_order_release,
+                                             std::memory_order_relaxed)) {
+    values.release();
+  } else {
+    kept_bytes.fetch_sub(ChunkBytes(chunk), std::memory_order_relaxed);
+  }
+}
+
+absl::Status FileChecksums::ReadChunk(const OpenFile& from,
+                                      uint64_t chunk) const {
+  auto values = std::make_unique<std::byte[]>(ChunkBytes(chunk));
+  PONIENTE_RETURN_IF_ERROR(
+      ReadStored(from, ChunkOffset(chunk), {values.get(), ChunkBytes(chunk)}));
+  KeepChunk(chunk, std::move(values));
+  return absl::OkStatus();
+}
+
 absl::StatusOr<uint32_t> FileChecksums::Stored(uint64_t block) const {
-  if (!file_.has_value()) return values_[static_cast<size_t>(block)];
+  const auto opened = [this]() -> const OpenFile& {
+    return ReaderAccess::State(*stored_).opened(0);
+  };
+  const uint64_t chunk = block / kChunkBlocks;
+  if (WantsChunkOf(block)) {
+    PONIENTE_RETURN_IF_ERROR(ReadChunk(opened(), chunk));
+  }
+  const std::byte* const values =
+      chunks_.empty() ? nullptr
+                      : chunks_[chunk].load(std::memory_order_acquire);
+  if (values != nullptr) {
+    return LoadLittle<uint32_t>(values + 4 * (block % kChunkBlocks));
+  }
   std::byte bytes[4];
   PONIENTE_RETURN_IF_ERROR(
-      ReadStored(*file_, place_.offset + 4 * block, bytes));
+      ReadStored(opened(), place_.offset + 4 * block, bytes));
   return LoadLittle<uint32_t>(bytes);
 }
 

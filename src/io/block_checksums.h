@@ -65,6 +65,10 @@ struct VerifiedBlocks {
 // look at them does not tell when it has ended. A test may set less.
 inline std::atomic<int64_t> change_settles_nanoseconds = 60'000'000'000;
 
+// Bytes of checksums that all files of the process may keep in memory; 0: a
+// sixteenth of what is available at first, and at least 64 MiB. For tests.
+inline std::atomic<uint64_t> max_kept_checksum_bytes = 0;
+
 // Where a file's checksums are.
 struct ChecksumPlace {
   FileIdentity file;
@@ -85,12 +89,24 @@ struct ChecksumPlace {
 std::shared_ptr<BlockMarks> MarksOf(const FileIdentity& file, uint64_t blocks,
                                     const ChecksumPlace& checksums);
 
+// The checksums of one file. They are kept in memory by chunks: of a file of
+// one chunk they are read when it is opened; of more, each chunk when it is
+// first needed, by whoever asks or by ChecksumFetch, ahead of the data.
+//
+// Memory: 4 bytes per block, for all files of the process together at most a
+//     sixteenth of the memory that is available at first, and at least 64 MiB.
+//     Beyond that each checksum is read from its file when it is needed.
 // Thread safety: any number of threads.
 class FileChecksums {
  public:
-  // Keeps the checksums of up to 4096 blocks in memory, else the file open.
+  // Blocks whose checksums are read and kept together: 16 KiB of checksums.
+  static constexpr uint64_t kChunkBlocks = 4096;
+
+  // Reads the checksums if they are one chunk at most, else keeps their file
+  // open.
   static absl::StatusOr<std::unique_ptr<const FileChecksums>> Open(
       const BlockChecksums& stored, const OpenFile& file);
+  ~FileChecksums();
 
   uint64_t block_bytes() const { return place_.block_bytes; }
   // The one that holds byte `offset` of the file.
@@ -121,6 +137,25 @@ class FileChecksums {
   bool Holds(const VerifiedBlocks& verified,
              const std::optional<FileIdentity>& now) const;
 
+  // No chunk is missing, or will be.
+  bool is_in_memory() const { return stored_ == nullptr; }
+  // The chunk that the block's checksum is in is to be read before Verify()
+  // compares with it, and there is memory to keep it.
+  bool WantsChunkOf(uint64_t block) const;
+  // What to read for that, of `bytes` bytes at `offset` of reader().
+  // REQUIRES: WantsChunkOf() was true of a block of it.
+  const ByteReader& reader() const { return *stored_; }
+  uint64_t ChunkOffset(uint64_t chunk) const {
+    return place_.offset + 4 * chunk * kChunkBlocks;
+  }
+  size_t ChunkBytes(uint64_t chunk) const {
+    return static_cast<size_t>(
+        4 * std::min(kChunkBlocks, NumBlocks() - chunk * kChunkBlocks));
+  }
+  // Keeps a chunk that has been read, unless another thread was first or there
+  // is no memory left for it.
+  void KeepChunk(uint64_t chunk, std::unique_ptr<std::byte[]> values) const;
+
   // Compares all bytes of the block with its checksum and remembers that they
   // match in `verified`, which was taken before they were read. DataLoss,
   // naming `path`, if they do not. May block for a small read.
@@ -143,6 +178,8 @@ class FileChecksums {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   absl::StatusOr<uint32_t> Stored(uint64_t block) const;
+  // Reads and keeps it, blocking.
+  absl::Status ReadChunk(const OpenFile& from, uint64_t chunk) const;
 
   const uint64_t file_bytes_;
   const ChecksumPlace place_;
@@ -151,8 +188,11 @@ class FileChecksums {
   mutable std::vector<std::unique_ptr<const VerifiedBlocks>> history_
       ABSL_GUARDED_BY(mutex_);
   mutable std::atomic<const VerifiedBlocks*> verified_ = nullptr;
-  std::vector<uint32_t> values_;  // all, or none
-  std::optional<OpenFile> file_;  // if none
+  // Of each chunk its checksums as they are stored, null until they are read;
+  // empty if there are too many to keep.
+  mutable std::vector<std::atomic<const std::byte*>> chunks_;
+  // The file of checksums; null if all are in memory.
+  std::shared_ptr<const ByteReader> stored_;
 };
 
 }  // namespace poniente::internal

@@ -8,6 +8,7 @@
 
 #include "absl/status/status.h"
 #include "io/blocking_reader.h"
+#include "io/checksum_fetch.h"
 #include "io/fetch_ahead.h"
 #include "io/mmap/mmap_reader.h"
 #include "io/pending_read.h"
@@ -257,6 +258,16 @@ Task<> ReadTurn(Rest* rest) {
   co_return finish();
 }
 
+// Reads the checksums that the requests need and that are not in memory. What
+// cannot be read is left to those who compare: they try again, and say so.
+Task<> FetchChecksums(std::span<const OrderedRequest> requests) {
+  internal::ChecksumFetch fetch(requests);
+  if (fetch.reads().empty()) co_return absl::OkStatus();
+  const absl::Status fetched = co_await ReadBatch(fetch.reads());
+  if (fetched.ok()) fetch.Keep();
+  co_return absl::OkStatus();
+}
+
 void AddTo(BackendCounters* sum, const BackendCounters& one) {
   sum->requests += one.requests;
   sum->bytes_asked += one.bytes_asked;
@@ -360,8 +371,11 @@ Task<> ReadBatch(std::span<const ReadRequest> requests) {
   absl::Status open = OpenFiles(requests);
   if (!open.ok()) co_return open;
   const std::vector<OrderedRequest> sorted = internal::SortRequests(requests);
+  absl::Status fetched = co_await FetchChecksums(sorted);
+  state = co_await asio::this_coro::cancellation_state;
+  if (IsCancelled(state)) co_return Cancelled();
   Rest rest = {sorted};
-  absl::Status status;
+  absl::Status status = std::move(fetched);
   while (status.ok() && !rest.requests.empty()) {
     absl::Status turn = co_await ReadTurn(&rest);
     status = std::move(turn);

@@ -75,9 +75,10 @@ absl::Status CheckStretches(const DatasetTree& tree,
   for (const Stretch& stretch : schedule.stretches()) {
     const uint64_t row_bytes = layout.Bytes(1, stretch.seq_len);
     if (stretch.batch_size > kMaxBatchBytes / row_bytes) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "a batch of ", stretch.batch_size, " x ", stretch.seq_len,
-          " tokens, of ", row_bytes, " bytes a sample, fits no memory"));
+      return absl::InvalidArgumentError(
+          absl::StrCat("a batch of ", stretch.batch_size, " x ",
+                       stretch.seq_len, " tokens, of ", row_bytes,
+                       " bytes a sample, does not fit in memory"));
     }
     if (stretch.first_sample >= dataset.length_now().readable) continue;
     const Position position = {.index = stretch.first_sample};

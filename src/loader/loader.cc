@@ -153,7 +153,7 @@ class Loader::Core {
     return absl::ResourceExhaustedError(absl::StrCat(
         "the consumer holds ", slots_->num_held(),
         " batches (or tensors of them), max_held is ", options_.max_held,
-        "; let go of one before the next, or set max_held higher"));
+        "; release one before the next, or set max_held higher"));
   }
 
   // Constant after construction.

@@ -167,8 +167,8 @@ class Comparison {
     const std::optional<PastWeights>& now = now_.tree.weights;
     if (saved == now) return;
     if (!saved || !now) {
-      Add("the root ", saved ? "was a mixture, it is none here"
-                             : "was no mixture, it is one here");
+      Add("the root ", saved ? "was a mixture, here it is not"
+                             : "was not a mixture, here it is");
       return;
     }
     const std::string end =

@@ -229,7 +229,7 @@ absl::StatusOr<RunState> ParseRunState(std::string_view text) {
       return LineError(i + 1, lines[i], "follows the checksum");
     }
     if (!ReadLine(lines[i], &state)) {
-      return LineError(i + 1, lines[i], "is none of a state's");
+      return LineError(i + 1, lines[i], "is not a line of a saved state");
     }
   }
   const std::string printed = PrintRunState(state);

@@ -54,6 +54,7 @@ uint64_t OptionsDigest(const PackRequest& request) {
   hash.Add(request.model_checksum);
   hash.Add(request.end_of_document ? int64_t{*request.end_of_document} : -1);
   hash.Add(request.skip_bad_lines ? 1 : 0);
+  hash.Add(request.block_bytes);
   return hash.key();
 }
 
@@ -176,6 +177,7 @@ absl::StatusOr<std::unique_ptr<StoreBuilder>> Packing::OpenStore() {
   TokenStoreWriterOptions options;
   options.vocabulary = request_.vocabulary;
   options.end_of_document = request_.end_of_document;
+  options.block_bytes = request_.block_bytes;
   PONIENTE_ASSIGN_OR_RETURN(StoreManifest manifest,
                             ManifestToWrite(outcome_.path, options));
   const auto accept = [this](std::string_view saved) { return GoOn(saved); };

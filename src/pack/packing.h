@@ -45,6 +45,12 @@ struct PackRequest {
   // Past the page cache; nullopt: if the inputs are large.
   std::optional<bool> writes_directly;
   uint64_t checkpoint_bytes = 0;
+  // Of the store, a power of two: smaller, its checksums would take as much to
+  // read as its tokens; larger, a run that goes on could not tell the store's
+  // fingerprint from its checksums.
+  static constexpr uint32_t kMinBlockBytes = 4096;
+  static constexpr uint32_t kMaxBlockBytes = 65536;
+  uint32_t block_bytes = TokenStoreWriterOptions().block_bytes;
   // Leaves what another run has saved.
   bool restart = false;
   // One part of the inputs, into a store below `out`; nullopt: all, into `out`.

@@ -32,7 +32,7 @@ absl::Status MakeRoom(ReadBuffer* buffer, size_t bytes) {
   *buffer = ReadBuffer();
   if (bytes > std::numeric_limits<size_t>::max() - kGranule) {
     return absl::ResourceExhaustedError(
-        absl::StrCat("a batch of ", bytes, " bytes fits no memory"));
+        absl::StrCat("a batch of ", bytes, " bytes does not fit in memory"));
   }
   PONIENTE_ASSIGN_OR_RETURN(*buffer, ReadBuffer::Allocate(InGranules(bytes)));
   return absl::OkStatus();

@@ -4,6 +4,7 @@
 #include <isa-l/crc.h>
 
 #include <algorithm>
+#include <array>
 
 namespace poniente::internal {
 namespace {
@@ -22,6 +23,18 @@ constexpr uint32_t Multiply(uint32_t a, uint32_t b) {
   }
   return product;
 }
+
+// x^(8 2^k) for each k.
+constexpr std::array<uint32_t, 64> Squares() {
+  std::array<uint32_t, 64> squares = {};
+  uint32_t square = kX8;
+  for (uint32_t& one : squares) {
+    one = square;
+    square = Multiply(square, square);
+  }
+  return squares;
+}
+constexpr std::array<uint32_t, 64> kSquares = Squares();
 
 }  // namespace
 
@@ -42,9 +55,8 @@ uint32_t ExtendCrc32c(uint32_t crc, std::span<const std::byte> bytes) {
 uint32_t CombineCrc32c(uint32_t first, uint32_t second, uint64_t second_bytes) {
   // `second_bytes` bytes after it multiply a checksum by x^(8 second_bytes).
   uint32_t shift = kOne;
-  for (uint32_t square = kX8; second_bytes != 0; second_bytes >>= 1) {
-    if ((second_bytes & 1) != 0) shift = Multiply(shift, square);
-    square = Multiply(square, square);
+  for (size_t k = 0; second_bytes != 0; ++k, second_bytes >>= 1) {
+    if ((second_bytes & 1) != 0) shift = Multiply(shift, kSquares[k]);
   }
   return Multiply(shift, first) ^ second;
 }

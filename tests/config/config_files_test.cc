@@ -133,7 +133,7 @@ TEST_F(ConfigFilesTest, WhatIsWrongIsSaidWithItsPlace) {
   EXPECT_THAT(error("path = 'a'\ndtype = 'u32'\n"),
               HasSubstr("is a token store, which has a dtype (u16)"));
   EXPECT_THAT(error("path = 'x.bin'\ndocument_end = 1\ndocument_begin = 2\n"),
-              HasSubstr("cannot stand beside document_end"));
+              HasSubstr("cannot be combined with document_end"));
   EXPECT_THAT(error("tokens = 5000\ndtype = 'u16'\n"), HasSubstr("dtype"));
   ASSERT_OK_AND_ASSIGN(const Config config,
                        Parse("path = 'signed.bin'\ndtype = 'i32'\nshuffle = "

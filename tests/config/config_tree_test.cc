@@ -176,11 +176,11 @@ TEST_F(ConfigTreeTest, WhatHasAnOrderIsNotShuffledAgain) {
   refused("mixture = { a = { path = 'a', weight = 1 } }\nshuffle = false\n",
           "data.shuffle cannot be false: a mixture has an order");
   refused("mixture = { a = { path = 'a', weight = 1 } }\nera_shuffle = 4\n",
-          "data.era_shuffle cannot stand here: a mixture");
+          "data.era_shuffle is not allowed here: a mixture");
   refused("concat = [ { flat = { a = { path = 'a' } } } ]\nera_shuffle = 4\n",
           "t.toml:1:1: data: has an order of its own");
   refused("path = 'a'\nshuffle = true\nera_shuffle = 4\n",
-          "data.era_shuffle cannot stand beside shuffle");
+          "data.era_shuffle cannot be combined with shuffle");
 }
 
 TEST_F(ConfigTreeTest, MixturesHaveRulesAndStops) {

@@ -221,9 +221,10 @@ TEST_F(FlatFormTest, WhatIsWrongIsNamed) {
                 StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(why)))
         << to;
   };
-  refused("anneal_start_step = 0",
-          "anneal_start_step = 50\nanneal_weights = { a = 1.0 }",
-          "t.toml:24:21: data.anneal_start_step cannot stand beside phases");
+  refused(
+      "anneal_start_step = 0",
+      "anneal_start_step = 50\nanneal_weights = { a = 1.0 }",
+      "t.toml:24:21: data.anneal_start_step cannot be combined with phases");
   refused("start_step = 66", "start_step = 33",
           "data.phases[1].start_step must be at least 34, after the phase "
           "before it, got 33");
@@ -252,7 +253,7 @@ TEST_F(FlatFormTest, WhatIsWrongIsNamed) {
           "data.pack_sequences cannot be true");
   refused("mix_temperature = 2.0",
           "stages = [ { start_step = 5 } ]\nmix_temperature = 2.0",
-          "data.stages cannot stand beside datasets");
+          "data.stages cannot be combined with datasets");
   refused("mix_temperature = 2.0", "mix_temperatur = 2.0",
           "data.mix_temperatur is not a known key; did you mean "
           "'mix_temperature'?");

@@ -145,18 +145,74 @@ TEST_P(BlockChecksumsTest, BlocksOfNoBytesAreRefused) {
       StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("block_bytes")));
 }
 
-// Above 4096 blocks the checksums stay in their file.
-TEST_P(BlockChecksumsTest, ChecksumsThatAreCutShortLaterAreAnError) {
-  file_ = testing::WriteChecksummedFile(dir_.path("g"), 1, kSummedBytes, 16);
+// Of more than one chunk the checksums stay in their file until they are
+// needed.
+class ManyChecksumsTest : public BlockChecksumsTest {
+ protected:
+  void SetUp() override {
+    BlockChecksumsTest::SetUp();
+    if (IsSkipped()) return;
+    file_ = testing::WriteChecksummedFile(dir_.path("g"), 0, kSummedBytes, 16);
+  }
+
+  static constexpr uint64_t kSecondChunk = 4096 * 16;
+};
+
+INSTANTIATE_TEST_SUITE_P(Backends, ManyChecksumsTest,
+                         ::testing::ValuesIn(testing::kAllBackends),
+                         [](const auto& tested) {
+                           return std::string(IoBackendName(tested.param));
+                         });
+
+TEST_P(ManyChecksumsTest, ChecksumsThatAreCutShortLaterAreAnError) {
   const auto reader = Open(VerifyChecksums::kFirstTouch);
-  std::filesystem::resize_file(file_.checksums->path, 12 + 4 * 1000);
+  std::filesystem::resize_file(file_.checksums->path, 12 + 4 * 5000);
   Windows early, late;
-  early.Add(*reader, 0, 999 * 16, 5, 1);
-  late.Add(*reader, 0, 1000 * 16, 5, 1);
+  early.Add(*reader, 0, kSecondChunk - 16, 5, 0);
+  late.Add(*reader, 0, kSecondChunk, 5, 0);
   ASSERT_THAT(Read(early), IsOk());
   EXPECT_THAT(Read(late), StatusIs(absl::StatusCode::kDataLoss,
                                    AllOf(HasSubstr(file_.checksums->path),
-                                         HasSubstr("ends at 4012"))));
+                                         HasSubstr("ends at 20012"))));
+}
+
+TEST_P(ManyChecksumsTest, AreReadOnceForAllBlocksOfAChunk) {
+  const auto reader = Open(VerifyChecksums::kAlways);
+  Windows first, of_both_chunks;
+  first.Add(*reader, 0, 0, 5, 0);
+  first.Add(*reader, 0, kSecondChunk, 5, 0);
+  ASSERT_THAT(Read(first), IsOk());
+  std::filesystem::resize_file(file_.checksums->path, 0);
+  of_both_chunks.Add(*reader, 0, 5, 99'000, 0);
+  EXPECT_THAT(Read(of_both_chunks), IsOk());
+  EXPECT_EQ(of_both_chunks.FirstWrongByte(), "");
+}
+
+TEST_P(ManyChecksumsTest, DamageIsFoundInEachChunk) {
+  FlipByte(file_.path, 100);
+  FlipByte(file_.path, kSecondChunk + 100);
+  const auto reader = Open(VerifyChecksums::kFirstTouch);
+  EXPECT_THAT(ReadAt(*reader, 99, 1),
+              StatusIs(absl::StatusCode::kDataLoss, HasSubstr("block 6 ")));
+  EXPECT_THAT(ReadAt(*reader, kSecondChunk + 99, 1),
+              StatusIs(absl::StatusCode::kDataLoss, HasSubstr("block 4102 ")));
+  EXPECT_THAT(ReadAt(*reader, 112, 60'000), IsOk());
+}
+
+TEST_P(ManyChecksumsTest, WithoutMemoryForThemEachIsReadWhenItIsCompared) {
+  internal::max_kept_checksum_bytes = 1;
+  const auto reader = Open(VerifyChecksums::kAlways);
+  FlipByte(file_.path, kSecondChunk + 100);
+  Windows windows;
+  windows.Add(*reader, 0, 5, kSecondChunk, 0);
+  EXPECT_THAT(Read(windows), IsOk());
+  EXPECT_EQ(windows.FirstWrongByte(), "");
+  EXPECT_THAT(ReadAt(*reader, kSecondChunk + 99, 1),
+              StatusIs(absl::StatusCode::kDataLoss, HasSubstr("block 4102 ")));
+  std::filesystem::resize_file(file_.checksums->path, 0);
+  EXPECT_THAT(ReadAt(*reader, 5, 1),
+              StatusIs(absl::StatusCode::kDataLoss, HasSubstr("ends at 0")));
+  internal::max_kept_checksum_bytes = 0;
 }
 
 // Blocks of 80 MiB, larger than what scratch a batch has: a sparse file of

@@ -511,7 +511,7 @@ TEST(LoaderTest, RefusesABatchThatNoMemoryHolds) {
   huge.seq_len = UINT32_MAX - 1;
   EXPECT_THAT(Loader::Create(CountingWindows(1, 4), *Schedule::Create(huge)),
               StatusIs(absl::StatusCode::kInvalidArgument,
-                       HasSubstr("fits no memory")));
+                       HasSubstr("does not fit in memory")));
 }
 
 TEST(LoaderTest, WindowsOfAnotherLengthAndForeignIdsAreErrors) {

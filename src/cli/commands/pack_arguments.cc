@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <bit>
 #include <span>
 #include <thread>
 #include <utility>
@@ -287,6 +288,33 @@ absl::Status ReadTokenizer(const Arguments& arguments, PackRequest* request) {
   return absl::OkStatus();
 }
 
+absl::Status ReadSize(const Arguments& arguments, const std::string& option,
+                      const std::string& example, uint64_t least, uint64_t most,
+                      uint64_t* size) {
+  const auto text = arguments.Text(option);
+  if (!text.has_value()) return absl::OkStatus();
+  const auto sizes = ParseSizes(*text, least, most);
+  if (!sizes.ok() || sizes->size() != 1) {
+    return Wrong(absl::StrCat("--", option, " must be a size such as ", example,
+                              ", got '", *text, "'"));
+  }
+  *size = sizes->front();
+  return absl::OkStatus();
+}
+
+absl::Status ReadBlockBytes(const Arguments& arguments, PackRequest* request) {
+  uint64_t bytes = request->block_bytes;
+  PONIENTE_RETURN_IF_ERROR(ReadSize(arguments, "block-bytes", "4KiB",
+                                    PackRequest::kMinBlockBytes,
+                                    PackRequest::kMaxBlockBytes, &bytes));
+  if (!std::has_single_bit(bytes)) {
+    return Wrong(
+        absl::StrCat("--block-bytes must be a power of two, got ", bytes));
+  }
+  request->block_bytes = static_cast<uint32_t>(bytes);
+  return absl::OkStatus();
+}
+
 absl::Status ReadWork(const Arguments& arguments, PackRequest* request) {
   PONIENTE_ASSIGN_OR_RETURN(
       const uint64_t threads,
@@ -298,17 +326,10 @@ absl::Status ReadWork(const Arguments& arguments, PackRequest* request) {
   PONIENTE_ASSIGN_OR_RETURN(const std::string direct,
                             arguments.Choice("direct", {"auto", "on", "off"}));
   if (direct != "auto") request->writes_directly = direct == "on";
+  PONIENTE_RETURN_IF_ERROR(ReadBlockBytes(arguments, request));
   request->checkpoint_bytes = kCheckpointBytes;
-  if (const auto text = arguments.Text("checkpoint-bytes")) {
-    const auto sizes = ParseSizes(*text, 1, uint64_t{1} << 50);
-    if (!sizes.ok() || sizes->size() != 1) {
-      return Wrong(absl::StrCat(
-          "--checkpoint-bytes must be a size such as 256MiB, got '", *text,
-          "'"));
-    }
-    request->checkpoint_bytes = sizes->front();
-  }
-  return absl::OkStatus();
+  return ReadSize(arguments, "checkpoint-bytes", "256MiB", 1, uint64_t{1} << 50,
+                  &request->checkpoint_bytes);
 }
 
 absl::Status ReadPart(const Arguments& arguments, PackCommand* command) {

@@ -42,6 +42,9 @@ std::vector<Option> PackOptions() {
       {"part", "i/N",
        "pack part i (from 0) of N of the inputs into DIR/part-i-of-N; default: "
        "as mpirun, srun or torchrun says"},
+      {"block-bytes", "SIZE",
+       "bytes of the store under one checksum, 4KiB to 64KiB, a power of two; "
+       "a reader that verifies reads whole blocks; default 4KiB"},
       {"restart", "", "do not go on where a run that was killed left off"},
       {"checkpoint-bytes", "SIZE",
        "how much is written between two states to go on from; default 256MiB, "

@@ -37,7 +37,7 @@ std::optional<DocumentDelimiter> ParseDelimiter(TableReader& table) {
   const auto end = table.Unsigned("document_end", 0, UINT32_MAX);
   const auto begin = table.Unsigned("document_begin", 0, UINT32_MAX);
   if (end.has_value() && begin.has_value()) {
-    table.Error("document_begin", "cannot stand beside document_end");
+    table.Error("document_begin", "cannot be combined with document_end");
   }
   if (end) return DocumentDelimiter{static_cast<uint32_t>(*end), false};
   if (begin) return DocumentDelimiter{static_cast<uint32_t>(*begin), true};

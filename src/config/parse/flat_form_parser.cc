@@ -83,7 +83,7 @@ void ParseOnlyDataset(TableReader& data, RunSpec* run) {
   if (only.name.empty()) {
     data.ErrorHere("needs datasets, dataset_path or hf_dataset_name");
   } else if (!path.empty() && !hub_name.empty()) {
-    data.Error("hf_dataset_name", "cannot stand beside dataset_path");
+    data.Error("hf_dataset_name", "cannot be combined with dataset_path");
   }
 }
 
@@ -164,7 +164,7 @@ void ParseAnneal(TableReader& data, RunSpec* run) {
 // Beside phases. Files that state all defaults have both keys.
 void RefuseAnneal(TableReader& data) {
   constexpr std::string_view kWhy =
-      "cannot stand beside phases: state one of the two forms";
+      "cannot be combined with phases: state one of the two forms";
   const auto start = data.Unsigned("anneal_start_step", 0, kMaxSamples);
   if (start.value_or(0) != 0) data.Error("anneal_start_step", kWhy);
   const toml::table* const weights = data.Table("anneal_weights");
@@ -261,7 +261,7 @@ void ParseFlatForm(TableReader& data, NodeParser* nodes, RunSpec* run) {
   for (const char* key : {"path", "hf_name", "tokens", "flat", "mixture",
                           "concat", "use", "stages"}) {
     if (data.Has(key)) {
-      data.Error(key, "cannot stand beside datasets: it is the other form");
+      data.Error(key, "cannot be combined with datasets: it is the other form");
     }
   }
   SkipTrainersKeys(data);

@@ -35,7 +35,7 @@ std::optional<size_t> OnlyOne(TableReader& table,
     if (!table.Has(keys[i])) continue;
     if (found.has_value()) {
       table.Error(keys[i],
-                  absl::StrCat("cannot stand beside ", Absl(keys[*found])));
+                  absl::StrCat("cannot be combined with ", Absl(keys[*found])));
     } else {
       found = i;
     }
@@ -107,7 +107,7 @@ std::optional<ScoreOrderSpec> ParseOrder(TableReader& node) {
       table.Unsigned("bucket_items", 1, kMaxSamples).value_or(0);
   order.buckets = table.Unsigned("buckets", 1, kMaxSamples).value_or(0);
   if (table.Has("bucket_items") && table.Has("buckets")) {
-    table.Error("buckets", "cannot stand beside bucket_items");
+    table.Error("buckets", "cannot be combined with bucket_items");
   }
   table.Finish();
   return order;
@@ -122,7 +122,7 @@ BlockShuffleOptions ParseBlockShuffle(TableReader& node) {
   options.window_chunks = table.Unsigned("window_chunks", 1, kMaxSamples)
                               .value_or(options.window_chunks);
   if (table.Has("chunk_tokens") && table.Has("chunk_items")) {
-    table.Error("chunk_items", "cannot stand beside chunk_tokens");
+    table.Error("chunk_items", "cannot be combined with chunk_tokens");
   }
   table.Finish();
   return options;
@@ -135,7 +135,7 @@ void ParseShuffle(TableReader& node, NodeSpec* spec) {
   for (const std::string_view key : kShuffleKeys) {
     if (!node.Has(key)) continue;
     if (!stated.empty()) {
-      node.Error(key, absl::StrCat("cannot stand beside ", Absl(stated)));
+      node.Error(key, absl::StrCat("cannot be combined with ", Absl(stated)));
     } else {
       stated = key;
     }
@@ -164,14 +164,15 @@ void ParseShuffle(TableReader& node, NodeSpec* spec) {
     }
   } else if (spec->shuffle->kind != ShuffleKind::kFull &&
              (is_mixture || spec->order.has_value())) {
-    node.Error(stated, is_mixture
-                           ? "cannot stand here: a mixture has an order of its "
-                             "own; state it for its components"
-                           : "cannot stand beside order");
+    node.Error(stated,
+               is_mixture
+                   ? "is not allowed here: a mixture has an order of its "
+                     "own; state it for its components"
+                   : "cannot be combined with order");
   } else if (spec->shuffle->kind != ShuffleKind::kFull &&
              spec->kind == NodeKind::kUse && kind == NodeKind::kFlat) {
     node.Error(stated,
-               "cannot stand here: the node that is used has an order of its "
+               "is not allowed here: the node that is used has an order of its "
                "own; state it there");
   }
 }

@@ -132,8 +132,9 @@ void NodeParser::ParseKind(TableReader& table, NodeSpec* spec, int depth,
   for (const Kind& kind : kKinds) {
     if (!table.Has(kind.key)) continue;
     if (!found.empty()) {
-      table.Error(kind.key, absl::StrCat("cannot stand beside ", Absl(found),
-                                         ": a node is of one kind"));
+      table.Error(kind.key,
+                  absl::StrCat("cannot be combined with ", Absl(found),
+                               ": a node is of one kind"));
       continue;
     }
     found = kind.key;

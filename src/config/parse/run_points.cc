@@ -15,7 +15,7 @@ std::optional<RunPoint> ParsePoint(TableReader& table, const PointKeys& keys,
   const auto is_alone = [&](std::string_view key) {
     if (key.empty() || !table.Has(key)) return false;
     if (!stated.empty()) {
-      table.Error(key, absl::StrCat("cannot stand beside ", Absl(stated)));
+      table.Error(key, absl::StrCat("cannot be combined with ", Absl(stated)));
       return false;
     }
     stated = key;

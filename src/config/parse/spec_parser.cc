@@ -42,7 +42,7 @@ void ParseSizes(TableReader& data, RunSpec* run) {
   run->steps = data.Unsigned("steps", 1, kMaxSamples).value_or(run->steps);
   run->tokens = data.Amount("total_tokens", 1, kMaxInteger).value_or(0);
   if (data.Has("steps") && data.Has("total_tokens")) {
-    data.Error("total_tokens", "cannot stand beside steps");
+    data.Error("total_tokens", "cannot be combined with steps");
   }
   if (run->batch_size == 0 && !data.Has("batch_size")) {
     data.Error("batch_size", "is missing");
@@ -127,7 +127,7 @@ void CheckNestedStarts(const NodeSpec& node, const std::string& blocked_by,
     errors->Add(stage.place,
                 absl::StrCat("cannot be placed by the run: only endless "
                              "mixtures may lie above it, and ",
-                             blocked, " is none; give start_sample"));
+                             blocked, " is not one; give start_sample"));
   }
   for (const NodeSpec& child : node.children) {
     CheckNestedStarts(child, blocked, errors);

@@ -141,7 +141,7 @@ class RunStagesParser {
     if (stage.Has("share")) {
       ++with_share_;
       if (HasPoint(stage, kStart)) {
-        stage.Error("share", "cannot stand beside a start");
+        stage.Error("share", "cannot be combined with a start");
       }
       spec->start = ShareOfRun(share_sum_, share_of_);
       const std::optional<double> share = stage.Number("share");

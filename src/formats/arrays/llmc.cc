@@ -52,7 +52,7 @@ absl::Status NoKind(const InputBytes& input, uint32_t magic) {
   return absl::InvalidArgumentError(
       absl::StrCat("'", input.path(), "' has ", magic, " at byte 0, expected ",
                    kKinds[0].magic, " (GPT-2) or ", kKinds[1].magic,
-                   " (Llama 3); it is none of llm.c's files of ids"));
+                   " (Llama 3); it is not a token file of llm.c"));
 }
 
 // Where training and validation lie side by side, llm.c is given a pattern.

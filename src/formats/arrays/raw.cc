@@ -91,7 +91,7 @@ absl::Status NeedsType(const std::string& path, uint64_t bytes) {
   std::string allowed = "u16 or u32 (other types are rare)";
   if (bytes % 2 != 0) {
     allowed = absl::StrCat("neither u16 nor u32, for its ", bytes,
-                           " bytes are odd: it was cut short, or is none");
+                           " bytes are odd: it was cut short, or holds no ids");
   } else if (bytes % 4 != 0) {
     allowed = absl::StrCat("u16, for its ", bytes, " bytes are no whole u32");
   }

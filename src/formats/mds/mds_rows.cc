@@ -101,7 +101,7 @@ absl::Status ReadArrayHead(const InputBytes& shard, uint64_t number,
     if (known == types.end()) {
       return RowError(shard, number, begin,
                       absl::StrCat("has an array of type ", code,
-                                   ", which is none of integers"));
+                                   ", which is not an integer type"));
     }
     row->type = known->type;
   }

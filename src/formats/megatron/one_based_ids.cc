@@ -73,7 +73,7 @@ absl::Status OneBasedIds::Decode(uint64_t block,
     case StoredType::kI64:
       return TakeOneOff<int64_t>(block, stored, decoded);
   }
-  return absl::InternalError("a type that is none");
+  return absl::InternalError("unknown stored type");
 }
 
 }  // namespace poniente::internal

@@ -50,7 +50,7 @@ struct StoreManifest {
   uint64_t tokens = 0;
   uint64_t documents = 0;
   uint64_t name_bytes = 0;  // of all documents' names together
-  uint64_t block_bytes = 65536;
+  uint64_t block_bytes = 4096;
   uint32_t checksums_crc32c = 0;  // of the whole checksums file
   uint64_t fingerprint = 0;
 

@@ -97,7 +97,7 @@ absl::StatusOr<std::unique_ptr<StoreBuilder>> StoreBuilder::Create(
 
 absl::StatusOr<std::unique_ptr<StoreBuilder>> StoreBuilder::CreateToSave(
     const std::string& path, StoreManifest manifest, const Accept& accept) {
-  PONIENTE_CHECK(manifest.block_bytes == kKeyBlockBytes)
+  PONIENTE_CHECK(manifest.block_bytes <= kKeyBlockBytes)
       << manifest.block_bytes;
   StoreCheckpoint checkpoint;
   const auto choose = [&](const StoreFolder& folder,
@@ -137,6 +137,11 @@ absl::Status StoreBuilder::OpenFiles() {
 }
 
 absl::Status StoreBuilder::ContinueFiles(const StoreCheckpoint& checkpoint) {
+  if (checkpoint.block_bytes != manifest_.block_bytes) {
+    return absl::DataLossError(absl::StrCat(
+        tokens_path_, ": was begun with checksums over ",
+        checkpoint.block_bytes, " bytes, not ", manifest_.block_bytes));
+  }
   manifest_.tokens = checkpoint.tokens;
   manifest_.documents = checkpoint.documents;
   manifest_.name_bytes = checkpoint.name_bytes;
@@ -144,12 +149,12 @@ absl::Status StoreBuilder::ContinueFiles(const StoreCheckpoint& checkpoint) {
   reads_checksums_ = true;
   PONIENTE_ASSIGN_OR_RETURN(
       checksums_, FileWriter::Continue(folder_->PathOf(StoreFile::kChecksums),
-                                       bytes / kKeyBlockBytes * 4,
+                                       bytes / manifest_.block_bytes * 4,
                                        [this](std::span<const std::byte> read) {
                                          return ObserveChecksums(read);
                                        }));
   reads_checksums_ = false;
-  const uint64_t begun = bytes % kKeyBlockBytes;
+  const uint64_t begun = bytes % manifest_.block_bytes;
   PONIENTE_RETURN_IF_ERROR(
       token_key_.AddPiece(checkpoint.block_checksum, begun));
   PONIENTE_RETURN_IF_ERROR(
@@ -182,7 +187,7 @@ absl::Status StoreBuilder::ObserveChecksums(std::span<const std::byte> bytes) {
   if (!reads_checksums_) return absl::OkStatus();
   for (; !bytes.empty(); bytes = bytes.subspan(4)) {
     PONIENTE_RETURN_IF_ERROR(token_key_.AddPiece(
-        LoadLittle<uint32_t>(bytes.data()), kKeyBlockBytes));
+        LoadLittle<uint32_t>(bytes.data()), manifest_.block_bytes));
   }
   return absl::OkStatus();
 }
@@ -283,6 +288,7 @@ absl::StatusOr<StoreCheckpoint> StoreBuilder::Mark() {
   mark.tokens = manifest_.tokens;
   mark.documents = manifest_.documents;
   mark.name_bytes = manifest_.name_bytes;
+  mark.block_bytes = manifest_.block_bytes;
   mark.block_checksum = token_blocks_.checksum();
   mark.ends_bytes = ends_.size();
   mark.name_ends_bytes = name_ends_.size();

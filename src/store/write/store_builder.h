@@ -61,7 +61,7 @@ class StoreBuilder {
       const std::string& path, StoreManifest manifest);
   // For a store that is saved now and then. DataLoss: the files do not hold
   // what an accepted checkpoint says; they have been removed.
-  // REQUIRES: blocks have the default size.
+  // REQUIRES: manifest.block_bytes <= 65536.
   static absl::StatusOr<std::unique_ptr<StoreBuilder>> CreateToSave(
       const std::string& path, StoreManifest manifest, const Accept& accept);
 

@@ -13,8 +13,8 @@
 namespace poniente::internal {
 namespace {
 
-constexpr uint64_t kMark = 0x32'74'70'6b'63'6e'6f'70;  // "ponckpt2"
-constexpr size_t kWords = 12;
+constexpr uint64_t kMark = 0x33'74'70'6b'63'6e'6f'70;  // "ponckpt3"
+constexpr size_t kWords = 13;
 constexpr size_t kHeadBytes = kWords * 8;
 
 uint32_t Checksum(std::string_view text) {
@@ -29,6 +29,7 @@ std::string EncodeCheckpoint(const StoreCheckpoint& checkpoint) {
                                               checkpoint.tokens,
                                               checkpoint.documents,
                                               checkpoint.name_bytes,
+                                              checkpoint.block_bytes,
                                               checkpoint.block_checksum,
                                               checkpoint.ends_bytes,
                                               checkpoint.name_ends_bytes,
@@ -62,12 +63,13 @@ std::optional<StoreCheckpoint> ParseCheckpoint(std::string_view text) {
   checkpoint.tokens = word(2);
   checkpoint.documents = word(3);
   checkpoint.name_bytes = word(4);
-  checkpoint.block_checksum = static_cast<uint32_t>(word(5));
-  checkpoint.ends_bytes = word(6);
-  checkpoint.name_ends_bytes = word(7);
-  checkpoint.ends_checksum = static_cast<uint32_t>(word(8));
-  checkpoint.name_ends_checksum = static_cast<uint32_t>(word(9));
-  checkpoint.names_checksum = static_cast<uint32_t>(word(10));
+  checkpoint.block_bytes = word(5);
+  checkpoint.block_checksum = static_cast<uint32_t>(word(6));
+  checkpoint.ends_bytes = word(7);
+  checkpoint.name_ends_bytes = word(8);
+  checkpoint.ends_checksum = static_cast<uint32_t>(word(9));
+  checkpoint.name_ends_checksum = static_cast<uint32_t>(word(10));
+  checkpoint.names_checksum = static_cast<uint32_t>(word(11));
   checkpoint.caller = covered.substr(kHeadBytes);
   return checkpoint;
 }

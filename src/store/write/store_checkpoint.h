@@ -17,6 +17,8 @@ struct StoreCheckpoint {
   uint64_t tokens = 0;
   uint64_t documents = 0;
   uint64_t name_bytes = 0;
+  // Of the store; its checksums file holds those of whole blocks.
+  uint64_t block_bytes = 0;
   // Of the block of tokens that has begun.
   uint32_t block_checksum = 0;
   // Of the scratch files; what lies in that of the names follows.

@@ -219,6 +219,9 @@ TEST_F(PackJsonlTest, WrongUsageIsNamed) {
   fails("--threads 0", "from 1 to 256, got '0'");
   fails("--part 2/2", "such as 3/8; got '2/2'");
   fails("--checkpoint-bytes lots", "such as 256MiB, got 'lots'");
+  fails("--block-bytes 2KiB", "such as 4KiB, got '2KiB'");
+  fails("--block-bytes 128KiB", "such as 4KiB, got '128KiB'");
+  fails("--block-bytes 6KiB", "must be a power of two, got 6144");
 }
 
 }  // namespace

@@ -52,7 +52,7 @@ class PackResumeTest : public ::testing::Test {
 
   pid_t Start() {
     // One way may go on where the other left off.
-    return StartTool(Arguments(out()) + " --direct " +
+    return StartTool(Arguments(out()) + options_ + " --direct " +
                      (random_() % 2 == 0 ? "on" : "off") + " >" +
                      folder_.path("said") + " 2>&1");
   }
@@ -90,6 +90,7 @@ class PackResumeTest : public ::testing::Test {
     FAIL() << "never ended between a checkpoint and the store";
   }
 
+  std::string options_;  // beside Arguments()
   std::mt19937_64 random_;
   const TempDir folder_;
 };
@@ -252,6 +253,28 @@ TEST_F(PackResumeTest, TheStoreThatWasThereStaysUntilTheNewOneIsComplete) {
   ASSERT_EQ(RunTool(Arguments(folder_.path("whole"))).exit_code, 0);
   EXPECT_TRUE(PackedDocuments(out()) == PackedDocuments(folder_.path("whole")));
   EXPECT_EQ(FilesIn(out()).size(), 4u);
+}
+
+TEST_F(PackResumeTest, AnotherBlockSizeStartsAfreshAndSaysSo) {
+  KillBehindACheckpoint();
+  const ToolRun run = RunTool(Arguments(out()) + " --block-bytes 64KiB");
+  ASSERT_EQ(run.exit_code, 0) << run.err;
+  EXPECT_THAT(run.err, HasSubstr("the options or this tool have changed"));
+  EXPECT_THAT(ReadFile(out() + "/manifest.json"),
+              HasSubstr("\"block_bytes\": 65536"));
+  EXPECT_EQ(RunTool("verify " + out()).exit_code, 0);
+}
+
+TEST_F(PackResumeTest, LargeBlocksAreGoneOnWithToo) {
+  const std::string large = " --block-bytes 64KiB";
+  const std::string whole = folder_.path("whole");
+  ASSERT_EQ(RunTool(Arguments(whole) + large).exit_code, 0);
+  options_ = large;
+  KillBehindACheckpoint();
+  const ToolRun run = RunTool(Arguments(out()) + large);
+  ASSERT_EQ(run.exit_code, 0) << run.err;
+  EXPECT_THAT(run.err, HasSubstr("goes on after"));
+  EXPECT_TRUE(FilesIn(out()) == FilesIn(whole));
 }
 
 }  // namespace

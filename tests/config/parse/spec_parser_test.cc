@@ -241,9 +241,10 @@ INSTANTIATE_TEST_SUITE_P(
         BadCase{"UnknownTable", "path = 'a'\n[runtine]\n",
                 "t.toml:6:2: runtine is not a known key; did you mean "
                 "'runtime'?"},
-        BadCase{"TwoKinds", "path = 'a'\nflat = { b = { path = 'b' } }\n",
-                "t.toml:6:8: data.flat cannot stand beside path: a node is of "
-                "one kind"},
+        BadCase{
+            "TwoKinds", "path = 'a'\nflat = { b = { path = 'b' } }\n",
+            "t.toml:6:8: data.flat cannot be combined with path: a node is of "
+            "one kind"},
         BadCase{"NoKind", "",
                 "t.toml:1:1: data needs one of path, hf_name, tokens, flat, "
                 "mixture, concat or use"},
@@ -350,11 +351,12 @@ INSTANTIATE_TEST_SUITE_P(
                 "]\n",
                 "t.toml:6:10: data.stages state a share each or none: 1 of 2 "
                 "do"},
-        BadCase{"TwoStarts",
-                "path = 'a'\nstages = [ { start_step = 4, start_share = 0.5 } "
-                "]\n",
-                "t.toml:6:44: data.stages[0].start_share cannot stand beside "
-                "start_step"},
+        BadCase{
+            "TwoStarts",
+            "path = 'a'\nstages = [ { start_step = 4, start_share = 0.5 } "
+            "]\n",
+            "t.toml:6:44: data.stages[0].start_share cannot be combined with "
+            "start_step"},
         BadCase{"ShareOfWhat",
                 "path = 'a'\nstages = [ { start_share = 0.5, seq_len = 64 } "
                 "]\n",
@@ -370,7 +372,7 @@ INSTANTIATE_TEST_SUITE_P(
                 "t.toml:6:15: data.max_seq_len is 48, but samples of 64 tokens "
                 "are asked for"},
         BadCase{"TwoEnds", "path = 'a'\ntotal_tokens = 5\n",
-                "t.toml:6:16: data.total_tokens cannot stand beside steps"},
+                "t.toml:6:16: data.total_tokens cannot be combined with steps"},
         BadCase{"TwoNames",
                 "concat = [ { path = 'a', name = 'x' }, { path = 'b', name = "
                 "'x' } ]\n",
@@ -384,15 +386,17 @@ INSTANTIATE_TEST_SUITE_P(
                 "4611686018427387904, got 1.5"},
         BadCase{"NoVocabulary", "tokens = 5\ntokenizer = 'x'\n",
                 "t.toml:6:13: data.tokenizer needs vocab_size beside it"},
-        BadCase{"TokensBesidePath", "path = 'a'\ntokens = 5\n",
-                "t.toml:6:10: data.tokens cannot stand beside path: a node is "
-                "of one kind"},
+        BadCase{
+            "TokensBesidePath", "path = 'a'\ntokens = 5\n",
+            "t.toml:6:10: data.tokens cannot be combined with path: a node is "
+            "of one kind"},
         BadCase{"NoFilter", "path = 'a'\nfilter = { invert = true }\n",
                 "t.toml:6:10: data.filter needs one of scores, bitmap, indices "
                 "or fraction"},
-        BadCase{"TwoFilters",
-                "path = 'a'\nfilter = { bitmap = 'b', fraction = 0.5 }\n",
-                "t.toml:6:37: data.filter.fraction cannot stand beside bitmap"},
+        BadCase{
+            "TwoFilters",
+            "path = 'a'\nfilter = { bitmap = 'b', fraction = 0.5 }\n",
+            "t.toml:6:37: data.filter.fraction cannot be combined with bitmap"},
         BadCase{"NoThreshold", "path = 'a'\nfilter = { scores = 's' }\n",
                 "t.toml:6:10: data.filter needs at_least"},
         BadCase{"Fraction", "path = 'a'\nfilter = { fraction = 1.0 }\n",
@@ -424,7 +428,7 @@ INSTANTIATE_TEST_SUITE_P(
                 "stages = [ { start_token = 5 } ]\n",
                 "t.toml:7:12: data.flat.x.stages[0] cannot be placed by the "
                 "run: only endless mixtures may lie above it, and data is "
-                "none; give start_sample"},
+                "not one; give start_sample"},
         BadCase{"BlockTooLarge",
                 "block_size = 65537\n"
                 "mixture = { code = { weight = 1, path = 'c' } }\n",

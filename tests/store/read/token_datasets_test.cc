@@ -237,7 +237,7 @@ TEST(WindowsTest, ABatchIsOneSubmission) {
   ASSERT_OK_AND_ASSIGN(const auto store, opened);
   ASSERT_OK_AND_ASSIGN(const auto windows, store->Windows(100));
   std::vector<Index> indices;
-  for (Index i = 0; i < 32; ++i) indices.push_back(i * 31);
+  for (Index i = 0; i < 32; ++i) indices.push_back(i * 7);
   ASSERT_THAT(windows->GetBatchBlocking(indices), IsOk());
   EXPECT_EQ(store->reader().counters().buffered.requests, 32u);
   EXPECT_EQ(store->reader().counters().buffered.submissions, 1u);

@@ -446,7 +446,7 @@ TEST(ManyBlocksTest, AChecksumsFileCutShortWhileOpenIsNamed) {
   ASSERT_THAT(writer->Finish(), IsOk());
   ASSERT_OK_AND_ASSIGN(const auto store, TokenStore::Open(folder.path()));
   ASSERT_THAT(Read(*store, 4096 * 4096, 1),
-              IsOkAndHolds(std::vector<uint32_t>{'b'}));
+              IsOkAndHolds(std::vector<uint32_t>{'b'}));  // of another chunk
   std::filesystem::resize_file(folder.path("checksums-1.bin"), 40);
   EXPECT_THAT(Read(*store, 4096 * 40, 1),
               StatusIs(absl::StatusCode::kDataLoss,

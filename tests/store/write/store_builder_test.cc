@@ -32,7 +32,8 @@ using testing::TempDir;
 using testing::TestSeed;
 using testing::TextDocument;
 
-StoreManifest ByteManifest(uint32_t block_bytes = 65536) {
+StoreManifest ByteManifest(
+    uint32_t block_bytes = TokenStoreWriterOptions().block_bytes) {
   TokenStoreWriterOptions options = ByteOptions();
   options.block_bytes = block_bytes;
   return *ManifestToWrite("", options);

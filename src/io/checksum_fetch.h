@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reads the checksums that a batch will be compared with, ahead of its data.
+
+#ifndef PONIENTE_IO_CHECKSUM_FETCH_H_
+#define PONIENTE_IO_CHECKSUM_FETCH_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "io/block_checksums.h"
+#include "io/read_plan.h"
+#include "poniente/byte_reader.h"
+
+namespace poniente::internal {
+
+// The chunks of checksums that the blocks of a batch need and that are not in
+// memory, each once. Only those of files that are read by a ring: the others
+// are read by calls that block anyway, and their checksums when they are
+// compared.
+//
+// Ownership: borrows the readers of the requests.
+class ChecksumFetch {
+ public:
+  explicit ChecksumFetch(std::span<const OrderedRequest> requests);
+
+  // What to read; empty in almost all batches.
+  std::span<const ReadRequest> reads() const { return reads_; }
+  // Keeps them once all have been read.
+  void Keep();
+
+ private:
+  struct Chunk {
+    const FileChecksums* checksums;
+    uint64_t number;
+    std::unique_ptr<std::byte[]> values;
+  };
+
+  void Add(const FileChecksums& checksums, uint64_t number);
+
+  std::vector<Chunk> chunks_;
+  std::vector<ReadRequest> reads_;  // of each of chunks_
+};
+
+}  // namespace poniente::internal
+
+#endif  // PONIENTE_IO_CHECKSUM_FETCH_H_
