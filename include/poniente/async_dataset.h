@@ -22,86 +22,93 @@ namespace poniente {
 template <class T>
 class AsyncDataset;
 
-// Datasets are immutable and shared: one may sit in several trees.
+// Datasets are immutable and shared: one dataset may be part of several trees.
 template <class T>
 using DatasetPtr = std::shared_ptr<const AsyncDataset<T>>;
 
 namespace internal {
 
+// Returns the error for a part of an item that cannot be cut.
 absl::Status PartOfItemError(const DatasetNode& node);
-// Ok if an item of so many tokens has the part that `position` asks for, else
-// OutOfRange. REQUIRES: it asks for a part.
+// Returns OK if an item of `tokens` tokens has the part that `position` asks
+// for, else OutOfRange. REQUIRES: `position` asks for a part.
 absl::Status CheckPart(const DatasetNode& node, const Position& position,
                        uint64_t tokens);
-// Leaves of each window the part that its position asks for.
+// Reduces each window to the part that its position asks for.
 absl::Status CutToParts(const DatasetNode& node,
                         std::span<const Position> positions,
                         std::vector<TokenWindow>* windows);
+// Returns the error of FinalLength() for an endless dataset.
 absl::Status EndlessError(const DatasetNode& node);
-// Ok if every index is below node's readable length, else OutOfRange.
+// Returns OK if every index is below the readable length of `node`, else
+// OutOfRange.
 absl::Status CheckReadable(const DatasetNode& node,
                            std::span<const Index> indices);
 
 }  // namespace internal
 
-// Items 0, 1, 2, ... that can be asked for in any order.
+// Items 0, 1, 2, ..., which can be read in any order.
 //
 // T: default constructible and movable.
 // Start: a call does nothing until it is awaited. Spans are borrowed until the
 //     awaited call returns.
-// Determinism: item i is the same whoever asks, whenever, in whatever company.
-// Ownership: made with std::make_shared, shared as DatasetPtr<T>.
+// Determinism: item i depends on i alone, not on the caller, the time, or the
+//     other indices of a request.
+// Ownership: created with std::make_shared and shared as DatasetPtr<T>.
 // Thread safety: any number of threads and executors at once.
-// Errors: OutOfRange for an index at or past the final length; what the leaves
-//     say, with the names of the nodes on the way in front.
-// Cancellation: Cancelled, once whatever was started has ended.
+// Errors: OutOfRange for an index at or past the final length; errors of the
+//     leaves, with the names of the nodes above them prepended.
+// Cancellation: returns Cancelled once all the work it started has ended.
 template <class T>
 class AsyncDataset : public DatasetNode,
                      public std::enable_shared_from_this<AsyncDataset<T>> {
  public:
   using Item = T;
 
-  // The items at `indices`, in that order; duplicates are allowed. Of a growing
-  // dataset, waits for those that are not there yet. The call to override.
+  // Returns the items at `indices`, in that order; duplicates are allowed. On a
+  // growing dataset, waits until the items exist. Every dataset overrides this.
   virtual Task<std::vector<T>> GetBatch(
       std::span<const Index> indices) const = 0;
 
-  // One item.
+  // Returns one item.
   Task<T> Get(Index index) const;
 
-  // What nodes ask each other: an index with its epoch and the part wanted.
-  // By default, whole items by GetBatch, in every epoch the same; of token
-  // windows, the part is cut out afterwards.
+  // Returns the items at `positions`: each position is an index, an epoch and
+  // the part wanted. Nodes call this on their children. By default, calls
+  // GetBatch(), which ignores the epoch, and then cuts the parts out of token
+  // windows.
   virtual Task<std::vector<T>> GetAt(std::span<const Position> positions) const;
 
-  // The number of items, once it can no longer change; FailedPrecondition for
-  // endless datasets.
+  // Returns the number of items, once it can no longer change.
+  // FailedPrecondition for an endless dataset.
   virtual Task<uint64_t> FinalLength() const;
 
-  // Resumes when at least n items are readable, or when the length is final;
-  // gives the readable length. No polling. By default, for lengths that are
-  // final from the start.
+  // Waits until at least `n` items are readable or the length is final, then
+  // returns the readable length. Does not poll. The default is for datasets
+  // whose length is final from the start.
   virtual Task<uint64_t> WaitForLength(uint64_t n) const;
 
-  // What is readable now, without waiting; nullopt if endless.
+  // Returns the readable length now, without waiting; nullopt if endless.
   std::optional<uint64_t> CurrentLength() const {
     const LengthState now = length_now();
     if (now.is_endless) return std::nullopt;
     return now.readable;
   }
 
-  // Will there ever be a final length?
+  // Returns whether there will ever be a final length.
   bool IsFinite() const { return !length_now().is_endless; }
 
-  // The same dataset with its order keyed by `seed`, which a parent derives
-  // from its own; shares all data. Itself if no order below depends on a seed,
-  // or if its seed was stated when it was made.
+  // Returns the same dataset with its order keyed by `seed`, which a parent
+  // derives from its own seed; all data is shared. Returns this dataset itself
+  // if no order below depends on a seed, or if its seed was stated when it was
+  // created.
   virtual DatasetPtr<T> WithSeed(uint64_t seed) const {
     (void)seed;
     return this->shared_from_this();
   }
 
-  // The same for plain code: run to the end on the calling thread.
+  // Run GetBatch() and Get() to the end on the calling thread, for code that is
+  // not a coroutine.
   absl::StatusOr<std::vector<T>> GetBatchBlocking(
       std::span<const Index> indices) const {
     return RunBlocking(GetBatch(indices));

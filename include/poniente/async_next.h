@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Takes batches from a loader by any of Asio's completion tokens.
+// Takes batches from a loader with any completion token of Asio.
 // docs/consuming.md shows each way.
 
 #ifndef PONIENTE_ASYNC_NEXT_H_
@@ -24,7 +24,7 @@ namespace internal {
 using NextHandler =
     boost::asio::any_completion_handler<void(absl::StatusOr<Batch>)>;
 
-// Awaits loader.Next() on `executor`, and gives the result to `handler`.
+// Awaits loader.Next() on `executor` and passes the result to `handler`.
 void StartNext(Loader& loader, boost::asio::any_io_executor executor,
                NextHandler handler);
 
@@ -38,7 +38,7 @@ class InitiateNext {
     boost::asio::any_io_executor executor = boost::asio::system_executor();
     using Associated =
         boost::asio::associated_executor_t<std::decay_t<Handler>>;
-    // Else one that does not say what its context is.
+    // Otherwise the handler's executor cannot say which context it belongs to.
     if constexpr (std::is_convertible_v<Associated,
                                         boost::asio::any_io_executor>) {
       executor = boost::asio::any_io_executor(
@@ -53,40 +53,40 @@ class InitiateNext {
 
 }  // namespace internal
 
-// loader.Next() as an operation of Asio, whose completion signature is
-// void(absl::StatusOr<Batch>): for a callback, asio::use_future (a
-// std::future<absl::StatusOr<Batch>>), asio::use_awaitable, asio::deferred,
-// asio::yield_context, asio::as_tuple(...), any token. What it gives, and when,
-// is what Next() gives: the batch, OutOfRange at the end of the run, or an
-// error.
+// Starts loader.Next() as an Asio operation with the completion signature
+// void(absl::StatusOr<Batch>). Accepts every completion token: a callback,
+// asio::use_future (a std::future<absl::StatusOr<Batch>>), asio::use_awaitable,
+// asio::deferred, asio::yield_context, asio::as_tuple(...). The result is that
+// of Next(): the batch, OutOfRange at the end of the run, or an error.
 //
 //   async_next(*loader, asio::bind_executor(pool, [](auto batch) {...}));
 //
-// Threads: the handler is called on its associated executor, never inside this
-//     call. That of a handler that has none is asio::system_executor, a thread
-//     of the process's: bind one. May be called on any thread.
-// One at a time: with another async_next() or Next() under way, the handler
-//     receives FailedPrecondition. A handler may begin the next one.
-// Cancellation: by the handler's cancellation slot, of any type (terminal,
-//     partial or total), emitted on any thread while the context lives; gives
-//     Cancelled, and no batch is lost: the handler receives it, or the next
-//     call does. So `async_next(...) || timer.async_wait(...)` may be a
-//     timeout. What decides between the two must run where the handler does,
-//     on one thread or strand: an asio::deferred one in a group has no executor
-//     of its own, bind one.
-// Errors: a Status. Nothing is thrown but what the handler throws, which comes
-//     out of the run() of its executor.
-// Back-pressure: a batch is held from when the handler receives it; see
-//     LoaderOptions::max_held.
+// Threads: may be called on any thread. The handler is called on its associated
+//     executor, never inside this call. A handler without one runs on
+//     asio::system_executor, a thread of the process, so bind an executor.
+// One at a time: while another async_next() or Next() is in progress, the
+//     handler receives FailedPrecondition. A handler may start the next one.
+// Cancellation: through the handler's cancellation slot, with any type
+//     (terminal, partial or total), emitted on any thread while the context
+//     lives. The handler receives Cancelled, and no batch is lost: the handler
+//     receives it, or the next call does. So `async_next(...) ||
+//     timer.async_wait(...)` works as a timeout. The code that decides between
+//     the two must run where the handler runs, on one thread or strand. An
+//     asio::deferred operation in a group has no executor of its own, so bind
+//     one.
+// Errors: a Status. Nothing is thrown except what the handler throws; that
+//     leaves the run() of the handler's executor.
+// Back-pressure: a batch counts as held from the moment the handler receives
+//     it; see LoaderOptions::max_held.
 // Lifetime: `loader` must live until the operation is initiated (with
-//     asio::deferred and asio::use_awaitable: until it is awaited). If it is
-//     destroyed later, the handler receives FailedPrecondition. The context of
-//     the handler's executor may die: the handler is then destroyed uncalled
-//     (a future of it is broken), a batch that was on its way to it comes with
-//     the next call, and the loader goes on. Not so where an
+//     asio::deferred and asio::use_awaitable: until it is awaited). If the
+//     loader is destroyed later, the handler receives FailedPrecondition. If
+//     the context of the handler's executor is destroyed, the handler is
+//     destroyed without being called (its future is broken), the next call
+//     receives the batch, and the loader continues. This does not hold where an
 //     asio::any_completion_handler hides that context: let its run() return.
 // Memory: the handler's associated allocator holds the handler; the coroutine
-//     behind it uses Asio's.
+//     behind the operation uses Asio's allocator.
 template <boost::asio::completion_token_for<void(absl::StatusOr<Batch>)> Token>
 auto async_next(Loader& loader, Token&& token) {
   return boost::asio::async_initiate<Token, void(absl::StatusOr<Batch>)>(

@@ -21,16 +21,18 @@
 
 namespace poniente {
 
-// Where a sample comes from.
+// Where a sample comes from: leaf, item, epoch and place in the item.
 struct SampleProvenance {
-  // Number of the sample in the run, over all steps and ranks.
+  // Number of the sample in the run, counted over all steps and ranks.
   uint64_t sample = 0;
   // Number of the leaf in Loader::sources().
   uint32_t source = 0;
-  // Item of the leaf (for a token store: the window), and which pass over it.
+  // Item of the leaf (for a token store: the window), and which pass over the
+  // leaf this is.
   Index item = 0;
   uint64_t epoch = 0;
-  // Where in the item the sample begins: above 0 where items are cut.
+  // Token of the item at which the sample begins; above 0 only where items are
+  // cut into several samples.
   uint32_t token_begin = 0;
 
   friend bool operator==(const SampleProvenance&,
@@ -58,11 +60,11 @@ constexpr bool kIsIdOf(TokenType type) {
 class Slot;
 struct BatchAccess;
 
-// Where the tensors of a batch lie in its memory: tokens first, the others in
-// the order of BatchTensor, each at a multiple of 256 bytes.
+// Where the tensors of a batch lie in its memory: tokens first, then the others
+// in the order of BatchTensor, each at a multiple of 256 bytes.
 class BatchLayout {
  public:
-  // kTokens need not be named.
+  // `tensors` need not include kTokens.
   explicit BatchLayout(TokenType token_type,
                        std::span<const BatchTensor> tensors = {});
 
@@ -71,8 +73,8 @@ class BatchLayout {
     return (tensors_ >> static_cast<unsigned>(tensor) & 1) != 0;
   }
   ElementType TypeOf(BatchTensor tensor) const;
-  // Of n samples of L tokens. Offset() of an array that is not there is where
-  // it would be.
+  // These are for `n` samples of `L` tokens. Offset() of an absent tensor is
+  // where it would be.
   static uint64_t Elements(BatchTensor tensor, uint64_t n, uint64_t L) {
     return tensor == BatchTensor::kLossWeights ? n : n * L;
   }
@@ -81,23 +83,24 @@ class BatchLayout {
 
  private:
   TokenType token_type_;
-  uint32_t tensors_ = 1;  // bit by bit
+  uint32_t tensors_ = 1;  // bit t: BatchTensor t is there
 };
 }  // namespace internal
 
-// The token ids of the samples of one step on one rank, [num_samples, seq_len]
-// row-major, what else was asked for in such arrays, and what is known of each
+// The samples of one step on one rank: token ids as [num_samples, seq_len]
+// row-major, the other tensors that were requested, and the provenance of each
 // sample.
 //
-// Memory: page-aligned, of the host, and a copy on the GPU where the loader has
-//     one; of tokens that the GPU widens (LoaderOptions::widen_on_device) there
-//     alone. The copy runs beside everything else: have a stream wait for it by
-//     WaitOn() before its work uses device_bytes().
-// Ownership: holds its memory, which its loader fills again once the batch is
-//     gone; LoaderOptions::max_held bounds how many may be held. May outlive
-//     its loader. Movable, not copyable. Spans borrow from it.
+// Memory: page-aligned host memory, plus a copy on the GPU if the loader has
+//     one. Tokens that the GPU widens (LoaderOptions::widen_on_device) are on
+//     the GPU only. The copy runs in the background: call WaitOn() for a stream
+//     before its work uses device_bytes().
+// Ownership: owns its memory, which the loader fills again after the batch is
+//     destroyed; LoaderOptions::max_held bounds how many batches may be held.
+//     May outlive its loader. Movable, not copyable. Spans borrow from the
+//     batch.
 // Thread safety: as a value: const access from any number of threads. WaitOn()
-//     and WaitUntilCopied() may be called from any thread, too.
+//     and WaitUntilCopied() may also be called from any thread.
 class Batch {
  public:
   Batch(Batch&&) = default;
@@ -105,38 +108,43 @@ class Batch {
   ~Batch();
 
   uint64_t step() const { return plan_.step; }
-  // The whole step over all ranks: stage, lr_scale, boundary, first sample.
+  // Returns the plan of the whole step over all ranks: stage, lr_scale,
+  // boundary, first sample.
   const StepPlan& plan() const { return plan_; }
 
-  // Of this rank; 0 where there are more ranks than samples.
+  // Returns the number of this rank's samples; 0 if there are more ranks than
+  // samples and this one gets none.
   size_t num_samples() const { return provenance_.size(); }
-  // In tokens.
+  // Returns the tokens per sample.
   uint32_t seq_len() const { return plan_.seq_len; }
 
   TokenType token_type() const { return layout_.token_type(); }
-  // False only if LoaderOptions::widen_on_device was set.
+  // Returns whether the host has the tokens; false only if
+  // LoaderOptions::widen_on_device was set.
   bool has_host_tokens() const { return has_host_tokens_; }
 
-  // All ids. REQUIRES: Id is the C++ type of token_type() (uint32_t for kU32),
-  // and has_host_tokens().
+  // Returns all ids. REQUIRES: Id is the C++ type of token_type() (uint32_t for
+  // kU32), and has_host_tokens().
   template <class Id>
   std::span<const Id> tokens() const {
     return Ids<Id>(BatchTensor::kTokens);
   }
-  // Those of one sample. REQUIRES: sample < num_samples(), too.
+  // Returns the ids of one sample. REQUIRES: as above, and sample <
+  // num_samples().
   template <class Id>
   std::span<const Id> tokens(size_t sample) const {
     return tokens<Id>().subspan(sample * seq_len(), seq_len());
   }
-  // The same memory, whatever the type. REQUIRES: has_host_tokens().
+  // Returns the same memory as bytes, whatever the type. REQUIRES:
+  // has_host_tokens().
   std::span<const std::byte> bytes() const;
 
-  // FailedPrecondition if the loader was not asked for it.
+  // Returns one tensor; FailedPrecondition if the loader was not asked for it.
   absl::StatusOr<TensorView> tensor(BatchTensor tensor) const;
-  // All that are there, in the order of BatchTensor.
+  // Returns all tensors of the batch, in the order of BatchTensor.
   std::vector<TensorView> tensors() const;
-  // The same on the host, as C++ has it: empty if it was not asked for.
-  // REQUIRES: Id as above.
+  // Return one tensor on the host as a typed span; empty if the loader was not
+  // asked for it. REQUIRES for labels(): Id as for tokens().
   template <class Id>
   std::span<const Id> labels() const {
     return Ids<Id>(BatchTensor::kLabels);
@@ -154,35 +162,37 @@ class Batch {
     return HostSpan<float>(BatchTensor::kLossWeights);
   }
 
-  // Where the batch is to be used: the GPU asked for, or the host.
+  // Returns where the batch was delivered: the GPU asked for, or the host.
   const Device& device() const;
-  // The ids on the device, of token_type(), row after row; null on the host.
+  // Returns the ids on the device, of token_type(), row-major; null if the
+  // batch is on the host.
   const std::byte* device_bytes() const;
-  // The work queued on `stream` (a cudaStream_t; null: the default stream) from
-  // now on finds the batch on the device; the calling thread does not wait. The
-  // memory is not written again before what is queued there when the batch is
-  // destroyed has run, so the stream must live that long. Call it for each
-  // stream that uses the batch. FailedPrecondition on the host; Internal: what
-  // the driver says.
+  // Makes the work that is queued on `stream` (a cudaStream_t; null: the
+  // default stream) from now on wait until the batch is on the device; the
+  // calling thread does not wait. When the batch is destroyed, its memory is
+  // not reused until the work then queued on the stream has run, so the stream
+  // must live that long. Call it for each stream that uses the batch.
+  // FailedPrecondition if the batch is on the host; Internal for a driver
+  // error.
   absl::Status WaitOn(void* stream) const;
-  // Blocks the thread until the batch is on the device. Whoever reads them
-  // without a stream that has called WaitOn() is to be done before the batch is
-  // destroyed. Ok at once on the host.
+  // Blocks the thread until the batch is on the device. Code that reads the
+  // batch without a stream passed to WaitOn() must finish before the batch is
+  // destroyed. Returns OK at once if the batch is on the host.
   absl::Status WaitUntilCopied() const;
 
-  // The memory of the batch, for whoever uses it beyond the batch: it stays as
-  // it is, and counts as held, while a copy of the pointer lives. Any thread
-  // may let go of the last one. dlpack.h hands tensors on with it.
+  // Returns a pointer that keeps the batch's memory valid and unchanged, and
+  // counted as held, while a copy of the pointer lives. The last copy may be
+  // destroyed on any thread. dlpack.h passes tensors on this way.
   std::shared_ptr<const void> ShareMemory() const;
 
-  // Number of the sample's leaf in Loader::sources().
+  // Returns the number of the sample's leaf in Loader::sources().
   uint32_t source(size_t sample) const { return provenance_[sample].source; }
   const SampleProvenance& provenance(size_t sample) const {
     return provenance_[sample];
   }
 
  private:
-  // What the loader alone may call: src/loader/batch_access.h.
+  // The functions that only the loader calls: src/loader/batch_access.h.
   friend struct internal::BatchAccess;
   Batch(StepPlan plan, size_t num_samples, internal::BatchLayout layout,
         std::shared_ptr<internal::Slot> slot);

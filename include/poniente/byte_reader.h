@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Positional asynchronous reads of files, many at once, that fill each span or
-// fail. docs/reading.md tells how bytes come from the disk, and how to choose.
+// Positional asynchronous reads of files, many at once. A read fills its whole
+// span or fails. docs/reading.md explains how bytes come from the disk and how
+// to choose a backend.
 
 #ifndef PONIENTE_BYTE_READER_H_
 #define PONIENTE_BYTE_READER_H_
@@ -29,9 +30,9 @@ struct ReaderAccess;
 struct ReaderState;
 }  // namespace internal
 
-// How bytes come from the disk. Never changes which bytes.
+// How bytes come from the disk. Never changes which bytes are read.
 enum class IoBackend {
-  kAuto,  // one of the others, chosen anew as the reader sees what is cached
+  kAuto,      // any of the others, chosen again as cache use changes
   kBuffered,  // io_uring through the page cache
   kDirect,    // io_uring past the page cache (O_DIRECT), any offset and length;
               // kBuffered where the file system refuses
@@ -40,83 +41,92 @@ enum class IoBackend {
   kPread,     // fadvise(WILLNEED) for all reads, then pread: no io_uring needed
 };
 
-// "auto", "buffered", "direct", "mmap", "pread".
+// Returns "auto", "buffered", "direct", "mmap" or "pread".
 std::string_view IoBackendName(IoBackend backend);
 absl::StatusOr<IoBackend> ParseIoBackend(std::string_view name);
 
-// When blocks are compared with their stored checksums. A block is read whole
-// for it, wherever the request ends.
+// When blocks are compared with their stored checksums. A verified block is
+// read whole, even where the request covers only a part of it.
 enum class VerifyChecksums {
   kOff,
-  kFirstTouch,  // the first time in this process, whichever reader touches it
+  kFirstTouch,  // the first time any reader of this process touches it
   kAlways,
 };
 
-// "off", "first_touch", "always".
+// Returns "off", "first_touch" or "always".
 std::string_view VerifyChecksumsName(VerifyChecksums verify);
 absl::StatusOr<VerifyChecksums> ParseVerifyChecksums(std::string_view name);
 
+// How a reader reads. Never changes which bytes are read.
 struct ByteReaderOptions {
+  // The backend to read through.
   IoBackend backend = IoBackend::kAuto;
+  // When blocks are verified. Has no effect on files without checksums.
   VerifyChecksums verify = VerifyChecksums::kFirstTouch;
-  // kAuto: page cache that the files of all open kAuto readers of the process
-  // may count on. What fits is never read past the cache, as it would stay cold
-  // for ever; what does not is, while few reads hit. Unset: half of the memory
-  // that is available, to the machine and to this process's control group.
+  // For kAuto: bytes of page cache that the files of all open kAuto readers of
+  // the process may count on. Files that fit are always read through the cache,
+  // because direct reads would leave them cold for ever. Files that do not fit
+  // are read past the cache while few reads hit it. Unset: half of the memory
+  // available to the machine and to this process's control group.
   std::optional<uint64_t> cache_bytes = std::nullopt;
-  // kAuto: mapping files is allowed. It puts a SIGBUS handler before the one
-  // there was (which gets all that is not a fault of a copy).
+  // For kAuto: whether files may be memory-mapped. Mapping installs a SIGBUS
+  // handler, which passes all faults that are not its own to the previous one.
   bool may_map = true;
 };
 
-// CRC32C (Castagnoli) of each `block_bytes` of a file, the last block being
-// shorter, as little-endian u32 in the file `path` from byte `offset` on.
+// Where the checksums of a file lie: the CRC32C (Castagnoli) of each
+// `block_bytes` of it (the last block may be shorter), as little-endian u32 in
+// the file `path` from byte `offset` on.
 struct BlockChecksums {
   std::string path = {};
   uint64_t offset = 0;
   uint64_t block_bytes = 0;
 };
 
-// What is known of a file before it is opened.
+// What the caller knows about a file before it is opened.
 struct ExpectedFile {
+  // Size of the file.
   uint64_t bytes = 0;
   // Called right before the file is opened, by one thread at a time; the file
-  // is opened only if it gives OK. It must not read through the same reader.
-  // None: nothing to check.
+  // is opened only if this returns OK. It must not read through the same
+  // reader. Null: nothing to check.
   std::function<absl::Status()> check = nullptr;
 };
 
-// A file to read. Without checksums there is nothing to verify.
+// A file to read. A file without checksums is not verified.
 struct ByteFile {
   std::string path = {};
   std::optional<BlockChecksums> checksums = std::nullopt;
-  // Stated: Open() does not touch the file, nor its checksums. The first
-  // ReadBatch() that needs it opens it, which blocks for as long; where that
-  // fails, so does the batch, and the next one tries again. FailedPrecondition
-  // if the file does not have so many bytes.
+  // If set, Open() touches neither the file nor its checksums. The first
+  // ReadBatch() that needs the file opens it, and blocks meanwhile; if that
+  // fails, the batch fails too, and the next batch tries again.
+  // FailedPrecondition if the size of the file differs.
   std::optional<ExpectedFile> expected = std::nullopt;
 };
 
-// One read: bytes [offset, offset + into.size()) of a reader's file, to `into`.
-// The buffer is borrowed, and belongs to the kernel, until the awaited call
-// returns.
+// One read: bytes [offset, offset + into.size()) of a reader's file, into
+// `into`. The buffer is borrowed, and may be written by the kernel, until the
+// awaited call returns.
 struct ReadRequest {
   const ByteReader* reader = nullptr;
-  uint32_t file = 0;  // number in the order of Open()
+  uint32_t file = 0;  // number of the file in the order of Open()
   uint64_t offset = 0;
   std::span<std::byte> into;
 };
 
 // Page-aligned memory to read into. Rings register it with the kernel at its
-// first use (where RLIMIT_MEMLOCK allows: else it is as any memory), and
+// first use, if RLIMIT_MEMLOCK allows; otherwise it behaves like any memory.
 // kDirect reads into it without a copy if offset and length are aligned as well
-// (4096 bytes always are). Worth it for what is filled again and again.
+// (multiples of 4096 bytes always are). Use it for memory that is filled
+// repeatedly.
 //
-// Ownership: owns the memory. REQUIRES: no read is in flight when it dies.
+// Ownership: owns the memory. REQUIRES: no read is in flight when it is
+//     destroyed.
 // Thread safety: as a value.
 class ReadBuffer {
  public:
-  // ResourceExhausted if there is no such memory.
+  // Returns a buffer of `bytes` bytes; ResourceExhausted if there is no memory
+  // for it.
   static absl::StatusOr<ReadBuffer> Allocate(size_t bytes);
 
   ReadBuffer() = default;
@@ -139,23 +149,23 @@ class ReadBuffer {
   uint64_t id_ = 0;
 };
 
-// What came through one backend.
+// What one backend has read.
 struct BackendCounters {
   uint64_t requests = 0;
-  uint64_t bytes_asked = 0;  // sum of their spans
-  // Reads made for them (copies, for mmap), and requests that shared the read
-  // of a neighbour.
+  uint64_t bytes_asked = 0;  // sum of the requests' spans
+  // Reads made for the requests (copies, for mmap), and requests that were
+  // served by a neighbour's read.
   uint64_t reads = 0;
   uint64_t merged_requests = 0;
-  // What the reads brought: more than asked where whole blocks or sectors are
-  // needed, less where requests overlap.
+  // Bytes that the reads returned: more than asked for where whole blocks or
+  // sectors are needed, fewer where requests overlap.
   uint64_t bytes_read = 0;
-  uint64_t submissions = 0;  // io_uring_enter calls that took any of them
-  // Reads complete right after it: of cached pages. Looked at for 8 of each 64,
-  // and extrapolated.
+  uint64_t submissions = 0;  // io_uring_enter calls that submitted reads
+  // Reads that were complete right after submission, which means cached pages.
+  // Sampled: 8 of every 64 are looked at, and the count is extrapolated.
   uint64_t hits_at_submit = 0;
-  uint64_t retries = 0;  // after EIO, EAGAIN, EINTR, a copy's SIGBUS
-  // Time in which batches were suspended, or their thread blocked, for them.
+  uint64_t retries = 0;  // after EIO, EAGAIN, EINTR, or a SIGBUS during a copy
+  // Time for which batches were suspended, or their thread blocked, by reads.
   uint64_t wait_nanoseconds = 0;
 
   friend bool operator==(const BackendCounters&,
@@ -170,35 +180,35 @@ struct ReadCounters {
   BackendCounters pread = {};
   uint64_t blocks_verified = 0;
 
-  // Sums over the backends. A request counts once, but for one that is read in
-  // parts by several backends.
+  // Returns the sum over the backends. A request counts once, unless several
+  // backends read parts of it.
   BackendCounters Total() const;
 };
 
-// Files of one store, open or to be opened at their first use, and the way they
+// The files of one store, open or to be opened at first use, and the way they
 // are read.
 //
-// Ownership: shared; keeps its files open (and mapped, where it maps) while it
-//     lives. A task that reads from it needs it alive.
-// Thread safety: any number of threads and executors at once. io_uring is used
-//     through one ring per Asio execution context.
+// Ownership: shared; keeps its files open (and mapped, if it maps them) while
+//     it lives. It must outlive every task that reads from it.
+// Thread safety: any number of threads and executors at once. Each Asio
+//     execution context has one io_uring ring.
 // Determinism: the bytes are the same through every backend.
 // Errors: every message holds path, offset, what was expected and a remedy.
-//     NotFound: no such file. OutOfRange: a request past the end that the file
+//     NotFound: no such file. OutOfRange: a request past the size that the file
 //     had when opened. DataLoss: the file has become shorter, the disk cannot
-//     read it, a checksum does not match. Unavailable: kBuffered or kDirect
-//     asked for where the kernel forbids io_uring. ResourceExhausted: no memory
-//     or descriptors. Others as errno says. EIO, EAGAIN and the like are tried
-//     again a few times before they count.
-// Cancellation: reads in flight are waited for, then Cancelled.
-// Descriptors: one per file that is open, one more for the checksums of a file
-//     of more than 4096 blocks, one more for a file read past the cache. Where
-//     the soft limit (RLIMIT_NOFILE) ends, it is raised to the hard one.
+//     read it, or a checksum does not match. Unavailable: kBuffered or kDirect
+//     was requested where the kernel forbids io_uring. ResourceExhausted: no
+//     memory or descriptors. Other errors follow errno. EIO, EAGAIN and the
+//     like are retried a few times first.
+// Cancellation: waits for reads in flight, then returns Cancelled.
+// Descriptors: one per open file, one more for the checksums of a file of more
+//     than 4096 blocks, one more for a file read past the cache. If the soft
+//     limit (RLIMIT_NOFILE) is reached, it is raised to the hard limit.
 class ByteReader final {
  public:
   static absl::StatusOr<std::shared_ptr<const ByteReader>> Open(
       std::vector<ByteFile> files, const ByteReaderOptions& options = {});
-  // Files without checksums.
+  // Opens files without checksums.
   static absl::StatusOr<std::shared_ptr<const ByteReader>> Open(
       std::vector<std::string> paths, const ByteReaderOptions& options = {});
 
@@ -208,16 +218,17 @@ class ByteReader final {
 
   size_t num_files() const;
   const std::string& path(uint32_t file) const;
-  // Bytes when opened, or as expected.
+  // Returns the size in bytes: as found when opened, or as expected.
   uint64_t size(uint32_t file) const;
 
-  // When blocks are verified, of the files that have checksums.
+  // Returns when blocks of files with checksums are verified.
   VerifyChecksums verify_checksums() const;
 
-  // The backend that serves this reader now, never kAuto.
+  // Returns the backend that serves this reader now; never kAuto.
   IoBackend backend() const;
-  // From what it fell back to what, and why, at the first time: "buffered ->
-  // pread: io_uring_setup: Operation not permitted"; empty if it never did.
+  // Describes the first fallback: from which backend to which, and why
+  // ("buffered -> pread: io_uring_setup: Operation not permitted"). Empty if
+  // there was none.
   const std::string& fallback_reason() const;
   ReadCounters counters() const;
 
@@ -229,12 +240,14 @@ class ByteReader final {
   const std::unique_ptr<internal::ReaderState> state_;
 };
 
-// Fills every request, over any number of readers. Sorts them, reads neighbours
-// together, and submits all that io_uring serves at once (up to the ring's
-// size; more as room appears). Suspends at most once, not at all if all bytes
-// were there at submission. (More than 64 MiB of parts of blocks, or sectors,
-// that have to be read beside their places are read in several turns.)
-// Requests may overlap in the files, not in memory.
+// Fills every request; requests may belong to any number of readers. Sorts
+// them, merges reads of neighbouring bytes, and submits all reads that io_uring
+// serves at once (up to the size of the ring; the rest as space frees up).
+// Suspends at most once, and not at all if all bytes were there at submission.
+// Requests may overlap in the files, but not in memory.
+//
+// Where whole blocks or sectors have to be read next to the requested bytes,
+// more than 64 MiB of them are read in several rounds.
 Task<> ReadBatch(std::span<const ReadRequest> requests);
 
 }  // namespace poniente

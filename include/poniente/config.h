@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A run in TOML: the tree of datasets, the schedule, and a loader from them.
-// docs/config.md lists every key.
+// A run described in TOML: the tree of datasets, the schedule, and a loader
+// made from them. docs/config.md lists every key.
 
 #ifndef PONIENTE_CONFIG_H_
 #define PONIENTE_CONFIG_H_
@@ -28,60 +28,64 @@ struct RunSpec;
 
 // A leaf of the configured tree.
 struct ConfigSource {
-  // The names that lead to it, as DatasetTree, batches and metrics say them.
+  // Names from the root to the leaf, in the form that DatasetTree, batches and
+  // metrics use.
   std::string path;
-  // Where the data lies; empty for a number of tokens.
+  // Where the data lies; empty if the source is only a number of tokens.
   std::string location;
-  // All of them, in windows or not.
+  // All tokens of the source, including those that no window holds.
   uint64_t tokens = 0;
-  // A token store, or the files of another project; null for a number of
-  // tokens.
+  // A token store, or the files of another project; null if the source is only
+  // a number of tokens.
   std::shared_ptr<const TokenSource> data;
 };
 
 // A validated configuration whose stores are open.
 //
-// Errors: InvalidArgument for what the file says, NotFound and DataLoss for the
-//     stores. Every line of the message begins with file:line:column and names
-//     the key, the value and what was expected; all errors of the text are
-//     reported at once, then those of the stores.
 // Determinism: [data] alone decides the tokens; [runtime] never does.
 // Ownership: a value; copies share the open stores.
 // Thread safety: immutable.
+// Errors: InvalidArgument for mistakes in the text, NotFound and DataLoss for
+//     the stores. Every line of the message begins with file:line:column and
+//     names the key, the value and what was expected. All mistakes in the text
+//     are reported at once, then all errors of the stores.
 class Config {
  public:
-  // Relative paths in the file are relative to the folder it lies in.
+  // Reads a file. Relative paths in it are relative to the file's folder.
   static absl::StatusOr<Config> Load(const std::string& path);
 
-  // The same for text in memory. `name` stands for the file in messages,
-  // `folder` is what relative paths are relative to.
+  // Reads text from memory. `name` stands for the file in messages; relative
+  // paths are relative to `folder`.
   static absl::StatusOr<Config> Parse(std::string_view text,
                                       const std::string& name,
                                       const std::string& folder);
 
-  // The root of the tree, with the user's seed. A finite root whose run is
-  // longer than one epoch is repeated, each epoch in a new order.
+  // Returns the root of the tree, with the user's seed. A finite root whose run
+  // is longer than one epoch is repeated, in a new order each epoch.
   const DatasetPtr<TokenWindow>& dataset() const { return dataset_; }
   const Schedule& schedule() const { return schedule_; }
-  // Of the first source that has one. Numbers of tokens may have none: then
-  // no tokenizer, and 2^32 ids.
+  // Returns the vocabulary of the first source that has one. If none has
+  // (sources that are only numbers of tokens may not), its tokenizer is empty
+  // and its size is 2^32.
   const Vocabulary& vocabulary() const;
-  // In the order of DatasetTree::leaves().
+  // Returns the sources, in the order of DatasetTree::leaves().
   const std::vector<ConfigSource>& sources() const { return sources_; }
 
-  // The same run as TOML with everything stated: defaults, names, absolute
-  // paths, the steps at which stages start. Keep it with the run.
+  // Returns the same run as TOML with everything stated: defaults, names,
+  // absolute paths, the steps at which stages start. Keep it with the run.
   std::string ToToml() const;
 
-  // What is not wrong but may not be meant: file:line:column, the key, why.
+  // Returns what is valid but may be a mistake, one line each:
+  // file:line:column, the key, why.
   const std::vector<std::string>& warnings() const;
 
-  // What [runtime] and [data] say of the loader: a start for changes, such as
-  // rank and start_step.
+  // Returns the loader's options as [runtime] and [data] state them. Copy them
+  // to change some, such as rank and start_step.
   const LoaderOptions& loader_options() const;
-  // How [runtime] has the stores read.
+  // Returns how [runtime] wants the stores to be read.
   const ByteReaderOptions& io_options() const;
 
+  // Opens a loader for the run, with loader_options() or with `options`.
   // FailedPrecondition, naming them, if sources are only numbers of tokens.
   absl::StatusOr<std::unique_ptr<Loader>> OpenLoader() const;
   absl::StatusOr<std::unique_ptr<Loader>> OpenLoader(

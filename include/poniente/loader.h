@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Prefetches the batches of a run in order: Next, Seek, Close; and Batches, a
-// range of them.
+// Prefetches the batches of a run in order: Next, Seek, Close. Batches is a
+// range over them.
 
 #ifndef PONIENTE_LOADER_H_
 #define PONIENTE_LOADER_H_
@@ -29,133 +29,147 @@
 
 namespace poniente {
 
-// What happens to the samples of a finite dataset that do not fill a batch.
+// What happens if a finite dataset ends before a batch is full: the short batch
+// is served, or the run ends before it.
 enum class LastBatch { kKeep, kDrop };
 
+// How a loader serves a run. `tensors`, `token_type` and `loss_weights` decide
+// the form of a batch; only `rank`, `ranks`, `start_step` and `last_batch`
+// decide which samples it has.
 struct LoaderOptions {
-  // Data-parallel rank and their number: which share of each step this loader
-  // serves. All ranks together see the same tokens whatever their number.
-  // ranks.h shows how to take them from torchrun, mpirun or srun.
+  // Number of this data-parallel rank, and how many ranks there are: they
+  // decide which share of each step this loader serves. All ranks together see
+  // the same tokens for any number of ranks. ranks.h reads both from torchrun,
+  // mpirun or srun. Default: 0 of 1.
   uint32_t rank = 0;
   uint32_t ranks = 1;
 
-  // The step that the first Next() gives.
+  // The step that the first Next() returns.
   uint64_t start_step = 0;
 
-  // A finite dataset may end in the middle of a step: serve the short batch, or
-  // end before it.
+  // Whether the short batch at the end of a finite dataset is served or
+  // dropped.
   LastBatch last_batch = LastBatch::kKeep;
 
-  // How ids lie in a batch. Must hold every id of the vocabulary.
+  // Type of the ids in a batch. Must hold every id of the vocabulary. Never
+  // changes which ids.
   TokenType token_type = TokenType::kU32;
 
-  // What a batch has beside its tokens; each costs memory and time
-  // (docs/performance.md). None by default.
+  // Tensors that a batch has besides its tokens; each costs memory and time
+  // (docs/performance.md). Default: none.
   std::vector<BatchTensor> tensors = {};
 
-  // For BatchTensor::kLossWeights: by the path of a source, or of a node above
-  // it ("prose", "prose/fortunes"); the longest that fits counts, 1 where none
-  // does. Finite, at least 0.
+  // Values of BatchTensor::kLossWeights, by the path of a source or of a node
+  // above it ("prose", "prose/fortunes"). The longest matching path counts;
+  // sources without a match have weight 1. Finite, at least 0.
   std::map<std::string, float> loss_weights = {};
 
-  // Batches in flight or ready ahead of the consumer. More hides longer stalls
-  // and costs one batch of memory each. At least 1. Never changes a token.
+  // Batches in flight or ready ahead of the consumer. A larger number hides
+  // longer stalls and costs one batch of memory each. 1 to 65536. Never changes
+  // a token.
   uint32_t prefetch_batches = 4;
 
-  // And their bytes together, with those that ids are widened from; one batch
-  // is always fetched.
+  // Bytes of these batches together, including the buffers that ids are widened
+  // from. One batch is always fetched, whatever its size. Never changes a
+  // token.
   uint64_t prefetch_bytes = uint64_t{1} << 30;
 
-  // Batches that the consumer may keep when it asks for the next one; with one
-  // more kept, Next() is ResourceExhausted. Memory is prefetch_batches +
-  // max_held + 1 batches, made as it is needed and used again and again.
+  // Batches that the consumer may keep when it asks for the next one; if it
+  // keeps more, Next() returns ResourceExhausted. At most 65536. The loader
+  // allocates up to prefetch_batches + max_held + 1 batches, when needed, and
+  // reuses them. Never changes a token.
   uint32_t max_held = 2;
 
-  // Where batches are delivered. Where there is no such GPU they stay on the
+  // Where batches are delivered. If there is no such GPU, they stay on the
   // host, with a warning. Never changes a token.
   Device device = {};
 
-  // Ids go to the GPU as they are stored and become token_type there: for u16
-  // and i64 a quarter of the bytes to copy, and nothing to widen for the host.
-  // The host then has no tokens: Batch::has_host_tokens() is false, tokens()
-  // and bytes() must not be called. Done only if batches are on a GPU, the
-  // library was built with nvcc, all sources lie in files, in one width that
-  // is less than token_type's, and labels are not asked for; else the host
-  // widens them and has them. Never changes a token. docs/staging.md.
+  // Whether ids are copied to the GPU as they are stored and become token_type
+  // there. This saves copying (from u16 to i64: three quarters of the bytes)
+  // and the widening on the host. The host then has no tokens:
+  // Batch::has_host_tokens() is false, and tokens() and bytes() must not be
+  // called. It takes effect only if batches are on a GPU, the library was built
+  // with nvcc, all sources lie in files with one width smaller than
+  // token_type's, and labels are not requested; otherwise the host widens the
+  // ids and has them. Never changes a token. See docs/staging.md.
   bool widen_on_device = false;
 
-  // Receives one line per warning, on any thread: a backend that was not the
-  // one preferred; data that comes too late (Next() waited for a tenth of the
-  // time or more, and for more than a second, over 100 steps; docs/metrics.md),
-  // at most every ten minutes unless something else is behind. Default:
-  // standard error.
+  // Receives one line per warning, on any thread. Warnings are: a backend other
+  // than the preferred one serves a source; data comes too late (over 100
+  // steps, Next() waited for a tenth of the time or more, and for more than a
+  // second; docs/metrics.md), at most every ten minutes unless the cause
+  // changes. Default: standard error.
   std::function<void(std::string_view)> warning_sink;
 
-  // Every so many steps, log_sink receives a line of what happened in them
-  // (MetricsLine()), on the thread that Next() resumes on. Default: 0, never;
-  // and standard error, where lines are asked for and no sink is given. Sinks
-  // may ask the loader for its metrics(); what they throw is dropped.
+  // Every `report_every_steps` steps, log_sink receives a line of metrics about
+  // them (MetricsLine()), on the thread that Next() resumes on. Default: 0
+  // (never); the default sink is standard error. Sinks may call the loader's
+  // metrics(); exceptions they throw are dropped.
   uint64_t report_every_steps = 0;
   std::function<void(std::string_view)> log_sink;
 };
 
 // A leaf that batches come from, and how it is read.
 struct Source {
-  std::string path;     // of names, "prose/fortunes"
-  std::string dataset;  // what the leaf calls itself: where a store lies
-  // "buffered", "direct", "mmap" or "pread": what serves it now; "memory" for
+  std::string path;     // names down to the leaf: "prose/fortunes"
+  std::string dataset;  // the leaf's own name: where a store lies
+  // What serves it now: "buffered", "direct", "mmap" or "pread"; "memory" for
   // datasets without files.
   std::string backend;
-  std::string fallback_reason;  // why not the backend preferred; usually empty
+  std::string fallback_reason;  // why not the preferred backend; usually empty
 };
 
 class Loader;
 
 namespace internal {
 class OfferedBatch;
-// As loader.Next(), but the loader goes a step on only where the batch is
-// accepted; and others find it under way from this call on, not only from when
-// it is first awaited.
+// Starts loader.Next(), but advances the loader only if the batch is accepted.
+// Other calls see it in progress from this call on, not only from its first
+// await.
 Task<std::unique_ptr<OfferedBatch>> BeginNext(Loader& loader);
 }  // namespace internal
 
-// Serves step after step of a run.
+// Serves the steps of a run, one after the other.
 //
 // Steps: step s covers samples [s * batch_size, (s + 1) * batch_size) of the
-//     dataset; rank r of R the part [r * B / R, (r + 1) * B / R) of them.
-// Checkpoints: the number of the next step is all that a loader remembers;
-//     State() adds what tells whether it still means the same samples.
-// Prefetch: begins with the first Next(), which waits for one batch only; then
-//     up to prefetch_batches are under way. Each is delivered, in order, as
-//     soon as it is complete.
+//     dataset; rank r of R serves the part [r * B / R, (r + 1) * B / R) of its
+//     B samples.
+// Checkpoints: a loader's only position is the number of the next step. State()
+//     adds what is needed to check that the step still means the same samples.
+// Prefetch: starts with the first Next(), which waits for one batch only; after
+//     that up to prefetch_batches are in flight. Batches are delivered in
+//     order, each as soon as it is complete.
 // End: after the schedule's last step, or where a finite dataset ends, every
-//     further Next() is OutOfRange.
-// Consumers: coroutines await Next(), plain code calls NextBlocking();
-//     Batches below is a range for loops; async_next.h has all else of Asio.
-// Threads: reads on a thread of its own; Next() resumes on the executor of the
-//     coroutine that awaits it. All members may be called from any thread, but
-//     one Next() at a time (a second one is FailedPrecondition).
-// Errors: "step 1200, rank 3: " and what the source says; OutOfRange of a
-// source
-//     becomes Internal. The loader stays at that step: Next() tries it again,
-//     Seek() goes elsewhere.
-// Cancellation: a cancelled Next() gives Cancelled; its batch is not lost, also
-//     where both come at once: in `Next() || timer.async_wait(...)` of Asio's
-//     awaitable_operators, the next Next() gives what the timer was faster
-//     than. (As all of Asio's signals, on one thread or strand.) Nor is it if
-//     the execution context dies while Next() waits.
-// Back-pressure: what is under way, ready or held is bounded by number and by
+//     further Next() returns OutOfRange.
+// Consumers: coroutines await Next(), other code calls NextBlocking(). Batches
+//     (below) is a range for loops; async_next.h is for Asio's other completion
+//     tokens.
+// Threads: reads on a thread of its own. Next() resumes on the executor of the
+//     awaiting coroutine. All members may be called from any thread, but only
+//     one Next() may be in progress; a second one returns FailedPrecondition.
+// Errors: "step 1200, rank 3: " followed by the source's error; OutOfRange from
+//     a source becomes Internal. The loader stays at that step: Next() retries
+//     it, Seek() moves elsewhere.
+// Cancellation: a cancelled Next() returns Cancelled, and its batch is not
+//     lost, even if both happen at once: after a lost race in `Next() ||
+//     timer.async_wait(...)` of Asio's awaitable_operators, the next Next()
+//     returns the batch. (As with all of Asio's signals, run both on one thread
+//     or strand.) The batch is not lost either if the execution context is
+//     destroyed while Next() waits.
+// Back-pressure: batches in flight, ready or held are bounded by number and by
 //     bytes. A consumer that keeps more than max_held batches and asks for
-//     another gets ResourceExhausted, not a wait that never ends; let go of one
-//     and ask again.
-// Destruction: in any state; waits for reads under way. A Next() still awaited
-//     then ends with FailedPrecondition. Batches handed out stay valid.
+//     another receives ResourceExhausted instead of waiting for ever; release
+//     one and call again.
+// Destruction: allowed in any state; waits for reads in flight. A Next() still
+//     awaited then returns FailedPrecondition. Batches already handed out stay
+//     valid.
 class Loader {
  public:
-  // InvalidArgument if rank >= ranks, token_type is too narrow, a leaf's
-  // windows differ from the schedule's seq_len, prefetch_batches is 0 or beyond
-  // 65536 (max_held, too), labels are asked for with an unsigned token_type, or
-  // loss_weights name no source.
+  // Creates a loader at options.start_step. InvalidArgument if rank >= ranks,
+  // token_type is too narrow, a leaf's windows differ from the schedule's
+  // seq_len, prefetch_batches is 0, prefetch_batches or max_held is above
+  // 65536, labels are requested with an unsigned token_type, or loss_weights
+  // name no source.
   static absl::StatusOr<std::unique_ptr<Loader>> Create(
       DatasetPtr<TokenWindow> dataset, Schedule schedule,
       LoaderOptions options = LoaderOptions());
@@ -163,59 +177,61 @@ class Loader {
   Loader(const Loader&) = delete;
   Loader& operator=(const Loader&) = delete;
 
-  // The next batch, and one step on.
+  // Returns the next batch and advances by one step.
   Task<Batch> Next();
   absl::StatusOr<Batch> NextBlocking();
 
-  // The next Next() gives this step; what was prefetched is dropped. A step
-  // past the end is found out by Next(). FailedPrecondition once closed.
+  // Makes `step` the next step and drops prefetched batches. A step past the
+  // end is reported by Next(), not here. FailedPrecondition once closed.
   absl::Status Seek(uint64_t step);
 
-  // The step that the next Next() gives.
+  // Returns the step that the next Next() returns.
   uint64_t next_step() const;
 
-  // A place to resume from, for a checkpoint: the step that the next Next()
-  // gives, and what decided the samples before it. A few hundred bytes of text
-  // (docs/compatibility.md), the same for every rank, number of ranks and way
-  // of reading. Take it where the batches received so far have been used up.
-  // O(leaves of the tree + weights of all past stages).
+  // Returns the state to put into a checkpoint: the next step, and what decided
+  // the samples before it. A few hundred bytes of text (docs/compatibility.md),
+  // the same for every rank, number of ranks and way of reading. Take it once
+  // the batches received so far have been used. Complexity: O(leaves of the
+  // tree + weights of all past stages).
   std::string State() const;
 
-  // The next Next() gives the step at which `state` was taken, by any rank of
-  // any number, if this loader's dataset and schedule have served the same
-  // samples before it. What comes later may be another: stages that begin with
-  // or after the first step behind the block being served, batch sizes and
-  // lengths, components not drawn so far, the end of the run; and all that
-  // never decides a token (lr_scale, numbers, names of stages, order of
-  // declaration, where stores lie).
+  // Continues at the step at which `state` was taken, by any rank of any number
+  // of ranks, if this loader's dataset and schedule have served the same
+  // samples before that step.
+  //
+  // What comes later may differ: stages that begin at or after the first step
+  // behind the block being served, batch sizes and lengths, components not
+  // drawn so far, the end of the run. So may everything that never decides a
+  // token: lr_scale, numbers, names of stages, order of declaration, where
+  // stores lie.
   //
   // Components that are endless mixtures are compared as far as they have been
-  // drawn, and may be edited behind that; finite ones, and mixtures below any
-  // shuffle or Concat, are compared whole.
+  // drawn, and may be edited beyond that. Finite components, and mixtures below
+  // any shuffle or Concat, are compared whole.
   //
-  // Errors: InvalidArgument, naming the line, if `state` is not as State() gave
-  // it; FailedPrecondition, naming all differences and what to do, if the past
-  // is not the same, and once closed. The loader then stays where it is.
+  // Errors: InvalidArgument, naming the line, if `state` is not text from
+  // State(); FailedPrecondition, naming all differences and the remedy, if the
+  // past differs, and once closed. After an error the loader stays at its step.
   absl::Status Resume(std::string_view state);
 
-  // Cancels what is under way and waits for it; from then on Next() and Seek()
-  // are FailedPrecondition. May be called again, without effect.
+  // Cancels all work in progress and waits for it; afterwards Next() and Seek()
+  // return FailedPrecondition. Further calls have no effect.
   Task<> Close();
   absl::Status CloseBlocking();
 
   const Schedule& schedule() const;
-  // In the order of batch.source(): the leaves as they are read now.
+  // Returns how the leaves are read now, in the order of batch.source().
   std::vector<Source> sources() const;
-  // What has been done so far; costs some microseconds, more for hundreds of
-  // sources.
+  // Returns what has been done so far. Costs some microseconds, more for
+  // hundreds of sources.
   LoaderMetrics metrics() const;
-  // The leaves and index maps behind the batches.
+  // Returns the leaves and index maps behind the batches.
   const DatasetTree& tree() const;
 
-  // Tells runs apart as they begin: order version, data, seed, structure, and
-  // the first weights, batch size and sequence length. Later stages, batch
-  // sizes and lengths are not covered, past ones neither: to resume, keep
-  // State(). The same for every rank.
+  // Returns 64 bits that identify the run as it begins: order version, data,
+  // seed, structure, and the first weights, batch size and sequence length.
+  // Later stages, batch sizes and lengths are not covered, even once they have
+  // been served; to resume, keep State() instead. The same for every rank.
   uint64_t fingerprint() const;
 
  private:
@@ -227,36 +243,39 @@ class Loader {
   const std::shared_ptr<Core> core_;
 };
 
-// The batches from loader.next_step() on, for a loop that blocks its thread.
+// A range over the batches from loader.next_step() on, for a loop that blocks
+// its thread.
 //
 //   for (absl::StatusOr<Batch>& batch : Batches(*loader)) {
 //     if (!batch.ok()) return batch.status();
 //     Train(*batch);
 //   }
 //
-// An input range, and a view: Batches(*loader) | std::views::take(100) is the
-// next 100 steps.
+// Batches is an input range and a view: Batches(*loader) |
+// std::views::take(100) is the next 100 steps.
 //
-// End: where Next() is OutOfRange, at the end of the run, and nowhere else.
-// Errors: are elements like any other, whatever they are. The loader stays at
-//     its step, so the next element is another try; leave the loop to give up.
-// Steps: nothing is taken before it is looked at. In the body, and after a
-//     break, loader.State() is the place behind the batch seen last.
-// Back-pressure: holds the batch of the body, which is let go of before the
-//     next one is asked for; so does the end of the range. Move it out to keep
-//     it (LoaderOptions::max_held).
-// Ownership: borrows the loader. Not while another Next() is under way, which
-//     would be an error as above.
+// End: the range ends only where Next() returns OutOfRange, at the end of the
+//     run.
+// Errors: are elements like any other. The loader stays at its step, so the
+//     next element is a retry; leave the loop to give up.
+// Steps: a batch is taken only when its element is looked at. In the body, and
+//     after a break, loader.State() is the place after the last batch seen.
+// Back-pressure: the range holds one batch, the one of the current iteration,
+//     and releases it before it asks for the next and at its end. Move the
+//     batch out to keep it (LoaderOptions::max_held).
+// Ownership: borrows the loader. Do not iterate while another Next() is in
+//     progress: the element is then FailedPrecondition.
 class Batches : public std::ranges::view_base {
  public:
-  // Invalid once its range is moved or gone.
+  // An iterator of the range; invalid once the range is moved or destroyed.
   class Iterator {
    public:
     using iterator_concept = std::input_iterator_tag;
     using value_type = absl::StatusOr<Batch>;
     using difference_type = std::ptrdiff_t;
 
-    // REQUIRES: not at the end. Blocks when called first for an element.
+    // Returns the current element; blocks at its first use. REQUIRES: not at
+    // the end.
     absl::StatusOr<Batch>& operator*() const { return range_->Current(); }
     absl::StatusOr<Batch>* operator->() const { return &range_->Current(); }
     Iterator& operator++() {
@@ -264,7 +283,7 @@ class Batches : public std::ranges::view_base {
       return *this;
     }
     void operator++(int) { ++*this; }
-    // Blocks as well.
+    // Returns whether the run has ended; blocks like operator*.
     friend bool operator==(const Iterator& it, std::default_sentinel_t) {
       return absl::IsOutOfRange((*it).status());
     }
@@ -278,7 +297,7 @@ class Batches : public std::ranges::view_base {
 
   explicit Batches(Loader& loader) : loader_(&loader) {}
 
-  // Goes on behind the batch seen last.
+  // Continues after the last batch seen.
   Iterator begin() {
     LetGo();
     return Iterator(this);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A function over a dataset's items.
+// A dataset that applies a function to another dataset's items.
 
 #ifndef PONIENTE_MAPPED_DATASET_H_
 #define PONIENTE_MAPPED_DATASET_H_
@@ -23,12 +23,12 @@ namespace internal {
 
 NodeIdentity MappedIdentity(std::string_view name);
 uint64_t MappedFingerprint(std::string_view name, const DatasetNode& child);
-// The map that says: the same item of the only child.
+// Returns the map from each index to the same index of the only child.
 std::shared_ptr<const IndexMap> IdentityMap(const LengthState& length);
 
 }  // namespace internal
 
-// Item i is function(item i of the child); see Map().
+// Item i is function(item i of the child). Created by Map().
 template <class In, class Out>
 class MappedDataset final : public AsyncDataset<Out> {
  public:
@@ -104,13 +104,13 @@ class MappedDataset final : public AsyncDataset<Out> {
   const Function function_;
 };
 
-// A dataset of function(item), where function takes an In by value and gives an
-// Out or a StatusOr<Out>.
+// Returns a dataset of function(item). `function` takes an In by value and
+// returns an Out or a StatusOr<Out>.
 //
 // function: must be pure, for determinism, and may run on several threads at
-//     once. What it throws becomes an Internal status.
-// name: stands for the function in the fingerprint; give a new one when the
-//     function changes what it makes.
+//     once. An exception it throws becomes an Internal status.
+// name: stands for the function in the fingerprint; choose a new name when the
+//     function's results change.
 template <class Out, class In, class Function>
 DatasetPtr<Out> Map(std::string name, DatasetPtr<In> dataset,
                     Function function) {
