@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where items come from, through a whole tree: index -> (leaf, item, epoch)
-// before anything is read, and back.
+// Follows indices through a whole tree before anything is read: from a root
+// index to (leaf, item, epoch), and back.
 
 #ifndef PONIENTE_DATASET_TREE_H_
 #define PONIENTE_DATASET_TREE_H_
@@ -20,11 +20,12 @@ namespace poniente {
 
 // A leaf of a tree and the names that lead to it.
 struct TreeLeaf {
-  // Names from the root down, joined by '/'; unnamed nodes are left out.
-  // "prose/fortunes".
+  // Names from the root to the leaf, joined by '/'; unnamed nodes are left out.
+  // Example: "prose/fortunes".
   std::string path;
   const DatasetNode* node = nullptr;  // owned by the tree
-  // Items of the root are the leaf's own: no function makes them on the way.
+  // The root yields the leaf's own items: no function on the path makes new
+  // ones.
   bool is_plain = true;
 };
 
@@ -36,7 +37,7 @@ struct LeafPosition {
   friend bool operator==(const LeafPosition&, const LeafPosition&) = default;
 };
 
-// The index maps of a tree, composed.
+// The index maps of a tree, composed from the root to the leaves.
 //
 // Determinism: pure, as the maps are.
 // Ownership: borrows the tree, which must outlive it.
@@ -45,28 +46,31 @@ class DatasetTree {
  public:
   explicit DatasetTree(const DatasetNode& root);
 
-  // In the order of declaration, depth first.
+  // Returns the leaves in order of declaration, depth first.
   std::span<const TreeLeaf> leaves() const { return leaves_; }
 
-  // Writes to out[i] the leaf item that positions[i] of the root is.
+  // Writes to out[i] the leaf item that positions[i] of the root refers to.
   // Errors: OutOfRange for an index past a length; FailedPrecondition while a
-  // length that a map follows from is not final.
-  // REQUIRES: out.size() == positions.size().
+  // length that a map depends on is not final. REQUIRES: out.size() ==
+  // positions.size().
   absl::Status Resolve(std::span<const Position> positions,
                        std::span<LeafPosition> out) const;
 
-  // The one position of the root that reads this item of the leaf in this
-  // epoch of the leaf; nullopt if none does. FailedPrecondition as above.
+  // Returns the one position of the root that reads this item of the leaf in
+  // this epoch of the leaf; nullopt if there is none. FailedPrecondition as
+  // above.
   absl::StatusOr<std::optional<Position>> Find(const LeafPosition& item) const;
 
-  // Every position of the root that reads the item, or a part of it, in this
-  // epoch of the leaf, with the part. Several where items are cut.
-  // FailedPrecondition as above.
+  // Returns every position of the root that reads the item, or a part of it, in
+  // this epoch of the leaf, with the part. There are several only where items
+  // are cut. FailedPrecondition as above.
   absl::StatusOr<std::vector<FoundPart>> FindParts(uint32_t leaf, Index item,
                                                    uint64_t epoch) const;
 
-  // The epochs of the leaf that these positions of the root may read from:
-  // at least those they do; nullopt if none. FailedPrecondition as above.
+  // Returns a range of epochs of the leaf that contains every epoch the
+  // positions in `span` read from; nullopt if they read nothing from the leaf.
+  // FailedPrecondition as above.
+  // Epochs [first, last] of a leaf.
   struct Epochs {
     uint64_t first = 0;
     uint64_t last = 0;
@@ -74,16 +78,16 @@ class DatasetTree {
   absl::StatusOr<std::optional<Epochs>> EpochsOf(uint32_t leaf,
                                                  const IndexSpan& span) const;
 
-  // InvalidArgument, naming mixture, component and sample, if the first
-  // `samples` of the root (0: all there are) draw a component of a mixture
-  // beyond its max_epochs. Ok as far as lengths are not known yet.
+  // Checks that the first `samples` samples of the root (0: all) keep to the
+  // max_epochs of every component. InvalidArgument, naming mixture, component
+  // and sample, if not. Components whose lengths are not known yet pass.
   absl::Status CheckEpochs(uint64_t samples) const;
 
  private:
   struct Node {
     const DatasetNode* node;
     std::vector<uint32_t> children;  // numbers in nodes_
-    uint32_t parent = 0;             // the root is its own
+    uint32_t parent = 0;             // of the root: itself
     uint32_t place = 0;              // among the parent's children
     uint32_t leaf = 0;               // for leaves: number in leaves_
   };

@@ -11,23 +11,27 @@
 
 namespace poniente {
 
+// The kinds of memory that batches can be delivered in.
 enum class DeviceType { kHost, kCuda };
 
+// One place to deliver batches to.
 struct Device {
   DeviceType type = DeviceType::kHost;
-  // Number of the GPU, as the CUDA runtime counts those visible to it.
+  // Number of the GPU, as the CUDA runtime counts the visible ones; 0 for the
+  // host.
   int32_t ordinal = 0;
 
   friend bool operator==(const Device&, const Device&) = default;
 };
 
-// "host", "cuda:0".
+// Returns "host", "cuda:0", ...
 std::string DeviceName(const Device& device);
 
-// Ok if batches can be staged to the device here. FailedPrecondition if the
-// library was built without CUDA, or there is no driver; NotFound if there is
-// no such GPU. The message says which. Any thread; the first call for a GPU
-// makes the driver start, which takes a while.
+// Returns OK if batches can be staged to the device in this process.
+// FailedPrecondition if the library was built without CUDA or there is no
+// driver; NotFound if there is no such GPU; the message says which. May be
+// called on any thread. The first call for a GPU starts the driver, which takes
+// a while.
 absl::Status CheckDevice(const Device& device);
 
 }  // namespace poniente

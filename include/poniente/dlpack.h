@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensors of a batch for other frameworks, without a copy, as DLPack describes
-// them.
+// Passes tensors of a batch to other frameworks without a copy, as DLPack
+// defines them.
 
 #ifndef PONIENTE_DLPACK_H_
 #define PONIENTE_DLPACK_H_
@@ -11,7 +11,7 @@
 #include "poniente/batch.h"
 #include "poniente/batch_tensors.h"
 
-// Of dlpack/dlpack.h, before its version 1.
+// From dlpack/dlpack.h, before its version 1.
 struct DLManagedTensor;
 
 namespace poniente {
@@ -21,27 +21,30 @@ struct DlpackDeleter {
   void operator()(DLManagedTensor* tensor) const noexcept;
 };
 
-// A tensor that has not been handed on: release() gives it to whoever will call
-// its deleter once, a "dltensor" capsule of Python for example.
+// A tensor that no other framework owns yet. release() passes it to code that
+// will call its deleter once, for example a "dltensor" capsule of Python.
 //
-// Ownership: shares the batch's memory, which stays as it is and counts as held
-//     (LoaderOptions::max_held) until the deleter is called. Batch and loader
-//     may be gone before.
+// Ownership: shares the batch's memory, which stays unchanged and counts as
+//     held (LoaderOptions::max_held) until the deleter is called. Batch and
+//     loader may be destroyed before that.
 // Thread safety: the deleter may be called on any thread.
 using DlpackTensor = std::unique_ptr<DLManagedTensor, DlpackDeleter>;
 
-// A tensor of the batch in the memory of the host. Who takes it must not write
-// to it.
+// Returns a tensor of the batch in host memory. Its consumer must not write to
+// it.
 //
-// Errors: FailedPrecondition if the loader was not asked for it, or if it is
-//     the tokens and the device widens them (LoaderOptions::widen_on_device).
+// Errors: FailedPrecondition if the loader was not asked for the tensor, or if
+//     it is the tokens and the device widens them
+//     (LoaderOptions::widen_on_device).
 absl::StatusOr<DlpackTensor> HostDlpack(const Batch& batch, BatchTensor tensor);
 
-// The same on the batch's GPU, after batch.WaitOn(stream): use it on that
-// stream, which must live until the deleter has been called.
+// Returns a tensor of the batch in GPU memory, after calling
+// batch.WaitOn(stream). Use the tensor on that stream, which must live until
+// the deleter has been called.
 //
-// Errors: FailedPrecondition, too, if the batch is on the host; Internal: what
-//     the driver says.
+// Errors: as HostDlpack(), without the case of widened tokens.
+//     FailedPrecondition also if the batch is on the host; Internal for a
+//     driver error.
 absl::StatusOr<DlpackTensor> DeviceDlpack(const Batch& batch,
                                           BatchTensor tensor, void* stream);
 

@@ -17,14 +17,15 @@
 
 namespace poniente {
 
+// How a flat mixture orders the items of its children.
 struct FlatMixtureOptions {
-  // Keys the order. Unset: derived from the parent's seed and this node's name
-  // when the tree is put together; 0 at the root.
+  // Key of the order. Unset: derived from the parent's seed and this node's
+  // name when the tree is built; 0 at the root.
   std::optional<uint64_t> seed = std::nullopt;
-  // How the items of all children together are ordered; eras and chunks may
-  // span children. Chunks in tokens need children whose items are all of one
-  // length. Whatever the kind, kNone included, it is an order of its own, which
-  // a mixture above does not permute again.
+  // Order of the items of all children together; eras and chunks may span
+  // children. Chunks stated in tokens need children whose items all have one
+  // length. Default: a full shuffle. Every kind, including kNone, counts as an
+  // order of its own, which a mixture above does not permute again.
   ShuffleOptions shuffle;
 };
 
@@ -36,23 +37,24 @@ absl::StatusOr<std::shared_ptr<const NodeRecipe>> FlatMixtureRecipe(
 // All children as one corpus, as if concatenated and shuffled once per epoch.
 //
 // Item i of epoch e is item Perm(i) of the concatenation in the order of the
-// names (bytewise), where Perm is the Feistel permutation of the total length
-// under derive(seed, "flat", e), or the order of another kind under that key.
-// No data is copied and no list is kept.
+// names (bytewise). Perm is the Feistel permutation of the total length under
+// derive(seed, "flat", e), or the order of another kind under that key. No data
+// is copied and no list is kept.
 //
-// Determinism: names, lengths, options, epoch and i decide the item; the order
-//     of declaration does not. Ranks, threads, backends never do.
-// Ownership: shares its children; a child may sit in several mixtures.
+// Determinism: names, lengths, options, epoch and i decide the item. The order
+//     of declaration, ranks, threads and backends never do.
+// Ownership: shares its children; a child may be part of several mixtures.
 // Complexity: O(log children) per item; nothing grows with the lengths.
-// Growing children: their final lengths are waited for.
-// Errors: InvalidArgument for names that repeat, children of different
-//     tokenizers (both are named), endless children, a total of zero items or
-//     above 2^63, and shuffle options as for EraShuffle() and BlockShuffle().
+// Growing children: waits for their final lengths.
+// Errors: InvalidArgument for repeated names, children of different tokenizers
+//     (both are named), endless children, a total of zero items or of more than
+//     2^63, and shuffle options as for EraShuffle() and BlockShuffle().
 //     Children without items are allowed.
-// Threads, cancellation: as AsyncDataset says.
+// Threads, cancellation: as AsyncDataset.
 template <class T>
 class FlatMixture final : public IndexMapDataset<T> {
  public:
+  // Returns a flat mixture of `children`. Errors as above.
   static absl::StatusOr<DatasetPtr<T>> Create(
       std::vector<NamedDataset<T>> children,
       const FlatMixtureOptions& options = FlatMixtureOptions()) {

@@ -19,16 +19,17 @@
 
 namespace poniente {
 
+// What an in-memory dataset says about its items.
 struct InMemoryOptions {
-  // What messages call it; part of the fingerprint.
+  // Name in messages; part of the fingerprint.
   std::string name = "memory";
-  // For token items: their tokenizer.
+  // Tokenizer of the items, if they are tokens. Unset: not known.
   std::optional<Vocabulary> vocabulary;
 };
 
 namespace internal {
 
-// Resumes those who wait for a dataset to grow.
+// Resumes coroutines that wait for a dataset to grow.
 class GrowthSignal {
  public:
   GrowthSignal();
@@ -46,18 +47,21 @@ uint64_t InMemoryFingerprint(const InMemoryOptions& options, uint64_t length);
 
 }  // namespace internal
 
-// Items that are appended, by one thread or several, while others read.
+// Items in memory that may be appended, by one thread or several, while others
+// read.
 //
-// Readers of items that are not there yet wait for them without polling, until
-// Finish() makes the length final; past the final length is OutOfRange.
-// fingerprint(): name and length only, so not before Finish() and not of what
-//     the items hold.
-// Threads: Append() and Finish() may be called from any.
+// Waiting: readers of items that do not exist yet wait for them without
+//     polling, until Finish() makes the length final. Reading past the final
+//     length returns OutOfRange.
+// fingerprint(): covers name and length only, not the items, so it is
+//     meaningful only after Finish().
+// Thread safety: Append() and Finish() may be called on any thread.
+//
 // See AsyncDataset for the rest. T must be copyable.
 template <class T>
 class InMemoryDataset final : public AsyncDataset<T> {
  public:
-  // A complete one.
+  // Returns a complete dataset of `items`.
   static DatasetPtr<T> Create(std::vector<T> items,
                               InMemoryOptions options = InMemoryOptions()) {
     auto made = Growing(std::move(options));
@@ -66,7 +70,7 @@ class InMemoryDataset final : public AsyncDataset<T> {
     return made;
   }
 
-  // An empty one that grows by Append() until Finish().
+  // Returns an empty dataset that grows by Append() until Finish().
   static std::shared_ptr<InMemoryDataset> Growing(
       InMemoryOptions options = InMemoryOptions()) {
     return std::make_shared<InMemoryDataset>(std::move(options));
@@ -75,7 +79,7 @@ class InMemoryDataset final : public AsyncDataset<T> {
   explicit InMemoryDataset(InMemoryOptions options)
       : options_(std::move(options)) {}
 
-  // FailedPrecondition after Finish().
+  // Appends items; FailedPrecondition after Finish().
   absl::Status Append(std::vector<T> items) {
     {
       std::lock_guard lock(mu_);
@@ -89,7 +93,7 @@ class InMemoryDataset final : public AsyncDataset<T> {
     return absl::OkStatus();
   }
 
-  // The length is final from now on. May be called again, without effect.
+  // Makes the length final. Further calls have no effect.
   void Finish() {
     {
       std::lock_guard lock(mu_);

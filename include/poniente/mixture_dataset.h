@@ -20,30 +20,33 @@
 
 namespace poniente {
 
+// One component of a mixture, and how the mixture reads it.
 template <class T>
 struct MixtureComponent {
   std::string name;
   DatasetPtr<T> dataset;
-  // By the mixture's weight_rule; under kProportions and kSizeProportional
-  // finite and at least 0, where 0 is never drawn.
+  // Weight under the mixture's weight_rule. Under kProportions and
+  // kSizeProportional it is finite and at least 0; a component of weight 0 is
+  // never drawn. Default: 1.
   double weight = 1;
-  // How each epoch of the component is permuted anew. Has no effect on a
-  // component that has an order of its own (FlatMixture, Shuffle, a mixture, or
-  // any node above one), which is never permuted a second time, and on endless
-  // ones.
+  // Order in which each epoch of the component is permuted. Default: a full
+  // shuffle. Has no effect on endless components, nor on a component with an
+  // order of its own (FlatMixture, Shuffle, a mixture, or any node above one),
+  // which is never permuted a second time.
   ShuffleOptions shuffle = ShuffleOptions::Full();
-  // Epochs that the mixture may draw of it, at least 1: the mixture ends before
-  // the block that would begin another. Unset: any number.
+  // Most epochs that the mixture may draw from the component, at least 1: the
+  // mixture ends before the block that would begin one more. Unset: any number.
   std::optional<uint64_t> max_epochs = std::nullopt;
 };
 
-// What the component of this name is from sample `start` of the mixture on,
-// instead of the dataset before: usually a Filter of the same dataset with
-// another threshold. It begins a new epoch of the component.
+// Another dataset that replaces the component of this name from sample `start`
+// of the mixture on: usually a Filter of the same dataset with another
+// threshold. It begins a new epoch of the component.
 template <class T>
 struct ComponentView {
   std::string name;
-  // In samples of the mixture. Above 0; strictly increasing for each name.
+  // First sample of the mixture that uses the view. Above 0; strictly
+  // increasing for each name.
   uint64_t start = 0;
   DatasetPtr<T> dataset;
 };
@@ -52,7 +55,7 @@ namespace internal {
 
 struct ViewSpec {
   uint64_t start = 0;
-  // The mixture permutes it.
+  // Whether the mixture permutes the view's items.
   bool is_permuted = true;
   uint32_t item_tokens = 0;
 };
@@ -65,8 +68,9 @@ struct MixtureComponentSpec {
   std::vector<ViewSpec> views;
 };
 
-// Children: the components in their order, then their later views, component by
-// component. Errors as MixtureDataset says.
+// Makes the recipe of a mixture. Its children are the components in their
+// order, then their later views, component by component. Errors as
+// MixtureDataset.
 absl::StatusOr<std::shared_ptr<const NodeRecipe>> MixtureRecipe(
     const MixtureOptions& options,
     std::vector<MixtureComponentSpec> components);
@@ -75,35 +79,40 @@ absl::StatusOr<std::shared_ptr<const NodeRecipe>> MixtureRecipe(
 
 // Draws items from several datasets in exact proportions, by index arithmetic.
 //
-// Item i is draw n of component c by the quota tree (docs/index-math.md 2):
-// after any number k of whole blocks' items, component c has had k x weight of
-// them, less or more by at most 1.68 in one stage, however small its weight and
-// however many there are (over several stages: measured, at most 3.1 for usual
-// weights). Draw n is item n mod length of the component's epoch n / length;
-// each epoch has an order of its own. A component may be a mixture itself.
+// Item i is draw n of component c by the quota tree (docs/index-math.md 2).
+// After k items, where k is a whole number of blocks, component c has served k
+// times its weight of them; the difference is at most 1.68 items in one stage,
+// for any weight and any number of components. (Over several stages the
+// difference was measured as at most 3.1 for usual weights.) Draw n is item n
+// mod length of the component's epoch n / length; each epoch has an order of
+// its own. A component may itself be a mixture.
 //
 // Length: endless, unless a stop rule or a component's max_epochs ends it;
-//     Take() a finite part of it where one is needed. A finite mixture that is
-//     read for several epochs counts its components' draws on through them.
-// Stages: weights change at their very sample, at once or along a ramp; what a
-//     component is owed is carried over. A stage added later changes no block
-//     that it does not cut.
-// Lengths: with max_seq_len, a sample is a part of a component's item, cut by
-//     the schedule of lengths; nothing is read twice in an epoch.
-// Determinism: names, weights, stages, block size, seed and i decide. The order
-//     of declaration, ranks, threads, batch size and backend never do.
-// Ownership: shares its children; a child may sit in several mixtures.
+//     Take() a finite part where one is needed. A finite mixture that is read
+//     for several epochs continues to count its components' draws through them.
+// Stages: weights change exactly at their sample, at once or along a ramp. What
+//     a component is owed is carried over. A stage added later changes only the
+//     block that its start cuts, and what follows.
+// Sequence lengths: with max_seq_len, a sample is a part of a component's item,
+//     cut by the schedule of lengths; nothing is read twice in an epoch.
+// Determinism: names, weights, stages, block size, seed and i decide the item.
+//     The order of declaration, ranks, threads, batch size and backend never
+//     do.
+// Ownership: shares its children; a child may be part of several mixtures.
 // Complexity: Create() O(children log children) per stage; O(tree depth) per
-//     item; memory does not grow with i.
-// Growing children: their final lengths are waited for.
-// Errors: InvalidArgument for what MixturePlan refuses, a component without
-//     items that has a weight, children of different tokenizers (both are
-//     named), rules of stopping that cannot be kept: the component that runs
-//     out and the sample are named. OutOfRange from the end, or index 2^62, on.
-// Threads, cancellation: as AsyncDataset says.
+//     item. Memory does not grow with i.
+// Growing children: waits for their final lengths.
+// Errors: InvalidArgument for what MixturePlan refuses, a component with a
+//     weight but no items, children of different tokenizers (both are named),
+//     and stop rules that cannot be kept (the exhausted component and the
+//     sample are named). OutOfRange at or past the end, and at or past index
+//     2^62.
+// Threads, cancellation: as AsyncDataset.
 template <class T>
 class MixtureDataset final : public IndexMapDataset<T> {
  public:
+  // Returns a mixture of `components`, of which `views` replace some later on.
+  // Errors as above.
   static absl::StatusOr<DatasetPtr<T>> Create(
       std::vector<MixtureComponent<T>> components,
       const MixtureOptions& options = MixtureOptions(),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Opens the token files that other projects write, in place. docs/formats.md
-// lists the formats, and how each is recognised.
+// Opens the token files of other projects in place. docs/formats.md lists the
+// formats and how each is recognised.
 
 #ifndef PONIENTE_OPEN_TOKEN_SOURCE_H_
 #define PONIENTE_OPEN_TOKEN_SOURCE_H_
@@ -18,65 +18,68 @@
 
 namespace poniente {
 
-// An id that stands between documents.
+// An id that marks where documents begin or end.
 struct DocumentDelimiter {
   uint32_t id = 0;
-  // It begins documents; else it ends them. It is part of its document.
+  // True if the id begins documents, false if it ends them. It is part of its
+  // document.
   bool begins = false;
 
   friend bool operator==(const DocumentDelimiter&,
                          const DocumentDelimiter&) = default;
 };
 
-// What a path alone may not say. What the files do say wins: a contradiction is
-// InvalidArgument.
+// What the path alone may not determine. The files take precedence: an option
+// that contradicts them is InvalidArgument.
 struct TokenSourceOptions {
   // How bytes are read. Never changes which tokens.
   ByteReaderOptions io;
-  // One of TokenFormatNames(); empty: found out from the bytes.
+  // One of TokenFormatNames(). Empty: detected from the bytes.
   std::string format;
-  // Of files without a header; required for them.
+  // Type of the ids; required for files without a header.
   std::optional<StoredType> dtype;
-  // The column, field or feature that holds ids, where there are several;
-  // empty: what the format's own project calls it.
+  // Name of the column, field or feature that holds the ids, where there are
+  // several. Empty: the usual name in the format's own project.
   std::string column;
-  // Of a folder, only files whose names match (fnmatch); empty: the format's
-  // own.
+  // Pattern (fnmatch) of the names of the files to read in a folder. Empty: the
+  // format's own.
   std::string glob;
-  // Finds documents by reading all tokens when the source is opened, where the
-  // format does not know them better.
+  // Finds the documents by reading all tokens when the source is opened, if the
+  // format itself does not know them.
   std::optional<DocumentDelimiter> delimiter;
-  // Of files that do not name their tokenizer.
+  // Tokenizer, for files that do not name it.
   std::optional<Vocabulary> vocabulary;
 };
 
 // Opens a token store or the files of another project: `path` is a file, or a
-// folder of them. Nothing is converted or copied; compressed formats are
-// decoded block by block, of which at most 256 MiB are kept.
+// folder of files. Nothing is converted or copied. Compressed formats are
+// decoded block by block, and at most 256 MiB of decoded blocks are kept.
 //
-// The fingerprint of other projects' files covers format, type, the lengths of
-// shards and documents, and samples of the ids: they have no checksums, so a
-// change elsewhere in a file is not seen.
+// The files of other projects have no checksums. Their fingerprint covers
+// format, type, the lengths of shards and documents, and samples of the ids, so
+// it does not notice every change inside a file.
 //
-// Errors: NotFound: no such path. InvalidArgument: not a format that is read,
-//     with what was looked for; a dtype or column has to be stated; contradicts
-//     the options. DataLoss: cut short, or tables that disagree. Unimplemented:
-//     needs a library that this build is without.
+// Errors: NotFound: no such path. InvalidArgument: no known format (the message
+//     says what was looked for), a dtype or column has to be stated, or the
+//     files contradict the options. DataLoss: a file is cut short, or tables
+//     disagree. Unimplemented: the format needs a library that this build is
+//     without.
 absl::StatusOr<std::shared_ptr<const TokenSource>> OpenTokenSource(
     const std::string& path, const TokenSourceOptions& options = {});
 
-// Whether OpenTokenSource() would know what the path is without any options.
-// What it is may still be damaged.
+// Returns whether OpenTokenSource() would recognise the path without any
+// options. The files may still be damaged.
 bool IsTokenSource(const std::string& path);
 
-// "poniente-token-store", "megatron", ...
+// Returns the names of all formats: "poniente-token-store", "megatron", ...
 std::vector<std::string> TokenFormatNames();
 
-// The id between documents, where the format fixes it or the options state it.
+// Returns the id between documents, if the format fixes it or the options state
+// it.
 std::optional<DocumentDelimiter> DelimiterOf(const TokenSource& source);
 
-// What OpenTokenSource() found odd but read nonetheless: of a catalogue, that
-// parts of a corpus are missing; of a token store, nothing.
+// Returns what OpenTokenSource() found unusual but accepted. For a catalogue:
+// missing parts of a corpus; for a token store: nothing.
 std::vector<std::string> TokenSourceWarnings(const TokenSource& source);
 
 }  // namespace poniente

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which process of how many this one is, as the program that launched it says:
-// torchrun, mpirun, srun. docs/ranks.md lists the variables.
+// Finds out which process of how many this one is, from the environment that
+// its launcher sets: torchrun, mpirun, srun. docs/ranks.md lists the variables.
 //
 //   const auto ranks = poniente::RanksFromEnvironment();
 //   if (!ranks.ok()) return ranks.status();
@@ -19,35 +19,40 @@
 
 namespace poniente {
 
+// The number of a process, and how many processes there are.
 struct Ranks {
   uint32_t rank = 0;  // below ranks
   uint32_t ranks = 1;
-  // "torchrun", "Open MPI", "PMI" or "Slurm": whose variables say so. Empty:
-  // nobody's, a process by itself.
+  // The launcher whose variables say so: "torchrun", "Open MPI", "PMI" or
+  // "Slurm". Empty: there is no launcher, and the process is alone.
   std::string launcher;
 
   friend bool operator==(const Ranks&, const Ranks&) = default;
 };
 
-// The value of an environment variable, if it is set.
+// Returns the value of an environment variable, if it is set.
 using EnvironmentLookup =
     std::function<std::optional<std::string>(const char* name)>;
 
-// Takes the variables of the innermost launcher, where one was started by
-// another; without any, rank 0 of 1. One number of the two, no number, a rank
-// that is not below the number of ranks, or a rank whose number of ranks no
-// variable tells (PMIX_RANK alone) is InvalidArgument with the variables and
-// their values: a process that guessed would read another's share.
+// Returns the ranks that the innermost launcher states, where one launcher was
+// started by another; rank 0 of 1 without a launcher.
 //
-// Reads the environment: not while another thread calls setenv(). Ask before
-// MPI_Init(), which in a process without a launcher sets PMIX_RANK.
+// InvalidArgument, with the variables and their values, if only one of the two
+// numbers is set, a value is not a number, the rank is not below the number of
+// ranks, or no variable states the number of ranks (PMIX_RANK alone). A process
+// that guessed would read another's share.
+//
+// Reads the environment, so no other thread may call setenv() meanwhile. Call
+// it before MPI_Init(), which sets PMIX_RANK even in a process without a
+// launcher.
 absl::StatusOr<Ranks> RanksFromEnvironment();
 absl::StatusOr<Ranks> RanksFromEnvironment(const EnvironmentLookup& lookup);
 
-// Of `model_parallel_size` consecutive ranks that hold one model between them
-// (tensor or pipeline parallel) each reads the same share: rank / size of
-// ranks / size. Where groups are not of consecutive ranks, state rank and ranks
-// by hand. InvalidArgument unless the size divides the number of ranks.
+// Returns the ranks for data loading where each `model_parallel_size`
+// consecutive ranks hold one model together (tensor or pipeline parallel) and
+// must read the same share: rank / size of ranks / size. If groups do not
+// consist of consecutive ranks, set rank and ranks by hand. InvalidArgument
+// unless the size divides the number of ranks.
 absl::StatusOr<Ranks> DataParallelRanks(const Ranks& world,
                                         uint32_t model_parallel_size);
 
