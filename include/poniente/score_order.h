@@ -14,7 +14,7 @@
 namespace poniente {
 
 // Where the two tables of a ScoreOrder lie: in memory, or in a file
-// (score_file.h). A permutation of [0, size()) and its inverse.
+// (score_file.h). They are a permutation of [0, size()) and its inverse.
 //
 // Thread safety: any number of threads.
 class OrderTables {
@@ -26,44 +26,47 @@ class OrderTables {
 
   virtual uint64_t size() const = 0;
 
-  // Writes to out[i] the item at place in[i]. Tables that cannot be read any
-  // more write any values below size() and say so by status() from then on.
-  // REQUIRES: out.size() == in.size(), each entry < size(); the two are one
-  // and the same span or do not overlap.
+  // Writes to out[i] the item at place in[i]. Tables that can no longer be read
+  // write arbitrary values below size(), and status() reports it from then on.
+  // REQUIRES: out.size() == in.size(), each entry < size(), and the two are the
+  // same span or do not overlap.
   virtual void ItemsAt(std::span<const uint64_t> in,
                        std::span<uint64_t> out) const = 0;
-  // The inverse: the places of items.
+  // Writes to out[i] the place of item in[i]; otherwise as ItemsAt().
   virtual void PlacesOf(std::span<const uint64_t> in,
                         std::span<uint64_t> out) const = 0;
 
-  // What every look-up so far is worth.
+  // Returns whether all look-ups so far were valid.
   virtual absl::Status status() const { return absl::OkStatus(); }
 
-  // Of the permutation alone: equal in memory and in a file.
+  // Returns the fingerprint of the permutation alone: the same in memory and in
+  // a file.
   virtual uint64_t fingerprint() const = 0;
 };
 
+// Which score comes first.
 enum class ScoreDirection {
-  kAscending,   // the least score first: easy before hard
-  kDescending,  // the greatest first
+  kAscending,   // the lowest score first: easy before hard
+  kDescending,  // the highest score first
 };
 
-// The items [0, size()) in the order of their scores; among equal scores, and
-// 0 equals -0, by index, in both directions.
+// The items [0, size()) in the order of their scores. Items of equal score (0
+// equals -0) are ordered by index, in both directions.
 //
 // Determinism: the scores decide, on every machine.
 // Ownership: a value; copies share the tables.
 // Thread safety: immutable; any number of threads.
-// Complexity: 8 bytes per item; O(n log n) to make, with 8 bytes per item more
-//     meanwhile (16 for doubles); O(1) to look up. From a file (OrderFile),
-//     pages of it instead of memory.
+// Complexity: 8 bytes per item; O(n log n) to create, with 8 more bytes per
+//     item meanwhile (16 for doubles); O(1) to look up. From a file
+//     (OrderFile), pages of the file instead of memory.
 // Errors: InvalidArgument for a score that is NaN, or more than 2^32 items;
 //     ResourceExhausted if the tables do not fit in memory.
 class ScoreOrder {
  public:
-  // The greatest size().
+  // The largest size().
   static constexpr uint64_t kMaxItems = uint64_t{1} << 32;
 
+  // Sorts the items by `scores`. Errors as above.
   static absl::StatusOr<ScoreOrder> FromScores(
       std::span<const float> scores,
       ScoreDirection direction = ScoreDirection::kAscending);
@@ -71,23 +74,25 @@ class ScoreOrder {
       std::span<const double> scores,
       ScoreDirection direction = ScoreDirection::kAscending);
 
-  // Over tables that lie somewhere else. REQUIRES: not null.
+  // Creates an order over tables that lie somewhere else. REQUIRES: not null.
   explicit ScoreOrder(std::shared_ptr<const OrderTables> tables);
 
   uint64_t size() const { return tables_->size(); }
 
-  // REQUIRES: place < size().
+  // Returns the item at a place. REQUIRES: place < size().
   uint64_t ItemAt(uint64_t place) const;
-  // REQUIRES: item < size().
+  // Returns the place of an item. REQUIRES: item < size().
   uint64_t PlaceOf(uint64_t item) const;
-  // The same for each entry, as OrderTables says.
+  // Look up each entry of `in`, as OrderTables.
   void ItemsAt(std::span<const uint64_t> in, std::span<uint64_t> out) const;
   void PlacesOf(std::span<const uint64_t> in, std::span<uint64_t> out) const;
 
-  // DataLoss once a look-up found its file damaged or cut short: that one and
-  // later ones may be wrong, though in range.
+  // Returns DataLoss once a look-up has found the file damaged or cut short:
+  // the results of that look-up and of later ones may be wrong, though in
+  // range.
   absl::Status status() const { return tables_->status(); }
 
+  // Returns the fingerprint of the permutation.
   uint64_t fingerprint() const { return tables_->fingerprint(); }
 
  private:
@@ -98,7 +103,7 @@ class ScoreOrder {
 
 namespace internal {
 
-// InvalidArgument for more items than a ScoreOrder holds.
+// Returns InvalidArgument for more items than a ScoreOrder can hold.
 absl::Status CheckOrderSize(uint64_t size);
 
 }  // namespace internal

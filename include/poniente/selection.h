@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A fixed subset of the items of a dataset, as a bitmap that counts.
+// A fixed subset of the items of a dataset, as a bitmap with fast counts.
 
 #ifndef PONIENTE_SELECTION_H_
 #define PONIENTE_SELECTION_H_
@@ -15,87 +15,91 @@
 
 namespace poniente {
 
-// Some of the items [0, size()), in their order: the k-th of them has ordinal
-// k.
+// A subset of the items [0, size()) in their order: the k-th selected item has
+// ordinal k.
 //
-// Determinism: items and ordinals decide everything, fingerprint() included, on
-//     every machine, however the selection was made.
+// Determinism: items and ordinals decide everything, including fingerprint(),
+//     on every machine, however the selection was made.
 // Ownership: a value; copies share one bitmap.
 // Thread safety: immutable; any number of threads.
-// Complexity: 1 bit per item and 5 % of that; made in one pass. OrdinalOf() and
-//     Contains() O(1), Select() O(log size), for ordinals that increase by one
-//     O(1).
-// Errors: InvalidArgument for what is not a subset, naming the first offender;
-//     ResourceExhausted if the bitmap does not fit in memory.
+// Complexity: 1.05 bits per item; created in one pass. OrdinalOf() and
+//     Contains() O(1); Select() O(log size), and O(1) for ordinals that
+//     increase by one.
+// Errors: InvalidArgument for an input that is not a subset, naming the first
+//     offender; ResourceExhausted if the bitmap does not fit in memory.
 class Selection {
  public:
-  // The greatest size().
+  // The largest size().
   static constexpr uint64_t kMaxItems = uint64_t{1} << 48;
 
-  // Nothing of nothing.
+  // Creates an empty selection from no items.
   Selection();
 
-  // The items whose score is at or above `threshold`; as many items as scores.
-  // Neither a score nor the threshold may be NaN.
+  // Selects the items whose score is at least `threshold`; there are as many
+  // items as scores. Neither a score nor the threshold may be NaN.
   static absl::StatusOr<Selection> AtLeast(std::span<const float> scores,
                                            float threshold);
   static absl::StatusOr<Selection> AtLeast(std::span<const double> scores,
                                            double threshold);
 
-  // Item i if bit i % 64 of word i / 64 is set; ceil(size / 64) words. Bits
-  // past the last item must not be set.
+  // Selects item i if bit i % 64 of word i / 64 is set. There are ceil(size /
+  // 64) words; bits past the last item must not be set.
   static absl::StatusOr<Selection> FromBitmap(uint64_t size,
                                               std::vector<uint64_t> words);
-  // The same by bit i % 8 of byte i / 8; ceil(size / 8) bytes.
+  // Selects item i if bit i % 8 of byte i / 8 is set. There are ceil(size / 8)
+  // bytes.
   static absl::StatusOr<Selection> FromBitmap(uint64_t size,
                                               std::span<const std::byte> bytes);
 
-  // These items, in any order; none twice.
+  // Selects these items, given in any order; none may be repeated.
   static absl::StatusOr<Selection> FromIndices(
       uint64_t size, std::span<const uint64_t> indices);
 
-  // Item x if derive(seed, "hold", x) < floor(fraction * 2^64)
-  // (docs/index-math.md 1.1): whether an item is in depends on its index alone,
-  // not on `size`. 0 < fraction < 1.
+  // Selects item x if derive(seed, "hold", x) < floor(fraction * 2^64)
+  // (docs/index-math.md 4), so its index alone decides, not `size`. REQUIRES,
+  // else InvalidArgument: 0 < fraction < 1.
   static absl::StatusOr<Selection> ByHash(uint64_t size, double fraction,
                                           uint64_t seed = 0);
 
-  // All the others.
+  // Returns the selection of all other items.
   absl::StatusOr<Selection> Complement() const;
 
-  // Items that were chosen from.
+  // Returns the number of items that were chosen from.
   uint64_t size() const;
-  // Items that were chosen.
+  // Returns the number of selected items.
   uint64_t count() const;
 
-  // REQUIRES: item < size().
+  // Returns whether an item is selected. REQUIRES: item < size().
   bool Contains(uint64_t item) const;
 
-  // The chosen items below `item`. REQUIRES: item <= size().
+  // Returns the number of selected items below `item`. REQUIRES: item <=
+  // size().
   uint64_t CountBelow(uint64_t item) const;
 
-  // How many chosen items come before `item`; nullopt if it was not chosen.
+  // Returns how many selected items come before `item`; nullopt if `item` is
+  // not selected.
   std::optional<uint64_t> OrdinalOf(uint64_t item) const;
 
-  // The chosen item with this ordinal. REQUIRES: ordinal < count().
+  // Returns the selected item with this ordinal. REQUIRES: ordinal < count().
   uint64_t Select(uint64_t ordinal) const;
 
-  // The same for each; cheaper the more of them increase.
-  // REQUIRES: items.size() == ordinals.size(), and the two are one and the same
-  // span or do not overlap.
+  // Writes the selected item of each ordinal; faster where consecutive ordinals
+  // increase. REQUIRES: items.size() == ordinals.size(), and the two are the
+  // same span or do not overlap.
   void Select(std::span<const uint64_t> ordinals,
               std::span<uint64_t> items) const;
 
-  // Of size() and the items.
+  // Returns the fingerprint of size() and the selected items.
   uint64_t fingerprint() const;
 
-  // Bytes that all copies share.
+  // Returns the bytes of memory that all copies share.
   uint64_t memory_bytes() const;
 
  private:
   struct State;
   explicit Selection(std::shared_ptr<const State> state);
-  // REQUIRES: as many words as `size` needs, no bit past the end.
+  // Creates a selection. REQUIRES: as many words as `size` needs, no bit past
+  // the end.
   static absl::StatusOr<Selection> FromChecked(uint64_t size,
                                                std::vector<uint64_t> words);
 

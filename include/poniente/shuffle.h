@@ -9,44 +9,49 @@
 
 namespace poniente {
 
+// The kinds of order that the items of a dataset can have in an epoch.
 enum class ShuffleKind : uint8_t {
   kNone,    // as stored
   kFull,    // one permutation of all items
-  kEras,    // each run of era_items items permuted in itself
+  kEras,    // each run of era_items items permuted within itself
   kBlocks,  // chunks permuted, then the items within windows of chunks
 };
 
-// 1 MiB of two-byte tokens, 2 MiB of four-byte ones.
+// 1 MiB of two-byte tokens, 2 MiB of four-byte tokens.
 inline constexpr uint64_t kDefaultChunkTokens = uint64_t{1} << 19;
 
-// A shuffle that reads its dataset a chunk at a time: consecutive items are cut
-// into chunks, the chunks are permuted, and the items are permuted within each
+// A shuffle that reads its dataset chunk by chunk. Consecutive items form
+// chunks, the chunks are permuted, and the items are permuted within each
 // window of consecutive chunks of that order. A reader that keeps one window of
-// chunks reads each chunk once per epoch. The ragged last chunk takes a random
-// place: for its sake fewer items than one chunk holds leave their window.
+// chunks in memory reads each chunk once per epoch.
+//
+// The last chunk may be shorter and takes a random place; because of it, fewer
+// items than one chunk holds leave their window.
 struct BlockShuffleOptions {
-  // Tokens per chunk, at least 1; a chunk holds as many whole items as fit, one
-  // at least. Needs items of one length in tokens. Unset, without chunk_items:
+  // Tokens per chunk, at least 1; a chunk holds as many whole items as fit, and
+  // at least one. Needs items of one length. Unset, with chunk_items unset too:
   // kDefaultChunkTokens.
   std::optional<uint64_t> chunk_tokens = std::nullopt;
-  // Items per chunk, at least 1; of a dataset with fewer, all of them. State
-  // this or chunk_tokens, not both.
+  // Items per chunk, at least 1; a dataset with fewer items is one chunk. State
+  // either this or chunk_tokens.
   std::optional<uint64_t> chunk_items = std::nullopt;
-  // Chunks per window, at least 1; all there are if they are fewer. A sample
-  // has about batch / window_chunks others of its chunk in its batch: make it
-  // at least the global batch size in samples. Memory: one window of chunks,
-  // two while one gives way to the next.
+  // Chunks per window, at least 1; a dataset with fewer chunks is one window. A
+  // sample shares its batch with about batch / window_chunks others of its
+  // chunk, so make this at least the global batch size in samples. Memory of
+  // the reader: one window of chunks, two at the transition to the next.
+  // Default: 1024.
   uint64_t window_chunks = 1024;
 
   friend bool operator==(const BlockShuffleOptions&,
                          const BlockShuffleOptions&) = default;
 };
 
+// The order of a dataset's items in an epoch.
 struct ShuffleOptions {
   ShuffleKind kind = ShuffleKind::kFull;
-  // kEras: items per era, at least 1.
+  // Items per era, at least 1; only for kEras.
   uint64_t era_items = 0;
-  // kBlocks.
+  // Sizes of chunks and windows; only for kBlocks.
   BlockShuffleOptions blocks;
 
   static ShuffleOptions None() { return {ShuffleKind::kNone, 0, {}}; }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Task<T>: what every coroutine of the library returns, and how plain code
-// runs one to its end.
+// Task<T>, which every coroutine of the library returns, and how code that is
+// not a coroutine runs one to its end.
 
 #ifndef PONIENTE_TASK_H_
 #define PONIENTE_TASK_H_
@@ -29,18 +29,19 @@ struct TaskResult<void> {
 
 }  // namespace internal
 
-// A lazy coroutine that gives a StatusOr<T>, or a Status where T is void.
+// A lazy coroutine that returns a StatusOr<T>, or a Status if T is void.
 //
-// Start: does nothing until awaited. Await it once; one that is never awaited
-//     never runs.
+// Start: does nothing until awaited. Await it once; a task that is never
+//     awaited never runs.
 // Threads: runs and resumes on the executor of the coroutine that awaits it,
 //     never inside the call that completed it.
-// Errors: a Status. No function of the library throws through a Task but what
-//     Asio itself throws in a cancelled coroutine; what a user's own function
-//     throws arrives as an Internal status.
-// Cancellation: Asio's, by the cancellation slot of the outermost co_spawn;
-//     gives Cancelled, or Asio's operation_aborted where the coroutine had been
-//     cancelled before it asked. Reads in the kernel's hands are waited for.
+// Errors: a Status. No function of the library throws through a Task, except
+//     what Asio itself throws in a cancelled coroutine. An exception of a
+//     user's function becomes an Internal status.
+// Cancellation: through the cancellation slot of the outermost co_spawn.
+//     Returns Cancelled, or Asio's operation_aborted if the coroutine was
+//     cancelled before it looked. Waits for reads that the kernel is working
+//     on.
 template <class T = void>
 using Task = boost::asio::awaitable<typename internal::TaskResult<T>::Type>;
 
@@ -49,11 +50,11 @@ namespace internal {
 // Runs `task` on this thread until it has ended.
 void RunOnThisThread(boost::asio::awaitable<void> task);
 
-// The status that stands for an exception: Cancelled for Asio's
+// Returns the status that stands for an exception: Cancelled for Asio's
 // operation_aborted, ResourceExhausted for bad_alloc, Internal otherwise.
 absl::Status StatusFromException(std::exception_ptr exception);
 
-// Needs no memory itself.
+// Returns ResourceExhausted without allocating memory.
 absl::Status OutOfMemory();
 
 template <class Result>
@@ -69,10 +70,10 @@ boost::asio::awaitable<void> Capture(boost::asio::awaitable<Result> task,
 
 }  // namespace internal
 
-// Runs `task` to its end on the calling thread, and gives what it gave. The
+// Runs `task` to its end on the calling thread and returns its result. The
 // thread keeps its event loop (and its ring, if it read through one) for the
-// next call. May be called anywhere, but inside a coroutine it blocks that
-// coroutine's thread: co_await there.
+// next call. May be called anywhere, but inside a coroutine it blocks the
+// coroutine's thread; use co_await there.
 template <class Result>
 Result RunBlocking(boost::asio::awaitable<Result> task) {
   std::optional<Result> result;
@@ -81,14 +82,15 @@ Result RunBlocking(boost::asio::awaitable<Result> task) {
   } catch (...) {  // no descriptors left for an event loop
     return internal::StatusFromException(std::current_exception());
   }
-  // Else the event loop had no memory to go on with it.
+  // Without a result, the event loop had no memory to continue the task.
   if (!result.has_value()) return internal::OutOfMemory();
   return *std::move(result);
 }
 
-// Runs all tasks together on the caller's executor, waits for every one, and
-// gives the first error in the order of `tasks` (not of time), so the answer
-// does not depend on scheduling. Cancellation is passed on to all of them.
+// Runs all tasks concurrently on the caller's executor, waits for every one,
+// and returns the first error in the order of `tasks`, not of time, so the
+// result does not depend on scheduling. Cancellation is passed on to all of
+// them.
 Task<> WhenAll(std::vector<Task<>> tasks);
 
 }  // namespace poniente

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tokenized documents that lie end to end, in whatever format: a token store
+// Tokenized documents that lie end to end, in any format: a token store
 // (token_store.h) or the files of another project (open_token_source.h).
 
 #ifndef PONIENTE_TOKEN_SOURCE_H_
@@ -23,8 +23,8 @@
 
 namespace poniente {
 
-// How ids lie in a file: little-endian integers. Ids are below 2^32 and never
-// negative, whatever the type could hold.
+// How ids are stored in a file: as little-endian integers. Ids are below 2^32
+// and never negative, even if the type could hold more.
 enum class StoredType : uint8_t {
   kU8,
   kI8,
@@ -37,10 +37,10 @@ enum class StoredType : uint8_t {
 };
 
 uint32_t StoredTypeBytes(StoredType type);
-// "u8", "i8", "u16", ...
+// Returns "u8", "i8", "u16", ...
 std::string_view StoredTypeName(StoredType type);
 absl::StatusOr<StoredType> ParseStoredType(std::string_view name);
-// Ids of the type are below this: 2^7, 2^8, ... 2^32.
+// Returns the bound that ids of the type are below: 2^7, 2^8, ... 2^32.
 uint64_t StoredTypeLimit(StoredType type);
 
 // Tokens [begin, end) of a source.
@@ -52,37 +52,37 @@ struct TokenRange {
   friend bool operator==(const TokenRange&, const TokenRange&) = default;
 };
 
-// How windows of a given length are cut.
+// How windows of a given length are cut from a source.
 struct WindowRule {
-  // Tokens that a window shares with the next, 0 or 1: with 1, windows of L + 1
-  // tokens have L labels each, and every token but the first is a label once.
+  // Tokens that a window shares with the next, 0 or 1. With 1, a window of L +
+  // 1 tokens has L labels, and every token except the first is a label exactly
+  // once.
   uint32_t overlap = 0;
-  // Windows may reach from one shard into the next; else each shard is cut by
-  // itself.
+  // Whether windows may span shards; if not, each shard is cut by itself.
   bool across_shards = true;
-  // What is left at the end of a shard (of the source, if windows reach across)
-  // is a shorter window; else it is dropped.
+  // Whether the tokens left at the end of a shard (of the source, if windows
+  // span shards) form a shorter window; if not, they are dropped.
   bool keep_tail = false;
 
   friend bool operator==(const WindowRule&, const WindowRule&) = default;
 };
 
-// Tokens [first_token, ...) of a source as one array of a file.
+// Tokens of a source from first_token on, stored as one array in a file.
 struct TokenArray {
   uint64_t first_token = 0;
-  uint32_t file = 0;    // of reader()
+  uint32_t file = 0;    // number of the file in reader()
   uint64_t offset = 0;  // bytes
 };
 
-// Immutable.
+// Reads tokens and documents of one source. Immutable.
 //
 // Determinism: token i is the same through every backend.
 // Ownership: shared. Datasets made from it keep it open.
 // Thread safety: any number of threads and executors at once.
-// Errors: each names the file and what to do. DataLoss: damaged, cut short, or
-//     an id that is none. OutOfRange: a token or document past the end.
-//     FailedPrecondition: asked for documents where they are not known.
-// Cancellation: as of ByteReader.
+// Errors: each names the file and the remedy. DataLoss: damaged, cut short, or
+//     an id outside the vocabulary. OutOfRange: a token or document past the
+//     end. FailedPrecondition: documents were asked for but are not known.
+// Cancellation: as ByteReader.
 class TokenSource : public std::enable_shared_from_this<TokenSource> {
  public:
   TokenSource() = default;
@@ -90,98 +90,104 @@ class TokenSource : public std::enable_shared_from_this<TokenSource> {
   TokenSource& operator=(const TokenSource&) = delete;
   virtual ~TokenSource();
 
-  // As given when it was opened.
+  // Returns the path as given when the source was opened.
   virtual const std::string& path() const = 0;
-  // "poniente-token-store", "megatron", ...
+  // Returns the format: "poniente-token-store", "megatron", ...
   virtual std::string_view format() const = 0;
   virtual StoredType stored_type() const = 0;
-  // Null if the tokenizer is not known.
+  // Returns the vocabulary; null if the tokenizer is not known.
   virtual const Vocabulary* known_vocabulary() const = 0;
-  // The id that ends each document (or begins it, where the format says so), if
-  // it is known.
+  // Returns the id that ends each document (or begins it, if the format says
+  // so); nullopt if it is not known.
   virtual std::optional<uint32_t> end_of_document() const = 0;
   virtual uint64_t num_tokens() const = 0;
-  // False if neither format nor options say where documents end.
+  // Returns whether the format or the options say where documents end.
   virtual bool knows_documents() const { return true; }
-  // 0 if they are not known.
+  // Returns the number of documents; 0 if they are not known.
   virtual uint64_t num_documents() const = 0;
-  // Equal for equal content; of other projects' files, see open_token_source.h.
+  // Returns the identity of the content: equal for equal content. See
+  // open_token_source.h for the limits with other projects' files.
   virtual uint64_t fingerprint() const = 0;
-  // Bytes of all its files.
+  // Returns the bytes of all files of the source.
   virtual uint64_t num_bytes() const = 0;
-  // Reads the files; says which backend serves them.
+  // Returns the reader of the files, which also knows the backend that serves
+  // them.
   virtual const ByteReader& reader() const = 0;
 
-  // Where each shard ends, in tokens: ascending, the last is num_tokens().
+  // Returns where each shard ends, in tokens: ascending; the last end is
+  // num_tokens().
   virtual std::span<const uint64_t> shard_ends() const = 0;
   uint64_t num_shards() const { return shard_ends().size(); }
-  // Each shard as an array of stored_type(); empty if tokens lie in pieces or
-  // have to be decoded.
+  // Returns each shard as an array of stored_type(); empty if tokens lie in
+  // pieces or have to be decoded.
   virtual std::span<const TokenArray> arrays() const = 0;
-  // Whoever wrote the ids checked them, and reader() verifies that it reads
-  // what was written.
+  // Returns whether every id read is known to be valid: the writer checked the
+  // ids, and reader() verifies that it reads what was written.
   virtual bool ids_are_checked() const { return false; }
 
-  // Tokens [begin, begin + count).
+  // Reads tokens [begin, begin + count).
   Task<std::vector<uint32_t>> ReadTokens(uint64_t begin, uint64_t count) const;
-  // The tokens of each range, in one batch of reads.
-  // REQUIRES: every range lies in the source; it lives until the task has
-  // ended.
+  // Reads the tokens of each range, in one batch of reads. REQUIRES: every
+  // range lies in the source, and the source outlives the task.
   virtual Task<std::vector<TokenWindow>> ReadRanges(
       std::vector<TokenRange> ranges) const = 0;
 
-  // Where document `document` lies. Documents follow each other without gaps;
+  // Returns where a document lies. Documents follow each other without gaps;
   // some may be empty.
   virtual absl::StatusOr<TokenRange> DocumentRange(uint64_t document) const = 0;
-  // The bounds of `count` documents from `first` on: count + 1 tokens; document
-  // first + i is [bounds[i], bounds[i + 1]).
+  // Returns the bounds of `count` documents from `first` on, as count + 1
+  // tokens: document first + i is [bounds[i], bounds[i + 1]).
   virtual absl::StatusOr<std::vector<uint64_t>> DocumentBounds(
       uint64_t first, uint64_t count) const = 0;
-  // Its name: any bytes, by convention a path in UTF-8; or where it came from.
-  // Empty if it has none.
+  // Returns the name of a document: any bytes, by convention a path in UTF-8 or
+  // where the document came from. Empty if it has no name.
   virtual absl::StatusOr<std::string> DocumentName(uint64_t document) const = 0;
-  // The document that holds `token`.
+  // Returns the document that contains `token`.
   virtual absl::StatusOr<uint64_t> DocumentAt(uint64_t token) const = 0;
-  // The documents that tokens [begin, end) are of, in order, none empty.
+  // Returns the pieces of documents that tokens [begin, end) consist of, in
+  // order, none empty.
   virtual absl::StatusOr<std::vector<ItemPiece>> DocumentPieces(
       uint64_t begin, uint64_t end) const = 0;
 
-  // How its own project cuts windows.
+  // Returns how the source's own project cuts windows.
   virtual WindowRule window_rule() const { return {}; }
 
-  // Item i of a shard is tokens [i * (length - overlap), i * (length - overlap)
-  // + length) of it. PiecesOf() (piecewise_items.h) says which documents a
-  // window holds, if they are known. Cut by window_rule() unless stated.
-  // InvalidArgument unless rule.overlap < length < 2^32 - 1.
+  // Returns the source as a dataset of windows. Item i of a shard is tokens [i
+  // * (length - overlap), i * (length - overlap) + length) of the shard. If
+  // documents are known, PiecesOf() (piecewise_items.h) tells which of them a
+  // window contains. Without `rule`, window_rule() decides. InvalidArgument
+  // unless rule.overlap < length < 2^32 - 1.
   absl::StatusOr<DatasetPtr<TokenWindow>> Windows(uint64_t length) const;
   absl::StatusOr<DatasetPtr<TokenWindow>> Windows(uint64_t length,
                                                   const WindowRule& rule) const;
 
-  // Windows of the selected documents alone: item i is tokens [i * length,
-  // (i + 1) * length) of these documents end to end, in stored order; the tail
-  // is dropped. A window may hold parts of several documents, a document may
-  // reach into several windows: PiecesOf() says which.
-  // Reads the ends of the selected documents once, and small parts of them for
-  // each window. Memory: 1.3 bits per document.
-  // InvalidArgument unless 0 < length < 2^32 - 1 and documents.size() ==
-  // num_documents().
+  // Returns windows of the selected documents alone. Item i is tokens [i *
+  // length, (i + 1) * length) of these documents end to end, in stored order;
+  // the tail is dropped. A window may hold parts of several documents, and a
+  // document may reach into several windows: PiecesOf() tells which.
+  //
+  // Reads the ends of the selected documents once, and a few of them again for
+  // each window. Memory: 1.3 bits per document. InvalidArgument unless 0 <
+  // length < 2^32 - 1 and documents.size() == num_documents().
   absl::StatusOr<DatasetPtr<TokenWindow>> Windows(
       uint64_t length, const Selection& documents) const;
 
-  // Item d is the whole of document d; empty if they are not known.
+  // Returns the source as a dataset of documents: item d is the whole of
+  // document d. Empty if documents are not known.
   DatasetPtr<TokenWindow> Documents() const;
 };
 
-// Windows of `length` tokens of a store that is not there yet and will hold
-// `tokens` tokens. Everything that follows from sizes and names alone (plans,
-// the order of a run, which step reads an item) is what it will be with a store
-// of as many tokens in its place; its fingerprint is another.
+// Returns windows of `length` tokens over a store that does not exist yet and
+// will hold `tokens` tokens. Everything that follows from sizes and names alone
+// (plans, the order of a run, which step reads an item) is the same as with a
+// real store of that size; only the fingerprint differs.
 //
-// name: what messages call it.
-// vocabulary: nullopt if not known; it then mixes with any other.
-// Determinism, ownership, thread safety: as AsyncDataset says.
-// Errors: InvalidArgument unless 0 < length < 2^32 - 1. FailedPrecondition from
-//     every attempt to read an item, with the name.
+// name: stands for the store in messages.
+// vocabulary: nullopt if it is not known; the dataset then mixes with any
+//     other.
+// Determinism, ownership, thread safety: as AsyncDataset.
+// Errors: InvalidArgument unless 0 < length < 2^32 - 1. FailedPrecondition,
+//     with the name, from every attempt to read an item.
 absl::StatusOr<DatasetPtr<TokenWindow>> DeclaredWindows(
     const std::string& name, uint64_t tokens, uint64_t length,
     std::optional<Vocabulary> vocabulary = std::nullopt);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Opens a token store: what poniente pack and TokenStoreWriter write.
+// Opens a token store, as written by `poniente pack` and TokenStoreWriter.
 // docs/token_store_format.md has the bytes.
 
 #ifndef PONIENTE_TOKEN_STORE_H_
@@ -31,35 +31,39 @@ struct TokenStoreAccess;
 class DocumentIndex;
 }  // namespace internal
 
+// How a store is read.
 struct TokenStoreOptions {
-  // How the tokens are read, and when their checksums are compared. Never
+  // How the tokens are read, and when their checksums are verified. Never
   // changes which tokens.
   ByteReaderOptions io;
 };
 
 // A token store, open for reading.
 //
-// Immutable: what a writer commits at the same path later is seen by the next
-// Open() only. Tokens are read through reader(), asynchronously; document ends
-// and names by a few small preads at each call, which block, or from memory
-// where they take at most 16 KiB. Opening costs the same whatever the store
-// holds: everything below Open() is read when asked for; tokens are checked
-// against their blocks' checksums then (options.io.verify), all else against
-// its bounds.
+// Immutable: if a writer later commits to the same path, only the next Open()
+// sees it. Tokens are read asynchronously through reader(). Document ends and
+// names are read by a few small preads in each call, which block, or from
+// memory if they take at most 16 KiB.
+//
+// Opening costs the same for a store of any size, because everything else is
+// read when it is asked for. Tokens are then verified against the checksums of
+// their blocks (options.io.verify); everything else is checked against its
+// bounds.
 //
 // Determinism: token i is the same through every backend.
 // Ownership: shared. Datasets made from it keep it open.
-// Descriptors: those of its ByteReader, one for most stores, and one more for
+// Thread safety: any number of threads and executors at once.
+// Descriptors: those of its ByteReader (one for most stores), and one more for
 //     document ends and names of more than 16 KiB. Thousands of stores may be
 //     open at once.
-// Thread safety: any number of threads and executors at once.
-// Errors: each names the file and what to do. NotFound: no store at the path.
-//     InvalidArgument: another format or version. DataLoss: damaged, cut short
-//     or a file missing; a block of tokens that does not match its checksum.
+// Errors: each names the file and the remedy. NotFound: no store at the path.
+//     InvalidArgument: another format or version. DataLoss: damaged, cut short,
+//     a file is missing, or a block of tokens does not match its checksum.
 //     OutOfRange: a token or document past the end.
-// Cancellation: as of ByteReader.
+// Cancellation: as ByteReader.
 class TokenStore final : public TokenSource {
  public:
+  // Opens the store in the folder `path`. Errors as above.
   static absl::StatusOr<std::shared_ptr<const TokenStore>> Open(
       const std::string& path, const TokenStoreOptions& options = {});
 
@@ -71,12 +75,13 @@ class TokenStore final : public TokenSource {
   const Vocabulary* known_vocabulary() const override { return &vocabulary(); }
   TokenType token_type() const;
   StoredType stored_type() const override;
-  // The id that ends each document, if the one who wrote the store named it.
+  // Returns the id that ends each document, if the store's writer named it.
   std::optional<uint32_t> end_of_document() const override;
   uint64_t num_tokens() const override;
   uint64_t num_documents() const override;
-  // Identity of the content: equal if and only if (but for collisions of 64
-  // bits) tokens, documents, names, tokenizer and token type are.
+  // Returns the identity of the content. Apart from collisions of 64 bits, two
+  // fingerprints are equal exactly if tokens, documents, names, tokenizer and
+  // token type are.
   uint64_t fingerprint() const override;
   uint64_t num_bytes() const override;
   const ByteReader& reader() const override { return *reader_; }
@@ -84,25 +89,26 @@ class TokenStore final : public TokenSource {
     return {&tokens_, 1};
   }
   std::span<const TokenArray> arrays() const override { return {&array_, 1}; }
-  // A writer refuses other ids, and checksums tell of what it did not write.
+  // Returns whether blocks are verified: the writer refuses invalid ids, and
+  // checksums reveal what it did not write.
   bool ids_are_checked() const override;
 
   Task<std::vector<TokenWindow>> ReadRanges(
       std::vector<TokenRange> ranges) const override;
 
   absl::StatusOr<TokenRange> DocumentRange(uint64_t document) const override;
-  // In one read.
+  // Reads all bounds in one read.
   absl::StatusOr<std::vector<uint64_t>> DocumentBounds(
       uint64_t first, uint64_t count) const override;
   absl::StatusOr<std::string> DocumentName(uint64_t document) const override;
-  // Few preads: what each search reads first is kept, 32 KiB at most.
+  // Makes a few preads; keeps what every search reads first, at most 32 KiB.
   absl::StatusOr<uint64_t> DocumentAt(uint64_t token) const override;
-  // As many preads, and one more for each 512 documents.
+  // Makes as many preads as DocumentAt(), and one more for each 512 documents.
   absl::StatusOr<std::vector<ItemPiece>> DocumentPieces(
       uint64_t begin, uint64_t end) const override;
 
  private:
-  // What only the library and its tool may call:
+  // The functions that only the library and its tool call:
   // src/store/read/token_store_access.h.
   friend struct internal::TokenStoreAccess;
   TokenStore(std::string path,
@@ -118,14 +124,14 @@ class TokenStore final : public TokenSource {
   const TokenArray array_ = {};
 };
 
-// Called now and then during a verification.
+// Called from time to time during a verification.
 using VerifyProgress =
     std::function<void(uint64_t bytes_done, uint64_t bytes_total)>;
 
-// Reads all of a store and checks every block against its checksum, every id
+// Reads all of a store and verifies every block against its checksum, every id
 // against the vocabulary, every document and name end, and the fingerprint.
-// Blocks the calling thread. DataLoss says which file, block and offset, the
-// checksum stored and the one computed; NotFound if a writer has replaced the
+// Blocks the calling thread. DataLoss names the file, block and offset, the
+// stored checksum and the computed one; NotFound if a writer has replaced the
 // store since it was opened.
 absl::Status VerifyTokenStore(const TokenStore& store,
                               const VerifyProgress& progress = nullptr);

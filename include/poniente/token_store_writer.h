@@ -17,22 +17,23 @@
 
 namespace poniente {
 
+// What a writer records about its ids, and how it stores them.
 struct TokenStoreWriterOptions {
-  // The tokenizer the ids come from, and the bound they are checked against.
-  // Required; the name is not empty, and UTF-8.
+  // Tokenizer of the ids, and the bound they are checked against. Required; the
+  // name must be UTF-8 and not empty.
   Vocabulary vocabulary;
-  // kU8, kU16 or kU32; by default the narrowest that holds every id of the
-  // vocabulary. Part of the store's fingerprint.
+  // Type of the stored ids: kU8, kU16 or kU32. Unset: the narrowest that holds
+  // every id of the vocabulary. Part of the store's fingerprint.
   std::optional<TokenType> token_type;
-  // The id that ends each document, for those who read the store. Recorded
-  // only: the writer adds no token of its own.
+  // The id that ends each document, recorded for readers of the store. The
+  // writer never adds a token of its own. Unset: not recorded.
   std::optional<uint32_t> end_of_document;
-  // Bytes under one checksum: a power of two, 4096 to 2^30. A reader that
-  // checks reads whole blocks. Never changes tokens or fingerprint.
+  // Bytes under one checksum: a power of two, 4096 to 2^30. A verifying reader
+  // reads whole blocks. Never changes tokens or fingerprint.
   uint32_t block_bytes = 4096;
 };
 
-// What a finished writer has made.
+// What a finished writer has written.
 struct TokenStoreFacts {
   uint64_t tokens = 0;
   uint64_t documents = 0;
@@ -43,24 +44,25 @@ struct TokenStoreFacts {
 
 // Writes one token store, document by document.
 //
-// Nothing is visible at the path until Finish() has returned; a store that was
-// there before stays readable until then, and is then replaced. A process that
-// dies at any moment leaves one or the other; what else it leaves is removed by
-// the next writer of that path.
+// Nothing is visible at the path until Finish() has returned. A store that was
+// there before stays readable until then, and is then replaced. If the process
+// dies at any moment, either the old or the new store remains; the next writer
+// of the path removes other leftovers.
 //
-// Determinism: the same calls make the same bytes, but for the generation that
-//     names the files when a store is replaced.
-// Memory: a few MiB, whatever the store's size.
-// Ownership: owns its files; destroyed before Finish(), it removes them.
+// Determinism: the same calls write the same bytes, except for the generation
+//     in the file names when a store is replaced.
+// Memory: a few MiB for a store of any size.
+// Ownership: owns its files; if destroyed before Finish(), it removes them.
 // Thread safety: one thread at a time.
 // Errors: FailedPrecondition: another writer works on the same path, or a call
-//     out of turn. InvalidArgument: options, or an id that the vocabulary does
-//     not hold; nothing of that call is written, and the writer goes on. Errors
-//     of the disk, by errno, with path and offset: every later call gives the
-//     same error, and nothing becomes visible.
+//     is out of order. InvalidArgument: wrong options, or an id that the
+//     vocabulary does not hold; nothing of that call is written, and the writer
+//     can continue. Disk errors by errno, with path and offset: every later
+//     call returns the same error, and nothing becomes visible.
 class TokenStoreWriter {
  public:
-  // Makes the folder `path`, and those above it, if they are not there.
+  // Creates a writer for the folder `path`; creates the folder and its parents
+  // if they do not exist.
   static absl::StatusOr<std::unique_ptr<TokenStoreWriter>> Create(
       const std::string& path, const TokenStoreWriterOptions& options);
 
@@ -68,20 +70,21 @@ class TokenStoreWriter {
   TokenStoreWriter& operator=(const TokenStoreWriter&) = delete;
   ~TokenStoreWriter();
 
-  // A whole document, which may be empty. The name is any bytes and need not be
-  // unique.
+  // Writes a whole document, which may be empty. The name may be any bytes and
+  // need not be unique.
   absl::Status AddDocument(std::span<const uint32_t> ids,
                            std::string_view name);
 
-  // A document in pieces, for those larger than memory: BeginDocument, any
-  // number of appends, EndDocument.
+  // Write a document in pieces, for documents larger than memory:
+  // BeginDocument(), any number of appends, EndDocument().
   absl::Status BeginDocument(std::string_view name);
   absl::Status Append(std::span<const uint32_t> ids);
-  // The same for ids that are bytes: no copy four times their size.
+  // Appends ids that are bytes, without a copy four times their size.
   absl::Status AppendBytes(std::string_view ids);
   absl::Status EndDocument();
 
-  // Makes the store visible and durable. Once only; nothing can follow it.
+  // Makes the store visible and durable. Call it once; no other call may
+  // follow.
   absl::StatusOr<TokenStoreFacts> Finish();
 
  private:

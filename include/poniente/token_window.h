@@ -13,18 +13,18 @@
 
 namespace poniente {
 
-// How token ids are stored: little-endian, unsigned but for the last two,
-// which only batches use.
+// How token ids are stored: little-endian and unsigned, except for kI32 and
+// kI64, which only batches use.
 enum class TokenType : uint8_t { kU8, kU16, kU32, kI32, kI64 };
 
 uint32_t TokenTypeBytes(TokenType type);
-// "u8", "u16", "u32", "i32", "i64".
+// Returns "u8", "u16", "u32", "i32" or "i64".
 std::string_view TokenTypeName(TokenType type);
 absl::StatusOr<TokenType> ParseTokenType(std::string_view name);
-// The greatest id that a type holds.
+// Returns the greatest id that a type holds.
 uint64_t MaxTokenId(TokenType type);
 
-// The tokenizer of a dataset. Datasets of different ones are never mixed.
+// The tokenizer of a dataset. Datasets of different tokenizers are never mixed.
 struct Vocabulary {
   // Name of the tokenizer, for example "bytes" or "llama-3".
   std::string tokenizer;
@@ -34,7 +34,7 @@ struct Vocabulary {
   friend bool operator==(const Vocabulary&, const Vocabulary&) = default;
 };
 
-// Consecutive token ids.
+// Consecutive token ids: the item of a token dataset.
 struct TokenWindow {
   TokenWindow() = default;
   explicit TokenWindow(std::vector<uint32_t> ids) : tokens(std::move(ids)) {}

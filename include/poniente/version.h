@@ -9,13 +9,13 @@
 
 namespace poniente {
 
-// Names the mapping from (configuration, seed) to the token that each step
-// sees. Two builds with the same number give the same tokens on any machine,
+// Number of the mapping from (configuration, seed) to the token that each step
+// sees. Two builds with the same number yield the same tokens on any machine,
 // number of ranks, threads, I/O backend and instruction set. It changes only
-// with a line under "Order changes" in CHANGELOG.md.
+// with an entry under "Order changes" in CHANGELOG.md.
 inline constexpr uint32_t kOrderVersion = 2;
 
-// "major.minor.patch", as in CMakeLists.txt.
+// Returns "major.minor.patch", as in CMakeLists.txt.
 std::string_view Version();
 
 }  // namespace poniente
