@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Datasets made of one other, or of several one after the other: Concat, Slice,
-// Take, Repeat, Shuffle, EraShuffle, BlockShuffle, Order, Filter, HoldOut, Cut.
+// Datasets made from one dataset or from several in a row: Concat, Slice, Take,
+// Repeat, Shuffle, EraShuffle, BlockShuffle, Order, Filter, HoldOut, Cut.
 
 #ifndef PONIENTE_TRANSFORMS_H_
 #define PONIENTE_TRANSFORMS_H_
@@ -29,8 +29,8 @@ std::shared_ptr<const NodeRecipe> SliceRecipe(std::string kind, uint64_t begin,
 std::shared_ptr<const NodeRecipe> RepeatRecipe(std::optional<uint64_t> times);
 absl::StatusOr<std::shared_ptr<const NodeRecipe>> CutRecipe(
     const MixtureOptions& options);
-// `child` may be null, which is refused when the node is made.
-// REQUIRES: the kind is not kNone.
+// Makes the recipe of a shuffle. `child` may be null; creating the node then
+// fails. REQUIRES: the kind is not kNone.
 absl::StatusOr<std::shared_ptr<const NodeRecipe>> ShuffleRecipe(
     const ShuffleOptions& options, const DatasetNode* child,
     std::optional<uint64_t> seed);
@@ -54,10 +54,11 @@ absl::StatusOr<DatasetPtr<T>> Shuffled(const ShuffleOptions& options,
 
 }  // namespace internal
 
-// The children one after the other, in the order given. Children without a
-// name are called "0", "1", ... by their place. Growing children: what lies
-// before the first one that still grows, and its readable part, can be read.
-// Errors: InvalidArgument for an endless child that is not Take()n.
+// Returns the children one after the other, in the order given. Children
+// without a name are called "0", "1", ... by their place. With growing
+// children, everything before the first one that still grows can be read, and
+// its readable part.
+// Errors: InvalidArgument for an endless child; Take() a part of it first.
 template <class T>
 absl::StatusOr<DatasetPtr<T>> Concat(std::vector<NamedDataset<T>> children) {
   for (size_t i = 0; i < children.size(); ++i) {
@@ -67,10 +68,10 @@ absl::StatusOr<DatasetPtr<T>> Concat(std::vector<NamedDataset<T>> children) {
                                     std::move(children));
 }
 
-// Items [begin, end) of a dataset, cut where it ends. Other items in each epoch
-// if a node below has an order of its own. Of an endless dataset, which has no
-// epochs, epoch e is the end - begin items after those of epoch e - 1: draws
-// are counted through, and none is served twice.
+// Returns items [begin, end) of a dataset, cut off at its end. If a node below
+// has an order of its own, these are other items in each epoch. An endless
+// dataset has no epochs: epoch e of the slice is then the end - begin items
+// after those of epoch e - 1, so draws are counted on and none is served twice.
 // Errors: InvalidArgument if begin > end.
 template <class T>
 absl::StatusOr<DatasetPtr<T>> Slice(DatasetPtr<T> dataset, uint64_t begin,
@@ -79,27 +80,27 @@ absl::StatusOr<DatasetPtr<T>> Slice(DatasetPtr<T> dataset, uint64_t begin,
                            std::move(dataset));
 }
 
-// The first n items, or all if there are fewer. Makes an endless dataset
-// finite.
+// Returns the first n items, or all if there are fewer. Makes an endless
+// dataset finite.
 template <class T>
 absl::StatusOr<DatasetPtr<T>> Take(DatasetPtr<T> dataset, uint64_t n) {
   return internal::OverOne(internal::SliceRecipe("take", 0, n),
                            std::move(dataset));
 }
 
-// `times` passes over a dataset, or endless ones. Pass e asks for epoch e, so a
-// shuffle below has a new order in each.
+// Returns `times` passes over a dataset, or endless passes. Pass e asks for
+// epoch e, so a shuffle below has a new order in each pass.
 // Errors: InvalidArgument for an empty dataset repeated endlessly, an endless
-// one, or more than 2^63 items.
+// dataset, or more than 2^63 items.
 template <class T>
 absl::StatusOr<DatasetPtr<T>> Repeat(
     DatasetPtr<T> dataset, std::optional<uint64_t> times = std::nullopt) {
   return internal::OverOne(internal::RepeatRecipe(times), std::move(dataset));
 }
 
-// One keyed permutation over the whole dataset, a new one in every epoch
-// (docs/index-math.md 1.1: derive(seed, "shuf", epoch)). Waits for the final
-// length.
+// Returns the dataset under one keyed permutation of all its items, a new one
+// in every epoch (docs/index-math.md 1.1: derive(seed, "shuf", epoch)). Waits
+// for the final length.
 //
 // seed: inherited from the parent unless stated here.
 // Errors: InvalidArgument if the dataset is endless.
@@ -109,12 +110,13 @@ absl::StatusOr<DatasetPtr<T>> Shuffle(
   return internal::Shuffled(ShuffleOptions::Full(), std::move(dataset), seed);
 }
 
-// Eras: items [0, era_items), the next era_items, and so on, each permuted
-// among themselves, under a new key in every epoch. Does not wait for the final
-// length: of a growing dataset, the eras that are whole can be read. An endless
-// dataset gives an endless one, in which every era is whole but one that index
-// 2^62 would cut.
-// Key and seed as for Shuffle.
+// Returns the dataset with each era permuted within itself, under a new key in
+// every epoch. Eras are items [0, era_items), the next era_items, and so on.
+// Key and seed are as for Shuffle().
+//
+// Does not wait for the final length: on a growing dataset, complete eras can
+// be read. On an endless dataset the result is endless, and every era is whole
+// except one that index 2^62 would cut.
 // Errors: InvalidArgument if era_items is 0 or there are more than 2^63 items.
 template <class T>
 absl::StatusOr<DatasetPtr<T>> EraShuffle(
@@ -124,13 +126,14 @@ absl::StatusOr<DatasetPtr<T>> EraShuffle(
                             seed);
 }
 
-// A shuffle that keeps to some chunks of the dataset at a time, for stores that
-// are slow at random access; see BlockShuffleOptions. Of a store in local
-// memory or on a fast disk, Shuffle is as quick and leaves nothing together.
-// Waits for the final length. Key and seed as for Shuffle. Errors:
-// InvalidArgument if the dataset is endless, if a size is 0, if chunks are
-// stated both in tokens and in items, or in tokens (the default) though
-// item_tokens() is 0; for more than 2^63 items, the last chunk filled up.
+// Returns a shuffle that keeps to a few chunks of the dataset at a time, for
+// stores with slow random access; see BlockShuffleOptions. For a store in local
+// memory or on a fast disk, Shuffle() is as fast and mixes better. Waits for
+// the final length. Key and seed are as for Shuffle().
+// Errors: InvalidArgument if the dataset is endless, a size is 0, chunks are
+// stated both in tokens and in items, chunks are stated in tokens (the default)
+// but item_tokens() is 0, or there are more than 2^63 items with the last chunk
+// filled up.
 template <class T>
 absl::StatusOr<DatasetPtr<T>> BlockShuffle(
     DatasetPtr<T> dataset,
@@ -140,12 +143,13 @@ absl::StatusOr<DatasetPtr<T>> BlockShuffle(
                             seed);
 }
 
-// The items of a dataset that is not a mixture, cut into samples by a schedule
-// of sequence lengths as a mixture cuts its components' (max_seq_len, seq_lens,
-// trim and group_items of the options, as Schedule::mixture_options() gives
-// them; the rest is not looked at). The order of the items is the dataset's.
-// Endless: epoch follows epoch. Errors: InvalidArgument for lengths as
-// MixturePlan says, or for an empty dataset.
+// Returns the items of a dataset that is not a mixture, cut into samples by a
+// schedule of sequence lengths, as a mixture cuts the items of its components.
+// Reads max_seq_len, seq_lens, trim and group_items of `options`, as
+// Schedule::mixture_options() returns them, and nothing else. The order of the
+// items is the dataset's. Endless: epoch follows epoch.
+// Errors: InvalidArgument for lengths that MixturePlan refuses, or for an empty
+// dataset.
 template <class T>
 absl::StatusOr<DatasetPtr<T>> Cut(DatasetPtr<T> dataset,
                                   const MixtureOptions& options) {
@@ -154,38 +158,39 @@ absl::StatusOr<DatasetPtr<T>> Cut(DatasetPtr<T> dataset,
   return internal::OverOne(*std::move(recipe), std::move(dataset));
 }
 
+// How an order shuffles items of similar score.
 struct OrderOptions {
-  // So many consecutive places are shuffled among themselves, anew in each
-  // epoch; the last bucket may be short. 0: no shuffling.
+  // Items per bucket. The items of a bucket are shuffled among themselves, anew
+  // in each epoch; the last bucket may be shorter. 0: no shuffling.
   uint64_t bucket_items = 0;
-  // Instead of bucket_items: at most so many buckets, of equal size but for the
-  // last. 0: as bucket_items says.
+  // Number of buckets, instead of bucket_items: at most this many, all of one
+  // size except the last. 0: bucket_items decides.
   uint64_t buckets = 0;
-  // Keys the shuffling. Unset: derived from the parent's when the tree is put
-  // together; 0 at the root.
+  // Key of the shuffling. Unset: derived from the parent's seed when the tree
+  // is built; 0 at the root.
   std::optional<uint64_t> seed = std::nullopt;
 };
 
 namespace internal {
 
-// Errors as Order says.
+// Makes the recipe of an order. Errors as Order().
 absl::StatusOr<std::shared_ptr<const NodeRecipe>> OrderRecipe(
     ScoreOrder order, const OrderOptions& options);
 
 }  // namespace internal
 
-// The items of a dataset in the order of their scores: a curriculum. A mixture
-// does not permute it.
+// Returns the items of a dataset in the order of their scores: a curriculum. A
+// mixture does not permute it.
 //
-// Determinism: the order; with buckets also the seed and the epoch, by an era
-//     shuffle (docs/index-math.md 3) whose eras are the buckets.
+// Determinism: the order decides; with buckets also the seed and the epoch,
+//     through an era shuffle (docs/index-math.md 3) whose eras are the buckets.
 // Complexity: that of ScoreOrder, and one permutation per run of items of one
 //     bucket.
 // Growing dataset: waits for the final length.
-// Errors: InvalidArgument if the dataset is endless, has another number of
-//     items than order.size(), or if both kinds of buckets are given. DataLoss,
-//     from GetAt() and whatever else resolves an index, once the order's file
-//     was found damaged or cut short.
+// Errors: InvalidArgument if the dataset is endless, does not have order.size()
+//     items, or if both kinds of buckets are stated. DataLoss, from GetAt() and
+//     everything else that resolves an index, once the order's file was found
+//     damaged or cut short.
 template <class T>
 absl::StatusOr<DatasetPtr<T>> Order(
     DatasetPtr<T> dataset, ScoreOrder order,
@@ -198,25 +203,26 @@ absl::StatusOr<DatasetPtr<T>> Order(
 namespace internal {
 
 std::shared_ptr<const NodeRecipe> FilterRecipe(Selection selection);
-// Ok if the dataset's items can be held out: its length is final, and index x
-// is the same item in every epoch and nowhere else.
+// Returns OK if the dataset's items can be held out: its length is final, and
+// index x is the same item in every epoch and nowhere else.
 absl::Status CheckHoldOut(const DatasetNode* dataset);
 absl::Status CheckHeldItems(uint64_t items, uint64_t length);
 absl::Status CheckHeldFraction(double fraction, const Selection& held);
 
 }  // namespace internal
 
-// The selected items of a dataset, in their order. It counts what the dataset
-// yields: windows of a store, or documents.
+// Returns the selected items of a dataset, in their order. The selection counts
+// the items that the dataset yields: windows of a store, or documents.
 //
-// A threshold that differs per stage: one Filter per threshold over one shared
-// dataset. Where the dataset has an order of its own (Shuffle, FlatMixture) the
-// selection is of places in that order, other items in each epoch; filter what
-// lies below it instead.
-// Complexity: that of Selection; its bitmap is shared by all copies of a node.
+// For a threshold that differs per stage, create one Filter per threshold over
+// one shared dataset. If the dataset has an order of its own (Shuffle,
+// FlatMixture), the selection is of places in that order, and so of other items
+// in each epoch; filter the dataset below it instead.
+//
+// Complexity: that of Selection; all copies of a node share its bitmap.
 // Growing dataset: waits for the final length.
-// Errors: InvalidArgument if the dataset is endless, or has another number of
-//     items than selection.size().
+// Errors: InvalidArgument if the dataset is endless or does not have
+//     selection.size() items.
 template <class T>
 absl::StatusOr<DatasetPtr<T>> Filter(DatasetPtr<T> dataset,
                                      Selection selection) {
@@ -224,7 +230,7 @@ absl::StatusOr<DatasetPtr<T>> Filter(DatasetPtr<T> dataset,
                            std::move(dataset));
 }
 
-// Every item of a dataset is in one of the two, and none in both.
+// Two parts of a dataset: every item is in exactly one of them.
 template <class T>
 struct HeldOut {
   DatasetPtr<T> train;
@@ -232,10 +238,10 @@ struct HeldOut {
 };
 
 // Holds out the last `items` items.
-// Errors: InvalidArgument unless 0 < items < length; or if the dataset is
-//     endless, repeats one, has a leaf twice, or has an order of its own: an
-//     item could then be held out and trained on. FailedPrecondition if the
-//     dataset still grows.
+// Errors: InvalidArgument unless 0 < items < length; also if the dataset is
+// endless, repeats a dataset, contains a leaf twice, or has an order of its
+// own, because an item could then be held out and trained on.
+// FailedPrecondition if the dataset still grows.
 template <class T>
 absl::StatusOr<HeldOut<T>> HoldOutLast(DatasetPtr<T> dataset, uint64_t items) {
   absl::Status checked = internal::CheckHoldOut(dataset.get());
@@ -250,11 +256,12 @@ absl::StatusOr<HeldOut<T>> HoldOutLast(DatasetPtr<T> dataset, uint64_t items) {
   return HeldOut<T>{*std::move(train), *std::move(validation)};
 }
 
-// Holds out about `fraction` of the items: Selection::ByHash(). An item's index
-// and `seed` decide, so an item stays held out when others are appended. The
-// seed is never inherited: trees with different seeds hold out the same items.
+// Holds out about `fraction` of the items by Selection::ByHash(). An item's
+// index and `seed` decide, so an item stays held out when others are appended.
+// The seed is never inherited: trees with different seeds hold out the same
+// items.
 // Errors: InvalidArgument unless 0 < fraction < 1, or if that selects no item
-//     or all of them; else as HoldOutLast().
+// or all of them; otherwise as HoldOutLast().
 template <class T>
 absl::StatusOr<HeldOut<T>> HoldOutFraction(DatasetPtr<T> dataset,
                                            double fraction, uint64_t seed = 0) {

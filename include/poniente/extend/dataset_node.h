@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a tree knows of each of its nodes without knowing the type of the items:
-// name, children, index map, file ranges, vocabulary, fingerprint. Planning,
-// provenance and the loader walk this and nothing else.
+// What a tree knows about each of its nodes without knowing the type of the
+// items: name, children, index map, file ranges, vocabulary, fingerprint.
+// Planning, provenance and the loader need nothing else.
 
 #ifndef PONIENTE_EXTEND_DATASET_NODE_H_
 #define PONIENTE_EXTEND_DATASET_NODE_H_
@@ -20,12 +20,12 @@ namespace poniente {
 class DatasetNode;
 class RangeSource;
 
-// How long a dataset is, as far as it is known now.
+// How long a dataset is, as far as is known now.
 struct LengthState {
   // Items that can be read now; UINT64_MAX if endless.
   uint64_t readable = 0;
-  // `readable` can no longer change. An endless dataset is final once what is
-  // below it is: until then nothing of it can be read.
+  // `readable` can no longer change. An endless dataset is final once
+  // everything below it is; until then none of it can be read.
   bool is_final = false;
   // There will never be a final length.
   bool is_endless = false;
@@ -37,30 +37,35 @@ struct LengthState {
   friend bool operator==(const LengthState&, const LengthState&) = default;
 };
 
+// A child of a node, with its name.
 struct NamedNode {
   std::string name;
   const DatasetNode* node = nullptr;  // owned by the parent
-  // Which of the nodes of this name; 0 but for later views of a component.
+  // Which of the nodes of this name; above 0 only for later views of a
+  // component.
   uint32_t view = 0;
 };
 
-// What a node is without its children, so that a changed tree can be told where
-// it has changed.
+// What a node is without its children. Comparing identities shows where a tree
+// has changed.
 struct NodeIdentity {
-  // Of the kind and all parameters but the seed.
+  // Hash of the kind and all parameters except the seed.
   uint64_t parameters = 0;
-  // Keys its order or its children's; nullopt if it hands on what it is given.
+  // Key of its order or its children's; nullopt if it passes on its parent's
+  // seed.
   std::optional<uint64_t> seed = std::nullopt;
-  // The seed was stated, not derived from the parent's.
+  // The seed was stated, not derived from the parent's seed.
   bool states_seed = false;
   // The node defines an order of its own.
   bool is_order = false;
-  // The children's order of declaration matters; else only their names do.
+  // The children's order of declaration matters; if not, only their names do.
   bool is_sequence = false;
 };
 
-// Thread safety: immutable but for the lengths of growing datasets; any number
-// of threads.
+// A node of a tree, without the type of its items.
+//
+// Thread safety: immutable except for the lengths of growing datasets; any
+// number of threads.
 class DatasetNode {
  public:
   DatasetNode() = default;
@@ -68,47 +73,55 @@ class DatasetNode {
   DatasetNode& operator=(const DatasetNode&) = delete;
   virtual ~DatasetNode();
 
-  // What messages call it: the kind of node, or where a leaf lies.
+  // Returns the name used in messages: the kind of node, or where a leaf lies.
   virtual std::string name() const = 0;
 
-  // In the order of declaration; none for a leaf.
+  // Returns the children in order of declaration; none for a leaf.
   virtual std::vector<NamedNode> children() const { return {}; }
 
-  // Null for a leaf. While lengths below are not final: the map of what is
-  // readable, for nodes that can give it (Concat, Slice, Map), else null.
-  // Identity for a node that makes its items from its child's.
+  // Returns the index map; null for a leaf. While lengths below are not final,
+  // returns the map of the readable items for nodes that have one (Concat,
+  // Slice, Map), else null. For a node that makes its items from its child's,
+  // returns the identity.
   virtual std::shared_ptr<const IndexMap> map() const { return nullptr; }
 
-  // True if the items are not the children's own but made from them.
+  // Returns whether the items are made from the children's items rather than
+  // being the children's own.
   virtual bool makes_items() const { return false; }
 
-  // Where a leaf's items lie in files; null if they lie in memory.
+  // Returns where a leaf's items lie in files; null if they lie in memory.
   virtual const RangeSource* ranges() const { return nullptr; }
 
-  // Null if the items are not tokens, or of no known tokenizer.
+  // Returns the tokenizer; null if the items are not tokens or their tokenizer
+  // is not known.
   virtual const Vocabulary* vocabulary() const { return nullptr; }
 
-  // Tokens in each item; 0 if items differ or are no tokens.
+  // Returns the tokens in each item; 0 if lengths differ or the items are not
+  // tokens.
   virtual uint32_t item_tokens() const { return 0; }
 
-  // True if an epoch serves items of a child several times, as Repeat() does.
+  // Returns whether an epoch serves items of a child several times, as Repeat()
+  // does.
   virtual bool repeats_items() const { return false; }
 
-  // True if the items are the first ones of the child, as those of Take() are.
+  // Returns whether the items are the first ones of the child, as with Take().
   virtual bool is_prefix() const { return false; }
 
-  // True if this node or one below it defines an order of its own, so that a
-  // mixture must not put a shuffle in front of it.
+  // Returns whether this node or one below it defines an order of its own, so
+  // that a mixture must not permute it.
   virtual bool has_order() const;
 
-  // Identity of the data and its order. Covers content, names, structure, seeds
-  // and weights but not the stages and views after the first of a mixture,
-  // which may be edited while a run goes on. Equal on every machine.
+  // Returns the identity of the data and its order, equal on every machine. It
+  // covers content, names, structure, seeds and weights. It does not cover the
+  // stages and views of a mixture after the first, which may be edited during a
+  // run.
   virtual uint64_t fingerprint() const = 0;
 
-  // nullopt for a leaf, and for a node that fingerprint() must stand for.
+  // Returns the node's identity; nullopt for a leaf, and for a node that only
+  // fingerprint() can identify.
   virtual std::optional<NodeIdentity> identity() const { return std::nullopt; }
 
+  // Returns the length as far as it is known now, without waiting.
   virtual LengthState length_now() const = 0;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Turns any index map into an AsyncDataset: group by child, ask the children
-// together, put the answers back in order.
+// Turns any index map into an AsyncDataset: groups a request by child, asks the
+// children concurrently, and puts the answers back in order.
 
 #ifndef PONIENTE_EXTEND_INDEX_MAP_DATASET_H_
 #define PONIENTE_EXTEND_INDEX_MAP_DATASET_H_
@@ -29,81 +29,87 @@ template <class T>
 struct NamedDataset {
   std::string name;
   DatasetPtr<T> dataset;
-  // Which of the datasets of this name: a component of a mixture may be
-  // replaced by another view of it.
+  // Which of the datasets of this name: a later view may replace a component of
+  // a mixture.
   uint32_t view = 0;
 };
 
-// An index map, and whether the lengths it follows from can still change it.
+// An index map, and whether the lengths it depends on can no longer change it.
 struct MadeMap {
   std::shared_ptr<const IndexMap> map;
   bool is_final = true;
 };
 
-// What makes one kind of node, without the type of its items: how its index map
-// follows from its children's lengths and its seed.
+// Makes one kind of node, independently of the type of its items: defines how
+// its index map follows from its children's lengths and its seed.
 //
 // Thread safety: immutable; shared by all copies of a node.
 class NodeRecipe {
  public:
   virtual ~NodeRecipe();
 
-  // "flat_mixture", "concat", ...
+  // Returns the kind: "flat_mixture", "concat", ...
   virtual std::string_view kind() const = 0;
 
-  // REQUIRES: all lengths final, unless follows_growth().
+  // Makes the index map. REQUIRES: all lengths are final, unless
+  // follows_growth().
   virtual absl::StatusOr<MadeMap> MakeMap(std::span<const LengthState> lengths,
                                           uint64_t seed) const = 0;
 
-  // MakeMap also takes lengths that are not final yet, and gives a map of the
-  // readable items.
+  // Returns whether MakeMap() also accepts lengths that are not final yet, and
+  // then makes a map of the readable items.
   virtual bool follows_growth() const { return false; }
 
-  // The node defines an order of its own.
+  // Returns whether the node defines an order of its own.
   virtual bool is_order() const { return false; }
 
-  // As DatasetNode says.
+  // Returned by the functions of DatasetNode of the same name.
   virtual bool repeats_items() const { return false; }
   virtual bool is_prefix() const { return false; }
 
-  // There will never be a final length, whatever the children's.
+  // Returns whether there will never be a final length, whatever the children
+  // are.
   virtual bool is_endless() const { return false; }
 
-  // There will never be one if a child has none.
+  // Returns whether there will never be a final length if a child is endless.
   virtual bool keeps_endless() const { return false; }
 
-  // Adds nothing to what an index means: the fingerprint is the child's.
+  // Returns whether the node adds nothing to the meaning of an index; its
+  // fingerprint is then the child's.
   virtual bool is_transparent() const { return false; }
 
-  // InvalidArgument if children of such lengths can never be used; asked before
-  // they are final.
+  // Returns InvalidArgument if children of these lengths can never be used;
+  // called before the lengths are final.
   virtual absl::Status CheckLengths(std::span<const LengthState> lengths) const;
 
-  // The children's order of declaration matters; else only their names do.
+  // Returns whether the children's order of declaration matters; if not, only
+  // their names do.
   virtual bool is_sequence() const { return false; }
 
-  // Of the parameters alone: not of seed and children.
+  // Returns the fingerprint of the parameters alone, without seed and children.
   virtual uint64_t fingerprint() const = 0;
 
-  // The seed that the user stated for this node; none: it inherits one.
+  // Returns the seed that the user stated for this node; nullopt if it inherits
+  // one.
   virtual std::optional<uint64_t> stated_seed() const { return std::nullopt; }
 
-  // The seed of a child (docs/index-math.md 1.1): by default the node's own,
-  // handed on; nodes with a key or with several children derive one from the
-  // name.
+  // Returns the seed of a child (docs/index-math.md 1.1). The default passes on
+  // the node's own; nodes with a key or with several children derive one from
+  // the name.
   virtual uint64_t ChildSeed(uint64_t seed, std::string_view name) const;
 };
 
 namespace internal {
 
-// The requests that go to one child, and the places of the answers.
+// The requests for one child, and where their answers belong.
 struct ChildGroup {
   uint32_t child = 0;
   std::span<const Position> positions;
   std::span<uint32_t> places;
 };
 
-// By child, in the order of their first requests. The groups borrow from it.
+// Requests grouped by child, in the order of each child's first request. The
+// groups borrow from this object.
 class ChildGroups {
  public:
   ChildGroups(const IndexMap& map, std::span<const Position> positions);
@@ -118,31 +124,35 @@ class ChildGroups {
   std::vector<ChildGroup> groups_;
 };
 
-// One above the greatest index; 0 for none.
+// Returns one more than the greatest index; 0 without positions.
 uint64_t LengthNeeded(std::span<const Position> positions);
+// Returns the positions of whole items in epoch 0.
 std::vector<Position> WholeItems(std::span<const Index> indices);
 
+// Returns OutOfRange for a position past the length, or past the only epoch.
 absl::Status CheckInRange(const DatasetNode& node,
                           std::optional<uint64_t> length, bool has_one_epoch,
                           std::span<const Position> positions);
-// One vocabulary for all, names distinct, none missing.
+// Checks that all children exist, share one vocabulary and have distinct names.
 absl::Status CheckChildren(std::string_view kind,
                            std::span<const NamedNode> children);
-// What all children say, 0 if they do not agree.
+// Returns the item_tokens() that all children share; 0 if they differ.
 uint32_t SharedItemTokens(std::span<const NamedNode> children);
+// Returns the error for a child that returned `got` items instead of `want`.
 absl::Status CountError(std::string_view child, size_t got, size_t want);
 NodeIdentity IdentityOf(const NodeRecipe& recipe, uint64_t seed);
 uint64_t NodeFingerprint(const NodeRecipe& recipe, uint64_t seed,
                          std::span<const NamedNode> children);
 absl::Status PrependName(const absl::Status& status, std::string_view name);
 
-// The map of a node, kept once it is final.
+// The index map of a node, kept once it is final.
 class MapCell {
  public:
-  // FailedPrecondition while a length it needs is not final.
+  // Returns the map for these lengths; FailedPrecondition while a length that
+  // it needs is not final.
   absl::StatusOr<MadeMap> Get(const NodeRecipe& recipe, uint64_t seed,
                               std::span<const LengthState> lengths) const;
-  // The final map if there is one already, else null.
+  // Returns the final map if it exists already, else null.
   std::shared_ptr<const IndexMap> Kept() const;
 
  private:
@@ -152,18 +162,19 @@ class MapCell {
 
 }  // namespace internal
 
-// A node whose items are its children's, found by an index map. All nodes that
-// only choose and order (Concat, Slice, Shuffle, FlatMixture, MixtureDataset)
-// are this class with different recipes.
+// A node whose items are its children's items, found by an index map. All nodes
+// that only choose and order (Concat, Slice, Shuffle, FlatMixture,
+// MixtureDataset) are this class with different recipes.
 //
 // Complexity: a request costs its arithmetic plus one call of each child that
-//     it touches; the children are asked together.
-// See AsyncDataset for determinism, ownership, threads, errors, cancellation.
+// it touches; the children are asked concurrently. See AsyncDataset for
+// determinism, ownership, threads, errors and cancellation.
 template <class T>
 class IndexMapDataset : public AsyncDataset<T> {
  public:
-  // Children get their seeds here. Fails if vocabularies differ, names repeat,
-  // or the recipe refuses the lengths (if they are final already).
+  // Creates a node and derives the seeds of its children. Fails if vocabularies
+  // differ, names repeat, or the recipe refuses the lengths (of children whose
+  // lengths are final).
   static absl::StatusOr<DatasetPtr<T>> Create(
       std::shared_ptr<const NodeRecipe> recipe,
       std::vector<NamedDataset<T>> children) {
@@ -174,7 +185,8 @@ class IndexMapDataset : public AsyncDataset<T> {
     return DatasetPtr<T>(std::move(made));
   }
 
-  // For Create() and subclasses; takes the seed as its children's parent.
+  // For Create() and subclasses. `seed` is the node's own, from which it
+  // derives its children's, unless the recipe states one.
   IndexMapDataset(std::shared_ptr<const NodeRecipe> recipe,
                   std::vector<NamedDataset<T>> children, uint64_t seed = 0)
       : recipe_(std::move(recipe)),
@@ -274,7 +286,7 @@ class IndexMapDataset : public AsyncDataset<T> {
   }
 
  protected:
-  // The same node under another seed, of the subclass's type.
+  // Returns the same node, of the subclass's type, under another seed.
   virtual DatasetPtr<T> Remake(std::shared_ptr<const NodeRecipe> recipe,
                                std::vector<NamedDataset<T>> children,
                                uint64_t seed) const {
@@ -315,12 +327,12 @@ class IndexMapDataset : public AsyncDataset<T> {
     return cell_.Get(*recipe_, seed_, ChildLengths());
   }
 
-  // The map once it covers `length` items, or once it is final.
+  // Returns the map once it covers `length` items or is final.
   Task<MadeMap> MapFor(uint64_t length) const {
     while (true) {
-      // Once it is final, nothing has to be asked of children any more.
+      // A final map needs no more questions to the children.
       if (auto kept = cell_.Kept()) co_return MadeMap{std::move(kept), true};
-      // Before the map, so that growth in between is not missed.
+      // Read before the map, so that growth in between is not missed.
       const std::vector<LengthState> lengths = ChildLengths();
       absl::StatusOr<MadeMap> made = MapNow();
       if (!made.ok() && !absl::IsFailedPrecondition(made.status())) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Provenance of items that are put together from parts of documents.
+// Provenance of items that are composed of parts of documents.
 
 #ifndef PONIENTE_EXTEND_PIECEWISE_ITEMS_H_
 #define PONIENTE_EXTEND_PIECEWISE_ITEMS_H_
@@ -13,7 +13,7 @@
 
 namespace poniente {
 
-// Tokens [begin, end) of a store, all of one document.
+// Tokens [begin, end) of a store, all from one document.
 struct ItemPiece {
   uint64_t document = 0;
   uint64_t begin = 0;
@@ -22,8 +22,8 @@ struct ItemPiece {
   friend bool operator==(const ItemPiece&, const ItemPiece&) = default;
 };
 
-// Tokens [begin, end) of a store, as tokens [item_begin, item_begin + end -
-// begin) of an item.
+// Tokens [begin, end) of a store, which are tokens [item_begin, item_begin +
+// end - begin) of an item.
 struct PieceOfItem {
   uint64_t item = 0;
   uint32_t item_begin = 0;
@@ -33,27 +33,29 @@ struct PieceOfItem {
   friend bool operator==(const PieceOfItem&, const PieceOfItem&) = default;
 };
 
-// What a leaf offers whose items hold parts of several documents of one store,
-// and whose documents may be cut into several items. In every epoch the same.
+// Implemented by leaves whose items hold parts of several documents of one
+// store, and whose documents may be cut into several items. The answers are the
+// same in every epoch.
 //
-// Thread safety: any number of threads. May read, and block for it.
-// Errors: OutOfRange for what does not exist; what the reads say.
+// Thread safety: any number of threads. Calls may read, and block meanwhile.
+// Errors: OutOfRange for an item or document that does not exist; errors of the
+//     reads.
 class PiecewiseItems {
  public:
   virtual ~PiecewiseItems() = default;
 
-  // What the item, or the part of it that `position` asks for, is made of: in
+  // Returns the pieces of the item, or of the part that `position` asks for: in
   // order, without gaps, none empty.
   virtual absl::StatusOr<std::vector<ItemPiece>> Pieces(
       const Position& position) const = 0;
 
-  // The way back: where the tokens of a document are served, in order; none if
-  // it was not selected, or lies in the tail that fills no item.
+  // Returns where the tokens of a document are served, in order; empty if the
+  // document was not selected, or lies in the tail that fills no item.
   virtual absl::StatusOr<std::vector<PieceOfItem>> ItemsOf(
       uint64_t document) const = 0;
 };
 
-// Null for a node that is none.
+// Returns null unless `node` implements PiecewiseItems.
 inline const PiecewiseItems* PiecesOf(const DatasetNode& node) {
   return dynamic_cast<const PiecewiseItems*>(&node);
 }
