@@ -14,10 +14,13 @@ namespace poniente::internal {
 namespace {
 
 constexpr Tag kSubWindowTag("subw");
+// Groups without `group_items`: 1024 items, or fewer, so that an epoch has at
+// least 16 groups (docs/index-math.md 2.7).
 constexpr uint64_t kDefaultGroup = 1024;
 constexpr uint64_t kLeastGroups = 16;
 
-// The order of a group's parts.
+// The order of the parts of the group that begins at place `first`, from p on
+// in docs/index-math.md 1.1 ('subw').
 Permutation PartOrder(uint64_t epoch_key, uint64_t first, uint64_t parts) {
   return Permutation(parts, ItemDraws::PartKey(epoch_key, first));
 }
@@ -32,6 +35,7 @@ std::vector<PartsChange> PartsOf(const MixtureOptions& options,
   for (const SeqLenChange& change : seq_lens) {
     ItemParts parts;
     parts.is_trimmed = options.trim;
+    // r = M / L parts of each item; one with `trim` (docs/index-math.md 2.7).
     if (!options.trim) parts.count = options.max_seq_len / change.seq_len;
     if (change.seq_len != options.max_seq_len) parts.length = change.seq_len;
     changes.push_back({change.start, parts});
@@ -53,28 +57,35 @@ ItemDraws::Segment ItemDraws::MakeSegment(uint64_t first_ordinal,
       << parts.count << " parts";
   uint64_t group = stated_group_ != 0 ? stated_group_ : kDefaultGroup;
   if (view.length) {
+    // ceil(Q / 16), so that small components have several groups, too.
     const uint64_t sixteenth =
         *view.length / kLeastGroups + (*view.length % kLeastGroups != 0);
     if (stated_group_ == 0) group = std::min(group, sixteenth);
     group = std::min(group, *view.length);
   }
+  // Whether all products below fit into 64 bits.
   const Uint128 most = Uint128{std::max(base, view.length.value_or(0))};
   const bool is_small = most * parts.count < kMaxSamples;
   return {first_ordinal, epoch, base, view, parts, group, is_small};
 }
 
+// The key of the parts of a group (docs/index-math.md 1.1).
 uint64_t ItemDraws::PartKey(uint64_t epoch_key, uint64_t first_place) {
   return Derive(epoch_key, kSubWindowTag, first_place);
 }
 
+// draw(n) of docs/index-math.md 2.7 up to the group; `number` becomes y, the
+// part's number inside the group before the group's shuffle.
 template <class Word>
 ItemDraws::Group ItemDraws::GroupIn(const Segment& segment, uint64_t ordinal,
                                     uint64_t* number) {
   const uint64_t r = segment.parts.count;
+  // J = b_u * r + n - n_u: parts since the beginning of the segment's epoch.
   Word x = Word{segment.base} * r + (ordinal - segment.first_ordinal);
   uint64_t epoch = segment.epoch;
   uint64_t size = segment.group;
   if (segment.view.length) {
+    // e = J / (Q * r), x = J mod (Q * r).
     const Word per_epoch = Word{*segment.view.length} * r;
     if (x >= per_epoch) {
       epoch += static_cast<uint64_t>(x / per_epoch);
@@ -82,9 +93,12 @@ ItemDraws::Group ItemDraws::GroupIn(const Segment& segment, uint64_t ordinal,
     }
   }
   const Word group_parts = Word{segment.group} * r;
+  // p = (x / (G * r)) * G: the place at which the group begins.
   const uint64_t group = static_cast<uint64_t>(x / group_parts);
   const uint64_t first = group * segment.group;
+  // y = x - p * r.
   *number = static_cast<uint64_t>(x - group * group_parts);
+  // g = min(G, Q - p): the last group of an epoch may be shorter.
   if (segment.view.length) size = std::min(size, *segment.view.length - first);
   return {epoch, first, size};
 }
@@ -100,7 +114,8 @@ ItemDraws::Run ItemDraws::RunAt(uint64_t ordinal) const {
   uint64_t number;
   const Group group = GroupOf(segment, ordinal, &number);
   const size_t place = static_cast<size_t>(&segment - segments_.data());
-  // Draws beyond the last that can be counted are never asked for.
+  // Without a later segment there is no bound: draws past the last countable
+  // one are never asked for.
   const uint64_t in_segment =
       place + 1 < segments_.size() ? EndOf(place) - ordinal : UINT64_MAX;
   const uint64_t in_group = group.size * segment.parts.count - number;
@@ -121,14 +136,18 @@ void ItemDraws::Continue(uint64_t first_ordinal, const ItemView& view,
   if (same_view && parts == last.parts) return;
   uint64_t epoch = last.epoch;
   uint64_t base = last.base;
+  // b_(u+1) of docs/index-math.md 2.7: unchanged if the segment drew nothing,
+  // else behind the group that its last draw touched.
   if (first_ordinal > last.first_ordinal) {
     uint64_t number;
     const Group group = GroupOf(last, first_ordinal - 1, &number);
     epoch = group.epoch;
     base = group.first + group.size;
+    // Trimmed items have one part, so nothing of the group is passed over.
     if (same_view && parts.is_trimmed) base = group.first + number + 1;
   }
   if (!same_view) {
+    // Another view begins a new epoch, unless this one has not begun.
     PONIENTE_CHECK(view.length && last.view.length) << "an endless view";
     if (base != 0) ++epoch;
     base = 0;
@@ -149,6 +168,7 @@ const ItemDraws::Segment& ItemDraws::SegmentOf(uint64_t ordinal) const {
 ItemDraws::Item ItemDraws::At(uint64_t ordinal) const {
   if (is_plain()) {
     const Segment& all = segments_[0];
+    // Whole items of one segment: epoch n / Q, place n mod Q.
     if (!all.view.length) return {0, ordinal, 0, all.parts, all.view.number};
     return {ordinal / *all.view.length, ordinal % *all.view.length, 0,
             all.parts, all.view.number};
@@ -157,10 +177,12 @@ ItemDraws::Item ItemDraws::At(uint64_t ordinal) const {
   uint64_t number;
   const Group group = GroupOf(segment, ordinal, &number);
   const uint64_t r = segment.parts.count;
+  // y = Perm(g * r, ...)(y): the shuffle of the group's parts.
   if (r > 1) {
     number = PartOrder(EpochKey(group.epoch), group.first, group.size * r)
                  .Forward(number);
   }
+  // Epoch e, place p + y / r, part y mod r.
   return {group.epoch, group.first + number / r,
           static_cast<uint32_t>(number % r), segment.parts,
           segment.view.number};
@@ -171,6 +193,7 @@ uint64_t ItemDraws::EndOf(size_t segment) const {
                                         : kMaxSamples;
 }
 
+// find of docs/index-math.md 2.7, in every segment.
 std::vector<ItemDraws::Reading> ItemDraws::ReadingsOf(uint32_t view,
                                                       uint64_t epoch,
                                                       uint64_t place) const {
@@ -181,7 +204,9 @@ std::vector<ItemDraws::Reading> ItemDraws::ReadingsOf(uint32_t view,
     if (segment.view.length && place >= *segment.view.length) continue;
     if (!segment.view.length && epoch != 0) continue;
     const uint64_t r = segment.parts.count;
+    // p = (place / G) * G and g = min(G, Q - p) below.
     const uint64_t first = place / segment.group * segment.group;
+    // (e - epoch) * Q + p: places of the segment before the group.
     const Uint128 places =
         Uint128{epoch - segment.epoch} * segment.view.length.value_or(0) +
         first;
@@ -193,8 +218,10 @@ std::vector<ItemDraws::Reading> ItemDraws::ReadingsOf(uint32_t view,
     std::optional<Permutation> order;
     if (r > 1) order = PartOrder(EpochKey(epoch), first, size * r);
     for (uint32_t part = 0; part < r; ++part) {
+      // y = the inverse of the group's Perm at (place - p) * r + j.
       uint64_t number = (place - first) * r + part;
       if (order) number = order->Inverse(number);
+      // n = n_u + (e * Q + p) * r + y - b_u * r, if n_u <= n < n_(u+1).
       const Uint128 draw = places * r + number;
       const Uint128 passed = Uint128{segment.base} * r;
       if (draw < passed) continue;
@@ -225,12 +252,14 @@ std::optional<uint64_t> ItemDraws::FirstOfEpoch(uint64_t epoch) const {
   for (size_t u = 0; u < segments_.size(); ++u) {
     const Segment& segment = segments_[u];
     if (!segment.view.length) continue;
+    // Places before the epoch, from the beginning of the segment's epoch.
     const Uint128 passed = segment.base;
     const Uint128 wanted =
         epoch <= segment.epoch
             ? Uint128{0}
             : Uint128{epoch - segment.epoch} * *segment.view.length;
     if (wanted >= passed + kMaxSamples) continue;
+    // n = n_u + (e * Q - b_u) * r, or n_u if the epoch has begun before.
     const Uint128 more =
         wanted > passed ? (wanted - passed) * segment.parts.count : 0;
     const Uint128 ordinal = segment.first_ordinal + more;

@@ -49,22 +49,25 @@ absl::Status CheckPlanStage(const std::vector<PlanStage>& stages, size_t s) {
   return absl::OkStatus();
 }
 
-// What each component should have had of the samples so far, in units of 2^-62
-// samples.
+// I_i of docs/index-math.md 2.4: what each component should have received of
+// the samples so far, in units of 2^-62 samples.
 class Ideal {
  public:
   explicit Ideal(size_t components) : shares_(components) {}
 
   void Add(std::span<const uint64_t> quanta, uint64_t samples) {
     for (size_t i = 0; i < shares_.size(); ++i) {
+      // q_i times the samples of the stage.
       shares_[i] += Uint128{quanta[i]} * samples;
     }
   }
 
-  // In units of 2^-48 samples; `counts` is what the components did have.
+  // Returns D_i of docs/index-math.md 2.4 in units of 2^-48 samples; `counts`
+  // are the samples that the components did receive.
   std::vector<int64_t> Debts(std::span<const uint64_t> counts) const {
     std::vector<int64_t> debts(shares_.size());
     for (size_t i = 0; i < shares_.size(); ++i) {
+      // I_i(t_s) - C_i(t_s) * 2^62, then from units of 2^-62 to 2^-48.
       const Int128 debt =
           static_cast<Int128>(shares_[i]) - (Int128{counts[i]} << 62);
       debts[i] = static_cast<int64_t>(debt >> 14);
@@ -104,7 +107,9 @@ StagePlan::StagePlan(uint64_t block_size, std::vector<PlanStage> stages)
     if (!stages_.empty()) {
       const Stage& last = stages_.back();
       const uint64_t samples = stage.start - last.start;
+      // I_i up to the start of this stage.
       ideal.Add(last.quanta, samples);
+      // C_i(t_s): all draws of the stage before, added to its own base.
       last.tree.Expand(0, samples, &runs);
       for (const DrawRun& run : runs) base[run.component] += run.count;
     }
@@ -120,6 +125,7 @@ size_t StagePlan::StageOf(uint64_t sample) const {
   return static_cast<size_t>(&stage - stages_.data());
 }
 
+// locate() inside the stage; ordinals count on from C_i(t_s).
 Draw StagePlan::Locate(uint64_t sample) const {
   const Stage& stage = stages_[StageOf(sample)];
   Draw draw = stage.tree.Locate(sample - stage.start);
@@ -135,6 +141,7 @@ uint64_t StagePlan::Count(uint32_t component, uint64_t samples) const {
          stage.tree.Count(component, samples - stage.start);
 }
 
+// position(i, n) in the last stage with C_i(t_s) <= n (docs/index-math.md 2.3).
 std::optional<uint64_t> StagePlan::PositionOf(uint32_t component,
                                               uint64_t ordinal) const {
   PONIENTE_CHECK(component < components()) << component;
@@ -152,7 +159,9 @@ std::optional<uint64_t> StagePlan::PositionOf(uint32_t component,
 Block StagePlan::BlockOf(uint64_t sample) const {
   const size_t s = StageOf(sample);
   const uint64_t start = stages_[s].start;
+  // f = t_s + j * B: the grid of blocks begins anew at every stage (2.3).
   const uint64_t first = start + (sample - start) / block_size_ * block_size_;
+  // b = min(B, t_(s+1) - f).
   uint64_t size = block_size_;
   if (s + 1 < stages_.size()) {
     size = std::min(size, stages_[s + 1].start - first);
@@ -164,6 +173,8 @@ Draw StagePlan::At(uint64_t sample, uint64_t seed) const {
   return OrderOf(BlockOf(sample), seed).At(sample);
 }
 
+// find(i, n) of docs/index-math.md 2.3: the block by position(), then the place
+// inside the block.
 std::optional<uint64_t> StagePlan::FindSample(uint32_t component,
                                               uint64_t ordinal,
                                               uint64_t seed) const {
@@ -175,11 +186,13 @@ std::optional<uint64_t> StagePlan::FindSample(uint32_t component,
   return sample;
 }
 
+// The prefix of docs/index-math.md 2.6.
 uint64_t StagePlan::PrefixHash(uint64_t seed,
                                std::span<const std::string> names,
                                uint64_t sample) const {
   PONIENTE_CHECK(names.size() == components())
       << names.size() << " names, " << components() << " components";
+  // E = f + b of the block of sample k - 1; 0 for k = 0.
   uint64_t end = 0;
   if (sample > 0) {
     const Block block = BlockOf(sample - 1);
