@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Keys: every order in the library is named by a 64-bit key, derived from the
-// user's seed and the words that say what the key is for. Part of order
-// version 1: a change here reorders every run.
+// Keys: every order in the library is chosen by a 64-bit key, derived from the
+// user's seed and from words that say what the key is for (docs/index-math.md
+// 1.1). Part of the order since version 1: a change here reorders every run.
 //
 // A word is an integer, a Tag (what the key is for; one word) or a name (what
-// the user called something; its bytes and its length). A literal is neither,
-// and does not compile: the two are absorbed differently. Never derive a key
-// by adding to a seed: (seed, epoch + 1) and (seed + 1, epoch) must differ.
+// the user called something; its bytes and its length). A string literal does
+// not compile, because tags and names are absorbed differently. Never derive a
+// key by adding to a seed: (seed, epoch + 1) and (seed + 1, epoch) must differ.
 
 #ifndef PONIENTE_INDEX_KEYED_HASH_H_
 #define PONIENTE_INDEX_KEYED_HASH_H_
@@ -98,12 +98,13 @@ constexpr uint64_t Derive(uint64_t seed, const Words&... words) {
   return hash.key();
 }
 
-// The seed that a node with several children hands to the one called `name`.
+// Returns the seed that a node with several children passes to the one called
+// `name`.
 inline uint64_t ChildSeed(uint64_t seed, std::string_view name) {
   return Derive(seed, kNameTag, name);
 }
 
-// Pseudo-random words of a key.
+// A sequence of pseudo-random words from a key.
 class KeyStream {
  public:
   explicit constexpr KeyStream(uint64_t key)
@@ -111,7 +112,7 @@ class KeyStream {
 
   constexpr uint64_t Next() { return Mix64(state_ += kGoldenGamma); }
 
-  // Uniform below n (Lemire's method). REQUIRES: n > 0.
+  // Returns a number uniform below n (Lemire's method). REQUIRES: n > 0.
   constexpr uint64_t Bounded(uint64_t n) {
     Uint128 product = Uint128{Next()} * n;
     const uint64_t unfair = (0 - n) % n;  // 2^64 mod n

@@ -11,9 +11,9 @@
 
 namespace poniente::internal {
 
-// The last of the parts that begin at or before `at`; `begin` is the member
-// that says where a part begins. O(log parts).
-// REQUIRES: in the order of their beginnings, the first at or before `at`.
+// Returns the last of the parts that begin at or before `at`; `begin` is the
+// member that says where a part begins. O(log parts). REQUIRES: parts are in
+// the order of their beginnings, and the first begins at or before `at`.
 template <class Parts, class Begin>
 const auto& PartAt(const Parts& parts, uint64_t at, Begin begin) {
   return *std::prev(std::upper_bound(parts.begin(), parts.end(), at,

@@ -16,7 +16,9 @@ double EndOf(std::span<const Segment> segments, size_t u) {
              : HUGE_VAL;
 }
 
-// Places before a draw of the segment, through all epochs.
+// The place J / r (docs/index-math.md 2.7) of a draw of the segment, counted
+// through all epochs: e * Q + b_u + (n - n_u) / r. In doubles, since plans need
+// no exact part.
 double PlacesBefore(const Segment& segment, double ordinal) {
   const auto length = static_cast<double>(segment.view.length.value_or(0));
   return static_cast<double>(segment.epoch) * length +
@@ -25,6 +27,7 @@ double PlacesBefore(const Segment& segment, double ordinal) {
              segment.parts.count;
 }
 
+// Whether the place is whole and the first one of a group of G places.
 bool BeginsGroup(const Segment& segment, double places) {
   if (segment.parts.count == 1) return true;
   if (places != std::floor(places)) return false;
@@ -34,13 +37,13 @@ bool BeginsGroup(const Segment& segment, double places) {
 
 struct Ordinal {
   double at = 0;
-  // The first draw of its place; else that of its group, whose parts have an
-  // order of their own.
+  // Whether this is the first draw of its place; otherwise it is that of the
+  // place's group, whose parts have an order of their own.
   bool is_first = true;
 };
 
-// The first draw of the view at or behind so many places. nullopt if there is
-// none.
+// Returns the first draw of the view that reads at or after `places`; nullopt
+// if there is none.
 std::optional<Ordinal> OrdinalAt(const ItemDraws& draws, uint32_t view,
                                  double places) {
   const std::span<const Segment> segments = draws.segments();
@@ -51,10 +54,12 @@ std::optional<Ordinal> OrdinalAt(const ItemDraws& draws, uint32_t view,
     const double passed = PlacesBefore(segment, first);
     double from = std::max(places, passed);
     const bool is_first = BeginsGroup(segment, from);
+    // Parts come in the order of their group: back to p, where it begins.
     if (segment.parts.count > 1) {
       const double rest = SplitEpochs(from, segment.view.length).rest;
       from -= std::fmod(rest, static_cast<double>(segment.group));
     }
+    // n = n_u + (places - places before the segment) * r.
     const double ordinal = first + (from - passed) * segment.parts.count;
     if (ordinal < EndOf(segments, u)) return Ordinal{ordinal, is_first};
   }
@@ -63,6 +68,8 @@ std::optional<Ordinal> OrdinalAt(const ItemDraws& draws, uint32_t view,
 
 }  // namespace
 
+// Cuts each interval of draws at the segments, and turns the ends of the pieces
+// into places.
 Flow FlowOfDraws(const ItemDraws& draws, uint32_t view, bool is_permuted,
                  const Flow& ordinals) {
   const std::span<const Segment> segments = draws.segments();
@@ -84,6 +91,7 @@ Flow FlowOfDraws(const ItemDraws& draws, uint32_t view, bool is_permuted,
       const Segment& segment = segments[u];
       if (segment.view.number != view) continue;
       const auto first = static_cast<double>(segment.first_ordinal);
+      // The draws [a, b) of the interval that lie in this segment.
       const double a = std::max(from.at, first);
       const double b = std::min(to.at, EndOf(segments, u));
       if (a >= b) continue;
@@ -91,6 +99,7 @@ Flow FlowOfDraws(const ItemDraws& draws, uint32_t view, bool is_permuted,
       begin->is_prefix &= BeginsGroup(segment, begin->at);
       end->at = PlacesBefore(segment, b);
       end->is_prefix &= BeginsGroup(segment, end->at);
+      // Draws per place: r, or the mean over several segments.
       parts = read == 0 ? segment.parts.count
                         : (read + b - a) / (end->at - begin->at);
       read += b - a;
@@ -108,6 +117,7 @@ Flow FlowOfDraws(const ItemDraws& draws, uint32_t view, bool is_permuted,
   if (!is_permuted || !flow.per_epoch.has_value()) return flow;
   const auto length = static_cast<double>(*flow.per_epoch);
   for (FlowMark& mark : flow.marks) {
+    // A permuted epoch has read a known set of items only at its end.
     mark.is_prefix &= std::fmod(mark.at, length) == 0;
   }
   flow.chunk = length;
@@ -122,6 +132,8 @@ double SkippedPlaces(const ItemDraws& draws, uint32_t view, double drawn) {
     const auto first = static_cast<double>(next.first_ordinal);
     if (segments[u].view.number != view || next.view.number != view) continue;
     if (drawn <= first) break;
+    // The group that a change of length leaves: b_(u+1) minus the places drawn
+    // (docs/index-math.md 2.7).
     skipped += PlacesBefore(next, first) - PlacesBefore(segments[u], first);
   }
   return skipped;

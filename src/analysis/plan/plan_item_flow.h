@@ -12,14 +12,15 @@
 
 namespace poniente::internal {
 
-// What is read of a view by the draws up to the marks of `ordinals`.
+// Returns what the draws up to the marks of `ordinals` read of a view.
 Flow FlowOfDraws(const ItemDraws& draws, uint32_t view, bool is_permuted,
                  const Flow& ordinals);
 
-// Places of a view that changes of length skip before draw `drawn`.
+// Returns the places of a view that changes of length skip before draw `drawn`.
 double SkippedPlaces(const ItemDraws& draws, uint32_t view, double drawn);
 
-// A bound for draws from one for places; nullopt if there is no such draw.
+// Turns a bound in places into a bound in draws; nullopt if there is no such
+// draw.
 std::optional<Reached> RanksOf(const ItemDraws& draws, uint32_t view,
                                const Reached& places);
 

@@ -10,17 +10,23 @@ BlockOrder::BlockOrder(const StageView& stage, const Block& block,
                        uint64_t seed)
     : stage_(stage),
       block_(block),
+      // sigma = Perm(b, derive(seed, 'bloc', f)) (docs/index-math.md 2.3).
       sigma_(block.size, Derive(seed, kBlockTag, block.first)) {}
 
+// at(k) of docs/index-math.md 2.3: the slot sigma(k - f), followed down the
+// tree.
 Draw BlockOrder::At(uint64_t sample) const {
   PONIENTE_CHECK(block_.Contains(sample)) << sample;
   const uint64_t begin = block_.first - stage_.start;
   Draw draw = stage_.tree->At(begin, begin + block_.size,
                               sigma_.Forward(sample - block_.first));
+  // Ordinals count on from C_i(t_s).
   draw.ordinal += stage_.base[draw.component];
   return draw;
 }
 
+// find(i, n) of docs/index-math.md 2.3 inside the block: the slot of the draw,
+// then the inverse of sigma.
 uint64_t BlockOrder::Find(const Draw& draw) const {
   const uint64_t begin = block_.first - stage_.start;
   const uint64_t slot = stage_.tree->SlotOf(

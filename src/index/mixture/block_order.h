@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The order inside one block of a mixture. The block's samples, grouped by
-// component in the order of the tree's leaves, are its slots; sample first + j
-// is slot sigma(j), sigma being a permutation keyed by the block's first
-// sample.
+// The order inside one block of a mixture (docs/index-math.md 2.3). The slots
+// of a block are its samples grouped by component, in the order of the tree's
+// leaves. Sample first + j has slot sigma(j), where sigma is a permutation
+// keyed by the first sample of the block.
 
 #ifndef PONIENTE_INDEX_MIXTURE_BLOCK_ORDER_H_
 #define PONIENTE_INDEX_MIXTURE_BLOCK_ORDER_H_
@@ -26,7 +26,7 @@ struct Block {
   friend bool operator==(const Block&, const Block&) = default;
 };
 
-// What a block needs to know of its stage. Borrows; the stage's plan owns.
+// What a block needs to know about its stage. Borrows from the stage's plan.
 struct StageView {
   const QuotaTree* tree;
   // Samples of each component before the stage.
@@ -34,10 +34,12 @@ struct StageView {
   uint64_t start;
 };
 
+// The samples of one block.
+//
 // Determinism: the stage, the block and the seed decide.
 // Ownership: borrows the stage.
 // Thread safety: immutable; any number of threads.
-// Complexity: about 30 ns to make; then O(depth) per sample.
+// Complexity: about 30 ns to create, then O(depth) per sample.
 class BlockOrder {
  public:
   BlockOrder(const StageView& stage, const Block& block, uint64_t seed);
@@ -45,10 +47,11 @@ class BlockOrder {
   const Block& block() const { return block_; }
   const Permutation& sigma() const { return sigma_; }
 
-  // Ordinals count through all stages. REQUIRES: block().Contains(sample).
+  // Returns the draw that a sample is; its ordinal counts through all stages.
+  // REQUIRES: block().Contains(sample).
   Draw At(uint64_t sample) const;
 
-  // The inverse. REQUIRES: the draw is one of the block's.
+  // Inverts At(). REQUIRES: the draw is one of the block's.
   uint64_t Find(const Draw& draw) const;
 
  private:
@@ -57,7 +60,7 @@ class BlockOrder {
   Permutation sigma_;
 };
 
-// The slots of a block, as runs; needs no seed. Replaces what `runs` held.
+// Replaces `runs` by the slots of a block, as runs. Needs no seed.
 void ExpandBlock(const StageView& stage, const Block& block,
                  std::vector<DrawRun>* runs);
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// MixtureMap::Resolve(). Where a good part of a block is asked for, by one call
-// or by several in succession, all of it is dealt out as runs of draws, these
-// become items, and the order inside the block picks from them. Each thread
-// keeps the items of its last block.
+// MixtureMap::Resolve(). If one call, or several in succession, ask for a good
+// part of a block, the whole block is dealt out as runs of draws, these become
+// items, and the order inside the block picks from them. Each thread keeps the
+// items of its last block.
 #include <algorithm>
 #include <atomic>
 #include <bit>
@@ -18,12 +18,12 @@
 namespace poniente::internal {
 namespace {
 
-// Making all of a block costs as much as about this part of its samples do one
-// by one.
+// Making a whole block costs about as much as making this fraction of its
+// samples one by one.
 constexpr uint64_t kWholeBlockPart = 8;
-// Calls for less than that part are added up in blocks of at most so many
-// samples: keeping larger ones takes memory, and making them time, that who
-// asks for little does not expect.
+// Smaller calls are added up only in blocks of at most this many samples:
+// keeping a larger block takes memory, and making it takes time, that a caller
+// who asks for little does not expect.
 constexpr uint64_t kMaxAddedUp = 16384;
 constexpr size_t kMaxRemembered = 256;
 
@@ -64,7 +64,8 @@ class MixtureMap::Resolver {
     std::optional<ItemOrder> order;
   };
 
-  // Of all maps of the process: what blocks hold does not change.
+  // Identifies a block among all maps of the process; the contents of a block
+  // never change.
   struct BlockId {
     uint64_t map = 0;  // 0: none
     uint64_t first = 0;
@@ -113,12 +114,14 @@ class MixtureMap::Resolver {
     }
   }
 
-  // What an epoch's block holds. That of an endless map is the same in all.
+  // Returns the identity of an epoch's block. In an endless map it is the same
+  // in all epochs.
   BlockId IdOf(const Block& block, uint64_t epoch) const {
     return {map_.id_, block.first, map_.length_ ? epoch : 0};
   }
 
-  // The slots hold the block, or so many positions more make it worth it.
+  // Returns whether the slots already hold the block, or `count` more positions
+  // make filling them worthwhile.
   bool IsWorthAll(const Block& block, uint64_t epoch, uint64_t count) {
     const BlockId id = IdOf(block, epoch);
     if (scratch_.filled == id) return true;
@@ -153,8 +156,8 @@ class MixtureMap::Resolver {
     }
   }
 
-  // Writes all of a block to the slots, in the order before the one inside of
-  // it.
+  // Writes all samples of a block to the slots, before the order inside the
+  // block is applied.
   void FillBlock(const Block& block, uint64_t epoch) {
     slots_.resize(block.size);
     map_.plan_->Expand(block, &runs_);
@@ -177,8 +180,8 @@ class MixtureMap::Resolver {
     }
   }
 
-  // What the runs after number `i` will need of their components: of a
-  // thousand, most are not in the caches.
+  // Prefetches what the runs after number `i` need of their components: of a
+  // thousand components, most are not in the caches.
   void FetchAhead(size_t i) {
     constexpr size_t kSegments = 6;
     constexpr size_t kComponents = 12;
@@ -203,11 +206,11 @@ class MixtureMap::Resolver {
     TokenPart part;
   };
 
-  // Draws whose component has few of them in the block, so that they are
-  // permuted together with those of other components.
+  // Draws of components with few of them in the block; they are permuted
+  // together with those of other components.
   class FewDraws {
    public:
-    // Makes room for so many.
+    // Makes room for `most` draws.
     void Clear(size_t most) {
       count_ = 0;
       slots_.resize(most);
@@ -246,7 +249,8 @@ class MixtureMap::Resolver {
   };
   static constexpr size_t kFewDraws = 16;
 
-  // The run, if it is of a simple component, few draws, and of one epoch.
+  // Takes the run if its component is simple, its draws are few and lie in one
+  // epoch; returns whether it did.
   bool TakeSimple(const DrawRun& run) {
     const Simple& simple = map_.simple_[run.component];
     if (simple.length == 0 || run.count > kFewDraws) return false;
@@ -270,16 +274,16 @@ class MixtureMap::Resolver {
     }
   }
 
-  // As many slots as share view, epoch and group with the first, `most` at
-  // most; their number.
+  // Fills the slots that share view, epoch and group with the first, at most
+  // `most`; returns their number.
   size_t FillEpoch(const Component& component, uint64_t first_ordinal,
                    size_t first_slot, size_t most) {
     const ItemDraws::Run run = component.draws.RunAt(first_ordinal);
     const size_t count = std::min<uint64_t>(most, run.count);
     const uint32_t child = component.children[run.view];
     const TokenPart part = TokensOf(run.parts, 0);
-    // Field by field: a copy of a whole slot would be read back, each time,
-    // from the stack it has just been put together on.
+    // Field by field: a whole slot would first be put together on the stack and
+    // then read back.
     for (size_t i = first_slot; i < first_slot + count; ++i) {
       slots_[i].epoch = run.epoch;
       slots_[i].child = child;
@@ -311,8 +315,8 @@ class MixtureMap::Resolver {
     return count;
   }
 
-  // Replaces the numbers of parts of a group, in places_, by their places, and
-  // sets the parts of the slots.
+  // Replaces the numbers of parts in places_ by their places, and sets the
+  // parts of the slots.
   void TakeNumbers(const ItemDraws::Run& run, size_t first_slot) {
     const bool is_short = run.places * run.parts.count <= UINT32_MAX;
     for (size_t i = 0; i < places_.size(); ++i) {
@@ -326,7 +330,7 @@ class MixtureMap::Resolver {
     }
   }
 
-  // Parts of the groups of which few were drawn, all together.
+  // Takes the parts of groups with few draws, all together.
   void TakeFewParts() {
     few_parts_.Permute();
     for (const FewRun& few : few_runs_) {
@@ -339,7 +343,8 @@ class MixtureMap::Resolver {
     }
   }
 
-  // Puts places_ through the order of their epoch, into slots from first_slot.
+  // Puts places_ through the order of their epoch, into the slots from
+  // first_slot on.
   void PermuteEpoch(const Component& component, const ItemDraws::Run& run,
                     size_t first_slot) {
     const MapComponentView& view = component.views[run.view];
@@ -362,15 +367,16 @@ class MixtureMap::Resolver {
   }
 
   const MixtureMap& map_;
-  // The last order made for each component, by its number's low bits.
+  // The last order made for each component, by the low bits of its number.
   std::vector<Remembered> remembered_;
   // Kept by each thread: about 100 bytes per sample of a block, which would
-  // otherwise be asked of the system, and given back, at each call.
+  // otherwise be allocated and freed in each call.
   struct Scratch {
     std::vector<DrawRun> runs;
     std::vector<Slot> slots;
     BlockId filled;  // what the slots hold
-    // The last block that they did not hold, and positions of it asked for.
+    // The last block that they did not hold, and how many of its positions were
+    // asked for.
     BlockId asked;
     uint64_t times_asked = 0;
     FewDraws few;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// From what a user says of a mixture's weights, stages and ramps to the stages
-// of its plan.
+// Turns what a user states about a mixture's weights, stages and ramps into the
+// stages of its plan.
 
 #ifndef PONIENTE_INDEX_MIXTURE_MIXTURE_STAGES_H_
 #define PONIENTE_INDEX_MIXTURE_MIXTURE_STAGES_H_
@@ -20,9 +20,9 @@ namespace poniente::internal {
 std::vector<std::string> NamesOf(
     const std::vector<WeightedComponent>& components);
 
-// All stages of a plan, the steps of ramps among them, with cuts where lengths
-// change and at further starts. `components` in canonical order. Errors as
-// MixturePlan::Create() says of weights, stages and memory.
+// Returns all stages of a plan, including the steps of ramps, with cuts where
+// lengths change and at further starts. `components` are in canonical order.
+// Errors: those of MixturePlan::Create() about weights, stages and memory.
 absl::StatusOr<std::shared_ptr<const StagePlan>> MakeStagePlan(
     const MixtureOptions& options,
     const std::vector<WeightedComponent>& components,

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which component serves which sample of a run whose weights change by stages.
+// The component that serves each sample of a run whose weights change by stages
+// (docs/index-math.md 2.3 and 2.4).
 //
-// Each stage has a quota tree of its own and restarts the grid of blocks; what
-// a component was owed when the stage before it ended goes into the phases of
-// the new tree, so that errors do not add up. A stage is a function of those
-// before it only: one appended later changes no block that it does not cut.
-// Ordinals count through all stages. Part of the order (kOrderVersion).
+// Each stage has its own quota tree and restarts the grid of blocks. What a
+// component is owed at the end of a stage goes into the phases of the next
+// tree, so that errors do not add up. A stage depends only on those before it:
+// a stage appended later changes no block that it does not cut. Ordinals count
+// through all stages. Part of the order (kOrderVersion).
 
 #ifndef PONIENTE_INDEX_MIXTURE_STAGE_PLAN_H_
 #define PONIENTE_INDEX_MIXTURE_STAGE_PLAN_H_
@@ -24,30 +25,29 @@
 
 namespace poniente::internal {
 
-// From sample `start` on, components have these parts of 2^62, given in
-// canonical order.
+// The quanta of all components from sample `start` on, in canonical order.
 struct PlanStage {
   uint64_t start = 0;
   std::vector<uint64_t> quanta;
 };
 
-// Components are numbered in canonical order throughout. The plan does not know
-// the seed, so that mixtures of different seeds share it: calls that depend on
-// the order inside a block take it.
+// The stages of a mixture. Components are numbered in canonical order
+// throughout. The plan does not know the seed, so mixtures of different seeds
+// can share it; calls that depend on the order inside a block take the seed.
 //
 // Determinism: block size, stages and seed decide; integers only.
 // Thread safety: immutable; any number of threads.
-// Complexity: Create() O(K log K) and about 56 bytes per component, per stage;
-//     each question O(log stages + depth of the tree).
-// Errors: a sample at or beyond 2^62, or a component that does not exist, is
-//     the caller's bug and aborts.
+// Complexity: Create() O(K log K) and about 56 bytes per component, for each
+//     stage; a question O(log stages + depth of the tree).
+// Errors: a sample at or beyond 2^62 and a component that does not exist are
+//     bugs of the caller and abort.
 class StagePlan {
  public:
   static constexpr uint64_t kMaxBlockSize = 65536;
 
-  // InvalidArgument unless 1 <= block_size <= kMaxBlockSize, the first stage
-  // starts at 0, starts increase strictly and lie below 2^62, and each stage
-  // gives as many quanta as the first, summing to 2^62.
+  // Returns a plan. InvalidArgument unless 1 <= block_size <= kMaxBlockSize,
+  // the first stage starts at 0, starts increase strictly and lie below 2^62,
+  // and each stage has as many quanta as the first, with the sum 2^62.
   static absl::StatusOr<std::shared_ptr<const StagePlan>> Create(
       uint64_t block_size, std::vector<PlanStage> stages);
 
@@ -59,40 +59,40 @@ class StagePlan {
     return stages_[stage].quanta;
   }
   const QuotaTree& tree(size_t stage) const { return stages_[stage].tree; }
-  // Samples of each component before the stage.
+  // Returns the samples of each component before the stage.
   std::span<const uint64_t> base(size_t stage) const {
     return stages_[stage].base;
   }
 
-  // The draw that `sample` would be if blocks were not shuffled.
+  // Returns the draw that `sample` would be if blocks were not shuffled.
   Draw Locate(uint64_t sample) const;
-  // Samples of `component` among the first `samples` of Locate()'s order, which
-  // at block ends is the final order, too.
+  // Returns the samples of `component` among the first `samples` in Locate()'s
+  // order, which at the ends of blocks is also the final order.
   uint64_t Count(uint32_t component, uint64_t samples) const;
-  // The inverse of Locate(); nullopt if the run never serves that draw.
+  // Inverts Locate(); nullopt if the run never serves that draw.
   std::optional<uint64_t> PositionOf(uint32_t component,
                                      uint64_t ordinal) const;
 
   Block BlockOf(uint64_t sample) const;
-  // Borrows the plan.
+  // Returns the order inside a block; it borrows the plan.
   BlockOrder OrderOf(const Block& block, uint64_t seed) const {
     return BlockOrder(View(block.stage), block, seed);
   }
-  // The block's slots as runs, replacing what `runs` held.
+  // Replaces `runs` by the block's slots, as runs.
   void Expand(const Block& block, std::vector<DrawRun>* runs) const {
     ExpandBlock(View(block.stage), block, runs);
   }
 
-  // The draw that `sample` is.
+  // Returns the draw that `sample` is.
   Draw At(uint64_t sample, uint64_t seed) const;
-  // The inverse of At(); nullopt if the run never serves that draw (or only in
-  // a block that reaches beyond sample 2^62).
+  // Inverts At(); nullopt if the run never serves that draw, or only in a block
+  // that reaches beyond sample 2^62.
   std::optional<uint64_t> FindSample(uint32_t component, uint64_t ordinal,
                                      uint64_t seed) const;
 
-  // Equal hashes mean that the samples before `sample`, and those that share a
-  // block with them, are the same. `names` are the components' in canonical
-  // order.
+  // Returns a hash of what decides the samples before `sample` and those that
+  // share a block with them: equal hashes mean equal samples. `names` are the
+  // components' names in canonical order.
   uint64_t PrefixHash(uint64_t seed, std::span<const std::string> names,
                       uint64_t sample) const;
 

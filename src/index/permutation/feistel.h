@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The network of one permutation, applied to one index.
+// The Feistel network of one permutation, applied to one index
+// (docs/index-math.md 1.2).
 //
-// Both halves of an index are kept at the top of their words. A round function
-// then takes its argument as it is and gives its result by masking, and a round
-// is the same two multiplications for every size.
+// Both halves of an index are kept in the upper bits of their words. A round
+// function can then use its argument unchanged and produce its result by
+// masking, and a round is the same two multiplications for every size.
 //
-// Has internal linkage and calls nothing that has not: see permutation_batch.h.
+// Everything here has internal linkage and calls nothing that has external
+// linkage: see permutation_batch.h.
 
 #ifndef PONIENTE_INDEX_PERMUTATION_FEISTEL_H_
 #define PONIENTE_INDEX_PERMUTATION_FEISTEL_H_
@@ -19,9 +21,9 @@
 namespace poniente::internal {
 namespace {
 
-// Halves of up to 16 bits are mixed in 16-bit words, longer ones in 32-bit.
-// Alone, an index is faster in registers wider than that, whose upper bits are
-// masked off with the lower ones.
+// Halves of up to 16 bits are mixed in 16-bit words, longer ones in 32-bit
+// words. A single index is faster in wider registers, whose surplus upper bits
+// are masked off together with the lower ones.
 struct Narrow {
   static constexpr int kBits = 16;
   using Half = uint32_t;
@@ -48,12 +50,12 @@ PONIENTE_ALWAYS_INLINE uint64_t IndexMask(const FeistelNetwork& network) {
   return ~uint64_t{0} >> (64 - IndexBits(network));
 }
 
-// Whether Narrow is the network's word, else Wide.
+// Returns whether the network's word is Narrow; if not, it is Wide.
 PONIENTE_ALWAYS_INLINE bool IsNarrow(const FeistelNetwork& network) {
   return IndexBits(network) <= 32;
 }
 
-// How far the halves are shifted to stand at the top of a word.
+// Return how far the halves are shifted to lie in the upper bits of a word.
 template <class Word>
 PONIENTE_ALWAYS_INLINE int HighShift(const FeistelNetwork& network) {
   return Word::kBits - network.high_bits;
@@ -63,7 +65,7 @@ PONIENTE_ALWAYS_INLINE int LowShift(const FeistelNetwork& network) {
   return Word::kBits - network.low_bits;
 }
 
-// The round function of `source`, xored into `target`.
+// Xors F_r(source) into `target`.
 template <class Word>
 PONIENTE_ALWAYS_INLINE void Round(const FeistelNetwork& network, int round,
                                   typename Word::Half keep,
@@ -71,15 +73,19 @@ PONIENTE_ALWAYS_INLINE void Round(const FeistelNetwork& network, int round,
                                   typename Word::Half* target) {
   using Half = typename Word::Half;
   using Index = typename Word::Index;
+  // u = (v << (B - c)) ^ A_r; the source already lies in the upper bits.
   const Half u = source ^ static_cast<Half>(network.mask[round]);
   const Half multiplier = static_cast<Half>(network.multiplier[round]);
+  // u * m_r mod 2^B: the low half of one product.
   const Half low = static_cast<Half>(Index{u} * multiplier);
+  // u * u >> B: the high half of the other.
   const Half high = static_cast<Half>((Index{u} * u) >> Word::kBits);
+  // t >> (B - b), left in the upper bits by `keep`.
   *target ^= (low ^ high) & keep;
 }
 
-// The image of x in [0, 2^bits), without the walk; backwards unless `forward`.
-// REQUIRES: rounds == network.rounds.
+// Returns the image of x in [0, 2^bits) after one pass, forwards or backwards,
+// without the walk. REQUIRES: rounds == network.rounds.
 template <class Word, int rounds, bool forward>
 PONIENTE_ALWAYS_INLINE typename Word::Index ImageOf(
     const FeistelNetwork& network, typename Word::Index x) {
@@ -92,22 +98,27 @@ PONIENTE_ALWAYS_INLINE typename Word::Index ImageOf(
   const Half word_mask = static_cast<Half>(~uint64_t{0} >> (64 - Word::kBits));
   const Half high_keep = static_cast<Half>(word_mask << high_shift) & word_mask;
   const Half low_keep = static_cast<Half>(word_mask << low_shift) & word_mask;
+  // x = (x + a) mod 2^k, then H and L in the upper bits of their words.
   if (forward) x = (x + offset) & index_mask;
   Half high = static_cast<Half>((x >> network.low_bits) << high_shift);
   Half low = static_cast<Half>(x << low_shift) & low_keep;
 #pragma GCC unroll 10
   for (int i = 0; i < rounds; ++i) {
     const int round = forward ? i : rounds - 1 - i;
+    // Even rounds change H by F_r(L), odd ones L by F_r(H).
     if (round % 2 == 0) {
       Round<Word>(network, round, high_keep, low, &high);
     } else {
       Round<Word>(network, round, low_keep, high, &low);
     }
   }
+  // x = H * 2^floor(k/2) + L.
   x = (Index{high} >> high_shift) << network.low_bits | Index{low} >> low_shift;
   return forward ? x : (x - offset) & index_mask;
 }
 
+// Applies the network until the result is below `size`: at least half of all
+// values are, so fewer than two passes are expected.
 template <class Word, int rounds, bool forward>
 PONIENTE_ALWAYS_INLINE typename Word::Index WalkOne(
     const FeistelNetwork& network, uint64_t size, typename Word::Index x) {

@@ -20,13 +20,14 @@ constexpr size_t kChunkBatch = 256;
 // Fewer indices than this are permuted faster one by one.
 constexpr size_t kWorthABatch = 8;
 
-// Never more than all items: the padding, and with it the walk, stays short
-// beside them.
+// Items per chunk; never more than all items, so that the padding, and with it
+// the walk, stays short.
 uint64_t ChunkItems(const OrderSpec& spec, uint64_t length) {
   if (spec.kind != ShuffleKind::kBlocks) return 1;
   return std::min(spec.chunk_items, length);
 }
 
+// Q = ceil(n / c) (docs/index-math.md 3).
 uint64_t Chunks(uint64_t length, uint64_t chunk_items) {
   return (length - 1) / chunk_items + 1;
 }
@@ -35,6 +36,7 @@ Permutation MakeOrder(uint64_t length, uint64_t key, const OrderSpec& spec) {
   PONIENTE_CHECK(length >= 1 && CheckOrder(spec, length).ok()) << length;
   if (spec.kind == ShuffleKind::kFull) return Permutation(length, key);
   if (spec.kind == ShuffleKind::kBlocks) {
+    // P1: the order of the chunks, under derive(K, 'chun').
     return Permutation(Chunks(length, ChunkItems(spec, length)),
                        Derive(key, kChunksTag));
   }
@@ -131,15 +133,20 @@ ItemOrder::ItemOrder(uint64_t length, uint64_t key, const OrderSpec& spec)
       chunk_items_(ChunkItems(spec, length)),
       part_items_(spec.era_items),
       places_(length) {
+  // kBlocks: the last chunk counts as a full one, and a window has at most all
+  // Q chunks.
   if (kind_ != ShuffleKind::kBlocks) return;
   places_ = order_.size() * chunk_items_;
   part_items_ = std::min(spec.window_chunks, order_.size()) * chunk_items_;
 }
 
+// The era or window w that a place lies in: its first place, its size, and its
+// key derive(K, 'era', w) or derive(K, 'wind', w) (docs/index-math.md 3).
 ItemOrder::Part ItemOrder::PartAt(uint64_t place) const {
   const uint64_t number = place / part_items_;
   const uint64_t begin = number * part_items_;
   const Tag tag = kind_ == ShuffleKind::kEras ? kEraTag : kWindowTag;
+  // The last era or window may be shorter.
   return {begin, std::min(part_items_, places_ - begin),
           Derive(key_, tag, number)};
 }
@@ -171,32 +178,40 @@ void ItemOrder::LookUpChunks(std::span<uint64_t> places) const {
     const auto batch =
         places.subspan(at, std::min(kChunkBatch, places.size() - at));
     for (size_t i = 0; i < batch.size(); ++i) {
+      // v / c: the place of the chunk; v mod c: the item inside the chunk.
       chunks[i] = batch[i] / chunk_items_;
       batch[i] %= chunk_items_;
     }
     order_.Forward({chunks, batch.size()}, {chunks, batch.size()});
     for (size_t i = 0; i < batch.size(); ++i) {
+      // P1(v / c) * c + v mod c.
       batch[i] += chunks[i] * chunk_items_;
     }
   }
 }
 
+// f(x) of docs/index-math.md 3, or the order of an era.
 uint64_t ItemOrder::PassForward(uint64_t place) const {
   const Part part = PartAt(place);
+  // v = w * W * c + P_w(x mod (W * c)).
   const uint64_t there =
       part.begin + Permutation(part.size, part.key).Forward(place - part.begin);
   if (kind_ == ShuffleKind::kEras) return there;
+  // P1(v / c) * c + v mod c.
   return order_.Forward(there / chunk_items_) * chunk_items_ +
          there % chunk_items_;
 }
 
+// The inverse of f (docs/index-math.md 3): the chunk first, then the window.
 uint64_t ItemOrder::PassInverse(uint64_t item) const {
   uint64_t there = item;
   if (kind_ == ShuffleKind::kBlocks) {
+    // v = P1^-1(y / c) * c + y mod c.
     there = order_.Inverse(item / chunk_items_) * chunk_items_ +
             item % chunk_items_;
   }
   const Part part = PartAt(there);
+  // w * W * c + P_w^-1(v - w * W * c).
   return part.begin +
          Permutation(part.size, part.key).Inverse(there - part.begin);
 }
@@ -205,6 +220,7 @@ uint64_t ItemOrder::Forward(uint64_t index) const {
   PONIENTE_CHECK(index < length_) << index << " of " << length_;
   if (kind_ == ShuffleKind::kNone) return index;
   if (kind_ == ShuffleKind::kFull) return order_.Forward(index);
+  // Padding of the last chunk is not an item: apply f again until one comes.
   uint64_t item = index;
   do {
     item = PassForward(item);

@@ -2,11 +2,12 @@
 // The order of a dataset's items within one epoch, of any kind, computed and
 // not stored (docs/index-math.md 3).
 //
-// Eras: era j is items [j * E, (j + 1) * E), permuted among themselves.
-// Blocks: Q chunks of c <= length items, the last one padded. Place v of the
-// padded items is item v mod c of chunk P1(v / c); window w is W * c
-// consecutive places, themselves permuted by P_w. A result in the padding goes
-// through it all once more until one is an item: a walk along the cycle, so
+// Eras: era j is items [j * E, (j + 1) * E), permuted among themselves. Blocks:
+// Q chunks of c <= length items, the last one padded. Place v of the padded
+// items is item v mod c of chunk P1(v / c). Window w is W * c consecutive
+// places, permuted by P_w. A result in the padding is mapped again until it is
+// an item. This walk along the cycle keeps the map a bijection; fewer than two
+// passes are expected.
 // still a bijection, of less than two passes expected.
 
 #ifndef PONIENTE_INDEX_PERMUTATION_ITEM_ORDER_H_
@@ -32,42 +33,45 @@ struct OrderSpec {
   friend bool operator==(const OrderSpec&, const OrderSpec&) = default;
 };
 
-// item_tokens: tokens in each item, 0 if they differ or are no tokens.
-// InvalidArgument for a size of 0, for chunks stated twice, and for chunks
-// stated in tokens where item_tokens is 0.
+// Resolves the options to sizes in items. `item_tokens` is the number of tokens
+// in each item, 0 if items differ or are not tokens. InvalidArgument for a size
+// of 0, for chunks stated both in tokens and in items, and for chunks stated in
+// tokens if item_tokens is 0.
 absl::StatusOr<OrderSpec> ResolveShuffle(const ShuffleOptions& options,
                                          uint32_t item_tokens);
 
-// InvalidArgument if `length` items are too many for the order: more than 2^63,
-// for blocks after padding to whole chunks. No items at all are fine.
-// REQUIRES: no size in spec is 0.
+// Returns InvalidArgument if `length` items are too many for the order: more
+// than 2^63, for blocks after padding to whole chunks. No items at all are
+// allowed. REQUIRES: no size in spec is 0.
 absl::Status CheckOrder(const OrderSpec& spec, uint64_t length);
 
-// Of the kind and its sizes; 0 for kFull.
+// Returns the fingerprint of the kind and its sizes; 0 for kFull.
 uint64_t OrderFingerprint(const OrderSpec& spec);
 
 // A bijection on [0, length), chosen by a key.
 //
 // Determinism: length, key, spec and the index decide, on every machine.
 // Thread safety: immutable; any number of threads.
-// Complexity: O(1) whatever the length. As much to make as a Permutation.
-//     kEras and kBlocks make one more Permutation for each index, or, in a
-//     call for many, for each run of them in one era or window. No heap memory.
-// Errors: an argument out of range is the caller's bug and aborts.
+// Complexity: O(1) for every length; creating one costs as much as a
+//     Permutation. kEras and kBlocks create one more Permutation for each index
+//     or, in a call for many, for each run of indices in one era or window. No
+//     heap memory.
+// Errors: an argument out of range is a bug of the caller and aborts.
 class ItemOrder {
  public:
-  // REQUIRES: length >= 1, and CheckOrder(spec, length) is ok.
+  // Creates the order. REQUIRES: length >= 1, and CheckOrder(spec, length) is
+  // ok.
   ItemOrder(uint64_t length, uint64_t key, const OrderSpec& spec);
 
   uint64_t length() const { return length_; }
 
-  // The item at place `index` of the order. REQUIRES: index < length().
+  // Returns the item at place `index` of the order. REQUIRES: index < length().
   uint64_t Forward(uint64_t index) const;
-  // The place of an item. REQUIRES: item < length().
+  // Returns the place of an item. REQUIRES: item < length().
   uint64_t Inverse(uint64_t item) const;
 
-  // The same for each entry. REQUIRES: out.size() == in.size(), and the two are
-  // one and the same span or do not overlap.
+  // Maps each entry of `in`. REQUIRES: out.size() == in.size(), and the two are
+  // the same span or do not overlap.
   void Forward(std::span<const uint64_t> in, std::span<uint64_t> out) const;
 
  private:
@@ -78,15 +82,16 @@ class ItemOrder {
     uint64_t key;
   };
 
-  // REQUIRES: kind is kEras or kBlocks, place < places_.
+  // Returns the era or window of a place. REQUIRES: kind is kEras or kBlocks,
+  // place < places_.
   Part PartAt(uint64_t place) const;
-  // Each place permuted within its part.
+  // Permutes each place within its part.
   void PermuteParts(std::span<const uint64_t> in,
                     std::span<uint64_t> out) const;
-  // Each place of the chunks' order replaced by the item there, or by padding.
+  // Replaces each place of the chunks' order by the item there, or by padding.
   void LookUpChunks(std::span<uint64_t> places) const;
 
-  // One pass through the padded places, without the walk.
+  // Maps a place of the padded items once, without the walk.
   uint64_t PassForward(uint64_t place) const;
   uint64_t PassInverse(uint64_t item) const;
 

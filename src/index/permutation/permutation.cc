@@ -25,10 +25,13 @@ using internal::WalkOne;
 using internal::Wide;
 
 constexpr uint64_t kMaxSize = uint64_t{1} << 63;
+// Up to 16 bits the network has 10 rounds, above that 8 (docs/index-math.md
+// 1.2).
 constexpr int kMaxManyRoundsBits = 16;
-// One after the other, as many cost less than a batch.
+// Up to this number, single look-ups cost less than a batch.
 constexpr size_t kFewEntries = 4;
 
+// The Fisher-Yates shuffle of docs/index-math.md 1.2, and its inverse.
 ShuffleTable MakeTable(uint64_t size, uint64_t key) {
   ShuffleTable table = {};
   for (uint64_t i = 0; i < size; ++i) {
@@ -85,6 +88,7 @@ void LookUpAll(const std::array<uint8_t, internal::kShuffleTableSize>& table,
 
 FeistelNetwork internal::MakeFeistelNetwork(uint64_t size, uint64_t key) {
   FeistelNetwork network;
+  // k = bits(n - 1); the upper half has ceil(k/2) bits, the lower floor(k/2).
   const int bits = std::bit_width(size - 1);
   network.high_bits = static_cast<uint8_t>((bits + 1) / 2);
   network.low_bits = static_cast<uint8_t>(bits / 2);
@@ -92,14 +96,16 @@ FeistelNetwork internal::MakeFeistelNetwork(uint64_t size, uint64_t key) {
   const int word = IsNarrow(network) ? Narrow::kBits : Wide::kBits;
   const uint64_t mask = ~uint64_t{0} >> (64 - word);
   KeyStream stream(key);
+  // a: the first word mod 2^k (docs/index-math.md 1.2).
   network.offset = stream.Next() & IndexMask(network);
   for (int r = 0; r < network.rounds; ++r) {
     const uint64_t bits_of_round = stream.Next();
+    // One word per round: A_r from its low bits, m_r from its high bits.
     network.mask[r] = static_cast<uint32_t>(bits_of_round & mask);
     network.multiplier[r] = static_cast<uint32_t>(bits_of_round >> (64 - word));
   }
-  // For 8 rounds, what is left. To clear all of it first would cost as much as
-  // to fill it.
+  // The unused rounds of a network of 8. Clearing the whole network first would
+  // cost as much as filling it.
   for (int r = network.rounds; r < 10; ++r) {
     network.mask[r] = 0;
     network.multiplier[r] = 0;
