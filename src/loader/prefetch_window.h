@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which steps to start next: pure bookkeeping, no threads, no batches.
+// Decides which steps to start next: pure bookkeeping, no threads, no batches.
 
 #ifndef PONIENTE_LOADER_PREFETCH_WINDOW_H_
 #define PONIENTE_LOADER_PREFETCH_WINDOW_H_
@@ -11,19 +11,19 @@
 
 namespace poniente::internal {
 
-// Steps are started in order, ahead of the one to be delivered next: at most
-// `limit` of them started and not delivered, those of before a restart
-// included until they have arrived, and of `byte_limit` bytes together, unless
-// one alone has more. Until the first one since a restart has arrived, only
-// that one is started, so that it does not share the disk.
+// Starts steps in order, ahead of the next one to be delivered. At most `limit`
+// steps are started and not delivered, counting those of before a restart that
+// have not arrived yet; together they have at most `byte_limit` bytes, unless a
+// single step has more. The first step after a start or restart runs alone
+// until it has arrived, so that it does not share the disk.
 class PrefetchWindow {
  public:
   // REQUIRES: limit >= 1.
   PrefetchWindow(uint64_t first_step, uint32_t limit, uint64_t byte_limit)
       : limit_(limit), byte_limit_(byte_limit), next_(first_step) {}
 
-  // The step to start now, counted as started; nullopt if none. Of its batch
-  // bytes_of(step) says the size.
+  // Returns the step to start now and counts it as started; nullopt if there is
+  // none. bytes_of(step) is the size of its batch.
   template <class BytesOf>
   std::optional<uint64_t> Start(BytesOf bytes_of) {
     const uint64_t step = next_ + started_.size();
@@ -40,14 +40,15 @@ class PrefetchWindow {
     return step;
   }
 
-  // What Start() gave last could not be started after all.
+  // Takes back the last step that Start() returned, because it could not be
+  // started.
   void TakeBackStart() {
     bytes_ -= started_.back().bytes;
     started_.pop_back();
   }
 
-  // A step that was started in this generation or an earlier one, with so many
-  // bytes, has arrived. True if it is still wanted.
+  // Records that a step, started in this generation or an earlier one, has
+  // arrived with `bytes` bytes. Returns whether it is still wanted.
   bool Arrive(uint64_t step, uint64_t generation, uint64_t bytes) {
     if (generation != generation_) {
       --stale_;
@@ -59,19 +60,19 @@ class PrefetchWindow {
     return true;
   }
 
-  // The next step, which has arrived, has been handed out.
+  // Records that the next step, which has arrived, was handed out.
   void Deliver() {
     bytes_ -= started_.front().bytes;
     started_.pop_front();
     ++next_;
   }
 
-  // There is no such step, nor one after it.
+  // Records that the run has neither this step nor any later one.
   void EndAt(uint64_t step) {
     if (!end_.has_value() || step < *end_) end_ = step;
   }
 
-  // Forgets what was started; begins anew.
+  // Forgets all started steps and begins again at `step`.
   void Restart(uint64_t step) {
     for (const Started& one : started_) {
       if (one.has_arrived) {
@@ -89,7 +90,8 @@ class PrefetchWindow {
   uint64_t next() const { return next_; }
   bool at_end() const { return end_.has_value() && next_ >= *end_; }
   uint64_t generation() const { return generation_; }
-  // Started and not delivered, of all generations: what needs memory.
+  // Returns the batches that need memory: started and not delivered, of all
+  // generations.
   uint32_t in_flight() const {
     return static_cast<uint32_t>(started_.size()) + stale_;
   }
