@@ -14,7 +14,8 @@
 
 namespace poniente::internal {
 
-// A counter that coroutines wait on. The pattern, which loses no change:
+// A counter that coroutines wait on. Use it like this, so that no change is
+// lost:
 //
 //   while (true) {
 //     const uint64_t seen = notifier.version();
@@ -23,10 +24,12 @@ namespace poniente::internal {
 //     if (!waited.ok()) co_return waited;
 //   }
 //
-// Ownership: must outlive its waiters. An execution context that dies drops
-//     those of its coroutines that wait.
-// Thread safety: any thread, any executor; waiters resume on their own.
-// Cancellation: terminal; gives Cancelled, the notifier forgets the waiter.
+// Ownership: must outlive its waiters. If an execution context is destroyed,
+//     the waiting coroutines of that context are dropped.
+// Thread safety: any thread, any executor; waiters resume on their own
+//     executor.
+// Cancellation: terminal; the waiter receives Cancelled, and the notifier
+//     forgets it.
 class Notifier {
  public:
   Notifier();
@@ -36,10 +39,10 @@ class Notifier {
 
   uint64_t version() const;
 
-  // Raises the version and resumes all who wait.
+  // Raises the version and resumes all waiters.
   void NotifyAll();
 
-  // Resumes once the version is above `seen`.
+  // Waits until the version is above `seen`.
   Task<> WaitPast(uint64_t seen);
 
  private:

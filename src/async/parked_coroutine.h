@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A coroutine that waits for what its execution context knows nothing of.
+// A coroutine that waits for something outside its execution context.
 
 #ifndef PONIENTE_ASYNC_PARKED_COROUTINE_H_
 #define PONIENTE_ASYNC_PARKED_COROUTINE_H_
@@ -12,16 +12,17 @@ namespace poniente::internal {
 
 class ParkingLot;
 
-// Asio drops the coroutines that wait for a timer or a socket when their
-// context dies, and can do so then only: their frames give memory and work back
-// to it. One that waits for another thread has to be known to the context for
-// the same to happen, so each context has a list of them, a service of it.
+// When an execution context is destroyed, Asio drops the coroutines that wait
+// for the context's timers and sockets. It can do so only then, because their
+// frames return memory and work to the context. A coroutine that waits for
+// another thread must be dropped at the same time, so each context keeps a list
+// of these, in a service.
 //
-// Work: its executor counts it as work, so that a run() does not return while
-//     it is parked.
-// The context's end: drops it; Resume() then does nothing. A Resume() on
-//     another thread meanwhile is waited for.
-// Thread safety: any thread, but one Resume() at a time.
+// Work: a parked coroutine counts as work of its executor, so run() does not
+//     return meanwhile.
+// Destruction of the context: drops the coroutine; Resume() then does nothing.
+//     Waits for a Resume() in progress on another thread.
+// Thread safety: any thread, but only one Resume() at a time.
 class ParkedCoroutine {
  public:
   using Handler = boost::asio::any_completion_handler<void(bool)>;
@@ -31,7 +32,7 @@ class ParkedCoroutine {
   ParkedCoroutine(const ParkedCoroutine&) = delete;
   ParkedCoroutine& operator=(const ParkedCoroutine&) = delete;
 
-  // Posts it to its executor, with `notified` as what it was waiting for.
+  // Posts the coroutine to its executor; its wait returns `notified`.
   void Resume(bool notified);
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// For nodes that need children with a final length.
+// For nodes whose children must have final lengths.
 
 #ifndef PONIENTE_DATASET_FINAL_LENGTHS_H_
 #define PONIENTE_DATASET_FINAL_LENGTHS_H_
@@ -15,8 +15,8 @@
 
 namespace poniente::internal {
 
-// The readable lengths; InvalidArgument, naming the child, if one is endless.
-// Names may be fewer than lengths.
+// Returns the readable lengths; InvalidArgument, naming the child, if one is
+// endless. There may be fewer names than lengths.
 inline absl::StatusOr<std::vector<uint64_t>> FinalLengths(
     std::span<const LengthState> lengths,
     std::span<const std::string> names = {}) {

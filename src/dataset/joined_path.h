@@ -8,8 +8,8 @@
 
 namespace poniente::internal {
 
-// The path of names of a node's child: "small" and "fortunes" give
-// "small/fortunes". A child without a name has its parent's.
+// Returns the path of a node's child: "small" and "fortunes" give
+// "small/fortunes". A child without a name has its parent's path.
 inline std::string JoinedPath(const std::string& path,
                               const std::string& name) {
   if (path.empty() || name.empty()) return path + name;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What of a tree decided the samples served so far, in parts, so that it can be
-// said which of them has changed. What may still be edited is in none of them.
+// What in a tree decided the samples served so far, in separate parts, so that
+// a message can say which part has changed. Leaves out everything that may
+// still be edited.
 
 #ifndef PONIENTE_DATASET_TREE_PAST_H_
 #define PONIENTE_DATASET_TREE_PAST_H_
@@ -17,9 +18,9 @@ namespace poniente::internal {
 // A leaf that the past has drawn from.
 struct PastSource {
   // Names from the root down, joined by '/'; several leaves of one path are
-  // told apart.
+  // kept apart.
   std::string path;
-  // Of its content; nullopt while it grows.
+  // Fingerprint of the leaf's content; nullopt while it grows.
   std::optional<uint64_t> fingerprint;
 
   friend bool operator==(const PastSource&, const PastSource&) = default;
@@ -27,7 +28,7 @@ struct PastSource {
 
 // Weights and stages of the root mixture.
 struct PastWeights {
-  // The block of the last sample ends here: no stage may begin before.
+  // End of the block of the last sample: no stage may begin before it.
   uint64_t end = 0;
   uint64_t stages = 0;
   uint64_t hash = 0;
@@ -35,32 +36,34 @@ struct PastWeights {
   friend bool operator==(const PastWeights&, const PastWeights&) = default;
 };
 
-// Seed, structure, weights and data are hashed apart, so that a change of one
-// is not taken for one of another.
+// The past of a tree. Seed, structure, weights and data are hashed separately,
+// so that a change of one is not reported as a change of another.
 struct TreePast {
-  // Of the topmost node that has an order or several children.
+  // Seed of the topmost node that has an order or several children.
   std::optional<uint64_t> seed;
-  // Kinds of nodes, names, shuffles, starts of views, stated seeds. nullopt
-  // while a length that an order follows from is not final: then nothing below
-  // is known either.
+  // Hash of kinds of nodes, names, shuffles, starts of views and stated seeds.
+  // nullopt while a length that an order depends on is not final; nothing below
+  // is known then either.
   std::optional<uint64_t> structure;
-  // nullopt if the root is no mixture.
+  // Weights of the root mixture; nullopt if the root is not a mixture.
   std::optional<PastWeights> weights;
-  // Of all mixtures below it; nullopt if there is none.
+  // Hash of all mixtures below it; nullopt if there are none.
   std::optional<uint64_t> nested;
-  // By path, bytewise.
+  // Sources by path, in bytewise order.
   std::vector<PastSource> sources;
 
   friend bool operator==(const TreePast&, const TreePast&) = default;
 };
 
-// Of the first `samples` of the root, which may be more than it has.
+// Returns the past of the first `samples` samples of the root, which may be
+// more than it has.
 //
-// A mixture is hashed up to the end of the block that it has begun, an endless
-// one below it as far as the blocks above have drawn of it, and so are Take,
-// Slice, Repeat and Map; components not drawn yet are left out. All other nodes
-// (and finite mixtures below a mixture) are hashed whole, with all below them:
-// where they have shuffled everything, there is no future to leave out.
+// A mixture is hashed up to the end of the block that it has begun. An endless
+// mixture below it is hashed as far as the blocks above have drawn from it; so
+// are Take, Slice, Repeat and Map. Components not drawn yet are left out. All
+// other nodes (and finite mixtures below a mixture) are hashed whole, with
+// everything below them: they have shuffled everything, so there is no future
+// to leave out.
 TreePast PastOf(const DatasetNode& root, uint64_t samples);
 
 }  // namespace poniente::internal

@@ -25,15 +25,15 @@
 
 namespace poniente::internal {
 
-// Where all leaves have file ranges and no function makes items on the way, the
-// windows of a batch are read together, in one submission, and widened into
-// place, or on the device. Any other tree is asked by GetAt(). Both give the
-// same batch.
+// Makes batches. If all leaves have file ranges and no function makes items,
+// the windows of a batch are read together, in one submission, and widened into
+// place or on the device. For any other tree, GetAt() of the root is called.
+// Both ways make the same batch.
 //
 // Thread safety: immutable; any number of threads.
 class BatchAssembler {
  public:
-  // Errors: as Loader::Create.
+  // Checks tree and options. Errors: as Loader::Create().
   static absl::Status Check(const DatasetTree& tree,
                             const AsyncDataset<TokenWindow>& dataset,
                             const Schedule& schedule,
@@ -44,18 +44,21 @@ class BatchAssembler {
 
   const DatasetTree& tree() const { return tree_; }
 
-  // What this rank's batch of `step` needs at most, with the memory that its
-  // ids are widened from, on the host or on the device; 0 past the end.
+  // Returns the most memory that this rank's batch of `step` needs, including
+  // what its ids are widened from, on the host or on the device; 0 past the
+  // end.
   uint64_t BytesOf(uint64_t step) const;
 
-  // This rank's batch of `step`, on its way to the device; nullopt if the run
-  // has ended before it. Says in `times` where the time went.
+  // Makes this rank's batch of `step`, with its copy to the device started;
+  // nullopt if the run has ended before it. Records in `times` where the time
+  // went.
   Task<std::optional<Batch>> Assemble(uint64_t step, FetchTimes* times) const;
 
  private:
-  // The width of ids that the device is to widen; 0 if it does not.
+  // Returns the width of ids that the device is to widen; 0 if it does not.
   uint32_t WidthToWiden(const LoaderOptions& options) const;
-  // The ids of a batch of so many samples that the device is to widen.
+  // Returns how the device is to widen the ids of a batch of `num_samples`
+  // samples.
   Widening WideningOf(uint64_t num_samples, uint32_t seq_len) const;
   Task<> Fill(Batch* batch, Slot* slot, FetchTimes* times) const;
   absl::Status CheckLengths(std::span<const LeafPosition> items,
@@ -81,7 +84,7 @@ class BatchAssembler {
   const LastBatch last_batch_;
   const TensorFiller tensors_;
   const std::shared_ptr<SlotRing> slots_;
-  // What reading asks of a leaf, side by side.
+  // What reading needs from a leaf, side by side.
   struct FileLeaf {
     const RangeSource* ranges = nullptr;
     const ByteReader* reader = nullptr;
@@ -91,13 +94,13 @@ class BatchAssembler {
   };
 
   const bool reads_files_;
-  std::vector<FileLeaf> file_leaves_;   // by leaf; none unless reads_files_
-  std::vector<uint64_t> whole_tokens_;  // by leaf, of an item; 0: not known
-  // How ids read from files lie on the host: as the batch has them, or as the
-  // device is to widen them.
+  std::vector<FileLeaf> file_leaves_;   // by leaf; empty unless reads_files_
+  std::vector<uint64_t> whole_tokens_;  // by leaf, of an item; 0: unknown
+  // Type of ids read from files on the host: the batch's, or the one that the
+  // device widens from.
   TokenType host_type_;
-  // Of an id read beside the batch, or widened on the device, at most; 0 if all
-  // are read in place.
+  // Most bytes of an id that is read beside the batch or widened on the device;
+  // 0 if all ids are read in place.
   uint32_t widened_from_ = 0;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the time of one batch went, measured as it is made.
+// Measures where the time of one batch goes while it is made.
 
 #ifndef PONIENTE_LOADER_FETCH_TIMES_H_
 #define PONIENTE_LOADER_FETCH_TIMES_H_
@@ -9,7 +9,7 @@
 
 namespace poniente::internal {
 
-// The parts of LoaderMetrics that end in _seconds and begin alike.
+// The fields of LoaderMetrics with the same names and the suffix _seconds.
 struct FetchTimes {
   std::chrono::nanoseconds length{0};
   std::chrono::nanoseconds resolve{0};
@@ -23,7 +23,7 @@ inline double Seconds(std::chrono::nanoseconds time) {
 
 class Stopwatch {
  public:
-  // Time since the last call, or since construction.
+  // Returns the time since the last call, or since construction.
   std::chrono::nanoseconds Lap() {
     const Clock::time_point now = Clock::now();
     return now - std::exchange(begin_, now);

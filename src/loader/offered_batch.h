@@ -8,15 +8,16 @@
 
 namespace poniente::internal {
 
-// What the one Next() under way is to give. The loader has not gone a step on
-// yet: if this goes without Accept(), for whatever reason (its consumer gave
-// up, the context in which it was to be called has died), the batch comes with
-// the next Next().
+// The batch that the Next() in progress is about to return. The loader has not
+// advanced yet. If this object is destroyed without Accept(), because the
+// consumer gave up or its context was destroyed, the next Next() returns the
+// batch.
 class OfferedBatch {
  public:
   virtual ~OfferedBatch() = default;
 
-  // The loader's step has been delivered, and another Next() may begin. Once.
+  // Returns the batch and advances the loader; another Next() may then begin.
+  // Call it once.
   virtual Batch Accept() = 0;
 };
 

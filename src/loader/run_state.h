@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// A place in a run, and what decided the samples before it: as a value, as
-// text, and what differs between two of them.
+// A place in a run and what decided the samples before it: as a value, as text,
+// and as a list of differences between two of them.
 //
-// The text is made of lines, the last of which is a checksum of those before
-// it; docs/compatibility.md has an example. It is bounded: of many batch sizes
-// the last are listed and the others hashed, and many sources become groups by
+// The text consists of lines; the last one is a checksum of the others.
+// docs/compatibility.md has an example. Its size is bounded: if there are many
+// batch sizes, only the last are listed and the others hashed; if there are
+// many sources, they become groups by the hash of their path.
 // the hash of their path.
 
 #ifndef PONIENTE_LOADER_RUN_STATE_H_
@@ -23,7 +24,7 @@
 
 namespace poniente::internal {
 
-// Steps of one batch size and length, up to the next such.
+// Steps of one batch size and sequence length, up to the next change.
 struct PastBatches {
   uint64_t first_step = 0;
   uint64_t batch_size = 1;
@@ -37,21 +38,21 @@ struct RunState {
   static constexpr size_t kGroups = 16;
   using Groups = std::array<uint32_t, kGroups>;
 
-  // The next step, and its first sample: of a run that ends before it, the
-  // number of its samples.
+  // The next step and its first sample; for a run that ends before that step,
+  // the number of the run's samples.
   uint64_t step = 0;
   uint64_t sample = 0;
   uint32_t order_version = 0;
   uint32_t max_seq_len = 0;
   // Parts of items were left out in the past.
   bool is_trimmed = false;
-  // The last ones that begin before the step; how many lie before them, and a
-  // hash of those.
+  // The last changes that begin before the step; how many came before these,
+  // and a hash of them.
   std::vector<PastBatches> batches;
   uint64_t earlier_batches = 0;
   uint64_t earlier_hash = 0;
-  // Sources are listed here, unless they are too many: then there is their
-  // number, and a hash of each group.
+  // Sources are listed here unless there are too many; then only their number
+  // is stated, and a hash of each group.
   TreePast tree;
   uint64_t grouped_sources = 0;
   Groups groups = {};
@@ -59,21 +60,22 @@ struct RunState {
   friend bool operator==(const RunState&, const RunState&) = default;
 };
 
-// With all sources listed, however many.
+// Returns the state with all sources listed, however many there are.
 RunState RunStateAt(const DatasetNode& root, const Schedule& schedule,
                     uint64_t step);
 
 size_t GroupOf(std::string_view path);
 RunState::Groups GroupsOf(const std::vector<PastSource>& sources);
 
-// Equal states give equal text.
+// Returns the text of a state. Equal states have equal texts.
 std::string PrintRunState(RunState state);
 
-// InvalidArgument, naming the line, for what PrintRunState() does not give.
+// Parses a text of PrintRunState(). InvalidArgument, naming the line, for any
+// other text.
 absl::StatusOr<RunState> ParseRunState(std::string_view text);
 
-// FailedPrecondition, naming all that differs, unless a run that was saved as
-// `saved` can go on with this tree and schedule.
+// Checks whether a run that was saved as `saved` can continue with this tree
+// and schedule. FailedPrecondition, naming all differences, if not.
 absl::Status CheckGoesOn(const RunState& saved, const DatasetNode& root,
                          const Schedule& schedule);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The samples of a batch, leaf by leaf: what a leaf says of itself is then
-// asked for once, and found in the caches by all of them.
+// Groups the samples of a batch by leaf, so that a leaf's properties are looked
+// up once and stay in the caches for all its samples.
 
 #ifndef PONIENTE_LOADER_SAMPLES_BY_LEAF_H_
 #define PONIENTE_LOADER_SAMPLES_BY_LEAF_H_
@@ -45,7 +45,7 @@ class SamplesByLeaf {
   SamplesByLeaf(const SamplesByLeaf&) = delete;
   SamplesByLeaf& operator=(const SamplesByLeaf&) = delete;
 
-  // In the order of the leaves' first samples.
+  // Iterates in the order of the leaves' first samples.
   auto begin() const { return groups_.begin(); }
   auto end() const { return groups_.end(); }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fills what a batch has beside its tokens.
+// Fills the tensors that a batch has besides its tokens.
 
 #ifndef PONIENTE_LOADER_TENSOR_FILLER_H_
 #define PONIENTE_LOADER_TENSOR_FILLER_H_
@@ -16,30 +16,33 @@
 
 namespace poniente::internal {
 
-// Thread safety: immutable; any number of threads. Blocks where the documents
-// of a store are read.
+// Fills tensors from tokens and document bounds.
+//
+// Thread safety: immutable; any number of threads. Blocks while it reads the
+// documents of a store.
 class TensorFiller {
  public:
-  // Errors: as Loader::Create.
+  // Checks tree and options. Errors: as Loader::Create().
   static absl::Status Check(const DatasetTree& tree,
                             const LoaderOptions& options);
 
-  // Borrows the tree. REQUIRES: Check() is ok.
+  // Creates a filler that borrows the tree. REQUIRES: Check() is ok.
   TensorFiller(const DatasetTree& tree, const LoaderOptions& options);
 
   const BatchLayout& layout() const { return layout_; }
 
-  // `items` are the batch's samples, whose tokens are there already.
+  // Fills the tensors of a batch. `items` are its samples, whose tokens are
+  // already there.
   absl::Status Fill(std::span<const LeafPosition> items, Batch* batch) const;
 
  private:
-  // Tokens of each document in the sample.
+  // Finds the tokens of each document in the sample.
   absl::Status FindDocuments(const LeafPosition& item, uint32_t seq_len,
                              std::vector<uint32_t>* lengths) const;
 
   const DatasetTree& tree_;
   const BatchLayout layout_;
-  // By leaf; null: an item is one document.
+  // By leaf; null: each item is one document.
   std::vector<const PiecewiseItems*> documents_;
   std::vector<float> loss_weights_;
 };

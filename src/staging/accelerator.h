@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What staging needs of an accelerator. One file per vendor implements it, so
-// that its headers are included nowhere else.
+// What staging needs from an accelerator. One file per vendor implements it, so
+// that the vendor's headers are included nowhere else.
 
 #ifndef PONIENTE_STAGING_ACCELERATOR_H_
 #define PONIENTE_STAGING_ACCELERATOR_H_
@@ -16,62 +16,65 @@
 
 namespace poniente::internal {
 
-// A queue of the device's work, of the vendor's type (cudaStream_t); null is
-// the default one.
+// A queue of work on the device, of the vendor's type (cudaStream_t); null is
+// the default queue.
 using DeviceStream = void*;
 
-// A point in a queue of work, moved by each Record().
+// A point in a queue of work; each Record() moves it.
 class DeviceEvent {
  public:
   virtual ~DeviceEvent() = default;
 
-  // The point is behind what has been queued on `stream` so far.
+  // Moves the point behind everything queued on `stream` so far.
   virtual absl::Status Record(DeviceStream stream) = 0;
-  // What is queued on `stream` from now on waits for the point; the calling
-  // thread does not. Nothing if none was recorded.
+  // Makes the work queued on `stream` from now on wait for the point; the
+  // calling thread does not wait. Has no effect if nothing was recorded.
   virtual absl::Status MakeWait(DeviceStream stream) = 0;
-  // The work up to the point is done. True if none was recorded.
+  // Returns whether the work up to the point is done; true if nothing was
+  // recorded.
   virtual absl::StatusOr<bool> IsDone() = 0;
-  // Blocks until it is.
+  // Blocks until the work up to the point is done.
   virtual absl::Status Wait() = 0;
 };
 
-// Thread safety: any number of threads.
+// One device. Thread safety: any number of threads.
 class Accelerator {
  public:
   virtual ~Accelerator() = default;
 
-  // Page-locks memory of the host, so that copies from it run beside
-  // everything else. REQUIRES: unlocked again before it is freed, and once no
-  // copy reads it.
+  // Page-locks host memory, so that copies from it run in the background.
+  // REQUIRES: it is unlocked before it is freed, and only when no copy reads
+  // it.
   virtual absl::Status Lock(std::span<std::byte> memory) = 0;
   virtual void Unlock(std::span<std::byte> memory) = 0;
 
   virtual absl::StatusOr<std::byte*> Allocate(size_t bytes) = 0;
-  // REQUIRES: nothing on the device uses it: freeing may or may not wait.
+  // Frees device memory. REQUIRES: nothing on the device uses it, because
+  // freeing may or may not wait.
   virtual void Free(std::byte* memory) = 0;
 
   virtual absl::StatusOr<std::unique_ptr<DeviceEvent>> MakeEvent() = 0;
 
-  // Queues a copy from the host's memory to the device's on a stream of its
-  // own. Both stay untouched until an event recorded behind it is done.
+  // Queues a copy from host memory to device memory on the accelerator's own
+  // stream. Leave both untouched until an event recorded after it is done.
   virtual absl::Status Copy(std::span<const std::byte> from, std::byte* to) = 0;
-  // Whether Widen() may be called. May take a while, the first time.
+  // Returns whether Widen() may be called. The first call may take a while.
   virtual bool can_widen() = 0;
-  // Queues, on that stream, that ids at `from` become ids at `to`, both of the
-  // device, aligned to 16 bytes and not overlapping.
+  // Queues, on the same stream, the widening of ids at `from` to ids at `to`.
+  // Both are device memory, aligned to 16 bytes, and do not overlap.
   virtual absl::Status Widen(const std::byte* from, std::byte* to,
                              const Widening& ids) = 0;
-  // Records the event behind what has been queued on that stream so far.
+  // Moves the event behind everything queued on that stream so far.
   virtual absl::Status RecordCopies(DeviceEvent* event) = 0;
-  // What is queued there from now on waits for `event`.
+  // Makes everything queued on that stream from now on wait for `event`.
   virtual absl::Status HoldCopiesFor(DeviceEvent* event) = 0;
-  // Blocks until the device has done all that anybody has queued.
+  // Blocks until the device has done everything that anyone has queued.
   virtual void WaitForAll() = 0;
 };
 
-// FailedPrecondition: built without CUDA, or no driver. NotFound: no such GPU.
-// cuda_accelerator.cc or no_accelerator.cc, as CMake finds the toolkit.
+// Opens a GPU. FailedPrecondition: built without CUDA, or no driver. NotFound:
+// no such GPU. Defined in cuda_accelerator.cc or no_accelerator.cc, depending
+// on whether CMake finds the toolkit.
 absl::StatusOr<std::unique_ptr<Accelerator>> OpenCuda(int32_t ordinal);
 
 }  // namespace poniente::internal

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The only kernel of the library. cuda_widen.cu or no_cuda_widen.cc, as CMake
-// finds nvcc.
+// The library's only kernel. Defined in cuda_widen.cu or no_cuda_widen.cc,
+// depending on whether CMake finds nvcc.
 
 #ifndef PONIENTE_STAGING_CUDA_WIDEN_H_
 #define PONIENTE_STAGING_CUDA_WIDEN_H_
@@ -11,12 +11,13 @@
 
 namespace poniente::internal {
 
-// Whether the thread's current GPU can run it. May make the driver load it.
+// Returns whether the thread's current GPU can run it. May make the driver load
+// it.
 bool HasCudaWiden();
 
-// Queues it on `stream`, a cudaStream_t: ids at `from` become ids at `to`, both
-// on the GPU and aligned to 16 bytes. What the runtime answers, a cudaError_t.
-// REQUIRES: HasCudaWiden().
+// Queues the kernel on `stream`, a cudaStream_t: it widens the ids at `from`
+// into `to`, both on the GPU and aligned to 16 bytes. Returns the runtime's
+// cudaError_t. REQUIRES: HasCudaWiden().
 int QueueCudaWiden(const std::byte* from, std::byte* to, const Widening& ids,
                    void* stream);
 

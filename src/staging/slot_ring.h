@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory of batches, used again and again: page-aligned, registered with rings,
-// page-locked, with its counterpart on the device.
+// Memory of batches that is reused: page-aligned, registered with rings,
+// page-locked, with a counterpart on the device.
 //
 // The life of a slot: Take() -> filled by reads -> Upload() -> handed to the
-// consumer -> the last SlotPtr dies -> free. On a GPU two points in time guard
-// its reuse. The copy must have left the host's side before that is filled
-// again: Take() gives only slots whose copy is done. And the consumer must be
-// done with the device's side before the next copy writes to it: the copy
+// consumer -> the last SlotPtr is destroyed -> free. On a GPU, two conditions
+// guard its reuse. The copy must have read the host's side before that is
+// filled again: Take() returns only slots whose copy is done. The consumer must
+// be done with the device's side before the next copy writes to it: the copy
 // stream waits for that, on the device.
 
 #ifndef PONIENTE_STAGING_SLOT_RING_H_
@@ -33,7 +33,7 @@ namespace poniente::internal {
 
 class SlotRing;
 
-// One batch's memory. Its holder may use it from one thread at a time; all
+// The memory of one batch. Its holder may use it from one thread at a time; all
 // holders may call WaitOn().
 class Slot {
  public:
@@ -42,34 +42,35 @@ class Slot {
   Slot(const Slot&) = delete;
   Slot& operator=(const Slot&) = delete;
 
-  // At least what Take() was asked for.
+  // Returns the host's memory, at least as many bytes as Take() was asked for.
   std::span<std::byte> host() const { return host_.bytes(); }
-  // As large on the device; null without one.
+  // Returns the device's memory, of the same size; null without a device.
   const std::byte* device_bytes() const { return on_device_; }
   const Device& device() const;
 
-  // From now on the slot counts as held by the consumer.
+  // Marks the slot as held by the consumer from now on.
   void MarkHeld();
 
-  // Memory for what is read but not delivered as it is, holding anything.
+  // Returns memory, with arbitrary contents, for data that is read but not
+  // delivered as it is.
   absl::StatusOr<std::span<std::byte>> Scratch(size_t bytes);
 
-  // Queues the copy of the first `bytes` to the same places on the device.
-  // Nothing without a device.
+  // Queues the copy of the first `bytes` to the same places on the device. Has
+  // no effect without a device.
   absl::Status Upload(size_t bytes) { return Upload(bytes, Widening()); }
-  // As if the host had widened these ids: on the device the first
-  // ids.bytes_after() of the `bytes` are what the first ids.bytes_before()
-  // become, and what lies between the two on the host is not looked at.
-  // REQUIRES: SlotRing::can_widen(), if there are ids; Take() was asked for
+  // Does the same as if the host had widened the ids first: on the device, the
+  // first ids.bytes_after() of the `bytes` are the widened form of the host's
+  // first ids.bytes_before(); the host's bytes between the two are ignored.
+  // REQUIRES: SlotRing::can_widen() if there are ids; Take() was asked for
   // `bytes`, and for room for ids.bytes_before().
   absl::Status Upload(size_t bytes, const Widening& ids);
 
-  // What is queued on `stream` from now on finds the copy done, and the slot is
-  // not filled again before what will have been queued there when it is
-  // returned. Errors: Internal, from the driver; FailedPrecondition without a
+  // Makes the work queued on `stream` from now on wait for the copy. The slot
+  // is not filled again before the work queued there at the time of its return
+  // has run. Errors: Internal, from the driver; FailedPrecondition without a
   // device.
   absl::Status WaitOn(DeviceStream stream);
-  // Blocks the thread until the copy is there. Ok without a device.
+  // Blocks the thread until the copy is done. Returns OK without a device.
   absl::Status WaitUntilCopied();
 
  private:
@@ -84,11 +85,11 @@ class Slot {
 
   absl::Status Grow(size_t bytes, size_t stored_bytes);
   void Release();
-  // Blocks until the device does nothing with it.
+  // Blocks until the device no longer uses the slot.
   void WaitUntilUnused();
   absl::StatusOr<bool> IsCopied();
-  // Notes on the streams of consumers where they have got to. The streams are
-  // not touched afterwards.
+  // Records how far the streams of the consumers have got. The streams are not
+  // touched afterwards.
   absl::Status LetConsumersGo();
 
   SlotRing* const ring_;
@@ -97,56 +98,60 @@ class Slot {
   bool is_locked_ = false;
   bool is_held_ = false;
   bool has_content_ = false;  // by the last Upload()
-  // As many bytes as on the host, then ids as they are stored.
+  // As many bytes as on the host, followed by the ids as they are stored.
   std::byte* on_device_ = nullptr;
   size_t stored_bytes_ = 0;
   std::unique_ptr<DeviceEvent> copied_;
   bool is_broken_ = false;  // what the device does with it is not known
-  // Of earlier holders: the next copy waits for them.
+  // Events of earlier holders, which the next copy waits for.
   std::vector<std::unique_ptr<DeviceEvent>> released_;
   Mutex mu_;
   std::vector<Consumer> consumers_ ABSL_GUARDED_BY(mu_);
 };
 
-// The last holder's thread returns it to its ring, which it keeps alive.
+// A shared slot. The last holder's thread returns it to its ring, which it
+// keeps alive.
 using SlotPtr = std::shared_ptr<Slot>;
 
-// Thread safety: any number of threads.
+// Owns the slots of one loader. Thread safety: any number of threads.
 class SlotRing : public std::enable_shared_from_this<SlotRing> {
  public:
   // Receives one line per warning.
   using WarningSink = std::function<void(std::string_view)>;
 
-  // Slots on `device`, at most `limit`, made as they are needed; on the host,
-  // with one warning, where the device cannot be had.
+  // Creates a ring of at most `limit` slots on `device`, allocated when needed.
+  // If the device is not available, the slots are on the host, with one
+  // warning.
   static std::shared_ptr<SlotRing> Create(const Device& device, uint32_t limit,
                                           const WarningSink& warn);
-  // With this accelerator, null for the host.
+  // Creates a ring with this accelerator; null for the host.
   SlotRing(const Device& device, std::unique_ptr<Accelerator> accelerator,
            uint32_t limit, WarningSink warn);
   ~SlotRing();
 
-  // A slot of at least `bytes`, with room on the device for `stored_bytes` of
-  // ids to be widened there. Suspends while the only free ones are being copied
-  // from. ResourceExhausted: all are in use, or there is no memory.
+  // Returns a slot of at least `bytes`, with room on the device for
+  // `stored_bytes` of ids to be widened there. Suspends while the only free
+  // slots are still being copied. ResourceExhausted: all slots are in use, or
+  // there is no memory.
   Task<SlotPtr> Take(size_t bytes, size_t stored_bytes = 0);
 
-  // The device can widen ids. May take a while, the first time.
+  // Returns whether the device can widen ids. The first call may take a while.
   bool can_widen() const {
     return accelerator_ != nullptr && accelerator_->can_widen();
   }
 
-  // Slots marked as held and not returned.
+  // Returns the number of slots that are marked as held and not returned.
   uint32_t num_held() const;
 
-  // Where batches end up: the host, if the device could not be had.
+  // Returns where batches are delivered: the host, if the device is not
+  // available.
   const Device& device() const { return device_; }
 
  private:
   friend class Slot;
 
   absl::StatusOr<std::unique_ptr<Slot>> TakeFree();
-  // From now on it goes back by itself.
+  // Makes the slot return to the ring by itself.
   SlotPtr Share(std::unique_ptr<Slot> slot);
   void Return(std::unique_ptr<Slot> slot);
   void WarnUnlocked(const absl::Status& why);

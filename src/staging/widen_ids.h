@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The part of one thread of many in widening ids. Compiled by nvcc for GPUs,
-// and by any compiler for tests: C++17, without the rest of the library.
+// The share of one of many threads in widening ids. Compiled by nvcc for GPUs
+// and by any compiler for tests, so it is C++17 and independent of the rest of
+// the library.
 
 #ifndef PONIENTE_STAGING_WIDEN_IDS_H_
 #define PONIENTE_STAGING_WIDEN_IDS_H_
@@ -15,20 +16,20 @@
 
 namespace poniente::internal {
 
-// Ids that are written at once: 16 bytes.
+// Ids that are written at once: 16 bytes of them.
 template <class To>
 inline constexpr uint64_t kIdsAtOnce = 16 / sizeof(To);
 
-// So many neighbours, which one instruction reads or writes. They may lie where
-// single ids are.
+// `n` neighbouring ids, read or written by one instruction. Aligned like single
+// ids.
 template <class Id, uint64_t n>
 struct __attribute__((may_alias, aligned(n * sizeof(Id)))) Neighbours {
   Id ids[n];
 };
 
-// What thread number `thread` of `threads` does so that all of them together
-// write `count` ids of unsigned type From as To: neighbours write neighbours.
-// REQUIRES: both are aligned to 16 bytes and do not overlap.
+// Does the work of thread number `thread` of `threads`. All threads together
+// write `count` ids of unsigned type From as To; neighbouring threads write
+// neighbouring ids. REQUIRES: both are aligned to 16 bytes and do not overlap.
 template <class From, class To>
 PONIENTE_HOST_DEVICE inline void WidenShare(const From* from, uint64_t count,
                                             uint64_t thread, uint64_t threads,

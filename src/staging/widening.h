@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ids that go to a device as they are stored, and become wider there.
+// Ids that are copied to a device as they are stored and widened there.
 
 #ifndef PONIENTE_STAGING_WIDENING_H_
 #define PONIENTE_STAGING_WIDENING_H_
@@ -8,7 +8,7 @@
 
 namespace poniente::internal {
 
-// Unsigned ids, of fewer bytes each before than after.
+// How many unsigned ids are widened, and from and to how many bytes each.
 struct Widening {
   uint64_t count = 0;       // 0: none
   uint32_t from_bytes = 0;  // 1, 2 or 4

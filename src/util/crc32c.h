@@ -10,15 +10,17 @@
 
 namespace poniente::internal {
 
-// The checksum of what `crc` covers followed by `bytes`; 0 covers nothing.
+// Returns the checksum of the bytes that `crc` covers followed by `bytes`; 0
+// covers nothing.
 uint32_t ExtendCrc32c(uint32_t crc, std::span<const std::byte> bytes);
 
 inline uint32_t Crc32c(std::span<const std::byte> bytes) {
   return ExtendCrc32c(0, bytes);
 }
 
-// The checksum of what `first` covers followed by the `second_bytes` bytes that
-// `second` covers, without looking at either. Costs about a microsecond.
+// Returns the checksum of the bytes that `first` covers followed by the
+// `second_bytes` bytes that `second` covers, without reading either. Costs
+// about a microsecond.
 uint32_t CombineCrc32c(uint32_t first, uint32_t second, uint64_t second_bytes);
 
 }  // namespace poniente::internal

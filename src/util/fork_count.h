@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tells a forked child from its parent, for what must not be used in both: the
-// memory of an io_uring is not inherited, its descriptor is.
+// Tells a forked child from its parent, for resources that both must not use: a
+// child inherits the descriptor of an io_uring but not its memory.
 
 #ifndef PONIENTE_UTIL_FORK_COUNT_H_
 #define PONIENTE_UTIL_FORK_COUNT_H_
 
 namespace poniente::internal {
 
-// Forks between the process that called this first and the calling one. Cheap.
-// Any thread.
+// Returns the number of forks between the process that called this first and
+// the calling one. Cheap. Any thread.
 int ForkCount();
 
 }  // namespace poniente::internal

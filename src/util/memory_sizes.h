@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The sizes by which memory is handed out and cached.
+// Sizes in which memory is allocated and cached.
 
 #ifndef PONIENTE_UTIL_MEMORY_SIZES_H_
 #define PONIENTE_UTIL_MEMORY_SIZES_H_
@@ -8,7 +8,7 @@
 
 namespace poniente::internal {
 
-// A page of memory, and the unit that direct I/O is aligned to here.
+// A page of memory, and the alignment of direct I/O here.
 inline constexpr size_t kPageBytes = 4096;
 // A line of the processor's caches.
 inline constexpr size_t kLineBytes = 64;

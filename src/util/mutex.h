@@ -36,7 +36,7 @@ class ABSL_SCOPED_LOCKABLE MutexLock {
   MutexLock(const MutexLock&) = delete;
   MutexLock& operator=(const MutexLock&) = delete;
 
-  // For a stretch in the middle that runs without it.
+  // Unlocks in the middle of the scope, for code that runs without the lock.
   void Unlock() ABSL_UNLOCK_FUNCTION() {
     is_held_ = false;
     mutex_->Unlock();
@@ -51,8 +51,8 @@ class ABSL_SCOPED_LOCKABLE MutexLock {
   bool is_held_ = true;
 };
 
-// A std::condition_variable. Wait in a loop that looks at the condition: it may
-// return early, and clang can then see what the condition reads.
+// A std::condition_variable. Wait in a loop that tests the condition: Wait()
+// may return early, and clang can then see what the condition reads.
 class ConditionVariable {
  public:
   void Wait(Mutex* mutex) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Guesses which known name a misspelt one was meant to be.
+// Suggests which known name a misspelt one was meant to be.
 
 #ifndef PONIENTE_UTIL_NEAREST_NAME_H_
 #define PONIENTE_UTIL_NEAREST_NAME_H_
@@ -11,13 +11,13 @@
 
 namespace poniente::internal {
 
-// "; did you mean 'weight'?" for the known name at the least edit distance, or
-// "" if none comes near.
+// Returns "; did you mean 'weight'?" for the known name at the smallest edit
+// distance, or "" if none is near.
 std::string DidYouMean(std::string_view name,
                        std::span<const std::string> known);
 
-// The same, or if none comes near, what there is: " (known: a, b, c)", of many
-// the first ones.
+// Does the same; if no name is near, lists the known ones: " (known: a, b, c)",
+// or only the first ones if there are many.
 std::string NearestOrAll(std::string_view name,
                          const std::vector<std::string>& known);
 

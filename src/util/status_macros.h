@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Early returns for functions and coroutines that give a Status or StatusOr.
+// Early returns for functions and coroutines that return a Status or StatusOr.
 // None of them contains co_await: g++ 12 miscompiles such expressions
 // (docs/coroutines.md).
 
@@ -15,12 +15,13 @@
 
 namespace poniente::internal {
 
-// Abseil's string_view is a type of its own here (it predates std's).
+// Converts to Abseil's string_view, which is a type of its own here (it
+// predates std's).
 inline absl::string_view Absl(std::string_view text) {
   return absl::string_view(text.data(), text.size());
 }
 
-// `status` with "context: " in front of its message.
+// Returns `status` with "context: " in front of its message.
 inline absl::Status Prepend(const absl::Status& status,
                             std::string_view context) {
   if (status.ok()) return status;
