@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which backend IoBackend::kAuto uses, from what its reads have met. Pure but
-// for atomics: no file, no clock.
+// Chooses the backend of IoBackend::kAuto from what its reads have met. Pure
+// except for atomics: no file, no clock.
 //
 // Reads that are complete right after their submission were in the page cache.
 // The policy follows their share, as an average that forgets:
@@ -28,34 +28,39 @@
 
 namespace poniente::internal {
 
-// Copies that met so many major faults were not of cached files.
+// Returns whether a batch of copies met so many major faults that its files
+// were not cached.
 inline bool IsBadBatch(uint64_t copies, uint64_t faults) {
   return faults > 2 && faults * 64 > 2 * copies;
 }
 
-// Thread safety: any number of threads. Accesses are relaxed, and updates may
-// lose one another: a lost one is one batch less in the average.
+// The policy of one reader, or of several small ones.
+//
+// Thread safety: any number of threads. Accesses are relaxed, and an update may
+// overwrite another: the average then misses one batch.
 class BackendPolicy {
  public:
   explicit BackendPolicy(bool hits_tell = true) : hits_tell_(hits_tell) {}
 
-  // What to read the next batch by: kBuffered, kDirect or kMmap.
+  // Returns what to read the next batch by (kBuffered, kDirect or kMmap), and
+  // counts the batch.
   IoBackend Next();
-  // The same without counting.
+  // Returns the same without counting.
   IoBackend mode() const { return mode_.load(std::memory_order_relaxed); }
 
-  // The policy would read past the cache if the files did not fit.
+  // Returns whether the policy would read past the cache if the files did not
+  // fit.
   bool WantsDirect() const;
 
-  // A batch through the cache, `hits` of its `reads` being there; whether the
-  // files fit is looked at only if WantsDirect().
+  // Reports a batch through the cache, of whose `reads` `hits` were cached.
+  // `fits` says whether the files fit; it is used only if WantsDirect().
   void ReportBuffered(uint64_t reads, uint64_t hits, bool fits,
                       bool may_map = true);
-  // A batch of copies that met `faults` major faults.
+  // Reports a batch of copies that met `faults` major faults.
   void ReportMapped(uint64_t reads, uint64_t faults, bool fits = true);
 
  private:
-  // Takes a batch into the average, and gives it.
+  // Adds a batch to the average and returns the average.
   double Follow(uint64_t reads, uint64_t hits);
   void Decide(double share, bool fits, bool may_map);
   void LeaveMapping(uint64_t reads, uint64_t faults);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The stored checksums of a file's blocks, and which blocks have been found to
-// match.
+// The stored checksums of a file's blocks, and which blocks have been verified.
 
 #ifndef PONIENTE_IO_BLOCK_CHECKSUMS_H_
 #define PONIENTE_IO_BLOCK_CHECKSUMS_H_
@@ -26,7 +25,7 @@
 namespace poniente::internal {
 
 // One bit per block of a file. All accesses are relaxed: a bit publishes
-// nothing, and one that is seen late costs a second verification.
+// nothing, and a bit that is seen late costs one more verification.
 class BlockMarks {
  public:
   explicit BlockMarks(uint64_t blocks) : words_((blocks + 63) / 64) {}
@@ -47,7 +46,7 @@ class BlockMarks {
   std::vector<std::atomic<uint64_t>> words_;
 };
 
-// What has been verified of a file as it was at one time.
+// What has been verified of a file in one of its versions.
 struct VerifiedBlocks {
   FileIdentity file;
   // Null if blocks are verified at each touch: for ever, or
@@ -60,16 +59,17 @@ struct VerifiedBlocks {
   }
 };
 
-// How long a file that was changed while it was open is verified at each touch.
-// A call that writes sets the file's times once, before its first byte, so a
-// look at them does not tell when it has ended. A test may set less.
+// How long, in ns, a file is verified at each touch after it was changed while
+// open. A write call sets the file's times once, before its first byte, so they
+// do not tell when the call has ended. Tests may set less.
 inline std::atomic<int64_t> change_settles_nanoseconds = 60'000'000'000;
 
-// Bytes of checksums that all files of the process may keep in memory; 0: a
-// sixteenth of what is available at first, and at least 64 MiB. For tests.
+// Bytes of checksums that all files of the process may keep in memory. 0: a
+// sixteenth of the memory available at first, and at least 64 MiB. Tests may
+// set less.
 inline std::atomic<uint64_t> max_kept_checksum_bytes = 0;
 
-// Where a file's checksums are.
+// Where the checksums of a file are stored.
 struct ChecksumPlace {
   FileIdentity file;
   uint64_t offset = 0;
@@ -83,67 +83,69 @@ struct ChecksumPlace {
   }
 };
 
-// The marks for this file as it is now, the same for all its readers in the
-// process that compare it with the same checksums. Null once the marks of all
-// files would take more than 64 MiB: then blocks are verified at each touch.
+// Returns the marks for the current version of this file, shared by all its
+// readers in the process that use the same checksums. Null once the marks of
+// all files would take more than 64 MiB: blocks are then verified at each
+// touch.
 std::shared_ptr<BlockMarks> MarksOf(const FileIdentity& file, uint64_t blocks,
                                     const ChecksumPlace& checksums);
 
-// The checksums of one file. They are kept in memory by chunks: of a file of
-// one chunk they are read when it is opened; of more, each chunk when it is
-// first needed, by whoever asks or by ChecksumFetch, ahead of the data.
+// The checksums of one file, kept in memory by chunks. If they fit in one
+// chunk, Open() reads them. Otherwise ChecksumFetch reads each chunk ahead of
+// the data that needs it first, or Verify() does.
 //
-// Memory: 4 bytes per block, for all files of the process together at most a
-//     sixteenth of the memory that is available at first, and at least 64 MiB.
-//     Beyond that each checksum is read from its file when it is needed.
+// Memory: 4 bytes per block. All files of the process together keep at most
+//     max_kept_checksum_bytes; beyond that, each checksum is read when needed.
 // Thread safety: any number of threads.
 class FileChecksums {
  public:
   // Blocks whose checksums are read and kept together: 16 KiB of checksums.
   static constexpr uint64_t kChunkBlocks = 4096;
 
-  // Reads the checksums if they are one chunk at most, else keeps their file
-  // open.
+  // Opens the checksums. Reads them if they fit in one chunk, otherwise keeps
+  // their file open.
   static absl::StatusOr<std::unique_ptr<const FileChecksums>> Open(
       const BlockChecksums& stored, const OpenFile& file);
   ~FileChecksums();
 
   uint64_t block_bytes() const { return place_.block_bytes; }
-  // The one that holds byte `offset` of the file.
+  // Returns the block that contains byte `offset` of the file.
   uint64_t BlockOf(uint64_t offset) const {
     return offset / place_.block_bytes;
   }
   uint64_t BeginOf(uint64_t block) const { return block * place_.block_bytes; }
-  // Where the block ends; the last may be shorter.
+  // Returns where the block ends; the last block may be shorter.
   uint64_t EndOf(uint64_t block) const {
     return std::min(file_bytes_, (block + 1) * place_.block_bytes);
   }
-  // Of the file as it was when last looked at. Who relies on it looks at the
-  // file after reading: if it is another by then, what was read may be, too.
-  // (Its times are set before its bytes. Not on every file system for what is
-  // written through a mapping, nor for what another machine writes.)
-  // Lives as long as this.
+  // Returns what has been verified of the file as it was at the last check. A
+  // caller that relies on it must check the file after reading: if it has
+  // changed by then, the bytes read may have changed, too. (A file's times are
+  // set before its bytes; on some file systems not for writes through a
+  // mapping, nor for writes from another machine.) The result lives as long as
+  // this object.
   const VerifiedBlocks& verified() const {
     return *verified_.load(std::memory_order_acquire);
   }
-  // The same for who begins to read `file`: a change that has had time to
-  // settle is looked at first.
+  // Returns the same for a caller that starts to read `file`; first checks
+  // again a change that has had time to settle.
   const VerifiedBlocks& VerifiedOf(const OpenFile& file) const;
-  // The file, which is `now` what it says, is still as it was when `verified`
-  // was taken. If it is not, nothing of it is verified any more, and blocks are
-  // verified at each touch until change_settles_nanoseconds have gone by
-  // without another change; for ever if its size is another, or from the 256th
-  // change on. False, too, if it cannot be told what it is.
+  // Returns whether the file, whose identity is now `now`, is unchanged since
+  // `verified` was taken. If it is not, nothing of it counts as verified any
+  // more, and blocks are verified at each touch until
+  // change_settles_nanoseconds have passed without another change; for ever if
+  // its size has changed, or from the 256th change on. Returns false, too, if
+  // the identity cannot be determined.
   bool Holds(const VerifiedBlocks& verified,
              const std::optional<FileIdentity>& now) const;
 
-  // No chunk is missing, or will be.
+  // Returns true if all checksums have been in memory since Open().
   bool is_in_memory() const { return stored_ == nullptr; }
-  // The chunk that the block's checksum is in is to be read before Verify()
-  // compares with it, and there is memory to keep it.
+  // Returns true if the checksum of `block` is in a chunk that is not in memory
+  // and may be kept.
   bool WantsChunkOf(uint64_t block) const;
-  // What to read for that, of `bytes` bytes at `offset` of reader().
-  // REQUIRES: WantsChunkOf() was true of a block of it.
+  // Returns the reader of the file of checksums. Chunk `c` is ChunkBytes(c)
+  // bytes from ChunkOffset(c) on. REQUIRES: !is_in_memory().
   const ByteReader& reader() const { return *stored_; }
   uint64_t ChunkOffset(uint64_t chunk) const {
     return place_.offset + 4 * chunk * kChunkBlocks;
@@ -152,13 +154,13 @@ class FileChecksums {
     return static_cast<size_t>(
         4 * std::min(kChunkBlocks, NumBlocks() - chunk * kChunkBlocks));
   }
-  // Keeps a chunk that has been read, unless another thread was first or there
-  // is no memory left for it.
+  // Keeps a chunk that has been read, unless another thread was first or the
+  // memory for checksums is used up.
   void KeepChunk(uint64_t chunk, std::unique_ptr<std::byte[]> values) const;
 
-  // Compares all bytes of the block with its checksum and remembers that they
-  // match in `verified`, which was taken before they were read. DataLoss,
-  // naming `path`, if they do not. May block for a small read.
+  // Compares all bytes of the block with its checksum and records a match in
+  // `verified`, which was taken before they were read. DataLoss, naming `path`,
+  // if they differ. May block for a small read.
   absl::Status Verify(const std::string& path, uint64_t block,
                       std::span<const std::byte> bytes,
                       const VerifiedBlocks& verified) const;
@@ -173,7 +175,7 @@ class FileChecksums {
   }
   void Forget(const FileIdentity& now) const;
   void Settle(const FileIdentity& now) const;
-  // Makes `blocks` what verified() gives.
+  // Makes verified() return `blocks`.
   void Publish(VerifiedBlocks blocks) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
@@ -184,7 +186,8 @@ class FileChecksums {
   const uint64_t file_bytes_;
   const ChecksumPlace place_;
   mutable Mutex mutex_;
-  // A change each. All are kept, as readers hold them without a lock.
+  // One entry per change. All are kept, because readers hold them without a
+  // lock.
   mutable std::vector<std::unique_ptr<const VerifiedBlocks>> history_
       ABSL_GUARDED_BY(mutex_);
   mutable std::atomic<const VerifiedBlocks*> verified_ = nullptr;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads by pread, for where there is no io_uring.
+// Reads by pread, for machines without io_uring.
 
 #ifndef PONIENTE_IO_BLOCKING_READER_H_
 #define PONIENTE_IO_BLOCKING_READER_H_
@@ -10,8 +10,8 @@
 
 namespace poniente::internal {
 
-// Finishes all reads that are not finished, on this thread: tells the kernel
-// about all of them first, so that the disk works on them together.
+// Finishes all unfinished reads on this thread. Announces all of them to the
+// kernel first, so that the disk works on them together.
 void ReadBlocking(std::span<PendingRead> reads);
 
 }  // namespace poniente::internal

@@ -258,8 +258,8 @@ Task<> ReadTurn(Rest* rest) {
   co_return finish();
 }
 
-// Reads the checksums that the requests need and that are not in memory. What
-// cannot be read is left to those who compare: they try again, and say so.
+// Reads the checksums that the requests need and that are not in memory. Errors
+// are left to Verify(), which tries again and reports them.
 Task<> FetchChecksums(std::span<const OrderedRequest> requests) {
   internal::ChecksumFetch fetch(requests);
   if (fetch.reads().empty()) co_return absl::OkStatus();

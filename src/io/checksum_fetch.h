@@ -16,19 +16,18 @@
 
 namespace poniente::internal {
 
-// The chunks of checksums that the blocks of a batch need and that are not in
-// memory, each once. Only those of files that are read by a ring: the others
-// are read by calls that block anyway, and their checksums when they are
-// compared.
+// Collects the chunks of checksums that a batch needs and that are not in
+// memory, each once. Only for files that a ring reads: other backends block
+// anyway, so FileChecksums::Verify() reads their checksums.
 //
 // Ownership: borrows the readers of the requests.
 class ChecksumFetch {
  public:
   explicit ChecksumFetch(std::span<const OrderedRequest> requests);
 
-  // What to read; empty in almost all batches.
+  // Returns what to read; empty for almost all batches.
   std::span<const ReadRequest> reads() const { return reads_; }
-  // Keeps them once all have been read.
+  // Keeps the chunks. REQUIRES: reads() have succeeded.
   void Keep();
 
  private:

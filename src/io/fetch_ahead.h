@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Brings what is known of files into the caches before it is needed.
+// Brings what is known about files into the caches before it is needed.
 
 #ifndef PONIENTE_IO_FETCH_AHEAD_H_
 #define PONIENTE_IO_FETCH_AHEAD_H_
@@ -10,11 +10,12 @@
 
 namespace poniente::internal {
 
-// After a batch the caches hold what was copied. What planning and copying the
-// next one read of each of some hundred readers, a dozen lines that lead from
-// one to the other, would come from memory one after the other; this asks for
-// those of all readers at once. Worth it where the requests of a reader are
-// neighbours. Whatever is wrong with them is left to be found later.
+// Prefetches what planning and copying the next batch read about each reader.
+// After a batch the caches hold the copied data; with some hundred readers,
+// about a dozen dependent cache lines of each would then come from memory one
+// after the other. This requests those of all readers at once. It pays if the
+// requests of a reader are next to each other. Errors in the requests are found
+// later.
 void FetchAhead(std::span<const ReadRequest> requests);
 
 }  // namespace poniente::internal

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Something that is made when it is first needed, by whoever needs it.
+// An object that is created when it is first needed.
 
 #ifndef PONIENTE_IO_LAZILY_MADE_H_
 #define PONIENTE_IO_LAZILY_MADE_H_
@@ -13,7 +13,7 @@
 
 namespace poniente::internal {
 
-// Thread safety: any number of threads. Once made, it stays.
+// Thread safety: any number of threads. Once created, the object stays.
 template <class T>
 class LazilyMade {
  public:
@@ -22,17 +22,17 @@ class LazilyMade {
   LazilyMade(const LazilyMade&) = delete;
   LazilyMade& operator=(const LazilyMade&) = delete;
 
-  // Null if it has not been made.
+  // Returns the object; null if it has not been created.
   const T* get() const { return made_.load(std::memory_order_acquire); }
 
-  // REQUIRES: nobody has made it or does so now.
+  // Stores the object. REQUIRES: no one has created it or is creating it.
   void Set(T made) {
     // Release: get() hands it out without a lock.
     made_.store(new T(std::move(made)), std::memory_order_release);
   }
 
-  // Makes it by `make`, which gives StatusOr<T>, if nobody has; one maker at a
-  // time for all that share `mutex`.
+  // Creates the object by `make`, which returns StatusOr<T>, unless it exists;
+  // one creation at a time for all objects that share `mutex`.
   template <class Make>
   absl::Status Ensure(Mutex* mutex, Make&& make) {
     if (get() != nullptr) return absl::OkStatus();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One read on its way, whatever serves it. Short reads, interruptions and
-// errors of the kernel end here.
+// One read in progress, on any backend. Short reads, interruptions and errors
+// of the kernel end here.
 
 #ifndef PONIENTE_IO_PENDING_READ_H_
 #define PONIENTE_IO_PENDING_READ_H_
@@ -22,13 +22,13 @@ namespace poniente::internal {
 
 class UringBatch;
 
-// A stretch of a file that goes to one or more places in memory.
+// A range of a file that is read into one or more places in memory.
 //
-// Thread safety: belongs to whatever serves it until it is finished.
+// Thread safety: belongs to its backend until it is finished.
 class PendingRead {
  public:
-  // Reads bytes [offset, offset + bytes) to `into`. A direct read whose end was
-  // rounded up finds all it needs in the first `needed`.
+  // Reads bytes [offset, offset + bytes) into `into`. If the end of a direct
+  // read was rounded up, only its first `needed` bytes have to arrive.
   PendingRead(ReaderState* reader, uint32_t file, IoBackend backend,
               uint64_t offset, uint64_t bytes, uint64_t needed,
               std::byte* into);
@@ -40,42 +40,45 @@ class PendingRead {
   void ExtendAt(std::byte* into, uint64_t bytes, uint64_t needed,
                 std::vector<iovec>* places);
 
-  // What lies before `end` in the file is needed, too.
+  // Extends the needed bytes to `end` in the file.
   void Need(uint64_t end) { needed_ = std::max(needed_, end - offset_); }
-  // It brings bytes of this request, too.
+  // Records that the read also brings bytes of this request.
   void Serve(const ReadRequest& request);
 
-  // Where the next system call goes on.
+  // Returns the file for the next system call.
   const RingFile& file() const;
   uint64_t offset() const { return offset_ + done_; }
-  // The places left.
+  // Returns the remaining places.
   std::span<const iovec> places() const;
-  // Bytes to ask for the first of them, within what a call can give.
+  // Returns the bytes to ask for in the first of them, within the limit of a
+  // call.
   size_t piece() const;
 
-  // Takes what a call for places() gave: bytes, or -errno. Afterwards either
-  // finished(), or to be called again, maybe by another backend.
+  // Takes the result of a call for places(): bytes, or -errno. Afterwards the
+  // read is finished(), or another call is needed, maybe by another backend.
   void TakeResult(int64_t result);
-  // The file has been found to end before this range does, at `end`.
+  // Fails the read because the file ends at `end`, before the read's range
+  // does.
   void FailAtEnd(uint64_t end);
-  // Once finished without an error: the last byte is zero. (Not known of a read
-  // past the cache.)
+  // Returns, for a read that finished without an error, whether the last byte
+  // is zero. (Unknown for a read past the cache.)
   bool EndsInZero() const;
-  // It is right only if the file is still as it was when these were verified.
+  // Makes the read valid only if the file is unchanged since these blocks were
+  // verified.
   void RelyOn(const VerifiedBlocks* verified) { relied_on_ = verified; }
-  // Left to pread, as what should serve it cannot.
+  // Leaves the read to pread, because its backend cannot serve it.
   void LeaveToPread() { backend_ = IoBackend::kPread; }
   void CountRetry() { ++retries_; }
-  // The source of a copy ended in zero after it.
+  // Records that the source of a copy ended in zero after it.
   void SetEndsInZero() { ends_in_zero_ = true; }
 
-  // The first of those served, in the order of the batch.
+  // Returns the first request that the read serves, in the order of the batch.
   const ReadRequest* request() const { return request_; }
-  // Null if it needs none.
+  // Returns what RelyOn() was called with; null if nothing.
   const VerifiedBlocks* relied_on() const { return relied_on_; }
   bool finished() const { return finished_; }
   const absl::Status& status() const { return status_; }
-  // Bytes that calls brought, twice if they were read twice.
+  // Returns the bytes that calls returned; bytes read twice count twice.
   uint64_t bytes_brought() const { return brought_; }
   uint32_t retries() const { return retries_; }
   IoBackend backend() const { return backend_; }
@@ -87,7 +90,7 @@ class PendingRead {
   uint64_t needed_end() const { return offset_ + needed_; }
   uint64_t size() const { return bytes_; }
 
-  // The ring's own notes.
+  // Notes of the ring.
   UringBatch* batch = nullptr;
   uint64_t submission = 0;    // number of the call that last submitted it
   bool hit = false;           // complete right after that call

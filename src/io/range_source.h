@@ -17,29 +17,31 @@ struct FileRange {
   uint64_t bytes = 0;
 };
 
-// Thread safety: immutable; any number of threads.
+// Implemented by leaves over files. Thread safety: immutable; any number of
+// threads.
 class RangeSource {
  public:
   virtual ~RangeSource() = default;
 
   virtual const ByteReader& reader() const = 0;
 
-  // Bytes per element: 1, 2, 4 or 8, little-endian.
+  // Returns the bytes per element: 1, 2, 4 or 8, little-endian.
   virtual uint32_t width_bytes() const = 0;
 
-  // Elements in each item; 0 if items differ.
+  // Returns the elements in each item; 0 if items differ.
   virtual uint32_t item_length() const = 0;
 
-  // The elements are ids that whoever wrote them found below the vocabulary's
-  // size, and reader() verifies that it reads what was written. Else each batch
-  // is looked through.
+  // Returns whether every element read is known to be a valid id: their writer
+  // checked them against the vocabulary's size, and reader() verifies that it
+  // reads what was written. If not, each batch is checked.
   virtual bool ids_are_checked() const { return false; }
 
-  // Elements at or above this are no ids: of signed types, the negative ones.
+  // Returns the bound above which elements are not ids; for signed types, the
+  // negative ones are not.
   virtual uint64_t id_limit() const { return uint64_t{1} << 32; }
 
-  // Where elements [begin, begin + count) of an item lie.
-  // REQUIRES: the item exists and holds them.
+  // Returns where elements [begin, begin + count) of an item lie. REQUIRES: the
+  // item exists and holds them.
   virtual FileRange Locate(uint64_t item, uint32_t begin,
                            uint32_t count) const = 0;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is common to the ends of reads, whatever served them.
+// What is common to the ends of reads, for every backend.
 
 #ifndef PONIENTE_IO_READ_ENDS_H_
 #define PONIENTE_IO_READ_ENDS_H_
@@ -12,23 +12,23 @@
 
 namespace poniente::internal {
 
-// Looks at the files after their reads. False if one that was relied on is not
-// as it was when it was verified; what was verified of it is forgotten.
+// Checks the files after their reads. Returns false if a file that was relied
+// on has changed since it was verified; its verified blocks are then forgotten.
 //
-// Fails reads of a file that has been cut short: they may have got zeros for
-// what is gone. That all bytes came is no proof: the kernel shows zeros up to
-// the end of the page while a file is cut within it, on some file systems
-// before its size changes. Nor is a last byte that is not zero, since zeros are
-// written from the front.
+// Fails reads of a file that has been cut short, because they may have returned
+// zeros instead of its data. A complete read does not prove the contrary: while
+// a file is cut within a page, the kernel shows zeros up to the end of that
+// page, on some file systems before the size changes. Nor does a last byte that
+// is not zero, because zeros are written from the front.
 bool FindUnchanged(std::span<PendingRead> reads);
 
 // Reads that were complete right after the call that submitted them.
 struct Hits {
-  // Of those submitted in short calls: they were cached.
+  // Those submitted in short calls: they were cached.
   uint64_t known_reads = 0;
   uint64_t known = 0;
-  // Of all: of the others, which the disk may have completed while a long call
-  // lasted, no greater share than of the known ones.
+  // All of them; of reads that the disk may have completed during a long call,
+  // at most the same share as of the known ones.
   uint64_t all = 0;
 };
 Hits CountHits(std::span<const PendingRead> reads);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Turns the requests of a batch into reads: sorted, neighbours joined, blocks
-// and sectors whole where they have to be.
+// Turns the requests of a batch into reads: sorted, neighbours joined, and
+// extended to whole blocks and sectors where necessary.
 
 #ifndef PONIENTE_IO_READ_PLAN_H_
 #define PONIENTE_IO_READ_PLAN_H_
@@ -29,40 +29,42 @@ struct OrderedRequest {
   uint64_t end() const { return request->offset + request->into.size(); }
 };
 
-// By reader, file, offset; the longer of two first. If all are copies from
-// mappings, where neighbours gain nothing, those of a file are put together.
+// Sorts by reader, file and offset; of two at one offset, the longer first. If
+// all are copies from mappings, where neighbours gain nothing, only groups them
+// by file.
 std::vector<OrderedRequest> SortRequests(std::span<const ReadRequest> requests);
 
 // Joined reads end at this size, so that the disk has several to work on.
 inline constexpr uint64_t kMaxJoinedBytes = uint64_t{128} << 10;
 
-// What to read and what to do afterwards. Any order of requests gives the right
-// bytes; those that follow each other in a file are joined. A request lands in
-// its place at once, unless
-//   - a block that it touches in part is to be verified,
+// What to read and what to do afterwards. Every order of requests yields the
+// right bytes; requests that follow each other in a file are joined. A request
+// is read straight into its place unless
+//   - it touches a part of a block that is to be verified,
 //   - it is read past the cache and not aligned, or
-//   - it overlaps one before it:
-// these are copied there from scratch or from the place of the other.
+//   - it overlaps an earlier one.
+// In these cases its bytes are copied there, from scratch memory or from the
+// place of the other request.
 //
 // Ownership: the reads point into the plan, which must not move.
 class ReadPlan {
  public:
-  // `relies`: on what has been verified before; else all is verified anew, of
-  // what is to be verified at all.
+  // `relies`: whether earlier verifications count; if not, everything that is
+  // to be verified is verified anew.
   explicit ReadPlan(bool relies = true) : relies_(relies) {}
   ReadPlan(const ReadPlan&) = delete;
   ReadPlan& operator=(const ReadPlan&) = delete;
 
-  // Plans the first of `requests`, as many as 64 MiB of scratch allow and at
-  // least one; the rest is left in `requests`. REQUIRES: called once.
+  // Plans the first of `requests`, as many as 64 MiB of scratch allow but at
+  // least one, and leaves the rest in `requests`. REQUIRES: called once.
   absl::Status TakeFrom(std::span<const OrderedRequest>* requests);
 
   std::span<PendingRead> ring() { return ring_; }
   std::span<PendingRead> mapped() { return mapped_; }
   std::span<PendingRead> blocking() { return blocking_; }
 
-  // Once all reads have succeeded: verifies blocks, then fills the places that
-  // are not filled yet.
+  // Verifies blocks and fills the places that are not filled yet. Call it once
+  // all reads have succeeded.
   absl::Status Complete() const;
 
  private:

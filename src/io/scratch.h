@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory for what has to be read beside its place: blocks to be verified,
-// sectors around an unaligned request.
+// Memory for data that cannot be read into its place: blocks to be verified,
+// and sectors around an unaligned request.
 
 #ifndef PONIENTE_IO_SCRATCH_H_
 #define PONIENTE_IO_SCRATCH_H_
@@ -14,12 +14,13 @@ namespace poniente::internal {
 
 inline constexpr size_t kScratchBytes = size_t{64} << 20;
 
-// Page-aligned address space of capacity() bytes; only what is used takes
-// memory. Handed back to a pool of the process when it dies, with what was used
-// of it up to 4 MiB.
+// Page-aligned address space of capacity() bytes; only the used part takes
+// memory. On destruction it returns to a pool of the process, with up to 4 MiB
+// of the memory used.
 class Scratch {
  public:
-  // At least `bytes`. ResourceExhausted if there is no memory.
+  // Returns scratch of at least `bytes`; ResourceExhausted if there is no
+  // memory.
   static absl::StatusOr<Scratch> Take(size_t bytes);
 
   Scratch() = default;
@@ -35,10 +36,9 @@ class Scratch {
   size_t capacity() const { return capacity_; }
   size_t used() const { return used_; }
 
-  // The next `bytes`, from a multiple of 4096 on.
-  // REQUIRES: they fit.
+  // Returns the next `bytes`, from a multiple of 4096 on. REQUIRES: they fit.
   std::byte* Add(size_t bytes);
-  // The last ones that were added become `bytes` more. REQUIRES: they fit.
+  // Extends the last addition by `bytes`. REQUIRES: they fit.
   void Extend(size_t bytes) { used_ += bytes; }
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls that give a descriptor, and the limit of these.
+// Calls that return a descriptor, and the limit of descriptors.
 
 #ifndef PONIENTE_IO_FILES_DESCRIPTORS_H_
 #define PONIENTE_IO_FILES_DESCRIPTORS_H_
@@ -8,17 +8,17 @@
 
 namespace poniente::internal {
 
-// Raises the soft limit of descriptors (RLIMIT_NOFILE) to the hard one, if
-// another thread has not.
+// Raises the soft limit of descriptors (RLIMIT_NOFILE) to the hard one, unless
+// another thread has done so.
 void RaiseDescriptorLimit();
 
-// Moves a descriptor that was given where a standard one had been closed above
-// these, so that what others print does not end up in it. That or -errno, with
-// `fd` closed.
+// Moves a descriptor that took the number of a closed standard one above these,
+// so that other output does not end up in its file. Returns the new one, or
+// -errno with `fd` closed.
 int AboveStandard(int fd);
 
-// What `call` gives, made once more after -EINTR and, with the limit raised,
-// after -EMFILE.
+// Returns the result of `call`, which is repeated after -EINTR and, with the
+// limit raised, after -EMFILE.
 template <class Call>
 int CallWithDescriptors(Call&& call) {
   const int result = call();
@@ -26,7 +26,8 @@ int CallWithDescriptors(Call&& call) {
   return result == -EMFILE || result == -EINTR ? call() : result;
 }
 
-// The same of a call that gives a descriptor: one above the standard ones.
+// Does the same for a call that returns a descriptor, and moves it above the
+// standard ones.
 template <class Call>
 int CallForDescriptor(Call&& call) {
   const int fd = CallWithDescriptors(call);

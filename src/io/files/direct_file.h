@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The same file once more, open past the page cache.
+// A second descriptor of a file, open past the page cache.
 
 #ifndef PONIENTE_IO_FILES_DIRECT_FILE_H_
 #define PONIENTE_IO_FILES_DIRECT_FILE_H_
@@ -15,13 +15,14 @@ namespace poniente::internal {
 // Ownership: closes its descriptor.
 class DirectFile {
  public:
-  // The very file that `file` holds open, whatever its path names by now.
-  // ResourceExhausted, too, where it would take one of the last descriptors.
-  // Errors: "open with O_DIRECT: Invalid argument" with errno's code.
+  // Opens the very file that `file` holds open, whatever its path names by now.
+  // ResourceExhausted also if it would take one of the last descriptors. Other
+  // errors: "open with O_DIRECT: Invalid argument" with errno's code.
   static absl::StatusOr<DirectFile> Open(const OpenFile& file);
 
   const RingFile& file() const { return file_; }
-  // Both powers of two, in bytes: offsets and lengths; addresses.
+  // Alignments in bytes, powers of two: of offsets and lengths, and of
+  // addresses.
   uint64_t offset_alignment() const { return offset_alignment_; }
   uint64_t memory_alignment() const { return memory_alignment_; }
 
@@ -29,7 +30,7 @@ class DirectFile {
   explicit DirectFile(int fd) : file_(fd) {}
 
   RingFile file_;
-  // What every block device takes; statx may say less.
+  // Every block device accepts this; statx may report less.
   uint64_t offset_alignment_ = 4096;
   uint64_t memory_alignment_ = 4096;
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The seam between this layer and the kernel, where tests bring about what a
-// healthy machine does not: a forbidden io_uring, short reads, EINTR, limits.
+// The seam between this layer and the kernel, where tests cause what a healthy
+// machine does not: a forbidden io_uring, short reads, EINTR, limits.
 
 #ifndef PONIENTE_IO_FILES_FAULT_HOOKS_H_
 #define PONIENTE_IO_FILES_FAULT_HOOKS_H_
@@ -10,7 +10,7 @@
 
 namespace poniente::internal {
 
-// Every call to the kernel that this layer makes and that can fail.
+// Calls of this layer to the kernel that can fail.
 enum class SystemCall {
   kOpen,
   kFstat,
@@ -36,23 +36,24 @@ enum class SystemCall {
 };
 inline constexpr int kNumSystemCalls = static_cast<int>(SystemCall::kCopy) + 1;
 
-// Called from any thread.
+// What a test overrides. Called from any thread.
 class FaultHooks {
  public:
   virtual ~FaultHooks() = default;
 
-  // The errno that the call is to give; 0: make it. Not asked for kPread and
-  // kUringRead.
+  // Returns the errno that the call shall fail with; 0: make the call. Not
+  // asked for kPread and kUringRead.
   virtual int Error(SystemCall) { return 0; }
-  // What a kPread or kUringRead is to give in place of `result`: a number of
-  // bytes not above it, or -errno.
+  // Returns what a kPread or kUringRead shall return instead of `result`: a
+  // smaller number of bytes, or -errno.
   virtual int64_t ReadResult(SystemCall, int64_t result) { return result; }
 };
 
-// Null unless a test installed some.
+// Null unless a test has installed hooks.
 inline std::atomic<FaultHooks*> fault_hooks = nullptr;
 
-// Installs hooks while it lives. Outlive all reads that began under it.
+// Installs hooks while it lives. It must outlive all reads that began
+// meanwhile.
 class ScopedFaultHooks {
  public:
   explicit ScopedFaultHooks(FaultHooks* hooks) { fault_hooks = hooks; }

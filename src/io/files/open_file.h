@@ -19,7 +19,7 @@
 
 namespace poniente::internal {
 
-// What tells a file, as it was at one time, from any other.
+// Distinguishes one version of a file from any other file or version.
 struct FileIdentity {
   // Device, inode, bytes, mtime, ctime in ns.
   std::array<uint64_t, 5> facts = {};
@@ -33,17 +33,18 @@ struct FileIdentity {
   }
 };
 
-// "a pipe", for messages about what is not a regular file.
+// Returns "a pipe" and the like, for messages about what is not a regular file.
 std::string_view KindOfFile(mode_t mode);
 
-// Ownership: closes its descriptor.
+// A regular file. Ownership: closes its descriptor.
 class OpenFile {
  public:
-  // Where the soft limit of descriptors ends, raises it to the hard one.
-  // Errors: as errno says, naming path and remedy; InvalidArgument for what is
-  // not a regular file.
+  // Opens the file; raises the soft limit of descriptors to the hard one if it
+  // is reached. Errors: by errno, naming path and remedy; InvalidArgument for
+  // anything but a regular file.
   static absl::StatusOr<OpenFile> Open(std::string path);
-  // After its check, and if it has as many bytes; else FailedPrecondition.
+  // Opens the file after its check, if it has the expected size; else
+  // FailedPrecondition.
   static absl::StatusOr<OpenFile> OpenExpected(std::string path,
                                                const ExpectedFile& expected);
 
@@ -53,15 +54,16 @@ class OpenFile {
   const std::string& path() const { return path_; }
   int fd() const { return file_.fd(); }
   const RingFile& file() const { return file_; }
-  // Bytes when opened.
+  // Returns the bytes when opened.
   uint64_t size() const { return identity_.bytes(); }
   const FileIdentity& identity() const { return identity_; }
-  // What it is now; none if it cannot be told.
+  // Returns the current identity; nullopt if it cannot be determined.
   std::optional<FileIdentity> IdentityNow() const;
-  // Bytes now; as when opened, if it cannot be told.
+  // Returns the bytes now; the bytes when opened, if that cannot be determined.
   uint64_t SizeNow() const;
-  // It reaches `end`, or cannot be looked at. Waits for a truncation that is
-  // under way, whose zeros may be seen before its size. REQUIRES: end > 0.
+  // Returns whether the file reaches `end`; true if it cannot be determined.
+  // Waits for a truncation in progress, whose zeros may be visible before its
+  // size. REQUIRES: end > 0.
   bool Reaches(uint64_t end) const;
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How much page cache this process may hope for.
+// How much page cache this process can expect.
 
 #ifndef PONIENTE_IO_FILES_PAGE_CACHE_H_
 #define PONIENTE_IO_FILES_PAGE_CACHE_H_
@@ -9,9 +9,9 @@
 
 namespace poniente::internal {
 
-// MemAvailable, or what the control groups (v2) of this process leave, if that
-// is less. Below `root`, which holds proc and sys: "" but in tests. 2^63 if
-// nothing can be read.
+// Returns MemAvailable, or what the control groups (v2) of this process leave
+// if that is less; 2^63 if nothing can be read. `root` holds proc and sys; it
+// is "" except in tests.
 uint64_t AvailableMemoryBytes(const std::string& root = "");
 
 }  // namespace poniente::internal

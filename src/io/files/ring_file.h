@@ -10,7 +10,7 @@
 
 namespace poniente::internal {
 
-// Ownership: closes its descriptor, and has every ring let go of it.
+// Ownership: closes its descriptor, and makes every ring release it.
 class RingFile {
  public:
   explicit RingFile(int fd) : fd_(fd), id_(NextId()) {}
@@ -22,9 +22,10 @@ class RingFile {
   ~RingFile();
 
   int fd() const { return fd_; }
-  // Never used twice in a process, as a descriptor is.
+  // Returns a number that is never used twice in a process, unlike a
+  // descriptor.
   uint64_t id() const { return id_; }
-  // A ring has registered it.
+  // Records that a ring has registered the file.
   void SetInRing() const { in_ring_.store(true, std::memory_order_relaxed); }
 
  private:

@@ -15,14 +15,15 @@
 
 namespace poniente::internal {
 
-// Ownership: unmaps; does not need the file open.
+// A read-only mapping. Pages past the end of a file that was cut short raise
+// SIGBUS, so read them only with GuardedCopy().
+//
+// Ownership: unmaps on destruction; does not need the file open.
 // Thread safety: any number of threads.
-// The pages past the end of a file that was cut short raise SIGBUS: read them
-// with GuardedCopy only.
 class Mapping {
  public:
-  // ResourceExhausted if this process has mapped 16384 files already: a process
-  // may have 65530 mappings, which are not ours alone.
+  // Maps the file. ResourceExhausted if this process has mapped 16384 files
+  // already: a process may have 65530 mappings, and other code needs some.
   static absl::StatusOr<Mapping> Map(const OpenFile& file);
 
   Mapping(Mapping&& other) noexcept
@@ -32,16 +33,16 @@ class Mapping {
   Mapping& operator=(Mapping&&) = delete;
   ~Mapping();
 
-  // Null for an empty file.
+  // Returns the first byte; null for an empty file.
   const std::byte* begin() const { return begin_; }
 
   // Brings what Enter() reads into the caches.
   void Prefetch() const { __builtin_prefetch(entered_.get()); }
 
-  // Enters the pages around [offset, offset + bytes) into the page table, whole
-  // regions of 512 KiB, once each; a page fault would enter 64 KiB. Reads those
-  // that are not in memory from the disk: for files that are. False if they
-  // had been entered before.
+  // Enters the pages around [offset, offset + bytes) into the page table in
+  // whole regions of 512 KiB, once each; a page fault would enter 64 KiB. Pages
+  // that are not in memory are read from the disk, so use it for cached files.
+  // Returns false if the regions had been entered before.
   bool Enter(uint64_t offset, uint64_t bytes) const;
 
  private:
@@ -49,7 +50,7 @@ class Mapping {
 
   const std::byte* begin_;
   uint64_t size_;
-  // A bit per region. Relaxed: a region entered twice is entered twice.
+  // One bit per region. Relaxed: a region may be entered twice.
   std::unique_ptr<std::atomic<uint64_t>[]> entered_;
 };
 

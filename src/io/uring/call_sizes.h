@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How many reads a call to the kernel takes, so that some calls tell what is
-// cached.
+// Decides how many reads a call to the kernel takes, so that some calls reveal
+// what is cached.
 
 #ifndef PONIENTE_IO_URING_CALL_SIZES_H_
 #define PONIENTE_IO_URING_CALL_SIZES_H_
@@ -11,22 +11,24 @@
 
 namespace poniente::internal {
 
-// Of one reader's reads through the cache, calls take few and many in turn. The
-// disk has no time to complete any of a short call while that lasts, so those
-// complete after it were cached. Of a long one that is not known.
+// For one reader's reads through the cache, calls take few and many reads in
+// turn. The disk has no time to complete a read of a short call during the
+// call, so reads that are complete after it were cached. For a long call that
+// is unknown.
 class CallSizes {
  public:
-  // Of whom the calls before this batch were is forgotten.
+  // Starts a batch; forgets which reader the calls before it served.
   void BeginBatch() { reader_ = nullptr; }
 
-  // The next call begins with this read.
+  // Starts a call with this read.
   void BeginCall(const PendingRead& first) {
     if (!IsCached(first) || reader_ == &first.reader()) return;
     reader_ = &first.reader();
     is_short_ = true;
   }
 
-  // The call, which has `count` reads so far, may take this one, too.
+  // Returns whether the call, which has `count` reads so far, may take this
+  // one, too.
   bool MayJoin(const PendingRead& last, const PendingRead& next,
                size_t count) const {
     if (next.backend() != last.backend()) return false;
@@ -35,8 +37,8 @@ class CallSizes {
            count < (is_short_ ? kShort : kLong);
   }
 
-  // The kernel has taken `count` reads in one call. True if those complete
-  // right after it were cached.
+  // Ends a call in which the kernel has taken `count` reads. Returns whether
+  // those that are complete right after it were cached.
   bool EndCall(const PendingRead& first, size_t count) {
     if (!IsCached(first)) return false;
     is_short_ = !is_short_;
@@ -52,7 +54,7 @@ class CallSizes {
   }
 
   bool is_short_ = true;  // the next call
-  // Whose reads through the cache the last call took; never looked into.
+  // The reader whose cached reads the last call took; never dereferenced.
   const ReaderState* reader_ = nullptr;
 };
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rings of the process, which must let go of files and buffers that die.
+// The rings of the process, which must release files and buffers that are
+// destroyed.
 
 #ifndef PONIENTE_IO_URING_RING_REGISTRY_H_
 #define PONIENTE_IO_URING_RING_REGISTRY_H_
@@ -8,7 +9,7 @@
 
 namespace poniente::internal {
 
-// A ring that holds on to files and buffers it has registered.
+// A ring that holds files and buffers it has registered.
 class RingRegistrant {
  public:
   virtual ~RingRegistrant() = default;
@@ -16,11 +17,12 @@ class RingRegistrant {
   virtual void ForgetBuffer(uint64_t id) = 0;
 };
 
-// Any thread. A ring is in from its making until before its end.
+// Adds and removes a ring, on any thread. A ring is listed from its creation
+// until before its end.
 void AddRing(RingRegistrant* ring);
 void RemoveRing(RingRegistrant* ring);
 
-// Has every ring let go. After it no ring has the file, or the memory.
+// Make every ring release the file or the memory; afterwards none holds it.
 void ForgetFile(uint64_t id);
 void ForgetBuffer(uint64_t id);
 

@@ -36,9 +36,9 @@ namespace poniente::internal {
 
 class UringRing;
 
-// Runs what the reactor hands it on the spot, which is a thread that runs the
-// context. So the ring needs no executor of the user's (a strand could hold its
-// completions up) and works with every kind of context.
+// Runs the reactor's handlers on the spot, on a thread that runs the context.
+// The ring therefore needs no executor of the user (a strand could delay its
+// completions) and works with every kind of context.
 class ReactorExecutor {
  public:
   explicit ReactorExecutor(boost::asio::execution_context& context) noexcept
@@ -58,11 +58,11 @@ class ReactorExecutor {
   boost::asio::execution_context* context_;
 };
 
-// A coroutine parked until its batch is done.
+// A coroutine that is parked until its batch is done.
 class UringWaiter {
  public:
   virtual ~UringWaiter() = default;
-  // Posts it to its own executor.
+  // Posts the coroutine to its own executor.
   virtual void Resume() = 0;
 };
 
@@ -84,8 +84,9 @@ class ParkedHandler final : public UringWaiter {
 
 // The reads of one ReadBatch() that go through a ring.
 //
-// Ownership: borrows ring and reads. Its end waits in place for all that the
-//     kernel still holds, should an exception bring it before Wait() is over.
+// Ownership: borrows ring and reads. If an exception destroys it before Wait()
+//     has ended, the destructor waits in place for all that the kernel still
+//     holds.
 // Thread safety: belongs to one coroutine; the ring's side is under its lock.
 class UringBatch {
  public:
@@ -94,12 +95,13 @@ class UringBatch {
   UringBatch(const UringBatch&) = delete;
   UringBatch& operator=(const UringBatch&) = delete;
 
-  // Hands the reads to the kernel, as many as there is room for, and takes what
-  // is complete at once. True if that is all of them. Call it once.
+  // Passes the reads to the kernel, as many as there is room for, and takes
+  // those that are complete at once. Returns whether that is all of them. Call
+  // it once.
   bool Start();
-  // Resumes, on the caller's executor, when all is done. Not interrupted by
-  // cancellation: the kernel owns the buffers.
-  // REQUIRES: Start() gave false.
+  // Resumes on the caller's executor when all reads are done. Cancellation does
+  // not interrupt it, because the kernel owns the buffers. REQUIRES: Start()
+  // returned false.
   boost::asio::awaitable<void> Wait();
 
  private:
@@ -116,16 +118,17 @@ class UringBatch {
   std::unique_ptr<UringWaiter> waiter_;  // while in the ring's parked_
 };
 
-// One ring per execution context, made when first asked for.
+// One ring per execution context, created when first asked for.
 //
-// Ownership: a service of its context; dies with it. shutdown() waits for the
-//     kernel to be done with every buffer, then drops the parked coroutines.
+// Ownership: a service of its context; destroyed with it. shutdown() waits
+//     until the kernel is done with every buffer, then drops the parked
+//     coroutines.
 // Thread safety: one lock, held while submitting and reaping. Meant for one
 //     thread per context; several are safe but take turns.
-// Forks: a child's copy takes no reads, and leaves the parent's ring alone.
-// Errors: those of a read are the read's. Where the ring itself fails (it
-//     cannot be made, it takes no more) reads are left unfinished, for the
-//     caller to serve in another way, and status() says why.
+// Forks: a child's copy takes no reads and leaves the parent's ring alone.
+// Errors: those of a read belong to the read. If the ring itself fails (it
+//     cannot be created, or takes no more reads), reads are left unfinished for
+//     the caller to serve in another way, and status() says why.
 class UringRing final : public boost::asio::execution_context::service,
                         private RingRegistrant {
  public:
@@ -137,23 +140,23 @@ class UringRing final : public boost::asio::execution_context::service,
   explicit UringRing(boost::asio::execution_context& context);
   ~UringRing() override;
 
-  // OK while the ring takes reads.
+  // Returns OK while the ring takes reads.
   absl::Status status() const;
 
  private:
   friend class UringBatch;
   using Waiters = std::vector<std::unique_ptr<UringWaiter>>;
 
-  // Reads in flight at most. The completion queue has twice the room, so it
-  // never overflows.
+  // Most reads in flight. The completion queue has twice the room, so it never
+  // overflows.
   static constexpr unsigned kEntries = 1024;
 
   void shutdown() override;
   void ForgetFile(uint64_t file) override;
   void ForgetBuffer(uint64_t buffer) override;
-  // This is the child of the process that made it.
+  // Returns whether this process is a child of the one that created the ring.
   bool IsForked() const;
-  // The constructor's: makes the eventfd and registers it.
+  // Part of the constructor: creates the eventfd and registers it.
   absl::Status SetUp(boost::asio::execution_context& context)
       ABSL_NO_THREAD_SAFETY_ANALYSIS;
 
@@ -162,20 +165,21 @@ class UringRing final : public boost::asio::execution_context::service,
   void WaitInPlace(UringBatch* batch);
   void OnEvent(const boost::system::error_code& error);
 
-  // Submits while there is something to and room for it; takes completions.
+  // Submits while there are reads and room for them; takes completions.
   void Pump() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Prepare() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void PrepareOne(const PendingRead& read, io_uring_sqe* sqe)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   PendingRead* PeekRead() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   PendingRead* NextRead() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // False if it is no use to try again before another completion.
+  // Submits reads. Returns false if another attempt is useless before the next
+  // completion.
   bool Submit() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void CountSubmission(size_t reads) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Takes all completions; those of `submission` count as hits.
   void Reap(uint64_t submission) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void OneLess(UringBatch* batch) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Leaves all reads not in flight unfinished, now and from now on.
+  // Leaves all reads that are not in flight unfinished, now and in future.
   void GiveUp(const char* call, int error)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void WaitForCompletion() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -190,7 +194,7 @@ class UringRing final : public boost::asio::execution_context::service,
   UringTables tables_ ABSL_GUARDED_BY(mutex_);
 
   // The eventfd that the kernel signals at each completion. It is read only
-  // while somebody is parked, so that an idle run() returns.
+  // while a coroutine is parked, so that an idle run() returns.
   std::optional<boost::asio::posix::basic_stream_descriptor<ReactorExecutor>>
       event_ ABSL_GUARDED_BY(mutex_);
   bool armed_ ABSL_GUARDED_BY(mutex_) = false;

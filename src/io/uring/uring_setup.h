@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes rings, and finds out whether this process may have any.
+// Creates rings, and finds out whether this process may have any.
 
 #ifndef PONIENTE_IO_URING_URING_SETUP_H_
 #define PONIENTE_IO_URING_URING_SETUP_H_
@@ -10,17 +10,18 @@
 
 namespace poniente::internal {
 
-// OK if this process may use io_uring for reads, else the call and its errno:
-// Unavailable, tried once per process, or ResourceExhausted, which may pass.
+// Returns OK if this process may use io_uring for reads, else an error with the
+// call and its errno: Unavailable, which is determined once per process, or
+// ResourceExhausted, which may pass.
 absl::Status ProbeUring();
 
-// Makes a ring with the best flags that the kernel takes. After OK the caller
-// owns it (TearDownRing).
+// Creates a ring with the best flags that the kernel accepts. After OK the
+// caller owns it (TearDownRing()).
 absl::Status SetUpRing(unsigned entries, io_uring* ring);
 void TearDownRing(io_uring* ring);
 
-// "io_uring_setup: Operation not permitted", Unavailable; ResourceExhausted
-// where descriptors or memory are short.
+// Returns "io_uring_setup: Operation not permitted" and the like as
+// Unavailable; as ResourceExhausted if descriptors or memory are short.
 absl::Status UringError(const char* call, int error);
 
 }  // namespace poniente::internal

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The files and buffers that one ring has registered with the kernel, which
-// spares a look-up and a pinning of pages at every read.
+// saves a look-up and a pinning of pages in every read.
 
 #ifndef PONIENTE_IO_URING_URING_TABLES_H_
 #define PONIENTE_IO_URING_URING_TABLES_H_
@@ -17,18 +17,18 @@
 
 namespace poniente::internal {
 
-// Registers at first use, while there is room and the limits allow; what finds
-// none is read as any file into any memory. Both tables are sparse, so that an
-// update waits for no read.
+// Registers files and buffers at their first use, while there is room and the
+// limits allow it; others are read like any file into any memory. Both tables
+// are sparse, so that an update waits for no read.
 //
 // Thread safety: under its ring's lock.
 class UringTables {
  public:
-  // Makes the tables; without them, as on a kernel before 5.19, all lookups
+  // Creates the tables. Without them, as on a kernel before 5.19, all look-ups
   // find nothing.
   void SetUp(io_uring* ring);
 
-  // Places in the tables; -1 if not registered.
+  // Return places in the tables; -1 if not registered.
   int FileSlot(const RingFile& file);
   int BufferSlot(const std::byte* address, size_t bytes);
 
@@ -52,7 +52,8 @@ class UringTables {
   std::vector<Registered> buffers_;
   std::vector<int> free_buffers_;
   static constexpr size_t kMaxBufferBytes = size_t{1} << 30;  // the kernel's
-  // Below what was refused for lack of locked memory, until some is freed.
+  // Below the size that was refused for lack of locked memory, until some is
+  // freed.
   size_t max_buffer_bytes_ = kMaxBufferBytes;
 };
 

@@ -17,20 +17,20 @@
 
 namespace poniente::internal {
 
-// Errors: those of the disk, with path and offset. After one, the file is of no
-//     use.
+// Errors: those of the disk, with path and offset. After an error the file is
+//     useless.
 // Thread safety: one thread at a time.
 class FileWriter {
  public:
   // Sees all bytes of the file, once, in order.
   using Observer = std::function<absl::Status(std::span<const std::byte>)>;
 
-  // Makes the file; an error if it is there already.
+  // Creates the file; an error if it exists already.
   static absl::StatusOr<std::unique_ptr<FileWriter>> Create(std::string path,
                                                             Observer observer);
 
-  // Goes on with a file after its first `bytes` bytes, which the observer sees;
-  // what lies behind them is cut off. DataLoss if the file is shorter.
+  // Continues a file after its first `bytes` bytes, which the observer sees;
+  // cuts off what follows them. DataLoss if the file is shorter.
   static absl::StatusOr<std::unique_ptr<FileWriter>> Continue(
       std::string path, uint64_t bytes, Observer observer);
 
@@ -39,21 +39,21 @@ class FileWriter {
 
   absl::Status Append(std::span<const std::byte> bytes);
 
-  // To encode in place: at least 8 bytes to write to, of which the first
-  // `bytes` are then taken.
+  // Give access to the buffer, to encode in place: room() has at least 8 bytes,
+  // of which Advance() then accepts the first `bytes`.
   std::span<std::byte> room();
   absl::Status Advance(size_t bytes);
 
-  // Zeros up to the next multiple of `alignment`.
+  // Writes zeros up to the next multiple of `alignment`.
   absl::Status Pad(uint64_t alignment);
   // Writes what is buffered.
   absl::Status Flush();
   // Makes what has been written durable. On any thread.
   absl::Status SyncWritten() const;
-  // Both.
+  // Does both.
   absl::Status Sync();
 
-  // Bytes so far, buffered ones included.
+  // Returns the bytes so far, including buffered ones.
   uint64_t size() const { return written_ + filled_; }
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bytes to be appended now and copied out later: in memory while they are few,
-// in a file when they are many.
+// Bytes that are appended now and copied out later: in memory while they are
+// few, in a file once they are many.
 
 #ifndef PONIENTE_STORE_WRITE_SPILL_BUFFER_H_
 #define PONIENTE_STORE_WRITE_SPILL_BUFFER_H_
@@ -23,14 +23,14 @@ namespace poniente::internal {
 // Thread safety: one thread at a time.
 class SpillBuffer {
  public:
-  // `path` is where the file is made, if it must be, and removed at once: it
-  // goes with this process, whatever becomes of it.
+  // Creates an empty buffer. A file, if one is needed, is created at `path` and
+  // removed from its folder at once, so it disappears with the process.
   explicit SpillBuffer(std::string path) : path_(std::move(path)) {}
 
-  // From here on the file keeps its name, so that another process can go on
-  // with it: after `bytes` bytes of those it has now, if not 0, whose CRC32C is
-  // `checksum`; DataLoss if they are not there, or others.
-  // REQUIRES: nothing has been appended.
+  // Keeps the file under its name from now on, so that another process can
+  // continue with it. If `bytes` is not 0, continues after that many bytes of
+  // the file, whose CRC32C is `checksum`; DataLoss if they are missing or
+  // differ. REQUIRES: nothing has been appended.
   absl::Status KeepFile(uint64_t bytes, uint32_t checksum);
   // Writes what is in memory. REQUIRES: KeepFile() was called.
   absl::Status Flush();
@@ -41,12 +41,12 @@ class SpillBuffer {
   absl::Status CopyTo(FileWriter* out);
 
   uint64_t size() const { return spilled_ + tail_.size(); }
-  // CRC32C of what has been written; after Flush(), of all.
+  // Returns the CRC32C of what has been written; after Flush(), of everything.
   uint32_t checksum() const { return checksum_; }
 
  private:
   absl::Status Spill();
-  // Of the first `bytes` bytes of the file.
+  // Reads the checksum of the first `bytes` bytes of the file.
   absl::StatusOr<uint32_t> ReadChecksum(uint64_t bytes) const;
 
   const std::string path_;

@@ -26,61 +26,59 @@
 
 namespace poniente::internal {
 
-// The manifest of a store that is still to be written, without counts. Errors
-// as TokenStoreWriter::Create() has them; they name `path`.
+// Returns the manifest of a store that is about to be written, without counts.
+// Errors as TokenStoreWriter::Create(); they name `path`.
 absl::StatusOr<StoreManifest> ManifestToWrite(
     const std::string& path, const TokenStoreWriterOptions& options);
 
-// Checksums of bytes that lie one after the other.
+// Checksums of bytes that follow one another.
 struct PieceChecksum {
   uint32_t checksum = 0;
   uint32_t bytes = 0;
 };
 using PieceChecksums = std::vector<PieceChecksum>;
 
-// Tokens are written with WriteTokens(), wherever they belong and in any order;
-// AddTokens() with their checksums then follows in the order of the file. What
-// the bytes of the store are does not depend on how they were cut.
+// Writes tokens with WriteTokens(), at any place and in any order; AddTokens()
+// with their checksums then follows in the order of the file. The bytes of the
+// store do not depend on how its tokens were cut into calls.
 //
-// Memory: a few MiB, whatever the store's size.
-// Ownership: owns its files; destroyed before Finish(), it removes them, unless
-//     KeepForLater() was called.
+// Memory: a few MiB for a store of any size.
+// Ownership: owns its files; if destroyed before Finish(), it removes them,
+//     unless KeepForLater() was called.
 // Thread safety: WriteTokens(), StageTokens(), WriteStaged(), StartWriting()
-// and
-//     Save() on any thread, the others on one at a time.
-// Errors: those of the disk, with path and offset. After one the store cannot
-//     be finished; the caller remembers it.
+//     and Save() on any thread, the others on one thread at a time.
+// Errors: those of the disk, with path and offset. After an error the store
+//     cannot be finished; the caller must remember it.
 class StoreBuilder {
  public:
-  // Asked for the checkpoint that a dead writer left, with what that had given
-  // to Save(): true if this one goes on with it, as it then does. Not asked if
-  // the store was committed since.
+  // Decides whether to continue from the checkpoint of a dead writer; receives
+  // what that writer passed to Save(). Not called if the store has been
+  // committed since.
   using Accept = std::function<bool(std::string_view caller)>;
 
   static absl::StatusOr<std::unique_ptr<StoreBuilder>> Create(
       const std::string& path, StoreManifest manifest);
-  // For a store that is saved now and then. DataLoss: the files do not hold
-  // what an accepted checkpoint says; they have been removed.
-  // REQUIRES: manifest.block_bytes <= 65536.
+  // Creates a builder for a store that is saved from time to time. DataLoss:
+  // the files do not hold what an accepted checkpoint says; they have been
+  // removed. REQUIRES: manifest.block_bytes <= 65536.
   static absl::StatusOr<std::unique_ptr<StoreBuilder>> CreateToSave(
       const std::string& path, StoreManifest manifest, const Accept& accept);
 
-  // Tokens go past the page cache from now on, where the file system lets them.
-  // For large stores of many pieces: writes of several threads do not wait for
-  // each other then, but each waits for the disk. Before the first
-  // WriteTokens().
-  // `expected` is how many bytes of tokens there may come to be, 0 if nobody
-  // knows.
+  // Writes tokens past the page cache from now on, if the file system allows
+  // it. Meant for large stores of many pieces: writes of several threads then
+  // no longer wait for each other, but each waits for the disk. Call it before
+  // the first WriteTokens(). `expected` is the number of bytes of tokens that
+  // may follow, 0 if unknown.
   void WriteDirectly(uint64_t expected);
   bool writes_directly() const { return direct_ != nullptr; }
 
   StoreBuilder(const StoreBuilder&) = delete;
   StoreBuilder& operator=(const StoreBuilder&) = delete;
 
-  // `bytes` are the store's from token `first` on, as it holds them.
+  // Writes `bytes`, which are the store's bytes from token `first` on.
   absl::StatusOr<PieceChecksums> WriteTokens(
       uint64_t first, std::span<const std::byte> bytes) const;
-  // The same in two steps, of which the second only waits for the disk.
+  // Do the same in two steps, of which only the second waits for the disk.
   // REQUIRES: writes_directly().
   absl::StatusOr<PieceChecksums> StageTokens(uint64_t first,
                                              std::span<const std::byte> bytes,
@@ -88,24 +86,24 @@ class StoreBuilder {
   absl::Status WriteStaged(const DirectWriter::Pages& pages) const {
     return direct_->Write(pages);
   }
-  // Asks the disk to begin with tokens [begin, end); waits for nothing.
+  // Asks the disk to start with tokens [begin, end) without waiting.
   void StartWriting(uint64_t begin, uint64_t end) const;
   absl::Status AddTokens(const PieceChecksums& checksums);
   absl::Status BeginDocument(std::string_view name);
-  // The document that has begun ends before token `end`.
+  // Ends the current document before token `end`.
   absl::Status EndDocument(uint64_t end);
 
-  // Counts what has been added.
+  // Returns the manifest with the counts so far.
   const StoreManifest& manifest() const { return manifest_; }
 
-  // How far the store is; what is buffered is written.
+  // Writes what is buffered and returns how far the store is.
   absl::StatusOr<StoreCheckpoint> Mark();
-  // Makes everything up to the mark durable, and then the mark.
+  // Makes everything up to the mark durable, and then the mark itself.
   absl::Status Save(const StoreCheckpoint& mark) const;
   void KeepForLater() { folder_->KeepForLater(); }
 
-  // Makes the store visible and durable. Nothing can follow it, whatever it
-  // gives.
+  // Makes the store visible and durable. No other call may follow, whatever it
+  // returns.
   absl::StatusOr<TokenStoreFacts> Finish();
 
  private:
@@ -133,7 +131,7 @@ class StoreBuilder {
   OwnedFd tokens_;
   std::unique_ptr<DirectWriter> direct_;  // null: through the page cache
   std::unique_ptr<FileWriter> checksums_;
-  // The checksums seen are those of tokens, read again.
+  // The checksums seen are those of tokens that were read again.
   bool reads_checksums_ = false;
   SpillBuffer ends_;
   SpillBuffer name_ends_;
