@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every function of the C interface does at its edge: statuses become
-// codes and a text, exceptions stop, null pointers and sizes of structs are
-// looked at.
+// What every function of the C interface does at its boundary: it turns
+// statuses into codes and a text, stops exceptions, and checks null pointers
+// and sizes of structs.
 
 #ifndef PONIENTE_C_API_BOUNDARY_H_
 #define PONIENTE_C_API_BOUNDARY_H_
@@ -17,16 +17,17 @@
 
 namespace poniente::internal {
 
-// The status as a code; an error's message is this thread's last error.
+// Returns the status as a code; the message of an error becomes this thread's
+// last error.
 int32_t CodeOf(const absl::Status& status) noexcept;
-// The same for a text that takes no memory to make. `text` is a literal.
+// Does the same for a text that needs no memory. `text` is a literal.
 int32_t CodeOf(absl::StatusCode code, const char* text) noexcept;
-// The same for the exception that is being handled.
+// Does the same for the exception that is being handled.
 int32_t CodeOfException() noexcept;
-// See poniente_last_error().
+// Returns the text of poniente_last_error().
 const char* LastError() noexcept;
 
-// What `function` gives, a Status, as a code; exceptions likewise.
+// Returns the Status of `function` as a code; exceptions likewise.
 template <class Function>
 int32_t AtBoundary(const Function& function) noexcept {
   try {
@@ -41,8 +42,8 @@ inline absl::Status NullError(const char* name) {
       absl::StrCat("'", name, "' must not be null"));
 }
 
-// InvalidArgument if the caller's struct is smaller than it ever was, or so
-// large that its size has not been set.
+// Returns InvalidArgument if the caller's struct is smaller than its first
+// version, or so large that its size cannot have been set.
 inline absl::Status CheckStructSize(size_t size, size_t first_size,
                                     const char* name) {
   constexpr size_t kBeyondReason = 1024;
@@ -52,8 +53,9 @@ inline absl::Status CheckStructSize(size_t size, size_t first_size,
       "), which is ", first_size, " or more"));
 }
 
-// Gives the caller as much of `value` as it knows, and 0 for what this library
-// does not know. `first_size`: of the struct's first version.
+// Copies as much of `value` as the caller's struct has, and fills what this
+// library does not know with 0. `first_size` is the size of the struct's first
+// version.
 template <class Struct>
 absl::Status Give(Struct value, size_t first_size, const char* name,
                   Struct* out) {
@@ -70,7 +72,7 @@ absl::Status Give(Struct value, size_t first_size, const char* name,
   return absl::OkStatus();
 }
 
-// A copy for poniente_text_free().
+// Returns a copy for poniente_text_free().
 absl::Status GiveText(std::string_view text, char** out);
 
 }  // namespace poniente::internal

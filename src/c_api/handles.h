@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the opaque handles of poniente_c.h are.
+// The types behind the opaque handles of poniente_c.h.
 
 #ifndef PONIENTE_C_API_HANDLES_H_
 #define PONIENTE_C_API_HANDLES_H_
@@ -33,7 +33,7 @@ struct poniente_loader {
   const uint32_t ranks;
   const std::unique_ptr<poniente::Loader> loader;
 
-  // A copy that lives as long as the loader. Equal ones are kept once.
+  // Returns a copy that lives as long as the loader. Equal texts are kept once.
   const char* Keep(const std::string& text) const {
     poniente::internal::MutexLock lock(&mu);
     return texts.insert(text).first->c_str();
@@ -51,7 +51,7 @@ struct poniente_batch {
 
 namespace poniente::internal {
 
-// `stage_name` borrows from what outlives the result.
+// Copies a step; `stage_name` must outlive the result.
 absl::Status GiveStep(const StepPlan& plan, const std::string& stage_name,
                       uint64_t num_samples, poniente_step* out);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// poniente_options as the loader's own.
+// Applies poniente_options to a loader's options.
 
 #ifndef PONIENTE_C_API_OPTIONS_H_
 #define PONIENTE_C_API_OPTIONS_H_
@@ -10,8 +10,8 @@
 
 namespace poniente::internal {
 
-// Puts what `options` says, which may be null, in place of what the
-// configuration said. InvalidArgument names the field and its value.
+// Replaces what the configuration states by what `options`, which may be null,
+// states. InvalidArgument names the field and its value.
 absl::Status ApplyOptions(const poniente_options* options,
                           LoaderOptions* loader_options);
 

@@ -17,14 +17,14 @@ namespace poniente::cli {
 
 struct Option {
   std::string name;  // without the dashes
-  // What the usage calls its value, "DIR", or the values there are,
+  // Name of its value in the usage, "DIR", or the list of its values,
   // "files|paragraphs"; empty for a switch.
   std::string value;
   std::string help;
   bool repeatable = false;
 };
 
-// All that the help, the man page and the completion say of a command.
+// What the help, the man page and the completion say about a command.
 struct CommandSpec {
   std::string name;
   std::string brief;        // for lists: "make a token store from text"
@@ -36,11 +36,12 @@ struct CommandSpec {
 
 std::string Usage(const CommandSpec& spec);
 
-// The values that an option takes, or a command in its place, where `value` is
-// a list of them, "files|paragraphs"; none for a placeholder, "DIR" or "a..b".
+// Returns the values that an option takes (or a command in its place) if
+// `value` is a list of them, "files|paragraphs"; empty for a placeholder, "DIR"
+// or "a..b".
 std::vector<std::string> FixedValues(const std::string& value);
 
-// Rank `rank` of `ranks`, of which it is one.
+// Rank `rank` of `ranks`.
 struct Rank {
   uint32_t rank = 0;
   uint32_t ranks = 1;
@@ -48,26 +49,28 @@ struct Rank {
 
 class Arguments {
  public:
-  // InvalidArgument, with the nearest known name, for what the spec does not
-  // have; it names the command.
+  // Parses arguments. InvalidArgument, with the nearest known name, for what
+  // the spec does not have; it names the command.
   static absl::StatusOr<Arguments> Parse(const CommandSpec& spec,
                                          const std::vector<std::string>& args);
 
   bool Has(const std::string& name) const { return values_.contains(name); }
-  // The last value given.
+  // Returns the last value given.
   std::optional<std::string> Text(const std::string& name) const;
   std::vector<std::string> Texts(const std::string& name) const;
-  // InvalidArgument unless the value is a whole number from min to max.
+  // Returns the value; InvalidArgument unless it is a whole number from min to
+  // max.
   absl::StatusOr<uint64_t> Number(const std::string& name, uint64_t otherwise,
                                   uint64_t min, uint64_t max) const;
-  // The same for a number that may have a fraction.
+  // Does the same for a number that may have a fraction.
   absl::StatusOr<double> Decimal(const std::string& name, double otherwise,
                                  double min, double max) const;
-  // InvalidArgument unless the value is one of `choices`; the first of them is
-  // the default.
+  // Returns the value; InvalidArgument unless it is one of `choices`, the first
+  // of which is the default.
   absl::StatusOr<std::string> Choice(
       const std::string& name, const std::vector<std::string>& choices) const;
-  // A value "r/R"; 0 of 1 if there is none. InvalidArgument unless r < R.
+  // Returns a value "r/R"; 0 of 1 if it is not given. InvalidArgument unless r
+  // < R.
   absl::StatusOr<Rank> RankOf(const std::string& name) const;
   const std::vector<std::string>& positionals() const { return positionals_; }
 

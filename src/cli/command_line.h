@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How every command begins: its arguments, or the exit code that ends it.
+// How every command begins: with its arguments, or the exit code that ends it.
 
 #ifndef PONIENTE_CLI_COMMAND_LINE_H_
 #define PONIENTE_CLI_COMMAND_LINE_H_
@@ -12,8 +12,8 @@
 
 namespace poniente::cli {
 
-// The exit code where there is nothing left to do: --help has been printed, or
-// what is wrong with the arguments.
+// Returns the exit code if nothing is left to do: --help or what is wrong with
+// the arguments has been printed.
 std::variant<Arguments, int> ReadCommandLine(
     const CommandSpec& spec, const std::vector<std::string>& args);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Opens what a command line names: a token store, or files of another project
-// with what their path does not say.
+// with options for what their path does not determine.
 
 #ifndef PONIENTE_CLI_COMMANDS_SOURCE_OPTIONS_H_
 #define PONIENTE_CLI_COMMANDS_SOURCE_OPTIONS_H_
@@ -15,13 +15,13 @@
 
 namespace poniente::cli {
 
-// --dtype and so on, then `more`.
+// Returns --dtype and the other source options, then `more`.
 std::vector<Option> WithSourceOptions(std::vector<Option> more);
 
-// One of them is given, other than `except`.
+// Returns whether one of them is given, other than `except`.
 bool HasSourceOption(const Arguments& arguments, std::string_view except = "");
 
-// InvalidArgument, beginning with the command, for values that are none.
+// Reads them. InvalidArgument, beginning with the command, for wrong values.
 absl::StatusOr<TokenSourceOptions> ReadSourceOptions(
     const std::string& command, const Arguments& arguments);
 

@@ -13,8 +13,8 @@
 
 namespace poniente::cli {
 
-// Looks at some ids from the beginning, the middle and the end, or at all of
-// them. They should be below `vocabulary_size`; 0: what the source says of it,
+// Checks some ids from the beginning, the middle and the end, or all of them.
+// They should be below `vocabulary_size`; 0: the size that the source states,
 // if it does.
 absl::Status WarnOfIds(const TokenSource& source, uint64_t vocabulary_size,
                        bool looks_at_all, std::vector<std::string>* warnings);

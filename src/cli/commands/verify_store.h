@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks all of a store, and says how far it is.
+// Verifies all of a store and shows the progress.
 
 #ifndef PONIENTE_CLI_COMMANDS_VERIFY_STORE_H_
 #define PONIENTE_CLI_COMMANDS_VERIFY_STORE_H_
@@ -20,11 +20,13 @@ using TakeTokens =
     std::function<absl::Status(uint64_t begin, std::span<const uint32_t> ids)>;
 absl::Status ReadAllTokens(const TokenSource& source, const TakeTokens& take);
 
-// A store, or stores of a catalogue: not files of other projects.
+// Returns whether this is a store, or stores of a catalogue, rather than files
+// of another project.
 bool HasChecksums(const TokenSource& source);
 
-// As VerifyTokenStore(); `what` is what is being done, "verifying". Other
-// projects' files, which have no checksums, are read to the end.
+// Does what VerifyTokenStore() does, with progress; `what` is the word for it,
+// "verifying". Reads other projects' files, which have no checksums, to the
+// end.
 absl::Status VerifyWithProgress(const TokenSource& source,
                                 const std::string& what);
 

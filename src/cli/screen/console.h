@@ -17,10 +17,11 @@ inline constexpr int kExitOk = 0;
 inline constexpr int kExitError = 1;  // the work could not be done
 inline constexpr int kExitUsage = 2;  // the command line is wrong
 
-// Print "poniente: message" as one line, and give the exit code.
+// Prints "poniente: message" as one line and returns the exit code.
 int Fail(const absl::Status& status);
 int FailUsage(std::string_view message);
-// The same for errors of a configuration, which may be several: one line each.
+// Does the same for errors of a configuration, of which there may be several:
+// one line each.
 int FailConfig(const absl::Status& status);
 void Warn(std::string_view message);
 

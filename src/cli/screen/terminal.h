@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether someone looks at a stream, and letters that stand out if so.
+// Whether a stream is a terminal, and styles for text on it.
 
 #ifndef PONIENTE_CLI_SCREEN_TERMINAL_H_
 #define PONIENTE_CLI_SCREEN_TERMINAL_H_
@@ -9,15 +9,16 @@
 
 namespace poniente::cli {
 
-// A terminal that can go back in its line.
+// Returns whether the stream is a terminal that can move back in its line.
 bool IsTerminal(int fd);
 
-// Such a terminal, and NO_COLOR is not set or empty (no-color.org).
+// Returns whether it is such a terminal and NO_COLOR is unset or empty
+// (no-color.org).
 bool HasColours(int fd);
 
 enum class Style { kError, kWarning, kHeader };
 
-// The text as `fd` is to show it: as it is, unless HasColours(fd).
+// Returns the text in the style; unchanged unless HasColours(fd).
 std::string Styled(int fd, Style style, std::string_view text);
 
 }  // namespace poniente::cli

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every key that a configuration may have. The reader knows no others; the
-// tool explains them; docs/config.md is compared with this list.
+// Every key that a configuration may have. The reader accepts no others, the
+// tool explains them, and a test compares docs/config.md with this list.
 
 #ifndef PONIENTE_CONFIG_PARSE_CONFIG_KEYS_H_
 #define PONIENTE_CONFIG_PARSE_CONFIG_KEYS_H_
@@ -37,16 +37,16 @@ struct ConfigKey {
   std::string_view meaning;
 };
 
-// By table.
+// Returns all keys, table by table.
 std::span<const ConfigKey> ConfigKeys();
 
-// Those of one table.
+// Returns the keys of one table.
 std::span<const ConfigKey> ConfigKeys(KeyTable table);
 
-// As messages and documents call it: "[data]", "a node", ...
+// Returns the name in messages and documents: "[data]", "a node", ...
 std::string_view KeyTableName(KeyTable table);
 
-// The key's row of the table in docs/config.md.
+// Returns the key's row of the table in docs/config.md.
 std::string MarkdownRow(const ConfigKey& key);
 
 }  // namespace poniente::internal

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The keys of a node that say what its files do not say themselves.
+// The keys of a node that state what its files do not state themselves.
 
 #ifndef PONIENTE_CONFIG_PARSE_FILES_PARSER_H_
 #define PONIENTE_CONFIG_PARSE_FILES_PARSER_H_
@@ -12,10 +12,10 @@
 
 namespace poniente::internal {
 
-// tokenizer and vocab_size.
+// Reads tokenizer and vocab_size.
 std::optional<Vocabulary> ParseVocabulary(TableReader& table);
 
-// format, dtype, column, glob, document_end or document_begin, overlap,
+// Reads format, dtype, column, glob, document_end or document_begin, overlap,
 // across_shards.
 FileSpec ParseFiles(TableReader& table);
 

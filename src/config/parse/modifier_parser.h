@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is done to a node: documents, filter, order, slice, take, repeat,
+// Reads what is done to a node: documents, filter, order, slice, take, repeat,
 // shuffles.
 
 #ifndef PONIENTE_CONFIG_PARSE_MODIFIER_PARSER_H_
@@ -10,7 +10,7 @@
 
 namespace poniente::internal {
 
-// REQUIRES: the node's kind has been parsed.
+// Reads these keys. REQUIRES: the node's kind has been parsed.
 void ParseModifiers(TableReader& node, NodeSpec* spec);
 
 }  // namespace poniente::internal

@@ -15,32 +15,33 @@
 
 namespace poniente::internal {
 
-// The last part of a path or of a dataset's name: a name that stays when a
-// folder is moved.
+// Returns the last part of a path or of a dataset's name, which stays the same
+// if a folder is moved.
 std::string NameFromPath(std::string_view path);
 
-// Nodes that use others are put together here, so that whoever reads the spec
-// sees a tree. Errors go to the list.
+// Parses nodes. Nodes that refer to others are expanded here, so that readers
+// of the spec see a tree. Errors go to the list.
 class NodeParser {
  public:
-  // Deeper nesting is a mistake, and would only exhaust the stack.
+  // Deepest nesting: more is a mistake, and would only exhaust the stack.
   static constexpr int kDeepest = 100;
-  // Nodes that use nodes that use nodes grow without end.
+  // Most nodes: nodes that refer to nodes that refer to nodes could grow
+  // without end.
   static constexpr uint64_t kMaxNodes = uint64_t{1} << 18;
 
   explicit NodeParser(ErrorList* errors) : errors_(errors) {}
 
-  // [data.nodes], before anything that uses them.
+  // Parses [data.nodes]; call it before parsing anything that uses them.
   void ParseDefinitions(TableReader& data);
 
   // Fills `spec` from the keys of `table`. `weights_follow`: a stage may state
-  // weights of the root's components. Whether each has one is left to the
-  // caller: NodeSpec::states_weight.
+  // weights of the root's components. The caller checks whether each component
+  // has one: NodeSpec::states_weight.
   void Parse(TableReader& table, NodePlace at, NodeSpec* spec,
              bool weights_follow);
 
-  // [[data.datasets]]: components whose weight is 1 unless stated, and whose
-  // name is the last part of where they lie.
+  // Parses [[data.datasets]]: components with weight 1 unless stated, named by
+  // the last part of where they lie.
   void ParseDatasets(TableReader& data, const toml::array& datasets,
                      NodeSpec* mixture);
 
@@ -68,16 +69,17 @@ class NodeParser {
   void ParseMixture(TableReader& table, NodeSpec* spec);
   void ParseLossWeight(TableReader& table, NodePlace at, NodeSpec* spec);
   void ParseSeed(TableReader& table, NodePlace at, NodeSpec* spec);
-  // Counts a node; false, with an error at `table`, once they are too many.
+  // Counts nodes; returns false, with an error at `table`, once there are too
+  // many.
   bool CountNodes(TableReader& table, uint64_t nodes);
-  // They are too many, which is reported: the rest is not looked at.
+  // There are too many, which has been reported: the rest is skipped.
   bool IsFull() const { return nodes_ > kMaxNodes; }
-  // After an error that says why `table`'s node is not looked at.
+  // Skips the node of `table` after an error.
   static void Abandon(TableReader& table, NodeSpec* spec);
 
   ErrorList* const errors_;
   std::map<std::string, Definition> definitions_;
-  // Those being parsed, from the outside in.
+  // Definitions being parsed, from the outside in.
   std::vector<std::string> open_;
   uint64_t nodes_ = 0;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Places in a run, and amounts of it, as the keys that end in _step, _sample,
+// Places in a run, and amounts of it, as the keys ending in _step, _sample,
 // _token and _share state them.
 
 #ifndef PONIENTE_CONFIG_PARSE_RUN_POINTS_H_
@@ -21,12 +21,12 @@ namespace poniente::internal {
 // What a share is a share of.
 enum class ShareOf { kUnstated, kSteps, kTokens };
 
-// The keys that say a place or an amount.
+// The keys that state a place or an amount.
 struct PointKeys {
   std::string_view step;
   std::string_view sample;
   std::string_view token;
-  std::string_view share;  // "" where there is none
+  std::string_view share;  // "" if it has none
 };
 
 inline constexpr PointKeys kStart = {"start_step", "start_sample",
@@ -34,11 +34,11 @@ inline constexpr PointKeys kStart = {"start_step", "start_sample",
 inline constexpr PointKeys kRamp = {"ramp_steps", "ramp_samples", "ramp_tokens",
                                     "ramp_share"};
 
-// Counts of a place in the run may be below 0, from its end; of an amount of it
-// they may not.
+// A place in the run may be a count below 0, from the run's end; an amount may
+// not.
 enum class PointKind { kPlace, kAmount };
 
-// The one that is stated; nullopt if none is, or if it is wrong.
+// Reads the key that is stated; nullopt if none is, or if it is wrong.
 std::optional<RunPoint> ParsePoint(TableReader& table, const PointKeys& keys,
                                    ShareOf share_of, PointKind kind);
 bool HasPoint(TableReader& table, const PointKeys& keys);
@@ -46,23 +46,24 @@ bool HasPoint(TableReader& table, const PointKeys& keys);
 RunPoint ShareOfRun(double share, ShareOf share_of);
 bool IsShare(const RunPoint& point);
 bool IsStartOfRun(const RunPoint& point);
-// The key of kStart that states it.
+// Returns the key of kStart that states the point.
 std::string_view KeyOf(const RunPoint& point);
 
-// Starts of one list, as far as they can be compared before the run is known.
+// Checks the order of starts in one list, as far as they can be compared before
+// the run is known.
 class StartOrder {
  public:
   explicit StartOrder(const RunSpec& run) : run_(run) {}
 
-  // The next start; an error at `key` or at the table unless it lies after
-  // those before it, and in the run.
+  // Checks the next start: reports an error at `key`, or at the table, unless
+  // it lies after the previous ones and in the run.
   void Check(TableReader& table, std::string_view key, const RunPoint& start);
 
  private:
   void CheckEnd(TableReader& table, const RunPoint& start) const;
 
   const RunSpec& run_;
-  // The last of those that can be compared with each other.
+  // The last start of each kind that can be compared with others of its kind.
   std::map<std::pair<RunPoint::Unit, bool>, RunPoint> before_;
 };
 

@@ -12,8 +12,9 @@
 
 namespace poniente::internal {
 
-// `file` stands for the text in messages. InvalidArgument with one line per
-// error; of a syntax error only the first, where the parser stops.
+// Parses TOML text to a checked RunSpec. `file` stands for the text in
+// messages. InvalidArgument with one line per error; of syntax errors only the
+// first, where the parser stops.
 absl::StatusOr<RunSpec> ParseSpec(std::string_view text,
                                   const std::string& file);
 

@@ -15,34 +15,34 @@
 
 namespace poniente::internal {
 
-// A weight as the mixture's rule allows it.
+// Reads a weight that the mixture's rule allows.
 std::optional<double> ParseWeight(TableReader& table, std::string_view key,
                                   WeightRule rule);
 
 std::optional<double> ParseTemperature(TableReader& table,
                                        std::string_view key);
 
-// Numbers by names of components of `mixture`; unknown names are errors.
-// `is_weight`: they are weights, else any numbers.
+// Reads numbers by names of components of `mixture`; unknown names are errors.
+// `is_weight`: they are weights; if not, any numbers.
 std::map<std::string, double> ParseByComponent(TableReader& stage,
                                                std::string_view key,
                                                const NodeSpec& mixture,
                                                bool is_weight);
 
-// An error at `table` if under these weights, with the components' own for
-// those that are not named, nothing could be drawn.
+// Reports an error at `table` if nothing could be drawn under these weights,
+// with the components' own for those that are not named.
 void CheckSomeWeight(const NodeSpec& mixture,
                      const std::map<std::string, double>& weights,
                      const Place& place, ErrorList* errors);
 
-// [[data.stages]]. `root`: its mixture, or null. A stage that starts the run
-// may give weights: they become the components' own.
+// Reads [[data.stages]]. `root` is its mixture, or null. A stage that starts
+// the run may state weights: they become the components' own.
 void ParseRunStages(TableReader& data, NodeSpec* root, ShareOf share_of,
                     RunSpec* run);
 
 void ParseSizeLists(TableReader& data, ShareOf share_of, RunSpec* run);
 
-// `stages` beside a nested mixture.
+// Reads `stages` of a nested mixture.
 void ParseMixtureStages(TableReader& node, NodeSpec* mixture);
 
 }  // namespace poniente::internal

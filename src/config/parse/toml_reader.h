@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Typed access to TOML that remembers where everything stands, and collects
-// the errors of a whole file.
+// Typed access to TOML that remembers where everything stands and collects the
+// errors of a whole file.
 
 #ifndef PONIENTE_CONFIG_PARSE_TOML_READER_H_
 #define PONIENTE_CONFIG_PARSE_TOML_READER_H_
@@ -20,19 +20,19 @@
 
 namespace poniente::internal {
 
-// The greatest integer that TOML knows.
+// The greatest integer of TOML.
 inline constexpr uint64_t kMaxInteger = INT64_MAX;
 
-// The errors of one file, in the order of their places, each once.
+// The errors of one file, in the order of their places, without repetitions.
 class ErrorList {
  public:
-  // Further ones are only counted.
+  // Errors beyond this number are only counted.
   static constexpr size_t kMax = 100;
 
   void Add(const Place& place, std::string_view message);
   bool empty() const { return errors_.empty(); }
   bool is_full() const { return errors_.size() >= kMax; }
-  // One line per error.
+  // Returns one line per error.
   absl::Status ToStatus() const;
 
  private:
@@ -44,42 +44,42 @@ class ErrorList {
   uint64_t further_ = 0;
 };
 
-// One table. Each getter gives nullopt where the key is missing or wrong; what
-// is wrong goes to the list.
+// Reads one table. Each getter returns nullopt if the key is missing or wrong;
+// errors go to the list.
 class TableReader {
  public:
-  // `tables`: where the keys are listed that may stand here; none if the keys
-  // are names.
+  // `tables`: the tables whose keys are allowed here; none if the keys are
+  // names.
   TableReader(const toml::table& table, Place place, ErrorList* errors,
               std::initializer_list<KeyTable> tables = {});
 
   std::optional<uint64_t> Unsigned(std::string_view key, uint64_t least,
                                    uint64_t most);
-  // From -most to most.
+  // Returns an integer from -most to most.
   std::optional<int64_t> Signed(std::string_view key, uint64_t most);
-  // An integer, or a float that is one.
+  // Returns an integer, or a float that is a whole number.
   std::optional<uint64_t> Amount(std::string_view key, uint64_t least,
                                  uint64_t most);
-  // Exactly `count` integers from 0 on.
+  // Returns exactly `count` integers, each at least 0.
   std::optional<std::vector<uint64_t>> Integers(std::string_view key,
                                                 size_t count, uint64_t most);
-  // NaN is wrong.
+  // Returns a number; NaN is wrong.
   std::optional<double> Number(std::string_view key);
-  // The number of the text in `choices`.
+  // Returns the index of the text in `choices`.
   std::optional<size_t> Choice(std::string_view key,
                                std::initializer_list<std::string_view> choices);
   std::optional<bool> Bool(std::string_view key);
   std::optional<std::string> String(std::string_view key);
   const toml::table* Table(std::string_view key);
-  // An array of strings; empty where the key is missing or wrong.
+  // Returns an array of strings; empty if the key is missing or wrong.
   std::vector<std::string> Strings(std::string_view key);
-  // An array of tables.
+  // Returns an array of tables.
   const toml::array* Tables(std::string_view key);
 
-  // The key stands here, whatever it holds; it has a meaning here.
+  // Returns whether the key is stated, with any value; the key is then known.
   bool Has(std::string_view key);
   bool IsTable(std::string_view key);
-  // All keys, as they stand in the file.
+  // Returns all keys in the order of the file.
   std::vector<std::string> KeysInOrder() const;
 
   Place PlaceOf(std::string_view key) const;
@@ -88,7 +88,7 @@ class TableReader {
   void ErrorHere(std::string_view message) { errors_->Add(place_, message); }
   ErrorList* errors() { return errors_; }
 
-  // Texts that are "" are no keys: of a form in which that is their default.
+  // Ignores keys whose text is "", for a form in which that is their default.
   void IgnoreBlankTexts();
   // A table that is not read to its end has nothing more to report.
   void Abandon() { entries_.clear(); }

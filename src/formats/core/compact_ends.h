@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lengths that follow each other, and their sums, in little memory.
+// Consecutive lengths and their sums in little memory.
 
 #ifndef PONIENTE_FORMATS_CORE_COMPACT_ENDS_H_
 #define PONIENTE_FORMATS_CORE_COMPACT_ENDS_H_
@@ -9,24 +9,26 @@
 
 namespace poniente::internal {
 
-// Memory: as many bits per length as the greatest of its 64 neighbours needs,
+// Lengths, appended one by one, and look-ups in their sums.
+//
+// Memory: per length, as many bits as the greatest of its 64 neighbours needs,
 //     and 3 more.
 // Thread safety: as a value.
 class CompactEnds {
  public:
-  // REQUIRES: total() + length < 2^64.
+  // Appends a length. REQUIRES: total() + length < 2^64.
   void Append(uint64_t length);
-  // Gives back what Append() kept to grow.
+  // Releases the memory that Append() reserved for growth.
   void Shrink();
 
   uint64_t size() const { return size_; }
-  // Sum of all lengths.
+  // Returns the sum of all lengths.
   uint64_t total() const { return total_; }
-  // Sum of the first `item` lengths. REQUIRES: item <= size().
+  // Returns the sum of the first `item` lengths. REQUIRES: item <= size().
   uint64_t Begin(uint64_t item) const;
   uint64_t Length(uint64_t item) const;
-  // The item that holds position `at` of their concatenation; never an empty
-  // one. REQUIRES: at < total().
+  // Returns the item that contains position `at` of the concatenation; never an
+  // empty one. REQUIRES: at < total().
   uint64_t At(uint64_t at) const;
 
   uint64_t memory_bytes() const;

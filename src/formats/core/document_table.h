@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the documents of a source end, and what they are called.
+// Where the documents of a source end, and their names.
 
 #ifndef PONIENTE_FORMATS_CORE_DOCUMENT_TABLE_H_
 #define PONIENTE_FORMATS_CORE_DOCUMENT_TABLE_H_
@@ -13,9 +13,9 @@
 
 namespace poniente::internal {
 
-// Documents tile the tokens of their source.
+// The documents of a source, which cover its tokens without gaps.
 //
-// Thread safety: any number of threads. May read, and block for it.
+// Thread safety: any number of threads. Calls may read, and block meanwhile.
 class DocumentTable {
  public:
   explicit DocumentTable(CompactEnds ends) : ends_(std::move(ends)) {
@@ -23,11 +23,11 @@ class DocumentTable {
   }
   virtual ~DocumentTable() = default;
 
-  // Lengths in tokens.
+  // Returns the lengths of the documents in tokens.
   const CompactEnds& ends() const { return ends_; }
 
-  // Its name, or where it came from; empty if the format does not say.
-  // REQUIRES: document < ends().size().
+  // Returns a document's name, or where it came from; empty if the format does
+  // not say. REQUIRES: document < ends().size().
   virtual absl::StatusOr<std::string> Name(uint64_t document) const {
     (void)document;
     return std::string();

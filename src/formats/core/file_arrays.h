@@ -29,28 +29,29 @@ struct FileArray {
 using FileArrayParser =
     std::function<absl::StatusOr<FileArray>(const InputBytes& input)>;
 
-// `found` itself, or the files of the folder that match `glob`, in the order of
-// their bytes. InvalidArgument if none does.
+// Returns `found` itself, or the files of the folder that match `glob`, in
+// bytewise order. InvalidArgument if none matches.
 absl::StatusOr<std::vector<std::string>> ArrayPaths(const FoundPath& found,
                                                     const std::string& glob);
 
-// One shard per file: `found` itself, or the files of the folder that match
-// options.glob, or else `glob`, in the order of their bytes. Fills type,
-// files, bytes and shards.
+// Lays out one shard per file: `found` itself, or the files of the folder that
+// match options.glob (by default `glob`), in bytewise order. Fills type, files,
+// bytes and shards.
 // Errors: InvalidArgument if no file matches, the files' types differ, or
-//     options.dtype is another; those of `parse`.
+//     options.dtype differs from them; those of `parse`.
 absl::StatusOr<TokenLayout> LayOutFileArrays(const FoundPath& found,
                                              const TokenSourceOptions& options,
                                              const std::string& glob,
                                              const FileArrayParser& parse);
 
-// The first bytes, at most `count`, of `found` itself or of the first file of
-// the folder that matches found.glob, or else `glob`; none if there is none or
-// it cannot be read.
+// Returns the first bytes, at most `count`, of `found` itself or of the first
+// file of the folder that matches found.glob (by default `glob`); empty if
+// there is no such file or it cannot be read.
 std::vector<std::byte> FirstBytes(const FoundPath& found,
                                   const std::string& glob, uint64_t count);
 
-// `bytes` / StoredTypeBytes(type); DataLoss if that is not whole.
+// Returns `bytes` / StoredTypeBytes(type); DataLoss if that is not a whole
+// number.
 absl::StatusOr<uint64_t> CountWhole(const std::string& path, uint64_t bytes,
                                     StoredType type);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A path that may hold tokens, before it is known in which format.
+// A path that may hold tokens, before its format is known.
 
 #ifndef PONIENTE_FORMATS_CORE_FOUND_PATH_H_
 #define PONIENTE_FORMATS_CORE_FOUND_PATH_H_
@@ -15,46 +15,47 @@
 namespace poniente::internal {
 
 struct FoundPath {
-  // Without slashes at its end.
+  // The path, without slashes at its end.
   std::string path;
   bool is_folder = false;
-  // Of a file.
+  // Size, for a file.
   uint64_t bytes = 0;
-  // A file's first bytes, at most 4096.
+  // The first bytes of a file, at most 4096.
   std::vector<std::byte> head;
-  // Of a folder: the names in it, in the order of their bytes; of its files and
-  // of its folders.
+  // The names in a folder, in bytewise order: of its files and of its folders.
   std::vector<std::string> files;
   std::vector<std::string> folders;
-  // Of its files, those that are meant (fnmatch); empty: the format's own.
+  // Pattern (fnmatch) of the files to read in a folder; empty: the format's
+  // own.
   std::string glob;
 
   bool HasFile(std::string_view name) const;
   bool HasFolder(std::string_view name) const;
-  // The files that match `glob`, or else `own`, in their order.
+  // Returns the files that match `glob`, by default `own`, in their order.
   std::vector<std::string> Chosen(const std::string& own) const;
-  // path/name.
+  // Returns path/name.
   std::string Below(std::string_view name) const;
-  // A file that begins with these bytes.
+  // Returns whether this is a file that begins with these bytes.
   bool HasMagic(std::string_view magic) const;
 };
 
-// NotFound if there is nothing; InvalidArgument for what is neither a file nor
-// a folder.
+// Examines a path. NotFound if nothing is there; InvalidArgument for anything
+// but a file or a folder.
 absl::StatusOr<FoundPath> FindPath(const std::string& path);
 
-// Whether a regular file lies there; false also where that cannot be told.
+// Returns whether the path is a regular file; false also if that cannot be
+// determined.
 bool IsRegularFile(const std::string& path);
 
-// Whether `name` ends with `suffix`, which begins with a dot.
+// Returns whether `name` ends with `suffix`, which begins with a dot.
 bool HasSuffix(std::string_view name, std::string_view suffix);
 
-// The path of a file that a description names by `name`, below `folder`.
+// Returns the path below `folder` of a file that a description calls `name`.
 // InvalidArgument if it leads elsewhere: absolute, or with "..".
 absl::StatusOr<std::string> BelowFolder(const std::string& folder,
                                         std::string_view name);
 
-// Names of `names` that match the pattern (fnmatch), in their order.
+// Returns those of `names` that match the pattern (fnmatch), in their order.
 std::vector<std::string> Matching(const std::vector<std::string>& names,
                                   const std::string& pattern);
 

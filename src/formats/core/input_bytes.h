@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a parser reads: bytes at offsets, of a file or in memory.
+// The input of a parser: bytes at offsets, of a file or in memory.
 
 #ifndef PONIENTE_FORMATS_CORE_INPUT_BYTES_H_
 #define PONIENTE_FORMATS_CORE_INPUT_BYTES_H_
@@ -27,11 +27,11 @@ class InputBytes {
  public:
   virtual ~InputBytes() = default;
 
-  // For messages.
+  // Returns the path for messages.
   virtual const std::string& path() const = 0;
   virtual uint64_t size() const = 0;
   // Fills `into` from `offset`; DataLoss, naming path and place, if the bytes
-  // end before.
+  // end earlier.
   virtual absl::Status ReadAt(uint64_t offset,
                               std::span<std::byte> into) const = 0;
 };
@@ -68,17 +68,18 @@ class MemoryBytes final : public InputBytes {
   std::vector<std::byte> bytes_;
 };
 
-// All of `input` as text; InvalidArgument if it has more than `most` bytes.
+// Returns all of `input` as text; InvalidArgument if it has more than `most`
+// bytes.
 absl::StatusOr<std::string> ReadAllText(const InputBytes& input, uint64_t most);
 
-// The first bytes, `count` or all there are.
+// Returns the first `count` bytes, or all if there are fewer.
 absl::StatusOr<std::vector<std::byte>> ReadHead(const InputBytes& input,
                                                 uint64_t count);
 
 bool BeginsWith(std::span<const std::byte> bytes, std::string_view magic);
 
 // Calls visit(value) for each of `count` little-endian integers from byte
-// `offset` on, in order, until it gives an error. Reads 64 KiB at a time.
+// `offset` on, in order, until it returns an error. Reads 64 KiB at a time.
 template <std::unsigned_integral U, class Visit>
 absl::Status ForEachInteger(const InputBytes& input, uint64_t offset,
                             uint64_t count, const Visit& visit) {

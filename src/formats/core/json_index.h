@@ -13,16 +13,16 @@ namespace poniente::internal {
 
 struct JsonIndex {
   std::string path;
-  // What its names are below.
+  // The folder that the names in it are relative to.
   std::string folder;
   std::string text;
 };
 
-// Of a folder, or the file itself. InvalidArgument if the folder has none, or
-// it is larger than 64 MiB.
+// Reads the index of a folder, or the file itself. InvalidArgument if the
+// folder has none, or if it is larger than 64 MiB.
 absl::StatusOr<JsonIndex> ReadJsonIndex(const FoundPath& found);
 
-// Its first 64 KiB; empty if it cannot be read, or is no JSON object.
+// Returns its first 64 KiB; empty if it cannot be read or is not a JSON object.
 std::string JsonIndexHead(const FoundPath& found);
 
 }  // namespace poniente::internal

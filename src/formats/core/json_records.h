@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A JSON object, one member of which is a long array of small records: read
-// record by record, so that memory stays small whatever the text is.
+// A JSON object with one member that is a long array of small records. It is
+// read record by record, so that memory stays small for a text of any size.
 
 #ifndef PONIENTE_FORMATS_CORE_JSON_RECORDS_H_
 #define PONIENTE_FORMATS_CORE_JSON_RECORDS_H_
@@ -16,8 +16,8 @@
 
 namespace poniente::internal {
 
-// Of a record, or of all other members together: more is no description of a
-// file.
+// Most bytes of a record, or of all other members together; a larger text is
+// not the description of a file.
 inline constexpr uint64_t kMaxJsonRecordBytes = 1 << 20;
 
 // `record` is an object; `at` is the byte at which it begins.
@@ -25,23 +25,24 @@ using JsonRecordVisitor =
     std::function<absl::Status(const nlohmann::json& record, uint64_t at)>;
 
 // Visits the objects of the member `array` in order, and puts all other members
-// into `others`, whose member `array` is then true if there is one.
-// Errors: InvalidArgument, naming path and byte, for what is not such JSON;
-//     those of `visit`.
+// into `others`; its member `array` is then true if the array exists.
+// Errors: InvalidArgument, naming path and byte, for any other JSON; those of
+//     `visit`.
 absl::Status ForEachJsonRecord(const std::string& path, std::string_view text,
                                std::string_view array,
                                const JsonRecordVisitor& visit,
                                nlohmann::json* others);
 
-// The first record, from the first bytes of a text; null if they hold none.
+// Returns the first record from the first bytes of a text; null if they contain
+// none.
 nlohmann::json FirstJsonRecord(std::string_view head, std::string_view array);
 
-// A whole number below 2^63 that is the member `key` of `record`.
+// Returns the member `key` of `record`, a whole number below 2^63.
 absl::StatusOr<uint64_t> JsonCount(const nlohmann::json& record,
                                    std::string_view key);
 absl::StatusOr<std::string> JsonText(const nlohmann::json& record,
                                      std::string_view key);
-// A part of a value, for messages: on one line, and short.
+// Returns the beginning of a value for messages, on one line.
 std::string JsonForMessage(const nlohmann::json& value);
 
 }  // namespace poniente::internal

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The values of a JSON text, one by one, without a tree of them in memory: the
-// descriptions beside token files may be of any size, and hold much else.
+// Visits the values of a JSON text one by one, without a tree of them in
+// memory: the descriptions beside token files may have any size and much other
+// content.
 
 #ifndef PONIENTE_FORMATS_CORE_JSON_VALUES_H_
 #define PONIENTE_FORMATS_CORE_JSON_VALUES_H_
@@ -21,7 +22,7 @@ struct JsonValue {
   enum class Kind { kOther, kNumber, kText, kList, kObject };
 
   Kind kind = Kind::kOther;
-  // Of a number that is whole and not negative.
+  // Set for a number that is whole and not negative.
   std::optional<uint64_t> integer;
   // Valid until the visitor returns.
   std::string_view text;
@@ -31,8 +32,8 @@ struct JsonValue {
 using JsonVisitor = std::function<void(std::span<const std::string> at,
                                        const JsonValue& value)>;
 
-// Visits the values in their order, a list or object before what it holds;
-// those below eight keys are left out. DataLoss, naming `path` and the place,
+// Visits the values in their order, a list or object before its contents;
+// values below eight keys are left out. DataLoss, naming `path` and the place,
 // if `text` is not JSON.
 absl::Status VisitJson(const std::string& path, std::string_view text,
                        const JsonVisitor& visit);

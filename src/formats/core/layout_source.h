@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The files of another project as a token source, once they are understood.
+// The files of another project as a token source, once their layout is known.
 
 #ifndef PONIENTE_FORMATS_CORE_LAYOUT_SOURCE_H_
 #define PONIENTE_FORMATS_CORE_LAYOUT_SOURCE_H_
@@ -23,9 +23,9 @@ namespace poniente::internal {
 
 class LayoutSource final : public TokenSource {
  public:
-  // DataLoss if the layout contradicts itself, or a sample of ids cannot be
-  // read. Looks for documents in all tokens if options.delimiter is stated and
-  // the layout has none.
+  // Opens the source. If options.delimiter is stated and the layout has no
+  // documents, finds them by reading all tokens. DataLoss if the layout
+  // contradicts itself, or a sample of ids cannot be read.
   static absl::StatusOr<std::shared_ptr<const LayoutSource>> Open(
       std::string path, TokenLayout layout, const TokenSourceOptions& options);
 
@@ -63,7 +63,7 @@ class LayoutSource final : public TokenSource {
   const TokenLayout& layout() const { return layout_; }
 
  private:
-  // A run, and the place of its ids in what was asked for.
+  // A run, and the place of its ids in the result.
   struct Piece {
     TokenRun run;
     size_t window = 0;
@@ -80,7 +80,7 @@ class LayoutSource final : public TokenSource {
       std::vector<TokenRange> ranges) const;
   Task<std::vector<TokenWindow>> ReadBlocks(
       std::vector<TokenRange> ranges) const;
-  // Blocks that were not kept, read and decoded.
+  // Returns blocks that were not kept, read and decoded.
   Task<std::vector<DecodedBlock>> Decoded(std::vector<uint64_t> blocks) const;
   absl::Status CopyOut(const std::vector<std::byte>& block, const Piece& piece,
                        std::span<const TokenRange> ranges,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The formats that are read, one row each.
+// The formats that can be read, one row each.
 
 #ifndef PONIENTE_FORMATS_CORE_TOKEN_FORMAT_H_
 #define PONIENTE_FORMATS_CORE_TOKEN_FORMAT_H_
@@ -15,24 +15,25 @@
 namespace poniente::internal {
 
 struct TokenFormat {
-  // As options and `poniente inspect` call it: lower case, for example
+  // Name in options and in `poniente inspect`: lower case, for example
   // "megatron".
   std::string_view name;
-  // What it is, for messages: "Megatron's .bin and .idx".
+  // Description for messages: "Megatron's .bin and .idx".
   std::string_view what;
-  // Whether the path surely is of this format, from magic bytes and the files
-  // that must be there; never from a suffix alone. Cheap. A path of the format
-  // that is damaged is recognised: opening it says what is wrong.
+  // Returns whether the path certainly has this format, from magic bytes and
+  // from the files that must be there, never from a suffix alone. Cheap. A
+  // damaged path of the format is recognised, too: opening it says what is
+  // wrong.
   bool (*recognizes)(const FoundPath& found);
-  // REQUIRES: recognised, or asked for by name.
+  // Lays out the path. REQUIRES: recognised, or asked for by name.
   absl::StatusOr<TokenLayout> (*open)(const FoundPath& found,
                                       const TokenSourceOptions& options);
 };
 
-// In the order in which they are tried.
+// Returns all formats, in the order in which they are tried.
 std::span<const TokenFormat> TokenFormats();
 
-// Rows, each in its format's file.
+// The rows; each is in its format's file.
 extern const TokenFormat kArrowFormat;      // arrow.cc
 extern const TokenFormat kDatatroveFormat;  // datatrove.cc
 extern const TokenFormat kDolmaFormat;      // dolma.cc

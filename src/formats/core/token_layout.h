@@ -27,24 +27,24 @@ struct TokenRun {
   uint64_t tokens = 0;
 };
 
-// Where tokens lie that are no plain arrays, shard by shard: rows, batches,
+// Where tokens lie that are not plain arrays, shard by shard: rows, batches,
 // compressed blocks.
 //
-// Thread safety: any number of threads. May read, and block for it.
+// Thread safety: any number of threads. Calls may read, and block meanwhile.
 class TokenPlaces {
  public:
   virtual ~TokenPlaces() = default;
 
-  // Appends runs that hold the tokens, in order, none empty. Every run lies in
-  // its file or block. REQUIRES: the tokens lie in the source.
+  // Appends the runs that hold the tokens, in order, none empty. Every run lies
+  // within its file or block. REQUIRES: the tokens lie in the source.
   virtual absl::Status Locate(TokenRange tokens,
                               std::vector<TokenRun>* runs) const = 0;
 };
 
-// Blocks that must be decoded before ids can be read in them. What is decoded
-// is kept for a while by those who call.
+// Decodes blocks, for ids that can only be read in decoded blocks. The callers
+// keep decoded blocks for a while.
 //
-// Thread safety: any number of threads. May read, and block for it.
+// Thread safety: any number of threads. Calls may read, and block meanwhile.
 class BlockDecoder {
  public:
   // A block as it is stored.
@@ -57,31 +57,31 @@ class BlockDecoder {
   virtual ~BlockDecoder() = default;
 
   virtual absl::StatusOr<Stored> Find(uint64_t block) const = 0;
-  // The same for every block but for those that are shorter at the end of
-  // something. At most 256 MiB.
+  // Returns the size of a decoded block: the same for all blocks except shorter
+  // ones at an end. At most 256 MiB.
   virtual uint64_t DecodedBytes(uint64_t block) const = 0;
-  // Fills `decoded`, of DecodedBytes(). DataLoss, naming path and place, if
-  // `stored` is not what decodes to so many bytes.
+  // Fills `decoded`, which has DecodedBytes(). DataLoss, naming path and place,
+  // if `stored` does not decode to that many bytes.
   virtual absl::Status Decode(uint64_t block, std::span<const std::byte> stored,
                               std::span<std::byte> decoded) const = 0;
 };
 
 // A shard: what its own project calls a file or chunk of its dataset, and cuts
-// windows from by itself.
+// windows from separately.
 struct TokenShard {
   uint64_t tokens = 0;
-  // Where its array begins; ignored with `places`.
+  // Where the shard's array begins; ignored with `places`.
   uint32_t file = 0;
   uint64_t offset = 0;
 };
 
 struct TokenLayout {
-  // As the table of formats calls it.
+  // Name in the table of formats.
   std::string format;
   StoredType type = StoredType::kU16;
-  // Those that hold ids.
+  // The files that hold ids.
   std::vector<std::string> files;
-  // Of everything that was read or will be.
+  // Bytes of everything that was read or will be.
   uint64_t bytes = 0;
   std::vector<TokenShard> shards;
   // Null: each shard is an array in its file or, with `decoder`, block.
@@ -90,16 +90,16 @@ struct TokenLayout {
   std::shared_ptr<const BlockDecoder> decoder;
   // Null: not known.
   std::shared_ptr<const DocumentTable> documents;
-  // How its own project cuts windows.
+  // How the files' own project cuts windows.
   WindowRule windows;
-  // What the files say of it.
+  // What the files say about it.
   std::optional<DocumentDelimiter> delimiter;
   std::string tokenizer;         // empty: nothing
   uint64_t vocabulary_size = 0;  // 0: nothing
-  // Read on, but somebody should look at it.
+  // What is accepted but worth a look.
   std::vector<std::string> warnings;
-  // Of what decides tokens beside the bytes of the arrays: row tables and the
-  // like. Documents and shards are covered without it.
+  // Hash of what decides tokens besides the bytes of the arrays: row tables and
+  // the like. Documents and shards are covered separately.
   uint64_t structure = 0;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The number that stands for a type in the headers of Megatron, Fairseq, their
+// The numbers that stand for types in the headers of Megatron, Fairseq, their
 // predecessor and lit-llama.
 
 #ifndef PONIENTE_FORMATS_CORE_TYPE_CODES_H_
@@ -15,12 +15,13 @@
 
 namespace poniente::internal {
 
-// `code`, found at byte `offset` of `path`. InvalidArgument if it stands for no
-// integers.
+// Returns the type of `code`, found at byte `offset` of `path`. InvalidArgument
+// if it is not an integer type.
 absl::StatusOr<StoredType> TypeOfCode(const std::string& path, uint64_t offset,
                                       uint64_t code);
 
-// InvalidArgument if options.dtype is stated and another than `path` holds.
+// Returns InvalidArgument if options.dtype is stated and differs from the type
+// that `path` holds.
 absl::Status CheckStatedType(const std::string& path, StoredType type,
                              const TokenSourceOptions& options);
 

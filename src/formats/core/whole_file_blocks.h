@@ -22,20 +22,20 @@ inline constexpr uint64_t kMaxWholeBlockBytes = uint64_t{256} << 20;
 
 struct WholeFile {
   std::string path;
-  // As stored, and as decoded.
+  // Sizes as stored and as decoded.
   uint64_t stored_bytes = 0;
   uint64_t decoded_bytes = 0;
-  // By zstd; else the two are the same.
+  // Whether the file is compressed, by zstd; if not, both sizes are the same.
   bool compressed = false;
 };
 
-// InvalidArgument if the file is too large for a block.
+// Returns InvalidArgument if the file is too large for a block.
 absl::Status CheckBlockBytes(const WholeFile& file);
 
-// Block i is file i, of TokenLayout::files.
+// Decodes whole files: block i is file i of TokenLayout::files.
 class WholeFileBlocks final : public BlockDecoder {
  public:
-  // Judges a block when it has been decoded.
+  // Checks a block after it has been decoded.
   using Check = std::function<absl::Status(uint64_t block,
                                            std::span<const std::byte> decoded)>;
 

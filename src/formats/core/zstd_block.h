@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files that were compressed as a whole by zstd.
+// Files that are compressed as a whole by zstd.
 
 #ifndef PONIENTE_FORMATS_CORE_ZSTD_BLOCK_H_
 #define PONIENTE_FORMATS_CORE_ZSTD_BLOCK_H_
@@ -17,23 +17,23 @@
 
 namespace poniente::internal {
 
-// Unimplemented, naming `path` and the package to build with, if this build is
-// without zstd.
+// Returns Unimplemented, naming `path` and the package to build with, if this
+// build is without zstd.
 absl::Status CheckZstd(const std::string& path);
 
 // Fills `decoded` from all of `stored`, one frame or several. DataLoss, naming
-// `path`, unless they hold exactly so much.
+// `path`, unless they hold exactly that many bytes.
 absl::Status DecodeZstd(const std::string& path,
                         std::span<const std::byte> stored,
                         std::span<std::byte> decoded);
 
-// What the head of the first frame says that it holds, if it says so.
+// Returns the decoded size that the head of the first frame states, if it does.
 std::optional<uint64_t> ZstdDecodedBytes(std::span<const std::byte> head);
 
-// The decoded bytes of a file, of which there should be `size`. Reads that go
-// forward decode it once; one that goes back begins anew.
-// Memory: as the frame asks for, at most 64 MiB; else InvalidArgument.
-// REQUIRES: `input` outlives it; CheckZstd() is OK.
+// Returns the decoded bytes of a file, of which there should be `size`. Reads
+// in ascending order decode the file once; a read that goes back starts again.
+// Memory: what the frame asks for, at most 64 MiB; else InvalidArgument.
+// REQUIRES: `input` outlives the result; CheckZstd() is OK.
 absl::StatusOr<std::unique_ptr<InputBytes>> OpenZstdBytes(
     const InputBytes& input, uint64_t size);
 
