@@ -180,7 +180,7 @@ class FileChecksums {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   absl::StatusOr<uint32_t> Stored(uint64_t block) const;
-  // Reads and keeps it, blocking.
+  // Reads a chunk, blocking, and keeps it.
   absl::Status ReadChunk(const OpenFile& from, uint64_t chunk) const;
 
   const uint64_t file_bytes_;
@@ -191,10 +191,10 @@ class FileChecksums {
   mutable std::vector<std::unique_ptr<const VerifiedBlocks>> history_
       ABSL_GUARDED_BY(mutex_);
   mutable std::atomic<const VerifiedBlocks*> verified_ = nullptr;
-  // Of each chunk its checksums as they are stored, null until they are read;
-  // empty if there are too many to keep.
+  // The checksums of each chunk as they are stored; null until they are read.
+  // Empty if there are too many blocks to keep a table of chunks.
   mutable std::vector<std::atomic<const std::byte*>> chunks_;
-  // The file of checksums; null if all are in memory.
+  // Reader of the file of checksums; null if all are in memory.
   std::shared_ptr<const ByteReader> stored_;
 };
 

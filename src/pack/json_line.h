@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One field of a JSON object that stands on a line: text, or ids.
+// Reads one field, text or ids, of a JSON object that is one line.
 
 #ifndef PONIENTE_PACK_JSON_LINE_H_
 #define PONIENTE_PACK_JSON_LINE_H_
@@ -15,20 +15,20 @@ struct JsonField {
   enum class Kind { kText, kIds };
 
   Kind kind = Kind::kText;
-  // The first of these that the object has is taken.
+  // Names of the field; the first one that the object has is used.
   std::vector<std::string> names = {"text"};
-  // Every id is below this.
+  // Every id must be below this.
   uint64_t vocabulary_size = 0;
 };
 
-// Memory: the field's text or ids, and a bit for each level of nesting.
+// Memory: the field's text or ids, and one bit per level of nesting.
 class JsonLine {
  public:
   explicit JsonLine(JsonField field);
 
-  // False if the line does not hold the field as it should be: error() says
-  // what was expected. A name that stands in an object twice means its last
-  // value.
+  // Reads the field. Returns false if the line does not have it in the right
+  // form; error() then says what was expected. If a name occurs twice in an
+  // object, its last value counts.
   bool Read(std::string_view line);
 
   const std::string& text() const { return text_; }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where `poniente pack` takes documents from: one input, cut into units of work
-// that are converted on any thread.
+// that any thread can convert.
 
 #ifndef PONIENTE_PACK_PACK_INPUT_H_
 #define PONIENTE_PACK_PACK_INPUT_H_
@@ -18,11 +18,12 @@
 
 namespace poniente::internal {
 
-// Where a unit begins; what `at` counts is the input's affair: bytes of a file,
+// Where a unit begins. The input defines what `at` counts: bytes of a file,
 // documents of another store.
 struct UnitBegin {
   uint64_t at = 0;
-  // Of text that is cut at lines: within a line that is none to cut at.
+  // For text that is cut at lines: the unit begins within a line that is too
+  // long to be a delimiter.
   bool inside_line = false;
 
   friend bool operator==(const UnitBegin&, const UnitBegin&) = default;
@@ -33,11 +34,11 @@ struct PackUnit {
   UnitBegin end;
   bool is_last = false;  // of its input
   uint64_t bytes = 0;    // of the input, for the progress
-  // What an input that cannot be read twice has read for it.
+  // The bytes of the unit, for an input that cannot be read twice.
   std::string data;
 };
 
-// A document of an input that could not be read, by its line.
+// A document of an input that could not be read, identified by its line.
 struct BadLine {
   uint64_t line = 0;  // of the unit, from 1 on
   std::string what;
@@ -45,23 +46,25 @@ struct BadLine {
 
 // Where documents of a unit end, in tokens of the unit.
 struct DocumentEnds {
-  // The document that was open before the unit ends before its first token.
+  // The document that was open before the unit ends before the unit's first
+  // token.
   bool ends_open_document = false;
   std::vector<uint64_t> ends;
-  // A document is open behind it: it has tokens that no end follows.
+  // A document is open at the end of the unit: its tokens are not followed by
+  // an end.
   bool is_open = false;
-  // What names the documents, for all that end in the unit or for none: their
-  // lines, or names of their own, to which that of the open one may be added.
-  // Else they are counted.
+  // Names of the documents, for all that end in the unit or for none: their
+  // lines, or their own names, to which that of the open document may be added.
+  // Without either, documents are numbered.
   std::vector<uint64_t> lines;
   std::vector<std::string> names;
 };
 
-// By the first bytes of an input.
+// What the first bytes of an input look like.
 enum class LooksLike { kText, kCompressed, kBinary };
 
-// The documents of one unit, as the store holds them. A unit may begin and end
-// within a document.
+// The documents of one unit, encoded as the store holds them. A unit may begin
+// and end within a document.
 class UnitDocuments {
  public:
   // `end_of_document` is added to each document.
@@ -69,19 +72,19 @@ class UnitDocuments {
 
   void Clear();
 
-  // More of the document that is open.
+  // Appends to the open document.
   void AppendBytes(std::string_view ids);
   void AppendIds(std::span<const uint32_t> ids);
-  // Ends the document that is open, if there is anything of it.
+  // Ends the open document, if it is not empty.
   void Boundary();
   // Ends a document that began in this unit and may be empty, named by its
-  // line, from 1 on.
+  // line, counted from 1.
   void EndDocument(uint64_t line);
-  // The same for one with a name of its own.
+  // Does the same for a document with its own name.
   void EndDocument(std::string name);
-  // Of the document that is open behind the unit. Nothing can follow.
+  // Names the document that is open at the end of the unit. Nothing may follow.
   void NameOpenDocument(std::string name);
-  // Documents that end with the end-of-document id as they come get no other.
+  // Adds no end-of-document id to documents that end with it already.
   void KeepOwnEnds() { keeps_own_ends_ = true; }
 
   void AddBadLine(uint64_t line, std::string what);
@@ -92,12 +95,14 @@ class UnitDocuments {
 
   const std::vector<BadLine>& bad_lines() const { return bad_lines_; }
   bool ends_open_document() const { return ends_.ends_open_document; }
-  // Whether a document is open behind the unit, if one is before it.
+  // Returns whether a document is open after the unit, given whether one is
+  // before it.
   bool is_open_behind(bool is_open_before) const;
   uint64_t num_tokens() const { return tokens_; }
-  // The tokens; with `and_end_before` an end-of-document id comes before them.
+  // Returns the tokens; with `and_end_before`, preceded by an end-of-document
+  // id.
   std::span<const std::byte> Bytes(bool and_end_before) const;
-  // REQUIRES: Clear() comes next.
+  // Returns the ends. REQUIRES: Clear() is called next.
   DocumentEnds TakeEnds();
 
  private:
@@ -116,21 +121,22 @@ class UnitDocuments {
   std::vector<BadLine> bad_lines_;
 };
 
-// Thread safety: Convert() on any number of threads; the rest on one at a time.
+// One input. Thread safety: Convert() on any number of threads, the rest on one
+// thread at a time.
 class PackInput {
  public:
   virtual ~PackInput() = default;
 
-  // The unit that begins where the one before it ended, or at {0, false}. An
-  // input has at least one; the last one may be empty.
+  // Returns the unit that begins where the previous one ended, or at {0,
+  // false}. An input has at least one unit; the last one may be empty.
   virtual absl::StatusOr<PackUnit> Cut(const UnitBegin& begin) = 0;
 
-  // Adds the documents of a unit, in order. What they are follows from the unit
-  // alone.
+  // Adds the documents of a unit, in order. They depend on the unit alone.
   virtual absl::Status Convert(const PackUnit& unit,
                                UnitDocuments* to) const = 0;
 
-  // Its document is called as the input is; else they are told apart by number.
+  // Returns whether the input is one document, named like the input; if not,
+  // documents are told apart by number.
   virtual bool is_one_document() const { return false; }
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// JSONL: a document in each line, as a field of an object.
+// JSONL: each line is a document, as a field of an object.
 
 #ifndef PONIENTE_PACK_PACK_JSONL_H_
 #define PONIENTE_PACK_PACK_JSONL_H_
@@ -14,9 +14,9 @@
 
 namespace poniente::internal {
 
-// Each line that is not blank is a document, an empty one too; a line is held
-// in memory. `model` is null for the bytes of the text. `stop` ends the wait
-// for a stream.
+// Opens JSONL. Each line that is not blank is a document, possibly an empty
+// one; a whole line is kept in memory. `model` is null for the bytes of the
+// text. `stop` ends the wait for a stream.
 std::unique_ptr<PackInput> OpenJsonlInput(
     const TextInput& input, const JsonField& field,
     std::shared_ptr<const SentencePiece> model, const std::atomic<bool>* stop);

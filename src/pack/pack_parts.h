@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The inputs of a pack divided over processes.
+// Divides the inputs of a pack among processes.
 
 #ifndef PONIENTE_PACK_PACK_PARTS_H_
 #define PONIENTE_PACK_PACK_PARTS_H_
@@ -14,24 +14,25 @@
 
 namespace poniente::internal {
 
-// One of so many parts of the inputs, each packed into a store of its own.
+// One part of the inputs; each part is packed into its own store.
 struct PackPart {
   uint32_t ordinal = 0;  // from 0 on
   uint32_t parts = 1;
 };
 
-// The inputs of a part: whole ones, in order, so that
-// the parts one after the other hold all, and about as many bytes each. What
-// has a byte in the middle of several parts belongs to that of its own middle.
-// InvalidArgument if one is a stream, of which there is only one reader.
+// Returns the inputs of a part: whole ones, in order. All parts in sequence
+// hold all inputs, with about the same number of bytes each. An input that
+// spans several parts belongs to the part that contains its middle.
+// InvalidArgument if an input is a stream, which has only one reader.
 absl::StatusOr<std::vector<TextInput>> InputsOfPart(
     const std::vector<TextInput>& inputs, const PackPart& part);
 
-// "DIR/part-00003-of-00008"
+// Returns "DIR/part-00003-of-00008".
 std::string PathOfPart(const std::string& folder, const PackPart& part);
 
-// FailedPrecondition if the folder is a store itself, or holds parts of another
-// division: what reads all below it would take them for parts of this one.
+// Checks the folder of the parts. FailedPrecondition if it is itself a store,
+// or holds parts of another division: readers of the whole folder would take
+// them for parts of this one.
 absl::Status CheckPartFolder(const std::string& folder, const PackPart& part);
 
 }  // namespace poniente::internal

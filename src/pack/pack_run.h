@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Packs inputs into a store, on several threads.
+// Packs inputs into a store on several threads.
 
 #ifndef PONIENTE_PACK_PACK_RUN_H_
 #define PONIENTE_PACK_PACK_RUN_H_
@@ -29,29 +29,29 @@ namespace poniente::internal {
 
 struct PackJob {
   std::vector<TextInput> inputs;
-  // Opens one of them. The flag is set when the run is to end.
+  // Opens an input. The flag is set when the run is to end.
   std::function<std::unique_ptr<PackInput>(const TextInput& input,
                                            const std::atomic<bool>* stop)>
       open;
   bool skip_bad_lines = false;
-  // Threads that convert and write; a few more only wait for the disk, where
-  // tokens go past the page cache. Never changes a byte of the store.
+  // Threads that convert and write. If tokens go past the page cache, a few
+  // more threads only wait for the disk. Never changes a byte of the store.
   int threads = 1;
-  // Whether the run is saved now and then: each time so many bytes of tokens
-  // have been written since, or 10 seconds have passed.
+  // Whether the run is saved from time to time: each time this many bytes of
+  // tokens have been written, or 10 seconds have passed.
   bool can_resume = false;
   uint64_t checkpoint_bytes = uint64_t{256} << 20;
   PackWork work;
 };
 
-// Each thread takes the next unit, converts it, waits until those before it
-// have been given their places in the store, takes its own, and writes its
-// tokens there. What else is known of the unit is kept until the same is done
-// for all before it: so the store comes to be in order, and so it is saved.
+// Each thread takes the next unit, converts it, waits until the units before it
+// have their places in the store, takes its own place, and writes its tokens
+// there. Everything else about the unit is kept until the same is done for all
+// units before it. So the store grows in order, and is saved in order.
 //
-// Memory: a few units for each thread, and for each write in flight.
+// Memory: a few units for each thread and for each write in flight.
 // Errors: that of the first unit, in the order of the documents, that has one,
-//     or of the disk. Cancelled, if `interrupted` says so.
+//     or of the disk. Cancelled if `interrupted` returns true.
 class PackRun {
  public:
   PackRun(const PackJob& job, StoreBuilder* builder, const PackState& state);
@@ -60,11 +60,13 @@ class PackRun {
   using Tick = std::function<void(uint64_t bytes)>;
   absl::Status Run(const std::function<bool()>& interrupted, const Tick& tick);
 
-  // After Run(), when no thread is left that could change it.
+  // Returns the state. Call it after Run(), when no thread can change it any
+  // more.
   const PackState& state() const ABSL_NO_THREAD_SAFETY_ANALYSIS {
     return state_;
   }
-  // The files hold a checkpoint, of this run or of the one it goes on with.
+  // Returns whether the files hold a checkpoint, of this run or of the one that
+  // it continues.
   bool has_saved() const { return has_saved_; }
 
  private:
@@ -98,19 +100,20 @@ class PackRun {
     DirectWriter::Pages pages;
   };
 
-  // Until there are no more units, or the run is over.
+  // Converts units until there are no more, or the run is over.
   void Convert();
-  // False if there are none, which ends the run.
+  // Keeps the checksums; if they are an error, ends the run and returns false.
   bool KeepChecksums(absl::StatusOr<PieceChecksums> checksums,
                      Written* written);
-  // Waits while enough are in flight. nullopt if the run is over.
+  // Waits while enough bytes are in flight. Returns nullopt if the run is over.
   std::optional<DirectWriter::Pages> TakePages(uint64_t bytes);
-  // Writes what is staged, until nothing more will be.
+  // Writes what is staged, until nothing more will be staged.
   void WriteStaged();
-  // nullopt at the end, or if the run is over.
+  // Returns the next unit; nullopt at the end, or if the run is over.
   std::optional<Task> NextTask();
   absl::Status ConvertUnit(const Task& task, UnitDocuments* documents) const;
-  // Gives the unit its place, once it is its turn. False if the run is over.
+  // Waits for the unit's turn and takes its place. Returns false if the run is
+  // over.
   bool TakePlace(const Task& task, const absl::Status& converted,
                  const UnitDocuments& documents, Written* written);
   void Start(int count, std::vector<std::thread>* threads);
@@ -127,7 +130,7 @@ class PackRun {
   void NoteBadLines(const Written& written) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   std::string At(uint64_t input, uint64_t line, const std::string& what) const;
 
-  // This thread's, while the others work.
+  // The work of this thread while the others convert.
   void Watch(const std::function<bool()>& interrupted, const Tick& tick);
   void StartWriting(uint64_t tokens);
   bool IsTimeToSave(uint64_t tokens);
@@ -141,7 +144,7 @@ class PackRun {
   const std::optional<uint32_t> end_of_document_;
   std::atomic<bool> stop_ = false;
 
-  // Cutting is done by one thread at a time; taken before mu_.
+  // Held while cutting, which one thread does at a time; taken before mu_.
   Mutex cut_mu_;
   uint64_t cut_input_ ABSL_GUARDED_BY(cut_mu_);
   UnitBegin cut_begin_ ABSL_GUARDED_BY(cut_mu_);
@@ -156,9 +159,9 @@ class PackRun {
   int converting_ ABSL_GUARDED_BY(mu_) = 0;  // of those
   ConditionVariable to_write_;
   std::deque<Staged> staged_ ABSL_GUARDED_BY(mu_);
-  // Of tokens that are staged, or about to be.
+  // Bytes of tokens that are staged, or about to be.
   uint64_t bytes_in_flight_ ABSL_GUARDED_BY(mu_) = 0;
-  // Memory to use again, that of the last one first.
+  // Memory to reuse; that of the last write first.
   std::vector<DirectWriter::Pages> free_pages_ ABSL_GUARDED_BY(mu_);
   absl::Status failed_ ABSL_GUARDED_BY(mu_);
   // What is known once a unit has its place.
@@ -166,12 +169,12 @@ class PackRun {
   uint64_t placed_tokens_ ABSL_GUARDED_BY(mu_);
   bool placed_in_document_ ABSL_GUARDED_BY(mu_);
   uint64_t placed_lines_ ABSL_GUARDED_BY(mu_);
-  // Units that wait for others before them.
+  // Units that wait for earlier ones.
   std::map<uint64_t, Written> written_ ABSL_GUARDED_BY(mu_);
   uint64_t added_ ABSL_GUARDED_BY(mu_) = 0;
   PackState state_ ABSL_GUARDED_BY(mu_);
 
-  // This thread's.
+  // Only for this thread.
   uint64_t started_tokens_;
   uint64_t saved_tokens_;
   Clock::time_point saved_at_;

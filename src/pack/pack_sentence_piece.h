@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A SentencePiece model, where the build found the library.
+// A SentencePiece model, if the build has found the library.
 //
-// Of std's types alone: the library's header declares an absl::string_view that
-// is none of Abseil's.
+// Uses only types of std: the library's header declares an absl::string_view
+// that is not Abseil's.
 
 #ifndef PONIENTE_PACK_PACK_SENTENCE_PIECE_H_
 #define PONIENTE_PACK_PACK_SENTENCE_PIECE_H_
@@ -15,18 +15,18 @@
 
 namespace poniente::internal {
 
-// Thread safety: immutable once loaded.
+// A model. Thread safety: immutable once loaded.
 class SentencePiece {
  public:
-  // Null, with what is wrong in `error`, if the bytes are no model or the build
-  // has no SentencePiece.
+  // Loads a model. Returns null, with the reason in `error`, if the bytes are
+  // not a model or the build has no SentencePiece.
   static std::shared_ptr<const SentencePiece> Load(std::string_view model,
                                                    std::string* error);
   virtual ~SentencePiece() = default;
 
   virtual uint32_t vocabulary_size() const = 0;
   virtual int end_of_sentence() const = 0;  // below 0 if the model has none
-  // Replaces `ids`. False, with what is wrong in `error`, if it cannot.
+  // Replaces `ids`. Returns false, with the reason in `error`, on failure.
   virtual bool Encode(std::string_view text, std::vector<uint32_t>* ids,
                       std::string* error) const = 0;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How far packing is: what a run that goes on after a kill must know.
+// How far packing is: what a run needs to continue after a kill.
 
 #ifndef PONIENTE_PACK_PACK_STATE_H_
 #define PONIENTE_PACK_PACK_STATE_H_
@@ -13,7 +13,7 @@
 
 namespace poniente::internal {
 
-// Inputs that were packed, but may not be what was meant.
+// Inputs that were packed but may be a mistake.
 struct OddInputs {
   uint64_t count = 0;
   std::string first;
@@ -25,16 +25,16 @@ struct OddInputs {
   friend bool operator==(const OddInputs&, const OddInputs&) = default;
 };
 
-// After so many units, in order.
+// The state after some units, in order.
 struct PackState {
-  // Where the next unit begins: in which input, and where in it.
+  // Where the next unit begins: which input, and where in it.
   uint64_t input = 0;
   UnitBegin begin;
-  // Of that input.
+  // Counts of that input.
   uint64_t lines = 0;
   uint64_t documents_of_input = 0;
   bool in_document = false;
-  // Of all.
+  // Counts over all inputs.
   uint64_t bytes = 0;
   uint64_t empty = 0;  // inputs without a document
   OddInputs compressed;
@@ -45,8 +45,8 @@ struct PackState {
   friend bool operator==(const PackState&, const PackState&) = default;
 };
 
-// What a run packs, as two digests. A run goes on with what another left only
-// if both are the same.
+// What a run packs, as two digests. A run continues another only if both are
+// equal.
 struct PackWork {
   uint64_t options = 0;
   uint64_t inputs = 0;
@@ -60,7 +60,7 @@ struct SavedPackState {
   PackWork work;
   PackState state;
 };
-// nullopt for anything but what EncodePackState() made.
+// Parses a text of EncodePackState(); nullopt for any other text.
 std::optional<SavedPackState> ParsePackState(std::string_view text);
 
 }  // namespace poniente::internal

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Text as documents of ids: its bytes, or what a model makes of it.
+// Turns text into documents of ids: its bytes, or the ids that a model assigns.
 
 #ifndef PONIENTE_PACK_PACK_TEXT_H_
 #define PONIENTE_PACK_PACK_TEXT_H_
@@ -14,8 +14,8 @@
 
 namespace poniente::internal {
 
-// `model` is null for bytes. It takes a document at a time, so that with one
-// each input is a single unit. `stop` ends the wait for a stream.
+// Opens text. `model` is null for bytes. A model takes a whole document at a
+// time, so each input is then a single unit. `stop` ends the wait for a stream.
 std::unique_ptr<PackInput> OpenTextInput(
     const TextInput& input, const SplitRule& rule,
     std::shared_ptr<const SentencePiece> model, const std::atomic<bool>* stop);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is tokenized already: token stores and the files of other projects.
+// Inputs that are already tokenized: token stores and the files of other
+// projects.
 
 #ifndef PONIENTE_PACK_PACK_TOKEN_FILES_H_
 #define PONIENTE_PACK_PACK_TOKEN_FILES_H_
@@ -16,19 +17,20 @@
 
 namespace poniente::internal {
 
-// Each path as one input, with its source. Documents that only an id separates
-// are looked for.
+// Opens each path as one input, with its source. Finds documents that are
+// separated only by an id.
 absl::StatusOr<std::vector<TextInput>> OpenTokenInputs(
     const std::vector<std::string>& paths, const TokenSourceOptions& options);
 
-// What a part packs: whole documents, about the same
-// bytes for each; all parts together, in their order, are the inputs.
+// Returns what a part packs: whole documents, with about the same number of
+// bytes in each part. All parts in order are the inputs.
 absl::StatusOr<std::vector<TextInput>> TokenInputsOfPart(
     const std::vector<TextInput>& inputs, const PackPart& part);
 
-// Its documents, with the names they have, else numbered; where they are not
-// known, each shard is one. Ids are taken as they are; one that is not below
-// `vocabulary_size` is InvalidArgument. REQUIRES: input.source.
+// Opens an input of documents with their names, or numbered if they have none.
+// If documents are not known, each shard is one. Ids are taken unchanged; an id
+// that is not below `vocabulary_size` is InvalidArgument. REQUIRES:
+// input.source.
 std::unique_ptr<PackInput> OpenTokenInput(const TextInput& input,
                                           uint64_t vocabulary_size);
 

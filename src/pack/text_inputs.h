@@ -20,19 +20,19 @@ struct TextInput {
   uint64_t bytes = 0;
   uint64_t modified_nanoseconds = 0;  // since 1970
   bool is_regular = false;
-  // Of what is tokenized already; null for text.
+  // Source of an input that is already tokenized; null for text.
   std::shared_ptr<const TokenSource> source = nullptr;
-  // Of `source`: documents [first_document, end_document).
+  // Documents [first_document, end_document) of `source`.
   uint64_t first_document = 0;
   uint64_t end_document = 0;
   TokenRange tokens = {};  // of these documents
 
-  // Its size says nothing: a pipe, a device, a file of /proc.
+  // Returns whether its size is meaningless: a pipe, a device, a file of /proc.
   bool is_stream() const { return !is_regular || bytes == 0; }
 };
 
-// Below folders: links (never followed), devices and so on; and files that no
-// pattern matches.
+// What was left out below folders: links (never followed), devices and so on,
+// and files that no pattern matches.
 struct LeftOut {
   uint64_t links = 0;
   uint64_t special = 0;
@@ -46,12 +46,12 @@ struct TextInputs {
   LeftOut left_out;
 };
 
-// Each of `inputs` is a file, a stream, or a folder that stands for all files
-// below it, in the bytewise order of their paths. A file is named by its path
-// below the folder given, or by its last component; a name already taken gets
-// "~2", "~3", ... `patterns` (fnmatch) choose among the files of folders: one
-// with a '/' is compared with the path below the folder, others with the last
-// component. What lies below `leave_out` is no input.
+// Finds the inputs. Each of `inputs` is a file, a stream, or a folder that
+// stands for all files below it, in the bytewise order of their paths. A file
+// is named by its path below the given folder, or by its last component; a name
+// that is already taken gets "~2", "~3", ... `patterns` (fnmatch) select files
+// of folders: a pattern with a '/' is compared with the path below the folder,
+// others with the last component. What lies below `leave_out` is not an input.
 absl::StatusOr<TextInputs> FindTextInputs(
     const std::vector<std::string>& inputs,
     const std::vector<std::string>& patterns, const std::string& leave_out);

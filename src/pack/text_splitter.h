@@ -11,7 +11,7 @@
 
 namespace poniente::internal {
 
-// Receives text and the places between documents. Text may be empty, and
+// Receives text and the boundaries between documents. Text may be empty, and
 // boundaries may follow each other.
 class DocumentSink {
  public:
@@ -30,36 +30,38 @@ struct SplitRule {
   std::string delimiter;
 };
 
-// A line of more bytes than this, its end included, is none to cut at.
+// Most bytes, with its end, of a line at which text is cut. Longer lines are
+// text.
 inline constexpr size_t kMaxCutLineBytes = 65536;
 
-// A line ends with LF or CR LF, or where the text ends.
+// Splits text. A line ends with LF or CR LF, or where the text ends.
 //
-// Memory: a line is kept only while it might still be one to cut at.
+// Memory: a line is kept only while it might still be a delimiter.
 class TextSplitter {
  public:
-  // `inside_text_line`: the text begins within a line that is none to cut at.
+  // `inside_text_line`: the text begins within a line that is too long to be a
+  // delimiter.
   TextSplitter(const SplitRule& rule, DocumentSink* sink,
                bool inside_text_line = false)
       : rule_(rule), sink_(sink), inside_text_line_(inside_text_line) {}
 
   absl::Status Add(std::string_view text);
-  // The text goes on elsewhere: after a line, or within one that is none to cut
-  // at.
+  // Prepares for text to continue elsewhere: after a line, or within one that
+  // is too long to be a delimiter.
   absl::Status Pause();
-  // The end of the text, which is a boundary.
+  // Ends the text, which is a boundary.
   absl::Status Finish();
 
  private:
-  // A complete line.
+  // Handles a complete line.
   absl::Status Line(std::string_view line);
   bool IsCut(std::string_view line) const;
 
   const SplitRule rule_;
   DocumentSink* const sink_;
-  // The beginning of a line whose end has not come yet.
+  // The beginning of a line whose end has not arrived yet.
   std::string begun_;
-  // The rest of the line is text, whatever comes.
+  // The rest of the line is text in any case.
   bool inside_text_line_;
 };
 
