@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a configuration says, as plain structs: checked in itself, but before
-// any store has been opened.
+// What a configuration states, as plain structs: checked by itself, before any
+// store has been opened.
 
 #ifndef PONIENTE_CONFIG_SPEC_H_
 #define PONIENTE_CONFIG_SPEC_H_
@@ -24,7 +24,8 @@
 
 namespace poniente::internal {
 
-// Where a key stands, and its dotted name: begins every message about it.
+// Where a key stands, and its dotted name; every message about the key begins
+// with it.
 struct Place {
   std::string file;
   uint32_t line = 0;
@@ -32,15 +33,15 @@ struct Place {
   std::string key;
 };
 
-// "file:line:column: key".
+// Returns "file:line:column: key".
 std::string ToString(const Place& place);
 
-// Where a node stands: decides which keys it may have, and who shuffles it.
+// Where a node stands, which decides the keys it may have and who shuffles it.
 enum class NodePlace { kRoot, kComponent, kOther };
 
 enum class NodeKind { kStore, kHub, kDeclared, kFlat, kMixture, kConcat, kUse };
 
-// Items chosen by a file or by a hash.
+// Items selected by a file or by a hash.
 struct FilterSpec {
   enum class Kind { kScores, kBitmap, kIndices, kFraction };
 
@@ -69,7 +70,8 @@ struct SliceSpec {
   uint64_t end = 0;
 };
 
-// From `start` on: of the run, or of a nested mixture's own samples.
+// A stage, from `start` on: a place in the run, or a sample of a nested
+// mixture.
 struct StageSpec {
   Place place;
   RunPoint start;
@@ -79,7 +81,7 @@ struct StageSpec {
   std::optional<uint64_t> batch_size;
   std::optional<uint32_t> seq_len;
   std::map<std::string, double> weights;
-  // By component, of the scores that it is filtered by.
+  // Thresholds for the scores that components are filtered by, by component.
   std::map<std::string, double> thresholds;
   std::optional<double> temperature;
   std::optional<RunPoint> ramp;
@@ -88,20 +90,20 @@ struct StageSpec {
   std::map<std::string, double> numbers;
 };
 
-// A node, with what is done to it, from the inside out: documents, filter,
-// order, slice, take, repeat, shuffle.
-// What a path does not say by itself.
+// What a path does not determine by itself.
 struct FileSpec {
   std::string format;  // empty: found out
   std::optional<StoredType> dtype;
   std::string column;
   std::string glob;
   std::optional<DocumentDelimiter> delimiter;
-  // Of the windows; else as the format's own project has it.
+  // Tokens that windows share; unset: as the format's own project cuts them.
   std::optional<uint32_t> overlap;
   std::optional<bool> across_shards;
 };
 
+// A node, with what is done to it, from the inside out: documents, filter,
+// order, slice, take, repeat, shuffle.
 struct NodeSpec {
   Place place;
   NodeKind kind = NodeKind::kStore;
@@ -114,7 +116,7 @@ struct NodeSpec {
   uint64_t tokens = 0;                   // kDeclared
   std::optional<Vocabulary> vocabulary;  // kDeclared, kStore, kHub
   std::string use;                       // kUse: its name in [data.nodes]
-  // In the order of declaration. kUse: the node that is used, alone.
+  // Children in order of declaration; for kUse only the node that is used.
   std::vector<NodeSpec> children;
 
   std::optional<FilterSpec> documents;  // kStore
@@ -123,10 +125,10 @@ struct NodeSpec {
   std::optional<SliceSpec> slice;
   std::optional<uint64_t> take;
   std::optional<uint64_t> repeat;
-  // Stated; else what is usual where the node stands.
+  // The stated shuffle; unset: the default of the node's place.
   std::optional<ShuffleOptions> shuffle;
 
-  // Below a mixture.
+  // Weight below a mixture.
   double weight = 1;
   bool states_weight = false;  // itself, or the stage that starts the run
   std::optional<uint64_t> max_epochs;
@@ -134,7 +136,7 @@ struct NodeSpec {
   std::optional<uint64_t> seed;
   std::optional<double> loss_weight;
 
-  // kMixture; of `mixture`, what TOML says of any mixture.
+  // For kMixture: what TOML states about any mixture.
   MixtureOptions mixture;
   std::vector<StageSpec> stages;  // after the first; not of the root
 };
@@ -164,7 +166,8 @@ struct RunSpec {
   std::vector<StageSpec> stages;
   std::vector<BatchSizeSpec> batch_sizes;
   std::vector<SeqLenSpec> seq_lens;
-  // What a reader should know, though nothing is wrong; places in front.
+  // What a reader should know although nothing is wrong, with the places in
+  // front.
   std::vector<std::string> warnings;
   // [runtime]
   ByteReaderOptions io;
@@ -172,12 +175,12 @@ struct RunSpec {
   LoaderOptions loader;               // what [data] says of it, too
 };
 
-// The node that `node` stands for, with its own kind.
+// Returns the node that `node` stands for, with its own kind.
 const NodeSpec& Used(const NodeSpec& node);
 
-// Another threshold for the scores that a component is filtered by: its own
-// filter, else that of what it uses, else its documents. False if there is
-// none.
+// Sets another threshold for the scores that a component is filtered by: of its
+// own filter, else of the filter of what it uses, else of its documents.
+// Returns false if it has none.
 bool SetThreshold(double at_least, NodeSpec* node);
 bool HasThreshold(const NodeSpec& node);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // I/O locality of a run before it reads anything: which chunks of files its
-// batches touch, and what a cache of chunks would do for it. docs/simulate.md
+// batches touch, and what a cache of chunks would save. docs/simulate.md
 // defines every figure.
 
 #ifndef PONIENTE_ANALYSIS_SIMULATE_IO_SIMULATION_H_
@@ -18,33 +18,33 @@
 
 namespace poniente::internal {
 
-// Of some steps, read in chunks of one size: byte b of a file is in its chunk b
-// / chunk_bytes. A batch asks for each of its chunks once.
+// Locality of some steps that are read in chunks of one size: byte b of a file
+// is in its chunk b / chunk_bytes. A batch asks for each of its chunks once.
 struct ChunkLocality {
   uint64_t chunk_bytes = 0;
-  // Chunks that the batches ask for, all together, and the most in one batch.
+  // Chunks that the batches ask for in total, and the most in one batch.
   uint64_t asked_chunks = 0;
   uint64_t most_chunks_in_batch = 0;
-  // Different ones, and their bytes: what is fetched if nothing is forgotten.
+  // Distinct chunks and their bytes: what is fetched if everything is cached.
   uint64_t touched_chunks = 0;
   uint64_t touched_bytes = 0;
-  // Of the bytes of all chunks touched, counted anew in each pass over their
-  // source, how many are used in these steps.
+  // Share of the bytes of all touched chunks that these steps use; counted anew
+  // in each pass over a source.
   double used_share = 0;
-  // Fetched without a cache, and with LRU caches of the given sizes.
+  // Bytes fetched without a cache, and with LRU caches of the given sizes.
   uint64_t fetched_bytes_without_cache = 0;
   std::vector<uint64_t> fetched_bytes;
-  // With an LRU cache of so many bytes, at most one chunk in 20 is fetched
-  // again in the same pass; where the steps end in the middle of a pass, chunks
-  // that still have something to give count as asked for once more. Rounded up
-  // by less than 1 %. 0: no cache is needed.
+  // Size of an LRU cache with which at most one chunk in 20 is fetched again in
+  // the same pass. If the steps end in the middle of a pass, chunks that still
+  // have unread data count as asked for once more. Rounded up by less than 1 %.
+  // 0: no cache is needed.
   uint64_t cache_needed_bytes = 0;
-  // The chunks that are to be asked for later decide: it may be more.
+  // The true size may be larger: it depends on chunks that are asked for later.
   bool is_at_least = false;
 };
 
-// `trace` in chunks of `chunk_bytes`, with caches of `cache_bytes`. `reads` is
-// what the trace was made from. REQUIRES: chunk_bytes > 0.
+// Simulates `trace` in chunks of `chunk_bytes`, with caches of `cache_bytes`.
+// The trace was made from `reads`. REQUIRES: chunk_bytes > 0.
 absl::StatusOr<ChunkLocality> SimulateChunks(
     const RunReads& reads, const ReadTrace& trace, uint64_t chunk_bytes,
     std::span<const uint64_t> cache_bytes);
@@ -58,11 +58,11 @@ struct IoSimulationOptions {
   std::vector<uint64_t> chunk_bytes = {uint64_t{64} << 10, uint64_t{1} << 20,
                                        uint64_t{16} << 20};
   std::vector<uint64_t> cache_bytes = {uint64_t{1} << 30, uint64_t{16} << 30};
-  // Of the run with a block shuffle.
+  // The order of the run with a block shuffle.
   BlockShuffleOptions blocks;
 };
 
-// An order that could not be worked out, and why.
+// An order that could not be simulated, and why.
 struct OrderLeftOut {
   std::string order;
   absl::Status status;
@@ -74,8 +74,8 @@ struct IoSimulation {
   std::vector<OrderLeftOut> left_out;
 };
 
-// The run as it is, with a full shuffle, and with a block shuffle of each
-// source. Only what is wrong with the first is an error.
+// Simulates the run as it is, with a full shuffle, and with a block shuffle of
+// each source. Returns an error only if the first one fails.
 absl::StatusOr<IoSimulation> SimulateIo(const RunReads& reads,
                                         const IoSimulationOptions& options);
 

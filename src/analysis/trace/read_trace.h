@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which bytes the first steps of a run read: as it is configured, or with
+// The bytes that the first steps of a run read: as it is configured, or with
 // another order of each source's items. Reads no tokens.
 
 #ifndef PONIENTE_ANALYSIS_TRACE_READ_TRACE_H_
@@ -22,7 +22,7 @@
 namespace poniente::internal {
 
 // Bytes [begin, end) of a file, at least one, which hold an item of a leaf or a
-// part of one.
+// part of it.
 struct ReadSpan {
   uint32_t file = 0;
   uint32_t leaf = 0;
@@ -37,8 +37,8 @@ struct ReadTrace {
   std::vector<ReadSpan> reads;
   // The number of reads up to the end of each step.
   std::vector<size_t> step_ends;
-  // Whether a pass over the leaf comes to the item after these steps. Borrows
-  // what the trace was made from.
+  // Returns whether a pass over the leaf reaches the item after these steps.
+  // Borrows what the trace was made from.
   std::function<absl::StatusOr<bool>(uint32_t leaf, Index item, uint64_t epoch)>
       is_read_later;
 };
@@ -46,11 +46,11 @@ struct ReadTrace {
 // A file that a run reads from.
 struct ReadFile {
   uint64_t bytes = 0;
-  // The store is not there yet: two bytes per token, one file.
+  // The store does not exist yet: two bytes per token and one file are assumed.
   bool is_assumed = false;
 };
 
-// What the first steps of a run draw, over all ranks or for one.
+// What the first steps of a run draw, over all ranks or for one rank.
 //
 // Ownership: borrows the tree; shares the stores.
 // Thread safety: immutable; any number of threads.
@@ -58,44 +58,44 @@ class RunReads {
  public:
   static constexpr uint64_t kMaxTraceSamples = uint64_t{1} << 21;
 
-  // `sources` in the order of DatasetTree::leaves(). Fewer than `steps` if the
-  // run ends before. InvalidArgument for steps of more than kMaxTraceSamples
-  // samples together, over all ranks, or for sources of 2^62 bytes.
-  // REQUIRES: rank < ranks.
+  // Returns the draws of `steps` steps, or fewer if the run ends earlier.
+  // `sources` are in the order of DatasetTree::leaves(). InvalidArgument for
+  // steps of more than kMaxTraceSamples samples together, over all ranks, or
+  // for sources of 2^62 bytes. REQUIRES: rank < ranks.
   static absl::StatusOr<std::unique_ptr<const RunReads>> Create(
       const DatasetNode& root, const Schedule& schedule,
       std::vector<ConfigSource> sources, uint64_t steps, uint32_t rank = 0,
       uint32_t ranks = 1);
 
-  // As the run is. ResourceExhausted if samples are put together from too many
-  // pieces; what the stores say.
+  // Returns the reads of the run as configured. ResourceExhausted if samples
+  // consist of too many pieces; errors of the stores.
   absl::StatusOr<ReadTrace> AsConfigured() const;
 
-  // With the order of each leaf replaced: the n-th item that a pass over the
-  // leaf comes to is the n-th of `order` over all its items, and the same part
-  // of it is read. Which leaf a sample is from stays. Errors as above, and for
-  // sizes of `order` that are not allowed.
+  // Returns the reads with the order of each leaf replaced: the n-th item that
+  // a pass over the leaf reaches becomes the n-th of `order` over all its
+  // items, and the same part of it is read. Each sample keeps its leaf. Errors
+  // as above, and for sizes of `order` that are not allowed.
   absl::StatusOr<ReadTrace> InOrder(const ShuffleOptions& order) const;
 
   uint64_t steps() const { return step_ends_.size(); }
   uint64_t samples() const { return draws_.size(); }
   std::span<const ReadFile> files() const { return files_; }
 
-  // Appends where an item, or a part of it, lies. Items that follow one another
-  // do so in their file.
+  // Appends where an item, or a part of it, lies. Consecutive items are
+  // consecutive in their file.
   absl::Status Locate(uint32_t leaf, const Position& position,
                       std::vector<ReadSpan>* spans) const;
-  // Items of the leaf, and all of one of them.
+  // Returns the number of items of the leaf.
   uint64_t Items(uint32_t leaf) const;
   Position Whole(uint32_t leaf, Index item) const;
-  // Bytes of a token of the leaf.
+  // Returns the bytes of a token of the leaf.
   uint64_t WidthOf(uint32_t leaf) const;
 
  private:
   struct Draw {
     uint32_t leaf = 0;
     Position position;
-    // How many items its pass over the leaf came to before.
+    // Number of items that this pass over the leaf reached before.
     uint64_t place = 0;
   };
   using Pass = std::pair<uint32_t, uint64_t>;  // leaf, epoch
@@ -109,10 +109,11 @@ class RunReads {
 
   absl::Status FindFiles();
   absl::Status TakeDraws(uint64_t steps);
-  // Of the leaf's items; those that do not say it themselves, as windows of
-  // selected documents, are as long as the schedule cuts them.
+  // Returns the tokens of the leaf's items. Where the leaf does not say, as
+  // with windows of selected documents, items are as long as the schedule cuts
+  // them.
   uint32_t ItemTokens(uint32_t leaf) const;
-  // Where the draws lie, their items replaced by `items`.
+  // Returns where the draws lie if their items are replaced by `items`.
   absl::StatusOr<ReadTrace> TraceOf(std::span<const Index> items) const;
   absl::StatusOr<bool> IsDrawnLater(uint32_t leaf, Index item,
                                     uint64_t epoch) const;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A configured run that can be asked what a step sees, and which steps see an
-// item or a document: RunTrace with the sources' names and documents.
-// docs/tracing.md says what the answers mean.
+// item or a document: RunTrace with the names and documents of the sources.
+// docs/tracing.md explains the answers.
 
 #ifndef PONIENTE_ANALYSIS_TRACE_TRACED_RUN_H_
 #define PONIENTE_ANALYSIS_TRACE_TRACED_RUN_H_
@@ -25,12 +25,13 @@ struct TracedDocument {
 
 struct TracedSample {
   SampleOrigin origin;
-  // The last of the names that lead to its leaf, whole, though it may have
-  // slashes in it; of a root without a name, that of its folder.
+  // The last of the names that lead to the leaf; the whole name, even if it
+  // contains slashes. For a root without a name, that of its folder.
   std::string source;
-  // Which of the leaves of this path: 0 but for later views of a component.
+  // Which of the leaves of this path; above 0 only for later views of a
+  // component.
   uint32_t view = 0;
-  // Those the sample's tokens are of, in order; none where they are not known.
+  // Documents of the sample's tokens, in order; empty if they are not known.
   std::vector<TracedDocument> documents;
 };
 
@@ -44,7 +45,7 @@ struct TracedReading {
   Reading reading;
   Index item = 0;
   uint32_t view = 0;
-  // Of a search for documents.
+  // Set by a search for documents.
   std::optional<uint64_t> document;
 };
 
@@ -54,12 +55,12 @@ struct StepRange {
   uint64_t end = 0;
 };
 
-// Thread safety: immutable; any number of threads. Calls that concern documents
-//     read from the stores, and block for it.
+// Thread safety: immutable; any number of threads. Calls about documents read
+// from the stores, and block meanwhile.
 class TracedRun {
  public:
-  // `sources` in the order of DatasetTree::leaves(). Of `options`, last_batch
-  // counts here.
+  // `sources` are in the order of DatasetTree::leaves(). Of `options`, only
+  // last_batch matters.
   TracedRun(DatasetPtr<TokenWindow> dataset, const Schedule& schedule,
             std::vector<ConfigSource> sources,
             LoaderOptions options = LoaderOptions(),
@@ -72,46 +73,48 @@ class TracedRun {
   const std::vector<ConfigSource>& sources() const { return sources_; }
   const LoaderOptions& options() const { return options_; }
   const ByteReaderOptions& io_options() const { return io_options_; }
-  // Of a leaf: see TracedSample.
+  // Returns TracedSample::view of a leaf.
   uint32_t ViewOf(uint32_t leaf) const { return views_[leaf]; }
 
-  // Steps that are served; nullopt if the run has no end.
+  // Returns the steps that are served; nullopt if the run has no end.
   std::optional<uint64_t> steps() const;
 
-  // OutOfRange from the run's end on. REQUIRES: rank < ranks.
+  // Returns what a rank sees in a step; OutOfRange from the run's end on.
+  // REQUIRES: rank < ranks.
   absl::StatusOr<TracedStep> Show(uint64_t step, uint32_t rank = 0,
                                   uint32_t ranks = 1) const;
-  // The tokens of these samples, as the run reads them.
+  // Returns the tokens of these samples, as the run reads them.
   absl::StatusOr<std::vector<TokenWindow>> Tokens(
       const std::vector<TracedSample>& samples) const;
 
-  // The path that `name` stands for: itself, else the only one whose last name
-  // it is, else the only one that ends with it ("fortunes", "prose/fortunes").
-  // InvalidArgument, with the candidates, if there are several; NotFound, with
-  // the nearest name, if there is none.
+  // Returns the path that `name` stands for: itself, else the only path whose
+  // last name it is, else the only path that ends with it ("fortunes",
+  // "prose/fortunes"). InvalidArgument, with the candidates, if there are
+  // several; NotFound, with the nearest name, if there are none.
   absl::StatusOr<std::string> FindSource(std::string_view name) const;
 
-  // Every sample that reads the item, or a part of it, in the order of the run;
-  // of every view of the path that has such an item. `steps` unset: of all
-  // steps, FailedPrecondition if the run has no end. OutOfRange if the run does
-  // not reach the first of them; OutOfRange, NotFound as RunTrace::Find().
+  // Returns every sample that reads the item or a part of it, in the order of
+  // the run, for every view of the path that has the item. If `steps` is unset,
+  // searches all steps; FailedPrecondition if the run then has no end.
+  // OutOfRange if the run does not reach the first of the steps; OutOfRange and
+  // NotFound as RunTrace::Find().
   absl::StatusOr<std::vector<TracedReading>> FindItem(
       std::string_view path, Index item, std::optional<StepRange> steps) const;
 
-  // Every sample that reads a token of the document. FailedPrecondition, with
-  // the path, if the source has no documents.
+  // Returns every sample that reads a token of the document.
+  // FailedPrecondition, with the path, if the source has no documents.
   absl::StatusOr<std::vector<TracedReading>> FindDocument(
       std::string_view path, uint64_t document,
       std::optional<StepRange> steps) const;
 
-  // The documents of this name, of which there may be several. Looks through
-  // all names. NotFound if there is none; FailedPrecondition as above.
+  // Returns the documents of this name, of which there may be several; reads
+  // all names. NotFound if there are none; FailedPrecondition as above.
   absl::StatusOr<std::vector<uint64_t>> DocumentsNamed(
       std::string_view path, std::string_view name) const;
 
  private:
   absl::StatusOr<StepRange> Served(std::optional<StepRange> steps) const;
-  // By number, of which there is at least one.
+  // Returns the leaves at the path by number; there is at least one.
   absl::StatusOr<std::vector<uint32_t>> LeavesAt(std::string_view path) const;
   absl::StatusOr<std::vector<TracedDocument>> DocumentsOf(
       const SampleOrigin& origin) const;
@@ -121,7 +124,7 @@ class TracedRun {
   const std::vector<ConfigSource> sources_;
   const LoaderOptions options_;
   const ByteReaderOptions io_options_;
-  // Of the leaves.
+  // Views of the leaves.
   std::vector<uint32_t> views_;
   std::vector<std::string> names_;  // the last ones
 };

@@ -16,8 +16,8 @@
 
 namespace poniente::internal {
 
-// Cuts a stream of bytes into blocks and gives the CRC32C of each, in order, to
-// a sink. The last block may be short.
+// Cuts a stream of bytes into blocks and passes the CRC32C of each to a sink,
+// in order. The last block may be shorter.
 class BlockHasher {
  public:
   using Sink = std::function<absl::Status(uint32_t checksum)>;
@@ -26,13 +26,13 @@ class BlockHasher {
       : block_bytes_(block_bytes), sink_(std::move(sink)) {}
 
   absl::Status Add(std::span<const std::byte> bytes);
-  // The same for bytes of which only the checksum is known.
-  // REQUIRES: they do not go beyond the end of the block.
+  // Adds bytes of which only the checksum is known. REQUIRES: they do not reach
+  // past the end of the block.
   absl::Status AddPiece(uint32_t checksum, uint64_t bytes);
-  // Ends the last block, if it is short.
+  // Ends the last block if it is shorter than the others.
   absl::Status Finish();
 
-  // Of the block that has begun.
+  // Returns the bytes of the current block so far.
   uint64_t filled() const { return filled_; }
   uint32_t checksum() const { return checksum_; }
 
@@ -43,10 +43,10 @@ class BlockHasher {
   uint32_t checksum_ = 0;
 };
 
-// Bytes under one checksum of a FileKey, whatever the store's block size is.
+// Bytes under one checksum of a FileKey, independent of the store's block size.
 inline constexpr uint64_t kKeyBlockBytes = 65536;
 
-// The checksums of one file, folded to a key. They are always taken over 64
+// The checksums of one file, combined to a key. They are always taken over 64
 // KiB, so that a store's fingerprint does not depend on its block size.
 class FileKey {
  public:
@@ -67,7 +67,7 @@ class FileKey {
   BlockHasher units_;
 };
 
-// Covers everything that a reader of the store can see, and nothing else:
+// Returns the fingerprint of exactly what a reader of the store can see:
 // manifest.fingerprint, generation, block size and file names are left out.
 uint64_t ContentFingerprint(const StoreManifest& manifest, uint64_t tokens_key,
                             uint64_t documents_key);

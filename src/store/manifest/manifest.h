@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The manifest of a token store and the arithmetic of its files, without I/O;
-// manifest_text.h has the text. docs/token_store_format.md says the same in
-// words.
+// The manifest of a token store and the arithmetic of its files, without I/O.
+// manifest_text.h has the text; docs/token_store_format.md explains both.
 
 #ifndef PONIENTE_STORE_MANIFEST_MANIFEST_H_
 #define PONIENTE_STORE_MANIFEST_MANIFEST_H_
@@ -32,13 +31,13 @@ enum class StoreFile { kTokens, kDocuments, kChecksums };
 inline constexpr StoreFile kStoreFiles[] = {
     StoreFile::kTokens, StoreFile::kDocuments, StoreFile::kChecksums};
 
-// "tokens", "documents", "checksums".
+// Returns "tokens", "documents" or "checksums".
 std::string_view StoreFileKind(StoreFile file);
-// "tokens-3.bin" for generation 3.
+// Returns "tokens-3.bin" for generation 3.
 std::string StoreFileName(StoreFile file, uint64_t generation);
-// Which of them such a name is for, whatever stands for the generation.
+// Returns which of the files has such a name, with any generation.
 std::optional<StoreFile> StoreFileNamed(std::string_view name);
-// The same below the folder of the store.
+// Returns the path of the file below the folder of the store.
 std::string StoreFilePath(std::string_view store, StoreFile file,
                           uint64_t generation);
 
@@ -55,19 +54,20 @@ struct StoreManifest {
   uint64_t fingerprint = 0;
 
   uint32_t width() const { return TokenTypeBytes(token_type); }
-  // What each file must hold to the byte; follows from the counts.
+  // Returns the exact size of a file, which follows from the counts.
   uint64_t FileBytes(StoreFile file) const;
-  // Blocks of the tokens or the documents file.
+  // Returns the number of blocks of the tokens or the documents file.
   uint64_t NumBlocks(StoreFile file) const;
 
   friend bool operator==(const StoreManifest&, const StoreManifest&) = default;
 };
 
-// What both writer and reader ask of a vocabulary and the choices beside it.
+// Checks a vocabulary and the choices that belong to it, for writers and
+// readers.
 absl::Status CheckVocabulary(const Vocabulary& vocabulary, TokenType type,
                              std::optional<uint32_t> end_of_document);
 absl::Status CheckBlockBytes(uint64_t block_bytes);
-// What a reader asks of a manifest as a whole, wherever it was written down.
+// Checks a manifest as a whole for readers, wherever it was stored.
 absl::Status CheckManifest(const StoreManifest& manifest);
 
 }  // namespace poniente::internal

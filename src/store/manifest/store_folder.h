@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The folder of a store while a writer has it: locked against other writers,
-// and cleaned of what dead ones left.
+// The folder of a store while a writer works on it: locked against other
+// writers, and cleared of what dead writers left.
 
 #ifndef PONIENTE_STORE_MANIFEST_STORE_FOLDER_H_
 #define PONIENTE_STORE_MANIFEST_STORE_FOLDER_H_
@@ -18,31 +18,34 @@
 
 namespace poniente::internal {
 
-// What stands in the folder of a store while it is written.
+// Names of files in the folder of a store while it is written.
 inline constexpr char kLockName[] = "writer.lock";
 inline constexpr char kTemporaryManifest[] = "manifest.json.tmp";
 inline constexpr char kScratchPrefix[] = "scratch-";
 
-// The text of a store's manifest, and the stamp of its file, if that is asked
-// for. NotFound if the folder or the manifest is not there; InvalidArgument if
-// `path` is a file.
+// Returns the text of a store's manifest and, if asked for, the stamp of its
+// file. NotFound if the folder or the manifest does not exist; InvalidArgument
+// if `path` is a file.
 absl::StatusOr<std::string> ReadManifestText(const std::string& path,
                                              FileStamp* stamp = nullptr);
 
-// Ownership: holds the lock while it lives. Destroyed before Commit() was
-//     called, it removes what the writer has made, and the folder if the
-//     writer made that too.
+// The locked folder.
+//
+// Ownership: holds the lock while it lives. If destroyed before Commit(), it
+//     removes what the writer has created, including the folder if the writer
+//     created it.
 // Errors: FailedPrecondition if another writer has the lock.
 class StoreFolder {
  public:
-  // Asked once the folder is locked, with the generation of the store that is
-  // there, 0 if none is: the one that a dead writer was making, if its files
-  // are to be gone on with. REQUIRES: that is newer; any other was committed.
+  // Called once the folder is locked, with the generation of the existing
+  // store, 0 if there is none. Returns the generation that a dead writer was
+  // writing, if its files are to be continued. REQUIRES: it is newer than the
+  // store's; any other was committed.
   using ChooseToContinue = std::function<std::optional<uint64_t>(
       const StoreFolder& folder, uint64_t committed)>;
 
-  // Makes the folder if need be, locks it, and removes what dead writers left,
-  // unless it is gone on with.
+  // Creates the folder if necessary, locks it, and removes what dead writers
+  // left, unless it is continued.
   static absl::StatusOr<std::unique_ptr<StoreFolder>> Lock(
       std::string path, const ChooseToContinue& choose = nullptr);
 
@@ -50,21 +53,20 @@ class StoreFolder {
   StoreFolder& operator=(const StoreFolder&) = delete;
   ~StoreFolder();
 
-  // Greater than that of any file in the folder.
+  // Returns a number greater than the generation of any other file in the
+  // folder.
   uint64_t generation() const { return generation_; }
-  // Whether the files are those of a dead writer, to be gone on with.
+  // Returns whether the files are those of a dead writer, to be continued.
   bool continues() const { return continues_; }
-  // Leaves the files, if Commit() does not come, to a writer that goes on with
-  // them.
+  // Without a Commit(), leaves the files for a writer that continues them.
   void KeepForLater() { keeps_ = true; }
 
-  // Where the writer's files go.
+  // Returns where the writer's files belong.
   std::string PathOf(StoreFile file) const;
   std::string ScratchPath(const std::string& what) const;
 
   // Makes the files at PathOf() the store, durably, and removes those of older
-  // generations.
-  // REQUIRES: their bytes are durable.
+  // generations. REQUIRES: their bytes are durable.
   absl::Status Commit(const StoreManifest& manifest);
 
  private:
@@ -84,8 +86,8 @@ class StoreFolder {
   bool keeps_ = false;
   OwnedFd lock_;
   uint64_t generation_ = 0;
-  // Of the store that was there; 0 if there was none, nullopt if its manifest
-  // cannot be read.
+  // Generation of the store that was there; 0 if there was none, nullopt if its
+  // manifest cannot be read.
   std::optional<uint64_t> previous_;
 };
 
