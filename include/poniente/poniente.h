@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Everything.
+// Includes the whole C++ interface.
 
 #ifndef PONIENTE_PONIENTE_H_
 #define PONIENTE_PONIENTE_H_

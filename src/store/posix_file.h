@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The system calls a store needs, as functions that give a Status.
+// The system calls that a store needs, as functions that return a Status.
 
 #ifndef PONIENTE_STORE_POSIX_FILE_H_
 #define PONIENTE_STORE_POSIX_FILE_H_
@@ -37,7 +37,7 @@ class OwnedFd {
   int fd_ = -1;
 };
 
-// What tells a file that was written to since from one that was not.
+// Changes whenever a file is written to.
 struct FileStamp {
   uint64_t bytes = 0;
   int64_t mtime_ns = 0;  // since 1970
@@ -45,23 +45,25 @@ struct FileStamp {
   friend bool operator==(const FileStamp&, const FileStamp&) = default;
 };
 FileStamp StampOf(const struct stat& facts);
-// NotFound if there is no such file; InvalidArgument if it is no regular one.
+// Reads the stamp of a file. NotFound if there is no such file; InvalidArgument
+// if it is not a regular file.
 absl::StatusOr<FileStamp> ReadStamp(const std::string& path);
 
-// "'path': what: reason; remedy" for errno, with its code. Call it before
-// anything else can change errno.
+// Returns "'path': what: reason; remedy" for errno, with its code. Call it
+// before anything else can change errno.
 absl::Status ErrnoError(const std::string& path, std::string_view what);
 
-// Where the soft limit of descriptors ends, raises it to the hard one.
+// Opens a descriptor; raises the soft limit of descriptors to the hard one if
+// it is reached.
 absl::StatusOr<OwnedFd> OpenFd(const std::string& path, int flags);
 
-// For reading. InvalidArgument if it is no regular file; a pipe without a
-// writer does not hold this up.
+// Opens a file for reading. InvalidArgument if it is not a regular file; does
+// not wait on a pipe without a writer.
 absl::StatusOr<OwnedFd> OpenRegularFile(const std::string& path,
                                         struct stat* facts);
 
-// All of a regular file of at most `most_bytes` bytes; InvalidArgument, naming
-// `what` was expected, if it is none.
+// Reads all of a regular file of at most `most_bytes` bytes. InvalidArgument,
+// naming `what` was expected, for anything else.
 absl::StatusOr<std::string> ReadSmallFile(const std::string& path,
                                           std::string_view what,
                                           uint64_t most_bytes,
@@ -71,26 +73,26 @@ absl::StatusOr<std::string> ReadSmallFile(const std::string& path,
 absl::Status WriteAll(int fd, const std::string& path, uint64_t offset,
                       std::span<const std::byte> bytes);
 
-// DataLoss: the file ends at byte `at`, `missing` bytes before what was
-// expected.
+// Returns DataLoss: the file ends at byte `at`, `missing` bytes before the
+// expected end.
 absl::Status EndsEarly(const std::string& path, uint64_t at, uint64_t missing);
 
-// Fills `into` from `offset`; DataLoss if the file ends before.
+// Fills `into` from `offset`; DataLoss if the file ends earlier.
 absl::Status ReadAll(int fd, const std::string& path, uint64_t offset,
                      std::span<std::byte> into);
 
-// Makes the file `bytes` bytes long.
+// Sets the length of the file to `bytes`.
 absl::Status CutFile(int fd, const std::string& path, uint64_t bytes);
 
 absl::Status SyncFd(int fd, const std::string& path);
 // Makes the names in a folder durable.
 absl::Status SyncFolder(const std::string& path);
 
-// The folder that `path` lies in.
+// Returns the folder that `path` lies in.
 std::string ParentOf(const std::string& path);
 
-// Makes `path` and the missing folders above it, durably. True if `path` was
-// not there.
+// Creates `path` and the missing folders above it, durably. Returns whether
+// `path` did not exist.
 absl::StatusOr<bool> MakeFolders(const std::string& path);
 
 }  // namespace poniente::internal

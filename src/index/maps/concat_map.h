@@ -16,10 +16,10 @@
 
 namespace poniente::internal {
 
-// Children may be empty. The epoch is handed on.
+// Children end to end; they may be empty. The epoch is passed on.
 class ConcatMap final : public IndexMap {
  public:
-  // InvalidArgument if the lengths sum to more than 2^63.
+  // Returns the map; InvalidArgument if the lengths sum to more than 2^63.
   static absl::StatusOr<std::unique_ptr<ConcatMap>> Create(
       std::span<const uint64_t> lengths);
 

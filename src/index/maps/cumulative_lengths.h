@@ -21,18 +21,19 @@ class CumulativeLengths {
     uint64_t index = 0;
   };
 
-  // InvalidArgument if the lengths sum to more than 2^63. Parts may be empty.
+  // Returns the sums; InvalidArgument if the lengths sum to more than 2^63.
+  // Parts may be empty.
   static absl::StatusOr<CumulativeLengths> Create(
       std::span<const uint64_t> lengths);
 
   size_t parts() const { return starts_.size() - 1; }
   uint64_t total() const { return starts_.back(); }
 
-  // The part that holds `index`, and the index in it. O(log parts).
-  // REQUIRES: index < total().
+  // Returns the part that contains `index`, and the index within it. O(log
+  // parts). REQUIRES: index < total().
   Place Locate(uint64_t index) const;
 
-  // The inverse; nullopt if there is no such part or item.
+  // Inverts Locate(); nullopt if there is no such part or item.
   std::optional<uint64_t> IndexOf(uint32_t part, uint64_t index) const;
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The items of one dataset, cut into samples by a schedule of lengths; without
-// end.
+// The items of one dataset, cut into samples by a schedule of lengths; endless
+// (docs/index-math.md 2.7).
 
 #ifndef PONIENTE_INDEX_MAPS_CUT_MAP_H_
 #define PONIENTE_INDEX_MAPS_CUT_MAP_H_
@@ -17,11 +17,12 @@
 
 namespace poniente::internal {
 
-// Sample n is draw n of a component without a name (ItemDraws), in the order of
-// the child: where nothing is cut, item n mod length of epoch n / length.
+// Sample n is draw n of a component without a name (ItemDraws), in the child's
+// order: if nothing is cut, item n mod length of epoch n / length.
 class CutMap final : public IndexMap {
  public:
-  // `changes` as MixtureRules::parts. InvalidArgument if the child is empty.
+  // Returns the map. `changes` are as MixtureRules::parts. InvalidArgument if
+  // the child is empty.
   static absl::StatusOr<std::unique_ptr<CutMap>> Create(
       std::optional<uint64_t> child_length, uint64_t seed,
       std::span<const PartsChange> changes, uint64_t group);
@@ -35,7 +36,7 @@ class CutMap final : public IndexMap {
                  std::vector<FoundPart>* found) const override;
   std::optional<IndexSpan> SpanBelow(uint32_t child,
                                      const IndexSpan& span) const override;
-  // 0 where nothing has been cut yet: as if this were not there.
+  // Returns 0 while nothing has been cut, as if this node did not exist.
   std::optional<uint64_t> PrefixParameters(
       const IndexSpan& span) const override;
 

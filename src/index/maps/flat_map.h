@@ -19,16 +19,16 @@
 
 namespace poniente::internal {
 
-// An index is permuted among all items, then looked up in the concatenation of
+// Permutes an index among all items, then looks it up in the concatenation of
 // the children in canonical order. Children may be empty. The epoch keys the
-// permutation and is handed on. Eras and chunks may span children.
+// permutation and is passed on. Eras and chunks may span children.
 //
 // Complexity: Create() O(children log children); O(log children) per index.
 class FlatMap final : public IndexMap {
  public:
-  // `lengths` and `names` in the order of declaration, one of each per child.
-  // InvalidArgument if all children are empty, if they have more items together
-  // than CheckOrder() allows, or if two have the same name.
+  // Returns the map. `lengths` and `names` are in order of declaration, one of
+  // each per child. InvalidArgument if all children are empty, if together they
+  // have more items than CheckOrder() allows, or if two have the same name.
   static absl::StatusOr<std::unique_ptr<FlatMap>> Create(
       std::span<const uint64_t> lengths, std::span<const std::string> names,
       uint64_t seed, const OrderSpec& spec = {});
@@ -44,7 +44,7 @@ class FlatMap final : public IndexMap {
           const OrderSpec& spec);
 
   CanonicalOrder order_;
-  CumulativeLengths lengths_;  // In canonical order.
+  CumulativeLengths lengths_;  // in canonical order
   EpochShuffle shuffle_;
 };
 

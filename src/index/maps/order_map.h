@@ -16,10 +16,10 @@ namespace poniente::internal {
 
 // Item x of epoch e is the child's item at place p of the order. Without
 // buckets p is x; with them it is place x of an era shuffle (ItemOrder) whose
-// eras are the buckets. The epoch is handed on.
+// eras are the buckets. The epoch is passed on.
 class OrderMap final : public IndexMap {
  public:
-  // bucket_items: 0 for no buckets.
+  // Creates the map. bucket_items: 0 for no buckets.
   OrderMap(ScoreOrder order, uint64_t bucket_items, uint64_t seed);
 
   std::optional<uint64_t> length() const override { return order_.size(); }

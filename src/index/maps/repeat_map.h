@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A dataset several times over, or without end.
+// A dataset repeated several times or endlessly.
 
 #ifndef PONIENTE_INDEX_MAPS_REPEAT_MAP_H_
 #define PONIENTE_INDEX_MAPS_REPEAT_MAP_H_
@@ -15,12 +15,12 @@
 namespace poniente::internal {
 
 // Item i of epoch e is the child's item i mod n of its epoch e * times + i / n,
-// so that a child that shuffles has a new order each time. Without `times` the
-// map is endless; it then takes no notice of its own epoch.
+// so a child that shuffles has a new order each time. Without `times` the map
+// is endless and ignores its own epoch.
 class RepeatMap final : public IndexMap {
  public:
-  // InvalidArgument if the length would be above 2^63, or if an empty child is
-  // repeated without end.
+  // Returns the map. InvalidArgument if the length would be above 2^63, or if
+  // an empty child is repeated endlessly.
   static absl::StatusOr<std::unique_ptr<RepeatMap>> Create(
       uint64_t child_length, std::optional<uint64_t> times);
 

@@ -14,7 +14,7 @@
 
 namespace poniente::internal {
 
-// Item i is item Select(i) of the one child. The epoch is handed on.
+// Item i is item Select(i) of the one child. The epoch is passed on.
 class SelectionMap final : public IndexMap {
  public:
   explicit SelectionMap(Selection selection)

@@ -14,12 +14,12 @@
 
 namespace poniente::internal {
 
-// The epoch keys the order and is handed on.
+// Shuffles a dataset. The epoch keys the order and is passed on.
 class ShuffleMap final : public IndexMap {
  public:
-  // length: nullopt if endless; the order is that of 2^62 items, which is one
-  // that can be served for eras alone.
-  // REQUIRES: CheckOrder(spec, length) is ok; the kind is kEras if endless.
+  // Creates the map. length: nullopt if endless; the order is then that of 2^62
+  // items, which only eras can serve. REQUIRES: CheckOrder(spec, length) is ok;
+  // the kind is kEras if endless.
   ShuffleMap(std::optional<uint64_t> length, uint64_t seed,
              const OrderSpec& spec = {});
 
@@ -28,11 +28,11 @@ class ShuffleMap final : public IndexMap {
                std::span<ChildPosition> out) const override;
   std::optional<Position> Find(uint32_t child,
                                const Position& position) const override;
-  // Of an endless map: the eras that the span touches.
+  // For an endless map, returns the eras that the span touches.
   std::optional<IndexSpan> SpanBelow(uint32_t child,
                                      const IndexSpan& span) const override;
 
-  // 1 but for eras.
+  // Returns the items per era; 1 for other kinds.
   uint64_t era_items() const { return era_items_; }
 
  private:

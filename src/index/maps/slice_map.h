@@ -13,10 +13,10 @@
 namespace poniente::internal {
 
 // Items [begin, end) of the one child, which may be longer or endless. The
-// epoch is handed on.
+// epoch is passed on.
 class SliceMap final : public IndexMap {
  public:
-  // REQUIRES: begin <= end.
+  // Creates the map. REQUIRES: begin <= end.
   SliceMap(uint64_t begin, uint64_t end);
 
   std::optional<uint64_t> length() const override { return end_ - begin_; }
@@ -35,11 +35,11 @@ class SliceMap final : public IndexMap {
 };
 
 // Items [begin, begin + length) of an endless child in epoch 0, the `length`
-// items after those in epoch 1, and so on: the draws of the child are counted
-// through, so that none is served twice and Find() has one answer.
+// items after those in epoch 1, and so on. Draws of the child are counted on,
+// so none is served twice and Find() has one answer.
 class EndlessSliceMap final : public IndexMap {
  public:
-  // REQUIRES: length >= 1.
+  // Creates the map. REQUIRES: length >= 1.
   EndlessSliceMap(uint64_t begin, uint64_t length);
 
   std::optional<uint64_t> length() const override { return length_; }

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// The batch form, to be compiled once for each instruction set: plain loops for
-// the compiler's vectoriser, and vector code where it finds no good one.
+// The batch form of a permutation, compiled once for each instruction set:
+// plain loops for the compiler's vectoriser, and vector code where the
+// vectoriser finds no good one.
 //
-// An inline function or template of external linkage is one function for the
-// whole program, of which the linker keeps any copy. Were it one compiled here
-// for AVX-512, a machine without AVX-512 would fail somewhere else altogether.
-// So all that is here has internal linkage, and calls nothing that has not:
-// nothing of the standard library either, not even std::min.
+// An inline function or template of external linkage exists once in the whole
+// program, and the linker keeps any copy of it. If that copy were one compiled
+// here for AVX-512, a machine without AVX-512 would fail somewhere else. So
+// everything here has internal linkage and calls nothing that has external
+// linkage, not even std::min.
 //
-// A chunk of indices takes one pass through the network together. Those that
-// have left the range are gathered at the front, with the places they belong
-// to, and take another, until few are left.
+// A chunk of indices takes one pass through the network together. Those outside
+// of the range are then gathered at the front, with the places they belong to,
+// and take another pass, until few are left.
 
 #ifndef PONIENTE_INDEX_PERMUTATION_PERMUTATION_BATCH_H_
 #define PONIENTE_INDEX_PERMUTATION_PERMUTATION_BATCH_H_
@@ -29,9 +30,10 @@ namespace poniente::internal {
 namespace {
 
 constexpr size_t kChunk = 1024;
-// Passes are over whole groups.
+// Passes work on whole groups.
 constexpr size_t kGroup = 32;
-// As many walk to their ends one after the other faster than together.
+// Up to this number, indices walk to their ends faster one by one than
+// together.
 constexpr size_t kFew = 2;
 
 #if defined(__AVX512F__)
@@ -45,7 +47,8 @@ constexpr size_t kVectorBytes = 16;
 using Vector __attribute__((vector_size(kVectorBytes), may_alias)) = uint64_t;
 constexpr size_t kVectorLanes = kVectorBytes / sizeof(uint64_t);
 
-// Of the low halves of each lane. The vectoriser multiplies whole lanes.
+// Multiplies the low halves of each lane. The vectoriser would multiply whole
+// lanes.
 PONIENTE_ALWAYS_INLINE void Multiply(const Vector& a, const Vector& b,
                                      Vector* product) {
 #if defined(__AVX512F__)
@@ -108,7 +111,7 @@ PONIENTE_ALWAYS_INLINE void WideImageOf(const FeistelNetwork& network,
 template <class Word, int rounds, bool forward>
 void Pass(const FeistelNetwork& shared, typename Word::Index* values,
           size_t groups) {
-  // A copy, so that no store to `values` can be one to it.
+  // A copy, so that no store to `values` can alias it.
   const FeistelNetwork network = shared;
   if constexpr (sizeof(typename Word::Index) == sizeof(uint64_t)) {
     Vector* const vectors = reinterpret_cast<Vector*>(values);
@@ -129,8 +132,8 @@ struct Walkers {
   alignas(64) Index places[kChunk];
 };
 
-// Keeps the values at or above `size`, in order, and returns their number.
-// Where `first`, value i belongs to place i.
+// Keeps the values at or above `size`, in order, and returns their number. If
+// `first`, value i belongs to place i.
 template <bool first, class Index>
 size_t KeepOutside(uint64_t size, size_t count, Walkers<Index>* walkers) {
   size_t left = 0;
@@ -227,7 +230,7 @@ size_t KeepOutside(uint64_t size, size_t count, Walkers<uint32_t>* walkers) {
 #endif
 
 // Replaces the first `count` values by their images, and the rest of the last
-// group by anything.
+// group by arbitrary values.
 template <class Word, int rounds, bool forward>
 void PadAndPass(const FeistelNetwork& network, size_t count,
                 typename Word::Index* values) {
@@ -236,7 +239,7 @@ void PadAndPass(const FeistelNetwork& network, size_t count,
   Pass<Word, rounds, forward>(network, values, groups);
 }
 
-// REQUIRES: 0 < count <= kChunk, and all entries below size.
+// Maps a chunk. REQUIRES: 0 < count <= kChunk, and all entries are below size.
 template <class Word, int rounds, bool forward>
 void MapChunk(const FeistelNetwork& network, uint64_t size, const uint64_t* in,
               uint64_t* out, size_t count) {
@@ -260,9 +263,9 @@ void MapChunk(const FeistelNetwork& network, uint64_t size, const uint64_t* in,
   }
 }
 
-// 0, or an entry that is not below size.
+// Returns 0, or an entry that is not below size.
 uint64_t EntryOutside(uint64_t size, const uint64_t* in, size_t count) {
-  // size <= 2^63, so that the top bit is set if and only if one is outside.
+  // size <= 2^63, so the top bit is set if and only if an entry is outside.
   uint64_t top = 0;
   for (size_t i = 0; i < count; ++i) top |= in[i] | (size - 1 - in[i]);
   if (top >> 63 == 0) return 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// One index each of many permutations, with their keys in the lanes: what a
-// mixture of a thousand components asks for, a draw or two of each. Compiled
-// and linked as permutation_batch.h is, whose rules hold here.
+// One index each of many permutations, with their keys in the lanes: needed by
+// a mixture of a thousand components for a draw or two of each. Compiled and
+// linked like permutation_batch.h, whose rules hold here.
 
 #ifndef PONIENTE_INDEX_PERMUTATION_PERMUTATION_EACH_H_
 #define PONIENTE_INDEX_PERMUTATION_PERMUTATION_EACH_H_

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The batch forms of a permutation above 64 items: one for each instruction set
-// that this build knows, all with the same results.
+// of this build, all with the same results.
 
 #ifndef PONIENTE_INDEX_PERMUTATION_PERMUTATION_KERNELS_H_
 #define PONIENTE_INDEX_PERMUTATION_PERMUTATION_KERNELS_H_
@@ -15,8 +15,8 @@ namespace poniente::internal {
 
 struct PermutationKernel {
   // Replaces each entry by its image below `size`. `out` is `in` or does not
-  // overlap it. Returns 0, or, with `out` unspecified, an entry that is not
-  // below `size`.
+  // overlap it. Returns 0, or an entry that is not below `size`; `out` is then
+  // unspecified.
   using Function = uint64_t (*)(const FeistelNetwork& network, uint64_t size,
                                 const uint64_t* in, uint64_t* out,
                                 size_t count);
@@ -35,20 +35,20 @@ struct PermutationKernel {
   EachFunction each;
 };
 
-// What permutation_{portable,avx2,avx512}.cc define; the latter two are part of
+// Defined in permutation_{portable,avx2,avx512}.cc; the latter two are part of
 // builds for x86-64 only.
 extern const PermutationKernel kPortablePermutationKernel;
 extern const PermutationKernel kAvx2PermutationKernel;
 extern const PermutationKernel kAvx512PermutationKernel;
 
-// REQUIRES: 64 < size <= 2^63.
+// Makes the network of a permutation. REQUIRES: 64 < size <= 2^63.
 FeistelNetwork MakeFeistelNetwork(uint64_t size, uint64_t key);
 
-// Those of this build, the slowest first.
+// Returns the kernels of this build, the slowest first.
 std::span<const PermutationKernel* const> PermutationKernels();
-// Whether this machine can run it.
+// Returns whether this machine can run the kernel.
 bool IsSupported(const PermutationKernel& kernel);
-// The fastest that this machine can run.
+// Returns the fastest kernel that this machine can run.
 const PermutationKernel& BestPermutationKernel();
 
 }  // namespace poniente::internal

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where in a run things begin that were placed by steps, samples, tokens or
-// shares, when batch sizes and lengths change on the way.
+// Where in a run things begin that are placed by steps, samples, tokens or
+// shares, while batch sizes and lengths change.
 
 #ifndef PONIENTE_INDEX_SCHEDULE_RUN_LAYOUT_H_
 #define PONIENTE_INDEX_SCHEDULE_RUN_LAYOUT_H_
@@ -28,7 +28,7 @@ struct StageMark {
 };
 
 struct RunEnd {
-  // Of both, at most one is above 0.
+  // At most one of the two is above 0.
   uint64_t steps = 0;
   uint64_t tokens = 0;
 
@@ -51,14 +51,14 @@ class RunLayout {
                                         const std::vector<StageMark>& marks);
 
   const std::vector<Stretch>& stretches() const { return stretches_; }
-  // Of the marks, in their order.
+  // Returns the starts of the marks, in their order.
   const std::vector<Start>& starts() const { return starts_; }
-  // 0 if endless.
+  // Returns the steps in the run; 0 if it is endless.
   uint64_t steps() const { return steps_; }
   uint64_t samples() const { return samples_; }
   Uint128 tokens() const { return tokens_; }
 
-  // The samples that an amount of the run takes from a mark's start on.
+  // Returns the samples that an amount of the run takes from a mark's start on.
   absl::StatusOr<uint64_t> SamplesFrom(const Start& start,
                                        const RunPoint& amount) const;
 

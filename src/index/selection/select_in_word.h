@@ -9,9 +9,9 @@
 
 namespace poniente::internal {
 
-// The place of set bit number k, counted from 0 at the low end: first its byte,
-// from the running sums of the bytes' counts, all in one word; then within it.
-// REQUIRES: k < popcount(word).
+// Returns the place of set bit number k, counted from 0 at the low end. Finds
+// the byte first, from the running sums of the bytes' counts in one word, then
+// the bit within it. REQUIRES: k < popcount(word).
 constexpr uint64_t SelectInWord(uint64_t word, uint64_t k) {
   constexpr uint64_t kOnes = 0x0101010101010101;
   constexpr uint64_t kHigh = 0x8080808080808080;

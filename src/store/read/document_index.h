@@ -19,8 +19,9 @@
 
 namespace poniente::internal {
 
-// Reads when asked. What it reads is checked against its neighbours and bounds,
-// so that a damaged file gives DataLoss and no range outside of the store.
+// Reads on demand. Everything read is checked against its neighbours and
+// bounds, so a damaged file results in DataLoss and never in a range outside of
+// the store.
 //
 // Thread safety: any number of threads.
 class DocumentIndex {
@@ -46,17 +47,18 @@ class DocumentIndex {
     uint64_t first = 0;
     std::vector<uint64_t> ends;
   };
-  // Those from the one that holds the token on, as far as the search has read.
+  // Returns the ends from the document that contains the token on, as far as
+  // the search has read.
   absl::StatusOr<Ends> EndsFrom(uint64_t token) const;
-  // Where a document ends, read once where it is one of the first middles of a
-  // search. They form a tree: node 1 is that of all documents, 2k and 2k + 1
-  // are those of the halves of node k's.
+  // Returns where a document ends. Reads it only once if it is one of the first
+  // middles of a search. These form a tree: node 1 is the middle of all
+  // documents, nodes 2k and 2k + 1 are those of the halves of node k.
   absl::StatusOr<uint64_t> MiddleEnd(uint64_t node, uint64_t document) const;
   absl::Status CheckDocument(uint64_t document) const;
-  // Reads `count` of the u64 that begin with number `first`.
+  // Reads `count` u64 from number `first` on.
   absl::StatusOr<std::vector<uint64_t>> Words(uint64_t first,
                                               uint64_t count) const;
-  // [begin, end) number `i` of a list of ends that starts at word `base` and
+  // Returns range number `i` of a list of ends that starts at word `base` and
   // must reach `total`.
   absl::StatusOr<TokenRange> Between(uint64_t base, uint64_t i, uint64_t total,
                                      const char* what) const;
@@ -67,8 +69,8 @@ class DocumentIndex {
   const uint64_t documents_;
   const uint64_t tokens_;
   const uint64_t name_bytes_;
-  // By node: end + 1, or 0 if it has not been read. At most 32 KiB, made by the
-  // first search.
+  // By node: end + 1, or 0 if it has not been read. At most 32 KiB, allocated
+  // by the first search.
   mutable std::once_flag middles_made_;
   mutable std::vector<std::atomic<uint64_t>> middles_;
 };

@@ -23,32 +23,33 @@
 
 namespace poniente::internal {
 
-// Kept in memory and closed if it is small, so that thousands of small stores
-// can be open at once; else kept open.
+// A file that is read into memory and closed if it is small, so that thousands
+// of small stores can be open at once; a larger file stays open.
 //
-// Checksums: what is kept is verified as a whole when it is read from the disk;
-//     of a file that is kept open, each block when it is first read from, or
-//     always. Reads of what does not match are DataLoss.
+// Checksums: a file in memory is verified as a whole when it is read from the
+//     disk. Of an open file, each block is verified when it is first read, or
+//     always. Reads of bytes that do not match are DataLoss.
 // Thread safety: any number of threads.
 class SideFile {
  public:
-  // A file of up to so many bytes is kept in memory.
+  // Largest file that is kept in memory, in bytes.
   static constexpr uint64_t kMaxKeptBytes = 16384;
 
   static absl::StatusOr<SideFile> Open(
       std::string path, std::optional<BlockChecksums> checksums = std::nullopt,
       VerifyChecksums verify = VerifyChecksums::kFirstTouch);
-  // Opened by the first read, as a ByteFile is; until one succeeds, each tries.
+  // Creates a file that the first read opens, as a ByteFile; until one read
+  // succeeds, each tries again.
   static SideFile OpenLater(
       std::string path, ExpectedFile expected,
       std::optional<BlockChecksums> checksums = std::nullopt,
       VerifyChecksums verify = VerifyChecksums::kFirstTouch);
 
   const std::string& path() const { return path_; }
-  // Bytes when opened, or as expected.
+  // Returns the bytes when opened, or as expected.
   uint64_t size() const { return size_; }
 
-  // Fills `into` from `offset`; DataLoss if the file ends before.
+  // Fills `into` from `offset`; DataLoss if the file ends earlier.
   absl::Status ReadAt(uint64_t offset, std::span<std::byte> into) const;
 
  private:
@@ -57,12 +58,12 @@ class SideFile {
   struct Content {
     std::vector<std::byte> kept;
     std::optional<OpenFile> open;
-    // Of what is kept: told by the first read.
+    // For a file in memory: reported by the first read.
     absl::Status damage;
-    // Of what is open; null where none are compared.
+    // For an open file; null if checksums are not compared.
     std::unique_ptr<const FileChecksums> checksums;
   };
-  // Apart, so that the file can be moved.
+  // Separate, so that the file can be moved.
   struct Opening {
     ExpectedFile expected;
     Mutex making;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which tokens each window of a source holds: arithmetic only.
+// The tokens of each window of a source: arithmetic only.
 
 #ifndef PONIENTE_STORE_READ_WINDOW_GRID_H_
 #define PONIENTE_STORE_READ_WINDOW_GRID_H_
@@ -15,25 +15,28 @@ namespace poniente::internal {
 
 class WindowGrid {
  public:
-  // `shard_ends` as TokenSource's. REQUIRES: rule.overlap < length.
+  // Creates the grid. `shard_ends` are as in TokenSource. REQUIRES:
+  // rule.overlap < length.
   WindowGrid(std::span<const uint64_t> shard_ends, uint32_t length,
              const WindowRule& rule);
 
   uint64_t num_windows() const { return num_windows_; }
-  // Every window has `length` tokens.
+  // Returns whether every window has `length` tokens.
   bool is_uniform() const { return is_uniform_; }
 
-  // REQUIRES: window < num_windows().
+  // Returns the tokens of a window. REQUIRES: window < num_windows().
   TokenRange Window(uint64_t window) const;
-  // The part that window lies in: a shard, or 0 if there is but one part.
+  // Returns the part that the window lies in: a shard, or 0 if there is only
+  // one part.
   size_t PartOf(uint64_t window) const;
 
-  // Where tokens that follow each other lie in windows: in the order of the
-  // windows, with overlap some of them twice.
+  // Returns where consecutive tokens lie in windows, in the order of the
+  // windows; with overlap, some of them twice.
   std::vector<PieceOfItem> Pieces(TokenRange tokens) const;
 
  private:
-  // What is cut by itself: tokens [begin, end), windows from `first` on.
+  // A stretch that is cut separately: tokens [begin, end), windows from `first`
+  // on.
   struct Part {
     uint64_t begin = 0;
     uint64_t end = 0;
@@ -45,7 +48,7 @@ class WindowGrid {
   uint64_t stride_;
   bool is_uniform_ = true;
   uint64_t num_windows_ = 0;
-  // In order; those without windows too. At least one.
+  // In order, including parts without windows. At least one.
   std::vector<Part> parts_;
 };
 
