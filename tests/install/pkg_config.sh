@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # sh pkg_config.sh SOURCES WORK: builds the consumers with what pkg-config says,
-# and runs them. Environment: CC, CXX, PKG_CONFIG_PATH.
+# and the trainer of the installed tutorial as the tutorial says, and runs them.
+# Environment: CC, CXX, PKG_CONFIG_PATH.
 set -eu
 sources=$1
 cd "$2"
@@ -35,3 +36,15 @@ fi
     $(pkg-config --cflags --libs poniente_c) "-Wl,-rpath,$libraries"
   ./pc_c pc-store-shared
 }
+
+# The command is the tutorial's own line, with this compiler.
+documents=$(pkg-config --variable=prefix poniente)/share/doc/poniente
+cp "$documents/examples/train_minimal.cc" .
+# shellcheck disable=SC2016  # expanded by eval
+command=$(sed -n 's/^c++ /"$CXX" /p' "$documents/docs/tutorial.md")
+eval "${command:?no line of docs/tutorial.md begins with c++}"
+if LD_LIBRARY_PATH=$libraries ./train_minimal none.toml none 2>error; then
+  echo "train_minimal trains on a file that is not there" >&2
+  exit 1
+fi
+grep -q "train_minimal: .*'none.toml'" error
