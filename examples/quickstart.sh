@@ -360,7 +360,9 @@ What to try next
   $tool plan $config
   $tool inspect $stores/dictionary
   head -n 3 $runs/*.log
-  read examples/train.cc: a training program
+  read docs/tutorial.md: your own first mixture, step by step
+  read examples/train_minimal.cc: a trainer to copy, and examples/train.cc: a
+    larger one
   read README.md
 ------------------------------------------------------------------------------
 Took $(($(date +%s) - began)) s, of processors ${used%.*} s. All files lie in $made/.
