@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A trainer to copy: replace Model and TrainStep(). After a kill it goes on as
-// if there had been none: a checkpoint holds model and loader of the same step.
+// A trainer to copy: replace Model and TrainStep(). A killed run resumes
+// exactly: one file holds the model and the loader of the same step.
 #include <poniente/poniente.h>
 #include <unistd.h>
 
@@ -31,7 +31,7 @@ void TrainStep(const poniente::Batch& batch, Model& model) {
   }
 }
 
-// A kill at any time leaves the old checkpoint or the new one, never a part.
+// Replaces the file at `path`. A kill leaves the old checkpoint or the new one.
 absl::Status Save(const std::string& path, const Model& model,
                   const poniente::Loader& loader) {
   const std::string state = loader.State(), next = path + ".tmp";
