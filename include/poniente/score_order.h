@@ -53,12 +53,12 @@ enum class ScoreDirection {
 // The items [0, size()) in the order of their scores. Items of equal score (0
 // equals -0) are ordered by index, in both directions.
 //
-// Determinism: the scores decide, on every machine.
+// Determinism: the scores alone decide the order, the same on every machine.
 // Ownership: a value; copies share the tables.
 // Thread safety: immutable; any number of threads.
 // Complexity: 8 bytes per item; O(n log n) to create, with 8 more bytes per
-//     item meanwhile (16 for doubles); O(1) to look up. From a file
-//     (OrderFile), pages of the file instead of memory.
+//     item meanwhile (16 for doubles); O(1) to look up. Tables in a file
+//     (OrderFile) take pages of the page cache instead of memory.
 // Errors: InvalidArgument for a score that is NaN, or more than 2^32 items;
 //     ResourceExhausted if the tables do not fit in memory.
 class ScoreOrder {

@@ -5,9 +5,9 @@
 
 namespace poniente::internal {
 
-std::string ToString(const Place& place) {
-  return absl::StrCat(place.file, ":", place.line, ":", place.column, ": ",
-                      place.key);
+std::string ToString(const SourceLocation& location) {
+  return absl::StrCat(location.file, ":", location.line, ":", location.column,
+                      ": ", location.key);
 }
 
 const NodeSpec& Used(const NodeSpec& node) {

@@ -26,7 +26,7 @@ namespace poniente::internal {
 
 // Where a key stands, and its dotted name; every message about the key begins
 // with it.
-struct Place {
+struct SourceLocation {
   std::string file;
   uint32_t line = 0;
   uint32_t column = 0;
@@ -34,10 +34,10 @@ struct Place {
 };
 
 // Returns "file:line:column: key".
-std::string ToString(const Place& place);
+std::string ToString(const SourceLocation& location);
 
 // Where a node stands, which decides the keys it may have and who shuffles it.
-enum class NodePlace { kRoot, kComponent, kOther };
+enum class NodePosition { kRoot, kComponent, kOther };
 
 enum class NodeKind { kStore, kHub, kDeclared, kFlat, kMixture, kConcat, kUse };
 
@@ -45,7 +45,7 @@ enum class NodeKind { kStore, kHub, kDeclared, kFlat, kMixture, kConcat, kUse };
 struct FilterSpec {
   enum class Kind { kScores, kBitmap, kIndices, kFraction };
 
-  Place place;
+  SourceLocation location;
   Kind kind = Kind::kScores;
   std::string path;                         // as written; none for kFraction
   ScoreFormat format = ScoreFormat::kAuto;  // kScores
@@ -56,7 +56,7 @@ struct FilterSpec {
 };
 
 struct ScoreOrderSpec {
-  Place place;
+  SourceLocation location;
   std::string path;       // as written
   bool is_table = false;  // an OrderFile; else scores
   ScoreFormat format = ScoreFormat::kAuto;
@@ -73,7 +73,7 @@ struct SliceSpec {
 // A stage, from `start` on: a place in the run, or a sample of a nested
 // mixture.
 struct StageSpec {
-  Place place;
+  SourceLocation location;
   RunPoint start;
   std::string name;
   double lr_scale = 1;
@@ -105,7 +105,7 @@ struct FileSpec {
 // A node, with what is done to it, from the inside out: documents, filter,
 // order, slice, take, repeat, shuffle.
 struct NodeSpec {
-  Place place;
+  SourceLocation location;
   NodeKind kind = NodeKind::kStore;
   std::string name;
   std::string path;                      // kStore: as written
@@ -142,12 +142,12 @@ struct NodeSpec {
 };
 
 struct BatchSizeSpec {
-  Place place;
+  SourceLocation location;
   BatchSizeStage stage;
 };
 
 struct SeqLenSpec {
-  Place place;
+  SourceLocation location;
   SeqLenStage stage;
 };
 
@@ -160,8 +160,8 @@ struct RunSpec {
   uint32_t max_seq_len = 0;  // the longest of the schedule, if not stated
   bool states_max_seq_len = false;
   bool trim = false;
-  Place place;  // of [data]
-  Place seq_len_place;
+  SourceLocation location;  // of [data]
+  SourceLocation seq_len_location;
   NodeSpec root;
   std::vector<StageSpec> stages;
   std::vector<BatchSizeSpec> batch_sizes;

@@ -52,7 +52,7 @@ class SpecWriter {
                  run_.loader.last_batch == LastBatch::kDrop ? "drop" : "keep");
     // The root's own seed is the run's.
     std::string text;
-    WriteNode("data", Root(), NodePlace::kRoot, std::move(data), &text);
+    WriteNode("data", Root(), NodePosition::kRoot, std::move(data), &text);
     WriteDefinitions(&text);
     WriteStages(&text);
     WriteSizes(&text);
@@ -110,10 +110,10 @@ class SpecWriter {
     return keys.Inline();
   }
 
-  static void AddShuffle(const NodeSpec& node, NodePlace at, Keys* keys) {
+  static void AddShuffle(const NodeSpec& node, NodePosition at, Keys* keys) {
     const NodeKind kind = Used(node).kind;
     const bool is_default = !node.shuffle.has_value();
-    if (is_default && (at == NodePlace::kOther || kind == NodeKind::kFlat ||
+    if (is_default && (at == NodePosition::kOther || kind == NodeKind::kFlat ||
                        kind == NodeKind::kMixture || node.order.has_value())) {
       return;
     }
@@ -146,7 +146,7 @@ class SpecWriter {
     if (mixture.group_items > 0) keys->Add("group_items", mixture.group_items);
   }
 
-  void AddModifiers(const NodeSpec& node, NodePlace at, Keys* keys) const {
+  void AddModifiers(const NodeSpec& node, NodePosition at, Keys* keys) const {
     if (node.documents) keys->Add("documents", Filter(*node.documents));
     if (node.filter) keys->Add("filter", Filter(*node.filter));
     if (node.order) keys->Add("order", Order(*node.order));
@@ -157,7 +157,7 @@ class SpecWriter {
     keys->AddIf("take", node.take);
     keys->AddIf("repeat", node.repeat);
     AddShuffle(node, at, keys);
-    if (at != NodePlace::kRoot) keys->AddIf("seed", node.seed);
+    if (at != NodePosition::kRoot) keys->AddIf("seed", node.seed);
     if (node.loss_weight) keys->Add("loss_weight", Float(*node.loss_weight));
   }
 
@@ -218,11 +218,11 @@ class SpecWriter {
   }
 
   // Its keys, after those already in `keys`, then the tables below it.
-  void WriteNode(const std::string& path, const NodeSpec& node, NodePlace at,
+  void WriteNode(const std::string& path, const NodeSpec& node, NodePosition at,
                  Keys keys, std::string* text, bool is_part = false) {
     AddKind(node, &keys);
     AddModifiers(node, at, &keys);
-    if (at == NodePlace::kRoot && Used(node).kind != NodeKind::kMixture &&
+    if (at == NodePosition::kRoot && Used(node).kind != NodeKind::kMixture &&
         node.mixture.group_items > 0) {
       keys.Add("group_items", node.mixture.group_items);
     }
@@ -238,7 +238,8 @@ class SpecWriter {
       Keys own;
       if (node.kind == NodeKind::kConcat) {
         own.AddText("name", child.name);
-        WriteNode(below, child, NodePlace::kOther, std::move(own), text, true);
+        WriteNode(below, child, NodePosition::kOther, std::move(own), text,
+                  true);
         continue;
       }
       if (is_mixture) {
@@ -246,7 +247,7 @@ class SpecWriter {
         own.AddIf("max_epochs", child.max_epochs);
       }
       WriteNode(absl::StrCat(below, ".", TomlKey(child.name)), child,
-                is_mixture ? NodePlace::kComponent : NodePlace::kOther,
+                is_mixture ? NodePosition::kComponent : NodePosition::kOther,
                 std::move(own), text);
     }
     for (const StageSpec& stage : node.stages) {
@@ -263,7 +264,7 @@ class SpecWriter {
           [&](const auto& entry) { return !written.contains(entry.first); });
       written.insert(*next);
       WriteNode(absl::StrCat("data.nodes.", TomlKey(next->first)),
-                *next->second, NodePlace::kOther, Keys(), text);
+                *next->second, NodePosition::kOther, Keys(), text);
     }
   }
 

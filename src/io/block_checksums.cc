@@ -32,7 +32,7 @@ constexpr uint64_t kMaxBlocks = uint64_t{1} << 48;
 constexpr char kRemedy[] = "; restore the file from a copy or write it again";
 
 // Files that two readers compare with the same checksums.
-using MarksKey = std::pair<FileIdentity, ChecksumPlace>;
+using MarksKey = std::pair<FileIdentity, ChecksumLocation>;
 
 int64_t SteadyNow() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(
@@ -127,7 +127,7 @@ std::string Hex(uint32_t checksum) {
 }  // namespace
 
 std::shared_ptr<BlockMarks> MarksOf(const FileIdentity& file, uint64_t blocks,
-                                    const ChecksumPlace& checksums) {
+                                    const ChecksumLocation& checksums) {
   if (blocks / 8 > kMaxMarkBytes) return nullptr;
   AllMarks& all = Marks();
   MutexLock lock(&all.mutex);
@@ -162,7 +162,7 @@ absl::StatusOr<std::unique_ptr<const FileChecksums>> FileChecksums::Open(
   {
     MutexLock lock(&made->mutex_);
     made->Publish(
-        {file.identity(), MarksOf(file.identity(), blocks, made->place_)});
+        {file.identity(), MarksOf(file.identity(), blocks, made->location_)});
   }
   if (blocks <= kMaxKeptBlocks) {
     made->chunks_ = std::vector<std::atomic<const std::byte*>>(
@@ -229,7 +229,7 @@ void FileChecksums::Settle(const FileIdentity& now) const {
     const VerifiedBlocks& last = *history_.back();
     if (last.until == 0 || SteadyNow() < last.until) return;  // another thread
     if (last.file == now) {
-      Publish({now, MarksOf(now, NumBlocks(), place_)});
+      Publish({now, MarksOf(now, NumBlocks(), location_)});
       return;
     }
   }
@@ -290,7 +290,7 @@ absl::StatusOr<uint32_t> FileChecksums::Stored(uint64_t block) const {
   }
   std::byte bytes[4];
   PONIENTE_RETURN_IF_ERROR(
-      ReadStored(opened(), place_.offset + 4 * block, bytes));
+      ReadStored(opened(), location_.offset + 4 * block, bytes));
   return LoadLittle<uint32_t>(bytes);
 }
 

@@ -70,16 +70,17 @@ inline std::atomic<int64_t> change_settles_nanoseconds = 60'000'000'000;
 inline std::atomic<uint64_t> max_kept_checksum_bytes = 0;
 
 // Where the checksums of a file are stored.
-struct ChecksumPlace {
+struct ChecksumLocation {
   FileIdentity file;
   uint64_t offset = 0;
   uint64_t block_bytes = 0;
 
-  friend bool operator==(const ChecksumPlace&, const ChecksumPlace&) = default;
+  friend bool operator==(const ChecksumLocation&,
+                         const ChecksumLocation&) = default;
   template <class H>
-  friend H AbslHashValue(H state, const ChecksumPlace& place) {
-    return H::combine(std::move(state), place.file, place.offset,
-                      place.block_bytes);
+  friend H AbslHashValue(H state, const ChecksumLocation& location) {
+    return H::combine(std::move(state), location.file, location.offset,
+                      location.block_bytes);
   }
 };
 
@@ -88,7 +89,7 @@ struct ChecksumPlace {
 // all files would take more than 64 MiB: blocks are then verified at each
 // touch.
 std::shared_ptr<BlockMarks> MarksOf(const FileIdentity& file, uint64_t blocks,
-                                    const ChecksumPlace& checksums);
+                                    const ChecksumLocation& checksums);
 
 // The checksums of one file, kept in memory by chunks. If they fit in one
 // chunk, Open() reads them. Otherwise ChecksumFetch reads each chunk ahead of
@@ -108,15 +109,17 @@ class FileChecksums {
       const BlockChecksums& stored, const OpenFile& file);
   ~FileChecksums();
 
-  uint64_t block_bytes() const { return place_.block_bytes; }
+  uint64_t block_bytes() const { return location_.block_bytes; }
   // Returns the block that contains byte `offset` of the file.
   uint64_t BlockOf(uint64_t offset) const {
-    return offset / place_.block_bytes;
+    return offset / location_.block_bytes;
   }
-  uint64_t BeginOf(uint64_t block) const { return block * place_.block_bytes; }
+  uint64_t BeginOf(uint64_t block) const {
+    return block * location_.block_bytes;
+  }
   // Returns where the block ends; the last block may be shorter.
   uint64_t EndOf(uint64_t block) const {
-    return std::min(file_bytes_, (block + 1) * place_.block_bytes);
+    return std::min(file_bytes_, (block + 1) * location_.block_bytes);
   }
   // Returns what has been verified of the file as it was at the last check. A
   // caller that relies on it must check the file after reading: if it has
@@ -148,7 +151,7 @@ class FileChecksums {
   // bytes from ChunkOffset(c) on. REQUIRES: !is_in_memory().
   const ByteReader& reader() const { return *stored_; }
   uint64_t ChunkOffset(uint64_t chunk) const {
-    return place_.offset + 4 * chunk * kChunkBlocks;
+    return location_.offset + 4 * chunk * kChunkBlocks;
   }
   size_t ChunkBytes(uint64_t chunk) const {
     return static_cast<size_t>(
@@ -166,12 +169,12 @@ class FileChecksums {
                       const VerifiedBlocks& verified) const;
 
  private:
-  FileChecksums(uint64_t file_bytes, const ChecksumPlace& place)
-      : file_bytes_(file_bytes), place_(place) {}
+  FileChecksums(uint64_t file_bytes, const ChecksumLocation& location)
+      : file_bytes_(file_bytes), location_(location) {}
 
   uint64_t NumBlocks() const {
-    return file_bytes_ / place_.block_bytes +
-           (file_bytes_ % place_.block_bytes == 0 ? 0 : 1);
+    return file_bytes_ / location_.block_bytes +
+           (file_bytes_ % location_.block_bytes == 0 ? 0 : 1);
   }
   void Forget(const FileIdentity& now) const;
   void Settle(const FileIdentity& now) const;
@@ -184,7 +187,7 @@ class FileChecksums {
   absl::Status ReadChunk(const OpenFile& from, uint64_t chunk) const;
 
   const uint64_t file_bytes_;
-  const ChecksumPlace place_;
+  const ChecksumLocation location_;
   mutable Mutex mutex_;
   // One entry per change. All are kept, because readers hold them without a
   // lock.

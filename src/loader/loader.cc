@@ -78,10 +78,11 @@ class Loader::Core {
     thread_.join();
   }
 
-  class Place;
+  class NextTicket;
   class Offer;
-  static Task<Batch> Next(Place asked);
-  static Task<std::unique_ptr<internal::OfferedBatch>> NextOffer(Place asked);
+  static Task<Batch> Next(NextTicket asked);
+  static Task<std::unique_ptr<internal::OfferedBatch>> NextOffer(
+      NextTicket asked);
   absl::Status Seek(uint64_t step);
   static Task<> Close(std::shared_ptr<Core> core);
 
@@ -109,9 +110,9 @@ class Loader::Core {
   using ReadySteps = std::map<uint64_t, Ready>;
   // All that its end needs, so that it can be told without memory.
   struct Fetch {
-    uint64_t step() const { return place.key(); }
+    uint64_t step() const { return ready.key(); }
 
-    ReadySteps::node_type place;  // of what it brings
+    ReadySteps::node_type ready;  // of what it brings
     uint64_t bytes;
     uint64_t generation;
     bool is_cancelled = false;
@@ -184,19 +185,19 @@ class Loader::Core {
   bool next_awaited_ ABSL_GUARDED_BY(mu_) = false;
 };
 
-// That of the one Next() at a time; given back when it goes, however it does.
-class Loader::Core::Place {
+// Held by the Next() in progress; released when its coroutine ends.
+class Loader::Core::NextTicket {
  public:
-  explicit Place(std::shared_ptr<Core> core) : core_(std::move(core)) {}
-  Place(Place&&) = default;
-  ~Place() {
+  explicit NextTicket(std::shared_ptr<Core> core) : core_(std::move(core)) {}
+  NextTicket(NextTicket&&) = default;
+  ~NextTicket() {
     if (core_ == nullptr || !taken_.value_or(false)) return;
     core_->counters_.GaveUp(LoaderCounters::Clock::now());
     MutexLock lock(&core_->mu_);
     core_->next_awaited_ = false;
   }
 
-  // The first call decides: false if another has the place.
+  // The first call decides: false if another Next() has the ticket.
   bool Take() {
     if (!taken_.has_value()) {
       MutexLock lock(&core_->mu_);
@@ -213,13 +214,13 @@ class Loader::Core::Place {
 
 class Loader::Core::Offer final : public internal::OfferedBatch {
  public:
-  explicit Offer(Place place) : place_(std::move(place)) {}
+  explicit Offer(NextTicket ticket) : ticket_(std::move(ticket)) {}
   ~Offer() override {
     if (!taken_.empty()) core()->TakeBack(generation_, std::move(taken_));
   }
 
-  bool TakePlace() { return place_->Take(); }
-  Core* core() const { return place_->core(); }
+  bool TakeTicket() { return ticket_->Take(); }
+  Core* core() const { return ticket_->core(); }
   void Fill(uint64_t generation, ReadySteps::node_type taken) {
     generation_ = generation;
     taken_ = std::move(taken);
@@ -229,12 +230,12 @@ class Loader::Core::Offer final : public internal::OfferedBatch {
     Ready ready = std::move(taken_.mapped());
     taken_ = {};
     core()->Deliver(generation_, &ready);
-    place_.reset();
+    ticket_.reset();
     return std::move(**ready.fetched);
   }
 
  private:
-  std::optional<Place> place_;
+  std::optional<NextTicket> ticket_;
   uint64_t generation_ = 0;
   ReadySteps::node_type taken_;  // empty: nothing is there yet
 };
@@ -272,10 +273,10 @@ void Loader::Core::TryToStartFetches() {
 
 void Loader::Core::StartFetch(uint64_t step, uint64_t bytes) {
   std::list<Fetch> one(1);
-  ReadySteps places;
-  places.emplace(step, Ready{std::optional<Batch>(), {}});
+  ReadySteps nodes;
+  nodes.emplace(step, Ready{std::optional<Batch>(), {}});
   const auto fetch = one.begin();
-  fetch->place = places.extract(step);
+  fetch->ready = nodes.extract(step);
   fetch->bytes = bytes;
   fetch->generation = window_.generation();
   // Posted: co_spawn would begin to read here and now, under the lock.
@@ -350,8 +351,8 @@ void Loader::Core::Arrive(std::list<Fetch>::iterator fetch, Fetched fetched) {
     counters_.FetchEnded(now, EndOf(fetched, is_wanted), fetch->times);
     if (is_wanted) {
       if (fetched.ok() && !fetched->has_value()) window_.EndAt(fetch->step());
-      fetch->place.mapped() = {std::move(fetched), now};
-      ready_.insert(std::move(fetch->place));
+      fetch->ready.mapped() = {std::move(fetched), now};
+      ready_.insert(std::move(fetch->ready));
     }
     under_way_.erase(fetch);
     TryToStartFetches();
@@ -451,10 +452,10 @@ void Loader::Core::TakeBack(uint64_t generation, ReadySteps::node_type taken) {
 }
 
 Task<std::unique_ptr<internal::OfferedBatch>> Loader::Core::NextOffer(
-    Place asked) {
-  // The place goes with the call, not with its awaitable.
+    NextTicket asked) {
+  // The ticket goes with the call, not with its awaitable.
   auto offer = std::make_unique<Offer>(std::move(asked));
-  if (!offer->TakePlace()) {
+  if (!offer->TakeTicket()) {
     co_return absl::FailedPreconditionError(
         "another Next() of this loader is still awaited");
   }
@@ -478,7 +479,7 @@ Task<std::unique_ptr<internal::OfferedBatch>> Loader::Core::NextOffer(
   }
 }
 
-Task<Batch> Loader::Core::Next(Place asked) {
+Task<Batch> Loader::Core::Next(NextTicket asked) {
   absl::StatusOr<std::unique_ptr<internal::OfferedBatch>> offered =
       co_await NextOffer(std::move(asked));
   if (!offered.ok()) co_return offered.status();
@@ -569,12 +570,12 @@ absl::StatusOr<std::unique_ptr<Loader>> Loader::Create(
 Loader::Loader(std::shared_ptr<Core> core) : core_(std::move(core)) {}
 Loader::~Loader() { core_->Stop(); }
 
-Task<Batch> Loader::Next() { return Core::Next(Core::Place(core_)); }
+Task<Batch> Loader::Next() { return Core::Next(Core::NextTicket(core_)); }
 Task<std::unique_ptr<internal::OfferedBatch>> internal::BeginNext(
     Loader& loader) {
-  Loader::Core::Place place(loader.core_);
-  place.Take();
-  return Loader::Core::NextOffer(std::move(place));
+  Loader::Core::NextTicket ticket(loader.core_);
+  ticket.Take();
+  return Loader::Core::NextOffer(std::move(ticket));
 }
 absl::StatusOr<Batch> Loader::NextBlocking() { return RunBlocking(Next()); }
 absl::Status Loader::Seek(uint64_t step) { return core_->Seek(step); }

@@ -42,11 +42,11 @@ inline absl::Status CheckRuns(const internal::TokenLayout& layout) {
   uint64_t tokens = 0;
   for (const internal::TokenShard& shard : layout.shards) {
     tokens += shard.tokens;
-    if (layout.places || shard.tokens == 0) continue;
+    if (layout.locator || shard.tokens == 0) continue;
     runs.push_back({shard.file, shard.offset, shard.tokens});
   }
-  if (layout.places) {
-    PONIENTE_RETURN_IF_ERROR(layout.places->Locate({0, tokens}, &runs));
+  if (layout.locator) {
+    PONIENTE_RETURN_IF_ERROR(layout.locator->Locate({0, tokens}, &runs));
   }
   for (const internal::TokenRun& run : runs) {
     const uint64_t there =

@@ -250,7 +250,7 @@ TEST_P(BlockChecksumsTest, BlocksLargerThanScratchAreReadOneByOne) {
 TEST(BlockMarksTest, TakeNoMoreThan64MiBOfAllFiles) {
   std::vector<std::shared_ptr<internal::BlockMarks>> held;
   internal::FileIdentity identity;
-  const internal::ChecksumPlace place = {{}, 0, 65536};
+  const internal::ChecksumLocation place = {{}, 0, 65536};
   uint64_t marked = 0;
   for (uint64_t file = 0; file < 20; ++file) {
     identity.facts[0] = 1000 + file;

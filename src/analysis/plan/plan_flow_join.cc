@@ -61,7 +61,7 @@ class JoinFlow final : public NodeFlow {
   }
 
  private:
-  struct Place {
+  struct ChildSpan {
     uint64_t start;
     uint64_t length;
   };
@@ -74,15 +74,15 @@ class JoinFlow final : public NodeFlow {
   };
 
   Part PartOf(uint32_t child) const {
-    const Place& place = parts_[child];
+    const ChildSpan& span = parts_[child];
     if (!is_ordered_ || !flow_.per_epoch.has_value()) {
-      return {0, place.length, static_cast<double>(place.start)};
+      return {0, span.length, static_cast<double>(span.start)};
     }
-    const uint64_t begin = std::max(flow_.first, place.start);
+    const uint64_t begin = std::max(flow_.first, span.start);
     const uint64_t end =
-        std::min(flow_.first + *flow_.per_epoch, place.start + place.length);
+        std::min(flow_.first + *flow_.per_epoch, span.start + span.length);
     if (begin >= end) return {};
-    return {begin - place.start, end - begin,
+    return {begin - span.start, end - begin,
             static_cast<double>(begin - flow_.first)};
   }
 
@@ -147,7 +147,7 @@ class JoinFlow final : public NodeFlow {
   const bool is_ordered_;
   // Not all of an epoch is read.
   const bool is_windowed_;
-  std::vector<Place> parts_;
+  std::vector<ChildSpan> parts_;
   uint64_t all_ = 0;
   // By mark and child, of the epoch that the mark cuts; empty: not known.
   std::vector<std::vector<double>> counts_;

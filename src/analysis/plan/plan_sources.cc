@@ -66,7 +66,7 @@ absl::Status PlanSources::Fill(PlannedRun* plan) {
     row->is_weightless = false;
   }
   max_seq_len_ = plan->max_seq_len;
-  PONIENTE_RETURN_IF_ERROR(AddNode(root_, flow, Place(), row));
+  PONIENTE_RETURN_IF_ERROR(AddNode(root_, flow, TreePosition(), row));
   plan->skipped_tokens += rows_.source.skipped_tokens;
   if (is_short) {
     PONIENTE_RETURN_IF_ERROR(LookUpSamples());
@@ -84,7 +84,7 @@ absl::Status PlanSources::Fill(PlannedRun* plan) {
 
 // `row` is the nearest named one above, or the node's own.
 absl::Status PlanSources::AddNode(const DatasetNode& node, const Flow& flow,
-                                  const Place& place, Row* row) {
+                                  const TreePosition& place, Row* row) {
   if (row->counted == &node) AddPasses(flow, place, row);
   const std::vector<NamedNode> children = node.children();
   if (children.empty()) {
@@ -152,7 +152,8 @@ void PlanSources::AddSamples(const Flow& flow, Row* row) {
   row->source.is_exact &= flow.IsExact();
 }
 
-void PlanSources::AddPasses(const Flow& flow, const Place& place, Row* row) {
+void PlanSources::AddPasses(const Flow& flow, const TreePosition& place,
+                            Row* row) {
   if (!flow.per_epoch.has_value()) return;
   const auto length = static_cast<double>(*flow.per_epoch);
   row->per_epoch = length;

@@ -62,16 +62,16 @@ class PlanSources {
   };
 
   // Where in the tree a row begins.
-  struct Place {
+  struct TreePosition {
     const NodeFlow* above = nullptr;
     uint32_t child = 0;
   };
 
   absl::Status AddNode(const DatasetNode& node, const Flow& flow,
-                       const Place& place, Row* row);
+                       const TreePosition& place, Row* row);
   void AddLeaf(const DatasetNode& node, Row* row);
   void AddSamples(const Flow& flow, Row* row);
-  void AddPasses(const Flow& flow, const Place& place, Row* row);
+  void AddPasses(const Flow& flow, const TreePosition& place, Row* row);
   Row* RowOf(Row* parent, const NamedNode& child);
   // Replaces what follows from flows by what the run's samples resolve to.
   absl::Status LookUpSamples();

@@ -67,13 +67,13 @@ void ApplyToAll(TableReader& data, NodeSpec* mixture) {
 void ParseOnlyDataset(TableReader& data, RunSpec* run) {
   NodeSpec& root = run->root;
   root.kind = NodeKind::kMixture;
-  root.place = data.place();
+  root.location = data.location();
   NodeSpec& only = root.children.emplace_back();
   only.states_weight = true;
   const std::string path = data.String("dataset_path").value_or("");
   const std::string hub_name = data.String("hf_dataset_name").value_or("");
   const bool is_hub = path.empty();
-  only.place = data.PlaceOf(is_hub ? "hf_dataset_name" : "dataset_path");
+  only.location = data.LocationOf(is_hub ? "hf_dataset_name" : "dataset_path");
   only.kind = is_hub ? NodeKind::kHub : NodeKind::kStore;
   only.path = path;
   only.hub_name = hub_name;
@@ -99,7 +99,7 @@ std::map<std::string, double> AllWeights(
 
 void CheckEnd(const StageSpec& stage, const RunSpec& run, ErrorList* errors) {
   if (run.steps != 0 && stage.start.count >= static_cast<int64_t>(run.steps)) {
-    errors->Add(stage.place,
+    errors->Add(stage.location,
                 absl::StrCat("starts at step ", stage.start.count,
                              ", but the run ends after step ", run.steps - 1));
   }
@@ -112,10 +112,10 @@ void ParsePhases(TableReader& data, const toml::array& phases, RunSpec* run) {
     const toml::table& table = *phases.get(i)->as_table();
     TableReader phase(
         table,
-        PlaceOfNode(table, data.place(), absl::StrCat("phases[", i, "]")),
+        LocationOfNode(table, data.location(), absl::StrCat("phases[", i, "]")),
         data.errors(), {KeyTable::kPhase});
     StageSpec& stage = run->stages.emplace_back();
-    stage.place = phase.place();
+    stage.location = phase.location();
     const auto start = static_cast<int64_t>(
         phase.Unsigned("start_step", 0, kMaxSamples).value_or(least));
     if (start < least) {
@@ -131,7 +131,7 @@ void ParsePhases(TableReader& data, const toml::array& phases, RunSpec* run) {
                                            stage.lr_scale));
     }
     stage.weights = ParseByComponent(phase, "dataset_weights", mixture, true);
-    CheckSomeWeight(mixture, stage.weights, phase.PlaceOf("dataset_weights"),
+    CheckSomeWeight(mixture, stage.weights, phase.LocationOf("dataset_weights"),
                     data.errors());
     stage.weights = AllWeights(mixture, stage.weights);
     CheckEnd(stage, *run, data.errors());
@@ -143,15 +143,15 @@ void ParseAnneal(TableReader& data, RunSpec* run) {
   const uint64_t start =
       data.Unsigned("anneal_start_step", 0, kMaxSamples).value_or(0);
   StageSpec stage;
-  stage.place = data.PlaceOf("anneal_start_step");
+  stage.location = data.LocationOf("anneal_start_step");
   stage.start = RunPoint::Step(static_cast<int64_t>(start));
   stage.weights = ParseByComponent(data, "anneal_weights", run->root, true);
-  CheckSomeWeight(run->root, stage.weights, data.PlaceOf("anneal_weights"),
+  CheckSomeWeight(run->root, stage.weights, data.LocationOf("anneal_weights"),
                   data.errors());
   if (start == 0) {
     if (data.Has("anneal_weights")) {
       run->warnings.push_back(
-          absl::StrCat(ToString(data.PlaceOf("anneal_weights")),
+          absl::StrCat(ToString(data.LocationOf("anneal_weights")),
                        " are never used: anneal_start_step is 0"));
     }
     return;
@@ -221,11 +221,11 @@ void ParseTrainer(const toml::table& root, TableReader& top, RunSpec* run) {
             kTrainersTables.end();
     if (is_known) continue;
     run->warnings.push_back(
-        absl::StrCat(ToString(top.PlaceOf(name)), " is not looked at"));
+        absl::StrCat(ToString(top.LocationOf(name)), " is not looked at"));
   }
   const toml::table* const table = top.Table("train");
   if (table == nullptr) return;
-  TableReader train(*table, top.PlaceOf("train"), top.errors());
+  TableReader train(*table, top.LocationOf("train"), top.errors());
   if (const auto seed = train.Unsigned("seed", 0, kMaxInteger)) {
     run->seed = *seed;
   }
@@ -251,7 +251,7 @@ void ParseTrainer(const toml::table& root, TableReader& top, RunSpec* run) {
   run->batch_size = per_device * accumulated * ranks;
   if (is_known) return;
   run->warnings.push_back(absl::StrCat(
-      ToString(train.PlaceOf("batch_size")), " = ", per_device,
+      ToString(train.LocationOf("batch_size")), " = ", per_device,
       " is per device, and how many there are is not stated: a step is taken "
       "to have ",
       run->batch_size, " samples; state data.batch_size"));

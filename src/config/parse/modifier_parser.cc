@@ -57,10 +57,10 @@ std::optional<size_t> OnlyOne(TableReader& table,
 std::optional<FilterSpec> ParseFilter(TableReader& node, std::string_view key) {
   const toml::table* const stated = node.Table(key);
   if (stated == nullptr) return std::nullopt;
-  TableReader table(*stated, node.PlaceOf(key), node.errors(),
+  TableReader table(*stated, node.LocationOf(key), node.errors(),
                     {KeyTable::kSelection});
   FilterSpec filter;
-  filter.place = table.place();
+  filter.location = table.location();
   constexpr std::array<std::string_view, 4> kKinds = {"scores", "bitmap",
                                                       "indices", "fraction"};
   const std::optional<size_t> kind = OnlyOne(table, kKinds);
@@ -88,10 +88,10 @@ std::optional<FilterSpec> ParseFilter(TableReader& node, std::string_view key) {
 std::optional<ScoreOrderSpec> ParseOrder(TableReader& node) {
   const toml::table* const stated = node.Table("order");
   if (stated == nullptr) return std::nullopt;
-  TableReader table(*stated, node.PlaceOf("order"), node.errors(),
+  TableReader table(*stated, node.LocationOf("order"), node.errors(),
                     {KeyTable::kOrder});
   ScoreOrderSpec order;
-  order.place = table.place();
+  order.location = table.location();
   constexpr std::array<std::string_view, 2> kKinds = {"scores", "table"};
   if (const auto kind = OnlyOne(table, kKinds)) {
     order.path = ParsePath(table, kKinds[*kind]);
@@ -115,8 +115,9 @@ std::optional<ScoreOrderSpec> ParseOrder(TableReader& node) {
 
 BlockShuffleOptions ParseBlockShuffle(TableReader& node) {
   BlockShuffleOptions options;
-  TableReader table(*node.Table("block_shuffle"), node.PlaceOf("block_shuffle"),
-                    node.errors(), {KeyTable::kBlockShuffle});
+  TableReader table(*node.Table("block_shuffle"),
+                    node.LocationOf("block_shuffle"), node.errors(),
+                    {KeyTable::kBlockShuffle});
   options.chunk_tokens = table.Unsigned("chunk_tokens", 1, kMaxSamples);
   options.chunk_items = table.Unsigned("chunk_items", 1, kMaxSamples);
   options.window_chunks = table.Unsigned("window_chunks", 1, kMaxSamples)

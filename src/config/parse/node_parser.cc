@@ -58,13 +58,13 @@ bool NodeParser::CountNodes(TableReader& table, uint64_t nodes) {
 void NodeParser::ParseDefinitions(TableReader& data) {
   const toml::table* const nodes = data.Table("nodes");
   if (nodes == nullptr) return;
-  TableReader named(*nodes, data.PlaceOf("nodes"), errors_);
+  TableReader named(*nodes, data.LocationOf("nodes"), errors_);
   for (const std::string& name : named.KeysInOrder()) {
     const toml::table* const table = named.Table(name);
     if (table == nullptr) continue;
     Definition& definition = definitions_[name];
     definition.table = table;
-    definition.place = named.PlaceOf(name);
+    definition.location = named.LocationOf(name);
   }
   // Also those that nobody uses: what is wrong with them is reported.
   for (auto& [name, definition] : definitions_) {
@@ -79,23 +79,23 @@ void NodeParser::ParseDefinition(const std::string& name,
                                  Definition* definition, int depth) {
   definition->state = Definition::State::kOpen;
   open_.push_back(name);
-  TableReader table(*definition->table, definition->place, errors_,
+  TableReader table(*definition->table, definition->location, errors_,
                     {KeyTable::kNode});
-  ParseBelow(table, NodePlace::kOther, &definition->spec, depth);
+  ParseBelow(table, NodePosition::kOther, &definition->spec, depth);
   table.Finish();
   open_.pop_back();
   definition->nodes = CountBelow(definition->spec);
   definition->state = Definition::State::kDone;
 }
 
-void NodeParser::Parse(TableReader& table, NodePlace at, NodeSpec* spec,
+void NodeParser::Parse(TableReader& table, NodePosition at, NodeSpec* spec,
                        bool weights_follow) {
   ParseBelow(table, at, spec, 0, weights_follow);
 }
 
-void NodeParser::ParseBelow(TableReader& table, NodePlace at, NodeSpec* spec,
+void NodeParser::ParseBelow(TableReader& table, NodePosition at, NodeSpec* spec,
                             int depth, bool weights_follow) {
-  spec->place = table.place();
+  spec->location = table.location();
   if (depth > kDeepest) {
     table.ErrorHere(absl::StrCat("is nested deeper than ", kDeepest));
     return Abandon(table, spec);
@@ -105,7 +105,7 @@ void NodeParser::ParseBelow(TableReader& table, NodePlace at, NodeSpec* spec,
   ParseModifiers(table, spec);
   ParseLossWeight(table, at, spec);
   ParseSeed(table, at, spec);
-  if (spec->kind == NodeKind::kMixture && at != NodePlace::kRoot) {
+  if (spec->kind == NodeKind::kMixture && at != NodePosition::kRoot) {
     ParseMixtureStages(table, spec);
   }
 }
@@ -182,7 +182,7 @@ void NodeParser::ParseNamed(TableReader& table, std::string_view key,
   const toml::table* children = table.Table(key);
   if (children == nullptr) return;
   const bool weighted = spec->kind == NodeKind::kMixture;
-  TableReader named(*children, table.PlaceOf(key), errors_);
+  TableReader named(*children, table.LocationOf(key), errors_);
   bool is_drawn = false;
   spec->children.reserve(children->size());
   for (const std::string& name : named.KeysInOrder()) {
@@ -195,8 +195,10 @@ void NodeParser::ParseNamed(TableReader& table, std::string_view key,
       made.states_weight = true;  // whatever it is: reported already
       continue;
     }
-    TableReader reader(*child, named.PlaceOf(name), errors_, {KeyTable::kNode});
-    ParseBelow(reader, weighted ? NodePlace::kComponent : NodePlace::kOther,
+    TableReader reader(*child, named.LocationOf(name), errors_,
+                       {KeyTable::kNode});
+    ParseBelow(reader,
+               weighted ? NodePosition::kComponent : NodePosition::kOther,
                &made, depth + 1);
     if (weighted) {
       made.max_epochs = reader.Unsigned("max_epochs", 1, kMaxSamples);
@@ -220,16 +222,16 @@ void NodeParser::ParseNamed(TableReader& table, std::string_view key,
 void NodeParser::ParseSequence(TableReader& table, NodeSpec* spec, int depth) {
   const toml::array* parts = table.Tables("concat");
   if (parts == nullptr) return;
-  const Place place = table.PlaceOf("concat");
+  const SourceLocation location = table.LocationOf("concat");
   std::set<std::string> names;
   spec->children.reserve(parts->size());
   for (size_t i = 0; i < parts->size() && !IsFull(); ++i) {
     const toml::table& part = *parts->get(i)->as_table();
-    TableReader reader(part,
-                       PlaceOfNode(part, place, absl::StrCat("[", i, "]")),
-                       errors_, {KeyTable::kNode});
+    TableReader reader(
+        part, LocationOfNode(part, location, absl::StrCat("[", i, "]")),
+        errors_, {KeyTable::kNode});
     NodeSpec& made = spec->children.emplace_back();
-    ParseBelow(reader, NodePlace::kOther, &made, depth + 1);
+    ParseBelow(reader, NodePosition::kOther, &made, depth + 1);
     made.name = reader.String("name").value_or(absl::StrCat(i));
     if (made.name.empty()) reader.Error("name", "must not be empty");
     if (!names.insert(made.name).second) {
@@ -292,9 +294,9 @@ void NodeParser::ParseMixture(TableReader& table, NodeSpec* spec) {
           .value_or(0);
 }
 
-void NodeParser::ParseLossWeight(TableReader& table, NodePlace at,
+void NodeParser::ParseLossWeight(TableReader& table, NodePosition at,
                                  NodeSpec* spec) {
-  if (at == NodePlace::kRoot) {
+  if (at == NodePosition::kRoot) {
     if (table.Has("loss_weight")) {
       table.Error("loss_weight",
                   "has a meaning below the root only: there it would scale "
@@ -311,8 +313,9 @@ void NodeParser::ParseLossWeight(TableReader& table, NodePlace at,
   }
 }
 
-void NodeParser::ParseSeed(TableReader& table, NodePlace at, NodeSpec* spec) {
-  if (at == NodePlace::kRoot) return;  // the run's
+void NodeParser::ParseSeed(TableReader& table, NodePosition at,
+                           NodeSpec* spec) {
+  if (at == NodePosition::kRoot) return;  // the run's
   if (spec->kind == NodeKind::kMixture || spec->kind == NodeKind::kFlat) {
     spec->seed = table.Unsigned("seed", 0, kMaxInteger);
   } else if (table.Has("seed")) {
@@ -323,21 +326,21 @@ void NodeParser::ParseSeed(TableReader& table, NodePlace at, NodeSpec* spec) {
 void NodeParser::ParseDatasets(TableReader& data, const toml::array& datasets,
                                NodeSpec* mixture) {
   mixture->kind = NodeKind::kMixture;
-  mixture->place = data.place();
+  mixture->location = data.location();
   std::set<std::string> names;
   mixture->children.reserve(datasets.size());
   for (size_t i = 0; i < datasets.size(); ++i) {
     const toml::table& table = *datasets.get(i)->as_table();
-    TableReader reader(
-        table,
-        PlaceOfNode(table, data.place(), absl::StrCat("datasets[", i, "]")),
-        errors_, {KeyTable::kNode});
+    TableReader reader(table,
+                       LocationOfNode(table, data.location(),
+                                      absl::StrCat("datasets[", i, "]")),
+                       errors_, {KeyTable::kNode});
     NodeSpec& made = mixture->children.emplace_back();
     reader.IgnoreBlankTexts();
     const bool has_source = reader.Has("path") || reader.Has("hf_name");
     made.name = reader.String("name").value_or("");
     reader.String("hf_config");
-    ParseBelow(reader, NodePlace::kComponent, &made, 1);
+    ParseBelow(reader, NodePosition::kComponent, &made, 1);
     if (IsFull()) return;
     made.max_epochs = reader.Unsigned("max_epochs", 1, kMaxSamples);
     made.weight = reader.Number("weight").value_or(1);

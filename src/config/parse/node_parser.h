@@ -37,7 +37,7 @@ class NodeParser {
   // Fills `spec` from the keys of `table`. `weights_follow`: a stage may state
   // weights of the root's components. The caller checks whether each component
   // has one: NodeSpec::states_weight.
-  void Parse(TableReader& table, NodePlace at, NodeSpec* spec,
+  void Parse(TableReader& table, NodePosition at, NodeSpec* spec,
              bool weights_follow);
 
   // Parses [[data.datasets]]: components with weight 1 unless stated, named by
@@ -49,7 +49,7 @@ class NodeParser {
   // A node of [data.nodes]; parsed when it is first used.
   struct Definition {
     const toml::table* table = nullptr;
-    Place place;
+    SourceLocation location;
     enum class State { kNew, kOpen, kDone } state = State::kNew;
     NodeSpec spec;
     uint64_t nodes = 0;
@@ -57,8 +57,8 @@ class NodeParser {
 
   void ParseDefinition(const std::string& name, Definition* definition,
                        int depth);
-  void ParseBelow(TableReader& table, NodePlace at, NodeSpec* spec, int depth,
-                  bool weights_follow = false);
+  void ParseBelow(TableReader& table, NodePosition at, NodeSpec* spec,
+                  int depth, bool weights_follow = false);
   void ParseKind(TableReader& table, NodeSpec* spec, int depth,
                  bool weights_follow);
   void ParseDeclared(TableReader& table, NodeSpec* spec);
@@ -67,8 +67,8 @@ class NodeParser {
   void ParseSequence(TableReader& table, NodeSpec* spec, int depth);
   void ParseUse(TableReader& table, NodeSpec* spec, int depth);
   void ParseMixture(TableReader& table, NodeSpec* spec);
-  void ParseLossWeight(TableReader& table, NodePlace at, NodeSpec* spec);
-  void ParseSeed(TableReader& table, NodePlace at, NodeSpec* spec);
+  void ParseLossWeight(TableReader& table, NodePosition at, NodeSpec* spec);
+  void ParseSeed(TableReader& table, NodePosition at, NodeSpec* spec);
   // Counts nodes; returns false, with an error at `table`, once there are too
   // many.
   bool CountNodes(TableReader& table, uint64_t nodes);

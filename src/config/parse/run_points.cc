@@ -9,7 +9,7 @@ namespace poniente::internal {
 
 std::optional<RunPoint> ParsePoint(TableReader& table, const PointKeys& keys,
                                    ShareOf share_of, PointKind kind) {
-  const bool is_place = kind == PointKind::kPlace;
+  const bool is_position = kind == PointKind::kPosition;
   std::optional<RunPoint> point;
   std::string_view stated;
   const auto is_alone = [&](std::string_view key) {
@@ -23,7 +23,7 @@ std::optional<RunPoint> ParsePoint(TableReader& table, const PointKeys& keys,
   };
   const auto count = [&](std::string_view key, RunPoint (*make)(int64_t)) {
     if (!is_alone(key)) return;
-    if (is_place) {
+    if (is_position) {
       if (const auto value = table.Signed(key, kMaxSamples)) {
         point = make(*value);
       }
@@ -38,13 +38,14 @@ std::optional<RunPoint> ParsePoint(TableReader& table, const PointKeys& keys,
     const std::optional<double> share = table.Number(keys.share);
     // A share that ends the run would begin nothing.
     const bool is_fine = share.has_value() && *share >= 0 &&
-                         (is_place ? *share < 1 : *share <= 1);
+                         (is_position ? *share < 1 : *share <= 1);
     if (is_fine) {
       point = ShareOfRun(*share, share_of);
     } else if (share.has_value()) {
-      table.Error(keys.share, absl::StrCat("must be at least 0 and ",
-                                           is_place ? "below 1" : "at most 1",
-                                           ", got ", *share));
+      table.Error(keys.share,
+                  absl::StrCat("must be at least 0 and ",
+                               is_position ? "below 1" : "at most 1", ", got ",
+                               *share));
     }
   }
   return point;

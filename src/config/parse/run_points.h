@@ -36,7 +36,7 @@ inline constexpr PointKeys kRamp = {"ramp_steps", "ramp_samples", "ramp_tokens",
 
 // A place in the run may be a count below 0, from the run's end; an amount may
 // not.
-enum class PointKind { kPlace, kAmount };
+enum class PointKind { kPosition, kAmount };
 
 // Reads the key that is stated; nullopt if none is, or if it is wrong.
 std::optional<RunPoint> ParsePoint(TableReader& table, const PointKeys& keys,

@@ -29,7 +29,7 @@ NodeSpec& MutableUsed(NodeSpec& node) {
 void CheckWeightsStated(const NodeSpec& node, ErrorList* errors) {
   for (const NodeSpec& child : node.children) {
     if (node.kind == NodeKind::kMixture && !child.states_weight) {
-      errors->Add(child.place, "needs a weight");
+      errors->Add(child.location, "needs a weight");
     }
     CheckWeightsStated(child, errors);
   }
@@ -55,7 +55,7 @@ void ParseSizes(TableReader& data, RunSpec* run) {
   run->seq_len =
       static_cast<uint32_t>(data.Unsigned("seq_len", 1, UINT32_MAX - 1)
                                 .value_or(std::max<uint32_t>(1, run->seq_len)));
-  run->seq_len_place = data.PlaceOf("seq_len");
+  run->seq_len_location = data.LocationOf("seq_len");
   run->max_seq_len = static_cast<uint32_t>(
       data.Unsigned("max_seq_len", 1, UINT32_MAX - 1).value_or(0));
   run->states_max_seq_len = data.Has("max_seq_len");
@@ -114,17 +114,17 @@ void CheckNestedStarts(const NodeSpec& node, const std::string& blocked_by,
   if (blocked.empty() && node.kind != NodeKind::kUse) {
     const bool is_open = node.kind == NodeKind::kMixture &&
                          node.mixture.stop_rule == StopRule::kRestart;
-    if (!is_open) blocked = node.place.key;
+    if (!is_open) blocked = node.location.key;
   }
   if (blocked.empty() &&
       (node.filter || node.order || node.slice || node.take || node.repeat)) {
-    blocked = node.place.key;
+    blocked = node.location.key;
   }
   for (const StageSpec& stage : node.stages) {
     if (stage.start.unit == RunPoint::Unit::kSamples || blocked.empty()) {
       continue;
     }
-    errors->Add(stage.place,
+    errors->Add(stage.location,
                 absl::StrCat("cannot be placed by the run: only endless "
                              "mixtures may lie above it, and ",
                              blocked, " is not one; give start_sample"));
@@ -135,7 +135,7 @@ void CheckNestedStarts(const NodeSpec& node, const std::string& blocked_by,
 }
 
 void ParseData(TableReader& data, RunSpec* run) {
-  run->place = data.place();
+  run->location = data.location();
   ParseSizes(data, run);
   const std::optional<size_t> shares_of =
       data.Choice("shares_of", {"steps", "tokens"});
@@ -147,7 +147,7 @@ void ParseData(TableReader& data, RunSpec* run) {
   if (IsFlatForm(data)) {
     ParseFlatForm(data, &nodes, run);
   } else {
-    nodes.Parse(data, NodePlace::kRoot, &run->root,
+    nodes.Parse(data, NodePosition::kRoot, &run->root,
                 /*weights_follow=*/data.Has("stages"));
     NodeSpec& root = MutableUsed(run->root);
     const bool is_mixture = root.kind == NodeKind::kMixture;
@@ -163,7 +163,7 @@ void ParseData(TableReader& data, RunSpec* run) {
     }
     ParseRunStages(data, is_mixture ? &root : nullptr, share_of, run);
     if (is_mixture && data.Has("stages")) {
-      CheckSomeWeight(root, {}, root.place, data.errors());
+      CheckSomeWeight(root, {}, root.location, data.errors());
     }
   }
   ParseSizeLists(data, share_of, run);
@@ -252,14 +252,14 @@ absl::StatusOr<RunSpec> ParseSpec(std::string_view text,
   }
   ErrorList errors;
   RunSpec run;
-  Place place;
-  place.file = file;
-  place.line = 1;
-  place.column = 1;
-  TableReader top(root, place, &errors, {KeyTable::kTop});
+  SourceLocation location;
+  location.file = file;
+  location.line = 1;
+  location.column = 1;
+  TableReader top(root, location, &errors, {KeyTable::kTop});
   bool is_flat_form = false;
   if (const toml::table* data = top.Table("data")) {
-    TableReader reader(*data, top.PlaceOf("data"), &errors,
+    TableReader reader(*data, top.LocationOf("data"), &errors,
                        {KeyTable::kData, KeyTable::kNode, KeyTable::kFlatForm});
     is_flat_form = IsFlatForm(reader);
     if (is_flat_form) ParseTrainer(root, top, &run);
@@ -268,7 +268,7 @@ absl::StatusOr<RunSpec> ParseSpec(std::string_view text,
     top.Error("data", "is missing: a [data] table says what to read");
   }
   if (const toml::table* runtime = top.Table("runtime")) {
-    TableReader reader(*runtime, top.PlaceOf("runtime"), &errors,
+    TableReader reader(*runtime, top.LocationOf("runtime"), &errors,
                        {KeyTable::kRuntime});
     ParseRuntime(reader, &run);
   }

@@ -21,7 +21,7 @@ std::map<std::string, double> ParseNumbers(TableReader& stage) {
   std::map<std::string, double> numbers;
   const toml::table* table = stage.Table("numbers");
   if (table == nullptr) return numbers;
-  TableReader reader(*table, stage.PlaceOf("numbers"), stage.errors());
+  TableReader reader(*table, stage.LocationOf("numbers"), stage.errors());
   for (const std::string& name : reader.KeysInOrder()) {
     if (const auto number = reader.Number(name)) numbers[name] = *number;
   }
@@ -47,7 +47,7 @@ void ParseLrScale(TableReader& stage, StageSpec* spec) {
 void ParseShares(TableReader& stage, const NodeSpec& mixture, StageSpec* spec) {
   spec->weights = ParseByComponent(stage, "weights", mixture, true);
   if (stage.IsTable("weights")) {
-    CheckSomeWeight(mixture, spec->weights, stage.PlaceOf("weights"),
+    CheckSomeWeight(mixture, spec->weights, stage.LocationOf("weights"),
                     stage.errors());
   }
   spec->thresholds = ParseByComponent(stage, "thresholds", mixture, false);
@@ -95,10 +95,10 @@ class RunStagesParser {
   void Parse(const toml::array& array) {
     for (size_t i = 0; i < array.size(); ++i) {
       const toml::table& table = *array.get(i)->as_table();
-      TableReader stage(
-          table,
-          PlaceOfNode(table, data_.place(), absl::StrCat("stages[", i, "]")),
-          data_.errors(), {KeyTable::kStage});
+      TableReader stage(table,
+                        LocationOfNode(table, data_.location(),
+                                       absl::StrCat("stages[", i, "]")),
+                        data_.errors(), {KeyTable::kStage});
       ParseOne(stage);
       stage.Finish();
     }
@@ -116,7 +116,7 @@ class RunStagesParser {
  private:
   void ParseOne(TableReader& stage) {
     StageSpec& spec = run_->stages.emplace_back();
-    spec.place = stage.place();
+    spec.location = stage.location();
     ParseStart(stage, &spec);
     spec.name = stage.String("name").value_or("");
     ParseLrScale(stage, &spec);
@@ -158,7 +158,8 @@ class RunStagesParser {
       stage.ErrorHere("needs start_step");
       return;
     }
-    const auto start = ParsePoint(stage, kStart, share_of_, PointKind::kPlace);
+    const auto start =
+        ParsePoint(stage, kStart, share_of_, PointKind::kPosition);
     if (!start.has_value()) return;
     spec->start = *start;
     starts_.Check(stage, KeyOf(*start), *start);
@@ -190,12 +191,13 @@ void ParseSizeList(TableReader& data, std::string_view key, KeyTable keys,
   StartOrder starts(run);
   for (size_t i = 0; i < array->size(); ++i) {
     const toml::table& table = *array->get(i)->as_table();
-    TableReader change(
-        table,
-        PlaceOfNode(table, data.place(), absl::StrCat(Absl(key), "[", i, "]")),
-        data.errors(), {keys});
+    TableReader change(table,
+                       LocationOfNode(table, data.location(),
+                                      absl::StrCat(Absl(key), "[", i, "]")),
+                       data.errors(), {keys});
     const bool has_start = HasPoint(change, kStart);
-    const auto start = ParsePoint(change, kStart, share_of, PointKind::kPlace);
+    const auto start =
+        ParsePoint(change, kStart, share_of, PointKind::kPosition);
     if (!has_start) change.ErrorHere("needs start_step");
     if (start.has_value()) starts.Check(change, KeyOf(*start), *start);
     add(change, start.value_or(RunPoint::Step(0)));
@@ -237,7 +239,7 @@ std::map<std::string, double> ParseByComponent(TableReader& stage,
   std::map<std::string, double> numbers;
   const toml::table* table = stage.Table(key);
   if (table == nullptr) return numbers;
-  TableReader reader(*table, stage.PlaceOf(key), stage.errors());
+  TableReader reader(*table, stage.LocationOf(key), stage.errors());
   std::set<std::string_view> known;
   for (const NodeSpec& child : mixture.children) known.insert(child.name);
   for (const std::string& name : reader.KeysInOrder()) {
@@ -247,7 +249,7 @@ std::map<std::string, double> ParseByComponent(TableReader& stage,
         near = NearestOrAll(name, {known.begin(), known.end()});
       }
       reader.Error(name, absl::StrCat("is not a component of ",
-                                      mixture.place.key, near));
+                                      mixture.location.key, near));
       continue;
     }
     const std::optional<double> number =
@@ -261,7 +263,7 @@ std::map<std::string, double> ParseByComponent(TableReader& stage,
 
 void CheckSomeWeight(const NodeSpec& mixture,
                      const std::map<std::string, double>& weights,
-                     const Place& place, ErrorList* errors) {
+                     const SourceLocation& location, ErrorList* errors) {
   const bool is_scores = mixture.mixture.weight_rule == WeightRule::kScores;
   for (const NodeSpec& child : mixture.children) {
     const auto stated = weights.find(child.name);
@@ -269,9 +271,9 @@ void CheckSomeWeight(const NodeSpec& mixture,
         stated == weights.end() ? child.weight : stated->second;
     if (is_scores ? weight > -INFINITY : weight > 0) return;
   }
-  errors->Add(place, is_scores
-                         ? "are all minus infinity: nothing could be drawn"
-                         : "are all zero: nothing could be drawn");
+  errors->Add(location, is_scores
+                            ? "are all minus infinity: nothing could be drawn"
+                            : "are all zero: nothing could be drawn");
 }
 
 void ParseRunStages(TableReader& data, NodeSpec* root, ShareOf share_of,
@@ -282,14 +284,15 @@ void ParseRunStages(TableReader& data, NodeSpec* root, ShareOf share_of,
 }
 
 void ParseSizeLists(TableReader& data, ShareOf share_of, RunSpec* run) {
-  ParseSizeList(
-      data, "batch_sizes", KeyTable::kBatchSize, share_of, *run,
-      [run](TableReader& change, const RunPoint& start) {
-        const bool is_stated = change.Has("batch_size");
-        const auto size = change.Unsigned("batch_size", 1, uint64_t{1} << 32);
-        if (!is_stated) change.ErrorHere("needs batch_size");
-        run->batch_sizes.push_back({change.place(), {start, size.value_or(1)}});
-      });
+  ParseSizeList(data, "batch_sizes", KeyTable::kBatchSize, share_of, *run,
+                [run](TableReader& change, const RunPoint& start) {
+                  const bool is_stated = change.Has("batch_size");
+                  const auto size =
+                      change.Unsigned("batch_size", 1, uint64_t{1} << 32);
+                  if (!is_stated) change.ErrorHere("needs batch_size");
+                  run->batch_sizes.push_back(
+                      {change.location(), {start, size.value_or(1)}});
+                });
   ParseSizeList(data, "seq_lens", KeyTable::kSeqLen, share_of, *run,
                 [run](TableReader& change, const RunPoint& start) {
                   const bool is_stated = change.Has("seq_len");
@@ -297,7 +300,7 @@ void ParseSizeLists(TableReader& data, ShareOf share_of, RunSpec* run) {
                       change.Unsigned("seq_len", 1, UINT32_MAX - 1);
                   if (!is_stated) change.ErrorHere("needs seq_len");
                   run->seq_lens.push_back(
-                      {change.place(),
+                      {change.location(),
                        {start, static_cast<uint32_t>(length.value_or(1))}});
                 });
 }
@@ -312,15 +315,15 @@ void ParseMixtureStages(TableReader& node, NodeSpec* mixture) {
     const toml::table& table = *array->get(i)->as_table();
     TableReader stage(
         table,
-        PlaceOfNode(table, node.place(), absl::StrCat("stages[", i, "]")),
+        LocationOfNode(table, node.location(), absl::StrCat("stages[", i, "]")),
         node.errors(), {KeyTable::kMixtureStage});
     StageSpec& spec = mixture->stages.emplace_back();
-    spec.place = stage.place();
+    spec.location = stage.location();
     if (!HasPoint(stage, kNestedStart)) stage.ErrorHere("needs start_sample");
     const bool of_run = !stage.Has(kStart.sample);
     const auto start =
         ParsePoint(stage, kNestedStart, ShareOf::kUnstated,
-                   of_run ? PointKind::kPlace : PointKind::kAmount);
+                   of_run ? PointKind::kPosition : PointKind::kAmount);
     if (start.has_value()) {
       spec.start = *start;
       const bool is_same = before.has_value() && before->unit == start->unit &&

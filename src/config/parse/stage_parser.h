@@ -33,7 +33,7 @@ std::map<std::string, double> ParseByComponent(TableReader& stage,
 // with the components' own for those that are not named.
 void CheckSomeWeight(const NodeSpec& mixture,
                      const std::map<std::string, double>& weights,
-                     const Place& place, ErrorList* errors);
+                     const SourceLocation& location, ErrorList* errors);
 
 // Reads [[data.stages]]. `root` is its mixture, or null. A stage that starts
 // the run may state weights: they become the components' own.

@@ -38,18 +38,19 @@ std::string Range(uint64_t least, uint64_t most) {
 
 }  // namespace
 
-void ErrorList::Add(const Place& place, std::string_view message) {
+void ErrorList::Add(const SourceLocation& location, std::string_view message) {
   if (is_full()) {
     ++further_;
     return;
   }
-  Place shown = place;
-  shown.key = OneLine(place.key);
+  SourceLocation shown = location;
+  shown.key = OneLine(location.key);
   const std::string text = OneLine(message);
   for (const Error& error : errors_) {
-    const bool is_same = error.place.line == place.line &&
-                         error.place.column == place.column &&
-                         error.place.key == shown.key && error.message == text;
+    const bool is_same = error.location.line == location.line &&
+                         error.location.column == location.column &&
+                         error.location.key == shown.key &&
+                         error.message == text;
     if (is_same) return;
   }
   errors_.push_back({std::move(shown), text});
@@ -60,50 +61,52 @@ absl::Status ErrorList::ToStatus() const {
   std::vector<Error> sorted = errors_;
   std::stable_sort(sorted.begin(), sorted.end(),
                    [](const Error& a, const Error& b) {
-                     return std::pair(a.place.line, a.place.column) <
-                            std::pair(b.place.line, b.place.column);
+                     return std::pair(a.location.line, a.location.column) <
+                            std::pair(b.location.line, b.location.column);
                    });
   std::string text;
   for (const Error& error : sorted) {
-    absl::StrAppend(&text, text.empty() ? "" : "\n", ToString(error.place),
-                    error.place.key.empty() ? "" : " ", error.message);
+    absl::StrAppend(&text, text.empty() ? "" : "\n", ToString(error.location),
+                    error.location.key.empty() ? "" : " ", error.message);
   }
   if (further_ > 0) absl::StrAppend(&text, "\nand ", further_, " more errors");
   return absl::InvalidArgumentError(text);
 }
 
-Place PlaceOfNode(const toml::node& node, const Place& parent,
-                  std::string_view key) {
+SourceLocation LocationOfNode(const toml::node& node,
+                              const SourceLocation& parent,
+                              std::string_view key) {
   const toml::source_position at = node.source().begin;
-  Place place;
-  place.file = parent.file;
-  place.line = at.line ? at.line : parent.line;
-  place.column = at.line ? at.column : parent.column;
+  SourceLocation location;
+  location.file = parent.file;
+  location.line = at.line ? at.line : parent.line;
+  location.column = at.line ? at.column : parent.column;
   const bool is_joined = parent.key.empty() || key.starts_with('[');
-  place.key = absl::StrCat(parent.key, is_joined ? "" : ".", Absl(key));
-  return place;
+  location.key = absl::StrCat(parent.key, is_joined ? "" : ".", Absl(key));
+  return location;
 }
 
-Place TableReader::PlaceOf(std::string_view key) const {
+SourceLocation TableReader::LocationOf(std::string_view key) const {
   const auto found = table_.find(key);
   if (found == table_.end()) {
-    Place place = place_;
-    place.key = place_.key.empty() ? std::string(key)
-                                   : absl::StrCat(place_.key, ".", Absl(key));
-    return place;
+    SourceLocation location = location_;
+    location.key = location_.key.empty()
+                       ? std::string(key)
+                       : absl::StrCat(location_.key, ".", Absl(key));
+    return location;
   }
-  return PlaceOfNode(found->second, place_, key);
+  return LocationOfNode(found->second, location_, key);
 }
 
 void TableReader::Error(std::string_view key, std::string_view message) {
-  errors_->Add(PlaceOf(key), message);
+  errors_->Add(LocationOf(key), message);
 }
 
-TableReader::TableReader(const toml::table& table, Place place,
+TableReader::TableReader(const toml::table& table, SourceLocation location,
                          ErrorList* errors,
                          std::initializer_list<KeyTable> tables)
     : table_(table),
-      place_(std::move(place)),
+      location_(std::move(location)),
       errors_(errors),
       tables_(tables) {
   if (tables_.empty()) return;
@@ -251,7 +254,7 @@ std::vector<std::string> TableReader::Strings(std::string_view key) {
     if (one.is_string()) {
       strings.push_back(*one.value_exact<std::string>());
     } else {
-      errors_->Add(PlaceOfNode(one, place_, key),
+      errors_->Add(LocationOfNode(one, location_, key),
                    absl::StrCat("must hold strings, got ", Shown(one)));
     }
   }
@@ -276,8 +279,9 @@ const toml::array* TableReader::Tables(std::string_view key) {
   for (size_t i = 0; i < array->size(); ++i) {
     const toml::node& one = *array->get(i);
     if (one.is_table()) continue;
-    errors_->Add(PlaceOfNode(one, PlaceOf(key), absl::StrCat("[", i, "]")),
-                 absl::StrCat("must be a table, got ", Shown(one)));
+    errors_->Add(
+        LocationOfNode(one, LocationOf(key), absl::StrCat("[", i, "]")),
+        absl::StrCat("must be a table, got ", Shown(one)));
     return nullptr;
   }
   return array;
@@ -337,11 +341,11 @@ void TableReader::Finish() {
     const std::string_view name = entry.key;
     const bool is_known = IsListed(name);
     if (is_known && entry.is_asked) continue;
-    Place place = PlaceOf(name);
+    SourceLocation location = LocationOf(name);
     const toml::source_position at = table_.find(name)->first.source().begin;
-    place.line = at.line;
-    place.column = at.column;
-    errors_->Add(place,
+    location.line = at.line;
+    location.column = at.column;
+    errors_->Add(location,
                  is_known
                      ? std::string("has no meaning here")
                      : absl::StrCat("is not a known key",

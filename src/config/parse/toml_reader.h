@@ -29,7 +29,7 @@ class ErrorList {
   // Errors beyond this number are only counted.
   static constexpr size_t kMax = 100;
 
-  void Add(const Place& place, std::string_view message);
+  void Add(const SourceLocation& location, std::string_view message);
   bool empty() const { return errors_.empty(); }
   bool is_full() const { return errors_.size() >= kMax; }
   // Returns one line per error.
@@ -37,7 +37,7 @@ class ErrorList {
 
  private:
   struct Error {
-    Place place;
+    SourceLocation location;
     std::string message;
   };
   std::vector<Error> errors_;
@@ -50,8 +50,8 @@ class TableReader {
  public:
   // `tables`: the tables whose keys are allowed here; none if the keys are
   // names.
-  TableReader(const toml::table& table, Place place, ErrorList* errors,
-              std::initializer_list<KeyTable> tables = {});
+  TableReader(const toml::table& table, SourceLocation location,
+              ErrorList* errors, std::initializer_list<KeyTable> tables = {});
 
   std::optional<uint64_t> Unsigned(std::string_view key, uint64_t least,
                                    uint64_t most);
@@ -82,10 +82,10 @@ class TableReader {
   // Returns all keys in the order of the file.
   std::vector<std::string> KeysInOrder() const;
 
-  Place PlaceOf(std::string_view key) const;
-  const Place& place() const { return place_; }
+  SourceLocation LocationOf(std::string_view key) const;
+  const SourceLocation& location() const { return location_; }
   void Error(std::string_view key, std::string_view message);
-  void ErrorHere(std::string_view message) { errors_->Add(place_, message); }
+  void ErrorHere(std::string_view message) { errors_->Add(location_, message); }
   ErrorList* errors() { return errors_; }
 
   // Ignores keys whose text is "", for a form in which that is their default.
@@ -105,7 +105,7 @@ class TableReader {
   void WrongType(std::string_view key, std::string_view expected);
 
   const toml::table& table_;
-  const Place place_;
+  const SourceLocation location_;
   ErrorList* const errors_;
   // A key that stands here. Most of what is asked for does not, so that a
   // short list is looked through faster than the table.
@@ -120,8 +120,9 @@ class TableReader {
 
 // Where `node` stands, as the key `key` below `parent`. "[3]" is put to it
 // without a dot.
-Place PlaceOfNode(const toml::node& node, const Place& parent,
-                  std::string_view key);
+SourceLocation LocationOfNode(const toml::node& node,
+                              const SourceLocation& parent,
+                              std::string_view key);
 
 }  // namespace poniente::internal
 

@@ -47,8 +47,8 @@ class GraphBuilder {
   absl::StatusOr<BuiltRun> Build() {
     PONIENTE_RETURN_IF_ERROR(sources_.Open(run_.root));
     PONIENTE_RETURN_IF_ERROR(MakeSchedule());
-    PONIENTE_ASSIGN_OR_RETURN(Tokens dataset,
-                              BuildNode(run_.root, NodePlace::kRoot, nullptr));
+    PONIENTE_ASSIGN_OR_RETURN(
+        Tokens dataset, BuildNode(run_.root, NodePosition::kRoot, nullptr));
     PONIENTE_ASSIGN_OR_RETURN(dataset, FitToRun(std::move(dataset)));
     BuiltRun built{std::move(dataset), {}, *schedule_};
     const DatasetTree tree(*built.dataset);
@@ -70,13 +70,13 @@ class GraphBuilder {
       for (const NodeSpec& child : root.children) {
         if (HasStagePlacedByRun(child)) {
           return absl::InvalidArgumentError(absl::StrCat(
-              ToString(child.place),
+              ToString(child.location),
               " has stages placed by the run, but the run's weights go by "
               "sizes: give start_sample"));
         }
         PONIENTE_ASSIGN_OR_RETURN(
             const Tokens made,
-            BuildNode(child, NodePlace::kComponent, nullptr));
+            BuildNode(child, NodePosition::kComponent, nullptr));
         items.push_back(made->CurrentLength());
       }
     }
@@ -107,19 +107,19 @@ class GraphBuilder {
     return dataset->WithSeed(run_.seed);
   }
 
-  absl::StatusOr<Tokens> BuildNode(const NodeSpec& node, NodePlace at,
+  absl::StatusOr<Tokens> BuildNode(const NodeSpec& node, NodePosition at,
                                    const ItemsBefore& before) {
     absl::StatusOr<Tokens> made = BuildKind(node, at, before);
     if (made.ok()) made = Modify(*std::move(made), node);
     if (made.ok()) made = ShuffleIfAsked(*std::move(made), node, at);
     if (!made.ok() && !located_) {
       located_ = true;  // nodes above stand elsewhere: keep the innermost place
-      return Prepend(made.status(), ToString(node.place));
+      return Prepend(made.status(), ToString(node.location));
     }
     return made;
   }
 
-  absl::StatusOr<Tokens> BuildKind(const NodeSpec& node, NodePlace at,
+  absl::StatusOr<Tokens> BuildKind(const NodeSpec& node, NodePosition at,
                                    const ItemsBefore& before) {
     switch (node.kind) {
       case NodeKind::kStore:
@@ -131,7 +131,7 @@ class GraphBuilder {
       }
       case NodeKind::kUse:
         return BuildNode(node.children[0],
-                         at == NodePlace::kRoot ? at : NodePlace::kOther,
+                         at == NodePosition::kRoot ? at : NodePosition::kOther,
                          before);
       case NodeKind::kMixture:
         return BuildMixture(node, at, before);
@@ -141,8 +141,8 @@ class GraphBuilder {
     }
     std::vector<NamedDataset<TokenWindow>> children;
     for (const NodeSpec& child : node.children) {
-      PONIENTE_ASSIGN_OR_RETURN(Tokens made,
-                                BuildNode(child, NodePlace::kOther, nullptr));
+      PONIENTE_ASSIGN_OR_RETURN(
+          Tokens made, BuildNode(child, NodePosition::kOther, nullptr));
       children.push_back({child.name, std::move(made)});
     }
     if (node.kind == NodeKind::kConcat) return Concat(std::move(children));
@@ -190,7 +190,7 @@ class GraphBuilder {
 
   // A component is shuffled by its mixture, flat by itself.
   absl::StatusOr<Tokens> ShuffleIfAsked(Tokens made, const NodeSpec& node,
-                                        NodePlace at) {
+                                        NodePosition at) {
     const bool is_local =
         IsShuffled(node.shuffle) && node.shuffle->kind != ShuffleKind::kFull;
     if (made->has_order()) {
@@ -199,16 +199,16 @@ class GraphBuilder {
           "has an order of its own, which cannot be shuffled by eras or "
           "chunks: state that below");
     }
-    if (at == NodePlace::kComponent) return made;
+    if (at == NodePosition::kComponent) return made;
     if (node.shuffle.has_value() ? !IsShuffled(node.shuffle)
-                                 : at != NodePlace::kRoot) {
+                                 : at != NodePosition::kRoot) {
       return made;
     }
     return Shuffled(node.shuffle.value_or(ShuffleOptions::Full()),
                     std::move(made), std::nullopt);
   }
 
-  absl::StatusOr<Tokens> BuildMixture(const NodeSpec& node, NodePlace at,
+  absl::StatusOr<Tokens> BuildMixture(const NodeSpec& node, NodePosition at,
                                       const ItemsBefore& before) {
     PONIENTE_ASSIGN_OR_RETURN(MixtureOptions options,
                               OptionsOf(node, at, before));
@@ -222,11 +222,11 @@ class GraphBuilder {
         below = [plan, before, number = plan->Find(child.name).value(),
                  at](uint64_t sample) {
           return plan->ItemsBefore(
-              number, at == NodePlace::kRoot ? sample : before(sample));
+              number, at == NodePosition::kRoot ? sample : before(sample));
         };
       }
-      PONIENTE_ASSIGN_OR_RETURN(Tokens made,
-                                BuildNode(child, NodePlace::kComponent, below));
+      PONIENTE_ASSIGN_OR_RETURN(
+          Tokens made, BuildNode(child, NodePosition::kComponent, below));
       PONIENTE_RETURN_IF_ERROR(CheckNotEmpty(node, at, child, *made));
       MixtureComponent<TokenWindow>& component = components.emplace_back();
       component.name = child.name;
@@ -241,13 +241,14 @@ class GraphBuilder {
   }
 
   const std::vector<StageSpec>& StagesOf(const NodeSpec& node,
-                                         NodePlace at) const {
-    return at == NodePlace::kRoot ? run_.stages : node.stages;
+                                         NodePosition at) const {
+    return at == NodePosition::kRoot ? run_.stages : node.stages;
   }
 
-  absl::StatusOr<MixtureOptions> OptionsOf(const NodeSpec& node, NodePlace at,
+  absl::StatusOr<MixtureOptions> OptionsOf(const NodeSpec& node,
+                                           NodePosition at,
                                            const ItemsBefore& before) {
-    if (at == NodePlace::kRoot) {
+    if (at == NodePosition::kRoot) {
       return schedule_->MixtureOptionsFrom(node.mixture);
     }
     MixtureOptions options = node.mixture;
@@ -281,19 +282,19 @@ class GraphBuilder {
     }
     if (sample.ok()) return sample;
     located_ = true;
-    return Prepend(sample.status(), ToString(stage.place));
+    return Prepend(sample.status(), ToString(stage.location));
   }
 
   // For mixtures below whose stages go by the run.
   absl::StatusOr<std::optional<MixturePlan>> PlanOf(
-      const NodeSpec& node, NodePlace at, const ItemsBefore& before,
+      const NodeSpec& node, NodePosition at, const ItemsBefore& before,
       const MixtureOptions& options) const {
     const bool is_needed = std::any_of(
         node.children.begin(), node.children.end(), HasStagePlacedByRun);
     if (!is_needed || schedule_ == std::nullopt) {
       return std::optional<MixturePlan>();
     }
-    if (at == NodePlace::kRoot) {
+    if (at == NodePosition::kRoot) {
       return std::optional<MixturePlan>(*schedule_->mixture());
     }
     if (before == nullptr) return std::optional<MixturePlan>();
@@ -307,7 +308,7 @@ class GraphBuilder {
   }
 
   // The component under other thresholds.
-  absl::Status AddViews(const NodeSpec& node, NodePlace at,
+  absl::Status AddViews(const NodeSpec& node, NodePosition at,
                         const NodeSpec& child, const MixtureOptions& options,
                         std::vector<ComponentView<TokenWindow>>* views) {
     const std::vector<StageSpec>& stages = StagesOf(node, at);
@@ -317,17 +318,17 @@ class GraphBuilder {
       NodeSpec changed = child;
       SetThreshold(threshold->second, &changed);
       const uint64_t start =
-          at == NodePlace::kRoot
+          at == NodePosition::kRoot
               ? PlannedStageOf(*schedule_, run_, i).start_sample
               : options.stages[i].start;
       PONIENTE_ASSIGN_OR_RETURN(
-          Tokens made, BuildNode(changed, NodePlace::kComponent, nullptr));
+          Tokens made, BuildNode(changed, NodePosition::kComponent, nullptr));
       views->push_back({child.name, start, std::move(made)});
     }
     return absl::OkStatus();
   }
 
-  absl::Status CheckNotEmpty(const NodeSpec& mixture, NodePlace at,
+  absl::Status CheckNotEmpty(const NodeSpec& mixture, NodePosition at,
                              const NodeSpec& child,
                              const AsyncDataset<TokenWindow>& made) {
     const bool is_scores = mixture.mixture.weight_rule == WeightRule::kScores;
@@ -351,7 +352,7 @@ class GraphBuilder {
                          " tokens holds");
     }
     return absl::InvalidArgumentError(absl::StrCat(
-        ToString(child.place), " has a weight but nothing to draw: ", why,
+        ToString(child.location), " has a weight but nothing to draw: ", why,
         " no window of seq_len ", run_.max_seq_len, " tokens"));
   }
 

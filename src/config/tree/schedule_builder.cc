@@ -31,17 +31,18 @@ ScheduleStage ToStage(const StageSpec& spec) {
 }
 
 // Errors of a schedule begin with the stage that they are about: "stage 2 ...".
-const Place& PlaceOfError(const absl::Status& error, const RunSpec& run) {
+const SourceLocation& LocationOfError(const absl::Status& error,
+                                      const RunSpec& run) {
   absl::string_view rest = error.message();
-  if (!absl::ConsumePrefix(&rest, "stage ")) return run.place;
+  if (!absl::ConsumePrefix(&rest, "stage ")) return run.location;
   const size_t end =
       std::min(rest.find_first_not_of("0123456789"), rest.size());
   size_t stage = 0;
   if (!absl::SimpleAtoi(rest.substr(0, end), &stage) ||
       stage >= run.stages.size()) {
-    return run.place;
+    return run.location;
   }
-  return run.stages[stage].place;
+  return run.stages[stage].location;
 }
 
 absl::StatusOr<uint64_t> SampleAtToken(const Schedule& schedule,
@@ -97,7 +98,7 @@ absl::StatusOr<Schedule> BuildSchedule(
   absl::StatusOr<Schedule> schedule = Schedule::Create(std::move(options));
   if (!schedule.ok()) {
     return Prepend(schedule.status(),
-                   ToString(PlaceOfError(schedule.status(), run)));
+                   ToString(LocationOfError(schedule.status(), run)));
   }
   return schedule;
 }

@@ -10,9 +10,9 @@
 namespace poniente::internal {
 namespace {
 
-absl::Status At(const Place& place, const absl::Status& status) {
+absl::Status At(const SourceLocation& location, const absl::Status& status) {
   return absl::Status(status.code(),
-                      absl::StrCat(ToString(place), ": ",
+                      absl::StrCat(ToString(location), ": ",
                                    OneLine(std::string(status.message()))));
 }
 
@@ -60,7 +60,7 @@ absl::StatusOr<Selection> SelectionReader::Read(const FilterSpec& filter,
                                                 uint64_t size) {
   absl::StatusOr<Selection> selection = ReadUnlocated(filter, size);
   if (selection.ok() && filter.invert) selection = selection->Complement();
-  if (!selection.ok()) return At(filter.place, selection.status());
+  if (!selection.ok()) return At(filter.location, selection.status());
   return selection;
 }
 
@@ -74,7 +74,7 @@ absl::StatusOr<ScoreOrder> SelectionReader::ReadUnlocated(
 
 absl::StatusOr<ScoreOrder> SelectionReader::Read(const ScoreOrderSpec& order) {
   absl::StatusOr<ScoreOrder> made = ReadUnlocated(order);
-  if (!made.ok()) return At(order.place, made.status());
+  if (!made.ok()) return At(order.location, made.status());
   return made;
 }
 

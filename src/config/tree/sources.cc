@@ -63,7 +63,7 @@ bool IsFiles(const NodeSpec& node) {
 // Of a leaf that could not be opened.
 absl::Status AtItsPlace(const NodeSpec& node, const absl::Status& status) {
   return absl::Status(status.code(),
-                      absl::StrCat(ToString(node.place), ": ",
+                      absl::StrCat(ToString(node.location), ": ",
                                    OneLine(std::string(status.message()))));
 }
 
@@ -177,7 +177,7 @@ void ConfigSources::FindLongest(const NodeSpec& node) {
   if (!longest_.empty() && TokensOf(node) <= most_tokens_) return;
   most_tokens_ = TokensOf(node);
   longest_ = IsFiles(node) ? absl::StrCat("'", Opened(node)->path(), "'")
-                           : node.place.key;
+                           : node.location.key;
 }
 
 absl::Status ConfigSources::Open(const NodeSpec& node) {
@@ -190,7 +190,7 @@ absl::Status ConfigSources::Open(const NodeSpec& node) {
 absl::Status ConfigSources::CheckSomeWindow() const {
   if (most_tokens_ >= run_.max_seq_len) return absl::OkStatus();
   return absl::InvalidArgumentError(
-      absl::StrCat(ToString(run_.seq_len_place), " = ", run_.max_seq_len,
+      absl::StrCat(ToString(run_.seq_len_location), " = ", run_.max_seq_len,
                    " is longer than every source: the longest, ", longest_,
                    ", has ", most_tokens_, " tokens"));
 }
@@ -207,7 +207,7 @@ absl::StatusOr<DatasetPtr<TokenWindow>> ConfigSources::Windows(
   source.tokens = TokensOf(node);
   if (node.kind == NodeKind::kDeclared) {
     PONIENTE_ASSIGN_OR_RETURN(
-        made, DeclaredWindows(node.place.key, node.tokens, run_.max_seq_len,
+        made, DeclaredWindows(node.location.key, node.tokens, run_.max_seq_len,
                               node.vocabulary));
   } else {
     source.data = Opened(node);

@@ -24,9 +24,9 @@ struct Batch {
   uint32_t file = 0;
 };
 
-class BatchPlaces final : public TokenPlaces {
+class BatchLocator final : public TokenLocator {
  public:
-  explicit BatchPlaces(StoredType type) : bytes_(StoredTypeBytes(type)) {}
+  explicit BatchLocator(StoredType type) : bytes_(StoredTypeBytes(type)) {}
 
   void Add(uint32_t file, const std::vector<ArrowRun>& runs) {
     for (const ArrowRun& run : runs) {
@@ -126,12 +126,12 @@ absl::StatusOr<TokenLayout> LayOut(const std::vector<std::string>& paths,
     std::move(stream.warnings.begin(), stream.warnings.end(),
               std::back_inserter(layout.warnings));
   }
-  auto places = std::make_shared<BatchPlaces>(layout.type);
+  auto locator = std::make_shared<BatchLocator>(layout.type);
   for (size_t i = 0; i < runs.size(); ++i) {
-    places->Add(static_cast<uint32_t>(i), runs[i]);
+    locator->Add(static_cast<uint32_t>(i), runs[i]);
     runs[i] = {};
   }
-  layout.places = std::move(places);
+  layout.locator = std::move(locator);
   layout.documents = std::make_shared<DocumentTable>(std::move(rows));
   return layout;
 }

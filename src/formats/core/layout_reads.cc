@@ -26,7 +26,7 @@ Task<std::vector<TokenWindow>> LayoutSource::ReadRanges(
         co_await ReadBlocks(std::move(ranges));
     co_return read;
   }
-  if (layout_.places) {
+  if (layout_.locator) {
     absl::StatusOr<std::vector<TokenWindow>> read =
         co_await ReadPieces(std::move(ranges));
     co_return read;
@@ -60,8 +60,8 @@ absl::StatusOr<std::vector<LayoutSource::Piece>> LayoutSource::Locate(
   for (size_t i = 0; i < ranges.size(); ++i) {
     if (ranges[i].size() == 0) continue;
     runs.clear();
-    if (layout_.places) {
-      PONIENTE_RETURN_IF_ERROR(layout_.places->Locate(ranges[i], &runs));
+    if (layout_.locator) {
+      PONIENTE_RETURN_IF_ERROR(layout_.locator->Locate(ranges[i], &runs));
     } else {
       LocateInArrays(ranges[i], &runs);
     }

@@ -71,7 +71,7 @@ LayoutSource::LayoutSource(std::string path, TokenLayout layout,
   if (options.delimiter) layout_.delimiter = options.delimiter;
   uint64_t tokens = 0;
   for (const TokenShard& shard : layout_.shards) {
-    if (!layout_.places) {
+    if (!layout_.locator) {
       arrays_.push_back({tokens, shard.file, shard.offset});
     }
     tokens += shard.tokens;

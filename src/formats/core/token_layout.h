@@ -31,9 +31,9 @@ struct TokenRun {
 // compressed blocks.
 //
 // Thread safety: any number of threads. Calls may read, and block meanwhile.
-class TokenPlaces {
+class TokenLocator {
  public:
-  virtual ~TokenPlaces() = default;
+  virtual ~TokenLocator() = default;
 
   // Appends the runs that hold the tokens, in order, none empty. Every run lies
   // within its file or block. REQUIRES: the tokens lie in the source.
@@ -85,7 +85,7 @@ struct TokenLayout {
   uint64_t bytes = 0;
   std::vector<TokenShard> shards;
   // Null: each shard is an array in its file or, with `decoder`, block.
-  std::shared_ptr<const TokenPlaces> places;
+  std::shared_ptr<const TokenLocator> locator;
   // Null: runs and shards lie in `files`; else runs lie in blocks.
   std::shared_ptr<const BlockDecoder> decoder;
   // Null: not known.

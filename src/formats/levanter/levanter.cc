@@ -156,7 +156,7 @@ class Assembler {
     if (!type_) layout_.type = options_.dtype.value_or(StoredType::kI32);
     Warn();
     layout_.documents = std::make_shared<DocumentTable>(std::move(ends_));
-    layout_.places = blocks_;
+    layout_.locator = blocks_;
     layout_.decoder = blocks_;
     return std::move(layout_);
   }

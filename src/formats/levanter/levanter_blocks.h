@@ -19,7 +19,7 @@ namespace poniente::internal {
 
 // Blocks are numbered through the arrays, one after the other. Immutable once
 // all arrays are added.
-class LevanterBlocks final : public TokenPlaces, public BlockDecoder {
+class LevanterBlocks final : public TokenLocator, public BlockDecoder {
  public:
   // The first `tokens` items of `data` follow what was added before; its files
   // are put after `files`. REQUIRES: data.CutTo() their chunks; types are the

@@ -82,10 +82,10 @@ class RowTable final : public DocumentTable {
   const std::vector<OpenedShard> shards_;
 };
 
-class Places final : public TokenPlaces {
+class RowLocator final : public TokenLocator {
  public:
   // `check`: rows are compared with their heads when they are first located.
-  Places(std::shared_ptr<const RowTable> table, bool check)
+  RowLocator(std::shared_ptr<const RowTable> table, bool check)
       : table_(std::move(table)),
         checked_(check ? (table_->ends().size() + 63) / 64 : 0) {}
 
@@ -333,7 +333,7 @@ absl::StatusOr<TokenLayout> OpenMds(const FoundPath& found,
         std::make_shared<WholeFileBlocks>(std::move(files), CheckRowsOf(table));
   }
   if (compressed || !ArePlainArrays(*table, gaps)) {
-    layout.places = std::make_shared<Places>(table, !compressed);
+    layout.locator = std::make_shared<RowLocator>(table, !compressed);
   }
   return layout;
 }

@@ -197,7 +197,7 @@ absl::StatusOr<TokenLayout> LayOutTntidx(const InputBytes& index,
     layout.structure = 1;
     const auto decoded =
         std::make_shared<const OneBasedIds>(ids_path, ids_bytes, header.type);
-    layout.places = decoded;
+    layout.locator = decoded;
     layout.decoder = decoded;
     layout.documents = std::make_shared<DocumentTable>(std::move(lengths));
     return layout;

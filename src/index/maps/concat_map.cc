@@ -19,7 +19,8 @@ void ConcatMap::Resolve(std::span<const Position> positions,
                         std::span<ChildPosition> out) const {
   PONIENTE_CHECK(positions.size() == out.size()) << positions.size();
   for (size_t i = 0; i < positions.size(); ++i) {
-    const CumulativeLengths::Place place = lengths_.Locate(positions[i].index);
+    const CumulativeLengths::PartIndex place =
+        lengths_.Locate(positions[i].index);
     out[i] = {place.part, positions[i]};
     out[i].position.index = place.index;
   }

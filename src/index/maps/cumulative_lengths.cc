@@ -32,7 +32,7 @@ absl::StatusOr<CumulativeLengths> CumulativeLengths::Create(
 CumulativeLengths::CumulativeLengths(std::vector<uint64_t> starts)
     : starts_(std::move(starts)) {}
 
-CumulativeLengths::Place CumulativeLengths::Locate(uint64_t index) const {
+CumulativeLengths::PartIndex CumulativeLengths::Locate(uint64_t index) const {
   PONIENTE_CHECK(index < total()) << index << " of " << total();
   const auto after = std::upper_bound(starts_.begin(), starts_.end(), index);
   const auto part = static_cast<size_t>(after - starts_.begin()) - 1;

@@ -16,7 +16,7 @@ namespace poniente::internal {
 
 class CumulativeLengths {
  public:
-  struct Place {
+  struct PartIndex {
     uint32_t part = 0;
     uint64_t index = 0;
   };
@@ -31,7 +31,7 @@ class CumulativeLengths {
 
   // Returns the part that contains `index`, and the index within it. O(log
   // parts). REQUIRES: index < total().
-  Place Locate(uint64_t index) const;
+  PartIndex Locate(uint64_t index) const;
 
   // Inverts Locate(); nullopt if there is no such part or item.
   std::optional<uint64_t> IndexOf(uint32_t part, uint64_t index) const;

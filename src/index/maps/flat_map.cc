@@ -40,7 +40,8 @@ void FlatMap::Resolve(std::span<const Position> positions,
                       std::span<ChildPosition> out) const {
   shuffle_.Forward(positions, out);
   for (ChildPosition& item : out) {
-    const CumulativeLengths::Place place = lengths_.Locate(item.position.index);
+    const CumulativeLengths::PartIndex place =
+        lengths_.Locate(item.position.index);
     item.child = order_.declared[place.part];
     item.position.index = place.index;
   }

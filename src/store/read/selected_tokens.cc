@@ -126,12 +126,12 @@ absl::StatusOr<std::vector<ItemPiece>> SelectedTokens::Pieces(
   return pieces;
 }
 
-absl::StatusOr<std::optional<SelectedTokens::Place>> SelectedTokens::Find(
-    const TokenSource& store, uint64_t document) const {
+absl::StatusOr<std::optional<SelectedTokens::DocumentLocation>>
+SelectedTokens::Find(const TokenSource& store, uint64_t document) const {
   const std::optional<uint64_t> place = selection_.OrdinalOf(document);
   if (!place.has_value()) return std::nullopt;
   const uint64_t sample = *place / stride_;
-  Place found{samples_[sample], {}};
+  DocumentLocation found{samples_[sample], {}};
   PONIENTE_RETURN_IF_ERROR(Scan(store, sample * stride_, kLookUp,
                                 [&](uint64_t at, TokenRange tokens) {
                                   found.tokens = tokens;

@@ -48,12 +48,12 @@ class SelectedTokens {
 
   // Where the concatenation holds a document, and where the store does; nullopt
   // if it was not selected.
-  struct Place {
+  struct DocumentLocation {
     uint64_t offset = 0;
     TokenRange tokens;
   };
-  absl::StatusOr<std::optional<Place>> Find(const TokenSource& store,
-                                            uint64_t document) const;
+  absl::StatusOr<std::optional<DocumentLocation>> Find(const TokenSource& store,
+                                                       uint64_t document) const;
 
  private:
   SelectedTokens(Selection selection, uint64_t stride)

@@ -65,7 +65,7 @@ absl::StatusOr<TokenLayout> OpenArrow(const std::string& path,
 std::vector<int32_t> TokensOf(const TokenLayout& layout, uint64_t begin,
                               uint64_t end) {
   std::vector<TokenRun> runs;
-  EXPECT_TRUE(layout.places->Locate({begin, end}, &runs).ok());
+  EXPECT_TRUE(layout.locator->Locate({begin, end}, &runs).ok());
   std::vector<int32_t> tokens;
   for (const TokenRun& run : runs) {
     const std::string bytes = ReadFile(layout.files[run.place]);

@@ -194,7 +194,7 @@ TEST_F(LayoutSourceTest, DelimitersMakeDocuments) {
 }
 
 // Rows of 3 ids, each after a byte of its own: what MDS-like formats are.
-class RowPlaces final : public TokenPlaces {
+class RowLocator final : public TokenLocator {
  public:
   absl::Status Locate(TokenRange tokens,
                       std::vector<TokenRun>* runs) const override {
@@ -221,7 +221,7 @@ class InvertedBlocks final : public BlockDecoder {
     return absl::OkStatus();
   }
 };
-class BlockPlaces final : public TokenPlaces {
+class BlockLocator final : public TokenLocator {
  public:
   absl::Status Locate(TokenRange tokens,
                       std::vector<TokenRun>* runs) const override {
@@ -253,11 +253,11 @@ TEST_F(LayoutSourceTest, PiecesAndBlocksGiveTheSameAsAList) {
   TokenLayout of_rows;
   of_rows.files = {folder_.path() + "/rows"};
   of_rows.shards = {{90, 0, 0}};
-  of_rows.places = std::make_shared<RowPlaces>();
+  of_rows.locator = std::make_shared<RowLocator>();
   TokenLayout of_blocks;
   of_blocks.files = {folder_.path() + "/blocks"};
   of_blocks.shards = {{90, 0, 0}};
-  of_blocks.places = std::make_shared<BlockPlaces>();
+  of_blocks.locator = std::make_shared<BlockLocator>();
   of_blocks.decoder = std::make_shared<InvertedBlocks>();
   for (const TokenLayout& layout : {of_rows, of_blocks}) {
     const auto source = Open(layout);

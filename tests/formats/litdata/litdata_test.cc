@@ -131,7 +131,7 @@ TEST(LitdataTest, ChunksFollowEachOtherAsTheIndexSays) {
   data.Expect(layout);
   EXPECT_EQ(layout.format, "litdata");
   EXPECT_EQ(layout.type, StoredType::kU16);
-  EXPECT_EQ(layout.places, nullptr);
+  EXPECT_EQ(layout.locator, nullptr);
   EXPECT_FALSE(layout.windows.across_shards);
   EXPECT_FALSE(layout.windows.keep_tail);
   EXPECT_THAT(layout.documents->Name(5),

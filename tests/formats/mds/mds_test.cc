@@ -213,7 +213,7 @@ TEST(MdsTest, ArraysOfFixedShapeWithoutOtherColumnsAreOneArray) {
   data.WriteIndex();
   ASSERT_OK_AND_ASSIGN(const TokenLayout layout, data.Open());
   EXPECT_EQ(layout.type, StoredType::kU16);
-  EXPECT_EQ(layout.places, nullptr);
+  EXPECT_EQ(layout.locator, nullptr);
   data.Expect(layout);
 }
 
@@ -408,8 +408,8 @@ TEST(MdsTest, ARowThatContradictsItsSizeIsDamaged) {
     damaged.WriteIndex();
     ASSERT_OK_AND_ASSIGN(const TokenLayout layout, damaged.Open());
     std::vector<TokenRun> runs;
-    EXPECT_THAT(layout.places->Locate({0, 3}, &runs), testing::IsOk());
-    EXPECT_THAT(layout.places->Locate({3, 4}, &runs),
+    EXPECT_THAT(layout.locator->Locate({0, 3}, &runs), testing::IsOk());
+    EXPECT_THAT(layout.locator->Locate({3, 4}, &runs),
                 StatusIs(StatusCode::kDataLoss,
                          AllOf(HasSubstr("s.mds': row 1, at byte"),
                                HasSubstr("copy it again"))));
@@ -567,7 +567,7 @@ TEST(MdsTest, OffsetsNearFourGiBAreRead) {
   ASSERT_OK_AND_ASSIGN(const TokenLayout layout, data.Open());
   ASSERT_EQ(layout.documents->ends().Length(0), tokens);
   std::vector<TokenRun> runs;
-  ASSERT_THAT(layout.places->Locate({tokens - 1, tokens + 3}, &runs),
+  ASSERT_THAT(layout.locator->Locate({tokens - 1, tokens + 3}, &runs),
               testing::IsOk());
   ASSERT_EQ(runs.size(), 2u);
   EXPECT_EQ(runs[0].offset, begin + row - 4);
