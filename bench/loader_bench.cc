@@ -51,6 +51,13 @@
 // the batches that came more than twice as long after the one before as their
 // median, `worst` the longest such time in ms.
 //
+// Before all of that (--only 'first epoch': that alone), the first epoch: in N
+// rounds of new processes, with the page cache dropped and default settings (as
+// far as the cases do not name them), the rate from the process's start on, for
+// S seconds and at most one epoch, in batches of 64 and of 1024 windows, beside
+// fio. No block has been verified. The stores are not written anew: what the
+// host of a virtual machine caches serves fio and the loader alike.
+//
 // Then, with hot stores, the time from main() of a new process to the first
 // batch of a run without an end, at steps 0, 10^6 and 10^9, by the loader as it
 // is by default, in P interleaved processes each (default 20); and the most
@@ -69,6 +76,7 @@
 #include "bench/readers/comparison.h"
 #include "bench/runs/bench_tree.h"
 #include "bench/runs/first_batch.h"
+#include "bench/runs/first_epoch.h"
 #include "bench/runs/plan_memory.h"
 #include "bench/runs/tree_cases.h"
 
@@ -81,6 +89,7 @@ constexpr uint64_t kFullMib = 4096;
 constexpr uint64_t kFewestMib = 64;
 // What new processes are asked for.
 constexpr char kFirstBatch[] = "--first-batch";
+constexpr char kFirstEpoch[] = "--first-epoch";
 constexpr char kPlan[] = "--plan";
 
 struct Options {
@@ -120,13 +129,20 @@ bool AnswerAsChild(int argc, char** argv, Clock::time_point start) {
     PrintPlanMegabytes(number);
     return true;
   }
-  if (argc != 6 || argv[1] != std::string(kFirstBatch) ||
+  const std::string what = argc < 6 ? "" : argv[1];
+  double seconds = 0;
+  if ((what != kFirstBatch && (what != kFirstEpoch || argc != 7 ||
+                               !absl::SimpleAtod(argv[6], &seconds))) ||
       !absl::SimpleAtoi(argv[3], &mib) || !absl::SimpleAtoi(argv[5], &number)) {
     return false;
   }
   for (const BenchTree& tree : TreesOf(argv[2], mib)) {
     if (tree.name != argv[4]) continue;
-    PrintFirstBatchSeconds(tree, number, start);
+    if (what == kFirstBatch) {
+      PrintFirstBatchSeconds(tree, number, start);
+    } else {
+      PrintFirstEpochRate(tree, kFirstEpochCases[number], seconds);
+    }
     return true;
   }
   return false;
@@ -140,6 +156,21 @@ void MeasureProcesses(const Options& options, const BenchTree& tree,
         return std::vector<std::string>{kFirstBatch, options.folder,
                                         absl::StrCat(options.tree_mib()),
                                         tree.name, absl::StrCat(step)};
+      },
+      bars);
+}
+
+void MeasureFirstEpochsOf(const Options& options, const TreeCases& cases,
+                          std::vector<Bar>* bars) {
+  MeasureFirstEpochs(
+      cases, static_cast<int>(options.rounds),
+      [&](size_t number) {
+        return std::vector<std::string>{kFirstEpoch,
+                                        options.folder,
+                                        absl::StrCat(options.tree_mib()),
+                                        cases.name(),
+                                        absl::StrCat(number),
+                                        absl::StrCat(options.seconds)};
       },
       bars);
 }
@@ -162,6 +193,18 @@ int Main(int argc, char** argv) {
       TreesOf(options.folder, options.tree_mib());
   std::vector<TreeCases> cases;
   for (const BenchTree& tree : trees) cases.emplace_back(tree, options.seconds);
+  std::vector<Bar> bars;
+  // Skipped beside chosen cases, unless it is asked for.
+  if (options.only.empty() || options.only == "first epoch") {
+    for (const TreeCases& one : cases) {
+      MeasureFirstEpochsOf(options, one, &bars);
+    }
+    std::printf("\n");
+    if (!options.only.empty()) {
+      PrintBars(bars);
+      return 0;
+    }
+  }
   Comparison comparison({.rate = "Mtok/s",
                          .rate_per_read = 1e-6 * kSeqLen,
                          .cpu = "CPU ms",
@@ -175,7 +218,6 @@ int Main(int argc, char** argv) {
   comparison.Run(static_cast<int>(options.rounds));
   comparison.Print();
   std::printf("\n");
-  std::vector<Bar> bars;
   for (const TreeCases& one : cases) one.AppendBars(comparison, &bars);
   if (options.mib < kFullMib) {  // a few batches, prefetched before the clock
     for (Bar& bar : bars) bar.direction = Bar::Limit::kNone;

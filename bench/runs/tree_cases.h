@@ -32,11 +32,14 @@ class TreeCases {
   // Brings all of the stores into the page cache, or none.
   void Prepare(CacheState state) const;
 
+  const std::string& name() const { return tree_.name; }
+  // fio over all of the stores, with the page cache dropped.
+  absl::StatusOr<Sample> MeasureFio() const;
+
  private:
   std::string Name(CacheState state, const std::string& what) const;
   absl::StatusOr<Sample> Measure(CacheState state,
                                  const OpenReader& open) const;
-  absl::StatusOr<Sample> MeasureFio() const;
   FioJob Fio() const;
 
   void Add(CacheState state, const std::string& what,

@@ -13,7 +13,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "io/files/fault_hooks.h"
 #include "io/files/page_cache.h"
-#include "io/reader_state.h"
+#include "io/reader_file.h"
 #include "io/uring/uring_setup.h"
 #include "util/byte_order.h"
 #include "util/crc32c.h"
@@ -275,12 +275,9 @@ absl::Status FileChecksums::ReadChunk(const OpenFile& from,
 }
 
 absl::StatusOr<uint32_t> FileChecksums::Stored(uint64_t block) const {
-  const auto opened = [this]() -> const OpenFile& {
-    return ReaderAccess::State(*stored_).opened(0);
-  };
   const uint64_t chunk = block / kChunkBlocks;
   if (WantsChunkOf(block)) {
-    PONIENTE_RETURN_IF_ERROR(ReadChunk(opened(), chunk));
+    PONIENTE_RETURN_IF_ERROR(ReadChunk(FileOfReader(*stored_, 0), chunk));
   }
   const std::byte* const values =
       chunks_.empty() ? nullptr
@@ -289,8 +286,8 @@ absl::StatusOr<uint32_t> FileChecksums::Stored(uint64_t block) const {
     return LoadLittle<uint32_t>(values + 4 * (block % kChunkBlocks));
   }
   std::byte bytes[4];
-  PONIENTE_RETURN_IF_ERROR(
-      ReadStored(opened(), location_.offset + 4 * block, bytes));
+  PONIENTE_RETURN_IF_ERROR(ReadStored(FileOfReader(*stored_, 0),
+                                      location_.offset + 4 * block, bytes));
   return LoadLittle<uint32_t>(bytes);
 }
 

@@ -10,6 +10,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "io/files/page_cache.h"
+#include "io/reader_file.h"
 #include "io/uring/uring_setup.h"
 #include "util/status_macros.h"
 
@@ -77,6 +78,10 @@ absl::Status NeedsUring(IoBackend wanted, const absl::Status& why) {
 }
 
 }  // namespace
+
+const OpenFile& FileOfReader(const ByteReader& reader, uint32_t file) {
+  return ReaderAccess::State(reader).opened(file);
+}
 
 BackendCounters AtomicBackendCounters::Load() const {
   BackendCounters now;

@@ -175,7 +175,7 @@ TEST_F(ConfigTest, ADamagedBlockIsNamedByTheLoader) {
                 StatusIs(absl::StatusCode::kDataLoss,
                          AllOf(HasSubstr("step "), HasSubstr("rank 0: "),
                                HasSubstr(dir_.path("c/tokens-1.bin")),
-                               HasSubstr("block 0"))));
+                               HasSubstr("block 1"))));
   }
   EXPECT_THAT(first_error("off"),
               StatusIs(absl::StatusCode::kOutOfRange, ::testing::_));
