@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The first sample in which two runs differ.
 //
-// What decided the samples before a step (RunState) can be compared at once,
-// and if it is the same before a step, it is so before every earlier one: so
-// the last such step is searched for by halves. From there on samples are
-// compared one by one, because what is compared at once reaches to the end of
-// blocks, and because other parameters may still give the same samples.
+// Everything that decides the samples before a step (RunState) can be compared
+// in one operation. If it is the same before a step, it is the same before
+// every earlier step, so a binary search finds the last such step. From there
+// on, samples are compared one by one, for two reasons: a RunState reaches to
+// the end of the block, and different parameters may still give the same
+// samples.
 
 #ifndef PONIENTE_ANALYSIS_DIFF_FIRST_DIFFERENCE_H_
 #define PONIENTE_ANALYSIS_DIFF_FIRST_DIFFERENCE_H_
@@ -22,27 +23,27 @@ namespace poniente::internal {
 struct FirstDifference {
   uint64_t step = 0;
   uint64_t position = 0;
-  // What is read there; nullopt if the step has no such sample.
+  // What each run reads there; nullopt if its step has no such sample.
   std::optional<SampleOrigin> a;
   std::optional<SampleOrigin> b;
 };
 
 struct ComparedSamples {
-  // Those that both runs have.
+  // The number of steps that both runs have.
   uint64_t steps = 0;
-  // Nullopt if no sample of these steps differs.
+  // nullopt if no sample of these steps differs.
   std::optional<FirstDifference> first;
 };
 
-// Called now and then.
+// Called from time to time during the comparison.
 using ComparisonProgress =
     std::function<void(uint64_t samples_done, uint64_t samples_total)>;
 
-// Samples are the same if they are the same tokens of stores of the same
-// content, or, where there are only numbers of tokens, of sources of the same
-// path and number. Stores of other content differ in every token.
-// ResourceExhausted if `most_samples` have been compared one by one without a
-// difference, but what follows may have one.
+// Returns the first difference. Samples are the same if they are the same
+// tokens of stores with the same content. If a source is only a number of
+// tokens, path and number must be the same. Stores with different content
+// differ in every token. ResourceExhausted if `most_samples` were compared one
+// by one without a difference, but later samples may differ.
 absl::StatusOr<ComparedSamples> FindFirstDifference(
     const TracedRun& a, const TracedRun& b, uint64_t most_samples,
     const ComparisonProgress& progress = nullptr);

@@ -13,18 +13,19 @@
 
 namespace poniente::internal {
 
-// By the block: a mixture may read a component that much later.
+// Finds first reads, exact to a block: the true step may be up to a block of
+// the mixture later.
 //
-// Thread safety: none; it keeps what it has found.
+// Thread safety: none; it caches its results.
 class FirstReads {
  public:
-  // Of the steps before `steps`, which the run has.
+  // Searches the steps before `steps`. REQUIRES: the run has that many.
   FirstReads(const TracedRun& run, uint64_t steps);
 
-  // Nullopt if none of them reads the leaf.
+  // Returns the first step that reads the leaf; nullopt if none does.
   std::optional<uint64_t> Of(uint32_t leaf);
 
-  // Of any leaf at the path or below it.
+  // Returns the first step that reads any leaf at the path or below it.
   std::optional<uint64_t> Below(const std::string& path);
 
  private:

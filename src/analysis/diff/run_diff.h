@@ -16,32 +16,34 @@
 
 namespace poniente::internal {
 
-// Nothing where a run has none.
+// monostate if a run has no such value.
 using DiffValue = std::variant<std::monostate, uint64_t, double, std::string>;
 
 struct RunDifference {
   std::string what;  // "weight of 'prose/words'"
   DiffValue a;
   DiffValue b;
-  // From here on it may matter; nullopt if in no step that both runs have.
+  // The first step in which it may matter; nullopt if that is in no step that
+  // both runs have.
   std::optional<uint64_t> from_step;
-  // Of the kind that decides tokens: not a label, not how they are read.
+  // Whether it can change tokens: false for labels, and for the way tokens are
+  // read.
   bool decides_tokens = false;
 };
 
 struct RunDiff {
   ComparedSamples compared;
-  // Those that decide tokens come first.
+  // Differences that decide tokens come first.
   std::vector<RunDifference> differences;
 };
 
-// Errors as FindFirstDifference(), which says what `most_samples` is.
+// Compares two runs. `most_samples` and errors as in FindFirstDifference().
 absl::StatusOr<RunDiff> DiffRuns(const TracedRun& a, const TracedRun& b,
                                  uint64_t most_samples,
                                  const ComparisonProgress& progress = nullptr);
 
-// Parts of DiffRuns(). Append what differs in the trees of datasets; in the
-// schedules; in how batches are made; in how stores are read.
+// The parts of DiffRuns(). They append what differs in the trees of datasets,
+// in the schedules, in how batches are made, and in how stores are read.
 void AppendTreeDifferences(const TracedRun& a, const TracedRun& b,
                            const ComparedSamples& compared,
                            std::vector<RunDifference>* differences);

@@ -18,19 +18,21 @@ namespace poniente::internal {
 // al. 2023, "Scaling Data-Constrained Language Models").
 inline constexpr double kMaxRepeats = 4;
 
-// `steps` replaces the configuration's number of steps. FailedPrecondition if
-// neither says where an endless run ends; InvalidArgument for a run of 2^62
-// samples or more, and if it draws a component beyond its max_epochs.
+// Returns the plan of the configured run. `steps` replaces the configuration's
+// number of steps. FailedPrecondition if neither says where an endless run
+// ends; InvalidArgument for a run of 2^62 samples or more, and if it draws a
+// component beyond its max_epochs.
 //
-// Complexity: O(nodes x (stages + stretches)), and as much as some hundred
-//     thousand samples take to look up; the number of samples has no part in
-//     it.
+// Complexity: O(nodes x (stages + stretches)), plus the look-up of at most some
+//     hundred thousand samples. It does not depend on the number of samples in
+//     the run.
 absl::StatusOr<PlannedRun> MakePlan(const Config& config,
                                     std::optional<uint64_t> steps,
                                     double max_repeats = kMaxRepeats);
 
-// The same for a tree and a schedule that were built otherwise. `sources` in
-// the order of DatasetTree::leaves(), or empty if nothing is known of them.
+// Does the same for a tree and a schedule that were not built from a Config.
+// `sources` are in the order of DatasetTree::leaves(), or empty if nothing is
+// known about them.
 absl::StatusOr<PlannedRun> MakePlan(const DatasetNode& root,
                                     const Schedule& schedule,
                                     const std::vector<ConfigSource>& sources,

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// How much of each node a run reads, from the maps alone: what the root's first
-// samples take of its children, and so on down. No sample is looked up but
-// those of blocks and epochs that a mark cuts, and of these few.
+// Computes how much of each node a run reads, from the maps alone: what the
+// root's first samples take of its children, and so on down the tree. Samples
+// are looked up only in blocks and epochs that a mark cuts, and only a limited
+// number of them.
 
 #ifndef PONIENTE_ANALYSIS_PLAN_PLAN_FLOW_H_
 #define PONIENTE_ANALYSIS_PLAN_PLAN_FLOW_H_
@@ -18,13 +19,13 @@
 
 namespace poniente::internal {
 
-// Positions of a node, counted from the first of epoch 0 on through all epochs,
-// that the run has read at some point. Exact below 2^53.
+// How many positions of a node the run has read at some point, counted from the
+// first of epoch 0 on through all epochs. Exact below 2^53.
 struct FlowMark {
   double at = 0;
-  // Else expected: so many of an order without preference.
+  // False: `at` is the expected number, as if the order were random.
   bool is_exact = true;
-  // They are the node's first ones.
+  // The positions read are the node's first ones.
   bool is_prefix = true;
 };
 
@@ -33,14 +34,14 @@ struct Flow {
   // Interval i reads from marks[2 * i] to marks[2 * i + 1]. A change of length
   // skips what lies between one interval's end and the next one's begin.
   std::vector<FlowMark> marks;
-  // By interval: samples that a position holds.
+  // For each interval: the samples that a position holds.
   std::vector<double> parts;
-  // Of each epoch, positions [first, first + per_epoch) are read; nullopt: the
+  // Positions [first, first + per_epoch) of each epoch are read. nullopt if the
   // node is endless.
   uint64_t first = 0;
   std::optional<uint64_t> per_epoch;
-  // Where a mark is no prefix: from chunk_begin on, the order within each chunk
-  // of so many positions is not known.
+  // For marks that are not prefixes: the order within each chunk of this many
+  // positions, from chunk_begin on, is not known.
   double chunk = 1;
   double chunk_begin = 0;
 
@@ -52,15 +53,14 @@ struct Flow {
   bool IsExact() const;
 };
 
-// A bound for the first position of a node that reads a second epoch: it is not
-// before `earliest`.
+// A bound for the first position of a node that reads a second epoch.
 struct Reached {
   double earliest = 0;
-  // Every position from there on does.
+  // Whether every position from `earliest` on reads a second epoch.
   bool all_later = false;
 };
 
-// Positions that may still be looked up.
+// The number of positions that may still be looked up.
 struct LookUps {
   uint64_t left = 0;
 
@@ -72,9 +72,9 @@ struct LookUps {
 // Ownership: borrows the node, the budget, and the flow of the node above.
 class NodeFlow {
  public:
-  // `children` are the node's; `above` is its parent, whose child number
-  // `place` it is; null for the root. FailedPrecondition while lengths are not
-  // final.
+  // `children` are those of the node. `above` is its parent, of which the node
+  // is child number `place`; null for the root. FailedPrecondition while
+  // lengths are not final.
   static absl::StatusOr<std::unique_ptr<NodeFlow>> Create(
       const DatasetNode& node, const std::vector<NamedNode>& children,
       Flow flow, const NodeFlow* above, uint32_t place, LookUps* look_ups);
@@ -85,14 +85,15 @@ class NodeFlow {
 
   virtual Flow Child(uint32_t child) const = 0;
 
-  // Of the root: a bound for its first sample that reaches `below` of the
-  // child. nullopt if none ever does.
+  // Returns a bound for the first sample of the root that reaches `below` of
+  // the child; nullopt if no sample does.
   std::optional<Reached> FirstSample(uint32_t child,
                                      const Reached& below) const;
 
-  // Positions of the child that changes of length skip before the run ends.
+  // Returns the positions of the child that changes of length skip before the
+  // run ends.
   virtual double Skipped(uint32_t child) const;
-  // The child is a component that no stage gives a weight.
+  // Returns whether the child is a component that has no weight in any stage.
   virtual bool IsWeightless(uint32_t child) const;
 
   const Flow& flow() const { return flow_; }
@@ -100,12 +101,12 @@ class NodeFlow {
  protected:
   explicit NodeFlow(Flow flow) : flow_(std::move(flow)) {}
 
-  // The same one level up: in positions of this node.
+  // Returns the same bound one level up, in positions of this node.
   virtual std::optional<Reached> Above(uint32_t child,
                                        const Reached& below) const = 0;
 
-  // Reads per child among positions [begin, end) of an epoch; empty if they are
-  // too many to look up.
+  // Counts the reads of each child among positions [begin, end) of an epoch.
+  // Returns an empty vector if there are too many positions to look up.
   static std::vector<double> CountBelow(const IndexMap& map, size_t children,
                                         uint64_t epoch, uint64_t begin,
                                         uint64_t end, LookUps* look_ups);
@@ -117,19 +118,20 @@ class NodeFlow {
   uint32_t place_ = 0;
 };
 
-// Nodes that draw; null if the map is of another kind.
+// Makes the flow of a node that draws; null if the map is of another kind.
 std::unique_ptr<NodeFlow> MakeDrawsFlow(std::shared_ptr<const IndexMap> map,
                                         size_t children, Flow flow,
                                         LookUps* look_ups);
-// Nodes with one child.
+// Makes the flow of a node with one child.
 std::unique_ptr<NodeFlow> MakePassFlow(std::shared_ptr<const IndexMap> map,
                                        const LengthState& below, Flow flow);
-// Nodes with several children, one after the other or all in one order.
+// Makes the flow of a node with several children, which are read one after the
+// other or all in one order.
 std::unique_ptr<NodeFlow> MakeJoinFlow(std::shared_ptr<const IndexMap> map,
                                        const std::vector<NamedNode>& children,
                                        Flow flow, LookUps* look_ups);
 
-// Splits positions into whole epochs and what is left.
+// Positions as whole epochs and the rest.
 struct Epochs {
   double whole = 0;
   double rest = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From draws of a component to places of its views, and back.
+// Converts draws of a component to places of its views, and back.
 
 #ifndef PONIENTE_ANALYSIS_PLAN_PLAN_ITEM_FLOW_H_
 #define PONIENTE_ANALYSIS_PLAN_PLAN_ITEM_FLOW_H_

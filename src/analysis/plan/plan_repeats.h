@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// When something is read for the second time, from the samples themselves: the
-// order within a block, and windows that a change of length skips, decide it.
+// Finds out when something is read for the second time, by looking at the
+// samples themselves. The maps alone cannot tell: it depends on the order
+// within a block and on the windows that a change of length skips.
 
 #ifndef PONIENTE_ANALYSIS_PLAN_PLAN_REPEATS_H_
 #define PONIENTE_ANALYSIS_PLAN_PLAN_REPEATS_H_
@@ -18,14 +19,15 @@
 
 namespace poniente::internal {
 
-// What some samples have read.
+// The set of tokens that some samples have read.
 class ReadParts {
  public:
-  // False if some of these tokens are known already.
+  // Adds the tokens. Returns false if some of them were in the set already.
   bool Add(const LeafPosition& read);
 
  private:
-  // Ends by begins: disjoint tokens of an item of a leaf.
+  // Disjoint ranges of tokens of each item of a leaf: the key is the begin, the
+  // value the end.
   absl::flat_hash_map<std::pair<uint32_t, Index>, std::map<uint32_t, uint32_t>>
       read_;
 };
@@ -33,21 +35,21 @@ class ReadParts {
 // A sample that reads something again.
 struct Repeat {
   uint64_t sample = 0;
-  // Else none before it does.
+  // False: no sample before it repeats, but it may not repeat either.
   bool is_exact = true;
 };
 
-// A leaf of the tree and the first one that has the same items, which is
-// another where a component has several views.
+// A leaf of the tree, and the first leaf that has the same items. The two may
+// differ if a component has several views.
 struct LikeLeaf {
   uint32_t leaf = 0;
   uint32_t first = 0;
 };
 
-// The first of samples [from, end) that reads tokens of these leaves again;
-// nullopt if none does. Looks at samples as long as the budget lasts.
-// REQUIRES: samples before `from` read their epoch 0 alone. `leaves` are in
-// their order.
+// Returns the first of samples [from, end) that reads tokens of these leaves
+// again; nullopt if none does. Looks at samples as long as the budget lasts.
+// REQUIRES: samples before `from` read only epoch 0 of these leaves; `leaves`
+//     are in the order of the tree.
 absl::StatusOr<std::optional<Repeat>> FindRepeat(
     const DatasetTree& tree, const std::vector<LikeLeaf>& leaves, uint64_t from,
     uint64_t end, LookUps* look_ups);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A planned run over time: few hundred points, no stage and no ramp missed.
+// A planned run over time: a few hundred points, including each stage and ramp.
 
 #ifndef PONIENTE_ANALYSIS_PLAN_PLAN_SERIES_H_
 #define PONIENTE_ANALYSIS_PLAN_PLAN_SERIES_H_

@@ -19,17 +19,17 @@
 
 namespace poniente::internal {
 
-// A node with these only hands on (some of) the items of an unnamed child: it
-// has no row of its own.
+// Returns whether a node with these children only passes on (some of) the items
+// of an unnamed child. Such a node has no row of its own.
 bool IsPassedThrough(const std::vector<NamedNode>& children);
 
-// Of the root; between its samples and the samples at some steps.
+// Returns the flow of the root, with marks at the samples of these steps.
 Flow RootFlow(const DatasetNode& root, const RunSteps& run,
               const std::vector<uint64_t>& steps);
 
 class PlanSources {
  public:
-  // Borrows all of them. `sources` as MakePlan() says.
+  // Borrows its arguments. `sources` as in MakePlan().
   PlanSources(const DatasetNode& root, const RunSteps& run,
               const std::vector<ConfigSource>& sources);
 
@@ -43,17 +43,18 @@ class PlanSources {
     Row* parent = nullptr;
     std::vector<LikeLeaf> leaves;
     std::vector<double> samples;  // by interval
-    // The node whose passes are the row's: its own, but below repeats.
+    // The node whose passes count as the row's: its own or, if that is a
+    // Repeat, the node that it repeats.
     const DatasetNode* counted = nullptr;
     double per_epoch = 0;        // of that node
     std::vector<double> passes;  // by interval
     bool is_weightless = true;   // each view is
     bool has_items = false;
-    // Samples before it read the first epoch of each leaf alone.
+    // No sample before this one reads a second epoch of any leaf.
     std::optional<double> second_pass;
     std::optional<Repeat> first_repeat;
   };
-  // A leaf of the tree, of which a row may have several.
+  // A leaf of the tree. A row may have several.
   struct Leaf {
     Row* row;
     double per_epoch;  // of the node that is counted
@@ -73,11 +74,11 @@ class PlanSources {
   void AddSamples(const Flow& flow, Row* row);
   void AddPasses(const Flow& flow, const TreePosition& place, Row* row);
   Row* RowOf(Row* parent, const NamedNode& child);
-  // Replaces what follows from flows by what the run's samples resolve to.
+  // Replaces the counts computed from flows by counts of the run's samples.
   absl::Status LookUpSamples();
-  // Gives rows the leaves of those below them, and their bounds.
+  // Gives each row the leaves of the rows below it, and their bounds.
   void Gather(Row* row);
-  // Of a row, then of those below it.
+  // Finds the first repeat of a row, then those of the rows below it.
   absl::Status FindRepeats(const DatasetTree& tree, LookUps* look_ups,
                            size_t* rows_left, Row* row);
   void Finish(Row* row, double passes_above, PlannedRun* plan);

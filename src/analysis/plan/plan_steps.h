@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The steps of a planned run, which may be another number than its schedule
-// says: stages, stretches, and which samples and tokens lie between.
+// The steps of a planned run: its stages, its stretches, and their samples. The
+// number of steps may differ from that of the schedule.
 
 #ifndef PONIENTE_ANALYSIS_PLAN_PLAN_STEPS_H_
 #define PONIENTE_ANALYSIS_PLAN_PLAN_STEPS_H_
@@ -29,10 +29,12 @@ struct RunInterval {
   uint32_t parts = 1;
 };
 
-// Steps beyond the schedule's last are like it.
+// The steps of a run. Steps after the schedule's last one are like the last
+// one.
 class RunSteps {
  public:
-  // `length`: samples that there are; nullopt if endless. Errors as MakePlan().
+  // `length`: the number of samples that the dataset has; nullopt if it is
+  // endless. Errors as MakePlan().
   static absl::StatusOr<RunSteps> Create(const Schedule& schedule,
                                          std::optional<uint64_t> length,
                                          LastBatch last_batch,
@@ -40,16 +42,16 @@ class RunSteps {
 
   uint64_t steps() const { return steps_; }
   uint64_t samples() const { return samples_; }
-  // Samples were asked for that are not there.
+  // Returns whether the run ends early because the dataset has too few samples.
   bool is_cut_short() const { return is_cut_short_; }
-  // In their order; they cover the run.
+  // Returns the intervals in order; together they cover the run.
   const std::vector<RunInterval>& intervals() const { return intervals_; }
 
-  // As far as there are so many samples.
+  // Returns the first sample of the step, at most samples().
   uint64_t FirstSample(uint64_t step) const;
   uint64_t StepOf(uint64_t sample) const;
   const RunInterval& IntervalOf(uint64_t step) const;
-  // Of a stage that begins within the run.
+  // Returns a stage. REQUIRES: it begins within the run.
   RunStage Stage(size_t stage) const;
   size_t stages() const;
   double LrScale(uint64_t step) const;
