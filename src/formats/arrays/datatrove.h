@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// datatrove's .ds: ids without a header. Beside it may lie .ds.index, where its
-// documents end, and .ds.metadata, which names tokenizer, width and count.
+// Reads datatrove's .ds: ids without a header. Two files may lie beside it:
+// .ds.index says where documents end, and .ds.metadata names the tokenizer, the
+// width and the count.
 
 #ifndef PONIENTE_FORMATS_ARRAYS_DATATROVE_H_
 #define PONIENTE_FORMATS_ARRAYS_DATATROVE_H_
@@ -18,7 +19,7 @@
 namespace poniente::internal {
 
 struct DatatroveMetadata {
-  // Empty if it was not known.
+  // Empty if datatrove did not know it.
   std::string tokenizer;
   StoredType type = StoredType::kU16;
   uint64_t tokens = 0;
@@ -26,14 +27,15 @@ struct DatatroveMetadata {
 absl::StatusOr<DatatroveMetadata> ParseDatatroveMetadata(
     const InputBytes& metadata);
 
-// The type of the `bytes` of `path`, by the last end of its index; nothing if
-// the index has no tokens. DataLoss if no type fits.
+// Returns the type of the ids in `path`, a file of `bytes` bytes, computed from
+// the last end in its index; nullopt if the index has no tokens. DataLoss if no
+// type fits.
 absl::StatusOr<std::optional<StoredType>> TypeByIndex(const InputBytes& index,
                                                       const std::string& path,
                                                       uint64_t bytes);
 
-// Appends the lengths of the documents. DataLoss if the ends descend or are not
-// of `tokens`, which `path` holds.
+// Appends the lengths of the documents. DataLoss if the ends descend, or if the
+// last one is not `tokens`, which `path` holds.
 absl::Status AppendDocuments(const InputBytes& index, const std::string& path,
                              uint64_t tokens, CompactEnds* lengths);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ids in NumPy's array files.
+// Finds ids in NumPy's array files.
 
 #ifndef PONIENTE_FORMATS_ARRAYS_NPY_ARRAYS_H_
 #define PONIENTE_FORMATS_ARRAYS_NPY_ARRAYS_H_
@@ -10,10 +10,11 @@
 
 namespace poniente::internal {
 
-// Rows of an array of two dimensions follow each other.
-// Errors: InvalidArgument for what is no NumPy file, or one of anything but
-//     little-endian integers of one or two dimensions in C order; DataLoss
-//     where sizes disagree.
+// Returns the ids of an array. If it has two dimensions, its rows follow each
+// other.
+// Errors: InvalidArgument if it is not a NumPy file, or not an array of
+//     little-endian integers of one or two dimensions in C order; DataLoss if
+//     sizes disagree.
 absl::StatusOr<FileArray> FindNpyIds(const InputBytes& input);
 
 }  // namespace poniente::internal

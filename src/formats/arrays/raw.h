@@ -15,11 +15,12 @@
 
 namespace poniente::internal {
 
-// InvalidArgument: nothing tells the type of the ids of `path`; which of the
-// usual ones its size allows.
+// Returns InvalidArgument: nothing says the type of the ids of `path`. The
+// message lists the usual types that the file's size allows.
 absl::Status NeedsType(const std::string& path, uint64_t bytes);
 
-// What makes `type` doubtful, from the first bytes of a file.
+// Returns why `type` is doubtful, judging by the first bytes of a file; nullopt
+// if it is not.
 std::optional<std::string> DoubtOfType(const std::string& path,
                                        std::span<const std::byte> head,
                                        StoredType type);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// metadata.yaml, which tatm puts into a folder of token files.
+// Reads metadata.yaml, which tatm puts into a folder of token files.
 
 #ifndef PONIENTE_FORMATS_ARRAYS_TATM_METADATA_H_
 #define PONIENTE_FORMATS_ARRAYS_TATM_METADATA_H_
@@ -22,14 +22,14 @@ struct TatmMetadata {
   std::string tokenizer;         // empty: not stated
 };
 
-// Reads dtype, vocab_size and tokenizer below `tokenized_info`. Of YAML only
-// what tatm writes there is understood: one `key: value` a line, indented.
-// InvalidArgument for other values of these; messages do not name the path.
+// Reads dtype, vocab_size and tokenizer below `tokenized_info`. It understands
+// only the YAML that tatm writes there: one `key: value` per line, indented.
+// InvalidArgument for values that are not valid; messages do not name the path.
 absl::StatusOr<TatmMetadata> ParseTatmMetadata(std::string_view text);
 
-// Takes over what the folder's metadata.yaml says, if it has one. The arrays
-// win where it disagrees with them: that is a warning, and so is one that
-// cannot be read.
+// Takes over what the folder's metadata.yaml says, if there is one. If it
+// disagrees with the arrays, the arrays win, and a warning says so. A file that
+// cannot be read is also a warning.
 void ApplyTatmMetadata(const FoundPath& found, TokenLayout* layout);
 
 }  // namespace poniente::internal

@@ -18,7 +18,8 @@
 
 namespace poniente::internal {
 
-// Fewer than any schema or batch of people's data needs.
+// A limit for the metadata of a message, more than real schemas and batches
+// need.
 inline constexpr uint64_t kMaxArrowMetadataBytes = 8 << 20;
 
 enum class ArrowMessageKind {
@@ -33,11 +34,11 @@ struct ArrowMessage {
   uint64_t body_bytes = 0;
 };
 
-// What a column or several have of a record batch.
+// Parts of a record batch that belong to one or several columns.
 struct ArrowCounts {
   uint64_t nodes = 0;
   uint64_t buffers = 0;
-  // Arrays that have any number of buffers more; each batch says how many.
+  // Arrays with additional buffers; each batch says how many.
   uint64_t views = 0;
 };
 
@@ -47,15 +48,15 @@ enum class ArrowListKind { k32BitOffsets, k64BitOffsets, kFixedSize };
 struct ArrowColumn {
   std::string name;
   ArrowListKind kind = ArrowListKind::k32BitOffsets;
-  // Ids of each row, if all have the same number; at least 1.
+  // Ids in each row, if all rows have the same number; at least 1.
   uint64_t fixed_size = 0;
   StoredType type = StoredType::kI64;
-  // What the columns before it have, and all columns.
+  // Counts of the columns before this one, and of all columns.
   ArrowCounts before;
   ArrowCounts all;
 };
 
-// Bytes of a batch's body.
+// A range of bytes in a batch's body.
 struct ArrowBuffer {
   uint64_t offset = 0;
   uint64_t bytes = 0;
@@ -64,32 +65,33 @@ struct ArrowBuffer {
 // A column's part of a record batch.
 struct ArrowBatch {
   uint64_t rows = 0;
-  // rows + 1 offsets into `ids`, unless all rows have the same length or there
-  // are none. They fit into the buffer.
+  // rows + 1 offsets into `ids`. Unused if all rows have the same length or
+  // there are no rows. The offsets fit into the buffer.
   ArrowBuffer offsets;
   ArrowBuffer ids;
-  // Ids that `ids` has room for.
+  // The number of ids that `ids` has room for.
   uint64_t num_ids = 0;
 };
 
-// The parsers of metadata: bytes aligned to 8, at most kMaxArrowMetadataBytes.
-// Messages of their errors do not name the path. DataLoss: damaged, or
-// contradicts itself. InvalidArgument: legal, but holds no ids that can be read
-// in place. Unimplemented: compressed; or built without FlatBuffers.
+// The parsers below take metadata: bytes aligned to 8, at most
+// kMaxArrowMetadataBytes. Their error messages do not name the path. DataLoss:
+// damaged, or contradicts itself. InvalidArgument: valid, but holds no ids that
+// can be read in place. Unimplemented: compressed, or this build has no
+// FlatBuffers.
 
 absl::StatusOr<ArrowMessage> ParseArrowMessage(
     std::span<const std::byte> metadata);
 
-// Chooses column `name`; if that is empty "input_ids", else "tokens", else the
-// only one of lists of integers. REQUIRES: a message of that kind.
+// Chooses column `name`. If that is empty, chooses "input_ids", else "tokens",
+// else the only column of lists of integers. REQUIRES: the message is a schema.
 absl::StatusOr<ArrowColumn> ParseArrowSchema(
     std::span<const std::byte> metadata, std::string_view name);
 
-// REQUIRES: a message of that kind.
+// Finds the column's part of a record batch. REQUIRES: the message is one.
 absl::StatusOr<ArrowBatch> ParseArrowBatch(std::span<const std::byte> metadata,
                                            const ArrowColumn& column);
 
-// Where the record batches of an Arrow file begin, in their order.
+// Returns where the record batches of an Arrow file begin, in order.
 absl::StatusOr<std::vector<uint64_t>> ParseArrowFooter(
     std::span<const std::byte> footer);
 

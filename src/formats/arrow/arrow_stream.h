@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arrow's IPC streams: messages that follow each other, a schema first and then
-// record batches of some rows each. The ids of a batch lie end to end. Arrow's
-// file form is a stream between magic bytes and a footer.
+// Arrow's IPC streams. A stream is a sequence of messages: first a schema, then
+// record batches of some rows each. The ids of a batch lie end to end. An Arrow
+// file is a stream between magic bytes and a footer.
 
 #ifndef PONIENTE_FORMATS_ARROW_ARROW_STREAM_H_
 #define PONIENTE_FORMATS_ARROW_ARROW_STREAM_H_
@@ -20,7 +20,7 @@
 
 namespace poniente::internal {
 
-// Ids of one record batch.
+// The ids of one record batch.
 struct ArrowRun {
   uint64_t offset = 0;  // in the file
   uint64_t tokens = 0;  // at least 1
@@ -35,13 +35,13 @@ struct ArrowStream {
   std::vector<std::string> warnings;
 };
 
-// Whether a file that begins with `head` is surely a stream, or of Arrow's file
-// form.
+// Returns whether a file that begins with `head` is certainly a stream or an
+// Arrow file.
 bool IsArrow(std::span<const std::byte> head);
 
-// Finds the ids of `column` (ParseArrowSchema() says which it is if empty), and
+// Finds the ids of `column` (if it is empty, ParseArrowSchema() chooses), and
 // appends the length of each row to `rows`. Reads messages and row offsets, no
-// ids. Errors as of ParseArrowBatch(), naming path and place.
+// ids. Errors as ParseArrowBatch(), naming path and place.
 absl::StatusOr<ArrowStream> ParseArrowStream(const InputBytes& input,
                                              std::string_view column,
                                              CompactEnds* rows);

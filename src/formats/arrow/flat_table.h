@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tables of a FlatBuffer without generated code: every access is verified, and
-// the first that fails makes the buffer damaged.
+// Reads tables of a FlatBuffer without generated code. Every access is
+// verified; the first access that fails marks the buffer as damaged.
 
 #ifndef PONIENTE_FORMATS_ARROW_FLAT_TABLE_H_
 #define PONIENTE_FORMATS_ARROW_FLAT_TABLE_H_
@@ -19,8 +19,8 @@ namespace poniente::internal {
 // REQUIRES: the bytes are aligned to 8, fewer than 2^31, and outlive it.
 class FlatBuffer {
  public:
-  // Times that a table may be entered: tables may share others, so that few
-  // bytes describe very many.
+  // How often tables may be entered. Tables may share other tables, so a few
+  // bytes can describe very many.
   static constexpr uint32_t kMaxTables = 1'000'000;
 
   explicit FlatBuffer(std::span<const std::byte> bytes)
@@ -35,7 +35,7 @@ class FlatBuffer {
   friend class FlatTable;
   friend class FlatTables;
 
-  // Whether `holds`; if not, the buffer is damaged.
+  // Returns `holds`; if it is false, marks the buffer as damaged.
   bool Check(bool holds) {
     is_damaged_ = is_damaged_ || !holds;
     return holds;
@@ -46,12 +46,13 @@ class FlatBuffer {
   bool is_damaged_ = false;
 };
 
-// Elements of a vector of structs or numbers.
+// The elements of a vector of structs or numbers.
 struct FlatElements {
   uint64_t size = 0;
   const uint8_t* data = nullptr;
 
-  // The integer at byte `within` of element `i`, of `width` bytes.
+  // Returns the integer at byte `within` of element `i`; elements have `width`
+  // bytes.
   int64_t Int64(uint64_t i, uint64_t width, uint64_t within) const {
     return static_cast<int64_t>(
         LoadLittle<uint64_t>(data + i * width + within));
@@ -60,7 +61,7 @@ struct FlatElements {
 
 class FlatTables;
 
-// One table, or none. What is not there has its default; what is damaged, too.
+// One table, or none. A field that is missing or damaged has its default value.
 class FlatTable {
  public:
   FlatTable() = default;
@@ -94,7 +95,7 @@ class FlatTable {
     if (!buffer_->Check(buffer_->verifier_.VerifyString(text))) return {};
     return {text->c_str(), text->size()};
   }
-  // Of a vector whose elements have `width` bytes.
+  // Returns a vector whose elements have `width` bytes.
   FlatElements Elements(uint16_t field, uint64_t width) const {
     const uint8_t* const target = Target(field);
     if (target == nullptr) return {};
@@ -116,14 +117,14 @@ class FlatTable {
     buffer->verifier_.EndTable();
     return buffer->Check(is_there) ? FlatTable(buffer, at) : FlatTable();
   }
-  // Of a field's value from at_; 0 if it is not there.
+  // Returns the offset of a field's value from at_; 0 if it is missing.
   flatbuffers::voffset_t Place(uint16_t field) const {
     if (at_ == nullptr) return 0;
     const auto* table = reinterpret_cast<const flatbuffers::Table*>(at_);
     return table->GetOptionalFieldOffset(
         static_cast<flatbuffers::voffset_t>(4 + 2 * field));
   }
-  // What a field's offset leads to; null if there is none.
+  // Returns what a field's offset leads to; null if the field is missing.
   const uint8_t* Target(uint16_t field) const {
     const flatbuffers::voffset_t place = Place(field);
     if (place == 0) return nullptr;

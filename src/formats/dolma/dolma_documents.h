@@ -21,11 +21,12 @@
 
 namespace poniente::internal {
 
-// Names are not kept but read again from the tables: a name costs one pass over
-// its table up to its row, unless it is asked for after one not far before it,
-// or again. All names in order cost one pass.
+// Names are not kept in memory but read from the tables again. A name costs one
+// pass over its table up to its row. It costs less if it was read recently, or
+// if the name read before it is in an earlier row nearby. Reading all names in
+// order costs one pass.
 //
-// Memory: that of the lengths; 1 MiB of names, one table that is being read.
+// Memory: the lengths, 1 MiB of names, and one table that is being read.
 class DolmaDocuments final : public DocumentTable {
  public:
   // Documents [first, first + rows) are the rows of a table.
@@ -44,7 +45,7 @@ class DolmaDocuments final : public DocumentTable {
   absl::StatusOr<std::string> Name(uint64_t document) const override;
 
  private:
-  // Where reading stands.
+  // The table that is being read, and the next row.
   struct Cursor {
     Cursor(size_t read_table, FileBytes opened)
         : table(read_table), file(std::move(opened)), rows(file, true) {}

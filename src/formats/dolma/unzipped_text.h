@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Text that may be compressed by gzip, piece by piece.
+// Reads text that may be compressed by gzip, piece by piece.
 
 #ifndef PONIENTE_FORMATS_DOLMA_UNZIPPED_TEXT_H_
 #define PONIENTE_FORMATS_DOLMA_UNZIPPED_TEXT_H_
@@ -17,8 +17,8 @@
 
 namespace poniente::internal {
 
-// Known to be gzip's by its magic. Several gzip members one after another are
-// one text, and zeros after the last are none of it, as with gzip itself.
+// Recognizes gzip by its magic bytes. As with gzip itself, several gzip members
+// one after another are one text, and zeros after the last one are ignored.
 //
 // Memory: 200 KiB, however much the text grows.
 // Ownership: borrows the input.
@@ -28,20 +28,20 @@ class UnzippedText {
   explicit UnzippedText(const InputBytes& input);
   ~UnzippedText();
 
-  // What comes next, empty at the end; valid until the next call. DataLoss,
-  // naming path and place, for what is damaged or ends early.
+  // Returns the next piece, empty at the end; it is valid until the next call.
+  // DataLoss, naming path and place, if the input is damaged or ends early.
   absl::StatusOr<std::string_view> Next();
 
  private:
   struct Inflater;
 
-  // Reads on where nothing is left of what was read.
+  // Reads more input if nothing is left in the buffer.
   absl::Status Refill();
   absl::StatusOr<std::string_view> Inflate();
   absl::Status Damaged(std::string_view why) const;
 
   const InputBytes& input_;
-  std::unique_ptr<Inflater> inflater_;  // null: the text is as it stands
+  std::unique_ptr<Inflater> inflater_;  // null: the text is not compressed
   bool in_member_ = false;
   uint64_t read_ = 0;  // bytes of input_
   std::vector<std::byte> buffer_;

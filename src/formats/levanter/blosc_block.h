@@ -15,15 +15,15 @@
 
 namespace poniente::internal {
 
-// A frame is at most so much longer than what it holds.
+// A frame is at most this many bytes longer than its content.
 inline constexpr uint64_t kMaxBloscOverhead = 16;
 
-// Unimplemented, saying what to install, if this build cannot decode frames of
-// the compressor ("lz4", "zstd", ...).
+// Returns Unimplemented, saying what to install, if this build cannot decode
+// frames of the compressor ("lz4", "zstd", ...).
 absl::Status CheckBloscDecodes(const std::string& compressor);
 
-// Fills `decoded` from a frame. DataLoss, beginning with `where`, unless it
-// holds exactly so many bytes. Memory: at most 3 decoded.size().
+// Fills `decoded` from a frame. DataLoss, beginning with `where`, unless the
+// frame holds exactly decoded.size() bytes. Memory: at most 3 decoded.size().
 absl::Status DecodeBlosc(std::string_view where,
                          std::span<const std::byte> frame,
                          std::span<std::byte> decoded);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the ids of a Levanter cache lie: a block is a chunk of an array `data`.
+// Finds the ids of a Levanter cache. A block is a chunk of an array `data`.
 
 #ifndef PONIENTE_FORMATS_LEVANTER_LEVANTER_BLOCKS_H_
 #define PONIENTE_FORMATS_LEVANTER_LEVANTER_BLOCKS_H_
@@ -17,13 +17,13 @@
 
 namespace poniente::internal {
 
-// Blocks are numbered through the arrays, one after the other. Immutable once
-// all arrays are added.
-class LevanterBlocks final : public TokenLocator, public BlockDecoder {
+// Block numbers continue from one array to the next. Immutable once all arrays
+// are added.
+class LevanterBlocks final : public TokenPlaces, public BlockDecoder {
  public:
-  // The first `tokens` items of `data` follow what was added before; its files
-  // are put after `files`. REQUIRES: data.CutTo() their chunks; types are the
-  // same; fewer than 2^63 tokens in all.
+  // Adds the first `tokens` items of `data` after those added before, and
+  // appends its files to `files`. REQUIRES: data.CutTo() was called with their
+  // number of chunks; all types are the same; fewer than 2^63 tokens in all.
   void Add(ZarrArray data, uint64_t tokens, std::vector<std::string>* files);
 
   uint64_t tokens() const { return tokens_; }
@@ -45,7 +45,7 @@ class LevanterBlocks final : public TokenLocator, public BlockDecoder {
 
   const Part& PartOfBlock(uint64_t block) const;
 
-  // None without tokens.
+  // Arrays without tokens are left out.
   std::vector<Part> parts_;
   uint64_t tokens_ = 0;
   uint64_t blocks_ = 0;

@@ -24,15 +24,16 @@ struct LevanterLedger {
   uint64_t rows = 0;
   // By field; older ledgers have none.
   std::map<std::string, uint64_t> tokens;
-  // In their order; else all fields lie in the cache's own folder.
+  // True: the fields lie in the folders of `shards`, in this order. False: all
+  // fields lie in the cache's own folder.
   bool is_sharded = false;
   std::vector<Shard> shards;
-  // Empty if it is not said.
+  // Empty if it is not stated.
   std::string tokenizer;
 };
 
-// `path` is for messages. FailedPrecondition if the cache is not finished;
-// DataLoss if the ledger contradicts itself.
+// Parses a ledger. `path` is for messages. FailedPrecondition if the cache is
+// not finished; DataLoss if the ledger contradicts itself.
 absl::StatusOr<LevanterLedger> ParseLevanterLedger(const std::string& path,
                                                    std::string_view text);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the rows of a Levanter field end: its array `offsets`.
+// Reads where the rows of a Levanter field end, from its array `offsets`.
 
 #ifndef PONIENTE_FORMATS_LEVANTER_LEVANTER_ROWS_H_
 #define PONIENTE_FORMATS_LEVANTER_LEVANTER_ROWS_H_
@@ -17,15 +17,16 @@
 
 namespace poniente::internal {
 
-// Fills `decoded` with a chunk of the array; false if none is stored.
+// Fills `decoded` with a chunk of the array; returns false if it is not stored.
 using ChunkReader = std::function<absl::StatusOr<bool>(
     uint64_t chunk, std::span<std::byte> decoded)>;
 
-// Appends the lengths of the rows to `ends`; gives their sum. Item 0 of
-// `offsets` is how many rows there are, item i the end of row i - 1. `folder`
-// is for messages.
-// Errors: DataLoss: rows end before they begin, or take `ends` over
-//     `most_memory` bytes: no writer stores so many in so few.
+// Appends the lengths of the rows to `ends`; returns their sum. Item 0 of
+// `offsets` is the number of rows, item i the end of row i - 1. `folder` is for
+// messages.
+// Errors: DataLoss if rows end before they begin, or if `ends` would need more
+//     than `most_memory` bytes (no writer stores that many rows in so small a
+//     file).
 absl::StatusOr<uint64_t> ReadRowEnds(const std::string& folder,
                                      const Zarr3Array& offsets,
                                      const ChunkReader& read,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a zarr.json says of an array, as far as it is read: version 3 of the
-// format, one dimension, integers, the codec sharding_indexed.
+// Parses the zarr.json of an array. Supported are version 3 of the format, one
+// dimension, integers, and the codec sharding_indexed.
 
 #ifndef PONIENTE_FORMATS_LEVANTER_ZARR3_H_
 #define PONIENTE_FORMATS_LEVANTER_ZARR3_H_
@@ -16,14 +16,14 @@ namespace poniente::internal {
 
 struct Zarr3Array {
   StoredType type = StoredType::kI32;
-  // In items: of the array (some writers claim much and use little of it), of
-  // each file, of each chunk in a file.
+  // Lengths in items: of the array (some writers state much more than they
+  // use), of each file, and of each chunk in a file.
   uint64_t length = 0;
   uint64_t file_length = 0;
   uint64_t chunk_length = 0;
-  // The compressor in blosc's frames; empty: chunks are not compressed.
+  // The compressor inside blosc's frames; empty if chunks are not compressed.
   std::string blosc;
-  // Of the index in each file.
+  // The place of the index in each file, and whether it has a checksum.
   bool index_is_first = false;
   bool index_has_checksum = false;
 
@@ -34,11 +34,11 @@ struct Zarr3Array {
   }
 };
 
-// Chunks of more bytes are refused.
+// Larger chunks are refused.
 inline constexpr uint64_t kMaxZarrChunkBytes = uint64_t{8} << 20;
 
-// `path` is for messages. InvalidArgument: an array that is not read, with the
-// key that says so. DataLoss: it contradicts itself.
+// `path` is for messages. InvalidArgument: the array is not supported; the
+// message names the key that says so. DataLoss: it contradicts itself.
 absl::StatusOr<Zarr3Array> ParseZarr3(const std::string& path,
                                       std::string_view text);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A zarr array of one dimension in a folder: its metadata, and where each chunk
-// that is stored lies.
+// A zarr array of one dimension in a folder: its metadata, and the places of
+// its stored chunks.
 
 #ifndef PONIENTE_FORMATS_LEVANTER_ZARR_ARRAY_H_
 #define PONIENTE_FORMATS_LEVANTER_ZARR_ARRAY_H_
@@ -34,20 +34,21 @@ class ZarrArray {
 
   const std::string& folder() const { return folder_; }
   const Zarr3Array& metadata() const { return metadata_; }
-  // By number; those that are there.
+  // Returns the files that exist, sorted by number.
   const std::vector<File>& files() const { return files_; }
-  // Of zarr.json and the files.
+  // Returns the bytes of zarr.json and the files.
   uint64_t bytes() const { return bytes_; }
 
-  // Keeps the files of the first `chunks` chunks.
+  // Drops all files except those of the first `chunks` chunks.
   void CutTo(uint64_t chunks);
-  // How many of the first `chunks` chunks are stored.
+  // Returns how many of the first `chunks` chunks are stored.
   uint64_t CountStored(uint64_t chunks) const;
 
-  // Where chunk `chunk` lies. Null: its file is not there.
+  // Returns the file of chunk `chunk`; null if it does not exist.
   const File* FileOf(uint64_t chunk) const;
   StoredChunk ChunkIn(const File& file, uint64_t chunk) const;
-  // "'path': chunk n at byte b", for messages. REQUIRES: FileOf(chunk).
+  // Returns "'path': chunk n at byte b", for messages. REQUIRES: FileOf(chunk)
+  // is not null.
   std::string Where(uint64_t chunk) const;
 
  private:

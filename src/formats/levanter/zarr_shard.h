@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A file of many chunks of a zarr array (codec sharding_indexed): where each
-// lies, and its items.
+// Reads a file of many chunks of a zarr array (codec sharding_indexed): the
+// place of each chunk, and its items.
 
 #ifndef PONIENTE_FORMATS_LEVANTER_ZARR_SHARD_H_
 #define PONIENTE_FORMATS_LEVANTER_ZARR_SHARD_H_
@@ -18,20 +18,20 @@
 
 namespace poniente::internal {
 
-// 0 bytes: the chunk is not stored, its items are all 0.
+// The place of a chunk. 0 bytes: it is not stored, and its items are all 0.
 struct StoredChunk {
   uint64_t offset = 0;
   uint64_t bytes = 0;
 };
 
-// The chunks of a file up to the last that is stored. DataLoss, naming path
-// and place: cut short, another checksum, chunks that lie outside of the file
-// or on each other.
+// Returns the chunks of a file up to the last one that is stored. DataLoss,
+// naming path and place, if the file is cut short, for a checksum mismatch, and
+// if chunks lie outside the file or overlap.
 absl::StatusOr<std::vector<StoredChunk>> ReadShardIndex(
     const InputBytes& file, const Zarr3Array& array);
 
-// Fills `decoded`, of chunk_bytes(). DataLoss, beginning with `where`, if
-// `stored` does not hold a chunk.
+// Fills `decoded`, which has chunk_bytes() bytes. DataLoss, beginning with
+// `where`, if `stored` does not hold a chunk.
 absl::Status DecodeChunk(const Zarr3Array& array, std::string_view where,
                          std::span<const std::byte> stored,
                          std::span<std::byte> decoded);

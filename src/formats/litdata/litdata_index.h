@@ -20,10 +20,10 @@ namespace poniente::internal {
 struct LitdataChunk {
   std::string name;
   uint64_t items = 0;
-  // Of the file before compression; of its items alone if an early litdata
-  // wrote it.
+  // Size of the file before compression. Early versions of litdata wrote the
+  // size of the items alone.
   uint64_t bytes = 0;
-  // None if the chunk's first item is empty.
+  // nullopt if the chunk's first item is empty.
   std::optional<uint64_t> tokens;
 };
 
@@ -33,26 +33,28 @@ struct LitdataIndex {
   std::vector<LitdataChunk> chunks;
 };
 
-// Whether a text that begins so is a litdata index.
+// Returns whether a text that begins with `head` is a litdata index.
 bool IsLitdataIndex(std::string_view head);
 
-// Errors name `path`. InvalidArgument: no index, or of items that are no
-// tokens; Unimplemented: encrypted, or compressed otherwise than by zstd.
+// Parses an index. Errors name `path`. InvalidArgument: not an index, or the
+// items are not tokens; Unimplemented: encrypted, or compressed by something
+// other than zstd.
 absl::StatusOr<LitdataIndex> ParseLitdataIndex(const std::string& path,
                                                std::string_view text);
 
-// u32 items | u32 offset[items + 1] | ids.
+// Returns where the ids of a chunk begin. A chunk is u32 items | u32
+// offset[items + 1] | ids.
 constexpr uint64_t LitdataHeadBytes(uint64_t items) { return 4 * (items + 2); }
 
 struct LitdataItems {
   uint64_t tokens = 0;
-  // False if the offsets say otherwise than the file's size, by multiples of
-  // 4 GiB: an item is as large. Nothing was appended then.
+  // False if the offsets and the file's size differ by a multiple of 4 GiB,
+  // which means that an item is that large. Nothing was appended then.
   bool known = true;
 };
 
 // Reads the head of a chunk and appends the lengths of its items to `ends`.
-// DataLoss if what it says, the index and the size disagree.
+// DataLoss if the head, the index and the size disagree.
 absl::StatusOr<LitdataItems> AppendLitdataItems(const InputBytes& bytes,
                                                 const LitdataChunk& chunk,
                                                 StoredType type,

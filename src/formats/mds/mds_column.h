@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which column of MDS rows holds ids, and how.
+// Finds the column of MDS rows that holds ids, and its encoding.
 
 #ifndef PONIENTE_FORMATS_MDS_MDS_COLUMN_H_
 #define PONIENTE_FORMATS_MDS_MDS_COLUMN_H_
@@ -17,7 +17,8 @@
 
 namespace poniente::internal {
 
-// NumPy's types of ids, by the names in encodings and the codes in heads.
+// A NumPy type of ids: its name in encodings, and its code in the heads of
+// arrays.
 struct MdsArrayType {
   std::string_view name;
   uint8_t code;
@@ -35,23 +36,23 @@ struct MdsTokenColumn {
   };
   std::string name;
   Kind kind = Kind::kBytes;
-  StoredType type = StoredType::kI64;  // but of kAny
+  StoredType type = StoredType::kI64;  // not for kAny
   uint64_t tokens = 0;
-  // Of the whole row, in its order.
+  // Sizes of all columns of the row, in order; nullopt if the size varies.
   std::vector<std::optional<uint64_t>> sizes;
   uint32_t place = 0;  // its own in `sizes`
 
   uint64_t SizeWords() const;
-  // Of all columns whose size does not vary.
+  // Returns the bytes of all columns whose size does not vary.
   uint64_t FixedBytes() const;
-  // Its row says how many tokens it has by its size alone, if the array has one
-  // axis: no other column varies.
+  // Returns whether the size of a row alone gives its number of tokens, if the
+  // array has one axis: no other column varies in size.
   bool FollowsFromSizes() const;
 };
 
-// The column that options.column names, or else `tokens` or `input_ids`, or
-// else the only one that can hold ids.
-// InvalidArgument, with the columns and their encodings, if there is none.
+// Returns the column that options.column names, or else `tokens` or
+// `input_ids`, or else the only column that can hold ids. InvalidArgument, with
+// the columns and their encodings, if there is none.
 absl::StatusOr<MdsTokenColumn> FindMdsTokenColumn(
     const std::string& path, const MdsColumns& columns,
     const TokenSourceOptions& options);

@@ -14,11 +14,11 @@
 
 namespace poniente::internal {
 
-// In the order of their names, in which a row holds them.
+// The columns, sorted by name; a row holds them in this order.
 struct MdsColumns {
   std::vector<std::string> names;
   std::vector<std::string> encodings;
-  // Bytes in each row; none if they vary.
+  // Bytes of the column in each row; nullopt if they vary.
   std::vector<std::optional<uint64_t>> sizes;
 
   friend bool operator==(const MdsColumns&, const MdsColumns&) = default;
@@ -42,10 +42,11 @@ struct MdsIndex {
   std::vector<MdsShard> shards;
 };
 
-// Whether a text that begins so is an MDS index.
+// Returns whether a text that begins with `head` is an MDS index.
 bool IsMdsIndex(std::string_view head);
 
-// Errors name `path`. InvalidArgument: no index, of another version or format.
+// Parses an index. Errors name `path`. InvalidArgument: not an index, or one of
+// another version or format.
 absl::StatusOr<MdsIndex> ParseMdsIndex(const std::string& path,
                                        std::string_view text);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows of MDS shards, and the ids in one of their columns.
+// Finds the rows of MDS shards, and the ids in one of their columns.
 //
 // A shard is u32 rows | u32 where each row begins, and the last ends |
 // JSON of the writer's settings | rows. A row is a u32 size for each column
@@ -20,27 +20,27 @@
 
 namespace poniente::internal {
 
-// Rows of shards that follow each other.
+// The rows of all shards, one shard after the other.
 struct MdsRows {
-  // Of ids; of kAny it is that of the first row.
+  // The type of the ids. For kAny, the type in the first row.
   std::optional<StoredType> type;
   CompactEnds tokens;
-  // Bytes between the ids of the row before, or the shard's beginning, and the
-  // row's own.
+  // Bytes before the ids of each row: from the end of the previous row's ids,
+  // or from the beginning of the shard.
   CompactEnds gaps;
 };
 
-// Reads the table of a shard with `rows` rows, and what else it takes to find
-// the ids of each; appends them. `unread` tells whether rows were left to
-// CheckMdsRow().
-// Errors: DataLoss, naming path, row and byte, for what contradicts itself;
+// Reads the table of a shard with `rows` rows and whatever else is needed to
+// find their ids, and appends the rows to `all`. Sets `unread` if rows must
+// still be checked by CheckMdsRow().
+// Errors: DataLoss, naming path, row and byte, if the shard contradicts itself;
 //     InvalidArgument if a type is not rows->type.
 absl::Status AppendMdsRows(const InputBytes& shard, uint64_t rows,
                            const MdsTokenColumn& column, MdsRows* all,
                            bool* unread);
 
-// Whether the head of row `row` of `shard` says what its size does: `tokens`
-// ids from byte `offset` on.
+// Checks that the head of row `row` of `shard` agrees with the row's size:
+// `tokens` ids from byte `offset` on.
 // REQUIRES: AppendMdsRows() found them and left the row unread.
 absl::Status CheckMdsRow(const InputBytes& shard, uint64_t row,
                          const MdsTokenColumn& column, StoredType type,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Datasets of two files, an index (.idx) and ids (.bin): Megatron's, Fairseq's,
-// and those of their predecessor.
+// Finds datasets of two files, an index (.idx) and ids (.bin): Megatron's,
+// Fairseq's, and those of their predecessor.
 
 #ifndef PONIENTE_FORMATS_MEGATRON_INDEX_PAIR_H_
 #define PONIENTE_FORMATS_MEGATRON_INDEX_PAIR_H_
@@ -20,17 +20,17 @@ struct IndexPair {
   std::string ids;
 };
 
-// The index of a dataset that is named as its own project does, without suffix:
-// path + ".idx", if that is a file.
+// Returns the index of a dataset that is named without a suffix, as its own
+// project does: path + ".idx", if that is a file.
 std::optional<std::string> IndexOfPrefix(const std::string& path);
 
-// An index that begins with `magic`: `found` itself, the one beside a .bin, or
-// the first .idx of a folder.
+// Returns an index that begins with `magic`: `found` itself, the one beside a
+// .bin, or the first .idx of a folder.
 std::optional<std::string> FirstIndex(const FoundPath& found,
                                       std::string_view magic);
 
-// InvalidArgument if `found` is no .idx or .bin, or a folder in which options
-// do not choose one dataset.
+// Returns the two files. InvalidArgument if `found` is not a .idx or .bin, or
+// is a folder in which the options do not choose one dataset.
 absl::StatusOr<IndexPair> FindIndexPair(const FoundPath& found,
                                         const TokenSourceOptions& options);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Megatron's .idx and .bin, and Fairseq's: the same magic, version and codes of
-// types, but an index without documents.
+// Reads Megatron's .idx and .bin, and Fairseq's. Both have the same magic,
+// version and type codes, but Fairseq's index has no documents.
 
 #ifndef PONIENTE_FORMATS_MEGATRON_MEGATRON_H_
 #define PONIENTE_FORMATS_MEGATRON_MEGATRON_H_
@@ -18,10 +18,11 @@ namespace poniente::internal {
 
 inline constexpr std::string_view kMegatronMagic("MMIDIDX\0\0", 9);
 
-// Whether an index with the magic is Fairseq's: its size alone tells.
+// Returns whether an index with the magic is Fairseq's, which only its size
+// shows.
 bool IsFairseqIndex(const InputBytes& index);
 
-// `ids_path` is the .bin, of `ids_bytes`.
+// Lays out a dataset. `ids_path` is the .bin, of `ids_bytes` bytes.
 absl::StatusOr<TokenLayout> LayOutMegatron(const InputBytes& index,
                                            const std::string& ids_path,
                                            uint64_t ids_bytes,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An array of ids that are stored one too great.
+// An array of ids that are stored plus 1.
 
 #ifndef PONIENTE_FORMATS_MEGATRON_ONE_BASED_IDS_H_
 #define PONIENTE_FORMATS_MEGATRON_ONE_BASED_IDS_H_
@@ -18,9 +18,9 @@
 
 namespace poniente::internal {
 
-// All of a file, decoded in blocks by taking 1 off each id. DataLoss for an id
-// that is stored as 0 or less.
-class OneBasedIds final : public TokenLocator, public BlockDecoder {
+// Decodes a whole file in blocks by subtracting 1 from each id. DataLoss for an
+// id that is stored as 0 or less.
+class OneBasedIds final : public TokenPlaces, public BlockDecoder {
  public:
   static constexpr uint64_t kBlockBytes = uint64_t{1} << 18;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Indexes that list sequences of ids by their lengths, where they begin, and
-// which of them make up each document.
+// Reads indexes that list sequences of ids: their lengths, where they begin,
+// and which of them form each document.
 
 #ifndef PONIENTE_FORMATS_MEGATRON_SEQUENCES_H_
 #define PONIENTE_FORMATS_MEGATRON_SEQUENCES_H_
@@ -22,18 +22,19 @@
 
 namespace poniente::internal {
 
-// Where ids lie that an index is about.
+// The file of the ids that an index describes.
 struct IdsFile {
   std::string path;
   uint64_t tokens = 0;
 };
 
-// DataLoss: the lengths up to sequence `sequence` are not what `ids` holds.
+// Returns DataLoss: the lengths up to sequence `sequence` do not match what
+// `ids` holds.
 absl::Status LengthsDisagree(const InputBytes& index, uint64_t sequence,
                              uint64_t sum, const IdsFile& ids);
 
-// `count` signed integers of the width of U at byte `offset`. DataLoss unless
-// none is negative and they sum to ids.tokens.
+// Reads `count` signed integers of the width of U at byte `offset`. DataLoss if
+// one is negative, or if their sum is not ids.tokens.
 template <std::unsigned_integral U>
 absl::StatusOr<CompactEnds> ReadLengths(const InputBytes& index,
                                         uint64_t offset, uint64_t count,
@@ -67,24 +68,25 @@ struct WrongStart {
   uint64_t sequence = 0;
   int64_t found = 0;
   uint64_t expected = 0;
-  // Of all that are wrong.
+  // The number of all wrong starts.
   uint64_t count = 0;
-  // Every one is what is expected, cut to 32 bits with a sign.
+  // Whether every one is the expected start, cut to 32 bits with a sign.
   bool are_cut = true;
 };
 
 // Compares the `count` i64 at byte `offset` with the sums of the lengths before
-// them, in units of `unit`. REQUIRES: count <= lengths.size() + 1,
-// lengths.total() * unit < 2^64.
+// them, in units of `unit`. Returns nullopt if all agree. REQUIRES: count <=
+// lengths.size() + 1, lengths.total() * unit < 2^64.
 absl::StatusOr<std::optional<WrongStart>> FindWrongStart(
     const InputBytes& index, uint64_t offset, uint64_t count,
     const CompactEnds& lengths, uint64_t unit);
 
-// Documents of the sequences that lie between neighbours of the `count` i64 at
-// byte `offset`: the first is 0, the last is the number of sequences. Name()
-// says which they are, unless each document is one sequence. Where the list
-// ends early, each sequence left is a document, and a warning says so. DataLoss
-// if it begins elsewhere, descends, or goes past the last sequence.
+// Reads the documents from a list of `count` i64 at byte `offset`. Document i
+// is the sequences from entry i to before entry i + 1; the first entry is 0,
+// the last is the number of sequences. Name() says which sequences a document
+// has, unless each document is one sequence. If the list ends early, each
+// remaining sequence is a document, and a warning says so. DataLoss if the list
+// does not begin with 0, descends, or goes past the last sequence.
 absl::StatusOr<std::shared_ptr<const DocumentTable>> ReadDocuments(
     const InputBytes& index, uint64_t offset, uint64_t count,
     CompactEnds lengths, std::vector<std::string>* warnings);
