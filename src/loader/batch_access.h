@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the loader does to a batch before anyone else has it.
+// Gives the loader access to a batch before the consumer has it.
 
 #ifndef PONIENTE_LOADER_BATCH_ACCESS_H_
 #define PONIENTE_LOADER_BATCH_ACCESS_H_
@@ -13,18 +13,18 @@
 namespace poniente::internal {
 
 struct BatchAccess {
-  // Ids are whatever the slot held.
+  // Makes a batch; its ids are whatever the slot contains.
   static Batch Make(StepPlan plan, size_t num_samples, BatchLayout layout,
                     std::shared_ptr<Slot> slot);
   static const BatchLayout& Layout(const Batch& batch) { return batch.layout_; }
   static std::span<SampleProvenance> Provenance(Batch* batch) {
     return batch->provenance_;
   }
-  // Memory of a tensor. REQUIRES: it is there.
+  // Returns the memory of a tensor. REQUIRES: the batch has the tensor.
   static std::span<std::byte> Bytes(Batch* batch, BatchTensor tensor);
-  // The batch is the consumer's from now on.
+  // Marks the batch as held by the consumer.
   static void MarkHeld(Batch* batch);
-  // What lies where tokens() would be is something else.
+  // Hides tokens() on the host, because their memory holds something else.
   static void HideHostTokens(Batch* batch) { batch->has_host_tokens_ = false; }
 };
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Counts what a loader does. Looks at no clock: every event says when it was.
+// Counts what a loader does. It does not read a clock: the caller of each event
+// passes its time.
 
 #ifndef PONIENTE_LOADER_LOADER_COUNTERS_H_
 #define PONIENTE_LOADER_LOADER_COUNTERS_H_
@@ -25,39 +26,45 @@ enum class FetchEnd {
   kNothing,  // cancelled, or there is no such step
 };
 
-// Thread safety: any thread. Allocates nothing but in Read().
+// Thread safety: any number of threads. Only Read() allocates memory.
 class LoaderCounters {
  public:
   using Clock = std::chrono::steady_clock;
 
-  // The sources, in the order of their numbers; copies their paths.
+  // `leaves` are the sources, in the order of their numbers; their paths are
+  // copied.
   explicit LoaderCounters(std::span<const TreeLeaf> leaves);
 
-  // Next() begins; it ends with Delivered(), or with GaveUp() when it gives no
-  // batch. (After Delivered() that does nothing.)
+  // Call Asked() when Next() begins, Delivered() when it returns a batch, and
+  // GaveUp() when it returns none. GaveUp() after Delivered() does nothing.
   void Asked(Clock::time_point now);
-  // `ready`: when the batch had been fetched, maybe before Asked(). What the
-  // consumer's executor takes to resume it after that is the consumer's time.
+  // `ready`: the time at which the batch was fetched, which may be before
+  // Asked(). The time that the consumer's executor then takes to resume the
+  // consumer counts as the consumer's time.
   void Delivered(const Batch& batch, Clock::time_point ready);
   void GaveUp(Clock::time_point now);
 
-  // The next batch is a first one again; so many were ready.
+  // Call it when the loader restarts. The next batch counts as a first one
+  // again, and `ready_batches` that were ready are dropped.
   void Restarted(uint64_t ready_batches);
-  // One that was ready is wanted no more.
+  // Counts a batch that was ready but is no longer wanted.
   void Dropped();
 
-  // On the loader's thread.
+  // These two are called on the loader's thread.
   void FetchBegan(Clock::time_point now);
   void FetchEnded(Clock::time_point now, FetchEnd end, const FetchTimes& times);
 
-  // All but the queue, the readers' bytes and what the thread computed.
+  // Returns all metrics except the queue, the bytes of the readers and the
+  // computing time of the thread.
   LoaderMetrics Read(Clock::time_point now) const;
 
  private:
-  // Adds what Next() has waited until `end` and gives it, in seconds.
+  // Adds the time that Next() has waited until `end`, and returns it in
+  // seconds.
   double EndWait(Clock::time_point end) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void CountSamples(const Batch& batch) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  // Since the last fetch that began or ended, if one is under way.
+  // Returns the seconds since a fetch last began or ended; 0 if none is in
+  // flight.
   double Fetching(Clock::time_point now) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void CountFetching(Clock::time_point now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
@@ -65,8 +72,8 @@ class LoaderCounters {
   mutable Mutex mu_;
   LoaderMetrics counted_ ABSL_GUARDED_BY(mu_);
   bool is_startup_ ABSL_GUARDED_BY(mu_) = true;
-  // Next() waits since then; else the consumer works since then, if it has
-  // begun at all.
+  // The time since which Next() has been waiting; or else the time since which
+  // the consumer has been working, if it has begun at all.
   std::optional<Clock::time_point> asked_ ABSL_GUARDED_BY(mu_);
   std::optional<Clock::time_point> working_ ABSL_GUARDED_BY(mu_);
   uint32_t under_way_ ABSL_GUARDED_BY(mu_) = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lines to the user's sinks, as LoaderOptions asks for them.
+// Writes lines to the user's sinks, as LoaderOptions asks for them.
 
 #ifndef PONIENTE_LOADER_LOADER_REPORTS_H_
 #define PONIENTE_LOADER_LOADER_REPORTS_H_
@@ -15,8 +15,8 @@ namespace poniente::internal {
 
 using LineSink = std::function<void(std::string_view)>;
 
-// Gives the line to the sink or, without one, to standard error behind
-// "poniente: " and `kind`. An exception of the sink is dropped.
+// Passes the line to the sink. Without a sink, writes it to standard error,
+// after "poniente: " and `kind`. An exception that the sink throws is ignored.
 void EmitLine(const LineSink& sink, std::string_view kind,
               std::string_view line);
 
@@ -26,8 +26,8 @@ class LoaderReports {
   // `every_steps`: 0 for no reports.
   LoaderReports(uint64_t every_steps, LineSink log_sink, LineSink warning_sink);
 
-  // After each step. `read` gives the metrics and is called if something may
-  // have to be said. Never throws.
+  // Call it after each step. `read` returns the metrics; it is called only if
+  // there may be something to report. Never throws.
   void AfterStep(const std::function<LoaderMetrics()>& read);
 
  private:

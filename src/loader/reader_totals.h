@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the readers of a tree have read.
+// The bytes that the readers of a tree have read.
 
 #ifndef PONIENTE_LOADER_READER_TOTALS_H_
 #define PONIENTE_LOADER_READER_TOTALS_H_
@@ -12,8 +12,8 @@
 
 namespace poniente::internal {
 
-// Sums over the readers of all leaves, each counted once however many leaves
-// share it.
+// Sums over the readers of all leaves. A reader that several leaves share is
+// counted once.
 //
 // Ownership: borrows the readers from the tree's datasets.
 // Thread safety: immutable; any number of threads.
@@ -26,7 +26,7 @@ class ReaderTotals {
 
   explicit ReaderTotals(const DatasetTree& tree);
 
-  // Since construction.
+  // Returns the bytes since construction.
   Bytes Read() const;
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a thread does with its time, as others see it.
+// Measures how a thread spends its time; other threads may read it.
 
 #ifndef PONIENTE_LOADER_THREAD_TIMES_H_
 #define PONIENTE_LOADER_THREAD_TIMES_H_
@@ -11,17 +11,18 @@
 
 namespace poniente::internal {
 
-// Thread safety: any thread, while the thread that it is of lives.
+// Thread safety: any number of threads, while the measured thread runs.
 class ThreadTimes {
  public:
-  // Of the calling thread.
+  // Measures the calling thread.
   ThreadTimes();
   ~ThreadTimes();
   ThreadTimes(const ThreadTimes&) = delete;
   ThreadTimes& operator=(const ThreadTimes&) = delete;
 
   std::chrono::nanoseconds Computed() const;
-  // Ready to run while all cores were busy; 0 where the kernel does not tell.
+  // Returns the time for which the thread was ready to run while all cores were
+  // busy; 0 if the kernel does not report it.
   std::chrono::nanoseconds WaitedForCore() const;
 
  private:
@@ -29,8 +30,8 @@ class ThreadTimes {
   int schedstat_;  // a descriptor, or -1
 };
 
-// The second number of a schedstat file: "computed waited slices\n". 0 if it is
-// not there.
+// Returns the second number of a schedstat file: "computed waited slices\n". 0
+// if it is missing.
 std::chrono::nanoseconds RunDelayOf(std::string_view schedstat);
 
 }  // namespace poniente::internal

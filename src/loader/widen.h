@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Token ids from the width in which they are stored to a batch's type.
+// Converts token ids from the width in which they are stored to a batch's type.
 
 #ifndef PONIENTE_LOADER_WIDEN_H_
 #define PONIENTE_LOADER_WIDEN_H_
@@ -12,11 +12,11 @@
 
 namespace poniente::internal {
 
-// Writes from.size() / from_bytes ids to `to` and gives the greatest. Ids that
-// `type` cannot hold are cut off, so look at what is returned before use.
-// `from` need not be aligned. It may be `to` where the widths are equal, else
-// the two must not overlap.
-// REQUIRES: from_bytes is 1, 2, 4 or 8; to.size() fits.
+// Writes from.size() / from_bytes ids to `to` and returns the greatest. Ids
+// that `type` cannot hold lose their upper bits, so check the returned id
+// before you use them. `from` need not be aligned. It may be the same memory as
+// `to` if the widths are equal; otherwise the two must not overlap.
+// REQUIRES: from_bytes is 1, 2, 4 or 8; `to` has room for the ids.
 uint64_t Widen(std::span<const std::byte> from, uint32_t from_bytes,
                TokenType type, std::span<std::byte> to);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The text of a catalogue: encode and decode, no I/O. docs/catalog.md says the
-// same in words.
+// Encodes and decodes the text of a catalogue, without I/O. docs/catalog.md
+// describes the format.
 
 #ifndef PONIENTE_STORE_CATALOG_CATALOG_TEXT_H_
 #define PONIENTE_STORE_CATALOG_CATALOG_TEXT_H_
@@ -17,14 +17,15 @@ namespace poniente::internal {
 inline constexpr std::string_view kCatalogFormat = "poniente-catalog";
 inline constexpr uint64_t kCatalogVersion = 1;
 
-// The stores' paths are relative to the folder of the catalogue; each has its
-// files' times. `catalog` is left out.
-// REQUIRES: in bytewise order of their paths, each once.
+// Returns the text of a catalogue. The stores' paths are relative to the folder
+// of the catalogue; each store has its files' times. The field `catalog` is
+// left out.
+// REQUIRES: `stores` are in bytewise order of their paths, each once.
 std::string EncodeCatalog(const std::vector<KnownStore>& stores);
 
-// Accepts what EncodeCatalog wrote, and no other text. InvalidArgument for
-// another format or version, DataLoss, with the line, for everything else;
-// messages do not name the path.
+// Parses a catalogue. Accepts only text that EncodeCatalog() wrote.
+// InvalidArgument for another format or version, DataLoss, with the line, for
+// everything else; messages do not name the path.
 absl::StatusOr<std::vector<KnownStore>> ParseCatalog(std::string_view text);
 
 }  // namespace poniente::internal

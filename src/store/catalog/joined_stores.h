@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The stores of a catalogue end to end, as one source: what a corpus is that
-// was packed in parts.
+// The stores of a catalogue end to end, as one source. A corpus that was packed
+// in parts is read in this way.
 
 #ifndef PONIENTE_STORE_CATALOG_JOINED_STORES_H_
 #define PONIENTE_STORE_CATALOG_JOINED_STORES_H_
@@ -21,11 +21,13 @@
 
 namespace poniente::internal {
 
-// Shards are stores. Their files are opened at their first read.
+// A source whose shards are stores. The files of a store are opened at its
+// first read.
 class JoinedStores final : public TokenSource {
  public:
-  // InvalidArgument, naming two, if the stores differ in tokenizer, type of
-  // tokens or end-of-document id, or if there is none.
+  // Joins the stores. InvalidArgument if two of them differ in tokenizer, type
+  // of tokens or end-of-document id (the message names both), or if there are
+  // no stores.
   static absl::StatusOr<std::shared_ptr<const TokenSource>> Open(
       std::string path,
       std::span<const std::shared_ptr<const KnownStore>> known,
@@ -70,7 +72,7 @@ class JoinedStores final : public TokenSource {
   const TokenStore& first() const { return *stores_.front(); }
   uint64_t TokensBefore(size_t store) const;
   uint64_t DocumentsBefore(size_t store) const;
-  // The store that holds a document. OutOfRange if none does.
+  // Returns the store that holds a document. OutOfRange if none does.
   absl::StatusOr<size_t> StoreOf(uint64_t document) const;
 
   const std::string path_;

@@ -14,20 +14,20 @@ namespace poniente::internal {
 
 // Paths relative to the folder, in bytewise order.
 struct FoundStores {
-  // Folders with a manifest that is, or was, one of ours.
+  // Folders with a manifest of a token store, even if it is damaged.
   std::vector<std::string> stores;
-  // Those with a manifest.json that is something else.
+  // Folders with a manifest.json that is something else.
   std::vector<std::string> others;
 };
 
-// Follows links, but not in circles; does not look into stores. Errors: the
-// folder, or one below it, cannot be read; it is itself a store
-// (InvalidArgument).
+// Finds the stores below `folder`. Follows links, but not in circles; does not
+// look into stores. Fails if the folder, or one below it, cannot be read.
+// InvalidArgument if `folder` itself is a store.
 absl::StatusOr<FoundStores> FindStores(const std::string& folder);
 
-// Of paths that end like those that `poniente pack --part` writes,
-// "part-00003-of-00008": a sentence for each division of which not all are
-// among `stores`.
+// Looks at the paths that end like those that `poniente pack --part` writes,
+// "part-00003-of-00008". Returns a sentence for each set of parts that is
+// incomplete in `stores`.
 std::vector<std::string> MissingParts(const std::vector<std::string>& stores);
 
 }  // namespace poniente::internal
