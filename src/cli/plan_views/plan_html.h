@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A plan as one page for a browser: no network, no files beside it.
+// Writes a plan as one page for a browser that needs no network and no other
+// files.
 
 #ifndef PONIENTE_CLI_PLAN_VIEWS_PLAN_HTML_H_
 #define PONIENTE_CLI_PLAN_VIEWS_PLAN_HTML_H_
@@ -11,16 +12,18 @@
 
 namespace poniente::cli {
 
-// `title` is any text, as names in the plan are: none of them becomes markup.
+// Returns the page. `title` and the names in the plan may be any text: none of
+// it becomes markup.
 std::string PlanPage(const internal::PlannedRun& plan,
                      const std::string& title);
 
-// Safe between <script> tags and in HTML: '<', '>', '&' and the line ends of
-// JavaScript that JSON does not know become escapes. `json` in UTF-8.
+// Makes JSON safe between <script> tags and in HTML. Escapes '<', '>', '&' and
+// the characters that end a line in JavaScript but not in JSON. `json` is
+// UTF-8.
 std::string ScriptSafe(std::string_view json);
 std::string HtmlText(std::string_view text);
 
-// The page without its data: {{title}} and {{plan}} stand for them.
+// The page without its data; it contains {{title}} and {{plan}} in their place.
 extern const char* const kPlanPage;
 extern const char* const kPlanStyle;   // {{style}}
 extern const char* const kPlanScript;  // {{script}}

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A plan as JSON; docs/plan.md has the keys.
+// Writes a plan as JSON; docs/plan.md describes the keys.
 
 #ifndef PONIENTE_CLI_PLAN_VIEWS_PLAN_JSON_H_
 #define PONIENTE_CLI_PLAN_VIEWS_PLAN_JSON_H_
@@ -10,7 +10,7 @@
 
 namespace poniente::cli {
 
-// `with_series`: the run over time as well, which is much longer.
+// `with_series`: whether to include the run over time, which is much longer.
 nlohmann::ordered_json PlanJson(const internal::PlannedRun& plan,
                                 bool with_series);
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a plan says in words: the same in the table, in JSON and on the page.
+// The sentences of a plan, which are the same in the table, in JSON and on the
+// page.
 
 #ifndef PONIENTE_CLI_PLAN_VIEWS_PLAN_NOTES_H_
 #define PONIENTE_CLI_PLAN_VIEWS_PLAN_NOTES_H_
@@ -11,17 +12,18 @@
 
 namespace poniente::cli {
 
-// "anneal", or "stage 3" without a name.
+// Returns the stage's name ("anneal"), or "stage 3" if it has none.
 std::string StageName(const internal::PlannedRun& plan, size_t stage);
 
-// What somebody should look at before the run: starved and over-repeated
-// sources, data that end early. Few lines, however many sources there are.
+// Returns warnings to read before the run: starved and over-repeated sources,
+// data that end early. Returns few lines, even if there are many sources.
 std::vector<std::string> Warnings(const internal::PlannedRun& plan);
 
-// How the numbers are meant: what is expected, what was assumed.
+// Returns remarks about the numbers: which are expected values, and what was
+// assumed.
 std::vector<std::string> Remarks(const internal::PlannedRun& plan);
 
-// "1494.8 B", "12.3 M", "4,096"
+// Returns "1494.8 B", "12.3 M", "4,096", ...
 std::string ShortCount(double number);
 
 }  // namespace poniente::cli

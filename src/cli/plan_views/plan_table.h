@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A plan as tables for people.
+// Prints a plan as tables for people.
 
 #ifndef PONIENTE_CLI_PLAN_VIEWS_PLAN_TABLE_H_
 #define PONIENTE_CLI_PLAN_VIEWS_PLAN_TABLE_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the tool speaks: exit codes, errors of one line, numbers for people.
+// Exit codes, one-line errors, and numbers for people.
 
 #ifndef PONIENTE_CLI_SCREEN_CONSOLE_H_
 #define PONIENTE_CLI_SCREEN_CONSOLE_H_
@@ -27,11 +27,11 @@ void Warn(std::string_view message);
 
 using internal::OneLine;
 
-// "1,234,567"
+// Returns "1,234,567".
 std::string Count(uint64_t number);
-// "12.3 MB", in powers of ten.
+// Returns "12.3 MB", in powers of ten.
 std::string Bytes(double bytes);
-// "1 file", "2 files"
+// Returns "1 file", "2 files", ...
 std::string Plural(uint64_t number, std::string_view thing);
 
 }  // namespace poniente::cli

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the commands print JSON.
+// Prints JSON for the commands.
 
 #ifndef PONIENTE_CLI_SCREEN_JSON_H_
 #define PONIENTE_CLI_SCREEN_JSON_H_
@@ -11,9 +11,9 @@ namespace poniente::cli {
 
 using Json = nlohmann::ordered_json;
 
-// To standard output, whatever bytes the strings hold: those that are no UTF-8
-// are replaced, and characters beyond ASCII are escaped (no terminal acts on
-// them).
+// Prints to standard output. Strings may hold any bytes: bytes that are not
+// UTF-8 are replaced, and characters beyond ASCII are escaped, so that no
+// terminal acts on them.
 inline void PrintJson(const Json& json) {
   std::cout << json.dump(2, ' ', true, Json::error_handler_t::replace) << '\n';
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Says on standard error how far the work is: a bar that is redrawn on a
-// terminal, plain lines now and then elsewhere.
+// Prints the progress of the work on standard error: a bar that is redrawn on a
+// terminal, or else a plain line from time to time.
 
 #ifndef PONIENTE_CLI_SCREEN_PROGRESS_H_
 #define PONIENTE_CLI_SCREEN_PROGRESS_H_
@@ -12,19 +12,19 @@
 
 namespace poniente::cli {
 
-// What is counted.
+// The unit of progress.
 enum class ProgressUnit { kBytes, kSteps, kSamples };
 
-// "packing: 1.0 MB of 4.0 MB (25%), 2.0 MB/s"; with a bar,
-// "packing [#####...............] 25%, 1.0 MB of 4.0 MB, 2.0 MB/s". `total` 0:
-// not known. `share` of all the work is done, below 0: not known.
+// "packing: 1.0 MB of 4.0 MB (25%), 2.0 MB/s"; with a bar, "packing
+// [#####...............] 25%, 1.0 MB of 4.0 MB, 2.0 MB/s". `total`: 0 if not
+// known. `share`: the share of the work that is done; below 0 if not known.
 std::string ProgressLine(std::string_view what, ProgressUnit unit,
                          uint64_t done, uint64_t total, double share,
                          double seconds, bool has_bar);
 
 class Progress {
  public:
-  // `what` is what is being done, "packing"; `total` is 0 if not known.
+  // `what` names the work, for example "packing"; `total` is 0 if not known.
   Progress(std::string what, uint64_t total, bool quiet,
            ProgressUnit unit = ProgressUnit::kBytes);
   // Removes the line.
@@ -32,9 +32,9 @@ class Progress {
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
-  // Cheap: prints only when it is time to.
+  // Sets the progress. Cheap: prints only if some time has passed.
   void Update(uint64_t done);
-  // The same where not `total` alone says how much there is to do.
+  // Does the same if `total` alone does not say how much work there is.
   void Update(uint64_t done, double share);
 
   double seconds() const;

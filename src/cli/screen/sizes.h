@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sizes in bytes in the usual notation: 64KiB, 1 MiB, 4096.
+// Parses and prints sizes in bytes: 64KiB, 1 MiB, 4096.
 
 #ifndef PONIENTE_CLI_SCREEN_SIZES_H_
 #define PONIENTE_CLI_SCREEN_SIZES_H_
@@ -16,9 +16,9 @@ namespace poniente::cli {
 // Returns "64 KiB" if that is exact, else the text of Bytes() in console.h.
 std::string BinarySize(uint64_t bytes);
 
-// Parses sizes separated by commas: whole numbers with, unless in bytes, KiB,
-// MiB, GiB, TiB or kB, MB, GB, TB. InvalidArgument, naming the wrong one, for
-// anything else, and for sizes not from `min` to `max`.
+// Parses sizes separated by commas: whole numbers of bytes, or with a unit
+// (KiB, MiB, GiB, TiB, kB, MB, GB, TB). InvalidArgument, naming the wrong size,
+// for anything else and for sizes not from `min` to `max`.
 absl::StatusOr<std::vector<uint64_t>> ParseSizes(std::string_view text,
                                                  uint64_t min, uint64_t max);
 

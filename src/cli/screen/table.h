@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows of text in columns, for people.
+// Prints rows of text in columns, for people.
 
 #ifndef PONIENTE_CLI_SCREEN_TABLE_H_
 #define PONIENTE_CLI_SCREEN_TABLE_H_
@@ -10,8 +10,9 @@
 
 namespace poniente::cli {
 
-// Columns are as wide as their widest cell; all but the first go to the right.
-// The first row is the header. Cells are printed as OneLine() writes them.
+// Prints a table. The first row is the header. Columns are as wide as their
+// widest cell; all but the first are aligned right. OneLine() is applied to
+// each cell.
 void PrintTable(std::vector<std::vector<std::string>> rows,
                 std::ostream& out = std::cout);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether a stream is a terminal, and styles for text on it.
+// Tells whether a stream is a terminal, and styles text on it.
 
 #ifndef PONIENTE_CLI_SCREEN_TERMINAL_H_
 #define PONIENTE_CLI_SCREEN_TERMINAL_H_
