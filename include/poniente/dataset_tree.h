@@ -67,14 +67,14 @@ class DatasetTree {
   absl::StatusOr<std::vector<FoundPart>> FindParts(uint32_t leaf, Index item,
                                                    uint64_t epoch) const;
 
-  // Returns a range of epochs of the leaf that contains every epoch the
-  // positions in `span` read from; nullopt if they read nothing from the leaf.
-  // FailedPrecondition as above.
   // Epochs [first, last] of a leaf.
   struct Epochs {
     uint64_t first = 0;
     uint64_t last = 0;
   };
+  // Returns a range of epochs of the leaf that contains every epoch that the
+  // positions in `span` read from; nullopt if they read nothing from the leaf.
+  // FailedPrecondition as above.
   absl::StatusOr<std::optional<Epochs>> EpochsOf(uint32_t leaf,
                                                  const IndexSpan& span) const;
 

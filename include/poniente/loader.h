@@ -51,8 +51,8 @@ struct LoaderOptions {
   // dropped.
   LastBatch last_batch = LastBatch::kKeep;
 
-  // Type of the ids in a batch. Must hold every id of the vocabulary. Never
-  // changes which ids.
+  // Type of the ids in a batch. Must hold every id of the vocabulary. The ids
+  // are the same with every type.
   TokenType token_type = TokenType::kU32;
 
   // Tensors that a batch has besides its tokens; each costs memory and time
@@ -60,8 +60,8 @@ struct LoaderOptions {
   std::vector<BatchTensor> tensors = {};
 
   // Values of BatchTensor::kLossWeights, by the path of a source or of a node
-  // above it ("prose", "prose/fortunes"). The longest matching path counts;
-  // sources without a match have weight 1. Finite, at least 0.
+  // above it ("prose", "prose/fortunes"). If several paths match, the longest
+  // applies; sources without a match have weight 1. Finite, at least 0.
   std::map<std::string, float> loss_weights = {};
 
   // Batches in flight or ready ahead of the consumer. A larger number hides
@@ -91,7 +91,7 @@ struct LoaderOptions {
   // called. It takes effect only if batches are on a GPU, the library was built
   // with nvcc, all sources lie in files with one width smaller than
   // token_type's, and labels are not requested; otherwise the host widens the
-  // ids and has them. Never changes a token. See docs/staging.md.
+  // ids and keeps its copy. Never changes a token. See docs/staging.md.
   bool widen_on_device = false;
 
   // Receives one line per warning, on any thread. Warnings are: a backend other
@@ -151,11 +151,11 @@ Task<std::unique_ptr<OfferedBatch>> BeginNext(Loader& loader);
 //     a source becomes Internal. The loader stays at that step: Next() retries
 //     it, Seek() moves elsewhere.
 // Cancellation: a cancelled Next() returns Cancelled, and its batch is not
-//     lost, even if both happen at once: after a lost race in `Next() ||
-//     timer.async_wait(...)` of Asio's awaitable_operators, the next Next()
-//     returns the batch. (As with all of Asio's signals, run both on one thread
-//     or strand.) The batch is not lost either if the execution context is
-//     destroyed while Next() waits.
+//     lost: the following Next() returns it. This holds even if the batch
+//     arrives at the same time, for example in `Next() ||
+//     timer.async_wait(...)` of Asio's awaitable_operators. (As with all of
+//     Asio's signals, run both on one thread or strand.) The batch is not lost
+//     either if the execution context is destroyed while Next() waits.
 // Back-pressure: batches in flight, ready or held are bounded by number and by
 //     bytes. A consumer that keeps more than max_held batches and asks for
 //     another receives ResourceExhausted instead of waiting for ever; release

@@ -44,7 +44,8 @@ struct LoaderMetrics {
   // time, and the number of batches that were not ready at once.
   double stall_seconds = 0;
   uint64_t stalls = 0;
-  // Time from a batch that is ready and wanted to the Next() after it.
+  // Time during which the consumer has a batch: from the moment when Next() can
+  // return it until the following call of Next().
   double consumer_seconds = 0;
 
   // The wait for the last batch (0: it was ready), the longest such wait, and
@@ -58,8 +59,9 @@ struct LoaderMetrics {
   uint64_t batches_ready = 0;
   uint64_t batches_under_way = 0;
 
-  // Batches that were made; how many of them were dropped by a Seek(), a
-  // Close() or an error before them; fetches that failed.
+  // The number of batches that were made; the number of these that were dropped
+  // because of a Seek(), a Close() or an error in an earlier batch; and the
+  // number of fetches that failed.
   uint64_t batches_fetched = 0;
   uint64_t batches_dropped = 0;
   uint64_t fetch_errors = 0;

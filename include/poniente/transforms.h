@@ -55,9 +55,9 @@ absl::StatusOr<DatasetPtr<T>> Shuffled(const ShuffleOptions& options,
 }  // namespace internal
 
 // Returns the children one after the other, in the order given. Children
-// without a name are called "0", "1", ... by their place. With growing
-// children, everything before the first one that still grows can be read, and
-// its readable part.
+// without a name are called "0", "1", ... by their place. If children grow,
+// what can be read is every child before the first one that still grows, and
+// the readable part of that one.
 // Errors: InvalidArgument for an endless child; Take() a part of it first.
 template <class T>
 absl::StatusOr<DatasetPtr<T>> Concat(std::vector<NamedDataset<T>> children) {
@@ -70,8 +70,8 @@ absl::StatusOr<DatasetPtr<T>> Concat(std::vector<NamedDataset<T>> children) {
 
 // Returns items [begin, end) of a dataset, cut off at its end. If a node below
 // has an order of its own, these are other items in each epoch. An endless
-// dataset has no epochs: epoch e of the slice is then the end - begin items
-// after those of epoch e - 1, so draws are counted on and none is served twice.
+// dataset has no epochs. There, epoch 0 of the slice is items [begin, end), and
+// each further epoch is the next end - begin items, so no item is served twice.
 // Errors: InvalidArgument if begin > end.
 template <class T>
 absl::StatusOr<DatasetPtr<T>> Slice(DatasetPtr<T> dataset, uint64_t begin,
@@ -115,8 +115,8 @@ absl::StatusOr<DatasetPtr<T>> Shuffle(
 // Key and seed are as for Shuffle().
 //
 // Does not wait for the final length: on a growing dataset, complete eras can
-// be read. On an endless dataset the result is endless, and every era is whole
-// except one that index 2^62 would cut.
+// be read. On an endless dataset the result is endless. All its eras are
+// complete, except one that would cross index 2^62.
 // Errors: InvalidArgument if era_items is 0 or there are more than 2^63 items.
 template <class T>
 absl::StatusOr<DatasetPtr<T>> EraShuffle(
@@ -131,9 +131,9 @@ absl::StatusOr<DatasetPtr<T>> EraShuffle(
 // memory or on a fast disk, Shuffle() is as fast and mixes better. Waits for
 // the final length. Key and seed are as for Shuffle().
 // Errors: InvalidArgument if the dataset is endless, a size is 0, chunks are
-// stated both in tokens and in items, chunks are stated in tokens (the default)
-// but item_tokens() is 0, or there are more than 2^63 items with the last chunk
-// filled up.
+//     stated both in tokens and in items, chunks are stated in tokens (the
+//     default) but item_tokens() is 0, or there would be more than 2^63 items
+//     if the last chunk were full.
 template <class T>
 absl::StatusOr<DatasetPtr<T>> BlockShuffle(
     DatasetPtr<T> dataset,
@@ -146,8 +146,9 @@ absl::StatusOr<DatasetPtr<T>> BlockShuffle(
 // Returns the items of a dataset that is not a mixture, cut into samples by a
 // schedule of sequence lengths, as a mixture cuts the items of its components.
 // Reads max_seq_len, seq_lens, trim and group_items of `options`, as
-// Schedule::mixture_options() returns them, and nothing else. The order of the
-// items is the dataset's. Endless: epoch follows epoch.
+// Schedule::mixture_options() returns them, and nothing else. Keeps the
+// dataset's order of items. The result is endless: after each epoch of the
+// dataset comes the next.
 // Errors: InvalidArgument for lengths that MixturePlan refuses, or for an empty
 // dataset.
 template <class T>
@@ -182,8 +183,9 @@ absl::StatusOr<std::shared_ptr<const NodeRecipe>> OrderRecipe(
 // Returns the items of a dataset in the order of their scores: a curriculum. A
 // mixture does not permute it.
 //
-// Determinism: the order decides; with buckets also the seed and the epoch,
-//     through an era shuffle (docs/index-math.md 3) whose eras are the buckets.
+// Determinism: without buckets, `order` alone decides. With buckets, the seed
+//     and the epoch also count: an era shuffle (docs/index-math.md 3) is
+//     applied, whose eras are the buckets.
 // Complexity: that of ScoreOrder, and one permutation per run of items of one
 //     bucket.
 // Growing dataset: waits for the final length.
@@ -204,7 +206,8 @@ namespace internal {
 
 std::shared_ptr<const NodeRecipe> FilterRecipe(Selection selection);
 // Returns OK if the dataset's items can be held out: its length is final, and
-// index x is the same item in every epoch and nowhere else.
+// each index has one item that is the same in every epoch and has no other
+// index.
 absl::Status CheckHoldOut(const DatasetNode* dataset);
 absl::Status CheckHeldItems(uint64_t items, uint64_t length);
 absl::Status CheckHeldFraction(double fraction, const Selection& held);
@@ -216,8 +219,8 @@ absl::Status CheckHeldFraction(double fraction, const Selection& held);
 //
 // For a threshold that differs per stage, create one Filter per threshold over
 // one shared dataset. If the dataset has an order of its own (Shuffle,
-// FlatMixture), the selection is of places in that order, and so of other items
-// in each epoch; filter the dataset below it instead.
+// FlatMixture), the selection selects places in that order, which hold other
+// items in each epoch. Filter the dataset below it instead.
 //
 // Complexity: that of Selection; all copies of a node share its bitmap.
 // Growing dataset: waits for the final length.

@@ -41,8 +41,8 @@ struct LengthState {
 struct NamedNode {
   std::string name;
   const DatasetNode* node = nullptr;  // owned by the parent
-  // Which of the nodes of this name; above 0 only for later views of a
-  // component.
+  // Number of the view, for a component with several views of the same name;
+  // otherwise 0.
   uint32_t view = 0;
 };
 
