@@ -22,10 +22,12 @@
 namespace poniente {
 
 // Opens all stores, on as many threads as the machine has cores. Reads their
-// manifests now and everything else at each store's first read. A file that is
-// missing, cut short or replaced since is found only then: DataLoss or
-// FailedPrecondition. Descriptors are opened at the first read, too.
-// Errors: those of TokenStore::Open(), of all stores that fail, one line each.
+// manifests now and everything else at each store's first read. If a file is
+// missing, cut short or has been replaced since, only the first read returns
+// DataLoss or FailedPrecondition. Descriptors are opened at the first read,
+// too.
+// Errors: those of TokenStore::Open(). If several stores fail, the message has
+//     one line for each.
 absl::StatusOr<std::vector<std::shared_ptr<const TokenStore>>> OpenStores(
     std::span<const std::string> paths, const TokenStoreOptions& options = {});
 

@@ -18,8 +18,8 @@ namespace poniente {
 // A subset of the items [0, size()) in their order: the k-th selected item has
 // ordinal k.
 //
-// Determinism: items and ordinals decide everything, including fingerprint(),
-//     on every machine, however the selection was made.
+// Determinism: equal selections behave equally on every machine and have the
+//     same fingerprint(), however they were made.
 // Ownership: a value; copies share one bitmap.
 // Thread safety: immutable; any number of threads.
 // Complexity: 1.05 bits per item; created in one pass. OrdinalOf() and
@@ -56,8 +56,8 @@ class Selection {
       uint64_t size, std::span<const uint64_t> indices);
 
   // Selects item x if derive(seed, "hold", x) < floor(fraction * 2^64)
-  // (docs/index-math.md 4), so its index alone decides, not `size`. REQUIRES,
-  // else InvalidArgument: 0 < fraction < 1.
+  // (docs/index-math.md 4), so `size` does not influence which items are
+  // selected. REQUIRES, else InvalidArgument: 0 < fraction < 1.
   static absl::StatusOr<Selection> ByHash(uint64_t size, double fraction,
                                           uint64_t seed = 0);
 

@@ -79,7 +79,7 @@ class TokenStoreWriter {
   // BeginDocument(), any number of appends, EndDocument().
   absl::Status BeginDocument(std::string_view name);
   absl::Status Append(std::span<const uint32_t> ids);
-  // Appends ids that are bytes, without a copy four times their size.
+  // Appends ids that are bytes. Needs no copy of them as 32-bit ids.
   absl::Status AppendBytes(std::string_view ids);
   absl::Status EndDocument();
 
