@@ -23,7 +23,8 @@ namespace internal {
 class StagePlan;
 }  // namespace internal
 
-// How a weight w of a component of N items is read, at temperature T.
+// How shares follow from a weight w of a component of N items, at temperature
+// T.
 enum class WeightRule {
   kProportions,       // w^(1/T): T = 1 as stated, T = infinity equal shares
   kSizeProportional,  // (w * N)^(1/T)
@@ -121,9 +122,9 @@ struct WeightedComponent {
 
 // Computes shares and counts of a mixture's components at any sample.
 //
-// Determinism: options, names and weights decide; the order in which components
-//     are given never does. Weights become integers once; everything after that
-//     is integer arithmetic.
+// Determinism: the result depends on options, names and weights, never on the
+//     order in which components are given. Weights are converted to integers
+//     once; everything else is integer arithmetic.
 // Ownership: a value; copies share one immutable state.
 // Thread safety: immutable; any number of threads.
 // Complexity: Create() O(K log K) and about 56 bytes per component, for each
@@ -131,8 +132,8 @@ struct WeightedComponent {
 //     weights O(K).
 class MixturePlan {
  public:
-  // Returns a plan. `further_starts` are samples at which a stage begins for
-  // another reason than the options.
+  // Returns a plan. `further_starts` are samples at which further stages begin,
+  // besides those of the options.
   //
   // InvalidArgument, naming component, stage and values, for weights or scores
   // that the rule does not allow or that are all zero, unknown or repeated
@@ -168,9 +169,10 @@ class MixturePlan {
   uint64_t Count(uint32_t component, uint64_t samples) const;
 
   // Returns how many items of an endless component the first `samples` samples
-  // have begun. If a stage is to begin with sample `samples`, this is its start
-  // in the mixture nested as that component; for mixtures nested further below,
-  // ask their plans in turn. Below a shuffle no such place exists.
+  // have begun. Use it to start a stage of the nested mixture together with
+  // sample `samples` of this one: the result is the start of that stage. For
+  // mixtures nested further below, ask their plans in turn. Below a shuffle, no
+  // such start exists.
   //
   // If items are cut, returns the end of the group that has been begun. The cut
   // is clean if `samples` is the end of a block; inside a block the shuffle may

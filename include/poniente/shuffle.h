@@ -25,8 +25,8 @@ inline constexpr uint64_t kDefaultChunkTokens = uint64_t{1} << 19;
 // window of consecutive chunks of that order. A reader that keeps one window of
 // chunks in memory reads each chunk once per epoch.
 //
-// The last chunk may be shorter and takes a random place; because of it, fewer
-// items than one chunk holds leave their window.
+// The last chunk may be shorter and has a random place among the others. For
+// this reason a few items, fewer than a chunk holds, lie outside their window.
 struct BlockShuffleOptions {
   // Tokens per chunk, at least 1; a chunk holds as many whole items as fit, and
   // at least one. Needs items of one length. Unset, with chunk_items unset too:
@@ -36,8 +36,8 @@ struct BlockShuffleOptions {
   // either this or chunk_tokens.
   std::optional<uint64_t> chunk_items = std::nullopt;
   // Chunks per window, at least 1; a dataset with fewer chunks is one window. A
-  // sample shares its batch with about batch / window_chunks others of its
-  // chunk, so make this at least the global batch size in samples. Memory of
+  // batch holds about batch size / window_chunks samples of each chunk in its
+  // window. So make this at least the global batch size in samples. Memory of
   // the reader: one window of chunks, two at the transition to the next.
   // Default: 1024.
   uint64_t window_chunks = 1024;
