@@ -19,7 +19,7 @@ namespace poniente::internal {
 
 // Block numbers continue from one array to the next. Immutable once all arrays
 // are added.
-class LevanterBlocks final : public TokenPlaces, public BlockDecoder {
+class LevanterBlocks final : public TokenLocator, public BlockDecoder {
  public:
   // Adds the first `tokens` items of `data` after those added before, and
   // appends its files to `files`. REQUIRES: data.CutTo() was called with their

@@ -20,7 +20,7 @@ namespace poniente::internal {
 
 // Decodes a whole file in blocks by subtracting 1 from each id. DataLoss for an
 // id that is stored as 0 or less.
-class OneBasedIds final : public TokenPlaces, public BlockDecoder {
+class OneBasedIds final : public TokenLocator, public BlockDecoder {
  public:
   static constexpr uint64_t kBlockBytes = uint64_t{1} << 18;
 
