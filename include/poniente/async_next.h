@@ -68,14 +68,14 @@ class InitiateNext {
 //     handler receives FailedPrecondition. A handler may start the next one.
 // Cancellation: through the handler's cancellation slot, with any type
 //     (terminal, partial or total), emitted on any thread while the context
-//     lives. The handler receives Cancelled, and no batch is lost: the handler
-//     receives it, or the next call does. So `async_next(...) ||
-//     timer.async_wait(...)` works as a timeout. The code that decides between
-//     the two must run where the handler runs, on one thread or strand. An
-//     asio::deferred operation in a group has no executor of its own, so bind
-//     one.
-// Errors: a Status. Nothing is thrown except what the handler throws; that
-//     leaves the run() of the handler's executor.
+//     lives. The handler receives Cancelled, and no batch is lost: if the
+//     handler does not receive the batch, the next call does. So
+//     `async_next(...) || timer.async_wait(...)` works as a timeout. The code
+//     that decides between the two must run where the handler runs, on one
+//     thread or strand. An asio::deferred operation in a group has no executor
+//     of its own, so bind one.
+// Errors: a Status. Nothing is thrown except what the handler throws; such an
+//     exception comes out of the run() of the handler's executor.
 // Back-pressure: a batch counts as held from the moment the handler receives
 //     it; see LoaderOptions::max_held.
 // Lifetime: `loader` must live until the operation is initiated (with
@@ -83,8 +83,9 @@ class InitiateNext {
 //     loader is destroyed later, the handler receives FailedPrecondition. If
 //     the context of the handler's executor is destroyed, the handler is
 //     destroyed without being called (its future is broken), the next call
-//     receives the batch, and the loader continues. This does not hold where an
-//     asio::any_completion_handler hides that context: let its run() return.
+//     receives the batch, and the loader continues. This does not hold if an
+//     asio::any_completion_handler hides that context; then let the context's
+//     run() return before you destroy it.
 // Memory: the handler's associated allocator holds the handler; the coroutine
 //     behind the operation uses Asio's allocator.
 template <boost::asio::completion_token_for<void(absl::StatusOr<Batch>)> Token>

@@ -28,9 +28,9 @@ namespace poniente {
 // Shares and counts from the end need a run that ends, and are first rounded to
 // the nearest whole count.
 //
-// If the total that they count from itself depends on where stages begin, a
-// place may be off by one step for each stage. Points in two units whose totals
-// both depend on stages are refused.
+// The total that a place counts from may depend on where stages begin. If so,
+// the place may be off by one step for each stage. Points in two units whose
+// totals both depend on stages are refused.
 struct RunPoint {
   enum class Unit { kSteps, kSamples, kTokens, kShareOfSteps, kShareOfTokens };
 
@@ -212,8 +212,8 @@ class Schedule {
   // MixturePlan refuses the mixture.
   static absl::StatusOr<Schedule> Create(ScheduleOptions options);
 
-  // Returns whether the run has this step. In an endless run, false from the
-  // step on whose samples would not be below 2^62.
+  // Returns whether the run has this step. An endless run has all steps whose
+  // samples are below 2^62.
   bool Has(uint64_t step) const;
 
   // Returns everything about a step. REQUIRES: Has(step).
