@@ -18,9 +18,9 @@ namespace poniente {
 // Batch::seq_len(). All but kTokens are made on request
 // (LoaderOptions::tensors).
 //
-// A document is a document of the store. Where a function makes the items, or a
-// leaf does not know its documents, each item counts as one document. A
-// document that began before a sample starts again with the sample, since the
+// Documents are those of the store. If a function makes the items, or a leaf
+// does not know its documents, each item counts as one document. If a document
+// began before the sample, it counts as beginning with the sample, because the
 // model sees nothing earlier.
 enum class BatchTensor : uint8_t {
   // [n, L], of type LoaderOptions::token_type.

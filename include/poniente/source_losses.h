@@ -61,8 +61,8 @@ class SourceLosses {
   absl::Status Add(const Batch& batch, std::span<const float> losses);
   absl::Status Add(const Batch& batch, std::span<const double> losses);
 
-  // Adds losses with a weight each. If the weight is the number of tokens that
-  // a sample's mean loss was taken over, means are per token. The loss of a
+  // Adds losses with a weight each. To get means per token, pass as weight the
+  // number of tokens that the sample's loss is the mean of. The loss of a
   // sample of weight 0 is ignored, but the sample is counted. InvalidArgument
   // also for a weight that is negative or not finite.
   absl::Status Add(const Batch& batch, std::span<const float> losses,
