@@ -24,7 +24,8 @@ namespace poniente {
 
 // How scores lie in a file.
 enum class ScoreFormat {
-  // A NumPy file, or by the suffix of the name: ".f32", ".f64".
+  // Recognised: a NumPy file, or else raw numbers by the suffix of the name,
+  // ".f32" or ".f64".
   kAuto,
   // Little-endian numbers of 4 or 8 bytes, and nothing else.
   kFloat32,

@@ -21,8 +21,8 @@ using Index = uint64_t;
 // Position::part_length of a whole item.
 inline constexpr uint32_t kWholeItem = UINT32_MAX;
 
-// An item as nodes ask each other for it: which item, in which pass over the
-// data, and, for token items, which part of it.
+// The way in which one node asks another for an item: which item, in which pass
+// over the data, and, for token items, which part of it.
 struct Position {
   // Place within one epoch, below the length of the dataset.
   Index index = 0;
@@ -110,7 +110,7 @@ class IndexMap {
   // equal for nodes that differ only after it. Returns 0 if they contribute
   // nothing, as though the node did not exist; nullopt (the default) if all of
   // them contribute. An index at or past the length stands for the end of the
-  // epoch: the place of that end then counts as well.
+  // epoch; the hash then also covers where the epoch ends.
   virtual std::optional<uint64_t> PrefixParameters(const IndexSpan& span) const;
 
   // Returns whether the results of Resolve() and Find() so far are valid; check
