@@ -91,7 +91,7 @@ function(check file layer)  # `file` as others include it, or would
       list(APPEND errors "${name}: only src/staging/cuda_* may include ${header}")
     endif()
     foreach(only "dlpack/;src/loader/dlpack.cc" "blosc.h;src/formats/levanter/blosc_block.cc"
-            "toml++;src/config/parse/toml.h")
+            "toml++;src/config/parse/toml_reader.h")
       list(GET only 0 begin)
       list(GET only 1 user_of_it)
       string(FIND ${header} ${begin} at)

@@ -5,6 +5,8 @@
 #ifndef PONIENTE_CONFIG_PARSE_TOML_READER_H_
 #define PONIENTE_CONFIG_PARSE_TOML_READER_H_
 
+#include <toml++/toml.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
@@ -15,7 +17,6 @@
 
 #include "absl/status/status.h"
 #include "config/parse/config_keys.h"
-#include "config/parse/toml.h"
 #include "config/spec.h"
 
 namespace poniente::internal {

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a Loader is made of: fetches of batches ahead of the consumer
+// (loader_fetches.cc), and the one Next() that takes them in order (loader.cc).
+
+#ifndef PONIENTE_LOADER_LOADER_CORE_H_
+#define PONIENTE_LOADER_LOADER_CORE_H_
+
+#include <boost/asio/cancellation_signal.hpp>
+#include <boost/asio/executor_work_guard.hpp>
+#include <boost/asio/io_context.hpp>
+#include <cstdint>
+#include <list>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <thread>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "async/notifier.h"
+#include "loader/batch_assembler.h"
+#include "loader/loader_counters.h"
+#include "loader/loader_reports.h"
+#include "loader/offered_batch.h"
+#include "loader/prefetch_window.h"
+#include "loader/reader_totals.h"
+#include "loader/thread_times.h"
+#include "poniente/loader.h"
+#include "util/mutex.h"
+
+namespace poniente {
+
+// The loader's state, shared with the Next() calls that are still awaited.
+// Its thread runs the fetches; Stop() joins it, so handlers may hold `this`.
+class Loader::Core {
+ public:
+  Core(DatasetPtr<TokenWindow> dataset, Schedule schedule,
+       LoaderOptions options);
+  // Ends all fetches and joins the loader's thread.
+  void Stop();
+
+  class NextTicket;
+  class Offer;
+  static Task<Batch> Next(NextTicket asked);
+  static Task<std::unique_ptr<internal::OfferedBatch>> NextOffer(
+      NextTicket asked);
+  absl::Status Seek(uint64_t step);
+  static Task<> Close(std::shared_ptr<Core> core);
+
+  uint64_t next_step() const {
+    internal::MutexLock lock(&mu_);
+    return window_.next();
+  }
+  LoaderMetrics metrics() const;
+  uint64_t fingerprint() const;
+  std::string State() const;
+  absl::Status Resume(std::string_view state);
+  // Warns of each leaf that is not read as preferred.
+  void WarnOfFallbacks() const;
+
+  const Schedule& schedule() const { return schedule_; }
+  const DatasetTree& tree() const { return assembler_.tree(); }
+
+ private:
+  using Fetched = absl::StatusOr<std::optional<Batch>>;
+  struct Ready {
+    Fetched fetched;
+    internal::LoaderCounters::Clock::time_point since;
+  };
+  using ReadySteps = std::map<uint64_t, Ready>;
+  // All that its end needs, so that it can be told without memory.
+  struct Fetch {
+    uint64_t step() const { return ready.key(); }
+
+    ReadySteps::node_type ready;  // of what it brings
+    uint64_t bytes;
+    uint64_t generation;
+    bool is_cancelled = false;
+    boost::asio::cancellation_signal cancel;
+    internal::FetchTimes times;
+  };
+
+  absl::StatusOr<bool> TakeReady(Offer* offer);
+  void Deliver(uint64_t generation, Ready* ready);
+  void TakeBack(uint64_t generation, ReadySteps::node_type taken);
+  uint64_t NumReady() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void StartFetches() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // As many as there is memory for. Who waits for the next one tries again.
+  void TryToStartFetches() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void StartFetch(uint64_t step, uint64_t bytes)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void RunFetches();
+  void TryToNotify();
+  void Launch(std::list<Fetch>::iterator fetch);
+  void Arrive(std::list<Fetch>::iterator fetch, Fetched fetched);
+  static internal::FetchEnd EndOf(const Fetched& fetched, bool is_wanted);
+  void Report() {
+    reports_.AfterStep([this] { return metrics(); });
+  }
+  void CloseAndCancel();
+  void Restart(uint64_t step) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Those under way of earlier generations.
+  void CancelBefore(uint64_t generation);
+  absl::Status ClosedError() const {
+    return absl::FailedPreconditionError("the loader is closed");
+  }
+  absl::Status BrokenError() const {
+    return absl::ResourceExhaustedError(
+        "the loader's event loop ran out of memory, and does not go on; open "
+        "the loader again at the step that is next, with fewer "
+        "prefetch_batches or more memory");
+  }
+  absl::Status HeldError() const {
+    return absl::ResourceExhaustedError(absl::StrCat(
+        "the consumer holds ", slots_->num_held(),
+        " batches (or tensors of them), max_held is ", options_.max_held,
+        "; release one before the next, or set max_held higher"));
+  }
+
+  // Constant after construction.
+  const DatasetPtr<TokenWindow> dataset_;
+  const Schedule schedule_;
+  const LoaderOptions options_;
+  const std::shared_ptr<internal::SlotRing> slots_;
+  const internal::BatchAssembler assembler_;
+
+  // Any thread; reports_ is that of the one Next().
+  internal::LoaderCounters counters_;
+  const internal::ReaderTotals readers_;
+  internal::LoaderReports reports_;
+
+  boost::asio::io_context context_{1};
+  boost::asio::executor_work_guard<boost::asio::io_context::executor_type>
+      work_;
+  std::thread thread_;
+
+  // Any thread.
+  internal::Notifier changed_;
+  mutable internal::Mutex mu_;
+  internal::PrefetchWindow window_ ABSL_GUARDED_BY(mu_);
+  ReadySteps ready_ ABSL_GUARDED_BY(mu_);
+  std::list<Fetch> under_way_ ABSL_GUARDED_BY(mu_);
+  std::optional<internal::ThreadTimes> thread_times_ ABSL_GUARDED_BY(mu_);
+  bool is_closed_ ABSL_GUARDED_BY(mu_) = false;
+  bool is_broken_ ABSL_GUARDED_BY(mu_) = false;
+  bool next_awaited_ ABSL_GUARDED_BY(mu_) = false;
+};
+
+}  // namespace poniente
+
+#endif  // PONIENTE_LOADER_LOADER_CORE_H_

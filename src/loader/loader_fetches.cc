@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+// The half of a loader that runs ahead: one thread, on which batches are
+// fetched, and the batches that are ready.
+#include <boost/asio/bind_cancellation_slot.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/post.hpp>
+#include <exception>
+#include <new>
+#include <utility>
+
+#include "loader/loader_core.h"
+#include "util/status_macros.h"
+
+namespace poniente {
+
+namespace asio = boost::asio;
+using internal::FetchEnd;
+using internal::LoaderCounters;
+using internal::MutexLock;
+
+Loader::Core::Core(DatasetPtr<TokenWindow> dataset, Schedule schedule,
+                   LoaderOptions options)
+    : dataset_(std::move(dataset)),
+      schedule_(std::move(schedule)),
+      options_(std::move(options)),
+      slots_(internal::SlotRing::Create(
+          options_.device, options_.prefetch_batches + options_.max_held + 1,
+          [sink = options_.warning_sink](std::string_view line) {
+            internal::EmitLine(sink, "warning: ", line);
+          })),
+      assembler_(dataset_, schedule_, options_, slots_),
+      counters_(tree().leaves()),
+      readers_(tree()),
+      reports_(options_.report_every_steps, options_.log_sink,
+               options_.warning_sink),
+      work_(asio::make_work_guard(context_)),
+      window_(options_.start_step, options_.prefetch_batches,
+              options_.prefetch_bytes) {
+  thread_ = std::thread([this] {
+    {
+      MutexLock lock(&mu_);
+      thread_times_.emplace();
+    }
+    RunFetches();
+  });
+}
+
+void Loader::Core::Stop() {
+  CloseAndCancel();
+  work_.reset();
+  thread_.join();
+}
+
+uint64_t Loader::Core::NumReady() const {
+  uint64_t ready = 0;
+  for (const auto& [step, one] : ready_) {
+    ready += EndOf(one.fetched, true) == FetchEnd::kReady ? 1 : 0;
+  }
+  return ready;
+}
+
+void Loader::Core::StartFetches() {
+  if (is_closed_) return;
+  uint64_t bytes = 0;  // of the step that is started
+  const auto bytes_of = [this, &bytes](uint64_t step) {
+    return bytes = assembler_.BytesOf(step);
+  };
+  while (const std::optional<uint64_t> step = window_.Start(bytes_of)) {
+    try {
+      StartFetch(*step, bytes);
+    } catch (...) {
+      window_.TakeBackStart();
+      throw;
+    }
+  }
+}
+
+void Loader::Core::TryToStartFetches() {
+  try {
+    StartFetches();
+  } catch (const std::bad_alloc&) {
+  }
+}
+
+void Loader::Core::StartFetch(uint64_t step, uint64_t bytes) {
+  std::list<Fetch> one(1);
+  ReadySteps nodes;
+  nodes.emplace(step, Ready{std::optional<Batch>(), {}});
+  const auto fetch = one.begin();
+  fetch->ready = nodes.extract(step);
+  fetch->bytes = bytes;
+  fetch->generation = window_.generation();
+  // Posted: co_spawn would begin to read here and now, under the lock.
+  asio::post(context_, [this, fetch] { Launch(fetch); });
+  under_way_.splice(under_way_.end(), one);
+}
+
+void Loader::Core::TryToNotify() {
+  try {
+    changed_.NotifyAll();
+  } catch (const std::bad_alloc&) {
+    // Who waits is dropped, and told so by its own event loop.
+  }
+}
+
+// The loader's thread. What Asio itself had no memory for is lost: a fetch
+// that will not end, a wait that is not over.
+void Loader::Core::RunFetches() {
+  while (true) {
+    try {
+      context_.run();
+      return;
+    } catch (const std::bad_alloc&) {
+      MutexLock lock(&mu_);
+      is_broken_ = true;
+    }
+    TryToNotify();
+  }
+}
+
+// On the loader's thread. What was posted from that very thread may come later
+// than what others posted after it, so the signal that cancels this fetch may
+// have been given already, to nobody.
+void Loader::Core::Launch(std::list<Fetch>::iterator fetch) {
+  counters_.FetchBegan(LoaderCounters::Clock::now());
+  bool is_stale;
+  {
+    MutexLock lock(&mu_);
+    is_stale = fetch->generation != window_.generation();
+  }
+  if (is_stale) {
+    Arrive(fetch, absl::CancelledError("no longer wanted"));
+    return;
+  }
+  auto arrive = [this, fetch](std::exception_ptr thrown, Fetched fetched) {
+    if (thrown) fetched = internal::StatusFromException(thrown);
+    Arrive(fetch, std::move(fetched));
+  };
+  try {
+    asio::co_spawn(
+        context_, assembler_.Assemble(fetch->step(), &fetch->times),
+        asio::bind_cancellation_slot(fetch->cancel.slot(), std::move(arrive)));
+  } catch (const std::bad_alloc&) {
+    Arrive(fetch, internal::OutOfMemory());
+  }
+}
+
+FetchEnd Loader::Core::EndOf(const Fetched& fetched, bool is_wanted) {
+  if (!fetched.ok()) return is_wanted ? FetchEnd::kFailed : FetchEnd::kNothing;
+  if (!fetched->has_value()) return FetchEnd::kNothing;
+  return is_wanted ? FetchEnd::kReady : FetchEnd::kDropped;
+}
+
+// On the loader's thread.
+void Loader::Core::Arrive(std::list<Fetch>::iterator fetch, Fetched fetched) {
+  const auto now = LoaderCounters::Clock::now();
+  {
+    MutexLock lock(&mu_);
+    const bool is_wanted =
+        window_.Arrive(fetch->step(), fetch->generation, fetch->bytes) &&
+        !is_closed_;
+    counters_.FetchEnded(now, EndOf(fetched, is_wanted), fetch->times);
+    if (is_wanted) {
+      if (fetched.ok() && !fetched->has_value()) window_.EndAt(fetch->step());
+      fetch->ready.mapped() = {std::move(fetched), now};
+      ready_.insert(std::move(fetch->ready));
+    }
+    under_way_.erase(fetch);
+    TryToStartFetches();
+  }
+  changed_.NotifyAll();
+}
+
+void Loader::Core::Restart(uint64_t step) {
+  window_.Restart(step);
+  counters_.Restarted(NumReady());
+  ready_.clear();
+  const uint64_t current = window_.generation();
+  try {
+    // Signals may be emitted on the loader's thread only.
+    asio::post(context_, [this, current] { CancelBefore(current); });
+  } catch (const std::bad_alloc&) {
+    // What is no longer wanted comes to its end, and is dropped then.
+  }
+}
+
+void Loader::Core::CancelBefore(uint64_t generation) {
+  while (true) {
+    Fetch* stale = nullptr;
+    {
+      MutexLock lock(&mu_);
+      for (Fetch& fetch : under_way_) {
+        if (fetch.generation < generation && !fetch.is_cancelled) {
+          stale = &fetch;
+        }
+      }
+      if (stale == nullptr) return;
+      stale->is_cancelled = true;
+    }
+    stale->cancel.emit(asio::cancellation_type::terminal);
+  }
+}
+
+void Loader::Core::CloseAndCancel() {
+  {
+    MutexLock lock(&mu_);
+    is_closed_ = true;
+    Restart(window_.next());
+  }
+  TryToNotify();
+}
+
+}  // namespace poniente
