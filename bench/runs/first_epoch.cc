@@ -11,6 +11,7 @@
 #include "bench/measure/statistics.h"
 #include "bench/readers/command_output.h"
 #include "bench/readers/loader_reader.h"
+#include "util/status_macros.h"
 
 namespace poniente::bench {
 namespace {
