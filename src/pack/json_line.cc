@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pack/json_line.h"
 
+#include <simdjson.h>
+
 #include <algorithm>
 #include <cstddef>
+#include <cstring>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -163,12 +166,95 @@ bool FieldReader::CheckFound() {
   return Fail(message);
 }
 
+namespace {
+
+namespace dom = simdjson::dom;
+
+// A string whose escapes name half of a pair of surrogates, which is not text;
+// simdjson encodes it like any other code point.
+bool HasHalfPair(std::string_view text) {
+  for (size_t at = text.find('\xed'); at != std::string_view::npos;
+       at = text.find('\xed', at + 1)) {
+    if (at + 1 < text.size() && static_cast<uint8_t>(text[at + 1]) >= 0xa0) {
+      return true;
+    }
+  }
+  return false;
+}
+
+// simdjson itself nests at most 1024 levels.
+bool HasHalfPairs(dom::element value) {
+  switch (value.type()) {
+    case dom::element_type::STRING:
+      return HasHalfPair(std::string_view(value));
+    case dom::element_type::ARRAY:
+      for (const dom::element inner : dom::array(value)) {
+        if (HasHalfPairs(inner)) return true;
+      }
+      return false;
+    case dom::element_type::OBJECT:
+      for (const dom::key_value_pair pair : dom::object(value)) {
+        if (HasHalfPair(pair.key) || HasHalfPairs(pair.value)) return true;
+      }
+      return false;
+    default:
+      return false;
+  }
+}
+
+// The parser wants some bytes behind the line.
+std::string_view Padded(std::string_view line, std::vector<char>* buffer) {
+  const size_t needed = line.size() + simdjson::SIMDJSON_PADDING;
+  if (buffer->size() < needed) buffer->resize(2 * needed);
+  std::memcpy(buffer->data(), line.data(), line.size());
+  std::memset(buffer->data() + line.size(), 0, simdjson::SIMDJSON_PADDING);
+  return {buffer->data(), line.size()};
+}
+
+}  // namespace
+
+bool JsonLine::ReadFast(std::string_view line) {
+  thread_local dom::parser parser;
+  thread_local std::vector<char> buffer;
+  const std::string_view padded = Padded(line, &buffer);
+  dom::element root;
+  dom::object object;
+  if (parser.parse(padded.data(), padded.size(), false).get(root) ||
+      root.get(object) || HasHalfPairs(root)) {
+    return false;
+  }
+  size_t found = field_.names.size();
+  for (const dom::key_value_pair pair : object) {
+    const size_t name = static_cast<size_t>(
+        std::find(field_.names.begin(), field_.names.end(), pair.key) -
+        field_.names.begin());
+    if (name == field_.names.size() || name > found) continue;
+    found = name;
+    if (field_.kind == JsonField::Kind::kText) {
+      std::string_view text;
+      if (pair.value.get(text)) return false;
+      text_.assign(text);
+      continue;
+    }
+    dom::array ids;
+    if (pair.value.get(ids)) return false;
+    ids_.clear();
+    for (const dom::element id : ids) {
+      uint64_t number = 0;
+      if (id.get(number) || number >= field_.vocabulary_size) return false;
+      ids_.push_back(static_cast<uint32_t>(number));
+    }
+  }
+  return found < field_.names.size();
+}
+
 JsonLine::JsonLine(JsonField field) : field_(std::move(field)) {}
 
 bool JsonLine::Read(std::string_view line) {
+  error_.clear();
+  if (ReadFast(line)) return true;
   text_.clear();
   ids_.clear();
-  error_.clear();
   FieldReader reader(this);
   return nlohmann::json::sax_parse(line.begin(), line.end(), &reader) &&
          reader.CheckFound();

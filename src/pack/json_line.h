@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads one field, text or ids, of a JSON object that is one line.
+// Reads one field, text or ids, of a JSON object on one line.
 
 #ifndef PONIENTE_PACK_JSON_LINE_H_
 #define PONIENTE_PACK_JSON_LINE_H_
@@ -11,24 +11,29 @@
 
 namespace poniente::internal {
 
+// The field to read.
 struct JsonField {
   enum class Kind { kText, kIds };
 
   Kind kind = Kind::kText;
-  // Names of the field; the first one that the object has is used.
+  // Possible names of the field; the first one that the object has is used.
   std::vector<std::string> names = {"text"};
   // Every id must be below this.
   uint64_t vocabulary_size = 0;
 };
 
-// Memory: the field's text or ids, and one bit per level of nesting.
+// Lines are parsed by simdjson; those that it refuses, or whose field is not as
+// wanted, once more by nlohmann, which tells what is wrong and where. Both
+// accept the same lines.
+//
+// Memory: a few times the longest line; per thread, kept.
 class JsonLine {
  public:
   explicit JsonLine(JsonField field);
 
-  // Reads the field. Returns false if the line does not have it in the right
-  // form; error() then says what was expected. If a name occurs twice in an
-  // object, its last value counts.
+  // Reads the field. Returns false if the line does not have the field in the
+  // right form; error() then says what was expected. If a name occurs twice in
+  // an object, the last value is used.
   bool Read(std::string_view line);
 
   const std::string& text() const { return text_; }
@@ -37,6 +42,9 @@ class JsonLine {
 
  private:
   friend class FieldReader;
+
+  // Returns false unless the line is right in all that it holds.
+  bool ReadFast(std::string_view line);
 
   const JsonField field_;
   std::string text_;

@@ -29,6 +29,11 @@ std::span<char> PlaceFor(uint64_t at, size_t bytes, std::vector<char>* buffer) {
   return std::span(*buffer).subspan((at - begin) % kPageBytes, bytes);
 }
 
+bool IsDecompressed(Compression compression) {
+  const auto made = Decompressor::Create(compression, "");
+  return !made.ok() || *made != nullptr;
+}
+
 }  // namespace
 
 PackFile::PackFile(TextInput input, const std::atomic<bool>* stop)
@@ -37,33 +42,105 @@ PackFile::PackFile(TextInput input, const std::atomic<bool>* stop)
 absl::Status PackFile::Open() const {
   std::call_once(once_, [this] {
     // A pipe that nobody writes to yet must not keep from being interrupted.
-    auto file = input_.path == "-"
-                    ? absl::StatusOr<OwnedFd>(OwnedFd(::dup(STDIN_FILENO)))
-                    : OpenFd(input_.path,
-                             is_stream() ? O_RDONLY | O_NONBLOCK : O_RDONLY);
+    const bool may_wait = input_.is_stream();
+    auto file =
+        input_.path == "-"
+            ? absl::StatusOr<OwnedFd>(OwnedFd(::dup(STDIN_FILENO)))
+            : OpenFd(input_.path, may_wait ? O_RDONLY | O_NONBLOCK : O_RDONLY);
     opened_ = file.status();
-    if (file.ok()) file_ = *std::move(file);
+    if (!file.ok()) return;
+    file_ = *std::move(file);
+    if (may_wait) return;
+    char begin[kMagicBytes] = {};
+    const ssize_t got = ::pread(file_.get(), begin, sizeof(begin), 0);
+    is_compressed_ = got > 0 && IsDecompressed(CompressionOf(std::string_view(
+                                    begin, static_cast<size_t>(got))));
   });
   return opened_;
 }
 
-absl::Status PackFile::ReadStream(size_t bytes) {
-  const std::string name = input_.path == "-" ? "standard input" : input_.path;
-  while (!at_end_ && held_.size() < bytes) {
-    pollfd waits = {file_.get(), POLLIN, 0};
-    const int ready = ::poll(&waits, 1, kPollMilliseconds);
-    if (stop_->load()) return absl::CancelledError("interrupted");
-    if (ready <= 0) continue;
-    const size_t before = held_.size();
-    const size_t room = std::max(bytes - before, kStreamPieceBytes);
-    held_.resize(before + room);
-    const ssize_t got = ::read(file_.get(), held_.data() + before, room);
-    held_.resize(before + static_cast<size_t>(std::max<ssize_t>(got, 0)));
-    if (got < 0 && errno != EINTR && errno != EAGAIN) {
-      return ErrnoError(name, "read");
-    }
-    at_end_ = got == 0;
+bool PackFile::is_stream() const {
+  if (input_.is_stream()) return true;
+  Open().IgnoreError();  // told by the first read
+  return is_compressed_;
+}
+
+std::string PackFile::Name() const {
+  return input_.path == "-" ? "standard input" : input_.path;
+}
+
+absl::Status PackFile::ReadOnce(size_t bytes, std::string* to) {
+  pollfd waits = {file_.get(), POLLIN, 0};
+  const int ready = ::poll(&waits, 1, kPollMilliseconds);
+  if (stop_->load()) return absl::CancelledError("interrupted");
+  if (ready <= 0) return absl::OkStatus();
+  const size_t before = to->size();
+  to->resize(before + bytes);
+  const ssize_t got = ::read(file_.get(), to->data() + before, bytes);
+  to->resize(before + static_cast<size_t>(std::max<ssize_t>(got, 0)));
+  if (got < 0 && errno != EINTR && errno != EAGAIN) {
+    return ErrnoError(Name(), "read");
   }
+  at_end_ = got == 0;
+  return absl::OkStatus();
+}
+
+absl::Status PackFile::LookAtBegin() {
+  begin_is_known_ = true;
+  PONIENTE_ASSIGN_OR_RETURN(decompressor_,
+                            Decompressor::Create(CompressionOf(held_), Name()));
+  if (decompressor_ == nullptr) return absl::OkStatus();
+  stored_ = std::exchange(held_, {});
+  stored_left_ = stored_;
+  stored_read_ = stored_.size();
+  return absl::OkStatus();
+}
+
+// Until `bytes` are held, or the end.
+absl::Status PackFile::ReadStream(size_t bytes) {
+  while (!begin_is_known_) {
+    if (at_end_ || held_.size() >= kMagicBytes) {
+      PONIENTE_RETURN_IF_ERROR(LookAtBegin());
+    } else {
+      PONIENTE_RETURN_IF_ERROR(ReadOnce(kStreamPieceBytes, &held_));
+    }
+  }
+  while (held_.size() < bytes) {
+    if (!stored_left_.empty() ||
+        (decompressor_ != nullptr && decompressor_->has_more())) {
+      PONIENTE_RETURN_IF_ERROR(decompressor_->Next(&stored_left_, &held_));
+    } else if (at_end_) {
+      return decompressor_ == nullptr ? absl::OkStatus()
+                                      : decompressor_->CheckEnd();
+    } else if (decompressor_ != nullptr) {
+      stored_.clear();
+      PONIENTE_RETURN_IF_ERROR(ReadOnce(kStreamPieceBytes, &stored_));
+      stored_left_ = stored_;
+      stored_read_ += stored_.size();
+    } else {
+      PONIENTE_RETURN_IF_ERROR(
+          ReadOnce(std::max(bytes - held_.size(), kStreamPieceBytes), &held_));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status PackFile::SkipTo(uint64_t at) {
+  if (!is_stream() || held_at_ >= at) return absl::OkStatus();
+  PONIENTE_RETURN_IF_ERROR(Open());
+  while (held_at_ < at) {
+    PONIENTE_RETURN_IF_ERROR(ReadStream(1));
+    if (held_.empty()) {
+      return absl::DataLossError(absl::StrCat(
+          "'", Name(), "' holds fewer bytes than the ", at,
+          " that were packed of it before; pack it again with --restart"));
+    }
+    const size_t dropped =
+        static_cast<size_t>(std::min<uint64_t>(held_.size(), at - held_at_));
+    held_.erase(0, dropped);
+    held_at_ += dropped;
+  }
+  stored_counted_ = stored_read_ - stored_left_.size();
   return absl::OkStatus();
 }
 
@@ -91,6 +168,11 @@ PackUnit PackFile::Take(const UnitBegin& begin, const UnitBegin& end,
     held_.erase(0, unit.data.size());
     held_at_ = end.at;
   }
+  if (decompressor_ != nullptr) {
+    // The progress is that through what is stored.
+    const uint64_t taken = stored_read_ - stored_left_.size();
+    unit.bytes = taken - std::exchange(stored_counted_, taken);
+  }
   return unit;
 }
 
@@ -110,14 +192,6 @@ absl::StatusOr<std::string_view> PackFile::Read(
   }
   PONIENTE_RETURN_IF_ERROR(read);
   return std::string_view(into.data(), bytes);
-}
-
-bool LooksCompressed(std::string_view begin) {
-  return begin.starts_with("\x1f\x8b") || begin.starts_with("BZh") ||
-         begin.starts_with(
-             "\xfd"
-             "7zXZ") ||
-         begin.starts_with("\x28\xb5\x2f\xfd");
 }
 
 bool LooksBinary(std::string_view begin) {

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// The bytes of an input while it is cut: a file, read on demand, or a stream,
-// read once.
+// The bytes of an input while it is cut into units. A file is read on demand, a
+// stream once. A file or stream that is compressed by gzip or zstd counts as
+// the stream of the bytes that it holds.
 
 #ifndef PONIENTE_PACK_PACK_FILE_H_
 #define PONIENTE_PACK_PACK_FILE_H_
 
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <string_view>
@@ -14,6 +16,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "pack/decompressor.h"
 #include "pack/pack_input.h"
 #include "pack/text_inputs.h"
 #include "store/posix_file.h"
@@ -23,30 +26,37 @@ namespace poniente::internal {
 // Bytes of a unit of text, up to the end of a document or line.
 inline constexpr uint64_t kPackUnitBytes = uint64_t{1} << 19;
 
-// One input.
+// An input that is a file or a stream.
 //
-// Errors: those of the disk. Cancelled: `stop` was set while a stream had
-//     nothing to read. DataLoss: a file has become shorter.
+// Errors: those of the disk; Cancelled if `stop` was set while waiting for a
+//     stream; DataLoss if a file has become shorter.
 // Thread safety: Read() on any thread, the rest on one thread at a time.
 class PackFile {
  public:
   PackFile(TextInput input, const std::atomic<bool>* stop);
 
   const TextInput& input() const { return input_; }
-  bool is_stream() const { return input_.is_stream(); }
+  // Returns whether the input is read once. Opens it, because a compressed file
+  // is recognized by its first bytes.
+  bool is_stream() const;
 
-  // Returns the `bytes` bytes from `at` on, or fewer at the end. Valid until
-  // the next call. REQUIRES for a stream: `at` is not before the end of the
-  // last Take().
+  // Drops the bytes of a stream before byte `at`, where the next unit begins.
+  // REQUIRES: no unit beyond `at` has been taken.
+  absl::Status SkipTo(uint64_t at);
+
+  // Returns the `bytes` bytes from byte `at` on, or fewer at the end. The
+  // result is valid until the next call. For a stream, REQUIRES that `at` is
+  // not before the end of the last unit taken.
   absl::StatusOr<std::string_view> Window(uint64_t at, size_t bytes);
 
-  // Returns where the file ends. REQUIRES for a stream: a window was shorter
-  // than asked.
+  // Returns the size of the input. For a stream, REQUIRES that a window was
+  // shorter than requested.
   uint64_t End() const {
     return is_stream() ? held_at_ + held_.size() : input_.bytes;
   }
 
-  // Ends the unit; for a stream, moves its bytes out of the window.
+  // Returns the unit from `begin` to `end`. For a stream, moves its bytes from
+  // the window to the unit.
   PackUnit Take(const UnitBegin& begin, const UnitBegin& end, bool is_last);
 
   // Returns the bytes of a unit, which lie in the unit or in `buffer`.
@@ -55,6 +65,12 @@ class PackFile {
 
  private:
   absl::Status Open() const;
+  std::string Name() const;
+  // Appends what the next read() gives to `*to`; sets at_end_.
+  absl::Status ReadOnce(size_t bytes, std::string* to);
+  // Learns from the first bytes, which are held, whether the stream is
+  // compressed.
+  absl::Status LookAtBegin();
   absl::Status ReadStream(size_t bytes);
 
   const TextInput input_;
@@ -62,17 +78,23 @@ class PackFile {
   mutable std::once_flag once_;
   mutable absl::Status opened_;
   mutable OwnedFd file_;
-  // For a file: the window. For a stream: the bytes that were read and not
-  // taken, from `held_at_` on.
+  mutable bool is_compressed_ = false;  // a file
+  // For a file: the window. For a stream: the bytes that were read but not
+  // taken, from byte `held_at_` on.
   std::string held_;
   uint64_t held_at_ = 0;
-  bool at_end_ = false;
+  bool at_end_ = false;  // of what is stored
+  bool begin_is_known_ = false;
+  // For a compressed stream: what has been read and not decompressed yet.
+  std::unique_ptr<Decompressor> decompressor_;
+  std::string stored_;
+  std::string_view stored_left_;  // of stored_
+  // Compressed bytes that were read, and those that units have counted.
+  uint64_t stored_read_ = 0;
+  uint64_t stored_counted_ = 0;
 };
 
-// Returns whether these are the first bytes of a file made by gzip, bzip2, xz
-// or zstd.
-bool LooksCompressed(std::string_view begin);
-// Returns whether there is a NUL among the first bytes.
+// Returns whether there is a NUL in the beginning of a file.
 bool LooksBinary(std::string_view begin);
 
 }  // namespace poniente::internal

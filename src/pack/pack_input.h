@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where `poniente pack` takes documents from: one input, cut into units of work
-// that any thread can convert.
+// An input of `poniente pack`, cut into units of work that any thread can
+// convert to documents.
 
 #ifndef PONIENTE_PACK_PACK_INPUT_H_
 #define PONIENTE_PACK_PACK_INPUT_H_
@@ -22,40 +22,41 @@ namespace poniente::internal {
 // documents of another store.
 struct UnitBegin {
   uint64_t at = 0;
-  // For text that is cut at lines: the unit begins within a line that is too
-  // long to be a delimiter.
+  // For text that is split at lines: whether the unit begins within a line that
+  // is too long to be a delimiter.
   bool inside_line = false;
 
   friend bool operator==(const UnitBegin&, const UnitBegin&) = default;
 };
 
+// A range of an input, which one thread converts.
 struct PackUnit {
   UnitBegin begin;
   UnitBegin end;
   bool is_last = false;  // of its input
-  uint64_t bytes = 0;    // of the input, for the progress
+  uint64_t bytes = 0;    // of input, for the progress
   // The bytes of the unit, for an input that cannot be read twice.
   std::string data;
 };
 
-// A document of an input that could not be read, identified by its line.
+// A line of an input that could not be read as a document.
 struct BadLine {
-  uint64_t line = 0;  // of the unit, from 1 on
+  uint64_t line = 0;  // within the unit, from 1 on
   std::string what;
 };
 
-// Where documents of a unit end, in tokens of the unit.
+// Where the documents of a unit end, counted in tokens of the unit.
 struct DocumentEnds {
-  // The document that was open before the unit ends before the unit's first
-  // token.
+  // Whether the document that is open at the beginning of the unit ends before
+  // the unit's first token.
   bool ends_open_document = false;
   std::vector<uint64_t> ends;
-  // A document is open at the end of the unit: its tokens are not followed by
-  // an end.
+  // Whether a document is open at the end of the unit: there are tokens after
+  // the last end.
   bool is_open = false;
-  // Names of the documents, for all that end in the unit or for none: their
-  // lines, or their own names, to which that of the open document may be added.
-  // Without either, documents are numbered.
+  // Names of all documents that end in the unit: either their lines or their
+  // own names. `names` may also have the name of the open document. If both are
+  // empty, documents are numbered.
   std::vector<uint64_t> lines;
   std::vector<std::string> names;
 };
@@ -67,9 +68,10 @@ enum class LooksLike { kText, kCompressed, kBinary };
 // and end within a document.
 class UnitDocuments {
  public:
-  // `end_of_document` is added to each document.
+  // `end_of_document`, if there is one, is added to each document.
   UnitDocuments(uint32_t token_bytes, std::optional<uint32_t> end_of_document);
 
+  // Starts a new unit; keeps the memory.
   void Clear();
 
   // Appends to the open document.
@@ -77,16 +79,18 @@ class UnitDocuments {
   void AppendIds(std::span<const uint32_t> ids);
   // Ends the open document, if it is not empty.
   void Boundary();
-  // Ends a document that began in this unit and may be empty, named by its
+  // Ends a document that began in this unit and may be empty. Its name is its
   // line, counted from 1.
   void EndDocument(uint64_t line);
   // Does the same for a document with its own name.
   void EndDocument(std::string name);
-  // Names the document that is open at the end of the unit. Nothing may follow.
+  // Names the document that is open at the end of the unit. Call it last.
   void NameOpenDocument(std::string name);
-  // Adds no end-of-document id to documents that end with it already.
+  // From now on, adds no end-of-document id to documents that already end with
+  // it.
   void KeepOwnEnds() { keeps_own_ends_ = true; }
 
+  // Records a line that could not be read.
   void AddBadLine(uint64_t line, std::string what);
 
   // Lines of the unit, for inputs that count them.
@@ -96,17 +100,18 @@ class UnitDocuments {
   const std::vector<BadLine>& bad_lines() const { return bad_lines_; }
   bool ends_open_document() const { return ends_.ends_open_document; }
   // Returns whether a document is open after the unit, given whether one is
-  // before it.
+  // open before it.
   bool is_open_behind(bool is_open_before) const;
   uint64_t num_tokens() const { return tokens_; }
-  // Returns the tokens; with `and_end_before`, preceded by an end-of-document
-  // id.
+  // Returns the encoded tokens. If `and_end_before`, an end-of-document id
+  // comes first.
   std::span<const std::byte> Bytes(bool and_end_before) const;
-  // Returns the ends. REQUIRES: Clear() is called next.
+  // Returns the ends of the documents. REQUIRES: the next call is Clear().
   DocumentEnds TakeEnds();
 
  private:
-  // The end-of-document id, if there is one, lies before the first token.
+  // Returns the place of the end-of-document id, which lies before the first
+  // token.
   std::byte* EndId();
   std::byte* Room(size_t tokens);
   bool HasOpenDocument() const;
@@ -131,12 +136,13 @@ class PackInput {
   // false}. An input has at least one unit; the last one may be empty.
   virtual absl::StatusOr<PackUnit> Cut(const UnitBegin& begin) = 0;
 
-  // Adds the documents of a unit, in order. They depend on the unit alone.
+  // Adds the documents of a unit to `to`, in order. The result depends on the
+  // unit alone.
   virtual absl::Status Convert(const PackUnit& unit,
                                UnitDocuments* to) const = 0;
 
-  // Returns whether the input is one document, named like the input; if not,
-  // documents are told apart by number.
+  // Returns whether the input is one document, which has the name of the input.
+  // If not, documents without names are numbered.
   virtual bool is_one_document() const { return false; }
 };
 

@@ -38,6 +38,7 @@ class JsonlPackInput final : public PackInput {
 
 // Behind the first line that ends where the unit is full.
 absl::StatusOr<PackUnit> JsonlPackInput::Cut(const UnitBegin& begin) {
+  PONIENTE_RETURN_IF_ERROR(file_.SkipTo(begin.at));
   uint64_t at = begin.at + kPackUnitBytes - 1;
   while (at - begin.at < kPackUnitBytes + kMaxLineBytes) {
     PONIENTE_ASSIGN_OR_RETURN(const std::string_view window,
@@ -64,11 +65,12 @@ absl::Status JsonlPackInput::Convert(const PackUnit& unit,
                                      UnitDocuments* to) const {
   thread_local std::vector<char> buffer;
   PONIENTE_ASSIGN_OR_RETURN(std::string_view text, file_.Read(unit, &buffer));
-  if (unit.begin.at == 0 && LooksCompressed(text)) {
+  if (unit.begin.at == 0 && CompressionOf(text) != Compression::kNone) {
     return absl::InvalidArgumentError(absl::StrCat(
         "'", file_.input().path,
-        "' is compressed; unpack it first, or in a pipe: zcat FILE | poniente "
-        "pack - --input-format jsonl --out DIR"));
+        "' is compressed in a way that is not read here (gzip is, and zstd in "
+        "a build with it); decompress it in a pipe: xzcat FILE | poniente pack "
+        "- --input-format jsonl --out DIR"));
   }
   if (field_.kind == JsonField::Kind::kIds) to->KeepOwnEnds();
   JsonLine json(field_);

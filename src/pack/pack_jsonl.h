@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// JSONL: each line is a document, as a field of an object.
+// Inputs of JSONL: each line has a document, in a field of an object.
 
 #ifndef PONIENTE_PACK_PACK_JSONL_H_
 #define PONIENTE_PACK_PACK_JSONL_H_
@@ -14,9 +14,9 @@
 
 namespace poniente::internal {
 
-// Opens JSONL. Each line that is not blank is a document, possibly an empty
-// one; a whole line is kept in memory. `model` is null for the bytes of the
-// text. `stop` ends the wait for a stream.
+// Opens JSONL. Each line that is not blank is a document, which may be empty.
+// Keeps one whole line in memory. If `model` is null, ids are the bytes of the
+// text. Setting `stop` ends the wait for a stream.
 std::unique_ptr<PackInput> OpenJsonlInput(
     const TextInput& input, const JsonField& field,
     std::shared_ptr<const SentencePiece> model, const std::atomic<bool>* stop);

@@ -20,19 +20,19 @@ struct PackPart {
   uint32_t parts = 1;
 };
 
-// Returns the inputs of a part: whole ones, in order. All parts in sequence
-// hold all inputs, with about the same number of bytes each. An input that
-// spans several parts belongs to the part that contains its middle.
-// InvalidArgument if an input is a stream, which has only one reader.
+// Returns the inputs of a part. Parts consist of whole inputs; all parts in
+// order have all inputs in order. Divides the bytes of all inputs into equal
+// ranges; an input belongs to the part whose range contains its middle.
+// InvalidArgument if an input is a stream, which only one process can read.
 absl::StatusOr<std::vector<TextInput>> InputsOfPart(
     const std::vector<TextInput>& inputs, const PackPart& part);
 
 // Returns "DIR/part-00003-of-00008".
 std::string PathOfPart(const std::string& folder, const PackPart& part);
 
-// Checks the folder of the parts. FailedPrecondition if it is itself a store,
-// or holds parts of another division: readers of the whole folder would take
-// them for parts of this one.
+// Checks the folder of the parts. FailedPrecondition if it is a store itself,
+// or holds parts of another division, because readers of the folder would mix
+// these with the new parts.
 absl::Status CheckPartFolder(const std::string& folder, const PackPart& part);
 
 }  // namespace poniente::internal

@@ -27,41 +27,47 @@
 
 namespace poniente::internal {
 
+// What to pack, and how.
 struct PackJob {
   std::vector<TextInput> inputs;
-  // Opens an input. The flag is set when the run is to end.
+  // Opens an input. `stop` is set when the run must end.
   std::function<std::unique_ptr<PackInput>(const TextInput& input,
                                            const std::atomic<bool>* stop)>
       open;
   bool skip_bad_lines = false;
-  // Threads that convert and write. If tokens go past the page cache, a few
-  // more threads only wait for the disk. Never changes a byte of the store.
+  // Number of threads that convert and write. If tokens are written past the
+  // page cache, additional threads wait for the disk. Never changes a byte of
+  // the store.
   int threads = 1;
-  // Whether the run is saved from time to time: each time this many bytes of
-  // tokens have been written, or 10 seconds have passed.
+  // Whether to save checkpoints: each time `checkpoint_bytes` of tokens have
+  // been written, or 10 seconds have passed.
   bool can_resume = false;
   uint64_t checkpoint_bytes = uint64_t{256} << 20;
   PackWork work;
 };
 
-// Each thread takes the next unit, converts it, waits until the units before it
-// have their places in the store, takes its own place, and writes its tokens
-// there. Everything else about the unit is kept until the same is done for all
-// units before it. So the store grows in order, and is saved in order.
+// Packs on several threads. Each thread takes the next unit, converts it, waits
+// until all earlier units have a place in the store, takes the next place, and
+// writes its tokens there. Everything else about the unit is kept until all
+// earlier units are written. So the store grows in order, and checkpoints have
+// all units up to one point.
 //
 // Memory: a few units for each thread and for each write in flight.
-// Errors: that of the first unit, in the order of the documents, that has one,
+// Errors: the error of the first unit that has one, in the order of the units,
 //     or of the disk. Cancelled if `interrupted` returns true.
 class PackRun {
  public:
+  // Continues from `state`, which is PackState() for a new run.
   PackRun(const PackJob& job, StoreBuilder* builder, const PackState& state);
 
-  // Called on this thread a few times a second with the bytes of input so far.
+  // Called often, on the thread of Run(), with the bytes of input packed so
+  // far.
   using Tick = std::function<void(uint64_t bytes)>;
+  // Packs all inputs. Calls `interrupted` and `tick` several times a second.
   absl::Status Run(const std::function<bool()>& interrupted, const Tick& tick);
 
-  // Returns the state. Call it after Run(), when no thread can change it any
-  // more.
+  // Returns the state. Call it after Run() only, when no other thread changes
+  // it.
   const PackState& state() const ABSL_NO_THREAD_SAFETY_ANALYSIS {
     return state_;
   }
@@ -102,12 +108,14 @@ class PackRun {
 
   // Converts units until there are no more, or the run is over.
   void Convert();
-  // Keeps the checksums; if they are an error, ends the run and returns false.
+  // Stores the checksums in `written`. If they are an error, ends the run and
+  // returns false.
   bool KeepChecksums(absl::StatusOr<PieceChecksums> checksums,
                      Written* written);
-  // Waits while enough bytes are in flight. Returns nullopt if the run is over.
+  // Waits until `bytes` more may be in flight, and returns memory for them;
+  // nullopt if the run is over.
   std::optional<DirectWriter::Pages> TakePages(uint64_t bytes);
-  // Writes what is staged, until nothing more will be staged.
+  // Writes staged units until no more will follow, or the run is over.
   void WriteStaged();
   // Returns the next unit; nullopt at the end, or if the run is over.
   std::optional<Task> NextTask();
@@ -121,16 +129,20 @@ class PackRun {
   void HasEnded(bool converts) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void Stop() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void Fail(absl::Status status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Hands over a written unit, and adds all units that are next in order.
   void Hand(uint64_t number, Written written);
+  // Adds the next unit, in order, to the store and the state.
   absl::Status Add(const Written& written) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   absl::Status AddDocuments(const Written& written)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   absl::Status BeginDocument(const Written& written, size_t place)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void NoteBadLines(const Written& written) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Returns "path:line: what".
   std::string At(uint64_t input, uint64_t line, const std::string& what) const;
 
-  // The work of this thread while the others convert.
+  // Runs on the thread of Run() while the others convert: reports progress,
+  // starts writes, saves checkpoints.
   void Watch(const std::function<bool()>& interrupted, const Tick& tick);
   void StartWriting(uint64_t tokens);
   bool IsTimeToSave(uint64_t tokens);
@@ -156,25 +168,25 @@ class PackRun {
   ConditionVariable changed_;
   ConditionVariable ended_;
   int working_ ABSL_GUARDED_BY(mu_) = 0;
-  int converting_ ABSL_GUARDED_BY(mu_) = 0;  // of those
+  int converting_ ABSL_GUARDED_BY(mu_) = 0;  // among working_
   ConditionVariable to_write_;
   std::deque<Staged> staged_ ABSL_GUARDED_BY(mu_);
-  // Bytes of tokens that are staged, or about to be.
+  // Bytes of tokens that are staged, about to be staged, or being written.
   uint64_t bytes_in_flight_ ABSL_GUARDED_BY(mu_) = 0;
-  // Memory to reuse; that of the last write first.
+  // Memory to reuse; the last one is used first.
   std::vector<DirectWriter::Pages> free_pages_ ABSL_GUARDED_BY(mu_);
   absl::Status failed_ ABSL_GUARDED_BY(mu_);
-  // What is known once a unit has its place.
+  // The next unit to take a place, and the state of the store before it.
   uint64_t turn_ ABSL_GUARDED_BY(mu_) = 0;
   uint64_t placed_tokens_ ABSL_GUARDED_BY(mu_);
   bool placed_in_document_ ABSL_GUARDED_BY(mu_);
   uint64_t placed_lines_ ABSL_GUARDED_BY(mu_);
-  // Units that wait for earlier ones.
+  // Written units that wait for earlier ones.
   std::map<uint64_t, Written> written_ ABSL_GUARDED_BY(mu_);
   uint64_t added_ ABSL_GUARDED_BY(mu_) = 0;
   PackState state_ ABSL_GUARDED_BY(mu_);
 
-  // Only for this thread.
+  // Only for the thread of Run().
   uint64_t started_tokens_;
   uint64_t saved_tokens_;
   Clock::time_point saved_at_;

@@ -18,15 +18,17 @@ namespace poniente::internal {
 // A model. Thread safety: immutable once loaded.
 class SentencePiece {
  public:
-  // Loads a model. Returns null, with the reason in `error`, if the bytes are
-  // not a model or the build has no SentencePiece.
+  // Loads the model whose file contains the bytes `model`. Returns null, with
+  // the reason in `error`, if they are not a model or the build has no
+  // SentencePiece.
   static std::shared_ptr<const SentencePiece> Load(std::string_view model,
                                                    std::string* error);
   virtual ~SentencePiece() = default;
 
   virtual uint32_t vocabulary_size() const = 0;
   virtual int end_of_sentence() const = 0;  // below 0 if the model has none
-  // Replaces `ids`. Returns false, with the reason in `error`, on failure.
+  // Sets `ids` to the ids of the text. On failure, returns false and sets
+  // `error` to the reason.
   virtual bool Encode(std::string_view text, std::vector<uint32_t>* ids,
                       std::string* error) const = 0;
 };

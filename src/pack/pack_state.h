@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How far packing is: what a run needs to continue after a kill.
+// The progress of a pack: what a run needs to continue after a kill.
 
 #ifndef PONIENTE_PACK_PACK_STATE_H_
 #define PONIENTE_PACK_PACK_STATE_H_
@@ -13,7 +13,7 @@
 
 namespace poniente::internal {
 
-// Inputs that were packed but may be a mistake.
+// Counts inputs that were packed, but possibly by mistake.
 struct OddInputs {
   uint64_t count = 0;
   std::string first;
@@ -30,7 +30,7 @@ struct PackState {
   // Where the next unit begins: which input, and where in it.
   uint64_t input = 0;
   UnitBegin begin;
-  // Counts of that input.
+  // Counts within that input.
   uint64_t lines = 0;
   uint64_t documents_of_input = 0;
   bool in_document = false;
@@ -45,8 +45,8 @@ struct PackState {
   friend bool operator==(const PackState&, const PackState&) = default;
 };
 
-// What a run packs, as two digests. A run continues another only if both are
-// equal.
+// Digests of what a run packs. A run continues another one only if both digests
+// are equal.
 struct PackWork {
   uint64_t options = 0;
   uint64_t inputs = 0;
@@ -54,6 +54,7 @@ struct PackWork {
   friend bool operator==(const PackWork&, const PackWork&) = default;
 };
 
+// Returns the text of a state, for a checkpoint.
 std::string EncodePackState(const PackWork& work, const PackState& state);
 
 struct SavedPackState {

@@ -88,6 +88,7 @@ class TextPackInput final : public PackInput {
 };
 
 absl::StatusOr<PackUnit> TextPackInput::Cut(const UnitBegin& begin) {
+  PONIENTE_RETURN_IF_ERROR(file_.SkipTo(begin.at));
   if (model_ != nullptr) return CutWhole(begin);
   const uint64_t middle = begin.at + kPackUnitBytes;
   if (!file_.is_stream() && middle >= file_.input().bytes) {
@@ -140,9 +141,10 @@ absl::Status TextPackInput::Convert(const PackUnit& unit,
   PONIENTE_ASSIGN_OR_RETURN(const std::string_view text,
                             file_.Read(unit, &buffer));
   if (unit.begin.at == 0) {
-    to->looks_like = LooksCompressed(text) ? LooksLike::kCompressed
-                     : LooksBinary(text)   ? LooksLike::kBinary
-                                           : LooksLike::kText;
+    to->looks_like = CompressionOf(text) != Compression::kNone
+                         ? LooksLike::kCompressed
+                     : LooksBinary(text) ? LooksLike::kBinary
+                                         : LooksLike::kText;
   }
   ByteSink bytes(to);
   ModelSink ids(model_.get(), to);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Turns text into documents of ids: its bytes, or the ids that a model assigns.
+// Inputs of text: converts documents to ids, which are bytes or come from a
+// model.
 
 #ifndef PONIENTE_PACK_PACK_TEXT_H_
 #define PONIENTE_PACK_PACK_TEXT_H_
@@ -14,8 +15,9 @@
 
 namespace poniente::internal {
 
-// Opens text. `model` is null for bytes. A model takes a whole document at a
-// time, so each input is then a single unit. `stop` ends the wait for a stream.
+// Opens text. If `model` is null, ids are bytes. A model takes one whole
+// document at a time, so each input is then one unit. Setting `stop` ends the
+// wait for a stream.
 std::unique_ptr<PackInput> OpenTextInput(
     const TextInput& input, const SplitRule& rule,
     std::shared_ptr<const SentencePiece> model, const std::atomic<bool>* stop);

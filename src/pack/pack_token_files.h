@@ -22,15 +22,16 @@ namespace poniente::internal {
 absl::StatusOr<std::vector<TextInput>> OpenTokenInputs(
     const std::vector<std::string>& paths, const TokenSourceOptions& options);
 
-// Returns what a part packs: whole documents, with about the same number of
-// bytes in each part. All parts in order are the inputs.
+// Returns the inputs of a part, which consist of whole documents. All parts
+// have about the same number of bytes; in order, they have all documents of the
+// inputs.
 absl::StatusOr<std::vector<TextInput>> TokenInputsOfPart(
     const std::vector<TextInput>& inputs, const PackPart& part);
 
-// Opens an input of documents with their names, or numbered if they have none.
-// If documents are not known, each shard is one. Ids are taken unchanged; an id
-// that is not below `vocabulary_size` is InvalidArgument. REQUIRES:
-// input.source.
+// Opens an input of documents, which are numbered if they have no names. If the
+// source does not know its documents, each shard is one. Ids are not changed;
+// an id that is not below `vocabulary_size` is an InvalidArgument error.
+// REQUIRES: input.source.
 std::unique_ptr<PackInput> OpenTokenInput(const TextInput& input,
                                           uint64_t vocabulary_size);
 

@@ -29,7 +29,7 @@ constexpr uint64_t kLargeFileBytes = uint64_t{512} << 10;
 InputFormat FormatOf(const PackRequest& request, const TextInput& input) {
   if (request.format) return *request.format;
   std::string path = absl::AsciiStrToLower(input.path);
-  // Refused where they are read, with the way to do it.
+  // Decompressed where they are read, or refused there.
   for (const char* suffix : {".gz", ".zst", ".bz2", ".xz"}) {
     if (absl::EndsWith(path, suffix)) path.resize(path.find_last_of('.'));
   }
@@ -41,7 +41,7 @@ InputFormat FormatOf(const PackRequest& request, const TextInput& input) {
 
 // Covers every option that a byte of the store may depend on.
 uint64_t OptionsDigest(const PackRequest& request) {
-  KeyHash hash(1);  // of what pack makes of its options
+  KeyHash hash(2);  // of what pack makes of its options
   hash.Add(request.format ? static_cast<int>(*request.format) : -1);
   hash.Add(static_cast<int>(request.rule.kind));
   hash.Add(std::string_view(request.rule.delimiter));

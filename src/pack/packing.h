@@ -25,11 +25,13 @@ namespace poniente::internal {
 
 enum class InputFormat { kText, kJsonl, kTokens, kTokenFiles };
 
+// The arguments of Pack().
 struct PackRequest {
   std::vector<std::string> inputs;
   std::vector<std::string> patterns;
   std::string out;
-  // Format of the inputs. nullopt: JSONL if the name says so, else text.
+  // Format of the inputs. nullopt: JSONL if the file name ends like one of
+  // JSONL, else text.
   std::optional<InputFormat> format;
   // For kTokenFiles: the inputs, open.
   std::vector<TextInput> token_inputs;
@@ -42,7 +44,8 @@ struct PackRequest {
   uint32_t model_checksum = 0;
   bool skip_bad_lines = false;
   int threads = 1;
-  // Whether to write past the page cache; nullopt: if the inputs are large.
+  // Whether to write past the page cache; nullopt: only if the inputs are
+  // large.
   std::optional<bool> writes_directly;
   uint64_t checkpoint_bytes = 0;
   // Bytes of the store under one checksum: a power of two within these bounds.
@@ -51,53 +54,57 @@ struct PackRequest {
   static constexpr uint32_t kMinBlockBytes = 4096;
   static constexpr uint32_t kMaxBlockBytes = 65536;
   uint32_t block_bytes = TokenStoreWriterOptions().block_bytes;
-  // Ignores what another run has saved.
+  // Whether to ignore the checkpoint of another run.
   bool restart = false;
-  // One part of the inputs, packed into a store below `out`; nullopt: all of
-  // them, into `out`.
+  // The part of the inputs to pack, into a store below `out`; nullopt: pack all
+  // inputs into `out`.
   std::optional<PackPart> part;
 };
 
-// Receives the progress of a run, in this order, on the thread that runs it.
-// Bytes are bytes of input.
+// Receives the progress of a run, on the thread that calls Pack(), in the order
+// of these functions. Bytes are bytes of input.
 class PackObserver {
  public:
   virtual ~PackObserver() = default;
-  // The inputs are known; no file has been created yet.
+  // Called when the inputs are known, before any file is created.
   virtual void FoundInputs() {}
-  // What another run has saved is not continued.
+  // Called if the checkpoint of another run cannot be continued; `why` is the
+  // reason.
   virtual void StartsAfresh(const std::string& why) = 0;
-  // The run continues another, which has packed `bytes` of `total_bytes`.
+  // Called if the run continues another one, which has packed `bytes` of
+  // `total_bytes`.
   virtual void GoesOn(uint64_t bytes, uint64_t total_bytes) = 0;
-  // `bytes` are about to be packed; 0 if unknown.
+  // Called before packing begins. `bytes` are left to pack; 0 if unknown.
   virtual void Begins(uint64_t bytes) = 0;
-  // `bytes` of them have been packed; called a few times a second.
+  // Called several times a second, when `bytes` of them have been packed.
   virtual void Packed(uint64_t bytes) = 0;
-  // Returns whether the run is to end; called a few times a second.
+  // Returns whether the run shall end. Called several times a second.
   virtual bool IsInterrupted() = 0;
 };
 
+// The result of Pack().
 struct PackOutcome {
   enum class End {
     kPacked,
-    kNothing,      // the inputs have no document; there is no store
-    kInterrupted,  // what was at `path` is unchanged
+    kNothing,      // no document, and no store; a part makes an empty store
+    kInterrupted,  // a store that was at `path` is unchanged
   };
   End end = End::kPacked;
   std::string path;  // of the store
   // State over all runs that made the store.
   PackState state;
   uint64_t num_inputs = 0;
-  uint64_t total_bytes = 0;    // of all inputs, as far as known for streams
+  uint64_t total_bytes = 0;    // of all inputs, without streams
   uint64_t resumed_bytes = 0;  // packed before this run
   LeftOut left_out;
   // For kPacked.
   TokenStoreFacts facts = {};
-  // For kInterrupted: the same request continues where this one ended.
+  // For kInterrupted: whether the same request would continue where this one
+  // ended.
   bool can_go_on = false;
 };
 
-// Packs. Errors: those of inputs and disk, as for PackRun and StoreBuilder;
+// Packs the inputs into a store. Errors: those of PackRun and StoreBuilder;
 // FailedPrecondition if `out` cannot hold the part.
 absl::StatusOr<PackOutcome> Pack(const PackRequest& request,
                                  PackObserver* observer);

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -192,10 +193,27 @@ TEST_F(PackJsonlTest, OnlyBadLinesAreNothingToPack) {
                          HasSubstr("x.jsonl:1: is no JSON"))));
 }
 
-TEST_F(PackJsonlTest, CompressedJsonlIsRefusedWithTheWayToReadIt) {
+TEST_F(PackJsonlTest, GzippedJsonlIsReadInPlace) {
+  WriteFile(folder_.path("x.jsonl"),
+            "{\"text\": \"a\"}\n{\"text\": \"b c\"}\n");
+  ASSERT_EQ(std::system(("gzip " + folder_.path("x.jsonl")).c_str()), 0);
+  EXPECT_THAT(RunTool("pack " + folder_.path("x.jsonl.gz") + " --out " + out()),
+              Prints(HasSubstr("2 documents, 6 tokens")));
+  EXPECT_THAT(Documents(),
+              ElementsAre(Pair("x.jsonl.gz#1", EndedBytesOf("a")),
+                          Pair("x.jsonl.gz#2", EndedBytesOf("b c"))));
+}
+
+TEST_F(PackJsonlTest, DamagedGzipIsAnErrorWithItsPlace) {
   EXPECT_THAT(Pack("x.jsonl.gz", "\x1f\x8b\x08 and so on"),
-              FailsWith(1, AllOf(HasSubstr("x.jsonl.gz' is compressed"),
-                                 HasSubstr("zcat"))));
+              FailsWith(1, AllOf(HasSubstr("x.jsonl.gz': at byte"),
+                                 HasSubstr("gzip"))));
+}
+
+TEST_F(PackJsonlTest, OtherCompressionIsRefusedWithTheWayToReadIt) {
+  EXPECT_THAT(Pack("x.jsonl.bz2", "BZh91AY&SY and so on"),
+              FailsWith(1, AllOf(HasSubstr("x.jsonl.bz2' is compressed"),
+                                 HasSubstr("| poniente pack -"))));
 }
 
 TEST_F(PackJsonlTest, WrongUsageIsNamed) {

@@ -26,9 +26,9 @@ TEST(TerminalTest, ErrorsAreRedOnATerminal) {
 TEST(TerminalTest, WarningsAreYellowOnATerminal) {
   PONIENTE_NEEDS_TERMINALS();
   const TempDir folder;
-  WriteFile(folder.path("text.gz"), "\x1f\x8b not really");
+  WriteFile(folder.path("text.bz2"), "BZh9 not really");
   const ToolRun run = RunOnTerminal(
-      "pack " + folder.path("text.gz") + " --out " + folder.path("store"),
+      "pack " + folder.path("text.bz2") + " --out " + folder.path("store"),
       "TERM=xterm");
   EXPECT_THAT(run, Prints(HasSubstr("\033[33mponiente: warning:\033[0m ")));
 }

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pack/decompressor.h"
+
+#include <zlib.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "util/status_macros.h"
+#ifdef PONIENTE_HAS_ZSTD
+#include <zstd.h>
+#endif
+
+namespace poniente::internal {
+namespace {
+
+constexpr int kGzipOnly = 16 + MAX_WBITS;
+
+absl::Status NoMemory(const std::string& name) {
+  return absl::ResourceExhaustedError(
+      absl::StrCat("'", name, "': no memory to decompress it; free some"));
+}
+
+absl::Status Damaged(const std::string& name, uint64_t at, const char* format,
+                     std::string_view why) {
+  return absl::DataLossError(
+      absl::StrCat("'", name, "': at byte ", at, " of its ", format,
+                   " data: ", Absl(why), "; copy it again, or make it anew"));
+}
+
+constexpr char kCutShort[] =
+    "it ends early: cut short, or its writer was killed";
+
+class GzipDecompressor final : public Decompressor {
+ public:
+  explicit GzipDecompressor(std::string name) : name_(std::move(name)) {
+    is_ready_ = ::inflateInit2(&stream_, kGzipOnly) == Z_OK;
+  }
+  ~GzipDecompressor() override {
+    if (is_ready_) ::inflateEnd(&stream_);
+  }
+  bool is_ready() const { return is_ready_; }
+
+  absl::Status Next(std::string_view* stored, std::string* text) override {
+    if (!in_member_ && had_member_) {
+      // Padding of tapes and disks.
+      const size_t zeros =
+          std::min(stored->find_first_not_of('\0'), stored->size());
+      Take(zeros, stored);
+      if (stored->empty()) return absl::OkStatus();
+    }
+    in_member_ = true;
+    // zlib takes what it does not change as mutable.
+    stream_.next_in =
+        const_cast<Bytef*>(reinterpret_cast<const Bytef*>(stored->data()));
+    stream_.avail_in = static_cast<uInt>(stored->size());
+    const size_t before = text->size();
+    text->resize(before + kPieceBytes);
+    stream_.next_out = reinterpret_cast<Bytef*>(text->data() + before);
+    stream_.avail_out = static_cast<uInt>(kPieceBytes);
+    const int result = ::inflate(&stream_, Z_NO_FLUSH);
+    text->resize(before + (kPieceBytes - stream_.avail_out));
+    has_more_ = stream_.avail_out == 0 && result != Z_STREAM_END;
+    Take(stored->size() - stream_.avail_in, stored);
+    if (result == Z_STREAM_END) {
+      in_member_ = false;
+      had_member_ = true;
+      ::inflateReset(&stream_);
+    } else if (result != Z_OK && result != Z_BUF_ERROR) {
+      return Damaged(name_, taken_, "gzip",
+                     stream_.msg != nullptr ? stream_.msg : "it is damaged");
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status CheckEnd() const override {
+    if (!in_member_) return absl::OkStatus();
+    return Damaged(name_, taken_, "gzip", kCutShort);
+  }
+
+ private:
+  void Take(size_t bytes, std::string_view* stored) {
+    stored->remove_prefix(bytes);
+    taken_ += bytes;
+  }
+
+  const std::string name_;
+  z_stream stream_ = {};
+  bool is_ready_ = false;
+  bool in_member_ = false;
+  bool had_member_ = false;
+  uint64_t taken_ = 0;
+};
+
+#ifdef PONIENTE_HAS_ZSTD
+class ZstdDecompressor final : public Decompressor {
+ public:
+  explicit ZstdDecompressor(std::string name)
+      : name_(std::move(name)), context_(ZSTD_createDCtx()) {}
+  ~ZstdDecompressor() override { ZSTD_freeDCtx(context_); }
+  ZstdDecompressor(const ZstdDecompressor&) = delete;
+  ZstdDecompressor& operator=(const ZstdDecompressor&) = delete;
+  bool is_ready() const { return context_ != nullptr; }
+
+  absl::Status Next(std::string_view* stored, std::string* text) override {
+    const size_t before = text->size();
+    text->resize(before + kPieceBytes);
+    ZSTD_inBuffer in = {stored->data(), stored->size(), 0};
+    ZSTD_outBuffer out = {text->data() + before, kPieceBytes, 0};
+    const size_t result = ZSTD_decompressStream(context_, &out, &in);
+    text->resize(before + out.pos);
+    has_more_ = out.pos == out.size && result != 0;
+    stored->remove_prefix(in.pos);
+    taken_ += in.pos;
+    if (ZSTD_isError(result) != 0) {
+      return Damaged(name_, taken_, "zstd", ZSTD_getErrorName(result));
+    }
+    in_frame_ = result != 0;
+    return absl::OkStatus();
+  }
+
+  absl::Status CheckEnd() const override {
+    if (!in_frame_) return absl::OkStatus();
+    return Damaged(name_, taken_, "zstd", kCutShort);
+  }
+
+ private:
+  const std::string name_;
+  ZSTD_DCtx* const context_;
+  bool in_frame_ = false;
+  uint64_t taken_ = 0;
+};
+#endif
+
+template <class Made>
+absl::StatusOr<std::unique_ptr<Decompressor>> Make(const std::string& name) {
+  auto made = std::make_unique<Made>(name);
+  if (!made->is_ready()) return NoMemory(name);
+  return made;
+}
+
+}  // namespace
+
+Compression CompressionOf(std::string_view begin) {
+  if (begin.starts_with("\x1f\x8b")) return Compression::kGzip;
+  if (begin.starts_with("\x28\xb5\x2f\xfd")) return Compression::kZstd;
+  if (begin.starts_with("BZh")) return Compression::kBzip2;
+  constexpr std::string_view kXz = "\xfd\x37zXZ";
+  return begin.starts_with(kXz) ? Compression::kXz : Compression::kNone;
+}
+
+absl::StatusOr<std::unique_ptr<Decompressor>> Decompressor::Create(
+    Compression compression, std::string name) {
+  if (compression == Compression::kGzip) return Make<GzipDecompressor>(name);
+#ifdef PONIENTE_HAS_ZSTD
+  if (compression == Compression::kZstd) return Make<ZstdDecompressor>(name);
+#endif
+  return nullptr;
+}
+
+}  // namespace poniente::internal

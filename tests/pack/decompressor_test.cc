@@ -1,0 +1,298 @@
+// SPDX-License-Identifier: Apache-2.0
+// Compressed inputs hold what zlib and zstd put into them, or are refused.
+
+#include "pack/decompressor.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <zlib.h>
+#include <zstd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <random>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "pack/pack_file.h"
+#include "pack/pack_jsonl.h"
+#include "pack/pack_text.h"
+#include "tests/support/status_matchers.h"
+#include "tests/support/temp_dir.h"
+#include "tests/support/test_seed.h"
+
+namespace poniente::internal {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using testing::IsOk;
+using testing::StatusIs;
+using testing::TempDir;
+using testing::TestSeed;
+using testing::WriteFile;
+
+std::string Gzip(std::string_view text) {
+  z_stream stream = {};
+  deflateInit2(&stream, 6, Z_DEFLATED, 16 + MAX_WBITS, 8, Z_DEFAULT_STRATEGY);
+  std::string made(deflateBound(&stream, text.size()) + 64, '\0');
+  stream.next_in =
+      const_cast<Bytef*>(reinterpret_cast<const Bytef*>(text.data()));
+  stream.avail_in = static_cast<uInt>(text.size());
+  stream.next_out = reinterpret_cast<Bytef*>(made.data());
+  stream.avail_out = static_cast<uInt>(made.size());
+  EXPECT_EQ(deflate(&stream, Z_FINISH), Z_STREAM_END);
+  made.resize(made.size() - stream.avail_out);
+  deflateEnd(&stream);
+  return made;
+}
+
+std::string Zstd(std::string_view text) {
+  ZSTD_CCtx* const context = ZSTD_createCCtx();
+  ZSTD_CCtx_setParameter(context, ZSTD_c_checksumFlag, 1);
+  std::string made(ZSTD_compressBound(text.size()), '\0');
+  made.resize(ZSTD_compress2(context, made.data(), made.size(), text.data(),
+                             text.size()));
+  ZSTD_freeCCtx(context);
+  return made;
+}
+
+using Compress = std::string (*)(std::string_view);
+
+std::string RandomText(size_t bytes, uint64_t seed) {
+  std::mt19937_64 random(seed);
+  std::string text;
+  while (text.size() < bytes) {
+    text += absl::StrCat("word", random() % 1000, random() % 7 ? " " : "\n");
+  }
+  text.resize(bytes);
+  return text;
+}
+
+// Feeds `piece` bytes at a time.
+absl::Status Decompress(std::string_view stored, size_t piece,
+                        std::string* text) {
+  auto made = Decompressor::Create(CompressionOf(stored), "x");
+  EXPECT_THAT(made, IsOk());
+  while (!stored.empty()) {
+    std::string_view next = stored.substr(0, piece);
+    const size_t given = next.size();
+    while (!next.empty() || (*made)->has_more()) {
+      const size_t before = text->size();
+      absl::Status status = (*made)->Next(&next, text);
+      if (!status.ok()) return status;
+      EXPECT_LE(text->size() - before, Decompressor::kPieceBytes);
+    }
+    stored.remove_prefix(given);
+  }
+  return (*made)->CheckEnd();
+}
+
+class DecompressorTest : public ::testing::TestWithParam<Compress> {
+ protected:
+  static std::string Stored(std::string_view text) { return GetParam()(text); }
+};
+
+TEST_P(DecompressorTest, GivesTheTextWhateverThePieces) {
+  for (const size_t bytes : {0, 1, 100, 300'000, 3'000'000}) {
+    const std::string text = RandomText(bytes, TestSeed(45));
+    const std::string stored = Stored(text);
+    for (const size_t piece : {size_t{7}, size_t{65536}, stored.size() + 1}) {
+      if (piece == 7 && bytes > 300'000) continue;
+      std::string got;
+      EXPECT_THAT(Decompress(stored, piece, &got), IsOk());
+      EXPECT_TRUE(got == text) << bytes << " in pieces of " << piece;
+    }
+  }
+}
+
+TEST_P(DecompressorTest, GivesAllThatFewBytesHold) {
+  // Around whole pieces, where the last bytes are taken before all is given.
+  for (const size_t bytes : {size_t{1} << 18, size_t{1} << 19}) {
+    for (const size_t more : {0, 1, 2, 1000, 100'000}) {
+      const std::string text(bytes + more, 'x');
+      std::string got;
+      EXPECT_THAT(Decompress(Stored(text), 1 << 20, &got), IsOk());
+      EXPECT_TRUE(got == text) << bytes + more;
+    }
+  }
+}
+
+TEST_P(DecompressorTest, GivesMembersOneAfterAnother) {
+  const std::string a = RandomText(70'000, 1), b = RandomText(10, 2);
+  const std::string stored = Stored(a) + Stored("") + Stored(b);
+  for (const size_t piece : {size_t{1}, stored.size()}) {
+    std::string got;
+    EXPECT_THAT(Decompress(stored, piece, &got), IsOk());
+    EXPECT_TRUE(got == a + b);
+  }
+}
+
+TEST_P(DecompressorTest, EveryCutIsNoticed) {
+  const std::string first = Stored(RandomText(500, 3));
+  const std::string stored = first + Stored(RandomText(300, 4));
+  for (size_t bytes = kMagicBytes; bytes < stored.size(); ++bytes) {
+    std::string got;
+    const absl::Status status =
+        Decompress(stored.substr(0, bytes), stored.size(), &got);
+    if (bytes == first.size()) {
+      EXPECT_THAT(status, IsOk());
+    } else {
+      EXPECT_THAT(status, StatusIs(absl::StatusCode::kDataLoss,
+                                   HasSubstr(absl::StrCat("byte ", bytes))));
+    }
+  }
+}
+
+TEST_P(DecompressorTest, EveryFlippedByteIsNoticedOrChangesNothing) {
+  const std::string text = RandomText(400, 5);
+  const std::string stored = Stored(text);
+  int noticed = 0;
+  for (size_t at = kMagicBytes; at < stored.size(); ++at) {
+    std::string damaged = stored;
+    damaged[at] = static_cast<char>(damaged[at] ^ 0x55);
+    std::string got;
+    if (!Decompress(damaged, stored.size(), &got).ok()) {
+      ++noticed;
+    } else {
+      EXPECT_EQ(got, text) << at;  // a time or a name in the header
+    }
+  }
+  EXPECT_GT(noticed, static_cast<int>(stored.size() * 3 / 4));
+}
+
+INSTANTIATE_TEST_SUITE_P(Formats, DecompressorTest,
+                         ::testing::Values(&Gzip, &Zstd),
+                         [](const auto& param) {
+                           return param.index == 0 ? "Gzip" : "Zstd";
+                         });
+
+TEST(DecompressorTest, ZerosBehindGzipAreIgnoredAndOtherBytesAreNot) {
+  const std::string stored = Gzip("text");
+  std::string got;
+  EXPECT_THAT(Decompress(stored + std::string(1000, '\0'), 100, &got), IsOk());
+  EXPECT_EQ(got, "text");
+  got.clear();
+  EXPECT_THAT(Decompress(stored + "more", 100, &got),
+              StatusIs(absl::StatusCode::kDataLoss, HasSubstr("gzip")));
+}
+
+TEST(DecompressorTest, KnowsOthersButDoesNotReadThem) {
+  for (const std::string begin : {"BZh91AY", "\xfd\x37zXZ"}) {
+    EXPECT_NE(CompressionOf(begin), Compression::kNone);
+    const auto made = Decompressor::Create(CompressionOf(begin), "x");
+    ASSERT_THAT(made, IsOk());
+    EXPECT_EQ(*made, nullptr);
+  }
+  EXPECT_EQ(CompressionOf("{\"text\""), Compression::kNone);
+  EXPECT_EQ(CompressionOf(""), Compression::kNone);
+}
+
+// Units of an input, one after another, by an input of its own for each: what a
+// run that goes on after a kill does. `bytes` is the sum of what they count.
+struct Units {
+  std::vector<UnitBegin> ends;
+  std::vector<std::byte> tokens;
+  uint64_t documents = 0;
+  uint64_t bytes = 0;
+};
+
+template <class Open>
+Units UnitsOf(const Open& open, bool each_anew) {
+  Units units;
+  auto input = open();
+  UnitBegin begin;
+  for (bool is_last = false; !is_last;) {
+    if (each_anew) input = open();
+    const auto unit = input->Cut(begin);
+    EXPECT_THAT(unit, IsOk());
+    if (!unit.ok()) break;
+    UnitDocuments documents(2, 256);
+    EXPECT_THAT(input->Convert(*unit, &documents), IsOk());
+    EXPECT_TRUE(documents.bad_lines().empty());
+    const auto bytes = documents.Bytes(false);
+    units.tokens.insert(units.tokens.end(), bytes.begin(), bytes.end());
+    units.documents += documents.TakeEnds().ends.size();
+    units.bytes += unit->bytes;
+    units.ends.push_back(unit->end);
+    begin = unit->end;
+    is_last = unit->is_last;
+  }
+  return units;
+}
+
+TextInput InputAt(const std::string& path, uint64_t bytes) {
+  TextInput input;
+  input.path = path;
+  input.name = "x";
+  input.bytes = bytes;
+  input.is_regular = true;
+  return input;
+}
+
+TEST(CompressedInputTest, HasTheDocumentsOfThePlainFileFromEveryUnitOn) {
+  const TempDir folder;
+  std::string lines;
+  for (int i = 0; i < 9000; ++i) {
+    const std::string text = RandomText(i % 400, i);
+    std::string escaped;
+    for (const char c : text) escaped += c == '\n' ? "\\n" : std::string(1, c);
+    absl::StrAppend(&lines, "{\"text\": \"", escaped, "\"}\n");
+  }
+  const std::atomic<bool> stop = false;
+  for (const bool is_jsonl : {true, false}) {
+    const auto units = [&](const std::string& name, const std::string& stored,
+                           bool each_anew) {
+      WriteFile(folder.path(name), stored);
+      const TextInput input = InputAt(folder.path(name), stored.size());
+      return UnitsOf(
+          [&] {
+            SplitRule rule;
+            rule.kind = SplitRule::Kind::kDelimiter;
+            rule.delimiter = "{\"text\": \"\"}";
+            return is_jsonl ? OpenJsonlInput(input, JsonField(), nullptr, &stop)
+                            : OpenTextInput(input, rule, nullptr, &stop);
+          },
+          each_anew);
+    };
+    const Units plain = units("plain", lines, false);
+    EXPECT_GT(plain.ends.size(), 2u);
+    for (const Compress compress : {&Gzip, &Zstd}) {
+      for (const bool each_anew : {false, true}) {
+        const std::string stored = compress(lines.substr(0, 777'777)) +
+                                   compress(lines.substr(777'777));
+        const Units got = units("stored", stored, each_anew);
+        EXPECT_TRUE(got.tokens == plain.tokens) << is_jsonl << each_anew;
+        EXPECT_EQ(got.documents, plain.documents);
+        if (each_anew) continue;
+        EXPECT_EQ(got.bytes, stored.size());
+      }
+    }
+  }
+}
+
+TEST(CompressedInputTest, ATruncatedOneIsAnErrorWithItsPath) {
+  const TempDir folder;
+  const std::string stored = Gzip(RandomText(2'000'000, 6));
+  WriteFile(folder.path("x.gz"), stored.substr(0, stored.size() - 5));
+  const std::atomic<bool> stop = false;
+  const auto input = OpenTextInput(
+      InputAt(folder.path("x.gz"), stored.size() - 5), {}, nullptr, &stop);
+  absl::Status status;
+  UnitBegin begin;
+  for (bool is_last = false; !is_last && status.ok();) {
+    const auto unit = input->Cut(begin);
+    status = unit.status();
+    if (!unit.ok()) break;
+    begin = unit->end;
+    is_last = unit->is_last;
+  }
+  EXPECT_THAT(status,
+              StatusIs(absl::StatusCode::kDataLoss,
+                       AllOf(HasSubstr("x.gz"), HasSubstr("cut short"))));
+}
+
+}  // namespace
+}  // namespace poniente::internal
