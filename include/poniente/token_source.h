@@ -39,6 +39,7 @@ enum class StoredType : uint8_t {
 uint32_t StoredTypeBytes(StoredType type);
 // Returns "u8", "i8", "u16", ...
 std::string_view StoredTypeName(StoredType type);
+// Returns the type of this name; InvalidArgument for any other text.
 absl::StatusOr<StoredType> ParseStoredType(std::string_view name);
 // Returns the bound that ids of the type are below: 2^7, 2^8, ... 2^32.
 uint64_t StoredTypeLimit(StoredType type);
@@ -148,6 +149,12 @@ class TokenSource : public std::enable_shared_from_this<TokenSource> {
   // order, none empty.
   virtual absl::StatusOr<std::vector<ItemPiece>> DocumentPieces(
       uint64_t begin, uint64_t end) const = 0;
+  // Returns whether DocumentPieces() would answer from memory now, without a
+  // read.
+  virtual bool HasPiecesInMemory(uint64_t begin, uint64_t end) const {
+    (void)begin, (void)end;
+    return false;
+  }
 
   // Returns how the source's own project cuts windows.
   virtual WindowRule window_rule() const { return {}; }
@@ -182,9 +189,9 @@ class TokenSource : public std::enable_shared_from_this<TokenSource> {
 // (plans, the order of a run, which step reads an item) is the same as with a
 // real store of that size; only the fingerprint differs.
 //
-// name: stands for the store in messages.
-// vocabulary: nullopt if it is not known; the dataset then mixes with any
-//     other.
+// name: used in messages as the name of the store.
+// vocabulary: nullopt if it is not known; the dataset can then be mixed with
+//     any other.
 // Determinism, ownership, thread safety: as AsyncDataset.
 // Errors: InvalidArgument unless 0 < length < 2^32 - 1. FailedPrecondition,
 //     with the name, from every attempt to read an item.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Opens a token store, as written by `poniente pack` and TokenStoreWriter.
-// docs/token_store_format.md has the bytes.
+// docs/token_store_format.md describes the files byte by byte.
 
 #ifndef PONIENTE_TOKEN_STORE_H_
 #define PONIENTE_TOKEN_STORE_H_
@@ -45,10 +45,10 @@ struct TokenStoreOptions {
 // names are read by a few small preads in each call, which block, or from
 // memory if they take at most 16 KiB.
 //
-// Opening costs the same for a store of any size, because everything else is
-// read when it is asked for. Tokens are then verified against the checksums of
-// their blocks (options.io.verify); everything else is checked against its
-// bounds.
+// Opening costs the same for a store of any size, because tokens, document ends
+// and names are read only when they are asked for. Tokens are then verified
+// against the checksums of their blocks (options.io.verify); document ends and
+// names are checked against their bounds.
 //
 // Determinism: token i is the same through every backend.
 // Ownership: shared. Datasets made from it keep it open.
@@ -89,8 +89,8 @@ class TokenStore final : public TokenSource {
     return {&tokens_, 1};
   }
   std::span<const TokenArray> arrays() const override { return {&array_, 1}; }
-  // Returns whether blocks are verified: the writer refuses invalid ids, and
-  // checksums reveal what it did not write.
+  // Returns whether blocks are verified. If they are, every id is valid: the
+  // writer refuses invalid ids, and the checksums reveal any other bytes.
   bool ids_are_checked() const override;
 
   Task<std::vector<TokenWindow>> ReadRanges(
@@ -101,11 +101,16 @@ class TokenStore final : public TokenSource {
   absl::StatusOr<std::vector<uint64_t>> DocumentBounds(
       uint64_t first, uint64_t count) const override;
   absl::StatusOr<std::string> DocumentName(uint64_t document) const override;
-  // Makes a few preads; keeps what every search reads first, at most 32 KiB.
+  // Reads the ends of the 65,536 documents around the token, by one read, and
+  // keeps them in about 2 bytes each. All stores of the process keep at most a
+  // sixteenth of the available memory, and at least 64 MiB; beyond that, each
+  // call makes a few preads.
   absl::StatusOr<uint64_t> DocumentAt(uint64_t token) const override;
-  // Makes as many preads as DocumentAt(), and one more for each 512 documents.
+  // Reads and keeps the same; beyond that memory, one pread more for each 512
+  // documents.
   absl::StatusOr<std::vector<ItemPiece>> DocumentPieces(
       uint64_t begin, uint64_t end) const override;
+  bool HasPiecesInMemory(uint64_t begin, uint64_t end) const override;
 
  private:
   // The functions that only the library and its tool call:

@@ -14,19 +14,20 @@ namespace asio = boost::asio;
 Notifier::Notifier() = default;
 Notifier::~Notifier() = default;
 
-uint64_t Notifier::version() const {
-  MutexLock lock(&mu_);
-  return version_;
-}
-
 void Notifier::NotifyAll() {
   std::vector<std::shared_ptr<ParkedCoroutine>> woken;
   {
     MutexLock lock(&mu_);
-    ++version_;
+    version_.store(version() + 1, std::memory_order_release);
     woken.swap(waiters_);
   }
+  changed_.NotifyAll();
   for (const auto& waiter : woken) waiter->Resume(true);
+}
+
+void Notifier::BlockPast(uint64_t seen) {
+  MutexLock lock(&mu_);
+  while (version() <= seen) changed_.Wait(&mu_);
 }
 
 void Notifier::Cancel(const std::shared_ptr<ParkedCoroutine>& waiter) {
@@ -55,7 +56,7 @@ void Notifier::Park(uint64_t seen, Handler&& handler) {
   }
   {
     MutexLock lock(&mu_);
-    if (version_ <= seen) {
+    if (version() <= seen) {
       waiters_.push_back(std::move(waiter));
       return;
     }

@@ -4,6 +4,7 @@
 #ifndef PONIENTE_ASYNC_NOTIFIER_H_
 #define PONIENTE_ASYNC_NOTIFIER_H_
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -37,13 +38,19 @@ class Notifier {
   Notifier(const Notifier&) = delete;
   Notifier& operator=(const Notifier&) = delete;
 
-  uint64_t version() const;
+  // Takes no lock, so that callers may look at it again and again.
+  uint64_t version() const {
+    // Acquire: a caller sees what was written before NotifyAll().
+    return version_.load(std::memory_order_acquire);
+  }
 
   // Raises the version and resumes all waiters.
   void NotifyAll();
 
   // Waits until the version is above `seen`.
   Task<> WaitPast(uint64_t seen);
+  // Blocks the thread until then. Allocates nothing.
+  void BlockPast(uint64_t seen);
 
  private:
   template <class Handler>
@@ -51,8 +58,9 @@ class Notifier {
   void Cancel(const std::shared_ptr<ParkedCoroutine>& waiter);
 
   mutable Mutex mu_;
-  uint64_t version_ ABSL_GUARDED_BY(mu_) = 0;
+  std::atomic<uint64_t> version_ = 0;  // written under mu_
   std::vector<std::shared_ptr<ParkedCoroutine>> waiters_ ABSL_GUARDED_BY(mu_);
+  ConditionVariable changed_;  // for those in BlockPast()
 };
 
 }  // namespace poniente::internal

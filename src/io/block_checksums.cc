@@ -12,7 +12,6 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/container/flat_hash_map.h"
 #include "io/files/fault_hooks.h"
-#include "io/files/page_cache.h"
 #include "io/reader_file.h"
 #include "io/uring/uring_setup.h"
 #include "util/byte_order.h"
@@ -25,7 +24,6 @@ namespace {
 
 // Of more blocks no chunks are kept: the table alone would be too large.
 constexpr uint64_t kMaxKeptBlocks = uint64_t{1} << 34;
-constexpr uint64_t kMinKeptBytes = uint64_t{64} << 20;
 constexpr uint64_t kMaxMarkBytes = uint64_t{64} << 20;
 constexpr size_t kMaxGenerations = 512;  // two of each change
 constexpr uint64_t kMaxBlocks = uint64_t{1} << 48;
@@ -61,27 +59,6 @@ struct AllMarks {
     return marks.bytes() + 128;
   }
 };
-
-// Of the chunks that all files of the process keep.
-std::atomic<uint64_t> kept_bytes = 0;
-
-uint64_t MaxKeptBytes() {
-  static const uint64_t bytes =
-      std::max(kMinKeptBytes, AvailableMemoryBytes() / 16);
-  const uint64_t set = max_kept_checksum_bytes.load(std::memory_order_relaxed);
-  return set == 0 ? bytes : set;
-}
-
-// Takes `bytes` of what may be kept; false if there are not as many left.
-bool TakeKept(uint64_t bytes) {
-  // Relaxed: it counts, and publishes nothing.
-  if (kept_bytes.fetch_add(bytes, std::memory_order_relaxed) + bytes <=
-      MaxKeptBytes()) {
-    return true;
-  }
-  kept_bytes.fetch_sub(bytes, std::memory_order_relaxed);
-  return false;
-}
 
 AllMarks& Marks() {
   static auto* const marks = new AllMarks;
@@ -187,7 +164,7 @@ FileChecksums::~FileChecksums() {
     if (values != nullptr) bytes += ChunkBytes(chunk);
     delete[] values;
   }
-  kept_bytes.fetch_sub(bytes, std::memory_order_relaxed);
+  checksum_memory.Return(bytes);
 }
 
 void FileChecksums::Publish(VerifiedBlocks blocks) const {
@@ -241,8 +218,7 @@ bool FileChecksums::WantsChunkOf(uint64_t block) const {
   const uint64_t chunk = block / kChunkBlocks;
   // Relaxed: only whether it is there, not what is in it.
   return chunks_[chunk].load(std::memory_order_relaxed) == nullptr &&
-         kept_bytes.load(std::memory_order_relaxed) + ChunkBytes(chunk) <=
-             MaxKeptBytes();
+         checksum_memory.HasRoomFor(ChunkBytes(chunk));
 }
 
 void FileChecksums::KeepChunk(uint64_t chunk,
@@ -250,8 +226,8 @@ void FileChecksums::KeepChunk(uint64_t chunk,
   // The only chunk of a small file is kept in any case.
   const bool is_only = chunks_.size() == 1;
   if (is_only) {
-    kept_bytes.fetch_add(ChunkBytes(chunk), std::memory_order_relaxed);
-  } else if (!TakeKept(ChunkBytes(chunk))) {
+    checksum_memory.TakeAnyway(ChunkBytes(chunk));
+  } else if (!checksum_memory.Take(ChunkBytes(chunk))) {
     return;
   }
   const std::byte* expected = nullptr;
@@ -261,7 +237,7 @@ void FileChecksums::KeepChunk(uint64_t chunk,
                                              std::memory_order_relaxed)) {
     values.release();
   } else {
-    kept_bytes.fetch_sub(ChunkBytes(chunk), std::memory_order_relaxed);
+    checksum_memory.Return(ChunkBytes(chunk));
   }
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The stored checksums of a file's blocks, and which blocks have been verified.
+// The stored checksums of a file's blocks, and marks for the verified blocks.
 
 #ifndef PONIENTE_IO_BLOCK_CHECKSUMS_H_
 #define PONIENTE_IO_BLOCK_CHECKSUMS_H_
@@ -19,13 +19,15 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "io/files/open_file.h"
+#include "io/memory_budget.h"
 #include "poniente/byte_reader.h"
 #include "util/mutex.h"
 
 namespace poniente::internal {
 
-// One bit per block of a file. All accesses are relaxed: a bit publishes
-// nothing, and a bit that is seen late costs one more verification.
+// One bit per block of a file, set once the block is verified. All accesses are
+// relaxed: a bit publishes no other data, and a thread that sees a bit late
+// verifies the block once more.
 class BlockMarks {
  public:
   explicit BlockMarks(uint64_t blocks) : words_((blocks + 63) / 64) {}
@@ -46,12 +48,12 @@ class BlockMarks {
   std::vector<std::atomic<uint64_t>> words_;
 };
 
-// What has been verified of a file in one of its versions.
+// The verified blocks of one version of a file.
 struct VerifiedBlocks {
   FileIdentity file;
-  // Null if blocks are verified at each touch: for ever, or
+  // Null: blocks are verified at each read.
   std::shared_ptr<BlockMarks> marks;
-  // until then, in ns of the steady clock; 0: for ever.
+  // If `marks` is null: when this ends, in ns of the steady clock; 0: never.
   int64_t until = 0;
 
   bool Has(uint64_t block) const {
@@ -59,15 +61,13 @@ struct VerifiedBlocks {
   }
 };
 
-// How long, in ns, a file is verified at each touch after it was changed while
-// open. A write call sets the file's times once, before its first byte, so they
-// do not tell when the call has ended. Tests may set less.
+// How long, in ns, a file is verified at each read after it was changed while
+// open. A write call sets the file's times once, before its first byte, so the
+// times do not show when the call ends. Tests may set less.
 inline std::atomic<int64_t> change_settles_nanoseconds = 60'000'000'000;
 
-// Bytes of checksums that all files of the process may keep in memory. 0: a
-// sixteenth of the memory available at first, and at least 64 MiB. Tests may
-// set less.
-inline std::atomic<uint64_t> max_kept_checksum_bytes = 0;
+// Memory for the checksums that all files of the process keep.
+inline MemoryBudget checksum_memory;
 
 // Where the checksums of a file are stored.
 struct ChecksumLocation {
@@ -85,9 +85,9 @@ struct ChecksumLocation {
 };
 
 // Returns the marks for the current version of this file, shared by all its
-// readers in the process that use the same checksums. Null once the marks of
-// all files would take more than 64 MiB: blocks are then verified at each
-// touch.
+// readers in the process that use the same checksums. Returns null if the marks
+// of all files would take more than 64 MiB; blocks are then verified at each
+// read.
 std::shared_ptr<BlockMarks> MarksOf(const FileIdentity& file, uint64_t blocks,
                                     const ChecksumLocation& checksums);
 
@@ -95,8 +95,9 @@ std::shared_ptr<BlockMarks> MarksOf(const FileIdentity& file, uint64_t blocks,
 // chunk, Open() reads them. Otherwise ChecksumFetch reads each chunk ahead of
 // the data that needs it first, or Verify() does.
 //
-// Memory: 4 bytes per block. All files of the process together keep at most
-//     max_kept_checksum_bytes; beyond that, each checksum is read when needed.
+// Memory: 4 bytes per block. Chunks of all files of the process are kept within
+//     checksum_memory; beyond that, each checksum is read when needed. A file
+//     with one chunk always keeps it.
 // Thread safety: any number of threads.
 class FileChecksums {
  public:
@@ -114,6 +115,7 @@ class FileChecksums {
   uint64_t BlockOf(uint64_t offset) const {
     return offset / location_.block_bytes;
   }
+  // Returns where the block begins.
   uint64_t BeginOf(uint64_t block) const {
     return block * location_.block_bytes;
   }
@@ -121,24 +123,25 @@ class FileChecksums {
   uint64_t EndOf(uint64_t block) const {
     return std::min(file_bytes_, (block + 1) * location_.block_bytes);
   }
-  // Returns what has been verified of the file as it was at the last check. A
-  // caller that relies on it must check the file after reading: if it has
-  // changed by then, the bytes read may have changed, too. (A file's times are
-  // set before its bytes; on some file systems not for writes through a
-  // mapping, nor for writes from another machine.) The result lives as long as
+  // Returns the verified blocks of the file as it was at the last check. A
+  // caller that relies on them must call Holds() after reading: if the file has
+  // changed by then, the bytes read may be changed ones. (A write sets the
+  // file's times before the bytes. Some file systems do not set them for writes
+  // through a mapping or from another machine.) The result lives as long as
   // this object.
   const VerifiedBlocks& verified() const {
     return *verified_.load(std::memory_order_acquire);
   }
-  // Returns the same for a caller that starts to read `file`; first checks
-  // again a change that has had time to settle.
+  // Returns the same for a caller that starts to read `file`. If the time of
+  // verification at each read is over, first checks whether the file has been
+  // left unchanged.
   const VerifiedBlocks& VerifiedOf(const OpenFile& file) const;
   // Returns whether the file, whose identity is now `now`, is unchanged since
-  // `verified` was taken. If it is not, nothing of it counts as verified any
-  // more, and blocks are verified at each touch until
-  // change_settles_nanoseconds have passed without another change; for ever if
-  // its size has changed, or from the 256th change on. Returns false, too, if
-  // the identity cannot be determined.
+  // `verified` was taken. Returns false also if the identity cannot be
+  // determined. After a change, no block counts as verified any more. Blocks
+  // are then verified at each read until change_settles_nanoseconds have passed
+  // without another change, or for ever if the size has changed or this is at
+  // least the 256th change.
   bool Holds(const VerifiedBlocks& verified,
              const std::optional<FileIdentity>& now) const;
 
@@ -161,9 +164,10 @@ class FileChecksums {
   // memory for checksums is used up.
   void KeepChunk(uint64_t chunk, std::unique_ptr<std::byte[]> values) const;
 
-  // Compares all bytes of the block with its checksum and records a match in
-  // `verified`, which was taken before they were read. DataLoss, naming `path`,
-  // if they differ. May block for a small read.
+  // Compares the CRC32C of `bytes`, which are all bytes of the block, with the
+  // stored one, and records a match in `verified`. `verified` must have been
+  // taken before the bytes were read. Returns DataLoss, naming `path`, if the
+  // checksums differ. May block for a small read.
   absl::Status Verify(const std::string& path, uint64_t block,
                       std::span<const std::byte> bytes,
                       const VerifiedBlocks& verified) const;
@@ -176,12 +180,15 @@ class FileChecksums {
     return file_bytes_ / location_.block_bytes +
            (file_bytes_ % location_.block_bytes == 0 ? 0 : 1);
   }
+  // Handles a change: no block counts as verified any more.
   void Forget(const FileIdentity& now) const;
+  // Begins to mark verified blocks again if the file has not changed meanwhile.
   void Settle(const FileIdentity& now) const;
   // Makes verified() return `blocks`.
   void Publish(VerifiedBlocks blocks) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
+  // Returns the stored checksum of a block; may read it.
   absl::StatusOr<uint32_t> Stored(uint64_t block) const;
   // Reads a chunk, blocking, and keeps it.
   absl::Status ReadChunk(const OpenFile& from, uint64_t chunk) const;
@@ -194,8 +201,8 @@ class FileChecksums {
   mutable std::vector<std::unique_ptr<const VerifiedBlocks>> history_
       ABSL_GUARDED_BY(mutex_);
   mutable std::atomic<const VerifiedBlocks*> verified_ = nullptr;
-  // The checksums of each chunk as they are stored; null until they are read.
-  // Empty if there are too many blocks to keep a table of chunks.
+  // The stored checksums of each chunk; null until the chunk is read. Empty if
+  // there are too many blocks for a table of chunks.
   mutable std::vector<std::atomic<const std::byte*>> chunks_;
   // Reader of the file of checksums; null if all are in memory.
   std::shared_ptr<const ByteReader> stored_;

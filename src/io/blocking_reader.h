@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads by pread, for machines without io_uring.
+// Reads with pread, for systems without io_uring.
 
 #ifndef PONIENTE_IO_BLOCKING_READER_H_
 #define PONIENTE_IO_BLOCKING_READER_H_
@@ -10,8 +10,8 @@
 
 namespace poniente::internal {
 
-// Finishes all unfinished reads on this thread. Announces all of them to the
-// kernel first, so that the disk works on them together.
+// Finishes all unfinished reads on this thread. First announces all of them to
+// the kernel, so that the disk can work on several at once.
 void ReadBlocking(std::span<PendingRead> reads);
 
 }  // namespace poniente::internal

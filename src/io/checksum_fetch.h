@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads the checksums that a batch will be compared with, ahead of its data.
+// Reads the checksums that a batch needs, ahead of its data.
 
 #ifndef PONIENTE_IO_CHECKSUM_FETCH_H_
 #define PONIENTE_IO_CHECKSUM_FETCH_H_
@@ -17,7 +17,7 @@
 namespace poniente::internal {
 
 // Collects the chunks of checksums that a batch needs and that are not in
-// memory, each once. Only for files that a ring reads: other backends block
+// memory, each once. Leaves out files that no ring reads: their backends block
 // anyway, so FileChecksums::Verify() reads their checksums.
 //
 // Ownership: borrows the readers of the requests.
@@ -25,9 +25,9 @@ class ChecksumFetch {
  public:
   explicit ChecksumFetch(std::span<const OrderedRequest> requests);
 
-  // Returns what to read; empty for almost all batches.
+  // Returns the reads to make; empty for almost all batches.
   std::span<const ReadRequest> reads() const { return reads_; }
-  // Keeps the chunks. REQUIRES: reads() have succeeded.
+  // Passes the chunks to their FileChecksums. REQUIRES: reads() have succeeded.
   void Keep();
 
  private:
@@ -40,7 +40,7 @@ class ChecksumFetch {
   void Add(const FileChecksums& checksums, uint64_t number);
 
   std::vector<Chunk> chunks_;
-  std::vector<ReadRequest> reads_;  // of each of chunks_
+  std::vector<ReadRequest> reads_;  // one for each of chunks_
 };
 
 }  // namespace poniente::internal

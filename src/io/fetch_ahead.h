@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Brings what is known about files into the caches before it is needed.
+// Brings the state of readers into the processor's caches before it is needed.
 
 #ifndef PONIENTE_IO_FETCH_AHEAD_H_
 #define PONIENTE_IO_FETCH_AHEAD_H_
@@ -10,12 +10,12 @@
 
 namespace poniente::internal {
 
-// Prefetches what planning and copying the next batch read about each reader.
-// After a batch the caches hold the copied data; with some hundred readers,
-// about a dozen dependent cache lines of each would then come from memory one
-// after the other. This requests those of all readers at once. It pays if the
-// requests of a reader are next to each other. Errors in the requests are found
-// later.
+// Prefetches the state of each reader that planning and copying a batch need.
+// After a batch the caches hold the copied data, so with some hundred readers,
+// about a dozen dependent cache lines of each would come from memory one after
+// the other. This function requests the lines of all readers at once. It is
+// effective if the requests of a reader follow one another. It does not check
+// the requests.
 void FetchAhead(std::span<const ReadRequest> requests);
 
 }  // namespace poniente::internal

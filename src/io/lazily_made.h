@@ -13,7 +13,8 @@
 
 namespace poniente::internal {
 
-// Thread safety: any number of threads. Once created, the object stays.
+// Holds an object that is created at most once and lives as long as this one.
+// Any number of threads may use it.
 template <class T>
 class LazilyMade {
  public:
@@ -31,8 +32,8 @@ class LazilyMade {
     made_.store(new T(std::move(made)), std::memory_order_release);
   }
 
-  // Creates the object by `make`, which returns StatusOr<T>, unless it exists;
-  // one creation at a time for all objects that share `mutex`.
+  // Creates the object with `make`, which returns StatusOr<T>, unless it
+  // exists. Objects that share `mutex` are created one at a time.
   template <class Make>
   absl::Status Ensure(Mutex* mutex, Make&& make) {
     if (get() != nullptr) return absl::OkStatus();

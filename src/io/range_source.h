@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the items of a leaf lie in files, so that the loader can read them
-// without knowing the format.
+// Tells where the items of a leaf lie in files, so that the loader can read
+// them without knowing the format.
 
 #ifndef PONIENTE_IO_RANGE_SOURCE_H_
 #define PONIENTE_IO_RANGE_SOURCE_H_
@@ -17,8 +17,8 @@ struct FileRange {
   uint64_t bytes = 0;
 };
 
-// Implemented by leaves over files. Thread safety: immutable; any number of
-// threads.
+// An interface that leaves over files implement. Thread safety: immutable; any
+// number of threads.
 class RangeSource {
  public:
   virtual ~RangeSource() = default;
@@ -28,16 +28,17 @@ class RangeSource {
   // Returns the bytes per element: 1, 2, 4 or 8, little-endian.
   virtual uint32_t width_bytes() const = 0;
 
-  // Returns the elements in each item; 0 if items differ.
+  // Returns the number of elements in each item; 0 if it differs among items.
   virtual uint32_t item_length() const = 0;
 
-  // Returns whether every element read is known to be a valid id: their writer
-  // checked them against the vocabulary's size, and reader() verifies that it
-  // reads what was written. If not, each batch is checked.
+  // Returns whether every element read is known to be a valid id, because the
+  // writer checked them against the vocabulary's size and reader() verifies
+  // that it reads what was written. If false, the ids of each batch are
+  // checked.
   virtual bool ids_are_checked() const { return false; }
 
-  // Returns the bound above which elements are not ids; for signed types, the
-  // negative ones are not.
+  // Returns the bound below which elements are ids; negative elements of signed
+  // types are not ids.
   virtual uint64_t id_limit() const { return uint64_t{1} << 32; }
 
   // Returns where elements [begin, begin + count) of an item lie. REQUIRES: the

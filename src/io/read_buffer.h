@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ReadBuffers of the process, where rings look up what to register.
+// The ReadBuffers of the process, which rings register at their first use.
 
 #ifndef PONIENTE_IO_READ_BUFFER_H_
 #define PONIENTE_IO_READ_BUFFER_H_
@@ -11,16 +11,19 @@
 
 namespace poniente::internal {
 
-// Page-aligned memory that reads as zeros; whole pages. Unmap it with munmap.
+// Returns page-aligned memory of whole pages, filled with zeros. Release it
+// with munmap().
 absl::StatusOr<std::byte*> MapMemory(size_t bytes);
 
+// The memory of a ReadBuffer that has not been destroyed.
 struct LiveBuffer {
   const std::byte* begin = nullptr;
   size_t bytes = 0;
   uint64_t id = 0;  // never used twice in a process; 0: no buffer
 };
 
-// The live buffer that holds `address`, if any. Any thread.
+// Returns the live buffer that contains `address`; one with id 0 if none does.
+// Any thread may call it.
 LiveBuffer FindLiveBuffer(const std::byte* address);
 
 }  // namespace poniente::internal

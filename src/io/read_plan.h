@@ -29,42 +29,42 @@ struct OrderedRequest {
   uint64_t end() const { return request->offset + request->into.size(); }
 };
 
-// Sorts by reader, file and offset; of two at one offset, the longer first. If
-// all are copies from mappings, where neighbours gain nothing, only groups them
-// by file.
+// Returns the requests that are not empty, sorted by reader, file and offset;
+// of two at the same offset, the longer one comes first. If all are copies from
+// mappings, which gain nothing from this order, only groups them by file.
 std::vector<OrderedRequest> SortRequests(std::span<const ReadRequest> requests);
 
-// Joined reads end at this size, so that the disk has several to work on.
+// Largest size of a joined read. Larger ones would leave the disk fewer reads
+// to work on in parallel.
 inline constexpr uint64_t kMaxJoinedBytes = uint64_t{128} << 10;
 
-// What to read and what to do afterwards. Every order of requests yields the
-// right bytes; requests that follow each other in a file are joined. A request
-// is read straight into its place unless
-//   - it touches a part of a block that is to be verified,
-//   - it is read past the cache and not aligned, or
-//   - it overlaps an earlier one.
-// In these cases its bytes are copied there, from scratch memory or from the
-// place of the other request.
+// The reads that a batch needs, and the copies and checks to make after them.
+// The requests may come in any order, but only consecutive requests are joined.
+// A request is read straight into its place unless - it touches a part of a
+// block that is to be verified, - it is read past the cache and not aligned, or
+// - it overlaps an earlier one. In these cases its bytes are copied there, from
+// scratch memory or from the place of the other request.
 //
 // Ownership: the reads point into the plan, which must not move.
 class ReadPlan {
  public:
-  // `relies`: whether earlier verifications count; if not, everything that is
-  // to be verified is verified anew.
+  // Creates an empty plan. If `relies` is false, blocks that have been verified
+  // before are verified again.
   explicit ReadPlan(bool relies = true) : relies_(relies) {}
   ReadPlan(const ReadPlan&) = delete;
   ReadPlan& operator=(const ReadPlan&) = delete;
 
-  // Plans the first of `requests`, as many as 64 MiB of scratch allow but at
-  // least one, and leaves the rest in `requests`. REQUIRES: called once.
+  // Plans as many of the first `requests` as 64 MiB of scratch memory allow,
+  // but at least one, and removes them from `requests`. REQUIRES: called once.
   absl::Status TakeFrom(std::span<const OrderedRequest>* requests);
 
+  // Return the reads for the ring, for copies from mappings, and for pread.
   std::span<PendingRead> ring() { return ring_; }
   std::span<PendingRead> mapped() { return mapped_; }
   std::span<PendingRead> blocking() { return blocking_; }
 
-  // Verifies blocks and fills the places that are not filled yet. Call it once
-  // all reads have succeeded.
+  // Verifies blocks, and copies bytes to the places that were not read
+  // directly. REQUIRES: all reads have succeeded.
   absl::Status Complete() const;
 
  private:
@@ -80,7 +80,7 @@ class ReadPlan {
     const std::byte* bytes;
     const VerifiedBlocks* verified;
   };
-  // What lies between two offsets of the current file.
+  // Bytes [begin, end) of the current file, which are read to `place`.
   struct Stretch {
     uint64_t begin = 0;
     uint64_t end = 0;
@@ -88,26 +88,27 @@ class ReadPlan {
   };
 
   void BeginReader(ReaderState* reader);
-  // Adds what was counted since the last call to the current reader's counters.
+  // Adds the counts since the last call to the current reader's counters.
   void FlushCounts();
   void BeginFile(uint32_t file);
-  // A block that the request touches is to be verified.
+  // Returns whether any block that the request touches is to be verified.
   bool NeedsChecks(const OrderedRequest& request) const;
-  // Scratch that the request may take at most; 0 without checks and alignment.
+  // Returns the most scratch bytes that the request may need; 0 if it needs
+  // neither checks nor alignment.
   size_t ScratchFor(const OrderedRequest& request) const;
   absl::Status MakeRoom(size_t scratch_bytes, const OrderedRequest& request);
   void AddRequest(const OrderedRequest& request, bool needs_checks);
   void AddVerified(const OrderedRequest& request);
-  // What needs no block around it.
+  // Adds bytes that are not to be verified.
   void AddPlain(uint64_t begin, uint64_t end, std::byte* into);
   void AddInPlace(uint64_t begin, uint64_t end, std::byte* into);
   void AddCopied(uint64_t begin, uint64_t end, std::byte* into);
-  // Has [begin, end) read beside its place; where it will be.
+  // Has [begin, end) read into scratch memory. Returns where it will be.
   std::byte* AddBeside(uint64_t begin, uint64_t end);
   void AddCheck(uint64_t block, const std::byte* bytes);
   bool NeedsCheck(uint64_t block) const;
   bool IsAligned(uint64_t begin, uint64_t end, const std::byte* into) const;
-  // Bytes that begin where the last read ends may become part of it.
+  // Returns whether the last read may be extended by `bytes`.
   bool MayJoin(uint64_t bytes) const;
   void StartRead(IoBackend backend, uint64_t begin, uint64_t end,
                  uint64_t needed_end, std::byte* into);
@@ -125,23 +126,23 @@ class ReadPlan {
   IoBackend reader_backend_ = IoBackend::kBuffered;
   uint32_t file_ = 0;
   const FileChecksums* checksums_ = nullptr;  // null: nothing to verify
-  const VerifiedBlocks* verified_ = nullptr;  // of them
-  bool relies_here_ = false;                  // on those
+  const VerifiedBlocks* verified_ = nullptr;  // null if nothing to verify
+  bool relies_here_ = false;  // whether blocks in verified_ are not checked
   IoBackend backend_ = IoBackend::kBuffered;
   uint64_t alignment_ = 1;         // of offsets
   uint64_t memory_alignment_ = 1;  // of places
   std::vector<PendingRead>* reads_ = nullptr;
-  size_t num_requests_ = 0;  // left, with the current one
+  size_t num_requests_ = 0;  // not yet planned, with the current one
   const ReadRequest* request_ = nullptr;
   uint64_t requests_ = 0;
   uint64_t bytes_asked_ = 0;
   uint64_t merged_ = 0;
   bool has_file_ = false;
-  bool has_read_ = false;   // reads_->back() is of this file
-  Stretch in_place_;        // that reaches furthest, of those read in place
-  Stretch beside_;          // the last one in scratch, whole sectors
-  size_t beside_read_ = 0;  // the number in *reads_ of the read it is of
-  bool beside_is_last_ = false;  // its bytes are the last of reads_->back()
+  bool has_read_ = false;        // reads_->back() is of this file
+  Stretch in_place_;             // the last one that is read in place
+  Stretch beside_;               // the last one read to scratch, whole sectors
+  size_t beside_read_ = 0;       // index in *reads_ of the read of beside_
+  bool beside_is_last_ = false;  // beside_ is the end of reads_->back()
 };
 
 }  // namespace poniente::internal

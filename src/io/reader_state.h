@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a ByteReader holds.
+// The state of a ByteReader.
 
 #ifndef PONIENTE_IO_READER_STATE_H_
 #define PONIENTE_IO_READER_STATE_H_
@@ -24,8 +24,8 @@
 
 namespace poniente::internal {
 
-// BackendCounters for many threads. All accesses are relaxed: statistics, which
-// publish nothing.
+// BackendCounters that many threads may add to. All accesses are relaxed: the
+// counts are statistics, and publish no other data.
 struct AtomicBackendCounters {
   std::atomic<uint64_t> requests = 0;
   std::atomic<uint64_t> bytes_asked = 0;
@@ -44,7 +44,7 @@ inline void Add(uint64_t count, std::atomic<uint64_t>* to) {
   if (count != 0) to->fetch_add(count, std::memory_order_relaxed);
 }
 
-// A text that is written once, at any time, and read by reference.
+// A text that is set at most once, at any time, and read by reference.
 class OnceText {
  public:
   const std::string& get() const {
@@ -73,7 +73,8 @@ struct ReaderState {
   ReaderState(const ReaderState&) = delete;
   ReaderState& operator=(const ReaderState&) = delete;
 
-  // Opens all files that are not left for later, and sets all that is constant.
+  // Opens all files except those with ByteFile::expected, and sets the constant
+  // members.
   absl::Status Open(std::vector<ByteFile> wanted,
                     const ByteReaderOptions& reader_options);
 
@@ -84,35 +85,38 @@ struct ReaderState {
     const OpenFile* const open = files[file].get();
     return open != nullptr ? open->size() : later[file].expected->bytes;
   }
-  // REQUIRES: it is open.
+  // Returns an open file. REQUIRES: it is open.
   const OpenFile& opened(uint32_t file) const { return *files[file].get(); }
-  // Opens it if that was left for later.
+  // Opens the file if it is not open yet.
   absl::Status EnsureOpen(uint32_t file) {
     return files[file].get() != nullptr ? absl::OkStatus() : OpenLater(file);
   }
 
-  // What to read this reader's part of the next batch by.
+  // Returns the backend for this reader's part of the next batch, and counts
+  // the batch.
   IoBackend Next();
-  // The same without counting.
+  // Returns the current backend without counting a batch.
   IoBackend Now() const;
-  // Opens or maps the file as `wanted` needs it. What to read it by: the next
-  // best where that fails.
+  // Opens or maps the file as `wanted` needs it. Returns the backend to read
+  // the file with: `wanted`, or another one if that fails.
   IoBackend Prepare(IoBackend wanted, uint32_t file);
-  // After a batch through the cache, of whose `reads` `hits` were there; after
-  // one of copies, which met major faults.
+  // Report a batch of `reads` to the policy: one through the cache, of which
+  // `hits` were cached, or one of copies, which met `faults` major faults.
   void ReportBuffered(uint64_t reads, uint64_t hits);
   void ReportMapped(uint64_t reads, uint64_t faults);
 
-  // For good: the file system, or a limit, does not let us read so.
+  // Stop direct reads for good, because the file system or a limit refuses
+  // them, and record the reason for fallback_reason().
   void RefuseDirect(std::string_view why);
   void SetFallback(IoBackend from, IoBackend to, std::string_view why);
 
-  // Null if there is nothing to verify. REQUIRES: the file is open.
+  // Returns null if the file is not verified. REQUIRES: the file is open.
   const FileChecksums* ChecksumsOf(uint32_t file) const {
     return checksums.empty() ? nullptr : checksums[file].get();
   }
   AtomicBackendCounters& CountersOf(IoBackend of);
-  // Null unless it adapts, and until a file is open.
+  // Returns the policy of kAuto; null for other backends, and until a file is
+  // open.
   BackendPolicy* policy() const {
     return policy_.load(std::memory_order_acquire);
   }
@@ -120,42 +124,46 @@ struct ReaderState {
   // Constant after Open().
   ByteReaderOptions options;
   size_t num_files = 0;
-  // As asked for, of a reader that opens files later; else empty.
+  // The files as they were requested, if some are opened later; else empty.
   std::vector<ByteFile> later;
-  // Never kAuto. With a policy: kBuffered or kPread, what serves where the
-  // policy says kBuffered.
+  // Never kAuto. With a policy: kBuffered or kPread, the backend to use when
+  // the policy says kBuffered.
   IoBackend backend = IoBackend::kBuffered;
   bool shares_policy = false;  // with other small readers
-  uint64_t counted_bytes = 0;  // of the process's auto readers
+  uint64_t counted_bytes = 0;  // this reader's part of the auto readers' bytes
 
-  // Any thread.
+  // For any thread.
   Mutex making;
   std::unique_ptr<LazilyMade<OpenFile>[]> files;
-  // Of each file, null for one that has none; empty if none is to be verified.
-  // Set under `making` before the file is; constant from then on.
+  // By file; null for a file without checksums. Empty if no file is verified.
+  // Each is set under `making` before its file, and constant afterwards.
   std::vector<std::unique_ptr<const FileChecksums>> checksums;
   std::unique_ptr<LazilyMade<DirectFile>[]> direct;  // per file
   std::unique_ptr<LazilyMade<Mapping>[]> mappings;   // per file
-  // Relaxed: one attempt too many is refused again.
+  // Relaxed: a thread that sees the value late makes one more attempt, which is
+  // refused again.
   std::atomic<bool> refuses_direct = false;
   std::atomic<bool> refuses_mapping = false;
-  // Batches of copies in succession without a major fault.
+  // Consecutive batches of copies without a major fault.
   std::atomic<int> calm_batches = 0;
   OnceText fallback_reason;
-  AtomicBackendCounters counters[4];  // by CountersOf()
+  AtomicBackendCounters counters[4];  // see CountersOf()
   std::atomic<uint64_t> blocks_verified = 0;
 
  private:
+  // Sets `backend` from the options and from what the system supports.
   absl::Status ChooseBackend();
   absl::Status OpenLater(uint32_t file);
-  // Opens it, and makes what belongs to it.
+  // Opens the file, its checksums and, for kMmap, its mapping.
   absl::StatusOr<OpenFile> OpenNow(uint32_t file, const ByteFile& wanted)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(making);
-  // Learns from the first file that is opened, or from none, what its file
-  // system can do.
+  // Examines the file system of the first file that is opened, once, and
+  // creates the policy. `first` is null if the reader has no files.
   void LookAround(const OpenFile* first) ABSL_EXCLUSIVE_LOCKS_REQUIRED(making);
+  // Prepares the reader for kAuto: counts its bytes.
   void Adapt();
   absl::Status EnsureMapped(uint32_t file);
+  // Returns whether the files of all auto readers fit in the page cache.
   bool FitsCache() const;
 
   bool has_looked_around_ ABSL_GUARDED_BY(making) = false;

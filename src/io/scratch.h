@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory for data that cannot be read into its place: blocks to be verified,
-// and sectors around an unaligned request.
+// Memory for data that cannot be read directly into its place: blocks to be
+// verified, and the sectors around an unaligned request.
 
 #ifndef PONIENTE_IO_SCRATCH_H_
 #define PONIENTE_IO_SCRATCH_H_
@@ -15,12 +15,12 @@ namespace poniente::internal {
 inline constexpr size_t kScratchBytes = size_t{64} << 20;
 
 // Page-aligned address space of capacity() bytes; only the used part takes
-// memory. On destruction it returns to a pool of the process, with up to 4 MiB
-// of the memory used.
+// memory. On destruction it returns to a pool of the process, which keeps up to
+// 4 MiB of the used memory.
 class Scratch {
  public:
-  // Returns scratch of at least `bytes`; ResourceExhausted if there is no
-  // memory.
+  // Returns scratch memory of at least `bytes`; ResourceExhausted if there is
+  // none.
   static absl::StatusOr<Scratch> Take(size_t bytes);
 
   Scratch() = default;

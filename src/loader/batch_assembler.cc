@@ -2,7 +2,9 @@
 #include "loader/batch_assembler.h"
 
 #include <algorithm>
+#include <functional>
 #include <memory>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "index/part_at.h"
@@ -18,6 +20,8 @@ namespace {
 
 // What the address space could hold; keeps products of sizes from wrapping.
 constexpr uint64_t kMaxBatchBytes = uint64_t{1} << 47;
+// That look up documents which are not in memory, each those of a batch.
+constexpr size_t kBlockingThreads = 4;
 
 bool ReadsFiles(const DatasetTree& tree) {
   return std::all_of(tree.leaves().begin(), tree.leaves().end(),
@@ -32,6 +36,11 @@ uint64_t IdLimit(const DatasetNode& leaf, TokenType type) {
   const uint64_t held = MaxTokenId(type) + 1;
   return std::min(
       {vocabulary ? vocabulary->size : held, leaf.ranges()->id_limit(), held});
+}
+
+// Whether every id of so many bytes is below `ids`.
+bool HoldsNoOther(uint64_t ids, uint32_t width) {
+  return width < sizeof(ids) && ids >> (8 * width) != 0;
 }
 
 absl::Status WindowLengthError(std::string_view source, uint64_t has,
@@ -160,14 +169,17 @@ BatchAssembler::BatchAssembler(DatasetPtr<TokenWindow> dataset,
       tensors_(tree_, options),
       slots_(std::move(slots)),
       reads_files_(ReadsFiles(tree_)),
-      host_type_(options.token_type) {
+      host_type_(options.token_type),
+      blocking_(kBlockingThreads) {
   for (const TreeLeaf& leaf : tree_.leaves()) {
     whole_tokens_.push_back(WholeTokens(leaf));
     if (!reads_files_) continue;
     const RangeSource& ranges = *leaf.node->ranges();
-    file_leaves_.push_back({&ranges, &ranges.reader(),
-                            IdLimit(*leaf.node, options.token_type),
-                            ranges.width_bytes(), ranges.ids_are_checked()});
+    const uint64_t ids = IdLimit(*leaf.node, options.token_type);
+    const uint32_t width = ranges.width_bytes();
+    file_leaves_.push_back(
+        {&ranges, &ranges.reader(), ids, width,
+         ranges.ids_are_checked() || HoldsNoOther(ids, width)});
   }
   if (const uint32_t width = WidthToWiden(options); width > 0) {
     host_type_ = TypeOfWidth(width);
@@ -269,6 +281,10 @@ Task<> BatchAssembler::Fill(Batch* batch, Slot* slot, FetchTimes* times) const {
   absl::Status lengths = CheckLengths(items, by_leaf, batch->seq_len());
   if (!lengths.ok()) co_return lengths;
   times->resolve = watch.Lap();
+  absl::StatusOr<BatchDocuments> documents =
+      co_await FindDocuments(items, batch->seq_len());
+  if (!documents.ok()) co_return documents.status();
+  times->read = watch.Lap();
   absl::Status tokens;
   if (reads_files_) {
     tokens = co_await FillFromFiles(items, by_leaf, batch, slot, times);
@@ -277,9 +293,33 @@ Task<> BatchAssembler::Fill(Batch* batch, Slot* slot, FetchTimes* times) const {
     tokens = co_await FillFromItems(positions, batch);
   }
   if (!tokens.ok()) co_return tokens;
-  absl::Status others = tensors_.Fill(items, batch);
+  tensors_.Fill(items, *documents, batch);
   times->decode += watch.Lap();
-  co_return others;
+  co_return absl::OkStatus();
+}
+
+Task<BatchDocuments> BatchAssembler::FindDocuments(
+    std::span<const LeafPosition> items, uint32_t seq_len) const {
+  if (!tensors_.needs_documents()) co_return BatchDocuments();
+  if (tensors_.HasDocumentsInMemory(items)) {
+    co_return tensors_.FindDocuments(items, seq_len);
+  }
+  // Owned by the call, too, which may outlast this coroutine.
+  struct Search {
+    std::vector<LeafPosition> items;
+    BatchDocuments found;
+  };
+  auto search = std::make_shared<Search>();
+  search->items.assign(items.begin(), items.end());
+  std::function<absl::Status()> find = [this, search, seq_len] {
+    absl::StatusOr<BatchDocuments> found =
+        tensors_.FindDocuments(search->items, seq_len);
+    if (found.ok()) search->found = *std::move(found);
+    return found.status();
+  };
+  absl::Status done = co_await blocking_.Run(std::move(find));
+  if (!done.ok()) co_return done;
+  co_return std::move(search->found);
 }
 
 absl::Status BatchAssembler::CheckLengths(std::span<const LeafPosition> items,
@@ -306,7 +346,7 @@ Task<> BatchAssembler::FillFromFiles(std::span<const LeafPosition> items,
   if (!requests.ok()) co_return requests.status();
   times->resolve += watch.Lap();
   absl::Status read = co_await ReadBatch(*requests);
-  times->read = watch.Lap();
+  times->read += watch.Lap();
   if (!read.ok()) co_return read;
   absl::Status decoded = Decode(items, by_leaf, *requests, batch);
   times->decode += watch.Lap();

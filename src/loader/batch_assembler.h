@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "async/blocking_threads.h"
 #include "io/range_source.h"
 #include "loader/fetch_times.h"
 #include "loader/samples_by_leaf.h"
@@ -74,6 +75,10 @@ class BatchAssembler {
                       const SamplesByLeaf& by_leaf,
                       std::span<const ReadRequest> requests,
                       Batch* batch) const;
+  // Finds the documents of the samples; none if no tensor needs them. Reads
+  // them, if it must, on another thread.
+  Task<BatchDocuments> FindDocuments(std::span<const LeafPosition> items,
+                                     uint32_t seq_len) const;
   Task<> FillFromItems(std::span<const Position> positions, Batch* batch) const;
 
   const DatasetPtr<TokenWindow> dataset_;
@@ -90,7 +95,7 @@ class BatchAssembler {
     const ByteReader* reader = nullptr;
     uint64_t ids = 0;  // they are below this
     uint32_t width = 0;
-    bool ids_are_checked = false;
+    bool ids_are_checked = false;  // or none of its width could be refused
   };
 
   const bool reads_files_;
@@ -102,6 +107,8 @@ class BatchAssembler {
   // Most bytes of an id that is read beside the batch or widened on the device;
   // 0 if all ids are read in place.
   uint32_t widened_from_ = 0;
+  // Its calls borrow the tree and tensors_, so it is destroyed first.
+  mutable BlockingThreads blocking_;
 };
 
 }  // namespace poniente::internal

@@ -154,19 +154,26 @@ void Loader::Core::TakeBack(uint64_t generation, ReadySteps::node_type taken) {
   }
 }
 
-Task<std::unique_ptr<internal::OfferedBatch>> Loader::Core::NextOffer(
+absl::StatusOr<std::unique_ptr<Loader::Core::Offer>> Loader::Core::Ask(
     NextTicket asked) {
   // The ticket goes with the call, not with its awaitable.
   auto offer = std::make_unique<Offer>(std::move(asked));
   if (!offer->TakeTicket()) {
-    co_return absl::FailedPreconditionError(
+    return absl::FailedPreconditionError(
         "another Next() of this loader is still awaited");
   }
-  Core* const core = offer->core();
-  core->counters_.Asked(LoaderCounters::Clock::now());
+  offer->core()->counters_.Asked(LoaderCounters::Clock::now());
+  return offer;
+}
+
+Task<std::unique_ptr<internal::OfferedBatch>> Loader::Core::NextOffer(
+    NextTicket asked) {
+  absl::StatusOr<std::unique_ptr<Offer>> offer = Ask(std::move(asked));
+  if (!offer.ok()) co_return offer.status();
   // After a turn of the executor, what this gives reaches whoever awaits it
   // without another, in which the wait for it could be given up.
   co_await asio::post(asio::use_awaitable);
+  Core* const core = (*offer)->core();
   while (true) {
     const asio::cancellation_state cancellation =
         co_await asio::this_coro::cancellation_state;
@@ -174,12 +181,33 @@ Task<std::unique_ptr<internal::OfferedBatch>> Loader::Core::NextOffer(
       co_return absl::CancelledError("cancelled by the caller");
     }
     const uint64_t seen = core->changed_.version();
-    const absl::StatusOr<bool> is_there = core->TakeReady(offer.get());
+    const absl::StatusOr<bool> is_there = core->TakeReady(offer->get());
     if (!is_there.ok()) co_return is_there.status();
-    if (*is_there) co_return offer;
+    if (*is_there) co_return *std::move(offer);
     absl::Status waited = co_await core->changed_.WaitPast(seen);
     if (!waited.ok()) co_return waited;
   }
+}
+
+// Without an event loop: a batch that is ready, or nearly, is taken at once.
+absl::StatusOr<Batch> Loader::Core::NextBlocking(NextTicket asked) try {
+  PONIENTE_ASSIGN_OR_RETURN(const std::unique_ptr<Offer> offer,
+                            Ask(std::move(asked)));
+  Core* const core = offer->core();
+  while (true) {
+    const uint64_t seen = core->changed_.version();
+    PONIENTE_ASSIGN_OR_RETURN(const bool is_there,
+                              core->TakeReady(offer.get()));
+    if (is_there) return offer->Accept();
+    if (core->next_spin_.Wait(
+            [core, seen] { return core->changed_.version() != seen; })) {
+      continue;
+    }
+    core->changed_.BlockPast(seen);
+    core->next_spin_.Slept();
+  }
+} catch (...) {
+  return internal::StatusFromException(std::current_exception());
 }
 
 Task<Batch> Loader::Core::Next(NextTicket asked) {
@@ -290,7 +318,9 @@ Task<std::unique_ptr<internal::OfferedBatch>> internal::BeginNext(
   ticket.Take();
   return Loader::Core::NextOffer(std::move(ticket));
 }
-absl::StatusOr<Batch> Loader::NextBlocking() { return RunBlocking(Next()); }
+absl::StatusOr<Batch> Loader::NextBlocking() {
+  return Core::NextBlocking(Core::NextTicket(core_));
+}
 absl::Status Loader::Seek(uint64_t step) { return core_->Seek(step); }
 std::string Loader::State() const { return core_->State(); }
 absl::Status Loader::Resume(std::string_view state) {

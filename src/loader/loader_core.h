@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a Loader is made of: fetches of batches ahead of the consumer
-// (loader_fetches.cc), and the one Next() that takes them in order (loader.cc).
+// The implementation of a Loader: fetches batches ahead of the consumer
+// (loader_fetches.cc), and returns them in order from Next() (loader.cc).
 
 #ifndef PONIENTE_LOADER_LOADER_CORE_H_
 #define PONIENTE_LOADER_LOADER_CORE_H_
 
+#include <atomic>
 #include <boost/asio/cancellation_signal.hpp>
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/io_context.hpp>
@@ -31,6 +32,7 @@
 #include "loader/thread_times.h"
 #include "poniente/loader.h"
 #include "util/mutex.h"
+#include "util/short_spin.h"
 
 namespace poniente {
 
@@ -48,6 +50,7 @@ class Loader::Core {
   static Task<Batch> Next(NextTicket asked);
   static Task<std::unique_ptr<internal::OfferedBatch>> NextOffer(
       NextTicket asked);
+  static absl::StatusOr<Batch> NextBlocking(NextTicket asked);
   absl::Status Seek(uint64_t step);
   static Task<> Close(std::shared_ptr<Core> core);
 
@@ -59,7 +62,7 @@ class Loader::Core {
   uint64_t fingerprint() const;
   std::string State() const;
   absl::Status Resume(std::string_view state);
-  // Warns of each leaf that is not read as preferred.
+  // Emits a warning for each leaf that is not read by its preferred backend.
   void WarnOfFallbacks() const;
 
   const Schedule& schedule() const { return schedule_; }
@@ -72,11 +75,12 @@ class Loader::Core {
     internal::LoaderCounters::Clock::time_point since;
   };
   using ReadySteps = std::map<uint64_t, Ready>;
-  // All that its end needs, so that it can be told without memory.
+  // A fetch in progress. Holds all memory that its end needs, so that its
+  // result can be stored even if no memory is left.
   struct Fetch {
     uint64_t step() const { return ready.key(); }
 
-    ReadySteps::node_type ready;  // of what it brings
+    ReadySteps::node_type ready;  // filled with the result
     uint64_t bytes;
     uint64_t generation;
     bool is_cancelled = false;
@@ -84,16 +88,20 @@ class Loader::Core {
     internal::FetchTimes times;
   };
 
+  // Makes the offer of the one Next(), which counts from here on.
+  static absl::StatusOr<std::unique_ptr<Offer>> Ask(NextTicket asked);
   absl::StatusOr<bool> TakeReady(Offer* offer);
   void Deliver(uint64_t generation, Ready* ready);
   void TakeBack(uint64_t generation, ReadySteps::node_type taken);
   uint64_t NumReady() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void StartFetches() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  // As many as there is memory for. Who waits for the next one tries again.
+  // Starts as many fetches as there is memory for. If memory runs out,
+  // Next() tries again.
   void TryToStartFetches() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void StartFetch(uint64_t step, uint64_t bytes)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void RunFetches();
+  void RunSpinning();
   void TryToNotify();
   void Launch(std::list<Fetch>::iterator fetch);
   void Arrive(std::list<Fetch>::iterator fetch, Fetched fetched);
@@ -103,7 +111,7 @@ class Loader::Core {
   }
   void CloseAndCancel();
   void Restart(uint64_t step) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  // Those under way of earlier generations.
+  // Cancels the fetches in progress that are of earlier generations.
   void CancelBefore(uint64_t generation);
   absl::Status ClosedError() const {
     return absl::FailedPreconditionError("the loader is closed");
@@ -128,7 +136,7 @@ class Loader::Core {
   const std::shared_ptr<internal::SlotRing> slots_;
   const internal::BatchAssembler assembler_;
 
-  // Any thread; reports_ is that of the one Next().
+  // Used on any thread, except reports_: only the Next() in progress uses it.
   internal::LoaderCounters counters_;
   const internal::ReaderTotals readers_;
   internal::LoaderReports reports_;
@@ -138,7 +146,12 @@ class Loader::Core {
       work_;
   std::thread thread_;
 
-  // Any thread.
+  internal::ShortSpin next_spin_;       // used by the Next() in progress
+  std::atomic<uint64_t> launched_ = 0;  // fetches started so far
+  // Fetches that have ended so far; used on the loader's thread.
+  uint64_t arrived_ = 0;
+
+  // Used on any thread.
   internal::Notifier changed_;
   mutable internal::Mutex mu_;
   internal::PrefetchWindow window_ ABSL_GUARDED_BY(mu_);

@@ -93,6 +93,22 @@ void Loader::Core::StartFetch(uint64_t step, uint64_t bytes) {
   // Posted: co_spawn would begin to read here and now, under the lock.
   asio::post(context_, [this, fetch] { Launch(fetch); });
   under_way_.splice(under_way_.end(), one);
+  launched_.fetch_add(1, std::memory_order_release);
+}
+
+// As context_.run(), but where all fetches have ended, so that only the
+// consumer can bring work, looks out for it for a while before it sleeps.
+void Loader::Core::RunSpinning() {
+  internal::ShortSpin spin;
+  while (!context_.stopped()) {
+    if (context_.poll() > 0) continue;
+    const bool has_work = spin.Wait([this] {
+      return launched_.load(std::memory_order_acquire) > arrived_;
+    });
+    if (has_work && context_.poll() > 0) continue;
+    context_.run_one();
+    if (!has_work) spin.Slept();
+  }
 }
 
 void Loader::Core::TryToNotify() {
@@ -108,7 +124,7 @@ void Loader::Core::TryToNotify() {
 void Loader::Core::RunFetches() {
   while (true) {
     try {
-      context_.run();
+      RunSpinning();
       return;
     } catch (const std::bad_alloc&) {
       MutexLock lock(&mu_);
@@ -154,6 +170,7 @@ FetchEnd Loader::Core::EndOf(const Fetched& fetched, bool is_wanted) {
 // On the loader's thread.
 void Loader::Core::Arrive(std::list<Fetch>::iterator fetch, Fetched fetched) {
   const auto now = LoaderCounters::Clock::now();
+  ++arrived_;
   {
     MutexLock lock(&mu_);
     const bool is_wanted =

@@ -12,10 +12,10 @@
 namespace poniente::internal {
 
 // Starts steps in order, ahead of the next one to be delivered. At most `limit`
-// steps are started and not delivered, counting those of before a restart that
-// have not arrived yet; together they have at most `byte_limit` bytes, unless a
-// single step has more. The first step after a start or restart runs alone
-// until it has arrived, so that it does not share the disk.
+// steps are started and not delivered, including steps from before a restart
+// that have not arrived yet. Together they have at most `byte_limit` bytes,
+// unless a single step has more. The first step after a start or restart runs
+// alone until it has arrived, so that it does not share the disk.
 class PrefetchWindow {
  public:
   // REQUIRES: limit >= 1.
@@ -105,8 +105,8 @@ class PrefetchWindow {
   const uint32_t limit_;
   const uint64_t byte_limit_;
   uint64_t next_;
-  std::deque<Started> started_;  // of the steps from next_ on
-  uint32_t stale_ = 0;           // of earlier generations, not arrived
+  std::deque<Started> started_;  // the steps from next_ on
+  uint32_t stale_ = 0;           // steps of earlier generations, not arrived
   uint64_t bytes_ = 0;           // of all these
   uint64_t generation_ = 0;
   bool is_warm_ = false;

@@ -6,7 +6,6 @@
 // docs/compatibility.md has an example. Its size is bounded: if there are many
 // batch sizes, only the last are listed and the others hashed; if there are
 // many sources, they become groups by the hash of their path.
-// the hash of their path.
 
 #ifndef PONIENTE_LOADER_RUN_STATE_H_
 #define PONIENTE_LOADER_RUN_STATE_H_

@@ -26,7 +26,8 @@ class SamplesByLeaf {
   // REQUIRES: each item's leaf < num_leaves; fewer than 2^32 items.
   SamplesByLeaf(std::span<const LeafPosition> items, size_t num_leaves)
       : samples_(items.size()) {
-    // By leaf: first its items, counted; then where the next one belongs.
+    // For each leaf: first the number of its items, then the place where its
+    // next item belongs.
     std::vector<uint32_t> next(num_leaves);
     for (const LeafPosition& item : items) {
       if (next[item.leaf]++ == 0) groups_.push_back({item.leaf, {}});

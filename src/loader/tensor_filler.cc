@@ -3,12 +3,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 #include <string>
 #include <string_view>
 
 #include "absl/strings/str_cat.h"
 #include "loader/batch_access.h"
+#include "loader/document_rows.h"
 #include "util/nearest_name.h"
 #include "util/status_macros.h"
 
@@ -19,7 +19,7 @@ constexpr BatchTensor kOfDocuments[] = {
     BatchTensor::kLabels, BatchTensor::kLossMask, BatchTensor::kDocumentIds,
     BatchTensor::kPositions};
 
-bool LooksAtDocuments(const BatchLayout& layout) {
+bool NeedsDocuments(const BatchLayout& layout) {
   return std::any_of(
       std::begin(kOfDocuments), std::end(kOfDocuments),
       [&layout](BatchTensor tensor) { return layout.Has(tensor); });
@@ -84,33 +84,6 @@ void FillLabels(std::span<const uint32_t> documents, size_t sample,
   }
 }
 
-void FillLossMask(std::span<const uint32_t> documents, std::span<uint8_t> row) {
-  std::fill(row.begin(), row.end(), uint8_t{1});
-  size_t end = 0;
-  for (const uint32_t length : documents) {
-    end += length;
-    row[end - 1] = 0;
-  }
-}
-
-void FillDocumentIds(std::span<const uint32_t> documents,
-                     std::span<int32_t> row) {
-  auto to = row.begin();
-  int32_t number = 0;
-  for (const uint32_t length : documents) {
-    to = std::fill_n(to, length, number++);
-  }
-}
-
-void FillPositions(std::span<const uint32_t> documents,
-                   std::span<int32_t> row) {
-  auto to = row.begin();
-  for (const uint32_t length : documents) {
-    std::iota(to, to + length, 0);
-    to += length;
-  }
-}
-
 void FillFromDocuments(std::span<const uint32_t> documents, size_t sample,
                        Batch* batch) {
   const BatchLayout& layout = BatchAccess::Layout(*batch);
@@ -158,26 +131,27 @@ absl::Status TensorFiller::Check(const DatasetTree& tree,
 
 TensorFiller::TensorFiller(const DatasetTree& tree,
                            const LoaderOptions& options)
-    : tree_(tree), layout_(options.token_type, options.tensors) {
+    : tree_(tree),
+      layout_(options.token_type, options.tensors),
+      needs_documents_(NeedsDocuments(layout_)) {
   for (const TreeLeaf& leaf : tree.leaves()) {
     documents_.push_back(leaf.is_plain ? PiecesOf(*leaf.node) : nullptr);
     loss_weights_.push_back(LossWeight(options.loss_weights, leaf.path));
   }
 }
 
-absl::Status TensorFiller::FindDocuments(const LeafPosition& item,
-                                         uint32_t seq_len,
-                                         std::vector<uint32_t>* lengths) const {
-  lengths->clear();
+absl::Status TensorFiller::AddDocuments(const LeafPosition& item,
+                                        uint32_t seq_len,
+                                        BatchDocuments* found) const {
   const PiecewiseItems* const documents = documents_[item.leaf];
   if (documents == nullptr) {
-    lengths->push_back(seq_len);
+    found->Add(seq_len);
+    found->EndSample();
     return absl::OkStatus();
   }
-  const std::string& source = tree_.leaves()[item.leaf].path;
   const auto what = [&] {
-    return absl::StrCat("documents of '", source, "' item ",
-                        item.position.index);
+    return absl::StrCat("documents of '", tree_.leaves()[item.leaf].path,
+                        "' item ", item.position.index);
   };
   const absl::StatusOr<std::vector<ItemPiece>> pieces =
       documents->Pieces(item.position);
@@ -190,15 +164,35 @@ absl::Status TensorFiller::FindDocuments(const LeafPosition& item,
       break;
     }
     tokens += length;
-    lengths->push_back(static_cast<uint32_t>(length));
+    found->Add(static_cast<uint32_t>(length));
   }
+  found->EndSample();
   if (tokens == seq_len) return absl::OkStatus();
   return absl::InternalError(
       absl::StrCat(what(), " do not add up to its ", seq_len, " tokens"));
 }
 
-absl::Status TensorFiller::Fill(std::span<const LeafPosition> items,
-                                Batch* batch) const {
+bool TensorFiller::HasDocumentsInMemory(
+    std::span<const LeafPosition> items) const {
+  return std::all_of(
+      items.begin(), items.end(), [this](const LeafPosition& item) {
+        const PiecewiseItems* const documents = documents_[item.leaf];
+        return documents == nullptr ||
+               documents->HasPiecesInMemory(item.position);
+      });
+}
+
+absl::StatusOr<BatchDocuments> TensorFiller::FindDocuments(
+    std::span<const LeafPosition> items, uint32_t seq_len) const {
+  BatchDocuments found;
+  for (const LeafPosition& item : items) {
+    PONIENTE_RETURN_IF_ERROR(AddDocuments(item, seq_len, &found));
+  }
+  return found;
+}
+
+void TensorFiller::Fill(std::span<const LeafPosition> items,
+                        const BatchDocuments& documents, Batch* batch) const {
   if (layout_.Has(BatchTensor::kLossWeights)) {
     auto* weights = reinterpret_cast<float*>(
         BatchAccess::Bytes(batch, BatchTensor::kLossWeights).data());
@@ -206,14 +200,10 @@ absl::Status TensorFiller::Fill(std::span<const LeafPosition> items,
       weights[i] = loss_weights_[items[i].leaf];
     }
   }
-  if (!LooksAtDocuments(layout_)) return absl::OkStatus();
-  std::vector<uint32_t> lengths;
+  if (!needs_documents_) return;
   for (size_t i = 0; i < items.size(); ++i) {
-    PONIENTE_RETURN_IF_ERROR(
-        FindDocuments(items[i], batch->seq_len(), &lengths));
-    FillFromDocuments(lengths, i, batch);
+    FillFromDocuments(documents.Of(i), i, batch);
   }
-  return absl::OkStatus();
 }
 
 }  // namespace poniente::internal

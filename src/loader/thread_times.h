@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Measures how a thread spends its time; other threads may read it.
+// Measures how a thread spends its time. Other threads may read the results.
 
 #ifndef PONIENTE_LOADER_THREAD_TIMES_H_
 #define PONIENTE_LOADER_THREAD_TIMES_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs the same small task for many things, on all cores.
+// Runs many small tasks of the same kind on all cores.
 
 #ifndef PONIENTE_STORE_IN_PARALLEL_H_
 #define PONIENTE_STORE_IN_PARALLEL_H_
@@ -12,14 +12,14 @@
 
 namespace poniente::internal {
 
-// Calls `each` once for every number below `count`, on this thread and others
-// (as many as the machine has cores, at most 16), and returns once all calls
-// have. Throws the first exception that a call threw; the remaining calls may
-// then not have been made.
+// Calls `each` once for every number below `count`, on this thread and others,
+// and waits for all calls. Uses as many threads as the machine has cores, at
+// most 16. If a call throws, throws the first exception; some calls may then
+// not have been made.
 void InParallel(size_t count, const std::function<void(size_t)>& each);
 
-// Returns OK if all statuses are; else the code of the first error, and the
-// messages of the first hundred, one line each.
+// Returns OK if all statuses are OK; else an error with the code of the first
+// one and the messages of the first hundred, one per line.
 absl::Status JoinErrors(std::span<const absl::Status> statuses);
 
 }  // namespace poniente::internal

@@ -18,7 +18,7 @@
 
 namespace poniente::internal {
 
-// Closes its descriptor.
+// Owns a descriptor, which it closes.
 class OwnedFd {
  public:
   OwnedFd() = default;
@@ -37,7 +37,8 @@ class OwnedFd {
   int fd_ = -1;
 };
 
-// Changes whenever a file is written to.
+// The size and modification time of a file, which show whether it was written
+// to.
 struct FileStamp {
   uint64_t bytes = 0;
   int64_t mtime_ns = 0;  // since 1970
@@ -49,46 +50,47 @@ FileStamp StampOf(const struct stat& facts);
 // if it is not a regular file.
 absl::StatusOr<FileStamp> ReadStamp(const std::string& path);
 
-// Returns "'path': what: reason; remedy" for errno, with its code. Call it
-// before anything else can change errno.
+// Returns the error "'path': what: reason; remedy" for errno. Call it before
+// other code can change errno.
 absl::Status ErrnoError(const std::string& path, std::string_view what);
 
-// Opens a descriptor; raises the soft limit of descriptors to the hard one if
-// it is reached.
+// Opens a descriptor. If the soft limit on descriptors is reached, raises it to
+// the hard limit.
 absl::StatusOr<OwnedFd> OpenFd(const std::string& path, int flags);
 
-// Opens a file for reading. InvalidArgument if it is not a regular file; does
-// not wait on a pipe without a writer.
+// Opens a file for reading. InvalidArgument if it is not a regular file. Does
+// not block on a pipe without a writer.
 absl::StatusOr<OwnedFd> OpenRegularFile(const std::string& path,
                                         struct stat* facts);
 
-// Reads all of a regular file of at most `most_bytes` bytes. InvalidArgument,
-// naming `what` was expected, for anything else.
+// Reads a regular file of at most `most_bytes` bytes. InvalidArgument, with
+// `what` as the name of the expected file, for any other file.
 absl::StatusOr<std::string> ReadSmallFile(const std::string& path,
                                           std::string_view what,
                                           uint64_t most_bytes,
                                           FileStamp* stamp = nullptr);
 
-// Writes all of `bytes` at `offset`.
+// Writes all of `bytes` at byte `offset`.
 absl::Status WriteAll(int fd, const std::string& path, uint64_t offset,
                       std::span<const std::byte> bytes);
 
-// Returns DataLoss: the file ends at byte `at`, `missing` bytes before the
-// expected end.
+// Returns the DataLoss error that the file ends at byte `at`, `missing` bytes
+// before the expected end.
 absl::Status EndsEarly(const std::string& path, uint64_t at, uint64_t missing);
 
-// Fills `into` from `offset`; DataLoss if the file ends earlier.
+// Fills `into` from byte `offset` on. DataLoss if the file ends earlier.
 absl::Status ReadAll(int fd, const std::string& path, uint64_t offset,
                      std::span<std::byte> into);
 
 // Sets the length of the file to `bytes`.
 absl::Status CutFile(int fd, const std::string& path, uint64_t bytes);
 
+// Makes what was written to the file durable.
 absl::Status SyncFd(int fd, const std::string& path);
-// Makes the names in a folder durable.
+// Makes the names of the files in a folder durable.
 absl::Status SyncFolder(const std::string& path);
 
-// Returns the folder that `path` lies in.
+// Returns the folder that contains `path`.
 std::string ParentOf(const std::string& path);
 
 // Creates `path` and the missing folders above it, durably. Returns whether

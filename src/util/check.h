@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // PONIENTE_CHECK(condition) << "values": aborts, in every build mode, if a
-// caller broke a precondition. Never use it for what a disk, a configuration or
-// the kernel returned: that is a Status.
+// caller broke a precondition. Never use it for errors of a disk, a
+// configuration or the kernel: return a Status for them.
 
 #ifndef PONIENTE_UTIL_CHECK_H_
 #define PONIENTE_UTIL_CHECK_H_

@@ -10,16 +10,16 @@
 
 namespace poniente::internal {
 
-// Returns the checksum of the bytes that `crc` covers followed by `bytes`; 0
-// covers nothing.
+// Returns the checksum of the bytes with checksum `crc` followed by `bytes`.
+// For no bytes, `crc` is 0.
 uint32_t ExtendCrc32c(uint32_t crc, std::span<const std::byte> bytes);
 
 inline uint32_t Crc32c(std::span<const std::byte> bytes) {
   return ExtendCrc32c(0, bytes);
 }
 
-// Returns the checksum of the bytes that `first` covers followed by the
-// `second_bytes` bytes that `second` covers, without reading either. Costs
+// Returns the checksum of bytes with checksum `first` followed by
+// `second_bytes` bytes with checksum `second`, without reading them. Takes
 // about a microsecond.
 uint32_t CombineCrc32c(uint32_t first, uint32_t second, uint64_t second_bytes);
 

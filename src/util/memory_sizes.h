@@ -8,7 +8,7 @@
 
 namespace poniente::internal {
 
-// A page of memory, and the alignment of direct I/O here.
+// A page of memory. Also the alignment that this library uses for direct I/O.
 inline constexpr size_t kPageBytes = 4096;
 // A line of the processor's caches.
 inline constexpr size_t kLineBytes = 64;

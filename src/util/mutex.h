@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// std::mutex with clang's thread-safety annotations. Not absl::Mutex: the
-// distribution's Abseil is built without TSan, which then reports each one.
+// std::mutex with clang's thread-safety annotations. absl::Mutex is not used
+// because the distribution's Abseil is built without TSan, which then reports
+// every use.
 
 #ifndef PONIENTE_UTIL_MUTEX_H_
 #define PONIENTE_UTIL_MUTEX_H_
@@ -10,16 +11,26 @@
 #include <mutex>
 
 #include "absl/base/thread_annotations.h"
+#include "util/short_spin.h"
 
 namespace poniente::internal {
 
 class ABSL_LOCKABLE Mutex {
  public:
-  void Lock() ABSL_EXCLUSIVE_LOCK_FUNCTION() { mutex_.lock(); }
+  // Looks again for about 2 us before it sleeps: sections are short, and to
+  // sleep and be woken takes longer.
+  void Lock() ABSL_EXCLUSIVE_LOCK_FUNCTION() {
+    for (int i = 0; i < kLooks; ++i) {
+      if (mutex_.try_lock()) return;
+      PauseSpin();
+    }
+    mutex_.lock();
+  }
   void Unlock() ABSL_UNLOCK_FUNCTION() { mutex_.unlock(); }
 
  private:
   friend class ConditionVariable;
+  static constexpr int kLooks = 100;
 
   std::mutex mutex_;
 };
@@ -51,8 +62,8 @@ class ABSL_SCOPED_LOCKABLE MutexLock {
   bool is_held_ = true;
 };
 
-// A std::condition_variable. Wait in a loop that tests the condition: Wait()
-// may return early, and clang can then see what the condition reads.
+// A std::condition_variable. Call Wait() in a loop that tests the condition: it
+// may return early, and in a loop, clang can check the reads of the condition.
 class ConditionVariable {
  public:
   void Wait(Mutex* mutex) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {

@@ -16,8 +16,8 @@ namespace poniente::internal {
 std::string DidYouMean(std::string_view name,
                        std::span<const std::string> known);
 
-// Does the same; if no name is near, lists the known ones: " (known: a, b, c)",
-// or only the first ones if there are many.
+// Does the same, but if no name is near, returns a list of the known ones, "
+// (known: a, b, c)"; only the first ones if there are many.
 std::string NearestOrAll(std::string_view name,
                          const std::vector<std::string>& known);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Text from outside, made safe for a message of one line.
+// Makes text from outside safe for messages of one line.
 
 #ifndef PONIENTE_UTIL_ONE_LINE_H_
 #define PONIENTE_UTIL_ONE_LINE_H_
@@ -9,7 +9,7 @@
 
 namespace poniente::internal {
 
-// Returns the text with everything that a terminal would act on written as
+// Returns the text with all characters that could affect a terminal replaced by
 // escapes: control characters of ASCII (\n, \x1b) and of Unicode, marks that
 // change the direction of text or break lines (\u202e), and bytes that are not
 // UTF-8 (\x9b).

@@ -31,6 +31,7 @@ inline absl::Status Prepend(const absl::Status& status,
 
 }  // namespace poniente::internal
 
+// Returns the status of `expression` from the function if it is an error.
 #define PONIENTE_RETURN_IF_ERROR(expression)           \
   do {                                                 \
     absl::Status poniente_status = (expression);       \
@@ -40,6 +41,8 @@ inline absl::Status Prepend(const absl::Status& status,
 #define PONIENTE_MACRO_JOIN2(a, b) a##b
 #define PONIENTE_MACRO_JOIN(a, b) PONIENTE_MACRO_JOIN2(a, b)
 
+// Assigns the value of `expression`, a StatusOr, to `declaration`; returns its
+// status from the function if it is an error.
 #define PONIENTE_ASSIGN_OR_RETURN(declaration, expression)                    \
   PONIENTE_ASSIGN_OR_RETURN2(PONIENTE_MACRO_JOIN(poniente_result_, __LINE__), \
                              declaration, expression)

@@ -200,7 +200,7 @@ TEST_P(ManyChecksumsTest, DamageIsFoundInEachChunk) {
 }
 
 TEST_P(ManyChecksumsTest, WithoutMemoryForThemEachIsReadWhenItIsCompared) {
-  internal::max_kept_checksum_bytes = 1;
+  internal::checksum_memory.SetLimit(1);
   const auto reader = Open(VerifyChecksums::kAlways);
   FlipByte(file_.path, kSecondChunk + 100);
   Windows windows;
@@ -213,7 +213,7 @@ TEST_P(ManyChecksumsTest, WithoutMemoryForThemEachIsReadWhenItIsCompared) {
   EXPECT_THAT(
       ReadAt(*reader, 5, 1),
       StatusIs(absl::StatusCode::kDataLoss, HasSubstr("checksums of 4 bytes")));
-  internal::max_kept_checksum_bytes = 0;
+  internal::checksum_memory.SetLimit(0);
 }
 
 // Blocks of 80 MiB, larger than what scratch a batch has: a sparse file of

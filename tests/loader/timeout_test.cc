@@ -26,9 +26,11 @@
 #include <optional>
 #include <random>
 #include <string>
+#include <thread>
 #include <utility>
 
 #include "poniente/async_next.h"
+#include "poniente/mapped_dataset.h"
 #include "tests/loader/open_loader.h"
 #include "tests/support/counting_dataset.h"
 #include "tests/support/status_matchers.h"
@@ -55,12 +57,22 @@ int Timeouts(int unless_said) {
   return said == nullptr ? unless_said : std::atoi(said);
 }
 
+// Windows that take longer than a consumer takes to ask again, so that it has
+// to wait.
+DatasetPtr<TokenWindow> SlowWindows() {
+  return Map<TokenWindow>(
+      "slow", CountingWindows(kSteps, kSeqLen), [](TokenWindow window) {
+        std::this_thread::sleep_for(std::chrono::microseconds(1));
+        return window;
+      });
+}
+
 // What a consumer sees, and when it gives up.
 class Consumer {
  public:
   explicit Consumer(int timeouts)
       : most_timeouts_(timeouts),
-        loader_(Open(CountingWindows(kSteps, kSeqLen), MakeSchedule(0, 1))),
+        loader_(Open(SlowWindows(), MakeSchedule(0, 1))),
         random_(TestSeed(43)) {}
 
   Loader& loader() { return *loader_; }

@@ -49,6 +49,13 @@ class PiecewiseItems {
   virtual absl::StatusOr<std::vector<ItemPiece>> Pieces(
       const Position& position) const = 0;
 
+  // Returns whether Pieces() would answer from memory now, without a read. If
+  // not, loaders call it on another thread.
+  virtual bool HasPiecesInMemory(const Position& position) const {
+    (void)position;
+    return false;
+  }
+
   // Returns where the tokens of a document are served, in order; empty if the
   // document was not selected, or lies in the tail that fills no item.
   virtual absl::StatusOr<std::vector<PieceOfItem>> ItemsOf(

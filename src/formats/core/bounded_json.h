@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// JSON that another project wrote, parsed within bounds.
+// Parses JSON that another project wrote, within bounds of depth and memory.
 
 #ifndef PONIENTE_FORMATS_CORE_BOUNDED_JSON_H_
 #define PONIENTE_FORMATS_CORE_BOUNDED_JSON_H_
@@ -12,11 +12,12 @@
 
 namespace poniente::internal {
 
-// How deep values of such files may be nested.
+// The deepest nesting that is accepted.
 inline constexpr int kMaxJsonDepth = 32;
 
-// An object at most kMaxJsonDepth deep, of at most 300,000 values: some 50 MB
-// beside its text. DataLoss, naming `path`, if it is none.
+// Parses an object that is at most kMaxJsonDepth deep and has at most 300,000
+// values, which take about 50 MB in addition to the text. DataLoss, naming
+// `path`, for any other text.
 absl::StatusOr<nlohmann::json> ParseBoundedJson(const std::string& path,
                                                 std::string_view text);
 

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "absl/status/statusor.h"
-#include "formats/core/compact_ends.h"
+#include "store/read/compact_ends.h"
 
 namespace poniente::internal {
 

@@ -22,7 +22,8 @@ struct JsonIndex {
 // folder has none, or if it is larger than 64 MiB.
 absl::StatusOr<JsonIndex> ReadJsonIndex(const FoundPath& found);
 
-// Returns its first 64 KiB; empty if it cannot be read or is not a JSON object.
+// Returns the first 64 KiB of the index; empty if it cannot be read or is not a
+// JSON object.
 std::string JsonIndexHead(const FoundPath& found);
 
 }  // namespace poniente::internal

@@ -25,7 +25,8 @@ using JsonRecordVisitor =
     std::function<absl::Status(const nlohmann::json& record, uint64_t at)>;
 
 // Visits the objects of the member `array` in order, and puts all other members
-// into `others`; its member `array` is then true if the array exists.
+// into `others`. If the array exists, `others` gets a member of its name with
+// the value true.
 // Errors: InvalidArgument, naming path and byte, for any other JSON; those of
 //     `visit`.
 absl::Status ForEachJsonRecord(const std::string& path, std::string_view text,

@@ -59,6 +59,7 @@ class LayoutSource final : public TokenSource {
   absl::StatusOr<uint64_t> DocumentAt(uint64_t token) const override;
   absl::StatusOr<std::vector<ItemPiece>> DocumentPieces(
       uint64_t begin, uint64_t end) const override;
+  bool HasPiecesInMemory(uint64_t, uint64_t) const override { return true; }
 
   const TokenLayout& layout() const { return layout_; }
 
@@ -93,7 +94,7 @@ class LayoutSource final : public TokenSource {
   TokenLayout layout_;
   std::optional<Vocabulary> vocabulary_;
   std::vector<uint64_t> shard_ends_;
-  std::vector<TokenArray> arrays_;  // in files or blocks; none with places
+  std::vector<TokenArray> arrays_;  // in files or blocks; empty with a locator
   std::shared_ptr<const ByteReader> reader_;
   uint64_t fingerprint_ = 0;
   mutable BlockCache cache_;

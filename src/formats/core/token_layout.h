@@ -70,7 +70,7 @@ class BlockDecoder {
 // windows from separately.
 struct TokenShard {
   uint64_t tokens = 0;
-  // Where the shard's array begins; ignored with `places`.
+  // Where the shard's array begins; ignored if TokenLayout::locator is set.
   uint32_t file = 0;
   uint64_t offset = 0;
 };
@@ -92,11 +92,11 @@ struct TokenLayout {
   std::shared_ptr<const DocumentTable> documents;
   // How the files' own project cuts windows.
   WindowRule windows;
-  // What the files say about it.
+  // What the files state: the id between documents, and the tokenizer.
   std::optional<DocumentDelimiter> delimiter;
-  std::string tokenizer;         // empty: nothing
-  uint64_t vocabulary_size = 0;  // 0: nothing
-  // What is accepted but worth a look.
+  std::string tokenizer;         // empty: not stated
+  uint64_t vocabulary_size = 0;  // 0: not stated
+  // What is unusual but accepted, one line each.
   std::vector<std::string> warnings;
   // Hash of what decides tokens besides the bytes of the arrays: row tables and
   // the like. Documents and shards are covered separately.

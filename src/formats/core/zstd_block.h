@@ -30,9 +30,9 @@ absl::Status DecodeZstd(const std::string& path,
 // Returns the decoded size that the head of the first frame states, if it does.
 std::optional<uint64_t> ZstdDecodedBytes(std::span<const std::byte> head);
 
-// Returns the decoded bytes of a file, of which there should be `size`. Reads
+// Opens a file as its decoded bytes; `size` is how many there should be. Reads
 // in ascending order decode the file once; a read that goes back starts again.
-// Memory: what the frame asks for, at most 64 MiB; else InvalidArgument.
+// Memory: what the frame asks for; InvalidArgument if that is above 64 MiB.
 // REQUIRES: `input` outlives the result; CheckZstd() is OK.
 absl::StatusOr<std::unique_ptr<InputBytes>> OpenZstdBytes(
     const InputBytes& input, uint64_t size);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls that return a descriptor, and the limit of descriptors.
+// Calls that need descriptors, and the limit on descriptors.
 
 #ifndef PONIENTE_IO_FILES_DESCRIPTORS_H_
 #define PONIENTE_IO_FILES_DESCRIPTORS_H_
@@ -8,17 +8,18 @@
 
 namespace poniente::internal {
 
-// Raises the soft limit of descriptors (RLIMIT_NOFILE) to the hard one, unless
-// another thread has done so.
+// Raises the soft limit on descriptors (RLIMIT_NOFILE) to the hard limit,
+// unless another thread has done so.
 void RaiseDescriptorLimit();
 
-// Moves a descriptor that took the number of a closed standard one above these,
-// so that other output does not end up in its file. Returns the new one, or
-// -errno with `fd` closed.
+// Moves a descriptor out of the range of the standard ones (0 to 2), which it
+// may have if one of these is closed; otherwise standard output could be
+// written into its file. Returns the new descriptor, or -errno with `fd`
+// closed.
 int AboveStandard(int fd);
 
-// Returns the result of `call`, which is repeated after -EINTR and, with the
-// limit raised, after -EMFILE.
+// Returns the result of `call`. Calls it once more after -EINTR, and after
+// -EMFILE, in which case it raises the limit first.
 template <class Call>
 int CallWithDescriptors(Call&& call) {
   const int result = call();

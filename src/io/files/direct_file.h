@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A second descriptor of a file, open past the page cache.
+// A second descriptor of a file, for reads past the page cache.
 
 #ifndef PONIENTE_IO_FILES_DIRECT_FILE_H_
 #define PONIENTE_IO_FILES_DIRECT_FILE_H_
@@ -12,17 +12,18 @@
 
 namespace poniente::internal {
 
-// Ownership: closes its descriptor.
+// A file that is open with O_DIRECT. Closes its descriptor.
 class DirectFile {
  public:
-  // Opens the very file that `file` holds open, whatever its path names by now.
+  // Opens the same file as `file`, even if its path names another file by now.
   // ResourceExhausted also if it would take one of the last descriptors. Other
-  // errors: "open with O_DIRECT: Invalid argument" with errno's code.
+  // errors have errno's code and a message like "open with O_DIRECT: Invalid
+  // argument".
   static absl::StatusOr<DirectFile> Open(const OpenFile& file);
 
   const RingFile& file() const { return file_; }
-  // Alignments in bytes, powers of two: of offsets and lengths, and of
-  // addresses.
+  // Return the alignment of offsets and lengths, and that of addresses, in
+  // bytes. Both are powers of two.
   uint64_t offset_alignment() const { return offset_alignment_; }
   uint64_t memory_alignment() const { return memory_alignment_; }
 

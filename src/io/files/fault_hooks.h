@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The seam between this layer and the kernel, where tests cause what a healthy
-// machine does not: a forbidden io_uring, short reads, EINTR, limits.
+// Hooks between this layer and the kernel, with which tests cause faults that a
+// healthy machine does not have: a forbidden io_uring, short reads, EINTR,
+// limits.
 
 #ifndef PONIENTE_IO_FILES_FAULT_HOOKS_H_
 #define PONIENTE_IO_FILES_FAULT_HOOKS_H_
@@ -36,23 +37,23 @@ enum class SystemCall {
 };
 inline constexpr int kNumSystemCalls = static_cast<int>(SystemCall::kCopy) + 1;
 
-// What a test overrides. Called from any thread.
+// An interface that tests implement. Called from any thread.
 class FaultHooks {
  public:
   virtual ~FaultHooks() = default;
 
-  // Returns the errno that the call shall fail with; 0: make the call. Not
-  // asked for kPread and kUringRead.
+  // Returns the errno with which the call shall fail, or 0 to make the call.
+  // Not called for kPread and kUringRead.
   virtual int Error(SystemCall) { return 0; }
-  // Returns what a kPread or kUringRead shall return instead of `result`: a
-  // smaller number of bytes, or -errno.
+  // Returns the result that a kPread or kUringRead shall have instead of
+  // `result`: a smaller number of bytes, or -errno.
   virtual int64_t ReadResult(SystemCall, int64_t result) { return result; }
 };
 
 // Null unless a test has installed hooks.
 inline std::atomic<FaultHooks*> fault_hooks = nullptr;
 
-// Installs hooks while it lives. It must outlive all reads that began
+// Installs hooks for its lifetime. It must outlive all reads that begin
 // meanwhile.
 class ScopedFaultHooks {
  public:
@@ -62,11 +63,13 @@ class ScopedFaultHooks {
   ScopedFaultHooks& operator=(const ScopedFaultHooks&) = delete;
 };
 
+// Returns the errno with which the hooks let the call fail; 0 to make it.
 inline int FaultAt(SystemCall call) {
   FaultHooks* hooks = fault_hooks.load(std::memory_order_acquire);
   return hooks == nullptr ? 0 : hooks->Error(call);
 }
 
+// Returns the result that the hooks give to a call; without hooks, `result`.
 inline int64_t HookedReadResult(SystemCall call, int64_t result) {
   FaultHooks* hooks = fault_hooks.load(std::memory_order_acquire);
   return hooks == nullptr ? result : hooks->ReadResult(call, result);

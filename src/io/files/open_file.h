@@ -33,18 +33,18 @@ struct FileIdentity {
   }
 };
 
-// Returns "a pipe" and the like, for messages about what is not a regular file.
+// Returns "a pipe" and the like, for messages about files that are not regular.
 std::string_view KindOfFile(mode_t mode);
 
-// A regular file. Ownership: closes its descriptor.
+// An open regular file. Closes its descriptor.
 class OpenFile {
  public:
-  // Opens the file; raises the soft limit of descriptors to the hard one if it
-  // is reached. Errors: by errno, naming path and remedy; InvalidArgument for
-  // anything but a regular file.
+  // Opens the file. If the soft limit on descriptors is reached, raises it to
+  // the hard limit. Errors have errno's code and name the path and a remedy;
+  // InvalidArgument if the file is not regular.
   static absl::StatusOr<OpenFile> Open(std::string path);
-  // Opens the file after its check, if it has the expected size; else
-  // FailedPrecondition.
+  // Runs the check of `expected`, then opens the file. FailedPrecondition if it
+  // does not have the expected size.
   static absl::StatusOr<OpenFile> OpenExpected(std::string path,
                                                const ExpectedFile& expected);
 
@@ -54,16 +54,16 @@ class OpenFile {
   const std::string& path() const { return path_; }
   int fd() const { return file_.fd(); }
   const RingFile& file() const { return file_; }
-  // Returns the bytes when opened.
+  // Returns the size when the file was opened.
   uint64_t size() const { return identity_.bytes(); }
   const FileIdentity& identity() const { return identity_; }
   // Returns the current identity; nullopt if it cannot be determined.
   std::optional<FileIdentity> IdentityNow() const;
-  // Returns the bytes now; the bytes when opened, if that cannot be determined.
+  // Returns the current size; size() if that cannot be determined.
   uint64_t SizeNow() const;
-  // Returns whether the file reaches `end`; true if it cannot be determined.
-  // Waits for a truncation in progress, whose zeros may be visible before its
-  // size. REQUIRES: end > 0.
+  // Returns whether the file has at least `end` bytes; true if that cannot be
+  // determined. Waits for a truncation in progress, because its zeros may be
+  // visible before its size. REQUIRES: end > 0.
   bool Reaches(uint64_t end) const;
 
  private:

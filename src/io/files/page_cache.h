@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How much page cache this process can expect.
+// Estimates how much page cache this process can use.
 
 #ifndef PONIENTE_IO_FILES_PAGE_CACHE_H_
 #define PONIENTE_IO_FILES_PAGE_CACHE_H_
@@ -9,9 +9,9 @@
 
 namespace poniente::internal {
 
-// Returns MemAvailable, or what the control groups (v2) of this process leave
-// if that is less; 2^63 if nothing can be read. `root` holds proc and sys; it
-// is "" except in tests.
+// Returns the smaller of MemAvailable and the memory that the control groups
+// (v2) of this process leave; 2^63 if neither can be read. `root` is the folder
+// that contains proc and sys; it is "" except in tests.
 uint64_t AvailableMemoryBytes(const std::string& root = "");
 
 }  // namespace poniente::internal

@@ -10,7 +10,8 @@
 
 namespace poniente::internal {
 
-// Ownership: closes its descriptor, and makes every ring release it.
+// Owns the descriptor. The destructor closes it, after every ring has released
+// it.
 class RingFile {
  public:
   explicit RingFile(int fd) : fd_(fd), id_(NextId()) {}

@@ -15,15 +15,15 @@
 
 namespace poniente::internal {
 
-// A read-only mapping. Pages past the end of a file that was cut short raise
-// SIGBUS, so read them only with GuardedCopy().
+// A read-only mapping. If the file is truncated, reading the pages past its end
+// raises SIGBUS, so read only with GuardedCopy().
 //
-// Ownership: unmaps on destruction; does not need the file open.
+// Ownership: unmaps on destruction; the file need not stay open.
 // Thread safety: any number of threads.
 class Mapping {
  public:
-  // Maps the file. ResourceExhausted if this process has mapped 16384 files
-  // already: a process may have 65530 mappings, and other code needs some.
+  // Maps the file. ResourceExhausted if 16384 files are mapped already: a
+  // process may have 65530 mappings, and other code needs some.
   static absl::StatusOr<Mapping> Map(const OpenFile& file);
 
   Mapping(Mapping&& other) noexcept
@@ -36,13 +36,13 @@ class Mapping {
   // Returns the first byte; null for an empty file.
   const std::byte* begin() const { return begin_; }
 
-  // Brings what Enter() reads into the caches.
+  // Prefetches the data that Enter() reads.
   void Prefetch() const { __builtin_prefetch(entered_.get()); }
 
-  // Enters the pages around [offset, offset + bytes) into the page table in
-  // whole regions of 512 KiB, once each; a page fault would enter 64 KiB. Pages
-  // that are not in memory are read from the disk, so use it for cached files.
-  // Returns false if the regions had been entered before.
+  // Maps the pages around [offset, offset + bytes) in the page table, in whole
+  // regions of 512 KiB; a page fault would map 64 KiB. Each region is entered
+  // once. Pages that are not in memory are read from the disk, so call it only
+  // for cached files. Returns false if all regions had been entered before.
   bool Enter(uint64_t offset, uint64_t bytes) const;
 
  private:

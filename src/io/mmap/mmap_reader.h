@@ -10,8 +10,8 @@
 
 namespace poniente::internal {
 
-// Finishes all reads on this thread; their readers must have mappings. A page
-// that is not in memory stalls the thread.
+// Finishes all reads on this thread. A page that is not in memory stalls it.
+// REQUIRES: the files of the reads are mapped.
 void ReadMapped(std::span<PendingRead> reads);
 
 }  // namespace poniente::internal

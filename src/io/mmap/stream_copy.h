@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Copies scattered pieces of more than the caches hold.
+// Copies many scattered pieces, together larger than the processor's caches.
 
 #ifndef PONIENTE_IO_MMAP_STREAM_COPY_H_
 #define PONIENTE_IO_MMAP_STREAM_COPY_H_
@@ -10,16 +10,16 @@
 
 namespace poniente::internal {
 
-// Copies that bring as much in a row are worth it: of less, who takes them
-// would still find them in the caches.
+// Use StreamCopy() for batches of at least this size. After smaller ones, the
+// consumer would still find the data in the caches.
 inline constexpr uint64_t kLeastStreamedBytes = uint64_t{2} << 20;
 
-// memcpy of a piece to a place that is not read again soon. Writes past the
-// caches, which spares reading the place first, and asks for what will be
-// copied next, of this piece or of the `next` one, which spares waiting for it.
-// Where there is no way past the caches (x86-64 has one), only the latter.
+// Copies a piece to a place that is not read again soon. On x86-64 it writes
+// past the caches, so that the target lines need not be read first. It also
+// prefetches what will be copied next, from this piece or from `next`.
 //
-// Other threads, and the kernel, are shown the copies by FinishStreams() only.
+// The copies are visible to other threads and to the kernel only after
+// FinishStreams().
 void StreamCopy(std::span<const std::byte> from, std::byte* to,
                 std::span<const std::byte> next);
 void FinishStreams();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Decides how many reads a call to the kernel takes, so that some calls reveal
-// what is cached.
+// Decides how many reads one call to the kernel submits, so that some calls
+// reveal what is cached.
 
 #ifndef PONIENTE_IO_URING_CALL_SIZES_H_
 #define PONIENTE_IO_URING_CALL_SIZES_H_
@@ -11,10 +11,9 @@
 
 namespace poniente::internal {
 
-// For one reader's reads through the cache, calls take few and many reads in
-// turn. The disk has no time to complete a read of a short call during the
-// call, so reads that are complete after it were cached. For a long call that
-// is unknown.
+// Makes calls with one reader's reads through the cache short and long in turn.
+// The disk cannot complete a read during a short call, so the reads that are
+// complete right after it were cached. After a long call this is unknown.
 class CallSizes {
  public:
   // Starts a batch; forgets which reader the calls before it served.
@@ -27,8 +26,8 @@ class CallSizes {
     is_short_ = true;
   }
 
-  // Returns whether the call, which has `count` reads so far, may take this
-  // one, too.
+  // Returns whether the call, which has `count` reads so far, the last of them
+  // `last`, may also take `next`.
   bool MayJoin(const PendingRead& last, const PendingRead& next,
                size_t count) const {
     if (next.backend() != last.backend()) return false;
@@ -38,7 +37,7 @@ class CallSizes {
   }
 
   // Ends a call in which the kernel has taken `count` reads. Returns whether
-  // those that are complete right after it were cached.
+  // reads that are complete right after the call were certainly cached.
   bool EndCall(const PendingRead& first, size_t count) {
     if (!IsCached(first)) return false;
     is_short_ = !is_short_;

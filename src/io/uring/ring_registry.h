@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rings of the process, which must release files and buffers that are
-// destroyed.
+// The list of the process's rings, which must release files and buffers before
+// these are destroyed.
 
 #ifndef PONIENTE_IO_URING_RING_REGISTRY_H_
 #define PONIENTE_IO_URING_RING_REGISTRY_H_
@@ -9,7 +9,7 @@
 
 namespace poniente::internal {
 
-// A ring that holds files and buffers it has registered.
+// A ring that has registered files and buffers with the kernel.
 class RingRegistrant {
  public:
   virtual ~RingRegistrant() = default;
@@ -17,12 +17,12 @@ class RingRegistrant {
   virtual void ForgetBuffer(uint64_t id) = 0;
 };
 
-// Adds and removes a ring, on any thread. A ring is listed from its creation
-// until before its end.
+// Add a ring to the list, or remove it. Any thread may call them. A ring is in
+// the list from its first batch until it is shut down or destroyed.
 void AddRing(RingRegistrant* ring);
 void RemoveRing(RingRegistrant* ring);
 
-// Make every ring release the file or the memory; afterwards none holds it.
+// Make every ring release the file or the buffer.
 void ForgetFile(uint64_t id);
 void ForgetBuffer(uint64_t id);
 

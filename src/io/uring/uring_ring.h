@@ -36,9 +36,9 @@ namespace poniente::internal {
 
 class UringRing;
 
-// Runs the reactor's handlers on the spot, on a thread that runs the context.
-// The ring therefore needs no executor of the user (a strand could delay its
-// completions) and works with every kind of context.
+// Runs the reactor's handlers immediately, on a thread that runs the context.
+// So the ring does not depend on an executor of the user, such as a strand,
+// which could delay its completions, and works with every kind of context.
 class ReactorExecutor {
  public:
   explicit ReactorExecutor(boost::asio::execution_context& context) noexcept
@@ -58,11 +58,11 @@ class ReactorExecutor {
   boost::asio::execution_context* context_;
 };
 
-// A coroutine that is parked until its batch is done.
+// A coroutine that is suspended until its batch is done.
 class UringWaiter {
  public:
   virtual ~UringWaiter() = default;
-  // Posts the coroutine to its own executor.
+  // Resumes the coroutine on its own executor.
   virtual void Resume() = 0;
 };
 
@@ -84,10 +84,11 @@ class ParkedHandler final : public UringWaiter {
 
 // The reads of one ReadBatch() that go through a ring.
 //
-// Ownership: borrows ring and reads. If an exception destroys it before Wait()
-//     has ended, the destructor waits in place for all that the kernel still
-//     holds.
-// Thread safety: belongs to one coroutine; the ring's side is under its lock.
+// Ownership: borrows the ring and the reads. If it is destroyed before Wait()
+//     has ended (by an exception), the destructor blocks until all its reads
+//     are done.
+// Thread safety: belongs to one coroutine; the ring's members are under its
+//     lock.
 class UringBatch {
  public:
   UringBatch(UringRing* ring, std::span<PendingRead> reads);
@@ -95,9 +96,9 @@ class UringBatch {
   UringBatch(const UringBatch&) = delete;
   UringBatch& operator=(const UringBatch&) = delete;
 
-  // Passes the reads to the kernel, as many as there is room for, and takes
-  // those that are complete at once. Returns whether that is all of them. Call
-  // it once.
+  // Submits the reads to the kernel, as many as there is room for, and takes
+  // the completions. Returns true if nothing is left to wait for: all reads are
+  // complete, or the ring takes no reads (see UringRing). Call it once.
   bool Start();
   // Resumes on the caller's executor when all reads are done. Cancellation does
   // not interrupt it, because the kernel owns the buffers. REQUIRES: Start()
@@ -107,7 +108,7 @@ class UringBatch {
  private:
   friend class UringRing;
 
-  // Moves next_ past requests for no bytes.
+  // Moves next_ past finished reads.
   void SkipFinished();
 
   UringRing* const ring_;
@@ -118,22 +119,25 @@ class UringBatch {
   std::unique_ptr<UringWaiter> waiter_;  // while in the ring's parked_
 };
 
-// One ring per execution context, created when first asked for.
+// The ring of an execution context, created at the first use.
 //
-// Ownership: a service of its context; destroyed with it. shutdown() waits
-//     until the kernel is done with every buffer, then drops the parked
+// Ownership: a service of its context; destroyed with it. shutdown() blocks
+//     until the kernel is done with every buffer, then destroys the suspended
 //     coroutines.
-// Thread safety: one lock, held while submitting and reaping. Meant for one
-//     thread per context; several are safe but take turns.
-// Forks: a child's copy takes no reads and leaves the parent's ring alone.
-// Errors: those of a read belong to the read. If the ring itself fails (it
-//     cannot be created, or takes no more reads), reads are left unfinished for
-//     the caller to serve in another way, and status() says why.
+// Thread safety: one lock, held while submitting and reaping. Designed for one
+//     thread per context; several threads are safe but take turns.
+// Forks: in a forked child, the ring takes no reads and does not touch the
+//     parent's ring.
+// Errors: an error of a read is the status of the read. If the ring itself
+//     fails (it cannot be created, or the kernel refuses submissions), reads
+//     stay unfinished, and status() says why. The caller must then serve them
+//     in another way.
 class UringRing final : public boost::asio::execution_context::service,
                         private RingRegistrant {
  public:
   static inline boost::asio::execution_context::id id;
 
+  // Returns the ring of the executor's context.
   static UringRing& Of(const boost::asio::any_io_executor& executor);
 
   // For Asio only.
@@ -147,8 +151,8 @@ class UringRing final : public boost::asio::execution_context::service,
   friend class UringBatch;
   using Waiters = std::vector<std::unique_ptr<UringWaiter>>;
 
-  // Most reads in flight. The completion queue has twice the room, so it never
-  // overflows.
+  // Largest number of reads in flight. The completion queue has twice as many
+  // entries, so it never overflows.
   static constexpr unsigned kEntries = 1024;
 
   void shutdown() override;
@@ -161,35 +165,45 @@ class UringRing final : public boost::asio::execution_context::service,
       ABSL_NO_THREAD_SAFETY_ANALYSIS;
 
   bool Start(UringBatch* batch);
+  // Resumes the waiter when the batch is done.
   void Park(UringBatch* batch, std::unique_ptr<UringWaiter> waiter);
+  // Blocks until the batch is done.
   void WaitInPlace(UringBatch* batch);
+  // Handles a signal of the eventfd.
   void OnEvent(const boost::system::error_code& error);
 
-  // Submits while there are reads and room for them; takes completions.
+  // Submits reads while there are reads and room for them, and takes
+  // completions.
   void Pump() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Moves reads into the submission queue, up to the size of one call.
   void Prepare() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void PrepareOne(const PendingRead& read, io_uring_sqe* sqe)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Return the next read to submit, or null; NextRead() also removes it.
   PendingRead* PeekRead() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   PendingRead* NextRead() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Submits reads. Returns false if another attempt is useless before the next
   // completion.
   bool Submit() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Counts the first `reads` of prepared_ as taken by the kernel.
   void CountSubmission(size_t reads) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Takes all completions; those of `submission` count as hits.
+  // Takes all completions. Reads of call number `submission` count as hits.
   void Reap(uint64_t submission) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Counts one read of the batch as done.
   void OneLess(UringBatch* batch) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Leaves all reads that are not in flight unfinished, now and in future.
+  // Stops the ring: all reads that are not in flight, now or later, stay
+  // unfinished.
   void GiveUp(const char* call, int error)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void WaitForCompletion() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Starts a read of the eventfd, unless one is in progress.
   void Arm() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   mutable Mutex mutex_;
   absl::Status status_ ABSL_GUARDED_BY(mutex_);
   bool has_ring_ ABSL_GUARDED_BY(mutex_) = false;
   std::atomic<bool> is_listed_ = false;  // by AddRing()
-  const int forks_;  // when made: a child has not got the ring's memory
+  const int forks_;  // at creation: a child does not inherit the ring's memory
   io_uring ring_ ABSL_GUARDED_BY(mutex_);
   UringTables tables_ ABSL_GUARDED_BY(mutex_);
 
@@ -200,14 +214,14 @@ class UringRing final : public boost::asio::execution_context::service,
   bool armed_ ABSL_GUARDED_BY(mutex_) = false;
   uint64_t event_count_ = 0;  // of the armed read
 
-  std::deque<UringBatch*> waiting_ ABSL_GUARDED_BY(mutex_);  // have more reads
-  std::vector<PendingRead*> again_ ABSL_GUARDED_BY(mutex_);  // short, EINTR
+  std::deque<UringBatch*> waiting_ ABSL_GUARDED_BY(mutex_);  // more to submit
+  std::vector<PendingRead*> again_ ABSL_GUARDED_BY(mutex_);  // to submit again
   // In the submission queue, in its order, not yet taken by the kernel.
   std::deque<PendingRead*> prepared_ ABSL_GUARDED_BY(mutex_);
   size_t in_flight_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t submission_ ABSL_GUARDED_BY(mutex_) = 0;  // number of the last call
   CallSizes sizes_ ABSL_GUARDED_BY(mutex_);
-  int refusals_ ABSL_GUARDED_BY(mutex_) = 0;  // calls in succession
+  int refusals_ ABSL_GUARDED_BY(mutex_) = 0;  // consecutive ones
   std::vector<AtomicBackendCounters*> submitted_ ABSL_GUARDED_BY(mutex_);
 
   std::unordered_set<UringBatch*> parked_ ABSL_GUARDED_BY(mutex_);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Creates rings, and finds out whether this process may have any.
+// Creates rings, and checks whether this process may use io_uring.
 
 #ifndef PONIENTE_IO_URING_URING_SETUP_H_
 #define PONIENTE_IO_URING_URING_SETUP_H_
@@ -10,13 +10,13 @@
 
 namespace poniente::internal {
 
-// Returns OK if this process may use io_uring for reads, else an error with the
-// call and its errno: Unavailable, which is determined once per process, or
-// ResourceExhausted, which may pass.
+// Returns OK if this process may use io_uring for reads. Otherwise returns an
+// error that names the failed call and its errno: Unavailable, which is
+// permanent, or ResourceExhausted, which may be temporary.
 absl::Status ProbeUring();
 
-// Creates a ring with the best flags that the kernel accepts. After OK the
-// caller owns it (TearDownRing()).
+// Creates a ring with the best flags that the kernel accepts. If this returns
+// OK, the caller must call TearDownRing().
 absl::Status SetUpRing(unsigned entries, io_uring* ring);
 void TearDownRing(io_uring* ring);
 

@@ -18,17 +18,18 @@
 namespace poniente::internal {
 
 // Registers files and buffers at their first use, while there is room and the
-// limits allow it; others are read like any file into any memory. Both tables
-// are sparse, so that an update waits for no read.
+// limits allow it. Others are used unregistered. Both tables are sparse, so
+// that an update does not wait for reads.
 //
 // Thread safety: under its ring's lock.
 class UringTables {
  public:
-  // Creates the tables. Without them, as on a kernel before 5.19, all look-ups
-  // find nothing.
+  // Creates the tables. If the kernel does not support them (before 5.19), all
+  // look-ups return -1.
   void SetUp(io_uring* ring);
 
-  // Return places in the tables; -1 if not registered.
+  // Return the slot of a file, or of the buffer that contains the memory, and
+  // register it if possible; -1 if it is not registered.
   int FileSlot(const RingFile& file);
   int BufferSlot(const std::byte* address, size_t bytes);
 
@@ -52,8 +53,8 @@ class UringTables {
   std::vector<Registered> buffers_;
   std::vector<int> free_buffers_;
   static constexpr size_t kMaxBufferBytes = size_t{1} << 30;  // the kernel's
-  // Below the size that was refused for lack of locked memory, until some is
-  // freed.
+  // Largest buffer to try to register: less than the last one that was refused.
+  // Reset when a buffer is released.
   size_t max_buffer_bytes_ = kMaxBufferBytes;
 };
 

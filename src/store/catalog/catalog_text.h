@@ -17,15 +17,14 @@ namespace poniente::internal {
 inline constexpr std::string_view kCatalogFormat = "poniente-catalog";
 inline constexpr uint64_t kCatalogVersion = 1;
 
-// Returns the text of a catalogue. The stores' paths are relative to the folder
-// of the catalogue; each store has its files' times. The field `catalog` is
-// left out.
-// REQUIRES: `stores` are in bytewise order of their paths, each once.
+// Returns the text of a catalogue, without the field `catalog` of the stores.
+// REQUIRES: the paths of `stores` are relative to the folder of the catalogue,
+// unique and in bytewise order; each store has its file_times_ns.
 std::string EncodeCatalog(const std::vector<KnownStore>& stores);
 
 // Parses a catalogue. Accepts only text that EncodeCatalog() wrote.
-// InvalidArgument for another format or version, DataLoss, with the line, for
-// everything else; messages do not name the path.
+// InvalidArgument for another format or version; DataLoss, with the line, for
+// all other errors. Messages do not name the path.
 absl::StatusOr<std::vector<KnownStore>> ParseCatalog(std::string_view text);
 
 }  // namespace poniente::internal

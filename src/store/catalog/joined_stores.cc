@@ -183,4 +183,18 @@ absl::StatusOr<std::vector<ItemPiece>> JoinedStores::DocumentPieces(
   return pieces;
 }
 
+bool JoinedStores::HasPiecesInMemory(uint64_t begin, uint64_t end) const {
+  end = std::min(end, num_tokens());
+  while (begin < end) {
+    const size_t at = Holder(token_ends_, begin);
+    const uint64_t before = TokensBefore(at);
+    const uint64_t until = std::min(end, token_ends_[at]);
+    if (!stores_[at]->HasPiecesInMemory(begin - before, until - before)) {
+      return false;
+    }
+    begin = until;
+  }
+  return true;
+}
+
 }  // namespace poniente::internal

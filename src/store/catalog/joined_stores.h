@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The stores of a catalogue end to end, as one source. A corpus that was packed
+// The stores of a catalogue, joined into one source. A corpus that was packed
 // in parts is read in this way.
 
 #ifndef PONIENTE_STORE_CATALOG_JOINED_STORES_H_
@@ -21,8 +21,8 @@
 
 namespace poniente::internal {
 
-// A source whose shards are stores. The files of a store are opened at its
-// first read.
+// A source whose shards are stores. Opens the files of a store at its first
+// read.
 class JoinedStores final : public TokenSource {
  public:
   // Joins the stores. InvalidArgument if two of them differ in tokenizer, type
@@ -61,6 +61,7 @@ class JoinedStores final : public TokenSource {
   absl::StatusOr<uint64_t> DocumentAt(uint64_t token) const override;
   absl::StatusOr<std::vector<ItemPiece>> DocumentPieces(
       uint64_t begin, uint64_t end) const override;
+  bool HasPiecesInMemory(uint64_t begin, uint64_t end) const override;
 
   const std::vector<std::shared_ptr<const TokenStore>>& stores() const {
     return stores_;

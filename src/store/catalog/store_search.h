@@ -12,7 +12,7 @@
 
 namespace poniente::internal {
 
-// Paths relative to the folder, in bytewise order.
+// The result of FindStores(): paths relative to the folder, in bytewise order.
 struct FoundStores {
   // Folders with a manifest of a token store, even if it is damaged.
   std::vector<std::string> stores;
@@ -25,9 +25,9 @@ struct FoundStores {
 // InvalidArgument if `folder` itself is a store.
 absl::StatusOr<FoundStores> FindStores(const std::string& folder);
 
-// Looks at the paths that end like those that `poniente pack --part` writes,
-// "part-00003-of-00008". Returns a sentence for each set of parts that is
-// incomplete in `stores`.
+// Returns a sentence for each set of parts that is incomplete in `stores`.
+// Parts are recognized by their names, which `poniente pack --part` gives them:
+// "part-00003-of-00008".
 std::vector<std::string> MissingParts(const std::vector<std::string>& stores);
 
 }  // namespace poniente::internal

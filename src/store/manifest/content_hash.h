@@ -25,14 +25,16 @@ class BlockHasher {
   BlockHasher(uint64_t block_bytes, Sink sink)
       : block_bytes_(block_bytes), sink_(std::move(sink)) {}
 
+  // Adds bytes; may complete blocks.
   absl::Status Add(std::span<const std::byte> bytes);
-  // Adds bytes of which only the checksum is known. REQUIRES: they do not reach
-  // past the end of the block.
+  // Adds `bytes` bytes of which only the checksum is known. REQUIRES: they do
+  // not extend beyond the current block.
   absl::Status AddPiece(uint32_t checksum, uint64_t bytes);
-  // Ends the last block if it is shorter than the others.
+  // Passes on the checksum of the last block if that is shorter than the
+  // others.
   absl::Status Finish();
 
-  // Returns the bytes of the current block so far.
+  // Return the number of bytes in the current block so far, and their checksum.
   uint64_t filled() const { return filled_; }
   uint32_t checksum() const { return checksum_; }
 
@@ -43,11 +45,12 @@ class BlockHasher {
   uint32_t checksum_ = 0;
 };
 
-// Bytes under one checksum of a FileKey, independent of the store's block size.
+// Number of bytes under one checksum of a FileKey; independent of the store's
+// block size.
 inline constexpr uint64_t kKeyBlockBytes = 65536;
 
-// The checksums of one file, combined to a key. They are always taken over 64
-// KiB, so that a store's fingerprint does not depend on its block size.
+// Computes a key of one file from its checksums. These always cover 64 KiB
+// each, so that a store's fingerprint does not depend on its block size.
 class FileKey {
  public:
   FileKey();
@@ -67,8 +70,9 @@ class FileKey {
   BlockHasher units_;
 };
 
-// Returns the fingerprint of exactly what a reader of the store can see:
-// manifest.fingerprint, generation, block size and file names are left out.
+// Returns the fingerprint of the content that a reader of the store can see. It
+// does not depend on manifest.fingerprint, the generation, the block size or
+// the file names.
 uint64_t ContentFingerprint(const StoreManifest& manifest, uint64_t tokens_key,
                             uint64_t documents_key);
 

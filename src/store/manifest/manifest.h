@@ -35,7 +35,7 @@ inline constexpr StoreFile kStoreFiles[] = {
 std::string_view StoreFileKind(StoreFile file);
 // Returns "tokens-3.bin" for generation 3.
 std::string StoreFileName(StoreFile file, uint64_t generation);
-// Returns which of the files has such a name, with any generation.
+// Returns the file that has this name in any generation; nullopt if none has.
 std::optional<StoreFile> StoreFileNamed(std::string_view name);
 // Returns the path of the file below the folder of the store.
 std::string StoreFilePath(std::string_view store, StoreFile file,
@@ -54,7 +54,7 @@ struct StoreManifest {
   uint64_t fingerprint = 0;
 
   uint32_t width() const { return TokenTypeBytes(token_type); }
-  // Returns the exact size of a file, which follows from the counts.
+  // Returns the exact size of a file in bytes.
   uint64_t FileBytes(StoreFile file) const;
   // Returns the number of blocks of the tokens or the documents file.
   uint64_t NumBlocks(StoreFile file) const;
@@ -62,12 +62,12 @@ struct StoreManifest {
   friend bool operator==(const StoreManifest&, const StoreManifest&) = default;
 };
 
-// Checks a vocabulary and the choices that belong to it, for writers and
-// readers.
+// Checks a vocabulary, and whether the type and the end-of-document id fit it.
+// Used by writers and readers.
 absl::Status CheckVocabulary(const Vocabulary& vocabulary, TokenType type,
                              std::optional<uint32_t> end_of_document);
 absl::Status CheckBlockBytes(uint64_t block_bytes);
-// Checks a manifest as a whole for readers, wherever it was stored.
+// Checks a whole manifest that was read, from a store or from a catalogue.
 absl::Status CheckManifest(const StoreManifest& manifest);
 
 }  // namespace poniente::internal

@@ -12,12 +12,13 @@
 
 namespace poniente::internal {
 
-// The text of manifest.json.
+// Returns the text of manifest.json.
 std::string EncodeManifest(const StoreManifest& manifest);
 
-// Accepts what EncodeManifest wrote, and any other text with the same members
-// and values. InvalidArgument for another format or version, DataLoss for
-// everything else; messages do not name the path.
+// Parses a manifest. Accepts the text that EncodeManifest() wrote, and any
+// other JSON with the same members and values. InvalidArgument for another
+// format or version, DataLoss for all other errors; messages do not name the
+// path.
 absl::StatusOr<StoreManifest> ParseManifest(std::string_view text);
 
 }  // namespace poniente::internal

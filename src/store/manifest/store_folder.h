@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The folder of a store while a writer works on it: locked against other
-// writers, and cleared of what dead writers left.
+// The folder of a store during writing. Locks it against other writers, and
+// removes files that dead writers left.
 
 #ifndef PONIENTE_STORE_MANIFEST_STORE_FOLDER_H_
 #define PONIENTE_STORE_MANIFEST_STORE_FOLDER_H_
@@ -29,7 +29,7 @@ inline constexpr char kScratchPrefix[] = "scratch-";
 absl::StatusOr<std::string> ReadManifestText(const std::string& path,
                                              FileStamp* stamp = nullptr);
 
-// The locked folder.
+// A locked folder.
 //
 // Ownership: holds the lock while it lives. If destroyed before Commit(), it
 //     removes what the writer has created, including the folder if the writer
@@ -39,13 +39,13 @@ class StoreFolder {
  public:
   // Called once the folder is locked, with the generation of the existing
   // store, 0 if there is none. Returns the generation that a dead writer was
-  // writing, if its files are to be continued. REQUIRES: it is newer than the
-  // store's; any other was committed.
+  // writing if its files are to be continued, else nullopt. REQUIRES: the
+  // generation is newer than the store's; others have been committed.
   using ChooseToContinue = std::function<std::optional<uint64_t>(
       const StoreFolder& folder, uint64_t committed)>;
 
-  // Creates the folder if necessary, locks it, and removes what dead writers
-  // left, unless it is continued.
+  // Creates the folder if necessary, locks it, and removes files that dead
+  // writers left, except those to be continued.
   static absl::StatusOr<std::unique_ptr<StoreFolder>> Lock(
       std::string path, const ChooseToContinue& choose = nullptr);
 
@@ -56,12 +56,12 @@ class StoreFolder {
   // Returns a number greater than the generation of any other file in the
   // folder.
   uint64_t generation() const { return generation_; }
-  // Returns whether the files are those of a dead writer, to be continued.
+  // Returns whether files of a dead writer are continued.
   bool continues() const { return continues_; }
-  // Without a Commit(), leaves the files for a writer that continues them.
+  // Keeps the files for a later writer if this is destroyed before Commit().
   void KeepForLater() { keeps_ = true; }
 
-  // Returns where the writer's files belong.
+  // Return the paths of the files to write.
   std::string PathOf(StoreFile file) const;
   std::string ScratchPath(const std::string& what) const;
 

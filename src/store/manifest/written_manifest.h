@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads a manifest that still is, byte for byte, as EncodeManifest() wrote it.
+// Parses manifests that are byte for byte as EncodeManifest() wrote them.
 
 #ifndef PONIENTE_STORE_MANIFEST_WRITTEN_MANIFEST_H_
 #define PONIENTE_STORE_MANIFEST_WRITTEN_MANIFEST_H_
@@ -11,9 +11,9 @@
 
 namespace poniente::internal {
 
-// Without a JSON parser, as nearly all manifests can be: that takes most of the
-// time in which thousands of stores are opened. Nullopt for every other text,
-// of which ParseManifest() finds out what it is.
+// Parses the text of EncodeManifest(), which nearly all manifests have, without
+// a JSON parser. A JSON parser would take most of the time of opening thousands
+// of stores. Returns nullopt for any other text; pass that to ParseManifest().
 std::optional<StoreManifest> ReadWrittenManifest(std::string_view text);
 
 }  // namespace poniente::internal

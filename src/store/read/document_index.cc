@@ -2,7 +2,6 @@
 #include "store/read/document_index.h"
 
 #include <algorithm>
-#include <bit>
 #include <span>
 #include <utility>
 
@@ -14,7 +13,6 @@ namespace {
 
 // A search reads the last candidates together: one page of ends.
 constexpr uint64_t kScanned = 512;
-constexpr uint64_t kMaxMiddles = 4096;
 
 }  // namespace
 
@@ -33,13 +31,14 @@ absl::StatusOr<std::vector<uint64_t>> DocumentIndex::Bounds(
   // The first document begins where none ends.
   const uint64_t before = first == 0 ? 0 : 1;
   PONIENTE_ASSIGN_OR_RETURN(std::vector<uint64_t> bounds,
-                            Words(first - before, count + before));
+                            ReadWords(file_, first - before, count + before));
   if (first == 0) bounds.insert(bounds.begin(), 0);
   for (uint64_t i = 1; i <= count; ++i) {
     const uint64_t begin = bounds[i - 1];
     const uint64_t least = first + i == documents_ ? tokens_ : begin;
     if (begin > bounds[i] || bounds[i] < least || bounds[i] > tokens_) {
-      return Disordered("document", first + i - 1, bounds[i], least, tokens_);
+      return DisorderedEnds(file_, "document", first + i - 1, bounds[i], least,
+                            tokens_);
     }
   }
   return bounds;
@@ -55,54 +54,16 @@ absl::StatusOr<std::string> DocumentIndex::Name(uint64_t document) const {
   return name;
 }
 
-// The first document that ends after the token. Invariant: those below `low`
-// end at `low_end` or before, which is at or below the token; document `high`
-// ends at `high_end`, above it.
-absl::StatusOr<DocumentIndex::Ends> DocumentIndex::EndsFrom(
-    uint64_t token) const {
+absl::StatusOr<uint64_t> DocumentIndex::At(uint64_t token) const {
   if (token >= tokens_) {
     return absl::OutOfRangeError(
         absl::StrCat("token ", token, " of '", file_.path(),
                      "', whose store has ", tokens_, " tokens"));
   }
-  uint64_t low = 0, low_end = 0;
-  uint64_t high = documents_, high_end = tokens_;
-  uint64_t node = 1;
-  while (high - low > kScanned) {
-    const uint64_t middle = low + (high - low) / 2;
-    PONIENTE_ASSIGN_OR_RETURN(const uint64_t end, MiddleEnd(node, middle));
-    if (end < low_end || end > high_end) {
-      return Disordered("document", middle, end, low_end, high_end);
-    }
-    if (end > token) {
-      high = middle;
-      high_end = end;
-      node = 2 * node;
-    } else {
-      low = middle + 1;
-      low_end = end;
-      node = 2 * node + 1;
-    }
-  }
-  PONIENTE_ASSIGN_OR_RETURN(std::vector<uint64_t> ends, Words(low, high - low));
-  if (high < documents_) ends.push_back(high_end);
-  for (uint64_t i = 0; i < ends.size(); ++i) {
-    if (ends[i] < low_end || ends[i] > high_end) {
-      return Disordered("document", low + i, ends[i], low_end, high_end);
-    }
-    low_end = ends[i];
-  }
-  const auto found = std::upper_bound(ends.begin(), ends.end(), token);
-  if (found == ends.end()) {
-    return Disordered("document", documents_ - 1, low_end, tokens_, tokens_);
-  }
-  const uint64_t first = low + static_cast<uint64_t>(found - ends.begin());
-  ends.erase(ends.begin(), found);
-  return Ends{first, std::move(ends)};
-}
-
-absl::StatusOr<uint64_t> DocumentIndex::At(uint64_t token) const {
-  PONIENTE_ASSIGN_OR_RETURN(const Ends found, EndsFrom(token));
+  PONIENTE_ASSIGN_OR_RETURN(const uint64_t number, ends_.SegmentOf(token));
+  PONIENTE_ASSIGN_OR_RETURN(const EndsSegment* segment, ends_.Segment(number));
+  if (segment != nullptr) return segment->At(token);
+  PONIENTE_ASSIGN_OR_RETURN(const Ends found, EndsFrom(token, number));
   return found.first;
 }
 
@@ -115,51 +76,92 @@ absl::StatusOr<std::vector<ItemPiece>> DocumentIndex::Pieces(
                      "', whose store has ", tokens_, " tokens"));
   }
   if (begin == end) return pieces;
-  PONIENTE_ASSIGN_OR_RETURN(Ends found, EndsFrom(begin));
+  PONIENTE_ASSIGN_OR_RETURN(uint64_t number, ends_.SegmentOf(begin));
+  while (begin < end) {
+    PONIENTE_ASSIGN_OR_RETURN(const EndsSegment* segment,
+                              ends_.Segment(number));
+    if (segment == nullptr) {
+      PONIENTE_RETURN_IF_ERROR(ScanPieces(begin, end, number, &pieces));
+      break;
+    }
+    if (segment->end() > begin) {
+      segment->AppendPieces(begin, end, &pieces);
+      begin = pieces.back().end;
+    }
+    ++number;
+  }
+  return pieces;
+}
+
+// The first document that ends after the token. Invariant: those below `low`
+// end at `low_end` or before, which is at or below the token; document `high`
+// ends at `high_end`, above it.
+absl::StatusOr<DocumentIndex::Ends> DocumentIndex::EndsFrom(
+    uint64_t token, uint64_t segment) const {
+  uint64_t low = ends_.FirstOf(segment);
+  uint64_t high = ends_.EndOf(segment) - 1;
+  PONIENTE_ASSIGN_OR_RETURN(uint64_t low_end, ends_.LastEnd(segment - 1));
+  PONIENTE_ASSIGN_OR_RETURN(uint64_t high_end, ends_.LastEnd(segment));
+  while (high - low > kScanned) {
+    const uint64_t middle = low + (high - low) / 2;
+    PONIENTE_ASSIGN_OR_RETURN(const std::vector<uint64_t> word,
+                              ReadWords(file_, middle, 1));
+    const uint64_t end = word.front();
+    if (end < low_end || end > high_end) {
+      return DisorderedEnds(file_, "document", middle, end, low_end, high_end);
+    }
+    if (end > token) {
+      high = middle;
+      high_end = end;
+    } else {
+      low = middle + 1;
+      low_end = end;
+    }
+  }
+  PONIENTE_ASSIGN_OR_RETURN(std::vector<uint64_t> ends,
+                            ReadWords(file_, low, high + 1 - low));
+  for (uint64_t i = 0; i < ends.size(); ++i) {
+    const uint64_t least = low + i == high ? high_end : low_end;
+    if (ends[i] < least || ends[i] > high_end) {
+      return DisorderedEnds(file_, "document", low + i, ends[i], least,
+                            high_end);
+    }
+    low_end = ends[i];
+  }
+  const auto found = std::upper_bound(ends.begin(), ends.end(), token);
+  const uint64_t first = low + static_cast<uint64_t>(found - ends.begin());
+  ends.erase(ends.begin(), found);
+  return Ends{first, std::move(ends)};
+}
+
+absl::Status DocumentIndex::ScanPieces(uint64_t begin, uint64_t end,
+                                       uint64_t segment,
+                                       std::vector<ItemPiece>* pieces) const {
+  PONIENTE_ASSIGN_OR_RETURN(Ends found, EndsFrom(begin, segment));
   uint64_t at = begin;
   for (size_t i = 0; at < end; ++i) {
     if (i == found.ends.size()) {
       const uint64_t next = found.first + i;
       const uint64_t count = std::min(kScanned, documents_ - next);
       if (count == 0) {
-        return Disordered("document", documents_ - 1, at, tokens_, tokens_);
+        return DisorderedEnds(file_, "document", documents_ - 1, at, tokens_,
+                              tokens_);
       }
-      PONIENTE_ASSIGN_OR_RETURN(found.ends, Words(next, count));
+      PONIENTE_ASSIGN_OR_RETURN(found.ends, ReadWords(file_, next, count));
       found.first = next;
       i = 0;
     }
     const uint64_t document = found.first + i;
     const uint64_t document_end = found.ends[i];
     if (document_end < at || document_end > tokens_) {
-      return Disordered("document", document, document_end, at, tokens_);
+      return DisorderedEnds(file_, "document", document, document_end, at,
+                            tokens_);
     }
     const uint64_t to = std::min(end, document_end);
-    if (at < to) pieces.push_back({document, at, to});
+    if (at < to) pieces->push_back({document, at, to});
     at = to;
   }
-  return pieces;
-}
-
-absl::StatusOr<uint64_t> DocumentIndex::MiddleEnd(uint64_t node,
-                                                  uint64_t document) const {
-  std::call_once(middles_made_, [this] {
-    const uint64_t nodes = std::bit_ceil(2 * (documents_ / kScanned) + 2);
-    middles_ = std::vector<std::atomic<uint64_t>>(std::min(nodes, kMaxMiddles));
-  });
-  if (node >= middles_.size()) {
-    PONIENTE_ASSIGN_OR_RETURN(const std::vector<uint64_t> word,
-                              Words(document, 1));
-    return word.front();
-  }
-  std::atomic<uint64_t>& kept = middles_[node];
-  uint64_t end = kept.load(std::memory_order_relaxed) - 1;
-  if (end == UINT64_MAX) {
-    PONIENTE_ASSIGN_OR_RETURN(const std::vector<uint64_t> word,
-                              Words(document, 1));
-    end = word.front();
-    kept.store(end + 1, std::memory_order_relaxed);
-  }
-  return end;
+  return absl::OkStatus();
 }
 
 absl::Status DocumentIndex::CheckDocument(uint64_t document) const {
@@ -169,40 +171,24 @@ absl::Status DocumentIndex::CheckDocument(uint64_t document) const {
                                             documents_));
 }
 
-absl::StatusOr<std::vector<uint64_t>> DocumentIndex::Words(
-    uint64_t first, uint64_t count) const {
-  std::vector<uint64_t> words(count);
-  PONIENTE_RETURN_IF_ERROR(
-      file_.ReadAt(8 * first, std::as_writable_bytes(std::span(words))));
-  return words;
-}
-
 absl::StatusOr<TokenRange> DocumentIndex::Between(uint64_t base, uint64_t i,
                                                   uint64_t total,
                                                   const char* what) const {
   TokenRange range;
   if (i == 0) {
-    PONIENTE_ASSIGN_OR_RETURN(const std::vector<uint64_t> end, Words(base, 1));
+    PONIENTE_ASSIGN_OR_RETURN(const std::vector<uint64_t> end,
+                              ReadWords(file_, base, 1));
     range.end = end[0];
   } else {
     PONIENTE_ASSIGN_OR_RETURN(const std::vector<uint64_t> ends,
-                              Words(base + i - 1, 2));
+                              ReadWords(file_, base + i - 1, 2));
     range = {ends[0], ends[1]};
   }
   const uint64_t least = i + 1 == documents_ ? total : range.begin;
   if (range.begin > range.end || range.end < least || range.end > total) {
-    return Disordered(what, i, range.end, least, total);
+    return DisorderedEnds(file_, what, i, range.end, least, total);
   }
   return range;
-}
-
-absl::Status DocumentIndex::Disordered(const char* what, uint64_t i,
-                                       uint64_t value, uint64_t least,
-                                       uint64_t most) const {
-  return absl::DataLossError(absl::StrCat(
-      "'", file_.path(), "': ", what, " ", i, " ends at ", value, ", expected ",
-      least, " to ", most,
-      ": the file is damaged; restore it from a copy or pack the store again"));
 }
 
 }  // namespace poniente::internal

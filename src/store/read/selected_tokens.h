@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The selected documents of a store end to end: where each token comes from.
+// The concatenation of the selected documents of a store: maps its tokens to
+// the store's.
 
 #ifndef PONIENTE_STORE_READ_SELECTED_TOKENS_H_
 #define PONIENTE_STORE_READ_SELECTED_TOKENS_H_
@@ -18,40 +19,43 @@
 
 namespace poniente::internal {
 
-// Keeps the number of tokens before one selected document in `stride`; the
-// lengths between come from the store's document index when asked for.
+// Keeps the number of tokens before every `stride`-th selected document. Reads
+// the lengths of the others from the store's document index when they are
+// needed.
 //
 // Thread safety: immutable; any number of threads. Reads block.
-// Complexity: memory as Selection, and a quarter of a bit per document of the
-//     store. A look-up is a binary search, and a scan over about 256 documents
-//     of the store (one pread), or over fewer that lie far apart.
+// Complexity: memory as for Selection, and a quarter of a bit per document of
+//     the store. A look-up is a binary search, and a scan over about 256
+//     documents of the store (one pread), or over fewer documents that are far
+//     apart.
 // Errors: DataLoss if the document index is damaged.
 class SelectedTokens {
  public:
   // Reads the lengths of all selected documents. InvalidArgument unless the
-  // selection is of the store's documents.
+  // selection has as many items as the store has documents.
   static absl::StatusOr<SelectedTokens> Create(const TokenSource& store,
                                                Selection selection);
 
   const Selection& selection() const { return selection_; }
-  // Tokens of all selected documents.
+  // Returns the number of tokens in all selected documents.
   uint64_t total() const { return total_; }
 
-  // Beside the selection.
+  // Returns the memory used, without that of the selection.
   uint64_t memory_bytes() const { return 8 * samples_.capacity(); }
 
-  // What tokens [begin, end) of the concatenation are. `store` is that of
-  // Create(). REQUIRES: begin <= end <= total().
+  // Returns the pieces of documents that tokens [begin, end) of the
+  // concatenation consist of. REQUIRES: `store` is that of Create(); begin <=
+  // end <= total().
   absl::StatusOr<std::vector<ItemPiece>> Pieces(const TokenSource& store,
                                                 uint64_t begin,
                                                 uint64_t end) const;
 
-  // Where the concatenation holds a document, and where the store does; nullopt
-  // if it was not selected.
+  // Where a document begins in the concatenation, and its tokens in the store.
   struct DocumentLocation {
     uint64_t offset = 0;
     TokenRange tokens;
   };
+  // Returns the location of a document; nullopt if it is not selected.
   absl::StatusOr<std::optional<DocumentLocation>> Find(const TokenSource& store,
                                                        uint64_t document) const;
 
@@ -59,7 +63,7 @@ class SelectedTokens {
   SelectedTokens(Selection selection, uint64_t stride)
       : selection_(std::move(selection)), stride_(stride) {}
 
-  // False ends the scan.
+  // Visits one document. Returns false to end the scan.
   using Visit = std::function<bool(uint64_t document, TokenRange tokens)>;
   // Visits the selected documents from place `place` on, in order, reading up
   // to `most` document ends at a time.

@@ -15,8 +15,8 @@
 
 namespace poniente::internal {
 
-// TokenSource::Windows() of a selection. The dataset is a PiecewiseItems.
-// REQUIRES: 0 < length < kWholeItem.
+// Implements TokenSource::Windows() for a selection. The dataset implements
+// PiecewiseItems. REQUIRES: 0 < length < kWholeItem.
 absl::StatusOr<DatasetPtr<TokenWindow>> MakeSelectedWindows(
     std::shared_ptr<const TokenSource> store, uint32_t length,
     Selection documents);

@@ -8,6 +8,12 @@
 #include "util/status_macros.h"
 
 namespace poniente::internal {
+namespace {
+
+// Of a larger read, as much is read and verified at a time.
+constexpr size_t kMaxReadBytes = size_t{1} << 20;
+
+}  // namespace
 
 absl::StatusOr<SideFile> SideFile::Open(std::string path,
                                         std::optional<BlockChecksums> checksums,
@@ -62,30 +68,37 @@ absl::StatusOr<SideFile::Content> SideFile::OpenExpected() const {
   return Take(std::move(file));
 }
 
-// Block by block: what has been verified is read as it is, of all else the
-// whole block is, and given from the bytes that were verified.
+// What has been verified is read as it is. Otherwise whole blocks are read, and
+// given from the bytes that were verified.
 absl::Status SideFile::ReadVerified(const Content& content, uint64_t offset,
                                     std::span<std::byte> into) const {
   const FileChecksums& checksums = *content.checksums;
   std::vector<std::byte> whole;
   while (!into.empty()) {
-    const uint64_t block = checksums.BlockOf(offset);
-    const uint64_t begin = checksums.BeginOf(block);
-    const uint64_t end = checksums.EndOf(block);
-    const auto part = into.first(
-        static_cast<size_t>(std::min<uint64_t>(into.size(), end - offset)));
+    const auto part = into.first(std::min(into.size(), kMaxReadBytes));
+    const uint64_t first = checksums.BlockOf(offset);
+    const uint64_t last = checksums.BlockOf(offset + part.size() - 1);
     const VerifiedBlocks& verified = checksums.VerifiedOf(*content.open);
-    bool is_done = false;
-    if (verify_ == VerifyChecksums::kFirstTouch && verified.Has(block)) {
+    bool is_done = verify_ == VerifyChecksums::kFirstTouch;
+    for (uint64_t block = first; block <= last && is_done; ++block) {
+      is_done = verified.Has(block);
+    }
+    if (is_done) {
       PONIENTE_RETURN_IF_ERROR(
           ReadAll(content.open->fd(), path_, offset, part));
       is_done = checksums.Holds(verified, content.open->IdentityNow());
     }
     if (!is_done) {
-      whole.resize(static_cast<size_t>(end - begin));
+      const uint64_t begin = checksums.BeginOf(first);
+      whole.resize(static_cast<size_t>(checksums.EndOf(last) - begin));
       PONIENTE_RETURN_IF_ERROR(
           ReadAll(content.open->fd(), path_, begin, whole));
-      PONIENTE_RETURN_IF_ERROR(checksums.Verify(path_, block, whole, verified));
+      for (uint64_t block = first; block <= last; ++block) {
+        const auto at = static_cast<size_t>(checksums.BeginOf(block) - begin);
+        const auto end = static_cast<size_t>(checksums.EndOf(block) - begin);
+        PONIENTE_RETURN_IF_ERROR(checksums.Verify(
+            path_, block, std::span(whole).subspan(at, end - at), verified));
+      }
       std::copy_n(whole.begin() + static_cast<ptrdiff_t>(offset - begin),
                   part.size(), part.begin());
     }

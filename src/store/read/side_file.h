@@ -27,43 +27,45 @@ namespace poniente::internal {
 // of small stores can be open at once; a larger file stays open.
 //
 // Checksums: a file in memory is verified as a whole when it is read from the
-//     disk. Of an open file, each block is verified when it is first read, or
-//     always. Reads of bytes that do not match are DataLoss.
+//     disk. If the file stays open, each block is verified at its first read,
+//     or at each read. Reads of blocks that do not match fail with DataLoss.
 // Thread safety: any number of threads.
 class SideFile {
  public:
   // Largest file that is kept in memory, in bytes.
   static constexpr uint64_t kMaxKeptBytes = 16384;
 
+  // Opens the file, and reads it if it is small.
   static absl::StatusOr<SideFile> Open(
       std::string path, std::optional<BlockChecksums> checksums = std::nullopt,
       VerifyChecksums verify = VerifyChecksums::kFirstTouch);
-  // Creates a file that the first read opens, as a ByteFile; until one read
-  // succeeds, each tries again.
+  // Returns a file that the first read opens, with `expected` as in ByteFile.
+  // If a read fails to open it, the next one tries again.
   static SideFile OpenLater(
       std::string path, ExpectedFile expected,
       std::optional<BlockChecksums> checksums = std::nullopt,
       VerifyChecksums verify = VerifyChecksums::kFirstTouch);
 
   const std::string& path() const { return path_; }
-  // Returns the bytes when opened, or as expected.
+  // Returns the size when the file was opened, or the expected size.
   uint64_t size() const { return size_; }
 
-  // Fills `into` from `offset`; DataLoss if the file ends earlier.
+  // Fills `into` from byte `offset` on. DataLoss if the file ends earlier.
   absl::Status ReadAt(uint64_t offset, std::span<std::byte> into) const;
 
  private:
-  // One of the two. What is kept leaves out the zeros at the file's end, which
-  // are most of a small store's.
+  // Either the bytes of the file or the open file. The bytes are kept without
+  // the zeros at the file's end, which are most of a small file.
   struct Content {
     std::vector<std::byte> kept;
     std::optional<OpenFile> open;
-    // For a file in memory: reported by the first read.
+    // For a file in memory: the error of its verification, which every read
+    // returns.
     absl::Status damage;
     // For an open file; null if checksums are not compared.
     std::unique_ptr<const FileChecksums> checksums;
   };
-  // Separate, so that the file can be moved.
+  // On the heap, so that a SideFile can be moved.
   struct Opening {
     ExpectedFile expected;
     Mutex making;

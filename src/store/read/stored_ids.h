@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ids from the type in which they are stored to u32.
+// Converts ids from the type in which they are stored to u32.
 
 #ifndef PONIENTE_STORE_READ_STORED_IDS_H_
 #define PONIENTE_STORE_READ_STORED_IDS_H_
@@ -18,24 +18,28 @@
 
 namespace poniente::internal {
 
-// Fills `to`. The place of the first that is negative or does not fit u32, if
-// there is one; what `to` then holds is not to be used. `from` need not be
-// aligned. REQUIRES: it holds to.size() of the type.
+// Converts to.size() ids of `type` from `from`, which need not be aligned, to
+// `to`. Returns nullopt on success. If an id is negative or does not fit in
+// u32, returns the index of the first such id; the contents of `to` are then
+// invalid.
 std::optional<size_t> DecodeIds(const std::byte* from, StoredType type,
                                 std::span<uint32_t> to);
 
-// `id` as it is stored, for messages.
+// Returns the stored value of id number `at`, for messages.
 int64_t StoredIdAt(const std::byte* from, StoredType type, size_t at);
 
-// DataLoss: token `token` of the source is stored as `id`, which is no id.
+// Returns the DataLoss error that token `token` of the source is stored as
+// `id`, which is not a valid id.
 absl::Status NotAnId(const TokenSource& source, uint64_t token, int64_t id);
 
-// Ids of the ranges, which lie end to end in `stored` in the source's type.
+// Returns the ids of the ranges. Their stored form is in `stored`, in order and
+// without gaps, in the source's type.
 absl::StatusOr<std::vector<TokenWindow>> DecodeRanges(
     const TokenSource& source, std::span<const TokenRange> ranges,
     const std::byte* stored);
 
-// TokenSource::ReadRanges() of a source whose arrays() hold all tokens.
+// Implements TokenSource::ReadRanges() for a source whose arrays() contain all
+// tokens.
 Task<std::vector<TokenWindow>> ReadFromArrays(const TokenSource& source,
                                               std::vector<TokenRange> ranges);
 

@@ -155,6 +155,11 @@ class WindowsOfDocuments final : public Windows, public PiecewiseItems {
     PONIENTE_ASSIGN_OR_RETURN(const TokenRange tokens, Find(position));
     return source().DocumentPieces(tokens.begin, tokens.end);
   }
+  bool HasPiecesInMemory(const Position& position) const override {
+    const absl::StatusOr<TokenRange> tokens = Find(position);
+    return !tokens.ok() ||
+           source().HasPiecesInMemory(tokens->begin, tokens->end);
+  }
   absl::StatusOr<std::vector<PieceOfItem>> ItemsOf(
       uint64_t document) const override {
     PONIENTE_ASSIGN_OR_RETURN(const TokenRange tokens,

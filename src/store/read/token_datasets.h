@@ -15,12 +15,15 @@
 
 namespace poniente::internal {
 
-// The part of `item` that `position` asks for; OutOfRange if it ends earlier.
+// Returns the part of `item` that `position` requests; OutOfRange if the item
+// ends earlier.
 absl::StatusOr<TokenRange> PartOf(const DatasetNode& node, TokenRange item,
                                   const Position& position);
 
-// Both datasets are PiecewiseItems where the documents are known.
-// REQUIRES: 0 < length < kWholeItem; rule.overlap < length.
+// Return datasets of the windows and of the documents of a source.
+// MakeDocuments() requires a source that knows its documents. Its dataset
+// implements PiecewiseItems, and so does that of MakeWindows() for such a
+// source. REQUIRES: 0 < length < kWholeItem; rule.overlap < length.
 DatasetPtr<TokenWindow> MakeWindows(std::shared_ptr<const TokenSource> source,
                                     uint32_t length, const WindowRule& rule);
 DatasetPtr<TokenWindow> MakeDocuments(

@@ -189,5 +189,8 @@ absl::StatusOr<std::vector<ItemPiece>> TokenStore::DocumentPieces(
     uint64_t begin, uint64_t end) const {
   return documents_->Pieces(begin, end);
 }
+bool TokenStore::HasPiecesInMemory(uint64_t begin, uint64_t end) const {
+  return documents_->HasPiecesInMemory(begin, end);
+}
 
 }  // namespace poniente

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the library and its tool know of a store beyond what users do.
+// Access to parts of a TokenStore that are not public, for the library and its
+// tool.
 
 #ifndef PONIENTE_STORE_READ_TOKEN_STORE_ACCESS_H_
 #define PONIENTE_STORE_READ_TOKEN_STORE_ACCESS_H_
@@ -18,8 +19,8 @@ struct TokenStoreAccess {
     return *store.manifest_;
   }
 
-  // Touches no file; the first read compares what is there with what was known,
-  // and opens it.
+  // Returns a store without touching its files. The first read checks that they
+  // are unchanged since they became known, and opens them.
   static absl::StatusOr<std::shared_ptr<const TokenStore>> OpenKnown(
       std::shared_ptr<const KnownStore> known,
       const TokenStoreOptions& options);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tokens of each window of a source: arithmetic only.
+// Computes which tokens each window of a source has. Does no I/O.
 
 #ifndef PONIENTE_STORE_READ_WINDOW_GRID_H_
 #define PONIENTE_STORE_READ_WINDOW_GRID_H_
@@ -13,6 +13,7 @@
 
 namespace poniente::internal {
 
+// The windows of a source, by WindowRule.
 class WindowGrid {
  public:
   // Creates the grid. `shard_ends` are as in TokenSource. REQUIRES:
@@ -26,17 +27,16 @@ class WindowGrid {
 
   // Returns the tokens of a window. REQUIRES: window < num_windows().
   TokenRange Window(uint64_t window) const;
-  // Returns the part that the window lies in: a shard, or 0 if there is only
-  // one part.
+  // Returns the number of the part that contains the window: the number of a
+  // shard, or 0 if windows may cross shards.
   size_t PartOf(uint64_t window) const;
 
-  // Returns where consecutive tokens lie in windows, in the order of the
-  // windows; with overlap, some of them twice.
+  // Returns the pieces of windows that contain these tokens, in the order of
+  // the windows. If windows overlap, some tokens are in two pieces or more.
   std::vector<PieceOfItem> Pieces(TokenRange tokens) const;
 
  private:
-  // A stretch that is cut separately: tokens [begin, end), windows from `first`
-  // on.
+  // Tokens [begin, end), which are cut separately into windows from `first` on.
   struct Part {
     uint64_t begin = 0;
     uint64_t end = 0;
@@ -48,7 +48,7 @@ class WindowGrid {
   uint64_t stride_;
   bool is_uniform_ = true;
   uint64_t num_windows_ = 0;
-  // In order, including parts without windows. At least one.
+  // All parts in order, including parts without windows; at least one.
   std::vector<Part> parts_;
 };
 

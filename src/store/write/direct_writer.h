@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes the pieces of one new file past the page cache. Through it, writes to
-// one file take turns in the kernel, however many threads there are, and a
-// store that is larger than memory drives out everything else.
+// Writes the pieces of one new file past the page cache. Through the cache,
+// writes to one file take turns in the kernel, even if many threads write, and
+// a store that is larger than memory evicts everything else.
 
 #ifndef PONIENTE_STORE_WRITE_DIRECT_WRITER_H_
 #define PONIENTE_STORE_WRITE_DIRECT_WRITER_H_
@@ -25,25 +25,27 @@
 
 namespace poniente::internal {
 
-// Pieces may begin and end anywhere; together they are to leave no gap. What
-// goes to the disk are whole pages: one that several pieces have bytes of is
-// written by the piece that brings its last byte.
+// Writes pieces, which may begin and end anywhere, but together must leave no
+// gap. Only whole pages are written to the disk. A page that contains bytes of
+// several pieces is written with the piece that completes it.
 //
-// The file is made longer ahead of what is written; its owner cuts it.
+// Allocates space beyond what is written; the owner of the file must cut it to
+// its final size.
 //
 // Thread safety: any number of threads; Open() comes first.
 // Errors: those of the disk, with path and offset.
 class DirectWriter {
  public:
-  // Makes room for bytes [begin, end) of a file; false if it cannot, even if it
-  // has made some.
+  // Allocates space for bytes [begin, end) of a file. Returns false if it
+  // cannot; a part may be allocated nevertheless.
   using Allocator = bool (*)(int fd, uint64_t begin, uint64_t end);
   static bool AllocateRange(int fd, uint64_t begin, uint64_t end);
 
-  // For a file that is there and holds `bytes` bytes, which stay as they are,
-  // and may come to hold `expected` (0: not known).
-  // Null, and the file is as it was, where the file system takes no such
-  // writes, or would let them wait for each other, or is nearly full.
+  // Opens an existing file, whose first `bytes` bytes stay unchanged.
+  // `expected` is its expected final size (0: unknown). Returns null, with the
+  // file unchanged, if the file system does not support O_DIRECT, cannot
+  // allocate space ahead (without it, writes would wait for each other), or is
+  // nearly full; also if the size of files is limited (RLIMIT_FSIZE).
   static std::unique_ptr<DirectWriter> Open(
       const std::string& path, uint64_t bytes, uint64_t expected,
       Allocator allocator = AllocateRange);
@@ -51,8 +53,8 @@ class DirectWriter {
   DirectWriter(const DirectWriter&) = delete;
   DirectWriter& operator=(const DirectWriter&) = delete;
 
-  // What is to be written of a piece, copied to where disks take it from. Worth
-  // using again: it keeps its memory.
+  // The pages to write for one piece, in aligned memory. Reuse objects, because
+  // they keep their memory.
   class Pages {
    public:
     std::span<const std::byte> bytes() const { return {memory_.get(), size_}; }
@@ -71,24 +73,25 @@ class DirectWriter {
     size_t room_ = 0;
     size_t size_ = 0;
     uint64_t at_ = 0;
-    // Pages that this piece has made whole.
+    // Pages shared with other pieces that this piece has completed.
     std::optional<uint64_t> first_;
     std::optional<uint64_t> last_;
   };
-  // The piece that belongs at byte `at`. Bytes of pages that begin or end in
-  // other pieces may be kept for those.
+  // Prepares the piece that belongs at byte `at` in `to`. Keeps the bytes of
+  // pages that it does not complete.
   absl::Status Stage(uint64_t at, std::span<const std::byte> bytes, Pages* to);
-  // Waits for the disk.
+  // Writes staged pages, and waits for the disk.
   absl::Status Write(const Pages& pages);
-  // Writes what was kept of everything before byte `end`. REQUIRES: of it,
-  // whatever was staged has been written.
+  // Writes the incomplete pages before byte `end`. REQUIRES: all pages before
+  // it that were staged have been written.
   absl::Status WriteKept(uint64_t end);
 
  private:
   using Page = std::array<std::byte, kPageBytes>;
+  // A page that is not complete, or completed but not yet written.
   struct Begun {
     Page bytes = {};
-    uint64_t there = 0;  // how many of them
+    uint64_t there = 0;  // how many bytes have arrived
   };
 
   DirectWriter(std::string path, OwnedFd direct, OwnedFd buffered,
@@ -100,23 +103,23 @@ class DirectWriter {
         allocator_(allocator),
         allocated_(allocated) {}
 
-  // Makes room up to `end`, and ahead; not for good: where there is none,
-  // writes make the file longer.
+  // Allocates space up to `end` and beyond. If that fails, stops allocating;
+  // writes then extend the file.
   void Allocate(uint64_t end) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  // Keeps `bytes`, which lie within a page that lacks others. The page, once it
-  // is whole.
+  // Keeps `bytes`, which are a part of one page. Returns the page if they
+  // complete it.
   std::optional<Page> Keep(uint64_t at, std::span<const std::byte> bytes)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  // Whole pages, from memory that is aligned as well.
+  // Writes whole pages from aligned memory.
   absl::Status WriteAt(uint64_t at, std::span<const std::byte> pages) const;
 
   const std::string path_;
   const OwnedFd direct_;
-  const OwnedFd buffered_;  // where an aligned write is refused nonetheless
+  const OwnedFd buffered_;  // for aligned writes that are refused
   const uint64_t expected_;
   const Allocator allocator_;
   Mutex mu_;
-  // By their first bytes; until they are whole and written.
+  // By the offset of the page; until it is complete and written.
   std::map<uint64_t, Begun> begun_ ABSL_GUARDED_BY(mu_);
   uint64_t allocated_ ABSL_GUARDED_BY(mu_);
   bool allocates_ ABSL_GUARDED_BY(mu_) = true;

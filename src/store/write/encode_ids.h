@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ids as a store holds them: little-endian, 1, 2 or 4 bytes each.
+// Encodes ids as a store holds them: little-endian, 1, 2 or 4 bytes each.
 
 #ifndef PONIENTE_STORE_WRITE_ENCODE_IDS_H_
 #define PONIENTE_STORE_WRITE_ENCODE_IDS_H_
@@ -13,12 +13,13 @@
 
 namespace poniente::internal {
 
+// Encodes the ids as values of type Stored.
 template <class Stored, class Id>
 void EncodeIdsAs(std::span<const Id> ids, std::byte* to) {
   if constexpr (sizeof(Stored) == sizeof(Id)) {
     if (!ids.empty()) std::memcpy(to, ids.data(), ids.size_bytes());
   } else {
-    // A fixed number at a time, which compilers make vectors of.
+    // A fixed number at a time, which compilers vectorize.
     constexpr size_t kAtOnce = 64;
     size_t i = 0;
     for (; i + kAtOnce <= ids.size(); i += kAtOnce) {
@@ -34,7 +35,8 @@ void EncodeIdsAs(std::span<const Id> ids, std::byte* to) {
   }
 }
 
-// REQUIRES: `to` has room for them, and the width holds every id.
+// Encodes the ids with `width` bytes each. REQUIRES: `to` has room for them,
+// and every id fits the width.
 template <class Id>
 void EncodeIds(std::span<const Id> ids, uint32_t width, std::byte* to) {
   if (width == 1) return EncodeIdsAs<uint8_t>(ids, to);

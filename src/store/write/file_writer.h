@@ -22,15 +22,15 @@ namespace poniente::internal {
 // Thread safety: one thread at a time.
 class FileWriter {
  public:
-  // Sees all bytes of the file, once, in order.
+  // Receives all bytes of the file, once, in order.
   using Observer = std::function<absl::Status(std::span<const std::byte>)>;
 
-  // Creates the file; an error if it exists already.
+  // Creates the file. Fails if it exists already.
   static absl::StatusOr<std::unique_ptr<FileWriter>> Create(std::string path,
                                                             Observer observer);
 
-  // Continues a file after its first `bytes` bytes, which the observer sees;
-  // cuts off what follows them. DataLoss if the file is shorter.
+  // Continues a file after its first `bytes` bytes: passes them to the observer
+  // and cuts off the rest. DataLoss if the file is shorter.
   static absl::StatusOr<std::unique_ptr<FileWriter>> Continue(
       std::string path, uint64_t bytes, Observer observer);
 
@@ -39,8 +39,9 @@ class FileWriter {
 
   absl::Status Append(std::span<const std::byte> bytes);
 
-  // Give access to the buffer, to encode in place: room() has at least 8 bytes,
-  // of which Advance() then accepts the first `bytes`.
+  // Give access to the buffer, to encode in place. room() returns at least 8
+  // bytes of the buffer; Advance() appends the first `bytes` of them to the
+  // file.
   std::span<std::byte> room();
   absl::Status Advance(size_t bytes);
 
@@ -48,12 +49,12 @@ class FileWriter {
   absl::Status Pad(uint64_t alignment);
   // Writes what is buffered.
   absl::Status Flush();
-  // Makes what has been written durable. On any thread.
+  // Makes what has been written durable. Any thread may call it.
   absl::Status SyncWritten() const;
-  // Does both.
+  // Writes what is buffered, and makes the file durable.
   absl::Status Sync();
 
-  // Returns the bytes so far, including buffered ones.
+  // Returns the size of the file so far, including buffered bytes.
   uint64_t size() const { return written_ + filled_; }
 
  private:

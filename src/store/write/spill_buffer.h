@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bytes that are appended now and copied out later: in memory while they are
-// few, in a file once they are many.
+// A buffer for bytes that are appended first and copied out later. Keeps a few
+// bytes in memory and many in a file.
 
 #ifndef PONIENTE_STORE_WRITE_SPILL_BUFFER_H_
 #define PONIENTE_STORE_WRITE_SPILL_BUFFER_H_
@@ -23,37 +23,40 @@ namespace poniente::internal {
 // Thread safety: one thread at a time.
 class SpillBuffer {
  public:
-  // Creates an empty buffer. A file, if one is needed, is created at `path` and
-  // removed from its folder at once, so it disappears with the process.
+  // Creates an empty buffer. If a file is needed, it is created at `path` and
+  // removed from its folder at once, so it disappears when the process ends.
   explicit SpillBuffer(std::string path) : path_(std::move(path)) {}
 
-  // Keeps the file under its name from now on, so that another process can
-  // continue with it. If `bytes` is not 0, continues after that many bytes of
-  // the file, whose CRC32C is `checksum`; DataLoss if they are missing or
-  // differ. REQUIRES: nothing has been appended.
+  // Keeps the name of the file from now on, so that another process can
+  // continue with it. If `bytes` is not 0, continues after the first `bytes`
+  // bytes of the file. DataLoss if they are missing or their CRC32C is not
+  // `checksum`. REQUIRES: nothing has been appended.
   absl::Status KeepFile(uint64_t bytes, uint32_t checksum);
   // Writes what is in memory. REQUIRES: KeepFile() was called.
   absl::Status Flush();
-  // Makes what has been written durable. On any thread.
+  // Makes what has been written durable. Any thread may call it.
   absl::Status SyncWritten() const;
 
   absl::Status Append(std::span<const std::byte> bytes);
+  // Appends all bytes to `out`.
   absl::Status CopyTo(FileWriter* out);
 
   uint64_t size() const { return spilled_ + tail_.size(); }
-  // Returns the CRC32C of what has been written; after Flush(), of everything.
+  // Returns the CRC32C of what has been written to the file; after Flush(),
+  // that is everything.
   uint32_t checksum() const { return checksum_; }
 
  private:
+  // Writes what is in memory to the file.
   absl::Status Spill();
-  // Reads the checksum of the first `bytes` bytes of the file.
+  // Computes the CRC32C of the first `bytes` bytes of the file.
   absl::StatusOr<uint32_t> ReadChecksum(uint64_t bytes) const;
 
   const std::string path_;
   std::vector<std::byte> tail_;
   OwnedFd file_;
   uint64_t spilled_ = 0;
-  uint32_t checksum_ = 0;  // of those
+  uint32_t checksum_ = 0;  // of the spilled bytes
 };
 
 }  // namespace poniente::internal

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Builds the files of one store: tokens on several threads, the rest in order.
+// Builds the files of one store: tokens on several threads, everything else in
+// order.
 
 #ifndef PONIENTE_STORE_WRITE_STORE_BUILDER_H_
 #define PONIENTE_STORE_WRITE_STORE_BUILDER_H_
@@ -27,28 +28,28 @@
 namespace poniente::internal {
 
 // Returns the manifest of a store that is about to be written, without counts.
-// Errors as TokenStoreWriter::Create(); they name `path`.
+// Errors are those of TokenStoreWriter::Create(), and name `path`.
 absl::StatusOr<StoreManifest> ManifestToWrite(
     const std::string& path, const TokenStoreWriterOptions& options);
 
-// Checksums of bytes that follow one another.
+// The checksum of some consecutive bytes of the tokens.
 struct PieceChecksum {
   uint32_t checksum = 0;
   uint32_t bytes = 0;
 };
 using PieceChecksums = std::vector<PieceChecksum>;
 
-// Writes tokens with WriteTokens(), at any place and in any order; AddTokens()
-// with their checksums then follows in the order of the file. The bytes of the
-// store do not depend on how its tokens were cut into calls.
+// Builds a store. Call WriteTokens() for tokens at any place and in any order,
+// and then AddTokens() with their checksums in the order of the file. The bytes
+// of the store do not depend on how the tokens are divided among the calls.
 //
 // Memory: a few MiB for a store of any size.
 // Ownership: owns its files; if destroyed before Finish(), it removes them,
 //     unless KeepForLater() was called.
 // Thread safety: WriteTokens(), StageTokens(), WriteStaged(), StartWriting()
 //     and Save() on any thread, the others on one thread at a time.
-// Errors: those of the disk, with path and offset. After an error the store
-//     cannot be finished; the caller must remember it.
+// Errors: those of the disk, with path and offset. After an error the caller
+//     must not call Finish().
 class StoreBuilder {
  public:
   // Decides whether to continue from the checkpoint of a dead writer; receives
@@ -58,17 +59,17 @@ class StoreBuilder {
 
   static absl::StatusOr<std::unique_ptr<StoreBuilder>> Create(
       const std::string& path, StoreManifest manifest);
-  // Creates a builder for a store that is saved from time to time. DataLoss:
-  // the files do not hold what an accepted checkpoint says; they have been
-  // removed. REQUIRES: manifest.block_bytes <= 65536.
+  // Creates a builder whose progress is saved from time to time. DataLoss if
+  // the files do not match an accepted checkpoint; they are then removed.
+  // REQUIRES: manifest.block_bytes <= 65536.
   static absl::StatusOr<std::unique_ptr<StoreBuilder>> CreateToSave(
       const std::string& path, StoreManifest manifest, const Accept& accept);
 
   // Writes tokens past the page cache from now on, if the file system allows
-  // it. Meant for large stores of many pieces: writes of several threads then
+  // it. Use it for large stores of many pieces: writes of several threads then
   // no longer wait for each other, but each waits for the disk. Call it before
-  // the first WriteTokens(). `expected` is the number of bytes of tokens that
-  // may follow, 0 if unknown.
+  // the first WriteTokens(). `expected` is the expected size of all tokens of
+  // the store in bytes; 0 if unknown.
   void WriteDirectly(uint64_t expected);
   bool writes_directly() const { return direct_ != nullptr; }
 
@@ -86,9 +87,11 @@ class StoreBuilder {
   absl::Status WriteStaged(const DirectWriter::Pages& pages) const {
     return direct_->Write(pages);
   }
-  // Asks the disk to start with tokens [begin, end) without waiting.
+  // Starts to write tokens [begin, end) to the disk, without waiting.
   void StartWriting(uint64_t begin, uint64_t end) const;
+  // Adds the next tokens in the order of the file. They must have been written.
   absl::Status AddTokens(const PieceChecksums& checksums);
+  // Begins a document at the end of the previous one.
   absl::Status BeginDocument(std::string_view name);
   // Ends the current document before token `end`.
   absl::Status EndDocument(uint64_t end);
@@ -96,9 +99,10 @@ class StoreBuilder {
   // Returns the manifest with the counts so far.
   const StoreManifest& manifest() const { return manifest_; }
 
-  // Writes what is buffered and returns how far the store is.
+  // Writes what is buffered, and returns a checkpoint of what has been added.
   absl::StatusOr<StoreCheckpoint> Mark();
-  // Makes everything up to the mark durable, and then the mark itself.
+  // Makes everything up to the checkpoint durable, and then the checkpoint
+  // itself.
   absl::Status Save(const StoreCheckpoint& mark) const;
   void KeepForLater() { folder_->KeepForLater(); }
 
@@ -131,7 +135,7 @@ class StoreBuilder {
   OwnedFd tokens_;
   std::unique_ptr<DirectWriter> direct_;  // null: through the page cache
   std::unique_ptr<FileWriter> checksums_;
-  // The checksums seen are those of tokens that were read again.
+  // Whether the checksums that are observed belong to tokens of an earlier run.
   bool reads_checksums_ = false;
   SpillBuffer ends_;
   SpillBuffer name_ends_;

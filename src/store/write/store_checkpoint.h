@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How far the files of an unfinished store are valid, for a process that
-// continues them: encodes and decodes, no I/O.
+// A checkpoint of an unfinished store, from which another process can continue.
+// Encodes and decodes it, without I/O.
 
 #ifndef PONIENTE_STORE_WRITE_STORE_CHECKPOINT_H_
 #define PONIENTE_STORE_WRITE_STORE_CHECKPOINT_H_
@@ -12,25 +12,26 @@
 
 namespace poniente::internal {
 
+// How far the files of an unfinished store are valid.
 struct StoreCheckpoint {
   uint64_t generation = 0;
   uint64_t tokens = 0;
   uint64_t documents = 0;
   uint64_t name_bytes = 0;
-  // Bytes of the store under one checksum. The checksums file holds those of
-  // whole blocks.
+  // Bytes of the store under one checksum. The checksums file has the checksums
+  // of whole blocks only.
   uint64_t block_bytes = 0;
-  // Checksum of the block of tokens that has begun.
+  // Checksum of the incomplete last block of tokens.
   uint32_t block_checksum = 0;
-  // Bytes of the scratch files of ends; those of the scratch file of names
-  // follow from the counts.
+  // Sizes of the two scratch files of ends. The size of the scratch file of
+  // names is name_bytes.
   uint64_t ends_bytes = 0;
   uint64_t name_ends_bytes = 0;
   // Checksums of these files and of the file of names.
   uint32_t ends_checksum = 0;
   uint32_t name_ends_checksum = 0;
   uint32_t names_checksum = 0;
-  // What the writer's caller wants to remember.
+  // Data of the writer's caller.
   std::string caller;
 
   friend bool operator==(const StoreCheckpoint&,
@@ -39,8 +40,8 @@ struct StoreCheckpoint {
 
 std::string EncodeCheckpoint(const StoreCheckpoint& checkpoint);
 
-// Parses a text of EncodeCheckpoint(); nullopt for any other text, which leaves
-// nothing to continue.
+// Parses a text of EncodeCheckpoint(). Returns nullopt for any other text; then
+// there is nothing to continue.
 std::optional<StoreCheckpoint> ParseCheckpoint(std::string_view text);
 
 }  // namespace poniente::internal

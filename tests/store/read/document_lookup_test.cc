@@ -4,10 +4,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
+#include <thread>
 #include <vector>
 
 #include "poniente/token_store.h"
+#include "store/read/kept_ends.h"
 #include "tests/store/small_stores.h"
 #include "tests/support/status_matchers.h"
 #include "tests/support/temp_dir.h"
@@ -76,6 +79,97 @@ INSTANTIATE_TEST_SUITE_P(
         LookupCase{"TwoPages", Mixed(1025)}, LookupCase{"Many", Mixed(5000)}),
     [](const auto& case_info) { return case_info.param.name; });
 
+// Restores the default when it goes.
+class EndsMemory {
+ public:
+  explicit EndsMemory(uint64_t bytes) { internal::ends_memory.SetLimit(bytes); }
+  ~EndsMemory() { internal::ends_memory.SetLimit(0); }
+};
+
+// 150,000 documents: three segments. Most are short, one is empty in five, and
+// one in 1000 is long.
+std::vector<uint64_t> ManyLengths() {
+  std::vector<uint64_t> lengths;
+  for (uint64_t i = 0; i < 150'000; ++i) {
+    lengths.push_back(i % 1000 == 7 ? 300 : i * 7919 % 5);
+  }
+  return lengths;
+}
+
+// Looks up tokens and ranges that begin near document ends, all over the store,
+// and compares with the lengths.
+void ExpectPieces(const TokenStore& store,
+                  const std::vector<uint64_t>& lengths) {
+  uint64_t begin = 0;
+  uint64_t looked_up = 0;
+  for (uint64_t d = 0; d < lengths.size(); ++d, begin += lengths[d - 1]) {
+    const bool is_near_segment_end = d % 65536 < 3 || d % 65536 > 65533;
+    if (lengths[d] == 0 || (d % 997 != 0 && !is_near_segment_end)) continue;
+    ASSERT_THAT(store.DocumentAt(begin), IsOkAndHolds(d));
+    const uint64_t from = begin + lengths[d] - 1;  // the document's last token
+    const uint64_t to = std::min(store.num_tokens(), from + 700);
+    std::vector<ItemPiece> expected;
+    uint64_t at = from;
+    uint64_t end = begin;
+    for (uint64_t k = d; at < to; ++k) {
+      end += lengths[k];
+      if (end > at) expected.push_back({k, at, std::min(end, to)});
+      at = std::max(at, std::min(end, to));
+    }
+    ASSERT_THAT(store.DocumentPieces(from, to), IsOkAndHolds(expected)) << d;
+    ++looked_up;
+  }
+  EXPECT_GT(looked_up, 100u);
+}
+
+TEST(KeptEndsTest, LooksUpInEverySegmentAndAcrossThem) {
+  const TempDir folder;
+  const std::vector<uint64_t> lengths = ManyLengths();
+  ASSERT_THAT(WriteStore(folder.path(), ProvenDocuments(lengths, 257)), IsOk());
+  ASSERT_OK_AND_ASSIGN(const auto store, TokenStore::Open(folder.path()));
+  ExpectPieces(*store, lengths);
+  EXPECT_TRUE(store->HasPiecesInMemory(0, store->num_tokens()));
+}
+
+TEST(KeptEndsTest, LooksUpTheSameWithoutMemoryForThem) {
+  const TempDir folder;
+  const std::vector<uint64_t> lengths = ManyLengths();
+  ASSERT_THAT(WriteStore(folder.path(), ProvenDocuments(lengths, 257)), IsOk());
+  const EndsMemory memory(1);
+  ASSERT_OK_AND_ASSIGN(const auto store, TokenStore::Open(folder.path()));
+  ExpectPieces(*store, lengths);
+  EXPECT_FALSE(store->HasPiecesInMemory(0, 1));
+}
+
+TEST(KeptEndsTest, SaysWhatIsInMemory) {
+  const TempDir folder;
+  const std::vector<uint64_t> lengths = ManyLengths();
+  ASSERT_THAT(WriteStore(folder.path(), ProvenDocuments(lengths, 257)), IsOk());
+  ASSERT_OK_AND_ASSIGN(const auto store, TokenStore::Open(folder.path()));
+  const uint64_t tokens = store->num_tokens();
+  EXPECT_FALSE(store->HasPiecesInMemory(0, 10));
+  ASSERT_THAT(store->DocumentPieces(0, 10), IsOk());
+  EXPECT_TRUE(store->HasPiecesInMemory(0, 10));
+  EXPECT_TRUE(store->HasPiecesInMemory(tokens / 4, tokens / 4 + 10));
+  EXPECT_FALSE(store->HasPiecesInMemory(0, tokens));
+  EXPECT_FALSE(store->HasPiecesInMemory(tokens - 10, tokens));
+  ASSERT_THAT(store->DocumentAt(tokens - 1), IsOk());
+  EXPECT_TRUE(store->HasPiecesInMemory(tokens - 10, tokens));
+  EXPECT_FALSE(store->HasPiecesInMemory(tokens / 2, tokens / 2 + 10));
+}
+
+TEST(KeptEndsTest, ThreadsThatMeetAtTheSameSegmentAgree) {
+  const TempDir folder;
+  const std::vector<uint64_t> lengths = ManyLengths();
+  ASSERT_THAT(WriteStore(folder.path(), ProvenDocuments(lengths, 257)), IsOk());
+  ASSERT_OK_AND_ASSIGN(const auto store, TokenStore::Open(folder.path()));
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([&] { ExpectPieces(*store, lengths); });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
 // Changes word `word` of the documents file of a store of `count` documents of
 // 4 tokens each.
 std::shared_ptr<const TokenStore> WithWord(const TempDir& folder, size_t count,
@@ -131,6 +225,23 @@ TEST(DamagedLookupTest, ADisorderedEndInABinarySearchIsNoticed) {
   const auto store = WithWord(folder, 4096, 2048, UINT64_MAX);
   EXPECT_THAT(store->DocumentAt(0), StatusIs(absl::StatusCode::kDataLoss,
                                              HasSubstr("document 2048")));
+}
+
+TEST(DamagedLookupTest, AnEndOutOfOrderInItsSegmentIsNoticedWithoutMemory) {
+  const TempDir folder;
+  const EndsMemory memory(1);
+  const auto store = WithWord(folder, 150'000, 100'000, 3);
+  EXPECT_THAT(
+      store->DocumentPieces(4 * 100'000, 4 * 100'000 + 8),
+      StatusIs(absl::StatusCode::kDataLoss, HasSubstr("document 100000")));
+}
+
+TEST(DamagedLookupTest, ALastEndOfASegmentBeyondTheStoreIsNoticed) {
+  const TempDir folder;
+  const auto store = WithWord(folder, 150'000, 65'535, UINT64_MAX);
+  EXPECT_THAT(
+      store->DocumentPieces(4 * 65'536, 4 * 65'536 + 8),
+      StatusIs(absl::StatusCode::kDataLoss, HasSubstr("document 65535")));
 }
 
 }  // namespace

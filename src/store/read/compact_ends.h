@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Consecutive lengths and their sums in little memory.
 
-#ifndef PONIENTE_FORMATS_CORE_COMPACT_ENDS_H_
-#define PONIENTE_FORMATS_CORE_COMPACT_ENDS_H_
+#ifndef PONIENTE_STORE_READ_COMPACT_ENDS_H_
+#define PONIENTE_STORE_READ_COMPACT_ENDS_H_
 
 #include <cstdint>
 #include <vector>
@@ -56,4 +56,4 @@ class CompactEnds {
 
 }  // namespace poniente::internal
 
-#endif  // PONIENTE_FORMATS_CORE_COMPACT_ENDS_H_
+#endif  // PONIENTE_STORE_READ_COMPACT_ENDS_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "formats/core/compact_ends.h"
+#include "store/read/compact_ends.h"
 
 #include <algorithm>
 #include <bit>

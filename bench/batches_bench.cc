@@ -1,0 +1,349 @@
+// SPDX-License-Identifier: Apache-2.0
+// Batches from memory: of 1, 8, 64 and 1024 windows, from one file and from
+// 200, from stores and from other projects' files, with tokens alone and with
+// every tensor, each beside a plain loop that writes the same bytes.
+//
+//   batches_bench FOLDER [--rounds N] [--seconds S] [--size-mib M]
+//                        [--only 'CASE;...']
+//
+// FOLDER gets the files (default 512 MiB of each kind), where they are not
+// there yet. All are brought into the page cache first. Windows have 4096
+// tokens of u16; documents are lognormal, of 600 tokens at the median (sigma
+// 1). A case is a loader with default settings in an endless run, shuffled,
+// whose consumer drops each batch. Baselines, in the same rounds:
+//   memcpy N   copies windows in random order from a mapping of the store's
+//              tokens, all in the page tables, into as many slots of N windows
+//              as the loader has
+//   arrays N   copies what a batch of N windows has with every tensor (17 bytes
+//              per token, i32 tokens) from ready arrays into as many slots
+// Memory is not touched between the rounds; the first 0.3 s of each measurement
+// do not count.
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "bench/measure/cpu_seconds.h"
+#include "bench/measure/flags.h"
+#include "bench/measure/require.h"
+#include "bench/readers/comparison.h"
+#include "bench/readers/file_set.h"
+#include "bench/readers/plain_readers.h"
+#include "bench/readers/windows.h"
+#include "poniente/byte_reader.h"
+#include "poniente/config.h"
+#include "poniente/loader.h"
+#include "poniente/token_store_writer.h"
+
+namespace poniente::bench {
+namespace {
+
+namespace fs = std::filesystem;
+using Clock = std::chrono::steady_clock;
+
+constexpr uint64_t kSeqLen = 4096;
+static_assert(kWindowBytes == 2 * kSeqLen);
+constexpr uint64_t kTensorBytes = kSeqLen * (4 + 4 + 1 + 4 + 4);
+constexpr size_t kHalfPage = 2048;
+constexpr int kMany = 200;
+constexpr double kWarmUpSeconds = 0.3;
+constexpr size_t kBatchSizes[] = {1, 8, 64, 1024};
+
+struct Options {
+  std::string folder;
+  double rounds = 5;
+  double seconds = 1;
+  double mib = 512;
+  std::string only;
+};
+
+// Ids and lengths of documents, the same for every kind of file.
+class Text {
+ public:
+  explicit Text(uint64_t seed) : random_(seed) {}
+
+  std::vector<uint16_t> Document(uint64_t max_tokens) {
+    const double length = std::clamp(length_(random_), 1.0, 1e6);
+    std::vector<uint16_t> ids(
+        std::min(max_tokens, static_cast<uint64_t>(length)));
+    for (uint16_t& id : ids) id = static_cast<uint16_t>(random_());
+    return ids;
+  }
+
+ private:
+  std::mt19937_64 random_;
+  std::lognormal_distribution<double> length_{std::log(600.0), 1.0};
+};
+
+void WriteStore(const std::string& path, uint64_t tokens, uint64_t seed) {
+  if (fs::exists(path + "/manifest.json")) return;
+  TokenStoreWriterOptions options;
+  options.vocabulary = {"bench", 65536};
+  const auto writer = Require(TokenStoreWriter::Create(path, options));
+  Text text(seed);
+  while (tokens > 0) {
+    const std::vector<uint16_t> ids = text.Document(tokens);
+    Require(writer->BeginDocument(""));
+    Require(writer->Append(std::vector<uint32_t>(ids.begin(), ids.end())));
+    Require(writer->EndDocument());
+    tokens -= ids.size();
+  }
+  Require(writer->Finish().status());
+}
+
+template <class T>
+void Put(T value, std::ofstream* file) {
+  file->write(reinterpret_cast<const char*>(&value), sizeof(value));
+}
+
+// Raw ids; with `index`, the pair of files that Megatron writes.
+void WriteIds(const std::string& prefix, uint64_t tokens, uint64_t seed,
+              bool index) {
+  if (fs::exists(prefix + ".bin")) return;
+  std::vector<int32_t> lengths;
+  {
+    std::ofstream file(prefix + ".part", std::ios::binary);
+    Text text(seed);
+    while (tokens > 0) {
+      const std::vector<uint16_t> ids = text.Document(tokens);
+      file.write(reinterpret_cast<const char*>(ids.data()),
+                 static_cast<std::streamsize>(2 * ids.size()));
+      lengths.push_back(static_cast<int32_t>(ids.size()));
+      tokens -= ids.size();
+    }
+  }
+  if (index) {
+    std::ofstream file(prefix + ".idx", std::ios::binary);
+    file.write("MMIDIDX\0\0", 9);
+    Put<uint64_t>(1, &file);
+    Put<uint8_t>(8, &file);  // uint16
+    Put<uint64_t>(lengths.size(), &file);
+    Put<uint64_t>(lengths.size() + 1, &file);
+    for (const int32_t length : lengths) Put(length, &file);
+    int64_t at = 0;
+    for (const int32_t length : lengths) {
+      Put(at, &file);
+      at += 2 * length;
+    }
+    for (uint64_t i = 0; i <= lengths.size(); ++i) Put<int64_t>(i, &file);
+  }
+  fs::rename(prefix + ".part", prefix + ".bin");
+}
+
+// One kind of files, as the root of a run.
+struct Kind {
+  std::string name;
+  std::string root;
+};
+
+std::vector<Kind> MakeFiles(const Options& options) {
+  fs::create_directories(options.folder);
+  fs::current_path(options.folder);
+  const uint64_t tokens =
+      (static_cast<uint64_t>(options.mib) << 20) / 2 / kSeqLen * kSeqLen;
+  WriteStore("store", tokens, 1);
+  WriteIds("raw", tokens, 1, false);
+  WriteIds("megatron", tokens, 1, true);
+  std::vector<Kind> kinds = {{"store", "path = 'store'\n"},
+                             {"raw file", "path = 'raw.bin'\ndtype = 'u16'\n"},
+                             {"megatron", "path = 'megatron'\n"}};
+  Kind stores{"200 stores", "[data.mixture]\n"};
+  Kind raws{"200 raw files", "[data.mixture]\n"};
+  for (int i = 0; i < kMany; ++i) {
+    const std::string store = absl::StrFormat("store-%03d", i);
+    const std::string raw = absl::StrFormat("raw-%03d", i);
+    WriteStore(store, tokens / kMany, i + 2);
+    WriteIds(raw, tokens / kMany, i + 2, false);
+    absl::StrAppendFormat(&stores.root, "c%d = {weight = 1, path = '%s'}\n", i,
+                          store);
+    absl::StrAppendFormat(
+        &raws.root, "c%d = {weight = 1, path = '%s.bin', dtype = 'u16'}\n", i,
+        raw);
+  }
+  kinds.push_back(std::move(stores));
+  kinds.push_back(std::move(raws));
+  return kinds;
+}
+
+void BringIntoMemory(const std::string& folder) {
+  std::vector<char> buffer(size_t{1} << 20);
+  for (const fs::directory_entry& entry :
+       fs::recursive_directory_iterator(folder)) {
+    if (!entry.is_regular_file()) continue;
+    std::ifstream file(entry.path(), std::ios::binary);
+    while (
+        file.read(buffer.data(), static_cast<std::streamsize>(buffer.size()))) {
+    }
+  }
+}
+
+// Calls `batch`, which makes one of `windows`, for a while.
+template <class MakeBatch>
+Sample Measure(const Options& options, size_t windows, MakeBatch&& batch) {
+  const auto run = [&](double seconds) {
+    const auto end = Clock::now() + std::chrono::duration<double>(seconds);
+    uint64_t batches = 0;
+    for (; Clock::now() < end; ++batches) batch();
+    return static_cast<double>(batches * windows);
+  };
+  run(kWarmUpSeconds);
+  Sample sample;
+  const double cpu = CpuSeconds();
+  const Clock::time_point start = Clock::now();
+  const double done = run(options.seconds);
+  const std::chrono::duration<double> took = Clock::now() - start;
+  sample.reads_per_second = done / took.count();
+  sample.cpu_microseconds = 1e6 * (CpuSeconds() - cpu) / done;
+  sample.cached = 1;
+  return sample;
+}
+
+// prefetch_batches + max_held + 1, by default.
+constexpr size_t kSlots = 4 + 2 + 1;
+
+Sample MeasureCopies(const Options& options, size_t windows) {
+  const FileSet files(std::vector<std::string>{"raw.bin"});
+  const auto reader = Require(OpenMappingCopy(
+      files, files.bytes(), {.slots = kSlots, .windows = windows}));
+  WindowOrder order(files.bytes());
+  const size_t warm_up = (size_t{1} << 15) / windows * windows;
+  const std::vector<uint64_t> first = order.Upcoming(warm_up);
+  Batches unmeasured(first, std::chrono::hours(1), windows);
+  reader->ReadAll(&unmeasured);
+  order.Skip(warm_up);
+  const std::vector<uint64_t> offsets =
+      order.Upcoming((size_t{1} << 22) / windows * windows);
+  Batches batches(offsets,
+                  std::chrono::duration_cast<Clock::duration>(
+                      std::chrono::duration<double>(options.seconds)),
+                  windows);
+  const double cpu = CpuSeconds();
+  const Clock::time_point start = Clock::now();
+  reader->ReadAll(&batches);
+  const std::chrono::duration<double> took = Clock::now() - start;
+  const auto done = static_cast<double>(batches.windows_given());
+  Sample sample;
+  sample.reads_per_second = done / took.count();
+  sample.cpu_microseconds = 1e6 * (CpuSeconds() - cpu) / done;
+  sample.cached = 1;
+  return sample;
+}
+
+Sample MeasureArrays(const Options& options, size_t windows) {
+  constexpr size_t kElementBytes[] = {4, 4, 1, 4, 4};
+  const size_t bytes = kTensorBytes * windows;
+  // Half a page apart: `rep movsb` is slow on some processors where both ends
+  // lie alike in their pages.
+  const ReadBuffer ready = Require(ReadBuffer::Allocate(kSlots * bytes));
+  const ReadBuffer slots =
+      Require(ReadBuffer::Allocate(kSlots * bytes + kHalfPage));
+  std::memset(ready.bytes().data(), 1, ready.bytes().size());
+  std::memset(slots.bytes().data(), 2, slots.bytes().size());
+  size_t turn = 0;
+  return Measure(options, windows, [&] {
+    const std::byte* from = ready.bytes().data() + turn * bytes;
+    std::byte* to = slots.bytes().data() + kHalfPage + turn * bytes;
+    for (const size_t element : kElementBytes) {
+      for (size_t i = 0; i < windows; ++i) {
+        std::memcpy(to, from, element * kSeqLen);
+        from += element * kSeqLen;
+        to += element * kSeqLen;
+      }
+    }
+    turn = (turn + 1) % kSlots;
+  });
+}
+
+absl::StatusOr<Sample> MeasureLoader(const Options& options, const Kind& kind,
+                                     size_t windows, bool has_tensors) {
+  std::string text = absl::StrCat(
+      "[data]\nseed = 1\nsteps = 1000000000000\nbatch_size = ", windows,
+      "\nseq_len = ", kSeqLen, "\n");
+  absl::StrAppend(&text, kind.root);
+  const Config config = Require(Config::Parse(text, kind.name, options.folder));
+  LoaderOptions of_loader = config.loader_options();
+  of_loader.warning_sink = [](std::string_view) {};
+  if (has_tensors) {
+    of_loader.token_type = TokenType::kI32;
+    of_loader.tensors = {BatchTensor::kLabels, BatchTensor::kLossMask,
+                         BatchTensor::kDocumentIds, BatchTensor::kPositions};
+  } else {
+    of_loader.token_type = TokenType::kU16;
+  }
+  const auto loader = Require(config.OpenLoader(of_loader));
+  return Measure(options, windows,
+                 [&] { Require(loader->NextBlocking().status()); });
+}
+
+int Main(int argc, char** argv) {
+  Options options;
+  if (argc < 2 || argv[1][0] == '-' ||
+      !ParseNumbers(argc, argv, 2,
+                    {{"--rounds", &options.rounds},
+                     {"--seconds", &options.seconds},
+                     {"--size-mib", &options.mib}},
+                    &options.only)) {
+    std::fprintf(stderr,
+                 "usage: batches_bench FOLDER [--rounds N] [--seconds S] "
+                 "[--size-mib M] [--only 'CASE;...']\n");
+    return 2;
+  }
+  options.folder = fs::absolute(argv[1]);
+  const std::vector<Kind> kinds = MakeFiles(options);
+  BringIntoMemory(options.folder);
+  Comparison comparison({.rate = "kwindows/s"});
+  std::vector<Bar> bars;
+  struct Wanted {
+    std::string name, baseline;
+    double at_least;
+  };
+  std::vector<Wanted> wanted;
+  for (const size_t windows : kBatchSizes) {
+    const std::string copies = absl::StrCat("memcpy ", windows);
+    const std::string arrays = absl::StrCat("arrays ", windows);
+    comparison.Add(copies, copies,
+                   [=, &options] { return MeasureCopies(options, windows); });
+    comparison.Add(arrays, arrays,
+                   [=, &options] { return MeasureArrays(options, windows); });
+    for (const Kind& kind : kinds) {
+      const std::string name = absl::StrCat(kind.name, " ", windows);
+      comparison.Add(name, copies, [=, &options, &kind] {
+        return MeasureLoader(options, kind, windows, false);
+      });
+      wanted.push_back({name, copies, windows < 64 ? 0.7 : 0.9});
+      comparison.Add(name + " tensors", arrays, [=, &options, &kind] {
+        return MeasureLoader(options, kind, windows, true);
+      });
+      wanted.push_back({name + " tensors", arrays, 0.5});
+    }
+  }
+  comparison.KeepOnly(options.only);
+  comparison.Run(static_cast<int>(options.rounds));
+  comparison.Print();
+  std::printf("\n");
+  if (options.only.empty()) {
+    for (const Wanted& one : wanted) {
+      bars.push_back(comparison.RateBar(one.name, one.baseline,
+                                        Bar::Limit::kAtLeast, one.at_least));
+    }
+    PrintBars(bars);
+  }
+  return 0;
+}
+
+}  // namespace
+}  // namespace poniente::bench
+
+int main(int argc, char** argv) { return poniente::bench::Main(argc, argv); }

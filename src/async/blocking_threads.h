@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs functions that block for coroutines whose thread must not.
+
+#ifndef PONIENTE_ASYNC_BLOCKING_THREADS_H_
+#define PONIENTE_ASYNC_BLOCKING_THREADS_H_
+
+#include <boost/asio/thread_pool.hpp>
+#include <cstddef>
+#include <functional>
+#include <memory>
+
+#include "absl/base/thread_annotations.h"
+#include "poniente/task.h"
+#include "util/mutex.h"
+
+namespace poniente::internal {
+
+// A few threads, started by the first call. If they cannot be started, calls
+// run on the caller's thread.
+//
+// Thread safety: any number of threads and executors.
+class BlockingThreads {
+ public:
+  explicit BlockingThreads(size_t threads) : num_threads_(threads) {}
+  // Waits for the calls that have started; drops the others.
+  ~BlockingThreads();
+  BlockingThreads(const BlockingThreads&) = delete;
+  BlockingThreads& operator=(const BlockingThreads&) = delete;
+
+  // Runs `call` and returns its status; an exception becomes a status. The
+  // caller resumes on its own executor.
+  //
+  // Cancellation: terminal; the caller receives Cancelled at once, but `call`
+  //     may still run until this object is destroyed, so it must own what it
+  //     uses, or borrow it from something that lives longer than this object.
+  Task<> Run(std::function<absl::Status()> call);
+
+ private:
+  // Returns false if there are no threads.
+  bool Post(std::function<void()> work);
+
+  const size_t num_threads_;
+  Mutex mu_;
+  std::unique_ptr<boost::asio::thread_pool> pool_ ABSL_GUARDED_BY(mu_);
+};
+
+}  // namespace poniente::internal
+
+#endif  // PONIENTE_ASYNC_BLOCKING_THREADS_H_
