@@ -46,6 +46,7 @@ inline constexpr int32_t kIgnoredLabel = -100;
 // Returns "tokens", "labels", "loss_mask", "document_ids", "positions" or
 // "loss_weights".
 std::string_view BatchTensorName(BatchTensor tensor);
+// Returns the tensor of this name; InvalidArgument for any other text.
 absl::StatusOr<BatchTensor> ParseBatchTensor(std::string_view name);
 
 enum class ElementType : uint8_t { kU8, kU16, kU32, kI32, kI64, kF32 };

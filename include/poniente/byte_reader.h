@@ -32,7 +32,7 @@ struct ReaderState;
 
 // How bytes come from the disk. Never changes which bytes are read.
 enum class IoBackend {
-  kAuto,      // any of the others, chosen again as cache use changes
+  kAuto,      // chooses one of the others, again as cache use changes
   kBuffered,  // io_uring through the page cache
   kDirect,    // io_uring past the page cache (O_DIRECT), any offset and length;
               // kBuffered where the file system refuses
@@ -43,18 +43,20 @@ enum class IoBackend {
 
 // Returns "auto", "buffered", "direct", "mmap" or "pread".
 std::string_view IoBackendName(IoBackend backend);
+// Returns the backend of this name; InvalidArgument for any other text.
 absl::StatusOr<IoBackend> ParseIoBackend(std::string_view name);
 
 // When blocks are compared with their stored checksums. A verified block is
 // read whole, even where the request covers only a part of it.
 enum class VerifyChecksums {
   kOff,
-  kFirstTouch,  // the first time any reader of this process touches it
+  kFirstTouch,  // the first time any reader of this process touches a block
   kAlways,
 };
 
 // Returns "off", "first_touch" or "always".
 std::string_view VerifyChecksumsName(VerifyChecksums verify);
+// Returns the setting of this name; InvalidArgument for any other text.
 absl::StatusOr<VerifyChecksums> ParseVerifyChecksums(std::string_view name);
 
 // How a reader reads. Never changes which bytes are read.
@@ -74,9 +76,9 @@ struct ByteReaderOptions {
   bool may_map = true;
 };
 
-// Where the checksums of a file lie: the CRC32C (Castagnoli) of each
-// `block_bytes` of it (the last block may be shorter), as little-endian u32 in
-// the file `path` from byte `offset` on.
+// Where the checksums of a file lie: in the file `path` from byte `offset` on,
+// as little-endian u32. Each is the CRC32C (Castagnoli) of one block of
+// `block_bytes` bytes; the last block may be shorter.
 struct BlockChecksums {
   std::string path = {};
   uint64_t offset = 0;
@@ -98,9 +100,9 @@ struct ByteFile {
   std::string path = {};
   std::optional<BlockChecksums> checksums = std::nullopt;
   // If set, Open() touches neither the file nor its checksums. The first
-  // ReadBatch() that needs the file opens it, and blocks meanwhile; if that
-  // fails, the batch fails too, and the next batch tries again.
-  // FailedPrecondition if the size of the file differs.
+  // ReadBatch() that needs the file opens it, and blocks meanwhile. If that
+  // fails, the batch fails too, and the next batch tries again. The error is
+  // FailedPrecondition if the size of the file differs from `expected`.
   std::optional<ExpectedFile> expected = std::nullopt;
 };
 
@@ -161,8 +163,9 @@ struct BackendCounters {
   // sectors are needed, fewer where requests overlap.
   uint64_t bytes_read = 0;
   uint64_t submissions = 0;  // io_uring_enter calls that submitted reads
-  // Reads that were complete right after submission, which means cached pages.
-  // Sampled: 8 of every 64 are looked at, and the count is extrapolated.
+  // Reads that were complete right after submission, which means that their
+  // pages were cached. An estimate: 8 of every 64 reads are examined, and the
+  // count is extrapolated.
   uint64_t hits_at_submit = 0;
   uint64_t retries = 0;  // after EIO, EAGAIN, EINTR, or a SIGBUS during a copy
   // Time for which batches were suspended, or their thread blocked, by reads.
@@ -206,6 +209,8 @@ struct ReadCounters {
 //     limit (RLIMIT_NOFILE) is reached, it is raised to the hard limit.
 class ByteReader final {
  public:
+  // Opens the files and numbers them in this order. Files with
+  // ByteFile::expected are opened at their first read. Errors as above.
   static absl::StatusOr<std::shared_ptr<const ByteReader>> Open(
       std::vector<ByteFile> files, const ByteReaderOptions& options = {});
   // Opens files without checksums.
@@ -218,7 +223,8 @@ class ByteReader final {
 
   size_t num_files() const;
   const std::string& path(uint32_t file) const;
-  // Returns the size in bytes: as found when opened, or as expected.
+  // Returns the size in bytes: the expected one if it was stated, else the size
+  // that the file had when it was opened.
   uint64_t size(uint32_t file) const;
 
   // Returns when blocks of files with checksums are verified.
@@ -241,13 +247,15 @@ class ByteReader final {
 };
 
 // Fills every request; requests may belong to any number of readers. Sorts
-// them, merges reads of neighbouring bytes, and submits all reads that io_uring
-// serves at once (up to the size of the ring; the rest as space frees up).
-// Suspends at most once, and not at all if all bytes were there at submission.
+// them, merges reads of neighbouring bytes, and submits together all reads that
+// io_uring serves (as many as fit in the ring; the rest as space frees up).
 // Requests may overlap in the files, but not in memory.
 //
-// Where whole blocks or sectors have to be read next to the requested bytes,
-// more than 64 MiB of them are read in several rounds.
+// Suspends at most once in each round of reads, and not at all if all bytes
+// were there at submission. Almost every batch takes one round. It takes more
+// if checksums have to be read from a file first, if a file changed after it
+// was verified, or if whole blocks or sectors have to be read next to the
+// requested bytes and make up more than 64 MiB.
 Task<> ReadBatch(std::span<const ReadRequest> requests);
 
 }  // namespace poniente

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Opens many token stores at once: one file holds all manifests, and each store
-// opens its own files at its first read. docs/catalog.md has the bytes.
+// opens its own files at its first read. docs/catalog.md describes the file.
 
 #ifndef PONIENTE_CATALOG_H_
 #define PONIENTE_CATALOG_H_

@@ -54,8 +54,8 @@ class Config {
   // Reads a file. Relative paths in it are relative to the file's folder.
   static absl::StatusOr<Config> Load(const std::string& path);
 
-  // Reads text from memory. `name` stands for the file in messages; relative
-  // paths are relative to `folder`.
+  // Reads text from memory. Messages use `name` as the name of the file;
+  // relative paths are relative to `folder`.
   static absl::StatusOr<Config> Parse(std::string_view text,
                                       const std::string& name,
                                       const std::string& folder);
@@ -75,8 +75,8 @@ class Config {
   // absolute paths, the steps at which stages start. Keep it with the run.
   std::string ToToml() const;
 
-  // Returns what is valid but may be a mistake, one line each:
-  // file:line:column, the key, why.
+  // Returns one line for each setting that is valid but may be a mistake:
+  // file:line:column, the key, and the reason.
   const std::vector<std::string>& warnings() const;
 
   // Returns the loader's options as [runtime] and [data] state them. Copy them
@@ -86,7 +86,7 @@ class Config {
   const ByteReaderOptions& io_options() const;
 
   // Opens a loader for the run, with loader_options() or with `options`.
-  // FailedPrecondition, naming them, if sources are only numbers of tokens.
+  // FailedPrecondition, naming the sources, if some are only numbers of tokens.
   absl::StatusOr<std::unique_ptr<Loader>> OpenLoader() const;
   absl::StatusOr<std::unique_ptr<Loader>> OpenLoader(
       const LoaderOptions& options) const;

@@ -36,10 +36,10 @@ absl::StatusOr<std::shared_ptr<const NodeRecipe>> FlatMixtureRecipe(
 
 // All children as one corpus, as if concatenated and shuffled once per epoch.
 //
-// Item i of epoch e is item Perm(i) of the concatenation in the order of the
-// names (bytewise). Perm is the Feistel permutation of the total length under
-// derive(seed, "flat", e), or the order of another kind under that key. No data
-// is copied and no list is kept.
+// Item i of epoch e is item Perm(i) of the children, concatenated in the
+// bytewise order of their names. Perm is an order of the total length under the
+// key derive(seed, "flat", e): for a full shuffle, the Feistel permutation. No
+// data is copied and no list is kept.
 //
 // Determinism: names, lengths, options, epoch and i decide the item. The order
 //     of declaration, ranks, threads and backends never do.

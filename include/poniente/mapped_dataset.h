@@ -109,7 +109,7 @@ class MappedDataset final : public AsyncDataset<Out> {
 //
 // function: must be pure, for determinism, and may run on several threads at
 //     once. An exception it throws becomes an Internal status.
-// name: stands for the function in the fingerprint; choose a new name when the
+// name: identifies the function in the fingerprint; choose a new name when the
 //     function's results change.
 template <class Out, class In, class Function>
 DatasetPtr<Out> Map(std::string name, DatasetPtr<In> dataset,

@@ -81,18 +81,19 @@ absl::StatusOr<std::shared_ptr<const NodeRecipe>> MixtureRecipe(
 //
 // Item i is draw n of component c by the quota tree (docs/index-math.md 2).
 // After k items, where k is a whole number of blocks, component c has served k
-// times its weight of them; the difference is at most 1.68 items in one stage,
-// for any weight and any number of components. (Over several stages the
-// difference was measured as at most 3.1 for usual weights.) Draw n is item n
+// times its weight of them. The difference is at most 1.68 items in one stage,
+// for any weight and any number of components. (Over several stages, the
+// largest difference measured with usual weights was 3.1.) Draw n is item n
 // mod length of the component's epoch n / length; each epoch has an order of
 // its own. A component may itself be a mixture.
 //
 // Length: endless, unless a stop rule or a component's max_epochs ends it;
 //     Take() a finite part where one is needed. A finite mixture that is read
 //     for several epochs continues to count its components' draws through them.
-// Stages: weights change exactly at their sample, at once or along a ramp. What
-//     a component is owed is carried over. A stage added later changes only the
-//     block that its start cuts, and what follows.
+// Stages: weights change exactly at their sample, at once or along a ramp. The
+//     difference of a component from its share is carried over into the next
+//     stage. A stage added later changes only the block that its start cuts,
+//     and what follows.
 // Sequence lengths: with max_seq_len, a sample is a part of a component's item,
 //     cut by the schedule of lengths; nothing is read twice in an epoch.
 // Determinism: names, weights, stages, block size, seed and i decide the item.

@@ -29,10 +29,10 @@ struct DocumentDelimiter {
                          const DocumentDelimiter&) = default;
 };
 
-// What the path alone may not determine. The files take precedence: an option
-// that contradicts them is InvalidArgument.
+// Settings that the path alone may not determine. The files take precedence: an
+// option that contradicts them is InvalidArgument.
 struct TokenSourceOptions {
-  // How bytes are read. Never changes which tokens.
+  // How bytes are read. Never changes which tokens are read.
   ByteReaderOptions io;
   // One of TokenFormatNames(). Empty: detected from the bytes.
   std::string format;
@@ -55,15 +55,15 @@ struct TokenSourceOptions {
 // folder of files. Nothing is converted or copied. Compressed formats are
 // decoded block by block, and at most 256 MiB of decoded blocks are kept.
 //
-// The files of other projects have no checksums. Their fingerprint covers
-// format, type, the lengths of shards and documents, and samples of the ids, so
-// it does not notice every change inside a file.
+// The files of other projects have no checksums. Their fingerprint covers the
+// format, the type, the lengths of shards and documents, and samples of the
+// ids. A change elsewhere in a file therefore leaves it the same.
 //
 // Errors: NotFound: no such path. InvalidArgument: no known format (the message
 //     says what was looked for), a dtype or column has to be stated, or the
 //     files contradict the options. DataLoss: a file is cut short, or tables
-//     disagree. Unimplemented: the format needs a library that this build is
-//     without.
+//     disagree. Unimplemented: the format needs a library that this build does
+//     not have.
 absl::StatusOr<std::shared_ptr<const TokenSource>> OpenTokenSource(
     const std::string& path, const TokenSourceOptions& options = {});
 
@@ -78,8 +78,9 @@ std::vector<std::string> TokenFormatNames();
 // it.
 std::optional<DocumentDelimiter> DelimiterOf(const TokenSource& source);
 
-// Returns what OpenTokenSource() found unusual but accepted. For a catalogue:
-// missing parts of a corpus; for a token store: nothing.
+// Returns a line for each thing that OpenTokenSource() found unusual but
+// accepted. For a catalogue, these are the missing parts of a corpus; for a
+// token store, there are none.
 std::vector<std::string> TokenSourceWarnings(const TokenSource& source);
 
 }  // namespace poniente

@@ -2,10 +2,10 @@
 // A keyed shuffle of [0, n) that is computed, not stored: forwards or
 // backwards, for one index or a batch.
 //
-// Up to 64 items it is a Fisher-Yates table. Above that it is a balanced
-// Feistel network on the k bits of n - 1, with an offset in front of it,
-// applied again until the result is below n (fewer than two passes are
-// expected). docs/index-math.md 1.2 defines it; it has been part of the order
+// For up to 64 items it is a Fisher-Yates table. For more items it is an offset
+// followed by a balanced Feistel network on the k bits of n - 1. Both are
+// applied again until the result is below n; fewer than two passes are
+// expected. docs/index-math.md 1.2 defines it; it has been part of the order
 // since version 1. It is statistically strong, but not cryptographically.
 
 #ifndef PONIENTE_PERMUTATION_H_

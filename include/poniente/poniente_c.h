@@ -78,7 +78,8 @@ enum poniente_code {
   PONIENTE_PERMISSION_DENIED = 7,
   /* No memory or descriptors left, or more than max_held batches are held. */
   PONIENTE_RESOURCE_EXHAUSTED = 8,
-  /* The right call at the wrong time, or a state of other data. */
+  /* A valid call at the wrong time, or a state that was taken from other
+   * data. */
   PONIENTE_FAILED_PRECONDITION = 9,
   PONIENTE_ABORTED = 10,
   /* The run has ended, or a number is beyond the last. */
@@ -170,8 +171,9 @@ typedef struct poniente_options {
  * sizeof(poniente_options) as the caller knows it. */
 PONIENTE_API int32_t poniente_options_init(poniente_options* options,
                                            size_t struct_size);
-/* Sets rank and ranks to what torchrun, mpirun or srun say; 0 of 1 without any
- * of them. Reads the environment: no other thread may change it meanwhile. */
+/* Sets rank and ranks to what torchrun, mpirun or srun state, or to 0 of 1
+ * without such a launcher. Reads the environment: no other thread may change it
+ * meanwhile. */
 PONIENTE_API int32_t
 poniente_options_ranks_from_environment(poniente_options* options);
 
@@ -182,9 +184,9 @@ poniente_options_ranks_from_environment(poniente_options* options);
 PONIENTE_API int32_t poniente_loader_open(const char* path,
                                           const poniente_options* options,
                                           poniente_loader** loader);
-/* Opens the run that a text in memory describes. `name` stands for the file in
- * messages (NULL: "config"); relative paths are relative to `folder` (NULL: the
- * current folder). */
+/* Opens the run that a text in memory describes. Messages use `name` as the
+ * name of the file (NULL: "config"); relative paths are relative to `folder`
+ * (NULL: the current folder). */
 PONIENTE_API int32_t poniente_loader_open_text(const char* text,
                                                const char* name,
                                                const char* folder,
@@ -217,9 +219,9 @@ PONIENTE_API int32_t poniente_loader_next_step(const poniente_loader* loader,
  * all ranks. Take it once the batches received so far have been used. */
 PONIENTE_API int32_t poniente_loader_state(const poniente_loader* loader,
                                            char** state);
-/* Continues where `state` was taken, if the data before it is still the same.
- * FAILED_PRECONDITION, naming all differences, if it is not; the loader then
- * stays at its step. */
+/* Continues at the step at which `state` was taken, if the samples before that
+ * step are still the same. FAILED_PRECONDITION, naming all differences, if they
+ * are not; the loader then stays at its step. */
 PONIENTE_API int32_t poniente_loader_resume(poniente_loader* loader,
                                             const char* state);
 
@@ -350,8 +352,8 @@ typedef struct poniente_tensor {
 PONIENTE_API int32_t poniente_batch_tensor(const poniente_batch* batch,
                                            const char* name,
                                            poniente_tensor* tensor);
-/* Return the number of tensors of the batch, and each of them: 0 to count -
- * 1. */
+/* Return the number of tensors of the batch, and the tensor with a number from
+ * 0 to count - 1. */
 PONIENTE_API int32_t poniente_batch_num_tensors(const poniente_batch* batch,
                                                 size_t* count);
 PONIENTE_API int32_t poniente_batch_tensor_at(const poniente_batch* batch,

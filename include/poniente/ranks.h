@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds out which process of how many this one is, from the environment that
-// its launcher sets: torchrun, mpirun, srun. docs/ranks.md lists the variables.
+// Reads the rank of this process and the number of ranks from the environment
+// that its launcher sets: torchrun, mpirun, srun. docs/ranks.md lists the
+// variables.
 //
 //   const auto ranks = poniente::RanksFromEnvironment();
 //   if (!ranks.ok()) return ranks.status();
@@ -23,8 +24,8 @@ namespace poniente {
 struct Ranks {
   uint32_t rank = 0;  // below ranks
   uint32_t ranks = 1;
-  // The launcher whose variables say so: "torchrun", "Open MPI", "PMI" or
-  // "Slurm". Empty: there is no launcher, and the process is alone.
+  // The launcher whose variables state the two numbers: "torchrun", "Open MPI",
+  // "PMI" or "Slurm". Empty: there is no launcher, and the process is alone.
   std::string launcher;
 
   friend bool operator==(const Ranks&, const Ranks&) = default;
@@ -39,8 +40,8 @@ using EnvironmentLookup =
 //
 // InvalidArgument, with the variables and their values, if only one of the two
 // numbers is set, a value is not a number, the rank is not below the number of
-// ranks, or no variable states the number of ranks (PMIX_RANK alone). A process
-// that guessed would read another's share.
+// ranks, or no variable states the number of ranks (PMIX_RANK alone). Nothing
+// is guessed, because a wrong guess would read another rank's share.
 //
 // Reads the environment, so no other thread may call setenv() meanwhile. Call
 // it before MPI_Init(), which sets PMIX_RANK even in a process without a

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Answers what a step reads and which steps read an item, from the tree and the
+// Finds what a step reads, and which steps read an item, from the tree and the
 // schedule of a run, before anything is read.
 
 #ifndef PONIENTE_RUN_TRACE_H_
@@ -39,8 +39,8 @@ struct SampleOrigin {
 // A sample that reads an item, or a part of it.
 struct Reading {
   uint64_t step = 0;
-  // Place in the step's whole batch; rank r of R has it if it lies in its
-  // RankShare().
+  // Place in the step's whole batch, over all ranks. Rank r of R serves it if
+  // it lies in RankShare(batch size, r, R).
   uint64_t position = 0;
   uint64_t sample = 0;
   uint64_t epoch = 0;
@@ -84,8 +84,9 @@ class RunTrace {
                                             uint64_t first_step,
                                             uint64_t end_step) const;
 
-  // Does the same for one leaf of tree().leaves(), for leaves that share a
-  // path. OutOfRange if the leaf has no such item. REQUIRES: the leaf exists.
+  // Does the same for one leaf, by its number in tree().leaves(). Use it where
+  // several leaves share a path. OutOfRange if the leaf has no such item.
+  // REQUIRES: the leaf exists.
   absl::StatusOr<std::vector<Reading>> FindInLeaf(uint32_t leaf, Index item,
                                                   uint64_t first_step,
                                                   uint64_t end_step) const;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Task<T>, which every coroutine of the library returns, and how code that is
-// not a coroutine runs one to its end.
+// Task<T>, the type that every coroutine of the library returns, and functions
+// that run tasks: RunBlocking() from code that is not a coroutine, WhenAll()
+// for several at once.
 
 #ifndef PONIENTE_TASK_H_
 #define PONIENTE_TASK_H_
@@ -39,9 +40,9 @@ struct TaskResult<void> {
 //     what Asio itself throws in a cancelled coroutine. An exception of a
 //     user's function becomes an Internal status.
 // Cancellation: through the cancellation slot of the outermost co_spawn.
-//     Returns Cancelled, or Asio's operation_aborted if the coroutine was
-//     cancelled before it looked. Waits for reads that the kernel is working
-//     on.
+//     Waits for reads that the kernel is working on, then returns Cancelled. If
+//     Asio notices the cancellation first, its operation_aborted is thrown
+//     instead.
 template <class T = void>
 using Task = boost::asio::awaitable<typename internal::TaskResult<T>::Type>;
 

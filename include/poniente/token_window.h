@@ -20,6 +20,7 @@ enum class TokenType : uint8_t { kU8, kU16, kU32, kI32, kI64 };
 uint32_t TokenTypeBytes(TokenType type);
 // Returns "u8", "u16", "u32", "i32" or "i64".
 std::string_view TokenTypeName(TokenType type);
+// Returns the type of this name; InvalidArgument for any other text.
 absl::StatusOr<TokenType> ParseTokenType(std::string_view name);
 // Returns the greatest id that a type holds.
 uint64_t MaxTokenId(TokenType type);

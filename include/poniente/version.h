@@ -9,10 +9,10 @@
 
 namespace poniente {
 
-// Number of the mapping from (configuration, seed) to the token that each step
+// Identifies the mapping from (configuration, seed) to the token that each step
 // sees. Two builds with the same number yield the same tokens on any machine,
-// number of ranks, threads, I/O backend and instruction set. It changes only
-// with an entry under "Order changes" in CHANGELOG.md.
+// with any number of ranks and threads, any I/O backend and any instruction
+// set. It changes only with an entry under "Order changes" in CHANGELOG.md.
 inline constexpr uint32_t kOrderVersion = 2;
 
 // Returns "major.minor.patch", as in CMakeLists.txt.

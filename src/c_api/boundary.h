@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every function of the C interface does at its boundary: it turns
-// statuses into codes and a text, stops exceptions, and checks null pointers
-// and sizes of structs.
+// Helpers for every function of the C interface: they turn a status into a code
+// and a message, stop exceptions, and check null pointers and struct sizes.
 
 #ifndef PONIENTE_C_API_BOUNDARY_H_
 #define PONIENTE_C_API_BOUNDARY_H_
@@ -27,7 +26,8 @@ int32_t CodeOfException() noexcept;
 // Returns the text of poniente_last_error().
 const char* LastError() noexcept;
 
-// Returns the Status of `function` as a code; exceptions likewise.
+// Calls `function` and returns its Status, or an exception that it throws, as a
+// code.
 template <class Function>
 int32_t AtBoundary(const Function& function) noexcept {
   try {
@@ -53,9 +53,9 @@ inline absl::Status CheckStructSize(size_t size, size_t first_size,
       "), which is ", first_size, " or more"));
 }
 
-// Copies as much of `value` as the caller's struct has, and fills what this
-// library does not know with 0. `first_size` is the size of the struct's first
-// version.
+// Copies to `out` the fields of `value` that the caller's struct has, and sets
+// those that this library does not know to 0. `first_size` is the size of the
+// struct's first version.
 template <class Struct>
 absl::Status Give(Struct value, size_t first_size, const char* name,
                   Struct* out) {
@@ -72,7 +72,8 @@ absl::Status Give(Struct value, size_t first_size, const char* name,
   return absl::OkStatus();
 }
 
-// Returns a copy for poniente_text_free().
+// Sets *out to a copy of the text, which the caller frees with
+// poniente_text_free().
 absl::Status GiveText(std::string_view text, char** out);
 
 }  // namespace poniente::internal

@@ -10,8 +10,8 @@
 
 namespace poniente::internal {
 
-// Replaces what the configuration states by what `options`, which may be null,
-// states. InvalidArgument names the field and its value.
+// Overwrites `loader_options` with the fields that `options` states; null
+// states none. InvalidArgument names the field and its value.
 absl::Status ApplyOptions(const poniente_options* options,
                           LoaderOptions* loader_options);
 

@@ -17,28 +17,29 @@ namespace poniente::cli {
 
 struct Option {
   std::string name;  // without the dashes
-  // Name of its value in the usage, "DIR", or the list of its values,
-  // "files|paragraphs"; empty for a switch.
+  // Name of the value in the usage, such as "DIR", or the list of possible
+  // values, such as "files|paragraphs". Empty for a switch.
   std::string value;
   std::string help;
   bool repeatable = false;
 };
 
-// What the help, the man page and the completion say about a command.
+// Describes a command for the help, the manual page and the shell completion.
 struct CommandSpec {
   std::string name;
-  std::string brief;        // for lists: "make a token store from text"
-  std::string positionals;  // as in the usage, "INPUT..."
+  std::string brief;        // in lists: "make a token store from text"
+  std::string positionals;  // as in the usage: "INPUT..."
   std::string summary;
-  std::vector<Option> options;  // --help comes by itself
+  std::vector<Option> options;  // without --help, which all commands have
   std::string example;
 };
 
+// Returns the text that --help prints.
 std::string Usage(const CommandSpec& spec);
 
-// Returns the values that an option takes (or a command in its place) if
-// `value` is a list of them, "files|paragraphs"; empty for a placeholder, "DIR"
-// or "a..b".
+// Returns the possible values of an option or a positional argument if `value`
+// is a list of them, such as "files|paragraphs". Returns none if it is a
+// placeholder, such as "DIR" or "a..b".
 std::vector<std::string> FixedValues(const std::string& value);
 
 // Rank `rank` of `ranks`.
@@ -47,30 +48,32 @@ struct Rank {
   uint32_t ranks = 1;
 };
 
+// The parsed arguments of a command.
 class Arguments {
  public:
-  // Parses arguments. InvalidArgument, with the nearest known name, for what
-  // the spec does not have; it names the command.
+  // Parses arguments. InvalidArgument for arguments that `spec` does not have;
+  // the message names the command and the nearest known name.
   static absl::StatusOr<Arguments> Parse(const CommandSpec& spec,
                                          const std::vector<std::string>& args);
 
   bool Has(const std::string& name) const { return values_.contains(name); }
-  // Returns the last value given.
+  // Returns the last value given; nullopt if there is none.
   std::optional<std::string> Text(const std::string& name) const;
+  // Returns all values given, in order.
   std::vector<std::string> Texts(const std::string& name) const;
-  // Returns the value; InvalidArgument unless it is a whole number from min to
-  // max.
+  // Returns the value, or `otherwise` if none is given. InvalidArgument unless
+  // it is an integer from min to max.
   absl::StatusOr<uint64_t> Number(const std::string& name, uint64_t otherwise,
                                   uint64_t min, uint64_t max) const;
-  // Does the same for a number that may have a fraction.
+  // Does the same for a decimal number.
   absl::StatusOr<double> Decimal(const std::string& name, double otherwise,
                                  double min, double max) const;
-  // Returns the value; InvalidArgument unless it is one of `choices`, the first
-  // of which is the default.
+  // Returns the value, or the first of `choices` if none is given.
+  // InvalidArgument unless it is one of them.
   absl::StatusOr<std::string> Choice(
       const std::string& name, const std::vector<std::string>& choices) const;
-  // Returns a value "r/R"; 0 of 1 if it is not given. InvalidArgument unless r
-  // < R.
+  // Returns a value of the form "r/R"; rank 0 of 1 if none is given.
+  // InvalidArgument unless r < R.
   absl::StatusOr<Rank> RankOf(const std::string& name) const;
   const std::vector<std::string>& positionals() const { return positionals_; }
 

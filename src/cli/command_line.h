@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How every command begins: with its arguments, or the exit code that ends it.
+// Reads the command line of a command.
 
 #ifndef PONIENTE_CLI_COMMAND_LINE_H_
 #define PONIENTE_CLI_COMMAND_LINE_H_
@@ -12,8 +12,8 @@
 
 namespace poniente::cli {
 
-// Returns the exit code if nothing is left to do: --help or what is wrong with
-// the arguments has been printed.
+// Returns the parsed arguments. If the arguments contain --help or are wrong,
+// prints the help or the error and returns the exit code instead.
 std::variant<Arguments, int> ReadCommandLine(
     const CommandSpec& spec, const std::vector<std::string>& args);
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Token files with their documents, also those that only an id separates.
+// Opens token files together with their documents, even if only an id separates
+// the documents.
 
 #ifndef PONIENTE_FORMATS_WITH_DOCUMENTS_H_
 #define PONIENTE_FORMATS_WITH_DOCUMENTS_H_
@@ -13,13 +14,14 @@
 
 namespace poniente::internal {
 
-// `source`, opened with `options`, or the same with its documents: those that
-// only an id separates are looked for. FailedPrecondition if no id is known.
+// Returns `source`, which was opened with `options`, if it knows its documents.
+// Otherwise opens it again and finds the documents by the id that separates
+// them. FailedPrecondition if that id is not known.
 absl::StatusOr<std::shared_ptr<const TokenSource>> WithDocuments(
     std::shared_ptr<const TokenSource> source,
     const TokenSourceOptions& options);
 
-// What is at `path`, with its documents.
+// Opens the source at `path` and does the same.
 absl::StatusOr<std::shared_ptr<const TokenSource>> OpenWithDocuments(
     const std::string& path, const TokenSourceOptions& options);
 

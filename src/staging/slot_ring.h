@@ -97,12 +97,13 @@ class Slot {
   ReadBuffer scratch_;
   bool is_locked_ = false;
   bool is_held_ = false;
-  bool has_content_ = false;  // by the last Upload()
-  // As many bytes as on the host, followed by the ids as they are stored.
+  bool has_content_ = false;  // whether the last Upload() had any bytes
+  // Memory of the same size as on the host, followed by room for the ids as
+  // they are stored (stored_bytes_).
   std::byte* on_device_ = nullptr;
   size_t stored_bytes_ = 0;
   std::unique_ptr<DeviceEvent> copied_;
-  bool is_broken_ = false;  // what the device does with it is not known
+  bool is_broken_ = false;  // the device may still use it; not to be reused
   // Events of earlier holders, which the next copy waits for.
   std::vector<std::unique_ptr<DeviceEvent>> released_;
   Mutex mu_;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The share of one of many threads in widening ids. Compiled by nvcc for GPUs
-// and by any compiler for tests, so it is C++17 and independent of the rest of
-// the library.
+// Widens ids on many threads; the function here does the share of one thread.
+// nvcc compiles it for GPUs and any compiler for tests, so it is C++17 and
+// independent of the rest of the library.
 
 #ifndef PONIENTE_STAGING_WIDEN_IDS_H_
 #define PONIENTE_STAGING_WIDEN_IDS_H_
@@ -16,7 +16,7 @@
 
 namespace poniente::internal {
 
-// Ids that are written at once: 16 bytes of them.
+// The number of ids that are written at once: 16 bytes.
 template <class To>
 inline constexpr uint64_t kIdsAtOnce = 16 / sizeof(To);
 

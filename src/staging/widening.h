@@ -8,7 +8,7 @@
 
 namespace poniente::internal {
 
-// How many unsigned ids are widened, and from and to how many bytes each.
+// The number of unsigned ids to widen, and their sizes before and after.
 struct Widening {
   uint64_t count = 0;       // 0: none
   uint32_t from_bytes = 0;  // 1, 2 or 4

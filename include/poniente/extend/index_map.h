@@ -109,8 +109,8 @@ class IndexMap {
   // weights of a mixture) contribute to the positions up to the last of `span`:
   // equal for nodes that differ only after it. Returns 0 if they contribute
   // nothing, as though the node did not exist; nullopt (the default) if all of
-  // them contribute. An index at or past the length stands for the end of the
-  // epoch; the hash then also covers where the epoch ends.
+  // them contribute. If an index of `span` is at or past the length, it means
+  // the end of the epoch, and the hash also covers where the epoch ends.
   virtual std::optional<uint64_t> PrefixParameters(const IndexSpan& span) const;
 
   // Returns whether the results of Resolve() and Find() so far are valid; check

@@ -29,19 +29,19 @@ template <class T>
 struct NamedDataset {
   std::string name;
   DatasetPtr<T> dataset;
-  // Which of the datasets of this name: a later view may replace a component of
-  // a mixture.
+  // Number of the view, for a component of a mixture with several views of the
+  // same name; otherwise 0.
   uint32_t view = 0;
 };
 
-// An index map, and whether the lengths it depends on can no longer change it.
+// An index map, and whether it is final: no length can change it any more.
 struct MadeMap {
   std::shared_ptr<const IndexMap> map;
   bool is_final = true;
 };
 
-// Makes one kind of node, independently of the type of its items: defines how
-// its index map follows from its children's lengths and its seed.
+// Defines one kind of node, independently of the type of its items: above all
+// how its index map follows from its children's lengths and its seed.
 //
 // Thread safety: immutable; shared by all copies of a node.
 class NodeRecipe {
@@ -51,8 +51,8 @@ class NodeRecipe {
   // Returns the kind: "flat_mixture", "concat", ...
   virtual std::string_view kind() const = 0;
 
-  // Makes the index map. REQUIRES: all lengths are final, unless
-  // follows_growth().
+  // Makes the index map from the lengths of the children. REQUIRES: all lengths
+  // are final, unless follows_growth().
   virtual absl::StatusOr<MadeMap> MakeMap(std::span<const LengthState> lengths,
                                           uint64_t seed) const = 0;
 
@@ -63,19 +63,18 @@ class NodeRecipe {
   // Returns whether the node defines an order of its own.
   virtual bool is_order() const { return false; }
 
-  // Returned by the functions of DatasetNode of the same name.
+  // Return what the node's functions of the same names return (DatasetNode).
   virtual bool repeats_items() const { return false; }
   virtual bool is_prefix() const { return false; }
 
-  // Returns whether there will never be a final length, whatever the children
-  // are.
+  // Returns whether the node is endless, with any children.
   virtual bool is_endless() const { return false; }
 
-  // Returns whether there will never be a final length if a child is endless.
+  // Returns whether the node is endless if one of its children is.
   virtual bool keeps_endless() const { return false; }
 
-  // Returns whether the node adds nothing to the meaning of an index; its
-  // fingerprint is then the child's.
+  // Returns whether an index means the same with and without this node. The
+  // node's fingerprint is then that of its only child.
   virtual bool is_transparent() const { return false; }
 
   // Returns InvalidArgument if children of these lengths can never be used;
@@ -185,8 +184,9 @@ class IndexMapDataset : public AsyncDataset<T> {
     return DatasetPtr<T>(std::move(made));
   }
 
-  // For Create() and subclasses. `seed` is the node's own, from which it
-  // derives its children's, unless the recipe states one.
+  // For Create() and subclasses. `seed` is the node's own seed; if the recipe
+  // states one, that is used instead. The seeds of the children are derived
+  // from it.
   IndexMapDataset(std::shared_ptr<const NodeRecipe> recipe,
                   std::vector<NamedDataset<T>> children, uint64_t seed = 0)
       : recipe_(std::move(recipe)),

@@ -2,8 +2,8 @@
 // The first sample in which two runs differ.
 //
 // Everything that decides the samples before a step (RunState) can be compared
-// in one operation. If it is the same before a step, it is the same before
-// every earlier step, so a binary search finds the last such step. From there
+// at once. If it is the same before a step, it is the same before every earlier
+// step, so a binary search finds the last such step. From there
 // on, samples are compared one by one, for two reasons: a RunState reaches to
 // the end of the block, and different parameters may still give the same
 // samples.

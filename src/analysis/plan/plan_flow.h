@@ -72,9 +72,10 @@ struct LookUps {
 // Ownership: borrows the node, the budget, and the flow of the node above.
 class NodeFlow {
  public:
-  // `children` are those of the node. `above` is its parent, of which the node
-  // is child number `place`; null for the root. FailedPrecondition while
-  // lengths are not final.
+  // Makes the flows of a node's children. `children` are those of the node.
+  // `above` is the flow of its parent (null for the root), and `place` the
+  // node's number among the parent's children. FailedPrecondition while lengths
+  // are not final.
   static absl::StatusOr<std::unique_ptr<NodeFlow>> Create(
       const DatasetNode& node, const std::vector<NamedNode>& children,
       Flow flow, const NodeFlow* above, uint32_t place, LookUps* look_ups);
@@ -118,7 +119,7 @@ class NodeFlow {
   uint32_t place_ = 0;
 };
 
-// Makes the flow of a node that draws; null if the map is of another kind.
+// Makes the flow of a mixture or a Cut; null if the map is of another kind.
 std::unique_ptr<NodeFlow> MakeDrawsFlow(std::shared_ptr<const IndexMap> map,
                                         size_t children, Flow flow,
                                         LookUps* look_ups);
@@ -131,7 +132,7 @@ std::unique_ptr<NodeFlow> MakeJoinFlow(std::shared_ptr<const IndexMap> map,
                                        const std::vector<NamedNode>& children,
                                        Flow flow, LookUps* look_ups);
 
-// Positions as whole epochs and the rest.
+// A number of positions, as whole epochs and the rest.
 struct Epochs {
   double whole = 0;
   double rest = 0;

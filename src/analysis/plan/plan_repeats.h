@@ -47,7 +47,8 @@ struct LikeLeaf {
 };
 
 // Returns the first of samples [from, end) that reads tokens of these leaves
-// again; nullopt if none does. Looks at samples as long as the budget lasts.
+// again; nullopt if none does. If the budget runs out, returns the sample that
+// the search has reached, with is_exact false.
 // REQUIRES: samples before `from` read only epoch 0 of these leaves; `leaves`
 //     are in the order of the tree.
 absl::StatusOr<std::optional<Repeat>> FindRepeat(

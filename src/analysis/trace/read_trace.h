@@ -129,7 +129,7 @@ class RunReads {
   std::vector<size_t> step_ends_;
   // Samples of the run in these steps.
   uint64_t end_sample_ = 0;
-  // Items that each pass comes to in these steps.
+  // Number of items that each pass reaches in these steps.
   absl::flat_hash_map<Pass, uint64_t> items_of_pass_;
 };
 

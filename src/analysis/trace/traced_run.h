@@ -59,8 +59,8 @@ struct StepRange {
 // from the stores, and block meanwhile.
 class TracedRun {
  public:
-  // `sources` are in the order of DatasetTree::leaves(). Of `options`, only
-  // last_batch matters.
+  // `sources` are in the order of DatasetTree::leaves(). The answers depend
+  // only on last_batch of `options`.
   TracedRun(DatasetPtr<TokenWindow> dataset, const Schedule& schedule,
             std::vector<ConfigSource> sources,
             LoaderOptions options = LoaderOptions(),
@@ -107,8 +107,8 @@ class TracedRun {
       std::string_view path, uint64_t document,
       std::optional<StepRange> steps) const;
 
-  // Returns the documents of this name, of which there may be several; reads
-  // all names. NotFound if there are none; FailedPrecondition as above.
+  // Returns all documents of this name. Reads the names of all documents.
+  // NotFound if no document has the name; FailedPrecondition as above.
   absl::StatusOr<std::vector<uint64_t>> DocumentsNamed(
       std::string_view path, std::string_view name) const;
 
@@ -126,7 +126,8 @@ class TracedRun {
   const ByteReaderOptions io_options_;
   // Views of the leaves.
   std::vector<uint32_t> views_;
-  std::vector<std::string> names_;  // the last ones
+  // Last names of the leaves (TracedSample::source).
+  std::vector<std::string> names_;
 };
 
 }  // namespace poniente::internal

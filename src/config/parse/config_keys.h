@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every key that a configuration may have. The reader accepts no others, the
-// tool explains them, and a test compares docs/config.md with this list.
+// Lists every key that a configuration may have. The reader accepts no others,
+// the tool explains them, and a test compares docs/config.md with this list.
 
 #ifndef PONIENTE_CONFIG_PARSE_CONFIG_KEYS_H_
 #define PONIENTE_CONFIG_PARSE_CONFIG_KEYS_H_
@@ -32,8 +32,8 @@ struct ConfigKey {
   KeyTable table;
   std::string_view name;
   std::string_view type;
-  std::string_view unit;      // "" where it has none
-  std::string_view fallback;  // what holds if the key is missing
+  std::string_view unit;      // "" if it has none
+  std::string_view fallback;  // used if the key is missing
   std::string_view meaning;
 };
 

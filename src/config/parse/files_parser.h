@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The keys of a node that state what its files do not state themselves.
+// Parses the keys of a node that supply what its files do not state.
 
 #ifndef PONIENTE_CONFIG_PARSE_FILES_PARSER_H_
 #define PONIENTE_CONFIG_PARSE_FILES_PARSER_H_
@@ -12,7 +12,7 @@
 
 namespace poniente::internal {
 
-// Reads tokenizer and vocab_size.
+// Reads tokenizer and vocab_size; nullopt without a tokenizer.
 std::optional<Vocabulary> ParseVocabulary(TableReader& table);
 
 // Reads format, dtype, column, glob, document_end or document_begin, overlap,

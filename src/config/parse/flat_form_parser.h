@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// KempnerForge's form of [data]: one mixture of datasets, and phases. Read
-// unchanged; the other tables of such a file are the trainer's.
+// Parses KempnerForge's form of [data]: one mixture of datasets, and phases.
+// Such files are read unchanged; their other tables belong to the trainer.
 
 #ifndef PONIENTE_CONFIG_PARSE_FLAT_FORM_PARSER_H_
 #define PONIENTE_CONFIG_PARSE_FLAT_FORM_PARSER_H_
@@ -11,13 +11,15 @@
 
 namespace poniente::internal {
 
+// Returns whether [data] is in this form.
 bool IsFlatForm(TableReader& data);
 
-// Sizes from [train], where [data] does not state them; warnings for tables
-// that may be misspelt.
+// Reads the seed and sizes that [train] states, to be used where [data] does
+// not state them. Adds a warning for each table that may be misspelt.
 void ParseTrainer(const toml::table& root, TableReader& top, RunSpec* run);
 
-// The mixture and its stages. REQUIRES: IsFlatForm(data); run's sizes are read.
+// Reads the mixture and its stages. REQUIRES: IsFlatForm(data); the sizes of
+// `run` have been read.
 void ParseFlatForm(TableReader& data, NodeParser* nodes, RunSpec* run);
 
 }  // namespace poniente::internal

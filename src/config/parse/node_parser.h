@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One node of the tree, and what lies below it.
+// Parses one node of the tree and everything below it.
 
 #ifndef PONIENTE_CONFIG_PARSE_NODE_PARSER_H_
 #define PONIENTE_CONFIG_PARSE_NODE_PARSER_H_
@@ -15,18 +15,18 @@
 
 namespace poniente::internal {
 
-// Returns the last part of a path or of a dataset's name, which stays the same
-// if a folder is moved.
+// Returns the last part of a path or of a dataset's name. It stays the same if
+// the folders above are moved or renamed.
 std::string NameFromPath(std::string_view path);
 
 // Parses nodes. Nodes that refer to others are expanded here, so that readers
 // of the spec see a tree. Errors go to the list.
 class NodeParser {
  public:
-  // Deepest nesting: more is a mistake, and would only exhaust the stack.
+  // Limit of nesting: deeper trees are a mistake, and could exhaust the stack.
   static constexpr int kDeepest = 100;
-  // Most nodes: nodes that refer to nodes that refer to nodes could grow
-  // without end.
+  // Limit of nodes. Nodes that refer to others are expanded, so a short text
+  // could describe a very large tree.
   static constexpr uint64_t kMaxNodes = uint64_t{1} << 18;
 
   explicit NodeParser(ErrorList* errors) : errors_(errors) {}
@@ -40,8 +40,8 @@ class NodeParser {
   void Parse(TableReader& table, NodePosition at, NodeSpec* spec,
              bool weights_follow);
 
-  // Parses [[data.datasets]]: components with weight 1 unless stated, named by
-  // the last part of where they lie.
+  // Parses [[data.datasets]]: components of weight 1 unless stated. A component
+  // without a name is named after the last part of its path.
   void ParseDatasets(TableReader& data, const toml::array& datasets,
                      NodeSpec* mixture);
 
@@ -72,14 +72,15 @@ class NodeParser {
   // Counts nodes; returns false, with an error at `table`, once there are too
   // many.
   bool CountNodes(TableReader& table, uint64_t nodes);
-  // There are too many, which has been reported: the rest is skipped.
+  // Returns whether there are too many nodes. This has then been reported, and
+  // the remaining nodes are skipped.
   bool IsFull() const { return nodes_ > kMaxNodes; }
   // Skips the node of `table` after an error.
   static void Abandon(TableReader& table, NodeSpec* spec);
 
   ErrorList* const errors_;
   std::map<std::string, Definition> definitions_;
-  // Definitions being parsed, from the outside in.
+  // Names of the definitions being parsed, the outermost first.
   std::vector<std::string> open_;
   uint64_t nodes_ = 0;
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Places in a run, and amounts of it, as the keys ending in _step, _sample,
-// _token and _share state them.
+// Parses places in a run and amounts of it, as the keys ending in _step,
+// _sample, _token and _share state them.
 
 #ifndef PONIENTE_CONFIG_PARSE_RUN_POINTS_H_
 #define PONIENTE_CONFIG_PARSE_RUN_POINTS_H_
@@ -18,7 +18,7 @@
 
 namespace poniente::internal {
 
-// What a share is a share of.
+// The total that shares refer to.
 enum class ShareOf { kUnstated, kSteps, kTokens };
 
 // The keys that state a place or an amount.
@@ -26,7 +26,7 @@ struct PointKeys {
   std::string_view step;
   std::string_view sample;
   std::string_view token;
-  std::string_view share;  // "" if it has none
+  std::string_view share;  // "" if a share cannot be stated
 };
 
 inline constexpr PointKeys kStart = {"start_step", "start_sample",
@@ -34,11 +34,12 @@ inline constexpr PointKeys kStart = {"start_step", "start_sample",
 inline constexpr PointKeys kRamp = {"ramp_steps", "ramp_samples", "ramp_tokens",
                                     "ramp_share"};
 
-// A place in the run may be a count below 0, from the run's end; an amount may
-// not.
+// Whether a point is a place in the run or an amount of it. A place may be a
+// count below 0, which is taken from the run's end; an amount may not.
 enum class PointKind { kPosition, kAmount };
 
-// Reads the key that is stated; nullopt if none is, or if it is wrong.
+// Reads the key that is stated; nullopt if none is stated, or if its value is
+// wrong. Stating several keys is an error.
 std::optional<RunPoint> ParsePoint(TableReader& table, const PointKeys& keys,
                                    ShareOf share_of, PointKind kind);
 bool HasPoint(TableReader& table, const PointKeys& keys);
@@ -49,21 +50,22 @@ bool IsStartOfRun(const RunPoint& point);
 // Returns the key of kStart that states the point.
 std::string_view KeyOf(const RunPoint& point);
 
-// Checks the order of starts in one list, as far as they can be compared before
-// the run is known.
+// Checks that the starts in one list increase, as far as they can be compared
+// before the length of the run is known.
 class StartOrder {
  public:
   explicit StartOrder(const RunSpec& run) : run_(run) {}
 
-  // Checks the next start: reports an error at `key`, or at the table, unless
-  // it lies after the previous ones and in the run.
+  // Checks the next start. Reports an error at `key`, or at the table, unless
+  // the start lies after the previous ones and within the run.
   void Check(TableReader& table, std::string_view key, const RunPoint& start);
 
  private:
   void CheckEnd(TableReader& table, const RunPoint& start) const;
 
   const RunSpec& run_;
-  // The last start of each kind that can be compared with others of its kind.
+  // The last start of each kind: by unit, and whether it counts from the end.
+  // Only starts of one kind can be compared.
   std::map<std::pair<RunPoint::Unit, bool>, RunPoint> before_;
 };
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table [runtime]: how a run is read and delivered. Never changes a token.
+// Parses the table [runtime]: how a run is read and delivered. Never changes a
+// token.
 
 #ifndef PONIENTE_CONFIG_PARSE_RUNTIME_PARSER_H_
 #define PONIENTE_CONFIG_PARSE_RUNTIME_PARSER_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// TOML text to a checked RunSpec.
+// Parses a configuration.
 
 #ifndef PONIENTE_CONFIG_PARSE_SPEC_PARSER_H_
 #define PONIENTE_CONFIG_PARSE_SPEC_PARSER_H_
@@ -12,9 +12,9 @@
 
 namespace poniente::internal {
 
-// Parses TOML text to a checked RunSpec. `file` stands for the text in
-// messages. InvalidArgument with one line per error; of syntax errors only the
-// first, where the parser stops.
+// Parses TOML text to a checked RunSpec. Messages use `file` as the name of the
+// text. InvalidArgument, with one line per error; after an error of syntax the
+// parser stops, so only the first of these is reported.
 absl::StatusOr<RunSpec> ParseSpec(std::string_view text,
                                   const std::string& file);
 

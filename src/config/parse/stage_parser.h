@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What changes during a run, or a nested mixture: stages, batch sizes, lengths.
+// Parses what changes during a run or in a nested mixture: stages, batch sizes
+// and sequence lengths.
 
 #ifndef PONIENTE_CONFIG_PARSE_STAGE_PARSER_H_
 #define PONIENTE_CONFIG_PARSE_STAGE_PARSER_H_
@@ -15,31 +16,34 @@
 
 namespace poniente::internal {
 
-// Reads a weight that the mixture's rule allows.
+// Reads a weight; a weight that the mixture's rule does not allow is an error.
 std::optional<double> ParseWeight(TableReader& table, std::string_view key,
                                   WeightRule rule);
 
 std::optional<double> ParseTemperature(TableReader& table,
                                        std::string_view key);
 
-// Reads numbers by names of components of `mixture`; unknown names are errors.
-// `is_weight`: they are weights; if not, any numbers.
+// Reads a table of one number per component of `mixture`, by name; unknown
+// names are errors. `is_weight`: the numbers are weights; otherwise any
+// numbers.
 std::map<std::string, double> ParseByComponent(TableReader& stage,
                                                std::string_view key,
                                                const NodeSpec& mixture,
                                                bool is_weight);
 
-// Reports an error at `table` if nothing could be drawn under these weights,
-// with the components' own for those that are not named.
+// Reports an error at `location` if nothing could be drawn under these weights.
+// Components that `weights` does not name keep their own weight.
 void CheckSomeWeight(const NodeSpec& mixture,
                      const std::map<std::string, double>& weights,
                      const SourceLocation& location, ErrorList* errors);
 
-// Reads [[data.stages]]. `root` is its mixture, or null. A stage that starts
-// the run may state weights: they become the components' own.
+// Reads [[data.stages]]. `root` is the root mixture; null if the root is not a
+// mixture. A stage that starts the run may state weights: they become the
+// components' own.
 void ParseRunStages(TableReader& data, NodeSpec* root, ShareOf share_of,
                     RunSpec* run);
 
+// Reads [[data.batch_sizes]] and [[data.seq_lens]].
 void ParseSizeLists(TableReader& data, ShareOf share_of, RunSpec* run);
 
 // Reads `stages` of a nested mixture.

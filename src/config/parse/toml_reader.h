@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Typed access to TOML that remembers where everything stands and collects the
-// errors of a whole file.
+// Gives typed access to TOML. Errors name the place in the file, and those of a
+// whole file are collected.
 
 #ifndef PONIENTE_CONFIG_PARSE_TOML_READER_H_
 #define PONIENTE_CONFIG_PARSE_TOML_READER_H_
@@ -49,8 +49,8 @@ class ErrorList {
 // errors go to the list.
 class TableReader {
  public:
-  // `tables`: the tables whose keys are allowed here; none if the keys are
-  // names.
+  // `tables`: the kinds of tables whose keys are allowed here; empty if the
+  // keys are names chosen by the user.
   TableReader(const toml::table& table, SourceLocation location,
               ErrorList* errors, std::initializer_list<KeyTable> tables = {});
 
@@ -77,7 +77,8 @@ class TableReader {
   // Returns an array of tables.
   const toml::array* Tables(std::string_view key);
 
-  // Returns whether the key is stated, with any value; the key is then known.
+  // Returns whether the key is stated, with any value. Like the getters, marks
+  // the key as asked for; see Finish().
   bool Has(std::string_view key);
   bool IsTable(std::string_view key);
   // Returns all keys in the order of the file.
@@ -89,13 +90,16 @@ class TableReader {
   void ErrorHere(std::string_view message) { errors_->Add(location_, message); }
   ErrorList* errors() { return errors_; }
 
-  // Ignores keys whose text is "", for a form in which that is their default.
+  // Ignores keys whose value is the text "", for a form in which "" means "not
+  // stated".
   void IgnoreBlankTexts();
-  // A table that is not read to its end has nothing more to report.
+  // Makes Finish() report nothing. Call it if the rest of the table is not
+  // read.
   void Abandon() { entries_.clear(); }
 
-  // Reports keys that are not listed, with the nearest that is, and those that
-  // nobody asked for: they have no meaning where this table stands.
+  // Reports each key that is not in the list of keys, with the nearest listed
+  // name, and each listed key that was never asked for: it has no meaning where
+  // this table stands.
   void Finish();
 
  private:
@@ -108,19 +112,19 @@ class TableReader {
   const toml::table& table_;
   const SourceLocation location_;
   ErrorList* const errors_;
-  // A key that stands here. Most of what is asked for does not, so that a
-  // short list is looked through faster than the table.
+  // A key of this table. Most keys that are asked for are not stated, so
+  // searching a short list is faster than searching the table.
   struct Entry {
     std::string_view key;
     const toml::node* node;
     bool is_asked;
   };
   const std::vector<KeyTable> tables_;
-  std::vector<Entry> entries_;  // of keys that are not names
+  std::vector<Entry> entries_;  // empty if the keys are names
 };
 
-// Where `node` stands, as the key `key` below `parent`. "[3]" is put to it
-// without a dot.
+// Returns where `node` stands, as the key `key` below `parent`. A key like
+// "[3]" is appended without a dot.
 SourceLocation LocationOfNode(const toml::node& node,
                               const SourceLocation& parent,
                               std::string_view key);

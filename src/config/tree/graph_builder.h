@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// From a checked spec to open stores, the run's schedule and a tree of
-// datasets.
+// Builds a run from a checked spec: opens the stores, and makes the schedule
+// and the tree of datasets.
 
 #ifndef PONIENTE_CONFIG_TREE_GRAPH_BUILDER_H_
 #define PONIENTE_CONFIG_TREE_GRAPH_BUILDER_H_
@@ -23,8 +23,8 @@ struct BuiltRun {
   Schedule schedule;
 };
 
-// Relative paths are relative to `folder`. Messages of all stores that cannot
-// be opened are joined, one per line.
+// Builds the run. Relative paths are relative to `folder`. If stores cannot be
+// opened, the message has one line for each of them.
 absl::StatusOr<BuiltRun> BuildRun(const RunSpec& run,
                                   const std::string& folder);
 

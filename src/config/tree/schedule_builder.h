@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From a checked spec to its schedule.
+// Makes the schedule of a checked spec.
 
 #ifndef PONIENTE_CONFIG_TREE_SCHEDULE_BUILDER_H_
 #define PONIENTE_CONFIG_TREE_SCHEDULE_BUILDER_H_
@@ -14,17 +14,20 @@
 
 namespace poniente::internal {
 
-// `items`: of the root mixture's components in the order of declaration, as far
-// as they are known and needed.
+// Makes the schedule. `items` are the items per epoch of the root mixture's
+// components, in the order of declaration; nullopt where not known. Empty if
+// the mixture's weights do not depend on them.
 absl::StatusOr<Schedule> BuildSchedule(
     const RunSpec& run, const std::vector<std::optional<uint64_t>>& items = {});
 
-// What it calls stage `stage` of the spec: it may put one before them.
+// Returns the planned stage for stage number `stage` of the spec. The numbers
+// differ by one if the schedule has put a stage before those of the spec.
 const PlannedStage& PlannedStageOf(const Schedule& schedule, const RunSpec& run,
                                    size_t stage);
 
-// The first sample of the run at or after a step or token; below 0 from its
-// end. OutOfRange if the run has none.
+// Returns the first sample of the run at or after a step or token; a count
+// below 0 is taken from the end. OutOfRange if the run does not reach that
+// place. REQUIRES: the point is in steps or tokens.
 absl::StatusOr<uint64_t> SampleAt(const Schedule& schedule,
                                   const RunPoint& point);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From what a configuration says of files to selections and orders.
+// Makes the selections and orders that a configuration describes.
 
 #ifndef PONIENTE_CONFIG_TREE_SELECTIONS_H_
 #define PONIENTE_CONFIG_TREE_SELECTIONS_H_
@@ -15,13 +15,13 @@
 
 namespace poniente::internal {
 
-// Reads what filters and orders name. Relative paths are relative to `folder`.
-// Errors begin with the place of the filter or order.
+// Reads the files that filters and orders name. Relative paths are relative to
+// `folder`. Errors begin with the place of the filter or order.
 class SelectionReader {
  public:
   explicit SelectionReader(std::string folder) : folder_(std::move(folder)) {}
 
-  // From `size` items.
+  // Returns the filter's selection from `size` items.
   absl::StatusOr<Selection> Read(const FilterSpec& filter, uint64_t size);
   absl::StatusOr<ScoreOrder> Read(const ScoreOrderSpec& order);
 
@@ -29,7 +29,8 @@ class SelectionReader {
   absl::StatusOr<Selection> ReadUnlocated(const FilterSpec& filter,
                                           uint64_t size);
   absl::StatusOr<ScoreOrder> ReadUnlocated(const ScoreOrderSpec& order);
-  // The last file is kept: stages ask for it again with other thresholds.
+  // Reads a file of scores. Keeps the last one, because stages ask for it again
+  // with other thresholds.
   absl::StatusOr<const Scores*> ReadFile(const std::string& path,
                                          ScoreFormat format);
   std::string Located(const std::string& path) const;

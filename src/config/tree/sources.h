@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The leaves of a configuration: stores, files of other projects, datasets of
-// the hub, numbers of tokens.
+// Opens the leaves of a configuration: stores, files of other projects,
+// datasets of the Hugging Face hub, and numbers of tokens.
 
 #ifndef PONIENTE_CONFIG_TREE_SOURCES_H_
 #define PONIENTE_CONFIG_TREE_SOURCES_H_
@@ -23,32 +23,38 @@
 
 namespace poniente::internal {
 
-// Opens what a run names, once per path, and makes windows of max_seq_len.
+// Opens the sources that a run names, each path once, and makes datasets of
+// windows of max_seq_len tokens.
 class ConfigSources {
  public:
   ConfigSources(const RunSpec& run, std::string folder)
       : run_(run), folder_(std::move(folder)) {}
 
-  // Everything below `node`, on all cores. The messages of all that cannot be
-  // opened (the first hundred) are joined, one per line, with their places;
-  // also if no source at all holds a window.
+  // Opens every source at or below `node`, on all cores. If sources cannot be
+  // opened, the message has one line for each (at most the first hundred), with
+  // its place in the configuration. InvalidArgument if no source is as long as
+  // a window.
   absl::Status Open(const NodeSpec& node);
 
-  // REQUIRES: opened; the node is a leaf.
+  // Returns the windows of a leaf. `reader` reads the selection of documents,
+  // if the leaf has one. REQUIRES: Open() succeeded; the node is a leaf.
   absl::StatusOr<DatasetPtr<TokenWindow>> Windows(const NodeSpec& node,
                                                   SelectionReader* reader);
 
-  // What a leaf that was made here is of; its path is left to the caller.
+  // Returns the source of a leaf that Windows() made. The caller sets its path.
   ConfigSource SourceOf(const DatasetNode& leaf) const;
-  // In tokens. REQUIRES: opened; the node is a leaf.
+  // Returns the tokens of a leaf. REQUIRES: Open() succeeded; the node is a
+  // leaf.
   uint64_t TokensOf(const NodeSpec& node) const;
 
  private:
   absl::Status OpenCatalogs();
-  // The store of a catalogue that lists `path`; null if none does.
+  // Opens the store at `path` from a catalogue that lists it; null if no
+  // catalogue does.
   absl::StatusOr<std::shared_ptr<const TokenSource>> FindInCatalogs(
       const std::string& path) const;
-  // Those of `node` and below that are opened, each path once.
+  // Appends the nodes at or below `node` whose files are to be opened, each
+  // source once.
   void Gather(const NodeSpec& node, std::vector<const NodeSpec*>* files);
   absl::Status OpenBelow(const NodeSpec& root);
   void FindLongest(const NodeSpec& node);
@@ -61,11 +67,11 @@ class ConfigSources {
   const RunSpec& run_;
   const std::string folder_;
   std::vector<StoreCatalog> catalogs_;
-  // By path and what is stated of its files.
+  // The key consists of the path and the options stated for its files.
   std::map<std::string, std::shared_ptr<const TokenSource>> opened_;
   std::unordered_map<const DatasetNode*, ConfigSource> leaves_;
-  bool opens_later_ = false;  // stores, at their first read
-  // The most tokens of a source, and what it is called.
+  bool opens_later_ = false;  // whether stores open their files at first read
+  // Tokens of the longest source, and its name in messages.
   uint64_t most_tokens_ = 0;
   std::string longest_;
 };

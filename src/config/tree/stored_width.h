@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bytes of a stored token, where the store may not be there yet.
+// Bytes of a stored token, also for a store that does not exist yet.
 
 #ifndef PONIENTE_CONFIG_TREE_STORED_WIDTH_H_
 #define PONIENTE_CONFIG_TREE_STORED_WIDTH_H_
@@ -11,8 +11,9 @@
 
 namespace poniente::internal {
 
-// The store's own width; of a number of tokens what ids of the vocabulary need,
-// 4 if that is not known (null). `source` may be null: nothing is known of it.
+// Returns the width of the source's ids. If there is no data (`source` is null
+// or only a number of tokens), returns the bytes that the ids of the vocabulary
+// need, or 4 if the vocabulary is not known (null).
 uint32_t StoredWidth(const ConfigSource* source, const Vocabulary* vocabulary);
 
 }  // namespace poniente::internal

@@ -12,9 +12,9 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "formats/core/compact_ends.h"
 #include "formats/core/input_bytes.h"
 #include "poniente/token_source.h"
+#include "store/read/compact_ends.h"
 
 namespace poniente::internal {
 
@@ -34,8 +34,9 @@ absl::StatusOr<std::optional<StoredType>> TypeByIndex(const InputBytes& index,
                                                       const std::string& path,
                                                       uint64_t bytes);
 
-// Appends the lengths of the documents. DataLoss if the ends descend, or if the
-// last one is not `tokens`, which `path` holds.
+// Appends the lengths of the documents. `path` holds `tokens` ids. DataLoss if
+// the index is cut short, if the ends descend, or if the last end is not
+// `tokens`.
 absl::Status AppendDocuments(const InputBytes& index, const std::string& path,
                              uint64_t tokens, CompactEnds* lengths);
 

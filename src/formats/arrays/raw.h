@@ -15,8 +15,8 @@
 
 namespace poniente::internal {
 
-// Returns InvalidArgument: nothing says the type of the ids of `path`. The
-// message lists the usual types that the file's size allows.
+// Returns the InvalidArgument error for a file whose type of ids is not stated.
+// The message lists the usual types that the file's size allows.
 absl::Status NeedsType(const std::string& path, uint64_t bytes);
 
 // Returns why `type` is doubtful, judging by the first bytes of a file; nullopt

@@ -61,7 +61,8 @@ struct FlatElements {
 
 class FlatTables;
 
-// One table, or none. A field that is missing or damaged has its default value.
+// A table, which may be missing. A field that is missing or damaged has its
+// default value.
 class FlatTable {
  public:
   FlatTable() = default;

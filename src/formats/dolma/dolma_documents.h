@@ -41,7 +41,8 @@ class DolmaDocuments final : public DocumentTable {
   DolmaDocuments(CompactEnds ends, std::vector<Table> tables)
       : DocumentTable(std::move(ends)), tables_(std::move(tables)) {}
 
-  // DataLoss if the table is no longer what it was when it was opened.
+  // Returns the name, or fails with DataLoss if the table was changed after it
+  // was opened.
   absl::StatusOr<std::string> Name(uint64_t document) const override;
 
  private:

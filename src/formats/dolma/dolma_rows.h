@@ -13,9 +13,9 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "formats/core/compact_ends.h"
 #include "formats/core/input_bytes.h"
 #include "formats/dolma/unzipped_text.h"
+#include "store/read/compact_ends.h"
 
 namespace poniente::internal {
 

@@ -12,8 +12,8 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "formats/core/compact_ends.h"
 #include "formats/levanter/zarr3.h"
+#include "store/read/compact_ends.h"
 
 namespace poniente::internal {
 

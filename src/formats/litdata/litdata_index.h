@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "formats/core/compact_ends.h"
 #include "formats/core/input_bytes.h"
 #include "poniente/token_source.h"
+#include "store/read/compact_ends.h"
 
 namespace poniente::internal {
 

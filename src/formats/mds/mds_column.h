@@ -30,8 +30,8 @@ std::span<const MdsArrayType> MdsArrayTypes();
 struct MdsTokenColumn {
   enum class Kind {
     kBytes,  // ids alone
-    kTyped,  // a head without the type
-    kAny,    // a head with it
+    kTyped,  // a head without the type, then ids
+    kAny,    // a head with the type, then ids
     kFixed   // `tokens` ids in each row, without a head
   };
   std::string name;
@@ -45,8 +45,8 @@ struct MdsTokenColumn {
   uint64_t SizeWords() const;
   // Returns the bytes of all columns whose size does not vary.
   uint64_t FixedBytes() const;
-  // Returns whether the size of a row alone gives its number of tokens, if the
-  // array has one axis: no other column varies in size.
+  // Returns whether no other column varies in size. If so, and if the array has
+  // one axis, the size of a row alone gives its number of tokens.
   bool FollowsFromSizes() const;
 };
 

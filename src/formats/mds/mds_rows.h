@@ -13,10 +13,10 @@
 #include <optional>
 
 #include "absl/status/status.h"
-#include "formats/core/compact_ends.h"
 #include "formats/core/input_bytes.h"
 #include "formats/mds/mds_column.h"
 #include "poniente/token_source.h"
+#include "store/read/compact_ends.h"
 
 namespace poniente::internal {
 

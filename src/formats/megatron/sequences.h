@@ -16,9 +16,9 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
-#include "formats/core/compact_ends.h"
 #include "formats/core/document_table.h"
 #include "formats/core/input_bytes.h"
+#include "store/read/compact_ends.h"
 
 namespace poniente::internal {
 

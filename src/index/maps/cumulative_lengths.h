@@ -39,7 +39,7 @@ class CumulativeLengths {
  private:
   explicit CumulativeLengths(std::vector<uint64_t> starts);
 
-  std::vector<uint64_t> starts_;  // Of each part; then the total.
+  std::vector<uint64_t> starts_;  // of each part, then the total
 };
 
 }  // namespace poniente::internal

@@ -35,8 +35,8 @@ class SliceMap final : public IndexMap {
 };
 
 // Items [begin, begin + length) of an endless child in epoch 0, the `length`
-// items after those in epoch 1, and so on. Draws of the child are counted on,
-// so none is served twice and Find() has one answer.
+// items after those in epoch 1, and so on. So no item of the child is served
+// twice, and Find() has at most one answer.
 class EndlessSliceMap final : public IndexMap {
  public:
   // Creates the map. REQUIRES: length >= 1.

@@ -14,7 +14,7 @@
 
 namespace poniente::internal {
 
-// A permutation of the children, both ways.
+// A permutation of the children and its inverse.
 struct CanonicalOrder {
   // declared[c] is the declared number of the child at canonical place c.
   std::vector<uint32_t> declared;
@@ -22,7 +22,8 @@ struct CanonicalOrder {
   std::vector<uint32_t> canonical;
 };
 
-// Sorts by the names' bytes. InvalidArgument if two names are the same.
+// Returns the order of the names, compared byte by byte. InvalidArgument if two
+// names are the same.
 absl::StatusOr<CanonicalOrder> SortByName(std::span<const std::string> names);
 
 }  // namespace poniente::internal

@@ -71,7 +71,8 @@ class ItemDraws {
     ItemView view;
     ItemParts parts;
     uint64_t group;
-    // 64 bits hold all parts of an epoch and those passed before.
+    // Whether the parts of an epoch, and those before `base`, can be counted in
+    // 64 bits.
     bool is_small;
   };
 
@@ -127,7 +128,7 @@ class ItemDraws {
   std::span<const Segment> segments() const { return segments_; }
   // Returns whether later draws have other parts or another view.
   bool changes() const { return segments_.size() > 1; }
-  // Brings what At() and RunAt() read into the caches.
+  // Prefetches into the caches what At() and RunAt() read.
   void Prefetch() const { __builtin_prefetch(segments_.data()); }
   // Returns the parts of the first draws.
   const ItemParts& parts() const { return segments_[0].parts; }
@@ -213,8 +214,8 @@ inline TokenPart TokensOf(const ItemParts& parts, uint32_t part) {
   return {part * parts.length, parts.length};
 }
 
-// Sets the part of `below` to what `position` reads of an item of which it is
-// `part`: all of that part, or the piece of it that the position itself names.
+// Sets the part of `below` for a `position` that reads from `part` of an item:
+// all of `part`, or only the tokens of it that the position asks for.
 inline void TakePart(const TokenPart& part, const Position& position,
                      Position* below) {
   below->part_begin = position.part_begin + part.begin;
@@ -224,7 +225,8 @@ inline void TakePart(const TokenPart& part, const Position& position,
   }
 }
 
-// Returns whether `below` reads nothing outside of what the reading reads.
+// Returns whether the tokens that `below` asks for lie within the part that the
+// reading reads.
 bool HoldsPart(const ItemDraws::Reading& reading, const Position& below);
 
 // Inverts TakePart(). REQUIRES: HoldsPart().

@@ -3,8 +3,8 @@
 //
 // The plan says which draw of which component a sample is; ItemDraws says which
 // place of which epoch of the component a draw is. A component without an order
-// of its own is then permuted, anew in each epoch, so that an epoch covers it
-// exactly, wherever a run is restarted.
+// of its own is then permuted, anew in each epoch. So an epoch covers every
+// item of the component exactly once, wherever a run is restarted.
 
 #ifndef PONIENTE_INDEX_MIXTURE_MIXTURE_MAP_H_
 #define PONIENTE_INDEX_MIXTURE_MIXTURE_MAP_H_
@@ -73,7 +73,7 @@ struct MixtureRules {
 // Ownership: shares the plan.
 // Thread safety: immutable; any number of threads.
 // Complexity: O(depth of the quota tree) per index; about 10 ns if a call asks
-//     for a good part of a block.
+//     for a large part of a block.
 class MixtureMap final : public IndexMap {
  public:
   // Returns the map. `components` are in order of declaration; their canonical
@@ -87,9 +87,10 @@ class MixtureMap final : public IndexMap {
       const MixtureRules& rules = MixtureRules());
 
   std::optional<uint64_t> length() const override { return length_; }
-  // True if epochs of components are limited, or if later draws have other
-  // parts or views than the first: the draws of a second epoch would continue
-  // with the last ones.
+  // Returns true for a finite map if epochs of components are limited, or if
+  // later draws have other parts or views than the first. Draws count on
+  // through the epochs, so a second epoch would use the last parts and views
+  // throughout.
   bool has_one_epoch() const override { return has_one_epoch_; }
   void Resolve(std::span<const Position> positions,
                std::span<ChildPosition> out) const override;
@@ -157,9 +158,9 @@ class MixtureMap final : public IndexMap {
     uint32_t component;
     uint32_t view;
   };
-  // Everything that the draws of a component need if it takes whole items of
-  // one view in a full shuffle, in one place, so that the draws of a block stay
-  // in the fast caches.
+  // What draws need from a component that takes whole items of one view in a
+  // full shuffle. It is kept in one place, so that the draws of a block stay in
+  // the fast caches.
   struct Simple {
     KeyHash key;          // add the epoch
     uint64_t length = 0;  // 0: the component is not of this kind
@@ -177,7 +178,8 @@ class MixtureMap final : public IndexMap {
   // Returns the component as a Simple; with length 0 if it is of another kind.
   static Simple SimpleOf(const Component& component);
   static uint64_t NextId();
-  // Returns where draws of the component would begin the epoch.
+  // Returns the sample at which the component would begin the epoch; nullopt if
+  // it never does.
   std::optional<uint64_t> SampleOfEpoch(const Component& component,
                                         uint64_t epoch) const;
   uint32_t NumberOf(const Component& component) const {
@@ -214,7 +216,7 @@ class MixtureMap final : public IndexMap {
   std::string end_reason_;
   MixtureRules rules_;
   uint64_t seed_ = 0;
-  // Differs from every other map of the process, and is not 0.
+  // Unique among all maps of the process; never 0.
   const uint64_t id_ = NextId();
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Logarithms and powers of two in integers (docs/index-math.md 2.1). pow() and
 // exp() of different mathematical libraries differ in the last bit, which would
-// be another order; these functions return the same everywhere. Part of the
+// change the order; these functions return the same everywhere. Part of the
 // order (kOrderVersion).
 
 #ifndef PONIENTE_INDEX_MIXTURE_POWERS_H_

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Exact shares of every prefix as arithmetic, forwards and backwards
-// (docs/index-math.md 2.2).
+// Computes which component serves a sample, and the inverse, so that every
+// prefix keeps to the shares (docs/index-math.md 2.2).
 //
 // The components of positive weight are the leaves of a Huffman tree. An inner
 // node sends left(m) = clamp(floor(m * p + phase), 0, m) of its first m samples

@@ -2,11 +2,11 @@
 // The component that serves each sample of a run whose weights change by stages
 // (docs/index-math.md 2.3 and 2.4).
 //
-// Each stage has its own quota tree and restarts the grid of blocks. What a
-// component is owed at the end of a stage goes into the phases of the next
-// tree, so that errors do not add up. A stage depends only on those before it:
-// a stage appended later changes no block that it does not cut. Ordinals count
-// through all stages. Part of the order (kOrderVersion).
+// Each stage has its own quota tree and restarts the grid of blocks. The
+// samples that a component is owed at the end of a stage enter the phases of
+// the next tree, so that errors do not add up. A stage depends only on those
+// before it: a stage appended later changes no block that it does not cut.
+// Ordinals count through all stages. Part of the order (kOrderVersion).
 
 #ifndef PONIENTE_INDEX_MIXTURE_STAGE_PLAN_H_
 #define PONIENTE_INDEX_MIXTURE_STAGE_PLAN_H_

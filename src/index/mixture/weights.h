@@ -49,7 +49,7 @@ absl::StatusOr<std::vector<uint64_t>> QuantaFromScores(
 inline constexpr double kMinTemperature = 0x1p-10;
 
 // Returns the quanta of step s of a ramp of S steps between two sets of quanta:
-// the mean over the step's part of the straight line. REQUIRES: s < S; S <=
+// the mean of the straight line over that step. REQUIRES: s < S; S <=
 // 2^32; both sets have the same size.
 std::vector<uint64_t> QuantaOnRamp(std::span<const uint64_t> from,
                                    std::span<const uint64_t> to, uint64_t s,

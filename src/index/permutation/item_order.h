@@ -8,7 +8,6 @@
 // places, permuted by P_w. A result in the padding is mapped again until it is
 // an item. This walk along the cycle keeps the map a bijection; fewer than two
 // passes are expected.
-// still a bijection, of less than two passes expected.
 
 #ifndef PONIENTE_INDEX_PERMUTATION_ITEM_ORDER_H_
 #define PONIENTE_INDEX_PERMUTATION_ITEM_ORDER_H_
@@ -99,7 +98,7 @@ class ItemOrder {
   uint64_t key_;
   ShuffleKind kind_;
   Permutation order_;     // kFull: of the items; kBlocks: of the chunks
-  uint64_t chunk_items_;  // 1 but for kBlocks
+  uint64_t chunk_items_;  // 1 for all kinds except kBlocks
   uint64_t part_items_;   // of an era or a window; the last may be shorter
   uint64_t places_;       // kBlocks: the padded length, else length_
 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The batch form of a permutation, compiled once for each instruction set:
-// plain loops for the compiler's vectoriser, and vector code where the
-// vectoriser finds no good one.
+// plain loops for the compiler's vectoriser, and explicit vector code where the
+// vectoriser's is too slow.
 //
 // An inline function or template of external linkage exists once in the whole
 // program, and the linker keeps any copy of it. If that copy were one compiled
@@ -9,9 +9,9 @@
 // everything here has internal linkage and calls nothing that has external
 // linkage, not even std::min.
 //
-// A chunk of indices takes one pass through the network together. Those outside
-// of the range are then gathered at the front, with the places they belong to,
-// and take another pass, until few are left.
+// A chunk of indices takes one pass through the network together. Results that
+// lie outside of the range are then gathered at the front, with their places in
+// the batch, and take another pass, until few are left.
 
 #ifndef PONIENTE_INDEX_PERMUTATION_PERMUTATION_BATCH_H_
 #define PONIENTE_INDEX_PERMUTATION_PERMUTATION_BATCH_H_
@@ -32,8 +32,8 @@ namespace {
 constexpr size_t kChunk = 1024;
 // Passes work on whole groups.
 constexpr size_t kGroup = 32;
-// Up to this number, indices walk to their ends faster one by one than
-// together.
+// At most this many remaining indices are mapped one by one, because that is
+// faster than together.
 constexpr size_t kFew = 2;
 
 #if defined(__AVX512F__)
@@ -125,7 +125,7 @@ void Pass(const FeistelNetwork& shared, typename Word::Index* values,
   }
 }
 
-// Indices on their walk, and the places of the batch that they belong to.
+// Values that are still outside of the range, and their places in the batch.
 template <class Index>
 struct Walkers {
   alignas(64) Index values[kChunk];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// One index each of many permutations, with their keys in the lanes: needed by
-// a mixture of a thousand components for a draw or two of each. Compiled and
-// linked like permutation_batch.h, whose rules hold here.
+// Maps one index by each of many permutations, one permutation per lane. A
+// mixture of a thousand components needs this: a block has only a draw or two
+// of each. Compiled and linked like permutation_batch.h, whose rules hold here.
 
 #ifndef PONIENTE_INDEX_PERMUTATION_PERMUTATION_EACH_H_
 #define PONIENTE_INDEX_PERMUTATION_PERMUTATION_EACH_H_
@@ -25,8 +25,8 @@ struct EachNetwork {
   alignas(64) uint32_t low_bits[kEachLanes];
   alignas(64) uint32_t high_shift[kEachLanes];
   alignas(64) uint32_t low_shift[kEachLanes];
-  // What a round keeps of a half. The rounds after the eighth keep nothing of
-  // networks that do not have them.
+  // The bits of a half that a round changes: [0] in the first eight rounds, [1]
+  // in the rounds after them, which change nothing in networks of eight rounds.
   alignas(64) uint16_t high_keep[2][kEachLanes];
   alignas(64) uint16_t low_keep[2][kEachLanes];
   alignas(64) uint16_t mask[kMaxRounds][kEachLanes];
@@ -93,8 +93,8 @@ PONIENTE_ALWAYS_INLINE void RoundOfEach(const uint16_t* mask,
   }
 }
 
-// Takes the values that are marked through the network once more, and marks
-// those that are outside then; returns whether there are any.
+// Passes the marked values through the network once more, and keeps the mark
+// only of those that are still outside of the range. Returns whether any are.
 bool PassEach(const EachNetwork& each, uint32_t* values, uint32_t* walks) {
   alignas(64) uint16_t high[kEachLanes];
   alignas(64) uint16_t low[kEachLanes];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where in a run things begin that are placed by steps, samples, tokens or
-// shares, while batch sizes and lengths change.
+// Resolves places in a run that are stated in steps, samples, tokens or shares,
+// while batch sizes and sequence lengths change.
 
 #ifndef PONIENTE_INDEX_SCHEDULE_RUN_LAYOUT_H_
 #define PONIENTE_INDEX_SCHEDULE_RUN_LAYOUT_H_
@@ -19,7 +19,8 @@ namespace poniente::internal {
 // Something that begins at a place in the run, and what it changes.
 struct StageMark {
   RunPoint at;
-  // It begins half of this earlier. Of the same dimension as `at`.
+  // If set, the mark begins half of this amount before `at`. Both must have the
+  // same dimension.
   std::optional<RunPoint> centred_ramp = std::nullopt;
   std::optional<uint64_t> batch_size = std::nullopt;
   std::optional<uint32_t> seq_len = std::nullopt;
@@ -35,17 +36,19 @@ struct RunEnd {
   bool is_endless() const { return steps == 0 && tokens == 0; }
 };
 
-// The run as a walk over its stretches. Positions beyond the end are those of
-// the last stretch going on.
+// The stretches of a run, and where its marks lie. Positions beyond the end are
+// computed as if the last stretch continued.
 class RunLayout {
  public:
   struct Start {
     uint64_t step = 0;
-    // Exact for counts from the beginning; else the step's first.
+    // The exact sample for a count from the beginning; otherwise the first
+    // sample of the step.
     uint64_t sample = 0;
   };
 
-  // InvalidArgument, with the mark's label, as Schedule::Create() says.
+  // Returns the layout. InvalidArgument, with the mark's label, in the cases
+  // that Schedule::Create() lists.
   static absl::StatusOr<RunLayout> Make(const RunEnd& end, uint64_t batch_size,
                                         uint32_t seq_len,
                                         const std::vector<StageMark>& marks);
@@ -58,7 +61,8 @@ class RunLayout {
   uint64_t samples() const { return samples_; }
   Uint128 tokens() const { return tokens_; }
 
-  // Returns the samples that an amount of the run takes from a mark's start on.
+  // Returns the number of samples in `amount` of the run, counted from `start`
+  // on.
   absl::StatusOr<uint64_t> SamplesFrom(const Start& start,
                                        const RunPoint& amount) const;
 
@@ -71,7 +75,7 @@ class RunLayout {
   uint64_t steps_ = 0;
   uint64_t samples_ = 0;
   Uint128 tokens_ = 0;
-  // What shares of tokens are shares of.
+  // The total that shares of tokens refer to.
   Uint128 stated_tokens_ = 0;
 };
 

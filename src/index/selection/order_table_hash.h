@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The fingerprint of a permutation, as its table goes by.
+// Computes the fingerprint of a permutation from the entries of its table.
 
 #ifndef PONIENTE_INDEX_SELECTION_ORDER_TABLE_HASH_H_
 #define PONIENTE_INDEX_SELECTION_ORDER_TABLE_HASH_H_

@@ -18,7 +18,8 @@ constexpr uint64_t SelectInWord(uint64_t word, uint64_t k) {
   uint64_t sums = word - (word >> 1 & 0x5555555555555555);
   sums = (sums & 0x3333333333333333) + (sums >> 2 & 0x3333333333333333);
   sums = ((sums + (sums >> 4)) & 0x0f0f0f0f0f0f0f0f) * kOnes;
-  // One high bit for each byte whose sum is at most k; none borrows.
+  // One high bit for each byte whose sum is at most k. No byte borrows from the
+  // next.
   const uint64_t passed = ((k * kOnes | kHigh) - sums) & kHigh;
   const auto begin = 8 * static_cast<uint64_t>(std::popcount(passed));
   k -= (sums << 8) >> begin & 0xff;
