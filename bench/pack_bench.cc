@@ -3,8 +3,10 @@
 //
 //   pack_bench FOLDER [--mib M] [--rounds N]
 //
-// Makes a text of M MiB (default 512), and the same as JSONL, in FOLDER, which
-// the page cache holds. Every case runs once in each of N (default 5) rounds:
+// Makes a text of M MiB (default 512) in FOLDER, the same as JSONL, and that
+// compressed, by `gzip` and `zstd`, in one file and in 8; the page cache holds
+// them. Words are Zipf-distributed, so that the text is compressed to about a
+// third. Every case runs once in each of N (default 5) rounds:
 //   plain          one thread: read 1 MiB, CRC32C (the library's), write, and
 //                  one fsync at the end. The bar for one thread of pack.
 //   plain, twice   the same, but each piece is checksummed and written twice:
@@ -18,6 +20,11 @@
 //   cached ...     the same with --direct off: no other threads
 //   u8 ...         pack --eod none of the text: 256 ids of 1 byte
 //   jsonl ...      pack of the JSONL, to 2 bytes
+//   gzip -d        `gzip -dc FILE > COPY`, where both are in the page cache;
+//   the
+//                  same with zstd
+//   gz ...         pack of the same file, 2 bytes for each of the text; "zst"
+//                  the same; "gz of 8" has it in 8 files
 // Cases of pack are processes, their start counted. Medians; ratios are medians
 // of those of each round. CPU is of all threads.
 
@@ -29,6 +36,7 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <cmath>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -36,11 +44,13 @@
 #include <random>
 #include <span>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "bench/measure/cpu_seconds.h"
 #include "bench/measure/flags.h"
 #include "bench/measure/require.h"
@@ -66,22 +76,45 @@ double Seconds(const std::function<void()>& run) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
+// Words by rank; their letters are as uneven as those of a language.
+std::vector<std::string> Words(std::mt19937_64* random) {
+  constexpr int kWords = 50'000;
+  constexpr std::string_view kLetters =
+      "eeeeeeeeeeeetttttttttaaaaaaaaoooooooiiiiiiinnnnnnnsssssshhhhhhrrrrrr"
+      "ddddllllcccuuummmwwffggyyppbbvk";
+  std::vector<std::string> words(kWords);
+  for (size_t rank = 0; rank < words.size(); ++rank) {
+    const size_t letters = 1 + (rank > 20 ? 2 : 0) + (*random)() % 7;
+    while (words[rank].size() < letters) {
+      words[rank] += kLetters[(*random)() % kLetters.size()];
+    }
+  }
+  return words;
+}
+
 // Lines of words, and blank lines; the same words every time.
 void MakeInputs(const std::string& text_path, const std::string& jsonl_path,
                 uint64_t bytes) {
   std::mt19937_64 random(1);
+  const std::vector<std::string> words = Words(&random);
+  const double log_words = std::log(static_cast<double>(words.size()));
+  std::uniform_real_distribution<double> uniform(0, log_words);
   std::ofstream text(text_path, std::ios::binary);
   std::ofstream jsonl(jsonl_path, std::ios::binary);
   for (uint64_t made = 0; made < bytes;) {
     std::string document;
+    std::string escaped;
     const size_t letters = 200 + random() % 8000;
-    while (document.size() < letters) {
-      document.append(1 + random() % 9, static_cast<char>('a' + random() % 26));
-      document += ' ';
+    for (int word = 1; document.size() < letters; ++word) {
+      const std::string& next =
+          words[static_cast<size_t>(std::exp(uniform(random))) - 1];
+      const bool is_last_of_line = word % 60 == 0;
+      document += next + (is_last_of_line ? "\n" : " ");
+      escaped += next + (is_last_of_line ? "\\n" : " ");
     }
     made += document.size() + 2;
     text << document << "\n\n";
-    jsonl << "{\"id\": " << made << ", \"text\": \"" << document << "\\n\"}\n";
+    jsonl << "{\"id\": " << made << ", \"text\": \"" << escaped << "\\n\"}\n";
   }
   RequireThat(text.flush().good() && jsonl.flush().good(), text_path);
 }
@@ -146,19 +179,22 @@ void WriteDirectly(const std::string& to, uint64_t bytes) {
   ::close(out);
 }
 
-void RunTool(std::vector<std::string> arguments) {
-  arguments.insert(arguments.begin(), PONIENTE_TOOL);
+void RunCommand(std::vector<std::string> arguments) {
   std::vector<char*> words;
   for (std::string& word : arguments) words.push_back(word.data());
   words.push_back(nullptr);
   pid_t child = 0;
-  RequireThat(::posix_spawn(&child, PONIENTE_TOOL, nullptr, nullptr,
-                            words.data(), environ) == 0,
-              PONIENTE_TOOL);
+  RequireThat(::posix_spawnp(&child, words[0], nullptr, nullptr, words.data(),
+                             environ) == 0,
+              arguments[0]);
   int status = 0;
   RequireThat(::waitpid(child, &status, 0) == child, "wait");
-  if (status != 0) Require(absl::InternalError("pack failed"));
+  if (status != 0) {
+    Require(absl::InternalError(absl::StrJoin(arguments, " ") + " failed"));
+  }
 }
+
+void RunShell(const std::string& command) { RunCommand({"sh", "-c", command}); }
 
 class PackBench {
  public:
@@ -184,8 +220,11 @@ class PackBench {
     const double megabytes = static_cast<double>(read) * 1e-6;
     cases_.push_back({name, megabytes, megabytes * times, std::move(run)});
   }
+  // `bytes`: of the text, if the input is compressed.
   void AddPack(const std::string& name, const std::string& input, int threads,
-               int times, std::vector<std::string> options);
+               int times, std::vector<std::string> options, uint64_t bytes = 0);
+  void AddCompressed(const std::string& program, const std::string& ending,
+                     const std::string& jsonl);
   const Case& Find(const std::string& name) const {
     for (const Case& one : cases_) {
       if (one.name == name) return one;
@@ -205,21 +244,52 @@ class PackBench {
 
 void PackBench::AddPack(const std::string& name, const std::string& input,
                         int threads, int times,
-                        std::vector<std::string> options) {
+                        std::vector<std::string> options, uint64_t bytes) {
   const std::string out = At("store");
-  options.insert(options.begin(), {"pack", input, "--out", out, "--quiet",
-                                   "--threads", absl::StrCat(threads)});
-  Add(name, std::filesystem::file_size(input), times, [options, out] {
-    RunTool(options);
+  options.insert(options.begin(),
+                 {PONIENTE_TOOL, "pack", input, "--out", out, "--quiet",
+                  "--threads", absl::StrCat(threads)});
+  if (bytes == 0) bytes = std::filesystem::file_size(input);
+  Add(name, bytes, times, [options, out] {
+    RunCommand(options);
     std::filesystem::remove_all(out);
   });
+}
+
+void PackBench::AddCompressed(const std::string& program,
+                              const std::string& ending,
+                              const std::string& jsonl) {
+  const std::string file = jsonl + "." + ending;
+  const std::string folder = At("8." + ending);
+  if (!std::filesystem::exists(folder)) {
+    std::filesystem::create_directories(folder + ".part");
+    RunShell(program + " -c " + jsonl + " > " + file);
+    // Whole lines, in the same order.
+    RunShell("split -n l/8 -d --additional-suffix=.jsonl --filter='" + program +
+             " -c > $FILE." + ending + "' " + jsonl + " " + folder + ".part/");
+    std::filesystem::rename(folder + ".part", folder);
+  }
+  const uint64_t size = std::filesystem::file_size(jsonl);
+  const std::string copy = At("copy");
+  Add(program + " -d", size, 1, [=] {
+    RunShell(program + " -dc " + file + " > " + copy);
+    std::filesystem::remove(copy);
+  });
+  AddPack(ending + ", 1 thread", file, 1, 2, {}, size);
+  AddPack(ending + ", 2 threads", file, 2, 2, {}, size);
+  AddPack(ending + " of 8, 2 threads", folder, 2, 2, {}, size);
 }
 
 void PackBench::MakeCases(uint64_t bytes) {
   std::filesystem::create_directories(folder_);
   const std::string text = At("text");
   const std::string jsonl = At("text.jsonl");
-  MakeInputs(text, jsonl, bytes);
+  if (!std::filesystem::exists(jsonl) ||
+      std::filesystem::file_size(text) < bytes) {
+    std::filesystem::remove_all(At("8.gz"));
+    std::filesystem::remove_all(At("8.zst"));
+    MakeInputs(text, jsonl, bytes);
+  }
   const uint64_t size = std::filesystem::file_size(text);
   const std::string copy = At("copy");
   const auto loop = [=](int times) {
@@ -241,6 +311,8 @@ void PackBench::MakeCases(uint64_t bytes) {
   Add("plain, twice", size, 2, loop(2));
   AddPack("jsonl, 1 thread", jsonl, 1, 2, {});
   AddPack("jsonl, 2 threads", jsonl, 2, 2, {});
+  AddCompressed("gzip", "gz", jsonl);
+  AddCompressed("zstd", "zst", jsonl);
 }
 
 void PackBench::Run(int rounds) {
@@ -304,6 +376,10 @@ void PackBench::Print() const {
   PrintRatio("bytes, 2 threads", "bytes, 1 thread", 1.6);
   PrintRatio("u8, 2 threads", "u8, 1 thread", 1.6);
   PrintRatio("jsonl, 2 threads", "jsonl, 1 thread", 1.6);
+  PrintRatio("gz, 2 threads", "gzip -d", 0.8);
+  PrintRatio("gz of 8, 2 threads", "gzip -d", 0.8);
+  PrintRatio("zst, 2 threads", "zstd -d", 0.8);
+  PrintRatio("zst of 8, 2 threads", "zstd -d", 0.8);
 }
 
 int Main(int argc, char** argv) {

@@ -55,7 +55,7 @@ class FieldReader {
   }
   bool string(std::string& text) {
     if (IsField() && WantsText()) {
-      line_.text_ = std::move(text);
+      line_.own_text_ = std::move(text);
       return true;
     }
     return Value("a string");
@@ -143,7 +143,7 @@ bool FieldReader::key(std::string& name) {
   is_field_ = place < names.size() && place <= found_;
   if (is_field_) {
     found_ = place;
-    line_.text_.clear();
+    line_.own_text_.clear();
     line_.ids_.clear();
     return true;
   }
@@ -202,8 +202,10 @@ bool HasHalfPairs(dom::element value) {
   }
 }
 
-// The parser wants some bytes behind the line.
-std::string_view Padded(std::string_view line, std::vector<char>* buffer) {
+// The parser reads some bytes behind the line, whatever they are.
+std::string_view Padded(std::string_view line, size_t bytes_behind,
+                        std::vector<char>* buffer) {
+  if (bytes_behind >= simdjson::SIMDJSON_PADDING) return line;
   const size_t needed = line.size() + simdjson::SIMDJSON_PADDING;
   if (buffer->size() < needed) buffer->resize(2 * needed);
   std::memcpy(buffer->data(), line.data(), line.size());
@@ -213,10 +215,10 @@ std::string_view Padded(std::string_view line, std::vector<char>* buffer) {
 
 }  // namespace
 
-bool JsonLine::ReadFast(std::string_view line) {
+bool JsonLine::ReadFast(std::string_view line, size_t bytes_behind) {
   thread_local dom::parser parser;
   thread_local std::vector<char> buffer;
-  const std::string_view padded = Padded(line, &buffer);
+  const std::string_view padded = Padded(line, bytes_behind, &buffer);
   dom::element root;
   dom::object object;
   if (parser.parse(padded.data(), padded.size(), false).get(root) ||
@@ -231,9 +233,7 @@ bool JsonLine::ReadFast(std::string_view line) {
     if (name == field_.names.size() || name > found) continue;
     found = name;
     if (field_.kind == JsonField::Kind::kText) {
-      std::string_view text;
-      if (pair.value.get(text)) return false;
-      text_.assign(text);
+      if (pair.value.get(text_)) return false;
       continue;
     }
     dom::array ids;
@@ -250,14 +250,17 @@ bool JsonLine::ReadFast(std::string_view line) {
 
 JsonLine::JsonLine(JsonField field) : field_(std::move(field)) {}
 
-bool JsonLine::Read(std::string_view line) {
+bool JsonLine::Read(std::string_view line, size_t bytes_behind) {
   error_.clear();
-  if (ReadFast(line)) return true;
-  text_.clear();
+  if (ReadFast(line, bytes_behind)) return true;
+  own_text_.clear();
   ids_.clear();
   FieldReader reader(this);
-  return nlohmann::json::sax_parse(line.begin(), line.end(), &reader) &&
-         reader.CheckFound();
+  const bool is_read =
+      nlohmann::json::sax_parse(line.begin(), line.end(), &reader) &&
+      reader.CheckFound();
+  text_ = own_text_;
+  return is_read;
 }
 
 }  // namespace poniente::internal

@@ -4,6 +4,7 @@
 #ifndef PONIENTE_PACK_JSON_LINE_H_
 #define PONIENTE_PACK_JSON_LINE_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -33,10 +34,12 @@ class JsonLine {
 
   // Reads the field. Returns false if the line does not have the field in the
   // right form; error() then says what was expected. If a name occurs twice in
-  // an object, the last value is used.
-  bool Read(std::string_view line);
+  // an object, the last value is used. `bytes_behind`: memory behind the line
+  // that may be read; with 64, the line is not copied.
+  bool Read(std::string_view line, size_t bytes_behind = 0);
 
-  const std::string& text() const { return text_; }
+  // Valid until the next Read() on this thread.
+  std::string_view text() const { return text_; }
   const std::vector<uint32_t>& ids() const { return ids_; }
   const std::string& error() const { return error_; }
 
@@ -44,10 +47,11 @@ class JsonLine {
   friend class FieldReader;
 
   // Returns false unless the line is right in all that it holds.
-  bool ReadFast(std::string_view line);
+  bool ReadFast(std::string_view line, size_t bytes_behind);
 
   const JsonField field_;
-  std::string text_;
+  std::string_view text_;
+  std::string own_text_;  // of the slower parser
   std::vector<uint32_t> ids_;
   std::string error_;
 };

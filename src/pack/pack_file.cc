@@ -39,6 +39,11 @@ bool IsDecompressed(Compression compression) {
 PackFile::PackFile(TextInput input, const std::atomic<bool>* stop)
     : input_(std::move(input)), stop_(stop) {}
 
+PackFile::~PackFile() {
+  const MutexLock lock(&stream_mu_);
+  ahead_memory.Return(ahead_.size() * Decompressor::kPieceBytes);
+}
+
 absl::Status PackFile::Open() const {
   std::call_once(once_, [this] {
     // A pipe that nobody writes to yet must not keep from being interrupted.
@@ -85,42 +90,83 @@ absl::Status PackFile::ReadOnce(size_t bytes, std::string* to) {
   return absl::OkStatus();
 }
 
-absl::Status PackFile::LookAtBegin() {
+absl::Status PackFile::LookAtBegin(std::string* begin) {
   begin_is_known_ = true;
-  PONIENTE_ASSIGN_OR_RETURN(decompressor_,
-                            Decompressor::Create(CompressionOf(held_), Name()));
+  PONIENTE_ASSIGN_OR_RETURN(
+      decompressor_, Decompressor::Create(CompressionOf(*begin), Name()));
   if (decompressor_ == nullptr) return absl::OkStatus();
-  stored_ = std::exchange(held_, {});
+  stored_ = std::exchange(*begin, {});
   stored_left_ = stored_;
-  stored_read_ = stored_.size();
   return absl::OkStatus();
 }
 
-// Until `bytes` are held, or the end.
-absl::Status PackFile::ReadStream(size_t bytes) {
+absl::StatusOr<bool> PackFile::ReadPiece(size_t bytes, std::string* text) {
+  const size_t before = text->size();
   while (!begin_is_known_) {
-    if (at_end_ || held_.size() >= kMagicBytes) {
-      PONIENTE_RETURN_IF_ERROR(LookAtBegin());
+    if (at_end_ || text->size() >= kMagicBytes) {
+      PONIENTE_RETURN_IF_ERROR(LookAtBegin(text));
     } else {
-      PONIENTE_RETURN_IF_ERROR(ReadOnce(kStreamPieceBytes, &held_));
+      PONIENTE_RETURN_IF_ERROR(ReadOnce(kStreamPieceBytes, text));
     }
   }
-  while (held_.size() < bytes) {
+  while (text->size() == before) {
     if (!stored_left_.empty() ||
         (decompressor_ != nullptr && decompressor_->has_more())) {
-      PONIENTE_RETURN_IF_ERROR(decompressor_->Next(&stored_left_, &held_));
+      const size_t left = stored_left_.size();
+      PONIENTE_RETURN_IF_ERROR(decompressor_->Next(&stored_left_, text));
+      stored_taken_ += left - stored_left_.size();
     } else if (at_end_) {
-      return decompressor_ == nullptr ? absl::OkStatus()
-                                      : decompressor_->CheckEnd();
+      if (decompressor_ != nullptr) {
+        PONIENTE_RETURN_IF_ERROR(decompressor_->CheckEnd());
+      }
+      return false;
     } else if (decompressor_ != nullptr) {
       stored_.clear();
       PONIENTE_RETURN_IF_ERROR(ReadOnce(kStreamPieceBytes, &stored_));
       stored_left_ = stored_;
-      stored_read_ += stored_.size();
     } else {
       PONIENTE_RETURN_IF_ERROR(
-          ReadOnce(std::max(bytes - held_.size(), kStreamPieceBytes), &held_));
+          ReadOnce(std::max(bytes, kStreamPieceBytes), text));
     }
+  }
+  return true;
+}
+
+bool PackFile::ReadAhead() {
+  if (input_.is_stream() || !is_stream()) return false;
+  if (!stream_mu_.TryLock()) return false;
+  const MutexLock lock(&stream_mu_, kAdoptLock);
+  if (!ahead_status_.ok() || !*ahead_status_) return false;
+  if (!ahead_memory.Take(Decompressor::kPieceBytes)) return false;
+  Piece piece;
+  const uint64_t taken = stored_taken_;
+  ahead_status_ = ReadPiece(0, &piece.text);
+  piece.stored_bytes = stored_taken_ - taken;
+  if (ahead_status_.ok() && *ahead_status_) {
+    ahead_.push_back(std::move(piece));
+    return true;
+  }
+  ahead_memory.Return(Decompressor::kPieceBytes);
+  return false;
+}
+
+// Until `bytes` are held, or the end.
+absl::Status PackFile::ReadStream(size_t bytes) {
+  while (held_.size() < bytes) {
+    const MutexLock lock(&stream_mu_);
+    if (!ahead_.empty()) {
+      held_ += ahead_.front().text;
+      stored_held_ += ahead_.front().stored_bytes;
+      ahead_.pop_front();
+      ahead_memory.Return(Decompressor::kPieceBytes);
+      continue;
+    }
+    PONIENTE_RETURN_IF_ERROR(ahead_status_.status());
+    const uint64_t taken = stored_taken_;
+    PONIENTE_ASSIGN_OR_RETURN(const bool has_more,
+                              ReadPiece(bytes - held_.size(), &held_));
+    stored_held_ += stored_taken_ - taken;
+    if (!has_more) return absl::OkStatus();
   }
   return absl::OkStatus();
 }
@@ -140,7 +186,7 @@ absl::Status PackFile::SkipTo(uint64_t at) {
     held_.erase(0, dropped);
     held_at_ += dropped;
   }
-  stored_counted_ = stored_read_ - stored_left_.size();
+  stored_counted_ = stored_held_;
   return absl::OkStatus();
 }
 
@@ -164,14 +210,15 @@ PackUnit PackFile::Take(const UnitBegin& begin, const UnitBegin& end,
                         bool is_last) {
   PackUnit unit{begin, end, is_last, end.at - begin.at, {}};
   if (is_stream()) {
-    unit.data = held_.substr(0, static_cast<size_t>(unit.bytes));
-    held_.erase(0, unit.data.size());
+    // What is left is short: the unit gets the memory.
+    std::string left = held_.substr(static_cast<size_t>(unit.bytes));
+    held_.resize(static_cast<size_t>(unit.bytes));
+    unit.data = std::exchange(held_, std::move(left));
     held_at_ = end.at;
   }
-  if (decompressor_ != nullptr) {
-    // The progress is that through what is stored.
-    const uint64_t taken = stored_read_ - stored_left_.size();
-    unit.bytes = taken - std::exchange(stored_counted_, taken);
+  // The progress is that through what is stored.
+  if (stored_held_ > 0) {
+    unit.bytes = stored_held_ - std::exchange(stored_counted_, stored_held_);
   }
   return unit;
 }

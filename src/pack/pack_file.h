@@ -1,39 +1,51 @@
 // SPDX-License-Identifier: Apache-2.0
 // The bytes of an input while it is cut into units. A file is read on demand, a
 // stream once. A file or stream that is compressed by gzip or zstd counts as
-// the stream of the bytes that it holds.
+// the stream of the bytes that it holds, which may be read ahead.
 
 #ifndef PONIENTE_PACK_PACK_FILE_H_
 #define PONIENTE_PACK_PACK_FILE_H_
 
 #include <atomic>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <mutex>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "io/memory_budget.h"
 #include "pack/decompressor.h"
 #include "pack/pack_input.h"
 #include "pack/text_inputs.h"
 #include "store/posix_file.h"
+#include "util/mutex.h"
 
 namespace poniente::internal {
 
 // Bytes of a unit of text, up to the end of a document or line.
 inline constexpr uint64_t kPackUnitBytes = uint64_t{1} << 19;
 
+// Memory for what all inputs have decompressed ahead; a piece counts as one of
+// Decompressor::kPieceBytes.
+inline MemoryBudget ahead_memory;
+
 // An input that is a file or a stream.
 //
 // Errors: those of the disk; Cancelled if `stop` was set while waiting for a
 //     stream; DataLoss if a file has become shorter.
-// Thread safety: Read() on any thread, the rest on one thread at a time.
+// Thread safety: Read() and ReadAhead() on any thread, the rest on one thread
+//     at a time.
 class PackFile {
  public:
   PackFile(TextInput input, const std::atomic<bool>* stop);
+  ~PackFile();
+  PackFile(const PackFile&) = delete;
+  PackFile& operator=(const PackFile&) = delete;
 
   const TextInput& input() const { return input_; }
   // Returns whether the input is read once. Opens it, because a compressed file
@@ -43,6 +55,12 @@ class PackFile {
   // Drops the bytes of a stream before byte `at`, where the next unit begins.
   // REQUIRES: no unit beyond `at` has been taken.
   absl::Status SkipTo(uint64_t at);
+
+  // Decompresses a piece of a compressed file before a unit needs it. Returns
+  // false, at once, if there is nothing to do: the file is not compressed, is
+  // read to its end, is being read by another thread, or ahead_memory is used.
+  // An error is that of the unit that meets it.
+  bool ReadAhead();
 
   // Returns the `bytes` bytes from byte `at` on, or fewer at the end. The
   // result is valid until the next call. For a stream, REQUIRES that `at` is
@@ -64,13 +82,25 @@ class PackFile {
                                         std::vector<char>* buffer) const;
 
  private:
+  // Text of a compressed file that no unit has asked for yet.
+  struct Piece {
+    std::string text;
+    uint64_t stored_bytes = 0;  // that it was made of
+  };
+
   absl::Status Open() const;
   std::string Name() const;
   // Appends what the next read() gives to `*to`; sets at_end_.
-  absl::Status ReadOnce(size_t bytes, std::string* to);
-  // Learns from the first bytes, which are held, whether the stream is
-  // compressed.
-  absl::Status LookAtBegin();
+  absl::Status ReadOnce(size_t bytes, std::string* to)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(stream_mu_);
+  // Learns from the first bytes, which are `begin`, whether the stream is
+  // compressed; takes them if it is.
+  absl::Status LookAtBegin(std::string* begin)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(stream_mu_);
+  // Appends a piece of the stream to `*text`, of about `bytes` bytes if it is
+  // not compressed. Returns false at the end.
+  absl::StatusOr<bool> ReadPiece(size_t bytes, std::string* text)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(stream_mu_);
   absl::Status ReadStream(size_t bytes);
 
   const TextInput input_;
@@ -83,15 +113,23 @@ class PackFile {
   // taken, from byte `held_at_` on.
   std::string held_;
   uint64_t held_at_ = 0;
-  bool at_end_ = false;  // of what is stored
-  bool begin_is_known_ = false;
+  // Compressed bytes of which held_ was made, and the units before it.
+  uint64_t stored_held_ = 0;
+  uint64_t stored_counted_ = 0;  // by units
+
+  // Held while a stream is read, ahead or not.
+  Mutex stream_mu_;
+  bool at_end_ ABSL_GUARDED_BY(stream_mu_) = false;  // of what is stored
+  bool begin_is_known_ ABSL_GUARDED_BY(stream_mu_) = false;
   // For a compressed stream: what has been read and not decompressed yet.
-  std::unique_ptr<Decompressor> decompressor_;
-  std::string stored_;
-  std::string_view stored_left_;  // of stored_
-  // Compressed bytes that were read, and those that units have counted.
-  uint64_t stored_read_ = 0;
-  uint64_t stored_counted_ = 0;
+  std::unique_ptr<Decompressor> decompressor_ ABSL_GUARDED_BY(stream_mu_);
+  std::string stored_ ABSL_GUARDED_BY(stream_mu_);
+  std::string_view stored_left_ ABSL_GUARDED_BY(stream_mu_);  // of stored_
+  uint64_t stored_taken_ ABSL_GUARDED_BY(stream_mu_) = 0;
+  // What was read ahead, before what ReadPiece() gives.
+  std::deque<Piece> ahead_ ABSL_GUARDED_BY(stream_mu_);
+  // That of reading ahead; false at the end.
+  absl::StatusOr<bool> ahead_status_ ABSL_GUARDED_BY(stream_mu_) = true;
 };
 
 // Returns whether there is a NUL in the beginning of a file.

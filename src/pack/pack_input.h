@@ -126,8 +126,8 @@ class UnitDocuments {
   std::vector<BadLine> bad_lines_;
 };
 
-// One input. Thread safety: Convert() on any number of threads, the rest on one
-// thread at a time.
+// One input. Thread safety: Convert() and ReadAhead() on any number of threads,
+// the rest on one thread at a time.
 class PackInput {
  public:
   virtual ~PackInput() = default;
@@ -135,6 +135,10 @@ class PackInput {
   // Returns the unit that begins where the previous one ended, or at {0,
   // false}. An input has at least one unit; the last one may be empty.
   virtual absl::StatusOr<PackUnit> Cut(const UnitBegin& begin) = 0;
+
+  // Does some of the work of later Cut()s. Returns false, at once, if there is
+  // none that can be done now.
+  virtual bool ReadAhead() { return false; }
 
   // Adds the documents of a unit to `to`, in order. The result depends on the
   // unit alone.

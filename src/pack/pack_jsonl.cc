@@ -24,12 +24,13 @@ class JsonlPackInput final : public PackInput {
       : file_(input, stop), field_(field), model_(std::move(model)) {}
 
   absl::StatusOr<PackUnit> Cut(const UnitBegin& begin) override;
+  bool ReadAhead() override { return file_.ReadAhead(); }
   absl::Status Convert(const PackUnit& unit, UnitDocuments* to) const override;
 
  private:
   // False, with what is wrong in `error`, for a line without a document.
-  bool ConvertLine(std::string_view text, uint64_t line, JsonLine* json,
-                   UnitDocuments* to, std::string* error) const;
+  bool ConvertLine(std::string_view text, size_t bytes_behind, uint64_t line,
+                   JsonLine* json, UnitDocuments* to, std::string* error) const;
 
   PackFile file_;
   const JsonField field_;
@@ -82,17 +83,17 @@ absl::Status JsonlPackInput::Convert(const PackUnit& unit,
                                                          : newline + 1);
     ++to->lines;
     if (line.find_first_not_of(" \t\r") == std::string_view::npos) continue;
-    if (!ConvertLine(line, to->lines, &json, to, &error)) {
+    if (!ConvertLine(line, text.size(), to->lines, &json, to, &error)) {
       to->AddBadLine(to->lines, error);
     }
   }
   return absl::OkStatus();
 }
 
-bool JsonlPackInput::ConvertLine(std::string_view text, uint64_t line,
-                                 JsonLine* json, UnitDocuments* to,
-                                 std::string* error) const {
-  if (!json->Read(text)) {
+bool JsonlPackInput::ConvertLine(std::string_view text, size_t bytes_behind,
+                                 uint64_t line, JsonLine* json,
+                                 UnitDocuments* to, std::string* error) const {
+  if (!json->Read(text, bytes_behind)) {
     *error = json->error();
     return false;
   }

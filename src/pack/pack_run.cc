@@ -37,6 +37,7 @@ PackRun::PackRun(const PackJob& job, StoreBuilder* builder,
       end_of_document_(builder->manifest().end_of_document),
       cut_input_(state.input),
       cut_begin_(state.begin),
+      ahead_first_(state.input),
       placed_tokens_(builder->manifest().tokens),
       placed_in_document_(state.in_document),
       placed_lines_(state.lines),
@@ -55,9 +56,10 @@ absl::Status PackRun::Run(const std::function<bool()>& interrupted,
     working_ = converting_ + writers;
   }
   std::vector<std::thread> threads;
+  bool was_interrupted = false;
   try {
     Start(job_.threads + writers, &threads);
-    Watch(interrupted, tick);
+    was_interrupted = Watch(interrupted, tick);
   } catch (...) {
     const MutexLock lock(&mu_);
     Fail(StatusFromException(std::current_exception()));
@@ -73,7 +75,7 @@ absl::Status PackRun::Run(const std::function<bool()>& interrupted,
     if (!failed_.ok()) return failed_;
     has_added = added_ > 0;
   }
-  if (!interrupted()) return absl::OkStatus();
+  if (!was_interrupted) return absl::OkStatus();
   if (job_.can_resume && has_added) PONIENTE_RETURN_IF_ERROR(Save());
   return absl::CancelledError("interrupted");
 }
@@ -115,11 +117,13 @@ void PackRun::HasEnded(bool converts) {
   ended_.NotifyAll();
 }
 
-void PackRun::Watch(const std::function<bool()>& interrupted,
+bool PackRun::Watch(const std::function<bool()>& interrupted,
                     const Tick& tick) {
+  bool was_interrupted = false;
   MutexLock lock(&mu_);
-  while (working_ > 0) {
-    ended_.WaitFor(&mu_, kWatchInterval);
+  // Once even if all has been done before it is looked at.
+  do {
+    if (working_ > 0) ended_.WaitFor(&mu_, kWatchInterval);
     const uint64_t tokens = builder_->manifest().tokens;
     const uint64_t bytes = state_.bytes;
     lock.Unlock();
@@ -127,13 +131,12 @@ void PackRun::Watch(const std::function<bool()>& interrupted,
     StartWriting(tokens);
     absl::Status saved;
     if (IsTimeToSave(tokens)) saved = Save();
-    const bool stop = interrupted();
+    was_interrupted = interrupted() || was_interrupted;
     lock.Lock();
     if (!saved.ok()) Fail(saved);
-    if (stop) {
-      Stop();
-    }
-  }
+    if (was_interrupted) Stop();
+  } while (working_ > 0);
+  return was_interrupted;
 }
 
 // The disk writes while the threads go on, not only at the end.
@@ -239,7 +242,13 @@ void PackRun::WriteStaged() {
 }
 
 std::optional<PackRun::Task> PackRun::NextTask() {
-  const MutexLock cut_lock(&cut_mu_);
+  while (!cut_mu_.TryLock()) {
+    if (stop_ || !ReadAhead()) {
+      cut_mu_.Lock();
+      break;
+    }
+  }
+  const MutexLock cut_lock(&cut_mu_, kAdoptLock);
   {
     MutexLock lock(&mu_);
     const uint64_t most_ahead =
@@ -250,7 +259,7 @@ std::optional<PackRun::Task> PackRun::NextTask() {
   if (stop_ || cut_ended_ || cut_input_ == job_.inputs.size()) {
     return std::nullopt;
   }
-  if (cut_ == nullptr) cut_ = job_.open(job_.inputs[cut_input_], &stop_);
+  if (cut_ == nullptr) cut_ = TakeInput();
   Task task{next_number_++, cut_input_, cut_, cut_->Cut(cut_begin_)};
   if (!task.unit.ok()) {
     cut_ended_ = true;
@@ -262,6 +271,32 @@ std::optional<PackRun::Task> PackRun::NextTask() {
     cut_begin_ = task.unit->end;
   }
   return task;
+}
+
+std::shared_ptr<PackInput> PackRun::TakeInput() {
+  const MutexLock lock(&ahead_mu_);
+  ahead_first_ = cut_input_ + 1;
+  if (ahead_.empty()) return job_.open(job_.inputs[cut_input_], &stop_);
+  std::shared_ptr<PackInput> input = std::move(ahead_.front());
+  ahead_.pop_front();
+  return input;
+}
+
+bool PackRun::ReadAhead() {
+  for (size_t i = 0; i + 1 < static_cast<size_t>(job_.threads); ++i) {
+    std::shared_ptr<PackInput> input;
+    {
+      const MutexLock lock(&ahead_mu_);
+      const uint64_t index = ahead_first_ + i;
+      if (index >= job_.inputs.size()) return false;
+      if (i == ahead_.size()) {
+        ahead_.push_back(job_.open(job_.inputs[index], &stop_));
+      }
+      input = ahead_[i];
+    }
+    if (input->ReadAhead()) return true;
+  }
+  return false;
 }
 
 absl::Status PackRun::ConvertUnit(const Task& task,

@@ -46,13 +46,15 @@ struct PackJob {
   PackWork work;
 };
 
-// Packs on several threads. Each thread takes the next unit, converts it, waits
+// Packs on several threads. Each thread takes the next unit (while another
+// does, it decompresses a piece of one of the next inputs), converts it, waits
 // until all earlier units have a place in the store, takes the next place, and
 // writes its tokens there. Everything else about the unit is kept until all
 // earlier units are written. So the store grows in order, and checkpoints have
 // all units up to one point.
 //
-// Memory: a few units for each thread and for each write in flight.
+// Memory: a few units for each thread and for each write in flight, and what is
+//     decompressed ahead (PackFile::ReadAhead()).
 // Errors: the error of the first unit that has one, in the order of the units,
 //     or of the disk. Cancelled if `interrupted` returns true.
 class PackRun {
@@ -119,6 +121,11 @@ class PackRun {
   void WriteStaged();
   // Returns the next unit; nullopt at the end, or if the run is over.
   std::optional<Task> NextTask();
+  // Reads ahead in one of the inputs behind the one that is being cut, one for
+  // each other thread. Returns false if there is nothing to do.
+  bool ReadAhead();
+  // Returns the next input to cut.
+  std::shared_ptr<PackInput> TakeInput() ABSL_EXCLUSIVE_LOCKS_REQUIRED(cut_mu_);
   absl::Status ConvertUnit(const Task& task, UnitDocuments* documents) const;
   // Waits for the unit's turn and takes its place. Returns false if the run is
   // over.
@@ -142,8 +149,8 @@ class PackRun {
   std::string At(uint64_t input, uint64_t line, const std::string& what) const;
 
   // Runs on the thread of Run() while the others convert: reports progress,
-  // starts writes, saves checkpoints.
-  void Watch(const std::function<bool()>& interrupted, const Tick& tick);
+  // starts writes, saves checkpoints. Returns whether the run was interrupted.
+  bool Watch(const std::function<bool()>& interrupted, const Tick& tick);
   void StartWriting(uint64_t tokens);
   bool IsTimeToSave(uint64_t tokens);
   absl::Status Save();
@@ -163,6 +170,12 @@ class PackRun {
   std::shared_ptr<PackInput> cut_ ABSL_GUARDED_BY(cut_mu_);
   uint64_t next_number_ ABSL_GUARDED_BY(cut_mu_) = 0;
   bool cut_ended_ ABSL_GUARDED_BY(cut_mu_) = false;
+
+  // Inputs from ahead_first_ on that have been opened before they are cut;
+  // taken after cut_mu_.
+  Mutex ahead_mu_;
+  uint64_t ahead_first_ ABSL_GUARDED_BY(ahead_mu_);
+  std::deque<std::shared_ptr<PackInput>> ahead_ ABSL_GUARDED_BY(ahead_mu_);
 
   Mutex mu_;
   ConditionVariable changed_;

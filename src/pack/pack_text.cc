@@ -73,6 +73,7 @@ class TextPackInput final : public PackInput {
       : file_(input, stop), rule_(rule), model_(std::move(model)) {}
 
   absl::StatusOr<PackUnit> Cut(const UnitBegin& begin) override;
+  bool ReadAhead() override { return file_.ReadAhead(); }
   absl::Status Convert(const PackUnit& unit, UnitDocuments* to) const override;
   bool is_one_document() const override {
     return rule_.kind == SplitRule::Kind::kWhole;

@@ -26,6 +26,10 @@ class ABSL_LOCKABLE Mutex {
     }
     mutex_.lock();
   }
+  // Returns whether it is locked now; does not wait.
+  bool TryLock() ABSL_EXCLUSIVE_TRYLOCK_FUNCTION(true) {
+    return mutex_.try_lock();
+  }
   void Unlock() ABSL_UNLOCK_FUNCTION() { mutex_.unlock(); }
 
  private:
@@ -35,12 +39,18 @@ class ABSL_LOCKABLE Mutex {
   std::mutex mutex_;
 };
 
+// For a lock that the scope has already.
+struct AdoptLock {};
+inline constexpr AdoptLock kAdoptLock;
+
 class ABSL_SCOPED_LOCKABLE MutexLock {
  public:
   explicit MutexLock(Mutex* mutex) ABSL_EXCLUSIVE_LOCK_FUNCTION(mutex)
       : mutex_(mutex) {
     mutex_->Lock();
   }
+  MutexLock(Mutex* mutex, AdoptLock) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex)
+      : mutex_(mutex) {}
   ~MutexLock() ABSL_UNLOCK_FUNCTION() {
     if (is_held_) mutex_->Unlock();
   }

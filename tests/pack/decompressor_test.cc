@@ -5,6 +5,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <zlib.h>
 #include <zstd.h>
 
@@ -18,10 +19,13 @@
 #include "absl/strings/str_cat.h"
 #include "pack/pack_file.h"
 #include "pack/pack_jsonl.h"
+#include "pack/pack_run.h"
 #include "pack/pack_text.h"
+#include "store/manifest/written_manifest.h"
 #include "tests/support/status_matchers.h"
 #include "tests/support/temp_dir.h"
 #include "tests/support/test_seed.h"
+#include "util/status_macros.h"
 
 namespace poniente::internal {
 namespace {
@@ -29,6 +33,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using testing::IsOk;
+using testing::ReadFile;
 using testing::StatusIs;
 using testing::TempDir;
 using testing::TestSeed;
@@ -292,6 +297,131 @@ TEST(CompressedInputTest, ATruncatedOneIsAnErrorWithItsPath) {
   EXPECT_THAT(status,
               StatusIs(absl::StatusCode::kDataLoss,
                        AllOf(HasSubstr("x.gz"), HasSubstr("cut short"))));
+}
+
+std::string JsonLines(int count, uint64_t seed) {
+  std::string lines;
+  for (int i = 0; i < count; ++i) {
+    std::string text = RandomText((i + seed) % 400, i + seed);
+    for (char& c : text) c = c == '\n' ? ' ' : c;
+    absl::StrAppend(&lines, "{\"text\": \"", text, "\"}\n");
+  }
+  return lines;
+}
+
+TEST(CompressedInputTest, ReadingAheadChangesNothing) {
+  const TempDir folder;
+  const std::string lines = JsonLines(9000, 1);
+  const std::atomic<bool> stop = false;
+  std::mt19937_64 random(1);
+  WriteFile(folder.path("plain"), lines);
+  const Units plain = UnitsOf(
+      [&] {
+        return OpenJsonlInput(InputAt(folder.path("plain"), lines.size()),
+                              JsonField(), nullptr, &stop);
+      },
+      false);
+  for (const Compress compress : {&Gzip, &Zstd}) {
+    const std::string stored = compress(lines);
+    WriteFile(folder.path("stored"), stored);
+    for (const uint64_t limit : {uint64_t{0}, uint64_t{1} << 20, uint64_t{1}}) {
+      ahead_memory.SetLimit(limit);
+      const auto input =
+          OpenJsonlInput(InputAt(folder.path("stored"), stored.size()),
+                         JsonField(), nullptr, &stop);
+      std::vector<UnitBegin> ends;
+      uint64_t bytes = 0;
+      uint64_t ahead = 0;
+      UnitBegin begin;
+      for (bool is_last = false; !is_last;) {
+        for (uint64_t i = random() % 4; i > 0; --i) ahead += input->ReadAhead();
+        const auto unit = input->Cut(begin);
+        ASSERT_THAT(unit, IsOk());
+        bytes += unit->bytes;
+        begin = unit->end;
+        is_last = unit->is_last;
+        ends.push_back(begin);
+      }
+      EXPECT_EQ(ends, plain.ends);
+      EXPECT_EQ(bytes, stored.size());
+      EXPECT_EQ(ahead > 0, limit != 1);
+      EXPECT_FALSE(input->ReadAhead());
+    }
+  }
+  ahead_memory.SetLimit(0);
+}
+
+TEST(CompressedInputTest, PlainFilesAndStreamsAreNotReadAhead) {
+  const TempDir folder;
+  WriteFile(folder.path("plain"), "{\"text\": \"x\"}\n");
+  const std::atomic<bool> stop = false;
+  const auto plain = OpenJsonlInput(InputAt(folder.path("plain"), 14),
+                                    JsonField(), nullptr, &stop);
+  EXPECT_FALSE(plain->ReadAhead());
+  TextInput fifo = InputAt(folder.path("fifo"), 0);
+  fifo.is_regular = false;
+  ASSERT_EQ(::mkfifo(fifo.path.c_str(), 0600), 0);
+  EXPECT_FALSE(OpenJsonlInput(fifo, JsonField(), nullptr, &stop)->ReadAhead());
+}
+
+// The tokens of a store that a run makes of the inputs.
+absl::StatusOr<std::string> PackedTokens(const std::vector<TextInput>& inputs,
+                                         int threads) {
+  const TempDir folder;
+  TokenStoreWriterOptions options;
+  options.vocabulary = {"bytes", 257};
+  options.end_of_document = 256;
+  PONIENTE_ASSIGN_OR_RETURN(
+      const auto builder,
+      StoreBuilder::Create(folder.path("out"), *ManifestToWrite("", options)));
+  PackJob job;
+  job.inputs = inputs;
+  job.open = [](const TextInput& input, const std::atomic<bool>* stop) {
+    return OpenJsonlInput(input, JsonField(), nullptr, stop);
+  };
+  job.threads = threads;
+  PackRun run(job, builder.get(), PackState());
+  PONIENTE_RETURN_IF_ERROR(run.Run([] { return false; }, [](uint64_t) {}));
+  PONIENTE_RETURN_IF_ERROR(builder->Finish().status());
+  return ReadFile(StoreFilePath(folder.path("out"), StoreFile::kTokens, 0));
+}
+
+TEST(CompressedInputTest, SeveralAtOnceGiveTheStoreOfPlainFiles) {
+  const TempDir folder;
+  std::vector<TextInput> plain;
+  std::vector<TextInput> stored;
+  for (int i = 0; i < 12; ++i) {
+    const std::string lines = JsonLines(i == 5 ? 0 : 300 * i, 7 * i);
+    const std::string name = folder.path(absl::StrCat(i));
+    WriteFile(name, lines);
+    plain.push_back(InputAt(name, lines.size()));
+    if (i % 4 == 3) {
+      stored.push_back(plain.back());
+      continue;
+    }
+    const std::string bytes = i % 2 == 0 ? Gzip(lines) : Zstd(lines);
+    WriteFile(name + ".z", bytes);
+    stored.push_back(InputAt(name + ".z", bytes.size()));
+  }
+  const auto expected = PackedTokens(plain, 1);
+  ASSERT_THAT(expected, IsOk());
+  for (const int threads : {1, 2, 5}) {
+    const auto got = PackedTokens(stored, threads);
+    ASSERT_THAT(got, IsOk());
+    EXPECT_TRUE(*got == *expected) << threads;
+  }
+  // The first error in the order of the files, whoever met it.
+  for (const int damaged : {4, 6}) {
+    const std::string name = stored[damaged].path;
+    const std::string bytes = ReadFile(name);
+    WriteFile(name, bytes.substr(0, bytes.size() / 2));
+  }
+  for (const int threads : {1, 2, 5}) {
+    EXPECT_THAT(PackedTokens(stored, threads).status(),
+                StatusIs(absl::StatusCode::kDataLoss,
+                         AllOf(HasSubstr("4.z"), HasSubstr("cut short"))))
+        << threads;
+  }
 }
 
 }  // namespace

@@ -164,7 +164,14 @@ TEST(JsonLineTest, AgreesWithTheSlowParserOnRandomAndDamagedLines) {
       }
     }
     const std::optional<std::string> expected = SlowText(line);
-    ASSERT_EQ(json.Read(line), expected.has_value()) << line << json.error();
+    // With anything behind it, also what would complete it.
+    const std::string in_text = line + (i % 3 == 1 ? "\n" : "\"}") +
+                                RandomLine(&random) + RandomLine(&random);
+    const size_t behind = i % 3 == 0 ? 0 : in_text.size() - line.size();
+    ASSERT_EQ(
+        json.Read(std::string_view(in_text).substr(0, line.size()), behind),
+        expected.has_value())
+        << line << json.error();
     if (expected.has_value()) {
       ASSERT_EQ(json.text(), *expected) << line;
       ++accepted;

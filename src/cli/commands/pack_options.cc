@@ -14,7 +14,8 @@ std::vector<Option> PackOptions() {
       {"input-format", "text|jsonl|tokens|token-files",
        "what the inputs are, whatever their names; tokens is JSONL with arrays "
        "of ids. Default: token-files if all are stores or token files that "
-       "`inspect` knows, jsonl for *.jsonl, *.ndjson, *.json.l, else text"},
+       "`inspect` knows, jsonl for *.jsonl, *.ndjson, *.json.l (also with .gz, "
+       ".zst), else text. What gzip or zstd compressed is read in place"},
       {"split", "files|paragraphs",
        "text: one document per file (default), or cut at blank lines"},
       {"delimiter", "TEXT",
