@@ -289,8 +289,10 @@ bool PackRun::ReadAhead() {
       const MutexLock lock(&ahead_mu_);
       const uint64_t index = ahead_first_ + i;
       if (index >= job_.inputs.size()) return false;
-      if (i == ahead_.size()) {
-        ahead_.push_back(job_.open(job_.inputs[index], &stop_));
+      // Earlier ones may have been taken since.
+      while (ahead_.size() <= i) {
+        ahead_.push_back(
+            job_.open(job_.inputs[ahead_first_ + ahead_.size()], &stop_));
       }
       input = ahead_[i];
     }

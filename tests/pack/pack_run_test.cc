@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is thrown on any thread of a run is the run's error: no thread is left
-// behind, and none waits for one that has ended.
+// behind, and none waits for one that has ended. Inputs that are taken while
+// others are read ahead are those of the run, in their order.
 #include "pack/pack_run.h"
 
 #include <gmock/gmock.h>
@@ -9,11 +10,13 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <latch>
 #include <memory>
 #include <new>
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "store/manifest/written_manifest.h"
 #include "tests/support/status_matchers.h"
@@ -22,6 +25,7 @@
 namespace poniente::internal {
 namespace {
 
+using ::poniente::testing::IsOk;
 using ::poniente::testing::StatusIs;
 using ::poniente::testing::TempDir;
 using ::testing::HasSubstr;
@@ -115,6 +119,76 @@ TEST_P(PackRunTest, WhatElseIsThrownIsAnErrorToo) {
   ExpectEach(
       [] { throw std::runtime_error("thrown by a test"); },
       StatusIs(absl::StatusCode::kInternal, HasSubstr("thrown by a test")));
+}
+
+constexpr int kAheadThreads = 4;
+
+// Inputs of one unit. While one thread cuts the first, all others begin to read
+// the second ahead; they end when the second is cut, and so find nothing opened
+// ahead any more.
+struct TakenMeanwhile {
+  std::latch others_read_ahead{kAheadThreads - 1};
+  std::latch second_is_cut{1};
+};
+
+class TakenInput : public PackInput {
+ public:
+  TakenInput(size_t number, TakenMeanwhile* taken)
+      : number_(number), taken_(taken) {}
+
+  absl::StatusOr<PackUnit> Cut(const UnitBegin& begin) override {
+    if (number_ == 0) taken_->others_read_ahead.wait();
+    if (number_ == 1) taken_->second_is_cut.count_down();
+    PackUnit unit;
+    unit.begin = begin;
+    unit.is_last = true;
+    unit.bytes = 1;
+    return unit;
+  }
+  bool ReadAhead() override {
+    if (number_ == 1) {
+      taken_->others_read_ahead.count_down();
+      taken_->second_is_cut.wait();
+    }
+    return false;
+  }
+  absl::Status Convert(const PackUnit&, UnitDocuments* to) const override {
+    to->AppendBytes(std::string(number_ + 1, 'x'));
+    to->EndDocument(1);
+    return absl::OkStatus();
+  }
+
+ private:
+  const size_t number_;
+  TakenMeanwhile* const taken_;
+};
+
+TEST(PackRunAheadTest, InputsTakenWhileOneIsReadAhead) {
+  constexpr size_t kInputs = 20;
+  const TempDir folder;
+  TokenStoreWriterOptions options;
+  options.vocabulary = {"bytes", 257};
+  auto builder =
+      StoreBuilder::Create(folder.path("out"), *ManifestToWrite("", options));
+  ASSERT_TRUE(builder.ok()) << builder.status();
+  TakenMeanwhile taken;
+  PackJob job;
+  for (size_t i = 0; i < kInputs; ++i) {
+    job.inputs.push_back({.path = std::to_string(i), .name = "in"});
+  }
+  std::vector<int> opened(kInputs, 0);
+  job.open = [&](const TextInput& input, const std::atomic<bool>*) {
+    const size_t number = std::stoul(input.path);
+    ++opened[number];
+    return std::make_unique<TakenInput>(number, &taken);
+  };
+  job.threads = kAheadThreads;
+  PackRun run(job, builder->get(), PackState());
+  EXPECT_THAT(run.Run([] { return false; }, [](uint64_t) {}), IsOk());
+  EXPECT_THAT(opened, ::testing::Each(1));
+  // Of 1 to 20 bytes each, and an end each if there is one.
+  EXPECT_EQ(run.state().input, kInputs);
+  EXPECT_GE((*builder)->manifest().tokens, 210u);
 }
 
 }  // namespace
