@@ -10,8 +10,10 @@
 //   permutation N inverse    Inverse() of 1024
 //   permutation N make + 1   constructor and one index
 //   permutation ... KERNEL   batches of 1024 by each variant this CPU has
-//   mixture K weights        (component, epoch, item) of a sample, shuffled, in
-//                            fresh blocks of 2048, a call for each
+//   mixture K weights ...    (component, epoch, item) of a sample, shuffled, in
+//                            fresh blocks of 2048, a call for each; with items
+//                            cut in 8, lengths that change, other orders of a
+//                            component's epochs, more than 2^32 items
 //   first sample             the first Resolve() of a mixture just made
 //   plan ...                 from weights to a finished plan
 // A bar is met if it holds with the distance between the quartiles to spare.
@@ -39,6 +41,8 @@ using internal::MixtureMap;
 using internal::PermutationKernel;
 
 constexpr uint64_t kBlock = 2048;
+// Samples of a run whose blocks are asked for.
+constexpr uint64_t kSamples = uint64_t{1} << 40;
 constexpr size_t kIndices = 8192;
 
 void Use(uint64_t value) { asm volatile("" : : "r"(value)); }
@@ -101,13 +105,21 @@ void AddKernels(uint64_t n, Rounds* rounds) {
 struct MixtureCase {
   size_t components;
   bool equal_weights;
-  // Samples of 4096 tokens out of items of 32768.
+  // Samples of 4096 tokens out of items of 32768; if lengths change, of 4096,
+  // 8192, 16384 and 32768, each for a quarter of the run.
   bool cuts_items = false;
+  bool changes_lengths = false;
+  ShuffleKind shuffle = ShuffleKind::kFull;
+  // Components of 1e10 to 1e12 items instead of 1e6 to 1e9.
+  bool is_large = false;
 
   std::string name() const {
-    return absl::StrCat("mixture ", components,
-                        equal_weights ? " equal" : " uneven",
-                        cuts_items ? " cut" : "");
+    return absl::StrCat(
+        "mixture ", components, equal_weights ? " equal" : " uneven",
+        is_large ? " large" : "",
+        shuffle == ShuffleKind::kBlocks ? " blocks" : "",
+        shuffle == ShuffleKind::kEras ? " eras" : "", cuts_items ? " cut" : "",
+        changes_lengths ? " lengths" : "");
   }
 
   static std::string NameOf(size_t component) {
@@ -126,31 +138,69 @@ struct MixtureCase {
     return weights;
   }
 
-  MixturePlan MakePlan() const {
+  MixtureOptions Options() const {
     MixtureOptions options;
     options.block_size = kBlock;
-    if (cuts_items) {
-      options.max_seq_len = 32768;
-      options.seq_lens = {{0, 4096}};
+    options.max_seq_len = 32768;
+    if (cuts_items) options.seq_lens = {{0, 4096}};
+    if (changes_lengths) {
+      const uint64_t quarter = kSamples / 4;
+      options.seq_lens = {{0, 4096},
+                          {quarter, 8192},
+                          {2 * quarter, 16384},
+                          {3 * quarter, 32768}};
     }
-    return Require(MixturePlan::Create(options, Weights()));
+    return options;
   }
 
-  // Components of 1e6 to 1e9 items, shuffled.
+  MixturePlan MakePlan() const {
+    return Require(MixturePlan::Create(Options(), Weights()));
+  }
+
+  // As a tree of stores would: chunks of 2^19 tokens, 1024 in a window.
+  internal::OrderSpec Order() const {
+    return {.kind = shuffle,
+            .era_items = 100000,
+            .chunk_items = kDefaultChunkTokens / 32768,
+            .window_chunks = 1024};
+  }
+
   std::unique_ptr<MixtureMap> MakeMap() const {
     std::mt19937_64 random(components + 1);
-    std::uniform_real_distribution<double> exponent(6, 9);
+    std::uniform_real_distribution<double> exponent(is_large ? 10 : 6,
+                                                    is_large ? 12 : 9);
     std::vector<MapComponent> described(components);
     for (size_t i = 0; i < components; ++i) {
       described[i].name = NameOf(i);
       described[i].views = {
-          {.length = static_cast<uint64_t>(std::pow(10, exponent(random)))}};
+          {.length = static_cast<uint64_t>(std::pow(10, exponent(random))),
+           .order = Order()}};
     }
+    const MixturePlan plan = MakePlan();
     internal::MixtureRules rules;
-    if (cuts_items) rules.parts = {{0, {.count = 8, .length = 4096}}};
-    return Require(MixtureMap::Create(MakePlan().stages(), std::move(described),
-                                      42, rules));
+    rules.parts = internal::PartsOf(Options(), plan.seq_lens());
+    return Require(
+        MixtureMap::Create(plan.stages(), std::move(described), 42, rules));
   }
+};
+
+// The neighbours of "mixture 1000 equal": all are held to its bar.
+const MixtureCase kNeighbours[] = {
+    {.components = 1000, .equal_weights = true, .cuts_items = true},
+    {.components = 1000, .equal_weights = true, .changes_lengths = true},
+    {.components = 1000,
+     .equal_weights = true,
+     .shuffle = ShuffleKind::kBlocks},
+    {.components = 1000, .equal_weights = true, .shuffle = ShuffleKind::kEras},
+    {.components = 1000, .equal_weights = true, .is_large = true},
+    {.components = 1000,
+     .equal_weights = true,
+     .cuts_items = true,
+     .shuffle = ShuffleKind::kBlocks},
+    {.components = 1000,
+     .equal_weights = true,
+     .cuts_items = true,
+     .is_large = true},
 };
 
 void AddMixture(const MixtureCase& mixture, Rounds* rounds) {
@@ -160,7 +210,7 @@ void AddMixture(const MixtureCase& mixture, Rounds* rounds) {
       Repeated(kBlock, [map, random = std::mt19937_64(1),
                         positions = std::vector<Position>(kBlock),
                         out = std::vector<ChildPosition>(kBlock)]() mutable {
-        const uint64_t first = (random() >> 24) / kBlock * kBlock;
+        const uint64_t first = random() % kSamples / kBlock * kBlock;
         for (uint64_t i = 0; i < kBlock; ++i) {
           positions[i].index = first + i;
         }
@@ -221,7 +271,7 @@ double BuildRamp() {
 }
 
 struct Bar {
-  const char* what;
+  std::string what;
   double median;
   double noise;
   double limit;
@@ -234,22 +284,22 @@ void PrintBars(const std::vector<Bar>& bars) {
     const char* verdict = bar.median + bar.noise <= bar.limit ? "met"
                           : bar.median <= bar.limit           ? "too noisy"
                                                               : "missed";
-    std::printf("%-44s %10.2f %10.2f %10.2f %-3s %s\n", bar.what, bar.median,
-                bar.noise, bar.limit, bar.unit, verdict);
+    std::printf("%-44s %10.2f %10.2f %10.2f %-3s %s\n", bar.what.c_str(),
+                bar.median, bar.noise, bar.limit, bar.unit, verdict);
   }
 }
 
-Bar RatioBar(const char* what, const Series& series, double limit) {
+Bar RatioBar(const std::string& what, const Series& series, double limit) {
   return {what, series.ratio(), series.noise_ratio(), limit, "m"};
 }
 
-Bar TimeBar(const char* what, const Series& series, double limit, double unit,
-            const char* unit_name) {
+Bar TimeBar(const std::string& what, const Series& series, double limit,
+            double unit, const char* unit_name) {
   return {what, series.nanoseconds() / unit, series.noise_nanoseconds() / unit,
           limit, unit_name};
 }
 
-Bar BytesBar(const char* what, size_t bytes, double limit) {
+Bar BytesBar(const std::string& what, size_t bytes, double limit) {
   const double mb = static_cast<double>(bytes) / 1e6;
   return {what, mb, 0, limit, "MB"};
 }
@@ -264,7 +314,11 @@ void AddAll(Rounds* rounds) {
     for (const bool equal : {true, false}) {
       AddMixture({components, equal}, rounds);
     }
+    if (components == 1000) continue;
     AddMixture({components, true, /*cuts_items=*/true}, rounds);
+  }
+  for (const MixtureCase& neighbour : kNeighbours) {
+    AddMixture(neighbour, rounds);
   }
   rounds->Add("first sample 1000 uneven", [] {
     return MedianOf(5, [] { return FirstSample({1000, false}); });
@@ -294,13 +348,11 @@ int Main(int argc, char** argv) {
       "%zu held, %zu at its peak\n",
       plan_bytes, map_bytes, ramp_bytes, ramp_peak);
 
-  PrintBars({
+  std::vector<Bar> bars = {
       RatioBar("permutation 3400000000 batch 1024",
                rounds.series("permutation 3400000000 batch 1024"), 2.5),
       RatioBar("mixture 1000 equal", rounds.series("mixture 1000 equal"), 60),
       RatioBar("mixture 1000 uneven", rounds.series("mixture 1000 uneven"), 60),
-      RatioBar("mixture 1000 equal cut",
-               rounds.series("mixture 1000 equal cut"), 60),
       TimeBar("first sample 1000 uneven",
               rounds.series("first sample 1000 uneven"), 5, 1e3, "us"),
       TimeBar("plan 10000 uneven", rounds.series("plan 10000 uneven"), 10, 1e6,
@@ -309,7 +361,12 @@ int Main(int argc, char** argv) {
       TimeBar("plan ramp of 1000 x 1000",
               rounds.series("plan ramp of 1000 x 1000"), 0.5, 1e9, "s"),
       BytesBar("plan ramp of 1000 x 1000, peak", ramp_peak, 60),
-  });
+  };
+  for (const MixtureCase& neighbour : kNeighbours) {
+    bars.push_back(
+        RatioBar(neighbour.name(), rounds.series(neighbour.name()), 60));
+  }
+  PrintBars(bars);
   return 0;
 }
 

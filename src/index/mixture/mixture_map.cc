@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "index/permutation/permutation_kernels.h"
 #include "util/check.h"
 #include "util/status_macros.h"
 
@@ -130,6 +129,7 @@ absl::Status MixtureMap::AddComponents(std::vector<MapComponent> components,
   const auto count = static_cast<uint32_t>(components.size());
   children_.resize(count);
   components_.reserve(count);
+  table_.Reserve(count);
   std::vector<uint32_t> later(count);  // first child of the later views
   uint32_t next = count;
   for (uint32_t d = 0; d < count; ++d) {
@@ -150,21 +150,14 @@ absl::Status MixtureMap::AddComponents(std::vector<MapComponent> components,
     components_.push_back({std::move(component.name),
                            std::move(component.views), std::move(children),
                            component.max_epochs, std::move(draws), 0});
-    simple_.push_back(SimpleOf(components_.back()));
+    const Component& added = components_.back();
+    std::vector<OrderSpec> orders;
+    for (const MapComponentView& view : added.views) {
+      orders.push_back(view.order);
+    }
+    table_.Add(added.draws, orders, added.children);
   }
   return absl::OkStatus();
-}
-
-MixtureMap::Simple MixtureMap::SimpleOf(const Component& component) {
-  const MapComponentView& view = component.views[0];
-  Simple simple = {component.draws.key(), 0, component.children[0]};
-  if (component.draws.is_plain() && component.views.size() == 1 &&
-      component.draws.parts().length == kWholeItem && view.length &&
-      view.order.kind == ShuffleKind::kFull &&
-      PermutationKernel::IsOfEach(*view.length)) {
-    simple.length = *view.length;
-  }
-  return simple;
 }
 
 std::optional<uint64_t> MixtureMap::SampleOfEpoch(const Component& component,

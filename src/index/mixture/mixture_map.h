@@ -18,6 +18,7 @@
 
 #include "absl/status/statusor.h"
 #include "index/mixture/canonical_order.h"
+#include "index/mixture/draw_table.h"
 #include "index/mixture/item_draws.h"
 #include "index/mixture/stage_plan.h"
 #include "index/permutation/item_order.h"
@@ -158,15 +159,6 @@ class MixtureMap final : public IndexMap {
     uint32_t component;
     uint32_t view;
   };
-  // What draws need from a component that takes whole items of one view in a
-  // full shuffle. It is kept in one place, so that the draws of a block stay in
-  // the fast caches.
-  struct Simple {
-    KeyHash key;          // add the epoch
-    uint64_t length = 0;  // 0: the component is not of this kind
-    uint32_t child = 0;
-  };
-
   MixtureMap(std::shared_ptr<const StagePlan> plan, CanonicalOrder order)
       : plan_(std::move(plan)), order_(std::move(order)) {}
 
@@ -175,8 +167,6 @@ class MixtureMap final : public IndexMap {
   absl::Status FindEnd(const MixtureRules& rules);
   bool FindWhetherOneEpoch() const;
   absl::StatusOr<uint64_t> EndOfAll() const;
-  // Returns the component as a Simple; with length 0 if it is of another kind.
-  static Simple SimpleOf(const Component& component);
   static uint64_t NextId();
   // Returns the sample at which the component would begin the epoch; nullopt if
   // it never does.
@@ -210,7 +200,7 @@ class MixtureMap final : public IndexMap {
   CanonicalOrder order_;
   std::vector<Component> components_;  // in canonical order
   std::vector<Child> children_;
-  std::vector<Simple> simple_;  // by component
+  DrawTable table_;
   std::optional<uint64_t> length_;
   bool has_one_epoch_ = false;
   std::string end_reason_;

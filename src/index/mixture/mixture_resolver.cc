@@ -11,8 +11,8 @@
 #include <optional>
 #include <vector>
 
+#include "index/mixture/draw_batch.h"
 #include "index/mixture/mixture_map.h"
-#include "index/permutation/permutation_kernels.h"
 #include "util/check.h"
 
 namespace poniente::internal {
@@ -26,6 +26,8 @@ constexpr uint64_t kWholeBlockPart = 8;
 // who asks for little does not expect.
 constexpr uint64_t kMaxAddedUp = 16384;
 constexpr size_t kMaxRemembered = 256;
+// How many runs before its turn a component's data is fetched into the caches.
+constexpr size_t kAhead = 8;
 
 }  // namespace
 
@@ -148,7 +150,7 @@ class MixtureMap::Resolver {
     }
     order.sigma().Forward(indices_, indices_);
     for (size_t i = 0; i < positions.size(); ++i) {
-      const Slot& slot = slots_[indices_[i]];
+      const DrawSlot& slot = slots_[indices_[i]];
       out[i].child = slot.child;
       out[i].position.index = slot.index;
       out[i].position.epoch = slot.epoch;
@@ -161,108 +163,25 @@ class MixtureMap::Resolver {
   void FillBlock(const Block& block, uint64_t epoch) {
     slots_.resize(block.size);
     map_.plan_->Expand(block, &runs_);
-    few_.Clear(slots_.size());
-    few_parts_.Clear(slots_.size());
-    few_runs_.clear();
+    few_.Begin(map_.table_, slots_);
     for (size_t i = 0; i < runs_.size(); ++i) {
+      if (i + kAhead < runs_.size()) {
+        map_.table_.Prefetch(runs_[i + kAhead].component);
+      }
       const DrawRun& run = runs_[i];
-      if (epoch == 0 && TakeSimple(run)) continue;
-      FetchAhead(i);
-      const Component& component = map_.components_[run.component];
-      FillSlots(component,
-                run.first_ordinal + map_.DrawsBefore(component, epoch),
-                run.first_slot, run.count);
+      uint64_t ordinal = run.first_ordinal;
+      if (epoch != 0) {
+        ordinal += map_.DrawsBefore(map_.components_[run.component], epoch);
+      }
+      size_t taken = 0;
+      if (run.count < DrawBatch::kTooMany) {
+        taken = few_.Take(run.component, ordinal, run.first_slot, run.count);
+      }
+      if (taken == run.count) continue;
+      FillSlots(map_.components_[run.component], ordinal + taken,
+                run.first_slot + taken, run.count - taken);
     }
-    TakeFewParts();
-    few_.Permute();
-    for (size_t i = 0; i < few_.count(); ++i) {
-      slots_[few_.slot(i)].index = few_.place(i);
-    }
-  }
-
-  // Prefetches what the runs after number `i` need of their components: of a
-  // thousand components, most are not in the caches.
-  void FetchAhead(size_t i) {
-    constexpr size_t kSegments = 6;
-    constexpr size_t kComponents = 12;
-    if (i + kComponents < runs_.size()) {
-      const Component& later =
-          map_.components_[runs_[i + kComponents].component];
-      __builtin_prefetch(&later);
-      __builtin_prefetch(&later.draws);
-    }
-    if (i + kSegments < runs_.size()) {
-      const Component& next = map_.components_[runs_[i + kSegments].component];
-      next.draws.Prefetch();
-      __builtin_prefetch(next.views.data());
-      __builtin_prefetch(next.children.data());
-    }
-  }
-
-  struct Slot {
-    uint64_t index;
-    uint64_t epoch;
-    uint32_t child;
-    TokenPart part;
-  };
-
-  // Draws of components with few of them in the block; they are permuted
-  // together with those of other components.
-  class FewDraws {
-   public:
-    // Makes room for `most` draws.
-    void Clear(size_t most) {
-      count_ = 0;
-      slots_.resize(most);
-      sizes_.resize(most);
-      keys_.resize(most);
-      places_.resize(most);
-    }
-    void Add(size_t slot, uint64_t size, uint64_t key, uint64_t place) {
-      slots_[count_] = slot;
-      sizes_[count_] = size;
-      keys_[count_] = key;
-      places_[count_] = place;
-      ++count_;
-    }
-    void Permute() {
-      BestPermutationKernel().each(sizes_.data(), keys_.data(), places_.data(),
-                                   count_);
-    }
-    size_t count() const { return count_; }
-    size_t slot(size_t i) const { return slots_[i]; }
-    uint64_t place(size_t i) const { return places_[i]; }
-
-   private:
-    size_t count_ = 0;
-    std::vector<size_t> slots_;
-    std::vector<uint64_t> sizes_;
-    std::vector<uint64_t> keys_;
-    std::vector<uint64_t> places_;
-  };
-  struct FewRun {
-    const Component* component;
-    ItemDraws::Run run;
-    size_t first_slot;
-    size_t first;  // in few_parts
-    size_t count;
-  };
-  static constexpr size_t kFewDraws = 16;
-
-  // Takes the run if its component is simple, its draws are few and lie in one
-  // epoch; returns whether it did.
-  bool TakeSimple(const DrawRun& run) {
-    const Simple& simple = map_.simple_[run.component];
-    if (simple.length == 0 || run.count > kFewDraws) return false;
-    const uint64_t epoch = run.first_ordinal / simple.length;
-    const uint64_t place = run.first_ordinal % simple.length;
-    if (run.count > simple.length - place) return false;
-    const uint64_t key = KeyHash(simple.key).Add(epoch).key();
-    for (uint64_t i = 0; i < run.count; ++i) {
-      slots_[run.first_slot + i] = {0, epoch, simple.child, {}};
-      few_.Add(run.first_slot + i, simple.length, key, place + i);
-    }
-    return true;
+    few_.Finish();
   }
 
   // Writes the items of consecutive draws to their slots, one epoch at a time.
@@ -296,20 +215,11 @@ class MixtureMap::Resolver {
       PermuteEpoch(component, run, first_slot);
       return count;
     }
-    const uint64_t parts = run.places * run.parts.count;
     const uint64_t key = ItemDraws::PartKey(component.draws.EpochKey(run.epoch),
                                             run.first_place);
-    if (count <= kFewDraws && PermutationKernel::IsOfEach(parts)) {
-      few_runs_.push_back(
-          {&component, run, first_slot, few_parts_.count(), count});
-      for (size_t i = 0; i < count; ++i) {
-        few_parts_.Add(first_slot + i, parts, key, run.number + i);
-      }
-      return count;
-    }
     places_.resize(count);
     std::iota(places_.begin(), places_.end(), run.number);
-    Permutation(parts, key).Forward(places_, places_);
+    Permutation(run.places * run.parts.count, key).Forward(places_, places_);
     TakeNumbers(run, first_slot);
     PermuteEpoch(component, run, first_slot);
     return count;
@@ -330,38 +240,15 @@ class MixtureMap::Resolver {
     }
   }
 
-  // Takes the parts of groups with few draws, all together.
-  void TakeFewParts() {
-    few_parts_.Permute();
-    for (const FewRun& few : few_runs_) {
-      places_.resize(few.count);
-      for (size_t i = 0; i < few.count; ++i) {
-        places_[i] = few_parts_.place(few.first + i);
-      }
-      TakeNumbers(few.run, few.first_slot);
-      PermuteEpoch(*few.component, few.run, few.first_slot);
-    }
-  }
-
   // Puts places_ through the order of their epoch, into the slots from
   // first_slot on.
   void PermuteEpoch(const Component& component, const ItemDraws::Run& run,
                     size_t first_slot) {
     const MapComponentView& view = component.views[run.view];
-    const size_t count = places_.size();
-    if (view.is_permuted() && count <= kFewDraws &&
-        view.order.kind == ShuffleKind::kFull &&
-        PermutationKernel::IsOfEach(*view.length)) {
-      const uint64_t key = component.draws.EpochKey(run.epoch);
-      for (size_t i = 0; i < count; ++i) {
-        few_.Add(first_slot + i, *view.length, key, places_[i]);
-      }
-      return;
-    }
     if (view.is_permuted()) {
       EpochOrder(component, run.view, run.epoch).Forward(places_, places_);
     }
-    for (size_t i = 0; i < count; ++i) {
+    for (size_t i = 0; i < places_.size(); ++i) {
       slots_[first_slot + i].index = places_[i];
     }
   }
@@ -373,15 +260,13 @@ class MixtureMap::Resolver {
   // otherwise be allocated and freed in each call.
   struct Scratch {
     std::vector<DrawRun> runs;
-    std::vector<Slot> slots;
+    std::vector<DrawSlot> slots;
     BlockId filled;  // what the slots hold
     // The last block that they did not hold, and how many of its positions were
     // asked for.
     BlockId asked;
     uint64_t times_asked = 0;
-    FewDraws few;
-    FewDraws few_parts;
-    std::vector<FewRun> few_runs;  // of few_parts
+    DrawBatch few;
     std::vector<uint64_t> indices;
     std::vector<uint64_t> places;
   };
@@ -391,10 +276,8 @@ class MixtureMap::Resolver {
   }
   Scratch& scratch_ = OfThisThread();
   std::vector<DrawRun>& runs_ = scratch_.runs;
-  std::vector<Slot>& slots_ = scratch_.slots;
-  FewDraws& few_ = scratch_.few;
-  FewDraws& few_parts_ = scratch_.few_parts;
-  std::vector<FewRun>& few_runs_ = scratch_.few_runs;
+  std::vector<DrawSlot>& slots_ = scratch_.slots;
+  DrawBatch& few_ = scratch_.few;
   std::vector<uint64_t>& indices_ = scratch_.indices;
   std::vector<uint64_t>& places_ = scratch_.places;
 };

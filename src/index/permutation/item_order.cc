@@ -32,13 +32,10 @@ uint64_t Chunks(uint64_t length, uint64_t chunk_items) {
   return (length - 1) / chunk_items + 1;
 }
 
-Permutation MakeOrder(uint64_t length, uint64_t key, const OrderSpec& spec) {
-  PONIENTE_CHECK(length >= 1 && CheckOrder(spec, length).ok()) << length;
-  if (spec.kind == ShuffleKind::kFull) return Permutation(length, key);
-  if (spec.kind == ShuffleKind::kBlocks) {
-    // P1: the order of the chunks, under derive(K, 'chun').
-    return Permutation(Chunks(length, ChunkItems(spec, length)),
-                       Derive(key, kChunksTag));
+Permutation MakeOrder(const OrderShape& shape, uint64_t key) {
+  if (shape.kind == ShuffleKind::kFull) return Permutation(shape.length, key);
+  if (shape.kind == ShuffleKind::kBlocks) {
+    return Permutation(shape.chunks, OrderShape::ChunksKey(key));
   }
   return Permutation(1, key);  // not used
 }
@@ -125,30 +122,40 @@ uint64_t OrderFingerprint(const OrderSpec& spec) {
   return Derive(0, Tag("stored"));
 }
 
-ItemOrder::ItemOrder(uint64_t length, uint64_t key, const OrderSpec& spec)
-    : length_(length),
-      key_(key),
-      kind_(spec.kind),
-      order_(MakeOrder(length, key, spec)),
-      chunk_items_(ChunkItems(spec, length)),
-      part_items_(spec.era_items),
-      places_(length) {
-  // kBlocks: the last chunk counts as a full one, and a window has at most all
-  // Q chunks.
-  if (kind_ != ShuffleKind::kBlocks) return;
-  places_ = order_.size() * chunk_items_;
-  part_items_ = std::min(spec.window_chunks, order_.size()) * chunk_items_;
+OrderShape::OrderShape(uint64_t items, const OrderSpec& spec)
+    : kind(spec.kind),
+      length(items),
+      chunks(1),
+      chunk_items(1),
+      part_items(spec.era_items),
+      places(items) {
+  PONIENTE_CHECK(items >= 1 && CheckOrder(spec, items).ok()) << items;
+  if (kind != ShuffleKind::kBlocks) return;
+  chunk_items = ChunkItems(spec, items);
+  chunks = Chunks(items, chunk_items);
+  // The last chunk counts as a full one, and a window has at most all Q chunks.
+  places = chunks * chunk_items;
+  part_items = std::min(spec.window_chunks, chunks) * chunk_items;
 }
 
-// The era or window w that a place lies in: its first place, its size, and its
-// key derive(K, 'era', w) or derive(K, 'wind', w) (docs/index-math.md 3).
+// derive(K, 'era', j) or derive(K, 'wind', w) (docs/index-math.md 3).
+uint64_t OrderShape::PartKey(ShuffleKind kind, uint64_t key, uint64_t number) {
+  return Derive(key, kind == ShuffleKind::kEras ? kEraTag : kWindowTag, number);
+}
+
+// derive(K, 'chun'), the key of P1.
+uint64_t OrderShape::ChunksKey(uint64_t key) { return Derive(key, kChunksTag); }
+
+ItemOrder::ItemOrder(uint64_t length, uint64_t key, const OrderSpec& spec)
+    : shape_(length, spec), key_(key), order_(MakeOrder(shape_, key)) {}
+
+// The era or window that a place lies in: its first place, its size, its key.
 ItemOrder::Part ItemOrder::PartAt(uint64_t place) const {
-  const uint64_t number = place / part_items_;
-  const uint64_t begin = number * part_items_;
-  const Tag tag = kind_ == ShuffleKind::kEras ? kEraTag : kWindowTag;
+  const uint64_t number = place / shape_.part_items;
+  const uint64_t begin = number * shape_.part_items;
   // The last era or window may be shorter.
-  return {begin, std::min(part_items_, places_ - begin),
-          Derive(key_, tag, number)};
+  return {begin, std::min(shape_.part_items, shape_.places - begin),
+          OrderShape::PartKey(shape_.kind, key_, number)};
 }
 
 void ItemOrder::PermuteParts(std::span<const uint64_t> in,
@@ -179,13 +186,13 @@ void ItemOrder::LookUpChunks(std::span<uint64_t> places) const {
         places.subspan(at, std::min(kChunkBatch, places.size() - at));
     for (size_t i = 0; i < batch.size(); ++i) {
       // v / c: the place of the chunk; v mod c: the item inside the chunk.
-      chunks[i] = batch[i] / chunk_items_;
-      batch[i] %= chunk_items_;
+      chunks[i] = batch[i] / shape_.chunk_items;
+      batch[i] %= shape_.chunk_items;
     }
     order_.Forward({chunks, batch.size()}, {chunks, batch.size()});
     for (size_t i = 0; i < batch.size(); ++i) {
       // P1(v / c) * c + v mod c.
-      batch[i] += chunks[i] * chunk_items_;
+      batch[i] += chunks[i] * shape_.chunk_items;
     }
   }
 }
@@ -196,19 +203,19 @@ uint64_t ItemOrder::PassForward(uint64_t place) const {
   // v = w * W * c + P_w(x mod (W * c)).
   const uint64_t there =
       part.begin + Permutation(part.size, part.key).Forward(place - part.begin);
-  if (kind_ == ShuffleKind::kEras) return there;
+  if (shape_.kind == ShuffleKind::kEras) return there;
   // P1(v / c) * c + v mod c.
-  return order_.Forward(there / chunk_items_) * chunk_items_ +
-         there % chunk_items_;
+  return order_.Forward(there / shape_.chunk_items) * shape_.chunk_items +
+         there % shape_.chunk_items;
 }
 
 // The inverse of f (docs/index-math.md 3): the chunk first, then the window.
 uint64_t ItemOrder::PassInverse(uint64_t item) const {
   uint64_t there = item;
-  if (kind_ == ShuffleKind::kBlocks) {
+  if (shape_.kind == ShuffleKind::kBlocks) {
     // v = P1^-1(y / c) * c + y mod c.
-    there = order_.Inverse(item / chunk_items_) * chunk_items_ +
-            item % chunk_items_;
+    there = order_.Inverse(item / shape_.chunk_items) * shape_.chunk_items +
+            item % shape_.chunk_items;
   }
   const Part part = PartAt(there);
   // w * W * c + P_w^-1(v - w * W * c).
@@ -217,44 +224,44 @@ uint64_t ItemOrder::PassInverse(uint64_t item) const {
 }
 
 uint64_t ItemOrder::Forward(uint64_t index) const {
-  PONIENTE_CHECK(index < length_) << index << " of " << length_;
-  if (kind_ == ShuffleKind::kNone) return index;
-  if (kind_ == ShuffleKind::kFull) return order_.Forward(index);
+  PONIENTE_CHECK(index < shape_.length) << index << " of " << shape_.length;
+  if (shape_.kind == ShuffleKind::kNone) return index;
+  if (shape_.kind == ShuffleKind::kFull) return order_.Forward(index);
   // Padding of the last chunk is not an item: apply f again until one comes.
   uint64_t item = index;
   do {
     item = PassForward(item);
-  } while (item >= length_);
+  } while (item >= shape_.length);
   return item;
 }
 
 uint64_t ItemOrder::Inverse(uint64_t item) const {
-  PONIENTE_CHECK(item < length_) << item << " of " << length_;
-  if (kind_ == ShuffleKind::kNone) return item;
-  if (kind_ == ShuffleKind::kFull) return order_.Inverse(item);
+  PONIENTE_CHECK(item < shape_.length) << item << " of " << shape_.length;
+  if (shape_.kind == ShuffleKind::kNone) return item;
+  if (shape_.kind == ShuffleKind::kFull) return order_.Inverse(item);
   uint64_t index = item;
   do {
     index = PassInverse(index);
-  } while (index >= length_);
+  } while (index >= shape_.length);
   return index;
 }
 
 void ItemOrder::Forward(std::span<const uint64_t> in,
                         std::span<uint64_t> out) const {
   PONIENTE_CHECK(in.size() == out.size()) << in.size() << ' ' << out.size();
-  if (kind_ == ShuffleKind::kFull) return order_.Forward(in, out);
+  if (shape_.kind == ShuffleKind::kFull) return order_.Forward(in, out);
   for (const uint64_t index : in) {
-    PONIENTE_CHECK(index < length_) << index << " of " << length_;
+    PONIENTE_CHECK(index < shape_.length) << index << " of " << shape_.length;
   }
-  if (kind_ == ShuffleKind::kNone) {
+  if (shape_.kind == ShuffleKind::kNone) {
     for (size_t i = 0; i < in.size(); ++i) out[i] = in[i];
     return;
   }
   PermuteParts(in, out);
-  if (kind_ == ShuffleKind::kEras) return;
+  if (shape_.kind == ShuffleKind::kEras) return;
   LookUpChunks(out);
   for (uint64_t& item : out) {
-    while (item >= length_) item = PassForward(item);
+    while (item >= shape_.length) item = PassForward(item);
   }
 }
 

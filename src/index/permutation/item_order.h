@@ -47,6 +47,25 @@ absl::Status CheckOrder(const OrderSpec& spec, uint64_t length);
 // Returns the fingerprint of the kind and its sizes; 0 for kFull.
 uint64_t OrderFingerprint(const OrderSpec& spec);
 
+// How an order divides its places, whatever its key.
+struct OrderShape {
+  // REQUIRES: items >= 1, and CheckOrder(spec, items) is ok.
+  OrderShape(uint64_t items, const OrderSpec& spec);
+
+  // Returns the key of era (kEras) or window (kBlocks) `number` of an order
+  // with the key `key`.
+  static uint64_t PartKey(ShuffleKind kind, uint64_t key, uint64_t number);
+  // Returns the key of the order of the chunks.
+  static uint64_t ChunksKey(uint64_t key);
+
+  ShuffleKind kind;
+  uint64_t length;
+  uint64_t chunks;       // 1 for all kinds except kBlocks
+  uint64_t chunk_items;  // 1 for all kinds except kBlocks
+  uint64_t part_items;   // of an era or a window; the last may be shorter
+  uint64_t places;       // kBlocks: the padded length, else the length
+};
+
 // A bijection on [0, length), chosen by a key.
 //
 // Determinism: length, key, spec and the index decide, on every machine.
@@ -62,7 +81,7 @@ class ItemOrder {
   // ok.
   ItemOrder(uint64_t length, uint64_t key, const OrderSpec& spec);
 
-  uint64_t length() const { return length_; }
+  uint64_t length() const { return shape_.length; }
 
   // Returns the item at place `index` of the order. REQUIRES: index < length().
   uint64_t Forward(uint64_t index) const;
@@ -94,13 +113,9 @@ class ItemOrder {
   uint64_t PassForward(uint64_t place) const;
   uint64_t PassInverse(uint64_t item) const;
 
-  uint64_t length_;
+  OrderShape shape_;
   uint64_t key_;
-  ShuffleKind kind_;
-  Permutation order_;     // kFull: of the items; kBlocks: of the chunks
-  uint64_t chunk_items_;  // 1 for all kinds except kBlocks
-  uint64_t part_items_;   // of an era or a window; the last may be shorter
-  uint64_t places_;       // kBlocks: the padded length, else length_
+  Permutation order_;  // kFull: of the items; kBlocks: of the chunks
 };
 
 }  // namespace poniente::internal

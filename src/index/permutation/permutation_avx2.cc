@@ -5,7 +5,8 @@
 
 namespace poniente::internal {
 
-const PermutationKernel kAvx2PermutationKernel = {"avx2", MapBatch<true>,
-                                                  MapBatch<false>, MapEach};
+const PermutationKernel kAvx2PermutationKernel = {
+    "avx2", MapBatch<true>, MapBatch<false>, MapEach<NarrowEach>,
+    MapEach<WideEach>};
 
 }  // namespace poniente::internal

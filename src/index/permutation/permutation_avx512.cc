@@ -5,7 +5,8 @@
 
 namespace poniente::internal {
 
-const PermutationKernel kAvx512PermutationKernel = {"avx512", MapBatch<true>,
-                                                    MapBatch<false>, MapEach};
+const PermutationKernel kAvx512PermutationKernel = {
+    "avx512", MapBatch<true>, MapBatch<false>, MapEach<NarrowEach>,
+    MapEach<WideEach>};
 
 }  // namespace poniente::internal

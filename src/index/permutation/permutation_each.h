@@ -2,6 +2,11 @@
 // Maps one index by each of many permutations, one permutation per lane. A
 // mixture of a thousand components needs this: a block has only a draw or two
 // of each. Compiled and linked like permutation_batch.h, whose rules hold here.
+//
+// A group of indices takes two passes. Those that are still outside of their
+// range, about one in ten, come together in new groups, whose networks are made
+// anew: with all of a group's lanes waiting for the last one, it would take six
+// passes.
 
 #ifndef PONIENTE_INDEX_PERMUTATION_PERMUTATION_EACH_H_
 #define PONIENTE_INDEX_PERMUTATION_PERMUTATION_EACH_H_
@@ -10,12 +15,28 @@
 #include <cstdint>
 
 #include "index/permutation/feistel.h"
+#include "index/permutation/permutation_batch.h"
 
 namespace poniente::internal {
 namespace {
 
 constexpr size_t kEachLanes = 64;
 constexpr int kMaxRounds = 10;
+constexpr int kWideRounds = 8;
+// Passes of a group before its remaining indices join others.
+constexpr int kEachPasses = 2;
+// Indices whose remaining ones are collected together.
+constexpr size_t kEachChunk = 4096;
+
+PONIENTE_ALWAYS_INLINE uint64_t MixWord(uint64_t z) {
+  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
+  z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
+  return z ^ (z >> 31);
+}
+
+// Words of KeyStream(key) are MixWord(state + i * kGamma), i = 1, 2, ...
+constexpr uint64_t kGamma = 0x9e3779b97f4a7c15;
+constexpr uint64_t kStreamOffset = 0x632be59bd9b4e019;
 
 // Networks of at most 32 bits, one per lane; see FeistelNetwork.
 struct EachNetwork {
@@ -33,25 +54,25 @@ struct EachNetwork {
   alignas(64) uint16_t multiplier[kMaxRounds][kEachLanes];
 };
 
-PONIENTE_ALWAYS_INLINE uint64_t MixWord(uint64_t z) {
-  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
-  z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
-  return z ^ (z >> 31);
-}
-
-// Words of KeyStream(key) are MixWord(state + i * kGamma), i = 1, 2, ...
-constexpr uint64_t kGamma = 0x9e3779b97f4a7c15;
-constexpr uint64_t kStreamOffset = 0x632be59bd9b4e019;
-
 void MakeEach(const uint64_t* sizes, const uint64_t* keys, EachNetwork* each) {
   for (size_t i = 0; i < kEachLanes; ++i) {
     const uint32_t last = static_cast<uint32_t>(sizes[i] - 1);
-    const uint32_t bits = 32 - static_cast<uint32_t>(__builtin_clz(last));
+    uint32_t mask = last | last >> 1;
+    mask |= mask >> 2;
+    mask |= mask >> 4;
+    mask |= mask >> 8;
+    mask |= mask >> 16;
+    // The exponent of the top bit, because vectors cannot count bits: floats
+    // hold powers of two exactly, -2^31 among them.
+    const float top =
+        static_cast<float>(static_cast<int32_t>(mask ^ mask >> 1));
+    const uint32_t bits =
+        (__builtin_bit_cast(uint32_t, top) >> 23 & 0xff) - 126;
     each->last[i] = last;
+    each->index_mask[i] = mask;
     each->low_bits[i] = bits / 2;
     each->low_shift[i] = 16 - bits / 2;
     each->high_shift[i] = 16 - (bits + 1) / 2;
-    each->index_mask[i] = ~uint32_t{0} >> (32 - bits);
   }
   for (size_t i = 0; i < kEachLanes; ++i) {
     const uint32_t high_keep = uint32_t{0xffff} << each->high_shift[i];
@@ -123,27 +144,251 @@ bool PassEach(const EachNetwork& each, uint32_t* values, uint32_t* walks) {
   return any != 0;
 }
 
-// A PermutationKernel::EachFunction.
-void MapEach(const uint64_t* sizes, const uint64_t* keys, uint64_t* values,
-             size_t count) {
-  for (size_t at = 0; at < count; at += kEachLanes) {
-    const size_t here = count - at < kEachLanes ? count - at : kEachLanes;
-    alignas(64) uint64_t lane_sizes[kEachLanes];
-    alignas(64) uint64_t lane_keys[kEachLanes];
-    alignas(64) uint32_t lane_values[kEachLanes];
-    alignas(64) uint32_t walks[kEachLanes];
+// A lane's permutation, of at most 32 bits.
+struct NarrowEach {
+  // Passes a whole group up to `passes` times, or to the end if 0. Marks in
+  // `walks` which values are still outside of their range.
+  static bool Map(const uint64_t* sizes, const uint64_t* keys, uint64_t* values,
+                  int passes, uint32_t* walks) {
+    EachNetwork each;
+    MakeEach(sizes, keys, &each);
+    alignas(64) uint32_t lanes[kEachLanes];
     for (size_t i = 0; i < kEachLanes; ++i) {
-      const size_t from = at + (i < here ? i : 0);
-      lane_sizes[i] = sizes[from];
-      lane_keys[i] = keys[from];
-      lane_values[i] = static_cast<uint32_t>(values[from]);
+      lanes[i] = static_cast<uint32_t>(values[i]);
       walks[i] = ~uint32_t{0};
     }
-    EachNetwork each;
-    MakeEach(lane_sizes, lane_keys, &each);
-    while (PassEach(each, lane_values, walks)) {
+    bool any = PassEach(each, lanes, walks);
+    for (int pass = 1; any && pass != passes; ++pass) {
+      any = PassEach(each, lanes, walks);
     }
-    for (size_t i = 0; i < here; ++i) values[at + i] = lane_values[i];
+    for (size_t i = 0; i < kEachLanes; ++i) values[i] = lanes[i];
+    return any;
+  }
+};
+
+// Networks of more than 32 bits, one per lane; see FeistelNetwork.
+struct WideEachNetwork {
+  alignas(64) uint64_t last[kEachLanes];  // size - 1
+  alignas(64) uint64_t index_mask[kEachLanes];
+  alignas(64) uint64_t offset[kEachLanes];
+  alignas(64) uint64_t low_bits[kEachLanes];
+  alignas(64) uint64_t high_shift[kEachLanes];
+  alignas(64) uint64_t low_shift[kEachLanes];
+  // A_r, and above it m_r.
+  alignas(64) uint64_t words[kWideRounds][kEachLanes];
+};
+
+void MakeWideEach(const uint64_t* sizes, const uint64_t* keys,
+                  WideEachNetwork* each) {
+  for (size_t i = 0; i < kEachLanes; ++i) {
+    const uint64_t last = sizes[i] - 1;
+    uint64_t mask = last | last >> 1;
+    mask |= mask >> 2;
+    mask |= mask >> 4;
+    mask |= mask >> 8;
+    mask |= mask >> 16;
+    mask |= mask >> 32;
+    // The exponent of the top bit, which lies in the upper half: 2^52 is added
+    // to the half by its bits, and subtracted as a number.
+    constexpr uint64_t kTwo52 = 0x4330000000000000;
+    const uint64_t top = (mask ^ mask >> 1) >> 32;
+    const double number = __builtin_bit_cast(double, kTwo52 | top) -
+                          __builtin_bit_cast(double, kTwo52);
+    const uint64_t bits =
+        (__builtin_bit_cast(uint64_t, number) >> 52) - 1023 + 33;
+    each->last[i] = last;
+    each->index_mask[i] = mask;
+    each->low_bits[i] = bits / 2;
+    each->low_shift[i] = 32 - bits / 2;
+    each->high_shift[i] = 32 - (bits + 1) / 2;
+  }
+  alignas(64) uint64_t state[kEachLanes];
+  for (size_t i = 0; i < kEachLanes; ++i) {
+    state[i] = MixWord(keys[i] + kStreamOffset);
+    each->offset[i] = MixWord(state[i] + kGamma) & each->index_mask[i];
+  }
+  for (int round = 0; round < kWideRounds; ++round) {
+    const uint64_t step = static_cast<uint64_t>(round + 2) * kGamma;
+    for (size_t i = 0; i < kEachLanes; ++i) {
+      each->words[round][i] = MixWord(state[i] + step);
+    }
+  }
+}
+
+PONIENTE_ALWAYS_INLINE void WideRoundOfEach(const Vector& word,
+                                            const Vector& keep,
+                                            const Vector& source,
+                                            Vector* target) {
+  // Above A_r and the half, u has other bits, which Multiply() ignores.
+  const Vector u = source ^ word;
+  Vector low;
+  Vector square;
+  Multiply(u, word >> 32, &low);
+  Multiply(u, u, &square);
+  *target ^= (low ^ (square >> 32)) & keep;
+}
+
+// PassEach() for wide networks; marks are whole lanes.
+bool PassWideEach(const WideEachNetwork& each, uint64_t* values,
+                  uint64_t* walks) {
+  constexpr size_t kVectors = 2;  // at a time
+  const auto at = [](const uint64_t* lanes, size_t i) -> const Vector& {
+    return reinterpret_cast<const Vector*>(lanes)[i];
+  };
+  Vector any = {};
+  for (size_t from = 0; from < kEachLanes / kVectorLanes; from += kVectors) {
+    Vector high[kVectors];
+    Vector low[kVectors];
+    Vector high_keep[kVectors];
+    Vector low_keep[kVectors];
+#pragma GCC unroll 2
+    for (size_t j = 0; j < kVectors; ++j) {
+      const size_t i = from + j;
+      const Vector x =
+          (at(values, i) + at(each.offset, i)) & at(each.index_mask, i);
+      const Vector all = Vector{} + uint64_t{0xffffffff};
+      high_keep[j] = (all << at(each.high_shift, i)) & all;
+      low_keep[j] = (all << at(each.low_shift, i)) & all;
+      high[j] = (x >> at(each.low_bits, i)) << at(each.high_shift, i);
+      low[j] = (x << at(each.low_shift, i)) & low_keep[j];
+    }
+#pragma GCC unroll 4
+    for (int round = 0; round < kWideRounds; round += 2) {
+#pragma GCC unroll 2
+      for (size_t j = 0; j < kVectors; ++j) {
+        WideRoundOfEach(at(each.words[round], from + j), high_keep[j], low[j],
+                        &high[j]);
+      }
+#pragma GCC unroll 2
+      for (size_t j = 0; j < kVectors; ++j) {
+        WideRoundOfEach(at(each.words[round + 1], from + j), low_keep[j],
+                        high[j], &low[j]);
+      }
+    }
+#pragma GCC unroll 2
+    for (size_t j = 0; j < kVectors; ++j) {
+      const size_t i = from + j;
+      const Vector x = (high[j] >> at(each.high_shift, i))
+                           << at(each.low_bits, i) |
+                       low[j] >> at(each.low_shift, i);
+      Vector* const value = reinterpret_cast<Vector*>(values) + i;
+      Vector* const walk = reinterpret_cast<Vector*>(walks) + i;
+      *value = (x & *walk) | (*value & ~*walk);
+      // Both are below 2^63: the difference wraps if the value is outside.
+      *walk = Vector{} - ((at(each.last, i) - *value) >> 63);
+      any |= *walk;
+    }
+  }
+  uint64_t found = 0;
+  for (size_t lane = 0; lane < kVectorLanes; ++lane) found |= any[lane];
+  return found != 0;
+}
+
+// A lane's permutation, of more than 32 bits.
+struct WideEach {
+  // Like NarrowEach::Map().
+  static bool Map(const uint64_t* sizes, const uint64_t* keys, uint64_t* values,
+                  int passes, uint32_t* walks) {
+    WideEachNetwork each;
+    MakeWideEach(sizes, keys, &each);
+    alignas(64) uint64_t lanes[kEachLanes];
+    alignas(64) uint64_t wide_walks[kEachLanes];
+    for (size_t i = 0; i < kEachLanes; ++i) {
+      lanes[i] = values[i];
+      wide_walks[i] = ~uint64_t{0};
+    }
+    bool any = PassWideEach(each, lanes, wide_walks);
+    for (int pass = 1; any && pass != passes; ++pass) {
+      any = PassWideEach(each, lanes, wide_walks);
+    }
+    for (size_t i = 0; i < kEachLanes; ++i) {
+      values[i] = lanes[i];
+      walks[i] = static_cast<uint32_t>(wide_walks[i]);
+    }
+    return any;
+  }
+};
+
+// Keeps the places of the marked values, in order, and returns their number.
+// `left` is `places` or lies before it.
+PONIENTE_ALWAYS_INLINE size_t KeepMarked(const uint32_t* walks, size_t count,
+                                         const uint32_t* places,
+                                         uint32_t* left) {
+  size_t kept = 0;
+#if defined(__AVX512F__)
+  for (size_t i = 0; i < count; i += 16) {
+    const __m512i walk = _mm512_loadu_si512(walks + i);
+    const __m512i place = _mm512_loadu_si512(places + i);
+    __mmask16 marked = _mm512_test_epi32_mask(walk, walk);
+    if (count - i < 16) marked &= (1u << (count - i)) - 1;
+    _mm512_storeu_si512(left + kept,
+                        _mm512_maskz_compress_epi32(marked, place));
+    kept += static_cast<size_t>(__builtin_popcount(marked));
+  }
+#else
+  for (size_t i = 0; i < count; ++i) {
+    left[kept] = places[i];
+    kept += walks[i] & 1;
+  }
+#endif
+  return kept;
+}
+
+// Maps a group of values that lie at `places`, and keeps the places of those
+// that have to walk on; returns their number.
+template <class Each>
+size_t MapPlaces(const uint64_t* sizes, const uint64_t* keys, uint64_t* values,
+                 uint32_t* places, size_t count, int passes, uint32_t* left) {
+  alignas(64) uint64_t lane_sizes[kEachLanes];
+  alignas(64) uint64_t lane_keys[kEachLanes];
+  alignas(64) uint64_t lane_values[kEachLanes];
+  alignas(64) uint32_t walks[kEachLanes];
+  for (size_t i = 0; i < kEachLanes; ++i) {
+    // Lanes too many repeat the first.
+    const size_t from = places[i < count ? i : 0];
+    lane_sizes[i] = sizes[from];
+    lane_keys[i] = keys[from];
+    lane_values[i] = values[from];
+  }
+  const bool any = Each::Map(lane_sizes, lane_keys, lane_values, passes, walks);
+  for (size_t i = 0; i < count; ++i) values[places[i]] = lane_values[i];
+  return any ? KeepMarked(walks, count, places, left) : 0;
+}
+
+// A PermutationKernel::EachFunction.
+template <class Each>
+void MapEach(const uint64_t* sizes, const uint64_t* keys, uint64_t* values,
+             size_t count) {
+  // Whole vectors are stored at the end.
+  alignas(64) uint32_t places[kEachChunk + kEachLanes];
+  for (size_t at = 0; at < count; at += kEachChunk) {
+    const size_t here = count - at < kEachChunk ? count - at : kEachChunk;
+    size_t left = 0;
+    size_t i = 0;
+    for (; i + kEachLanes <= here; i += kEachLanes) {
+      alignas(64) uint32_t walks[kEachLanes];
+      alignas(64) uint32_t group[kEachLanes];
+      if (!Each::Map(sizes + at + i, keys + at + i, values + at + i,
+                     kEachPasses, walks)) {
+        continue;
+      }
+      for (size_t j = 0; j < kEachLanes; ++j) {
+        group[j] = static_cast<uint32_t>(i + j);
+      }
+      left += KeepMarked(walks, kEachLanes, group, places + left);
+    }
+    // The last values are few; they begin like those that walk on.
+    for (; i < here; ++i) places[left++] = static_cast<uint32_t>(i);
+    while (left > 0) {
+      const int passes = left > kEachLanes ? kEachPasses : 0;
+      size_t kept = 0;
+      for (size_t j = 0; j < left; j += kEachLanes) {
+        const size_t lanes = left - j < kEachLanes ? left - j : kEachLanes;
+        kept += MapPlaces<Each>(sizes + at, keys + at, values + at, places + j,
+                                lanes, passes, places + kept);
+      }
+      left = kept;
+    }
   }
 }
 

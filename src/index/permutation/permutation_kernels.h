@@ -33,6 +33,8 @@ struct PermutationKernel {
   Function forward;
   Function inverse;
   EachFunction each;
+  // `each` for sizes above those of IsOfEach(), up to 2^63.
+  EachFunction each_wide;
 };
 
 // Defined in permutation_{portable,avx2,avx512}.cc; the latter two are part of

@@ -6,6 +6,7 @@
 namespace poniente::internal {
 
 const PermutationKernel kPortablePermutationKernel = {
-    "portable", MapBatch<true>, MapBatch<false>, MapEach};
+    "portable", MapBatch<true>, MapBatch<false>, MapEach<NarrowEach>,
+    MapEach<WideEach>};
 
 }  // namespace poniente::internal

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <numeric>
 #include <random>
 #include <string>
 #include <vector>
@@ -138,27 +139,52 @@ TEST_P(PermutationKernelTest, NamesAnEntryOutsideItsRange) {
   }
 }
 
-TEST_P(PermutationKernelTest, OneIndexEachOfManyOrders) {
+// Sizes of every number of bits, those just above a power of two among them:
+// there, an index takes the most passes.
+void ExpectOneIndexEach(PermutationKernel::EachFunction map, int least_bits,
+                        int most_bits, const std::vector<uint64_t>& edges) {
   std::mt19937_64 random(9);
-  for (size_t count = 0; count <= kLongest; ++count) {
+  std::vector<size_t> counts(kLongest + 1);
+  std::iota(counts.begin(), counts.end(), 0);
+  counts.insert(counts.end(), {4095, 4096, 4097, 4159, 4160, 10000});
+  for (const size_t count : counts) {
     std::vector<uint64_t> sizes(count);
     std::vector<uint64_t> keys(count);
     std::vector<uint64_t> values(count);
     std::vector<uint64_t> expected(count);
     for (size_t i = 0; i < count; ++i) {
-      const int bits = 7 + static_cast<int>(random() % 26);
+      const int bits =
+          least_bits +
+          static_cast<int>(random() %
+                           static_cast<uint64_t>(most_bits - least_bits + 1));
       const uint64_t most = uint64_t{1} << bits;
-      const uint64_t least = std::max<uint64_t>(65, most / 2 + 1);
-      sizes[i] = random() % 8 == 0 ? kSizes[random() % kSizes.size()]
-                                   : least + random() % (most - least + 1);
-      if (random() % 16 == 0) sizes[i] = uint64_t{1} << 32;
+      sizes[i] = most / 2 + 1 + random() % (most / 2);
+      if (random() % 8 == 0) sizes[i] = most / 2 + 1;
+      if (random() % 8 == 0) sizes[i] = edges[random() % edges.size()];
       keys[i] = random();
       values[i] = random() % sizes[i];
       expected[i] = Permutation(sizes[i], keys[i]).Forward(values[i]);
     }
-    GetParam()->each(sizes.data(), keys.data(), values.data(), count);
+    map(sizes.data(), keys.data(), values.data(), count);
     ASSERT_EQ(values, expected) << count;
   }
+}
+
+TEST_P(PermutationKernelTest, OneIndexEachOfManyOrders) {
+  std::vector<uint64_t> edges = kSizes;
+  edges.insert(edges.end(), {uint64_t{1} << 31, (uint64_t{1} << 31) + 1,
+                             (uint64_t{1} << 32) - 1, uint64_t{1} << 32});
+  for (const uint64_t size : edges) {
+    ASSERT_TRUE(PermutationKernel::IsOfEach(size)) << size;
+  }
+  ExpectOneIndexEach(GetParam()->each, 7, 32, edges);
+}
+
+TEST_P(PermutationKernelTest, OneIndexEachOfManyWideOrders) {
+  ExpectOneIndexEach(
+      GetParam()->each_wide, 33, 63,
+      {(uint64_t{1} << 32) + 1, uint64_t{1} << 33, (uint64_t{1} << 33) + 1,
+       (uint64_t{1} << 62) + 1, (uint64_t{1} << 63) - 1, uint64_t{1} << 63});
 }
 
 INSTANTIATE_TEST_SUITE_P(Variants, PermutationKernelTest,
