@@ -140,7 +140,8 @@ absl::StatusOr<std::shared_ptr<const TokenSource>> OpenTokenSource(
     PONIENTE_RETURN_IF_ERROR(CheckStoreOptions(*store, options));
     return store;
   }
-  if (options.format.empty() && StoreCatalog::IsIn(found.path)) {
+  if (options.format.empty() && found.is_folder &&
+      StoreCatalog::IsIn(found.path)) {
     TokenStoreOptions store_options;
     store_options.io = options.io;
     PONIENTE_ASSIGN_OR_RETURN(const StoreCatalog catalog,

@@ -5,27 +5,35 @@
 #include <atomic>
 #include <exception>
 #include <mutex>
+#include <string>
 #include <thread>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
+#include "util/alike_lines.h"
 
 namespace poniente::internal {
 namespace {
 
-constexpr size_t kMaxThreads = 16;
+constexpr size_t kMaxComputing = 16;
+constexpr size_t kMaxWaiting = 64;
+constexpr size_t kTasksOfWaiting = 8;
 // Of many, so many are taken at once, so that threads seldom meet.
 constexpr size_t kMaxTogether = 16;
-constexpr size_t kMaxErrors = 100;
+
+size_t ThreadsFor(size_t count, TaskKind kind) {
+  const auto cores = static_cast<size_t>(std::thread::hardware_concurrency());
+  const size_t computing = std::min({cores, kMaxComputing, count});
+  if (kind == TaskKind::kComputes) return computing;
+  return std::max(computing, std::min(kMaxWaiting, count / kTasksOfWaiting));
+}
 
 }  // namespace
 
-void InParallel(size_t count, const std::function<void(size_t)>& each) {
-  const size_t threads =
-      std::min({static_cast<size_t>(std::thread::hardware_concurrency()),
-                kMaxThreads, count});
-  const size_t together =
-      std::clamp<size_t>(count / (16 * kMaxThreads), 1, kMaxTogether);
+void InParallel(size_t count, const std::function<void(size_t)>& each,
+                TaskKind kind) {
+  const size_t threads = ThreadsFor(count, kind);
+  const size_t together = std::clamp<size_t>(
+      count / (16 * std::max(threads, kMaxComputing)), 1, kMaxTogether);
   std::atomic<size_t> next = 0;
   const auto work = [&] {
     while (true) {
@@ -60,20 +68,13 @@ void InParallel(size_t count, const std::function<void(size_t)>& each) {
 
 absl::Status JoinErrors(std::span<const absl::Status> statuses) {
   absl::StatusCode code = absl::StatusCode::kOk;
-  std::string text;
-  size_t errors = 0;
+  std::vector<std::string> messages;
   for (const absl::Status& status : statuses) {
     if (status.ok()) continue;
-    if (errors == 0) code = status.code();
-    if (errors < kMaxErrors) {
-      absl::StrAppend(&text, errors == 0 ? "" : "\n", status.message());
-    }
-    ++errors;
+    if (messages.empty()) code = status.code();
+    messages.emplace_back(status.message());
   }
-  if (errors > kMaxErrors) {
-    absl::StrAppend(&text, "\nand ", errors - kMaxErrors, " more like these");
-  }
-  return absl::Status(code, text);
+  return absl::Status(code, JoinAlikeLines(messages));
 }
 
 }  // namespace poniente::internal

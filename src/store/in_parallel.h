@@ -12,14 +12,21 @@
 
 namespace poniente::internal {
 
+// What a task spends its time on.
+enum class TaskKind {
+  kComputes,  // as many threads as the machine has cores, at most 16
+  kWaits,     // for a disk: up to 64 threads, one for each 8 tasks
+};
+
 // Calls `each` once for every number below `count`, on this thread and others,
-// and waits for all calls. Uses as many threads as the machine has cores, at
-// most 16. If a call throws, throws the first exception; some calls may then
-// not have been made.
-void InParallel(size_t count, const std::function<void(size_t)>& each);
+// and waits for all calls. If a call throws, throws the first exception; some
+// calls may then not have been made.
+void InParallel(size_t count, const std::function<void(size_t)>& each,
+                TaskKind kind = TaskKind::kComputes);
 
 // Returns OK if all statuses are OK; else an error with the code of the first
-// one and the messages of the first hundred, one per line.
+// one and all messages, a few lines for those that are alike
+// (JoinAlikeLines()).
 absl::Status JoinErrors(std::span<const absl::Status> statuses);
 
 }  // namespace poniente::internal

@@ -356,15 +356,15 @@ TEST_F(ConfigTest, AllMissingStoresAreNamedWithTheirPlaces) {
                 HasSubstr("\nt.toml:7:5: data.flat.y: "), HasSubstr("/lost"))));
 }
 
-TEST_F(ConfigTest, OfManyMissingStoresAHundredAreNamed) {
+TEST_F(ConfigTest, OfManyMissingStoresThreeAreNamed) {
   std::string data = "[data.flat]\n";
   for (int i = 0; i < 250; ++i) {
     absl::StrAppend(&data, "s", i, " = { path = 'gone", i, "' }\n");
   }
   const std::string text(ParseData(data).status().message());
-  EXPECT_THAT(text, AllOf(HasSubstr("data.flat.s0: "), HasSubstr("/gone99'"),
-                          Not(HasSubstr("/gone100'")),
-                          ::testing::EndsWith("\nand 150 more like these")));
+  EXPECT_THAT(text, AllOf(HasSubstr("data.flat.s0: "), HasSubstr("/gone2'"),
+                          Not(HasSubstr("/gone3'")),
+                          ::testing::EndsWith("\n  and 247 more like these")));
 }
 
 TEST_F(ConfigTest, ManyStoresTakeNoDescriptorsBeforeTheyAreRead) {

@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "absl/strings/str_cat.h"
+#include "util/alike_lines.h"
 #include "util/nearest_name.h"
 #include "util/one_line.h"
 #include "util/status_macros.h"
@@ -64,11 +65,13 @@ absl::Status ErrorList::ToStatus() const {
                      return std::pair(a.location.line, a.location.column) <
                             std::pair(b.location.line, b.location.column);
                    });
-  std::string text;
+  std::vector<std::string> lines;
   for (const Error& error : sorted) {
-    absl::StrAppend(&text, text.empty() ? "" : "\n", ToString(error.location),
-                    error.location.key.empty() ? "" : " ", error.message);
+    lines.push_back(absl::StrCat(ToString(error.location),
+                                 error.location.key.empty() ? "" : " ",
+                                 error.message));
   }
+  std::string text = JoinAlikeLines(lines);
   if (further_ > 0) absl::StrAppend(&text, "\nand ", further_, " more errors");
   return absl::InvalidArgumentError(text);
 }

@@ -33,7 +33,8 @@ class ErrorList {
   void Add(const SourceLocation& location, std::string_view message);
   bool empty() const { return errors_.empty(); }
   bool is_full() const { return errors_.size() >= kMax; }
-  // Returns one line per error.
+  // Returns one line per error, a few for those that are alike
+  // (JoinAlikeLines()).
   absl::Status ToStatus() const;
 
  private:

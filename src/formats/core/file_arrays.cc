@@ -2,6 +2,7 @@
 #include "formats/core/file_arrays.h"
 
 #include <algorithm>
+#include <memory>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -41,6 +42,14 @@ void WarnOfOthers(const FoundPath& found, const std::vector<std::string>& read,
       OneLine(others.front()), "': they are of another format"));
 }
 
+// The file that has been found, or one of the folder.
+absl::StatusOr<std::shared_ptr<const FileBytes>> OpenedAt(
+    const std::string& path, const FoundPath& found) {
+  if (!found.is_folder) return found.file;
+  PONIENTE_ASSIGN_OR_RETURN(FileBytes file, FileBytes::Open(path));
+  return std::make_shared<const FileBytes>(std::move(file));
+}
+
 }  // namespace
 
 absl::StatusOr<std::vector<std::string>> ArrayPaths(const FoundPath& found,
@@ -72,14 +81,14 @@ absl::StatusOr<TokenLayout> LayOutFileArrays(const FoundPath& found,
     WarnOfOthers(found, layout.files, &layout.warnings);
   }
   for (const std::string& path : layout.files) {
-    PONIENTE_ASSIGN_OR_RETURN(const FileBytes file, FileBytes::Open(path));
-    PONIENTE_ASSIGN_OR_RETURN(const FileArray array, parse(file));
+    PONIENTE_ASSIGN_OR_RETURN(const auto file, OpenedAt(path, found));
+    PONIENTE_ASSIGN_OR_RETURN(const FileArray array, parse(*file));
     PONIENTE_RETURN_IF_ERROR(CheckStatedType(path, array.type, options));
     if (!layout.shards.empty() && array.type != layout.type) {
       return TypesDiffer(path, array.type, layout.type);
     }
     layout.type = array.type;
-    layout.bytes += file.size();
+    layout.bytes += file->size();
     layout.shards.push_back({array.tokens,
                              static_cast<uint32_t>(layout.shards.size()),
                              array.offset});
@@ -89,6 +98,11 @@ absl::StatusOr<TokenLayout> LayOutFileArrays(const FoundPath& found,
 
 std::vector<std::byte> FirstBytes(const FoundPath& found,
                                   const std::string& glob, uint64_t count) {
+  if (!found.is_folder) {
+    return {found.head.begin(),
+            found.head.begin() + static_cast<ptrdiff_t>(std::min<uint64_t>(
+                                     count, found.head.size()))};
+  }
   const absl::StatusOr<std::vector<std::string>> paths =
       ArrayPaths(found, found.glob.empty() ? glob : found.glob);
   if (!paths.ok()) return {};

@@ -44,9 +44,9 @@ absl::StatusOr<TokenLayout> LayOutFileArrays(const FoundPath& found,
                                              const std::string& glob,
                                              const FileArrayParser& parse);
 
-// Returns the first bytes, at most `count`, of `found` itself or of the first
-// file of the folder that matches found.glob (by default `glob`); empty if
-// there is no such file or it cannot be read.
+// Returns the first bytes, at most `count` and at most 4096, of `found` itself
+// or of the first file of the folder that matches found.glob (by default
+// `glob`); empty if there is no such file or it cannot be read.
 std::vector<std::byte> FirstBytes(const FoundPath& found,
                                   const std::string& glob, uint64_t count);
 

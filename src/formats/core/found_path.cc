@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <filesystem>
 #include <system_error>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "formats/core/input_bytes.h"
 #include "io/files/descriptors.h"
 #include "util/one_line.h"
 #include "util/status_macros.h"
@@ -100,9 +100,10 @@ absl::StatusOr<FoundPath> FindPath(const std::string& path) {
     return absl::InvalidArgumentError(
         absl::StrCat("'", path, "' is neither a file nor a folder"));
   }
-  PONIENTE_ASSIGN_OR_RETURN(const FileBytes file, FileBytes::Open(found.path));
+  PONIENTE_ASSIGN_OR_RETURN(FileBytes file, FileBytes::Open(found.path));
   found.bytes = file.size();
   PONIENTE_ASSIGN_OR_RETURN(found.head, ReadHead(file, kHeadBytes));
+  found.file = std::make_shared<const FileBytes>(std::move(file));
   return found;
 }
 

@@ -6,11 +6,13 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "formats/core/input_bytes.h"
 
 namespace poniente::internal {
 
@@ -18,7 +20,8 @@ struct FoundPath {
   // The path, without slashes at its end.
   std::string path;
   bool is_folder = false;
-  // Size, for a file.
+  // The file, open, and its size.
+  std::shared_ptr<const FileBytes> file;
   uint64_t bytes = 0;
   // The first bytes of a file, at most 4096.
   std::vector<std::byte> head;

@@ -7,6 +7,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "index/keyed_hash.h"
+#include "io/reader_file.h"
+#include "store/posix_file.h"
 #include "util/status_macros.h"
 
 namespace poniente::internal {
@@ -17,9 +19,14 @@ constexpr uint64_t kMaxSourceTokens = uint64_t{1} << 60;
 constexpr uint64_t kKeptBytes = uint64_t{128} << 20;
 // Read together when documents are looked for.
 constexpr uint64_t kScanned = uint64_t{1} << 20;
-// Places and tokens that the fingerprint looks at.
-constexpr uint64_t kSamples = 16;
-constexpr uint64_t kSampled = 64;
+// Places that the fingerprint looks at: two, and one more for each so many
+// tokens. Thousands of small files, not in the page cache, are opened at the
+// rate at which the disk reads these places.
+constexpr uint64_t kFewestSamples = 2;
+constexpr uint64_t kMostSamples = 16;
+constexpr uint64_t kTokensPerSample = uint64_t{1} << 20;
+// Tokens, or bytes that must be decoded, of each.
+constexpr uint64_t kSampled = 1024;
 constexpr uint64_t kSampledBytes = 256;
 
 absl::Status CheckLayout(const std::string& path, const TokenLayout& layout) {
@@ -42,18 +49,29 @@ absl::Status CheckLayout(const std::string& path, const TokenLayout& layout) {
   return absl::OkStatus();
 }
 
-// Evenly spread, the last token's neighbours included.
+// Evenly spread, the first and the last tokens included.
 std::vector<TokenRange> Samples(uint64_t tokens) {
   std::vector<TokenRange> samples;
   const uint64_t length = std::min(tokens, kSampled);
   const uint64_t last = tokens - length;
-  for (uint64_t i = 0; i < kSamples && length > 0; ++i) {
-    const uint64_t begin = last / (kSamples - 1) * i;
-    const uint64_t at = i + 1 == kSamples ? last : begin;
+  const uint64_t count =
+      std::min(kFewestSamples + tokens / kTokensPerSample, kMostSamples);
+  for (uint64_t i = 0; i < count && length > 0; ++i) {
+    const uint64_t begin = last / (count - 1) * i;
+    const uint64_t at = i + 1 == count ? last : begin;
     if (!samples.empty() && samples.back().begin == at) continue;
     samples.push_back({at, at + length});
   }
   return samples;
+}
+
+// On this thread, without an event loop.
+absl::Status ReadBlocking(const ByteReader& reader, uint32_t number,
+                          uint64_t offset, std::span<std::byte> into) {
+  // What is not stored has no file.
+  if (into.empty()) return absl::OkStatus();
+  const OpenFile& file = FileOfReader(reader, number);
+  return ReadAll(file.fd(), file.path(), offset, into);
 }
 
 }  // namespace
@@ -135,11 +153,8 @@ absl::Status LayoutSource::TakeFingerprint() {
       PONIENTE_ASSIGN_OR_RETURN(const BlockDecoder::Stored stored,
                                 layout_.decoder->Find(piece.run.place));
       std::vector<std::byte> bytes(std::min(stored.bytes, kSampledBytes));
-      const std::vector<ReadRequest> reads = {
-          {reader_.get(), stored.file, stored.offset, bytes}};
-      if (!bytes.empty()) {
-        PONIENTE_RETURN_IF_ERROR(RunBlocking(ReadBatch(reads)));
-      }
+      PONIENTE_RETURN_IF_ERROR(
+          ReadBlocking(*reader_, stored.file, stored.offset, bytes));
       hash.Add(stored.bytes);
       for (const std::byte b : bytes) hash.Add(static_cast<uint64_t>(b));
     }
@@ -149,10 +164,9 @@ absl::Status LayoutSource::TakeFingerprint() {
     const uint64_t width = StoredTypeBytes(layout_.type);
     for (const Piece& piece : pieces) {
       std::vector<std::byte> bytes(piece.run.tokens * width);
-      const std::vector<ReadRequest> reads = {
-          {reader_.get(), static_cast<uint32_t>(piece.run.place),
-           piece.run.offset, bytes}};
-      PONIENTE_RETURN_IF_ERROR(RunBlocking(ReadBatch(reads)));
+      PONIENTE_RETURN_IF_ERROR(
+          ReadBlocking(*reader_, static_cast<uint32_t>(piece.run.place),
+                       piece.run.offset, bytes));
       for (size_t i = 0; i < bytes.size(); i += width) {
         uint64_t id = 0;
         std::memcpy(&id, &bytes[i], width);

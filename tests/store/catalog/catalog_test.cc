@@ -499,7 +499,7 @@ TEST_F(CatalogTest, OpenStoresTellsOfAllThatFail) {
                              HasSubstr("\n"), HasSubstr("deep-c"))));
   const std::vector<std::string> many(250, path("none"));
   EXPECT_THAT(OpenStores(many), StatusIs(absl::StatusCode::kNotFound,
-                                         HasSubstr("and 150 more like these")));
+                                         HasSubstr("and 247 more like these")));
 }
 
 TEST_F(CatalogTest, OpenStoresLeavesFilesToTheFirstRead) {
