@@ -206,7 +206,9 @@ struct ReadCounters {
 // Cancellation: waits for reads in flight, then returns Cancelled.
 // Descriptors: one per open file, one more for the checksums of a file of more
 //     than 4096 blocks, one more for a file read past the cache. If the soft
-//     limit (RLIMIT_NOFILE) is reached, it is raised to the hard limit.
+//     limit (RLIMIT_NOFILE) is reached, it is raised to the hard limit. Where
+//     few are left below that, files keep none: they are mapped, or opened
+//     again for each read (not with kBuffered or kDirect; docs/reading.md).
 class ByteReader final {
  public:
   // Opens the files and numbers them in this order. Files with

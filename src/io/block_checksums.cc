@@ -68,13 +68,15 @@ AllMarks& Marks() {
 // Fills `into` from byte `offset` on.
 absl::Status ReadStored(const OpenFile& file, uint64_t offset,
                         std::span<std::byte> into) {
+  const FileDescriptor fd(file);
   size_t done = 0;
   int error = 0;
   for (int tries = 0; tries < 4 && done < into.size();) {
     error = FaultAt(SystemCall::kReadChecksum);
     ssize_t got = -1;
+    if (error == 0 && fd.get() < 0) error = -fd.get();
     if (error == 0) {
-      got = ::pread(file.fd(), into.data() + done, into.size() - done,
+      got = ::pread(fd.get(), into.data() + done, into.size() - done,
                     static_cast<off_t>(offset + done));
       error = got < 0 ? errno : 0;
     }

@@ -16,13 +16,14 @@ namespace {
 
 // Bytes, or -errno.
 int64_t ReadOnce(const PendingRead& read) {
+  const FileDescriptor fd(read.opened());
+  if (fd.get() < 0) return fd.get();
   const auto places = read.places();
   const auto offset = static_cast<off_t>(read.offset());
   const ssize_t got =
       places.size() == 1
-          ? ::pread(read.opened().fd(), places.front().iov_base, read.piece(),
-                    offset)
-          : ::preadv(read.opened().fd(), places.data(),
+          ? ::pread(fd.get(), places.front().iov_base, read.piece(), offset)
+          : ::preadv(fd.get(), places.data(),
                      static_cast<int>(std::min<size_t>(places.size(), IOV_MAX)),
                      offset);
   return got < 0 ? -errno : got;
@@ -36,9 +37,10 @@ void ReadBlocking(std::span<PendingRead> reads) {
       if (read.finished()) continue;
       // Advice only: without it the reads below take longer.
       if (FaultAt(SystemCall::kFadvise) != 0) continue;
-      (void)::posix_fadvise(
-          read.opened().fd(), static_cast<off_t>(read.offset()),
-          static_cast<off_t>(read.end() - read.offset()), POSIX_FADV_WILLNEED);
+      const FileDescriptor fd(read.opened());
+      (void)::posix_fadvise(fd.get(), static_cast<off_t>(read.offset()),
+                            static_cast<off_t>(read.end() - read.offset()),
+                            POSIX_FADV_WILLNEED);
     }
   }
   for (PendingRead& read : reads) {

@@ -44,7 +44,10 @@ std::string_view ReadRemedy(int error) {
     case EAGAIN:
       return "; the kernel is out of memory or requests, free some";
     case ESTALE:
-      return "; the file was replaced on its server, re-open it";
+    case ENOENT:
+      return "; the file was replaced or removed, re-open it";
+    case EMFILE:
+      return "; raise the limit of open files (ulimit -Hn)";
     case EINTR:
     case ECANCELED:
       return "; try again";

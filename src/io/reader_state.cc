@@ -44,7 +44,8 @@ bool HasNowaitReads(const OpenFile& file) {
   }
   char byte;
   const iovec into = {&byte, 1};
-  const bool has = ::preadv2(file.fd(), &into, 1, 0, RWF_NOWAIT) >= 0 ||
+  const FileDescriptor fd(file);
+  const bool has = ::preadv2(fd.get(), &into, 1, 0, RWF_NOWAIT) >= 0 ||
                    (errno != EOPNOTSUPP && errno != ENOSYS);
   (*known)[device] = has;
   return has;
@@ -148,11 +149,16 @@ absl::Status ReaderState::OpenLater(uint32_t file) {
 
 absl::StatusOr<OpenFile> ReaderState::OpenNow(uint32_t file,
                                               const ByteFile& wanted) {
+  // Rings read by descriptors; whoever chose them gets the limit's error.
+  const bool needs_descriptor = options.backend == IoBackend::kDirect ||
+                                options.backend == IoBackend::kBuffered;
+  const auto keep =
+      needs_descriptor ? KeepDescriptor::kAlways : KeepDescriptor::kIfEnough;
   PONIENTE_ASSIGN_OR_RETURN(
       OpenFile opened,
       wanted.expected.has_value()
-          ? OpenFile::OpenExpected(wanted.path, *wanted.expected)
-          : OpenFile::Open(wanted.path));
+          ? OpenFile::OpenExpected(wanted.path, *wanted.expected, keep)
+          : OpenFile::Open(wanted.path, keep));
   if (!checksums.empty() && wanted.checksums.has_value()) {
     PONIENTE_ASSIGN_OR_RETURN(checksums[file],
                               FileChecksums::Open(*wanted.checksums, opened));
@@ -160,6 +166,11 @@ absl::StatusOr<OpenFile> ReaderState::OpenNow(uint32_t file,
   if (backend == IoBackend::kMmap) {
     PONIENTE_ASSIGN_OR_RETURN(Mapping mapping, Mapping::Map(opened));
     mappings[file].Set(std::move(mapping));
+  } else if (!opened.has_descriptor() && options.may_map &&
+             backend == IoBackend::kBuffered) {
+    // Needs no descriptor. Without it, each read opens the file again.
+    absl::StatusOr<Mapping> mapping = Mapping::Map(opened);
+    if (mapping.ok()) mappings[file].Set(*std::move(mapping));
   }
   return opened;
 }
@@ -243,6 +254,10 @@ absl::Status ReaderState::EnsureMapped(uint32_t file) {
 }
 
 IoBackend ReaderState::Prepare(IoBackend wanted, uint32_t file) {
+  if (!opened(file).has_descriptor()) {
+    return mappings[file].get() != nullptr ? IoBackend::kMmap
+                                           : IoBackend::kPread;
+  }
   if (wanted == IoBackend::kDirect) {
     if (refuses_direct.load(std::memory_order_relaxed)) {
       return IoBackend::kBuffered;

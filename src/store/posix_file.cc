@@ -32,6 +32,8 @@ std::string_view Remedy(int error) {
     case EACCES:
     case EPERM:
       return "; check its owner and permissions";
+    case ESTALE:
+      return "; it was replaced since it was opened: open it anew";
     case EMFILE:
       return "; raise the limit of open files (ulimit -n)";
     default:
@@ -127,6 +129,14 @@ absl::Status ReadAll(int fd, const std::string& path, uint64_t offset,
     into = into.subspan(static_cast<size_t>(got));
   }
   return absl::OkStatus();
+}
+
+absl::Status ReadAll(const OpenFile& file, uint64_t offset,
+                     std::span<std::byte> into) {
+  const FileDescriptor fd(file);
+  if (fd.get() >= 0) return ReadAll(fd.get(), file.path(), offset, into);
+  errno = -fd.get();
+  return ErrnoError(file.path(), "open again");
 }
 
 absl::StatusOr<OwnedFd> OpenRegularFile(const std::string& path,

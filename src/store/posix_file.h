@@ -15,6 +15,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "io/files/open_file.h"
 
 namespace poniente::internal {
 
@@ -80,6 +81,9 @@ absl::Status EndsEarly(const std::string& path, uint64_t at, uint64_t missing);
 
 // Fills `into` from byte `offset` on. DataLoss if the file ends earlier.
 absl::Status ReadAll(int fd, const std::string& path, uint64_t offset,
+                     std::span<std::byte> into);
+
+absl::Status ReadAll(const OpenFile& file, uint64_t offset,
                      std::span<std::byte> into);
 
 // Sets the length of the file to `bytes`.

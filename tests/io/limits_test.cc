@@ -18,8 +18,12 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstring>
+#include <filesystem>
+#include <functional>
 #include <iostream>
+#include <memory>
 #include <random>
+#include <vector>
 
 #include "poniente/byte_reader.h"
 #include "tests/io/needs_uring.h"
@@ -115,7 +119,7 @@ class LimitsTest : public ::testing::TestWithParam<IoBackend> {
     std::vector<std::shared_ptr<const ByteReader>> readers;
     Windows windows;
     for (uint64_t i = 0; i < kFiles; ++i) {
-      auto reader = ByteReader::Open({Path(i)}, {GetParam()});
+      auto reader = ByteReader::Open({Path(i)}, options_);
       if (!reader.ok()) return reader.status();
       readers.push_back(*reader);
       windows.Add(*readers.back(), 0, 7 * i, 3000, i);
@@ -133,6 +137,7 @@ class LimitsTest : public ::testing::TestWithParam<IoBackend> {
   }
 
   static constexpr uint64_t kFiles = 60;
+  ByteReaderOptions options_ = {GetParam()};
   testing::TempDir dir_;
 };
 
@@ -169,13 +174,71 @@ TEST_P(LimitsTest, EachSoftLimitIsRaised) {
   }
 }
 
-TEST_P(LimitsTest, TheHardLimitOfDescriptorsIsAnErrorWithARemedy) {
+// Files are opened again, or mapped, where rings need no descriptors of them.
+TEST_P(LimitsTest, AtTheHardLimitOfDescriptorsFilesAreOpenedAgain) {
+  const bool needs_them =
+      GetParam() == IoBackend::kBuffered || GetParam() == IoBackend::kDirect;
   EXPECT_EXIT(
       {
         LimitDescriptors(40, 40);
         ReadAllAndExit();
       },
-      ExitedWithCode(1), "RESOURCE_EXHAUSTED.*/[0-9]+: cannot open.*ulimit");
+      ExitedWithCode(needs_them ? 1 : 0),
+      needs_them ? "RESOURCE_EXHAUSTED.*/[0-9]+: cannot open.*ulimit" : "");
+}
+
+// Without a mapping each read opens its file.
+class ReopenedFilesTest : public LimitsTest {
+ protected:
+  ReopenedFilesTest() { options_.may_map = false; }
+};
+
+INSTANTIATE_TEST_SUITE_P(Backends, ReopenedFilesTest,
+                         ::testing::Values(IoBackend::kAuto, IoBackend::kPread),
+                         [](const auto& tested) {
+                           return std::string(IoBackendName(tested.param));
+                         });
+
+TEST_P(ReopenedFilesTest, WithoutMappingsFilesAreOpenedAgainForEachRead) {
+  EXPECT_EXIT(
+      {
+        LimitDescriptors(40, 40);
+        ReadAllAndExit();
+      },
+      ExitedWithCode(0), "");
+}
+
+// What is read of a file that has no descriptor, after `change`.
+TEST_P(ReopenedFilesTest, WhatHappensToAFileWithoutADescriptorIsSeen) {
+  const auto read_after = [this](const std::function<void()>& change) {
+    LimitDescriptors(40, 40);
+    std::vector<std::shared_ptr<const ByteReader>> readers;
+    for (uint64_t i = 0; i < kFiles; ++i) {
+      auto reader = ByteReader::Open({Path(i)}, options_);
+      if (!reader.ok()) std::_Exit(2);
+      readers.push_back(*std::move(reader));
+    }
+    change();
+    Windows windows;
+    windows.Add(*readers.back(), 0, 70, 3000, kFiles - 1);
+    const absl::Status status = testing::Read(windows);
+    std::cerr << status << std::endl;
+    std::_Exit(status.ok() && windows.FirstWrongByte().empty() ? 0 : 1);
+  };
+  const std::string last = Path(kFiles - 1);
+  EXPECT_EXIT(read_after([] {}), ExitedWithCode(0), "");
+  EXPECT_EXIT(read_after([&] { std::filesystem::current_path("/"); }),
+              ExitedWithCode(0), "");
+  EXPECT_EXIT(read_after([&] { std::filesystem::resize_file(last, 100); }),
+              ExitedWithCode(1), "DATA_LOSS.*the file ends at 100");
+  // Both at once, so that the inode cannot be the same.
+  EXPECT_EXIT(read_after([&] {
+                testing::WriteProvenFile(last + ".new", 1, 10'000);
+                std::filesystem::rename(last + ".new", last);
+              }),
+              ExitedWithCode(1), "replaced or removed");
+  EXPECT_EXIT(read_after([&] { std::filesystem::remove(last); }),
+              ExitedWithCode(1), "NOT_FOUND.*replaced or removed");
 }
 
 // Room for the files, not for a second descriptor of each.

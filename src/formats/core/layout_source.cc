@@ -70,8 +70,7 @@ absl::Status ReadBlocking(const ByteReader& reader, uint32_t number,
                           uint64_t offset, std::span<std::byte> into) {
   // What is not stored has no file.
   if (into.empty()) return absl::OkStatus();
-  const OpenFile& file = FileOfReader(reader, number);
-  return ReadAll(file.fd(), file.path(), offset, into);
+  return ReadAll(FileOfReader(reader, number), offset, into);
 }
 
 }  // namespace

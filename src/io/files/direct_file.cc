@@ -43,7 +43,8 @@ bool TakesTooMany(int fd) {
 }  // namespace
 
 absl::StatusOr<DirectFile> DirectFile::Open(const OpenFile& file) {
-  const int fd = CallForDescriptor([&file] { return OpenAgain(file.fd()); });
+  const int fd =
+      CallForDescriptor([&file] { return OpenAgain(file.file().fd()); });
   if (fd < 0) {
     return absl::Status(absl::ErrnoToStatusCode(-fd),
                         absl::StrCat("open with O_DIRECT: ",

@@ -2,10 +2,13 @@
 #include "io/files/open_file.h"
 
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <filesystem>
 #include <string_view>
 #include <system_error>
 #include <utility>
@@ -53,6 +56,19 @@ int OpenFd(const std::string& path) {
   return fd >= 0 ? fd : -errno;
 }
 
+// Whether a descriptor of this number leaves enough to others: files that are
+// opened for a moment, rings, and what else the program opens. Descriptors get
+// the lowest number that is free.
+bool LeavesEnough(int fd) {
+  constexpr rlim_t kForOthers = 192;
+  rlimit limit;
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return true;
+  // The soft limit is raised when it is reached.
+  const rlim_t others = std::max(limit.rlim_max / 4,
+                                 std::min(kForOthers, limit.rlim_max / 4 * 3));
+  return static_cast<rlim_t>(fd) < limit.rlim_max - others;
+}
+
 // 0, or the errno of fstat.
 int ReadFacts(int fd, struct stat* info) {
   if (const int fault = FaultAt(SystemCall::kFstat); fault != 0) return fault;
@@ -86,7 +102,7 @@ std::string_view KindOfFile(mode_t mode) {
   return "a device";
 }
 
-absl::StatusOr<OpenFile> OpenFile::Open(std::string path) {
+absl::StatusOr<OpenFile> OpenFile::Open(std::string path, KeepDescriptor keep) {
   const int fd = CallForDescriptor([&path] { return OpenFd(path); });
   if (fd < 0) return OpenError(path, "open", -fd);
   OpenFile file(std::move(path), fd);
@@ -106,13 +122,25 @@ absl::StatusOr<OpenFile> OpenFile::Open(std::string path) {
   file.identity_ = IdentityOf(info);
   // Advice only: a file system without it reads as well.
   (void)::posix_fadvise(fd, 0, 0, POSIX_FADV_RANDOM);
+  if (keep == KeepDescriptor::kIfEnough && !LeavesEnough(fd)) {
+    PONIENTE_RETURN_IF_ERROR(file.GiveUpDescriptor());
+  }
   return file;
 }
 
+absl::Status OpenFile::GiveUpDescriptor() {
+  std::error_code error;
+  path_again_ = std::filesystem::absolute(path_, error);
+  if (error) return OpenError(path_, "find the folder of", error.value());
+  file_.Close();
+  return absl::OkStatus();
+}
+
 absl::StatusOr<OpenFile> OpenFile::OpenExpected(std::string path,
-                                                const ExpectedFile& expected) {
+                                                const ExpectedFile& expected,
+                                                KeepDescriptor keep) {
   if (expected.check != nullptr) PONIENTE_RETURN_IF_ERROR(expected.check());
-  PONIENTE_ASSIGN_OR_RETURN(OpenFile file, Open(std::move(path)));
+  PONIENTE_ASSIGN_OR_RETURN(OpenFile file, Open(std::move(path), keep));
   if (file.size() == expected.bytes) return file;
   return absl::FailedPreconditionError(absl::StrCat(
       file.path(), ": has ", file.size(), " bytes, ", expected.bytes,
@@ -121,22 +149,50 @@ absl::StatusOr<OpenFile> OpenFile::OpenExpected(std::string path,
 
 bool OpenFile::Reaches(uint64_t end) const {
   const auto last = static_cast<off_t>(end - 1);
+  const FileDescriptor fd(*this);
   // ext4 takes the lock that a truncation holds for the one, XFS for the other.
-  (void)::lseek(fd(), last, SEEK_DATA);
+  (void)::lseek(fd.get(), last, SEEK_DATA);
   char byte;
-  return ::pread(fd(), &byte, 1, last) != 0;
+  return ::pread(fd.get(), &byte, 1, last) != 0;
 }
 
 std::optional<FileIdentity> OpenFile::IdentityNow() const {
   struct stat info;
-  if (ReadFacts(fd(), &info) != 0) return std::nullopt;
-  return IdentityOf(info);
+  if (has_descriptor()) {
+    if (ReadFacts(file_.fd(), &info) != 0) return std::nullopt;
+    return IdentityOf(info);
+  }
+  if (::stat(path_again_.c_str(), &info) != 0) return std::nullopt;
+  const FileIdentity now = IdentityOf(info);
+  if (!now.IsFileOf(identity_)) return std::nullopt;
+  return now;
 }
 
 uint64_t OpenFile::SizeNow() const {
+  if (!has_descriptor()) {
+    const std::optional<FileIdentity> now = IdentityNow();
+    return now.has_value() ? now->bytes() : size();
+  }
   // Nobody uses the descriptor's position; fstat takes twice the time.
-  const off_t end = ::lseek(fd(), 0, SEEK_END);
+  const off_t end = ::lseek(file_.fd(), 0, SEEK_END);
   return end < 0 ? size() : static_cast<uint64_t>(end);
+}
+
+FileDescriptor::FileDescriptor(const OpenFile& file)
+    : owned_(!file.has_descriptor()), fd_(file.file_.fd()) {
+  if (!owned_) return;
+  fd_ = CallForDescriptor([&file] { return OpenFd(file.path_again_); });
+  if (fd_ < 0) return;
+  struct stat info;
+  int error = ReadFacts(fd_, &info);
+  if (error == 0 && !IdentityOf(info).IsFileOf(file.identity_)) error = ESTALE;
+  if (error == 0) return;
+  ::close(fd_);
+  fd_ = -error;
+}
+
+FileDescriptor::~FileDescriptor() {
+  if (owned_ && fd_ >= 0) ::close(fd_);
 }
 
 }  // namespace poniente::internal

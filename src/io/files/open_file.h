@@ -25,6 +25,10 @@ struct FileIdentity {
   std::array<uint64_t, 5> facts = {};
 
   uint64_t bytes() const { return facts[2]; }
+  // Returns whether both are versions of one file.
+  bool IsFileOf(const FileIdentity& other) const {
+    return facts[0] == other.facts[0] && facts[1] == other.facts[1];
+  }
 
   friend bool operator==(const FileIdentity&, const FileIdentity&) = default;
   template <class H>
@@ -36,23 +40,34 @@ struct FileIdentity {
 // Returns "a pipe" and the like, for messages about files that are not regular.
 std::string_view KindOfFile(mode_t mode);
 
-// An open regular file. Closes its descriptor.
+// Whether an OpenFile must have a descriptor of its own.
+enum class KeepDescriptor {
+  kIfEnough,  // no: each use opens the file again where descriptors are few
+  kAlways,
+};
+
+// A regular file, open for as long as descriptors are enough. Closes its
+// descriptor.
 class OpenFile {
  public:
   // Opens the file. If the soft limit on descriptors is reached, raises it to
   // the hard limit. Errors have errno's code and name the path and a remedy;
   // InvalidArgument if the file is not regular.
-  static absl::StatusOr<OpenFile> Open(std::string path);
+  static absl::StatusOr<OpenFile> Open(
+      std::string path, KeepDescriptor keep = KeepDescriptor::kIfEnough);
   // Runs the check of `expected`, then opens the file. FailedPrecondition if it
   // does not have the expected size.
-  static absl::StatusOr<OpenFile> OpenExpected(std::string path,
-                                               const ExpectedFile& expected);
+  static absl::StatusOr<OpenFile> OpenExpected(
+      std::string path, const ExpectedFile& expected,
+      KeepDescriptor keep = KeepDescriptor::kIfEnough);
 
   OpenFile(OpenFile&&) noexcept = default;
   OpenFile& operator=(OpenFile&&) = delete;
 
   const std::string& path() const { return path_; }
-  int fd() const { return file_.fd(); }
+  // Returns whether the file has a descriptor of its own; constant.
+  bool has_descriptor() const { return file_.fd() >= 0; }
+  // REQUIRES: has_descriptor().
   const RingFile& file() const { return file_; }
   // Returns the size when the file was opened.
   uint64_t size() const { return identity_.bytes(); }
@@ -67,11 +82,37 @@ class OpenFile {
   bool Reaches(uint64_t end) const;
 
  private:
+  friend class FileDescriptor;
+
   OpenFile(std::string path, int fd) : path_(std::move(path)), file_(fd) {}
 
+  // Closes the descriptor; from now on, uses open the file again.
+  absl::Status GiveUpDescriptor();
+
   std::string path_;
+  // Absolute; empty if the descriptor is kept.
+  std::string path_again_;
   RingFile file_;
   FileIdentity identity_;
+};
+
+// A descriptor of an open file: its own, or one for the lifetime of this
+// object.
+class FileDescriptor {
+ public:
+  // Opens the file again if it has no descriptor.
+  explicit FileDescriptor(const OpenFile& file);
+  FileDescriptor(const FileDescriptor&) = delete;
+  FileDescriptor& operator=(const FileDescriptor&) = delete;
+  ~FileDescriptor();
+
+  // Returns the descriptor, or -errno; -ESTALE if another file has the path
+  // now.
+  int get() const { return fd_; }
+
+ private:
+  const bool owned_;
+  int fd_;
 };
 
 }  // namespace poniente::internal

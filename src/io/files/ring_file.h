@@ -22,6 +22,10 @@ class RingFile {
   RingFile& operator=(RingFile&&) = delete;
   ~RingFile();
 
+  // Closes the descriptor, which is -1 from now on. REQUIRES: no ring has
+  // registered it.
+  void Close();
+
   int fd() const { return fd_; }
   // Returns a number that is never used twice in a process, unlike a
   // descriptor.

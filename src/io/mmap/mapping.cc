@@ -44,8 +44,10 @@ absl::StatusOr<Mapping> Mapping::Map(const OpenFile& file) {
                      " files are mapped already; choose another I/O backend "
                      "(auto, buffered, pread) for some of them"));
   }
+  const FileDescriptor fd(file);
+  if (fd.get() < 0) return MapError(file, -fd.get());
   void* const begin =
-      ::mmap(nullptr, file.size(), PROT_READ, MAP_SHARED, file.fd(), 0);
+      ::mmap(nullptr, file.size(), PROT_READ, MAP_SHARED, fd.get(), 0);
   if (begin == MAP_FAILED) return MapError(file, errno);
   // Without it a fault reads up to read_ahead_kb: 16 times too much.
   (void)::madvise(begin, file.size(), MADV_RANDOM);

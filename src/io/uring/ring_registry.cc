@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include <utility>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
@@ -54,5 +55,7 @@ RingFile::~RingFile() {
   if (in_ring_.load(std::memory_order_relaxed)) ForgetFile(id_);
   ::close(fd_);
 }
+
+void RingFile::Close() { ::close(std::exchange(fd_, -1)); }
 
 }  // namespace poniente::internal

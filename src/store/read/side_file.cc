@@ -44,7 +44,7 @@ absl::StatusOr<SideFile::Content> SideFile::Take(OpenFile file) const {
     return content;
   }
   std::vector<std::byte> bytes(static_cast<size_t>(file.size()));
-  PONIENTE_RETURN_IF_ERROR(ReadAll(file.fd(), file.path(), 0, bytes));
+  PONIENTE_RETURN_IF_ERROR(ReadAll(file, 0, bytes));
   if (const auto checksums = std::exchange(content.checksums, nullptr)) {
     for (uint64_t at = 0; at < bytes.size();) {
       const uint64_t block = checksums->BlockOf(at);
@@ -84,15 +84,13 @@ absl::Status SideFile::ReadVerified(const Content& content, uint64_t offset,
       is_done = verified.Has(block);
     }
     if (is_done) {
-      PONIENTE_RETURN_IF_ERROR(
-          ReadAll(content.open->fd(), path_, offset, part));
+      PONIENTE_RETURN_IF_ERROR(ReadAll(*content.open, offset, part));
       is_done = checksums.Holds(verified, content.open->IdentityNow());
     }
     if (!is_done) {
       const uint64_t begin = checksums.BeginOf(first);
       whole.resize(static_cast<size_t>(checksums.EndOf(last) - begin));
-      PONIENTE_RETURN_IF_ERROR(
-          ReadAll(content.open->fd(), path_, begin, whole));
+      PONIENTE_RETURN_IF_ERROR(ReadAll(*content.open, begin, whole));
       for (uint64_t block = first; block <= last; ++block) {
         const auto at = static_cast<size_t>(checksums.BeginOf(block) - begin);
         const auto end = static_cast<size_t>(checksums.EndOf(block) - begin);
@@ -115,7 +113,7 @@ absl::Status SideFile::ReadAt(uint64_t offset,
   const Content& content = *opening_->content.get();
   if (!content.damage.ok()) return content.damage;
   if (content.open.has_value() && content.checksums == nullptr) {
-    return ReadAll(content.open->fd(), path_, offset, into);
+    return ReadAll(*content.open, offset, into);
   }
   if (offset > size_ || into.size() > size_ - offset) {
     return EndsEarly(path_, size_, offset + into.size() - size_);

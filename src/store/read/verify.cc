@@ -46,8 +46,7 @@ class StoreScanner {
   absl::StatusOr<std::span<const std::byte>> Next() {
     const std::span<std::byte> piece = std::span(buffer_).first(
         static_cast<size_t>(std::min(kPieceBytes, file_.size() - at_)));
-    PONIENTE_RETURN_IF_ERROR(
-        internal::ReadAll(file_.fd(), file_.path(), at_, piece));
+    PONIENTE_RETURN_IF_ERROR(internal::ReadAll(file_, at_, piece));
     at_ += piece.size();
     return std::span<const std::byte>(piece);
   }

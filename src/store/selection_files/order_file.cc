@@ -2,7 +2,6 @@
 // 64 bytes of header, then for each place its item, then for each item its
 // place: u32, little-endian. docs/selection.md has the header's bytes.
 #include <fcntl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -163,9 +162,7 @@ class MappedTables final : public OrderTables {
       out[i] = value;
     }
     // A file cut short inside a page shows zeros up to the page's end.
-    struct stat facts;
-    good = good && ::fstat(file_.fd(), &facts) == 0 &&
-           static_cast<uint64_t>(facts.st_size) >= file_.size();
+    good = good && file_.SizeNow() >= file_.size();
     if (!good) damaged_.store(true, std::memory_order_relaxed);
   }
 
@@ -184,8 +181,8 @@ absl::Status ReadTables(const internal::OpenFile& file, uint64_t count,
   uint32_t checksum = 0;
   for (uint64_t done = 0; done < 2 * count;) {
     chunk.resize(4 * std::min(kChunk, 2 * count - done));
-    const absl::Status read = internal::ReadAll(file.fd(), file.path(),
-                                                kHeaderBytes + 4 * done, chunk);
+    const absl::Status read =
+        internal::ReadAll(file, kHeaderBytes + 4 * done, chunk);
     if (absl::IsDataLoss(read)) {
       return DamagedOrder(file.path(), "was cut short while it was read");
     }
@@ -272,7 +269,7 @@ absl::StatusOr<ScoreOrder> OrderFile::Open(const std::string& path) {
         absl::StrCat("has ", file.size(), " bytes, an order file at least 64"));
   }
   Header header;
-  PONIENTE_RETURN_IF_ERROR(internal::ReadAll(file.fd(), path, 0, header));
+  PONIENTE_RETURN_IF_ERROR(internal::ReadAll(file, 0, header));
   PONIENTE_ASSIGN_OR_RETURN(const uint64_t count, CheckHeader(file, header));
   TableCheck check(count);
   PONIENTE_RETURN_IF_ERROR(

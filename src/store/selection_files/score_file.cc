@@ -43,7 +43,7 @@ absl::StatusOr<std::vector<T>> Room(const OpenFile& file, uint64_t count) {
 
 absl::Status ReadBytes(const OpenFile& file, uint64_t offset,
                        std::span<std::byte> into) {
-  absl::Status read = internal::ReadAll(file.fd(), file.path(), offset, into);
+  absl::Status read = internal::ReadAll(file, offset, into);
   if (!absl::IsDataLoss(read)) return read;
   return absl::DataLossError(
       absl::StrCat(Quoted(file), " had ", file.size(),

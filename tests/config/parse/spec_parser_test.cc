@@ -487,9 +487,9 @@ TEST(SpecParserTest, ThreeOfAlikeErrorsAreSaidAndTheOthersCounted) {
   std::string text = "[data]\nbatch_size = 1\nseq_len = 1\npath = 'a'\n";
   for (int i = 0; i < 300; ++i) absl::StrAppend(&text, "junk", i, " = 1\n");
   const auto run = ParseSpec(text, "t.toml");
-  EXPECT_THAT(std::string(run.status().message()),
-              ::testing::EndsWith(
-                  "\n  and 97 more like these\nand 200 more errors"));
+  EXPECT_THAT(
+      std::string(run.status().message()),
+      ::testing::EndsWith("\n  and 97 more like these\nand 200 more errors"));
 }
 
 TEST(SpecParserTest, DotsInTextsAndCommentsAreNoKeys) {
