@@ -152,8 +152,9 @@ absl::StatusOr<std::unique_ptr<const FileChecksums>> FileChecksums::Open(
     return made;
   }
   ByteReaderOptions options;
-  options.backend =
-      ProbeUring().ok() ? IoBackend::kBuffered : IoBackend::kPread;
+  // Where descriptors are few, that of a ring would be kept all the same.
+  const bool by_ring = opened.has_descriptor() && ProbeUring().ok();
+  options.backend = by_ring ? IoBackend::kBuffered : IoBackend::kPread;
   PONIENTE_ASSIGN_OR_RETURN(made->stored_,
                             ByteReader::Open({stored.path}, options));
   return made;

@@ -19,6 +19,7 @@
 #include <cstddef>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <functional>
 #include <iostream>
 #include <memory>
@@ -26,6 +27,7 @@
 #include <vector>
 
 #include "poniente/byte_reader.h"
+#include "tests/io/checksummed_file.h"
 #include "tests/io/needs_uring.h"
 #include "tests/io/proven_file.h"
 #include "tests/support/status_matchers.h"
@@ -206,6 +208,37 @@ TEST_P(ReopenedFilesTest, WithoutMappingsFilesAreOpenedAgainForEachRead) {
         ReadAllAndExit();
       },
       ExitedWithCode(0), "");
+}
+
+// Files with so many checksums that these stay in their files.
+TEST_P(ReopenedFilesTest, ChecksumsAreComparedToo) {
+  constexpr uint64_t kBlockBytes = 16;
+  constexpr uint64_t kBytes = 5000 * kBlockBytes;
+  std::vector<ByteFile> files;
+  for (uint64_t i = 0; i < kFiles; ++i) {
+    files.push_back(
+        testing::WriteChecksummedFile(Path(i), i, kBytes, kBlockBytes));
+  }
+  const auto read_all = [&] {
+    LimitDescriptors(40, 40);
+    std::vector<std::shared_ptr<const ByteReader>> readers;
+    Windows windows;
+    for (uint64_t i = 0; i < kFiles; ++i) {
+      auto reader = ByteReader::Open({files[i]}, options_);
+      std::cerr << reader.status() << std::endl;
+      if (!reader.ok()) std::_Exit(2);
+      readers.push_back(*std::move(reader));
+      windows.Add(*readers.back(), 0, kBytes - 3000, 3000, i);
+    }
+    const absl::Status status = testing::Read(windows);
+    std::cerr << status << std::endl;
+    std::_Exit(status.ok() && windows.FirstWrongByte().empty() ? 0 : 1);
+  };
+  EXPECT_EXIT(read_all(), ExitedWithCode(0), "");
+  std::fstream last(Path(kFiles - 1), std::ios::in | std::ios::out);
+  last.seekp(kBytes - 1000);
+  last << "damage" << std::flush;
+  EXPECT_EXIT(read_all(), ExitedWithCode(1), "DATA_LOSS.*checksum mismatch");
 }
 
 // What is read of a file that has no descriptor, after `change`.
