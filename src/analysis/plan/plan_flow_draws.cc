@@ -33,7 +33,7 @@ class CutFlow final : public NodeFlow {
  protected:
   std::optional<Reached> Above(uint32_t /*child*/,
                                const Reached& below) const override {
-    return RanksOf(map_->draws(), 0, below);
+    return OrdinalsOf(map_->draws(), 0, below);
   }
 
  private:
@@ -89,7 +89,7 @@ class MixtureFlow final : public NodeFlow {
       places.all_later = below.all_later && places.earliest == below.earliest;
     }
     const std::optional<Reached> ordinals =
-        RanksOf(draws, map_->ViewOf(child), places);
+        OrdinalsOf(draws, map_->ViewOf(child), places);
     if (!ordinals.has_value()) return std::nullopt;
     const std::optional<double> first =
         FirstFrom(component, ordinals->earliest);

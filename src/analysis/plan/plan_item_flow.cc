@@ -139,8 +139,8 @@ double SkippedPlaces(const ItemDraws& draws, uint32_t view, double drawn) {
   return skipped;
 }
 
-std::optional<Reached> RanksOf(const ItemDraws& draws, uint32_t view,
-                               const Reached& places) {
+std::optional<Reached> OrdinalsOf(const ItemDraws& draws, uint32_t view,
+                                  const Reached& places) {
   const std::optional<Ordinal> earliest =
       OrdinalAt(draws, view, places.earliest);
   if (!earliest.has_value()) return std::nullopt;

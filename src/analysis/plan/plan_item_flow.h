@@ -21,8 +21,8 @@ double SkippedPlaces(const ItemDraws& draws, uint32_t view, double drawn);
 
 // Turns a bound in places into a bound in draws; nullopt if there is no such
 // draw.
-std::optional<Reached> RanksOf(const ItemDraws& draws, uint32_t view,
-                               const Reached& places);
+std::optional<Reached> OrdinalsOf(const ItemDraws& draws, uint32_t view,
+                                  const Reached& places);
 
 }  // namespace poniente::internal
 
