@@ -19,9 +19,7 @@
 
 #include <fcntl.h>
 #include <poniente/poniente.h>
-#include <sys/mman.h>
 #include <sys/resource.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -33,7 +31,6 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
-#include <new>
 #include <optional>
 #include <random>
 #include <span>
@@ -42,13 +39,17 @@
 #include <utility>
 #include <vector>
 
+#include "bench/measure/many_files.h"
 #include "bench/measure/require.h"
 #include "bench/measure/statistics.h"
 
 namespace {
 
+using poniente::bench::CountArgument;
+using poniente::bench::InProcessOfItsOwn;
 using poniente::bench::Median;
 using poniente::bench::Require;
+using poniente::bench::SecondsSince;
 using Clock = std::chrono::steady_clock;
 using StorePtr = std::shared_ptr<const poniente::TokenStore>;
 
@@ -57,18 +58,10 @@ constexpr uint64_t kWindow = 4096;
 constexpr uint64_t kWindowBytes = kWindow * sizeof(uint16_t);
 constexpr size_t kBatch = 64;
 
-void Require(bool good, const std::string& message) {
-  Require(good ? absl::OkStatus() : absl::UnknownError(message));
-}
-
 uint16_t TokenOf(uint64_t store, uint64_t token) {
   uint64_t z = store * 0x9e3779b97f4a7c15u + token * 0xd1b54a32d192ed03u;
   z = (z ^ (z >> 32)) * 0xbf58476d1ce4e5b9u;
   return static_cast<uint16_t>(z >> 48);
-}
-
-double SecondsSince(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
 // ---- The stores.
@@ -244,28 +237,6 @@ void MeasureStores(const std::string& folder, size_t stores,
   served_by.copy(result->served_by, sizeof(result->served_by) - 1);
 }
 
-// Descriptors, marks of verified blocks and what a backend has learned do not
-// outlive the process. Nullopt if it failed, and has said why.
-std::optional<Result> InProcessOfItsOwn(
-    const std::function<void(Result*)>& measure) {
-  void* shared = mmap(nullptr, sizeof(Result), PROT_READ | PROT_WRITE,
-                      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-  Require(shared != MAP_FAILED, "mmap failed");
-  auto* result = new (shared) Result;
-  const pid_t child = fork();
-  Require(child >= 0, "fork failed");
-  if (child == 0) {
-    measure(result);
-    _exit(0);
-  }
-  int status = 0;
-  Require(waitpid(child, &status, 0) == child, "waitpid failed");
-  const Result copy = *result;
-  munmap(shared, sizeof(Result));
-  if (status != 0) return std::nullopt;
-  return copy;
-}
-
 // ---- All cases.
 
 struct Case {
@@ -314,13 +285,10 @@ int main(int argc, char** argv) {
     return 2;
   }
   const std::string folder = argv[1];
-  const auto count = [&](int place, int otherwise) {
-    const int given = argc > place ? std::atoi(argv[place]) : otherwise;
-    return static_cast<size_t>(std::max(1, given));
-  };
-  const size_t stores = count(2, 10000);
-  const std::vector<Window> windows = RandomWindows(stores, count(3, 20000));
-  const size_t rounds = count(4, 3);
+  const size_t stores = CountArgument(argc, argv, 2, 10000);
+  const std::vector<Window> windows =
+      RandomWindows(stores, CountArgument(argc, argv, 3, 20000));
+  const size_t rounds = CountArgument(argc, argv, 4, 3);
   MakeStores(folder, stores);
 
   std::vector<Case> cases;
@@ -347,7 +315,8 @@ int main(int argc, char** argv) {
   for (size_t round = 0; round < rounds; ++round) {
     Result plain;
     for (Case& one : cases) {
-      const std::optional<Result> result = InProcessOfItsOwn(one.measure);
+      const std::optional<Result> result =
+          InProcessOfItsOwn<Result>(one.measure);
       if (&one == &cases[0]) plain = result.value();
       if (result.has_value()) {
         Add(*result, plain, stores, windows.size(), &one);

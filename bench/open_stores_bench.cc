@@ -30,22 +30,21 @@
 #include <thread>
 #include <vector>
 
+#include "bench/measure/many_files.h"
 #include "bench/measure/require.h"
 #include "bench/measure/statistics.h"
 
 namespace {
 
+using poniente::bench::CountArgument;
 using poniente::bench::Median;
 using poniente::bench::Require;
+using poniente::bench::SecondsSince;
 using Clock = std::chrono::steady_clock;
 using Stores = std::vector<std::shared_ptr<const poniente::TokenStore>>;
 
 constexpr uint64_t kTokens = 2048;
 constexpr size_t kBatch = 64;
-
-double SecondsSince(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 uint16_t TokenOf(uint64_t store, uint64_t token) {
   return static_cast<uint16_t>(store * 31 + token);
@@ -146,12 +145,8 @@ int main(int argc, char** argv) {
     return 2;
   }
   const std::string folder = argv[1];
-  const auto count = [&](int place, int otherwise) {
-    const int given = argc > place ? std::atoi(argv[place]) : otherwise;
-    return static_cast<size_t>(std::max(1, given));
-  };
-  const size_t stores = count(2, 10000);
-  const size_t rounds = count(3, 7);
+  const size_t stores = CountArgument(argc, argv, 2, 10000);
+  const size_t rounds = CountArgument(argc, argv, 3, 7);
   const std::vector<std::string> paths = StorePaths(folder, stores);
   MakeStores(paths);
   const auto written = Require(poniente::StoreCatalog::Write(folder));

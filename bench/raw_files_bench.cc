@@ -18,10 +18,8 @@
 
 #include <fcntl.h>
 #include <poniente/poniente.h>
-#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -33,8 +31,7 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
-#include <memory>
-#include <new>
+#include <optional>
 #include <random>
 #include <string>
 #include <thread>
@@ -42,13 +39,17 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "bench/measure/many_files.h"
 #include "bench/measure/require.h"
 #include "bench/measure/statistics.h"
 
 namespace {
 
+using poniente::bench::CountArgument;
+using poniente::bench::InProcessOfItsOwn;
 using poniente::bench::Median;
 using poniente::bench::Require;
+using poniente::bench::SecondsSince;
 using poniente::bench::Spread;
 using Clock = std::chrono::steady_clock;
 
@@ -61,14 +62,6 @@ constexpr double kSeconds = 1;
 constexpr rlim_t kFewDescriptors = 256;
 constexpr double kMostSeconds = 1.5;
 constexpr double kLeastRatio = 0.5;
-
-void Require(bool good, const std::string& message) {
-  Require(good ? absl::OkStatus() : absl::UnknownError(message));
-}
-
-double SecondsSince(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 std::string FilePath(const std::string& folder, size_t file) {
   return absl::StrCat(folder, "/", absl::Dec(file, absl::kZeroPad6), ".bin");
@@ -186,25 +179,6 @@ void MeasureRun(const std::string& folder, size_t files, rlim_t descriptors,
       static_cast<double>(windows) / SecondsSince(begin);
 }
 
-Result InProcessOfItsOwn(const std::function<void(Result*)>& measure) {
-  void* const shared = mmap(nullptr, sizeof(Result), PROT_READ | PROT_WRITE,
-                            MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-  Require(shared != MAP_FAILED, "mmap failed");
-  auto* const result = new (shared) Result;
-  const pid_t child = fork();
-  Require(child >= 0, "fork failed");
-  if (child == 0) {
-    measure(result);
-    _exit(0);
-  }
-  int status = 0;
-  Require(waitpid(child, &status, 0) == child && status == 0,
-          "a case has failed");
-  const Result copy = *result;
-  munmap(shared, sizeof(Result));
-  return copy;
-}
-
 struct Series {
   std::vector<double> open_seconds;
   std::vector<double> windows_per_second;
@@ -228,13 +202,14 @@ int main(int argc, char** argv) {
     return 2;
   }
   const std::string folder = argv[1];
-  const auto count = [&](int place, int otherwise) {
-    const int given = argc > place ? std::atoi(argv[place]) : otherwise;
-    return static_cast<size_t>(std::max(1, given));
-  };
-  const size_t files = count(2, 10000);
-  const size_t rounds = count(3, 5);
+  const size_t files = CountArgument(argc, argv, 2, 10000);
+  const size_t rounds = CountArgument(argc, argv, 3, 5);
   MakeFiles(folder, files);
+  const auto measured = [](const std::function<void(Result*)>& measure) {
+    const std::optional<Result> result = InProcessOfItsOwn<Result>(measure);
+    Require(result.has_value(), "a case has failed");
+    return *result;
+  };
   Series plain;
   Series run;
   Series few;
@@ -242,14 +217,14 @@ int main(int argc, char** argv) {
   std::vector<double> ratios;
   for (size_t round = 0; round < rounds; ++round) {
     drops_inodes = DropCache(folder, files);
-    plain.Add(InProcessOfItsOwn(
-        [&](Result* result) { MeasurePlain(folder, files, result); }));
+    plain.Add(
+        measured([&](Result* result) { MeasurePlain(folder, files, result); }));
     DropCache(folder, files);
-    const Result free = InProcessOfItsOwn(
-        [&](Result* result) { MeasureRun(folder, files, 0, result); });
+    const Result free =
+        measured([&](Result* result) { MeasureRun(folder, files, 0, result); });
     run.Add(free);
     DropCache(folder, files);
-    const Result limited = InProcessOfItsOwn([&](Result* result) {
+    const Result limited = measured([&](Result* result) {
       MeasureRun(folder, files, kFewDescriptors, result);
     });
     few.Add(limited);

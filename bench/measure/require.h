@@ -24,6 +24,11 @@ inline void Require(const absl::Status& status) {
   std::exit(1);
 }
 
+// Does the same, with that message, if `good` is false.
+inline void Require(bool good, const std::string& message) {
+  Require(good ? absl::OkStatus() : absl::UnknownError(message));
+}
+
 template <class T>
 T Require(absl::StatusOr<T> value) {
   Require(value.status());

@@ -14,26 +14,24 @@
 namespace poniente::internal {
 namespace {
 
-constexpr size_t kMaxComputing = 16;
-constexpr size_t kMaxWaiting = 64;
-constexpr size_t kTasksOfWaiting = 8;
+constexpr size_t kMaxThreads = 64;
+constexpr size_t kMaxForCores = 16;
+constexpr size_t kTasksPerThread = 8;
 // Of many, so many are taken at once, so that threads seldom meet.
 constexpr size_t kMaxTogether = 16;
 
-size_t ThreadsFor(size_t count, TaskKind kind) {
+size_t ThreadsFor(size_t count) {
   const auto cores = static_cast<size_t>(std::thread::hardware_concurrency());
-  const size_t computing = std::min({cores, kMaxComputing, count});
-  if (kind == TaskKind::kComputes) return computing;
-  return std::max(computing, std::min(kMaxWaiting, count / kTasksOfWaiting));
+  return std::max(std::min({cores, kMaxForCores, count}),
+                  std::min(kMaxThreads, count / kTasksPerThread));
 }
 
 }  // namespace
 
-void InParallel(size_t count, const std::function<void(size_t)>& each,
-                TaskKind kind) {
-  const size_t threads = ThreadsFor(count, kind);
+void InParallel(size_t count, const std::function<void(size_t)>& each) {
+  const size_t threads = ThreadsFor(count);
   const size_t together = std::clamp<size_t>(
-      count / (16 * std::max(threads, kMaxComputing)), 1, kMaxTogether);
+      count / (16 * std::max(threads, kMaxForCores)), 1, kMaxTogether);
   std::atomic<size_t> next = 0;
   const auto work = [&] {
     while (true) {

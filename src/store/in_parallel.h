@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs many small tasks of the same kind on all cores.
+// Runs many small tasks of the same kind on many threads.
 
 #ifndef PONIENTE_STORE_IN_PARALLEL_H_
 #define PONIENTE_STORE_IN_PARALLEL_H_
@@ -12,17 +12,12 @@
 
 namespace poniente::internal {
 
-// What a task spends its time on.
-enum class TaskKind {
-  kComputes,  // as many threads as the machine has cores, at most 16
-  kWaits,     // for a disk: up to 64 threads, one for each 8 tasks
-};
-
 // Calls `each` once for every number below `count`, on this thread and others,
-// and waits for all calls. If a call throws, throws the first exception; some
-// calls may then not have been made.
-void InParallel(size_t count, const std::function<void(size_t)>& each,
-                TaskKind kind = TaskKind::kComputes);
+// and waits for all calls. Tasks mostly wait for a disk: it uses a thread for
+// every 8 of them, at most 64, but no fewer than there are cores (at most 16)
+// or tasks. If a call throws, throws the first exception; some calls may then
+// not have been made.
+void InParallel(size_t count, const std::function<void(size_t)>& each);
 
 // Returns OK if all statuses are OK; else an error with the code of the first
 // one and all messages, a few lines for those that are alike

@@ -83,6 +83,7 @@ absl::Status EndsEarly(const std::string& path, uint64_t at, uint64_t missing);
 absl::Status ReadAll(int fd, const std::string& path, uint64_t offset,
                      std::span<std::byte> into);
 
+// Does the same for an open file, which may have to be opened again.
 absl::Status ReadAll(const OpenFile& file, uint64_t offset,
                      std::span<std::byte> into);
 

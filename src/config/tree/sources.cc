@@ -156,15 +156,14 @@ absl::Status ConfigSources::OpenBelow(const NodeSpec& root) {
   opens_later_ = files.size() > kMaxHeld;
   std::vector<absl::Status> statuses(files.size());
   std::vector<std::shared_ptr<const TokenSource>> sources(files.size());
-  const auto open = [&](size_t i) {
+  InParallel(files.size(), [&](size_t i) {
     auto opened = OpenFiles(*files[i]);
     if (opened.ok()) {
       sources[i] = *std::move(opened);
     } else {
       statuses[i] = AtItsPlace(*files[i], opened.status());
     }
-  };
-  InParallel(files.size(), open, TaskKind::kWaits);
+  });
   PONIENTE_RETURN_IF_ERROR(JoinErrors(statuses));
   for (size_t i = 0; i < files.size(); ++i) {
     opened_[SourceKeyOf(*files[i])] = std::move(sources[i]);

@@ -129,9 +129,7 @@ absl::StatusOr<std::vector<std::shared_ptr<const TokenStore>>> OpenStores(
             std::make_shared<const KnownStore>(std::move(known)), options));
     return absl::OkStatus();
   };
-  internal::InParallel(
-      paths.size(), [&](size_t i) { statuses[i] = open(i); },
-      internal::TaskKind::kWaits);
+  internal::InParallel(paths.size(), [&](size_t i) { statuses[i] = open(i); });
   PONIENTE_RETURN_IF_ERROR(internal::JoinErrors(statuses));
   return stores;
 }
@@ -144,15 +142,14 @@ absl::StatusOr<StoreCatalog::Written> StoreCatalog::Write(
   if (found.stores.empty()) return NoStores(folder, found);
   std::vector<KnownStore> stores(found.stores.size());
   std::vector<absl::Status> statuses(stores.size());
-  const auto examine = [&](size_t i) {
+  internal::InParallel(stores.size(), [&](size_t i) {
     absl::StatusOr<KnownStore> store =
         internal::ExamineStore(absl::StrCat(folder, "/", found.stores[i]));
     statuses[i] = store.status();
     if (!store.ok()) return;
     stores[i] = *std::move(store);
     stores[i].path = found.stores[i];
-  };
-  internal::InParallel(stores.size(), examine, internal::TaskKind::kWaits);
+  });
   PONIENTE_RETURN_IF_ERROR(internal::JoinErrors(statuses));
   PONIENTE_RETURN_IF_ERROR(WriteText(folder, internal::EncodeCatalog(stores)));
   Written written;
@@ -248,10 +245,9 @@ absl::StatusOr<std::vector<CatalogFinding>> StoreCatalog::Compare() const {
   PONIENTE_ASSIGN_OR_RETURN(const internal::FoundStores found,
                             internal::FindStores(folder_));
   std::vector<absl::Status> statuses(known_.size());
-  internal::InParallel(
-      known_.size(),
-      [&](size_t i) { statuses[i] = internal::CheckUnchanged(*known_[i]); },
-      internal::TaskKind::kWaits);
+  internal::InParallel(known_.size(), [&](size_t i) {
+    statuses[i] = internal::CheckUnchanged(*known_[i]);
+  });
   // By path, so that those of both kinds come in order.
   std::map<std::string, CatalogFinding> findings;
   for (size_t i = 0; i < entries_.size(); ++i) {
