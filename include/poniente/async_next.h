@@ -70,10 +70,9 @@ class InitiateNext {
 //     (terminal, partial or total), emitted on any thread while the context
 //     lives. The handler receives Cancelled, and no batch is lost: if the
 //     handler does not receive the batch, the next call does. So
-//     `async_next(...) || timer.async_wait(...)` works as a timeout. The code
-//     that decides between the two must run where the handler runs, on one
-//     thread or strand. An asio::deferred operation in a group has no executor
-//     of its own, so bind one.
+//     `async_next(...) || timer.async_wait(...)` works as a timeout. Run such a
+//     group and the handlers in it on one thread or strand. An asio::deferred
+//     operation in a group has no executor of its own, so bind one.
 // Errors: a Status. Nothing is thrown except what the handler throws; such an
 //     exception comes out of the run() of the handler's executor.
 // Back-pressure: a batch counts as held from the moment the handler receives

@@ -135,7 +135,7 @@ class Batch {
   std::span<const Id> tokens(size_t sample) const {
     return tokens<Id>().subspan(sample * seq_len(), seq_len());
   }
-  // Returns the same memory as bytes, whatever the type. REQUIRES:
+  // Returns all ids as bytes, whatever their type. REQUIRES:
   // has_host_tokens().
   std::span<const std::byte> bytes() const;
 
@@ -167,13 +167,13 @@ class Batch {
   // Returns the ids on the device, of token_type(), row-major; null if the
   // batch is on the host.
   const std::byte* device_bytes() const;
-  // Makes the work that is queued on `stream` (a cudaStream_t; null: the
-  // default stream) from now on wait until the batch is on the device; the
-  // calling thread does not wait. When the batch is destroyed, its memory is
-  // not reused until the work then queued on the stream has run, so the stream
-  // must live that long. Call it for each stream that uses the batch.
-  // FailedPrecondition if the batch is on the host; Internal for a driver
-  // error.
+  // Makes `stream` (a cudaStream_t; null: the default stream) wait for the
+  // batch: work that is queued on it after this call runs once the batch is on
+  // the device. The calling thread does not wait. Call it for each stream that
+  // uses the batch. The stream must live until the batch, and every pointer of
+  // ShareMemory(), is destroyed; the memory is reused only after the work that
+  // is queued on the stream at that time has run. FailedPrecondition if the
+  // batch is on the host; Internal for a driver error.
   absl::Status WaitOn(void* stream) const;
   // Blocks the thread until the batch is on the device. Code that reads the
   // batch without a stream passed to WaitOn() must finish before the batch is
@@ -182,7 +182,7 @@ class Batch {
 
   // Returns a pointer that keeps the batch's memory valid and unchanged, and
   // counted as held, while a copy of the pointer lives. The last copy may be
-  // destroyed on any thread. dlpack.h passes tensors on this way.
+  // destroyed on any thread. dlpack.h uses it to share tensors.
   std::shared_ptr<const void> ShareMemory() const;
 
   // Returns the number of the sample's leaf in Loader::sources().

@@ -32,7 +32,7 @@ struct ReaderState;
 
 // How bytes come from the disk. Never changes which bytes are read.
 enum class IoBackend {
-  kAuto,      // chooses one of the others, again as cache use changes
+  kAuto,      // chooses one of the others, and may switch as cache use changes
   kBuffered,  // io_uring through the page cache
   kDirect,    // io_uring past the page cache (O_DIRECT), any offset and length;
               // kBuffered where the file system refuses
@@ -206,9 +206,10 @@ struct ReadCounters {
 // Cancellation: waits for reads in flight, then returns Cancelled.
 // Descriptors: one per open file, one more for the checksums of a file of more
 //     than 4096 blocks, one more for a file read past the cache. If the soft
-//     limit (RLIMIT_NOFILE) is reached, it is raised to the hard limit. Where
-//     few are left below that, files keep none: they are mapped, or opened
-//     again for each read (not with kBuffered or kDirect; docs/reading.md).
+//     limit (RLIMIT_NOFILE) is reached, it is raised to the hard limit. A file
+//     that is opened when few descriptors are left below the hard limit keeps
+//     none: it is mapped, or opened again for each read (not with kBuffered or
+//     kDirect; docs/reading.md).
 class ByteReader final {
  public:
   // Opens the files and numbers them in this order. Files with
@@ -229,7 +230,7 @@ class ByteReader final {
   // that the file had when it was opened.
   uint64_t size(uint32_t file) const;
 
-  // Returns when blocks of files with checksums are verified.
+  // Returns the setting ByteReaderOptions::verify.
   VerifyChecksums verify_checksums() const;
 
   // Returns the backend that serves this reader now; never kAuto.

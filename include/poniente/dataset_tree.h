@@ -61,9 +61,9 @@ class DatasetTree {
   // above.
   absl::StatusOr<std::optional<Position>> Find(const LeafPosition& item) const;
 
-  // Returns every position of the root that reads the item, or a part of it, in
-  // this epoch of the leaf, with the part. There are several only where items
-  // are cut. FailedPrecondition as above.
+  // Returns every position of the root that reads all or part of the item in
+  // this epoch of the leaf, each with the part that it reads. There are several
+  // only where items are cut. FailedPrecondition as above.
   absl::StatusOr<std::vector<FoundPart>> FindParts(uint32_t leaf, Index item,
                                                    uint64_t epoch) const;
 

@@ -24,8 +24,8 @@ struct FlatMixtureOptions {
   std::optional<uint64_t> seed = std::nullopt;
   // Order of the items of all children together; eras and chunks may span
   // children. Chunks stated in tokens need children whose items all have one
-  // length. Default: a full shuffle. Every kind, including kNone, counts as an
-  // order of its own, which a mixture above does not permute again.
+  // length. Default: a full shuffle. A mixture above does not permute the items
+  // again, whatever the kind, kNone included.
   ShuffleOptions shuffle;
 };
 
@@ -37,8 +37,8 @@ absl::StatusOr<std::shared_ptr<const NodeRecipe>> FlatMixtureRecipe(
 // All children as one corpus, as if concatenated and shuffled once per epoch.
 //
 // Item i of epoch e is item Perm(i) of the children, concatenated in the
-// bytewise order of their names. Perm is an order of the total length under the
-// key derive(seed, "flat", e): for a full shuffle, the Feistel permutation. No
+// bytewise order of their names. Perm is a permutation of all items under the
+// key derive(seed, "flat", e); a full shuffle uses the Feistel permutation. No
 // data is copied and no list is kept.
 //
 // Determinism: names, lengths, options, epoch and i decide the item. The order

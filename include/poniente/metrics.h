@@ -48,9 +48,9 @@ struct LoaderMetrics {
   // return it until the following call of Next().
   double consumer_seconds = 0;
 
-  // The wait for the last batch (0: it was ready), the longest such wait, and
-  // how long a Next() still in progress has waited (now). Startups count only
-  // in waiting_seconds.
+  // The wait for the last batch (now; 0: it was ready), the longest such wait,
+  // and how long a Next() still in progress has waited (now). The first two
+  // ignore startups.
   double last_stall_seconds = 0;
   double longest_stall_seconds = 0;
   double waiting_seconds = 0;
@@ -75,14 +75,15 @@ struct LoaderMetrics {
   double read_seconds = 0;
   double decode_seconds = 0;
   // Time during which a fetch was in progress; CPU time of the loader's thread;
-  // time for which it was ready to run but all cores were busy (0 where Linux
-  // does not report it).
+  // time for which that thread was ready to run but all cores were busy (0 if
+  // Linux does not report it).
   double fetching_seconds = 0;
   double cpu_seconds = 0;
   double cpu_wait_seconds = 0;
 
   // Bytes asked for and read by the readers of all leaves since the loader was
-  // created. Includes the work of others who share a reader with it.
+  // created. Includes the work of other loaders that share a reader with this
+  // one.
   uint64_t bytes_asked = 0;
   uint64_t bytes_read = 0;
 
@@ -90,8 +91,8 @@ struct LoaderMetrics {
   double seconds() const {
     return startup_seconds + stall_seconds + consumer_seconds;
   }
-  // Returns the share of stalls in the time after startups; 0 if there was
-  // none.
+  // Returns stall_seconds / (stall_seconds + consumer_seconds); 0 if both are
+  // 0.
   double stall_share() const;
   // Returns the bytes read per byte asked for; 0 if none was asked for.
   double read_amplification() const;
@@ -106,8 +107,8 @@ enum class Bottleneck {
   kNone,      // no step yet
   kConsumer,  // Next() waited for less than a tenth of the time
   // The others: Next() waited for a tenth of the time or more, because
-  kDecode,  // the loader's thread computed, or waited for a core, half of the
-            // time or more
+  kDecode,  // the loader's thread computed, or waited for a core, during at
+            // least half of fetching_seconds
   kWriter,  // a growing dataset had not grown
   kDisk,    // reads, or a dataset that itself waits, had not come
 };
@@ -132,9 +133,9 @@ using MetricLabels = std::vector<std::pair<std::string, std::string>>;
 std::string PrometheusText(const LoaderMetrics& metrics,
                            const MetricLabels& labels = {});
 
-// Metrics of one of several loaders in a process, with its labels, which must
-// differ. The format allows each family only once, so the texts of single
-// loaders cannot be concatenated.
+// The metrics of one loader, and labels that no other loader has. Use it if a
+// process has several loaders: the format allows each family only once, so
+// the texts of single loaders cannot be concatenated.
 struct LabelledMetrics {
   LoaderMetrics metrics;
   MetricLabels labels;

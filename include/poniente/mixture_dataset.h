@@ -34,8 +34,9 @@ struct MixtureComponent {
   // order of its own (FlatMixture, Shuffle, a mixture, or any node above one),
   // which is never permuted a second time.
   ShuffleOptions shuffle = ShuffleOptions::Full();
-  // Most epochs that the mixture may draw from the component, at least 1: the
-  // mixture ends before the block that would begin one more. Unset: any number.
+  // Maximum number of epochs that the mixture may draw from the component, at
+  // least 1: the mixture ends before the block that would begin one more.
+  // Unset: any number.
   std::optional<uint64_t> max_epochs = std::nullopt;
 };
 
@@ -80,16 +81,17 @@ absl::StatusOr<std::shared_ptr<const NodeRecipe>> MixtureRecipe(
 // Draws items from several datasets in exact proportions, by index arithmetic.
 //
 // Item i is draw n of component c by the quota tree (docs/index-math.md 2).
-// After k items, where k is a whole number of blocks, component c has served k
-// times its weight of them. The difference is at most 1.68 items in one stage,
+// After k items, where k is a whole number of blocks, component c has served
+// about k times its weight. In one stage, the difference is at most 1.68 items,
 // for any weight and any number of components. (Over several stages, the
 // largest difference measured with usual weights was 3.1.) Draw n is item n
 // mod length of the component's epoch n / length; each epoch has an order of
 // its own. A component may itself be a mixture.
 //
 // Length: endless, unless a stop rule or a component's max_epochs ends it;
-//     Take() a finite part where one is needed. A finite mixture that is read
-//     for several epochs continues to count its components' draws through them.
+//     Take() a finite part where one is needed. If a finite mixture is read for
+//     several epochs, each epoch continues its components' draws where the
+//     epoch before it ended.
 // Stages: weights change exactly at their sample, at once or along a ramp. The
 //     difference of a component from its share is carried over into the next
 //     stage. A stage added later changes only the block that its start cuts,
@@ -112,8 +114,8 @@ absl::StatusOr<std::shared_ptr<const NodeRecipe>> MixtureRecipe(
 template <class T>
 class MixtureDataset final : public IndexMapDataset<T> {
  public:
-  // Returns a mixture of `components`, of which `views` replace some later on.
-  // Errors as above.
+  // Returns a mixture of `components`. `views` replace the datasets of some
+  // components later on. Errors as above.
   static absl::StatusOr<DatasetPtr<T>> Create(
       std::vector<MixtureComponent<T>> components,
       const MixtureOptions& options = MixtureOptions(),

@@ -135,10 +135,10 @@ class MixturePlan {
   // Returns a plan. `further_starts` are samples at which further stages begin,
   // besides those of the options.
   //
-  // InvalidArgument, naming component, stage and values, for weights or scores
-  // that the rule does not allow or that are all zero, unknown or repeated
-  // names, starts that do not increase, a temperature out of range, lengths
-  // above max_seq_len, more than 65536 steps in a ramp, or a missing size.
+  // InvalidArgument, naming component, stage and values, for: weights or scores
+  // that the rule does not allow, or that are all zero; unknown or repeated
+  // names; starts that do not increase; a temperature out of range; lengths
+  // above max_seq_len; more than 65536 steps in a ramp; a missing size.
   // ResourceExhausted if all stages, steps of ramps and changes of length take
   // more than 2 GiB together, at 64 bytes per component, or more than the
   // available memory.
@@ -174,10 +174,10 @@ class MixturePlan {
   // mixtures nested further below, ask their plans in turn. Below a shuffle, no
   // such start exists.
   //
-  // If items are cut, returns the end of the group that has been begun. The cut
-  // is clean if `samples` is the end of a block; inside a block the shuffle may
-  // move some samples across it. The result has no meaning for a finite
-  // component.
+  // If items are cut, a group that has been begun counts with all its items.
+  // The result is exact if `samples` is the end of a block; inside a block the
+  // shuffle may move some samples across the boundary. It has no meaning for a
+  // finite component.
   uint64_t ItemsBefore(uint32_t component, uint64_t samples) const;
 
   // Returns the first sample that shares no block with a sample before

@@ -44,8 +44,8 @@ struct TokenSourceOptions {
   // Pattern (fnmatch) of the names of the files to read in a folder. Empty: the
   // format's own.
   std::string glob;
-  // Finds the documents by reading all tokens when the source is opened, if the
-  // format itself does not know them.
+  // The id between documents. If the format itself does not know the documents,
+  // opening the source reads all tokens to find them by this id.
   std::optional<DocumentDelimiter> delimiter;
   // Tokenizer, for files that do not name it.
   std::optional<Vocabulary> vocabulary;
@@ -62,8 +62,8 @@ struct TokenSourceOptions {
 // Errors: NotFound: no such path. InvalidArgument: no known format (the message
 //     says what was looked for), a dtype or column has to be stated, or the
 //     files contradict the options. DataLoss: a file is cut short, or tables
-//     disagree. Unimplemented: the format needs a library that this build does
-//     not have.
+//     disagree. Unimplemented: the files are compressed or encrypted in a way
+//     that is not read, or need a library that this build does not have.
 absl::StatusOr<std::shared_ptr<const TokenSource>> OpenTokenSource(
     const std::string& path, const TokenSourceOptions& options = {});
 

@@ -62,8 +62,8 @@ typedef struct poniente_batch poniente_batch;
 /* From dlpack/dlpack.h, which is not needed to pass tensors on. */
 struct DLManagedTensor;
 
-/* Codes, numbered as in Abseil and gRPC. Codes without a comment are not
- * returned at present. */
+/* Codes, numbered as in Abseil and gRPC. Codes without a comment are returned
+ * only for rare errors of the operating system, if at all. */
 enum poniente_code {
   PONIENTE_OK = 0,
   PONIENTE_CANCELLED = 1,
@@ -75,6 +75,7 @@ enum poniente_code {
   /* No such file, store or number. */
   PONIENTE_NOT_FOUND = 5,
   PONIENTE_ALREADY_EXISTS = 6,
+  /* The operating system does not allow a file or folder to be opened. */
   PONIENTE_PERMISSION_DENIED = 7,
   /* No memory or descriptors left, or more than max_held batches are held. */
   PONIENTE_RESOURCE_EXHAUSTED = 8,
@@ -84,6 +85,8 @@ enum poniente_code {
   PONIENTE_ABORTED = 10,
   /* The run has ended, or a number is beyond the last. */
   PONIENTE_OUT_OF_RANGE = 11,
+  /* Data are compressed or encrypted in a way that is not read, or need a
+   * library that this build does not have. */
   PONIENTE_UNIMPLEMENTED = 12,
   /* A bug, or an error of a driver. */
   PONIENTE_INTERNAL = 13,
@@ -135,8 +138,8 @@ PONIENTE_API void poniente_text_free(char* text);
  * the configuration says. */
 typedef struct poniente_options {
   size_t struct_size;
-  /* Data-parallel rank, and the number of ranks. -1 and 0: the configuration's,
-   * by default 0 of 1. */
+  /* Data-parallel rank (-1: the configuration's, by default 0) and the number
+   * of ranks (0: the configuration's, by default 1). */
   int32_t rank;
   int32_t ranks;
   /* Step that the first poniente_loader_next() returns. -1: the
@@ -309,15 +312,15 @@ PONIENTE_API void poniente_batch_release(poniente_batch* batch);
  * batch. */
 PONIENTE_API int32_t poniente_batch_step(const poniente_batch* batch,
                                          poniente_step* info);
-/* Returns one of the stage's own numbers. NOT_FOUND if it has none of this
- * name. */
+/* Returns a number that the configuration gives to the batch's stage (`numbers`
+ * of the stage). NOT_FOUND if the stage has none of this name. */
 PONIENTE_API int32_t poniente_batch_number(const poniente_batch* batch,
                                            const char* name, double* value);
 
 /* Where a sample comes from: source, item, epoch and place in the item. */
 typedef struct poniente_sample {
   uint64_t sample; /* number in the run, over all steps and ranks */
-  uint64_t item;   /* number in the source; for a store, of the window */
+  uint64_t item;   /* number in the source; a store counts windows */
   uint64_t epoch;
   uint32_t source;
   uint32_t token_begin; /* above 0 only if items are cut */
@@ -365,10 +368,11 @@ PONIENTE_API int32_t poniente_batch_tensor_at(const poniente_batch* batch,
 PONIENTE_API int32_t poniente_batch_device(const poniente_batch* batch,
                                            int32_t* device_type,
                                            int32_t* device_ordinal);
-/* Makes the work that is queued on `stream` (a cudaStream_t; NULL: the default
- * stream) from now on wait for the tensors; the thread does not wait. The
- * stream must live until the batch, and all its tensors passed on, have been
- * released. FAILED_PRECONDITION if the batch is on the host. */
+/* Makes `stream` (a cudaStream_t; NULL: the default stream) wait for the
+ * tensors: work that is queued on it after this call runs once they are on the
+ * device. The calling thread does not wait. The stream must live until the
+ * batch and all its DLPack tensors have been released. FAILED_PRECONDITION if
+ * the batch is on the host. */
 PONIENTE_API int32_t poniente_batch_wait_on(const poniente_batch* batch,
                                             void* stream);
 /* Blocks the thread until the tensors are on the device. */
@@ -376,12 +380,12 @@ PONIENTE_API int32_t poniente_batch_wait(const poniente_batch* batch);
 
 /* Passes a tensor on to another framework, as a DLManagedTensor of DLPack
  * before its version 1. It shares the batch's memory, which counts as held
- * (max_held) until the tensor's deleter is called: once, on any thread, before
- * or after the batch is released and the loader closed.
+ * (max_held) until the tensor's deleter is called. Call the deleter once, on
+ * any thread, before or after the batch is released and the loader closed.
  *
- * on_device: 0 for host memory, else GPU memory after
- * poniente_batch_wait_on(batch, stream); FAILED_PRECONDITION if the batch is
- * not on a GPU. `stream` is ignored on the host. */
+ * on_device: 0 for host memory; `stream` is then ignored. Otherwise GPU memory:
+ * the function first calls poniente_batch_wait_on(batch, stream).
+ * FAILED_PRECONDITION if the batch is not on a GPU. */
 PONIENTE_API int32_t poniente_batch_dlpack(const poniente_batch* batch,
                                            const char* name, int32_t on_device,
                                            void* stream,

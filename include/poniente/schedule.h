@@ -28,9 +28,10 @@ namespace poniente {
 // Shares and counts from the end need a run that ends, and are first rounded to
 // the nearest whole count.
 //
-// The total that a place counts from may depend on where stages begin. If so,
-// the place may be off by one step for each stage. Points in two units whose
-// totals both depend on stages are refused.
+// The total in a unit may itself depend on where stages begin, for example the
+// tokens of a run of 1000 steps whose lengths change. A share of such a total,
+// or a count from its end, may be off by one step for each stage. If a schedule
+// needs two such totals, it is refused.
 struct RunPoint {
   enum class Unit { kSteps, kSamples, kTokens, kShareOfSteps, kShareOfTokens };
 

@@ -68,8 +68,9 @@ class OrderFile {
   // Opens an order. Reads the whole file once to verify its checksums, and that
   // its two tables are permutations and inverse to each other. Look-ups then
   // touch its pages and keep nothing in memory; the order keeps the file open.
-  // If the file is cut short or damaged later, look-ups return values in range
-  // and ScoreOrder::status() is DataLoss; there is never a SIGBUS.
+  // If the file is cut short later, or an entry cannot be read or is out of
+  // range, look-ups return values in range and ScoreOrder::status() is
+  // DataLoss; there is never a SIGBUS. Other changes of the file are not seen.
   static absl::StatusOr<ScoreOrder> Open(const std::string& path);
 };
 

@@ -61,10 +61,10 @@ class SourceLosses {
   absl::Status Add(const Batch& batch, std::span<const float> losses);
   absl::Status Add(const Batch& batch, std::span<const double> losses);
 
-  // Adds losses with a weight each. To get means per token, pass as weight the
-  // number of tokens that the sample's loss is the mean of. The loss of a
-  // sample of weight 0 is ignored, but the sample is counted. InvalidArgument
-  // also for a weight that is negative or not finite.
+  // Adds losses with a weight each. If a sample's loss is the mean over its
+  // tokens, pass the number of these tokens as its weight to get means per
+  // token. The loss of a sample of weight 0 is ignored, but the sample is
+  // counted. InvalidArgument also for a weight that is negative or not finite.
   absl::Status Add(const Batch& batch, std::span<const float> losses,
                    std::span<const float> weights);
   absl::Status Add(const Batch& batch, std::span<const double> losses,

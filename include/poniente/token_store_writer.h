@@ -57,8 +57,9 @@ struct TokenStoreFacts {
 // Errors: FailedPrecondition: another writer works on the same path, or a call
 //     is out of order. InvalidArgument: wrong options, or an id that the
 //     vocabulary does not hold; nothing of that call is written, and the writer
-//     can continue. Disk errors by errno, with path and offset: every later
-//     call returns the same error, and nothing becomes visible.
+//     can continue. A disk error has the code of its errno, and names path and
+//     offset; every later call returns the same error, and nothing becomes
+//     visible.
 class TokenStoreWriter {
  public:
   // Creates a writer for the folder `path`; creates the folder and its parents

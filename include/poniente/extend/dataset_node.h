@@ -51,8 +51,8 @@ struct NamedNode {
 struct NodeIdentity {
   // Hash of the kind and all parameters except the seed.
   uint64_t parameters = 0;
-  // Key of its order or its children's; nullopt if it passes on its parent's
-  // seed.
+  // Seed of the node: keys its order, if it has one, and its children's seeds
+  // derive from it. Nullopt if the node passes on its parent's seed.
   std::optional<uint64_t> seed = std::nullopt;
   // The seed was stated, not derived from the parent's seed.
   bool states_seed = false;

@@ -30,7 +30,8 @@ struct Position {
   // nodes pass it on.
   uint64_t epoch = 0;
   // Tokens [part_begin, part_begin + part_length) of the item; kWholeItem, with
-  // part_begin 0, is all of it. Passed unchanged down to the leaves.
+  // part_begin 0, is all of it. A node that cuts items narrows the part; other
+  // nodes pass it on unchanged.
   uint32_t part_begin = 0;
   uint32_t part_length = kWholeItem;
 
@@ -92,25 +93,26 @@ class IndexMap {
   virtual std::optional<Position> Find(uint32_t child,
                                        const Position& position) const = 0;
 
-  // Appends every position of this node that reads the item, or a part of it,
-  // at the index and epoch of `whole`, with the part it reads. The default is
-  // for maps that never cut items: the result of Find().
+  // Appends every position of this node that reads all or part of the item at
+  // the index and epoch of `whole`, each with the part that it reads. The
+  // default is for maps that never cut items: the result of Find().
   virtual void FindParts(uint32_t child, const Position& whole,
                          std::vector<FoundPart>* found) const;
 
   // Returns a span that contains all positions of `child` that `span` resolves
   // to; nullopt if there are none. If `span` begins and ends with whole blocks,
-  // the epochs are exact. The default is for maps that pass on the epoch: all
-  // positions of the same epochs.
+  // the epochs of the result are exact. The default is for maps that pass on
+  // the epoch: all positions of the same epochs.
   virtual std::optional<IndexSpan> SpanBelow(uint32_t child,
                                              const IndexSpan& span) const;
 
-  // Returns a hash of what the node's parameters (without its seed and the
-  // weights of a mixture) contribute to the positions up to the last of `span`:
-  // equal for nodes that differ only after it. Returns 0 if they contribute
-  // nothing, as though the node did not exist; nullopt (the default) if all of
-  // them contribute. If an index of `span` is at or past the length, it means
-  // the end of the epoch, and the hash also covers where the epoch ends.
+  // Returns a hash of those of the node's parameters that affect the positions
+  // up to the last of `span`, without its seed and the weights of a mixture.
+  // Nodes that differ only after that position have the same hash. Returns 0 if
+  // no parameter affects these positions, as though the node did not exist, and
+  // nullopt (the default) if all parameters do. An index of `span` at or past
+  // the length stands for the end of the epoch; the hash then also covers where
+  // the epoch ends.
   virtual std::optional<uint64_t> PrefixParameters(const IndexSpan& span) const;
 
   // Returns whether the results of Resolve() and Find() so far are valid; check

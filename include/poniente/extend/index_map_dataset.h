@@ -63,11 +63,12 @@ class NodeRecipe {
   // Returns whether the node defines an order of its own.
   virtual bool is_order() const { return false; }
 
-  // Return what the node's functions of the same names return (DatasetNode).
+  // Return the values of DatasetNode::repeats_items() and is_prefix() for the
+  // node.
   virtual bool repeats_items() const { return false; }
   virtual bool is_prefix() const { return false; }
 
-  // Returns whether the node is endless, with any children.
+  // Returns whether the node is endless, whatever its children are.
   virtual bool is_endless() const { return false; }
 
   // Returns whether the node is endless if one of its children is.
