@@ -80,8 +80,8 @@ absl::StatusOr<std::unique_ptr<Loader>> Config::OpenLoader(
   }
   if (!missing.empty()) {
     return absl::FailedPreconditionError(
-        absl::StrCat("nothing can be read: only numbers of tokens, no paths, "
-                     "are given for ",
+        absl::StrCat("the data cannot be read: these sources have only a "
+                     "number of tokens, no path: ",
                      missing));
   }
   return Loader::Create(dataset_, schedule_, options);

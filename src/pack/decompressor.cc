@@ -19,15 +19,15 @@ namespace {
 constexpr int kGzipOnly = 16 + MAX_WBITS;
 
 absl::Status NoMemory(const std::string& name) {
-  return absl::ResourceExhaustedError(
-      absl::StrCat("'", name, "': no memory to decompress it; free some"));
+  return absl::ResourceExhaustedError(absl::StrCat(
+      "'", name, "': not enough memory to decompress it; free some"));
 }
 
 absl::Status Damaged(const std::string& name, uint64_t at, const char* format,
                      std::string_view why) {
-  return absl::DataLossError(
-      absl::StrCat("'", name, "': at byte ", at, " of its ", format,
-                   " data: ", Absl(why), "; copy it again, or make it anew"));
+  return absl::DataLossError(absl::StrCat(
+      "'", name, "': at byte ", at, " of its ", format, " data: ", Absl(why),
+      "; copy the file again, or create it again"));
 }
 
 constexpr char kCutShort[] =

@@ -36,7 +36,7 @@ class FieldReader {
       : line_(*line), found_(line->field_.names.size()) {}
 
   bool null() { return Value("null"); }
-  bool boolean(bool) { return Value("a truth value"); }
+  bool boolean(bool) { return Value("a boolean"); }
   bool number_integer(int64_t number) {
     if (InIds()) return Fail(absl::StrCat(IdPlace(), " is ", number, Range()));
     return Value("a number");
@@ -87,8 +87,8 @@ class FieldReader {
   }
   bool parse_error(size_t position, const std::string& near,
                    const nlohmann::detail::exception&) {
-    return Fail(absl::StrCat("is no JSON: error at byte ", position, ", near '",
-                             Shown(near), "'"));
+    return Fail(absl::StrCat("is not JSON: error at byte ", position,
+                             ", near '", Shown(near), "'"));
   }
 
   // REQUIRES: the line was read to its end.
@@ -159,10 +159,9 @@ bool FieldReader::CheckFound() {
   std::string message = absl::StrCat(
       "has no field '", absl::StrJoin(line_.field_.names, "' or '"), "'");
   if (others_.empty()) return Fail(message + ": the object is empty");
-  absl::StrAppend(
-      &message, "; it has '", absl::StrJoin(others_, "', '"),
-      "' (--field chooses",
-      has_ids_ ? "; for ids as they are: --input-format tokens" : "", ")");
+  absl::StrAppend(&message, "; it has '", absl::StrJoin(others_, "', '"),
+                  "' (choose one with --field",
+                  has_ids_ ? "; for ids, use --input-format tokens" : "", ")");
   return Fail(message);
 }
 

@@ -178,8 +178,8 @@ absl::Status PackFile::SkipTo(uint64_t at) {
     PONIENTE_RETURN_IF_ERROR(ReadStream(1));
     if (held_.empty()) {
       return absl::DataLossError(absl::StrCat(
-          "'", Name(), "' holds fewer bytes than the ", at,
-          " that were packed of it before; pack it again with --restart"));
+          "'", Name(), "' now holds fewer bytes than the ", at,
+          " that were already packed from it; pack it again with --restart"));
     }
     const size_t dropped =
         static_cast<size_t>(std::min<uint64_t>(held_.size(), at - held_at_));
@@ -235,7 +235,7 @@ absl::StatusOr<std::string_view> PackFile::Read(
   if (absl::IsDataLoss(read)) {
     return absl::DataLossError(absl::StrCat(
         "'", input_.path, "' has become shorter than the ", input_.bytes,
-        " bytes it had when this began; pack it again"));
+        " bytes that it had at the start; pack it again"));
   }
   PONIENTE_RETURN_IF_ERROR(read);
   return std::string_view(into.data(), bytes);

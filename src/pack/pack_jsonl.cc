@@ -56,10 +56,10 @@ absl::StatusOr<PackUnit> JsonlPackInput::Cut(const UnitBegin& begin) {
     at += window.size();
   }
   return absl::InvalidArgumentError(
-      absl::StrCat("'", file_.input().path, "': the line at byte ", begin.at,
-                   " or the next has more than ", kMaxLineBytes,
-                   " bytes; JSONL holds a document in each line: cut it, or "
-                   "pack it with --input-format text"));
+      absl::StrCat("'", file_.input().path, "': a line at or after byte ",
+                   begin.at, " has more than ", kMaxLineBytes,
+                   " bytes; JSONL holds one document per line: split the line, "
+                   "or pack the file with --input-format text"));
 }
 
 absl::Status JsonlPackInput::Convert(const PackUnit& unit,
@@ -69,9 +69,9 @@ absl::Status JsonlPackInput::Convert(const PackUnit& unit,
   if (unit.begin.at == 0 && CompressionOf(text) != Compression::kNone) {
     return absl::InvalidArgumentError(absl::StrCat(
         "'", file_.input().path,
-        "' is compressed in a way that is not read here (gzip is, and zstd in "
-        "a build with it); decompress it in a pipe: xzcat FILE | poniente pack "
-        "- --input-format jsonl --out DIR"));
+        "' is compressed in a format that this build cannot read (all builds "
+        "read gzip, builds with libzstd also zstd); decompress it in a pipe: "
+        "xzcat FILE | poniente pack - --input-format jsonl --out DIR"));
   }
   if (field_.kind == JsonField::Kind::kIds) to->KeepOwnEnds();
   JsonLine json(field_);

@@ -73,10 +73,11 @@ absl::Status CheckPartFolder(const std::string& folder, const PackPart& part) {
   }
   ::closedir(dir);
   if (other.empty()) return absl::OkStatus();
-  return absl::FailedPreconditionError(absl::StrCat(
-      "'", folder, "/", other, "' is no part of ", part.parts,
-      ": the documents would be there twice; remove the parts of the other "
-      "division, or give another --out"));
+  return absl::FailedPreconditionError(
+      absl::StrCat("'", folder, "/", other,
+                   "' does not belong to a division into ", part.parts,
+                   " parts, so documents would be there twice; remove the "
+                   "parts of the other division, or give another --out"));
 }
 
 }  // namespace poniente::internal

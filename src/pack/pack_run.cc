@@ -70,7 +70,7 @@ absl::Status PackRun::Run(const std::function<bool()>& interrupted,
     const MutexLock lock(&mu_);
     if (failed_ == OutOfMemory()) {
       return absl::ResourceExhaustedError(
-          absl::StrCat(failed_.message(), "; take fewer threads (--threads)"));
+          absl::StrCat(failed_.message(), "; use fewer threads (--threads)"));
     }
     if (!failed_.ok()) return failed_;
     has_added = added_ > 0;
@@ -90,8 +90,8 @@ void PackRun::Start(int count, std::vector<std::thread>* threads) {
       const MutexLock lock(&mu_);
       Fail(absl::ResourceExhaustedError(absl::StrCat(
           "cannot start thread ", i + 1, " of ", count, ": ", error.what(),
-          "; take fewer (--threads), or raise the limits of processes and "
-          "memory (ulimit -u, -v)")));
+          "; use fewer threads (--threads), or raise the limits of processes "
+          "and memory (ulimit -u, -v)")));
       HasEnded(converts);
     }
   }
@@ -318,10 +318,9 @@ bool PackRun::TakePlace(const Task& task, const absl::Status& converted,
   }
   if (!documents.bad_lines().empty() && !job_.skip_bad_lines) {
     const BadLine& bad = documents.bad_lines().front();
-    Fail(absl::InvalidArgumentError(
-        absl::StrCat(At(task.input_index, placed_lines_ + bad.line, bad.what),
-                     "; mend the line, or go on without such lines: "
-                     "--skip-bad-lines")));
+    Fail(absl::InvalidArgumentError(absl::StrCat(
+        At(task.input_index, placed_lines_ + bad.line, bad.what),
+        "; fix the line, or skip such lines with --skip-bad-lines")));
     return false;
   }
   written->input_index = task.input_index;

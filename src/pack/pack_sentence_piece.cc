@@ -16,7 +16,7 @@ class LoadedModel final : public SentencePiece {
   bool Load(std::string_view model, std::string* error) {
     // The library writes what it thinks of a bad model to standard error.
     const auto status = processor_.LoadFromSerializedProto(model);
-    if (!status.ok()) *error = "is no SentencePiece model";
+    if (!status.ok()) *error = "is not a SentencePiece model";
     return status.ok();
   }
 
@@ -53,7 +53,7 @@ std::shared_ptr<const SentencePiece> SentencePiece::Load(std::string_view,
                                                          std::string* error) {
   *error =
       "needs SentencePiece, which this build does not have; install "
-      "libsentencepiece-dev and build again, or take --tokenizer bytes";
+      "libsentencepiece-dev and build again, or use --tokenizer bytes";
   return nullptr;
 }
 

@@ -132,8 +132,8 @@ absl::StatusOr<PackUnit> TextPackInput::CutWhole(const UnitBegin& begin) {
 absl::Status TextPackInput::TooLarge() const {
   return absl::InvalidArgumentError(absl::StrCat(
       "'", file_.input().path, "' has more than ", kMaxModelBytes,
-      " bytes, which a model does not take at once; cut it into several files, "
-      "or make it JSONL, a line for each document"));
+      " bytes, too many for a model to take at once; split it into several "
+      "files, or convert it to JSONL with one document per line"));
 }
 
 absl::Status TextPackInput::Convert(const PackUnit& unit,

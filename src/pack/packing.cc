@@ -149,8 +149,7 @@ void Packing::PlanJob() {
 
 bool Packing::GoOn(std::string_view saved) {
   const auto afresh = [this](const char* why) {
-    observer_->StartsAfresh(
-        absl::StrCat(why, " since the run that was ended before"));
+    observer_->StartsAfresh(absl::StrCat(why, " since the interrupted run"));
     return false;
   };
   const std::optional<SavedPackState> left = ParsePackState(saved);

@@ -111,10 +111,10 @@ absl::Status Finder::Add(const std::string& input) {
     return absl::OkStatus();
   }
   if (IsLeftOut(facts)) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "input '", input,
-        "' is also where the store would be written, so that it would hold "
-        "its own files; give another --out"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("input '", input,
+                     "' is also where the store would be written, so the store "
+                     "would contain its own files; give another --out"));
   }
   std::vector<TextInput> files;
   PONIENTE_RETURN_IF_ERROR(Walk(input, "", &files));
@@ -162,9 +162,9 @@ absl::Status Finder::Walk(const std::string& folder, const std::string& below,
   if (!parts.AreThere()) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(
       "'", folder,
-      "' has the files of a token store: as text its ids would make no sense; "
+      "' contains files of a token store, whose ids make no sense as text; "
       "name the store itself, which needs its manifest.json and all other "
-      "files, or leave it out by --glob"));
+      "files, or exclude it with --glob"));
 }
 
 bool Finder::Matches(const std::string& name) const {

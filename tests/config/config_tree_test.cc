@@ -274,9 +274,10 @@ TEST_F(ConfigTreeTest, ANumberOfTokensStandsForAStoreOfThatSize) {
   EXPECT_EQ(TraceOf(config),
             TraceOf(ParseData("[data.mixture]\na = { path = 'a', weight = 1 }\n"
                               "c = { path = 'c', weight = 1 }\n")));
-  EXPECT_THAT(config.OpenLoader(),
-              StatusIs(absl::StatusCode::kFailedPrecondition,
-                       AllOf(HasSubstr("a, c"), HasSubstr("numbers of"))));
+  EXPECT_THAT(
+      config.OpenLoader(),
+      StatusIs(absl::StatusCode::kFailedPrecondition,
+               AllOf(HasSubstr("a, c"), HasSubstr("number of tokens"))));
   EXPECT_EQ(config.vocabulary().tokenizer, "");
 }
 
@@ -505,7 +506,7 @@ TEST_F(ConfigTreeTest, NestedStagesBelowAShuffleCannotGoByTheRun) {
                "= 1 } }\nstages = [ { start_step = 5 } ]\n"),
       StatusIs(absl::StatusCode::kInvalidArgument,
                AllOf(HasSubstr("t.toml:8:12: data.flat.m.stages[0]"),
-                     HasSubstr("give start_sample"))));
+                     HasSubstr("state start_sample"))));
 }
 
 TEST_F(ConfigTreeTest, ARunThatAMixtureEndsIsNotProlonged) {

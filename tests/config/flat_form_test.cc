@@ -184,7 +184,7 @@ TEST_F(FlatFormTest, OneSourceNeedsNoList) {
   EXPECT_EQ(config.schedule().At(0).batch_size, 4u);
   EXPECT_THAT(config.warnings(),
               ::testing::UnorderedElementsAre(
-                  HasSubstr("t.toml:7:1: new_table is not looked at"),
+                  HasSubstr("t.toml:7:1: new_table is ignored"),
                   AllOf(HasSubstr("t.toml:2:14: train.batch_size = 4 is per "
                                   "device"),
                         HasSubstr("state data.batch_size"))));
@@ -226,8 +226,8 @@ TEST_F(FlatFormTest, WhatIsWrongIsNamed) {
       "anneal_start_step = 50\nanneal_weights = { a = 1.0 }",
       "t.toml:24:21: data.anneal_start_step cannot be combined with phases");
   refused("start_step = 66", "start_step = 33",
-          "data.phases[1].start_step must be at least 34, after the phase "
-          "before it, got 33");
+          "data.phases[1].start_step must be at least 34, to come after the "
+          "phase before it, got 33");
   refused("start_step = 66", "start_step = 120",
           "data.phases[1] starts at step 120, but the run ends after step 119");
   refused("lr_scale = 0.5", "lr_scale = 0.0",
@@ -242,9 +242,9 @@ TEST_F(FlatFormTest, WhatIsWrongIsNamed) {
           "data.phases[1].dataset_weights.a must be finite and at least 0");
   refused("path = \"a\"\n", "",
           "t.toml:25:1: data.datasets[0] needs one of path, hf_name");
-  refused("name = \"sea\"", "name = \"a\"",
-          "t.toml:28:1: data.datasets[1] has the name 'a' of a dataset before "
-          "it");
+  refused(
+      "name = \"sea\"", "name = \"a\"",
+      "t.toml:28:1: data.datasets[1] has the name 'a' of an earlier dataset");
   refused("weight = 9.0", "weight = 0.0",
           "data.datasets[0].weight must be finite and above 0, got 0");
   refused("mix_temperature = 2.0", "mix_temperature = 0.0",

@@ -76,7 +76,7 @@ TEST(JsonLineTest, RefusesHalfASurrogatePairInAnyString) {
         R"({"text": "a", "b": ["\udfff"]})", R"({"text": "a", "\udc00": 1})",
         R"({"text": "a\ud800\ud800"})"}) {
     EXPECT_FALSE(json.Read(line)) << line;
-    EXPECT_THAT(json.error(), HasSubstr("is no JSON"));
+    EXPECT_THAT(json.error(), HasSubstr("is not JSON"));
   }
 }
 

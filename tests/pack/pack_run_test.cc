@@ -112,7 +112,7 @@ INSTANTIATE_TEST_SUITE_P(Places, PackRunTest,
 TEST_P(PackRunTest, NoMemoryIsAnError) {
   ExpectEach([] { throw std::bad_alloc(); },
              StatusIs(absl::StatusCode::kResourceExhausted,
-                      HasSubstr("out of memory; take fewer threads")));
+                      HasSubstr("out of memory; use fewer threads")));
 }
 
 TEST_P(PackRunTest, WhatElseIsThrownIsAnErrorToo) {

@@ -227,7 +227,7 @@ class Search {
 
   absl::Status TooMany(uint64_t begin, uint64_t at) const {
     return absl::ResourceExhaustedError(absl::StrCat(
-        "the two runs are described differently from step ",
+        "the two runs are configured differently from step ",
         a_.schedule().StepOf(begin), " on, but no sample before step ",
         a_.schedule().StepOf(at), " differs; compare more than ", most_samples_,
         " samples"));

@@ -196,8 +196,8 @@ absl::StatusOr<std::string> TracedRun::FindSource(std::string_view name) const {
   }
   if (!below.empty()) {
     return absl::NotFoundError(
-        absl::StrCat(QuotedName(name), " is no source, but has ", Listed(below),
-                     " below it; give one of them"));
+        absl::StrCat(QuotedName(name), " is not a source, but has ",
+                     Listed(below), " below it; give one of these"));
   }
   std::vector<std::string> known;
   for (const TreeLeaf& leaf : leaves) known.push_back(leaf.path);
@@ -238,8 +238,9 @@ absl::StatusOr<std::vector<TracedReading>> TracedRun::FindItem(
   }
   if (item >= most) {
     return absl::OutOfRangeError(absl::StrCat(
-        "there is no item ", item, " of ", QuotedName(path), ", which has ",
-        most, most > 0 ? absl::StrCat(", 0 to ", most - 1) : std::string()));
+        QuotedName(path), " has ", most, most == 1 ? " item" : " items",
+        most > 0 ? absl::StrCat(", 0 to ", most - 1) : std::string(),
+        ": there is no item ", item));
   }
   SortBySample(&found);
   return found;
@@ -255,10 +256,9 @@ absl::StatusOr<std::vector<TracedReading>> TracedRun::FindDocument(
     const PiecewiseItems* const pieces =
         PiecesOf(*trace_.tree().leaves()[leaf].node);
     if (pieces == nullptr) {
-      return absl::FailedPreconditionError(
-          absl::StrCat("the documents of ", QuotedName(path),
-                       " are not known: only its number of tokens is; search "
-                       "for an item"));
+      return absl::FailedPreconditionError(absl::StrCat(
+          "the documents of ", QuotedName(path),
+          " are not known, only its number of tokens; search for an item"));
     }
     PONIENTE_ASSIGN_OR_RETURN(const std::vector<PieceOfItem> parts,
                               pieces->ItemsOf(document));
@@ -289,7 +289,7 @@ absl::StatusOr<std::vector<uint64_t>> TracedRun::DocumentsNamed(
   if (data == nullptr) {
     return absl::FailedPreconditionError(
         absl::StrCat("the documents of ", QuotedName(path),
-                     " are not known: only its number of tokens is"));
+                     " are not known, only its number of tokens"));
   }
   if (!data->knows_documents()) {
     return absl::FailedPreconditionError(absl::StrCat(

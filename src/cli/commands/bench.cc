@@ -144,11 +144,10 @@ void PrintStalls(const BenchRun& run, const BenchOptions& options) {
       Time(StallPerStep(metrics)), " per step; ", Count(metrics.stalls), " of ",
       Count(metrics.steps > 0 ? metrics.steps - 1 : 0), " batches were late");
   if (options.step_seconds > 0) {
-    absl::StrAppend(&stalls,
-                    absl::StrFormat("; %.1f%% of the time stalled beside steps "
-                                    "of %s",
-                                    100 * metrics.stall_share(),
-                                    Time(options.step_seconds)));
+    absl::StrAppend(
+        &stalls, absl::StrFormat(
+                     "; stalled for %.1f%% of the time, with steps of %s",
+                     100 * metrics.stall_share(), Time(options.step_seconds)));
   }
   Line("stalls", stalls);
 }
@@ -209,20 +208,21 @@ CommandSpec BenchSpec() {
       .brief = "measure how fast this machine feeds a configured run",
       .positionals = "CONFIG",
       .summary =
-          "Runs the loader of the TOML file CONFIG as a trainer that takes no "
-          "time would,\nor one that holds each batch for --step-time, and says "
-          "how fast batches come,\nwhat waits for what, and how many bytes are "
-          "read. What the page cache holds is\nread from there: a second run "
-          "may be faster than the first.",
-      .options = {{"steps", "N",
-                   "take N batches (default: as many as come in time)"},
-                  {"seconds", "T",
-                   "stop after T seconds (default: 10, without --steps)"},
-                  {"from-step", "S", "begin with step S (default: 0)"},
-                  {"step-time", "MS",
-                   "hold each batch for MS milliseconds, as a trainer would"},
-                  {"rank", "r/R", "as rank r of R (default: 0/1)"},
-                  {"json", "", "print JSON"}},
+          "Runs the loader of the TOML file CONFIG for a simulated trainer, "
+          "which takes no\ntime or holds each batch for --step-time. Prints "
+          "how fast batches come, how long\nthe trainer waits and what for, "
+          "and how many bytes are read. What the page cache\nholds is read "
+          "from there, so a second run may be faster than the first.",
+      .options =
+          {{"steps", "N",
+            "stop after N batches (default: limited by --seconds only)"},
+           {"seconds", "T",
+            "stop after T seconds (default: 10, or no limit with --steps)"},
+           {"from-step", "S", "begin with step S (default: 0)"},
+           {"step-time", "MS",
+            "hold each batch for MS milliseconds, as a trainer would"},
+           {"rank", "r/R", "run as rank r of R (default: 0/1)"},
+           {"json", "", "print JSON"}},
       .example = "poniente bench train.toml --seconds 30 --step-time 250"};
 }
 

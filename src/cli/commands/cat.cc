@@ -47,8 +47,8 @@ absl::StatusOr<TokenRange> ParseSpan(const std::string& name,
     return span;
   }
   return CatUsageError(absl::StrCat("--", name,
-                                    " must be a number, or a..b: from a on and "
-                                    "before b, with a <= b; got '",
+                                    " must be a number, or a range a..b (a "
+                                    "included, b not) with a <= b; got '",
                                     text, "'"));
 }
 
@@ -75,7 +75,7 @@ absl::Status ReadWindowRule(const Arguments& arguments, CatRequest* question) {
     for (const char* name : kOfWindows) {
       if (!arguments.Has(name)) continue;
       return CatUsageError(
-          absl::StrCat("--", name, " has a meaning beside --window only"));
+          absl::StrCat("--", name, " can only be used with --window"));
     }
     return absl::OkStatus();
   }
@@ -122,7 +122,7 @@ absl::StatusOr<CatRequest> ReadCatRequest(const Arguments& arguments) {
   }
   PONIENTE_RETURN_IF_ERROR(ReadWindowRule(arguments, &question));
   if (arguments.Has("raw") && arguments.Has("json")) {
-    return CatUsageError("--raw and --json exclude each other");
+    return CatUsageError("--raw and --json cannot be combined");
   }
   if (arguments.Has("raw")) question.form = Form::kRaw;
   if (arguments.Has("json")) question.form = Form::kJson;
@@ -192,7 +192,7 @@ absl::Status PastTheEnd(const TokenSource& source, std::string_view what,
                         TokenRange span, uint64_t there) {
   return absl::OutOfRangeError(absl::StrCat(
       "'", source.path(), "' has ", there, " ", internal::Absl(what),
-      ", so there are none from ", span.begin, " to ", span.end));
+      "; the range ", span.begin, "..", span.end, " goes past the end"));
 }
 
 absl::Status PrintWindows(const TokenSource& source, const CatRequest& question,
@@ -258,23 +258,24 @@ CommandSpec CatSpec() {
       .positionals =
           "PATH --tokens a..b | --document N | --window I --length L",
       .summary =
-          "Prints ids of the token store or the token files at PATH: one line "
-          "for the\ntokens, or a line per document or window. Each of the "
-          "three takes a number, or\na..b for those from a on and before b. "
-          "Windows are cut as the format's own\nproject cuts them, unless "
-          "stated.",
+          "Prints ids of the token store or the token files at PATH: all "
+          "tokens on one\nline, or one line per document or window. --tokens, "
+          "--document and --window take\na number, or a range a..b that "
+          "includes a but not b. Windows are cut as the\nformat's own project "
+          "cuts them, unless the options below say otherwise.",
       .options = WithSourceOptions(
-          {{"tokens", "a..b", "these tokens, counted over all shards"},
+          {{"tokens", "a..b", "these tokens, numbered across all shards"},
            {"document", "N", "this document"},
            {"window", "I", "this window"},
            {"length", "L", "tokens in a window"},
            {"overlap", "0|1", "tokens that a window shares with the next"},
            {"shards", "across|within",
-            "windows may reach over the ends of shards, or not"},
-           {"keep-tail", "", "what is left at an end is a shorter window"},
+            "whether windows may cross the ends of shards"},
+           {"keep-tail", "",
+            "keep what is left at an end, as a shorter window"},
            {"json", "", "print JSON: {\"ids\": [[...], ...]}"},
            {"raw", "",
-            "little-endian u32 instead of text, without ends of lines"}}),
+            "print little-endian u32 instead of text, without line ends"}}),
       .example = "poniente cat fortunes --document 0"};
 }
 

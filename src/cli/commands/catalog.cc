@@ -109,7 +109,7 @@ int Check(const StoreCatalog& catalog, bool is_json) {
     std::cout << OneLine(catalog.folder()) << ": "
               << TotalsInWords(TotalsOf(catalog)) << "; ";
     if (findings->empty()) {
-      std::cout << "all are what the catalogue says, and there are no others\n";
+      std::cout << "all match the catalogue, and there are no others\n";
     } else {
       std::cout << CountOf(*findings, Kind::kStale) << " stale, "
                 << CountOf(*findings, Kind::kMissing) << " missing, "
@@ -125,8 +125,9 @@ int Write(const std::string& folder, bool is_json) {
   // Stores that cannot be read have a line each.
   if (!written.ok()) return FailConfig(written.status());
   for (const std::string& other : written->others) {
-    Warn(absl::StrCat("'", folder, other.empty() ? "" : "/", other,
-                      "/manifest.json' is not a token store's: left out"));
+    Warn(absl::StrCat(
+        "'", folder, other.empty() ? "" : "/", other,
+        "/manifest.json' does not belong to a token store: left out"));
   }
   const auto catalog = StoreCatalog::Open(folder);
   if (!catalog.ok()) return Fail(catalog.status());
@@ -149,10 +150,10 @@ CommandSpec CatalogSpec() {
           .brief = "list the stores below a folder, for opening them fast",
           .positionals = "DIR",
           .summary =
-              "Writes what all token stores below a folder hold into one file "
-              "there, poniente-catalog.tsv, from which thousands of stores "
-              "open without a look at them. Run it again whenever one of them "
-              "was written, added, moved or removed.",
+              "Writes a catalogue of all token stores below DIR: the "
+              "file\nDIR/poniente-catalog.tsv. With it, thousands of stores "
+              "open without reading\ntheir files first. Run it again whenever "
+              "a store was written, added, moved or\nremoved.",
           .options = {{"check", "",
                        "write nothing; compare the catalogue with the stores, "
                        "and name each that is stale, missing or new"},

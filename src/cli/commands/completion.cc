@@ -119,8 +119,8 @@ CommandSpec CompletionSpec() {
           .positionals = "bash",
           .summary =
               "Prints a script for bash that completes commands, options and "
-              "their values.\nInstalled, it is read by itself where "
-              "bash-completion is.",
+              "their values. If\nthe package bash-completion is installed, "
+              "bash loads an installed script by\nitself.",
           .options = {{"json", "", "print JSON: the script as one text"}},
           .example = "source <(poniente completion bash)"};
 }

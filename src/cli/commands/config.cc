@@ -231,7 +231,7 @@ void PrintTree(const Config& config, const std::string& path) {
   const Schedule& schedule = config.schedule();
   const StepPlan first = schedule.At(0);
   std::cout << OneLine(path) << ": "
-            << (schedule.steps() == 0 ? "no end"
+            << (schedule.steps() == 0 ? "unlimited steps"
                                       : Plural(schedule.steps(), "step"))
             << " of " << first.batch_size << " x " << first.seq_len << ", "
             << Plural(schedule.stages().size(), "stage") << ", "
@@ -250,10 +250,10 @@ CommandSpec ConfigSpec() {
           .positionals = "[CONFIG]",
           .summary =
               "Checks the TOML file CONFIG, stores included, and shows the "
-              "tree of datasets that it makes.",
+              "tree of datasets\nthat it makes.",
           .options = {{"print", "",
                        "print the same run as TOML with everything stated"},
-                      {"explain", "KEY", "say what a key of such files means"},
+                      {"explain", "KEY", "say what a key of such a file means"},
                       {"json", "", "print JSON"}},
           .example = "poniente config --explain ramp_share"};
 }
@@ -265,7 +265,8 @@ int RunConfig(const std::vector<std::string>& args) {
   const bool as_json = arguments->Has("json");
   if (const auto key = arguments->Text("explain")) {
     if (!arguments->positionals().empty() || arguments->Has("print")) {
-      return FailUsage("config: --explain KEY takes no CONFIG");
+      return FailUsage(
+          "config: --explain KEY cannot be combined with a CONFIG or --print");
     }
     return Explain(*key, as_json);
   }

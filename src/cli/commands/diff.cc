@@ -144,7 +144,7 @@ void PrintDiffAsText(const std::string& a, const std::string& b,
               << Plural(diff.compared.steps, "step") << " that both have\n";
   }
   PrintRows("what decides tokens", diff, true);
-  PrintRows("what changes no token", diff, false);
+  PrintRows("what does not decide tokens", diff, false);
 }
 
 // Ends the run of the tool: nothing has been compared.
@@ -168,19 +168,18 @@ absl::StatusOr<RunDiff> Diff(const TracedRun& a, const TracedRun& b,
 }  // namespace
 
 CommandSpec DiffSpec() {
-  return {
-      .name = "diff",
-      .brief = "say from which step on two runs differ",
-      .positionals = "A B",
-      .summary =
-          "Says from which step on the runs in the TOML files A and B see "
-          "other tokens, and what differs between them.\nExit code: 0 if no "
-          "token differs, 1 if some do, 2 if the command line is wrong, 3 if "
-          "they could not be compared.",
-      .options = {{"samples", "N",
-                   "compare at most N samples one by one; default: 10^9"},
-                  {"json", "", "print JSON"}},
-      .example = "poniente diff yesterday.toml today.toml"};
+  return {.name = "diff",
+          .brief = "say from which step on two runs differ",
+          .positionals = "A B",
+          .summary =
+              "Says from which step on the runs in the TOML files A and B see "
+              "different tokens,\nand what differs between them.\nExit code: 0 "
+              "if no token differs, 1 if some do, 2 if the command line is "
+              "wrong,\n3 if the runs could not be compared.",
+          .options = {{"samples", "N",
+                       "compare at most N samples one by one; default: 10^9"},
+                      {"json", "", "print JSON"}},
+          .example = "poniente diff yesterday.toml today.toml"};
 }
 
 int RunDiff(const std::vector<std::string>& args) {
@@ -203,7 +202,7 @@ int RunDiff(const std::vector<std::string>& args) {
   const auto diff = Diff(TracedRun(*a), TracedRun(*b), *most);
   if (absl::IsResourceExhausted(diff.status())) {
     return Trouble(absl::ResourceExhaustedError(
-        absl::StrCat(diff.status().message(), ": --samples")));
+        absl::StrCat(diff.status().message(), " with --samples")));
   }
   if (!diff.ok()) return Trouble(diff.status());
   if (parsed.Has("json")) {

@@ -85,10 +85,10 @@ CommandSpec DocumentsSpec() {
       .brief = "list where documents begin, and their lengths",
       .positionals = "PATH",
       .summary =
-          "Lists the documents of the token store or the token files at PATH: "
-          "number,\nfirst token and tokens of each, in order.",
+          "Lists the documents of the token store or the token files at PATH, "
+          "in order: the\nnumber, the first token and the length of each.",
       .options = WithSourceOptions(
-          {{"names", "", "what each is called, or where it came from"},
+          {{"names", "", "also print the name of each, or where it came from"},
            {"json", "",
             "print JSON: {\"documents\": [{\"begin\", \"length\"}, ...]}"}}),
       .example = "poniente documents fortunes --names | head"};

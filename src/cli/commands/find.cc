@@ -45,10 +45,9 @@ absl::StatusOr<StepRange> ParseSteps(const std::string& text) {
       steps.begin < steps.end && steps.end <= internal::kMaxSamples) {
     return steps;
   }
-  return FindUsageError(
-      absl::StrCat("--steps must be a..b, steps from a on and before b, with "
-                   "0 <= a < b, got '",
-                   text, "'"));
+  return FindUsageError(absl::StrCat(
+      "--steps must be a range a..b (a included, b not) with 0 <= a < b, got '",
+      text, "'"));
 }
 
 // What the command line asks for.
@@ -101,7 +100,7 @@ absl::StatusOr<std::vector<TracedReading>> Answer(const TracedRun& run,
                                                   const FindRequest& question) {
   if (!question.steps && !run.steps()) {
     return absl::FailedPreconditionError(
-        "the run has no end: say which steps to search, --steps a..b");
+        "the run has no end: state which steps to search with --steps a..b");
   }
   if (question.item) return run.FindItem(path, *question.item, question.steps);
   PONIENTE_ASSIGN_OR_RETURN(const std::vector<uint64_t> documents,
@@ -176,13 +175,14 @@ CommandSpec FindSpec() {
       .positionals = "CONFIG --source NAME --item N | --document ID",
       .summary =
           "Says which samples of the run in the TOML file CONFIG read an item "
-          "or a document of a source.",
+          "or a document\nof a source.",
       .options = {{"source", "NAME",
-                   "its path of names, or a name or end that only one has"},
+                   "the path of the source, or a name or path ending that only "
+                   "this source has"},
                   {"item", "N", "the item's number in the source"},
                   {"document", "ID", "the document's number, or its name"},
                   {"steps", "a..b",
-                   "search steps from a on and before b; default: all"},
+                   "search only steps a to b - 1; default: all"},
                   {"json", "", "print JSON"}},
       .example = "poniente find train.toml --source fortunes --item 17"};
 }

@@ -70,7 +70,7 @@ Json HelpToJson(std::span<const CommandSpec> specs) {
 
 Meanings ExitCodes() {
   return {{"0", "the work is done"},
-          {"1", "the work could not be done, or found what is wrong"},
+          {"1", "the work could not be done, or a check found something wrong"},
           {"2", "the command line is wrong"},
           {"128+N", "ended by signal N: 130 by Ctrl-C"}};
 }
@@ -91,10 +91,9 @@ std::string ToolUsage(std::span<const CommandSpec> specs) {
   AppendTable(ExitCodes(), &text);
   text += "\nenvironment:\n";
   AppendTable(EnvironmentVariables(), &text);
-  return absl::StrCat(
-      text,
-      "\n`poniente COMMAND --help` has the options and an example,"
-      " `poniente --version`\nthe version.\n");
+  return absl::StrCat(text,
+                      "\n`poniente COMMAND --help` prints the options and an "
+                      "example,\n`poniente --version` prints the version.\n");
 }
 
 CommandSpec HelpSpec() {

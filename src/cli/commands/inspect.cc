@@ -72,10 +72,10 @@ void WarnOfLeftovers(Inspection* inspection) {
   }
   if (leftovers.empty()) return;
   std::sort(leftovers.begin(), leftovers.end());
-  inspection->warnings.push_back(absl::StrCat(
-      "files that belong to no finished store (a writer is at work, or died; "
-      "the next one removes them): ",
-      absl::StrJoin(leftovers, ", ")));
+  inspection->warnings.push_back(
+      absl::StrCat("files that belong to no finished store (a writer is "
+                   "running or was killed; the next writer removes them): ",
+                   absl::StrJoin(leftovers, ", ")));
 }
 
 absl::StatusOr<std::shared_ptr<const TokenSource>> Open(
@@ -255,7 +255,8 @@ CommandSpec InspectSpec() {
           "what it\nholds, and what looks wrong.",
       .options = WithSourceOptions(
           {{"vocab-size", "N",
-            "warn of ids that are not below N, with --verify of any"},
+            "warn of ids that are N or more; checks some of the ids, with "
+            "--verify all"},
            {"json", "", "print JSON"},
            {"verify", "", "read everything and check all checksums"}}),
       .example = "poniente inspect fortunes --json"};

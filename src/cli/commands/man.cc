@@ -106,9 +106,9 @@ std::string ManPage(std::span<const CommandSpec> specs) {
       ".SH SYNOPSIS\n.B poniente\n.I COMMAND\n[\\fIARGUMENTS\\fR]\n.br\n"
       ".B poniente \\-\\-help\n.br\n.B poniente \\-\\-version\n"
       ".SH DESCRIPTION\n"
-      "Makes token stores, looks into them, and tells what a run that a TOML "
-      "file\ndescribes will read. Results go to standard output, all else to "
-      "standard\nerror. Every command takes ",
+      "Makes token stores, shows what they hold, and says what a run that a "
+      "TOML\nfile describes will read. Results go to standard output; errors, "
+      "warnings and\nprogress go to standard error. Every command takes ",
       Bold("--help"), ".\n.SH COMMANDS\n");
   for (const CommandSpec& spec : specs) text += CommandSection(spec);
   return absl::StrCat(text, ".SH EXIT STATUS\n", Meaning(ExitCodes()),

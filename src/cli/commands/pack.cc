@@ -62,19 +62,19 @@ class PackScreen final : public internal::PackObserver {
   void FoundInputs() override {
     if (!command_.launcher.empty()) {
       const internal::PackPart& part = *command_.request.part;
-      Note(absl::StrCat("packs part ", part.ordinal, " of ", part.parts,
-                        ", as ", command_.launcher, " says"));
+      Note(absl::StrCat("packing part ", part.ordinal, " of ", part.parts,
+                        ", as set by ", command_.launcher));
     }
     // Before the first file is made: what an interrupt finds, the run removes.
     CatchInterrupts();
   }
   void StartsAfresh(const std::string& why) override {
-    Note("starts afresh: " + why);
+    Note("starting again from the beginning: " + why);
   }
   void GoesOn(uint64_t bytes, uint64_t total_bytes) override {
-    Note(absl::StrCat("goes on after ", BytesOf(bytes), " of ",
+    Note(absl::StrCat("resuming after ", BytesOf(bytes), " of ",
                       BytesOf(total_bytes),
-                      ", where a run that was ended left off"));
+                      ", where the interrupted run stopped"));
   }
   void Begins(uint64_t bytes) override {
     progress_.emplace("packing", bytes, command_.quiet);
@@ -108,7 +108,7 @@ std::string Skipped(const PackOutcome& outcome) {
   add(outcome.state.empty, "empty file");
   add(outcome.left_out.links, "symbolic link");
   add(outcome.left_out.special, "special file");
-  add(outcome.left_out.unmatched, "file", " outside of --glob");
+  add(outcome.left_out.unmatched, "file", " not matching --glob");
   add(outcome.state.bad_lines, "bad line");
   return absl::StrJoin(parts, ", ");
 }
@@ -124,9 +124,9 @@ absl::Status Nothing(const PackOutcome& outcome) {
 
 absl::Status Interrupted(const PackOutcome& outcome) {
   std::string message =
-      absl::StrCat("interrupted; '", outcome.path, "' is as it was");
+      absl::StrCat("interrupted; '", outcome.path, "' is unchanged");
   if (outcome.can_go_on) {
-    absl::StrAppend(&message, "; the same command goes on after ",
+    absl::StrAppend(&message, "; run the same command to resume after ",
                     BytesOf(outcome.state.bytes), " of ",
                     BytesOf(outcome.total_bytes));
   }
@@ -142,10 +142,10 @@ void WarnOf(const PackState& state) {
                       inputs.first, "'); ", remedy));
   };
   odd("compressed input", state.compressed,
-      "unpack it first to train on its text");
+      "decompress it first to train on its text");
   odd("input that looks binary, not text,", state.binary,
-      "if it holds token ids, state their --dtype or --format; other text than "
-      "UTF-8 is to be converted first");
+      "if it holds token ids, state --dtype or --format; convert text in other "
+      "encodings to UTF-8 first");
   if (state.bad_lines > 0) {
     Warn(absl::StrCat(Plural(state.bad_lines, "bad line"),
                       " left out; the first is ", state.first_bad_line));
@@ -214,24 +214,23 @@ absl::Status Run(const PackCommand& command) {
 }  // namespace
 
 CommandSpec PackSpec() {
-  return {
-      .name = "pack",
-      .brief = "make a token store from text, or from token files",
-      .positionals = "INPUT... --out DIR",
-      .summary =
-          "Makes a token store from text, from JSONL with a text or ids in "
-          "each line, or\nfrom any token files that `inspect` knows.\nText "
-          "becomes bytes, the ids 0 to 255, or what a "
-          "SentencePiece model makes of it;\nevery document ends with the id "
-          "256, or the model's. An INPUT is a file, a folder\n(all files below "
-          "it, in bytewise order; links are not followed) or - for standard\n"
-          "input. A store that is at DIR already is replaced when the new one "
-          "is complete.\nAfter a kill the same command goes on where the last "
-          "checkpoint was made.",
-      .options = PackOptions(),
-      .example =
-          "poniente pack /usr/share/games/fortunes --glob '*.u8' "
-          "--delimiter % --out fortunes"};
+  return {.name = "pack",
+          .brief = "make a token store from text, or from token files",
+          .positionals = "INPUT... --out DIR",
+          .summary =
+              "Makes a token store from text, from JSONL with text or ids in "
+              "each line, or from\nany token files that `inspect` "
+              "recognizes.\nText becomes its bytes, as ids 0 to 255, or the "
+              "ids of a SentencePiece model. A\ndocument of text ends with id "
+              "256, or with the model's end-of-sentence id.\nAn INPUT is a "
+              "file, a folder (all files below it, in bytewise order; links "
+              "are\nnot followed) or - for standard input. An existing store "
+              "at DIR is replaced when\nthe new one is complete. After a kill, "
+              "the same command resumes from the last\ncheckpoint.",
+          .options = PackOptions(),
+          .example =
+              "poniente pack /usr/share/games/fortunes --glob '*.u8' "
+              "--delimiter % --out fortunes"};
 }
 
 int RunPack(const std::vector<std::string>& args) {

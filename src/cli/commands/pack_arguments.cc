@@ -49,21 +49,21 @@ absl::Status ReadSplitting(const Arguments& arguments, PackRequest* request) {
       request->format.value_or(InputFormat::kText) == InputFormat::kText;
   if (!is_text && (delimiter || arguments.Has("split"))) {
     return Wrong(
-        "--split and --delimiter cut text; JSONL holds a document in each "
-        "line: leave them out");
+        "--split and --delimiter are for text, but the inputs are not text: "
+        "leave them out");
   }
   if (split == "paragraphs") {
     request->rule.kind = SplitRule::Kind::kParagraphs;
   }
   if (!delimiter) return absl::OkStatus();
   if (split == "paragraphs") {
-    return Wrong("--delimiter and --split paragraphs exclude each other");
+    return Wrong("--delimiter and --split paragraphs cannot be combined");
   }
   if (delimiter->find('\n') != std::string::npos) {
-    return Wrong("--delimiter is one line, without its end");
+    return Wrong("--delimiter must be one line, without a line end");
   }
   if (delimiter->size() + 2 > internal::kMaxCutLineBytes) {
-    return Wrong(absl::StrCat("--delimiter has at most ",
+    return Wrong(absl::StrCat("--delimiter must have at most ",
                               internal::kMaxCutLineBytes - 2, " bytes, got ",
                               delimiter->size()));
   }
@@ -81,9 +81,9 @@ absl::StatusOr<bool> AreTokenFiles(const PackRequest& request) {
   }
   if (token_files != nullptr && others != nullptr) {
     return Wrong(absl::StrCat(
-        "'", *token_files, "' holds ids already, '", *others,
-        "' does not, or not in a format that is known: pack them one by one, "
-        "or say what all are by --input-format"));
+        "'", *token_files, "' holds token ids, but '", *others,
+        "' does not, or is in an unknown format: pack them separately, or "
+        "state the format of all inputs with --input-format"));
   }
   return others == nullptr;
 }
@@ -112,7 +112,7 @@ absl::Status ReadFormat(const Arguments& arguments, PackRequest* request) {
   if (request->format == InputFormat::kText ||
       request->format == InputFormat::kTokenFiles) {
     return Wrong(
-        "--field names a field of JSONL, and the inputs are none; see "
+        "--field names a field of JSONL, but the inputs are not JSONL; see "
         "--input-format");
   }
   request->field.names = {*field};
@@ -156,10 +156,10 @@ absl::Status AreAlike(const PackRequest& request) {
     const Vocabulary* const a = first.known_vocabulary();
     const Vocabulary* const b = input.source->known_vocabulary();
     if (a == nullptr || b == nullptr || *a == *b) continue;
-    return Wrong(absl::StrCat("'", first.path(), "' is of the tokenizer '",
-                              a->tokenizer, "', '", input.path, "' of '",
-                              b->tokenizer,
-                              "': a store has one; pack them one by one"));
+    return Wrong(absl::StrCat(
+        "'", first.path(), "' has ids of the tokenizer '", a->tokenizer,
+        "', but '", input.path, "' has ids of '", b->tokenizer,
+        "', and a store has one tokenizer: pack them separately"));
   }
   return absl::OkStatus();
 }
@@ -171,7 +171,7 @@ absl::Status ReadTokenFiles(const Arguments& arguments, PackRequest* request) {
         "--tokenizer out");
   }
   if (arguments.Has("vocab-size") != arguments.Has("tokenizer-name")) {
-    return Wrong("--vocab-size and --tokenizer-name go together");
+    return Wrong("--vocab-size and --tokenizer-name must be given together");
   }
   PONIENTE_ASSIGN_OR_RETURN(TokenSourceOptions options,
                             ReadSourceOptions("pack", arguments));
@@ -208,8 +208,8 @@ absl::Status ReadTokenFiles(const Arguments& arguments, PackRequest* request) {
 absl::Status ReadBytes(const Arguments& arguments, PackRequest* request) {
   if (arguments.Has("tokenizer-name")) {
     return Wrong(
-        "--tokenizer-name names a model or ids; those of bytes are called "
-        "'bytes'");
+        "--tokenizer-name is for a model or for ids; the tokenizer of bytes is "
+        "always called 'bytes'");
   }
   PONIENTE_ASSIGN_OR_RETURN(request->end_of_document,
                             ReadEnd(arguments, kByteEnd));
@@ -270,8 +270,8 @@ absl::Status ReadTokenizer(const Arguments& arguments, PackRequest* request) {
     PONIENTE_RETURN_IF_ERROR(ReadTokenFiles(arguments, request));
   } else if (arguments.Has("vocab-size")) {
     return Wrong(
-        "--vocab-size is for ids as they are: --input-format tokens; a "
-        "tokenizer knows its own");
+        "--vocab-size is only for inputs that are ids (--input-format tokens "
+        "or token-files); a tokenizer knows its vocabulary size");
   } else {
     const std::string tokenizer = arguments.Text("tokenizer").value_or("bytes");
     PONIENTE_RETURN_IF_ERROR(tokenizer == "bytes"
@@ -366,7 +366,7 @@ absl::StatusOr<PackCommand> ReadPackCommand(const Arguments& arguments) {
     return Wrong("--out is missing; say where the store goes: --out DIR");
   }
   if (command.json && command.quiet) {
-    return Wrong("--json and --quiet exclude each other");
+    return Wrong("--json and --quiet cannot be combined");
   }
   PONIENTE_RETURN_IF_ERROR(ReadFormat(arguments, &request));
   PONIENTE_RETURN_IF_ERROR(ReadSplitting(arguments, &request));

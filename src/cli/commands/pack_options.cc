@@ -10,46 +10,51 @@ std::vector<Option> PackOptions() {
   std::vector<Option> options = {
       {"out", "DIR", "where the store goes; required"},
       {"glob", "PATTERN",
-       "take only files of folders that match, for example '*.h'", true},
+       "in folders, take only files that match, for example '*.h'", true},
       {"input-format", "text|jsonl|tokens|token-files",
        "what the inputs are, whatever their names; tokens is JSONL with arrays "
        "of ids. Default: token-files if all are stores or token files that "
-       "`inspect` knows, jsonl for *.jsonl, *.ndjson, *.json.l (also with .gz, "
-       ".zst), else text. What gzip or zstd compressed is read in place"},
+       "`inspect` recognizes, jsonl for *.jsonl, *.ndjson, *.json.l (also with "
+       ".gz, .zst), else text. Files compressed by gzip or zstd are read in "
+       "place"},
       {"split", "files|paragraphs",
        "text: one document per file (default), or cut at blank lines"},
       {"delimiter", "TEXT",
        "text: cut files into documents at lines equal to TEXT"},
       {"field", "NAME",
-       "JSONL: the field to take; default text, or tokens or input_ids"},
+       "JSONL: the field to take; default: text, or for ids tokens or "
+       "input_ids"},
       {"tokenizer", "bytes|MODEL",
-       "what makes ids of text: its bytes (default), or the file of a "
-       "SentencePiece model"},
+       "how text becomes ids: as bytes (default), or by the SentencePiece "
+       "model in the file MODEL"},
       {"tokenizer-name", "NAME",
-       "what the store calls the tokenizer; needed where ids are taken as they "
-       "are and nothing names it"},
-      {"vocab-size", "N", "every id is below N; needed as --tokenizer-name"},
+       "the tokenizer's name in the store; required for ids whose files do not "
+       "state it"},
+      {"vocab-size", "N",
+       "every id is below N; required for ids whose files do not state it"},
       {"eod", "ID|none",
-       "the id that ends each document; default 256 for bytes, the model's "
-       "end of sentence, none for ids as they are"},
+       "the id that ends each document; default: 256 for bytes, the model's "
+       "end of sentence, the id that token files state, else none"},
       {"skip-bad-lines", "",
        "JSONL: leave out lines that cannot be read, and count them"},
       {"threads", "N",
-       "threads that convert, default as many as there are cores, at most 8; "
-       "the store is the same for any number"},
+       "threads that convert; default: the number of cores, at most 8; the "
+       "store is the same for any number"},
       {"direct", "auto|on|off",
-       "write tokens past the page cache where the file system allows; auto: "
-       "for at least 64 MiB of files of 512 KiB or more on the average"},
+       "write tokens past the page cache where the file system allows it; "
+       "auto: if the inputs have at least 64 MiB, in files of at least 512 KiB "
+       "on average"},
       {"part", "i/N",
        "pack part i (from 0) of N of the inputs into DIR/part-i-of-N; default: "
-       "as mpirun, srun or torchrun says"},
+       "the rank that mpirun, srun or torchrun has set"},
       {"block-bytes", "SIZE",
        "bytes of the store under one checksum, 4KiB to 64KiB, a power of two; "
        "a reader that verifies reads whole blocks; default 4KiB"},
-      {"restart", "", "do not go on where a run that was killed left off"},
+      {"restart", "",
+       "do not resume a run that was killed, but start from the beginning"},
       {"checkpoint-bytes", "SIZE",
-       "how much is written between two states to go on from; default 256MiB, "
-       "and at least every 10 seconds"},
+       "bytes written between two checkpoints; default 256MiB; there is also "
+       "one at least every 10 seconds"},
   };
   for (Option& option : WithSourceOptions({})) {
     if (option.name != "glob") options.push_back(std::move(option));

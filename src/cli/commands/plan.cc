@@ -73,14 +73,15 @@ CommandSpec PlanSpec() {
           .positionals = "CONFIG",
           .summary =
               "Says what the run in the TOML file CONFIG will read: tokens, "
-              "samples and epochs per source and stage, repeats, what lengths "
-              "save.",
+              "samples and epochs\nper source and stage, repeats, and how much "
+              "attention short samples save.",
           .options = {{"steps", "N", "plan N steps instead of data.steps"},
                       {"max-repeats", "X",
                        "warn of sources read more than X times (default 4)"},
                       {"json", "", "print JSON"},
                       {"series", "", "with --json: the run over time as well"},
-                      {"html", "FILE", "write a page that shows it over time"}},
+                      {"html", "FILE",
+                       "write an HTML page that shows the run over time"}},
           .example = "poniente plan train.toml --html plan.html"};
 }
 
@@ -102,7 +103,7 @@ int RunPlan(const std::vector<std::string>& args) {
     return FailUsage(std::string(max_repeats.status().message()));
   }
   if (parsed->Has("series") && !parsed->Has("json")) {
-    return FailUsage("plan: --series goes with --json");
+    return FailUsage("plan: --series can only be used with --json");
   }
   const std::string& path = parsed->positionals()[0];
   const auto config = LoadConfig(path);

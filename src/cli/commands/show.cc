@@ -59,8 +59,8 @@ absl::StatusOr<std::vector<SampleText>> ReadTexts(
   if (!windows.ok()) return windows.status();
   const bool is_text = vocabulary.tokenizer == "bytes";
   if (!is_text) {
-    Warn(absl::StrCat("no text of tokenizer '", vocabulary.tokenizer,
-                      "', only of 'bytes': ids instead"));
+    Warn(absl::StrCat("cannot show text of tokenizer '", vocabulary.tokenizer,
+                      "', only of 'bytes': showing ids instead"));
   }
   std::vector<SampleText> texts;
   for (TokenWindow& window : *windows) {
@@ -157,11 +157,12 @@ CommandSpec ShowSpec() {
           .brief = "say what a step of a run reads",
           .positionals = "CONFIG --step S",
           .summary =
-              "Says what a step of the run in the TOML file CONFIG sees: of "
-              "each sample where it comes from.",
+              "Says what a step of the run in the TOML file CONFIG reads: "
+              "where each of its\nsamples comes from.",
           .options = {{"step", "S", "the step, from 0 on"},
                       {"rank", "r/R", "only what rank r of R ranks sees"},
-                      {"text", "", "the tokens too, as text if they are bytes"},
+                      {"text", "",
+                       "also print the tokens, as text if they are bytes"},
                       {"json", "", "print JSON"}},
           .example = "poniente show train.toml --step 1200 --rank 0/8 --text"};
 }

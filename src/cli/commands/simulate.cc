@@ -178,7 +178,7 @@ void PrintChunks(const RunReads& reads, const IoSimulation& simulation,
   std::cout << "\nin chunks of " << BinarySize(request.options.chunk_bytes[at])
             << ":\n";
   std::vector<std::vector<std::string>> rows = {
-      {"order", "chunks a batch", "touched", "of it used", "cache needed",
+      {"order", "chunks a batch", "touched", "share used", "cache needed",
        "read/used: no cache"}};
   for (const uint64_t cache : request.options.cache_bytes) {
     rows[0].push_back(BinarySize(cache));
@@ -211,28 +211,26 @@ void PrintSimulation(const RunReads& reads, const IoSimulation& simulation,
               << request.rank.ranks;
   }
   std::cout << " read " << Plural(reads.samples(), "sample") << ", "
-            << Bytes(static_cast<double>(simulation.used_bytes)) << ", of "
+            << Bytes(static_cast<double>(simulation.used_bytes)) << ", from "
             << Plural(reads.files().size(), "file") << '\n';
   for (size_t i = 0; i < request.options.chunk_bytes.size(); ++i) {
     PrintChunks(reads, simulation, request, i);
   }
-  std::cout
-      << "\n  cache needed: least LRU cache that fetches chunks once in a "
-         "pass (but for 1 in 20)\n";
+  std::cout << "\n  cache needed: the smallest LRU cache that fetches at most "
+               "1 in 20 chunks again in a pass\n";
   for (const internal::OrderLeftOut& left_out : simulation.left_out) {
     std::cout << "  note: no " << OrderInWords(left_out.order) << ": "
               << OneLine(std::string(left_out.status.message())) << '\n';
   }
   if (!assumed.empty()) {
     const size_t shown = std::min<size_t>(assumed.size(), 8);
-    std::cout
-        << "  note: ids of stores that are not there yet are taken to have "
-           "the width that their vocabulary needs, 4 bytes if it is not "
-           "known: "
-        << OneLine(absl::StrJoin(
-               assumed.begin(), assumed.begin() + static_cast<ptrdiff_t>(shown),
-               ", "))
-        << (shown < assumed.size() ? ", ..." : "") << '\n';
+    std::cout << "  note: for stores that do not exist yet, each id is assumed "
+                 "to have the width that the vocabulary needs, or 4 bytes if "
+                 "it is not known: "
+              << OneLine(absl::StrJoin(
+                     assumed.begin(),
+                     assumed.begin() + static_cast<ptrdiff_t>(shown), ", "))
+              << (shown < assumed.size() ? ", ..." : "") << '\n';
   }
 }
 
@@ -244,26 +242,28 @@ CommandSpec SimulateSpec() {
       .brief = "say which parts of the files a run's first steps read",
       .positionals = "CONFIG",
       .summary =
-          "Says how the first steps of the run in the TOML file CONFIG are "
-          "spread over the\nfiles, without reading any: chunks in each batch, "
-          "bytes read for each byte used\nwith caches of several sizes, and "
-          "the cache that it takes to read chunks once;\nfor the run as it "
-          "is, and with a full shuffle or a block shuffle of each source.\n"
-          "Sources may be numbers of tokens. docs/simulate.md explains the "
-          "figures.",
-      .options =
-          {{"io", "", "simulate reads; the only thing there is yet"},
-           {"steps", "N",
-            "simulate N steps (default: 1000, or fewer if they are "
-            "large)"},
-           {"rank", "r/R", "what rank r of R reads (default: all of it)"},
-           {"chunk-bytes", "LIST",
-            "sizes of chunks (default: 64KiB,1MiB,16MiB)"},
-           {"cache-bytes", "LIST", "sizes of caches (default: 1GiB,16GiB)"},
-           {"block-tokens", "N",
-            "tokens in a chunk of the block shuffle (default: 524288)"},
-           {"window-chunks", "N", "chunks in a window of it (default: 1024)"},
-           {"json", "", "print JSON"}},
+          "Says how the reads of the first steps of the run in the TOML file "
+          "CONFIG are\nspread over the files, without reading any: chunks in "
+          "each batch, bytes read for\neach byte used with caches of several "
+          "sizes, and the cache needed to read each\nchunk once. It does so "
+          "for the run as it is, and with a full shuffle or a block\nshuffle "
+          "of each source. Sources may be numbers of tokens. "
+          "docs/simulate.md\nexplains the figures.",
+      .options = {{"io", "", "simulate reads; the only simulation so far"},
+                  {"steps", "N",
+                   "simulate N steps (default: 1000, or fewer if they are "
+                   "large)"},
+                  {"rank", "r/R",
+                   "only what rank r of R reads (default: all ranks)"},
+                  {"chunk-bytes", "LIST",
+                   "sizes of chunks (default: 64KiB,1MiB,16MiB)"},
+                  {"cache-bytes", "LIST",
+                   "sizes of caches (default: 1GiB,16GiB)"},
+                  {"block-tokens", "N",
+                   "tokens in a chunk of the block shuffle (default: 524288)"},
+                  {"window-chunks", "N",
+                   "chunks in a window of the block shuffle (default: 1024)"},
+                  {"json", "", "print JSON"}},
       .example = "poniente simulate train.toml --io --chunk-bytes 4KiB,1MiB"};
 }
 

@@ -22,7 +22,7 @@ absl::StatusOr<std::optional<DocumentDelimiter>> ReadDelimiter(
     if (!arguments.Has(name)) continue;
     if (delimiter) {
       return absl::InvalidArgumentError(absl::StrCat(
-          command, ": --document-begin and --document-end exclude each other"));
+          command, ": --document-begin and --document-end cannot be combined"));
     }
     PONIENTE_ASSIGN_OR_RETURN(const uint64_t id,
                               arguments.Number(name, 0, 0, UINT32_MAX));
@@ -33,12 +33,14 @@ absl::StatusOr<std::optional<DocumentDelimiter>> ReadDelimiter(
 
 std::vector<Option> SourceOptions() {
   return {
-      {"dtype", kDtypes, "how ids lie in files without a header"},
+      {"dtype", kDtypes, "type of the ids in files without a header"},
       {"column", "NAME", "the column, field or feature that holds the ids"},
-      {"glob", "PATTERN", "of a folder, only files whose names match"},
-      {"format", "NAME", "what it is, where it could be several"},
-      {"document-end", "ID", "the id that ends documents, where nothing says"},
-      {"document-begin", "ID", "the id that begins them"},
+      {"glob", "PATTERN", "in a folder, read only files whose names match"},
+      {"format", "NAME", "the format, if the files could have several"},
+      {"document-end", "ID",
+       "the id that ends documents, if the files do not state it"},
+      {"document-begin", "ID",
+       "the id that begins documents, instead of --document-end"},
   };
 }
 

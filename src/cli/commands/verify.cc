@@ -262,13 +262,14 @@ CommandSpec VerifySpec() {
       .brief = "check all checksums of stores",
       .positionals = "PATH|CONFIG...",
       .summary =
-          "Reads token stores (folders), all those of a catalogue (a folder "
-          "that `poniente catalog` was run on), or those of "
-          "configurations (TOML files), each once, and checks every "
-          "checksum, every id and the fingerprint; of a catalogue's also "
-          "that they are the stores that it lists. Token files of other "
-          "projects, which have no checksums, are read to their ends; the "
-          "options say how, except of those that a configuration names.",
+          "Reads token stores and checks every checksum, every id and the "
+          "fingerprint. A\nPATH is a store, or a folder with a catalogue "
+          "(written by `poniente catalog`),\nwhich stands for all stores that "
+          "it lists; these are also compared with the\ncatalogue. A CONFIG is "
+          "a TOML file, which stands for all stores that it names.\nEach store "
+          "is read once. Token files of other projects have no checksums and "
+          "are\nonly read to their ends. The options say how to read them, but "
+          "do not apply to\nfiles that a CONFIG names.",
       .options = WithSourceOptions({{"json", "", "print JSON"}}),
       .example = "poniente verify fortunes train.toml"};
 }

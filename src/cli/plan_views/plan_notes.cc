@@ -57,10 +57,10 @@ void AddRepeated(const PlannedRun& plan, std::vector<std::string>* warnings) {
     names.Add(source.path, absl::StrFormat(" (%.2f epochs)", *source.epochs));
   }
   if (names.count() == 0) return;
-  warnings->push_back(absl::StrFormat(
-      "read more than %g times, and repeats beyond about four epochs are worth "
-      "less than new data: %s",
-      plan.max_repeats, names.Text()));
+  warnings->push_back(
+      absl::StrFormat("read more than %g times (repeats beyond about four "
+                      "epochs are worth less than new data): %s",
+                      plan.max_repeats, names.Text()));
 }
 
 // Of tokens read, from which on what is skipped is worth a warning.
@@ -84,8 +84,8 @@ void AddSkipped(const PlannedRun& plan, std::vector<std::string>* warnings) {
               absl::StrCat(" (", ShortCount(source->skipped_tokens), ")"));
   }
   warnings->push_back(absl::StrFormat(
-      "changes of length skip %s tokens where %s are read, most of these "
-      "sources: %s; a smaller group_items skips less",
+      "changes of sequence length skip %s tokens, while %s are read; the "
+      "sources that skip most: %s; a smaller group_items skips fewer",
       ShortCount(plan.skipped_tokens),
       ShortCount(static_cast<double>(plan.tokens)), names.Text()));
 }
@@ -107,7 +107,7 @@ std::vector<std::string> Warnings(const PlannedRun& plan) {
   std::vector<std::string> warnings;
   if (plan.is_cut_short) {
     warnings.push_back(
-        absl::StrCat("the data end before the stated steps do: after ",
+        absl::StrCat("the data ends before the stated number of steps: after ",
                      Plural(plan.steps, "step")));
   }
   AddStarved(plan, Starved::kNoWeight, "as their weight is 0 throughout",
@@ -127,9 +127,9 @@ std::vector<std::string> Remarks(const PlannedRun& plan) {
   std::vector<std::string> remarks;
   if (!plan.is_exact) {
     remarks.push_back(
-        "~: expected; the end of a stage or of the run cuts an epoch or a "
-        "group of windows whose order is too long to look up. All other counts "
-        "are exact");
+        "~ marks expected values: the end of a stage or of the run cuts an "
+        "epoch, or a group of windows, whose order is too long to look up. All "
+        "other counts are exact");
   }
   NameList assumed;
   for (const RunSource& source : plan.sources) {
@@ -137,8 +137,8 @@ std::vector<std::string> Remarks(const PlannedRun& plan) {
   }
   if (assumed.count() > 0) {
     remarks.push_back(absl::StrCat(
-        "bytes: ids of stores that are not there yet are taken to have the "
-        "width that their vocabulary needs, 4 bytes if it is not known: ",
+        "bytes: for stores that do not exist yet, each id is assumed to have "
+        "the width that the vocabulary needs, or 4 bytes if it is not known: ",
         assumed.Text()));
   }
   return remarks;

@@ -259,7 +259,7 @@ const drawAll = () => {
   $('by-steps').setAttribute('aria-pressed', axis === 'steps');
   drawMixture();
   const [unit, word] = scaleOf(Math.max(...charted.filter(band => band.source !== undefined).map(band => Math.max(...band.tokens))));
-  $('tokens').previousElementSibling.textContent = `Of ${hidden > 0 ? `the ${kColours} largest sources` : 'each source'}, since the first step; ${word}tokens.`;
+  $('tokens').previousElementSibling.textContent = `For ${hidden > 0 ? `the ${kColours} largest sources` : 'each source'}, since the first step; ${word}tokens.`;
   drawLines('tokens', 'Tokens read of each source', 'tokens', band => band.source !== undefined, unit);
   drawLines('epochs', 'Epochs of each source', 'epochs', band => band.epochs.length > 0, 1);
   drawSteps('lengths', 'Sequence length', series.seq_len);
@@ -396,7 +396,7 @@ const fillText = () => {
   $('warnings').hidden = !plan.warnings.length;
   const saved = plan.attention;
   const figures = [[billions(plan.tokens), 'tokens read'], [count(plan.steps), `step${plan.steps === 1 ? '' : 's'}, ${several(plan.samples, 'sample')}`],
-    [`${saved.same_tokens.ratio.toFixed(2)}\u00d7`, saved.same_tokens.ratio > 1 ? `cheaper attention than as many tokens all at length ${count(saved.longest)}; ${saved.same_steps.ratio.toFixed(2)}\u00d7 than as many steps` : 'attention saved: one length throughout'],
+    [`${saved.same_tokens.ratio.toFixed(2)}\u00d7`, saved.same_tokens.ratio > 1 ? `cheaper attention than with the same number of tokens all at length ${count(saved.longest)}; ${saved.same_steps.ratio.toFixed(2)}\u00d7 cheaper than with the same number of steps` : 'attention saved: one length throughout'],
     [bytes(plan.bytes), 'read, as tokens are stored']];
   for (const [value, words] of figures) {
     const box = make('div');
@@ -404,7 +404,7 @@ const fillText = () => {
     $('figures').append(box);
   }
   $('epochs-hint').textContent = `Passes over each source; dashed: ${plan.max_repeats}.`;
-  const remarks = [...plan.remarks.map(text => text.replace(/^~:/, 'With ~:')),
+  const remarks = [...plan.remarks,
     `Skipped at changes of length: ${billions(plan.skipped_tokens)} tokens. Left over at the ends of stores, which fill no window: ${billions(plan.left_over_tokens)}.`
       + (plan.cut_off_tokens ? ` At the ends of windows that samples do not fill: ${billions(plan.cut_off_tokens)}.` : ''),
     '\u201c\u2265 step\u201d: the first repeat is not before this step.', `Attention is taken to cost the square of a sample\u2019s length. Repeats beyond about four epochs are worth less than new data (Muennighoff et al. 2023).`];

@@ -136,8 +136,9 @@ void PrintTotals(const PlannedRun& plan, std::ostream& out) {
   const internal::AttentionSaved& saved = plan.attention;
   out << "  attention     "
       << (saved.same_tokens > 1
-              ? absl::StrFormat("%.2f times cheaper than as many tokens all at "
-                                "length %u; %.2f times than as many steps",
+              ? absl::StrFormat("%.2f times cheaper than the same number of "
+                                "tokens all at length %u; %.2f times cheaper "
+                                "than the same number of steps",
                                 saved.same_tokens, saved.longest,
                                 saved.same_steps)
               : "one length throughout: nothing is saved")

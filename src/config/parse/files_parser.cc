@@ -50,7 +50,7 @@ std::optional<Vocabulary> ParseVocabulary(TableReader& table) {
   const std::optional<std::string> tokenizer = table.String("tokenizer");
   if (!tokenizer.has_value()) return std::nullopt;
   if (!table.Has("vocab_size")) {
-    table.Error("tokenizer", "needs vocab_size beside it");
+    table.Error("tokenizer", "needs vocab_size, too");
   }
   return Vocabulary{
       *tokenizer,

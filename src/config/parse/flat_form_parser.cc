@@ -119,9 +119,10 @@ void ParsePhases(TableReader& data, const toml::array& phases, RunSpec* run) {
     const auto start = static_cast<int64_t>(
         phase.Unsigned("start_step", 0, kMaxSamples).value_or(least));
     if (start < least) {
-      phase.Error("start_step",
-                  absl::StrCat("must be at least ", least,
-                               ", after the phase before it, got ", start));
+      phase.Error(
+          "start_step",
+          absl::StrCat("must be at least ", least,
+                       ", to come after the phase before it, got ", start));
     }
     stage.start = RunPoint::Step(start);
     least = std::max(least, start + 1);
@@ -221,7 +222,7 @@ void ParseTrainer(const toml::table& root, TableReader& top, RunSpec* run) {
             kTrainersTables.end();
     if (is_known) continue;
     run->warnings.push_back(
-        absl::StrCat(ToString(top.LocationOf(name)), " is not looked at"));
+        absl::StrCat(ToString(top.LocationOf(name)), " is ignored"));
   }
   const toml::table* const table = top.Table("train");
   if (table == nullptr) return;
@@ -250,18 +251,20 @@ void ParseTrainer(const toml::table& root, TableReader& top, RunSpec* run) {
   }
   run->batch_size = per_device * accumulated * ranks;
   if (is_known) return;
-  run->warnings.push_back(absl::StrCat(
-      ToString(train.LocationOf("batch_size")), " = ", per_device,
-      " is per device, and how many there are is not stated: a step is taken "
-      "to have ",
-      run->batch_size, " samples; state data.batch_size"));
+  run->warnings.push_back(
+      absl::StrCat(ToString(train.LocationOf("batch_size")), " = ", per_device,
+                   " is per device, and the number of devices is not stated: a "
+                   "step is assumed to have ",
+                   run->batch_size, " samples; state data.batch_size"));
 }
 
 void ParseFlatForm(TableReader& data, NodeParser* nodes, RunSpec* run) {
   for (const char* key : {"path", "hf_name", "tokens", "flat", "mixture",
                           "concat", "use", "stages"}) {
     if (data.Has(key)) {
-      data.Error(key, "cannot be combined with datasets: it is the other form");
+      data.Error(key,
+                 "cannot be combined with datasets: state the sources in one "
+                 "of the two forms");
     }
   }
   SkipTrainersKeys(data);

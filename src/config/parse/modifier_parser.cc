@@ -186,11 +186,11 @@ void ParseModifiers(TableReader& node, NodeSpec* spec) {
     for (const char* const key : {"overlap", "across_shards"}) {
       if (!spec->documents.has_value() || !node.Has(key)) continue;
       node.Error(key,
-                 "has no meaning beside documents, which are cut into windows "
-                 "one by one; leave it out");
+                 "cannot be combined with documents, each of which is cut into "
+                 "windows by itself; leave it out");
     }
   } else if (node.Has("documents")) {
-    node.Error("documents", "has a meaning beside path only");
+    node.Error("documents", "is allowed only with path");
   }
   spec->filter = ParseFilter(node, "filter");
   spec->order = ParseOrder(node);

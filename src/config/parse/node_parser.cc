@@ -190,7 +190,10 @@ void NodeParser::ParseNamed(TableReader& table, std::string_view key,
     const toml::table* child = named.Table(name);
     NodeSpec& made = spec->children.emplace_back();
     made.name = name;
-    if (name.empty()) named.Error(name, "must have a name: it keys the order");
+    if (name.empty()) {
+      named.Error(
+          name, "must have a name, because the order of samples depends on it");
+    }
     if (child == nullptr) {
       made.states_weight = true;  // whatever it is: reported already
       continue;
@@ -208,7 +211,7 @@ void NodeParser::ParseNamed(TableReader& table, std::string_view key,
       made.states_weight |= reader.Has("weight");
       is_drawn |= IsDrawn(*spec, made.weight);
     } else if (reader.Has("weight")) {
-      reader.Error("weight", "has a meaning for components of a mixture only");
+      reader.Error("weight", "is allowed only for components of a mixture");
     }
     reader.Finish();
   }
@@ -236,7 +239,8 @@ void NodeParser::ParseSequence(TableReader& table, NodeSpec* spec, int depth) {
     if (made.name.empty()) reader.Error("name", "must not be empty");
     if (!names.insert(made.name).second) {
       reader.ErrorHere(
-          absl::StrCat("has the name '", made.name, "' of a part before it"));
+          absl::StrCat("has the name '", made.name,
+                       "' of an earlier part: state another name"));
     }
     reader.Finish();
   }
@@ -299,8 +303,8 @@ void NodeParser::ParseLossWeight(TableReader& table, NodePosition at,
   if (at == NodePosition::kRoot) {
     if (table.Has("loss_weight")) {
       table.Error("loss_weight",
-                  "has a meaning below the root only: there it would scale "
-                  "every loss alike");
+                  "is allowed only below the root: at the root it would scale "
+                  "all losses alike");
     }
     return;
   }
@@ -319,7 +323,7 @@ void NodeParser::ParseSeed(TableReader& table, NodePosition at,
   if (spec->kind == NodeKind::kMixture || spec->kind == NodeKind::kFlat) {
     spec->seed = table.Unsigned("seed", 0, kMaxInteger);
   } else if (table.Has("seed")) {
-    table.Error("seed", "has a meaning for flat and mixture only");
+    table.Error("seed", "is allowed only for flat and mixture");
   }
 }
 
@@ -356,11 +360,12 @@ void NodeParser::ParseDatasets(TableReader& data, const toml::array& datasets,
           NameFromPath(made.kind == NodeKind::kHub ? made.hub_name : made.path);
     }
     if (made.name.empty()) {
-      reader.ErrorHere("needs a name: it keys the order");
+      reader.ErrorHere(
+          "needs a name, because the order of samples depends on it");
     } else if (!names.insert(made.name).second) {
-      reader.ErrorHere(absl::StrCat("has the name '", made.name,
-                                    "' of a dataset before it: state another "
-                                    "name"));
+      reader.ErrorHere(
+          absl::StrCat("has the name '", made.name,
+                       "' of an earlier dataset: state another name"));
     }
     reader.Finish();
   }

@@ -91,13 +91,13 @@ void StartOrder::Check(TableReader& table, std::string_view key,
   if (!is_first) {
     const RunPoint& least = before->second;
     if (IsShare(start) && start.share <= least.share) {
-      table.Error(key,
-                  absl::StrCat("must be above ", least.share,
-                               ", after the one before it, got ", start.share));
+      table.Error(key, absl::StrCat("must be above ", least.share,
+                                    ", to come after the one before it, got ",
+                                    start.share));
     } else if (!IsShare(start) && start.count <= least.count) {
-      table.Error(key,
-                  absl::StrCat("must be at least ", least.count + 1,
-                               ", after the one before it, got ", start.count));
+      table.Error(key, absl::StrCat("must be at least ", least.count + 1,
+                                    ", to come after the one before it, got ",
+                                    start.count));
     }
     before->second = start;
   } else if (before_.size() > 1 && IsStartOfRun(start)) {
@@ -126,13 +126,13 @@ void StartOrder::CheckEnd(TableReader& table, const RunPoint& start) const {
              start.count >
                  static_cast<int64_t>(kMaxSamples / run_.batch_size)) {
     table.ErrorHere(absl::StrCat("starts at step ", start.count,
-                                 ", behind the last of 2^62 samples"));
+                                 ", which is after the last of 2^62 samples"));
   }
   const bool needs_end = IsShare(start) ? start.share > 0 : start.count < 0;
   if (needs_end && run_.steps == 0 && run_.tokens == 0) {
     table.ErrorHere(
-        "is placed by a share or from the end of a run without one: state "
-        "data.steps or data.total_tokens");
+        "has a start that is a share of the run or counted from its end, but "
+        "the run has no end: state data.steps or data.total_tokens");
   }
 }
 

@@ -65,7 +65,7 @@ void ParseTensors(TableReader& runtime, LoaderOptions* loader) {
     if (tensor.ok()) {
       loader->tensors.push_back(*tensor);
     } else {
-      runtime.Error("tensors", absl::StrCat("names what a batch cannot have: ",
+      runtime.Error("tensors", absl::StrCat("names an unknown tensor: ",
                                             tensor.status().message()));
     }
   }

@@ -125,9 +125,9 @@ void CheckNestedStarts(const NodeSpec& node, const std::string& blocked_by,
       continue;
     }
     errors->Add(stage.location,
-                absl::StrCat("cannot be placed by the run: only endless "
-                             "mixtures may lie above it, and ",
-                             blocked, " is not one; give start_sample"));
+                absl::StrCat("cannot start at a step or token of the run: only "
+                             "endless mixtures may lie above it, and ",
+                             blocked, " is not one; state start_sample"));
   }
   for (const NodeSpec& child : node.children) {
     CheckNestedStarts(child, blocked, errors);
@@ -153,8 +153,8 @@ void ParseData(TableReader& data, RunSpec* run) {
     const bool is_mixture = root.kind == NodeKind::kMixture;
     if (!root.stages.empty()) {
       data.Error("use",
-                 "names a mixture with stages of its own: at the root, stages "
-                 "are the run's");
+                 "names a mixture with stages of its own, but at the root the "
+                 "stages are those of the run; state them in data.stages");
     }
     if (!is_mixture) {
       run->root.mixture.group_items =

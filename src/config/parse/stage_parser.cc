@@ -105,8 +105,8 @@ class RunStagesParser {
     if (with_share_ == 0) return;
     if (with_share_ < array.size()) {
       data_.Error("stages",
-                  absl::StrCat("state a share each or none: ", with_share_,
-                               " of ", array.size(), " do"));
+                  absl::StrCat("must all state a share, or none of them: ",
+                               with_share_, " of ", array.size(), " do"));
     } else if (std::abs(share_sum_ - 1) > kShareError) {
       data_.Error("stages", absl::StrCat("have shares that sum to ", share_sum_,
                                          ", not to 1"));
@@ -330,10 +330,10 @@ void ParseMixtureStages(TableReader& node, NodeSpec* mixture) {
                            (before->count < 0) == (start->count < 0);
       const int64_t least = is_same ? before->count + 1 : 1;
       if (start->count < least && (is_same || start->count >= 0)) {
-        stage.Error(
-            KeyOf(*start),
-            absl::StrCat("must be at least ", least,
-                         ", after the stage before it, got ", start->count));
+        stage.Error(KeyOf(*start),
+                    absl::StrCat("must be at least ", least,
+                                 ", to come after the stage before it, got ",
+                                 start->count));
       }
       before = start;
     }

@@ -69,10 +69,11 @@ class GraphBuilder {
     if (needs_sizes) {
       for (const NodeSpec& child : root.children) {
         if (HasStagePlacedByRun(child)) {
-          return absl::InvalidArgumentError(absl::StrCat(
-              ToString(child.location),
-              " has stages placed by the run, but the run's weights go by "
-              "sizes: give start_sample"));
+          return absl::InvalidArgumentError(
+              absl::StrCat(ToString(child.location),
+                           " has stages that start at a step or token of the "
+                           "run, which is not possible with weight_rule = "
+                           "\"sizes\" at the root: state start_sample"));
         }
         PONIENTE_ASSIGN_OR_RETURN(
             const Tokens made,
@@ -197,7 +198,7 @@ class GraphBuilder {
       if (!is_local || node.kind == NodeKind::kFlat) return made;
       return absl::InvalidArgumentError(
           "has an order of its own, which cannot be shuffled by eras or "
-          "chunks: state that below");
+          "chunks: state the shuffle for the nodes below it");
     }
     if (at == NodePosition::kComponent) return made;
     if (node.shuffle.has_value() ? !IsShuffled(node.shuffle)
@@ -278,7 +279,7 @@ class GraphBuilder {
     if (sample.ok()) sample = before(*sample);
     if (sample.ok() && *sample == 0) {
       sample = absl::InvalidArgumentError(
-          "starts before anything is drawn of this mixture");
+          "starts before anything is drawn from this mixture");
     }
     if (sample.ok()) return sample;
     located_ = true;

@@ -160,10 +160,10 @@ absl::StatusOr<std::string> FindInHubCache(std::string_view name,
         configs.empty()
             ? ""
             : absl::StrCat(", which has ", absl::StrJoin(configs, ", ")),
-        "; where there is a network: python3 -c 'import datasets; "
+        "; on a machine with a network, run python3 -c 'import datasets; "
         "datasets.load_dataset(\"",
         Absl(name), "\"", second,
-        ")', or set HF_DATASETS_CACHE to where it lies"));
+        ")', or set HF_DATASETS_CACHE to the cache that has it"));
   }
   if (with_data.size() > 1) {
     return absl::InvalidArgumentError(

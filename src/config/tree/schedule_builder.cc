@@ -117,10 +117,10 @@ absl::StatusOr<uint64_t> SampleAt(const Schedule& schedule,
   if (point.count < 0) {
     const uint64_t back = uint64_t{0} - count;
     if (all < back) {
-      return absl::OutOfRangeError(
-          absl::StrCat("starts ", back, is_step ? " steps" : " tokens",
-                       " before the end of a run that ",
-                       all == 0 ? "has none" : absl::StrCat("has ", all)));
+      return absl::OutOfRangeError(absl::StrCat(
+          "starts ", back, is_step ? " steps" : " tokens",
+          " before the end of the run, which ",
+          all == 0 ? "has no end" : absl::StrCat("has only ", all)));
     }
     count = all - back;
   }
@@ -131,7 +131,7 @@ absl::StatusOr<uint64_t> SampleAt(const Schedule& schedule,
   }
   if (is_step && !schedule.Has(count)) {
     return absl::OutOfRangeError(absl::StrCat(
-        "starts at step ", count, ", behind the last of 2^62 samples"));
+        "starts at step ", count, ", which is after the last of 2^62 samples"));
   }
   return is_step ? schedule.FirstSample(count) : SampleAtToken(schedule, count);
 }

@@ -50,8 +50,8 @@ absl::StatusOr<Selection> SelectionReader::ReadUnlocated(
                             ReadFile(filter.path, filter.format));
   if (scores->size() != size) {
     return absl::InvalidArgumentError(
-        absl::StrCat("'", path_, "' has ", scores->size(), " scores, but ",
-                     size, " items are to be chosen from"));
+        absl::StrCat("'", path_, "' has ", scores->size(), " scores for ", size,
+                     " items: it must have one score per item"));
   }
   return scores->AtLeast(filter.at_least);
 }

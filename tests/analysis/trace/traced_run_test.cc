@@ -183,9 +183,10 @@ TEST(TracedRunTest, LaterViewsHaveItemsOfTheirOwn) {
                        run.FindItem("code", 59, std::nullopt));
   EXPECT_THAT(views(later),
               AllOf(::testing::Not(::testing::IsEmpty()), ::testing::Each(1)));
-  EXPECT_THAT(run.FindItem("code", 60, std::nullopt),
-              StatusIs(absl::StatusCode::kOutOfRange,
-                       HasSubstr("item 60 of 'code', which has 60")));
+  EXPECT_THAT(
+      run.FindItem("code", 60, std::nullopt),
+      StatusIs(absl::StatusCode::kOutOfRange,
+               HasSubstr("'code' has 60 items, 0 to 59: there is no item 60")));
 }
 
 TEST(TracedRunTest, AStepHasItsStageAndItsRanksShares) {
@@ -236,9 +237,10 @@ TEST(TracedRunTest, SourcesAreFoundByTheEndOfTheirPath) {
   EXPECT_THAT(run.FindSource("wrods"),
               StatusIs(absl::StatusCode::kNotFound,
                        HasSubstr("did you mean 'words'?")));
-  EXPECT_THAT(run.FindSource("a"),
-              StatusIs(absl::StatusCode::kNotFound,
-                       HasSubstr("is no source, but has 'a/old', 'a/words'")));
+  EXPECT_THAT(
+      run.FindSource("a"),
+      StatusIs(absl::StatusCode::kNotFound,
+               HasSubstr("is not a source, but has 'a/old', 'a/words'")));
   EXPECT_THAT(run.FindSource("ords"), StatusIs(absl::StatusCode::kNotFound,
                                                HasSubstr("no source 'ords'")));
 }

@@ -117,9 +117,9 @@ TEST_F(BenchTest, HoldsBatchesAsATrainerWould) {
   EXPECT_GE(found["seconds"], 6 * 0.020);
   EXPECT_LT(found["batches_per_second"], 1 / 0.020);
   EXPECT_LT(found["stall_share"], 1);
-  EXPECT_THAT(
-      Bench("--steps 3 --step-time 1"),
-      Prints(HasSubstr("% of the time stalled beside steps of 1.00 ms")));
+  EXPECT_THAT(Bench("--steps 3 --step-time 1"),
+              Prints(AllOf(HasSubstr("; stalled for "),
+                           HasSubstr("% of the time, with steps of 1.00 ms"))));
 }
 
 TEST_F(BenchTest, StopsInTime) {

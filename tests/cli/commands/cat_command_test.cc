@@ -108,7 +108,7 @@ TEST_F(CatTest, SaysWhatIsWrongWithTheQuestion) {
   EXPECT_THAT(RunTool(cat + "--tokens x"), FailsWith(2, HasSubstr("'x'")));
   EXPECT_THAT(RunTool(cat + "--window 1"), FailsWith(2, HasSubstr("--length")));
   EXPECT_THAT(RunTool(cat + "--tokens 1 --length 2"),
-              FailsWith(2, HasSubstr("beside --window")));
+              FailsWith(2, HasSubstr("only be used with --window")));
   EXPECT_THAT(RunTool(cat + "--tokens 0..24"),
               FailsWith(1, HasSubstr("has 23 tokens")));
   EXPECT_THAT(RunTool(cat + "--document 0"),

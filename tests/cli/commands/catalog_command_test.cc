@@ -47,7 +47,7 @@ TEST_F(CatalogCommandTest, SaysWhatItHasWritten) {
   EXPECT_THAT(run.err, IsEmpty());
   EXPECT_THAT(RunTool("catalog --check " + folder()),
               Prints(AllOf(HasSubstr("4 stores"),
-                           HasSubstr("all are what the catalogue says"))));
+                           HasSubstr("all match the catalogue"))));
 }
 
 TEST_F(CatalogCommandTest, VerifyOfAConfigurationComparesWhatTheRunWould) {
@@ -160,7 +160,9 @@ TEST_F(CatalogCommandTest, OtherManifestsAndEmptyFoldersAreWarnedOf) {
   WriteFile(path("app/manifest.json"), R"({"name":"app"})");
   const ToolRun run = RunTool("catalog " + folder());
   EXPECT_THAT(run, Prints(HasSubstr("4 stores")));
-  EXPECT_THAT(run.err, HasSubstr("/app/manifest.json' is not a token store's"));
+  EXPECT_THAT(
+      run.err,
+      HasSubstr("/app/manifest.json' does not belong to a token store"));
   const ToolRun empty = RunTool("catalog " + path("app"));
   EXPECT_THAT(empty, FailsWith(1, HasSubstr("no token store below")));
 }

@@ -70,7 +70,7 @@ TEST_F(ConfigCommandTest, ExplainsKeysHoweverTheyAreWritten) {
         << key;
   }
   EXPECT_THAT(RunTool("config --explain data.mixture.web.weight"),
-              Prints(HasSubstr("below mixture: in proportion")));
+              Prints(HasSubstr("below mixture: relative to the weights")));
   // A key of several tables: all of them.
   const ToolRun several = RunTool("config --explain batch_size --json");
   EXPECT_EQ(nlohmann::json::parse(several.out).size(), 4u);
@@ -129,7 +129,7 @@ TEST_F(ConfigCommandTest, ARunThatReadsMoreThanIsAllowedIsRefused) {
 TEST_F(ConfigCommandTest, WrongCommandLinesAreUsageErrors) {
   EXPECT_THAT(RunTool("config"), FailsWith(2, HasSubstr("give one CONFIG")));
   EXPECT_THAT(RunTool("config --explain seed " + good_),
-              FailsWith(2, HasSubstr("takes no CONFIG")));
+              FailsWith(2, HasSubstr("cannot be combined with a CONFIG")));
   EXPECT_THAT(RunTool("config " + dir_.path("none.toml")),
               FailsWith(1, HasSubstr("cannot read configuration")));
 }

@@ -144,16 +144,16 @@ TEST_P(BadLineTest, IsNamedByFileAndLine) {
 INSTANTIATE_TEST_SUITE_P(
     Lines, BadLineTest,
     ::testing::Values(
-        BadCase{"NoJson", "text", false, "is no JSON: error at byte 2"},
-        BadCase{"CutShort", R"({"text": "a)", false, "is no JSON"},
-        BadCase{"Rest", R"({"text": "a"} x)", false, "is no JSON"},
-        BadCase{"NoUtf8", "{\"text\": \"\xff\"}", false, "is no JSON"},
+        BadCase{"NoJson", "text", false, "is not JSON: error at byte 2"},
+        BadCase{"CutShort", R"({"text": "a)", false, "is not JSON"},
+        BadCase{"Rest", R"({"text": "a"} x)", false, "is not JSON"},
+        BadCase{"NoUtf8", "{\"text\": \"\xff\"}", false, "is not JSON"},
         BadCase{"Array", "[1]", false, "is an array, expected an object"},
         BadCase{"String", "\"text\"", false, "is a string, expected an object"},
         BadCase{"NoField", R"({"content": "a", "id": 1})", false,
                 "has no field 'text'; it has 'content', 'id'"},
         BadCase{"IdsInstead", R"({"input_ids": [1]})", false,
-                "it has 'input_ids' (--field chooses; for ids as they are: "
+                "it has 'input_ids' (choose one with --field; for ids, use "
                 "--input-format tokens)"},
         BadCase{"Empty", "{}", false, "the object is empty"},
         BadCase{"Null", R"({"text": null})", false,
@@ -180,7 +180,7 @@ INSTANTIATE_TEST_SUITE_P(
 TEST_F(PackJsonlTest, ALineOfDeepNestingIsReadWithoutRecursion) {
   const std::string deep(1000000, '[');
   EXPECT_THAT(Pack("x.jsonl", "{\"x\": " + deep),
-              FailsWith(1, HasSubstr("x.jsonl:1: is no JSON")));
+              FailsWith(1, HasSubstr("x.jsonl:1: is not JSON")));
   EXPECT_THAT(Pack("x.jsonl", "{\"text\": \"a\", \"x\": " + deep +
                                   std::string(deep.size(), ']') + "}"),
               Prints(HasSubstr("1 document,")));
@@ -190,7 +190,7 @@ TEST_F(PackJsonlTest, OnlyBadLinesAreNothingToPack) {
   EXPECT_THAT(
       Pack("x.jsonl", "no\nno\n", "--skip-bad-lines"),
       FailsWith(1, AllOf(HasSubstr("nothing to pack"), HasSubstr("2 bad lines"),
-                         HasSubstr("x.jsonl:1: is no JSON"))));
+                         HasSubstr("x.jsonl:1: is not JSON"))));
 }
 
 TEST_F(PackJsonlTest, GzippedJsonlIsReadInPlace) {
@@ -229,9 +229,9 @@ TEST_F(PackJsonlTest, WrongUsageIsNamed) {
         "from 1 to 4294967296, got '0'");
   fails(std::string(kIds) + "--tokenizer bytes", "leave --tokenizer out");
   fails(std::string(kIds) + "--eod 100", "--eod 100 is outside");
-  fails("--vocab-size 7", "--vocab-size is for ids as they are");
-  fails("--tokenizer-name t", "--tokenizer-name names a model");
-  fails("--input-format jsonl --delimiter %", "--delimiter cut text");
+  fails("--vocab-size 7", "--vocab-size is only for inputs that are ids");
+  fails("--tokenizer-name t", "--tokenizer-name is for a model");
+  fails("--input-format jsonl --delimiter %", "--delimiter are for text");
   fails("--input-format text --field a", "--field names a field of JSONL");
   fails("--eod x", "--eod must be an id or none, got 'x'");
   fails("--threads 0", "from 1 to 256, got '0'");

@@ -56,7 +56,7 @@ TEST_F(PackPartsTest, ALauncherSaysWhichPart) {
   const ToolRun run =
       Pack("", "env OMPI_COMM_WORLD_RANK=1 OMPI_COMM_WORLD_SIZE=2");
   EXPECT_THAT(run, Prints(HasSubstr("part-00001-of-00002")));
-  EXPECT_THAT(run.err, HasSubstr("packs part 1 of 2, as Open MPI says"));
+  EXPECT_THAT(run.err, HasSubstr("packing part 1 of 2, as set by Open MPI"));
   EXPECT_THAT(Pack("--part 0/2", "env SLURM_PROCID=1 SLURM_STEP_NUM_TASKS=2"),
               Prints(HasSubstr("part-00000-of-00002")));
   EXPECT_THAT(Pack("", "env SLURM_PROCID=7"),
@@ -71,8 +71,8 @@ TEST_F(PackPartsTest, APartWithoutInputsIsAnEmptyStore) {
 TEST_F(PackPartsTest, PartsOfTwoDivisionsDoNotMix) {
   ASSERT_EQ(Pack("--part 0/2").exit_code, 0);
   EXPECT_THAT(Pack("--part 0/3"),
-              FailsWith(1, AllOf(HasSubstr("part-00000-of-00002' is no part of "
-                                           "3"),
+              FailsWith(1, AllOf(HasSubstr("part-00000-of-00002' does not "
+                                           "belong to a division into 3 parts"),
                                  HasSubstr("another --out"))));
   ASSERT_EQ(
       RunTool("pack " + folder_.path("in") + " --out " + folder_.path("store"))

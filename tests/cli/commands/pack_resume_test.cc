@@ -114,7 +114,7 @@ TEST_F(PackResumeTest, KilledAtAnyMomentItGoesOnToTheSameBytes) {
           1e6 * seconds * 1.2 * static_cast<double>(random_() % 1000) / 1000);
       killed = KillAfter(wait);
       kills += killed;
-      resumed += Said().find("goes on after") != std::string::npos;
+      resumed += Said().find("resuming after") != std::string::npos;
       // The commit is the end, whatever is still to be removed.
       if (std::filesystem::exists(out() + "/manifest.json")) break;
     }
@@ -135,7 +135,7 @@ TEST_F(PackResumeTest, NothingIsVisibleBeforeTheEndAndNothingIsLeftBehindIt) {
   EXPECT_THAT(TokenStore::Open(out()),
               StatusIs(absl::StatusCode::kNotFound, HasSubstr(out())));
   const ToolRun run = RunTool(Arguments(out()) + " --json");
-  EXPECT_THAT(run.err, HasSubstr("goes on after"));
+  EXPECT_THAT(run.err, HasSubstr("resuming after"));
   EXPECT_THAT(run, Prints(Not(HasSubstr("\"resumed_bytes\": 0,"))));
   EXPECT_EQ(FilesIn(out()).size(), 4u);
 }
@@ -154,7 +154,8 @@ TEST_F(PackResumeTest, ADamagedByteOfWhatWasLeftStartsItAfresh) {
     FlipBit(scratch, 0);
     const ToolRun run = RunTool(Arguments(out()));
     EXPECT_EQ(run.exit_code, 0);
-    EXPECT_THAT(run.err, HasSubstr("starts afresh")) << name;
+    EXPECT_THAT(run.err, HasSubstr("starting again from the beginning"))
+        << name;
     // Files of another generation have other names, and the same bytes.
     EXPECT_EQ(PackedDocuments(out()), PackedDocuments(whole)) << name;
   }
@@ -168,7 +169,7 @@ TEST_F(PackResumeTest, KilledRightBehindTheCommitItPacksAllAgain) {
   WriteFile(checkpoint, saved);  // what was to be removed next
   const ToolRun run = RunTool(Arguments(out()) + " --json");
   EXPECT_THAT(run, Prints(HasSubstr("\"resumed_bytes\": 0,")));
-  EXPECT_THAT(run.err, Not(HasSubstr("goes on")));
+  EXPECT_THAT(run.err, Not(HasSubstr("resuming")));
   const auto packed = TokenStore::Open(out());
   ASSERT_THAT(packed, IsOk());
   ASSERT_EQ(RunTool(Arguments(folder_.path("whole"))).exit_code, 0);
@@ -182,15 +183,16 @@ TEST_F(PackResumeTest, AnotherNumberOfThreadsGoesOnToo) {
   KillBehindACheckpoint();
   std::string arguments = Arguments(out());
   arguments.back() = '1';
-  EXPECT_THAT(RunTool(arguments).err, HasSubstr("goes on after"));
+  EXPECT_THAT(RunTool(arguments).err, HasSubstr("resuming after"));
   EXPECT_TRUE(FilesIn(out()) == FilesIn(folder_.path("whole")));
 }
 
 TEST_F(PackResumeTest, ChangedInputsStartItAfresh) {
   KillBehindACheckpoint();
   WriteFile(folder_.path("in/b"), "changed");
-  EXPECT_THAT(RunTool(Arguments(out())).err,
-              HasSubstr("starts afresh: the inputs have changed"));
+  EXPECT_THAT(
+      RunTool(Arguments(out())).err,
+      HasSubstr("starting again from the beginning: the inputs have changed"));
   ASSERT_EQ(RunTool(Arguments(folder_.path("whole"))).exit_code, 0);
   EXPECT_TRUE(FilesIn(out()) == FilesIn(folder_.path("whole")));
 }
@@ -198,7 +200,8 @@ TEST_F(PackResumeTest, ChangedInputsStartItAfresh) {
 TEST_F(PackResumeTest, ChangedOptionsStartItAfresh) {
   KillBehindACheckpoint();
   const ToolRun run = RunTool(Arguments(out()) + " --eod none");
-  EXPECT_THAT(run.err, HasSubstr("starts afresh: the options"));
+  EXPECT_THAT(run.err,
+              HasSubstr("starting again from the beginning: the options"));
   EXPECT_EQ(run.exit_code, 0);
   EXPECT_EQ(FilesIn(out()).size(), 4u);
 }
@@ -207,7 +210,7 @@ TEST_F(PackResumeTest, RestartDoesNotGoOn) {
   KillBehindACheckpoint();
   const ToolRun run = RunTool(Arguments(out()) + " --restart --json");
   EXPECT_THAT(run, Prints(HasSubstr("\"resumed_bytes\": 0,")));
-  EXPECT_THAT(run.err, Not(HasSubstr("goes on")));
+  EXPECT_THAT(run.err, Not(HasSubstr("resuming")));
 }
 
 TEST_F(PackResumeTest, ADamagedCheckpointStartsItAfresh) {
@@ -224,7 +227,8 @@ TEST_F(PackResumeTest, FilesShorterThanTheCheckpointSaysStartItAfresh) {
     KillBehindACheckpoint();
     std::filesystem::resize_file(out() + "/" + name, 3);
     const ToolRun run = RunTool(Arguments(out()));
-    EXPECT_THAT(run.err, AllOf(HasSubstr("starts afresh"), HasSubstr(name)));
+    EXPECT_THAT(run.err, AllOf(HasSubstr("starting again from the beginning"),
+                               HasSubstr(name)));
     EXPECT_TRUE(FilesIn(out()) == FilesIn(folder_.path("whole"))) << name;
   }
 }
@@ -233,10 +237,10 @@ TEST_F(PackResumeTest, InterruptedItKeepsWhatItHasAndSaysSo) {
   ASSERT_EQ(RunTool(Arguments(folder_.path("whole"))).exit_code, 0);
   KillBehindACheckpoint(SIGTERM);
   EXPECT_THAT(Said(), AllOf(HasSubstr("interrupted"),
-                            HasSubstr("the same command goes on")));
+                            HasSubstr("run the same command to resume")));
   EXPECT_THAT(TokenStore::Open(out()),
               StatusIs(absl::StatusCode::kNotFound, HasSubstr(out())));
-  EXPECT_THAT(RunTool(Arguments(out())).err, HasSubstr("goes on after"));
+  EXPECT_THAT(RunTool(Arguments(out())).err, HasSubstr("resuming after"));
   EXPECT_TRUE(FilesIn(out()) == FilesIn(folder_.path("whole")));
 }
 
@@ -273,7 +277,7 @@ TEST_F(PackResumeTest, LargeBlocksAreGoneOnWithToo) {
   KillBehindACheckpoint();
   const ToolRun run = RunTool(Arguments(out()) + large);
   ASSERT_EQ(run.exit_code, 0) << run.err;
-  EXPECT_THAT(run.err, HasSubstr("goes on after"));
+  EXPECT_THAT(run.err, HasSubstr("resuming after"));
   EXPECT_TRUE(FilesIn(out()) == FilesIn(whole));
 }
 

@@ -122,7 +122,7 @@ TEST_F(PackSentencePieceTest, AModelWithoutAnEndNeedsOne) {
 TEST_F(PackSentencePieceTest, WhatIsNoModelIsNamed) {
   EXPECT_THAT(
       Pack(folder_.path("words") + " --tokenizer " + folder_.path("words")),
-      FailsWith(1, HasSubstr("/words' is no SentencePiece model")));
+      FailsWith(1, HasSubstr("/words' is not a SentencePiece model")));
   EXPECT_THAT(Pack(folder_.path("words") + " --tokenizer " + folder_.path()),
               FailsWith(1, HasSubstr("is a directory, not a regular file")));
   EXPECT_THAT(Pack(folder_.path("words") + " --tokenizer no.model"),

@@ -125,7 +125,7 @@ TEST_F(PackTokenFilesTest, TextBesideTokenFilesIsRefused) {
   ASSERT_EQ(Pack(raw(), "a", What()).exit_code, 0);
   WriteFile(out("text"), "abc");
   EXPECT_THAT(Pack(out("a") + " " + out("text"), "s", ""),
-              FailsWith(2, HasSubstr("pack them one by one")));
+              FailsWith(2, HasSubstr("pack them separately")));
 }
 
 TEST_F(PackTokenFilesTest, WithoutDocumentsEachFileIsOne) {
@@ -143,7 +143,7 @@ TEST_F(PackTokenFilesTest, SaysWhatIsMissing) {
   EXPECT_THAT(Pack(raw(), "s", "--dtype u16"),
               FailsWith(2, HasSubstr("state --vocab-size N and")));
   EXPECT_THAT(Pack(raw(), "s", "--dtype u16 --vocab-size 100"),
-              FailsWith(2, HasSubstr("go together")));
+              FailsWith(2, HasSubstr("must be given together")));
   EXPECT_THAT(Pack(raw(), "s", What() + "--tokenizer bytes"),
               FailsWith(2, HasSubstr("leave --tokenizer out")));
   EXPECT_THAT(
@@ -153,7 +153,7 @@ TEST_F(PackTokenFilesTest, SaysWhatIsMissing) {
   WriteFile(out("text"), "abc");
   ASSERT_EQ(Pack(out("text"), "b", "").exit_code, 0);
   EXPECT_THAT(Pack(out("a") + " " + out("b"), "s", ""),
-              FailsWith(2, HasSubstr("a store has one")));
+              FailsWith(2, HasSubstr("a store has one tokenizer")));
 }
 
 }  // namespace

@@ -54,9 +54,10 @@ TEST_F(PlanCommandTest, PrintsTokensEpochsAndRepeatsPerSourceAndStage) {
   EXPECT_THAT(run.out, HasSubstr("warning: never drawn, as their weight is 0 "
                                  "throughout: 'none'"));
   EXPECT_THAT(run.out, HasSubstr("no whole window of 20 tokens: 'rest/short'"));
-  EXPECT_THAT(run.out, HasSubstr("read more than 4 times, and repeats beyond "
-                                 "about four epochs are worth less than new "
-                                 "data: 'rest' (9.31 epochs)"));
+  EXPECT_THAT(
+      run.out,
+      HasSubstr("read more than 4 times (repeats beyond about four epochs are "
+                "worth less than new data): 'rest' (9.31 epochs)"));
 }
 
 TEST_F(PlanCommandTest, JsonHasTheDocumentedKeys) {
@@ -106,11 +107,13 @@ TEST_F(PlanCommandTest, WarnsOfTokensThatChangesOfLengthSkip) {
            "[[data.stages]]\nstart_step = 200\nseq_len = 64\n";
   };
   std::ofstream(dir_.path("t.toml")) << text("");
-  EXPECT_THAT(Plan(""),
-              Prints(AllOf(HasSubstr("warning: changes of length skip"),
-                           HasSubstr("'n' ("), HasSubstr("group_items"))));
+  EXPECT_THAT(
+      Plan(""),
+      Prints(AllOf(HasSubstr("warning: changes of sequence length skip"),
+                   HasSubstr("'n' ("), HasSubstr("group_items"))));
   std::ofstream(dir_.path("t.toml")) << text("group_items = 4\n");
-  EXPECT_THAT(Plan(""), Prints(Not(HasSubstr("changes of length skip"))));
+  EXPECT_THAT(Plan(""),
+              Prints(Not(HasSubstr("changes of sequence length skip"))));
 }
 
 TEST_F(PlanCommandTest, WritesAPage) {

@@ -206,7 +206,8 @@ TEST_F(ShowFindTest, OtherTokenizersGiveIdsAndAWarning) {
   WriteFile(config(), "[data]\nbatch_size = 2\nseq_len = 30\npath = 'proof'\n");
   const ToolRun run = RunTool("show " + config() + " --step 0 --text --json");
   EXPECT_EQ(run.exit_code, 0);
-  EXPECT_THAT(run.err, HasSubstr("warning: no text of tokenizer 'proof'"));
+  EXPECT_THAT(run.err,
+              HasSubstr("warning: cannot show text of tokenizer 'proof'"));
   const Json step = Json::parse(run.out);
   for (const Json& sample : step["samples"]) {
     EXPECT_FALSE(sample.contains("text"));
@@ -251,13 +252,15 @@ TEST_F(ShowFindTest, WrongCommandLinesAreRefused) {
   for (const char* steps :
        {"5", "5..5", "6..5", "a..b", "..", "-1..4", "1..2..3"}) {
     EXPECT_THAT(find("--source a --item 1 --steps " + std::string(steps)),
-                FailsWith(2, HasSubstr("--steps must be a..b")))
+                FailsWith(2, HasSubstr("--steps must be a range a..b")))
         << steps;
   }
   EXPECT_THAT(find("--source agian --item 1"),
               FailsWith(1, HasSubstr("did you mean 'again'?")));
-  EXPECT_THAT(find("--source a --item 33"),
-              FailsWith(1, HasSubstr("item 33 of 'a', which has 33")));
+  EXPECT_THAT(
+      find("--source a --item 33"),
+      FailsWith(1,
+                HasSubstr("'a' has 33 items, 0 to 32: there is no item 33")));
   EXPECT_THAT(find("--source a --document 10"),
               FailsWith(1, HasSubstr("document 10")));
   EXPECT_THAT(find("--source a --document b1"),
@@ -270,9 +273,11 @@ TEST_F(ShowFindTest, ARunWithoutAnEndNeedsSteps) {
   WriteFile(config(),
             "[data]\nbatch_size = 4\nseq_len = 30\n"
             "mixture = { a = { weight = 1, path = 'a' } }\n");
-  EXPECT_THAT(RunTool("find " + config() + " --source a --item 1"),
-              FailsWith(1, HasSubstr("no end: say which steps to search, "
-                                     "--steps a..b")));
+  EXPECT_THAT(
+      RunTool("find " + config() + " --source a --item 1"),
+      FailsWith(
+          1,
+          HasSubstr("no end: state which steps to search with --steps a..b")));
   const Json found =
       RunJson("find " + config() + " --source a --item 1 --steps 900..1000");
   EXPECT_GT(found["reads"].size(), 5u);

@@ -225,11 +225,11 @@ INSTANTIATE_TEST_SUITE_P(
         BadCase{"DocumentsBesideWindowsOverAll",
                 "path = 'a'\noverlap = 1\ndocuments = { fraction = 0.5 }\n"
                 "across_shards = true\n",
-                "t.toml:6:11: data.overlap has no meaning beside documents, "
-                "which are cut into windows one by one; leave it out\n"
-                "t.toml:8:17: data.across_shards has no meaning beside "
-                "documents, which are cut into windows one by one; leave it "
-                "out"},
+                "t.toml:6:11: data.overlap cannot be combined with documents, "
+                "each of which is cut into windows by itself; leave it out\n"
+                "t.toml:8:17: data.across_shards cannot be combined with "
+                "documents, each of which is cut into windows by itself; leave "
+                "it out"},
         BadCase{"UnknownKey", "flat = { a = { path = 'a' } }\nsed = 5\n",
                 "t.toml:6:1: data.sed is not a known key; did you mean "
                 "'seed'?"},
@@ -253,8 +253,8 @@ INSTANTIATE_TEST_SUITE_P(
         BadCase{"EmptyPath", "path = ''\n",
                 "t.toml:5:8: data.path must not be empty"},
         BadCase{"LossWeightAtTheRoot", "path = 'a'\nloss_weight = 2\n",
-                "t.toml:6:15: data.loss_weight has a meaning below the root "
-                "only: there it would scale every loss alike"},
+                "t.toml:6:15: data.loss_weight is allowed only below the root: "
+                "at the root it would scale all losses alike"},
         BadCase{"LossWeightBeyondFloat",
                 "[data.flat]\na = { path = 'a', loss_weight = 1e39 }\n",
                 "t.toml:6:33: data.flat.a.loss_weight must be at most "
@@ -269,7 +269,7 @@ INSTANTIATE_TEST_SUITE_P(
                 "t.toml:7:10: runtime.device must be host, cuda or cuda:N, "
                 "got cuda:-1"},
         BadCase{"Tensor", "path = 'a'\n[runtime]\ntensors = ['mask']\n",
-                "t.toml:7:11: runtime.tensors names what a batch cannot have: "
+                "t.toml:7:11: runtime.tensors names an unknown tensor: "
                 "a batch has no tensor 'mask', but tokens, labels, loss_mask, "
                 "document_ids, positions, loss_weights"},
         BadCase{"Tensors", "path = 'a'\n[runtime]\ntensors = ['labels', 3]\n",
@@ -284,7 +284,7 @@ INSTANTIATE_TEST_SUITE_P(
                 "path = 'a'\n[[data.stages]]\nstart_step = 9\n"
                 "[[data.stages]]\nstart_step = 9\n",
                 "t.toml:9:14: data.stages[1].start_step must be at least 10, "
-                "after the one before it, got 9"},
+                "to come after the one before it, got 9"},
         BadCase{"StageAfterTheEnd",
                 "path = 'a'\n[[data.stages]]\nstart_step = 100\n",
                 "t.toml:6:1: data.stages[0] starts at step 100, but the run "
@@ -322,13 +322,14 @@ INSTANTIATE_TEST_SUITE_P(
                 "least 0, got -1"},
         BadCase{"WeightOutsideAMixture",
                 "flat = { a = { path = 'a', weight = 2 } }\n",
-                "t.toml:5:37: data.flat.a.weight has a meaning for components "
-                "of a mixture only"},
+                "t.toml:5:37: data.flat.a.weight is allowed only for "
+                "components of a mixture"},
         BadCase{"SeedOfAStore", "flat = { a = { path = 'a', seed = 2 } }\n",
-                "t.toml:5:35: data.flat.a.seed has a meaning for flat and "
-                "mixture only"},
+                "t.toml:5:35: data.flat.a.seed is allowed only for flat and "
+                "mixture"},
         BadCase{"EmptyName", "flat = { \"\" = { path = 'a' } }\n",
-                "t.toml:5:15: data.flat. must have a name: it keys the order"},
+                "t.toml:5:15: data.flat. must have a name, because the order "
+                "of samples depends on it"},
         BadCase{"Cycle",
                 "use = 'a'\n[data.nodes]\na = { flat = { x = { use = 'b' } } "
                 "}\nb = { concat = [ { use = 'a' } ] }\n",
@@ -349,8 +350,8 @@ INSTANTIATE_TEST_SUITE_P(
         BadCase{"SomeShares",
                 "path = 'a'\nstages = [ { share = 1.0 }, { start_step = 4 } "
                 "]\n",
-                "t.toml:6:10: data.stages state a share each or none: 1 of 2 "
-                "do"},
+                "t.toml:6:10: data.stages must all state a share, or none of "
+                "them: 1 of 2 do"},
         BadCase{
             "TwoStarts",
             "path = 'a'\nstages = [ { start_step = 4, start_share = 0.5 } "
@@ -376,8 +377,8 @@ INSTANTIATE_TEST_SUITE_P(
         BadCase{"TwoNames",
                 "concat = [ { path = 'a', name = 'x' }, { path = 'b', name = "
                 "'x' } ]\n",
-                "t.toml:5:40: data.concat[1] has the name 'x' of a part before "
-                "it"},
+                "t.toml:5:40: data.concat[1] has the name 'x' of an earlier "
+                "part: state another name"},
         BadCase{"NoTokens", "tokens = 0\n",
                 "t.toml:5:10: data.tokens must be an integer from 1 to "
                 "4611686018427387904, got 0"},
@@ -385,7 +386,7 @@ INSTANTIATE_TEST_SUITE_P(
                 "t.toml:5:10: data.tokens must be an integer from 1 to "
                 "4611686018427387904, got 1.5"},
         BadCase{"NoVocabulary", "tokens = 5\ntokenizer = 'x'\n",
-                "t.toml:6:13: data.tokenizer needs vocab_size beside it"},
+                "t.toml:6:13: data.tokenizer needs vocab_size, too"},
         BadCase{
             "TokensBesidePath", "path = 'a'\ntokens = 5\n",
             "t.toml:6:10: data.tokens cannot be combined with path: a node is "
@@ -426,9 +427,9 @@ INSTANTIATE_TEST_SUITE_P(
         BadCase{"EndlessShare",
                 "[data.flat.x]\nmixture = { a = { path = 'a', weight = 1 } }\n"
                 "stages = [ { start_token = 5 } ]\n",
-                "t.toml:7:12: data.flat.x.stages[0] cannot be placed by the "
-                "run: only endless mixtures may lie above it, and data is "
-                "not one; give start_sample"},
+                "t.toml:7:12: data.flat.x.stages[0] cannot start at a step or "
+                "token of the run: only endless mixtures may lie above it, and "
+                "data is not one; state start_sample"},
         BadCase{"BlockTooLarge",
                 "block_size = 65537\n"
                 "mixture = { code = { weight = 1, path = 'c' } }\n",
@@ -506,13 +507,14 @@ TEST(SpecParserTest, DotsInTextsAndCommentsAreNoKeys) {
 }
 
 TEST(SpecParserTest, AShareNeedsARunWithAnEnd) {
-  EXPECT_THAT(ParseSpec("[data]\nbatch_size = 1\nseq_len = 1\npath = 'a'\n"
-                        "stages = [ { start_share = 0.5 } ]\n",
-                        "t.toml"),
-              StatusIs(absl::StatusCode::kInvalidArgument,
-                       HasSubstr("t.toml:5:12: data.stages[0] is placed by a "
-                                 "share or from the end of a run without "
-                                 "one")));
+  EXPECT_THAT(
+      ParseSpec("[data]\nbatch_size = 1\nseq_len = 1\npath = 'a'\n"
+                "stages = [ { start_share = 0.5 } ]\n",
+                "t.toml"),
+      StatusIs(absl::StatusCode::kInvalidArgument,
+               HasSubstr(
+                   "t.toml:5:12: data.stages[0] has a start that is a share of "
+                   "the run or counted from its end, but the run has no end")));
 }
 
 TEST(SpecParserTest, ReportsAllErrorsInTheOrderOfTheFile) {
