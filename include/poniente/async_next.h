@@ -38,7 +38,8 @@ class InitiateNext {
     boost::asio::any_io_executor executor = boost::asio::system_executor();
     using Associated =
         boost::asio::associated_executor_t<std::decay_t<Handler>>;
-    // Otherwise the handler's executor cannot say which context it belongs to.
+    // An executor that does not convert to any_io_executor cannot tell its
+    // execution context. The operation then runs on the system executor.
     if constexpr (std::is_convertible_v<Associated,
                                         boost::asio::any_io_executor>) {
       executor = boost::asio::any_io_executor(

@@ -21,11 +21,10 @@
 
 namespace poniente {
 
-// Opens all stores, on as many threads as the machine has cores. Reads their
-// manifests now and everything else at each store's first read. If a file is
-// missing, cut short or has been replaced since, only the first read returns
-// DataLoss or FailedPrecondition. Descriptors are opened at the first read,
-// too.
+// Opens all stores, on up to 64 threads. Reads only their manifests; the files
+// of a store are opened at its first read. So a file that is missing, cut short
+// or replaced since is not an error of this call: the first read of its store
+// returns DataLoss or FailedPrecondition.
 // Errors: those of TokenStore::Open(). If several stores fail, the message has
 //     one line for each.
 absl::StatusOr<std::vector<std::shared_ptr<const TokenStore>>> OpenStores(
@@ -55,8 +54,9 @@ struct CatalogFinding {
   absl::Status status;
 };
 
-// What all stores below a folder hold, in one file of that folder. With it,
-// thousands of stores open without any access to their own files.
+// A list of all stores below a folder, with their manifests, in one file of
+// that folder. With it, thousands of stores open without any access to their
+// own files.
 //
 // An entry is trusted until its store is first read. Then the sizes and
 // modification times of the store's files and the text of its manifest are
@@ -72,7 +72,8 @@ class StoreCatalog {
   // Name of the catalogue file in its folder.
   static constexpr char kFileName[] = "poniente-catalog.tsv";
 
-  // What Write() has put into the catalogue. Counts are sums over all stores.
+  // Describes the catalogue that Write() has written. Counts are sums over all
+  // stores.
   struct Written {
     uint64_t stores = 0;
     uint64_t tokens = 0;
@@ -86,8 +87,8 @@ class StoreCatalog {
   };
   // Reads all stores below `folder` and writes their catalogue. The file
   // appears whole or not at all, and is durable on return. NotFound if there
-  // are no stores; if stores fail, returns the errors of all of them, one line
-  // each, and writes nothing.
+  // are no stores. If any store is damaged, writes nothing and returns the
+  // errors of all such stores, one line each.
   static absl::StatusOr<Written> Write(const std::string& folder);
 
   // Reads the catalogue and nothing else.
@@ -131,7 +132,7 @@ class StoreCatalog {
 
   std::string folder_;
   std::vector<CatalogEntry> entries_;
-  std::vector<std::shared_ptr<const internal::KnownStore>> known_;  // of each
+  std::vector<std::shared_ptr<const internal::KnownStore>> known_;  // by entry
 };
 
 }  // namespace poniente

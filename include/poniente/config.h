@@ -82,7 +82,7 @@ class Config {
   // Returns the loader's options as [runtime] and [data] state them. Copy them
   // to change some, such as rank and start_step.
   const LoaderOptions& loader_options() const;
-  // Returns how [runtime] wants the stores to be read.
+  // Returns how the stores are read, as [runtime] states.
   const ByteReaderOptions& io_options() const;
 
   // Opens a loader for the run, with loader_options() or with `options`.

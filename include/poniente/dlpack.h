@@ -30,8 +30,8 @@ struct DlpackDeleter {
 // Thread safety: the deleter may be called on any thread.
 using DlpackTensor = std::unique_ptr<DLManagedTensor, DlpackDeleter>;
 
-// Returns a tensor of the batch in host memory. Its consumer must not write to
-// it.
+// Returns a tensor of the batch in host memory. Code that uses the tensor must
+// not write to it.
 //
 // Errors: FailedPrecondition if the loader was not asked for the tensor, or if
 //     it is the tokens and the device widens them

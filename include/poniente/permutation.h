@@ -3,10 +3,11 @@
 // backwards, for one index or a batch.
 //
 // For up to 64 items it is a Fisher-Yates table. For more items it is an offset
-// followed by a balanced Feistel network on the k bits of n - 1. Both are
-// applied again until the result is below n; fewer than two passes are
-// expected. docs/index-math.md 1.2 defines it; it has been part of the order
-// since version 1. It is statistically strong, but not cryptographically.
+// followed by a balanced Feistel network on the k bits of n - 1. Offset and
+// network are applied again until the result is below n; fewer than two passes
+// are expected. docs/index-math.md 1.2 defines the permutation, which has been
+// part of the order since version 1. It is statistically strong, but not
+// cryptographically.
 
 #ifndef PONIENTE_PERMUTATION_H_
 #define PONIENTE_PERMUTATION_H_
@@ -58,8 +59,8 @@ class Permutation {
   // Returns the index that is mapped to `place`. REQUIRES: place < size().
   uint64_t Inverse(uint64_t place) const;
 
-  // Map each entry of `in` and write it to `out`. REQUIRES: out.size() ==
-  // in.size(), and the two are the same span or do not overlap.
+  // Map each entry of `in` and write the result to `out`. REQUIRES: out.size()
+  // == in.size(), and the two are the same span or do not overlap.
   void Forward(std::span<const uint64_t> in, std::span<uint64_t> out) const;
   void Inverse(std::span<const uint64_t> in, std::span<uint64_t> out) const;
 

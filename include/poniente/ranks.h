@@ -25,7 +25,7 @@ struct Ranks {
   uint32_t rank = 0;  // below ranks
   uint32_t ranks = 1;
   // The launcher whose variables state the two numbers: "torchrun", "Open MPI",
-  // "PMI" or "Slurm". Empty: there is no launcher, and the process is alone.
+  // "PMI" or "Slurm". Empty if there is no launcher; the process is then alone.
   std::string launcher;
 
   friend bool operator==(const Ranks&, const Ranks&) = default;
@@ -35,17 +35,17 @@ struct Ranks {
 using EnvironmentLookup =
     std::function<std::optional<std::string>(const char* name)>;
 
-// Returns the ranks that the innermost launcher states, where one launcher was
-// started by another; rank 0 of 1 without a launcher.
+// Returns the ranks that the launcher states; rank 0 of 1 without a launcher.
+// If one launcher has started another, the innermost one decides.
 //
 // InvalidArgument, with the variables and their values, if only one of the two
 // numbers is set, a value is not a number, the rank is not below the number of
 // ranks, or no variable states the number of ranks (PMIX_RANK alone). Nothing
 // is guessed, because a wrong guess would read another rank's share.
 //
-// Reads the environment, so no other thread may call setenv() meanwhile. Call
-// it before MPI_Init(), which sets PMIX_RANK even in a process without a
-// launcher.
+// No other thread may call setenv() meanwhile, because this reads the
+// environment. Call it before MPI_Init(), which sets PMIX_RANK even in a
+// process without a launcher.
 absl::StatusOr<Ranks> RanksFromEnvironment();
 absl::StatusOr<Ranks> RanksFromEnvironment(const EnvironmentLookup& lookup);
 

@@ -77,9 +77,11 @@ class RunTrace {
   // and once for each part if items are cut.
   //
   // Complexity: O(tree depth) for each part of the item and each epoch of the
-  // leaf in these steps (below a shuffle: in the whole order); never more than
-  // resolving all the samples. Errors: NotFound, with the nearest path, if
-  // `path` is not a leaf; OutOfRange if the leaf has no such item.
+  // leaf in these steps. Below a shuffle of an endless dataset's slice, all
+  // epochs of the shuffle count. Never more than resolving all samples of the
+  // steps.
+  // Errors: NotFound, with the nearest path, if `path` is not a leaf;
+  // OutOfRange if the leaf has no such item.
   absl::StatusOr<std::vector<Reading>> Find(std::string_view path, Index item,
                                             uint64_t first_step,
                                             uint64_t end_step) const;

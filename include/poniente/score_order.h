@@ -26,17 +26,18 @@ class OrderTables {
 
   virtual uint64_t size() const = 0;
 
-  // Writes to out[i] the item at place in[i]. Tables that can no longer be read
-  // write arbitrary values below size(), and status() reports it from then on.
+  // Writes to out[i] the item at place in[i]. If a table can no longer be read,
+  // writes arbitrary values below size(); status() is an error from then on.
   // REQUIRES: out.size() == in.size(), each entry < size(), and the two are the
   // same span or do not overlap.
   virtual void ItemsAt(std::span<const uint64_t> in,
                        std::span<uint64_t> out) const = 0;
-  // Writes to out[i] the place of item in[i]; otherwise as ItemsAt().
+  // Writes to out[i] the place of item in[i]. In all other respects as
+  // ItemsAt().
   virtual void PlacesOf(std::span<const uint64_t> in,
                         std::span<uint64_t> out) const = 0;
 
-  // Returns whether all look-ups so far were valid.
+  // Returns OK if the results of all look-ups so far are valid.
   virtual absl::Status status() const { return absl::OkStatus(); }
 
   // Returns the fingerprint of the permutation alone: the same in memory and in
@@ -74,7 +75,7 @@ class ScoreOrder {
       std::span<const double> scores,
       ScoreDirection direction = ScoreDirection::kAscending);
 
-  // Creates an order over tables that lie somewhere else. REQUIRES: not null.
+  // Creates an order from existing tables. REQUIRES: not null.
   explicit ScoreOrder(std::shared_ptr<const OrderTables> tables);
 
   uint64_t size() const { return tables_->size(); }
@@ -83,13 +84,13 @@ class ScoreOrder {
   uint64_t ItemAt(uint64_t place) const;
   // Returns the place of an item. REQUIRES: item < size().
   uint64_t PlaceOf(uint64_t item) const;
-  // Look up each entry of `in`, as OrderTables.
+  // Look up each entry of `in`, as the functions of OrderTables do.
   void ItemsAt(std::span<const uint64_t> in, std::span<uint64_t> out) const;
   void PlacesOf(std::span<const uint64_t> in, std::span<uint64_t> out) const;
 
-  // Returns DataLoss once a look-up has found the file damaged or cut short:
-  // the results of that look-up and of later ones may be wrong, though in
-  // range.
+  // Returns DataLoss if a look-up has found the file damaged or cut short. The
+  // results of that look-up and of later ones may then be wrong, but are below
+  // size().
   absl::Status status() const { return tables_->status(); }
 
   // Returns the fingerprint of the permutation.

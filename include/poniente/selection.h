@@ -64,7 +64,7 @@ class Selection {
   // Returns the selection of all other items.
   absl::StatusOr<Selection> Complement() const;
 
-  // Returns the number of items that were chosen from.
+  // Returns the number of all items, selected or not.
   uint64_t size() const;
   // Returns the number of selected items.
   uint64_t count() const;

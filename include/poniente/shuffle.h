@@ -26,20 +26,20 @@ inline constexpr uint64_t kDefaultChunkTokens = uint64_t{1} << 19;
 // chunks in memory reads each chunk once per epoch.
 //
 // The last chunk may be shorter and has a random place among the others. For
-// this reason a few items, fewer than a chunk holds, lie outside their window.
+// this reason a few items, fewer than a chunk has, lie outside of their window.
 struct BlockShuffleOptions {
-  // Tokens per chunk, at least 1; a chunk holds as many whole items as fit, and
-  // at least one. Needs items of one length. Unset, with chunk_items unset too:
+  // Tokens per chunk, at least 1; a chunk has as many whole items as fit, and
+  // at least one. Needs items of one length. If this and chunk_items are unset:
   // kDefaultChunkTokens.
   std::optional<uint64_t> chunk_tokens = std::nullopt;
   // Items per chunk, at least 1; a dataset with fewer items is one chunk. State
   // either this or chunk_tokens.
   std::optional<uint64_t> chunk_items = std::nullopt;
   // Chunks per window, at least 1; a dataset with fewer chunks is one window. A
-  // batch holds about batch size / window_chunks samples of each chunk in its
-  // window. So make this at least the global batch size in samples. Memory of
-  // the reader: one window of chunks, two at the transition to the next.
-  // Default: 1024.
+  // batch has about batch size / window_chunks samples of each chunk in its
+  // window, so make this at least the global batch size in samples. The reader
+  // needs memory for one window of chunks, and for two at the transition to the
+  // next. Default: 1024.
   uint64_t window_chunks = 1024;
 
   friend bool operator==(const BlockShuffleOptions&,

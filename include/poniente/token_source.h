@@ -41,7 +41,8 @@ uint32_t StoredTypeBytes(StoredType type);
 std::string_view StoredTypeName(StoredType type);
 // Returns the type of this name; InvalidArgument for any other text.
 absl::StatusOr<StoredType> ParseStoredType(std::string_view name);
-// Returns the bound that ids of the type are below: 2^7, 2^8, ... 2^32.
+// Returns the smallest number that is greater than all ids of the type: 2^7,
+// 2^8, ... 2^32.
 uint64_t StoredTypeLimit(StoredType type);
 
 // Tokens [begin, end) of a source.
@@ -61,8 +62,9 @@ struct WindowRule {
   uint32_t overlap = 0;
   // Whether windows may span shards; if not, each shard is cut by itself.
   bool across_shards = true;
-  // Whether the tokens left at the end of a shard (of the source, if windows
-  // span shards) form a shorter window; if not, they are dropped.
+  // Whether the tokens that are left at the end of a shard form a shorter
+  // window; if not, they are dropped. If windows span shards, this applies to
+  // the end of the source.
   bool keep_tail = false;
 
   friend bool operator==(const WindowRule&, const WindowRule&) = default;
@@ -122,8 +124,8 @@ class TokenSource : public std::enable_shared_from_this<TokenSource> {
   // Returns each shard as an array of stored_type(); empty if tokens lie in
   // pieces or have to be decoded.
   virtual std::span<const TokenArray> arrays() const = 0;
-  // Returns whether every id read is known to be valid: the writer checked the
-  // ids, and reader() verifies that it reads what was written.
+  // Returns whether every id that is read is known to be valid, because the
+  // writer checked the ids and reader() verifies the checksums.
   virtual bool ids_are_checked() const { return false; }
 
   // Reads tokens [begin, begin + count).
@@ -136,8 +138,8 @@ class TokenSource : public std::enable_shared_from_this<TokenSource> {
   // Returns where a document lies. Documents follow each other without gaps;
   // some may be empty.
   virtual absl::StatusOr<TokenRange> DocumentRange(uint64_t document) const = 0;
-  // Returns the bounds of `count` documents from `first` on, as count + 1
-  // tokens: document first + i is [bounds[i], bounds[i + 1]).
+  // Returns the bounds of `count` documents from `first` on, count + 1 numbers:
+  // document first + i is tokens [bounds[i], bounds[i + 1]).
   virtual absl::StatusOr<std::vector<uint64_t>> DocumentBounds(
       uint64_t first, uint64_t count) const = 0;
   // Returns the name of a document: any bytes, by convention a path in UTF-8 or
@@ -180,7 +182,7 @@ class TokenSource : public std::enable_shared_from_this<TokenSource> {
       uint64_t length, const Selection& documents) const;
 
   // Returns the source as a dataset of documents: item d is the whole of
-  // document d. Empty if documents are not known.
+  // document d. The dataset is empty if documents are not known.
   DatasetPtr<TokenWindow> Documents() const;
 };
 

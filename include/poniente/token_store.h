@@ -42,13 +42,14 @@ struct TokenStoreOptions {
 //
 // Immutable: if a writer later commits to the same path, only the next Open()
 // sees it. Tokens are read asynchronously through reader(). Document ends and
-// names are read by a few small preads in each call, which block, or from
-// memory if they take at most 16 KiB.
+// names are read by a few small preads in each call, which block. If their file
+// has at most 16 KiB, it is kept in memory instead.
 //
-// Opening costs the same for a store of any size, because tokens, document ends
-// and names are read only when they are asked for. Tokens are then verified
-// against the checksums of their blocks (options.io.verify); document ends and
-// names are checked against their bounds.
+// Opening takes the same time for a store of any size, because tokens, and a
+// larger file of document ends and names, are read only when they are asked
+// for. Everything read is verified against the checksums of its blocks
+// (options.io.verify). Document ends are also checked against each other and
+// their bounds.
 //
 // Determinism: token i is the same through every backend.
 // Ownership: shared. Datasets made from it keep it open.
@@ -58,8 +59,8 @@ struct TokenStoreOptions {
 //     open at once.
 // Errors: each names the file and the remedy. NotFound: no store at the path.
 //     InvalidArgument: another format or version. DataLoss: damaged, cut short,
-//     a file is missing, or a block of tokens does not match its checksum.
-//     OutOfRange: a token or document past the end.
+//     a file is missing, or a block does not match its checksum. OutOfRange: a
+//     token or document past the end.
 // Cancellation: as ByteReader.
 class TokenStore final : public TokenSource {
  public:
@@ -79,9 +80,9 @@ class TokenStore final : public TokenSource {
   std::optional<uint32_t> end_of_document() const override;
   uint64_t num_tokens() const override;
   uint64_t num_documents() const override;
-  // Returns the identity of the content. Apart from collisions of 64 bits, two
-  // fingerprints are equal exactly if tokens, documents, names, tokenizer and
-  // token type are.
+  // Returns the identity of the content. Two stores have equal fingerprints
+  // exactly if their tokens, documents, names, tokenizers and token types are
+  // equal (except for collisions of 64 bits).
   uint64_t fingerprint() const override;
   uint64_t num_bytes() const override;
   const ByteReader& reader() const override { return *reader_; }
@@ -90,7 +91,7 @@ class TokenStore final : public TokenSource {
   }
   std::span<const TokenArray> arrays() const override { return {&array_, 1}; }
   // Returns whether blocks are verified. If they are, every id is valid: the
-  // writer refuses invalid ids, and the checksums reveal any other bytes.
+  // writer refuses invalid ids, and the checksums detect any later change.
   bool ids_are_checked() const override;
 
   Task<std::vector<TokenWindow>> ReadRanges(
@@ -101,13 +102,14 @@ class TokenStore final : public TokenSource {
   absl::StatusOr<std::vector<uint64_t>> DocumentBounds(
       uint64_t first, uint64_t count) const override;
   absl::StatusOr<std::string> DocumentName(uint64_t document) const override;
-  // Reads the ends of the 65,536 documents around the token, by one read, and
-  // keeps them in about 2 bytes each. All stores of the process keep at most a
-  // sixteenth of the available memory, and at least 64 MiB; beyond that, each
-  // call makes a few preads.
+  // Reads the ends of the 65,536 documents around the token in one read, and
+  // keeps them in about 2 bytes each, so that later calls need no read. All
+  // stores of the process together keep at most a sixteenth of the memory that
+  // was available at the first call, and at least 64 MiB. Beyond this limit,
+  // each call makes a few preads.
   absl::StatusOr<uint64_t> DocumentAt(uint64_t token) const override;
-  // Reads and keeps the same; beyond that memory, one pread more for each 512
-  // documents.
+  // Reads and keeps document ends as DocumentAt() does. Beyond the limit, each
+  // call makes one more pread for each 512 documents.
   absl::StatusOr<std::vector<ItemPiece>> DocumentPieces(
       uint64_t begin, uint64_t end) const override;
   bool HasPiecesInMemory(uint64_t begin, uint64_t end) const override;

@@ -55,9 +55,9 @@ absl::StatusOr<DatasetPtr<T>> Shuffled(const ShuffleOptions& options,
 }  // namespace internal
 
 // Returns the children one after the other, in the order given. Children
-// without a name are called "0", "1", ... by their place. If children grow,
-// what can be read is every child before the first one that still grows, and
-// the readable part of that one.
+// without a name are called "0", "1", ... by their place. If children grow, the
+// children before the first one that still grows can be read, and the readable
+// part of that one.
 // Errors: InvalidArgument for an endless child; Take() a part of it first.
 template <class T>
 absl::StatusOr<DatasetPtr<T>> Concat(std::vector<NamedDataset<T>> children) {
@@ -68,10 +68,11 @@ absl::StatusOr<DatasetPtr<T>> Concat(std::vector<NamedDataset<T>> children) {
                                     std::move(children));
 }
 
-// Returns items [begin, end) of a dataset, cut off at its end. If a node below
-// has an order of its own, these are other items in each epoch. An endless
-// dataset has no epochs. There, epoch 0 of the slice is items [begin, end), and
-// each further epoch is the next end - begin items, so no item is served twice.
+// Returns items [begin, end) of a dataset; fewer if the dataset ends earlier.
+// If a node below has an order of its own, each epoch has different items at
+// these indices. An endless dataset has no epochs. There, epoch 0 of the slice
+// is items [begin, end), and each later epoch is the next end - begin items, so
+// no item is served twice.
 // Errors: InvalidArgument if begin > end.
 template <class T>
 absl::StatusOr<DatasetPtr<T>> Slice(DatasetPtr<T> dataset, uint64_t begin,
@@ -186,8 +187,8 @@ absl::StatusOr<std::shared_ptr<const NodeRecipe>> OrderRecipe(
 // Determinism: without buckets, `order` alone decides. With buckets, the seed
 //     and the epoch also count: an era shuffle (docs/index-math.md 3) is
 //     applied, whose eras are the buckets.
-// Complexity: that of ScoreOrder, and one permutation per run of items of one
-//     bucket.
+// Complexity: that of ScoreOrder. With buckets, each run of requested items of
+//     one bucket also creates a permutation.
 // Growing dataset: waits for the final length.
 // Errors: InvalidArgument if the dataset is endless, does not have order.size()
 //     items, or if both kinds of buckets are stated. DataLoss, from GetAt() and
@@ -241,9 +242,9 @@ struct HeldOut {
 };
 
 // Holds out the last `items` items.
-// Errors: InvalidArgument unless 0 < items < length; also if the dataset is
-// endless, repeats a dataset, contains a leaf twice, or has an order of its
-// own, because an item could then be held out and trained on.
+// Errors: InvalidArgument unless 0 < items < length. InvalidArgument also if
+// the dataset is endless, repeats a dataset, contains a leaf twice, or has an
+// order of its own, because an item could then be both held out and trained on.
 // FailedPrecondition if the dataset still grows.
 template <class T>
 absl::StatusOr<HeldOut<T>> HoldOutLast(DatasetPtr<T> dataset, uint64_t items) {
@@ -260,11 +261,12 @@ absl::StatusOr<HeldOut<T>> HoldOutLast(DatasetPtr<T> dataset, uint64_t items) {
 }
 
 // Holds out about `fraction` of the items by Selection::ByHash(). An item's
-// index and `seed` decide, so an item stays held out when others are appended.
+// index and `seed` decide, so the same items stay held out if others are
+// appended.
 // The seed is never inherited: trees with different seeds hold out the same
 // items.
-// Errors: InvalidArgument unless 0 < fraction < 1, or if that selects no item
-// or all of them; otherwise as HoldOutLast().
+// Errors: InvalidArgument unless 0 < fraction < 1, or if the hash selects no
+// item or all items; otherwise as HoldOutLast().
 template <class T>
 absl::StatusOr<HeldOut<T>> HoldOutFraction(DatasetPtr<T> dataset,
                                            double fraction, uint64_t seed = 0) {

@@ -11,7 +11,7 @@
 namespace poniente::internal {
 namespace {
 
-// What a call shares with the coroutine that waits for it.
+// The state that a call shares with the coroutine that waits for it.
 class BlockingCall {
  public:
   explicit BlockingCall(std::function<absl::Status()> call)

@@ -26,30 +26,31 @@ struct ParkedCoroutine::Content {
         handler(std::move(h)) {}
 
   asio::any_io_executor executor;
-  Handler handler;  // goes first: it posts its own end
+  Handler handler;  // destroyed first: it posts to the executor
 };
 
-// Outlives its context, so that those who come later find it closed.
+// The coroutines parked on one context. Outlives the context, so that
+// coroutines that come later find it closed.
 class ParkingLot {
  public:
   using Content = std::unique_ptr<ParkedCoroutine::Content>;
 
-  // False once closed.
+  // Adds a coroutine. Returns false if the lot is closed.
   bool Enter(ParkedCoroutine* coroutine) {
     MutexLock lock(&mu_);
     if (!is_closed_) parked_.insert(coroutine);
     return !is_closed_;
   }
 
-  // Gives what `coroutine` still holds. If that is something, the context stays
-  // until Left() is called.
+  // Removes the coroutine and returns its content. If that is not null, the
+  // context is not destroyed before Left() is called.
   Content Take(ParkedCoroutine* coroutine) {
     MutexLock lock(&mu_);
     if (parked_.erase(coroutine) > 0) ++leaving_;
     return std::move(coroutine->content_);
   }
   void Left() {
-    // Release: the context dies after all that was done to it.
+    // Release: everything done to the context happens before its destruction.
     if (leaving_.fetch_sub(1, std::memory_order_release) == 1) {
       leaving_.notify_all();
     }
@@ -102,7 +103,8 @@ class ParkingService final : public asio::execution_context::service {
 
 }  // namespace
 
-// What a coroutine held, while its context must not die.
+// The content of a coroutine. Keeps the coroutine's context from being
+// destroyed meanwhile.
 class ParkedCoroutine::Taken {
  public:
   explicit Taken(ParkedCoroutine* coroutine)

@@ -22,7 +22,7 @@ namespace internal {
 
 namespace {
 
-// Makes it while there is memory.
+// Creates the status at the start of the program, while there is memory.
 [[maybe_unused]] const bool made_at_start = !OutOfMemory().ok();
 
 }  // namespace
@@ -30,7 +30,7 @@ namespace {
 absl::Status OutOfMemory() {
   static const auto* const status =
       new absl::Status(absl::ResourceExhaustedError("out of memory"));
-  return *status;  // a copy needs none
+  return *status;  // copying it allocates nothing
 }
 
 absl::Status StatusFromException(std::exception_ptr exception) try {
@@ -48,20 +48,21 @@ absl::Status StatusFromException(std::exception_ptr exception) try {
   } catch (...) {
     return absl::InternalError("an exception of unknown type");
   }
-} catch (const std::bad_alloc&) {  // for the text
+} catch (const std::bad_alloc&) {  // no memory for the message
   return OutOfMemory();
 }
 
 namespace {
 
-// The loop of this thread, kept so that its ring is made once.
+// The event loop of a thread. It is kept, so that its ring is created only
+// once.
 struct ThreadLoop {
   asio::io_context context{1};
   bool running = false;
 };
 
-// In a forked child that of the parent must be left alone, not even destroyed:
-// its reactor is shared with the parent.
+// Holds the loop of a thread. A forked child must not use or even destroy the
+// parent's loop, because the two processes share its reactor.
 class ThreadLoopHolder {
  public:
   ~ThreadLoopHolder() { LeaveToParent(); }
@@ -98,7 +99,7 @@ void RunOn(asio::io_context& context, asio::awaitable<void> task) {
 void RunOnThisThread(asio::awaitable<void> task) {
   thread_local ThreadLoopHolder holder;
   ThreadLoop& loop = holder.Get();
-  if (loop.running) {  // called from inside a coroutine of this very loop
+  if (loop.running) {  // called by a coroutine that runs on this loop
     asio::io_context nested{1};
     RunOn(nested, std::move(task));
     return;
@@ -113,7 +114,7 @@ void RunOnThisThread(asio::awaitable<void> task) {
 
 namespace {
 
-// What the tasks of one WhenAll share with the coroutine that waits.
+// The state that the tasks of one WhenAll() share with the waiting coroutine.
 struct Gathering {
   explicit Gathering(size_t n) : statuses(n), cancels(n), left(n) {}
 
@@ -139,7 +140,7 @@ Task<> WhenAll(std::vector<Task<>> tasks) {
     auto finish = [all, i](std::exception_ptr thrown, absl::Status status) {
       all->statuses[i] =
           thrown ? internal::StatusFromException(thrown) : std::move(status);
-      // Acquire-release: the last one has seen every status.
+      // Acquire-release: the last task sees the statuses of all tasks.
       if (all->left.fetch_sub(1, std::memory_order_acq_rel) == 1) {
         all->done.NotifyAll();
       }
@@ -148,13 +149,13 @@ Task<> WhenAll(std::vector<Task<>> tasks) {
       asio::co_spawn(executor, std::move(tasks[i]),
                      asio::bind_cancellation_slot(all->cancels[i].slot(),
                                                   std::move(finish)));
-    } catch (const std::bad_alloc&) {  // the others go on
+    } catch (const std::bad_alloc&) {  // the other tasks continue
       all->statuses[i] = internal::OutOfMemory();
       all->left.fetch_sub(1, std::memory_order_acq_rel);
     }
   }
-  // Whatever happens to the caller, the tasks still own what they were lent:
-  // so no throwing until the last one has ended.
+  // The tasks may use objects that the caller owns, so this must not throw
+  // before the last task has ended.
   const bool throws = co_await asio::this_coro::throw_if_cancelled();
   co_await asio::this_coro::throw_if_cancelled(false);
   bool cancelled = false;
@@ -169,7 +170,7 @@ Task<> WhenAll(std::vector<Task<>> tasks) {
         signal.emit(asio::cancellation_type::terminal);
       }
     }
-    // Ends early when cancelled; the loop looks at the reason itself.
+    // Returns early when cancelled; the loop checks the reason itself.
     absl::Status ended = co_await all->done.WaitPast(seen);
     ended.IgnoreError();
   }

@@ -11,7 +11,8 @@
 namespace poniente::internal {
 namespace {
 
-// Either a literal, or null and `text` it is.
+// The last error of this thread: a literal, or null if the message is in
+// `text`.
 thread_local const char* literal = "";
 thread_local std::string text;
 

@@ -40,7 +40,8 @@ absl::Status FieldError(const char* name, Value value, const char* expected) {
       "poniente_options.", name, " must be ", expected, ", got ", value));
 }
 
-// Fields of a later version have a meaning of their own unless they are 0.
+// Returns InvalidArgument if the caller sets a field that only a later version
+// of the library knows. Unset fields are 0.
 absl::Status CheckUnknownFields(const poniente_options& options) {
   const char* const bytes = reinterpret_cast<const char*>(&options);
   for (size_t i = sizeof options; i < options.struct_size; ++i) {
@@ -140,7 +141,7 @@ absl::Status ApplyOptions(const poniente_options* options,
   if (known.tensors != nullptr) {
     PONIENTE_ASSIGN_OR_RETURN(loader_options->tensors,
                               TensorsOf(known.tensors));
-    // As a configuration without `tensors` that has a loss_weight.
+    // Loss weights need their tensor. A configuration adds it in the same way.
     if (!loader_options->loss_weights.empty()) {
       loader_options->tensors.push_back(BatchTensor::kLossWeights);
     }

@@ -26,7 +26,7 @@ class FilterNodeRecipe final : public NodeRecipe {
           "an endless dataset cannot be filtered; filter what lies below it, "
           "or Take() a finite part of it");
     }
-    // A growing one may still come to fit.
+    // A dataset that still grows may reach the expected size later.
     const uint64_t size = selection_.size();
     if (child.is_final ? child.readable == size : child.readable <= size) {
       return absl::OkStatus();
@@ -46,8 +46,8 @@ class FilterNodeRecipe final : public NodeRecipe {
   const Selection selection_;
 };
 
-// Walks down until `node` or one below it serves an item under several indices,
-// or an index with several items: its name and what it does.
+// Searches a tree for a node that serves an item at several indices, or that
+// occurs twice. Returns its name and what it does.
 class RepetitionFinder {
  public:
   std::optional<std::string> Find(const DatasetNode& node) {

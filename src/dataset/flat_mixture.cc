@@ -19,7 +19,7 @@ class FlatMixtureNodeRecipe final : public NodeRecipe {
   std::string_view kind() const override { return "flat_mixture"; }
   bool is_order() const override { return true; }
   std::optional<uint64_t> stated_seed() const override { return seed_; }
-  // The names are covered.
+  // Does not include the names, which the node's fingerprint covers.
   uint64_t fingerprint() const override { return OrderFingerprint(order_); }
 
   uint64_t ChildSeed(uint64_t seed, std::string_view name) const override {
@@ -50,7 +50,8 @@ class FlatMixtureNodeRecipe final : public NodeRecipe {
 
 absl::StatusOr<std::shared_ptr<const NodeRecipe>> FlatMixtureRecipe(
     const FlatMixtureOptions& options, std::span<const NamedNode> children) {
-  // First, so that a chunk size is not blamed for children that do not fit.
+  // Checked first: children that do not match must not be reported as a wrong
+  // chunk size.
   PONIENTE_RETURN_IF_ERROR(CheckChildren("flat_mixture", children));
   const absl::StatusOr<OrderSpec> order =
       ResolveShuffle(options.shuffle, SharedItemTokens(children));

@@ -33,7 +33,8 @@ ChildGroups::ChildGroups(const IndexMap& map,
   map.Resolve(positions, resolved);
   uint32_t last = 0;
   for (const ChildPosition& one : resolved) last = std::max(last, one.child);
-  // By child: first its requests, counted; then where the next one belongs.
+  // For each child: first the number of its requests, then the place where its
+  // next request belongs.
   std::vector<uint32_t> next(size_t{last} + 1);
   for (const ChildPosition& one : resolved) {
     if (next[one.child]++ == 0) groups_.push_back({one.child, {}, {}});
@@ -57,7 +58,7 @@ ChildGroups::ChildGroups(const IndexMap& map,
 uint64_t LengthNeeded(std::span<const Position> positions) {
   uint64_t needed = 0;
   for (const Position& position : positions) {
-    // Saturates: an index of 2^64 - 1 is out of range, not 0 items.
+    // Does not wrap around to 0: an index of 2^64 - 1 is out of range.
     needed = std::max(
         needed, position.index == UINT64_MAX ? UINT64_MAX : position.index + 1);
   }

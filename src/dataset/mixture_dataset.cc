@@ -18,7 +18,7 @@ struct Component : MixtureComponentSpec {
   std::vector<OrderSpec> orders;  // of the views
 };
 
-// A plan needs lengths where shares follow from them.
+// Creates the plan. It needs the lengths if they decide the shares.
 absl::StatusOr<MixturePlan> MakePlan(const MixtureOptions& options,
                                      const std::vector<Component>& components,
                                      std::span<const LengthState> lengths) {
@@ -39,7 +39,7 @@ absl::StatusOr<MixturePlan> MakePlan(const MixtureOptions& options,
 
 class MixtureNodeRecipe final : public NodeRecipe {
  public:
-  // `plan` if it needs no lengths.
+  // `plan`: nullopt if the plan depends on lengths.
   MixtureNodeRecipe(const MixtureOptions& options,
                     std::vector<Component> components,
                     std::optional<MixturePlan> plan)
@@ -64,7 +64,7 @@ class MixtureNodeRecipe final : public NodeRecipe {
       for (const uint64_t quantum : plan_->stages()->quanta(0)) {
         hash.Add(quantum);
       }
-    } else {  // they follow from the children, which are hashed as well
+    } else {  // quanta follow from the children, which are hashed, too
       hash.Add(Tag("sizes")).Add(Bits(options_.temperature));
     }
     for (const Component* component : Canonical()) {
@@ -124,7 +124,7 @@ class MixtureNodeRecipe final : public NodeRecipe {
  private:
   static uint64_t Bits(double value) { return std::bit_cast<uint64_t>(value); }
 
-  // By name, bytewise.
+  // Returns the components in bytewise order of their names.
   std::vector<const Component*> Canonical() const {
     std::vector<const Component*> sorted;
     for (const auto& component : components_) sorted.push_back(&component);
@@ -135,7 +135,7 @@ class MixtureNodeRecipe final : public NodeRecipe {
 
   const MixtureOptions options_;
   const std::vector<Component> components_;
-  const std::optional<MixturePlan> plan_;  // knows no seed
+  const std::optional<MixturePlan> plan_;  // without a seed
 };
 
 absl::StatusOr<std::vector<OrderSpec>> OrdersOf(

@@ -31,7 +31,7 @@ class OrderNodeRecipe final : public NodeRecipe {
           "an endless dataset cannot be ordered; order what lies below it, or "
           "Take() a finite part of it");
     }
-    // A growing one may still come to fit.
+    // A dataset that still grows may reach the expected size later.
     const uint64_t size = order_.size();
     if (child.is_final ? child.readable == size : child.readable <= size) {
       return absl::OkStatus();
@@ -67,7 +67,7 @@ absl::StatusOr<std::shared_ptr<const NodeRecipe>> OrderRecipe(
   if (options.buckets != 0 && n != 0) {
     bucket_items = (n - 1) / options.buckets + 1;
   }
-  // Shuffling one place is none; more than all is all.
+  // A bucket of one item is not shuffled; a bucket holds at most all items.
   if (bucket_items == 1) bucket_items = 0;
   if (bucket_items > n) bucket_items = n;
   return std::make_shared<const OrderNodeRecipe>(std::move(order), bucket_items,

@@ -86,8 +86,9 @@ absl::Status RunTrace::AppendReadings(uint32_t leaf, Index item,
                                       std::vector<Reading>* readings) const {
   PONIENTE_ASSIGN_OR_RETURN(const auto epochs, tree_.EpochsOf(leaf, span));
   if (!epochs.has_value()) return absl::OkStatus();
-  // More epochs than samples: most of them are other samples' (below a shuffle
-  // the epochs of a span are those of all the order).
+  // With more epochs than samples, resolves the samples instead. (Below a
+  // shuffle the span has all epochs of the whole order, most of which belong to
+  // other samples.)
   if (epochs->last - epochs->first > span.last.index - span.first.index) {
     return ScanForItem(leaf, item, span, readings);
   }

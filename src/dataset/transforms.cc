@@ -34,7 +34,8 @@ class ConcatNodeRecipe final : public NodeRecipe {
     return internal::ChildSeed(seed, name);
   }
 
-  // Readable: the children up to and including the first that still grows.
+  // The children up to and including the first one that still grows are
+  // readable.
   absl::StatusOr<MadeMap> MakeMap(std::span<const LengthState> lengths,
                                   uint64_t) const override {
     PONIENTE_ASSIGN_OR_RETURN(std::vector<uint64_t> readable,
@@ -103,7 +104,8 @@ class RepeatNodeRecipe final : public NodeRecipe {
   std::string_view kind() const override { return "repeat"; }
   bool repeats_items() const override { return true; }
   bool is_endless() const override { return !times_.has_value(); }
-  // A run that is prolonged beyond an epoch is still the same run.
+  // Endless repetition does not change the identity of a run, so a run may be
+  // extended beyond an epoch later.
   bool is_transparent() const override { return is_endless(); }
   uint64_t fingerprint() const override {
     return Derive(times_.value_or(UINT64_MAX), Tag("repeat"));
@@ -198,8 +200,10 @@ class CutNodeRecipe final : public NodeRecipe {
                   options_.group_items);
   }
 
-  // The seed is handed on: a run that is cut from some step on reads before it
-  // what it would read without. Keys of parts are derived from it, not used.
+  // The child gets the same seed (there is no ChildSeed()). So a run whose
+  // lengths change from some step on reads the same before that step as without
+  // the Cut. The keys of parts are derived from the seed, so they differ from
+  // it.
   absl::StatusOr<MadeMap> MakeMap(std::span<const LengthState> lengths,
                                   uint64_t seed) const override {
     std::optional<uint64_t> length;
@@ -219,7 +223,7 @@ class CutNodeRecipe final : public NodeRecipe {
 
 absl::StatusOr<std::shared_ptr<const NodeRecipe>> CutRecipe(
     const MixtureOptions& options) {
-  // The checks of a mixture's lengths.
+  // Checks the lengths as a mixture does.
   MixtureOptions lengths = options;
   lengths.stages.clear();
   lengths.weight_rule = WeightRule::kProportions;

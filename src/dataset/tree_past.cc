@@ -16,8 +16,8 @@
 namespace poniente::internal {
 namespace {
 
-// The first samples read what the child's first items are, as if the node were
-// not there.
+// Returns whether the node's first samples are the child's first items, as if
+// the node did not exist.
 bool HandsOn(const DatasetNode& node, uint64_t samples) {
   const std::shared_ptr<const IndexMap> map = node.map();
   if (map == nullptr || samples == 0) return false;
@@ -25,8 +25,8 @@ bool HandsOn(const DatasetNode& node, uint64_t samples) {
          uint64_t{0};
 }
 
-// The node whose seed is the tree's: above it there is nothing but chains of
-// nodes that have had no order.
+// Returns the topmost node that has an order or several children. Its seed is
+// the seed of the tree.
 const DatasetNode& TopOf(const DatasetNode& root, uint64_t samples) {
   const DatasetNode* at = &root;
   while (true) {
@@ -39,8 +39,8 @@ const DatasetNode& TopOf(const DatasetNode& root, uint64_t samples) {
   }
 }
 
-// Numbers of the children, in an order that does not depend on that of their
-// declaration, unless it matters.
+// Returns the numbers of the children in the order of their names, or of their
+// declaration if that matters.
 std::vector<uint32_t> Places(const std::vector<NamedNode>& children,
                              bool is_sequence) {
   std::vector<uint32_t> places(children.size());
@@ -88,8 +88,9 @@ class Walk {
     if (mixture != nullptr) AddMixture(node, mixture->PrefixOf(span), path);
     const std::optional<uint64_t> own = map->PrefixParameters(span);
     const std::optional<NodeIdentity> identity = node.identity();
-    // Where items are handed on one by one, a length behind the span is none of
-    // the past; elsewhere epochs and orders follow from it.
+    // If the node passes on items one by one, the child's length beyond the
+    // span does not belong to the past. Otherwise epochs and orders depend on
+    // it.
     const bool hands_on =
         mixture == nullptr && (own.has_value() || node.makes_items());
     uint64_t hash = Own(node, identity, own);

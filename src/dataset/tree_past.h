@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What in a tree decided the samples served so far, in separate parts, so that
-// a message can say which part has changed. Leaves out everything that may
-// still be edited.
+// Describes the part of a tree that decided the samples served so far. It has
+// separate members, so that a message can say which of them has changed. It
+// leaves out everything that may still be edited.
 
 #ifndef PONIENTE_DATASET_TREE_PAST_H_
 #define PONIENTE_DATASET_TREE_PAST_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds out what a path is, and opens it.
+// Recognises the format of a path, and opens it.
 
 #include "poniente/open_token_source.h"
 
@@ -29,7 +29,8 @@ using internal::TokenFormat;
 
 constexpr size_t kNamesShown = 4;
 
-// The path, or the index of the prefix that stands for Megatron's two files.
+// Examines the path. If nothing is there, it may be the prefix that stands for
+// Megatron's two files: then examines their index.
 absl::StatusOr<FoundPath> FindFiles(const std::string& path) {
   absl::StatusOr<FoundPath> found = internal::FindPath(path);
   if (!absl::IsNotFound(found.status())) return found;
@@ -106,7 +107,7 @@ bool IsStore(const FoundPath& found, const TokenSourceOptions& options) {
   return found.HasFile(internal::kManifestName);
 }
 
-// Options that say what a store says itself.
+// Refuses options that contradict what the store itself states.
 absl::Status CheckStoreOptions(const TokenStore& store,
                                const TokenSourceOptions& options) {
   const auto refuse = [&](std::string_view what) {

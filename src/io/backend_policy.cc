@@ -12,9 +12,10 @@ constexpr double kNotCold = 0.25;
 constexpr double kNotHot = 0.9;
 constexpr uint32_t kProbeEvery = 64;
 constexpr uint32_t kFirstProbesEvery = 8;
-// A batch that is all there is to go by counts as so many.
+// Each copy of a batch that probes the mapping counts as this many reads,
+// because such batches are rare.
 constexpr uint64_t kProbeWeight = 8;
-// Reads that outweigh half of what was seen before.
+// A batch of this many reads has half of the weight in the new average.
 constexpr double kMemory = 192;
 
 }  // namespace
@@ -55,7 +56,7 @@ void BackendPolicy::Decide(double share, bool fits, bool may_map) {
   if (share > kHot && may_map) {
     next = IoBackend::kMmap;
   } else if (next == IoBackend::kMmap && may_map) {
-    return;  // of a batch that began before the mode: the copies will tell
+    return;  // the batch began before this mode; copies decide when it ends
   } else if (share > kNotCold || fits) {
     next = IoBackend::kBuffered;
   } else if (share < kCold) {

@@ -22,14 +22,15 @@
 namespace poniente::internal {
 namespace {
 
-// Of more blocks no chunks are kept: the table alone would be too large.
+// Chunks are not kept for a file with more blocks, because the table of chunks
+// alone would be too large.
 constexpr uint64_t kMaxKeptBlocks = uint64_t{1} << 34;
 constexpr uint64_t kMaxMarkBytes = uint64_t{64} << 20;
-constexpr size_t kMaxGenerations = 512;  // two of each change
+constexpr size_t kMaxGenerations = 512;  // two per change
 constexpr uint64_t kMaxBlocks = uint64_t{1} << 48;
 constexpr char kRemedy[] = "; restore the file from a copy or write it again";
 
-// Files that two readers compare with the same checksums.
+// Readers share marks if they read the same file and the same checksums.
 using MarksKey = std::pair<FileIdentity, ChecksumLocation>;
 
 int64_t SteadyNow() {
@@ -38,14 +39,15 @@ int64_t SteadyNow() {
       .count();
 }
 
-// Never destroyed, so that a file opened again is not verified again.
+// The marks of all files. Never destroyed, so that a file that is opened again
+// is not verified again.
 struct AllMarks {
   Mutex mutex;
   absl::flat_hash_map<MarksKey, std::shared_ptr<BlockMarks>> by_file
       ABSL_GUARDED_BY(mutex);
   uint64_t bytes ABSL_GUARDED_BY(mutex) = 0;
 
-  // Those of files that nobody reads any more.
+  // Drops the marks of files that have no reader any more.
   void DropUnused() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
     for (auto entry = by_file.begin(); entry != by_file.end();) {
       const auto here = entry++;
@@ -54,7 +56,7 @@ struct AllMarks {
       by_file.erase(here);
     }
   }
-  // With the entry of the map.
+  // Returns the bytes that the marks and their map entry take.
   static uint64_t CostOf(const BlockMarks& marks) {
     return marks.bytes() + 128;
   }
@@ -87,7 +89,7 @@ absl::Status ReadStored(const OpenFile& file, uint64_t offset,
           file.path(), ": checksums of ", into.size(), " bytes at offset ",
           offset, ": the file ends at ", offset + done, kRemedy));
     } else {
-      ++tries;  // once more, if it was transient
+      ++tries;  // the error may be transient
     }
   }
   if (done == into.size()) return absl::OkStatus();
@@ -152,7 +154,8 @@ absl::StatusOr<std::unique_ptr<const FileChecksums>> FileChecksums::Open(
     return made;
   }
   ByteReaderOptions options;
-  // Where descriptors are few, that of a ring would be kept all the same.
+  // If `opened` has given up its descriptor because few are left, uses pread:
+  // a reader for the ring would keep its descriptor.
   const bool by_ring = opened.has_descriptor() && ProbeUring().ok();
   options.backend = by_ring ? IoBackend::kBuffered : IoBackend::kPread;
   PONIENTE_ASSIGN_OR_RETURN(made->stored_,
@@ -207,7 +210,7 @@ void FileChecksums::Settle(const FileIdentity& now) const {
   {
     MutexLock lock(&mutex_);
     const VerifiedBlocks& last = *history_.back();
-    if (last.until == 0 || SteadyNow() < last.until) return;  // another thread
+    if (last.until == 0 || SteadyNow() < last.until) return;  // done already
     if (last.file == now) {
       Publish({now, MarksOf(now, NumBlocks(), location_)});
       return;
@@ -219,7 +222,7 @@ void FileChecksums::Settle(const FileIdentity& now) const {
 bool FileChecksums::WantsChunkOf(uint64_t block) const {
   if (chunks_.empty()) return false;
   const uint64_t chunk = block / kChunkBlocks;
-  // Relaxed: only whether it is there, not what is in it.
+  // Relaxed: only tests whether the chunk is there, and does not read it.
   return chunks_[chunk].load(std::memory_order_relaxed) == nullptr &&
          checksum_memory.HasRoomFor(ChunkBytes(chunk));
 }

@@ -33,7 +33,7 @@ class BlockMarks {
   explicit BlockMarks(uint64_t blocks) : words_((blocks + 63) / 64) {}
 
   uint64_t bytes() const { return words_.size() * 8; }
-  // Brings the first words into the caches.
+  // Prefetches the first words into the caches.
   void Prefetch() const { __builtin_prefetch(words_.data()); }
   bool IsSeen(uint64_t block) const {
     const uint64_t word = words_[block / 64].load(std::memory_order_relaxed);

@@ -14,7 +14,7 @@
 namespace poniente::internal {
 namespace {
 
-// Bytes, or -errno.
+// Returns the number of bytes read, or -errno.
 int64_t ReadOnce(const PendingRead& read) {
   const FileDescriptor fd(read.opened());
   if (fd.get() < 0) return fd.get();
@@ -35,7 +35,7 @@ void ReadBlocking(std::span<PendingRead> reads) {
   if (reads.size() > 1) {
     for (const PendingRead& read : reads) {
       if (read.finished()) continue;
-      // Advice only: without it the reads below take longer.
+      // Only advice: if it fails, the reads below take longer.
       if (FaultAt(SystemCall::kFadvise) != 0) continue;
       const FileDescriptor fd(read.opened());
       (void)::posix_fadvise(fd.get(), static_cast<off_t>(read.offset()),

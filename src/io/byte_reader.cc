@@ -89,7 +89,7 @@ absl::Status CheckRanges(std::span<const ReadRequest> requests) {
   return absl::OkStatus();
 }
 
-// Opens what was left for later.
+// Opens the files that are opened at their first read.
 absl::Status OpenFiles(std::span<const ReadRequest> requests) {
   const ReadRequest* previous = nullptr;
   for (const ReadRequest& request : requests) {
@@ -104,17 +104,17 @@ absl::Status OpenFiles(std::span<const ReadRequest> requests) {
   return absl::OkStatus();
 }
 
-// One turn of a batch: its reads, what they wait for, and their end.
+// One turn of a batch: makes its reads, measures waiting, and finishes them.
 class Turn {
  public:
   explicit Turn(ReadPlan* plan) : plan_(plan) {}
 
-  // Serves what is not the ring's, on this thread.
+  // Makes all reads that do not use the ring, on this thread.
   void ReadHere() {
     internal::ReadMapped(plan_->mapped());
     Block(plan_->blocking());
   }
-  // Reads by pread what the ring has left.
+  // Makes the reads that the ring has refused, with pread.
   void ReadRefused(const UringRing& ring) {
     const bool any =
         std::any_of(plan_->ring().begin(), plan_->ring().end(),
@@ -127,14 +127,15 @@ class Turn {
     }
     Block(plan_->ring());
   }
-  // Since Suspend() until now the reads of the ring were waited for.
+  // Call these before and after waiting for the reads of the ring; Resume()
+  // counts the time between them.
   void Suspend() { suspended_ = Clock::now(); }
   void Resume() {
     internal::CountWait(plan_->ring(), Clock::now() - suspended_);
   }
 
-  // Counts what was read, tells the readers what was cached, and completes the
-  // plan, unless a file was changed. The first error, if any.
+  // Counts the reads, reports to the readers what was cached, and completes the
+  // plan, unless a file was changed. Returns the first error, if any.
   absl::Status Finish() {
     const PendingRead* failed = nullptr;
     for (const auto reads :
@@ -150,8 +151,8 @@ class Turn {
     if (failed != nullptr) return failed->status();
     return is_unchanged_ ? plan_->Complete() : absl::OkStatus();
   }
-  // Once finished: no file that the plan relied on was changed before its reads
-  // had ended.
+  // Returns whether no file that the plan relied on was changed before its
+  // reads had ended. Valid after Finish().
   bool is_unchanged() const { return is_unchanged_; }
 
  private:
@@ -164,7 +165,8 @@ class Turn {
     internal::CountWait(reads, Clock::now() - begin);
   }
 
-  // The first in the order of the batch's requests of those that failed.
+  // Returns `first` or the failed read among `reads`, whichever comes first in
+  // the order of the batch's requests; null if there is neither.
   static const PendingRead* FirstFailed(std::span<const PendingRead> reads,
                                         const PendingRead* first) {
     for (const PendingRead& read : reads) {
@@ -174,7 +176,7 @@ class Turn {
     return first;
   }
 
-  // Reads at the front of one reader, by one backend.
+  // Returns how many reads at the front share their reader and backend.
   static size_t NumAlike(std::span<const PendingRead> reads) {
     size_t count = 1;
     while (count < reads.size() &&
@@ -193,7 +195,7 @@ class Turn {
       bytes += read.bytes_brought();
       retries += read.retries();
     }
-    // Only the ring's reads are hits.
+    // Copies from a mapping are never hits.
     const internal::Hits hits = backend == IoBackend::kMmap
                                     ? internal::Hits()
                                     : internal::CountHits(alike);
@@ -212,10 +214,10 @@ class Turn {
   bool is_unchanged_ = true;
 };
 
-// What is left of a batch.
+// The part of a batch that is still to be read.
 struct Rest {
   std::span<const OrderedRequest> requests;
-  bool relies = true;  // the next turn, on what was verified before it
+  bool relies = true;  // whether the next turn trusts earlier verification
 };
 
 bool IsCancelled(const asio::cancellation_state& state) {
@@ -224,8 +226,9 @@ bool IsCancelled(const asio::cancellation_state& state) {
 
 absl::Status Cancelled() { return absl::CancelledError("read cancelled"); }
 
-// Plans and reads as many of the requests as one turn may, and leaves the rest:
-// all of them to be verified, if a file that they rely on was changed.
+// Plans and reads as many of the requests as fit in one turn, and removes them
+// from `rest`. If a file whose verified blocks they relied on was changed,
+// removes none and lets the next turn verify all of them.
 Task<> ReadTurn(Rest* rest) {
   ReadPlan plan(rest->relies);
   std::span<const OrderedRequest> left = rest->requests;
@@ -247,7 +250,7 @@ Task<> ReadTurn(Rest* rest) {
   {
     UringBatch batch(&ring, plan.ring());
     const bool done = batch.Start();
-    turn.ReadHere();  // while the disk works on the others
+    turn.ReadHere();  // meanwhile the disk works on the ring's reads
     if (!done) {
       turn.Suspend();
       co_await batch.Wait();
@@ -364,8 +367,9 @@ Task<> ReadBatch(std::span<const ReadRequest> requests) {
   internal::FetchAhead(requests);
   absl::Status in_range = CheckRanges(requests);
   if (!in_range.ok()) co_return in_range;
-  // Asked for, not left to co_await to throw: from here to the end of Wait()
-  // nothing may unwind this frame, as the kernel writes to the buffers.
+  // Checks for cancellation explicitly instead of letting co_await throw: the
+  // kernel writes to the buffers, so nothing may unwind this frame until Wait()
+  // has ended.
   asio::cancellation_state state = co_await asio::this_coro::cancellation_state;
   if (IsCancelled(state)) co_return Cancelled();
   absl::Status open = OpenFiles(requests);

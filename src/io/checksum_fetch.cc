@@ -13,7 +13,7 @@ bool IsReadByRing(const ReaderState& reader) {
   return backend == IoBackend::kBuffered || backend == IoBackend::kDirect;
 }
 
-// A block that is not verified yet, or is verified at each touch.
+// Returns whether the block is not verified yet, or is verified at each read.
 bool NeedsChecksum(const ReaderState& reader, const FileChecksums& checksums,
                    uint64_t block) {
   return reader.options.verify == VerifyChecksums::kAlways ||
@@ -39,7 +39,7 @@ ChecksumFetch::ChecksumFetch(std::span<const OrderedRequest> requests) {
 }
 
 void ChecksumFetch::Add(const FileChecksums& checksums, uint64_t number) {
-  // Requests of a file follow each other in the order of their offsets.
+  // Requests of a file are consecutive and sorted by offset.
   if (!chunks_.empty() && chunks_.back().checksums == &checksums &&
       chunks_.back().number == number) {
     return;

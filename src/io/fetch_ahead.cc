@@ -10,8 +10,8 @@
 namespace poniente::internal {
 namespace {
 
-// Fewer are in the caches anyway, or do not matter; of more, the first would be
-// gone again when they are needed.
+// With fewer readers than kFewest, prefetching is not worth its cost. With more
+// than kMax, the first ones would have left the caches when they are needed.
 constexpr size_t kFewest = 16;
 constexpr size_t kMax = 512;
 
@@ -31,7 +31,7 @@ void PrefetchObject(const T* object) {
 
 }  // namespace
 
-// Each pass reads what the one before it has asked for.
+// Each loop reads what the previous loop has prefetched.
 void FetchAhead(std::span<const ReadRequest> requests) {
   OpenedFile files[kMax];
   size_t count = 0;
@@ -59,7 +59,7 @@ void FetchAhead(std::span<const ReadRequest> requests) {
   }
   for (const OpenedFile& one : opened) {
     const OpenFile* const file = one.state->files[one.file].get();
-    if (file == nullptr) return;  // soon slower things are done for it
+    if (file == nullptr) return;  // opening it takes longer anyway
     PrefetchObject(file);
     __builtin_prefetch(one.state->mappings[one.file].get());
     __builtin_prefetch(one.state->ChecksumsOf(one.file));

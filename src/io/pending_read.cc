@@ -12,17 +12,17 @@
 namespace poniente::internal {
 namespace {
 
-// Above this the kernel cuts reads short by itself (2 GiB less a page).
+// Below the size at which the kernel shortens reads itself (2 GiB less a page).
 constexpr uint64_t kMaxPieceBytes = uint64_t{1} << 30;
 
-// Calls in succession that may give the same transient error.
+// Returns after how many consecutive calls with this error a read fails.
 uint32_t MaxTries(int error) {
   switch (error) {
     case EINTR:
     case EAGAIN:
-    // What io_uring gives when the thread that submitted a read has ended
-    // before it: another may try again. (A buffer that is really bad gives
-    // EFAULT every time.)
+    // io_uring reports one of the next two if the thread that submitted a read
+    // ended before the read; another thread may try again. (A buffer that is
+    // really invalid causes EFAULT every time.)
     case ECANCELED:
     case EFAULT:
       return 64;
@@ -145,7 +145,8 @@ void PendingRead::TakeResult(int64_t result) {
     return FailAtEnd(std::min(offset(), opened().SizeNow()));
   }
   if (backend_ == IoBackend::kDirect) {
-    // It goes on at a whole sector; within one, through the cache.
+    // Continues at the last sector boundary; if no whole sector has arrived,
+    // through the cache.
     got -= got % reader_->direct[file_].get()->offset_alignment();
     if (got == 0) backend_ = IoBackend::kBuffered;
   }
@@ -185,7 +186,7 @@ void PendingRead::FailAtEnd(uint64_t end) {
 }
 
 void PendingRead::FailWithErrno(int error) {
-  // Abseil has no word for EIO but "unknown".
+  // Abseil maps EIO to kUnknown.
   Fail(absl::Status(
       error == EIO ? absl::StatusCode::kDataLoss
                    : absl::ErrnoToStatusCode(error),

@@ -20,7 +20,7 @@ namespace poniente {
 namespace internal {
 namespace {
 
-// Never destroyed: buffers may outlive the end of main().
+// All live buffers. Never destroyed: buffers may outlive the end of main().
 struct LiveBuffers {
   Mutex mutex;
   std::map<const std::byte*, LiveBuffer> by_begin ABSL_GUARDED_BY(mutex);

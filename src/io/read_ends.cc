@@ -12,7 +12,7 @@ bool FindUnchanged(std::span<PendingRead> reads) {
   bool unchanged = true;
   const OpenFile* file = nullptr;
   uint64_t size = 0;
-  uint64_t reached = 0;  // as far as it has been looked at behind the lock
+  uint64_t reached = 0;  // greatest end that Reaches() has checked
   for (PendingRead& read : reads) {
     if (!read.status().ok()) continue;
     const bool is_direct = read.backend() == IoBackend::kDirect;

@@ -15,8 +15,9 @@
 namespace poniente::internal {
 namespace {
 
-// Of a request past the cache that begins or ends within a sector, the middle
-// is read in place, if it is as large as this, else all of it is copied.
+// If a request past the cache begins or ends within a sector, its whole sectors
+// are read in place if they have at least this many bytes; otherwise all of it
+// is copied.
 constexpr uint64_t kMinMiddleBytes = uint64_t{64} << 10;
 // Larger requests whose memory is unaligned are read through the cache: copying
 // them costs more than reading past it saves.
@@ -33,12 +34,15 @@ bool IsOfSameFile(const OrderedRequest& a, const OrderedRequest& b) {
   return a.reader == b.reader && a.request->file == b.request->file;
 }
 
-// Those of a file together, else as they are: what is done once for each file
-// of a batch shall be. Copies gain nothing from a full order.
+// Groups the requests by file and keeps their order otherwise. With them
+// grouped, work per file is done once per batch. Copies gain nothing from a
+// full sort.
 std::vector<OrderedRequest> GroupByFile(std::vector<OrderedRequest> requests) {
   absl::flat_hash_map<std::pair<ReaderState*, uint32_t>, uint32_t> numbers;
   std::vector<uint32_t> number_of(requests.size());
-  std::vector<uint32_t> next;  // of each number: how many, then where they go
+  // For each number: first the count of its requests, then the place where its
+  // next request belongs.
+  std::vector<uint32_t> next;
   size_t runs = 0;
   for (size_t i = 0; i < requests.size(); ++i) {
     if (i > 0 && IsOfSameFile(requests[i - 1], requests[i])) {
@@ -177,7 +181,8 @@ size_t ReadPlan::ScratchFor(const OrderedRequest& request) const {
   const uint64_t bytes = request.end() - request.begin();
   const uint64_t around = 2 * alignment_ + kPageBytes;
   uint64_t scratch = 0;
-  // Where blocks are read beside it, what is left may lose its alignment.
+  // If some blocks of the request are read into scratch memory, the rest may
+  // not be aligned any more.
   if (alignment_ > 1 &&
       (checksums_ != nullptr || !IsAligned(request.begin(), request.end(),
                                            request.request->into.data()))) {
@@ -232,7 +237,7 @@ void ReadPlan::AddVerified(const OrderedRequest& request) {
   std::byte* const into = request.request->into.data();
   const uint64_t begin = request.begin();
   const uint64_t end = request.end();
-  uint64_t plain = begin;  // up to where it is planned
+  uint64_t plain = begin;  // bytes before this are planned
   const auto add_plain = [&](uint64_t until) {
     if (plain < until) AddPlain(plain, until, into + (plain - begin));
   };
@@ -280,7 +285,8 @@ void ReadPlan::AddCopied(uint64_t begin, uint64_t end, std::byte* into) {
 
 void ReadPlan::AddInPlace(uint64_t begin, uint64_t end, std::byte* into) {
   const Stretch here = {begin, end, into};
-  // A read past the cache that went on behind a shared part could be unaligned.
+  // Shares bytes only in reads through the cache: the rest of the request could
+  // be unaligned, which reads past the cache do not allow.
   if (alignment_ == 1 && begin >= in_place_.begin && begin < in_place_.end) {
     const uint64_t shared = std::min(end, in_place_.end) - begin;
     copies_.push_back(
@@ -337,7 +343,7 @@ std::byte* ReadPlan::AddBeside(uint64_t begin, uint64_t end) {
 }
 
 void ReadPlan::AddCheck(uint64_t block, const std::byte* bytes) {
-  // The same block beside two requests is checked once.
+  // A block in scratch memory that two requests share is checked once.
   for (auto check = checks_.rbegin(); check != checks_.rend(); ++check) {
     if (check->reader != reader_ || check->file != file_) break;
     if (check->block == block && check->bytes == bytes) return;

@@ -15,10 +15,11 @@
 namespace poniente::internal {
 namespace {
 
-constexpr size_t kKeptBytes = size_t{4} << 20;  // of each
+constexpr size_t kKeptBytes = size_t{4} << 20;  // of each area
 constexpr size_t kKept = 16;
 
-// Never destroyed: batches may outlive the end of main().
+// Scratch areas for reuse. Never destroyed: batches may outlive the end of
+// main().
 struct Pool {
   Mutex mutex;
   std::vector<std::byte*> free ABSL_GUARDED_BY(mutex);  // of kScratchBytes

@@ -19,21 +19,22 @@ namespace asio = boost::asio;
 
 namespace {
 
-// Signals may be emitted where the coroutine runs only; a strand says where
-// that is, whatever the executor.
+// Emits the cancellation signal of one operation. A signal may only be emitted
+// where its coroutine runs, so both use one strand of the executor.
 struct Canceller {
   explicit Canceller(const asio::any_io_executor& executor)
       : strand(asio::make_strand(executor)) {}
 
   asio::cancellation_signal signal;
   const asio::strand<asio::any_io_executor> strand;
-  // Once it has been asked for, before the signal is emitted.
+  // Set when cancellation is requested, before the signal is emitted.
   std::atomic<bool> is_cancelled = false;
 };
 
-// Lets `slot` cancel what runs on the strand of the canceller that is returned,
-// as long as that is there. Of every type, since a Next() that is cancelled has
-// done nothing; coroutines know terminal ones.
+// Returns a canceller, and lets `slot` cancel what runs on its strand as long
+// as the canceller lives. Accepts every type of cancellation, because a
+// cancelled Next() has no effect, and passes it on as terminal, the type that
+// coroutines handle.
 std::shared_ptr<Canceller> Connect(asio::cancellation_slot slot,
                                    const asio::any_io_executor& executor) {
   auto canceller = std::make_shared<Canceller>(executor);
@@ -51,7 +52,7 @@ std::shared_ptr<Canceller> Connect(asio::cancellation_slot slot,
 
 using Offered = absl::StatusOr<std::unique_ptr<OfferedBatch>>;
 
-// What the coroutine calls at its end, on the handler's executor.
+// Called at the end of the coroutine, on the handler's executor.
 class Completion {
  public:
   using executor_type = asio::any_completion_executor;
@@ -76,9 +77,10 @@ class Completion {
   }
 
  private:
-  // Accepted here and now, since nothing comes between this and the handler.
+  // Returns the result for the handler. Accepts the batch only here, because
+  // the handler is called right after this.
   absl::StatusOr<Batch> Result(Offered&& given) const {
-    const Offered offered = std::move(given);  // gone before the handler begins
+    const Offered offered = std::move(given);  // destroyed before the handler
     if (!offered.ok()) return offered.status();
     if (canceller_ != nullptr && canceller_->is_cancelled) {
       return absl::CancelledError("cancelled by the caller");

@@ -11,7 +11,7 @@
 namespace poniente {
 namespace {
 
-// What a DLManagedTensor points to, and the tensor itself.
+// A DLManagedTensor and everything that it points to.
 struct Exported {
   DLManagedTensor managed = {};
   std::array<int64_t, 2> shape = {};
@@ -37,8 +37,9 @@ DLDataType DlpackType(ElementType type) {
   std::abort();  // not reached
 }
 
-// The place is said by `data` alone and the strides in full: not everybody
-// looks at byte_offset, or takes a null for strides without gaps.
+// Exports a tensor. Its address is in `data`, with a byte_offset of 0, and all
+// strides are stated: some consumers ignore byte_offset, or do not accept null
+// strides for a tensor without gaps.
 DlpackTensor Export(const Batch& batch, const TensorView& tensor,
                     DLDevice device, const std::byte* data) {
   auto exported = std::make_unique<Exported>();

@@ -9,15 +9,16 @@
 
 namespace poniente::internal {
 
-// All take the tokens of each document in the sample, which are as many as the
-// row has elements; none is 0.
+// Each function fills a row for one sample. `documents` has the number of the
+// sample's tokens in each document. REQUIRES: none is 0; their sum is
+// row.size().
 
-// 1 where the next token is of the same document, else 0.
+// Writes 1 where the next token belongs to the same document, else 0.
 void FillLossMask(std::span<const uint32_t> documents, std::span<uint8_t> row);
-// The number of the document in the sample, from 0.
+// Writes the number of the document in the sample, from 0.
 void FillDocumentIds(std::span<const uint32_t> documents,
                      std::span<int32_t> row);
-// The position within the document's part of the sample, from 0.
+// Writes the position within the document's part of the sample, from 0.
 void FillPositions(std::span<const uint32_t> documents, std::span<int32_t> row);
 
 }  // namespace poniente::internal

@@ -19,7 +19,7 @@ constexpr size_t kMaxSourcesInLine = 8;
 
 double Ratio(double part, double whole) { return whole > 0 ? part / whole : 0; }
 
-// Tokens by path, most first.
+// Returns the tokens of each path, in descending order.
 std::vector<std::pair<std::string, uint64_t>> ByTokens(
     const LoaderMetrics& interval) {
   std::map<std::string, uint64_t> tokens;
@@ -96,7 +96,8 @@ LoaderMetrics MetricsSince(const LoaderMetrics& before, LoaderMetrics now) {
         &LoaderMetrics::cpu_seconds, &LoaderMetrics::cpu_wait_seconds}) {
     now.*time -= before.*time;
   }
-  // None before: a default LoaderMetrics stands for the beginning.
+  // `before` may have no sources: a default LoaderMetrics stands for the
+  // beginning of the run.
   const size_t sources = std::min(before.sources.size(), now.sources.size());
   for (size_t i = 0; i < sources; ++i) {
     now.sources[i].samples -= before.sources[i].samples;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Prometheus' text format 0.0.4: families, each with its help and type before
-// its series; a series never twice.
+// Writes Prometheus' text format 0.0.4. It consists of families: first the help
+// and the type of a family, then its series. No series may appear twice.
 
 #include <charconv>
 #include <map>
@@ -16,8 +16,8 @@ namespace {
 using internal::Absl;
 using Member = std::variant<uint64_t LoaderMetrics::*, double LoaderMetrics::*>;
 
-// A series; those of one family stand together and say the same but for
-// `label` and `member`.
+// A series. The series of one family are consecutive in kSeries and differ only
+// in `label` and `member`.
 struct Series {
   std::string_view name;
   std::string_view help;
@@ -25,7 +25,7 @@ struct Series {
   std::string_view label = {};
 };
 
-// A name that ends in _total is a counter.
+// Names that end in _total are counters, all others are gauges.
 constexpr Series kSeries[] = {
     {"next_step", "Step that the next Next() gives.",
      &LoaderMetrics::next_step},
@@ -74,7 +74,8 @@ constexpr Series kSeries[] = {
     {"read_bytes_total", "Bytes read.", &LoaderMetrics::bytes_read},
 };
 
-// The length of the UTF-8 character that `text` begins with; 0 if none does.
+// Returns the length of the UTF-8 character at the beginning of `text`; 0 if
+// there is none.
 size_t CharacterBytes(std::string_view text) {
   const auto byte = [text](size_t i) {
     return i < text.size() ? static_cast<unsigned char>(text[i]) : 0u;
@@ -88,7 +89,7 @@ size_t CharacterBytes(std::string_view text) {
   for (size_t i = 1; i < bytes; ++i) {
     if (byte(i) >> 6 != 2) return 0;
   }
-  // Too long for what they say, surrogates, and beyond the last character.
+  // Overlong encodings, surrogates, and codes above the last character.
   const bool is_wrong =
       (bytes == 2 && first < 0xc2) || (first == 0xe0 && byte(1) < 0xa0) ||
       (first == 0xed && byte(1) >= 0xa0) || (first == 0xf0 && byte(1) < 0x90) ||
@@ -96,7 +97,8 @@ size_t CharacterBytes(std::string_view text) {
   return is_wrong ? 0 : bytes;
 }
 
-// A label's value. What is no UTF-8 would have the whole text refused: U+FFFD.
+// Returns a label's value. Replaces bytes that are not UTF-8 by U+FFFD, because
+// Prometheus would refuse the whole text because of them.
 std::string LabelValue(std::string_view text) {
   std::string value;
   while (!text.empty()) {
@@ -127,7 +129,7 @@ std::string LabelName(std::string_view text) {
 }
 
 std::string Number(uint64_t value) { return std::to_string(value); }
-// The shortest that is read as this very number.
+// Returns the shortest text that is parsed as exactly this number.
 std::string Number(double value) {
   char text[32];
   return {text, std::to_chars(text, text + sizeof(text), value).ptr};
@@ -135,7 +137,7 @@ std::string Number(double value) {
 
 class Writer {
  public:
-  // Begins a family, unless it is the one begun last.
+  // Begins a family, unless it is the current one.
   void Family(std::string_view name, std::string_view help) {
     if (name == family_) return;
     family_ = name;
@@ -169,7 +171,8 @@ std::string Common(const MetricLabels& labels) {
   return text;
 }
 
-// Sums of sources whose labels are equal, as a series may stand there once.
+// Returns the sums of `count` by label. Adds up sources with equal labels,
+// because a series may appear only once.
 std::map<std::string, uint64_t> BySource(const LoaderMetrics& metrics,
                                          uint64_t SourceMetrics::*count) {
   std::map<std::string, uint64_t> sums;

@@ -17,18 +17,19 @@ struct Launcher {
   const char* ranks;
 };
 
-// The innermost first. torchrun is started once per node, by whatever starts
-// processes there; mpirun starts its daemons, from which the processes inherit,
-// through Slurm.
+// The launchers, from the innermost to the outermost. Another launcher may
+// start one torchrun per node. mpirun may start its daemons through Slurm; its
+// processes then inherit Slurm's variables from the daemons.
 constexpr Launcher kLaunchers[] = {
     {"torchrun", "RANK", "WORLD_SIZE"},
     {"Open MPI", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},
     {"PMI", "PMI_RANK", "PMI_SIZE"},  // MPICH, Intel MPI, MVAPICH
-    // Of the step, which only srun sets: SLURM_NTASKS, the allocation's, stands
-    // in the one process of a batch script or of salloc's shell, too.
+    // The number of tasks of a step, which only srun sets. SLURM_NTASKS, that
+    // of the allocation, is also set in the single process of a batch script or
+    // of salloc's shell.
     {"Slurm", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS"},
 };
-constexpr const char* kPmixRank = "PMIX_RANK";  // and no number of ranks
+constexpr const char* kPmixRank = "PMIX_RANK";  // PMIx sets no number
 
 std::string ToString(const char* name,
                      const std::optional<std::string>& value) {
@@ -46,13 +47,14 @@ absl::Status EnvironmentError(const Launcher& from,
       "; correct or unset them, or state rank and ranks in the options"));
 }
 
-// A batch script has a number within its allocation, but no step and no peers.
+// Returns whether the process is a batch script: it has a number within its
+// allocation, but there is no step and no other process.
 bool IsBatchScript(const Launcher& from, const std::optional<std::string>& rank,
                    const std::optional<std::string>& ranks) {
   return from.rank == std::string_view("SLURM_PROCID") && rank == "0" && !ranks;
 }
 
-// nullopt if the launcher has set nothing.
+// Returns nullopt if the launcher has set none of its variables.
 absl::StatusOr<std::optional<Ranks>> RanksFrom(
     const Launcher& from, const EnvironmentLookup& lookup) {
   const std::optional<std::string> rank = lookup(from.rank);
@@ -76,8 +78,9 @@ absl::StatusOr<std::optional<Ranks>> RanksFrom(
   return result;
 }
 
-// PMIx tells a process its rank in a variable and the number of ranks in a call
-// only. Slurm's variables complete it if they are about the same processes.
+// Returns InvalidArgument if PMIx has set the rank and no variable gives the
+// number of ranks, which PMIx only returns from a call. Slurm's variables give
+// it if they describe the same processes.
 absl::Status CheckPmix(const EnvironmentLookup& lookup, const Ranks& found) {
   const std::optional<std::string> pmix = lookup(kPmixRank);
   if (!pmix || (found.launcher != "Slurm" && !found.launcher.empty())) {

@@ -10,7 +10,7 @@
 namespace poniente::internal {
 namespace {
 
-// Of the steps before `step`, as far as the run has them.
+// Returns the number of samples in the steps of the run before `step`.
 uint64_t SamplesBefore(const Schedule& schedule, uint64_t step) {
   if (step == 0) return 0;
   if (!schedule.Has(step - 1)) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What keeps a run from going on: every difference of its past, in words.
+// Explains why a run cannot continue: lists every difference of its past.
 #include <algorithm>
 #include <map>
 #include <utility>
@@ -15,7 +15,7 @@ namespace poniente::internal {
 namespace {
 
 constexpr size_t kMaxNamed = 8;
-// Of a group, one of whose members differs.
+// Most sources to name of a group. One of them differs; which one is not known.
 constexpr size_t kMaxOfGroup = 32;
 
 std::string Named(const std::vector<std::string>& names,
@@ -48,7 +48,8 @@ std::string LengthWords(const RunState& state) {
                       state.is_trimmed ? " with trim" : "");
 }
 
-// Of batch_size or seq_len, the beginning of the run not counted.
+// Returns how often batch_size or seq_len changed after the beginning of the
+// run.
 uint64_t Changes(const RunState& state) {
   const uint64_t stretches = state.earlier_batches + state.batches.size();
   return stretches - std::min<uint64_t>(stretches, 1);
@@ -136,16 +137,17 @@ class Comparison {
   void CompareTree() {
     const TreePast& saved = saved_.tree;
     const TreePast& now = now_.tree;
-    if (!saved.structure) return;  // not known then
+    if (!saved.structure) return;  // was not known
     if (!now.structure) {
       Add("datasets whose order follows from lengths that are not final here "
           "yet: await their FinalLength() first");
       return;
     }
-    // Hashes of another order version are of another kind.
+    // Hashes of different order versions cannot be compared.
     if (saved_.order_version == now_.order_version) {
       CompareWeights();
-      // How far they have been drawn follows from the root's weights.
+      // The root's weights decide how far nested mixtures have been drawn, so
+      // their hashes can be compared only if these weights are the same.
       if (saved.weights == now.weights && saved.nested != now.nested) {
         Add("other weights, stages or block_size in a mixture below the root: "
             "what it has served must stay as it was");
@@ -267,10 +269,11 @@ class Comparison {
   std::vector<std::string> differences_;
 };
 
-// Whether nothing that decides a sample differs, told apart or not.
+// Returns whether nothing that decides a sample differs, including what
+// Comparison does not report separately.
 bool IsSamePast(const RunState& saved, RunState now) {
   TreePast& tree = now.tree;
-  if (!saved.tree.structure) {  // not known then
+  if (!saved.tree.structure) {  // was not known
     TreePast unknown;
     unknown.seed = tree.seed;
     tree = unknown;
@@ -280,7 +283,7 @@ bool IsSamePast(const RunState& saved, RunState now) {
     now.groups = GroupsOf(tree.sources);
     tree.sources.clear();
   }
-  // What grew then may be complete by now.
+  // A source that was growing then may be complete now.
   const size_t count = std::min(saved.tree.sources.size(), tree.sources.size());
   for (size_t i = 0; i < count; ++i) {
     if (!saved.tree.sources[i].fingerprint) {
@@ -296,7 +299,8 @@ absl::Status CheckGoesOn(const RunState& saved, const DatasetNode& root,
                          const Schedule& schedule) {
   if (saved.step == 0) return absl::OkStatus();  // nothing has been served
   RunState now = RunStateAt(root, schedule, saved.step);
-  // Other batch sizes are a difference of their own.
+  // Different batch sizes are reported separately, so compare the trees at the
+  // same sample.
   if (now.sample != saved.sample) now.tree = PastOf(root, saved.sample);
   std::vector<std::string> differences = Comparison(saved, now, schedule).Run();
   if (differences.empty()) {

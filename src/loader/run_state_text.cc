@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The text of a RunState, and back. What has been parsed is printed again and
-// compared, so that nothing else than what is printed is taken for a state: no
-// line twice, missing, in another order or with another checksum.
+// Prints and parses the text of a RunState. The parser prints its result again
+// and compares, so it accepts only texts that were printed: no line may be
+// missing, repeated or misplaced, and the checksum must match.
 #include <span>
 #include <utility>
 
@@ -20,9 +20,9 @@ namespace {
 
 constexpr char kHead[] = "poniente run state ";
 constexpr uint64_t kFormat = 1;
-// Sources are listed up to so many bytes, and grouped beyond.
+// If the sources would take more bytes than this, they are grouped.
 constexpr size_t kMaxSourceBytes = 400;
-// Far above what is ever printed.
+// Much more than any text that is printed.
 constexpr size_t kMaxTextBytes = size_t{1} << 20;
 
 std::string Hex(uint64_t hash) { return absl::StrFormat("%016x", hash); }
@@ -55,7 +55,7 @@ std::string GroupLine(const RunState& state) {
 
 using Fields = std::vector<absl::string_view>;
 
-// At least one, which StrSplit() does not give for a view of nothing.
+// Returns at least one field; StrSplit() returns none for a null view.
 Fields Split(absl::string_view text, char at) {
   Fields fields = absl::StrSplit(text, at);
   if (fields.empty()) fields.emplace_back();
@@ -66,7 +66,7 @@ bool ReadHex(absl::string_view text, uint64_t* value) {
   return text.size() == 16 && absl::SimpleHexAtoi(text, value);
 }
 
-// "-" leaves it unset.
+// Does the same; leaves the value unset for "-".
 bool ReadHex(absl::string_view text, std::optional<uint64_t>* value) {
   if (text == "-") return true;
   return ReadHex(text, &value->emplace());
@@ -130,8 +130,8 @@ bool ReadBatches(absl::string_view key, const Fields& fields, RunState* state) {
          absl::SimpleAtoi(fields[2], &batches.seq_len);
 }
 
-// False if the line is none of a state's. Which follows which, and the
-// checksum, is found out by printing the state again.
+// Returns false if the line cannot be part of a state. Does not check the order
+// of lines or the checksum: ParseRunState() prints the state again for that.
 bool ReadLine(absl::string_view line, RunState* state) {
   const std::pair<absl::string_view, absl::string_view> parts =
       absl::StrSplit(line, absl::MaxSplits(' ', 1));
@@ -219,7 +219,7 @@ absl::StatusOr<RunState> ParseRunState(std::string_view text) {
                      " bytes are none that Loader::State() gave, which are "
                      "some hundred"));
   }
-  // Whoever hands the text on may have stripped the end of its last line.
+  // Accepts a text without its last newline, which a caller may have stripped.
   if (!text.empty() && text.back() == '\n') text.remove_suffix(1);
   const Fields lines = Split(Absl(text), '\n');
   PONIENTE_RETURN_IF_ERROR(CheckHead(lines[0]));
@@ -233,7 +233,7 @@ absl::StatusOr<RunState> ParseRunState(std::string_view text) {
     }
   }
   const std::string printed = PrintRunState(state);
-  const Fields expected = Split(printed, '\n');  // and an empty one
+  const Fields expected = Split(printed, '\n');  // the last is empty
   for (size_t i = 0; i < lines.size(); ++i) {
     if (i + 1 < expected.size() && lines[i] == expected[i]) continue;
     const bool is_sum = absl::StartsWith(lines[i], "crc32c ");

@@ -42,7 +42,7 @@ class SamplesByLeaf {
       samples_[next[items[i].leaf]++] = i;
     }
   }
-  // The groups borrow from it.
+  // Not copyable: the groups borrow from this object.
   SamplesByLeaf(const SamplesByLeaf&) = delete;
   SamplesByLeaf& operator=(const SamplesByLeaf&) = delete;
 

@@ -23,7 +23,7 @@ std::vector<std::string> PathsOf(const Loader& loader) {
   return paths;
 }
 
-// "a/b/c" gives "a", "a/b", "a/b/c".
+// Returns "a", "a/b" and "a/b/c" for "a/b/c".
 std::vector<std::string> NamesOf(const std::string& path) {
   std::vector<std::string> names;
   for (size_t end = path.find('/', 1); end < path.size();

@@ -25,7 +25,7 @@ bool NeedsDocuments(const BatchLayout& layout) {
       [&layout](BatchTensor tensor) { return layout.Has(tensor); });
 }
 
-// The path is the node's, or that of a node below it.
+// Returns whether `path` is that of `node` or of a node below it.
 bool IsAtOrBelow(std::string_view path, std::string_view node) {
   return path.substr(0, node.size()) == node &&
          (path.size() == node.size() || path[node.size()] == '/');

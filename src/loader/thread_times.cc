@@ -15,7 +15,7 @@ namespace poniente::internal {
 
 using std::chrono::nanoseconds;
 
-// Opened once: what is read later must not depend on a descriptor being free.
+// Opens the file once, so that later reads do not need a free descriptor.
 ThreadTimes::ThreadTimes()
     : schedstat_(CallForDescriptor([] {
         const int fd =

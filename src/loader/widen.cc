@@ -8,13 +8,13 @@
 namespace poniente::internal {
 namespace {
 
-// An Id that may lie anywhere: not aligned, among bytes.
+// An Id at any address in a buffer of bytes, aligned or not.
 template <class Id>
 struct Unaligned {
   typedef Id Type __attribute__((aligned(1), may_alias));
 };
 
-// Compiled with -O3 for these two loops (CMakeLists.txt).
+// CMakeLists.txt compiles this file with -O3 because of the next two loops.
 template <class From, class To>
 uint64_t Copy(const std::byte* __restrict from, std::byte* __restrict to,
               size_t count) {
@@ -42,7 +42,7 @@ uint64_t Greatest(const std::byte* from, size_t count) {
 
 template <class From, class To>
 uint64_t WidenAs(const std::byte* from, std::byte* to, size_t count) {
-  if (from == to) return Greatest<From>(from, count);  // of equal width
+  if (from == to) return Greatest<From>(from, count);  // equal widths
   return Copy<From, To>(from, to, count);
 }
 

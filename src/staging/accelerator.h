@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What staging needs from an accelerator. One file per vendor implements it, so
-// that the vendor's headers are included nowhere else.
+// The interface of an accelerator for staging. One file per vendor implements
+// it, so that the vendor's headers are included nowhere else.
 
 #ifndef PONIENTE_STAGING_ACCELERATOR_H_
 #define PONIENTE_STAGING_ACCELERATOR_H_

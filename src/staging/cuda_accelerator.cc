@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// By the CUDA runtime alone: the one kernel is in cuda_widen.cu, so that nvcc
-// is not needed here.
+// Calls only the CUDA runtime. The library's kernel is in cuda_widen.cu, so
+// this file does not need nvcc.
 #include <cuda_runtime_api.h>
 #include <dlfcn.h>
 
@@ -12,8 +12,8 @@
 namespace poniente::internal {
 namespace {
 
-// The runtime keeps the last error for whoever asks next: that is not to be
-// the user's code.
+// Converts an error, and clears it in the runtime, which would otherwise return
+// it again when the user's code asks for the last error.
 absl::Status CudaStatus(cudaError_t error, std::string_view call) {
   if (error == cudaSuccess) return absl::OkStatus();
   (void)cudaGetLastError();
@@ -27,8 +27,8 @@ absl::Status CudaStatus(cudaError_t error, std::string_view call) {
   return absl::InternalError(message);
 }
 
-// The runtime cannot say whether a thread has a context; the driver that it has
-// loaded can.
+// Calls of the driver that the runtime has loaded. Only the driver can tell
+// whether a thread has a context.
 struct ContextCalls {
   int (*get)(void**) = nullptr;
   int (*set)(void*) = nullptr;
@@ -54,19 +54,20 @@ void* ThreadsContext() {
   return get != nullptr && get(&context) == 0 ? context : nullptr;
 }
 
-// While it lives, the GPU's primary context is the thread's current one, and
-// the calls made do not disturb a graph that another thread captures.
+// During its lifetime, the GPU's primary context is the current one of the
+// thread, and calls do not disturb a graph that another thread captures.
 class Current {
  public:
   explicit Current(int32_t ordinal) : before_(ThreadsContext()) {
-    // A thread without a context has GPU 0 for the runtime, which would start
-    // that one if it were chosen again; up to CUDA 11, choosing starts nothing.
+    // For a thread without a context, the runtime reports GPU 0. Selecting GPU
+    // 0 again would start it, except up to CUDA 11, where selecting starts
+    // nothing.
     if (before_ != nullptr || CUDART_VERSION < 12000) {
       (void)CudaStatus(cudaGetDevice(&previous_), "cudaGetDevice");
     }
     if (previous_ == ordinal) previous_ = kNone;
     status_ = CudaStatus(cudaSetDevice(ordinal), "cudaSetDevice");
-    // After that, so that it does not start GPU 0.
+    // Must follow cudaSetDevice(); otherwise it would start GPU 0.
     (void)cudaThreadExchangeStreamCaptureMode(&mode_);
   }
   ~Current() {
@@ -74,7 +75,7 @@ class Current {
     if (previous_ != kNone) {
       (void)CudaStatus(cudaSetDevice(previous_), "cudaSetDevice");
     }
-    // One that is not the GPU's primary one.
+    // Restores a context that is not the GPU's primary one.
     if (before_ != nullptr && ThreadsContext() != before_) {
       (void)Contexts().set(before_);
     }
@@ -93,7 +94,8 @@ class Current {
   absl::Status status_;
 };
 
-// Null by its name, which means the same whatever this is compiled with.
+// Names the default stream explicitly: the meaning of null depends on compiler
+// options.
 cudaStream_t Stream(DeviceStream stream) {
   return stream == nullptr ? cudaStreamLegacy
                            : static_cast<cudaStream_t>(stream);

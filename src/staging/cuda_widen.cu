@@ -10,8 +10,9 @@
 namespace poniente::internal {
 namespace {
 
-constexpr uint64_t kThreads = 256;  // of a block
-// Enough for any GPU's memory; fewer leave room for the trainer's kernels.
+constexpr uint64_t kThreads = 256;  // per block
+// Enough to use all memory bandwidth of a GPU. More would leave less room for
+// the trainer's kernels.
 constexpr uint64_t kMostBlocks = 1024;
 
 template <class From, class To>
@@ -20,7 +21,7 @@ __global__ void Widen(const From* from, uint64_t count, To* to) {
   WidenShare(from, count, thread, uint64_t{gridDim.x} * blockDim.x, to);
 }
 
-// The kernel for these widths; null if there is none.
+// Returns the kernel for these widths; null if there is none.
 const void* KernelFor(const Widening& ids) {
   switch (ids.from_bytes << 4 | ids.to_bytes) {
     case 0x12:

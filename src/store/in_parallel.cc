@@ -17,7 +17,7 @@ namespace {
 constexpr size_t kMaxThreads = 64;
 constexpr size_t kMaxForCores = 16;
 constexpr size_t kTasksPerThread = 8;
-// Of many, so many are taken at once, so that threads seldom meet.
+// Threads claim up to this many tasks at once, to reduce contention.
 constexpr size_t kMaxTogether = 16;
 
 size_t ThreadsFor(size_t count) {
@@ -57,7 +57,7 @@ void InParallel(size_t count, const std::function<void(size_t)>& each) {
   try {
     while (others.size() + 1 < threads) others.emplace_back(guarded);
   } catch (const std::exception&) {
-    // Fewer threads do the same.
+    // Continues with fewer threads.
   }
   guarded();
   others.clear();  // joins them

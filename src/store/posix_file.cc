@@ -17,7 +17,7 @@
 namespace poniente::internal {
 namespace {
 
-// One system call moves no more than this (Linux stops at 2 GiB).
+// Most bytes per system call. (Linux transfers at most 2 GiB.)
 constexpr size_t kMaxCallBytes = size_t{1} << 30;
 
 std::string_view Remedy(int error) {
@@ -65,7 +65,8 @@ absl::Status ErrnoError(const std::string& path, std::string_view what) {
 }
 
 FileStamp StampOf(const struct stat& facts) {
-  // Unsigned: a time that is out of range wraps, the same each time.
+  // Unsigned, so that a time that is out of range wraps around, always in the
+  // same way.
   const uint64_t nanoseconds =
       static_cast<uint64_t>(facts.st_mtim.tv_sec) * 1'000'000'000 +
       static_cast<uint64_t>(facts.st_mtim.tv_nsec);
@@ -82,7 +83,8 @@ absl::StatusOr<FileStamp> ReadStamp(const std::string& path) {
 
 absl::StatusOr<OwnedFd> OpenFd(const std::string& path, int flags) {
   const auto open_once = [&] {
-    // Without waiting for the other end of a pipe. Files know no difference.
+    // O_NONBLOCK does not wait for the other end of a pipe. It has no effect on
+    // regular files.
     const int fd = ::open(path.c_str(), flags | O_CLOEXEC | O_NONBLOCK, 0666);
     return fd >= 0 ? fd : -errno;
   };
@@ -164,7 +166,7 @@ absl::StatusOr<std::string> ReadSmallFile(const std::string& path,
   PONIENTE_RETURN_IF_ERROR(
       ReadAll(fd.get(), path, 0, std::as_writable_bytes(std::span(text))));
   if (!text.empty()) return text;
-  // The kernel's own files say that they have no bytes.
+  // Files of the kernel (such as in /proc) report a size of 0 bytes.
   char more[4096];
   while (true) {
     const ssize_t got =
@@ -196,7 +198,7 @@ absl::Status SyncFd(int fd, const std::string& path) {
 absl::Status SyncFolder(const std::string& path) {
   PONIENTE_ASSIGN_OR_RETURN(const OwnedFd fd,
                             OpenFd(path, O_RDONLY | O_DIRECTORY));
-  // EINVAL: a file system that cannot, and whose names need no fsync.
+  // EINVAL: the file system cannot fsync folders and does not need it.
   if (::fsync(fd.get()) == 0 || errno == EINVAL) return absl::OkStatus();
   return ErrnoError(path, "fsync");
 }

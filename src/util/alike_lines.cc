@@ -13,7 +13,7 @@ namespace {
 
 constexpr size_t kShown = 3;
 
-// The line with each word that names something replaced by '*'.
+// Returns the line with each word that names something replaced by '*'.
 std::string ShapeOf(std::string_view line) {
   std::string shape;
   while (!line.empty()) {
@@ -33,7 +33,7 @@ std::string ShapeOf(std::string_view line) {
 std::string JoinAlikeLines(std::span<const std::string> lines) {
   std::vector<std::string> shapes;
   std::unordered_map<std::string_view, size_t> counts;
-  shapes.reserve(lines.size());  // keeps what the views point to
+  shapes.reserve(lines.size());  // the map's keys are views of the shapes
   for (const std::string& line : lines) {
     shapes.push_back(ShapeOf(line));
     ++counts[shapes.back()];
@@ -43,7 +43,7 @@ std::string JoinAlikeLines(std::span<const std::string> lines) {
   for (size_t i = 0; i < lines.size(); ++i) {
     const size_t count = counts[shapes[i]];
     const size_t before = seen[shapes[i]]++;
-    // The number of the others takes a line, too.
+    // With only one more line, show it: stating their number takes a line, too.
     if (before >= kShown && count > kShown + 1) continue;
     absl::StrAppend(&text, text.empty() ? "" : "\n", lines[i]);
     if (before + 1 == kShown && count > kShown + 1) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Many messages in few lines.
+// Shortens lists of similar messages.
 
 #ifndef PONIENTE_UTIL_ALIKE_LINES_H_
 #define PONIENTE_UTIL_ALIKE_LINES_H_
@@ -9,10 +9,10 @@
 
 namespace poniente::internal {
 
-// Returns the lines in their order, each ended by a newline but the last. Lines
-// are alike if they differ only in words with a digit, dot, slash or quote:
-// paths, keys, numbers. Of more than four alike ones it returns the first three
-// and, behind the third, the number of the others.
+// Returns the lines in their order, separated by newlines. Lines are alike if
+// they differ only in words with a digit, dot, slash or quote: paths, keys,
+// numbers. If more than four lines are alike, returns only the first three of
+// them and, after the third, the number of the others.
 std::string JoinAlikeLines(std::span<const std::string> lines);
 
 }  // namespace poniente::internal

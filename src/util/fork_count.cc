@@ -8,7 +8,8 @@
 namespace poniente::internal {
 namespace {
 
-// Relaxed: it changes in a child while that has one thread only.
+// All accesses are relaxed: it changes only in a new child, which has one
+// thread.
 std::atomic<int> forks = 0;
 
 void OnChild() { forks.fetch_add(1, std::memory_order_relaxed); }

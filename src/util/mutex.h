@@ -17,8 +17,8 @@ namespace poniente::internal {
 
 class ABSL_LOCKABLE Mutex {
  public:
-  // Looks again for about 2 us before it sleeps: sections are short, and to
-  // sleep and be woken takes longer.
+  // Locks the mutex. Tries again for about 2 us before it sleeps, because most
+  // sections are shorter than going to sleep and waking up.
   void Lock() ABSL_EXCLUSIVE_LOCK_FUNCTION() {
     for (int i = 0; i < kLooks; ++i) {
       if (mutex_.try_lock()) return;
@@ -26,7 +26,7 @@ class ABSL_LOCKABLE Mutex {
     }
     mutex_.lock();
   }
-  // Returns whether it is locked now; does not wait.
+  // Locks the mutex if it is free, without waiting. Returns whether it did.
   bool TryLock() ABSL_EXCLUSIVE_TRYLOCK_FUNCTION(true) {
     return mutex_.try_lock();
   }
@@ -39,7 +39,7 @@ class ABSL_LOCKABLE Mutex {
   std::mutex mutex_;
 };
 
-// For a lock that the scope has already.
+// Constructs a MutexLock for a mutex that the caller has already locked.
 struct AdoptLock {};
 inline constexpr AdoptLock kAdoptLock;
 

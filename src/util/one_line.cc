@@ -9,7 +9,7 @@
 namespace poniente::internal {
 namespace {
 
-// A character of UTF-8, and the bytes that it takes; 0 bytes: none is there.
+// A character and the number of its bytes in UTF-8. 0 bytes: not UTF-8.
 struct Utf8Character {
   uint32_t code = 0;
   size_t bytes = 0;
@@ -26,7 +26,7 @@ Utf8Character FirstOf(std::string_view text) {
     if ((next & 0xc0) != 0x80) return {};
     code = code << 6 | (next & 0x3f);
   }
-  // Written longer than it is, one half of two, or beyond Unicode.
+  // Overlong encodings, surrogates, and codes beyond Unicode.
   const uint32_t least = bytes == 4 ? 0x10000 : bytes == 3 ? 0x800 : 0x80;
   const bool is_half = code >= 0xd800 && code <= 0xdfff;
   if (code < least || is_half || code > 0x10ffff) return {};

@@ -18,19 +18,19 @@ inline void PauseSpin() {
 #endif
 }
 
-// The waits of one thread for another, which spin before they sleep. To be put
-// to sleep and woken takes 10 us, and 100 us on virtual machines whose cores go
-// idle: two threads that hand each other work every few microseconds must not
-// sleep at all, and a thread that waits for milliseconds should do so at once.
-// So a wait spins for 200 us if the one before took less than 1 ms (of which
-// being woken may have been most), else for 20 us; never on a machine with one
-// core.
+// Decides how long a thread spins before it sleeps while it waits for another
+// thread. Going to sleep and waking up takes 10 us, and 100 us on virtual
+// machines whose cores go idle. So two threads that exchange work every few
+// microseconds must not sleep at all, and a thread that waits for milliseconds
+// should sleep at once. A wait spins for 200 us if the previous one took less
+// than 1 ms (most of which may have been the waking up), otherwise for 20 us.
+// On a machine with one core it never spins.
 //
 // Thread safety: as a value.
 class ShortSpin {
  public:
   // Calls `is_over` until it returns true or the time to spin is over. Returns
-  // what it returned last; if that is false, sleep, and call Slept() then.
+  // its last result. If that is false, sleep, and then call Slept().
   template <class IsOver>
   bool Wait(IsOver&& is_over) {
     if (is_over()) return true;
@@ -48,7 +48,7 @@ class ShortSpin {
     } while (Clock::now() < end);
     return false;
   }
-  // Takes note of how long the wait has been after all.
+  // Records how long the whole wait was. Call it after sleeping.
   void Slept() { is_short_ = Clock::now() - began_ < kRare; }
 
  private:

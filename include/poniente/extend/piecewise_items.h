@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Provenance of items that are composed of parts of documents.
+// An interface that tells which parts of documents an item consists of.
 
 #ifndef PONIENTE_EXTEND_PIECEWISE_ITEMS_H_
 #define PONIENTE_EXTEND_PIECEWISE_ITEMS_H_

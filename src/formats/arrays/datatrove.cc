@@ -32,19 +32,19 @@ class Reader {
   explicit Reader(const TokenSourceOptions& options) : options_(options) {}
 
   absl::StatusOr<FileArray> Read(const InputBytes& ids);
-  // After all were read.
+  // Completes the layout. Call it after all files have been read.
   void Finish(TokenLayout* layout) &&;
 
  private:
   absl::Status ReadMetadata(const InputBytes& ids);
-  // The type and count of the file at hand.
+  // Returns the type of the ids in the current file.
   absl::StatusOr<StoredType> FindType(const InputBytes& ids,
                                       const std::optional<FileBytes>& index);
 
   const TokenSourceOptions& options_;
-  // Of the file at hand.
+  // Of the current file.
   std::optional<DatatroveMetadata> metadata_;
-  // Of all so far.
+  // The following are totals of all files read so far.
   CompactEnds lengths_;
   std::string tokenizer_;
   std::optional<StoredType> type_;
@@ -81,7 +81,7 @@ absl::StatusOr<StoredType> Reader::FindType(
                               TypeByIndex(*index, ids.path(), ids.size()));
   }
   if (!type) type = options_.dtype;
-  // A file of no ids may be of any type.
+  // A file without ids may have any type.
   if (!type && ids.size() == 0) type = type_.value_or(StoredType::kU16);
   if (!type) return NeedsType(ids.path(), ids.size());
   return *type;
@@ -126,7 +126,8 @@ void Reader::Finish(TokenLayout* layout) && {
   }
 }
 
-// A .ds alone is told by nothing.
+// Recognises a .ds file by a file beside it; nothing in the .ds itself shows
+// its format.
 bool IsDatatrove(const FoundPath& found) {
   if (!found.is_folder) {
     return HasSuffix(found.path, ".ds") &&
@@ -183,7 +184,8 @@ absl::StatusOr<DatatroveMetadata> ParseDatatroveMetadata(
   }
   found.type = width == 2 ? StoredType::kU16 : StoredType::kU32;
   const std::string_view name = first.substr(0, bar);
-  // "Unknown Tokenizer|4" before the last bar.
+  // datatrove writes "Unknown Tokenizer" if it does not know the tokenizer. The
+  // name may be followed by more text.
   if (!name.starts_with("Unknown Tokenizer")) found.tokenizer = name;
   return found;
 }

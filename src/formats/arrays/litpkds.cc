@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The header is "LITPKDS", u64 1, u8 code of the type, u64 how many ids follow.
+// The header is "LITPKDS", u64 1, u8 code of the type, u64 number of the ids
+// that follow.
 #include "formats/arrays/litpkds.h"
 
 #include <array>

@@ -16,12 +16,12 @@ constexpr std::string_view kLlmcName = "llmc";
 constexpr uint64_t kLlmcHeaderBytes = 1024;
 constexpr uint32_t kExamplesMagic = 20240522;
 
-// By the magic of a header.
+// A kind of file, identified by the magic in its header.
 struct LlmcKind {
   uint32_t magic;
   uint32_t version;
   StoredType type;
-  // Begins each document.
+  // The id that begins each document.
   uint32_t delimiter;
 };
 constexpr LlmcKind kKinds[] = {{20240520, 1, StoredType::kU16, 50256},
@@ -55,7 +55,8 @@ absl::Status NoKind(const InputBytes& input, uint32_t magic) {
                    " (Llama 3); it is not a token file of llm.c"));
 }
 
-// Where training and validation lie side by side, llm.c is given a pattern.
+// Warns if the files of a folder include some for validation. llm.c itself is
+// given a pattern in this case.
 void WarnOfBoth(const FoundPath& found, TokenLayout* layout) {
   const auto held_out = Matching(found.files, "*_val_*.bin");
   if (held_out.empty() || held_out.size() == layout->files.size()) return;

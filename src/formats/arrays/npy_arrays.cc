@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// NumPy's .npy, one file or a folder of them as KempnerForge reads it: each
-// file is a shard, windows are cut from each by itself, its tail is dropped.
+// Reads NumPy's .npy, one file or a folder of them. As in KempnerForge, each
+// file is a shard: windows are cut from each file separately, and its tail is
+// dropped.
 #include "formats/arrays/npy_arrays.h"
 
 #include <cstddef>
@@ -22,11 +23,11 @@ namespace poniente::internal {
 namespace {
 
 constexpr std::string_view kZipMagic = "PK\3\4";
-// A folder is recognised by the first of its arrays; a few more are looked at
-// in case that one is damaged.
+// A folder is recognised by its first array. If that is damaged, a few more are
+// tried.
 constexpr size_t kMaxArraysLookedAt = 8;
 
-// NumPy's, or a .npz by another name.
+// Returns whether this is a NumPy array, or a .npz file under another name.
 bool IsNumPys(std::span<const std::byte> head) {
   return IsNpy(head) || BeginsWith(head, kZipMagic);
 }

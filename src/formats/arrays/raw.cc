@@ -15,13 +15,13 @@ namespace {
 
 constexpr std::string_view kRawName = "raw";
 constexpr uint64_t kSampleBytes = 4096;
-// A file too short for a judgement.
+// Files with fewer ids are too short to judge.
 constexpr size_t kFewIds = 16;
-// No vocabulary is as large; two ids of 16 bits, read as one, nearly always
-// are.
+// Larger than any vocabulary. Two ids of 16 bits that are read as one are
+// nearly always larger.
 constexpr uint32_t kNoId = uint32_t{1} << 22;
 
-// Nothing tells that a file is of this format.
+// Always false, because nothing in a file shows that it has this format.
 bool IsRaw(const FoundPath&) { return false; }
 
 absl::Status NoType(const FoundPath& found) {
@@ -54,8 +54,8 @@ absl::StatusOr<TokenLayout> OpenRaw(const FoundPath& found,
   return layout;
 }
 
-// More than half of the U at each `step`-th place from `first` on, if there are
-// enough of them.
+// Returns whether `is` holds for more than half of the values of type U at
+// places first, first + step, ...; false if there are too few values.
 template <class U, class Is>
 bool MostAre(std::span<const std::byte> head, size_t first, size_t step,
              const Is& is) {
@@ -68,14 +68,16 @@ bool MostAre(std::span<const std::byte> head, size_t first, size_t step,
   return seen >= kFewIds && are > seen / 2;
 }
 
-// Of those at odd places most are below `limit`, of the others they are not.
+// Returns whether most values at odd places, but not most values at even
+// places, are below `limit`. Values at odd places are then the upper halves of
+// wider ids.
 template <class U>
 bool AreUpperHalves(std::span<const std::byte> head, U limit) {
   const auto is_small = [limit](U id) { return id < limit; };
   return MostAre<U>(head, 1, 2, is_small) && !MostAre<U>(head, 0, 2, is_small);
 }
 
-// Protocols 2 to 5; the last two begin with a frame.
+// Recognises pickles of protocols 2 to 5. Those of 4 and 5 begin with a frame.
 bool IsPickle(std::span<const std::byte> head) {
   if (head.size() < 3 || head[0] != std::byte{0x80}) return false;
   const auto protocol = std::to_integer<int>(head[1]);

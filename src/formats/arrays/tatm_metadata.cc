@@ -15,7 +15,7 @@ constexpr std::string_view kFileName = "metadata.yaml";
 constexpr uint64_t kMaxTatmBytes = uint64_t{1} << 20;
 constexpr size_t kMaxTatmNameBytes = 4096;
 
-// One line `key: value`; `key` is empty where there is none.
+// A line `key: value`. `key` is empty if the line has none.
 struct Line {
   size_t indent = 0;
   std::string_view key;
@@ -28,7 +28,7 @@ std::string_view Trim(std::string_view text) {
   return text.substr(begin, text.find_last_not_of(" \t\r") - begin + 1);
 }
 
-// Without quotes or the comment after it.
+// Returns the value without quotes and without a comment after it.
 std::string_view ValueOf(std::string_view text) {
   text = Trim(text);
   if (!text.empty() && (text[0] == '\'' || text[0] == '"')) {
@@ -52,7 +52,7 @@ Line ParseLine(std::string_view text) {
   return line;
 }
 
-// "uint16" is "u16".
+// Returns the type of a NumPy name, such as "uint16".
 std::optional<StoredType> ParseNumPyType(std::string_view name) {
   const size_t digits = name.find_first_of("0123456789");
   if (digits == std::string_view::npos) return std::nullopt;

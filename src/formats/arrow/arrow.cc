@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows are documents. The ids of each record batch are one run, in place.
+// Reads Arrow files. Each row is a document. The ids of each record batch are
+// one run, which is read in place.
 #include <algorithm>
 #include <memory>
 #include <utility>
@@ -57,11 +58,12 @@ class BatchLocator final : public TokenLocator {
 
  private:
   const uint64_t bytes_;
-  std::vector<Batch> batches_;  // none empty
+  std::vector<Batch> batches_;  // each has tokens
   uint64_t end_ = 0;
 };
 
-// The folder that holds the files: `found`, or that of its only split.
+// Returns the folder that contains the files: `found`, or that of its only
+// split.
 absl::StatusOr<FoundPath> FolderOf(const FoundPath& found,
                                    TokenLayout* layout) {
   if (!found.HasFile(kSplitsFile)) return found;

@@ -21,14 +21,14 @@ absl::Status DamagedBatch(std::string_view what) {
                    "fetch the file again"));
 }
 
-constexpr uint64_t kPairBytes = 16;  // of a node, and of a buffer
+constexpr uint64_t kPairBytes = 16;  // per node or buffer
 
 struct FieldNode {
   uint64_t length = 0;
   uint64_t nulls = 0;
 };
 
-// Two numbers that are not negative.
+// Returns the two numbers of pair `i`; nullopt if one is negative.
 std::optional<std::pair<uint64_t, uint64_t>> PairAt(const FlatElements& pairs,
                                                     uint64_t i) {
   const int64_t first = pairs.Int64(i, kPairBytes, 0);
@@ -60,8 +60,8 @@ absl::StatusOr<ArrowBuffer> BufferAt(const FlatElements& buffers, uint64_t i,
   return ArrowBuffer{pair->first, pair->second};
 }
 
-// Buffers that the first `views` arrays with any number of them have beside
-// their own. Null if that is more than `most`.
+// Returns how many additional buffers the first `views` arrays have that may
+// have any number of them; nullopt if that is more than `most`.
 std::optional<uint64_t> ViewBuffers(const FlatElements& counts, uint64_t views,
                                     uint64_t most) {
   uint64_t sum = 0;
@@ -82,7 +82,7 @@ absl::Status CountsDiffer(std::string_view what, uint64_t found,
                                           expected, "; the file is damaged"));
 }
 
-// The number of the column's first buffer.
+// Returns the number of the column's first buffer.
 absl::StatusOr<uint64_t> FirstBuffer(const FlatTable& batch,
                                      const ArrowColumn& column,
                                      const FlatElements& nodes,
@@ -154,7 +154,7 @@ absl::StatusOr<ArrowBatch> BatchOf(const FlatTable& message,
   ArrowBatch found;
   found.rows = rows.length;
   found.num_ids = ids.length;
-  ++next;  // which rows are null
+  ++next;  // skips the bitmap of null rows
   if (column.kind != ArrowListKind::kFixedSize) {
     PONIENTE_ASSIGN_OR_RETURN(found.offsets,
                               BufferAt(buffers, next++, body_bytes));
@@ -167,7 +167,7 @@ absl::StatusOr<ArrowBatch> BatchOf(const FlatTable& message,
         rows.length, " rows of ", column.fixed_size, " ids have only ",
         ids.length, " ids; the file is damaged"));
   }
-  ++next;  // which ids are null
+  ++next;  // skips the bitmap of null ids
   PONIENTE_ASSIGN_OR_RETURN(found.ids, BufferAt(buffers, next, body_bytes));
   if (ids.length > found.ids.bytes / StoredTypeBytes(column.type)) {
     return TooSmall("ids", found.ids, ids.length);

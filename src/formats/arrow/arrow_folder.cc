@@ -94,7 +94,7 @@ void TakeSplitValue(const std::string& path, uint64_t most_files, Keys at,
   }
 }
 
-// "<dataset>-<split>.arrow", or one name for each shard.
+// Appends "<dataset>-<split>.arrow", or one such name for each shard.
 void AddFiles(const std::string& dataset, const CachedSplit& split,
               std::vector<ListedFile>* files) {
   const std::string prefix = absl::StrCat(dataset, "-", split.name);
@@ -127,7 +127,7 @@ std::string SplitsOf(const std::vector<ListedFile>& files) {
   return OneLine(absl::StrJoin(splits, ", "));
 }
 
-// Files that match, in their order.
+// Returns the files that match `glob`, in their order.
 std::vector<ListedFile> Chosen(const std::vector<ListedFile>& files,
                                const std::string& glob) {
   if (glob.empty()) return files;

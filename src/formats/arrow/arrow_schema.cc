@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which column of a schema holds ids, and how many arrays and buffers a record
-// batch has before it: arrays lie depth-first, in the order of the fields.
+// Finds the column of a schema that holds ids, and counts the arrays and
+// buffers before it in a record batch. The order of arrays is depth-first, in
+// the order of the fields.
 #include <optional>
 
 #include "absl/strings/str_cat.h"
@@ -55,7 +56,8 @@ absl::Status DamagedSchema() {
       "file again");
 }
 
-// Buffers of an array of the type, without those of its children.
+// Returns the number of buffers of an array of the type, without those of its
+// children.
 uint64_t BuffersOf(const FlatTable& field, uint8_t type, int16_t version) {
   switch (type) {
     case kNull:
@@ -145,7 +147,8 @@ std::string_view NameOfType(uint8_t type) {
   }
 }
 
-// Of integers of 8, 16, 32 or 64 bits.
+// Returns the type of a field of integers of 8, 16, 32 or 64 bits; nullopt for
+// other fields.
 std::optional<StoredType> IntegerType(const FlatTable& field) {
   if (field.Scalar<uint8_t>(arrow::field::kTypeKind, 0) != kInt ||
       field.Has(arrow::field::kDictionary)) {
@@ -167,7 +170,7 @@ std::optional<StoredType> IntegerType(const FlatTable& field) {
   }
 }
 
-// For messages: "list<i64>".
+// Returns the type of a field for messages, such as "list<i64>".
 std::string Describe(const FlatTable& field, int nesting = 0) {
   if (field.Has(arrow::field::kDictionary)) return "dictionary";
   const auto type = field.Scalar<uint8_t>(arrow::field::kTypeKind, 0);
@@ -190,7 +193,7 @@ std::string Describe(const FlatTable& field, int nesting = 0) {
   return name;
 }
 
-// Null if rows are no lists of integers.
+// Returns nullopt if the rows are not lists of integers.
 std::optional<ArrowColumn> ListOfIntegers(const FlatTable& field) {
   if (field.Has(arrow::field::kDictionary)) return std::nullopt;
   const auto type = field.Scalar<uint8_t>(arrow::field::kTypeKind, 0);
@@ -214,7 +217,8 @@ std::optional<ArrowColumn> ListOfIntegers(const FlatTable& field) {
   return column;
 }
 
-// "a (string), b (list<i64>)", of those that qualify or of all.
+// Lists fields for messages, such as "'a' (string), 'b' (list<i64>)": all
+// fields, or only lists of integers.
 std::string Names(const FlatTables& fields, bool only_lists) {
   std::string names;
   uint64_t named = 0;
@@ -229,7 +233,7 @@ std::string Names(const FlatTables& fields, bool only_lists) {
   return names.empty() ? "none" : names;
 }
 
-// The number of the column that holds ids.
+// Returns the number of the column that holds ids.
 absl::StatusOr<uint64_t> ChooseField(const FlatTables& fields,
                                      std::string_view stated) {
   const auto find = [&fields](std::string_view name) {

@@ -51,7 +51,8 @@ class Walk {
         status, absl::StrCat("'", input_.path(), "': message at byte ", begin));
   }
 
-  // Which form it is, and where the messages begin and end.
+  // Finds out whether the input is a stream or an Arrow file, and where its
+  // messages begin and end.
   absl::Status FindForm() {
     PONIENTE_ASSIGN_OR_RETURN(const std::vector<std::byte> head,
                               ReadHead(input_, kFileHeadBytes));
@@ -85,7 +86,7 @@ class Walk {
     return absl::OkStatus();
   }
 
-  // Reads the next message's metadata; true if there is none.
+  // Reads the metadata of the next message. Returns true at the end.
   absl::StatusOr<bool> ReadMetadata() {
     if (at_ == end_ && at_ > 0) {
       if (footer_ == std::nullopt) {
@@ -134,7 +135,7 @@ class Walk {
         end_, "; the file was cut short, fetch it again"));
   }
 
-  // The message whose metadata were read, and its body.
+  // Handles the message whose metadata was read, and its body.
   absl::Status Take(uint64_t begin, bool* has_schema) {
     PONIENTE_ASSIGN_OR_RETURN(const ArrowMessage message,
                               ParseArrowMessage(metadata_));
@@ -196,7 +197,8 @@ class Walk {
     return absl::OkStatus();
   }
 
-  // Gives which of the batch's ids belong to its rows.
+  // Appends the lengths of the batch's rows. Returns which of the batch's ids
+  // belong to rows.
   template <class Offset>
   absl::StatusOr<TokenRange> AddRowsByOffsets(const ArrowBatch& batch) {
     TokenRange range;
@@ -220,7 +222,7 @@ class Walk {
     return range;
   }
 
-  // In the file form, batches are those of the footer, in its order.
+  // In an Arrow file, checks that the batch is the next one in the footer.
   absl::Status CheckListed(uint64_t begin) {
     if (footer_ == std::nullopt) return absl::OkStatus();
     if (batches_ < footer_->size() && (*footer_)[batches_] == begin) {
@@ -250,7 +252,7 @@ class Walk {
   uint64_t at_ = 0;
   std::vector<std::byte> metadata_;
   ArrowColumn column_;
-  // Of the file form.
+  // Where batches begin, from the footer; nullopt for a stream.
   std::optional<std::vector<uint64_t>> footer_;
   uint64_t batches_ = 0;
   ArrowStream found_;
@@ -260,8 +262,9 @@ class Walk {
 
 bool IsArrow(std::span<const std::byte> head) {
   if (BeginsWith(head, kFileMagic)) return true;
-  // Two ids of 65535 begin so too: the first table and its table of fields must
-  // be where they can be.
+  // The mark alone proves nothing, because a file of ids may begin with two ids
+  // of 65535. So also checks that the first table and its table of fields have
+  // possible offsets.
   if (head.size() < kPrefixBytes + 8) return false;
   if (LoadLittle<uint32_t>(head.data()) != kMark) return false;
   const uint64_t bytes = LoadLittle<uint32_t>(head.data() + 4);

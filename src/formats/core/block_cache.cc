@@ -15,7 +15,7 @@ DecodedBlock BlockCache::Find(uint64_t block) {
 
 void BlockCache::Keep(uint64_t block, DecodedBlock decoded) {
   const std::lock_guard<std::mutex> lock(mutex_);
-  // Two may have decoded it at the same time.
+  // Another thread may have decoded the same block at the same time.
   if (by_block_.contains(block)) return;
   bytes_ += decoded->size();
   entries_.push_front({block, std::move(decoded)});

@@ -21,7 +21,7 @@ absl::Status TypesDiffer(const std::string& path, StoredType type,
                    "; choose files of one type by a pattern (glob)"));
 }
 
-// Files that hold ids by their names, but are not read.
+// Warns of files that are not read although their names say that they hold ids.
 void WarnOfOthers(const FoundPath& found, const std::vector<std::string>& read,
                   std::vector<std::string>* warnings) {
   std::vector<std::string> others;
@@ -42,7 +42,7 @@ void WarnOfOthers(const FoundPath& found, const std::vector<std::string>& read,
       OneLine(others.front()), "': they are of another format"));
 }
 
-// The file that has been found, or one of the folder.
+// Returns the open file of `found`, or opens the file at `path` in its folder.
 absl::StatusOr<std::shared_ptr<const FileBytes>> OpenedAt(
     const std::string& path, const FoundPath& found) {
   if (!found.is_folder) return found.file;

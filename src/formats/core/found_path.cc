@@ -33,8 +33,8 @@ absl::Status ListFolder(FoundPath* found) {
     if (it->is_directory(ignored)) {
       found->folders.push_back(name);
     } else {
-      // Pipes and broken links, too: what they stand for is not left out
-      // without a word.
+      // Includes pipes and broken links, so that they cause errors and are not
+      // left out silently.
       found->files.push_back(name);
     }
   }

@@ -12,7 +12,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-// Finds where values begin and end; json::parse() then judges each.
+// Finds where values begin and end. json::parse() then parses each value.
 class Cutter {
  public:
   Cutter(const std::string& path, std::string_view text)
@@ -36,7 +36,7 @@ class Cutter {
       ++at_;
     }
   }
-  // The next character that is no space; '\0' at the end.
+  // Skips space and returns the next character; '\0' at the end.
   char Peek() {
     SkipSpace();
     return ended() ? '\0' : text_[at_];
@@ -47,7 +47,7 @@ class Cutter {
     return true;
   }
 
-  // The value that begins here.
+  // Takes and returns the next value.
   absl::StatusOr<Json> Value() {
     SkipSpace();
     const uint64_t begin = at_;
@@ -62,7 +62,7 @@ class Cutter {
   }
 
  private:
-  // Past a string, of which the quote is next.
+  // Skips a string. REQUIRES: its opening quote is next.
   absl::Status SkipString() {
     for (++at_; !ended(); ++at_) {
       if (text_[at_] == '\\') {
@@ -115,7 +115,7 @@ class Cutter {
     return absl::OkStatus();
   }
 
-  // Past a number, true, false or null.
+  // Skips a number, true, false or null.
   void SkipWord() {
     while (!ended() && at_ < text_.size() &&
            std::string_view(",]}:\" \t\r\n").find(text_[at_]) ==
@@ -191,7 +191,7 @@ nlohmann::json FirstJsonRecord(std::string_view head, std::string_view array) {
     first = record;
     return absl::CancelledError();
   };
-  // The head may end anywhere: whatever follows the first record is not judged.
+  // The head may end anywhere, so errors after the first record are ignored.
   (void)ForEachJsonRecord("", head, array, keep, &others);
   return first;
 }

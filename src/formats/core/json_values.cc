@@ -75,8 +75,8 @@ class Handler final : public nlohmann::json_sax<nlohmann::json> {
   }
 
   const JsonVisitor& visit_;
-  // Of the lists and objects that are open: the key of the value at hand, and
-  // of lists how many elements there were.
+  // For each open list or object, from the outermost: the key of the current
+  // value, and for lists the number of elements so far.
   std::vector<std::string> at_;
   std::vector<std::optional<uint64_t>> elements_;
   uint64_t depth_ = 0;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a LayoutSource reads ids: arrays, pieces of files, decoded blocks.
+// Reads the ids of a LayoutSource: from arrays, pieces of files or decoded
+// blocks.
 
 #include <algorithm>
 #include <memory>
@@ -14,7 +15,7 @@
 namespace poniente::internal {
 namespace {
 
-// Blocks of one turn, as they are stored and decoded together.
+// Decoded bytes of the blocks of one turn, which are read and decoded together.
 constexpr uint64_t kTurnBytes = uint64_t{64} << 20;
 
 }  // namespace
@@ -114,10 +115,10 @@ Task<std::vector<TokenWindow>> LayoutSource::ReadBlocks(
     windows[i].tokens.resize(ranges[i].size());
   }
   for (size_t first = 0; first < pieces->size();) {
-    // The blocks of this turn, and those of them that are not kept.
+    // Finds the blocks of this turn, and which of them are not in the cache.
     size_t end = first;
     uint64_t bytes = 0;
-    std::vector<DecodedBlock> blocks;  // of each piece; null: to be decoded
+    std::vector<DecodedBlock> blocks;  // per piece; null if it is missing
     std::vector<uint64_t> missing;
     while (end < pieces->size() && (end == first || bytes < kTurnBytes)) {
       const uint64_t block = (*pieces)[end].run.place;

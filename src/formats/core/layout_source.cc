@@ -14,18 +14,19 @@
 namespace poniente::internal {
 namespace {
 
-// As a store's: keeps every product with a width below 2^63.
+// The same limit as for a store. It keeps every product with a width below
+// 2^63.
 constexpr uint64_t kMaxSourceTokens = uint64_t{1} << 60;
 constexpr uint64_t kKeptBytes = uint64_t{128} << 20;
-// Read together when documents are looked for.
+// Number of tokens that are read together to find documents.
 constexpr uint64_t kScanned = uint64_t{1} << 20;
-// Places that the fingerprint looks at: two, and one more for each so many
-// tokens. Thousands of small files, not in the page cache, are opened at the
-// rate at which the disk reads these places.
+// The fingerprint covers samples of the tokens: two, and one more for each
+// kTokensPerSample tokens, up to kMostSamples. Reading the samples limits how
+// fast thousands of small files open that are not in the page cache.
 constexpr uint64_t kFewestSamples = 2;
 constexpr uint64_t kMostSamples = 16;
 constexpr uint64_t kTokensPerSample = uint64_t{1} << 20;
-// Tokens, or bytes that must be decoded, of each.
+// Size of a sample: in tokens, or in stored bytes if blocks must be decoded.
 constexpr uint64_t kSampled = 1024;
 constexpr uint64_t kSampledBytes = 256;
 
@@ -49,7 +50,7 @@ absl::Status CheckLayout(const std::string& path, const TokenLayout& layout) {
   return absl::OkStatus();
 }
 
-// Evenly spread, the first and the last tokens included.
+// Returns evenly spread samples, including the first and the last tokens.
 std::vector<TokenRange> Samples(uint64_t tokens) {
   std::vector<TokenRange> samples;
   const uint64_t length = std::min(tokens, kSampled);
@@ -65,10 +66,10 @@ std::vector<TokenRange> Samples(uint64_t tokens) {
   return samples;
 }
 
-// On this thread, without an event loop.
+// Reads on this thread, without an event loop.
 absl::Status ReadBlocking(const ByteReader& reader, uint32_t number,
                           uint64_t offset, std::span<std::byte> into) {
-  // What is not stored has no file.
+  // Blocks that are not stored have no file.
   if (into.empty()) return absl::OkStatus();
   return ReadAll(FileOfReader(reader, number), offset, into);
 }
@@ -119,7 +120,7 @@ absl::Status LayoutSource::FindDocuments(const DocumentDelimiter& delimiter) {
     PONIENTE_ASSIGN_OR_RETURN(const std::vector<uint32_t> ids,
                               RunBlocking(ReadTokens(begin, count)));
     for (const uint32_t id : ids) {
-      // What comes before the first delimiter is a document, too.
+      // The tokens before the first delimiter are a document, too.
       if (delimiter.begins && id == delimiter.id && length > 0) {
         ends.Append(std::exchange(length, 0));
       }
@@ -146,7 +147,7 @@ absl::Status LayoutSource::TakeFingerprint() {
   }
   const std::vector<TokenRange> samples = Samples(num_tokens());
   if (layout_.decoder) {
-    // As they are stored: nothing is decoded to be opened.
+    // Hashes stored bytes, so that opening does not decode anything.
     PONIENTE_ASSIGN_OR_RETURN(const std::vector<Piece> pieces, Locate(samples));
     for (const Piece& piece : pieces) {
       PONIENTE_ASSIGN_OR_RETURN(const BlockDecoder::Stored stored,
@@ -158,7 +159,8 @@ absl::Status LayoutSource::TakeFingerprint() {
       for (const std::byte b : bytes) hash.Add(static_cast<uint64_t>(b));
     }
   } else {
-    // As they are stored, too: what is no id is found when it is read.
+    // Hashes stored values without checking them. Invalid ids are detected when
+    // they are read.
     PONIENTE_ASSIGN_OR_RETURN(const std::vector<Piece> pieces, Locate(samples));
     const uint64_t width = StoredTypeBytes(layout_.type);
     for (const Piece& piece : pieces) {

@@ -4,8 +4,8 @@
 namespace poniente::internal {
 
 std::span<const TokenFormat> TokenFormats() {
-  // Those with magic bytes and index files first; folders of bare arrays, which
-  // are told by a file or two in them, last.
+  // Formats with magic bytes and index files come first. Folders of bare arrays
+  // come last, because they are recognised by only one or two of their files.
   static const TokenFormat formats[] = {
       kMegatronFormat, kFairseqFormat, kTntidxFormat,    kLlmcFormat,
       kLitpkdsFormat,  kArrowFormat,   kMdsFormat,       kLitdataFormat,

@@ -105,10 +105,10 @@ class ZstdBytes final : public InputBytes {
   mutable Decoder decoder_ ABSL_GUARDED_BY(mutex_);
   mutable std::vector<std::byte> stored_ ABSL_GUARDED_BY(mutex_);
   mutable std::vector<std::byte> skipped_ ABSL_GUARDED_BY(mutex_);
-  // What the decoder has not taken of stored_.
+  // The rest of stored_ that the decoder has not read yet.
   mutable ZSTD_inBuffer from_ ABSL_GUARDED_BY(mutex_) = {nullptr, 0, 0};
-  mutable uint64_t next_ ABSL_GUARDED_BY(mutex_) = 0;  // of input_
-  mutable uint64_t at_ ABSL_GUARDED_BY(mutex_) = 0;    // of what is decoded
+  mutable uint64_t next_ ABSL_GUARDED_BY(mutex_) = 0;  // in input_
+  mutable uint64_t at_ ABSL_GUARDED_BY(mutex_) = 0;    // decoded bytes
 };
 
 }  // namespace

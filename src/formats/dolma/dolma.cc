@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// dolma's and OLMo's token files: nothing but ids, in files that are called
-// .npy and are none, each with a table of its documents beside it
-// (dolma_rows.h). No file says what type its ids have: the end of the last
-// document and the size of the file do, unless zeros follow, as a dolma writer
-// leaves them that was killed; or a document that never ended, which OLMo's
-// tables leave out.
+// Reads the token files of dolma and OLMo. They are called .npy, but contain
+// only ids, without NumPy's header. Beside each lies a table of its documents
+// (dolma_rows.h). No file states the type of its ids. The type follows from the
+// size of the file and the end of the last document, except in two cases: a
+// dolma writer that was killed leaves zeros after the last document, and OLMo's
+// tables leave out a last document that never ended.
 //
-// OLMo-core's default cuts windows from each file by itself and drops its tail.
+// By default, OLMo-core cuts windows from each file separately and drops its
+// tail.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -31,14 +32,15 @@
 namespace poniente::internal {
 namespace {
 
-// Of lengths, beside a fifth of what the files have. They are held twice while
-// they are put together.
+// Most memory for the lengths of documents, in addition to a fifth of the size
+// of the files. Lengths are held twice while they are joined.
 constexpr uint64_t kMaxLengthsBytes = uint64_t{12} << 20;
-// Of what no document holds, so much is looked at, at either end.
+// To decide whether the bytes after the last document are zeros, this many
+// bytes are checked at both ends.
 constexpr uint64_t kTailLookBytes = 65536;
-// Of all files, so that no sum overflows.
+// Most bytes of all files together, so that no sum overflows.
 constexpr uint64_t kMaxDolmaBytes = uint64_t{1} << 62;
-// Files of a folder that are looked at to recognise it.
+// Most files that are examined to recognise a folder.
 constexpr size_t kMaxShardsLookedAt = 8;
 
 struct DolmaShard {
@@ -49,7 +51,8 @@ struct DolmaShard {
   DolmaTable table;
 
   uint64_t end() const { return table.lengths.total(); }
-  // The type that makes the file end with its last document.
+  // Returns the type with which the file ends exactly with its last document;
+  // nullopt if there is none.
   std::optional<StoredType> ExactType() const {
     if (end() == 0 || bytes % end() != 0) return std::nullopt;
     switch (bytes / end()) {
@@ -70,7 +73,8 @@ bool HasHeader(std::span<const std::byte> head) {
   return IsNpy(head) || BeginsWith(head, "PK\3\4");
 }
 
-// gzip's, or a number; or empty, as a killed writer leaves it.
+// Returns whether a file may be a table: it begins as gzip or with a number, or
+// it is empty, as a killed writer leaves it.
 bool IsTable(const std::string& path) {
   const absl::StatusOr<FileBytes> file = FileBytes::Open(path);
   if (!file.ok()) return false;
@@ -81,7 +85,7 @@ bool IsTable(const std::string& path) {
          (head->size() == 2 && first == 0x1f && (*head)[1] == std::byte{0x8b});
 }
 
-// The table beside a file, if there is one.
+// Returns the table beside a file, if there is one.
 std::optional<std::string> TableOf(std::string_view path) {
   if (!HasSuffix(path, ".npy")) return std::nullopt;
   path.remove_suffix(4);
@@ -176,7 +180,9 @@ absl::Status OtherType(const DolmaShard& shard, StoredType type,
       "(glob)"));
 }
 
-// From the stated dtype and every file that ends with its last document.
+// Returns the type that is stated, or that follows from files that end exactly
+// with their last document. InvalidArgument if these contradict each other, or
+// if nothing shows the type.
 absl::StatusOr<StoredType> FindDolmaType(const std::vector<DolmaShard>& shards,
                                          std::optional<StoredType> stated) {
   std::optional<StoredType> type = stated;
@@ -214,8 +220,10 @@ absl::StatusOr<bool> IsZeros(const std::string& path, uint64_t begin,
   return true;
 }
 
-// The shard's tokens; what no document holds is either left out or, where the
-// table cannot have it, becomes a document at the end of `lengths`.
+// Returns the number of the shard's tokens. Tokens after the last document are
+// left out, with a warning. But if the table has no names, it is OLMo's, which
+// leaves out a document that never ended: they are then appended to `lengths`
+// as a document.
 absl::StatusOr<uint64_t> FindTokens(const DolmaShard& shard, StoredType type,
                                     CompactEnds* lengths,
                                     std::vector<std::string>* warnings) {

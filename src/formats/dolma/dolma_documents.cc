@@ -10,7 +10,7 @@ namespace poniente::internal {
 namespace {
 
 constexpr size_t kMaxKept = 256;
-constexpr size_t kMaxKeptBytes = 4096;  // of one
+constexpr size_t kMaxKeptBytes = 4096;  // per name
 
 absl::Status Changed(const std::string& path, uint64_t row) {
   return absl::DataLossError(absl::StrCat(

@@ -12,7 +12,7 @@ namespace {
 
 constexpr size_t kMaxDigits = 20;
 constexpr size_t kMaxDolmaNameBytes = size_t{1} << 20;
-// Rows between two looks at the memory they need.
+// Number of rows after which the memory that they need is checked.
 constexpr uint64_t kRowsAtOnce = 4096;
 constexpr std::string_view kLabels[] = {"start", "end", "id", "src", "loc"};
 
@@ -25,7 +25,7 @@ absl::Status DolmaRows::Error(std::string_view what) const {
 }
 
 absl::Status DolmaRows::Add(char c) {
-  if (field_ >= fields_.size()) return absl::OkStatus();  // EndField() refuses
+  if (field_ >= fields_.size()) return absl::OkStatus();  // EndField() fails
   if (field_ >= 2 && !keeps_names_) return absl::OkStatus();
   std::string& field = fields_[field_];
   if (field_ < 2 && field.size() == kMaxDigits) {

@@ -17,7 +17,7 @@
 
 namespace poniente::internal {
 
-// Recognizes gzip by its magic bytes. As with gzip itself, several gzip members
+// Recognises gzip by its magic bytes. As with gzip itself, several gzip members
 // one after another are one text, and zeros after the last one are ignored.
 //
 // Memory: 200 KiB, however much the text grows.

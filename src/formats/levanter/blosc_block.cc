@@ -16,8 +16,8 @@ namespace poniente::internal {
 
 namespace {
 
-// The header: version, version of the compressor, flags and size of an item, a
-// byte each; then three of 4 bytes.
+// The header has four fields of one byte (version, version of the compressor,
+// flags, size of an item) and three fields of 4 bytes at the offsets below.
 constexpr size_t kBloscHeaderBytes = 16;
 constexpr size_t kDecodedAt = 4;
 constexpr size_t kBlockAt = 8;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Caches of Levanter and Marin: fields of rows, each field two zarr arrays,
-// `data` with the items end to end and `offsets` with the ends of the rows.
+// Reads caches of Levanter and Marin. A cache has fields of rows. Each field
+// consists of two zarr arrays: `data` has the items end to end, `offsets` the
+// ends of the rows.
 
 #include <algorithm>
 #include <cctype>
@@ -26,7 +27,7 @@ namespace {
 constexpr std::string_view kLedger = "shard_ledger.json";
 constexpr std::string_view kUsualField = "input_ids";
 constexpr uint64_t kMaxLedgerBytes = uint64_t{64} << 20;
-// Of the table of rows, beside the size of the files.
+// Most memory for the table of rows, in addition to the size of the files.
 constexpr uint64_t kMaxTableBytes = uint64_t{4} << 20;
 constexpr int kMaxFieldDepth = 4;
 constexpr size_t kMaxListed = 10;
@@ -48,7 +49,8 @@ std::string ListedNames(const std::vector<std::string>& names) {
                               some < names.size() ? ", ..." : ""));
 }
 
-// The fields below `folder`, "a" or "a/b"; none of other caches there.
+// Lists the fields below `folder`, such as "a" or "a/b", except those of other
+// caches there.
 absl::Status ListFields(const FoundPath& folder, const std::string& prefix,
                         int depth, std::vector<std::string>* fields) {
   for (const std::string& name : folder.folders) {
@@ -64,7 +66,7 @@ absl::Status ListFields(const FoundPath& folder, const std::string& prefix,
   return absl::OkStatus();
 }
 
-// The field of ids in a folder that holds fields.
+// Returns the field that holds ids in a folder of fields.
 absl::StatusOr<std::string> ChooseField(const std::string& folder,
                                         const std::string& column) {
   const std::string wanted = column.empty() ? std::string(kUsualField) : column;
@@ -104,14 +106,14 @@ absl::StatusOr<bool> ReadChunk(const ZarrArray& array, uint64_t chunk,
   return true;
 }
 
-// What of the ids is not stored.
+// The chunks of ids that are not stored.
 struct Unstored {
   uint64_t chunks = 0;
   uint64_t of_chunks = 0;
   std::string first_folder;
 };
 
-// Puts fields end to end.
+// Joins fields end to end.
 class Assembler {
  public:
   explicit Assembler(const TokenSourceOptions& options) : options_(options) {
@@ -121,7 +123,7 @@ class Assembler {
   TokenLayout& layout() { return layout_; }
   uint64_t tokens() const { return blocks_->tokens(); }
 
-  // Counts that the ledger has of the field, if it does.
+  // The counts that the ledger states for a field, as far as it does.
   struct Expected {
     std::optional<uint64_t> rows;
     std::optional<uint64_t> tokens;
@@ -312,8 +314,8 @@ absl::StatusOr<TokenLayout> OpenField(const std::string& folder,
   return std::move(assembler).Finish();
 }
 
-// As Levanter calls the folders in which it builds the shards of a cache:
-// 00012_name, part-00012-of-00128.
+// Returns whether Levanter gives such names to the folders in which it builds
+// the shards of a cache: 00012_name, part-00012-of-00128.
 bool IsShardName(const std::string& name) {
   const bool is_numbered =
       name.size() > 6 && name[5] == '_' &&

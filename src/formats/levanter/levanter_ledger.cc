@@ -15,7 +15,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-// Sums of counts do not overflow.
+// The largest accepted count, so that sums do not overflow.
 constexpr uint64_t kMaxCount = uint64_t{1} << 60;
 
 absl::Status Wrong(const std::string& path, std::string_view what) {

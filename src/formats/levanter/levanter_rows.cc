@@ -11,7 +11,7 @@
 namespace poniente::internal {
 namespace {
 
-// Sums of lengths stay far from where they would overflow.
+// Most tokens of all rows, so that sums of lengths do not overflow.
 constexpr uint64_t kMaxRowTokens = uint64_t{1} << 60;
 
 class Rows {
@@ -61,7 +61,7 @@ absl::StatusOr<uint64_t> ReadRowEnds(const std::string& folder,
                      " rows, the array has ", offsets.length, " items"));
   }
   Rows all(folder, ends);
-  // Item 1 + count() is the next to read.
+  // The next item to read is 1 + count().
   while (all.count() < rows) {
     const uint64_t item = all.count() + 1;
     const uint64_t in_chunk = item % offsets.chunk_length;

@@ -16,13 +16,13 @@ using Json = nlohmann::json;
 
 constexpr uint64_t kMaxChunksPerFile = uint64_t{1} << 24;
 
-// A value of the file, and what messages call it.
+// A value of the file, with its name for messages.
 struct JsonNode {
   const std::string* path;
   std::string name;
   const Json* json;
 
-  // Null if there is none.
+  // Returns the member; a node whose `json` is null if there is none.
   JsonNode At(const char* key) const {
     const bool is_there = json->is_object() && json->contains(key);
     return {path, name.empty() ? key : absl::StrCat(name, ".", key),
@@ -89,7 +89,7 @@ absl::Status CheckBytesCodec(const JsonNode& codec, uint64_t item_bytes) {
   return NotRead(endian, "\"little\"");
 }
 
-// The codecs of a chunk: bytes, and blosc if it is compressed.
+// Parses the codecs of a chunk: bytes, and blosc if it is compressed.
 absl::Status ParseChunkCodecs(const JsonNode& codecs, Zarr3Array* array) {
   if (!codecs || codecs.size() == 0) {
     return NotRead(codecs, "a list of codecs");
@@ -170,7 +170,7 @@ absl::Status CheckGrid(const JsonNode& grid) {
   return absl::OkStatus();
 }
 
-// Files are c/0, c/1, ...
+// Checks that the files of the array are called c/0, c/1, ...
 absl::Status CheckKeys(const JsonNode& encoding) {
   if (!encoding || !Is(encoding.At("name"), "default")) {
     return NotRead(encoding, "the default encoding");

@@ -19,7 +19,8 @@ namespace {
 
 constexpr uint64_t kMaxZarrMetadataBytes = uint64_t{1} << 20;
 
-// The number that a file is named by; writers leave others, locks and such.
+// Returns the number that is the name of a file; nullopt for other names, such
+// as those of locks that writers leave.
 std::optional<uint64_t> NumberOf(const std::string& name) {
   uint64_t number = 0;
   if (!absl::SimpleAtoi(name, &number) || absl::StrCat(number) != name) {

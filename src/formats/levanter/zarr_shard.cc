@@ -27,7 +27,7 @@ absl::Status CheckChecksum(const InputBytes& file,
       "; the file was cut short or damaged, restore it from a copy"));
 }
 
-// Where chunks may lie.
+// The bytes of a file in which chunks may lie.
 struct Space {
   uint64_t begin = 0;
   uint64_t end = 0;

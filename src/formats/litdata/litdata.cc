@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// litdata's chunks of tokens: docs/formats.md. Items are documents.
+// Reads litdata's chunks of tokens (docs/formats.md). Each item is a document.
 
 #include <algorithm>
 #include <memory>
@@ -17,7 +17,7 @@
 namespace poniente::internal {
 namespace {
 
-// Of a frame of zstd.
+// Largest header of a zstd frame.
 constexpr uint64_t kFrameHeadBytes = 18;
 
 class ItemTable final : public DocumentTable {
@@ -42,7 +42,8 @@ class ItemTable final : public DocumentTable {
   const std::vector<Chunk> chunks_;
 };
 
-// The name of a chunk when it is unpacked: litdata takes ".zstd" out of it.
+// Returns the name of a chunk that was unpacked. litdata removes ".zstd" from
+// it.
 std::string UnpackedName(const LitdataIndex& index, const std::string& name) {
   const std::string part = absl::StrCat(".", index.compression);
   const size_t at = index.compression.empty() ? name.npos : name.find(part);
@@ -50,7 +51,7 @@ std::string UnpackedName(const LitdataIndex& index, const std::string& name) {
   return name.substr(0, at) + name.substr(at + part.size());
 }
 
-// Bytes of a chunk before it was compressed.
+// Returns the size of a chunk before it was compressed.
 absl::StatusOr<uint64_t> DecodedBytes(const FileBytes& file,
                                       const LitdataIndex& index,
                                       const LitdataChunk& chunk) {

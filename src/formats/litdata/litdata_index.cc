@@ -79,15 +79,16 @@ absl::StatusOr<StoredType> ConfiguredType(const Json& config) {
       "[\"no_header_numpy:...\"]"));
 }
 
-// What a chunk is beside its ids.
+// Checks that chunks with these settings can be read, and finds how they are
+// compressed.
 absl::Status CheckConfig(const Json& config, std::string* compression) {
   PONIENTE_ASSIGN_OR_RETURN(const std::string loader,
                             JsonText(config, "item_loader"));
   if (loader != "TokensLoader") {
     return absl::InvalidArgumentError(
         absl::StrCat("its items were written for ", OneLine(loader),
-                     ", those for TokensLoader alone are read; write them with "
-                     "optimize(..., item_loader=TokensLoader())"));
+                     ", but only items for TokensLoader can be read; write "
+                     "them with optimize(..., item_loader=TokensLoader())"));
   }
   if (IsSet(config, "encryption")) {
     return absl::UnimplementedError(
@@ -107,7 +108,8 @@ absl::Status CheckConfig(const Json& config, std::string* compression) {
   }
   return absl::UnimplementedError(
       absl::StrCat("its chunks are compressed by '", OneLine(*compression),
-                   "', of which zstd alone is read"));
+                   "', but only zstd can be read; write them with zstd or "
+                   "without compression"));
 }
 
 absl::StatusOr<LitdataChunk> ChunkOf(const Json& record) {
@@ -198,7 +200,7 @@ absl::StatusOr<LitdataItems> AppendLitdataItems(const InputBytes& bytes,
                                 " without offsets, its index.json says ",
                                 chunk.bytes, " (chunk_bytes)"));
   }
-  // Offsets of chunks above 4 GiB wrap around.
+  // Offsets are u32, so they wrap around in chunks above 4 GiB.
   CompactEnds lengths;
   uint64_t number = 0;
   uint32_t last = static_cast<uint32_t>(head);

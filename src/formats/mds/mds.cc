@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// MosaicML's MDS shards: docs/formats.md. Rows are documents.
+// Reads MosaicML's MDS shards (docs/formats.md). Each row is a document.
 
 #include <algorithm>
 #include <atomic>
@@ -21,7 +21,7 @@
 namespace poniente::internal {
 namespace {
 
-// A shard that has been looked into.
+// A shard whose rows have been found.
 struct OpenedShard {
   std::string name;
   WholeFile file;
@@ -29,7 +29,7 @@ struct OpenedShard {
   uint64_t first_row = 0;
   uint64_t first_token = 0;
   uint64_t first_gap = 0;  // sum of the gaps before
-  // Heads of rows have not been compared with their sizes.
+  // Whether the heads of the rows must still be compared with the rows' sizes.
   bool unread = false;
 };
 
@@ -54,7 +54,7 @@ class RowTable final : public DocumentTable {
     return shard + 1 < shards_.size() ? shards_[shard + 1].first_row
                                       : ends().size();
   }
-  // The last shard that begins at `row` or before.
+  // Returns the last shard that begins at `row` or before.
   size_t ShardOf(uint64_t row) const {
     const auto after =
         std::upper_bound(shards_.begin(), shards_.end(), row,
@@ -63,13 +63,14 @@ class RowTable final : public DocumentTable {
                          });
     return static_cast<size_t>(after - shards_.begin()) - 1;
   }
-  // The byte of its shard at which the ids of a row begin.
+  // Returns the byte of the shard at which the ids of a row begin.
   uint64_t OffsetOf(const OpenedShard& shard, uint64_t row,
                     uint64_t first_token) const {
     return gaps_.Begin(row + 1) - shard.first_gap +
            (first_token - shard.first_token) * StoredTypeBytes(type_);
   }
-  // REQUIRES: the row's shard is unread.
+  // Compares the head of a row with the row's size. REQUIRES: the row's shard
+  // is unread.
   absl::Status Check(const InputBytes& bytes, const OpenedShard& shard,
                      uint64_t row, uint64_t offset) const {
     return CheckMdsRow(bytes, row - shard.first_row, shard.column, type_,
@@ -84,7 +85,7 @@ class RowTable final : public DocumentTable {
 
 class RowLocator final : public TokenLocator {
  public:
-  // `check`: rows are compared with their heads when they are first located.
+  // `check`: whether to check the head of each row when it is first located.
   RowLocator(std::shared_ptr<const RowTable> table, bool check)
       : table_(std::move(table)),
         checked_(check ? (table_->ends().size() + 63) / 64 : 0) {}
@@ -135,7 +136,7 @@ class RowLocator final : public TokenLocator {
     if (checked_.empty() || !shard.unread) return absl::OkStatus();
     std::atomic<uint64_t>& word = checked_[row / 64];
     const uint64_t bit = uint64_t{1} << row % 64;
-    // Relaxed: publishes nothing; at worst a row is checked twice.
+    // Relaxed: the bit publishes no data. At worst, a row is checked twice.
     if ((word.load(std::memory_order_relaxed) & bit) != 0) {
       return absl::OkStatus();
     }
@@ -150,11 +151,11 @@ class RowLocator final : public TokenLocator {
   }
 
   const std::shared_ptr<const RowTable> table_;
-  // A bit for each row.
+  // One bit per row: whether it has been checked.
   mutable std::vector<std::atomic<uint64_t>> checked_;
 };
 
-// A decoded block.
+// The bytes of a decoded block.
 class SpanBytes final : public InputBytes {
  public:
   SpanBytes(const std::string& path, std::span<const std::byte> bytes)
@@ -201,7 +202,8 @@ absl::Status CheckSize(const FileBytes& file, uint64_t expected) {
       expected, "; copy the file again"));
 }
 
-// Opens the shard's file: as it is if it lies there unpacked, else compressed.
+// Opens the shard's file: the unpacked one if it exists, else the compressed
+// one.
 absl::StatusOr<FileBytes> OpenMdsShard(const std::string& folder,
                                        const MdsShard& entry, WholeFile* file) {
   file->decoded_bytes = file->stored_bytes = entry.raw.bytes;
@@ -218,8 +220,8 @@ absl::StatusOr<FileBytes> OpenMdsShard(const std::string& folder,
   if (entry.compression != "zstd" && !entry.compression.starts_with("zstd:")) {
     return absl::UnimplementedError(absl::StrCat(
         "'", file->path, "' is compressed by '", OneLine(entry.compression),
-        "', of which zstd alone is read; unpack it beside, to '",
-        OneLine(entry.raw.name), "'"));
+        "', but only zstd can be read; unpack it to '", OneLine(entry.raw.name),
+        "' beside it"));
   }
   PONIENTE_RETURN_IF_ERROR(CheckZstd(file->path));
   file->stored_bytes = zip.size();
@@ -245,7 +247,8 @@ absl::Status AddShard(const std::string& folder, const MdsShard& entry,
                        &shard->unread);
 }
 
-// Whether the ids of each shard lie end to end, and no head is left to check.
+// Returns whether the ids of each shard lie end to end, and all heads are
+// checked.
 bool ArePlainArrays(const RowTable& table, const CompactEnds& gaps) {
   for (size_t i = 0; i < table.shards().size(); ++i) {
     const OpenedShard& shard = table.shards()[i];

@@ -53,7 +53,7 @@ absl::StatusOr<MdsColumns> Columns(const Json& record) {
   }
   for (const Json& size : *sizes) {
     std::optional<uint64_t>& to = columns.sizes.emplace_back();
-    // The project's own reader takes 0 for null, too.
+    // 0 means null, as in the project's own reader.
     if (size.is_null() || size == 0) continue;
     if (!size.is_number_unsigned() || size.get<uint64_t>() > UINT32_MAX) {
       return absl::InvalidArgumentError(

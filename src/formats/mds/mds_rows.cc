@@ -16,14 +16,14 @@ using Kind = MdsTokenColumn::Kind;
 
 bool HasHead(Kind kind) { return kind == Kind::kTyped || kind == Kind::kAny; }
 
-// Of one length of an axis: the least that holds it.
+// Returns the bytes that the length of an axis takes: as few as can hold it.
 uint64_t AxisBytes(uint64_t length) {
   if (length <= UINT8_MAX) return 1;
   if (length <= UINT16_MAX) return 2;
   return length <= UINT32_MAX ? 4 : 8;
 }
 
-// Of an array with one axis.
+// Returns the size of the head of an array with one axis.
 uint64_t HeadBytes(Kind kind, uint64_t tokens) {
   if (!HasHead(kind)) return 0;
   return (kind == Kind::kAny ? 2 : 1) + AxisBytes(tokens);
@@ -48,7 +48,8 @@ std::vector<std::byte> ArrayHeadOf(Kind kind, StoredType type,
   return head;
 }
 
-// Tokens of a column with so many bytes, if it has one axis.
+// Returns the number of tokens in a column of `bytes` bytes, for an array with
+// one axis; nullopt if no number fits.
 std::optional<uint64_t> TokensIn(uint64_t bytes, Kind kind, StoredType type) {
   const uint64_t width = StoredTypeBytes(type);
   if (!HasHead(kind)) {
@@ -64,7 +65,7 @@ std::optional<uint64_t> TokensIn(uint64_t bytes, Kind kind, StoredType type) {
   return std::nullopt;
 }
 
-// What is wrong with row `row`, which begins at byte `begin`.
+// Returns the error for row `row`, which begins at byte `begin`.
 absl::Status RowError(const InputBytes& shard, uint64_t row, uint64_t begin,
                       std::string_view what) {
   return absl::DataLossError(
@@ -74,7 +75,7 @@ absl::Status RowError(const InputBytes& shard, uint64_t row, uint64_t begin,
 
 struct Row {
   uint64_t tokens = 0;
-  uint64_t offset = 0;  // of its ids, from its beginning on
+  uint64_t offset = 0;  // of its ids, from the row's beginning
   StoredType type = StoredType::kI64;
   uint32_t axes = 1;
 };
@@ -137,8 +138,8 @@ absl::Status ReadArrayHead(const InputBytes& shard, uint64_t number,
   return absl::OkStatus();
 }
 
-// Reads what a row of `bytes` bytes from `begin` on says of itself. Reads
-// forward.
+// Reads the sizes and the head of a row of `bytes` bytes from `begin` on. Reads
+// at ascending offsets only.
 absl::StatusOr<Row> ReadRow(const InputBytes& shard, uint64_t number,
                             uint64_t begin, uint64_t bytes,
                             const MdsTokenColumn& column) {
@@ -194,7 +195,7 @@ absl::StatusOr<Row> ReadRow(const InputBytes& shard, uint64_t number,
   return row;
 }
 
-// Where rows begin, from a shard's table.
+// A shard's table: where the first row begins, and the size of each row.
 struct RowEnds {
   uint64_t begin = 0;
   CompactEnds bytes;
@@ -253,7 +254,8 @@ absl::Status CheckRowType(const InputBytes& shard, uint64_t number,
       "; ids of one type in all rows are read"));
 }
 
-// Bytes of the column in a row of `bytes`, where it follows from them.
+// Returns the bytes of the column in a row of `bytes` bytes; nullopt if the row
+// is too small. REQUIRES: no other column varies in size.
 std::optional<uint64_t> OwnBytes(const MdsTokenColumn& column, uint64_t bytes) {
   const uint64_t others =
       column.SizeWords() * sizeof(uint32_t) + column.FixedBytes();
@@ -261,7 +263,7 @@ std::optional<uint64_t> OwnBytes(const MdsTokenColumn& column, uint64_t bytes) {
   return bytes - others;
 }
 
-// Whether the size of each row gives its tokens.
+// Returns whether the number of tokens of each row follows from the row's size.
 bool SizesSuffice(const RowEnds& table, const MdsTokenColumn& column,
                   const Row& first) {
   if (!column.FollowsFromSizes() || first.axes != 1) return false;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// An index is, in little-endian integers: magic, u64 1, u8 code of the type,
-// u64 S, Megatron's: u64 D, then i32[S] lengths in ids, i64[S] places in bytes,
-// Megatron's: i64[D] where documents begin, in sequences; and i8[S] modes, or
-// nothing. So nothing from byte 17 on is aligned.
+// An index consists of little-endian integers: the magic, u64 1, u8 code of the
+// type, u64 number S of sequences; in Megatron's, u64 number D; i32[S] lengths
+// in ids; i64[S] places in bytes. In Megatron's, i64[D] follows (where
+// documents begin, in sequences), and optionally i8[S] modes. Most fields are
+// therefore not aligned.
 #include "formats/megatron/megatron.h"
 
 #include <array>
@@ -30,7 +31,7 @@ struct MegatronHeader {
   bool is_fairseq = false;
   StoredType type = StoredType::kU16;
   uint64_t sequences = 0;
-  // How many places the list of documents has.
+  // Number of entries in the list of documents.
   uint64_t documents = 0;
 
   uint64_t lengths_offset() const {
@@ -42,7 +43,8 @@ struct MegatronHeader {
 
 using MegatronHeaderBytes = std::array<std::byte, kMegatronHeaderBytes>;
 
-// Zeros past the end of a Fairseq index of no sequence.
+// Reads the header. If the file is a Fairseq index without sequences, which is
+// shorter, the rest is zeros.
 absl::StatusOr<MegatronHeaderBytes> ReadMegatronHeader(
     const InputBytes& index) {
   MegatronHeaderBytes bytes = {};
@@ -106,8 +108,9 @@ absl::StatusOr<MegatronHeader> ParseMegatronHeader(const InputBytes& index) {
   return header;
 }
 
-// Megatron is known to write wrong places; Fairseq is not, and its size is also
-// that of a Megatron index that was cut short.
+// Compares the places with the sums of the lengths. Megatron is known to write
+// wrong places, so a difference is only a warning. For Fairseq it is an error:
+// a Megatron index that was cut short may have the size of a Fairseq index.
 absl::Status CheckPlaces(const InputBytes& index, const MegatronHeader& header,
                          const CompactEnds& lengths,
                          std::vector<std::string>* warnings) {
@@ -176,7 +179,7 @@ absl::StatusOr<TokenLayout> LayOutMegatron(const InputBytes& index,
   layout.type = header.type;
   layout.files = {ids_path};
   layout.bytes = index.size() + ids_bytes;
-  // Fairseq keeps a shorter last block.
+  // Fairseq keeps a shorter block at the end.
   layout.windows.keep_tail = header.is_fairseq;
 
   IdsFile ids = {ids_path, 0};

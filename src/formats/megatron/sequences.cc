@@ -8,7 +8,7 @@ namespace {
 
 class SequenceDocuments final : public DocumentTable {
  public:
-  // `sequences` has how many sequences each document is of.
+  // `sequences` has the number of sequences in each document.
   SequenceDocuments(CompactEnds ends, CompactEnds sequences)
       : DocumentTable(std::move(ends)), sequences_(std::move(sequences)) {
     sequences_.Shrink();
@@ -29,17 +29,17 @@ class SequenceDocuments final : public DocumentTable {
   CompactEnds sequences_;
 };
 
-// Gathers the documents of sequences.
+// Builds documents from sequences.
 class DocumentBuilder {
  public:
   explicit DocumentBuilder(CompactEnds lengths)
       : lengths_(std::move(lengths)) {}
 
   uint64_t num_sequences() const { return lengths_.size(); }
-  // Sequences that are in a document.
+  // Returns the number of sequences that are in documents so far.
   uint64_t taken() const { return sequences_.total(); }
 
-  // The next document reaches to sequence `end`.
+  // Appends a document that ends before sequence `end`.
   void Append(uint64_t end) {
     const uint64_t count = end - taken();
     uint64_t tokens = 0;

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// An index is, in little-endian integers of 8 bytes: magic, 1, code of the
-// type, bytes of an id, N items, S sizes, Megatron's: D, then [N + 1] where
-// each item's sizes begin, [N + 1] where its ids begin, in ids, [S] sizes,
-// Megatron's: [D] where documents begin, in items. An item has one size for
-// each of its dimensions, of which ids have one.
+// An index consists of little-endian integers of 8 bytes: the magic, 1, code of
+// the type, bytes of an id, number N of items, number S of sizes; in
+// Megatron's, number D; [N + 1] where each item's sizes begin; [N + 1] where
+// its ids begin, in ids; [S] sizes; in Megatron's, [D] where documents begin,
+// in items. An item has one size for each of its dimensions. Ids have one
+// dimension.
 #include "formats/megatron/tntidx.h"
 
 #include <array>
@@ -31,7 +32,7 @@ struct TntidxHeader {
   bool is_fairseq = false;
   StoredType type = StoredType::kI32;
   uint64_t items = 0;
-  // How many places the list of documents has.
+  // Number of entries in the list of documents.
   uint64_t documents = 0;
 
   uint64_t dimensions_offset() const {
@@ -48,7 +49,7 @@ using TntidxHeaderBytes = std::array<std::byte, kTntidxHeaderBytes>;
 
 absl::StatusOr<TntidxHeaderBytes> ReadTntidxHeader(const InputBytes& index) {
   TntidxHeaderBytes bytes;
-  // Both kinds have two tables of at least one place each.
+  // Both kinds have two tables of at least one entry each.
   if (index.size() < kTntidxFairseqHeaderBytes + 16) {
     return absl::DataLossError(absl::StrCat(
         "'", index.path(), "' has ", index.size(), " bytes, expected at least ",
@@ -84,8 +85,9 @@ absl::StatusOr<StoredType> ReadType(const InputBytes& index,
   return type;
 }
 
-// Whether `items` with one size each and `rest` bytes after the tables fit what
-// lies after a header of `header_bytes`.
+// Returns the bytes that follow the tables of `items` items with one size each,
+// after a header of `header_bytes`; nullopt if the tables do not fit in the
+// file.
 std::optional<uint64_t> RestOf(const InputBytes& index, uint64_t header_bytes,
                                uint64_t items) {
   if (index.size() < header_bytes + 16) return std::nullopt;

@@ -10,7 +10,8 @@
 namespace poniente::internal {
 namespace {
 
-// The end of a slice counts from where it has been reached.
+// Returns the hash of what decides the items of `span`. The end of the slice
+// counts only if the span reaches it.
 uint64_t SlicePrefix(uint64_t begin, uint64_t length, const IndexSpan& span) {
   const bool ends = span.last.epoch > 0 || span.last.index >= length;
   if (ends) return Derive(begin, Tag("slice"), length);

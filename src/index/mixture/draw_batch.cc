@@ -114,7 +114,7 @@ void DrawBatch::AddParts(size_t number, uint64_t epoch_key, size_t first_slot,
     const uint64_t begin = place(i) - x;
     const uint64_t size =
         std::min(parts.part_items.value(), parts.places - begin);
-    // Should it have to be taken on its own.
+    // Needed if TakeRest() maps the place on its own.
     slots_[first_slot + i].index = place(i);
     if (!PermutationKernel::IsOfEach(size)) {
       rest_.push_back({first_slot + i, number});

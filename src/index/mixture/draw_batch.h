@@ -77,7 +77,7 @@ class DrawBatch {
     size_t first;  // in cut_
     size_t count;
   };
-  // Of windows_ and chunks_, by number.
+  // Further data of the entries of windows_ and chunks_, with the same numbers.
   struct InWindow {
     uint64_t begin;
     uint64_t chunks_key;
@@ -92,8 +92,8 @@ class DrawBatch {
     size_t segment;
   };
 
-  // Hands the places from place(0) to place(count - 1) of one epoch to the
-  // epoch's order.
+  // Adds the places from place(0) to place(count - 1) of one epoch to the
+  // indices that the epoch's order needs.
   template <class Place>
   void AddPlaces(size_t number, uint64_t epoch_key, size_t first_slot,
                  size_t count, const Place& place);

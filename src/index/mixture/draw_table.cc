@@ -9,9 +9,10 @@
 namespace poniente::internal {
 namespace {
 
-// More than all parts that can be counted.
+// More than any possible number of parts.
 constexpr uint64_t kEndlessParts = uint64_t{1} << 63;
-// Up to this many segments, each is compared: no branch depends on the draw.
+// Up to this many segments, a draw is compared with each, so that no branch
+// depends on the draw.
 constexpr size_t kFewSegments = 16;
 
 DrawTable::Parts PartsOfShape(const OrderShape& shape) {

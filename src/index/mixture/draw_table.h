@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the draws of all components need, in few and adjacent places of memory.
+// A table of the data that the draws of all components need, in few and
+// adjacent places of memory.
 //
 // A block of a mixture of a thousand components has a draw or two of each.
 // ItemDraws, views and orders of a component lie in several places, which are

@@ -14,8 +14,8 @@ namespace {
 
 constexpr uint64_t kEndOfDraws = QuotaTree::kMaxPosition;
 
-// The first stage from `begin` on, and before `end`, that gives the component a
-// weight, if any.
+// Returns the first stage that begins in [begin, end) and gives the component a
+// weight; nullopt if there is none.
 std::optional<size_t> StageThatDraws(const StagePlan& plan, size_t component,
                                      uint64_t begin, uint64_t end) {
   for (size_t s = 0; s < plan.stages(); ++s) {
@@ -61,7 +61,8 @@ absl::Status CheckViews(const StagePlan& plan, const MapComponent& component,
   return absl::OkStatus();
 }
 
-// All segments of a component's draws: one where its parts or its view change.
+// Makes all segments of a component's draws. A new segment begins where its
+// parts or its view change.
 ItemDraws MakeDraws(const StagePlan& plan, const MapComponent& component,
                     uint32_t number, uint64_t seed, const MixtureRules& rules) {
   const auto parts_at = [&](uint64_t sample) {
@@ -167,7 +168,8 @@ std::optional<uint64_t> MixtureMap::SampleOfEpoch(const Component& component,
   return plan_->PositionOf(NumberOf(component), *ordinal);
 }
 
-// The end of the block that completes the first epoch of every component.
+// Returns the end of the block that completes the first epoch of every
+// component.
 absl::StatusOr<uint64_t> MixtureMap::EndOfAll() const {
   uint64_t end = 0;
   for (const Component& component : components_) {

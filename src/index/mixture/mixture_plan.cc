@@ -18,7 +18,8 @@ namespace poniente {
 using internal::StagePlan;
 
 struct MixturePlan::State {
-  // Starts of the stages as they were stated, the first 0.
+  // The temperature of a stage that was stated, and its start (0 for the
+  // first).
   struct Temperature {
     uint64_t start;
     double value;
@@ -181,7 +182,8 @@ uint64_t MixturePlan::PrefixHash(uint64_t seed, uint64_t sample) const {
   const uint64_t dealt = state_->plan->PrefixHash(seed, state_->names, sample);
   const uint64_t end = EarliestStart(sample);
   internal::KeyHash hash(dealt);
-  // Whole items, stated as a length or not, are the same samples.
+  // A length of max_seq_len means whole items, and gives the same samples as no
+  // lengths.
   bool cut = false;
   for (const SeqLenChange& change : state_->seq_lens) {
     if (change.start >= end) break;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What of a mixture's parameters decides its samples up to one of them.
+// Hashes those parameters of a mixture that decide its samples up to a given
+// sample.
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -10,7 +11,8 @@
 namespace poniente::internal {
 namespace {
 
-// 0 if items are taken whole, whatever else the rules say.
+// Returns a hash of how items are cut before sample `end`; 0 if they are taken
+// whole, whatever else the rules say.
 uint64_t CutsBefore(uint64_t end, const MixtureRules& rules) {
   KeyHash hash(rules.group);
   bool is_cut = false;

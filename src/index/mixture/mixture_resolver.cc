@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// MixtureMap::Resolve(). If one call, or several in succession, ask for a good
-// part of a block, the whole block is dealt out as runs of draws, these become
-// items, and the order inside the block picks from them. Each thread keeps the
-// items of its last block.
+// Implements MixtureMap::Resolve(). If one call, or several calls in
+// succession, ask for a large part of a block, computes the whole block: its
+// runs of draws, and their items, from which the order inside the block picks.
+// Each thread keeps the items of its last block.
 #include <algorithm>
 #include <atomic>
 #include <bit>
@@ -18,15 +18,15 @@
 namespace poniente::internal {
 namespace {
 
-// Making a whole block costs about as much as making this fraction of its
-// samples one by one.
+// Computing a whole block costs about as much as computing one in this many of
+// its samples one by one.
 constexpr uint64_t kWholeBlockPart = 8;
-// Smaller calls are added up only in blocks of at most this many samples:
-// keeping a larger block takes memory, and making it takes time, that a caller
-// who asks for little does not expect.
+// Several small calls together cause a whole block to be computed only if it
+// has at most this many samples. A larger block takes time and memory that a
+// caller of small calls does not expect.
 constexpr uint64_t kMaxAddedUp = 16384;
 constexpr size_t kMaxRemembered = 256;
-// How many runs before its turn a component's data is fetched into the caches.
+// The data of a component is prefetched this many runs before it is used.
 constexpr size_t kAhead = 8;
 
 }  // namespace
@@ -87,7 +87,8 @@ class MixtureMap::Resolver {
     return *entry.order;
   }
 
-  // Draw `ordinal` of the component, as a position of its child.
+  // Writes draw `ordinal` of the component to `out`, as a position of its
+  // child.
   void TakeOne(const Component& component, uint64_t ordinal,
                const Position& position, ChildPosition* out) {
     const ItemDraws::Item item = component.draws.At(ordinal);
@@ -140,7 +141,7 @@ class MixtureMap::Resolver {
                      std::span<ChildPosition> out) {
     const BlockId id = IdOf(order.block(), positions.front().epoch);
     if (scratch_.filled != id) {
-      scratch_.filled = {};  // of nothing, should this throw
+      scratch_.filled = {};  // in case this throws
       FillBlock(order.block(), id.epoch);
       scratch_.filled = id;
     }

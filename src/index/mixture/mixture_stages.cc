@@ -21,7 +21,7 @@ namespace {
 
 constexpr uint64_t kDefaultRampSteps = 256;
 constexpr uint64_t kMaxRampSteps = 65536;
-// What all stages take, at about 64 bytes for each component.
+// Most memory of all stages, at about 64 bytes per component and stage.
 constexpr Uint128 kMaxPlanBytes = Uint128{1} << 31;
 constexpr uint64_t kStageBytes = 64;
 
@@ -91,12 +91,13 @@ class QuantaMaker {
 struct Ramp {
   uint64_t steps = 0;
   Uint128 step_samples = 0;
-  // Of the steps and the stage behind them, those that begin before the next
-  // stage.
+  // The number of stages of the plan: the steps, and the stage after them, that
+  // begin before the next stage.
   uint64_t stages = 1;
 };
 
-// REQUIRES: stage.start < end.
+// Returns the ramp of a stage; `end` is the start of the next stage. REQUIRES:
+// stage.start < end.
 absl::StatusOr<Ramp> RampOf(const MixtureStage& stage, uint64_t block_size,
                             uint64_t end) {
   Ramp ramp;
@@ -122,7 +123,7 @@ absl::StatusOr<Ramp> RampOf(const MixtureStage& stage, uint64_t block_size,
   return ramp;
 }
 
-// Where the stage after stages[s] begins.
+// Returns where the stage after stages[s] begins.
 uint64_t EndOf(const std::vector<MixtureStage>& stages, size_t s) {
   return s + 1 < stages.size() ? stages[s + 1].start : kMaxSamples;
 }
@@ -144,8 +145,8 @@ absl::Status CheckStarts(const std::vector<MixtureStage>& stages) {
   return absl::OkStatus();
 }
 
-// Stages of the plan, at most: the steps of ramps and `cuts` are some, too.
-// REQUIRES: CheckStarts().
+// Returns an upper bound of the stages of the plan, including the steps of
+// ramps and `cuts`. REQUIRES: CheckStarts() is OK.
 absl::StatusOr<uint64_t> CountStages(const MixtureOptions& options,
                                      uint64_t cuts) {
   uint64_t count = 1 + cuts;
@@ -167,8 +168,9 @@ absl::Status TooLarge(uint64_t stages, size_t components, const char* limit) {
       "; state a larger ramp_blocks, fewer stages or fewer components"));
 }
 
-// Appends the steps of a ramp from the quanta in force before the stage, and
-// the stage's own behind them, as far as they come into force.
+// Appends the steps of a ramp, which begins with the quanta in force before the
+// stage, and then the stage with its own quanta. Leaves out what would begin
+// after the next stage.
 void AppendStage(const MixtureStage& stage, const Ramp& ramp,
                  std::vector<uint64_t> target, std::vector<PlanStage>* stages) {
   const std::vector<uint64_t> before = stages->back().quanta;

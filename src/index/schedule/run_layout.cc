@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shares and counts from the end need a total that may itself follow from where
-// things begin: the tokens of a run of so many steps, if lengths change. It is
-// found by bisection. Starts are rounded to steps, so the total that comes out
-// jumps by the tokens of a step and may miss every assumed one: the total found
-// lies within one step's size per stage of a consistent one.
+// Shares, and counts from the end, need a total, which may itself depend on
+// where stages begin. Example: the tokens of a run of N steps, if lengths
+// change. Such a total is found by bisection. Starts are rounded to steps, so
+// the resulting total changes in jumps of the tokens of a step, and may differ
+// from every assumed total. The total found lies within one step's size per
+// stage of a consistent one.
 #include "index/schedule/run_layout.h"
 
 #include <algorithm>
@@ -19,13 +20,13 @@
 namespace poniente::internal {
 namespace {
 
-// Keeps the product with a share's 53 bits in 128.
+// The largest total whose product with the 53 bits of a share fits in 128 bits.
 constexpr Uint128 kMaxSharesTotal = Uint128{1} << 74;
 
 enum Dimension { kStepCount, kSampleCount, kTokenCount };
 constexpr std::array<const char*, 3> kDimensionNames = {"steps", "samples",
                                                         "tokens"};
-// Nullopt: not known.
+// The totals of the run by dimension; nullopt if not known.
 using Totals = std::array<std::optional<Uint128>, 3>;
 
 Dimension DimensionOf(const RunPoint& point) {
@@ -51,7 +52,7 @@ bool NeedsTotal(const RunPoint& point) {
   return IsShare(point) || point.count < 0;
 }
 
-// share * total to the nearest integer, halves up: exact.
+// Returns share * total, rounded to the nearest integer, halves up. Exact.
 // REQUIRES: 0 <= share <= 1, total <= kMaxSharesTotal.
 Uint128 ShareOf(double share, Uint128 total) {
   int exponent;
@@ -76,11 +77,11 @@ uint64_t Saturated(Uint128 value) {
   return value > UINT64_MAX ? UINT64_MAX : static_cast<uint64_t>(value);
 }
 
-// A mark's place as a count from the beginning.
+// The place of a mark, as a count from the beginning of the run.
 struct Target {
   Dimension dimension = kStepCount;
   Uint128 count = 0;
-  // The very sample counts, not only the step.
+  // Whether the exact sample is needed, not only the step.
   bool is_exact = false;
 };
 
@@ -91,8 +92,8 @@ absl::Status CheckPoint(const RunPoint& point, const std::string& label) {
       label, ": a share of the run must be 0 to 1, got ", point.share));
 }
 
-// The count that a point stands for; negative if it lies before the run.
-// REQUIRES: its total is known if it needs one.
+// Returns the count that a point stands for; negative if it lies before the
+// run. REQUIRES: its total is known if it needs one.
 Int128 CountOf(const RunPoint& point, const Totals& totals) {
   if (!NeedsTotal(point)) return point.count;
   const Uint128 total = std::min(*totals[DimensionOf(point)], kMaxSharesTotal);
@@ -100,7 +101,7 @@ Int128 CountOf(const RunPoint& point, const Totals& totals) {
   return static_cast<Int128>(total) + point.count;
 }
 
-// The same for a mark: half a centred ramp before its place.
+// Returns the same for a mark, which begins half of its centred ramp earlier.
 Int128 CountOf(const StageMark& mark, const Totals& totals) {
   const Int128 count = CountOf(mark.at, totals);
   if (!mark.centred_ramp) return count;
@@ -109,7 +110,7 @@ Int128 CountOf(const StageMark& mark, const Totals& totals) {
 
 }  // namespace
 
-// Walks through the run once, with all places known.
+// Goes through the run once, when all places are known.
 class RunWalker {
  public:
   RunWalker(const RunEnd& end, uint64_t batch_size, uint32_t seq_len,
@@ -171,7 +172,7 @@ class RunWalker {
             !NeedsTotal(mark.at)};
   }
 
-  // The first step, from `at` on, that begins at or after the target.
+  // Returns the first step from `at` on that begins at or after the target.
   static Uint128 StepAt(const At& at, const Target& target) {
     const std::array<Uint128, 3> now = {at.step, at.sample, at.token};
     const std::array<Uint128, 3> per_step = {
@@ -181,7 +182,8 @@ class RunWalker {
     return at.step + CeilDivide(target.count - now[d], per_step[d]);
   }
 
-  // The sample at which the target lies, between `before` and the step `at`.
+  // Returns the sample of the target, which lies between `before` and step
+  // `at`.
   static uint64_t SampleAt(const At& before, const At& at,
                            const Target& target) {
     Uint128 sample = at.sample;
@@ -262,8 +264,8 @@ absl::Status CheckMark(const StageMark& mark) {
                    kDimensionNames[DimensionOf(*mark.centred_ramp)]));
 }
 
-// The totals that are known before the walk, and the one that is not but is
-// needed, if any.
+// Sets the totals that are known before the walk. Returns the dimension whose
+// total is needed but not known, if any.
 absl::StatusOr<std::optional<Dimension>> FindUnknown(
     const RunEnd& end, const std::vector<StageMark>& marks, Totals* totals) {
   if (end.steps > 0) (*totals)[kStepCount] = end.steps;
@@ -305,7 +307,8 @@ Uint128 TotalOf(const RunLayout& layout, Dimension dimension) {
   return layout.tokens();
 }
 
-// A total such that the one before it is too small, and it is not.
+// Returns a total that is large enough for the run that follows from it, while
+// the next smaller total is not.
 Uint128 Solve(const RunWalker& walker, Dimension unknown, Totals totals) {
   Uint128 low = 0;
   Uint128 high = kMaxSharesTotal;
@@ -321,7 +324,8 @@ Uint128 Solve(const RunWalker& walker, Dimension unknown, Totals totals) {
   return low;
 }
 
-// Of an endless run: the step's samples can be counted.
+// Returns whether the samples up to the end of the step can be counted in an
+// endless run.
 bool IsCountable(const RunLayout& layout, uint64_t step) {
   const Stretch& stretch =
       PartAt(layout.stretches(), step, &Stretch::first_step);
@@ -397,7 +401,8 @@ absl::StatusOr<uint64_t> RunLayout::SamplesFrom(const Start& start,
   const Uint128 count =
       static_cast<Uint128>(CountOf(amount, {steps_, samples_, stated_tokens_}));
   if (count == 0 || d == kSampleCount) return Saturated(count);
-  // To the dimension, and back: both by the stretch that a place lies in.
+  // Converts to the dimension of `amount` and back, each time by the stretch
+  // that contains the place.
   const auto stretch_of = [&](Uint128 place, auto first_of) {
     size_t s = 0;
     while (s + 1 < stretches_.size() && first_of(s + 1) <= place) ++s;

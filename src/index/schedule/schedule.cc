@@ -23,7 +23,7 @@ using internal::PartAt;
 using internal::RunLayout;
 using internal::StageMark;
 
-// The layout's time grows with the square of their number.
+// Most marks: the time of the layout grows with the square of their number.
 constexpr size_t kMaxMarks = 4096;
 
 bool TooManySamples(const Stretch& stretch, uint64_t step) {
@@ -32,7 +32,7 @@ bool TooManySamples(const Stretch& stretch, uint64_t step) {
          internal::kMaxSamples;
 }
 
-// "stage 2 ('code')", as errors name it.
+// Returns the name of a stage for errors, such as "stage 2 ('code')".
 std::string StageLabel(size_t stage, const std::string& name) {
   return name.empty() ? absl::StrCat("stage ", stage)
                       : absl::StrCat("stage ", stage, " ('", name, "')");
@@ -63,7 +63,7 @@ absl::Status CheckScheduleStage(const ScheduleStage& stage,
   return absl::OkStatus();
 }
 
-// Refuses what follows from the schedule itself.
+// Refuses options of a mixture that follow from the schedule.
 absl::Status CheckMixture(const MixtureOptions& mixture) {
   if (!mixture.stages.empty() || !mixture.seq_lens.empty()) {
     return absl::InvalidArgumentError(
@@ -113,7 +113,7 @@ absl::Status CheckOptions(const ScheduleOptions& options) {
   return absl::OkStatus();
 }
 
-// Everything that begins somewhere: stages, then batch sizes, then lengths.
+// Returns all marks: first stages, then batch sizes, then lengths.
 std::vector<StageMark> MarksOf(const ScheduleOptions& options) {
   std::vector<StageMark> marks;
   for (size_t s = 0; s < options.stages.size(); ++s) {
@@ -140,7 +140,7 @@ std::vector<StageMark> MarksOf(const ScheduleOptions& options) {
   return marks;
 }
 
-// Of marks [begin, end): different steps, in their order.
+// Checks that marks [begin, end) start at different steps, in ascending order.
 absl::Status CheckOrder(const RunLayout& layout,
                         const std::vector<StageMark>& marks, size_t begin,
                         size_t end) {

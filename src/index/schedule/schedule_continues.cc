@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Schedule::CheckContinues(): whether a run may go on under another schedule.
+// Implements Schedule::CheckContinues(): whether a run may continue with
+// another schedule.
 #include "absl/strings/str_cat.h"
 #include "index/schedule/schedule_state.h"
 #include "poniente/schedule.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What copies of a Schedule share.
+// The state that copies of a Schedule share.
 
 #ifndef PONIENTE_INDEX_SCHEDULE_SCHEDULE_STATE_H_
 #define PONIENTE_INDEX_SCHEDULE_SCHEDULE_STATE_H_

@@ -51,7 +51,8 @@ class TablesInMemory final : public OrderTables {
   uint64_t fingerprint_;
 };
 
-// Scores travel with their items, so that the sort stays in the cache.
+// Sorts the items. Moves scores together with their items, so that the sort
+// stays in the caches.
 template <class Score>
 Table SortedItems(std::span<const Score> scores, ScoreDirection direction) {
   struct Scored {
@@ -62,7 +63,8 @@ Table SortedItems(std::span<const Score> scores, ScoreDirection direction) {
   for (size_t i = 0; i < scores.size(); ++i) {
     all[i] = {scores[i], static_cast<uint32_t>(i)};
   }
-  // The index decides between equals, so every sort gives the same.
+  // Items of equal score are ordered by index, so every sorting algorithm gives
+  // the same result.
   if (direction == ScoreDirection::kAscending) {
     std::sort(all.begin(), all.end(), [](const Scored& a, const Scored& b) {
       return a.score != b.score ? a.score < b.score : a.item < b.item;

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The directory: per superblock of 4096 items, the chosen ones before it (64
-// bits: 1.6 %); per block of 512, those since the superblock began (16 bits:
-// 3.1 %). An ordinal adds the two and counts the bits of at most 8 words. A
-// select searches the superblocks between those of the 8192nd places next to it
-// (64 bits for each: 0.1 %), few unless the selection is sparse there; then it
-// walks 8 blocks and 8 words.
+// Three tables support the bitmap. The first has, for each superblock of 4096
+// items, the number of selected items before it (64 bits: 1.6 %). The second
+// has, for each block of 512 items, the number of selected items since the
+// beginning of its superblock (16 bits: 3.1 %). OrdinalOf() adds the two, and
+// counts the bits of at most 8 words. The third table has the superblock of
+// every 8192nd selected item (64 bits each: 0.1 %). Select() searches the
+// superblocks between two of its entries, which are few unless the selection is
+// sparse there, and then goes through at most 8 blocks and 8 words.
 #include "poniente/selection.h"
 
 #include <algorithm>
@@ -56,7 +58,7 @@ absl::StatusOr<std::vector<uint64_t>> EmptyBitmap(uint64_t size) {
   return Zeros<uint64_t>(CeilDiv(size, kWordItems));
 }
 
-// Bits past the last item.
+// Returns InvalidArgument if bits past the last item are set.
 absl::Status CheckTail(uint64_t size, const std::vector<uint64_t>& words) {
   const uint64_t used = size % kWordItems;
   if (used == 0 || words.back() >> used == 0) return absl::OkStatus();
@@ -75,7 +77,7 @@ absl::Status CheckLength(uint64_t size, uint64_t got, uint64_t want,
                    ", got ", got, "; is it the bitmap of another dataset?"));
 }
 
-// The bitmap of the items for which chosen(i) is true.
+// Returns the bitmap of the items for which chosen(i) is true.
 template <class Chosen>
 absl::StatusOr<std::vector<uint64_t>> BitmapOf(uint64_t size, Chosen chosen) {
   PONIENTE_ASSIGN_OR_RETURN(std::vector<uint64_t> words, EmptyBitmap(size));
@@ -114,25 +116,30 @@ absl::StatusOr<std::vector<uint64_t>> BitmapAtLeast(
 struct Selection::State {
   absl::Status Build();
   uint64_t CountBelow(uint64_t item) const;
-  // The superblock that holds `place`.
+  // Returns the superblock that contains the selected item with ordinal
+  // `place`.
   uint64_t FindSuperblock(uint64_t place) const;
   bool Holds(uint64_t superblock, uint64_t place) const {
     return superblocks[superblock] <= place &&
            place < superblocks[superblock + 1];
   }
   uint64_t SelectIn(uint64_t superblock, uint64_t place) const;
-  // The first chosen item after `item` in its superblock; nullopt: none.
+  // Returns the first selected item after `item` in its superblock; nullopt if
+  // there is none.
   std::optional<uint64_t> NextNear(uint64_t item) const;
 
   uint64_t size = 0;
   uint64_t count = 0;
   uint64_t fingerprint = 0;
   std::vector<uint64_t> words;
-  // Chosen items before each superblock; at the end, all of them.
+  // The number of selected items before each superblock; the last entry is the
+  // number of all.
   std::vector<uint64_t> superblocks;
-  // The superblocks of places 0, kHintPlaces, ...; at the end, the last one.
+  // The superblocks that contain ordinals 0, kHintPlaces, ...; the last entry
+  // is the last superblock.
   std::vector<uint64_t> hints;
-  // Chosen items between the begin of the superblock and of each block.
+  // The number of selected items from the beginning of the superblock to that
+  // of each block.
   std::vector<uint16_t> blocks;
 };
 
@@ -207,7 +214,7 @@ std::optional<uint64_t> Selection::State::NextNear(uint64_t item) const {
   uint64_t word = item / kWordItems;
   const uint64_t end = std::min<uint64_t>(
       (word / kSuperblockWords + 1) * kSuperblockWords, words.size());
-  // Two shifts: one by 64 is not defined.
+  // Shifts twice, because a shift by 64 is undefined.
   uint64_t bits = words[word] & ((~uint64_t{0} << item % kWordItems) << 1);
   while (bits == 0) {
     if (++word == end) return std::nullopt;

@@ -9,15 +9,15 @@
 
 namespace poniente::internal {
 
-// Those who need the soft limit low are programs that call select(), which this
-// library never does.
+// Raising the limit is safe here: only programs that call select() need a low
+// soft limit, and this library never does.
 void RaiseDescriptorLimit() {
   rlimit limit;
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
   if (limit.rlim_cur >= limit.rlim_max) return;
   limit.rlim_cur = limit.rlim_max;
   if (FaultAt(SystemCall::kSetrlimit) != 0) return;
-  (void)::setrlimit(RLIMIT_NOFILE, &limit);  // the next call tells
+  (void)::setrlimit(RLIMIT_NOFILE, &limit);  // the next call shows it
 }
 
 int AboveStandard(int fd) {

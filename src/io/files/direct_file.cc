@@ -22,7 +22,7 @@ bool IsAlignment(uint32_t value) {
   return std::has_single_bit(value) && value <= 4096;
 }
 
-// A descriptor past the page cache, or -errno.
+// Returns a descriptor for reads past the page cache, or -errno.
 int OpenAgain(int fd) {
   if (const int fault = FaultAt(SystemCall::kOpenDirect); fault != 0) {
     return -fault;
@@ -32,8 +32,8 @@ int OpenAgain(int fd) {
   return direct >= 0 ? direct : -errno;
 }
 
-// Descriptors that the program needs are not taken for this: the last eighth
-// of those it may have.
+// Returns whether `fd` is one of the last eighth of the descriptors that the
+// process may have. They are left to the rest of the program.
 bool TakesTooMany(int fd) {
   rlimit limit;
   return ::getrlimit(RLIMIT_NOFILE, &limit) == 0 &&

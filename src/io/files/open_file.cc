@@ -48,17 +48,18 @@ absl::Status OpenError(const std::string& path, std::string_view what,
                                    Absl(OpenRemedy(error))));
 }
 
-// A descriptor, or -errno.
+// Returns a descriptor, or -errno.
 int OpenFd(const std::string& path) {
   if (const int fault = FaultAt(SystemCall::kOpen); fault != 0) return -fault;
-  // O_NONBLOCK, so that a pipe without a writer does not hold us up.
+  // O_NONBLOCK, so that opening a pipe without a writer does not block.
   const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   return fd >= 0 ? fd : -errno;
 }
 
-// Whether a descriptor of this number leaves enough to others: files that are
-// opened for a moment, rings, and what else the program opens. Descriptors get
-// the lowest number that is free.
+// Returns whether enough descriptors above `fd` are left for other uses: files
+// that are opened for a short time, rings, and the rest of the program. A new
+// descriptor always gets the lowest free number, so `fd` tells how many are
+// taken.
 bool LeavesEnough(int fd) {
   constexpr rlim_t kForOthers = 192;
   rlimit limit;
@@ -69,13 +70,13 @@ bool LeavesEnough(int fd) {
   return static_cast<rlim_t>(fd) < limit.rlim_max - others;
 }
 
-// 0, or the errno of fstat.
+// Returns 0, or the errno of fstat.
 int ReadFacts(int fd, struct stat* info) {
   if (const int fault = FaultAt(SystemCall::kFstat); fault != 0) return fault;
   return ::fstat(fd, info) == 0 ? 0 : errno;
 }
 
-// 0, or the errno of fcntl.
+// Returns 0, or the errno of fcntl.
 int SetBlocking(int fd) {
   if (const int fault = FaultAt(SystemCall::kFcntl); fault != 0) return fault;
   return ::fcntl(fd, F_SETFL, 0) == 0 ? 0 : errno;
@@ -115,12 +116,13 @@ absl::StatusOr<OpenFile> OpenFile::Open(std::string path, KeepDescriptor keep) {
         absl::StrCat(file.path_, ": is ", Absl(KindOfFile(info.st_mode)),
                      ", not a regular file; name the file itself"));
   }
-  // Left on, io_uring answers EAGAIN on file systems that know no nowait reads.
+  // With O_NONBLOCK still set, io_uring reads fail with EAGAIN on file systems
+  // without nowait reads.
   if (const int error = SetBlocking(fd); error != 0) {
     return OpenError(file.path_, "set to blocking", error);
   }
   file.identity_ = IdentityOf(info);
-  // Advice only: a file system without it reads as well.
+  // Only advice: reads work without it.
   (void)::posix_fadvise(fd, 0, 0, POSIX_FADV_RANDOM);
   if (keep == KeepDescriptor::kIfEnough && !LeavesEnough(fd)) {
     PONIENTE_RETURN_IF_ERROR(file.GiveUpDescriptor());
@@ -150,7 +152,8 @@ absl::StatusOr<OpenFile> OpenFile::OpenExpected(std::string path,
 bool OpenFile::Reaches(uint64_t end) const {
   const auto last = static_cast<off_t>(end - 1);
   const FileDescriptor fd(*this);
-  // ext4 takes the lock that a truncation holds for the one, XFS for the other.
+  // Two calls, so that one of them waits for the lock that a truncation holds:
+  // lseek() on ext4, pread() on XFS.
   (void)::lseek(fd.get(), last, SEEK_DATA);
   char byte;
   return ::pread(fd.get(), &byte, 1, last) != 0;
@@ -173,7 +176,7 @@ uint64_t OpenFile::SizeNow() const {
     const std::optional<FileIdentity> now = IdentityNow();
     return now.has_value() ? now->bytes() : size();
   }
-  // Nobody uses the descriptor's position; fstat takes twice the time.
+  // The descriptor's position is not used otherwise. fstat takes twice as long.
   const off_t end = ::lseek(file_.fd(), 0, SEEK_END);
   return end < 0 ? size() : static_cast<uint64_t>(end);
 }

@@ -12,7 +12,7 @@ namespace {
 
 constexpr uint64_t kUnknown = uint64_t{1} << 63;
 
-// The number in the first line that begins with `key`.
+// Returns the number in the first line that begins with `key`.
 std::optional<uint64_t> NumberAfter(const std::string& path,
                                     const std::string& key) {
   std::ifstream file(path);
@@ -25,7 +25,7 @@ std::optional<uint64_t> NumberAfter(const std::string& path,
   return std::nullopt;
 }
 
-// What one group's limit leaves beside memory that cannot be reclaimed.
+// Returns the group's memory limit less its memory that cannot be reclaimed.
 uint64_t LeftIn(const std::string& group) {
   const std::optional<uint64_t> most = NumberAfter(group + "/memory.max", "");
   if (!most.has_value()) return kUnknown;

@@ -24,9 +24,11 @@ struct Guard {
   uintptr_t end;
 };
 
-// Of a library that is loaded at run time the first look allocates it, and
-// initial-exec, which would not, keeps such a library from being loaded: so the
-// handler looks only where the thread itself has touched memory.
+// In a library that is loaded at run time, a thread's first access to this
+// variable allocates memory, which a signal handler must not do. (The
+// initial-exec model would avoid the allocation, but such a library could not
+// be loaded at run time.) So the handler reads it only for faults of its own
+// thread.
 thread_local Guard* guard = nullptr;
 
 struct sigaction previous_action;
@@ -43,14 +45,15 @@ void HandOn(int signal_number, siginfo_t* info, void* context) {
     previous_action.sa_handler(signal_number);
     return;
   }
-  // As if we had never been here: a fault happens again and ends the process.
+  // Restores the default action. A fault then happens again and ends the
+  // process.
   struct sigaction by_default = {};
   by_default.sa_handler = SIG_DFL;
   ::sigaction(signal_number, &by_default, nullptr);
   if (sent) ::raise(signal_number);
 }
 
-// Not a signal that came from elsewhere, in the middle of anything.
+// Returns whether the thread itself caused the signal by accessing memory.
 bool IsOfThread(const siginfo_t& info) {
   return info.si_code > 0 && info.si_code != BUS_MCEERR_AO;
 }
@@ -74,8 +77,8 @@ bool InstallHandler() {
   return true;
 }
 
-// The thread may have come out of the handler with SIGBUS blocked; the next
-// one would then kill.
+// After a jump out of the handler, SIGBUS may still be blocked; the next fault
+// would then kill the process.
 void UnblockSigbus() {
   sigset_t set;
   ::sigemptyset(&set);
@@ -83,7 +86,7 @@ void UnblockSigbus() {
   ::pthread_sigmask(SIG_UNBLOCK, &set, nullptr);
 }
 
-// Not inlined, not a coroutine: a jump may leave neither.
+// Must not be inlined or a coroutine, because of the jump.
 template <class Copy>
 __attribute__((noinline)) bool Guarded(std::span<const std::byte> from,
                                        const Copy& copy, std::byte* last) {
@@ -104,7 +107,7 @@ __attribute__((noinline)) bool Guarded(std::span<const std::byte> from,
   std::atomic_signal_fence(std::memory_order_seq_cst);
   copy();
   std::atomic_signal_fence(std::memory_order_seq_cst);
-  // The copy may have begun with the end.
+  // Read after the copy, which may have read its last byte first.
   if (last != nullptr) {
     *last = *static_cast<const volatile std::byte*>(&from.back());
   }

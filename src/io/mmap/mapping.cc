@@ -49,7 +49,7 @@ absl::StatusOr<Mapping> Mapping::Map(const OpenFile& file) {
   void* const begin =
       ::mmap(nullptr, file.size(), PROT_READ, MAP_SHARED, fd.get(), 0);
   if (begin == MAP_FAILED) return MapError(file, errno);
-  // Without it a fault reads up to read_ahead_kb: 16 times too much.
+  // Otherwise a fault reads up to read_ahead_kb: 16 times too much.
   (void)::madvise(begin, file.size(), MADV_RANDOM);
   return Mapping(static_cast<const std::byte*>(begin), file.size());
 }
@@ -80,7 +80,7 @@ bool Mapping::Enter(uint64_t offset, uint64_t bytes) const {
     word.fetch_or(bit, std::memory_order_relaxed);
     entered = true;
     if (FaultAt(SystemCall::kPopulate) != 0) continue;
-    // Advice only: what it does not enter, the copy will.
+    // Only advice: pages that it does not map are mapped by the copy.
     (void)::madvise(const_cast<std::byte*>(begin_) + at,
                     std::min(kRegionBytes, size_ - at), MADV_POPULATE_READ);
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Both halves are needed, and the second level of the caches: docs/
-// performance.md, "Loader", has the figures.
+// Streaming stores, prefetching, and the second level of the caches for the
+// latter are all needed: docs/performance.md, "Loader", has the figures.
 #include "io/mmap/stream_copy.h"
 
 #include <algorithm>
@@ -15,8 +15,8 @@
 namespace poniente::internal {
 namespace {
 
-// How far ahead is asked: nearer, and the copy waits; much further, and the
-// second level has lost the lines again.
+// How far ahead to prefetch. With less, the copy waits; with much more, the
+// lines have left the second level again when they are needed.
 constexpr size_t kAheadBytes = 8192;
 
 // REQUIRES: `to` is aligned to a line.

@@ -13,9 +13,9 @@
 namespace poniente::internal {
 namespace {
 
-// Never destroyed: files may outlive the end of main().
+// All rings. Never destroyed: files may outlive the end of main().
 struct Rings {
-  Mutex mutex;  // taken before that of a ring
+  Mutex mutex;  // lock it before the mutex of a ring
   std::vector<RingRegistrant*> all ABSL_GUARDED_BY(mutex);
 };
 

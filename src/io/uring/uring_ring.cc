@@ -4,14 +4,16 @@
 // 1. Start() puts its reads into the submission queue and makes one
 //    io_uring_enter. Reads of cached pages complete inside that call, so the
 //    completion queue is looked at right after it.
-// 2. What is not complete parks the coroutine and arms a read of the eventfd
-//    that the kernel signals at every completion.
-// 3. OnEvent() takes the completions, submits what waited for room, resumes the
-//    coroutines whose batch is done, and arms again while any is parked.
+// 2. If some reads are not complete, the coroutine is parked, and a read of the
+//    eventfd is armed. The kernel signals the eventfd at every completion.
+// 3. OnEvent() takes the completions, submits reads that waited for room,
+//    resumes the coroutines whose batch is done, and arms the read again while
+//    any coroutine is parked.
 //
-// No wake-up is lost: the eventfd keeps a signal until it is read, and each
-// time it is armed after the completion queue was seen, under the lock, without
-// the last completion of some parked batch. So an armed read always ends, too.
+// No wake-up is lost, because the eventfd keeps a signal until it is read. And
+// an armed read always ends: it is armed only while, under the lock, the last
+// completion of some parked batch has not been in the completion queue yet, so
+// another signal will follow.
 #include "io/uring/uring_ring.h"
 
 #include <sys/eventfd.h>
@@ -37,8 +39,8 @@ namespace {
 
 namespace asio = boost::asio;
 
-// Refused submissions in succession, nothing being in flight, before the ring
-// is given up.
+// The ring is given up after this many consecutive refused submissions with no
+// read in flight.
 constexpr int kMaxRefusals = 16;
 
 int SubmitHooked(io_uring* ring) {
@@ -46,7 +48,7 @@ int SubmitHooked(io_uring* ring) {
   return error == 0 ? io_uring_submit(ring) : -error;
 }
 
-// A descriptor, or -errno.
+// Returns a descriptor, or -errno.
 int OpenEventfd() {
   if (const int fault = FaultAt(SystemCall::kEventfd); fault != 0) {
     return -fault;
@@ -88,8 +90,8 @@ UringRing& UringRing::Of(const asio::any_io_executor& executor) {
 
 UringRing::UringRing(asio::execution_context& context)
     : asio::execution_context::service(context), forks_(ForkCount()) {
-  // Without the lock here and in the destructor: nobody else has this service
-  // yet, or any more, and Asio may hold the lock of its services.
+  // The constructor and the destructor do not take the lock: no other thread
+  // uses this object then, and Asio may hold the lock of its services.
   status_ = SetUpRing(kEntries, &ring_);
   if (!status_.ok()) return;
   has_ring_ = true;
@@ -99,8 +101,8 @@ UringRing::UringRing(asio::execution_context& context)
 }
 
 absl::Status UringRing::SetUp(asio::execution_context& context) {
-  // The first descriptor of a context makes its reactor, which needs some
-  // itself, and throws if there are none.
+  // The first descriptor of a context creates its reactor, which needs
+  // descriptors itself and throws if none are left.
   const int made = CallWithDescriptors([&]() ABSL_NO_THREAD_SAFETY_ANALYSIS {
     try {
       event_.emplace(ReactorExecutor(context));
@@ -125,8 +127,9 @@ absl::Status UringRing::SetUp(asio::execution_context& context) {
 }
 
 UringRing::~UringRing() {
-  // Under Asio's lock of services, if it drops this one for another thread's;
-  // it has not been started then, and no other lock is taken.
+  // If another thread has created the service at the same time, Asio destroys
+  // this one under its lock of services. This one has not been used then, so it
+  // is not listed, and no other lock is taken.
   if (is_listed_) RemoveRing(this);
   if (has_ring_ && !IsForked()) TearDownRing(&ring_);
 }
@@ -137,9 +140,9 @@ void UringRing::shutdown() {
   {
     MutexLock lock(&mutex_);
     if (!has_ring_ || IsForked()) return;
-    // What the kernel has not taken is forgotten; the rest cannot be called
-    // back from a disk, only waited for. The reads themselves are not looked
-    // at: their readers may be gone.
+    // Drops reads that the kernel has not taken. Reads that the disk works on
+    // cannot be cancelled, so waits for them. Does not access the reads,
+    // because their readers may have been destroyed.
     waiting_.clear();
     again_.clear();
     prepared_.clear();
@@ -179,7 +182,7 @@ absl::Status UringRing::status() const {
 }
 
 bool UringRing::Start(UringBatch* batch) {
-  // Before anything is registered, and without the lock.
+  // Must come before any registration, and without the lock.
   if (!is_listed_ && !is_listed_.exchange(true)) AddRing(this);
   Waiters ready;
   bool done;
@@ -215,7 +218,7 @@ void UringRing::Park(UringBatch* batch, std::unique_ptr<UringWaiter> waiter) {
       return;
     }
   }
-  waiter->Resume();  // another thread took its last completion meanwhile
+  waiter->Resume();  // another thread has taken its last completion
 }
 
 void UringRing::WaitInPlace(UringBatch* batch) {
@@ -237,7 +240,7 @@ void UringRing::OnEvent(const boost::system::error_code& error) {
     MutexLock lock(&mutex_);
     armed_ = false;
     Pump();
-    while (error && !parked_.empty()) {  // the eventfd is of no use any more
+    while (error && !parked_.empty()) {  // the eventfd does not work any more
       WaitForCompletion();
       Pump();
     }
@@ -312,7 +315,7 @@ PendingRead* UringRing::NextRead() {
   UringBatch* const batch = waiting_.front();
   ++batch->next_;
   batch->SkipFinished();
-  // At once: a batch may be gone as soon as its last read is done.
+  // Removed now, because a batch may be destroyed once its last read is done.
   if (batch->next_ == batch->reads_.size()) waiting_.pop_front();
   return read;
 }
@@ -385,7 +388,8 @@ void UringRing::OneLess(UringBatch* batch) {
 
 void UringRing::GiveUp(const char* call, int error) {
   if (status_.ok()) status_ = UringError(call, error);
-  // Those prepared stay in a queue that is never submitted again.
+  // The prepared reads stay in the submission queue, which is never submitted
+  // again.
   for (PendingRead* read : prepared_) OneLess(read->batch);
   prepared_.clear();
   while (PendingRead* read = NextRead()) OneLess(read->batch);
@@ -394,7 +398,8 @@ void UringRing::GiveUp(const char* call, int error) {
 void UringRing::WaitForCompletion() {
   io_uring_cqe* cqe;
   const int error = io_uring_wait_cqe(&ring_, &cqe);
-  // Nothing but the completion may end the wait: the buffers are the kernel's.
+  // The caller waits until the completion arrives, because the kernel owns the
+  // buffers until then.
   if (error < 0 && error != -EINTR) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }

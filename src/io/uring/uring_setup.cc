@@ -18,9 +18,9 @@ absl::Status HookedSetup() {
   return error == 0 ? absl::OkStatus() : UringError("io_uring_setup", error);
 }
 
-// TSan does not see liburing unmap a ring's memory, which the next ring may
-// then get on another thread: taken after the one and before the other, this
-// tells it which came first.
+// Shows TSan in which order rings use memory. liburing unmaps a ring's memory,
+// which TSan does not see, and a ring of another thread may get it next. This
+// mutex is locked after the former and before the latter.
 Mutex& MemoryOfRings() {
   static auto* const mutex = new Mutex;
   return *mutex;
@@ -44,7 +44,7 @@ absl::Status TryRing() {
   absl::Status status = MakeRing(/*entries=*/2, &ring);
   if (!status.ok()) return status;
   io_uring_probe* const probe = io_uring_get_probe_ring(&ring);
-  // A kernel before 5.6 knows neither the probe nor IORING_OP_READ.
+  // Kernels before 5.6 support neither the probe nor IORING_OP_READ.
   if (probe == nullptr || !io_uring_opcode_supported(probe, IORING_OP_READ)) {
     status = UringError("io_uring IORING_OP_READ", EOPNOTSUPP);
   }
@@ -65,7 +65,7 @@ absl::Status UringError(const char* call, int error) {
 }
 
 absl::Status ProbeUring() {
-  // Not remembered: the next test may want another answer.
+  // Hooks are asked each time, because the next test may install others.
   absl::Status hooked = HookedSetup();
   if (!hooked.ok()) return hooked;
   static std::atomic<const absl::Status*> known = nullptr;

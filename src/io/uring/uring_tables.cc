@@ -13,7 +13,7 @@ namespace {
 constexpr int kFileSlots = 4096;
 constexpr int kBufferSlots = 64;
 
-// The slots of a table, the lowest last.
+// Returns all slots of a table, the lowest last.
 std::vector<int> AllSlots(int count) {
   std::vector<int> slots(static_cast<size_t>(count));
   for (int i = 0; i < count; ++i) {
@@ -28,7 +28,7 @@ bool RegisterFile(io_uring* ring, int slot, int fd) {
                                         1) == 1;
 }
 
-// An empty buffer empties the slot.
+// Registers a buffer in a slot; an empty buffer clears the slot.
 bool RegisterBuffer(io_uring* ring, int slot, const LiveBuffer& buffer) {
   const iovec memory = {const_cast<std::byte*>(buffer.begin), buffer.bytes};
   const __u64 tag = 0;
@@ -66,7 +66,7 @@ int UringTables::FileSlot(const RingFile& file) {
 int UringTables::Register(const RingFile& file) {
   const int slot = free_files_.back();
   if (!RegisterFile(ring_, slot, file.fd())) {
-    free_files_.clear();  // it would be refused at every read
+    free_files_.clear();  // later attempts would fail, too
     return -1;
   }
   free_files_.pop_back();
@@ -80,7 +80,7 @@ void UringTables::ForgetFile(uint64_t id) {
   if (found == files_.end()) return;
   if (last_file_ == id) last_file_ = 0;
   int none = -1;
-  // Fails never: the slot exists.
+  // Never fails, because the slot exists.
   (void)io_uring_register_files_update(
       ring_, static_cast<unsigned>(found->second), &none, 1);
   free_files_.push_back(found->second);

@@ -28,14 +28,15 @@ namespace {
 using internal::KnownStore;
 using internal::OwnedFd;
 
-// Room for five million stores.
+// Enough for five million stores.
 constexpr uint64_t kMaxCatalogBytes = uint64_t{1} << 30;
 
 std::string FileIn(const std::string& folder) {
   return absl::StrCat(folder, "/", StoreCatalog::kFileName);
 }
 
-// Without slashes at the end, so that there is one way to write a path in it.
+// Returns the path without slashes at its end, so that paths of stores below it
+// can be written in only one way.
 std::string Trimmed(std::string folder) {
   while (folder.size() > 1 && folder.back() == '/') folder.pop_back();
   return folder;
@@ -56,7 +57,7 @@ absl::StatusOr<std::string> ReadText(const std::string& folder) {
                    "; remove it, and run `poniente catalog ", folder, "`"));
 }
 
-// Appears whole or not at all.
+// Writes the catalogue. The file appears whole or not at all.
 absl::Status WriteText(const std::string& folder, const std::string& text) {
   const std::string file = FileIn(folder);
   const std::string temporary = absl::StrCat(file, ".", ::getpid(), ".tmp");
@@ -97,8 +98,9 @@ CatalogEntry EntryOf(const KnownStore& store) {
   return entry;
 }
 
-// A folder with an empty catalogue would be a source without a token, whatever
-// else it holds.
+// Returns the error for a folder without stores. An empty catalogue is not
+// written, because the folder would then be a source without tokens, whatever
+// else it contains.
 absl::Status NoStores(const std::string& folder,
                       const internal::FoundStores& found) {
   return absl::NotFoundError(absl::StrCat(
@@ -248,7 +250,7 @@ absl::StatusOr<std::vector<CatalogFinding>> StoreCatalog::Compare() const {
   internal::InParallel(known_.size(), [&](size_t i) {
     statuses[i] = internal::CheckUnchanged(*known_[i]);
   });
-  // By path, so that those of both kinds come in order.
+  // A map, so that all findings are in the order of their paths.
   std::map<std::string, CatalogFinding> findings;
   for (size_t i = 0; i < entries_.size(); ++i) {
     if (statuses[i].ok()) continue;

@@ -22,7 +22,7 @@ constexpr char kColumns[] =
     "fingerprint\tmanifest_bytes\tmanifest_crc32c\tmanifest_mtime_ns\t"
     "tokens_mtime_ns\tdocuments_mtime_ns\tchecksums_mtime_ns";
 constexpr size_t kChecksumDigits = 8;
-// No file system takes a longer one.
+// No file system supports longer paths.
 constexpr size_t kMaxPathBytes = 65536;
 
 struct Escape {
@@ -82,7 +82,7 @@ uint32_t Extend(uint32_t crc, std::string_view text) {
   return ExtendCrc32c(crc, std::as_bytes(std::span(text)));
 }
 
-// Puts lines together; each ends in the checksum of all that is before it.
+// Joins lines. Each line ends with the checksum of all bytes before it.
 class LineWriter {
  public:
   void Add(std::string_view fields) {
@@ -129,16 +129,16 @@ absl::Status DamagedCatalog(uint64_t line, std::string_view what) {
                    "; write the catalogue again with `poniente catalog`"));
 }
 
-// Takes the text apart line by line.
+// Reads the text line by line.
 class LineReader {
  public:
   explicit LineReader(std::string_view text) : rest_(text) {}
 
-  // Of the line read last, from 1 on.
+  // Returns the number of the line that was read last, from 1.
   uint64_t number() const { return number_; }
   bool at_end() const { return rest_.empty(); }
 
-  // What the next line holds before its checksum.
+  // Returns the next line without its checksum.
   absl::StatusOr<std::string_view> Next() {
     ++number_;
     const size_t end = rest_.find('\n');
@@ -170,7 +170,7 @@ class LineReader {
   uint64_t number_ = 0;
 };
 
-// The fields of one line; the first that is wrong sticks.
+// The fields of one line. Remembers the first wrong field.
 class Fields {
  public:
   explicit Fields(std::string_view line) : rest_(line) {}
@@ -186,7 +186,7 @@ class Fields {
     Number number = 0;
     const auto [end, error] =
         std::from_chars(text.data(), text.data() + text.size(), number);
-    // Written in one way only.
+    // Each number can be written in only one way.
     if (error != std::errc() || end != text.data() + text.size() ||
         (text.size() > 1 && text[text[0] == '-' ? 1 : 0] == '0') ||
         text == "-0") {
@@ -222,7 +222,7 @@ class Fields {
   }
 
   bool at_end() const { return is_empty_; }
-  // Null if none is.
+  // Returns the name of the first wrong field; null if there is none.
   const char* wrong() const { return wrong_; }
 
  private:
@@ -231,7 +231,7 @@ class Fields {
   const char* wrong_ = nullptr;
 };
 
-// Leads to a folder below the catalogue's.
+// Returns whether the path leads to a folder below that of the catalogue.
 bool IsBelow(std::string_view path) {
   if (path.empty() || path.size() > kMaxPathBytes ||
       path.find('\0') != std::string_view::npos) {
@@ -246,7 +246,8 @@ bool IsBelow(std::string_view path) {
   }
 }
 
-// The first field that is wrong, if any.
+// Parses a line. Returns the name of the first wrong field; null if there is
+// none.
 const char* ParseLine(std::string_view line, KnownStore* store) {
   Fields fields(line);
   StoreManifest& manifest = store->manifest;
@@ -318,7 +319,8 @@ absl::StatusOr<std::vector<KnownStore>> ParseCatalog(std::string_view text) {
   if (columns != kColumns)
     return DamagedCatalog(2, "it does not name the columns");
   std::vector<KnownStore> stores;
-  // No more than the text has room for, whatever it says.
+  // The stated count may be wrong, so reserves at most what the text can
+  // contain.
   stores.reserve(
       static_cast<size_t>(std::min<uint64_t>(count, text.size() / 100)));
   while (stores.size() < count) {

@@ -29,7 +29,7 @@ absl::Status CheckAlike(const TokenStore& a, const TokenStore& b) {
       "one"));
 }
 
-// The first whose end is greater.
+// Returns the first store whose end is greater than `at`.
 size_t Holder(const std::vector<uint64_t>& ends, uint64_t at) {
   return static_cast<size_t>(std::upper_bound(ends.begin(), ends.end(), at) -
                              ends.begin());
@@ -130,7 +130,7 @@ absl::StatusOr<std::vector<uint64_t>> JoinedStores::DocumentBounds(
     PONIENTE_ASSIGN_OR_RETURN(
         const std::vector<uint64_t> part,
         stores_[at]->DocumentBounds(first - DocumentsBefore(at), some));
-    // The end of one part is the begin of the next.
+    // The last bound of one store is the first bound of the next.
     if (!bounds.empty()) bounds.pop_back();
     for (const uint64_t bound : part) {
       bounds.push_back(TokensBefore(at) + bound);

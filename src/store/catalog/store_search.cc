@@ -25,15 +25,15 @@
 namespace poniente::internal {
 namespace {
 
-// Before the number of a part, and before that of all parts.
+// Text before the number of a part, and before the number of parts.
 constexpr std::string_view kPart = "part-";
 constexpr std::string_view kOf = "-of-";
 
-// What is in a folder.
+// The contents of a folder that the search needs.
 struct Listing {
   std::vector<std::string> folders;
   bool has_manifest = false;
-  bool has_tokens = false;  // a file by the name of one
+  bool has_tokens = false;  // a file named like one of tokens
 };
 
 class Search {
@@ -54,7 +54,7 @@ class Search {
   static bool IsOurs(const std::string& path, const Listing& listing);
 
   const std::string root_;
-  std::vector<Id> above_;  // the folders that this one is in, and itself
+  std::vector<Id> above_;  // the current folder and those that contain it
   FoundStores found_;
 };
 
@@ -70,7 +70,7 @@ absl::Status Search::Walk(const std::string& relative) {
   }
   const Id id = {facts.st_dev, facts.st_ino};
   if (std::find(above_.begin(), above_.end(), id) != above_.end()) {
-    return absl::OkStatus();  // a link to where we come from
+    return absl::OkStatus();  // a link to a folder above
   }
   above_.push_back(id);
   absl::Status walked = WalkInto(relative);
@@ -120,7 +120,8 @@ absl::StatusOr<Listing> Search::List(const std::string& path) {
   return listing;
 }
 
-// What is damaged counts as ours, for somebody to be told.
+// Returns whether the folder is a token store. A damaged one counts, so that
+// its damage is reported.
 bool Search::IsOurs(const std::string& path, const Listing& listing) {
   if (listing.has_tokens) return true;
   const absl::StatusOr<std::string> text = ReadManifestText(path);
@@ -137,7 +138,8 @@ FoundStores Search::Take() && {
 }  // namespace
 
 std::vector<std::string> MissingParts(const std::vector<std::string>& stores) {
-  // By what comes before the number of the part, and how many there are.
+  // The numbers of the parts, by the path before "part-" and the number of all
+  // parts.
   std::map<std::pair<std::string, uint64_t>, std::set<uint64_t>> divisions;
   for (const std::string& store : stores) {
     const std::string_view path = store;

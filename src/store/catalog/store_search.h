@@ -26,7 +26,7 @@ struct FoundStores {
 absl::StatusOr<FoundStores> FindStores(const std::string& folder);
 
 // Returns a sentence for each set of parts that is incomplete in `stores`.
-// Parts are recognized by their names, which `poniente pack --part` gives them:
+// Parts are recognised by their names, which `poniente pack --part` gives them:
 // "part-00003-of-00008".
 std::vector<std::string> MissingParts(const std::vector<std::string>& stores);
 

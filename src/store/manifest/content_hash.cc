@@ -46,7 +46,7 @@ FileKey::FileKey()
       }) {}
 
 uint64_t FileKey::Finish() {
-  units_.Finish().IgnoreError();  // its sink never fails
+  units_.Finish().IgnoreError();  // the sink never fails
   return hash_.key();
 }
 

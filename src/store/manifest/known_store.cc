@@ -24,7 +24,7 @@ std::string FingerprintHex(uint64_t value) {
   return absl::StrCat(absl::Hex(value, absl::kZeroPad16));
 }
 
-// "2026-11-22 10:51:06.000000000 UTC"
+// Returns a time like "2026-11-22 10:51:06.000000000 UTC".
 std::string TimeOf(int64_t nanoseconds) {
   constexpr int64_t kPerSecond = 1'000'000'000;
   int64_t rest = nanoseconds % kPerSecond;
@@ -41,7 +41,7 @@ std::string TimeOf(int64_t nanoseconds) {
                       " UTC");
 }
 
-// As if all of the store is as it was said to be, but this.
+// Makes the errors for a store that differs from what is known of it.
 class Difference {
  public:
   explicit Difference(const KnownStore& known) : known_(known) {}
@@ -56,7 +56,8 @@ class Difference {
     return Stale(absl::StrCat(Absl(name), " was written ", TimeOf(now),
                               ", not ", TimeOf(then)));
   }
-  // Its manifest is as it was.
+  // Returns the error for a lost or damaged file of a store whose manifest is
+  // unchanged.
   absl::Status Lost(const absl::Status& what) const {
     std::string text(what.message());
     if (!known_.catalog.empty()) {
@@ -162,7 +163,7 @@ absl::Status CheckFileBytes(const std::string& path, uint64_t bytes,
 
 std::string LocationOf(const std::string& path) {
   if (path.starts_with('/')) return path;
-  std::error_code error;  // the current folder is gone: nothing is found there
+  std::error_code error;  // the current folder was removed: no store is there
   const std::filesystem::path location = std::filesystem::absolute(path, error);
   return error ? path : location.string();
 }

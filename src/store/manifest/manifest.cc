@@ -11,7 +11,7 @@
 namespace poniente::internal {
 namespace {
 
-// By what JSON makes of other bytes, U+FFFD.
+// Returns whether the text is UTF-8: JSON replaces all other bytes by U+FFFD.
 bool IsUtf8(std::string_view text) {
   using Json = nlohmann::json;
   if (std::all_of(text.begin(), text.end(), [](char c) {

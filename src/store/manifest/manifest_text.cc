@@ -27,7 +27,8 @@ absl::Status DamagedManifest(std::string_view what) {
                    "; restore it from a copy or pack the store again"));
 }
 
-// Never throws: bytes that are not UTF-8 become U+FFFD.
+// Returns the text of the JSON. Never throws, because it replaces bytes that
+// are not UTF-8 by U+FFFD.
 std::string Dump(const Json& json, int indent) {
   return json.dump(indent, ' ', false, Json::error_handler_t::replace);
 }
@@ -38,14 +39,15 @@ std::string ManifestHex(uint64_t value, int digits) {
              : std::string(absl::StrCat(absl::Hex(value, absl::kZeroPad8)));
 }
 
-// CRC32C of all members but "checksum", compact, keys sorted bytewise.
+// Returns the CRC32C of all members except "checksum", written compactly with
+// keys in bytewise order.
 std::string SelfChecksum(Json members) {
   members.erase("checksum");
   const std::string text = Dump(members, -1);
   return ManifestHex(Crc32c(std::as_bytes(std::span(text))), 8);
 }
 
-// Typed access to the members of one object; the first error sticks.
+// Typed access to the members of one object. Keeps the first error.
 class Members {
  public:
   Members(const Json& object, std::string where)
@@ -106,7 +108,8 @@ class Members {
   absl::Status status_;
 };
 
-// An object no deeper than a manifest is; deeper ones could exhaust the stack.
+// Parses an object that is not nested more deeply than a manifest. A deeper one
+// could exhaust the stack.
 absl::StatusOr<Json> ParseObject(std::string_view text) {
   bool too_deep = false;
   const auto look = [&](int depth, Json::parse_event_t, Json&) {
@@ -144,8 +147,9 @@ absl::Status CheckFormat(const Json& json) {
                                       ", its members give ", computed));
 }
 
-// The names and sizes that are written down must be those that follow from the
-// rest, so that nobody reads another file than the one described.
+// Checks that the stated names and sizes of files are those that follow from
+// the other members, so that no reader opens a file other than the described
+// one.
 absl::Status CheckFiles(const Json& files, StoreManifest* manifest) {
   if (!files.is_object()) return DamagedManifest("'files' is not an object");
   Members entries(files, "files.");

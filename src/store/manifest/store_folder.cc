@@ -11,12 +11,13 @@
 // 6. The folder is fsynced: the commit is durable.
 // 7. Files of other generations are removed, then the lock file.
 //
-// A writer killed before 5 leaves files that no manifest names, one killed
-// after it may leave those of the generation before; the next writer removes
-// both. No file named by a manifest is ever written to again. A reader that has
-// read the old manifest may find its files removed by 7: it reads the manifest
-// anew (token_store.cc). The lock file is removed only while it is locked, and
-// a lock counts only if the name still leads to the file that was locked.
+// A writer that is killed before 5 leaves files that no manifest names. A
+// writer that is killed after 5 may leave the files of the previous generation.
+// The next writer removes both. No file named by a manifest is ever written to
+// again. A reader that has read the old manifest may find that 7 has removed
+// its files; it then reads the manifest again (token_store.cc). The lock file
+// is removed only while it is locked, and a lock counts only if the name still
+// leads to the file that was locked.
 #include "store/manifest/store_folder.h"
 
 #include <dirent.h>
@@ -50,7 +51,8 @@ std::vector<std::string> NamesIn(const std::string& folder) {
   return names;
 }
 
-// The generation in a name such as tokens-3.bin.
+// Returns the generation in a name such as tokens-3.bin; nullopt for other
+// names.
 std::optional<uint64_t> GenerationOf(const std::string& name) {
   const std::optional<StoreFile> file = StoreFileNamed(name);
   if (!file) return std::nullopt;
@@ -111,8 +113,8 @@ absl::StatusOr<std::unique_ptr<StoreFolder>> StoreFolder::Lock(
       return folder;
     }
   }
-  // The files of a manifest that cannot be read are left for a person to mend,
-  // until this writer commits.
+  // If the manifest cannot be read, its files are kept until this writer
+  // commits, so that a person can repair them.
   if (folder->previous_) folder->RemoveFilesOfOthers(*folder->previous_);
   uint64_t newest = folder->previous_.value_or(0);
   for (const std::string& name : NamesIn(folder->path_)) {
@@ -133,7 +135,7 @@ absl::Status StoreFolder::TakeLock() {
     PONIENTE_ASSIGN_OR_RETURN(const bool made, MakeFolders(path_));
     made_folder_ = made_folder_ || made;
     absl::StatusOr<OwnedFd> fd = OpenFd(file, O_RDWR | O_CREAT);
-    // A writer that gave up has removed the folder in between.
+    // A writer that failed has just removed the folder.
     if (absl::IsNotFound(fd.status())) continue;
     if (!fd.ok()) return fd.status();
     if (::flock(fd->get(), LOCK_EX | LOCK_NB) != 0) {
@@ -143,7 +145,7 @@ absl::Status StoreFolder::TakeLock() {
           "'", path_, "' is being written by another writer, which holds '",
           file, "'; wait for it, or write to another path"));
     }
-    if (!SameFile(fd->get(), file)) continue;  // its holder has removed it
+    if (!SameFile(fd->get(), file)) continue;  // its holder removed it
     lock_ = *std::move(fd);
     return absl::OkStatus();
   }
@@ -156,7 +158,7 @@ StoreFolder::~StoreFolder() {
     RemoveScratch();
   }
   if (lock_.is_open()) ::unlink(File(kLockName).c_str());
-  // Fails, as it should, if somebody has put something there.
+  // Fails, as intended, if the folder contains other files.
   if (made_folder_ && !committed_ && !keeps_) ::rmdir(path_.c_str());
 }
 
@@ -171,7 +173,7 @@ std::string StoreFolder::ScratchPath(const std::string& what) const {
 absl::Status StoreFolder::Commit(const StoreManifest& manifest) {
   PONIENTE_RETURN_IF_ERROR(SyncFolder(path_));
   const std::string temporary = File(kTemporaryManifest);
-  ::unlink(temporary.c_str());  // of a dead writer
+  ::unlink(temporary.c_str());  // left by a dead writer
   {
     const std::string text = EncodeManifest(manifest);
     PONIENTE_ASSIGN_OR_RETURN(const OwnedFd fd,

@@ -13,8 +13,7 @@
 namespace poniente::internal {
 namespace {
 
-// Takes a text apart from its front; once something is not as expected, nothing
-// is.
+// Parses a text from its beginning. After the first mismatch, every call fails.
 class TokenScanner {
  public:
   explicit TokenScanner(std::string_view text) : rest_(text) {}
@@ -27,13 +26,13 @@ class TokenScanner {
     rest_.remove_prefix(literal.size());
     return ok_;
   }
-  // As JSON writes it: no leading zeros.
+  // Takes a number as JSON writes it: without leading zeros.
   uint64_t Number() {
     const bool leads_with_zero = rest_.size() > 1 && rest_[0] == '0' &&
                                  rest_[1] >= '0' && rest_[1] <= '9';
     return leads_with_zero ? Fail() : Parsed(rest_, 10);
   }
-  // In lower-case hexadecimal digits.
+  // Takes a number in lower-case hexadecimal digits.
   uint64_t Hex(size_t digits) {
     const std::string_view text = rest_.substr(0, digits);
     if (text.size() < digits ||
@@ -42,7 +41,8 @@ class TokenScanner {
     }
     return Parsed(text, 16);
   }
-  // What stands before the quotation mark and is the same within JSON.
+  // Takes the text before the next quotation mark. Fails if JSON would escape
+  // any of its characters.
   std::string_view Text() {
     const size_t end = rest_.find('"');
     if (end == std::string_view::npos) return Nothing();
@@ -74,7 +74,8 @@ class TokenScanner {
   bool ok_ = true;
 };
 
-// The members without white space, but for the one that begins with `without`.
+// Returns the text without white space (except in strings) and without the line
+// that begins with `without`.
 std::string Compact(std::string_view text, std::string_view without) {
   const size_t begin = text.find(without);
   const size_t end = text.find('\n', begin);

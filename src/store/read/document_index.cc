@@ -11,7 +11,7 @@
 namespace poniente::internal {
 namespace {
 
-// A search reads the last candidates together: one page of ends.
+// A search reads the last candidates together, up to one page of ends.
 constexpr uint64_t kScanned = 512;
 
 }  // namespace
@@ -28,7 +28,7 @@ absl::StatusOr<std::vector<uint64_t>> DocumentIndex::Bounds(
         absl::StrCat(count, " documents from document ", first, " of '",
                      file_.path(), "', which holds ", documents_));
   }
-  // The first document begins where none ends.
+  // Where document `first` begins, the previous one ends; document 0 has none.
   const uint64_t before = first == 0 ? 0 : 1;
   PONIENTE_ASSIGN_OR_RETURN(std::vector<uint64_t> bounds,
                             ReadWords(file_, first - before, count + before));
@@ -93,9 +93,9 @@ absl::StatusOr<std::vector<ItemPiece>> DocumentIndex::Pieces(
   return pieces;
 }
 
-// The first document that ends after the token. Invariant: those below `low`
-// end at `low_end` or before, which is at or below the token; document `high`
-// ends at `high_end`, above it.
+// Searches for the first document that ends after the token. Invariant:
+// documents below `low` end at `low_end` or before, and low_end <= token;
+// document `high` ends at `high_end`, and high_end > token.
 absl::StatusOr<DocumentIndex::Ends> DocumentIndex::EndsFrom(
     uint64_t token, uint64_t segment) const {
   uint64_t low = ends_.FirstOf(segment);

@@ -53,7 +53,7 @@ class DocumentIndex {
     std::vector<uint64_t> ends;
   };
   // Looks up without keeping: returns the ends from the document that contains
-  // the token on, as far as the search has read. `segment`: that of the token.
+  // the token on, as far as the search has read. `segment` contains the token.
   absl::StatusOr<Ends> EndsFrom(uint64_t token, uint64_t segment) const;
   // Appends the pieces of tokens [begin, end) by such a look-up.
   absl::Status ScanPieces(uint64_t begin, uint64_t end, uint64_t segment,

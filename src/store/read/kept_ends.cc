@@ -12,7 +12,7 @@ namespace poniente::internal {
 namespace {
 
 constexpr uint64_t kMaxSegments = uint64_t{1} << 20;
-// What a segment takes at most times, per document: lengths below 2^16.
+// Bytes per document that most segments take: lengths below 2^16.
 constexpr uint64_t kBytesExpected = 2;
 
 uint64_t SegmentDocuments(uint64_t documents) {
@@ -80,7 +80,7 @@ std::vector<KeptEnds::Entry>& KeptEnds::Entries() const {
 absl::StatusOr<uint64_t> KeptEnds::LastEnd(uint64_t segment) const {
   if (segment == UINT64_MAX) return 0;
   if (segment + 1 == NumSegments()) return tokens_;
-  // Relaxed: the value itself is all there is.
+  // Relaxed: the value publishes no other data.
   std::atomic<uint64_t>& kept = Entries()[segment].last_end;
   uint64_t end = kept.load(std::memory_order_relaxed) - 1;
   if (end == UINT64_MAX) {
@@ -95,9 +95,9 @@ absl::StatusOr<uint64_t> KeptEnds::LastEnd(uint64_t segment) const {
   return end;
 }
 
-// The first segment that ends after the token. Invariant: those below `low` end
-// at `low_end` or before, which is at or below the token; segment `high` ends
-// at `high_end`, above it.
+// Searches for the first segment that ends after the token. Invariant: segments
+// below `low` end at `low_end` or before, and low_end <= token; segment `high`
+// ends at `high_end`, and high_end > token.
 absl::StatusOr<uint64_t> KeptEnds::SegmentOf(uint64_t token) const {
   if (documents_ == 0)
     return DisorderedEnds(file_, "document", 0, 0, tokens_, tokens_);
@@ -122,7 +122,7 @@ absl::StatusOr<uint64_t> KeptEnds::SegmentOf(uint64_t token) const {
 }
 
 absl::StatusOr<const EndsSegment*> KeptEnds::Segment(uint64_t segment) const {
-  // Acquire: what it points to was written by the thread that read it.
+  // Acquire: another thread may have read and written the segment.
   const EndsSegment* const kept =
       Entries()[segment].segment.load(std::memory_order_acquire);
   if (kept != nullptr) return kept;
@@ -132,7 +132,7 @@ absl::StatusOr<const EndsSegment*> KeptEnds::Segment(uint64_t segment) const {
 absl::StatusOr<const EndsSegment*> KeptEnds::Read(uint64_t segment) const {
   const uint64_t first = FirstOf(segment);
   const uint64_t count = EndOf(segment) - first;
-  // That of a segment that is the only one is not worth refusing.
+  // The only segment of a store is small and always kept.
   const bool is_only = NumSegments() == 1;
   if (!is_only && !ends_memory.HasRoomFor(kBytesExpected * count)) {
     return nullptr;
@@ -156,7 +156,8 @@ absl::StatusOr<const EndsSegment*> KeptEnds::Read(uint64_t segment) const {
   const uint64_t bytes = made->lengths.memory_bytes();
   ends_memory.TakeAnyway(bytes);
   const EndsSegment* kept = nullptr;
-  // Release: others read the segment through the pointer; acquire: theirs.
+  // Release: other threads read this segment through the pointer. Acquire: this
+  // thread may get the segment of another thread.
   if (Entries()[segment].segment.compare_exchange_strong(
           kept, made.get(), std::memory_order_acq_rel)) {
     return made.release();
@@ -166,12 +167,12 @@ absl::StatusOr<const EndsSegment*> KeptEnds::Read(uint64_t segment) const {
 }
 
 bool KeptEnds::AreInMemory(uint64_t begin, uint64_t end) const {
-  if (begin >= end || end > tokens_) return true;  // refused unread
+  if (begin >= end || end > tokens_) return true;  // fails without a read
   // Acquire: the entries were made by another thread.
   const std::vector<Entry>* const entries =
       made_.load(std::memory_order_acquire);
   if (entries == nullptr) return false;
-  // As in SegmentOf(), by what is known.
+  // The search of SegmentOf(), but only with ends that are in memory.
   uint64_t low = 0;
   uint64_t high = entries->size() - 1;
   while (low < high) {

@@ -13,19 +13,21 @@
 namespace poniente::internal {
 namespace {
 
-// Documents of the store per sample: 64 bits for so many.
+// Number of the store's documents per sample. A sample takes 64 bits.
 constexpr uint64_t kSampled = 256;
-// Document ends read together: one page to look something up, more to read all.
+// Number of document ends that one read covers: a page for a look-up, more to
+// read all.
 constexpr uint64_t kLookUp = 512;
 constexpr uint64_t kReadAll = 65536;
 
-// Where selected documents lie, from reads of those close together.
+// Reads where selected documents lie. One read covers documents that are close
+// together.
 class Ranges {
  public:
   Ranges(const TokenSource& store, uint64_t most)
       : store_(store), most_(most) {}
 
-  // The range of documents[i]; the ones after it are asked for next.
+  // Returns the range of documents[i]. Call it for ascending `i`.
   absl::StatusOr<TokenRange> At(std::span<const uint64_t> documents, size_t i) {
     const uint64_t document = documents[i];
     if (document < first_ || document >= first_ + count_) {
@@ -43,7 +45,7 @@ class Ranges {
  private:
   const TokenSource& store_;
   const uint64_t most_;
-  // Of documents [first_, first_ + count_).
+  // bounds_ are those of documents [first_, first_ + count_).
   uint64_t first_ = 0;
   uint64_t count_ = 0;
   std::vector<uint64_t> bounds_;
@@ -84,8 +86,8 @@ absl::StatusOr<SelectedTokens> SelectedTokens::Create(const TokenSource& store,
         "' has ", documents,
         " documents; make the selection anew from scores of these documents"));
   }
-  // As many samples as if one document in kSampled had one, however many are
-  // selected; a scan then covers about kSampled documents of the store.
+  // The number of samples is one per kSampled documents of the store, however
+  // many are selected, so a scan covers about kSampled documents of the store.
   const uint64_t chosen = selection.count();
   const uint64_t stride =
       chosen == 0 ? 1 : (chosen - 1) / (documents / kSampled + 1) + 1;

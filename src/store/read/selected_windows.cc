@@ -19,8 +19,8 @@
 namespace poniente::internal {
 namespace {
 
-// Where a document lies in items of `length` tokens, whose first `num_items`
-// there are, if it begins at `offset` of their concatenation.
+// Returns the pieces of a document that begins at token `offset` of the
+// concatenation, which is cut into `num_items` items of `length` tokens.
 std::vector<PieceOfItem> CutIntoItems(TokenRange document, uint64_t offset,
                                       uint64_t length, uint64_t num_items) {
   const uint64_t end = std::min(offset + document.size(), num_items * length);
@@ -102,7 +102,7 @@ class SelectedWindows final : public AsyncDataset<TokenWindow>,
  private:
   struct Plan {
     std::vector<TokenRange> ranges;
-    std::vector<size_t> ranges_of;  // how many make each item
+    std::vector<size_t> ranges_of;  // number of ranges per item
   };
 
   uint64_t num_items() const { return tokens_.total() / length_; }
@@ -113,7 +113,7 @@ class SelectedWindows final : public AsyncDataset<TokenWindow>,
     for (const Position& position : positions) {
       PONIENTE_ASSIGN_OR_RETURN(const std::vector<ItemPiece> pieces,
                                 Pieces(position));
-      // Documents that follow each other in the store are one read.
+      // Joins documents that are adjacent in the store into one range.
       const size_t first = plan.ranges.size();
       for (const ItemPiece& piece : pieces) {
         if (plan.ranges.size() > first &&

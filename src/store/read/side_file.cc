@@ -10,7 +10,7 @@
 namespace poniente::internal {
 namespace {
 
-// Of a larger read, as much is read and verified at a time.
+// A larger read is made and verified in pieces of this many bytes.
 constexpr size_t kMaxReadBytes = size_t{1} << 20;
 
 }  // namespace
@@ -68,8 +68,8 @@ absl::StatusOr<SideFile::Content> SideFile::OpenExpected() const {
   return Take(std::move(file));
 }
 
-// What has been verified is read as it is. Otherwise whole blocks are read, and
-// given from the bytes that were verified.
+// Reads bytes of verified blocks directly. For all other blocks, reads the
+// whole blocks, verifies them, and copies from the verified bytes.
 absl::Status SideFile::ReadVerified(const Content& content, uint64_t offset,
                                     std::span<std::byte> into) const {
   const FileChecksums& checksums = *content.checksums;

@@ -19,7 +19,7 @@ Stored Load(const std::byte* from) {
 
 template <class Stored>
 std::optional<size_t> Decode(const std::byte* from, std::span<uint32_t> to) {
-  // Negative ids become large ones.
+  // Unsigned, so that negative ids become large ones.
   using Unsigned = std::make_unsigned_t<Stored>;
   Unsigned all = 0;
   for (size_t i = 0; i < to.size(); ++i) {
@@ -36,7 +36,7 @@ std::optional<size_t> Decode(const std::byte* from, std::span<uint32_t> to) {
   }
 }
 
-// Calls `visit` with a value of the C++ type.
+// Calls `visit` with a value of the corresponding C++ type.
 template <class Visit>
 auto WithType(StoredType type, const Visit& visit) {
   switch (type) {

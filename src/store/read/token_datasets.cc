@@ -15,7 +15,7 @@
 namespace poniente::internal {
 namespace {
 
-// What all share: items that are ranges of tokens.
+// The base of all datasets whose items are ranges of tokens.
 class RangesDataset : public AsyncDataset<TokenWindow> {
  public:
   explicit RangesDataset(std::shared_ptr<const TokenSource> source)
@@ -47,7 +47,7 @@ class RangesDataset : public AsyncDataset<TokenWindow> {
   // REQUIRES: index < length.
   virtual absl::StatusOr<TokenRange> ItemRange(uint64_t index) const = 0;
 
-  // The tokens that the position asks for.
+  // Returns the tokens that the position asks for.
   absl::StatusOr<TokenRange> Find(const Position& position) const {
     if (position.index >= length_now().readable) {
       PONIENTE_RETURN_IF_ERROR(
@@ -137,7 +137,7 @@ class Windows : public RangesDataset, public RangeSource {
   const uint32_t length_;
   const WindowRule rule_;
   const WindowGrid grid_;
-  // Asked for at each batch.
+  // Copies of values that are used in each batch.
   const uint32_t width_;
   const uint64_t num_windows_;
   const uint64_t stride_;
@@ -145,7 +145,7 @@ class Windows : public RangesDataset, public RangeSource {
   bool has_ranges_ = false;
 };
 
-// Of a source whose documents are known.
+// The windows of a source whose documents are known.
 class WindowsOfDocuments final : public Windows, public PiecewiseItems {
  public:
   using Windows::Windows;

@@ -29,7 +29,7 @@ std::string PathOf(const std::string& path, const StoreManifest& manifest,
   return internal::StoreFilePath(path, file, manifest.generation);
 }
 
-// NotFound if it is not there.
+// Checks the size of a file. NotFound if the file does not exist.
 absl::Status CheckSize(const std::string& path, uint64_t expected) {
   PONIENTE_ASSIGN_OR_RETURN(const internal::FileStamp stamp,
                             internal::ReadStamp(path));
@@ -41,14 +41,15 @@ struct StoreFiles {
   std::unique_ptr<const DocumentIndex> documents;
 };
 
-// They follow those of the tokens.
+// Returns where the checksums of the documents file are stored: after those of
+// the tokens.
 BlockChecksums DocumentChecksums(const std::string& path,
                                  const StoreManifest& manifest) {
   return {PathOf(path, manifest, StoreFile::kChecksums),
           4 * manifest.NumBlocks(StoreFile::kTokens), manifest.block_bytes};
 }
 
-// NotFound if one of the files is not there.
+// Opens the files of a store. NotFound if one of them does not exist.
 absl::StatusOr<StoreFiles> OpenFiles(const std::string& path,
                                      const StoreManifest& manifest,
                                      const TokenStoreOptions& options) {

@@ -42,7 +42,7 @@ class StoreScanner {
 
   const std::string& path() const { return file_.path(); }
 
-  // The next bytes, at most 1 MiB; empty at the end.
+  // Returns the next bytes, at most 1 MiB; empty at the end.
   absl::StatusOr<std::span<const std::byte>> Next() {
     const std::span<std::byte> piece = std::span(buffer_).first(
         static_cast<size_t>(std::min(kPieceBytes, file_.size() - at_)));
@@ -57,7 +57,7 @@ class StoreScanner {
   uint64_t at_ = 0;
 };
 
-// The stored checksums, one after the other.
+// Reads the stored checksums one after the other.
 class StoredChecksums {
  public:
   explicit StoredChecksums(OpenFile file) : scanner_(std::move(file)) {}
@@ -80,7 +80,8 @@ class StoredChecksums {
   std::span<const std::byte> rest_;
 };
 
-// Ends of consecutive pieces: they never fall, and the last reaches the total.
+// Checks the ends of consecutive pieces: no end is below the previous one, and
+// the last end is the total.
 class EndsCheck {
  public:
   EndsCheck(std::string what, uint64_t count, uint64_t total)
@@ -138,7 +139,7 @@ class Verification {
 
   absl::StatusOr<OpenFile> Open(StoreFile file) const;
   absl::Status CheckChecksumsFile();
-  // Checks every block of `file`, and hands its bytes to `content`.
+  // Checks every block of `file`, and passes its bytes to `content`.
   absl::Status Scan(StoreFile file, StoredChecksums* stored, FileKey* key,
                     const Content& content);
   absl::Status CheckTokens(std::span<const std::byte> bytes);
@@ -277,7 +278,7 @@ absl::Status VerifyTokenStore(const TokenStore& store,
 absl::Status VerifyTokenStore(const std::string& path,
                               const VerifyProgress& progress) {
   TokenStoreOptions options;
-  // Nothing is read through it.
+  // The reader of this store is not used, so it needs no ring or checksums.
   options.io.backend = IoBackend::kPread;
   options.io.verify = VerifyChecksums::kOff;
   PONIENTE_ASSIGN_OR_RETURN(const auto store, TokenStore::Open(path, options));

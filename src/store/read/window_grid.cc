@@ -10,7 +10,7 @@ uint64_t NumWindows(uint64_t tokens, uint64_t length, uint64_t stride,
                     bool keep_tail) {
   const uint64_t whole = tokens < length ? 0 : (tokens - length) / stride + 1;
   if (!keep_tail) return whole;
-  // A tail that holds no more than the overlap is in the window before.
+  // If the tail is not longer than the overlap, the last whole window has it.
   const uint64_t covered = whole == 0 ? 0 : (whole - 1) * stride + length;
   return whole + (tokens > covered ? 1 : 0);
 }
@@ -39,8 +39,8 @@ WindowGrid::WindowGrid(std::span<const uint64_t> shard_ends, uint32_t length,
 
 size_t WindowGrid::PartOf(uint64_t window) const {
   if (parts_.size() == 1) return 0;
-  // The last that begins at or before it: those before begin there, too, but
-  // have no windows.
+  // The last part whose first window is at or before `window`. Earlier parts
+  // may have the same first window, but then have no windows.
   const auto after = std::upper_bound(
       parts_.begin(), parts_.end(), window,
       [](uint64_t w, const Part& part) { return w < part.first; });
@@ -66,7 +66,7 @@ std::vector<PieceOfItem> WindowGrid::Pieces(TokenRange tokens) const {
     const uint64_t end =
         part + 1 == parts_.end() ? num_windows_ : (part + 1)->first;
     const uint64_t offset = std::max(tokens.begin, part->begin) - part->begin;
-    // The first window that reaches beyond the first token.
+    // The number of windows that end before the first token.
     const uint64_t skipped =
         offset < length_ ? 0 : (offset - length_) / stride_ + 1;
     for (uint64_t w = part->first + skipped; w < end; ++w) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The header is a Python dictionary, as NumPy prints it:
 //   {'descr': '<f4', 'fortran_order': False, 'shape': (3,), }
-// with spaces and a newline after it. Of Python only what can stand there is
-// understood.
+// followed by spaces and a newline. Parses only the Python that can occur
+// there.
 #include "store/selection_files/npy.h"
 
 #include <algorithm>
@@ -46,7 +46,7 @@ class HeaderParser {
           std::pair(has_order_, "fortran_order")}) {
       if (!seen) return Error(absl::StrCat("a member '", name, "'"));
     }
-    // A list is the same in either order; Julia writes it as Fortran's.
+    // A list is the same in both orders; Julia writes lists in Fortran order.
     if (is_fortran_ && (dimensions_ > 1 || shape_ == NpyShape::kList)) {
       return absl::InvalidArgumentError(
           "the NumPy array is in Fortran order; save "
@@ -100,7 +100,7 @@ class HeaderParser {
       count = 10 * count + static_cast<uint64_t>(text_[at_] - '0');
     }
     if (at_ == begin) return Error("a count");
-    if (at_ < text_.size() && text_[at_] == 'L') ++at_;  // Python 2
+    if (at_ < text_.size() && text_[at_] == 'L') ++at_;  // by Python 2
     return count;
   }
 

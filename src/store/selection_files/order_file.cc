@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// 64 bytes of header, then for each place its item, then for each item its
-// place: u32, little-endian. docs/selection.md has the header's bytes.
+// The file has a header of 64 bytes, the item at each place, and the place of
+// each item; items and places are little-endian u32. docs/selection.md
+// describes the header.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -57,14 +58,14 @@ absl::Status DamagedOrder(const std::string& path, std::string_view what) {
                    "; copy it again or make it again from the scores"));
 }
 
-// The number of items, from a header and the size of its file.
+// Checks the header against the size of its file. Returns the number of items.
 absl::StatusOr<uint64_t> CheckHeader(const internal::OpenFile& file,
                                      const Header& header) {
   const std::string& path = file.path();
   if (std::memcmp(header.data(), kMagic.data(), kMagic.size()) != 0) {
     return absl::InvalidArgumentError(absl::StrCat(
-        "'", path, "' is no order file: it does not begin with '",
-        internal::Absl(kMagic), "'; make one by OrderFile::Write"));
+        "'", path, "' is not an order file: it does not begin with '",
+        internal::Absl(kMagic), "'; make one with OrderFile::Write"));
   }
   const auto version = LoadLittle<uint32_t>(header.data() + 8);
   if (version != kVersion) {
@@ -90,10 +91,11 @@ absl::StatusOr<uint64_t> CheckHeader(const internal::OpenFile& file,
   return count;
 }
 
-// What one pass over both tables checks. The pairs (place, item) are the same
-// in both tables, in two orders, if and only if the tables are permutations and
-// inverse: each has every number once on the side that counts. Sums of their
-// hashes do not see the order.
+// Checks in one pass whether two tables are permutations and inverse to each
+// other. That is so exactly if both tables hold the same pairs (place, item),
+// in two different orders, because one table has each place once and the other
+// each item once. The sum of the hashes of all pairs does not depend on their
+// order.
 class TableCheck {
  public:
   explicit TableCheck(uint64_t count) : fingerprint_(count) {}
@@ -116,7 +118,7 @@ class TableCheck {
   uint64_t pairs_ = 0;
 };
 
-// The tables of a file, mapped.
+// The tables of a memory-mapped file.
 class MappedTables final : public OrderTables {
  public:
   MappedTables(internal::OpenFile file, internal::Mapping mapping,
@@ -136,15 +138,16 @@ class MappedTables final : public OrderTables {
     LookUp(count_, in, out);
   }
   absl::Status status() const override {
-    // Relaxed: who made the look-up sees its own mark, and others make theirs.
+    // Relaxed: a thread sees the mark of its own look-ups, and other threads
+    // set it in theirs.
     if (!damaged_.load(std::memory_order_relaxed)) return absl::OkStatus();
     return DamagedOrder(file_.path(), "was cut short or damaged while open");
   }
   uint64_t fingerprint() const override { return fingerprint_; }
 
  private:
-  // Entries base + in[i]; from the first that cannot be read on, in[i] itself:
-  // a fault is slow.
+  // Looks up entries base + in[i]. After the first entry that cannot be read,
+  // writes in[i] itself without another attempt, because faults are slow.
   void LookUp(uint64_t base, std::span<const uint64_t> in,
               std::span<uint64_t> out) const {
     const std::byte* const entries = mapping_.begin() + kHeaderBytes;
@@ -161,7 +164,8 @@ class MappedTables final : public OrderTables {
       }
       out[i] = value;
     }
-    // A file cut short inside a page shows zeros up to the page's end.
+    // If the file was truncated within a page, the rest of the page reads as
+    // zeros.
     good = good && file_.SizeNow() >= file_.size();
     if (!good) damaged_.store(true, std::memory_order_relaxed);
   }
@@ -206,7 +210,7 @@ absl::Status ReadTables(const internal::OpenFile& file, uint64_t count,
                    " at byte 12, computed ", absl::Hex(checksum)));
 }
 
-// Writes all of it but durably no name.
+// Writes the contents and makes them durable, but not the name of the file.
 absl::Status WriteContent(int fd, const std::string& path,
                           const ScoreOrder& order) {
   const uint64_t count = order.size();
@@ -251,7 +255,7 @@ absl::Status OrderFile::Write(const std::string& path,
                               const ScoreOrder& order) {
   PONIENTE_RETURN_IF_ERROR(internal::CheckOrderSize(order.size()));
   static std::atomic<uint64_t> number = 0;
-  // Relaxed: only to differ.
+  // Relaxed: the numbers only have to differ.
   const std::string temporary =
       absl::StrCat(path, ".", ::getpid(), "-",
                    number.fetch_add(1, std::memory_order_relaxed), ".tmp");

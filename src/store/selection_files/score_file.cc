@@ -51,7 +51,7 @@ absl::Status ReadBytes(const OpenFile& file, uint64_t offset,
                    "again"));
 }
 
-// The array of a NumPy file, nullopt for any other.
+// Returns the array of a NumPy file; nullopt for any other file.
 absl::StatusOr<std::optional<NpyArray>> FindNpy(const OpenFile& file) {
   return internal::FindNpy(file.path(), file.size(),
                            [&](uint64_t offset, std::span<std::byte> into) {
@@ -59,7 +59,7 @@ absl::StatusOr<std::optional<NpyArray>> FindNpy(const OpenFile& file) {
                            });
 }
 
-// The same for a file of nothing but elements.
+// Returns the array of a file that consists of elements only.
 absl::StatusOr<NpyArray> RawArray(const OpenFile& file, char kind,
                                   uint32_t width) {
   if (file.size() % width == 0) {
@@ -123,7 +123,7 @@ bool IsNegative(uint64_t value, const NpyArray& array) {
   return array.kind == 'i' && (value >> (8 * array.width - 1) & 1) != 0;
 }
 
-// The elements of an array of integers, widened.
+// Reads the elements of an array of integers, converted to 64 bits.
 absl::StatusOr<std::vector<uint64_t>> ReadIntegers(const OpenFile& file,
                                                    const NpyArray& array,
                                                    bool may_be_negative) {
@@ -147,7 +147,7 @@ absl::StatusOr<std::vector<uint64_t>> ReadIntegers(const OpenFile& file,
   return integers;
 }
 
-// One bool per item.
+// Reads a selection from an array with one bool per item.
 absl::StatusOr<Selection> ReadMask(const OpenFile& file, const NpyArray& array,
                                    uint64_t size) {
   if (array.count != size) {
@@ -176,7 +176,8 @@ absl::StatusOr<Selection> ReadMask(const OpenFile& file, const NpyArray& array,
   return Selection::FromBitmap(size, std::move(words));
 }
 
-// What a selection is read from: a NumPy array of integers, or raw words.
+// Finds the array to read a selection from: integers of a NumPy file, or raw
+// words.
 absl::StatusOr<NpyArray> FindIntegers(const OpenFile& file) {
   PONIENTE_ASSIGN_OR_RETURN(const std::optional<NpyArray> npy, FindNpy(file));
   if (!npy.has_value()) return RawArray(file, 'u', 8);
@@ -193,7 +194,8 @@ absl::StatusOr<Selection> WithPath(absl::StatusOr<Selection> made,
   return internal::Prepend(made.status(), Quoted(file));
 }
 
-// Rounded to the type of the scores, but never past a number of it.
+// Rounds the threshold to the type of the scores. A finite threshold beyond the
+// range of float still selects the same scores: only inf, or all but -inf.
 float NarrowThreshold(double threshold) {
   if (threshold > FLT_MAX) return HUGE_VALF;
   if (threshold < -FLT_MAX)

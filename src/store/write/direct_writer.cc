@@ -18,20 +18,21 @@
 namespace poniente::internal {
 namespace {
 
-// What is kept of memory for pages; a piece may be larger.
+// Least memory of a Pages object. A large piece needs more.
 constexpr size_t kLeastPageRoom = size_t{1} << 20;
-// What is allocated ahead, up to what is expected or a quarter of the file, is
-// between these; more waits for all writes in flight less often.
+// Bounds of one allocation ahead of the writes, which covers the expected rest
+// of the file, or a quarter of its size so far. Each allocation waits for all
+// writes in flight, so larger allocations wait less often.
 constexpr uint64_t kLeastAhead = uint64_t{8} << 20;
 constexpr uint64_t kMaxAhead = uint64_t{256} << 20;
 
-// A part of what the file system has left, so that others, and the store's own
-// other files, find some, too.
+// An allocation takes at most this part (one eighth) of the free space, because
+// other programs and the store's other files need space, too.
 constexpr uint64_t kPartOfFree = 8;
 
 uint64_t PageOf(uint64_t at) { return at / kPageBytes * kPageBytes; }
 
-// What the file system has left; 0 if it does not say.
+// Returns the free bytes of the file system; 0 if that is not known.
 uint64_t FreeBytes(int fd) {
   struct statvfs facts;
   if (::fstatvfs(fd, &facts) != 0) return 0;
@@ -41,7 +42,8 @@ uint64_t FreeBytes(int fd) {
 }  // namespace
 
 bool DirectWriter::AllocateRange(int fd, uint64_t begin, uint64_t end) {
-  // Past this limit the call would end the process, also if the data fits.
+  // Beyond this limit, the call would end the process (SIGXFSZ), even if the
+  // data itself would fit.
   rlimit limit;
   if (::getrlimit(RLIMIT_FSIZE, &limit) != 0 ||
       limit.rlim_cur != RLIM_INFINITY) {
@@ -90,7 +92,7 @@ void DirectWriter::Allocate(uint64_t end) {
     if (allocates_) {
       allocated_ += ahead;
     } else {
-      // What it did get is given back: nothing has been written there.
+      // Frees what was allocated partly. Nothing has been written there.
       (void)CutFile(direct_.get(), path_, allocated_);
     }
   }
@@ -119,7 +121,7 @@ absl::Status DirectWriter::Pages::Reserve(size_t bytes) {
 }
 
 void DirectWriter::Pages::Append(std::span<const std::byte> bytes) {
-  // The disk takes them from memory, nobody else looks at them again.
+  // The processor does not read the copy again; the disk reads it from memory.
   StreamCopy(bytes, memory_.get() + size_, {});
   size_ += bytes.size();
 }
@@ -160,7 +162,7 @@ absl::Status DirectWriter::Stage(uint64_t at, std::span<const std::byte> bytes,
 absl::Status DirectWriter::WriteAt(uint64_t at,
                                    std::span<const std::byte> pages) const {
   const absl::Status written = WriteAll(direct_.get(), path_, at, pages);
-  // Some file systems want more than pages, and say so only now.
+  // Some file systems need a larger alignment than a page, and fail only here.
   if (!absl::IsInvalidArgument(written)) return written;
   return WriteAll(buffered_.get(), path_, at, pages);
 }
@@ -175,8 +177,9 @@ absl::Status DirectWriter::Write(const Pages& pages) {
 }
 
 absl::Status DirectWriter::WriteKept(uint64_t end) {
-  // Under the lock, so that it comes before what makes a page whole is staged.
-  // One that is whole is written elsewhere, too: as it is here.
+  // Holds the lock, so that no page is completed meanwhile. A page that was
+  // completed before, but not yet written, is written twice with the same
+  // bytes.
   const MutexLock lock(&mu_);
   Pages pages;
   for (const auto& [at, begun] : begun_) {

@@ -19,7 +19,7 @@ void EncodeIdsAs(std::span<const Id> ids, std::byte* to) {
   if constexpr (sizeof(Stored) == sizeof(Id)) {
     if (!ids.empty()) std::memcpy(to, ids.data(), ids.size_bytes());
   } else {
-    // A fixed number at a time, which compilers vectorize.
+    // Converts a fixed number at a time, so that compilers vectorise the loop.
     constexpr size_t kAtOnce = 64;
     size_t i = 0;
     for (; i + kAtOnce <= ids.size(); i += kAtOnce) {

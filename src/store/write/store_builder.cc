@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is written, in what order: see docs/token_store_format.md for the bytes
-// and store_folder.cc for how they become visible. Tokens and their checksums
-// go to their files at once; document ends and names wait in spill buffers,
-// because they lie one after the other in the documents file.
+// docs/token_store_format.md describes the files byte by byte, and
+// store_folder.cc how they become visible. Tokens and their checksums are
+// written to their files at once. Document ends and names wait in spill
+// buffers, because the documents file holds all ends before all names.
 //
-// Going on after a kill: Save() makes durable, in this order, the tokens, the
-// checksums and the scratch files, and then scratch-checkpoint, which says how
-// long each of them was at the mark. It is replaced by a rename, so that there
-// is the one before or this one. What lies behind the mark is cut off by who
-// goes on, and written again. Nothing else tells those files from leftovers of
-// a dead writer: any other writer removes them.
+// Continuing after a kill: Save() makes durable, in this order, the tokens, the
+// checksums and the scratch files, and then the file scratch-checkpoint, which
+// states the sizes of the others at the mark. A rename replaces that file, so
+// either the previous checkpoint or the new one exists. A writer that continues
+// cuts off everything after the mark and writes it again. Any other writer
+// removes these files as leftovers of a dead writer.
 #include "store/write/store_builder.h"
 
 #include <fcntl.h>
@@ -30,7 +30,7 @@
 namespace poniente::internal {
 namespace {
 
-// A checkpoint is a few hundred bytes and what its caller remembers.
+// A checkpoint has a few hundred bytes, and the data of its caller.
 constexpr uint64_t kMaxCheckpointBytes = uint64_t{1} << 20;
 
 TokenType NarrowestType(uint64_t vocabulary_size) {
@@ -104,7 +104,7 @@ absl::StatusOr<std::unique_ptr<StoreBuilder>> StoreBuilder::CreateToSave(
                           uint64_t committed) -> std::optional<uint64_t> {
     const std::optional<StoreCheckpoint> left =
         ReadCheckpoint(folder.ScratchPath("checkpoint"));
-    // A writer that dies right behind its commit leaves its last checkpoint.
+    // A writer that dies right after its commit leaves its last checkpoint.
     if (!left || left->generation <= committed) return std::nullopt;
     if (!accept(left->caller)) return std::nullopt;
     checkpoint = *left;
@@ -240,7 +240,7 @@ absl::StatusOr<PieceChecksums> StoreBuilder::StageTokens(
 void StoreBuilder::StartWriting(uint64_t begin, uint64_t end) const {
   if (direct_ != nullptr) return;
   const uint64_t width = manifest_.width();
-  // Advice: where it cannot be taken, Finish() writes all the same.
+  // Only advice: if it fails, Finish() still writes everything.
   (void)::sync_file_range(tokens_.get(), static_cast<off_t>(begin * width),
                           static_cast<off_t>((end - begin) * width),
                           SYNC_FILE_RANGE_WRITE);
@@ -324,7 +324,7 @@ absl::Status StoreBuilder::Save(const StoreCheckpoint& mark) const {
   return SyncFolder(ParentOf(path));
 }
 
-// So that padding makes the last page whole.
+// Padding must complete the last page.
 static_assert(kAlignment % kPageBytes == 0);
 
 absl::Status StoreBuilder::PadTokens() {
@@ -359,7 +359,7 @@ absl::Status StoreBuilder::WriteDocuments() {
 
 absl::Status StoreBuilder::WriteAndCommit() {
   PONIENTE_RETURN_IF_ERROR(PadTokens());
-  // Room was made ahead of what is written.
+  // Removes space that was allocated but not written.
   PONIENTE_RETURN_IF_ERROR(CutFile(tokens_.get(), tokens_path_,
                                    manifest_.FileBytes(StoreFile::kTokens)));
   PONIENTE_RETURN_IF_ERROR(SyncFd(tokens_.get(), tokens_path_));
@@ -372,7 +372,7 @@ absl::Status StoreBuilder::WriteAndCommit() {
 
 absl::StatusOr<TokenStoreFacts> StoreBuilder::Finish() {
   const absl::Status written = WriteAndCommit();
-  // Gives the space back after an error, and the lock in any case.
+  // Frees the space after an error, and releases the lock in all cases.
   tokens_ = OwnedFd();
   direct_.reset();
   checksums_.reset();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One document after the other, through a buffer: what the store's files are
-// and how they become visible is that of store_builder.cc.
+// Writes one document after the other through a buffer. store_builder.cc writes
+// the files of the store and makes them visible.
 #include "poniente/token_store_writer.h"
 
 #include <algorithm>
@@ -37,13 +37,13 @@ class TokenStoreWriter::Impl {
   absl::Status End();
   absl::StatusOr<TokenStoreFacts> Finish();
 
-  // Ok if a document is open, or none is, as wanted.
+  // Returns OK if a document is open exactly if `want_open` is true.
   absl::Status CheckTurn(bool want_open, const char* call) const;
   template <class Id>
   absl::Status CheckIds(std::span<const Id> ids) const;
 
  private:
-  // Remembers an error: what is on the disk is of no use any more.
+  // Remembers an error, after which the files are useless. Returns `status`.
   absl::Status Keep(absl::Status status);
   template <class Id>
   absl::Status WriteIds(std::span<const Id> ids);
