@@ -85,6 +85,14 @@ class BatchLayout {
   TokenType token_type_;
   uint32_t tensors_ = 1;  // bit t: BatchTensor t is there
 };
+
+// What a batch has besides its tensors. The slot keeps it for the next batch,
+// whose vectors then need no new memory.
+struct BatchFacts {
+  StepPlan plan;
+  std::vector<SampleProvenance> provenance;
+  Slot* slot = nullptr;
+};
 }  // namespace internal
 
 // The samples of one step on one rank: token ids as [num_samples, seq_len]
@@ -107,16 +115,18 @@ class Batch {
   Batch& operator=(Batch&&) = default;
   ~Batch();
 
-  uint64_t step() const { return plan_.step; }
+  uint64_t step() const { return plan().step; }
   // Returns the plan of the whole step over all ranks: stage, lr_scale,
   // boundary, first sample.
-  const StepPlan& plan() const { return plan_; }
+  const StepPlan& plan() const { return facts_->plan; }
 
   // Returns the number of this rank's samples; 0 if there are more ranks than
   // samples and this one gets none.
-  size_t num_samples() const { return provenance_.size(); }
+  size_t num_samples() const {
+    return facts_ == nullptr ? 0 : facts_->provenance.size();
+  }
   // Returns the tokens per sample.
-  uint32_t seq_len() const { return plan_.seq_len; }
+  uint32_t seq_len() const { return plan().seq_len; }
 
   TokenType token_type() const { return layout_.token_type(); }
   // Returns whether the host has the tokens; false only if
@@ -186,15 +196,15 @@ class Batch {
   std::shared_ptr<const void> ShareMemory() const;
 
   // Returns the number of the sample's leaf in Loader::sources().
-  uint32_t source(size_t sample) const { return provenance_[sample].source; }
+  uint32_t source(size_t sample) const { return provenance(sample).source; }
   const SampleProvenance& provenance(size_t sample) const {
-    return provenance_[sample];
+    return facts_->provenance[sample];
   }
 
  private:
   // The functions that only the loader calls: src/loader/batch_access.h.
   friend struct internal::BatchAccess;
-  Batch(StepPlan plan, size_t num_samples, internal::BatchLayout layout,
+  Batch(const StepPlan& plan, size_t num_samples, internal::BatchLayout layout,
         std::shared_ptr<internal::Slot> slot);
 
   bool IsOnHost(BatchTensor tensor) const {
@@ -217,10 +227,9 @@ class Batch {
     return HostSpan<Id>(tensor);
   }
 
-  StepPlan plan_;
   internal::BatchLayout layout_;
-  std::vector<SampleProvenance> provenance_;
-  std::shared_ptr<internal::Slot> slot_;
+  // Owns the slot, which owns the facts. Null once the batch was moved from.
+  std::shared_ptr<internal::BatchFacts> facts_;
   bool has_host_tokens_ = true;
 };
 

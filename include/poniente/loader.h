@@ -144,9 +144,11 @@ Task<std::unique_ptr<OfferedBatch>> BeginNext(Loader& loader);
 // Consumers: coroutines await Next(), other code calls NextBlocking(). Batches
 //     (below) is a range for loops; async_next.h is for Asio's other completion
 //     tokens.
-// Threads: reads on a thread of its own. Next() resumes on the executor of the
-//     awaiting coroutine. All members may be called from any thread, but only
-//     one Next() may be in progress; a second one returns FailedPrecondition.
+// Threads: reads on a thread of its own; while batches come from memory, a
+//     NextBlocking() that would wait makes batches itself. Next() resumes on
+//     the executor of the awaiting coroutine. All members may be called from
+//     any thread, but only one Next() may be in progress; a second one returns
+//     FailedPrecondition.
 // Errors: "step 1200, rank 3: " followed by the source's error; OutOfRange from
 //     a source becomes Internal. The loader stays at that step: Next() retries
 //     it, Seek() moves elsewhere.

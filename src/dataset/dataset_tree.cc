@@ -72,6 +72,15 @@ absl::Status DatasetTree::ResolveBelow(uint32_t number,
   if (map == nullptr) return NotFinal(*at.node);
   PONIENTE_RETURN_IF_ERROR(internal::CheckInRange(
       *at.node, map->length(), map->has_one_epoch(), positions));
+  if (at.children.size() == 1) {  // needs no groups
+    std::vector<ChildPosition> resolved(positions.size());
+    map->Resolve(positions, resolved);
+    PONIENTE_RETURN_IF_ERROR(
+        internal::PrependName(map->status(), at.node->name()));
+    std::vector<Position> below(positions.size());
+    for (size_t i = 0; i < below.size(); ++i) below[i] = resolved[i].position;
+    return ResolveBelow(at.children[0], below, places, out);
+  }
   const internal::ChildGroups groups(*map, positions);
   PONIENTE_RETURN_IF_ERROR(
       internal::PrependName(map->status(), at.node->name()));
@@ -124,7 +133,7 @@ absl::StatusOr<std::vector<FoundPart>> DatasetTree::FindParts(
       map->FindParts(below.place, part.position, &above);
       PONIENTE_RETURN_IF_ERROR(
           internal::PrependName(map->status(), parent.name()));
-      // A part of a part lies within it.
+      // The bounds of a part of a part are relative to the outer part.
       for (size_t i = begin; i < above.size(); ++i) {
         above[i].part_begin += part.part_begin;
         if (above[i].part_length == kWholeItem) {
@@ -175,10 +184,10 @@ absl::Status DatasetTree::CheckEpochsBelow(uint32_t number,
   const Node& at = nodes_[number];
   if (at.children.empty()) return absl::OkStatus();
   const std::shared_ptr<const IndexMap> map = at.node->map();
-  if (map == nullptr) return absl::OkStatus();  // not known yet
+  if (map == nullptr) return absl::OkStatus();  // not yet known
   const auto* mixture = dynamic_cast<const internal::MixtureMap*>(map.get());
   if (mixture != nullptr && mixture->has_one_epoch()) {
-    // UINT64_MAX: all of an epoch.
+    // UINT64_MAX stands for the end of an epoch.
     const bool is_beyond = mixture->limits_epochs() &&
                            span.last.index >= *mixture->length() &&
                            span.last.index != UINT64_MAX;

@@ -17,11 +17,11 @@
 namespace poniente::internal {
 namespace {
 
-// Readers of fewer bytes than this learn together: alone they would be read
-// through before they know.
+// Readers of fewer bytes than this share one policy: each alone would be read
+// to its end before its policy had measured enough.
 constexpr uint64_t kSmallBytes = uint64_t{64} << 20;
 
-// Of all open readers that adapt.
+// Bytes of the files of all open auto readers.
 std::atomic<uint64_t> auto_bytes = 0;
 
 const std::shared_ptr<BackendPolicy>& SmallReadersPolicy(bool hits_tell) {
@@ -32,8 +32,9 @@ const std::shared_ptr<BackendPolicy>& SmallReadersPolicy(bool hits_tell) {
   return policies[hits_tell ? 1 : 0];
 }
 
-// Without them io_uring reads on threads of its own, and what is complete after
-// a submission depends on their speed. Asked once per file system.
+// Returns whether the file system supports nowait reads; tests each file system
+// once. Without them, io_uring reads on its own threads, and what is complete
+// after a submission depends on their speed.
 bool HasNowaitReads(const OpenFile& file) {
   static auto* const mutex = new Mutex;
   static auto* const known = new absl::flat_hash_map<uint64_t, bool>;
@@ -51,7 +52,7 @@ bool HasNowaitReads(const OpenFile& file) {
   return has;
 }
 
-// Looked up once a second.
+// Returns half of the available memory, which is looked up once a second.
 uint64_t DefaultCacheBytes() {
   using Clock = std::chrono::steady_clock;
   static std::atomic<uint64_t> bytes = 0;
@@ -149,7 +150,8 @@ absl::Status ReaderState::OpenLater(uint32_t file) {
 
 absl::StatusOr<OpenFile> ReaderState::OpenNow(uint32_t file,
                                               const ByteFile& wanted) {
-  // Rings read by descriptors; whoever chose them gets the limit's error.
+  // A backend that was chosen by name and uses a ring needs descriptors.
+  // Opening then fails at the limit.
   const bool needs_descriptor = options.backend == IoBackend::kDirect ||
                                 options.backend == IoBackend::kBuffered;
   const auto keep =
@@ -168,7 +170,8 @@ absl::StatusOr<OpenFile> ReaderState::OpenNow(uint32_t file,
     mappings[file].Set(std::move(mapping));
   } else if (!opened.has_descriptor() && options.may_map &&
              backend == IoBackend::kBuffered) {
-    // Needs no descriptor. Without it, each read opens the file again.
+    // A mapping needs no descriptor. Without it, each read opens the file
+    // again.
     absl::StatusOr<Mapping> mapping = Mapping::Map(opened);
     if (mapping.ok()) mappings[file].Set(*std::move(mapping));
   }
@@ -178,8 +181,8 @@ absl::StatusOr<OpenFile> ReaderState::OpenNow(uint32_t file,
 void ReaderState::LookAround(const OpenFile* first) {
   if (std::exchange(has_looked_around_, true)) return;
   if (options.backend == IoBackend::kDirect && first != nullptr) {
-    // Whether the file system takes it is to be known at once; the descriptors
-    // are not to be held before they are needed.
+    // Tests at once whether the file system supports direct reads, but keeps no
+    // descriptor before it is needed.
     const absl::Status direct_works = DirectFile::Open(*first).status();
     if (!direct_works.ok() && !absl::IsResourceExhausted(direct_works)) {
       RefuseDirect(std::string(direct_works.message()));
@@ -190,7 +193,7 @@ void ReaderState::LookAround(const OpenFile* first) {
                          (first == nullptr || HasNowaitReads(*first));
   owned_policy_ = shares_policy ? SmallReadersPolicy(hits_tell)
                                 : std::make_shared<BackendPolicy>(hits_tell);
-  // Release: a look at it needs no lock.
+  // Release: policy() reads it without the lock.
   policy_.store(owned_policy_.get(), std::memory_order_release);
 }
 
@@ -283,16 +286,17 @@ void ReaderState::ReportBuffered(uint64_t reads, uint64_t hits) {
   BackendPolicy* const adaptive = policy();
   if (adaptive == nullptr) return;
   const bool may_map = !refuses_mapping.load(std::memory_order_relaxed);
-  // One that cannot do as others do does not decide for them.
+  // A reader that cannot map files does not influence the shared policy.
   if (!may_map && shares_policy) return;
   adaptive->ReportBuffered(reads, hits, FitsCache(), may_map);
 }
 
 void ReaderState::ReportMapped(uint64_t reads, uint64_t faults) {
-  if (faults == 0) {
-    calm_batches.fetch_add(1, std::memory_order_relaxed);
-  } else {
+  const int calm = calm_batches.load(std::memory_order_relaxed);
+  if (faults > 0) {
     calm_batches.store(0, std::memory_order_relaxed);
+  } else if (calm < kCalmBatches) {  // else not written: threads share the line
+    calm_batches.store(calm + 1, std::memory_order_relaxed);
   }
   BackendPolicy* const adaptive = policy();
   if (adaptive != nullptr) adaptive->ReportMapped(reads, faults, FitsCache());

@@ -144,7 +144,9 @@ struct ReaderState {
   // refused again.
   std::atomic<bool> refuses_direct = false;
   std::atomic<bool> refuses_mapping = false;
-  // Consecutive batches of copies without a major fault.
+  // Consecutive batches of copies without a major fault, up to the number after
+  // which the files count as cached: from then on no thread writes it.
+  static constexpr int kCalmBatches = 8;
   std::atomic<int> calm_batches = 0;
   OnceText fallback_reason;
   AtomicBackendCounters counters[4];  // see CountersOf()

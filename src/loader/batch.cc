@@ -22,15 +22,20 @@ void WrongIdType(TokenType type) {
 
 }  // namespace internal
 
-Batch::Batch(StepPlan plan, size_t num_samples, internal::BatchLayout layout,
-             internal::SlotPtr slot)
-    : plan_(std::move(plan)),
-      layout_(layout),
-      provenance_(num_samples),
-      slot_(std::move(slot)) {
+Batch::Batch(const StepPlan& plan, size_t num_samples,
+             internal::BatchLayout layout, internal::SlotPtr slot)
+    : layout_(layout) {
+  std::shared_ptr<void>& kept = slot->companion();
+  if (kept == nullptr) kept = std::make_shared<internal::BatchFacts>();
+  auto* const facts = static_cast<internal::BatchFacts*>(kept.get());
+  facts->plan = plan;
+  facts->provenance.assign(num_samples, {});
+  facts->slot = slot.get();
+  facts_ = std::shared_ptr<internal::BatchFacts>(std::move(slot), facts);
   const uint64_t bytes = layout_.Bytes(num_samples, seq_len());
-  PONIENTE_CHECK(slot_->host().size() >= bytes)
-      << bytes << " bytes of a batch in a slot of " << slot_->host().size();
+  const uint64_t has = facts->slot->host().size();
+  PONIENTE_CHECK(has >= bytes)
+      << bytes << " bytes of a batch in a slot of " << has;
 }
 
 Batch::~Batch() = default;
@@ -48,7 +53,7 @@ const std::byte* Batch::HostBytes(BatchTensor tensor) const {
   PONIENTE_CHECK(IsOnHost(tensor))
       << "tokens asked for on the host of a batch that widens them on the "
          "device: look at has_host_tokens(), or leave widen_on_device off";
-  return slot_->host().data() +
+  return facts_->slot->host().data() +
          layout_.Offset(tensor, num_samples(), seq_len());
 }
 
@@ -64,8 +69,8 @@ absl::StatusOr<TensorView> Batch::tensor(BatchTensor tensor) const {
   view.dimensions = tensor == BatchTensor::kLossWeights ? 1 : 2;
   view.shape = {num_samples(), view.dimensions == 1 ? 0 : seq_len()};
   if (IsOnHost(tensor)) view.host = HostBytes(tensor);
-  if (slot_->device_bytes() != nullptr) {
-    view.device = slot_->device_bytes() +
+  if (facts_->slot->device_bytes() != nullptr) {
+    view.device = facts_->slot->device_bytes() +
                   layout_.Offset(tensor, num_samples(), seq_len());
   }
   return view;
@@ -81,32 +86,38 @@ std::vector<TensorView> Batch::tensors() const {
   return views;
 }
 
-const Device& Batch::device() const { return slot_->device(); }
+const Device& Batch::device() const { return facts_->slot->device(); }
 
-const std::byte* Batch::device_bytes() const { return slot_->device_bytes(); }
+const std::byte* Batch::device_bytes() const {
+  return facts_->slot->device_bytes();
+}
 
-absl::Status Batch::WaitOn(void* stream) const { return slot_->WaitOn(stream); }
+absl::Status Batch::WaitOn(void* stream) const {
+  return facts_->slot->WaitOn(stream);
+}
 
-absl::Status Batch::WaitUntilCopied() const { return slot_->WaitUntilCopied(); }
+absl::Status Batch::WaitUntilCopied() const {
+  return facts_->slot->WaitUntilCopied();
+}
 
-std::shared_ptr<const void> Batch::ShareMemory() const { return slot_; }
+std::shared_ptr<const void> Batch::ShareMemory() const { return facts_; }
 
 namespace internal {
 
-Batch BatchAccess::Make(StepPlan plan, size_t num_samples, BatchLayout layout,
-                        SlotPtr slot) {
-  return Batch(std::move(plan), num_samples, layout, std::move(slot));
+Batch BatchAccess::Make(const StepPlan& plan, size_t num_samples,
+                        BatchLayout layout, SlotPtr slot) {
+  return Batch(plan, num_samples, layout, std::move(slot));
 }
 
 std::span<std::byte> BatchAccess::Bytes(Batch* batch, BatchTensor tensor) {
   const BatchLayout& layout = batch->layout_;
   PONIENTE_CHECK(layout.Has(tensor)) << BatchTensorName(tensor);
-  return batch->slot_->host().subspan(
+  return batch->facts_->slot->host().subspan(
       layout.Offset(tensor, batch->num_samples(), batch->seq_len()),
       batch->NumElements(tensor) * ElementTypeBytes(layout.TypeOf(tensor)));
 }
 
-void BatchAccess::MarkHeld(Batch* batch) { batch->slot_->MarkHeld(); }
+void BatchAccess::MarkHeld(Batch* batch) { batch->facts_->slot->MarkHeld(); }
 
 }  // namespace internal
 }  // namespace poniente

@@ -14,11 +14,11 @@ namespace poniente::internal {
 
 struct BatchAccess {
   // Makes a batch; its ids are whatever the slot contains.
-  static Batch Make(StepPlan plan, size_t num_samples, BatchLayout layout,
-                    std::shared_ptr<Slot> slot);
+  static Batch Make(const StepPlan& plan, size_t num_samples,
+                    BatchLayout layout, std::shared_ptr<Slot> slot);
   static const BatchLayout& Layout(const Batch& batch) { return batch.layout_; }
   static std::span<SampleProvenance> Provenance(Batch* batch) {
-    return batch->provenance_;
+    return batch->facts_->provenance;
   }
   // Returns the memory of a tensor. REQUIRES: the batch has the tensor.
   static std::span<std::byte> Bytes(Batch* batch, BatchTensor tensor);

@@ -20,7 +20,7 @@ namespace {
 
 // What the address space could hold; keeps products of sizes from wrapping.
 constexpr uint64_t kMaxBatchBytes = uint64_t{1} << 47;
-// That look up documents which are not in memory, each those of a batch.
+// Threads that look up documents that are not in memory, one batch each.
 constexpr size_t kBlockingThreads = 4;
 
 bool ReadsFiles(const DatasetTree& tree) {
@@ -247,8 +247,7 @@ Task<std::optional<Batch>> BatchAssembler::Assemble(uint64_t step,
   absl::StatusOr<SlotPtr> slot =
       co_await slots_->Take(bytes, widening.bytes_before());
   if (!slot.ok()) co_return slot.status();
-  Batch batch =
-      BatchAccess::Make(std::move(plan), num_samples, tensors_.layout(), *slot);
+  Batch batch = BatchAccess::Make(plan, num_samples, tensors_.layout(), *slot);
   if (host_type_ != batch.token_type()) BatchAccess::HideHostTokens(&batch);
   for (size_t i = 0; i < batch.num_samples(); ++i) {
     BatchAccess::Provenance(&batch)[i].sample =

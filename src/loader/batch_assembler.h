@@ -45,6 +45,12 @@ class BatchAssembler {
 
   const DatasetTree& tree() const { return tree_; }
 
+  // Returns whether Assemble() runs no code but the library's, and queues no
+  // copies to a device, so that any thread may run it.
+  bool may_run_anywhere() const {
+    return reads_files_ && slots_->device().type == DeviceType::kHost;
+  }
+
   // Returns the most memory that this rank's batch of `step` needs, including
   // what its ids are widened from, on the host or on the device; 0 past the
   // end.

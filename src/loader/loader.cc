@@ -199,6 +199,7 @@ absl::StatusOr<Batch> Loader::Core::NextBlocking(NextTicket asked) try {
     PONIENTE_ASSIGN_OR_RETURN(const bool is_there,
                               core->TakeReady(offer.get()));
     if (is_there) return offer->Accept();
+    if (core->FetchHere()) continue;
     if (core->next_spin_.Wait(
             [core, seen] { return core->changed_.version() != seen; })) {
       continue;
@@ -234,7 +235,8 @@ Task<> Loader::Core::Close(std::shared_ptr<Core> core) {
     const uint64_t seen = core->changed_.version();
     {
       MutexLock lock(&core->mu_);
-      if (core->under_way_.empty() || core->is_broken_) {
+      const bool is_idle = core->queued_.empty() && core->under_way_.empty();
+      if (is_idle || core->is_broken_) {
         co_return absl::OkStatus();
       }
     }
@@ -251,7 +253,7 @@ LoaderMetrics Loader::Core::metrics() const {
   MutexLock lock(&mu_);
   metrics.next_step = window_.next();
   metrics.batches_ready = NumReady();
-  metrics.batches_under_way = under_way_.size();
+  metrics.batches_under_way = queued_.size() + under_way_.size();
   if (thread_times_.has_value()) {
     metrics.cpu_seconds = Seconds(thread_times_->Computed());
     metrics.cpu_wait_seconds = Seconds(thread_times_->WaitedForCore());

@@ -37,7 +37,9 @@
 namespace poniente {
 
 // The loader's state, shared with the Next() calls that are still awaited.
-// Its thread runs the fetches; Stop() joins it, so handlers may hold `this`.
+// Its thread runs the fetches; Stop() joins it, so handlers may hold `this`. A
+// thread that is blocked in NextBlocking() takes fetches from the same queue,
+// while batches come from memory.
 class Loader::Core {
  public:
   Core(DatasetPtr<TokenWindow> dataset, Schedule schedule,
@@ -83,7 +85,11 @@ class Loader::Core {
     ReadySteps::node_type ready;  // filled with the result
     uint64_t bytes;
     uint64_t generation;
+    bool is_stale = false;  // once begun: was of an earlier generation then
     bool is_cancelled = false;
+    // Made by a consumer that waits, on its thread; not cancelled, as signals
+    // may be emitted on the loader's thread only.
+    bool is_of_consumer = false;
     boost::asio::cancellation_signal cancel;
     internal::FetchTimes times;
   };
@@ -100,10 +106,15 @@ class Loader::Core {
   void TryToStartFetches() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void StartFetch(uint64_t step, uint64_t bytes)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Takes the first fetch that nobody has begun; end() if there is none.
+  std::list<Fetch>::iterator BeginFetch() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void RunFetches();
   void RunSpinning();
   void TryToNotify();
-  void Launch(std::list<Fetch>::iterator fetch);
+  void LaunchNext();
+  void Launch(boost::asio::io_context* context,
+              std::list<Fetch>::iterator fetch);
+  bool FetchHere();
   void Arrive(std::list<Fetch>::iterator fetch, Fetched fetched);
   static internal::FetchEnd EndOf(const Fetched& fetched, bool is_wanted);
   void Report() {
@@ -145,17 +156,23 @@ class Loader::Core {
   boost::asio::executor_work_guard<boost::asio::io_context::executor_type>
       work_;
   std::thread thread_;
+  // The event loop of the consumer's own fetches, which seldom need one.
+  boost::asio::io_context consumer_context_{1};
 
-  internal::ShortSpin next_spin_;       // used by the Next() in progress
-  std::atomic<uint64_t> launched_ = 0;  // fetches started so far
-  // Fetches that have ended so far; used on the loader's thread.
+  internal::ShortSpin next_spin_;  // used by the Next() in progress
+  // Fetches started so far that are left to the loader's thread, and those of
+  // them that have ended; the latter is used on that thread.
+  std::atomic<uint64_t> launched_ = 0;
   uint64_t arrived_ = 0;
+  // Fetches of the loader's thread since it last had to wait for one.
+  std::atomic<uint64_t> calm_fetches_ = 0;
 
   // Used on any thread.
   internal::Notifier changed_;
   mutable internal::Mutex mu_;
   internal::PrefetchWindow window_ ABSL_GUARDED_BY(mu_);
   ReadySteps ready_ ABSL_GUARDED_BY(mu_);
+  std::list<Fetch> queued_ ABSL_GUARDED_BY(mu_);  // not begun, by step
   std::list<Fetch> under_way_ ABSL_GUARDED_BY(mu_);
   std::optional<internal::ThreadTimes> thread_times_ ABSL_GUARDED_BY(mu_);
   bool is_closed_ ABSL_GUARDED_BY(mu_) = false;

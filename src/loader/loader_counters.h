@@ -50,7 +50,7 @@ class LoaderCounters {
   // Counts a batch that was ready but is no longer wanted.
   void Dropped();
 
-  // These two are called on the loader's thread.
+  // Call these two when a batch begins to be made and when that ends.
   void FetchBegan(Clock::time_point now);
   void FetchEnded(Clock::time_point now, FetchEnd end, const FetchTimes& times);
 

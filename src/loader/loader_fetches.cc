@@ -18,6 +18,13 @@ using internal::FetchEnd;
 using internal::LoaderCounters;
 using internal::MutexLock;
 
+namespace {
+
+// Fetches without a wait after which batches are taken to come from memory.
+constexpr uint64_t kCalmFetches = 8;
+
+}  // namespace
+
 Loader::Core::Core(DatasetPtr<TokenWindow> dataset, Schedule schedule,
                    LoaderOptions options)
     : dataset_(std::move(dataset)),
@@ -91,9 +98,17 @@ void Loader::Core::StartFetch(uint64_t step, uint64_t bytes) {
   fetch->bytes = bytes;
   fetch->generation = window_.generation();
   // Posted: co_spawn would begin to read here and now, under the lock.
-  asio::post(context_, [this, fetch] { Launch(fetch); });
-  under_way_.splice(under_way_.end(), one);
+  asio::post(context_, [this] { LaunchNext(); });
+  queued_.splice(queued_.end(), one);
   launched_.fetch_add(1, std::memory_order_release);
+}
+
+std::list<Loader::Core::Fetch>::iterator Loader::Core::BeginFetch() {
+  if (queued_.empty()) return under_way_.end();
+  const auto first = queued_.begin();
+  under_way_.splice(under_way_.end(), queued_, first);
+  first->is_stale = first->generation != window_.generation();
+  return first;
 }
 
 // As context_.run(), but where all fetches have ended, so that only the
@@ -105,7 +120,11 @@ void Loader::Core::RunSpinning() {
     const bool has_work = spin.Wait([this] {
       return launched_.load(std::memory_order_acquire) > arrived_;
     });
-    if (has_work && context_.poll() > 0) continue;
+    if (has_work) {
+      if (context_.poll() > 0) continue;
+      // Fetches wait for a disk, or for data to be written.
+      calm_fetches_.store(0, std::memory_order_relaxed);
+    }
     context_.run_one();
     if (!has_work) spin.Slept();
   }
@@ -137,14 +156,21 @@ void Loader::Core::RunFetches() {
 // On the loader's thread. What was posted from that very thread may come later
 // than what others posted after it, so the signal that cancels this fetch may
 // have been given already, to nobody.
-void Loader::Core::Launch(std::list<Fetch>::iterator fetch) {
-  counters_.FetchBegan(LoaderCounters::Clock::now());
-  bool is_stale;
+void Loader::Core::LaunchNext() {
+  std::list<Fetch>::iterator fetch;
   {
     MutexLock lock(&mu_);
-    is_stale = fetch->generation != window_.generation();
+    fetch = BeginFetch();
+    if (fetch == under_way_.end()) return;  // the consumer has made it
   }
-  if (is_stale) {
+  Launch(&context_, fetch);
+}
+
+// Its end runs on the same context.
+void Loader::Core::Launch(asio::io_context* context,
+                          std::list<Fetch>::iterator fetch) {
+  counters_.FetchBegan(LoaderCounters::Clock::now());
+  if (fetch->is_stale) {
     Arrive(fetch, absl::CancelledError("no longer wanted"));
     return;
   }
@@ -154,11 +180,39 @@ void Loader::Core::Launch(std::list<Fetch>::iterator fetch) {
   };
   try {
     asio::co_spawn(
-        context_, assembler_.Assemble(fetch->step(), &fetch->times),
+        *context, assembler_.Assemble(fetch->step(), &fetch->times),
         asio::bind_cancellation_slot(fetch->cancel.slot(), std::move(arrive)));
   } catch (const std::bad_alloc&) {
     Arrive(fetch, internal::OutOfMemory());
   }
+}
+
+// On the thread of the one NextBlocking(), instead of waiting: makes the first
+// batch that the loader's thread has not begun, if batches come from memory.
+// Returns whether there was one.
+bool Loader::Core::FetchHere() {
+  if (calm_fetches_.load(std::memory_order_relaxed) < kCalmFetches ||
+      !assembler_.may_run_anywhere()) {
+    return false;
+  }
+  std::list<Fetch>::iterator fetch;
+  {
+    MutexLock lock(&mu_);
+    fetch = BeginFetch();
+    if (fetch == under_way_.end()) return false;
+    fetch->is_of_consumer = true;
+    // Under the lock: else the loader's thread would wait for this fetch.
+    launched_.fetch_sub(1, std::memory_order_relaxed);
+  }
+  try {
+    Launch(&consumer_context_, fetch);
+    consumer_context_.restart();
+    consumer_context_.run();
+  } catch (const std::bad_alloc&) {  // of Asio, which has lost the fetch
+    MutexLock lock(&mu_);
+    is_broken_ = true;
+  }
+  return true;
 }
 
 FetchEnd Loader::Core::EndOf(const Fetched& fetched, bool is_wanted) {
@@ -167,10 +221,13 @@ FetchEnd Loader::Core::EndOf(const Fetched& fetched, bool is_wanted) {
   return is_wanted ? FetchEnd::kReady : FetchEnd::kDropped;
 }
 
-// On the loader's thread.
+// On the thread that has fetched it.
 void Loader::Core::Arrive(std::list<Fetch>::iterator fetch, Fetched fetched) {
   const auto now = LoaderCounters::Clock::now();
-  ++arrived_;
+  if (!fetch->is_of_consumer) {
+    ++arrived_;
+    calm_fetches_.fetch_add(1, std::memory_order_relaxed);
+  }
   {
     MutexLock lock(&mu_);
     const bool is_wanted =
@@ -207,7 +264,8 @@ void Loader::Core::CancelBefore(uint64_t generation) {
     {
       MutexLock lock(&mu_);
       for (Fetch& fetch : under_way_) {
-        if (fetch.generation < generation && !fetch.is_cancelled) {
+        if (fetch.generation < generation && !fetch.is_cancelled &&
+            !fetch.is_of_consumer) {
           stale = &fetch;
         }
       }

@@ -17,7 +17,8 @@ namespace {
 
 namespace asio = boost::asio;
 
-// So that a batch that grows a little is not a new registration each time.
+// Sizes are multiples of this, so that a batch that grows a little does not
+// need a new registration each time.
 constexpr size_t kGranule = size_t{64} << 10;
 // A copy of a batch takes some 10 us to some ms.
 constexpr std::chrono::microseconds kLookAgainAfter{30};
@@ -26,7 +27,8 @@ size_t InGranules(size_t bytes) {
   return (bytes + kGranule - 1) / kGranule * kGranule;
 }
 
-// Freed first, so that both are never there at once.
+// Makes the buffer large enough. Frees the old memory first, so that the old
+// and the new memory never exist at the same time.
 absl::Status MakeRoom(ReadBuffer* buffer, size_t bytes) {
   if (buffer->bytes().size() >= bytes) return absl::OkStatus();
   *buffer = ReadBuffer();
@@ -149,11 +151,12 @@ absl::Status Slot::WaitOn(DeviceStream stream) {
   if (is_known) return absl::OkStatus();
   PONIENTE_ASSIGN_OR_RETURN(std::unique_ptr<DeviceEvent> done,
                             accelerator->MakeEvent());
-  // A stream that cannot be guarded, as another GPU's, is an error here and not
-  // when the batch is gone.
+  // Tests the stream now: an unusable one, such as that of another GPU, must be
+  // an error here and not when the batch is destroyed.
   PONIENTE_RETURN_IF_ERROR(done->Record(stream));
   consumers_.push_back({stream, std::move(done)});
-  released_.reserve(released_.size() + consumers_.size());  // for its return
+  // LetConsumersGo() must not allocate.
+  released_.reserve(released_.size() + consumers_.size());
   return absl::OkStatus();
 }
 
@@ -205,26 +208,41 @@ SlotRing::SlotRing(const Device& device,
 
 SlotRing::~SlotRing() = default;
 
-// A free slot that nothing copies from any more; null if that is to be waited
-// for.
+// Returns a free slot whose copy is done; null if the caller must wait for a
+// copy.
+// On the host, all free slots can be taken at once. Prefers the last one that
+// this thread has filled, which its core may still have in its cache, then the
+// last one returned. On a device, the consumers of the first one are the
+// likeliest to be done.
+size_t SlotRing::Preferred(size_t looked_at) const {
+  if (accelerator_ != nullptr) return looked_at;
+  const auto own = std::find_if(
+      free_.rbegin(), free_.rend(),
+      [me = std::this_thread::get_id()](const std::unique_ptr<Slot>& slot) {
+        return slot->filled_by_ == me;
+      });
+  return free_.size() - 1 -
+         (own == free_.rend() ? 0 : static_cast<size_t>(own - free_.rbegin()));
+}
+
 absl::StatusOr<std::unique_ptr<Slot>> SlotRing::TakeFree() {
   std::unique_ptr<Slot> slot;  // freed without the lock
   MutexLock lock(&mu_);
   for (size_t i = 0; i < free_.size(); ++i) {
-    // On the host the last one returned may still be cached; on a device the
-    // first one's consumers are the likeliest to be done.
-    const size_t at = accelerator_ == nullptr ? free_.size() - 1 - i : i;
+    const size_t at = Preferred(i);
     const absl::StatusOr<bool> copied = free_[at]->IsCopied();
     if (copied.ok() && !*copied) continue;
     slot = std::move(free_[at]);
     free_.erase(free_.begin() + static_cast<ptrdiff_t>(at));
     PONIENTE_RETURN_IF_ERROR(copied.status());
+    slot->filled_by_ = std::this_thread::get_id();
     ++in_use_;
     return slot;
   }
   if (in_use_ + free_.size() < limit_) {
     slot = std::make_unique<Slot>(this);
-    free_.reserve(free_.size() + in_use_ + 1);  // for their return
+    slot->filled_by_ = std::this_thread::get_id();
+    free_.reserve(free_.size() + in_use_ + 1);  // for Return()
     ++in_use_;
     return slot;
   }
@@ -266,8 +284,8 @@ void SlotRing::Return(std::unique_ptr<Slot> slot) {
                                               (slot->on_device_ != nullptr) ==
                                                   (accelerator_ != nullptr));
   const bool was_held = std::exchange(slot->is_held_, false);
-  // What is not known to be usable is freed, without the lock, since that waits
-  // for the device.
+  // Frees a slot that may not be usable. Does so without the lock, because it
+  // waits for the device.
   if (!is_whole) slot.reset();
   MutexLock lock(&mu_);
   --in_use_;

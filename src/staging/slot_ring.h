@@ -18,6 +18,7 @@
 #include <memory>
 #include <span>
 #include <string_view>
+#include <thread>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
@@ -54,6 +55,10 @@ class Slot {
   // Returns memory, with arbitrary contents, for data that is read but not
   // delivered as it is.
   absl::StatusOr<std::span<std::byte>> Scratch(size_t bytes);
+
+  // Keeps what belongs to the batch but not into its memory; the next holder of
+  // the slot finds it. Null at first.
+  std::shared_ptr<void>& companion() { return companion_; }
 
   // Queues the copy of the first `bytes` to the same places on the device. Has
   // no effect without a device.
@@ -95,9 +100,11 @@ class Slot {
   SlotRing* const ring_;
   ReadBuffer host_;
   ReadBuffer scratch_;
+  std::shared_ptr<void> companion_;
   bool is_locked_ = false;
   bool is_held_ = false;
-  bool has_content_ = false;  // whether the last Upload() had any bytes
+  std::thread::id filled_by_;  // the last thread that took it
+  bool has_content_ = false;   // whether the last Upload() had any bytes
   // Memory of the same size as on the host, followed by room for the ids as
   // they are stored (stored_bytes_).
   std::byte* on_device_ = nullptr;
@@ -152,6 +159,8 @@ class SlotRing : public std::enable_shared_from_this<SlotRing> {
   friend class Slot;
 
   absl::StatusOr<std::unique_ptr<Slot>> TakeFree();
+  // Returns the index of the free slot to look at after `looked_at` others.
+  size_t Preferred(size_t looked_at) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Makes the slot return to the ring by itself.
   SlotPtr Share(std::unique_ptr<Slot> slot);
   void Return(std::unique_ptr<Slot> slot);

@@ -20,9 +20,7 @@
 namespace poniente::internal {
 namespace {
 
-// Batches without a major fault after which a file counts as cached.
-constexpr int kCalm = 8;
-// Copies after which a batch looks at its faults.
+// A batch counts its faults after every group of this many copies.
 constexpr size_t kLookEvery = 32;
 
 uint64_t MajorFaults() {
@@ -31,8 +29,8 @@ uint64_t MajorFaults() {
   return static_cast<uint64_t>(usage.ru_majflt);
 }
 
-// After a SIGBUS the file has become shorter, or the disk failed: what a pread
-// says tells, or gives the bytes.
+// Handles a SIGBUS: the file has become shorter, or the disk has failed. In the
+// latter case, reads with pread, which returns the bytes or the error.
 void ReadAfterFault(PendingRead* read) {
   const uint64_t size = read->opened().SizeNow();
   if (size < read->end()) return read->FailAtEnd(size);
@@ -40,12 +38,12 @@ void ReadAfterFault(PendingRead* read) {
   ReadBlocking(std::span(read, 1));
 }
 
-// Enters what surrounds the read into the page table, if files like it have
-// been in memory lately; stops for a while once one is not.
+// Maps the pages around the read in the page table, if the recent batches of
+// its reader met no major faults. Stops for a while after a major fault.
 void EnterAround(const Mapping& mapping, const PendingRead& read,
                  uint64_t faults_before) {
   std::atomic<int>& calm = read.reader().calm_batches;
-  if (calm.load(std::memory_order_relaxed) < kCalm) return;
+  if (calm.load(std::memory_order_relaxed) < ReaderState::kCalmBatches) return;
   if (mapping.Enter(read.begin(), read.size()) &&
       MajorFaults() != faults_before) {
     calm.store(0, std::memory_order_relaxed);
@@ -61,7 +59,8 @@ std::span<const std::byte> SourceOf(const PendingRead& read) {
           static_cast<size_t>(read.size())};
 }
 
-// `next`: what will be copied after this, if that is to be streamed.
+// Copies one read. `next`: the source of the copy after it, if copies are
+// streamed.
 void CopyOne(bool streams, std::span<const std::byte> next, PendingRead* read) {
   const iovec& place = read->places().front();
   const auto from = SourceOf(*read).first(place.iov_len);
@@ -73,14 +72,15 @@ void CopyOne(bool streams, std::span<const std::byte> next, PendingRead* read) {
     if (last == std::byte{0}) read->SetEndsInZero();
     read->TakeResult(static_cast<int64_t>(from.size()));
   } else {
-    FinishStreams();  // comes before what the kernel now writes there
+    FinishStreams();  // before the kernel writes to the same place
     ReadAfterFault(read);
   }
 }
 
-// The page walks and first lines of the copy to come, which the processor would
-// begin only after the one before it: a random copy of 8 KiB costs as much as
-// in a plain loop with it, 0.2 us more without.
+// Starts the page walks and loads the first lines of the next copy, which the
+// processor would otherwise begin only after the current copy. With this, a
+// random copy of 8 KiB costs as much as in a plain loop; without it, 0.2 us
+// more.
 void PrefetchPages(const PendingRead& read) {
   const std::byte* line = MappingOf(read).begin() + read.begin();
   const std::byte* const end = line + std::min(read.size(), 4 * kPageBytes);
@@ -91,7 +91,8 @@ void PrefetchPages(const PendingRead& read) {
   for (int i = 0; i < 4; ++i) __builtin_prefetch(line + i * 64);
 }
 
-// What was planned has left the caches with the copies since.
+// Prefetches a planned read, which the copies since have evicted from the
+// caches.
 void PrefetchRead(const PendingRead* read) {
   const auto* const begin = reinterpret_cast<const char*>(read);
   for (size_t at = 0; at < sizeof(PendingRead); at += 64) {
@@ -105,7 +106,7 @@ bool AreStreamed(std::span<const PendingRead> reads) {
   return bytes >= kLeastStreamedBytes;
 }
 
-// Copies the first `count` of them.
+// Copies the first `count` reads.
 void CopyFirst(size_t count, std::span<PendingRead> reads, bool streams,
                uint64_t faults_before) {
   for (size_t i = 0; i < count; ++i) {
@@ -123,7 +124,7 @@ void CopyFirst(size_t count, std::span<PendingRead> reads, bool streams,
   if (streams) FinishStreams();
 }
 
-// Those whose readers may be read by nothing else.
+// Copies the reads whose readers must use the mapping.
 void CopyForced(std::span<PendingRead> reads, uint64_t faults_before) {
   for (PendingRead& read : reads) {
     if (read.reader().policy() == nullptr) {
@@ -132,7 +133,7 @@ void CopyForced(std::span<PendingRead> reads, uint64_t faults_before) {
   }
 }
 
-// Adds the readers of the reads, one of each run of theirs.
+// Appends the readers of the reads, once for each run of reads of one reader.
 void AddReaders(std::span<const PendingRead> reads,
                 std::vector<ReaderState*>* readers) {
   for (const PendingRead& read : reads) {
@@ -155,7 +156,7 @@ void ReadMapped(std::span<PendingRead> reads) {
   for (size_t done = 0; done < reads.size();) {
     const size_t count = std::min(kLookEvery, reads.size() - done);
     const auto some = reads.subspan(done, count);
-    if (IsBadBatch(done, faults)) {  // better read with the disk's own depth
+    if (IsBadBatch(done, faults)) {  // let the disk read several at once
       CopyForced(some, before + faults);
       ReadBlocking(some);
     } else {
@@ -166,7 +167,7 @@ void ReadMapped(std::span<PendingRead> reads) {
     AddReaders(some, &readers);
     done += count;
   }
-  // Which of the copies met the faults is not known: each is told of all.
+  // It is not known which copies met the faults, so all readers get the totals.
   for (ReaderState* reader : readers) reader->ReportMapped(copies, faults);
   if (faults > 0) CountWait(reads, std::chrono::steady_clock::now() - begin);
 }
