@@ -11,6 +11,7 @@
 #include "io/range_source.h"
 #include "loader/batch_access.h"
 #include "loader/samples_by_leaf.h"
+#include "loader/schedule_agreement.h"
 #include "loader/widen.h"
 #include "poniente/extend/index_map_dataset.h"
 #include "util/status_macros.h"
@@ -150,6 +151,7 @@ absl::Status BatchAssembler::Check(const DatasetTree& tree,
     }
     return WindowLengthError(leaf.path, ranges->item_length(), max_seq_len);
   }
+  PONIENTE_RETURN_IF_ERROR(CheckScheduleAgrees(dataset, schedule));
   PONIENTE_RETURN_IF_ERROR(TensorFiller::Check(tree, options));
   PONIENTE_RETURN_IF_ERROR(
       CheckStretches(tree, dataset, schedule,

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "loader/schedule_agreement.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "index/max_samples.h"
+#include "index/mixture/mixture_map.h"
+#include "poniente/mixture_plan.h"
+#include "util/status_macros.h"
+
+namespace poniente::internal {
+namespace {
+
+constexpr char kRemedy[] =
+    "; create the mixture with Schedule::mixture_options(), and give the "
+    "schedule the mixture's components (ScheduleOptions::components)";
+
+struct RootMixture {
+  const DatasetNode* node = nullptr;
+  std::shared_ptr<const IndexMap> map;  // keeps `mixture`
+  const MixtureMap* mixture = nullptr;
+  // Whether a mixture may be below that cannot be compared.
+  bool is_hidden = false;
+};
+
+// Whether item i of the node is made of item i of its only child, for all i.
+bool PassesOn(const DatasetNode& node, const IndexMap& map) {
+  if (node.makes_items()) return true;
+  const uint64_t length = map.length().value_or(kMaxSamples);
+  return length > 0 &&
+         map.PrefixParameters({{.index = 0}, {.index = length - 1}}) ==
+             uint64_t{0};
+}
+
+RootMixture FindRootMixture(const DatasetNode& root) {
+  RootMixture found;
+  for (const DatasetNode* at = &root;;) {
+    found.map = at->map();
+    if (found.map == nullptr) {
+      found.is_hidden = !at->children().empty();
+      return found;
+    }
+    found.mixture = dynamic_cast<const MixtureMap*>(found.map.get());
+    found.node = at;
+    const std::vector<NamedNode> children = at->children();
+    if (found.mixture != nullptr || children.size() != 1) return found;
+    if (!PassesOn(*at, *found.map)) {
+      found.is_hidden = true;
+      return found;
+    }
+    at = children[0].node;
+  }
+}
+
+// The names of the mixture's components, in canonical order.
+std::vector<std::string> NamesOf(const DatasetNode& mixture) {
+  std::vector<std::string> names;
+  for (const NamedNode& child : mixture.children()) {
+    if (child.view == 0) names.push_back(child.name);
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+double ShareOf(uint64_t quanta) {
+  return static_cast<double>(quanta) / static_cast<double>(QuotaTree::kTotal);
+}
+
+std::string SampleOf(const Schedule& schedule, uint64_t sample) {
+  const bool has_step = schedule.steps() == 0 || sample < schedule.samples();
+  return has_step ? absl::StrCat("step ", schedule.StepOf(sample), " (sample ",
+                                 sample, ")")
+                  : absl::StrCat("sample ", sample);
+}
+
+absl::Status CheckNames(std::span<const std::string> planned,
+                        std::span<const std::string> mixed) {
+  if (std::equal(planned.begin(), planned.end(), mixed.begin(), mixed.end())) {
+    return absl::OkStatus();
+  }
+  const auto first_missing = [](std::span<const std::string> names,
+                                std::span<const std::string> others) {
+    const auto missing = std::find_if(
+        names.begin(), names.end(), [&others](const std::string& name) {
+          return !std::binary_search(others.begin(), others.end(), name);
+        });
+    return missing == names.end() ? nullptr : &*missing;
+  };
+  if (const std::string* const name = first_missing(planned, mixed)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the schedule has a component '", *name,
+                     "', the root mixture has none of this name (it has ",
+                     absl::StrJoin(mixed, ", "), ")", kRemedy));
+  }
+  const std::string* const name = first_missing(mixed, planned);
+  return absl::InvalidArgumentError(
+      absl::StrCat("the root mixture has a component '",
+                   name == nullptr ? mixed.back() : *name,
+                   "', the schedule has none of this name (it has ",
+                   absl::StrJoin(planned, ", "), ")", kRemedy));
+}
+
+// Compares the quanta at every sample from which either plan has others.
+absl::Status CheckShares(const Schedule& schedule, const StagePlan& planned,
+                         const StagePlan& mixed,
+                         std::span<const std::string> names) {
+  size_t p = 0;
+  size_t m = 0;
+  uint64_t start = 0;
+  while (true) {
+    const auto ours = planned.quanta(p);
+    const auto theirs = mixed.quanta(m);
+    const auto [own, other] =
+        std::mismatch(ours.begin(), ours.end(), theirs.begin());
+    if (own != ours.end()) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "from ", SampleOf(schedule, start), " on, the schedule says that '",
+          names[static_cast<size_t>(own - ours.begin())], "' has the share ",
+          ShareOf(*own), ", but the root mixture gives it ", ShareOf(*other),
+          kRemedy));
+    }
+    constexpr uint64_t kNever = std::numeric_limits<uint64_t>::max();
+    const auto next = [kNever](const StagePlan& plan, size_t stage) {
+      return stage + 1 < plan.stages() ? plan.stage_start(stage + 1) : kNever;
+    };
+    start = std::min(next(planned, p), next(mixed, m));
+    if (start == kNever) return absl::OkStatus();
+    if (next(planned, p) == start) ++p;
+    // Advances after `p` was compared with the same start.
+    if (next(mixed, m) == start) ++m;
+  }
+}
+
+absl::Status CheckStarts(const Schedule& schedule,
+                         const MixtureOptions& options,
+                         const StagePlan& mixed) {
+  for (const MixtureStage& stage : options.stages) {
+    size_t m = 0;
+    while (m < mixed.stages() && mixed.stage_start(m) != stage.start) ++m;
+    if (m < mixed.stages()) continue;
+    return absl::InvalidArgumentError(absl::StrCat(
+        "the schedule changes the weights at ", SampleOf(schedule, stage.start),
+        stage.name.empty() ? "" : absl::StrCat(", in stage '", stage.name, "'"),
+        ", but the root mixture has no stage that begins there; create it with "
+        "Schedule::MixtureOptionsFrom()"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status NoMixture(const DatasetNode& root, const Schedule& schedule,
+                       const MixtureOptions& options) {
+  if (schedule.mixture() == nullptr && options.stages.empty()) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      "the schedule describes a mixture",
+      schedule.mixture() == nullptr
+          ? std::string(" whose weights change")
+          : absl::StrCat(" of ",
+                         absl::StrJoin(schedule.mixture()->names(), ", ")),
+      ", but the root '", root.name(),
+      "' is not a mixture; leave components and weights out of the schedule, "
+      "or give the loader the mixture"));
+}
+
+}  // namespace
+
+absl::Status CheckScheduleAgrees(const DatasetNode& root,
+                                 const Schedule& schedule) {
+  const MixtureOptions options = schedule.mixture_options();
+  const RootMixture found = FindRootMixture(root);
+  if (found.is_hidden) return absl::OkStatus();
+  if (found.mixture == nullptr) return NoMixture(root, schedule, options);
+  const StagePlan& mixed = found.mixture->plan();
+  if (options.seed && *options.seed != found.mixture->seed()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "the schedule's mixture has seed ", *options.seed,
+        ", the root mixture has seed ", found.mixture->seed(), kRemedy));
+  }
+  if (schedule.mixture() == nullptr) {
+    return CheckStarts(schedule, options, mixed);
+  }
+  const StagePlan& planned = *schedule.mixture()->stages();
+  const std::vector<std::string> names = NamesOf(*found.node);
+  PONIENTE_RETURN_IF_ERROR(CheckNames(schedule.mixture()->names(), names));
+  if (planned.block_size() != mixed.block_size()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "the schedule's mixture has block_size ", planned.block_size(),
+        ", the root mixture has ", mixed.block_size(), kRemedy));
+  }
+  return CheckShares(schedule, planned, mixed, names);
+}
+
+}  // namespace poniente::internal
