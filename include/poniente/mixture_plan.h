@@ -57,12 +57,19 @@ struct MixtureStage {
   // Samples over which the shares move in a straight line from those in force
   // before `start` to this stage's; 0 changes them at once. Rounded up to whole
   // steps of the ramp. The next stage cuts a ramp that is still running.
+  // MixtureDataset refuses a ramp shorter than a block, within which shares do
+  // not change, unless ramp_blocks is stated.
   uint64_t ramp_samples = 0;
   // Blocks per step of the ramp. 0: the smallest number that gives at most 256
   // steps.
   uint32_t ramp_blocks = 0;
   // Name used in errors; may be empty.
   std::string name = {};
+  // How errors name the stage and the length of its ramp, if they were stated
+  // in another unit: "stage 1 at step 20 (sample 160)", "10 steps (80
+  // samples)". Empty: by the name and the samples.
+  std::string label = {};
+  std::string ramp_label = {};
 };
 
 // The length of samples, in tokens, from sample `start` on.
@@ -114,7 +121,7 @@ struct MixtureOptions {
 
 // What the share of a component depends on.
 struct WeightedComponent {
-  std::string name;
+  std::string name = {};
   double weight = 1;
   // Items per epoch; needed only by kSizeProportional.
   std::optional<uint64_t> items = std::nullopt;

@@ -8,6 +8,7 @@
 #include "index/keyed_hash.h"
 #include "index/max_samples.h"
 #include "index/mixture/mixture_map.h"
+#include "index/mixture/mixture_stages.h"
 #include "index/permutation/item_order.h"
 #include "util/status_macros.h"
 
@@ -183,6 +184,7 @@ absl::StatusOr<std::shared_ptr<const NodeRecipe>> MixtureRecipe(
   if (specs.empty()) {
     return absl::InvalidArgumentError("mixture: no components");
   }
+  PONIENTE_RETURN_IF_ERROR(CheckRampsAreSmooth(options));
   std::vector<Component> components;
   for (MixtureComponentSpec& spec : specs) {
     PONIENTE_RETURN_IF_ERROR(CheckComponent(spec));

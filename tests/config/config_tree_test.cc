@@ -249,7 +249,7 @@ TEST_F(ConfigTreeTest, TheOrderOfDeclarationChangesNoToken) {
   const std::string head =
       "[data]\nseed = 3\nsteps = 60\nbatch_size = 8\nseq_len = 20\n"
       "[[data.stages]]\nstart_step = 30\nweights = { a = 1, f = 4, m = 1 }\n"
-      "ramp_steps = 10\n";
+      "ramp_steps = 10\nramp_blocks = 1\n";
   const std::string a = "a = { path = 'a', weight = 2 }\n";
   const std::string f =
       "f = { weight = 1, flat = { b = { path = 'b' }, c = { path = 'c' } } }\n";
@@ -558,13 +558,52 @@ TEST_F(ConfigTreeTest, StagesThatDoNotFitTheRunAreNamedByTheirPlace) {
         << stages;
   };
   refused("{ start_step = 5 }, { start_sample = 800 }",
-          "t.toml:6:32: data.stages[1]: stage 1 starts after 800 samples");
+          "t.toml:6:32: data.stages[1]: stage 1 starts at sample 800, but the "
+          "run ends after 100 steps");
   refused("{ start_step = 60 }, { start_step = -50 }",
-          "t.toml:6:33: data.stages[1]: stage 1 starts at step 50");
+          "t.toml:6:33: data.stages[1]: stage 1 starts at step -50 (step 50, "
+          "sample 200), which is in no later step than stage 0 at step 60 "
+          "(sample 240)");
   refused("{ start_step = 60 }, { start_sample = 280 }, { start_step = 50 }",
           "t.toml:6:72: data.stages[2].start_step must be at least 61");
   refused("{ start_share = 1.0 }",
           "data.stages[0].start_share must be at least 0 and below 1, got 1");
+}
+
+// In the unit of the file, at the place of the stage.
+TEST_F(ConfigTreeTest, ErrorsOfStagesSayWhatTheFileSays) {
+  const auto refused = [&](const std::string& text, const std::string& why) {
+    EXPECT_THAT(TryParse(text),
+                StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(why)));
+  };
+  const std::string head =
+      "[data]\nsteps = 100000\nbatch_size = 8\nseq_len = 20\n";
+  refused(head +
+              "block_size = 1\nmixture = { a = { tokens = 900, weight = 1 } }\n"
+              "[[data.stages]]\nstart_step = 20\nramp_steps = 9000\n"
+              "ramp_blocks = 1\n",
+          "t.toml:7:1: data.stages[0]: stage 0 at step 20 (sample 160): a ramp "
+          "of 9000 steps (72000 samples) in steps of 1 blocks");
+  const std::string nested =
+      head +
+      "block_size = 8\n[data.mixture]\na = { tokens = 900, weight = 1 }\n"
+      "[data.mixture.m]\nweight = 1\nblock_size = 1\n"
+      "mixture = { c = { tokens = 900, weight = 1 } }\n"
+      "[[data.mixture.m.stages]]\nname = 'late'\nramp_samples = 70000\n"
+      "ramp_blocks = 1\n";
+  refused(nested + "start_step = 100\n",
+          "t.toml:12:1: data.mixture.m.stages[0]: stage 0 ('late') at step 100 "
+          "(sample 400 of this mixture): a ramp of 70000 samples");
+  refused(nested + "start_sample = 400\n",
+          "t.toml:12:1: data.mixture.m.stages[0]: stage 0 ('late') at sample "
+          "400: a ramp of 70000 samples");
+  refused(head +
+              "[data.mixture]\na = { tokens = 900, weight = 1 }\n"
+              "m = { weight = 0, mixture = { c = { tokens = 900, weight = 1 } "
+              "}, stages = [ { start_step = 5 } ] }\n"
+              "[[data.stages]]\nstart_step = 50\nweights = { m = 1 }\n",
+          "data.mixture.m.stages[0]: starts at step 5, before anything is "
+          "drawn from this mixture");
 }
 
 // Of every kind of key.
@@ -592,7 +631,7 @@ weight = 1.5
 temperature = 3
 loss_weight = 0.5
 mixture = { c = { path = 'c', weight = 1, block_shuffle = true }, d = { path = 'c', weight = 2, order = { scores = 'c.f32', direction = 'descending', buckets = 4 } } }
-stages = [ { start_token = 30_000, weights = { c = 0 }, ramp_samples = 64 } ]
+stages = [ { start_token = 30_000, weights = { c = 0 }, ramp_samples = 64, ramp_blocks = 1 } ]
 [[data.stages]]
 start_step = 0
 weights = { a = 1, "b.b" = 3 }
@@ -600,6 +639,7 @@ lr_scale_end = 0.5
 [[data.stages]]
 start_share = 0.3
 ramp_share = 0.1
+ramp_blocks = 1
 ramp_centred = true
 temperature = 2
 weights = { a = 2 }

@@ -26,6 +26,7 @@ using ::testing::ElementsAre;
 using testing::Epoch;
 using ::testing::HasSubstr;
 using testing::Indices;
+using testing::IsOk;
 using testing::StatusIs;
 
 using Component = MixtureComponent<uint64_t>;
@@ -261,6 +262,32 @@ TEST(MixtureDatasetTest, RefusesBadStagesAndBlocks) {
                                    HasSubstr("stage at sample 10")));
   EXPECT_FALSE(with(Options(0)).ok());
   EXPECT_FALSE(with(Options(65537)).ok());
+}
+
+TEST(MixtureDatasetTest, RefusesARampWithinABlockAndNamesTheBlockThatWouldDo) {
+  const auto with = [](uint64_t block_size, uint32_t ramp_blocks) {
+    MixtureOptions options;
+    options.block_size = block_size;
+    options.stages = {{.start = 4800,
+                       .weights = {{"a", 3}},
+                       .ramp_samples = 320,
+                       .ramp_blocks = ramp_blocks,
+                       .name = "late"}};
+    return MixtureDataset<uint64_t>::Create(
+               {{"a", Counting(100), 1}, {"b", Counting(100), 1}}, options)
+        .status();
+  };
+  EXPECT_THAT(with(2048, 0),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("stage 'late'"),
+                             HasSubstr("a ramp of 320 samples is shorter than "
+                                       "a block of 2048"),
+                             HasSubstr("state block_size = 20"))));
+  EXPECT_THAT(with(321, 0), StatusIs(absl::StatusCode::kInvalidArgument,
+                                     HasSubstr("shorter")));
+  EXPECT_THAT(with(320, 0), IsOk());
+  EXPECT_THAT(with(20, 0), IsOk());
+  EXPECT_THAT(with(2048, 1), IsOk());
 }
 
 TEST(MixtureDatasetTest, RefusesTwoTokenizersAndNamesBoth) {

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "index/int128.h"
 #include "index/max_samples.h"
+#include "index/mixture/mixture_stages.h"
 #include "index/part_at.h"
 #include "util/status_macros.h"
 
@@ -130,8 +131,13 @@ RunStage RunSteps::Stage(size_t number) const {
   }
   stage.lr_scale = LrScale(stage.first_step);
   stage.last_lr_scale = LrScale(stage.end_step - 1);
-  const uint64_t ramp_end = planned.start_sample + planned.ramp_samples;
   if (planned.ramp_samples > 0) {
+    // Whole steps of the ramp, which may end after what was stated.
+    const uint64_t ramp_end = RampEnd({.start = planned.start_sample,
+                                       .ramp_samples = planned.ramp_samples,
+                                       .ramp_blocks = planned.ramp_blocks},
+                                      schedule_.mixture_options().block_size)
+                                  .value_or(planned.start_sample);
     const uint64_t end_sample = FirstSample(stage.end_step);
     stage.ramp_end_step =
         ramp_end < end_sample ? StepOf(ramp_end - 1) + 1 : stage.end_step;

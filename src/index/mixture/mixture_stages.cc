@@ -6,6 +6,7 @@
 #include <iterator>
 #include <map>
 #include <new>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -21,6 +22,8 @@ namespace {
 
 constexpr uint64_t kDefaultRampSteps = 256;
 constexpr uint64_t kMaxRampSteps = 65536;
+// Steps of a ramp that a block size is proposed for.
+constexpr uint64_t kSmoothRampSteps = 16;
 // Most memory of all stages, at about 64 bytes per component and stage.
 constexpr Uint128 kMaxPlanBytes = Uint128{1} << 31;
 constexpr uint64_t kStageBytes = 64;
@@ -28,9 +31,15 @@ constexpr uint64_t kStageBytes = 64;
 using Components = std::vector<WeightedComponent>;
 
 std::string MixtureStageLabel(const MixtureStage& stage) {
+  if (!stage.label.empty()) return stage.label;
   return stage.name.empty()
              ? absl::StrCat("stage at sample ", stage.start)
              : absl::StrCat("stage '", stage.name, "' at sample ", stage.start);
+}
+
+std::string RampLabel(const MixtureStage& stage) {
+  return stage.ramp_label.empty() ? absl::StrCat(stage.ramp_samples, " samples")
+                                  : stage.ramp_label;
 }
 
 // Turns the weights of one stage into quanta.
@@ -113,10 +122,10 @@ absl::StatusOr<Ramp> RampOf(const MixtureStage& stage, uint64_t block_size,
   ramp.steps = divide(stage.ramp_samples, ramp.step_samples);
   if (ramp.steps > kMaxRampSteps) {
     return absl::InvalidArgumentError(
-        absl::StrCat(MixtureStageLabel(stage), ": a ramp of ",
-                     stage.ramp_samples, " samples in steps of ", blocks,
-                     " blocks has ", ramp.steps, " steps, more than ",
-                     kMaxRampSteps, "; state a larger ramp_blocks, or none"));
+        absl::StrCat(MixtureStageLabel(stage), ": a ramp of ", RampLabel(stage),
+                     " in steps of ", blocks, " blocks has ", ramp.steps,
+                     " steps, more than ", kMaxRampSteps,
+                     "; state a larger ramp_blocks, or none"));
   }
   ramp.stages =
       std::min(ramp.steps + 1, divide(end - stage.start, ramp.step_samples));
@@ -129,18 +138,20 @@ uint64_t EndOf(const std::vector<MixtureStage>& stages, size_t s) {
 }
 
 absl::Status CheckStarts(const std::vector<MixtureStage>& stages) {
-  uint64_t last = 0;
+  const MixtureStage* before = nullptr;
   for (const MixtureStage& stage : stages) {
-    if (stage.start <= last) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          MixtureStageLabel(stage),
-          " does not begin after the stage before it, at sample ", last));
+    if (stage.start <= (before ? before->start : 0)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(MixtureStageLabel(stage), " does not begin after ",
+                       before ? absl::StrCat("the stage before it, ",
+                                             MixtureStageLabel(*before))
+                              : std::string("the first sample")));
     }
     if (stage.start >= kMaxSamples) {
       return absl::InvalidArgumentError(
           absl::StrCat(MixtureStageLabel(stage), " does not begin below 2^62"));
     }
-    last = stage.start;
+    before = &stage;
   }
   return absl::OkStatus();
 }
@@ -212,6 +223,32 @@ absl::StatusOr<std::vector<PlanStage>> MakeStages(
 }
 
 }  // namespace
+
+absl::Status CheckRampsAreSmooth(const MixtureOptions& options) {
+  const uint64_t block_size = options.block_size;
+  for (const MixtureStage& stage : options.stages) {
+    const uint64_t samples = stage.ramp_samples;
+    const bool is_meant = stage.ramp_blocks > 0;
+    if (samples == 0 || samples >= block_size || is_meant) continue;
+    const uint64_t would_do = std::max<uint64_t>(1, samples / kSmoothRampSteps);
+    return absl::InvalidArgumentError(absl::StrCat(
+        MixtureStageLabel(stage), ": a ramp of ", RampLabel(stage),
+        " is shorter than a block of ", block_size,
+        " samples, within which shares do not change, so they would jump; "
+        "state block_size = ",
+        would_do, ", a ramp of at least ", block_size,
+        " samples, or ramp_blocks = 1 to have the jumps"));
+  }
+  return absl::OkStatus();
+}
+
+std::optional<uint64_t> RampEnd(const MixtureStage& stage,
+                                uint64_t block_size) {
+  const absl::StatusOr<Ramp> ramp = RampOf(stage, block_size, kMaxSamples);
+  if (!ramp.ok() || ramp->steps == 0) return std::nullopt;
+  return static_cast<uint64_t>(std::min<Uint128>(
+      kMaxSamples, stage.start + ramp->steps * ramp->step_samples));
+}
 
 std::vector<std::string> NamesOf(
     const std::vector<WeightedComponent>& components) {

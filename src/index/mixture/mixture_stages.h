@@ -7,15 +7,27 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "index/mixture/stage_plan.h"
 #include "poniente/mixture_plan.h"
 
 namespace poniente::internal {
+
+// Returns OK unless a ramp is shorter than a block, so that the shares would
+// jump instead. Stated ramp_blocks say that this is meant. InvalidArgument,
+// with the block size that would do.
+absl::Status CheckRampsAreSmooth(const MixtureOptions& options);
+
+// Returns the sample from which the shares of a stage with a ramp are its own,
+// unless the next stage begins before: the end of the last whole step of the
+// ramp. nullopt without a ramp.
+std::optional<uint64_t> RampEnd(const MixtureStage& stage, uint64_t block_size);
 
 std::vector<std::string> NamesOf(
     const std::vector<WeightedComponent>& components);

@@ -74,6 +74,21 @@ TEST_F(PlanTest, CountsAreThoseOfARunSampleBySample) {
 }
 
 // What lies in order is not taken for shuffled.
+TEST_F(PlanTest, ARampEndsWithItsLastWholeStep) {
+  // 20 steps are 200 samples: two blocks of 150.
+  const std::string text(kStaged);
+  const Config config =
+      Parse(text.substr(0, text.find("block_size = 100")) + "block_size = 150" +
+            text.substr(text.find("\n[data.mixture]")) + "ramp_steps = 20\n");
+  ASSERT_OK_AND_ASSIGN(const PlannedRun plan, MakePlan(config, std::nullopt));
+  ASSERT_EQ(plan.stages.size(), 2u);
+  EXPECT_EQ(plan.stages[1].ramp_end_step, 230u);
+  ASSERT_OK_AND_ASSIGN(const auto loader, config.OpenLoader());
+  const Schedule& schedule = loader->schedule();
+  EXPECT_NE(schedule.At(229).weights, schedule.At(230).weights);
+  EXPECT_EQ(schedule.At(230).weights, schedule.At(299).weights);
+}
+
 TEST_F(PlanTest, KnowsTheOrderOfConcatAndTake) {
   const auto total = [&](const std::string& node) {
     auto plan = MakePlan(Parse("[data]\nsteps = 5\nbatch_size = 10\n"

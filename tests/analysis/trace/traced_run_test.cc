@@ -61,7 +61,8 @@ Schedule StagedSchedule(uint64_t steps) {
                      .name = "late",
                      .lr_scale = 0.5,
                      .weights = {{"prose", 0.2}, {"code", 3}},
-                     .ramp = RunPoint::ShareOfSteps(0.1)},
+                     .ramp = RunPoint::ShareOfSteps(0.1),
+                     .ramp_blocks = 1},
                     {.start = RunPoint::ShareOfSteps(0.8),
                      .weights = {{"web", 5}, {"notes", 0.1}}}};
   options.batch_sizes = {{RunPoint::ShareOfSteps(0.25), 10}};
