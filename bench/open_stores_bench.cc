@@ -17,7 +17,6 @@
 
 #include <fcntl.h>
 #include <poniente/poniente.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <atomic>

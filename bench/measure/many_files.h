@@ -13,7 +13,6 @@
 #include <cstddef>
 #include <cstdlib>
 #include <functional>
-#include <new>
 #include <optional>
 
 #include "bench/measure/require.h"

@@ -8,7 +8,6 @@
 #include <memory>
 #include <utility>
 
-#include "bench/measure/require.h"
 #include "bench/readers/library_reader.h"
 #include "bench/readers/measure_reader.h"
 #include "bench/readers/plain_readers.h"

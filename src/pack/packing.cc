@@ -3,7 +3,6 @@
 
 #include <atomic>
 #include <string_view>
-#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/ascii.h"

@@ -3,7 +3,6 @@
 
 #include <bit>
 #include <cstddef>
-#include <new>
 #include <utility>
 
 #include "index/keyed_hash.h"

@@ -3,7 +3,6 @@
 
 #include <bit>
 #include <memory>
-#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "util/status_macros.h"
