@@ -80,6 +80,11 @@ struct LoaderOptions {
   // reuses them. Never changes a token.
   uint32_t max_held = 2;
 
+  // Whether Next() waits instead, until enough of these batches are released:
+  // for several workers that share one loader. A thread that holds them all
+  // itself would wait for ever. Never changes a token.
+  bool waits_for_held = false;
+
   // Where batches are delivered. If there is no such GPU, they stay on the
   // host, with a warning. Never changes a token.
   Device device = {};
@@ -99,24 +104,25 @@ struct LoaderOptions {
   // steps, Next() waited for a tenth of the time or more, and for more than a
   // second; docs/metrics.md), at most every ten minutes unless the cause
   // changes. Default: standard error.
-  std::function<void(std::string_view)> warning_sink;
+  std::function<void(std::string_view)> warning_sink = nullptr;
 
   // Every `report_every_steps` steps, log_sink receives a line of metrics about
   // them (MetricsLine()), on the thread that Next() resumes on. Default: 0
   // (never); the default sink is standard error. Sinks may call the loader's
   // metrics(); exceptions they throw are dropped.
   uint64_t report_every_steps = 0;
-  std::function<void(std::string_view)> log_sink;
+  std::function<void(std::string_view)> log_sink = nullptr;
 };
 
 // A leaf that batches come from, and how it is read.
 struct Source {
-  std::string path;     // names down to the leaf: "prose/fortunes"
-  std::string dataset;  // the leaf's own name: where a store lies
+  std::string path = {};     // names down to the leaf: "prose/fortunes"
+  std::string dataset = {};  // the leaf's own name: where a store lies
   // What serves it now: "buffered", "direct", "mmap" or "pread"; "memory" for
   // datasets without files.
-  std::string backend;
-  std::string fallback_reason;  // why not the preferred backend; usually empty
+  std::string backend = {};
+  // Why it is not the preferred backend; usually empty.
+  std::string fallback_reason = {};
 };
 
 class Loader;
@@ -197,6 +203,10 @@ class Loader {
   // the batches received so far have been used. Complexity: O(leaves of the
   // tree + weights of all past stages).
   std::string State() const;
+  // Returns the state as it is before `step`, whatever has been received: for
+  // several workers, the first step that they have not all finished. OutOfRange
+  // if the run ends before it.
+  absl::StatusOr<std::string> State(uint64_t step) const;
 
   // Continues at the step at which `state` was taken, by any rank of any number
   // of ranks, if this loader's dataset and schedule have served the same

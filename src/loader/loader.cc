@@ -113,7 +113,10 @@ absl::StatusOr<bool> Loader::Core::TakeReady(Offer* offer) {
     return absl::OutOfRangeError(
         absl::StrCat("the run has ended: there is no step ", step));
   }
-  if (slots_->num_held() > options_.max_held) return HeldError();
+  if (slots_->num_held() > options_.max_held) {
+    if (!options_.waits_for_held) return HeldError();
+    return false;
+  }
   StartFetches();
   ReadySteps::node_type taken = ready_.extract(step);
   if (taken.empty()) return false;
@@ -268,9 +271,21 @@ uint64_t Loader::Core::fingerprint() const {
                           uint64_t{first.seq_len});
 }
 
-std::string Loader::Core::State() const {
+absl::StatusOr<std::string> Loader::Core::State(uint64_t step) const {
+  const uint64_t steps = schedule_.steps();
+  const bool is_known =
+      steps > 0 ? step <= steps : step == 0 || schedule_.Has(step - 1);
+  if (!is_known) {
+    return absl::OutOfRangeError(absl::StrCat(
+        "there is no state at step ", step, ": the run ends before it",
+        steps > 0 ? absl::StrCat(", after ", steps, " steps") : ""));
+  }
+  return StateAt(step);
+}
+
+std::string Loader::Core::StateAt(uint64_t step) const {
   return internal::PrintRunState(
-      internal::RunStateAt(*dataset_, schedule_, next_step()));
+      internal::RunStateAt(*dataset_, schedule_, step));
 }
 
 absl::Status Loader::Core::Resume(std::string_view state) {
@@ -324,7 +339,10 @@ absl::StatusOr<Batch> Loader::NextBlocking() {
   return Core::NextBlocking(Core::NextTicket(core_));
 }
 absl::Status Loader::Seek(uint64_t step) { return core_->Seek(step); }
-std::string Loader::State() const { return core_->State(); }
+std::string Loader::State() const { return core_->StateAt(next_step()); }
+absl::StatusOr<std::string> Loader::State(uint64_t step) const {
+  return core_->State(step);
+}
 absl::Status Loader::Resume(std::string_view state) {
   return core_->Resume(state);
 }

@@ -62,7 +62,8 @@ class Loader::Core {
   }
   LoaderMetrics metrics() const;
   uint64_t fingerprint() const;
-  std::string State() const;
+  absl::StatusOr<std::string> State(uint64_t step) const;
+  std::string StateAt(uint64_t step) const;  // of a step that is known
   absl::Status Resume(std::string_view state);
   // Emits a warning for each leaf that is not read by its preferred backend.
   void WarnOfFallbacks() const;

@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "loader/loader_core.h"
-#include "util/status_macros.h"
 
 namespace poniente {
 
@@ -43,6 +42,9 @@ Loader::Core::Core(DatasetPtr<TokenWindow> dataset, Schedule schedule,
       work_(asio::make_work_guard(context_)),
       window_(options_.start_step, options_.prefetch_batches,
               options_.prefetch_bytes) {
+  if (options_.waits_for_held) {
+    slots_->OnReturn([this] { TryToNotify(); });
+  }
   thread_ = std::thread([this] {
     {
       MutexLock lock(&mu_);
@@ -53,6 +55,7 @@ Loader::Core::Core(DatasetPtr<TokenWindow> dataset, Schedule schedule,
 }
 
 void Loader::Core::Stop() {
+  slots_->OnReturn(nullptr);
   CloseAndCancel();
   work_.reset();
   thread_.join();

@@ -289,8 +289,15 @@ void SlotRing::Return(std::unique_ptr<Slot> slot) {
   if (!is_whole) slot.reset();
   MutexLock lock(&mu_);
   --in_use_;
-  if (was_held) --held_;
   if (slot != nullptr) free_.push_back(std::move(slot));
+  if (!was_held) return;
+  --held_;
+  if (returned_) returned_();
+}
+
+void SlotRing::OnReturn(std::function<void()> returned) {
+  MutexLock lock(&mu_);
+  returned_ = std::move(returned);
 }
 
 void SlotRing::WarnUnlocked(const absl::Status& why) {

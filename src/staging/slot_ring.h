@@ -150,6 +150,9 @@ class SlotRing : public std::enable_shared_from_this<SlotRing> {
 
   // Returns the number of slots that are marked as held and not returned.
   uint32_t num_held() const;
+  // Calls `returned` whenever a held slot has been returned, on the thread that
+  // returns it, under a lock; null: no longer, and no call is in progress.
+  void OnReturn(std::function<void()> returned);
 
   // Returns where batches are delivered: the host, if the device is not
   // available.
@@ -175,6 +178,7 @@ class SlotRing : public std::enable_shared_from_this<SlotRing> {
   std::vector<std::unique_ptr<Slot>> free_ ABSL_GUARDED_BY(mu_);
   uint32_t in_use_ ABSL_GUARDED_BY(mu_) = 0;
   uint32_t held_ ABSL_GUARDED_BY(mu_) = 0;
+  std::function<void()> returned_ ABSL_GUARDED_BY(mu_);
   bool has_warned_ ABSL_GUARDED_BY(mu_) = false;
 };
 

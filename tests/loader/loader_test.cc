@@ -12,6 +12,7 @@
 #include <chrono>
 #include <deque>
 #include <numeric>
+#include <string>
 #include <string_view>
 #include <thread>
 #include <vector>
@@ -664,6 +665,71 @@ TEST(LoaderTest, AConsumerThatKeepsTooManyBatchesIsToldNotStalled) {
   kept.erase(kept.begin());
   ASSERT_OK_AND_ASSIGN(const Batch batch, loader->NextBlocking());
   EXPECT_EQ(batch.step(), 3u);
+}
+
+TEST(LoaderTest, AConsumerThatKeepsTooManyBatchesWaitsIfItWantsTo) {
+  LoaderOptions options;
+  options.max_held = 1;
+  options.waits_for_held = true;
+  const auto loader = Open(Mixture(), MakeSchedule(0, 6), options);
+  for (int i = 0; i < 50; ++i) {
+    std::vector<Batch> kept;
+    for (int j = 0; j < 2; ++j) {
+      ASSERT_OK_AND_ASSIGN(Batch batch, loader->NextBlocking());
+      kept.push_back(std::move(batch));
+    }
+    std::atomic<bool> is_there = false;
+    std::thread worker([&] {
+      // Every other time as a coroutine.
+      const auto batch =
+          i % 2 == 0 ? loader->NextBlocking() : RunBlocking(loader->Next());
+      EXPECT_THAT(batch, IsOk());
+      is_there = true;
+    });
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    EXPECT_FALSE(is_there) << "two batches are held";
+    kept.clear();
+    worker.join();
+  }
+  EXPECT_EQ(loader->next_step(), 150u);
+}
+
+TEST(LoaderTest, AWaitForHeldBatchesEndsWithTheLoader) {
+  LoaderOptions options;
+  options.max_held = 0;
+  options.waits_for_held = true;
+  const auto loader = Open(Mixture(), MakeSchedule(0, 6), options);
+  ASSERT_OK_AND_ASSIGN(const Batch held, loader->NextBlocking());
+  std::thread worker([&] {
+    EXPECT_THAT(
+        loader->NextBlocking(),
+        StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("closed")));
+  });
+  std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  EXPECT_THAT(loader->CloseBlocking(), IsOk());
+  worker.join();
+}
+
+TEST(LoaderTest, AStateCanBeThatOfAnyStep) {
+  const auto loader = Open(Mixture(), MakeSchedule(40, 6));
+  std::vector<std::string> states = {loader->State()};
+  for (uint64_t step = 0; step < 40; ++step) {
+    ASSERT_OK_AND_ASSIGN(const Batch batch, loader->NextBlocking());
+    states.push_back(loader->State());
+  }
+  const auto fresh = Open(Mixture(), MakeSchedule(40, 6));
+  for (uint64_t step = 0; step <= 40; ++step) {
+    ASSERT_OK_AND_ASSIGN(const std::string state, fresh->State(step));
+    EXPECT_EQ(state, states[step]);
+    ASSERT_OK_AND_ASSIGN(const std::string again, loader->State(step));
+    EXPECT_EQ(again, states[step]) << "after the end of the run";
+  }
+  EXPECT_THAT(fresh->State(41), StatusIs(absl::StatusCode::kOutOfRange,
+                                         HasSubstr("after 40 steps")));
+  const auto endless = Open(Mixture(), MakeSchedule(0, 6));
+  EXPECT_THAT(endless->State(uint64_t{1} << 40), IsOk());
+  EXPECT_THAT(endless->State(uint64_t{1} << 62),
+              StatusIs(absl::StatusCode::kOutOfRange, HasSubstr("ends")));
 }
 
 TEST(LoaderTest, MayLetOneBatchGoAfterTheOther) {
