@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "poniente/async_dataset.h"
 #include "poniente/byte_reader.h"
@@ -30,14 +31,14 @@ struct RunSpec;
 struct ConfigSource {
   // Names from the root to the leaf, in the form that DatasetTree, batches and
   // metrics use.
-  std::string path;
+  std::string path = {};
   // Where the data lies; empty if the source is only a number of tokens.
-  std::string location;
+  std::string location = {};
   // All tokens of the source, including those that no window holds.
   uint64_t tokens = 0;
   // A token store, or the files of another project; null if the source is only
   // a number of tokens.
-  std::shared_ptr<const TokenSource> data;
+  std::shared_ptr<const TokenSource> data = nullptr;
 };
 
 // A validated configuration whose stores are open.
@@ -84,6 +85,12 @@ class Config {
   const LoaderOptions& loader_options() const;
   // Returns how the stores are read, as [runtime] states.
   const ByteReaderOptions& io_options() const;
+
+  // Makes all checks that OpenLoader() makes, by the same code, but opens no
+  // loader and reads no data: sizes of batches, token type, tensors, loss
+  // weights, lengths of windows, max_epochs. Sources that are only numbers of
+  // tokens pass. Errors: as Loader::Create().
+  absl::Status CheckLoader() const;
 
   // Opens a loader for the run, with loader_options() or with `options`.
   // FailedPrecondition, naming the sources, if some are only numbers of tokens.

@@ -59,7 +59,7 @@ struct RunPoint {
 // end or given as a share, at a step. Everything else changes with the first
 // step that begins at or after the start.
 struct ScheduleStage {
-  RunPoint start;
+  RunPoint start = {};
   // Name returned for each step and used in errors; may be empty.
   std::string name = {};
   // Factor for the trainer's learning rate, above 0. The library only passes it
@@ -97,13 +97,13 @@ struct ScheduleStage {
 
 // A change of the batch size, independent of stages.
 struct BatchSizeStage {
-  RunPoint start;
+  RunPoint start = {};
   uint64_t batch_size = 1;
 };
 
 // A change of the sequence length, independent of stages.
 struct SeqLenStage {
-  RunPoint start;
+  RunPoint start = {};
   uint32_t seq_len = 1;
 };
 
@@ -154,7 +154,7 @@ struct StepPlan {
   double lr_scale = 1.0;
   // Index into Schedule::stages().
   uint32_t stage = 0;
-  std::string stage_name;
+  std::string stage_name = {};
   // The step is the first of a stage, of a batch size or of a sequence length,
   // other than the first of the run: save a checkpoint before it.
   bool is_boundary = false;
@@ -170,19 +170,19 @@ struct StepPlan {
 // A stage after all places in the run have been resolved.
 struct PlannedStage {
   uint64_t start_step = 0;
-  std::string name;
+  std::string name = {};
   double lr_scale = 1.0;
   // Factor at the stage's end, if lr_scale moves in a line.
-  std::optional<double> lr_scale_end;
+  std::optional<double> lr_scale_end = std::nullopt;
   // The step after the stage's last; nullopt if the run does not end.
-  std::optional<uint64_t> end_step;
+  std::optional<uint64_t> end_step = std::nullopt;
   // Sample from which the stage's weights hold, or at which its ramp starts.
   uint64_t start_sample = 0;
   uint64_t ramp_samples = 0;
   uint32_t ramp_blocks = 0;
-  std::map<std::string, double> weights;
-  std::optional<double> temperature;
-  std::map<std::string, double> numbers;
+  std::map<std::string, double> weights = {};
+  std::optional<double> temperature = std::nullopt;
+  std::map<std::string, double> numbers = {};
 };
 
 // Consecutive steps of one batch size and sequence length, up to the next
@@ -272,9 +272,11 @@ class Schedule {
   struct State;
   explicit Schedule(std::shared_ptr<const State> state);
 
-  // Parts of CheckContinues(): settings of the whole run, and the component
-  // that served each sample.
+  // Parts of CheckContinues(): settings of the whole run, sizes of the steps,
+  // and the component that served each sample.
   absl::Status CheckWholeRun(const Schedule& planned) const;
+  absl::Status CheckStretches(const Schedule& planned,
+                              uint64_t next_step) const;
   absl::Status CheckShares(const Schedule& planned, uint64_t next_step) const;
 
   std::shared_ptr<const State> state_;

@@ -7,6 +7,8 @@
 #include "config/parse/spec_parser.h"
 #include "config/spec_writer.h"
 #include "config/tree/graph_builder.h"
+#include "loader/batch_assembler.h"
+#include "poniente/dataset_tree.h"
 #include "store/manifest/known_store.h"
 #include "store/posix_file.h"
 #include "util/status_macros.h"
@@ -65,6 +67,11 @@ const Vocabulary& Config::vocabulary() const {
   static const auto* const kUnknown = new Vocabulary{"", uint64_t{1} << 32};
   const Vocabulary* const known = dataset_->vocabulary();
   return known == nullptr ? *kUnknown : *known;
+}
+
+absl::Status Config::CheckLoader() const {
+  return internal::BatchAssembler::Check(DatasetTree(*dataset_), *dataset_,
+                                         schedule_, loader_options());
 }
 
 absl::StatusOr<std::unique_ptr<Loader>> Config::OpenLoader() const {

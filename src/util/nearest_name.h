@@ -11,8 +11,10 @@
 
 namespace poniente::internal {
 
-// Returns "; did you mean 'weight'?" for the known name at the smallest edit
-// distance, or "" if none is near.
+// Returns "; did you mean 'weight'?" for the nearest known name, or "" if none
+// is near. A name that begins with `name` ("insp" of "inspect"), or that has
+// two neighbouring characters swapped ("paln" of "plan"), is nearer than any
+// other; of the others, the one with the fewest edits is.
 std::string DidYouMean(std::string_view name,
                        std::span<const std::string> known);
 

@@ -74,6 +74,9 @@ TEST(ToolTest, AnUnknownCommandNamesTheNearest) {
   EXPECT_THAT(RunTool("pakc"),
               FailsWith(2, AllOf(HasSubstr("unknown command 'pakc'"),
                                  HasSubstr("did you mean 'pack'?"))));
+  EXPECT_THAT(RunTool("paln"), FailsWith(2, HasSubstr("did you mean 'plan'?")));
+  EXPECT_THAT(RunTool("insp"),
+              FailsWith(2, HasSubstr("did you mean 'inspect'?")));
 }
 
 }  // namespace

@@ -254,6 +254,35 @@ TEST_F(ConfigTest, SaysWhichBackendServesEachStore) {
   }
 }
 
+// From the same code, so that no difference is left for the loader to find.
+TEST_F(ConfigTest, TheChecksOfALoaderNeedNoLoader) {
+  const auto check = [&](const std::string& text) {
+    const auto config = Parse(text);
+    EXPECT_THAT(config, IsOk());
+    const absl::Status checked = config->CheckLoader();
+    EXPECT_EQ(checked, config->OpenLoader().status());
+    return checked;
+  };
+  const std::string data = kData;
+  EXPECT_THAT(check(data), IsOk());
+  const auto refused = [](const char* words) {
+    return StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(words));
+  };
+  EXPECT_THAT(check(data + "[runtime]\ntensors = ['labels']\n"),
+              refused("labels mark what is to be ignored"));
+  EXPECT_THAT(check(absl::StrReplaceAll(
+                  data, {{"seq_len = 20", "seq_len = 20\nblock_size = 10"},
+                         {"path = \"a\"", "path = \"a\", max_epochs = 1"}})),
+              refused("component 'a' has served its epoch (1) at sample "));
+  // Of sources without data, all is checked but that there is some.
+  const auto declared = ParseData("tokens = 900\n");
+  ASSERT_THAT(declared, IsOk());
+  EXPECT_THAT(declared->CheckLoader(), IsOk());
+  EXPECT_THAT(declared->OpenLoader(),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       HasSubstr("only a number of tokens")));
+}
+
 TEST_F(ConfigTest, ABatchIsOneSubmissionThroughIoUring) {
   const auto config =
       Parse(absl::StrCat(kData, "[runtime]\nio = 'buffered'\n"));

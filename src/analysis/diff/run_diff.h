@@ -29,6 +29,10 @@ struct RunDifference {
   // Whether it can change tokens: false for labels, and for the way tokens are
   // read.
   bool decides_tokens = false;
+  // For weights on ramps: the lengths of the ramps at whose ends the values
+  // hold. Empty where there is no ramp.
+  std::string ramp_a = {};
+  std::string ramp_b = {};
 };
 
 struct RunDiff {

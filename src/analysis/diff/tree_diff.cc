@@ -13,6 +13,7 @@
 #include "absl/strings/str_join.h"
 #include "analysis/diff/first_reads.h"
 #include "analysis/diff/run_diff.h"
+#include "analysis/diff/weight_diff.h"
 #include "dataset/joined_path.h"
 #include "index/mixture/mixture_map.h"
 #include "poniente/token_source.h"
@@ -274,7 +275,7 @@ class TreeDiff {
           b.map.plan().block_size(), AfterBelow(path));
     }
     const std::map<std::string, uint32_t> in_b = b.Components();
-    std::map<std::string, std::pair<uint32_t, uint32_t>> both;
+    ComponentPairs both;
     for (const auto& [name, component] : a.Components()) {
       const auto found = in_b.find(name);
       if (found != in_b.end()) both[name] = {component, found->second};
@@ -305,42 +306,19 @@ class TreeDiff {
   }
 
   // Each component once, where its share first differs.
-  void CompareWeights(
-      const Mixture& a, const Mixture& b,
-      std::map<std::string, std::pair<uint32_t, uint32_t>> components,
-      const std::string& path, bool is_run) {
-    const StagePlan& plan_a = a.map.plan();
-    const StagePlan& plan_b = b.map.plan();
+  void CompareWeights(const Mixture& a, const Mixture& b,
+                      ComponentPairs components, const std::string& path,
+                      bool is_run) {
     std::optional<uint64_t> below;
     if (!is_run) below = AfterBelow(path);
-    size_t i = 0, k = 0;
-    for (uint64_t start = 0; !components.empty();) {
-      const std::optional<uint64_t> step = is_run ? StepOf(start) : below;
-      for (auto at = components.begin(); at != components.end();) {
-        const uint64_t share_a = plan_a.quanta(i)[at->second.first];
-        const uint64_t share_b = plan_b.quanta(k)[at->second.second];
-        if (share_a == share_b) {
-          ++at;
-          continue;
-        }
-        Add(absl::StrCat("weight of '", JoinedPath(path, at->first), "'"),
-            Share(share_a), Share(share_b), step);
-        at = components.erase(at);
-      }
-      const auto next = [](const StagePlan& plan, size_t stage) {
-        return stage + 1 < plan.stages() ? plan.stage_start(stage + 1)
-                                         : UINT64_MAX;
-      };
-      start = std::min(next(plan_a, i), next(plan_b, k));
-      if (start == UINT64_MAX) return;
-      if (next(plan_a, i) == start) ++i;
-      if (next(plan_b, k) == start) ++k;
+    for (const WeightDifference& one :
+         DiffWeights(a.map.plan(), b.map.plan(), std::move(components))) {
+      differences_->push_back(
+          {absl::StrCat(one.is_weight ? "weight of '" : "share of '",
+                        JoinedPath(path, one.component), "'"),
+           one.a, one.b, is_run ? StepOf(one.sample) : below, true, one.ramp_a,
+           one.ramp_b});
     }
-  }
-
-  static double Share(uint64_t quanta) {
-    return static_cast<double>(quanta) /
-           static_cast<double>(QuotaTree::kMaxPosition);
   }
 
   // Nullopt behind the steps that both runs have.

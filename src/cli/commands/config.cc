@@ -22,8 +22,6 @@
 #include "cli/screen/json.h"
 #include "cli/screen/table.h"
 #include "config/parse/config_keys.h"
-#include "poniente/dataset_tree.h"
-#include "poniente/token_source.h"
 #include "store/manifest/manifest.h"
 #include "util/nearest_name.h"
 #include "util/status_macros.h"
@@ -249,8 +247,8 @@ CommandSpec ConfigSpec() {
           .brief = "check a configuration, explain its keys",
           .positionals = "[CONFIG]",
           .summary =
-              "Checks the TOML file CONFIG, stores included, and shows the "
-              "tree of datasets\nthat it makes.",
+              "Checks the TOML file CONFIG as opening its loader would, stores "
+              "included, and shows\nthe tree of datasets that it makes.",
           .options = {{"print", "",
                        "print the same run as TOML with everything stated"},
                       {"explain", "KEY", "say what a key of such a file means"},
@@ -276,12 +274,8 @@ int RunConfig(const std::vector<std::string>& args) {
   const std::string& path = arguments->positionals()[0];
   const absl::StatusOr<Config> config = LoadConfig(path);
   if (!config.ok()) return FailConfig(config.status());
-  // As a loader of it would.
-  const absl::Status lasts =
-      DatasetTree(*config->dataset()).CheckEpochs(config->schedule().samples());
-  if (!lasts.ok()) {
-    return FailConfig(internal::Prepend(lasts, path));
-  }
+  const absl::Status opens = config->CheckLoader();
+  if (!opens.ok()) return FailConfig(internal::Prepend(opens, path));
   if (as_json) {
     PrintJson(ConfigToJson(*config));
   } else if (arguments->Has("print")) {

@@ -76,6 +76,10 @@ Json DiffToJson(const std::optional<SampleOrigin>& origin) {
   return json;
 }
 
+Json RampToJson(const std::string& ramp) {
+  return ramp.empty() ? Json() : Json(ramp);
+}
+
 void PrintDiffAsJson(const RunDiff& diff) {
   const std::optional<FirstDifference>& first = diff.compared.first;
   Json json;
@@ -94,12 +98,18 @@ void PrintDiffAsJson(const RunDiff& diff) {
     row["what"] = difference.what;
     row["a"] = DiffToJson(difference.a);
     row["b"] = DiffToJson(difference.b);
+    row["a_ramp"] = RampToJson(difference.ramp_a);
+    row["b_ramp"] = RampToJson(difference.ramp_b);
     row["from_step"] =
         difference.from_step ? Json(*difference.from_step) : Json();
     row["decides_tokens"] = difference.decides_tokens;
     json["differences"].push_back(std::move(row));
   }
   PrintJson(json);
+}
+
+std::string InWords(const DiffValue& value, const std::string& ramp) {
+  return absl::StrCat(InWords(value), ramp.empty() ? "" : ", ramp of ", ramp);
 }
 
 std::string InWords(const std::optional<SampleOrigin>& origin) {
@@ -120,7 +130,8 @@ void PrintRows(const char* header, const RunDiff& diff, bool decides_tokens) {
       continue;
     }
     rows.push_back(
-        {OneLine(difference.what), InWords(difference.a), InWords(difference.b),
+        {OneLine(difference.what), InWords(difference.a, difference.ramp_a),
+         InWords(difference.b, difference.ramp_b),
          difference.from_step ? absl::StrCat(*difference.from_step) : "-"});
   }
   if (rows.size() == 1) return;

@@ -14,20 +14,44 @@
 namespace poniente::internal {
 namespace {
 
-// The value as written, cut to a length that fits a line.
-std::string Shown(const toml::node& node) {
+// A longer value is cut off, so that the message fits a line.
+std::string CutOff(std::string text) {
   constexpr size_t kMax = 40;
+  return text.size() <= kMax ? text : text.substr(0, kMax) + "...";
+}
+
+std::string_view TypeName(toml::node_type type) {
+  switch (type) {
+    case toml::node_type::string:
+      return "string";
+    case toml::node_type::integer:
+      return "integer";
+    case toml::node_type::floating_point:
+      return "float";
+    case toml::node_type::boolean:
+      return "boolean";
+    case toml::node_type::date:
+      return "date";
+    case toml::node_type::time:
+      return "time";
+    default:
+      return "date and time";
+  }
+}
+
+// Returns the value, with its type unless it is the expected one:
+// the string "16".
+std::string Got(const toml::node& node, toml::node_type expected) {
+  if (node.is_table()) return "a table";
+  if (node.is_array()) return "an array";
   std::ostringstream out;
-  if (node.is_table()) {
-    out << "a table";
-  } else if (node.is_array()) {
-    out << "an array";
+  if (const auto* text = node.as_string()) {
+    out << '"' << CutOff(text->get()) << '"';
   } else {
     node.visit([&out](const auto& value) { out << value; });
   }
-  std::string shown = out.str();
-  if (shown.size() > kMax) shown = shown.substr(0, kMax) + "...";
-  return shown;
+  if (node.type() == expected) return out.str();
+  return absl::StrCat("the ", Absl(TypeName(node.type())), " ", out.str());
 }
 
 std::string Range(uint64_t least, uint64_t most) {
@@ -136,9 +160,10 @@ bool TableReader::IsTable(std::string_view key) {
   return node != nullptr && node->is_table();
 }
 
-void TableReader::WrongType(std::string_view key, std::string_view expected) {
+void TableReader::Wrong(std::string_view key, toml::node_type type,
+                        std::string_view expected) {
   Error(key, absl::StrCat("must be ", Absl(expected), ", got ",
-                          Shown(*table_.get(key))));
+                          Got(*table_.get(key), type)));
 }
 
 std::optional<uint64_t> TableReader::Unsigned(std::string_view key,
@@ -150,7 +175,7 @@ std::optional<uint64_t> TableReader::Unsigned(std::string_view key,
     const auto number = static_cast<uint64_t>(*value);
     if (least <= number && number <= most) return number;
   }
-  WrongType(key, Range(least, most));
+  Wrong(key, toml::node_type::integer, Range(least, most));
   return std::nullopt;
 }
 
@@ -161,7 +186,8 @@ std::optional<int64_t> TableReader::Signed(std::string_view key,
   const std::optional<int64_t> value = node->value_exact<int64_t>();
   const auto bound = static_cast<int64_t>(most);
   if (value.has_value() && -bound <= *value && *value <= bound) return value;
-  WrongType(key, absl::StrCat("an integer from -", most, " to ", most));
+  Wrong(key, toml::node_type::integer,
+        absl::StrCat("an integer from -", most, " to ", most));
   return std::nullopt;
 }
 
@@ -176,7 +202,7 @@ std::optional<uint64_t> TableReader::Amount(std::string_view key,
     const auto number = static_cast<uint64_t>(*value);
     if (least <= number && number <= most) return number;
   }
-  WrongType(key, Range(least, most));
+  Wrong(key, toml::node_type::integer, Range(least, most));
   return std::nullopt;
 }
 
@@ -195,10 +221,14 @@ std::optional<std::vector<uint64_t>> TableReader::Integers(std::string_view key,
     }
     if (array->size() == count && numbers.size() == count) return numbers;
   }
-  std::ostringstream got;
-  got << toml::default_formatter(*node);
+  std::string got = Got(*node, toml::node_type::array);
+  if (node->is_array()) {
+    std::ostringstream written;
+    written << toml::default_formatter(*node);
+    got = CutOff(written.str());
+  }
   Error(key, absl::StrCat("must be an array of ", count, " integers from 0 to ",
-                          most, ", got ", got.str().substr(0, 40)));
+                          most, ", got ", got));
   return std::nullopt;
 }
 
@@ -208,7 +238,7 @@ std::optional<double> TableReader::Number(std::string_view key) {
   const std::optional<double> value =
       node->is_number() ? node->value<double>() : std::nullopt;
   if (value.has_value() && !std::isnan(*value)) return value;
-  WrongType(key, "a number");
+  Wrong(key, toml::node_type::floating_point, "a number");
   return std::nullopt;
 }
 
@@ -233,14 +263,16 @@ std::optional<size_t> TableReader::Choice(
 std::optional<bool> TableReader::Bool(std::string_view key) {
   const toml::node* node = Find(key);
   if (node == nullptr) return std::nullopt;
-  if (!node->is_boolean()) WrongType(key, "true or false");
+  if (!node->is_boolean()) {
+    Wrong(key, toml::node_type::boolean, "true or false");
+  }
   return node->value_exact<bool>();
 }
 
 std::optional<std::string> TableReader::String(std::string_view key) {
   const toml::node* node = Find(key);
   if (node == nullptr) return std::nullopt;
-  if (!node->is_string()) WrongType(key, "a string");
+  if (!node->is_string()) Wrong(key, toml::node_type::string, "a string");
   return node->value_exact<std::string>();
 }
 
@@ -250,7 +282,7 @@ std::vector<std::string> TableReader::Strings(std::string_view key) {
   if (node == nullptr) return strings;
   const toml::array* array = node->as_array();
   if (array == nullptr) {
-    WrongType(key, "an array of strings");
+    Wrong(key, toml::node_type::array, "an array of strings");
     return strings;
   }
   for (const toml::node& one : *array) {
@@ -258,7 +290,8 @@ std::vector<std::string> TableReader::Strings(std::string_view key) {
       strings.push_back(*one.value_exact<std::string>());
     } else {
       errors_->Add(LocationOfNode(one, location_, key),
-                   absl::StrCat("must hold strings, got ", Shown(one)));
+                   absl::StrCat("must hold strings, got ",
+                                Got(one, toml::node_type::string)));
     }
   }
   return strings;
@@ -267,7 +300,7 @@ std::vector<std::string> TableReader::Strings(std::string_view key) {
 const toml::table* TableReader::Table(std::string_view key) {
   const toml::node* node = Find(key);
   if (node == nullptr) return nullptr;
-  if (!node->is_table()) WrongType(key, "a table");
+  if (!node->is_table()) Wrong(key, toml::node_type::table, "a table");
   return node->as_table();
 }
 
@@ -276,7 +309,7 @@ const toml::array* TableReader::Tables(std::string_view key) {
   if (node == nullptr) return nullptr;
   const toml::array* array = node->as_array();
   if (array == nullptr) {
-    WrongType(key, "an array of tables");
+    Wrong(key, toml::node_type::array, "an array of tables");
     return nullptr;
   }
   for (size_t i = 0; i < array->size(); ++i) {
@@ -284,7 +317,8 @@ const toml::array* TableReader::Tables(std::string_view key) {
     if (one.is_table()) continue;
     errors_->Add(
         LocationOfNode(one, LocationOf(key), absl::StrCat("[", i, "]")),
-        absl::StrCat("must be a table, got ", Shown(one)));
+        absl::StrCat("must be a table, got ",
+                     Got(one, toml::node_type::table)));
     return nullptr;
   }
   return array;
@@ -328,17 +362,6 @@ std::vector<std::string> TableReader::ListedNames() const {
   return names;
 }
 
-std::string TableReader::Suggested(std::string_view name) const {
-  const std::vector<std::string> names = ListedNames();
-  std::string near = DidYouMean(name, names);
-  for (const std::string& known : names) {
-    if (near.empty() && known.starts_with(name)) {
-      near = absl::StrCat("; did you mean '", known, "'?");
-    }
-  }
-  return near;
-}
-
 void TableReader::Finish() {
   for (const Entry& entry : entries_) {
     const std::string_view name = entry.key;
@@ -348,11 +371,13 @@ void TableReader::Finish() {
     const toml::source_position at = table_.find(name)->first.source().begin;
     location.line = at.line;
     location.column = at.column;
-    errors_->Add(location,
-                 is_known
-                     ? std::string("has no meaning here")
-                     : absl::StrCat("is not a known key",
-                                    errors_->is_full() ? "" : Suggested(name)));
+    std::string what = "has no meaning here";
+    if (!is_known) {
+      what = absl::StrCat(
+          "is not a known key",
+          errors_->is_full() ? "" : DidYouMean(name, ListedNames()));
+    }
+    errors_->Add(location, what);
   }
 }
 

@@ -107,8 +107,9 @@ class TableReader {
   const toml::node* Find(std::string_view key);
   bool IsListed(std::string_view key) const;
   std::vector<std::string> ListedNames() const;
-  std::string Suggested(std::string_view name) const;
-  void WrongType(std::string_view key, std::string_view expected);
+  // Reports a value that is not as expected. `type`: the type that is expected.
+  void Wrong(std::string_view key, toml::node_type type,
+             std::string_view expected);
 
   const toml::table& table_;
   const SourceLocation location_;

@@ -10,6 +10,8 @@
 #include "config/tree/schedule_builder.h"
 #include "config/tree/selections.h"
 #include "config/tree/sources.h"
+#include "index/schedule/place_text.h"
+#include "index/schedule/stage_marks.h"
 #include "poniente/dataset_tree.h"
 #include "poniente/flat_mixture.h"
 #include "poniente/mixture_dataset.h"
@@ -115,7 +117,9 @@ class GraphBuilder {
     if (made.ok()) made = ShuffleIfAsked(*std::move(made), node, at);
     if (!made.ok() && !located_) {
       located_ = true;  // nodes above stand elsewhere: keep the innermost place
-      return Prepend(made.status(), ToString(node.location));
+      return Prepend(made.status(),
+                     ToString(LocationOfError(made.status(), StagesOf(node, at),
+                                              node.location)));
     }
     return made;
   }
@@ -256,8 +260,14 @@ class GraphBuilder {
     options.seed = node.seed;
     for (const StageSpec& spec : node.stages) {
       PONIENTE_ASSIGN_OR_RETURN(const uint64_t start, StartOf(spec, before));
+      const size_t number = options.stages.size();
       MixtureStage& stage = options.stages.emplace_back();
       stage.start = start;
+      stage.label = absl::StrCat(StageLabel(number, spec.name), " at ",
+                                 PlaceText(spec.start));
+      if (spec.start.unit != RunPoint::Unit::kSamples) {
+        absl::StrAppend(&stage.label, " (sample ", start, " of this mixture)");
+      }
       stage.weights = spec.weights;
       stage.temperature = spec.temperature;
       stage.name = spec.name;
@@ -279,7 +289,8 @@ class GraphBuilder {
     if (sample.ok()) sample = before(*sample);
     if (sample.ok() && *sample == 0) {
       sample = absl::InvalidArgumentError(
-          "starts before anything is drawn from this mixture");
+          absl::StrCat("starts at ", PlaceText(stage.start),
+                       ", before anything is drawn from this mixture"));
     }
     if (sample.ok()) return sample;
     located_ = true;

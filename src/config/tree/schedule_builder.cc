@@ -30,21 +30,6 @@ ScheduleStage ToStage(const StageSpec& spec) {
   return stage;
 }
 
-// Errors of a schedule begin with the stage that they are about: "stage 2 ...".
-const SourceLocation& LocationOfError(const absl::Status& error,
-                                      const RunSpec& run) {
-  absl::string_view rest = error.message();
-  if (!absl::ConsumePrefix(&rest, "stage ")) return run.location;
-  const size_t end =
-      std::min(rest.find_first_not_of("0123456789"), rest.size());
-  size_t stage = 0;
-  if (!absl::SimpleAtoi(rest.substr(0, end), &stage) ||
-      stage >= run.stages.size()) {
-    return run.location;
-  }
-  return run.stages[stage].location;
-}
-
 absl::StatusOr<uint64_t> SampleAtToken(const Schedule& schedule,
                                        uint64_t token) {
   const auto stretches = schedule.stretches();
@@ -66,6 +51,21 @@ absl::StatusOr<uint64_t> SampleAtToken(const Schedule& schedule,
 }
 
 }  // namespace
+
+const SourceLocation& LocationOfError(const absl::Status& error,
+                                      const std::vector<StageSpec>& stages,
+                                      const SourceLocation& otherwise) {
+  absl::string_view rest = error.message();
+  if (!absl::ConsumePrefix(&rest, "stage ")) return otherwise;
+  const size_t end =
+      std::min(rest.find_first_not_of("0123456789"), rest.size());
+  size_t stage = 0;
+  if (!absl::SimpleAtoi(rest.substr(0, end), &stage) ||
+      stage >= stages.size()) {
+    return otherwise;
+  }
+  return stages[stage].location;
+}
 
 absl::StatusOr<Schedule> BuildSchedule(
     const RunSpec& run, const std::vector<std::optional<uint64_t>>& items) {
@@ -97,8 +97,9 @@ absl::StatusOr<Schedule> BuildSchedule(
   }
   absl::StatusOr<Schedule> schedule = Schedule::Create(std::move(options));
   if (!schedule.ok()) {
-    return Prepend(schedule.status(),
-                   ToString(LocationOfError(schedule.status(), run)));
+    return Prepend(
+        schedule.status(),
+        ToString(LocationOfError(schedule.status(), run.stages, run.location)));
   }
   return schedule;
 }

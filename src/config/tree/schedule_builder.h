@@ -8,11 +8,18 @@
 #include <optional>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "config/spec.h"
 #include "poniente/schedule.h"
 
 namespace poniente::internal {
+
+// Returns where the stage stands that the error is about: the message then
+// begins with it, "stage 2 ...". Returns `otherwise` if it is about none.
+const SourceLocation& LocationOfError(const absl::Status& error,
+                                      const std::vector<StageSpec>& stages,
+                                      const SourceLocation& otherwise);
 
 // Makes the schedule. `items` are the items per epoch of the root mixture's
 // components, in the order of declaration; nullopt where not known. Empty if

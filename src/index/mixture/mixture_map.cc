@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "index/part_at.h"
 #include "util/check.h"
 #include "util/status_macros.h"
 
@@ -29,6 +30,14 @@ std::optional<size_t> StageThatDraws(const StagePlan& plan, size_t component,
 bool IsStageStart(const StagePlan& plan, uint64_t sample) {
   return plan.BlockOf(sample).first == sample &&
          plan.stage_start(plan.BlockOf(sample).stage) == sample;
+}
+
+// Returns the name of a stage of the plan for errors, as it was stated.
+std::string PlanStageLabel(const StagePlan& plan, size_t stage) {
+  if (plan.stated().empty()) return absl::StrCat("stage ", stage);
+  const StatedStage& stated =
+      PartAt(plan.stated(), plan.stage_start(stage), &StatedStage::start);
+  return stated.label.empty() ? "the first stage" : stated.label;
 }
 
 absl::Status CheckViews(const StagePlan& plan, const MapComponent& component,
@@ -56,7 +65,8 @@ absl::Status CheckViews(const StagePlan& plan, const MapComponent& component,
     if (views[v].length != 0 || !stage) continue;
     return absl::InvalidArgumentError(
         absl::StrCat("component '", component.name,
-                     "' is empty, but has a weight above 0 in stage ", *stage));
+                     "' is empty, but has a weight above 0 in ",
+                     PlanStageLabel(plan, *stage)));
   }
   return absl::OkStatus();
 }

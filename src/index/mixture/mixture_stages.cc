@@ -206,6 +206,30 @@ void CutAt(uint64_t start, std::vector<PlanStage>* stages) {
   stages->insert(after, std::move(cut));
 }
 
+std::vector<StatedStage> StatedStages(const MixtureOptions& options,
+                                      const Components& components) {
+  std::vector<StatedStage> stated(1 + options.stages.size());
+  for (const WeightedComponent& component : components) {
+    stated[0].weights.push_back(component.weight);
+  }
+  for (size_t s = 0; s < options.stages.size(); ++s) {
+    const MixtureStage& stage = options.stages[s];
+    StatedStage& made = stated[s + 1];
+    made.start = stage.start;
+    made.label = MixtureStageLabel(stage);
+    if (const auto end = RampEnd(stage, options.block_size)) {
+      made.ramp_end = *end;
+      made.ramp_label = RampLabel(stage);
+    }
+    for (const WeightedComponent& component : components) {
+      const auto found = stage.weights.find(component.name);
+      made.weights.push_back(found == stage.weights.end() ? component.weight
+                                                          : found->second);
+    }
+  }
+  return stated;
+}
+
 absl::StatusOr<std::vector<PlanStage>> MakeStages(
     const MixtureOptions& options, const Components& components) {
   const QuantaMaker maker(options, components);
@@ -277,7 +301,8 @@ absl::StatusOr<std::shared_ptr<const StagePlan>> MakeStagePlan(
                               MakeStages(options, components));
     for (const SeqLenChange& change : seq_lens) CutAt(change.start, &stages);
     for (const uint64_t start : further_starts) CutAt(start, &stages);
-    return StagePlan::Create(options.block_size, std::move(stages));
+    return StagePlan::Create(options.block_size, std::move(stages),
+                             StatedStages(options, components));
   } catch (const std::bad_alloc&) {
     return TooLarge(count, components.size(), "the memory there is");
   }

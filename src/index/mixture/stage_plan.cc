@@ -82,7 +82,8 @@ class Ideal {
 }  // namespace
 
 absl::StatusOr<std::shared_ptr<const StagePlan>> StagePlan::Create(
-    uint64_t block_size, std::vector<PlanStage> stages) {
+    uint64_t block_size, std::vector<PlanStage> stages,
+    std::vector<StatedStage> stated) {
   if (block_size < 1 || block_size > kMaxBlockSize) {
     return absl::InvalidArgumentError(absl::StrCat(
         "block size must be 1 to ", kMaxBlockSize, ", got ", block_size));
@@ -94,11 +95,12 @@ absl::StatusOr<std::shared_ptr<const StagePlan>> StagePlan::Create(
     PONIENTE_RETURN_IF_ERROR(CheckPlanStage(stages, s));
   }
   return std::shared_ptr<const StagePlan>(
-      new StagePlan(block_size, std::move(stages)));
+      new StagePlan(block_size, std::move(stages), std::move(stated)));
 }
 
-StagePlan::StagePlan(uint64_t block_size, std::vector<PlanStage> stages)
-    : block_size_(block_size) {
+StagePlan::StagePlan(uint64_t block_size, std::vector<PlanStage> stages,
+                     std::vector<StatedStage> stated)
+    : block_size_(block_size), stated_(std::move(stated)) {
   std::vector<uint64_t> base(stages.front().quanta.size());
   Ideal ideal(base.size());
   std::vector<DrawRun> runs;

@@ -31,6 +31,18 @@ struct PlanStage {
   std::vector<uint64_t> quanta;
 };
 
+// A stage as the user stated it: no step of a ramp, and no cut.
+struct StatedStage {
+  uint64_t start = 0;
+  // First sample behind its ramp; 0 if it has none.
+  uint64_t ramp_end = 0;
+  // How errors name the stage and the length of its ramp; empty for the first
+  // stage, and without a ramp.
+  std::string label = {};
+  std::string ramp_label = {};
+  std::vector<double> weights = {};  // or scores; in canonical order
+};
+
 // The stages of a mixture. Components are numbered in canonical order
 // throughout. The plan does not know the seed, so mixtures of different seeds
 // can share it; calls that depend on the order inside a block take the seed.
@@ -38,7 +50,8 @@ struct PlanStage {
 // Determinism: block size, stages and seed decide; integers only.
 // Thread safety: immutable; any number of threads.
 // Complexity: Create() O(K log K) and about 56 bytes per component, for each
-//     stage; a question O(log stages + depth of the tree).
+//     stage, and 8 for each stated one; a question O(log stages + depth of the
+//     tree).
 // Errors: a sample at or beyond 2^62 and a component that does not exist are
 //     bugs of the caller and abort.
 class StagePlan {
@@ -47,9 +60,11 @@ class StagePlan {
 
   // Returns a plan. InvalidArgument unless 1 <= block_size <= kMaxBlockSize,
   // the first stage starts at 0, starts increase strictly and lie below 2^62,
-  // and each stage has as many quanta as the first, with the sum 2^62.
+  // and each stage has as many quanta as the first, with the sum 2^62. `stated`
+  // says what the stages were made from; it decides no sample.
   static absl::StatusOr<std::shared_ptr<const StagePlan>> Create(
-      uint64_t block_size, std::vector<PlanStage> stages);
+      uint64_t block_size, std::vector<PlanStage> stages,
+      std::vector<StatedStage> stated = {});
 
   uint64_t block_size() const { return block_size_; }
   size_t components() const { return stages_.front().quanta.size(); }
@@ -63,6 +78,10 @@ class StagePlan {
   std::span<const uint64_t> base(size_t stage) const {
     return stages_[stage].base;
   }
+
+  // Returns the stages as they were stated; empty if Create() was not told of
+  // them.
+  std::span<const StatedStage> stated() const { return stated_; }
 
   // Returns the draw that `sample` would be if blocks were not shuffled.
   Draw Locate(uint64_t sample) const;
@@ -104,7 +123,8 @@ class StagePlan {
     QuotaTree tree;
   };
 
-  StagePlan(uint64_t block_size, std::vector<PlanStage> stages);
+  StagePlan(uint64_t block_size, std::vector<PlanStage> stages,
+            std::vector<StatedStage> stated);
 
   size_t StageOf(uint64_t sample) const;
   StageView View(size_t stage) const {
@@ -113,6 +133,7 @@ class StagePlan {
 
   uint64_t block_size_;
   std::vector<Stage> stages_;
+  std::vector<StatedStage> stated_;
 };
 
 }  // namespace poniente::internal

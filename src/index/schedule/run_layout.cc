@@ -15,6 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "index/max_samples.h"
 #include "index/part_at.h"
+#include "index/schedule/place_text.h"
 #include "util/status_macros.h"
 
 namespace poniente::internal {
@@ -109,6 +110,13 @@ Int128 CountOf(const StageMark& mark, const Totals& totals) {
 }
 
 }  // namespace
+
+std::string StatedStart(const StageMark& mark) {
+  const std::string place = PlaceText(mark.at);
+  if (!mark.centred_ramp) return place;
+  return absl::StrCat(place, " less half its ramp of ",
+                      AmountText(*mark.centred_ramp));
+}
 
 // Goes through the run once, when all places are known.
 class RunWalker {
@@ -242,26 +250,33 @@ class RunWalker {
 
 namespace {
 
+// Begins messages about where a mark begins.
+std::string StartsAt(const StageMark& mark) {
+  return absl::StrCat(mark.label, " starts at ", StatedStart(mark));
+}
+
 absl::Status CheckMark(const StageMark& mark) {
   PONIENTE_RETURN_IF_ERROR(CheckPoint(mark.at, mark.label));
   if (mark.batch_size == uint64_t{0}) {
     return absl::InvalidArgumentError(
-        absl::StrCat(mark.label, ": batch_size must be at least 1, got 0"));
+        absl::StrCat(mark.label, " at ", StatedStart(mark),
+                     ": batch_size must be at least 1, got 0"));
   }
   if (mark.seq_len == uint32_t{0}) {
     return absl::InvalidArgumentError(
-        absl::StrCat(mark.label, ": seq_len must be at least 1, got 0"));
+        absl::StrCat(mark.label, " at ", StatedStart(mark),
+                     ": seq_len must be at least 1, got 0"));
   }
   if (!mark.centred_ramp) return absl::OkStatus();
   PONIENTE_RETURN_IF_ERROR(CheckPoint(*mark.centred_ramp, mark.label));
   if (DimensionOf(*mark.centred_ramp) == DimensionOf(mark.at)) {
     return absl::OkStatus();
   }
-  return absl::InvalidArgumentError(
-      absl::StrCat(mark.label, ": a ramp centred on a start in ",
-                   kDimensionNames[DimensionOf(mark.at)], " must be stated in ",
-                   kDimensionNames[DimensionOf(mark.at)], ", not in ",
-                   kDimensionNames[DimensionOf(*mark.centred_ramp)]));
+  return absl::InvalidArgumentError(absl::StrCat(
+      mark.label, ": a ramp of ", AmountText(*mark.centred_ramp),
+      " that is centred on ", PlaceText(mark.at), " must be stated in ",
+      kDimensionNames[DimensionOf(mark.at)], ", not in ",
+      kDimensionNames[DimensionOf(*mark.centred_ramp)]));
 }
 
 // Sets the totals that are known before the walk. Returns the dimension whose
@@ -277,15 +292,14 @@ absl::StatusOr<std::optional<Dimension>> FindUnknown(
       const Dimension d = DimensionOf(*point);
       if (!NeedsTotal(*point) || (*totals)[d]) continue;
       if (end.is_endless()) {
-        return absl::InvalidArgumentError(
-            absl::StrCat(mark.label,
-                         " is placed by a share of the run, or from its end, "
-                         "but the run has no end; state its steps or tokens"));
+        return absl::InvalidArgumentError(absl::StrCat(
+            StartsAt(mark),
+            ", but the run has no end; state its steps or tokens"));
       }
       if (unknown && *unknown != d) {
         return absl::InvalidArgumentError(absl::StrCat(
-            mark.label, ": the run's ", kDimensionNames[*unknown], " and ",
-            kDimensionNames[d],
+            StartsAt(mark), ", but the run's ", kDimensionNames[*unknown],
+            " and ", kDimensionNames[d],
             " follow from each other here; place stages from the end, or by "
             "shares, in one of them only"));
       }
@@ -341,20 +355,19 @@ absl::Status CheckReached(const RunLayout& layout,
     const Int128 count = CountOf(marks[m], totals);
     if (count < 0) {
       return absl::InvalidArgumentError(absl::StrCat(
-          marks[m].label, " begins ", Text(static_cast<Uint128>(-count)), " ",
+          StartsAt(marks[m]), ", ", Text(static_cast<Uint128>(-count)), " ",
           kDimensionNames[DimensionOf(marks[m].at)], " before the run"));
     }
     const uint64_t step = layout.starts()[m].step;
     if (step != RunWalker::kNever) {
       if (layout.steps() > 0 || IsCountable(layout, step)) continue;
       return absl::InvalidArgumentError(absl::StrCat(
-          marks[m].label, " starts at step ", step,
-          ", whose samples do not lie below 2^62; no run gets there: start it "
-          "earlier, or leave it out"));
+          StartsAt(marks[m]),
+          ", in a step whose samples do not lie below 2^62; no run gets there: "
+          "start it earlier, or leave it out"));
     }
     return absl::InvalidArgumentError(absl::StrCat(
-        marks[m].label, " starts after ", Text(static_cast<Uint128>(count)),
-        " ", kDimensionNames[DimensionOf(marks[m].at)],
+        StartsAt(marks[m]),
         layout.steps() > 0
             ? absl::StrCat(", but the run ends after ", layout.steps(),
                            " steps, ", layout.samples(), " samples, ",
@@ -391,7 +404,7 @@ absl::StatusOr<uint64_t> RunLayout::SamplesFrom(const Start& start,
   PONIENTE_RETURN_IF_ERROR(CheckPoint(amount, "ramp"));
   if (amount.count < 0) {
     return absl::InvalidArgumentError(absl::StrCat(
-        "the length of a ramp must be at least 0, got ", amount.count));
+        "the length of a ramp must be at least 0, got ", AmountText(amount)));
   }
   if (IsShare(amount) && steps_ == 0) {
     return absl::InvalidArgumentError(

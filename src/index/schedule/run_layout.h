@@ -28,6 +28,10 @@ struct StageMark {
   std::string label = {};
 };
 
+// Returns where the mark begins, as it was stated: "step 20", "step 20 less
+// half its ramp of 8 steps".
+std::string StatedStart(const StageMark& mark);
+
 struct RunEnd {
   // At most one of the two is above 0.
   uint64_t steps = 0;

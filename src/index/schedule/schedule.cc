@@ -12,6 +12,7 @@
 #include "index/part_at.h"
 #include "index/schedule/run_layout.h"
 #include "index/schedule/schedule_state.h"
+#include "index/schedule/stage_marks.h"
 #include "util/check.h"
 #include "util/status_macros.h"
 
@@ -21,7 +22,9 @@ namespace {
 
 using internal::PartAt;
 using internal::RunLayout;
+using internal::StageLabel;
 using internal::StageMark;
+using internal::StartText;
 
 // Most marks: the time of the layout grows with the square of their number.
 constexpr size_t kMaxMarks = 4096;
@@ -30,12 +33,6 @@ bool TooManySamples(const Stretch& stretch, uint64_t step) {
   return internal::Uint128{step - stretch.first_step} * stretch.batch_size +
              stretch.first_sample >
          internal::kMaxSamples;
-}
-
-// Returns the name of a stage for errors, such as "stage 2 ('code')".
-std::string StageLabel(size_t stage, const std::string& name) {
-  return name.empty() ? absl::StrCat("stage ", stage)
-                      : absl::StrCat("stage ", stage, " ('", name, "')");
 }
 
 absl::Status CheckScheduleStage(const ScheduleStage& stage,
@@ -113,44 +110,18 @@ absl::Status CheckOptions(const ScheduleOptions& options) {
   return absl::OkStatus();
 }
 
-// Returns all marks: first stages, then batch sizes, then lengths.
-std::vector<StageMark> MarksOf(const ScheduleOptions& options) {
-  std::vector<StageMark> marks;
-  for (size_t s = 0; s < options.stages.size(); ++s) {
-    const ScheduleStage& stage = options.stages[s];
-    StageMark& mark = marks.emplace_back();
-    mark.at = stage.start;
-    if (stage.is_ramp_centred) mark.centred_ramp = stage.ramp;
-    mark.batch_size = stage.batch_size;
-    mark.seq_len = stage.seq_len;
-    mark.label = StageLabel(s, stage.name);
-  }
-  for (const BatchSizeStage& stage : options.batch_sizes) {
-    StageMark& mark = marks.emplace_back();
-    mark.at = stage.start;
-    mark.batch_size = stage.batch_size;
-    mark.label = absl::StrCat("batch_size ", stage.batch_size);
-  }
-  for (const SeqLenStage& stage : options.seq_lens) {
-    StageMark& mark = marks.emplace_back();
-    mark.at = stage.start;
-    mark.seq_len = stage.seq_len;
-    mark.label = absl::StrCat("seq_len ", stage.seq_len);
-  }
-  return marks;
-}
-
 // Checks that marks [begin, end) start at different steps, in ascending order.
 absl::Status CheckOrder(const RunLayout& layout,
                         const std::vector<StageMark>& marks, size_t begin,
                         size_t end) {
   for (size_t m = begin + 1; m < end; ++m) {
-    const uint64_t step = layout.starts()[m].step;
-    const uint64_t before = layout.starts()[m - 1].step;
-    if (step > before) continue;
-    return absl::InvalidArgumentError(absl::StrCat(
-        marks[m].label, " starts at step ", step, ", which is not after ",
-        marks[m - 1].label, " at step ", before));
+    const RunLayout::Start& start = layout.starts()[m];
+    const RunLayout::Start& before = layout.starts()[m - 1];
+    if (start.step > before.step) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat(marks[m].label, " starts at ", StartText(marks[m], start),
+                     ", which is in no later step than ", marks[m - 1].label,
+                     " at ", StartText(marks[m - 1], before)));
   }
   return absl::OkStatus();
 }
@@ -196,32 +167,36 @@ absl::StatusOr<std::vector<PlannedStage>> PlanStages(
     } else if (layout.steps() > 0) {
       stages[s].end_step = layout.steps();
     } else if (stages[s].lr_scale_end) {
+      const size_t number = s + options.stages.size() - stages.size();
       return absl::InvalidArgumentError(
-          absl::StrCat("lr_scale_end of ", StageLabel(s, stages[s].name),
+          absl::StrCat("lr_scale_end of ", StageLabel(number, stages[s].name),
                        ": a stage without end has no such place"));
     }
   }
   return stages;
 }
 
+// `starts`: how errors name the starts of the stretches.
 absl::StatusOr<uint32_t> MaxSeqLen(const ScheduleOptions& options,
-                                   const std::vector<Stretch>& stretches) {
-  uint32_t longest = 0;
-  for (const Stretch& stretch : stretches) {
-    longest = std::max(longest, stretch.seq_len);
-  }
-  if (options.max_seq_len == 0) return longest;
-  if (longest <= options.max_seq_len) return options.max_seq_len;
+                                   const std::vector<Stretch>& stretches,
+                                   const std::vector<std::string>& starts) {
+  const auto longest = std::max_element(
+      stretches.begin(), stretches.end(),
+      [](const auto& a, const auto& b) { return a.seq_len < b.seq_len; });
+  if (options.max_seq_len == 0) return longest->seq_len;
+  if (longest->seq_len <= options.max_seq_len) return options.max_seq_len;
   return absl::InvalidArgumentError(
-      absl::StrCat("seq_len ", longest, " is above max_seq_len ",
-                   options.max_seq_len, ", the tokens per item"));
+      absl::StrCat("seq_len ", longest->seq_len, " from ",
+                   starts[static_cast<size_t>(longest - stretches.begin())],
+                   " on is above max_seq_len ", options.max_seq_len,
+                   ", the tokens per item"));
 }
 
 }  // namespace
 
 absl::StatusOr<Schedule> Schedule::Create(ScheduleOptions options) {
   PONIENTE_RETURN_IF_ERROR(CheckOptions(options));
-  const std::vector<StageMark> marks = MarksOf(options);
+  const std::vector<StageMark> marks = internal::MarksOf(options);
   PONIENTE_ASSIGN_OR_RETURN(
       const RunLayout layout,
       RunLayout::Make({options.steps, options.tokens}, options.batch_size,
@@ -234,15 +209,19 @@ absl::StatusOr<Schedule> Schedule::Create(ScheduleOptions options) {
       CheckOrder(layout, marks, batch_sizes, marks.size()));
   auto state = std::make_shared<State>();
   PONIENTE_ASSIGN_OR_RETURN(state->stages, PlanStages(options, layout));
+  state->stage_texts =
+      internal::StageTextsOf(options, marks, layout, state->stages);
   state->stretches = layout.stretches();
+  state->stretch_starts = internal::StretchStartTexts(layout, marks);
   state->steps = layout.steps();
   state->samples = layout.samples();
   state->tokens = layout.tokens() > UINT64_MAX
                       ? UINT64_MAX
                       : static_cast<uint64_t>(layout.tokens());
   state->states_max_seq_len = options.max_seq_len > 0;
-  PONIENTE_ASSIGN_OR_RETURN(state->max_seq_len,
-                            MaxSeqLen(options, state->stretches));
+  PONIENTE_ASSIGN_OR_RETURN(
+      state->max_seq_len,
+      MaxSeqLen(options, state->stretches, state->stretch_starts));
   if (TooManySamples(state->stretches.back(),
                      1 + state->stretches.back().first_step)) {
     return absl::InvalidArgumentError(absl::StrCat(
@@ -339,12 +318,15 @@ bool Schedule::cuts_items() const {
 
 MixtureOptions Schedule::MixtureOptionsFrom(MixtureOptions base) const {
   base.stages.clear();
-  for (const PlannedStage& stage : state_->stages) {
+  for (size_t s = 0; s < state_->stages.size(); ++s) {
+    const PlannedStage& stage = state_->stages[s];
+    const internal::StageTexts& texts = state_->stage_texts[s];
     const bool changes_shares =
         !stage.weights.empty() || stage.temperature || stage.ramp_samples > 0;
     if (stage.start_sample == 0 || !changes_shares) continue;
     base.stages.push_back({stage.start_sample, stage.weights, stage.temperature,
-                           stage.ramp_samples, stage.ramp_blocks, stage.name});
+                           stage.ramp_samples, stage.ramp_blocks, stage.name,
+                           texts.label, texts.ramp});
   }
   base.seq_lens.clear();
   base.max_seq_len = 0;

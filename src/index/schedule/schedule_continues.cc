@@ -7,33 +7,30 @@
 #include "util/status_macros.h"
 
 namespace poniente {
-namespace {
 
-absl::Status CheckStretches(const Schedule& now, const Schedule& planned,
-                            uint64_t next_step) {
+absl::Status Schedule::CheckStretches(const Schedule& planned,
+                                      uint64_t next_step) const {
   for (size_t i = 0;; ++i) {
     const auto in_past = [&](const Schedule& schedule) {
       return i < schedule.stretches().size() &&
              schedule.stretches()[i].first_step < next_step;
     };
-    if (!in_past(now) && !in_past(planned)) return absl::OkStatus();
-    if (in_past(now) && in_past(planned) &&
-        now.stretches()[i] == planned.stretches()[i]) {
+    if (!in_past(*this) && !in_past(planned)) return absl::OkStatus();
+    if (in_past(*this) && in_past(planned) &&
+        stretches()[i] == planned.stretches()[i]) {
       continue;
     }
-    const Schedule& named = in_past(now) ? now : planned;
+    const Schedule& named = in_past(*this) ? *this : planned;
     const Stretch& stretch = named.stretches()[i];
     return absl::FailedPreconditionError(absl::StrCat(
-        in_past(now) ? "batch_size " : "without the change to batch_size ",
-        stretch.batch_size, " and seq_len ", stretch.seq_len, " from step ",
-        stretch.first_step,
+        in_past(*this) ? "batch_size " : "without the change to batch_size ",
+        stretch.batch_size, " and seq_len ", stretch.seq_len, " from ",
+        named.state_->stretch_starts[i],
         " on, steps would differ that have been served; it may change from "
         "step ",
         next_step, " on"));
   }
 }
-
-}  // namespace
 
 absl::Status Schedule::CheckContinues(const Schedule& planned,
                                       uint64_t next_step) const {
@@ -53,7 +50,7 @@ absl::Status Schedule::CheckContinues(const Schedule& planned,
                      next_step, " have been served"));
   }
   PONIENTE_RETURN_IF_ERROR(CheckWholeRun(planned));
-  PONIENTE_RETURN_IF_ERROR(CheckStretches(*this, planned, next_step));
+  PONIENTE_RETURN_IF_ERROR(CheckStretches(planned, next_step));
   return CheckShares(planned, next_step);
 }
 

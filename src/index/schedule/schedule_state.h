@@ -6,8 +6,10 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
+#include "index/schedule/stage_marks.h"
 #include "poniente/mixture_plan.h"
 #include "poniente/schedule.h"
 
@@ -16,6 +18,9 @@ namespace poniente {
 struct Schedule::State {
   std::vector<PlannedStage> stages;
   std::vector<Stretch> stretches;
+  // How errors name the stages, and the starts of the stretches.
+  std::vector<internal::StageTexts> stage_texts;
+  std::vector<std::string> stretch_starts;
   uint64_t steps = 0;  // 0: no end
   uint64_t samples = 0;
   uint64_t tokens = 0;

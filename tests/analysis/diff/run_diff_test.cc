@@ -138,6 +138,47 @@ TEST_F(RunDiffTest, WeightsOfAStage) {
   EXPECT_EQ(diff.differences[0].from_step, 200u);
 }
 
+auto OnRamps(const std::string& ramp_a, const std::string& ramp_b) {
+  return AllOf(Field("ramp_a", &RunDifference::ramp_a, ramp_a),
+               Field("ramp_b", &RunDifference::ramp_b, ramp_b));
+}
+
+// Not the shares at the middle of the ramp's first step.
+TEST_F(RunDiffTest, WeightsAreThoseThatTheStagesOfARampState) {
+  const std::string ramped =
+      With("start_step = 200", "start_step = 200\nramp_steps = 50");
+  const RunDiff weights = Diff(
+      ramped, With("a = 0.25, rest = 0.75", "a = 0.125, rest = 1.5", ramped));
+  const std::string ramp = "50 steps (500 samples)";
+  EXPECT_THAT(weights.differences,
+              AllOf(Contains(AllOf(Is("weight of 'a'", 0.25, 0.125, 200),
+                                   OnRamps(ramp, ramp))),
+                    Contains(AllOf(Is("weight of 'rest'", 0.75, 1.5, 200),
+                                   OnRamps(ramp, ramp)))));
+  const RunDiff ramps = DiffWith(ramped);
+  EXPECT_THAT(
+      ramps.differences,
+      Contains(AllOf(Is("weight of 'a'", 0.25, 0.25, 200), OnRamps("", ramp))));
+  const RunDiff before =
+      Diff(ramped, With("a = 0.25, rest = 0.75", "a = 0.5, rest = 0.5"));
+  EXPECT_THAT(
+      before.differences,
+      Contains(AllOf(Is("weight of 'a'", 0.25, 0.5, 200), OnRamps(ramp, ""))));
+  const RunDiff steps =
+      Diff(ramped, With("block_size = 128", "block_size = 64", ramped));
+  EXPECT_THAT(steps.differences,
+              Contains(AllOf(Is("share of 'a'", 0.46875, 0.484375, 200),
+                             OnRamps("", ""))));
+}
+
+TEST_F(RunDiffTest, SharesThatFollowFromOthersAreNotCalledWeights) {
+  const RunDiff diff =
+      DiffWith(With("a = 0.25, rest = 0.75", "a = 0.25, rest = 0.25"));
+  EXPECT_THAT(diff.differences,
+              ElementsAre(Is("share of 'a'", 0.25, 0.5, 200),
+                          Is("weight of 'rest'", 0.75, 0.25, 200)));
+}
+
 // The shares differ from the first sample on, the samples much later.
 TEST_F(RunDiffTest, WeightsThatMatterLate) {
   const RunDiff diff =

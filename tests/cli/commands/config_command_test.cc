@@ -126,6 +126,28 @@ TEST_F(ConfigCommandTest, ARunThatReadsMoreThanIsAllowedIsRefused) {
   EXPECT_EQ(with_end(1'000'000).exit_code, 1);
 }
 
+TEST_F(ConfigCommandTest, WhatALoaderWouldRefuseIsRefused) {
+  const auto config = [&](const std::string& runtime,
+                          const std::string& sizes =
+                              "batch_size = 4\nseq_len = 16\n") {
+    return RunTool("config " +
+                   Write("run.toml", "[data]\nsteps = 2\n" + sizes +
+                                         "tokens = 900000\ntokenizer = 'x'\n"
+                                         "vocab_size = 50000\n[runtime]\n" +
+                                         runtime));
+  };
+  EXPECT_EQ(config("token_type = 'u16'\n").exit_code, 0);
+  EXPECT_THAT(config("token_type = 'u8'\n"),
+              FailsWith(1, HasSubstr("run.toml: token_type u8 does not hold "
+                                     "the ids of 'x', which has 50000")));
+  EXPECT_THAT(config("tensors = ['labels']\n"),
+              FailsWith(1, HasSubstr("run.toml: labels mark what is to be "
+                                     "ignored by -100")));
+  EXPECT_THAT(config("", "batch_size = 4_000_000_000\nseq_len = 65536\n"),
+              FailsWith(1, HasSubstr("run.toml: a batch of 4000000000 x 65536 "
+                                     "tokens")));
+}
+
 TEST_F(ConfigCommandTest, WrongCommandLinesAreUsageErrors) {
   EXPECT_THAT(RunTool("config"), FailsWith(2, HasSubstr("give one CONFIG")));
   EXPECT_THAT(RunTool("config --explain seed " + good_),

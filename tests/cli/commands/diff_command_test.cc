@@ -12,6 +12,7 @@ namespace poniente::testing {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using Json = nlohmann::json;
@@ -61,8 +62,10 @@ TEST_F(DiffTest, OtherTokensAreExitCodeOne) {
   const ToolRun run = RunTool("diff " + a + " " + b);
   EXPECT_EQ(run.exit_code, 1);
   EXPECT_EQ(run.err, "");
-  EXPECT_THAT(run.out, AllOf(HasSubstr("differ from step 50 on: position "),
-                             HasSubstr("weight of 'a'"), HasSubstr("0.9")));
+  EXPECT_THAT(run.out,
+              AllOf(HasSubstr("differ from step 50 on: position "),
+                    ContainsRegex("weight of 'a' +2 +9 +50"),
+                    ContainsRegex("share of 'c' +0.333[3]+ +0.1 +50")));
   const ToolRun run_json = RunTool("diff --json " + a + " " + b);
   EXPECT_EQ(run_json.exit_code, 1);
   const Json json = Json::parse(run_json.out);
@@ -71,6 +74,23 @@ TEST_F(DiffTest, OtherTokensAreExitCodeOne) {
   EXPECT_NE(json["first_sample"]["a"], json["first_sample"]["b"]);
   EXPECT_EQ(json["differences"][0]["what"], "weight of 'a'");
   EXPECT_EQ(json["differences"][0]["from_step"], 50);
+  EXPECT_TRUE(json["differences"][0]["a_ramp"].is_null());
+}
+
+TEST_F(DiffTest, StatedWeightsAndTheirRampsArePrinted) {
+  const std::string a = Config("a.toml", "2", "ramp_steps = 20\n");
+  const std::string b = Config("b.toml", "9", "ramp_samples = 80\n");
+  const ToolRun run = RunTool("diff " + a + " " + b);
+  EXPECT_THAT(run.out,
+              ContainsRegex("weight of 'a' +2, ramp of 20 steps \\(160 "
+                            "samples\\) +9, ramp of 80 samples +50"));
+  const Json json = Json::parse(RunTool("diff --json " + a + " " + b).out);
+  const Json& difference = json["differences"][0];
+  EXPECT_EQ(difference["what"], "weight of 'a'");
+  EXPECT_EQ(difference["a"], 2);
+  EXPECT_EQ(difference["a_ramp"], "20 steps (160 samples)");
+  EXPECT_EQ(difference["b"], 9);
+  EXPECT_EQ(difference["b_ramp"], "80 samples");
 }
 
 TEST_F(DiffTest, TroubleIsToldFromADifference) {

@@ -249,7 +249,49 @@ INSTANTIATE_TEST_SUITE_P(
                 "t.toml:1:1: data needs one of path, hf_name, tokens, flat, "
                 "mixture, concat or use"},
         BadCase{"WrongType", "path = 5\n",
-                "t.toml:5:8: data.path must be a string, got 5"},
+                "t.toml:5:8: data.path must be a string, got the integer 5"},
+        BadCase{"StringForANumber", "path = 'a'\nmax_seq_len = \"16\"\n",
+                "t.toml:6:15: data.max_seq_len must be an integer from 1 to "
+                "4294967294, got the string \"16\""},
+        BadCase{"BooleanForANumber", "path = 'a'\nmax_seq_len = true\n",
+                "t.toml:6:15: data.max_seq_len must be an integer from 1 to "
+                "4294967294, got the boolean true"},
+        BadCase{"FloatForANumber", "path = 'a'\nmax_seq_len = 16.5\n",
+                "t.toml:6:15: data.max_seq_len must be an integer from 1 to "
+                "4294967294, got the float 16.5"},
+        BadCase{"ArrayForANumber", "path = 'a'\nmax_seq_len = [16]\n",
+                "t.toml:6:15: data.max_seq_len must be an integer from 1 to "
+                "4294967294, got an array"},
+        BadCase{"TableForANumber", "path = 'a'\nmax_seq_len = { a = 1 }\n",
+                "t.toml:6:15: data.max_seq_len must be an integer from 1 to "
+                "4294967294, got a table"},
+        BadCase{"DateForANumber", "path = 'a'\nmax_seq_len = 2026-11-24\n",
+                "t.toml:6:15: data.max_seq_len must be an integer from 1 to "
+                "4294967294, got the date 2026-11-24"},
+        BadCase{"TimeForANumber", "path = 'a'\nmax_seq_len = 16:30:00\n",
+                "t.toml:6:15: data.max_seq_len must be an integer from 1 to "
+                "4294967294, got the time 16:30:00"},
+        BadCase{"DateAndTimeForANumber",
+                "path = 'a'\nmax_seq_len = 2026-11-24T16:30:00Z\n",
+                "t.toml:6:15: data.max_seq_len must be an integer from 1 to "
+                "4294967294, got the date and time 2026-11-24T16:30:00Z"},
+        BadCase{"StringForABoolean", "path = 'a'\ntrim = 'true'\n",
+                "t.toml:6:8: data.trim must be true or false, got the string "
+                "\"true\""},
+        BadCase{"StringForAWeight",
+                "[data.mixture]\ncode = { weight = '0.5', path = 'c' }\n",
+                "t.toml:6:19: data.mixture.code.weight must be a number, got "
+                "the string \"0.5\""},
+        BadCase{"IntegerForATable", "flat = 5\n",
+                "t.toml:5:8: data.flat must be a table, got the integer 5"},
+        BadCase{"StringForASlice", "path = 'a'\nslice = '1:5'\n",
+                "t.toml:6:9: data.slice must be an array of 2 integers from 0 "
+                "to 4611686018427387904, got the string \"1:5\""},
+        BadCase{"LongString",
+                "path = 'a'\ntrim = '" + std::string(50, 'x') + "'\n",
+                "t.toml:6:8: data.trim must be true or false, got the string "
+                "\"" +
+                    std::string(40, 'x') + "...\""},
         BadCase{"EmptyPath", "path = ''\n",
                 "t.toml:5:8: data.path must not be empty"},
         BadCase{"LossWeightAtTheRoot", "path = 'a'\nloss_weight = 2\n",
@@ -273,7 +315,8 @@ INSTANTIATE_TEST_SUITE_P(
                 "a batch has no tensor 'mask', but tokens, labels, loss_mask, "
                 "document_ids, positions, loss_weights"},
         BadCase{"Tensors", "path = 'a'\n[runtime]\ntensors = ['labels', 3]\n",
-                "t.toml:7:22: runtime.tensors must hold strings, got 3"},
+                "t.toml:7:22: runtime.tensors must hold strings, got the "
+                "integer 3"},
         BadCase{"TokenType", "path = 'a'\n[runtime]\ntoken_type = 'f32'\n",
                 "t.toml:7:14: runtime.token_type must be u8, u16, u32, i32 or "
                 "i64, got f32"},
@@ -384,7 +427,7 @@ INSTANTIATE_TEST_SUITE_P(
                 "4611686018427387904, got 0"},
         BadCase{"PartOfAToken", "tokens = 1.5\n",
                 "t.toml:5:10: data.tokens must be an integer from 1 to "
-                "4611686018427387904, got 1.5"},
+                "4611686018427387904, got the float 1.5"},
         BadCase{"NoVocabulary", "tokens = 5\ntokenizer = 'x'\n",
                 "t.toml:6:13: data.tokenizer needs vocab_size, too"},
         BadCase{
@@ -525,7 +568,7 @@ TEST(SpecParserTest, ReportsAllErrorsInTheOrderOfTheFile) {
                "t.toml:2:8: data.seed must be an integer of at least 0, got "
                "-1\n"
                "t.toml:3:11: data.seq_len must be an integer from 1 to "
-               "4294967294, got 'x'"));
+               "4294967294, got the string \"x\""));
 }
 
 TEST(SpecParserTest, PointsAtASyntaxError) {

@@ -273,6 +273,22 @@ TEST(MixtureMapTest, RefusesAnEmptyComponentThatAStageDraws) {
       MakeMixture(8, {{0, {kMapTotal, 0}}}, {{"web", 0}, {"code", 10}}).ok());
 }
 
+// Not the number of the plan's stage, which counts the steps of ramps.
+TEST(MixtureMapTest, NamesTheStageThatDrawsAnEmptyComponentAsItWasStated) {
+  MixtureOptions options;
+  options.block_size = 8;
+  options.stages = {{.start = 80, .weights = {{"web", 2}}, .ramp_samples = 80},
+                    {.start = 800, .weights = {{"code", 1}}, .name = "late"}};
+  ASSERT_OK_AND_ASSIGN(const MixturePlan plan,
+                       MixturePlan::Create(options, {{"web", 1}, {"code", 0}}));
+  EXPECT_THAT(
+      MixtureMap::Create(plan.stages(), Components({{"web", 10}, {"code", 0}}),
+                         42),
+      StatusIs(absl::StatusCode::kInvalidArgument,
+               HasSubstr("component 'code' is empty, but has a weight above 0 "
+                         "in stage 'late' at sample 800")));
+}
+
 TEST(MixtureMapTest, RefusesComponentsThatDoNotMatchThePlan) {
   EXPECT_THAT(MakeMixture(8, kStages, {{"web", 10}}),
               StatusIs(absl::StatusCode::kInvalidArgument,

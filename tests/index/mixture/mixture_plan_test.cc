@@ -568,6 +568,31 @@ TEST(MixturePlanTest, ACutAtAFurtherStartKeepsTheShares) {
   EXPECT_EQ(plan.EarliestStart(101), 130u);
 }
 
+TEST(MixturePlanTest, KeepsItsStagesAsTheyWereStated) {
+  MixtureOptions options;
+  options.block_size = 8;
+  options.stages = {{.start = 80,
+                     .weights = {{"web", 5}},
+                     .ramp_samples = 20,
+                     .label = "stage 0 at step 10 (sample 80)",
+                     .ramp_label = "2 steps (20 samples)"},
+                    {.start = 200, .name = "end"}};
+  const MixturePlan plan = MakePlan(options, {{"web", 1, {}}, {"code", 2, {}}});
+  const auto stated = plan.stages()->stated();
+  ASSERT_EQ(stated.size(), 3u);
+  EXPECT_EQ(stated[0].label, "");
+  EXPECT_THAT(stated[0].weights, ElementsAre(2, 1));
+  EXPECT_EQ(stated[1].start, 80u);
+  EXPECT_EQ(stated[1].ramp_end, 104u);  // whole blocks
+  EXPECT_EQ(stated[1].label, "stage 0 at step 10 (sample 80)");
+  EXPECT_EQ(stated[1].ramp_label, "2 steps (20 samples)");
+  EXPECT_THAT(stated[1].weights, ElementsAre(2, 5));
+  EXPECT_EQ(stated[2].ramp_end, 0u);
+  EXPECT_EQ(stated[2].label, "stage 'end' at sample 200");
+  EXPECT_EQ(stated[2].ramp_label, "");
+  EXPECT_THAT(stated[2].weights, ElementsAre(2, 1));
+}
+
 // What Create() refuses, and the words that its message must hold.
 absl::Status Refused(
     const MixtureOptions& options,
@@ -801,6 +826,26 @@ TEST(MixturePlanErrorTest, NamesTheStageByItsName) {
   EXPECT_THAT(
       MixturePlan::Create(options, kWebCodeBooks),
       StatusIs(kInvalid, HasSubstr("stage 'anneal' at sample 80: unknown")));
+}
+
+TEST(MixturePlanErrorTest, NamesTheStageAndItsRampByTheirLabels) {
+  MixtureOptions options;
+  options.block_size = 8;
+  options.stages = {{.start = 80,
+                     .ramp_samples = 65537 * 8,
+                     .ramp_blocks = 1,
+                     .name = "anneal",
+                     .label = "stage 0 ('anneal') at step 10 (sample 80)",
+                     .ramp_label = "9 steps"}};
+  EXPECT_THAT(MixturePlan::Create(options, kWebCodeBooks),
+              StatusIs(kInvalid,
+                       HasSubstr("stage 0 ('anneal') at step 10 (sample 80): a "
+                                 "ramp of 9 steps in steps of 1 blocks")));
+  options.stages = {{.start = 80, .label = "this"},
+                    {.start = 80, .label = "that"}};
+  EXPECT_THAT(MixturePlan::Create(options, kWebCodeBooks),
+              StatusIs(kInvalid, HasSubstr("that does not begin after the "
+                                           "stage before it, this")));
 }
 
 }  // namespace

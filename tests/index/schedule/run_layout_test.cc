@@ -237,7 +237,7 @@ TEST(RunLayoutTest, AmountsBecomeSamplesAcrossChanges) {
   EXPECT_EQ(*layout.SamplesFrom({5, 18}, RunPoint::ShareOfSteps(0)), 0u);
   EXPECT_THAT(layout.SamplesFrom(start, RunPoint::Step(-1)),
               StatusIs(absl::StatusCode::kInvalidArgument,
-                       HasSubstr("must be at least 0, got -1")));
+                       HasSubstr("must be at least 0, got -1 steps")));
 }
 
 void ExpectLayoutRefused(const RunEnd& end, const std::vector<StageMark>& marks,
@@ -248,28 +248,39 @@ void ExpectLayoutRefused(const RunEnd& end, const std::vector<StageMark>& marks,
 
 TEST(RunLayoutTest, RefusesPlacesThatDoNotExist) {
   ExpectLayoutRefused({}, {{.at = RunPoint::Step(-1), .label = "last"}},
-                      AllOf(HasSubstr("last"), HasSubstr("no end")));
+                      HasSubstr("last starts at step -1, but the run has no "
+                                "end; state its steps or tokens"));
   ExpectLayoutRefused({.steps = 9}, {{.at = RunPoint::ShareOfSteps(1.5)}},
                       HasSubstr("must be 0 to 1, got 1.5"));
   ExpectLayoutRefused({.steps = 9},
                       {{.at = RunPoint::ShareOfSteps(
                             std::numeric_limits<double>::quiet_NaN())}},
                       HasSubstr("must be 0 to 1"));
-  ExpectLayoutRefused({.steps = 9}, {{.at = RunPoint::Step(-10), .label = "x"}},
-                      HasSubstr("x begins 1 steps before the run"));
+  ExpectLayoutRefused(
+      {.steps = 9}, {{.at = RunPoint::Step(-10), .label = "x"}},
+      HasSubstr("x starts at step -10, 1 steps before the run"));
+  ExpectLayoutRefused({.steps = 9},
+                      {{.at = RunPoint::Step(2),
+                        .centred_ramp = RunPoint::Step(6),
+                        .label = "x"}},
+                      HasSubstr("x starts at step 2 less half its ramp of 6 "
+                                "steps, 1 steps before the run"));
   ExpectLayoutRefused(
       {.steps = 9}, {{.at = RunPoint::Token(321), .label = "x"}},
-      HasSubstr("x starts after 321 tokens, but the run ends after 9 "
+      HasSubstr("x starts at token 321, but the run ends after 9 "
                 "steps, 36 samples, 360 tokens"));
   ExpectLayoutRefused(
       {.steps = 9},
       {{.at = RunPoint::ShareOfTokens(0.5), .seq_len = 3},
        {.at = RunPoint::Sample(-3), .batch_size = 2, .label = "x"}},
-      AllOf(HasSubstr("x"), HasSubstr("in one of them only")));
+      AllOf(HasSubstr("x starts at sample -3, but the run's tokens and "
+                      "samples follow"),
+            HasSubstr("in one of them only")));
   ExpectLayoutRefused(
       {.steps = 9},
       {{.at = RunPoint::ShareOfTokens(0.5), .centred_ramp = RunPoint::Step(2)}},
-      HasSubstr("must be stated in tokens, not in steps"));
+      HasSubstr("a ramp of 2 steps that is centred on share 0.5 of the tokens "
+                "must be stated in tokens, not in steps"));
   ExpectLayoutRefused({.steps = 9},
                       {{.at = RunPoint::Step(1), .batch_size = 0}},
                       HasSubstr("batch_size must be at least 1"));

@@ -97,13 +97,12 @@ TEST(ScheduleTest, ErrorsNameTheStageAndTheValues) {
   ScheduleOptions options = Options();
   options.stages[1].start = RunPoint::Step(90);
   ExpectRefused(options,
-                "stage 2 starts at step 90, which is not after stage 1 "
-                "('main') at step 90");
+                "stage 2 starts at step 90 (sample 1080), which is in no later "
+                "step than stage 1 ('main') at step 90 (sample 1080)");
   options = Options();
   options.stages[2].start = RunPoint::Step(100);
-  ExpectRefused(
-      options,
-      "stage 2 starts after 100 steps, but the run ends after 100 steps");
+  ExpectRefused(options,
+                "stage 2 starts at step 100, but the run ends after 100 steps");
   for (const double lr_scale : {0.0, -1.0, std::nan(""), HUGE_VAL}) {
     options = Options();
     options.stages[1].lr_scale = lr_scale;
@@ -360,7 +359,13 @@ TEST(ScheduleTest, RefusesWhatContradictsItself) {
   ExpectRefused(options, "stage 1 ('main') has no ramp");
   options = Options();
   options.max_seq_len = 255;
-  ExpectRefused(options, "seq_len 256 is above max_seq_len 255");
+  ExpectRefused(options,
+                "seq_len 256 from step 0 (sample 0) on is above max_seq_len "
+                "255");
+  options.seq_lens = {{RunPoint::Token(9000), 512}};
+  ExpectRefused(options,
+                "seq_len 512 from token 9000 (step 3, sample 36) on is above "
+                "max_seq_len 255");
   options = Options();
   options.stages[1].numbers = {{"rope", std::nan("")}};
   ExpectRefused(options, "number 'rope' of stage 1 ('main') must be finite");
@@ -368,6 +373,8 @@ TEST(ScheduleTest, RefusesWhatContradictsItself) {
   options.steps = 0;
   options.stages[2].lr_scale_end = 0.1;
   ExpectRefused(options, "lr_scale_end of stage 2: a stage without end");
+  options.stages.erase(options.stages.begin());
+  ExpectRefused(options, "lr_scale_end of stage 1: a stage without end");
   options = Options();
   options.stages[1].lr_scale_end = -1;
   ExpectRefused(options, "lr_scale_end of stage 1 ('main') must be finite");
@@ -411,10 +418,76 @@ TEST(ScheduleTest, ErrorsOfTheMixtureNameTheStage) {
   ScheduleOptions options = Options();
   options.components = {{"a", 1}};
   options.stages[1].weights = {{"b", 1}};
-  ExpectRefused(options, "stage 'main' at sample 480: unknown component 'b'");
+  ExpectRefused(options,
+                "stage 1 ('main') at step 40 (sample 480): unknown component "
+                "'b'");
   options.stages[1].weights.clear();
   options.stages[2].weights = {{"b", 1}};
-  ExpectRefused(options, "stage at sample 1080: unknown component 'b'");
+  ExpectRefused(options,
+                "stage 2 at step 90 (sample 1080): unknown component 'b'");
+}
+
+// The number is that of the options, also after a stage that is implied.
+TEST(ScheduleTest, ErrorsOfTheMixtureSayWhatWasStated) {
+  const auto refused = [](const ScheduleStage& stage, const std::string& why) {
+    ScheduleOptions options;
+    options.steps = 100;
+    options.batch_size = 10;
+    options.seq_len = 4;
+    options.components = {{"a", 1}};
+    options.stages = {stage};
+    options.stages[0].weights = {{"b", 1}};
+    ExpectRefused(options, why);
+  };
+  refused({.start = RunPoint::Step(20)}, "stage 0 at step 20 (sample 200): ");
+  refused({.start = RunPoint::Step(-20)},
+          "stage 0 at step -20 (step 80, sample 800): ");
+  refused({.start = RunPoint::Sample(205)},
+          "stage 0 at sample 205 (step 21): ");
+  refused({.start = RunPoint::Token(822)},
+          "stage 0 at token 822 (step 21, sample 206): ");
+  refused({.start = RunPoint::ShareOfSteps(0.25)},
+          "stage 0 at share 0.25 of the steps (step 25, sample 250): ");
+  refused({.start = RunPoint::ShareOfTokens(0.5), .name = "late"},
+          "stage 0 ('late') at share 0.5 of the tokens (step 50, sample 500)");
+  refused({.start = RunPoint::Step(20),
+           .ramp = RunPoint::Step(10),
+           .is_ramp_centred = true},
+          "stage 0 at step 20 less half its ramp of 10 steps (step 15, sample "
+          "150): ");
+}
+
+TEST(ScheduleTest, ErrorsOfTheMixtureSayWhichRampWasStated) {
+  const auto refused = [](const RunPoint& ramp, const std::string& why) {
+    ScheduleOptions options;
+    options.steps = 200'000;
+    options.batch_size = 10;
+    options.components = {{"a", 1}};
+    options.mixture.block_size = 1;
+    options.stages = {
+        {.start = RunPoint::Step(20), .ramp = ramp, .ramp_blocks = 1}};
+    ExpectRefused(options, "stage 0 at step 20 (sample 200): a ramp of " + why);
+  };
+  refused(RunPoint::Step(8000),
+          "8000 steps (80000 samples) in steps of 1 blocks has 80000 steps");
+  refused(RunPoint::Sample(70'000), "70000 samples in steps of 1 blocks");
+  refused(RunPoint::ShareOfSteps(0.5),
+          "0.5 of the steps (1000000 samples) in steps of 1 blocks");
+}
+
+TEST(ScheduleTest, ErrorsOfSizesSayWhatWasStated) {
+  ScheduleOptions options = Options();
+  options.seq_lens = {{RunPoint::Token(30'000), 64},
+                      {RunPoint::Sample(120), 32}};
+  ExpectRefused(options,
+                "seq_len 32 starts at sample 120 (step 10), which is in no "
+                "later step than seq_len 64 at token 30000 (step 10, sample "
+                "118)");
+  options = Options();
+  options.batch_sizes = {{RunPoint::Token(307'200), 6}};
+  ExpectRefused(options,
+                "batch_size 6 starts at token 307200, but the run ends after "
+                "100 steps, 1200 samples, 307200 tokens");
 }
 
 TEST(ScheduleTest, RefusesMoreChangesThanItLaysOut) {
@@ -443,8 +516,8 @@ TEST(ScheduleTest, RefusesStartsThatAnEndlessRunNeverReaches) {
   options.steps = 0;
   options.stages[2].start = RunPoint::Step(INT64_MAX);
   const std::string words =
-      "stage 2 starts at step 9223372036854775807, whose samples do not lie "
-      "below 2^62";
+      "stage 2 starts at step 9223372036854775807, in a step whose samples do "
+      "not lie below 2^62";
   ExpectRefused(options, words);
   options.components = {{"a", 1}};
   options.stages[2].batch_size = 2;
@@ -587,7 +660,13 @@ TEST_F(ContinuedRunTest, ServedSizesStay) {
   EXPECT_THAT(Continue(changed, 20), testing::IsOk());
   EXPECT_THAT(Continue(changed, 21),
               StatusIs(absl::StatusCode::kFailedPrecondition,
-                       HasSubstr("batch_size 20 and seq_len 16 from step 20")));
+                       HasSubstr("batch_size 20 and seq_len 16 from step 20 "
+                                 "(sample 200) on")));
+  changed.batch_sizes = {{RunPoint::Token(3200), 20}};
+  EXPECT_THAT(Continue(changed, 21),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       HasSubstr("batch_size 20 and seq_len 16 from token 3200 "
+                                 "(step 20, sample 200) on")));
   changed = options_;
   changed.seq_lens = {{RunPoint::Step(30), 32}};
   EXPECT_THAT(Continue(changed, 10),
