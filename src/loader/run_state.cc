@@ -59,6 +59,7 @@ RunState RunStateAt(const DatasetNode& root, const Schedule& schedule,
   state.is_trimmed = TrimsBefore(schedule, step);
   AddBatches(schedule, &state);
   state.tree = PastOf(root, state.sample);
+  if (state.tree.weights) state.shares = SharesAt(root, state.sample - 1);
   return state;
 }
 

@@ -19,6 +19,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "dataset/tree_past.h"
+#include "loader/schedule_agreement.h"
 #include "poniente/schedule.h"
 
 namespace poniente::internal {
@@ -53,6 +54,10 @@ struct RunState {
   // Sources are listed here unless there are too many; then only their number
   // is stated, and a hash of each group.
   TreePast tree;
+  // The root mixture's shares at the last sample before the step, for the
+  // messages: tree.weights decides. Empty without such a sample or mixture, in
+  // states of earlier versions, and where they would take too much text.
+  std::vector<NamedShare> shares;
   uint64_t grouped_sources = 0;
   Groups groups = {};
 

@@ -8,6 +8,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "index/max_samples.h"
+#include "index/mixture/quota_tree.h"
 #include "loader/run_state.h"
 #include "util/one_line.h"
 
@@ -184,7 +185,44 @@ class Comparison {
         ", up to which blocks have been begun (stages or steps of "
         "ramps: ",
         saved->stages, " in the state, ", now->stages, " here", end,
-        "): ", EarliestStage(saved->end));
+        ShareWords(), "): ", EarliestStage(saved->end));
+  }
+
+  // What the state knows of the weights: the shares at its last sample.
+  std::string ShareWords() const {
+    if (saved_.shares.empty() || now_.shares.empty()) {
+      return "; the state does not list the shares";
+    }
+    std::map<std::string, uint64_t> here;
+    for (const NamedShare& share : now_.shares) {
+      here.emplace(share.name, share.quanta);
+    }
+    std::vector<std::string> others;
+    for (const NamedShare& share : saved_.shares) {
+      const auto found = here.find(share.name);
+      const bool is_here = found != here.end();
+      if (!is_here || found->second != share.quanta) {
+        others.push_back(absl::StrCat(
+            Quoted(share.name), " ", Share(share.quanta), " in the state, ",
+            is_here ? Share(found->second) : "none", " here"));
+      }
+      if (is_here) here.erase(found);
+    }
+    for (const auto& [name, quanta] : here) {
+      others.push_back(absl::StrCat(Quoted(name), " none in the state, ",
+                                    Share(quanta), " here"));
+    }
+    const std::string at =
+        absl::StrCat("; shares at sample ", saved_.sample - 1, ": ");
+    return others.empty()
+               ? at + "the same, so an earlier stage differs, or one of the "
+                      "others; which one, the state does not say"
+               : at + Named(others);
+  }
+
+  static std::string Share(uint64_t quanta) {
+    return absl::StrCat(static_cast<double>(quanta) /
+                        static_cast<double>(QuotaTree::kTotal));
   }
 
   std::string EarliestStage(uint64_t sample) const {
@@ -273,6 +311,7 @@ class Comparison {
 // Comparison does not report separately.
 bool IsSamePast(const RunState& saved, RunState now) {
   TreePast& tree = now.tree;
+  now.shares = saved.shares;    // the weights' hash covers them
   if (!saved.tree.structure) {  // was not known
     TreePast unknown;
     unknown.seed = tree.seed;

@@ -20,8 +20,10 @@ namespace {
 
 constexpr char kHead[] = "poniente run state ";
 constexpr uint64_t kFormat = 1;
-// If the sources would take more bytes than this, they are grouped.
+// If the sources would take more bytes than this, they are grouped; if the
+// shares would, they are left out.
 constexpr size_t kMaxSourceBytes = 400;
+constexpr size_t kMaxShareBytes = 400;
 // Much more than any text that is printed.
 constexpr size_t kMaxTextBytes = size_t{1} << 20;
 
@@ -38,6 +40,15 @@ std::string SourceLines(const std::vector<PastSource>& sources) {
                     absl::Utf8SafeCHexEscape(source.path), "\"\n");
   }
   return lines;
+}
+
+std::string ShareLines(const std::vector<NamedShare>& shares) {
+  std::string lines;
+  for (const NamedShare& share : shares) {
+    absl::StrAppend(&lines, "share ", share.quanta, " \"",
+                    absl::Utf8SafeCHexEscape(share.name), "\"\n");
+  }
+  return lines.size() <= kMaxShareBytes ? lines : "";
 }
 
 std::string Checksum(std::string_view text) {
@@ -72,15 +83,25 @@ bool ReadHex(absl::string_view text, std::optional<uint64_t>* value) {
   return ReadHex(text, &value->emplace());
 }
 
+bool ReadQuoted(absl::string_view quoted, std::string* text) {
+  return absl::ConsumePrefix(&quoted, "\"") &&
+         absl::ConsumeSuffix(&quoted, "\"") && absl::CUnescape(quoted, text);
+}
+
 bool ReadSource(absl::string_view rest, RunState* state) {
   const std::pair<absl::string_view, absl::string_view> fields =
       absl::StrSplit(rest, absl::MaxSplits(' ', 1));
   PastSource& source = state->tree.sources.emplace_back();
-  absl::string_view quoted = fields.second;
   return ReadHex(fields.first, &source.fingerprint) &&
-         absl::ConsumePrefix(&quoted, "\"") &&
-         absl::ConsumeSuffix(&quoted, "\"") &&
-         absl::CUnescape(quoted, &source.path);
+         ReadQuoted(fields.second, &source.path);
+}
+
+bool ReadShare(absl::string_view rest, RunState* state) {
+  const std::pair<absl::string_view, absl::string_view> fields =
+      absl::StrSplit(rest, absl::MaxSplits(' ', 1));
+  NamedShare& share = state->shares.emplace_back();
+  return absl::SimpleAtoi(fields.first, &share.quanta) &&
+         ReadQuoted(fields.second, &share.name);
 }
 
 bool ReadGroups(const Fields& fields, RunState* state) {
@@ -137,6 +158,7 @@ bool ReadLine(absl::string_view line, RunState* state) {
       absl::StrSplit(line, absl::MaxSplits(' ', 1));
   const auto& [key, rest] = parts;
   if (key == "source") return ReadSource(rest, state);
+  if (key == "share") return ReadShare(rest, state);
   const Fields fields = Split(rest, ' ');
   if (key == "step") return absl::SimpleAtoi(rest, &state->step);
   if (key == "sample") return absl::SimpleAtoi(rest, &state->sample);
@@ -188,6 +210,7 @@ std::string PrintRunState(RunState state) {
     absl::StrAppend(&text, "weights ", tree.weights->end, " ",
                     tree.weights->stages, " ", Hex(tree.weights->hash), "\n");
   }
+  absl::StrAppend(&text, ShareLines(state.shares));
   if (tree.nested) absl::StrAppend(&text, "nested ", Hex(*tree.nested), "\n");
   absl::StrAppend(&text, "max_seq_len ", state.max_seq_len,
                   state.is_trimmed ? " trimmed\n" : "\n");

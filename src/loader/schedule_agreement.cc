@@ -176,6 +176,23 @@ absl::Status NoMixture(const DatasetNode& root, const Schedule& schedule,
 
 }  // namespace
 
+std::vector<NamedShare> SharesAt(const DatasetNode& root, uint64_t sample) {
+  const RootMixture found = FindRootMixture(root);
+  std::vector<NamedShare> shares;
+  if (found.is_hidden || found.mixture == nullptr) return shares;
+  const StagePlan& plan = found.mixture->plan();
+  size_t stage = 0;
+  while (stage + 1 < plan.stages() && plan.stage_start(stage + 1) <= sample) {
+    ++stage;
+  }
+  const std::vector<std::string> names = NamesOf(*found.node);
+  for (size_t c = 0; c < names.size(); ++c) {
+    const uint64_t quanta = plan.quanta(stage)[c];
+    if (quanta > 0) shares.push_back({names[c], quanta});
+  }
+  return shares;
+}
+
 absl::Status CheckScheduleAgrees(const DatasetNode& root,
                                  const Schedule& schedule) {
   const MixtureOptions options = schedule.mixture_options();

@@ -4,6 +4,10 @@
 #ifndef PONIENTE_LOADER_SCHEDULE_AGREEMENT_H_
 #define PONIENTE_LOADER_SCHEDULE_AGREEMENT_H_
 
+#include <cstdint>
+#include <string>
+#include <vector>
+
 #include "absl/status/status.h"
 #include "poniente/extend/dataset_node.h"
 #include "poniente/schedule.h"
@@ -23,6 +27,19 @@ namespace poniente::internal {
 // Complexity: O(components) for each stage and each step of a ramp.
 absl::Status CheckScheduleAgrees(const DatasetNode& root,
                                  const Schedule& schedule);
+
+// The share of one component, in quanta of QuotaTree::kTotal.
+struct NamedShare {
+  std::string name;
+  uint64_t quanta = 0;
+
+  friend bool operator==(const NamedShare&, const NamedShare&) = default;
+};
+
+// Returns the shares above 0 of the root mixture at a sample, in the order of
+// names; empty if there is none to be seen (as above), or if its lengths are
+// not known.
+std::vector<NamedShare> SharesAt(const DatasetNode& root, uint64_t sample);
 
 }  // namespace poniente::internal
 

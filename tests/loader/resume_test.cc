@@ -382,6 +382,24 @@ TEST(ResumeTest, AllDifferencesAreNamedAtOnce) {
                 HasSubstr("(4) other data in 'web'"), Not(HasSubstr("(5)")))));
 }
 
+TEST(ResumeTest, OtherSharesAreNamedWithBothValuesAsFarAsTheStateKnows) {
+  Described other;
+  other.components[0].weight = 4;
+  const absl::Status refused = Continue(Described(), other);
+  const std::string name = other.components[0].name;
+  EXPECT_THAT(refused, StatusIs(absl::StatusCode::kFailedPrecondition,
+                                AllOf(HasSubstr("shares at sample "),
+                                      HasSubstr("'" + name + "' 0."),
+                                      HasSubstr(" in the state, 0."))));
+  // Only the block size: the shares are the same.
+  Described blocks;
+  blocks.mixture.block_size *= 2;
+  EXPECT_THAT(Continue(Described(), blocks),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       HasSubstr("the same, so an earlier stage differs, or "
+                                 "one of the others")));
+}
+
 TEST(ResumeTest, AViewKeepsItsStart) {
   const auto run_of = [](uint64_t start) {
     Described run;

@@ -91,9 +91,14 @@ TEST(RunStateTest, IsWhatTheDocumentShows) {
 }
 
 TEST(RunStateTest, IsReadAsItWasPrinted) {
+  RunState example = Example();
   ASSERT_OK_AND_ASSIGN(const RunState read,
-                       ParseRunState(PrintRunState(Example())));
-  EXPECT_EQ(read, Example());
+                       ParseRunState(PrintRunState(example)));
+  EXPECT_EQ(read, example);
+  example.shares = {{"a \"b\"\n", 5}, {"web", uint64_t{1} << 61}};
+  ASSERT_OK_AND_ASSIGN(const RunState with_shares,
+                       ParseRunState(PrintRunState(example)));
+  EXPECT_EQ(with_shares, example);
   RunState least;
   least.is_trimmed = true;
   ASSERT_OK_AND_ASSIGN(const RunState again,
