@@ -4,7 +4,9 @@
 #ifndef PONIENTE_ASYNC_DATASET_H_
 #define PONIENTE_ASYNC_DATASET_H_
 
+#include <concepts>
 #include <cstdint>
+#include <exception>
 #include <memory>
 #include <optional>
 #include <span>
@@ -13,6 +15,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "poniente/extend/busy_time.h"
 #include "poniente/extend/dataset_node.h"
 #include "poniente/extend/index_map.h"
 #include "poniente/task.h"
@@ -44,6 +47,18 @@ absl::Status EndlessError(const DatasetNode& node);
 // OutOfRange.
 absl::Status CheckReadable(const DatasetNode& node,
                            std::span<const Index> indices);
+// Returns the error with the node in front and, if there is only one position,
+// with its item and epoch. Cancelled is returned unchanged.
+absl::Status AtItems(const absl::Status& error, const DatasetNode& node,
+                     std::span<const Position> positions);
+
+// Returns the items at `positions`; nodes and loaders call this in place of
+// GetAt(). If the dataset throws, returns the status that stands for the
+// exception, with the dataset in front. Counts the time, if the dataset's
+// CountTime() has been called.
+template <class T>
+Task<std::vector<T>> Ask(DatasetPtr<T> dataset,
+                         std::span<const Position> positions);
 
 }  // namespace internal
 
@@ -57,11 +72,17 @@ absl::Status CheckReadable(const DatasetNode& node,
 // Ownership: created with std::make_shared and shared as DatasetPtr<T>.
 // Thread safety: any number of threads and executors at once.
 // Errors: OutOfRange for an index at or past the final length; errors of the
-//     leaves, with the names of the nodes above them prepended.
+//     leaves, with the names of the nodes above them prepended. The node above
+//     makes a status of an exception: Internal, or ResourceExhausted for
+//     bad_alloc.
 // Cancellation: returns Cancelled once all the work it started has ended.
 template <class T>
 class AsyncDataset : public DatasetNode,
                      public std::enable_shared_from_this<AsyncDataset<T>> {
+  static_assert(std::default_initializable<T> && std::movable<T>,
+                "AsyncDataset<T>: T must be default constructible and movable; "
+                "wrap other types, for example in a std::shared_ptr");
+
  public:
   using Item = T;
 
@@ -124,6 +145,21 @@ Task<T> AsyncDataset<T>::Get(Index index) const {
       co_await GetBatch(std::span<const Index>(&index, 1));
   if (!items.ok()) co_return items.status();
   co_return std::move(items->front());
+}
+
+template <class T>
+Task<std::vector<T>> internal::Ask(DatasetPtr<T> dataset,
+                                   std::span<const Position> positions) {
+  // A node that makes items counts the time of its function itself.
+  const BusyCall call(dataset->makes_items() ? nullptr : dataset->busy_time());
+  absl::StatusOr<std::vector<T>> items;
+  try {
+    items = co_await dataset->GetAt(positions);
+  } catch (...) {
+    items = AtItems(StatusFromException(std::current_exception()), *dataset,
+                    positions);
+  }
+  co_return items;
 }
 
 template <class T>

@@ -58,7 +58,7 @@ ElementType ElementTypeOf(TokenType type);
 
 // One tensor: row-major, without gaps. Borrows the memory of the batch.
 struct TensorView {
-  std::string_view name;
+  std::string_view name = {};
   ElementType type = ElementType::kU8;
   uint32_t dimensions = 0;  // 1 or 2
   std::array<uint64_t, 2> shape = {};

@@ -113,7 +113,7 @@ struct ReadRequest {
   const ByteReader* reader = nullptr;
   uint32_t file = 0;  // number of the file in the order of Open()
   uint64_t offset = 0;
-  std::span<std::byte> into;
+  std::span<std::byte> into = {};
 };
 
 // Page-aligned memory to read into. Rings register it with the kernel at its

@@ -32,10 +32,10 @@ absl::StatusOr<std::vector<std::shared_ptr<const TokenStore>>> OpenStores(
 
 // What a catalogue says about one store.
 struct CatalogEntry {
-  std::string path;  // relative to the catalogue's folder
-  Vocabulary vocabulary;
+  std::string path = {};  // relative to the catalogue's folder
+  Vocabulary vocabulary = {};
   TokenType token_type = TokenType::kU8;
-  std::optional<uint32_t> end_of_document;
+  std::optional<uint32_t> end_of_document = std::nullopt;
   uint64_t tokens = 0;
   uint64_t documents = 0;
   uint64_t bytes = 0;  // of all files of the store
@@ -50,8 +50,8 @@ struct CatalogFinding {
     kNew,      // the folder has it, the catalogue does not
   };
   Kind kind = Kind::kStale;
-  std::string path;  // relative to the catalogue's folder
-  absl::Status status;
+  std::string path = {};  // relative to the catalogue's folder
+  absl::Status status = {};
 };
 
 // A list of all stores below a folder, with their manifests, in one file of
@@ -80,10 +80,10 @@ class StoreCatalog {
     uint64_t documents = 0;
     uint64_t bytes = 0;
     // Folders that were left out: their manifest.json is not a token store's.
-    std::vector<std::string> others;
+    std::vector<std::string> others = {};
     // One entry for each corpus of which only some parts are there (`poniente
     // pack --part`): the number of missing parts, and the first of them.
-    std::vector<std::string> missing_parts;
+    std::vector<std::string> missing_parts = {};
   };
   // Reads all stores below `folder` and writes their catalogue. The file
   // appears whole or not at all, and is durable on return. NotFound if there

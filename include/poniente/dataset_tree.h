@@ -22,7 +22,7 @@ namespace poniente {
 struct TreeLeaf {
   // Names from the root to the leaf, joined by '/'; unnamed nodes are left out.
   // Example: "prose/fortunes".
-  std::string path;
+  std::string path = {};
   const DatasetNode* node = nullptr;  // owned by the tree
   // The root yields the leaf's own items: no function on the path makes new
   // ones.
@@ -32,7 +32,7 @@ struct TreeLeaf {
 // An item of a leaf, in the leaf's own index and epoch.
 struct LeafPosition {
   uint32_t leaf = 0;
-  Position position;
+  Position position = {};
 
   friend bool operator==(const LeafPosition&, const LeafPosition&) = default;
 };

@@ -26,7 +26,7 @@ struct FlatMixtureOptions {
   // children. Chunks stated in tokens need children whose items all have one
   // length. Default: a full shuffle. A mixture above does not permute the items
   // again, whatever the kind, kNone included.
-  ShuffleOptions shuffle;
+  ShuffleOptions shuffle = {};
 };
 
 namespace internal {

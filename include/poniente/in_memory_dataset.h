@@ -24,7 +24,7 @@ struct InMemoryOptions {
   // Name in messages; part of the fingerprint.
   std::string name = "memory";
   // Tokenizer of the items, if they are tokens. Unset: not known.
-  std::optional<Vocabulary> vocabulary;
+  std::optional<Vocabulary> vocabulary = std::nullopt;
 };
 
 namespace internal {

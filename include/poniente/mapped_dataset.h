@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "poniente/async_dataset.h"
+#include "poniente/extend/index_map_dataset.h"
 
 namespace poniente {
 
@@ -60,15 +61,20 @@ class MappedDataset final : public AsyncDataset<Out> {
 
   Task<std::vector<Out>> GetBatch(
       std::span<const Index> indices) const override {
-    absl::StatusOr<std::vector<In>> items = co_await child_->GetBatch(indices);
-    if (!items.ok()) co_return items.status();
-    co_return Apply(*std::move(items));
+    const std::vector<Position> positions = internal::WholeItems(indices);
+    absl::StatusOr<std::vector<Out>> items = co_await GetAt(positions);
+    co_return items;
   }
   Task<std::vector<Out>> GetAt(
       std::span<const Position> positions) const override {
-    absl::StatusOr<std::vector<In>> items = co_await child_->GetAt(positions);
+    absl::StatusOr<std::vector<In>> items =
+        co_await internal::Ask(child_, positions);
     if (!items.ok()) co_return items.status();
-    co_return Apply(*std::move(items));
+    if (items->size() != positions.size()) {
+      co_return internal::CountError(child_->name(), items->size(),
+                                     positions.size());
+    }
+    co_return Apply(*std::move(items), positions);
   }
   Task<uint64_t> WaitForLength(uint64_t n) const override {
     return child_->WaitForLength(n);
@@ -80,12 +86,16 @@ class MappedDataset final : public AsyncDataset<Out> {
   }
 
  private:
-  absl::StatusOr<std::vector<Out>> Apply(std::vector<In> items) const {
+  absl::StatusOr<std::vector<Out>> Apply(
+      std::vector<In> items, std::span<const Position> positions) const {
+    const internal::BusyCall call(this->busy_time());
     std::vector<Out> made;
     made.reserve(items.size());
-    for (In& item : items) {
-      absl::StatusOr<Out> one = Call(std::move(item));
-      if (!one.ok()) return one.status();
+    for (size_t i = 0; i < items.size(); ++i) {
+      absl::StatusOr<Out> one = Call(std::move(items[i]));
+      if (!one.ok()) {
+        return internal::AtItems(one.status(), *this, positions.subspan(i, 1));
+      }
       made.push_back(*std::move(one));
     }
     return made;
@@ -108,7 +118,8 @@ class MappedDataset final : public AsyncDataset<Out> {
 // returns an Out or a StatusOr<Out>.
 //
 // function: must be pure, for determinism, and may run on several threads at
-//     once. An exception it throws becomes an Internal status.
+//     once. An exception it throws becomes an Internal status. Its errors have
+//     the name, the item and the epoch in front.
 // name: identifies the function in the fingerprint; choose a new name when the
 //     function's results change.
 template <class Out, class In, class Function>

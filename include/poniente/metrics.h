@@ -16,9 +16,18 @@ namespace poniente {
 
 // What this rank has received from one leaf.
 struct SourceMetrics {
-  std::string path;  // Source::path; the views of a component share one
+  std::string path = {};  // Source::path; the views of a component share one
   uint64_t samples = 0;
   uint64_t tokens = 0;
+};
+
+// How long this rank's loader has waited for a dataset that is not read from
+// files: a leaf in memory or of your own, or the function of a Map(). Counts
+// the time with at least one call in progress.
+struct DatasetTime {
+  std::string path = {};  // names from the root, as in Source::path
+  std::string name = {};  // the dataset's own
+  double seconds = 0;
 };
 
 // A snapshot of one loader on one rank since its creation. All times are in
@@ -32,7 +41,7 @@ struct LoaderMetrics {
   uint64_t steps = 0;
   uint64_t samples = 0;
   uint64_t tokens = 0;
-  std::vector<SourceMetrics> sources;
+  std::vector<SourceMetrics> sources = {};
 
   // The time from the first Next() to the last one that has ended is the sum of
   // startup_seconds, stall_seconds and consumer_seconds. Startups are waits for
@@ -81,6 +90,11 @@ struct LoaderMetrics {
   double cpu_seconds = 0;
   double cpu_wait_seconds = 0;
 
+  // How long each dataset took that is not read from files, in the order of the
+  // tree; empty if all are read from files. Includes the time of other loaders
+  // over the same datasets.
+  std::vector<DatasetTime> datasets = {};
+
   // Bytes asked for and read by the readers of all leaves since the loader was
   // created. Includes the work of other loaders that share a reader with this
   // one.
@@ -107,13 +121,15 @@ enum class Bottleneck {
   kNone,      // no step yet
   kConsumer,  // Next() waited for less than a tenth of the time
   // The others: Next() waited for a tenth of the time or more, because
-  kDecode,  // the loader's thread computed, or waited for a core, during at
-            // least half of fetching_seconds
-  kWriter,  // a growing dataset had not grown
-  kDisk,    // reads, or a dataset that itself waits, had not come
+  kDecode,   // the loader's thread computed, or waited for a core, during at
+             // least half of fetching_seconds
+  kWriter,   // a growing dataset had not grown
+  kDataset,  // datasets that are not read from files waited, during at least
+             // half of fetching_seconds
+  kDisk,     // reads had not come
 };
 
-// Returns "none", "consumer", "decode", "writer" or "disk".
+// Returns "none", "consumer", "decode", "writer", "dataset" or "disk".
 std::string_view BottleneckName(Bottleneck bottleneck);
 // Returns what limited the speed in an interval (see MetricsSince()).
 Bottleneck FindBottleneck(const LoaderMetrics& interval);
@@ -124,7 +140,7 @@ Bottleneck FindBottleneck(const LoaderMetrics& interval);
 std::string MetricsLine(const LoaderMetrics& interval);
 
 // Names and values of labels. Characters that a label name may not contain
-// become '_'. The names source, state and part are reserved.
+// become '_'. The names source, dataset, state and part are reserved.
 using MetricLabels = std::vector<std::pair<std::string, std::string>>;
 
 // Returns the metrics in Prometheus' text format 0.0.4 (Content-Type:
@@ -137,8 +153,8 @@ std::string PrometheusText(const LoaderMetrics& metrics,
 // process has several loaders: the format allows each family only once, so
 // the texts of single loaders cannot be concatenated.
 struct LabelledMetrics {
-  LoaderMetrics metrics;
-  MetricLabels labels;
+  LoaderMetrics metrics = {};
+  MetricLabels labels = {};
 };
 // Returns the metrics of several loaders as one text.
 std::string PrometheusText(std::span<const LabelledMetrics> loaders);

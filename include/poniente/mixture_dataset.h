@@ -23,8 +23,8 @@ namespace poniente {
 // One component of a mixture, and how the mixture reads it.
 template <class T>
 struct MixtureComponent {
-  std::string name;
-  DatasetPtr<T> dataset;
+  std::string name = {};
+  DatasetPtr<T> dataset = nullptr;
   // Weight under the mixture's weight_rule. Under kProportions and
   // kSizeProportional it is finite and at least 0; a component of weight 0 is
   // never drawn. Default: 1.
@@ -45,11 +45,11 @@ struct MixtureComponent {
 // threshold. It begins a new epoch of the component.
 template <class T>
 struct ComponentView {
-  std::string name;
+  std::string name = {};
   // First sample of the mixture that uses the view. Above 0; strictly
   // increasing for each name.
   uint64_t start = 0;
-  DatasetPtr<T> dataset;
+  DatasetPtr<T> dataset = nullptr;
 };
 
 namespace internal {

@@ -33,22 +33,22 @@ struct DocumentDelimiter {
 // option that contradicts them is InvalidArgument.
 struct TokenSourceOptions {
   // How bytes are read. Never changes which tokens are read.
-  ByteReaderOptions io;
+  ByteReaderOptions io = {};
   // One of TokenFormatNames(). Empty: detected from the bytes.
-  std::string format;
+  std::string format = {};
   // Type of the ids; required for files without a header.
-  std::optional<StoredType> dtype;
+  std::optional<StoredType> dtype = std::nullopt;
   // Name of the column, field or feature that holds the ids, where there are
   // several. Empty: the usual name in the format's own project.
-  std::string column;
+  std::string column = {};
   // Pattern (fnmatch) of the names of the files to read in a folder. Empty: the
   // format's own.
-  std::string glob;
+  std::string glob = {};
   // The id between documents. If the format itself does not know the documents,
   // opening the source reads all tokens to find them by this id.
-  std::optional<DocumentDelimiter> delimiter;
+  std::optional<DocumentDelimiter> delimiter = std::nullopt;
   // Tokenizer, for files that do not name it.
-  std::optional<Vocabulary> vocabulary;
+  std::optional<Vocabulary> vocabulary = std::nullopt;
 };
 
 // Opens a token store or the files of another project: `path` is a file, or a

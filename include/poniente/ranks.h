@@ -26,7 +26,7 @@ struct Ranks {
   uint32_t ranks = 1;
   // The launcher whose variables state the two numbers: "torchrun", "Open MPI",
   // "PMI" or "Slurm". Empty if there is no launcher; the process is then alone.
-  std::string launcher;
+  std::string launcher = {};
 
   friend bool operator==(const Ranks&, const Ranks&) = default;
 };

@@ -25,7 +25,7 @@ struct SampleOrigin {
   uint64_t sample = 0;
   // The leaf: its number, and the names that lead to it.
   uint32_t leaf = 0;
-  std::string path;
+  std::string path = {};
   // Item of the leaf, and which pass over the leaf this is.
   Index item = 0;
   uint64_t epoch = 0;

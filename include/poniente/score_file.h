@@ -34,7 +34,7 @@ enum class ScoreFormat {
 
 // One score per item, in the precision in which it was stored.
 struct Scores {
-  std::variant<std::vector<float>, std::vector<double>> values;
+  std::variant<std::vector<float>, std::vector<double>> values = {};
 
   uint64_t size() const;
   // Returns Selection::AtLeast() of the scores. For scores of 4 bytes, the

@@ -52,7 +52,7 @@ struct ShuffleOptions {
   // Items per era, at least 1; only for kEras.
   uint64_t era_items = 0;
   // Sizes of chunks and windows; only for kBlocks.
-  BlockShuffleOptions blocks;
+  BlockShuffleOptions blocks = {};
 
   static ShuffleOptions None() { return {ShuffleKind::kNone, 0, {}}; }
   static ShuffleOptions Full() { return {ShuffleKind::kFull, 0, {}}; }

@@ -18,9 +18,9 @@ class Loader;
 
 // One entry of SourceLosses::Report().
 struct SourceLoss {
-  std::string name;  // "loss/total", "loss/prose", "loss/prose/fortunes"
-  double loss = 0;   // weighted mean
-  double share = 0;  // share of all samples
+  std::string name = {};  // "loss/total", "loss/prose", "loss/prose/fortunes"
+  double loss = 0;        // weighted mean
+  double share = 0;       // share of all samples
   double samples = 0;
   double weight = 0;
 };

@@ -35,7 +35,7 @@ class DocumentIndex;
 struct TokenStoreOptions {
   // How the tokens are read, and when their checksums are verified. Never
   // changes which tokens.
-  ByteReaderOptions io;
+  ByteReaderOptions io = {};
 };
 
 // A token store, open for reading.

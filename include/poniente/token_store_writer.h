@@ -21,13 +21,13 @@ namespace poniente {
 struct TokenStoreWriterOptions {
   // Tokenizer of the ids, and the bound they are checked against. Required; the
   // name must be UTF-8 and not empty.
-  Vocabulary vocabulary;
+  Vocabulary vocabulary = {};
   // Type of the stored ids: kU8, kU16 or kU32. Unset: the narrowest that holds
   // every id of the vocabulary. Part of the store's fingerprint.
-  std::optional<TokenType> token_type;
+  std::optional<TokenType> token_type = std::nullopt;
   // The id that ends each document, recorded for readers of the store. The
   // writer never adds a token of its own. Unset: not recorded.
-  std::optional<uint32_t> end_of_document;
+  std::optional<uint32_t> end_of_document = std::nullopt;
   // Bytes under one checksum: a power of two, 4096 to 2^30. A verifying reader
   // reads whole blocks. Never changes tokens or fingerprint.
   uint32_t block_bytes = 4096;

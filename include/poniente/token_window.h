@@ -28,7 +28,7 @@ uint64_t MaxTokenId(TokenType type);
 // The tokenizer of a dataset. Datasets of different tokenizers are never mixed.
 struct Vocabulary {
   // Name of the tokenizer, for example "bytes" or "llama-3".
-  std::string tokenizer;
+  std::string tokenizer = {};
   // Ids are below this; 1 to 2^32.
   uint64_t size = 0;
 

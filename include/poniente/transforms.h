@@ -237,8 +237,8 @@ absl::StatusOr<DatasetPtr<T>> Filter(DatasetPtr<T> dataset,
 // Two parts of a dataset: every item is in exactly one of them.
 template <class T>
 struct HeldOut {
-  DatasetPtr<T> train;
-  DatasetPtr<T> validation;
+  DatasetPtr<T> train = nullptr;
+  DatasetPtr<T> validation = nullptr;
 };
 
 // Holds out the last `items` items.

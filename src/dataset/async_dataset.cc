@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "poniente/async_dataset.h"
 
+#include <new>
+#include <string>
+
 #include "absl/strings/str_cat.h"
 #include "util/status_macros.h"
 
@@ -51,6 +54,21 @@ absl::Status CheckReadable(const DatasetNode& node,
                                               length, " items"));
   }
   return absl::OkStatus();
+}
+
+absl::Status AtItems(const absl::Status& error, const DatasetNode& node,
+                     std::span<const Position> positions) try {
+  if (absl::IsCancelled(error)) return error;
+  std::string where = absl::StrCat("dataset '", node.name(), "'");
+  if (positions.size() == 1) {
+    absl::StrAppend(&where, " item ", positions[0].index, " epoch ",
+                    positions[0].epoch);
+  } else if (!positions.empty()) {
+    absl::StrAppend(&where, ", one of ", positions.size(), " items");
+  }
+  return Prepend(error, where);
+} catch (const std::bad_alloc&) {
+  return OutOfMemory();
 }
 
 }  // namespace poniente::internal

@@ -173,6 +173,7 @@ BatchAssembler::BatchAssembler(DatasetPtr<TokenWindow> dataset,
       reads_files_(ReadsFiles(tree_)),
       host_type_(options.token_type),
       blocking_(kBlockingThreads) {
+  if (!reads_files_) dataset_times_.emplace(*dataset_);
   for (const TreeLeaf& leaf : tree_.leaves()) {
     whole_tokens_.push_back(WholeTokens(leaf));
     if (!reads_files_) continue;
@@ -229,6 +230,7 @@ uint64_t BatchAssembler::BytesOf(uint64_t step) const {
 Task<std::optional<Batch>> BatchAssembler::Assemble(uint64_t step,
                                                     FetchTimes* times) const {
   if (!schedule_.Has(step)) co_return std::nullopt;
+  if (dataset_times_.has_value()) times->datasets = &*dataset_times_;
   StepPlan plan = schedule_.At(step);
   Stopwatch watch;
   absl::StatusOr<uint64_t> readable =
@@ -421,7 +423,7 @@ absl::Status BatchAssembler::Decode(std::span<const LeafPosition> items,
 Task<> BatchAssembler::FillFromItems(std::span<const Position> positions,
                                      Batch* batch) const {
   absl::StatusOr<std::vector<TokenWindow>> windows =
-      co_await dataset_->GetAt(positions);
+      co_await Ask(dataset_, positions);
   if (!windows.ok()) co_return windows.status();
   if (windows->size() != positions.size()) {
     co_return CountError(dataset_->name(), windows->size(), positions.size());

@@ -13,6 +13,7 @@
 #include "absl/status/status.h"
 #include "async/blocking_threads.h"
 #include "io/range_source.h"
+#include "loader/dataset_times.h"
 #include "loader/fetch_times.h"
 #include "loader/samples_by_leaf.h"
 #include "loader/tensor_filler.h"
@@ -105,6 +106,7 @@ class BatchAssembler {
   };
 
   const bool reads_files_;
+  std::optional<DatasetTimes> dataset_times_;  // nullopt if reads_files_
   std::vector<FileLeaf> file_leaves_;   // by leaf; empty unless reads_files_
   std::vector<uint64_t> whole_tokens_;  // by leaf, of an item; 0: unknown
   // Type of ids read from files on the host: the batch's, or the one that the

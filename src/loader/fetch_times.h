@@ -9,12 +9,17 @@
 
 namespace poniente::internal {
 
+class DatasetTimes;
+
 // The fields of LoaderMetrics with the same names and the suffix _seconds.
 struct FetchTimes {
   std::chrono::nanoseconds length{0};
   std::chrono::nanoseconds resolve{0};
   std::chrono::nanoseconds read{0};
   std::chrono::nanoseconds decode{0};
+  // Reads LoaderMetrics::datasets; null if there are none. Outlives the
+  // counters of the loader.
+  const DatasetTimes* datasets = nullptr;
 };
 
 inline double Seconds(std::chrono::nanoseconds time) {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "loader/dataset_times.h"
 #include "util/check.h"
 
 namespace poniente::internal {
@@ -95,6 +96,7 @@ void LoaderCounters::FetchEnded(Clock::time_point now, FetchEnd end,
   MutexLock lock(&mu_);
   CountFetching(now);
   --under_way_;
+  if (times.datasets != nullptr) datasets_ = times.datasets;
   if (end == FetchEnd::kFailed) ++counted_.fetch_errors;
   if (end == FetchEnd::kFailed || end == FetchEnd::kNothing) return;
   ++counted_.batches_fetched;
@@ -109,6 +111,7 @@ LoaderMetrics LoaderCounters::Read(Clock::time_point now) const {
   MutexLock lock(&mu_);
   LoaderMetrics metrics = counted_;
   metrics.fetching_seconds += Fetching(now);
+  if (datasets_ != nullptr) metrics.datasets = datasets_->Read(now);
   if (asked_.has_value() && now > *asked_) {
     metrics.waiting_seconds = Seconds(now - *asked_);
   }

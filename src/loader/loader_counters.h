@@ -78,6 +78,7 @@ class LoaderCounters {
   std::optional<Clock::time_point> working_ ABSL_GUARDED_BY(mu_);
   uint32_t under_way_ ABSL_GUARDED_BY(mu_) = 0;
   Clock::time_point fetching_until_ ABSL_GUARDED_BY(mu_);
+  const DatasetTimes* datasets_ ABSL_GUARDED_BY(mu_) = nullptr;
 };
 
 }  // namespace poniente::internal

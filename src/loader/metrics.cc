@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "loader/dataset_times.h"
 #include "util/one_line.h"
 #include "util/status_macros.h"
 
@@ -96,12 +97,16 @@ LoaderMetrics MetricsSince(const LoaderMetrics& before, LoaderMetrics now) {
         &LoaderMetrics::cpu_seconds, &LoaderMetrics::cpu_wait_seconds}) {
     now.*time -= before.*time;
   }
-  // `before` may have no sources: a default LoaderMetrics stands for the
-  // beginning of the run.
+  // `before` may have no sources and datasets: a default LoaderMetrics stands
+  // for the beginning of the run.
   const size_t sources = std::min(before.sources.size(), now.sources.size());
   for (size_t i = 0; i < sources; ++i) {
     now.sources[i].samples -= before.sources[i].samples;
     now.sources[i].tokens -= before.sources[i].tokens;
+  }
+  const size_t datasets = std::min(before.datasets.size(), now.datasets.size());
+  for (size_t i = 0; i < datasets; ++i) {
+    now.datasets[i].seconds -= before.datasets[i].seconds;
   }
   return now;
 }
@@ -116,6 +121,8 @@ std::string_view BottleneckName(Bottleneck bottleneck) {
       return "decode";
     case Bottleneck::kWriter:
       return "writer";
+    case Bottleneck::kDataset:
+      return "dataset";
     case Bottleneck::kDisk:
       return "disk";
   }
@@ -131,8 +138,11 @@ Bottleneck FindBottleneck(const LoaderMetrics& interval) {
   }
   const double rest = interval.resolve_seconds + interval.read_seconds +
                       interval.decode_seconds;
-  return interval.length_seconds > rest ? Bottleneck::kWriter
-                                        : Bottleneck::kDisk;
+  if (interval.length_seconds > rest) return Bottleneck::kWriter;
+  const double in_datasets = internal::DatasetSeconds(interval);
+  return in_datasets > 0 && in_datasets >= interval.fetching_seconds / 2
+             ? Bottleneck::kDataset
+             : Bottleneck::kDisk;
 }
 
 std::string MetricsLine(const LoaderMetrics& interval) {
@@ -153,6 +163,10 @@ std::string MetricsLine(const LoaderMetrics& interval) {
                   BytesText(interval));
   if (const Bottleneck by = FindBottleneck(interval); by != Bottleneck::kNone) {
     absl::StrAppend(&line, "; ", Absl(BottleneckName(by)), "-bound");
+    if (by == Bottleneck::kDataset) {
+      const std::string slowest = internal::SlowestDatasetText(interval);
+      absl::StrAppend(&line, " (", internal::OneLine(slowest), ")");
+    }
   }
   absl::StrAppend(&line, SourcesText(interval));
   return line;

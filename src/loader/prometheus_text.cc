@@ -183,6 +183,28 @@ std::map<std::string, uint64_t> BySource(const LoaderMetrics& metrics,
   return sums;
 }
 
+// Returns the sums of the datasets' seconds by labels, which may be equal as
+// those of sources.
+std::map<std::string, double> ByDataset(const LoaderMetrics& metrics) {
+  std::map<std::string, double> sums;
+  for (const DatasetTime& dataset : metrics.datasets) {
+    sums[absl::StrCat("source=\"", LabelValue(dataset.path), "\",dataset=\"",
+                      LabelValue(dataset.name), "\"")] += dataset.seconds;
+  }
+  return sums;
+}
+
+void AddDatasets(std::span<const LabelledMetrics> loaders, Writer* writer) {
+  for (const LabelledMetrics& loader : loaders) {
+    for (const auto& [label, seconds] : ByDataset(loader.metrics)) {
+      writer->Family("dataset_seconds_total",
+                     "Time with a call of a dataset that is not read from "
+                     "files.");
+      writer->Add(Common(loader.labels), label, Number(seconds));
+    }
+  }
+}
+
 }  // namespace
 
 std::string PrometheusText(const LoaderMetrics& metrics,
@@ -212,6 +234,7 @@ std::string PrometheusText(std::span<const LabelledMetrics> loaders) {
       writer.Add(Common(loader.labels), series.label, number);
     }
   }
+  AddDatasets(loaders, &writer);
   writer.Family("read_amplification_ratio", "Bytes read per byte asked for.");
   for (const LabelledMetrics& loader : loaders) {
     if (loader.metrics.bytes_asked == 0) continue;

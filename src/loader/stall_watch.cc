@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "loader/dataset_times.h"
 #include "util/status_macros.h"
 
 namespace poniente::internal {
@@ -21,10 +22,13 @@ std::string_view Remedy(Bottleneck behind) {
     case Bottleneck::kWriter:
       return "the data is consumed faster than it is written: write faster, or "
              "start the run later";
+    case Bottleneck::kDataset:
+      return "make it faster, or raise prefetch_batches if it waits without "
+             "blocking the loader's thread";
     case Bottleneck::kDisk:
       return "raise prefetch_batches if waits are rare and long; else move the "
              "stores to a faster disk, keep them in the page cache, or shuffle "
-             "by blocks (and see what functions on the way wait for)";
+             "by blocks";
     case Bottleneck::kNone:
     case Bottleneck::kConsumer:
       break;
@@ -49,6 +53,9 @@ std::string Warning(const LoaderMetrics& window, Bottleneck behind) {
           window.steps, percent * window.cpu_seconds,
           percent * window.cpu_wait_seconds, per_batch * window.resolve_seconds,
           per_batch * window.read_seconds, per_batch * window.decode_seconds),
+      behind == Bottleneck::kDataset
+          ? absl::StrCat(SlowestDatasetText(window), ": ")
+          : "",
       Absl(Remedy(behind)));
 }
 

@@ -78,9 +78,11 @@ TEST(MapTest, ErrorsAndExceptionsOfTheFunctionArriveAsStatus) {
       });
   EXPECT_THAT(picky->GetBlocking(0), IsOkAndHolds(0));
   EXPECT_THAT(picky->GetBlocking(1),
-              StatusIs(absl::StatusCode::kDataLoss, "item 1 is bad"));
+              StatusIs(absl::StatusCode::kDataLoss,
+                       "dataset 'picky' item 1 epoch 0: item 1 is bad"));
   EXPECT_THAT(picky->GetBlocking(2),
-              StatusIs(absl::StatusCode::kInternal, "boom"));
+              StatusIs(absl::StatusCode::kInternal,
+                       "dataset 'picky' item 2 epoch 0: boom"));
 }
 
 TEST(MapTest, SaysThatItMakesItems) {

@@ -7,6 +7,10 @@
 #include <atomic>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/io_context.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/this_coro.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <chrono>
 #include <map>
 #include <string>
 #include <thread>
@@ -175,6 +179,110 @@ TEST(LoaderMetricsTest, AWaitForAWriterIsSeenWhileItLastsAndNamed) {
   EXPECT_EQ(FindBottleneck(MetricsSince(before, metrics)), Bottleneck::kWriter);
 }
 
+// Windows that take a while to come; the thread may do something else
+// meanwhile unless `blocks`.
+class SleepyWindows final : public AsyncDataset<TokenWindow> {
+ public:
+  explicit SleepyWindows(bool blocks) : blocks_(blocks) {}
+
+  std::string name() const override { return "sleepy"; }
+  uint64_t fingerprint() const override { return 1; }
+  LengthState length_now() const override { return LengthState::Final(1000); }
+  Task<std::vector<TokenWindow>> GetBatch(
+      std::span<const Index> indices) const override {
+    if (blocks_) {
+      std::this_thread::sleep_for(kNap);
+    } else {
+      asio::steady_timer timer(co_await asio::this_coro::executor, kNap);
+      co_await timer.async_wait(asio::use_awaitable);
+    }
+    co_return std::vector<TokenWindow>(
+        indices.size(), TokenWindow(std::vector<uint32_t>(kSeqLen, 5)));
+  }
+
+  static constexpr std::chrono::milliseconds kNap{10};
+
+ private:
+  const bool blocks_;
+};
+
+// The metrics of ten steps, without the first.
+LoaderMetrics TenSteps(const DatasetPtr<TokenWindow>& dataset) {
+  const auto loader = Open(dataset, MakeSchedule(0, 8));
+  EXPECT_THAT(loader->NextBlocking(), IsOk());
+  const LoaderMetrics before = loader->metrics();
+  for (int step = 0; step < 10; ++step) {
+    EXPECT_THAT(loader->NextBlocking(), IsOk());
+  }
+  return MetricsSince(before, loader->metrics());
+}
+
+DatasetPtr<TokenWindow> BesideWindowsInMemory(DatasetPtr<TokenWindow> mine) {
+  const auto small =
+      *FlatMixture<TokenWindow>::Create({{"mine", std::move(mine)}});
+  return *MixtureDataset<TokenWindow>::Create(
+      {{"big", CountingWindows(500, kSeqLen), 0.5}, {"small", small, 0.5}});
+}
+
+class SleepyDatasetTest : public ::testing::TestWithParam<bool> {};
+
+TEST_P(SleepyDatasetTest, IsNamedAndNotTheDisk) {
+  const LoaderMetrics ten = TenSteps(
+      BesideWindowsInMemory(std::make_shared<SleepyWindows>(GetParam())));
+  ASSERT_EQ(ten.datasets.size(), 2u);
+  EXPECT_EQ(ten.datasets[0].path, "big");
+  EXPECT_EQ(ten.datasets[1].path, "small/mine");
+  EXPECT_EQ(ten.datasets[1].name, "sleepy");
+  EXPECT_GT(ten.datasets[1].seconds, 2 * ten.datasets[0].seconds);
+  EXPECT_LT(ten.datasets[1].seconds, ten.fetching_seconds + 0.001)
+      << "calls that overlap count once";
+  EXPECT_EQ(FindBottleneck(ten), Bottleneck::kDataset);
+  EXPECT_THAT(MetricsLine(ten),
+              HasSubstr("dataset-bound (dataset 'sleepy' at 'small/mine' "));
+}
+
+TEST_P(SleepyDatasetTest, IsNamedAsTheRoot) {
+  const LoaderMetrics ten =
+      TenSteps(std::make_shared<SleepyWindows>(GetParam()));
+  ASSERT_EQ(ten.datasets.size(), 1u);
+  EXPECT_EQ(ten.datasets[0].path, "sleepy");
+  EXPECT_EQ(FindBottleneck(ten), Bottleneck::kDataset);
+}
+
+INSTANTIATE_TEST_SUITE_P(LoaderMetricsTest, SleepyDatasetTest,
+                         ::testing::Bool(), [](const auto& tested) {
+                           return tested.param ? "Blocks" : "Awaits";
+                         });
+
+TEST(LoaderMetricsTest, AFunctionThatSleepsIsNamedAndNotWhatItIsAppliedTo) {
+  const auto slow = Map<TokenWindow>(
+      "slow", CountingWindows(100, kSeqLen), [](TokenWindow window) {
+        std::this_thread::sleep_for(SleepyWindows::kNap / 4);
+        return window;
+      });
+  const LoaderMetrics ten = TenSteps(BesideWindowsInMemory(slow));
+  ASSERT_EQ(ten.datasets.size(), 3u);
+  EXPECT_EQ(ten.datasets[1].path, "small/mine");
+  EXPECT_EQ(ten.datasets[1].name, "slow");
+  EXPECT_EQ(ten.datasets[2].name, "windows");
+  EXPECT_GT(ten.datasets[1].seconds, 10 * ten.datasets[2].seconds);
+  EXPECT_EQ(FindBottleneck(ten), Bottleneck::kDataset);
+}
+
+TEST(LoaderMetricsTest, ADatasetOfTwoLoadersCountsFromTheCreationOfEach) {
+  const auto sleepy = std::make_shared<SleepyWindows>(true);
+  const auto first = Open(sleepy, MakeSchedule(3, 8));
+  while (first->NextBlocking().ok()) {
+  }
+  const auto second = Open(sleepy, MakeSchedule(1, 8));
+  ASSERT_THAT(second->NextBlocking(), IsOk());
+  const LoaderMetrics metrics = second->metrics();
+  ASSERT_EQ(metrics.datasets.size(), 1u);
+  EXPECT_GE(metrics.datasets[0].seconds, 0.01);
+  EXPECT_LT(metrics.datasets[0].seconds,
+            first->metrics().datasets[0].seconds - 0.02);
+}
+
 // Leaves 0 and 1 lie in one file, leaf 2 in another.
 class FileLoaderTest : public ::testing::Test {
  protected:
@@ -213,6 +321,16 @@ TEST_F(FileLoaderTest, AReaderThatLeavesShareCountsOnce) {
   EXPECT_GT(metrics.bytes_read, 0u);
   EXPECT_GT(metrics.read_seconds, 0);
   EXPECT_GT(metrics.decode_seconds, 0);
+  EXPECT_TRUE(metrics.datasets.empty());
+}
+
+TEST_F(FileLoaderTest, BesideADatasetInMemoryFilesAreStillTheDisks) {
+  const auto tree = *FlatMixture<TokenWindow>::Create(
+      {{"file", Windows(Reader("one"))},
+       {"mine", std::make_shared<SleepyWindows>(false)}});
+  const LoaderMetrics ten = TenSteps(tree);
+  ASSERT_EQ(ten.datasets.size(), 1u);
+  EXPECT_EQ(ten.datasets[0].path, "mine");
 }
 
 TEST(LoaderMetricsTest, ALineEverySoManyStepsOfTheLoader) {

@@ -157,6 +157,44 @@ TEST(FindBottleneckTest, IsWhatOneWouldHaveToMakeFaster) {
   EXPECT_EQ(FindBottleneck(growing), Bottleneck::kWriter);
 }
 
+TEST(FindBottleneckTest, IsADatasetThatTookHalfOfTheTimeToFetch) {
+  LoaderMetrics waiting = Interval(10, 0, 10, 1);
+  waiting.datasets = {{"web", "web", 4.9}};
+  EXPECT_EQ(FindBottleneck(waiting), Bottleneck::kDisk);
+  waiting.datasets = {{"web", "web", 5.1}};
+  EXPECT_EQ(FindBottleneck(waiting), Bottleneck::kDataset);
+  waiting.datasets = {{"a", "a", 2.5}, {"b", "b", 2.6}};
+  EXPECT_EQ(FindBottleneck(waiting), Bottleneck::kDataset) << "together";
+  waiting.cpu_seconds = 6;
+  EXPECT_EQ(FindBottleneck(waiting), Bottleneck::kDecode) << "they computed";
+  EXPECT_EQ(BottleneckName(Bottleneck::kDataset), "dataset");
+}
+
+TEST(MetricsSinceTest, SubtractsTheTimesOfDatasets) {
+  LoaderMetrics before, now;
+  before.datasets = {{"web", "mine", 1}};
+  now.datasets = {{"web", "mine", 3}, {"code", "other", 5}};
+  const LoaderMetrics interval = MetricsSince(before, now);
+  ASSERT_EQ(interval.datasets.size(), 2u);
+  EXPECT_EQ(interval.datasets[0].seconds, 2);
+  EXPECT_EQ(interval.datasets[0].name, "mine");
+  EXPECT_EQ(interval.datasets[1].seconds, 5);
+}
+
+TEST(MetricsLineTest, NamesTheSlowestDatasetIfDatasetsAreTheBottleneck) {
+  LoaderMetrics interval = Interval(2, 0, 2, 0.01);
+  interval.datasets = {{"big", "memory", 0.1},
+                       {"small/mine", "my\nown", 1.9},
+                       {"root", "root", 1.2}};
+  EXPECT_THAT(MetricsLine(interval),
+              HasSubstr("; dataset-bound (dataset 'my\\nown' at 'small/mine' "
+                        "took 1.9 s of 2.0 s)"));
+  interval.datasets.erase(interval.datasets.begin(),
+                          interval.datasets.begin() + 2);
+  EXPECT_THAT(MetricsLine(interval),
+              HasSubstr("(dataset 'root' took 1.2 s of 2.0 s)"));
+}
+
 TEST(MetricsLineTest, ShowsTheSourcesWithTheMostTokens) {
   LoaderMetrics interval;
   for (int source = 0; source < 12; ++source) {
@@ -263,6 +301,24 @@ TEST(PrometheusTextTest, SourcesOfOneLabelAreOneSeries) {
   CheckFormat(text);
   EXPECT_THAT(text, HasSubstr("samples_total{source=\"web\"} 5\n"));
   EXPECT_THAT(text, HasSubstr("samples_total{source=\"\xef\xbf\xbd\"} 10\n"));
+}
+
+TEST(PrometheusTextTest, DatasetsAreOneSeriesPerNameAndPath) {
+  LoaderMetrics metrics;
+  metrics.datasets = {
+      {"web", "mine", 1.5}, {"web", "map", 2}, {"web", "mine", 0.25}};
+  const std::vector<LabelledMetrics> loaders = {{metrics, {{"run", "train"}}},
+                                                {metrics, {{"run", "valid"}}}};
+  const std::string text = PrometheusText(loaders);
+  CheckFormat(text);
+  EXPECT_THAT(
+      text,
+      AllOf(HasSubstr("poniente_loader_dataset_seconds_total{run=\"train\","
+                      "source=\"web\",dataset=\"map\"} 2\n"),
+            HasSubstr("poniente_loader_dataset_seconds_total{run=\"valid\","
+                      "source=\"web\",dataset=\"mine\"} 1.75\n")));
+  EXPECT_THAT(PrometheusText(SmallRun()), Not(HasSubstr("dataset_seconds")))
+      << "all is read from files";
 }
 
 TEST(PrometheusTextTest, PutsSeveralLoadersIntoOneText) {

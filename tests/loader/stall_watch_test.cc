@@ -17,6 +17,7 @@ using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 using ::testing::Optional;
 using ::testing::StartsWith;
 
@@ -57,6 +58,18 @@ TEST(StallWatchTest, SaysWhatIsBehindWithTheFiguresAndARemedy) {
               Optional(AllOf(StartsWith("decode is behind: "),
                              HasSubstr("computed 90 %"),
                              HasSubstr("as wide as token_type"))));
+}
+
+TEST(StallWatchTest, NamesTheDatasetThatIsWaitedForAndNotTheDisk) {
+  LoaderMetrics metrics = After({}, 60, 0, 0.04);
+  metrics.datasets = {{"big", "memory", 0.5}, {"small/mine", "mine", 57}};
+  EXPECT_THAT(
+      StallWatch().Look(metrics),
+      Optional(AllOf(StartsWith("dataset is behind: up to step 100 Next() "),
+                     HasSubstr("; dataset 'mine' at 'small/mine' took 57.0 s "
+                               "of 60.0 s: make it faster, or raise "
+                               "prefetch_batches"),
+                     Not(HasSubstr("disk")))));
 }
 
 TEST(StallWatchTest, IsQuietBelowATenthOfTheTimeAndBelowASecond) {

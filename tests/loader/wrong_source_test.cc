@@ -5,9 +5,11 @@
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <stdexcept>
 #include <vector>
 
 #include "poniente/async_next.h"
+#include "poniente/transforms.h"
 #include "tests/loader/open_loader.h"
 #include "tests/support/status_matchers.h"
 
@@ -54,6 +56,31 @@ TEST(WrongSourceTest, TooFewOrTooManyItemsAreAnError) {
                 StatusIs(absl::StatusCode::kInternal,
                          AllOf(HasSubstr("step 0"), HasSubstr("wrong"))));
   }
+}
+
+// Windows that cannot be had without an exception.
+class ThrowingWindows final : public AsyncDataset<TokenWindow> {
+ public:
+  std::string name() const override { return "shards"; }
+  uint64_t fingerprint() const override { return 1; }
+  LengthState length_now() const override { return LengthState::Final(100); }
+  Task<std::vector<TokenWindow>> GetBatch(
+      std::span<const Index>) const override {
+    throw std::runtime_error("boom");
+  }
+};
+
+TEST(WrongSourceTest, AnExceptionNamesTheDatasetThatThrew) {
+  const auto root = std::make_shared<ThrowingWindows>();
+  EXPECT_THAT(Open(root, MakeSchedule(5, 1))->NextBlocking(),
+              StatusIs(absl::StatusCode::kInternal,
+                       "step 0, rank 0: dataset 'shards' item 0 epoch 0: "
+                       "boom"));
+  const auto tree = *Concat<TokenWindow>({{"mine", root}});
+  EXPECT_THAT(Open(tree, MakeSchedule(5, 4))->NextBlocking(),
+              StatusIs(absl::StatusCode::kInternal,
+                       "step 0, rank 0: mine: dataset 'shards', one of 4 "
+                       "items: boom"));
 }
 
 TEST(WrongSourceTest, ItsOutOfRangeIsNotTheEndOfTheRun) {

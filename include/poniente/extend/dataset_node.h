@@ -6,12 +6,14 @@
 #ifndef PONIENTE_EXTEND_DATASET_NODE_H_
 #define PONIENTE_EXTEND_DATASET_NODE_H_
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "poniente/extend/busy_time.h"
 #include "poniente/extend/index_map.h"
 #include "poniente/token_window.h"
 
@@ -39,7 +41,7 @@ struct LengthState {
 
 // A child of a node, with its name.
 struct NamedNode {
-  std::string name;
+  std::string name = {};
   const DatasetNode* node = nullptr;  // owned by the parent
   // Number of the view, for a component with several views of the same name;
   // otherwise 0.
@@ -92,6 +94,10 @@ class DatasetNode {
   // Returns where a leaf's items lie in files; null if they lie in memory.
   virtual const RangeSource* ranges() const { return nullptr; }
 
+  // Returns whether a leaf reads its items from files. If not, a loader that
+  // waits for it names it, not the disk.
+  virtual bool reads_files() const { return ranges() != nullptr; }
+
   // Returns the tokenizer; null if the items are not tokens or their tokenizer
   // is not known.
   virtual const Vocabulary* vocabulary() const { return nullptr; }
@@ -123,6 +129,19 @@ class DatasetNode {
 
   // Returns the length as far as it is known now, without waiting.
   virtual LengthState length_now() const = 0;
+
+  // Begins to count how long the parent's calls of this node take; for a node
+  // that makes items, how long its function takes. Loaders call this for nodes
+  // that read no files.
+  void CountTime() const;
+  // Returns the time counted; null before CountTime().
+  internal::BusyTime* busy_time() const {
+    // Acquire: the object was made on another thread.
+    return busy_time_.load(std::memory_order_acquire);
+  }
+
+ private:
+  mutable std::atomic<internal::BusyTime*> busy_time_ = nullptr;  // owned
 };
 
 }  // namespace poniente

@@ -42,7 +42,7 @@ struct Position {
 struct ChildPosition {
   // Number of the child, in the order of declaration.
   uint32_t child = 0;
-  Position position;
+  Position position = {};
 
   friend bool operator==(const ChildPosition&, const ChildPosition&) = default;
 };
@@ -50,15 +50,15 @@ struct ChildPosition {
 // Every position from `first` to `last`, both included, epoch by epoch. Parts
 // are ignored here.
 struct IndexSpan {
-  Position first;
-  Position last;
+  Position first = {};
+  Position last = {};
 
   friend bool operator==(const IndexSpan&, const IndexSpan&) = default;
 };
 
 // A position that reads an item of a child or a part of it.
 struct FoundPart {
-  Position position;
+  Position position = {};
   uint32_t part_begin = 0;
   uint32_t part_length = kWholeItem;
 

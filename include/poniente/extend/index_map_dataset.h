@@ -27,8 +27,8 @@ namespace poniente {
 // A child and the name that keys its seed and its place in paths.
 template <class T>
 struct NamedDataset {
-  std::string name;
-  DatasetPtr<T> dataset;
+  std::string name = {};
+  DatasetPtr<T> dataset = nullptr;
   // Number of the view, for a component of a mixture with several views of the
   // same name; otherwise 0.
   uint32_t view = 0;
@@ -36,7 +36,7 @@ struct NamedDataset {
 
 // An index map, and whether it is final: no length can change it any more.
 struct MadeMap {
-  std::shared_ptr<const IndexMap> map;
+  std::shared_ptr<const IndexMap> map = nullptr;
   bool is_final = true;
 };
 
@@ -360,7 +360,7 @@ class IndexMapDataset : public AsyncDataset<T> {
                          const internal::ChildGroup* group,
                          std::vector<T>* items) {
     absl::StatusOr<std::vector<T>> got =
-        co_await child->dataset->GetAt(group->positions);
+        co_await internal::Ask(child->dataset, group->positions);
     if (!got.ok()) co_return internal::PrependName(got.status(), child->name);
     if (got->size() != group->places.size()) {
       co_return internal::CountError(child->name, got->size(),

@@ -49,6 +49,7 @@ class SelectedWindows final : public AsyncDataset<TokenWindow>,
   const Vocabulary* vocabulary() const override {
     return store_->known_vocabulary();
   }
+  bool reads_files() const override { return true; }
   uint64_t fingerprint() const override {
     return Derive(store_->fingerprint(), Tag("selwin"), length_,
                   tokens_.selection().fingerprint());

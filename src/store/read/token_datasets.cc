@@ -25,6 +25,7 @@ class RangesDataset : public AsyncDataset<TokenWindow> {
   const Vocabulary* vocabulary() const override {
     return source_->known_vocabulary();
   }
+  bool reads_files() const override { return true; }
 
   Task<std::vector<TokenWindow>> GetBatch(
       std::span<const Index> indices) const override {

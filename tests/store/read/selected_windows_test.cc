@@ -267,6 +267,17 @@ TEST(SelectedWindowsTest, DocumentsThatFollowEachOtherAreOneRead) {
   EXPECT_EQ(requests(), before + 2);
 }
 
+// A loader that waits for them blames the disk.
+TEST(SelectedWindowsTest, ReadFilesThoughTheyHaveNoRanges) {
+  const Selected all({10, 20, 30}, {true, false, true});
+  const auto windows = *all.store().Windows(4, all.selection());
+  EXPECT_EQ(windows->ranges(), nullptr);
+  EXPECT_TRUE(windows->reads_files());
+  const auto documents = all.store().Documents();
+  EXPECT_EQ(documents->ranges(), nullptr);
+  EXPECT_TRUE(documents->reads_files());
+}
+
 TEST(SelectedWindowsTest, MemoryIsAFractionOfABitPerDocument) {
   // Half of the documents: a sample for each 128 of them.
   std::vector<bool> chosen(20'000);

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+// Datasets of the user's own that throw, below the nodes of the library.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <boost/asio/error.hpp>
+#include <boost/system/system_error.hpp>
+#include <functional>
+#include <memory>
+#include <new>
+#include <stdexcept>
+#include <vector>
+
+#include "poniente/flat_mixture.h"
+#include "poniente/mapped_dataset.h"
+#include "poniente/transforms.h"
+#include "tests/support/counting_dataset.h"
+#include "tests/support/status_matchers.h"
+
+namespace poniente {
+namespace {
+
+using testing::Counting;
+using testing::IsOk;
+using testing::StatusIs;
+
+using Throw = std::function<void()>;
+
+// Item i is i. Item 7 cannot be had: `thrown` throws, in the coroutine or
+// before there is one.
+class ThrowingLeaf final : public AsyncDataset<uint64_t> {
+ public:
+  explicit ThrowingLeaf(Throw thrown, bool at_once = false)
+      : thrown_(std::move(thrown)), at_once_(at_once) {}
+
+  std::string name() const override { return "shards"; }
+  uint64_t fingerprint() const override { return 1; }
+  LengthState length_now() const override { return LengthState::Final(10); }
+  Task<std::vector<uint64_t>> GetBatch(
+      std::span<const Index> indices) const override {
+    if (at_once_) Look(indices);
+    return Read(indices);
+  }
+
+ private:
+  void Look(std::span<const Index> indices) const {
+    for (const Index index : indices) {
+      if (index == 7) thrown_();
+    }
+  }
+  Task<std::vector<uint64_t>> Read(std::span<const Index> indices) const {
+    Look(indices);
+    co_return std::vector<uint64_t>(indices.begin(), indices.end());
+  }
+
+  const Throw thrown_;
+  const bool at_once_;
+};
+
+void Boom() { throw std::runtime_error("boom"); }
+
+DatasetPtr<uint64_t> Leaf(Throw thrown = Boom) {
+  return std::make_shared<ThrowingLeaf>(std::move(thrown));
+}
+
+// `inner` is "small/mine"; its items come first.
+DatasetPtr<uint64_t> Below(DatasetPtr<uint64_t> inner) {
+  const auto small =
+      *Concat<uint64_t>({{"mine", std::move(inner)}, {"other", Counting(5)}});
+  return *Concat<uint64_t>({{"small", small}, {"big", Counting(50)}});
+}
+
+absl::Status ErrorAt(const DatasetPtr<uint64_t>& dataset,
+                     std::vector<Position> positions) {
+  return RunBlocking(dataset->GetAt(positions)).status();
+}
+
+TEST(ThrownErrorsTest, OneItemOfALeafIsNamedWithItsPathAndEpoch) {
+  EXPECT_THAT(ErrorAt(Below(Leaf()), {{.index = 7, .epoch = 3}}),
+              StatusIs(absl::StatusCode::kInternal,
+                       "small: mine: dataset 'shards' item 7 epoch 3: boom"));
+  EXPECT_THAT(Below(Leaf())->GetBlocking(7),
+              StatusIs(absl::StatusCode::kInternal,
+                       "small: mine: dataset 'shards' item 7 epoch 0: boom"));
+  EXPECT_THAT(Below(Leaf())->GetBlocking(8), IsOk());
+}
+
+TEST(ThrownErrorsTest, OfSeveralItemsTheirNumberIsSaid) {
+  EXPECT_THAT(Below(Leaf())->GetBatchBlocking(std::vector<Index>{7, 20, 2}),
+              StatusIs(absl::StatusCode::kInternal,
+                       "small: mine: dataset 'shards', one of 2 items: boom"));
+}
+
+TEST(ThrownErrorsTest, ACallThatThrowsBeforeItIsATaskIsNoDifferent) {
+  EXPECT_THAT(Below(std::make_shared<ThrowingLeaf>(Boom, true))->GetBlocking(7),
+              StatusIs(absl::StatusCode::kInternal,
+                       "small: mine: dataset 'shards' item 7 epoch 0: boom"));
+}
+
+TEST(ThrownErrorsTest, BelowANodeWithoutNamesItIsTheLeafThatIsNamed) {
+  const auto shuffled = *Shuffle(Leaf(), 5);
+  absl::Status seen;
+  for (uint64_t i = 0; i < 10; ++i) {
+    const absl::Status one = shuffled->GetBlocking(i).status();
+    if (!one.ok()) seen = one;
+  }
+  EXPECT_THAT(seen, StatusIs(absl::StatusCode::kInternal,
+                             "dataset 'shards' item 7 epoch 0: boom"));
+}
+
+TEST(ThrownErrorsTest, TheCodeIsThatOfTheException) {
+  const auto thrown = [](Throw error) {
+    return Below(Leaf(std::move(error)))->GetBlocking(7);
+  };
+  EXPECT_THAT(
+      thrown([] { throw std::bad_alloc(); }),
+      StatusIs(absl::StatusCode::kResourceExhausted,
+               "small: mine: dataset 'shards' item 7 epoch 0: out of memory"));
+  EXPECT_THAT(thrown([] { throw 5; }),
+              StatusIs(absl::StatusCode::kInternal,
+                       "small: mine: dataset 'shards' item 7 epoch 0: an "
+                       "exception of unknown type"));
+  EXPECT_THAT(thrown([] {
+                throw boost::system::system_error(
+                    boost::asio::error::operation_aborted);
+              }),
+              StatusIs(absl::StatusCode::kCancelled,
+                       "small: mine: cancelled by the caller"));
+}
+
+TEST(ThrownErrorsTest, AMapNamesTheItemOfManyAndIsNamedItself) {
+  const auto picky = Map<uint64_t>("picky", Counting(10), [](uint64_t x) {
+    if (x == 7) Boom();
+    return x;
+  });
+  EXPECT_THAT(Below(picky)->GetBatchBlocking(std::vector<Index>{20, 2, 7, 3}),
+              StatusIs(absl::StatusCode::kInternal,
+                       "small: mine: dataset 'picky' item 7 epoch 0: boom"));
+  EXPECT_THAT(ErrorAt(Below(picky),
+                      {{.index = 2, .epoch = 4}, {.index = 7, .epoch = 4}}),
+              StatusIs(absl::StatusCode::kInternal,
+                       "small: mine: dataset 'picky' item 7 epoch 4: boom"));
+}
+
+TEST(ThrownErrorsTest, AMapOfALeafThatThrowsNamesTheLeaf) {
+  const auto copy = Map<uint64_t>("copy", Leaf(), [](uint64_t x) { return x; });
+  EXPECT_THAT(Below(copy)->GetBlocking(7),
+              StatusIs(absl::StatusCode::kInternal,
+                       "small: mine: dataset 'shards' item 7 epoch 0: boom"));
+}
+
+TEST(ThrownErrorsTest, AMapThatRunsOutOfMemoryNamesTheItem) {
+  const auto greedy =
+      Map<uint64_t>("greedy", Counting(10), [](uint64_t x) -> uint64_t {
+        if (x == 7) throw std::bad_alloc();
+        return x;
+      });
+  EXPECT_THAT(
+      Below(greedy)->GetBatchBlocking(std::vector<Index>{6, 7}),
+      StatusIs(absl::StatusCode::kResourceExhausted,
+               "small: mine: dataset 'greedy' item 7 epoch 0: out of memory"));
+}
+
+TEST(ThrownErrorsTest, ACallThatThrowsIsOver) {
+  const auto leaf = Leaf();
+  leaf->CountTime();
+  EXPECT_FALSE(Below(leaf)->GetBlocking(7).ok());
+  const auto now = internal::BusyTime::Clock::now();
+  EXPECT_EQ(leaf->busy_time()->Until(now),
+            leaf->busy_time()->Until(now + std::chrono::hours(1)));
+}
+
+}  // namespace
+}  // namespace poniente
