@@ -37,7 +37,6 @@ foreach(name poniente poniente_c)
   install(FILES ${PROJECT_BINARY_DIR}/${name}.pc
     DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 endforeach()
-install(FILES README.md CHANGELOG.md
-  DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/poniente)
-install(DIRECTORY docs examples
-  DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/poniente)
+# Where the README's links find them.
+install(FILES README.md CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(DIRECTORY docs examples DESTINATION ${CMAKE_INSTALL_DOCDIR})

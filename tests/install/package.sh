@@ -74,6 +74,10 @@ logged inside sh -euxc '
   cd /trial
   test -s /usr/share/man/man1/poniente.1
   test -s /usr/share/bash-completion/completions/poniente
+  for page in README.md docs/own_dataset.md examples/socket_dataset.cc \
+    examples/mixture.toml examples/text/riddles.txt; do
+    test -s /usr/share/doc/poniente/$page
+  done
   for name in fables recipes; do poniente pack text/$name --out $name; done
   poniente pack text/riddles.txt --delimiter % --out riddles
   poniente verify fables

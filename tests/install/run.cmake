@@ -27,6 +27,14 @@ foreach(consumer consumer consumer_shared consumer_lto consumer_sanitized)
 endforeach()
 run(${WORK}/build/c_consumer ${WORK}/store-consumer)
 
+execute_process(COMMAND ${CMAKE_COMMAND} --build ${WORK}/build
+  --target not_an_item RESULT_VARIABLE code OUTPUT_VARIABLE out
+  ERROR_VARIABLE out)
+if(code EQUAL 0 OR
+    NOT out MATCHES "T must be default constructible and movable")
+  message(FATAL_ERROR "not_an_item.cc does not fail as it should:\n${out}")
+endif()
+
 run(${CMAKE_COMMAND} -S ${SOURCE}/tests/install/embedded -B ${WORK}/embedded
   -G Ninja -DPONIENTE=${SOURCE})
 if(EXISTS ${WORK}/embedded/poniente/poniente.pc)
@@ -43,6 +51,21 @@ foreach(page bin/poniente share/man/man1/poniente.1
   file(SIZE ${WORK}/prefix/${page} size)  # fails if there is no such file
   if(size EQUAL 0)
     message(FATAL_ERROR "${page} is installed empty")
+  endif()
+endforeach()
+# Documents and examples lie where the README's links find them.
+file(GLOB_RECURSE documents RELATIVE ${SOURCE}
+  ${SOURCE}/docs/*.md ${SOURCE}/examples/*)
+list(APPEND documents README.md CHANGELOG.md)
+list(LENGTH documents count)
+if(count LESS 60)
+  message(FATAL_ERROR "only ${count} documents and examples: ${documents}")
+endif()
+foreach(document IN LISTS documents)
+  file(SHA256 ${SOURCE}/${document} expected)
+  file(SHA256 ${WORK}/prefix/share/doc/poniente/${document} installed)
+  if(NOT installed STREQUAL expected)
+    message(FATAL_ERROR "${document} is not installed as it is")
   endif()
 endforeach()
 file(STRINGS ${WORK}/prefix/include/poniente/version.h version

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sets one field of each plain struct by a designated initialiser, as programs
+// do. Compiled with -Wall -Wextra -Werror: a member without a default
+// initialiser would be an error here.
+
+#include <poniente/poniente.h>
+
+namespace {
+
+using poniente::TokenWindow;
+
+// How data is read, and what is written.
+[[maybe_unused]] const poniente::ByteReaderOptions kReader = {
+    .verify = poniente::VerifyChecksums::kAlways};
+[[maybe_unused]] const poniente::BlockChecksums kChecksums = {.block_bytes = 8};
+[[maybe_unused]] const poniente::ExpectedFile kExpected = {.bytes = 8};
+[[maybe_unused]] const poniente::ByteFile kFile = {.path = "tokens.bin"};
+[[maybe_unused]] const poniente::ReadRequest kRequest = {.offset = 8};
+[[maybe_unused]] const poniente::BackendCounters kBackend = {.requests = 1};
+[[maybe_unused]] const poniente::ReadCounters kReads = {.blocks_verified = 1};
+[[maybe_unused]] const poniente::TokenStoreOptions kStore = {.io = kReader};
+[[maybe_unused]] const poniente::TokenSourceOptions kSource = {.glob = "*.bin"};
+[[maybe_unused]] const poniente::DocumentDelimiter kDelimiter = {.id = 2};
+[[maybe_unused]] const poniente::Vocabulary kVocabulary = {.size = 257};
+[[maybe_unused]] const poniente::TokenStoreWriterOptions kWriter = {
+    .vocabulary = kVocabulary};
+[[maybe_unused]] const poniente::TokenStoreFacts kFacts = {.tokens = 8};
+[[maybe_unused]] const poniente::TokenRange kRange = {.end = 8};
+[[maybe_unused]] const poniente::WindowRule kRule = {.overlap = 1};
+[[maybe_unused]] const poniente::TokenArray kArray = {.offset = 8};
+[[maybe_unused]] const poniente::CatalogEntry kEntry = {.tokens = 8};
+[[maybe_unused]] const poniente::CatalogFinding kFinding = {
+    .kind = poniente::CatalogFinding::Kind::kNew};
+[[maybe_unused]] const poniente::StoreCatalog::Written kWritten = {.stores = 1};
+[[maybe_unused]] const poniente::Scores kScores = {
+    .values = std::vector<float>{0.5f}};
+
+// Trees.
+[[maybe_unused]] const poniente::InMemoryOptions kMemory = {.name = "numbers"};
+[[maybe_unused]] const poniente::NamedDataset<TokenWindow> kNamed = {.view = 1};
+[[maybe_unused]] const poniente::MixtureComponent<TokenWindow> kComponent = {
+    .weight = 0.5};
+[[maybe_unused]] const poniente::ComponentView<TokenWindow> kView = {.start =
+                                                                         8};
+[[maybe_unused]] const poniente::HeldOut<TokenWindow> kHeldOut = {.train =
+                                                                      nullptr};
+[[maybe_unused]] const poniente::ShuffleOptions kShuffle = {
+    .kind = poniente::ShuffleKind::kNone};
+[[maybe_unused]] const poniente::BlockShuffleOptions kBlocks = {.window_chunks =
+                                                                    8};
+[[maybe_unused]] const poniente::FlatMixtureOptions kFlat = {.seed = 1};
+[[maybe_unused]] const poniente::OrderOptions kOrder = {.buckets = 8};
+[[maybe_unused]] const poniente::MixtureOptions kMixture = {.block_size = 8};
+[[maybe_unused]] const poniente::MixtureStage kStage = {.start = 8};
+[[maybe_unused]] const poniente::SeqLenChange kChange = {.seq_len = 8};
+[[maybe_unused]] const poniente::WeightedComponent kWeighted = {.weight = 0.5};
+[[maybe_unused]] const poniente::TreeLeaf kLeaf = {.is_plain = false};
+[[maybe_unused]] const poniente::LeafPosition kLeafPosition = {.leaf = 1};
+[[maybe_unused]] const poniente::DatasetTree::Epochs kEpochs = {.last = 1};
+[[maybe_unused]] const poniente::SampleOrigin kOrigin = {.sample = 8};
+[[maybe_unused]] const poniente::Reading kReading = {.step = 8};
+
+// Nodes of one's own.
+[[maybe_unused]] const poniente::LengthState kLength = {.readable = 8};
+[[maybe_unused]] const poniente::NamedNode kNode = {.view = 1};
+[[maybe_unused]] const poniente::NodeIdentity kIdentity = {.is_order = true};
+[[maybe_unused]] const poniente::MadeMap kMap = {.is_final = false};
+[[maybe_unused]] const poniente::Position kPosition = {.epoch = 1};
+[[maybe_unused]] const poniente::ChildPosition kChild = {.child = 1};
+[[maybe_unused]] const poniente::IndexSpan kSpan = {.first = kPosition};
+[[maybe_unused]] const poniente::FoundPart kPart = {.part_begin = 8};
+[[maybe_unused]] const poniente::ItemPiece kPiece = {.document = 1};
+[[maybe_unused]] const poniente::PieceOfItem kPieceOfItem = {.item = 1};
+
+// A run.
+[[maybe_unused]] const poniente::RunPoint kPoint = {.count = 8};
+[[maybe_unused]] const poniente::ScheduleStage kScheduleStage = {.lr_scale =
+                                                                     0.5};
+[[maybe_unused]] const poniente::BatchSizeStage kBatchSize = {.batch_size = 8};
+[[maybe_unused]] const poniente::SeqLenStage kSeqLen = {.seq_len = 8};
+[[maybe_unused]] const poniente::ScheduleOptions kSchedule = {.steps = 8};
+[[maybe_unused]] const poniente::StepPlan kPlan = {.step = 8};
+[[maybe_unused]] const poniente::PlannedStage kPlanned = {.start_step = 8};
+[[maybe_unused]] const poniente::Stretch kStretch = {.first_step = 8};
+[[maybe_unused]] const poniente::BatchShare kShare = {.end = 8};
+[[maybe_unused]] const poniente::LoaderOptions kLoader = {.ranks = 8};
+[[maybe_unused]] const poniente::Source kLoaderSource = {.path = "numbers"};
+[[maybe_unused]] const poniente::ConfigSource kConfigSource = {.tokens = 8};
+[[maybe_unused]] const poniente::Device kDevice = {.ordinal = 1};
+[[maybe_unused]] const poniente::Ranks kRanks = {.ranks = 8};
+[[maybe_unused]] const poniente::SampleProvenance kProvenance = {.sample = 8};
+[[maybe_unused]] const poniente::TensorView kTensor = {.dimensions = 2};
+[[maybe_unused]] const poniente::SourceMetrics kSourceMetrics = {.samples = 8};
+[[maybe_unused]] const poniente::LoaderMetrics kMetrics = {.steps = 8};
+[[maybe_unused]] const poniente::LabelledMetrics kLabelled = {.metrics =
+                                                                  kMetrics};
+[[maybe_unused]] const poniente::SourceLoss kLoss = {.loss = 0.5};
+
+}  // namespace
