@@ -105,8 +105,8 @@ struct BatchFacts {
 //     before its work uses device_bytes().
 // Ownership: owns its memory, which the loader fills again after the batch is
 //     destroyed; LoaderOptions::max_held bounds how many batches may be held.
-//     May outlive its loader. Movable, not copyable. Spans borrow from the
-//     batch.
+//     May outlive its loader. Movable, not copyable; a batch that was moved
+//     from may only be assigned to or destroyed. Spans borrow from the batch.
 // Thread safety: as a value: const access from any number of threads. WaitOn()
 //     and WaitUntilCopied() may also be called from any thread.
 class Batch {

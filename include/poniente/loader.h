@@ -81,8 +81,10 @@ struct LoaderOptions {
   uint32_t max_held = 2;
 
   // Whether Next() waits instead, until enough of these batches are released:
-  // for several workers that share one loader. A thread that holds them all
-  // itself would wait for ever. Never changes a token.
+  // for batches that go to several workers, which release them on their own
+  // threads. (One Next() at a time; workers that call it themselves share a
+  // mutex.) A thread that holds them all itself would wait for ever. Never
+  // changes a token.
   bool waits_for_held = false;
 
   // Where batches are delivered. If there is no such GPU, they stay on the

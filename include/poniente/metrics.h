@@ -83,9 +83,10 @@ struct LoaderMetrics {
   double resolve_seconds = 0;
   double read_seconds = 0;
   double decode_seconds = 0;
-  // Time during which a fetch was in progress; CPU time of the loader's thread;
-  // time for which that thread was ready to run but all cores were busy (0 if
-  // Linux does not report it).
+  // Time during which a fetch was in progress; CPU time of the loader's thread,
+  // and the time in which NextBlocking() made batches itself; time for which
+  // the loader's thread was ready to run but all cores were busy (0 if Linux
+  // does not report it).
   double fetching_seconds = 0;
   double cpu_seconds = 0;
   double cpu_wait_seconds = 0;

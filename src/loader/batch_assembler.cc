@@ -11,7 +11,7 @@
 #include "io/range_source.h"
 #include "loader/batch_access.h"
 #include "loader/samples_by_leaf.h"
-#include "loader/schedule_agreement.h"
+#include "loader/state/schedule_agreement.h"
 #include "loader/widen.h"
 #include "poniente/extend/index_map_dataset.h"
 #include "util/status_macros.h"

@@ -15,7 +15,7 @@
 #include "loader/batch_assembler.h"
 #include "loader/loader_core.h"
 #include "loader/offered_batch.h"
-#include "loader/run_state.h"
+#include "loader/state/run_state.h"
 #include "poniente/version.h"
 #include "util/mutex.h"
 #include "util/status_macros.h"
@@ -258,7 +258,7 @@ LoaderMetrics Loader::Core::metrics() const {
   metrics.batches_ready = NumReady();
   metrics.batches_under_way = queued_.size() + under_way_.size();
   if (thread_times_.has_value()) {
-    metrics.cpu_seconds = Seconds(thread_times_->Computed());
+    metrics.cpu_seconds += Seconds(thread_times_->Computed());
     metrics.cpu_wait_seconds = Seconds(thread_times_->WaitedForCore());
   }
   return metrics;

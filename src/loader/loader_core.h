@@ -91,6 +91,7 @@ class Loader::Core {
     // Made by a consumer that waits, on its thread; not cancelled, as signals
     // may be emitted on the loader's thread only.
     bool is_of_consumer = false;
+    internal::LoaderCounters::Clock::time_point began;
     boost::asio::cancellation_signal cancel;
     internal::FetchTimes times;
   };
@@ -115,7 +116,9 @@ class Loader::Core {
   void LaunchNext();
   void Launch(boost::asio::io_context* context,
               std::list<Fetch>::iterator fetch);
+  bool MayFetchHere() const;
   bool FetchHere();
+  void CountConsumerFetch(const Fetch& fetch);
   void Arrive(std::list<Fetch>::iterator fetch, Fetched fetched);
   static internal::FetchEnd EndOf(const Fetched& fetched, bool is_wanted);
   void Report() {

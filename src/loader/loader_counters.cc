@@ -107,6 +107,11 @@ void LoaderCounters::FetchEnded(Clock::time_point now, FetchEnd end,
   counted_.decode_seconds += Seconds(times.decode);
 }
 
+void LoaderCounters::ComputedByConsumer(std::chrono::nanoseconds time) {
+  MutexLock lock(&mu_);
+  counted_.cpu_seconds += Seconds(time);
+}
+
 LoaderMetrics LoaderCounters::Read(Clock::time_point now) const {
   MutexLock lock(&mu_);
   LoaderMetrics metrics = counted_;

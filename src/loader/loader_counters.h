@@ -54,8 +54,11 @@ class LoaderCounters {
   void FetchBegan(Clock::time_point now);
   void FetchEnded(Clock::time_point now, FetchEnd end, const FetchTimes& times);
 
+  // Counts the time of a batch that the consumer made itself, without waiting.
+  void ComputedByConsumer(std::chrono::nanoseconds time);
+
   // Returns all metrics except the queue, the bytes of the readers and the
-  // computing time of the thread.
+  // computing time of the loader's thread.
   LoaderMetrics Read(Clock::time_point now) const;
 
  private:

@@ -4,6 +4,7 @@
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/post.hpp>
+#include <chrono>
 #include <exception>
 #include <new>
 #include <utility>
@@ -21,6 +22,9 @@ namespace {
 
 // Fetches without a wait after which batches are taken to come from memory.
 constexpr uint64_t kCalmFetches = 8;
+// Reads that take longer than this do not copy from memory alone.
+constexpr std::chrono::nanoseconds kLongestCopy = std::chrono::milliseconds(2);
+constexpr std::chrono::nanoseconds kLongestCopyOfByte{2};
 
 }  // namespace
 
@@ -172,7 +176,8 @@ void Loader::Core::LaunchNext() {
 // Its end runs on the same context.
 void Loader::Core::Launch(asio::io_context* context,
                           std::list<Fetch>::iterator fetch) {
-  counters_.FetchBegan(LoaderCounters::Clock::now());
+  fetch->began = LoaderCounters::Clock::now();
+  counters_.FetchBegan(fetch->began);
   if (fetch->is_stale) {
     Arrive(fetch, absl::CancelledError("no longer wanted"));
     return;
@@ -190,14 +195,21 @@ void Loader::Core::Launch(asio::io_context* context,
   }
 }
 
-// On the thread of the one NextBlocking(), instead of waiting: makes the first
-// batch that the loader's thread has not begun, if batches come from memory.
-// Returns whether there was one.
-bool Loader::Core::FetchHere() {
+// Batches come from memory, and no code but the library's makes them or decides
+// when they may be made.
+bool Loader::Core::MayFetchHere() const {
   if (calm_fetches_.load(std::memory_order_relaxed) < kCalmFetches ||
       !assembler_.may_run_anywhere()) {
     return false;
   }
+  const LengthState length = dataset_->length_now();
+  return length.is_endless || length.is_final;
+}
+
+// On the thread of the one NextBlocking(), instead of waiting: makes the first
+// batch that the loader's thread has not begun. Returns whether there was one.
+bool Loader::Core::FetchHere() {
+  if (!MayFetchHere()) return false;
   std::list<Fetch>::iterator fetch;
   {
     MutexLock lock(&mu_);
@@ -218,6 +230,16 @@ bool Loader::Core::FetchHere() {
   return true;
 }
 
+void Loader::Core::CountConsumerFetch(const Fetch& fetch) {
+  const auto took = LoaderCounters::Clock::now() - fetch.began;
+  const auto copying = kLongestCopy + fetch.bytes * kLongestCopyOfByte;
+  if (fetch.times.read > copying) {  // it waited for the disk after all
+    calm_fetches_.store(0, std::memory_order_relaxed);
+  } else {
+    counters_.ComputedByConsumer(took);
+  }
+}
+
 FetchEnd Loader::Core::EndOf(const Fetched& fetched, bool is_wanted) {
   if (!fetched.ok()) return is_wanted ? FetchEnd::kFailed : FetchEnd::kNothing;
   if (!fetched->has_value()) return FetchEnd::kNothing;
@@ -227,7 +249,9 @@ FetchEnd Loader::Core::EndOf(const Fetched& fetched, bool is_wanted) {
 // On the thread that has fetched it.
 void Loader::Core::Arrive(std::list<Fetch>::iterator fetch, Fetched fetched) {
   const auto now = LoaderCounters::Clock::now();
-  if (!fetch->is_of_consumer) {
+  if (fetch->is_of_consumer) {
+    CountConsumerFetch(*fetch);
+  } else {
     ++arrived_;
     calm_fetches_.fetch_add(1, std::memory_order_relaxed);
   }
@@ -253,6 +277,7 @@ void Loader::Core::Restart(uint64_t step) {
   counters_.Restarted(NumReady());
   ready_.clear();
   const uint64_t current = window_.generation();
+  calm_fetches_.store(0, std::memory_order_relaxed);  // other data may come
   try {
     // Signals may be emitted on the loader's thread only.
     asio::post(context_, [this, current] { CancelBefore(current); });

@@ -13,7 +13,7 @@ namespace {
 constexpr uint64_t kThreads = 256;  // per block
 // Enough to use all memory bandwidth of a GPU. More would leave less room for
 // the trainer's kernels.
-constexpr uint64_t kMostBlocks = 1024;
+constexpr uint64_t kMaxBlocks = 1024;
 
 template <class From, class To>
 __global__ void Widen(const From* from, uint64_t count, To* to) {
@@ -59,7 +59,7 @@ int QueueCudaWiden(const std::byte* from, std::byte* to, const Widening& ids,
   const uint64_t at_once = 16 / ids.to_bytes;
   const uint64_t threads = (ids.count + at_once - 1) / at_once;
   const uint64_t blocks =
-      std::min(kMostBlocks, (threads + kThreads - 1) / kThreads);
+      std::min(kMaxBlocks, (threads + kThreads - 1) / kThreads);
   uint64_t count = ids.count;
   void* arguments[] = {&from, &count, &to};
   return cudaLaunchKernel(kernel, dim3(static_cast<unsigned>(blocks)),

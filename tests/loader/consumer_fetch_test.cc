@@ -156,6 +156,20 @@ TEST_F(ConsumerFetchTest, AClosedLoaderStopsAConsumerThatMakesBatches) {
   }
 }
 
+// Whoever makes the batches, nothing waits for a disk.
+TEST_F(ConsumerFetchTest, ARunFromMemoryIsNotBoundByTheDisk) {
+  for (const uint32_t prefetch : {1u, 4u}) {
+    const auto loader = OpenLoader(prefetch);
+    for (uint64_t step = 0; step < kSteps; ++step) {
+      ASSERT_THAT(loader->NextBlocking(), IsOk());
+    }
+    const LoaderMetrics metrics = loader->metrics();
+    EXPECT_NE(FindBottleneck(metrics), Bottleneck::kDisk)
+        << MetricsLine(metrics);
+    EXPECT_GT(metrics.cpu_seconds, 0);
+  }
+}
+
 // One thread after the other may be the consumer.
 TEST_F(ConsumerFetchTest, ConsumersOnChangingThreadsGoOn) {
   const auto loader = OpenLoader(4);

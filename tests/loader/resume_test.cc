@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "loader/run_state.h"
+#include "loader/state/run_state.h"
 #include "poniente/flat_mixture.h"
 #include "poniente/loader.h"
 #include "poniente/mapped_dataset.h"

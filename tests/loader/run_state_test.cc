@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The text of a loader's state: what it looks like, how long it gets, and that
 // nothing else is taken for one.
-#include "loader/run_state.h"
+#include "loader/state/run_state.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -190,7 +190,8 @@ TEST(RunStateTest, SaysWhichLineIsNotAStates) {
       {"", "line 1 is not that of a loader's state"},
       {"\n", "line 1 is not"},
       {"PTRAIN1\nstep 3\n", "line 1 is not that of a loader's state: \"PTRAIN"},
-      {Edited("state 1", "state 2"), "reads 1): \"poniente run state 2\""},
+      {Edited("state 1", "state 3"), "reads 1 to 2): \"poniente run state 3\""},
+      {Edited("state 1", "state 2"), "line 1 is not where or as"},
       {Edited("state 1", "state 18446744073709551616"), "line 1 is not"},
       {good + "step 3\n", "line 15 follows the checksum"},
       {good + good, "line 15 follows the checksum: \"poniente run state 1\""},

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "poniente/flat_mixture.h"
 #include "poniente/loader.h"
 #include "poniente/mapped_dataset.h"
 #include "poniente/mixture_dataset.h"
@@ -77,6 +78,33 @@ TEST(ScheduleAgreementTest, WhatIsSaidTheSameIsServed) {
   EXPECT_THAT(Create(Map<TokenWindow>("same", root, same), schedule), IsOk());
 }
 
+TEST(ScheduleAgreementTest, TheSameRatioInOtherNumbersIsTheSame) {
+  const Schedule schedule = *Schedule::Create(Described(kWeights));
+  const auto root = [&](const Weights& weights, double web_later) {
+    MixtureOptions options = schedule.mixture_options();
+    options.stages[0].weights = {{"web", web_later}};
+    return Mix(weights, options);
+  };
+  EXPECT_THAT(Create(root({{"web", 3}, {"code", 2}}, 10), schedule), IsOk());
+  EXPECT_THAT(Create(root({{"web", 60}, {"code", 40}}, 200), schedule), IsOk());
+}
+
+TEST(ScheduleAgreementTest, WhatCannotBeComparedIsServed) {
+  const Schedule schedule = *Schedule::Create(Described(kWeights));
+  MixtureOptions short_blocks = schedule.mixture_options();
+  short_blocks.block_size = 10;
+  const auto other = Mix(kWeights, short_blocks);
+  EXPECT_FALSE(Create(other, schedule).ok());
+  // A leaf that may mix by itself; parts of one after the other; an epoch that
+  // is repeated.
+  EXPECT_THAT(Create(CountingWindows(1000, kSeqLen), schedule), IsOk());
+  const auto joined = Concat<TokenWindow>(
+      {{"a", CountingWindows(10, kSeqLen)}, {"b", *Take(other, 500)}});
+  ASSERT_THAT(joined, IsOk());
+  EXPECT_THAT(Create(*joined, schedule), IsOk());
+  EXPECT_THAT(Create(*Repeat(*Take(other, 50)), schedule), IsOk());
+}
+
 TEST(ScheduleAgreementTest, OtherWeightsAreNamedWithBothShares) {
   const Schedule schedule = *Schedule::Create(Described(kWeights));
   const auto root =
@@ -99,7 +127,7 @@ TEST(ScheduleAgreementTest, AMixtureWithoutTheStagesIsRefused) {
   EXPECT_THAT(Create(Mix(kWeights, without), schedule),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        AllOf(HasSubstr("from step 50 (sample 200) on"),
-                             HasSubstr("'code' has the share 0.166667"),
+                             HasSubstr("'code' has the share 0.16666666666"),
                              HasSubstr("gives it 0.4"))));
   // Also of a schedule that does not know the components.
   ScheduleOptions unknown = Described(kWeights);
@@ -147,7 +175,11 @@ TEST(ScheduleAgreementTest, OtherSeedsAndBlocksAreNamed) {
 
 TEST(ScheduleAgreementTest, ARootThatIsNoMixtureHasNoShares) {
   const Schedule schedule = *Schedule::Create(Described(kWeights));
-  EXPECT_THAT(Create(CountingWindows(1000, kSeqLen), schedule),
+  const auto flat = FlatMixture<TokenWindow>::Create(
+      {{"web", CountingWindows(900, kSeqLen)},
+       {"code", CountingWindows(100, kSeqLen)}});
+  ASSERT_THAT(flat, IsOk());
+  EXPECT_THAT(Create(*flat, schedule),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        AllOf(HasSubstr("describes a mixture of code, web"),
                              HasSubstr("is not a mixture"))));

@@ -8,7 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "index/max_samples.h"
-#include "loader/run_state.h"
+#include "loader/state/run_state.h"
 #include "poniente/extend/piecewise_items.h"
 #include "poniente/token_source.h"
 #include "util/status_macros.h"

@@ -21,10 +21,10 @@ constexpr uint64_t kKeptBytes = uint64_t{128} << 20;
 // Number of tokens that are read together to find documents.
 constexpr uint64_t kScanned = uint64_t{1} << 20;
 // The fingerprint covers samples of the tokens: two, and one more for each
-// kTokensPerSample tokens, up to kMostSamples. Reading the samples limits how
-// fast thousands of small files open that are not in the page cache.
+// kTokensPerSample tokens, up to kMaxSamplesTaken. Reading the samples limits
+// how fast thousands of small files open that are not in the page cache.
 constexpr uint64_t kFewestSamples = 2;
-constexpr uint64_t kMostSamples = 16;
+constexpr uint64_t kMaxSamplesTaken = 16;
 constexpr uint64_t kTokensPerSample = uint64_t{1} << 20;
 // Size of a sample: in tokens, or in stored bytes if blocks must be decoded.
 constexpr uint64_t kSampled = 1024;
@@ -56,7 +56,7 @@ std::vector<TokenRange> Samples(uint64_t tokens) {
   const uint64_t length = std::min(tokens, kSampled);
   const uint64_t last = tokens - length;
   const uint64_t count =
-      std::min(kFewestSamples + tokens / kTokensPerSample, kMostSamples);
+      std::min(kFewestSamples + tokens / kTokensPerSample, kMaxSamplesTaken);
   for (uint64_t i = 0; i < count && length > 0; ++i) {
     const uint64_t begin = last / (count - 1) * i;
     const uint64_t at = i + 1 == count ? last : begin;

@@ -258,10 +258,11 @@ absl::Status CheckRampsAreSmooth(const MixtureOptions& options) {
     return absl::InvalidArgumentError(absl::StrCat(
         MixtureStageLabel(stage), ": a ramp of ", RampLabel(stage),
         " is shorter than a block of ", block_size,
-        " samples, within which shares do not change, so they would jump; "
-        "state block_size = ",
-        would_do, ", a ramp of at least ", block_size,
-        " samples, or ramp_blocks = 1 to have the jumps"));
+        " samples, within which shares do not change, so they would jump "
+        "twice; for a new run, state block_size = ",
+        would_do,
+        " or a ramp of several blocks; ramp_blocks = 1 keeps the "
+        "jumps, and the order of a run that has begun"));
   }
   return absl::OkStatus();
 }

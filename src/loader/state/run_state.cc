@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "loader/run_state.h"
+#include "loader/state/run_state.h"
 
 #include <algorithm>
 

@@ -7,8 +7,8 @@
 // batch sizes, only the last are listed and the others hashed; if there are
 // many sources, they become groups by the hash of their path.
 
-#ifndef PONIENTE_LOADER_RUN_STATE_H_
-#define PONIENTE_LOADER_RUN_STATE_H_
+#ifndef PONIENTE_LOADER_STATE_RUN_STATE_H_
+#define PONIENTE_LOADER_STATE_RUN_STATE_H_
 
 #include <array>
 #include <cstdint>
@@ -19,7 +19,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "dataset/tree_past.h"
-#include "loader/schedule_agreement.h"
+#include "loader/state/schedule_agreement.h"
 #include "poniente/schedule.h"
 
 namespace poniente::internal {
@@ -85,4 +85,4 @@ absl::Status CheckGoesOn(const RunState& saved, const DatasetNode& root,
 
 }  // namespace poniente::internal
 
-#endif  // PONIENTE_LOADER_RUN_STATE_H_
+#endif  // PONIENTE_LOADER_STATE_RUN_STATE_H_

@@ -9,7 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "index/max_samples.h"
 #include "index/mixture/quota_tree.h"
-#include "loader/run_state.h"
+#include "loader/state/run_state.h"
 #include "util/one_line.h"
 
 namespace poniente::internal {
@@ -190,9 +190,8 @@ class Comparison {
 
   // What the state knows of the weights: the shares at its last sample.
   std::string ShareWords() const {
-    if (saved_.shares.empty() || now_.shares.empty()) {
-      return "; the state does not list the shares";
-    }
+    if (saved_.shares.empty()) return "; the state does not list the shares";
+    if (now_.shares.empty()) return "; the shares here are not known";
     std::map<std::string, uint64_t> here;
     for (const NamedShare& share : now_.shares) {
       here.emplace(share.name, share.quanta);
@@ -340,7 +339,11 @@ absl::Status CheckGoesOn(const RunState& saved, const DatasetNode& root,
   RunState now = RunStateAt(root, schedule, saved.step);
   // Different batch sizes are reported separately, so compare the trees at the
   // same sample.
-  if (now.sample != saved.sample) now.tree = PastOf(root, saved.sample);
+  if (now.sample != saved.sample) {
+    now.tree = PastOf(root, saved.sample);
+    now.shares.clear();
+    if (now.tree.weights) now.shares = SharesAt(root, saved.sample - 1);
+  }
   std::vector<std::string> differences = Comparison(saved, now, schedule).Run();
   if (differences.empty()) {
     if (IsSamePast(saved, std::move(now))) return absl::OkStatus();

@@ -11,7 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
-#include "loader/run_state.h"
+#include "loader/state/run_state.h"
 #include "util/crc32c.h"
 #include "util/status_macros.h"
 
@@ -19,7 +19,8 @@ namespace poniente::internal {
 namespace {
 
 constexpr char kHead[] = "poniente run state ";
-constexpr uint64_t kFormat = 1;
+// Format 2 has the lines `share`; a state without them has format 1.
+constexpr uint64_t kFormat = 2;
 // If the sources would take more bytes than this, they are grouped; if the
 // shares would, they are left out.
 constexpr size_t kMaxSourceBytes = 400;
@@ -190,10 +191,10 @@ absl::Status CheckHead(absl::string_view line) {
   if (!absl::ConsumePrefix(&rest, kHead) || !absl::SimpleAtoi(rest, &format)) {
     return LineError(1, line, "is not that of a loader's state");
   }
-  if (format == kFormat) return absl::OkStatus();
+  if (format == 1 || format == kFormat) return absl::OkStatus();
   return LineError(1, line,
                    absl::StrCat("names a format that this version does not "
-                                "read (it reads ",
+                                "read (it reads 1 to ",
                                 kFormat, ")"));
 }
 
@@ -201,16 +202,17 @@ absl::Status CheckHead(absl::string_view line) {
 
 std::string PrintRunState(RunState state) {
   const TreePast& tree = state.tree;
-  std::string text =
-      absl::StrCat(kHead, kFormat, "\nstep ", state.step, "\nsample ",
-                   state.sample, "\norder_version ", state.order_version,
-                   "\nseed ", tree.seed ? absl::StrCat(*tree.seed) : "-",
-                   "\nstructure ", HexOrDash(tree.structure), "\n");
+  const std::string shares = ShareLines(state.shares);
+  std::string text = absl::StrCat(
+      kHead, shares.empty() ? 1 : kFormat, "\nstep ", state.step, "\nsample ",
+      state.sample, "\norder_version ", state.order_version, "\nseed ",
+      tree.seed ? absl::StrCat(*tree.seed) : "-", "\nstructure ",
+      HexOrDash(tree.structure), "\n");
   if (tree.weights) {
     absl::StrAppend(&text, "weights ", tree.weights->end, " ",
                     tree.weights->stages, " ", Hex(tree.weights->hash), "\n");
   }
-  absl::StrAppend(&text, ShareLines(state.shares));
+  absl::StrAppend(&text, shares);
   if (tree.nested) absl::StrAppend(&text, "nested ", Hex(*tree.nested), "\n");
   absl::StrAppend(&text, "max_seq_len ", state.max_seq_len,
                   state.is_trimmed ? " trimmed\n" : "\n");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "loader/schedule_agreement.h"
+#include "loader/state/schedule_agreement.h"
 
 #include <algorithm>
 #include <cstddef>
@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "index/max_samples.h"
 #include "index/mixture/mixture_map.h"
@@ -30,33 +31,51 @@ struct RootMixture {
   const DatasetNode* node = nullptr;
   std::shared_ptr<const IndexMap> map;  // keeps `mixture`
   const MixtureMap* mixture = nullptr;
-  // Whether a mixture may be below that cannot be compared.
+  // Whether the root may be a mixture all the same, of a kind or in a place
+  // that cannot be compared.
   bool is_hidden = false;
 };
 
-// Whether item i of the node is made of item i of its only child, for all i.
-bool PassesOn(const DatasetNode& node, const IndexMap& map) {
+// Whether item i of the node is made of item i of its only child, for all i
+// below `samples`.
+bool PassesOn(const DatasetNode& node, const IndexMap& map,
+              const DatasetNode& child, uint64_t samples) {
   if (node.makes_items()) return true;
-  const uint64_t length = map.length().value_or(kMaxSamples);
-  return length > 0 &&
-         map.PrefixParameters({{.index = 0}, {.index = length - 1}}) ==
-             uint64_t{0};
+  const uint64_t length = std::min(samples, map.length().value_or(samples));
+  const LengthState below = child.length_now();
+  if (length == 0 || (!below.is_endless && below.readable < length)) {
+    return false;  // it repeats the child
+  }
+  return map.PrefixParameters({{.index = 0}, {.index = length - 1}}) ==
+         uint64_t{0};
 }
 
-RootMixture FindRootMixture(const DatasetNode& root) {
+// Whether the node and those below it are the library's, and no mixtures.
+bool HasNoMixture(const DatasetNode& node) {
+  const std::vector<NamedNode> children = node.children();
+  if (children.empty()) return true;
+  const std::shared_ptr<const IndexMap> map = node.map();
+  return map != nullptr && node.identity().has_value() &&
+         dynamic_cast<const MixtureMap*>(map.get()) == nullptr &&
+         std::all_of(
+             children.begin(), children.end(),
+             [](const NamedNode& child) { return HasNoMixture(*child.node); });
+}
+
+// `samples`: those that matter, from the first on.
+RootMixture FindRootMixture(const DatasetNode& root, uint64_t samples) {
   RootMixture found;
   for (const DatasetNode* at = &root;;) {
-    found.map = at->map();
-    if (found.map == nullptr) {
-      found.is_hidden = !at->children().empty();
-      return found;
-    }
-    found.mixture = dynamic_cast<const MixtureMap*>(found.map.get());
     found.node = at;
+    found.map = at->map();
+    found.mixture = dynamic_cast<const MixtureMap*>(found.map.get());
+    if (found.mixture != nullptr) return found;
     const std::vector<NamedNode> children = at->children();
-    if (found.mixture != nullptr || children.size() != 1) return found;
-    if (!PassesOn(*at, *found.map)) {
-      found.is_hidden = true;
+    if (found.map == nullptr || children.size() != 1 ||
+        !PassesOn(*at, *found.map, *children[0].node, samples)) {
+      // A user's leaf may mix what it likes.
+      const bool is_users_leaf = children.empty() && at->ranges() == nullptr;
+      found.is_hidden = is_users_leaf || !HasNoMixture(*at);
       return found;
     }
     at = children[0].node;
@@ -73,8 +92,16 @@ std::vector<std::string> NamesOf(const DatasetNode& mixture) {
   return names;
 }
 
-double ShareOf(uint64_t quanta) {
-  return static_cast<double>(quanta) / static_cast<double>(QuotaTree::kTotal);
+std::string ShareOf(uint64_t quanta) {
+  return absl::StrFormat("%.12g", static_cast<double>(quanta) /
+                                      static_cast<double>(QuotaTree::kTotal));
+}
+
+// Weights of one ratio that were stated in other numbers (0.4 and 0.6, 2 and
+// 3) differ by some hundred quanta.
+bool IsSameShare(uint64_t a, uint64_t b) {
+  constexpr uint64_t kRounding = QuotaTree::kTotal >> 40;
+  return std::max(a, b) - std::min(a, b) <= kRounding;
 }
 
 std::string SampleOf(const Schedule& schedule, uint64_t sample) {
@@ -122,7 +149,7 @@ absl::Status CheckShares(const Schedule& schedule, const StagePlan& planned,
     const auto ours = planned.quanta(p);
     const auto theirs = mixed.quanta(m);
     const auto [own, other] =
-        std::mismatch(ours.begin(), ours.end(), theirs.begin());
+        std::mismatch(ours.begin(), ours.end(), theirs.begin(), IsSameShare);
     if (own != ours.end()) {
       return absl::InvalidArgumentError(absl::StrCat(
           "from ", SampleOf(schedule, start), " on, the schedule says that '",
@@ -177,7 +204,7 @@ absl::Status NoMixture(const DatasetNode& root, const Schedule& schedule,
 }  // namespace
 
 std::vector<NamedShare> SharesAt(const DatasetNode& root, uint64_t sample) {
-  const RootMixture found = FindRootMixture(root);
+  const RootMixture found = FindRootMixture(root, sample + 1);
   std::vector<NamedShare> shares;
   if (found.is_hidden || found.mixture == nullptr) return shares;
   const StagePlan& plan = found.mixture->plan();
@@ -196,7 +223,8 @@ std::vector<NamedShare> SharesAt(const DatasetNode& root, uint64_t sample) {
 absl::Status CheckScheduleAgrees(const DatasetNode& root,
                                  const Schedule& schedule) {
   const MixtureOptions options = schedule.mixture_options();
-  const RootMixture found = FindRootMixture(root);
+  const RootMixture found = FindRootMixture(
+      root, schedule.steps() > 0 ? schedule.samples() : kMaxSamples);
   if (found.is_hidden) return absl::OkStatus();
   if (found.mixture == nullptr) return NoMixture(root, schedule, options);
   const StagePlan& mixed = found.mixture->plan();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Compares the root mixture of a tree with the schedule that describes it.
 
-#ifndef PONIENTE_LOADER_SCHEDULE_AGREEMENT_H_
-#define PONIENTE_LOADER_SCHEDULE_AGREEMENT_H_
+#ifndef PONIENTE_LOADER_STATE_SCHEDULE_AGREEMENT_H_
+#define PONIENTE_LOADER_STATE_SCHEDULE_AGREEMENT_H_
 
 #include <cstdint>
 #include <string>
@@ -20,8 +20,10 @@ namespace poniente::internal {
 // one for the data and one for what StepPlan says of them.
 //
 // A mixture below nodes that pass on its items one by one counts as the root.
-// Below other nodes (a shuffle, a slice that does not begin at 0), samples of
-// the run are not those of the mixture: then nothing is compared.
+// Below other nodes (a shuffle, a slice that does not begin at 0, a concat),
+// samples of the run are not those of the mixture; and a node of a user's may
+// mix by itself. Then nothing is compared. A root that cannot be a mixture is
+// an error if the schedule describes one.
 //
 // Errors: InvalidArgument, with both values and the remedy.
 // Complexity: O(components) for each stage and each step of a ramp.
@@ -43,4 +45,4 @@ std::vector<NamedShare> SharesAt(const DatasetNode& root, uint64_t sample);
 
 }  // namespace poniente::internal
 
-#endif  // PONIENTE_LOADER_SCHEDULE_AGREEMENT_H_
+#endif  // PONIENTE_LOADER_STATE_SCHEDULE_AGREEMENT_H_
