@@ -47,15 +47,15 @@ absl::Status EndlessError(const DatasetNode& node);
 // OutOfRange.
 absl::Status CheckReadable(const DatasetNode& node,
                            std::span<const Index> indices);
-// Returns the error with the node in front and, if there is only one position,
-// with its item and epoch. Cancelled is returned unchanged.
+// Returns `error` with the node's name in front of the message and, if there is
+// only one position, its item and epoch. Returns Cancelled unchanged.
 absl::Status AtItems(const absl::Status& error, const DatasetNode& node,
                      std::span<const Position> positions);
 
 // Returns the items at `positions`; nodes and loaders call this in place of
 // GetAt(). If the dataset throws, returns the status that stands for the
-// exception, with the dataset in front. Counts the time, if the dataset's
-// CountTime() has been called.
+// exception, with the dataset's name in front of the message. Counts the time,
+// if the dataset's CountTime() has been called.
 template <class T>
 Task<std::vector<T>> Ask(DatasetPtr<T> dataset,
                          std::span<const Position> positions);
@@ -73,8 +73,8 @@ Task<std::vector<T>> Ask(DatasetPtr<T> dataset,
 // Thread safety: any number of threads and executors at once.
 // Errors: OutOfRange for an index at or past the final length; errors of the
 //     leaves, with the names of the nodes above them prepended. The node above
-//     makes a status of an exception: Internal, or ResourceExhausted for
-//     bad_alloc.
+//     turns an exception into a status: ResourceExhausted for bad_alloc,
+//     otherwise Internal.
 // Cancellation: returns Cancelled once all the work it started has ended.
 template <class T>
 class AsyncDataset : public DatasetNode,

@@ -118,8 +118,9 @@ class MappedDataset final : public AsyncDataset<Out> {
 // returns an Out or a StatusOr<Out>.
 //
 // function: must be pure, for determinism, and may run on several threads at
-//     once. An exception it throws becomes an Internal status. Its errors have
-//     the name, the item and the epoch in front.
+//     once. An exception it throws becomes a status: ResourceExhausted for
+//     bad_alloc, otherwise Internal. The messages of its errors begin with the
+//     name, the item and the epoch.
 // name: identifies the function in the fingerprint; choose a new name when the
 //     function's results change.
 template <class Out, class In, class Function>

@@ -83,17 +83,18 @@ struct LoaderMetrics {
   double resolve_seconds = 0;
   double read_seconds = 0;
   double decode_seconds = 0;
-  // Time during which a fetch was in progress; CPU time of the loader's thread,
-  // and the time in which NextBlocking() made batches itself; time for which
-  // the loader's thread was ready to run but all cores were busy (0 if Linux
-  // does not report it).
+  // Time during which a fetch was in progress.
   double fetching_seconds = 0;
+  // CPU time of the loader's thread, plus the time in which NextBlocking() made
+  // batches itself.
   double cpu_seconds = 0;
+  // Time for which the loader's thread was ready to run but all cores were busy
+  // (0 if Linux does not report it).
   double cpu_wait_seconds = 0;
 
-  // How long each dataset took that is not read from files, in the order of the
-  // tree; empty if all are read from files. Includes the time of other loaders
-  // over the same datasets.
+  // The datasets that are not read from files, and how long each took, in the
+  // order of the tree; empty if all are read from files. Includes the time of
+  // other loaders over the same datasets.
   std::vector<DatasetTime> datasets = {};
 
   // Bytes asked for and read by the readers of all leaves since the loader was
@@ -125,8 +126,8 @@ enum class Bottleneck {
   kDecode,   // the loader's thread computed, or waited for a core, during at
              // least half of fetching_seconds
   kWriter,   // a growing dataset had not grown
-  kDataset,  // datasets that are not read from files waited, during at least
-             // half of fetching_seconds
+  kDataset,  // the times in `datasets` add up to at least half of
+             // fetching_seconds
   kDisk,     // reads had not come
 };
 

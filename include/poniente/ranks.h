@@ -49,11 +49,13 @@ using EnvironmentLookup =
 absl::StatusOr<Ranks> RanksFromEnvironment();
 absl::StatusOr<Ranks> RanksFromEnvironment(const EnvironmentLookup& lookup);
 
-// Returns the ranks for data loading where each `model_parallel_size`
+// Returns the ranks for data loading when groups of `model_parallel_size`
 // consecutive ranks hold one model together (tensor or pipeline parallel) and
-// must read the same share: rank / size of ranks / size. If groups do not
-// consist of consecutive ranks, set rank and ranks by hand. InvalidArgument
-// unless the size divides the number of ranks.
+// must read the same share: the returned rank and ranks are those of `world`,
+// each divided by the size and rounded down. If groups do not consist of
+// consecutive ranks, set rank and ranks by hand. InvalidArgument if the
+// size does not divide the number of ranks, or if world.rank is not below
+// world.ranks.
 absl::StatusOr<Ranks> DataParallelRanks(const Ranks& world,
                                         uint32_t model_parallel_size);
 

@@ -55,9 +55,9 @@ absl::StatusOr<DatasetPtr<T>> Shuffled(const ShuffleOptions& options,
 }  // namespace internal
 
 // Returns the children one after the other, in the order given. Children
-// without a name are called "0", "1", ... by their place. If children grow, the
-// children before the first one that still grows can be read, and the readable
-// part of that one.
+// without a name are called "0", "1", ... by their place. While children grow,
+// two parts can be read: all children before the first one that still grows,
+// and the readable part of that child.
 // Errors: InvalidArgument for an endless child; Take() a part of it first.
 template <class T>
 absl::StatusOr<DatasetPtr<T>> Concat(std::vector<NamedDataset<T>> children) {
@@ -187,8 +187,8 @@ absl::StatusOr<std::shared_ptr<const NodeRecipe>> OrderRecipe(
 // Determinism: without buckets, `order` alone decides. With buckets, the seed
 //     and the epoch also count: an era shuffle (docs/index-math.md 3) is
 //     applied, whose eras are the buckets.
-// Complexity: that of ScoreOrder. With buckets, each run of requested items of
-//     one bucket also creates a permutation.
+// Complexity: that of ScoreOrder. With buckets, a request also creates a
+//     permutation for each series of successive indices in the same bucket.
 // Growing dataset: waits for the final length.
 // Errors: InvalidArgument if the dataset is endless, does not have order.size()
 //     items, or if both kinds of buckets are stated. DataLoss, from GetAt() and
@@ -260,11 +260,10 @@ absl::StatusOr<HeldOut<T>> HoldOutLast(DatasetPtr<T> dataset, uint64_t items) {
   return HeldOut<T>{*std::move(train), *std::move(validation)};
 }
 
-// Holds out about `fraction` of the items by Selection::ByHash(). An item's
-// index and `seed` decide, so the same items stay held out if others are
-// appended.
-// The seed is never inherited: trees with different seeds hold out the same
-// items.
+// Holds out about `fraction` of the items by Selection::ByHash(). Whether an
+// item is held out depends on its index, `fraction` and `seed`, so the same
+// items stay held out if others are appended. The seed is never inherited:
+// trees with different seeds hold out the same items.
 // Errors: InvalidArgument unless 0 < fraction < 1, or if the hash selects no
 // item or all items; otherwise as HoldOutLast().
 template <class T>

@@ -53,8 +53,9 @@ struct NamedNode {
 struct NodeIdentity {
   // Hash of the kind and all parameters except the seed.
   uint64_t parameters = 0;
-  // Seed of the node: keys its order, if it has one, and its children's seeds
-  // derive from it. Nullopt if the node passes on its parent's seed.
+  // Seed of the node: keys the node's order, if the node has one. The seeds of
+  // the children are derived from it. Nullopt if the node passes on its
+  // parent's seed.
   std::optional<uint64_t> seed = std::nullopt;
   // The seed was stated, not derived from the parent's seed.
   bool states_seed = false;
@@ -83,8 +84,8 @@ class DatasetNode {
 
   // Returns the index map; null for a leaf. While lengths below are not final,
   // returns the map of the readable items for nodes that have one (Concat,
-  // Slice, Map), else null. For a node that makes its items from its child's,
-  // returns the identity.
+  // Slice, EraShuffle, Map), else null. For a node that makes its items from
+  // its child's, returns the identity.
   virtual std::shared_ptr<const IndexMap> map() const { return nullptr; }
 
   // Returns whether the items are made from the children's items rather than
@@ -95,7 +96,7 @@ class DatasetNode {
   virtual const RangeSource* ranges() const { return nullptr; }
 
   // Returns whether a leaf reads its items from files. If not, a loader that
-  // waits for it names it, not the disk.
+  // waits for the leaf reports the leaf, not the disk, as the cause.
   virtual bool reads_files() const { return ranges() != nullptr; }
 
   // Returns the tokenizer; null if the items are not tokens or their tokenizer

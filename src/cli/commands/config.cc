@@ -22,6 +22,7 @@
 #include "cli/screen/json.h"
 #include "cli/screen/table.h"
 #include "config/parse/config_keys.h"
+#include "poniente/token_source.h"
 #include "store/manifest/manifest.h"
 #include "util/nearest_name.h"
 #include "util/status_macros.h"
