@@ -112,6 +112,8 @@ class Loader::Core {
   std::list<Fetch>::iterator BeginFetch() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void RunFetches();
   void RunSpinning();
+  // Ends the loader's work for good, and tells all who wait.
+  void Break();
   void TryToNotify();
   void LaunchNext();
   void Launch(boost::asio::io_context* context,

@@ -137,6 +137,14 @@ void Loader::Core::RunSpinning() {
   }
 }
 
+void Loader::Core::Break() {
+  {
+    MutexLock lock(&mu_);
+    is_broken_ = true;
+  }
+  TryToNotify();
+}
+
 void Loader::Core::TryToNotify() {
   try {
     changed_.NotifyAll();
@@ -153,10 +161,8 @@ void Loader::Core::RunFetches() {
       RunSpinning();
       return;
     } catch (const std::bad_alloc&) {
-      MutexLock lock(&mu_);
-      is_broken_ = true;
+      Break();
     }
-    TryToNotify();
   }
 }
 
@@ -224,8 +230,7 @@ bool Loader::Core::FetchHere() {
     consumer_context_.restart();
     consumer_context_.run();
   } catch (const std::bad_alloc&) {  // of Asio, which has lost the fetch
-    MutexLock lock(&mu_);
-    is_broken_ = true;
+    Break();
   }
   return true;
 }

@@ -208,10 +208,8 @@ std::vector<NamedShare> SharesAt(const DatasetNode& root, uint64_t sample) {
   std::vector<NamedShare> shares;
   if (found.is_hidden || found.mixture == nullptr) return shares;
   const StagePlan& plan = found.mixture->plan();
-  size_t stage = 0;
-  while (stage + 1 < plan.stages() && plan.stage_start(stage + 1) <= sample) {
-    ++stage;
-  }
+  // A forged state may name a sample that no run has.
+  const size_t stage = plan.BlockOf(std::min(sample, kMaxSamples - 1)).stage;
   const std::vector<std::string> names = NamesOf(*found.node);
   for (size_t c = 0; c < names.size(); ++c) {
     const uint64_t quanta = plan.quanta(stage)[c];
