@@ -43,7 +43,7 @@ class Options(Struct):
                 ('token_type', c_int32), ('device_type', c_int32),
                 ('device_ordinal', c_int32), ('prefetch_batches', c_uint32),
                 ('prefetch_bytes', c_uint64), ('max_held', c_int32),
-                ('reserved', c_uint32), ('report_every_steps', c_uint64),
+                ('waits_for_held', c_int32), ('report_every_steps', c_uint64),
                 ('tensors', c_char_p)]
 
 

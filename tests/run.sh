@@ -35,6 +35,8 @@ trap finish EXIT
 
 step="installing packages"
 sh cmake/install_packages.sh build test
+sh cmake/install_packages.sh libuv ||
+  echo "== no libuv: the test of examples/libuv_loop will be skipped"
 sh cmake/install_packages.sh mpi ||
   echo "== no MPI: the test of examples/mpi_train will be skipped"
 

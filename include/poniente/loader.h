@@ -11,6 +11,7 @@
 #include <iterator>
 #include <map>
 #include <memory>
+#include <optional>
 #include <ranges>
 #include <string>
 #include <string_view>
@@ -83,8 +84,9 @@ struct LoaderOptions {
   // Whether Next() waits instead, until enough of these batches are released:
   // for batches that go to several workers, which release them on their own
   // threads. (One Next() at a time; workers that call it themselves share a
-  // mutex.) A thread that holds them all itself would wait for ever. Never
-  // changes a token.
+  // mutex.) A thread that holds them all itself would wait for ever. TryNext()
+  // finds no batch until then, and ReadyFd() is not readable. Never changes a
+  // token.
   bool waits_for_held = false;
 
   // Where batches are delivered. If there is no such GPU, they stay on the
@@ -151,7 +153,7 @@ Task<std::unique_ptr<OfferedBatch>> BeginNext(Loader& loader);
 //     further Next() returns OutOfRange.
 // Consumers: coroutines await Next(), other code calls NextBlocking(). Batches
 //     (below) is a range for loops; async_next.h is for Asio's other completion
-//     tokens.
+//     tokens. Event loops watch ReadyFd() and call TryNext().
 // Threads: reads on a thread of its own; while batches come from memory, a
 //     NextBlocking() that would wait makes batches itself. Next() resumes on
 //     the executor of the awaiting coroutine. All members may be called from
@@ -191,6 +193,39 @@ class Loader {
   // Returns the next batch and advances by one step.
   Task<Batch> Next();
   absl::StatusOr<Batch> NextBlocking();
+  // Returns the next batch like Next() if it is ready, and nullopt if it is
+  // not. Never waits for it and never makes it on this thread. The first call
+  // starts the prefetch.
+  std::optional<absl::StatusOr<Batch>> TryNext();
+
+  // Returns a descriptor for poll, epoll, select, libuv and other event loops.
+  // It is readable while TryNext() would return a batch, an error or the end of
+  // the run.
+  //
+  // Start: the first call creates it and starts the prefetch. All calls return
+  //     the same one.
+  // Ownership: it belongs to the loader, which closes it when it is destroyed;
+  //     remove it from the event loop before. Do not read, write or close it.
+  // Level: TryNext() makes it unreadable when it takes the last batch that is
+  //     ready. It works level-triggered, and edge-triggered if each event calls
+  //     TryNext() until nullopt. TryNext() may return nullopt after an event if
+  //     another thread has taken the batch or has called Seek().
+  // Seek, Resume: it is readable again when the batch of the new step is ready.
+  // Errors: the loader reads the step again at once, and the descriptor is
+  //     readable when that has ended. To retry later, wait and then call
+  //     Seek(next_step()), which drops the result of the first retry.
+  // End: from the end of the run on, and from Close() on, it stays readable.
+  //     Remove it from the event loop then.
+  // Back-pressure: it is readable while more than max_held batches are held,
+  //     because TryNext() returns ResourceExhausted; with waits_for_held, it is
+  //     not readable until enough are released.
+  // Threads: any thread may call this and watch the descriptor. While a Next()
+  //     is in progress, TryNext() returns FailedPrecondition, whatever the
+  //     descriptor says. If the Next() is cancelled, its batch is ready again.
+  // Cost: one system call when a batch becomes ready and none was, and one when
+  //     the last one is taken.
+  // Failure: ResourceExhausted if no descriptors are left.
+  absl::StatusOr<int> ReadyFd();
 
   // Makes `step` the next step and drops prefetched batches. A step past the
   // end is reported by Next(), not here. FailedPrecondition once closed.

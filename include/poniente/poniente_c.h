@@ -26,11 +26,11 @@
  *     left unchanged. A null pointer is INVALID_ARGUMENT unless stated
  *     otherwise. No exception leaves this interface.
  * Threads: a loader may be used from any number of threads, but only one
- *     poniente_loader_next() may be in progress (a second one returns
- *     FAILED_PRECONDITION), and no thread may use it while it is closed. A
- *     batch may be read from any number of threads, but not while it is
- *     released. No function calls back, so a language with a global lock may
- *     release it around every call.
+ *     poniente_loader_next() may be in progress; a second one, or a
+ *     poniente_loader_try_next(), returns FAILED_PRECONDITION. No thread may
+ *     use a loader while it is closed. A batch may be read from any number of
+ *     threads, but not while it is released. No function calls back, so a
+ *     language with a global lock may release it around every call.
  * Strings: UTF-8, terminated by a 0. A `const char*` result belongs to the
  *     library and lives as long as its comment says; a `char**` result belongs
  *     to the caller, who frees it with poniente_text_free().
@@ -160,7 +160,10 @@ typedef struct poniente_options {
   /* Batches that may be held when the next one is asked for; a tensor passed on
    * by DLPack holds its batch. -1: the configuration's. */
   int32_t max_held;
-  uint32_t reserved; /* must be 0 */
+  /* What poniente_loader_next() does if more are held. 1: it waits until enough
+   * are released, on other threads. -1: it returns RESOURCE_EXHAUSTED. 0: the
+   * configuration's. */
+  int32_t waits_for_held;
   /* Number of steps between lines of metrics on standard error. 0: the
    * configuration's. */
   uint64_t report_every_steps;
@@ -206,6 +209,22 @@ PONIENTE_API void poniente_loader_close(poniente_loader* loader);
  * retries it. */
 PONIENTE_API int32_t poniente_loader_next(poniente_loader* loader,
                                           poniente_batch** batch);
+/* Returns the next batch like poniente_loader_next() if it is ready. If it is
+ * not, returns OK and sets *batch to NULL. Never waits. */
+PONIENTE_API int32_t poniente_loader_try_next(poniente_loader* loader,
+                                              poniente_batch** batch);
+/* Returns a descriptor for poll, epoll, select and other event loops. It is
+ * readable while poniente_loader_try_next() would return a batch, an error or
+ * the end of the run. The first call creates it and starts the prefetch.
+ *
+ * It belongs to the loader, which closes it when it is closed: do not read,
+ * write or close it, and stop watching it before. It stays readable from the
+ * end of the run on, and from poniente_loader_stop() on. After an error, the
+ * loader reads the step again at once, and the descriptor is readable when that
+ * has ended. docs/consuming.md has all rules. On an error, *fd is -1;
+ * RESOURCE_EXHAUSTED: no descriptors are left. */
+PONIENTE_API int32_t poniente_loader_ready_fd(poniente_loader* loader,
+                                              int32_t* fd);
 /* Cancels all work in progress. A poniente_loader_next() that waits on another
  * thread, and every later one, returns FAILED_PRECONDITION. The loader must
  * still be closed. */

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cstddef>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "c_api/boundary.h"
@@ -82,6 +84,30 @@ int32_t poniente_loader_next(poniente_loader* loader, poniente_batch** batch) {
     PONIENTE_RETURN_IF_NULL(loader);
     PONIENTE_ASSIGN_OR_RETURN(Batch next, loader->loader->NextBlocking());
     *batch = new poniente_batch(std::move(next));
+    return absl::OkStatus();
+  });
+}
+
+int32_t poniente_loader_try_next(poniente_loader* loader,
+                                 poniente_batch** batch) {
+  return AtBoundary([&]() -> absl::Status {
+    PONIENTE_RETURN_IF_NULL(batch);
+    *batch = nullptr;
+    PONIENTE_RETURN_IF_NULL(loader);
+    std::optional<absl::StatusOr<Batch>> next = loader->loader->TryNext();
+    if (!next.has_value()) return absl::OkStatus();
+    PONIENTE_RETURN_IF_ERROR(next->status());
+    *batch = new poniente_batch(**std::move(next));
+    return absl::OkStatus();
+  });
+}
+
+int32_t poniente_loader_ready_fd(poniente_loader* loader, int32_t* fd) {
+  return AtBoundary([&]() -> absl::Status {
+    PONIENTE_RETURN_IF_NULL(fd);
+    *fd = -1;
+    PONIENTE_RETURN_IF_NULL(loader);
+    PONIENTE_ASSIGN_OR_RETURN(*fd, loader->loader->ReadyFd());
     return absl::OkStatus();
   });
 }

@@ -109,7 +109,10 @@ absl::Status ApplyNumbers(const poniente_options& from, LoaderOptions* to) {
   if (from.prefetch_bytes > 0) to->prefetch_bytes = from.prefetch_bytes;
   if (from.max_held < -1) return FieldError("max_held", from.max_held, ">= -1");
   if (from.max_held >= 0) to->max_held = static_cast<uint32_t>(from.max_held);
-  if (from.reserved != 0) return FieldError("reserved", from.reserved, "0");
+  if (from.waits_for_held < -1 || from.waits_for_held > 1) {
+    return FieldError("waits_for_held", from.waits_for_held, "-1, 0 or 1");
+  }
+  if (from.waits_for_held != 0) to->waits_for_held = from.waits_for_held > 0;
   if (from.report_every_steps > 0) {
     to->report_every_steps = from.report_every_steps;
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The implementation of a Loader: fetches batches ahead of the consumer
-// (loader_fetches.cc), and returns them in order from Next() (loader.cc).
+// (loader_fetches.cc), and returns them in order (loader_next.cc).
 
 #ifndef PONIENTE_LOADER_LOADER_CORE_H_
 #define PONIENTE_LOADER_LOADER_CORE_H_
@@ -23,6 +23,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "async/notifier.h"
+#include "io/files/ready_event.h"
 #include "loader/batch_assembler.h"
 #include "loader/loader_counters.h"
 #include "loader/loader_reports.h"
@@ -53,6 +54,8 @@ class Loader::Core {
   static Task<std::unique_ptr<internal::OfferedBatch>> NextOffer(
       NextTicket asked);
   static absl::StatusOr<Batch> NextBlocking(NextTicket asked);
+  static std::optional<absl::StatusOr<Batch>> TryNext(NextTicket asked);
+  absl::StatusOr<int> ReadyFd();
   absl::Status Seek(uint64_t step);
   static Task<> Close(std::shared_ptr<Core> core);
 
@@ -99,6 +102,8 @@ class Loader::Core {
   // Makes the offer of the one Next(), which counts from here on.
   static absl::StatusOr<std::unique_ptr<Offer>> Ask(NextTicket asked);
   absl::StatusOr<bool> TakeReady(Offer* offer);
+  bool IsReady() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void UpdateReadyEvent() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void Deliver(uint64_t generation, Ready* ready);
   void TakeBack(uint64_t generation, ReadySteps::node_type taken);
   uint64_t NumReady() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
@@ -184,6 +189,8 @@ class Loader::Core {
   bool is_closed_ ABSL_GUARDED_BY(mu_) = false;
   bool is_broken_ ABSL_GUARDED_BY(mu_) = false;
   bool next_awaited_ ABSL_GUARDED_BY(mu_) = false;
+  // Null until ReadyFd() is called.
+  std::unique_ptr<internal::ReadyEvent> ready_event_ ABSL_GUARDED_BY(mu_);
 };
 
 }  // namespace poniente

@@ -15,6 +15,7 @@ LoaderCounters::LoaderCounters(std::span<const TreeLeaf> leaves) {
 
 void LoaderCounters::Asked(Clock::time_point now) {
   MutexLock lock(&mu_);
+  if (asked_.has_value()) return;
   if (working_.has_value() && now > *working_) {
     counted_.consumer_seconds += Seconds(now - *working_);
   }

@@ -37,6 +37,8 @@ class LoaderCounters {
 
   // Call Asked() when Next() begins, Delivered() when it returns a batch, and
   // GaveUp() when it returns none. GaveUp() after Delivered() does nothing.
+  // Asked() again before either (a TryNext() that finds no batch calls none)
+  // does nothing: the wait began with the first.
   void Asked(Clock::time_point now);
   // `ready`: the time at which the batch was fetched, which may be before
   // Asked(). The time that the consumer's executor then takes to resume the

@@ -63,6 +63,8 @@ void Loader::Core::Stop() {
   CloseAndCancel();
   work_.reset();
   thread_.join();
+  MutexLock lock(&mu_);
+  ready_event_.reset();
 }
 
 uint64_t Loader::Core::NumReady() const {
@@ -141,6 +143,7 @@ void Loader::Core::Break() {
   {
     MutexLock lock(&mu_);
     is_broken_ = true;
+    UpdateReadyEvent();
   }
   TryToNotify();
 }
@@ -273,6 +276,7 @@ void Loader::Core::Arrive(std::list<Fetch>::iterator fetch, Fetched fetched) {
     }
     under_way_.erase(fetch);
     TryToStartFetches();
+    UpdateReadyEvent();
   }
   changed_.NotifyAll();
 }
@@ -314,6 +318,7 @@ void Loader::Core::CloseAndCancel() {
     MutexLock lock(&mu_);
     is_closed_ = true;
     Restart(window_.next());
+    UpdateReadyEvent();
   }
   TryToNotify();
 }

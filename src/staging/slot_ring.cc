@@ -287,17 +287,23 @@ void SlotRing::Return(std::unique_ptr<Slot> slot) {
   // Frees a slot that may not be usable. Does so without the lock, because it
   // waits for the device.
   if (!is_whole) slot.reset();
-  MutexLock lock(&mu_);
-  --in_use_;
-  if (slot != nullptr) free_.push_back(std::move(slot));
-  if (!was_held) return;
-  --held_;
+  {
+    MutexLock lock(&mu_);
+    --in_use_;
+    if (slot != nullptr) free_.push_back(std::move(slot));
+    if (!was_held) return;
+    --held_;
+    if (!is_watched_) return;
+  }
+  MutexLock calling(&calling_);
   if (returned_) returned_();
 }
 
 void SlotRing::OnReturn(std::function<void()> returned) {
-  MutexLock lock(&mu_);
+  MutexLock calling(&calling_);
   returned_ = std::move(returned);
+  MutexLock lock(&mu_);
+  is_watched_ = returned_ != nullptr;
 }
 
 void SlotRing::WarnUnlocked(const absl::Status& why) {

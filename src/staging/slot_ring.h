@@ -151,7 +151,8 @@ class SlotRing : public std::enable_shared_from_this<SlotRing> {
   // Returns the number of slots that are marked as held and not returned.
   uint32_t num_held() const;
   // Calls `returned` whenever a held slot has been returned, on the thread that
-  // returns it, under a lock; null: no longer, and no call is in progress.
+  // returns it, one call at a time; null: no longer, and no call is in
+  // progress. `returned` may call num_held(), but must not release held slots.
   void OnReturn(std::function<void()> returned);
 
   // Returns where batches are delivered: the host, if the device is not
@@ -173,12 +174,14 @@ class SlotRing : public std::enable_shared_from_this<SlotRing> {
   const std::unique_ptr<Accelerator> accelerator_;
   const uint32_t limit_;
   const WarningSink warn_;
+  Mutex calling_;  // locked before mu_
+  std::function<void()> returned_ ABSL_GUARDED_BY(calling_);
   mutable Mutex mu_;
   // In the order of their return.
   std::vector<std::unique_ptr<Slot>> free_ ABSL_GUARDED_BY(mu_);
   uint32_t in_use_ ABSL_GUARDED_BY(mu_) = 0;
   uint32_t held_ ABSL_GUARDED_BY(mu_) = 0;
-  std::function<void()> returned_ ABSL_GUARDED_BY(mu_);
+  bool is_watched_ ABSL_GUARDED_BY(mu_) = false;  // returned_ is not null
   bool has_warned_ ABSL_GUARDED_BY(mu_) = false;
 };
 

@@ -171,6 +171,7 @@ TEST(AbiTest, StructsLieAsInTheFirstVersion) {
   EXPECT_EQ(offsetof(poniente_options, prefetch_batches), 36u);
   EXPECT_EQ(offsetof(poniente_options, prefetch_bytes), 40u);
   EXPECT_EQ(offsetof(poniente_options, max_held), 48u);
+  EXPECT_EQ(offsetof(poniente_options, waits_for_held), 52u);
   EXPECT_EQ(offsetof(poniente_options, report_every_steps), 56u);
   EXPECT_EQ(offsetof(poniente_options, tensors), 64u);
   EXPECT_EQ(sizeof(poniente_run), 80u);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <poll.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -71,6 +72,34 @@ TEST_F(CApiTest, TheEndIsOutOfRangeAgainAndAgain) {
   poniente_batch* batch;
   EXPECT_ERROR(poniente_loader_next(loader.get(), &batch), OUT_OF_RANGE,
                HasSubstr("the run has ended"));
+}
+
+TEST_F(CApiTest, AnEventLoopTakesEachBatchWhenTheDescriptorIsReadable) {
+  const LoaderPtr expected = Open();
+  const LoaderPtr loader = Open();
+  int32_t fd = -1;
+  ASSERT_DONE(poniente_loader_ready_fd(loader.get(), &fd));
+  pollfd watched = {fd, POLLIN, 0};
+  for (int i = 0; i < 30; ++i) {
+    ASSERT_EQ(::poll(&watched, 1, 60'000), 1);
+    poniente_batch* taken = nullptr;
+    ASSERT_DONE(poniente_loader_try_next(loader.get(), &taken));
+    ASSERT_NE(taken, nullptr);
+    const BatchPtr batch(taken);
+    EXPECT_EQ(IdsOf(batch.get()), IdsOf(Next(expected).get()));
+  }
+  ASSERT_EQ(::poll(&watched, 1, 60'000), 1);
+  poniente_batch* none = nullptr;
+  EXPECT_ERROR(poniente_loader_try_next(loader.get(), &none), OUT_OF_RANGE,
+               HasSubstr("the run has ended"));
+  EXPECT_EQ(none, nullptr);
+  fd = 7;
+  EXPECT_EQ(poniente_loader_ready_fd(nullptr, &fd), PONIENTE_INVALID_ARGUMENT);
+  EXPECT_EQ(fd, -1);
+  EXPECT_EQ(poniente_loader_ready_fd(loader.get(), nullptr),
+            PONIENTE_INVALID_ARGUMENT);
+  EXPECT_EQ(poniente_loader_try_next(loader.get(), nullptr),
+            PONIENTE_INVALID_ARGUMENT);
 }
 
 TEST_F(CApiTest, SeekGoesToAStepAndBack) {

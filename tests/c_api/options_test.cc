@@ -55,7 +55,10 @@ INSTANTIATE_TEST_SUITE_P(
         BadOption{[](auto* o) { o->max_held = -2; }, "max_held must"},
         BadOption{[](auto* o) { o->max_held = INT32_MAX; }, "max_held"},
         BadOption{[](auto* o) { o->tensors = "labels,mask"; }, "'mask'"},
-        BadOption{[](auto* o) { o->reserved = 1; }, "reserved must be 0"}));
+        BadOption{[](auto* o) { o->waits_for_held = 2; },
+                  "waits_for_held must be -1, 0 or 1, got 2"},
+        BadOption{[](auto* o) { o->waits_for_held = -2; },
+                  "waits_for_held must be -1, 0 or 1, got -2"}));
 
 // What a program sees that was built with a later header.
 struct LaterOptions {
@@ -87,6 +90,25 @@ TEST_F(CApiTest, OptionsReachTheLoader) {
   const std::vector<uint32_t> want = IdsOf(Next(Open()).get());
   const auto* const ids = static_cast<const int64_t*>(tensor.host);
   EXPECT_EQ(std::vector<uint32_t>(ids, ids + want.size()), want);
+}
+
+TEST_F(CApiTest, WaitsForHeldIsTheConfigurationsOrThatOfTheOptions) {
+  for (const int32_t waits : {-1, 0, 1}) {
+    poniente_options options = Options();
+    options.max_held = 0;
+    options.waits_for_held = waits;
+    LoaderPtr loader;
+    ASSERT_DONE(OpenText(kRun, &options, &loader));
+    const BatchPtr held = Next(loader);
+    poniente_batch* batch = nullptr;
+    if (waits == 1) {
+      ASSERT_DONE(poniente_loader_try_next(loader.get(), &batch));
+    } else {
+      EXPECT_ERROR(poniente_loader_try_next(loader.get(), &batch),
+                   RESOURCE_EXHAUSTED, HasSubstr("max_held"));
+    }
+    EXPECT_EQ(batch, nullptr);
+  }
 }
 
 TEST_F(CApiTest, RanksComeFromTheEnvironment) {

@@ -1,22 +1,32 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Runs an example, and compares a page with it: every ```cpp block of the page
-# must be part of the example's source (blanks at the beginnings of lines do not
-# count), and the page must show what the program prints.
+# Runs an example, if a program is named, and compares a page with it: every
+# ```cpp block of the page must be part of the example's source (blanks at the
+# beginnings of lines do not count), and the page must show what the program
+# prints. If a section is named, only the blocks below its heading count, up to
+# the next heading.
 #
-#   sh tests/examples/page_test.sh PAGE SOURCE PROGRAM
+#   sh tests/examples/page_test.sh PAGE SOURCE [PROGRAM [SECTION]]
 set -eu
 
 page=$1
 source=$2
-output=$("$3")
-echo "$output"
+section=${4:-}
+if [ $# -ge 3 ]; then
+  output=$("$3")
+  echo "$output"
+fi
 
-awk '
+awk -v section="$section" '
   { line = $0; sub(/^ +/, "", line) }
   FILENAME == ARGV[1] { text = text "\n" line; next }
-  FNR == 1 { text = text "\n" }
-  /^```cpp$/ { inside = 1; block = "\n"; first = FNR; next }
+  FNR == 1 { text = text "\n"; is_tested = section == "" }
+  /^#+ / && section != "" && !inside {
+    title = $0
+    sub(/^#+ /, "", title)
+    is_tested = title == section
+  }
+  /^```cpp$/ && is_tested { inside = 1; block = "\n"; first = FNR; next }
   /^```/ && inside {
     inside = 0
     ++blocks
@@ -29,7 +39,7 @@ awk '
   }
   inside { block = block line "\n" }
   END {
-    if (blocks < 5) {
+    if (blocks < (section == "" ? 5 : 2)) {
       printf "FAILED: only %d blocks of code in the page\n", blocks
       wrong = 1
     }
@@ -38,7 +48,7 @@ awk '
   }
 ' "$source" "$page"
 
-if ! grep -qxF -- "$output" "$page"; then
+if [ $# -ge 3 ] && ! grep -qxF -- "$output" "$page"; then
   echo "FAILED: $page does not show what the program prints" >&2
   exit 1
 fi

@@ -13,11 +13,13 @@
 #include <cstdlib>
 #include <new>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "poniente/loader.h"
 #include "poniente/token_store.h"
 #include "tests/loader/open_loader.h"
+#include "tests/loader/ready_fd.h"
 #include "tests/store/small_stores.h"
 #include "tests/support/temp_dir.h"
 
@@ -69,7 +71,28 @@ namespace {
 constexpr uint64_t kSteps = 6;
 constexpr uint64_t kBatchSize = 4;
 
-class NoMemoryTest : public ::testing::Test {
+// How a consumer takes the next batch.
+using Take = absl::StatusOr<Batch> (*)(Loader& loader);
+
+absl::StatusOr<Batch> TakeBlocking(Loader& loader) {
+  return loader.NextBlocking();
+}
+
+// As an event loop does.
+absl::StatusOr<Batch> TakeWhenReadable(Loader& loader) {
+  const absl::StatusOr<int> fd = loader.ReadyFd();
+  if (!fd.ok()) return fd.status();
+  while (true) {
+    if (!IsReadable(*fd, kLost)) {
+      ADD_FAILURE() << "a lost wake-up";
+      std::abort();
+    }
+    auto batch = loader.TryNext();
+    if (batch.has_value()) return *std::move(batch);
+  }
+}
+
+class NoMemoryTest : public ::testing::TestWithParam<Take> {
  protected:
   // Fails allocation `number` on the way through a run. False if it has fewer.
   bool FailsOnce(const DatasetPtr<TokenWindow>& dataset, int64_t number) {
@@ -78,7 +101,7 @@ class NoMemoryTest : public ::testing::Test {
     auto loader = Open(dataset, MakeSchedule(kSteps, kBatchSize), options);
     allocations_left = number;
     for (uint64_t step = 0; step < kSteps;) {
-      const auto batch = loader->NextBlocking();
+      const auto batch = GetParam()(*loader);
       if (batch.ok()) {
         EXPECT_EQ(batch->step(), step);
         EXPECT_EQ(FirstId(*batch), first_ids_[step]) << step;
@@ -125,11 +148,11 @@ class NoMemoryTest : public ::testing::Test {
   int broken_ = 0;
 };
 
-TEST_F(NoMemoryTest, WindowsInMemory) {
+TEST_P(NoMemoryTest, WindowsInMemory) {
   FailEverywhere(CountingWindows(100, kSeqLen));
 }
 
-TEST_F(NoMemoryTest, WindowsOfAStore) {
+TEST_P(NoMemoryTest, WindowsOfAStore) {
   const TempDir folder;
   ASSERT_THAT(
       WriteStore(folder.path("s"), ProvenDocuments({100, 200, 300, 400}, 256)),
@@ -141,6 +164,9 @@ TEST_F(NoMemoryTest, WindowsOfAStore) {
   ASSERT_OK_AND_ASSIGN(auto windows, store->Windows(kSeqLen));
   FailEverywhere(windows);
 }
+
+INSTANTIATE_TEST_SUITE_P(Consumers, NoMemoryTest,
+                         ::testing::Values(&TakeBlocking, &TakeWhenReadable));
 
 }  // namespace
 }  // namespace poniente::testing
