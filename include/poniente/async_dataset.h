@@ -41,6 +41,14 @@ absl::Status CheckPart(const DatasetNode& node, const Position& position,
 absl::Status CutToParts(const DatasetNode& node,
                         std::span<const Position> positions,
                         std::vector<TokenWindow>* windows);
+// Returns the positions of the same items, whole.
+std::vector<Position> WithoutParts(std::span<const Position> positions);
+// Reduces each item to the part that its position asks for. InvalidArgument if
+// a part is asked for and T has no parts.
+template <class T>
+absl::Status CutItems(const DatasetNode& node,
+                      std::span<const Position> positions,
+                      std::vector<T>* items);
 // Returns the error of FinalLength() for an endless dataset.
 absl::Status EndlessError(const DatasetNode& node);
 // Returns OK if every index is below the readable length of `node`, else
@@ -160,6 +168,21 @@ Task<std::vector<T>> internal::Ask(DatasetPtr<T> dataset,
                     positions);
   }
   co_return items;
+}
+
+template <class T>
+absl::Status internal::CutItems(const DatasetNode& node,
+                                std::span<const Position> positions,
+                                std::vector<T>* items) {
+  if constexpr (std::is_same_v<T, TokenWindow>) {
+    return CutToParts(node, positions, items);
+  } else {
+    (void)items;
+    for (const Position& position : positions) {
+      if (position.part_length != kWholeItem) return PartOfItemError(node);
+    }
+    return absl::OkStatus();
+  }
 }
 
 template <class T>

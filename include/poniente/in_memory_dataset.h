@@ -4,6 +4,8 @@
 #ifndef PONIENTE_IN_MEMORY_DATASET_H_
 #define PONIENTE_IN_MEMORY_DATASET_H_
 
+#include <atomic>
+#include <concepts>
 #include <cstdint>
 #include <deque>
 #include <memory>
@@ -60,6 +62,11 @@ uint64_t InMemoryFingerprint(const InMemoryOptions& options, uint64_t length);
 // See AsyncDataset for the rest. T must be copyable.
 template <class T>
 class InMemoryDataset final : public AsyncDataset<T> {
+  static_assert(std::copyable<T>,
+                "InMemoryDataset<T>: T must be copyable, because it keeps an "
+                "item and returns copies; use std::shared_ptr<const T> as the "
+                "item");
+
  public:
   // Returns a complete dataset of `items`.
   static DatasetPtr<T> Create(std::vector<T> items,
@@ -83,7 +90,7 @@ class InMemoryDataset final : public AsyncDataset<T> {
   absl::Status Append(std::vector<T> items) {
     {
       std::lock_guard lock(mu_);
-      if (finished_) {
+      if (finished_.load(std::memory_order_relaxed)) {
         return absl::FailedPreconditionError(
             "'" + options_.name + "' is finished; nothing can be appended");
       }
@@ -97,7 +104,8 @@ class InMemoryDataset final : public AsyncDataset<T> {
   void Finish() {
     {
       std::lock_guard lock(mu_);
-      finished_ = true;
+      // Release: readers that see it read the items without the lock.
+      finished_.store(true, std::memory_order_release);
     }
     growth_.NotifyAll();
   }
@@ -110,9 +118,11 @@ class InMemoryDataset final : public AsyncDataset<T> {
     return internal::InMemoryFingerprint(options_, length_now().readable);
   }
   LengthState length_now() const override {
+    if (finished_.load(std::memory_order_acquire)) {
+      return LengthState::Final(items_.size());
+    }
     std::lock_guard lock(mu_);
-    return finished_ ? LengthState::Final(items_.size())
-                     : LengthState::Growing(items_.size());
+    return LengthState::Growing(items_.size());
   }
 
   Task<std::vector<T>> GetBatch(std::span<const Index> indices) const override {
@@ -127,8 +137,11 @@ class InMemoryDataset final : public AsyncDataset<T> {
     }
     std::vector<T> items;
     items.reserve(indices.size());
-    std::lock_guard lock(mu_);
-    for (const Index index : indices) items.push_back(items_[index]);
+    if (finished_.load(std::memory_order_acquire)) {  // nothing moves any more
+      for (const Index index : indices) items.push_back(items_[index]);
+      co_return items;
+    }
+    for (const T* item : Find(indices)) items.push_back(*item);
     co_return items;
   }
 
@@ -143,10 +156,19 @@ class InMemoryDataset final : public AsyncDataset<T> {
   }
 
  private:
+  // Returns where the items are; they stay there while others are appended.
+  std::vector<const T*> Find(std::span<const Index> indices) const {
+    std::vector<const T*> found;
+    found.reserve(indices.size());
+    std::lock_guard lock(mu_);
+    for (const Index index : indices) found.push_back(&items_[index]);
+    return found;
+  }
+
   const InMemoryOptions options_;
   mutable std::mutex mu_;
-  std::deque<T> items_;    // guarded by mu_
-  bool finished_ = false;  // guarded by mu_
+  std::deque<T> items_;                 // guarded by mu_, until finished_
+  std::atomic<bool> finished_ = false;  // written under mu_
   mutable internal::GrowthSignal growth_;
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Datasets made from one dataset or from several in a row: Concat, Slice, Take,
-// Repeat, Shuffle, EraShuffle, BlockShuffle, Order, Filter, HoldOut, Cut.
+// Datasets made from one dataset or from several in a row or in turn: Concat,
+// Interleave, Slice, Take, Repeat, Shuffle, EraShuffle, BlockShuffle, Order,
+// Filter, HoldOut, Cut.
 
 #ifndef PONIENTE_TRANSFORMS_H_
 #define PONIENTE_TRANSFORMS_H_
@@ -24,6 +25,7 @@ namespace poniente {
 namespace internal {
 
 std::shared_ptr<const NodeRecipe> ConcatRecipe();
+std::shared_ptr<const NodeRecipe> InterleaveRecipe(uint64_t block_items);
 std::shared_ptr<const NodeRecipe> SliceRecipe(std::string kind, uint64_t begin,
                                               uint64_t end);
 std::shared_ptr<const NodeRecipe> RepeatRecipe(std::optional<uint64_t> times);
@@ -40,6 +42,16 @@ absl::StatusOr<DatasetPtr<T>> OverOne(std::shared_ptr<const NodeRecipe> recipe,
                                       DatasetPtr<T> child) {
   std::vector<NamedDataset<T>> children;
   children.push_back({"", std::move(child)});
+  return IndexMapDataset<T>::Create(std::move(recipe), std::move(children));
+}
+
+template <class T>
+absl::StatusOr<DatasetPtr<T>> OverSeveral(
+    std::shared_ptr<const NodeRecipe> recipe,
+    std::vector<NamedDataset<T>> children) {
+  for (size_t i = 0; i < children.size(); ++i) {
+    if (children[i].name.empty()) children[i].name = std::to_string(i);
+  }
   return IndexMapDataset<T>::Create(std::move(recipe), std::move(children));
 }
 
@@ -61,11 +73,27 @@ absl::StatusOr<DatasetPtr<T>> Shuffled(const ShuffleOptions& options,
 // Errors: InvalidArgument for an endless child; Take() a part of it first.
 template <class T>
 absl::StatusOr<DatasetPtr<T>> Concat(std::vector<NamedDataset<T>> children) {
-  for (size_t i = 0; i < children.size(); ++i) {
-    if (children[i].name.empty()) children[i].name = std::to_string(i);
-  }
-  return IndexMapDataset<T>::Create(internal::ConcatRecipe(),
-                                    std::move(children));
+  return internal::OverSeveral(internal::ConcatRecipe(), std::move(children));
+}
+
+// Returns the children in turn: `block_items` items of the first child, as many
+// of the second, and so on, then the next block of each. A child that has ended
+// is left out, and its last block may be short; the result ends when all
+// children have ended, and is endless if one of them is. Children without a
+// name are called "0", "1", ... by their place.
+//
+// As with Concat(), this is no order of its own: a shuffle or a mixture above
+// permutes the items. Children that shuffle keep their order.
+// Complexity: O(log children) per item while every child gives full blocks,
+//     afterwards O(children).
+// Growing dataset: as many rounds can be read as all growing children can fill.
+// Errors: InvalidArgument unless 1 <= block_items <= 2^32, or if there are more
+//     than 2^63 items.
+template <class T>
+absl::StatusOr<DatasetPtr<T>> Interleave(std::vector<NamedDataset<T>> children,
+                                         uint64_t block_items = 1) {
+  return internal::OverSeveral(internal::InterleaveRecipe(block_items),
+                               std::move(children));
 }
 
 // Returns items [begin, end) of a dataset; fewer if the dataset ends earlier.

@@ -35,10 +35,12 @@ class BlockingThreads {
   //     uses, or borrow it from something that lives longer than this object.
   Task<> Run(std::function<absl::Status()> call);
 
- private:
-  // Returns false if there are no threads.
+  // Runs `work` on one of the threads, some time before this object is
+  // destroyed, or not at all. Returns false, and does not run it, if the
+  // threads cannot be started.
   bool Post(std::function<void()> work);
 
+ private:
   const size_t num_threads_;
   Mutex mu_;
   std::unique_ptr<boost::asio::thread_pool> pool_ ABSL_GUARDED_BY(mu_);

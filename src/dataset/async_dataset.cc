@@ -38,6 +38,15 @@ absl::Status CutToParts(const DatasetNode& node,
   return absl::OkStatus();
 }
 
+std::vector<Position> WithoutParts(std::span<const Position> positions) {
+  std::vector<Position> whole(positions.begin(), positions.end());
+  for (Position& position : whole) {
+    position.part_begin = 0;
+    position.part_length = kWholeItem;
+  }
+  return whole;
+}
+
 absl::Status EndlessError(const DatasetNode& node) {
   return absl::FailedPreconditionError(absl::StrCat(
       "dataset '", node.name(),

@@ -73,12 +73,9 @@ absl::Status DatasetTree::ResolveBelow(uint32_t number,
   PONIENTE_RETURN_IF_ERROR(internal::CheckInRange(
       *at.node, map->length(), map->has_one_epoch(), positions));
   if (at.children.size() == 1) {  // needs no groups
-    std::vector<ChildPosition> resolved(positions.size());
-    map->Resolve(positions, resolved);
+    const std::vector<Position> below = internal::ResolveOnly(*map, positions);
     PONIENTE_RETURN_IF_ERROR(
         internal::PrependName(map->status(), at.node->name()));
-    std::vector<Position> below(positions.size());
-    for (size_t i = 0; i < below.size(); ++i) below[i] = resolved[i].position;
     return ResolveBelow(at.children[0], below, places, out);
   }
   const internal::ChildGroups groups(*map, positions);

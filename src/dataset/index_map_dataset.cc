@@ -2,6 +2,7 @@
 #include "poniente/extend/index_map_dataset.h"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "absl/container/flat_hash_set.h"
@@ -17,6 +18,13 @@ NodeRecipe::~NodeRecipe() = default;
 uint64_t NodeRecipe::ChildSeed(uint64_t seed, std::string_view name) const {
   (void)name;
   return seed;
+}
+
+size_t NodeRecipe::WaitsFor(std::span<const LengthState> lengths) const {
+  const auto first =
+      std::find_if(lengths.begin(), lengths.end(),
+                   [](const LengthState& state) { return !state.is_final; });
+  return static_cast<size_t>(first - lengths.begin());
 }
 
 absl::Status NodeRecipe::CheckLengths(
@@ -53,6 +61,28 @@ ChildGroups::ChildGroups(const IndexMap& map,
     positions_[at] = resolved[i].position;
     places_[at] = i;
   }
+}
+
+std::vector<Position> ResolveOnly(const IndexMap& map,
+                                  std::span<const Position> positions) {
+  std::vector<Position> below;
+  below.reserve(positions.size());
+  // Piece by piece, so that only the result is allocated.
+  std::array<ChildPosition, 64> piece;
+  while (!positions.empty()) {
+    const std::span resolved =
+        std::span(piece).first(std::min(positions.size(), piece.size()));
+    map.Resolve(positions.first(resolved.size()), resolved);
+    for (const ChildPosition& one : resolved) below.push_back(one.position);
+    positions = positions.subspan(resolved.size());
+  }
+  return below;
+}
+
+absl::Status CheckAnswer(std::string_view child, const absl::Status& answer,
+                         size_t got, size_t want) {
+  if (!answer.ok()) return PrependName(answer, child);
+  return got == want ? absl::OkStatus() : CountError(child, got, want);
 }
 
 uint64_t LengthNeeded(std::span<const Position> positions) {

@@ -60,6 +60,14 @@ class PrefetchWindow {
     return true;
   }
 
+  // Replaces the bytes of a step that has arrived and is wanted, where Start()
+  // could only guess them.
+  void SetBytes(uint64_t step, uint64_t bytes) {
+    Started& one = started_[step - next_];
+    bytes_ = bytes_ - one.bytes + bytes;
+    one.bytes = bytes;
+  }
+
   // Records that the next step, which has arrived, was handed out.
   void Deliver() {
     bytes_ -= started_.front().bytes;

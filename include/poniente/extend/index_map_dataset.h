@@ -19,6 +19,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "poniente/async_dataset.h"
+#include "poniente/extend/child_groups.h"
 #include "poniente/extend/dataset_node.h"
 #include "poniente/extend/index_map.h"
 
@@ -59,6 +60,11 @@ class NodeRecipe {
   // Returns whether MakeMap() also accepts lengths that are not final yet, and
   // then makes a map of the readable items.
   virtual bool follows_growth() const { return false; }
+
+  // Returns the number of the child that must grow before more items can be
+  // read. The default is the first one whose length is not final. REQUIRES: a
+  // length is not final.
+  virtual size_t WaitsFor(std::span<const LengthState> lengths) const;
 
   // Returns whether the node defines an order of its own.
   virtual bool is_order() const { return false; }
@@ -101,28 +107,13 @@ class NodeRecipe {
 
 namespace internal {
 
-// The requests for one child, and where their answers belong.
-struct ChildGroup {
-  uint32_t child = 0;
-  std::span<const Position> positions;
-  std::span<uint32_t> places;
-};
-
-// Requests grouped by child, in the order of each child's first request. The
-// groups borrow from this object.
-class ChildGroups {
- public:
-  ChildGroups(const IndexMap& map, std::span<const Position> positions);
-
-  size_t size() const { return groups_.size(); }
-  auto begin() const { return groups_.begin(); }
-  auto end() const { return groups_.end(); }
-
- private:
-  std::vector<Position> positions_;
-  std::vector<uint32_t> places_;
-  std::vector<ChildGroup> groups_;
-};
+// Returns where the positions of a node with one child lie in the child.
+std::vector<Position> ResolveOnly(const IndexMap& map,
+                                  std::span<const Position> positions);
+// Returns the error of a child's answer, with the child's name in front, or
+// that for `got` items instead of `want`.
+absl::Status CheckAnswer(std::string_view child, const absl::Status& answer,
+                         size_t got, size_t want);
 
 // Returns one more than the greatest index; 0 without positions.
 uint64_t LengthNeeded(std::span<const Position> positions);
@@ -250,19 +241,24 @@ class IndexMapDataset : public AsyncDataset<T> {
 
   Task<std::vector<T>> GetAt(
       std::span<const Position> positions) const override {
-    std::vector<T> items(positions.size());
-    if (positions.empty()) co_return items;
+    if (positions.empty()) co_return std::vector<T>();
     absl::StatusOr<MadeMap> made =
         co_await MapFor(internal::LengthNeeded(positions));
     if (!made.ok()) co_return made.status();
     absl::Status in_range = internal::CheckInRange(
         *this, made->map->length(), made->map->has_one_epoch(), positions);
     if (!in_range.ok()) co_return in_range;
+    if (children_.size() == 1) {  // needs no groups
+      absl::StatusOr<std::vector<T>> all =
+          co_await AskOnly(&children_[0], made->map.get(), positions);
+      co_return all;
+    }
     const internal::ChildGroups groups(*made->map, positions);
     absl::Status resolved = made->map->status();
     if (!resolved.ok()) {
       co_return internal::PrependName(resolved, recipe_->kind());
     }
+    std::vector<T> items(positions.size());
     std::vector<Task<>> asks;
     asks.reserve(groups.size());
     for (const internal::ChildGroup& group : groups) {
@@ -343,17 +339,35 @@ class IndexMapDataset : public AsyncDataset<T> {
                         made->map->length().value_or(UINT64_MAX) >= length)) {
         co_return made;
       }
-      const auto waited_for = std::find_if(
-          lengths.begin(), lengths.end(),
-          [](const LengthState& state) { return !state.is_final; });
-      if (waited_for == lengths.end()) continue;  // final since we looked
-      const NamedDataset<T>& child = children_[waited_for - lengths.begin()];
-      absl::StatusOr<uint64_t> grown =
-          co_await child.dataset->WaitForLength(waited_for->readable + 1);
+      const bool all_final =
+          std::all_of(lengths.begin(), lengths.end(),
+                      [](const LengthState& state) { return state.is_final; });
+      if (all_final) continue;  // since we looked
+      const size_t waited_for = recipe_->WaitsFor(lengths);
+      const NamedDataset<T>& child = children_[waited_for];
+      absl::StatusOr<uint64_t> grown = co_await child.dataset->WaitForLength(
+          lengths[waited_for].readable + 1);
       if (!grown.ok()) {
         co_return internal::PrependName(grown.status(), child.name);
       }
     }
+  }
+
+  // Asks the only child, whose answer is in order already.
+  Task<std::vector<T>> AskOnly(const NamedDataset<T>* child,
+                               const IndexMap* map,
+                               std::span<const Position> positions) const {
+    const std::vector<Position> below = internal::ResolveOnly(*map, positions);
+    absl::Status resolved = map->status();
+    if (!resolved.ok()) {
+      co_return internal::PrependName(resolved, recipe_->kind());
+    }
+    absl::StatusOr<std::vector<T>> got = co_await internal::Ask(
+        child->dataset, std::span<const Position>(below));
+    absl::Status checked = internal::CheckAnswer(
+        child->name, got.status(), got.ok() ? got->size() : 0, below.size());
+    if (!checked.ok()) co_return checked;
+    co_return got;
   }
 
   static Task<> AskChild(const NamedDataset<T>* child,
@@ -361,11 +375,10 @@ class IndexMapDataset : public AsyncDataset<T> {
                          std::vector<T>* items) {
     absl::StatusOr<std::vector<T>> got =
         co_await internal::Ask(child->dataset, group->positions);
-    if (!got.ok()) co_return internal::PrependName(got.status(), child->name);
-    if (got->size() != group->places.size()) {
-      co_return internal::CountError(child->name, got->size(),
-                                     group->places.size());
-    }
+    absl::Status checked =
+        internal::CheckAnswer(child->name, got.status(),
+                              got.ok() ? got->size() : 0, group->places.size());
+    if (!checked.ok()) co_return checked;
     for (size_t i = 0; i < got->size(); ++i) {
       (*items)[group->places[i]] = std::move((*got)[i]);
     }

@@ -40,8 +40,15 @@ struct RootMixture {
 // below `samples`.
 bool PassesOn(const DatasetNode& node, const IndexMap& map,
               const DatasetNode& child, uint64_t samples) {
-  if (node.makes_items()) return true;
   const uint64_t length = std::min(samples, map.length().value_or(samples));
+  if (node.makes_items()) {
+    if (length == 0) return true;
+    // The last item of a MapBatches() that makes other numbers is of another.
+    const Position last = {.index = length - 1};
+    ChildPosition below;
+    map.Resolve(std::span(&last, 1), std::span(&below, 1));
+    return below.position.index == last.index;
+  }
   const LengthState below = child.length_now();
   if (length == 0 || (!below.is_endless && below.readable < length)) {
     return false;  // it repeats the child

@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: Apache-2.0
+// The half of an ItemLoader that faces its consumer.
+#include "loader/item_prefetch.h"
+
+#include <boost/asio/cancellation_state.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/this_coro.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <exception>
+#include <new>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "loader/state/run_state.h"
+#include "util/status_macros.h"
+
+namespace poniente::internal {
+
+namespace asio = boost::asio;
+
+namespace {
+
+constexpr uint32_t kMaxPrefetchedItems = 65536;
+
+absl::Status ItemLoaderClosed() {
+  return absl::FailedPreconditionError("the loader is closed");
+}
+
+absl::Status ItemLoaderBroken() {
+  return absl::ResourceExhaustedError(
+      "the loader's event loop ran out of memory, and does not go on; open the "
+      "loader again at the step that is next, with fewer prefetch_batches or "
+      "more memory");
+}
+
+absl::Status CheckItemOptions(const ItemPrefetchOptions& options) {
+  if (options.ranks == 0 || options.rank >= options.ranks) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("rank must be below the number of ranks, got rank ",
+                     options.rank, " of ", options.ranks));
+  }
+  if (options.prefetch_batches > kMaxPrefetchedItems) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("prefetch_batches must be at most ", kMaxPrefetchedItems,
+                     ", got ", options.prefetch_batches));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+ItemBatchMaker::~ItemBatchMaker() = default;
+
+// Held by the Next() in progress; released when its coroutine ends.
+class ItemPrefetch::Core::Ticket {
+ public:
+  // Acquire and release: what the one in progress uses is passed on.
+  explicit Ticket(Core* core)
+      : core_(core),
+        is_taken_(
+            !core->next_awaited_.exchange(true, std::memory_order_acquire)) {}
+  ~Ticket() {
+    if (!is_taken_) return;
+    core_->next_awaited_.store(false, std::memory_order_release);
+  }
+  Ticket(const Ticket&) = delete;
+  Ticket& operator=(const Ticket&) = delete;
+
+  absl::Status status() const {
+    if (is_taken_) return absl::OkStatus();
+    return absl::FailedPreconditionError(
+        "another Next() of this loader is still awaited");
+  }
+
+ private:
+  Core* const core_;
+  const bool is_taken_;
+};
+
+absl::Status ItemPrefetch::Core::StepError(uint64_t step,
+                                           const absl::Status& error) const {
+  absl::Status at_step =
+      Prepend(error, absl::StrCat("step ", step, ", rank ", options_.rank));
+  // A dataset's own; of a loader it would say that the run has ended.
+  if (!absl::IsOutOfRange(at_step)) return at_step;
+  return absl::InternalError(at_step.message());
+}
+
+absl::StatusOr<bool> ItemPrefetch::Core::TakeReady(
+    std::shared_ptr<void>* batch) try {
+  MutexLock lock(&mu_);
+  if (is_closed_) return ItemLoaderClosed();
+  if (is_broken_) return ItemLoaderBroken();
+  const uint64_t step = window_.next();
+  if (window_.at_end()) {
+    return absl::OutOfRangeError(
+        absl::StrCat("the run has ended: there is no step ", step));
+  }
+  if (slots_.empty() || !slots_.front().has_arrived) {
+    StartRequests();
+    return false;
+  }
+  absl::StatusOr<MadeBatch> made = std::move(slots_.front().made);
+  if (!made.ok()) {
+    Restart(step);
+    return StepError(step, made.status());
+  }
+  *batch = std::move(made->batch);
+  slots_.pop_front();
+  window_.Deliver();
+  TryToStartRequests();
+  return true;
+} catch (const std::bad_alloc&) {
+  return OutOfMemory();
+}
+
+Task<std::shared_ptr<void>> ItemPrefetch::Core::Next(
+    std::shared_ptr<Core> core) {
+  const Ticket ticket(core.get());
+  if (!ticket.status().ok()) co_return ticket.status();
+  // After a turn of the executor, what this returns reaches its caller without
+  // another turn, in which the wait for it could be given up.
+  co_await asio::post(asio::use_awaitable);
+  std::shared_ptr<void> batch;
+  while (true) {
+    const asio::cancellation_state cancellation =
+        co_await asio::this_coro::cancellation_state;
+    if (cancellation.cancelled() != asio::cancellation_type::none) {
+      co_return absl::CancelledError("cancelled by the caller");
+    }
+    const uint64_t seen = core->changed_.version();
+    const absl::StatusOr<bool> is_there = core->TakeReady(&batch);
+    if (!is_there.ok()) co_return is_there.status();
+    if (*is_there) co_return batch;
+    absl::Status waited = co_await core->changed_.WaitPast(seen);
+    if (!waited.ok()) co_return waited;
+  }
+}
+
+// Without an event loop: a batch that is ready, or nearly, is taken at once.
+absl::StatusOr<std::shared_ptr<void>> ItemPrefetch::Core::NextBlocking(
+    std::shared_ptr<Core> core) try {
+  const Ticket ticket(core.get());
+  PONIENTE_RETURN_IF_ERROR(ticket.status());
+  std::shared_ptr<void> batch;
+  while (true) {
+    const uint64_t seen = core->changed_.version();
+    PONIENTE_ASSIGN_OR_RETURN(const bool is_there, core->TakeReady(&batch));
+    if (is_there) return batch;
+    if (core->RequestHere()) continue;
+    // Where items are waited for, they need the core more than a spin does.
+    const bool is_calm = core->calm_requests_.load(std::memory_order_relaxed);
+    const bool has_changed = is_calm && core->next_spin_.Wait([&core, seen] {
+      return core->changed_.version() != seen;
+    });
+    if (has_changed) continue;
+    core->changed_.BlockPast(seen);
+    if (is_calm) core->next_spin_.Slept();
+  }
+} catch (...) {
+  return StatusFromException(std::current_exception());
+}
+
+absl::Status ItemPrefetch::Core::Seek(uint64_t step) {
+  {
+    MutexLock lock(&mu_);
+    if (is_closed_) return ItemLoaderClosed();
+    if (!schedule_.Has(step)) window_.EndAt(step);
+    Restart(step);
+  }
+  changed_.NotifyAll();
+  return absl::OkStatus();
+}
+
+Task<> ItemPrefetch::Core::Close(std::shared_ptr<Core> core) {
+  core->CloseAndCancel();
+  while (true) {
+    const uint64_t seen = core->changed_.version();
+    {
+      MutexLock lock(&core->mu_);
+      const bool is_idle = core->queued_.empty() && core->under_way_.empty();
+      if (is_idle || core->is_broken_) co_return absl::OkStatus();
+    }
+    absl::Status waited = co_await core->changed_.WaitPast(seen);
+    if (!waited.ok()) co_return waited;
+  }
+}
+
+absl::StatusOr<std::string> ItemPrefetch::Core::State(uint64_t step) const {
+  const uint64_t steps = schedule_.steps();
+  const bool is_known =
+      steps > 0 ? step <= steps : step == 0 || schedule_.Has(step - 1);
+  if (!is_known) {
+    return absl::OutOfRangeError(absl::StrCat(
+        "there is no state at step ", step, ": the run ends before it",
+        steps > 0 ? absl::StrCat(", after ", steps, " steps") : ""));
+  }
+  return StateAt(step);
+}
+
+std::string ItemPrefetch::Core::StateAt(uint64_t step) const {
+  return PrintRunState(RunStateAt(maker_->root(), schedule_, step));
+}
+
+absl::Status ItemPrefetch::Core::Resume(std::string_view state) {
+  PONIENTE_ASSIGN_OR_RETURN(const RunState saved, ParseRunState(state));
+  PONIENTE_RETURN_IF_ERROR(CheckGoesOn(saved, maker_->root(), schedule_));
+  return Seek(saved.step);
+}
+
+absl::StatusOr<std::unique_ptr<ItemPrefetch>> ItemPrefetch::Create(
+    std::unique_ptr<const ItemBatchMaker> maker,
+    const ItemPrefetchOptions& options) {
+  PONIENTE_RETURN_IF_ERROR(CheckItemOptions(options));
+  ScheduleOptions of_run;
+  of_run.steps = options.steps;
+  of_run.batch_size = options.batch_size;
+  PONIENTE_ASSIGN_OR_RETURN(Schedule schedule,
+                            Schedule::Create(std::move(of_run)));
+  PONIENTE_RETURN_IF_ERROR(
+      DatasetTree(maker->root()).CheckEpochs(schedule.samples()));
+  try {
+    auto core =
+        std::make_shared<Core>(std::move(maker), std::move(schedule), options);
+    return std::unique_ptr<ItemPrefetch>(new ItemPrefetch(std::move(core)));
+  } catch (const std::exception& error) {
+    return absl::ResourceExhaustedError(absl::StrCat(
+        "cannot start the loader's thread and event loop: ", error.what(),
+        "; raise the limits of processes and open files (ulimit -u, -n)"));
+  }
+}
+
+ItemPrefetch::ItemPrefetch(std::shared_ptr<Core> core)
+    : core_(std::move(core)) {}
+ItemPrefetch::~ItemPrefetch() { core_->Stop(); }
+
+Task<std::shared_ptr<void>> ItemPrefetch::Next() { return Core::Next(core_); }
+absl::StatusOr<std::shared_ptr<void>> ItemPrefetch::NextBlocking() {
+  return Core::NextBlocking(core_);
+}
+absl::Status ItemPrefetch::Seek(uint64_t step) { return core_->Seek(step); }
+uint64_t ItemPrefetch::next_step() const { return core_->next_step(); }
+std::string ItemPrefetch::State() const { return core_->StateAt(next_step()); }
+absl::StatusOr<std::string> ItemPrefetch::State(uint64_t step) const {
+  return core_->State(step);
+}
+absl::Status ItemPrefetch::Resume(std::string_view state) {
+  return core_->Resume(state);
+}
+Task<> ItemPrefetch::Close() { return Core::Close(core_); }
+const DatasetTree& ItemPrefetch::tree() const { return core_->tree(); }
+
+}  // namespace poniente::internal

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+// The implementation of an ItemLoader: requests batches ahead of the consumer
+// (item_prefetch_requests.cc), and returns them in order (item_prefetch.cc).
+
+#ifndef PONIENTE_LOADER_ITEM_PREFETCH_H_
+#define PONIENTE_LOADER_ITEM_PREFETCH_H_
+
+#include <atomic>
+#include <boost/asio/cancellation_signal.hpp>
+#include <boost/asio/executor_work_guard.hpp>
+#include <boost/asio/io_context.hpp>
+#include <chrono>
+#include <cstdint>
+#include <deque>
+#include <list>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "async/notifier.h"
+#include "loader/prefetch_window.h"
+#include "poniente/dataset_tree.h"
+#include "poniente/item_loader.h"
+#include "poniente/schedule.h"
+#include "util/mutex.h"
+#include "util/short_spin.h"
+
+namespace poniente::internal {
+
+// The loader's state, shared with the Next() calls that are still awaited. Its
+// thread runs the requests; Stop() joins it, so handlers may hold `this`.
+class ItemPrefetch::Core {
+ public:
+  Core(std::unique_ptr<const ItemBatchMaker> maker, Schedule schedule,
+       const ItemPrefetchOptions& options);
+  // Ends all requests and joins the loader's thread.
+  void Stop();
+
+  static Task<std::shared_ptr<void>> Next(std::shared_ptr<Core> core);
+  static absl::StatusOr<std::shared_ptr<void>> NextBlocking(
+      std::shared_ptr<Core> core);
+  absl::Status Seek(uint64_t step);
+  static Task<> Close(std::shared_ptr<Core> core);
+  uint64_t next_step() const {
+    MutexLock lock(&mu_);
+    return window_.next();
+  }
+  absl::StatusOr<std::string> State(uint64_t step) const;
+  std::string StateAt(uint64_t step) const;  // of a step that is known
+  absl::Status Resume(std::string_view state);
+  const DatasetTree& tree() const { return tree_; }
+
+ private:
+  class Ticket;
+  using Clock = std::chrono::steady_clock;
+  using Batches = absl::StatusOr<std::vector<MadeBatch>>;
+
+  // A step that has been started.
+  struct Slot {
+    bool has_arrived = false;
+    absl::StatusOr<MadeBatch> made = MadeBatch();
+  };
+  // Consecutive steps that are asked for together.
+  struct Request {
+    uint64_t first_step = 0;
+    uint64_t steps = 0;
+    uint64_t bytes_each = 0;  // as counted by the window
+    uint64_t generation = 0;
+    boost::asio::io_context* context = nullptr;  // null: not begun
+    bool is_launched = false;                    // used on its context's thread
+    bool is_cancelled = false;
+    Clock::time_point began = {};
+    boost::asio::cancellation_signal cancel = {};
+  };
+  using RequestList = std::list<Request>;
+
+  // Takes the next batch if it is there; false: not yet.
+  absl::StatusOr<bool> TakeReady(std::shared_ptr<void>* batch);
+  absl::Status StepError(uint64_t step, const absl::Status& error) const;
+
+  void StartRequests() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Starts as many as there is memory for. If memory runs out, Next() tries
+  // again.
+  void TryToStartRequests() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Starts one request; false if there is nothing to start.
+  bool StartRequest() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void Enqueue(RequestList* one, RequestList::iterator before)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void RunRequests();
+  void RunSpinning();
+  // Begins the first request in the queue, if there is one, on the thread of
+  // `context`.
+  void LaunchNext(boost::asio::io_context* context);
+  bool RequestHere();
+  Task<std::vector<MadeBatch>> Make(uint64_t first_step, uint64_t steps);
+  void Arrive(RequestList::iterator request, Batches batches);
+  void Store(const Request& request, Batches batches)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  bool AskOneByOne(const Request& failed) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void AdaptRequests(Clock::duration took, bool has_failed)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void CloseAndCancel();
+  void Restart(uint64_t step) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Cancels the requests on `context` that are of earlier generations.
+  void CancelBefore(boost::asio::io_context* context, uint64_t generation);
+  void TryToNotify();
+
+  // Constant after construction.
+  const std::unique_ptr<const ItemBatchMaker> maker_;
+  const Schedule schedule_;
+  const ItemPrefetchOptions options_;
+  const DatasetTree tree_;
+  const uint64_t most_steps_;  // of a request
+
+  boost::asio::io_context context_{1};
+  boost::asio::executor_work_guard<boost::asio::io_context::executor_type>
+      work_;
+  std::thread thread_;
+  // The event loop of the consumer's own requests.
+  boost::asio::io_context consumer_context_{1};
+  ShortSpin next_spin_;  // used by the Next() in progress
+
+  // Requests that are left to the loader's thread, begun or not.
+  std::atomic<uint64_t> to_do_ = 0;
+  // Requests since an event loop last had to wait for one.
+  std::atomic<uint64_t> calm_requests_ = 0;
+  // The length of the dataset can no longer change.
+  std::atomic<bool> is_final_ = false;
+  std::atomic<bool> next_awaited_ = false;
+
+  // Used on any thread.
+  Notifier changed_;
+  mutable Mutex mu_;
+  PrefetchWindow window_ ABSL_GUARDED_BY(mu_);
+  std::deque<Slot> slots_ ABSL_GUARDED_BY(mu_);  // from the next step on
+  RequestList queued_ ABSL_GUARDED_BY(mu_);      // not begun, by step
+  RequestList under_way_ ABSL_GUARDED_BY(mu_);
+  uint64_t request_steps_ ABSL_GUARDED_BY(mu_) = 1;  // of the next request
+  uint64_t largest_bytes_ ABSL_GUARDED_BY(mu_) = 0;  // of a batch so far
+  bool is_closed_ ABSL_GUARDED_BY(mu_) = false;
+  bool is_broken_ ABSL_GUARDED_BY(mu_) = false;
+};
+
+}  // namespace poniente::internal
+
+#endif  // PONIENTE_LOADER_ITEM_PREFETCH_H_

@@ -1,0 +1,394 @@
+// SPDX-License-Identifier: Apache-2.0
+// The half of an ItemLoader that runs ahead: requests for the items of one step
+// or of several, on a thread of the loader's or on that of a consumer who
+// waits.
+#include <algorithm>
+#include <boost/asio/bind_cancellation_slot.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/post.hpp>
+#include <exception>
+#include <new>
+#include <utility>
+
+#include "loader/item_prefetch.h"
+
+namespace poniente::internal {
+
+namespace asio = boost::asio;
+
+namespace {
+
+// Requests without a wait after which the consumer may make some itself.
+constexpr uint64_t kCalmRequests = 8;
+// A request asks for up to so many items of small batches, if it takes less
+// than so long. A smaller one costs more per item: it is handed from one thread
+// to the other, and both meet in the allocator.
+constexpr uint64_t kRequestItems = 1024;
+constexpr std::chrono::milliseconds kLongRequest{2};
+// Batches ahead of the consumer by default, or requests if these are more.
+constexpr uint64_t kAhead = 4;
+
+uint64_t ItemsOfRank(const ItemPrefetchOptions& options) {
+  return std::max<uint64_t>(1, options.batch_size / options.ranks);
+}
+
+// Returns the most steps that a request asks for. Several requests fit into the
+// batches ahead, so that one can be made while the consumer takes the batches
+// of another.
+uint64_t StepsOfRequest(const ItemPrefetchOptions& options) {
+  uint64_t most = std::max<uint64_t>(1, kRequestItems / ItemsOfRank(options));
+  if (options.prefetch_batches > 0) {
+    most = std::min<uint64_t>(most, options.prefetch_batches / kAhead);
+  }
+  return std::max<uint64_t>(1, most);
+}
+
+}  // namespace
+
+ItemPrefetch::Core::Core(std::unique_ptr<const ItemBatchMaker> maker,
+                         Schedule schedule, const ItemPrefetchOptions& options)
+    : maker_(std::move(maker)),
+      schedule_(std::move(schedule)),
+      options_(options),
+      tree_(maker_->root()),
+      most_steps_(StepsOfRequest(options)),
+      work_(asio::make_work_guard(context_)),
+      window_(options.start_step,
+              options.prefetch_batches > 0
+                  ? options.prefetch_batches
+                  : static_cast<uint32_t>(kAhead * most_steps_),
+              options.prefetch_bytes) {
+  if (!schedule_.Has(options.start_step)) window_.EndAt(options.start_step);
+  thread_ = std::thread([this] { RunRequests(); });
+}
+
+void ItemPrefetch::Core::Stop() {
+  CloseAndCancel();
+  work_.reset();
+  thread_.join();
+}
+
+// Waits until there is room for a whole request, so that the thread is woken
+// once for several small batches.
+void ItemPrefetch::Core::StartRequests() {
+  if (is_closed_) return;
+  const uint64_t ahead = options_.prefetch_batches > 0
+                             ? options_.prefetch_batches
+                             : kAhead * request_steps_;
+  while (slots_.empty() || window_.in_flight() + request_steps_ <= ahead) {
+    if (!StartRequest()) return;
+  }
+}
+
+void ItemPrefetch::Core::TryToStartRequests() {
+  try {
+    StartRequests();
+  } catch (const std::bad_alloc&) {
+  }
+}
+
+bool ItemPrefetch::Core::StartRequest() {
+  RequestList one(1);
+  Request& request = one.front();
+  request.first_step = window_.next() + slots_.size();
+  request.bytes_each = largest_bytes_;
+  request.generation = window_.generation();
+  const auto bytes_of = [this](uint64_t) { return largest_bytes_; };
+  while (request.steps < request_steps_) {
+    slots_.emplace_back();
+    if (!window_.Start(bytes_of).has_value()) {
+      slots_.pop_back();
+      break;
+    }
+    ++request.steps;
+  }
+  if (request.steps == 0) return false;
+  try {
+    Enqueue(&one, queued_.end());
+  } catch (...) {
+    for (uint64_t i = 0; i < request.steps; ++i) {
+      window_.TakeBackStart();
+      slots_.pop_back();
+    }
+    throw;
+  }
+  return true;
+}
+
+void ItemPrefetch::Core::Enqueue(RequestList* one,
+                                 RequestList::iterator before) {
+  // Posted: co_spawn would begin to read here and now, under the lock.
+  asio::post(context_, [this] { LaunchNext(&context_); });
+  queued_.splice(before, *one);
+  to_do_.fetch_add(1, std::memory_order_release);
+}
+
+// The loader's thread. What Asio itself had no memory for is lost: a request
+// that will not end, a wait that is not over.
+void ItemPrefetch::Core::RunRequests() {
+  while (true) {
+    try {
+      RunSpinning();
+      return;
+    } catch (const std::bad_alloc&) {
+      {
+        MutexLock lock(&mu_);
+        is_broken_ = true;
+      }
+      TryToNotify();
+    }
+  }
+}
+
+// As context_.run(), but where all requests have ended, so that only the
+// consumer can bring work, looks out for it for a while before it sleeps.
+void ItemPrefetch::Core::RunSpinning() {
+  ShortSpin spin;
+  while (!context_.stopped()) {
+    if (context_.poll() > 0) continue;
+    const bool has_work = spin.Wait(
+        [this] { return to_do_.load(std::memory_order_acquire) > 0; });
+    if (has_work) {
+      if (context_.poll() > 0) continue;
+      // Requests wait for something outside.
+      calm_requests_.store(0, std::memory_order_relaxed);
+    }
+    context_.run_one();
+    if (!has_work) spin.Slept();
+  }
+}
+
+void ItemPrefetch::Core::LaunchNext(asio::io_context* context) {
+  RequestList::iterator request;
+  bool is_stale = false;
+  {
+    MutexLock lock(&mu_);
+    if (queued_.empty()) return;  // another thread has begun it
+    request = queued_.begin();
+    under_way_.splice(under_way_.end(), queued_, request);
+    request->context = context;
+    is_stale = request->generation != window_.generation();
+    // Under the lock: else the loader's thread would wait for this request.
+    if (context != &context_) to_do_.fetch_sub(1, std::memory_order_relaxed);
+  }
+  request->began = Clock::now();
+  if (is_stale) {
+    Arrive(request, absl::CancelledError("no longer wanted"));
+    return;
+  }
+  auto arrive = [this, request](std::exception_ptr thrown, Batches batches) {
+    if (thrown) batches = StatusFromException(thrown);
+    Arrive(request, std::move(batches));
+  };
+  request->is_launched = true;
+  try {
+    asio::co_spawn(*context, Make(request->first_step, request->steps),
+                   asio::bind_cancellation_slot(request->cancel.slot(),
+                                                std::move(arrive)));
+  } catch (const std::bad_alloc&) {
+    Arrive(request, OutOfMemory());
+  }
+}
+
+// On the thread of the one NextBlocking(), instead of waiting: makes the first
+// batches that nobody has begun. Returns whether there were any.
+bool ItemPrefetch::Core::RequestHere() {
+  if (!is_final_.load(std::memory_order_relaxed) ||
+      calm_requests_.load(std::memory_order_relaxed) < kCalmRequests) {
+    return false;
+  }
+  {
+    MutexLock lock(&mu_);
+    if (queued_.empty()) return false;
+  }
+  try {
+    asio::post(consumer_context_, [this] { LaunchNext(&consumer_context_); });
+    consumer_context_.restart();
+    while (!consumer_context_.stopped()) {
+      if (consumer_context_.poll() > 0 || consumer_context_.stopped()) continue;
+      calm_requests_.store(0, std::memory_order_relaxed);
+      consumer_context_.run_one();
+    }
+  } catch (const std::bad_alloc&) {  // of Asio, which has lost the request
+    {
+      MutexLock lock(&mu_);
+      is_broken_ = true;
+    }
+    TryToNotify();
+  }
+  return true;
+}
+
+// Returns fewer batches than steps if the run ends.
+Task<std::vector<MadeBatch>> ItemPrefetch::Core::Make(uint64_t first_step,
+                                                      uint64_t steps) {
+  while (steps > 0 && !schedule_.Has(first_step + steps - 1)) --steps;
+  if (steps == 0) co_return std::vector<MadeBatch>();
+  const uint64_t batch_size = options_.batch_size;
+  const uint64_t begin = first_step * batch_size;
+  absl::StatusOr<uint64_t> readable =
+      co_await maker_->WaitForLength(begin + steps * batch_size);
+  if (!readable.ok()) co_return readable.status();
+  if (!is_final_.load(std::memory_order_relaxed)) {
+    is_final_.store(maker_->root().length_now().is_final,
+                    std::memory_order_relaxed);
+  }
+  std::vector<Position> positions;
+  std::vector<size_t> counts;
+  for (uint64_t first = begin; counts.size() < steps; first += batch_size) {
+    const uint64_t left = *readable - std::min(*readable, first);
+    const uint64_t samples = std::min(left, batch_size);
+    const bool is_short = samples < batch_size;
+    if (samples == 0) break;
+    if (is_short && options_.last_batch == LastBatch::kDrop) break;
+    const BatchShare share = RankShare(samples, options_.rank, options_.ranks);
+    for (uint64_t i = share.begin; i < share.end; ++i) {
+      positions.push_back({.index = first + i});
+    }
+    counts.push_back(share.end - share.begin);
+  }
+  if (counts.empty()) co_return std::vector<MadeBatch>();
+  Batches batches = co_await maker_->Make(positions, counts);
+  co_return batches;
+}
+
+// On the thread that has made them.
+void ItemPrefetch::Core::Arrive(RequestList::iterator request,
+                                Batches batches) {
+  const Clock::duration took = Clock::now() - request->began;
+  if (request->context == &context_) {
+    to_do_.fetch_sub(1, std::memory_order_relaxed);
+  }
+  calm_requests_.fetch_add(1, std::memory_order_relaxed);
+  {
+    RequestList ended;  // destroyed without the lock
+    MutexLock lock(&mu_);
+    const bool is_wanted =
+        request->generation == window_.generation() && !is_closed_;
+    AdaptRequests(took, is_wanted && !batches.ok());
+    const bool asks_again = is_wanted && !batches.ok() && request->steps > 1 &&
+                            AskOneByOne(*request);
+    if (!asks_again) Store(*request, std::move(batches));
+    ended.splice(ended.end(), under_way_, request);
+    TryToStartRequests();
+    lock.Unlock();
+  }
+  TryToNotify();
+}
+
+void ItemPrefetch::Core::Store(const Request& request, Batches batches) {
+  for (uint64_t i = 0; i < request.steps; ++i) {
+    const uint64_t step = request.first_step + i;
+    if (!window_.Arrive(step, request.generation, request.bytes_each)) continue;
+    Slot& slot = slots_[step - window_.next()];
+    slot.has_arrived = true;
+    if (!batches.ok()) {
+      slot.made = batches.status();
+    } else if (i < batches->size()) {
+      MadeBatch& made = (*batches)[i];
+      largest_bytes_ = std::max(largest_bytes_, made.bytes);
+      window_.SetBytes(step, made.bytes);
+      slot.made = std::move(made);
+    } else {
+      window_.EndAt(step);
+    }
+  }
+}
+
+// Asks for the steps of a request that has failed in a request each, so that
+// the error is that of its step. Returns false if there is no memory.
+bool ItemPrefetch::Core::AskOneByOne(const Request& failed) {
+  RequestList all;
+  try {
+    all.resize(failed.steps);
+    for (uint64_t i = 0; i < failed.steps; ++i) {
+      asio::post(context_, [this] { LaunchNext(&context_); });
+    }
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
+  uint64_t step = failed.first_step;
+  for (Request& one : all) {
+    one.first_step = step++;
+    one.steps = 1;
+    one.bytes_each = failed.bytes_each;
+    one.generation = failed.generation;
+  }
+  // They are the first steps that nobody has begun.
+  queued_.splice(queued_.begin(), all);
+  to_do_.fetch_add(failed.steps, std::memory_order_release);
+  return true;
+}
+
+// Asks for more steps at once while this is fast, and for single ones as soon
+// as somebody waits.
+void ItemPrefetch::Core::AdaptRequests(Clock::duration took, bool has_failed) {
+  const bool is_calm = calm_requests_.load(std::memory_order_relaxed) > 1 &&
+                       is_final_.load(std::memory_order_relaxed);
+  if (!is_calm || has_failed) {
+    request_steps_ = 1;
+  } else if (took < kLongRequest / 2) {
+    request_steps_ = std::min(2 * request_steps_, most_steps_);
+  } else if (took > kLongRequest) {
+    request_steps_ = std::max<uint64_t>(request_steps_ / 2, 1);
+  }
+}
+
+void ItemPrefetch::Core::Restart(uint64_t step) {
+  window_.Restart(step);
+  slots_.clear();
+  request_steps_ = 1;
+  calm_requests_.store(0, std::memory_order_relaxed);  // other data may come
+  const uint64_t current = window_.generation();
+  try {
+    // Signals may be emitted only on the thread that runs the request.
+    for (asio::io_context* const context : {&context_, &consumer_context_}) {
+      const bool is_used = std::any_of(
+          under_way_.begin(), under_way_.end(),
+          [context](const Request& one) { return one.context == context; });
+      if (!is_used) continue;
+      asio::post(*context,
+                 [this, context, current] { CancelBefore(context, current); });
+    }
+  } catch (const std::bad_alloc&) {
+    // What is no longer wanted comes to its end, and is dropped then.
+  }
+}
+
+void ItemPrefetch::Core::CancelBefore(asio::io_context* context,
+                                      uint64_t generation) {
+  while (true) {
+    Request* stale = nullptr;
+    {
+      MutexLock lock(&mu_);
+      for (Request& one : under_way_) {
+        if (one.context == context && one.generation < generation &&
+            one.is_launched && !one.is_cancelled) {
+          stale = &one;
+        }
+      }
+      if (stale == nullptr) return;
+      stale->is_cancelled = true;
+    }
+    stale->cancel.emit(asio::cancellation_type::terminal);
+  }
+}
+
+void ItemPrefetch::Core::CloseAndCancel() {
+  {
+    MutexLock lock(&mu_);
+    is_closed_ = true;
+    Restart(window_.next());
+  }
+  TryToNotify();
+}
+
+void ItemPrefetch::Core::TryToNotify() {
+  try {
+    changed_.NotifyAll();
+  } catch (const std::bad_alloc&) {
+    // Who waits is dropped, and told so by its own event loop.
+  }
+}
+
+}  // namespace poniente::internal
