@@ -40,6 +40,8 @@ struct CatalogEntry {
   uint64_t documents = 0;
   uint64_t bytes = 0;  // of all files of the store
   uint64_t fingerprint = 0;
+  // As TokenSource::tokenizer_library().
+  std::string tokenizer_library = {};
 };
 
 // One difference between a catalogue and the stores below its folder.

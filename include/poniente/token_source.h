@@ -103,6 +103,9 @@ class TokenSource : public std::enable_shared_from_this<TokenSource> {
   // Returns the id that ends each document (or begins it, if the format says
   // so); nullopt if it is not known.
   virtual std::optional<uint32_t> end_of_document() const = 0;
+  // Returns the library that made the ids, with its version ("sentencepiece
+  // 0.1.97"); empty if it is not known, or differs within the source.
+  virtual std::string tokenizer_library() const { return {}; }
   virtual uint64_t num_tokens() const = 0;
   // Returns whether the format or the options say where documents end.
   virtual bool knows_documents() const { return true; }

@@ -78,6 +78,8 @@ class TokenStore final : public TokenSource {
   StoredType stored_type() const override;
   // Returns the id that ends each document, if the store's writer named it.
   std::optional<uint32_t> end_of_document() const override;
+  // Returns the library, if the store's writer named it.
+  std::string tokenizer_library() const override;
   uint64_t num_tokens() const override;
   uint64_t num_documents() const override;
   // Returns the identity of the content. Two stores have equal fingerprints
@@ -120,11 +122,12 @@ class TokenStore final : public TokenSource {
   friend struct internal::TokenStoreAccess;
   TokenStore(std::string path,
              std::unique_ptr<const internal::StoreManifest> manifest,
-             std::shared_ptr<const ByteReader> reader,
+             uint64_t manifest_bytes, std::shared_ptr<const ByteReader> reader,
              std::unique_ptr<const internal::DocumentIndex> documents);
 
   const std::string path_;
   const std::unique_ptr<const internal::StoreManifest> manifest_;
+  const uint64_t manifest_bytes_;  // size of its file
   const std::shared_ptr<const ByteReader> reader_;
   const std::unique_ptr<const internal::DocumentIndex> documents_;
   const uint64_t tokens_;

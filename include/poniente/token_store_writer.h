@@ -31,6 +31,11 @@ struct TokenStoreWriterOptions {
   // Bytes under one checksum: a power of two, 4096 to 2^30. A verifying reader
   // reads whole blocks. Never changes tokens or fingerprint.
   uint32_t block_bytes = 4096;
+  // The library that made the ids, with its version, for example "sentencepiece
+  // 0.1.97": another version may make other ids of the same text. Recorded for
+  // readers, which warn if stores of two versions are mixed. At most 1024 bytes
+  // of UTF-8. Never changes tokens or fingerprint. Empty: not recorded.
+  std::string tokenizer_library = {};
 };
 
 // What a finished writer has written.

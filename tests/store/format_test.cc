@@ -88,14 +88,17 @@ TEST(TokenStoreFormatTest, ReadsTheBytesOfThePage) {
   EXPECT_EQ(store->end_of_document(), 256u);
   EXPECT_EQ(store->num_tokens(), 9u);
   EXPECT_EQ(store->num_documents(), 2u);
+  EXPECT_EQ(store->tokenizer_library(), "poniente-bytes 1");
   EXPECT_EQ(store->fingerprint(), 0x9922b6069d386e22u);
-  EXPECT_EQ(store->num_bytes(), 0x244u + 4096 + 4096 + 8);
+  EXPECT_EQ(store->num_bytes(), 0x26fu + 4096 + 4096 + 8);
 }
 
 TEST(TokenStoreFormatTest, TheWriterMakesTheBytesOfThePage) {
   const TempDir folder;
   const std::string path = folder.path("store");
-  ASSERT_THAT(testing::WriteStore(path, kDocuments), IsOk());
+  TokenStoreWriterOptions options = testing::ByteOptions();
+  options.tokenizer_library = "poniente-bytes 1";
+  ASSERT_THAT(testing::WriteStore(path, kDocuments, options), IsOk());
   std::map<std::string, std::string> written;
   for (const auto& entry : std::filesystem::directory_iterator(path)) {
     written[entry.path().filename()] = ReadFile(entry.path());

@@ -60,6 +60,9 @@ Json InJson(const StoreCatalog& catalog) {
     Json row;
     row["path"] = entry.path;
     row["tokenizer"] = entry.vocabulary.tokenizer;
+    row["tokenizer_library"] = entry.tokenizer_library.empty()
+                                   ? Json()
+                                   : Json(entry.tokenizer_library);
     row["vocab_size"] = entry.vocabulary.size;
     row["tokens"] = entry.tokens;
     row["documents"] = entry.documents;

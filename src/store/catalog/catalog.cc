@@ -95,6 +95,7 @@ CatalogEntry EntryOf(const KnownStore& store) {
     entry.bytes += manifest.FileBytes(file);
   }
   entry.fingerprint = manifest.fingerprint;
+  entry.tokenizer_library = manifest.tokenizer_library;
   return entry;
 }
 

@@ -16,8 +16,10 @@
 namespace poniente::internal {
 namespace {
 
-constexpr char kColumns[] =
-    "path\ttokenizer\tvocab_size\ttoken_type\tend_of_document\ttokens\t"
+constexpr char kFirstColumns[] = "path\ttokenizer\t";
+constexpr char kLibraryColumn[] = "tokenizer_library\t";  // since version 2
+constexpr char kLastColumns[] =
+    "vocab_size\ttoken_type\tend_of_document\ttokens\t"
     "documents\tname_bytes\tblock_bytes\tgeneration\tchecksums_crc32c\t"
     "fingerprint\tmanifest_bytes\tmanifest_crc32c\tmanifest_mtime_ns\t"
     "tokens_mtime_ns\tdocuments_mtime_ns\tchecksums_mtime_ns";
@@ -101,12 +103,17 @@ class LineWriter {
   uint32_t crc_ = 0;
 };
 
+std::string ColumnsOf(uint64_t version) {
+  return absl::StrCat(kFirstColumns, version >= 2 ? kLibraryColumn : "",
+                      kLastColumns);
+}
+
 std::string LineOf(const KnownStore& store) {
   const StoreManifest& manifest = store.manifest;
   std::string line = absl::StrCat(
       Escaped(store.path), "\t", Escaped(manifest.vocabulary.tokenizer), "\t",
-      manifest.vocabulary.size, "\t", Absl(TokenTypeName(manifest.token_type)),
-      "\t",
+      Escaped(manifest.tokenizer_library), "\t", manifest.vocabulary.size, "\t",
+      Absl(TokenTypeName(manifest.token_type)), "\t",
       manifest.end_of_document ? absl::StrCat(*manifest.end_of_document)
                                : std::string("-"),
       "\t", manifest.tokens, "\t", manifest.documents, "\t",
@@ -248,11 +255,15 @@ bool IsBelow(std::string_view path) {
 
 // Parses a line. Returns the name of the first wrong field; null if there is
 // none.
-const char* ParseLine(std::string_view line, KnownStore* store) {
+const char* ParseLine(std::string_view line, uint64_t version,
+                      KnownStore* store) {
   Fields fields(line);
   StoreManifest& manifest = store->manifest;
   store->path = fields.Text("path");
   manifest.vocabulary.tokenizer = fields.Text("tokenizer");
+  if (version >= 2) {
+    manifest.tokenizer_library = fields.Text("tokenizer_library");
+  }
   manifest.vocabulary.size = fields.Decimal<uint64_t>("vocab_size");
   const auto type = ParseTokenType(fields.Take("token_type"));
   if (!type.ok()) fields.Fail("token_type");
@@ -283,20 +294,26 @@ const char* ParseLine(std::string_view line, KnownStore* store) {
   return fields.wrong();
 }
 
-absl::StatusOr<uint64_t> ParseHead(std::string_view line) {
+struct CatalogHead {
+  uint64_t version = 0;
+  uint64_t stores = 0;
+};
+
+absl::StatusOr<CatalogHead> ParseHead(std::string_view line) {
   Fields fields(line);
   if (fields.Take("format") != kCatalogFormat) {
     return DamagedCatalog(1, "it does not begin as a catalogue does");
   }
   const auto version = fields.Decimal<uint64_t>("version");
-  if (fields.wrong() == nullptr && version != kCatalogVersion) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "catalogue is of version ", version, ", this library reads version ",
-        kCatalogVersion, "; use a matching release of Poniente"));
+  if (fields.wrong() == nullptr && (version < 1 || version > kCatalogVersion)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("catalogue is of version ", version,
+                     ", this library reads versions 1 to ", kCatalogVersion,
+                     "; use a matching release of Poniente"));
   }
   const auto stores = fields.Decimal<uint64_t>("stores");
   if (!fields.at_end()) fields.Fail("stores");
-  if (fields.wrong() == nullptr) return stores;
+  if (fields.wrong() == nullptr) return CatalogHead{version, stores};
   return DamagedCatalog(1, absl::StrCat("its ", fields.wrong(), " is wrong"));
 }
 
@@ -306,17 +323,18 @@ std::string EncodeCatalog(const std::vector<KnownStore>& stores) {
   LineWriter lines;
   lines.Add(absl::StrCat(Absl(kCatalogFormat), "\t", kCatalogVersion, "\t",
                          stores.size()));
-  lines.Add(kColumns);
+  lines.Add(ColumnsOf(kCatalogVersion));
   for (const KnownStore& store : stores) lines.Add(LineOf(store));
   return std::move(lines).Take();
 }
 
 absl::StatusOr<std::vector<KnownStore>> ParseCatalog(std::string_view text) {
   LineReader lines(text);
-  PONIENTE_ASSIGN_OR_RETURN(const std::string_view head, lines.Next());
-  PONIENTE_ASSIGN_OR_RETURN(const uint64_t count, ParseHead(head));
+  PONIENTE_ASSIGN_OR_RETURN(const std::string_view first, lines.Next());
+  PONIENTE_ASSIGN_OR_RETURN(const CatalogHead head, ParseHead(first));
+  const uint64_t count = head.stores;
   PONIENTE_ASSIGN_OR_RETURN(const std::string_view columns, lines.Next());
-  if (columns != kColumns)
+  if (columns != ColumnsOf(head.version))
     return DamagedCatalog(2, "it does not name the columns");
   std::vector<KnownStore> stores;
   // The stated count may be wrong, so reserves at most what the text can
@@ -326,7 +344,7 @@ absl::StatusOr<std::vector<KnownStore>> ParseCatalog(std::string_view text) {
   while (stores.size() < count) {
     PONIENTE_ASSIGN_OR_RETURN(const std::string_view line, lines.Next());
     KnownStore& store = stores.emplace_back();
-    if (const char* const wrong = ParseLine(line, &store)) {
+    if (const char* const wrong = ParseLine(line, head.version, &store)) {
       return DamagedCatalog(lines.number(),
                             absl::StrCat("its ", wrong, " is wrong"));
     }

@@ -15,14 +15,16 @@
 namespace poniente::internal {
 
 inline constexpr std::string_view kCatalogFormat = "poniente-catalog";
-inline constexpr uint64_t kCatalogVersion = 1;
+inline constexpr uint64_t kCatalogVersion = 2;
 
-// Returns the text of a catalogue, without the field `catalog` of the stores.
+// Returns the text of a catalogue, without the fields `catalog` and
+// `manifest.tokenizer_model` of the stores.
 // REQUIRES: the paths of `stores` are relative to the folder of the catalogue,
 // unique and in bytewise order; each store has its file_times_ns.
 std::string EncodeCatalog(const std::vector<KnownStore>& stores);
 
-// Parses a catalogue. Accepts only text that EncodeCatalog() wrote.
+// Parses a catalogue. Accepts only text that EncodeCatalog() wrote, now or as
+// version 1, which has no tokenizer_library.
 // InvalidArgument for another format or version; DataLoss, with the line, for
 // all other errors. Messages do not name the path.
 absl::StatusOr<std::vector<KnownStore>> ParseCatalog(std::string_view text);

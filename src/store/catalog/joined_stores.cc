@@ -53,8 +53,13 @@ absl::StatusOr<std::shared_ptr<const TokenSource>> JoinedStores::Open(
   for (const std::shared_ptr<const KnownStore>& one : known) {
     PONIENTE_ASSIGN_OR_RETURN(auto store,
                               TokenStoreAccess::OpenKnown(one, options));
-    if (!joined->stores_.empty()) {
+    if (joined->stores_.empty()) {
+      joined->library_ = store->tokenizer_library();
+    } else {
       PONIENTE_RETURN_IF_ERROR(CheckAlike(joined->first(), *store));
+      if (joined->library_ != store->tokenizer_library()) {
+        joined->library_.clear();
+      }
     }
     joined->arrays_.push_back({tokens, static_cast<uint32_t>(files.size()), 0});
     files.push_back(KnownTokensFile(one));

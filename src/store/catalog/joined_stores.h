@@ -42,6 +42,7 @@ class JoinedStores final : public TokenSource {
   std::optional<uint32_t> end_of_document() const override {
     return first().end_of_document();
   }
+  std::string tokenizer_library() const override { return library_; }
   uint64_t num_tokens() const override { return token_ends_.back(); }
   uint64_t num_documents() const override { return document_ends_.back(); }
   uint64_t fingerprint() const override { return fingerprint_; }
@@ -82,6 +83,7 @@ class JoinedStores final : public TokenSource {
   std::vector<uint64_t> document_ends_;
   std::vector<TokenArray> arrays_;
   std::shared_ptr<const ByteReader> reader_;
+  std::string library_;  // of all stores; empty if they differ
   uint64_t fingerprint_ = 0;
 };
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "util/status_macros.h"
@@ -122,6 +123,20 @@ absl::Status CheckBlockBytes(uint64_t block_bytes) {
                    " to ", kMaxBlockBytes, ", got ", block_bytes));
 }
 
+absl::Status CheckLibrary(std::string_view library) {
+  if (library.size() <= kMaxLibraryBytes && IsUtf8(library)) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("the name of the tokenizer's library must be at most ",
+                   kMaxLibraryBytes, " bytes of UTF-8"));
+}
+
+TokenizerModel ModelToRecord(std::string path, uint32_t crc32c) {
+  if (path.size() > kMaxModelPathBytes || !IsUtf8(path)) path.clear();
+  return {std::move(path), crc32c};
+}
+
 absl::Status CheckManifest(const StoreManifest& manifest) {
   if (manifest.generation == 0 || manifest.tokens > kMaxTokens ||
       manifest.documents > kMaxDocuments ||
@@ -131,6 +146,13 @@ absl::Status CheckManifest(const StoreManifest& manifest) {
   PONIENTE_RETURN_IF_ERROR(CheckVocabulary(
       manifest.vocabulary, manifest.token_type, manifest.end_of_document));
   PONIENTE_RETURN_IF_ERROR(CheckBlockBytes(manifest.block_bytes));
+  PONIENTE_RETURN_IF_ERROR(CheckLibrary(manifest.tokenizer_library));
+  if (manifest.tokenizer_model &&
+      manifest.tokenizer_model->path.size() > kMaxModelPathBytes) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the path of the tokenizer's model has more than ",
+                     kMaxModelPathBytes, " bytes"));
+  }
   if (manifest.documents == 0 && manifest.tokens + manifest.name_bytes > 0) {
     return absl::InvalidArgumentError(
         "it has tokens or names, but no documents");

@@ -5,6 +5,7 @@
 #ifndef PONIENTE_STORE_MANIFEST_MANIFEST_H_
 #define PONIENTE_STORE_MANIFEST_MANIFEST_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -26,6 +27,8 @@ inline constexpr uint64_t kMaxManifestBytes = 65536;
 inline constexpr uint64_t kMaxTokens = uint64_t{1} << 60;
 inline constexpr uint64_t kMaxDocuments = uint64_t{1} << 56;
 inline constexpr uint64_t kMaxNameBytes = uint64_t{1} << 60;
+inline constexpr size_t kMaxLibraryBytes = 1024;
+inline constexpr size_t kMaxModelPathBytes = 4096;
 
 enum class StoreFile { kTokens, kDocuments, kChecksums };
 inline constexpr StoreFile kStoreFiles[] = {
@@ -41,6 +44,15 @@ std::optional<StoreFile> StoreFileNamed(std::string_view name);
 std::string StoreFilePath(std::string_view store, StoreFile file,
                           uint64_t generation);
 
+// The model that made a store's ids.
+struct TokenizerModel {
+  std::string path;     // where it was; empty if that is not UTF-8
+  uint32_t crc32c = 0;  // of its file
+
+  friend bool operator==(const TokenizerModel&,
+                         const TokenizerModel&) = default;
+};
+
 struct StoreManifest {
   uint64_t generation = 0;
   Vocabulary vocabulary;
@@ -52,6 +64,9 @@ struct StoreManifest {
   uint64_t block_bytes = 4096;
   uint32_t checksums_crc32c = 0;  // of the whole checksums file
   uint64_t fingerprint = 0;
+  // The library that made the ids, with its version; empty if not known.
+  std::string tokenizer_library = {};
+  std::optional<TokenizerModel> tokenizer_model = std::nullopt;
 
   uint32_t width() const { return TokenTypeBytes(token_type); }
   // Returns the exact size of a file in bytes.
@@ -67,6 +82,11 @@ struct StoreManifest {
 absl::Status CheckVocabulary(const Vocabulary& vocabulary, TokenType type,
                              std::optional<uint32_t> end_of_document);
 absl::Status CheckBlockBytes(uint64_t block_bytes);
+// Checks the name of a library, which may be empty.
+absl::Status CheckLibrary(std::string_view library);
+// Returns the model at this absolute path, without the path if a manifest
+// cannot hold it.
+TokenizerModel ModelToRecord(std::string path, uint32_t crc32c);
 // Checks a whole manifest that was read, from a store or from a catalogue.
 absl::Status CheckManifest(const StoreManifest& manifest);
 

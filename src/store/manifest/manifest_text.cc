@@ -100,6 +100,9 @@ class Members {
     status_ = DamagedManifest(absl::StrCat("'", where_, key, "' ", Absl(what)));
   }
 
+  // Takes over an error of another object.
+  void Take(const absl::Status& status) { status_.Update(status); }
+
   const absl::Status& status() const { return status_; }
 
  private:
@@ -177,6 +180,26 @@ absl::Status CheckFiles(const Json& files, StoreManifest* manifest) {
   return absl::OkStatus();
 }
 
+// Reads the members that a manifest may leave out.
+void ReadOptional(const Json& json, Members* members, StoreManifest* manifest) {
+  if (json.contains("tokenizer_library")) {
+    manifest->tokenizer_library = members->Text("tokenizer_library");
+    if (manifest->tokenizer_library.empty()) {
+      members->Fail("tokenizer_library", "is empty");
+    }
+  }
+  const auto model = json.find("tokenizer_model");
+  if (model == json.end()) return;
+  if (!model->is_object()) {
+    members->Fail("tokenizer_model", "is not an object");
+    return;
+  }
+  Members parts(*model, "tokenizer_model.");
+  manifest->tokenizer_model = {
+      parts.Text("path"), static_cast<uint32_t>(parts.HexNumber("crc32c", 8))};
+  members->Take(parts.status());
+}
+
 }  // namespace
 
 std::string EncodeManifest(const StoreManifest& manifest) {
@@ -196,6 +219,14 @@ std::string EncodeManifest(const StoreManifest& manifest) {
   };
   if (manifest.end_of_document) {
     json["end_of_document"] = *manifest.end_of_document;
+  }
+  if (!manifest.tokenizer_library.empty()) {
+    json["tokenizer_library"] = manifest.tokenizer_library;
+  }
+  if (manifest.tokenizer_model) {
+    json["tokenizer_model"] = {
+        {"crc32c", ManifestHex(manifest.tokenizer_model->crc32c, 8)},
+        {"path", manifest.tokenizer_model->path}};
   }
   for (const StoreFile file : kStoreFiles) {
     Json& entry = json["files"][std::string(StoreFileKind(file))];
@@ -232,6 +263,7 @@ absl::StatusOr<StoreManifest> ParseManifest(std::string_view text) {
   }
   const std::string type_name = members.Text("token_type");
   const Json* files = members.Find("files");
+  ReadOptional(json, &members, &manifest);
   PONIENTE_RETURN_IF_ERROR(members.status());
 
   const absl::StatusOr<TokenType> type = ParseTokenType(type_name);

@@ -26,6 +26,11 @@ class TokenScanner {
     rest_.remove_prefix(literal.size());
     return ok_;
   }
+  // Takes the literal if the text goes on with it; else takes nothing.
+  bool TakeIf(std::string_view literal) {
+    return ok_ && rest_.starts_with(literal) && Take(literal);
+  }
+  bool Fail() { return ok_ = false; }
   // Takes a number as JSON writes it: without leading zeros.
   uint64_t Number() {
     const bool leads_with_zero = rest_.size() > 1 && rest_[0] == '0' &&
@@ -56,7 +61,6 @@ class TokenScanner {
   }
 
  private:
-  bool Fail() { return ok_ = false; }
   std::string_view Nothing() {
     Fail();
     return {};
@@ -73,6 +77,25 @@ class TokenScanner {
   std::string_view rest_;
   bool ok_ = true;
 };
+
+// Takes the tokenizer and the members that may follow it.
+void TakeTokenizer(TokenScanner* scanner, StoreManifest* manifest) {
+  scanner->Take(",\n  \"tokenizer\": \"");
+  manifest->vocabulary.tokenizer = scanner->Text();
+  scanner->Take("\"");
+  if (scanner->TakeIf(",\n  \"tokenizer_library\": \"")) {
+    manifest->tokenizer_library = scanner->Text();
+    if (manifest->tokenizer_library.empty()) scanner->Fail();
+    scanner->Take("\"");
+  }
+  if (scanner->TakeIf(",\n  \"tokenizer_model\": {\n    \"crc32c\": \"")) {
+    TokenizerModel& model = manifest->tokenizer_model.emplace();
+    model.crc32c = static_cast<uint32_t>(scanner->Hex(8));
+    scanner->Take("\",\n    \"path\": \"");
+    model.path = scanner->Text();
+    scanner->Take("\"\n  }");
+  }
+}
 
 // Returns the text without white space (except in strings) and without the line
 // that begins with `without`.
@@ -111,10 +134,7 @@ std::optional<StoreManifest> ReadWrittenManifest(std::string_view text) {
   scanner.Take("\",\n  \"documents\": ");
   manifest.documents = scanner.Number();
   scanner.Take(",\n  \"end_of_document\": ");
-  TokenScanner without = scanner;
-  if (without.Take("null")) {
-    scanner = without;
-  } else {
+  if (!scanner.TakeIf("null")) {
     const uint64_t id = scanner.Number();
     if (id > UINT32_MAX) return std::nullopt;
     manifest.end_of_document = static_cast<uint32_t>(id);
@@ -147,9 +167,9 @@ std::optional<StoreManifest> ReadWrittenManifest(std::string_view text) {
   manifest.name_bytes = scanner.Number();
   scanner.Take(",\n  \"token_type\": \"");
   const auto type = ParseTokenType(scanner.Text());
-  scanner.Take("\",\n  \"tokenizer\": \"");
-  manifest.vocabulary.tokenizer = scanner.Text();
-  scanner.Take("\",\n  \"tokens\": ");
+  scanner.Take("\"");
+  TakeTokenizer(&scanner, &manifest);
+  scanner.Take(",\n  \"tokens\": ");
   manifest.tokens = scanner.Number();
   scanner.Take(",\n  \"version\": ");
   const uint64_t version = scanner.Number();

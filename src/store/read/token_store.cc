@@ -7,7 +7,6 @@
 #include "absl/strings/str_cat.h"
 #include "store/manifest/known_store.h"
 #include "store/manifest/manifest.h"
-#include "store/manifest/manifest_text.h"
 #include "store/posix_file.h"
 #include "store/read/document_index.h"
 #include "store/read/side_file.h"
@@ -77,24 +76,24 @@ absl::StatusOr<StoreFiles> OpenFiles(const std::string& path,
 absl::StatusOr<std::shared_ptr<const TokenStore>> TokenStore::Open(
     const std::string& path, const TokenStoreOptions& options) {
   PONIENTE_ASSIGN_OR_RETURN(KnownStore known, internal::ReadKnownStore(path));
-  StoreManifest manifest = std::move(known.manifest);
-  absl::StatusOr<StoreFiles> files = OpenFiles(path, manifest, options);
+  absl::StatusOr<StoreFiles> files = OpenFiles(path, known.manifest, options);
   while (absl::IsNotFound(files.status())) {
     // A writer may have committed since the manifest was read, and removed the
     // files that it named. Each turn follows a commit.
     PONIENTE_ASSIGN_OR_RETURN(KnownStore now, internal::ReadKnownStore(path));
-    if (now.manifest.generation == manifest.generation) {
+    if (now.manifest.generation == known.manifest.generation) {
       return absl::DataLossError(absl::StrCat(
           "a file of the store at '", path, "' is missing: ",
           files.status().message(), "; copy the store again or pack it again"));
     }
-    manifest = std::move(now.manifest);
-    files = OpenFiles(path, manifest, options);
+    known = std::move(now);
+    files = OpenFiles(path, known.manifest, options);
   }
   if (!files.ok()) return files.status();
   return std::shared_ptr<const TokenStore>(new TokenStore(
-      path, std::make_unique<const StoreManifest>(std::move(manifest)),
-      std::move(files->reader), std::move(files->documents)));
+      path, std::make_unique<const StoreManifest>(std::move(known.manifest)),
+      known.manifest_file.bytes, std::move(files->reader),
+      std::move(files->documents)));
 }
 
 absl::StatusOr<std::shared_ptr<const TokenStore>>
@@ -115,16 +114,19 @@ internal::TokenStoreAccess::OpenKnown(std::shared_ptr<const KnownStore> known,
       {manifest.FileBytes(StoreFile::kDocuments), check},
       DocumentChecksums(location, manifest), options.io.verify);
   return std::shared_ptr<const TokenStore>(new TokenStore(
-      path, std::make_unique<const StoreManifest>(manifest), std::move(reader),
+      path, std::make_unique<const StoreManifest>(manifest),
+      known->manifest_file.bytes, std::move(reader),
       std::make_unique<const DocumentIndex>(std::move(documents), manifest)));
 }
 
 TokenStore::TokenStore(std::string path,
                        std::unique_ptr<const StoreManifest> manifest,
+                       uint64_t manifest_bytes,
                        std::shared_ptr<const ByteReader> reader,
                        std::unique_ptr<const DocumentIndex> documents)
     : path_(std::move(path)),
       manifest_(std::move(manifest)),
+      manifest_bytes_(manifest_bytes),
       reader_(std::move(reader)),
       documents_(std::move(documents)),
       tokens_(manifest_->tokens) {}
@@ -149,12 +151,15 @@ StoredType TokenStore::stored_type() const {
 std::optional<uint32_t> TokenStore::end_of_document() const {
   return manifest_->end_of_document;
 }
+std::string TokenStore::tokenizer_library() const {
+  return manifest_->tokenizer_library;
+}
 uint64_t TokenStore::num_tokens() const { return manifest_->tokens; }
 uint64_t TokenStore::num_documents() const { return manifest_->documents; }
 uint64_t TokenStore::fingerprint() const { return manifest_->fingerprint; }
 
 uint64_t TokenStore::num_bytes() const {
-  uint64_t bytes = internal::EncodeManifest(*manifest_).size();
+  uint64_t bytes = manifest_bytes_;
   for (const StoreFile file : internal::kStoreFiles) {
     bytes += manifest_->FileBytes(file);
   }

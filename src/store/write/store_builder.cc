@@ -61,9 +61,11 @@ absl::StatusOr<StoreManifest> ManifestToWrite(
       options.token_type.value_or(NarrowestType(options.vocabulary.size));
   manifest.end_of_document = options.end_of_document;
   manifest.block_bytes = options.block_bytes;
+  manifest.tokenizer_library = options.tokenizer_library;
   absl::Status usable = CheckVocabulary(
       manifest.vocabulary, manifest.token_type, manifest.end_of_document);
   if (usable.ok()) usable = CheckBlockBytes(manifest.block_bytes);
+  if (usable.ok()) usable = CheckLibrary(manifest.tokenizer_library);
   if (!usable.ok()) {
     return Prepend(usable, absl::StrCat("token store '", path, "'"));
   }

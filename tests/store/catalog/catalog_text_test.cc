@@ -25,17 +25,19 @@ using ::testing::Not;
 using testing::StatusIs;
 
 // What the writer makes of two stores, written by hand but for the checksums.
-constexpr char kHead[] = "poniente-catalog\t1\t2\t";
+constexpr char kHead[] = "poniente-catalog\t2\t2\t";
 constexpr char kColumns[] =
-    "path\ttokenizer\tvocab_size\ttoken_type\tend_of_document\ttokens\t"
+    "path\ttokenizer\ttokenizer_library\tvocab_size\ttoken_type\tend_of_"
+    "document\ttokens\t"
     "documents\tname_bytes\tblock_bytes\tgeneration\tchecksums_crc32c\t"
     "fingerprint\tmanifest_bytes\tmanifest_crc32c\tmanifest_mtime_ns\t"
     "tokens_mtime_ns\tdocuments_mtime_ns\tchecksums_mtime_ns\t";
 constexpr char kFirst[] =
-    "a\\tb/\\\\\tby\\ntes\t257\tu16\t256\t9\t2\t17\t65536\t1\t9ba98335\t"
+    "a\\tb/\\\\\tby\\ntes\tl\\tib "
+    "1\t257\tu16\t256\t9\t2\t17\t65536\t1\t9ba98335\t"
     "9922b6069d386e22\t581\t0000002a\t1700000000000000001\t2\t-3\t0\t";
 constexpr char kSecond[] =
-    "c\tllama\t4294967296\tu32\t-\t0\t0\t0\t4096\t18446744073709551615\t"
+    "c\tllama\t\t4294967296\tu32\t-\t0\t0\t0\t4096\t18446744073709551615\t"
     "00000000\t0000000000000001\t600\tffffffff\t-9223372036854775808\t"
     "9223372036854775807\t1\t1\t";
 
@@ -63,6 +65,7 @@ TEST(CatalogTextTest, ATextWrittenByHandIsParsed) {
   const KnownStore& first = stores->front();
   EXPECT_EQ(first.path, "a\tb/\\");
   EXPECT_EQ(first.manifest.vocabulary, (Vocabulary{"by\ntes", 257}));
+  EXPECT_EQ(first.manifest.tokenizer_library, "l\tib 1");
   EXPECT_EQ(first.manifest.token_type, TokenType::kU16);
   EXPECT_EQ(first.manifest.end_of_document, 256u);
   EXPECT_EQ(first.manifest.tokens, 9u);
@@ -77,6 +80,7 @@ TEST(CatalogTextTest, ATextWrittenByHandIsParsed) {
   EXPECT_EQ(*first.file_times_ns, (std::array<int64_t, 3>{2, -3, 0}));
   const KnownStore& second = stores->back();
   EXPECT_EQ(second.manifest.vocabulary.size, uint64_t{1} << 32);
+  EXPECT_EQ(second.manifest.tokenizer_library, "");
   EXPECT_EQ(second.manifest.end_of_document, std::nullopt);
   EXPECT_EQ(second.manifest.generation, UINT64_MAX);
   EXPECT_EQ(second.manifest_file.mtime_ns, INT64_MIN);
@@ -88,7 +92,28 @@ TEST(CatalogTextTest, IsWrittenAsItWasRead) {
   ASSERT_THAT(stores, IsOk());
   EXPECT_EQ(EncodeCatalog(*stores), ExampleCatalog());
   EXPECT_EQ(EncodeCatalog({}),
-            SealedCatalog({"poniente-catalog\t1\t0\t", kColumns}));
+            SealedCatalog({"poniente-catalog\t2\t0\t", kColumns}));
+}
+
+std::string Replaced(const char* text, const char* from, const char* to) {
+  return absl::StrReplaceAll(text, {{from, to}});
+}
+
+// Version 1 differs only in that it has no tokenizer_library.
+TEST(CatalogTextTest, Version1StaysReadable) {
+  const std::string columns = Replaced(kColumns, "tokenizer_library\t", "");
+  const std::string first = Replaced(kFirst, "l\\tib 1\t", "");
+  const auto stores =
+      ParseCatalog(SealedCatalog({"poniente-catalog\t1\t1\t", columns, first}));
+  ASSERT_THAT(stores, IsOk());
+  auto expected = ParseCatalog(ExampleCatalog());
+  ASSERT_THAT(expected, IsOk());
+  expected->pop_back();
+  expected->front().manifest.tokenizer_library = "";
+  EXPECT_EQ(EncodeCatalog(*stores), EncodeCatalog(*expected));
+  EXPECT_THAT(ParseCatalog(SealedCatalog(
+                  {"poniente-catalog\t1\t1\t", kColumns, kFirst})),
+              StatusIs(absl::StatusCode::kDataLoss, HasSubstr("columns")));
 }
 
 TEST(CatalogTextTest, EveryOtherByteIsNoticedWithItsLine) {
@@ -165,9 +190,9 @@ INSTANTIATE_TEST_SUITE_P(
     Fields, BadCatalogTest,
     ::testing::Values(
         BadCatalog{"poniente-catalog", "zarr", "does not begin"},
-        BadCatalog{"\t1\t2\t", "\t1\t02\t", "its stores is wrong"},
-        BadCatalog{"\t1\t2\t", "\t1\t2\t3\t", "its stores is wrong"},
-        BadCatalog{"\t1\t2\t", "\t1\t18446744073709551616\t", "its stores"},
+        BadCatalog{"\t2\t2\t", "\t2\t02\t", "its stores is wrong"},
+        BadCatalog{"\t2\t2\t", "\t2\t2\t3\t", "its stores is wrong"},
+        BadCatalog{"\t2\t2\t", "\t2\t18446744073709551616\t", "its stores"},
         BadCatalog{"path\t", "Path\t", "does not name the columns"},
         BadCatalog{"a\\tb/", "../b/", "its path is wrong"},
         BadCatalog{"a\\tb/", "/b/", "its path is wrong"},
@@ -182,6 +207,8 @@ INSTANTIATE_TEST_SUITE_P(
         BadCatalog{"c\tllama", "a\tllama", "does not follow"},
         BadCatalog{"c\tllama", "a\\tb/\\\\\tllama", "does not follow"},
         BadCatalog{"by\\ntes", "", "tokenizer"},
+        BadCatalog{"l\\tib 1", "\xff", "tokenizer's library must be"},
+        BadCatalog{"l\\tib 1", "l\\", "its tokenizer_library is wrong"},
         BadCatalog{"by\\ntes", "\xff", "UTF-8"},
         BadCatalog{"\t257\t", "\t+257\t", "its vocab_size"},
         BadCatalog{"\t257\t", "\t0x57\t", "its vocab_size"},
@@ -213,14 +240,15 @@ INSTANTIATE_TEST_SUITE_P(
                    "its checksums_mtime_ns"}));
 
 TEST(CatalogTextTest, AnotherVersionSaysSo) {
-  EXPECT_THAT(ParseCatalog(SealedCatalog({"poniente-catalog\t2\tanything\t"})),
-              StatusIs(absl::StatusCode::kInvalidArgument,
-                       AllOf(HasSubstr("version 2"), HasSubstr("version 1"))));
+  EXPECT_THAT(
+      ParseCatalog(SealedCatalog({"poniente-catalog\t3\tanything\t"})),
+      StatusIs(absl::StatusCode::kInvalidArgument,
+               AllOf(HasSubstr("version 3"), HasSubstr("versions 1 to 2"))));
 }
 
 TEST(CatalogTextTest, AHugeCountIsNotBelieved) {
   EXPECT_THAT(ParseCatalog(SealedCatalog(
-                  {"poniente-catalog\t1\t18446744073709551615\t", kColumns})),
+                  {"poniente-catalog\t2\t18446744073709551615\t", kColumns})),
               StatusIs(absl::StatusCode::kDataLoss, HasSubstr("line 3")));
 }
 
@@ -249,7 +277,7 @@ TEST(CatalogTextTest, WhatIsAcceptedIsWrittenTheSame) {
     std::string line = fields.front();
     for (size_t i = 1; i < fields.size(); ++i) line += "\t" + fields[i];
     const std::string text =
-        SealedCatalog({"poniente-catalog\t1\t1\t", kColumns, line});
+        SealedCatalog({"poniente-catalog\t2\t1\t", kColumns, line});
     const auto stores = ParseCatalog(text);
     if (!stores.ok()) continue;
     ++accepted;

@@ -6,6 +6,7 @@
 
 #include <random>
 #include <string>
+#include <utility>
 
 #include "absl/strings/str_replace.h"
 #include "store/manifest/manifest_text.h"
@@ -34,6 +35,8 @@ StoreManifest Example() {
   manifest.block_bytes = 4096;
   manifest.checksums_crc32c = 0x0000abcd;
   manifest.fingerprint = 0x00000000deadbeef;
+  manifest.tokenizer_library = "sentencepiece 0.1.97";
+  manifest.tokenizer_model = {"/models/llama \\3.model", 0x0000beef};
   return manifest;
 }
 
@@ -65,6 +68,7 @@ TEST(ManifestTest, WhatIsEncodedIsParsed) {
 StoreManifest PlainExample() {
   StoreManifest manifest = Example();
   manifest.vocabulary.tokenizer = "llama {3}: a, b";
+  manifest.tokenizer_model->path = "/models/llama {3}.model";
   return manifest;
 }
 
@@ -75,6 +79,14 @@ TEST(ManifestTest, WhatIsEncodedIsReadWithoutAParserIfItIsPlain) {
   EXPECT_EQ(ReadWrittenManifest(EncodeManifest(manifest)), manifest);
   manifest.end_of_document = 0;
   manifest.generation = UINT64_MAX;
+  EXPECT_EQ(ReadWrittenManifest(EncodeManifest(manifest)), manifest);
+  // Members that it may not have.
+  manifest.tokenizer_library = "";
+  EXPECT_EQ(ReadWrittenManifest(EncodeManifest(manifest)), manifest);
+  manifest.tokenizer_model->path = "";
+  EXPECT_EQ(ReadWrittenManifest(EncodeManifest(manifest)), manifest);
+  manifest.tokenizer_library = "x";
+  manifest.tokenizer_model.reset();
   EXPECT_EQ(ReadWrittenManifest(EncodeManifest(manifest)), manifest);
   // Others are left to the parser.
   const std::string text = EncodeManifest(Example());
@@ -149,6 +161,53 @@ TEST(ManifestTest, ATextWrittenByHandIsParsed) {
   EXPECT_EQ(manifest->end_of_document, std::nullopt);
   EXPECT_EQ(manifest->fingerprint, 0x0123456789abcdefu);
   EXPECT_EQ(manifest->checksums_crc32c, 1u);
+  EXPECT_EQ(manifest->tokenizer_library, "");
+  EXPECT_EQ(manifest->tokenizer_model, std::nullopt);
+}
+
+constexpr char kTokenizer[] = R"("tokenizer":"t",)";
+
+// kAfter, with members behind the tokenizer.
+std::string AfterWith(const std::string& members) {
+  return absl::StrReplaceAll(kAfter, {{kTokenizer, kTokenizer + members}});
+}
+
+TEST(ManifestTest, TheOriginOfTheIdsIsParsed) {
+  const auto manifest = ParseManifest(
+      Sealed(kBefore, AfterWith(R"("tokenizer_library":"lib 1",)"
+                                R"("tokenizer_model":{"crc32c":"0000002a",)"
+                                R"("path":"/m","zeta":1},)")));
+  ASSERT_TRUE(manifest.ok()) << manifest.status();
+  EXPECT_EQ(manifest->tokenizer_library, "lib 1");
+  EXPECT_EQ(manifest->tokenizer_model, (TokenizerModel{"/m", 42}));
+}
+
+TEST(ManifestTest, AWrongOriginIsRefusedWithTheMembersName) {
+  const std::pair<const char*, const char*> cases[] = {
+      {R"("tokenizer_library":"",)", "'tokenizer_library' is empty"},
+      {R"("tokenizer_library":1,)", "'tokenizer_library' is not a string"},
+      {R"("tokenizer_model":null,)", "'tokenizer_model' is not an object"},
+      {R"("tokenizer_model":{"path":"/m"},)", "'tokenizer_model.crc32c' is"},
+      {R"("tokenizer_model":{"crc32c":"2a","path":"/m"},)",
+       "'tokenizer_model.crc32c' is not 8"},
+      {R"("tokenizer_model":{"crc32c":"0000002a"},)",
+       "'tokenizer_model.path' is missing"}};
+  for (const auto& [members, message] : cases) {
+    EXPECT_THAT(ParseManifest(Sealed(kBefore, AfterWith(members))),
+                StatusIs(absl::StatusCode::kDataLoss, HasSubstr(message)));
+  }
+  const std::string much(1025, 'x');
+  EXPECT_THAT(
+      ParseManifest(Sealed(
+          kBefore, AfterWith("\"tokenizer_library\":\"" + much + "\","))),
+      StatusIs(absl::StatusCode::kDataLoss, HasSubstr("at most 1024 bytes")));
+}
+
+TEST(ManifestTest, APathThatAManifestCannotHoldIsNotRecorded) {
+  EXPECT_EQ(ModelToRecord("/m/\xc3\xbc.model", 7),
+            (TokenizerModel{"/m/\xc3\xbc.model", 7}));
+  EXPECT_EQ(ModelToRecord("/m/\xff.model", 7), (TokenizerModel{"", 7}));
+  EXPECT_EQ(ModelToRecord(std::string(4097, 'm'), 7), (TokenizerModel{"", 7}));
 }
 
 TEST(ManifestTest, WhiteSpaceIsOfNoMeaning) {

@@ -59,6 +59,27 @@ TEST(TokenStoreWriterTest, FactsAreThoseOfTheStore) {
   EXPECT_EQ(store->num_bytes(), bytes);
 }
 
+TEST(TokenStoreWriterTest, TheLibraryIsRecordedAndNotPartOfTheFingerprint) {
+  const TempDir folder;
+  const Documents documents = ProvenDocuments({7, 0, 90}, 257);
+  TokenStoreWriterOptions options = ByteOptions();
+  ASSERT_OK_AND_ASSIGN(const TokenStoreFacts without,
+                       WriteStore(folder.path("without"), documents, options));
+  options.tokenizer_library = "mine 2.1";
+  ASSERT_OK_AND_ASSIGN(const TokenStoreFacts with,
+                       WriteStore(folder.path("with"), documents, options));
+  EXPECT_EQ(with.fingerprint, without.fingerprint);
+  ASSERT_OK_AND_ASSIGN(const auto store, TokenStore::Open(folder.path("with")));
+  EXPECT_EQ(store->tokenizer_library(), "mine 2.1");
+  ASSERT_OK_AND_ASSIGN(const auto old,
+                       TokenStore::Open(folder.path("without")));
+  EXPECT_EQ(old->tokenizer_library(), "");
+  options.tokenizer_library = "\xff";
+  EXPECT_THAT(WriteStore(folder.path("no"), documents, options),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("tokenizer's library")));
+}
+
 TEST(TokenStoreWriterTest, MakesTheFoldersAboveIt) {
   const TempDir folder;
   const Documents documents = ProvenDocuments({5}, 257);
