@@ -40,6 +40,10 @@ class LoadedModel final : public SentencePiece {
 
 }  // namespace
 
+std::string SentencePiece::Library() {
+  return "sentencepiece " PONIENTE_SENTENCEPIECE_VERSION;
+}
+
 std::shared_ptr<const SentencePiece> SentencePiece::Load(std::string_view model,
                                                          std::string* error) {
   auto loaded = std::make_shared<LoadedModel>();
@@ -48,6 +52,8 @@ std::shared_ptr<const SentencePiece> SentencePiece::Load(std::string_view model,
 }
 
 #else
+
+std::string SentencePiece::Library() { return ""; }
 
 std::shared_ptr<const SentencePiece> SentencePiece::Load(std::string_view,
                                                          std::string* error) {

@@ -25,6 +25,10 @@ class SentencePiece {
                                                    std::string* error);
   virtual ~SentencePiece() = default;
 
+  // Returns the library with the version that the build has found:
+  // "sentencepiece 0.1.97".
+  static std::string Library();
+
   virtual uint32_t vocabulary_size() const = 0;
   virtual int end_of_sentence() const = 0;  // below 0 if the model has none
   // Sets `ids` to the ids of the text. On failure, returns false and sets

@@ -21,23 +21,26 @@ std::string ToBytes(const StateJson& array) {
 }  // namespace
 
 std::string EncodePackState(const PackWork& work, const PackState& state) {
-  return StateJson{{"options", work.options},
-                   {"inputs", work.inputs},
-                   {"input", state.input},
-                   {"at", state.begin.at},
-                   {"inside_line", state.begin.inside_line},
-                   {"lines", state.lines},
-                   {"documents_of_input", state.documents_of_input},
-                   {"in_document", state.in_document},
-                   {"bytes", state.bytes},
-                   {"empty", state.empty},
-                   {"compressed", state.compressed.count},
-                   {"first_compressed", FromBytes(state.compressed.first)},
-                   {"binary", state.binary.count},
-                   {"first_binary", FromBytes(state.binary.first)},
-                   {"bad_lines", state.bad_lines},
-                   {"first_bad_line", FromBytes(state.first_bad_line)}}
-      .dump();
+  StateJson saved = {{"options", work.options},
+                     {"inputs", work.inputs},
+                     {"input", state.input},
+                     {"at", state.begin.at},
+                     {"inside_line", state.begin.inside_line},
+                     {"lines", state.lines},
+                     {"documents_of_input", state.documents_of_input},
+                     {"in_document", state.in_document},
+                     {"bytes", state.bytes},
+                     {"empty", state.empty},
+                     {"compressed", state.compressed.count},
+                     {"first_compressed", FromBytes(state.compressed.first)},
+                     {"binary", state.binary.count},
+                     {"first_binary", FromBytes(state.binary.first)},
+                     {"bad_lines", state.bad_lines},
+                     {"first_bad_line", FromBytes(state.first_bad_line)}};
+  if (!work.tokenizer_library.empty()) {
+    saved["tokenizer_library"] = work.tokenizer_library;
+  }
+  return saved.dump();
 }
 
 std::optional<SavedPackState> ParsePackState(std::string_view text) {
@@ -49,6 +52,7 @@ std::optional<SavedPackState> ParsePackState(std::string_view text) {
     SavedPackState result;
     result.work.options = saved.at("options").get<uint64_t>();
     result.work.inputs = saved.at("inputs").get<uint64_t>();
+    result.work.tokenizer_library = saved.value("tokenizer_library", "");
     PackState& state = result.state;
     state.input = saved.at("input").get<uint64_t>();
     state.begin.at = saved.at("at").get<uint64_t>();

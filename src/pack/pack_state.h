@@ -45,11 +45,13 @@ struct PackState {
   friend bool operator==(const PackState&, const PackState&) = default;
 };
 
-// Digests of what a run packs. A run continues another one only if both digests
-// are equal.
+// What a run packs, as digests, and with what. A run continues another one only
+// if both digests are equal, and unless the libraries are known to differ.
 struct PackWork {
   uint64_t options = 0;
   uint64_t inputs = 0;
+  // The library that makes the ids, with its version; empty if not known.
+  std::string tokenizer_library = {};
 
   friend bool operator==(const PackWork&, const PackWork&) = default;
 };

@@ -69,6 +69,16 @@ uint64_t InputsDigest(const std::vector<TextInput>& inputs) {
   return hash.key();
 }
 
+absl::Status AnotherLibrary(const std::string& path, const std::string& before,
+                            const std::string& now) {
+  return absl::FailedPreconditionError(absl::StrCat(
+      "cannot resume the interrupted pack into '", path,
+      "': its ids were made by '", before, "', but this run would use ",
+      now.empty() ? "a library that is not known" : "'" + now + "'",
+      ", and a store has the ids of one version; use the version of the "
+      "interrupted run, or start from the beginning with --restart"));
+}
+
 class Packing {
  public:
   Packing(const PackRequest& request, PackObserver* observer)
@@ -83,7 +93,7 @@ class Packing {
   absl::Status TakePart();
   void PlanJob();
   // What a checkpoint tells: whether to go on with it. Says so.
-  bool GoOn(std::string_view saved);
+  absl::StatusOr<bool> GoOn(std::string_view saved);
   bool AreLarge() const;
   absl::StatusOr<std::unique_ptr<StoreBuilder>> OpenStore();
   PackOutcome Nothing();
@@ -143,10 +153,11 @@ void Packing::PlanJob() {
   job_.threads = request_.threads;
   job_.can_resume = inputs_.sizes_known;
   job_.checkpoint_bytes = request_.checkpoint_bytes;
-  job_.work = {OptionsDigest(request_), InputsDigest(inputs_.files)};
+  job_.work = {OptionsDigest(request_), InputsDigest(inputs_.files),
+               request_.tokenizer_library};
 }
 
-bool Packing::GoOn(std::string_view saved) {
+absl::StatusOr<bool> Packing::GoOn(std::string_view saved) {
   const auto afresh = [this](const char* why) {
     observer_->StartsAfresh(absl::StrCat(why, " since the interrupted run"));
     return false;
@@ -160,6 +171,11 @@ bool Packing::GoOn(std::string_view saved) {
     return afresh("the inputs have changed");
   }
   if (request_.restart) return false;
+  const std::string& library = left->work.tokenizer_library;
+  if (!library.empty() && library != request_.tokenizer_library) {
+    return AnotherLibrary(outcome_.path, library, request_.tokenizer_library);
+  }
+  job_.work.tokenizer_library = library;
   begin_ = left->state;
   goes_on_ = true;
   return true;
@@ -176,8 +192,10 @@ absl::StatusOr<std::unique_ptr<StoreBuilder>> Packing::OpenStore() {
   options.vocabulary = request_.vocabulary;
   options.end_of_document = request_.end_of_document;
   options.block_bytes = request_.block_bytes;
+  options.tokenizer_library = request_.tokenizer_library;
   PONIENTE_ASSIGN_OR_RETURN(StoreManifest manifest,
                             ManifestToWrite(outcome_.path, options));
+  manifest.tokenizer_model = request_.tokenizer_model;
   const auto accept = [this](std::string_view saved) { return GoOn(saved); };
   auto store = job_.can_resume
                    ? StoreBuilder::CreateToSave(outcome_.path, manifest, accept)
@@ -186,10 +204,13 @@ absl::StatusOr<std::unique_ptr<StoreBuilder>> Packing::OpenStore() {
       (absl::IsDataLoss(store.status()) || absl::IsNotFound(store.status()))) {
     begin_ = PackState();
     goes_on_ = false;
+    job_.work.tokenizer_library = request_.tokenizer_library;
     observer_->StartsAfresh(std::string(store.status().message()));
     store = StoreBuilder::CreateToSave(outcome_.path, manifest, accept);
   }
   if (store.ok() && goes_on_) {
+    // Not what this run has, if it is not known what the other one had.
+    (*store)->RecordLibrary(job_.work.tokenizer_library);
     observer_->GoesOn(begin_.bytes, outcome_.total_bytes);
   }
   if (store.ok() && request_.writes_directly.value_or(AreLarge())) {

@@ -20,6 +20,7 @@
 #include "pack/text_splitter.h"
 #include "poniente/token_store_writer.h"
 #include "poniente/token_window.h"
+#include "store/manifest/manifest.h"
 
 namespace poniente::internal {
 
@@ -42,6 +43,11 @@ struct PackRequest {
   // Tokenizer for text; null for bytes.
   std::shared_ptr<const SentencePiece> model;
   uint32_t model_checksum = 0;
+  // The library that makes the ids, with its version; empty if not known. A
+  // request does not continue the run of a library that is known to be another.
+  std::string tokenizer_library;
+  // The model to name in the store; its path is absolute.
+  std::optional<TokenizerModel> tokenizer_model;
   bool skip_bad_lines = false;
   int threads = 1;
   // Whether to write past the page cache; nullopt: only if the inputs are
@@ -105,7 +111,8 @@ struct PackOutcome {
 };
 
 // Packs the inputs into a store. Errors: those of PackRun and StoreBuilder;
-// FailedPrecondition if `out` cannot hold the part.
+// FailedPrecondition if `out` cannot hold the part, or if another run that
+// would be continued was made with another tokenizer_library.
 absl::StatusOr<PackOutcome> Pack(const PackRequest& request,
                                  PackObserver* observer);
 

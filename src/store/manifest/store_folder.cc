@@ -104,10 +104,14 @@ absl::StatusOr<std::unique_ptr<StoreFolder>> StoreFolder::Lock(
     folder->previous_ = 0;
   }
   if (choose != nullptr && folder->previous_) {
-    const std::optional<uint64_t> begun = choose(*folder, *folder->previous_);
-    if (begun) {
-      PONIENTE_CHECK(*begun > *folder->previous_) << *begun;
-      folder->generation_ = *begun;
+    const auto begun = choose(*folder, *folder->previous_);
+    if (!begun.ok()) {
+      folder->KeepForLater();
+      return begun.status();
+    }
+    if (begun->has_value()) {
+      PONIENTE_CHECK(**begun > *folder->previous_) << **begun;
+      folder->generation_ = **begun;
       folder->continues_ = true;
       folder->made_folder_ = folder->made_folder_ || *folder->previous_ == 0;
       return folder;

@@ -39,10 +39,12 @@ class StoreFolder {
  public:
   // Called once the folder is locked, with the generation of the existing
   // store, 0 if there is none. Returns the generation that a dead writer was
-  // writing if its files are to be continued, else nullopt. REQUIRES: the
-  // generation is newer than the store's; others have been committed.
-  using ChooseToContinue = std::function<std::optional<uint64_t>(
-      const StoreFolder& folder, uint64_t committed)>;
+  // writing if its files are to be continued, else nullopt. An error leaves the
+  // files as they are, and Lock() returns it. REQUIRES: the generation is newer
+  // than the store's; others have been committed.
+  using ChooseToContinue =
+      std::function<absl::StatusOr<std::optional<uint64_t>>(
+          const StoreFolder& folder, uint64_t committed)>;
 
   // Creates the folder if necessary, locks it, and removes files that dead
   // writers left, except those to be continued.

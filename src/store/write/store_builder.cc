@@ -102,13 +102,15 @@ absl::StatusOr<std::unique_ptr<StoreBuilder>> StoreBuilder::CreateToSave(
   PONIENTE_CHECK(manifest.block_bytes <= kKeyBlockBytes)
       << manifest.block_bytes;
   StoreCheckpoint checkpoint;
-  const auto choose = [&](const StoreFolder& folder,
-                          uint64_t committed) -> std::optional<uint64_t> {
+  const auto choose =
+      [&](const StoreFolder& folder,
+          uint64_t committed) -> absl::StatusOr<std::optional<uint64_t>> {
     const std::optional<StoreCheckpoint> left =
         ReadCheckpoint(folder.ScratchPath("checkpoint"));
     // A writer that dies right after its commit leaves its last checkpoint.
     if (!left || left->generation <= committed) return std::nullopt;
-    if (!accept(left->caller)) return std::nullopt;
+    PONIENTE_ASSIGN_OR_RETURN(const bool accepted, accept(left->caller));
+    if (!accepted) return std::nullopt;
     checkpoint = *left;
     return left->generation;
   };

@@ -12,6 +12,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -54,8 +55,9 @@ class StoreBuilder {
  public:
   // Decides whether to continue from the checkpoint of a dead writer; receives
   // what that writer passed to Save(). Not called if the store has been
-  // committed since.
-  using Accept = std::function<bool(std::string_view caller)>;
+  // committed since. CreateToSave() returns an error as it is, and leaves the
+  // checkpoint for another attempt.
+  using Accept = std::function<absl::StatusOr<bool>(std::string_view caller)>;
 
   static absl::StatusOr<std::unique_ptr<StoreBuilder>> Create(
       const std::string& path, StoreManifest manifest);
@@ -105,6 +107,11 @@ class StoreBuilder {
   // itself.
   absl::Status Save(const StoreCheckpoint& mark) const;
   void KeepForLater() { folder_->KeepForLater(); }
+  // Records another library than that of the manifest of Create...(). Call it
+  // before Finish().
+  void RecordLibrary(std::string library) {
+    manifest_.tokenizer_library = std::move(library);
+  }
 
   // Makes the store visible and durable. No other call may follow, whatever it
   // returns.

@@ -25,9 +25,11 @@ namespace {
 using testing::AllIds;
 using testing::ByteOptions;
 using testing::Documents;
+using ::testing::HasSubstr;
 using testing::IsOk;
 using testing::ProvenDocuments;
 using testing::ReadFile;
+using testing::StatusIs;
 using testing::TempDir;
 using testing::TestSeed;
 using testing::TextDocument;
@@ -187,6 +189,23 @@ TEST(StoreBuilderTest, ASavedStoreThatNobodyWantsIsRemoved) {
     ++files;
   }
   EXPECT_EQ(files, 4u);
+}
+
+TEST(StoreBuilderTest, ACheckpointThatIsRefusedStaysForAnotherAttempt) {
+  const TempDir folder;
+  const Documents documents = ProvenDocuments({70000}, 257);
+  const std::string path = folder.path("s");
+  SaveAfter(path, Encoded(documents), 70000, false);
+  EXPECT_THAT(
+      StoreBuilder::CreateToSave(
+          path, ByteManifest(),
+          [](auto) { return absl::FailedPreconditionError("another"); }),
+      StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("another")));
+  ASSERT_OK_AND_ASSIGN(
+      const auto builder,
+      StoreBuilder::CreateToSave(path, ByteManifest(),
+                                 [](auto who) { return who == "caller"; }));
+  EXPECT_EQ(builder->manifest().tokens, 70000u);
 }
 
 TEST(StoreBuilderTest, ACheckpointThatWasCommittedIsNotGoneOnWith) {
