@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -35,6 +36,15 @@ class SentencePiece {
   // `error` to the reason.
   virtual bool Encode(std::string_view text, std::vector<uint32_t>* ids,
                       std::string* error) const = 0;
+  // Returns the text of ids, which may begin and end anywhere in a document. A
+  // piece that stands for no text, such as the end of a sentence, appears as
+  // its name ("</s>"); an id that is no piece as <id>. The space that the model
+  // puts before a text is left out at the beginning of a document: at the first
+  // id if `begins_document`, and after each piece that stands for no text.
+  // Bytes that are not UTF-8, such as a half of a character at either end,
+  // appear as U+FFFD.
+  virtual std::string Decode(std::span<const uint32_t> ids,
+                             bool begins_document) const = 0;
 };
 
 }  // namespace poniente::internal
