@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "poniente/config.h"
 
+#include <algorithm>
 #include <filesystem>
+#include <iterator>
 
 #include "absl/strings/str_cat.h"
 #include "config/parse/spec_parser.h"
@@ -44,9 +46,11 @@ absl::StatusOr<Config> Config::Parse(std::string_view text,
                                      const std::string& folder) {
   PONIENTE_ASSIGN_OR_RETURN(internal::RunSpec parsed,
                             internal::ParseSpec(text, name));
-  auto run = std::make_shared<const internal::RunSpec>(std::move(parsed));
+  auto run = std::make_shared<internal::RunSpec>(std::move(parsed));
   PONIENTE_ASSIGN_OR_RETURN(internal::BuiltRun built,
                             internal::BuildRun(*run, folder));
+  std::move(built.warnings.begin(), built.warnings.end(),
+            std::back_inserter(run->warnings));
   return Config(std::move(built.dataset), std::move(built.sources),
                 std::move(built.schedule), std::move(run), folder);
 }

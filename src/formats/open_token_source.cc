@@ -16,6 +16,7 @@
 #include "poniente/token_store.h"
 #include "store/catalog/joined_stores.h"
 #include "store/catalog/store_search.h"
+#include "store/catalog/tokenizer_origin.h"
 #include "store/manifest/manifest.h"
 #include "util/one_line.h"
 #include "util/status_macros.h"
@@ -196,7 +197,13 @@ std::vector<std::string> TokenSourceWarnings(const TokenSource& source) {
           dynamic_cast<const internal::JoinedStores*>(&source)) {
     std::vector<std::string> paths;
     for (const auto& store : joined->stores()) paths.push_back(store->path());
-    return internal::MissingParts(paths);
+    std::vector<std::string> warnings = internal::MissingParts(paths);
+    const TokenSource* const sources[] = {joined};
+    for (internal::LibraryDifference& differs :
+         internal::LibraryDifferences(sources)) {
+      warnings.push_back(std::move(differs.text));
+    }
+    return warnings;
   }
   return {};
 }

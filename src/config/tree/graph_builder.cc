@@ -52,7 +52,7 @@ class GraphBuilder {
     PONIENTE_ASSIGN_OR_RETURN(
         Tokens dataset, BuildNode(run_.root, NodePosition::kRoot, nullptr));
     PONIENTE_ASSIGN_OR_RETURN(dataset, FitToRun(std::move(dataset)));
-    BuiltRun built{std::move(dataset), {}, *schedule_};
+    BuiltRun built{std::move(dataset), {}, *schedule_, sources_.warnings()};
     const DatasetTree tree(*built.dataset);
     for (const TreeLeaf& leaf : tree.leaves()) {
       built.sources.push_back(sources_.SourceOf(*leaf.node));

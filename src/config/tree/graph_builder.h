@@ -21,6 +21,8 @@ struct BuiltRun {
   DatasetPtr<TokenWindow> dataset;
   std::vector<ConfigSource> sources;
   Schedule schedule;
+  // What may be a mistake in the data of the sources, with its place.
+  std::vector<std::string> warnings = {};
 };
 
 // Builds the run. Relative paths are relative to `folder`. If stores cannot be

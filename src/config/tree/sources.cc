@@ -10,6 +10,7 @@
 #include "poniente/open_token_source.h"
 #include "poniente/token_source.h"
 #include "poniente/token_store.h"
+#include "store/catalog/tokenizer_origin.h"
 #include "store/in_parallel.h"
 #include "store/manifest/known_store.h"
 #include "store/manifest/manifest.h"
@@ -168,7 +169,17 @@ absl::Status ConfigSources::OpenBelow(const NodeSpec& root) {
   for (size_t i = 0; i < files.size(); ++i) {
     opened_[SourceKeyOf(*files[i])] = std::move(sources[i]);
   }
+  WarnOfLibraries(files);
   return absl::OkStatus();
+}
+
+void ConfigSources::WarnOfLibraries(const std::vector<const NodeSpec*>& files) {
+  std::vector<const TokenSource*> sources;
+  for (const NodeSpec* node : files) sources.push_back(Opened(*node).get());
+  for (const LibraryDifference& differs : LibraryDifferences(sources)) {
+    warnings_.push_back(absl::StrCat(ToString(files[differs.source]->location),
+                                     ": ", OneLine(differs.text)));
+  }
 }
 
 void ConfigSources::FindLongest(const NodeSpec& node) {

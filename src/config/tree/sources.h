@@ -36,6 +36,11 @@ class ConfigSources {
   // a window.
   absl::Status Open(const NodeSpec& node);
 
+  // Returns a warning, with its place in the configuration, for each source
+  // whose ids were made by another version of the tokenizer than those of
+  // another source. REQUIRES: Open() succeeded.
+  const std::vector<std::string>& warnings() const { return warnings_; }
+
   // Returns the windows of a leaf. `reader` reads the selection of documents,
   // if the leaf has one. REQUIRES: Open() succeeded; the node is a leaf.
   absl::StatusOr<DatasetPtr<TokenWindow>> Windows(const NodeSpec& node,
@@ -57,6 +62,7 @@ class ConfigSources {
   // source once.
   void Gather(const NodeSpec& node, std::vector<const NodeSpec*>* files);
   absl::Status OpenBelow(const NodeSpec& root);
+  void WarnOfLibraries(const std::vector<const NodeSpec*>& files);
   void FindLongest(const NodeSpec& node);
   absl::StatusOr<std::shared_ptr<const TokenSource>> OpenFiles(
       const NodeSpec& node) const;
@@ -70,6 +76,7 @@ class ConfigSources {
   // The key consists of the path and the options stated for its files.
   std::map<std::string, std::shared_ptr<const TokenSource>> opened_;
   std::unordered_map<const DatasetNode*, ConfigSource> leaves_;
+  std::vector<std::string> warnings_;
   bool opens_later_ = false;  // whether stores open their files at first read
   // Tokens of the longest source, and its name in messages.
   uint64_t most_tokens_ = 0;
