@@ -25,14 +25,15 @@ inline uint32_t StoreToken(uint64_t number, uint64_t t) {
 
 inline void WriteStore(const std::string& path, uint64_t number,
                        uint64_t tokens, Vocabulary vocabulary = {"proof", 250},
-                       TokenType type = TokenType::kU16) {
+                       TokenType type = TokenType::kU16,
+                       const std::string& document = "all") {
   TokenStoreWriterOptions options;
   options.vocabulary = std::move(vocabulary);
   options.token_type = type;
   ASSERT_OK_AND_ASSIGN(auto writer, TokenStoreWriter::Create(path, options));
   std::vector<uint32_t> ids(tokens);
   for (uint64_t t = 0; t < tokens; ++t) ids[t] = StoreToken(number, t);
-  ASSERT_TRUE(writer->AddDocument(ids, "all").ok());
+  ASSERT_TRUE(writer->AddDocument(ids, document).ok());
   ASSERT_THAT(writer->Finish(), IsOk());
 }
 
