@@ -23,8 +23,8 @@
 #include <string_view>
 #include <vector>
 
-#include "analysis/diff/first_difference.h"
-#include "analysis/trace/traced_run.h"
+#include "poniente/diff.h"
+#include "poniente/trace.h"
 #include "bench/measure/require.h"
 #include "bench/measure/rounds.h"
 #include "bench/runs/large_run.h"
@@ -32,7 +32,6 @@
 namespace poniente::bench {
 namespace {
 
-using internal::TracedRun;
 
 // In each round, of each kind.
 constexpr int kQuestions = 50;
@@ -111,7 +110,7 @@ int Main(int argc, char** argv) {
   MeasureFind(run, "in a source of 305 items", "web", 1000, &cases);
   const TracedRun same = LargeRun();
   cases.Measure("diff, the same", 0, 1, [&] {
-    Require(internal::FindFirstDifference(run, same, 1000000));
+    Require(FindFirstDifference(run, same, 1000000));
   });
   return 0;
 }

@@ -100,7 +100,7 @@ Trainer::Trainer(poniente::Loader* loader, size_t vocabulary,
     : loader_(loader),
       options_(options),
       state_(vocabulary, loader->sources().size()) {
-  for (const poniente::Source& source : loader->sources()) {
+  for (const poniente::LoaderSource& source : loader->sources()) {
     names_.push_back(source.path.substr(source.path.rfind('/') + 1));
   }
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A run without a TOML file: writes three stores, mixes them, stops in the
-// middle of the run, and resumes it on other ranks. The tokens are those of a
-// run that was not stopped. docs/tree_in_cpp.md explains each part.
+// A run without a TOML file: writes two stores, mixes them with a dataset of
+// the program's own, stops in the middle of the run, and resumes it on other
+// ranks. The tokens are those of a run that was not stopped.
+// docs/tree_in_cpp.md explains each part.
 
 #include <poniente/poniente.h>
 #include <unistd.h>
@@ -9,16 +10,12 @@
 #include <cstdint>
 #include <filesystem>
 #include <iostream>
-#include <memory>
 #include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
 namespace {
-
-using poniente::DatasetPtr;
-using poniente::TokenWindow;
 
 constexpr uint32_t kSeqLen = 16;
 
@@ -43,60 +40,36 @@ absl::Status WriteStore(const std::string& path, uint32_t first,
 absl::Status WriteStores(const std::string& folder) {
   absl::Status written = WriteStore(folder + "/web", 0, 300);
   if (written.ok()) written = WriteStore(folder + "/books", 100, 20);
-  if (written.ok()) written = WriteStore(folder + "/letters", 200, 10);
   return written;
 }
 
-absl::StatusOr<poniente::Schedule> MakeSchedule() {
-  poniente::ScheduleOptions options;
-  options.steps = 60;
-  options.batch_size = 12;
-  options.seq_len = kSeqLen;
-  options.components = {{.name = "web", .weight = 0.75},
-                        {.name = "small", .weight = 0.25}};
-  options.mixture.seed = 42;
-  options.mixture.block_size = 24;
-  options.stages = {
-      {.start = poniente::RunPoint::Step(40),
-       .name = "anneal",
-       .lr_scale = 0.1,
-       .weights = {{"web", 0.5}, {"small", 0.5}}},
-  };
-  return poniente::Schedule::Create(std::move(options));
+// 25 windows that no file holds; window w is 200, 201, ..., each plus w.
+poniente::DatasetPtr<poniente::TokenWindow> Letters() {
+  std::vector<poniente::TokenWindow> windows;
+  for (uint32_t w = 0; w < 25; ++w) {
+    std::vector<uint32_t> ids(kSeqLen);
+    for (uint32_t t = 0; t < kSeqLen; ++t) ids[t] = 200 + w + t;
+    windows.emplace_back(std::move(ids));
+  }
+  return poniente::InMemoryDataset<poniente::TokenWindow>::Create(
+      std::move(windows),
+      {.name = "letters", .vocabulary = poniente::Vocabulary{"numbers", 1000}});
 }
 
-absl::StatusOr<DatasetPtr<TokenWindow>> Windows(const std::string& path) {
-  auto store = poniente::TokenStore::Open(path);
-  if (!store.ok()) return store.status();
-  return (*store)->Windows(kSeqLen);
-}
-
-absl::StatusOr<DatasetPtr<TokenWindow>> MakeTree(
-    const std::string& folder, const poniente::Schedule& schedule) {
-  auto web = Windows(folder + "/web");
-  if (!web.ok()) return web.status();
-  auto books = Windows(folder + "/books");
-  if (!books.ok()) return books.status();
-  auto letters = Windows(folder + "/letters");
-  if (!letters.ok()) return letters.status();
-
-  auto small = poniente::FlatMixture<TokenWindow>::Create(
-      {{.name = "books", .dataset = *books},
-       {.name = "letters", .dataset = *letters}});
-  if (!small.ok()) return small.status();
-  return poniente::MixtureDataset<TokenWindow>::Create(
-      {{.name = "web", .dataset = *web, .weight = 0.75},
-       {.name = "small", .dataset = *small, .weight = 0.25}},
-      schedule.mixture_options());
-}
-
-absl::StatusOr<std::unique_ptr<poniente::Loader>> OpenLoader(
-    const std::string& folder, poniente::LoaderOptions options) {
-  auto schedule = MakeSchedule();
-  if (!schedule.ok()) return schedule.status();
-  auto tree = MakeTree(folder, *schedule);
-  if (!tree.ok()) return tree.status();
-  return poniente::Loader::Create(*tree, *schedule, std::move(options));
+poniente::Run DescribeRun(const std::string& folder) {
+  using namespace poniente;
+  Run run = {.seed = 42, .batch_size = 12, .seq_len = kSeqLen, .steps = 60};
+  run.data = Mixture({{"web", 0.75, Source("web")},
+                      {"small", 0.25,
+                       Flat({{"books", Source("books").Filter(!Fraction(0.1))},
+                             {"letters", Letters()}})}})
+                 .Settings({.block_size = 24});
+  run.stages = {{.name = "anneal",
+                 .start = Steps(40),
+                 .weights = {{"web", 0.5}, {"small", 0.5}},
+                 .lr_scale = 0.1}};
+  run.folder = folder;  // of "web" and "books"
+  return run;
 }
 
 // The ids of each step, with those of all ranks in order.
@@ -114,12 +87,13 @@ absl::Status Read(poniente::Loader& loader, uint64_t end_step, Steps* steps) {
   return absl::OkStatus();
 }
 
-absl::Status Run(const std::string& folder) {
+absl::Status StopAndResume(const std::string& folder) {
   absl::Status status = WriteStores(folder);
   if (!status.ok()) return status;
 
   // The whole run, on one rank.
-  auto loader = OpenLoader(folder, {});
+  const poniente::Run run = DescribeRun(folder);
+  auto loader = poniente::OpenLoader(run);
   if (!loader.ok()) return loader.status();
   const uint64_t num_steps = (*loader)->schedule().steps();
   Steps whole(num_steps);
@@ -128,7 +102,7 @@ absl::Status Run(const std::string& folder) {
 
   // The same run again, stopped after 25 steps.
   Steps stopped(num_steps);
-  auto first = OpenLoader(folder, {});
+  auto first = poniente::OpenLoader(run);
   if (!first.ok()) return first.status();
   status = Read(**first, 25, &stopped);
   if (!status.ok()) return status;
@@ -137,7 +111,7 @@ absl::Status Run(const std::string& folder) {
 
   // The other steps, on three ranks. In training, each is a process.
   for (uint32_t rank = 0; rank < 3; ++rank) {
-    auto resumed = OpenLoader(folder, {.rank = rank, .ranks = 3});
+    auto resumed = poniente::OpenLoader(run, {.rank = rank, .ranks = 3});
     if (!resumed.ok()) return resumed.status();
     status = (*resumed)->Resume(state);
     if (status.ok()) status = Read(**resumed, num_steps, &stopped);
@@ -154,7 +128,7 @@ int main() {
   const std::filesystem::path folder =
       std::filesystem::temp_directory_path() /
       ("tree_in_cpp." + std::to_string(getpid()));
-  const absl::Status status = Run(folder.string());
+  const absl::Status status = StopAndResume(folder.string());
   std::filesystem::remove_all(folder);
   if (status.ok()) return 0;
   std::cerr << "tree_in_cpp: " << status.message() << '\n';

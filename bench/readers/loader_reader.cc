@@ -171,7 +171,8 @@ uint64_t LoaderReader::blocks_verified() const {
 
 std::string LoaderReader::note() const {
   std::map<std::string, int> stores;
-  for (const Source& source : loader_->sources()) ++stores[source.backend];
+  for (const LoaderSource& source : loader_->sources())
+    ++stores[source.backend];
   std::string note;
   for (const auto& [backend, count] : stores) {
     absl::StrAppend(&note, note.empty() ? "" : ", ", backend, " ", count);

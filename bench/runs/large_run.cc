@@ -17,7 +17,6 @@
 namespace poniente::bench {
 namespace {
 
-using internal::TracedRun;
 using Tokens = DatasetPtr<TokenWindow>;
 
 constexpr uint64_t kRunTokens = 14'000'000'000'000;
@@ -133,6 +132,6 @@ class LargeRunBuilder {
 
 }  // namespace
 
-internal::TracedRun LargeRun() { return LargeRunBuilder().Build(); }
+TracedRun LargeRun() { return LargeRunBuilder().Build(); }
 
 }  // namespace poniente::bench

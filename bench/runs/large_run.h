@@ -4,7 +4,7 @@
 #ifndef PONIENTE_BENCH_RUNS_LARGE_RUN_H_
 #define PONIENTE_BENCH_RUNS_LARGE_RUN_H_
 
-#include "analysis/trace/traced_run.h"
+#include "poniente/trace.h"
 
 namespace poniente::bench {
 
@@ -13,7 +13,7 @@ namespace poniente::bench {
 // that are repeated about a thousand times. Lengths of 4096, 8192 and 32768,
 // batches that double twice, weights that change at a half and along a ramp.
 // Made anew by each call.
-internal::TracedRun LargeRun();
+TracedRun LargeRun();
 
 }  // namespace poniente::bench
 

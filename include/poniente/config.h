@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A run described in TOML: the tree of datasets, the schedule, and a loader
-// made from them. docs/config.md lists every key.
+// A run that is described in TOML or in C++ (run.h), opened: the tree of
+// datasets, the schedule, and a loader made from them. docs/config.md lists
+// every key.
 
 #ifndef PONIENTE_CONFIG_H_
 #define PONIENTE_CONFIG_H_
@@ -16,16 +17,13 @@
 #include "poniente/async_dataset.h"
 #include "poniente/byte_reader.h"
 #include "poniente/loader.h"
+#include "poniente/run.h"
 #include "poniente/schedule.h"
 #include "poniente/token_window.h"
 
 namespace poniente {
 
 class TokenSource;
-
-namespace internal {
-struct RunSpec;
-}  // namespace internal
 
 // A leaf of the configured tree.
 struct ConfigSource {
@@ -34,22 +32,27 @@ struct ConfigSource {
   std::string path = {};
   // Where the data lies; empty if the source is only a number of tokens.
   std::string location = {};
-  // All tokens of the source, including those that no window holds.
+  // All tokens of the source, including those that no window holds. 0 for a
+  // dataset of the program's own whose length is not known yet.
   uint64_t tokens = 0;
   // A token store, or the files of another project; null if the source is only
-  // a number of tokens.
+  // a number of tokens, or a dataset of the program's own.
   std::shared_ptr<const TokenSource> data = nullptr;
+  // False if the source is only a number of tokens.
+  bool is_readable = false;
 };
 
-// A validated configuration whose stores are open.
+// A validated description of a run whose stores are open.
 //
 // Determinism: [data] alone decides the tokens; [runtime] never does.
 // Ownership: a value; copies share the open stores.
 // Thread safety: immutable.
-// Errors: InvalidArgument for mistakes in the text, NotFound and DataLoss for
-//     the stores. Every line of the message begins with file:line:column and
-//     names the key, the value and what was expected. All mistakes in the text
-//     are reported at once, then all errors of the stores.
+// Errors: InvalidArgument for mistakes in the description, NotFound and
+// DataLoss
+//     for the stores. Every line of the message begins with file:line:column
+//     (nothing, for a Run described in C++) and names the key, the value and
+//     what was expected. All mistakes in the description are reported at once,
+//     then all errors of the stores.
 class Config {
  public:
   // Reads a file. Relative paths in it are relative to the file's folder.
@@ -61,19 +64,30 @@ class Config {
                                       const std::string& name,
                                       const std::string& folder);
 
+  // Opens a run described in C++. InvalidArgument also for what no text could
+  // state: wrong calls of Node's methods, a null dataset, a seed of 2^63 or
+  // more.
+  static absl::StatusOr<Config> Create(const Run& run);
+
+  // Returns the description. What a stage that starts the run states of
+  // components has become the components' own.
+  const Run& run() const;
+
   // Returns the root of the tree, with the user's seed. A finite root whose run
   // is longer than one epoch is repeated, in a new order each epoch.
-  const DatasetPtr<TokenWindow>& dataset() const { return dataset_; }
-  const Schedule& schedule() const { return schedule_; }
+  const DatasetPtr<TokenWindow>& dataset() const;
+  const Schedule& schedule() const;
   // Returns the vocabulary of the first source that has one. If none has
   // (sources that are only numbers of tokens may not), its tokenizer is empty
   // and its size is 2^32.
   const Vocabulary& vocabulary() const;
   // Returns the sources, in the order of DatasetTree::leaves().
-  const std::vector<ConfigSource>& sources() const { return sources_; }
+  const std::vector<ConfigSource>& sources() const;
 
   // Returns the same run as TOML with everything stated: defaults, names,
-  // absolute paths, the steps at which stages start. Keep it with the run.
+  // absolute paths, the steps at which stages start. Keep it with the run. A
+  // dataset of the program's own cannot be stated: it becomes a source of the
+  // same number of tokens, which plans the run but reads nothing.
   std::string ToToml() const;
 
   // Returns one line for each setting that is valid but may be a mistake:
@@ -99,15 +113,12 @@ class Config {
       const LoaderOptions& options) const;
 
  private:
-  Config(DatasetPtr<TokenWindow> dataset, std::vector<ConfigSource> sources,
-         Schedule schedule, std::shared_ptr<const internal::RunSpec> run,
-         std::string folder);
+  struct Parts;
+  explicit Config(std::shared_ptr<const Parts> parts);
+  static absl::StatusOr<Config> Open(Run run,
+                                     std::vector<std::string> warnings);
 
-  DatasetPtr<TokenWindow> dataset_;
-  std::vector<ConfigSource> sources_;
-  Schedule schedule_;
-  std::shared_ptr<const internal::RunSpec> run_;
-  std::string folder_;
+  std::shared_ptr<const Parts> parts_;
 };
 
 }  // namespace poniente

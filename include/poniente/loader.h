@@ -119,7 +119,7 @@ struct LoaderOptions {
 };
 
 // A leaf that batches come from, and how it is read.
-struct Source {
+struct LoaderSource {
   std::string path = {};     // names down to the leaf: "prose/fortunes"
   std::string dataset = {};  // the leaf's own name: where a store lies
   // What serves it now: "buffered", "direct", "mmap" or "pread"; "memory" for
@@ -271,7 +271,7 @@ class Loader {
 
   const Schedule& schedule() const;
   // Returns how the leaves are read now, in the order of batch.source().
-  std::vector<Source> sources() const;
+  std::vector<LoaderSource> sources() const;
   // Returns what has been done so far. Costs some microseconds, more for
   // hundreds of sources.
   LoaderMetrics metrics() const;

@@ -16,7 +16,8 @@ namespace poniente {
 
 // What this rank has received from one leaf.
 struct SourceMetrics {
-  std::string path = {};  // Source::path; the views of a component share one
+  std::string path =
+      {};  // LoaderSource::path; the views of a component share one
   uint64_t samples = 0;
   uint64_t tokens = 0;
 };
@@ -25,7 +26,7 @@ struct SourceMetrics {
 // files: a leaf in memory or of your own, or the function of a Map(). Counts
 // the time with at least one call in progress.
 struct DatasetTime {
-  std::string path = {};  // names from the root, as in Source::path
+  std::string path = {};  // names from the root, as in LoaderSource::path
   std::string name = {};  // the dataset's own
   double seconds = 0;
 };

@@ -30,6 +30,7 @@
 #include "poniente/open_token_source.h"
 #include "poniente/permutation.h"
 #include "poniente/ranks.h"
+#include "poniente/run.h"
 #include "poniente/run_trace.h"
 #include "poniente/schedule.h"
 #include "poniente/score_file.h"

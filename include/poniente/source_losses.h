@@ -51,7 +51,8 @@ class SourceLosses {
 
   // Creates sums for the batches of this loader.
   explicit SourceLosses(const Loader& loader);
-  // Creates sums for these Source::path, in the order of Loader::sources().
+  // Creates sums for these LoaderSource::path, in the order of
+  // Loader::sources().
   explicit SourceLosses(std::vector<std::string> paths);
 
   // Adds one loss for each sample of the batch, in its order, all with weight

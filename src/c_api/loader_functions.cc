@@ -198,14 +198,14 @@ int32_t poniente_loader_sources(const poniente_loader* loader, size_t first,
   return AtBoundary([&]() -> absl::Status {
     PONIENTE_RETURN_IF_NULL(loader);
     if (count > 0) PONIENTE_RETURN_IF_NULL(sources);
-    const std::vector<Source> all = loader->loader->sources();
+    const std::vector<LoaderSource> all = loader->loader->sources();
     if (first > all.size() || count > all.size() - first) {
       return absl::OutOfRangeError(
           absl::StrCat("there are no ", count, " sources from number ", first,
                        " on, the run has ", all.size()));
     }
     for (size_t i = 0; i < count; ++i) {
-      const Source& from = all[first + i];
+      const LoaderSource& from = all[first + i];
       sources[i] = {loader->Keep(from.path), loader->Keep(from.dataset),
                     loader->Keep(from.backend),
                     loader->Keep(from.fallback_reason)};

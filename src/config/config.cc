@@ -4,11 +4,14 @@
 #include <algorithm>
 #include <filesystem>
 #include <iterator>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "config/parse/spec_parser.h"
-#include "config/spec_writer.h"
+#include "absl/strings/str_join.h"
+#include "config/parse/run_parser.h"
+#include "config/run_nodes.h"
 #include "config/tree/graph_builder.h"
+#include "config/write/run_writer.h"
 #include "loader/batch_assembler.h"
 #include "poniente/dataset_tree.h"
 #include "store/manifest/known_store.h"
@@ -21,61 +24,128 @@ namespace {
 // More is refused unread.
 constexpr uint64_t kMaxConfigBytes = uint64_t{64} << 20;
 
-}  // namespace
+// Where the folder is now, whatever the working directory will be.
+std::string AbsoluteFolder(const std::string& folder) {
+  return internal::LocationOf(folder.empty() ? "." : folder);
+}
 
-Config::Config(DatasetPtr<TokenWindow> dataset,
-               std::vector<ConfigSource> sources, Schedule schedule,
-               std::shared_ptr<const internal::RunSpec> run, std::string folder)
-    : dataset_(std::move(dataset)),
-      sources_(std::move(sources)),
-      schedule_(std::move(schedule)),
-      run_(std::move(run)),
-      folder_(internal::LocationOf(folder.empty() ? "." : folder)) {}
+absl::StatusOr<internal::ParsedRun> ParseIn(std::string_view text,
+                                            const std::string& name,
+                                            const std::string& folder) {
+  PONIENTE_ASSIGN_OR_RETURN(internal::ParsedRun parsed,
+                            internal::ParseRunText(text, name));
+  parsed.run.folder = folder;
+  return parsed;
+}
 
-absl::StatusOr<Config> Config::Load(const std::string& path) {
+absl::StatusOr<internal::ParsedRun> LoadFile(const std::string& path) {
   const absl::StatusOr<std::string> text =
       internal::ReadSmallFile(path, "a configuration", kMaxConfigBytes);
   if (!text.ok()) {
     return internal::Prepend(text.status(), "cannot read configuration");
   }
-  return Parse(*text, path, std::filesystem::path(path).parent_path());
+  return ParseIn(*text, path, std::filesystem::path(path).parent_path());
+}
+
+// Puts the datasets of `described` in place of the sources that stand for them
+// in `checked`, the same tree.
+void PutDatasets(const Node& described, Node* checked) {
+  if (described.kind == NodeKind::kDataset) {
+    checked->kind = NodeKind::kDataset;
+    checked->dataset = described.dataset;
+    checked->tokens = 0;
+  }
+  for (size_t i = 0; i < described.children.size(); ++i) {
+    PutDatasets(described.children[i], &checked->children[i]);
+  }
+}
+
+}  // namespace
+
+struct Config::Parts {
+  Run run;
+  std::vector<std::string> warnings;
+  LoaderOptions loader;
+  internal::BuiltRun built;
+};
+
+Config::Config(std::shared_ptr<const Parts> parts) : parts_(std::move(parts)) {}
+
+absl::StatusOr<Config> Config::Open(Run run,
+                                    std::vector<std::string> warnings) {
+  PONIENTE_ASSIGN_OR_RETURN(internal::BuiltRun built, internal::BuildRun(run));
+  // Paths of sources are shown as they are stated; a later working directory
+  // must not change what they mean.
+  run.folder = AbsoluteFolder(run.folder);
+  std::move(built.warnings.begin(), built.warnings.end(),
+            std::back_inserter(warnings));
+  LoaderOptions loader = internal::LoaderOptionsOf(run);
+  return Config(std::make_shared<const Parts>(
+      Parts{std::move(run), std::move(warnings), std::move(loader),
+            std::move(built)}));
+}
+
+absl::StatusOr<Config> Config::Load(const std::string& path) {
+  PONIENTE_ASSIGN_OR_RETURN(internal::ParsedRun parsed, LoadFile(path));
+  return Open(std::move(parsed.run), std::move(parsed.warnings));
 }
 
 absl::StatusOr<Config> Config::Parse(std::string_view text,
                                      const std::string& name,
                                      const std::string& folder) {
-  PONIENTE_ASSIGN_OR_RETURN(internal::RunSpec parsed,
-                            internal::ParseSpec(text, name));
-  auto run = std::make_shared<internal::RunSpec>(std::move(parsed));
-  PONIENTE_ASSIGN_OR_RETURN(internal::BuiltRun built,
-                            internal::BuildRun(*run, folder));
-  std::move(built.warnings.begin(), built.warnings.end(),
-            std::back_inserter(run->warnings));
-  return Config(std::move(built.dataset), std::move(built.sources),
-                std::move(built.schedule), std::move(run), folder);
+  PONIENTE_ASSIGN_OR_RETURN(internal::ParsedRun parsed,
+                            ParseIn(text, name, folder));
+  return Open(std::move(parsed.run), std::move(parsed.warnings));
+}
+
+absl::StatusOr<Config> Config::Create(const Run& run) {
+  PONIENTE_RETURN_IF_ERROR(internal::CheckNodes(run));
+  // The checks of the text are those of the values.
+  PONIENTE_ASSIGN_OR_RETURN(
+      internal::ParsedRun parsed,
+      internal::ParseRunText(internal::ToStatedToml(run), ""));
+  Run checked = std::move(parsed.run);
+  PutDatasets(internal::StatedRoot(run), &checked.data);
+  // What text cannot state of these changes no token.
+  checked.io = run.io;
+  checked.loader = run.loader;
+  checked.folder = run.folder;
+  return Open(std::move(checked), std::move(parsed.warnings));
+}
+
+const Run& Config::run() const { return parts_->run; }
+
+const DatasetPtr<TokenWindow>& Config::dataset() const {
+  return parts_->built.dataset;
+}
+
+const Schedule& Config::schedule() const { return parts_->built.schedule; }
+
+const std::vector<ConfigSource>& Config::sources() const {
+  return parts_->built.sources;
 }
 
 std::string Config::ToToml() const {
-  return internal::ToToml(*run_, schedule_, folder_);
+  return internal::ToResolvedToml(run(), schedule());
 }
 
 const std::vector<std::string>& Config::warnings() const {
-  return run_->warnings;
+  return parts_->warnings;
 }
 
-const LoaderOptions& Config::loader_options() const { return run_->loader; }
+const LoaderOptions& Config::loader_options() const { return parts_->loader; }
 
-const ByteReaderOptions& Config::io_options() const { return run_->io; }
+const ByteReaderOptions& Config::io_options() const { return run().io; }
 
 const Vocabulary& Config::vocabulary() const {
   static const auto* const kUnknown = new Vocabulary{"", uint64_t{1} << 32};
-  const Vocabulary* const known = dataset_->vocabulary();
+  const Vocabulary* const known = dataset()->vocabulary();
   return known == nullptr ? *kUnknown : *known;
 }
 
 absl::Status Config::CheckLoader() const {
-  return internal::BatchAssembler::Check(DatasetTree(*dataset_), *dataset_,
-                                         schedule_, loader_options());
+  return internal::BatchAssembler::Check(DatasetTree(*dataset()), *dataset(),
+                                         schedule(), loader_options());
 }
 
 absl::StatusOr<std::unique_ptr<Loader>> Config::OpenLoader() const {
@@ -85,8 +155,8 @@ absl::StatusOr<std::unique_ptr<Loader>> Config::OpenLoader() const {
 absl::StatusOr<std::unique_ptr<Loader>> Config::OpenLoader(
     const LoaderOptions& options) const {
   std::string missing;
-  for (const ConfigSource& source : sources_) {
-    if (source.data != nullptr) continue;
+  for (const ConfigSource& source : sources()) {
+    if (source.is_readable) continue;
     absl::StrAppend(&missing, missing.empty() ? "" : ", ", source.path);
   }
   if (!missing.empty()) {
@@ -95,7 +165,48 @@ absl::StatusOr<std::unique_ptr<Loader>> Config::OpenLoader(
                      "number of tokens, no path: ",
                      missing));
   }
-  return Loader::Create(dataset_, schedule_, options);
+  return Loader::Create(dataset(), schedule(), options);
+}
+
+absl::StatusOr<Run> LoadRun(const std::string& path) {
+  PONIENTE_ASSIGN_OR_RETURN(internal::ParsedRun parsed, LoadFile(path));
+  parsed.run.folder = AbsoluteFolder(parsed.run.folder);
+  return std::move(parsed.run);
+}
+
+absl::StatusOr<Run> ParseRun(std::string_view text, const std::string& name,
+                             const std::string& folder) {
+  PONIENTE_ASSIGN_OR_RETURN(internal::ParsedRun parsed,
+                            ParseIn(text, name, folder));
+  parsed.run.folder = AbsoluteFolder(folder);
+  return std::move(parsed.run);
+}
+
+absl::StatusOr<std::string> ToToml(const Run& run) {
+  PONIENTE_RETURN_IF_ERROR(internal::CheckNodes(run));
+  const std::vector<std::string> own = internal::DatasetKeys(run);
+  if (!own.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        absl::StrJoin(own, ", "),
+        own.size() == 1 ? " is a dataset" : " are datasets",
+        " of the program, which TOML cannot state; pack the data into a store, "
+        "or state Declared() to plan the run"));
+  }
+  if (!run.loader.loss_weights.empty()) {
+    return absl::InvalidArgumentError(
+        "loader.loss_weights cannot be stated in TOML: state LossWeight() of "
+        "the nodes");
+  }
+  return internal::ToStatedToml(run);
+}
+
+absl::StatusOr<std::unique_ptr<Loader>> OpenLoader(const Run& run,
+                                                   const Ranks& ranks) {
+  PONIENTE_ASSIGN_OR_RETURN(const Config config, Config::Create(run));
+  LoaderOptions options = config.loader_options();
+  options.rank = ranks.rank;
+  options.ranks = ranks.ranks;
+  return config.OpenLoader(options);
 }
 
 }  // namespace poniente

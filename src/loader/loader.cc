@@ -23,10 +23,10 @@ using internal::Seconds;
 namespace {
 
 // The leaves, in the order of the tree, as they are read now.
-std::vector<Source> SourcesOf(const DatasetTree& tree) {
-  std::vector<Source> sources;
+std::vector<LoaderSource> SourcesOf(const DatasetTree& tree) {
+  std::vector<LoaderSource> sources;
   for (const TreeLeaf& leaf : tree.leaves()) {
-    Source& source = sources.emplace_back();
+    LoaderSource& source = sources.emplace_back();
     source.path = leaf.path;
     source.dataset = leaf.node->name();
     source.backend = "memory";
@@ -116,7 +116,7 @@ absl::Status Loader::Core::Resume(std::string_view state) {
 }
 
 void Loader::Core::WarnOfFallbacks() const {
-  for (const Source& source : SourcesOf(tree())) {
+  for (const LoaderSource& source : SourcesOf(tree())) {
     if (source.fallback_reason.empty()) continue;
     internal::EmitLine(
         options_.warning_sink, "warning: ",
@@ -160,7 +160,7 @@ uint64_t Loader::next_step() const { return core_->next_step(); }
 Task<> Loader::Close() { return Core::Close(core_); }
 absl::Status Loader::CloseBlocking() { return RunBlocking(Close()); }
 const Schedule& Loader::schedule() const { return core_->schedule(); }
-std::vector<Source> Loader::sources() const { return SourcesOf(core_->tree()); }
+std::vector<LoaderSource> Loader::sources() const { return SourcesOf(core_->tree()); }
 LoaderMetrics Loader::metrics() const { return core_->metrics(); }
 const DatasetTree& Loader::tree() const { return core_->tree(); }
 uint64_t Loader::fingerprint() const { return core_->fingerprint(); }

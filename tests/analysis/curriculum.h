@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "analysis/plan/plan.h"
+#include "poniente/plan.h"
 #include "poniente/mixture_dataset.h"
 #include "poniente/token_source.h"
 
@@ -70,8 +70,8 @@ class Curriculum {
                 .value();
   }
 
-  absl::StatusOr<internal::PlannedRun> Plan() const {
-    return internal::MakePlan(*root_, schedule_, sources_, LastBatch::kKeep,
+  absl::StatusOr<PlannedRun> Plan() const {
+    return MakePlan(*root_, schedule_, sources_, LastBatch::kKeep,
                               std::nullopt);
   }
   const Schedule& schedule() const { return schedule_; }

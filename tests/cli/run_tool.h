@@ -6,7 +6,6 @@
 
 #include <gtest/gtest.h>
 #include <pty.h>
-#include <sys/ioctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -70,18 +69,14 @@ inline bool HasTerminals() {
   if (!::poniente::testing::HasTerminals()) \
   GTEST_SKIP() << "no terminal can be made; is /dev/pts not mounted?"
 
-// RunTool() on a terminal of so many columns, with these words in front, such
-// as "NO_COLOR=1". What is printed comes in `out`, as the terminal shows it.
+// RunTool() on a terminal, with these words in front, such as "NO_COLOR=1".
+// What is printed comes in `out`, as the terminal shows it.
 // REQUIRES: HasTerminals().
 inline ToolRun RunOnTerminal(const std::string& arguments,
-                             const std::string& environment,
-                             unsigned short columns = 80) {
+                             const std::string& environment) {
   ToolRun run;
   int terminal = -1;
-  winsize size = {};
-  size.ws_row = 24;
-  size.ws_col = columns;
-  const pid_t child = ::forkpty(&terminal, nullptr, nullptr, &size);
+  const pid_t child = ::forkpty(&terminal, nullptr, nullptr, nullptr);
   if (child == 0) {
     const std::string command =
         "env -u NO_COLOR " + environment + " " PONIENTE_TOOL " " + arguments;

@@ -247,7 +247,7 @@ TEST_F(ConfigTest, SaysWhichBackendServesEachStore) {
     ASSERT_OK_AND_ASSIGN(const Config config,
                          Parse(kData + ("[runtime]\nio = '" + io + "'\n")));
     ASSERT_OK_AND_ASSIGN(const auto loader, config.OpenLoader());
-    for (const Source& source : loader->sources()) {
+    for (const LoaderSource& source : loader->sources()) {
       EXPECT_EQ(source.backend, io);
       EXPECT_THAT(source.dataset, HasSubstr(dir_.path()));
     }

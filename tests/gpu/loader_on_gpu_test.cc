@@ -95,7 +95,7 @@ class LoaderOnGpuTest : public GpuTest {
     kernel_ = std::make_unique<Kernel>();
     streams_ = std::make_unique<std::array<Stream, 2>>();
     std::vector<Readback> readbacks(24);
-    const std::vector<Source> sources = loader_->sources();
+    const std::vector<LoaderSource> sources = loader_->sources();
     std::vector<Batch> held;
     for (uint64_t step = 0; step < batches; ++step) {
       Readback& readback = readbacks[step % readbacks.size()];
@@ -227,7 +227,7 @@ TEST_F(LoaderOnGpuTest, SoAreThoseOfBatchesThatGrow) {
 // The loader's end and the batches' come in any order.
 TEST_F(LoaderOnGpuTest, ABatchOutlivesItsLoader) {
   ASSERT_NO_FATAL_FAILURE(Open(TokenType::kU16, BatchesOf(kMaxBatchSamples)));
-  const std::vector<Source> sources = loader_->sources();
+  const std::vector<LoaderSource> sources = loader_->sources();
   ASSERT_OK_AND_ASSIGN(const Batch batch, loader_->NextBlocking());
   loader_.reset();
   ASSERT_THAT(batch.WaitUntilCopied(), IsOk());

@@ -90,7 +90,7 @@ DatasetPtr<TokenWindow> RandomStores::Mixture(uint32_t seq_len) const {
 }
 
 std::vector<std::byte> RandomStores::OnDisk(
-    const Batch& batch, const std::vector<Source>& sources) {
+    const Batch& batch, const std::vector<LoaderSource>& sources) {
   std::vector<std::byte> bytes;
   bytes.reserve(batch.tensor(BatchTensor::kTokens)->num_bytes());
   std::vector<uint16_t> ids(batch.seq_len());

@@ -31,7 +31,7 @@ class RandomStores {
   // Knows of the library's work only which window of which store a sample is.
   // REQUIRES: samples are whole windows.
   std::vector<std::byte> OnDisk(const Batch& batch,
-                                const std::vector<Source>& sources);
+                                const std::vector<LoaderSource>& sources);
 
  private:
   const uint64_t seed_;

@@ -84,7 +84,7 @@ using poniente::TokenWindow;
 [[maybe_unused]] const poniente::Stretch kStretch = {.first_step = 8};
 [[maybe_unused]] const poniente::BatchShare kShare = {.end = 8};
 [[maybe_unused]] const poniente::LoaderOptions kLoader = {.ranks = 8};
-[[maybe_unused]] const poniente::Source kLoaderSource = {.path = "numbers"};
+[[maybe_unused]] const poniente::LoaderSource kLoaderSource = {.path = "numbers"};
 [[maybe_unused]] const poniente::ConfigSource kConfigSource = {.tokens = 8};
 [[maybe_unused]] const poniente::Device kDevice = {.ordinal = 1};
 [[maybe_unused]] const poniente::Ranks kRanks = {.ranks = 8};

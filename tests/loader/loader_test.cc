@@ -93,7 +93,7 @@ TEST(LoaderTest, ServesTheItemsOfTheDatasetInOrder) {
 
 TEST(LoaderTest, SaysWhereEachSampleComesFrom) {
   const auto loader = Open(Mixture(), MakeSchedule(0, 6));
-  const std::vector<Source> sources = loader->sources();
+  const std::vector<LoaderSource> sources = loader->sources();
   ASSERT_EQ(sources.size(), 3u);
   EXPECT_EQ(sources[0].path, "big");
   EXPECT_EQ(sources[2].path, "small/b");

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analysis/diff/first_difference.h"
-
 #include <algorithm>
 #include <unordered_map>
 #include <utility>
@@ -9,9 +7,16 @@
 #include "absl/strings/str_cat.h"
 #include "index/max_samples.h"
 #include "loader/state/run_state.h"
+#include "poniente/diff.h"
 #include "poniente/extend/piecewise_items.h"
 #include "poniente/token_source.h"
 #include "util/status_macros.h"
+
+// Everything that decides the samples before a step (RunState) can be compared
+// at once. If it is the same before a step, it is the same before every earlier
+// step, so a binary search finds the last such step. From there on, samples are
+// compared one by one, for two reasons: a RunState reaches to the end of the
+// block, and different parameters may still give the same samples.
 
 namespace poniente::internal {
 namespace {
@@ -274,11 +279,14 @@ class Search {
 };
 
 }  // namespace
+}  // namespace poniente::internal
+
+namespace poniente {
 
 absl::StatusOr<ComparedSamples> FindFirstDifference(
     const TracedRun& a, const TracedRun& b, uint64_t most_samples,
     const ComparisonProgress& progress) {
-  return Search(a, b, most_samples, progress).Run();
+  return internal::Search(a, b, most_samples, progress).Run();
 }
 
-}  // namespace poniente::internal
+}  // namespace poniente

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "analysis/trace/traced_run.h"
+#include "poniente/trace.h"
 
 namespace poniente::internal {
 

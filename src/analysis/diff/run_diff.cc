@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "util/status_macros.h"
 
-namespace poniente::internal {
+namespace poniente {
 namespace {
 
 DiffValue Words(const std::optional<SampleOrigin>& origin) {
@@ -24,10 +24,12 @@ absl::StatusOr<RunDiff> DiffRuns(const TracedRun& a, const TracedRun& b,
   RunDiff diff;
   PONIENTE_ASSIGN_OR_RETURN(diff.compared,
                             FindFirstDifference(a, b, most_samples, progress));
-  AppendTreeDifferences(a, b, diff.compared, &diff.differences);
-  AppendScheduleDifferences(a, b, diff.compared, &diff.differences);
-  AppendLoaderDifferences(a.options(), b.options(), &diff.differences);
-  AppendIoDifferences(a.io_options(), b.io_options(), &diff.differences);
+  internal::AppendTreeDifferences(a, b, diff.compared, &diff.differences);
+  internal::AppendScheduleDifferences(a, b, diff.compared, &diff.differences);
+  internal::AppendLoaderDifferences(a.options(), b.options(),
+                                    &diff.differences);
+  internal::AppendIoDifferences(a.io_options(), b.io_options(),
+                                &diff.differences);
   std::stable_partition(
       diff.differences.begin(), diff.differences.end(),
       [](const RunDifference& one) { return one.decides_tokens; });
@@ -46,4 +48,4 @@ absl::StatusOr<RunDiff> DiffRuns(const TracedRun& a, const TracedRun& b,
   return diff;
 }
 
-}  // namespace poniente::internal
+}  // namespace poniente

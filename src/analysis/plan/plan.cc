@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analysis/plan/plan.h"
+#include "poniente/plan.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "analysis/plan/plan_series.h"
 #include "analysis/plan/plan_sources.h"
@@ -9,15 +10,15 @@
 #include "poniente/dataset_tree.h"
 #include "util/status_macros.h"
 
-namespace poniente::internal {
+namespace poniente {
 namespace {
 
-AttentionSaved SavedBy(const RunSteps& run) {
+AttentionSaved SavedBy(const internal::RunSteps& run) {
   AttentionSaved saved;
   double samples = 0;
   double tokens = 0;
   double squares = 0;
-  for (const RunInterval& interval : run.intervals()) {
+  for (const internal::RunInterval& interval : run.intervals()) {
     const auto count =
         static_cast<double>(interval.end_sample - interval.first_sample);
     const double length = interval.seq_len;
@@ -38,6 +39,14 @@ AttentionSaved SavedBy(const RunSteps& run) {
 
 }  // namespace
 
+double PlannedRunSource::total_samples() const {
+  return std::accumulate(samples.begin(), samples.end(), 0.0);
+}
+
+double PlannedRunSource::total_tokens() const {
+  return std::accumulate(tokens.begin(), tokens.end(), 0.0);
+}
+
 absl::StatusOr<PlannedRun> MakePlan(const Config& config,
                                     std::optional<uint64_t> steps,
                                     double max_repeats) {
@@ -56,14 +65,15 @@ absl::StatusOr<PlannedRun> MakePlan(const DatasetNode& root,
   if (!length.is_endless) there = length.readable;
   // What max_epochs forbids is an error, not an end.
   PONIENTE_ASSIGN_OR_RETURN(
-      const RunSteps stated,
-      RunSteps::Create(
+      const internal::RunSteps stated,
+      internal::RunSteps::Create(
           schedule, steps.value_or(schedule.steps()) > 0 ? std::nullopt : there,
           last_batch, steps));
   PONIENTE_RETURN_IF_ERROR(
       DatasetTree(root).CheckEpochs(std::max<uint64_t>(1, stated.samples())));
   PONIENTE_ASSIGN_OR_RETURN(
-      const RunSteps run, RunSteps::Create(schedule, there, last_batch, steps));
+      const internal::RunSteps run,
+      internal::RunSteps::Create(schedule, there, last_batch, steps));
   const StepPlan first = schedule.At(0);
   PlannedRun plan;
   plan.steps = run.steps();
@@ -78,13 +88,14 @@ absl::StatusOr<PlannedRun> MakePlan(const DatasetNode& root,
     plan.stages.push_back(run.Stage(stage));
     plan.tokens += plan.stages.back().tokens;
   }
-  PONIENTE_RETURN_IF_ERROR(PlanSources(root, run, sources).Fill(&plan));
-  for (RunStage& stage : plan.stages) {
+  PONIENTE_RETURN_IF_ERROR(
+      internal::PlanSources(root, run, sources).Fill(&plan));
+  for (PlannedRunStage& stage : plan.stages) {
     stage.bytes_per_step /=
         static_cast<double>(stage.end_step - stage.first_step);
   }
-  PONIENTE_RETURN_IF_ERROR(AddSeries(root, run, &plan));
+  PONIENTE_RETURN_IF_ERROR(internal::AddSeries(root, run, &plan));
   return plan;
 }
 
-}  // namespace poniente::internal
+}  // namespace poniente

@@ -60,7 +60,7 @@ std::vector<uint64_t> StepsShown(const RunSteps& run, const PlannedRun& plan,
   for (const RunInterval& interval : run.intervals()) {
     AddBetween(interval.first_step, interval.end_step, per_interval, &steps);
   }
-  for (const RunStage& stage : plan.stages) {
+  for (const PlannedRunStage& stage : plan.stages) {
     if (!stage.ramp_end_step.has_value()) continue;
     AddBetween(stage.first_step, *stage.ramp_end_step, kPointsPerRamp, &steps);
   }
@@ -80,8 +80,8 @@ void AddPoints(const RunSteps& run, const std::vector<uint64_t>& steps,
     before = sample;
     const uint64_t served = std::min(step, run.steps() - 1);
     const RunInterval& interval = run.IntervalOf(served);
-    const RunStage& stage = plan->stages[interval.stage];
-    RunSeries::Point& point = plan->series.points.emplace_back();
+    const PlannedRunStage& stage = plan->stages[interval.stage];
+    PlannedRunSeries::Point& point = plan->series.points.emplace_back();
     point.step = step;
     point.batch_size = interval.batch_size;
     point.seq_len = seq_len = interval.seq_len;
@@ -119,11 +119,11 @@ class Bands {
       return Fill(*children[0].node, made->Child(0), made.get());
     }
     // Rows of depth 0 and first views come in the same order.
-    std::map<std::string_view, RunSeries::Band*> of_names;
+    std::map<std::string_view, PlannedRunSeries::Band*> of_names;
     size_t band = 0;
     size_t row = 0;
     for (uint32_t i = 0; i < children.size(); ++i) {
-      RunSeries::Band* to = nullptr;
+      PlannedRunSeries::Band* to = nullptr;
       if (children[i].view > 0) {
         const auto known = of_names.find(children[i].name);
         if (known != of_names.end()) to = known->second;
@@ -146,7 +146,7 @@ class Bands {
   const Flow& flow() const { return flow_; }
 
  private:
-  void AddTokens(const Flow& flow, RunSeries::Band* band) const {
+  void AddTokens(const Flow& flow, PlannedRunSeries::Band* band) const {
     double tokens = 0;
     band->tokens.resize(steps_.size());
     for (size_t i = 0; i < flow.intervals(); ++i) {
@@ -165,7 +165,7 @@ class Bands {
   }
 
   // Those in force, where the root is a mixture.
-  void SetShares(uint32_t child, RunSeries::Band* band) const {
+  void SetShares(uint32_t child, PlannedRunSeries::Band* band) const {
     if (mixture_ == nullptr) return;
     const StagePlan& plan = mixture_->plan();
     for (const uint64_t step : steps_) {
@@ -186,7 +186,7 @@ class Bands {
 
 // Sources that repeat what is below them count its passes.
 void ScaleEpochs(PlannedRun* plan) {
-  for (RunSeries::Band& band : plan->series.bands) {
+  for (PlannedRunSeries::Band& band : plan->series.bands) {
     if (band.epochs.empty() || band.epochs.back() == 0) continue;
     const double scale =
         *plan->sources[band.source].epochs / band.epochs.back();
@@ -195,8 +195,8 @@ void ScaleEpochs(PlannedRun* plan) {
 }
 
 // Of what is read up to the next point, where no shares are in force.
-void ShareOutTokens(RunSeries* series) {
-  for (RunSeries::Band& band : series->bands) {
+void ShareOutTokens(PlannedRunSeries* series) {
+  for (PlannedRunSeries::Band& band : series->bands) {
     if (!band.shares.empty()) continue;
     for (size_t i = 0; i + 1 < series->points.size(); ++i) {
       const double all =
@@ -212,7 +212,7 @@ void ShareOutTokens(RunSeries* series) {
 
 absl::Status AddSeries(const DatasetNode& root, const RunSteps& run,
                        PlannedRun* plan) {
-  RunSeries& series = plan->series;
+  PlannedRunSeries& series = plan->series;
   if (run.steps() == 0) return absl::OkStatus();
   for (const size_t source : LargestSources(*plan, &series.others)) {
     series.bands.emplace_back().source = source;

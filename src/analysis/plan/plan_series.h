@@ -6,7 +6,7 @@
 
 #include "absl/status/status.h"
 #include "analysis/plan/plan_steps.h"
-#include "analysis/plan/planned_run.h"
+#include "poniente/plan.h"
 #include "poniente/extend/dataset_node.h"
 
 namespace poniente::internal {

@@ -136,7 +136,7 @@ PlanSources::Row* PlanSources::RowOf(Row* parent, const NamedNode& child) {
   row->has_items = has_items;
   row->samples.resize(run_.intervals().size());
   row->passes.resize(run_.intervals().size());
-  RunSource& source = row->source;
+  PlannedRunSource& source = row->source;
   source.name = child.name;
   source.is_store = below.empty();
   source.kind = source.is_store ? "store" : shown->name();
@@ -172,7 +172,7 @@ void PlanSources::AddPasses(const Flow& flow, const TreePosition& place,
 }
 
 void PlanSources::AddLeaf(const DatasetNode& node, Row* row) {
-  RunSource& source = row->source;
+  PlannedRunSource& source = row->source;
   const auto number = static_cast<uint32_t>(leaves_.size());
   const uint64_t fingerprint = node.fingerprint();
   uint32_t like = number;
@@ -285,7 +285,7 @@ absl::Status PlanSources::FindRepeats(const DatasetTree& tree,
 }
 
 void PlanSources::Finish(Row* row, double passes_above, PlannedRun* plan) {
-  RunSource& source = row->source;
+  PlannedRunSource& source = row->source;
   source.samples.assign(run_.stages(), 0.0);
   source.tokens.assign(run_.stages(), 0.0);
   for (size_t i = 0; i < row->samples.size(); ++i) {

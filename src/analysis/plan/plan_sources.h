@@ -13,9 +13,9 @@
 #include "analysis/plan/plan_flow.h"
 #include "analysis/plan/plan_repeats.h"
 #include "analysis/plan/plan_steps.h"
-#include "analysis/plan/planned_run.h"
 #include "poniente/config.h"
 #include "poniente/dataset_tree.h"
+#include "poniente/plan.h"
 
 namespace poniente::internal {
 
@@ -38,7 +38,7 @@ class PlanSources {
  private:
   // What a source needs while its parts are summed up.
   struct Row {
-    RunSource source;
+    PlannedRunSource source;
     std::vector<std::unique_ptr<Row>> children;  // in their order
     Row* parent = nullptr;
     std::vector<LikeLeaf> leaves;

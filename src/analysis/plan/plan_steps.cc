@@ -115,9 +115,9 @@ double RunSteps::LrScale(uint64_t step) const {
   return schedule_.At(schedule_.steps() - 1).lr_scale;
 }
 
-RunStage RunSteps::Stage(size_t number) const {
+PlannedRunStage RunSteps::Stage(size_t number) const {
   const PlannedStage& planned = schedule_.stages()[number];
-  RunStage stage;
+  PlannedRunStage stage;
   stage.name = planned.name;
   stage.first_step = planned.start_step;
   for (const RunInterval& interval : intervals_) {

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "analysis/plan/planned_run.h"
 #include "poniente/loader.h"
+#include "poniente/plan.h"
 #include "poniente/schedule.h"
 
 namespace poniente::internal {
@@ -52,7 +52,7 @@ class RunSteps {
   uint64_t StepOf(uint64_t sample) const;
   const RunInterval& IntervalOf(uint64_t step) const;
   // Returns a stage. REQUIRES: it begins within the run.
-  RunStage Stage(size_t stage) const;
+  PlannedRunStage Stage(size_t stage) const;
   size_t stages() const;
   double LrScale(uint64_t step) const;
 

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analysis/trace/traced_run.h"
-
 #include <algorithm>
 #include <unordered_map>
 #include <utility>
@@ -8,17 +6,18 @@
 #include "absl/strings/str_cat.h"
 #include "poniente/extend/piecewise_items.h"
 #include "poniente/token_source.h"
+#include "poniente/trace.h"
 #include "util/check.h"
 #include "util/nearest_name.h"
 #include "util/status_macros.h"
 
-namespace poniente::internal {
+namespace poniente {
 namespace {
 
 constexpr size_t kMaxNamed = 8;
 
 std::string QuotedName(std::string_view name) {
-  return absl::StrCat("'", Absl(name), "'");
+  return absl::StrCat("'", internal::Absl(name), "'");
 }
 
 bool EndsWithName(std::string_view path, std::string_view name) {
@@ -133,14 +132,8 @@ absl::StatusOr<std::vector<TracedDocument>> TracedRun::DocumentsOf(
                             pieces->Pieces(position));
   const TokenSource* const data = sources_[origin.leaf].data.get();
   for (const ItemPiece& piece : made_of) {
-    documents.push_back({piece.document, "", piece.end - piece.begin,
-                         /*has_beginning=*/!documents.empty()});
+    documents.push_back({piece.document, ""});
     if (data == nullptr) continue;
-    if (documents.size() == 1) {
-      PONIENTE_ASSIGN_OR_RETURN(const TokenRange whole,
-                                data->DocumentRange(piece.document));
-      documents.back().has_beginning = whole.begin == piece.begin;
-    }
     PONIENTE_ASSIGN_OR_RETURN(documents.back().name,
                               data->DocumentName(piece.document));
   }
@@ -187,7 +180,7 @@ absl::StatusOr<std::string> TracedRun::FindSource(std::string_view name) const {
     if (leaf.path == name) return leaf.path;
     if (names_[i] == name) named.push_back(leaf.path);
     if (EndsWithName(leaf.path, name)) candidates.push_back(leaf.path);
-    if (leaf.path.starts_with(absl::StrCat(Absl(name), "/"))) {
+    if (leaf.path.starts_with(absl::StrCat(internal::Absl(name), "/"))) {
       below.push_back(leaf.path);
     }
   }
@@ -208,8 +201,9 @@ absl::StatusOr<std::string> TracedRun::FindSource(std::string_view name) const {
   std::vector<std::string> known;
   for (const TreeLeaf& leaf : leaves) known.push_back(leaf.path);
   known.insert(known.end(), names_.begin(), names_.end());
-  return absl::NotFoundError(absl::StrCat(
-      "there is no source ", QuotedName(name), DidYouMean(name, known)));
+  return absl::NotFoundError(absl::StrCat("there is no source ",
+                                          QuotedName(name),
+                                          internal::DidYouMean(name, known)));
 }
 
 absl::StatusOr<std::vector<uint32_t>> TracedRun::LeavesAt(
@@ -300,7 +294,7 @@ absl::StatusOr<std::vector<uint64_t>> TracedRun::DocumentsNamed(
   if (!data->knows_documents()) {
     return absl::FailedPreconditionError(absl::StrCat(
         "the documents of ", QuotedName(path), " are not known: '",
-        data->path(), "' (", Absl(data->format()),
+        data->path(), "' (", internal::Absl(data->format()),
         ") does not say where they end; state document_end or document_begin"));
   }
   std::vector<uint64_t> documents;
@@ -315,4 +309,4 @@ absl::StatusOr<std::vector<uint64_t>> TracedRun::DocumentsNamed(
                                           " has the name ", QuotedName(name)));
 }
 
-}  // namespace poniente::internal
+}  // namespace poniente

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // poniente diff: from which step on two runs differ, and how.
 
+#include "poniente/diff.h"
+
 #include <array>
 #include <charconv>
 #include <iostream>
@@ -11,7 +13,6 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "analysis/diff/run_diff.h"
 #include "cli/arguments.h"
 #include "cli/command_line.h"
 #include "cli/commands/commands.h"
@@ -25,12 +26,6 @@
 
 namespace poniente::cli {
 namespace {
-
-using internal::DiffValue;
-using internal::FirstDifference;
-using internal::RunDiff;
-using internal::RunDifference;
-using internal::TracedRun;
 
 // As of diff(1), but that its 2 is a wrong command line here.
 constexpr int kExitSame = kExitOk;
@@ -80,7 +75,7 @@ Json RampToJson(const std::string& ramp) {
   return ramp.empty() ? Json() : Json(ramp);
 }
 
-void PrintDiffAsJson(const RunDiff& diff) {
+void PrintDiffAsJson(const poniente::RunDiff& diff) {
   const std::optional<FirstDifference>& first = diff.compared.first;
   Json json;
   json["same"] = !first.has_value();
@@ -119,7 +114,8 @@ std::string InWords(const std::optional<SampleOrigin>& origin) {
                       "..", origin->token_end);
 }
 
-void PrintRows(const char* header, const RunDiff& diff, bool decides_tokens) {
+void PrintRows(const char* header, const poniente::RunDiff& diff,
+               bool decides_tokens) {
   std::vector<std::vector<std::string>> rows = {
       {header, "A", "B", "from step"}};
   size_t left_out = 0;
@@ -143,7 +139,7 @@ void PrintRows(const char* header, const RunDiff& diff, bool decides_tokens) {
 }
 
 void PrintDiffAsText(const std::string& a, const std::string& b,
-                     const RunDiff& diff) {
+                     const poniente::RunDiff& diff) {
   const std::optional<FirstDifference>& first = diff.compared.first;
   std::cout << "A: " << OneLine(a) << "\nB: " << OneLine(b) << '\n';
   if (first) {
@@ -164,16 +160,15 @@ int Trouble(const absl::Status& status) {
   return kExitTrouble;
 }
 
-absl::StatusOr<RunDiff> Diff(const TracedRun& a, const TracedRun& b,
-                             uint64_t most_samples) {
+absl::StatusOr<poniente::RunDiff> Diff(const TracedRun& a, const TracedRun& b,
+                                       uint64_t most_samples) {
   std::optional<Progress> progress;
-  return internal::DiffRuns(
-      a, b, most_samples, [&](uint64_t done, uint64_t total) {
-        if (!progress)
-          progress.emplace("comparing", total, /*quiet=*/false,
-                           ProgressUnit::kSamples);
-        progress->Update(done);
-      });
+  return DiffRuns(a, b, most_samples, [&](uint64_t done, uint64_t total) {
+    if (!progress)
+      progress.emplace("comparing", total, /*quiet=*/false,
+                       ProgressUnit::kSamples);
+    progress->Update(done);
+  });
 }
 
 }  // namespace

@@ -12,7 +12,6 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "analysis/trace/traced_run.h"
 #include "cli/arguments.h"
 #include "cli/command_line.h"
 #include "cli/commands/commands.h"
@@ -22,14 +21,11 @@
 #include "cli/screen/table.h"
 #include "index/max_samples.h"
 #include "poniente/config.h"
+#include "poniente/trace.h"
 #include "util/status_macros.h"
 
 namespace poniente::cli {
 namespace {
-
-using internal::StepRange;
-using internal::TracedReading;
-using internal::TracedRun;
 
 absl::Status FindUsageError(const std::string& message) {
   return absl::InvalidArgumentError(

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // poniente plan: what a configured run will read, before it runs.
 
-#include "analysis/plan/plan.h"
+#include "poniente/plan.h"
 
 #include <cerrno>
 #include <cmath>
@@ -32,7 +32,7 @@ namespace {
 
 absl::StatusOr<double> MaxRepeats(const Arguments& arguments) {
   const std::optional<std::string> text = arguments.Text("max-repeats");
-  if (!text.has_value()) return internal::kMaxRepeats;
+  if (!text.has_value()) return kMaxRepeats;
   double value = 0;
   if (!absl::SimpleAtod(*text, &value) || !std::isfinite(value) || value < 0) {
     return absl::InvalidArgumentError(absl::StrCat(
@@ -54,7 +54,7 @@ absl::Status WriteFile(const std::string& path, const std::string& text) {
 }
 
 void PrintHead(const std::string& path, const Config& config,
-               const internal::PlannedRun& plan) {
+               const PlannedRun& plan) {
   std::cout << OneLine(path) << ": " << Plural(plan.steps, "step") << ", "
             << Plural(plan.samples, "sample") << ", "
             << ShortCount(static_cast<double>(plan.tokens)) << " tokens";
@@ -108,7 +108,7 @@ int RunPlan(const std::vector<std::string>& args) {
   const std::string& path = parsed->positionals()[0];
   const auto config = LoadConfig(path);
   if (!config.ok()) return FailConfig(config.status());
-  const auto plan = internal::MakePlan(*config, steps, *max_repeats);
+  const auto plan = MakePlan(*config, steps, *max_repeats);
   if (!plan.ok()) return FailConfig(plan.status());
   if (const std::optional<std::string> page = parsed->Text("html")) {
     const absl::Status written = WriteFile(*page, PlanPage(*plan, path));

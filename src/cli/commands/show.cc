@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <iostream>
 #include <optional>
-#include <span>
 #include <string>
 #include <utility>
 #include <variant>
@@ -12,70 +11,58 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "analysis/trace/traced_run.h"
 #include "cli/arguments.h"
 #include "cli/command_line.h"
 #include "cli/commands/commands.h"
 #include "cli/commands/load_config.h"
-#include "cli/commands/token_text.h"
 #include "cli/screen/console.h"
 #include "cli/screen/json.h"
 #include "cli/screen/table.h"
 #include "index/max_samples.h"
 #include "poniente/config.h"
+#include "poniente/trace.h"
 
 namespace poniente::cli {
 namespace {
-
-using internal::TracedDocument;
-using internal::TracedRun;
-using internal::TracedSample;
-using internal::TracedStep;
 
 // Documents of one sample that a line has room for.
 constexpr size_t kMaxDocumentsShown = 4;
 
 // What --text adds to a sample.
 struct SampleText {
-  std::optional<std::string> text;  // unset if the tokenizer is not at hand
+  std::optional<std::string> text;  // unset if the tokenizer is not "bytes"
   std::vector<uint32_t> tokens;
 };
 
-// The documents of a sample are texts of their own.
-std::string TextOfSample(const TokenText& text, const TracedSample& sample,
-                         std::span<const uint32_t> tokens) {
-  std::string result;
-  for (const TracedDocument& document : sample.documents) {
-    const size_t count =
-        static_cast<size_t>(std::min<uint64_t>(document.tokens, tokens.size()));
-    result += text.Of(tokens.first(count), document.has_beginning);
-    tokens = tokens.subspan(count);
+// Bytes as they are; ids that are no bytes as <256>.
+std::string TextOf(const std::vector<uint32_t>& tokens) {
+  std::string text;
+  for (const uint32_t id : tokens) {
+    if (id <= 255) {
+      text += static_cast<char>(id);
+    } else {
+      absl::StrAppend(&text, "<", id, ">");
+    }
   }
-  return result + text.Of(tokens, /*begins_document=*/false);
+  return text;
 }
 
 absl::StatusOr<std::vector<SampleText>> ReadTexts(
-    const TracedRun& run, const Config& config, TokenTexts found,
+    const TracedRun& run, const Vocabulary& vocabulary,
     const std::vector<TracedSample>& samples) {
   auto windows = run.Tokens(samples);
   if (!windows.ok()) return windows.status();
-  std::vector<SampleText> texts;
-  for (size_t i = 0; i < samples.size(); ++i) {
-    const TracedSample& sample = samples[i];
-    const TokenSource* const source =
-        config.sources()[sample.origin.leaf].data.get();
-    const Vocabulary* known =
-        source == nullptr ? nullptr : source->known_vocabulary();
-    if (known == nullptr) known = &config.vocabulary();
-    const auto text = found.For(source, known);
-    if (!text.ok()) return text.status();
-    SampleText& shown = texts.emplace_back();
-    shown.tokens = std::move((*windows)[i].tokens);
-    if (*text != nullptr) {
-      shown.text = TextOfSample(**text, sample, shown.tokens);
-    }
+  const bool is_text = vocabulary.tokenizer == "bytes";
+  if (!is_text) {
+    Warn(absl::StrCat("cannot show text of tokenizer '", vocabulary.tokenizer,
+                      "', only of 'bytes': showing ids instead"));
   }
-  for (const std::string& warning : found.warnings()) Warn(warning);
+  std::vector<SampleText> texts;
+  for (TokenWindow& window : *windows) {
+    SampleText& text = texts.emplace_back();
+    if (is_text) text.text = TextOf(window.tokens);
+    text.tokens = std::move(window.tokens);
+  }
   return texts;
 }
 
@@ -170,9 +157,7 @@ CommandSpec ShowSpec() {
           .options = {{"step", "S", "the step, from 0 on"},
                       {"rank", "r/R", "only what rank r of R ranks sees"},
                       {"text", "",
-                       "also print the tokens: as text if they are bytes or "
-                       "their model is at hand, else as ids"},
-                      TokenTexts::TokenizerOption(),
+                       "also print the tokens, as text if they are bytes"},
                       {"json", "", "print JSON"}},
           .example = "poniente show train.toml --step 1200 --rank 0/8 --text"};
 }
@@ -192,12 +177,6 @@ int RunShow(const std::vector<std::string>& args) {
   const auto rank = parsed.RankOf("rank");
   if (!rank.ok()) return FailUsage(std::string(rank.status().message()));
 
-  if (parsed.Has("tokenizer") && !parsed.Has("text")) {
-    return FailUsage("show: --tokenizer is for showing text: add --text");
-  }
-  auto found = TokenTexts::Create(parsed);
-  if (!found.ok()) return Fail(found.status());
-
   const auto config = LoadConfig(parsed.positionals()[0]);
   if (!config.ok()) return FailConfig(config.status());
   const TracedRun run(*config);
@@ -205,10 +184,9 @@ int RunShow(const std::vector<std::string>& args) {
   if (!shown.ok()) return Fail(shown.status());
   std::vector<SampleText> texts;
   if (parsed.Has("text")) {
-    auto read_texts =
-        ReadTexts(run, *config, *std::move(found), shown->samples);
-    if (!read_texts.ok()) return Fail(read_texts.status());
-    texts = *std::move(read_texts);
+    auto found = ReadTexts(run, config->vocabulary(), shown->samples);
+    if (!found.ok()) return Fail(found.status());
+    texts = *std::move(found);
   }
   if (parsed.Has("json")) {
     PrintStepAsJson(*shown, texts);

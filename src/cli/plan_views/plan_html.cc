@@ -63,8 +63,7 @@ std::string HtmlText(std::string_view text) {
   return safe;
 }
 
-std::string PlanPage(const internal::PlannedRun& plan,
-                     const std::string& title) {
+std::string PlanPage(const PlannedRun& plan, const std::string& title) {
   nlohmann::ordered_json json = PlanJson(plan, true);
   json["title"] = title;
   const std::string data = json.dump(

@@ -8,14 +8,13 @@
 #include <string>
 #include <string_view>
 
-#include "analysis/plan/planned_run.h"
+#include "poniente/plan.h"
 
 namespace poniente::cli {
 
 // Returns the page. `title` and the names in the plan may be any text: none of
 // it becomes markup.
-std::string PlanPage(const internal::PlannedRun& plan,
-                     const std::string& title);
+std::string PlanPage(const PlannedRun& plan, const std::string& title);
 
 // Makes JSON safe between <script> tags and in HTML. Escapes '<', '>', '&' and
 // the characters that end a line in JavaScript but not in JSON. `json` is

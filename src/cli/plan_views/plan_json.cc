@@ -9,10 +9,6 @@
 namespace poniente::cli {
 namespace {
 
-using internal::PlannedRun;
-using internal::RunSeries;
-using internal::RunSource;
-using internal::RunStage;
 using Json = nlohmann::ordered_json;
 
 // Whole numbers as such.
@@ -44,7 +40,7 @@ Json OrNull(const std::optional<T>& value) {
 }
 
 Json StageJson(const PlannedRun& plan, size_t number) {
-  const RunStage& stage = plan.stages[number];
+  const PlannedRunStage& stage = plan.stages[number];
   Json json;
   json["name"] = StageName(plan, number);
   json["first_step"] = stage.first_step;
@@ -65,21 +61,21 @@ Json StageJson(const PlannedRun& plan, size_t number) {
   return json;
 }
 
-Json StarvedJson(internal::Starved starved) {
+Json StarvedJson(Starved starved) {
   switch (starved) {
-    case internal::Starved::kNo:
+    case Starved::kNo:
       return Json();
-    case internal::Starved::kNoWeight:
+    case Starved::kNoWeight:
       return "no_weight";
-    case internal::Starved::kNoWindow:
+    case Starved::kNoWindow:
       return "no_window";
-    case internal::Starved::kNotReached:
+    case Starved::kNotReached:
       return "not_reached";
   }
   return Json();
 }
 
-Json SourceJson(const RunSource& source) {
+Json SourceJson(const PlannedRunSource& source) {
   Json json;
   json["name"] = source.name;
   json["path"] = source.path;
@@ -111,13 +107,13 @@ Json SourceJson(const RunSource& source) {
 }
 
 // By column, which is a third of the text of rows.
-Json SeriesJson(const RunSeries& series) {
+Json SeriesJson(const PlannedRunSeries& series) {
   Json json;
   for (const char* key : {"step", "batch_size", "seq_len", "lr_scale", "stage",
                           "ramp", "tokens"}) {
     json[key] = Json::array();
   }
-  for (const RunSeries::Point& point : series.points) {
+  for (const PlannedRunSeries::Point& point : series.points) {
     json["step"].push_back(point.step);
     json["batch_size"].push_back(point.batch_size);
     json["seq_len"].push_back(point.seq_len);
@@ -127,7 +123,7 @@ Json SeriesJson(const RunSeries& series) {
     json["tokens"].push_back(Number(Short(point.tokens)));
   }
   json["bands"] = Json::array();
-  for (const RunSeries::Band& band : series.bands) {
+  for (const PlannedRunSeries::Band& band : series.bands) {
     Json one;
     one["source"] = band.source;
     one["shares"] = Json::array();
@@ -178,7 +174,7 @@ Json PlanJson(const PlannedRun& plan, bool with_series) {
     json["stages"].push_back(StageJson(plan, i));
   }
   json["sources"] = Json::array();
-  for (const RunSource& source : plan.sources) {
+  for (const PlannedRunSource& source : plan.sources) {
     json["sources"].push_back(SourceJson(source));
   }
   json["warnings"] = Warnings(plan);

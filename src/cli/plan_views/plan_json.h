@@ -6,13 +6,12 @@
 
 #include <nlohmann/json.hpp>
 
-#include "analysis/plan/planned_run.h"
+#include "poniente/plan.h"
 
 namespace poniente::cli {
 
 // `with_series`: whether to include the run over time, which is much longer.
-nlohmann::ordered_json PlanJson(const internal::PlannedRun& plan,
-                                bool with_series);
+nlohmann::ordered_json PlanJson(const PlannedRun& plan, bool with_series);
 
 }  // namespace poniente::cli
 

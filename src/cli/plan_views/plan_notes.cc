@@ -11,10 +11,6 @@
 namespace poniente::cli {
 namespace {
 
-using internal::PlannedRun;
-using internal::RunSource;
-using internal::Starved;
-
 // "'a', 'b' and 7 more"
 class NameList {
  public:
@@ -39,7 +35,7 @@ void AddStarved(const PlannedRun& plan, Starved why, const std::string& words,
                 std::vector<std::string>* warnings) {
   NameList names;
   uint32_t below = UINT32_MAX;  // only the topmost are named
-  for (const RunSource& source : plan.sources) {
+  for (const PlannedRunSource& source : plan.sources) {
     if (source.depth > below) continue;
     below = UINT32_MAX;
     if (source.starved == Starved::kNo) continue;
@@ -52,7 +48,7 @@ void AddStarved(const PlannedRun& plan, Starved why, const std::string& words,
 
 void AddRepeated(const PlannedRun& plan, std::vector<std::string>* warnings) {
   NameList names;
-  for (const RunSource& source : plan.sources) {
+  for (const PlannedRunSource& source : plan.sources) {
     if (!source.is_over_repeated) continue;
     names.Add(source.path, absl::StrFormat(" (%.2f epochs)", *source.epochs));
   }
@@ -70,16 +66,16 @@ void AddSkipped(const PlannedRun& plan, std::vector<std::string>* warnings) {
   if (plan.skipped_tokens <= kMuchSkipped * static_cast<double>(plan.tokens)) {
     return;
   }
-  std::vector<const RunSource*> skipped;
-  for (const RunSource& source : plan.sources) {
+  std::vector<const PlannedRunSource*> skipped;
+  for (const PlannedRunSource& source : plan.sources) {
     if (source.skipped_tokens > 0) skipped.push_back(&source);
   }
   std::stable_sort(skipped.begin(), skipped.end(),
-                   [](const RunSource* a, const RunSource* b) {
+                   [](const PlannedRunSource* a, const PlannedRunSource* b) {
                      return a->skipped_tokens > b->skipped_tokens;
                    });
   NameList names;
-  for (const RunSource* source : skipped) {
+  for (const PlannedRunSource* source : skipped) {
     names.Add(source->path,
               absl::StrCat(" (", ShortCount(source->skipped_tokens), ")"));
   }
@@ -132,7 +128,7 @@ std::vector<std::string> Remarks(const PlannedRun& plan) {
         "other counts are exact");
   }
   NameList assumed;
-  for (const RunSource& source : plan.sources) {
+  for (const PlannedRunSource& source : plan.sources) {
     if (source.is_store && !source.is_width_known) assumed.Add(source.path);
   }
   if (assumed.count() > 0) {

@@ -8,20 +8,20 @@
 #include <string>
 #include <vector>
 
-#include "analysis/plan/planned_run.h"
+#include "poniente/plan.h"
 
 namespace poniente::cli {
 
 // Returns the stage's name ("anneal"), or "stage 3" if it has none.
-std::string StageName(const internal::PlannedRun& plan, size_t stage);
+std::string StageName(const PlannedRun& plan, size_t stage);
 
 // Returns warnings to read before the run: starved and over-repeated sources,
 // data that end early. Returns few lines, even if there are many sources.
-std::vector<std::string> Warnings(const internal::PlannedRun& plan);
+std::vector<std::string> Warnings(const PlannedRun& plan);
 
 // Returns remarks about the numbers: which are expected values, and what was
 // assumed.
-std::vector<std::string> Remarks(const internal::PlannedRun& plan);
+std::vector<std::string> Remarks(const PlannedRun& plan);
 
 // Returns "1494.8 B", "12.3 M", "4,096", ...
 std::string ShortCount(double number);

@@ -14,10 +14,6 @@
 namespace poniente::cli {
 namespace {
 
-using internal::PlannedRun;
-using internal::RunSource;
-using internal::RunStage;
-
 using Row = std::vector<std::string>;
 
 // More stages than these have no columns of their own.
@@ -25,7 +21,7 @@ constexpr size_t kMaxColumns = 8;
 
 // "4096", or "4096..32768" if it changes on the way.
 template <class Get>
-std::string Range(const RunStage& stage, const Get& get) {
+std::string Range(const PlannedRunStage& stage, const Get& get) {
   uint64_t low = UINT64_MAX;
   uint64_t high = 0;
   for (const auto& stretch : stage.stretches) {
@@ -35,7 +31,7 @@ std::string Range(const RunStage& stage, const Get& get) {
   return low == high ? absl::StrCat(low) : absl::StrCat(low, "..", high);
 }
 
-std::string LrScale(const RunStage& stage) {
+std::string LrScale(const PlannedRunStage& stage) {
   const std::string first = absl::StrFormat("%.4g", stage.lr_scale);
   const std::string last = absl::StrFormat("%.4g", stage.last_lr_scale);
   return first == last ? first : absl::StrCat(first, "..", last);
@@ -45,7 +41,7 @@ void PrintStages(const PlannedRun& plan, std::ostream& out) {
   std::vector<Row> rows = {{"stage", "steps", "batch", "seq_len", "samples",
                             "tokens", "lr_scale", "read per step"}};
   for (size_t i = 0; i < plan.stages.size(); ++i) {
-    const RunStage& stage = plan.stages[i];
+    const PlannedRunStage& stage = plan.stages[i];
     rows.push_back(
         {OneLine(StageName(plan, i)),
          absl::StrCat(Count(stage.first_step), "..", Count(stage.end_step - 1)),
@@ -57,7 +53,7 @@ void PrintStages(const PlannedRun& plan, std::ostream& out) {
   PrintTable(rows, out);
 }
 
-std::string NameOf(const RunSource& source) {
+std::string NameOf(const PlannedRunSource& source) {
   return absl::StrCat(std::string(2 * size_t{source.depth}, ' '),
                       OneLine(source.name), source.is_store ? "" : "/");
 }
@@ -68,7 +64,7 @@ size_t StageColumns(const PlannedRun& plan) {
   return stages > 1 && stages <= kMaxColumns ? stages : 0;
 }
 
-std::string Approximately(const RunSource& source) {
+std::string Approximately(const PlannedRunSource& source) {
   return source.is_exact ? "" : "~";
 }
 
@@ -78,7 +74,7 @@ void PrintPlannedTokens(const PlannedRun& plan, std::ostream& out) {
     rows[0].push_back(OneLine(StageName(plan, i)));
   }
   rows[0].insert(rows[0].end(), {"all", "share", "epochs", "first repeat"});
-  for (const RunSource& source : plan.sources) {
+  for (const PlannedRunSource& source : plan.sources) {
     const std::string sign = Approximately(source);
     Row& row = rows.emplace_back();
     row.push_back(NameOf(source));
@@ -105,7 +101,7 @@ void PrintPlannedTokens(const PlannedRun& plan, std::ostream& out) {
 }
 
 // "12,345 (0.31)"
-std::string SamplesAndEpochs(const RunSource& source, size_t stage) {
+std::string SamplesAndEpochs(const PlannedRunSource& source, size_t stage) {
   std::string cell = Approximately(source) +
                      Count(static_cast<uint64_t>(source.samples[stage] + 0.5));
   if (!source.stage_epochs.empty()) {
@@ -120,7 +116,7 @@ void PrintSamples(const PlannedRun& plan, std::ostream& out) {
     rows[0].push_back(OneLine(StageName(plan, i)));
   }
   rows[0].push_back("all");
-  for (const RunSource& source : plan.sources) {
+  for (const PlannedRunSource& source : plan.sources) {
     Row& row = rows.emplace_back();
     row.push_back(NameOf(source));
     for (size_t i = 0; i < StageColumns(plan); ++i) {
@@ -133,7 +129,7 @@ void PrintSamples(const PlannedRun& plan, std::ostream& out) {
 }
 
 void PrintTotals(const PlannedRun& plan, std::ostream& out) {
-  const internal::AttentionSaved& saved = plan.attention;
+  const AttentionSaved& saved = plan.attention;
   out << "  attention     "
       << (saved.same_tokens > 1
               ? absl::StrFormat("%.2f times cheaper than the same number of "

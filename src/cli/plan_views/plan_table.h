@@ -6,11 +6,11 @@
 
 #include <ostream>
 
-#include "analysis/plan/planned_run.h"
+#include "poniente/plan.h"
 
 namespace poniente::cli {
 
-void PrintPlan(const internal::PlannedRun& plan, std::ostream& out);
+void PrintPlan(const PlannedRun& plan, std::ostream& out);
 
 }  // namespace poniente::cli
 

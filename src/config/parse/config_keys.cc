@@ -179,6 +179,7 @@ constexpr ConfigKey kKeys[] = {
 {kRuntime, "prefetch_batches", "integer, 1 to 65536", "batches", "4", "batches in flight or ready ahead of the consumer"},
 {kRuntime, "prefetch_bytes", "integer >= 0", "bytes", "2^30", "bytes of these batches together, at most; one batch is always fetched"},
 {kRuntime, "max_held", "integer, 0 to 65536", "batches", "2", "batches that the consumer may keep when it asks for the next"},
+{kRuntime, "waits_for_held", "boolean", "", "false", "whether asking for a batch waits while more than `max_held` are kept, instead of being an error: for batches that other threads release"},
 {kRuntime, "report_every_steps", "integer >= 0", "steps", "0: never", "steps from one line of metrics to the next ([metrics.md](metrics.md))"},
 };
 // clang-format on

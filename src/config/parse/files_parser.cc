@@ -57,8 +57,8 @@ std::optional<Vocabulary> ParseVocabulary(TableReader& table) {
       table.Unsigned("vocab_size", 1, uint64_t{1} << 32).value_or(1)};
 }
 
-FileSpec ParseFiles(TableReader& table) {
-  FileSpec files;
+SourceFiles ParseFiles(TableReader& table) {
+  SourceFiles files;
   files.format = ParseFilesFormat(table);
   files.dtype = ParseDtype(table);
   files.column = table.String("column").value_or("");

@@ -7,7 +7,7 @@
 #include <optional>
 
 #include "config/parse/toml_reader.h"
-#include "config/spec.h"
+#include "config/run_nodes.h"
 #include "poniente/token_window.h"
 
 namespace poniente::internal {
@@ -17,7 +17,7 @@ std::optional<Vocabulary> ParseVocabulary(TableReader& table);
 
 // Reads format, dtype, column, glob, document_end or document_begin, overlap,
 // across_shards.
-FileSpec ParseFiles(TableReader& table);
+SourceFiles ParseFiles(TableReader& table);
 
 }  // namespace poniente::internal
 

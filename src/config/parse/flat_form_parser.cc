@@ -50,10 +50,10 @@ double ParseMixTemperature(TableReader& data) {
 }
 
 // What stands for all datasets.
-void ApplyToAll(TableReader& data, NodeSpec* mixture) {
+void ApplyToAll(TableReader& data, Node* mixture) {
   const std::string pattern = data.String("file_pattern").value_or("");
   const std::string split = data.String("hf_dataset_split").value_or("");
-  for (NodeSpec& dataset : mixture->children) {
+  for (Node& dataset : mixture->children) {
     if (dataset.kind == NodeKind::kStore && dataset.files.glob.empty()) {
       dataset.files.glob = pattern;
     }
@@ -64,12 +64,12 @@ void ApplyToAll(TableReader& data, NodeSpec* mixture) {
 }
 
 // The one source of a file without [[data.datasets]].
-void ParseOnlyDataset(TableReader& data, RunSpec* run) {
-  NodeSpec& root = run->root;
+void ParseOnlyDataset(TableReader& data, Run* run) {
+  Node& root = run->data;
   root.kind = NodeKind::kMixture;
   root.location = data.location();
-  NodeSpec& only = root.children.emplace_back();
-  only.states_weight = true;
+  Node& only = root.children.emplace_back();
+  only.weight = 1;
   const std::string path = data.String("dataset_path").value_or("");
   const std::string hub_name = data.String("hf_dataset_name").value_or("");
   const bool is_hub = path.empty();
@@ -78,7 +78,6 @@ void ParseOnlyDataset(TableReader& data, RunSpec* run) {
   only.path = path;
   only.hub_name = hub_name;
   only.hub_config = data.String("hf_dataset_config").value_or("");
-  only.hub_split = "train";
   only.name = NameFromPath(is_hub ? hub_name : path);
   if (only.name.empty()) {
     data.ErrorHere("needs datasets, dataset_path or hf_dataset_name");
@@ -89,15 +88,15 @@ void ParseOnlyDataset(TableReader& data, RunSpec* run) {
 
 // The weights of all components, so that each phase stands for itself.
 std::map<std::string, double> AllWeights(
-    const NodeSpec& mixture, const std::map<std::string, double>& stated) {
+    const Node& mixture, const std::map<std::string, double>& stated) {
   std::map<std::string, double> all = stated;
-  for (const NodeSpec& child : mixture.children) {
-    all.emplace(child.name, child.weight);
+  for (const Node& child : mixture.children) {
+    all.emplace(child.name, WeightOf(child));
   }
   return all;
 }
 
-void CheckEnd(const StageSpec& stage, const RunSpec& run, ErrorList* errors) {
+void CheckEnd(const RunStage& stage, const Run& run, ErrorList* errors) {
   if (run.steps != 0 && stage.start.count >= static_cast<int64_t>(run.steps)) {
     errors->Add(stage.location,
                 absl::StrCat("starts at step ", stage.start.count,
@@ -105,8 +104,8 @@ void CheckEnd(const StageSpec& stage, const RunSpec& run, ErrorList* errors) {
   }
 }
 
-void ParsePhases(TableReader& data, const toml::array& phases, RunSpec* run) {
-  const NodeSpec& mixture = run->root;
+void ParsePhases(TableReader& data, const toml::array& phases, Run* run) {
+  const Node& mixture = run->data;
   int64_t least = 0;
   for (size_t i = 0; i < phases.size(); ++i) {
     const toml::table& table = *phases.get(i)->as_table();
@@ -114,7 +113,7 @@ void ParsePhases(TableReader& data, const toml::array& phases, RunSpec* run) {
         table,
         LocationOfNode(table, data.location(), absl::StrCat("phases[", i, "]")),
         data.errors(), {KeyTable::kPhase});
-    StageSpec& stage = run->stages.emplace_back();
+    RunStage& stage = run->stages.emplace_back();
     stage.location = phase.location();
     const auto start = static_cast<int64_t>(
         phase.Unsigned("start_step", 0, kMaxSamples).value_or(least));
@@ -140,24 +139,25 @@ void ParsePhases(TableReader& data, const toml::array& phases, RunSpec* run) {
   }
 }
 
-void ParseAnneal(TableReader& data, RunSpec* run) {
+void ParseAnneal(TableReader& data, Run* run,
+                 std::vector<std::string>* warnings) {
   const uint64_t start =
       data.Unsigned("anneal_start_step", 0, kMaxSamples).value_or(0);
-  StageSpec stage;
+  RunStage stage;
   stage.location = data.LocationOf("anneal_start_step");
   stage.start = RunPoint::Step(static_cast<int64_t>(start));
-  stage.weights = ParseByComponent(data, "anneal_weights", run->root, true);
-  CheckSomeWeight(run->root, stage.weights, data.LocationOf("anneal_weights"),
+  stage.weights = ParseByComponent(data, "anneal_weights", run->data, true);
+  CheckSomeWeight(run->data, stage.weights, data.LocationOf("anneal_weights"),
                   data.errors());
   if (start == 0) {
     if (data.Has("anneal_weights")) {
-      run->warnings.push_back(
+      warnings->push_back(
           absl::StrCat(ToString(data.LocationOf("anneal_weights")),
                        " are never used: anneal_start_step is 0"));
     }
     return;
   }
-  stage.weights = AllWeights(run->root, stage.weights);
+  stage.weights = AllWeights(run->data, stage.weights);
   CheckEnd(stage, *run, data.errors());
   run->stages.push_back(std::move(stage));
 }
@@ -175,9 +175,9 @@ void RefuseAnneal(TableReader& data) {
 }
 
 // Those of a phase that starts the run hold from its first sample.
-void AdoptFirstPhase(RunSpec* run) {
+void AdoptFirstPhase(Run* run) {
   if (run->stages.empty() || run->stages[0].start.count != 0) return;
-  for (NodeSpec& child : run->root.children) {
+  for (Node& child : run->data.children) {
     child.weight = run->stages[0].weights.at(child.name);
   }
   run->stages[0].weights.clear();
@@ -213,7 +213,8 @@ bool IsFlatForm(TableReader& data) {
          data.Has("mix_temperature");
 }
 
-void ParseTrainer(const toml::table& root, TableReader& top, RunSpec* run) {
+void ParseTrainer(const toml::table& root, TableReader& top, Run* run,
+                  std::vector<std::string>* warnings) {
   for (const auto& [key, node] : root) {
     const std::string_view name = key.str();
     const bool is_known =
@@ -221,7 +222,7 @@ void ParseTrainer(const toml::table& root, TableReader& top, RunSpec* run) {
         std::find(kTrainersTables.begin(), kTrainersTables.end(), name) !=
             kTrainersTables.end();
     if (is_known) continue;
-    run->warnings.push_back(
+    warnings->push_back(
         absl::StrCat(ToString(top.LocationOf(name)), " is ignored"));
   }
   const toml::table* const table = top.Table("train");
@@ -251,14 +252,15 @@ void ParseTrainer(const toml::table& root, TableReader& top, RunSpec* run) {
   }
   run->batch_size = per_device * accumulated * ranks;
   if (is_known) return;
-  run->warnings.push_back(
+  warnings->push_back(
       absl::StrCat(ToString(train.LocationOf("batch_size")), " = ", per_device,
                    " is per device, and the number of devices is not stated: a "
                    "step is assumed to have ",
                    run->batch_size, " samples; state data.batch_size"));
 }
 
-void ParseFlatForm(TableReader& data, NodeParser* nodes, RunSpec* run) {
+void ParseFlatForm(TableReader& data, NodeParser* nodes, Run* run,
+                   std::vector<std::string>* warnings) {
   for (const char* key : {"path", "hf_name", "tokens", "flat", "mixture",
                           "concat", "use", "stages"}) {
     if (data.Has(key)) {
@@ -275,22 +277,22 @@ void ParseFlatForm(TableReader& data, NodeParser* nodes, RunSpec* run) {
          {"dataset_path", "hf_dataset_name", "hf_dataset_config"}) {
       data.String(key);
     }
-    nodes->ParseDatasets(data, *datasets, &run->root);
+    nodes->ParseDatasets(data, *datasets, &run->data);
   } else {
     ParseOnlyDataset(data, run);
   }
-  ApplyToAll(data, &run->root);
-  run->root.kind = NodeKind::kMixture;
-  run->root.mixture.temperature = ParseMixTemperature(data);
-  run->root.mixture.block_size = data.Unsigned("block_size", 1, 65536)
-                                     .value_or(run->root.mixture.block_size);
+  ApplyToAll(data, &run->data);
+  run->data.kind = NodeKind::kMixture;
+  run->data.mixture.temperature = ParseMixTemperature(data);
+  run->data.mixture.block_size = data.Unsigned("block_size", 1, 65536)
+                                     .value_or(run->data.mixture.block_size);
   const toml::array* const phases = data.Tables("phases");
   const bool has_phases = phases != nullptr && !phases->empty();
   if (has_phases) ParsePhases(data, *phases, run);
   if (has_phases) {
     RefuseAnneal(data);
   } else {
-    ParseAnneal(data, run);
+    ParseAnneal(data, run, warnings);
   }
   AdoptFirstPhase(run);
 }

@@ -7,7 +7,7 @@
 
 #include "config/parse/node_parser.h"
 #include "config/parse/toml_reader.h"
-#include "config/spec.h"
+#include "config/run_nodes.h"
 
 namespace poniente::internal {
 
@@ -16,11 +16,13 @@ bool IsFlatForm(TableReader& data);
 
 // Reads the seed and sizes that [train] states, to be used where [data] does
 // not state them. Adds a warning for each table that may be misspelt.
-void ParseTrainer(const toml::table& root, TableReader& top, RunSpec* run);
+void ParseTrainer(const toml::table& root, TableReader& top, Run* run,
+                  std::vector<std::string>* warnings);
 
 // Reads the mixture and its stages. REQUIRES: IsFlatForm(data); the sizes of
 // `run` have been read.
-void ParseFlatForm(TableReader& data, NodeParser* nodes, RunSpec* run);
+void ParseFlatForm(TableReader& data, NodeParser* nodes, Run* run,
+                   std::vector<std::string>* warnings);
 
 }  // namespace poniente::internal
 

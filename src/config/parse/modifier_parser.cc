@@ -54,18 +54,18 @@ std::optional<size_t> OnlyOne(TableReader& table,
   return found;
 }
 
-std::optional<FilterSpec> ParseFilter(TableReader& node, std::string_view key) {
+std::optional<NodeFilter> ParseFilter(TableReader& node, std::string_view key) {
   const toml::table* const stated = node.Table(key);
   if (stated == nullptr) return std::nullopt;
   TableReader table(*stated, node.LocationOf(key), node.errors(),
                     {KeyTable::kSelection});
-  FilterSpec filter;
+  NodeFilter filter;
   filter.location = table.location();
   constexpr std::array<std::string_view, 4> kKinds = {"scores", "bitmap",
                                                       "indices", "fraction"};
   const std::optional<size_t> kind = OnlyOne(table, kKinds);
-  filter.kind = static_cast<FilterSpec::Kind>(kind.value_or(0));
-  if (filter.kind == FilterSpec::Kind::kFraction) {
+  filter.kind = static_cast<NodeFilter::Kind>(kind.value_or(0));
+  if (filter.kind == NodeFilter::Kind::kFraction) {
     filter.fraction = table.Number("fraction").value_or(0.5);
     if (!(filter.fraction > 0 && filter.fraction < 1)) {
       table.Error("fraction", absl::StrCat("must be above 0 and below 1, got ",
@@ -75,7 +75,7 @@ std::optional<FilterSpec> ParseFilter(TableReader& node, std::string_view key) {
   } else if (kind.has_value()) {
     filter.path = ParsePath(table, kKinds[*kind]);
   }
-  if (filter.kind == FilterSpec::Kind::kScores && kind.has_value()) {
+  if (filter.kind == NodeFilter::Kind::kScores && kind.has_value()) {
     filter.at_least = table.Number("at_least").value_or(0);
     filter.format = ParseScoreFormat(table);
     if (!table.Has("at_least")) table.ErrorHere("needs at_least");
@@ -85,12 +85,12 @@ std::optional<FilterSpec> ParseFilter(TableReader& node, std::string_view key) {
   return filter;
 }
 
-std::optional<ScoreOrderSpec> ParseOrder(TableReader& node) {
+std::optional<NodeOrder> ParseOrder(TableReader& node) {
   const toml::table* const stated = node.Table("order");
   if (stated == nullptr) return std::nullopt;
   TableReader table(*stated, node.LocationOf("order"), node.errors(),
                     {KeyTable::kOrder});
-  ScoreOrderSpec order;
+  NodeOrder order;
   order.location = table.location();
   constexpr std::array<std::string_view, 2> kKinds = {"scores", "table"};
   if (const auto kind = OnlyOne(table, kKinds)) {
@@ -129,7 +129,7 @@ BlockShuffleOptions ParseBlockShuffle(TableReader& node) {
   return options;
 }
 
-void ParseShuffle(TableReader& node, NodeSpec* spec) {
+void ParseShuffle(TableReader& node, Node* spec) {
   constexpr std::string_view kShuffleKeys[] = {"shuffle", "era_shuffle",
                                                "block_shuffle"};
   std::string_view stated;
@@ -180,7 +180,7 @@ void ParseShuffle(TableReader& node, NodeSpec* spec) {
 
 }  // namespace
 
-void ParseModifiers(TableReader& node, NodeSpec* spec) {
+void ParseModifiers(TableReader& node, Node* spec) {
   if (spec->kind == NodeKind::kStore) {
     spec->documents = ParseFilter(node, "documents");
     for (const char* const key : {"overlap", "across_shards"}) {
@@ -195,7 +195,7 @@ void ParseModifiers(TableReader& node, NodeSpec* spec) {
   spec->filter = ParseFilter(node, "filter");
   spec->order = ParseOrder(node);
   if (const auto ends = node.Integers("slice", 2, kMaxSamples)) {
-    spec->slice = SliceSpec{(*ends)[0], (*ends)[1]};
+    spec->slice = NodeSlice{(*ends)[0], (*ends)[1]};
     if (spec->slice->begin >= spec->slice->end) {
       node.Error("slice",
                  absl::StrCat("must be [begin, end] with begin below "

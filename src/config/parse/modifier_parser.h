@@ -6,12 +6,12 @@
 #define PONIENTE_CONFIG_PARSE_MODIFIER_PARSER_H_
 
 #include "config/parse/toml_reader.h"
-#include "config/spec.h"
+#include "config/run_nodes.h"
 
 namespace poniente::internal {
 
 // Reads these keys. REQUIRES: the node's kind has been parsed.
-void ParseModifiers(TableReader& node, NodeSpec* spec);
+void ParseModifiers(TableReader& node, Node* spec);
 
 }  // namespace poniente::internal
 

@@ -19,9 +19,9 @@
 namespace poniente::internal {
 namespace {
 
-uint64_t CountBelow(const NodeSpec& node) {
+uint64_t CountBelow(const Node& node) {
   uint64_t count = 1;
-  for (const NodeSpec& child : node.children) count += CountBelow(child);
+  for (const Node& child : node.children) count += CountBelow(child);
   return count;
 }
 
@@ -31,7 +31,7 @@ std::string ParseText(TableReader& table, std::string_view key) {
   return text.value_or("");
 }
 
-bool IsDrawn(const NodeSpec& mixture, double weight) {
+bool IsDrawn(const Node& mixture, double weight) {
   return mixture.mixture.weight_rule == WeightRule::kScores ? weight > -INFINITY
                                                             : weight > 0;
 }
@@ -88,12 +88,12 @@ void NodeParser::ParseDefinition(const std::string& name,
   definition->state = Definition::State::kDone;
 }
 
-void NodeParser::Parse(TableReader& table, NodePosition at, NodeSpec* spec,
+void NodeParser::Parse(TableReader& table, NodePosition at, Node* spec,
                        bool weights_follow) {
   ParseBelow(table, at, spec, 0, weights_follow);
 }
 
-void NodeParser::ParseBelow(TableReader& table, NodePosition at, NodeSpec* spec,
+void NodeParser::ParseBelow(TableReader& table, NodePosition at, Node* spec,
                             int depth, bool weights_follow) {
   spec->location = table.location();
   if (depth > kDeepest) {
@@ -110,12 +110,12 @@ void NodeParser::ParseBelow(TableReader& table, NodePosition at, NodeSpec* spec,
   }
 }
 
-void NodeParser::Abandon(TableReader& table, NodeSpec* spec) {
+void NodeParser::Abandon(TableReader& table, Node* spec) {
   table.Abandon();
-  spec->states_weight = true;  // perhaps: what is wrong is reported already
+  spec->weight = 1;  // perhaps: what is wrong is reported already
 }
 
-void NodeParser::ParseKind(TableReader& table, NodeSpec* spec, int depth,
+void NodeParser::ParseKind(TableReader& table, Node* spec, int depth,
                            bool weights_follow) {
   struct Kind {
     std::string_view key;
@@ -169,16 +169,18 @@ void NodeParser::ParseKind(TableReader& table, NodeSpec* spec, int depth,
       return ParseNamed(table, found, spec, depth, weights_follow);
     case NodeKind::kFlat:
       return ParseNamed(table, found, spec, depth, false);
+    case NodeKind::kDataset:
+      break;  // no text states one
   }
 }
 
-void NodeParser::ParseDeclared(TableReader& table, NodeSpec* spec) {
+void NodeParser::ParseDeclared(TableReader& table, Node* spec) {
   spec->tokens = table.Amount("tokens", 1, kMaxSamples).value_or(1);
   spec->vocabulary = ParseVocabulary(table);
 }
 
 void NodeParser::ParseNamed(TableReader& table, std::string_view key,
-                            NodeSpec* spec, int depth, bool weights_follow) {
+                            Node* spec, int depth, bool weights_follow) {
   const toml::table* children = table.Table(key);
   if (children == nullptr) return;
   const bool weighted = spec->kind == NodeKind::kMixture;
@@ -188,14 +190,14 @@ void NodeParser::ParseNamed(TableReader& table, std::string_view key,
   for (const std::string& name : named.KeysInOrder()) {
     if (IsFull()) return;
     const toml::table* child = named.Table(name);
-    NodeSpec& made = spec->children.emplace_back();
+    Node& made = spec->children.emplace_back();
     made.name = name;
     if (name.empty()) {
       named.Error(
           name, "must have a name, because the order of samples depends on it");
     }
     if (child == nullptr) {
-      made.states_weight = true;  // whatever it is: reported already
+      made.weight = 1;  // whatever it is: reported already
       continue;
     }
     TableReader reader(*child, named.LocationOf(name), errors_,
@@ -207,9 +209,9 @@ void NodeParser::ParseNamed(TableReader& table, std::string_view key,
       made.max_epochs = reader.Unsigned("max_epochs", 1, kMaxSamples);
       const auto weight =
           ParseWeight(reader, "weight", spec->mixture.weight_rule);
-      made.weight = weight.value_or(1);  // reported already
-      made.states_weight |= reader.Has("weight");
-      is_drawn |= IsDrawn(*spec, made.weight);
+      // A wrong one is reported already.
+      if (reader.Has("weight")) made.weight = weight.value_or(1);
+      is_drawn |= IsDrawn(*spec, WeightOf(made));
     } else if (reader.Has("weight")) {
       reader.Error("weight", "is allowed only for components of a mixture");
     }
@@ -222,7 +224,7 @@ void NodeParser::ParseNamed(TableReader& table, std::string_view key,
   }
 }
 
-void NodeParser::ParseSequence(TableReader& table, NodeSpec* spec, int depth) {
+void NodeParser::ParseSequence(TableReader& table, Node* spec, int depth) {
   const toml::array* parts = table.Tables("concat");
   if (parts == nullptr) return;
   const SourceLocation location = table.LocationOf("concat");
@@ -233,7 +235,7 @@ void NodeParser::ParseSequence(TableReader& table, NodeSpec* spec, int depth) {
     TableReader reader(
         part, LocationOfNode(part, location, absl::StrCat("[", i, "]")),
         errors_, {KeyTable::kNode});
-    NodeSpec& made = spec->children.emplace_back();
+    Node& made = spec->children.emplace_back();
     ParseBelow(reader, NodePosition::kOther, &made, depth + 1);
     made.name = reader.String("name").value_or(absl::StrCat(i));
     if (made.name.empty()) reader.Error("name", "must not be empty");
@@ -247,7 +249,7 @@ void NodeParser::ParseSequence(TableReader& table, NodeSpec* spec, int depth) {
   if (parts->empty()) table.Error("concat", "has no parts");
 }
 
-void NodeParser::ParseUse(TableReader& table, NodeSpec* spec, int depth) {
+void NodeParser::ParseUse(TableReader& table, Node* spec, int depth) {
   const std::optional<std::string> name = table.String("use");
   spec->children.emplace_back();  // whatever is wrong: a node has its child
   if (!name.has_value()) return;
@@ -276,8 +278,8 @@ void NodeParser::ParseUse(TableReader& table, NodeSpec* spec, int depth) {
   spec->children.back() = definition.spec;
 }
 
-void NodeParser::ParseMixture(TableReader& table, NodeSpec* spec) {
-  MixtureOptions& mixture = spec->mixture;
+void NodeParser::ParseMixture(TableReader& table, Node* spec) {
+  NodeMixture& mixture = spec->mixture;
   mixture.block_size =
       table.Unsigned("block_size", 1, 65536).value_or(mixture.block_size);
   constexpr WeightRule kRules[] = {WeightRule::kProportions,
@@ -299,7 +301,7 @@ void NodeParser::ParseMixture(TableReader& table, NodeSpec* spec) {
 }
 
 void NodeParser::ParseLossWeight(TableReader& table, NodePosition at,
-                                 NodeSpec* spec) {
+                                 Node* spec) {
   if (at == NodePosition::kRoot) {
     if (table.Has("loss_weight")) {
       table.Error("loss_weight",
@@ -317,8 +319,7 @@ void NodeParser::ParseLossWeight(TableReader& table, NodePosition at,
   }
 }
 
-void NodeParser::ParseSeed(TableReader& table, NodePosition at,
-                           NodeSpec* spec) {
+void NodeParser::ParseSeed(TableReader& table, NodePosition at, Node* spec) {
   if (at == NodePosition::kRoot) return;  // the run's
   if (spec->kind == NodeKind::kMixture || spec->kind == NodeKind::kFlat) {
     spec->seed = table.Unsigned("seed", 0, kMaxInteger);
@@ -328,7 +329,7 @@ void NodeParser::ParseSeed(TableReader& table, NodePosition at,
 }
 
 void NodeParser::ParseDatasets(TableReader& data, const toml::array& datasets,
-                               NodeSpec* mixture) {
+                               Node* mixture) {
   mixture->kind = NodeKind::kMixture;
   mixture->location = data.location();
   std::set<std::string> names;
@@ -339,7 +340,7 @@ void NodeParser::ParseDatasets(TableReader& data, const toml::array& datasets,
                        LocationOfNode(table, data.location(),
                                       absl::StrCat("datasets[", i, "]")),
                        errors_, {KeyTable::kNode});
-    NodeSpec& made = mixture->children.emplace_back();
+    Node& made = mixture->children.emplace_back();
     reader.IgnoreBlankTexts();
     const bool has_source = reader.Has("path") || reader.Has("hf_name");
     made.name = reader.String("name").value_or("");
@@ -347,12 +348,11 @@ void NodeParser::ParseDatasets(TableReader& data, const toml::array& datasets,
     ParseBelow(reader, NodePosition::kComponent, &made, 1);
     if (IsFull()) return;
     made.max_epochs = reader.Unsigned("max_epochs", 1, kMaxSamples);
-    made.weight = reader.Number("weight").value_or(1);
-    made.states_weight = true;
-    if (!(std::isfinite(made.weight) && made.weight > 0)) {
-      reader.Error("weight",
-                   absl::StrCat("must be finite and above 0, got ", made.weight,
-                                "; a phase may set it to 0"));
+    const double weight = reader.Number("weight").value_or(1);
+    made.weight = weight;
+    if (!(std::isfinite(weight) && weight > 0)) {
+      reader.Error("weight", absl::StrCat("must be finite and above 0, got ",
+                                          weight, "; a phase may set it to 0"));
       made.weight = 1;
     }
     if (made.name.empty() && has_source) {

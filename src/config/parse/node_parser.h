@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "config/parse/toml_reader.h"
-#include "config/spec.h"
+#include "config/run_nodes.h"
 
 namespace poniente::internal {
 
@@ -36,14 +36,14 @@ class NodeParser {
 
   // Fills `spec` from the keys of `table`. `weights_follow`: a stage may state
   // weights of the root's components. The caller checks whether each component
-  // has one: NodeSpec::states_weight.
-  void Parse(TableReader& table, NodePosition at, NodeSpec* spec,
+  // has one: Node::states_weight.
+  void Parse(TableReader& table, NodePosition at, Node* spec,
              bool weights_follow);
 
   // Parses [[data.datasets]]: components of weight 1 unless stated. A component
   // without a name is named after the last part of its path.
   void ParseDatasets(TableReader& data, const toml::array& datasets,
-                     NodeSpec* mixture);
+                     Node* mixture);
 
  private:
   // A node of [data.nodes]; parsed when it is first used.
@@ -51,24 +51,24 @@ class NodeParser {
     const toml::table* table = nullptr;
     SourceLocation location;
     enum class State { kNew, kOpen, kDone } state = State::kNew;
-    NodeSpec spec;
+    Node spec;
     uint64_t nodes = 0;
   };
 
   void ParseDefinition(const std::string& name, Definition* definition,
                        int depth);
-  void ParseBelow(TableReader& table, NodePosition at, NodeSpec* spec,
-                  int depth, bool weights_follow = false);
-  void ParseKind(TableReader& table, NodeSpec* spec, int depth,
+  void ParseBelow(TableReader& table, NodePosition at, Node* spec, int depth,
+                  bool weights_follow = false);
+  void ParseKind(TableReader& table, Node* spec, int depth,
                  bool weights_follow);
-  void ParseDeclared(TableReader& table, NodeSpec* spec);
-  void ParseNamed(TableReader& table, std::string_view key, NodeSpec* spec,
+  void ParseDeclared(TableReader& table, Node* spec);
+  void ParseNamed(TableReader& table, std::string_view key, Node* spec,
                   int depth, bool weights_follow);
-  void ParseSequence(TableReader& table, NodeSpec* spec, int depth);
-  void ParseUse(TableReader& table, NodeSpec* spec, int depth);
-  void ParseMixture(TableReader& table, NodeSpec* spec);
-  void ParseLossWeight(TableReader& table, NodePosition at, NodeSpec* spec);
-  void ParseSeed(TableReader& table, NodePosition at, NodeSpec* spec);
+  void ParseSequence(TableReader& table, Node* spec, int depth);
+  void ParseUse(TableReader& table, Node* spec, int depth);
+  void ParseMixture(TableReader& table, Node* spec);
+  void ParseLossWeight(TableReader& table, NodePosition at, Node* spec);
+  void ParseSeed(TableReader& table, NodePosition at, Node* spec);
   // Counts nodes; returns false, with an error at `table`, once there are too
   // many.
   bool CountNodes(TableReader& table, uint64_t nodes);
@@ -76,7 +76,7 @@ class NodeParser {
   // the remaining nodes are skipped.
   bool IsFull() const { return nodes_ > kMaxNodes; }
   // Skips the node of `table` after an error.
-  static void Abandon(TableReader& table, NodeSpec* spec);
+  static void Abandon(TableReader& table, Node* spec);
 
   ErrorList* const errors_;
   std::map<std::string, Definition> definitions_;

@@ -118,10 +118,10 @@ void StartOrder::CheckEnd(TableReader& table, const RunPoint& start) const {
                                    " steps before the end of a run of ",
                                    steps));
     }
-  } else if (start.unit == RunPoint::Unit::kTokens && run_.tokens != 0 &&
-             start.count >= static_cast<int64_t>(run_.tokens)) {
+  } else if (start.unit == RunPoint::Unit::kTokens && run_.total_tokens != 0 &&
+             start.count >= static_cast<int64_t>(run_.total_tokens)) {
     table.ErrorHere(absl::StrCat("starts at token ", start.count,
-                                 ", but the run has ", run_.tokens));
+                                 ", but the run has ", run_.total_tokens));
   } else if (start.unit == RunPoint::Unit::kSteps &&
              start.count >
                  static_cast<int64_t>(kMaxSamples / run_.batch_size)) {
@@ -129,7 +129,7 @@ void StartOrder::CheckEnd(TableReader& table, const RunPoint& start) const {
                                  ", which is after the last of 2^62 samples"));
   }
   const bool needs_end = IsShare(start) ? start.share > 0 : start.count < 0;
-  if (needs_end && run_.steps == 0 && run_.tokens == 0) {
+  if (needs_end && run_.steps == 0 && run_.total_tokens == 0) {
     table.ErrorHere(
         "has a start that is a share of the run or counted from its end, but "
         "the run has no end: state data.steps or data.total_tokens");

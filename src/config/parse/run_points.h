@@ -12,14 +12,11 @@
 #include <utility>
 
 #include "config/parse/toml_reader.h"
-#include "config/spec.h"
+#include "config/run_nodes.h"
 #include "index/max_samples.h"
 #include "poniente/schedule.h"
 
 namespace poniente::internal {
-
-// The total that shares refer to.
-enum class ShareOf { kUnstated, kSteps, kTokens };
 
 // The keys that state a place or an amount.
 struct PointKeys {
@@ -54,7 +51,7 @@ std::string_view KeyOf(const RunPoint& point);
 // before the length of the run is known.
 class StartOrder {
  public:
-  explicit StartOrder(const RunSpec& run) : run_(run) {}
+  explicit StartOrder(const Run& run) : run_(run) {}
 
   // Checks the next start. Reports an error at `key`, or at the table, unless
   // the start lies after the previous ones and within the run.
@@ -63,7 +60,7 @@ class StartOrder {
  private:
   void CheckEnd(TableReader& table, const RunPoint& start) const;
 
-  const RunSpec& run_;
+  const Run& run_;
   // The last start of each kind: by unit, and whether it counts from the end.
   // Only starts of one kind can be compared.
   std::map<std::pair<RunPoint::Unit, bool>, RunPoint> before_;

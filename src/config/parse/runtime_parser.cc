@@ -73,7 +73,7 @@ void ParseTensors(TableReader& runtime, LoaderOptions* loader) {
 
 }  // namespace
 
-void ParseRuntime(TableReader& runtime, RunSpec* run) {
+void ParseRuntime(TableReader& runtime, Run* run) {
   ParseIo(runtime, &run->io);
   run->catalogs = runtime.Strings("catalogs");
   LoaderOptions& loader = run->loader;
@@ -87,6 +87,7 @@ void ParseRuntime(TableReader& runtime, RunSpec* run) {
   };
   batches("prefetch_batches", 1, &loader.prefetch_batches);
   batches("max_held", 0, &loader.max_held);
+  loader.waits_for_held = runtime.Bool("waits_for_held").value_or(false);
   loader.prefetch_bytes = runtime.Unsigned("prefetch_bytes", 0, kMaxInteger)
                               .value_or(loader.prefetch_bytes);
   loader.report_every_steps =

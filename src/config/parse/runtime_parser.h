@@ -6,11 +6,11 @@
 #define PONIENTE_CONFIG_PARSE_RUNTIME_PARSER_H_
 
 #include "config/parse/toml_reader.h"
-#include "config/spec.h"
+#include "config/run_nodes.h"
 
 namespace poniente::internal {
 
-void ParseRuntime(TableReader& runtime, RunSpec* run);
+void ParseRuntime(TableReader& runtime, Run* run);
 
 }  // namespace poniente::internal
 

@@ -28,7 +28,7 @@ std::map<std::string, double> ParseNumbers(TableReader& stage) {
   return numbers;
 }
 
-void ParseLrScale(TableReader& stage, StageSpec* spec) {
+void ParseLrScale(TableReader& stage, RunStage* spec) {
   spec->lr_scale = stage.Number("lr_scale").value_or(1);
   if (!(std::isfinite(spec->lr_scale) && spec->lr_scale > 0)) {
     stage.Error("lr_scale", absl::StrCat("must be finite and above 0, got ",
@@ -44,14 +44,14 @@ void ParseLrScale(TableReader& stage, StageSpec* spec) {
 }
 
 // Weights, thresholds, temperature and ramp blocks, as all stages have them.
-void ParseShares(TableReader& stage, const NodeSpec& mixture, StageSpec* spec) {
+void ParseShares(TableReader& stage, const Node& mixture, RunStage* spec) {
   spec->weights = ParseByComponent(stage, "weights", mixture, true);
   if (stage.IsTable("weights")) {
     CheckSomeWeight(mixture, spec->weights, stage.LocationOf("weights"),
                     stage.errors());
   }
   spec->thresholds = ParseByComponent(stage, "thresholds", mixture, false);
-  for (const NodeSpec& child : mixture.children) {
+  for (const Node& child : mixture.children) {
     const auto threshold = spec->thresholds.find(child.name);
     if (threshold == spec->thresholds.end()) continue;
     if (!HasThreshold(child)) {
@@ -66,12 +66,11 @@ void ParseShares(TableReader& stage, const NodeSpec& mixture, StageSpec* spec) {
 }
 
 // What a stage that starts everything says is the components' own.
-void Adopt(StageSpec* stage, NodeSpec* mixture) {
-  for (NodeSpec& child : mixture->children) {
+void Adopt(RunStage* stage, Node* mixture) {
+  for (Node& child : mixture->children) {
     const auto weight = stage->weights.find(child.name);
     if (weight != stage->weights.end()) {
       child.weight = weight->second;
-      child.states_weight = true;
     }
     const auto threshold = stage->thresholds.find(child.name);
     if (threshold != stage->thresholds.end()) {
@@ -84,8 +83,7 @@ void Adopt(StageSpec* stage, NodeSpec* mixture) {
 
 class RunStagesParser {
  public:
-  RunStagesParser(TableReader& data, NodeSpec* root, ShareOf share_of,
-                  RunSpec* run)
+  RunStagesParser(TableReader& data, Node* root, ShareOf share_of, Run* run)
       : data_(data),
         root_(root),
         share_of_(share_of),
@@ -115,7 +113,7 @@ class RunStagesParser {
 
  private:
   void ParseOne(TableReader& stage) {
-    StageSpec& spec = run_->stages.emplace_back();
+    RunStage& spec = run_->stages.emplace_back();
     spec.location = stage.location();
     ParseStart(stage, &spec);
     spec.name = stage.String("name").value_or("");
@@ -137,7 +135,7 @@ class RunStagesParser {
     Adopt(&spec, root_);
   }
 
-  void ParseStart(TableReader& stage, StageSpec* spec) {
+  void ParseStart(TableReader& stage, RunStage* spec) {
     if (stage.Has("share")) {
       ++with_share_;
       if (HasPoint(stage, kStart)) {
@@ -175,9 +173,9 @@ class RunStagesParser {
   }
 
   TableReader& data_;
-  NodeSpec* const root_;
+  Node* const root_;
   const ShareOf share_of_;
-  RunSpec* const run_;
+  Run* const run_;
   StartOrder starts_;
   size_t with_share_ = 0;
   double share_sum_ = 0;
@@ -185,7 +183,7 @@ class RunStagesParser {
 
 template <class Add>
 void ParseSizeList(TableReader& data, std::string_view key, KeyTable keys,
-                   ShareOf share_of, const RunSpec& run, const Add& add) {
+                   ShareOf share_of, const Run& run, const Add& add) {
   const toml::array* array = data.Tables(key);
   if (array == nullptr) return;
   StartOrder starts(run);
@@ -234,14 +232,14 @@ std::optional<double> ParseTemperature(TableReader& table,
 
 std::map<std::string, double> ParseByComponent(TableReader& stage,
                                                std::string_view key,
-                                               const NodeSpec& mixture,
+                                               const Node& mixture,
                                                bool is_weight) {
   std::map<std::string, double> numbers;
   const toml::table* table = stage.Table(key);
   if (table == nullptr) return numbers;
   TableReader reader(*table, stage.LocationOf(key), stage.errors());
   std::set<std::string_view> known;
-  for (const NodeSpec& child : mixture.children) known.insert(child.name);
+  for (const Node& child : mixture.children) known.insert(child.name);
   for (const std::string& name : reader.KeysInOrder()) {
     if (!known.contains(name)) {
       std::string near;
@@ -261,14 +259,14 @@ std::map<std::string, double> ParseByComponent(TableReader& stage,
   return numbers;
 }
 
-void CheckSomeWeight(const NodeSpec& mixture,
+void CheckSomeWeight(const Node& mixture,
                      const std::map<std::string, double>& weights,
                      const SourceLocation& location, ErrorList* errors) {
   const bool is_scores = mixture.mixture.weight_rule == WeightRule::kScores;
-  for (const NodeSpec& child : mixture.children) {
+  for (const Node& child : mixture.children) {
     const auto stated = weights.find(child.name);
     const double weight =
-        stated == weights.end() ? child.weight : stated->second;
+        stated == weights.end() ? WeightOf(child) : stated->second;
     if (is_scores ? weight > -INFINITY : weight > 0) return;
   }
   errors->Add(location, is_scores
@@ -276,22 +274,20 @@ void CheckSomeWeight(const NodeSpec& mixture,
                             : "are all zero: nothing could be drawn");
 }
 
-void ParseRunStages(TableReader& data, NodeSpec* root, ShareOf share_of,
-                    RunSpec* run) {
+void ParseRunStages(TableReader& data, Node* root, ShareOf share_of, Run* run) {
   const toml::array* array = data.Tables("stages");
   if (array == nullptr) return;
   RunStagesParser(data, root, share_of, run).Parse(*array);
 }
 
-void ParseSizeLists(TableReader& data, ShareOf share_of, RunSpec* run) {
+void ParseSizeLists(TableReader& data, ShareOf share_of, Run* run) {
   ParseSizeList(data, "batch_sizes", KeyTable::kBatchSize, share_of, *run,
                 [run](TableReader& change, const RunPoint& start) {
                   const bool is_stated = change.Has("batch_size");
                   const auto size =
                       change.Unsigned("batch_size", 1, uint64_t{1} << 32);
                   if (!is_stated) change.ErrorHere("needs batch_size");
-                  run->batch_sizes.push_back(
-                      {change.location(), {start, size.value_or(1)}});
+                  run->batch_sizes.push_back({start, size.value_or(1)});
                 });
   ParseSizeList(data, "seq_lens", KeyTable::kSeqLen, share_of, *run,
                 [run](TableReader& change, const RunPoint& start) {
@@ -300,12 +296,11 @@ void ParseSizeLists(TableReader& data, ShareOf share_of, RunSpec* run) {
                       change.Unsigned("seq_len", 1, UINT32_MAX - 1);
                   if (!is_stated) change.ErrorHere("needs seq_len");
                   run->seq_lens.push_back(
-                      {change.location(),
-                       {start, static_cast<uint32_t>(length.value_or(1))}});
+                      {start, static_cast<uint32_t>(length.value_or(1))});
                 });
 }
 
-void ParseMixtureStages(TableReader& node, NodeSpec* mixture) {
+void ParseMixtureStages(TableReader& node, Node* mixture) {
   const toml::array* array = node.Tables("stages");
   if (array == nullptr) return;
   constexpr PointKeys kNestedStart = {kStart.step, kStart.sample, kStart.token,
@@ -317,7 +312,7 @@ void ParseMixtureStages(TableReader& node, NodeSpec* mixture) {
         table,
         LocationOfNode(table, node.location(), absl::StrCat("stages[", i, "]")),
         node.errors(), {KeyTable::kMixtureStage});
-    StageSpec& spec = mixture->stages.emplace_back();
+    RunStage& spec = mixture->stages.emplace_back();
     spec.location = stage.location();
     if (!HasPoint(stage, kNestedStart)) stage.ErrorHere("needs start_sample");
     const bool of_run = !stage.Has(kStart.sample);

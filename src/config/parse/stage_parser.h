@@ -12,7 +12,7 @@
 
 #include "config/parse/run_points.h"
 #include "config/parse/toml_reader.h"
-#include "config/spec.h"
+#include "config/run_nodes.h"
 
 namespace poniente::internal {
 
@@ -28,26 +28,25 @@ std::optional<double> ParseTemperature(TableReader& table,
 // numbers.
 std::map<std::string, double> ParseByComponent(TableReader& stage,
                                                std::string_view key,
-                                               const NodeSpec& mixture,
+                                               const Node& mixture,
                                                bool is_weight);
 
 // Reports an error at `location` if nothing could be drawn under these weights.
 // Components that `weights` does not name keep their own weight.
-void CheckSomeWeight(const NodeSpec& mixture,
+void CheckSomeWeight(const Node& mixture,
                      const std::map<std::string, double>& weights,
                      const SourceLocation& location, ErrorList* errors);
 
 // Reads [[data.stages]]. `root` is the root mixture; null if the root is not a
 // mixture. A stage that starts the run may state weights: they become the
 // components' own.
-void ParseRunStages(TableReader& data, NodeSpec* root, ShareOf share_of,
-                    RunSpec* run);
+void ParseRunStages(TableReader& data, Node* root, ShareOf share_of, Run* run);
 
 // Reads [[data.batch_sizes]] and [[data.seq_lens]].
-void ParseSizeLists(TableReader& data, ShareOf share_of, RunSpec* run);
+void ParseSizeLists(TableReader& data, ShareOf share_of, Run* run);
 
 // Reads `stages` of a nested mixture.
-void ParseMixtureStages(TableReader& node, NodeSpec* mixture);
+void ParseMixtureStages(TableReader& node, Node* mixture);
 
 }  // namespace poniente::internal
 

@@ -17,7 +17,7 @@
 
 #include "absl/status/status.h"
 #include "config/parse/config_keys.h"
-#include "config/spec.h"
+#include "config/run_nodes.h"
 
 namespace poniente::internal {
 

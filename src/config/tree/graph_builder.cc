@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "config/run_nodes.h"
 #include "config/tree/schedule_builder.h"
 #include "config/tree/selections.h"
 #include "config/tree/sources.h"
@@ -28,9 +29,9 @@ using Tokens = DatasetPtr<TokenWindow>;
 using ItemsBefore = std::function<uint64_t(uint64_t)>;
 
 // A stage below that starts at a step or token of the run.
-bool HasStagePlacedByRun(const NodeSpec& node) {
+bool HasStagePlacedByRun(const Node& node) {
   return std::any_of(node.stages.begin(), node.stages.end(),
-                     [](const StageSpec& stage) {
+                     [](const RunStage& stage) {
                        return stage.start.unit != RunPoint::Unit::kSamples;
                      }) ||
          std::any_of(node.children.begin(), node.children.end(),
@@ -43,14 +44,14 @@ bool IsShuffled(const std::optional<ShuffleOptions>& shuffle) {
 
 class GraphBuilder {
  public:
-  GraphBuilder(const RunSpec& run, const std::string& folder)
-      : run_(run), sources_(run, folder), selections_(folder) {}
+  explicit GraphBuilder(const Run& run)
+      : run_(run), sources_(run), selections_(run.folder) {}
 
   absl::StatusOr<BuiltRun> Build() {
-    PONIENTE_RETURN_IF_ERROR(sources_.Open(run_.root));
+    PONIENTE_RETURN_IF_ERROR(sources_.Open(run_.data));
     PONIENTE_RETURN_IF_ERROR(MakeSchedule());
     PONIENTE_ASSIGN_OR_RETURN(
-        Tokens dataset, BuildNode(run_.root, NodePosition::kRoot, nullptr));
+        Tokens dataset, BuildNode(run_.data, NodePosition::kRoot, nullptr));
     PONIENTE_ASSIGN_OR_RETURN(dataset, FitToRun(std::move(dataset)));
     BuiltRun built{std::move(dataset), {}, *schedule_, sources_.warnings()};
     const DatasetTree tree(*built.dataset);
@@ -63,13 +64,13 @@ class GraphBuilder {
 
  private:
   absl::Status MakeSchedule() {
-    const NodeSpec& root = Used(run_.root);
+    const Node& root = Used(run_.data);
     std::vector<std::optional<uint64_t>> items;
     const bool needs_sizes =
         root.kind == NodeKind::kMixture &&
         root.mixture.weight_rule == WeightRule::kSizeProportional;
     if (needs_sizes) {
-      for (const NodeSpec& child : root.children) {
+      for (const Node& child : root.children) {
         if (HasStagePlacedByRun(child)) {
           return absl::InvalidArgumentError(
               absl::StrCat(ToString(child.location),
@@ -90,17 +91,18 @@ class GraphBuilder {
   // A root that is not a mixture is cut here, and one that ends too early
   // begins again.
   absl::StatusOr<Tokens> FitToRun(Tokens dataset) const {
-    const NodeSpec& root = Used(run_.root);
+    const Node& root = Used(run_.data);
     const bool is_mixture = root.kind == NodeKind::kMixture;
     if (!is_mixture && schedule_->cuts_items()) {
       PONIENTE_ASSIGN_OR_RETURN(
-          dataset, Cut(std::move(dataset),
-                       schedule_->MixtureOptionsFrom(run_.root.mixture)));
+          dataset,
+          Cut(std::move(dataset), schedule_->MixtureOptionsFrom(
+                                      MixtureOptionsOf(run_.data.mixture))));
     }
     const bool has_own_end =
         is_mixture && (root.mixture.stop_rule != StopRule::kRestart ||
                        std::any_of(root.children.begin(), root.children.end(),
-                                   [](const NodeSpec& child) {
+                                   [](const Node& child) {
                                      return child.max_epochs.has_value();
                                    }));
     const std::optional<uint64_t> length = dataset->CurrentLength();
@@ -110,7 +112,7 @@ class GraphBuilder {
     return dataset->WithSeed(run_.seed);
   }
 
-  absl::StatusOr<Tokens> BuildNode(const NodeSpec& node, NodePosition at,
+  absl::StatusOr<Tokens> BuildNode(const Node& node, NodePosition at,
                                    const ItemsBefore& before) {
     absl::StatusOr<Tokens> made = BuildKind(node, at, before);
     if (made.ok()) made = Modify(*std::move(made), node);
@@ -124,7 +126,7 @@ class GraphBuilder {
     return made;
   }
 
-  absl::StatusOr<Tokens> BuildKind(const NodeSpec& node, NodePosition at,
+  absl::StatusOr<Tokens> BuildKind(const Node& node, NodePosition at,
                                    const ItemsBefore& before) {
     switch (node.kind) {
       case NodeKind::kStore:
@@ -134,6 +136,8 @@ class GraphBuilder {
         located_ |= !made.ok() && node.documents.has_value();
         return made;
       }
+      case NodeKind::kDataset:
+        return node.dataset;
       case NodeKind::kUse:
         return BuildNode(node.children[0],
                          at == NodePosition::kRoot ? at : NodePosition::kOther,
@@ -145,7 +149,7 @@ class GraphBuilder {
         break;
     }
     std::vector<NamedDataset<TokenWindow>> children;
-    for (const NodeSpec& child : node.children) {
+    for (const Node& child : node.children) {
       PONIENTE_ASSIGN_OR_RETURN(
           Tokens made, BuildNode(child, NodePosition::kOther, nullptr));
       children.push_back({child.name, std::move(made)});
@@ -157,7 +161,7 @@ class GraphBuilder {
     return FlatMixture<TokenWindow>::Create(std::move(children), options);
   }
 
-  absl::StatusOr<Tokens> Modify(Tokens made, const NodeSpec& node) {
+  absl::StatusOr<Tokens> Modify(Tokens made, const Node& node) {
     if (node.filter.has_value()) {
       const std::optional<uint64_t> length = made->CurrentLength();
       if (!length.has_value()) {
@@ -194,7 +198,7 @@ class GraphBuilder {
   }
 
   // A component is shuffled by its mixture, flat by itself.
-  absl::StatusOr<Tokens> ShuffleIfAsked(Tokens made, const NodeSpec& node,
+  absl::StatusOr<Tokens> ShuffleIfAsked(Tokens made, const Node& node,
                                         NodePosition at) {
     const bool is_local =
         IsShuffled(node.shuffle) && node.shuffle->kind != ShuffleKind::kFull;
@@ -213,7 +217,7 @@ class GraphBuilder {
                     std::move(made), std::nullopt);
   }
 
-  absl::StatusOr<Tokens> BuildMixture(const NodeSpec& node, NodePosition at,
+  absl::StatusOr<Tokens> BuildMixture(const Node& node, NodePosition at,
                                       const ItemsBefore& before) {
     PONIENTE_ASSIGN_OR_RETURN(MixtureOptions options,
                               OptionsOf(node, at, before));
@@ -221,7 +225,7 @@ class GraphBuilder {
                               PlanOf(node, at, before, options));
     std::vector<MixtureComponent<TokenWindow>> components;
     std::vector<ComponentView<TokenWindow>> views;
-    for (const NodeSpec& child : node.children) {
+    for (const Node& child : node.children) {
       ItemsBefore below;
       if (plan.has_value()) {
         below = [plan, before, number = plan->Find(child.name).value(),
@@ -236,7 +240,7 @@ class GraphBuilder {
       MixtureComponent<TokenWindow>& component = components.emplace_back();
       component.name = child.name;
       component.dataset = std::move(made);
-      component.weight = child.weight;
+      component.weight = WeightOf(child);
       component.max_epochs = child.max_epochs;
       component.shuffle = child.shuffle.value_or(ShuffleOptions::Full());
       PONIENTE_RETURN_IF_ERROR(AddViews(node, at, child, options, &views));
@@ -245,20 +249,19 @@ class GraphBuilder {
                                                std::move(views));
   }
 
-  const std::vector<StageSpec>& StagesOf(const NodeSpec& node,
-                                         NodePosition at) const {
+  const std::vector<RunStage>& StagesOf(const Node& node,
+                                        NodePosition at) const {
     return at == NodePosition::kRoot ? run_.stages : node.stages;
   }
 
-  absl::StatusOr<MixtureOptions> OptionsOf(const NodeSpec& node,
-                                           NodePosition at,
+  absl::StatusOr<MixtureOptions> OptionsOf(const Node& node, NodePosition at,
                                            const ItemsBefore& before) {
     if (at == NodePosition::kRoot) {
-      return schedule_->MixtureOptionsFrom(node.mixture);
+      return schedule_->MixtureOptionsFrom(MixtureOptionsOf(node.mixture));
     }
-    MixtureOptions options = node.mixture;
+    MixtureOptions options = MixtureOptionsOf(node.mixture);
     options.seed = node.seed;
-    for (const StageSpec& spec : node.stages) {
+    for (const RunStage& spec : node.stages) {
       PONIENTE_ASSIGN_OR_RETURN(const uint64_t start, StartOf(spec, before));
       const size_t number = options.stages.size();
       MixtureStage& stage = options.stages.emplace_back();
@@ -280,7 +283,7 @@ class GraphBuilder {
   }
 
   // In the mixture's own samples.
-  absl::StatusOr<uint64_t> StartOf(const StageSpec& stage,
+  absl::StatusOr<uint64_t> StartOf(const RunStage& stage,
                                    const ItemsBefore& before) {
     if (stage.start.unit == RunPoint::Unit::kSamples) {
       return static_cast<uint64_t>(stage.start.count);
@@ -299,7 +302,7 @@ class GraphBuilder {
 
   // For mixtures below whose stages go by the run.
   absl::StatusOr<std::optional<MixturePlan>> PlanOf(
-      const NodeSpec& node, NodePosition at, const ItemsBefore& before,
+      const Node& node, NodePosition at, const ItemsBefore& before,
       const MixtureOptions& options) const {
     const bool is_needed = std::any_of(
         node.children.begin(), node.children.end(), HasStagePlacedByRun);
@@ -311,8 +314,8 @@ class GraphBuilder {
     }
     if (before == nullptr) return std::optional<MixturePlan>();
     std::vector<WeightedComponent> components;
-    for (const NodeSpec& child : node.children) {
-      components.push_back({child.name, child.weight, std::nullopt});
+    for (const Node& child : node.children) {
+      components.push_back({child.name, WeightOf(child), std::nullopt});
     }
     PONIENTE_ASSIGN_OR_RETURN(
         MixturePlan plan, MixturePlan::Create(options, std::move(components)));
@@ -320,14 +323,14 @@ class GraphBuilder {
   }
 
   // The component under other thresholds.
-  absl::Status AddViews(const NodeSpec& node, NodePosition at,
-                        const NodeSpec& child, const MixtureOptions& options,
+  absl::Status AddViews(const Node& node, NodePosition at, const Node& child,
+                        const MixtureOptions& options,
                         std::vector<ComponentView<TokenWindow>>* views) {
-    const std::vector<StageSpec>& stages = StagesOf(node, at);
+    const std::vector<RunStage>& stages = StagesOf(node, at);
     for (size_t i = 0; i < stages.size(); ++i) {
       const auto threshold = stages[i].thresholds.find(child.name);
       if (threshold == stages[i].thresholds.end()) continue;
-      NodeSpec changed = child;
+      Node changed = child;
       SetThreshold(threshold->second, &changed);
       const uint64_t start =
           at == NodePosition::kRoot
@@ -340,15 +343,15 @@ class GraphBuilder {
     return absl::OkStatus();
   }
 
-  absl::Status CheckNotEmpty(const NodeSpec& mixture, NodePosition at,
-                             const NodeSpec& child,
+  absl::Status CheckNotEmpty(const Node& mixture, NodePosition at,
+                             const Node& child,
                              const AsyncDataset<TokenWindow>& made) {
     const bool is_scores = mixture.mixture.weight_rule == WeightRule::kScores;
     const auto draws = [is_scores](double weight) {
       return is_scores ? weight > -INFINITY : weight > 0;
     };
-    bool is_drawn = draws(child.weight);
-    for (const StageSpec& stage : StagesOf(mixture, at)) {
+    bool is_drawn = draws(WeightOf(child));
+    for (const RunStage& stage : StagesOf(mixture, at)) {
       const auto weight = stage.weights.find(child.name);
       is_drawn |= weight != stage.weights.end() && draws(weight->second);
     }
@@ -358,17 +361,18 @@ class GraphBuilder {
     located_ = true;
     const bool is_leaf =
         child.kind == NodeKind::kStore || child.kind == NodeKind::kDeclared;
-    std::string why = "its stores hold";
+    std::string why = child.kind == NodeKind::kDataset ? "its dataset holds"
+                                                       : "its stores hold";
     if (is_leaf) {
       why = absl::StrCat("its store of ", sources_.TokensOf(child),
                          " tokens holds");
     }
     return absl::InvalidArgumentError(absl::StrCat(
         ToString(child.location), " has a weight but nothing to draw: ", why,
-        " no window of seq_len ", run_.max_seq_len, " tokens"));
+        " no window of seq_len ", WindowTokens(run_), " tokens"));
   }
 
-  const RunSpec& run_;
+  const Run& run_;
   ConfigSources sources_;
   SelectionReader selections_;
   std::optional<Schedule> schedule_;
@@ -377,9 +381,8 @@ class GraphBuilder {
 
 }  // namespace
 
-absl::StatusOr<BuiltRun> BuildRun(const RunSpec& run,
-                                  const std::string& folder) {
-  return GraphBuilder(run, folder).Build();
+absl::StatusOr<BuiltRun> BuildRun(const Run& run) {
+  return GraphBuilder(run).Build();
 }
 
 }  // namespace poniente::internal

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Builds a run from a checked spec: opens the stores, and makes the schedule
+// Builds a run from a checked run: opens the stores, and makes the schedule
 // and the tree of datasets.
 
 #ifndef PONIENTE_CONFIG_TREE_GRAPH_BUILDER_H_
@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "config/spec.h"
+#include "config/run_nodes.h"
 #include "poniente/async_dataset.h"
 #include "poniente/config.h"
 #include "poniente/schedule.h"
@@ -25,10 +25,9 @@ struct BuiltRun {
   std::vector<std::string> warnings = {};
 };
 
-// Builds the run. Relative paths are relative to `folder`. If stores cannot be
-// opened, the message has one line for each of them.
-absl::StatusOr<BuiltRun> BuildRun(const RunSpec& run,
-                                  const std::string& folder);
+// Builds the run. If stores cannot be opened, the message has one line for each
+// of them.
+absl::StatusOr<BuiltRun> BuildRun(const Run& run);
 
 }  // namespace poniente::internal
 

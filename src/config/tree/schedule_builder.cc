@@ -13,7 +13,7 @@
 namespace poniente::internal {
 namespace {
 
-ScheduleStage ToStage(const StageSpec& spec) {
+ScheduleStage ToStage(const RunStage& spec) {
   ScheduleStage stage;
   stage.start = spec.start;
   stage.name = spec.name;
@@ -52,8 +52,18 @@ absl::StatusOr<uint64_t> SampleAtToken(const Schedule& schedule,
 
 }  // namespace
 
+MixtureOptions MixtureOptionsOf(const NodeMixture& mixture) {
+  MixtureOptions options;
+  options.block_size = mixture.block_size;
+  options.weight_rule = mixture.weight_rule;
+  options.temperature = mixture.temperature;
+  options.stop_rule = mixture.stop_rule;
+  options.group_items = mixture.group_items;
+  return options;
+}
+
 const SourceLocation& LocationOfError(const absl::Status& error,
-                                      const std::vector<StageSpec>& stages,
+                                      const std::vector<RunStage>& stages,
                                       const SourceLocation& otherwise) {
   absl::string_view rest = error.message();
   if (!absl::ConsumePrefix(&rest, "stage ")) return otherwise;
@@ -68,30 +78,26 @@ const SourceLocation& LocationOfError(const absl::Status& error,
 }
 
 absl::StatusOr<Schedule> BuildSchedule(
-    const RunSpec& run, const std::vector<std::optional<uint64_t>>& items) {
+    const Run& run, const std::vector<std::optional<uint64_t>>& items) {
   ScheduleOptions options;
   options.steps = run.steps;
-  options.tokens = run.tokens;
+  options.tokens = run.total_tokens;
   options.batch_size = run.batch_size;
   options.seq_len = run.seq_len;
-  options.max_seq_len = run.states_max_seq_len ? run.max_seq_len : 0;
+  options.max_seq_len = run.max_seq_len;
   options.trim = run.trim;
-  for (const StageSpec& stage : run.stages) {
+  for (const RunStage& stage : run.stages) {
     options.stages.push_back(ToStage(stage));
   }
-  for (const BatchSizeSpec& change : run.batch_sizes) {
-    options.batch_sizes.push_back(change.stage);
-  }
-  for (const SeqLenSpec& change : run.seq_lens) {
-    options.seq_lens.push_back(change.stage);
-  }
-  const NodeSpec& root = Used(run.root);
+  options.batch_sizes = run.batch_sizes;
+  options.seq_lens = run.seq_lens;
+  const Node& root = Used(run.data);
   if (root.kind == NodeKind::kMixture) {
-    options.mixture = root.mixture;
+    options.mixture = MixtureOptionsOf(root.mixture);
     options.mixture.seed = run.seed;
     for (size_t i = 0; i < root.children.size(); ++i) {
       options.components.push_back({root.children[i].name,
-                                    root.children[i].weight,
+                                    WeightOf(root.children[i]),
                                     items.empty() ? std::nullopt : items[i]});
     }
   }
@@ -104,7 +110,7 @@ absl::StatusOr<Schedule> BuildSchedule(
   return schedule;
 }
 
-const PlannedStage& PlannedStageOf(const Schedule& schedule, const RunSpec& run,
+const PlannedStage& PlannedStageOf(const Schedule& schedule, const Run& run,
                                    size_t stage) {
   const auto planned = schedule.stages();
   return planned[planned.size() - run.stages.size() + stage];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes the schedule of a checked spec.
+// Makes the schedule of a checked run.
 
 #ifndef PONIENTE_CONFIG_TREE_SCHEDULE_BUILDER_H_
 #define PONIENTE_CONFIG_TREE_SCHEDULE_BUILDER_H_
@@ -10,26 +10,29 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "config/spec.h"
+#include "config/run_nodes.h"
 #include "poniente/schedule.h"
 
 namespace poniente::internal {
 
+// Returns the options that a description states, without stages.
+MixtureOptions MixtureOptionsOf(const NodeMixture& mixture);
+
 // Returns where the stage stands that the error is about: the message then
 // begins with it, "stage 2 ...". Returns `otherwise` if it is about none.
 const SourceLocation& LocationOfError(const absl::Status& error,
-                                      const std::vector<StageSpec>& stages,
+                                      const std::vector<RunStage>& stages,
                                       const SourceLocation& otherwise);
 
 // Makes the schedule. `items` are the items per epoch of the root mixture's
 // components, in the order of declaration; nullopt where not known. Empty if
 // the mixture's weights do not depend on them.
 absl::StatusOr<Schedule> BuildSchedule(
-    const RunSpec& run, const std::vector<std::optional<uint64_t>>& items = {});
+    const Run& run, const std::vector<std::optional<uint64_t>>& items = {});
 
 // Returns the planned stage for stage number `stage` of the spec. The numbers
 // differ by one if the schedule has put a stage before those of the spec.
-const PlannedStage& PlannedStageOf(const Schedule& schedule, const RunSpec& run,
+const PlannedStage& PlannedStageOf(const Schedule& schedule, const Run& run,
                                    size_t stage);
 
 // Returns the first sample of the run at or after a step or token; a count

@@ -35,15 +35,15 @@ absl::StatusOr<const Scores*> SelectionReader::ReadFile(const std::string& path,
 }
 
 absl::StatusOr<Selection> SelectionReader::ReadUnlocated(
-    const FilterSpec& filter, uint64_t size) {
+    const NodeFilter& filter, uint64_t size) {
   switch (filter.kind) {
-    case FilterSpec::Kind::kBitmap:
+    case NodeFilter::Kind::kBitmap:
       return ReadBitmap(Located(filter.path), size);
-    case FilterSpec::Kind::kIndices:
+    case NodeFilter::Kind::kIndices:
       return ReadIndexList(Located(filter.path), size);
-    case FilterSpec::Kind::kFraction:
+    case NodeFilter::Kind::kFraction:
       return Selection::ByHash(size, filter.fraction, filter.seed);
-    case FilterSpec::Kind::kScores:
+    case NodeFilter::Kind::kScores:
       break;
   }
   PONIENTE_ASSIGN_OR_RETURN(const Scores* scores,
@@ -56,7 +56,7 @@ absl::StatusOr<Selection> SelectionReader::ReadUnlocated(
   return scores->AtLeast(filter.at_least);
 }
 
-absl::StatusOr<Selection> SelectionReader::Read(const FilterSpec& filter,
+absl::StatusOr<Selection> SelectionReader::Read(const NodeFilter& filter,
                                                 uint64_t size) {
   absl::StatusOr<Selection> selection = ReadUnlocated(filter, size);
   if (selection.ok() && filter.invert) selection = selection->Complement();
@@ -65,14 +65,14 @@ absl::StatusOr<Selection> SelectionReader::Read(const FilterSpec& filter,
 }
 
 absl::StatusOr<ScoreOrder> SelectionReader::ReadUnlocated(
-    const ScoreOrderSpec& order) {
+    const NodeOrder& order) {
   if (order.is_table) return OrderFile::Open(Located(order.path));
   PONIENTE_ASSIGN_OR_RETURN(const Scores* scores,
                             ReadFile(order.path, order.format));
   return scores->Order(order.direction);
 }
 
-absl::StatusOr<ScoreOrder> SelectionReader::Read(const ScoreOrderSpec& order) {
+absl::StatusOr<ScoreOrder> SelectionReader::Read(const NodeOrder& order) {
   absl::StatusOr<ScoreOrder> made = ReadUnlocated(order);
   if (!made.ok()) return At(order.location, made.status());
   return made;

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "config/spec.h"
+#include "config/run_nodes.h"
 #include "poniente/score_file.h"
 #include "poniente/score_order.h"
 #include "poniente/selection.h"
@@ -22,13 +22,13 @@ class SelectionReader {
   explicit SelectionReader(std::string folder) : folder_(std::move(folder)) {}
 
   // Returns the filter's selection from `size` items.
-  absl::StatusOr<Selection> Read(const FilterSpec& filter, uint64_t size);
-  absl::StatusOr<ScoreOrder> Read(const ScoreOrderSpec& order);
+  absl::StatusOr<Selection> Read(const NodeFilter& filter, uint64_t size);
+  absl::StatusOr<ScoreOrder> Read(const NodeOrder& order);
 
  private:
-  absl::StatusOr<Selection> ReadUnlocated(const FilterSpec& filter,
+  absl::StatusOr<Selection> ReadUnlocated(const NodeFilter& filter,
                                           uint64_t size);
-  absl::StatusOr<ScoreOrder> ReadUnlocated(const ScoreOrderSpec& order);
+  absl::StatusOr<ScoreOrder> ReadUnlocated(const NodeOrder& order);
   // Reads a file of scores. Keeps the last one, because stages ask for it again
   // with other thresholds.
   absl::StatusOr<const Scores*> ReadFile(const std::string& path,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "config/tree/sources.h"
 
+#include <cstdint>
 #include <filesystem>
 #include <system_error>
 #include <utility>
@@ -26,8 +27,8 @@ namespace {
 constexpr size_t kMaxHeld = 256;
 
 // What makes a leaf's files the same as another's.
-std::string SourceKeyOf(const NodeSpec& node) {
-  const FileSpec& files = node.files;
+std::string SourceKeyOf(const Node& node) {
+  const SourceFiles& files = node.files;
   std::string key = absl::StrCat(node.path, "\n", node.hub_name, "\n",
                                  node.hub_config, "\n", node.hub_split, "\n");
   absl::StrAppend(&key, files.format, "\n", files.column, "\n", files.glob);
@@ -51,18 +52,18 @@ std::string WithoutSlash(std::string path) {
 }
 
 // Nothing is stated of its files.
-bool IsBare(const NodeSpec& node) {
-  const FileSpec& files = node.files;
+bool IsBare(const Node& node) {
+  const SourceFiles& files = node.files;
   return !files.dtype && files.column.empty() && files.format.empty() &&
          !node.vocabulary;
 }
 
-bool IsFiles(const NodeSpec& node) {
+bool IsFiles(const Node& node) {
   return node.kind == NodeKind::kStore || node.kind == NodeKind::kHub;
 }
 
 // Of a leaf that could not be opened.
-absl::Status AtItsPlace(const NodeSpec& node, const absl::Status& status) {
+absl::Status AtItsPlace(const Node& node, const absl::Status& status) {
   return absl::Status(status.code(),
                       absl::StrCat(ToString(node.location), ": ",
                                    OneLine(std::string(status.message()))));
@@ -85,11 +86,11 @@ absl::StatusOr<std::shared_ptr<const TokenSource>> OpenExamined(
 }  // namespace
 
 std::string ConfigSources::Located(const std::string& path) const {
-  return (std::filesystem::path(folder_) / path).lexically_normal();
+  return (std::filesystem::path(run_.folder) / path).lexically_normal();
 }
 
 absl::StatusOr<std::shared_ptr<const TokenSource>> ConfigSources::OpenFiles(
-    const NodeSpec& node) const {
+    const Node& node) const {
   TokenSourceOptions options;
   options.io = run_.io;
   options.format = node.files.format;
@@ -139,20 +140,19 @@ ConfigSources::FindInCatalogs(const std::string& path) const {
 }
 
 const std::shared_ptr<const TokenSource>& ConfigSources::Opened(
-    const NodeSpec& node) const {
+    const Node& node) const {
   return opened_.at(SourceKeyOf(node));
 }
 
-void ConfigSources::Gather(const NodeSpec& node,
-                           std::vector<const NodeSpec*>* files) {
-  for (const NodeSpec& child : node.children) Gather(child, files);
+void ConfigSources::Gather(const Node& node, std::vector<const Node*>* files) {
+  for (const Node& child : node.children) Gather(child, files);
   if (!IsFiles(node)) return;
   if (opened_.try_emplace(SourceKeyOf(node), nullptr).second)
     files->push_back(&node);
 }
 
-absl::Status ConfigSources::OpenBelow(const NodeSpec& root) {
-  std::vector<const NodeSpec*> files;
+absl::Status ConfigSources::OpenBelow(const Node& root) {
+  std::vector<const Node*> files;
   Gather(root, &files);
   opens_later_ = files.size() > kMaxHeld;
   std::vector<absl::Status> statuses(files.size());
@@ -173,25 +173,27 @@ absl::Status ConfigSources::OpenBelow(const NodeSpec& root) {
   return absl::OkStatus();
 }
 
-void ConfigSources::WarnOfLibraries(const std::vector<const NodeSpec*>& files) {
+void ConfigSources::WarnOfLibraries(const std::vector<const Node*>& files) {
   std::vector<const TokenSource*> sources;
-  for (const NodeSpec* node : files) sources.push_back(Opened(*node).get());
+  for (const Node* node : files) sources.push_back(Opened(*node).get());
   for (const LibraryDifference& differs : LibraryDifferences(sources)) {
     warnings_.push_back(absl::StrCat(ToString(files[differs.source]->location),
                                      ": ", OneLine(differs.text)));
   }
 }
 
-void ConfigSources::FindLongest(const NodeSpec& node) {
-  for (const NodeSpec& child : node.children) FindLongest(child);
-  if (!IsFiles(node) && node.kind != NodeKind::kDeclared) return;
+void ConfigSources::FindLongest(const Node& node) {
+  for (const Node& child : node.children) FindLongest(child);
+  const bool is_source = IsFiles(node) || node.kind == NodeKind::kDeclared ||
+                         node.kind == NodeKind::kDataset;
+  if (!is_source) return;
   if (!longest_.empty() && TokensOf(node) <= most_tokens_) return;
   most_tokens_ = TokensOf(node);
   longest_ = IsFiles(node) ? absl::StrCat("'", Opened(node)->path(), "'")
                            : node.location.key;
 }
 
-absl::Status ConfigSources::Open(const NodeSpec& node) {
+absl::Status ConfigSources::Open(const Node& node) {
   PONIENTE_RETURN_IF_ERROR(OpenCatalogs());
   PONIENTE_RETURN_IF_ERROR(OpenBelow(node));
   FindLongest(node);
@@ -199,27 +201,31 @@ absl::Status ConfigSources::Open(const NodeSpec& node) {
 }
 
 absl::Status ConfigSources::CheckSomeWindow() const {
-  if (most_tokens_ >= run_.max_seq_len) return absl::OkStatus();
+  if (most_tokens_ >= WindowTokens(run_)) return absl::OkStatus();
   return absl::InvalidArgumentError(
-      absl::StrCat(ToString(run_.seq_len_location), " = ", run_.max_seq_len,
+      absl::StrCat(ToString(run_.seq_len_location), " = ", WindowTokens(run_),
                    " is longer than every source: the longest, ", longest_,
                    ", has ", most_tokens_, " tokens"));
 }
 
-uint64_t ConfigSources::TokensOf(const NodeSpec& node) const {
+uint64_t ConfigSources::TokensOf(const Node& node) const {
   if (node.kind == NodeKind::kDeclared) return node.tokens;
+  if (node.kind == NodeKind::kDataset) {
+    return TokensOfDataset(run_, *node.dataset).value_or(UINT64_MAX);
+  }
   return Opened(node)->num_tokens();
 }
 
 absl::StatusOr<DatasetPtr<TokenWindow>> ConfigSources::Windows(
-    const NodeSpec& node, SelectionReader* reader) {
+    const Node& node, SelectionReader* reader) {
   DatasetPtr<TokenWindow> made;
   ConfigSource source;
+  source.is_readable = node.kind != NodeKind::kDeclared;
   source.tokens = TokensOf(node);
   if (node.kind == NodeKind::kDeclared) {
     PONIENTE_ASSIGN_OR_RETURN(
-        made, DeclaredWindows(node.location.key, node.tokens, run_.max_seq_len,
-                              node.vocabulary));
+        made, DeclaredWindows(node.location.key, node.tokens,
+                              WindowTokens(run_), node.vocabulary));
   } else {
     source.data = Opened(node);
     source.location = source.data->path();
@@ -228,7 +234,7 @@ absl::StatusOr<DatasetPtr<TokenWindow>> ConfigSources::Windows(
           const Selection selected,
           reader->Read(*node.documents, source.data->num_documents()));
       PONIENTE_ASSIGN_OR_RETURN(
-          made, source.data->Windows(run_.max_seq_len, selected));
+          made, source.data->Windows(WindowTokens(run_), selected));
     } else {
       WindowRule rule = source.data->window_rule();
       rule.keep_tail = false;  // samples of one length
@@ -236,7 +242,7 @@ absl::StatusOr<DatasetPtr<TokenWindow>> ConfigSources::Windows(
       rule.across_shards =
           node.files.across_shards.value_or(rule.across_shards);
       PONIENTE_ASSIGN_OR_RETURN(made,
-                                source.data->Windows(run_.max_seq_len, rule));
+                                source.data->Windows(WindowTokens(run_), rule));
     }
   }
   leaves_[made.get()] = std::move(source);
@@ -244,7 +250,12 @@ absl::StatusOr<DatasetPtr<TokenWindow>> ConfigSources::Windows(
 }
 
 ConfigSource ConfigSources::SourceOf(const DatasetNode& leaf) const {
-  return leaves_.at(&leaf);
+  const auto made = leaves_.find(&leaf);
+  if (made != leaves_.end()) return made->second;
+  ConfigSource own;
+  own.is_readable = true;
+  own.tokens = TokensOfDataset(run_, leaf).value_or(0);
+  return own;
 }
 
 }  // namespace poniente::internal

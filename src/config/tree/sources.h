@@ -13,7 +13,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "config/spec.h"
+#include "config/run_nodes.h"
 #include "config/tree/selections.h"
 #include "poniente/async_dataset.h"
 #include "poniente/catalog.h"
@@ -27,14 +27,13 @@ namespace poniente::internal {
 // windows of max_seq_len tokens.
 class ConfigSources {
  public:
-  ConfigSources(const RunSpec& run, std::string folder)
-      : run_(run), folder_(std::move(folder)) {}
+  explicit ConfigSources(const Run& run) : run_(run) {}
 
   // Opens every source at or below `node`, on all cores. If sources cannot be
   // opened, the message has one line for each (at most the first hundred), with
   // its place in the configuration. InvalidArgument if no source is as long as
   // a window.
-  absl::Status Open(const NodeSpec& node);
+  absl::Status Open(const Node& node);
 
   // Returns a warning, with its place in the configuration, for each source
   // whose ids were made by another version of the tokenizer than those of
@@ -43,14 +42,15 @@ class ConfigSources {
 
   // Returns the windows of a leaf. `reader` reads the selection of documents,
   // if the leaf has one. REQUIRES: Open() succeeded; the node is a leaf.
-  absl::StatusOr<DatasetPtr<TokenWindow>> Windows(const NodeSpec& node,
+  absl::StatusOr<DatasetPtr<TokenWindow>> Windows(const Node& node,
                                                   SelectionReader* reader);
 
-  // Returns the source of a leaf that Windows() made. The caller sets its path.
+  // Returns the source of a leaf that Windows() made, or of one in a dataset of
+  // the program's own. The caller sets its path.
   ConfigSource SourceOf(const DatasetNode& leaf) const;
   // Returns the tokens of a leaf. REQUIRES: Open() succeeded; the node is a
   // leaf.
-  uint64_t TokensOf(const NodeSpec& node) const;
+  uint64_t TokensOf(const Node& node) const;
 
  private:
   absl::Status OpenCatalogs();
@@ -60,18 +60,17 @@ class ConfigSources {
       const std::string& path) const;
   // Appends the nodes at or below `node` whose files are to be opened, each
   // source once.
-  void Gather(const NodeSpec& node, std::vector<const NodeSpec*>* files);
-  absl::Status OpenBelow(const NodeSpec& root);
-  void WarnOfLibraries(const std::vector<const NodeSpec*>& files);
-  void FindLongest(const NodeSpec& node);
+  void Gather(const Node& node, std::vector<const Node*>* files);
+  absl::Status OpenBelow(const Node& root);
+  void WarnOfLibraries(const std::vector<const Node*>& files);
+  void FindLongest(const Node& node);
   absl::StatusOr<std::shared_ptr<const TokenSource>> OpenFiles(
-      const NodeSpec& node) const;
-  const std::shared_ptr<const TokenSource>& Opened(const NodeSpec& node) const;
+      const Node& node) const;
+  const std::shared_ptr<const TokenSource>& Opened(const Node& node) const;
   absl::Status CheckSomeWindow() const;
   std::string Located(const std::string& path) const;
 
-  const RunSpec& run_;
-  const std::string folder_;
+  const Run& run_;
   std::vector<StoreCatalog> catalogs_;
   // The key consists of the path and the options stated for its files.
   std::map<std::string, std::shared_ptr<const TokenSource>> opened_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analysis/diff/run_diff.h"
+#include "poniente/diff.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -17,7 +17,7 @@
 #include "absl/strings/str_cat.h"
 #include "analysis/plan/plan.h"
 #include "config/parse/config_keys.h"
-#include "config/parse/spec_parser.h"
+#include "config/parse/run_parser.h"
 #include "poniente/config.h"
 #include "poniente/run_trace.h"
 #include "tests/support/status_matchers.h"
@@ -156,7 +156,7 @@ std::string WithWrongValue(const ConfigKey& key) {
 TEST(ConfigDocsTest, EveryKeyIsRead) {
   for (const ConfigKey& key : ConfigKeys()) {
     const std::string text = WithWrongValue(key);
-    const auto run = ParseSpec(text, "t.toml");
+    const auto run = ParseRunText(text, "t.toml");
     const std::string name(key.name);
     EXPECT_FALSE(run.ok()) << text;
     // Of a type that it does not have; not "unknown", and not "no meaning".

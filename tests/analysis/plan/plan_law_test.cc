@@ -7,10 +7,10 @@
 #include <map>
 #include <random>
 
-#include "analysis/plan/plan.h"
 #include "poniente/dataset_tree.h"
 #include "poniente/flat_mixture.h"
 #include "poniente/mixture_dataset.h"
+#include "poniente/plan.h"
 #include "poniente/token_source.h"
 #include "poniente/transforms.h"
 #include "tests/support/status_matchers.h"
@@ -182,7 +182,7 @@ class PlanLawTest : public ::testing::TestWithParam<int> {
     SCOPED_TRACE(Shape(root));
     const WalkedTree walked = WalkRun(root, schedule, plan);
     double total = 0;
-    for (const RunSource& source : plan.sources) {
+    for (const PlannedRunSource& source : plan.sources) {
       const auto found = walked.samples.find(source.path);
       const std::vector<double> samples =
           found == walked.samples.end()
@@ -205,7 +205,8 @@ class PlanLawTest : public ::testing::TestWithParam<int> {
     EXPECT_NEAR(total, static_cast<double>(plan.samples), 1e-6);
   }
 
-  static void CompareRepeat(const RunSource& source, const WalkedTree& walked) {
+  static void CompareRepeat(const PlannedRunSource& source,
+                            const WalkedTree& walked) {
     const auto found = walked.first_repeat.find(source.path);
     if (!source.first_repeat.has_value()) {
       EXPECT_EQ(found, walked.first_repeat.end())

@@ -8,7 +8,7 @@
 #include <string>
 #include <tuple>
 
-#include "analysis/plan/plan.h"
+#include "poniente/plan.h"
 #include "poniente/run_trace.h"
 #include "tests/config/small_stores.h"
 
@@ -56,7 +56,7 @@ class PlanRepeatsTest : public poniente::testing::SmallStores {
     EXPECT_TRUE(plan.ok()) << plan.status();
     const auto walked = Walk(config, plan->steps);
     size_t exact = 0;
-    for (const RunSource& source : plan->sources) {
+    for (const PlannedRunSource& source : plan->sources) {
       if (!source.length.has_value()) continue;
       const auto found = walked.find(source.path);
       if (!source.first_repeat.has_value()) {

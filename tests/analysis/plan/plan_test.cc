@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analysis/plan/plan.h"
+#include "poniente/plan.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -53,7 +53,7 @@ TEST_F(PlanTest, CountsAreThoseOfARunSampleBySample) {
   EXPECT_EQ(plan.stages[1].samples, 1000u);
   EXPECT_EQ(plan.stages[1].name, "end");
   std::map<std::string, double> total;
-  for (const RunSource& source : plan.sources) {
+  for (const PlannedRunSource& source : plan.sources) {
     total[source.name] = source.total_samples();
   }
   std::map<std::string, double> dealt;
@@ -97,7 +97,7 @@ TEST_F(PlanTest, KnowsTheOrderOfConcatAndTake) {
                          std::nullopt);
     EXPECT_TRUE(plan.ok()) << plan.status();
     std::vector<double> totals;
-    for (const RunSource& source : plan->sources) {
+    for (const PlannedRunSource& source : plan->sources) {
       totals.push_back(source.total_samples());
     }
     return totals;
@@ -156,7 +156,7 @@ TEST_F(PlanTest, DocumentsLeftOutAreNotLeftOver) {
 TEST_F(PlanTest, EpochsAreDrawsOverLength) {
   ASSERT_OK_AND_ASSIGN(const PlannedRun plan,
                        MakePlan(Parse(kStaged), std::nullopt));
-  const RunSource& rest = plan.sources[1];
+  const PlannedRunSource& rest = plan.sources[1];
   EXPECT_EQ(rest.name, "rest");
   EXPECT_EQ(rest.length, 38u + 150u);
   EXPECT_DOUBLE_EQ(*rest.epochs, 1750.0 / 188);
@@ -205,7 +205,7 @@ TEST(PlannedCurriculumTest, SharesOfTokens) {
   EXPECT_TRUE(plan.is_exact);
   std::map<std::string, double> tokens;
   std::map<std::string, double> epochs;
-  for (const RunSource& source : plan.sources) {
+  for (const PlannedRunSource& source : plan.sources) {
     tokens[source.name] = source.total_tokens() / 1e9;
     epochs[source.name] = *source.epochs;
   }
@@ -276,8 +276,9 @@ TEST(PlannedRunTest, SaysWhoIsStarvedAndWhoIsReadTooOften) {
   options.batch_size = 10;
   options.seq_len = 8;
   ASSERT_OK_AND_ASSIGN(const PlannedRun plan, PlanOf(root, options));
-  std::map<std::string, RunSource> sources;
-  for (const RunSource& source : plan.sources) sources[source.path] = source;
+  std::map<std::string, PlannedRunSource> sources;
+  for (const PlannedRunSource& source : plan.sources)
+    sources[source.path] = source;
   EXPECT_EQ(sources["often"].starved, Starved::kNo);
   EXPECT_EQ(sources["rare"].starved, Starved::kNotReached);
   EXPECT_EQ(sources["never"].starved, Starved::kNoWeight);
@@ -342,7 +343,7 @@ TEST(PlannedRunTest, TheSeriesHasEveryBoundaryAndEndsWithTheTotals) {
       testing::Curriculum::Options(RunPoint::ShareOfTokens));
   ASSERT_OK_AND_ASSIGN(const PlannedRun plan, curriculum.Plan());
   std::set<uint64_t> steps;
-  for (const RunSeries::Point& point : plan.series.points) {
+  for (const PlannedRunSeries::Point& point : plan.series.points) {
     EXPECT_TRUE(steps.insert(point.step).second) << point.step;
     if (point.step == plan.steps) continue;
     const StepPlan at = curriculum.schedule().At(point.step);
@@ -350,16 +351,16 @@ TEST(PlannedRunTest, TheSeriesHasEveryBoundaryAndEndsWithTheTotals) {
     EXPECT_EQ(point.lr_scale, at.lr_scale);
     EXPECT_EQ(point.stage, at.stage);
     const size_t i = steps.size() - 1;
-    for (const RunSeries::Band& band : plan.series.bands) {
+    for (const PlannedRunSeries::Band& band : plan.series.bands) {
       EXPECT_EQ(band.shares[i], at.weights[band.source]);
     }
   }
-  for (const RunStage& stage : plan.stages) {
+  for (const PlannedRunStage& stage : plan.stages) {
     EXPECT_TRUE(steps.contains(stage.first_step));
   }
   EXPECT_EQ(*steps.rbegin(), plan.steps);
-  for (const RunSeries::Band& band : plan.series.bands) {
-    const RunSource& source = plan.sources[band.source];
+  for (const PlannedRunSeries::Band& band : plan.series.bands) {
+    const PlannedRunSource& source = plan.sources[band.source];
     EXPECT_DOUBLE_EQ(band.tokens.back(), source.total_tokens());
     EXPECT_NEAR(band.epochs.back(), *source.epochs, 1e-9);
   }

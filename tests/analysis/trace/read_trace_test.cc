@@ -8,7 +8,7 @@
 #include <set>
 #include <tuple>
 
-#include "analysis/plan/plan.h"
+#include "poniente/plan.h"
 #include "index/keyed_hash.h"
 #include "poniente/mixture_dataset.h"
 #include "poniente/token_store.h"

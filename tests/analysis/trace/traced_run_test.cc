@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analysis/trace/traced_run.h"
+#include "poniente/trace.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

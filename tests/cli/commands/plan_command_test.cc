@@ -135,7 +135,7 @@ TEST_F(PlanCommandTest, RefusesWhatCannotBePlanned) {
 
 TEST(PlanTableTest, TheCurriculumHasItsFigures) {
   const Curriculum curriculum(Curriculum::Options(RunPoint::ShareOfTokens));
-  ASSERT_OK_AND_ASSIGN(const internal::PlannedRun plan, curriculum.Plan());
+  ASSERT_OK_AND_ASSIGN(const PlannedRun plan, curriculum.Plan());
   std::ostringstream out;
   cli::PrintPlan(plan, out);
   EXPECT_THAT(out.str(), ContainsRegex("math .* 1494.8 B +10.10% +9.97"));

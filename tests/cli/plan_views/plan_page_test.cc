@@ -24,7 +24,6 @@
 namespace poniente::cli {
 namespace {
 
-using internal::PlannedRun;
 using testing::Curriculum;
 using ::testing::HasSubstr;
 using ::testing::Not;
@@ -185,7 +184,7 @@ TEST_F(PlanPageTest, TablesSayWhatThePlanSays) {
         shown.dom.find(absl::StrCat("data-source=\"", name, "\"><td>"));
     return shown.dom.substr(at, shown.dom.find("</tr>", at) - at);
   };
-  for (const internal::RunSource& source : plan.sources) {
+  for (const PlannedRunSource& source : plan.sources) {
     const std::string text = row(source.path);
     EXPECT_THAT(text, HasSubstr(absl::StrCat(
                           ">", std::round(source.total_tokens() / 1e8) / 10)));
@@ -234,7 +233,7 @@ TEST_F(PlanPageTest, NamesNeverBecomeMarkup) {
                            std::move(components), schedule.mixture_options()));
   ASSERT_OK_AND_ASSIGN(
       const PlannedRun plan,
-      internal::MakePlan(*root, schedule, {}, LastBatch::kKeep, std::nullopt));
+      MakePlan(*root, schedule, {}, LastBatch::kKeep, std::nullopt));
   const Shown shown =
       Open(WritePage(plan, absl::StrCat("</title><script>", pwn, "</script>")));
   ExpectHealthy(shown);
@@ -265,7 +264,7 @@ TEST_F(PlanPageTest, ManySourcesAreDrawnAsOthersAndListedInFull) {
                            std::move(components), schedule.mixture_options()));
   ASSERT_OK_AND_ASSIGN(
       const PlannedRun plan,
-      internal::MakePlan(*root, schedule, {}, LastBatch::kKeep, std::nullopt));
+      MakePlan(*root, schedule, {}, LastBatch::kKeep, std::nullopt));
   const Shown shown =
       Open(absl::StrCat(WritePage(plan, "many"), "#step=537&axis=steps"));
   ExpectHealthy(shown);
@@ -298,7 +297,7 @@ TEST_F(PlanPageTest, ManySourcesThatReadTheSameAreNamedOnce) {
                            std::move(components), schedule.mixture_options()));
   ASSERT_OK_AND_ASSIGN(
       const PlannedRun plan,
-      internal::MakePlan(*root, schedule, {}, LastBatch::kKeep, std::nullopt));
+      MakePlan(*root, schedule, {}, LastBatch::kKeep, std::nullopt));
   const Shown shown = Open(WritePage(plan, "many"));
   ExpectHealthy(shown);
   EXPECT_THAT(shown.dom, HasSubstr("show the 256 largest of 300 sources"));
@@ -315,7 +314,7 @@ TEST_F(PlanPageTest, OneSourceIsOne) {
   ASSERT_OK_AND_ASSIGN(const Schedule schedule, Schedule::Create(options));
   ASSERT_OK_AND_ASSIGN(
       const PlannedRun plan,
-      internal::MakePlan(*DeclaredWindows("one", 8000, 8).value(), schedule, {},
+      MakePlan(*DeclaredWindows("one", 8000, 8).value(), schedule, {},
                          LastBatch::kKeep, std::nullopt));
   const Shown shown = Open(WritePage(plan, "one"));
   ExpectHealthy(shown);

@@ -3,8 +3,8 @@
 // item or a document: RunTrace with the names and documents of the sources.
 // docs/tracing.md explains the answers.
 
-#ifndef PONIENTE_ANALYSIS_TRACE_TRACED_RUN_H_
-#define PONIENTE_ANALYSIS_TRACE_TRACED_RUN_H_
+#ifndef PONIENTE_TRACE_H_
+#define PONIENTE_TRACE_H_
 
 #include <cstdint>
 #include <optional>
@@ -16,39 +16,37 @@
 #include "poniente/config.h"
 #include "poniente/run_trace.h"
 
-namespace poniente::internal {
+namespace poniente {
 
 struct TracedDocument {
   uint64_t number = 0;
-  std::string name;
-  uint64_t tokens = 0;         // of the sample
-  bool has_beginning = false;  // whether they include the document's first one
+  std::string name = {};
 };
 
 struct TracedSample {
-  SampleOrigin origin;
+  SampleOrigin origin = {};
   // The last of the names that lead to the leaf; the whole name, even if it
   // contains slashes. For a root without a name, that of its folder.
-  std::string source;
+  std::string source = {};
   // Which of the leaves of this path; above 0 only for later views of a
   // component.
   uint32_t view = 0;
   // Documents of the sample's tokens, in order; empty if they are not known.
-  std::vector<TracedDocument> documents;
+  std::vector<TracedDocument> documents = {};
 };
 
 struct TracedStep {
-  StepPlan plan;
-  std::string stage_name;  // "stage 2" for one without a name
-  std::vector<TracedSample> samples;
+  StepPlan plan = {};
+  std::string stage_name = {};  // "stage 2" for one without a name
+  std::vector<TracedSample> samples = {};
 };
 
 struct TracedReading {
-  Reading reading;
+  Reading reading = {};
   Index item = 0;
   uint32_t view = 0;
   // Set by a search for documents.
-  std::optional<uint64_t> document;
+  std::optional<uint64_t> document = std::nullopt;
 };
 
 // Steps [begin, end).
@@ -132,6 +130,6 @@ class TracedRun {
   std::vector<std::string> names_;
 };
 
-}  // namespace poniente::internal
+}  // namespace poniente
 
-#endif  // PONIENTE_ANALYSIS_TRACE_TRACED_RUN_H_
+#endif  // PONIENTE_TRACE_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "config/parse/spec_parser.h"
+#include "config/parse/run_parser.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,11 +7,13 @@
 #include <map>
 #include <sstream>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "config/parse/node_parser.h"
+#include "config/run_nodes.h"
 #include "tests/support/status_matchers.h"
 #include "tests/support/temp_dir.h"
 
@@ -23,6 +25,10 @@ using poniente::testing::StatusIs;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Pair;
+
+absl::StatusOr<Run> ParseRun(std::string_view text, const std::string& file) {
+  return poniente::ParseRun(text, file, "");
+}
 
 constexpr char kGood[] = R"([data]
 seed = 7
@@ -52,8 +58,8 @@ cache_bytes = 0
 prefetch_batches = 2
 )";
 
-TEST(SpecParserTest, ReadsEveryKey) {
-  ASSERT_OK_AND_ASSIGN(const RunSpec run, ParseSpec(kGood, "good.toml"));
+TEST(RunParserTest, ReadsEveryKey) {
+  ASSERT_OK_AND_ASSIGN(const poniente::Run run, ParseRun(kGood, "good.toml"));
   EXPECT_EQ(run.seed, 7u);
   EXPECT_EQ(run.steps, 100u);
   EXPECT_EQ(run.batch_size, 8u);
@@ -63,18 +69,18 @@ TEST(SpecParserTest, ReadsEveryKey) {
   EXPECT_EQ(run.io.verify, VerifyChecksums::kAlways);
   EXPECT_EQ(run.io.cache_bytes, uint64_t{0});
   EXPECT_EQ(run.loader.prefetch_batches, 2u);
-  ASSERT_EQ(run.root.children.size(), 3u);
-  EXPECT_EQ(run.root.mixture.block_size, 64u);
-  const NodeSpec& web = run.root.children[0];
+  ASSERT_EQ(run.data.children.size(), 3u);
+  EXPECT_EQ(run.data.mixture.block_size, 64u);
+  const Node& web = run.data.children[0];
   EXPECT_EQ(web.name, "web");
   EXPECT_EQ(web.weight, 3);
   EXPECT_EQ(web.path, "stores/web");
   EXPECT_EQ(web.shuffle, ShuffleOptions::None());
-  const NodeSpec& code = run.root.children[1];
+  const Node& code = run.data.children[1];
   EXPECT_EQ(code.kind, NodeKind::kConcat);
   EXPECT_EQ(code.children[0].name, "0");
   EXPECT_EQ(code.children[1].name, "two");
-  const NodeSpec& notes = run.root.children[2];
+  const Node& notes = run.data.children[2];
   EXPECT_EQ(notes.take, 40u);
   EXPECT_EQ(notes.seed, 9u);
   ASSERT_EQ(notes.stages.size(), 1u);
@@ -86,29 +92,29 @@ TEST(SpecParserTest, ReadsEveryKey) {
   EXPECT_EQ(run.stages[0].weights.size(), 2u);
 }
 
-TEST(SpecParserTest, WithoutARuntimeTableReadersChooseAndVerifyOnce) {
+TEST(RunParserTest, WithoutARuntimeTableReadersChooseAndVerifyOnce) {
   ASSERT_OK_AND_ASSIGN(
-      const RunSpec run,
-      ParseSpec("[data]\nbatch_size = 1\nseq_len = 1\npath = 'a'\n", "x"));
+      const poniente::Run run,
+      ParseRun("[data]\nbatch_size = 1\nseq_len = 1\npath = 'a'\n", "x"));
   EXPECT_EQ(run.io.backend, IoBackend::kAuto);
   EXPECT_EQ(run.io.verify, VerifyChecksums::kFirstTouch);
   EXPECT_EQ(run.io.cache_bytes, std::nullopt);
 }
 
-TEST(SpecParserTest, KeepsTheOrderOfDeclaration) {
+TEST(RunParserTest, KeepsTheOrderOfDeclaration) {
   ASSERT_OK_AND_ASSIGN(
-      const RunSpec run,
-      ParseSpec("[data]\nbatch_size = 1\nseq_len = 1\n[data.flat]\n"
-                "zoo = { path = 'z' }\nape = { path = 'a' }\n"
-                "[data.flat.bee]\npath = 'b'\n",
-                "x"));
+      const poniente::Run run,
+      ParseRun("[data]\nbatch_size = 1\nseq_len = 1\n[data.flat]\n"
+               "zoo = { path = 'z' }\nape = { path = 'a' }\n"
+               "[data.flat.bee]\npath = 'b'\n",
+               "x"));
   std::vector<std::string> names;
-  for (const NodeSpec& child : run.root.children) names.push_back(child.name);
+  for (const Node& child : run.data.children) names.push_back(child.name);
   EXPECT_THAT(names, ElementsAre("zoo", "ape", "bee"));
 }
 
 // The values that docs/config.md gives for the keys of [runtime].
-TEST(SpecParserTest, TheRuntimeTableIsAsDocumented) {
+TEST(RunParserTest, TheRuntimeTableIsAsDocumented) {
   const std::string text =
       poniente::testing::ReadFile(PONIENTE_SOURCE_DIR "/docs/config.md");
   std::istringstream rows(text.substr(text.find("## [runtime]")));
@@ -122,10 +128,10 @@ TEST(SpecParserTest, TheRuntimeTableIsAsDocumented) {
     const std::vector<std::string> quoted = absl::StrSplit(cells[2], '"');
     for (size_t i = 1; i < quoted.size(); i += 2) {
       ++values[key];
-      EXPECT_THAT(ParseSpec("[data]\nbatch_size = 1\nseq_len = 1\npath = 'a'\n"
-                            "[runtime]\n" +
-                                key + " = '" + quoted[i] + "'\n",
-                            "t.toml"),
+      EXPECT_THAT(ParseRun("[data]\nbatch_size = 1\nseq_len = 1\npath = 'a'\n"
+                           "[runtime]\n" +
+                               key + " = '" + quoted[i] + "'\n",
+                           "t.toml"),
                   IsOk());
     }
   }
@@ -136,18 +142,18 @@ TEST(SpecParserTest, TheRuntimeTableIsAsDocumented) {
                   Pair("prefetch_batches", 0), Pair("prefetch_bytes", 0),
                   Pair("report_every_steps", 0), Pair("tensors", 0),
                   Pair("token_type", 5), Pair("verify_checksums", 3),
-                  Pair("widen_on_device", 0)));
+                  Pair("waits_for_held", 0), Pair("widen_on_device", 0)));
 }
 
-TEST(SpecParserTest, TheRuntimeTableSetsTheLoadersOptions) {
+TEST(RunParserTest, TheRuntimeTableSetsTheLoadersOptions) {
   ASSERT_OK_AND_ASSIGN(
-      const RunSpec run,
-      ParseSpec("[data]\nbatch_size = 1\nseq_len = 1\npath = 'a'\n"
-                "[runtime]\ntoken_type = 'i32'\ndevice = 'cuda:3'\n"
-                "tensors = ['positions', 'labels']\nprefetch_bytes = 0\n"
-                "prefetch_batches = 7\nmax_held = 0\nwiden_on_device = true\n"
-                "report_every_steps = 50\n",
-                "x"));
+      const poniente::Run run,
+      ParseRun("[data]\nbatch_size = 1\nseq_len = 1\npath = 'a'\n"
+               "[runtime]\ntoken_type = 'i32'\ndevice = 'cuda:3'\n"
+               "tensors = ['positions', 'labels']\nprefetch_bytes = 0\n"
+               "prefetch_batches = 7\nmax_held = 0\nwiden_on_device = true\n"
+               "report_every_steps = 50\n",
+               "x"));
   EXPECT_EQ(run.loader.token_type, TokenType::kI32);
   EXPECT_EQ(run.loader.device, (Device{DeviceType::kCuda, 3}));
   EXPECT_THAT(run.loader.tensors,
@@ -159,10 +165,10 @@ TEST(SpecParserTest, TheRuntimeTableSetsTheLoadersOptions) {
   EXPECT_EQ(run.loader.report_every_steps, 50u);
 }
 
-TEST(SpecParserTest, WithoutARuntimeTableTheLoaderHasItsDefaults) {
+TEST(RunParserTest, WithoutARuntimeTableTheLoaderHasItsDefaults) {
   ASSERT_OK_AND_ASSIGN(
-      const RunSpec run,
-      ParseSpec("[data]\nbatch_size = 1\nseq_len = 1\npath = 'a'\n", "x"));
+      const poniente::Run run,
+      ParseRun("[data]\nbatch_size = 1\nseq_len = 1\npath = 'a'\n", "x"));
   const LoaderOptions defaults;
   EXPECT_EQ(run.loader.token_type, defaults.token_type);
   EXPECT_EQ(run.loader.device, defaults.device);
@@ -173,18 +179,19 @@ TEST(SpecParserTest, WithoutARuntimeTableTheLoaderHasItsDefaults) {
   EXPECT_EQ(run.loader.report_every_steps, defaults.report_every_steps);
 }
 
-TEST(SpecParserTest, LossWeightsGoByPath) {
+TEST(RunParserTest, LossWeightsGoByPath) {
   ASSERT_OK_AND_ASSIGN(
-      const RunSpec run,
-      ParseSpec("[data]\nbatch_size = 1\nseq_len = 1\n"
-                "[data.flat.prose]\nloss_weight = 0.5\n"
-                "concat = [{ path = 'a', name = 'a', loss_weight = 2 },"
-                " { path = 'b' }]\n"
-                "[data.flat.code]\npath = 'c'\n",
-                "x"));
-  EXPECT_THAT(run.loader.loss_weights,
+      const poniente::Run run,
+      ParseRun("[data]\nbatch_size = 1\nseq_len = 1\n"
+               "[data.flat.prose]\nloss_weight = 0.5\n"
+               "concat = [{ path = 'a', name = 'a', loss_weight = 2 },"
+               " { path = 'b' }]\n"
+               "[data.flat.code]\npath = 'c'\n",
+               "x"));
+  const LoaderOptions options = LoaderOptionsOf(run);
+  EXPECT_THAT(options.loss_weights,
               ElementsAre(Pair("prose", 0.5f), Pair("prose/a", 2.0f)));
-  EXPECT_THAT(run.loader.tensors, ElementsAre(BatchTensor::kLossWeights));
+  EXPECT_THAT(options.tensors, ElementsAre(BatchTensor::kLossWeights));
 }
 
 struct BadCase {
@@ -195,17 +202,17 @@ struct BadCase {
 
 void PrintTo(const BadCase& bad, std::ostream* out) { *out << bad.name; }
 
-class SpecParserErrorTest : public ::testing::TestWithParam<BadCase> {};
+class RunParserErrorTest : public ::testing::TestWithParam<BadCase> {};
 
-TEST_P(SpecParserErrorTest, PointsAtTheKeyAndSaysWhatWasExpected) {
+TEST_P(RunParserErrorTest, PointsAtTheKeyAndSaysWhatWasExpected) {
   const std::string head =
       "[data]\nsteps = 100\nbatch_size = 8\nseq_len = 32\n";
-  EXPECT_THAT(ParseSpec(head + GetParam().text, "t.toml"),
+  EXPECT_THAT(ParseRun(head + GetParam().text, "t.toml"),
               StatusIs(absl::StatusCode::kInvalidArgument, GetParam().error));
 }
 
 INSTANTIATE_TEST_SUITE_P(
-    Bad, SpecParserErrorTest,
+    Bad, RunParserErrorTest,
     ::testing::Values(
         BadCase{"NegativeWeight",
                 "[data.mixture]\ncode = { weight = -0.2, path = 'c' }\n",
@@ -481,7 +488,7 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto& bad) { return bad.param.name; });
 
 // Nodes that use each other twice double with every level.
-TEST(SpecParserTest, NodesWithoutNumberAreRefused) {
+TEST(RunParserTest, NodesWithoutNumberAreRefused) {
   std::string text =
       "[data]\nbatch_size = 1\nseq_len = 1\nuse = 'n0'\n[data.nodes]\n"
       "n60 = { path = 'a' }\n";
@@ -489,13 +496,13 @@ TEST(SpecParserTest, NodesWithoutNumberAreRefused) {
     absl::StrAppend(&text, "n", i, " = { flat = { x = { use = 'n", i + 1,
                     "' }, y = { use = 'n", i + 1, "' } } }\n");
   }
-  EXPECT_THAT(ParseSpec(text, "t.toml"),
+  EXPECT_THAT(ParseRun(text, "t.toml"),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        HasSubstr("makes a tree of more than 262144 nodes")));
 }
 
 // Nor that those after the last that counts need a weight.
-TEST(SpecParserTest, OfTooManyNodesNoMoreIsSaid) {
+TEST(RunParserTest, OfTooManyNodesNoMoreIsSaid) {
   std::string text =
       "[data]\nbatch_size = 1\nseq_len = 1\n[data.nodes]\n"
       "n0 = { tokens = 8 }\n";
@@ -508,61 +515,61 @@ TEST(SpecParserTest, OfTooManyNodesNoMoreIsSaid) {
   for (int i = 0; i < 50; ++i) {
     absl::StrAppend(&text, "c", i, " = { use = 'n14', weight = 1 }\n");
   }
-  const auto run = ParseSpec(text, "t.toml");
+  const auto run = ParseRun(text, "t.toml");
   EXPECT_THAT(run.status(),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        HasSubstr("makes a tree of more than 262144 nodes")));
   EXPECT_THAT(std::string(run.status().message()), Not(HasSubstr("\n")));
 }
 
-TEST(SpecParserTest, TooDeepANodeIsNotSaidToNeedAWeight) {
+TEST(RunParserTest, TooDeepANodeIsNotSaidToNeedAWeight) {
   std::string text = "[data]\nbatch_size = 1\nseq_len = 1\n";
   std::string node = "{ tokens = 8, weight = 1 }";
   for (int i = 0; i < NodeParser::kDeepest; ++i) {
     node = "{ weight = 1, mixture = { a = " + node + " } }";
   }
-  const auto run = ParseSpec(text + "mixture = { a = " + node + " }\n", "t");
+  const auto run = ParseRun(text + "mixture = { a = " + node + " }\n", "t");
   EXPECT_THAT(run.status(), StatusIs(absl::StatusCode::kInvalidArgument,
                                      HasSubstr("is nested deeper than 100")));
   EXPECT_THAT(std::string(run.status().message()), Not(HasSubstr("weight")));
 }
 
-TEST(SpecParserTest, ThreeOfAlikeErrorsAreSaidAndTheOthersCounted) {
+TEST(RunParserTest, ThreeOfAlikeErrorsAreSaidAndTheOthersCounted) {
   std::string text = "[data]\nbatch_size = 1\nseq_len = 1\npath = 'a'\n";
   for (int i = 0; i < 300; ++i) absl::StrAppend(&text, "junk", i, " = 1\n");
-  const auto run = ParseSpec(text, "t.toml");
+  const auto run = ParseRun(text, "t.toml");
   EXPECT_THAT(
       std::string(run.status().message()),
       ::testing::EndsWith("\n  and 97 more like these\nand 200 more errors"));
 }
 
-TEST(SpecParserTest, DotsInTextsAndCommentsAreNoKeys) {
+TEST(RunParserTest, DotsInTextsAndCommentsAreNoKeys) {
   const std::string dots(300, '.');
-  EXPECT_THAT(ParseSpec("# " + dots +
-                            " it's\n[data]\nbatch_size = 1\n"
-                            "seq_len = 1\npath = \"\"\"\na" +
-                            dots +
-                            "\n\"\"\"\n"
-                            "[runtime] # '" +
-                            dots + "\n",
-                        "t.toml"),
+  EXPECT_THAT(ParseRun("# " + dots +
+                           " it's\n[data]\nbatch_size = 1\n"
+                           "seq_len = 1\npath = \"\"\"\na" +
+                           dots +
+                           "\n\"\"\"\n"
+                           "[runtime] # '" +
+                           dots + "\n",
+                       "t.toml"),
               IsOk());
 }
 
-TEST(SpecParserTest, AShareNeedsARunWithAnEnd) {
+TEST(RunParserTest, AShareNeedsARunWithAnEnd) {
   EXPECT_THAT(
-      ParseSpec("[data]\nbatch_size = 1\nseq_len = 1\npath = 'a'\n"
-                "stages = [ { start_share = 0.5 } ]\n",
-                "t.toml"),
+      ParseRun("[data]\nbatch_size = 1\nseq_len = 1\npath = 'a'\n"
+               "stages = [ { start_share = 0.5 } ]\n",
+               "t.toml"),
       StatusIs(absl::StatusCode::kInvalidArgument,
                HasSubstr(
                    "t.toml:5:12: data.stages[0] has a start that is a share of "
                    "the run or counted from its end, but the run has no end")));
 }
 
-TEST(SpecParserTest, ReportsAllErrorsInTheOrderOfTheFile) {
+TEST(RunParserTest, ReportsAllErrorsInTheOrderOfTheFile) {
   EXPECT_THAT(
-      ParseSpec("[data]\nseed = -1\nseq_len = 'x'\npath = 'a'\n", "t.toml"),
+      ParseRun("[data]\nseed = -1\nseq_len = 'x'\npath = 'a'\n", "t.toml"),
       StatusIs(absl::StatusCode::kInvalidArgument,
                "t.toml:1:1: data.batch_size is missing\n"
                "t.toml:2:8: data.seed must be an integer of at least 0, got "
@@ -571,52 +578,52 @@ TEST(SpecParserTest, ReportsAllErrorsInTheOrderOfTheFile) {
                "4294967294, got the string \"x\""));
 }
 
-TEST(SpecParserTest, PointsAtASyntaxError) {
+TEST(RunParserTest, PointsAtASyntaxError) {
   EXPECT_THAT(
-      ParseSpec("[data]\nseed = = 1\n", "t.toml"),
+      ParseRun("[data]\nseed = = 1\n", "t.toml"),
       StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("t.toml:2:8: ")));
 }
 
-TEST(SpecParserTest, DottedKeysWithoutEndAreRefused) {
+TEST(RunParserTest, DottedKeysWithoutEndAreRefused) {
   std::string text = "[data]\nbatch_size = 2\nseq_len = 16\ndata";
   for (int i = 0; i < 100000; ++i) text += ".flat.a";
   text += ".path = 'x'";
-  EXPECT_THAT(ParseSpec(text, "t.toml"),
+  EXPECT_THAT(ParseRun(text, "t.toml"),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        HasSubstr("t.toml:4:1: a key of more than 100 parts")));
 }
 
-TEST(SpecParserTest, TheFirstStageCanHaveANameAndAnLrScale) {
+TEST(RunParserTest, TheFirstStageCanHaveANameAndAnLrScale) {
   ASSERT_OK_AND_ASSIGN(
-      const RunSpec run,
-      ParseSpec("[data]\nbatch_size = 1\nseq_len = 1\npath = 'a'\n"
-                "[[data.stages]]\nstart_step = 0\nname = 'warm-up'\n"
-                "lr_scale = 0.1\n",
-                "t.toml"));
+      const poniente::Run run,
+      ParseRun("[data]\nbatch_size = 1\nseq_len = 1\npath = 'a'\n"
+               "[[data.stages]]\nstart_step = 0\nname = 'warm-up'\n"
+               "lr_scale = 0.1\n",
+               "t.toml"));
   EXPECT_EQ(run.stages[0].name, "warm-up");
 }
 
-TEST(SpecParserTest, RefusesANameThatStandsTwice) {
+TEST(RunParserTest, RefusesANameThatStandsTwice) {
   EXPECT_THAT(
-      ParseSpec("[data]\nflat = { a = { path = 'a' }, a = { path = 'b' } }\n",
-                "t.toml"),
+      ParseRun("[data]\nflat = { a = { path = 'a' }, a = { path = 'b' } }\n",
+               "t.toml"),
       StatusIs(absl::StatusCode::kInvalidArgument,
                ::testing::AllOf(HasSubstr("t.toml:2:"), HasSubstr("'a'"))));
 }
 
-TEST(SpecParserTest, AnEmptyFileIsAnErrorThatHelps) {
-  EXPECT_THAT(ParseSpec("", "t.toml"),
+TEST(RunParserTest, AnEmptyFileIsAnErrorThatHelps) {
+  EXPECT_THAT(ParseRun("", "t.toml"),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        "t.toml:1:1: data is missing: a [data] table says what "
                        "to read"));
 }
 
-TEST(SpecParserTest, NestingWithoutEndIsRefused) {
+TEST(RunParserTest, NestingWithoutEndIsRefused) {
   std::string text = "[data]\nbatch_size = 1\nseq_len = 1\n";
   for (int i = 0; i < 200; ++i) text += "flat = { a = { ";
   text += "path = 'x'";
   for (int i = 0; i < 200; ++i) text += " } }";
-  EXPECT_FALSE(ParseSpec(text, "t.toml").ok());
+  EXPECT_FALSE(ParseRun(text, "t.toml").ok());
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "config/toml_text.h"
+#include "config/write/toml_text.h"
 
 #include <algorithm>
 #include <charconv>
@@ -38,6 +38,7 @@ std::string TomlKey(std::string_view name) {
 }
 
 std::string Float(double number) {
+  if (std::isnan(number)) return "nan";
   if (std::isinf(number)) return number > 0 ? "inf" : "-inf";
   char text[64];
   const auto end = std::to_chars(text, text + sizeof text, number).ptr;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Values, keys and tables as TOML writes them.
 
-#ifndef PONIENTE_CONFIG_TOML_TEXT_H_
-#define PONIENTE_CONFIG_TOML_TEXT_H_
+#ifndef PONIENTE_CONFIG_WRITE_TOML_TEXT_H_
+#define PONIENTE_CONFIG_WRITE_TOML_TEXT_H_
 
 #include <cstdint>
 #include <map>
@@ -32,8 +32,11 @@ class Keys {
   void Add(std::string_view key, std::string value) {
     pairs_.emplace_back(TomlKey(key), std::move(value));
   }
+  // An integer. TOML has none above 2^63 - 1: those become floats, which
+  // parsers refuse with the key.
   void Add(std::string_view key, uint64_t value) {
-    Add(key, absl::StrCat(value));
+    const bool is_integer = value <= uint64_t{INT64_MAX};
+    Add(key, absl::StrCat(value, is_integer ? "" : ".0"));
   }
   void AddText(std::string_view key, std::string_view value) {
     Add(key, Quoted(value));
@@ -55,4 +58,4 @@ std::string Numbers(const std::map<std::string, double>& numbers);
 
 }  // namespace poniente::internal
 
-#endif  // PONIENTE_CONFIG_TOML_TEXT_H_
+#endif  // PONIENTE_CONFIG_WRITE_TOML_TEXT_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "config/parse/spec_parser.h"
+#include "config/parse/run_parser.h"
 
 #include <algorithm>
 
@@ -10,7 +10,7 @@
 #include "config/parse/runtime_parser.h"
 #include "config/parse/stage_parser.h"
 #include "config/parse/toml_reader.h"
-#include "dataset/joined_path.h"
+#include "config/run_nodes.h"
 #include "index/max_samples.h"
 #include "util/one_line.h"
 #include "util/status_macros.h"
@@ -20,15 +20,13 @@ namespace {
 
 constexpr uint64_t kMaxBatch = uint64_t{1} << 32;
 
-NodeSpec& MutableUsed(NodeSpec& node) {
-  return const_cast<NodeSpec&>(Used(node));
-}
+Node& MutableUsed(Node& node) { return const_cast<Node&>(Used(node)); }
 
 // Components that neither state a weight nor have one from the stage that
 // starts the run.
-void CheckWeightsStated(const NodeSpec& node, ErrorList* errors) {
-  for (const NodeSpec& child : node.children) {
-    if (node.kind == NodeKind::kMixture && !child.states_weight) {
+void CheckWeightsStated(const Node& node, ErrorList* errors) {
+  for (const Node& child : node.children) {
+    if (node.kind == NodeKind::kMixture && !child.weight.has_value()) {
       errors->Add(child.location, "needs a weight");
     }
     CheckWeightsStated(child, errors);
@@ -36,11 +34,11 @@ void CheckWeightsStated(const NodeSpec& node, ErrorList* errors) {
 }
 
 // What [train] says of them holds where [data] says nothing.
-void ParseSizes(TableReader& data, RunSpec* run) {
+void ParseSizes(TableReader& data, Run* run) {
   run->seed = data.Unsigned("seed", 0, kMaxInteger).value_or(run->seed);
   if (data.Has("total_tokens")) run->steps = 0;  // not what [train] says
   run->steps = data.Unsigned("steps", 1, kMaxSamples).value_or(run->steps);
-  run->tokens = data.Amount("total_tokens", 1, kMaxInteger).value_or(0);
+  run->total_tokens = data.Amount("total_tokens", 1, kMaxInteger).value_or(0);
   if (data.Has("steps") && data.Has("total_tokens")) {
     data.Error("total_tokens", "cannot be combined with steps");
   }
@@ -58,7 +56,6 @@ void ParseSizes(TableReader& data, RunSpec* run) {
   run->seq_len_location = data.LocationOf("seq_len");
   run->max_seq_len = static_cast<uint32_t>(
       data.Unsigned("max_seq_len", 1, UINT32_MAX - 1).value_or(0));
-  run->states_max_seq_len = data.Has("max_seq_len");
   run->trim = data.Bool("trim").value_or(false);
   run->loader.last_batch =
       data.Choice("last_batch", {"keep", "drop"}) == size_t{1}
@@ -66,20 +63,20 @@ void ParseSizes(TableReader& data, RunSpec* run) {
           : LastBatch::kKeep;
 }
 
-bool SizesChange(const RunSpec& run) {
+bool SizesChange(const Run& run) {
   return !run.batch_sizes.empty() || !run.seq_lens.empty() ||
          std::any_of(
-             run.stages.begin(), run.stages.end(), [](const StageSpec& stage) {
+             run.stages.begin(), run.stages.end(), [](const RunStage& stage) {
                return stage.batch_size.has_value() || stage.seq_len.has_value();
              });
 }
 
-bool HasShares(const RunSpec& run) {
+bool HasShares(const Run& run) {
   const auto is_share = [](const auto& change) {
-    return IsShare(change.stage.start);
+    return IsShare(change.start);
   };
   return std::any_of(run.stages.begin(), run.stages.end(),
-                     [](const StageSpec& stage) {
+                     [](const RunStage& stage) {
                        return IsShare(stage.start) ||
                               (stage.ramp && IsShare(*stage.ramp));
                      }) ||
@@ -88,27 +85,17 @@ bool HasShares(const RunSpec& run) {
          std::any_of(run.seq_lens.begin(), run.seq_lens.end(), is_share);
 }
 
-// The longest sample of the run, unless max_seq_len is stated.
-void SetLongest(TableReader& data, RunSpec* run) {
-  uint32_t longest = run->seq_len;
-  for (const StageSpec& stage : run->stages) {
-    longest = std::max(longest, stage.seq_len.value_or(0));
-  }
-  for (const SeqLenSpec& change : run->seq_lens) {
-    longest = std::max(longest, change.stage.seq_len);
-  }
-  if (run->max_seq_len == 0) {
-    run->max_seq_len = longest;
-  } else if (longest > run->max_seq_len) {
-    data.Error("max_seq_len",
-               absl::StrCat("is ", run->max_seq_len, ", but samples of ",
-                            longest, " tokens are asked for"));
-  }
+void CheckLongest(TableReader& data, const Run& run) {
+  const uint32_t longest = LongestSample(run);
+  if (run.max_seq_len == 0 || longest <= run.max_seq_len) return;
+  data.Error("max_seq_len",
+             absl::StrCat("is ", run.max_seq_len, ", but samples of ", longest,
+                          " tokens are asked for"));
 }
 
 // The places where only the run's own count can say where a nested stage
 // starts: mixtures all the way down.
-void CheckNestedStarts(const NodeSpec& node, const std::string& blocked_by,
+void CheckNestedStarts(const Node& node, const std::string& blocked_by,
                        ErrorList* errors) {
   std::string blocked = blocked_by;
   if (blocked.empty() && node.kind != NodeKind::kUse) {
@@ -120,7 +107,7 @@ void CheckNestedStarts(const NodeSpec& node, const std::string& blocked_by,
       (node.filter || node.order || node.slice || node.take || node.repeat)) {
     blocked = node.location.key;
   }
-  for (const StageSpec& stage : node.stages) {
+  for (const RunStage& stage : node.stages) {
     if (stage.start.unit == RunPoint::Unit::kSamples || blocked.empty()) {
       continue;
     }
@@ -129,12 +116,13 @@ void CheckNestedStarts(const NodeSpec& node, const std::string& blocked_by,
                              "endless mixtures may lie above it, and ",
                              blocked, " is not one; state start_sample"));
   }
-  for (const NodeSpec& child : node.children) {
+  for (const Node& child : node.children) {
     CheckNestedStarts(child, blocked, errors);
   }
 }
 
-void ParseData(TableReader& data, RunSpec* run) {
+void ParseData(TableReader& data, Run* run,
+               std::vector<std::string>* warnings) {
   run->location = data.location();
   ParseSizes(data, run);
   const std::optional<size_t> shares_of =
@@ -142,14 +130,15 @@ void ParseData(TableReader& data, RunSpec* run) {
   const ShareOf share_of = !shares_of.has_value() ? ShareOf::kUnstated
                            : *shares_of == 0      ? ShareOf::kSteps
                                                   : ShareOf::kTokens;
+  run->shares_of = share_of;
   NodeParser nodes(data.errors());
   nodes.ParseDefinitions(data);
   if (IsFlatForm(data)) {
-    ParseFlatForm(data, &nodes, run);
+    ParseFlatForm(data, &nodes, run, warnings);
   } else {
-    nodes.Parse(data, NodePosition::kRoot, &run->root,
+    nodes.Parse(data, NodePosition::kRoot, &run->data,
                 /*weights_follow=*/data.Has("stages"));
-    NodeSpec& root = MutableUsed(run->root);
+    Node& root = MutableUsed(run->data);
     const bool is_mixture = root.kind == NodeKind::kMixture;
     if (!root.stages.empty()) {
       data.Error("use",
@@ -157,7 +146,7 @@ void ParseData(TableReader& data, RunSpec* run) {
                  "stages are those of the run; state them in data.stages");
     }
     if (!is_mixture) {
-      run->root.mixture.group_items =
+      run->data.mixture.group_items =
           data.Unsigned("group_items", 0, MixtureOptions::kMaxGroupItems)
               .value_or(0);
     }
@@ -167,28 +156,15 @@ void ParseData(TableReader& data, RunSpec* run) {
     }
   }
   ParseSizeLists(data, share_of, run);
-  SetLongest(data, run);
+  CheckLongest(data, *run);
   if (share_of == ShareOf::kUnstated && SizesChange(*run) && HasShares(*run)) {
     data.ErrorHere(
         "needs shares_of: shares of steps and of tokens differ where batch "
         "size or length changes");
   }
-  CheckWeightsStated(run->root, data.errors());
-  CheckNestedStarts(run->root, "", data.errors());
+  CheckWeightsStated(run->data, data.errors());
+  CheckNestedStarts(run->data, "", data.errors());
   data.Finish();
-}
-
-// By the paths of names that the loader knows the sources by.
-void CollectLossWeights(const NodeSpec& node, const std::string& path,
-                        LoaderOptions* loader) {
-  for (const NodeSpec& child : node.children) {
-    // A node that is used has the name of the one that uses it.
-    const std::string at = JoinedPath(path, child.name);
-    if (child.loss_weight.has_value()) {
-      loader->loss_weights[at] = static_cast<float>(*child.loss_weight);
-    }
-    CollectLossWeights(child, at, loader);
-  }
 }
 
 // toml++ takes a key of any number of parts, one level of its recursion each.
@@ -235,14 +211,17 @@ absl::Status CheckDottedKeys(std::string_view text, const std::string& file) {
 absl::Status SyntaxError(const toml::parse_error& error,
                          const std::string& file) {
   const toml::source_position at = error.source().begin;
-  return absl::InvalidArgumentError(absl::StrCat(
-      file, ":", at.line, ":", at.column, ": ", OneLine(error.description())));
+  const std::string place =
+      file.empty() ? "the run cannot be stated in TOML"
+                   : absl::StrCat(file, ":", at.line, ":", at.column);
+  return absl::InvalidArgumentError(
+      absl::StrCat(place, ": ", OneLine(error.description())));
 }
 
 }  // namespace
 
-absl::StatusOr<RunSpec> ParseSpec(std::string_view text,
-                                  const std::string& file) {
+absl::StatusOr<ParsedRun> ParseRunText(std::string_view text,
+                                       const std::string& file) {
   PONIENTE_RETURN_IF_ERROR(CheckDottedKeys(text, file));
   toml::table root;
   try {
@@ -251,7 +230,8 @@ absl::StatusOr<RunSpec> ParseSpec(std::string_view text,
     return SyntaxError(error, file);
   }
   ErrorList errors;
-  RunSpec run;
+  ParsedRun parsed;
+  Run& run = parsed.run;
   SourceLocation location;
   location.file = file;
   location.line = 1;
@@ -262,8 +242,8 @@ absl::StatusOr<RunSpec> ParseSpec(std::string_view text,
     TableReader reader(*data, top.LocationOf("data"), &errors,
                        {KeyTable::kData, KeyTable::kNode, KeyTable::kFlatForm});
     is_flat_form = IsFlatForm(reader);
-    if (is_flat_form) ParseTrainer(root, top, &run);
-    ParseData(reader, &run);
+    if (is_flat_form) ParseTrainer(root, top, &run, &parsed.warnings);
+    ParseData(reader, &run, &parsed.warnings);
   } else if (!top.Has("data")) {
     top.Error("data", "is missing: a [data] table says what to read");
   }
@@ -272,14 +252,10 @@ absl::StatusOr<RunSpec> ParseSpec(std::string_view text,
                        {KeyTable::kRuntime});
     ParseRuntime(reader, &run);
   }
-  CollectLossWeights(run.root, "", &run.loader);
-  if (!run.loader.loss_weights.empty()) {
-    run.loader.tensors.push_back(BatchTensor::kLossWeights);
-  }
   // Other tables of that form are the trainer's.
   if (!is_flat_form) top.Finish();
   if (!errors.empty()) return errors.ToStatus();
-  return run;
+  return parsed;
 }
 
 }  // namespace poniente::internal

@@ -1,8 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a run will read: its stages, its sources, and its course over time.
+// What a run will read, worked out before it reads anything: its stages, its
+// sources, and its course over time. `poniente plan` prints it, and
+// docs/plan.md explains it.
+//
+//   const auto config = poniente::Config::Create(run);
+//   const auto plan = poniente::MakePlan(*config);
+//   for (const poniente::PlannedRunSource& source : plan->sources) { ... }
 
-#ifndef PONIENTE_ANALYSIS_PLAN_PLANNED_RUN_H_
-#define PONIENTE_ANALYSIS_PLAN_PLANNED_RUN_H_
+#ifndef PONIENTE_PLAN_H_
+#define PONIENTE_PLAN_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -10,18 +16,24 @@
 #include <string>
 #include <vector>
 
-namespace poniente::internal {
+#include "absl/status/statusor.h"
+#include "poniente/config.h"
+#include "poniente/extend/dataset_node.h"
+#include "poniente/loader.h"
+#include "poniente/schedule.h"
+
+namespace poniente {
 
 // Steps [first_step, end_step) of one batch size and sequence length.
-struct RunStretch {
+struct PlannedRunStretch {
   uint64_t first_step = 0;
   uint64_t end_step = 0;
   uint64_t batch_size = 0;
   uint32_t seq_len = 0;
 };
 
-struct RunStage {
-  std::string name;
+struct PlannedRunStage {
+  std::string name = {};
   uint64_t first_step = 0;
   uint64_t end_step = 0;
   uint64_t samples = 0;
@@ -30,9 +42,9 @@ struct RunStage {
   double lr_scale = 1;
   double last_lr_scale = 1;
   // The step at which the shares stop changing; nullopt without a ramp.
-  std::optional<uint64_t> ramp_end_step;
+  std::optional<uint64_t> ramp_end_step = std::nullopt;
   // At least one stretch; together they cover the stage.
-  std::vector<RunStretch> stretches;
+  std::vector<PlannedRunStretch> stretches = {};
   // Bytes of stored tokens that a step reads, on average.
   double bytes_per_step = 0;
 };
@@ -54,30 +66,30 @@ struct FirstRepeat {
 
 // A node of the tree; nodes that only pass items on are left out. All views of
 // a component of a mixture are one source.
-struct RunSource {
-  std::string name;  // below the node above it
-  std::string path;  // all names that lead to it, joined by '/'
-  std::string kind;  // "mixture", "flat_mixture", "store", ...
+struct PlannedRunSource {
+  std::string name = {};  // below the node above it
+  std::string path = {};  // all names that lead to it, joined by '/'
+  std::string kind = {};  // "mixture", "flat_mixture", "store", ...
   bool is_store = false;
   uint32_t depth = 0;  // 0: child of the root
 
   // The windows of max_seq_len tokens in one epoch, and its tokens, as far as
   // this run reads them. nullopt if endless. If there are several views, those
   // of the first.
-  std::optional<uint64_t> length;
-  std::optional<uint64_t> epoch_tokens;
+  std::optional<uint64_t> length = std::nullopt;
+  std::optional<uint64_t> epoch_tokens = std::nullopt;
   // For each stage. Whole numbers if exact.
-  std::vector<double> samples;
-  std::vector<double> tokens;
+  std::vector<double> samples = {};
+  std::vector<double> tokens = {};
   // False: counts are expected values. The end of a stage or of the run cuts an
   // epoch, and its items are counted as if their order were random.
   bool is_exact = true;
   // Passes over the source until the end of the run; nullopt if the source is
   // endless or empty.
-  std::optional<double> epochs;
-  std::vector<double> stage_epochs;  // empty where `epochs` is
+  std::optional<double> epochs = std::nullopt;
+  std::vector<double> stage_epochs = {};  // empty where `epochs` is
   // nullopt if nothing is read again, or if the source is endless.
-  std::optional<FirstRepeat> first_repeat;
+  std::optional<FirstRepeat> first_repeat = std::nullopt;
   Starved starved = Starved::kNo;
   // Whether it has more epochs than PlannedRun::max_repeats, and more than the
   // node above.
@@ -87,8 +99,8 @@ struct RunSource {
   double skipped_tokens = 0;
   // For stores: the tokens left over that are too few for a window (nullopt if
   // only some documents are read), the path, and the size in tokens.
-  std::optional<uint64_t> left_over_tokens;
-  std::string location;
+  std::optional<uint64_t> left_over_tokens = std::nullopt;
+  std::string location = {};
   uint64_t stored_tokens = 0;
   // Bytes of a stored token. If the store does not exist yet, assumed from the
   // size of the vocabulary. 0 for nodes with children.
@@ -119,7 +131,7 @@ struct AttentionSaved {
 
 // The run over time, as points of a chart. Every stage, ramp and stretch begins
 // at a point.
-struct RunSeries {
+struct PlannedRunSeries {
   struct Point {
     uint64_t step = 0;
     uint64_t batch_size = 0;
@@ -132,20 +144,20 @@ struct RunSeries {
     double tokens = 0;
   };
   // The last one is the end of the run: its step is the one after the last.
-  std::vector<Point> points;
+  std::vector<Point> points = {};
 
   struct Band {
     size_t source = 0;  // in PlannedRun::sources, of depth 0
     // For each point: the share of the tokens from here on, and the tokens read
     // before.
-    std::vector<double> shares;
-    std::vector<double> tokens;
+    std::vector<double> shares = {};
+    std::vector<double> tokens = {};
     // For each point: passes before it. Empty if the source has no epochs.
-    std::vector<double> epochs;
+    std::vector<double> epochs = {};
   };
   // The sources that are read most, in the order of declaration. The rest of
   // the shares belongs to the others.
-  std::vector<Band> bands;
+  std::vector<Band> bands = {};
   uint32_t others = 0;  // sources of depth 0 that have no band
 };
 
@@ -160,10 +172,11 @@ struct PlannedRun {
   uint32_t max_seq_len = 0;
   // Whether the data end before the stated steps do.
   bool is_cut_short = false;
-  std::vector<RunStage> stages;
-  std::vector<RunSource> sources;  // depth first, in the order of declaration
-  AttentionSaved attention;
-  RunSeries series;
+  std::vector<PlannedRunStage> stages = {};
+  // Depth first, in the order of declaration.
+  std::vector<PlannedRunSource> sources = {};
+  AttentionSaved attention = {};
+  PlannedRunSeries series = {};
 
   // Bytes read, in the stored width of tokens.
   double bytes = 0;
@@ -180,6 +193,32 @@ struct PlannedRun {
   bool is_exact = true;
 };
 
-}  // namespace poniente::internal
+// Repeats beyond about four epochs are worth less than new data (Muennighoff et
+// al. 2023, "Scaling Data-Constrained Language Models").
+inline constexpr double kMaxRepeats = 4;
 
-#endif  // PONIENTE_ANALYSIS_PLAN_PLANNED_RUN_H_
+// Returns the plan of the configured run. `steps` replaces the configuration's
+// number of steps. FailedPrecondition if neither says where an endless run
+// ends; InvalidArgument for a run of 2^62 samples or more, and if it draws a
+// component beyond its max_epochs.
+//
+// Complexity: O(nodes x (stages + stretches)), plus the look-up of at most some
+//     hundred thousand samples. It does not depend on the number of samples in
+//     the run.
+absl::StatusOr<PlannedRun> MakePlan(
+    const Config& config, std::optional<uint64_t> steps = std::nullopt,
+    double max_repeats = kMaxRepeats);
+
+// Does the same for a tree and a schedule that were not built from a Config.
+// `sources` are in the order of DatasetTree::leaves(), or empty if nothing is
+// known about them.
+absl::StatusOr<PlannedRun> MakePlan(const DatasetNode& root,
+                                    const Schedule& schedule,
+                                    const std::vector<ConfigSource>& sources,
+                                    LastBatch last_batch,
+                                    std::optional<uint64_t> steps,
+                                    double max_repeats = kMaxRepeats);
+
+}  // namespace poniente
+
+#endif  // PONIENTE_PLAN_H_

@@ -1,0 +1,361 @@
+// SPDX-License-Identifier: Apache-2.0
+// A run described in plain values: what a TOML file states, and the same type.
+// docs/config.md says what each key means; a field here has the key's name.
+//
+//   using namespace poniente;
+//   Run run = {.seed = 42, .batch_size = 64, .seq_len = 4096, .steps =
+//   100'000}; run.data = Mixture({
+//       {"web", 0.7, Source("stores/web")},
+//       {"code", 0.2, Source("stores/code").Filter(Score("q.npy") >= 0.5)},
+//       {"small", 0.1, Flat({{"a", Source("stores/a")}, {"b", mine}})}});
+//   run.stages = {{.name = "anneal",
+//                  .start = Share(0.9),
+//                  .weights = {{"web", 0.2}},
+//                  .ramp = Steps(1000),
+//                  .lr_scale_end = 0.1}};
+//   auto loader = OpenLoader(run, {.rank = 1, .ranks = 4});
+//
+// Here `mine` is a DatasetPtr<TokenWindow>, a dataset of the program's own: the
+// only thing that a Run may have and TOML cannot state.
+
+#ifndef PONIENTE_RUN_H_
+#define PONIENTE_RUN_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "poniente/async_dataset.h"
+#include "poniente/byte_reader.h"
+#include "poniente/loader.h"
+#include "poniente/mixture_plan.h"
+#include "poniente/open_token_source.h"
+#include "poniente/ranks.h"
+#include "poniente/schedule.h"
+#include "poniente/score_file.h"
+#include "poniente/score_order.h"
+#include "poniente/shuffle.h"
+#include "poniente/token_source.h"
+#include "poniente/token_window.h"
+
+namespace poniente {
+
+// Where something is stated. Messages begin with it. Readers of TOML fill it
+// in; leave it empty otherwise.
+struct SourceLocation {
+  std::string file = {};  // empty: the run was described in C++
+  uint32_t line = 0;
+  uint32_t column = 0;
+  std::string key = {};  // "data.mixture.web.weight"
+
+  // Always true: where something stands makes no difference to a description.
+  friend bool operator==(const SourceLocation&, const SourceLocation&) {
+    return true;
+  }
+};
+
+// Chooses items, by a file or by a hash of their index. The functions Score,
+// Bitmap, Indices and Fraction below make one; `!filter` chooses all others.
+struct NodeFilter {
+  enum class Kind { kScores, kBitmap, kIndices, kFraction };
+
+  Kind kind = Kind::kScores;
+  std::string path = {};                    // none for kFraction
+  ScoreFormat format = ScoreFormat::kAuto;  // kScores
+  double at_least = 0;                      // kScores: the lowest one chosen
+  double fraction = 0;                      // kFraction: above 0, below 1
+  uint64_t seed = 0;                        // kFraction; never inherited
+  bool invert = false;
+  SourceLocation location = {};
+
+  friend bool operator==(const NodeFilter&, const NodeFilter&) = default;
+};
+
+// A file of one score per item. `Score("quality.npy") >= 0.5` chooses items.
+struct Score {
+  explicit Score(std::string scores, ScoreFormat of = ScoreFormat::kAuto)
+      : path(std::move(scores)), format(of) {}
+  std::string path;
+  ScoreFormat format;
+};
+NodeFilter operator>=(Score score, double at_least);
+// A file of one bit per item, a file of indices, and about a share of the
+// items, by a hash of the index.
+NodeFilter Bitmap(std::string path);
+NodeFilter Indices(std::string path);
+NodeFilter Fraction(double fraction, uint64_t seed = 0);
+NodeFilter operator!(NodeFilter filter);
+
+// The order of a node's items by a file of scores, or by a table that
+// OrderFile::Write() has made.
+struct NodeOrder {
+  std::string path = {};
+  bool is_table = false;
+  ScoreFormat format = ScoreFormat::kAuto;  // of scores
+  ScoreDirection direction = ScoreDirection::kAscending;
+  // Items per bucket that is shuffled, or the number of buckets; 0: none.
+  uint64_t bucket_items = 0;
+  uint64_t buckets = 0;
+  SourceLocation location = {};
+
+  friend bool operator==(const NodeOrder&, const NodeOrder&) = default;
+};
+
+// Items [begin, end).
+struct NodeSlice {
+  uint64_t begin = 0;
+  uint64_t end = 0;
+
+  friend bool operator==(const NodeSlice&, const NodeSlice&) = default;
+};
+
+// What the path of a source does not determine by itself.
+struct SourceFiles {
+  std::string format = {};  // one of TokenFormatNames(); empty: detected
+  std::optional<StoredType> dtype = std::nullopt;
+  std::string column = {};
+  std::string glob = {};
+  std::optional<DocumentDelimiter> delimiter = std::nullopt;
+  // Tokens that windows share, 0 or 1. Unset: as the format's own project cuts.
+  std::optional<uint32_t> overlap = std::nullopt;
+  std::optional<bool> across_shards = std::nullopt;
+
+  friend bool operator==(const SourceFiles&, const SourceFiles&) = default;
+};
+
+// Settings of a mixture that hold in all of its stages, as in MixtureOptions.
+struct NodeMixture {
+  uint64_t block_size = MixtureOptions().block_size;
+  WeightRule weight_rule = WeightRule::kProportions;
+  double temperature = 1;
+  StopRule stop_rule = StopRule::kRestart;
+  // Also for a root that is not a mixture, if lengths change.
+  uint64_t group_items = 0;
+
+  friend bool operator==(const NodeMixture&, const NodeMixture&) = default;
+};
+
+// A place in the run, or an amount of it, for starts and ramps. Counts below 0
+// are taken from the end. Run::shares_of says what a share is a share of.
+inline RunPoint Steps(int64_t count) { return RunPoint::Step(count); }
+inline RunPoint Samples(int64_t count) { return RunPoint::Sample(count); }
+inline RunPoint Tokens(int64_t count) { return RunPoint::Token(count); }
+inline RunPoint Share(double share) { return RunPoint::ShareOfSteps(share); }
+
+// A stage of the run, or of a mixture below its root; it lasts until the next.
+struct RunStage {
+  std::string name = {};
+  // In a nested mixture: a sample of this mixture, or a step or token of the
+  // run.
+  RunPoint start = {};
+  // Only stages of the run have these two, `lr_scale` and `numbers`.
+  std::optional<uint64_t> batch_size = std::nullopt;
+  std::optional<uint32_t> seq_len = std::nullopt;
+  // Weights of the components from here on; one that is not named has its
+  // first weight.
+  std::map<std::string, double> weights = {};
+  // Thresholds for the scores that components are filtered by, by component.
+  std::map<std::string, double> thresholds = {};
+  std::optional<double> temperature = std::nullopt;
+  // How long the shares take to change. In a nested mixture: samples.
+  std::optional<RunPoint> ramp = std::nullopt;
+  bool is_ramp_centred = false;
+  uint32_t ramp_blocks = 0;
+  double lr_scale = 1;
+  std::optional<double> lr_scale_end = std::nullopt;
+  std::map<std::string, double> numbers = {};
+  SourceLocation location = {};
+
+  friend bool operator==(const RunStage&, const RunStage&) = default;
+};
+
+enum class NodeKind {
+  kStore,     // `path`: a token store, or files of another project
+  kHub,       // `hub_name`: a dataset in the local Hugging Face cache
+  kDeclared,  // `tokens`: only a size, to plan with
+  kFlat,      // children end to end under one shuffle
+  kMixture,   // children by weight
+  kConcat,    // children one after the other
+  kUse,       // the only child, under a name that several nodes share
+  kDataset,   // `dataset`: one of the program's own
+};
+
+// A node of the tree, with what is done to it. The functions below make nodes
+// (Source, Flat, Mixture, ...); the methods return a copy that has one setting
+// more:
+//
+//   Source("stores/web").Filter(Score("q.npy") >= 0.5).Take(1000)
+//
+// Settings are applied in one order, from the inside out: documents, filter,
+// order, slice, take, repeat, shuffle. To call the methods in another order, or
+// to state a setting twice, is an error of Config::Create(), because the order
+// would not be what the code says: put the node into a Concat() of one part,
+// and state the later settings there.
+struct Node {
+  Node() = default;
+  // A dataset of the program's own, of windows of Run::max_seq_len tokens. It
+  // is used as it is, in its own order unless a node above shuffles it.
+  Node(DatasetPtr<TokenWindow> dataset);  // NOLINT(google-explicit-constructor)
+
+  Node Documents(NodeFilter filter) const;
+  Node Filter(NodeFilter filter) const;
+  Node Order(NodeOrder order) const;
+  Node Slice(uint64_t begin, uint64_t end) const;
+  Node Take(uint64_t items) const;
+  Node Repeat(uint64_t times) const;
+  Node Shuffle(ShuffleOptions options = ShuffleOptions::Full()) const;
+  // A seed of its own, for a flat node or a mixture below the root.
+  Node Seed(uint64_t seed) const;
+  Node LossWeight(double weight) const;
+  // Below a mixture: it ends before the block that would begin another epoch.
+  Node MaxEpochs(uint64_t epochs) const;
+  // Of a source.
+  Node Files(SourceFiles files) const;
+  Node Tokenizer(std::string tokenizer, uint64_t vocab_size) const;
+  // Of a mixture.
+  Node Settings(NodeMixture settings) const;
+  Node Stages(std::vector<RunStage> stages) const;
+
+  NodeKind kind = NodeKind::kStore;
+  // The name below its parent, which decides the order. Empty at the root, and
+  // in a concat for the number of the part.
+  std::string name = {};
+  std::string path = {};
+  std::string hub_name = {};
+  std::string hub_config = {};
+  std::string hub_split = "train";
+  SourceFiles files = {};  // kStore, kHub
+  uint64_t tokens = 0;
+  std::optional<Vocabulary> vocabulary = std::nullopt;  // of a source
+  std::string use = {};                                 // kUse: the name
+  DatasetPtr<TokenWindow> dataset = nullptr;
+  // In the order of declaration.
+  std::vector<Node> children = {};
+
+  std::optional<NodeFilter> documents = std::nullopt;  // kStore
+  std::optional<NodeFilter> filter = std::nullopt;
+  std::optional<NodeOrder> order = std::nullopt;
+  std::optional<NodeSlice> slice = std::nullopt;
+  std::optional<uint64_t> take = std::nullopt;
+  std::optional<uint64_t> repeat = std::nullopt;
+  // Unset: the default of the node's position.
+  std::optional<ShuffleOptions> shuffle = std::nullopt;
+
+  // Below a mixture. The weight may be left to a stage that starts the run.
+  std::optional<double> weight = std::nullopt;
+  std::optional<uint64_t> max_epochs = std::nullopt;
+  std::optional<uint64_t> seed = std::nullopt;
+  std::optional<double> loss_weight = std::nullopt;
+
+  NodeMixture mixture = {};
+  // Stages of a mixture below the root, after its first.
+  std::vector<RunStage> stages = {};
+
+  // The first wrong call of a method, for Config::Create() to report.
+  std::string mistake = {};
+  SourceLocation location = {};
+
+  friend bool operator==(const Node&, const Node&) = default;
+};
+
+struct NodePart {
+  std::string name = {};
+  Node node = {};
+};
+
+struct NodeComponent {
+  std::string name = {};
+  std::optional<double> weight = std::nullopt;
+  Node node = {};
+};
+
+// A token store, a folder with a catalogue, or files of another project;
+// relative to Run::folder.
+Node Source(std::string path);
+// A tokenized dataset in the local Hugging Face cache; nothing is downloaded.
+Node HubSource(std::string name, std::string config = "",
+               std::string split = "train");
+// Only a number of tokens: enough to plan, trace and compare runs.
+Node Declared(uint64_t tokens);
+Node Flat(std::vector<NodePart> children);
+Node Mixture(std::vector<NodeComponent> components);
+Node Concat(std::vector<NodePart> parts);
+// `node` under a name of its own, which becomes a table of [data.nodes]. Node
+// values may be used any number of times without it.
+Node Use(std::string name, Node node);
+
+// The total that shares of a run are shares of.
+enum class ShareOf {
+  kUnstated,  // steps; refused if batch size or length changes
+  kSteps,
+  kTokens,
+};
+
+// A run. Plain values: nothing is checked or opened before Config::Create() or
+// OpenLoader().
+//
+// Determinism: `io`, `catalogs` and `loader` (but `loader.last_batch`) never
+//     decide a token; everything else does.
+struct Run {
+  uint64_t seed = 0;        // at most 2^63 - 1
+  uint64_t batch_size = 0;  // samples per step, over all ranks; required
+  uint32_t seq_len = 0;     // tokens per sample; required
+  // Length of the run: steps or tokens, not both. 0: until the data ends.
+  uint64_t steps = 0;
+  uint64_t total_tokens = 0;
+  // Tokens per window. 0: the longest seq_len of the run.
+  uint32_t max_seq_len = 0;
+  bool trim = false;
+  ShareOf shares_of = ShareOf::kUnstated;
+  // The root of the tree.
+  Node data = {};
+  std::vector<RunStage> stages = {};
+  std::vector<BatchSizeStage> batch_sizes = {};
+  std::vector<SeqLenStage> seq_lens = {};
+
+  // What [runtime] states. Of `loader`, rank, ranks and start_step are not part
+  // of a description; loss_weights follow from those of the nodes.
+  ByteReaderOptions io = {};
+  std::vector<std::string> catalogs = {};
+  LoaderOptions loader = {};
+
+  // What relative paths are relative to. Empty: the working directory.
+  std::string folder = {};
+
+  SourceLocation location = {};          // of [data]
+  SourceLocation seq_len_location = {};  // of its seq_len
+};
+
+// Reads the description from a TOML file or text, checked by itself: no source
+// is opened. Names, defaults and places are resolved as docs/config.md says, so
+// KempnerForge's form becomes a mixture, too. Messages use `name` for the file;
+// relative paths are relative to `folder`.
+// Errors: InvalidArgument, one line per mistake, as Config::Load().
+absl::StatusOr<Run> LoadRun(const std::string& path);
+absl::StatusOr<Run> ParseRun(std::string_view text, const std::string& name,
+                             const std::string& folder);
+
+// Returns the description as TOML: what differs from the defaults, with paths
+// as they are. ParseRun() of it is the same run: the same tokens in the same
+// order. (Config::ToToml() states everything instead.)
+// Errors: InvalidArgument, naming the nodes, for datasets of the program's own
+//     and for wrong calls of Node's methods. Values are not checked.
+absl::StatusOr<std::string> ToToml(const Run& run);
+
+// Opens the run's sources and a loader over it, for one rank; the same as
+// Config::Create(run) and Config::OpenLoader() with these ranks.
+// Errors: InvalidArgument for mistakes in the description, one line each, which
+//     begin with the path of names ("data.mixture.web.weight"); otherwise as
+//     Config::Load() and Loader::Create().
+absl::StatusOr<std::unique_ptr<Loader>> OpenLoader(const Run& run,
+                                                   const Ranks& ranks = {});
+
+}  // namespace poniente
+
+#endif  // PONIENTE_RUN_H_

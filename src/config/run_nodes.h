@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// What parsers, writers and builders of a Run ask about it.
+
+#ifndef PONIENTE_CONFIG_RUN_NODES_H_
+#define PONIENTE_CONFIG_RUN_NODES_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "poniente/run.h"
+
+namespace poniente::internal {
+
+// Returns "file:line:column: key"; only the key where there is no file.
+std::string ToString(const SourceLocation& location);
+
+// Where a node stands, which decides the keys it may have and who shuffles it.
+enum class NodePosition { kRoot, kComponent, kOther };
+
+// Returns the node that `node` stands for, with its own kind.
+const Node& Used(const Node& node);
+// Returns the weight of a component; 1 where it states none.
+inline double WeightOf(const Node& component) {
+  return component.weight.value_or(1);
+}
+
+// Returns the root as it is written and parsed: itself, or the node that it
+// uses if that is all it does, because stages of the run set the first weights
+// of its components.
+const Node& StatedRoot(const Run& run);
+
+// Returns the tokens of a dataset of the program's own, if its length is known.
+// Items that do not state their tokens have those of a window.
+std::optional<uint64_t> TokensOfDataset(const Run& run,
+                                        const DatasetNode& dataset);
+
+// Returns the longest sample of the run, and the tokens per window: what the
+// run states, else its longest sample.
+uint32_t LongestSample(const Run& run);
+uint32_t WindowTokens(const Run& run);
+
+// Sets another threshold for the scores that a component is filtered by: of its
+// own filter, else of the filter of what it uses, else of its documents.
+// Returns false if it has none.
+bool SetThreshold(double at_least, Node* node);
+bool HasThreshold(const Node& node);
+
+// Returns the loader's options, with the loss weights of the nodes.
+LoaderOptions LoaderOptionsOf(const Run& run);
+
+// Checks what no TOML text of the run would show: wrong calls of Node's
+// methods, missing datasets, one name for two nodes that are used.
+// InvalidArgument, one line per mistake.
+absl::Status CheckNodes(const Run& run);
+
+// Returns the keys of all nodes that are datasets of the program's own.
+std::vector<std::string> DatasetKeys(const Run& run);
+
+}  // namespace poniente::internal
+
+#endif  // PONIENTE_CONFIG_RUN_NODES_H_

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// A run as TOML.
+
+#ifndef PONIENTE_CONFIG_RUN_WRITER_H_
+#define PONIENTE_CONFIG_RUN_WRITER_H_
+
+#include <string>
+
+#include "poniente/run.h"
+#include "poniente/schedule.h"
+
+namespace poniente::internal {
+
+// Returns the run with everything stated that it may leave open: defaults, and
+// absolute paths. Whatever is placed by a share, by tokens or from the end
+// stands at the step or sample that it came out at. KempnerForge's form becomes
+// the usual one. REQUIRES: the run is checked, and `schedule` is its own.
+std::string ToResolvedToml(const Run& run, const Schedule& schedule);
+
+// Returns what differs from the defaults, as it is stated. A dataset of the
+// program's own is written as a source of one token, for checks of everything
+// else. REQUIRES: CheckNodes() is OK.
+std::string ToStatedToml(const Run& run);
+
+}  // namespace poniente::internal
+
+#endif  // PONIENTE_CONFIG_RUN_WRITER_H_

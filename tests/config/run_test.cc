@@ -1,0 +1,416 @@
+// SPDX-License-Identifier: Apache-2.0
+// A run described in C++ is the run that TOML describes.
+#include "poniente/run.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "poniente/config.h"
+#include "poniente/in_memory_dataset.h"
+#include "poniente/run_trace.h"
+#include "tests/config/random_run.h"
+#include "tests/config/small_stores.h"
+#include "tests/support/status_matchers.h"
+#include "tests/support/temp_dir.h"
+#include "tests/support/test_seed.h"
+
+namespace poniente {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using testing::IsOk;
+using testing::kInvalid;
+using testing::SmallStores;
+using testing::StatusIs;
+
+using Description = poniente::Run;  // not testing::Test::Run
+
+// What the samples of a step read.
+std::vector<std::string> SamplesOf(const Config& config, uint64_t step) {
+  std::vector<std::string> lines;
+  const RunTrace trace(*config.dataset(), config.schedule());
+  const auto samples = trace.Resolve(step);
+  if (!samples.ok()) return {std::string(samples.status().message())};
+  for (const SampleOrigin& sample : *samples) {
+    lines.push_back(absl::StrCat(sample.path, " ", sample.item, " ",
+                                 sample.epoch, " ", sample.token_begin, "..",
+                                 sample.token_end));
+  }
+  return lines;
+}
+
+class RunTest : public SmallStores {
+ protected:
+  // 20 windows of 10 tokens: 0, 1, 2, ...
+  static DatasetPtr<TokenWindow> OwnDataset() {
+    std::vector<TokenWindow> windows;
+    for (uint32_t i = 0; i < 20; ++i) {
+      std::vector<uint32_t> ids(10);
+      for (uint32_t t = 0; t < 10; ++t) ids[t] = 10 * i + t;
+      windows.emplace_back(std::move(ids));
+    }
+    return InMemoryDataset<TokenWindow>::Create(std::move(windows),
+                                                {.name = "own"});
+  }
+
+  Description Small() const {
+    Description run = {.seed = 3, .batch_size = 4, .seq_len = 10, .steps = 30};
+    run.folder = dir_.path();
+    return run;
+  }
+
+  void ExpectSame(const Config& a, const Config& b) {
+    ASSERT_EQ(a.dataset()->fingerprint(), b.dataset()->fingerprint());
+    ASSERT_EQ(a.ToToml(), b.ToToml());
+    std::mt19937_64 random(1);
+    for (int i = 0; i < 3; ++i) {
+      const uint64_t step = random() % 60;
+      if (!a.schedule().Has(step)) continue;
+      ASSERT_EQ(SamplesOf(a, step), SamplesOf(b, step)) << step;
+    }
+  }
+};
+
+// README.md shows both.
+TEST(RunExampleTest, TheReadmesExampleIsTheSameRunInTomlAndInCpp) {
+  const std::string root = PONIENTE_SOURCE_DIR "/";
+  const std::string readme = testing::ReadFile(root + "README.md");
+  const std::string toml = testing::ReadFile(root + "examples/mixture.toml");
+  EXPECT_THAT(readme, HasSubstr("```toml\n" + toml + "```\n"));
+  // The code below, in lines without their indentation.
+  const std::string here = testing::ReadFile(__FILE__);
+  const size_t begin = here.find("// [begin]\n") + 11;
+  std::string code;
+  int lines = 0;
+  for (absl::string_view line : absl::StrSplit(
+           here.substr(begin, here.find("  // [end]", begin) - begin), '\n')) {
+    absl::ConsumePrefix(&line, "  ");
+    if (line.empty()) break;
+    absl::StrAppend(&code, line, "\n");
+    ++lines;
+  }
+  EXPECT_THAT(readme, HasSubstr("```cpp\n" + code + "```\n"));
+  const auto toml_lines = std::count(toml.begin(), toml.end(), '\n');
+  EXPECT_LE(lines, 1.2 * static_cast<double>(toml_lines));
+  using poniente::Run;
+  // clang-format off
+  // [begin]
+  Run run = {.seed = 42, .batch_size = 4, .seq_len = 32};
+  run.data = Mixture({
+      {"fables", 0.7, Source("fables")},
+      {"small", 0.3, Flat({{"recipes", Source("recipes")},
+                           {"riddles", Source("riddles")}})}});
+  run.stages = {{.start = Steps(100),
+                 .weights = {{"fables", 0.2}, {"small", 0.8}}}};
+  // [end]
+  // clang-format on
+  ASSERT_EQ(ToToml(run).value(), R"([data]
+seed = 42
+batch_size = 4
+seq_len = 32
+
+[data.mixture.fables]
+weight = 0.7
+path = "fables"
+
+[data.mixture.small]
+weight = 0.3
+
+[data.mixture.small.flat.recipes]
+path = "recipes"
+
+[data.mixture.small.flat.riddles]
+path = "riddles"
+
+[[data.stages]]
+start_step = 100
+weights = { fables = 0.2, small = 0.8 }
+)");
+  testing::TempDir dir;
+  for (const char* const name : {"fables", "recipes", "riddles"}) {
+    testing::WriteStore(dir.path(name), name[0], 5000);
+  }
+  run.folder = dir.path();
+  ASSERT_OK_AND_ASSIGN(const Config described, Config::Create(run));
+  ASSERT_OK_AND_ASSIGN(const Config stated,
+                       Config::Parse(toml, "mixture.toml", dir.path()));
+  EXPECT_EQ(described.dataset()->fingerprint(),
+            stated.dataset()->fingerprint());
+  EXPECT_EQ(described.ToToml(), stated.ToToml());
+  for (const uint64_t step : {0, 99, 100, 12345}) {
+    EXPECT_EQ(SamplesOf(described, step), SamplesOf(stated, step));
+  }
+}
+
+TEST_F(RunTest, RandomTomlThroughARunAndBackIsTheSameRun) {
+  testing::RandomRun runs(testing::TestSeed(20261124));
+  const int rounds = testing::TestRounds(1000);
+  int valid = 0;
+  int tried = 0;
+  while (valid < rounds && tried < 2 * rounds) {
+    ++tried;
+    const std::string text = runs.Text();
+    SCOPED_TRACE(text);
+    const auto parsed = Config::Parse(text, "t.toml", dir_.path());
+    auto run = ParseRun(text, "t.toml", dir_.path());
+    if (!run.ok()) {
+      ASSERT_EQ(run.status(), parsed.status());
+      continue;
+    }
+    const auto created = Config::Create(*run);
+    ASSERT_EQ(created.ok(), parsed.ok()) << created.status() << "\n"
+                                         << parsed.status();
+    ASSERT_OK_AND_ASSIGN(const std::string written, ToToml(*run));
+    SCOPED_TRACE(written);
+    ASSERT_OK_AND_ASSIGN(const Description again,
+                         ParseRun(written, "u.toml", dir_.path()));
+    ASSERT_TRUE(again.data == run->data);
+    ASSERT_TRUE(again.stages == run->stages);
+    ASSERT_EQ(ToToml(again).value(), written);
+    if (!parsed.ok()) continue;
+    ++valid;
+    ExpectSame(*parsed, *created);
+    ASSERT_OK_AND_ASSIGN(const Config reread,
+                         Config::Parse(written, "u.toml", dir_.path()));
+    ExpectSame(*parsed, reread);
+    if (HasFatalFailure()) return;
+  }
+  EXPECT_EQ(valid, rounds) << tried << " tried";
+}
+
+TEST_F(RunTest, ADatasetOfTheProgramStandsBesideStores) {
+  Description run = Small();
+  run.data = Mixture(
+      {{"a", 0.75, Source("a")},
+       {"small", 0.25, Flat({{"b", Source("b")}, {"own", OwnDataset()}})}});
+  run.loader.tensors = {BatchTensor::kPositions};
+  std::vector<uint32_t> whole;
+  uint64_t own = 0;
+  ASSERT_OK_AND_ASSIGN(const Config config, Config::Create(run));
+  EXPECT_EQ(config.sources()[2].path, "small/own");
+  EXPECT_EQ(config.sources()[2].tokens, 200u);
+  EXPECT_TRUE(config.sources()[2].is_readable);
+  EXPECT_THAT(config.CheckLoader(), IsOk());
+  ASSERT_OK_AND_ASSIGN(auto loader, OpenLoader(run));
+  for (auto batch = loader->NextBlocking(); batch.ok();
+       batch = loader->NextBlocking()) {
+    const auto ids = batch->tokens<uint32_t>();
+    whole.insert(whole.end(), ids.begin(), ids.end());
+    for (size_t i = 0; i < batch->num_samples(); ++i) {
+      if (batch->source(i) != 2) continue;
+      ++own;
+      const auto row = batch->tokens<uint32_t>(i);
+      EXPECT_EQ(row[9], row[0] + 9);  // a window of it
+      EXPECT_EQ(row[0] % 10, 0u);
+    }
+  }
+  EXPECT_EQ(whole.size(), 30u * 4 * 10);
+  EXPECT_GT(own, 0u);
+  // The shares of two ranks are the batch.
+  ASSERT_OK_AND_ASSIGN(auto first, OpenLoader(run, {.rank = 0, .ranks = 2}));
+  ASSERT_OK_AND_ASSIGN(auto second, OpenLoader(run, {.rank = 1, .ranks = 2}));
+  std::vector<uint32_t> joined;
+  for (int step = 0; step < 30; ++step) {
+    for (Loader* const rank : {first.get(), second.get()}) {
+      ASSERT_OK_AND_ASSIGN(const Batch batch, rank->NextBlocking());
+      EXPECT_TRUE(batch.tensor(BatchTensor::kPositions).ok());
+      const auto ids = batch.tokens<uint32_t>();
+      joined.insert(joined.end(), ids.begin(), ids.end());
+    }
+  }
+  EXPECT_EQ(joined, whole);
+}
+
+TEST_F(RunTest, TomlCannotStateADatasetOfTheProgram) {
+  Description run = Small();
+  run.data = Mixture(
+      {{"a", 0.75, Source("a")}, {"x y", 0.25, Concat({{"", OwnDataset()}})}});
+  EXPECT_THAT(ToToml(run),
+              StatusIs(kInvalid, HasSubstr("data.mixture.\"x y\".concat[0] is "
+                                           "a dataset of the program")));
+  ASSERT_OK_AND_ASSIGN(const Config config, Config::Create(run));
+  // Resolved, it is a size to plan with.
+  ASSERT_OK_AND_ASSIGN(const Config planned,
+                       Config::Parse(config.ToToml(), "t.toml", ""));
+  EXPECT_EQ(SamplesOf(planned, 7), SamplesOf(config, 7));
+  EXPECT_THAT(
+      planned.OpenLoader(),
+      StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("x y/0")));
+}
+
+TEST_F(RunTest, AllMistakesAreNamedAtOnceByTheirPath) {
+  Description run = Small();
+  run.steps = 10;
+  run.total_tokens = 100;
+  run.data = Mixture({{"a", -1, Source("a")},
+                      {"b", {}, Source("b").Filter(Score("") >= 0.5)},
+                      {"c", 1, Flat({{"", Source("c")}}).Take(0)}});
+  run.stages = {{.start = Steps(20), .weights = {{"d", 1}}}};
+  run.loader.prefetch_batches = 0;
+  run.io.cache_bytes = ~uint64_t{0};
+  const auto config = Config::Create(run);
+  ASSERT_FALSE(config.ok());
+  const std::vector<std::string> lines =
+      absl::StrSplit(config.status().message(), '\n');
+  EXPECT_THAT(
+      lines,
+      ::testing::UnorderedElementsAre(
+          "data.total_tokens cannot be combined with steps",
+          HasSubstr("data.mixture.a.weight must be finite and at least 0"),
+          "data.mixture.b needs a weight",
+          "data.mixture.b.filter.scores must not be empty",
+          HasSubstr("data.mixture.c.flat. must have a name"),
+          HasSubstr("data.mixture.c.take must be an integer from 1"),
+          HasSubstr("data.stages[0] starts at step 20, but the run ends after "
+                    "step 9"),
+          HasSubstr("data.stages[0].weights.d is not a component of data"),
+          HasSubstr("runtime.prefetch_batches must be an integer from 1"),
+          HasSubstr("runtime.cache_bytes must be an integer")));
+}
+
+TEST_F(RunTest, WrongCallsAreNamedByTheirPath) {
+  const auto error_of = [this](Node data) {
+    Description run = Small();
+    run.data = std::move(data);
+    return std::string(Config::Create(run).status().message());
+  };
+  EXPECT_THAT(
+      error_of(Mixture({{"a", 1, Source("a").Take(9).Filter(Fraction(0.5))}})),
+      HasSubstr("data.mixture.a states Filter() after Take()"));
+  EXPECT_THAT(error_of(Concat({{"x", Source("a").Take(9).Take(3)}})),
+              HasSubstr("data.concat[0] states Take() twice"));
+  EXPECT_EQ(error_of(DatasetPtr<TokenWindow>()),
+            "data is a dataset of the program, but null");
+  EXPECT_EQ(error_of(Flat({{"x", Source("a")}, {"x", Source("b")}})),
+            "data has two children named 'x'");
+  EXPECT_THAT(error_of(Source("a").Seed(3)), HasSubstr("state Run::seed"));
+  EXPECT_THAT(error_of(Flat({{"x", Use("n", Source("a"))},
+                             {"y", Use("n", Source("b"))}})),
+              HasSubstr("data.flat.y uses 'n', the name of another node"));
+  // Settings of another kind of node are not dropped.
+  EXPECT_THAT(error_of(Flat({{"x", Source("a").Settings({.block_size = 9})}})),
+              HasSubstr("data.flat.x.block_size"));
+  EXPECT_THAT(error_of(Flat({{"x", Declared(9).Files({.column = "ids"})}})),
+              HasSubstr("data.flat.x.column"));
+  EXPECT_THAT(
+      error_of(Flat({{"x", Declared(900).Stages({{.start = Samples(3)}})}})),
+      HasSubstr("data.flat.x.stages"));
+  EXPECT_THAT(
+      error_of(Flat({{"x", Node(OwnDataset()).Documents(Fraction(0.5))}})),
+      HasSubstr("data.flat.x.documents is allowed only with path"));
+}
+
+TEST_F(RunTest, TheSettingsOfANodeAreThoseOfToml) {
+  Description run = Small();
+  run.max_seq_len = 20;
+  run.shares_of = ShareOf::kTokens;
+  run.data =
+      Mixture({{"a", 0.5,
+                Source("a")
+                    .Files({.overlap = 1})
+                    .Filter(!Fraction(0.25, 7))
+                    .Slice(3, 300)
+                    .Take(200)
+                    .Repeat(2)
+                    .Shuffle(ShuffleOptions::Eras(16))
+                    .MaxEpochs(9)
+                    .LossWeight(0.5)},
+               {"b", 0.5,
+                Mixture({{"u", 1, Use("c", Source("c"))},
+                         {"v", 2, Declared(1000).Tokenizer("proof", 250)}})
+                    .Settings({.block_size = 32, .temperature = 2})
+                    .Stages({{.start = Steps(9), .weights = {{"u", 3}}}})
+                    .Seed(8)}})
+          .Settings({.block_size = 16});
+  run.stages = {{.name = "anneal",
+                 .start = Share(0.5),
+                 .batch_size = 8,
+                 .weights = {{"a", 0.2}},
+                 .ramp = Samples(32),
+                 .ramp_blocks = 1,
+                 .lr_scale_end = 0.1}};
+  run.seq_lens = {{.start = Steps(-6), .seq_len = 20}};
+  ASSERT_OK_AND_ASSIGN(const Config described, Config::Create(run));
+  ASSERT_OK_AND_ASSIGN(const Config stated, Config::Parse(R"(
+[data]
+seed = 3
+steps = 30
+batch_size = 4
+seq_len = 10
+max_seq_len = 20
+shares_of = "tokens"
+block_size = 16
+[data.mixture.a]
+weight = 0.5
+path = "a"
+overlap = 1
+filter = { fraction = 0.25, seed = 7, invert = true }
+slice = [3, 300]
+take = 200
+repeat = 2
+era_shuffle = 16
+max_epochs = 9
+loss_weight = 0.5
+[data.mixture.b]
+weight = 0.5
+block_size = 32
+temperature = 2
+seed = 8
+mixture.u = { weight = 1, use = "c" }
+mixture.v = { weight = 2, tokens = 1000, tokenizer = "proof", vocab_size = 250 }
+stages = [ { start_step = 9, weights = { u = 3 } } ]
+[data.nodes.c]
+path = "c"
+[[data.stages]]
+name = "anneal"
+start_share = 0.5
+batch_size = 8
+weights = { a = 0.2 }
+ramp_samples = 32
+ramp_blocks = 1
+lr_scale_end = 0.1
+[[data.seq_lens]]
+start_step = -6
+seq_len = 20
+)",
+                                                          "t", dir_.path()));
+  ExpectSame(described, stated);
+  EXPECT_EQ(described.loader_options().loss_weights,
+            stated.loader_options().loss_weights);
+  EXPECT_TRUE(described.run().data == stated.run().data);
+}
+
+TEST_F(RunTest, WhatTomlCannotSayOfTheLoaderIsKept) {
+  Description run = Small();
+  run.data = Flat({{"a", Source("a")}});
+  int lines = 0;
+  run.loader.report_every_steps = 10;
+  run.loader.log_sink = [&](std::string_view) { ++lines; };
+  run.loader.loss_weights = {{"a", 2.0f}};
+  run.loader.tensors = {BatchTensor::kLossWeights};
+  ASSERT_OK_AND_ASSIGN(auto loader, OpenLoader(run));
+  while (loader->NextBlocking().ok()) {
+  }
+  EXPECT_EQ(lines, 3);
+  EXPECT_THAT(ToToml(run), StatusIs(kInvalid, HasSubstr("LossWeight()")));
+}
+
+TEST_F(RunTest, ATextThatIsNoTomlIsRefusedWithoutALine) {
+  Description run = Small();
+  run.data = Flat({{"\xff", Source("a")}});
+  EXPECT_THAT(Config::Create(run),
+              StatusIs(kInvalid, HasSubstr("cannot be stated in TOML")));
+}
+
+}  // namespace
+}  // namespace poniente
