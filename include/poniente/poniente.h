@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Includes the whole C++ interface.
+// Includes what composes, reads and serves data. To ask a run before it starts,
+// include plan.h, trace.h and diff.h.
 
 #ifndef PONIENTE_PONIENTE_H_
 #define PONIENTE_PONIENTE_H_

@@ -21,6 +21,8 @@ namespace poniente {
 struct TracedDocument {
   uint64_t number = 0;
   std::string name = {};
+  uint64_t tokens = 0;         // of the sample
+  bool has_beginning = false;  // whether they include the document's first one
 };
 
 struct TracedSample {

@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 #include <pty.h>
+#include <sys/ioctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -69,14 +70,18 @@ inline bool HasTerminals() {
   if (!::poniente::testing::HasTerminals()) \
   GTEST_SKIP() << "no terminal can be made; is /dev/pts not mounted?"
 
-// RunTool() on a terminal, with these words in front, such as "NO_COLOR=1".
-// What is printed comes in `out`, as the terminal shows it.
+// RunTool() on a terminal of so many columns, with these words in front, such
+// as "NO_COLOR=1". What is printed comes in `out`, as the terminal shows it.
 // REQUIRES: HasTerminals().
 inline ToolRun RunOnTerminal(const std::string& arguments,
-                             const std::string& environment) {
+                             const std::string& environment,
+                             unsigned short columns = 80) {
   ToolRun run;
   int terminal = -1;
-  const pid_t child = ::forkpty(&terminal, nullptr, nullptr, nullptr);
+  winsize size = {};
+  size.ws_row = 24;
+  size.ws_col = columns;
+  const pid_t child = ::forkpty(&terminal, nullptr, nullptr, &size);
   if (child == 0) {
     const std::string command =
         "env -u NO_COLOR " + environment + " " PONIENTE_TOOL " " + arguments;

@@ -3,7 +3,10 @@
 // do. Compiled with -Wall -Wextra -Werror: a member without a default
 // initialiser would be an error here.
 
+#include <poniente/diff.h>
+#include <poniente/plan.h>
 #include <poniente/poniente.h>
+#include <poniente/trace.h>
 
 namespace {
 
@@ -84,7 +87,8 @@ using poniente::TokenWindow;
 [[maybe_unused]] const poniente::Stretch kStretch = {.first_step = 8};
 [[maybe_unused]] const poniente::BatchShare kShare = {.end = 8};
 [[maybe_unused]] const poniente::LoaderOptions kLoader = {.ranks = 8};
-[[maybe_unused]] const poniente::LoaderSource kLoaderSource = {.path = "numbers"};
+[[maybe_unused]] const poniente::LoaderSource kLoaderSource = {.path =
+                                                                   "numbers"};
 [[maybe_unused]] const poniente::ConfigSource kConfigSource = {.tokens = 8};
 [[maybe_unused]] const poniente::Device kDevice = {.ordinal = 1};
 [[maybe_unused]] const poniente::Ranks kRanks = {.ranks = 8};
@@ -95,5 +99,32 @@ using poniente::TokenWindow;
 [[maybe_unused]] const poniente::LabelledMetrics kLabelled = {.metrics =
                                                                   kMetrics};
 [[maybe_unused]] const poniente::SourceLoss kLoss = {.loss = 0.5};
+
+// A run as a description, and what is asked of it.
+[[maybe_unused]] const poniente::Run kRun = {.seed = 8, .batch_size = 8};
+[[maybe_unused]] const poniente::RunStage kStageOfRun = {.lr_scale = 0.5};
+[[maybe_unused]] const poniente::NodeFilter kFilter = {.at_least = 0.5};
+[[maybe_unused]] const poniente::NodeOrder kNodeOrder = {.buckets = 8};
+[[maybe_unused]] const poniente::NodeSlice kSlice = {.end = 8};
+[[maybe_unused]] const poniente::NodeMixture kNodeMixture = {.block_size = 8};
+[[maybe_unused]] const poniente::NodePart kNodePart = {.name = "part"};
+[[maybe_unused]] const poniente::NodeComponent kNodeComponent = {.weight = 0.5};
+[[maybe_unused]] const poniente::SourceFiles kFiles = {.column = "ids"};
+[[maybe_unused]] const poniente::SourceLocation kLocation = {.line = 8};
+[[maybe_unused]] const poniente::PlannedRun kPlannedRun = {.steps = 8};
+[[maybe_unused]] const poniente::PlannedRunStage kRunStage = {.samples = 8};
+[[maybe_unused]] const poniente::PlannedRunSource kRunSource = {.depth = 8};
+[[maybe_unused]] const poniente::PlannedRunStretch kRunStretch = {.seq_len = 8};
+[[maybe_unused]] const poniente::AttentionSaved kSaved = {.longest = 8};
+[[maybe_unused]] const poniente::FirstRepeat kRepeat = {.step = 8};
+[[maybe_unused]] const poniente::TracedDocument kDocument = {.number = 8};
+[[maybe_unused]] const poniente::TracedSample kTracedSample = {.view = 1};
+[[maybe_unused]] const poniente::TracedStep kStep = {.stage_name = "stage"};
+[[maybe_unused]] const poniente::TracedReading kTraced = {.item = 8};
+[[maybe_unused]] const poniente::StepRange kSteps = {.end = 8};
+[[maybe_unused]] const poniente::RunDiff kDiff = {.differences = {}};
+[[maybe_unused]] const poniente::RunDifference kDifference = {.what = "seed"};
+[[maybe_unused]] const poniente::ComparedSamples kCompared = {.steps = 8};
+[[maybe_unused]] const poniente::FirstDifference kFirst = {.step = 8};
 
 }  // namespace

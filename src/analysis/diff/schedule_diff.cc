@@ -226,6 +226,8 @@ void AppendLoaderDifferences(const LoaderOptions& a, const LoaderOptions& b,
       uint64_t{b.prefetch_batches});
   add("runtime.prefetch_bytes", a.prefetch_bytes, b.prefetch_bytes);
   add("runtime.max_held", uint64_t{a.max_held}, uint64_t{b.max_held});
+  add("runtime.waits_for_held", boolean(a.waits_for_held),
+      boolean(b.waits_for_held));
   add("runtime.report_every_steps", a.report_every_steps, b.report_every_steps);
 }
 

@@ -132,8 +132,14 @@ absl::StatusOr<std::vector<TracedDocument>> TracedRun::DocumentsOf(
                             pieces->Pieces(position));
   const TokenSource* const data = sources_[origin.leaf].data.get();
   for (const ItemPiece& piece : made_of) {
-    documents.push_back({piece.document, ""});
+    documents.push_back({piece.document, "", piece.end - piece.begin,
+                         /*has_beginning=*/!documents.empty()});
     if (data == nullptr) continue;
+    if (documents.size() == 1) {
+      PONIENTE_ASSIGN_OR_RETURN(const TokenRange whole,
+                                data->DocumentRange(piece.document));
+      documents.back().has_beginning = whole.begin == piece.begin;
+    }
     PONIENTE_ASSIGN_OR_RETURN(documents.back().name,
                               data->DocumentName(piece.document));
   }

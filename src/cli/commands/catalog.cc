@@ -16,6 +16,8 @@
 #include "cli/commands/commands.h"
 #include "cli/screen/console.h"
 #include "cli/screen/json.h"
+#include "store/catalog/tokenizer_origin.h"
+#include "util/status_macros.h"
 
 namespace poniente::cli {
 namespace {
@@ -60,6 +62,9 @@ Json InJson(const StoreCatalog& catalog) {
     Json row;
     row["path"] = entry.path;
     row["tokenizer"] = entry.vocabulary.tokenizer;
+    row["tokenizer_library"] = entry.tokenizer_library.empty()
+                                   ? Json()
+                                   : Json(entry.tokenizer_library);
     row["vocab_size"] = entry.vocabulary.size;
     row["tokens"] = entry.tokens;
     row["documents"] = entry.documents;
@@ -119,6 +124,17 @@ int Check(const StoreCatalog& catalog, bool is_json) {
   return findings->empty() ? kExitOk : kExitError;
 }
 
+absl::Status WarnOfLibraries(const StoreCatalog& catalog) {
+  PONIENTE_ASSIGN_OR_RETURN(const auto stores, catalog.OpenAll());
+  std::vector<const TokenSource*> sources;
+  for (const auto& store : stores) sources.push_back(store.get());
+  for (const internal::LibraryDifference& differs :
+       internal::LibraryDifferences(sources)) {
+    Warn(differs.text);
+  }
+  return absl::OkStatus();
+}
+
 // Writes the catalogue, and says what it holds; the exit code.
 int Write(const std::string& folder, bool is_json) {
   const auto written = StoreCatalog::Write(folder);
@@ -134,6 +150,8 @@ int Write(const std::string& folder, bool is_json) {
   for (const std::string& missing : written->missing_parts) {
     Warn(absl::StrCat("'", folder, "': ", missing));
   }
+  const absl::Status compared = WarnOfLibraries(*catalog);
+  if (!compared.ok()) return Fail(compared);
   if (is_json) {
     PrintJson(InJson(*catalog));
   } else {

@@ -21,11 +21,13 @@
 #include "cli/commands/commands.h"
 #include "cli/commands/source_options.h"
 #include "cli/commands/source_warnings.h"
+#include "cli/commands/token_text.h"
 #include "cli/commands/verify_store.h"
 #include "cli/screen/console.h"
 #include "cli/screen/json.h"
 #include "formats/with_documents.h"
 #include "poniente/token_store.h"
+#include "store/catalog/tokenizer_origin.h"
 #include "store/manifest/manifest.h"
 #include "store/manifest/store_folder.h"
 #include "store/read/token_store_access.h"
@@ -45,6 +47,8 @@ struct Inspection {
   const TokenStore* store = nullptr;  // what it is, or null
   std::vector<uint32_t> first_tokens;
   std::optional<std::string> first_document;
+  std::optional<std::string> first_text;
+  std::optional<internal::RecordedModel> model;
   std::vector<std::string> warnings;
   bool verified = false;
 };
@@ -88,9 +92,30 @@ absl::StatusOr<std::shared_ptr<const TokenSource>> Open(
   return internal::WithDocuments(std::move(source), options);
 }
 
+// Keeps the ids as text, up to the end of the first document.
+absl::Status ReadFirstText(TokenTexts texts, Inspection* inspection) {
+  const TokenSource& source = *inspection->source;
+  const auto end = std::find(inspection->first_tokens.begin(),
+                             inspection->first_tokens.end(),
+                             source.end_of_document().value_or(256));
+  PONIENTE_ASSIGN_OR_RETURN(const TokenText* const text,
+                            texts.For(&source, source.known_vocabulary()));
+  if (text != nullptr) {
+    inspection->first_text = text->Of({inspection->first_tokens.begin(), end},
+                                      /*begins_document=*/true);
+  }
+  if (texts.is_stated()) {
+    for (const std::string& warning : texts.warnings()) {
+      inspection->warnings.push_back(warning);
+    }
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<Inspection> Inspect(const std::string& path, bool verify,
                                    uint64_t vocabulary_size,
-                                   const TokenSourceOptions& options) {
+                                   const TokenSourceOptions& options,
+                                   TokenTexts texts) {
   Inspection inspection;
   PONIENTE_ASSIGN_OR_RETURN(inspection.source, Open(path, options));
   const TokenSource& source = *inspection.source;
@@ -104,6 +129,8 @@ absl::StatusOr<Inspection> Inspect(const std::string& path, bool verify,
   auto first = RunBlocking(source.ReadTokens(
       0, std::min<uint64_t>(source.num_tokens(), kTextShown)));
   if (first.ok()) inspection.first_tokens = *std::move(first);
+  inspection.model = internal::ModelOf(source);
+  PONIENTE_RETURN_IF_ERROR(ReadFirstText(std::move(texts), &inspection));
   const absl::Status ids =
       WarnOfIds(source, vocabulary_size, verify && vocabulary_size > 0,
                 &inspection.warnings);
@@ -120,21 +147,6 @@ absl::StatusOr<Inspection> Inspect(const std::string& path, bool verify,
     }
   }
   return inspection;
-}
-
-// The ids as text, up to the end of the first document; none unless they are
-// bytes.
-std::optional<std::string> AsText(const Inspection& inspection) {
-  const Vocabulary* const vocabulary = inspection.source->known_vocabulary();
-  if (vocabulary == nullptr || vocabulary->tokenizer != "bytes") {
-    return std::nullopt;
-  }
-  std::string text;
-  for (const uint32_t id : inspection.first_tokens) {
-    if (id > 255) break;
-    text += static_cast<char>(id);
-  }
-  return text;
 }
 
 std::vector<uint32_t> ShownDocuments(const Inspection& inspection) {
@@ -161,6 +173,15 @@ void PrintInspectionAsJson(const Inspection& inspection) {
     json["tokenizer"] = vocabulary->tokenizer;
     json["vocab_size"] = vocabulary->size;
   }
+  const std::string library = source.tokenizer_library();
+  json["tokenizer_library"] = library.empty() ? Json() : Json(library);
+  json["tokenizer_model"] = nullptr;
+  if (inspection.model) {
+    const internal::TokenizerModel& model = inspection.model->model;
+    json["tokenizer_model"] = {
+        {"path", model.path},
+        {"crc32c", absl::StrFormat("%08x", model.crc32c)}};
+  }
   json["end_of_document"] = nullptr;
   if (source.end_of_document()) {
     json["end_of_document"] = *source.end_of_document();
@@ -176,7 +197,7 @@ void PrintInspectionAsJson(const Inspection& inspection) {
   }
   json["backend"] = std::string(IoBackendName(source.reader().backend()));
   json["first_tokens"] = ShownDocuments(inspection);
-  if (const auto text = AsText(inspection)) json["first_text"] = *text;
+  if (inspection.first_text) json["first_text"] = *inspection.first_text;
   if (inspection.first_document) {
     json["first_document"] = *inspection.first_document;
   }
@@ -194,52 +215,72 @@ std::string VocabularyWords(const Vocabulary& vocabulary,
           : "");
 }
 
-void PrintText(const Inspection& inspection) {
+std::string ModelWords(const internal::TokenizerModel& model) {
+  return absl::StrFormat("%s (CRC32C %08x)",
+                         model.path.empty() ? "path not known" : model.path,
+                         model.crc32c);
+}
+
+void PrintFact(const char* key, const std::string& value) {
+  std::cout << absl::StrFormat("%-16s", key) << OneLine(value) << '\n';
+}
+
+void PrintTokenizer(const Inspection& inspection) {
   const TokenSource& source = *inspection.source;
-  const auto line = [](const char* key, const std::string& value) {
-    std::cout << absl::StrFormat("%-16s", key) << OneLine(value) << '\n';
-  };
-  line("path", source.path());
-  line("format", inspection.store
-                     ? absl::StrCat(internal::Absl(source.format()), " ",
-                                    internal::kStoreVersion)
-                     : std::string(source.format()));
   if (const Vocabulary* const vocabulary = source.known_vocabulary()) {
-    line("tokenizer", vocabulary->tokenizer);
-    line("vocabulary", VocabularyWords(*vocabulary, source));
+    PrintFact("tokenizer", vocabulary->tokenizer);
+    PrintFact("vocabulary", VocabularyWords(*vocabulary, source));
+    if (const std::string library = source.tokenizer_library();
+        !library.empty()) {
+      PrintFact("made by", library);
+    }
+    if (inspection.model)
+      PrintFact("model", ModelWords(inspection.model->model));
   } else {
-    line("tokenizer", "not known");
+    PrintFact("tokenizer", "not known");
     if (source.end_of_document()) {
-      line("delimiter",
-           absl::StrCat("id ", *source.end_of_document(),
-                        DelimiterOf(source)->begins ? " begins documents"
-                                                    : " ends documents"));
+      PrintFact("delimiter",
+                absl::StrCat("id ", *source.end_of_document(),
+                             DelimiterOf(source)->begins ? " begins documents"
+                                                         : " ends documents"));
     }
   }
-  line("dtype", std::string(StoredTypeName(source.stored_type())));
-  line("tokens", Count(source.num_tokens()));
-  line("documents",
-       source.knows_documents() ? Count(source.num_documents()) : "not known");
-  line("shards", Count(source.num_shards()));
+}
+
+void PrintText(const Inspection& inspection) {
+  const TokenSource& source = *inspection.source;
+  PrintFact("path", source.path());
+  PrintFact("format", inspection.store
+                          ? absl::StrCat(internal::Absl(source.format()), " ",
+                                         internal::kStoreVersion)
+                          : std::string(source.format()));
+  PrintTokenizer(inspection);
+  PrintFact("dtype", std::string(StoredTypeName(source.stored_type())));
+  PrintFact("tokens", Count(source.num_tokens()));
+  PrintFact("documents", source.knows_documents()
+                             ? Count(source.num_documents())
+                             : "not known");
+  PrintFact("shards", Count(source.num_shards()));
   if (source.num_shards() > 1) {
-    line("windows", source.window_rule().across_shards ? "cut across shards"
-                                                       : "cut within shards");
+    PrintFact("windows", source.window_rule().across_shards
+                             ? "cut across shards"
+                             : "cut within shards");
   }
-  line("size", Bytes(static_cast<double>(source.num_bytes())));
-  line("fingerprint", absl::StrFormat("%016x", source.fingerprint()));
-  line("read by", std::string(IoBackendName(source.reader().backend())));
+  PrintFact("size", Bytes(static_cast<double>(source.num_bytes())));
+  PrintFact("fingerprint", absl::StrFormat("%016x", source.fingerprint()));
+  PrintFact("read by", std::string(IoBackendName(source.reader().backend())));
   if (inspection.first_document) {
-    line("first document", *inspection.first_document);
+    PrintFact("first document", *inspection.first_document);
   }
-  line("first tokens", absl::StrJoin(ShownDocuments(inspection), " "));
-  if (const auto text = AsText(inspection)) line("as text", *text);
+  PrintFact("first tokens", absl::StrJoin(ShownDocuments(inspection), " "));
+  if (inspection.first_text) PrintFact("as text", *inspection.first_text);
   if (inspection.verified) {
-    line("verified", HasChecksums(source) ? "all checksums match"
-                                          : "all tokens can be read");
+    PrintFact("verified", HasChecksums(source) ? "all checksums match"
+                                               : "all tokens can be read");
   }
-  if (inspection.warnings.empty()) line("warnings", "none");
+  if (inspection.warnings.empty()) PrintFact("warnings", "none");
   for (const std::string& warning : inspection.warnings) {
-    line("warning", warning);
+    PrintFact("warning", warning);
   }
 }
 
@@ -254,7 +295,8 @@ CommandSpec InspectSpec() {
           "Says what PATH is, a token store or token files of another project, "
           "what it\nholds, and what looks wrong.",
       .options = WithSourceOptions(
-          {{"vocab-size", "N",
+          {TokenTexts::TokenizerOption(),
+           {"vocab-size", "N",
             "warn of ids that are N or more; checks some of the ids, with "
             "--verify all"},
            {"json", "", "print JSON"},
@@ -278,9 +320,11 @@ int RunInspect(const std::vector<std::string>& args) {
   if (!vocab_size.ok()) {
     return FailUsage(std::string(vocab_size.status().message()));
   }
+  auto texts = TokenTexts::Create(*arguments);
+  if (!texts.ok()) return Fail(texts.status());
   const absl::StatusOr<Inspection> inspection =
       Inspect(arguments->positionals()[0], arguments->Has("verify"),
-              *vocab_size, *options);
+              *vocab_size, *options, *std::move(texts));
   if (!inspection.ok()) return Fail(inspection.status());
   if (arguments->Has("json")) {
     PrintInspectionAsJson(*inspection);

@@ -195,6 +195,7 @@ void SummarizeAsJson(const PackOutcome& outcome,
 }
 
 absl::Status Run(const PackCommand& command) {
+  for (const std::string& warning : command.warnings) Warn(warning);
   PackScreen screen(command);
   const auto packed = internal::Pack(command.request, &screen);
   const double seconds = screen.End();

@@ -1,23 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/commands/pack_arguments.h"
 
-#include <sys/stat.h>
-
 #include <algorithm>
 #include <bit>
-#include <span>
 #include <thread>
 #include <utility>
 
-#include "absl/strings/match.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "cli/commands/pack_tokenizer.h"
 #include "cli/commands/source_options.h"
 #include "cli/screen/sizes.h"
-#include "pack/pack_token_files.h"
 #include "poniente/ranks.h"
-#include "store/posix_file.h"
-#include "util/crc32c.h"
 #include "util/status_macros.h"
 
 namespace poniente::cli {
@@ -27,19 +20,11 @@ using internal::InputFormat;
 using internal::JsonField;
 using internal::PackPart;
 using internal::PackRequest;
-using internal::SentencePiece;
 using internal::SplitRule;
-using internal::TextInput;
 
-constexpr uint32_t kByteEnd = 256;
-constexpr uint64_t kMaxModelFileBytes = uint64_t{256} << 20;
 constexpr uint64_t kCheckpointBytes = uint64_t{256} << 20;
 constexpr uint64_t kMaxThreads = 256;
 constexpr unsigned kDefaultThreads = 8;
-
-absl::Status Wrong(std::string what) {
-  return absl::InvalidArgumentError("pack: " + std::move(what));
-}
 
 absl::Status ReadSplitting(const Arguments& arguments, PackRequest* request) {
   PONIENTE_ASSIGN_OR_RETURN(const std::string split,
@@ -48,7 +33,7 @@ absl::Status ReadSplitting(const Arguments& arguments, PackRequest* request) {
   const bool is_text =
       request->format.value_or(InputFormat::kText) == InputFormat::kText;
   if (!is_text && (delimiter || arguments.Has("split"))) {
-    return Wrong(
+    return PackUsageError(
         "--split and --delimiter are for text, but the inputs are not text: "
         "leave them out");
   }
@@ -57,15 +42,16 @@ absl::Status ReadSplitting(const Arguments& arguments, PackRequest* request) {
   }
   if (!delimiter) return absl::OkStatus();
   if (split == "paragraphs") {
-    return Wrong("--delimiter and --split paragraphs cannot be combined");
+    return PackUsageError(
+        "--delimiter and --split paragraphs cannot be combined");
   }
   if (delimiter->find('\n') != std::string::npos) {
-    return Wrong("--delimiter must be one line, without a line end");
+    return PackUsageError("--delimiter must be one line, without a line end");
   }
   if (delimiter->size() + 2 > internal::kMaxCutLineBytes) {
-    return Wrong(absl::StrCat("--delimiter must have at most ",
-                              internal::kMaxCutLineBytes - 2, " bytes, got ",
-                              delimiter->size()));
+    return PackUsageError(absl::StrCat("--delimiter must have at most ",
+                                       internal::kMaxCutLineBytes - 2,
+                                       " bytes, got ", delimiter->size()));
   }
   request->rule = {SplitRule::Kind::kDelimiter, *delimiter};
   return absl::OkStatus();
@@ -80,7 +66,7 @@ absl::StatusOr<bool> AreTokenFiles(const PackRequest& request) {
     (is_known ? token_files : others) = &path;
   }
   if (token_files != nullptr && others != nullptr) {
-    return Wrong(absl::StrCat(
+    return PackUsageError(absl::StrCat(
         "'", *token_files, "' holds token ids, but '", *others,
         "' does not, or is in an unknown format: pack them separately, or "
         "state the format of all inputs with --input-format"));
@@ -111,180 +97,11 @@ absl::Status ReadFormat(const Arguments& arguments, PackRequest* request) {
   if (!field) return absl::OkStatus();
   if (request->format == InputFormat::kText ||
       request->format == InputFormat::kTokenFiles) {
-    return Wrong(
+    return PackUsageError(
         "--field names a field of JSONL, but the inputs are not JSONL; see "
         "--input-format");
   }
   request->field.names = {*field};
-  return absl::OkStatus();
-}
-
-// nullopt inside: none.
-absl::StatusOr<std::optional<uint32_t>> ReadEnd(
-    const Arguments& arguments, std::optional<uint32_t> otherwise) {
-  const auto text = arguments.Text("eod");
-  if (!text) return otherwise;
-  if (*text == "none") return std::optional<uint32_t>();
-  uint32_t id = 0;
-  if (absl::SimpleAtoi(*text, &id)) return std::optional<uint32_t>(id);
-  return Wrong(absl::StrCat("--eod must be an id or none, got '", *text, "'"));
-}
-
-absl::Status ReadTokens(const Arguments& arguments, PackRequest* request) {
-  if (arguments.Has("tokenizer")) {
-    return Wrong(
-        "--input-format tokens takes ids as they are; leave --tokenizer out");
-  }
-  if (!arguments.Has("vocab-size") || !arguments.Has("tokenizer-name")) {
-    return Wrong(
-        "--input-format tokens needs to know where the ids come from: "
-        "--vocab-size N --tokenizer-name NAME");
-  }
-  PONIENTE_ASSIGN_OR_RETURN(
-      request->vocabulary.size,
-      arguments.Number("vocab-size", 0, 1, uint64_t{1} << 32));
-  request->vocabulary.tokenizer = *arguments.Text("tokenizer-name");
-  request->field.vocabulary_size = request->vocabulary.size;
-  PONIENTE_ASSIGN_OR_RETURN(request->end_of_document,
-                            ReadEnd(arguments, std::nullopt));
-  return absl::OkStatus();
-}
-
-absl::Status AreAlike(const PackRequest& request) {
-  const TokenSource& first = *request.token_inputs.front().source;
-  for (const TextInput& input : request.token_inputs) {
-    const Vocabulary* const a = first.known_vocabulary();
-    const Vocabulary* const b = input.source->known_vocabulary();
-    if (a == nullptr || b == nullptr || *a == *b) continue;
-    return Wrong(absl::StrCat(
-        "'", first.path(), "' has ids of the tokenizer '", a->tokenizer,
-        "', but '", input.path, "' has ids of '", b->tokenizer,
-        "', and a store has one tokenizer: pack them separately"));
-  }
-  return absl::OkStatus();
-}
-
-absl::Status ReadTokenFiles(const Arguments& arguments, PackRequest* request) {
-  if (arguments.Has("tokenizer")) {
-    return Wrong(
-        "the inputs are ids, which are taken as they are; leave "
-        "--tokenizer out");
-  }
-  if (arguments.Has("vocab-size") != arguments.Has("tokenizer-name")) {
-    return Wrong("--vocab-size and --tokenizer-name must be given together");
-  }
-  PONIENTE_ASSIGN_OR_RETURN(TokenSourceOptions options,
-                            ReadSourceOptions("pack", arguments));
-  if (arguments.Has("vocab-size")) {
-    PONIENTE_ASSIGN_OR_RETURN(
-        const uint64_t size,
-        arguments.Number("vocab-size", 0, 1, uint64_t{1} << 32));
-    options.vocabulary = Vocabulary{*arguments.Text("tokenizer-name"), size};
-  }
-  auto opened = internal::OpenTokenInputs(request->inputs, options);
-  // Not the command line is wrong, but what it names.
-  if (!opened.ok()) {
-    return absl::FailedPreconditionError(opened.status().message());
-  }
-  request->token_inputs = *std::move(opened);
-  PONIENTE_RETURN_IF_ERROR(AreAlike(*request));
-  std::optional<uint32_t> end;
-  for (const TextInput& input : request->token_inputs) {
-    if (const Vocabulary* known = input.source->known_vocabulary()) {
-      request->vocabulary = *known;
-    }
-    const auto delimiter = DelimiterOf(*input.source);
-    if (delimiter && !delimiter->begins) end = delimiter->id;
-  }
-  if (request->vocabulary.size == 0) {
-    return Wrong(
-        "nothing says which tokenizer the ids come from: state --vocab-size N "
-        "and --tokenizer-name NAME");
-  }
-  PONIENTE_ASSIGN_OR_RETURN(request->end_of_document, ReadEnd(arguments, end));
-  return absl::OkStatus();
-}
-
-absl::Status ReadBytes(const Arguments& arguments, PackRequest* request) {
-  if (arguments.Has("tokenizer-name")) {
-    return Wrong(
-        "--tokenizer-name is for a model or for ids; the tokenizer of bytes is "
-        "always called 'bytes'");
-  }
-  PONIENTE_ASSIGN_OR_RETURN(request->end_of_document,
-                            ReadEnd(arguments, kByteEnd));
-  const uint64_t end = request->end_of_document.value_or(0);
-  request->vocabulary = {"bytes", std::max<uint64_t>(256, end + 1)};
-  return absl::OkStatus();
-}
-
-// "llama-1a2b3c4d" for .../llama.model: its name and what is in it.
-std::string NameOfModel(const std::string& path, uint32_t checksum) {
-  std::string name = path.substr(path.find_last_of('/') + 1);
-  if (absl::EndsWith(name, ".model")) name.resize(name.size() - 6);
-  return absl::StrCat(name, "-", absl::Hex(checksum, absl::kZeroPad8));
-}
-
-absl::Status ReadModel(const Arguments& arguments, const std::string& path,
-                       PackRequest* request) {
-  struct stat facts;
-  if (!absl::EndsWith(path, ".model") && ::stat(path.c_str(), &facts) != 0) {
-    return Wrong(absl::StrCat(
-        "--tokenizer must be bytes or the file of a SentencePiece model, got '",
-        path, "'"));
-  }
-  absl::StatusOr<std::string> bytes = internal::ReadSmallFile(
-      path, "a SentencePiece model", kMaxModelFileBytes);
-  // Not the command line is wrong, but what it names.
-  const auto failed = [](std::string message) {
-    return absl::FailedPreconditionError(std::move(message));
-  };
-  if (!bytes.ok()) return failed(std::string(bytes.status().message()));
-  std::string error;
-  request->model = SentencePiece::Load(*bytes, &error);
-  if (request->model == nullptr) {
-    return failed(absl::StrCat("'", path, "' ", error));
-  }
-  const int end = request->model->end_of_sentence();
-  if (end < 0 && !arguments.Has("eod")) {
-    return failed(absl::StrCat("'", path,
-                               "' has no end-of-sentence id to end documents "
-                               "with; say --eod ID or --eod none"));
-  }
-  std::optional<uint32_t> otherwise;
-  if (end >= 0) otherwise = static_cast<uint32_t>(end);
-  PONIENTE_ASSIGN_OR_RETURN(request->end_of_document,
-                            ReadEnd(arguments, otherwise));
-  request->model_checksum = internal::Crc32c(std::as_bytes(std::span(*bytes)));
-  request->vocabulary = {
-      arguments.Text("tokenizer-name")
-          .value_or(NameOfModel(path, request->model_checksum)),
-      request->model->vocabulary_size()};
-  return absl::OkStatus();
-}
-
-absl::Status ReadTokenizer(const Arguments& arguments, PackRequest* request) {
-  if (request->format == InputFormat::kTokens) {
-    PONIENTE_RETURN_IF_ERROR(ReadTokens(arguments, request));
-  } else if (request->format == InputFormat::kTokenFiles) {
-    PONIENTE_RETURN_IF_ERROR(ReadTokenFiles(arguments, request));
-  } else if (arguments.Has("vocab-size")) {
-    return Wrong(
-        "--vocab-size is only for inputs that are ids (--input-format tokens "
-        "or token-files); a tokenizer knows its vocabulary size");
-  } else {
-    const std::string tokenizer = arguments.Text("tokenizer").value_or("bytes");
-    PONIENTE_RETURN_IF_ERROR(tokenizer == "bytes"
-                                 ? ReadBytes(arguments, request)
-                                 : ReadModel(arguments, tokenizer, request));
-  }
-  const uint64_t size = request->vocabulary.size;
-  if (request->end_of_document.value_or(0) >= size) {
-    return Wrong(absl::StrCat("--eod ", *request->end_of_document,
-                              " is outside of the vocabulary, whose ids are "
-                              "below ",
-                              size));
-  }
   return absl::OkStatus();
 }
 
@@ -295,8 +112,8 @@ absl::Status ReadSize(const Arguments& arguments, const std::string& option,
   if (!text.has_value()) return absl::OkStatus();
   const auto sizes = ParseSizes(*text, least, most);
   if (!sizes.ok() || sizes->size() != 1) {
-    return Wrong(absl::StrCat("--", option, " must be a size such as ", example,
-                              ", got '", *text, "'"));
+    return PackUsageError(absl::StrCat("--", option, " must be a size such as ",
+                                       example, ", got '", *text, "'"));
   }
   *size = sizes->front();
   return absl::OkStatus();
@@ -308,7 +125,7 @@ absl::Status ReadBlockBytes(const Arguments& arguments, PackRequest* request) {
                                     PackRequest::kMinBlockBytes,
                                     PackRequest::kMaxBlockBytes, &bytes));
   if (!std::has_single_bit(bytes)) {
-    return Wrong(
+    return PackUsageError(
         absl::StrCat("--block-bytes must be a power of two, got ", bytes));
   }
   request->block_bytes = static_cast<uint32_t>(bytes);
@@ -357,22 +174,24 @@ absl::StatusOr<PackCommand> ReadPackCommand(const Arguments& arguments) {
   command.json = arguments.Has("json");
   command.quiet = arguments.Has("quiet");
   if (request.inputs.empty()) {
-    return Wrong(
+    return PackUsageError(
         "no input; name a file, a folder or -: "
         "poniente pack INPUT... --out DIR");
   }
   request.out = arguments.Text("out").value_or("");
   if (request.out.empty()) {
-    return Wrong("--out is missing; say where the store goes: --out DIR");
+    return PackUsageError(
+        "--out is missing; say where the store goes: --out DIR");
   }
   if (command.json && command.quiet) {
-    return Wrong("--json and --quiet cannot be combined");
+    return PackUsageError("--json and --quiet cannot be combined");
   }
   PONIENTE_RETURN_IF_ERROR(ReadFormat(arguments, &request));
   PONIENTE_RETURN_IF_ERROR(ReadSplitting(arguments, &request));
   PONIENTE_RETURN_IF_ERROR(ReadWork(arguments, &request));
   PONIENTE_RETURN_IF_ERROR(ReadPart(arguments, &command));
-  PONIENTE_RETURN_IF_ERROR(ReadTokenizer(arguments, &request));
+  PONIENTE_RETURN_IF_ERROR(
+      ReadTokenizer(arguments, &request, &command.warnings));
   return command;
 }
 

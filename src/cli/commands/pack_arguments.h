@@ -19,6 +19,8 @@ struct PackCommand {
   internal::PackRequest request;
   // Which one said what part to pack; empty if the command line did, or none.
   std::string launcher;
+  // What may be a mistake in the inputs.
+  std::vector<std::string> warnings;
   bool json = false;
   bool quiet = false;
 };

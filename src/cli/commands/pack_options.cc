@@ -30,6 +30,9 @@ std::vector<Option> PackOptions() {
       {"tokenizer-name", "NAME",
        "the tokenizer's name in the store; required for ids whose files do not "
        "state it"},
+      {"tokenizer-library", "TEXT",
+       "for ids: the library that made them, with its version, recorded in the "
+       "store; default: what the token files state"},
       {"vocab-size", "N",
        "every id is below N; required for ids whose files do not state it"},
       {"eod", "ID|none",

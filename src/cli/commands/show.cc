@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <iostream>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <variant>
@@ -15,6 +16,7 @@
 #include "cli/command_line.h"
 #include "cli/commands/commands.h"
 #include "cli/commands/load_config.h"
+#include "cli/commands/token_text.h"
 #include "cli/screen/console.h"
 #include "cli/screen/json.h"
 #include "cli/screen/table.h"
@@ -30,39 +32,45 @@ constexpr size_t kMaxDocumentsShown = 4;
 
 // What --text adds to a sample.
 struct SampleText {
-  std::optional<std::string> text;  // unset if the tokenizer is not "bytes"
+  std::optional<std::string> text;  // unset if the tokenizer is not at hand
   std::vector<uint32_t> tokens;
 };
 
-// Bytes as they are; ids that are no bytes as <256>.
-std::string TextOf(const std::vector<uint32_t>& tokens) {
-  std::string text;
-  for (const uint32_t id : tokens) {
-    if (id <= 255) {
-      text += static_cast<char>(id);
-    } else {
-      absl::StrAppend(&text, "<", id, ">");
-    }
+// The documents of a sample are texts of their own.
+std::string TextOfSample(const TokenText& text, const TracedSample& sample,
+                         std::span<const uint32_t> tokens) {
+  std::string result;
+  for (const TracedDocument& document : sample.documents) {
+    const size_t count =
+        static_cast<size_t>(std::min<uint64_t>(document.tokens, tokens.size()));
+    result += text.Of(tokens.first(count), document.has_beginning);
+    tokens = tokens.subspan(count);
   }
-  return text;
+  return result + text.Of(tokens, /*begins_document=*/false);
 }
 
 absl::StatusOr<std::vector<SampleText>> ReadTexts(
-    const TracedRun& run, const Vocabulary& vocabulary,
+    const TracedRun& run, const Config& config, TokenTexts found,
     const std::vector<TracedSample>& samples) {
   auto windows = run.Tokens(samples);
   if (!windows.ok()) return windows.status();
-  const bool is_text = vocabulary.tokenizer == "bytes";
-  if (!is_text) {
-    Warn(absl::StrCat("cannot show text of tokenizer '", vocabulary.tokenizer,
-                      "', only of 'bytes': showing ids instead"));
-  }
   std::vector<SampleText> texts;
-  for (TokenWindow& window : *windows) {
-    SampleText& text = texts.emplace_back();
-    if (is_text) text.text = TextOf(window.tokens);
-    text.tokens = std::move(window.tokens);
+  for (size_t i = 0; i < samples.size(); ++i) {
+    const TracedSample& sample = samples[i];
+    const TokenSource* const source =
+        config.sources()[sample.origin.leaf].data.get();
+    const Vocabulary* known =
+        source == nullptr ? nullptr : source->known_vocabulary();
+    if (known == nullptr) known = &config.vocabulary();
+    const auto text = found.For(source, known);
+    if (!text.ok()) return text.status();
+    SampleText& shown = texts.emplace_back();
+    shown.tokens = std::move((*windows)[i].tokens);
+    if (*text != nullptr) {
+      shown.text = TextOfSample(**text, sample, shown.tokens);
+    }
   }
+  for (const std::string& warning : found.warnings()) Warn(warning);
   return texts;
 }
 
@@ -157,7 +165,9 @@ CommandSpec ShowSpec() {
           .options = {{"step", "S", "the step, from 0 on"},
                       {"rank", "r/R", "only what rank r of R ranks sees"},
                       {"text", "",
-                       "also print the tokens, as text if they are bytes"},
+                       "also print the tokens: as text if they are bytes or "
+                       "their model is at hand, else as ids"},
+                      TokenTexts::TokenizerOption(),
                       {"json", "", "print JSON"}},
           .example = "poniente show train.toml --step 1200 --rank 0/8 --text"};
 }
@@ -177,6 +187,12 @@ int RunShow(const std::vector<std::string>& args) {
   const auto rank = parsed.RankOf("rank");
   if (!rank.ok()) return FailUsage(std::string(rank.status().message()));
 
+  if (parsed.Has("tokenizer") && !parsed.Has("text")) {
+    return FailUsage("show: --tokenizer is for showing text: add --text");
+  }
+  auto found = TokenTexts::Create(parsed);
+  if (!found.ok()) return Fail(found.status());
+
   const auto config = LoadConfig(parsed.positionals()[0]);
   if (!config.ok()) return FailConfig(config.status());
   const TracedRun run(*config);
@@ -184,9 +200,10 @@ int RunShow(const std::vector<std::string>& args) {
   if (!shown.ok()) return Fail(shown.status());
   std::vector<SampleText> texts;
   if (parsed.Has("text")) {
-    auto found = ReadTexts(run, config->vocabulary(), shown->samples);
-    if (!found.ok()) return Fail(found.status());
-    texts = *std::move(found);
+    auto read_texts =
+        ReadTexts(run, *config, *std::move(found), shown->samples);
+    if (!read_texts.ok()) return Fail(read_texts.status());
+    texts = *std::move(read_texts);
   }
   if (parsed.Has("json")) {
     PrintStepAsJson(*shown, texts);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/screen/progress.h"
 
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -29,13 +28,6 @@ std::string Rate(ProgressUnit unit, double rate) {
   if (unit == ProgressUnit::kBytes) return Bytes(rate) + "/s";
   return unit == ProgressUnit::kSteps ? absl::StrFormat("%.1f steps/s", rate)
                                       : absl::StrFormat("%.0f samples/s", rate);
-}
-
-// What does not fit would go on in the next line.
-size_t LettersPerLine() {
-  winsize size = {};
-  const bool is_known = ::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0;
-  return is_known && size.ws_col > 1 ? size.ws_col - 1u : 79u;
 }
 
 }  // namespace
@@ -89,7 +81,7 @@ void Progress::Update(uint64_t done, double share) {
   std::string line =
       ProgressLine(what_, unit_, done, total_, share, seconds(), terminal_);
   if (terminal_) {
-    line.resize(std::min(line.size(), LettersPerLine()));
+    line.resize(std::min(line.size(), LettersPerLine(STDERR_FILENO)));
     std::cerr << '\r' << line << "\033[K" << std::flush;
   } else {
     std::cerr << line << '\n';

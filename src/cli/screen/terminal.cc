@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/screen/terminal.h"
 
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -30,6 +31,12 @@ const char* Code(Style style) {
 bool IsTerminal(int fd) {
   const std::string_view term = Environment("TERM");
   return !term.empty() && term != "dumb" && ::isatty(fd) == 1;
+}
+
+size_t LettersPerLine(int fd) {
+  winsize size = {};
+  const bool is_known = ::ioctl(fd, TIOCGWINSZ, &size) == 0;
+  return is_known && size.ws_col > 1 ? size.ws_col - 1u : 79u;
 }
 
 bool HasColours(int fd) {

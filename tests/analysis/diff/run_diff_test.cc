@@ -288,6 +288,7 @@ TEST_F(RunDiffTest, EveryKeyOfRuntimeIsCompared) {
       {"prefetch_batches", "9"},
       {"prefetch_bytes", "5"},
       {"max_held", "7"},
+      {"waits_for_held", "true"},
       {"report_every_steps", "3"}};
   const TracedRun plain = Run(kStagedRun);
   for (const ConfigKey& key : ConfigKeys(KeyTable::kRuntime)) {

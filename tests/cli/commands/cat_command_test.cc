@@ -11,6 +11,7 @@
 
 #include "absl/strings/str_join.h"
 #include "tests/cli/run_tool.h"
+#include "tests/config/small_stores.h"
 #include "tests/support/temp_dir.h"
 
 namespace poniente::testing {
@@ -18,6 +19,7 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using Json = nlohmann::json;
 
 std::string U16(const std::vector<uint32_t>& ids) {
@@ -125,11 +127,53 @@ TEST_F(CatTest, ListsDocuments) {
   const Json json =
       Json::parse(RunTool("documents --json " + store()).out, nullptr, false);
   EXPECT_EQ(json, Json::parse(R"({"documents": [
-      {"begin": 0, "length": 3}, {"begin": 3, "length": 4}]})"));
-  EXPECT_EQ(RunTool("documents --names " + store()).out,
-            "0\t0\t3\ta\n1\t3\t4\tb\n");
+      {"begin": 0, "length": 3, "name": "a"},
+      {"begin": 3, "length": 4, "name": "b"}]})"));
+  EXPECT_EQ(RunTool("documents " + store()).out, "0\t0\t3\ta\n1\t3\t4\tb\n");
   EXPECT_EQ(RunTool("documents --dtype u16 --document-end 7 " + raw()).out,
             "0\t0\t5\n1\t5\t5\n2\t10\t5\n3\t15\t5\n4\t20\t3\n");
+}
+
+TEST_F(CatTest, ListsNoNamesWhereAStoreHasNone) {
+  WriteStore(folder_.path("unnamed"), 0, 7, {"t", 250}, TokenType::kU8, "");
+  EXPECT_EQ(RunTool("documents " + folder_.path("unnamed")).out, "0\t0\t7\n");
+  EXPECT_THAT(RunTool("documents --json " + folder_.path("unnamed")),
+              Prints(Not(HasSubstr("name"))));
+  EXPECT_EQ(RunTool("documents --names " + folder_.path("unnamed")).out,
+            "0\t0\t7\t\n");
+}
+
+TEST_F(CatTest, ListsTheNamesOfTheStoresOfACatalogue) {
+  std::filesystem::create_directory(folder_.path("parts"));
+  std::filesystem::copy(store(), folder_.path("parts/p"));
+  ASSERT_EQ(RunTool("catalog " + folder_.path("parts")).exit_code, 0);
+  EXPECT_EQ(RunTool("documents " + folder_.path("parts")).out,
+            "0\t0\t3\ta\n1\t3\t4\tb\n");
+}
+
+// Columns 0, 8, 16 and 24; then the name, on a terminal of 60 columns of which
+// one stays free.
+TEST_F(CatTest, CutsNamesToTheTerminalAndNowhereElse) {
+  PONIENTE_NEEDS_TERMINALS();
+  const std::string fits = std::string(33, 'f') + "\u00fc\u20ac";
+  const std::string longer = std::string(31, 'g') + "\u00fc\u20ac345";
+  std::filesystem::create_directory(folder_.path("long"));
+  for (const std::string& name : {fits, longer}) {
+    WriteFile(folder_.path("long/" + name), "x");
+  }
+  ASSERT_EQ(RunTool("pack " + folder_.path("long") + " --out " +
+                    folder_.path("named"))
+                .exit_code,
+            0);
+  const std::string documents = "documents " + folder_.path("named");
+  EXPECT_EQ(RunTool(documents).out,
+            "0\t0\t2\t" + fits + "\n1\t2\t2\t" + longer + "\n");
+  const std::string terminal = RunOnTerminal(documents, "TERM=xterm", 60).out;
+  EXPECT_THAT(terminal, HasSubstr("\t" + fits + "\r\n"));
+  EXPECT_THAT(terminal,
+              HasSubstr("\t" + std::string(31, 'g') + "\u00fc...\r\n"));
+  EXPECT_THAT(RunOnTerminal(documents + " --json", "TERM=xterm", 60).out,
+              HasSubstr(std::string(31, 'g') + "\\u00fc\\u20ac345\""));
 }
 
 TEST_F(CatTest, InspectKnowsFilesWithoutAHeader) {

@@ -59,9 +59,9 @@ TEST_F(PackTokenFilesTest, TheStoreHoldsTheSameTokensAndDocuments) {
                 Prints(HasSubstr("packed 8 documents, 1,262,156 tokens")));
     EXPECT_EQ(RunTool("cat --tokens 0..1262156 " + out(name)).out,
               RunTool("cat --tokens 0..1262156 --dtype u16 " + raw()).out);
-    EXPECT_EQ(
-        RunTool("documents --json " + out(name)).out,
-        RunTool("documents --json --dtype u16 --document-end 7 " + raw()).out);
+    // The names are new.
+    EXPECT_EQ(RunTool("documents " + out(name) + " | cut -f 1-3").out,
+              RunTool("documents --dtype u16 --document-end 7 " + raw()).out);
     EXPECT_THAT(RunTool("inspect --verify --json " + out(name)),
                 Prints(HasSubstr("\"end_of_document\": 7")));
   }
