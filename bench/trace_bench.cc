@@ -23,15 +23,14 @@
 #include <string_view>
 #include <vector>
 
-#include "poniente/diff.h"
-#include "poniente/trace.h"
 #include "bench/measure/require.h"
 #include "bench/measure/rounds.h"
 #include "bench/runs/large_run.h"
+#include "poniente/diff.h"
+#include "poniente/trace.h"
 
 namespace poniente::bench {
 namespace {
-
 
 // In each round, of each kind.
 constexpr int kQuestions = 50;
@@ -109,9 +108,8 @@ int Main(int argc, char** argv) {
   MeasureFind(run, "in a shard", "code", UINT64_MAX, &cases);
   MeasureFind(run, "in a source of 305 items", "web", 1000, &cases);
   const TracedRun same = LargeRun();
-  cases.Measure("diff, the same", 0, 1, [&] {
-    Require(FindFirstDifference(run, same, 1000000));
-  });
+  cases.Measure("diff, the same", 0, 1,
+                [&] { Require(FindFirstDifference(run, same, 1000000)); });
   return 0;
 }
 

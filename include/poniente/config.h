@@ -50,9 +50,9 @@ struct ConfigSource {
 // Errors: InvalidArgument for mistakes in the description, NotFound and
 // DataLoss
 //     for the stores. Every line of the message begins with file:line:column
-//     (nothing, for a Run described in C++) and names the key, the value and
-//     what was expected. All mistakes in the description are reported at once,
-//     then all errors of the stores.
+//     (not so for a Run) and names the key, the value and what was expected.
+//     All mistakes in the description are reported at once, then all errors of
+//     the stores.
 class Config {
  public:
   // Reads a file. Relative paths in it are relative to the file's folder.
@@ -87,7 +87,8 @@ class Config {
   // Returns the same run as TOML with everything stated: defaults, names,
   // absolute paths, the steps at which stages start. Keep it with the run. A
   // dataset of the program's own cannot be stated: it becomes a source of the
-  // same number of tokens, which plans the run but reads nothing.
+  // same number of tokens (2^62 if it is endless or grows), which reads
+  // nothing, and has the order of a source.
   std::string ToToml() const;
 
   // Returns one line for each setting that is valid but may be a mistake:

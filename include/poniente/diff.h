@@ -37,7 +37,9 @@ struct ComparedSamples {
 using ComparisonProgress =
     std::function<void(uint64_t samples_done, uint64_t samples_total)>;
 
-// Returns the first difference. Samples are the same if they are the same
+// Returns the first difference. Of datasets of the program's own, paths, items
+// and fingerprints are compared, not what the items hold. Other samples are the
+// same if they are the same
 // tokens of stores with the same content. If a source is only a number of
 // tokens, path and number must be the same. Stores with different content
 // differ in every token. ResourceExhausted if `most_samples` were compared one

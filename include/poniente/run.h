@@ -15,12 +15,13 @@
 //                  .lr_scale_end = 0.1}};
 //   auto loader = OpenLoader(run, {.rank = 1, .ranks = 4});
 //
-// Here `mine` is a DatasetPtr<TokenWindow>, a dataset of the program's own: the
-// only thing that a Run may have and TOML cannot state.
+// Here `mine` is a DatasetPtr<TokenWindow>, a dataset of the program's own.
+// TOML cannot state it; of what decides tokens, it can state everything else.
 
 #ifndef PONIENTE_RUN_H_
 #define PONIENTE_RUN_H_
 
+#include <concepts>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -199,9 +200,15 @@ enum class NodeKind {
 // and state the later settings there.
 struct Node {
   Node() = default;
-  // A dataset of the program's own, of windows of Run::max_seq_len tokens. It
-  // is used as it is, in its own order unless a node above shuffles it.
-  Node(DatasetPtr<TokenWindow> dataset);  // NOLINT(google-explicit-constructor)
+  // A dataset of the program's own, of windows of Run::max_seq_len tokens; how
+  // many they have is checked when the loader is created if item_tokens() says
+  // it, else when they are read. It is shuffled where a source would be: at the
+  // root and below a mixture. Shuffle(ShuffleOptions::None()) keeps its order.
+  template <class Dataset>
+  requires std::convertible_to<std::shared_ptr<Dataset>,
+                               DatasetPtr<TokenWindow>>
+  Node(std::shared_ptr<Dataset> own)  // NOLINT(google-explicit-constructor)
+      : kind(NodeKind::kDataset), dataset(std::move(own)) {}
 
   Node Documents(NodeFilter filter) const;
   Node Filter(NodeFilter filter) const;
@@ -319,8 +326,9 @@ struct Run {
   std::vector<BatchSizeStage> batch_sizes = {};
   std::vector<SeqLenStage> seq_lens = {};
 
-  // What [runtime] states. Of `loader`, rank, ranks and start_step are not part
-  // of a description; loss_weights follow from those of the nodes.
+  // What [runtime] states; ToToml() leaves out what has no key: may_map and the
+  // sinks. Of `loader`, rank, ranks and start_step are not part of a
+  // description; loss_weights follow from those of the nodes.
   ByteReaderOptions io = {};
   std::vector<std::string> catalogs = {};
   LoaderOptions loader = {};
@@ -343,16 +351,21 @@ absl::StatusOr<Run> ParseRun(std::string_view text, const std::string& name,
 
 // Returns the description as TOML: what differs from the defaults, with paths
 // as they are. ParseRun() of it is the same run: the same tokens in the same
-// order. (Config::ToToml() states everything instead.)
+// order. Two nodes that are used under one name get two. (Config::ToToml()
+// states everything instead.)
 // Errors: InvalidArgument, naming the nodes, for datasets of the program's own
-//     and for wrong calls of Node's methods. Values are not checked.
+//     and for what no text could show: wrong calls of Node's methods, fields of
+//     another kind of node, enumerators that do not exist. Values are checked
+//     by ParseRun() or Config::Create().
 absl::StatusOr<std::string> ToToml(const Run& run);
 
 // Opens the run's sources and a loader over it, for one rank; the same as
 // Config::Create(run) and Config::OpenLoader() with these ranks.
 // Errors: InvalidArgument for mistakes in the description, one line each, which
-//     begin with the path of names ("data.mixture.web.weight"); otherwise as
-//     Config::Load() and Loader::Create().
+//     begin with the path of names ("data.mixture.web.weight"), where the node
+//     was read from a file, too; otherwise as Config::Load() and
+//     Loader::Create(). Mistakes that keep a run from being written (children
+//     of one name, names that are not UTF-8) come alone.
 absl::StatusOr<std::unique_ptr<Loader>> OpenLoader(const Run& run,
                                                    const Ranks& ranks = {});
 

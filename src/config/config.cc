@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "config/parse/run_parser.h"
+#include "config/run_checks.h"
 #include "config/run_nodes.h"
 #include "config/tree/graph_builder.h"
 #include "config/write/run_writer.h"
@@ -45,6 +46,13 @@ absl::StatusOr<internal::ParsedRun> LoadFile(const std::string& path) {
     return internal::Prepend(text.status(), "cannot read configuration");
   }
   return ParseIn(*text, path, std::filesystem::path(path).parent_path());
+}
+
+absl::Status AsError(const internal::RunMistakes& mistakes) {
+  return absl::InvalidArgumentError(absl::StrCat(
+      absl::StrJoin(mistakes.unwritable, "\n"),
+      mistakes.unwritable.empty() || mistakes.unwritten.empty() ? "" : "\n",
+      absl::StrJoin(mistakes.unwritten, "\n")));
 }
 
 // Puts the datasets of `described` in place of the sources that stand for them
@@ -99,18 +107,22 @@ absl::StatusOr<Config> Config::Parse(std::string_view text,
 }
 
 absl::StatusOr<Config> Config::Create(const Run& run) {
-  PONIENTE_RETURN_IF_ERROR(internal::CheckNodes(run));
+  internal::RunMistakes mistakes = internal::FindMistakes(run);
+  if (!mistakes.unwritable.empty()) return AsError(mistakes);
   // The checks of the text are those of the values.
-  PONIENTE_ASSIGN_OR_RETURN(
-      internal::ParsedRun parsed,
-      internal::ParseRunText(internal::ToStatedToml(run), ""));
-  Run checked = std::move(parsed.run);
-  PutDatasets(internal::StatedRoot(run), &checked.data);
+  absl::StatusOr<internal::ParsedRun> parsed =
+      internal::ParseRunText(internal::ToStatedToml(run), "");
+  if (!parsed.ok()) {
+    mistakes.unwritten.emplace_back(parsed.status().message());
+  }
+  if (!mistakes.unwritten.empty()) return AsError(mistakes);
+  Run checked = std::move(parsed->run);
+  PutDatasets(run.data, &checked.data);
   // What text cannot state of these changes no token.
   checked.io = run.io;
   checked.loader = run.loader;
   checked.folder = run.folder;
-  return Open(std::move(checked), std::move(parsed.warnings));
+  return Open(std::move(checked), std::move(parsed->warnings));
 }
 
 const Run& Config::run() const { return parts_->run; }
@@ -183,7 +195,10 @@ absl::StatusOr<Run> ParseRun(std::string_view text, const std::string& name,
 }
 
 absl::StatusOr<std::string> ToToml(const Run& run) {
-  PONIENTE_RETURN_IF_ERROR(internal::CheckNodes(run));
+  const internal::RunMistakes mistakes = internal::FindMistakes(run);
+  if (!mistakes.unwritable.empty() || !mistakes.unwritten.empty()) {
+    return AsError(mistakes);
+  }
   const std::vector<std::string> own = internal::DatasetKeys(run);
   if (!own.empty()) {
     return absl::InvalidArgumentError(absl::StrCat(

@@ -96,9 +96,6 @@ NodeFilter operator!(NodeFilter filter) {
   return filter;
 }
 
-Node::Node(DatasetPtr<TokenWindow> own)
-    : kind(NodeKind::kDataset), dataset(std::move(own)) {}
-
 Node Node::Documents(NodeFilter chosen) const {
   Node node = Before(*this, 0);
   node.documents = std::move(chosen);

@@ -2,12 +2,8 @@
 #include "config/run_nodes.h"
 
 #include <algorithm>
-#include <map>
-#include <set>
-#include <string_view>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "config/write/toml_text.h"
 #include "dataset/joined_path.h"
 
@@ -38,10 +34,11 @@ void CollectLossWeights(const Node& node, const std::string& path,
   }
 }
 
-// Calls visit(key, node) for each node, with the key that TOML gives it.
-template <class Visit>
-void ForEachNode(const std::string& key, const Node& node, const Visit& visit) {
-  visit(key, node);
+void VisitBelow(const std::string& key, const Node& node, size_t depth,
+                const VisitNode& visit) {
+  constexpr size_t kDeepest = 60;
+  if (depth > kDeepest) return;
+  visit(key, node, depth);
   for (size_t i = 0; i < node.children.size(); ++i) {
     const Node& child = node.children[i];
     std::string below;
@@ -57,18 +54,8 @@ void ForEachNode(const std::string& key, const Node& node, const Visit& visit) {
             key, node.kind == NodeKind::kMixture ? ".mixture." : ".flat.",
             TomlKey(child.name));
     }
-    ForEachNode(below, child, visit);
-  }
-}
-
-// The keys of the root are those of the run, too.
-template <class Add>
-void AddMistakesOfRoot(const Node& root, const Add& add) {
-  if (root.seed.has_value()) {
-    add("states a seed, but is the root: state Run::seed");
-  }
-  if (!root.stages.empty()) {
-    add("states stages, but is the root: state Run::stages");
+    VisitBelow(below, child, node.kind == NodeKind::kUse ? 1 : depth + 1,
+               visit);
   }
 }
 
@@ -84,13 +71,6 @@ const Node& Used(const Node& node) {
   const Node* used = &node;
   while (used->kind == NodeKind::kUse) used = &used->children[0];
   return *used;
-}
-
-const Node& StatedRoot(const Run& run) {
-  const Node& root = run.data;
-  const bool is_changed = root.filter || root.order || root.slice ||
-                          root.take || root.repeat || root.shuffle;
-  return is_changed ? root : Used(root);
 }
 
 std::optional<uint64_t> TokensOfDataset(const Run& run,
@@ -141,45 +121,13 @@ LoaderOptions LoaderOptionsOf(const Run& run) {
   return options;
 }
 
-absl::Status CheckNodes(const Run& run) {
-  std::vector<std::string> mistakes;
-  std::map<std::string, const Node*> used;
-  ForEachNode("data", run.data, [&](const std::string& key, const Node& node) {
-    const auto add = [&](absl::string_view mistake) {
-      mistakes.push_back(absl::StrCat(key, " ", mistake));
-    };
-    if (!node.mistake.empty()) add(node.mistake);
-    if (&node == &run.data) AddMistakesOfRoot(node, add);
-    std::set<std::string_view> names;
-    for (const Node& child : node.children) {
-      if (node.kind != NodeKind::kConcat && !names.insert(child.name).second) {
-        add(absl::StrCat("has two children named '", child.name, "'"));
-      }
-    }
-    if (node.kind == NodeKind::kDataset && node.dataset == nullptr) {
-      add("is a dataset of the program, but null");
-    }
-    if (node.kind != NodeKind::kUse) return;
-    if (node.children.size() != 1) {
-      add(absl::StrCat("uses a node, but has ", node.children.size(),
-                       " children: make it with Use()"));
-      return;
-    }
-    const Node& child = node.children[0];
-    const auto [first, is_new] = used.emplace(node.use, &child);
-    if (!is_new && !(*first->second == child)) {
-      add(absl::StrCat("uses '", node.use,
-                       "', the name of another node elsewhere: Use() needs a "
-                       "name for each"));
-    }
-  });
-  if (mistakes.empty()) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrJoin(mistakes, "\n"));
+void ForEachNode(const Run& run, const VisitNode& visit) {
+  VisitBelow("data", run.data, 0, visit);
 }
 
 std::vector<std::string> DatasetKeys(const Run& run) {
   std::vector<std::string> keys;
-  ForEachNode("data", run.data, [&](const std::string& key, const Node& node) {
+  ForEachNode(run, [&](const std::string& key, const Node& node, size_t) {
     if (node.kind == NodeKind::kDataset) keys.push_back(key);
   });
   return keys;

@@ -5,11 +5,11 @@
 #define PONIENTE_CONFIG_RUN_NODES_H_
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "absl/status/status.h"
 #include "poniente/run.h"
 
 namespace poniente::internal {
@@ -26,11 +26,6 @@ const Node& Used(const Node& node);
 inline double WeightOf(const Node& component) {
   return component.weight.value_or(1);
 }
-
-// Returns the root as it is written and parsed: itself, or the node that it
-// uses if that is all it does, because stages of the run set the first weights
-// of its components.
-const Node& StatedRoot(const Run& run);
 
 // Returns the tokens of a dataset of the program's own, if its length is known.
 // Items that do not state their tokens have those of a window.
@@ -51,13 +46,15 @@ bool HasThreshold(const Node& node);
 // Returns the loader's options, with the loss weights of the nodes.
 LoaderOptions LoaderOptionsOf(const Run& run);
 
-// Checks what no TOML text of the run would show: wrong calls of Node's
-// methods, missing datasets, one name for two nodes that are used.
-// InvalidArgument, one line per mistake.
-absl::Status CheckNodes(const Run& run);
-
 // Returns the keys of all nodes that are datasets of the program's own.
 std::vector<std::string> DatasetKeys(const Run& run);
+
+// Calls visit(key, node, depth) for each node, with the key that TOML gives it
+// and the number of nodes that this key names. Nodes at a depth of more than 60
+// are left out.
+using VisitNode =
+    std::function<void(const std::string& key, const Node& node, size_t depth)>;
+void ForEachNode(const Run& run, const VisitNode& visit);
 
 }  // namespace poniente::internal
 

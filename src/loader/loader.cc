@@ -160,7 +160,9 @@ uint64_t Loader::next_step() const { return core_->next_step(); }
 Task<> Loader::Close() { return Core::Close(core_); }
 absl::Status Loader::CloseBlocking() { return RunBlocking(Close()); }
 const Schedule& Loader::schedule() const { return core_->schedule(); }
-std::vector<LoaderSource> Loader::sources() const { return SourcesOf(core_->tree()); }
+std::vector<LoaderSource> Loader::sources() const {
+  return SourcesOf(core_->tree());
+}
 LoaderMetrics Loader::metrics() const { return core_->metrics(); }
 const DatasetTree& Loader::tree() const { return core_->tree(); }
 uint64_t Loader::fingerprint() const { return core_->fingerprint(); }

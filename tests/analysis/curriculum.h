@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
-#include "poniente/plan.h"
 #include "poniente/mixture_dataset.h"
+#include "poniente/plan.h"
 #include "poniente/token_source.h"
 
 namespace poniente::testing {
@@ -72,7 +72,7 @@ class Curriculum {
 
   absl::StatusOr<PlannedRun> Plan() const {
     return MakePlan(*root_, schedule_, sources_, LastBatch::kKeep,
-                              std::nullopt);
+                    std::nullopt);
   }
   const Schedule& schedule() const { return schedule_; }
 

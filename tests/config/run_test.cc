@@ -6,6 +6,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <fstream>
+#include <memory>
 #include <random>
 #include <string>
 #include <vector>
@@ -252,7 +254,7 @@ TEST_F(RunTest, AllMistakesAreNamedAtOnceByTheirPath) {
   Description run = Small();
   run.steps = 10;
   run.total_tokens = 100;
-  run.data = Mixture({{"a", -1, Source("a")},
+  run.data = Mixture({{"a", -1, Source("a").Take(5).Take(3)},
                       {"b", {}, Source("b").Filter(Score("") >= 0.5)},
                       {"c", 1, Flat({{"", Source("c")}}).Take(0)}});
   run.stages = {{.start = Steps(20), .weights = {{"d", 1}}}};
@@ -275,7 +277,8 @@ TEST_F(RunTest, AllMistakesAreNamedAtOnceByTheirPath) {
                     "step 9"),
           HasSubstr("data.stages[0].weights.d is not a component of data"),
           HasSubstr("runtime.prefetch_batches must be an integer from 1"),
-          HasSubstr("runtime.cache_bytes must be an integer")));
+          "data.mixture.a states Take() twice: put the node into a Concat() "
+          "of one part, and state the second there"));
 }
 
 TEST_F(RunTest, WrongCallsAreNamedByTheirPath) {
@@ -294,9 +297,6 @@ TEST_F(RunTest, WrongCallsAreNamedByTheirPath) {
   EXPECT_EQ(error_of(Flat({{"x", Source("a")}, {"x", Source("b")}})),
             "data has two children named 'x'");
   EXPECT_THAT(error_of(Source("a").Seed(3)), HasSubstr("state Run::seed"));
-  EXPECT_THAT(error_of(Flat({{"x", Use("n", Source("a"))},
-                             {"y", Use("n", Source("b"))}})),
-              HasSubstr("data.flat.y uses 'n', the name of another node"));
   // Settings of another kind of node are not dropped.
   EXPECT_THAT(error_of(Flat({{"x", Source("a").Settings({.block_size = 9})}})),
               HasSubstr("data.flat.x.block_size"));
@@ -308,6 +308,122 @@ TEST_F(RunTest, WrongCallsAreNamedByTheirPath) {
   EXPECT_THAT(
       error_of(Flat({{"x", Node(OwnDataset()).Documents(Fraction(0.5))}})),
       HasSubstr("data.flat.x.documents is allowed only with path"));
+}
+
+TEST_F(RunTest, WhatNoTextCouldShowIsRefused) {
+  const auto error_of = [this](const auto& change) {
+    Description run = Small();
+    run.data = Flat({{"x", Source("a")}});
+    change(run);
+    const absl::Status created = Config::Create(run).status();
+    EXPECT_EQ(ToToml(run).status(), created);
+    return std::string(created.message());
+  };
+  EXPECT_EQ(error_of([](auto& run) { run.data = Node(); }),
+            "data is missing: Run::data says what to read");
+  EXPECT_EQ(error_of([](auto& run) { run.data = Mixture({}); }),
+            "data is a mixture of nothing: it needs a child");
+  EXPECT_EQ(error_of([](auto& run) { run.seed = ~uint64_t{0}; }),
+            "run has seed 18446744073709551615: a seed is at most 2^63 - 1");
+  EXPECT_THAT(error_of([](auto& run) { run.loader.rank = 1; }),
+              HasSubstr("run.loader states rank, ranks or start_step"));
+  EXPECT_THAT(error_of([](auto& run) {
+                run.loader.tensors = {static_cast<BatchTensor>(99)};
+              }),
+              HasSubstr("BatchTensor 99, which no enumerator has"));
+  EXPECT_THAT(error_of([](auto& run) {
+                run.data.children[0].files.dtype = static_cast<StoredType>(99);
+              }),
+              HasSubstr("data.flat.x has StoredType 99"));
+  EXPECT_THAT(error_of([](auto& run) {
+                run.stages = {{.start = RunPoint::ShareOfTokens(0.5)}};
+              }),
+              HasSubstr("Run::shares_of is not ShareOf::kTokens"));
+  EXPECT_THAT(error_of([](auto& run) { run.data.children[0].tokens = 5; }),
+              HasSubstr("data.flat.x states a number of tokens, but is a "
+                        "source"));
+  EXPECT_THAT(error_of([](auto& run) {
+                run.data = Flat({{"x", Source("\xed\xa0\x80")}});
+              }),
+              HasSubstr("data.flat.x has a name or a path that is not UTF-8"));
+  EXPECT_THAT(error_of([](auto& run) {
+                for (int i = 0; i < 300; ++i) {
+                  run.data = Flat({{"x", std::move(run.data)}});
+                }
+              }),
+              HasSubstr("is nested deeper than 48 nodes"));
+  Description deep = Small();
+  deep.data = Source("a");
+  for (int i = 0; i < 48; ++i) deep.data = Flat({{"x", std::move(deep.data)}});
+  EXPECT_THAT(Config::Create(deep), IsOk());
+  EXPECT_THAT(ParseRun(ToToml(deep).value(), "t", dir_.path()), IsOk());
+  Description own = Small();
+  own.data = Node(OwnDataset()).Tokenizer("other", 3);
+  EXPECT_THAT(Config::Create(own),
+              StatusIs(kInvalid, HasSubstr("data states a tokenizer")));
+}
+
+TEST_F(RunTest, NodesThatAreUsedUnderOneNameMayDiffer) {
+  Description run = Small();
+  run.data = Flat({{"x", Use("n", Source("a"))}, {"y", Use("n", Source("b"))}});
+  ASSERT_OK_AND_ASSIGN(const std::string text, ToToml(run));
+  EXPECT_THAT(text, AllOf(HasSubstr("use = \"n\""), HasSubstr("\"n-2\""),
+                          HasSubstr("[data.nodes.n-2]\npath = \"b\"")));
+  ASSERT_OK_AND_ASSIGN(const Config created, Config::Create(run));
+  ASSERT_OK_AND_ASSIGN(const Config parsed,
+                       Config::Parse(text, "t", dir_.path()));
+  ExpectSame(created, parsed);
+  // A threshold from the start on is one component's.
+  constexpr char kShared[] = R"([data]
+seed = 1
+batch_size = 4
+seq_len = 10
+steps = 8
+[data.nodes.w]
+path = "b"
+filter = { scores = "q.f32", at_least = 0.1 }
+[data.mixture]
+a = { use = "w", weight = 1 }
+b = { use = "w", weight = 1 }
+[[data.stages]]
+start_step = 0
+thresholds = { a = 0.9 }
+)";
+  std::vector<float> scores(77);
+  for (size_t i = 0; i < scores.size(); ++i) scores[i] = float(i) / 77;
+  std::ofstream(dir_.path("q.f32"), std::ios::binary)
+      .write(reinterpret_cast<const char*>(scores.data()), 4 * 77);
+  ASSERT_OK_AND_ASSIGN(const Config stated,
+                       Config::Parse(kShared, "t", dir_.path()));
+  ASSERT_OK_AND_ASSIGN(const Config again,
+                       Config::Parse(stated.ToToml(), "u", ""));
+  ExpectSame(stated, again);
+  ASSERT_OK_AND_ASSIGN(const Config described, Config::Create(stated.run()));
+  ExpectSame(stated, described);
+}
+
+TEST_F(RunTest, ARootMayUseANode) {
+  Description run = Small();
+  run.data = Use("x", Flat({{"a", Source("a")}, {"b", Source("b")}}).Seed(5));
+  ASSERT_OK_AND_ASSIGN(const Config created, Config::Create(run));
+  ASSERT_OK_AND_ASSIGN(
+      const Config stated,
+      Config::Parse("[data]\nseed = 3\nsteps = 30\nbatch_size = 4\n"
+                    "seq_len = 10\nuse = 'x'\n[data.nodes.x]\nseed = 5\n"
+                    "flat = { a = { path = 'a' }, b = { path = 'b' } }\n",
+                    "t", dir_.path()));
+  ExpectSame(created, stated);
+  ASSERT_OK_AND_ASSIGN(const Config resolved,
+                       Config::Parse(stated.ToToml(), "u", ""));
+  ExpectSame(created, resolved);
+  run.data = Use("x", Mixture({{"a", 1, Source("a")}})).LossWeight(2);
+  EXPECT_THAT(Config::Create(run),
+              StatusIs(kInvalid, HasSubstr("data.loss_weight is allowed only "
+                                           "below the root")));
+  run.data = Use(
+      "x", Mixture({{"a", 1, Source("a")}}).Stages({{.start = Samples(9)}}));
+  EXPECT_THAT(Config::Create(run),
+              StatusIs(kInvalid, HasSubstr("state them in data.stages")));
 }
 
 TEST_F(RunTest, TheSettingsOfANodeAreThoseOfToml) {
@@ -409,7 +525,7 @@ TEST_F(RunTest, ATextThatIsNoTomlIsRefusedWithoutALine) {
   Description run = Small();
   run.data = Flat({{"\xff", Source("a")}});
   EXPECT_THAT(Config::Create(run),
-              StatusIs(kInvalid, HasSubstr("cannot be stated in TOML")));
+              StatusIs(kInvalid, HasSubstr("is not UTF-8")));
 }
 
 }  // namespace

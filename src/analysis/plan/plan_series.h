@@ -6,8 +6,8 @@
 
 #include "absl/status/status.h"
 #include "analysis/plan/plan_steps.h"
-#include "poniente/plan.h"
 #include "poniente/extend/dataset_node.h"
+#include "poniente/plan.h"
 
 namespace poniente::internal {
 

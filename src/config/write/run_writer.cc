@@ -34,8 +34,9 @@ std::string_view StopName(StopRule rule) {
 }
 
 // What a declared source may have; the greatest number for an endless dataset.
-uint64_t DeclaredTokens(const Run& run, const DatasetNode& dataset) {
-  return std::clamp(TokensOfDataset(run, dataset).value_or(kMaxSamples),
+uint64_t DeclaredTokens(const Run& run, const DatasetNode* dataset) {
+  if (dataset == nullptr) return 1;
+  return std::clamp(TokensOfDataset(run, *dataset).value_or(kMaxSamples),
                     uint64_t{1}, kMaxSamples);
 }
 
@@ -60,8 +61,7 @@ class RunWriter {
     }
     // The root's own seed is the run's.
     std::string text;
-    WriteNode("data", StatedRoot(run_), NodePosition::kRoot, std::move(data),
-              &text);
+    WriteNode("data", run_.data, NodePosition::kRoot, std::move(data), &text);
     WriteDefinitions(&text);
     absl::StrAppend(&text, is_resolved() ? ResolvedStages(run_, *schedule_)
                                          : StatedStages(run_));
@@ -254,11 +254,10 @@ class RunWriter {
         keys->Add("tokens", node.tokens);
         break;
       case NodeKind::kDataset:
-        keys->Add("tokens", DeclaredTokens(run_, *node.dataset));
+        keys->Add("tokens", DeclaredTokens(run_, node.dataset.get()));
         break;
       case NodeKind::kUse:
-        keys->AddText("use", node.use);
-        used_.emplace(node.use, &node.children[0]);
+        keys->AddText("use", DefinitionOf(node));
         break;
       case NodeKind::kMixture:
       case NodeKind::kFlat:
@@ -267,6 +266,19 @@ class RunWriter {
     }
     AddFiles(node, keys);
     AddMixture(node, keys);
+  }
+
+  // The name of the definition that the node uses. Nodes of one name may
+  // differ: a stage that starts the run sets the first threshold of one
+  // component, and programs may use what names they like.
+  std::string DefinitionOf(const Node& user) {
+    const Node& used = user.children[0];
+    for (int number = 1;; ++number) {
+      std::string name =
+          number == 1 ? user.use : absl::StrCat(user.use, "-", number);
+      const auto [definition, is_new] = used_.emplace(std::move(name), &used);
+      if (is_new || *definition->second == used) return definition->first;
+    }
   }
 
   // Its keys, after those already in `keys`, then the tables below it.

@@ -19,7 +19,8 @@ std::string ToResolvedToml(const Run& run, const Schedule& schedule);
 
 // Returns what differs from the defaults, as it is stated. A dataset of the
 // program's own is written as a source of one token, for checks of everything
-// else. REQUIRES: CheckNodes() is OK.
+// else. REQUIRES: FindMistakes()
+// finds nothing that is unwritable.
 std::string ToStatedToml(const Run& run);
 
 }  // namespace poniente::internal

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "config/write/runtime_writer.h"
 
+#include <algorithm>
 #include <cstdint>
 
 #include "absl/strings/str_cat.h"
@@ -47,7 +48,9 @@ Keys RuntimeKeys(const Run& run, const std::vector<std::string>& catalogs,
   if (all || run.io.verify != usual_io.verify) {
     keys.AddText("verify_checksums", VerifyChecksumsName(run.io.verify));
   }
-  keys.AddIf("cache_bytes", run.io.cache_bytes);
+  if (run.io.cache_bytes.has_value()) {
+    keys.Add("cache_bytes", std::min(*run.io.cache_bytes, uint64_t{INT64_MAX}));
+  }
   if (!catalogs.empty()) keys.Add("catalogs", Array(catalogs));
   if (all || loader.token_type != usual.token_type) {
     keys.AddText("token_type", TokenTypeName(loader.token_type));
@@ -63,7 +66,9 @@ Keys RuntimeKeys(const Run& run, const std::vector<std::string>& catalogs,
   };
   const auto add_count = [&](const char* key, uint64_t value,
                              uint64_t usual_value) {
-    if (all || value != usual_value) keys.Add(key, value);
+    // No integer of TOML is greater, and no machine has as much.
+    constexpr uint64_t kGreatest = INT64_MAX;
+    if (all || value != usual_value) keys.Add(key, std::min(value, kGreatest));
   };
   add_flag("widen_on_device", loader.widen_on_device, usual.widen_on_device);
   add_count("prefetch_batches", loader.prefetch_batches,

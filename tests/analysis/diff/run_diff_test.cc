@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "poniente/diff.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -13,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "config/parse/config_keys.h"
+#include "poniente/diff.h"
 #include "poniente/mixture_dataset.h"
 #include "poniente/token_source.h"
 #include "poniente/transforms.h"

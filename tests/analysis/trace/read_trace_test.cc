@@ -8,9 +8,9 @@
 #include <set>
 #include <tuple>
 
-#include "poniente/plan.h"
 #include "index/keyed_hash.h"
 #include "poniente/mixture_dataset.h"
+#include "poniente/plan.h"
 #include "poniente/token_store.h"
 #include "poniente/transforms.h"
 #include "tests/analysis/declared_run.h"

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "poniente/trace.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -17,6 +15,7 @@
 #include "poniente/token_source.h"
 #include "poniente/token_store.h"
 #include "poniente/token_store_writer.h"
+#include "poniente/trace.h"
 #include "poniente/transforms.h"
 #include "tests/support/status_matchers.h"
 #include "tests/support/temp_dir.h"

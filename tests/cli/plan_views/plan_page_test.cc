@@ -312,10 +312,9 @@ TEST_F(PlanPageTest, OneSourceIsOne) {
   options.batch_size = 4;
   options.seq_len = 8;
   ASSERT_OK_AND_ASSIGN(const Schedule schedule, Schedule::Create(options));
-  ASSERT_OK_AND_ASSIGN(
-      const PlannedRun plan,
-      MakePlan(*DeclaredWindows("one", 8000, 8).value(), schedule, {},
-                         LastBatch::kKeep, std::nullopt));
+  ASSERT_OK_AND_ASSIGN(const PlannedRun plan,
+                       MakePlan(*DeclaredWindows("one", 8000, 8).value(),
+                                schedule, {}, LastBatch::kKeep, std::nullopt));
   const Shown shown = Open(WritePage(plan, "one"));
   ExpectHealthy(shown);
   EXPECT_THAT(shown.dom, HasSubstr(", 1 source.<"));

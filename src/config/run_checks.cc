@@ -1,0 +1,302 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config/run_checks.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <set>
+#include <string_view>
+
+#include "absl/strings/str_cat.h"
+#include "config/run_nodes.h"
+
+namespace poniente::internal {
+namespace {
+
+// Each node adds two parts to a key of TOML, and the parser takes at most 100.
+constexpr size_t kDeepestNode = 48;
+
+template <class Enum>
+bool Exists(Enum value, Enum last) {
+  return static_cast<uint64_t>(value) <= static_cast<uint64_t>(last);
+}
+
+bool IsUtf8(std::string_view text) {
+  for (size_t i = 0; i < text.size();) {
+    const auto lead = static_cast<unsigned char>(text[i]);
+    const size_t more = lead < 0x80                    ? 0
+                        : lead >= 0xc2 && lead <= 0xdf ? 1
+                        : lead >= 0xe0 && lead <= 0xef ? 2
+                        : lead >= 0xf0 && lead <= 0xf4 ? 3
+                                                       : SIZE_MAX;
+    if (more == SIZE_MAX || more >= text.size() - i) return false;
+    for (size_t k = 1; k <= more; ++k) {
+      const auto next = static_cast<unsigned char>(text[i + k]);
+      // Overlong forms, surrogates, and what lies beyond U+10FFFF.
+      const unsigned least = k > 1          ? 0x80
+                             : lead == 0xe0 ? 0xa0
+                             : lead == 0xf0 ? 0x90
+                                            : 0x80;
+      const unsigned most = k > 1          ? 0xbf
+                            : lead == 0xed ? 0x9f
+                            : lead == 0xf4 ? 0x8f
+                                           : 0xbf;
+      if (next < least || next > most) return false;
+    }
+    i += more + 1;
+  }
+  return true;
+}
+
+const char* KindName(NodeKind kind) {
+  switch (kind) {
+    case NodeKind::kStore:
+      return "a source";
+    case NodeKind::kHub:
+      return "a source of the hub";
+    case NodeKind::kDeclared:
+      return "a number of tokens";
+    case NodeKind::kFlat:
+      return "flat";
+    case NodeKind::kMixture:
+      return "a mixture";
+    case NodeKind::kConcat:
+      return "a concat";
+    case NodeKind::kUse:
+      return "a use of another node";
+    case NodeKind::kDataset:
+      return "a dataset of the program";
+  }
+  return "no kind of node";
+}
+
+class MistakeFinder {
+ public:
+  explicit MistakeFinder(const Run& run) : run_(run) {}
+
+  RunMistakes Find() {
+    ForEachNode(run_,
+                [this](const std::string& key, const Node& node, size_t depth) {
+                  key_ = key;
+                  CheckEnums(node);
+                  CheckText(node);
+                  CheckChildren(node, depth);
+                  if (!node.mistake.empty()) Lost(node.mistake);
+                  CheckFields(node);
+                });
+    key_ = "data";
+    CheckRoot();
+    CheckRun();
+    return std::move(mistakes_);
+  }
+
+ private:
+  // Each node is visited below the one that uses it, so a line may come twice.
+  static void Add(const std::string& line, std::vector<std::string>* lines) {
+    if (std::find(lines->begin(), lines->end(), line) == lines->end()) {
+      lines->push_back(line);
+    }
+  }
+  template <class... Parts>
+  void Fatal(const Parts&... parts) {
+    Add(absl::StrCat(key_, " ", parts...), &mistakes_.unwritable);
+  }
+  template <class... Parts>
+  void Lost(const Parts&... parts) {
+    Add(absl::StrCat(key_, " ", parts...), &mistakes_.unwritten);
+  }
+  template <class Enum>
+  void CheckEnum(const char* what, Enum value, Enum last) {
+    if (Exists(value, last)) return;
+    Fatal("has ", what, " ", static_cast<int64_t>(value),
+          ", which no enumerator has");
+  }
+
+  void CheckFilter(const std::optional<NodeFilter>& filter) {
+    if (!filter.has_value()) return;
+    CheckEnum("NodeFilter::Kind", filter->kind, NodeFilter::Kind::kFraction);
+    CheckEnum("ScoreFormat", filter->format, ScoreFormat::kFloat64);
+    CheckUtf8(filter->path);
+    const bool is_scores = filter->kind == NodeFilter::Kind::kScores;
+    const bool is_fraction = filter->kind == NodeFilter::Kind::kFraction;
+    if (is_fraction && !filter->path.empty()) {
+      Lost("has a filter by a fraction, and states a path for it");
+    }
+    if (!is_fraction && (filter->fraction != 0 || filter->seed != 0)) {
+      Lost("has a filter by a file, and states a fraction or a seed for it");
+    }
+    if (!is_scores &&
+        (filter->at_least != 0 || filter->format != ScoreFormat::kAuto)) {
+      Lost("has a filter without scores, and states at_least or format for it");
+    }
+  }
+
+  void CheckEnums(const Node& node) {
+    CheckEnum("NodeKind", node.kind, NodeKind::kDataset);
+    CheckEnum("WeightRule", node.mixture.weight_rule, WeightRule::kScores);
+    CheckEnum("StopRule", node.mixture.stop_rule, StopRule::kAllExhausted);
+    if (node.files.dtype.has_value()) {
+      CheckEnum("StoredType", *node.files.dtype, StoredType::kI64);
+    }
+    if (node.shuffle.has_value()) {
+      CheckEnum("ShuffleKind", node.shuffle->kind, ShuffleKind::kBlocks);
+      if (node.shuffle->kind != ShuffleKind::kEras &&
+          node.shuffle->era_items != 0) {
+        Lost("states era_items for a shuffle that is not by eras");
+      }
+    }
+    CheckFilter(node.documents);
+    CheckFilter(node.filter);
+    if (node.order.has_value()) {
+      CheckEnum("ScoreFormat", node.order->format, ScoreFormat::kFloat64);
+      CheckEnum("ScoreDirection", node.order->direction,
+                ScoreDirection::kDescending);
+      CheckUtf8(node.order->path);
+    }
+  }
+
+  void CheckUtf8(std::string_view text) {
+    if (!IsUtf8(text)) Fatal("has a name or a path that is not UTF-8");
+  }
+
+  void CheckText(const Node& node) {
+    for (const std::string* const text :
+         {&node.name, &node.path, &node.hub_name, &node.hub_config,
+          &node.hub_split, &node.use, &node.files.format, &node.files.column,
+          &node.files.glob}) {
+      CheckUtf8(*text);
+    }
+    if (node.vocabulary.has_value()) CheckUtf8(node.vocabulary->tokenizer);
+    for (const RunStage& stage : node.stages) CheckStage(stage);
+  }
+
+  void CheckStage(const RunStage& stage) {
+    CheckUtf8(stage.name);
+    for (const auto* const numbers :
+         {&stage.weights, &stage.thresholds, &stage.numbers}) {
+      for (const auto& entry : *numbers) CheckUtf8(entry.first);
+    }
+    CheckPoint(stage.start);
+    if (stage.ramp.has_value()) CheckPoint(*stage.ramp);
+  }
+
+  void CheckPoint(const RunPoint& point) {
+    CheckEnum("RunPoint::Unit", point.unit, RunPoint::Unit::kShareOfTokens);
+    if (point.unit == RunPoint::Unit::kShareOfTokens &&
+        run_.shares_of != ShareOf::kTokens) {
+      Fatal(
+          "has a share of the run's tokens, but Run::shares_of is not "
+          "ShareOf::kTokens");
+    }
+  }
+
+  void CheckChildren(const Node& node, size_t depth) {
+    if (depth > kDeepestNode) {
+      key_ = key_.substr(0, 60) + "...";
+      Fatal("is nested deeper than ", kDeepestNode, " nodes");
+    }
+    const size_t count = node.children.size();
+    switch (node.kind) {
+      case NodeKind::kUse:
+        if (count != 1) {
+          Fatal("uses a node, but has ", count,
+                " children: make it with Use()");
+        }
+        break;
+      case NodeKind::kFlat:
+      case NodeKind::kMixture:
+      case NodeKind::kConcat:
+        if (count == 0) {
+          Fatal("is ", KindName(node.kind), " of nothing: it needs a child");
+        }
+        break;
+      default:
+        if (count > 0) {
+          Fatal("has children, but is ", KindName(node.kind));
+        }
+    }
+    if (node.kind == NodeKind::kConcat) return;
+    std::set<std::string_view> names;
+    for (const Node& child : node.children) {
+      if (!names.insert(child.name).second) {
+        Fatal("has two children named '", child.name, "'");
+      }
+    }
+  }
+
+  void CheckFields(const Node& node) {
+    const auto only = [&](bool is_stated, NodeKind kind, const char* what) {
+      if (is_stated && node.kind != kind) {
+        Lost("states ", what, ", but is ", KindName(node.kind));
+      }
+    };
+    only(!node.path.empty(), NodeKind::kStore, "a path");
+    only(!node.hub_name.empty() || !node.hub_config.empty(), NodeKind::kHub,
+         "a dataset of the hub");
+    only(node.tokens != 0, NodeKind::kDeclared, "a number of tokens");
+    only(!node.use.empty(), NodeKind::kUse, "the name of a node to use");
+    only(node.dataset != nullptr, NodeKind::kDataset, "a dataset");
+    if (node.kind != NodeKind::kDataset) return;
+    if (node.dataset == nullptr) {
+      Lost("is a dataset of the program, but null");
+    }
+    if (node.vocabulary.has_value()) {
+      Lost(
+          "states a tokenizer, but is a dataset of the program, which says "
+          "itself what its vocabulary() is");
+    }
+  }
+
+  void CheckRoot() {
+    const Node& root = run_.data;
+    if (root == Node()) Fatal("is missing: Run::data says what to read");
+    // The keys of the root are those of the run, too.
+    if (root.seed.has_value()) {
+      Fatal("states a seed, but is the root: state Run::seed");
+    }
+    if (!root.stages.empty()) {
+      Fatal("states stages, but is the root: state Run::stages");
+    }
+    for (const RunStage& stage : run_.stages) CheckStage(stage);
+    for (const BatchSizeStage& change : run_.batch_sizes) {
+      CheckPoint(change.start);
+    }
+    for (const SeqLenStage& change : run_.seq_lens) CheckPoint(change.start);
+  }
+
+  void CheckRun() {
+    key_ = "run";
+    if (run_.seed > uint64_t{INT64_MAX}) {
+      Fatal("has seed ", run_.seed, ": a seed is at most 2^63 - 1");
+    }
+    CheckEnum("ShareOf", run_.shares_of, ShareOf::kTokens);
+    key_ = "run.io";
+    CheckEnum("IoBackend", run_.io.backend, IoBackend::kPread);
+    CheckEnum("VerifyChecksums", run_.io.verify, VerifyChecksums::kAlways);
+    key_ = "run.loader";
+    const LoaderOptions& loader = run_.loader;
+    CheckEnum("LastBatch", loader.last_batch, LastBatch::kDrop);
+    CheckEnum("TokenType", loader.token_type, TokenType::kI64);
+    CheckEnum("DeviceType", loader.device.type, DeviceType::kCuda);
+    for (const BatchTensor tensor : loader.tensors) {
+      CheckEnum("BatchTensor", tensor, BatchTensor::kLossWeights);
+    }
+    if (loader.rank != 0 || loader.ranks != 1 || loader.start_step != 0) {
+      Lost(
+          "states rank, ranks or start_step, which are not part of a "
+          "description: give ranks to OpenLoader(run, ranks), or change a "
+          "copy of Config::loader_options()");
+    }
+    key_ = "run.catalogs";
+    for (const std::string& folder : run_.catalogs) CheckUtf8(folder);
+  }
+
+  const Run& run_;
+  std::string key_;  // of what is checked
+  RunMistakes mistakes_;
+};
+
+}  // namespace
+
+RunMistakes FindMistakes(const Run& run) { return MistakeFinder(run).Find(); }
+
+}  // namespace poniente::internal
