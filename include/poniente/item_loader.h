@@ -3,8 +3,10 @@
 // Resume, Close. For tokens there is Loader (loader.h), which reads files
 // straight into tensors, and may copy them to a GPU.
 //
-//   auto loader = poniente::ItemLoader<Image>::Create(root, {.batch_size =
-//   32}); if (!loader.ok()) return loader.status(); while (true) {
+//   using Images = poniente::ItemLoader<Image>;
+//   auto loader = Images::Create(root, {.batch_size = 32});
+//   if (!loader.ok()) return loader.status();
+//   while (true) {
 //     absl::StatusOr<std::vector<Image>> batch = (*loader)->NextBlocking();
 //     if (absl::IsOutOfRange(batch.status())) break;  // the end of the run
 //     if (!batch.ok()) return batch.status();

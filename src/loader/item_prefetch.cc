@@ -138,24 +138,23 @@ Task<std::shared_ptr<void>> ItemPrefetch::Core::Next(
 }
 
 // Without an event loop: a batch that is ready, or nearly, is taken at once.
-absl::StatusOr<std::shared_ptr<void>> ItemPrefetch::Core::NextBlocking(
-    std::shared_ptr<Core> core) try {
-  const Ticket ticket(core.get());
+absl::StatusOr<std::shared_ptr<void>> ItemPrefetch::Core::NextBlocking() try {
+  const Ticket ticket(this);
   PONIENTE_RETURN_IF_ERROR(ticket.status());
   std::shared_ptr<void> batch;
   while (true) {
-    const uint64_t seen = core->changed_.version();
-    PONIENTE_ASSIGN_OR_RETURN(const bool is_there, core->TakeReady(&batch));
+    const uint64_t seen = changed_.version();
+    PONIENTE_ASSIGN_OR_RETURN(const bool is_there, TakeReady(&batch));
     if (is_there) return batch;
-    if (core->RequestHere()) continue;
+    if (RequestHere()) continue;
     // Where items are waited for, they need the core more than a spin does.
-    const bool is_calm = core->calm_requests_.load(std::memory_order_relaxed);
-    const bool has_changed = is_calm && core->next_spin_.Wait([&core, seen] {
-      return core->changed_.version() != seen;
+    const bool is_calm = calm_requests_.load(std::memory_order_relaxed) > 0;
+    const bool has_changed = is_calm && next_spin_.Wait([this, seen] {
+      return changed_.version() != seen;
     });
     if (has_changed) continue;
-    core->changed_.BlockPast(seen);
-    if (is_calm) core->next_spin_.Slept();
+    changed_.BlockPast(seen);
+    if (is_calm) next_spin_.Slept();
   }
 } catch (...) {
   return StatusFromException(std::current_exception());
@@ -236,7 +235,7 @@ ItemPrefetch::~ItemPrefetch() { core_->Stop(); }
 
 Task<std::shared_ptr<void>> ItemPrefetch::Next() { return Core::Next(core_); }
 absl::StatusOr<std::shared_ptr<void>> ItemPrefetch::NextBlocking() {
-  return Core::NextBlocking(core_);
+  return core_->NextBlocking();
 }
 absl::Status ItemPrefetch::Seek(uint64_t step) { return core_->Seek(step); }
 uint64_t ItemPrefetch::next_step() const { return core_->next_step(); }

@@ -42,8 +42,7 @@ class ItemPrefetch::Core {
   void Stop();
 
   static Task<std::shared_ptr<void>> Next(std::shared_ptr<Core> core);
-  static absl::StatusOr<std::shared_ptr<void>> NextBlocking(
-      std::shared_ptr<Core> core);
+  absl::StatusOr<std::shared_ptr<void>> NextBlocking();
   absl::Status Seek(uint64_t step);
   static Task<> Close(std::shared_ptr<Core> core);
   uint64_t next_step() const {

@@ -93,7 +93,7 @@ bool ItemPrefetch::Core::StartRequest() {
   request.first_step = window_.next() + slots_.size();
   request.bytes_each = largest_bytes_;
   request.generation = window_.generation();
-  const auto bytes_of = [this](uint64_t) { return largest_bytes_; };
+  const auto bytes_of = [bytes = largest_bytes_](uint64_t) { return bytes; };
   while (request.steps < request_steps_) {
     slots_.emplace_back();
     if (!window_.Start(bytes_of).has_value()) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Must not compile: the first error says what an item must be.
+// Must not compile: the first error says what an item must be. NOT_AN_ITEM
+// chooses what the item is given to.
 
-#include <poniente/async_dataset.h>
+#include <poniente/poniente.h>
 
 namespace {
 
@@ -14,7 +15,19 @@ class NotAnItem {
   int number_;
 };
 
-[[maybe_unused]] poniente::AsyncDataset<NotAnItem>* const kNone = nullptr;
+// An item, but not one that can be copied.
+struct MovableOnly {
+  std::unique_ptr<int> number;
+};
+
+#if NOT_AN_ITEM == 0
 static_assert(sizeof(poniente::AsyncDataset<NotAnItem>) > 0);
+#elif NOT_AN_ITEM == 1
+static_assert(sizeof(poniente::ItemLoader<NotAnItem>) > 0);
+#elif NOT_AN_ITEM == 2
+static_assert(sizeof(poniente::InMemoryDataset<MovableOnly>) > 0);
+#else
+static_assert(sizeof(poniente::CachedDataset<MovableOnly>) > 0);
+#endif
 
 }  // namespace
