@@ -1,51 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "config/run_checks.h"
 
-#include <algorithm>
 #include <cstdint>
 #include <set>
 #include <string_view>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "config/run_nodes.h"
+#include "util/utf8.h"
 
 namespace poniente::internal {
 namespace {
 
 // Each node adds two parts to a key of TOML, and the parser takes at most 100.
 constexpr size_t kDeepestNode = 48;
-
-template <class Enum>
-bool Exists(Enum value, Enum last) {
-  return static_cast<uint64_t>(value) <= static_cast<uint64_t>(last);
-}
-
-bool IsUtf8(std::string_view text) {
-  for (size_t i = 0; i < text.size();) {
-    const auto lead = static_cast<unsigned char>(text[i]);
-    const size_t more = lead < 0x80                    ? 0
-                        : lead >= 0xc2 && lead <= 0xdf ? 1
-                        : lead >= 0xe0 && lead <= 0xef ? 2
-                        : lead >= 0xf0 && lead <= 0xf4 ? 3
-                                                       : SIZE_MAX;
-    if (more == SIZE_MAX || more >= text.size() - i) return false;
-    for (size_t k = 1; k <= more; ++k) {
-      const auto next = static_cast<unsigned char>(text[i + k]);
-      // Overlong forms, surrogates, and what lies beyond U+10FFFF.
-      const unsigned least = k > 1          ? 0x80
-                             : lead == 0xe0 ? 0xa0
-                             : lead == 0xf0 ? 0x90
-                                            : 0x80;
-      const unsigned most = k > 1          ? 0xbf
-                            : lead == 0xed ? 0x9f
-                            : lead == 0xf4 ? 0x8f
-                                           : 0xbf;
-      if (next < least || next > most) return false;
-    }
-    i += more + 1;
-  }
-  return true;
-}
 
 const char* KindName(NodeKind kind) {
   switch (kind) {
@@ -90,11 +59,9 @@ class MistakeFinder {
   }
 
  private:
-  // Each node is visited below the one that uses it, so a line may come twice.
-  static void Add(const std::string& line, std::vector<std::string>* lines) {
-    if (std::find(lines->begin(), lines->end(), line) == lines->end()) {
-      lines->push_back(line);
-    }
+  // A node that several others use is visited below each, under one key.
+  void Add(std::string line, std::vector<std::string>* lines) {
+    if (seen_.insert(line).second) lines->push_back(std::move(line));
   }
   template <class... Parts>
   void Fatal(const Parts&... parts) {
@@ -106,7 +73,7 @@ class MistakeFinder {
   }
   template <class Enum>
   void CheckEnum(const char* what, Enum value, Enum last) {
-    if (Exists(value, last)) return;
+    if (static_cast<uint64_t>(value) <= static_cast<uint64_t>(last)) return;
     Fatal("has ", what, " ", static_cast<int64_t>(value),
           ", which no enumerator has");
   }
@@ -291,7 +258,8 @@ class MistakeFinder {
   }
 
   const Run& run_;
-  std::string key_;  // of what is checked
+  std::string key_;             // of what is checked
+  std::set<std::string> seen_;  // all lines
   RunMistakes mistakes_;
 };
 

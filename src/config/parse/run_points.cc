@@ -71,16 +71,16 @@ bool IsStartOfRun(const RunPoint& point) {
   return point.count == 0 && point.share == 0;
 }
 
-std::string_view KeyOf(const RunPoint& point) {
+std::string_view KeyOf(const RunPoint& point, const PointKeys& keys) {
   switch (point.unit) {
     case RunPoint::Unit::kSteps:
-      return kStart.step;
+      return keys.step;
     case RunPoint::Unit::kSamples:
-      return kStart.sample;
+      return keys.sample;
     case RunPoint::Unit::kTokens:
-      return kStart.token;
+      return keys.token;
     default:
-      return kStart.share;
+      return keys.share;
   }
 }
 

@@ -44,8 +44,8 @@ bool HasPoint(TableReader& table, const PointKeys& keys);
 RunPoint ShareOfRun(double share, ShareOf share_of);
 bool IsShare(const RunPoint& point);
 bool IsStartOfRun(const RunPoint& point);
-// Returns the key of kStart that states the point.
-std::string_view KeyOf(const RunPoint& point);
+// Returns the key that states the point.
+std::string_view KeyOf(const RunPoint& point, const PointKeys& keys = kStart);
 
 // Checks that the starts in one list increase, as far as they can be compared
 // before the length of the run is known.

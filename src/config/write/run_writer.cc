@@ -59,7 +59,6 @@ class RunWriter {
                                      ? "drop"
                                      : "keep");
     }
-    // The root's own seed is the run's.
     std::string text;
     WriteNode("data", run_.data, NodePosition::kRoot, std::move(data), &text);
     WriteDefinitions(&text);
@@ -207,7 +206,7 @@ class RunWriter {
     keys->AddIf("take", node.take);
     keys->AddIf("repeat", node.repeat);
     AddShuffle(node, at, keys);
-    if (at != NodePosition::kRoot) keys->AddIf("seed", node.seed);
+    keys->AddIf("seed", node.seed);
     if (node.loss_weight) keys->Add("loss_weight", Float(*node.loss_weight));
   }
 
@@ -297,8 +296,8 @@ class RunWriter {
                                                             : ".flat");
     if (node.kind == NodeKind::kUse) return;  // below [data.nodes]
     for (const Node& child : node.children) {
-      Keys own;
       if (node.kind == NodeKind::kConcat) {
+        Keys own;
         if (!child.name.empty()) own.AddText("name", child.name);
         WriteNode(below, child, NodePosition::kOther, std::move(own), text,
                   true);
@@ -306,7 +305,7 @@ class RunWriter {
       }
       WriteNode(absl::StrCat(below, ".", TomlKey(child.name)), child,
                 is_mixture ? NodePosition::kComponent : NodePosition::kOther,
-                std::move(own), text);
+                Keys(), text);
     }
     for (const RunStage& stage : node.stages) {
       absl::StrAppend(text, NestedStage(path, stage));

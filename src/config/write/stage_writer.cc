@@ -2,33 +2,20 @@
 #include "config/write/stage_writer.h"
 
 #include <cstdint>
+#include <string_view>
 
 #include "absl/strings/str_cat.h"
+#include "config/parse/run_points.h"
 #include "config/tree/schedule_builder.h"
 #include "config/write/toml_text.h"
 
 namespace poniente::internal {
 namespace {
 
-// `start_step`, `ramp_share`, ...
-void AddPoint(const std::string& prefix, const RunPoint& point, Keys* keys) {
-  switch (point.unit) {
-    case RunPoint::Unit::kSteps:
-      keys->Add(prefix + "_step" + (prefix == "ramp" ? "s" : ""),
-                absl::StrCat(point.count));
-      return;
-    case RunPoint::Unit::kSamples:
-      keys->Add(prefix + "_sample" + (prefix == "ramp" ? "s" : ""),
-                absl::StrCat(point.count));
-      return;
-    case RunPoint::Unit::kTokens:
-      keys->Add(prefix + "_token" + (prefix == "ramp" ? "s" : ""),
-                absl::StrCat(point.count));
-      return;
-    case RunPoint::Unit::kShareOfSteps:
-    case RunPoint::Unit::kShareOfTokens:
-      keys->Add(prefix + "_share", Float(point.share));
-  }
+void AddPoint(const PointKeys& names, const RunPoint& point, Keys* keys) {
+  const std::string_view key = KeyOf(point, names);
+  keys->Add(key,
+            IsShare(point) ? Float(point.share) : absl::StrCat(point.count));
 }
 
 void AddShares(const RunStage& stage, Keys* keys) {
@@ -53,11 +40,11 @@ void AddRates(const RunStage& stage, bool is_resolved, Keys* keys) {
 
 Keys StatedStage(const RunStage& stage) {
   Keys keys;
-  AddPoint("start", stage.start, &keys);
+  AddPoint(kStart, stage.start, &keys);
   AddShares(stage, &keys);
   keys.AddIf("batch_size", stage.batch_size);
   if (stage.seq_len) keys.Add("seq_len", uint64_t{*stage.seq_len});
-  if (stage.ramp) AddPoint("ramp", *stage.ramp, &keys);
+  if (stage.ramp) AddPoint(kRamp, *stage.ramp, &keys);
   if (stage.is_ramp_centred) keys.Add("ramp_centred", Boolean(true));
   if (stage.ramp_blocks > 0) {
     keys.Add("ramp_blocks", uint64_t{stage.ramp_blocks});
@@ -83,13 +70,13 @@ std::string StatedStages(const Run& run) {
   }
   for (const BatchSizeStage& change : run.batch_sizes) {
     Keys keys;
-    AddPoint("start", change.start, &keys);
+    AddPoint(kStart, change.start, &keys);
     keys.Add("batch_size", change.batch_size);
     text += Table("data.batch_sizes", keys);
   }
   for (const SeqLenStage& change : run.seq_lens) {
     Keys keys;
-    AddPoint("start", change.start, &keys);
+    AddPoint(kStart, change.start, &keys);
     keys.Add("seq_len", uint64_t{change.seq_len});
     text += Table("data.seq_lens", keys);
   }

@@ -1,31 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "store/manifest/manifest.h"
 
-#include <algorithm>
 #include <bit>
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "util/status_macros.h"
+#include "util/utf8.h"
 
 namespace poniente::internal {
 namespace {
-
-// Returns whether the text is UTF-8: JSON replaces all other bytes by U+FFFD.
-bool IsUtf8(std::string_view text) {
-  using Json = nlohmann::json;
-  if (std::all_of(text.begin(), text.end(), [](char c) {
-        return static_cast<unsigned char>(c) < 0x80;
-      })) {
-    return true;
-  }
-  const std::string dumped =
-      Json(std::string(text))
-          .dump(-1, ' ', false, Json::error_handler_t::replace);
-  const Json back = Json::parse(dumped, nullptr, false);
-  return back.is_string() && back.get_ref<const std::string&>() == text;
-}
 
 uint64_t RoundUp(uint64_t value, uint64_t to) {
   return (value + to - 1) / to * to;
