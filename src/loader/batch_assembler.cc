@@ -10,6 +10,7 @@
 #include "index/part_at.h"
 #include "io/range_source.h"
 #include "loader/batch_access.h"
+#include "loader/loader_errors.h"
 #include "loader/samples_by_leaf.h"
 #include "loader/state/schedule_agreement.h"
 #include "loader/widen.h"
@@ -119,11 +120,7 @@ absl::Status BatchAssembler::Check(const DatasetTree& tree,
                                    const AsyncDataset<TokenWindow>& dataset,
                                    const Schedule& schedule,
                                    const LoaderOptions& options) {
-  if (options.ranks == 0 || options.rank >= options.ranks) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("rank must be below the number of ranks, got rank ",
-                     options.rank, " of ", options.ranks));
-  }
+  PONIENTE_RETURN_IF_ERROR(CheckRank(options.rank, options.ranks));
   constexpr uint32_t kMaxPrefetched = 65536;
   if (options.prefetch_batches == 0 ||
       options.prefetch_batches > kMaxPrefetched) {

@@ -9,6 +9,7 @@
 #include "io/range_source.h"
 #include "loader/batch_assembler.h"
 #include "loader/loader_core.h"
+#include "loader/loader_errors.h"
 #include "loader/state/run_state.h"
 #include "poniente/version.h"
 #include "util/mutex.h"
@@ -43,7 +44,7 @@ std::vector<LoaderSource> SourcesOf(const DatasetTree& tree) {
 absl::Status Loader::Core::Seek(uint64_t step) {
   {
     MutexLock lock(&mu_);
-    if (is_closed_) return ClosedError();
+    if (is_closed_) return internal::LoaderClosed();
     if (!schedule_.Has(step)) window_.EndAt(step);
     Restart(step);
     UpdateReadyEvent();
@@ -92,14 +93,7 @@ uint64_t Loader::Core::fingerprint() const {
 }
 
 absl::StatusOr<std::string> Loader::Core::State(uint64_t step) const {
-  const uint64_t steps = schedule_.steps();
-  const bool is_known =
-      steps > 0 ? step <= steps : step == 0 || schedule_.Has(step - 1);
-  if (!is_known) {
-    return absl::OutOfRangeError(absl::StrCat(
-        "there is no state at step ", step, ": the run ends before it",
-        steps > 0 ? absl::StrCat(", after ", steps, " steps") : ""));
-  }
+  PONIENTE_RETURN_IF_ERROR(internal::CheckHasState(schedule_, step));
   return StateAt(step);
 }
 
@@ -109,10 +103,9 @@ std::string Loader::Core::StateAt(uint64_t step) const {
 }
 
 absl::Status Loader::Core::Resume(std::string_view state) {
-  PONIENTE_ASSIGN_OR_RETURN(const internal::RunState saved,
-                            internal::ParseRunState(state));
-  PONIENTE_RETURN_IF_ERROR(internal::CheckGoesOn(saved, *dataset_, schedule_));
-  return Seek(saved.step);
+  PONIENTE_ASSIGN_OR_RETURN(const uint64_t step,
+                            internal::StepOfState(state, *dataset_, schedule_));
+  return Seek(step);
 }
 
 void Loader::Core::WarnOfFallbacks() const {
@@ -137,9 +130,7 @@ absl::StatusOr<std::unique_ptr<Loader>> Loader::Create(
     core = std::make_shared<Core>(std::move(dataset), std::move(schedule),
                                   std::move(options));
   } catch (const std::exception& error) {
-    return absl::ResourceExhaustedError(absl::StrCat(
-        "cannot start the loader's thread and event loop: ", error.what(),
-        "; raise the limits of processes and open files (ulimit -u, -n)"));
+    return internal::CannotStart(error);
   }
   core->WarnOfFallbacks();
   return std::unique_ptr<Loader>(new Loader(std::move(core)));

@@ -135,15 +135,6 @@ class Loader::Core {
   void Restart(uint64_t step) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Cancels the fetches in progress that are of earlier generations.
   void CancelBefore(uint64_t generation);
-  absl::Status ClosedError() const {
-    return absl::FailedPreconditionError("the loader is closed");
-  }
-  absl::Status BrokenError() const {
-    return absl::ResourceExhaustedError(
-        "the loader's event loop ran out of memory, and does not go on; open "
-        "the loader again at the step that is next, with fewer "
-        "prefetch_batches or more memory");
-  }
   absl::Status HeldError() const {
     return absl::ResourceExhaustedError(absl::StrCat(
         "the consumer holds ", slots_->num_held(),

@@ -8,9 +8,9 @@
 #include <optional>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "loader/batch_access.h"
 #include "loader/loader_core.h"
+#include "loader/loader_errors.h"
 #include "loader/offered_batch.h"
 #include "util/mutex.h"
 #include "util/status_macros.h"
@@ -124,13 +124,10 @@ absl::StatusOr<int> Loader::Core::ReadyFd() try {
 // out stays ready for the descriptor until it is delivered or taken back.
 absl::StatusOr<bool> Loader::Core::TakeReady(Offer* offer) {
   MutexLock lock(&mu_);
-  if (is_closed_) return ClosedError();
-  if (is_broken_) return BrokenError();
+  if (is_closed_) return internal::LoaderClosed();
+  if (is_broken_) return internal::LoaderBroken();
   const uint64_t step = window_.next();
-  if (window_.at_end()) {
-    return absl::OutOfRangeError(
-        absl::StrCat("the run has ended: there is no step ", step));
-  }
+  if (window_.at_end()) return internal::RunHasEnded(step);
   if (slots_->num_held() > options_.max_held) {
     if (!options_.waits_for_held) return HeldError();
     return false;
@@ -147,12 +144,7 @@ absl::StatusOr<bool> Loader::Core::TakeReady(Offer* offer) {
   }
   Restart(step);
   UpdateReadyEvent();
-  absl::Status error =
-      internal::Prepend(taken.mapped().fetched.status(),
-                        absl::StrCat("step ", step, ", rank ", options_.rank));
-  // A source's own; of a loader it would say that the run has ended.
-  if (absl::IsOutOfRange(error)) error = absl::InternalError(error.message());
-  return error;
+  return internal::AtStep(taken.mapped().fetched.status(), step, options_.rank);
 }
 
 // What was taken in this generation is the consumer's.
@@ -186,8 +178,7 @@ absl::StatusOr<std::unique_ptr<Loader::Core::Offer>> Loader::Core::Ask(
   // The ticket goes with the call, not with its awaitable.
   auto offer = std::make_unique<Offer>(std::move(asked));
   if (!offer->TakeTicket()) {
-    return absl::FailedPreconditionError(
-        "another Next() of this loader is still awaited");
+    return internal::NextIsAwaited();
   }
   offer->core()->counters_.Asked(LoaderCounters::Clock::now());
   return offer;

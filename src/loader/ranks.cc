@@ -6,6 +6,7 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "loader/loader_errors.h"
 #include "util/status_macros.h"
 
 namespace poniente {
@@ -123,11 +124,7 @@ absl::StatusOr<Ranks> RanksFromEnvironment() {
 
 absl::StatusOr<Ranks> DataParallelRanks(const Ranks& world,
                                         uint32_t model_parallel_size) {
-  if (world.rank >= world.ranks) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("rank must be below the number of ranks, got rank ",
-                     world.rank, " of ", world.ranks));
-  }
+  PONIENTE_RETURN_IF_ERROR(internal::CheckRank(world.rank, world.ranks));
   if (model_parallel_size == 0 || world.ranks % model_parallel_size != 0) {
     return absl::InvalidArgumentError(absl::StrCat(
         "model_parallel_size must divide the number of ranks, got ",

@@ -3,9 +3,11 @@
 
 #include <algorithm>
 
+#include "absl/strings/str_cat.h"
 #include "index/keyed_hash.h"
 #include "index/max_samples.h"
 #include "poniente/version.h"
+#include "util/status_macros.h"
 
 namespace poniente::internal {
 namespace {
@@ -79,6 +81,24 @@ RunState::Groups GroupsOf(const std::vector<PastSource>& sources) {
   std::transform(hashes.begin(), hashes.end(), groups.begin(),
                  [](uint64_t hash) { return static_cast<uint32_t>(hash); });
   return groups;
+}
+
+absl::StatusOr<uint64_t> StepOfState(std::string_view text,
+                                     const DatasetNode& root,
+                                     const Schedule& schedule) {
+  PONIENTE_ASSIGN_OR_RETURN(const RunState saved, ParseRunState(text));
+  PONIENTE_RETURN_IF_ERROR(CheckGoesOn(saved, root, schedule));
+  return saved.step;
+}
+
+absl::Status CheckHasState(const Schedule& schedule, uint64_t step) {
+  const uint64_t steps = schedule.steps();
+  const bool is_known =
+      steps > 0 ? step <= steps : step == 0 || schedule.Has(step - 1);
+  if (is_known) return absl::OkStatus();
+  return absl::OutOfRangeError(absl::StrCat(
+      "there is no state at step ", step, ": the run ends before it",
+      steps > 0 ? absl::StrCat(", after ", steps, " steps") : ""));
 }
 
 }  // namespace poniente::internal

@@ -83,6 +83,15 @@ absl::StatusOr<RunState> ParseRunState(std::string_view text);
 absl::Status CheckGoesOn(const RunState& saved, const DatasetNode& root,
                          const Schedule& schedule);
 
+// Returns the step from which the run of a saved text goes on. Errors of
+// ParseRunState() and CheckGoesOn().
+absl::StatusOr<uint64_t> StepOfState(std::string_view text,
+                                     const DatasetNode& root,
+                                     const Schedule& schedule);
+
+// Checks whether the run has a state before `step`: OutOfRange beyond its end.
+absl::Status CheckHasState(const Schedule& schedule, uint64_t step);
+
 }  // namespace poniente::internal
 
 #endif  // PONIENTE_LOADER_STATE_RUN_STATE_H_

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The half of an ItemLoader that faces its consumer.
-#include "loader/item_prefetch.h"
+#include "loader/items/item_prefetch.h"
 
 #include <boost/asio/cancellation_state.hpp>
 #include <boost/asio/post.hpp>
@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "loader/loader_errors.h"
 #include "loader/state/run_state.h"
 #include "util/status_macros.h"
 
@@ -22,23 +23,8 @@ namespace {
 
 constexpr uint32_t kMaxPrefetchedItems = 65536;
 
-absl::Status ItemLoaderClosed() {
-  return absl::FailedPreconditionError("the loader is closed");
-}
-
-absl::Status ItemLoaderBroken() {
-  return absl::ResourceExhaustedError(
-      "the loader's event loop ran out of memory, and does not go on; open the "
-      "loader again at the step that is next, with fewer prefetch_batches or "
-      "more memory");
-}
-
 absl::Status CheckItemOptions(const ItemPrefetchOptions& options) {
-  if (options.ranks == 0 || options.rank >= options.ranks) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("rank must be below the number of ranks, got rank ",
-                     options.rank, " of ", options.ranks));
-  }
+  PONIENTE_RETURN_IF_ERROR(CheckRank(options.rank, options.ranks));
   if (options.prefetch_batches > kMaxPrefetchedItems) {
     return absl::InvalidArgumentError(
         absl::StrCat("prefetch_batches must be at most ", kMaxPrefetchedItems,
@@ -68,8 +54,7 @@ class ItemPrefetch::Core::Ticket {
 
   absl::Status status() const {
     if (is_taken_) return absl::OkStatus();
-    return absl::FailedPreconditionError(
-        "another Next() of this loader is still awaited");
+    return NextIsAwaited();
   }
 
  private:
@@ -77,25 +62,13 @@ class ItemPrefetch::Core::Ticket {
   const bool is_taken_;
 };
 
-absl::Status ItemPrefetch::Core::StepError(uint64_t step,
-                                           const absl::Status& error) const {
-  absl::Status at_step =
-      Prepend(error, absl::StrCat("step ", step, ", rank ", options_.rank));
-  // A dataset's own; of a loader it would say that the run has ended.
-  if (!absl::IsOutOfRange(at_step)) return at_step;
-  return absl::InternalError(at_step.message());
-}
-
 absl::StatusOr<bool> ItemPrefetch::Core::TakeReady(
     std::shared_ptr<void>* batch) try {
   MutexLock lock(&mu_);
-  if (is_closed_) return ItemLoaderClosed();
-  if (is_broken_) return ItemLoaderBroken();
+  if (is_closed_) return LoaderClosed();
+  if (is_broken_) return LoaderBroken();
   const uint64_t step = window_.next();
-  if (window_.at_end()) {
-    return absl::OutOfRangeError(
-        absl::StrCat("the run has ended: there is no step ", step));
-  }
+  if (window_.at_end()) return RunHasEnded(step);
   if (slots_.empty() || !slots_.front().has_arrived) {
     StartRequests();
     return false;
@@ -103,7 +76,7 @@ absl::StatusOr<bool> ItemPrefetch::Core::TakeReady(
   absl::StatusOr<MadeBatch> made = std::move(slots_.front().made);
   if (!made.ok()) {
     Restart(step);
-    return StepError(step, made.status());
+    return AtStep(made.status(), step, options_.rank);
   }
   *batch = std::move(made->batch);
   slots_.pop_front();
@@ -163,7 +136,7 @@ absl::StatusOr<std::shared_ptr<void>> ItemPrefetch::Core::NextBlocking() try {
 absl::Status ItemPrefetch::Core::Seek(uint64_t step) {
   {
     MutexLock lock(&mu_);
-    if (is_closed_) return ItemLoaderClosed();
+    if (is_closed_) return LoaderClosed();
     if (!schedule_.Has(step)) window_.EndAt(step);
     Restart(step);
   }
@@ -186,14 +159,7 @@ Task<> ItemPrefetch::Core::Close(std::shared_ptr<Core> core) {
 }
 
 absl::StatusOr<std::string> ItemPrefetch::Core::State(uint64_t step) const {
-  const uint64_t steps = schedule_.steps();
-  const bool is_known =
-      steps > 0 ? step <= steps : step == 0 || schedule_.Has(step - 1);
-  if (!is_known) {
-    return absl::OutOfRangeError(absl::StrCat(
-        "there is no state at step ", step, ": the run ends before it",
-        steps > 0 ? absl::StrCat(", after ", steps, " steps") : ""));
-  }
+  PONIENTE_RETURN_IF_ERROR(CheckHasState(schedule_, step));
   return StateAt(step);
 }
 
@@ -202,9 +168,9 @@ std::string ItemPrefetch::Core::StateAt(uint64_t step) const {
 }
 
 absl::Status ItemPrefetch::Core::Resume(std::string_view state) {
-  PONIENTE_ASSIGN_OR_RETURN(const RunState saved, ParseRunState(state));
-  PONIENTE_RETURN_IF_ERROR(CheckGoesOn(saved, maker_->root(), schedule_));
-  return Seek(saved.step);
+  PONIENTE_ASSIGN_OR_RETURN(const uint64_t step,
+                            StepOfState(state, maker_->root(), schedule_));
+  return Seek(step);
 }
 
 absl::StatusOr<std::unique_ptr<ItemPrefetch>> ItemPrefetch::Create(
@@ -223,9 +189,7 @@ absl::StatusOr<std::unique_ptr<ItemPrefetch>> ItemPrefetch::Create(
         std::make_shared<Core>(std::move(maker), std::move(schedule), options);
     return std::unique_ptr<ItemPrefetch>(new ItemPrefetch(std::move(core)));
   } catch (const std::exception& error) {
-    return absl::ResourceExhaustedError(absl::StrCat(
-        "cannot start the loader's thread and event loop: ", error.what(),
-        "; raise the limits of processes and open files (ulimit -u, -n)"));
+    return CannotStart(error);
   }
 }
 

@@ -10,7 +10,7 @@
 #include <new>
 #include <utility>
 
-#include "loader/item_prefetch.h"
+#include "loader/items/item_prefetch.h"
 
 namespace poniente::internal {
 

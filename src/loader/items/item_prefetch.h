@@ -2,8 +2,8 @@
 // The implementation of an ItemLoader: requests batches ahead of the consumer
 // (item_prefetch_requests.cc), and returns them in order (item_prefetch.cc).
 
-#ifndef PONIENTE_LOADER_ITEM_PREFETCH_H_
-#define PONIENTE_LOADER_ITEM_PREFETCH_H_
+#ifndef PONIENTE_LOADER_ITEMS_ITEM_PREFETCH_H_
+#define PONIENTE_LOADER_ITEMS_ITEM_PREFETCH_H_
 
 #include <atomic>
 #include <boost/asio/cancellation_signal.hpp>
@@ -80,7 +80,6 @@ class ItemPrefetch::Core {
 
   // Takes the next batch if it is there; false: not yet.
   absl::StatusOr<bool> TakeReady(std::shared_ptr<void>* batch);
-  absl::Status StepError(uint64_t step, const absl::Status& error) const;
 
   void StartRequests() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Starts as many as there is memory for. If memory runs out, Next() tries
@@ -147,4 +146,4 @@ class ItemPrefetch::Core {
 
 }  // namespace poniente::internal
 
-#endif  // PONIENTE_LOADER_ITEM_PREFETCH_H_
+#endif  // PONIENTE_LOADER_ITEMS_ITEM_PREFETCH_H_
