@@ -40,6 +40,7 @@
 #include "bench/measure/require.h"
 #include "bench/readers/comparison.h"
 #include "bench/readers/file_set.h"
+#include "bench/readers/measure_batches.h"
 #include "bench/readers/plain_readers.h"
 #include "bench/readers/windows.h"
 #include "poniente/byte_reader.h"
@@ -58,7 +59,6 @@ static_assert(kWindowBytes == 2 * kSeqLen);
 constexpr uint64_t kTensorBytes = kSeqLen * (4 + 4 + 1 + 4 + 4);
 constexpr size_t kHalfPage = 2048;
 constexpr int kMany = 200;
-constexpr double kWarmUpSeconds = 0.3;
 constexpr size_t kBatchSizes[] = {1, 8, 64, 1024};
 
 struct Options {
@@ -189,27 +189,6 @@ void BringIntoMemory(const std::string& folder) {
   }
 }
 
-// Calls `batch`, which makes one of `windows`, for a while.
-template <class MakeBatch>
-Sample Measure(const Options& options, size_t windows, MakeBatch&& batch) {
-  const auto run = [&](double seconds) {
-    const auto end = Clock::now() + std::chrono::duration<double>(seconds);
-    uint64_t batches = 0;
-    for (; Clock::now() < end; ++batches) batch();
-    return static_cast<double>(batches * windows);
-  };
-  run(kWarmUpSeconds);
-  Sample sample;
-  const double cpu = CpuSeconds();
-  const Clock::time_point start = Clock::now();
-  const double done = run(options.seconds);
-  const std::chrono::duration<double> took = Clock::now() - start;
-  sample.reads_per_second = done / took.count();
-  sample.cpu_microseconds = 1e6 * (CpuSeconds() - cpu) / done;
-  sample.cached = 1;
-  return sample;
-}
-
 // prefetch_batches + max_held + 1, by default.
 constexpr size_t kSlots = 4 + 2 + 1;
 
@@ -252,7 +231,7 @@ Sample MeasureArrays(const Options& options, size_t windows) {
   std::memset(ready.bytes().data(), 1, ready.bytes().size());
   std::memset(slots.bytes().data(), 2, slots.bytes().size());
   size_t turn = 0;
-  return Measure(options, windows, [&] {
+  return MeasureBatches(options.seconds, windows, [&] {
     const std::byte* from = ready.bytes().data() + turn * bytes;
     std::byte* to = slots.bytes().data() + kHalfPage + turn * bytes;
     for (const size_t element : kElementBytes) {
@@ -283,8 +262,8 @@ absl::StatusOr<Sample> MeasureLoader(const Options& options, const Kind& kind,
     of_loader.token_type = TokenType::kU16;
   }
   const auto loader = Require(config.OpenLoader(of_loader));
-  return Measure(options, windows,
-                 [&] { Require(loader->NextBlocking().status()); });
+  return MeasureBatches(options.seconds, windows,
+                        [&] { Require(loader->NextBlocking().status()); });
 }
 
 int Main(int argc, char** argv) {

@@ -30,10 +30,10 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "bench/measure/cpu_seconds.h"
 #include "bench/measure/flags.h"
 #include "bench/measure/require.h"
 #include "bench/readers/comparison.h"
+#include "bench/readers/measure_batches.h"
 #include "poniente/dataset_tree.h"
 #include "poniente/in_memory_dataset.h"
 #include "poniente/item_loader.h"
@@ -45,7 +45,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr double kWarmUpSeconds = 0.3;
 constexpr size_t kBatchSizes[] = {1, 8, 64, 1024};
 constexpr size_t kMapBatchSizes[] = {1, 16, 64};
 constexpr std::chrono::microseconds kFunction{100};
@@ -120,26 +119,8 @@ class PlainLoop {
 // Calls `batch`, which makes one of `items`, for a while.
 template <class MakeBatch>
 Sample Measure(const Options& options, size_t items, MakeBatch&& batch) {
-  const auto run = [&](double seconds) {
-    const auto end = Clock::now() + std::chrono::duration<double>(seconds);
-    uint64_t batches = 0;
-    const uint64_t between = std::max<uint64_t>(1, 64 / items);
-    while (Clock::now() < end) {
-      for (uint64_t i = 0; i < between; ++i) batch();
-      batches += between;
-    }
-    return static_cast<double>(batches * items);
-  };
-  run(kWarmUpSeconds);
-  Sample sample;
-  const double cpu = CpuSeconds();
-  const Clock::time_point start = Clock::now();
-  const double done = run(options.seconds);
-  const std::chrono::duration<double> took = Clock::now() - start;
-  sample.reads_per_second = done / took.count();
-  sample.cpu_microseconds = 1e6 * (CpuSeconds() - cpu) / done;
-  sample.cached = 1;
-  return sample;
+  return MeasureBatches(options.seconds, items, batch,
+                        std::max<uint64_t>(1, 64 / items));
 }
 
 std::unique_ptr<ItemLoader<Image>> OpenLoader(DatasetPtr<Image> root,

@@ -14,7 +14,6 @@
 #include <boost/asio/post.hpp>
 #include <cstdint>
 #include <exception>
-#include <filesystem>
 #include <iostream>
 #include <memory>
 #include <string>
@@ -156,13 +155,4 @@ absl::Status Run(const std::string& store) {
 
 }  // namespace
 
-int main() {
-  const std::filesystem::path store =
-      std::filesystem::temp_directory_path() /
-      ("epoll_loop." + std::to_string(getpid()));
-  const absl::Status status = Run(store.string());
-  std::filesystem::remove_all(store);
-  if (status.ok()) return 0;
-  std::cerr << "epoll_loop: " << status.message() << '\n';
-  return 1;
-}
+int main() { return examples::RunWithStore("epoll_loop", Run); }

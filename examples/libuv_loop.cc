@@ -4,14 +4,12 @@
 // docs/consuming.md explains it.
 
 #include <poniente/poniente.h>
-#include <unistd.h>
 #include <uv.h>
 
 #include <boost/asio/bind_executor.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/post.hpp>
 #include <cstdint>
-#include <filesystem>
 #include <iostream>
 #include <memory>
 #include <string>
@@ -134,13 +132,4 @@ absl::Status Run(const std::string& store) {
 
 }  // namespace
 
-int main() {
-  const std::filesystem::path store =
-      std::filesystem::temp_directory_path() /
-      ("libuv_loop." + std::to_string(getpid()));
-  const absl::Status status = Run(store.string());
-  std::filesystem::remove_all(store);
-  if (status.ok()) return 0;
-  std::cerr << "libuv_loop: " << status.message() << '\n';
-  return 1;
-}
+int main() { return examples::RunWithStore("libuv_loop", Run); }

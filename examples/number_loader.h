@@ -5,8 +5,11 @@
 #define PONIENTE_EXAMPLES_NUMBER_LOADER_H_
 
 #include <poniente/poniente.h>
+#include <unistd.h>
 
 #include <cstdint>
+#include <filesystem>
+#include <iostream>
 #include <memory>
 #include <string>
 #include <vector>
@@ -40,6 +43,19 @@ inline absl::StatusOr<std::unique_ptr<poniente::Loader>> OpenLoader(
   auto windows = (*store)->Windows(options.seq_len);
   if (!windows.ok()) return windows.status();
   return poniente::Loader::Create(*windows, *schedule);
+}
+
+// Calls `run` with the path of a store to be, removes the store, and returns
+// what main() returns. `name` is the program's.
+inline int RunWithStore(const std::string& name,
+                        absl::Status (*run)(const std::string& store)) {
+  const std::filesystem::path store = std::filesystem::temp_directory_path() /
+                                      (name + "." + std::to_string(getpid()));
+  const absl::Status status = run(store.string());
+  std::filesystem::remove_all(store);
+  if (status.ok()) return 0;
+  std::cerr << name << ": " << status.message() << '\n';
+  return 1;
 }
 
 }  // namespace examples
