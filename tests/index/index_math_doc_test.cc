@@ -6,7 +6,6 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
-#include <fstream>
 #include <map>
 #include <string>
 #include <vector>
@@ -24,46 +23,14 @@
 #include "index/mixture/weights.h"
 #include "index/permutation/item_order.h"
 #include "poniente/permutation.h"
+#include "tests/index/doc_vectors.h"
 
 namespace poniente::internal {
 namespace {
 
-using Words = std::vector<std::string>;
-
-// "keyword argument ...: expected ..."; a line that begins with two spaces goes
-// on with what the one before it expects.
-struct Vector {
-  std::string line;
-  Words arguments;  // without the keyword
-  Words expected;
-};
-
-std::multimap<std::string, Vector> ReadVectors() {
-  std::multimap<std::string, Vector> vectors;
-  std::ifstream document(PONIENTE_SOURCE_DIR "/docs/index-math.md");
-  auto last = vectors.end();
-  bool is_inside = false;
-  for (std::string line; std::getline(document, line);) {
-    if (line == "```vectors") {
-      is_inside = true;
-    } else if (line == "```") {
-      is_inside = false;
-    } else if (is_inside && absl::StartsWith(line, "  ")) {
-      for (const auto word : absl::StrSplit(line.substr(2), ' ')) {
-        last->second.expected.emplace_back(word);
-      }
-    } else if (is_inside) {
-      const size_t colon = line.find(": ");
-      Words left = absl::StrSplit(line.substr(0, colon), ' ');
-      const std::string keyword = left.front();
-      left.erase(left.begin());
-      last = vectors.emplace(
-          keyword,
-          Vector{line, left, absl::StrSplit(line.substr(colon + 2), ' ')});
-    }
-  }
-  return vectors;
-}
+using poniente::testing::ReadVectors;
+using Vector = poniente::testing::DocVector;
+using Words = poniente::testing::Words;
 
 template <class Number = uint64_t>
 Number To(const std::string& text) {
@@ -116,7 +83,8 @@ class IndexMathDocTest : public ::testing::Test {
     }
   }
 
-  const std::multimap<std::string, Vector> vectors_ = ReadVectors();
+  const std::multimap<std::string, Vector> vectors_ =
+      ReadVectors("index-math.md");
 };
 
 TEST_F(IndexMathDocTest, HasNoVectorThatNothingChecks) {

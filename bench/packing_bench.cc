@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+// What packing whole documents into windows wastes and costs.
+//
+//   packing_bench [DOCUMENTS] [ROUNDS]
+//
+// For DOCUMENTS (default 1e8) random lengths, of a log-normal distribution
+// (median 600, sigma 1) and of a power law (P(n > x) = (100 / x)^1.2, at most
+// 2^20), and windows of 2048 to 131072 tokens:
+//   padding     share of all tokens of the windows
+//   plan        processor time to make it, the median of ROUNDS (default 5);
+//               memory of the plan
+//   equal       share of the pairs of documents in a window that have the same
+//               length
+//   window      processor time for the pieces of a window, at random places
+//   back        and for the places of a document
+//   first fit   padding of first fit, in random order, with 1000 open windows
+//   best fit    padding of best fit with 1000 open windows; the fullest closes
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <functional>
+#include <random>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "bench/measure/cpu_seconds.h"
+#include "bench/measure/require.h"
+#include "bench/measure/statistics.h"
+#include "index/packing/window_packing.h"
+
+namespace poniente::bench {
+namespace {
+
+using internal::LengthHistogram;
+using internal::PackedPiece;
+using internal::PackedPlace;
+using internal::PackingOrder;
+using internal::WindowPacking;
+
+constexpr uint32_t kLongest = 1 << 20;
+
+// Uniform in (0, 1].
+double Uniform(std::mt19937_64& random) {
+  return (static_cast<double>(random() >> 11) + 1) * 0x1p-53;
+}
+
+uint32_t LogNormalLength(std::mt19937_64& random) {
+  // Box and Muller.
+  const double normal = std::sqrt(-2 * std::log(Uniform(random))) *
+                        std::cos(6.283185307179586 * Uniform(random));
+  const double length = std::round(600 * std::exp(normal));
+  return static_cast<uint32_t>(std::clamp<double>(length, 1, kLongest));
+}
+
+uint32_t PowerLength(std::mt19937_64& random) {
+  const double length = 100 * std::pow(Uniform(random), -1 / 1.2);
+  return static_cast<uint32_t>(std::min<double>(length, kLongest));
+}
+
+using Draw = std::function<uint32_t(std::mt19937_64&)>;
+
+LengthHistogram RandomHistogram(const Draw& draw, uint64_t documents) {
+  std::mt19937_64 random(1);
+  std::vector<uint64_t> counts(kLongest + 1);
+  for (uint64_t i = 0; i < documents; ++i) ++counts[draw(random)];
+  LengthHistogram histogram;
+  for (uint32_t length = 1; length <= kLongest; ++length) {
+    if (counts[length] == 0) continue;
+    histogram.lengths.push_back(length);
+    histogram.starts.push_back(histogram.starts.back() + counts[length]);
+  }
+  return histogram;
+}
+
+double EqualPairs(const WindowPacking& packing) {
+  std::mt19937_64 random(2);
+  uint64_t pairs = 0;
+  uint64_t equal = 0;
+  std::vector<PackedPiece> pieces;
+  for (int i = 0; i < 2000; ++i) {
+    pieces.clear();
+    packing.AppendPieces(random() % packing.num_windows(), PackingOrder(42, 0),
+                         &pieces);
+    std::vector<uint32_t> lengths;
+    for (const PackedPiece& piece : pieces) lengths.push_back(piece.length);
+    std::sort(lengths.begin(), lengths.end());
+    pairs += lengths.size() * (lengths.size() - 1) / 2;
+    for (size_t a = 0, b = 0; a < lengths.size(); a = b) {
+      while (b < lengths.size() && lengths[b] == lengths[a]) ++b;
+      equal += (b - a) * (b - a - 1) / 2;
+    }
+  }
+  return static_cast<double>(equal) / static_cast<double>(pairs);
+}
+
+// Microseconds of processor time of a call with a number from 0 to 2^16.
+double Microseconds(const std::function<void(uint64_t)>& call) {
+  constexpr uint64_t kCalls = 1 << 14;
+  const double start = CpuSeconds();
+  for (uint64_t i = 0; i < kCalls; ++i) call(i);
+  return (CpuSeconds() - start) / kCalls * 1e6;
+}
+
+// The padding of packers that keep windows open, on a stream of documents.
+double StreamPadding(const Draw& draw, uint32_t window, bool best_fit) {
+  constexpr size_t kOpen = 1000;
+  constexpr int kDocuments = 1'000'000;
+  std::mt19937_64 random(3);
+  std::vector<uint32_t> open;  // tokens left, the oldest first
+  uint64_t windows = 0;
+  uint64_t tokens = 0;
+  for (int i = 0; i < kDocuments; ++i) {
+    uint32_t length = draw(random);
+    tokens += length;
+    for (; length > window; length -= window) ++windows;
+    size_t at = SIZE_MAX;
+    for (size_t b = 0; b < open.size(); ++b) {
+      if (open[b] < length) continue;
+      if (at == SIZE_MAX || open[b] < open[at]) at = b;
+      if (!best_fit || open[b] == length) break;
+    }
+    if (at == SIZE_MAX) {
+      if (open.size() == kOpen) {
+        open.erase(best_fit ? std::min_element(open.begin(), open.end())
+                            : open.begin());
+      }
+      open.push_back(window);
+      at = open.size() - 1;
+      ++windows;
+    }
+    open[at] -= length;
+    if (open[at] == 0) open.erase(open.begin() + static_cast<ptrdiff_t>(at));
+  }
+  return 1 -
+         static_cast<double>(tokens) / static_cast<double>(windows * window);
+}
+
+void Measure(const std::string& name, const Draw& draw, uint64_t documents,
+             int rounds) {
+  const LengthHistogram histogram = RandomHistogram(draw, documents);
+  for (const uint32_t window : {2048u, 4096u, 8192u, 131072u}) {
+    std::vector<double> plan_ms;
+    for (int i = 0; i < rounds; ++i) {
+      LengthHistogram copy = histogram;
+      const double start = CpuSeconds();
+      Require(WindowPacking::Create(std::move(copy), window, {}).ok(),
+              "documents cannot be packed");
+      plan_ms.push_back((CpuSeconds() - start) * 1e3);
+    }
+    const WindowPacking packing = *WindowPacking::Create(histogram, window, {});
+    const PackingOrder order(42, 0);
+    std::mt19937_64 random(4);
+    std::vector<PackedPiece> pieces;
+    const double window_us = Microseconds([&](uint64_t) {
+      pieces.clear();
+      packing.AppendPieces(random() % packing.num_windows(), order, &pieces);
+    });
+    std::vector<PackedPlace> places;
+    const double back_us = Microseconds([&](uint64_t) {
+      places.clear();
+      packing.AppendPlaces(random() % histogram.num_documents(), order,
+                           &places);
+    });
+    const PackingSummary& all = packing.summary();
+    std::printf(
+        "%-11s %7u %9.4f %% %8.1f %7.2f %8zu %8zu %7.3f %7.2f %7.2f %8.3f %% "
+        "%8.3f %%\n",
+        name.c_str(), window, 100 * all.padding(), Median(plan_ms),
+        static_cast<double>(all.plan_bytes) / 1e6,
+        packing.plan().nodes().size(), packing.plan().groups().size(),
+        EqualPairs(packing), window_us, back_us,
+        100 * StreamPadding(draw, window, false),
+        100 * StreamPadding(draw, window, true));
+    std::fflush(stdout);
+  }
+}
+
+}  // namespace
+}  // namespace poniente::bench
+
+int main(int argc, char** argv) {
+  const double documents = argc > 1 ? std::atof(argv[1]) : 1e8;
+  const int rounds = argc > 2 ? std::atoi(argv[2]) : 5;
+  if (argc > 3 || !(documents >= 1) || rounds < 1) {
+    std::fprintf(stderr, "usage: packing_bench [DOCUMENTS] [ROUNDS]\n");
+    return 2;
+  }
+  std::printf(
+      "%.0f documents\n%-11s %7s %11s %8s %7s %8s %8s %7s %7s %7s %10s "
+      "%10s\n",
+      documents, "lengths", "window", "padding", "plan ms", "MB", "nodes",
+      "groups", "equal", "win us", "back us", "first fit", "best fit");
+  using namespace poniente::bench;
+  const auto count = static_cast<uint64_t>(documents);
+  Measure("log-normal", LogNormalLength, count, rounds);
+  Measure("power", PowerLength, count, rounds);
+  return 0;
+}

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+// How whole documents are packed into windows (docs/packing.md).
+
+#ifndef PONIENTE_PACKING_H_
+#define PONIENTE_PACKING_H_
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "absl/status/statusor.h"
+
+namespace poniente {
+
+// What happens to documents that are longer than a window.
+enum class LongDocuments : uint8_t {
+  // They are cut into full windows; what remains is packed with other
+  // documents.
+  kSplit,
+  // Their first tokens, one window of them, are kept.
+  kTruncate,
+  // Their last tokens, one window of them, are kept.
+  kTruncateLeft,
+  // They are in no window.
+  kDrop,
+  // They are an error.
+  kRefuse,
+};
+
+// Returns "split", "truncate", "truncate_left", "drop" or "refuse".
+std::string_view LongDocumentsName(LongDocuments policy);
+// Returns the policy of this name; InvalidArgument for any other text.
+absl::StatusOr<LongDocuments> ParseLongDocuments(std::string_view name);
+
+// Options of packed windows. All of them except for `index_file` decide which
+// documents share a window, so a run must keep them.
+struct PackingOptions {
+  LongDocuments long_documents = LongDocuments::kSplit;
+  // Each piece of a document takes a multiple of `align` tokens of the window,
+  // up to align - 1 of them padding. Divides the length of the window. Context
+  // parallelism over C ranks needs 2 * C.
+  uint32_t align = 1;
+  // Most documents in a window; 0 for no limit. A limit below four times the
+  // mean wastes 1 % and more of the tokens.
+  uint32_t max_documents = 0;
+  // Tokens that the pieces of a document that was cut share: 0 or 1. With 0,
+  // the label of the last token of each piece but the last is lost.
+  uint32_t overlap = 0;
+  // From 1 to 256: how far documents of one length are spread over the windows.
+  // 1 is best fit decreasing, which fills a window with documents of one
+  // length.
+  uint32_t parts = 64;
+  // Whether each epoch seats the documents anew, and orders the windows anew.
+  bool shuffle = true;
+  // File of the documents' order by length. If it does not exist, it is made,
+  // which reads all lengths; if it is of other documents, it is made again.
+  // Empty: a file in the folder of a token store, if that can be written; else
+  // the order is made in memory, 4 bytes per document.
+  std::string index_file = {};
+
+  friend bool operator==(const PackingOptions&,
+                         const PackingOptions&) = default;
+};
+
+// What packing does to the documents, in one epoch. It depends on their lengths
+// alone.
+struct PackingSummary {
+  uint64_t windows = 0;
+  uint64_t window_tokens = 0;  // of each window
+  uint64_t documents = 0;      // with at least one token
+  uint64_t tokens = 0;         // of the documents
+  // Tokens in windows: those of the documents, without what is truncated or
+  // dropped, and twice what pieces share.
+  uint64_t placed_tokens = 0;
+  uint64_t split_documents = 0;      // into two pieces or more
+  uint64_t truncated_documents = 0;  // or cut off, and the tokens that are not
+  uint64_t truncated_tokens = 0;     // in any window
+  uint64_t dropped_documents = 0;    // likewise
+  uint64_t dropped_tokens = 0;
+  uint64_t pieces = 0;
+  uint32_t max_pieces = 0;   // of a window
+  uint64_t plan_bytes = 0;   // memory of the plan
+  uint64_t index_bytes = 0;  // memory or disk of the order by length
+
+  uint64_t padding_tokens() const {
+    return windows * window_tokens - placed_tokens;
+  }
+  // Returns padding_tokens() as a share of all tokens of the windows.
+  double padding() const {
+    return windows == 0 ? 0
+                        : static_cast<double>(padding_tokens()) /
+                              static_cast<double>(windows * window_tokens);
+  }
+
+  friend bool operator==(const PackingSummary&,
+                         const PackingSummary&) = default;
+};
+
+}  // namespace poniente
+
+#endif  // PONIENTE_PACKING_H_
