@@ -17,6 +17,7 @@
 #include "poniente/async_dataset.h"
 #include "poniente/byte_reader.h"
 #include "poniente/extend/piecewise_items.h"
+#include "poniente/packing.h"
 #include "poniente/selection.h"
 #include "poniente/task.h"
 #include "poniente/token_window.h"
@@ -141,6 +142,16 @@ class TokenSource : public std::enable_shared_from_this<TokenSource> {
   // Returns where a document lies. Documents follow each other without gaps;
   // some may be empty.
   virtual absl::StatusOr<TokenRange> DocumentRange(uint64_t document) const = 0;
+  // Writes where each document lies: ranges.size() == documents.size(). For
+  // documents in any order; may keep what it reads, for later calls.
+  virtual absl::Status DocumentRanges(std::span<const uint64_t> documents,
+                                      std::span<TokenRange> ranges) const;
+  // Returns whether DocumentRanges() would answer from memory now, without a
+  // read.
+  virtual bool HasRangesInMemory(std::span<const uint64_t> documents) const {
+    (void)documents;
+    return false;
+  }
   // Returns the bounds of `count` documents from `first` on, count + 1 numbers:
   // document first + i is tokens [bounds[i], bounds[i + 1]).
   virtual absl::StatusOr<std::vector<uint64_t>> DocumentBounds(
@@ -183,6 +194,26 @@ class TokenSource : public std::enable_shared_from_this<TokenSource> {
   // length < 2^32 - 1 and documents.size() == num_documents().
   absl::StatusOr<DatasetPtr<TokenWindow>> Windows(
       uint64_t length, const Selection& documents) const;
+
+  // Returns windows of whole documents, packed with little padding (packing.h,
+  // docs/packing.md). Each document that is not empty is in one window of each
+  // epoch, or cut into several, as options.long_documents says. PiecesOf()
+  // tells which documents a window holds; PackedItemsOf() what packing does to
+  // them. Padding has the id end_of_document(), or 0.
+  //
+  // Each epoch has an order of its own, unless options.shuffle is false, so a
+  // mixture does not shuffle the windows again. Windows cannot be cut.
+  //
+  // Reads the lengths of all documents twice, unless their order is in a file.
+  // InvalidArgument for options out of range; FailedPrecondition if documents
+  // are not known.
+  absl::StatusOr<DatasetPtr<TokenWindow>> PackedWindows(
+      uint64_t length, const PackingOptions& options = {}) const;
+  // The same of the selected documents alone. InvalidArgument unless
+  // documents.size() == num_documents().
+  absl::StatusOr<DatasetPtr<TokenWindow>> PackedWindows(
+      uint64_t length, const PackingOptions& options,
+      const Selection& documents) const;
 
   // Returns the source as a dataset of documents: item d is the whole of
   // document d. The dataset is empty if documents are not known.

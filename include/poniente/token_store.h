@@ -100,6 +100,10 @@ class TokenStore final : public TokenSource {
       std::vector<TokenRange> ranges) const override;
 
   absl::StatusOr<TokenRange> DocumentRange(uint64_t document) const override;
+  // Reads and keeps document ends as DocumentAt() does.
+  absl::Status DocumentRanges(std::span<const uint64_t> documents,
+                              std::span<TokenRange> ranges) const override;
+  bool HasRangesInMemory(std::span<const uint64_t> documents) const override;
   // Reads all bounds in one read.
   absl::StatusOr<std::vector<uint64_t>> DocumentBounds(
       uint64_t first, uint64_t count) const override;

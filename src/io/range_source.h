@@ -6,6 +6,7 @@
 #define PONIENTE_IO_RANGE_SOURCE_H_
 
 #include <cstdint>
+#include <vector>
 
 #include "poniente/byte_reader.h"
 
@@ -42,9 +43,25 @@ class RangeSource {
   virtual uint64_t id_limit() const { return uint64_t{1} << 32; }
 
   // Returns where elements [begin, begin + count) of an item lie. REQUIRES: the
-  // item exists and holds them.
+  // item exists and holds them; !has_pieces().
   virtual FileRange Locate(uint64_t item, uint32_t begin,
-                           uint32_t count) const = 0;
+                           uint32_t count) const {
+    (void)item, (void)begin, (void)count;
+    return {};
+  }
+
+  // Returns whether items lie in pieces. The leaf then implements
+  // PiecewiseItems, which tells where in the source they are, and
+  // LocateTokens() where that is in the files.
+  virtual bool has_pieces() const { return false; }
+  // Returns what stands in padding.
+  virtual uint32_t padding_id() const { return 0; }
+  // Appends the ranges of files that hold elements [begin, end) of the source,
+  // in order. REQUIRES: the elements exist; has_pieces().
+  virtual void LocateTokens(uint64_t begin, uint64_t end,
+                            std::vector<FileRange>* ranges) const {
+    (void)begin, (void)end, (void)ranges;
+  }
 };
 
 }  // namespace poniente

@@ -13,12 +13,17 @@
 
 namespace poniente {
 
-// Tokens [begin, end) of a store, all from one document.
+// ItemPiece::document of padding.
+inline constexpr uint64_t kNoDocument = UINT64_MAX;
+
+// Tokens [begin, end) of a store, all from one document; or end - begin tokens
+// of padding, which lie in no store.
 struct ItemPiece {
   uint64_t document = 0;
   uint64_t begin = 0;
   uint64_t end = 0;
 
+  bool is_padding() const { return document == kNoDocument; }
   friend bool operator==(const ItemPiece&, const ItemPiece&) = default;
 };
 
@@ -35,7 +40,7 @@ struct PieceOfItem {
 
 // Implemented by leaves whose items hold parts of several documents of one
 // store, and whose documents may be cut into several items. The answers are the
-// same in every epoch.
+// same in every epoch unless changes_with_epoch().
 //
 // Thread safety: any number of threads. Calls may read, and block meanwhile.
 // Errors: OutOfRange for an item or document that does not exist; errors of the
@@ -60,6 +65,16 @@ class PiecewiseItems {
   // document was not selected, or lies in the tail that fills no item.
   virtual absl::StatusOr<std::vector<PieceOfItem>> ItemsOf(
       uint64_t document) const = 0;
+
+  // Returns the same for one epoch.
+  virtual absl::StatusOr<std::vector<PieceOfItem>> ItemsIn(
+      uint64_t document, uint64_t epoch) const {
+    (void)epoch;
+    return ItemsOf(document);
+  }
+  // Returns whether each epoch has other items: ItemsOf() is then the answer
+  // for epoch 0.
+  virtual bool changes_with_epoch() const { return false; }
 };
 
 // Returns null unless `node` implements PiecewiseItems.

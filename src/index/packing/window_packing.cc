@@ -141,6 +141,7 @@ uint64_t WindowPacking::FullPiecesOf(uint64_t length) const {
 
 PackedPiece WindowPacking::TailOf(uint64_t length) const {
   PackedPiece tail;
+  tail.document_length = length;
   uint64_t end = length;
   if (length > window_tokens_) {
     switch (options_.long_documents) {
@@ -254,7 +255,7 @@ PackedPiece WindowPacking::FullPiece(uint64_t number) const {
   const size_t i = first_long_ + at;
   const uint64_t each = FullPiecesOf(histogram_.lengths[i]);
   const uint64_t rest = number - full_before_[at];
-  return {histogram_.starts[i] + rest / each,
+  return {histogram_.starts[i] + rest / each, histogram_.lengths[i],
           rest % each * (window_tokens_ - options_.overlap), window_tokens_, 0};
 }
 

@@ -21,6 +21,7 @@ namespace poniente::internal {
 // length) of a window.
 struct PackedPiece {
   uint64_t ordinal = 0;  // of the document, by length (LengthHistogram)
+  uint64_t document_length = 0;
   uint64_t begin = 0;
   uint32_t length = 0;
   uint32_t offset = 0;

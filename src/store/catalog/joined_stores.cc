@@ -113,6 +113,30 @@ absl::StatusOr<TokenRange> JoinedStores::DocumentRange(
   return TokenRange{before + tokens.begin, before + tokens.end};
 }
 
+absl::Status JoinedStores::DocumentRanges(std::span<const uint64_t> documents,
+                                          std::span<TokenRange> ranges) const {
+  for (size_t i = 0; i < documents.size(); ++i) {
+    PONIENTE_ASSIGN_OR_RETURN(const size_t at, StoreOf(documents[i]));
+    const uint64_t document = documents[i] - DocumentsBefore(at);
+    PONIENTE_RETURN_IF_ERROR(stores_[at]->DocumentRanges(
+        std::span(&document, 1), ranges.subspan(i, 1)));
+    ranges[i].begin += TokensBefore(at);
+    ranges[i].end += TokensBefore(at);
+  }
+  return absl::OkStatus();
+}
+
+bool JoinedStores::HasRangesInMemory(
+    std::span<const uint64_t> documents) const {
+  for (const uint64_t each : documents) {
+    if (each >= num_documents()) continue;  // fails without a read
+    const size_t at = Holder(document_ends_, each);
+    const uint64_t document = each - DocumentsBefore(at);
+    if (!stores_[at]->HasRangesInMemory(std::span(&document, 1))) return false;
+  }
+  return true;
+}
+
 absl::StatusOr<std::vector<uint64_t>> JoinedStores::DocumentBounds(
     uint64_t first, uint64_t count) const {
   if (first > num_documents() || count > num_documents() - first) {

@@ -56,6 +56,9 @@ class JoinedStores final : public TokenSource {
       std::vector<TokenRange> ranges) const override;
 
   absl::StatusOr<TokenRange> DocumentRange(uint64_t document) const override;
+  absl::Status DocumentRanges(std::span<const uint64_t> documents,
+                              std::span<TokenRange> ranges) const override;
+  bool HasRangesInMemory(std::span<const uint64_t> documents) const override;
   absl::StatusOr<std::vector<uint64_t>> DocumentBounds(
       uint64_t first, uint64_t count) const override;
   absl::StatusOr<std::string> DocumentName(uint64_t document) const override;

@@ -21,6 +21,14 @@ absl::StatusOr<TokenRange> DocumentIndex::Range(uint64_t document) const {
   return Between(0, document, tokens_, "document");
 }
 
+absl::StatusOr<TokenRange> DocumentIndex::KeptRange(uint64_t document) const {
+  PONIENTE_RETURN_IF_ERROR(CheckDocument(document));
+  PONIENTE_ASSIGN_OR_RETURN(const EndsSegment* segment,
+                            ends_.Segment(ends_.SegmentWith(document)));
+  if (segment == nullptr) return Range(document);
+  return segment->Of(document);
+}
+
 absl::StatusOr<std::vector<uint64_t>> DocumentIndex::Bounds(
     uint64_t first, uint64_t count) const {
   if (first > documents_ || count > documents_ - first) {

@@ -35,6 +35,12 @@ class DocumentIndex {
 
   // Implement the calls of TokenStore.
   absl::StatusOr<TokenRange> Range(uint64_t document) const;
+  // Does the same, and keeps what it reads (kept_ends.h).
+  absl::StatusOr<TokenRange> KeptRange(uint64_t document) const;
+  // Returns whether KeptRange() would not read.
+  bool IsInMemory(uint64_t document) const {
+    return document >= documents_ || ends_.IsInMemory(document);
+  }
   absl::StatusOr<std::vector<uint64_t>> Bounds(uint64_t first,
                                                uint64_t count) const;
   absl::StatusOr<std::string> Name(uint64_t document) const;

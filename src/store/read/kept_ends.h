@@ -16,6 +16,7 @@
 #include "absl/status/statusor.h"
 #include "io/memory_budget.h"
 #include "poniente/extend/piecewise_items.h"
+#include "poniente/token_source.h"
 #include "store/read/compact_ends.h"
 #include "store/read/side_file.h"
 
@@ -35,6 +36,11 @@ struct EndsSegment {
   // end().
   uint64_t At(uint64_t token) const {
     return first + lengths.At(token - begin);
+  }
+  // Returns the tokens of a document of this segment.
+  TokenRange Of(uint64_t document) const {
+    const uint64_t from = begin + lengths.Begin(document - first);
+    return {from, from + lengths.Length(document - first)};
   }
   // Appends the pieces of tokens [from, to) that lie in this segment. REQUIRES:
   // begin <= from < min(to, end()).
@@ -76,6 +82,10 @@ class KeptEnds {
     return std::min(documents_, FirstOf(segment) + segment_documents_);
   }
 
+  // Returns the segment with the document.
+  uint64_t SegmentWith(uint64_t document) const {
+    return document / segment_documents_;
+  }
   // Returns the segment with the document that contains the token. Reads the
   // last ends of segments that the search meets first. REQUIRES: token <
   // tokens.
@@ -85,6 +95,8 @@ class KeptEnds {
   // Returns the segment; reads it if it is not in memory. Null if there is no
   // memory left for it.
   absl::StatusOr<const EndsSegment*> Segment(uint64_t segment) const;
+  // Returns whether the segment with the document is in memory.
+  bool IsInMemory(uint64_t document) const;
   // Returns whether tokens [begin, end) can be looked up without reading.
   bool AreInMemory(uint64_t begin, uint64_t end) const;
 

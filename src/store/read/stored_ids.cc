@@ -101,32 +101,43 @@ absl::StatusOr<std::vector<TokenWindow>> DecodeRanges(
   return windows;
 }
 
-Task<std::vector<TokenWindow>> ReadFromArrays(const TokenSource& source,
-                                              std::vector<TokenRange> ranges) {
+void AppendFileRanges(const TokenSource& source, uint64_t begin, uint64_t end,
+                      std::vector<FileRange>* ranges) {
   const std::span<const TokenArray> arrays = source.arrays();
   const std::span<const uint64_t> ends = source.shard_ends();
+  const uint64_t width = StoredTypeBytes(source.stored_type());
+  auto shard = static_cast<size_t>(
+      std::upper_bound(ends.begin(), ends.end(), begin) - ends.begin());
+  for (; begin < end; ++shard) {
+    const uint64_t to = std::min(end, ends[shard]);
+    if (to == begin) continue;  // an empty shard
+    const TokenArray& array = arrays[shard];
+    ranges->push_back({array.file,
+                       array.offset + (begin - array.first_token) * width,
+                       (to - begin) * width});
+    begin = to;
+  }
+}
+
+Task<std::vector<TokenWindow>> ReadFromArrays(const TokenSource& source,
+                                              std::vector<TokenRange> ranges) {
   const uint64_t width = StoredTypeBytes(source.stored_type());
   uint64_t bytes = 0;
   for (const TokenRange& range : ranges) bytes += range.size() * width;
   const auto stored = std::make_unique_for_overwrite<std::byte[]>(bytes);
 
-  std::vector<ReadRequest> requests;
-  requests.reserve(ranges.size());
-  std::byte* to = stored.get();
+  std::vector<FileRange> located;
+  located.reserve(ranges.size());
   for (const TokenRange& range : ranges) {
-    uint64_t begin = range.begin;
-    auto shard = static_cast<size_t>(
-        std::upper_bound(ends.begin(), ends.end(), begin) - ends.begin());
-    while (begin < range.end) {
-      const uint64_t end = std::min(range.end, ends[shard]);
-      const size_t size = (end - begin) * width;
-      const TokenArray& array = arrays[shard++];
-      if (size == 0) continue;
-      const uint64_t at = array.offset + (begin - array.first_token) * width;
-      requests.push_back({&source.reader(), array.file, at, {to, size}});
-      to += size;
-      begin = end;
-    }
+    AppendFileRanges(source, range.begin, range.end, &located);
+  }
+  std::vector<ReadRequest> requests;
+  requests.reserve(located.size());
+  std::byte* to = stored.get();
+  for (const FileRange& range : located) {
+    requests.push_back(
+        {&source.reader(), range.file, range.offset, {to, range.bytes}});
+    to += range.bytes;
   }
   const absl::Status read = co_await ReadBatch(requests);
   if (!read.ok()) co_return read;

@@ -12,6 +12,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "io/range_source.h"
 #include "poniente/task.h"
 #include "poniente/token_source.h"
 #include "poniente/token_window.h"
@@ -37,6 +38,11 @@ absl::Status NotAnId(const TokenSource& source, uint64_t token, int64_t id);
 absl::StatusOr<std::vector<TokenWindow>> DecodeRanges(
     const TokenSource& source, std::span<const TokenRange> ranges,
     const std::byte* stored);
+
+// Appends the ranges of files that hold tokens [begin, end) of a source whose
+// arrays() contain all tokens.
+void AppendFileRanges(const TokenSource& source, uint64_t begin, uint64_t end,
+                      std::vector<FileRange>* ranges);
 
 // Implements TokenSource::ReadRanges() for a source whose arrays() contain all
 // tokens.

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "store/packing/packed_windows.h"
 #include "store/read/selected_windows.h"
 #include "store/read/token_datasets.h"
 #include "util/status_macros.h"
@@ -106,6 +107,27 @@ absl::StatusOr<DatasetPtr<TokenWindow>> TokenSource::Windows(
   }
   return internal::MakeSelectedWindows(
       shared_from_this(), static_cast<uint32_t>(length), documents);
+}
+
+absl::Status TokenSource::DocumentRanges(std::span<const uint64_t> documents,
+                                         std::span<TokenRange> ranges) const {
+  for (size_t i = 0; i < documents.size(); ++i) {
+    PONIENTE_ASSIGN_OR_RETURN(ranges[i], DocumentRange(documents[i]));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<DatasetPtr<TokenWindow>> TokenSource::PackedWindows(
+    uint64_t length, const PackingOptions& options) const {
+  return internal::MakePackedWindows(shared_from_this(), length, options,
+                                     std::nullopt);
+}
+
+absl::StatusOr<DatasetPtr<TokenWindow>> TokenSource::PackedWindows(
+    uint64_t length, const PackingOptions& options,
+    const Selection& documents) const {
+  return internal::MakePackedWindows(shared_from_this(), length, options,
+                                     documents);
 }
 
 DatasetPtr<TokenWindow> TokenSource::Documents() const {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "poniente/token_store.h"
 
+#include <algorithm>
 #include <functional>
 #include <utility>
 
@@ -179,6 +180,18 @@ Task<std::vector<TokenWindow>> TokenStore::ReadRanges(
 
 absl::StatusOr<TokenRange> TokenStore::DocumentRange(uint64_t document) const {
   return documents_->Range(document);
+}
+absl::Status TokenStore::DocumentRanges(std::span<const uint64_t> documents,
+                                        std::span<TokenRange> ranges) const {
+  for (size_t i = 0; i < documents.size(); ++i) {
+    PONIENTE_ASSIGN_OR_RETURN(ranges[i], documents_->KeptRange(documents[i]));
+  }
+  return absl::OkStatus();
+}
+bool TokenStore::HasRangesInMemory(std::span<const uint64_t> documents) const {
+  return std::all_of(
+      documents.begin(), documents.end(),
+      [this](uint64_t document) { return documents_->IsInMemory(document); });
 }
 absl::StatusOr<std::vector<uint64_t>> TokenStore::DocumentBounds(
     uint64_t first, uint64_t count) const {

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// The documents of a source in the order of their lengths: what packing needs
+// to know of each document.
+
+#ifndef PONIENTE_STORE_PACKING_LENGTH_ORDER_H_
+#define PONIENTE_STORE_PACKING_LENGTH_ORDER_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "index/packing/length_histogram.h"
+#include "poniente/selection.h"
+#include "poniente/token_source.h"
+#include "store/packing/document_numbers.h"
+
+namespace poniente::internal {
+
+// The documents that are not empty, by (length, number). A document's place in
+// this order is its ordinal.
+//
+// Memory: 16 bytes per distinct length, and 4 bytes per document (5 for more
+//     than 2^32 of them) in memory or in a mapped file.
+// Thread safety: immutable; any number of threads.
+class LengthOrder {
+ public:
+  // Opens the order of all documents or, if `selection` is not null, of the
+  // selected ones. Takes it from `file` if that holds the order of these
+  // documents; else makes it, which reads the lengths of all documents twice,
+  // on several threads, and writes `file`. If `file` is empty, uses a file in
+  // the folder of a token store and, if that cannot be written or `selection`
+  // is not null, memory.
+  //
+  // Errors: FailedPrecondition if the documents are not known; InvalidArgument
+  // if the selection is of another number of documents; errors of reading the
+  // lengths and, if `file` is not empty, of writing it.
+  static absl::StatusOr<LengthOrder> Open(const TokenSource& source,
+                                          const Selection* selection,
+                                          const std::string& file);
+
+  LengthOrder(LengthHistogram histogram,
+              std::shared_ptr<const DocumentNumbers> numbers)
+      : histogram_(std::move(histogram)), numbers_(std::move(numbers)) {}
+
+  const LengthHistogram& histogram() const { return histogram_; }
+  const DocumentNumbers& numbers() const { return *numbers_; }
+
+  // Returns the ordinal of a document of `length` tokens; nullopt if the order
+  // does not have it. `documents`: how many the source has. Reads a few
+  // entries.
+  absl::StatusOr<std::optional<uint64_t>> OrdinalOf(uint64_t document,
+                                                    uint64_t length,
+                                                    uint64_t documents) const;
+
+ private:
+  LengthHistogram histogram_;
+  std::shared_ptr<const DocumentNumbers> numbers_;
+};
+
+}  // namespace poniente::internal
+
+#endif  // PONIENTE_STORE_PACKING_LENGTH_ORDER_H_

@@ -1,0 +1,314 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "store/packing/packed_windows.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "index/keyed_hash.h"
+#include "index/packing/window_packing.h"
+#include "io/range_source.h"
+#include "poniente/extend/index_map_dataset.h"
+#include "poniente/extend/piecewise_items.h"
+#include "store/packing/length_order.h"
+#include "store/read/stored_ids.h"
+#include "util/status_macros.h"
+
+namespace poniente::internal {
+namespace {
+
+// What the same windows under different seeds share.
+struct Packed {
+  std::shared_ptr<const TokenSource> source;
+  LengthOrder order;
+  WindowPacking packing;
+  PackingSummary summary;
+  bool is_shuffled = false;
+  uint64_t fingerprint = 0;  // without the seed
+};
+
+class PackedDataset : public AsyncDataset<TokenWindow>,
+                      public PiecewiseItems,
+                      public PackedItems {
+ public:
+  PackedDataset(std::shared_ptr<const Packed> packed, uint64_t seed)
+      : packed_(std::move(packed)), seed_(seed) {}
+
+  std::string name() const override { return source().path(); }
+  const Vocabulary* vocabulary() const override {
+    return source().known_vocabulary();
+  }
+  bool reads_files() const override { return true; }
+  uint32_t item_tokens() const override { return packing().window_tokens(); }
+  // If each epoch has an order of its own, a mixture adds none.
+  bool has_order() const override { return packed_->is_shuffled; }
+  uint64_t fingerprint() const override {
+    return packed_->is_shuffled ? Derive(packed_->fingerprint, seed_)
+                                : packed_->fingerprint;
+  }
+  LengthState length_now() const override {
+    return LengthState::Final(packing().num_windows());
+  }
+  const PackingSummary& packing_summary() const override {
+    return packed_->summary;
+  }
+  uint64_t SquaredLengths(const Position& position) const override {
+    return packing().SquaredLengths(position.index, OrderOf(position.epoch));
+  }
+
+  Task<std::vector<TokenWindow>> GetBatch(
+      std::span<const Index> indices) const override {
+    const std::vector<Position> positions = WholeItems(indices);
+    absl::StatusOr<std::vector<TokenWindow>> items = co_await GetAt(positions);
+    co_return items;
+  }
+
+  Task<std::vector<TokenWindow>> GetAt(
+      std::span<const Position> positions) const override {
+    absl::StatusOr<Plan> plan = MakePlan(positions);
+    if (!plan.ok()) co_return plan.status();
+    absl::StatusOr<std::vector<TokenWindow>> texts =
+        co_await source().ReadRanges(std::move(plan->ranges));
+    if (!texts.ok()) co_return texts.status();
+    co_return Join(*plan, *texts);
+  }
+
+  absl::StatusOr<std::vector<ItemPiece>> Pieces(
+      const Position& position) const override;
+  bool HasPiecesInMemory(const Position& position) const override;
+  absl::StatusOr<std::vector<PieceOfItem>> ItemsOf(
+      uint64_t document) const override {
+    return ItemsIn(document, 0);
+  }
+  absl::StatusOr<std::vector<PieceOfItem>> ItemsIn(
+      uint64_t document, uint64_t epoch) const override;
+  bool changes_with_epoch() const override { return packed_->is_shuffled; }
+
+ protected:
+  const TokenSource& source() const { return *packed_->source; }
+  const WindowPacking& packing() const { return packed_->packing; }
+  const std::shared_ptr<const Packed>& packed() const { return packed_; }
+  uint64_t seed() const { return seed_; }
+  uint32_t padding() const { return source().end_of_document().value_or(0); }
+
+ private:
+  // Ranges to read, and the pieces of all items, in order.
+  struct Plan {
+    std::vector<TokenRange> ranges;
+    std::vector<std::vector<ItemPiece>> items;
+  };
+
+  PackingOrder OrderOf(uint64_t epoch) const {
+    return packed_->is_shuffled ? PackingOrder(seed_, epoch) : PackingOrder();
+  }
+
+  absl::Status CheckPosition(const Position& position) const;
+
+  absl::StatusOr<Plan> MakePlan(std::span<const Position> positions) const {
+    Plan plan;
+    for (const Position& position : positions) {
+      PONIENTE_ASSIGN_OR_RETURN(std::vector<ItemPiece> pieces,
+                                Pieces(position));
+      for (const ItemPiece& piece : pieces) {
+        if (piece.is_padding()) continue;
+        plan.ranges.push_back({piece.begin, piece.end});
+      }
+      plan.items.push_back(std::move(pieces));
+    }
+    return plan;
+  }
+
+  std::vector<TokenWindow> Join(const Plan& plan,
+                                std::span<const TokenWindow> texts) const {
+    std::vector<TokenWindow> windows(plan.items.size());
+    auto text = texts.begin();
+    for (size_t i = 0; i < windows.size(); ++i) {
+      std::vector<uint32_t>& tokens = windows[i].tokens;
+      tokens.reserve(packing().window_tokens());
+      for (const ItemPiece& piece : plan.items[i]) {
+        if (piece.is_padding()) {
+          tokens.insert(tokens.end(), piece.end - piece.begin, padding());
+        } else {
+          tokens.insert(tokens.end(), text->tokens.begin(), text->tokens.end());
+          ++text;
+        }
+      }
+    }
+    return windows;
+  }
+
+  const std::shared_ptr<const Packed> packed_;
+  const uint64_t seed_;
+};
+
+absl::Status PackedDataset::CheckPosition(const Position& position) const {
+  if (position.index >= packing().num_windows()) {
+    return CheckReadable(*this, std::span(&position.index, 1));
+  }
+  const bool is_whole = position.part_begin == 0 &&
+                        (position.part_length == kWholeItem ||
+                         position.part_length == packing().window_tokens());
+  if (is_whole) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "tokens ", position.part_begin, " to ",
+      uint64_t{position.part_begin} + position.part_length, " of item ",
+      position.index, " of '", name(),
+      "': windows of packed documents are not cut, because that would cut "
+      "documents; pack them for windows of the length asked for"));
+}
+
+absl::StatusOr<std::vector<ItemPiece>> PackedDataset::Pieces(
+    const Position& position) const {
+  PONIENTE_RETURN_IF_ERROR(CheckPosition(position));
+  std::vector<PackedPiece> packed;
+  packing().AppendPieces(position.index, OrderOf(position.epoch), &packed);
+  std::vector<uint64_t> documents(packed.size());
+  for (size_t i = 0; i < packed.size(); ++i) {
+    PONIENTE_RETURN_IF_ERROR(packed_->order.numbers().Read(
+        packed[i].ordinal, std::span(&documents[i], 1)));
+  }
+  std::vector<TokenRange> ranges(packed.size());
+  PONIENTE_RETURN_IF_ERROR(source().DocumentRanges(documents, ranges));
+  std::vector<ItemPiece> pieces;
+  pieces.reserve(2 * packed.size());
+  uint32_t end = 0;
+  const auto pad_to = [&](uint32_t offset) {
+    if (offset > end) pieces.push_back({kNoDocument, 0, offset - end});
+  };
+  for (size_t i = 0; i < packed.size(); ++i) {
+    const PackedPiece& piece = packed[i];
+    if (ranges[i].size() != piece.document_length) {
+      return absl::DataLossError(absl::StrCat(
+          "document ", documents[i], " of '", name(), "' has ",
+          ranges[i].size(), " tokens, ", piece.document_length,
+          " when documents were ordered by length: the source or the file of "
+          "that order was changed; delete the file and open the source again"));
+    }
+    pad_to(piece.offset);
+    const uint64_t begin = ranges[i].begin + piece.begin;
+    pieces.push_back({documents[i], begin, begin + piece.length});
+    end = piece.offset + piece.length;
+  }
+  pad_to(packing().window_tokens());
+  return pieces;
+}
+
+bool PackedDataset::HasPiecesInMemory(const Position& position) const {
+  if (!CheckPosition(position).ok()) return true;
+  std::vector<PackedPiece> packed;
+  packing().AppendPieces(position.index, OrderOf(position.epoch), &packed);
+  const DocumentNumbers& numbers = packed_->order.numbers();
+  std::vector<uint64_t> documents(packed.size());
+  for (size_t i = 0; i < packed.size(); ++i) {
+    if (!numbers.HasRead(packed[i].ordinal)) return false;
+    if (!numbers.Read(packed[i].ordinal, std::span(&documents[i], 1)).ok()) {
+      return true;  // Pieces() returns the error
+    }
+  }
+  return source().HasRangesInMemory(documents);
+}
+
+absl::StatusOr<std::vector<PieceOfItem>> PackedDataset::ItemsIn(
+    uint64_t document, uint64_t epoch) const {
+  std::vector<PieceOfItem> items;
+  PONIENTE_ASSIGN_OR_RETURN(const TokenRange tokens,
+                            source().DocumentRange(document));
+  if (tokens.size() == 0) return items;
+  PONIENTE_ASSIGN_OR_RETURN(const std::optional<uint64_t> ordinal,
+                            packed_->order.OrdinalOf(document, tokens.size(),
+                                                     source().num_documents()));
+  if (!ordinal.has_value()) return items;  // not selected
+  std::vector<PackedPlace> places;
+  packing().AppendPlaces(*ordinal, OrderOf(epoch), &places);
+  for (const PackedPlace& place : places) {
+    const uint64_t begin = tokens.begin + place.begin;
+    items.push_back({place.window, place.offset, begin, begin + place.length});
+  }
+  return items;
+}
+
+template <class Base>
+class Reseeded : public Base {
+ public:
+  using Base::Base;
+  DatasetPtr<TokenWindow> WithSeed(uint64_t seed) const override {
+    if (!this->packed()->is_shuffled || seed == this->seed()) {
+      return this->shared_from_this();
+    }
+    return std::make_shared<Reseeded>(this->packed(), seed);
+  }
+};
+
+// The windows of a source that stores its tokens as arrays: loaders read them
+// straight into batches.
+class PackedRanges : public PackedDataset, public RangeSource {
+ public:
+  using PackedDataset::PackedDataset;
+
+  const RangeSource* ranges() const override { return this; }
+  const ByteReader& reader() const override { return source().reader(); }
+  uint32_t width_bytes() const override {
+    return StoredTypeBytes(source().stored_type());
+  }
+  uint32_t item_length() const override { return item_tokens(); }
+  bool ids_are_checked() const override { return source().ids_are_checked(); }
+  uint64_t id_limit() const override {
+    return StoredTypeLimit(source().stored_type());
+  }
+  bool has_pieces() const override { return true; }
+  uint32_t padding_id() const override { return padding(); }
+  void LocateTokens(uint64_t begin, uint64_t end,
+                    std::vector<FileRange>* ranges) const override {
+    AppendFileRanges(source(), begin, end, ranges);
+  }
+};
+
+}  // namespace
+
+absl::StatusOr<DatasetPtr<TokenWindow>> MakePackedWindows(
+    std::shared_ptr<const TokenSource> source, uint64_t length,
+    const PackingOptions& options, std::optional<Selection> documents) {
+  if (length == 0 || length >= kWholeItem) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the length of a window must be 1 to ", kWholeItem - 1,
+                     " tokens, got ", length));
+  }
+  const Selection* const selection =
+      documents.has_value() ? &*documents : nullptr;
+  const auto failed = [&](const absl::Status& status) {
+    return Prepend(status, absl::StrCat("packing the documents of '",
+                                        source->path(), "'"));
+  };
+  absl::StatusOr<LengthOrder> order =
+      LengthOrder::Open(*source, selection, options.index_file);
+  if (!order.ok()) return failed(order.status());
+  absl::StatusOr<WindowPacking> packing = WindowPacking::Create(
+      order->histogram(), static_cast<uint32_t>(length), options);
+  if (!packing.ok()) return failed(packing.status());
+  uint64_t fingerprint = Derive(
+      source->fingerprint(), Tag("packed"), length,
+      static_cast<uint64_t>(options.long_documents), uint64_t{options.align},
+      uint64_t{options.max_documents}, uint64_t{options.overlap},
+      uint64_t{options.parts}, uint64_t{options.shuffle});
+  if (selection != nullptr) {
+    fingerprint = Derive(fingerprint, selection->fingerprint());
+  }
+  PackingSummary summary = packing->summary();
+  summary.index_bytes += order->numbers().bytes();
+  const bool has_arrays = !source->arrays().empty();
+  auto packed = std::make_shared<const Packed>(
+      Packed{std::move(source), *std::move(order), *std::move(packing), summary,
+             options.shuffle, fingerprint});
+  if (has_arrays) {
+    return DatasetPtr<TokenWindow>(
+        std::make_shared<Reseeded<PackedRanges>>(std::move(packed), 0));
+  }
+  return DatasetPtr<TokenWindow>(
+      std::make_shared<Reseeded<PackedDataset>>(std::move(packed), 0));
+}
+
+}  // namespace poniente::internal
