@@ -65,8 +65,10 @@ struct BatchAccess;
 class BatchLayout {
  public:
   // `tensors` need not include kTokens.
+  // `max_documents`: of a sample; 0: as many as it has tokens.
   explicit BatchLayout(TokenType token_type,
-                       std::span<const BatchTensor> tensors = {});
+                       std::span<const BatchTensor> tensors = {},
+                       uint32_t max_documents = 0);
 
   TokenType token_type() const { return token_type_; }
   bool Has(BatchTensor tensor) const {
@@ -75,8 +77,9 @@ class BatchLayout {
   ElementType TypeOf(BatchTensor tensor) const;
   // These are for `n` samples of `L` tokens. Offset() of an absent tensor is
   // where it would be.
-  static uint64_t Elements(BatchTensor tensor, uint64_t n, uint64_t L) {
-    return tensor == BatchTensor::kLossWeights ? n : n * L;
+  uint64_t Elements(BatchTensor tensor, uint64_t n, uint64_t L) const;
+  uint64_t MaxDocuments(uint64_t L) const {
+    return max_documents_ == 0 || max_documents_ > L ? L : max_documents_;
   }
   uint64_t Offset(BatchTensor tensor, uint64_t n, uint64_t L) const;
   uint64_t Bytes(uint64_t n, uint64_t L) const;
@@ -84,6 +87,7 @@ class BatchLayout {
  private:
   TokenType token_type_;
   uint32_t tensors_ = 1;  // bit t: BatchTensor t is there
+  uint32_t max_documents_ = 0;
 };
 
 // What a batch has besides its tensors. The slot keeps it for the next batch,
@@ -170,6 +174,19 @@ class Batch {
   }
   std::span<const float> loss_weights() const {
     return HostSpan<float>(BatchTensor::kLossWeights);
+  }
+  std::span<const int32_t> cu_seqlens() const {
+    return HostSpan<int32_t>(BatchTensor::kCuSeqlens);
+  }
+  std::span<const int32_t> document_counts() const {
+    return HostSpan<int32_t>(BatchTensor::kDocumentCounts);
+  }
+  std::span<const int32_t> max_seqlens() const {
+    return HostSpan<int32_t>(BatchTensor::kMaxSeqlens);
+  }
+  // Returns the most documents of a sample that cu_seqlens() have room for.
+  uint32_t max_documents() const {
+    return static_cast<uint32_t>(layout_.MaxDocuments(seq_len()));
   }
 
   // Returns where the batch was delivered: the GPU asked for, or the host.

@@ -14,14 +14,16 @@
 
 namespace poniente {
 
-// The tensors of a batch. Shapes use n = Batch::num_samples() and L =
-// Batch::seq_len(). All but kTokens are made on request
-// (LoaderOptions::tensors).
+// The tensors of a batch. Shapes use n = Batch::num_samples(), L =
+// Batch::seq_len() and D = Batch::max_documents(). All but kTokens are made on
+// request (LoaderOptions::tensors).
 //
 // Documents are those of the store. If a function makes the items, or a leaf
 // does not know its documents, each item counts as one document. If a document
 // began before the sample, it counts as beginning with the sample, because the
-// model sees nothing earlier.
+// model sees nothing earlier. Samples of packed documents (packing.h) may have
+// padding, which is no document: its tokens have no loss. DocumentRules say
+// what documents may see of each other.
 enum class BatchTensor : uint8_t {
   // [n, L], of type LoaderOptions::token_type.
   kTokens,
@@ -31,20 +33,53 @@ enum class BatchTensor : uint8_t {
   // [n, L] u8: 1 if the next token lies in the same sample and in the same
   // document, else 0. A sample of L + 1 tokens has L labels.
   kLossMask,
-  // [n, L] i32: number of the token's document within the sample, from 0.
+  // [n, L] i32: number of the token's document within the sample, from 0; -1
+  // for padding.
   kDocumentIds,
   // [n, L] i32: place of the token in its document, counted from 0 at the start
-  // of the document or of the sample, whichever is later.
+  // of the document or of the sample, whichever is later; 0 for padding.
   kPositions,
   // [n] f32: the entry of LoaderOptions::loss_weights for the sample's source.
   kLossWeights,
+  // [n * D + 1] i32: where attention begins anew, in the n * L tokens of the
+  // batch end to end: 0, the end of each document of each sample, and n * L up
+  // to the end, so that the shape does not depend on the documents. What
+  // kernels of variable length take (cu_seqlens_q of FlashAttention). Padding
+  // at the end of a sample is one more document; padding behind an aligned
+  // document belongs to it.
+  kCuSeqlens,
+  // [n] i32: how many documents of kCuSeqlens each sample has, and the tokens
+  // of the longest of them.
+  kDocumentCounts,
+  kMaxSeqlens,
+};
+
+inline constexpr BatchTensor kLastBatchTensor = BatchTensor::kMaxSeqlens;
+
+// What the tensors of a batch say of documents that share a sample. Changes no
+// token.
+struct DocumentRules {
+  // Whether tokens see the documents before theirs in the sample: document_ids
+  // are then 0, and in cu_seqlens each sample is one document.
+  bool attention_across = false;
+  // Whether the last token of a document has the first of the next one as its
+  // label.
+  bool loss_across = false;
+  // Whether positions begin at 0 in each document; else in each sample.
+  bool restart_positions = true;
+  // D, the most documents of a sample that cu_seqlens have room for, padding
+  // included. A sample with more is an error. 0: as many as packing can put
+  // into a window; for other samples, L.
+  uint32_t max_documents = 0;
+
+  friend bool operator==(const DocumentRules&, const DocumentRules&) = default;
 };
 
 // The label that torch.nn.CrossEntropyLoss ignores by default.
 inline constexpr int32_t kIgnoredLabel = -100;
 
-// Returns "tokens", "labels", "loss_mask", "document_ids", "positions" or
-// "loss_weights".
+// Returns "tokens", "labels", "loss_mask", "document_ids", "positions",
+// "loss_weights", "cu_seqlens", "document_counts" or "max_seqlens".
 std::string_view BatchTensorName(BatchTensor tensor);
 // Returns the tensor of this name; InvalidArgument for any other text.
 absl::StatusOr<BatchTensor> ParseBatchTensor(std::string_view name);

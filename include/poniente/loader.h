@@ -60,6 +60,9 @@ struct LoaderOptions {
   // (docs/performance.md). Default: none.
   std::vector<BatchTensor> tensors = {};
 
+  // What the tensors say of documents that share a sample.
+  DocumentRules documents = {};
+
   // Values of BatchTensor::kLossWeights, by the path of a source or of a node
   // above it ("prose", "prose/fortunes"). If several paths match, the longest
   // applies; sources without a match have weight 1. Finite, at least 0.

@@ -245,7 +245,7 @@ class MistakeFinder {
     CheckEnum("TokenType", loader.token_type, TokenType::kI64);
     CheckEnum("DeviceType", loader.device.type, DeviceType::kCuda);
     for (const BatchTensor tensor : loader.tensors) {
-      CheckEnum("BatchTensor", tensor, BatchTensor::kLossWeights);
+      CheckEnum("BatchTensor", tensor, kLastBatchTensor);
     }
     if (loader.rank != 0 || loader.ranks != 1 || loader.start_step != 0) {
       Lost(

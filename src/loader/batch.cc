@@ -46,7 +46,7 @@ std::span<const std::byte> Batch::bytes() const {
 }
 
 uint64_t Batch::NumElements(BatchTensor tensor) const {
-  return internal::BatchLayout::Elements(tensor, num_samples(), seq_len());
+  return layout_.Elements(tensor, num_samples(), seq_len());
 }
 
 const std::byte* Batch::HostBytes(BatchTensor tensor) const {
@@ -66,8 +66,11 @@ absl::StatusOr<TensorView> Batch::tensor(BatchTensor tensor) const {
   TensorView view;
   view.name = BatchTensorName(tensor);
   view.type = layout_.TypeOf(tensor);
-  view.dimensions = tensor == BatchTensor::kLossWeights ? 1 : 2;
-  view.shape = {num_samples(), view.dimensions == 1 ? 0 : seq_len()};
+  const uint64_t elements = NumElements(tensor);
+  const bool is_matrix = tensor <= BatchTensor::kPositions;
+  view.dimensions = is_matrix ? 2 : 1;
+  view.shape = is_matrix ? std::array<uint64_t, 2>{num_samples(), seq_len()}
+                         : std::array<uint64_t, 2>{elements, 0};
   if (IsOnHost(tensor)) view.host = HostBytes(tensor);
   if (facts_->slot->device_bytes() != nullptr) {
     view.device = facts_->slot->device_bytes() +
@@ -78,8 +81,7 @@ absl::StatusOr<TensorView> Batch::tensor(BatchTensor tensor) const {
 
 std::vector<TensorView> Batch::tensors() const {
   std::vector<TensorView> views;
-  for (uint8_t i = 0; i <= static_cast<uint8_t>(BatchTensor::kLossWeights);
-       ++i) {
+  for (uint8_t i = 0; i <= static_cast<uint8_t>(kLastBatchTensor); ++i) {
     absl::StatusOr<TensorView> view = tensor(static_cast<BatchTensor>(i));
     if (view.ok()) views.push_back(*view);
   }

@@ -2,6 +2,7 @@
 #include "loader/batch_assembler.h"
 
 #include <algorithm>
+#include <cstring>
 #include <functional>
 #include <memory>
 #include <utility>
@@ -15,6 +16,7 @@
 #include "loader/state/schedule_agreement.h"
 #include "loader/widen.h"
 #include "poniente/extend/index_map_dataset.h"
+#include "poniente/packing.h"
 #include "util/status_macros.h"
 
 namespace poniente::internal {
@@ -78,6 +80,24 @@ absl::Status CheckLength(const TreeLeaf& leaf, uint64_t tokens,
                            "make the root with Schedule::mixture_options()");
 }
 
+// Windows of packed documents cannot be cut into the shorter samples of a
+// schedule of lengths.
+absl::Status CheckPackedLengths(const DatasetTree& tree,
+                                const Schedule& schedule) {
+  for (const TreeLeaf& leaf : tree.leaves()) {
+    if (!leaf.is_plain || PackedItemsOf(*leaf.node) == nullptr) continue;
+    for (const Stretch& stretch : schedule.stretches()) {
+      if (stretch.seq_len == leaf.node->item_tokens()) continue;
+      return Prepend(
+          WindowLengthError(leaf.path, leaf.node->item_tokens(),
+                            stretch.seq_len),
+          "windows of packed documents cannot be cut, so one run has one "
+          "sequence length");
+    }
+  }
+  return absl::OkStatus();
+}
+
 // One sample of each stretch, as far as it can be looked up now.
 absl::Status CheckStretches(const DatasetTree& tree,
                             const AsyncDataset<TokenWindow>& dataset,
@@ -90,6 +110,15 @@ absl::Status CheckStretches(const DatasetTree& tree,
           absl::StrCat("a batch of ", stretch.batch_size, " x ",
                        stretch.seq_len, " tokens, of ", row_bytes,
                        " bytes a sample, does not fit in memory"));
+    }
+    // cu_seqlens count the tokens of a batch in i32.
+    if (layout.Has(BatchTensor::kCuSeqlens) &&
+        stretch.batch_size > INT32_MAX / stretch.seq_len) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "cu_seqlens cannot count the tokens of a batch of ",
+          stretch.batch_size, " x ", stretch.seq_len,
+          ", more than 2^31 - 1; make batches smaller, or leave the tensor "
+          "out"));
     }
     if (stretch.first_sample >= dataset.length_now().readable) continue;
     const Position position = {.index = stretch.first_sample};
@@ -148,11 +177,13 @@ absl::Status BatchAssembler::Check(const DatasetTree& tree,
     }
     return WindowLengthError(leaf.path, ranges->item_length(), max_seq_len);
   }
+  PONIENTE_RETURN_IF_ERROR(CheckPackedLengths(tree, schedule));
   PONIENTE_RETURN_IF_ERROR(CheckScheduleAgrees(dataset, schedule));
   PONIENTE_RETURN_IF_ERROR(TensorFiller::Check(tree, options));
   PONIENTE_RETURN_IF_ERROR(
       CheckStretches(tree, dataset, schedule,
-                     BatchLayout(options.token_type, options.tensors)));
+                     BatchLayout(options.token_type, options.tensors,
+                                 options.documents.max_documents)));
   return tree.CheckEpochs(schedule.samples());
 }
 
@@ -179,7 +210,8 @@ BatchAssembler::BatchAssembler(DatasetPtr<TokenWindow> dataset,
     const uint32_t width = ranges.width_bytes();
     file_leaves_.push_back(
         {&ranges, &ranges.reader(), ids, width,
-         ranges.ids_are_checked() || HoldsNoOther(ids, width)});
+         ranges.ids_are_checked() || HoldsNoOther(ids, width),
+         ranges.has_pieces()});
   }
   if (const uint32_t width = WidthToWiden(options); width > 0) {
     host_type_ = TypeOfWidth(width);
@@ -287,23 +319,26 @@ Task<> BatchAssembler::Fill(Batch* batch, Slot* slot, FetchTimes* times) const {
   times->read = watch.Lap();
   absl::Status tokens;
   if (reads_files_) {
-    tokens = co_await FillFromFiles(items, by_leaf, batch, slot, times);
+    tokens =
+        co_await FillFromFiles(items, by_leaf, *documents, batch, slot, times);
     watch.Lap();
   } else {
     tokens = co_await FillFromItems(positions, batch);
   }
   if (!tokens.ok()) co_return tokens;
-  tensors_.Fill(items, *documents, batch);
+  absl::Status filled = tensors_.Fill(items, *documents, batch);
   times->decode += watch.Lap();
-  co_return absl::OkStatus();
+  co_return filled;
 }
 
 Task<BatchDocuments> BatchAssembler::FindDocuments(
     std::span<const LeafPosition> items, uint32_t seq_len) const {
   if (!tensors_.needs_documents()) co_return BatchDocuments();
-  if (tensors_.HasDocumentsInMemory(items)) {
-    co_return tensors_.FindDocuments(items, seq_len);
-  }
+  BatchDocuments in_memory;
+  absl::StatusOr<bool> known =
+      tensors_.FindDocuments(items, seq_len, /*may_read=*/false, &in_memory);
+  if (!known.ok()) co_return known.status();
+  if (*known) co_return in_memory;
   // Owned by the call, too, which may outlast this coroutine.
   struct Search {
     std::vector<LeafPosition> items;
@@ -312,10 +347,10 @@ Task<BatchDocuments> BatchAssembler::FindDocuments(
   auto search = std::make_shared<Search>();
   search->items.assign(items.begin(), items.end());
   std::function<absl::Status()> find = [this, search, seq_len] {
-    absl::StatusOr<BatchDocuments> found =
-        tensors_.FindDocuments(search->items, seq_len);
-    if (found.ok()) search->found = *std::move(found);
-    return found.status();
+    return tensors_
+        .FindDocuments(search->items, seq_len, /*may_read=*/true,
+                       &search->found)
+        .status();
   };
   absl::Status done = co_await blocking_.Run(std::move(find));
   if (!done.ok()) co_return done;
@@ -338,26 +373,29 @@ absl::Status BatchAssembler::CheckLengths(std::span<const LeafPosition> items,
 }
 
 Task<> BatchAssembler::FillFromFiles(std::span<const LeafPosition> items,
-                                     const SamplesByLeaf& by_leaf, Batch* batch,
-                                     Slot* slot, FetchTimes* times) const {
+                                     const SamplesByLeaf& by_leaf,
+                                     const BatchDocuments& documents,
+                                     Batch* batch, Slot* slot,
+                                     FetchTimes* times) const {
   Stopwatch watch;
-  absl::StatusOr<std::vector<ReadRequest>> requests =
-      PlanReads(items, by_leaf, batch, slot);
-  if (!requests.ok()) co_return requests.status();
+  absl::StatusOr<PlannedReads> reads =
+      PlanReads(items, by_leaf, documents, batch, slot);
+  if (!reads.ok()) co_return reads.status();
   times->resolve += watch.Lap();
-  absl::Status read = co_await ReadBatch(*requests);
+  absl::Status read = co_await ReadBatch(reads->requests);
   times->read += watch.Lap();
   if (!read.ok()) co_return read;
-  absl::Status decoded = Decode(items, by_leaf, *requests, batch);
+  absl::Status decoded = Decode(items, *reads, batch);
+  if (decoded.ok()) FillPadding(by_leaf, documents, batch);
   times->decode += watch.Lap();
   co_return decoded;
 }
 
 // Rows that lie on the host as they are stored are read in place, others
 // beside it.
-absl::StatusOr<std::vector<ReadRequest>> BatchAssembler::PlanReads(
+absl::StatusOr<BatchAssembler::PlannedReads> BatchAssembler::PlanReads(
     std::span<const LeafPosition> items, const SamplesByLeaf& by_leaf,
-    Batch* batch, Slot* slot) const {
+    const BatchDocuments& documents, Batch* batch, Slot* slot) const {
   const uint32_t width = TokenTypeBytes(host_type_);
   const uint32_t seq_len = batch->seq_len();
   size_t beside = 0;
@@ -370,51 +408,97 @@ absl::StatusOr<std::vector<ReadRequest>> BatchAssembler::PlanReads(
   const std::span<std::byte> rows =
       BatchAccess::Bytes(batch, BatchTensor::kTokens);
   const size_t row_bytes = size_t{seq_len} * width;
-  std::vector<ReadRequest> requests;
-  requests.reserve(items.size());
+  PlannedReads reads;
+  reads.requests.reserve(items.size());
+  reads.places.reserve(items.size());
+  std::vector<FileRange> ranges;
   for (const SamplesByLeaf::Group& group : by_leaf) {
     const FileLeaf& from = file_leaves_[group.leaf];
     const bool in_place = from.width == width;
-    for (const uint32_t sample : group.samples) {
-      const Position& position = items[sample].position;
-      const FileRange range =
-          from.ranges->Locate(position.index, position.part_begin, seq_len);
+    const auto add = [&](const FileRange& range, uint32_t sample, uint32_t at) {
       const std::span<std::byte> into =
-          in_place ? rows.subspan(sample * row_bytes, range.bytes)
+          in_place ? rows.subspan(sample * row_bytes + size_t{at} * width,
+                                  range.bytes)
                    : scratch.first(range.bytes);
       if (!in_place) scratch = scratch.subspan(range.bytes);
-      requests.push_back({from.reader, range.file, range.offset, into});
-    }
-  }
-  return requests;
-}
-
-// `requests`: those of PlanReads().
-absl::Status BatchAssembler::Decode(std::span<const LeafPosition> items,
-                                    const SamplesByLeaf& by_leaf,
-                                    std::span<const ReadRequest> requests,
-                                    Batch* batch) const {
-  const TokenType type = host_type_;
-  const size_t row_bytes = size_t{batch->seq_len()} * TokenTypeBytes(type);
-  const std::span<std::byte> rows =
-      BatchAccess::Bytes(batch, BatchTensor::kTokens);
-  for (const SamplesByLeaf::Group& group : by_leaf) {
-    const FileLeaf& from = file_leaves_[group.leaf];
-    const auto read = requests.first(group.samples.size());
-    requests = requests.subspan(read.size());
-    if (from.width == TokenTypeBytes(type) && from.ids_are_checked) continue;
-    for (size_t i = 0; i < read.size(); ++i) {
-      const uint32_t sample = group.samples[i];
-      const uint64_t greatest =
-          Widen(read[i].into, from.width, type,
-                rows.subspan(sample * row_bytes, row_bytes));
-      if (greatest >= from.ids) {
-        return IdError(tree_.leaves()[group.leaf].path,
-                       items[sample].position.index, greatest, from.ids);
+      reads.requests.push_back({from.reader, range.file, range.offset, into});
+      reads.places.push_back({group.leaf, sample, at});
+    };
+    for (const uint32_t sample : group.samples) {
+      if (!from.has_pieces) {
+        const Position& position = items[sample].position;
+        add(from.ranges->Locate(position.index, position.part_begin, seq_len),
+            sample, 0);
+        continue;
+      }
+      uint32_t at = 0;
+      for (const SamplePart& part : documents.Of(sample)) {
+        uint32_t end = at + part.length;
+        if (part.kind == SamplePart::Kind::kDocument) {
+          ranges.clear();
+          from.ranges->LocateTokens(part.begin, part.begin + part.length,
+                                    &ranges);
+          for (const FileRange& range : ranges) {
+            add(range, sample, at);
+            at += static_cast<uint32_t>(range.bytes / from.width);
+          }
+        }
+        at = end;
       }
     }
   }
+  return reads;
+}
+
+absl::Status BatchAssembler::Decode(std::span<const LeafPosition> items,
+                                    const PlannedReads& reads,
+                                    Batch* batch) const {
+  const uint32_t width = TokenTypeBytes(host_type_);
+  const size_t row_bytes = size_t{batch->seq_len()} * width;
+  const std::span<std::byte> rows =
+      BatchAccess::Bytes(batch, BatchTensor::kTokens);
+  for (size_t i = 0; i < reads.requests.size(); ++i) {
+    const RowPlace& place = reads.places[i];
+    const FileLeaf& from = file_leaves_[place.leaf];
+    if (from.width == width && from.ids_are_checked) continue;
+    const std::span<const std::byte> stored = reads.requests[i].into;
+    const uint64_t greatest =
+        Widen(stored, from.width, host_type_,
+              rows.subspan(place.sample * row_bytes + size_t{place.at} * width,
+                           stored.size() / from.width * width));
+    if (greatest >= from.ids) {
+      return IdError(tree_.leaves()[place.leaf].path,
+                     items[place.sample].position.index, greatest, from.ids);
+    }
+  }
   return absl::OkStatus();
+}
+
+void BatchAssembler::FillPadding(const SamplesByLeaf& by_leaf,
+                                 const BatchDocuments& documents,
+                                 Batch* batch) const {
+  const uint32_t width = TokenTypeBytes(host_type_);
+  std::byte* const rows =
+      BatchAccess::Bytes(batch, BatchTensor::kTokens).data();
+  for (const SamplesByLeaf::Group& group : by_leaf) {
+    const FileLeaf& from = file_leaves_[group.leaf];
+    if (!from.has_pieces) continue;
+    const uint64_t id = from.ranges->padding_id();
+    for (const uint32_t sample : group.samples) {
+      std::byte* to = rows + size_t{sample} * batch->seq_len() * width;
+      for (const SamplePart& part : documents.Of(sample)) {
+        std::byte* const end = to + size_t{part.length} * width;
+        if (part.kind == SamplePart::Kind::kDocument) {
+          to = end;
+          continue;
+        }
+        for (; to != end; to += width) {
+          // Little-endian, as all ids are.
+          std::memcpy(to, &id, width);
+        }
+      }
+    }
+  }
 }
 
 Task<> BatchAssembler::FillFromItems(std::span<const Position> positions,

@@ -63,6 +63,17 @@ class BatchAssembler {
   Task<std::optional<Batch>> Assemble(uint64_t step, FetchTimes* times) const;
 
  private:
+  // Where the bytes of a read belong: tokens from `at` on of a sample.
+  struct RowPlace {
+    uint32_t leaf = 0;
+    uint32_t sample = 0;
+    uint32_t at = 0;
+  };
+  struct PlannedReads {
+    std::vector<ReadRequest> requests;
+    std::vector<RowPlace> places;  // one for each request
+  };
+
   // Returns the width of ids that the device is to widen; 0 if it does not.
   uint32_t WidthToWiden(const LoaderOptions& options) const;
   // Returns how the device is to widen the ids of a batch of `num_samples`
@@ -73,17 +84,20 @@ class BatchAssembler {
                             const SamplesByLeaf& by_leaf,
                             uint32_t seq_len) const;
   Task<> FillFromFiles(std::span<const LeafPosition> items,
-                       const SamplesByLeaf& by_leaf, Batch* batch, Slot* slot,
-                       FetchTimes* times) const;
-  absl::StatusOr<std::vector<ReadRequest>> PlanReads(
-      std::span<const LeafPosition> items, const SamplesByLeaf& by_leaf,
-      Batch* batch, Slot* slot) const;
+                       const SamplesByLeaf& by_leaf,
+                       const BatchDocuments& documents, Batch* batch,
+                       Slot* slot, FetchTimes* times) const;
+  absl::StatusOr<PlannedReads> PlanReads(std::span<const LeafPosition> items,
+                                         const SamplesByLeaf& by_leaf,
+                                         const BatchDocuments& documents,
+                                         Batch* batch, Slot* slot) const;
   absl::Status Decode(std::span<const LeafPosition> items,
-                      const SamplesByLeaf& by_leaf,
-                      std::span<const ReadRequest> requests,
-                      Batch* batch) const;
-  // Finds the documents of the samples; none if no tensor needs them. Reads
-  // them, if it must, on another thread.
+                      const PlannedReads& reads, Batch* batch) const;
+  // Writes the ids that stand in padding.
+  void FillPadding(const SamplesByLeaf& by_leaf,
+                   const BatchDocuments& documents, Batch* batch) const;
+  // Finds the documents of the samples; none if nothing needs them. Reads them,
+  // if it must, on another thread.
   Task<BatchDocuments> FindDocuments(std::span<const LeafPosition> items,
                                      uint32_t seq_len) const;
   Task<> FillFromItems(std::span<const Position> positions, Batch* batch) const;
@@ -103,6 +117,7 @@ class BatchAssembler {
     uint64_t ids = 0;  // they are below this
     uint32_t width = 0;
     bool ids_are_checked = false;  // or none of its width could be refused
+    bool has_pieces = false;
   };
 
   const bool reads_files_;

@@ -12,9 +12,10 @@
 namespace poniente {
 namespace {
 
-constexpr std::array<std::string_view, 6> kTensorNames = {
-    "tokens",       "labels",    "loss_mask",
-    "document_ids", "positions", "loss_weights"};
+constexpr std::array<std::string_view, 9> kTensorNames = {
+    "tokens",       "labels",          "loss_mask",
+    "document_ids", "positions",       "loss_weights",
+    "cu_seqlens",   "document_counts", "max_seqlens"};
 
 constexpr uint64_t kTensorAlignment = 256;
 
@@ -77,8 +78,9 @@ ElementType ElementTypeOf(TokenType type) {
 namespace internal {
 
 BatchLayout::BatchLayout(TokenType token_type,
-                         std::span<const BatchTensor> tensors)
-    : token_type_(token_type) {
+                         std::span<const BatchTensor> tensors,
+                         uint32_t max_documents)
+    : token_type_(token_type), max_documents_(max_documents) {
   for (const BatchTensor tensor : tensors) {
     tensors_ |= 1u << static_cast<unsigned>(tensor);
   }
@@ -93,11 +95,28 @@ ElementType BatchLayout::TypeOf(BatchTensor tensor) const {
       return ElementType::kU8;
     case BatchTensor::kDocumentIds:
     case BatchTensor::kPositions:
+    case BatchTensor::kCuSeqlens:
+    case BatchTensor::kDocumentCounts:
+    case BatchTensor::kMaxSeqlens:
       return ElementType::kI32;
     case BatchTensor::kLossWeights:
       return ElementType::kF32;
   }
   std::abort();  // not reached
+}
+
+uint64_t BatchLayout::Elements(BatchTensor tensor, uint64_t n,
+                               uint64_t L) const {
+  switch (tensor) {
+    case BatchTensor::kLossWeights:
+    case BatchTensor::kDocumentCounts:
+    case BatchTensor::kMaxSeqlens:
+      return n;
+    case BatchTensor::kCuSeqlens:
+      return n * MaxDocuments(L) + 1;
+    default:
+      return n * L;
+  }
 }
 
 uint64_t BatchLayout::Offset(BatchTensor tensor, uint64_t n, uint64_t L) const {
@@ -113,7 +132,7 @@ uint64_t BatchLayout::Offset(BatchTensor tensor, uint64_t n, uint64_t L) const {
 }
 
 uint64_t BatchLayout::Bytes(uint64_t n, uint64_t L) const {
-  auto last = static_cast<size_t>(BatchTensor::kLossWeights);
+  auto last = static_cast<size_t>(kLastBatchTensor);
   while (!Has(static_cast<BatchTensor>(last))) --last;
   const auto tensor = static_cast<BatchTensor>(last);
   return Offset(tensor, n, L) +

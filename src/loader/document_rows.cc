@@ -8,31 +8,77 @@ namespace poniente::internal {
 
 // CMakeLists.txt compiles this file with -O3 because of these loops.
 
-void FillLossMask(std::span<const uint32_t> documents, std::span<uint8_t> row) {
+void FillLossMask(std::span<const SamplePart> parts, bool across,
+                  std::span<uint8_t> row) {
   std::fill(row.begin(), row.end(), uint8_t{1});
-  size_t end = 0;
-  for (const uint32_t length : documents) {
-    end += length;
-    row[end - 1] = 0;
-  }
+  ForEachWithoutLabel(
+      parts, across, [row](uint32_t end) { row[end - 1] = 0; },
+      [row](uint32_t begin, uint32_t end) {
+        std::fill(row.begin() + begin, row.begin() + end, uint8_t{0});
+      });
 }
 
-void FillDocumentIds(std::span<const uint32_t> documents,
+void FillDocumentIds(std::span<const SamplePart> parts, bool across,
                      std::span<int32_t> row) {
   int32_t* to = row.data();
   int32_t number = 0;
-  for (const uint32_t length : documents) {
-    to = std::fill_n(to, length, number++);
+  for (const SamplePart& part : parts) {
+    const bool is_document = part.kind == SamplePart::Kind::kDocument;
+    to = std::fill_n(to, part.length, is_document ? number : -1);
+    if (is_document && !across) ++number;
   }
 }
 
-void FillPositions(std::span<const uint32_t> documents,
+void FillPositions(std::span<const SamplePart> parts, bool restarts,
                    std::span<int32_t> row) {
   int32_t* to = row.data();
-  for (const uint32_t length : documents) {
-    std::iota(to, to + length, 0);
-    to += length;
+  for (const SamplePart& part : parts) {
+    if (part.kind == SamplePart::Kind::kDocument) {
+      const int32_t first =
+          restarts ? 0 : static_cast<int32_t>(to - row.data());
+      std::iota(to, to + part.length, first);
+    } else {
+      std::fill_n(to, part.length, 0);
+    }
+    to += part.length;
   }
+}
+
+SeqlensWriter::SeqlensWriter(std::span<int32_t> all, uint32_t seq_len,
+                             uint32_t most)
+    : all_(all),
+      seq_len_(static_cast<int32_t>(seq_len)),
+      most_(static_cast<int32_t>(most)) {
+  if (!all_.empty()) all_[0] = 0;
+}
+
+SeqlensWriter::Sample SeqlensWriter::Add(std::span<const SamplePart> parts,
+                                         bool across) {
+  Sample sample;
+  const auto end_document = [&](int32_t length) {
+    ++sample.documents;
+    sample.longest = std::max(sample.longest, length);
+    end_ += length;
+    if (sample.documents <= most_ && !all_.empty()) all_[written_++] = end_;
+  };
+  if (across) {
+    end_document(seq_len_);
+    return sample;
+  }
+  for (size_t i = 0; i < parts.size();) {
+    auto length = static_cast<int32_t>(parts[i].length);
+    for (++i; i < parts.size() && parts[i].kind == SamplePart::Kind::kAlignment;
+         ++i) {
+      length += static_cast<int32_t>(parts[i].length);
+    }
+    end_document(length);
+  }
+  return sample;
+}
+
+void SeqlensWriter::Finish() {
+  if (all_.empty()) return;
+  std::fill(all_.begin() + static_cast<ptrdiff_t>(written_), all_.end(), end_);
 }
 
 }  // namespace poniente::internal

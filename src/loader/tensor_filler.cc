@@ -7,8 +7,10 @@
 #include <string_view>
 
 #include "absl/strings/str_cat.h"
+#include "io/range_source.h"
 #include "loader/batch_access.h"
 #include "loader/document_rows.h"
+#include "poniente/packing.h"
 #include "util/nearest_name.h"
 #include "util/status_macros.h"
 
@@ -16,13 +18,21 @@ namespace poniente::internal {
 namespace {
 
 constexpr BatchTensor kOfDocuments[] = {
-    BatchTensor::kLabels, BatchTensor::kLossMask, BatchTensor::kDocumentIds,
-    BatchTensor::kPositions};
+    BatchTensor::kLabels,      BatchTensor::kLossMask,
+    BatchTensor::kDocumentIds, BatchTensor::kPositions,
+    BatchTensor::kCuSeqlens,   BatchTensor::kDocumentCounts,
+    BatchTensor::kMaxSeqlens};
 
 bool NeedsDocuments(const BatchLayout& layout) {
   return std::any_of(
       std::begin(kOfDocuments), std::end(kOfDocuments),
       [&layout](BatchTensor tensor) { return layout.Has(tensor); });
+}
+
+SamplePart::Kind KindOf(const ItemPiece& piece) {
+  if (!piece.is_padding()) return SamplePart::Kind::kDocument;
+  return piece.document == kAlignmentPadding ? SamplePart::Kind::kAlignment
+                                             : SamplePart::Kind::kPadding;
 }
 
 // Returns whether `path` is that of `node` or of a node below it.
@@ -71,41 +81,70 @@ std::span<T> RowOf(Batch* batch, BatchTensor tensor, size_t sample) {
   return {all + sample * batch->seq_len(), batch->seq_len()};
 }
 
+template <class T>
+std::span<T> AllOf(Batch* batch, BatchTensor tensor) {
+  if (!BatchAccess::Layout(*batch).Has(tensor)) return {};
+  const std::span<std::byte> bytes = BatchAccess::Bytes(batch, tensor);
+  return {reinterpret_cast<T*>(bytes.data()), bytes.size() / sizeof(T)};
+}
+
 template <class Id>
-void FillLabels(std::span<const uint32_t> documents, size_t sample,
+void FillLabels(std::span<const SamplePart> parts, bool across, size_t sample,
                 Batch* batch) {
   const std::span<const Id> tokens = batch->tokens<Id>(sample);
   const std::span<Id> labels = RowOf<Id>(batch, BatchTensor::kLabels, sample);
   std::copy(tokens.begin() + 1, tokens.end(), labels.begin());
-  size_t end = 0;
-  for (const uint32_t length : documents) {
-    end += length;
-    labels[end - 1] = kIgnoredLabel;
-  }
+  labels.back() = kIgnoredLabel;
+  ForEachWithoutLabel(
+      parts, across,
+      [labels](uint32_t end) { labels[end - 1] = kIgnoredLabel; },
+      [labels](uint32_t begin, uint32_t end) {
+        std::fill(labels.begin() + begin, labels.begin() + end,
+                  static_cast<Id>(kIgnoredLabel));
+      });
 }
 
-void FillFromDocuments(std::span<const uint32_t> documents, size_t sample,
-                       Batch* batch) {
-  const BatchLayout& layout = BatchAccess::Layout(*batch);
-  if (layout.Has(BatchTensor::kLabels)) {
-    if (batch->token_type() == TokenType::kI64) {
-      FillLabels<int64_t>(documents, sample, batch);
-    } else {
-      FillLabels<int32_t>(documents, sample, batch);
-    }
+// The most documents of a sample that a leaf can give; 0 if not known.
+uint32_t MostDocuments(const TreeLeaf& leaf) {
+  const PackedItems* const packed =
+      leaf.is_plain ? PackedItemsOf(*leaf.node) : nullptr;
+  // Padding counts as one.
+  return packed == nullptr ? 0 : packed->packing_summary().max_pieces + 1;
+}
+
+// What cu_seqlens have room for, by sample; 0: as many as there are tokens.
+uint32_t RoomForDocuments(const DatasetTree& tree, const DocumentRules& rules) {
+  if (rules.attention_across) return 1;
+  if (rules.max_documents > 0) return rules.max_documents;
+  uint32_t most = 0;
+  for (const TreeLeaf& leaf : tree.leaves()) {
+    const uint32_t of_leaf = MostDocuments(leaf);
+    if (of_leaf == 0) return 0;
+    most = std::max(most, of_leaf);
   }
-  if (layout.Has(BatchTensor::kLossMask)) {
-    FillLossMask(documents,
-                 RowOf<uint8_t>(batch, BatchTensor::kLossMask, sample));
+  return most;
+}
+
+absl::Status TooManyDocuments(std::string_view source, uint64_t has,
+                              uint64_t most) {
+  return absl::InvalidArgumentError(absl::StrCat(
+      "'", Absl(source), "' has ", has,
+      " documents in a sample, padding "
+      "included, cu_seqlens have room for ",
+      most,
+      "; raise max_documents of the tensors, or pack fewer documents into a "
+      "window"));
+}
+
+absl::Status CheckRoomForDocuments(const DatasetTree& tree,
+                                   const LoaderOptions& options) {
+  const uint32_t most = options.documents.max_documents;
+  if (most == 0 || options.documents.attention_across) return absl::OkStatus();
+  for (const TreeLeaf& leaf : tree.leaves()) {
+    const uint32_t has = MostDocuments(leaf);
+    if (has > most) return TooManyDocuments(leaf.path, has, most);
   }
-  if (layout.Has(BatchTensor::kDocumentIds)) {
-    FillDocumentIds(documents,
-                    RowOf<int32_t>(batch, BatchTensor::kDocumentIds, sample));
-  }
-  if (layout.Has(BatchTensor::kPositions)) {
-    FillPositions(documents,
-                  RowOf<int32_t>(batch, BatchTensor::kPositions, sample));
-  }
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -126,73 +165,137 @@ absl::Status TensorFiller::Check(const DatasetTree& tree,
         "loss weights of sources are given, but batches are not to have them; "
         "add loss_weights to the tensors");
   }
+  if (layout.Has(BatchTensor::kCuSeqlens)) {
+    PONIENTE_RETURN_IF_ERROR(CheckRoomForDocuments(tree, options));
+  }
   return CheckLossWeights(tree, options.loss_weights);
 }
 
 TensorFiller::TensorFiller(const DatasetTree& tree,
                            const LoaderOptions& options)
     : tree_(tree),
-      layout_(options.token_type, options.tensors),
+      layout_(options.token_type, options.tensors,
+              RoomForDocuments(tree, options.documents)),
+      rules_(options.documents),
       needs_documents_(NeedsDocuments(layout_)) {
   for (const TreeLeaf& leaf : tree.leaves()) {
     documents_.push_back(leaf.is_plain ? PiecesOf(*leaf.node) : nullptr);
+    const RangeSource* const ranges = leaf.node->ranges();
+    leaf_reads_pieces_.push_back(leaf.is_plain && ranges != nullptr &&
+                                 ranges->has_pieces());
+    reads_pieces_ |= leaf_reads_pieces_.back();
     loss_weights_.push_back(LossWeight(options.loss_weights, leaf.path));
   }
 }
 
-absl::Status TensorFiller::AddDocuments(const LeafPosition& item,
-                                        uint32_t seq_len,
-                                        BatchDocuments* found) const {
+absl::StatusOr<bool> TensorFiller::AddDocuments(const LeafPosition& item,
+                                                uint32_t seq_len, bool may_read,
+                                                BatchDocuments* found) const {
   const PiecewiseItems* const documents = documents_[item.leaf];
-  if (documents == nullptr) {
-    found->Add(seq_len);
+  if (!needs_documents_ && !leaf_reads_pieces_[item.leaf]) {
     found->EndSample();
-    return absl::OkStatus();
+    return true;
+  }
+  if (documents == nullptr) {
+    found->Add({0, seq_len});
+    found->EndSample();
+    return true;
   }
   const auto what = [&] {
     return absl::StrCat("documents of '", tree_.leaves()[item.leaf].path,
                         "' item ", item.position.index);
   };
-  const absl::StatusOr<std::vector<ItemPiece>> pieces =
-      documents->Pieces(item.position);
-  if (!pieces.ok()) return Prepend(pieces.status(), what());
+  std::vector<ItemPiece> pieces;
+  if (may_read) {
+    absl::StatusOr<std::vector<ItemPiece>> read =
+        documents->Pieces(item.position);
+    if (!read.ok()) return Prepend(read.status(), what());
+    pieces = *std::move(read);
+  } else {
+    const absl::StatusOr<bool> known =
+        documents->FindInMemory(item.position, &pieces);
+    if (!known.ok()) return Prepend(known.status(), what());
+    if (!*known) return false;
+  }
   uint64_t tokens = 0;
-  for (const ItemPiece& piece : *pieces) {
+  for (const ItemPiece& piece : pieces) {
     const uint64_t length = piece.end - piece.begin;
     if (piece.end <= piece.begin || length > seq_len - tokens) {
       tokens = UINT64_MAX;
       break;
     }
     tokens += length;
-    found->Add(static_cast<uint32_t>(length));
+    found->Add({piece.begin, static_cast<uint32_t>(length), KindOf(piece)});
   }
   found->EndSample();
-  if (tokens == seq_len) return absl::OkStatus();
+  if (tokens == seq_len) return true;
   return absl::InternalError(
       absl::StrCat(what(), " do not add up to its ", seq_len, " tokens"));
 }
 
-bool TensorFiller::HasDocumentsInMemory(
-    std::span<const LeafPosition> items) const {
-  return std::all_of(
-      items.begin(), items.end(), [this](const LeafPosition& item) {
-        const PiecewiseItems* const documents = documents_[item.leaf];
-        return documents == nullptr ||
-               documents->HasPiecesInMemory(item.position);
-      });
-}
-
-absl::StatusOr<BatchDocuments> TensorFiller::FindDocuments(
-    std::span<const LeafPosition> items, uint32_t seq_len) const {
-  BatchDocuments found;
+absl::StatusOr<bool> TensorFiller::FindDocuments(
+    std::span<const LeafPosition> items, uint32_t seq_len, bool may_read,
+    BatchDocuments* found) const {
+  found->Clear();
   for (const LeafPosition& item : items) {
-    PONIENTE_RETURN_IF_ERROR(AddDocuments(item, seq_len, &found));
+    PONIENTE_ASSIGN_OR_RETURN(const bool is_found,
+                              AddDocuments(item, seq_len, may_read, found));
+    if (!is_found) return false;
   }
-  return found;
+  return true;
 }
 
-void TensorFiller::Fill(std::span<const LeafPosition> items,
-                        const BatchDocuments& documents, Batch* batch) const {
+void TensorFiller::FillSample(std::span<const SamplePart> parts, size_t sample,
+                              Batch* batch) const {
+  if (layout_.Has(BatchTensor::kLabels)) {
+    if (batch->token_type() == TokenType::kI64) {
+      FillLabels<int64_t>(parts, rules_.loss_across, sample, batch);
+    } else {
+      FillLabels<int32_t>(parts, rules_.loss_across, sample, batch);
+    }
+  }
+  if (layout_.Has(BatchTensor::kLossMask)) {
+    FillLossMask(parts, rules_.loss_across,
+                 RowOf<uint8_t>(batch, BatchTensor::kLossMask, sample));
+  }
+  if (layout_.Has(BatchTensor::kDocumentIds)) {
+    FillDocumentIds(parts, rules_.attention_across,
+                    RowOf<int32_t>(batch, BatchTensor::kDocumentIds, sample));
+  }
+  if (layout_.Has(BatchTensor::kPositions)) {
+    FillPositions(parts, rules_.restart_positions,
+                  RowOf<int32_t>(batch, BatchTensor::kPositions, sample));
+  }
+}
+
+absl::Status TensorFiller::FillSeqlens(std::span<const LeafPosition> items,
+                                       const BatchDocuments& documents,
+                                       Batch* batch) const {
+  const std::span<int32_t> ends =
+      AllOf<int32_t>(batch, BatchTensor::kCuSeqlens);
+  const std::span<int32_t> counts =
+      AllOf<int32_t>(batch, BatchTensor::kDocumentCounts);
+  const std::span<int32_t> longest =
+      AllOf<int32_t>(batch, BatchTensor::kMaxSeqlens);
+  const uint32_t most = batch->max_documents();
+  SeqlensWriter writer(ends, batch->seq_len(), most);
+  for (size_t i = 0; i < items.size(); ++i) {
+    const SeqlensWriter::Sample sample =
+        writer.Add(documents.Of(i), rules_.attention_across);
+    if (!ends.empty() && static_cast<uint32_t>(sample.documents) > most) {
+      return TooManyDocuments(tree_.leaves()[items[i].leaf].path,
+                              static_cast<uint64_t>(sample.documents), most);
+    }
+    if (!counts.empty()) counts[i] = sample.documents;
+    if (!longest.empty()) longest[i] = sample.longest;
+  }
+  writer.Finish();
+  return absl::OkStatus();
+}
+
+absl::Status TensorFiller::Fill(std::span<const LeafPosition> items,
+                                const BatchDocuments& documents,
+                                Batch* batch) const {
   if (layout_.Has(BatchTensor::kLossWeights)) {
     auto* weights = reinterpret_cast<float*>(
         BatchAccess::Bytes(batch, BatchTensor::kLossWeights).data());
@@ -200,10 +303,16 @@ void TensorFiller::Fill(std::span<const LeafPosition> items,
       weights[i] = loss_weights_[items[i].leaf];
     }
   }
-  if (!needs_documents_) return;
+  if (!needs_documents_) return absl::OkStatus();
   for (size_t i = 0; i < items.size(); ++i) {
-    FillFromDocuments(documents.Of(i), i, batch);
+    FillSample(documents.Of(i), i, batch);
   }
+  if (!layout_.Has(BatchTensor::kCuSeqlens) &&
+      !layout_.Has(BatchTensor::kDocumentCounts) &&
+      !layout_.Has(BatchTensor::kMaxSeqlens)) {
+    return absl::OkStatus();
+  }
+  return FillSeqlens(items, documents, batch);
 }
 
 }  // namespace poniente::internal

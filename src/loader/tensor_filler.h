@@ -10,6 +10,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "loader/document_rows.h"
 #include "poniente/batch.h"
 #include "poniente/dataset_tree.h"
 #include "poniente/extend/piecewise_items.h"
@@ -17,19 +18,24 @@
 
 namespace poniente::internal {
 
-// How many tokens of each document the samples of a batch contain.
+// Which parts of documents the samples of a batch consist of.
 class BatchDocuments {
  public:
-  void Add(uint32_t length) { lengths_.push_back(length); }
-  void EndSample() { ends_.push_back(lengths_.size()); }
+  void Add(const SamplePart& part) { parts_.push_back(part); }
+  void Clear() {
+    parts_.clear();
+    ends_.clear();
+  }
+  void EndSample() { ends_.push_back(parts_.size()); }
 
-  std::span<const uint32_t> Of(size_t sample) const {
+  // Returns the parts of a sample; none if nothing needs them.
+  std::span<const SamplePart> Of(size_t sample) const {
     const size_t begin = sample == 0 ? 0 : ends_[sample - 1];
-    return std::span(lengths_).subspan(begin, ends_[sample] - begin);
+    return std::span(parts_).subspan(begin, ends_[sample] - begin);
   }
 
  private:
-  std::vector<uint32_t> lengths_;
+  std::vector<SamplePart> parts_;
   std::vector<size_t> ends_;  // by sample
 };
 
@@ -46,29 +52,39 @@ class TensorFiller {
   TensorFiller(const DatasetTree& tree, const LoaderOptions& options);
 
   const BatchLayout& layout() const { return layout_; }
-  // Returns whether a tensor depends on documents.
-  bool needs_documents() const { return needs_documents_; }
+  // Returns whether a tensor, or reading a leaf, depends on documents.
+  bool needs_documents() const { return needs_documents_ || reads_pieces_; }
 
-  // Returns whether FindDocuments() would answer from memory now.
-  bool HasDocumentsInMemory(std::span<const LeafPosition> items) const;
-  // Finds the documents of all samples. May read, and block meanwhile.
-  absl::StatusOr<BatchDocuments> FindDocuments(
-      std::span<const LeafPosition> items, uint32_t seq_len) const;
+  // Finds the documents of all samples. May read, and block meanwhile, unless
+  // `may_read` is false: then returns false where it must.
+  absl::StatusOr<bool> FindDocuments(std::span<const LeafPosition> items,
+                                     uint32_t seq_len, bool may_read,
+                                     BatchDocuments* found) const;
 
   // Fills the tensors of a batch. `items` are its samples, whose tokens are
-  // already there; `documents` are theirs, unless no tensor needs them.
-  void Fill(std::span<const LeafPosition> items,
-            const BatchDocuments& documents, Batch* batch) const;
+  // already there; `documents` are theirs, unless no tensor needs them. An
+  // error if a sample has more documents than there is room for.
+  absl::Status Fill(std::span<const LeafPosition> items,
+                    const BatchDocuments& documents, Batch* batch) const;
 
  private:
-  absl::Status AddDocuments(const LeafPosition& item, uint32_t seq_len,
-                            BatchDocuments* found) const;
+  // Returns false if that takes a read and must not.
+  absl::StatusOr<bool> AddDocuments(const LeafPosition& item, uint32_t seq_len,
+                                    bool may_read, BatchDocuments* found) const;
+  void FillSample(std::span<const SamplePart> parts, size_t sample,
+                  Batch* batch) const;
+  // Fills what kernels of variable length take.
+  absl::Status FillSeqlens(std::span<const LeafPosition> items,
+                           const BatchDocuments& documents, Batch* batch) const;
 
   const DatasetTree& tree_;
   const BatchLayout layout_;
+  const DocumentRules rules_;
   const bool needs_documents_;
+  bool reads_pieces_ = false;
   // By leaf; null: each item is one document.
   std::vector<const PiecewiseItems*> documents_;
+  std::vector<uint8_t> leaf_reads_pieces_;  // by leaf: bools
   std::vector<float> loss_weights_;
 };
 

@@ -5,6 +5,7 @@
 #define PONIENTE_EXTEND_PIECEWISE_ITEMS_H_
 
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -13,8 +14,10 @@
 
 namespace poniente {
 
-// ItemPiece::document of padding.
+// ItemPiece::document of padding, and of padding that belongs to the document
+// before it, because documents are aligned.
 inline constexpr uint64_t kNoDocument = UINT64_MAX;
+inline constexpr uint64_t kAlignmentPadding = UINT64_MAX - 1;
 
 // Tokens [begin, end) of a store, all from one document; or end - begin tokens
 // of padding, which lie in no store.
@@ -23,7 +26,7 @@ struct ItemPiece {
   uint64_t begin = 0;
   uint64_t end = 0;
 
-  bool is_padding() const { return document == kNoDocument; }
+  bool is_padding() const { return document >= kAlignmentPadding; }
   friend bool operator==(const ItemPiece&, const ItemPiece&) = default;
 };
 
@@ -59,6 +62,16 @@ class PiecewiseItems {
   virtual bool HasPiecesInMemory(const Position& position) const {
     (void)position;
     return false;
+  }
+  // Sets `pieces` to the answer of Pieces() if that takes no read. Returns
+  // whether it does not.
+  virtual absl::StatusOr<bool> FindInMemory(
+      const Position& position, std::vector<ItemPiece>* pieces) const {
+    if (!HasPiecesInMemory(position)) return false;
+    absl::StatusOr<std::vector<ItemPiece>> found = Pieces(position);
+    if (!found.ok()) return found.status();
+    *pieces = *std::move(found);
+    return true;
   }
 
   // Returns where the tokens of a document are served, in order; empty if the

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/container/inlined_vector.h"
 #include "absl/strings/str_cat.h"
 #include "index/keyed_hash.h"
 #include "index/packing/window_packing.h"
@@ -28,6 +29,7 @@ struct Packed {
   WindowPacking packing;
   PackingSummary summary;
   bool is_shuffled = false;
+  uint32_t align = 1;
   uint64_t fingerprint = 0;  // without the seed
 };
 
@@ -78,8 +80,22 @@ class PackedDataset : public AsyncDataset<TokenWindow>,
   }
 
   absl::StatusOr<std::vector<ItemPiece>> Pieces(
-      const Position& position) const override;
-  bool HasPiecesInMemory(const Position& position) const override;
+      const Position& position) const override {
+    std::vector<ItemPiece> pieces;
+    PONIENTE_RETURN_IF_ERROR(
+        Find(position, /*may_read=*/true, &pieces).status());
+    return pieces;
+  }
+  bool HasPiecesInMemory(const Position& position) const override {
+    std::vector<ItemPiece> pieces;
+    const absl::StatusOr<bool> found =
+        Find(position, /*may_read=*/false, &pieces);
+    return !found.ok() || *found;
+  }
+  absl::StatusOr<bool> FindInMemory(
+      const Position& position, std::vector<ItemPiece>* pieces) const override {
+    return Find(position, /*may_read=*/false, pieces);
+  }
   absl::StatusOr<std::vector<PieceOfItem>> ItemsOf(
       uint64_t document) const override {
     return ItemsIn(document, 0);
@@ -107,6 +123,10 @@ class PackedDataset : public AsyncDataset<TokenWindow>,
   }
 
   absl::Status CheckPosition(const Position& position) const;
+  // Sets `pieces` to those of an item. Returns false if that takes a read and
+  // must not.
+  absl::StatusOr<bool> Find(const Position& position, bool may_read,
+                            std::vector<ItemPiece>* pieces) const;
 
   absl::StatusOr<Plan> MakePlan(std::span<const Position> positions) const {
     Plan plan;
@@ -161,23 +181,29 @@ absl::Status PackedDataset::CheckPosition(const Position& position) const {
       "documents; pack them for windows of the length asked for"));
 }
 
-absl::StatusOr<std::vector<ItemPiece>> PackedDataset::Pieces(
-    const Position& position) const {
+absl::StatusOr<bool> PackedDataset::Find(const Position& position,
+                                         bool may_read,
+                                         std::vector<ItemPiece>* pieces) const {
   PONIENTE_RETURN_IF_ERROR(CheckPosition(position));
   std::vector<PackedPiece> packed;
   packing().AppendPieces(position.index, OrderOf(position.epoch), &packed);
-  std::vector<uint64_t> documents(packed.size());
+  const DocumentNumbers& numbers = packed_->order.numbers();
+  absl::InlinedVector<uint64_t, 32> documents(packed.size());
   for (size_t i = 0; i < packed.size(); ++i) {
-    PONIENTE_RETURN_IF_ERROR(packed_->order.numbers().Read(
-        packed[i].ordinal, std::span(&documents[i], 1)));
+    if (!may_read && !numbers.HasRead(packed[i].ordinal)) return false;
+    PONIENTE_RETURN_IF_ERROR(
+        numbers.Read(packed[i].ordinal, std::span(&documents[i], 1)));
   }
-  std::vector<TokenRange> ranges(packed.size());
-  PONIENTE_RETURN_IF_ERROR(source().DocumentRanges(documents, ranges));
-  std::vector<ItemPiece> pieces;
-  pieces.reserve(2 * packed.size());
+  if (!may_read && !source().HasRangesInMemory(documents)) return false;
+  absl::InlinedVector<TokenRange, 32> ranges(packed.size());
+  PONIENTE_RETURN_IF_ERROR(
+      source().DocumentRanges(documents, std::span<TokenRange>(ranges)));
+  pieces->clear();
+  pieces->reserve(packed.size() + 1);
   uint32_t end = 0;
-  const auto pad_to = [&](uint32_t offset) {
-    if (offset > end) pieces.push_back({kNoDocument, 0, offset - end});
+  const auto pad_to = [&](uint32_t offset, uint64_t kind) {
+    if (offset > end) pieces->push_back({kind, 0, offset - end});
+    end = offset;
   };
   for (size_t i = 0; i < packed.size(); ++i) {
     const PackedPiece& piece = packed[i];
@@ -188,28 +214,14 @@ absl::StatusOr<std::vector<ItemPiece>> PackedDataset::Pieces(
           " when documents were ordered by length: the source or the file of "
           "that order was changed; delete the file and open the source again"));
     }
-    pad_to(piece.offset);
     const uint64_t begin = ranges[i].begin + piece.begin;
-    pieces.push_back({documents[i], begin, begin + piece.length});
+    pieces->push_back({documents[i], begin, begin + piece.length});
     end = piece.offset + piece.length;
+    const uint32_t align = packed_->align;
+    pad_to((end + align - 1) / align * align, kAlignmentPadding);
   }
-  pad_to(packing().window_tokens());
-  return pieces;
-}
-
-bool PackedDataset::HasPiecesInMemory(const Position& position) const {
-  if (!CheckPosition(position).ok()) return true;
-  std::vector<PackedPiece> packed;
-  packing().AppendPieces(position.index, OrderOf(position.epoch), &packed);
-  const DocumentNumbers& numbers = packed_->order.numbers();
-  std::vector<uint64_t> documents(packed.size());
-  for (size_t i = 0; i < packed.size(); ++i) {
-    if (!numbers.HasRead(packed[i].ordinal)) return false;
-    if (!numbers.Read(packed[i].ordinal, std::span(&documents[i], 1)).ok()) {
-      return true;  // Pieces() returns the error
-    }
-  }
-  return source().HasRangesInMemory(documents);
+  pad_to(packing().window_tokens(), kNoDocument);
+  return true;
 }
 
 absl::StatusOr<std::vector<PieceOfItem>> PackedDataset::ItemsIn(
@@ -302,7 +314,7 @@ absl::StatusOr<DatasetPtr<TokenWindow>> MakePackedWindows(
   const bool has_arrays = !source->arrays().empty();
   auto packed = std::make_shared<const Packed>(
       Packed{std::move(source), *std::move(order), *std::move(packing), summary,
-             options.shuffle, fingerprint});
+             options.shuffle, options.align, fingerprint});
   if (has_arrays) {
     return DatasetPtr<TokenWindow>(
         std::make_shared<Reseeded<PackedRanges>>(std::move(packed), 0));
