@@ -117,6 +117,11 @@ TEST(BalancedOrderTest, DividesTheExampleOfItsDefinition) {
   EXPECT_THAT(SamplesOf(order, 3, 4), ElementsAre(2, 4, 8));
 }
 
+TEST(BalancedOrderTest, DividesTheExampleOfItsPage) {  // docs/ranks.md
+  const std::vector<uint64_t> work = {90, 80, 10, 20, 50, 60, 30, 40};
+  EXPECT_THAT(BalancedOrder(work, 4), ElementsAre(0, 2, 1, 3, 5, 6, 4, 7));
+}
+
 // Literals of other shapes: a change would move samples between ranks.
 TEST(BalancedOrderTest, KeepsItsGoldenOrders) {
   const std::vector<uint64_t> equal(7, 3);

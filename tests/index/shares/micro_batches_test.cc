@@ -13,7 +13,6 @@
 #include "tests/support/test_seed.h"
 
 namespace poniente {
-
 namespace {
 
 using ::poniente::testing::TestRounds;
