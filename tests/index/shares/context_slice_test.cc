@@ -166,6 +166,9 @@ TEST(ContextSliceTest, RefusesDocumentsBeyondTheSample) {
                  HasSubstr("documents 0 to 1 of a sample have 4294967296 "
                            "tokens, but the sample has 32")));
   }
+  EXPECT_THAT(MakeContextSlice(ContextSplit::kZigZag, 32, Lengths{30, 3}, 0, 4),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("have 33 tokens")));
 }
 
 TEST(ContextSliceTest, RefusesSamplesBeyond31Bits) {
