@@ -37,6 +37,7 @@
 #include "poniente/score_file.h"
 #include "poniente/score_order.h"
 #include "poniente/selection.h"
+#include "poniente/shares.h"
 #include "poniente/shuffle.h"
 #include "poniente/source_losses.h"
 #include "poniente/task.h"

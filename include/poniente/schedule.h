@@ -17,6 +17,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "poniente/mixture_plan.h"
+#include "poniente/shares.h"
 
 namespace poniente {
 
@@ -281,19 +282,6 @@ class Schedule {
 
   std::shared_ptr<const State> state_;
 };
-
-// Samples [begin, end) of a step's batch.
-struct BatchShare {
-  uint64_t begin = 0;
-  uint64_t end = 0;
-
-  friend bool operator==(const BatchShare&, const BatchShare&) = default;
-};
-
-// Returns what rank `rank` of `ranks` reads of a batch of `batch_size` samples.
-// The shares of all ranks follow one another without gaps and differ in size by
-// at most one. REQUIRES: rank < ranks.
-BatchShare RankShare(uint64_t batch_size, uint32_t rank, uint32_t ranks);
 
 }  // namespace poniente
 

@@ -351,12 +351,4 @@ const MixturePlan* Schedule::mixture() const {
   return state_->mixture ? &*state_->mixture : nullptr;
 }
 
-BatchShare RankShare(uint64_t batch_size, uint32_t rank, uint32_t ranks) {
-  PONIENTE_CHECK(rank < ranks) << rank << " of " << ranks;
-  const auto edge = [&](uint64_t r) {
-    return static_cast<uint64_t>(internal::Uint128{r} * batch_size / ranks);
-  };
-  return {edge(rank), edge(uint64_t{rank} + 1)};
-}
-
 }  // namespace poniente

@@ -679,33 +679,6 @@ TEST_F(ContinuedRunTest, ServedSizesStay) {
                        HasSubstr("would end after 400 steps")));
 }
 
-TEST(RankShareTest, SharesFollowOneAnotherAndDifferByOneAtMost) {
-  for (const uint64_t batch : {0, 1, 7, 12, 1000}) {
-    for (const uint32_t ranks : {1, 2, 3, 8, 13}) {
-      uint64_t end = 0;
-      for (uint32_t rank = 0; rank < ranks; ++rank) {
-        const BatchShare share = RankShare(batch, rank, ranks);
-        ASSERT_EQ(share.begin, end);
-        end = share.end;
-        ASSERT_GE(end - share.begin, batch / ranks);
-        ASSERT_LE(end - share.begin, (batch + ranks - 1) / ranks);
-      }
-      ASSERT_EQ(end, batch);
-    }
-  }
-}
-
-TEST(RankShareTest, RoundsDown) {
-  EXPECT_EQ(RankShare(10, 0, 3), (BatchShare{0, 3}));
-  EXPECT_EQ(RankShare(10, 1, 3), (BatchShare{3, 6}));
-  EXPECT_EQ(RankShare(10, 2, 3), (BatchShare{6, 10}));
-  EXPECT_EQ(RankShare(UINT64_MAX, 1, 2), (BatchShare{INT64_MAX, UINT64_MAX}));
-}
-
-TEST(RankShareDeathTest, RefusesARankThatDoesNotExist) {
-  EXPECT_DEATH(RankShare(10, 3, 3), "3 of 3");
-}
-
 TEST(ScheduleTest, HasTheStepsWhoseSamplesCanBeCounted) {
   ScheduleOptions options;
   options.batch_size = 6;

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// Windows of documents, made up for measurements of balance.
+
+#ifndef PONIENTE_BENCH_MEASURE_PACKED_WINDOWS_H_
+#define PONIENTE_BENCH_MEASURE_PACKED_WINDOWS_H_
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <random>
+#include <vector>
+
+namespace poniente::bench {
+
+// The lengths of the documents of a window, in tokens.
+using PackedWindow = std::vector<uint32_t>;
+
+enum class Packing {
+  // Each document goes to the window with the least room that suffices; of one
+  // longer than a window, all pieces but the last fill windows of their own.
+  kLongestFirst,
+  kAsTheyCome,
+  // Documents follow one another and are cut where a window ends.
+  kConcatenated
+};
+
+// Packs documents of these lengths.
+inline std::vector<PackedWindow> Pack(std::vector<uint32_t> documents,
+                                      uint32_t seq_len, Packing packing) {
+  std::vector<PackedWindow> windows;
+  for (uint32_t& length : documents) {
+    if (packing == Packing::kConcatenated) break;
+    for (; length > seq_len; length -= seq_len) windows.push_back({seq_len});
+  }
+  if (packing == Packing::kLongestFirst) {
+    std::sort(documents.begin(), documents.end(), std::greater<>());
+  }
+  std::multimap<uint32_t, size_t> open;  // by the room that is left
+  for (uint32_t left_of_it : documents) {
+    while (left_of_it > 0) {
+      auto place = packing == Packing::kConcatenated
+                       ? open.begin()
+                       : open.lower_bound(left_of_it);
+      if (place == open.end()) {
+        place = open.emplace(seq_len, windows.size());
+        windows.emplace_back();
+      }
+      const auto [room, window] = *place;
+      const uint32_t taken = std::min(room, left_of_it);
+      windows[window].push_back(taken);
+      open.erase(place);
+      if (room > taken) open.emplace(room - taken, window);
+      left_of_it -= taken;
+    }
+  }
+  return windows;
+}
+
+// Returns `count` windows of `seq_len` tokens, in random order, of documents
+// with log-normal lengths (median 600, sigma 1).
+inline std::vector<PackedWindow> MakePackedWindows(size_t count,
+                                                   uint32_t seq_len,
+                                                   Packing packing,
+                                                   uint64_t seed) {
+  std::mt19937_64 random(seed);
+  std::lognormal_distribution<double> lengths(std::log(600.0), 1.0);
+  std::vector<uint32_t> documents;
+  for (uint64_t tokens = 0; tokens < count * seq_len;) {
+    documents.push_back(
+        static_cast<uint32_t>(std::clamp(lengths(random), 1.0, 1e6)));
+    tokens += documents.back();
+  }
+  std::vector<PackedWindow> windows = Pack(documents, seq_len, packing);
+  std::shuffle(windows.begin(), windows.end(), random);
+  windows.resize(count);
+  return windows;
+}
+
+}  // namespace poniente::bench
+
+#endif  // PONIENTE_BENCH_MEASURE_PACKED_WINDOWS_H_
