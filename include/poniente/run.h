@@ -338,6 +338,12 @@ struct Run {
 
   SourceLocation location = {};          // of [data]
   SourceLocation seq_len_location = {};  // of its seq_len
+
+  // Compares the whole description, node by node; datasets of the program's own
+  // are equal if they are the same object. Places, and sinks of the loader,
+  // make no difference. Two descriptions of the same tokens may differ: in a
+  // default that one of them states, or in names such as that of a `use`.
+  friend bool operator==(const Run&, const Run&) = default;
 };
 
 // Reads the description from a TOML file or text, checked by itself: no source
@@ -352,7 +358,8 @@ absl::StatusOr<Run> ParseRun(std::string_view text, const std::string& name,
 // Returns the description as TOML: what differs from the defaults, with paths
 // as they are. ParseRun() of it is the same run: the same tokens in the same
 // order. Two nodes that are used under one name get two. (Config::ToToml()
-// states everything instead.)
+// states everything instead.) A run that LoadRun() or ParseRun() has returned
+// is equal to what is read again, from the same folder.
 // Errors: InvalidArgument, naming the nodes, for datasets of the program's own
 //     and for what no text could show: wrong calls of Node's methods, fields of
 //     another kind of node, enumerators that do not exist. Values are checked

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <functional>
 #include <memory>
 #include <random>
 #include <string>
@@ -176,8 +177,7 @@ TEST_F(RunTest, RandomTomlThroughARunAndBackIsTheSameRun) {
     SCOPED_TRACE(written);
     ASSERT_OK_AND_ASSIGN(const Description again,
                          ParseRun(written, "u.toml", dir_.path()));
-    ASSERT_TRUE(again.data == run->data);
-    ASSERT_TRUE(again.stages == run->stages);
+    ASSERT_TRUE(again == *run);
     ASSERT_EQ(ToToml(again).value(), written);
     if (!parsed.ok()) continue;
     ++valid;
@@ -188,6 +188,47 @@ TEST_F(RunTest, RandomTomlThroughARunAndBackIsTheSameRun) {
     if (HasFatalFailure()) return;
   }
   EXPECT_EQ(valid, rounds) << tried << " tried";
+}
+
+TEST_F(RunTest, EveryDifferenceOfTwoDescriptionsIsSeen) {
+  Description run = Small();
+  run.data = Mixture(
+      {{"a", 0.75, Source("a")},
+       {"small", 0.25, Flat({{"b", Source("b")}, {"own", OwnDataset()}})}});
+  const Description same = run;
+  EXPECT_TRUE(same == run);
+  const std::vector<std::function<void(Description&)>> changes = {
+      [](auto& of) { of.seed = 4; },
+      [](auto& of) { of.max_seq_len = 10; },
+      [](auto& of) { of.shares_of = ShareOf::kSteps; },
+      [](auto& of) { of.folder += "/x"; },
+      [](auto& of) { of.catalogs = {"c"}; },
+      [](auto& of) { of.io.may_map = false; },
+      [](auto& of) { of.loader.max_held = 3; },
+      [](auto& of) {
+        of.loader.loss_weights = {{"a", 2.0f}};
+      },
+      [](auto& of) {
+        of.loader.device = {DeviceType::kCuda, 1};
+      },
+      [](auto& of) { of.batch_sizes = {{.start = Steps(9)}}; },
+      [](auto& of) { of.seq_lens = {{.start = Steps(9)}}; },
+      [](auto& of) { of.stages = {{.start = Steps(9)}}; },
+      [](auto& of) { of.data.children[1].children[0].take = 9; },
+      // Another object, though its items are the same.
+      [](auto& of) { of.data.children[1].children[1].dataset = OwnDataset(); },
+  };
+  for (size_t i = 0; i < changes.size(); ++i) {
+    Description other = run;
+    changes[i](other);
+    EXPECT_FALSE(other == run) << i;
+    EXPECT_TRUE(other == other) << i;
+  }
+  // What makes no difference.
+  Description other = run;
+  other.location.file = "t.toml";
+  other.loader.log_sink = [](std::string_view) {};
+  EXPECT_TRUE(other == run);
 }
 
 TEST_F(RunTest, ADatasetOfTheProgramStandsBesideStores) {
