@@ -36,6 +36,7 @@
 #include "poniente/byte_reader.h"
 #include "poniente/loader.h"
 #include "poniente/mixture_plan.h"
+#include "poniente/node_list.h"
 #include "poniente/open_token_source.h"
 #include "poniente/ranks.h"
 #include "poniente/schedule.h"
@@ -243,7 +244,7 @@ struct Node {
   std::string use = {};                                 // kUse: the name
   DatasetPtr<TokenWindow> dataset = nullptr;
   // In the order of declaration.
-  std::vector<Node> children = {};
+  NodeList children = {};
 
   std::optional<NodeFilter> documents = std::nullopt;  // kStore
   std::optional<NodeFilter> filter = std::nullopt;
@@ -294,7 +295,8 @@ Node Flat(std::vector<NodePart> children);
 Node Mixture(std::vector<NodeComponent> components);
 Node Concat(std::vector<NodePart> parts);
 // `node` under a name of its own, which becomes a table of [data.nodes]. Node
-// values may be used any number of times without it.
+// values may be used any number of times without it. A tree of more than 2^18
+// nodes, those of each use counted, is an error of Config::Create().
 Node Use(std::string name, Node node);
 
 // The total that shares of a run are shares of.

@@ -351,6 +351,44 @@ TEST_F(RunTest, WrongCallsAreNamedByTheirPath) {
       HasSubstr("data.flat.x.documents is allowed only with path"));
 }
 
+TEST_F(RunTest, ATreeThatUsesItselfTwiceAtEachOf30LevelsIsRefused) {
+  Description run = Small();
+  run.data = Source("a");
+  for (int level = 0; level < 30; ++level) {
+    const Node used = Use(absl::StrCat("n", level), run.data);
+    run.data = Flat({{"x", used}, {"y", used}});
+  }
+  EXPECT_THAT(Config::Create(run),
+              StatusIs(kInvalid,
+                       "data makes a tree of more than 262144 "
+                       "nodes"));
+  EXPECT_THAT(ToToml(run), StatusIs(kInvalid, HasSubstr("262144 nodes")));
+}
+
+TEST_F(RunTest, CopiesOfANodeShareItsChildrenUntilTheyChange) {
+  const Node shared = Flat({{"a", Source("a")}, {"b", Source("b")}});
+  Node changed = shared;
+  const auto first = [](const Node& node) { return &node.children[0]; };
+  EXPECT_EQ(first(changed), first(shared));
+  changed.children[0].take = 5;
+  EXPECT_NE(first(changed), first(shared));
+  EXPECT_FALSE(shared.children[0].take.has_value());
+  EXPECT_EQ(changed.children.size(), 2u);
+  EXPECT_FALSE(changed == shared);
+  changed.children[0].take.reset();
+  EXPECT_TRUE(changed == shared);
+  // One user of a node that is read from a file, and not the other.
+  ASSERT_OK_AND_ASSIGN(
+      Description run,
+      ParseRun("[data]\nbatch_size = 1\nseq_len = 10\n[data.nodes]\n"
+               "n.flat = { a = { path = 'a' } }\n[data.flat]\n"
+               "x.use = 'n'\ny.use = 'n'\n",
+               "t.toml", dir_.path()));
+  Node& x = run.data.children[0].children[0].children[0];
+  x.path = "b";
+  EXPECT_EQ(run.data.children[1].children[0].children[0].path, "a");
+}
+
 TEST_F(RunTest, WhatNoTextCouldShowIsRefused) {
   const auto error_of = [this](const auto& change) {
     Description run = Small();
