@@ -340,6 +340,9 @@ struct Run {
 
   SourceLocation location = {};          // of [data]
   SourceLocation seq_len_location = {};  // of its seq_len
+  // Of the entries of batch_sizes and of seq_lens, in their order.
+  std::vector<SourceLocation> batch_sizes_locations = {};
+  std::vector<SourceLocation> seq_lens_locations = {};
 
   // Compares the whole description, node by node; datasets of the program's own
   // are equal if they are the same object. Places, and sinks of the loader,

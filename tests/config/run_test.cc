@@ -31,6 +31,8 @@ namespace {
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
 using testing::IsOk;
 using testing::kInvalid;
 using testing::SmallStores;
@@ -349,6 +351,64 @@ TEST_F(RunTest, WrongCallsAreNamedByTheirPath) {
   EXPECT_THAT(
       error_of(Flat({{"x", Node(OwnDataset()).Documents(Fraction(0.5))}})),
       HasSubstr("data.flat.x.documents is allowed only with path"));
+}
+
+// A run that was read from a file, and changed.
+TEST_F(RunTest, MistakesInANodeOfAFileNameItsLine) {
+  constexpr char kText[] = R"([data]
+seed = 3
+batch_size = 4
+seq_len = 10
+steps = 30
+[data.mixture.a]
+weight = 1
+path = "a"
+[data.mixture.b]
+weight = 1
+flat.x = { path = "b", filter = { fraction = 0.5 } }
+flat.y = { path = "c" }
+[[data.stages]]
+start_step = 5
+[[data.batch_sizes]]
+start_step = 10
+batch_size = 2
+[[data.batch_sizes]]
+start_token = 700
+batch_size = 3
+)";
+  ASSERT_OK_AND_ASSIGN(const Description read,
+                       ParseRun(kText, "t.toml", dir_.path()));
+  EXPECT_THAT(Config::Create(read), IsOk());
+  const auto error_of = [&read](const auto& change) {
+    Description run = read;
+    change(run);
+    return std::string(Config::Create(run).status().message());
+  };
+  // Mistakes of the description: the path of names.
+  EXPECT_EQ(error_of([](auto& run) { run.data.children[0].weight = -1; }),
+            "data.mixture.a.weight must be finite and at least 0, got -1");
+  // What sources and the schedule tell: the line, too.
+  EXPECT_THAT(error_of([](auto& run) {
+                run.data.children[1].children[1].path = "none";
+              }),
+              StartsWith("t.toml:12:10: data.mixture.b.flat.y: "));
+  EXPECT_THAT(error_of([](auto& run) {
+                run.data.children[1].children[0].filter->fraction = 1e-12;
+                run.data.children[1].children.resize(1);
+              }),
+              StartsWith("t.toml:9:1: data.mixture.b: "));
+  EXPECT_THAT(
+      error_of([](auto& run) { run.stages[0].start = RunPoint::Token(5000); }),
+      StartsWith("t.toml:13:1: data.stages[0]"));
+  EXPECT_THAT(error_of([](auto& run) {
+                run.batch_sizes[1].start = RunPoint::Token(390);
+              }),
+              StartsWith("t.toml:18:1: data.batch_sizes[1]: batch_sizes[1] "
+                         "(batch_size 3) starts at token 390"));
+  // A node that the program has put there has no line.
+  EXPECT_THAT(
+      error_of([](auto& run) { run.data.children[0] = Source("none"); }),
+      Not(HasSubstr("t.toml")));
 }
 
 TEST_F(RunTest, ATreeThatUsesItselfTwiceAtEachOf30LevelsIsRefused) {

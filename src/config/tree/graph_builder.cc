@@ -120,7 +120,7 @@ class GraphBuilder {
     if (!made.ok() && !located_) {
       located_ = true;  // nodes above stand elsewhere: keep the innermost place
       return Prepend(made.status(),
-                     ToString(LocationOfError(made.status(), StagesOf(node, at),
+                     ToString(LocationOfStage(made.status(), StagesOf(node, at),
                                               node.location)));
     }
     return made;
