@@ -19,6 +19,7 @@
 #include "poniente/config.h"
 #include "poniente/in_memory_dataset.h"
 #include "poniente/run_trace.h"
+#include "poniente/transforms.h"
 #include "tests/config/random_run.h"
 #include "tests/config/small_stores.h"
 #include "tests/support/status_matchers.h"
@@ -31,11 +32,11 @@ namespace {
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using ::testing::Not;
-using ::testing::StartsWith;
 using testing::IsOk;
 using testing::kInvalid;
+using ::testing::Not;
 using testing::SmallStores;
+using ::testing::StartsWith;
 using testing::StatusIs;
 
 using Description = poniente::Run;  // not testing::Test::Run
@@ -274,6 +275,70 @@ TEST_F(RunTest, ADatasetOfTheProgramStandsBesideStores) {
     }
   }
   EXPECT_EQ(joined, whole);
+}
+
+// Windows of so many tokens, which item_tokens() says, or does not.
+class OwnWindows final : public AsyncDataset<TokenWindow> {
+ public:
+  OwnWindows(uint32_t tokens, bool says_so)
+      : tokens_(tokens), says_so_(says_so) {}
+  std::string name() const override { return "own"; }
+  uint64_t fingerprint() const override { return 1; }
+  uint32_t item_tokens() const override { return says_so_ ? tokens_ : 0; }
+  LengthState length_now() const override { return LengthState::Final(100); }
+  Task<std::vector<TokenWindow>> GetBatch(
+      std::span<const Index> indices) const override {
+    co_return std::vector<TokenWindow>(
+        indices.size(), TokenWindow(std::vector<uint32_t>(tokens_)));
+  }
+
+ private:
+  const uint32_t tokens_;
+  const bool says_so_;
+};
+
+TEST_F(RunTest, WindowsOfAnotherLengthNameTheNodeAndBothLengths) {
+  for (const bool changes : {false, true}) {
+    Description run = Small();
+    if (changes) run.seq_lens = {{.start = Steps(3), .seq_len = 20}};
+    const auto right = std::make_shared<OwnWindows>(changes ? 20 : 10, false);
+    const auto error_of = [&run, &right](bool says_so) {
+      const auto wrong = std::make_shared<OwnWindows>(7, says_so);
+      run.data = Mixture(
+          {{"a", 1, right}, {"b", 1, Flat({{"x", wrong}, {"y", right}})}});
+      absl::StatusOr<std::unique_ptr<Loader>> loader = OpenLoader(run);
+      if (!loader.ok()) return loader.status();
+      EXPECT_FALSE(says_so);
+      absl::StatusOr<Batch> batch = (*loader)->NextBlocking();
+      while (batch.ok()) batch = (*loader)->NextBlocking();
+      return batch.status();
+    };
+    const std::string wants = changes ? "20" : "10";
+    EXPECT_THAT(error_of(true),
+                StatusIs(kInvalid, StartsWith("data.mixture.b.flat.x: 'own' "
+                                              "gives windows of 7 tokens, the "
+                                              "schedule asks for " +
+                                              wants)));
+    EXPECT_THAT(std::string(error_of(false).message()),
+                AllOf(HasSubstr(changes ? "b: x: " : "'b/x'"),
+                      HasSubstr(changes ? "has 7" : "of 7 tokens"),
+                      HasSubstr("the schedule asks for " +
+                                (changes ? "windows of 20 tokens" : wants))));
+  }
+}
+
+TEST_F(RunTest, ASizeInADatasetOfTheProgramCannotBeRead) {
+  Description run = Small();
+  auto inner = Concat<TokenWindow>(
+      {{"real", OwnDataset()}, {"size", *DeclaredWindows("s", 500, 10)}});
+  ASSERT_THAT(inner, IsOk());
+  run.data = Mixture({{"a", 1, Source("a")}, {"own", 1, *inner}});
+  ASSERT_OK_AND_ASSIGN(const Config config, Config::Create(run));
+  EXPECT_THAT(config.CheckLoader(), IsOk());
+  EXPECT_THAT(config.OpenLoader(),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       AllOf(HasSubstr("only a number of tokens"),
+                             HasSubstr(": own/size"))));
 }
 
 TEST_F(RunTest, TomlCannotStateADatasetOfTheProgram) {
