@@ -74,6 +74,9 @@ struct ByteReaderOptions {
   // For kAuto: whether files may be memory-mapped. Mapping installs a SIGBUS
   // handler, which passes all faults that are not its own to the previous one.
   bool may_map = true;
+
+  friend bool operator==(const ByteReaderOptions&,
+                         const ByteReaderOptions&) = default;
 };
 
 // Where the checksums of a file lie: in the file `path` from byte `offset` on,

@@ -119,6 +119,10 @@ struct LoaderOptions {
   // metrics(); exceptions they throw are dropped.
   uint64_t report_every_steps = 0;
   std::function<void(std::string_view)> log_sink = nullptr;
+
+  // Compares all but the sinks: functions cannot be compared, and none of these
+  // changes what is served.
+  friend bool operator==(const LoaderOptions& a, const LoaderOptions& b);
 };
 
 // A leaf that batches come from, and how it is read.

@@ -69,8 +69,10 @@ struct FirstRepeat {
 struct PlannedRunSource {
   std::string name = {};  // below the node above it
   std::string path = {};  // all names that lead to it, joined by '/'
-  std::string kind = {};  // "mixture", "flat_mixture", "store", ...
-  bool is_store = false;
+  // "mixture", "flat_mixture", ...; of leaves: "own_dataset" for a dataset of
+  // the program's own, and "store" for all others.
+  std::string kind = {};
+  bool is_leaf = false;
   uint32_t depth = 0;  // 0: child of the root
 
   // The windows of max_seq_len tokens in one epoch, and its tokens, as far as
@@ -97,13 +99,15 @@ struct PlannedRunSource {
 
   // Tokens skipped by changes of length: less than a group of windows at each.
   double skipped_tokens = 0;
-  // For stores: the tokens left over that are too few for a window (nullopt if
-  // only some documents are read), the path, and the size in tokens.
+  // For leaves: the tokens left over that are too few for a window (nullopt if
+  // only some documents are read), the path (empty without files), and the size
+  // in tokens.
   std::optional<uint64_t> left_over_tokens = std::nullopt;
   std::string location = {};
   uint64_t stored_tokens = 0;
-  // Bytes of a stored token. If the store does not exist yet, assumed from the
-  // size of the vocabulary. 0 for nodes with children.
+  // Bytes of a stored token. If the store does not exist yet, and for datasets
+  // of the program's own, assumed from the size of the vocabulary. 0 for nodes
+  // with children.
   uint32_t token_bytes = 0;
   bool is_width_known = false;
 

@@ -36,6 +36,7 @@
 #include "poniente/byte_reader.h"
 #include "poniente/loader.h"
 #include "poniente/mixture_plan.h"
+#include "poniente/node_list.h"
 #include "poniente/open_token_source.h"
 #include "poniente/ranks.h"
 #include "poniente/schedule.h"
@@ -243,7 +244,7 @@ struct Node {
   std::string use = {};                                 // kUse: the name
   DatasetPtr<TokenWindow> dataset = nullptr;
   // In the order of declaration.
-  std::vector<Node> children = {};
+  NodeList children = {};
 
   std::optional<NodeFilter> documents = std::nullopt;  // kStore
   std::optional<NodeFilter> filter = std::nullopt;
@@ -294,7 +295,8 @@ Node Flat(std::vector<NodePart> children);
 Node Mixture(std::vector<NodeComponent> components);
 Node Concat(std::vector<NodePart> parts);
 // `node` under a name of its own, which becomes a table of [data.nodes]. Node
-// values may be used any number of times without it.
+// values may be used any number of times without it. A tree of more than 2^18
+// nodes, those of each use counted, is an error of Config::Create().
 Node Use(std::string name, Node node);
 
 // The total that shares of a run are shares of.
@@ -338,6 +340,15 @@ struct Run {
 
   SourceLocation location = {};          // of [data]
   SourceLocation seq_len_location = {};  // of its seq_len
+  // Of the entries of batch_sizes and of seq_lens, in their order.
+  std::vector<SourceLocation> batch_sizes_locations = {};
+  std::vector<SourceLocation> seq_lens_locations = {};
+
+  // Compares the whole description, node by node; datasets of the program's own
+  // are equal if they are the same object. Places, and sinks of the loader,
+  // make no difference. Two descriptions of the same tokens may differ: in a
+  // default that one of them states, or in names such as that of a `use`.
+  friend bool operator==(const Run&, const Run&) = default;
 };
 
 // Reads the description from a TOML file or text, checked by itself: no source
@@ -352,7 +363,8 @@ absl::StatusOr<Run> ParseRun(std::string_view text, const std::string& name,
 // Returns the description as TOML: what differs from the defaults, with paths
 // as they are. ParseRun() of it is the same run: the same tokens in the same
 // order. Two nodes that are used under one name get two. (Config::ToToml()
-// states everything instead.)
+// states everything instead.) A run that LoadRun() or ParseRun() has returned
+// is equal to what is read again, from the same folder.
 // Errors: InvalidArgument, naming the nodes, for datasets of the program's own
 //     and for what no text could show: wrong calls of Node's methods, fields of
 //     another kind of node, enumerators that do not exist. Values are checked

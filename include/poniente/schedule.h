@@ -100,12 +100,17 @@ struct ScheduleStage {
 struct BatchSizeStage {
   RunPoint start = {};
   uint64_t batch_size = 1;
+
+  friend bool operator==(const BatchSizeStage&,
+                         const BatchSizeStage&) = default;
 };
 
 // A change of the sequence length, independent of stages.
 struct SeqLenStage {
   RunPoint start = {};
   uint32_t seq_len = 1;
+
+  friend bool operator==(const SeqLenStage&, const SeqLenStage&) = default;
 };
 
 // What a schedule is made from.

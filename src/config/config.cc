@@ -55,16 +55,47 @@ absl::Status AsError(const internal::RunMistakes& mistakes) {
       absl::StrJoin(mistakes.unwritten, "\n")));
 }
 
-// Puts the datasets of `described` in place of the sources that stand for them
-// in `checked`, the same tree.
-void PutDatasets(const Node& described, Node* checked) {
+void PutLocation(const SourceLocation& described, SourceLocation* checked) {
+  if (!described.file.empty()) *checked = described;
+}
+
+// `described`: empty, or as many as `checked`.
+void PutLocations(const std::vector<SourceLocation>& described,
+                  std::vector<SourceLocation>* checked) {
+  for (size_t i = 0; i < std::min(described.size(), checked->size()); ++i) {
+    PutLocation(described[i], &(*checked)[i]);
+  }
+}
+
+void PutLocations(const std::vector<RunStage>& described,
+                  std::vector<RunStage>* checked) {
+  for (size_t i = 0; i < described.size(); ++i) {
+    PutLocation(described[i].location, &(*checked)[i].location);
+  }
+}
+
+void PutLocation(const std::optional<NodeFilter>& described,
+                 std::optional<NodeFilter>* checked) {
+  if (described) PutLocation(described->location, &(*checked)->location);
+}
+
+// Puts into `checked`, the same tree, what no text could state: datasets in
+// place of the sources that stand for them, and where a file states a node.
+void PutUnstated(const Node& described, Node* checked) {
   if (described.kind == NodeKind::kDataset) {
     checked->kind = NodeKind::kDataset;
     checked->dataset = described.dataset;
     checked->tokens = 0;
   }
+  PutLocation(described.location, &checked->location);
+  PutLocation(described.documents, &checked->documents);
+  PutLocation(described.filter, &checked->filter);
+  if (described.order) {
+    PutLocation(described.order->location, &checked->order->location);
+  }
+  PutLocations(described.stages, &checked->stages);
   for (size_t i = 0; i < described.children.size(); ++i) {
-    PutDatasets(described.children[i], &checked->children[i]);
+    PutUnstated(described.children[i], &checked->children[i]);
   }
 }
 
@@ -117,7 +148,12 @@ absl::StatusOr<Config> Config::Create(const Run& run) {
   }
   if (!mistakes.unwritten.empty()) return AsError(mistakes);
   Run checked = std::move(parsed->run);
-  PutDatasets(run.data, &checked.data);
+  PutUnstated(run.data, &checked.data);
+  PutLocations(run.stages, &checked.stages);
+  PutLocation(run.location, &checked.location);
+  PutLocation(run.seq_len_location, &checked.seq_len_location);
+  PutLocations(run.batch_sizes_locations, &checked.batch_sizes_locations);
+  PutLocations(run.seq_lens_locations, &checked.seq_lens_locations);
   // What text cannot state of these changes no token.
   checked.io = run.io;
   checked.loader = run.loader;

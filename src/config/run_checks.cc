@@ -161,6 +161,7 @@ class MistakeFinder {
       key_ = key_.substr(0, 60) + "...";
       Fatal("is nested deeper than ", kDeepestNode, " nodes");
     }
+    if (IsTooLarge(node)) return Fatal(node.mistake);
     const size_t count = node.children.size();
     switch (node.kind) {
       case NodeKind::kUse:

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "config/run_nodes.h"
 #include "poniente/run.h"
 
 namespace poniente {
@@ -50,13 +51,35 @@ Node OfKind(NodeKind kind) {
   return node;
 }
 
+// Stops counting above kMaxNodes, and counts a tree without the children that
+// it had too many of as too large.
+uint64_t CountNodes(const Node& node) {
+  uint64_t count = 1;
+  if (internal::IsTooLarge(node)) count += internal::kMaxNodes;
+  for (const Node& child : node.children) {
+    if (count > internal::kMaxNodes) break;
+    count += CountNodes(child);
+  }
+  return count;
+}
+
+// Drops the children of a tree that is too large: a node that is used twice by
+// one that is used twice, and so on, would take for ever to walk.
+Node Bounded(Node node) {
+  if (CountNodes(node) <= internal::kMaxNodes) return node;
+  node.children.clear();
+  node.mistake = internal::TooManyNodes();
+  return node;
+}
+
 Node OfParts(NodeKind kind, std::vector<NodePart> parts) {
   Node node = OfKind(kind);
+  node.children.reserve(parts.size());
   for (NodePart& part : parts) {
     node.children.push_back(std::move(part.node));
     node.children.back().name = std::move(part.name);
   }
-  return node;
+  return Bounded(std::move(node));
 }
 
 NodeFilter FromFile(NodeFilter::Kind kind, std::string path) {
@@ -213,7 +236,7 @@ Node Mixture(std::vector<NodeComponent> components) {
     node.children.back().name = std::move(component.name);
     node.children.back().weight = component.weight;
   }
-  return node;
+  return Bounded(std::move(node));
 }
 
 Node Concat(std::vector<NodePart> parts) {
@@ -224,7 +247,7 @@ Node Use(std::string name, Node node) {
   Node user = OfKind(NodeKind::kUse);
   user.use = std::move(name);
   user.children.push_back(std::move(node));
-  return user;
+  return Bounded(std::move(user));
 }
 
 }  // namespace poniente

@@ -14,8 +14,10 @@ bool HasScores(const std::optional<NodeFilter>& filter) {
   return filter.has_value() && filter->kind == NodeFilter::Kind::kScores;
 }
 
-// The filter whose threshold is a component's; null if there is none.
-const NodeFilter* ThresholdOf(const Node& node) {
+// The filter whose threshold is a component's; null if there is none. What is
+// used under a name becomes the component's own where `AnyNode` is not const.
+template <class AnyNode>
+auto ThresholdOf(AnyNode& node) -> decltype(&*node.filter) {
   if (HasScores(node.filter)) return &*node.filter;
   if (node.kind == NodeKind::kUse) return ThresholdOf(node.children[0]);
   return HasScores(node.documents) ? &*node.documents : nullptr;
@@ -67,6 +69,14 @@ std::string ToString(const SourceLocation& location) {
                       ": ", location.key);
 }
 
+std::string TooManyNodes() {
+  return absl::StrCat("makes a tree of more than ", kMaxNodes, " nodes");
+}
+
+bool IsTooLarge(const Node& node) {
+  return !node.mistake.empty() && node.mistake == TooManyNodes();
+}
+
 const Node& Used(const Node& node) {
   const Node* used = &node;
   while (used->kind == NodeKind::kUse) used = &used->children[0];
@@ -103,9 +113,9 @@ uint32_t WindowTokens(const Run& run) {
 bool HasThreshold(const Node& node) { return ThresholdOf(node) != nullptr; }
 
 bool SetThreshold(double at_least, Node* node) {
-  const NodeFilter* const filter = ThresholdOf(*node);
+  NodeFilter* const filter = ThresholdOf(*node);
   if (filter == nullptr) return false;
-  const_cast<NodeFilter*>(filter)->at_least = at_least;
+  filter->at_least = at_least;
   return true;
 }
 

@@ -17,6 +17,14 @@ namespace poniente::internal {
 // Returns "file:line:column: key"; only the key where there is no file.
 std::string ToString(const SourceLocation& location);
 
+// Limit of the nodes of a tree, those of each use counted: a short description
+// could make a very large tree.
+inline constexpr uint64_t kMaxNodes = uint64_t{1} << 18;
+// Returns "makes a tree of more than 262144 nodes".
+std::string TooManyNodes();
+// Returns whether the node had more nodes below it than that, and lost them.
+bool IsTooLarge(const Node& node);
+
 // Where a node stands, which decides the keys it may have and who shuffles it.
 enum class NodePosition { kRoot, kComponent, kOther };
 

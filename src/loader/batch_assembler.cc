@@ -54,6 +54,15 @@ absl::Status WindowLengthError(std::string_view source, uint64_t has,
                    " tokens, the schedule asks for ", wants));
 }
 
+// Says of a part that a dataset's windows do not have how long they should be.
+absl::Status OfWindows(const absl::Status& error, const Schedule& schedule) {
+  if (!absl::IsOutOfRange(error) || !schedule.cuts_items()) return error;
+  return absl::Status(
+      error.code(),
+      absl::StrCat(error.message(), "; the schedule asks for ", "windows of ",
+                   schedule.max_seq_len(), " tokens"));
+}
+
 // The unsigned type of ids of so many bytes: 1, 2 or 4.
 TokenType TypeOfWidth(uint32_t width) {
   return width == 1   ? TokenType::kU8
@@ -505,7 +514,9 @@ Task<> BatchAssembler::FillFromItems(std::span<const Position> positions,
                                      Batch* batch) const {
   absl::StatusOr<std::vector<TokenWindow>> windows =
       co_await Ask(dataset_, positions);
-  if (!windows.ok()) co_return windows.status();
+  if (!windows.ok()) {
+    co_return OfWindows(windows.status(), schedule_);
+  }
   if (windows->size() != positions.size()) {
     co_return CountError(dataset_->name(), windows->size(), positions.size());
   }

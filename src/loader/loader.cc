@@ -2,6 +2,7 @@
 #include "poniente/loader.h"
 
 #include <exception>
+#include <tuple>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -40,6 +41,21 @@ std::vector<LoaderSource> SourcesOf(const DatasetTree& tree) {
 }
 
 }  // namespace
+
+bool operator==(const LoaderOptions& a, const LoaderOptions& b) {
+  // Names every field, so that a new one does not compile until it is here.
+  const auto compared = [](const LoaderOptions& options) {
+    const auto& [rank, ranks, start_step, last_batch, token_type, tensors,
+                 loss_weights, prefetch_batches, prefetch_bytes, max_held,
+                 waits_for_held, device, widen_on_device, warning_sink,
+                 report_every_steps, log_sink] = options;
+    return std::tie(rank, ranks, start_step, last_batch, token_type, tensors,
+                    loss_weights, prefetch_batches, prefetch_bytes, max_held,
+                    waits_for_held, device, widen_on_device,
+                    report_every_steps);
+  };
+  return compared(a) == compared(b);
+}
 
 absl::Status Loader::Core::Seek(uint64_t step) {
   {

@@ -682,5 +682,28 @@ cache_bytes = 77
   }
 }
 
+TEST_F(ConfigTreeTest, AnErrorOfAChangeOfSizeNamesItsLine) {
+  constexpr char kRun[] =
+      "[data]\nsteps = 30\nbatch_size = 8\nseq_len = 10\npath = 'a'\n";
+  EXPECT_THAT(Config::Parse(absl::StrCat(kRun,
+                                         "[[data.batch_sizes]]\n"
+                                         "start_sample = 40\nbatch_size = 4\n"
+                                         "[[data.batch_sizes]]\n"
+                                         "start_step = 3\nbatch_size = 4\n"),
+                            "t.toml", dir_.path()),
+              StatusIs(testing::kInvalid,
+                       ::testing::StartsWith(
+                           "t.toml:9:1: data.batch_sizes[1]: batch_sizes[1] "
+                           "(batch_size 4) starts at step 3 ")));
+  EXPECT_THAT(Config::Parse(absl::StrCat(kRun,
+                                         "[[data.seq_lens]]\n"
+                                         "start_token = 9999\nseq_len = 20\n"),
+                            "t.toml", dir_.path()),
+              StatusIs(testing::kInvalid,
+                       ::testing::StartsWith(
+                           "t.toml:6:1: data.seq_lens[0]: seq_lens[0] "
+                           "(seq_len 20) starts at token 9999")));
+}
+
 }  // namespace
 }  // namespace poniente

@@ -149,13 +149,23 @@ class RandomRun {
       absl::StrAppend(&text, "[[data.seq_lens]]\nstart_step = ", 7 + Below(9),
                       "\nseq_len = 20\n");
     }
+    if (Chance(4)) {
+      absl::StrAppend(&text,
+                      "[[data.batch_sizes]]\nstart_sample = ", 100 + Below(50),
+                      "\nbatch_size = 3\n");
+    }
     return text;
   }
 
   std::string Runtime() {
     std::string text = "[runtime]\n";
     if (Chance(3)) text += "io = \"pread\"\n";
-    if (Chance(3)) text += "tensors = [\"labels\"]\ntoken_type = \"i64\"\n";
+    if (Chance(3)) {
+      text += "tensors = [\"labels\"]\ntoken_type = \"i64\"\n";
+    } else if (Chance(4)) {
+      text += "tensors = [\"loss_weights\", \"positions\"]\n";
+    }
+    if (Chance(4)) text += "catalogs = []\ncache_bytes = 1000000\n";
     if (Chance(3)) text += "prefetch_batches = 7\nwaits_for_held = true\n";
     return text;
   }

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <functional>
 #include <memory>
 #include <random>
 #include <string>
@@ -18,6 +19,7 @@
 #include "poniente/config.h"
 #include "poniente/in_memory_dataset.h"
 #include "poniente/run_trace.h"
+#include "poniente/transforms.h"
 #include "tests/config/random_run.h"
 #include "tests/config/small_stores.h"
 #include "tests/support/status_matchers.h"
@@ -32,7 +34,9 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using testing::IsOk;
 using testing::kInvalid;
+using ::testing::Not;
 using testing::SmallStores;
+using ::testing::StartsWith;
 using testing::StatusIs;
 
 using Description = poniente::Run;  // not testing::Test::Run
@@ -176,8 +180,7 @@ TEST_F(RunTest, RandomTomlThroughARunAndBackIsTheSameRun) {
     SCOPED_TRACE(written);
     ASSERT_OK_AND_ASSIGN(const Description again,
                          ParseRun(written, "u.toml", dir_.path()));
-    ASSERT_TRUE(again.data == run->data);
-    ASSERT_TRUE(again.stages == run->stages);
+    ASSERT_TRUE(again == *run);
     ASSERT_EQ(ToToml(again).value(), written);
     if (!parsed.ok()) continue;
     ++valid;
@@ -188,6 +191,47 @@ TEST_F(RunTest, RandomTomlThroughARunAndBackIsTheSameRun) {
     if (HasFatalFailure()) return;
   }
   EXPECT_EQ(valid, rounds) << tried << " tried";
+}
+
+TEST_F(RunTest, EveryDifferenceOfTwoDescriptionsIsSeen) {
+  Description run = Small();
+  run.data = Mixture(
+      {{"a", 0.75, Source("a")},
+       {"small", 0.25, Flat({{"b", Source("b")}, {"own", OwnDataset()}})}});
+  const Description same = run;
+  EXPECT_TRUE(same == run);
+  const std::vector<std::function<void(Description&)>> changes = {
+      [](auto& of) { of.seed = 4; },
+      [](auto& of) { of.max_seq_len = 10; },
+      [](auto& of) { of.shares_of = ShareOf::kSteps; },
+      [](auto& of) { of.folder += "/x"; },
+      [](auto& of) { of.catalogs = {"c"}; },
+      [](auto& of) { of.io.may_map = false; },
+      [](auto& of) { of.loader.max_held = 3; },
+      [](auto& of) {
+        of.loader.loss_weights = {{"a", 2.0f}};
+      },
+      [](auto& of) {
+        of.loader.device = {DeviceType::kCuda, 1};
+      },
+      [](auto& of) { of.batch_sizes = {{.start = Steps(9)}}; },
+      [](auto& of) { of.seq_lens = {{.start = Steps(9)}}; },
+      [](auto& of) { of.stages = {{.start = Steps(9)}}; },
+      [](auto& of) { of.data.children[1].children[0].take = 9; },
+      // Another object, though its items are the same.
+      [](auto& of) { of.data.children[1].children[1].dataset = OwnDataset(); },
+  };
+  for (size_t i = 0; i < changes.size(); ++i) {
+    Description other = run;
+    changes[i](other);
+    EXPECT_FALSE(other == run) << i;
+    EXPECT_TRUE(other == other) << i;
+  }
+  // What makes no difference.
+  Description other = run;
+  other.location.file = "t.toml";
+  other.loader.log_sink = [](std::string_view) {};
+  EXPECT_TRUE(other == run);
 }
 
 TEST_F(RunTest, ADatasetOfTheProgramStandsBesideStores) {
@@ -231,6 +275,70 @@ TEST_F(RunTest, ADatasetOfTheProgramStandsBesideStores) {
     }
   }
   EXPECT_EQ(joined, whole);
+}
+
+// Windows of so many tokens, which item_tokens() says, or does not.
+class OwnWindows final : public AsyncDataset<TokenWindow> {
+ public:
+  OwnWindows(uint32_t tokens, bool says_so)
+      : tokens_(tokens), says_so_(says_so) {}
+  std::string name() const override { return "own"; }
+  uint64_t fingerprint() const override { return 1; }
+  uint32_t item_tokens() const override { return says_so_ ? tokens_ : 0; }
+  LengthState length_now() const override { return LengthState::Final(100); }
+  Task<std::vector<TokenWindow>> GetBatch(
+      std::span<const Index> indices) const override {
+    co_return std::vector<TokenWindow>(
+        indices.size(), TokenWindow(std::vector<uint32_t>(tokens_)));
+  }
+
+ private:
+  const uint32_t tokens_;
+  const bool says_so_;
+};
+
+TEST_F(RunTest, WindowsOfAnotherLengthNameTheNodeAndBothLengths) {
+  for (const bool changes : {false, true}) {
+    Description run = Small();
+    if (changes) run.seq_lens = {{.start = Steps(3), .seq_len = 20}};
+    const auto right = std::make_shared<OwnWindows>(changes ? 20 : 10, false);
+    const auto error_of = [&run, &right](bool says_so) {
+      const auto wrong = std::make_shared<OwnWindows>(7, says_so);
+      run.data = Mixture(
+          {{"a", 1, right}, {"b", 1, Flat({{"x", wrong}, {"y", right}})}});
+      absl::StatusOr<std::unique_ptr<Loader>> loader = OpenLoader(run);
+      if (!loader.ok()) return loader.status();
+      EXPECT_FALSE(says_so);
+      absl::StatusOr<Batch> batch = (*loader)->NextBlocking();
+      while (batch.ok()) batch = (*loader)->NextBlocking();
+      return batch.status();
+    };
+    const std::string wants = changes ? "20" : "10";
+    EXPECT_THAT(error_of(true),
+                StatusIs(kInvalid, StartsWith("data.mixture.b.flat.x: 'own' "
+                                              "gives windows of 7 tokens, the "
+                                              "schedule asks for " +
+                                              wants)));
+    EXPECT_THAT(std::string(error_of(false).message()),
+                AllOf(HasSubstr(changes ? "b: x: " : "'b/x'"),
+                      HasSubstr(changes ? "has 7" : "of 7 tokens"),
+                      HasSubstr("the schedule asks for " +
+                                (changes ? "windows of 20 tokens" : wants))));
+  }
+}
+
+TEST_F(RunTest, ASizeInADatasetOfTheProgramCannotBeRead) {
+  Description run = Small();
+  auto inner = Concat<TokenWindow>(
+      {{"real", OwnDataset()}, {"size", *DeclaredWindows("s", 500, 10)}});
+  ASSERT_THAT(inner, IsOk());
+  run.data = Mixture({{"a", 1, Source("a")}, {"own", 1, *inner}});
+  ASSERT_OK_AND_ASSIGN(const Config config, Config::Create(run));
+  EXPECT_THAT(config.CheckLoader(), IsOk());
+  EXPECT_THAT(config.OpenLoader(),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       AllOf(HasSubstr("only a number of tokens"),
+                             HasSubstr(": own/size"))));
 }
 
 TEST_F(RunTest, TomlCannotStateADatasetOfTheProgram) {
@@ -308,6 +416,102 @@ TEST_F(RunTest, WrongCallsAreNamedByTheirPath) {
   EXPECT_THAT(
       error_of(Flat({{"x", Node(OwnDataset()).Documents(Fraction(0.5))}})),
       HasSubstr("data.flat.x.documents is allowed only with path"));
+}
+
+// A run that was read from a file, and changed.
+TEST_F(RunTest, MistakesInANodeOfAFileNameItsLine) {
+  constexpr char kText[] = R"([data]
+seed = 3
+batch_size = 4
+seq_len = 10
+steps = 30
+[data.mixture.a]
+weight = 1
+path = "a"
+[data.mixture.b]
+weight = 1
+flat.x = { path = "b", filter = { fraction = 0.5 } }
+flat.y = { path = "c" }
+[[data.stages]]
+start_step = 5
+[[data.batch_sizes]]
+start_step = 10
+batch_size = 2
+[[data.batch_sizes]]
+start_token = 700
+batch_size = 3
+)";
+  ASSERT_OK_AND_ASSIGN(const Description read,
+                       ParseRun(kText, "t.toml", dir_.path()));
+  EXPECT_THAT(Config::Create(read), IsOk());
+  const auto error_of = [&read](const auto& change) {
+    Description run = read;
+    change(run);
+    return std::string(Config::Create(run).status().message());
+  };
+  // Mistakes of the description: the path of names.
+  EXPECT_EQ(error_of([](auto& run) { run.data.children[0].weight = -1; }),
+            "data.mixture.a.weight must be finite and at least 0, got -1");
+  // What sources and the schedule tell: the line, too.
+  EXPECT_THAT(error_of([](auto& run) {
+                run.data.children[1].children[1].path = "none";
+              }),
+              StartsWith("t.toml:12:10: data.mixture.b.flat.y: "));
+  EXPECT_THAT(error_of([](auto& run) {
+                run.data.children[1].children[0].filter->fraction = 1e-12;
+                run.data.children[1].children.resize(1);
+              }),
+              StartsWith("t.toml:9:1: data.mixture.b: "));
+  EXPECT_THAT(
+      error_of([](auto& run) { run.stages[0].start = RunPoint::Token(5000); }),
+      StartsWith("t.toml:13:1: data.stages[0]"));
+  EXPECT_THAT(error_of([](auto& run) {
+                run.batch_sizes[1].start = RunPoint::Token(390);
+              }),
+              StartsWith("t.toml:18:1: data.batch_sizes[1]: batch_sizes[1] "
+                         "(batch_size 3) starts at token 390"));
+  // A node that the program has put there has no line.
+  EXPECT_THAT(
+      error_of([](auto& run) { run.data.children[0] = Source("none"); }),
+      Not(HasSubstr("t.toml")));
+}
+
+TEST_F(RunTest, ATreeThatUsesItselfTwiceAtEachOf30LevelsIsRefused) {
+  Description run = Small();
+  run.data = Source("a");
+  for (int level = 0; level < 30; ++level) {
+    const Node used = Use(absl::StrCat("n", level), run.data);
+    run.data = Flat({{"x", used}, {"y", used}});
+  }
+  EXPECT_THAT(Config::Create(run),
+              StatusIs(kInvalid,
+                       "data makes a tree of more than 262144 "
+                       "nodes"));
+  EXPECT_THAT(ToToml(run), StatusIs(kInvalid, HasSubstr("262144 nodes")));
+}
+
+TEST_F(RunTest, CopiesOfANodeShareItsChildrenUntilTheyChange) {
+  const Node shared = Flat({{"a", Source("a")}, {"b", Source("b")}});
+  Node changed = shared;
+  const auto first = [](const Node& node) { return &node.children[0]; };
+  EXPECT_EQ(first(changed), first(shared));
+  changed.children[0].take = 5;
+  EXPECT_NE(first(changed), first(shared));
+  EXPECT_FALSE(shared.children[0].take.has_value());
+  EXPECT_EQ(changed.children.size(), 2u);
+  EXPECT_FALSE(changed == shared);
+  changed.children[0].take.reset();
+  EXPECT_TRUE(changed == shared);
+  // One user of a node that is read from a file, and not the other.
+  ASSERT_OK_AND_ASSIGN(
+      Description run,
+      ParseRun("[data]\nbatch_size = 1\nseq_len = 10\n[data.nodes]\n"
+               "n.flat = { a = { path = 'a' } }\n[data.flat]\n"
+               "x.use = 'n'\ny.use = 'n'\n",
+               "t.toml", dir_.path()));
+  Node& x = run.data.children[0].children[0].children[0];
+  x.path = "b";
+  EXPECT_EQ(run.data.children[1].children[0].children[0].path, "a");
 }
 
 TEST_F(RunTest, WhatNoTextCouldShowIsRefused) {

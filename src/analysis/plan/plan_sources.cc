@@ -138,8 +138,8 @@ PlanSources::Row* PlanSources::RowOf(Row* parent, const NamedNode& child) {
   row->passes.resize(run_.intervals().size());
   PlannedRunSource& source = row->source;
   source.name = child.name;
-  source.is_store = below.empty();
-  source.kind = source.is_store ? "store" : shown->name();
+  source.is_leaf = below.empty();
+  source.kind = source.is_leaf ? "store" : shown->name();
   source.path = JoinedPath(parent->source.path, child.name);
   source.depth = parent == &rows_ ? 0 : parent->source.depth + 1;
   return row;
@@ -185,6 +185,8 @@ void PlanSources::AddLeaf(const DatasetNode& node, Row* row) {
       number < sources_.size() ? &sources_[number] : nullptr;
   source.token_bytes = StoredWidth(known, node.vocabulary());
   if (known == nullptr) return;
+  const bool is_own = known->is_readable && known->data == nullptr;
+  if (is_own && source.is_leaf) source.kind = "own_dataset";
   source.is_width_known = known->data != nullptr;
   if (source.stored_tokens > 0) return;  // another view of it
   source.location = known->location;

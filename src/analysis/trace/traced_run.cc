@@ -49,6 +49,15 @@ absl::Status NoStep(uint64_t steps, uint64_t step) {
                                             ": there is no step ", step));
 }
 
+absl::Status UnknownDocuments(std::string_view path, const ConfigSource& source,
+                              std::string_view remedy) {
+  return absl::FailedPreconditionError(absl::StrCat(
+      "the documents of ", QuotedName(path), " are not known, ",
+      source.is_readable ? "because it is a dataset of the program's own"
+                         : "only its number of tokens",
+      internal::Absl(remedy)));
+}
+
 void SortBySample(std::vector<TracedReading>* readings) {
   std::sort(readings->begin(), readings->end(),
             [](const TracedReading& a, const TracedReading& b) {
@@ -262,9 +271,7 @@ absl::StatusOr<std::vector<TracedReading>> TracedRun::FindDocument(
     const PiecewiseItems* const pieces =
         PiecesOf(*trace_.tree().leaves()[leaf].node);
     if (pieces == nullptr) {
-      return absl::FailedPreconditionError(absl::StrCat(
-          "the documents of ", QuotedName(path),
-          " are not known, only its number of tokens; search for an item"));
+      return UnknownDocuments(path, sources_[leaf], "; search for an item");
     }
     PONIENTE_ASSIGN_OR_RETURN(const std::vector<PieceOfItem> parts,
                               pieces->ItemsOf(document));
@@ -293,9 +300,7 @@ absl::StatusOr<std::vector<uint64_t>> TracedRun::DocumentsNamed(
   // as numbers are the same in all views of one store.
   const TokenSource* const data = sources_[leaves[0]].data.get();
   if (data == nullptr) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("the documents of ", QuotedName(path),
-                     " are not known, only its number of tokens"));
+    return UnknownDocuments(path, sources_[leaves[0]], "");
   }
   if (!data->knows_documents()) {
     return absl::FailedPreconditionError(absl::StrCat(

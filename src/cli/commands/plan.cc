@@ -3,10 +3,7 @@
 
 #include "poniente/plan.h"
 
-#include <cerrno>
 #include <cmath>
-#include <cstring>
-#include <fstream>
 #include <iostream>
 #include <optional>
 #include <string>
@@ -19,6 +16,7 @@
 #include "cli/command_line.h"
 #include "cli/commands/commands.h"
 #include "cli/commands/load_config.h"
+#include "cli/plan_views/page_file.h"
 #include "cli/plan_views/plan_html.h"
 #include "cli/plan_views/plan_json.h"
 #include "cli/plan_views/plan_notes.h"
@@ -40,17 +38,6 @@ absl::StatusOr<double> MaxRepeats(const Arguments& arguments) {
         "'"));
   }
   return value;
-}
-
-absl::Status WriteFile(const std::string& path, const std::string& text) {
-  errno = 0;
-  std::ofstream out(path, std::ios::binary);
-  out << text;
-  out.close();
-  if (out) return absl::OkStatus();
-  return absl::UnavailableError(
-      absl::StrCat("cannot write '", path,
-                   "': ", errno == 0 ? "unknown error" : std::strerror(errno)));
 }
 
 void PrintHead(const std::string& path, const Config& config,
@@ -111,7 +98,7 @@ int RunPlan(const std::vector<std::string>& args) {
   const auto plan = MakePlan(*config, steps, *max_repeats);
   if (!plan.ok()) return FailConfig(plan.status());
   if (const std::optional<std::string> page = parsed->Text("html")) {
-    const absl::Status written = WriteFile(*page, PlanPage(*plan, path));
+    const absl::Status written = WritePage(*page, PlanPage(*plan, path));
     if (!written.ok()) return Fail(written);
   }
   if (parsed->Has("json")) {

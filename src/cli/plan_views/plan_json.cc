@@ -97,7 +97,7 @@ Json SourceJson(const PlannedRunSource& source) {
   json["starved"] = StarvedJson(source.starved);
   json["over_repeated"] = source.is_over_repeated;
   json["skipped_tokens"] = Number(source.skipped_tokens);
-  if (!source.is_store) return json;
+  if (!source.is_leaf) return json;
   json["left_over_tokens"] = OrNull(source.left_over_tokens);
   json["location"] = source.location;
   json["stored_tokens"] = source.stored_tokens;

@@ -129,7 +129,7 @@ std::vector<std::string> Remarks(const PlannedRun& plan) {
   }
   NameList assumed;
   for (const PlannedRunSource& source : plan.sources) {
-    if (source.is_store && !source.is_width_known) assumed.Add(source.path);
+    if (source.is_leaf && !source.is_width_known) assumed.Add(source.path);
   }
   if (assumed.count() > 0) {
     remarks.push_back(absl::StrCat(

@@ -55,7 +55,7 @@ void PrintStages(const PlannedRun& plan, std::ostream& out) {
 
 std::string NameOf(const PlannedRunSource& source) {
   return absl::StrCat(std::string(2 * size_t{source.depth}, ' '),
-                      OneLine(source.name), source.is_store ? "" : "/");
+                      OneLine(source.name), source.is_leaf ? "" : "/");
 }
 
 // Columns of the stages, if they are few and several.

@@ -49,8 +49,7 @@ bool NodeParser::CountNodes(TableReader& table, uint64_t nodes) {
   if (!IsFull()) return true;
   nodes_ = kMaxNodes + 1;
   if (was_fine) {
-    table.ErrorHere(
-        absl::StrCat("makes a tree of more than ", kMaxNodes, " nodes"));
+    table.ErrorHere(TooManyNodes());
   }
   return false;
 }

@@ -25,9 +25,6 @@ class NodeParser {
  public:
   // Limit of nesting: deeper trees are a mistake, and could exhaust the stack.
   static constexpr int kDeepest = 100;
-  // Limit of nodes. Nodes that refer to others are expanded, so a short text
-  // could describe a very large tree.
-  static constexpr uint64_t kMaxNodes = uint64_t{1} << 18;
 
   explicit NodeParser(ErrorList* errors) : errors_(errors) {}
 

@@ -20,7 +20,11 @@ namespace {
 
 constexpr uint64_t kMaxBatch = uint64_t{1} << 32;
 
-Node& MutableUsed(Node& node) { return const_cast<Node&>(Used(node)); }
+Node& MutableUsed(Node& node) {
+  Node* used = &node;
+  while (used->kind == NodeKind::kUse) used = &used->children[0];
+  return *used;
+}
 
 // Components that neither state a weight nor have one from the stage that
 // starts the run.

@@ -183,7 +183,8 @@ class RunStagesParser {
 
 template <class Add>
 void ParseSizeList(TableReader& data, std::string_view key, KeyTable keys,
-                   ShareOf share_of, const Run& run, const Add& add) {
+                   ShareOf share_of, const Run& run,
+                   std::vector<SourceLocation>* locations, const Add& add) {
   const toml::array* array = data.Tables(key);
   if (array == nullptr) return;
   StartOrder starts(run);
@@ -199,6 +200,7 @@ void ParseSizeList(TableReader& data, std::string_view key, KeyTable keys,
     if (!has_start) change.ErrorHere("needs start_step");
     if (start.has_value()) starts.Check(change, KeyOf(*start), *start);
     add(change, start.value_or(RunPoint::Step(0)));
+    locations->push_back(change.location());
     change.Finish();
   }
 }
@@ -282,6 +284,7 @@ void ParseRunStages(TableReader& data, Node* root, ShareOf share_of, Run* run) {
 
 void ParseSizeLists(TableReader& data, ShareOf share_of, Run* run) {
   ParseSizeList(data, "batch_sizes", KeyTable::kBatchSize, share_of, *run,
+                &run->batch_sizes_locations,
                 [run](TableReader& change, const RunPoint& start) {
                   const bool is_stated = change.Has("batch_size");
                   const auto size =
@@ -290,6 +293,7 @@ void ParseSizeLists(TableReader& data, ShareOf share_of, Run* run) {
                   run->batch_sizes.push_back({start, size.value_or(1)});
                 });
   ParseSizeList(data, "seq_lens", KeyTable::kSeqLen, share_of, *run,
+                &run->seq_lens_locations,
                 [run](TableReader& change, const RunPoint& start) {
                   const bool is_stated = change.Has("seq_len");
                   const auto length =

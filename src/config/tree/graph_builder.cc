@@ -120,7 +120,7 @@ class GraphBuilder {
     if (!made.ok() && !located_) {
       located_ = true;  // nodes above stand elsewhere: keep the innermost place
       return Prepend(made.status(),
-                     ToString(LocationOfError(made.status(), StagesOf(node, at),
+                     ToString(LocationOfStage(made.status(), StagesOf(node, at),
                                               node.location)));
     }
     return made;
@@ -137,6 +137,7 @@ class GraphBuilder {
         return made;
       }
       case NodeKind::kDataset:
+        PONIENTE_RETURN_IF_ERROR(CheckWindows(*node.dataset));
         return node.dataset;
       case NodeKind::kUse:
         return BuildNode(node.children[0],
@@ -159,6 +160,16 @@ class GraphBuilder {
     options.seed = node.seed;
     if (IsShuffled(node.shuffle)) options.shuffle = *node.shuffle;
     return FlatMixture<TokenWindow>::Create(std::move(children), options);
+  }
+
+  absl::Status CheckWindows(const DatasetNode& own) const {
+    const uint32_t has = own.item_tokens();
+    const uint32_t wants = WindowTokens(run_);
+    if (has == 0 || has == wants) return absl::OkStatus();
+    return absl::InvalidArgumentError(
+        absl::StrCat("'", own.name(), "' gives windows of ", has,
+                     " tokens, the schedule asks for ", wants,
+                     ": Run::max_seq_len, or the longest seq_len"));
   }
 
   absl::StatusOr<Tokens> Modify(Tokens made, const Node& node) {

@@ -50,6 +50,34 @@ absl::StatusOr<uint64_t> SampleAtToken(const Schedule& schedule,
   return 0;
 }
 
+// The number in the beginning of the message, "stage 2 ..." with "stage ".
+std::optional<size_t> NumberAfter(absl::string_view word,
+                                  const absl::Status& error) {
+  absl::string_view rest = error.message();
+  size_t number = 0;
+  if (!absl::ConsumePrefix(&rest, word) ||
+      !absl::SimpleAtoi(rest.substr(0, rest.find_first_not_of("0123456789")),
+                        &number)) {
+    return std::nullopt;
+  }
+  return number;
+}
+
+// Where the part of the schedule stands that the error is about.
+const SourceLocation& LocationOfError(const absl::Status& error,
+                                      const Run& run) {
+  const auto batch_size = NumberAfter("batch_sizes[", error);
+  if (batch_size.has_value() &&
+      *batch_size < run.batch_sizes_locations.size()) {
+    return run.batch_sizes_locations[*batch_size];
+  }
+  const auto seq_len = NumberAfter("seq_lens[", error);
+  if (seq_len.has_value() && *seq_len < run.seq_lens_locations.size()) {
+    return run.seq_lens_locations[*seq_len];
+  }
+  return LocationOfStage(error, run.stages, run.location);
+}
+
 }  // namespace
 
 MixtureOptions MixtureOptionsOf(const NodeMixture& mixture) {
@@ -62,19 +90,12 @@ MixtureOptions MixtureOptionsOf(const NodeMixture& mixture) {
   return options;
 }
 
-const SourceLocation& LocationOfError(const absl::Status& error,
+const SourceLocation& LocationOfStage(const absl::Status& error,
                                       const std::vector<RunStage>& stages,
                                       const SourceLocation& otherwise) {
-  absl::string_view rest = error.message();
-  if (!absl::ConsumePrefix(&rest, "stage ")) return otherwise;
-  const size_t end =
-      std::min(rest.find_first_not_of("0123456789"), rest.size());
-  size_t stage = 0;
-  if (!absl::SimpleAtoi(rest.substr(0, end), &stage) ||
-      stage >= stages.size()) {
-    return otherwise;
-  }
-  return stages[stage].location;
+  const std::optional<size_t> stage = NumberAfter("stage ", error);
+  if (!stage.has_value() || *stage >= stages.size()) return otherwise;
+  return stages[*stage].location;
 }
 
 absl::StatusOr<Schedule> BuildSchedule(
@@ -103,9 +124,8 @@ absl::StatusOr<Schedule> BuildSchedule(
   }
   absl::StatusOr<Schedule> schedule = Schedule::Create(std::move(options));
   if (!schedule.ok()) {
-    return Prepend(
-        schedule.status(),
-        ToString(LocationOfError(schedule.status(), run.stages, run.location)));
+    return Prepend(schedule.status(),
+                   ToString(LocationOfError(schedule.status(), run)));
   }
   return schedule;
 }

@@ -20,7 +20,7 @@ MixtureOptions MixtureOptionsOf(const NodeMixture& mixture);
 
 // Returns where the stage stands that the error is about: the message then
 // begins with it, "stage 2 ...". Returns `otherwise` if it is about none.
-const SourceLocation& LocationOfError(const absl::Status& error,
+const SourceLocation& LocationOfStage(const absl::Status& error,
                                       const std::vector<RunStage>& stages,
                                       const SourceLocation& otherwise);
 

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <system_error>
+#include <typeinfo>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -60,6 +61,14 @@ bool IsBare(const Node& node) {
 
 bool IsFiles(const Node& node) {
   return node.kind == NodeKind::kStore || node.kind == NodeKind::kHub;
+}
+
+// Whether a leaf in a dataset of the program's own is one of DeclaredWindows().
+bool IsDeclared(const DatasetNode& leaf) {
+  static const auto* const kDeclared = new DatasetPtr<TokenWindow>(
+      DeclaredWindows("", /*tokens=*/1, /*length=*/1).value());
+  const DatasetNode& declared = **kDeclared;
+  return typeid(leaf) == typeid(declared);
 }
 
 // Of a leaf that could not be opened.
@@ -253,7 +262,7 @@ ConfigSource ConfigSources::SourceOf(const DatasetNode& leaf) const {
   const auto made = leaves_.find(&leaf);
   if (made != leaves_.end()) return made->second;
   ConfigSource own;
-  own.is_readable = true;
+  own.is_readable = !IsDeclared(leaf);
   own.tokens = TokensOfDataset(run_, leaf).value_or(0);
   return own;
 }

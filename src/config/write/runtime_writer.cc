@@ -17,11 +17,11 @@ std::string Array(const std::vector<std::string>& texts) {
   return absl::StrCat("[", absl::StrJoin(quoted, ", "), "]");
 }
 
-std::vector<std::string> TensorNames(const Run& run) {
+// `all`: without the tensor of loss weights that those of nodes add.
+std::vector<std::string> TensorNames(const Run& run, bool all) {
   std::vector<std::string> names;
-  const bool has_weights = !LoaderOptionsOf(run).loss_weights.empty();
+  const bool has_weights = all && !LoaderOptionsOf(run).loss_weights.empty();
   for (const BatchTensor tensor : run.loader.tensors) {
-    // That of loss weights follows from them.
     if (tensor == BatchTensor::kLossWeights && has_weights) continue;
     names.emplace_back(BatchTensorName(tensor));
   }
@@ -55,7 +55,7 @@ Keys RuntimeKeys(const Run& run, const std::vector<std::string>& catalogs,
   if (all || loader.token_type != usual.token_type) {
     keys.AddText("token_type", TokenTypeName(loader.token_type));
   }
-  const std::vector<std::string> tensors = TensorNames(run);
+  const std::vector<std::string> tensors = TensorNames(run, all);
   if (all || !tensors.empty()) keys.Add("tensors", Array(tensors));
   if (all || loader.device.type != usual.device.type ||
       loader.device.ordinal != usual.device.ordinal) {

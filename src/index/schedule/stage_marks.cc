@@ -22,17 +22,21 @@ std::vector<StageMark> MarksOf(const ScheduleOptions& options) {
     mark.seq_len = stage.seq_len;
     mark.label = StageLabel(s, stage.name);
   }
-  for (const BatchSizeStage& stage : options.batch_sizes) {
+  for (size_t i = 0; i < options.batch_sizes.size(); ++i) {
+    const BatchSizeStage& change = options.batch_sizes[i];
     StageMark& mark = marks.emplace_back();
-    mark.at = stage.start;
-    mark.batch_size = stage.batch_size;
-    mark.label = absl::StrCat("batch_size ", stage.batch_size);
+    mark.at = change.start;
+    mark.batch_size = change.batch_size;
+    mark.label = absl::StrCat("batch_sizes[", i, "] (batch_size ",
+                              change.batch_size, ")");
   }
-  for (const SeqLenStage& stage : options.seq_lens) {
+  for (size_t i = 0; i < options.seq_lens.size(); ++i) {
+    const SeqLenStage& change = options.seq_lens[i];
     StageMark& mark = marks.emplace_back();
-    mark.at = stage.start;
-    mark.seq_len = stage.seq_len;
-    mark.label = absl::StrCat("seq_len ", stage.seq_len);
+    mark.at = change.start;
+    mark.seq_len = change.seq_len;
+    mark.label =
+        absl::StrCat("seq_lens[", i, "] (seq_len ", change.seq_len, ")");
   }
   return marks;
 }

@@ -12,6 +12,7 @@
 
 #include "io/blocking_reader.h"
 #include "io/files/fault_hooks.h"
+#include "io/mmap/fault_watch.h"
 #include "io/mmap/guarded_copy.h"
 #include "io/mmap/stream_copy.h"
 #include "io/read_ends.h"
@@ -100,10 +101,10 @@ void PrefetchRead(const PendingRead* read) {
   }
 }
 
-bool AreStreamed(std::span<const PendingRead> reads) {
+uint64_t BytesOf(std::span<const PendingRead> reads) {
   uint64_t bytes = 0;
   for (const PendingRead& read : reads) bytes += read.size();
-  return bytes >= kLeastStreamedBytes;
+  return bytes;
 }
 
 // Copies the first `count` reads.
@@ -147,9 +148,12 @@ void AddReaders(std::span<const PendingRead> reads,
 
 void ReadMapped(std::span<PendingRead> reads) {
   if (reads.empty()) return;
-  const auto begin = std::chrono::steady_clock::now();
-  const uint64_t before = MajorFaults();
-  const bool streams = AreStreamed(reads);
+  using Clock = std::chrono::steady_clock;
+  thread_local FaultWatch watch(MajorFaults);
+  const Clock::time_point begin = Clock::now();
+  const uint64_t before = watch.Begin(begin);
+  const bool streams = BytesOf(reads) >= kLeastStreamedBytes;
+  Clock::time_point looked = begin;
   uint64_t faults = 0;
   uint64_t copies = 0;
   std::vector<ReaderState*> readers;
@@ -163,7 +167,9 @@ void ReadMapped(std::span<PendingRead> reads) {
       CopyFirst(count, reads.subspan(done), streams, before + faults);
       copies += count;
     }
-    faults = MajorFaults() - before;
+    const Clock::time_point now = Clock::now();
+    faults = watch.After(BytesOf(some), looked, now) - before;
+    looked = now;
     AddReaders(some, &readers);
     done += count;
   }

@@ -8,6 +8,9 @@
 #include <set>
 
 #include "poniente/flat_mixture.h"
+#include "poniente/in_memory_dataset.h"
+#include "poniente/run.h"
+#include "poniente/trace.h"
 #include "poniente/transforms.h"
 #include "tests/analysis/curriculum.h"
 #include "tests/config/small_stores.h"
@@ -404,6 +407,36 @@ TEST(PlannedRunTest, MaxEpochsAndTooManySamplesAreRefused) {
                    .value(),
                {}, LastBatch::kKeep, uint64_t{1} << 40),
       StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("2^62")));
+}
+
+TEST_F(PlanTest, ADatasetOfTheProgramHasAKindOfItsOwn) {
+  poniente::Run run = {.batch_size = 4, .seq_len = 20, .steps = 30};
+  run.folder = dir_.path();
+  std::vector<TokenWindow> windows(10, TokenWindow(std::vector<uint32_t>(20)));
+  run.data = Mixture(
+      {{"a", 1, Source("a")},
+       {"size", 1, Declared(5000)},
+       {"mine", 1, InMemoryDataset<TokenWindow>::Create(std::move(windows))}});
+  ASSERT_OK_AND_ASSIGN(const Config config, Config::Create(run));
+  ASSERT_OK_AND_ASSIGN(const PlannedRun plan, MakePlan(config));
+  std::vector<std::string> kinds;
+  for (const PlannedRunSource& source : plan.sources) {
+    kinds.push_back(source.name + ": " + source.kind);
+    EXPECT_TRUE(source.is_leaf);
+  }
+  EXPECT_THAT(kinds, ::testing::ElementsAre("a: store", "size: store",
+                                            "mine: own_dataset"));
+  const TracedRun traced(config);
+  EXPECT_THAT(traced.FindDocument("mine", 0, std::nullopt),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       HasSubstr("'mine' are not known, because it is a "
+                                 "dataset of the program's own")));
+  EXPECT_THAT(traced.DocumentsNamed("mine", "x"),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       HasSubstr("a dataset of the program's own")));
+  EXPECT_THAT(traced.FindDocument("size", 0, std::nullopt),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       HasSubstr("only its number of tokens")));
 }
 
 }  // namespace

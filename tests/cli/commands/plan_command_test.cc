@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
+#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -123,6 +125,52 @@ TEST_F(PlanCommandTest, WritesAPage) {
   EXPECT_THAT(page, ::testing::EndsWith("</html>\n"));
   EXPECT_THAT(Plan("--html /nowhere/at/all.html"),
               FailsWith(1, HasSubstr("/nowhere/at/all.html")));
+}
+
+// Names in the folder that begin with `name`.
+std::vector<std::string> Beside(const std::string& folder,
+                                const std::string& name) {
+  std::vector<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    const std::string found = entry.path().filename();
+    if (found.starts_with(name)) names.push_back(found);
+  }
+  return names;
+}
+
+TEST_F(PlanCommandTest, APageThatCannotBeWrittenLeavesTheOldOne) {
+  const std::string page = dir_.path("p.html");
+  std::ofstream(page) << "the old page\n";
+  // Files of at most 1 KiB or less: the page is larger.
+  const std::string limit = "trap '' XFSZ; ulimit -f 1;";
+  EXPECT_THAT(RunTool("plan " + dir_.path("t.toml") + " --html " + page, limit),
+              FailsWith(1, AllOf(HasSubstr("cannot write '" + page + "'"),
+                                 HasSubstr("File too large"))));
+  EXPECT_EQ(ReadFile(page), "the old page\n");
+  EXPECT_THAT(Beside(dir_.path(), "p.html"), ::testing::ElementsAre("p.html"));
+  // Killed by the signal.
+  EXPECT_NE(
+      RunTool("plan " + dir_.path("t.toml") + " --html " + page, "ulimit -f 1;")
+          .exit_code,
+      0);
+  EXPECT_EQ(ReadFile(page), "the old page\n");
+}
+
+TEST_F(PlanCommandTest, APageKeepsItsModeAndItsLink) {
+  const std::string page = dir_.path("p.html");
+  std::ofstream(page) << "the old page\n";
+  ASSERT_EQ(::chmod(page.c_str(), 0640), 0);
+  std::filesystem::create_symlink("p.html", dir_.path("link.html"));
+  EXPECT_EQ(Plan("--html " + dir_.path("link.html")).exit_code, 0);
+  EXPECT_TRUE(std::filesystem::is_symlink(dir_.path("link.html")));
+  EXPECT_THAT(ReadFile(page), ::testing::EndsWith("</html>\n"));
+  struct stat facts = {};
+  ASSERT_EQ(::stat(page.c_str(), &facts), 0);
+  EXPECT_EQ(facts.st_mode & 07777, 0640u);
+  // What is no regular file.
+  EXPECT_EQ(Plan("--html /dev/null").exit_code, 0);
+  EXPECT_TRUE(std::filesystem::is_character_file("/dev/null"));
+  EXPECT_THAT(Plan("--html /dev/stderr").err, ::testing::EndsWith("</html>\n"));
 }
 
 TEST_F(PlanCommandTest, RefusesWhatCannotBePlanned) {

@@ -480,13 +480,14 @@ TEST(ScheduleTest, ErrorsOfSizesSayWhatWasStated) {
   options.seq_lens = {{RunPoint::Token(30'000), 64},
                       {RunPoint::Sample(120), 32}};
   ExpectRefused(options,
-                "seq_len 32 starts at sample 120 (step 10), which is in no "
-                "later step than seq_len 64 at token 30000 (step 10, sample "
-                "118)");
+                "seq_lens[1] (seq_len 32) starts at sample 120 (step 10), "
+                "which is in no later step than seq_lens[0] (seq_len 64) at "
+                "token 30000 (step 10, sample 118)");
   options = Options();
   options.batch_sizes = {{RunPoint::Token(307'200), 6}};
   ExpectRefused(options,
-                "batch_size 6 starts at token 307200, but the run ends after "
+                "batch_sizes[0] (batch_size 6) starts at token 307200, but the "
+                "run ends after "
                 "100 steps, 1200 samples, 307200 tokens");
 }
 
