@@ -18,6 +18,7 @@
 
 #include "absl/status/statusor.h"
 #include "poniente/config.h"
+#include "poniente/packing.h"
 #include "poniente/extend/dataset_node.h"
 #include "poniente/loader.h"
 #include "poniente/schedule.h"
@@ -103,6 +104,10 @@ struct PlannedRunSource {
   // only some documents are read), the path (empty without files), and the size
   // in tokens.
   std::optional<uint64_t> left_over_tokens = std::nullopt;
+  // What packing does to the documents in each epoch; nullopt if they are not
+  // packed. Of several views, that of the first. Tokens of the plan are those
+  // of the windows, padding included.
+  std::optional<PackingSummary> packing = std::nullopt;
   std::string location = {};
   uint64_t stored_tokens = 0;
   // Bytes of a stored token. If the store does not exist yet, and for datasets

@@ -38,6 +38,7 @@
 #include "poniente/mixture_plan.h"
 #include "poniente/node_list.h"
 #include "poniente/open_token_source.h"
+#include "poniente/packing.h"
 #include "poniente/ranks.h"
 #include "poniente/schedule.h"
 #include "poniente/score_file.h"
@@ -131,6 +132,16 @@ struct SourceFiles {
   friend bool operator==(const SourceFiles&, const SourceFiles&) = default;
 };
 
+// Whether the documents of sources are packed whole into windows, and how
+// (packing.h); if not, windows are cut from the documents end to end.
+struct NodePacking {
+  bool is_packed = true;
+  PackingOptions options = {};
+  SourceLocation location = {};
+
+  friend bool operator==(const NodePacking&, const NodePacking&) = default;
+};
+
 // Settings of a mixture that hold in all of its stages, as in MixtureOptions.
 struct NodeMixture {
   uint64_t block_size = MixtureOptions().block_size;
@@ -211,6 +222,8 @@ struct Node {
   Node(std::shared_ptr<Dataset> own)  // NOLINT(google-explicit-constructor)
       : kind(NodeKind::kDataset), dataset(std::move(own)) {}
 
+  // Of a source, or of all sources below.
+  Node PackDocuments(PackingOptions options = {}) const;
   Node Documents(NodeFilter filter) const;
   Node Filter(NodeFilter filter) const;
   Node Order(NodeOrder order) const;
@@ -246,6 +259,8 @@ struct Node {
   // In the order of declaration.
   NodeList children = {};
 
+  // Unset: as the node above says; the root's default is not to pack.
+  std::optional<NodePacking> pack_documents = std::nullopt;
   std::optional<NodeFilter> documents = std::nullopt;  // kStore
   std::optional<NodeFilter> filter = std::nullopt;
   std::optional<NodeOrder> order = std::nullopt;

@@ -93,7 +93,24 @@ class RunTrace {
                                                   uint64_t first_step,
                                                   uint64_t end_step) const;
 
+  // Does the same for one epoch of the leaf: for leaves whose items differ
+  // among epochs.
+  absl::StatusOr<std::vector<Reading>> FindInEpoch(uint32_t leaf, Index item,
+                                                   uint64_t epoch,
+                                                   uint64_t first_step,
+                                                   uint64_t end_step) const;
+  // Returns the first and the last epoch of a leaf that these steps may read;
+  // nullopt if they read none.
+  absl::StatusOr<std::optional<DatasetTree::Epochs>> EpochsIn(
+      uint32_t leaf, uint64_t first_step, uint64_t end_step) const;
+
  private:
+  // Returns the samples of steps; nullopt if there are none.
+  std::optional<IndexSpan> SamplesOf(uint64_t first_step,
+                                     uint64_t end_step) const;
+  absl::Status AppendOfEpoch(uint32_t leaf, Index item, uint64_t epoch,
+                             const IndexSpan& span,
+                             std::vector<Reading>* readings) const;
   absl::Status AppendReadings(uint32_t leaf, Index item, const IndexSpan& span,
                               std::vector<Reading>* readings) const;
   // Finds the item in several leaves; results in the order of the samples.

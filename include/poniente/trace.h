@@ -19,10 +19,12 @@
 namespace poniente {
 
 struct TracedDocument {
-  uint64_t number = 0;
+  uint64_t number = 0;  // kNoDocument for padding
   std::string name = {};
   uint64_t tokens = 0;         // of the sample
   bool has_beginning = false;  // whether they include the document's first one
+
+  bool is_padding() const { return number == kNoDocument; }
 };
 
 struct TracedSample {
@@ -33,7 +35,8 @@ struct TracedSample {
   // Which of the leaves of this path; above 0 only for later views of a
   // component.
   uint32_t view = 0;
-  // Documents of the sample's tokens, in order; empty if they are not known.
+  // Documents of the sample's tokens, and padding, in order; empty if they are
+  // not known.
   std::vector<TracedDocument> documents = {};
 };
 

@@ -88,6 +88,10 @@ void PutUnstated(const Node& described, Node* checked) {
     checked->tokens = 0;
   }
   PutLocation(described.location, &checked->location);
+  if (described.pack_documents) {
+    PutLocation(described.pack_documents->location,
+                &checked->pack_documents->location);
+  }
   PutLocation(described.documents, &checked->documents);
   PutLocation(described.filter, &checked->filter);
   if (described.order) {

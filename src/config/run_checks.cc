@@ -111,6 +111,15 @@ class MistakeFinder {
         Lost("states era_items for a shuffle that is not by eras");
       }
     }
+    if (node.pack_documents.has_value()) {
+      const PackingOptions& options = node.pack_documents->options;
+      CheckEnum("LongDocuments", options.long_documents,
+                LongDocuments::kRefuse);
+      CheckUtf8(options.index_file);
+      if (!node.pack_documents->is_packed && options != PackingOptions()) {
+        Lost("states how documents are packed, and that they are not");
+      }
+    }
     CheckFilter(node.documents);
     CheckFilter(node.filter);
     if (node.order.has_value()) {

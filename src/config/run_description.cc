@@ -119,6 +119,15 @@ NodeFilter operator!(NodeFilter filter) {
   return filter;
 }
 
+Node Node::PackDocuments(PackingOptions options) const {
+  Node node = *this;
+  if (node.pack_documents.has_value() && node.mistake.empty()) {
+    node.mistake = "states PackDocuments() twice: call it once";
+  }
+  node.pack_documents = NodePacking{true, std::move(options), {}};
+  return node;
+}
+
 Node Node::Documents(NodeFilter chosen) const {
   Node node = Before(*this, 0);
   node.documents = std::move(chosen);

@@ -93,23 +93,55 @@ absl::Status RunTrace::AppendReadings(uint32_t leaf, Index item,
     return ScanForItem(leaf, item, span, readings);
   }
   for (uint64_t epoch = epochs->first;; ++epoch) {
-    PONIENTE_ASSIGN_OR_RETURN(const std::vector<FoundPart> found,
-                              tree_.FindParts(leaf, item, epoch));
-    for (const FoundPart& part : found) {
-      const uint64_t sample = part.position.index;
-      if (part.position.epoch != 0 || sample < span.first.index ||
-          sample > span.last.index) {
-        continue;
-      }
-      const uint64_t step = schedule_.StepOf(sample);
-      const StepPlan plan = schedule_.At(step);
-      const uint32_t tokens =
-          part.part_length == kWholeItem ? plan.seq_len : part.part_length;
-      readings->push_back({step, sample - plan.first_sample, sample, epoch,
-                           part.part_begin, part.part_begin + tokens});
-    }
+    PONIENTE_RETURN_IF_ERROR(AppendOfEpoch(leaf, item, epoch, span, readings));
     if (epoch == epochs->last) return absl::OkStatus();
   }
+}
+
+absl::Status RunTrace::AppendOfEpoch(uint32_t leaf, Index item, uint64_t epoch,
+                                     const IndexSpan& span,
+                                     std::vector<Reading>* readings) const {
+  PONIENTE_ASSIGN_OR_RETURN(const std::vector<FoundPart> found,
+                            tree_.FindParts(leaf, item, epoch));
+  for (const FoundPart& part : found) {
+    const uint64_t sample = part.position.index;
+    if (part.position.epoch != 0 || sample < span.first.index ||
+        sample > span.last.index) {
+      continue;
+    }
+    const uint64_t step = schedule_.StepOf(sample);
+    const StepPlan plan = schedule_.At(step);
+    const uint32_t tokens =
+        part.part_length == kWholeItem ? plan.seq_len : part.part_length;
+    readings->push_back({step, sample - plan.first_sample, sample, epoch,
+                         part.part_begin, part.part_begin + tokens});
+  }
+  return absl::OkStatus();
+}
+
+std::optional<IndexSpan> RunTrace::SamplesOf(uint64_t first_step,
+                                             uint64_t end_step) const {
+  const uint64_t begin = SamplesBefore(first_step);
+  const uint64_t end = SamplesBefore(end_step);
+  if (begin >= end) return std::nullopt;
+  return IndexSpan{{.index = begin}, {.index = end - 1}};
+}
+
+absl::StatusOr<std::vector<Reading>> RunTrace::FindInEpoch(
+    uint32_t leaf, Index item, uint64_t epoch, uint64_t first_step,
+    uint64_t end_step) const {
+  std::vector<Reading> readings;
+  const std::optional<IndexSpan> span = SamplesOf(first_step, end_step);
+  if (!span.has_value()) return readings;
+  PONIENTE_RETURN_IF_ERROR(AppendOfEpoch(leaf, item, epoch, *span, &readings));
+  return readings;
+}
+
+absl::StatusOr<std::optional<DatasetTree::Epochs>> RunTrace::EpochsIn(
+    uint32_t leaf, uint64_t first_step, uint64_t end_step) const {
+  const std::optional<IndexSpan> span = SamplesOf(first_step, end_step);
+  if (!span.has_value()) return std::optional<DatasetTree::Epochs>();
+  return tree_.EpochsOf(leaf, *span);
 }
 
 absl::StatusOr<std::vector<Reading>> RunTrace::FindInLeaves(
@@ -127,12 +159,10 @@ absl::StatusOr<std::vector<Reading>> RunTrace::FindInLeaves(
                                               "', which has ", length));
   }
   std::vector<Reading> readings;
-  const uint64_t begin = SamplesBefore(first_step);
-  const uint64_t end = SamplesBefore(end_step);
-  if (begin >= end) return readings;
-  const IndexSpan span = {{.index = begin}, {.index = end - 1}};
+  const std::optional<IndexSpan> span = SamplesOf(first_step, end_step);
+  if (!span.has_value()) return readings;
   for (const uint32_t leaf : leaves) {
-    PONIENTE_RETURN_IF_ERROR(AppendReadings(leaf, item, span, &readings));
+    PONIENTE_RETURN_IF_ERROR(AppendReadings(leaf, item, *span, &readings));
   }
   std::sort(
       readings.begin(), readings.end(),

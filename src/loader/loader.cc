@@ -46,12 +46,12 @@ bool operator==(const LoaderOptions& a, const LoaderOptions& b) {
   // Names every field, so that a new one does not compile until it is here.
   const auto compared = [](const LoaderOptions& options) {
     const auto& [rank, ranks, start_step, last_batch, token_type, tensors,
-                 loss_weights, prefetch_batches, prefetch_bytes, max_held,
-                 waits_for_held, device, widen_on_device, warning_sink,
-                 report_every_steps, log_sink] = options;
+                 documents, loss_weights, prefetch_batches, prefetch_bytes,
+                 max_held, waits_for_held, device, widen_on_device,
+                 warning_sink, report_every_steps, log_sink] = options;
     return std::tie(rank, ranks, start_step, last_batch, token_type, tensors,
-                    loss_weights, prefetch_batches, prefetch_bytes, max_held,
-                    waits_for_held, device, widen_on_device,
+                    documents, loss_weights, prefetch_batches, prefetch_bytes,
+                    max_held, waits_for_held, device, widen_on_device,
                     report_every_steps);
   };
   return compared(a) == compared(b);

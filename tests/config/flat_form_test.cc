@@ -249,8 +249,6 @@ TEST_F(FlatFormTest, WhatIsWrongIsNamed) {
           "data.datasets[0].weight must be finite and above 0, got 0");
   refused("mix_temperature = 2.0", "mix_temperature = 0.0",
           "data.mix_temperature must be above 0, got 0");
-  refused("pack_sequences = false", "pack_sequences = true",
-          "data.pack_sequences cannot be true");
   refused("mix_temperature = 2.0",
           "stages = [ { start_step = 5 } ]\nmix_temperature = 2.0",
           "data.stages cannot be combined with datasets");

@@ -220,6 +220,15 @@ void AppendLoaderDifferences(const LoaderOptions& a, const LoaderOptions& b,
   const auto boolean = [](bool value) {
     return std::string(value ? "true" : "false");
   };
+  add("runtime.attention_across_documents",
+      boolean(a.documents.attention_across),
+      boolean(b.documents.attention_across));
+  add("runtime.loss_across_documents", boolean(a.documents.loss_across),
+      boolean(b.documents.loss_across));
+  add("runtime.restart_positions", boolean(a.documents.restart_positions),
+      boolean(b.documents.restart_positions));
+  add("runtime.max_documents", uint64_t{a.documents.max_documents},
+      uint64_t{b.documents.max_documents});
   add("runtime.widen_on_device", boolean(a.widen_on_device),
       boolean(b.widen_on_device));
   add("runtime.prefetch_batches", uint64_t{a.prefetch_batches},

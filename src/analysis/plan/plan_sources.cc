@@ -191,6 +191,11 @@ void PlanSources::AddLeaf(const DatasetNode& node, Row* row) {
   if (source.stored_tokens > 0) return;  // another view of it
   source.location = known->location;
   source.stored_tokens = known->tokens;
+  if (const PackedItems* const packed = PackedItemsOf(node)) {
+    source.packing = packed->packing_summary();
+    source.left_over_tokens = 0;
+    return;
+  }
   // Items without a length of their own are of some of the documents.
   if (node.item_tokens() == 0) return;
   const uint64_t in_windows =

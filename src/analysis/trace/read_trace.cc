@@ -133,7 +133,8 @@ absl::Status RunReads::Locate(uint32_t leaf, const Position& position,
     spans->push_back({file_of_[leaf] + file, leaf, begin, begin + bytes,
                       position.index, position.epoch});
   };
-  if (const RangeSource* const ranges = node.ranges()) {
+  const RangeSource* const ranges = node.ranges();
+  if (ranges != nullptr && !ranges->has_pieces()) {
     const FileRange range = ranges->Locate(position.index, position.part_begin,
                                            position.part_length);
     add(range.file, range.offset, range.bytes);
@@ -144,7 +145,17 @@ absl::Status RunReads::Locate(uint32_t leaf, const Position& position,
     PONIENTE_ASSIGN_OR_RETURN(const std::vector<ItemPiece> pieces,
                               items->Pieces(position));
     const size_t first = spans->size();
+    std::vector<FileRange> located;
     for (const ItemPiece& piece : pieces) {
+      if (piece.is_padding()) continue;
+      if (ranges != nullptr) {
+        located.clear();
+        ranges->LocateTokens(piece.begin, piece.end, &located);
+        for (const FileRange& range : located) {
+          add(range.file, range.offset, range.bytes);
+        }
+        continue;
+      }
       if (spans->size() > first && spans->back().end == piece.begin * width) {
         spans->back().end = piece.end * width;
       } else {

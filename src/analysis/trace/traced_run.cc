@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "poniente/extend/piecewise_items.h"
+#include "poniente/packing.h"
 #include "poniente/token_source.h"
 #include "poniente/trace.h"
 #include "util/check.h"
@@ -140,11 +141,19 @@ absl::StatusOr<std::vector<TracedDocument>> TracedRun::DocumentsOf(
   PONIENTE_ASSIGN_OR_RETURN(const std::vector<ItemPiece> made_of,
                             pieces->Pieces(position));
   const TokenSource* const data = sources_[origin.leaf].data.get();
+  // Only the first piece of a window that is cut from documents end to end may
+  // lack its document's beginning.
+  const bool is_packed =
+      PackedItemsOf(*trace_.tree().leaves()[origin.leaf].node) != nullptr;
   for (const ItemPiece& piece : made_of) {
+    if (piece.is_padding()) {
+      documents.push_back({kNoDocument, "", piece.end - piece.begin});
+      continue;
+    }
     documents.push_back({piece.document, "", piece.end - piece.begin,
                          /*has_beginning=*/!documents.empty()});
     if (data == nullptr) continue;
-    if (documents.size() == 1) {
+    if (documents.size() == 1 || is_packed) {
       PONIENTE_ASSIGN_OR_RETURN(const TokenRange whole,
                                 data->DocumentRange(piece.document));
       documents.back().has_beginning = whole.begin == piece.begin;
@@ -273,19 +282,38 @@ absl::StatusOr<std::vector<TracedReading>> TracedRun::FindDocument(
     if (pieces == nullptr) {
       return UnknownDocuments(path, sources_[leaf], "; search for an item");
     }
-    PONIENTE_ASSIGN_OR_RETURN(const std::vector<PieceOfItem> parts,
-                              pieces->ItemsOf(document));
-    for (const PieceOfItem& part : parts) {
+    const auto add = [&](const PieceOfItem& part,
+                         std::span<const Reading> readings) {
       const uint64_t part_end = part.item_begin + (part.end - part.begin);
-      PONIENTE_ASSIGN_OR_RETURN(
-          const std::vector<Reading> readings,
-          trace_.FindInLeaf(leaf, part.item, range.begin, range.end));
       for (const Reading& reading : readings) {
-        if (reading.token_begin >= part_end ||
-            reading.token_end <= part.item_begin) {
-          continue;
+        if (reading.token_begin < part_end &&
+            reading.token_end > part.item_begin) {
+          found.push_back({reading, part.item, views_[leaf], document});
         }
-        found.push_back({reading, part.item, views_[leaf], document});
+      }
+    };
+    if (!pieces->changes_with_epoch()) {
+      PONIENTE_ASSIGN_OR_RETURN(const std::vector<PieceOfItem> parts,
+                                pieces->ItemsOf(document));
+      for (const PieceOfItem& part : parts) {
+        PONIENTE_ASSIGN_OR_RETURN(
+            const std::vector<Reading> readings,
+            trace_.FindInLeaf(leaf, part.item, range.begin, range.end));
+        add(part, readings);
+      }
+      continue;
+    }
+    PONIENTE_ASSIGN_OR_RETURN(const auto epochs,
+                              trace_.EpochsIn(leaf, range.begin, range.end));
+    if (!epochs.has_value()) continue;
+    for (uint64_t epoch = epochs->first; epoch <= epochs->last; ++epoch) {
+      PONIENTE_ASSIGN_OR_RETURN(const std::vector<PieceOfItem> parts,
+                                pieces->ItemsIn(document, epoch));
+      for (const PieceOfItem& part : parts) {
+        PONIENTE_ASSIGN_OR_RETURN(
+            const std::vector<Reading> readings,
+            trace_.FindInEpoch(leaf, part.item, epoch, range.begin, range.end));
+        add(part, readings);
       }
     }
   }

@@ -22,6 +22,7 @@
 #include "cli/screen/json.h"
 #include "cli/screen/table.h"
 #include "config/parse/config_keys.h"
+#include "poniente/packing.h"
 #include "poniente/token_source.h"
 #include "store/manifest/manifest.h"
 #include "util/nearest_name.h"
@@ -48,6 +49,8 @@ std::vector<std::string_view> PrefixesOf(KeyTable table) {
       return {"filter.", "documents.", "data.filter.", "data.documents."};
     case KeyTable::kOrder:
       return {"order.", "data.order."};
+    case KeyTable::kPacking:
+      return {"pack_documents.", "data.pack_documents."};
     case KeyTable::kBlockShuffle:
       return {"block_shuffle.", "data.block_shuffle."};
     case KeyTable::kBatchSize:
@@ -192,6 +195,7 @@ void AddRows(const Config& config, const DatasetNode& node,
     const ConfigSource& source = config.sources()[(*leaf)++];
     const std::string kind = KindOf(source);
     what = shown == &node ? kind : absl::StrCat(what, " of ", kind);
+    if (PackedItemsOf(*shown) != nullptr) what = absl::StrCat("packed ", kind);
     where = absl::StrCat(Count(source.tokens), " tokens",
                          source.data ? " in " : "", source.location);
   }

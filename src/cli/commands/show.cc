@@ -43,7 +43,9 @@ std::string TextOfSample(const TokenText& text, const TracedSample& sample,
   for (const TracedDocument& document : sample.documents) {
     const size_t count =
         static_cast<size_t>(std::min<uint64_t>(document.tokens, tokens.size()));
-    result += text.Of(tokens.first(count), document.has_beginning);
+    if (!document.is_padding()) {
+      result += text.Of(tokens.first(count), document.has_beginning);
+    }
     tokens = tokens.subspan(count);
   }
   return result + text.Of(tokens, /*begins_document=*/false);
@@ -91,17 +93,21 @@ void PrintStepAsJson(const TracedStep& step,
     row["path"] = sample.origin.path;
     row["item"] = sample.origin.item;
     row["epoch"] = sample.origin.epoch;
-    row["document"] = sample.documents.empty()
-                          ? Json()
-                          : Json(sample.documents.front().number);
+    std::vector<uint64_t> documents;
+    uint64_t padding = 0;
+    for (const TracedDocument& document : sample.documents) {
+      if (document.is_padding()) {
+        padding += document.tokens;
+      } else {
+        documents.push_back(document.number);
+      }
+    }
+    row["document"] = documents.empty() ? Json() : Json(documents.front());
     row["token_begin"] = sample.origin.token_begin;
     row["token_end"] = sample.origin.token_end;
     if (sample.view > 0) row["view"] = sample.view;
-    if (sample.documents.size() > 1) {
-      for (const TracedDocument& document : sample.documents) {
-        row["documents"].push_back(document.number);
-      }
-    }
+    if (documents.size() > 1) row["documents"] = documents;
+    if (padding > 0) row["padding_tokens"] = padding;
     if (!texts.empty() && texts[i].text) row["text"] = *texts[i].text;
     if (!texts.empty() && !texts[i].text) row["tokens"] = texts[i].tokens;
     json["samples"].push_back(std::move(row));
@@ -114,6 +120,10 @@ std::string DocumentWords(const std::vector<TracedDocument>& documents) {
   const size_t shown = std::min(documents.size(), kMaxDocumentsShown);
   std::vector<std::string> words;
   for (size_t i = 0; i < shown; ++i) {
+    if (documents[i].is_padding()) {
+      words.push_back(Plural(documents[i].tokens, "token") + " of padding");
+      continue;
+    }
     words.push_back(absl::StrCat(documents[i].number));
     if (documents[i].name.empty()) continue;
     absl::StrAppend(&words.back(), " '", OneLine(documents[i].name), "'");

@@ -75,6 +75,23 @@ Json StarvedJson(Starved starved) {
   return Json();
 }
 
+Json PackingJson(const std::optional<PackingSummary>& packing) {
+  if (!packing.has_value()) return Json();
+  return {{"windows", packing->windows},
+          {"window_tokens", packing->window_tokens},
+          {"documents", packing->documents},
+          {"tokens", packing->tokens},
+          {"pieces", packing->pieces},
+          {"most_in_a_window", packing->max_pieces},
+          {"padding_tokens", packing->padding_tokens()},
+          {"padding", packing->padding()},
+          {"split_documents", packing->split_documents},
+          {"truncated_documents", packing->truncated_documents},
+          {"truncated_tokens", packing->truncated_tokens},
+          {"dropped_documents", packing->dropped_documents},
+          {"dropped_tokens", packing->dropped_tokens}};
+}
+
 Json SourceJson(const PlannedRunSource& source) {
   Json json;
   json["name"] = source.name;
@@ -99,6 +116,7 @@ Json SourceJson(const PlannedRunSource& source) {
   json["skipped_tokens"] = Number(source.skipped_tokens);
   if (!source.is_leaf) return json;
   json["left_over_tokens"] = OrNull(source.left_over_tokens);
+  json["packing"] = PackingJson(source.packing);
   json["location"] = source.location;
   json["stored_tokens"] = source.stored_tokens;
   json["token_bytes"] = source.token_bytes;

@@ -128,6 +128,32 @@ void PrintSamples(const PlannedRun& plan, std::ostream& out) {
   PrintTable(rows, out);
 }
 
+// Sources whose documents are packed whole; nothing if there are none.
+void PrintPacking(const PlannedRun& plan, std::ostream& out) {
+  std::vector<Row> rows = {{"packed", "windows", "padding", "documents",
+                            "split", "truncated", "dropped",
+                            "most in a window"}};
+  for (const PlannedRunSource& source : plan.sources) {
+    if (!source.packing.has_value()) continue;
+    const PackingSummary& packing = *source.packing;
+    const auto with_tokens = [](uint64_t documents, uint64_t tokens) {
+      if (documents == 0) return std::string("0");
+      return absl::StrCat(Count(documents), " (",
+                          ShortCount(static_cast<double>(tokens)), " tokens)");
+    };
+    rows.push_back(
+        {NameOf(source), Count(packing.windows),
+         absl::StrFormat("%.3f%%", 100 * packing.padding()),
+         Count(packing.documents), Count(packing.split_documents),
+         with_tokens(packing.truncated_documents, packing.truncated_tokens),
+         with_tokens(packing.dropped_documents, packing.dropped_tokens),
+         Count(packing.max_pieces)});
+  }
+  if (rows.size() == 1) return;
+  out << '\n';
+  PrintTable(rows, out);
+}
+
 void PrintTotals(const PlannedRun& plan, std::ostream& out) {
   const AttentionSaved& saved = plan.attention;
   out << "  attention     "
@@ -158,6 +184,7 @@ void PrintPlan(const PlannedRun& plan, std::ostream& out) {
   PrintPlannedTokens(plan, out);
   out << '\n';
   PrintSamples(plan, out);
+  PrintPacking(plan, out);
   if (plan.stages.size() > kMaxColumns) {
     out << "  (" << plan.stages.size()
         << " stages: counts of each are in --json)\n";

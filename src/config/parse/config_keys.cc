@@ -54,6 +54,7 @@ constexpr ConfigKey kKeys[] = {
 {kNode, "across_shards", "boolean", "", "as the [format's project](formats.md) cuts", "with `path` or `hf_name`: windows reach from one file into the next; if false, each file is cut by itself"},
 {kNode, "tokenizer", "string", "", "unknown: mixes with any", "the tokenizer's name; with `tokens`, or with `path` or `hf_name` if the files do not name it"},
 {kNode, "vocab_size", "integer, 1 to 2^32", "ids", "required with `tokenizer`", "with `tokenizer`: every id is below this"},
+{kNode, "pack_documents", "boolean or table", "", "as the node above, else false", "of a source, or of all sources below: each document is kept whole and packed with others into windows, with little padding ([packing.md](packing.md)); if false, windows are cut from the documents end to end"},
 {kNode, "documents", "table", "", "all", "with `path`: only windows of these documents, which are chosen as with `filter`"},
 {kNode, "filter", "table", "", "all", "only these items"},
 {kNode, "order", "table", "", "as they are", "items in the order of a score"},
@@ -93,6 +94,14 @@ constexpr ConfigKey kKeys[] = {
 {kBlockShuffle, "chunk_tokens", "integer >= 1", "tokens", "2^19", "tokens per chunk"},
 {kBlockShuffle, "chunk_items", "integer >= 1", "items", "see `chunk_tokens`", "items per chunk; instead of `chunk_tokens`"},
 {kBlockShuffle, "window_chunks", "integer >= 1", "chunks", "1024", "chunks whose items are permuted together; state at least the batch size in samples"},
+
+{kPacking, "long_documents", "`\"split\"`, `\"truncate\"`, `\"truncate_left\"`, `\"drop\"`, `\"refuse\"`", "", "`\"split\"`", "documents longer than a window: cut into windows, with the rest packed; only their first or last tokens; left out; or an error"},
+{kPacking, "align", "integer >= 1", "tokens", "1", "each document takes a multiple of this many tokens of the window; for context parallelism over C ranks, 2 C. Divides the window"},
+{kPacking, "max_documents", "integer >= 0", "documents", "0, no limit", "most documents in a window"},
+{kPacking, "overlap", "0 or 1", "tokens", "0", "tokens that the pieces of a split document share; 1 gives each of its tokens but the first as a label"},
+{kPacking, "parts", "integer, 1 to 256", "", "64", "how far documents of one length are spread over the windows"},
+{kPacking, "shuffle", "boolean", "", "true", "each epoch seats the documents, and orders the windows, anew"},
+{kPacking, "index_file", "string", "", "in the store's folder, else in memory", "of one source: the file that holds the order of its documents by length; made if it does not exist. Changes no token"},
 
 {kStage, "start_step", kPlace, "steps", "", "where the stage starts"},
 {kStage, "start_sample", kPlace, "samples", "", "the same in samples"},
@@ -156,7 +165,7 @@ constexpr ConfigKey kKeys[] = {
 {kFlatForm, "num_workers", "integer >= 0", "", "none", "ignored: see `[runtime]`"},
 {kFlatForm, "prefetch_factor", "integer >= 1", "", "none", "ignored: see `[runtime]`"},
 {kFlatForm, "pin_memory", "boolean", "", "none", "ignored: see `[runtime]`"},
-{kFlatForm, "pack_sequences", "boolean", "", "false", "true is refused: windows follow the store"},
+{kFlatForm, "pack_sequences", "boolean", "", "false", "whole documents are packed into windows, as by `pack_documents`"},
 
 {kPhase, "start_step", "integer >= 0, increasing", "steps", "0", "first step of the phase, in the middle of an epoch or not"},
 {kPhase, "dataset_weights", "table of numbers by component", "shares", "unchanged", "a dataset that is not named has its original weight; a dataset of weight 0 is never drawn"},
@@ -173,7 +182,11 @@ constexpr ConfigKey kKeys[] = {
 {kRuntime, "cache_bytes", "integer >= 0", "bytes", "half of the memory available", "page cache that `auto` may count on, for all stores of the process: what fits is read through the cache"},
 {kRuntime, "catalogs", "array of strings", "", "none", "folders with a [catalogue](catalog.md), relative to the folder of the TOML file. The files of the stores that they list are not opened before the first read"},
 {kRuntime, "token_type", "`\"u8\"`, `\"u16\"`, `\"u32\"`, `\"i32\"`, `\"i64\"`", "", "`\"u32\"`", "type of the ids in a batch; must be able to hold every id of the vocabulary"},
-{kRuntime, "tensors", "array of strings", "", "`[]`", "what a batch has besides its tokens: `labels`, `loss_mask`, `document_ids`, `positions`, `loss_weights` ([batches.md](batches.md)); `labels` need a signed `token_type`"},
+{kRuntime, "tensors", "array of strings", "", "`[]`", "what a batch has besides its tokens: `labels`, `loss_mask`, `document_ids`, `positions`, `loss_weights`, `cu_seqlens`, `document_counts`, `max_seqlens` ([batches.md](batches.md)); `labels` need a signed `token_type`"},
+{kRuntime, "attention_across_documents", "boolean", "", "false", "in `document_ids` and `cu_seqlens`, each sample is one document"},
+{kRuntime, "loss_across_documents", "boolean", "", "false", "the first token of a document is the label of the last one of the document before it"},
+{kRuntime, "restart_positions", "boolean", "", "true", "`positions` begin at 0 in each document; else in each sample"},
+{kRuntime, "max_documents", "integer >= 0", "documents", "0: as many as packing puts into a window, or as there are tokens", "documents of a sample that `cu_seqlens` have room for, padding included; more are an error"},
 {kRuntime, "device", "`\"host\"`, `\"cuda\"`, `\"cuda:1\"`", "", "`\"host\"`", "where batches are delivered: the host, GPU 0 or another. If there is no such GPU, they stay on the host, with a warning ([staging.md](staging.md))"},
 {kRuntime, "widen_on_device", "boolean", "", "false", "ids are copied to the GPU as they are stored and widened there, where possible; the host then has no tokens ([staging.md](staging.md))"},
 {kRuntime, "prefetch_batches", "integer, 1 to 65536", "batches", "4", "batches in flight or ready ahead of the consumer"},
@@ -214,6 +227,8 @@ std::string_view KeyTableName(KeyTable table) {
       return "filter, documents";
     case kOrder:
       return "order";
+    case kPacking:
+      return "pack_documents";
     case kBlockShuffle:
       return "block_shuffle";
     case kStage:

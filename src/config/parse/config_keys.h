@@ -18,6 +18,7 @@ enum class KeyTable {
   kSelection,
   kOrder,
   kBlockShuffle,
+  kPacking,
   kStage,
   kMixtureStage,
   kBatchSize,

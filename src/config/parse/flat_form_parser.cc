@@ -32,11 +32,6 @@ void SkipTrainersKeys(TableReader& data) {
   data.Unsigned("prefetch_factor", 1, kMaxInteger);
   data.Bool("pin_memory");
   data.Bool("hf_streaming");
-  if (data.Bool("pack_sequences") == true) {
-    data.Error("pack_sequences",
-               "cannot be true: windows follow the store; documents are told "
-               "apart by the tensors document_ids and positions");
-  }
 }
 
 // All but greedy is as sharp as a mixture can be.
@@ -295,6 +290,9 @@ void ParseFlatForm(TableReader& data, NodeParser* nodes, Run* run,
     ParseAnneal(data, run, warnings);
   }
   AdoptFirstPhase(run);
+  if (data.Bool("pack_sequences") == true) {
+    run->data.pack_documents = NodePacking();
+  }
 }
 
 }  // namespace poniente::internal

@@ -129,6 +129,57 @@ BlockShuffleOptions ParseBlockShuffle(TableReader& node) {
   return options;
 }
 
+std::optional<NodePacking> ParsePacking(TableReader& node, const Node& spec) {
+  if (!node.Has("pack_documents")) return std::nullopt;
+  NodePacking packing;
+  packing.location = node.LocationOf("pack_documents");
+  if (!node.IsTable("pack_documents")) {
+    packing.is_packed = node.Bool("pack_documents").value_or(true);
+  } else {
+    TableReader table(*node.Table("pack_documents"),
+                      node.LocationOf("pack_documents"), node.errors(),
+                      {KeyTable::kPacking});
+    PackingOptions& options = packing.options;
+    // In the order of LongDocuments.
+    if (const auto policy = table.Choice(
+            "long_documents",
+            {"split", "truncate", "truncate_left", "drop", "refuse"})) {
+      options.long_documents = static_cast<LongDocuments>(*policy);
+    }
+    const auto number = [&](const char* key, uint64_t least, uint64_t most,
+                            uint32_t* value) {
+      *value = static_cast<uint32_t>(
+          table.Unsigned(key, least, most).value_or(*value));
+    };
+    number("align", 1, UINT32_MAX, &options.align);
+    number("max_documents", 0, UINT32_MAX, &options.max_documents);
+    number("overlap", 0, 1, &options.overlap);
+    number("parts", 1, 256, &options.parts);
+    options.shuffle = table.Bool("shuffle").value_or(options.shuffle);
+    options.index_file = table.String("index_file").value_or("");
+    const bool is_source =
+        spec.kind == NodeKind::kStore || spec.kind == NodeKind::kHub;
+    if (table.Has("index_file") && !is_source) {
+      table.Error("index_file",
+                  "is allowed only with path or hf_name, because "
+                  "each source has a file of its own");
+    }
+    table.Finish();
+  }
+  for (const char* const key : {"overlap", "across_shards"}) {
+    if (!packing.is_packed || !node.Has(key)) continue;
+    node.Error(key,
+               "cannot be combined with pack_documents, which does not cut "
+               "windows from the documents end to end; leave it out");
+  }
+  if (packing.is_packed && spec.kind == NodeKind::kDeclared) {
+    node.Error("pack_documents",
+               "cannot be stated with tokens: where the documents of a source "
+               "without data end is not known; leave it out, or state false");
+  }
+  return packing;
+}
+
 void ParseShuffle(TableReader& node, Node* spec) {
   constexpr std::string_view kShuffleKeys[] = {"shuffle", "era_shuffle",
                                                "block_shuffle"};
@@ -181,6 +232,7 @@ void ParseShuffle(TableReader& node, Node* spec) {
 }  // namespace
 
 void ParseModifiers(TableReader& node, Node* spec) {
+  spec->pack_documents = ParsePacking(node, *spec);
   if (spec->kind == NodeKind::kStore) {
     spec->documents = ParseFilter(node, "documents");
     for (const char* const key : {"overlap", "across_shards"}) {

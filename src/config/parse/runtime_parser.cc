@@ -69,6 +69,14 @@ void ParseTensors(TableReader& runtime, LoaderOptions* loader) {
                                             tensor.status().message()));
     }
   }
+  DocumentRules& documents = loader->documents;
+  documents.attention_across =
+      runtime.Bool("attention_across_documents").value_or(false);
+  documents.loss_across = runtime.Bool("loss_across_documents").value_or(false);
+  documents.restart_positions =
+      runtime.Bool("restart_positions").value_or(true);
+  documents.max_documents = static_cast<uint32_t>(
+      runtime.Unsigned("max_documents", 0, UINT32_MAX).value_or(0));
 }
 
 }  // namespace

@@ -114,7 +114,10 @@ class GraphBuilder {
 
   absl::StatusOr<Tokens> BuildNode(const Node& node, NodePosition at,
                                    const ItemsBefore& before) {
+    const NodePacking* const packing_above = packing_;
+    if (node.pack_documents.has_value()) packing_ = &*node.pack_documents;
     absl::StatusOr<Tokens> made = BuildKind(node, at, before);
+    packing_ = packing_above;
     if (made.ok()) made = Modify(*std::move(made), node);
     if (made.ok()) made = ShuffleIfAsked(*std::move(made), node, at);
     if (!made.ok() && !located_) {
@@ -132,8 +135,14 @@ class GraphBuilder {
       case NodeKind::kStore:
       case NodeKind::kHub:
       case NodeKind::kDeclared: {
-        absl::StatusOr<Tokens> made = sources_.Windows(node, &selections_);
+        const bool is_packed = packing_ != nullptr && packing_->is_packed;
+        absl::StatusOr<Tokens> made = sources_.Windows(
+            node, is_packed ? &packing_->options : nullptr, &selections_);
         located_ |= !made.ok() && node.documents.has_value();
+        if (is_packed && !located_ && absl::IsInvalidArgument(made.status())) {
+          located_ = true;
+          return Prepend(made.status(), ToString(packing_->location));
+        }
         return made;
       }
       case NodeKind::kDataset:
@@ -387,6 +396,9 @@ class GraphBuilder {
   ConfigSources sources_;
   SelectionReader selections_;
   std::optional<Schedule> schedule_;
+  // What the node that is built, or the next above it that says it, states of
+  // packing; null if none does.
+  const NodePacking* packing_ = nullptr;
   bool located_ = false;
 };
 

@@ -92,6 +92,13 @@ absl::StatusOr<std::shared_ptr<const TokenSource>> OpenExamined(
       std::make_shared<const KnownStore>(std::move(known)), {.io = io});
 }
 
+// What a leaf shares with its copies under other seeds.
+const void* KeyOf(const DatasetNode& leaf) {
+  const PackedItems* const packed = PackedItemsOf(leaf);
+  if (packed != nullptr) return &packed->packing_summary();
+  return &leaf;
+}
+
 }  // namespace
 
 std::string ConfigSources::Located(const std::string& path) const {
@@ -191,13 +198,19 @@ void ConfigSources::WarnOfLibraries(const std::vector<const Node*>& files) {
   }
 }
 
-void ConfigSources::FindLongest(const Node& node) {
-  for (const Node& child : node.children) FindLongest(child);
+// A window of packed documents is there however few tokens they have.
+void ConfigSources::FindLongest(const Node& node, bool is_packed) {
+  if (node.pack_documents.has_value()) {
+    is_packed = node.pack_documents->is_packed;
+  }
+  for (const Node& child : node.children) FindLongest(child, is_packed);
   const bool is_source = IsFiles(node) || node.kind == NodeKind::kDeclared ||
                          node.kind == NodeKind::kDataset;
   if (!is_source) return;
-  if (!longest_.empty() && TokensOf(node) <= most_tokens_) return;
-  most_tokens_ = TokensOf(node);
+  const uint64_t tokens =
+      is_packed && IsFiles(node) ? UINT64_MAX : TokensOf(node);
+  if (!longest_.empty() && tokens <= most_tokens_) return;
+  most_tokens_ = tokens;
   longest_ = IsFiles(node) ? absl::StrCat("'", Opened(node)->path(), "'")
                            : node.location.key;
 }
@@ -205,7 +218,7 @@ void ConfigSources::FindLongest(const Node& node) {
 absl::Status ConfigSources::Open(const Node& node) {
   PONIENTE_RETURN_IF_ERROR(OpenCatalogs());
   PONIENTE_RETURN_IF_ERROR(OpenBelow(node));
-  FindLongest(node);
+  FindLongest(node, /*is_packed=*/false);
   return CheckSomeWindow();
 }
 
@@ -225,13 +238,31 @@ uint64_t ConfigSources::TokensOf(const Node& node) const {
   return Opened(node)->num_tokens();
 }
 
+absl::StatusOr<DatasetPtr<TokenWindow>> ConfigSources::Packed(
+    const TokenSource& source, const PackingOptions& packing,
+    const Selection* documents) const {
+  PackingOptions options = packing;
+  if (!options.index_file.empty()) {
+    options.index_file = Located(options.index_file);
+  }
+  if (documents == nullptr) {
+    return source.PackedWindows(WindowTokens(run_), options);
+  }
+  return source.PackedWindows(WindowTokens(run_), options, *documents);
+}
+
 absl::StatusOr<DatasetPtr<TokenWindow>> ConfigSources::Windows(
-    const Node& node, SelectionReader* reader) {
+    const Node& node, const PackingOptions* packing, SelectionReader* reader) {
   DatasetPtr<TokenWindow> made;
   ConfigSource source;
   source.is_readable = node.kind != NodeKind::kDeclared;
   source.tokens = TokensOf(node);
   if (node.kind == NodeKind::kDeclared) {
+    if (packing != nullptr) {
+      return absl::InvalidArgumentError(
+          "has a size but no data, so where its documents end is not known and "
+          "they cannot be packed; state pack_documents = false for it");
+    }
     PONIENTE_ASSIGN_OR_RETURN(
         made, DeclaredWindows(node.location.key, node.tokens,
                               WindowTokens(run_), node.vocabulary));
@@ -243,7 +274,11 @@ absl::StatusOr<DatasetPtr<TokenWindow>> ConfigSources::Windows(
           const Selection selected,
           reader->Read(*node.documents, source.data->num_documents()));
       PONIENTE_ASSIGN_OR_RETURN(
-          made, source.data->Windows(WindowTokens(run_), selected));
+          made, packing != nullptr
+                    ? Packed(*source.data, *packing, &selected)
+                    : source.data->Windows(WindowTokens(run_), selected));
+    } else if (packing != nullptr) {
+      PONIENTE_ASSIGN_OR_RETURN(made, Packed(*source.data, *packing, nullptr));
     } else {
       WindowRule rule = source.data->window_rule();
       rule.keep_tail = false;  // samples of one length
@@ -254,12 +289,12 @@ absl::StatusOr<DatasetPtr<TokenWindow>> ConfigSources::Windows(
                                 source.data->Windows(WindowTokens(run_), rule));
     }
   }
-  leaves_[made.get()] = std::move(source);
+  leaves_[KeyOf(*made)] = std::move(source);
   return made;
 }
 
 ConfigSource ConfigSources::SourceOf(const DatasetNode& leaf) const {
-  const auto made = leaves_.find(&leaf);
+  const auto made = leaves_.find(KeyOf(leaf));
   if (made != leaves_.end()) return made->second;
   ConfigSource own;
   own.is_readable = !IsDeclared(leaf);

@@ -42,7 +42,9 @@ class ConfigSources {
 
   // Returns the windows of a leaf. `reader` reads the selection of documents,
   // if the leaf has one. REQUIRES: Open() succeeded; the node is a leaf.
+  // `packing`: how its documents are packed; null if they are not.
   absl::StatusOr<DatasetPtr<TokenWindow>> Windows(const Node& node,
+                                                  const PackingOptions* packing,
                                                   SelectionReader* reader);
 
   // Returns the source of a leaf that Windows() made, or of one in a dataset of
@@ -63,7 +65,10 @@ class ConfigSources {
   void Gather(const Node& node, std::vector<const Node*>* files);
   absl::Status OpenBelow(const Node& root);
   void WarnOfLibraries(const std::vector<const Node*>& files);
-  void FindLongest(const Node& node);
+  void FindLongest(const Node& node, bool is_packed);
+  absl::StatusOr<DatasetPtr<TokenWindow>> Packed(
+      const TokenSource& source, const PackingOptions& packing,
+      const Selection* documents) const;
   absl::StatusOr<std::shared_ptr<const TokenSource>> OpenFiles(
       const Node& node) const;
   const std::shared_ptr<const TokenSource>& Opened(const Node& node) const;
@@ -74,7 +79,7 @@ class ConfigSources {
   std::vector<StoreCatalog> catalogs_;
   // The key consists of the path and the options stated for its files.
   std::map<std::string, std::shared_ptr<const TokenSource>> opened_;
-  std::unordered_map<const DatasetNode*, ConfigSource> leaves_;
+  std::unordered_map<const void*, ConfigSource> leaves_;  // by KeyOf()
   std::vector<std::string> warnings_;
   bool opens_later_ = false;  // whether stores open their files at first read
   // Tokens of the longest source, and its name in messages.

@@ -195,7 +195,35 @@ class RunWriter {
     if (mixture.group_items > 0) keys->Add("group_items", mixture.group_items);
   }
 
+  std::string Packing(const NodePacking& packing) const {
+    const PackingOptions& options = packing.options;
+    const PackingOptions usual;
+    const bool all = is_resolved() && packing.is_packed;
+    if (!all && options == usual) return Boolean(packing.is_packed);
+    Keys keys;
+    if (all || options.long_documents != usual.long_documents) {
+      keys.AddText("long_documents", LongDocumentsName(options.long_documents));
+    }
+    const auto add = [&](const char* key, uint32_t value, uint32_t otherwise) {
+      if (all || value != otherwise) keys.Add(key, value);
+    };
+    add("align", options.align, usual.align);
+    add("max_documents", options.max_documents, usual.max_documents);
+    add("overlap", options.overlap, usual.overlap);
+    add("parts", options.parts, usual.parts);
+    if (all || options.shuffle != usual.shuffle) {
+      keys.Add("shuffle", Boolean(options.shuffle));
+    }
+    if (!options.index_file.empty()) {
+      keys.AddText("index_file", Located(options.index_file));
+    }
+    return keys.Inline();
+  }
+
   void AddModifiers(const Node& node, NodePosition at, Keys* keys) const {
+    if (node.pack_documents) {
+      keys->Add("pack_documents", Packing(*node.pack_documents));
+    }
     if (node.documents) keys->Add("documents", Filter(*node.documents));
     if (node.filter) keys->Add("filter", Filter(*node.filter));
     if (node.order) keys->Add("order", Order(*node.order));

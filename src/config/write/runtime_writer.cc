@@ -70,6 +70,15 @@ Keys RuntimeKeys(const Run& run, const std::vector<std::string>& catalogs,
     constexpr uint64_t kGreatest = INT64_MAX;
     if (all || value != usual_value) keys.Add(key, std::min(value, kGreatest));
   };
+  const DocumentRules& documents = loader.documents;
+  add_flag("attention_across_documents", documents.attention_across,
+           usual.documents.attention_across);
+  add_flag("loss_across_documents", documents.loss_across,
+           usual.documents.loss_across);
+  add_flag("restart_positions", documents.restart_positions,
+           usual.documents.restart_positions);
+  add_count("max_documents", documents.max_documents,
+            usual.documents.max_documents);
   add_flag("widen_on_device", loader.widen_on_device, usual.widen_on_device);
   add_count("prefetch_batches", loader.prefetch_batches,
             usual.prefetch_batches);

@@ -137,10 +137,12 @@ TEST(RunParserTest, TheRuntimeTableIsAsDocumented) {
   }
   EXPECT_THAT(
       values,
-      ElementsAre(Pair("cache_bytes", 0), Pair("catalogs", 0),
-                  Pair("device", 3), Pair("io", 5), Pair("max_held", 0),
-                  Pair("prefetch_batches", 0), Pair("prefetch_bytes", 0),
-                  Pair("report_every_steps", 0), Pair("tensors", 0),
+      ElementsAre(Pair("attention_across_documents", 0), Pair("cache_bytes", 0),
+                  Pair("catalogs", 0), Pair("device", 3), Pair("io", 5),
+                  Pair("loss_across_documents", 0), Pair("max_documents", 0),
+                  Pair("max_held", 0), Pair("prefetch_batches", 0),
+                  Pair("prefetch_bytes", 0), Pair("report_every_steps", 0),
+                  Pair("restart_positions", 0), Pair("tensors", 0),
                   Pair("token_type", 5), Pair("verify_checksums", 3),
                   Pair("waits_for_held", 0), Pair("widen_on_device", 0)));
 }
@@ -320,7 +322,8 @@ INSTANTIATE_TEST_SUITE_P(
         BadCase{"Tensor", "path = 'a'\n[runtime]\ntensors = ['mask']\n",
                 "t.toml:7:11: runtime.tensors names an unknown tensor: "
                 "a batch has no tensor 'mask', but tokens, labels, loss_mask, "
-                "document_ids, positions, loss_weights"},
+                "document_ids, positions, loss_weights, cu_seqlens, "
+                "document_counts, max_seqlens"},
         BadCase{"Tensors", "path = 'a'\n[runtime]\ntensors = ['labels', 3]\n",
                 "t.toml:7:22: runtime.tensors must hold strings, got the "
                 "integer 3"},
