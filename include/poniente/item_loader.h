@@ -16,6 +16,7 @@
 #ifndef PONIENTE_ITEM_LOADER_H_
 #define PONIENTE_ITEM_LOADER_H_
 
+#include <chrono>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -38,6 +39,7 @@
 #include "poniente/extend/item_bytes.h"
 #include "poniente/extend/worker_threads.h"
 #include "poniente/loader.h"  // LastBatch
+#include "poniente/metrics.h"
 #include "poniente/task.h"
 
 namespace poniente {
@@ -81,6 +83,12 @@ struct ItemLoaderOptions {
   // and strings of types that memcpy can copy. If it is not known,
   // prefetch_bytes has no effect.
   std::function<uint64_t(const Batch&)> bytes_of = nullptr;
+
+  // As in LoaderOptions: a line of metrics every `report_every_steps` steps (0:
+  // never), and a warning if data comes too late. Default: standard error.
+  uint64_t report_every_steps = 0;
+  std::function<void(std::string_view)> log_sink = nullptr;
+  std::function<void(std::string_view)> warning_sink = nullptr;
 };
 
 namespace internal {
@@ -98,10 +106,11 @@ class ItemBatchMaker {
   virtual const DatasetNode& root() const = 0;
   virtual Task<uint64_t> WaitForLength(uint64_t n) const = 0;
   // Makes one batch of the first counts[0] positions, another of the following
-  // counts[1], and so on. REQUIRES: counts is not empty.
+  // counts[1], and so on. Sets `collating` to the time that putting the items
+  // together took. REQUIRES: counts is not empty.
   virtual Task<std::vector<MadeBatch>> Make(
-      std::span<const Position> positions,
-      std::span<const size_t> counts) const = 0;
+      std::span<const Position> positions, std::span<const size_t> counts,
+      std::chrono::nanoseconds* collating) const = 0;
 };
 
 // The members of ItemLoaderOptions that do not depend on its types.
@@ -114,14 +123,16 @@ struct ItemPrefetchOptions {
   uint64_t start_step = 0;
   uint32_t prefetch_batches = 0;
   uint64_t prefetch_bytes = 0;
+  uint64_t report_every_steps = 0;
+  std::function<void(std::string_view)> log_sink = nullptr;
+  std::function<void(std::string_view)> warning_sink = nullptr;
 };
 
 // An ItemLoader whose batches are of any type.
 class ItemPrefetch {
  public:
   static absl::StatusOr<std::unique_ptr<ItemPrefetch>> Create(
-      std::unique_ptr<const ItemBatchMaker> maker,
-      const ItemPrefetchOptions& options);
+      std::unique_ptr<const ItemBatchMaker> maker, ItemPrefetchOptions options);
   ~ItemPrefetch();
   ItemPrefetch(const ItemPrefetch&) = delete;
   ItemPrefetch& operator=(const ItemPrefetch&) = delete;
@@ -134,6 +145,7 @@ class ItemPrefetch {
   absl::StatusOr<std::string> State(uint64_t step) const;
   absl::Status Resume(std::string_view state);
   Task<> Close();
+  LoaderMetrics metrics() const;
   const DatasetTree& tree() const;
 
  private:
@@ -159,14 +171,18 @@ class ItemBatchMakerOf final : public ItemBatchMaker {
     return root_->WaitForLength(n);
   }
   Task<std::vector<MadeBatch>> Make(
-      std::span<const Position> positions,
-      std::span<const size_t> counts) const override {
+      std::span<const Position> positions, std::span<const size_t> counts,
+      std::chrono::nanoseconds* collating) const override {
     absl::StatusOr<std::vector<T>> items = co_await Ask(root_, positions);
     if (!items.ok()) co_return items.status();
     if (items->size() != positions.size()) {
       co_return CountError(root_->name(), items->size(), positions.size());
     }
-    co_return CollateAll(*std::move(items), counts);
+    const auto began = std::chrono::steady_clock::now();
+    absl::StatusOr<std::vector<MadeBatch>> made =
+        CollateAll(*std::move(items), counts);
+    *collating = std::chrono::steady_clock::now() - began;
+    co_return made;
   }
 
  private:
@@ -274,11 +290,14 @@ class ItemLoader {
     of_run.start_step = options.start_step;
     of_run.prefetch_batches = options.prefetch_batches;
     of_run.prefetch_bytes = options.prefetch_bytes;
+    of_run.report_every_steps = options.report_every_steps;
+    of_run.log_sink = std::move(options.log_sink);
+    of_run.warning_sink = std::move(options.warning_sink);
     auto prefetch = internal::ItemPrefetch::Create(
         std::make_unique<internal::ItemBatchMakerOf<T, Batch>>(
             std::move(root), std::move(options.collate),
             std::move(options.bytes_of)),
-        of_run);
+        std::move(of_run));
     if (!prefetch.ok()) return prefetch.status();
     return std::unique_ptr<ItemLoader>(new ItemLoader(*std::move(prefetch)));
   }
@@ -327,6 +346,15 @@ class ItemLoader {
   // return FailedPrecondition. Further calls have no effect.
   Task<> Close() { return prefetch_->Close(); }
   absl::Status CloseBlocking() { return RunBlocking(Close()); }
+
+  // Returns what the loader has done since its creation (metrics.h). An item
+  // counts as one token, as in State(). read_seconds is the time of requests
+  // for items, with the index maps and functions of the tree, and
+  // decode_seconds that of `collate`; resolve_seconds is 0, and `sources` is
+  // empty. Numbers of batches are those of steps; fetch_errors counts requests.
+  // consumer_seconds includes the time since the last batch, and calls that
+  // found their batch ready: no clock is read for these.
+  LoaderMetrics metrics() const { return prefetch_->metrics(); }
 
   // Returns the leaves and index maps behind the batches: Resolve() maps the
   // number of a sample to its leaf, item and epoch.

@@ -34,6 +34,18 @@ double LoaderCounters::EndWait(Clock::time_point end) {
 
 void LoaderCounters::Delivered(const Batch& batch, Clock::time_point ready) {
   MutexLock lock(&mu_);
+  CountDelivered(ready);
+  CountSamples(batch);
+}
+
+void LoaderCounters::Delivered(uint64_t items, Clock::time_point ready) {
+  MutexLock lock(&mu_);
+  CountDelivered(ready);
+  counted_.samples += items;
+  counted_.tokens += items;
+}
+
+void LoaderCounters::CountDelivered(Clock::time_point ready) {
   PONIENTE_CHECK(asked_.has_value()) << "a batch that nobody asked for";
   const double waited = EndWait(ready);
   if (is_startup_) {
@@ -45,12 +57,11 @@ void LoaderCounters::Delivered(const Batch& batch, Clock::time_point ready) {
         std::max(counted_.longest_stall_seconds, waited);
   }
   is_startup_ = false;
-  CountSamples(batch);
+  ++counted_.steps;
 }
 
 void LoaderCounters::CountSamples(const Batch& batch) {
   const uint64_t seq_len = batch.seq_len();
-  ++counted_.steps;
   counted_.samples += batch.num_samples();
   counted_.tokens += batch.num_samples() * seq_len;
   for (size_t i = 0; i < batch.num_samples(); ++i) {
@@ -93,15 +104,15 @@ void LoaderCounters::FetchBegan(Clock::time_point now) {
 }
 
 void LoaderCounters::FetchEnded(Clock::time_point now, FetchEnd end,
-                                const FetchTimes& times) {
+                                const FetchTimes& times, uint64_t batches) {
   MutexLock lock(&mu_);
   CountFetching(now);
   --under_way_;
   if (times.datasets != nullptr) datasets_ = times.datasets;
   if (end == FetchEnd::kFailed) ++counted_.fetch_errors;
   if (end == FetchEnd::kFailed || end == FetchEnd::kNothing) return;
-  ++counted_.batches_fetched;
-  if (end == FetchEnd::kDropped) ++counted_.batches_dropped;
+  counted_.batches_fetched += batches;
+  if (end == FetchEnd::kDropped) counted_.batches_dropped += batches;
   counted_.length_seconds += Seconds(times.length);
   counted_.resolve_seconds += Seconds(times.resolve);
   counted_.read_seconds += Seconds(times.read);
@@ -113,9 +124,12 @@ void LoaderCounters::ComputedByConsumer(std::chrono::nanoseconds time) {
   counted_.cpu_seconds += Seconds(time);
 }
 
-LoaderMetrics LoaderCounters::Read(Clock::time_point now) const {
+LoaderMetrics LoaderCounters::Read(Clock::time_point now, OpenWork work) const {
   MutexLock lock(&mu_);
   LoaderMetrics metrics = counted_;
+  if (work == OpenWork::kCounts && working_.has_value() && now > *working_) {
+    metrics.consumer_seconds += Seconds(now - *working_);
+  }
   metrics.fetching_seconds += Fetching(now);
   if (datasets_ != nullptr) metrics.datasets = datasets_->Read(now);
   if (asked_.has_value() && now > *asked_) {

@@ -26,6 +26,10 @@ enum class FetchEnd {
   kNothing,  // cancelled, or there is no such step
 };
 
+// Whether the time since the last batch was delivered already counts as the
+// consumer's. If not, it does once Asked() is called.
+enum class OpenWork { kCountsLater, kCounts };
+
 // Thread safety: any number of threads. Only Read() allocates memory.
 class LoaderCounters {
  public:
@@ -44,6 +48,8 @@ class LoaderCounters {
   // Asked(). The time that the consumer's executor then takes to resume the
   // consumer counts as the consumer's time.
   void Delivered(const Batch& batch, Clock::time_point ready);
+  // Does the same for a batch of items, each of which counts as a token.
+  void Delivered(uint64_t items, Clock::time_point ready);
   void GaveUp(Clock::time_point now);
 
   // Call it when the loader restarts. The next batch counts as a first one
@@ -53,20 +59,26 @@ class LoaderCounters {
   void Dropped();
 
   // Call these two when a batch begins to be made and when that ends.
+  // `batches`: the number that were made together.
   void FetchBegan(Clock::time_point now);
-  void FetchEnded(Clock::time_point now, FetchEnd end, const FetchTimes& times);
+  void FetchEnded(Clock::time_point now, FetchEnd end, const FetchTimes& times,
+                  uint64_t batches = 1);
 
   // Counts the time of a batch that the consumer made itself, without waiting.
   void ComputedByConsumer(std::chrono::nanoseconds time);
 
   // Returns all metrics except the queue, the bytes of the readers and the
   // computing time of the loader's thread.
-  LoaderMetrics Read(Clock::time_point now) const;
+  LoaderMetrics Read(Clock::time_point now,
+                     OpenWork work = OpenWork::kCountsLater) const;
 
  private:
   // Adds the time that Next() has waited until `end`, and returns it in
   // seconds.
   double EndWait(Clock::time_point end) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Ends the wait for a batch, and counts the batch.
+  void CountDelivered(Clock::time_point ready)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void CountSamples(const Batch& batch) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Returns the seconds since a fetch last began or ended; 0 if none is in
   // flight.

@@ -15,6 +15,16 @@ namespace poniente::internal {
 
 using std::chrono::nanoseconds;
 
+namespace {
+
+nanoseconds ReadClock(clockid_t clock) {
+  timespec used = {};
+  if (clock_gettime(clock, &used) != 0) return nanoseconds(0);
+  return std::chrono::seconds(used.tv_sec) + nanoseconds(used.tv_nsec);
+}
+
+}  // namespace
+
 // Opens the file once, so that later reads do not need a free descriptor.
 ThreadTimes::ThreadTimes()
     : schedstat_(CallForDescriptor([] {
@@ -29,11 +39,8 @@ ThreadTimes::~ThreadTimes() {
   if (schedstat_ >= 0) close(schedstat_);
 }
 
-nanoseconds ThreadTimes::Computed() const {
-  timespec used = {};
-  if (clock_gettime(clock_, &used) != 0) return nanoseconds(0);
-  return std::chrono::seconds(used.tv_sec) + nanoseconds(used.tv_nsec);
-}
+nanoseconds ThreadTimes::Computed() const { return ReadClock(clock_); }
+nanoseconds ThreadCpuTime() { return ReadClock(CLOCK_THREAD_CPUTIME_ID); }
 
 nanoseconds ThreadTimes::WaitedForCore() const {
   char text[128];

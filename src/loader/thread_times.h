@@ -30,6 +30,9 @@ class ThreadTimes {
   int schedstat_;  // a descriptor, or -1
 };
 
+// Returns the processor time of the calling thread.
+std::chrono::nanoseconds ThreadCpuTime();
+
 // Returns the second number of a schedstat file: "computed waited slices\n". 0
 // if it is missing.
 std::chrono::nanoseconds RunDelayOf(std::string_view schedstat);

@@ -2,6 +2,7 @@
 // The half of an ItemLoader that faces its consumer.
 #include "loader/items/item_prefetch.h"
 
+#include <algorithm>
 #include <boost/asio/cancellation_state.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/this_coro.hpp>
@@ -47,6 +48,7 @@ class ItemPrefetch::Core::Ticket {
             !core->next_awaited_.exchange(true, std::memory_order_acquire)) {}
   ~Ticket() {
     if (!is_taken_) return;
+    if (waits_) core_->counters_.GaveUp(Clock::now());
     core_->next_awaited_.store(false, std::memory_order_release);
   }
   Ticket(const Ticket&) = delete;
@@ -57,19 +59,45 @@ class ItemPrefetch::Core::Ticket {
     return NextIsAwaited();
   }
 
+  // The batch is not there. Only then is a clock read: most are.
+  void Waits() {
+    if (!waits_) core_->counters_.Asked(Clock::now());
+    waits_ = true;
+  }
+  bool waits() const { return waits_; }
+  void Delivered(uint64_t items, Clock::time_point since) {
+    core_->counters_.Delivered(items, since);
+    waits_ = false;
+  }
+
  private:
   Core* const core_;
   const bool is_taken_;
+  bool waits_ = false;
 };
 
+void ItemPrefetch::Core::CountDelivered(uint64_t step, Ticket* ticket) {
+  const uint64_t items = step == short_step_ ? short_items_ : items_each_;
+  was_ready_ = !ticket->waits() && !is_startup_;
+  if (was_ready_) {
+    ++ready_steps_;
+    ready_items_ += items;
+    return;
+  }
+  ticket->Waits();
+  ticket->Delivered(items, next_since_);
+  is_startup_ = false;
+}
+
 absl::StatusOr<bool> ItemPrefetch::Core::TakeReady(
-    std::shared_ptr<void>* batch) try {
+    Ticket* ticket, std::shared_ptr<void>* batch) try {
   MutexLock lock(&mu_);
   if (is_closed_) return LoaderClosed();
   if (is_broken_) return LoaderBroken();
   const uint64_t step = window_.next();
   if (window_.at_end()) return RunHasEnded(step);
   if (slots_.empty() || !slots_.front().has_arrived) {
+    ticket->Waits();
     StartRequests();
     return false;
   }
@@ -78,8 +106,11 @@ absl::StatusOr<bool> ItemPrefetch::Core::TakeReady(
     Restart(step);
     return AtStep(made.status(), step, options_.rank);
   }
+  CountDelivered(step, ticket);
   *batch = std::move(made->batch);
   slots_.pop_front();
+  --num_arrived_;
+  --num_ready_;
   window_.Deliver();
   TryToStartRequests();
   return true;
@@ -89,7 +120,7 @@ absl::StatusOr<bool> ItemPrefetch::Core::TakeReady(
 
 Task<std::shared_ptr<void>> ItemPrefetch::Core::Next(
     std::shared_ptr<Core> core) {
-  const Ticket ticket(core.get());
+  Ticket ticket(core.get());
   if (!ticket.status().ok()) co_return ticket.status();
   // After a turn of the executor, what this returns reaches its caller without
   // another turn, in which the wait for it could be given up.
@@ -102,9 +133,12 @@ Task<std::shared_ptr<void>> ItemPrefetch::Core::Next(
       co_return absl::CancelledError("cancelled by the caller");
     }
     const uint64_t seen = core->changed_.version();
-    const absl::StatusOr<bool> is_there = core->TakeReady(&batch);
+    const absl::StatusOr<bool> is_there = core->TakeReady(&ticket, &batch);
     if (!is_there.ok()) co_return is_there.status();
-    if (*is_there) co_return batch;
+    if (*is_there) {
+      core->Report();
+      co_return batch;
+    }
     absl::Status waited = co_await core->changed_.WaitPast(seen);
     if (!waited.ok()) co_return waited;
   }
@@ -112,13 +146,16 @@ Task<std::shared_ptr<void>> ItemPrefetch::Core::Next(
 
 // Without an event loop: a batch that is ready, or nearly, is taken at once.
 absl::StatusOr<std::shared_ptr<void>> ItemPrefetch::Core::NextBlocking() try {
-  const Ticket ticket(this);
+  Ticket ticket(this);
   PONIENTE_RETURN_IF_ERROR(ticket.status());
   std::shared_ptr<void> batch;
   while (true) {
     const uint64_t seen = changed_.version();
-    PONIENTE_ASSIGN_OR_RETURN(const bool is_there, TakeReady(&batch));
-    if (is_there) return batch;
+    PONIENTE_ASSIGN_OR_RETURN(const bool is_there, TakeReady(&ticket, &batch));
+    if (is_there) {
+      Report();
+      return batch;
+    }
     if (RequestHere()) continue;
     // Where items are waited for, they need the core more than a spin does.
     const bool is_calm = calm_requests_.load(std::memory_order_relaxed) > 0;
@@ -131,6 +168,67 @@ absl::StatusOr<std::shared_ptr<void>> ItemPrefetch::Core::NextBlocking() try {
   }
 } catch (...) {
   return StatusFromException(std::current_exception());
+}
+
+void ItemPrefetch::Core::Restart(uint64_t step) {
+  window_.Restart(step);
+  counters_.Restarted(num_ready_);
+  is_startup_ = true;
+  slots_.clear();
+  num_arrived_ = 0;
+  num_ready_ = 0;
+  request_steps_ = 1;
+  calm_requests_.store(0, std::memory_order_relaxed);  // other data may come
+  const uint64_t current = window_.generation();
+  try {
+    // Signals may be emitted only on the thread that runs the request.
+    for (asio::io_context* const context : {&context_, &consumer_context_}) {
+      const bool is_used = std::any_of(
+          under_way_.begin(), under_way_.end(),
+          [context](const Request& one) { return one.context == context; });
+      if (!is_used) continue;
+      asio::post(*context,
+                 [this, context, current] { CancelBefore(context, current); });
+    }
+  } catch (const std::bad_alloc&) {
+    // What is no longer wanted comes to its end, and is dropped then.
+  }
+}
+
+void ItemPrefetch::Core::CancelBefore(asio::io_context* context,
+                                      uint64_t generation) {
+  while (true) {
+    Request* stale = nullptr;
+    {
+      MutexLock lock(&mu_);
+      for (Request& one : under_way_) {
+        if (one.context == context && one.generation < generation &&
+            one.is_launched && !one.is_cancelled) {
+          stale = &one;
+        }
+      }
+      if (stale == nullptr) return;
+      stale->is_cancelled = true;
+    }
+    stale->cancel.emit(asio::cancellation_type::terminal);
+  }
+}
+
+void ItemPrefetch::Core::CloseAndCancel() {
+  {
+    MutexLock lock(&mu_);
+    is_closed_ = true;
+    Restart(window_.next());
+  }
+  TryToNotify();
+}
+
+void ItemPrefetch::Core::TryToNotify() {
+  try {
+    changed_.NotifyAll();
+  } catch (const std::bad_alloc&) {
+    // Who waits is dropped, and told so by its own event loop.
+  }
 }
 
 absl::Status ItemPrefetch::Core::Seek(uint64_t step) {
@@ -158,6 +256,27 @@ Task<> ItemPrefetch::Core::Close(std::shared_ptr<Core> core) {
   }
 }
 
+LoaderMetrics ItemPrefetch::Core::metrics() const {
+  const Clock::time_point now = Clock::now();
+  MutexLock lock(&mu_);
+  LoaderMetrics metrics = counters_.Read(now, OpenWork::kCounts);
+  metrics.steps += ready_steps_;
+  metrics.samples += ready_items_;
+  metrics.tokens += ready_items_;
+  if (was_ready_) metrics.last_stall_seconds = 0;
+  const ReaderTotals::Bytes bytes = readers_.Read();
+  metrics.bytes_asked = bytes.asked;
+  metrics.bytes_read = bytes.read;
+  metrics.next_step = window_.next();
+  metrics.batches_ready = num_ready_;
+  metrics.batches_under_way = slots_.size() - num_arrived_;
+  if (thread_times_.has_value()) {
+    metrics.cpu_seconds += Seconds(thread_times_->Computed());
+    metrics.cpu_wait_seconds = Seconds(thread_times_->WaitedForCore());
+  }
+  return metrics;
+}
+
 absl::StatusOr<std::string> ItemPrefetch::Core::State(uint64_t step) const {
   PONIENTE_RETURN_IF_ERROR(CheckHasState(schedule_, step));
   return StateAt(step);
@@ -174,8 +293,7 @@ absl::Status ItemPrefetch::Core::Resume(std::string_view state) {
 }
 
 absl::StatusOr<std::unique_ptr<ItemPrefetch>> ItemPrefetch::Create(
-    std::unique_ptr<const ItemBatchMaker> maker,
-    const ItemPrefetchOptions& options) {
+    std::unique_ptr<const ItemBatchMaker> maker, ItemPrefetchOptions options) {
   PONIENTE_RETURN_IF_ERROR(CheckItemOptions(options));
   ScheduleOptions of_run;
   of_run.steps = options.steps;
@@ -185,8 +303,8 @@ absl::StatusOr<std::unique_ptr<ItemPrefetch>> ItemPrefetch::Create(
   PONIENTE_RETURN_IF_ERROR(
       DatasetTree(maker->root()).CheckEpochs(schedule.samples()));
   try {
-    auto core =
-        std::make_shared<Core>(std::move(maker), std::move(schedule), options);
+    auto core = std::make_shared<Core>(std::move(maker), std::move(schedule),
+                                       std::move(options));
     return std::unique_ptr<ItemPrefetch>(new ItemPrefetch(std::move(core)));
   } catch (const std::exception& error) {
     return CannotStart(error);
@@ -211,6 +329,7 @@ absl::Status ItemPrefetch::Resume(std::string_view state) {
   return core_->Resume(state);
 }
 Task<> ItemPrefetch::Close() { return Core::Close(core_); }
+LoaderMetrics ItemPrefetch::metrics() const { return core_->metrics(); }
 const DatasetTree& ItemPrefetch::tree() const { return core_->tree(); }
 
 }  // namespace poniente::internal

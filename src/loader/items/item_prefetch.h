@@ -14,6 +14,7 @@
 #include <deque>
 #include <list>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -23,7 +24,13 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "async/notifier.h"
+#include "loader/dataset_times.h"
+#include "loader/fetch_times.h"
+#include "loader/loader_counters.h"
+#include "loader/loader_reports.h"
 #include "loader/prefetch_window.h"
+#include "loader/reader_totals.h"
+#include "loader/thread_times.h"
 #include "poniente/dataset_tree.h"
 #include "poniente/item_loader.h"
 #include "poniente/schedule.h"
@@ -37,7 +44,7 @@ namespace poniente::internal {
 class ItemPrefetch::Core {
  public:
   Core(std::unique_ptr<const ItemBatchMaker> maker, Schedule schedule,
-       const ItemPrefetchOptions& options);
+       ItemPrefetchOptions options);
   // Ends all requests and joins the loader's thread.
   void Stop();
 
@@ -52,6 +59,7 @@ class ItemPrefetch::Core {
   absl::StatusOr<std::string> State(uint64_t step) const;
   std::string StateAt(uint64_t step) const;  // of a step that is known
   absl::Status Resume(std::string_view state);
+  LoaderMetrics metrics() const;
   const DatasetTree& tree() const { return tree_; }
 
  private:
@@ -74,12 +82,21 @@ class ItemPrefetch::Core {
     bool is_launched = false;                    // used on its context's thread
     bool is_cancelled = false;
     Clock::time_point began = {};
+    std::chrono::nanoseconds cpu_before{0};  // of the consumer's thread
+    FetchTimes times = {};
+    uint64_t last_items = 0;  // of its last batch, which may be short
     boost::asio::cancellation_signal cancel = {};
   };
   using RequestList = std::list<Request>;
 
   // Takes the next batch if it is there; false: not yet.
-  absl::StatusOr<bool> TakeReady(std::shared_ptr<void>* batch);
+  absl::StatusOr<bool> TakeReady(Ticket* ticket, std::shared_ptr<void>* batch);
+  // Counts the batch of this step as delivered.
+  void CountDelivered(uint64_t step, Ticket* ticket)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void Report() {
+    reports_.AfterStep([this] { return metrics(); });
+  }
 
   void StartRequests() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Starts as many as there is memory for. If memory runs out, Next() tries
@@ -95,9 +112,11 @@ class ItemPrefetch::Core {
   // `context`.
   void LaunchNext(boost::asio::io_context* context);
   bool RequestHere();
-  Task<std::vector<MadeBatch>> Make(uint64_t first_step, uint64_t steps);
+  // Makes the batches of the request; fewer than its steps if the run ends.
+  Task<std::vector<MadeBatch>> Make(Request* request);
   void Arrive(RequestList::iterator request, Batches batches);
-  void Store(const Request& request, Batches batches)
+  static FetchEnd EndOf(const Batches& batches, bool is_wanted);
+  void Store(const Request& request, Clock::time_point now, Batches batches)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   bool AskOneByOne(const Request& failed) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void AdaptRequests(Clock::duration took, bool has_failed)
@@ -113,7 +132,15 @@ class ItemPrefetch::Core {
   const Schedule schedule_;
   const ItemPrefetchOptions options_;
   const DatasetTree tree_;
+  const uint64_t items_each_;  // of a batch, but for the last
   const uint64_t most_steps_;  // of a request
+  const DatasetTimes dataset_times_;
+  const ReaderTotals readers_;
+
+  // Used on any thread, except reports_: only the Next() in progress uses it.
+  // Counts waits, and what follows them; batches that were ready are below.
+  LoaderCounters counters_;
+  LoaderReports reports_;
 
   boost::asio::io_context context_{1};
   boost::asio::executor_work_guard<boost::asio::io_context::executor_type>
@@ -135,11 +162,26 @@ class ItemPrefetch::Core {
   Notifier changed_;
   mutable Mutex mu_;
   PrefetchWindow window_ ABSL_GUARDED_BY(mu_);
-  std::deque<Slot> slots_ ABSL_GUARDED_BY(mu_);  // from the next step on
-  RequestList queued_ ABSL_GUARDED_BY(mu_);      // not begun, by step
+  std::deque<Slot> slots_ ABSL_GUARDED_BY(mu_);    // from the next step on
+  uint64_t num_arrived_ ABSL_GUARDED_BY(mu_) = 0;  // slots with a result,
+  uint64_t num_ready_ ABSL_GUARDED_BY(mu_) = 0;    // and with a batch
+  RequestList queued_ ABSL_GUARDED_BY(mu_);        // not begun, by step
   RequestList under_way_ ABSL_GUARDED_BY(mu_);
   uint64_t request_steps_ ABSL_GUARDED_BY(mu_) = 1;  // of the next request
   uint64_t largest_bytes_ ABSL_GUARDED_BY(mu_) = 0;  // of a batch so far
+  // The next batch is the first one, or the first after a Seek() or an error.
+  bool is_startup_ ABSL_GUARDED_BY(mu_) = true;
+  // When the batch that was the next one arrived.
+  Clock::time_point next_since_ ABSL_GUARDED_BY(mu_) = {};
+  // A batch with another number of items than the rest, which is the last.
+  uint64_t short_step_ ABSL_GUARDED_BY(mu_) = UINT64_MAX;
+  uint64_t short_items_ ABSL_GUARDED_BY(mu_) = 0;
+  // Batches that were ready when they were asked for, since the last other one
+  // and in all.
+  bool was_ready_ ABSL_GUARDED_BY(mu_) = false;
+  uint64_t ready_steps_ ABSL_GUARDED_BY(mu_) = 0;
+  uint64_t ready_items_ ABSL_GUARDED_BY(mu_) = 0;
+  std::optional<ThreadTimes> thread_times_ ABSL_GUARDED_BY(mu_);
   bool is_closed_ ABSL_GUARDED_BY(mu_) = false;
   bool is_broken_ ABSL_GUARDED_BY(mu_) = false;
 };

@@ -28,15 +28,20 @@ constexpr std::chrono::milliseconds kLongRequest{2};
 // Batches ahead of the consumer by default, or requests if these are more.
 constexpr uint64_t kAhead = 4;
 
-uint64_t ItemsOfRank(const ItemPrefetchOptions& options) {
-  return std::max<uint64_t>(1, options.batch_size / options.ranks);
+// Returns this rank's items of a whole batch.
+uint64_t ItemsEach(const ItemPrefetchOptions& options) {
+  const BatchShare share =
+      RankShare(options.batch_size, options.rank, options.ranks);
+  return share.end - share.begin;
 }
 
 // Returns the most steps that a request asks for. Several requests fit into the
 // batches ahead, so that one can be made while the consumer takes the batches
 // of another.
 uint64_t StepsOfRequest(const ItemPrefetchOptions& options) {
-  uint64_t most = std::max<uint64_t>(1, kRequestItems / ItemsOfRank(options));
+  const uint64_t items =
+      std::max<uint64_t>(1, options.batch_size / options.ranks);
+  uint64_t most = std::max<uint64_t>(1, kRequestItems / items);
   if (options.prefetch_batches > 0) {
     most = std::min<uint64_t>(most, options.prefetch_batches / kAhead);
   }
@@ -46,20 +51,32 @@ uint64_t StepsOfRequest(const ItemPrefetchOptions& options) {
 }  // namespace
 
 ItemPrefetch::Core::Core(std::unique_ptr<const ItemBatchMaker> maker,
-                         Schedule schedule, const ItemPrefetchOptions& options)
+                         Schedule schedule, ItemPrefetchOptions options)
     : maker_(std::move(maker)),
       schedule_(std::move(schedule)),
-      options_(options),
+      options_(std::move(options)),
       tree_(maker_->root()),
-      most_steps_(StepsOfRequest(options)),
+      items_each_(ItemsEach(options_)),
+      most_steps_(StepsOfRequest(options_)),
+      dataset_times_(maker_->root()),
+      readers_(tree_),
+      counters_({}),
+      reports_(options_.report_every_steps, options_.log_sink,
+               options_.warning_sink),
       work_(asio::make_work_guard(context_)),
-      window_(options.start_step,
-              options.prefetch_batches > 0
-                  ? options.prefetch_batches
+      window_(options_.start_step,
+              options_.prefetch_batches > 0
+                  ? options_.prefetch_batches
                   : static_cast<uint32_t>(kAhead * most_steps_),
-              options.prefetch_bytes) {
-  if (!schedule_.Has(options.start_step)) window_.EndAt(options.start_step);
-  thread_ = std::thread([this] { RunRequests(); });
+              options_.prefetch_bytes) {
+  if (!schedule_.Has(options_.start_step)) window_.EndAt(options_.start_step);
+  thread_ = std::thread([this] {
+    {
+      MutexLock lock(&mu_);
+      thread_times_.emplace();
+    }
+    RunRequests();
+  });
 }
 
 void ItemPrefetch::Core::Stop() {
@@ -172,6 +189,8 @@ void ItemPrefetch::Core::LaunchNext(asio::io_context* context) {
     if (context != &context_) to_do_.fetch_sub(1, std::memory_order_relaxed);
   }
   request->began = Clock::now();
+  if (context != &context_) request->cpu_before = ThreadCpuTime();
+  counters_.FetchBegan(request->began);
   if (is_stale) {
     Arrive(request, absl::CancelledError("no longer wanted"));
     return;
@@ -182,7 +201,7 @@ void ItemPrefetch::Core::LaunchNext(asio::io_context* context) {
   };
   request->is_launched = true;
   try {
-    asio::co_spawn(*context, Make(request->first_step, request->steps),
+    asio::co_spawn(*context, Make(&*request),
                    asio::bind_cancellation_slot(request->cancel.slot(),
                                                 std::move(arrive)));
   } catch (const std::bad_alloc&) {
@@ -219,9 +238,12 @@ bool ItemPrefetch::Core::RequestHere() {
   return true;
 }
 
-// Returns fewer batches than steps if the run ends.
-Task<std::vector<MadeBatch>> ItemPrefetch::Core::Make(uint64_t first_step,
-                                                      uint64_t steps) {
+Task<std::vector<MadeBatch>> ItemPrefetch::Core::Make(Request* request) {
+  FetchTimes* const times = &request->times;
+  times->datasets = &dataset_times_;
+  Stopwatch watch;
+  const uint64_t first_step = request->first_step;
+  uint64_t steps = request->steps;
   while (steps > 0 && !schedule_.Has(first_step + steps - 1)) --steps;
   if (steps == 0) co_return std::vector<MadeBatch>();
   const uint64_t batch_size = options_.batch_size;
@@ -229,6 +251,7 @@ Task<std::vector<MadeBatch>> ItemPrefetch::Core::Make(uint64_t first_step,
   absl::StatusOr<uint64_t> readable =
       co_await maker_->WaitForLength(begin + steps * batch_size);
   if (!readable.ok()) co_return readable.status();
+  times->length = watch.Lap();
   if (!is_final_.load(std::memory_order_relaxed)) {
     is_final_.store(maker_->root().length_now().is_final,
                     std::memory_order_relaxed);
@@ -248,16 +271,27 @@ Task<std::vector<MadeBatch>> ItemPrefetch::Core::Make(uint64_t first_step,
     counts.push_back(share.end - share.begin);
   }
   if (counts.empty()) co_return std::vector<MadeBatch>();
-  Batches batches = co_await maker_->Make(positions, counts);
+  request->last_items = counts.back();
+  Batches batches = co_await maker_->Make(positions, counts, &times->decode);
+  times->read = watch.Lap() - times->decode;
   co_return batches;
+}
+
+FetchEnd ItemPrefetch::Core::EndOf(const Batches& batches, bool is_wanted) {
+  if (!batches.ok()) return is_wanted ? FetchEnd::kFailed : FetchEnd::kNothing;
+  if (batches->empty()) return FetchEnd::kNothing;
+  return is_wanted ? FetchEnd::kReady : FetchEnd::kDropped;
 }
 
 // On the thread that has made them.
 void ItemPrefetch::Core::Arrive(RequestList::iterator request,
                                 Batches batches) {
-  const Clock::duration took = Clock::now() - request->began;
+  const Clock::time_point now = Clock::now();
+  const Clock::duration took = now - request->began;
   if (request->context == &context_) {
     to_do_.fetch_sub(1, std::memory_order_relaxed);
+  } else {
+    counters_.ComputedByConsumer(ThreadCpuTime() - request->cpu_before);
   }
   calm_requests_.fetch_add(1, std::memory_order_relaxed);
   {
@@ -268,7 +302,10 @@ void ItemPrefetch::Core::Arrive(RequestList::iterator request,
     AdaptRequests(took, is_wanted && !batches.ok());
     const bool asks_again = is_wanted && !batches.ok() && request->steps > 1 &&
                             AskOneByOne(*request);
-    if (!asks_again) Store(*request, std::move(batches));
+    counters_.FetchEnded(
+        now, asks_again ? FetchEnd::kNothing : EndOf(batches, is_wanted),
+        request->times, batches.ok() ? batches->size() : 0);
+    if (!asks_again) Store(*request, now, std::move(batches));
     ended.splice(ended.end(), under_way_, request);
     TryToStartRequests();
     lock.Unlock();
@@ -276,19 +313,28 @@ void ItemPrefetch::Core::Arrive(RequestList::iterator request,
   TryToNotify();
 }
 
-void ItemPrefetch::Core::Store(const Request& request, Batches batches) {
+void ItemPrefetch::Core::Store(const Request& request, Clock::time_point now,
+                               Batches batches) {
   for (uint64_t i = 0; i < request.steps; ++i) {
     const uint64_t step = request.first_step + i;
     if (!window_.Arrive(step, request.generation, request.bytes_each)) continue;
     Slot& slot = slots_[step - window_.next()];
     slot.has_arrived = true;
+    ++num_arrived_;
+    if (step == window_.next()) next_since_ = now;
     if (!batches.ok()) {
       slot.made = batches.status();
     } else if (i < batches->size()) {
       MadeBatch& made = (*batches)[i];
       largest_bytes_ = std::max(largest_bytes_, made.bytes);
       window_.SetBytes(step, made.bytes);
+      const bool is_last = i + 1 == batches->size();
+      if (is_last && request.last_items != items_each_) {
+        short_step_ = step;
+        short_items_ = request.last_items;
+      }
       slot.made = std::move(made);
+      ++num_ready_;
     } else {
       window_.EndAt(step);
     }
@@ -331,63 +377,6 @@ void ItemPrefetch::Core::AdaptRequests(Clock::duration took, bool has_failed) {
     request_steps_ = std::min(2 * request_steps_, most_steps_);
   } else if (took > kLongRequest) {
     request_steps_ = std::max<uint64_t>(request_steps_ / 2, 1);
-  }
-}
-
-void ItemPrefetch::Core::Restart(uint64_t step) {
-  window_.Restart(step);
-  slots_.clear();
-  request_steps_ = 1;
-  calm_requests_.store(0, std::memory_order_relaxed);  // other data may come
-  const uint64_t current = window_.generation();
-  try {
-    // Signals may be emitted only on the thread that runs the request.
-    for (asio::io_context* const context : {&context_, &consumer_context_}) {
-      const bool is_used = std::any_of(
-          under_way_.begin(), under_way_.end(),
-          [context](const Request& one) { return one.context == context; });
-      if (!is_used) continue;
-      asio::post(*context,
-                 [this, context, current] { CancelBefore(context, current); });
-    }
-  } catch (const std::bad_alloc&) {
-    // What is no longer wanted comes to its end, and is dropped then.
-  }
-}
-
-void ItemPrefetch::Core::CancelBefore(asio::io_context* context,
-                                      uint64_t generation) {
-  while (true) {
-    Request* stale = nullptr;
-    {
-      MutexLock lock(&mu_);
-      for (Request& one : under_way_) {
-        if (one.context == context && one.generation < generation &&
-            one.is_launched && !one.is_cancelled) {
-          stale = &one;
-        }
-      }
-      if (stale == nullptr) return;
-      stale->is_cancelled = true;
-    }
-    stale->cancel.emit(asio::cancellation_type::terminal);
-  }
-}
-
-void ItemPrefetch::Core::CloseAndCancel() {
-  {
-    MutexLock lock(&mu_);
-    is_closed_ = true;
-    Restart(window_.next());
-  }
-  TryToNotify();
-}
-
-void ItemPrefetch::Core::TryToNotify() {
-  try {
-    changed_.NotifyAll();
-  } catch (const std::bad_alloc&) {
-    // Who waits is dropped, and told so by its own event loop.
   }
 }
 
