@@ -4,8 +4,10 @@
 #ifndef PONIENTE_STORE_WRITE_LOSS_MASK_WRITER_H_
 #define PONIENTE_STORE_WRITE_LOSS_MASK_WRITER_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 
 #include "absl/status/status.h"

@@ -136,6 +136,23 @@ TEST_F(PackLossMaskTest, TextsAndIdsSayThemselves) {
   EXPECT_EQ(Learned(out()), "_b__d._f.");
 }
 
+TEST_F(PackLossMaskTest, StoresWithAndWithoutOneAreOneSource) {
+  WriteFile(folder_.path("a"), "plain");
+  WriteFile(folder_.path("b.jsonl"),
+            "{\"text\": \"some\", \"loss_spans\": [[2, 4]]}\n");
+  ASSERT_THAT(Pack("a", "", "both/a"), Prints(HasSubstr("1 document")));
+  ASSERT_THAT(Pack("b.jsonl", "", "both/b"), Prints(HasSubstr("1 document")));
+  ASSERT_EQ(RunTool("catalog " + folder_.path("both")).exit_code, 0);
+  EXPECT_THAT(RunTool("inspect " + folder_.path("both")),
+              Prints(HasSubstr("loss mask       in 1 of 2 shards; all tokens "
+                               "of the others have loss\n")));
+  ASSERT_THAT(Pack("both", ""), Prints(HasSubstr("2 documents")));
+  EXPECT_EQ(Learned(out()), "plain.__me.");
+  FlipBit(folder_.path("both/b/loss_mask-1.bin"), 100);
+  EXPECT_THAT(RunTool("verify " + folder_.path("both")),
+              ::testing::Field(&ToolRun::exit_code, 1));
+}
+
 TEST_F(PackLossMaskTest, ErrorsNameTheLineAndMayBeSkipped) {
   WriteFile(folder_.path("x.jsonl"),
             "{\"text\": \"ok\", \"loss_spans\": [[0, 1]]}\n\n"
