@@ -133,7 +133,7 @@ absl::StatusOr<std::vector<TracedDocument>> TracedRun::DocumentsOf(
   const TokenSource* const data = sources_[origin.leaf].data.get();
   for (const ItemPiece& piece : made_of) {
     documents.push_back({piece.document, "", piece.end - piece.begin,
-                         /*has_beginning=*/!documents.empty()});
+                         /*has_beginning=*/!documents.empty(), piece.begin});
     if (data == nullptr) continue;
     if (documents.size() == 1) {
       PONIENTE_ASSIGN_OR_RETURN(const TokenRange whole,
