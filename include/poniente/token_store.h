@@ -55,9 +55,8 @@ struct TokenStoreOptions {
 // Ownership: shared. Datasets made from it keep it open.
 // Thread safety: any number of threads and executors at once.
 // Descriptors: those of its ByteReader (one for most stores, one more for a
-//     loss mask), and one more for
-//     document ends and names of more than 16 KiB. Thousands of stores may be
-//     open at once.
+//     loss mask), and one more for document ends and names of more than 16 KiB.
+//     Thousands of stores may be open at once.
 // Errors: each names the file and the remedy. NotFound: no store at the path.
 //     InvalidArgument: another format or version. DataLoss: damaged, cut short,
 //     a file is missing, or a block does not match its checksum. OutOfRange: a
