@@ -18,9 +18,9 @@
 
 #include "absl/status/statusor.h"
 #include "poniente/config.h"
-#include "poniente/packing.h"
 #include "poniente/extend/dataset_node.h"
 #include "poniente/loader.h"
+#include "poniente/packing.h"
 #include "poniente/schedule.h"
 
 namespace poniente {

@@ -78,6 +78,35 @@ struct TokenArray {
   uint64_t offset = 0;  // bytes
 };
 
+// The loss mask of the tokens of a source from first_token on: one bit per
+// token, 1 if the token has loss when a model is trained to predict it. The bit
+// of token t is bit i % 8 of byte offset + i / 8 of the file, where i = t -
+// first_token.
+struct LossMaskArray {
+  uint64_t first_token = 0;
+  // Number of the file in reader(); nullopt: no mask is stored, and all tokens
+  // have loss.
+  std::optional<uint32_t> file = std::nullopt;
+  uint64_t offset = 0;  // bytes
+
+  friend bool operator==(const LossMaskArray&, const LossMaskArray&) = default;
+};
+
+// Where the loss mask of some consecutive tokens lies. The bit of token
+// tokens.begin + i is bit (first_bit + i) % 8 of byte (first_bit + i) / 8 of
+// the range.
+struct LossMaskRange {
+  TokenRange tokens;
+  // Number of the file in reader(); nullopt: nothing to read, and all tokens
+  // have loss.
+  std::optional<uint32_t> file = std::nullopt;
+  uint64_t offset = 0;  // bytes
+  uint64_t bytes = 0;
+  uint32_t first_bit = 0;  // 0 to 7
+
+  friend bool operator==(const LossMaskRange&, const LossMaskRange&) = default;
+};
+
 // Reads tokens and documents of one source. Immutable.
 //
 // Determinism: token i is the same through every backend.
@@ -131,6 +160,22 @@ class TokenSource : public std::enable_shared_from_this<TokenSource> {
   // Returns whether every id that is read is known to be valid, because the
   // writer checked the ids and reader() verifies the checksums.
   virtual bool ids_are_checked() const { return false; }
+
+  // Returns whether a loss mask is stored for at least one shard. If not, all
+  // tokens have loss. Masks are files of reader(), with checksums like the
+  // tokens, so that both can be read by one ReadBatch().
+  virtual bool has_loss_mask() const { return false; }
+  // Returns the mask of each shard, in the order of shard_ends(); empty without
+  // has_loss_mask().
+  virtual std::span<const LossMaskArray> loss_mask_arrays() const { return {}; }
+  // Returns where the mask of these tokens lies: ranges in order, without gaps,
+  // one for each shard, none empty. Without has_loss_mask(), it is one range
+  // without a file. REQUIRES: the tokens lie in the source.
+  std::vector<LossMaskRange> LossMaskRanges(TokenRange tokens) const;
+  // Reads the mask of tokens [begin, begin + count): one byte per token, 1 if
+  // it has loss, else 0. Errors as ReadTokens(). REQUIRES: the source outlives
+  // the task.
+  Task<std::vector<uint8_t>> ReadLossMask(uint64_t begin, uint64_t count) const;
 
   // Reads tokens [begin, begin + count).
   Task<std::vector<uint32_t>> ReadTokens(uint64_t begin, uint64_t count) const;

@@ -54,9 +54,9 @@ struct TokenStoreOptions {
 // Determinism: token i is the same through every backend.
 // Ownership: shared. Datasets made from it keep it open.
 // Thread safety: any number of threads and executors at once.
-// Descriptors: those of its ByteReader (one for most stores), and one more for
-//     document ends and names of more than 16 KiB. Thousands of stores may be
-//     open at once.
+// Descriptors: those of its ByteReader (one for most stores, one more for a
+//     loss mask), and one more for document ends and names of more than 16 KiB.
+//     Thousands of stores may be open at once.
 // Errors: each names the file and the remedy. NotFound: no store at the path.
 //     InvalidArgument: another format or version. DataLoss: damaged, cut short,
 //     a file is missing, or a block does not match its checksum. OutOfRange: a
@@ -92,6 +92,10 @@ class TokenStore final : public TokenSource {
     return {&tokens_, 1};
   }
   std::span<const TokenArray> arrays() const override { return {&array_, 1}; }
+  // Returns whether the store has a loss mask, which is then file 1 of
+  // reader().
+  bool has_loss_mask() const override;
+  std::span<const LossMaskArray> loss_mask_arrays() const override;
   // Returns whether blocks are verified. If they are, every id is valid: the
   // writer refuses invalid ids, and the checksums detect any later change.
   bool ids_are_checked() const override;
@@ -136,6 +140,7 @@ class TokenStore final : public TokenSource {
   const std::unique_ptr<const internal::DocumentIndex> documents_;
   const uint64_t tokens_;
   const TokenArray array_ = {};
+  const LossMaskArray loss_mask_;
 };
 
 // Called from time to time during a verification.

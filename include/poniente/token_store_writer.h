@@ -60,11 +60,11 @@ struct TokenStoreFacts {
 // Ownership: owns its files; if destroyed before Finish(), it removes them.
 // Thread safety: one thread at a time.
 // Errors: FailedPrecondition: another writer works on the same path, or a call
-//     is out of order. InvalidArgument: wrong options, or an id that the
-//     vocabulary does not hold; nothing of that call is written, and the writer
-//     can continue. A disk error has the code of its errno, and names path and
-//     offset; every later call returns the same error, and nothing becomes
-//     visible.
+//     is out of order. InvalidArgument: wrong options, an id that the
+//     vocabulary does not hold, or a loss mask of another length; nothing of
+//     that call is written, and the writer can continue. A disk error has the
+//     code of its errno, and names path and offset; every later call returns
+//     the same error, and nothing becomes visible.
 class TokenStoreWriter {
  public:
   // Creates a writer for the folder `path`; creates the folder and its parents
@@ -80,11 +80,21 @@ class TokenStoreWriter {
   // need not be unique.
   absl::Status AddDocument(std::span<const uint32_t> ids,
                            std::string_view name);
+  // Does the same, and says which tokens have loss when a model is trained to
+  // predict them: has_loss[i] is 0 if token i has none, any other value if it
+  // has. The store then has a loss mask (docs/token_store_format.md), in which
+  // all tokens that no call speaks of have loss. InvalidArgument unless there
+  // is one byte per id.
+  absl::Status AddDocument(std::span<const uint32_t> ids, std::string_view name,
+                           std::span<const uint8_t> has_loss);
 
   // Write a document in pieces, for documents larger than memory:
   // BeginDocument(), any number of appends, EndDocument().
   absl::Status BeginDocument(std::string_view name);
   absl::Status Append(std::span<const uint32_t> ids);
+  // Appends ids with a loss mask, as AddDocument() does.
+  absl::Status Append(std::span<const uint32_t> ids,
+                      std::span<const uint8_t> has_loss);
   // Appends ids that are bytes. Needs no copy of them as 32-bit ids.
   absl::Status AppendBytes(std::string_view ids);
   absl::Status EndDocument();

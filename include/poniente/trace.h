@@ -23,6 +23,7 @@ struct TracedDocument {
   std::string name = {};
   uint64_t tokens = 0;         // of the sample
   bool has_beginning = false;  // whether they include the document's first one
+  uint64_t first_token = 0;    // of them, in the source
 
   bool is_padding() const { return number == kNoDocument; }
 };

@@ -11,6 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "pack/json_details.h"
 #include "util/one_line.h"
 #include "util/status_macros.h"
 
@@ -54,7 +55,7 @@ class FieldReader {
     return Value("a number");
   }
   bool string(std::string& text) {
-    if (IsField() && WantsText()) {
+    if (IsField() && Wants(JsonField::Kind::kText)) {
       line_.own_text_ = std::move(text);
       return true;
     }
@@ -72,7 +73,7 @@ class FieldReader {
     return true;
   }
   bool start_array(size_t) {
-    if (IsField() && !WantsText()) {
+    if (IsField() && Wants(JsonField::Kind::kIds)) {
       in_ids_ = true;
     } else if (!Value("an array")) {
       return false;
@@ -93,9 +94,12 @@ class FieldReader {
 
   // REQUIRES: the line was read to its end.
   bool CheckFound();
+  // Return the name of the field. REQUIRES: CheckFound().
+  const std::string& FoundName() const { return line_.field_.names[found_]; }
+  std::string FieldName() const { return Shown(FoundName()); }
 
  private:
-  bool WantsText() const { return line_.field_.kind == JsonField::Kind::kText; }
+  bool Wants(JsonField::Kind kind) const { return line_.field_.kind == kind; }
   // The next value is the field's.
   bool IsField() const { return depth_ == 1 && is_field_; }
   bool InIds() const { return in_ids_ && depth_ == 2; }
@@ -106,7 +110,6 @@ class FieldReader {
     return absl::StrCat(", expected a whole number from 0 to ",
                         line_.field_.vocabulary_size - 1);
   }
-  std::string FieldName() const { return Shown(line_.field_.names[found_]); }
 
   // Any value but the one wanted.
   bool Value(const char* what) {
@@ -115,9 +118,11 @@ class FieldReader {
                                Shown(line_.field_.names[0]), "\": ...}"));
     }
     if (InIds()) return Fail(absl::StrCat(IdPlace(), " is ", what, Range()));
-    if (!IsField()) return true;
-    return Fail(absl::StrCat("'", FieldName(), "' is ", what, ", expected ",
-                             WantsText() ? "a string" : "an array of ids"));
+    // ReadMessages() looks at messages.
+    if (!IsField() || Wants(JsonField::Kind::kMessages)) return true;
+    return Fail(absl::StrCat(
+        "'", FieldName(), "' is ", what, ", expected ",
+        Wants(JsonField::Kind::kText) ? "a string" : "an array of ids"));
   }
   bool Fail(std::string what) {
     line_.error_ = std::move(what);
@@ -133,6 +138,7 @@ class FieldReader {
   std::vector<std::string> others_;
   // Among them.
   bool has_ids_ = false;
+  bool has_messages_ = false;
 };
 
 bool FieldReader::key(std::string& name) {
@@ -148,6 +154,7 @@ bool FieldReader::key(std::string& name) {
     return true;
   }
   has_ids_ = has_ids_ || name == "tokens" || name == "input_ids";
+  has_messages_ = has_messages_ || name == "messages";
   if (others_.size() < kMaxKeysNamed) {
     others_.push_back(Shown(name));
   }
@@ -159,9 +166,11 @@ bool FieldReader::CheckFound() {
   std::string message = absl::StrCat(
       "has no field '", absl::StrJoin(line_.field_.names, "' or '"), "'");
   if (others_.empty()) return Fail(message + ": the object is empty");
-  absl::StrAppend(&message, "; it has '", absl::StrJoin(others_, "', '"),
-                  "' (choose one with --field",
-                  has_ids_ ? "; for ids, use --input-format tokens" : "", ")");
+  absl::StrAppend(
+      &message, "; it has '", absl::StrJoin(others_, "', '"),
+      "' (choose one with --field",
+      has_ids_ ? "; for ids, use --input-format tokens" : "",
+      has_messages_ ? "; for chats, use --input-format messages" : "", ")");
   return Fail(message);
 }
 
@@ -201,6 +210,74 @@ bool HasHalfPairs(dom::element value) {
   }
 }
 
+// These return false for anything that is not right.
+bool GetIds(dom::element value, uint64_t vocabulary_size,
+            std::vector<uint32_t>* ids) {
+  dom::array array;
+  if (value.get(array)) return false;
+  ids->clear();
+  for (const dom::element id : array) {
+    uint64_t number = 0;
+    if (id.get(number) || number >= vocabulary_size) return false;
+    ids->push_back(static_cast<uint32_t>(number));
+  }
+  return true;
+}
+
+// If a name occurs twice in a message, the last value counts.
+bool GetMessages(dom::element value, std::vector<ChatMessage>* messages) {
+  dom::array array;
+  if (value.get(array)) return false;
+  messages->clear();
+  for (const dom::element one : array) {
+    dom::object object;
+    if (one.get(object)) return false;
+    std::optional<dom::element> role;
+    std::optional<dom::element> content;
+    for (const dom::key_value_pair pair : object) {
+      if (pair.key == "role") role = pair.value;
+      if (pair.key == "content") content = pair.value;
+    }
+    ChatMessage& message = messages->emplace_back();
+    if (!role || !content || role->get(message.role) ||
+        content->get(message.content)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+bool GetSpans(dom::element value, uint64_t size, std::vector<LossSpan>* spans) {
+  dom::array array;
+  if (value.get(array)) return false;
+  for (const dom::element one : array) {
+    dom::array pair;
+    LossSpan& span = spans->emplace_back();
+    if (one.get(pair) || pair.size() != 2 || pair.at(0).get(span.begin) ||
+        pair.at(1).get(span.end) || span.begin > span.end || span.end > size) {
+      return false;
+    }
+  }
+  return true;
+}
+
+bool GetMask(dom::element value, uint64_t size, std::vector<LossSpan>* spans) {
+  dom::array array;
+  if (value.get(array)) return false;
+  uint64_t at = 0;
+  for (const dom::element one : array) {
+    bool has_loss = false;
+    uint64_t number = 0;
+    if (one.get(has_loss)) {
+      if (one.get(number) || number > 1) return false;
+      has_loss = number == 1;
+    }
+    if (has_loss) spans->push_back({at, at + 1});
+    ++at;
+  }
+  return at == size;
+}
+
 // The parser reads some bytes behind the line, whatever they are.
 std::string_view Padded(std::string_view line, size_t bytes_behind,
                         std::vector<char>* buffer) {
@@ -225,7 +302,11 @@ bool JsonLine::ReadFast(std::string_view line, size_t bytes_behind) {
     return false;
   }
   size_t found = field_.names.size();
+  std::optional<dom::element> spans;
+  std::optional<dom::element> mask;
   for (const dom::key_value_pair pair : object) {
+    if (pair.key == kSpansField) spans = pair.value;
+    if (pair.key == kMaskField) mask = pair.value;
     const size_t name = static_cast<size_t>(
         std::find(field_.names.begin(), field_.names.end(), pair.key) -
         field_.names.begin());
@@ -235,31 +316,57 @@ bool JsonLine::ReadFast(std::string_view line, size_t bytes_behind) {
       if (pair.value.get(text_)) return false;
       continue;
     }
-    dom::array ids;
-    if (pair.value.get(ids)) return false;
-    ids_.clear();
-    for (const dom::element id : ids) {
-      uint64_t number = 0;
-      if (id.get(number) || number >= field_.vocabulary_size) return false;
-      ids_.push_back(static_cast<uint32_t>(number));
-    }
+    const bool is_read = field_.kind == JsonField::Kind::kIds
+                             ? GetIds(pair.value, field_.vocabulary_size, &ids_)
+                             : GetMessages(pair.value, &messages_);
+    if (!is_read) return false;
   }
-  return found < field_.names.size();
+  if (found == field_.names.size()) return false;
+  if (!field_.reads_loss || field_.kind == JsonField::Kind::kMessages ||
+      (!spans && !mask)) {
+    return true;
+  }
+  if (spans && mask) return false;
+  loss_.emplace();
+  const bool is_text = field_.kind == JsonField::Kind::kText;
+  if (spans) {
+    return GetSpans(*spans, is_text ? text_.size() : ids_.size(), &*loss_);
+  }
+  return !is_text && GetMask(*mask, ids_.size(), &*loss_);
 }
 
 JsonLine::JsonLine(JsonField field) : field_(std::move(field)) {}
 
 bool JsonLine::Read(std::string_view line, size_t bytes_behind) {
   error_.clear();
-  if (ReadFast(line, bytes_behind)) return true;
+  loss_.reset();
+  return ReadFast(line, bytes_behind) || ReadSlowly(line);
+}
+
+bool JsonLine::ReadSlowly(std::string_view line) {
   own_text_.clear();
   ids_.clear();
+  messages_.clear();
+  loss_.reset();
   FieldReader reader(this);
   const bool is_read =
       nlohmann::json::sax_parse(line.begin(), line.end(), &reader) &&
       reader.CheckFound();
   text_ = own_text_;
-  return is_read;
+  if (!is_read) return false;
+  if (field_.kind == JsonField::Kind::kMessages) {
+    error_ = ReadMessages(line, reader.FoundName(), &own_messages_);
+    for (const auto& [role, content] : own_messages_) {
+      messages_.push_back({role, content});
+    }
+  } else if (field_.reads_loss) {
+    const bool is_text = field_.kind == JsonField::Kind::kText;
+    error_ = ReadLoss(
+        line,
+        {reader.FieldName(), is_text, is_text ? text_.size() : ids_.size()},
+        &loss_);
+  }
+  return error_.empty();
 }
 
 }  // namespace poniente::internal

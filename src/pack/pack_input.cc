@@ -57,6 +57,24 @@ void UnitDocuments::AppendIds(std::span<const uint32_t> ids) {
   tokens_ += ids.size();
 }
 
+void UnitDocuments::MarkLoss(std::span<const uint8_t> has_loss) {
+  if (!ends_.loss) ends_.loss.emplace();
+  ends_.loss->FillTo(tokens_);
+  ends_.loss->Append(has_loss);
+}
+
+void UnitDocuments::AppendBytes(std::string_view ids,
+                                std::span<const uint8_t> has_loss) {
+  MarkLoss(has_loss);
+  AppendBytes(ids);
+}
+
+void UnitDocuments::AppendIds(std::span<const uint32_t> ids,
+                              std::span<const uint8_t> has_loss) {
+  MarkLoss(has_loss);
+  AppendIds(ids);
+}
+
 bool UnitDocuments::HasOpenDocument() const {
   return tokens_ > (ends_.ends.empty() ? 0 : ends_.ends.back());
 }
@@ -67,6 +85,9 @@ void UnitDocuments::AppendEnd() {
     const std::byte* const last = Room(0) - token_bytes_;
     if (std::equal(last, last + token_bytes_, EndId())) return;
   }
+  const bool has_no_loss = HasOpenDocument() && ends_.loss &&
+                           ends_.loss->size() == tokens_ && !ends_.loss->back();
+  if (has_no_loss) ends_.loss->Append(1, false);
   AppendIds(std::span(&*end_of_document_, 1));
 }
 

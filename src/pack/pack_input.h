@@ -15,6 +15,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "store/write/loss_bits.h"
 
 namespace poniente::internal {
 
@@ -59,6 +60,9 @@ struct DocumentEnds {
   // empty, documents are numbered.
   std::vector<uint64_t> lines;
   std::vector<std::string> names;
+  // Which tokens of the unit have loss: the first bits of a loss mask, in which
+  // all other tokens have loss. nullopt: no document of the unit has a mask.
+  std::optional<LossBits> loss;
 };
 
 // What the first bytes of an input look like.
@@ -77,6 +81,13 @@ class UnitDocuments {
   // Appends to the open document.
   void AppendBytes(std::string_view ids);
   void AppendIds(std::span<const uint32_t> ids);
+  // Do the same with a loss mask of one byte per id: 0, or 1 for ids that have
+  // loss. The store then has a mask, even if there are no ids. An
+  // end-of-document id that is added has loss if the id before it has.
+  // REQUIRES: as many bytes as ids.
+  void AppendBytes(std::string_view ids, std::span<const uint8_t> has_loss);
+  void AppendIds(std::span<const uint32_t> ids,
+                 std::span<const uint8_t> has_loss);
   // Ends the open document, if it is not empty.
   void Boundary();
   // Ends a document that began in this unit and may be empty. Its name is its
@@ -115,6 +126,8 @@ class UnitDocuments {
   std::byte* EndId();
   std::byte* Room(size_t tokens);
   bool HasOpenDocument() const;
+  // Says which of the next tokens have loss.
+  void MarkLoss(std::span<const uint8_t> has_loss);
   void AppendEnd();
 
   const uint32_t token_bytes_;

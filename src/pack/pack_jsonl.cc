@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pack/pack_jsonl.h"
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -31,6 +32,12 @@ class JsonlPackInput final : public PackInput {
   // False, with what is wrong in `error`, for a line without a document.
   bool ConvertLine(std::string_view text, size_t bytes_behind, uint64_t line,
                    JsonLine* json, UnitDocuments* to, std::string* error) const;
+  // Adds the ids of a text; of these, those in `loss` have loss, or all.
+  bool ConvertText(std::string_view text,
+                   const std::optional<std::vector<LossSpan>>& loss,
+                   UnitDocuments* to, std::string* error) const;
+  bool ConvertMessages(const std::vector<ChatMessage>& messages,
+                       UnitDocuments* to, std::string* error) const;
 
   PackFile file_;
   const JsonField field_;
@@ -98,16 +105,53 @@ bool JsonlPackInput::ConvertLine(std::string_view text, size_t bytes_behind,
     return false;
   }
   if (field_.kind == JsonField::Kind::kIds) {
-    to->AppendIds(json->ids());
-  } else if (model_ == nullptr) {
-    to->AppendBytes(json->text());
+    if (json->loss()) {
+      to->AppendIds(json->ids(),
+                    LossOfSpans(*json->loss(), json->ids().size()));
+    } else {
+      to->AppendIds(json->ids());
+    }
   } else {
-    std::vector<uint32_t> ids;
-    if (!model_->Encode(json->text(), &ids, error)) return false;
-    to->AppendIds(ids);
+    const bool is_converted =
+        field_.kind == JsonField::Kind::kMessages
+            ? ConvertMessages(json->messages(), to, error)
+            : ConvertText(json->text(), json->loss(), to, error);
+    if (!is_converted) return false;
   }
   to->EndDocument(line);
   return true;
+}
+
+bool JsonlPackInput::ConvertText(
+    std::string_view text, const std::optional<std::vector<LossSpan>>& loss,
+    UnitDocuments* to, std::string* error) const {
+  if (model_ == nullptr) {
+    loss ? to->AppendBytes(text, LossOfSpans(*loss, text.size()))
+         : to->AppendBytes(text);
+    return true;
+  }
+  std::vector<uint32_t> ids;
+  if (!loss) {
+    if (!model_->Encode(text, &ids, error)) return false;
+    to->AppendIds(ids);
+    return true;
+  }
+  std::vector<TokenPlace> places;
+  if (!model_->Encode(text, &ids, &places, error)) return false;
+  to->AppendIds(ids, LossOfPlaces(text, *loss, places));
+  return true;
+}
+
+// The text of a chat goes to the model as a whole, as a prompt does when the
+// model is used.
+bool JsonlPackInput::ConvertMessages(const std::vector<ChatMessage>& messages,
+                                     UnitDocuments* to,
+                                     std::string* error) const {
+  std::string text;
+  std::optional<std::vector<LossSpan>> loss(std::in_place);
+  field_.chat.Render(messages, &text, &*loss);
+  if (!field_.reads_loss) loss.reset();
+  return ConvertText(text, loss, to, error);
 }
 
 }  // namespace

@@ -367,6 +367,11 @@ void PackRun::Hand(uint64_t number, Written written) {
 
 absl::Status PackRun::Add(const Written& written) {
   PONIENTE_RETURN_IF_ERROR(builder_->AddTokens(written.checksums));
+  if (written.documents.loss) {
+    PONIENTE_RETURN_IF_ERROR(builder_->AddLossBits(
+        written.first_token + (written.has_end_before ? 1 : 0),
+        *written.documents.loss));
+  }
   PONIENTE_RETURN_IF_ERROR(AddDocuments(written));
   NoteBadLines(written);
   const std::string& path = job_.inputs[written.input_index].path;

@@ -38,6 +38,23 @@ class LoadedModel final : public SentencePiece {
     return status.ok();
   }
 
+  bool Encode(std::string_view text, std::vector<uint32_t>* ids,
+              std::vector<TokenPlace>* places,
+              std::string* error) const override {
+    sentencepiece::ImmutableSentencePieceText pieces;
+    const auto status = processor_.Encode(text, pieces.mutable_proto());
+    if (!status.ok()) *error = status.ToString();
+    const size_t count = pieces.pieces_size();
+    ids->resize(count);
+    places->resize(count);
+    for (size_t i = 0; i < count; ++i) {
+      const auto piece = pieces.pieces(static_cast<int>(i));
+      (*ids)[i] = piece.id();
+      (*places)[i] = {piece.begin(), piece.end()};
+    }
+    return status.ok();
+  }
+
   std::string Decode(std::span<const uint32_t> ids,
                      bool begins_document) const override {
     std::string text;

@@ -14,6 +14,8 @@
 #include <string_view>
 #include <vector>
 
+#include "pack/loss_spans.h"
+
 namespace poniente::internal {
 
 // A model. Thread safety: immutable once loaded.
@@ -35,6 +37,11 @@ class SentencePiece {
   // Sets `ids` to the ids of the text. On failure, returns false and sets
   // `error` to the reason.
   virtual bool Encode(std::string_view text, std::vector<uint32_t>* ids,
+                      std::string* error) const = 0;
+  // Does the same, and sets `places` to the bytes of the text that each id
+  // stands for.
+  virtual bool Encode(std::string_view text, std::vector<uint32_t>* ids,
+                      std::vector<TokenPlace>* places,
                       std::string* error) const = 0;
   // Returns the text of ids, which may begin and end anywhere in a document. A
   // piece that stands for no text, such as the end of a sentence, appears as

@@ -80,10 +80,12 @@ class Documents {
 // those, too, that are empty at the very beginning.
 class TokenPackInput final : public PackInput {
  public:
-  TokenPackInput(const TextInput& input, uint64_t vocabulary_size)
+  TokenPackInput(const TextInput& input, uint64_t vocabulary_size,
+                 bool keeps_loss_mask)
       : input_(input),
         documents_(*input.source),
-        vocabulary_size_(vocabulary_size) {}
+        vocabulary_size_(vocabulary_size),
+        has_loss_mask_(keeps_loss_mask && input.source->has_loss_mask()) {}
 
   absl::StatusOr<PackUnit> Cut(const UnitBegin& begin) override {
     const uint64_t tokens = input_.tokens.size();
@@ -104,6 +106,11 @@ class TokenPackInput final : public PackInput {
         const std::vector<uint32_t> ids,
         RunBlocking(source().ReadTokens(begin, end - begin)));
     PONIENTE_RETURN_IF_ERROR(CheckIds(begin, ids));
+    std::vector<uint8_t> has_loss;
+    if (has_loss_mask_) {
+      PONIENTE_ASSIGN_OR_RETURN(
+          has_loss, RunBlocking(source().ReadLossMask(begin, end - begin)));
+    }
     uint64_t first = input_.first_document;
     if (unit.begin.at > 0) {
       PONIENTE_ASSIGN_OR_RETURN(first, documents_.Holder(begin));
@@ -115,15 +122,21 @@ class TokenPackInput final : public PackInput {
     PONIENTE_ASSIGN_OR_RETURN(const std::vector<uint64_t> bounds,
                               documents_.Bounds(first, last - first));
     std::span<const uint32_t> left = ids;
+    std::span<const uint8_t> left_loss = has_loss;
+    const auto append = [&](size_t count) {
+      const auto next = left.first(count);
+      left = left.subspan(count);
+      if (!has_loss_mask_) return to->AppendIds(next);
+      to->AppendIds(next, left_loss.first(count));
+      left_loss = left_loss.subspan(count);
+    };
     for (uint64_t i = 0; i < last - first; ++i) {
-      const size_t some = bounds[i + 1] - (end - left.size());
-      to->AppendIds(left.first(some));
-      left = left.subspan(some);
+      append(bounds[i + 1] - (end - left.size()));
       PONIENTE_ASSIGN_OR_RETURN(std::string name, DocumentName(first + i));
       to->EndDocument(std::move(name));
     }
     if (left.empty()) return absl::OkStatus();
-    to->AppendIds(left);
+    append(left.size());
     PONIENTE_ASSIGN_OR_RETURN(std::string name, DocumentName(last));
     to->NameOpenDocument(std::move(name));
     return absl::OkStatus();
@@ -155,6 +168,7 @@ class TokenPackInput final : public PackInput {
   const TextInput input_;
   const Documents documents_;
   const uint64_t vocabulary_size_;
+  const bool has_loss_mask_;  // that is kept
 };
 
 uint64_t BytesOf(const TokenSource& source, uint64_t tokens) {
@@ -230,8 +244,10 @@ absl::StatusOr<std::vector<TextInput>> TokenInputsOfPart(
 }
 
 std::unique_ptr<PackInput> OpenTokenInput(const TextInput& input,
-                                          uint64_t vocabulary_size) {
-  return std::make_unique<TokenPackInput>(input, vocabulary_size);
+                                          uint64_t vocabulary_size,
+                                          bool keeps_loss_mask) {
+  return std::make_unique<TokenPackInput>(input, vocabulary_size,
+                                          keeps_loss_mask);
 }
 
 }  // namespace poniente::internal

@@ -30,10 +30,12 @@ absl::StatusOr<std::vector<TextInput>> TokenInputsOfPart(
 
 // Opens an input of documents, which are numbered if they have no names. If the
 // source does not know its documents, each shard is one. Ids are not changed;
-// an id that is not below `vocabulary_size` is an InvalidArgument error.
+// an id that is not below `vocabulary_size` is an InvalidArgument error. The
+// loss mask of the source is kept if `keeps_loss_mask`.
 // REQUIRES: input.source.
 std::unique_ptr<PackInput> OpenTokenInput(const TextInput& input,
-                                          uint64_t vocabulary_size);
+                                          uint64_t vocabulary_size,
+                                          bool keeps_loss_mask = true);
 
 }  // namespace poniente::internal
 

@@ -40,7 +40,7 @@ InputFormat FormatOf(const PackRequest& request, const TextInput& input) {
 
 // Covers every option that a byte of the store may depend on.
 uint64_t OptionsDigest(const PackRequest& request) {
-  KeyHash hash(2);  // of what pack makes of its options
+  KeyHash hash(3);  // of what pack makes of its options
   hash.Add(request.format ? static_cast<int>(*request.format) : -1);
   hash.Add(static_cast<int>(request.rule.kind));
   hash.Add(std::string_view(request.rule.delimiter));
@@ -48,6 +48,13 @@ uint64_t OptionsDigest(const PackRequest& request) {
   for (const std::string& name : request.field.names) {
     hash.Add(std::string_view(name));
   }
+  hash.Add(std::string_view(request.field.chat.turn_begin));
+  hash.Add(std::string_view(request.field.chat.turn_end));
+  hash.Add(request.field.chat.loss_roles.size());
+  for (const std::string& role : request.field.chat.loss_roles) {
+    hash.Add(std::string_view(role));
+  }
+  hash.Add(request.keeps_loss_mask ? 1 : 0);
   hash.Add(std::string_view(request.vocabulary.tokenizer));
   hash.Add(request.vocabulary.size);
   hash.Add(request.model_checksum);
@@ -143,11 +150,15 @@ void Packing::PlanJob() {
   job_.inputs = inputs_.files;
   job_.open = [this](const TextInput& input, const std::atomic<bool>* stop) {
     if (input.source) {
-      return OpenTokenInput(input, request_.vocabulary.size);
+      return OpenTokenInput(input, request_.vocabulary.size,
+                            request_.keeps_loss_mask);
     }
-    return FormatOf(request_, input) == InputFormat::kText
-               ? OpenTextInput(input, request_.rule, request_.model, stop)
-               : OpenJsonlInput(input, request_.field, request_.model, stop);
+    if (FormatOf(request_, input) == InputFormat::kText) {
+      return OpenTextInput(input, request_.rule, request_.model, stop);
+    }
+    JsonField field = request_.field;
+    field.reads_loss = request_.keeps_loss_mask;
+    return OpenJsonlInput(input, field, request_.model, stop);
   };
   job_.skip_bad_lines = request_.skip_bad_lines;
   job_.threads = request_.threads;

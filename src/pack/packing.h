@@ -24,7 +24,7 @@
 
 namespace poniente::internal {
 
-enum class InputFormat { kText, kJsonl, kTokens, kTokenFiles };
+enum class InputFormat { kText, kJsonl, kTokens, kMessages, kTokenFiles };
 
 // The arguments of Pack().
 struct PackRequest {
@@ -38,6 +38,8 @@ struct PackRequest {
   std::vector<TextInput> token_inputs;
   SplitRule rule;
   JsonField field;
+  // Whether the store gets the loss masks that the inputs have.
+  bool keeps_loss_mask = true;
   Vocabulary vocabulary;
   std::optional<uint32_t> end_of_document;
   // Tokenizer for text; null for bytes.

@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <latch>
@@ -16,8 +17,10 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <vector>
 
+#include "poniente/token_store.h"
 #include "store/manifest/written_manifest.h"
 #include "tests/support/status_matchers.h"
 #include "tests/support/temp_dir.h"
@@ -119,6 +122,78 @@ TEST_P(PackRunTest, WhatElseIsThrownIsAnErrorToo) {
   ExpectEach(
       [] { throw std::runtime_error("thrown by a test"); },
       StatusIs(absl::StatusCode::kInternal, HasSubstr("thrown by a test")));
+}
+
+// Units of a document each, the later ones with a mask, made slowly enough that
+// checkpoints are saved meanwhile.
+class MaskedInput : public PackInput {
+ public:
+  static constexpr uint64_t kDocumentTokens = 1001;
+
+  absl::StatusOr<PackUnit> Cut(const UnitBegin& begin) override {
+    PackUnit unit;
+    unit.begin = begin;
+    unit.end.at = begin.at + 1;
+    unit.is_last = unit.end.at == kUnits;
+    unit.bytes = 1;
+    return unit;
+  }
+  absl::Status Convert(const PackUnit& unit, UnitDocuments* to) const override {
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    const std::string text(kDocumentTokens, 'x');
+    std::vector<uint8_t> has_loss;
+    for (uint64_t t = 0; t < kDocumentTokens; ++t) {
+      has_loss.push_back(HasLoss(unit.begin.at, t));
+    }
+    HasMask(unit.begin.at) ? to->AppendBytes(text, has_loss)
+                           : to->AppendBytes(text);
+    to->EndDocument(unit.begin.at + 1);
+    return absl::OkStatus();
+  }
+
+  static bool HasMask(uint64_t unit) {
+    return unit > kUnits / 3 && unit % 3 != 0;
+  }
+  static uint8_t HasLoss(uint64_t unit, uint64_t token) {
+    return !HasMask(unit) || (unit + token / 7) % 2 == 0 ? 1 : 0;
+  }
+};
+
+TEST(PackRunMaskTest, MasksAreInOrderWhileCheckpointsAreSaved) {
+  for (const bool directly : {false, true}) {
+    const TempDir folder;
+    TokenStoreWriterOptions options;
+    options.vocabulary = {"bytes", 257};
+    ASSERT_OK_AND_ASSIGN(const auto builder,
+                         StoreBuilder::CreateToSave(
+                             folder.path("out"), *ManifestToWrite("", options),
+                             [](auto) { return false; }));
+    if (directly) builder->WriteDirectly(0);
+    PackJob job;
+    job.inputs.push_back({.path = "in", .name = "in"});
+    job.open = [](const TextInput&, const std::atomic<bool>*) {
+      return std::make_unique<MaskedInput>();
+    };
+    job.threads = 4;
+    job.can_resume = true;
+    job.checkpoint_bytes = 1;
+    PackRun run(job, builder.get(), PackState());
+    ASSERT_THAT(run.Run([] { return false; }, [](uint64_t) {}), IsOk());
+    EXPECT_TRUE(run.has_saved());
+    ASSERT_THAT(builder->Finish(), IsOk());
+    ASSERT_OK_AND_ASSIGN(const auto store,
+                         TokenStore::Open(folder.path("out")));
+    EXPECT_THAT(VerifyTokenStore(*store), IsOk());
+    ASSERT_OK_AND_ASSIGN(
+        const std::vector<uint8_t> mask,
+        RunBlocking(store->ReadLossMask(0, store->num_tokens())));
+    ASSERT_EQ(mask.size(), kUnits * MaskedInput::kDocumentTokens);
+    for (size_t t = 0; t < mask.size(); ++t) {
+      ASSERT_EQ(mask[t], MaskedInput::HasLoss(t / MaskedInput::kDocumentTokens,
+                                              t % MaskedInput::kDocumentTokens))
+          << t;
+    }
+  }
 }
 
 constexpr int kAheadThreads = 4;

@@ -57,6 +57,40 @@ class SentencePieceTest : public ::testing::Test {
 
 std::shared_ptr<const SentencePiece> SentencePieceTest::model_;
 
+// The characters that an id stands for, and none for all but the last byte of a
+// character without a piece.
+TEST_F(SentencePieceTest, SaysWhatEachIdStandsFor) {
+  for (const std::string text : {"the wind from", "  the  sea",
+                                 "blows\nover \xe2\x82\xac the", "", " "}) {
+    Ids ids;
+    std::vector<TokenPlace> places;
+    std::string error;
+    ASSERT_TRUE(model_->Encode(text, &ids, &places, &error)) << error;
+    EXPECT_EQ(ids, Encoded(text));
+    ASSERT_EQ(places.size(), ids.size());
+    uint32_t end = 0;
+    for (const TokenPlace& place : places) {
+      EXPECT_GE(place.begin, end) << text;
+      ASSERT_LE(place.begin, place.end);
+      ASSERT_LE(place.end, text.size());
+      end = place.end;
+    }
+  }
+  Ids ids;
+  std::vector<TokenPlace> places;
+  std::string error;
+  const std::string euro = "the wind \xe2\x82\xac";
+  ASSERT_TRUE(model_->Encode(euro, &ids, &places, &error)) << error;
+  ASSERT_GE(places.size(), 5u);
+  const std::vector<TokenPlace> bytes(places.end() - 3, places.end());
+  EXPECT_EQ(bytes, (std::vector<TokenPlace>{{9, 9}, {9, 9}, {9, 12}}));
+  std::string covered;
+  for (const TokenPlace& place : places) {
+    covered += euro.substr(place.begin, place.end - place.begin);
+  }
+  EXPECT_EQ(covered, euro);
+}
+
 TEST_F(SentencePieceTest, SaysWhichVersionItIs) {
   EXPECT_THAT(SentencePiece::Library(),
               ::testing::MatchesRegex("sentencepiece [0-9]+\\.[0-9]+.*"));

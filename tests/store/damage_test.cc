@@ -24,7 +24,7 @@ using testing::WriteStore;
 
 const Documents& SmallDocuments() {
   static const auto* documents =
-      new Documents(ProvenDocuments({40, 0, 3}, 257));
+      new Documents(testing::WithProvenLoss(ProvenDocuments({40, 0, 3}, 257)));
   return *documents;
 }
 
@@ -117,8 +117,8 @@ TEST_P(DamageTest, EveryOtherLengthIsNoticed) {
 
 INSTANTIATE_TEST_SUITE_P(Files, DamageTest,
                          ::testing::Values("manifest.json", "tokens-1.bin",
-                                           "documents-1.bin",
-                                           "checksums-1.bin"),
+                                           "documents-1.bin", "checksums-1.bin",
+                                           "loss_mask-1.bin"),
                          [](const auto& file_info) {
                            const std::string name = file_info.param;
                            return name.substr(0, name.find_first_of("-."));

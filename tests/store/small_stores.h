@@ -6,6 +6,7 @@
 #define PONIENTE_TESTS_STORE_SMALL_STORES_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -20,6 +21,8 @@ namespace poniente::testing {
 struct TextDocument {
   std::string name;
   std::vector<uint32_t> ids;
+  // One byte per id: 0 or 1.
+  std::optional<std::vector<uint8_t>> has_loss = std::nullopt;
 
   friend bool operator==(const TextDocument&, const TextDocument&) = default;
 };
@@ -55,14 +58,38 @@ inline Documents ProvenDocuments(const std::vector<uint64_t>& lengths,
   return documents;
 }
 
+// Whether token `token` of document `document` has loss, in runs of some
+// length.
+inline uint8_t ProvenLoss(uint64_t document, uint64_t token) {
+  return ProvenId(document + 1000, token / 11, 3) != 0 ? 1 : 0;
+}
+
+// The same documents with masks.
+inline Documents WithProvenLoss(Documents documents) {
+  for (uint64_t d = 0; d < documents.size(); ++d) {
+    std::vector<uint8_t>& mask = documents[d].has_loss.emplace();
+    for (uint64_t t = 0; t < documents[d].ids.size(); ++t) {
+      mask.push_back(ProvenLoss(d, t));
+    }
+  }
+  return documents;
+}
+
+inline absl::Status AddTo(TokenStoreWriter* writer,
+                          const TextDocument& document) {
+  if (!document.has_loss) {
+    return writer->AddDocument(document.ids, document.name);
+  }
+  return writer->AddDocument(document.ids, document.name, *document.has_loss);
+}
+
 inline absl::StatusOr<TokenStoreFacts> WriteStore(
     const std::string& path, const Documents& documents,
     const TokenStoreWriterOptions& options = ByteOptions()) {
   auto writer = TokenStoreWriter::Create(path, options);
   if (!writer.ok()) return writer.status();
   for (const TextDocument& document : documents) {
-    const absl::Status added =
-        (*writer)->AddDocument(document.ids, document.name);
+    const absl::Status added = AddTo(writer->get(), document);
     if (!added.ok()) return added;
   }
   return (*writer)->Finish();
@@ -77,7 +104,13 @@ inline absl::StatusOr<Documents> ReadStore(const TokenStore& store) {
     if (!range.ok()) return range.status();
     auto ids = RunBlocking(store.ReadTokens(range->begin, range->size()));
     if (!ids.ok()) return ids.status();
-    documents.push_back({*name, *std::move(ids)});
+    TextDocument document{*name, *std::move(ids)};
+    if (store.has_loss_mask()) {
+      auto mask = RunBlocking(store.ReadLossMask(range->begin, range->size()));
+      if (!mask.ok()) return mask.status();
+      document.has_loss = *std::move(mask);
+    }
+    documents.push_back(std::move(document));
   }
   return documents;
 }

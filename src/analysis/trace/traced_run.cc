@@ -151,7 +151,7 @@ absl::StatusOr<std::vector<TracedDocument>> TracedRun::DocumentsOf(
       continue;
     }
     documents.push_back({piece.document, "", piece.end - piece.begin,
-                         /*has_beginning=*/!documents.empty()});
+                         /*has_beginning=*/!documents.empty(), piece.begin});
     if (data == nullptr) continue;
     if (documents.size() == 1 || is_packed) {
       PONIENTE_ASSIGN_OR_RETURN(const TokenRange whole,

@@ -6,6 +6,7 @@
 #include <iostream>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -149,6 +150,10 @@ absl::StatusOr<Inspection> Inspect(const std::string& path, bool verify,
   return inspection;
 }
 
+uint64_t VersionOf(const TokenStore& store) {
+  return internal::TokenStoreAccess::Manifest(store).version();
+}
+
 std::vector<uint32_t> ShownDocuments(const Inspection& inspection) {
   const auto& tokens = inspection.first_tokens;
   return {tokens.begin(),
@@ -161,12 +166,13 @@ void PrintInspectionAsJson(const Inspection& inspection) {
   Json json;
   json["path"] = source.path();
   json["format"] = std::string(source.format());
-  if (inspection.store) json["version"] = internal::kStoreVersion;
+  if (inspection.store) json["version"] = VersionOf(*inspection.store);
   json["dtype"] = std::string(StoredTypeName(source.stored_type()));
   json["tokens"] = source.num_tokens();
   json["documents"] = nullptr;
   if (source.knows_documents()) json["documents"] = source.num_documents();
   json["shards"] = source.num_shards();
+  json["loss_mask"] = source.has_loss_mask();
   json["tokenizer"] = nullptr;
   json["vocab_size"] = nullptr;
   if (const Vocabulary* const vocabulary = source.known_vocabulary()) {
@@ -204,6 +210,17 @@ void PrintInspectionAsJson(const Inspection& inspection) {
   if (inspection.verified) json["verified"] = true;
   json["warnings"] = inspection.warnings;
   PrintJson(json);
+}
+
+// "yes", or how many shards have one.
+std::string MaskWords(const TokenSource& source) {
+  const std::span<const LossMaskArray> masks = source.loss_mask_arrays();
+  const auto stored = std::count_if(
+      masks.begin(), masks.end(),
+      [](const LossMaskArray& mask) { return mask.file.has_value(); });
+  if (stored == static_cast<ptrdiff_t>(masks.size())) return "yes";
+  return absl::StrCat("in ", stored, " of ", masks.size(),
+                      " shards; all tokens of the others have loss");
 }
 
 std::string VocabularyWords(const Vocabulary& vocabulary,
@@ -252,7 +269,7 @@ void PrintText(const Inspection& inspection) {
   PrintFact("path", source.path());
   PrintFact("format", inspection.store
                           ? absl::StrCat(internal::Absl(source.format()), " ",
-                                         internal::kStoreVersion)
+                                         VersionOf(*inspection.store))
                           : std::string(source.format()));
   PrintTokenizer(inspection);
   PrintFact("dtype", std::string(StoredTypeName(source.stored_type())));
@@ -261,6 +278,7 @@ void PrintText(const Inspection& inspection) {
                              ? Count(source.num_documents())
                              : "not known");
   PrintFact("shards", Count(source.num_shards()));
+  if (source.has_loss_mask()) PrintFact("loss mask", MaskWords(source));
   if (source.num_shards() > 1) {
     PrintFact("windows", source.window_rule().across_shards
                              ? "cut across shards"

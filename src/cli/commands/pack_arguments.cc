@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "cli/commands/pack_tokenizer.h"
 #include "cli/commands/source_options.h"
 #include "cli/screen/sizes.h"
@@ -76,13 +77,14 @@ absl::StatusOr<bool> AreTokenFiles(const PackRequest& request) {
 
 absl::Status ReadFormat(const Arguments& arguments, PackRequest* request) {
   const auto format = arguments.Choice(
-      "input-format", {"text", "jsonl", "tokens", "token-files"});
+      "input-format", {"text", "jsonl", "tokens", "messages", "token-files"});
   if (!format.ok()) return format.status();
   if (arguments.Has("input-format")) {
-    request->format = *format == "text"     ? InputFormat::kText
-                      : *format == "jsonl"  ? InputFormat::kJsonl
-                      : *format == "tokens" ? InputFormat::kTokens
-                                            : InputFormat::kTokenFiles;
+    request->format = *format == "text"       ? InputFormat::kText
+                      : *format == "jsonl"    ? InputFormat::kJsonl
+                      : *format == "tokens"   ? InputFormat::kTokens
+                      : *format == "messages" ? InputFormat::kMessages
+                                              : InputFormat::kTokenFiles;
   } else if (HasSourceOption(arguments, /*except=*/"glob")) {
     request->format = InputFormat::kTokenFiles;
   } else {
@@ -93,6 +95,10 @@ absl::Status ReadFormat(const Arguments& arguments, PackRequest* request) {
     request->field.kind = JsonField::Kind::kIds;
     request->field.names = {"tokens", "input_ids"};
   }
+  if (request->format == InputFormat::kMessages) {
+    request->field.kind = JsonField::Kind::kMessages;
+    request->field.names = {"messages"};
+  }
   const auto field = arguments.Text("field");
   if (!field) return absl::OkStatus();
   if (request->format == InputFormat::kText ||
@@ -102,6 +108,57 @@ absl::Status ReadFormat(const Arguments& arguments, PackRequest* request) {
         "--input-format");
   }
   request->field.names = {*field};
+  return absl::OkStatus();
+}
+
+// Returns the text with \n, \t and \\ for a line feed, a tab and a backslash.
+absl::StatusOr<std::string> Frame(const std::string& option,
+                                  const std::string& text) {
+  std::string frame;
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (text[i] != '\\') {
+      frame += text[i];
+      continue;
+    }
+    const char letter = ++i < text.size() ? text[i] : '\0';
+    if (letter != 'n' && letter != 't' && letter != '\\') {
+      return PackUsageError(absl::StrCat(
+          "in --", option, ", a backslash begins \\n, \\t or \\\\, got '", text,
+          "'"));
+    }
+    frame += letter == 'n' ? '\n' : letter == 't' ? '\t' : '\\';
+  }
+  return frame;
+}
+
+absl::Status ReadChat(const Arguments& arguments, PackRequest* request) {
+  for (const char* option : {"loss-roles", "turn-begin", "turn-end"}) {
+    if (!arguments.Has(option)) continue;
+    if (request->format != InputFormat::kMessages) {
+      return PackUsageError(absl::StrCat(
+          "--", option, " is for chats: add --input-format messages"));
+    }
+  }
+  if (const auto roles = arguments.Text("loss-roles")) {
+    request->field.chat.loss_roles = absl::StrSplit(*roles, ',');
+    for (const std::string& role : request->field.chat.loss_roles) {
+      if (!role.empty()) continue;
+      return PackUsageError(absl::StrCat(
+          "--loss-roles must be roles such as assistant,tool, got '", *roles,
+          "'"));
+    }
+  }
+  if (const auto text = arguments.Text("turn-begin")) {
+    PONIENTE_ASSIGN_OR_RETURN(request->field.chat.turn_begin,
+                              Frame("turn-begin", *text));
+  }
+  if (const auto text = arguments.Text("turn-end")) {
+    PONIENTE_ASSIGN_OR_RETURN(request->field.chat.turn_end,
+                              Frame("turn-end", *text));
+  }
+  PONIENTE_ASSIGN_OR_RETURN(const std::string mask,
+                            arguments.Choice("loss-mask", {"keep", "drop"}));
+  request->keeps_loss_mask = mask == "keep";
   return absl::OkStatus();
 }
 
@@ -188,6 +245,7 @@ absl::StatusOr<PackCommand> ReadPackCommand(const Arguments& arguments) {
   }
   PONIENTE_RETURN_IF_ERROR(ReadFormat(arguments, &request));
   PONIENTE_RETURN_IF_ERROR(ReadSplitting(arguments, &request));
+  PONIENTE_RETURN_IF_ERROR(ReadChat(arguments, &request));
   PONIENTE_RETURN_IF_ERROR(ReadWork(arguments, &request));
   PONIENTE_RETURN_IF_ERROR(ReadPart(arguments, &command));
   PONIENTE_RETURN_IF_ERROR(

@@ -11,9 +11,10 @@ std::vector<Option> PackOptions() {
       {"out", "DIR", "where the store goes; required"},
       {"glob", "PATTERN",
        "in folders, take only files that match, for example '*.h'", true},
-      {"input-format", "text|jsonl|tokens|token-files",
+      {"input-format", "text|jsonl|tokens|messages|token-files",
        "what the inputs are, whatever their names; tokens is JSONL with arrays "
-       "of ids. Default: token-files if all are stores or token files that "
+       "of ids, messages is JSONL with chats. Default: token-files if all are "
+       "stores or token files that "
        "`inspect` recognizes, jsonl for *.jsonl, *.ndjson, *.json.l (also with "
        ".gz, .zst), else text. Files compressed by gzip or zstd are read in "
        "place"},
@@ -22,8 +23,19 @@ std::vector<Option> PackOptions() {
       {"delimiter", "TEXT",
        "text: cut files into documents at lines equal to TEXT"},
       {"field", "NAME",
-       "JSONL: the field to take; default: text, or for ids tokens or "
-       "input_ids"},
+       "JSONL: the field to take; default: text, for ids tokens or input_ids, "
+       "for chats messages"},
+      {"loss-roles", "ROLES",
+       "chats: roles whose messages have loss, separated by commas; default "
+       "assistant"},
+      {"turn-begin", "TEXT",
+       "chats: the text before each message, where {role} stands for its role "
+       "and \\n for a line end; default '<|im_start|>{role}\\n'"},
+      {"turn-end", "TEXT",
+       "chats: the text after each message; default '<|im_end|>\\n'"},
+      {"loss-mask", "keep|drop",
+       "whether the store gets the loss masks of the inputs: of chats, of "
+       "loss_spans and loss_mask in JSONL, of token stores; default keep"},
       {"tokenizer", "bytes|MODEL",
        "how text becomes ids: as bytes (default), or by the SentencePiece "
        "model in the file MODEL"},

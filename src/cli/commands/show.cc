@@ -23,6 +23,7 @@
 #include "index/max_samples.h"
 #include "poniente/config.h"
 #include "poniente/trace.h"
+#include "util/status_macros.h"
 
 namespace poniente::cli {
 namespace {
@@ -34,6 +35,9 @@ constexpr size_t kMaxDocumentsShown = 4;
 struct SampleText {
   std::optional<std::string> text;  // unset if the tokenizer is not at hand
   std::vector<uint32_t> tokens;
+  // Tokens of the sample that have no loss, in order; unset if the source has
+  // no loss mask, or where its documents lie is not known.
+  std::optional<std::vector<TokenRange>> without_loss;
 };
 
 // The documents of a sample are texts of their own.
@@ -49,6 +53,32 @@ std::string TextOfSample(const TokenText& text, const TracedSample& sample,
     tokens = tokens.subspan(count);
   }
   return result + text.Of(tokens, /*begins_document=*/false);
+}
+
+// Returns which tokens of a sample have no loss.
+absl::StatusOr<std::vector<TokenRange>> WithoutLoss(
+    const TokenSource& source, const TracedSample& sample) {
+  std::vector<TokenRange> ranges;
+  uint64_t at = 0;
+  for (const TracedDocument& document : sample.documents) {
+    if (document.is_padding()) {
+      at += document.tokens;
+      continue;
+    }
+    PONIENTE_ASSIGN_OR_RETURN(const std::vector<uint8_t> has_loss,
+                              RunBlocking(source.ReadLossMask(
+                                  document.first_token, document.tokens)));
+    for (const uint8_t one : has_loss) {
+      const bool continues = !ranges.empty() && ranges.back().end == at;
+      if (one == 0 && continues) {
+        ++ranges.back().end;
+      } else if (one == 0) {
+        ranges.push_back({at, at + 1});
+      }
+      ++at;
+    }
+  }
+  return ranges;
 }
 
 absl::StatusOr<std::vector<SampleText>> ReadTexts(
@@ -68,6 +98,11 @@ absl::StatusOr<std::vector<SampleText>> ReadTexts(
     if (!text.ok()) return text.status();
     SampleText& shown = texts.emplace_back();
     shown.tokens = std::move((*windows)[i].tokens);
+    if (source != nullptr && source->has_loss_mask() &&
+        !sample.documents.empty()) {
+      PONIENTE_ASSIGN_OR_RETURN(shown.without_loss,
+                                WithoutLoss(*source, sample));
+    }
     if (*text != nullptr) {
       shown.text = TextOfSample(**text, sample, shown.tokens);
     }
@@ -110,6 +145,12 @@ void PrintStepAsJson(const TracedStep& step,
     if (padding > 0) row["padding_tokens"] = padding;
     if (!texts.empty() && texts[i].text) row["text"] = *texts[i].text;
     if (!texts.empty() && !texts[i].text) row["tokens"] = texts[i].tokens;
+    if (!texts.empty() && texts[i].without_loss) {
+      row["without_loss"] = Json::array();
+      for (const TokenRange& range : *texts[i].without_loss) {
+        row["without_loss"].push_back({range.begin, range.end});
+      }
+    }
     json["samples"].push_back(std::move(row));
   }
   PrintJson(json);
@@ -133,6 +174,15 @@ std::string DocumentWords(const std::vector<TracedDocument>& documents) {
     absl::StrAppend(&line, " and ", documents.size() - shown, " more");
   }
   return line;
+}
+
+// "none", or "0..17, 40..64".
+std::string RangeWords(const std::vector<TokenRange>& ranges) {
+  if (ranges.empty()) return "none";
+  return absl::StrJoin(ranges, ", ",
+                       [](std::string* to, const TokenRange& range) {
+                         absl::StrAppend(to, range.begin, "..", range.end);
+                       });
 }
 
 void PrintStepAsText(const TracedStep& step,
@@ -160,6 +210,10 @@ void PrintStepAsText(const TracedStep& step,
               << (texts[i].text ? OneLine(*texts[i].text)
                                 : absl::StrJoin(texts[i].tokens, " "))
               << '\n';
+    if (texts[i].without_loss) {
+      std::cout << "without loss: " << RangeWords(*texts[i].without_loss)
+                << '\n';
+    }
   }
 }
 

@@ -91,7 +91,7 @@ CatalogEntry EntryOf(const KnownStore& store) {
   entry.tokens = manifest.tokens;
   entry.documents = manifest.documents;
   entry.bytes = store.manifest_file.bytes;
-  for (const internal::StoreFile file : internal::kStoreFiles) {
+  for (const internal::StoreFile file : manifest.Files()) {
     entry.bytes += manifest.FileBytes(file);
   }
   entry.fingerprint = manifest.fingerprint;

@@ -23,6 +23,8 @@ constexpr char kLastColumns[] =
     "documents\tname_bytes\tblock_bytes\tgeneration\tchecksums_crc32c\t"
     "fingerprint\tmanifest_bytes\tmanifest_crc32c\tmanifest_mtime_ns\t"
     "tokens_mtime_ns\tdocuments_mtime_ns\tchecksums_mtime_ns";
+constexpr char kMaskColumn[] = "\tloss_mask_mtime_ns";  // since version 3
+constexpr char kNoMask[] = "-";
 constexpr size_t kChecksumDigits = 8;
 // No file system supports longer paths.
 constexpr size_t kMaxPathBytes = 65536;
@@ -105,10 +107,18 @@ class LineWriter {
 
 std::string ColumnsOf(uint64_t version) {
   return absl::StrCat(kFirstColumns, version >= 2 ? kLibraryColumn : "",
-                      kLastColumns);
+                      kLastColumns,
+                      version >= kMaskedCatalogVersion ? kMaskColumn : "");
 }
 
-std::string LineOf(const KnownStore& store) {
+uint64_t VersionFor(const std::vector<KnownStore>& stores) {
+  const bool any_has_mask = std::any_of(
+      stores.begin(), stores.end(),
+      [](const KnownStore& store) { return store.manifest.has_loss_mask; });
+  return any_has_mask ? kMaskedCatalogVersion : kCatalogVersion;
+}
+
+std::string LineOf(const KnownStore& store, uint64_t version) {
   const StoreManifest& manifest = store.manifest;
   std::string line = absl::StrCat(
       Escaped(store.path), "\t", Escaped(manifest.vocabulary.tokenizer), "\t",
@@ -124,8 +134,11 @@ std::string LineOf(const KnownStore& store) {
                   store.manifest_file.bytes, "\t",
                   PaddedHex(store.manifest_crc32c, 8), "\t",
                   store.manifest_file.mtime_ns);
-  for (const int64_t time : *store.file_times_ns) {
-    absl::StrAppend(&line, "\t", time);
+  for (size_t i = 0; i < manifest.Files().size(); ++i) {
+    absl::StrAppend(&line, "\t", (*store.file_times_ns)[i]);
+  }
+  if (version >= kMaskedCatalogVersion && !manifest.has_loss_mask) {
+    absl::StrAppend(&line, "\t", kNoMask);
   }
   return line;
 }
@@ -253,6 +266,17 @@ bool IsBelow(std::string_view path) {
   }
 }
 
+// Takes the time of the loss mask, which says whether there is one.
+void ParseMask(Fields* fields, KnownStore* store) {
+  Fields without = *fields;
+  if (without.Take("loss_mask_mtime_ns") == kNoMask) {
+    *fields = without;
+    return;
+  }
+  store->manifest.has_loss_mask = true;
+  store->file_times_ns->back() = fields->Decimal<int64_t>("loss_mask_mtime_ns");
+}
+
 // Parses a line. Returns the name of the first wrong field; null if there is
 // none.
 const char* ParseLine(std::string_view line, uint64_t version,
@@ -288,8 +312,11 @@ const char* ParseLine(std::string_view line, uint64_t version,
   store->manifest_file.mtime_ns = fields.Decimal<int64_t>("manifest_mtime_ns");
   store->file_times_ns = {fields.Decimal<int64_t>("tokens_mtime_ns"),
                           fields.Decimal<int64_t>("documents_mtime_ns"),
-                          fields.Decimal<int64_t>("checksums_mtime_ns")};
-  if (!fields.at_end()) fields.Fail("checksums_mtime_ns");
+                          fields.Decimal<int64_t>("checksums_mtime_ns"), 0};
+  if (version >= kMaskedCatalogVersion) ParseMask(&fields, store);
+  if (!fields.at_end())
+    fields.Fail(version >= kMaskedCatalogVersion ? "loss_mask_mtime_ns"
+                                                 : "checksums_mtime_ns");
   if (!IsBelow(store->path)) fields.Fail("path");
   return fields.wrong();
 }
@@ -305,11 +332,12 @@ absl::StatusOr<CatalogHead> ParseHead(std::string_view line) {
     return DamagedCatalog(1, "it does not begin as a catalogue does");
   }
   const auto version = fields.Decimal<uint64_t>("version");
-  if (fields.wrong() == nullptr && (version < 1 || version > kCatalogVersion)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("catalogue is of version ", version,
-                     ", this library reads versions 1 to ", kCatalogVersion,
-                     "; use a matching release of Poniente"));
+  if (fields.wrong() == nullptr &&
+      (version < 1 || version > kMaskedCatalogVersion)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "catalogue is of version ", version,
+        ", this library reads versions 1 to ", kMaskedCatalogVersion,
+        "; use a matching release of Poniente"));
   }
   const auto stores = fields.Decimal<uint64_t>("stores");
   if (!fields.at_end()) fields.Fail("stores");
@@ -320,11 +348,12 @@ absl::StatusOr<CatalogHead> ParseHead(std::string_view line) {
 }  // namespace
 
 std::string EncodeCatalog(const std::vector<KnownStore>& stores) {
+  const uint64_t version = VersionFor(stores);
   LineWriter lines;
-  lines.Add(absl::StrCat(Absl(kCatalogFormat), "\t", kCatalogVersion, "\t",
-                         stores.size()));
-  lines.Add(ColumnsOf(kCatalogVersion));
-  for (const KnownStore& store : stores) lines.Add(LineOf(store));
+  lines.Add(
+      absl::StrCat(Absl(kCatalogFormat), "\t", version, "\t", stores.size()));
+  lines.Add(ColumnsOf(version));
+  for (const KnownStore& store : stores) lines.Add(LineOf(store, version));
   return std::move(lines).Take();
 }
 

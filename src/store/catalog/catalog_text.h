@@ -15,7 +15,10 @@
 namespace poniente::internal {
 
 inline constexpr std::string_view kCatalogFormat = "poniente-catalog";
+// A catalogue that lists a store with a loss mask has the second version, all
+// others have the first.
 inline constexpr uint64_t kCatalogVersion = 2;
+inline constexpr uint64_t kMaskedCatalogVersion = 3;
 
 // Returns the text of a catalogue, without the fields `catalog` and
 // `manifest.tokenizer_model` of the stores.

@@ -71,9 +71,26 @@ absl::StatusOr<std::shared_ptr<const TokenSource>> JoinedStores::Open(
     joined->stores_.push_back(std::move(store));
   }
   joined->fingerprint_ = hash.key();
+  joined->AddLossMasks(known, &files);
   PONIENTE_ASSIGN_OR_RETURN(joined->reader_,
                             ByteReader::Open(std::move(files), options.io));
   return joined;
+}
+
+void JoinedStores::AddLossMasks(
+    std::span<const std::shared_ptr<const KnownStore>> known,
+    std::vector<ByteFile>* files) {
+  const auto has_mask = [](const std::shared_ptr<const KnownStore>& one) {
+    return one->manifest.has_loss_mask;
+  };
+  if (!std::any_of(known.begin(), known.end(), has_mask)) return;
+  for (size_t i = 0; i < known.size(); ++i) {
+    LossMaskArray& mask = loss_masks_.emplace_back();
+    mask.first_token = TokensBefore(i);
+    if (!has_mask(known[i])) continue;
+    mask.file = static_cast<uint32_t>(files->size());
+    files->push_back(KnownLossMaskFile(known[i]));
+  }
 }
 
 uint64_t JoinedStores::num_bytes() const {

@@ -51,6 +51,11 @@ class JoinedStores final : public TokenSource {
   std::span<const uint64_t> shard_ends() const override { return token_ends_; }
   std::span<const TokenArray> arrays() const override { return arrays_; }
   bool ids_are_checked() const override { return first().ids_are_checked(); }
+  // Returns whether one of the stores has a mask.
+  bool has_loss_mask() const override { return !loss_masks_.empty(); }
+  std::span<const LossMaskArray> loss_mask_arrays() const override {
+    return loss_masks_;
+  }
 
   Task<std::vector<TokenWindow>> ReadRanges(
       std::vector<TokenRange> ranges) const override;
@@ -77,6 +82,9 @@ class JoinedStores final : public TokenSource {
   const TokenStore& first() const { return *stores_.front(); }
   uint64_t TokensBefore(size_t store) const;
   uint64_t DocumentsBefore(size_t store) const;
+  // Adds the masks of the stores to the files of the reader.
+  void AddLossMasks(std::span<const std::shared_ptr<const KnownStore>> known,
+                    std::vector<ByteFile>* files);
   // Returns the store that holds a document. OutOfRange if none does.
   absl::StatusOr<size_t> StoreOf(uint64_t document) const;
 
@@ -84,7 +92,9 @@ class JoinedStores final : public TokenSource {
   std::vector<std::shared_ptr<const TokenStore>> stores_;
   std::vector<uint64_t> token_ends_;
   std::vector<uint64_t> document_ends_;
+  // Files of the reader: the tokens of all stores, then the masks that exist.
   std::vector<TokenArray> arrays_;
+  std::vector<LossMaskArray> loss_masks_;  // empty if no store has one
   std::shared_ptr<const ByteReader> reader_;
   std::string library_;  // of all stores; empty if they differ
   uint64_t fingerprint_ = 0;

@@ -51,13 +51,20 @@ uint64_t FileKey::Finish() {
 }
 
 uint64_t ContentFingerprint(const StoreManifest& manifest, uint64_t tokens_key,
-                            uint64_t documents_key) {
+                            uint64_t documents_key, uint64_t loss_mask_key) {
   const uint64_t end_word =
       manifest.end_of_document ? uint64_t{*manifest.end_of_document} + 1 : 0;
-  return Derive(
-      0, Tag("tokstore"), std::string_view(manifest.vocabulary.tokenizer),
-      manifest.vocabulary.size, end_word, manifest.width(), manifest.tokens,
-      manifest.documents, manifest.name_bytes, tokens_key, documents_key);
+  KeyHash hash(0);
+  hash.Add(Tag("tokstore"));
+  hash.Add(std::string_view(manifest.vocabulary.tokenizer));
+  for (const uint64_t word :
+       {manifest.vocabulary.size, end_word, uint64_t{manifest.width()},
+        manifest.tokens, manifest.documents, manifest.name_bytes, tokens_key,
+        documents_key}) {
+    hash.Add(word);
+  }
+  if (manifest.has_loss_mask) hash.Add(loss_mask_key);
+  return hash.key();
 }
 
 }  // namespace poniente::internal

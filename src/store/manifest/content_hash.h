@@ -72,9 +72,9 @@ class FileKey {
 
 // Returns the fingerprint of the content that a reader of the store can see. It
 // does not depend on manifest.fingerprint, the generation, the block size or
-// the file names.
+// the file names. `loss_mask_key` counts only if the store has a mask.
 uint64_t ContentFingerprint(const StoreManifest& manifest, uint64_t tokens_key,
-                            uint64_t documents_key);
+                            uint64_t documents_key, uint64_t loss_mask_key);
 
 }  // namespace poniente::internal
 

@@ -195,7 +195,7 @@ absl::StatusOr<KnownStore> ExamineStore(const std::string& path) {
   absl::Status whole = absl::OkStatus();
   while (true) {
     known.file_times_ns.emplace();
-    for (size_t i = 0; i < std::size(kStoreFiles); ++i) {
+    for (size_t i = 0; i < known.manifest.Files().size(); ++i) {
       const std::string file =
           StoreFilePath(path, kStoreFiles[i], known.manifest.generation);
       const absl::StatusOr<FileStamp> stamp = ReadStamp(file);
@@ -222,7 +222,7 @@ absl::StatusOr<KnownStore> ExamineStore(const std::string& path) {
 
 absl::Status CheckUnchanged(const KnownStore& known) {
   PONIENTE_RETURN_IF_ERROR(CheckManifestUnchanged(known));
-  for (size_t i = 0; i < std::size(kStoreFiles); ++i) {
+  for (size_t i = 0; i < known.manifest.Files().size(); ++i) {
     PONIENTE_RETURN_IF_ERROR(CheckFileUnchanged(known, i));
   }
   return absl::OkStatus();
@@ -238,11 +238,32 @@ ByteFile StoredTokens(const std::string& path, const StoreManifest& manifest) {
   return tokens;
 }
 
+ByteFile StoredLossMask(const std::string& path,
+                        const StoreManifest& manifest) {
+  const auto file = [&](StoreFile kind) {
+    return StoreFilePath(path, kind, manifest.generation);
+  };
+  const uint64_t blocks_before = manifest.NumBlocks(StoreFile::kTokens) +
+                                 manifest.NumBlocks(StoreFile::kDocuments);
+  ByteFile mask;
+  mask.path = file(StoreFile::kLossMask);
+  mask.checksums = {file(StoreFile::kChecksums), 4 * blocks_before,
+                    manifest.block_bytes};
+  return mask;
+}
+
 ByteFile KnownTokensFile(const std::shared_ptr<const KnownStore>& known) {
   ByteFile tokens = StoredTokens(known->location, known->manifest);
   tokens.expected = {known->manifest.FileBytes(StoreFile::kTokens),
                      [known] { return CheckUnchanged(*known); }};
   return tokens;
+}
+
+ByteFile KnownLossMaskFile(const std::shared_ptr<const KnownStore>& known) {
+  ByteFile mask = StoredLossMask(known->location, known->manifest);
+  mask.expected = {known->manifest.FileBytes(StoreFile::kLossMask),
+                   [known] { return CheckUnchanged(*known); }};
+  return mask;
 }
 
 }  // namespace poniente::internal

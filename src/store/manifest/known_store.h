@@ -6,6 +6,7 @@
 
 #include <array>
 #include <cstdint>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <string>
@@ -30,7 +31,8 @@ struct KnownStore {
   uint32_t manifest_crc32c = 0;  // of the manifest's text
   // Modification times of the files, in the order of kStoreFiles; their sizes
   // follow from the manifest. nullopt: the files were not examined.
-  std::optional<std::array<int64_t, 3>> file_times_ns;
+  // 0 for a file that the store does not have.
+  std::optional<std::array<int64_t, std::size(kStoreFiles)>> file_times_ns;
   // The folder of the catalogue that lists the store; empty if no catalogue was
   // used.
   std::string catalog;
@@ -59,9 +61,13 @@ absl::Status CheckFileBytes(const std::string& path, uint64_t bytes,
 // Returns the tokens file with the location of its checksums, which are the
 // first ones in the checksums file.
 ByteFile StoredTokens(const std::string& path, const StoreManifest& manifest);
-// Returns the same for a store that is examined, and a file that is opened, at
+// Returns the file of the loss mask, whose checksums are the last ones there.
+// REQUIRES: manifest.has_loss_mask.
+ByteFile StoredLossMask(const std::string& path, const StoreManifest& manifest);
+// Return the same for a store that is examined, and a file that is opened, at
 // the first read.
 ByteFile KnownTokensFile(const std::shared_ptr<const KnownStore>& known);
+ByteFile KnownLossMaskFile(const std::shared_ptr<const KnownStore>& known);
 
 }  // namespace poniente::internal
 

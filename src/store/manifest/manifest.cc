@@ -25,6 +25,8 @@ std::string_view StoreFileKind(StoreFile file) {
       return "documents";
     case StoreFile::kChecksums:
       return "checksums";
+    case StoreFile::kLossMask:
+      return "loss_mask";
   }
   return "";
 }
@@ -58,7 +60,10 @@ uint64_t StoreManifest::FileBytes(StoreFile file) const {
       return RoundUp(16 * documents + name_bytes, kAlignment);
     case StoreFile::kChecksums:
       return 4 *
-             (NumBlocks(StoreFile::kTokens) + NumBlocks(StoreFile::kDocuments));
+             (NumBlocks(StoreFile::kTokens) + NumBlocks(StoreFile::kDocuments) +
+              NumBlocks(StoreFile::kLossMask));
+    case StoreFile::kLossMask:
+      return has_loss_mask ? RoundUp((tokens + 7) / 8, kAlignment) : 0;
   }
   return 0;
 }

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -18,7 +19,10 @@ namespace poniente::internal {
 
 inline constexpr std::string_view kManifestName = "manifest.json";
 inline constexpr std::string_view kStoreFormat = "poniente-token-store";
+// A store with a loss mask has the second version, so that readers that do not
+// know masks refuse it; all other stores have the first.
 inline constexpr uint64_t kStoreVersion = 1;
+inline constexpr uint64_t kMaskedStoreVersion = 2;
 inline constexpr uint64_t kAlignment = 4096;
 inline constexpr uint64_t kMinBlockBytes = 4096;
 inline constexpr uint64_t kMaxBlockBytes = uint64_t{1} << 30;
@@ -30,11 +34,13 @@ inline constexpr uint64_t kMaxNameBytes = uint64_t{1} << 60;
 inline constexpr size_t kMaxLibraryBytes = 1024;
 inline constexpr size_t kMaxModelPathBytes = 4096;
 
-enum class StoreFile { kTokens, kDocuments, kChecksums };
+enum class StoreFile { kTokens, kDocuments, kChecksums, kLossMask };
+// All files that a store may have; StoreManifest::Files() are those of one.
 inline constexpr StoreFile kStoreFiles[] = {
-    StoreFile::kTokens, StoreFile::kDocuments, StoreFile::kChecksums};
+    StoreFile::kTokens, StoreFile::kDocuments, StoreFile::kChecksums,
+    StoreFile::kLossMask};
 
-// Returns "tokens", "documents" or "checksums".
+// Returns "tokens", "documents", "checksums" or "loss_mask".
 std::string_view StoreFileKind(StoreFile file);
 // Returns "tokens-3.bin" for generation 3.
 std::string StoreFileName(StoreFile file, uint64_t generation);
@@ -67,11 +73,20 @@ struct StoreManifest {
   // The library that made the ids, with its version; empty if not known.
   std::string tokenizer_library = {};
   std::optional<TokenizerModel> tokenizer_model = std::nullopt;
+  // Whether there is a bit for each token that says whether it has loss.
+  bool has_loss_mask = false;
 
+  uint64_t version() const {
+    return has_loss_mask ? kMaskedStoreVersion : kStoreVersion;
+  }
+  // Returns the files of the store, in the order of kStoreFiles.
+  std::span<const StoreFile> Files() const {
+    return std::span(kStoreFiles).first(has_loss_mask ? 4 : 3);
+  }
   uint32_t width() const { return TokenTypeBytes(token_type); }
-  // Returns the exact size of a file in bytes.
+  // Returns the exact size of a file in bytes; 0 for a mask that there is not.
   uint64_t FileBytes(StoreFile file) const;
-  // Returns the number of blocks of the tokens or the documents file.
+  // Returns the number of blocks of the tokens, documents or loss mask file.
   uint64_t NumBlocks(StoreFile file) const;
 
   friend bool operator==(const StoreManifest&, const StoreManifest&) = default;

@@ -137,10 +137,11 @@ absl::Status CheckFormat(const Json& json) {
   }
   const uint64_t version = members.Number("version", 0, UINT64_MAX);
   PONIENTE_RETURN_IF_ERROR(members.status());
-  if (version != kStoreVersion) {
+  if (version < kStoreVersion || version > kMaskedStoreVersion) {
     return absl::InvalidArgumentError(absl::StrCat(
-        "manifest is of version ", version, ", this library reads version ",
-        kStoreVersion, "; use a matching release of Poniente"));
+        "manifest is of version ", version, ", this library reads versions ",
+        kStoreVersion, " and ", kMaskedStoreVersion,
+        "; use a matching release of Poniente"));
   }
   const std::string stored = members.Text("checksum");
   PONIENTE_RETURN_IF_ERROR(members.status());
@@ -156,7 +157,7 @@ absl::Status CheckFormat(const Json& json) {
 absl::Status CheckFiles(const Json& files, StoreManifest* manifest) {
   if (!files.is_object()) return DamagedManifest("'files' is not an object");
   Members entries(files, "files.");
-  for (const StoreFile file : kStoreFiles) {
+  for (const StoreFile file : manifest->Files()) {
     const std::string kind(StoreFileKind(file));
     const Json* entry = entries.Find(kind.c_str());
     PONIENTE_RETURN_IF_ERROR(entries.status());
@@ -214,7 +215,7 @@ std::string EncodeManifest(const StoreManifest& manifest) {
       {"token_type", std::string(TokenTypeName(manifest.token_type))},
       {"tokenizer", manifest.vocabulary.tokenizer},
       {"tokens", manifest.tokens},
-      {"version", kStoreVersion},
+      {"version", manifest.version()},
       {"vocab_size", manifest.vocabulary.size},
   };
   if (manifest.end_of_document) {
@@ -228,7 +229,7 @@ std::string EncodeManifest(const StoreManifest& manifest) {
         {"crc32c", ManifestHex(manifest.tokenizer_model->crc32c, 8)},
         {"path", manifest.tokenizer_model->path}};
   }
-  for (const StoreFile file : kStoreFiles) {
+  for (const StoreFile file : manifest.Files()) {
     Json& entry = json["files"][std::string(StoreFileKind(file))];
     entry["name"] = StoreFileName(file, manifest.generation);
     entry["bytes"] = manifest.FileBytes(file);
@@ -247,6 +248,8 @@ absl::StatusOr<StoreManifest> ParseManifest(std::string_view text) {
   PONIENTE_RETURN_IF_ERROR(CheckFormat(json));
   StoreManifest manifest;
   Members members(json, "");
+  manifest.has_loss_mask =
+      members.Number("version", 0, UINT64_MAX) == kMaskedStoreVersion;
   manifest.generation = members.Number("generation", 1, UINT64_MAX);
   manifest.vocabulary.tokenizer = members.Text("tokenizer");
   manifest.vocabulary.size = members.Number("vocab_size", 1, uint64_t{1} << 32);

@@ -2,13 +2,15 @@
 #include "store/manifest/written_manifest.h"
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <cstdint>
 #include <span>
 #include <string>
+#include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "util/crc32c.h"
+#include "util/status_macros.h"
 
 namespace poniente::internal {
 namespace {
@@ -97,6 +99,46 @@ void TakeTokenizer(TokenScanner* scanner, StoreManifest* manifest) {
   }
 }
 
+// The member of `files` for one file.
+struct WrittenFile {
+  StoreFile file;
+  uint64_t bytes = 0;
+  uint64_t generation = 0;
+};
+
+// Takes the members of `files`, which are in the order of their names.
+std::vector<WrittenFile> TakeFiles(TokenScanner* scanner,
+                                   StoreManifest* manifest) {
+  std::vector<WrittenFile> files;
+  for (const StoreFile file : {StoreFile::kChecksums, StoreFile::kDocuments,
+                               StoreFile::kLossMask, StoreFile::kTokens}) {
+    const std::string_view kind = StoreFileKind(file);
+    const std::string head =
+        absl::StrCat(files.empty() ? "" : ",", "\n    \"", Absl(kind),
+                     "\": {\n      \"bytes\": ");
+    if (file != StoreFile::kLossMask) {
+      scanner->Take(head);
+    } else if (scanner->TakeIf(head)) {
+      manifest->has_loss_mask = true;
+    } else {
+      continue;
+    }
+    WrittenFile& written = files.emplace_back(WrittenFile{file});
+    written.bytes = scanner->Number();
+    if (file == StoreFile::kChecksums) {
+      scanner->Take(",\n      \"crc32c\": \"");
+      manifest->checksums_crc32c = static_cast<uint32_t>(scanner->Hex(8));
+      scanner->Take("\"");
+    }
+    scanner->Take(",\n      \"name\": \"");
+    scanner->Take(kind);
+    scanner->Take("-");
+    written.generation = scanner->Number();
+    scanner->Take(".bin\"\n    }");
+  }
+  return files;
+}
+
 // Returns the text without white space (except in strings) and without the line
 // that begins with `without`.
 std::string Compact(std::string_view text, std::string_view without) {
@@ -118,13 +160,6 @@ std::string Compact(std::string_view text, std::string_view without) {
 }  // namespace
 
 std::optional<StoreManifest> ReadWrittenManifest(std::string_view text) {
-  struct Written {
-    StoreFile file;
-    uint64_t bytes = 0;
-    uint64_t generation = 0;
-  };
-  std::array<Written, 3> files = {
-      {{StoreFile::kChecksums}, {StoreFile::kDocuments}, {StoreFile::kTokens}}};
   StoreManifest manifest;
   TokenScanner scanner(text);
   scanner.Take("{\n  \"block_bytes\": ");
@@ -140,23 +175,7 @@ std::optional<StoreManifest> ReadWrittenManifest(std::string_view text) {
     manifest.end_of_document = static_cast<uint32_t>(id);
   }
   scanner.Take(",\n  \"files\": {");
-  for (Written& written : files) {
-    const std::string_view kind = StoreFileKind(written.file);
-    scanner.Take(&written == &files.front() ? "\n    \"" : ",\n    \"");
-    scanner.Take(kind);
-    scanner.Take("\": {\n      \"bytes\": ");
-    written.bytes = scanner.Number();
-    if (written.file == StoreFile::kChecksums) {
-      scanner.Take(",\n      \"crc32c\": \"");
-      manifest.checksums_crc32c = static_cast<uint32_t>(scanner.Hex(8));
-      scanner.Take("\"");
-    }
-    scanner.Take(",\n      \"name\": \"");
-    scanner.Take(kind);
-    scanner.Take("-");
-    written.generation = scanner.Number();
-    scanner.Take(".bin\"\n    }");
-  }
+  const std::vector<WrittenFile> files = TakeFiles(&scanner, &manifest);
   scanner.Take("\n  },\n  \"fingerprint\": \"");
   manifest.fingerprint = scanner.Hex(16);
   scanner.Take("\",\n  \"format\": \"");
@@ -177,12 +196,12 @@ std::optional<StoreManifest> ReadWrittenManifest(std::string_view text) {
   manifest.vocabulary.size = scanner.Number();
   scanner.Take("\n}\n");
 
-  if (!scanner.at_end() || !type.ok() || version != kStoreVersion) {
+  if (!scanner.at_end() || !type.ok() || version != manifest.version()) {
     return std::nullopt;
   }
   manifest.token_type = *type;
   if (!CheckManifest(manifest).ok()) return std::nullopt;
-  for (const Written& written : files) {
+  for (const WrittenFile& written : files) {
     if (written.bytes != manifest.FileBytes(written.file) ||
         written.generation != manifest.generation) {
       return std::nullopt;

@@ -86,6 +86,7 @@ class PackedDataset : public AsyncDataset<TokenWindow>,
         Find(position, /*may_read=*/true, &pieces).status());
     return pieces;
   }
+  bool has_loss_mask() const override { return source().has_loss_mask(); }
   bool HasPiecesInMemory(const Position& position) const override {
     std::vector<ItemPiece> pieces;
     const absl::StatusOr<bool> found =

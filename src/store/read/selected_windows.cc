@@ -75,6 +75,7 @@ class SelectedWindows final : public AsyncDataset<TokenWindow>,
     co_return Join(plan->ranges_of, *std::move(pieces));
   }
 
+  bool has_loss_mask() const override { return store_->has_loss_mask(); }
   absl::StatusOr<std::vector<ItemPiece>> Pieces(
       const Position& position) const override {
     if (position.index >= num_items()) {

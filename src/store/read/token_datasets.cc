@@ -156,6 +156,7 @@ class WindowsOfDocuments final : public Windows, public PiecewiseItems {
     PONIENTE_ASSIGN_OR_RETURN(const TokenRange tokens, Find(position));
     return source().DocumentPieces(tokens.begin, tokens.end);
   }
+  bool has_loss_mask() const override { return source().has_loss_mask(); }
   bool HasPiecesInMemory(const Position& position) const override {
     const absl::StatusOr<TokenRange> tokens = Find(position);
     return !tokens.ok() ||
@@ -172,6 +173,8 @@ class WindowsOfDocuments final : public Windows, public PiecewiseItems {
 class DocumentsDataset final : public RangesDataset, public PiecewiseItems {
  public:
   using RangesDataset::RangesDataset;
+
+  bool has_loss_mask() const override { return source().has_loss_mask(); }
 
   uint64_t fingerprint() const override {
     return Derive(source().fingerprint(), Tag("docs"));

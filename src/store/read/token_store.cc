@@ -36,6 +36,9 @@ absl::Status CheckSize(const std::string& path, uint64_t expected) {
   return internal::CheckFileBytes(path, stamp.bytes, expected);
 }
 
+// Its number in the store's reader, after that of the tokens.
+constexpr uint32_t kLossMaskFile = 1;
+
 struct StoreFiles {
   std::shared_ptr<const ByteReader> reader;
   std::unique_ptr<const DocumentIndex> documents;
@@ -53,16 +56,17 @@ BlockChecksums DocumentChecksums(const std::string& path,
 absl::StatusOr<StoreFiles> OpenFiles(const std::string& path,
                                      const StoreManifest& manifest,
                                      const TokenStoreOptions& options) {
-  for (const StoreFile file : internal::kStoreFiles) {
+  for (const StoreFile file : manifest.Files()) {
     PONIENTE_RETURN_IF_ERROR(
         CheckSize(PathOf(path, manifest, file), manifest.FileBytes(file)));
   }
   StoreFiles files;
-  PONIENTE_ASSIGN_OR_RETURN(
-      files.reader,
-      ByteReader::Open(
-          std::vector<ByteFile>{internal::StoredTokens(path, manifest)},
-          options.io));
+  std::vector<ByteFile> read = {internal::StoredTokens(path, manifest)};
+  if (manifest.has_loss_mask) {
+    read.push_back(internal::StoredLossMask(path, manifest));
+  }
+  PONIENTE_ASSIGN_OR_RETURN(files.reader,
+                            ByteReader::Open(std::move(read), options.io));
   PONIENTE_ASSIGN_OR_RETURN(
       SideFile documents,
       SideFile::Open(PathOf(path, manifest, StoreFile::kDocuments),
@@ -108,6 +112,9 @@ internal::TokenStoreAccess::OpenKnown(std::shared_ptr<const KnownStore> known,
   };
   std::vector<ByteFile> files;
   files.push_back(internal::KnownTokensFile(known));
+  if (manifest.has_loss_mask) {
+    files.push_back(internal::KnownLossMaskFile(known));
+  }
   PONIENTE_ASSIGN_OR_RETURN(auto reader,
                             ByteReader::Open(std::move(files), options.io));
   SideFile documents = SideFile::OpenLater(
@@ -130,7 +137,8 @@ TokenStore::TokenStore(std::string path,
       manifest_bytes_(manifest_bytes),
       reader_(std::move(reader)),
       documents_(std::move(documents)),
-      tokens_(manifest_->tokens) {}
+      tokens_(manifest_->tokens),
+      loss_mask_{0, kLossMaskFile, 0} {}
 
 TokenStore::~TokenStore() = default;
 
@@ -161,7 +169,7 @@ uint64_t TokenStore::fingerprint() const { return manifest_->fingerprint; }
 
 uint64_t TokenStore::num_bytes() const {
   uint64_t bytes = manifest_bytes_;
-  for (const StoreFile file : internal::kStoreFiles) {
+  for (const StoreFile file : manifest_->Files()) {
     bytes += manifest_->FileBytes(file);
   }
   return bytes;
@@ -169,6 +177,12 @@ uint64_t TokenStore::num_bytes() const {
 
 bool TokenStore::ids_are_checked() const {
   return reader_->verify_checksums() != VerifyChecksums::kOff;
+}
+
+bool TokenStore::has_loss_mask() const { return manifest_->has_loss_mask; }
+std::span<const LossMaskArray> TokenStore::loss_mask_arrays() const {
+  if (!has_loss_mask()) return {};
+  return {&loss_mask_, 1};
 }
 
 Task<std::vector<TokenWindow>> TokenStore::ReadRanges(

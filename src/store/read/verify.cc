@@ -168,8 +168,15 @@ absl::Status Verification::Run() {
                                 [&](std::span<const std::byte> bytes) {
                                   return CheckEnds(bytes, &ends, &name_ends);
                                 }));
+  FileKey loss_mask_key;
+  if (manifest_.has_loss_mask) {
+    PONIENTE_RETURN_IF_ERROR(
+        Scan(StoreFile::kLossMask, &stored, &loss_mask_key,
+             [](std::span<const std::byte>) { return absl::OkStatus(); }));
+  }
   const uint64_t computed = internal::ContentFingerprint(
-      manifest_, tokens_key.Finish(), documents_key.Finish());
+      manifest_, tokens_key.Finish(), documents_key.Finish(),
+      loss_mask_key.Finish());
   if (computed == manifest_.fingerprint) return absl::OkStatus();
   return absl::DataLossError(absl::StrCat(
       "'", store_.path(), "': the manifest states fingerprint ",
@@ -239,7 +246,8 @@ absl::Status Verification::Scan(StoreFile which, StoredChecksums* stored,
     done_ += piece.size();
     if (progress_) {
       progress_(done_, manifest_.FileBytes(StoreFile::kTokens) +
-                           manifest_.FileBytes(StoreFile::kDocuments));
+                           manifest_.FileBytes(StoreFile::kDocuments) +
+                           manifest_.FileBytes(StoreFile::kLossMask));
     }
   }
 }

@@ -23,6 +23,8 @@
 #include "store/manifest/store_folder.h"
 #include "store/write/direct_writer.h"
 #include "store/write/file_writer.h"
+#include "store/write/loss_bits.h"
+#include "store/write/loss_mask_writer.h"
 #include "store/write/spill_buffer.h"
 #include "store/write/store_checkpoint.h"
 
@@ -93,6 +95,10 @@ class StoreBuilder {
   void StartWriting(uint64_t begin, uint64_t end) const;
   // Adds the next tokens in the order of the file. They must have been written.
   absl::Status AddTokens(const PieceChecksums& checksums);
+  // Says which of the tokens from `first` on have loss, one bit each. The store
+  // then has a loss mask; tokens that no call speaks of have loss. Call it in
+  // the order of the tokens, before a Mark() that covers them.
+  absl::Status AddLossBits(uint64_t first, const LossBits& bits);
   // Begins a document at the end of the previous one.
   absl::Status BeginDocument(std::string_view name);
   // Ends the current document before token `end`.
@@ -124,6 +130,7 @@ class StoreBuilder {
                              std::span<const std::byte> bytes) const;
   absl::Status OpenFiles();
   absl::Status ContinueFiles(const StoreCheckpoint& checkpoint);
+  absl::Status ContinueLossMask(const StoreCheckpoint& checkpoint);
   absl::Status KeepScratchFiles(const StoreCheckpoint& checkpoint);
   absl::Status ObserveChecksums(std::span<const std::byte> bytes);
   absl::Status AddChecksum(uint32_t checksum);
@@ -142,6 +149,7 @@ class StoreBuilder {
   OwnedFd tokens_;
   std::unique_ptr<DirectWriter> direct_;  // null: through the page cache
   std::unique_ptr<FileWriter> checksums_;
+  std::unique_ptr<LossMaskWriter> loss_mask_;  // null: all tokens have loss
   // Whether the checksums that are observed belong to tokens of an earlier run.
   bool reads_checksums_ = false;
   SpillBuffer ends_;

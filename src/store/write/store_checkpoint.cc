@@ -13,8 +13,8 @@
 namespace poniente::internal {
 namespace {
 
-constexpr uint64_t kMark = 0x33'74'70'6b'63'6e'6f'70;  // "ponckpt3"
-constexpr size_t kWords = 13;
+constexpr uint64_t kMark = 0x34'74'70'6b'63'6e'6f'70;  // "ponckpt4"
+constexpr size_t kWords = 16;
 constexpr size_t kHeadBytes = kWords * 8;
 
 uint32_t Checksum(std::string_view text) {
@@ -36,6 +36,9 @@ std::string EncodeCheckpoint(const StoreCheckpoint& checkpoint) {
                                               checkpoint.ends_checksum,
                                               checkpoint.name_ends_checksum,
                                               checkpoint.names_checksum,
+                                              checkpoint.has_loss_mask,
+                                              checkpoint.loss_mask_checksum,
+                                              checkpoint.loss_mask_last_byte,
                                               checkpoint.caller.size()};
   std::string text(kHeadBytes, '\0');
   for (size_t i = 0; i < kWords; ++i) StoreLittle(words[i], &text[8 * i]);
@@ -70,6 +73,9 @@ std::optional<StoreCheckpoint> ParseCheckpoint(std::string_view text) {
   checkpoint.ends_checksum = static_cast<uint32_t>(word(9));
   checkpoint.name_ends_checksum = static_cast<uint32_t>(word(10));
   checkpoint.names_checksum = static_cast<uint32_t>(word(11));
+  checkpoint.has_loss_mask = word(12) != 0;
+  checkpoint.loss_mask_checksum = static_cast<uint32_t>(word(13));
+  checkpoint.loss_mask_last_byte = static_cast<uint8_t>(word(14));
   checkpoint.caller = covered.substr(kHeadBytes);
   return checkpoint;
 }

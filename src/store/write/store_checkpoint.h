@@ -31,6 +31,12 @@ struct StoreCheckpoint {
   uint32_t ends_checksum = 0;
   uint32_t name_ends_checksum = 0;
   uint32_t names_checksum = 0;
+  // Whether there is a loss mask. It has a bit for each of `tokens`; its file
+  // has the whole bytes, of which this is the checksum, and the byte that is
+  // begun stands here.
+  bool has_loss_mask = false;
+  uint32_t loss_mask_checksum = 0;
+  uint8_t loss_mask_last_byte = 0;
   // Data of the writer's caller.
   std::string caller;
 

@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "store/write/encode_ids.h"
+#include "store/write/loss_bits.h"
 #include "store/write/store_builder.h"
 #include "util/status_macros.h"
 
@@ -34,6 +35,8 @@ class TokenStoreWriter::Impl {
   absl::Status Begin(std::string_view name);
   template <class Id>
   absl::Status Append(std::span<const Id> ids);
+  // Says which of the next tokens have loss.
+  absl::Status MarkLoss(std::span<const uint8_t> has_loss);
   absl::Status End();
   absl::StatusOr<TokenStoreFacts> Finish();
 
@@ -41,6 +44,7 @@ class TokenStoreWriter::Impl {
   absl::Status CheckTurn(bool want_open, const char* call) const;
   template <class Id>
   absl::Status CheckIds(std::span<const Id> ids) const;
+  absl::Status CheckMask(size_t ids, size_t has_loss) const;
 
  private:
   // Remembers an error, after which the files are useless. Returns `status`.
@@ -52,7 +56,8 @@ class TokenStoreWriter::Impl {
   const std::unique_ptr<StoreBuilder> builder_;
   const std::unique_ptr<std::byte[]> buffer_;
   size_t filled_ = 0;
-  uint64_t tokens_ = 0;  // buffered ones included
+  internal::LossBits bits_;  // kept for its memory
+  uint64_t tokens_ = 0;      // buffered ones included
   bool in_document_ = false;
   uint64_t document_begin_ = 0;
   bool finished_ = false;
@@ -93,6 +98,30 @@ absl::Status TokenStoreWriter::Impl::CheckIds(std::span<const Id> ids) const {
       "token ", place, " of document ", builder_->manifest().documents,
       " is id ", uint64_t{*bad}, ", the vocabulary '",
       builder_->manifest().vocabulary.tokenizer, "' has ids below ", size));
+}
+
+absl::Status TokenStoreWriter::Impl::CheckMask(size_t ids,
+                                               size_t has_loss) const {
+  if (ids == has_loss) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "document ", builder_->manifest().documents, ": the loss mask of ", ids,
+      " tokens has ", has_loss, " bytes; give one for each token"));
+}
+
+absl::Status TokenStoreWriter::Impl::MarkLoss(
+    std::span<const uint8_t> has_loss) {
+  // In pieces, so that memory does not grow with a document.
+  uint64_t first = tokens_;
+  do {
+    const auto piece =
+        has_loss.first(std::min(has_loss.size(), kTokenBufferBytes));
+    has_loss = has_loss.subspan(piece.size());
+    bits_.Clear();
+    bits_.Append(piece);
+    PONIENTE_RETURN_IF_ERROR(Keep(builder_->AddLossBits(first, bits_)));
+    first += piece.size();
+  } while (!has_loss.empty());
+  return absl::OkStatus();
 }
 
 absl::Status TokenStoreWriter::Impl::Begin(std::string_view name) {
@@ -169,6 +198,18 @@ absl::Status TokenStoreWriter::AddDocument(std::span<const uint32_t> ids,
   return impl_->End();
 }
 
+absl::Status TokenStoreWriter::AddDocument(std::span<const uint32_t> ids,
+                                           std::string_view name,
+                                           std::span<const uint8_t> has_loss) {
+  PONIENTE_RETURN_IF_ERROR(impl_->CheckTurn(false, "AddDocument"));
+  PONIENTE_RETURN_IF_ERROR(impl_->CheckIds(ids));
+  PONIENTE_RETURN_IF_ERROR(impl_->CheckMask(ids.size(), has_loss.size()));
+  PONIENTE_RETURN_IF_ERROR(impl_->Begin(name));
+  PONIENTE_RETURN_IF_ERROR(impl_->MarkLoss(has_loss));
+  PONIENTE_RETURN_IF_ERROR(impl_->Append(ids));
+  return impl_->End();
+}
+
 absl::Status TokenStoreWriter::BeginDocument(std::string_view name) {
   PONIENTE_RETURN_IF_ERROR(impl_->CheckTurn(false, "BeginDocument"));
   return impl_->Begin(name);
@@ -177,6 +218,15 @@ absl::Status TokenStoreWriter::BeginDocument(std::string_view name) {
 absl::Status TokenStoreWriter::Append(std::span<const uint32_t> ids) {
   PONIENTE_RETURN_IF_ERROR(impl_->CheckTurn(true, "Append"));
   PONIENTE_RETURN_IF_ERROR(impl_->CheckIds(ids));
+  return impl_->Append(ids);
+}
+
+absl::Status TokenStoreWriter::Append(std::span<const uint32_t> ids,
+                                      std::span<const uint8_t> has_loss) {
+  PONIENTE_RETURN_IF_ERROR(impl_->CheckTurn(true, "Append"));
+  PONIENTE_RETURN_IF_ERROR(impl_->CheckIds(ids));
+  PONIENTE_RETURN_IF_ERROR(impl_->CheckMask(ids.size(), has_loss.size()));
+  PONIENTE_RETURN_IF_ERROR(impl_->MarkLoss(has_loss));
   return impl_->Append(ids);
 }
 

@@ -223,7 +223,7 @@ TEST_F(PackJsonlTest, WrongUsageIsNamed) {
         << options;
   };
   fails("--input-format json",
-        "text or jsonl or tokens or token-files, got 'json'");
+        "text or jsonl or tokens or messages or token-files, got 'json'");
   fails("--input-format tokens", "--vocab-size N --tokenizer-name NAME");
   fails("--input-format tokens --vocab-size 0 --tokenizer-name t",
         "from 1 to 4294967296, got '0'");

@@ -74,6 +74,49 @@ class PackSentencePieceTest : public ::testing::Test {
   const TempDir folder_;
 };
 
+// What comes before the answer has no loss; the answer and the end have.
+TEST_F(PackSentencePieceTest, TokensOfAnswersHaveLoss) {
+  const std::string model = Train(2);
+  WriteFile(folder_.path("x.jsonl"),
+            "{\"messages\": [{\"role\": \"user\", \"content\": \"the wind\"}, "
+            "{\"role\": \"assistant\", \"content\": \"the sea\"}]}\n");
+  ASSERT_THAT(Pack(folder_.path("x.jsonl") +
+                   " --input-format messages --turn-begin 'number\\n' "
+                   "--turn-end '\\n' --tokenizer " +
+                   model),
+              Prints(HasSubstr("1 document")));
+  // The whole is encoded as one text.
+  const std::vector<int> whole =
+      Encode(model, "number\nthe wind\nnumber\nthe sea\n");
+  const size_t before = Encode(model, "number\nthe wind\nnumber").size();
+  EXPECT_EQ(Encode(model, "number the wind number"),
+            std::vector<int>(whole.begin(),
+                             whole.begin() + static_cast<ptrdiff_t>(before)));
+  // A space that is a token of its own is outside of the answer.
+  sentencepiece::SentencePieceProcessor processor;
+  ASSERT_TRUE(processor.Load(model).ok());
+  const int space = processor.PieceToId("\xe2\x96\x81");
+  const std::string bits = ReadFile(folder_.path("out/loss_mask-1.bin"));
+  for (size_t t = 0; t <= whole.size(); ++t) {
+    const bool is_lone_space = t == before && whole[t] == space;
+    EXPECT_EQ((bits[t / 8] >> (t % 8)) & 1, t < before || is_lone_space ? 0 : 1)
+        << t;
+  }
+  // So are the bytes of a text.
+  WriteFile(folder_.path("y.jsonl"),
+            "{\"text\": \"the wind the sea\", \"loss_spans\": [[9, 12]]}\n");
+  ASSERT_THAT(Pack(folder_.path("y.jsonl") + " --tokenizer " + model),
+              Prints(HasSubstr("1 document")));
+  const size_t first = Encode(model, "the wind").size();
+  const size_t last = Encode(model, "the wind the").size();
+  const std::string some = ReadFile(folder_.path("out/loss_mask-2.bin"));
+  const std::vector<int> text = Encode(model, "the wind the sea");
+  for (size_t t = 0; t < text.size(); ++t) {
+    const bool is_in = t >= first && t < last && text[t] != space;
+    EXPECT_EQ((some[t / 8] >> (t % 8)) & 1, is_in ? 1 : 0) << t;
+  }
+}
+
 TEST_F(PackSentencePieceTest, EachTextOfJsonlIsEncodedAndEnded) {
   const std::string model = Train(2);
   WriteFile(folder_.path("x.jsonl"),

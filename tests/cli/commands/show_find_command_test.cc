@@ -219,6 +219,48 @@ TEST_F(ShowFindTest, OtherTokenizersGiveIdsAndAWarning) {
   }
 }
 
+// Each document is 9 letters, of which those before its own number have no
+// loss, and its end.
+TEST_F(ShowFindTest, SaysWhichTokensHaveNoLoss) {
+  std::string text;
+  for (int d = 0; d < 60; ++d) {
+    const std::string none = std::to_string(d % 10);
+    text += R"({"text": "abcdefghi", "loss_spans": [[)" + none + ", 9]]}\n";
+  }
+  WriteFile(folder_.path("m.jsonl"), text);
+  ASSERT_EQ(
+      RunTool("pack " + folder_.path("m.jsonl") + " --out " + folder_.path("m"))
+          .exit_code,
+      0);
+  WriteFile(config(),
+            "[data]\nsteps = 5\nbatch_size = 4\nseq_len = 25\npath = 'm'\n");
+  const Json step = RunJson("show " + config() + " --step 2 --text");
+  for (const Json& sample : step["samples"]) {
+    std::vector<bool> expected;
+    for (uint64_t t = 0; t < 25; ++t) {
+      const uint64_t token = 25 * sample["item"].get<uint64_t>() + t;
+      const uint64_t none = token / 10 % 10;
+      // A document that has no loss at all has none at its end, either.
+      expected.push_back(token % 10 >= none && none < 9);
+    }
+    std::vector<bool> shown(25, true);
+    for (const Json& range : sample["without_loss"]) {
+      EXPECT_LT(range[0], range[1]);
+      for (size_t t = range[0]; t < range[1]; ++t) shown.at(t) = false;
+    }
+    EXPECT_EQ(shown, expected) << sample;
+  }
+  EXPECT_THAT(RunTool("show " + config() + " --step 2 --text"),
+              Prints(HasSubstr("without loss: ")));
+}
+
+TEST_F(ShowFindTest, WithoutAMaskNothingIsSaidOfLoss) {
+  const Json step = RunJson("show " + config() + " --step 3 --text");
+  for (const Json& sample : step["samples"]) {
+    EXPECT_FALSE(sample.contains("without_loss"));
+  }
+}
+
 TEST_F(ShowFindTest, WrongCommandLinesAreRefused) {
   const auto show = [&](const std::string& more) {
     return RunTool("show " + config() + " " + more);

@@ -77,7 +77,7 @@ TEST(CatalogTextTest, ATextWrittenByHandIsParsed) {
   EXPECT_EQ(first.manifest.fingerprint, 0x9922b6069d386e22u);
   EXPECT_EQ(first.manifest_file, (FileStamp{581, 1700000000000000001}));
   EXPECT_EQ(first.manifest_crc32c, 42u);
-  EXPECT_EQ(*first.file_times_ns, (std::array<int64_t, 3>{2, -3, 0}));
+  EXPECT_EQ(*first.file_times_ns, (std::array<int64_t, 4>{2, -3, 0, 0}));
   const KnownStore& second = stores->back();
   EXPECT_EQ(second.manifest.vocabulary.size, uint64_t{1} << 32);
   EXPECT_EQ(second.manifest.tokenizer_library, "");
@@ -241,9 +241,33 @@ INSTANTIATE_TEST_SUITE_P(
 
 TEST(CatalogTextTest, AnotherVersionSaysSo) {
   EXPECT_THAT(
-      ParseCatalog(SealedCatalog({"poniente-catalog\t3\tanything\t"})),
+      ParseCatalog(SealedCatalog({"poniente-catalog\t4\tanything\t"})),
       StatusIs(absl::StatusCode::kInvalidArgument,
-               AllOf(HasSubstr("version 3"), HasSubstr("versions 1 to 2"))));
+               AllOf(HasSubstr("version 4"), HasSubstr("versions 1 to 3"))));
+}
+
+// Version 3 has one more column, and is written only if a store has a mask:
+// a reader that does not know masks must not read such a store without it.
+TEST(CatalogTextTest, AStoreWithALossMaskMakesItVersion3) {
+  const std::string columns = std::string(kColumns) + "loss_mask_mtime_ns\t";
+  const std::string text = SealedCatalog({Replaced(kHead, "\t2\t2", "\t3\t2"),
+                                          columns, std::string(kFirst) + "-\t",
+                                          std::string(kSecond) + "5\t"});
+  const auto stores = ParseCatalog(text);
+  ASSERT_THAT(stores, IsOk());
+  EXPECT_FALSE(stores->front().manifest.has_loss_mask);
+  EXPECT_TRUE(stores->back().manifest.has_loss_mask);
+  EXPECT_EQ(stores->back().file_times_ns->back(), 5);
+  EXPECT_EQ(EncodeCatalog(*stores), text);
+  // One of the two columns is missing, or too many.
+  EXPECT_THAT(ParseCatalog(SealedCatalog(
+                  {Replaced(kHead, "\t2\t2", "\t3\t2"), columns, kFirst})),
+              StatusIs(absl::StatusCode::kDataLoss,
+                       HasSubstr("loss_mask_mtime_ns is wrong")));
+  EXPECT_THAT(ParseCatalog(SealedCatalog(
+                  {kHead, kColumns, std::string(kFirst) + "-\t"})),
+              StatusIs(absl::StatusCode::kDataLoss,
+                       HasSubstr("checksums_mtime_ns is wrong")));
 }
 
 TEST(CatalogTextTest, AHugeCountIsNotBelieved) {

@@ -88,11 +88,33 @@ TEST(ManifestTest, WhatIsEncodedIsReadWithoutAParserIfItIsPlain) {
   manifest.tokenizer_library = "x";
   manifest.tokenizer_model.reset();
   EXPECT_EQ(ReadWrittenManifest(EncodeManifest(manifest)), manifest);
+  manifest.has_loss_mask = true;
+  EXPECT_EQ(ReadWrittenManifest(EncodeManifest(manifest)), manifest);
   // Others are left to the parser.
   const std::string text = EncodeManifest(Example());
   EXPECT_EQ(ReadWrittenManifest(text), std::nullopt);
   EXPECT_THAT(ParseManifest(text), IsOkAndHolds(Example()));
   EXPECT_EQ(ReadWrittenManifest(EncodeManifest(manifest) + "\n"), std::nullopt);
+}
+
+// A reader that does not know masks knows only version 1.
+TEST(ManifestTest, AStoreWithALossMaskHasItsOwnVersionAndAFourthFile) {
+  StoreManifest manifest = PlainExample();
+  EXPECT_THAT(EncodeManifest(manifest), HasSubstr("\"version\": 1,"));
+  EXPECT_EQ(manifest.FileBytes(StoreFile::kLossMask), 0u);
+  const uint64_t checksums = manifest.FileBytes(StoreFile::kChecksums);
+  manifest.has_loss_mask = true;
+  const std::string text = EncodeManifest(manifest);
+  EXPECT_THAT(text, AllOf(HasSubstr("\"version\": 2,"),
+                          HasSubstr("\"name\": \"loss_mask-7.bin\"")));
+  EXPECT_EQ(manifest.FileBytes(StoreFile::kLossMask), 4096u);
+  EXPECT_EQ(manifest.FileBytes(StoreFile::kChecksums), checksums + 4);
+  EXPECT_THAT(ParseManifest(text), IsOkAndHolds(manifest));
+  for (const uint64_t tokens : {0, 1, 32768, 32769}) {
+    manifest.tokens = tokens;
+    EXPECT_EQ(manifest.FileBytes(StoreFile::kLossMask),
+              (tokens + 32767) / 32768 * 4096);
+  }
 }
 
 // The text without the line breaks in which the parser alone reads it.
@@ -103,13 +125,16 @@ absl::StatusOr<StoreManifest> ParseSlowly(const std::string& text) {
 // Any change, also under a checksum that covers it: both readers say the same.
 TEST(ManifestTest, BothReadersAgreeOnChangedTexts) {
   std::mt19937_64 random(testing::TestSeed(3));
-  const std::string written = EncodeManifest(PlainExample());
+  StoreManifest masked = PlainExample();
+  masked.has_loss_mask = true;
+  const std::string two[] = {EncodeManifest(PlainExample()),
+                             EncodeManifest(masked)};
   const std::vector<std::string> parts = {
       "0", "1", "00",   "-",   "null", "\"", "u8", ",", "a",
       " ", "}", "9999", "u16", "f",    "A",  "\\", "é", "."};
   int accepted = 0;
   for (int turn = 0; turn < 20'000; ++turn) {
-    std::string text = written;
+    std::string text = two[turn % 2];
     const size_t changes = random() % 3;
     for (size_t i = 0; i < changes; ++i) {
       const std::string& part = parts[random() % parts.size()];
@@ -239,10 +264,10 @@ TEST(ManifestTest, AnotherFormatOrVersionSaysSo) {
               StatusIs(absl::StatusCode::kInvalidArgument,
                        AllOf(HasSubstr("'zarr'"),
                              HasSubstr("'poniente-token-store'"))));
-  EXPECT_THAT(
-      ParseManifest(R"({"format":"poniente-token-store","version":2})"),
-      StatusIs(absl::StatusCode::kInvalidArgument,
-               AllOf(HasSubstr("version 2"), HasSubstr("reads version 1"))));
+  EXPECT_THAT(ParseManifest(R"({"format":"poniente-token-store","version":3})"),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("version 3"),
+                             HasSubstr("reads versions 1 and 2"))));
 }
 
 TEST(ManifestTest, DeepNestingIsRefusedNotFollowed) {

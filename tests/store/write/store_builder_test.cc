@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <random>
 #include <span>
 #include <string>
@@ -175,6 +176,100 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::Combine(::testing::Values(0, 1, 32767, 32768, 32769, 65536,
                                          199999, 200000),
                        ::testing::Bool(), ::testing::Bool()));
+
+LossBits BitsOf(const std::vector<uint8_t>& mask, size_t begin, size_t end) {
+  LossBits bits;
+  bits.Append(std::span(mask).subspan(begin, end - begin));
+  return bits;
+}
+
+// Writes tokens [begin, end), with their mask from `masked_from` on.
+absl::Status AddMasked(const testing::TextDocument& document, size_t begin,
+                       size_t end, size_t masked_from, StoreBuilder* builder) {
+  const std::vector<std::byte> all = Encoded({document});
+  const auto checksums = builder->WriteTokens(
+      begin, std::span(all).subspan(2 * begin, 2 * (end - begin)));
+  if (!checksums.ok()) return checksums.status();
+  const absl::Status added = builder->AddTokens(*checksums);
+  const size_t first = std::clamp(masked_from, begin, end);
+  if (!added.ok() || first == end) return added;
+  return builder->AddLossBits(first, BitsOf(*document.has_loss, first, end));
+}
+
+// Tokens saved, and the first token that has a mask.
+class SavedMaskTest
+    : public ::testing::TestWithParam<std::tuple<size_t, size_t>> {
+ protected:
+  static constexpr size_t kTokens = 100000;
+
+  void SetUp() override {
+    document_ = {"a", ProvenDocuments({kTokens}, 257)[0].ids};
+    document_.has_loss.emplace(kTokens, 1);
+    for (size_t t = masked_from(); t < kTokens; ++t) {
+      (*document_.has_loss)[t] = testing::ProvenLoss(7, t);
+    }
+  }
+  size_t saved() const { return std::get<0>(GetParam()); }
+  size_t masked_from() const { return std::get<1>(GetParam()); }
+  absl::StatusOr<std::unique_ptr<StoreBuilder>> Open(bool accepts) const {
+    return StoreBuilder::CreateToSave(path(), ByteManifest(),
+                                      [=](auto) { return accepts; });
+  }
+  // Saves a mark, then writes more, as a writer does that is killed later.
+  absl::Status SaveAndDie() const {
+    auto builder = Open(false);
+    if (!builder.ok()) return builder.status();
+    absl::Status done = (*builder)->BeginDocument("a");
+    if (done.ok()) {
+      done = AddMasked(document_, 0, saved(), masked_from(), builder->get());
+    }
+    if (!done.ok()) return done;
+    const auto mark = (*builder)->Mark();
+    if (!mark.ok()) return mark.status();
+    done = (*builder)->Save(*mark);
+    if (done.ok()) {
+      done = AddMasked(document_, saved(), kTokens, saved(), builder->get());
+    }
+    if (!done.ok()) return done;
+    const auto later = (*builder)->Mark();
+    (*builder)->KeepForLater();
+    return later.status();
+  }
+  std::string path() const { return folder_.path("s"); }
+
+  const TempDir folder_;
+  TextDocument document_;
+};
+
+TEST_P(SavedMaskTest, IsGoneOnWithFromTheMark) {
+  ASSERT_THAT(testing::WriteStore(folder_.path("whole"), {document_}), IsOk());
+  ASSERT_THAT(SaveAndDie(), IsOk());
+  ASSERT_OK_AND_ASSIGN(const auto builder, Open(true));
+  ASSERT_EQ(builder->manifest().tokens, saved());
+  ASSERT_THAT(
+      AddMasked(document_, saved(), kTokens, masked_from(), builder.get()),
+      IsOk());
+  ASSERT_THAT(builder->EndDocument(kTokens), IsOk());
+  ASSERT_THAT(builder->Finish(), IsOk());
+  ExpectSameFiles(folder_.path("whole"), path());
+  ExpectSameFiles(path(), folder_.path("whole"));
+  EXPECT_THAT(VerifyTokenStore(path()), IsOk());
+}
+
+TEST_P(SavedMaskTest, ADamagedMaskIsNotGoneOnWith) {
+  ASSERT_THAT(SaveAndDie(), IsOk());
+  const std::string file = path() + "/loss_mask-1.bin";
+  if (saved() < 8 || masked_from() >= saved()) return;  // not in the mark
+  testing::FlipBit(file, saved() / 16);
+  EXPECT_THAT(Open(true),
+              StatusIs(absl::StatusCode::kDataLoss, HasSubstr(file)));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Marks, SavedMaskTest,
+    ::testing::Combine(::testing::Values(0, 1, 7, 8, 32768, 32771, 65536,
+                                         99999),
+                       ::testing::Values(0, 5, 32770, 99998)));
 
 TEST(StoreBuilderTest, ASavedStoreThatNobodyWantsIsRemoved) {
   const TempDir folder;

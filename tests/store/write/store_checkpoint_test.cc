@@ -18,6 +18,9 @@ StoreCheckpoint SomeCheckpoint() {
   checkpoint.ends_checksum = 0x89abcdef;
   checkpoint.name_ends_checksum = 7;
   checkpoint.names_checksum = 8;
+  checkpoint.has_loss_mask = true;
+  checkpoint.loss_mask_checksum = 9;
+  checkpoint.loss_mask_last_byte = 0x7f;
   checkpoint.caller = std::string("a\0b", 3);
   return checkpoint;
 }

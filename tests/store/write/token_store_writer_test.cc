@@ -304,7 +304,7 @@ TEST(TokenStoreWriterTest, APieceAtATimeMakesTheSameStore) {
   ASSERT_OK_AND_ASSIGN(
       const auto writer,
       TokenStoreWriter::Create(folder.path("pieces"), ByteOptions()));
-  for (const auto& [name, ids] : documents) {
+  for (const auto& [name, ids, has_loss] : documents) {
     ASSERT_THAT(writer->BeginDocument(name), IsOk());
     for (size_t at = 0; at < ids.size();) {
       const size_t count = std::min<size_t>(ids.size() - at, random() % 300000);
