@@ -11,6 +11,7 @@
 #include "absl/status/statusor.h"
 #include "poniente/extend/dataset_node.h"
 #include "poniente/extend/index_map.h"
+#include "poniente/packing.h"
 
 namespace poniente {
 
@@ -97,6 +98,23 @@ class PiecewiseItems {
 // Returns null unless `node` implements PiecewiseItems.
 inline const PiecewiseItems* PiecesOf(const DatasetNode& node) {
   return dynamic_cast<const PiecewiseItems*>(&node);
+}
+
+// Implemented by datasets whose items are windows of packed documents.
+class PackedItems {
+ public:
+  virtual ~PackedItems() = default;
+
+  virtual const PackingSummary& packing_summary() const = 0;
+  // Returns the sum of the squared lengths of the pieces of an item, each with
+  // its padding up to a multiple of `align`: what attention inside of documents
+  // costs. Reads nothing. REQUIRES: the item exists.
+  virtual uint64_t SquaredLengths(const Position& position) const = 0;
+};
+
+// Returns null unless `node` implements PackedItems.
+inline const PackedItems* PackedItemsOf(const DatasetNode& node) {
+  return dynamic_cast<const PackedItems*>(&node);
 }
 
 }  // namespace poniente

@@ -9,14 +9,11 @@
 #include <memory>
 #include <optional>
 #include <span>
-#include <string>
 #include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "index/packing/length_histogram.h"
-#include "poniente/selection.h"
-#include "poniente/token_source.h"
 #include "store/packing/document_numbers.h"
 
 namespace poniente::internal {
@@ -29,20 +26,6 @@ namespace poniente::internal {
 // Thread safety: immutable; any number of threads.
 class LengthOrder {
  public:
-  // Opens the order of all documents or, if `selection` is not null, of the
-  // selected ones. Takes it from `file` if that holds the order of these
-  // documents; else makes it, which reads the lengths of all documents twice,
-  // on several threads, and writes `file`. If `file` is empty, uses a file in
-  // the folder of a token store and, if that cannot be written or `selection`
-  // is not null, memory.
-  //
-  // Errors: FailedPrecondition if the documents are not known; InvalidArgument
-  // if the selection is of another number of documents; errors of reading the
-  // lengths and, if `file` is not empty, of writing it.
-  static absl::StatusOr<LengthOrder> Open(const TokenSource& source,
-                                          const Selection* selection,
-                                          const std::string& file);
-
   LengthOrder(LengthHistogram histogram,
               std::shared_ptr<const DocumentNumbers> numbers)
       : histogram_(std::move(histogram)), numbers_(std::move(numbers)) {}

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "store/packing/packed_windows.h"
-
+// Windows of whole documents, packed: implements TokenSource::PackedWindows().
+// The datasets implement PiecewiseItems, and RangeSource if the source has
+// arrays.
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -13,9 +17,13 @@
 #include "index/keyed_hash.h"
 #include "index/packing/window_packing.h"
 #include "io/range_source.h"
+#include "poniente/async_dataset.h"
 #include "poniente/extend/index_map_dataset.h"
 #include "poniente/extend/piecewise_items.h"
+#include "poniente/packing.h"
+#include "poniente/token_source.h"
 #include "store/packing/length_order.h"
+#include "store/packing/open_length_order.h"
 #include "store/read/stored_ids.h"
 #include "util/status_macros.h"
 
@@ -280,8 +288,6 @@ class PackedRanges : public PackedDataset, public RangeSource {
   }
 };
 
-}  // namespace
-
 absl::StatusOr<DatasetPtr<TokenWindow>> MakePackedWindows(
     std::shared_ptr<const TokenSource> source, uint64_t length,
     const PackingOptions& options, std::optional<Selection> documents) {
@@ -297,7 +303,7 @@ absl::StatusOr<DatasetPtr<TokenWindow>> MakePackedWindows(
                                         source->path(), "'"));
   };
   absl::StatusOr<LengthOrder> order =
-      LengthOrder::Open(*source, selection, options.index_file);
+      OpenLengthOrder(*source, selection, options.index_file);
   if (!order.ok()) return failed(order.status());
   absl::StatusOr<WindowPacking> packing = WindowPacking::Create(
       order->histogram(), static_cast<uint32_t>(length), options);
@@ -324,4 +330,22 @@ absl::StatusOr<DatasetPtr<TokenWindow>> MakePackedWindows(
       std::make_shared<Reseeded<PackedDataset>>(std::move(packed), 0));
 }
 
+}  // namespace
 }  // namespace poniente::internal
+
+namespace poniente {
+
+absl::StatusOr<DatasetPtr<TokenWindow>> TokenSource::PackedWindows(
+    uint64_t length, const PackingOptions& options) const {
+  return internal::MakePackedWindows(shared_from_this(), length, options,
+                                     std::nullopt);
+}
+
+absl::StatusOr<DatasetPtr<TokenWindow>> TokenSource::PackedWindows(
+    uint64_t length, const PackingOptions& options,
+    const Selection& documents) const {
+  return internal::MakePackedWindows(shared_from_this(), length, options,
+                                     documents);
+}
+
+}  // namespace poniente

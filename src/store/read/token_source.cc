@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "store/packing/packed_windows.h"
 #include "store/read/selected_windows.h"
 #include "store/read/token_datasets.h"
 #include "util/bits.h"
@@ -190,19 +189,6 @@ absl::Status TokenSource::DocumentRanges(std::span<const uint64_t> documents,
     PONIENTE_ASSIGN_OR_RETURN(ranges[i], DocumentRange(documents[i]));
   }
   return absl::OkStatus();
-}
-
-absl::StatusOr<DatasetPtr<TokenWindow>> TokenSource::PackedWindows(
-    uint64_t length, const PackingOptions& options) const {
-  return internal::MakePackedWindows(shared_from_this(), length, options,
-                                     std::nullopt);
-}
-
-absl::StatusOr<DatasetPtr<TokenWindow>> TokenSource::PackedWindows(
-    uint64_t length, const PackingOptions& options,
-    const Selection& documents) const {
-  return internal::MakePackedWindows(shared_from_this(), length, options,
-                                     documents);
 }
 
 DatasetPtr<TokenWindow> TokenSource::Documents() const {

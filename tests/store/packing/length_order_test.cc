@@ -16,6 +16,7 @@
 #include <thread>
 
 #include "store/packing/length_order_file.h"
+#include "store/packing/open_length_order.h"
 #include "tests/store/small_stores.h"
 #include "tests/support/status_matchers.h"
 #include "tests/support/temp_dir.h"
@@ -135,7 +136,7 @@ class LengthOrderTest : public ::testing::Test {
  protected:
   std::string File() const { return folder_.path("order"); }
   absl::StatusOr<LengthOrder> Open(const TokenSource& source) const {
-    return LengthOrder::Open(source, nullptr, File());
+    return OpenLengthOrder(source, nullptr, File());
   }
 
   TempDir folder_;
@@ -147,7 +148,7 @@ TEST_F(LengthOrderTest, InMemory) {
     const std::vector<uint64_t> lengths = RandomLengths(documents, random_);
     const LengthsSource source(lengths);
     ASSERT_OK_AND_ASSIGN(const LengthOrder order,
-                         LengthOrder::Open(source, nullptr, ""));
+                         OpenLengthOrder(source, nullptr, ""));
     ExpectOrder(order, lengths, All);
   }
 }
@@ -179,7 +180,7 @@ TEST_F(LengthOrderTest, OfSelectedDocuments) {
   ASSERT_OK_AND_ASSIGN(const Selection selection,
                        Selection::ByHash(lengths.size(), 0.3));
   ASSERT_OK_AND_ASSIGN(const LengthOrder order,
-                       LengthOrder::Open(source, &selection, File()));
+                       OpenLengthOrder(source, &selection, File()));
   ExpectOrder(order, lengths,
               [&](uint64_t d) { return selection.Contains(d); });
   // The file is of these documents alone: others make it anew.
@@ -215,7 +216,7 @@ TEST_F(LengthOrderTest, ErrorsOfTheSourceAreReturned) {
   LengthsSource source(RandomLengths(300'000, random_));
   source.fails_at = 200'000;
   const auto lost = StatusIs(kDataLoss, HasSubstr("unreadable"));
-  EXPECT_THAT(LengthOrder::Open(source, nullptr, ""), lost);
+  EXPECT_THAT(OpenLengthOrder(source, nullptr, ""), lost);
   EXPECT_THAT(Open(source), lost);
   EXPECT_FALSE(std::filesystem::exists(File()));
   EXPECT_FALSE(std::filesystem::exists(File() + ".tmp"));
@@ -223,7 +224,7 @@ TEST_F(LengthOrderTest, ErrorsOfTheSourceAreReturned) {
 
 TEST_F(LengthOrderTest, AFileThatCannotBeWrittenIsAnErrorIfItWasNamed) {
   const LengthsSource source(RandomLengths(10, random_));
-  EXPECT_THAT(LengthOrder::Open(source, nullptr, folder_.path("no/such/file")),
+  EXPECT_THAT(OpenLengthOrder(source, nullptr, folder_.path("no/such/file")),
               StatusIs(absl::StatusCode::kNotFound, HasSubstr("no/such/file")));
   WriteFile(File(),
             "something of the user's, longer than sixty-four bytes, "
@@ -238,7 +239,7 @@ TEST_F(LengthOrderTest, StoresKeepItInTheirFolder) {
   ASSERT_THAT(WriteStore(path, ProvenDocuments({4, 1, 3, 0, 2}, 200)), IsOk());
   ASSERT_OK_AND_ASSIGN(const auto store, TokenStore::Open(path));
   ASSERT_OK_AND_ASSIGN(const LengthOrder made,
-                       LengthOrder::Open(*store, nullptr, ""));
+                       OpenLengthOrder(*store, nullptr, ""));
   const std::string file = path + "/documents-by-length.bin";
   EXPECT_TRUE(std::filesystem::exists(file));
   ExpectOrder(made, {4, 1, 3, 0, 2}, All);
@@ -246,14 +247,14 @@ TEST_F(LengthOrderTest, StoresKeepItInTheirFolder) {
   ASSERT_THAT(WriteStore(path, ProvenDocuments({1, 2, 3}, 200)), IsOk());
   ASSERT_OK_AND_ASSIGN(const auto next, TokenStore::Open(path));
   ASSERT_OK_AND_ASSIGN(const LengthOrder order,
-                       LengthOrder::Open(*next, nullptr, ""));
+                       OpenLengthOrder(*next, nullptr, ""));
   ExpectOrder(order, {1, 2, 3}, All);
   EXPECT_THAT(VerifyTokenStore(path), IsOk());
   // Where the folder cannot be written, it is kept in memory.
   std::filesystem::remove(file);
   std::filesystem::create_directory(file + ".tmp");
   ASSERT_OK_AND_ASSIGN(const LengthOrder in_memory,
-                       LengthOrder::Open(*next, nullptr, ""));
+                       OpenLengthOrder(*next, nullptr, ""));
   ExpectOrder(in_memory, {1, 2, 3}, All);
   EXPECT_FALSE(std::filesystem::exists(file));
 }
