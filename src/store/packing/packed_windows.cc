@@ -24,6 +24,7 @@
 #include "poniente/token_source.h"
 #include "store/packing/length_order.h"
 #include "store/packing/open_length_order.h"
+#include "store/read/piece_reads.h"
 #include "store/read/stored_ids.h"
 #include "util/status_macros.h"
 
@@ -79,12 +80,9 @@ class PackedDataset : public AsyncDataset<TokenWindow>,
 
   Task<std::vector<TokenWindow>> GetAt(
       std::span<const Position> positions) const override {
-    absl::StatusOr<Plan> plan = MakePlan(positions);
-    if (!plan.ok()) co_return plan.status();
-    absl::StatusOr<std::vector<TokenWindow>> texts =
-        co_await source().ReadRanges(std::move(plan->ranges));
-    if (!texts.ok()) co_return texts.status();
-    co_return Join(*plan, *texts);
+    absl::StatusOr<std::vector<TokenWindow>> items =
+        co_await ReadPieces(*this, source(), positions, padding());
+    co_return items;
   }
 
   absl::StatusOr<std::vector<ItemPiece>> Pieces(
@@ -121,12 +119,6 @@ class PackedDataset : public AsyncDataset<TokenWindow>,
   uint32_t padding() const { return source().end_of_document().value_or(0); }
 
  private:
-  // Ranges to read, and the pieces of all items, in order.
-  struct Plan {
-    std::vector<TokenRange> ranges;
-    std::vector<std::vector<ItemPiece>> items;
-  };
-
   PackingOrder OrderOf(uint64_t epoch) const {
     return packed_->is_shuffled ? PackingOrder(seed_, epoch) : PackingOrder();
   }
@@ -136,39 +128,6 @@ class PackedDataset : public AsyncDataset<TokenWindow>,
   // must not.
   absl::StatusOr<bool> Find(const Position& position, bool may_read,
                             std::vector<ItemPiece>* pieces) const;
-
-  absl::StatusOr<Plan> MakePlan(std::span<const Position> positions) const {
-    Plan plan;
-    for (const Position& position : positions) {
-      PONIENTE_ASSIGN_OR_RETURN(std::vector<ItemPiece> pieces,
-                                Pieces(position));
-      for (const ItemPiece& piece : pieces) {
-        if (piece.is_padding()) continue;
-        plan.ranges.push_back({piece.begin, piece.end});
-      }
-      plan.items.push_back(std::move(pieces));
-    }
-    return plan;
-  }
-
-  std::vector<TokenWindow> Join(const Plan& plan,
-                                std::span<const TokenWindow> texts) const {
-    std::vector<TokenWindow> windows(plan.items.size());
-    auto text = texts.begin();
-    for (size_t i = 0; i < windows.size(); ++i) {
-      std::vector<uint32_t>& tokens = windows[i].tokens;
-      tokens.reserve(packing().window_tokens());
-      for (const ItemPiece& piece : plan.items[i]) {
-        if (piece.is_padding()) {
-          tokens.insert(tokens.end(), piece.end - piece.begin, padding());
-        } else {
-          tokens.insert(tokens.end(), text->tokens.begin(), text->tokens.end());
-          ++text;
-        }
-      }
-    }
-    return windows;
-  }
 
   const std::shared_ptr<const Packed> packed_;
   const uint64_t seed_;

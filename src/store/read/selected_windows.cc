@@ -12,6 +12,7 @@
 #include "index/keyed_hash.h"
 #include "poniente/extend/index_map_dataset.h"
 #include "poniente/extend/piecewise_items.h"
+#include "store/read/piece_reads.h"
 #include "store/read/selected_tokens.h"
 #include "store/read/token_datasets.h"
 #include "util/status_macros.h"
@@ -67,12 +68,9 @@ class SelectedWindows final : public AsyncDataset<TokenWindow>,
 
   Task<std::vector<TokenWindow>> GetAt(
       std::span<const Position> positions) const override {
-    absl::StatusOr<Plan> plan = MakePlan(positions);
-    if (!plan.ok()) co_return plan.status();
-    absl::StatusOr<std::vector<TokenWindow>> pieces =
-        co_await store_->ReadRanges(std::move(plan->ranges));
-    if (!pieces.ok()) co_return pieces.status();
-    co_return Join(plan->ranges_of, *std::move(pieces));
+    absl::StatusOr<std::vector<TokenWindow>> items =
+        co_await ReadPieces(*this, *store_, positions, /*padding=*/0);
+    co_return items;
   }
 
   bool has_loss_mask() const override { return store_->has_loss_mask(); }
@@ -102,48 +100,7 @@ class SelectedWindows final : public AsyncDataset<TokenWindow>,
   }
 
  private:
-  struct Plan {
-    std::vector<TokenRange> ranges;
-    std::vector<size_t> ranges_of;  // number of ranges per item
-  };
-
   uint64_t num_items() const { return tokens_.total() / length_; }
-
-  absl::StatusOr<Plan> MakePlan(std::span<const Position> positions) const {
-    Plan plan;
-    plan.ranges_of.reserve(positions.size());
-    for (const Position& position : positions) {
-      PONIENTE_ASSIGN_OR_RETURN(const std::vector<ItemPiece> pieces,
-                                Pieces(position));
-      // Joins documents that are adjacent in the store into one range.
-      const size_t first = plan.ranges.size();
-      for (const ItemPiece& piece : pieces) {
-        if (plan.ranges.size() > first &&
-            plan.ranges.back().end == piece.begin) {
-          plan.ranges.back().end = piece.end;
-        } else {
-          plan.ranges.push_back({piece.begin, piece.end});
-        }
-      }
-      plan.ranges_of.push_back(plan.ranges.size() - first);
-    }
-    return plan;
-  }
-
-  static std::vector<TokenWindow> Join(std::span<const size_t> ranges_of,
-                                       std::vector<TokenWindow> pieces) {
-    std::vector<TokenWindow> items(ranges_of.size());
-    auto piece = pieces.begin();
-    for (size_t i = 0; i < items.size(); ++i) {
-      if (ranges_of[i] == 0) continue;
-      items[i] = std::move(*piece++);
-      for (size_t k = 1; k < ranges_of[i]; ++k, ++piece) {
-        items[i].tokens.insert(items[i].tokens.end(), piece->tokens.begin(),
-                               piece->tokens.end());
-      }
-    }
-    return items;
-  }
 
   const std::shared_ptr<const TokenSource> store_;
   const uint32_t length_;
