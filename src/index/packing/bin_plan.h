@@ -90,6 +90,15 @@ class BinPlan {
 
   // Returns the group of a bin. REQUIRES: bin < num_bins().
   const BinGroup& GroupOf(uint64_t bin) const;
+  // Calls visit(node) for each node of a group, the last one first.
+  template <class Visit>
+  void ForEachNode(const BinGroup& group, const Visit& visit) const {
+    for (int32_t n = group.last_node; n >= 0;) {
+      const BinNode& node = nodes_[static_cast<size_t>(n)];
+      visit(node);
+      n = node.parent;
+    }
+  }
   // Returns the number of bins in group number `group`.
   uint64_t BinsOf(size_t group) const;
   // Returns where slot `slot` of class number `index` lies. REQUIRES: both

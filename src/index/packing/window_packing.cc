@@ -2,14 +2,14 @@
 #include "index/packing/window_packing.h"
 
 #include <algorithm>
-#include <array>
-#include <functional>
+#include <numeric>
 #include <span>
 #include <utility>
 
 #include "absl/container/inlined_vector.h"
 #include "absl/strings/str_cat.h"
 #include "index/keyed_hash.h"
+#include "index/packing/packing_options.h"
 #include "index/part_at.h"
 #include "poniente/permutation.h"
 #include "util/status_macros.h"
@@ -18,7 +18,6 @@ namespace poniente::internal {
 namespace {
 
 constexpr uint64_t kMaxTokens = uint64_t{1} << 60;
-constexpr uint32_t kMaxParts = 256;
 
 uint64_t BinsKey(const PackingOrder& order) {
   return Derive(order.key, Tag("bins"));
@@ -34,44 +33,13 @@ uint64_t Forward(const PackingOrder& order, uint64_t n, uint64_t key,
                  uint64_t index) {
   return order.is_shuffled ? Permutation(n, key).Forward(index) : index;
 }
+void Forward(const PackingOrder& order, uint64_t n, uint64_t key,
+             std::span<uint64_t> indices) {
+  if (order.is_shuffled) Permutation(n, key).Forward(indices, indices);
+}
 uint64_t Inverse(const PackingOrder& order, uint64_t n, uint64_t key,
                  uint64_t place) {
   return order.is_shuffled ? Permutation(n, key).Inverse(place) : place;
-}
-
-absl::Status CheckOptions(uint32_t window_tokens,
-                          const PackingOptions& options) {
-  if (window_tokens == 0 || window_tokens == UINT32_MAX) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("windows of packed documents have 1 to 2^32 - 2 tokens, "
-                     "got ",
-                     window_tokens));
-  }
-  if (options.align == 0 || window_tokens % options.align != 0) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "the alignment of packed documents must divide the window, got ",
-        options.align, " for windows of ", window_tokens, " tokens"));
-  }
-  if (window_tokens / options.align > kMaxBinUnits) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("windows of ", window_tokens,
-                     " tokens are too long to pack documents "
-                     "with an alignment of ",
-                     options.align, "; make it at least ",
-                     (window_tokens - 1) / kMaxBinUnits + 1));
-  }
-  if (options.parts == 0 || options.parts > kMaxParts) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("parts of packed documents must be from 1 to ", kMaxParts,
-                     ", got ", options.parts));
-  }
-  if (options.overlap > 1 || options.overlap >= window_tokens) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "pieces of a packed document may share 0 or 1 tokens, and fewer than a "
-        "window has, got ",
-        options.overlap, " for windows of ", window_tokens, " tokens"));
-  }
-  return absl::OkStatus();
 }
 
 }  // namespace
@@ -79,7 +47,7 @@ absl::Status CheckOptions(uint32_t window_tokens,
 PackingOrder::PackingOrder(uint64_t seed, uint64_t epoch)
     : is_shuffled(true), key(Derive(seed, Tag("pack"), epoch)) {}
 
-// Pieces `before`, `before` + 1, ... of a bin: members of one class.
+// A piece of a bin: a member of a class.
 struct WindowPacking::Item {
   size_t class_index = 0;
   uint64_t member = 0;
@@ -88,7 +56,7 @@ struct WindowPacking::Item {
 absl::StatusOr<WindowPacking> WindowPacking::Create(
     LengthHistogram histogram, uint32_t window_tokens,
     const PackingOptions& options) {
-  PONIENTE_RETURN_IF_ERROR(CheckOptions(window_tokens, options));
+  PONIENTE_RETURN_IF_ERROR(CheckPackingOptions(window_tokens, options));
   WindowPacking made(std::move(histogram), window_tokens, options);
   PONIENTE_RETURN_IF_ERROR(made.CheckDocuments());
   made.MakeClasses();
@@ -184,9 +152,11 @@ void WindowPacking::MakeClasses() {
     const PackedPiece tail = TailOf(lengths[i]);
     if (tail.length > 0) members.push_back({UnitsOf(tail.length), i});
   }
-  std::stable_sort(
-      members.begin(), members.end(),
-      [](const InClass& a, const InClass& b) { return a.units > b.units; });
+  std::sort(members.begin(), members.end(),
+            [](const InClass& a, const InClass& b) {
+              if (a.units != b.units) return a.units > b.units;
+              return a.length_index < b.length_index;
+            });
   std::vector<SizeClass> classes;
   segments_.reserve(members.size());
   for (const InClass& each : members) {
@@ -261,39 +231,31 @@ PackedPiece WindowPacking::FullPiece(uint64_t number) const {
 
 PackedPiece WindowPacking::MemberPiece(size_t class_index,
                                        uint64_t member) const {
-  const std::span<const Segment> segments = std::span(segments_).subspan(
-      first_segment_[class_index],
-      first_segment_[class_index + 1] - first_segment_[class_index]);
-  const Segment& segment = PartAt(segments, member, &Segment::first_member);
+  const Segment& segment =
+      PartAt(SegmentsOf(class_index), member, &Segment::first_member);
   PackedPiece piece = TailOf(histogram_.lengths[segment.length_index]);
   piece.ordinal =
       histogram_.starts[segment.length_index] + (member - segment.first_member);
   return piece;
 }
 
-void WindowPacking::AppendItems(uint64_t bin, const PackingOrder& order,
-                                std::vector<Item>* items) const {
+std::vector<WindowPacking::Item> WindowPacking::ItemsOf(
+    uint64_t bin, const PackingOrder& order) const {
   const BinGroup& group = plan_->GroupOf(bin);
-  const size_t first = items->size();
-  items->resize(first + group.pieces);
-  absl::InlinedVector<uint64_t, 32> slots;
-  for (int32_t n = group.last_node; n >= 0;) {
-    const BinNode& node = plan_->nodes()[static_cast<size_t>(n)];
+  std::vector<Item> items(group.pieces);
+  absl::InlinedVector<uint64_t, 32> members;
+  plan_->ForEachNode(group, [&](const BinNode& node) {
     const size_t class_index = ClassOf(node.units);
-    slots.resize(node.per_bin);
+    members.resize(node.per_bin);
+    std::iota(members.begin(), members.end(),
+              node.first_slot + (bin - node.first_bin) * node.per_bin);
+    Forward(order, plan_->classes()[class_index].count,
+            ClassKey(order, node.units), std::span<uint64_t>(members));
     for (uint32_t j = 0; j < node.per_bin; ++j) {
-      slots[j] = node.first_slot + (bin - node.first_bin) * node.per_bin + j;
+      items[node.before + j] = {class_index, members[j]};
     }
-    if (order.is_shuffled) {
-      const Permutation seats(plan_->classes()[class_index].count,
-                              ClassKey(order, node.units));
-      seats.Forward(slots, std::span<uint64_t>(slots));
-    }
-    for (uint32_t j = 0; j < node.per_bin; ++j) {
-      (*items)[first + node.before + j] = {class_index, slots[j]};
-    }
-    n = node.parent;
-  }
+  });
+  return items;
 }
 
 void WindowPacking::AppendPieces(uint64_t window, const PackingOrder& order,
@@ -303,14 +265,11 @@ void WindowPacking::AppendPieces(uint64_t window, const PackingOrder& order,
     pieces->push_back(FullPiece(number));
     return;
   }
-  std::vector<Item> items;
-  AppendItems(number - num_full_, order, &items);
+  const std::vector<Item> items = ItemsOf(number - num_full_, order);
   absl::InlinedVector<uint64_t, 32> item_at(items.size());
-  for (size_t p = 0; p < items.size(); ++p) item_at[p] = p;
-  if (order.is_shuffled) {
-    const Permutation places(items.size(), PlacesKey(order, number));
-    places.Forward(item_at, std::span<uint64_t>(item_at));
-  }
+  std::iota(item_at.begin(), item_at.end(), 0);
+  Forward(order, items.size(), PlacesKey(order, number),
+          std::span<uint64_t>(item_at));
   uint32_t offset = 0;
   for (const uint64_t i : item_at) {
     PackedPiece piece = MemberPiece(items[i].class_index, items[i].member);
@@ -325,10 +284,9 @@ PackedPlace WindowPacking::TailPlace(uint64_t ordinal, size_t length_index,
                                      const PackingOrder& order) const {
   const uint32_t units = UnitsOf(tail.length);
   const size_t class_index = ClassOf(units);
-  const auto segments_begin = segments_.begin() + first_segment_[class_index];
-  const auto segments_end = segments_.begin() + first_segment_[class_index + 1];
+  const std::span<const Segment> segments = SegmentsOf(class_index);
   const auto segment =
-      std::lower_bound(segments_begin, segments_end, length_index,
+      std::lower_bound(segments.begin(), segments.end(), length_index,
                        [](const Segment& each, uint64_t wanted) {
                          return each.length_index < wanted;
                        });
@@ -342,22 +300,16 @@ PackedPlace WindowPacking::TailPlace(uint64_t ordinal, size_t length_index,
   // The units of each item of the bin, to add up those placed before this one.
   const BinGroup& group = plan_->GroupOf(at.bin);
   absl::InlinedVector<uint32_t, 32> item_units(group.pieces);
-  for (int32_t n = group.last_node; n >= 0;) {
-    const BinNode& node = plan_->nodes()[static_cast<size_t>(n)];
+  plan_->ForEachNode(group, [&](const BinNode& node) {
     std::fill_n(item_units.begin() + node.before, node.per_bin, node.units);
-    n = node.parent;
-  }
+  });
+  const uint64_t places_key = PlacesKey(order, number);
+  absl::InlinedVector<uint64_t, 32> before(
+      Inverse(order, group.pieces, places_key, at.piece));
+  std::iota(before.begin(), before.end(), 0);
+  Forward(order, group.pieces, places_key, std::span<uint64_t>(before));
   uint32_t units_before = 0;
-  if (order.is_shuffled) {
-    const Permutation places(group.pieces, PlacesKey(order, number));
-    const uint64_t place = places.Inverse(at.piece);
-    absl::InlinedVector<uint64_t, 32> before(place);
-    for (size_t p = 0; p < place; ++p) before[p] = p;
-    places.Forward(before, std::span<uint64_t>(before));
-    for (const uint64_t item : before) units_before += item_units[item];
-  } else {
-    for (uint32_t i = 0; i < at.piece; ++i) units_before += item_units[i];
-  }
+  for (const uint64_t item : before) units_before += item_units[item];
   return {Inverse(order, num_windows(), BinsKey(order), number), tail.begin,
           tail.length, units_before * options_.align};
 }
@@ -386,37 +338,12 @@ uint64_t WindowPacking::SquaredLengths(uint64_t window,
   const uint64_t number = Forward(order, num_windows(), BinsKey(order), window);
   if (number < num_full_) return uint64_t{window_tokens_} * window_tokens_;
   uint64_t sum = 0;
-  for (int32_t n = plan_->GroupOf(number - num_full_).last_node; n >= 0;) {
-    const BinNode& node = plan_->nodes()[static_cast<size_t>(n)];
-    const uint64_t length = uint64_t{node.units} * options_.align;
-    sum += node.per_bin * length * length;
-    n = node.parent;
-  }
+  plan_->ForEachNode(
+      plan_->GroupOf(number - num_full_), [&](const BinNode& node) {
+        const uint64_t length = uint64_t{node.units} * options_.align;
+        sum += node.per_bin * length * length;
+      });
   return sum;
 }
 
 }  // namespace poniente::internal
-
-namespace poniente {
-namespace {
-
-constexpr std::array<std::string_view, 5> kPolicyNames = {
-    "split", "truncate", "truncate_left", "drop", "refuse"};
-
-}  // namespace
-
-std::string_view LongDocumentsName(LongDocuments policy) {
-  return kPolicyNames[static_cast<size_t>(policy)];
-}
-
-absl::StatusOr<LongDocuments> ParseLongDocuments(std::string_view name) {
-  for (size_t i = 0; i < kPolicyNames.size(); ++i) {
-    if (kPolicyNames[i] == name) return static_cast<LongDocuments>(i);
-  }
-  return absl::InvalidArgumentError(absl::StrCat(
-      "long documents are split, truncate, truncate_left, drop or refuse, not "
-      "'",
-      internal::Absl(name), "'"));
-}
-
-}  // namespace poniente

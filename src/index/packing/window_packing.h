@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -111,10 +112,15 @@ class WindowPacking {
   // Returns the number of the class of this size. REQUIRES: it exists.
   size_t ClassOf(uint32_t units) const;
 
+  std::span<const Segment> SegmentsOf(size_t class_index) const {
+    return std::span(segments_).subspan(
+        first_segment_[class_index],
+        first_segment_[class_index + 1] - first_segment_[class_index]);
+  }
+
   PackedPiece FullPiece(uint64_t number) const;
-  // Appends the items of bin `bin` of the plan: largest first, as laid.
-  void AppendItems(uint64_t bin, const PackingOrder& order,
-                   std::vector<Item>* items) const;
+  // Returns the items of bin `bin` of the plan: largest first, as laid.
+  std::vector<Item> ItemsOf(uint64_t bin, const PackingOrder& order) const;
   PackedPiece MemberPiece(size_t class_index, uint64_t member) const;
   // Returns the window and offset of the last piece of a document.
   PackedPlace TailPlace(uint64_t ordinal, size_t length_index,

@@ -2,7 +2,6 @@
 // Windows of whole documents, packed: implements TokenSource::PackedWindows().
 // The datasets implement PiecewiseItems, and RangeSource if the source has
 // arrays.
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
