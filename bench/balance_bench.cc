@@ -5,7 +5,7 @@
 //
 // First table: the greatest work of a rank / the mean of all ranks, as median
 // and 99th percentile of 1000 steps of 512 samples on 64 ranks, for windows of
-// log-normal documents that are packed longest first, packed as they come, or
+// log-normal documents that are packed by the library, packed as they come, or
 // concatenated:
 //   as they come  consecutive samples of the step, as RankShare() takes them
 //   snake         by descending work, ranks in turn, to and fro
@@ -135,7 +135,7 @@ void PrintTable() {
   std::printf("%-24s  %-13s  %-13s  %-13s  %-13s\n", "max / mean, p50 p99",
               "as they come", "snake", "balanced", "and linear");
   for (const uint32_t seq_len : {2048, 4096, 8192, 131072}) {
-    PrintRow(Packing::kLongestFirst, "longest first", seq_len);
+    PrintRow(Packing::kPacked, "packed", seq_len);
   }
   for (const uint32_t seq_len : {2048, 4096, 8192}) {
     PrintRow(Packing::kAsTheyCome, "as they come", seq_len);
@@ -147,8 +147,8 @@ void PrintTable() {
 
 void AddOrder(const std::string& name, const Orderer& orderer, size_t samples,
               uint32_t ranks, Rounds* rounds) {
-  std::vector<uint64_t> pool = WorkOf(
-      MakePackedWindows(kPool, 4096, Packing::kLongestFirst, 1), 4096, 0);
+  std::vector<uint64_t> pool =
+      WorkOf(MakePackedWindows(kPool, 4096, Packing::kPacked, 1), 4096, 0);
   rounds->Add(
       absl::StrCat(name, " ", samples, " on ", ranks),
       Repeated(1, [=, pool = std::move(pool), at = size_t{0}]() mutable {

@@ -8,10 +8,15 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <random>
+#include <utility>
 #include <vector>
+
+#include "absl/status/statusor.h"
+#include "bench/measure/require.h"
+#include "index/packing/length_histogram.h"
+#include "index/packing/window_packing.h"
 
 namespace poniente::bench {
 
@@ -19,24 +24,52 @@ namespace poniente::bench {
 using PackedWindow = std::vector<uint32_t>;
 
 enum class Packing {
-  // Each document goes to the window with the least room that suffices; of one
-  // longer than a window, all pieces but the last fill windows of their own.
-  kLongestFirst,
+  // As the library packs them (docs/packing.md).
+  kPacked,
+  // Each document, as they come, goes to the window with the least room that
+  // suffices; of one longer than a window, all pieces but the last fill windows
+  // of their own.
   kAsTheyCome,
   // Documents follow one another and are cut where a window ends.
   kConcatenated
 };
 
+inline std::vector<PackedWindow> PackByLibrary(std::vector<uint32_t> documents,
+                                               uint32_t seq_len) {
+  std::sort(documents.begin(), documents.end());
+  internal::LengthHistogram histogram;
+  for (size_t i = 0; i < documents.size(); ++i) {
+    if (histogram.lengths.empty() || histogram.lengths.back() != documents[i]) {
+      histogram.lengths.push_back(documents[i]);
+      histogram.starts.push_back(i);
+    }
+    histogram.starts.back() = i + 1;
+  }
+  const absl::StatusOr<internal::WindowPacking> packing =
+      internal::WindowPacking::Create(std::move(histogram), seq_len, {});
+  Require(packing.ok(), "documents cannot be packed");
+  std::vector<PackedWindow> windows(packing->num_windows());
+  std::vector<internal::PackedPiece> pieces;
+  for (size_t w = 0; w < windows.size(); ++w) {
+    pieces.clear();
+    packing->AppendPieces(w, internal::PackingOrder(), &pieces);
+    for (const internal::PackedPiece& piece : pieces) {
+      windows[w].push_back(piece.length);
+    }
+  }
+  return windows;
+}
+
 // Packs documents of these lengths.
 inline std::vector<PackedWindow> Pack(std::vector<uint32_t> documents,
                                       uint32_t seq_len, Packing packing) {
+  if (packing == Packing::kPacked) {
+    return PackByLibrary(std::move(documents), seq_len);
+  }
   std::vector<PackedWindow> windows;
   for (uint32_t& length : documents) {
     if (packing == Packing::kConcatenated) break;
     for (; length > seq_len; length -= seq_len) windows.push_back({seq_len});
-  }
-  if (packing == Packing::kLongestFirst) {
-    std::sort(documents.begin(), documents.end(), std::greater<>());
   }
   std::multimap<uint32_t, size_t> open;  // by the room that is left
   for (uint32_t left_of_it : documents) {

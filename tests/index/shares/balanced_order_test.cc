@@ -246,7 +246,7 @@ class PackedBalanceTest : public ::testing::TestWithParam<uint32_t> {
 
 TEST_P(PackedBalanceTest, RanksAreWithinTwoPercentOfTheMean) {
   const std::vector<double> imbalances =
-      Imbalances(bench::Packing::kLongestFirst, /*linear_cost=*/0);
+      Imbalances(bench::Packing::kPacked, /*linear_cost=*/0);
   // All but 5 of 1000 steps.
   EXPECT_LE(imbalances[kSteps - 6], 1.02);
   EXPECT_LE(imbalances.back(), 1.03);
