@@ -2,7 +2,6 @@
 #include "loader/batch_assembler.h"
 
 #include <algorithm>
-#include <cstring>
 #include <functional>
 #include <memory>
 #include <utility>
@@ -27,26 +26,6 @@ constexpr uint64_t kMaxBatchBytes = uint64_t{1} << 47;
 // Threads that look up documents that are not in memory, one batch each.
 constexpr size_t kBlockingThreads = 4;
 
-bool ReadsFiles(const DatasetTree& tree) {
-  return std::all_of(tree.leaves().begin(), tree.leaves().end(),
-                     [](const TreeLeaf& leaf) {
-                       return leaf.is_plain && leaf.node->ranges();
-                     });
-}
-
-// Ids read from a leaf are below this.
-uint64_t IdLimit(const DatasetNode& leaf, TokenType type) {
-  const Vocabulary* vocabulary = leaf.vocabulary();
-  const uint64_t held = MaxTokenId(type) + 1;
-  return std::min(
-      {vocabulary ? vocabulary->size : held, leaf.ranges()->id_limit(), held});
-}
-
-// Whether every id of so many bytes is below `ids`.
-bool HoldsNoOther(uint64_t ids, uint32_t width) {
-  return width < sizeof(ids) && ids >> (8 * width) != 0;
-}
-
 absl::Status WindowLengthError(std::string_view source, uint64_t has,
                                uint32_t wants) {
   return absl::InvalidArgumentError(
@@ -61,13 +40,6 @@ absl::Status OfWindows(const absl::Status& error, const Schedule& schedule) {
       error.code(),
       absl::StrCat(error.message(), "; the schedule asks for ", "windows of ",
                    schedule.max_seq_len(), " tokens"));
-}
-
-// The unsigned type of ids of so many bytes: 1, 2 or 4.
-TokenType TypeOfWidth(uint32_t width) {
-  return width == 1   ? TokenType::kU8
-         : width == 2 ? TokenType::kU16
-                      : TokenType::kU32;
 }
 
 // Tokens of an item of the leaf, taken whole; 0 if only reading it can say.
@@ -143,15 +115,6 @@ absl::Status CheckStretches(const DatasetTree& tree,
   return absl::OkStatus();
 }
 
-absl::Status IdError(std::string_view source, uint64_t item, uint64_t id,
-                     uint64_t limit) {
-  return absl::DataLossError(absl::StrCat(
-      "'", Absl(source), "' item ", item, ": token id ", id, " is not below ",
-      limit, ", the size of the vocabulary or of what its type holds",
-      "; the data is corrupt or of another tokenizer: check it with "
-      "`poniente inspect --verify`"));
-}
-
 }  // namespace
 
 absl::Status BatchAssembler::Check(const DatasetTree& tree,
@@ -205,53 +168,33 @@ BatchAssembler::BatchAssembler(DatasetPtr<TokenWindow> dataset,
       rank_(options.rank),
       ranks_(options.ranks),
       last_batch_(options.last_batch),
-      tensors_(tree_, options),
+      tensors_(tree_, options, FileRows::CanRead(tree_)),
       slots_(std::move(slots)),
-      reads_files_(ReadsFiles(tree_)),
-      host_type_(options.token_type),
       blocking_(kBlockingThreads) {
-  if (!reads_files_) dataset_times_.emplace(*dataset_);
   for (const TreeLeaf& leaf : tree_.leaves()) {
     whole_tokens_.push_back(WholeTokens(leaf));
-    if (!reads_files_) continue;
-    const RangeSource& ranges = *leaf.node->ranges();
-    const uint64_t ids = IdLimit(*leaf.node, options.token_type);
-    const uint32_t width = ranges.width_bytes();
-    file_leaves_.push_back(
-        {&ranges, &ranges.reader(), ids, width,
-         ranges.ids_are_checked() || HoldsNoOther(ids, width),
-         ranges.has_pieces()});
   }
-  if (const uint32_t width = WidthToWiden(options); width > 0) {
-    host_type_ = TypeOfWidth(width);
-    widened_from_ = width;
+  if (!FileRows::CanRead(tree_)) {
+    dataset_times_.emplace(*dataset_);
     return;
   }
-  for (const FileLeaf& leaf : file_leaves_) {
-    if (leaf.width == TokenTypeBytes(options.token_type)) continue;
-    widened_from_ = std::max(widened_from_, leaf.width);
-  }
+  // Labels are made of the tokens, by the host.
+  const bool may_widen = options.widen_on_device &&
+                         !tensors_.layout().Has(BatchTensor::kLabels) &&
+                         slots_->can_widen();
+  file_rows_.emplace(tree_, options.token_type, may_widen);
 }
 
-uint32_t BatchAssembler::WidthToWiden(const LoaderOptions& options) const {
-  // Labels are made of the tokens, by the host.
-  if (!options.widen_on_device || file_leaves_.empty() ||
-      tensors_.layout().Has(BatchTensor::kLabels)) {
-    return 0;
-  }
-  const uint32_t width = file_leaves_[0].width;
-  const bool is_shared =
-      std::all_of(file_leaves_.begin(), file_leaves_.end(),
-                  [&](const FileLeaf& leaf) { return leaf.width == width; });
-  if (!is_shared || width >= TokenTypeBytes(options.token_type)) return 0;
-  return slots_->can_widen() ? width : 0;
+TokenType BatchAssembler::host_type() const {
+  return file_rows_.has_value() ? file_rows_->host_type()
+                                : tensors_.layout().token_type();
 }
 
 Widening BatchAssembler::WideningOf(uint64_t num_samples,
                                     uint32_t seq_len) const {
   const TokenType type = tensors_.layout().token_type();
-  if (host_type_ == type) return {};
-  return {num_samples * seq_len, TokenTypeBytes(host_type_),
+  if (host_type() == type) return {};
+  return {num_samples * seq_len, TokenTypeBytes(host_type()),
           TokenTypeBytes(type)};
 }
 
@@ -261,8 +204,10 @@ uint64_t BatchAssembler::BytesOf(uint64_t step) const {
       PartAt(schedule_.stretches(), step, &Stretch::first_step);
   const BatchShare share = RankShare(stretch.batch_size, rank_, ranks_);
   const uint64_t samples = share.end - share.begin;
+  const uint32_t widened_from =
+      file_rows_.has_value() ? file_rows_->widened_from() : 0;
   return tensors_.layout().Bytes(samples, stretch.seq_len) +
-         samples * stretch.seq_len * widened_from_;
+         samples * stretch.seq_len * widened_from;
 }
 
 Task<std::optional<Batch>> BatchAssembler::Assemble(uint64_t step,
@@ -290,7 +235,7 @@ Task<std::optional<Batch>> BatchAssembler::Assemble(uint64_t step,
       co_await slots_->Take(bytes, widening.bytes_before());
   if (!slot.ok()) co_return slot.status();
   Batch batch = BatchAccess::Make(plan, num_samples, tensors_.layout(), *slot);
-  if (host_type_ != batch.token_type()) BatchAccess::HideHostTokens(&batch);
+  if (host_type() != batch.token_type()) BatchAccess::HideHostTokens(&batch);
   for (size_t i = 0; i < batch.num_samples(); ++i) {
     BatchAccess::Provenance(&batch)[i].sample =
         batch.plan().first_sample + share.begin + i;
@@ -327,9 +272,9 @@ Task<> BatchAssembler::Fill(Batch* batch, Slot* slot, FetchTimes* times) const {
   if (!documents.ok()) co_return documents.status();
   times->read = watch.Lap();
   absl::Status tokens;
-  if (reads_files_) {
-    tokens =
-        co_await FillFromFiles(items, by_leaf, *documents, batch, slot, times);
+  if (file_rows_.has_value()) {
+    tokens = co_await file_rows_->Fill(items, by_leaf, *documents, batch, slot,
+                                       times);
     watch.Lap();
   } else {
     tokens = co_await FillFromItems(positions, batch);
@@ -381,135 +326,6 @@ absl::Status BatchAssembler::CheckLengths(std::span<const LeafPosition> items,
   return absl::OkStatus();
 }
 
-Task<> BatchAssembler::FillFromFiles(std::span<const LeafPosition> items,
-                                     const SamplesByLeaf& by_leaf,
-                                     const BatchDocuments& documents,
-                                     Batch* batch, Slot* slot,
-                                     FetchTimes* times) const {
-  Stopwatch watch;
-  absl::StatusOr<PlannedReads> reads =
-      PlanReads(items, by_leaf, documents, batch, slot);
-  if (!reads.ok()) co_return reads.status();
-  times->resolve += watch.Lap();
-  absl::Status read = co_await ReadBatch(reads->requests);
-  times->read += watch.Lap();
-  if (!read.ok()) co_return read;
-  absl::Status decoded = Decode(items, *reads, batch);
-  if (decoded.ok()) FillPadding(by_leaf, documents, batch);
-  times->decode += watch.Lap();
-  co_return decoded;
-}
-
-// Rows that lie on the host as they are stored are read in place, others
-// beside it.
-absl::StatusOr<BatchAssembler::PlannedReads> BatchAssembler::PlanReads(
-    std::span<const LeafPosition> items, const SamplesByLeaf& by_leaf,
-    const BatchDocuments& documents, Batch* batch, Slot* slot) const {
-  const uint32_t width = TokenTypeBytes(host_type_);
-  const uint32_t seq_len = batch->seq_len();
-  size_t beside = 0;
-  for (const SamplesByLeaf::Group& group : by_leaf) {
-    const uint32_t stored = file_leaves_[group.leaf].width;
-    if (stored != width) beside += group.samples.size() * seq_len * stored;
-  }
-  PONIENTE_ASSIGN_OR_RETURN(std::span<std::byte> scratch,
-                            slot->Scratch(beside));
-  const std::span<std::byte> rows =
-      BatchAccess::Bytes(batch, BatchTensor::kTokens);
-  const size_t row_bytes = size_t{seq_len} * width;
-  PlannedReads reads;
-  reads.requests.reserve(items.size());
-  reads.places.reserve(items.size());
-  std::vector<FileRange> ranges;
-  for (const SamplesByLeaf::Group& group : by_leaf) {
-    const FileLeaf& from = file_leaves_[group.leaf];
-    const bool in_place = from.width == width;
-    const auto add = [&](const FileRange& range, uint32_t sample, uint32_t at) {
-      const std::span<std::byte> into =
-          in_place ? rows.subspan(sample * row_bytes + size_t{at} * width,
-                                  range.bytes)
-                   : scratch.first(range.bytes);
-      if (!in_place) scratch = scratch.subspan(range.bytes);
-      reads.requests.push_back({from.reader, range.file, range.offset, into});
-      reads.places.push_back({group.leaf, sample, at});
-    };
-    for (const uint32_t sample : group.samples) {
-      if (!from.has_pieces) {
-        const Position& position = items[sample].position;
-        add(from.ranges->Locate(position.index, position.part_begin, seq_len),
-            sample, 0);
-        continue;
-      }
-      uint32_t at = 0;
-      for (const SamplePart& part : documents.Of(sample)) {
-        uint32_t end = at + part.length;
-        if (part.kind == SamplePart::Kind::kDocument) {
-          ranges.clear();
-          from.ranges->LocateTokens(part.begin, part.begin + part.length,
-                                    &ranges);
-          for (const FileRange& range : ranges) {
-            add(range, sample, at);
-            at += static_cast<uint32_t>(range.bytes / from.width);
-          }
-        }
-        at = end;
-      }
-    }
-  }
-  return reads;
-}
-
-absl::Status BatchAssembler::Decode(std::span<const LeafPosition> items,
-                                    const PlannedReads& reads,
-                                    Batch* batch) const {
-  const uint32_t width = TokenTypeBytes(host_type_);
-  const size_t row_bytes = size_t{batch->seq_len()} * width;
-  const std::span<std::byte> rows =
-      BatchAccess::Bytes(batch, BatchTensor::kTokens);
-  for (size_t i = 0; i < reads.requests.size(); ++i) {
-    const RowPlace& place = reads.places[i];
-    const FileLeaf& from = file_leaves_[place.leaf];
-    if (from.width == width && from.ids_are_checked) continue;
-    const std::span<const std::byte> stored = reads.requests[i].into;
-    const uint64_t greatest =
-        Widen(stored, from.width, host_type_,
-              rows.subspan(place.sample * row_bytes + size_t{place.at} * width,
-                           stored.size() / from.width * width));
-    if (greatest >= from.ids) {
-      return IdError(tree_.leaves()[place.leaf].path,
-                     items[place.sample].position.index, greatest, from.ids);
-    }
-  }
-  return absl::OkStatus();
-}
-
-void BatchAssembler::FillPadding(const SamplesByLeaf& by_leaf,
-                                 const BatchDocuments& documents,
-                                 Batch* batch) const {
-  const uint32_t width = TokenTypeBytes(host_type_);
-  std::byte* const rows =
-      BatchAccess::Bytes(batch, BatchTensor::kTokens).data();
-  for (const SamplesByLeaf::Group& group : by_leaf) {
-    const FileLeaf& from = file_leaves_[group.leaf];
-    if (!from.has_pieces) continue;
-    const uint64_t id = from.ranges->padding_id();
-    for (const uint32_t sample : group.samples) {
-      std::byte* to = rows + size_t{sample} * batch->seq_len() * width;
-      for (const SamplePart& part : documents.Of(sample)) {
-        std::byte* const end = to + size_t{part.length} * width;
-        if (part.kind == SamplePart::Kind::kDocument) {
-          to = end;
-          continue;
-        }
-        for (; to != end; to += width) {
-          // Little-endian, as all ids are.
-          std::memcpy(to, &id, width);
-        }
-      }
-    }
-  }
-}
-
 Task<> BatchAssembler::FillFromItems(std::span<const Position> positions,
                                      Batch* batch) const {
   absl::StatusOr<std::vector<TokenWindow>> windows =
@@ -536,7 +352,7 @@ Task<> BatchAssembler::FillFromItems(std::span<const Position> positions,
         BatchAccess::Bytes(batch, BatchTensor::kTokens)
             .subspan(i * row_bytes, row_bytes));
     if (greatest >= ids) {
-      co_return IdError(source, batch->provenance(i).item, greatest, ids);
+      co_return NotAnIdOf(source, batch->provenance(i).item, greatest, ids);
     }
   }
   co_return absl::OkStatus();

@@ -12,9 +12,9 @@
 
 #include "absl/status/status.h"
 #include "async/blocking_threads.h"
-#include "io/range_source.h"
 #include "loader/dataset_times.h"
 #include "loader/fetch_times.h"
+#include "loader/file_rows.h"
 #include "loader/samples_by_leaf.h"
 #include "loader/tensor_filler.h"
 #include "poniente/async_dataset.h"
@@ -49,7 +49,7 @@ class BatchAssembler {
   // Returns whether Assemble() runs no code but the library's, and queues no
   // copies to a device, so that any thread may run it.
   bool may_run_anywhere() const {
-    return reads_files_ && slots_->device().type == DeviceType::kHost;
+    return file_rows_.has_value() && slots_->device().type == DeviceType::kHost;
   }
 
   // Returns the most memory that this rank's batch of `step` needs, including
@@ -63,19 +63,8 @@ class BatchAssembler {
   Task<std::optional<Batch>> Assemble(uint64_t step, FetchTimes* times) const;
 
  private:
-  // Where the bytes of a read belong: tokens from `at` on of a sample.
-  struct RowPlace {
-    uint32_t leaf = 0;
-    uint32_t sample = 0;
-    uint32_t at = 0;
-  };
-  struct PlannedReads {
-    std::vector<ReadRequest> requests;
-    std::vector<RowPlace> places;  // one for each request
-  };
-
-  // Returns the width of ids that the device is to widen; 0 if it does not.
-  uint32_t WidthToWiden(const LoaderOptions& options) const;
+  // Returns the type of ids on the host.
+  TokenType host_type() const;
   // Returns how the device is to widen the ids of a batch of `num_samples`
   // samples.
   Widening WideningOf(uint64_t num_samples, uint32_t seq_len) const;
@@ -83,19 +72,6 @@ class BatchAssembler {
   absl::Status CheckLengths(std::span<const LeafPosition> items,
                             const SamplesByLeaf& by_leaf,
                             uint32_t seq_len) const;
-  Task<> FillFromFiles(std::span<const LeafPosition> items,
-                       const SamplesByLeaf& by_leaf,
-                       const BatchDocuments& documents, Batch* batch,
-                       Slot* slot, FetchTimes* times) const;
-  absl::StatusOr<PlannedReads> PlanReads(std::span<const LeafPosition> items,
-                                         const SamplesByLeaf& by_leaf,
-                                         const BatchDocuments& documents,
-                                         Batch* batch, Slot* slot) const;
-  absl::Status Decode(std::span<const LeafPosition> items,
-                      const PlannedReads& reads, Batch* batch) const;
-  // Writes the ids that stand in padding.
-  void FillPadding(const SamplesByLeaf& by_leaf,
-                   const BatchDocuments& documents, Batch* batch) const;
   // Finds the documents of the samples; none if nothing needs them. Reads them,
   // if it must, on another thread.
   Task<BatchDocuments> FindDocuments(std::span<const LeafPosition> items,
@@ -110,26 +86,10 @@ class BatchAssembler {
   const LastBatch last_batch_;
   const TensorFiller tensors_;
   const std::shared_ptr<SlotRing> slots_;
-  // What reading needs from a leaf, side by side.
-  struct FileLeaf {
-    const RangeSource* ranges = nullptr;
-    const ByteReader* reader = nullptr;
-    uint64_t ids = 0;  // they are below this
-    uint32_t width = 0;
-    bool ids_are_checked = false;  // or none of its width could be refused
-    bool has_pieces = false;
-  };
-
-  const bool reads_files_;
-  std::optional<DatasetTimes> dataset_times_;  // nullopt if reads_files_
-  std::vector<FileLeaf> file_leaves_;   // by leaf; empty unless reads_files_
+  std::optional<FileRows> file_rows_;  // nullopt: GetAt() is called
+  std::optional<DatasetTimes>
+      dataset_times_;                   // nullopt if there are file_rows_
   std::vector<uint64_t> whole_tokens_;  // by leaf, of an item; 0: unknown
-  // Type of ids read from files on the host: the batch's, or the one that the
-  // device widens from.
-  TokenType host_type_;
-  // Most bytes of an id that is read beside the batch or widened on the device;
-  // 0 if all ids are read in place.
-  uint32_t widened_from_ = 0;
   // Its calls borrow the tree and tensors_, so it is destroyed first.
   mutable BlockingThreads blocking_;
 };

@@ -4,8 +4,10 @@
 #ifndef PONIENTE_LOADER_DOCUMENT_ROWS_H_
 #define PONIENTE_LOADER_DOCUMENT_ROWS_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "poniente/batch_tensors.h"
 
@@ -22,6 +24,27 @@ struct SamplePart {
   uint64_t begin = 0;  // first token in the source; 0 for padding
   uint32_t length = 0;
   Kind kind = Kind::kDocument;
+};
+
+// Which parts of documents the samples of a batch consist of.
+class BatchDocuments {
+ public:
+  void Add(const SamplePart& part) { parts_.push_back(part); }
+  void Clear() {
+    parts_.clear();
+    ends_.clear();
+  }
+  void EndSample() { ends_.push_back(parts_.size()); }
+
+  // Returns the parts of a sample; none if nothing needs them.
+  std::span<const SamplePart> Of(size_t sample) const {
+    const size_t begin = sample == 0 ? 0 : ends_[sample - 1];
+    return std::span(parts_).subspan(begin, ends_[sample] - begin);
+  }
+
+ private:
+  std::vector<SamplePart> parts_;
+  std::vector<size_t> ends_;  // by sample
 };
 
 // Each function fills a row for one sample. `parts` are the sample's, in order.

@@ -186,7 +186,7 @@ absl::Status TensorFiller::Check(const DatasetTree& tree,
 }
 
 TensorFiller::TensorFiller(const DatasetTree& tree,
-                           const LoaderOptions& options)
+                           const LoaderOptions& options, bool reads_files)
     : tree_(tree),
       layout_(options.token_type, options.tensors,
               RoomForDocuments(tree, options.documents)),
@@ -195,8 +195,7 @@ TensorFiller::TensorFiller(const DatasetTree& tree,
   for (const TreeLeaf& leaf : tree.leaves()) {
     documents_.push_back(leaf.is_plain ? PiecesOf(*leaf.node) : nullptr);
     const RangeSource* const ranges = leaf.node->ranges();
-    leaf_reads_pieces_.push_back(leaf.is_plain && ranges != nullptr &&
-                                 ranges->has_pieces());
+    leaf_reads_pieces_.push_back(reads_files && ranges->has_pieces());
     reads_pieces_ |= leaf_reads_pieces_.back();
     loss_weights_.push_back(LossWeight(options.loss_weights, leaf.path));
   }

@@ -18,27 +18,6 @@
 
 namespace poniente::internal {
 
-// Which parts of documents the samples of a batch consist of.
-class BatchDocuments {
- public:
-  void Add(const SamplePart& part) { parts_.push_back(part); }
-  void Clear() {
-    parts_.clear();
-    ends_.clear();
-  }
-  void EndSample() { ends_.push_back(parts_.size()); }
-
-  // Returns the parts of a sample; none if nothing needs them.
-  std::span<const SamplePart> Of(size_t sample) const {
-    const size_t begin = sample == 0 ? 0 : ends_[sample - 1];
-    return std::span(parts_).subspan(begin, ends_[sample] - begin);
-  }
-
- private:
-  std::vector<SamplePart> parts_;
-  std::vector<size_t> ends_;  // by sample
-};
-
 // Fills tensors from tokens and documents.
 //
 // Thread safety: immutable; any number of threads.
@@ -49,7 +28,9 @@ class TensorFiller {
                             const LoaderOptions& options);
 
   // Creates a filler that borrows the tree. REQUIRES: Check() is ok.
-  TensorFiller(const DatasetTree& tree, const LoaderOptions& options);
+  // `reads_files`: whether the rows are read from files (FileRows).
+  TensorFiller(const DatasetTree& tree, const LoaderOptions& options,
+               bool reads_files);
 
   const BatchLayout& layout() const { return layout_; }
   // Returns whether a tensor, or reading a leaf, depends on documents.
@@ -81,7 +62,7 @@ class TensorFiller {
   const BatchLayout layout_;
   const DocumentRules rules_;
   const bool needs_documents_;
-  bool reads_pieces_ = false;
+  bool reads_pieces_ = false;  // of any leaf
   // By leaf; null: each item is one document.
   std::vector<const PiecewiseItems*> documents_;
   std::vector<uint8_t> leaf_reads_pieces_;  // by leaf: bools

@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "loader/file_rows.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstring>
+
+#include "absl/strings/str_cat.h"
+#include "loader/batch_access.h"
+#include "loader/widen.h"
+#include "util/status_macros.h"
+
+namespace poniente::internal {
+namespace {
+
+// Ids read from a leaf are below this.
+uint64_t IdLimit(const DatasetNode& leaf, TokenType type) {
+  const Vocabulary* vocabulary = leaf.vocabulary();
+  const uint64_t held = MaxTokenId(type) + 1;
+  return std::min(
+      {vocabulary ? vocabulary->size : held, leaf.ranges()->id_limit(), held});
+}
+
+// Whether every id of so many bytes is below `ids`.
+bool HoldsNoOther(uint64_t ids, uint32_t width) {
+  return width < sizeof(ids) && ids >> (8 * width) != 0;
+}
+
+// The unsigned type of ids of so many bytes: 1, 2 or 4.
+TokenType TypeOfWidth(uint32_t width) {
+  return width == 1   ? TokenType::kU8
+         : width == 2 ? TokenType::kU16
+                      : TokenType::kU32;
+}
+
+}  // namespace
+
+absl::Status NotAnIdOf(std::string_view source, uint64_t item, uint64_t id,
+                       uint64_t limit) {
+  return absl::DataLossError(absl::StrCat(
+      "'", Absl(source), "' item ", item, ": token id ", id, " is not below ",
+      limit, ", the size of the vocabulary or of what its type holds",
+      "; the data is corrupt or of another tokenizer: check it with "
+      "`poniente inspect --verify`"));
+}
+
+bool FileRows::CanRead(const DatasetTree& tree) {
+  return std::all_of(tree.leaves().begin(), tree.leaves().end(),
+                     [](const TreeLeaf& leaf) {
+                       return leaf.is_plain && leaf.node->ranges();
+                     });
+}
+
+FileRows::FileRows(const DatasetTree& tree, TokenType type, bool may_widen)
+    : tree_(tree), host_type_(type) {
+  for (const TreeLeaf& leaf : tree.leaves()) {
+    const RangeSource& ranges = *leaf.node->ranges();
+    const uint64_t ids = IdLimit(*leaf.node, type);
+    const uint32_t width = ranges.width_bytes();
+    leaves_.push_back({&ranges, &ranges.reader(), ids, width,
+                       ranges.ids_are_checked() || HoldsNoOther(ids, width),
+                       ranges.has_pieces()});
+  }
+  if (const uint32_t width = may_widen ? WidthBelow(type) : 0; width > 0) {
+    host_type_ = TypeOfWidth(width);
+    widened_from_ = width;
+    return;
+  }
+  for (const Leaf& leaf : leaves_) {
+    if (leaf.width == TokenTypeBytes(type)) continue;
+    widened_from_ = std::max(widened_from_, leaf.width);
+  }
+}
+
+uint32_t FileRows::WidthBelow(TokenType type) const {
+  if (leaves_.empty()) return 0;
+  const uint32_t width = leaves_[0].width;
+  const bool is_shared =
+      std::all_of(leaves_.begin(), leaves_.end(),
+                  [&](const Leaf& leaf) { return leaf.width == width; });
+  return is_shared && width < TokenTypeBytes(type) ? width : 0;
+}
+
+Task<> FileRows::Fill(std::span<const LeafPosition> items,
+                      const SamplesByLeaf& by_leaf,
+                      const BatchDocuments& documents, Batch* batch, Slot* slot,
+                      FetchTimes* times) const {
+  Stopwatch watch;
+  absl::StatusOr<PlannedReads> reads =
+      PlanReads(items, by_leaf, documents, batch, slot);
+  if (!reads.ok()) co_return reads.status();
+  times->resolve += watch.Lap();
+  absl::Status read = co_await ReadBatch(reads->requests);
+  times->read += watch.Lap();
+  if (!read.ok()) co_return read;
+  absl::Status decoded = Decode(items, *reads, batch);
+  if (decoded.ok()) FillPadding(by_leaf, documents, batch);
+  times->decode += watch.Lap();
+  co_return decoded;
+}
+
+// Rows that lie on the host as they are stored are read in place, others
+// beside it.
+absl::StatusOr<FileRows::PlannedReads> FileRows::PlanReads(
+    std::span<const LeafPosition> items, const SamplesByLeaf& by_leaf,
+    const BatchDocuments& documents, Batch* batch, Slot* slot) const {
+  const uint32_t width = TokenTypeBytes(host_type_);
+  const uint32_t seq_len = batch->seq_len();
+  size_t beside = 0;
+  for (const SamplesByLeaf::Group& group : by_leaf) {
+    const uint32_t stored = leaves_[group.leaf].width;
+    if (stored != width) beside += group.samples.size() * seq_len * stored;
+  }
+  PONIENTE_ASSIGN_OR_RETURN(std::span<std::byte> scratch,
+                            slot->Scratch(beside));
+  const std::span<std::byte> rows =
+      BatchAccess::Bytes(batch, BatchTensor::kTokens);
+  const size_t row_bytes = size_t{seq_len} * width;
+  PlannedReads reads;
+  reads.requests.reserve(items.size());
+  reads.places.reserve(items.size());
+  std::vector<FileRange> ranges;
+  for (const SamplesByLeaf::Group& group : by_leaf) {
+    const Leaf& from = leaves_[group.leaf];
+    const bool in_place = from.width == width;
+    const auto add = [&](const FileRange& range, uint32_t sample, uint32_t at) {
+      const std::span<std::byte> into =
+          in_place ? rows.subspan(sample * row_bytes + size_t{at} * width,
+                                  range.bytes)
+                   : scratch.first(range.bytes);
+      if (!in_place) scratch = scratch.subspan(range.bytes);
+      reads.requests.push_back({from.reader, range.file, range.offset, into});
+      reads.places.push_back({group.leaf, sample, at});
+    };
+    for (const uint32_t sample : group.samples) {
+      if (!from.has_pieces) {
+        const Position& position = items[sample].position;
+        add(from.ranges->Locate(position.index, position.part_begin, seq_len),
+            sample, 0);
+        continue;
+      }
+      uint32_t at = 0;
+      for (const SamplePart& part : documents.Of(sample)) {
+        uint32_t end = at + part.length;
+        if (part.kind == SamplePart::Kind::kDocument) {
+          ranges.clear();
+          from.ranges->LocateTokens(part.begin, part.begin + part.length,
+                                    &ranges);
+          for (const FileRange& range : ranges) {
+            add(range, sample, at);
+            at += static_cast<uint32_t>(range.bytes / from.width);
+          }
+        }
+        at = end;
+      }
+    }
+  }
+  return reads;
+}
+
+absl::Status FileRows::Decode(std::span<const LeafPosition> items,
+                              const PlannedReads& reads, Batch* batch) const {
+  const uint32_t width = TokenTypeBytes(host_type_);
+  const size_t row_bytes = size_t{batch->seq_len()} * width;
+  const std::span<std::byte> rows =
+      BatchAccess::Bytes(batch, BatchTensor::kTokens);
+  for (size_t i = 0; i < reads.requests.size(); ++i) {
+    const RowPlace& place = reads.places[i];
+    const Leaf& from = leaves_[place.leaf];
+    if (from.width == width && from.ids_are_checked) continue;
+    const std::span<const std::byte> stored = reads.requests[i].into;
+    const uint64_t greatest =
+        Widen(stored, from.width, host_type_,
+              rows.subspan(place.sample * row_bytes + size_t{place.at} * width,
+                           stored.size() / from.width * width));
+    if (greatest >= from.ids) {
+      return NotAnIdOf(tree_.leaves()[place.leaf].path,
+                       items[place.sample].position.index, greatest, from.ids);
+    }
+  }
+  return absl::OkStatus();
+}
+
+void FileRows::FillPadding(const SamplesByLeaf& by_leaf,
+                           const BatchDocuments& documents,
+                           Batch* batch) const {
+  const uint32_t width = TokenTypeBytes(host_type_);
+  std::byte* const rows =
+      BatchAccess::Bytes(batch, BatchTensor::kTokens).data();
+  for (const SamplesByLeaf::Group& group : by_leaf) {
+    const Leaf& from = leaves_[group.leaf];
+    if (!from.has_pieces) continue;
+    const uint64_t id = from.ranges->padding_id();
+    for (const uint32_t sample : group.samples) {
+      std::byte* to = rows + size_t{sample} * batch->seq_len() * width;
+      for (const SamplePart& part : documents.Of(sample)) {
+        std::byte* const end = to + size_t{part.length} * width;
+        if (part.kind == SamplePart::Kind::kDocument) {
+          to = end;
+          continue;
+        }
+        for (; to != end; to += width) {
+          // Little-endian, as all ids are.
+          std::memcpy(to, &id, width);
+        }
+      }
+    }
+  }
+}
+
+}  // namespace poniente::internal

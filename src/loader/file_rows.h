@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reads the rows of a batch from files: plans the reads, and turns what was
+// read into the ids of the batch.
+
+#ifndef PONIENTE_LOADER_FILE_ROWS_H_
+#define PONIENTE_LOADER_FILE_ROWS_H_
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "io/range_source.h"
+#include "loader/document_rows.h"
+#include "loader/fetch_times.h"
+#include "loader/samples_by_leaf.h"
+#include "poniente/batch.h"
+#include "poniente/byte_reader.h"
+#include "poniente/dataset_tree.h"
+#include "poniente/task.h"
+#include "poniente/token_window.h"
+#include "staging/slot_ring.h"
+
+namespace poniente::internal {
+
+// Returns the DataLoss error that an item holds an id that is not below
+// `limit`.
+absl::Status NotAnIdOf(std::string_view source, uint64_t item, uint64_t id,
+                       uint64_t limit);
+
+// Thread safety: immutable; any number of threads.
+class FileRows {
+ public:
+  // Returns whether all leaves lie in files, and no function makes items.
+  static bool CanRead(const DatasetTree& tree);
+
+  // Borrows the tree. `type`: of the batch's ids. `may_widen`: whether the
+  // device widens them if they are stored with one smaller width. REQUIRES:
+  // CanRead().
+  FileRows(const DatasetTree& tree, TokenType type, bool may_widen);
+
+  // Returns the type of ids on the host: the batch's, or the one that the
+  // device widens from.
+  TokenType host_type() const { return host_type_; }
+  // Returns the most bytes of an id that is read beside the batch or widened on
+  // the device; 0 if all ids are read in place.
+  uint32_t widened_from() const { return widened_from_; }
+
+  // Fills the rows of a batch. `documents` are those of the samples whose leaf
+  // has pieces, at least.
+  Task<> Fill(std::span<const LeafPosition> items, const SamplesByLeaf& by_leaf,
+              const BatchDocuments& documents, Batch* batch, Slot* slot,
+              FetchTimes* times) const;
+
+ private:
+  // What reading needs from a leaf, side by side.
+  struct Leaf {
+    const RangeSource* ranges = nullptr;
+    const ByteReader* reader = nullptr;
+    uint64_t ids = 0;  // they are below this
+    uint32_t width = 0;
+    bool ids_are_checked = false;  // or none of its width could be refused
+    bool has_pieces = false;
+  };
+  // Where the bytes of a read belong: tokens from `at` on of a sample.
+  struct RowPlace {
+    uint32_t leaf = 0;
+    uint32_t sample = 0;
+    uint32_t at = 0;
+  };
+  struct PlannedReads {
+    std::vector<ReadRequest> requests;
+    std::vector<RowPlace> places;  // one for each request
+  };
+
+  // Returns the width that all leaves share if it is below that of `type`; else
+  // 0.
+  uint32_t WidthBelow(TokenType type) const;
+  absl::StatusOr<PlannedReads> PlanReads(std::span<const LeafPosition> items,
+                                         const SamplesByLeaf& by_leaf,
+                                         const BatchDocuments& documents,
+                                         Batch* batch, Slot* slot) const;
+  absl::Status Decode(std::span<const LeafPosition> items,
+                      const PlannedReads& reads, Batch* batch) const;
+  // Writes the ids that stand in padding.
+  void FillPadding(const SamplesByLeaf& by_leaf,
+                   const BatchDocuments& documents, Batch* batch) const;
+
+  const DatasetTree& tree_;
+  std::vector<Leaf> leaves_;
+  TokenType host_type_;
+  uint32_t widened_from_ = 0;
+};
+
+}  // namespace poniente::internal
+
+#endif  // PONIENTE_LOADER_FILE_ROWS_H_
