@@ -48,11 +48,11 @@ struct ConfigSource {
 // Ownership: a value; copies share the open stores.
 // Thread safety: immutable.
 // Errors: InvalidArgument for mistakes in the description, NotFound and
-// DataLoss
-//     for the stores. Every line of the message begins with file:line:column
-//     (not so for a Run) and names the key, the value and what was expected.
-//     All mistakes in the description are reported at once, then all errors of
-//     the stores.
+//     DataLoss for the stores. Every line of the message begins with
+//     file:line:column and names the key, the value and what was expected. (For
+//     a Run, only errors of its sources and schedule begin so, and only if the
+//     node was read from a file.) All mistakes in the description are reported
+//     at once, then all errors of the stores.
 class Config {
  public:
   // Reads a file. Relative paths in it are relative to the file's folder.

@@ -389,10 +389,11 @@ absl::StatusOr<std::string> ToToml(const Run& run);
 // Opens the run's sources and a loader over it, for one rank; the same as
 // Config::Create(run) and Config::OpenLoader() with these ranks.
 // Errors: InvalidArgument for mistakes in the description, one line each, which
-//     begin with the path of names ("data.mixture.web.weight"), where the node
-//     was read from a file, too; otherwise as Config::Load() and
-//     Loader::Create(). Mistakes that keep a run from being written (children
-//     of one name, names that are not UTF-8) come alone.
+//     begin with the path of names ("data.mixture.web.weight"), also where the
+//     node was read from a file; errors of sources and schedule then begin with
+//     file:line. Otherwise as Config::Load() and Loader::Create(). Mistakes
+//     that keep a run from being written (children of one name, names that are
+//     not UTF-8) come alone.
 absl::StatusOr<std::unique_ptr<Loader>> OpenLoader(const Run& run,
                                                    const Ranks& ranks = {});
 
