@@ -7,11 +7,10 @@
 
 #include "index/part_at.h"
 #include "util/check.h"
+#include "util/rounding.h"
 
 namespace poniente::internal {
 namespace {
-
-uint64_t CeilDiv(uint64_t a, uint64_t b) { return a / b + (a % b != 0); }
 
 // Numbers below a limit, and the least of them from a number on.
 class NumberSet {
@@ -141,8 +140,8 @@ class BinPacker {
     const uint32_t full = std::min(rule_.bin_units / u, max_pieces_);
     const uint64_t missing = volume_ > room_ ? volume_ - room_ : 0;
     const uint64_t bins =
-        std::min(CeilDiv(todo, std::min(full, visit)),
-                 std::max(CeilDiv(todo, full), missing / rule_.bin_units));
+        std::min(CeilDivide(todo, std::min(full, visit)),
+                 std::max(CeilDivide(todo, full), missing / rule_.bin_units));
     OpenGroup group;
     group.first_bin = plan_.num_bins_;
     group.bins = bins;

@@ -104,7 +104,7 @@ uint64_t WindowPacking::FullPiecesOf(uint64_t length) const {
   }
   // ceil((n - L) / (L - overlap)): then the last piece has at most L tokens.
   const uint64_t stride = window_tokens_ - options_.overlap;
-  return (length - window_tokens_ + stride - 1) / stride;
+  return CeilDivide(length - window_tokens_, stride);
 }
 
 PackedPiece WindowPacking::TailOf(uint64_t length) const {

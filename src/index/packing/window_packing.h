@@ -15,6 +15,7 @@
 #include "index/packing/bin_plan.h"
 #include "index/packing/length_histogram.h"
 #include "poniente/packing.h"
+#include "util/rounding.h"
 
 namespace poniente::internal {
 
@@ -107,7 +108,7 @@ class WindowPacking {
   // is dropped.
   PackedPiece TailOf(uint64_t length) const;
   uint32_t UnitsOf(uint32_t tail_tokens) const {
-    return (tail_tokens + options_.align - 1) / options_.align;
+    return static_cast<uint32_t>(CeilDivide(tail_tokens, options_.align));
   }
   // Returns the number of the class of this size. REQUIRES: it exists.
   size_t ClassOf(uint32_t units) const;

@@ -7,10 +7,13 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "poniente/shares.h"
+#include "util/rounding.h"
 #include "util/status_macros.h"
 
 namespace poniente {
 namespace {
+
+using internal::RoundUp;
 
 // A split among so many ranks.
 struct Division {
@@ -28,10 +31,6 @@ struct Division {
         " for ", ranks, " context-parallel ranks");
   }
 };
-
-uint64_t RoundUp(uint64_t value, uint64_t unit) {
-  return (value + unit - 1) / unit * unit;
-}
 
 absl::Status CheckSample(const Division& division, uint64_t seq_len) {
   if (seq_len > std::numeric_limits<int32_t>::max()) {

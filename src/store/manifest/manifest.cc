@@ -5,18 +5,11 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "util/rounding.h"
 #include "util/status_macros.h"
 #include "util/utf8.h"
 
 namespace poniente::internal {
-namespace {
-
-uint64_t RoundUp(uint64_t value, uint64_t to) {
-  return (value + to - 1) / to * to;
-}
-
-}  // namespace
-
 std::string_view StoreFileKind(StoreFile file) {
   switch (file) {
     case StoreFile::kTokens:

@@ -27,6 +27,7 @@
 #include "store/posix_file.h"
 #include "util/byte_order.h"
 #include "util/crc32c.h"
+#include "util/rounding.h"
 #include "util/status_macros.h"
 
 namespace poniente::internal {
@@ -50,10 +51,10 @@ struct Layout {
   uint64_t lengths = 0;
 
   uint64_t table_bytes() const { return number_bytes * documents; }
-  uint64_t num_blocks() const { return (table_bytes() + kBlock - 1) / kBlock; }
+  uint64_t num_blocks() const { return CeilDivide(table_bytes(), kBlock); }
   uint64_t front_bytes() const { return 16 * lengths + 4 * num_blocks(); }
   uint64_t table_begin() const {
-    return (kHeaderBytes + front_bytes() + kBlock - 1) / kBlock * kBlock;
+    return RoundUp(kHeaderBytes + front_bytes(), kBlock);
   }
   uint64_t file_bytes() const { return table_begin() + table_bytes(); }
 };

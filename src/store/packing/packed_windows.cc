@@ -25,6 +25,7 @@
 #include "store/packing/open_length_order.h"
 #include "store/read/piece_reads.h"
 #include "store/read/stored_ids.h"
+#include "util/rounding.h"
 #include "util/status_macros.h"
 
 namespace poniente::internal {
@@ -184,8 +185,8 @@ absl::StatusOr<bool> PackedDataset::Find(const Position& position,
     const uint64_t begin = ranges[i].begin + piece.begin;
     pieces->push_back({documents[i], begin, begin + piece.length});
     end = piece.offset + piece.length;
-    const uint32_t align = packed_->align;
-    pad_to((end + align - 1) / align * align, kAlignmentPadding);
+    pad_to(static_cast<uint32_t>(RoundUp(end, packed_->align)),
+           kAlignmentPadding);
   }
   pad_to(packing().window_tokens(), kNoDocument);
   return true;
