@@ -31,7 +31,9 @@ enum class BatchTensor : uint8_t {
   // kIgnoredLabel where loss_mask is 0.
   kLabels,
   // [n, L] u8: 1 if the next token lies in the same sample and in the same
-  // document, else 0. A sample of L + 1 tokens has L labels.
+  // document, and has loss by its source's mask, if there is one
+  // (TokenSource::has_loss_mask()); else 0. A sample of L + 1 tokens has L
+  // labels.
   kLossMask,
   // [n, L] i32: number of the token's document within the sample, from 0; -1
   // for padding.

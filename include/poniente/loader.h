@@ -188,7 +188,7 @@ class Loader {
   // token_type is too narrow, a leaf's windows differ from the schedule's
   // seq_len, prefetch_batches is 0, prefetch_batches or max_held is above
   // 65536, labels are requested with an unsigned token_type, loss_weights name
-  // no source, or the schedule describes another root mixture than the
+  // no source, a source's loss mask cannot be joined (docs/batches.md), or the schedule describes another root mixture than the
   // dataset's: other components, shares, block_size, seed or stages.
   static absl::StatusOr<std::unique_ptr<Loader>> Create(
       DatasetPtr<TokenWindow> dataset, Schedule schedule,

@@ -152,10 +152,10 @@ absl::Status BatchAssembler::Check(const DatasetTree& tree,
   PONIENTE_RETURN_IF_ERROR(CheckPackedLengths(tree, schedule));
   PONIENTE_RETURN_IF_ERROR(CheckScheduleAgrees(dataset, schedule));
   PONIENTE_RETURN_IF_ERROR(TensorFiller::Check(tree, options));
-  PONIENTE_RETURN_IF_ERROR(
-      CheckStretches(tree, dataset, schedule,
-                     BatchLayout(options.token_type, options.tensors,
-                                 options.documents.max_documents)));
+  const BatchLayout layout(options.token_type, options.tensors,
+                           options.documents.max_documents);
+  PONIENTE_RETURN_IF_ERROR(LossMaskRows::Check(tree, layout));
+  PONIENTE_RETURN_IF_ERROR(CheckStretches(tree, dataset, schedule, layout));
   return tree.CheckEpochs(schedule.samples());
 }
 
@@ -169,6 +169,7 @@ BatchAssembler::BatchAssembler(DatasetPtr<TokenWindow> dataset,
       ranks_(options.ranks),
       last_batch_(options.last_batch),
       tensors_(tree_, options, FileRows::CanRead(tree_)),
+      loss_masks_(tree_),
       slots_(std::move(slots)),
       blocking_(kBlockingThreads) {
   for (const TreeLeaf& leaf : tree_.leaves()) {
@@ -271,16 +272,21 @@ Task<> BatchAssembler::Fill(Batch* batch, Slot* slot, FetchTimes* times) const {
       co_await FindDocuments(items, batch->seq_len());
   if (!documents.ok()) co_return documents.status();
   times->read = watch.Lap();
+  const LossMaskRows::Reads masks = loss_masks_.Plan(by_leaf, *documents);
   absl::Status tokens;
   if (file_rows_.has_value()) {
-    tokens = co_await file_rows_->Fill(items, by_leaf, *documents, batch, slot,
-                                       times);
+    tokens = co_await file_rows_->Fill(items, by_leaf, *documents,
+                                       masks.requests, batch, slot, times);
     watch.Lap();
   } else {
     tokens = co_await FillFromItems(positions, batch);
+    if (tokens.ok() && !masks.requests.empty()) {
+      tokens = co_await ReadBatch(masks.requests);
+    }
   }
   if (!tokens.ok()) co_return tokens;
   absl::Status filled = tensors_.Fill(items, *documents, batch);
+  if (filled.ok()) LossMaskRows::Apply(masks, batch);
   times->decode += watch.Lap();
   co_return filled;
 }

@@ -15,6 +15,7 @@
 #include "loader/dataset_times.h"
 #include "loader/fetch_times.h"
 #include "loader/file_rows.h"
+#include "loader/loss_mask_rows.h"
 #include "loader/samples_by_leaf.h"
 #include "loader/tensor_filler.h"
 #include "poniente/async_dataset.h"
@@ -85,6 +86,7 @@ class BatchAssembler {
   const uint32_t ranks_;
   const LastBatch last_batch_;
   const TensorFiller tensors_;
+  const LossMaskRows loss_masks_;
   const std::shared_ptr<SlotRing> slots_;
   std::optional<FileRows> file_rows_;  // nullopt: GetAt() is called
   std::optional<DatasetTimes>

@@ -5,6 +5,16 @@
 #include <numeric>
 
 namespace poniente::internal {
+namespace {
+
+template <class Id>
+void IgnoreWithoutLoss(std::span<const uint8_t> has_loss, std::span<Id> row) {
+  for (size_t i = 0; i + 1 < row.size(); ++i) {
+    row[i] = has_loss[i + 1] != 0 ? row[i] : Id{kIgnoredLabel};
+  }
+}
+
+}  // namespace
 
 // CMakeLists.txt compiles this file with -O3 because of these loops.
 
@@ -42,6 +52,18 @@ void FillPositions(std::span<const SamplePart> parts, bool restarts,
     }
     to += part.length;
   }
+}
+
+void TakeLossAway(std::span<const uint8_t> has_loss, std::span<uint8_t> row) {
+  for (size_t i = 0; i + 1 < row.size(); ++i) row[i] &= has_loss[i + 1];
+}
+
+void TakeLabelsAway(std::span<const uint8_t> has_loss, std::span<int32_t> row) {
+  IgnoreWithoutLoss(has_loss, row);
+}
+
+void TakeLabelsAway(std::span<const uint8_t> has_loss, std::span<int64_t> row) {
+  IgnoreWithoutLoss(has_loss, row);
 }
 
 SeqlensWriter::SeqlensWriter(std::span<int32_t> all, uint32_t seq_len,

@@ -63,6 +63,13 @@ void FillDocumentIds(std::span<const SamplePart> parts, bool across,
 void FillPositions(std::span<const SamplePart> parts, bool restarts,
                    std::span<int32_t> row);
 
+// Take away the loss of each token whose next one has none: sets the row of a
+// loss mask to 0, or that of labels to kIgnoredLabel. `has_loss` is 1 or 0 for
+// each token of the sample. A row that is empty stays so.
+void TakeLossAway(std::span<const uint8_t> has_loss, std::span<uint8_t> row);
+void TakeLabelsAway(std::span<const uint8_t> has_loss, std::span<int32_t> row);
+void TakeLabelsAway(std::span<const uint8_t> has_loss, std::span<int64_t> row);
+
 // Calls visit(end) where a token, at end - 1, has no label although its row has
 // a next one; and mask(begin, end) for padding.
 template <class Visit, class Mask>

@@ -83,12 +83,14 @@ uint32_t FileRows::WidthBelow(TokenType type) const {
 
 Task<> FileRows::Fill(std::span<const LeafPosition> items,
                       const SamplesByLeaf& by_leaf,
-                      const BatchDocuments& documents, Batch* batch, Slot* slot,
-                      FetchTimes* times) const {
+                      const BatchDocuments& documents,
+                      std::span<const ReadRequest> besides, Batch* batch,
+                      Slot* slot, FetchTimes* times) const {
   Stopwatch watch;
   absl::StatusOr<PlannedReads> reads =
       PlanReads(items, by_leaf, documents, batch, slot);
   if (!reads.ok()) co_return reads.status();
+  reads->requests.insert(reads->requests.end(), besides.begin(), besides.end());
   times->resolve += watch.Lap();
   absl::Status read = co_await ReadBatch(reads->requests);
   times->read += watch.Lap();
@@ -164,7 +166,7 @@ absl::Status FileRows::Decode(std::span<const LeafPosition> items,
   const size_t row_bytes = size_t{batch->seq_len()} * width;
   const std::span<std::byte> rows =
       BatchAccess::Bytes(batch, BatchTensor::kTokens);
-  for (size_t i = 0; i < reads.requests.size(); ++i) {
+  for (size_t i = 0; i < reads.places.size(); ++i) {
     const RowPlace& place = reads.places[i];
     const Leaf& from = leaves_[place.leaf];
     if (from.width == width && from.ids_are_checked) continue;

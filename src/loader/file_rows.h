@@ -49,9 +49,10 @@ class FileRows {
   uint32_t widened_from() const { return widened_from_; }
 
   // Fills the rows of a batch. `documents` are those of the samples whose leaf
-  // has pieces, at least.
+  // has pieces, at least. Reads what `besides` asks for at the same time.
   Task<> Fill(std::span<const LeafPosition> items, const SamplesByLeaf& by_leaf,
-              const BatchDocuments& documents, Batch* batch, Slot* slot,
+              const BatchDocuments& documents,
+              std::span<const ReadRequest> besides, Batch* batch, Slot* slot,
               FetchTimes* times) const;
 
  private:
@@ -72,7 +73,7 @@ class FileRows {
   };
   struct PlannedReads {
     std::vector<ReadRequest> requests;
-    std::vector<RowPlace> places;  // one for each request
+    std::vector<RowPlace> places;  // of the first requests, one for each
   };
 
   // Returns the width that all leaves share if it is below that of `type`; else

@@ -136,19 +136,6 @@ absl::Status TooManyDocuments(std::string_view source, uint64_t has,
       "window"));
 }
 
-// A run would go on as if every token had loss.
-absl::Status CheckNoLossMasks(const DatasetTree& tree) {
-  for (const TreeLeaf& leaf : tree.leaves()) {
-    const PiecewiseItems* const pieces = PiecesOf(*leaf.node);
-    if (pieces == nullptr || !pieces->has_loss_mask()) continue;
-    return absl::UnimplementedError(absl::StrCat(
-        "'", leaf.path, "' ('", leaf.node->name(),
-        "') says which of its tokens have loss, which batches do not say yet; "
-        "pack it again without a loss mask to train on all of its tokens"));
-  }
-  return absl::OkStatus();
-}
-
 absl::Status CheckRoomForDocuments(const DatasetTree& tree,
                                    const LoaderOptions& options) {
   const uint32_t most = options.documents.max_documents;
@@ -164,7 +151,6 @@ absl::Status CheckRoomForDocuments(const DatasetTree& tree,
 
 absl::Status TensorFiller::Check(const DatasetTree& tree,
                                  const LoaderOptions& options) {
-  PONIENTE_RETURN_IF_ERROR(CheckNoLossMasks(tree));
   const BatchLayout layout(options.token_type, options.tensors);
   const bool is_signed = options.token_type == TokenType::kI32 ||
                          options.token_type == TokenType::kI64;

@@ -317,25 +317,6 @@ TEST_F(PackedBatchesTest, OneRunHasOneSequenceLength) {
                                        HasSubstr("cannot be cut"))));
 }
 
-// Until batches say which tokens have loss, a run that would not know is
-// refused.
-TEST_F(PackedBatchesTest, StoresWithALossMaskAreRefused) {
-  const std::string path = folder_.path("masked");
-  auto writer = *TokenStoreWriter::Create(path, testing::ByteOptions());
-  const std::vector<uint32_t> ids(40, 7);
-  const std::vector<uint8_t> has_loss(40, 1);
-  ASSERT_THAT(writer->AddDocument(ids, "chat", has_loss), IsOk());
-  ASSERT_THAT(writer->Finish(), IsOk());
-  ASSERT_OK_AND_ASSIGN(const auto store, TokenStore::Open(path));
-  const auto refused =
-      StatusIs(absl::StatusCode::kUnimplemented,
-               AllOf(HasSubstr(path), HasSubstr("without a loss mask")));
-  for (const auto& windows :
-       {*store->Windows(kSeqLen), *store->PackedWindows(kSeqLen)}) {
-    EXPECT_THAT(Loader::Create(windows, MakeSchedule(2, 2), {}), refused);
-  }
-}
-
 TEST_F(PackedBatchesTest, DamageIsAnErrorThatNamesTheSample) {
   const auto packed = Packed();
   const auto loader =

@@ -20,6 +20,7 @@
 namespace poniente {
 
 class DatasetNode;
+class LossMaskSource;
 class RangeSource;
 
 // How long a dataset is, as far as is known now.
@@ -94,6 +95,11 @@ class DatasetNode {
 
   // Returns where a leaf's items lie in files; null if they lie in memory.
   virtual const RangeSource* ranges() const { return nullptr; }
+
+  // Returns where a leaf's source says which of its tokens have loss; null if
+  // all of them have. Loaders join it to labels and loss masks, and refuse such
+  // a leaf where they cannot.
+  virtual const LossMaskSource* loss_mask() const { return nullptr; }
 
   // Returns whether a leaf reads its items from files. If not, a loader that
   // waits for the leaf reports the leaf, not the disk, as the cause.

@@ -75,10 +75,6 @@ class PiecewiseItems {
     return true;
   }
 
-  // Returns whether the source says which of its tokens have loss. Loaders
-  // refuse such a source: they cannot yet join its mask to that of the batch.
-  virtual bool has_loss_mask() const { return false; }
-
   // Returns where the tokens of a document are served, in order; empty if the
   // document was not selected, or lies in the tail that fills no item.
   virtual absl::StatusOr<std::vector<PieceOfItem>> ItemsOf(

@@ -24,6 +24,7 @@
 #include "store/packing/length_order.h"
 #include "store/packing/open_length_order.h"
 #include "store/read/piece_reads.h"
+#include "store/read/source_loss_mask.h"
 #include "store/read/stored_ids.h"
 #include "util/rounding.h"
 #include "util/status_macros.h"
@@ -47,12 +48,13 @@ class PackedDataset : public AsyncDataset<TokenWindow>,
                       public PackedItems {
  public:
   PackedDataset(std::shared_ptr<const Packed> packed, uint64_t seed)
-      : packed_(std::move(packed)), seed_(seed) {}
+      : packed_(std::move(packed)), loss_mask_(source()), seed_(seed) {}
 
   std::string name() const override { return source().path(); }
   const Vocabulary* vocabulary() const override {
     return source().known_vocabulary();
   }
+  const LossMaskSource* loss_mask() const override { return loss_mask_.get(); }
   bool reads_files() const override { return true; }
   uint32_t item_tokens() const override { return packing().window_tokens(); }
   // If each epoch has an order of its own, a mixture adds none.
@@ -92,7 +94,6 @@ class PackedDataset : public AsyncDataset<TokenWindow>,
         Find(position, /*may_read=*/true, &pieces).status());
     return pieces;
   }
-  bool has_loss_mask() const override { return source().has_loss_mask(); }
   bool HasPiecesInMemory(const Position& position) const override {
     std::vector<ItemPiece> pieces;
     const absl::StatusOr<bool> found =
@@ -130,6 +131,7 @@ class PackedDataset : public AsyncDataset<TokenWindow>,
                             std::vector<ItemPiece>* pieces) const;
 
   const std::shared_ptr<const Packed> packed_;
+  const SourceLossMask loss_mask_;
   const uint64_t seed_;
 };
 

@@ -14,6 +14,7 @@
 #include "poniente/extend/piecewise_items.h"
 #include "store/read/piece_reads.h"
 #include "store/read/selected_tokens.h"
+#include "store/read/source_loss_mask.h"
 #include "store/read/token_datasets.h"
 #include "util/status_macros.h"
 
@@ -44,12 +45,16 @@ class SelectedWindows final : public AsyncDataset<TokenWindow>,
  public:
   SelectedWindows(std::shared_ptr<const TokenSource> store, uint32_t length,
                   SelectedTokens tokens)
-      : store_(std::move(store)), length_(length), tokens_(std::move(tokens)) {}
+      : store_(std::move(store)),
+        loss_mask_(*store_),
+        length_(length),
+        tokens_(std::move(tokens)) {}
 
   std::string name() const override { return store_->path(); }
   const Vocabulary* vocabulary() const override {
     return store_->known_vocabulary();
   }
+  const LossMaskSource* loss_mask() const override { return loss_mask_.get(); }
   bool reads_files() const override { return true; }
   uint64_t fingerprint() const override {
     return Derive(store_->fingerprint(), Tag("selwin"), length_,
@@ -73,7 +78,6 @@ class SelectedWindows final : public AsyncDataset<TokenWindow>,
     co_return items;
   }
 
-  bool has_loss_mask() const override { return store_->has_loss_mask(); }
   absl::StatusOr<std::vector<ItemPiece>> Pieces(
       const Position& position) const override {
     if (position.index >= num_items()) {
@@ -103,6 +107,7 @@ class SelectedWindows final : public AsyncDataset<TokenWindow>,
   uint64_t num_items() const { return tokens_.total() / length_; }
 
   const std::shared_ptr<const TokenSource> store_;
+  const SourceLossMask loss_mask_;
   const uint32_t length_;
   const SelectedTokens tokens_;
 };

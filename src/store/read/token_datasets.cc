@@ -9,6 +9,7 @@
 #include "index/keyed_hash.h"
 #include "io/range_source.h"
 #include "poniente/extend/index_map_dataset.h"
+#include "store/read/source_loss_mask.h"
 #include "store/read/window_grid.h"
 #include "util/status_macros.h"
 
@@ -19,12 +20,13 @@ namespace {
 class RangesDataset : public AsyncDataset<TokenWindow> {
  public:
   explicit RangesDataset(std::shared_ptr<const TokenSource> source)
-      : source_(std::move(source)) {}
+      : source_(std::move(source)), loss_mask_(*source_) {}
 
   std::string name() const override { return source_->path(); }
   const Vocabulary* vocabulary() const override {
     return source_->known_vocabulary();
   }
+  const LossMaskSource* loss_mask() const override { return loss_mask_.get(); }
   bool reads_files() const override { return true; }
 
   Task<std::vector<TokenWindow>> GetBatch(
@@ -71,6 +73,7 @@ class RangesDataset : public AsyncDataset<TokenWindow> {
   }
 
   const std::shared_ptr<const TokenSource> source_;
+  const SourceLossMask loss_mask_;
 };
 
 class Windows : public RangesDataset, public RangeSource {
@@ -156,7 +159,6 @@ class WindowsOfDocuments final : public Windows, public PiecewiseItems {
     PONIENTE_ASSIGN_OR_RETURN(const TokenRange tokens, Find(position));
     return source().DocumentPieces(tokens.begin, tokens.end);
   }
-  bool has_loss_mask() const override { return source().has_loss_mask(); }
   bool HasPiecesInMemory(const Position& position) const override {
     const absl::StatusOr<TokenRange> tokens = Find(position);
     return !tokens.ok() ||
@@ -173,8 +175,6 @@ class WindowsOfDocuments final : public Windows, public PiecewiseItems {
 class DocumentsDataset final : public RangesDataset, public PiecewiseItems {
  public:
   using RangesDataset::RangesDataset;
-
-  bool has_loss_mask() const override { return source().has_loss_mask(); }
 
   uint64_t fingerprint() const override {
     return Derive(source().fingerprint(), Tag("docs"));

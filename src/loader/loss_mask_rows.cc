@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "loader/loss_mask_rows.h"
+
+#include <algorithm>
+#include <span>
+
+#include "absl/strings/str_cat.h"
+#include "loader/batch_access.h"
+#include "poniente/extend/piecewise_items.h"
+#include "util/bits.h"
+
+namespace poniente::internal {
+namespace {
+
+template <class T>
+std::span<T> RowOf(Batch* batch, BatchTensor tensor, size_t sample) {
+  if (!BatchAccess::Layout(*batch).Has(tensor)) return {};
+  auto* all = reinterpret_cast<T*>(BatchAccess::Bytes(batch, tensor).data());
+  return {all + sample * batch->seq_len(), batch->seq_len()};
+}
+
+// Joins one sample's mask, one byte per token.
+template <class Id>
+void JoinRow(std::span<const uint8_t> has_loss, size_t sample, Batch* batch) {
+  TakeLossAway(has_loss, RowOf<uint8_t>(batch, BatchTensor::kLossMask, sample));
+  TakeLabelsAway(has_loss, RowOf<Id>(batch, BatchTensor::kLabels, sample));
+}
+
+}  // namespace
+
+absl::Status LossMaskRows::Check(const DatasetTree& tree,
+                                 const BatchLayout& layout) {
+  for (const TreeLeaf& leaf : tree.leaves()) {
+    if (leaf.node->loss_mask() == nullptr) continue;
+    const auto refused = [&leaf](const char* why) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("'", leaf.path, "' ('", leaf.node->name(),
+                       "') says which of its tokens have loss, ", why));
+    };
+    if (!leaf.is_plain) {
+      return refused(
+          "but a function makes other items of its windows, and nobody knows "
+          "which tokens of these have loss; leave the function out, or pack "
+          "the source again without a loss mask to train on all tokens");
+    }
+    if (PiecesOf(*leaf.node) == nullptr) {
+      return refused(
+          "but not where its documents are, so that no batch can; open it with "
+          "the id that ends its documents");
+    }
+    if (!layout.Has(BatchTensor::kLossMask) &&
+        !layout.Has(BatchTensor::kLabels)) {
+      return refused(
+          "but batches are to have neither loss_mask nor labels; add one of "
+          "them to the tensors, or pack the source again without a loss mask "
+          "to train on all tokens");
+    }
+  }
+  return absl::OkStatus();
+}
+
+LossMaskRows::LossMaskRows(const DatasetTree& tree) {
+  for (const TreeLeaf& leaf : tree.leaves()) {
+    masks_.push_back(leaf.node->loss_mask());
+    has_any_ |= masks_.back() != nullptr;
+  }
+}
+
+LossMaskRows::Reads LossMaskRows::Plan(const SamplesByLeaf& by_leaf,
+                                       const BatchDocuments& documents) const {
+  Reads reads;
+  if (!has_any_) return reads;
+  std::vector<LossMaskBits> masks;
+  std::vector<const ByteReader*> readers;  // of `masks`
+  for (const SamplesByLeaf::Group& group : by_leaf) {
+    const LossMaskSource* const from = masks_[group.leaf];
+    if (from == nullptr) continue;
+    for (const uint32_t sample : group.samples) {
+      uint32_t at = 0;
+      for (const SamplePart& part : documents.Of(sample)) {
+        const size_t first = masks.size();
+        if (part.kind == SamplePart::Kind::kDocument) {
+          from->LocateLossMask(part.begin, part.begin + part.length, &masks);
+        }
+        uint32_t to = at;
+        for (size_t i = first; i < masks.size(); ++i) {
+          const auto tokens = static_cast<uint32_t>(masks[i].tokens);
+          reads.parts.push_back({sample, to, tokens, masks[i].first_bit});
+          to += tokens;
+        }
+        at += part.length;
+      }
+    }
+    readers.resize(masks.size(), &from->mask_reader());
+  }
+  size_t bytes = 0;
+  for (const LossMaskBits& mask : masks) {
+    if (mask.range.has_value()) bytes += mask.range->bytes;
+  }
+  reads.bytes = std::make_unique_for_overwrite<std::byte[]>(bytes);
+  reads.requests.reserve(masks.size());
+  std::byte* to = reads.bytes.get();
+  for (size_t i = 0; i < masks.size(); ++i) {
+    if (!masks[i].range.has_value()) continue;
+    const FileRange& range = *masks[i].range;
+    const std::span<std::byte> into(to, range.bytes);
+    reads.requests.push_back({readers[i], range.file, range.offset, into});
+    reads.parts[i].bits = to;
+    to += range.bytes;
+  }
+  return reads;
+}
+
+void LossMaskRows::Apply(const Reads& reads, Batch* batch) {
+  std::vector<uint8_t> has_loss(batch->seq_len());
+  for (size_t i = 0; i < reads.parts.size();) {
+    const uint32_t sample = reads.parts[i].sample;
+    bool has_all = true;
+    // Padding has no loss, whatever stands here.
+    std::fill(has_loss.begin(), has_loss.end(), uint8_t{1});
+    for (; i < reads.parts.size() && reads.parts[i].sample == sample; ++i) {
+      const Reads::Part& part = reads.parts[i];
+      if (part.bits == nullptr) continue;
+      has_all = false;
+      UnpackBits(part.bits, part.first_bit,
+                 std::span(has_loss).subspan(part.at, part.tokens));
+    }
+    if (has_all) continue;
+    if (batch->token_type() == TokenType::kI64) {
+      JoinRow<int64_t>(has_loss, sample, batch);
+    } else {
+      JoinRow<int32_t>(has_loss, sample, batch);
+    }
+  }
+}
+
+}  // namespace poniente::internal

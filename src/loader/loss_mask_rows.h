@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// Joins the loss masks of sources to the labels and loss masks of batches.
+
+#ifndef PONIENTE_LOADER_LOSS_MASK_ROWS_H_
+#define PONIENTE_LOADER_LOSS_MASK_ROWS_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "io/loss_mask_source.h"
+#include "loader/document_rows.h"
+#include "loader/samples_by_leaf.h"
+#include "poniente/batch.h"
+#include "poniente/byte_reader.h"
+#include "poniente/dataset_tree.h"
+
+namespace poniente::internal {
+
+// Thread safety: immutable; any number of threads.
+class LossMaskRows {
+ public:
+  // InvalidArgument if a leaf has a loss mask that a batch of this layout
+  // cannot say.
+  static absl::Status Check(const DatasetTree& tree, const BatchLayout& layout);
+
+  // Borrows the tree. REQUIRES: Check() is ok.
+  explicit LossMaskRows(const DatasetTree& tree);
+
+  // What is read for one batch.
+  struct Reads {
+    // Tokens from `at` on of a sample.
+    struct Part {
+      uint32_t sample = 0;
+      uint32_t at = 0;
+      uint32_t tokens = 0;
+      uint32_t first_bit = 0;
+      const std::byte* bits = nullptr;  // null: all of them have loss
+    };
+    std::vector<ReadRequest> requests;
+    std::vector<Part> parts;             // by sample, then by place
+    std::unique_ptr<std::byte[]> bytes;  // what the requests are read into
+  };
+
+  // Plans the reads. `documents` are those of the samples.
+  Reads Plan(const SamplesByLeaf& by_leaf,
+             const BatchDocuments& documents) const;
+  // Takes the labels away whose token has no loss. REQUIRES: the requests have
+  // been read; the batch has its labels and its loss mask.
+  static void Apply(const Reads& reads, Batch* batch);
+
+ private:
+  std::vector<const LossMaskSource*> masks_;  // by leaf; null: all have loss
+  bool has_any_ = false;
+};
+
+}  // namespace poniente::internal
+
+#endif  // PONIENTE_LOADER_LOSS_MASK_ROWS_H_
