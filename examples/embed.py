@@ -44,7 +44,8 @@ class Options(Struct):
                 ('device_ordinal', c_int32), ('prefetch_batches', c_uint32),
                 ('prefetch_bytes', c_uint64), ('max_held', c_int32),
                 ('waits_for_held', c_int32), ('report_every_steps', c_uint64),
-                ('tensors', c_char_p)]
+                ('tensors', c_char_p), ('context_rank', c_uint32),
+                ('context_ranks', c_uint32), ('context_split', c_int32)]
 
 
 class Step(Struct):

@@ -94,6 +94,7 @@ class BatchLayout {
 // whose vectors then need no new memory.
 struct BatchFacts {
   StepPlan plan;
+  uint32_t seq_len = 0;
   std::vector<SampleProvenance> provenance;
   Slot* slot = nullptr;
 };
@@ -129,8 +130,9 @@ class Batch {
   size_t num_samples() const {
     return facts_ == nullptr ? 0 : facts_->provenance.size();
   }
-  // Returns the tokens per sample.
-  uint32_t seq_len() const { return plan().seq_len; }
+  // Returns the tokens per sample; with context parallelism, those that this
+  // rank has of each.
+  uint32_t seq_len() const { return facts_->seq_len; }
 
   TokenType token_type() const { return layout_.token_type(); }
   // Returns whether the host has the tokens; false only if
@@ -221,8 +223,8 @@ class Batch {
  private:
   // The functions that only the loader calls: src/loader/batch_access.h.
   friend struct internal::BatchAccess;
-  Batch(const StepPlan& plan, size_t num_samples, internal::BatchLayout layout,
-        std::shared_ptr<internal::Slot> slot);
+  Batch(const StepPlan& plan, size_t num_samples, uint32_t seq_len,
+        internal::BatchLayout layout, std::shared_ptr<internal::Slot> slot);
 
   bool IsOnHost(BatchTensor tensor) const {
     return has_host_tokens_ || tensor != BatchTensor::kTokens;

@@ -69,6 +69,12 @@ struct DocumentRules {
   bool loss_across = false;
   // Whether positions begin at 0 in each document; else in each sample.
   bool restart_positions = true;
+  // Whether the last token of a sample has a label if its document goes on
+  // behind the sample: the next token, which is read besides. So each token of
+  // a document but its first is a label, whatever the lengths of samples. Only
+  // for sources that lie in files; windows must not overlap, or some labels are
+  // there twice.
+  bool labels_beyond_sample = false;
   // D, the most documents of a sample that cu_seqlens have room for, padding
   // included. A sample with more is an error. 0: as many as packing can put
   // into a window; for other samples, L.

@@ -25,6 +25,7 @@
 #include "poniente/device.h"
 #include "poniente/metrics.h"
 #include "poniente/schedule.h"
+#include "poniente/shares.h"
 #include "poniente/task.h"
 #include "poniente/token_window.h"
 
@@ -44,6 +45,16 @@ struct LoaderOptions {
   // mpirun or srun. Default: 0 of 1.
   uint32_t rank = 0;
   uint32_t ranks = 1;
+
+  // How the samples of a step are divided among the ranks. Default: by their
+  // number.
+  SampleSharing sharing = {};
+
+  // Context parallelism: the part of each sample that this loader serves. The
+  // ranks of a group have the same `rank` above, and together all tokens of its
+  // samples. Batch::seq_len() is then seq_len / context.ranks. Default: whole
+  // samples.
+  ContextRank context = {};
 
   // The step that the first Next() returns.
   uint64_t start_step = 0;
@@ -188,8 +199,9 @@ class Loader {
   // token_type is too narrow, a leaf's windows differ from the schedule's
   // seq_len, prefetch_batches is 0, prefetch_batches or max_held is above
   // 65536, labels are requested with an unsigned token_type, loss_weights name
-  // no source, a source's loss mask cannot be joined (docs/batches.md), or the schedule describes another root mixture than the
-  // dataset's: other components, shares, block_size, seed or stages.
+  // no source, a source's loss mask cannot be joined (docs/batches.md), or the
+  // schedule describes another root mixture than the dataset's: other
+  // components, shares, block_size, seed or stages.
   static absl::StatusOr<std::unique_ptr<Loader>> Create(
       DatasetPtr<TokenWindow> dataset, Schedule schedule,
       LoaderOptions options = LoaderOptions());

@@ -114,6 +114,14 @@ enum poniente_device_type {
   PONIENTE_DEVICE_CUDA = 2
 };
 
+/* How the tokens of a sample are shared among context-parallel ranks
+ * (docs/ranks.md). */
+enum poniente_context_split {
+  PONIENTE_CONTEXT_CONTIGUOUS = 1,
+  PONIENTE_CONTEXT_ZIG_ZAG = 2,
+  PONIENTE_CONTEXT_ZIG_ZAG_PER_DOCUMENT = 3
+};
+
 /* Returns PONIENTE_ABI_VERSION of the library as it was built. The library can
  * be used only if this equals the caller's PONIENTE_ABI_VERSION. */
 PONIENTE_API uint32_t poniente_abi_version(void);
@@ -171,6 +179,13 @@ typedef struct poniente_options {
    * (docs/batches.md); loss_weights are added if the configuration has a
    * loss_weight. NULL: the configuration's. */
   const char* tensors;
+  /* Context parallelism (docs/ranks.md): the part of each sample that this
+   * loader serves. context_ranks of 0 and 1: all of it. */
+  uint32_t context_rank;
+  uint32_t context_ranks;
+  /* PONIENTE_CONTEXT_CONTIGUOUS, ..._ZIG_ZAG or ..._ZIG_ZAG_PER_DOCUMENT; 0:
+   * zig-zag. */
+  int32_t context_split;
 } poniente_options;
 
 /* Sets all fields to what the configuration says. struct_size:

@@ -14,6 +14,7 @@
 #include "absl/status/statusor.h"
 #include "poniente/dataset_tree.h"
 #include "poniente/schedule.h"
+#include "poniente/shares.h"
 
 namespace poniente {
 
@@ -39,7 +40,8 @@ struct SampleOrigin {
 // A sample that reads an item, or a part of it.
 struct Reading {
   uint64_t step = 0;
-  // Place in the step's whole batch, over all ranks. Rank r of R serves it if
+  // Place in the step's whole batch, over all ranks. With consecutive shares,
+  // rank r of R serves it if
   // it lies in RankShare(batch size, r, R).
   uint64_t position = 0;
   uint64_t sample = 0;
@@ -60,12 +62,15 @@ struct Reading {
 //     final.
 class RunTrace {
  public:
-  RunTrace(const DatasetNode& root, Schedule schedule);
+  // `sharing`: how ranks share the samples of a step.
+  RunTrace(const DatasetNode& root, Schedule schedule,
+           const SampleSharing& sharing = {});
 
   const DatasetTree& tree() const { return tree_; }
   const Schedule& schedule() const { return schedule_; }
 
-  // Returns the samples of a rank's share of a step, in their order. If a
+  // Returns the samples of a rank's share of a step, in the order of its batch.
+  // If a
   // finite dataset ends in the step, returns only the samples that exist.
   // OutOfRange if the run has no such step. REQUIRES: rank < ranks.
   absl::StatusOr<std::vector<SampleOrigin>> Resolve(uint64_t step,
@@ -123,10 +128,17 @@ class RunTrace {
   // Returns the number of samples before the step, or of all samples if the run
   // ends earlier.
   uint64_t SamplesBefore(uint64_t step) const;
+  // Returns the plan of the samples of a step that there are; OutOfRange if
+  // there are none.
+  absl::StatusOr<StepPlan> PlanOf(uint64_t step) const;
+  // Returns where these samples of a step come from.
+  absl::StatusOr<std::vector<SampleOrigin>> OriginsOf(
+      const StepPlan& plan, std::span<const uint64_t> samples) const;
 
   const DatasetNode& root_;
   const DatasetTree tree_;
   const Schedule schedule_;
+  const SampleSharing sharing_;
 };
 
 }  // namespace poniente

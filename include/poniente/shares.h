@@ -18,6 +18,21 @@
 
 namespace poniente {
 
+// How the samples of a step are divided among the ranks. It decides which rank
+// has which samples of a step, and their order; not which samples a step has.
+// All ranks must agree.
+struct SampleSharing {
+  // Whether all ranks get nearly the same work, by BalancedOrder(): for samples
+  // of several documents and attention within documents. Else the shares are
+  // consecutive.
+  bool even_work = false;
+  // The work of a window of packed documents is SampleWork() of their lengths,
+  // with this linear_cost. Any other sample counts as one document.
+  uint64_t linear_cost = 0;
+
+  friend bool operator==(const SampleSharing&, const SampleSharing&) = default;
+};
+
 // Samples [begin, end) of a step's batch.
 struct BatchShare {
   uint64_t begin = 0;
@@ -100,6 +115,15 @@ enum class ContextSplit {
   // 2 * C - 1 - c of every document. All ranks have the same work whatever the
   // documents. Their lengths must be multiples of 2 * C: pad them.
   kZigZagPerDocument
+};
+
+// Which part of each sample a context-parallel rank has.
+struct ContextRank {
+  uint32_t rank = 0;  // below ranks
+  uint32_t ranks = 1;
+  ContextSplit split = ContextSplit::kZigZag;
+
+  friend bool operator==(const ContextRank&, const ContextRank&) = default;
 };
 
 // Tokens [begin, end) of a sample.

@@ -66,7 +66,7 @@ struct StepRange {
 class TracedRun {
  public:
   // `sources` are in the order of DatasetTree::leaves(). The answers depend
-  // only on last_batch of `options`.
+  // only on last_batch and sharing of `options`.
   TracedRun(DatasetPtr<TokenWindow> dataset, const Schedule& schedule,
             std::vector<ConfigSource> sources,
             LoaderOptions options = LoaderOptions(),

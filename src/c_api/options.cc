@@ -13,6 +13,7 @@
 #include "c_api/boundary.h"
 #include "poniente/batch_tensors.h"
 #include "poniente/ranks.h"
+#include "poniente/shares.h"
 #include "util/status_macros.h"
 
 namespace poniente::internal {
@@ -81,6 +82,22 @@ absl::StatusOr<Device> DeviceOf(int32_t type, int32_t ordinal) {
   return Device{DeviceType::kCuda, ordinal};
 }
 
+absl::StatusOr<ContextSplit> ContextSplitOf(int32_t split) {
+  switch (split) {
+    case PONIENTE_CONTEXT_CONTIGUOUS:
+      return ContextSplit::kContiguous;
+    case 0:
+    case PONIENTE_CONTEXT_ZIG_ZAG:
+      return ContextSplit::kZigZag;
+    case PONIENTE_CONTEXT_ZIG_ZAG_PER_DOCUMENT:
+      return ContextSplit::kZigZagPerDocument;
+    default:
+      return FieldError("context_split", split,
+                        "0, or PONIENTE_CONTEXT_CONTIGUOUS to "
+                        "PONIENTE_CONTEXT_ZIG_ZAG_PER_DOCUMENT");
+  }
+}
+
 absl::StatusOr<std::vector<BatchTensor>> TensorsOf(const char* names) {
   std::vector<BatchTensor> tensors;
   const std::vector<std::string> split =
@@ -141,6 +158,10 @@ absl::Status ApplyOptions(const poniente_options* options,
     return FieldError("device_ordinal", known.device_ordinal,
                       "0 without a device_type");
   }
+  loader_options->context.rank = known.context_rank;
+  loader_options->context.ranks = std::max(known.context_ranks, 1u);
+  PONIENTE_ASSIGN_OR_RETURN(loader_options->context.split,
+                            ContextSplitOf(known.context_split));
   if (known.tensors != nullptr) {
     PONIENTE_ASSIGN_OR_RETURN(loader_options->tensors,
                               TensorsOf(known.tensors));

@@ -257,9 +257,10 @@ class MistakeFinder {
     for (const BatchTensor tensor : loader.tensors) {
       CheckEnum("BatchTensor", tensor, kLastBatchTensor);
     }
-    if (loader.rank != 0 || loader.ranks != 1 || loader.start_step != 0) {
+    if (loader.rank != 0 || loader.ranks != 1 || loader.start_step != 0 ||
+        loader.context != ContextRank()) {
       Lost(
-          "states rank, ranks or start_step, which are not part of a "
+          "states rank, ranks, context or start_step, which are not part of a "
           "description: give ranks to OpenLoader(run, ranks), or change a "
           "copy of Config::loader_options()");
     }

@@ -3,9 +3,11 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <numeric>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "dataset/step_sharing.h"
 #include "index/max_samples.h"
 #include "util/check.h"
 #include "util/nearest_name.h"
@@ -13,8 +15,12 @@
 
 namespace poniente {
 
-RunTrace::RunTrace(const DatasetNode& root, Schedule schedule)
-    : root_(root), tree_(root), schedule_(std::move(schedule)) {}
+RunTrace::RunTrace(const DatasetNode& root, Schedule schedule,
+                   const SampleSharing& sharing)
+    : root_(root),
+      tree_(root),
+      schedule_(std::move(schedule)),
+      sharing_(sharing) {}
 
 uint64_t RunTrace::SamplesBefore(uint64_t step) const {
   const LengthState length = root_.length_now();
@@ -27,8 +33,7 @@ uint64_t RunTrace::SamplesBefore(uint64_t step) const {
   return std::min(there, last.first_sample + last.batch_size);
 }
 
-absl::StatusOr<std::vector<SampleOrigin>> RunTrace::Resolve(
-    uint64_t step, uint32_t rank, uint32_t ranks) const {
+absl::StatusOr<StepPlan> RunTrace::PlanOf(uint64_t step) const {
   uint64_t samples = 0;
   StepPlan plan;
   if (schedule_.Has(step)) {
@@ -40,18 +45,30 @@ absl::StatusOr<std::vector<SampleOrigin>> RunTrace::Resolve(
     return absl::OutOfRangeError(
         absl::StrCat("the run has ended: there is no step ", step));
   }
-  const BatchShare share = RankShare(samples, rank, ranks);
-  std::vector<Position> positions;
-  for (uint64_t i = share.begin; i < share.end; ++i) {
-    positions.push_back({.index = plan.first_sample + i});
-  }
+  plan.batch_size = samples;
+  return plan;
+}
+
+absl::StatusOr<std::vector<SampleOrigin>> RunTrace::Resolve(
+    uint64_t step, uint32_t rank, uint32_t ranks) const {
+  PONIENTE_ASSIGN_OR_RETURN(const StepPlan plan, PlanOf(step));
+  PONIENTE_ASSIGN_OR_RETURN(
+      const std::vector<uint64_t> samples,
+      internal::StepSharing(tree_, sharing_).SamplesOf(plan, rank, ranks));
+  return OriginsOf(plan, samples);
+}
+
+absl::StatusOr<std::vector<SampleOrigin>> RunTrace::OriginsOf(
+    const StepPlan& plan, std::span<const uint64_t> samples) const {
+  std::vector<Position> positions(samples.size());
+  for (size_t i = 0; i < samples.size(); ++i) positions[i].index = samples[i];
   std::vector<LeafPosition> items(positions.size());
   PONIENTE_RETURN_IF_ERROR(tree_.Resolve(positions, items));
   std::vector<SampleOrigin> origins(items.size());
   for (size_t i = 0; i < items.size(); ++i) {
     const Position& at = items[i].position;
-    origins[i].position = share.begin + i;
-    origins[i].sample = positions[i].index;
+    origins[i].position = samples[i] - plan.first_sample;
+    origins[i].sample = samples[i];
     origins[i].leaf = items[i].leaf;
     origins[i].path = tree_.leaves()[items[i].leaf].path;
     origins[i].item = at.index;
@@ -70,8 +87,11 @@ absl::Status RunTrace::ScanForItem(uint32_t leaf, Index item,
   const uint64_t first = schedule_.StepOf(span.first.index);
   const uint64_t last = schedule_.StepOf(span.last.index);
   for (uint64_t step = first; step <= last; ++step) {
+    PONIENTE_ASSIGN_OR_RETURN(const StepPlan plan, PlanOf(step));
+    std::vector<uint64_t> samples(plan.batch_size);
+    std::iota(samples.begin(), samples.end(), plan.first_sample);
     PONIENTE_ASSIGN_OR_RETURN(const std::vector<SampleOrigin> origins,
-                              Resolve(step));
+                              OriginsOf(plan, samples));
     for (const SampleOrigin& origin : origins) {
       if (origin.leaf != leaf || origin.item != item) continue;
       readings->push_back({step, origin.position, origin.sample, origin.epoch,

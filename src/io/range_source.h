@@ -57,7 +57,8 @@ class RangeSource {
   // Returns what stands in padding.
   virtual uint32_t padding_id() const { return 0; }
   // Appends the ranges of files that hold elements [begin, end) of the source,
-  // in order. REQUIRES: the elements exist; has_pieces().
+  // in order. REQUIRES: the elements exist; the leaf implements
+  // PiecewiseItems.
   virtual void LocateTokens(uint64_t begin, uint64_t end,
                             std::vector<FileRange>* ranges) const {
     (void)begin, (void)end, (void)ranges;

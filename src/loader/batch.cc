@@ -22,17 +22,18 @@ void WrongIdType(TokenType type) {
 
 }  // namespace internal
 
-Batch::Batch(const StepPlan& plan, size_t num_samples,
+Batch::Batch(const StepPlan& plan, size_t num_samples, uint32_t seq_len,
              internal::BatchLayout layout, internal::SlotPtr slot)
     : layout_(layout) {
   std::shared_ptr<void>& kept = slot->companion();
   if (kept == nullptr) kept = std::make_shared<internal::BatchFacts>();
   auto* const facts = static_cast<internal::BatchFacts*>(kept.get());
   facts->plan = plan;
+  facts->seq_len = seq_len;
   facts->provenance.assign(num_samples, {});
   facts->slot = slot.get();
   facts_ = std::shared_ptr<internal::BatchFacts>(std::move(slot), facts);
-  const uint64_t bytes = layout_.Bytes(num_samples, seq_len());
+  const uint64_t bytes = layout_.Bytes(num_samples, seq_len);
   const uint64_t has = facts->slot->host().size();
   PONIENTE_CHECK(has >= bytes)
       << bytes << " bytes of a batch in a slot of " << has;
@@ -107,8 +108,8 @@ std::shared_ptr<const void> Batch::ShareMemory() const { return facts_; }
 namespace internal {
 
 Batch BatchAccess::Make(const StepPlan& plan, size_t num_samples,
-                        BatchLayout layout, SlotPtr slot) {
-  return Batch(plan, num_samples, layout, std::move(slot));
+                        uint32_t seq_len, BatchLayout layout, SlotPtr slot) {
+  return Batch(plan, num_samples, seq_len, layout, std::move(slot));
 }
 
 std::span<std::byte> BatchAccess::Bytes(Batch* batch, BatchTensor tensor) {

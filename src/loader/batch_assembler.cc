@@ -115,6 +115,17 @@ absl::Status CheckStretches(const DatasetTree& tree,
   return absl::OkStatus();
 }
 
+absl::Status CheckContext(const Schedule& schedule,
+                          const ContextRank& context) {
+  if (context.ranks == 1) return absl::OkStatus();
+  for (const Stretch& stretch : schedule.stretches()) {
+    PONIENTE_RETURN_IF_ERROR(MakeContextSlice(context.split, stretch.seq_len,
+                                              {}, context.rank, context.ranks)
+                                 .status());
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::Status BatchAssembler::Check(const DatasetTree& tree,
@@ -155,6 +166,10 @@ absl::Status BatchAssembler::Check(const DatasetTree& tree,
   const BatchLayout layout(options.token_type, options.tensors,
                            options.documents.max_documents);
   PONIENTE_RETURN_IF_ERROR(LossMaskRows::Check(tree, layout));
+  PONIENTE_RETURN_IF_ERROR(
+      PartFinder::Check(tree, options, FileRows::CanRead(tree)));
+  PONIENTE_RETURN_IF_ERROR(CheckContext(schedule, options.context));
+  PONIENTE_RETURN_IF_ERROR(StepSharing::Check(tree, options.sharing));
   PONIENTE_RETURN_IF_ERROR(CheckStretches(tree, dataset, schedule, layout));
   return tree.CheckEpochs(schedule.samples());
 }
@@ -167,8 +182,11 @@ BatchAssembler::BatchAssembler(DatasetPtr<TokenWindow> dataset,
       tree_(*dataset_),
       rank_(options.rank),
       ranks_(options.ranks),
+      context_ranks_(options.context.ranks),
       last_batch_(options.last_batch),
-      tensors_(tree_, options, FileRows::CanRead(tree_)),
+      tensors_(tree_, options),
+      parts_(tree_, options, tensors_.needs_parts(), FileRows::CanRead(tree_)),
+      sharing_(tree_, options.sharing),
       loss_masks_(tree_),
       slots_(std::move(slots)),
       blocking_(kBlockingThreads) {
@@ -180,10 +198,13 @@ BatchAssembler::BatchAssembler(DatasetPtr<TokenWindow> dataset,
     return;
   }
   // Labels are made of the tokens, by the host.
-  const bool may_widen = options.widen_on_device &&
-                         !tensors_.layout().Has(BatchTensor::kLabels) &&
-                         slots_->can_widen();
-  file_rows_.emplace(tree_, options.token_type, may_widen);
+  FileRows::Options rows;
+  rows.type = options.token_type;
+  rows.reads_labels = tensors_.layout().Has(BatchTensor::kLabels);
+  rows.reads_slices = context_ranks_ > 1;
+  rows.may_widen =
+      options.widen_on_device && !rows.reads_labels && slots_->can_widen();
+  file_rows_.emplace(tree_, rows);
 }
 
 TokenType BatchAssembler::host_type() const {
@@ -207,8 +228,9 @@ uint64_t BatchAssembler::BytesOf(uint64_t step) const {
   const uint64_t samples = share.end - share.begin;
   const uint32_t widened_from =
       file_rows_.has_value() ? file_rows_->widened_from() : 0;
-  return tensors_.layout().Bytes(samples, stretch.seq_len) +
-         samples * stretch.seq_len * widened_from;
+  const uint32_t row_tokens = RowTokens(stretch.seq_len);
+  return tensors_.layout().Bytes(samples, row_tokens) +
+         samples * row_tokens * widened_from;
 }
 
 Task<std::optional<Batch>> BatchAssembler::Assemble(uint64_t step,
@@ -228,18 +250,20 @@ Task<std::optional<Batch>> BatchAssembler::Assemble(uint64_t step,
     if (last_batch_ == LastBatch::kDrop) co_return std::nullopt;
     plan.batch_size = left;
   }
-  const BatchShare share = RankShare(plan.batch_size, rank_, ranks_);
-  const uint64_t num_samples = share.end - share.begin;
-  const uint64_t bytes = tensors_.layout().Bytes(num_samples, plan.seq_len);
-  const Widening widening = WideningOf(num_samples, plan.seq_len);
+  const absl::StatusOr<std::vector<uint64_t>> samples =
+      sharing_.SamplesOf(plan, rank_, ranks_);
+  if (!samples.ok()) co_return samples.status();
+  const uint32_t row_tokens = RowTokens(plan.seq_len);
+  const uint64_t bytes = tensors_.layout().Bytes(samples->size(), row_tokens);
+  const Widening widening = WideningOf(samples->size(), row_tokens);
   absl::StatusOr<SlotPtr> slot =
       co_await slots_->Take(bytes, widening.bytes_before());
   if (!slot.ok()) co_return slot.status();
-  Batch batch = BatchAccess::Make(plan, num_samples, tensors_.layout(), *slot);
+  Batch batch = BatchAccess::Make(plan, samples->size(), row_tokens,
+                                  tensors_.layout(), *slot);
   if (host_type() != batch.token_type()) BatchAccess::HideHostTokens(&batch);
   for (size_t i = 0; i < batch.num_samples(); ++i) {
-    BatchAccess::Provenance(&batch)[i].sample =
-        batch.plan().first_sample + share.begin + i;
+    BatchAccess::Provenance(&batch)[i].sample = (*samples)[i];
   }
   absl::Status filled = co_await Fill(&batch, slot->get(), times);
   if (!filled.ok()) co_return filled;
@@ -265,51 +289,51 @@ Task<> BatchAssembler::Fill(Batch* batch, Slot* slot, FetchTimes* times) const {
     provenance.token_begin = items[i].position.part_begin;
   }
   const SamplesByLeaf by_leaf(items, tree_.leaves().size());
-  absl::Status lengths = CheckLengths(items, by_leaf, batch->seq_len());
+  const uint32_t seq_len = batch->plan().seq_len;
+  absl::Status lengths = CheckLengths(items, by_leaf, seq_len);
   if (!lengths.ok()) co_return lengths;
   times->resolve = watch.Lap();
-  absl::StatusOr<BatchDocuments> documents =
-      co_await FindDocuments(items, batch->seq_len());
-  if (!documents.ok()) co_return documents.status();
+  absl::StatusOr<SampleParts> parts = co_await FindParts(items, seq_len);
+  if (!parts.ok()) co_return parts.status();
   times->read = watch.Lap();
-  const LossMaskRows::Reads masks = loss_masks_.Plan(by_leaf, *documents);
-  absl::Status tokens;
+  const LossMaskRows::Reads masks = loss_masks_.Plan(by_leaf, *parts);
+  absl::StatusOr<std::vector<LabelBesides>> besides;
   if (file_rows_.has_value()) {
-    tokens = co_await file_rows_->Fill(items, by_leaf, *documents,
-                                       masks.requests, batch, slot, times);
+    besides = co_await file_rows_->Fill(items, by_leaf, *parts, masks.requests,
+                                        batch, slot, times);
     watch.Lap();
   } else {
-    tokens = co_await FillFromItems(positions, batch);
-    if (tokens.ok() && !masks.requests.empty()) {
-      tokens = co_await ReadBatch(masks.requests);
+    besides = co_await FillFromItems(positions, *parts, batch);
+    if (besides.ok() && !masks.requests.empty()) {
+      absl::Status read = co_await ReadBatch(masks.requests);
+      if (!read.ok()) co_return read;
     }
   }
-  if (!tokens.ok()) co_return tokens;
-  absl::Status filled = tensors_.Fill(items, *documents, batch);
+  if (!besides.ok()) co_return besides.status();
+  absl::Status filled = tensors_.Fill(items, *parts, *besides, batch);
   if (filled.ok()) LossMaskRows::Apply(masks, batch);
   times->decode += watch.Lap();
   co_return filled;
 }
 
-Task<BatchDocuments> BatchAssembler::FindDocuments(
-    std::span<const LeafPosition> items, uint32_t seq_len) const {
-  if (!tensors_.needs_documents()) co_return BatchDocuments();
-  BatchDocuments in_memory;
+Task<SampleParts> BatchAssembler::FindParts(std::span<const LeafPosition> items,
+                                            uint32_t seq_len) const {
+  if (!parts_.is_needed()) co_return SampleParts();
+  SampleParts in_memory;
   absl::StatusOr<bool> known =
-      tensors_.FindDocuments(items, seq_len, /*may_read=*/false, &in_memory);
+      parts_.Find(items, seq_len, /*may_read=*/false, &in_memory);
   if (!known.ok()) co_return known.status();
   if (*known) co_return in_memory;
   // Owned by the call, too, which may outlast this coroutine.
   struct Search {
     std::vector<LeafPosition> items;
-    BatchDocuments found;
+    SampleParts found;
   };
   auto search = std::make_shared<Search>();
   search->items.assign(items.begin(), items.end());
   std::function<absl::Status()> find = [this, search, seq_len] {
-    return tensors_
-        .FindDocuments(search->items, seq_len, /*may_read=*/true,
-                       &search->found)
+    return parts_
+        .Find(search->items, seq_len, /*may_read=*/true, &search->found)
         .status();
   };
   absl::Status done = co_await blocking_.Run(std::move(find));
@@ -332,8 +356,9 @@ absl::Status BatchAssembler::CheckLengths(std::span<const LeafPosition> items,
   return absl::OkStatus();
 }
 
-Task<> BatchAssembler::FillFromItems(std::span<const Position> positions,
-                                     Batch* batch) const {
+Task<std::vector<LabelBesides>> BatchAssembler::FillFromItems(
+    std::span<const Position> positions, const SampleParts& parts,
+    Batch* batch) const {
   absl::StatusOr<std::vector<TokenWindow>> windows =
       co_await Ask(dataset_, positions);
   if (!windows.ok()) {
@@ -342,26 +367,45 @@ Task<> BatchAssembler::FillFromItems(std::span<const Position> positions,
   if (windows->size() != positions.size()) {
     co_return CountError(dataset_->name(), windows->size(), positions.size());
   }
-  const size_t row_bytes =
-      size_t{batch->seq_len()} * TokenTypeBytes(batch->token_type());
+  const uint32_t width = TokenTypeBytes(batch->token_type());
   const Vocabulary* vocabulary = dataset_->vocabulary();
   const uint64_t ids =
       vocabulary ? vocabulary->size : MaxTokenId(batch->token_type()) + 1;
-  for (size_t i = 0; i < windows->size(); ++i) {
+  std::vector<LabelBesides> besides;
+  std::span<std::byte> rows = BatchAccess::Bytes(batch, BatchTensor::kTokens);
+  for (uint32_t i = 0; i < windows->size(); ++i) {
     const std::vector<uint32_t>& tokens = (*windows)[i].tokens;
     const std::string& source = tree_.leaves()[batch->source(i)].path;
-    if (tokens.size() != batch->seq_len()) {
-      co_return WindowLengthError(source, tokens.size(), batch->seq_len());
+    if (tokens.size() != batch->plan().seq_len) {
+      co_return WindowLengthError(source, tokens.size(), batch->plan().seq_len);
     }
-    const uint64_t greatest = Widen(
-        std::as_bytes(std::span(tokens)), sizeof(uint32_t), batch->token_type(),
-        BatchAccess::Bytes(batch, BatchTensor::kTokens)
-            .subspan(i * row_bytes, row_bytes));
+    uint64_t greatest = 0;
+    const auto copy = [&](size_t begin, size_t count) {
+      const std::span<std::byte> to = rows.first(count * width);
+      rows = rows.subspan(to.size());
+      greatest =
+          std::max(greatest,
+                   Widen(std::as_bytes(std::span(tokens).subspan(begin, count)),
+                         sizeof(uint32_t), batch->token_type(), to));
+    };
+    if (context_ranks_ == 1) {
+      copy(0, tokens.size());
+    } else {
+      uint32_t end = 0;
+      for (const SamplePart& part : parts.Of(i)) {
+        copy(part.begin_in_sample, part.length);
+        end += part.length;
+        if (part.last_label != SamplePart::LastLabel::kBesides) continue;
+        const uint64_t label = tokens[part.begin_in_sample + part.length];
+        besides.push_back({i, end - 1, label});
+        greatest = std::max(greatest, label);
+      }
+    }
     if (greatest >= ids) {
       co_return NotAnIdOf(source, batch->provenance(i).item, greatest, ids);
     }
   }
-  co_return absl::OkStatus();
+  co_return besides;
 }
 
 }  // namespace poniente::internal

@@ -12,10 +12,13 @@
 
 #include "absl/status/status.h"
 #include "async/blocking_threads.h"
+#include "dataset/step_sharing.h"
 #include "loader/dataset_times.h"
 #include "loader/fetch_times.h"
 #include "loader/file_rows.h"
 #include "loader/loss_mask_rows.h"
+#include "loader/part_finder.h"
+#include "loader/sample_parts.h"
 #include "loader/samples_by_leaf.h"
 #include "loader/tensor_filler.h"
 #include "poniente/async_dataset.h"
@@ -73,26 +76,36 @@ class BatchAssembler {
   absl::Status CheckLengths(std::span<const LeafPosition> items,
                             const SamplesByLeaf& by_leaf,
                             uint32_t seq_len) const;
-  // Finds the documents of the samples; none if nothing needs them. Reads them,
-  // if it must, on another thread.
-  Task<BatchDocuments> FindDocuments(std::span<const LeafPosition> items,
-                                     uint32_t seq_len) const;
-  Task<> FillFromItems(std::span<const Position> positions, Batch* batch) const;
+  // Finds the parts of the samples; none if nothing needs them. Reads them, if
+  // it must, on another thread.
+  Task<SampleParts> FindParts(std::span<const LeafPosition> items,
+                              uint32_t seq_len) const;
+  // As FileRows::Fill().
+  Task<std::vector<LabelBesides>> FillFromItems(
+      std::span<const Position> positions, const SampleParts& parts,
+      Batch* batch) const;
+  // Returns the tokens that this rank has of a sample of `seq_len` tokens.
+  uint32_t RowTokens(uint32_t seq_len) const {
+    return seq_len / context_ranks_;
+  }
 
   const DatasetPtr<TokenWindow> dataset_;
   const Schedule schedule_;
   const DatasetTree tree_;
   const uint32_t rank_;
   const uint32_t ranks_;
+  const uint32_t context_ranks_;
   const LastBatch last_batch_;
   const TensorFiller tensors_;
+  const PartFinder parts_;
+  const StepSharing sharing_;
   const LossMaskRows loss_masks_;
   const std::shared_ptr<SlotRing> slots_;
   std::optional<FileRows> file_rows_;  // nullopt: GetAt() is called
   std::optional<DatasetTimes>
       dataset_times_;                   // nullopt if there are file_rows_
   std::vector<uint64_t> whole_tokens_;  // by leaf, of an item; 0: unknown
-  // Its calls borrow the tree and tensors_, so it is destroyed first.
+  // Its calls borrow the tree and parts_, so it is destroyed first.
   mutable BlockingThreads blocking_;
 };
 

@@ -4,12 +4,14 @@
 #include <algorithm>
 #include <numeric>
 
+#include "poniente/batch_tensors.h"
+
 namespace poniente::internal {
 namespace {
 
 template <class Id>
 void IgnoreWithoutLoss(std::span<const uint8_t> has_loss, std::span<Id> row) {
-  for (size_t i = 0; i + 1 < row.size(); ++i) {
+  for (size_t i = 0; i < row.size(); ++i) {
     row[i] = has_loss[i + 1] != 0 ? row[i] : Id{kIgnoredLabel};
   }
 }
@@ -18,35 +20,28 @@ void IgnoreWithoutLoss(std::span<const uint8_t> has_loss, std::span<Id> row) {
 
 // CMakeLists.txt compiles this file with -O3 because of these loops.
 
-void FillLossMask(std::span<const SamplePart> parts, bool across,
-                  std::span<uint8_t> row) {
+void FillLossMask(std::span<const SamplePart> parts, std::span<uint8_t> row) {
   std::fill(row.begin(), row.end(), uint8_t{1});
   ForEachWithoutLabel(
-      parts, across, [row](uint32_t end) { row[end - 1] = 0; },
+      parts, [row](uint32_t end) { row[end - 1] = 0; },
       [row](uint32_t begin, uint32_t end) {
         std::fill(row.begin() + begin, row.begin() + end, uint8_t{0});
       });
 }
 
-void FillDocumentIds(std::span<const SamplePart> parts, bool across,
+void FillDocumentIds(std::span<const SamplePart> parts,
                      std::span<int32_t> row) {
   int32_t* to = row.data();
-  int32_t number = 0;
   for (const SamplePart& part : parts) {
-    const bool is_document = part.kind == SamplePart::Kind::kDocument;
-    to = std::fill_n(to, part.length, is_document ? number : -1);
-    if (is_document && !across) ++number;
+    to = std::fill_n(to, part.length, part.document);
   }
 }
 
-void FillPositions(std::span<const SamplePart> parts, bool restarts,
-                   std::span<int32_t> row) {
+void FillPositions(std::span<const SamplePart> parts, std::span<int32_t> row) {
   int32_t* to = row.data();
   for (const SamplePart& part : parts) {
     if (part.kind == SamplePart::Kind::kDocument) {
-      const int32_t first =
-          restarts ? 0 : static_cast<int32_t>(to - row.data());
-      std::iota(to, to + part.length, first);
+      std::iota(to, to + part.length, part.position);
     } else {
       std::fill_n(to, part.length, 0);
     }
@@ -55,7 +50,7 @@ void FillPositions(std::span<const SamplePart> parts, bool restarts,
 }
 
 void TakeLossAway(std::span<const uint8_t> has_loss, std::span<uint8_t> row) {
-  for (size_t i = 0; i + 1 < row.size(); ++i) row[i] &= has_loss[i + 1];
+  for (size_t i = 0; i < row.size(); ++i) row[i] &= has_loss[i + 1];
 }
 
 void TakeLabelsAway(std::span<const uint8_t> has_loss, std::span<int32_t> row) {
@@ -66,34 +61,22 @@ void TakeLabelsAway(std::span<const uint8_t> has_loss, std::span<int64_t> row) {
   IgnoreWithoutLoss(has_loss, row);
 }
 
-SeqlensWriter::SeqlensWriter(std::span<int32_t> all, uint32_t seq_len,
-                             uint32_t most)
-    : all_(all),
-      seq_len_(static_cast<int32_t>(seq_len)),
-      most_(static_cast<int32_t>(most)) {
+SeqlensWriter::SeqlensWriter(std::span<int32_t> all, uint32_t most)
+    : all_(all), most_(static_cast<int32_t>(most)) {
   if (!all_.empty()) all_[0] = 0;
 }
 
-SeqlensWriter::Sample SeqlensWriter::Add(std::span<const SamplePart> parts,
-                                         bool across) {
+SeqlensWriter::Sample SeqlensWriter::Add(std::span<const SamplePart> parts) {
   Sample sample;
-  const auto end_document = [&](int32_t length) {
-    ++sample.documents;
-    sample.longest = std::max(sample.longest, length);
-    end_ += length;
-    if (sample.documents <= most_ && !all_.empty()) all_[written_++] = end_;
-  };
-  if (across) {
-    end_document(seq_len_);
-    return sample;
-  }
   for (size_t i = 0; i < parts.size();) {
     auto length = static_cast<int32_t>(parts[i].length);
-    for (++i; i < parts.size() && parts[i].kind == SamplePart::Kind::kAlignment;
-         ++i) {
+    for (++i; i < parts.size() && !parts[i].begins_sequence; ++i) {
       length += static_cast<int32_t>(parts[i].length);
     }
-    end_document(length);
+    ++sample.sequences;
+    sample.longest = std::max(sample.longest, length);
+    end_ += length;
+    if (sample.sequences <= most_ && !all_.empty()) all_[written_++] = end_;
   }
   return sample;
 }

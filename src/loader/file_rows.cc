@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "loader/batch_access.h"
 #include "loader/widen.h"
+#include "poniente/extend/piecewise_items.h"
 #include "util/status_macros.h"
 
 namespace poniente::internal {
@@ -51,17 +52,22 @@ bool FileRows::CanRead(const DatasetTree& tree) {
                      });
 }
 
-FileRows::FileRows(const DatasetTree& tree, TokenType type, bool may_widen)
-    : tree_(tree), host_type_(type) {
+FileRows::FileRows(const DatasetTree& tree, const Options& options)
+    : tree_(tree),
+      reads_labels_(options.reads_labels),
+      host_type_(options.type) {
+  const TokenType type = options.type;
   for (const TreeLeaf& leaf : tree.leaves()) {
     const RangeSource& ranges = *leaf.node->ranges();
     const uint64_t ids = IdLimit(*leaf.node, type);
     const uint32_t width = ranges.width_bytes();
     leaves_.push_back({&ranges, &ranges.reader(), ids, width,
                        ranges.ids_are_checked() || HoldsNoOther(ids, width),
-                       ranges.has_pieces()});
+                       ranges.has_pieces() || options.reads_slices,
+                       PiecesOf(*leaf.node) == nullptr});
   }
-  if (const uint32_t width = may_widen ? WidthBelow(type) : 0; width > 0) {
+  if (const uint32_t width = options.may_widen ? WidthBelow(type) : 0;
+      width > 0) {
     host_type_ = TypeOfWidth(width);
     widened_from_ = width;
     return;
@@ -81,31 +87,47 @@ uint32_t FileRows::WidthBelow(TokenType type) const {
   return is_shared && width < TokenTypeBytes(type) ? width : 0;
 }
 
-Task<> FileRows::Fill(std::span<const LeafPosition> items,
-                      const SamplesByLeaf& by_leaf,
-                      const BatchDocuments& documents,
-                      std::span<const ReadRequest> besides, Batch* batch,
-                      Slot* slot, FetchTimes* times) const {
+Task<std::vector<LabelBesides>> FileRows::Fill(
+    std::span<const LeafPosition> items, const SamplesByLeaf& by_leaf,
+    const SampleParts& parts, std::span<const ReadRequest> besides,
+    Batch* batch, Slot* slot, FetchTimes* times) const {
   Stopwatch watch;
   absl::StatusOr<PlannedReads> reads =
-      PlanReads(items, by_leaf, documents, batch, slot);
+      PlanReads(items, by_leaf, parts, batch, slot);
   if (!reads.ok()) co_return reads.status();
+  if (reads_labels_) PlanLabels(items, by_leaf, parts, &*reads);
   reads->requests.insert(reads->requests.end(), besides.begin(), besides.end());
   times->resolve += watch.Lap();
   absl::Status read = co_await ReadBatch(reads->requests);
   times->read += watch.Lap();
   if (!read.ok()) co_return read;
   absl::Status decoded = Decode(items, *reads, batch);
-  if (decoded.ok()) FillPadding(by_leaf, documents, batch);
+  if (!decoded.ok()) co_return decoded;
+  FillPadding(by_leaf, parts, batch);
+  absl::StatusOr<std::vector<LabelBesides>> labels =
+      DecodeLabels(items, *reads);
   times->decode += watch.Lap();
-  co_return decoded;
+  co_return labels;
+}
+
+void FileRows::Locate(const LeafPosition& item, uint64_t begin, uint64_t end,
+                      std::vector<FileRange>* ranges) const {
+  const Leaf& from = leaves_[item.leaf];
+  if (!from.counts_in_item) {
+    from.ranges->LocateTokens(begin, end, ranges);
+    return;
+  }
+  const Position& position = item.position;
+  ranges->push_back(from.ranges->Locate(
+      position.index, position.part_begin + static_cast<uint32_t>(begin),
+      static_cast<uint32_t>(end - begin)));
 }
 
 // Rows that lie on the host as they are stored are read in place, others
 // beside it.
 absl::StatusOr<FileRows::PlannedReads> FileRows::PlanReads(
     std::span<const LeafPosition> items, const SamplesByLeaf& by_leaf,
-    const BatchDocuments& documents, Batch* batch, Slot* slot) const {
+    const SampleParts& parts, Batch* batch, Slot* slot) const {
   const uint32_t width = TokenTypeBytes(host_type_);
   const uint32_t seq_len = batch->seq_len();
   size_t beside = 0;
@@ -135,29 +157,79 @@ absl::StatusOr<FileRows::PlannedReads> FileRows::PlanReads(
       reads.places.push_back({group.leaf, sample, at});
     };
     for (const uint32_t sample : group.samples) {
-      if (!from.has_pieces) {
+      if (!from.reads_parts) {
         const Position& position = items[sample].position;
         add(from.ranges->Locate(position.index, position.part_begin, seq_len),
             sample, 0);
         continue;
       }
       uint32_t at = 0;
-      for (const SamplePart& part : documents.Of(sample)) {
-        uint32_t end = at + part.length;
-        if (part.kind == SamplePart::Kind::kDocument) {
-          ranges.clear();
-          from.ranges->LocateTokens(part.begin, part.begin + part.length,
-                                    &ranges);
-          for (const FileRange& range : ranges) {
-            add(range, sample, at);
-            at += static_cast<uint32_t>(range.bytes / from.width);
-          }
+      const std::span<const SamplePart> row = parts.Of(sample);
+      for (size_t i = 0; i < row.size();) {
+        if (row[i].kind == SamplePart::Kind::kPadding) {
+          at += row[i++].length;
+          continue;
         }
-        at = end;
+        // Parts that follow one another in the source are read together.
+        const uint64_t begin = row[i].begin;
+        uint64_t end = begin;
+        for (; i < row.size() && row[i].begin == end &&
+               row[i].kind == SamplePart::Kind::kDocument;
+             ++i) {
+          end += row[i].length;
+        }
+        ranges.clear();
+        Locate(items[sample], begin, end, &ranges);
+        for (const FileRange& range : ranges) {
+          add(range, sample, at);
+          at += static_cast<uint32_t>(range.bytes / from.width);
+        }
       }
     }
   }
   return reads;
+}
+
+void FileRows::PlanLabels(std::span<const LeafPosition> items,
+                          const SamplesByLeaf& by_leaf,
+                          const SampleParts& parts, PlannedReads* reads) const {
+  std::vector<FileRange> ranges;
+  for (const SamplesByLeaf::Group& group : by_leaf) {
+    for (const uint32_t sample : group.samples) {
+      uint32_t end = 0;
+      for (const SamplePart& part : parts.Of(sample)) {
+        end += part.length;
+        if (part.last_label != SamplePart::LastLabel::kBesides) continue;
+        Locate(items[sample], part.label_token, part.label_token + 1, &ranges);
+        reads->labels.push_back({group.leaf, sample, end - 1});
+      }
+    }
+  }
+  reads->label_ids.resize(ranges.size());
+  const std::span<std::byte> into =
+      std::as_writable_bytes(std::span(reads->label_ids));
+  for (size_t i = 0; i < ranges.size(); ++i) {
+    const FileRange& range = ranges[i];
+    reads->requests.push_back(
+        {leaves_[reads->labels[i].leaf].reader, range.file, range.offset,
+         into.subspan(i * sizeof(uint64_t), range.bytes)});
+  }
+}
+
+absl::StatusOr<std::vector<LabelBesides>> FileRows::DecodeLabels(
+    std::span<const LeafPosition> items, const PlannedReads& reads) const {
+  std::vector<LabelBesides> labels(reads.labels.size());
+  for (size_t i = 0; i < labels.size(); ++i) {
+    const RowPlace& place = reads.labels[i];
+    const uint64_t id = reads.label_ids[i];
+    if (id >= leaves_[place.leaf].ids) {
+      return NotAnIdOf(tree_.leaves()[place.leaf].path,
+                       items[place.sample].position.index, id,
+                       leaves_[place.leaf].ids);
+    }
+    labels[i] = {place.sample, place.at, id};
+  }
+  return labels;
 }
 
 absl::Status FileRows::Decode(std::span<const LeafPosition> items,
@@ -184,18 +256,17 @@ absl::Status FileRows::Decode(std::span<const LeafPosition> items,
 }
 
 void FileRows::FillPadding(const SamplesByLeaf& by_leaf,
-                           const BatchDocuments& documents,
-                           Batch* batch) const {
+                           const SampleParts& parts, Batch* batch) const {
   const uint32_t width = TokenTypeBytes(host_type_);
   std::byte* const rows =
       BatchAccess::Bytes(batch, BatchTensor::kTokens).data();
   for (const SamplesByLeaf::Group& group : by_leaf) {
     const Leaf& from = leaves_[group.leaf];
-    if (!from.has_pieces) continue;
+    if (!from.ranges->has_pieces()) continue;
     const uint64_t id = from.ranges->padding_id();
     for (const uint32_t sample : group.samples) {
       std::byte* to = rows + size_t{sample} * batch->seq_len() * width;
-      for (const SamplePart& part : documents.Of(sample)) {
+      for (const SamplePart& part : parts.Of(sample)) {
         std::byte* const end = to + size_t{part.length} * width;
         if (part.kind == SamplePart::Kind::kDocument) {
           to = end;

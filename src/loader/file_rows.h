@@ -15,6 +15,7 @@
 #include "io/range_source.h"
 #include "loader/document_rows.h"
 #include "loader/fetch_times.h"
+#include "loader/sample_parts.h"
 #include "loader/samples_by_leaf.h"
 #include "poniente/batch.h"
 #include "poniente/byte_reader.h"
@@ -36,10 +37,15 @@ class FileRows {
   // Returns whether all leaves lie in files, and no function makes items.
   static bool CanRead(const DatasetTree& tree);
 
-  // Borrows the tree. `type`: of the batch's ids. `may_widen`: whether the
-  // device widens them if they are stored with one smaller width. REQUIRES:
-  // CanRead().
-  FileRows(const DatasetTree& tree, TokenType type, bool may_widen);
+  struct Options {
+    TokenType type = TokenType::kU32;  // of the batch's ids
+    // Whether the device widens ids that are stored with one smaller width.
+    bool may_widen = false;
+    bool reads_slices = false;  // rows are parts of samples
+    bool reads_labels = false;  // those that are not in the rows
+  };
+  // Borrows the tree. REQUIRES: CanRead().
+  FileRows(const DatasetTree& tree, const Options& options);
 
   // Returns the type of ids on the host: the batch's, or the one that the
   // device widens from.
@@ -48,12 +54,15 @@ class FileRows {
   // the device; 0 if all ids are read in place.
   uint32_t widened_from() const { return widened_from_; }
 
-  // Fills the rows of a batch. `documents` are those of the samples whose leaf
-  // has pieces, at least. Reads what `besides` asks for at the same time.
-  Task<> Fill(std::span<const LeafPosition> items, const SamplesByLeaf& by_leaf,
-              const BatchDocuments& documents,
-              std::span<const ReadRequest> besides, Batch* batch, Slot* slot,
-              FetchTimes* times) const;
+  // Fills the rows of a batch, and returns the labels that are not in them.
+  // `parts` are those of the samples whose rows are read in parts, at least.
+  // Reads what `besides` asks for at the same time.
+  Task<std::vector<LabelBesides>> Fill(std::span<const LeafPosition> items,
+                                       const SamplesByLeaf& by_leaf,
+                                       const SampleParts& parts,
+                                       std::span<const ReadRequest> besides,
+                                       Batch* batch, Slot* slot,
+                                       FetchTimes* times) const;
 
  private:
   // What reading needs from a leaf, side by side.
@@ -63,7 +72,8 @@ class FileRows {
     uint64_t ids = 0;  // they are below this
     uint32_t width = 0;
     bool ids_are_checked = false;  // or none of its width could be refused
-    bool has_pieces = false;
+    bool reads_parts = false;      // rows are not one piece of the item
+    bool counts_in_item = false;   // parts do, instead of in the source
   };
   // Where the bytes of a read belong: tokens from `at` on of a sample.
   struct RowPlace {
@@ -74,6 +84,10 @@ class FileRows {
   struct PlannedReads {
     std::vector<ReadRequest> requests;
     std::vector<RowPlace> places;  // of the first requests, one for each
+    // Of labels that are not in the rows, and what they are read into: ids of
+    // the widths of their leaves, followed by zeros.
+    std::vector<RowPlace> labels;
+    std::vector<uint64_t> label_ids;
   };
 
   // Returns the width that all leaves share if it is below that of `type`; else
@@ -81,15 +95,25 @@ class FileRows {
   uint32_t WidthBelow(TokenType type) const;
   absl::StatusOr<PlannedReads> PlanReads(std::span<const LeafPosition> items,
                                          const SamplesByLeaf& by_leaf,
-                                         const BatchDocuments& documents,
-                                         Batch* batch, Slot* slot) const;
+                                         const SampleParts& parts, Batch* batch,
+                                         Slot* slot) const;
+  // Adds the reads of labels that are not in the rows.
+  void PlanLabels(std::span<const LeafPosition> items,
+                  const SamplesByLeaf& by_leaf, const SampleParts& parts,
+                  PlannedReads* reads) const;
+  // Appends where tokens [begin, end) of a part lie.
+  void Locate(const LeafPosition& item, uint64_t begin, uint64_t end,
+              std::vector<FileRange>* ranges) const;
+  absl::StatusOr<std::vector<LabelBesides>> DecodeLabels(
+      std::span<const LeafPosition> items, const PlannedReads& reads) const;
   absl::Status Decode(std::span<const LeafPosition> items,
                       const PlannedReads& reads, Batch* batch) const;
   // Writes the ids that stand in padding.
-  void FillPadding(const SamplesByLeaf& by_leaf,
-                   const BatchDocuments& documents, Batch* batch) const;
+  void FillPadding(const SamplesByLeaf& by_leaf, const SampleParts& parts,
+                   Batch* batch) const;
 
   const DatasetTree& tree_;
+  const bool reads_labels_;
   std::vector<Leaf> leaves_;
   TokenType host_type_;
   uint32_t widened_from_ = 0;

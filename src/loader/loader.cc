@@ -45,14 +45,15 @@ std::vector<LoaderSource> SourcesOf(const DatasetTree& tree) {
 bool operator==(const LoaderOptions& a, const LoaderOptions& b) {
   // Names every field, so that a new one does not compile until it is here.
   const auto compared = [](const LoaderOptions& options) {
-    const auto& [rank, ranks, start_step, last_batch, token_type, tensors,
-                 documents, loss_weights, prefetch_batches, prefetch_bytes,
-                 max_held, waits_for_held, device, widen_on_device,
-                 warning_sink, report_every_steps, log_sink] = options;
-    return std::tie(rank, ranks, start_step, last_batch, token_type, tensors,
-                    documents, loss_weights, prefetch_batches, prefetch_bytes,
-                    max_held, waits_for_held, device, widen_on_device,
-                    report_every_steps);
+    const auto& [rank, ranks, sharing, context, start_step, last_batch,
+                 token_type, tensors, documents, loss_weights, prefetch_batches,
+                 prefetch_bytes, max_held, waits_for_held, device,
+                 widen_on_device, warning_sink, report_every_steps, log_sink] =
+        options;
+    return std::tie(rank, ranks, sharing, context, start_step, last_batch,
+                    token_type, tensors, documents, loss_weights,
+                    prefetch_batches, prefetch_bytes, max_held, waits_for_held,
+                    device, widen_on_device, report_every_steps);
   };
   return compared(a) == compared(b);
 }

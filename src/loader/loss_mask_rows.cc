@@ -67,29 +67,43 @@ LossMaskRows::LossMaskRows(const DatasetTree& tree) {
 }
 
 LossMaskRows::Reads LossMaskRows::Plan(const SamplesByLeaf& by_leaf,
-                                       const BatchDocuments& documents) const {
+                                       const SampleParts& parts) const {
   Reads reads;
   if (!has_any_) return reads;
-  std::vector<LossMaskBits> masks;
+  std::vector<LossMaskBits> masks;         // one for each of reads.parts
   std::vector<const ByteReader*> readers;  // of `masks`
   for (const SamplesByLeaf::Group& group : by_leaf) {
     const LossMaskSource* const from = masks_[group.leaf];
     if (from == nullptr) continue;
+    const auto add = [&](uint32_t sample, uint32_t at, uint64_t begin,
+                         uint32_t length) {
+      const size_t first = masks.size();
+      from->LocateLossMask(begin, begin + length, &masks);
+      for (size_t i = first; i < masks.size(); ++i) {
+        const auto tokens = static_cast<uint32_t>(masks[i].tokens);
+        reads.parts.push_back({sample, at, tokens, masks[i].first_bit});
+        at += tokens;
+      }
+    };
     for (const uint32_t sample : group.samples) {
       uint32_t at = 0;
-      for (const SamplePart& part : documents.Of(sample)) {
-        const size_t first = masks.size();
+      const SamplePart* before = nullptr;
+      const auto add_last_label = [&] {
+        if (before == nullptr ||
+            before->last_label != SamplePart::LastLabel::kBesides) {
+          return;
+        }
+        add(sample, at, before->label_token, 1);
+      };
+      for (const SamplePart& part : parts.Of(sample)) {
         if (part.kind == SamplePart::Kind::kDocument) {
-          from->LocateLossMask(part.begin, part.begin + part.length, &masks);
+          add(sample, at, part.begin, part.length);
         }
-        uint32_t to = at;
-        for (size_t i = first; i < masks.size(); ++i) {
-          const auto tokens = static_cast<uint32_t>(masks[i].tokens);
-          reads.parts.push_back({sample, to, tokens, masks[i].first_bit});
-          to += tokens;
-        }
+        add_last_label();
+        before = &part;
         at += part.length;
       }
+      add_last_label();
     }
     readers.resize(masks.size(), &from->mask_reader());
   }
@@ -112,7 +126,8 @@ LossMaskRows::Reads LossMaskRows::Plan(const SamplesByLeaf& by_leaf,
 }
 
 void LossMaskRows::Apply(const Reads& reads, Batch* batch) {
-  std::vector<uint8_t> has_loss(batch->seq_len());
+  // By token of the row, and of the label of the last one.
+  std::vector<uint8_t> has_loss(size_t{batch->seq_len()} + 1);
   for (size_t i = 0; i < reads.parts.size();) {
     const uint32_t sample = reads.parts[i].sample;
     bool has_all = true;
@@ -120,10 +135,13 @@ void LossMaskRows::Apply(const Reads& reads, Batch* batch) {
     std::fill(has_loss.begin(), has_loss.end(), uint8_t{1});
     for (; i < reads.parts.size() && reads.parts[i].sample == sample; ++i) {
       const Reads::Part& part = reads.parts[i];
-      if (part.bits == nullptr) continue;
+      const auto bits = std::span(has_loss).subspan(part.at, part.tokens);
+      if (part.bits == nullptr) {
+        std::fill(bits.begin(), bits.end(), uint8_t{1});
+        continue;
+      }
       has_all = false;
-      UnpackBits(part.bits, part.first_bit,
-                 std::span(has_loss).subspan(part.at, part.tokens));
+      UnpackBits(part.bits, part.first_bit, bits);
     }
     if (has_all) continue;
     if (batch->token_type() == TokenType::kI64) {

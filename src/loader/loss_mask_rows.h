@@ -11,7 +11,7 @@
 
 #include "absl/status/status.h"
 #include "io/loss_mask_source.h"
-#include "loader/document_rows.h"
+#include "loader/sample_parts.h"
 #include "loader/samples_by_leaf.h"
 #include "poniente/batch.h"
 #include "poniente/byte_reader.h"
@@ -31,7 +31,9 @@ class LossMaskRows {
 
   // What is read for one batch.
   struct Reads {
-    // Tokens from `at` on of a sample.
+    // Tokens from `at` on of a sample's row. A label that is not in the row
+    // stands where its token would be, if it were; it overrules what comes
+    // before it.
     struct Part {
       uint32_t sample = 0;
       uint32_t at = 0;
@@ -40,13 +42,12 @@ class LossMaskRows {
       const std::byte* bits = nullptr;  // null: all of them have loss
     };
     std::vector<ReadRequest> requests;
-    std::vector<Part> parts;             // by sample, then by place
+    std::vector<Part> parts;             // by sample
     std::unique_ptr<std::byte[]> bytes;  // what the requests are read into
   };
 
-  // Plans the reads. `documents` are those of the samples.
-  Reads Plan(const SamplesByLeaf& by_leaf,
-             const BatchDocuments& documents) const;
+  // Plans the reads. `parts` are those of the samples.
+  Reads Plan(const SamplesByLeaf& by_leaf, const SampleParts& parts) const;
   // Takes the labels away whose token has no loss. REQUIRES: the requests have
   // been read; the batch has its labels and its loss mask.
   static void Apply(const Reads& reads, Batch* batch);

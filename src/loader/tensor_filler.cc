@@ -7,9 +7,9 @@
 #include <string_view>
 
 #include "absl/strings/str_cat.h"
-#include "io/range_source.h"
 #include "loader/batch_access.h"
 #include "loader/document_rows.h"
+#include "loader/part_finder.h"
 #include "poniente/packing.h"
 #include "util/nearest_name.h"
 #include "util/status_macros.h"
@@ -23,16 +23,10 @@ constexpr BatchTensor kOfDocuments[] = {
     BatchTensor::kCuSeqlens,   BatchTensor::kDocumentCounts,
     BatchTensor::kMaxSeqlens};
 
-bool NeedsDocuments(const BatchLayout& layout) {
+bool NeedsParts(const BatchLayout& layout) {
   return std::any_of(
       std::begin(kOfDocuments), std::end(kOfDocuments),
       [&layout](BatchTensor tensor) { return layout.Has(tensor); });
-}
-
-SamplePart::Kind KindOf(const ItemPiece& piece) {
-  if (!piece.is_padding()) return SamplePart::Kind::kDocument;
-  return piece.document == kAlignmentPadding ? SamplePart::Kind::kAlignment
-                                             : SamplePart::Kind::kPadding;
 }
 
 // Returns whether `path` is that of `node` or of a node below it.
@@ -89,19 +83,26 @@ std::span<T> AllOf(Batch* batch, BatchTensor tensor) {
 }
 
 template <class Id>
-void FillLabels(std::span<const SamplePart> parts, bool across, size_t sample,
+void FillLabels(std::span<const SamplePart> parts, size_t sample,
                 Batch* batch) {
   const std::span<const Id> tokens = batch->tokens<Id>(sample);
   const std::span<Id> labels = RowOf<Id>(batch, BatchTensor::kLabels, sample);
   std::copy(tokens.begin() + 1, tokens.end(), labels.begin());
   labels.back() = kIgnoredLabel;
   ForEachWithoutLabel(
-      parts, across,
-      [labels](uint32_t end) { labels[end - 1] = kIgnoredLabel; },
+      parts, [labels](uint32_t end) { labels[end - 1] = kIgnoredLabel; },
       [labels](uint32_t begin, uint32_t end) {
         std::fill(labels.begin() + begin, labels.begin() + end,
                   static_cast<Id>(kIgnoredLabel));
       });
+}
+
+template <class Id>
+void FillBesides(std::span<const LabelBesides> besides, Batch* batch) {
+  for (const LabelBesides& label : besides) {
+    RowOf<Id>(batch, BatchTensor::kLabels, label.sample)[label.at] =
+        static_cast<Id>(label.id);
+  }
 }
 
 // The most documents of a sample that a leaf can give; 0 if not known.
@@ -113,16 +114,23 @@ uint32_t MostDocuments(const TreeLeaf& leaf) {
 }
 
 // What cu_seqlens have room for, by sample; 0: as many as there are tokens.
-uint32_t RoomForDocuments(const DatasetTree& tree, const DocumentRules& rules) {
-  if (rules.attention_across) return 1;
-  if (rules.max_documents > 0) return rules.max_documents;
+uint32_t RoomForSequences(const DatasetTree& tree,
+                          const LoaderOptions& options) {
+  const auto room = [&options](uint32_t documents) {
+    return static_cast<uint32_t>(
+        std::min<uint64_t>(MostSequences(documents, options), UINT32_MAX));
+  };
+  if (options.documents.attention_across) return room(1);
+  if (options.documents.max_documents > 0) {
+    return options.documents.max_documents;
+  }
   uint32_t most = 0;
   for (const TreeLeaf& leaf : tree.leaves()) {
     const uint32_t of_leaf = MostDocuments(leaf);
     if (of_leaf == 0) return 0;
     most = std::max(most, of_leaf);
   }
-  return most;
+  return room(most);
 }
 
 absl::Status TooManyDocuments(std::string_view source, uint64_t has,
@@ -141,8 +149,9 @@ absl::Status CheckRoomForDocuments(const DatasetTree& tree,
   const uint32_t most = options.documents.max_documents;
   if (most == 0 || options.documents.attention_across) return absl::OkStatus();
   for (const TreeLeaf& leaf : tree.leaves()) {
-    const uint32_t has = MostDocuments(leaf);
-    if (has > most) return TooManyDocuments(leaf.path, has, most);
+    const uint64_t has = MostSequences(MostDocuments(leaf), options);
+    if (MostDocuments(leaf) > 0 && has > most)
+      return TooManyDocuments(leaf.path, has, most);
   }
   return absl::OkStatus();
 }
@@ -172,103 +181,40 @@ absl::Status TensorFiller::Check(const DatasetTree& tree,
 }
 
 TensorFiller::TensorFiller(const DatasetTree& tree,
-                           const LoaderOptions& options, bool reads_files)
+                           const LoaderOptions& options)
     : tree_(tree),
       layout_(options.token_type, options.tensors,
-              RoomForDocuments(tree, options.documents)),
-      rules_(options.documents),
-      needs_documents_(NeedsDocuments(layout_)) {
+              RoomForSequences(tree, options)),
+      needs_parts_(NeedsParts(layout_)) {
   for (const TreeLeaf& leaf : tree.leaves()) {
-    documents_.push_back(leaf.is_plain ? PiecesOf(*leaf.node) : nullptr);
-    const RangeSource* const ranges = leaf.node->ranges();
-    leaf_reads_pieces_.push_back(reads_files && ranges->has_pieces());
-    reads_pieces_ |= leaf_reads_pieces_.back();
     loss_weights_.push_back(LossWeight(options.loss_weights, leaf.path));
   }
-}
-
-absl::StatusOr<bool> TensorFiller::AddDocuments(const LeafPosition& item,
-                                                uint32_t seq_len, bool may_read,
-                                                BatchDocuments* found) const {
-  const PiecewiseItems* const documents = documents_[item.leaf];
-  if (!needs_documents_ && !leaf_reads_pieces_[item.leaf]) {
-    found->EndSample();
-    return true;
-  }
-  if (documents == nullptr) {
-    found->Add({0, seq_len});
-    found->EndSample();
-    return true;
-  }
-  const auto what = [&] {
-    return absl::StrCat("documents of '", tree_.leaves()[item.leaf].path,
-                        "' item ", item.position.index);
-  };
-  std::vector<ItemPiece> pieces;
-  if (may_read) {
-    absl::StatusOr<std::vector<ItemPiece>> read =
-        documents->Pieces(item.position);
-    if (!read.ok()) return Prepend(read.status(), what());
-    pieces = *std::move(read);
-  } else {
-    const absl::StatusOr<bool> known =
-        documents->FindInMemory(item.position, &pieces);
-    if (!known.ok()) return Prepend(known.status(), what());
-    if (!*known) return false;
-  }
-  uint64_t tokens = 0;
-  for (const ItemPiece& piece : pieces) {
-    const uint64_t length = piece.end - piece.begin;
-    if (piece.end <= piece.begin || length > seq_len - tokens) {
-      tokens = UINT64_MAX;
-      break;
-    }
-    tokens += length;
-    found->Add({piece.begin, static_cast<uint32_t>(length), KindOf(piece)});
-  }
-  found->EndSample();
-  if (tokens == seq_len) return true;
-  return absl::InternalError(
-      absl::StrCat(what(), " do not add up to its ", seq_len, " tokens"));
-}
-
-absl::StatusOr<bool> TensorFiller::FindDocuments(
-    std::span<const LeafPosition> items, uint32_t seq_len, bool may_read,
-    BatchDocuments* found) const {
-  found->Clear();
-  for (const LeafPosition& item : items) {
-    PONIENTE_ASSIGN_OR_RETURN(const bool is_found,
-                              AddDocuments(item, seq_len, may_read, found));
-    if (!is_found) return false;
-  }
-  return true;
 }
 
 void TensorFiller::FillSample(std::span<const SamplePart> parts, size_t sample,
                               Batch* batch) const {
   if (layout_.Has(BatchTensor::kLabels)) {
     if (batch->token_type() == TokenType::kI64) {
-      FillLabels<int64_t>(parts, rules_.loss_across, sample, batch);
+      FillLabels<int64_t>(parts, sample, batch);
     } else {
-      FillLabels<int32_t>(parts, rules_.loss_across, sample, batch);
+      FillLabels<int32_t>(parts, sample, batch);
     }
   }
   if (layout_.Has(BatchTensor::kLossMask)) {
-    FillLossMask(parts, rules_.loss_across,
-                 RowOf<uint8_t>(batch, BatchTensor::kLossMask, sample));
+    FillLossMask(parts, RowOf<uint8_t>(batch, BatchTensor::kLossMask, sample));
   }
   if (layout_.Has(BatchTensor::kDocumentIds)) {
-    FillDocumentIds(parts, rules_.attention_across,
+    FillDocumentIds(parts,
                     RowOf<int32_t>(batch, BatchTensor::kDocumentIds, sample));
   }
   if (layout_.Has(BatchTensor::kPositions)) {
-    FillPositions(parts, rules_.restart_positions,
+    FillPositions(parts,
                   RowOf<int32_t>(batch, BatchTensor::kPositions, sample));
   }
 }
 
 absl::Status TensorFiller::FillSeqlens(std::span<const LeafPosition> items,
-                                       const BatchDocuments& documents,
+                                       const SampleParts& parts,
                                        Batch* batch) const {
   const std::span<int32_t> ends =
       AllOf<int32_t>(batch, BatchTensor::kCuSeqlens);
@@ -277,15 +223,14 @@ absl::Status TensorFiller::FillSeqlens(std::span<const LeafPosition> items,
   const std::span<int32_t> longest =
       AllOf<int32_t>(batch, BatchTensor::kMaxSeqlens);
   const uint32_t most = batch->max_documents();
-  SeqlensWriter writer(ends, batch->seq_len(), most);
+  SeqlensWriter writer(ends, most);
   for (size_t i = 0; i < items.size(); ++i) {
-    const SeqlensWriter::Sample sample =
-        writer.Add(documents.Of(i), rules_.attention_across);
-    if (!ends.empty() && static_cast<uint32_t>(sample.documents) > most) {
+    const SeqlensWriter::Sample sample = writer.Add(parts.Of(i));
+    if (!ends.empty() && static_cast<uint32_t>(sample.sequences) > most) {
       return TooManyDocuments(tree_.leaves()[items[i].leaf].path,
-                              static_cast<uint64_t>(sample.documents), most);
+                              static_cast<uint64_t>(sample.sequences), most);
     }
-    if (!counts.empty()) counts[i] = sample.documents;
+    if (!counts.empty()) counts[i] = sample.sequences;
     if (!longest.empty()) longest[i] = sample.longest;
   }
   writer.Finish();
@@ -293,7 +238,8 @@ absl::Status TensorFiller::FillSeqlens(std::span<const LeafPosition> items,
 }
 
 absl::Status TensorFiller::Fill(std::span<const LeafPosition> items,
-                                const BatchDocuments& documents,
+                                const SampleParts& parts,
+                                std::span<const LabelBesides> besides,
                                 Batch* batch) const {
   if (layout_.Has(BatchTensor::kLossWeights)) {
     auto* weights = reinterpret_cast<float*>(
@@ -302,16 +248,21 @@ absl::Status TensorFiller::Fill(std::span<const LeafPosition> items,
       weights[i] = loss_weights_[items[i].leaf];
     }
   }
-  if (!needs_documents_) return absl::OkStatus();
+  if (!needs_parts_) return absl::OkStatus();
   for (size_t i = 0; i < items.size(); ++i) {
-    FillSample(documents.Of(i), i, batch);
+    FillSample(parts.Of(i), i, batch);
+  }
+  if (batch->token_type() == TokenType::kI64) {
+    FillBesides<int64_t>(besides, batch);
+  } else {
+    FillBesides<int32_t>(besides, batch);
   }
   if (!layout_.Has(BatchTensor::kCuSeqlens) &&
       !layout_.Has(BatchTensor::kDocumentCounts) &&
       !layout_.Has(BatchTensor::kMaxSeqlens)) {
     return absl::OkStatus();
   }
-  return FillSeqlens(items, documents, batch);
+  return FillSeqlens(items, parts, batch);
 }
 
 }  // namespace poniente::internal

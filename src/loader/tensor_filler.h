@@ -4,16 +4,15 @@
 #ifndef PONIENTE_LOADER_TENSOR_FILLER_H_
 #define PONIENTE_LOADER_TENSOR_FILLER_H_
 
-#include <cstdint>
+#include <cstddef>
 #include <span>
 #include <vector>
 
 #include "absl/status/status.h"
-#include "absl/status/statusor.h"
 #include "loader/document_rows.h"
+#include "loader/sample_parts.h"
 #include "poniente/batch.h"
 #include "poniente/dataset_tree.h"
-#include "poniente/extend/piecewise_items.h"
 #include "poniente/loader.h"
 
 namespace poniente::internal {
@@ -28,44 +27,30 @@ class TensorFiller {
                             const LoaderOptions& options);
 
   // Creates a filler that borrows the tree. REQUIRES: Check() is ok.
-  // `reads_files`: whether the rows are read from files (FileRows).
-  TensorFiller(const DatasetTree& tree, const LoaderOptions& options,
-               bool reads_files);
+  TensorFiller(const DatasetTree& tree, const LoaderOptions& options);
 
   const BatchLayout& layout() const { return layout_; }
-  // Returns whether a tensor, or reading a leaf, depends on documents.
-  bool needs_documents() const { return needs_documents_ || reads_pieces_; }
-
-  // Finds the documents of all samples. May read, and block meanwhile, unless
-  // `may_read` is false: then returns false where it must.
-  absl::StatusOr<bool> FindDocuments(std::span<const LeafPosition> items,
-                                     uint32_t seq_len, bool may_read,
-                                     BatchDocuments* found) const;
+  // Returns whether a tensor depends on the parts of the samples.
+  bool needs_parts() const { return needs_parts_; }
 
   // Fills the tensors of a batch. `items` are its samples, whose tokens are
-  // already there; `documents` are theirs, unless no tensor needs them. An
-  // error if a sample has more documents than there is room for.
+  // already there; `parts` are theirs, unless no tensor needs them; `besides`
+  // are the labels that are not in their rows, if the batch has labels. An
+  // error if a sample has more sequences than there is room for.
   absl::Status Fill(std::span<const LeafPosition> items,
-                    const BatchDocuments& documents, Batch* batch) const;
+                    const SampleParts& parts,
+                    std::span<const LabelBesides> besides, Batch* batch) const;
 
  private:
-  // Returns false if that takes a read and must not.
-  absl::StatusOr<bool> AddDocuments(const LeafPosition& item, uint32_t seq_len,
-                                    bool may_read, BatchDocuments* found) const;
   void FillSample(std::span<const SamplePart> parts, size_t sample,
                   Batch* batch) const;
   // Fills what kernels of variable length take.
   absl::Status FillSeqlens(std::span<const LeafPosition> items,
-                           const BatchDocuments& documents, Batch* batch) const;
+                           const SampleParts& parts, Batch* batch) const;
 
   const DatasetTree& tree_;
   const BatchLayout layout_;
-  const DocumentRules rules_;
-  const bool needs_documents_;
-  bool reads_pieces_ = false;  // of any leaf
-  // By leaf; null: each item is one document.
-  std::vector<const PiecewiseItems*> documents_;
-  std::vector<uint8_t> leaf_reads_pieces_;  // by leaf: bools
+  const bool needs_parts_;
   std::vector<float> loss_weights_;
 };
 

@@ -162,7 +162,7 @@ TEST(VersionTest, IsTheLibrarys) {
 // Programs that were built before depend on these: append only, and raise
 // PONIENTE_ABI_VERSION for anything else.
 TEST(AbiTest, StructsLieAsInTheFirstVersion) {
-  EXPECT_EQ(sizeof(poniente_options), 72u);
+  EXPECT_EQ(sizeof(poniente_options), 88u);
   EXPECT_EQ(offsetof(poniente_options, ranks), 12u);
   EXPECT_EQ(offsetof(poniente_options, start_step), 16u);
   EXPECT_EQ(offsetof(poniente_options, token_type), 24u);
@@ -174,6 +174,9 @@ TEST(AbiTest, StructsLieAsInTheFirstVersion) {
   EXPECT_EQ(offsetof(poniente_options, waits_for_held), 52u);
   EXPECT_EQ(offsetof(poniente_options, report_every_steps), 56u);
   EXPECT_EQ(offsetof(poniente_options, tensors), 64u);
+  EXPECT_EQ(offsetof(poniente_options, context_rank), 72u);
+  EXPECT_EQ(offsetof(poniente_options, context_ranks), 76u);
+  EXPECT_EQ(offsetof(poniente_options, context_split), 80u);
   EXPECT_EQ(sizeof(poniente_run), 80u);
   EXPECT_EQ(offsetof(poniente_run, order_version), 76u);
   EXPECT_EQ(sizeof(poniente_step), 80u);

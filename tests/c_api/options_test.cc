@@ -35,7 +35,10 @@ INSTANTIATE_TEST_SUITE_P(
     All, BadOptionTest,
     ::testing::Values(
         BadOption{[](auto* o) { o->struct_size = 0; }, "struct_size"},
-        BadOption{[](auto* o) { --o->struct_size; }, "struct_size"},
+        BadOption{[](auto* o) { o->struct_size = 71; }, "struct_size"},
+        BadOption{[](auto* o) { o->context_split = 4; }, "context_split must"},
+        BadOption{[](auto* o) { o->context_rank = 1; },
+                  "context-parallel rank 1"},
         BadOption{[](auto* o) { o->struct_size = SIZE_MAX; }, "struct_size"},
         BadOption{[](auto* o) { o->rank = -2; }, "rank must be >= -1, got -2"},
         BadOption{[](auto* o) { o->rank = 1; }, "rank"},
@@ -59,6 +62,43 @@ INSTANTIATE_TEST_SUITE_P(
                   "waits_for_held must be -1, 0 or 1, got 2"},
         BadOption{[](auto* o) { o->waits_for_held = -2; },
                   "waits_for_held must be -1, 0 or 1, got -2"}));
+
+// A program that was built with a header without the newest fields.
+TEST_F(CApiTest, FieldsOfThisHeaderMayBeMissing) {
+  poniente_options options;
+  std::memset(&options, 0xff, sizeof options);
+  ASSERT_DONE(poniente_options_init(&options, 72));
+  options.context_split = 99;  // lies behind what the caller knows
+  Open(kRun, &options);
+}
+
+TEST_F(CApiTest, ContextParallelRanksHaveTheirTokens) {
+  poniente_options options;
+  ASSERT_DONE(poniente_options_init(&options, sizeof options));
+  const LoaderPtr whole_loader = Open(kRun, &options);
+  const BatchPtr all = Next(whole_loader);
+  options.context_rank = 1;
+  options.context_ranks = 2;
+  options.context_split = PONIENTE_CONTEXT_CONTIGUOUS;
+  const LoaderPtr half_loader = Open(kRun, &options);
+  const BatchPtr half = Next(half_loader);
+  poniente_tensor whole = {};
+  whole.struct_size = sizeof whole;
+  poniente_tensor part = {};
+  part.struct_size = sizeof part;
+  ASSERT_DONE(poniente_batch_tensor(all.get(), "tokens", &whole));
+  ASSERT_DONE(poniente_batch_tensor(half.get(), "tokens", &part));
+  ASSERT_EQ(part.shape[0], whole.shape[0]);
+  ASSERT_EQ(part.shape[1] * 2, whole.shape[1]);
+  const auto* const a = static_cast<const uint32_t*>(whole.host);
+  const auto* const b = static_cast<const uint32_t*>(part.host);
+  for (int64_t i = 0; i < part.shape[0]; ++i) {
+    for (int64_t t = 0; t < part.shape[1]; ++t) {
+      ASSERT_EQ(b[i * part.shape[1] + t],
+                a[i * whole.shape[1] + part.shape[1] + t]);
+    }
+  }
+}
 
 // What a program sees that was built with a later header.
 struct LaterOptions {

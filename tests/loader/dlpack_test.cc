@@ -104,7 +104,7 @@ Batch HeldBatch(internal::SlotRing* ring) {
   std::memcpy(slot->host().data(), ids, sizeof ids);
   EXPECT_THAT(slot->Upload(sizeof ids), testing::IsOk());
   Batch batch = internal::BatchAccess::Make(
-      PlanOf(3), 2, internal::BatchLayout(TokenType::kU16), std::move(slot));
+      PlanOf(3), 2, 3, internal::BatchLayout(TokenType::kU16), std::move(slot));
   internal::BatchAccess::MarkHeld(&batch);
   return batch;
 }
@@ -216,7 +216,7 @@ TEST(HostDlpackTest, TensorsHaveTheirOwnPlacesTypesAndDimensions) {
                              BatchTensor::kLossWeights};
   const internal::BatchLayout layout(TokenType::kU8, all);
   const Batch batch = internal::BatchAccess::Make(
-      PlanOf(3), 2, layout, *RunBlocking(ring->Take(layout.Bytes(2, 3))));
+      PlanOf(3), 2, 3, layout, *RunBlocking(ring->Take(layout.Bytes(2, 3))));
   for (const TensorView& view : batch.tensors()) {
     ASSERT_OK_AND_ASSIGN(const BatchTensor which, ParseBatchTensor(view.name));
     ASSERT_OK_AND_ASSIGN(const DlpackTensor made, HostDlpack(batch, which));

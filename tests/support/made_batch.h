@@ -17,12 +17,13 @@
 
 namespace poniente::testing {
 
-inline Batch MadeBatch(StepPlan plan, size_t num_samples, TokenType type) {
+inline Batch MadeBatch(const StepPlan& plan, size_t num_samples,
+                       TokenType type) {
   const auto ring = std::make_shared<internal::SlotRing>(
       Device(), nullptr, 1, [](std::string_view) {});
   const internal::BatchLayout layout(type);
   const size_t bytes = layout.Bytes(num_samples, plan.seq_len);
-  return internal::BatchAccess::Make(std::move(plan), num_samples, layout,
+  return internal::BatchAccess::Make(plan, num_samples, plan.seq_len, layout,
                                      *RunBlocking(ring->Take(bytes)));
 }
 

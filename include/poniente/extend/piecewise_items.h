@@ -75,6 +75,17 @@ class PiecewiseItems {
     return true;
   }
 
+  // Sets `goes_on` to whether the document of `piece`, the last piece of an
+  // item, has tokens behind it in the source: token piece.end is then the next.
+  // Returns false if that takes a read and `may_read` is false. Default: it has
+  // none.
+  virtual absl::StatusOr<bool> FindGoesOn(const ItemPiece& piece, bool may_read,
+                                          bool* goes_on) const {
+    (void)piece, (void)may_read;
+    *goes_on = false;
+    return true;
+  }
+
   // Returns where the tokens of a document are served, in order; empty if the
   // document was not selected, or lies in the tail that fills no item.
   virtual absl::StatusOr<std::vector<PieceOfItem>> ItemsOf(

@@ -227,6 +227,11 @@ void AppendLoaderDifferences(const LoaderOptions& a, const LoaderOptions& b,
       boolean(b.documents.loss_across));
   add("runtime.restart_positions", boolean(a.documents.restart_positions),
       boolean(b.documents.restart_positions));
+  add("runtime.labels_beyond_sample", boolean(a.documents.labels_beyond_sample),
+      boolean(b.documents.labels_beyond_sample));
+  add("runtime.even_work", boolean(a.sharing.even_work),
+      boolean(b.sharing.even_work));
+  add("runtime.linear_cost", a.sharing.linear_cost, b.sharing.linear_cost);
   add("runtime.max_documents", uint64_t{a.documents.max_documents},
       uint64_t{b.documents.max_documents});
   add("runtime.widen_on_device", boolean(a.widen_on_device),

@@ -27,10 +27,10 @@ constexpr size_t kMaxReads = size_t{1} << 25;
 absl::StatusOr<std::unique_ptr<const RunReads>> RunReads::Create(
     const DatasetNode& root, const Schedule& schedule,
     std::vector<ConfigSource> sources, uint64_t steps, uint32_t rank,
-    uint32_t ranks) {
+    uint32_t ranks, const SampleSharing& sharing) {
   PONIENTE_CHECK(rank < ranks);
   std::unique_ptr<RunReads> reads(
-      new RunReads(root, schedule, std::move(sources), rank, ranks));
+      new RunReads(root, schedule, std::move(sources), rank, ranks, sharing));
   PONIENTE_CHECK(reads->sources_.size() ==
                  reads->trace_.tree().leaves().size());
   PONIENTE_RETURN_IF_ERROR(reads->FindFiles());
@@ -79,7 +79,10 @@ absl::Status RunReads::TakeDraws(uint64_t steps) {
     const auto origins = trace_.Resolve(step);
     if (absl::IsOutOfRange(origins.status())) break;  // the data ends before
     PONIENTE_RETURN_IF_ERROR(origins.status());
-    const BatchShare share = RankShare(origins->size(), rank_, ranks_);
+    StepPlan there = plan;
+    there.batch_size = origins->size();
+    PONIENTE_ASSIGN_OR_RETURN(const std::vector<bool> is_own,
+                              OwnSamples(there));
     for (const SampleOrigin& origin : *origins) {
       uint64_t& items = items_of_pass_[Pass{origin.leaf, origin.epoch}];
       uint64_t place = items;
@@ -91,9 +94,7 @@ absl::Status RunReads::TakeDraws(uint64_t steps) {
                 .first->second;
       }
       items = std::max(items, place + 1);
-      if (origin.position < share.begin || origin.position >= share.end) {
-        continue;
-      }
+      if (!is_own[origin.position]) continue;
       draws_.push_back({origin.leaf,
                         {.index = origin.item,
                          .epoch = origin.epoch,
@@ -105,6 +106,15 @@ absl::Status RunReads::TakeDraws(uint64_t steps) {
     end_sample_ = origins->back().sample + 1;
   }
   return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<bool>> RunReads::OwnSamples(
+    const StepPlan& plan) const {
+  PONIENTE_ASSIGN_OR_RETURN(const std::vector<uint64_t> own,
+                            sharing_.SamplesOf(plan, rank_, ranks_));
+  std::vector<bool> is_own(plan.batch_size);
+  for (const uint64_t sample : own) is_own[sample - plan.first_sample] = true;
+  return is_own;
 }
 
 uint64_t RunReads::WidthOf(uint32_t leaf) const {
@@ -210,16 +220,16 @@ absl::StatusOr<bool> RunReads::IsDrawnLater(uint32_t leaf, Index item,
   const uint64_t end = schedule.steps() == 0 ? UINT64_MAX : schedule.samples();
   PONIENTE_ASSIGN_OR_RETURN(const std::vector<FoundPart> found,
                             trace_.tree().FindParts(leaf, item, epoch));
-  return std::any_of(found.begin(), found.end(), [&](const FoundPart& part) {
+  for (const FoundPart& part : found) {
     const uint64_t sample = part.position.index;
     if (part.position.epoch != 0 || sample < end_sample_ || sample >= end) {
-      return false;
+      continue;
     }
     const StepPlan plan = schedule.At(schedule.StepOf(sample));
-    const BatchShare share = RankShare(plan.batch_size, rank_, ranks_);
-    const uint64_t position = sample - plan.first_sample;
-    return position >= share.begin && position < share.end;
-  });
+    PONIENTE_ASSIGN_OR_RETURN(const std::vector<bool> is_own, OwnSamples(plan));
+    if (is_own[sample - plan.first_sample]) return true;
+  }
+  return false;
 }
 
 absl::StatusOr<ReadTrace> RunReads::InOrder(const ShuffleOptions& order) const {

@@ -15,6 +15,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "dataset/step_sharing.h"
 #include "poniente/config.h"
 #include "poniente/run_trace.h"
 #include "poniente/shuffle.h"
@@ -65,7 +66,7 @@ class RunReads {
   static absl::StatusOr<std::unique_ptr<const RunReads>> Create(
       const DatasetNode& root, const Schedule& schedule,
       std::vector<ConfigSource> sources, uint64_t steps, uint32_t rank = 0,
-      uint32_t ranks = 1);
+      uint32_t ranks = 1, const SampleSharing& sharing = {});
 
   // Returns the reads of the run as configured. ResourceExhausted if samples
   // consist of too many pieces; errors of the stores.
@@ -101,8 +102,10 @@ class RunReads {
   using Pass = std::pair<uint32_t, uint64_t>;  // leaf, epoch
 
   RunReads(const DatasetNode& root, const Schedule& schedule,
-           std::vector<ConfigSource> sources, uint32_t rank, uint32_t ranks)
+           std::vector<ConfigSource> sources, uint32_t rank, uint32_t ranks,
+           const SampleSharing& sharing)
       : trace_(root, schedule),
+        sharing_(trace_.tree(), sharing),
         sources_(std::move(sources)),
         rank_(rank),
         ranks_(ranks) {}
@@ -115,10 +118,14 @@ class RunReads {
   uint32_t ItemTokens(uint32_t leaf) const;
   // Returns where the draws lie if their items are replaced by `items`.
   absl::StatusOr<ReadTrace> TraceOf(std::span<const Index> items) const;
+  // Returns which samples of a step this rank has, by their place in it.
+  // `plan`: of the samples that there are.
+  absl::StatusOr<std::vector<bool>> OwnSamples(const StepPlan& plan) const;
   absl::StatusOr<bool> IsDrawnLater(uint32_t leaf, Index item,
                                     uint64_t epoch) const;
 
-  const RunTrace trace_;
+  const RunTrace trace_;  // whose steps have their samples in order
+  const StepSharing sharing_;
   const std::vector<ConfigSource> sources_;
   const uint32_t rank_;
   const uint32_t ranks_;

@@ -86,7 +86,7 @@ TracedRun::TracedRun(DatasetPtr<TokenWindow> dataset, const Schedule& schedule,
                      std::vector<ConfigSource> sources, LoaderOptions options,
                      ByteReaderOptions io_options)
     : dataset_(std::move(dataset)),
-      trace_(*dataset_, schedule),
+      trace_(*dataset_, schedule, options.sharing),
       sources_(std::move(sources)),
       options_(std::move(options)),
       io_options_(io_options) {

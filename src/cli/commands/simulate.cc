@@ -278,7 +278,8 @@ int RunSimulate(const std::vector<std::string>& args) {
   const auto reads = RunReads::Create(
       *config->dataset(), config->schedule(), config->sources(),
       request->steps.value_or(DefaultSteps(config->schedule())),
-      request->rank.rank, request->rank.ranks);
+      request->rank.rank, request->rank.ranks,
+      config->loader_options().sharing);
   if (!reads.ok()) return Fail(reads.status());
   const auto simulation = internal::SimulateIo(**reads, request->options);
   if (!simulation.ok()) return Fail(simulation.status());

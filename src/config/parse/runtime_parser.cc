@@ -75,6 +75,8 @@ void ParseTensors(TableReader& runtime, LoaderOptions* loader) {
   documents.loss_across = runtime.Bool("loss_across_documents").value_or(false);
   documents.restart_positions =
       runtime.Bool("restart_positions").value_or(true);
+  documents.labels_beyond_sample =
+      runtime.Bool("labels_beyond_sample").value_or(false);
   documents.max_documents = static_cast<uint32_t>(
       runtime.Unsigned("max_documents", 0, UINT32_MAX).value_or(0));
 }
@@ -86,6 +88,9 @@ void ParseRuntime(TableReader& runtime, Run* run) {
   run->catalogs = runtime.Strings("catalogs");
   LoaderOptions& loader = run->loader;
   ParseTensors(runtime, &loader);
+  loader.sharing.even_work = runtime.Bool("even_work").value_or(false);
+  loader.sharing.linear_cost =
+      runtime.Unsigned("linear_cost", 0, kMaxInteger).value_or(0);
   ParseDevice(runtime, &loader.device);
   loader.widen_on_device = runtime.Bool("widen_on_device").value_or(false);
   const auto batches = [&runtime](const char* key, uint64_t least,

@@ -77,8 +77,13 @@ Keys RuntimeKeys(const Run& run, const std::vector<std::string>& catalogs,
            usual.documents.loss_across);
   add_flag("restart_positions", documents.restart_positions,
            usual.documents.restart_positions);
+  add_flag("labels_beyond_sample", documents.labels_beyond_sample,
+           usual.documents.labels_beyond_sample);
   add_count("max_documents", documents.max_documents,
             usual.documents.max_documents);
+  add_flag("even_work", loader.sharing.even_work, usual.sharing.even_work);
+  add_count("linear_cost", loader.sharing.linear_cost,
+            usual.sharing.linear_cost);
   add_flag("widen_on_device", loader.widen_on_device, usual.widen_on_device);
   add_count("prefetch_batches", loader.prefetch_batches,
             usual.prefetch_batches);

@@ -104,6 +104,16 @@ class PackedDataset : public AsyncDataset<TokenWindow>,
       const Position& position, std::vector<ItemPiece>* pieces) const override {
     return Find(position, /*may_read=*/false, pieces);
   }
+  absl::StatusOr<bool> FindGoesOn(const ItemPiece& piece, bool may_read,
+                                  bool* goes_on) const override {
+    const std::span<const uint64_t> document(&piece.document, 1);
+    if (!may_read && !source().HasRangesInMemory(document)) return false;
+    TokenRange tokens;
+    PONIENTE_RETURN_IF_ERROR(
+        source().DocumentRanges(document, std::span(&tokens, 1)));
+    *goes_on = piece.end < tokens.end;
+    return true;
+  }
   absl::StatusOr<std::vector<PieceOfItem>> ItemsOf(
       uint64_t document) const override {
     return ItemsIn(document, 0);

@@ -10,6 +10,7 @@
 #include "io/range_source.h"
 #include "poniente/extend/index_map_dataset.h"
 #include "store/read/source_loss_mask.h"
+#include "store/read/stored_ids.h"
 #include "store/read/window_grid.h"
 #include "util/status_macros.h"
 
@@ -130,6 +131,10 @@ class Windows : public RangesDataset, public RangeSource {
     const uint64_t token = grid_.Window(item).begin + begin - array.first_token;
     return {array.file, array.offset + token * width, count * width};
   }
+  void LocateTokens(uint64_t begin, uint64_t end,
+                    std::vector<FileRange>* ranges) const override {
+    AppendFileRanges(source(), begin, end, ranges);
+  }
 
  protected:
   absl::StatusOr<TokenRange> ItemRange(uint64_t index) const override {
@@ -163,6 +168,21 @@ class WindowsOfDocuments final : public Windows, public PiecewiseItems {
     const absl::StatusOr<TokenRange> tokens = Find(position);
     return !tokens.ok() ||
            source().HasPiecesInMemory(tokens->begin, tokens->end);
+  }
+  absl::StatusOr<bool> FindGoesOn(const ItemPiece& piece, bool may_read,
+                                  bool* goes_on) const override {
+    *goes_on = false;
+    if (piece.end >= source().num_tokens()) return true;
+    if (!may_read &&
+        !source().HasPiecesInMemory(piece.end - 1, piece.end + 1)) {
+      return false;
+    }
+    // The last token of the piece and the one behind it: of one document?
+    PONIENTE_ASSIGN_OR_RETURN(
+        const std::vector<ItemPiece> pieces,
+        source().DocumentPieces(piece.end - 1, piece.end + 1));
+    *goes_on = pieces.size() == 1;
+    return true;
   }
   absl::StatusOr<std::vector<PieceOfItem>> ItemsOf(
       uint64_t document) const override {

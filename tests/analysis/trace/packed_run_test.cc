@@ -12,7 +12,9 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "analysis/trace/read_trace.h"
 #include "poniente/config.h"
+#include "poniente/diff.h"
 #include "poniente/packing.h"
 #include "poniente/plan.h"
 #include "poniente/run.h"
@@ -254,6 +256,48 @@ TEST_F(PackedRunTest, PlanSaysWhatPackingDoes) {
     EXPECT_EQ(source.left_over_tokens, 0);
   }
   EXPECT_EQ(packed, 2);
+}
+
+// Ranks with even work: `show`, `find` and loaders agree.
+TEST_F(PackedRunTest, EvenWorkIsShownAsItIsServed) {
+  ASSERT_OK_AND_ASSIGN(const Config config,
+                       Parse(mixture_, "even_work = true\nlinear_cost = 7\n"));
+  EXPECT_TRUE(config.loader_options().sharing.even_work);
+  EXPECT_EQ(config.loader_options().sharing.linear_cost, 7);
+  ASSERT_OK_AND_ASSIGN(const Config without, Parse(mixture_));
+  const TracedRun run(config);
+  ASSERT_OK_AND_ASSIGN(const RunDiff diff,
+                       DiffRuns(TracedRun(without), run, 1000));
+  EXPECT_EQ(diff.compared.first, std::nullopt);
+  ASSERT_EQ(diff.differences.size(), 2);
+  EXPECT_EQ(diff.differences[0].what, "runtime.even_work");
+
+  constexpr uint32_t kRanks = 4;
+  uint64_t moved = 0;
+  for (uint32_t rank = 0; rank < kRanks; ++rank) {
+    ASSERT_OK_AND_ASSIGN(const auto loader,
+                         OpenLoader(config.run(), {rank, kRanks}));
+    ASSERT_OK_AND_ASSIGN(
+        const auto reads,
+        RunReads::Create(*config.dataset(), config.schedule(), config.sources(),
+                         8, rank, kRanks, config.loader_options().sharing));
+    uint64_t samples = 0;
+    for (uint64_t step = 0; step < 8; ++step) {
+      ASSERT_OK_AND_ASSIGN(const Batch batch, loader->NextBlocking());
+      ASSERT_OK_AND_ASSIGN(const TracedStep shown,
+                           run.Show(step, rank, kRanks));
+      ASSERT_EQ(shown.samples.size(), batch.num_samples());
+      for (size_t i = 0; i < batch.num_samples(); ++i) {
+        EXPECT_EQ(shown.samples[i].origin.sample, batch.provenance(i).sample);
+        EXPECT_EQ(shown.samples[i].origin.item, batch.provenance(i).item);
+        const BatchShare share = RankShare(6, rank, kRanks);
+        moved += batch.provenance(i).sample != step * 6 + share.begin + i;
+      }
+      samples += batch.num_samples();
+    }
+    EXPECT_EQ(reads->samples(), samples);
+  }
+  EXPECT_GT(moved, 0);
 }
 
 TEST_F(PackedRunTest, BatchesOfALoader) {

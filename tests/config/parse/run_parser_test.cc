@@ -138,13 +138,15 @@ TEST(RunParserTest, TheRuntimeTableIsAsDocumented) {
   EXPECT_THAT(
       values,
       ElementsAre(Pair("attention_across_documents", 0), Pair("cache_bytes", 0),
-                  Pair("catalogs", 0), Pair("device", 3), Pair("io", 5),
-                  Pair("loss_across_documents", 0), Pair("max_documents", 0),
-                  Pair("max_held", 0), Pair("prefetch_batches", 0),
-                  Pair("prefetch_bytes", 0), Pair("report_every_steps", 0),
-                  Pair("restart_positions", 0), Pair("tensors", 0),
-                  Pair("token_type", 5), Pair("verify_checksums", 3),
-                  Pair("waits_for_held", 0), Pair("widen_on_device", 0)));
+                  Pair("catalogs", 0), Pair("device", 3), Pair("even_work", 0),
+                  Pair("io", 5), Pair("labels_beyond_sample", 0),
+                  Pair("linear_cost", 0), Pair("loss_across_documents", 0),
+                  Pair("max_documents", 0), Pair("max_held", 0),
+                  Pair("prefetch_batches", 0), Pair("prefetch_bytes", 0),
+                  Pair("report_every_steps", 0), Pair("restart_positions", 0),
+                  Pair("tensors", 0), Pair("token_type", 5),
+                  Pair("verify_checksums", 3), Pair("waits_for_held", 0),
+                  Pair("widen_on_device", 0)));
 }
 
 TEST(RunParserTest, TheRuntimeTableSetsTheLoadersOptions) {

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "dataset/step_sharing.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <numeric>
+#include <span>
+
+#include "index/int128.h"
+#include "util/status_macros.h"
+
+namespace poniente::internal {
+namespace {
+
+const PackedItems* PackedItemsOfLeaf(const TreeLeaf& leaf) {
+  return leaf.is_plain ? PackedItemsOf(*leaf.node) : nullptr;
+}
+
+}  // namespace
+
+absl::Status StepSharing::Check(const DatasetTree& tree,
+                                const SampleSharing& sharing) {
+  if (!sharing.even_work) return absl::OkStatus();
+  if (std::none_of(tree.leaves().begin(), tree.leaves().end(),
+                   PackedItemsOfLeaf)) {
+    return absl::InvalidArgumentError(
+        "even_work divides samples by the lengths of their documents, which "
+        "only sources of packed documents know without reading; pack the "
+        "documents of a source, or turn even_work off");
+  }
+  return absl::OkStatus();
+}
+
+StepSharing::StepSharing(const DatasetTree& tree, const SampleSharing& sharing)
+    : tree_(tree), sharing_(sharing) {
+  for (const TreeLeaf& leaf : tree.leaves()) {
+    packed_.push_back(PackedItemsOfLeaf(leaf));
+  }
+}
+
+absl::StatusOr<std::vector<uint64_t>> StepSharing::SamplesOf(
+    const StepPlan& plan, uint32_t rank, uint32_t ranks) const {
+  const BatchShare share = RankShare(plan.batch_size, rank, ranks);
+  std::vector<uint64_t> samples(share.end - share.begin);
+  if (!sharing_.even_work) {
+    std::iota(samples.begin(), samples.end(), plan.first_sample + share.begin);
+    return samples;
+  }
+  std::vector<Position> positions(plan.batch_size);
+  for (size_t i = 0; i < positions.size(); ++i) {
+    positions[i].index = plan.first_sample + i;
+  }
+  std::vector<LeafPosition> items(positions.size());
+  PONIENTE_RETURN_IF_ERROR(tree_.Resolve(positions, items));
+  std::vector<uint64_t> work(items.size());
+  for (size_t i = 0; i < items.size(); ++i) {
+    const PackedItems* const packed = packed_[items[i].leaf];
+    const uint64_t squares = packed != nullptr
+                                 ? packed->SquaredLengths(items[i].position)
+                                 : uint64_t{plan.seq_len} * plan.seq_len;
+    work[i] = static_cast<uint64_t>(
+        std::min(Uint128{plan.seq_len} * sharing_.linear_cost + squares,
+                 Uint128{UINT64_MAX}));
+  }
+  const std::vector<uint64_t> order = BalancedOrder(work, ranks);
+  for (size_t i = 0; i < samples.size(); ++i) {
+    samples[i] = plan.first_sample + order[share.begin + i];
+  }
+  return samples;
+}
+
+}  // namespace poniente::internal

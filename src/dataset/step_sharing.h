@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// Divides the samples of a step among ranks.
+
+#ifndef PONIENTE_DATASET_STEP_SHARING_H_
+#define PONIENTE_DATASET_STEP_SHARING_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "poniente/dataset_tree.h"
+#include "poniente/extend/piecewise_items.h"
+#include "poniente/schedule.h"
+#include "poniente/shares.h"
+
+namespace poniente::internal {
+
+// Thread safety: immutable; any number of threads.
+class StepSharing {
+ public:
+  // InvalidArgument if sharing.even_work is set, but samples cannot differ in
+  // work.
+  static absl::Status Check(const DatasetTree& tree,
+                            const SampleSharing& sharing);
+
+  // Borrows the tree.
+  StepSharing(const DatasetTree& tree, const SampleSharing& sharing);
+
+  // Returns the numbers that a rank's samples of a step have in the run, in the
+  // order of its batch. `plan`: of the samples that there are. Errors:
+  // as DatasetTree::Resolve(). REQUIRES: rank < ranks.
+  absl::StatusOr<std::vector<uint64_t>> SamplesOf(const StepPlan& plan,
+                                                  uint32_t rank,
+                                                  uint32_t ranks) const;
+
+ private:
+  const DatasetTree& tree_;
+  const SampleSharing sharing_;
+  std::vector<const PackedItems*> packed_;  // by leaf; null: one document each
+};
+
+}  // namespace poniente::internal
+
+#endif  // PONIENTE_DATASET_STEP_SHARING_H_

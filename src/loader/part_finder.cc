@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "loader/part_finder.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <limits>
+#include <utility>
+
+#include "absl/container/inlined_vector.h"
+#include "absl/strings/str_cat.h"
+#include "io/range_source.h"
+#include "util/status_macros.h"
+
+namespace poniente::internal {
+
+absl::Status PartFinder::Check(const DatasetTree& tree,
+                               const LoaderOptions& options, bool reads_files) {
+  const ContextRank& context = options.context;
+  if (context.rank >= context.ranks) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("context-parallel rank ", context.rank,
+                     " is not below ranks, ", context.ranks));
+  }
+  if (options.sharing.even_work && options.documents.attention_across) {
+    return absl::InvalidArgumentError(
+        "even_work divides samples by the lengths of their documents, but "
+        "attention_across makes each sample one document; turn one of them "
+        "off");
+  }
+  if (!options.documents.labels_beyond_sample || reads_files) {
+    return absl::OkStatus();
+  }
+  for (const TreeLeaf& leaf : tree.leaves()) {
+    if (leaf.is_plain && leaf.node->ranges() != nullptr) continue;
+    return absl::InvalidArgumentError(absl::StrCat(
+        "the label of a sample's last token is to be the token behind the "
+        "sample, but the windows of '",
+        leaf.path, "' ('", leaf.node->name(),
+        "') do not lie in files as they are; turn labels_beyond_sample off"));
+  }
+  return absl::OkStatus();
+}
+
+PartFinder::PartFinder(const DatasetTree& tree, const LoaderOptions& options,
+                       bool needs_documents, bool reads_files)
+    : tree_(tree),
+      rules_(options.documents),
+      context_(options.context),
+      needs_all_(needs_documents || options.context.ranks > 1) {
+  for (const TreeLeaf& leaf : tree.leaves()) {
+    Leaf& added = leaves_.emplace_back();
+    if (leaf.is_plain) added.documents = PiecesOf(*leaf.node);
+    added.reads_pieces = reads_files && leaf.node->ranges()->has_pieces();
+    reads_pieces_ |= added.reads_pieces;
+  }
+}
+
+std::string PartFinder::Name(const LeafPosition& item) const {
+  return absl::StrCat("documents of '", tree_.leaves()[item.leaf].path,
+                      "' item ", item.position.index);
+}
+
+absl::StatusOr<bool> PartFinder::Find(std::span<const LeafPosition> items,
+                                      uint32_t seq_len, bool may_read,
+                                      SampleParts* found) const {
+  found->Clear();
+  for (const LeafPosition& item : items) {
+    PONIENTE_ASSIGN_OR_RETURN(const bool is_found,
+                              FindSample(item, seq_len, may_read, found));
+    if (!is_found) return false;
+    found->EndSample();
+  }
+  return true;
+}
+
+absl::StatusOr<bool> PartFinder::FindPieces(
+    const LeafPosition& item, uint32_t seq_len, bool may_read,
+    std::vector<ItemPiece>* pieces) const {
+  const PiecewiseItems* const documents = leaves_[item.leaf].documents;
+  if (documents == nullptr) {
+    // Without documents, tokens are counted in the item.
+    pieces->push_back({0, 0, seq_len});
+    return true;
+  }
+  if (may_read) {
+    absl::StatusOr<std::vector<ItemPiece>> read =
+        documents->Pieces(item.position);
+    if (!read.ok()) return Prepend(read.status(), Name(item));
+    *pieces = *std::move(read);
+  } else {
+    const absl::StatusOr<bool> known =
+        documents->FindInMemory(item.position, pieces);
+    if (!known.ok()) return Prepend(known.status(), Name(item));
+    if (!*known) return false;
+  }
+  uint64_t tokens = 0;
+  for (const ItemPiece& piece : *pieces) {
+    const uint64_t length = piece.end - piece.begin;
+    if (piece.end <= piece.begin || length > seq_len - tokens) {
+      tokens = UINT64_MAX;
+      break;
+    }
+    tokens += length;
+  }
+  if (tokens == seq_len) return true;
+  return absl::InternalError(
+      absl::StrCat(Name(item), " do not add up to its ", seq_len, " tokens"));
+}
+
+absl::StatusOr<bool> PartFinder::FindSample(const LeafPosition& item,
+                                            uint32_t seq_len, bool may_read,
+                                            SampleParts* found) const {
+  const Leaf& leaf = leaves_[item.leaf];
+  if (!needs_all_ && !leaf.reads_pieces) return true;
+  std::vector<ItemPiece> pieces;
+  PONIENTE_ASSIGN_OR_RETURN(const bool is_found,
+                            FindPieces(item, seq_len, may_read, &pieces));
+  if (!is_found) return false;
+  bool goes_on = false;
+  if (rules_.labels_beyond_sample && leaf.documents != nullptr &&
+      !pieces.back().is_padding()) {
+    const absl::StatusOr<bool> known =
+        leaf.documents->FindGoesOn(pieces.back(), may_read, &goes_on);
+    if (!known.ok()) return Prepend(known.status(), Name(item));
+    if (!*known) return false;
+  }
+  absl::InlinedVector<Document, 32> documents(pieces.size());
+  uint32_t begin = 0;
+  int32_t number = 0;
+  for (size_t i = 0; i < pieces.size(); ++i) {
+    const bool is_padding = pieces[i].is_padding();
+    documents[i] = {pieces[i], begin, is_padding ? -1 : number};
+    if (!is_padding) ++number;
+    begin = documents[i].end();
+  }
+  if (context_.ranks == 1) {
+    AddChunk(documents, {0, seq_len}, goes_on, found);
+    return true;
+  }
+  const absl::Status added = AddSlice(documents, seq_len, goes_on, found);
+  if (!added.ok()) return Prepend(added, Name(item));
+  return true;
+}
+
+absl::Status PartFinder::AddSlice(std::span<const Document> documents,
+                                  uint32_t seq_len, bool goes_on,
+                                  SampleParts* found) const {
+  // Aligned documents are divided with their padding. If tokens see all of the
+  // sample, it is one document.
+  absl::InlinedVector<uint32_t, 32> lengths;
+  for (const Document& document : documents) {
+    if (rules_.attention_across) break;
+    if (document.piece.document == kNoDocument) break;  // the end of the sample
+    if (document.piece.document == kAlignmentPadding) {
+      lengths.back() += document.length();
+    } else {
+      lengths.push_back(document.length());
+    }
+  }
+  PONIENTE_ASSIGN_OR_RETURN(const ContextSlice slice,
+                            MakeContextSlice(context_.split, seq_len, lengths,
+                                             context_.rank, context_.ranks));
+  for (const ContextChunk& chunk : slice.chunks) {
+    AddChunk(documents, chunk, goes_on, found);
+  }
+  return absl::OkStatus();
+}
+
+void PartFinder::AddChunk(std::span<const Document> documents,
+                          const ContextChunk& chunk, bool goes_on,
+                          SampleParts* found) const {
+  const auto first = std::partition_point(
+      documents.begin(), documents.end(), [&chunk](const Document& document) {
+        return document.end() <= chunk.begin;
+      });
+  for (auto i = static_cast<size_t>(first - documents.begin());
+       i < documents.size() && documents[i].begin < chunk.end; ++i) {
+    found->Add(MakePart(documents, i, chunk, goes_on));
+  }
+}
+
+SamplePart PartFinder::MakePart(std::span<const Document> documents,
+                                size_t number, const ContextChunk& chunk,
+                                bool goes_on) const {
+  const Document& document = documents[number];
+  const uint32_t begin = std::max(chunk.begin, document.begin);
+  const uint32_t end = std::min(chunk.end, document.end());
+  SamplePart part;
+  part.length = end - begin;
+  part.begin_in_sample = begin;
+  // Padding behind an aligned document belongs to its sequence.
+  part.begins_sequence =
+      begin == chunk.begin || (!rules_.attention_across &&
+                               document.piece.document != kAlignmentPadding);
+  if (document.piece.is_padding()) {
+    part.kind = SamplePart::Kind::kPadding;
+    part.document = -1;
+    return part;
+  }
+  const uint32_t in_document = begin - document.begin;
+  part.begin = document.piece.begin + in_document;
+  part.document = rules_.attention_across ? 0 : document.number;
+  part.position =
+      static_cast<int32_t>(rules_.restart_positions ? in_document : begin);
+  // The label of the last token: the next one of the document, in the sample or
+  // behind it, or the first of the document behind this one.
+  const bool is_last = number + 1 == documents.size();
+  if (end < document.end() || (is_last && goes_on)) {
+    part.last_label = SamplePart::LastLabel::kBesides;
+    part.label_token = part.begin + part.length;
+  } else if (rules_.loss_across && !is_last &&
+             !documents[number + 1].piece.is_padding()) {
+    part.last_label = end < chunk.end ? SamplePart::LastLabel::kInRow
+                                      : SamplePart::LastLabel::kBesides;
+    part.label_token = documents[number + 1].piece.begin;
+  }
+  return part;
+}
+
+uint64_t MostSequences(uint64_t documents, const LoaderOptions& options) {
+  if (options.documents.attention_across) documents = 1;
+  if (options.context.ranks == 1) return documents;
+  switch (options.context.split) {
+    case ContextSplit::kContiguous:
+      return documents;
+    case ContextSplit::kZigZag:
+      return documents + 1;
+    case ContextSplit::kZigZagPerDocument:
+      return 2 * documents;
+  }
+  return std::numeric_limits<uint64_t>::max();  // not reached
+}
+
+}  // namespace poniente::internal
