@@ -189,8 +189,8 @@ class TokenSource : public std::enable_shared_from_this<TokenSource> {
   virtual bool has_loss_mask() const { return false; }
   // Returns the arrays of the mask, by ascending first_token; the first begins
   // with token 0, and each ends where the next begins, so that some may be
-  // empty. Token stores have one for each shard. Empty without
-  // has_loss_mask().
+  // empty. All have the same encoding. Token stores have one for each shard.
+  // Empty without has_loss_mask().
   virtual std::span<const LossMaskArray> loss_mask_arrays() const { return {}; }
   // Returns where the mask of these tokens lies: ranges in order, without gaps,
   // one for each array, none empty. Without has_loss_mask(), it is one range

@@ -286,7 +286,7 @@ Task<> BatchAssembler::Fill(Batch* batch, Slot* slot, FetchTimes* times) const {
   }
   if (!tokens.ok()) co_return tokens;
   absl::Status filled = tensors_.Fill(items, *documents, batch);
-  if (filled.ok()) LossMaskRows::Apply(masks, batch);
+  if (filled.ok()) filled = LossMaskRows::Apply(masks, batch);
   times->decode += watch.Lap();
   co_return filled;
 }

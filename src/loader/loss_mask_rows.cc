@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "loader/batch_access.h"
 #include "poniente/extend/piecewise_items.h"
-#include "util/bits.h"
+#include "util/status_macros.h"
 
 namespace poniente::internal {
 namespace {
@@ -70,48 +70,46 @@ LossMaskRows::Reads LossMaskRows::Plan(const SamplesByLeaf& by_leaf,
                                        const BatchDocuments& documents) const {
   Reads reads;
   if (!has_any_) return reads;
-  std::vector<LossMaskBits> masks;
-  std::vector<const ByteReader*> readers;  // of `masks`
+  std::vector<LocatedLossMask> masks;
   for (const SamplesByLeaf::Group& group : by_leaf) {
     const LossMaskSource* const from = masks_[group.leaf];
     if (from == nullptr) continue;
     for (const uint32_t sample : group.samples) {
       uint32_t at = 0;
       for (const SamplePart& part : documents.Of(sample)) {
-        const size_t first = masks.size();
+        masks.clear();
         if (part.kind == SamplePart::Kind::kDocument) {
           from->LocateLossMask(part.begin, part.begin + part.length, &masks);
         }
         uint32_t to = at;
-        for (size_t i = first; i < masks.size(); ++i) {
-          const auto tokens = static_cast<uint32_t>(masks[i].tokens);
-          reads.parts.push_back({sample, to, tokens, masks[i].first_bit});
-          to += tokens;
+        for (const LocatedLossMask& mask : masks) {
+          reads.parts.push_back({sample, to, from, mask});
+          to += static_cast<uint32_t>(mask.tokens);
         }
         at += part.length;
       }
     }
-    readers.resize(masks.size(), &from->mask_reader());
   }
   size_t bytes = 0;
-  for (const LossMaskBits& mask : masks) {
-    if (mask.range.has_value()) bytes += mask.range->bytes;
+  for (const Reads::Part& part : reads.parts) {
+    if (part.mask.range.has_value()) bytes += part.mask.range->bytes;
   }
   reads.bytes = std::make_unique_for_overwrite<std::byte[]>(bytes);
-  reads.requests.reserve(masks.size());
+  reads.requests.reserve(reads.parts.size());
   std::byte* to = reads.bytes.get();
-  for (size_t i = 0; i < masks.size(); ++i) {
-    if (!masks[i].range.has_value()) continue;
-    const FileRange& range = *masks[i].range;
+  for (Reads::Part& part : reads.parts) {
+    if (!part.mask.range.has_value()) continue;
+    const FileRange& range = *part.mask.range;
     const std::span<std::byte> into(to, range.bytes);
-    reads.requests.push_back({readers[i], range.file, range.offset, into});
-    reads.parts[i].bits = to;
+    reads.requests.push_back(
+        {&part.from->mask_reader(), range.file, range.offset, into});
+    part.stored = to;
     to += range.bytes;
   }
   return reads;
 }
 
-void LossMaskRows::Apply(const Reads& reads, Batch* batch) {
+absl::Status LossMaskRows::Apply(const Reads& reads, Batch* batch) {
   std::vector<uint8_t> has_loss(batch->seq_len());
   for (size_t i = 0; i < reads.parts.size();) {
     const uint32_t sample = reads.parts[i].sample;
@@ -120,10 +118,11 @@ void LossMaskRows::Apply(const Reads& reads, Batch* batch) {
     std::fill(has_loss.begin(), has_loss.end(), uint8_t{1});
     for (; i < reads.parts.size() && reads.parts[i].sample == sample; ++i) {
       const Reads::Part& part = reads.parts[i];
-      if (part.bits == nullptr) continue;
+      if (part.stored == nullptr) continue;
       has_all = false;
-      UnpackBits(part.bits, part.first_bit,
-                 std::span(has_loss).subspan(part.at, part.tokens));
+      PONIENTE_RETURN_IF_ERROR(part.from->DecodeLossMask(
+          part.mask, part.stored,
+          std::span(has_loss).subspan(part.at, part.mask.tokens)));
     }
     if (has_all) continue;
     if (batch->token_type() == TokenType::kI64) {
@@ -132,6 +131,7 @@ void LossMaskRows::Apply(const Reads& reads, Batch* batch) {
       JoinRow<int32_t>(has_loss, sample, batch);
     }
   }
+  return absl::OkStatus();
 }
 
 }  // namespace poniente::internal
