@@ -116,7 +116,7 @@ struct LossMaskArray {
 // token tokens.begin + i is bit (first_bit + i) % 8 of byte (first_bit + i) / 8
 // of the range; else it is number i. TokenSource::DecodeLossMask() decodes it.
 struct LossMaskRange {
-  TokenRange tokens;
+  TokenRange tokens = {};
   // Number of the file in reader(); nullopt: nothing to read, and all tokens
   // have loss.
   std::optional<uint32_t> file = std::nullopt;

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "formats/loss_mask_files.h"
+#include "poniente/catalog.h"
 #include "poniente/open_token_source.h"
 #include "poniente/token_store_writer.h"
 #include "tests/formats/expect_source.h"
@@ -159,6 +160,9 @@ TEST_F(LossMaskErrorsTest, OptionsThatSayNothingOrTooMuchAreRefused) {
   EXPECT_THAT(Error("x", {path("store")}), refused("is a token store"));
   EXPECT_THAT(Error("store", {path("labels")}),
               refused("which has a loss mask of its own"));
+  ASSERT_THAT(StoreCatalog::Write(dir_.path()), IsOk());
+  EXPECT_THAT(OpenTokenSource(dir_.path(), WithMask({path("labels")})),
+              refused("catalogue of token stores"));
 }
 
 TEST_F(LossMaskErrorsTest, TheFingerprintCoversWhatTheMaskSays) {
