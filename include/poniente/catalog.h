@@ -42,6 +42,8 @@ struct CatalogEntry {
   uint64_t fingerprint = 0;
   // As TokenSource::tokenizer_library().
   std::string tokenizer_library = {};
+  // As TokenSource::has_loss_mask().
+  bool has_loss_mask = false;
 };
 
 // One difference between a catalogue and the stores below its folder.

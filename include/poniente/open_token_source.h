@@ -29,6 +29,28 @@ struct DocumentDelimiter {
                          const DocumentDelimiter&) = default;
 };
 
+// Files beside the tokens of another project that say which tokens have loss:
+// one number per token, in the order of the tokens. Entry t belongs to token t
+// itself. The files are opened as a source is, in any format that is not
+// compressed; without a header, their size tells the width of the numbers.
+struct LossMaskFiles {
+  // Empty: the path of the tokens.
+  std::string path = {};
+  // Pattern (fnmatch) of the names of the files to read in a folder. Empty: the
+  // format's own.
+  std::string glob = {};
+  // Column or field that holds the mask, where there are several.
+  std::string column = {};
+  // What the numbers mean. Neither: 1 has loss, 0 has none, and all others are
+  // errors. `no_loss`: every other number has loss, as in labels, where -100
+  // has none. `loss`: only this number has loss, as in files of roles. At most
+  // one of both.
+  std::optional<int64_t> no_loss = std::nullopt;
+  std::optional<int64_t> loss = std::nullopt;
+
+  friend bool operator==(const LossMaskFiles&, const LossMaskFiles&) = default;
+};
+
 // Settings that the path alone may not determine. The files take precedence: an
 // option that contradicts them is InvalidArgument.
 struct TokenSourceOptions {
@@ -49,6 +71,8 @@ struct TokenSourceOptions {
   std::optional<DocumentDelimiter> delimiter = std::nullopt;
   // Tokenizer, for files that do not name it.
   std::optional<Vocabulary> vocabulary = std::nullopt;
+  // The loss mask, for files of other projects. Token stores have their own.
+  std::optional<LossMaskFiles> loss_mask = std::nullopt;
 };
 
 // Opens a token store or the files of another project: `path` is a file, or a
@@ -57,13 +81,22 @@ struct TokenSourceOptions {
 //
 // The files of other projects have no checksums. Their fingerprint covers the
 // format, the type, the lengths of shards and documents, and samples of the
-// ids. A change elsewhere in a file therefore leaves it the same.
+// ids, and of the loss mask if there is one. A change elsewhere in a file
+// therefore leaves it the same.
+//
+// Prefixes of pairs that have a mask by themselves are opened with it: `data`
+// of data_packed_input_ids_document and data_packed_labels_document (MindSpeed,
+// ModelLink), and of data-text and data-role (Megatron-LLM). All others need
+// options.loss_mask; a mask that lies beside the tokens under a usual name, but
+// is not read, is a warning.
 //
 // Errors: NotFound: no such path. InvalidArgument: no known format (the message
 //     says what was looked for), a dtype or column has to be stated, or the
-//     files contradict the options. DataLoss: a file is cut short, or tables
-//     disagree. Unimplemented: the files are compressed or encrypted in a way
-//     that is not read, or need a library that this build does not have.
+//     files contradict the options, or the loss mask is not that of the tokens.
+//     DataLoss: a file is cut short, or tables disagree. Unimplemented: the
+//     files are compressed or encrypted in a way that is not read (a mask must
+//     not be compressed at all), or need a library that this build does not
+//     have.
 absl::StatusOr<std::shared_ptr<const TokenSource>> OpenTokenSource(
     const std::string& path, const TokenSourceOptions& options = {});
 

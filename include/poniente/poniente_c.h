@@ -177,7 +177,8 @@ typedef struct poniente_options {
   uint64_t report_every_steps;
   /* Tensors of a batch besides its tokens, as "labels,loss_mask"
    * (docs/batches.md); loss_weights are added if the configuration has a
-   * loss_weight. NULL: the configuration's. */
+   * loss_weight. If a source has a loss mask, "labels" or "loss_mask" must be
+   * among them. NULL: the configuration's. */
   const char* tensors;
   /* Context parallelism (docs/ranks.md): the part of each sample that this
    * loader serves. context_ranks of 0 and 1: all of it. */

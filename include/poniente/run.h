@@ -125,6 +125,9 @@ struct SourceFiles {
   std::string column = {};
   std::string glob = {};
   std::optional<DocumentDelimiter> delimiter = std::nullopt;
+  // The loss mask of files of other projects. Its path is relative to the
+  // run's folder.
+  std::optional<LossMaskFiles> loss_mask = std::nullopt;
   // Tokens that windows share, 0 or 1. Unset: as the format's own project cuts.
   std::optional<uint32_t> overlap = std::nullopt;
   std::optional<bool> across_shards = std::nullopt;

@@ -5,6 +5,7 @@
 #ifndef PONIENTE_TOKEN_SOURCE_H_
 #define PONIENTE_TOKEN_SOURCE_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -13,6 +14,7 @@
 #include <string_view>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "poniente/async_dataset.h"
 #include "poniente/byte_reader.h"
@@ -78,31 +80,50 @@ struct TokenArray {
   uint64_t offset = 0;  // bytes
 };
 
-// The loss mask of the tokens of a source from first_token on: one bit per
-// token, 1 if the token has loss when a model is trained to predict it. The bit
+// How a loss mask is stored: as bits in token stores, as numbers in the files
+// of other projects. Entry t belongs to token t itself: it says whether a model
+// has loss when it is trained to predict token t.
+struct LossMaskEncoding {
+  enum class Rule : uint8_t {
+    kBits,       // 1 bit per token: 1 has loss
+    kZeroOrOne,  // a number per token: 1 has loss, 0 has none
+    kAllBut,     // a number per token: all have loss, except those of `value`
+    kOnly,       // a number per token: only those of `value` have loss
+  };
+  Rule rule = Rule::kBits;
+  StoredType type = StoredType::kU8;  // of the numbers
+  int64_t value = 0;                  // in the range of `type`
+
+  friend bool operator==(const LossMaskEncoding&,
+                         const LossMaskEncoding&) = default;
+};
+
+// The loss mask of the tokens of a source from first_token on. With kBits, that
 // of token t is bit i % 8 of byte offset + i / 8 of the file, where i = t -
-// first_token.
+// first_token; else it is number i from byte `offset` on.
 struct LossMaskArray {
   uint64_t first_token = 0;
   // Number of the file in reader(); nullopt: no mask is stored, and all tokens
   // have loss.
   std::optional<uint32_t> file = std::nullopt;
   uint64_t offset = 0;  // bytes
+  LossMaskEncoding encoding = {};
 
   friend bool operator==(const LossMaskArray&, const LossMaskArray&) = default;
 };
 
-// Where the loss mask of some consecutive tokens lies. The bit of token
-// tokens.begin + i is bit (first_bit + i) % 8 of byte (first_bit + i) / 8 of
-// the range.
+// Where the loss mask of some consecutive tokens lies. With kBits, that of
+// token tokens.begin + i is bit (first_bit + i) % 8 of byte (first_bit + i) / 8
+// of the range; else it is number i. TokenSource::DecodeLossMask() decodes it.
 struct LossMaskRange {
-  TokenRange tokens;
+  TokenRange tokens = {};
   // Number of the file in reader(); nullopt: nothing to read, and all tokens
   // have loss.
   std::optional<uint32_t> file = std::nullopt;
   uint64_t offset = 0;  // bytes
   uint64_t bytes = 0;
-  uint32_t first_bit = 0;  // 0 to 7
+  uint32_t first_bit = 0;  // 0 to 7; 0 unless bits are stored
+  LossMaskEncoding encoding = {};
 
   friend bool operator==(const LossMaskRange&, const LossMaskRange&) = default;
 };
@@ -161,17 +182,28 @@ class TokenSource : public std::enable_shared_from_this<TokenSource> {
   // writer checked the ids and reader() verifies the checksums.
   virtual bool ids_are_checked() const { return false; }
 
-  // Returns whether a loss mask is stored for at least one shard. If not, all
-  // tokens have loss. Masks are files of reader(), with checksums like the
-  // tokens, so that both can be read by one ReadBatch().
+  // Returns whether a loss mask is stored for at least some of the tokens. If
+  // not, all tokens have loss. Masks are files of reader(), so that they and
+  // the tokens can be read by one ReadBatch(); those of token stores have
+  // checksums like the tokens.
   virtual bool has_loss_mask() const { return false; }
-  // Returns the mask of each shard, in the order of shard_ends(); empty without
-  // has_loss_mask().
+  // Returns the arrays of the mask, by ascending first_token; the first begins
+  // with token 0, and each ends where the next begins, so that some may be
+  // empty. All have the same encoding. Token stores have one for each shard.
+  // Empty without has_loss_mask().
   virtual std::span<const LossMaskArray> loss_mask_arrays() const { return {}; }
   // Returns where the mask of these tokens lies: ranges in order, without gaps,
-  // one for each shard, none empty. Without has_loss_mask(), it is one range
+  // one for each array, none empty. Without has_loss_mask(), it is one range
   // without a file. REQUIRES: the tokens lie in the source.
   std::vector<LossMaskRange> LossMaskRanges(TokenRange tokens) const;
+  // Decodes the range.bytes bytes of a range at `stored`: sets each byte of
+  // `has_loss` to 1 if its token has loss, else to 0. `stored` is not used if
+  // the range has no file. DataLoss, naming the token, if a number of a mask of
+  // zeros and ones is another. REQUIRES: has_loss.size() ==
+  // range.tokens.size().
+  absl::Status DecodeLossMask(const LossMaskRange& range,
+                              const std::byte* stored,
+                              std::span<uint8_t> has_loss) const;
   // Reads the mask of tokens [begin, begin + count): one byte per token, 1 if
   // it has loss, else 0. Errors as ReadTokens(). REQUIRES: the source outlives
   // the task.

@@ -141,6 +141,11 @@ class MistakeFinder {
           &node.files.glob}) {
       CheckUtf8(*text);
     }
+    if (node.files.loss_mask.has_value()) {
+      CheckUtf8(node.files.loss_mask->path);
+      CheckUtf8(node.files.loss_mask->glob);
+      CheckUtf8(node.files.loss_mask->column);
+    }
     if (node.vocabulary.has_value()) CheckUtf8(node.vocabulary->tokenizer);
     for (const RunStage& stage : node.stages) CheckStage(stage);
   }

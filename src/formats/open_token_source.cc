@@ -7,18 +7,17 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
+#include "formats/choose_format.h"
 #include "formats/core/found_path.h"
 #include "formats/core/layout_source.h"
 #include "formats/core/token_format.h"
-#include "formats/megatron/index_pair.h"
+#include "formats/loss_mask_files.h"
 #include "poniente/catalog.h"
 #include "poniente/token_store.h"
 #include "store/catalog/joined_stores.h"
 #include "store/catalog/store_search.h"
 #include "store/catalog/tokenizer_origin.h"
 #include "store/manifest/manifest.h"
-#include "util/one_line.h"
 #include "util/status_macros.h"
 
 namespace poniente {
@@ -28,77 +27,17 @@ using internal::Absl;
 using internal::FoundPath;
 using internal::TokenFormat;
 
-constexpr size_t kNamesShown = 4;
-
-// Examines the path. If nothing is there, it may be the prefix that stands for
-// Megatron's two files: then examines their index.
-absl::StatusOr<FoundPath> FindFiles(const std::string& path) {
-  absl::StatusOr<FoundPath> found = internal::FindPath(path);
+// Examines the path. If it is the prefix of a dataset and its mask, examines
+// the dataset, and sets the mask unless another is stated.
+absl::StatusOr<FoundPath> FindTokens(const std::string& path,
+                                     std::optional<LossMaskFiles>* mask) {
+  absl::StatusOr<FoundPath> found = internal::FindFiles(path);
   if (!absl::IsNotFound(found.status())) return found;
-  const std::optional<std::string> index = internal::IndexOfPrefix(path);
-  if (!index) return found;
-  return internal::FindPath(*index);
-}
-
-std::string HeadOf(const FoundPath& found) {
-  std::string head;
-  for (size_t i = 0; i < std::min<size_t>(found.head.size(), 8); ++i) {
-    absl::StrAppend(
-        &head, i == 0 ? "" : " ",
-        absl::Hex(static_cast<uint8_t>(found.head[i]), absl::kZeroPad2));
-  }
-  return head.empty() ? "none" : head;
-}
-
-std::string NamesOf(const std::vector<std::string>& names) {
-  std::vector<std::string> shown;
-  for (const std::string& name : names) {
-    if (shown.size() == kNamesShown) break;
-    shown.push_back(internal::OneLine(name));
-  }
-  if (names.size() > shown.size()) shown.push_back("...");
-  return shown.empty() ? "no files" : absl::StrJoin(shown, ", ");
-}
-
-absl::Status NotRecognized(const FoundPath& found) {
-  if (found.is_folder && !found.glob.empty() && found.Chosen("").empty()) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "'", found.path, "' has ", found.files.size(),
-        " files, none of which matches '", found.glob, "' (it has ",
-        NamesOf(found.files), "); state another pattern (glob)"));
-  }
-  if (found.is_folder) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "'", found.path, "' holds no format that is read (it has ",
-        NamesOf(found.files),
-        found.folders.empty()
-            ? ""
-            : absl::StrCat("; folders ", NamesOf(found.folders)),
-        "); if these are files of ids without a header, state their dtype and "
-        "which they are (glob); text is packed by `poniente pack`"));
-  }
-  return absl::InvalidArgumentError(absl::StrCat(
-      "'", found.path, "' begins like no format that is read (first bytes ",
-      HeadOf(found),
-      "); if it holds ids without a header, state their dtype, for example "
-      "u16; text is packed by `poniente pack`"));
-}
-
-absl::StatusOr<const TokenFormat*> ChooseFormat(
-    const FoundPath& found, const TokenSourceOptions& options) {
-  for (const TokenFormat& format : internal::TokenFormats()) {
-    if (options.format.empty() ? format.recognizes(found)
-                               : format.name == options.format) {
-      return &format;
-    }
-  }
-  if (!options.format.empty()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("unknown format '", options.format, "', expected one of ",
-                     absl::StrJoin(TokenFormatNames(), ", ")));
-  }
-  if (options.dtype) return &internal::kRawFormat;
-  return NotRecognized(found);
+  std::optional<internal::MaskedPrefix> masked =
+      internal::FindMaskedPrefix(path);
+  if (!masked) return found;
+  if (!*mask) *mask = std::move(masked->mask);
+  return internal::FindFiles(masked->tokens);
 }
 
 bool IsStore(const FoundPath& found, const TokenSourceOptions& options) {
@@ -121,6 +60,7 @@ absl::Status CheckStoreOptions(const TokenStore& store,
                                Absl(StoredTypeName(store.stored_type())), ")"));
   }
   if (!options.column.empty()) return refuse("no columns");
+  if (options.loss_mask) return refuse("a loss mask");
   if (options.vocabulary && *options.vocabulary != store.vocabulary()) {
     return refuse(absl::StrCat("a tokenizer ('", store.vocabulary().tokenizer,
                                "', ", store.vocabulary().size, " ids)"));
@@ -131,8 +71,10 @@ absl::Status CheckStoreOptions(const TokenStore& store,
 }  // namespace
 
 absl::StatusOr<std::shared_ptr<const TokenSource>> OpenTokenSource(
-    const std::string& path, const TokenSourceOptions& options) {
-  PONIENTE_ASSIGN_OR_RETURN(FoundPath found, FindFiles(path));
+    const std::string& path, const TokenSourceOptions& stated) {
+  TokenSourceOptions options = stated;
+  PONIENTE_ASSIGN_OR_RETURN(FoundPath found,
+                            FindTokens(path, &options.loss_mask));
   found.glob = options.glob;
   if (IsStore(found, options)) {
     TokenStoreOptions store_options;
@@ -146,15 +88,27 @@ absl::StatusOr<std::shared_ptr<const TokenSource>> OpenTokenSource(
       StoreCatalog::IsIn(found.path)) {
     TokenStoreOptions store_options;
     store_options.io = options.io;
+    if (options.loss_mask) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "'", path,
+          "' is a catalogue of token stores, which have loss masks of their "
+          "own; leave the loss mask out"));
+    }
     PONIENTE_ASSIGN_OR_RETURN(const StoreCatalog catalog,
                               StoreCatalog::Open(found.path));
     return catalog.OpenJoined(store_options);
   }
   PONIENTE_ASSIGN_OR_RETURN(const TokenFormat* const format,
-                            ChooseFormat(found, options));
+                            internal::ChooseFormat(found, options));
   PONIENTE_ASSIGN_OR_RETURN(internal::TokenLayout layout,
                             format->open(found, options));
   layout.format = std::string(format->name);
+  if (options.loss_mask) {
+    PONIENTE_RETURN_IF_ERROR(
+        internal::AddLossMask(found.path, options, &layout));
+  } else if (auto unread = internal::UnreadMask(layout)) {
+    layout.warnings.push_back(*std::move(unread));
+  }
   PONIENTE_ASSIGN_OR_RETURN(
       std::shared_ptr<const internal::LayoutSource> source,
       internal::LayoutSource::Open(path, std::move(layout), options));
@@ -162,13 +116,11 @@ absl::StatusOr<std::shared_ptr<const TokenSource>> OpenTokenSource(
 }
 
 bool IsTokenSource(const std::string& path) {
-  const absl::StatusOr<FoundPath> found = FindFiles(path);
+  std::optional<LossMaskFiles> mask;
+  const absl::StatusOr<FoundPath> found = FindTokens(path, &mask);
   if (!found.ok()) return false;
   if (IsStore(*found, {}) || StoreCatalog::IsIn(found->path)) return true;
-  for (const TokenFormat& format : internal::TokenFormats()) {
-    if (format.recognizes(*found)) return true;
-  }
-  return false;
+  return internal::RecognizedFormat(*found) != nullptr;
 }
 
 std::vector<std::string> TokenFormatNames() {

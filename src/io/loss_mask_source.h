@@ -5,23 +5,25 @@
 #ifndef PONIENTE_IO_LOSS_MASK_SOURCE_H_
 #define PONIENTE_IO_LOSS_MASK_SOURCE_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "io/range_source.h"
 #include "poniente/byte_reader.h"
 
 namespace poniente {
 
-// Where the mask of some consecutive tokens lies: one bit per token, 1 if it
-// has loss. The bit of token i is bit (first_bit + i) % 8 of byte (first_bit +
-// i) / 8 of the range.
-struct LossMaskBits {
+// Where the mask of tokens [begin, begin + tokens) of a source lies.
+struct LocatedLossMask {
+  uint64_t begin = 0;
   uint64_t tokens = 0;
   // nullopt: nothing is stored, and all tokens have loss.
   std::optional<FileRange> range = std::nullopt;
-  uint32_t first_bit = 0;  // 0 to 7
+  uint32_t first_bit = 0;  // as in LossMaskRange
 };
 
 // An interface that leaves implement whose source says which of its tokens have
@@ -35,7 +37,14 @@ class LossMaskSource {
   // Appends where the mask of tokens [begin, end) of the source lies, in order,
   // none empty. REQUIRES: the tokens exist.
   virtual void LocateLossMask(uint64_t begin, uint64_t end,
-                              std::vector<LossMaskBits>* masks) const = 0;
+                              std::vector<LocatedLossMask>* masks) const = 0;
+  // Decodes the bytes of mask.range: sets each byte of `has_loss` to 1 if its
+  // token has loss, else to 0. Errors are those of
+  // TokenSource::DecodeLossMask(). REQUIRES: mask.range, and has_loss.size() ==
+  // mask.tokens.
+  virtual absl::Status DecodeLossMask(const LocatedLossMask& mask,
+                                      const std::byte* stored,
+                                      std::span<uint8_t> has_loss) const = 0;
 };
 
 }  // namespace poniente

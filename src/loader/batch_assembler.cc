@@ -311,7 +311,7 @@ Task<> BatchAssembler::Fill(Batch* batch, Slot* slot, FetchTimes* times) const {
   }
   if (!besides.ok()) co_return besides.status();
   absl::Status filled = tensors_.Fill(items, *parts, *besides, batch);
-  if (filled.ok()) LossMaskRows::Apply(masks, batch);
+  if (filled.ok()) filled = LossMaskRows::Apply(masks, batch);
   times->decode += watch.Lap();
   co_return filled;
 }

@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "loader/batch_access.h"
 #include "poniente/extend/piecewise_items.h"
-#include "util/bits.h"
+#include "util/status_macros.h"
 
 namespace poniente::internal {
 namespace {
@@ -70,19 +70,17 @@ LossMaskRows::Reads LossMaskRows::Plan(const SamplesByLeaf& by_leaf,
                                        const SampleParts& parts) const {
   Reads reads;
   if (!has_any_) return reads;
-  std::vector<LossMaskBits> masks;         // one for each of reads.parts
-  std::vector<const ByteReader*> readers;  // of `masks`
+  std::vector<LocatedLossMask> masks;
   for (const SamplesByLeaf::Group& group : by_leaf) {
     const LossMaskSource* const from = masks_[group.leaf];
     if (from == nullptr) continue;
     const auto add = [&](uint32_t sample, uint32_t at, uint64_t begin,
                          uint32_t length) {
-      const size_t first = masks.size();
+      masks.clear();
       from->LocateLossMask(begin, begin + length, &masks);
-      for (size_t i = first; i < masks.size(); ++i) {
-        const auto tokens = static_cast<uint32_t>(masks[i].tokens);
-        reads.parts.push_back({sample, at, tokens, masks[i].first_bit});
-        at += tokens;
+      for (const LocatedLossMask& mask : masks) {
+        reads.parts.push_back({sample, at, from, mask});
+        at += static_cast<uint32_t>(mask.tokens);
       }
     };
     for (const uint32_t sample : group.samples) {
@@ -105,27 +103,27 @@ LossMaskRows::Reads LossMaskRows::Plan(const SamplesByLeaf& by_leaf,
       }
       add_last_label();
     }
-    readers.resize(masks.size(), &from->mask_reader());
   }
   size_t bytes = 0;
-  for (const LossMaskBits& mask : masks) {
-    if (mask.range.has_value()) bytes += mask.range->bytes;
+  for (const Reads::Part& part : reads.parts) {
+    if (part.mask.range.has_value()) bytes += part.mask.range->bytes;
   }
   reads.bytes = std::make_unique_for_overwrite<std::byte[]>(bytes);
-  reads.requests.reserve(masks.size());
+  reads.requests.reserve(reads.parts.size());
   std::byte* to = reads.bytes.get();
-  for (size_t i = 0; i < masks.size(); ++i) {
-    if (!masks[i].range.has_value()) continue;
-    const FileRange& range = *masks[i].range;
+  for (Reads::Part& part : reads.parts) {
+    if (!part.mask.range.has_value()) continue;
+    const FileRange& range = *part.mask.range;
     const std::span<std::byte> into(to, range.bytes);
-    reads.requests.push_back({readers[i], range.file, range.offset, into});
-    reads.parts[i].bits = to;
+    reads.requests.push_back(
+        {&part.from->mask_reader(), range.file, range.offset, into});
+    part.stored = to;
     to += range.bytes;
   }
   return reads;
 }
 
-void LossMaskRows::Apply(const Reads& reads, Batch* batch) {
+absl::Status LossMaskRows::Apply(const Reads& reads, Batch* batch) {
   // By token of the row, and of the label of the last one.
   std::vector<uint8_t> has_loss(size_t{batch->seq_len()} + 1);
   for (size_t i = 0; i < reads.parts.size();) {
@@ -135,13 +133,15 @@ void LossMaskRows::Apply(const Reads& reads, Batch* batch) {
     std::fill(has_loss.begin(), has_loss.end(), uint8_t{1});
     for (; i < reads.parts.size() && reads.parts[i].sample == sample; ++i) {
       const Reads::Part& part = reads.parts[i];
-      const auto bits = std::span(has_loss).subspan(part.at, part.tokens);
-      if (part.bits == nullptr) {
-        std::fill(bits.begin(), bits.end(), uint8_t{1});
+      const auto tokens =
+          std::span(has_loss).subspan(part.at, part.mask.tokens);
+      if (part.stored == nullptr) {
+        std::fill(tokens.begin(), tokens.end(), uint8_t{1});
         continue;
       }
       has_all = false;
-      UnpackBits(part.bits, part.first_bit, bits);
+      PONIENTE_RETURN_IF_ERROR(
+          part.from->DecodeLossMask(part.mask, part.stored, tokens));
     }
     if (has_all) continue;
     if (batch->token_type() == TokenType::kI64) {
@@ -150,6 +150,7 @@ void LossMaskRows::Apply(const Reads& reads, Batch* batch) {
       JoinRow<int32_t>(has_loss, sample, batch);
     }
   }
+  return absl::OkStatus();
 }
 
 }  // namespace poniente::internal

@@ -37,9 +37,9 @@ class LossMaskRows {
     struct Part {
       uint32_t sample = 0;
       uint32_t at = 0;
-      uint32_t tokens = 0;
-      uint32_t first_bit = 0;
-      const std::byte* bits = nullptr;  // null: all of them have loss
+      const LossMaskSource* from = nullptr;
+      LocatedLossMask mask;
+      const std::byte* stored = nullptr;  // null: all of them have loss
     };
     std::vector<ReadRequest> requests;
     std::vector<Part> parts;             // by sample
@@ -48,9 +48,10 @@ class LossMaskRows {
 
   // Plans the reads. `parts` are those of the samples.
   Reads Plan(const SamplesByLeaf& by_leaf, const SampleParts& parts) const;
-  // Takes the labels away whose token has no loss. REQUIRES: the requests have
-  // been read; the batch has its labels and its loss mask.
-  static void Apply(const Reads& reads, Batch* batch);
+  // Takes the labels away whose token has no loss. Errors are those of
+  // LossMaskSource::DecodeLossMask(). REQUIRES: the requests have been read;
+  // the batch has its labels and its loss mask.
+  static absl::Status Apply(const Reads& reads, Batch* batch);
 
  private:
   std::vector<const LossMaskSource*> masks_;  // by leaf; null: all have loss

@@ -121,6 +121,69 @@ std::string ReadPart(const DetailJson& message, const char* part,
   return "";
 }
 
+// Appends the text of a part of a content.
+std::string AppendPart(const DetailJson& part, const std::string& where,
+                       std::string* text) {
+  constexpr char kExpected[] =
+      R"(expected {"type": "text", "text": "..."}; only text can be packed)";
+  if (!part.is_object()) {
+    return absl::StrCat(where, " is ", KindOf(part), ", ", kExpected);
+  }
+  const auto type = part.find("type");
+  if (type == part.end() || *type != "text") {
+    return absl::StrCat(
+        where,
+        type == part.end() ? " has no 'type'"
+        : type->is_string()
+            ? absl::StrCat(" is of type '",
+                           OneLine(type->get_ref<const std::string&>()), "'")
+            : absl::StrCat(" has a 'type' that is ", KindOf(*type)),
+        ", ", kExpected);
+  }
+  std::string own;
+  const std::string error = ReadPart(part, "text", where, &own);
+  text->append(own);
+  return error;
+}
+
+// Reads a content: a string, or an array of parts that are text.
+std::string ReadContent(const DetailJson& message, const std::string& where,
+                        std::string* text) {
+  for (const std::string_view calls : kCallFields) {
+    const auto found = message.find(std::string(calls));
+    if (found == message.end() || found->is_null() ||
+        (found->is_array() && found->empty())) {
+      continue;
+    }
+    return absl::StrCat(
+        where, " has '", Absl(calls),
+        "', which would be left out of the text; write the calls into "
+        "'content', as the model is to make them, and remove '",
+        Absl(calls), "', or leave such chats out with --skip-bad-lines");
+  }
+  const auto content = message.find("content");
+  if (content == message.end()) {
+    return absl::StrCat(where, " has no 'content'");
+  }
+  const std::string of = absl::StrCat("'content' of ", where);
+  if (content->is_string()) {
+    *text = content->get<std::string>();
+    return "";
+  }
+  if (!content->is_array()) {
+    return absl::StrCat(
+        of, " is ", KindOf(*content),
+        R"(, expected a string or an array of {"type": "text", "text": "..."})");
+  }
+  text->clear();
+  for (size_t i = 0; i < content->size(); ++i) {
+    std::string error =
+        AppendPart((*content)[i], absl::StrCat("part ", i, " of ", of), text);
+    if (!error.empty()) return error;
+  }
+  return "";
+}
+
 }  // namespace
 
 std::string ReadLoss(std::string_view line, const LossSubject& subject,
@@ -164,7 +227,7 @@ std::string ReadMessages(
     }
     auto& [role, content] = messages->emplace_back();
     std::string error = ReadPart(message, "role", where, &role);
-    if (error.empty()) error = ReadPart(message, "content", where, &content);
+    if (error.empty()) error = ReadContent(message, where, &content);
     if (!error.empty()) return error;
   }
   return "";

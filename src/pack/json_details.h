@@ -5,6 +5,7 @@
 #ifndef PONIENTE_PACK_JSON_DETAILS_H_
 #define PONIENTE_PACK_JSON_DETAILS_H_
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -18,6 +19,9 @@ namespace poniente::internal {
 
 inline constexpr std::string_view kSpansField = "loss_spans";
 inline constexpr std::string_view kMaskField = "loss_mask";
+// Fields of a message that say something besides its content.
+inline constexpr std::array<std::string_view, 2> kCallFields = {
+    "tool_calls", "function_call"};
 
 // What a loss mask is about.
 struct LossSubject {
@@ -32,8 +36,10 @@ std::string ReadLoss(std::string_view line, const LossSubject& subject,
                      std::optional<std::vector<LossSpan>>* spans);
 
 // Reads an array of objects with a `role` and a `content`, which are strings.
-// Returns what is wrong, or "". REQUIRES: the line is a JSON object with this
-// field.
+// A content may also be an array of parts {"type": "text", "text": "..."},
+// whose texts follow each other. Calls (kCallFields) are refused: they are in
+// no text. Returns what is wrong, or "". REQUIRES: the line is a JSON object
+// with this field.
 std::string ReadMessages(
     std::string_view line, const std::string& field,
     std::vector<std::pair<std::string, std::string>>* messages);

@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "pack/json_details.h"
+#include "pack/json_values_fast.h"
 #include "util/one_line.h"
 #include "util/status_macros.h"
 
@@ -176,108 +177,6 @@ bool FieldReader::CheckFound() {
 
 namespace {
 
-namespace dom = simdjson::dom;
-
-// A string whose escapes name half of a pair of surrogates, which is not text;
-// simdjson encodes it like any other code point.
-bool HasHalfPair(std::string_view text) {
-  for (size_t at = text.find('\xed'); at != std::string_view::npos;
-       at = text.find('\xed', at + 1)) {
-    if (at + 1 < text.size() && static_cast<uint8_t>(text[at + 1]) >= 0xa0) {
-      return true;
-    }
-  }
-  return false;
-}
-
-// simdjson itself nests at most 1024 levels.
-bool HasHalfPairs(dom::element value) {
-  switch (value.type()) {
-    case dom::element_type::STRING:
-      return HasHalfPair(std::string_view(value));
-    case dom::element_type::ARRAY:
-      for (const dom::element inner : dom::array(value)) {
-        if (HasHalfPairs(inner)) return true;
-      }
-      return false;
-    case dom::element_type::OBJECT:
-      for (const dom::key_value_pair pair : dom::object(value)) {
-        if (HasHalfPair(pair.key) || HasHalfPairs(pair.value)) return true;
-      }
-      return false;
-    default:
-      return false;
-  }
-}
-
-// These return false for anything that is not right.
-bool GetIds(dom::element value, uint64_t vocabulary_size,
-            std::vector<uint32_t>* ids) {
-  dom::array array;
-  if (value.get(array)) return false;
-  ids->clear();
-  for (const dom::element id : array) {
-    uint64_t number = 0;
-    if (id.get(number) || number >= vocabulary_size) return false;
-    ids->push_back(static_cast<uint32_t>(number));
-  }
-  return true;
-}
-
-// If a name occurs twice in a message, the last value counts.
-bool GetMessages(dom::element value, std::vector<ChatMessage>* messages) {
-  dom::array array;
-  if (value.get(array)) return false;
-  messages->clear();
-  for (const dom::element one : array) {
-    dom::object object;
-    if (one.get(object)) return false;
-    std::optional<dom::element> role;
-    std::optional<dom::element> content;
-    for (const dom::key_value_pair pair : object) {
-      if (pair.key == "role") role = pair.value;
-      if (pair.key == "content") content = pair.value;
-    }
-    ChatMessage& message = messages->emplace_back();
-    if (!role || !content || role->get(message.role) ||
-        content->get(message.content)) {
-      return false;
-    }
-  }
-  return true;
-}
-
-bool GetSpans(dom::element value, uint64_t size, std::vector<LossSpan>* spans) {
-  dom::array array;
-  if (value.get(array)) return false;
-  for (const dom::element one : array) {
-    dom::array pair;
-    LossSpan& span = spans->emplace_back();
-    if (one.get(pair) || pair.size() != 2 || pair.at(0).get(span.begin) ||
-        pair.at(1).get(span.end) || span.begin > span.end || span.end > size) {
-      return false;
-    }
-  }
-  return true;
-}
-
-bool GetMask(dom::element value, uint64_t size, std::vector<LossSpan>* spans) {
-  dom::array array;
-  if (value.get(array)) return false;
-  uint64_t at = 0;
-  for (const dom::element one : array) {
-    bool has_loss = false;
-    uint64_t number = 0;
-    if (one.get(has_loss)) {
-      if (one.get(number) || number > 1) return false;
-      has_loss = number == 1;
-    }
-    if (has_loss) spans->push_back({at, at + 1});
-    ++at;
-  }
-  return at == size;
-}
-
 // The parser reads some bytes behind the line, whatever they are.
 std::string_view Padded(std::string_view line, size_t bytes_behind,
                         std::vector<char>* buffer) {
@@ -292,19 +191,19 @@ std::string_view Padded(std::string_view line, size_t bytes_behind,
 }  // namespace
 
 bool JsonLine::ReadFast(std::string_view line, size_t bytes_behind) {
-  thread_local dom::parser parser;
+  thread_local simdjson::dom::parser parser;
   thread_local std::vector<char> buffer;
   const std::string_view padded = Padded(line, bytes_behind, &buffer);
-  dom::element root;
-  dom::object object;
+  simdjson::dom::element root;
+  simdjson::dom::object object;
   if (parser.parse(padded.data(), padded.size(), false).get(root) ||
       root.get(object) || HasHalfPairs(root)) {
     return false;
   }
   size_t found = field_.names.size();
-  std::optional<dom::element> spans;
-  std::optional<dom::element> mask;
-  for (const dom::key_value_pair pair : object) {
+  std::optional<simdjson::dom::element> spans;
+  std::optional<simdjson::dom::element> mask;
+  for (const simdjson::dom::key_value_pair pair : object) {
     if (pair.key == kSpansField) spans = pair.value;
     if (pair.key == kMaskField) mask = pair.value;
     const size_t name = static_cast<size_t>(
@@ -318,7 +217,7 @@ bool JsonLine::ReadFast(std::string_view line, size_t bytes_behind) {
     }
     const bool is_read = field_.kind == JsonField::Kind::kIds
                              ? GetIds(pair.value, field_.vocabulary_size, &ids_)
-                             : GetMessages(pair.value, &messages_);
+                             : GetMessages(pair.value, &joined_, &messages_);
     if (!is_read) return false;
   }
   if (found == field_.names.size()) return false;

@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -71,6 +72,8 @@ class JsonLine {
   std::string own_text_;  // of the slower parser
   std::vector<uint32_t> ids_;
   std::vector<ChatMessage> messages_;
+  // Contents of several parts, of the faster parser.
+  std::deque<std::string> joined_;
   // Roles and contents, of the slower parser.
   std::vector<std::pair<std::string, std::string>> own_messages_;
   std::optional<std::vector<LossSpan>> loss_;

@@ -92,6 +92,90 @@ TEST_F(ConfigFilesTest, AFileWithoutAHeaderGivesTheTokensOfAStore) {
   }
 }
 
+TEST_F(ConfigFilesTest, ALossMaskBelongsToItsSource) {
+  WriteRaw<uint16_t>("x.bin", 0, 1000);
+  std::string flags(1000, '\1');
+  std::vector<uint8_t> expected(1000, 1);
+  for (size_t t = 0; t < 1000; t += 7) flags[t] = expected[t] = 0;
+  testing::WriteFile(dir_.path("mask.bin"), flags);
+  const std::string x = "path = 'x.bin', dtype = 'u16'";
+  ASSERT_OK_AND_ASSIGN(
+      const Config config,
+      Parse(absl::StrCat("[data.flat]\nbare = { ", x, " }\nmasked = { ", x,
+                         ", loss_mask = 'mask.bin' }\nother = { ", x,
+                         ", loss_mask = { glob = 'mask.bin', path = '.', "
+                         "no_loss = 1 } }\nsame = { ",
+                         x, ", loss_mask = { path = 'mask.bin' } }\n")));
+  ASSERT_EQ(config.sources().size(), 4u);
+  EXPECT_FALSE(config.sources()[0].data->has_loss_mask());
+  const auto mask = [&](size_t source) {
+    return RunBlocking(config.sources()[source].data->ReadLossMask(0, 1000));
+  };
+  EXPECT_THAT(mask(1), testing::IsOkAndHolds(expected));
+  for (uint8_t& one : expected) one ^= 1;
+  EXPECT_THAT(mask(2), testing::IsOkAndHolds(expected));
+  EXPECT_EQ(config.sources()[1].data, config.sources()[3].data);
+  // From another folder, the mask is found, too.
+  EXPECT_THAT(config.ToToml(),
+              HasSubstr("loss_mask = { path = \"" + dir_.path("mask.bin")));
+  ASSERT_OK_AND_ASSIGN(const Config again,
+                       Config::Parse(config.ToToml(), "again.toml", "/"));
+  EXPECT_EQ(again.ToToml(), config.ToToml());
+  EXPECT_EQ(again.dataset()->fingerprint(), config.dataset()->fingerprint());
+  EXPECT_THAT(
+      Parse("path = 'a'\nloss_mask = 'mask.bin'\n").status(),
+      StatusIs(absl::StatusCode::kInvalidArgument,
+               HasSubstr("token store, which has a loss mask of its own")));
+  flags.pop_back();
+  testing::WriteFile(dir_.path("mask.bin"), flags);
+  EXPECT_THAT(Parse(absl::StrCat("[data.flat]\nm = { ", x,
+                                 ", loss_mask = 'mask.bin' }\n"))
+                  .status(),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("t.toml:6:"), HasSubstr("999 bytes"))));
+}
+
+TEST_F(ConfigFilesTest, BatchesJoinTheMaskOfFiles) {
+  constexpr uint32_t kEnd = 7;
+  WriteRaw<uint16_t>("x.bin", 0, 10000);
+  std::string labels;
+  const auto has_loss = [](uint64_t t) { return t % 5 == 0 || t % 7 == 0; };
+  for (uint64_t t = 0; t < 10000; ++t) {
+    const auto label =
+        has_loss(t) ? static_cast<int32_t>(StoreToken(0, t)) : -100;
+    labels.append(reinterpret_cast<const char*>(&label), sizeof(label));
+  }
+  testing::WriteFile(dir_.path("labels.bin"), labels);
+  const std::string node =
+      "path = 'x.bin'\ndtype = 'u16'\ndocument_end = 7\nshuffle = false\n"
+      "loss_mask = { path = 'labels.bin', no_loss = -100 }\n";
+  const std::string runtime = "[runtime]\ntoken_type = 'i32'\n";
+  EXPECT_THAT(Parse(node, runtime)->OpenLoader().status(),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("neither loss_mask nor labels")));
+  ASSERT_OK_AND_ASSIGN(
+      const Config config,
+      Parse(node, runtime + "tensors = ['labels', 'loss_mask']\n"));
+  ASSERT_OK_AND_ASSIGN(const auto loader, config.OpenLoader());
+  uint64_t first = 0;
+  uint64_t with_loss = 0;
+  for (int step = 0; step < 30; ++step) {
+    ASSERT_OK_AND_ASSIGN(const Batch batch, loader->NextBlocking());
+    for (size_t i = 0; i < 4 * 20; ++i) {
+      const uint64_t next = first + i + 1;
+      const bool expected =
+          next % 20 != 0 && StoreToken(0, next - 1) != kEnd && has_loss(next);
+      with_loss += expected ? 1 : 0;
+      ASSERT_EQ(batch.loss_mask()[i], expected ? 1 : 0) << next;
+      ASSERT_EQ(batch.labels<int32_t>()[i],
+                expected ? static_cast<int32_t>(StoreToken(0, next)) : -100)
+          << next;
+    }
+    first += 4 * 20;
+  }
+  EXPECT_GT(with_loss, 500u);
+}
+
 TEST_F(ConfigFilesTest, OnePathMayBeReadInSeveralWays) {
   WriteRaw<uint16_t>("x.bin", 0, 1000);
   ASSERT_OK_AND_ASSIGN(

@@ -12,8 +12,8 @@
 
 namespace poniente::testing {
 
-// Writes runs over the stores of SmallStores and sources that are only numbers
-// of tokens.
+// Writes runs over the stores of SmallStores, a raw file r.bin of u8 with its
+// loss mask m.bin, and sources that are only numbers of tokens.
 class RandomRun {
  public:
   explicit RandomRun(uint64_t seed) : random_(seed) {}
@@ -79,7 +79,11 @@ class RandomRun {
   }
 
   std::string Leaf() {
-    switch (Below(6)) {
+    switch (Below(7)) {
+      case 6:
+        return absl::StrCat(
+            "path = \"r.bin\", dtype = \"u8\", loss_mask = ",
+            Chance(2) ? "\"m.bin\"" : "{ path = \"./m.bin\", no_loss = -1 }");
       case 0:
         return "path = \"a\"";
       case 1:

@@ -57,6 +57,14 @@ std::vector<std::string> SamplesOf(const Config& config, uint64_t step) {
 
 class RunTest : public SmallStores {
  protected:
+  void SetUp() override {
+    SmallStores::SetUp();
+    // 900 ids of u8, and their loss mask.
+    testing::WriteFile(dir_.path("r.bin"), std::string(900, 'r'));
+    testing::WriteFile(dir_.path("m.bin"),
+                       std::string(450, '\0') + std::string(450, '\1'));
+  }
+
   // 20 windows of 10 tokens: 0, 1, 2, ...
   static DatasetPtr<TokenWindow> OwnDataset() {
     std::vector<TokenWindow> windows;

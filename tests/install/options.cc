@@ -23,6 +23,10 @@ using poniente::TokenWindow;
 [[maybe_unused]] const poniente::ReadCounters kReads = {.blocks_verified = 1};
 [[maybe_unused]] const poniente::TokenStoreOptions kStore = {.io = kReader};
 [[maybe_unused]] const poniente::TokenSourceOptions kSource = {.glob = "*.bin"};
+[[maybe_unused]] const poniente::LossMaskFiles kMask = {.path = "mask.npy"};
+[[maybe_unused]] const poniente::LossMaskArray kMaskArray = {.offset = 8};
+[[maybe_unused]] const poniente::LossMaskRange kMaskRange = {.bytes = 8};
+[[maybe_unused]] const poniente::LossMaskEncoding kEncoding = {.value = -100};
 [[maybe_unused]] const poniente::DocumentDelimiter kDelimiter = {.id = 2};
 [[maybe_unused]] const poniente::Vocabulary kVocabulary = {.size = 257};
 [[maybe_unused]] const poniente::TokenStoreWriterOptions kWriter = {

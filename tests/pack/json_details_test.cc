@@ -173,6 +173,32 @@ TEST(JsonMessagesTest, TakesRolesAndContents) {
   EXPECT_THAT(json.messages(), IsEmpty());
 }
 
+TEST(JsonMessagesTest, JoinsTheTextsOfParts) {
+  BothParsers json(Messages());
+  ASSERT_TRUE(json.Read(
+      R"("messages": [{"role": "user", "content": [)"
+      R"({"type": "text", "text": "a\n"}, {"text": "b\u20ac", "type": "text"},)"
+      R"( {"type": "text", "text": "", "cache_control": {}}]}, )"
+      R"({"role": "assistant", "content": [{"type": "text", "text": "c"}]}, )"
+      R"({"role": "user", "content": []}, )"
+      R"({"role": "tool", "content": [{"type": "text", "text": "x", )"
+      R"("text": "d"}, {"type": "image", "type": "text", "text": "e"}]}])"));
+  EXPECT_THAT(json.messages(),
+              ElementsAre(OwnMessage{"user", "a\nb\xe2\x82\xac"},
+                          OwnMessage{"assistant", "c"}, OwnMessage{"user", ""},
+                          OwnMessage{"tool", "de"}));
+}
+
+TEST(JsonMessagesTest, CallsThatAreNoneAreIgnored) {
+  BothParsers json(Messages());
+  ASSERT_TRUE(json.Read(
+      R"("messages": [{"role": "a", "content": "b", "tool_calls": null, )"
+      R"("function_call": null}, {"role": "c", "tool_calls": [1], )"
+      R"("content": "d", "tool_calls": []}])"));
+  EXPECT_THAT(json.messages(),
+              ElementsAre(OwnMessage{"a", "b"}, OwnMessage{"c", "d"}));
+}
+
 TEST(JsonMessagesTest, SaysWhatIsWrong) {
   BothParsers json(Messages());
   const std::pair<const char*, const char*> wrong[] = {
@@ -184,11 +210,34 @@ TEST(JsonMessagesTest, SaysWhatIsWrong) {
       {R"("messages": [{"role": "a"}])",
        "message 0 of 'messages' has no 'content'"},
       {R"("messages": [{"role": "a", "content": null}])",
-       "'content' of message 0 of 'messages' is null, expected a string"},
+       "'content' of message 0 of 'messages' is null, expected a string or an "
+       "array of {\"type\": \"text\""},
+      {R"("messages": [{"role": "a", "content": null, )"
+       R"("tool_calls": [{"id": "x"}]}])",
+       "message 0 of 'messages' has 'tool_calls', which would be left out of "
+       "the text; write the calls into 'content'"},
+      {R"("messages": [{"role": "a", "content": "b", "tool_calls": {}}])",
+       "has 'tool_calls'"},
+      {R"("messages": [{"role": "a", "content": "b"}, )"
+       R"({"role": "a", "function_call": {"name": "f"}}])",
+       "message 1 of 'messages' has 'function_call'"},
       {R"("messages": [{"role": 1, "content": "a"}])",
        "'role' of message 0 of 'messages' is 1"},
       {R"("messages": [{"role": "a", "content": [{"type": "text"}]}])",
-       "is an array, expected a string"},
+       "part 0 of 'content' of message 0 of 'messages' has no 'text'"},
+      {R"("messages": [{"role": "a", "content": [{"type": "text", )"
+       R"("text": "b"}, {"type": "image_url", "image_url": {}}]}])",
+       "part 1 of 'content' of message 0 of 'messages' is of type "
+       "'image_url', expected {\"type\": \"text\""},
+      {R"("messages": [{"role": "a", "content": [{"text": "b"}]}])",
+       "part 0 of 'content' of message 0 of 'messages' has no 'type'"},
+      {R"("messages": [{"role": "a", "content": [{"type": "text", )"
+       R"("text": 4}]}])",
+       "'text' of part 0 of 'content' of message 0 of 'messages' is 4"},
+      {R"("messages": [{"role": "a", "content": [{"type": 4}]}])",
+       "has a 'type' that is 4, expected"},
+      {R"("messages": [{"role": "a", "content": ["b"]}])",
+       "part 0 of 'content' of message 0 of 'messages' is a string, expected"},
   };
   for (const auto& [members, error] : wrong) {
     EXPECT_FALSE(json.Read(members));
@@ -221,7 +270,10 @@ TEST(JsonLossTest, BothParsersAgreeOnRandomValues) {
                                            "[[0, 2]]",
                                            "[1, 0]",
                                            "[true, false]",
-                                           "[[1, 1], [0, 1]]"};
+                                           "[[1, 1], [0, 1]]",
+                                           R"({"type": "text", "text": "b"})",
+                                           R"([{"type": "text", "text": "b"}])",
+                                           R"({"tool_calls": [1]})"};
   const auto value = [&] { return values[random() % values.size()]; };
   const auto list = [&] {
     std::string all = "[";
@@ -240,8 +292,12 @@ TEST(JsonLossTest, BothParsersAgreeOnRandomValues) {
     read += ids.Read(members);
     ASSERT_FALSE(HasFailure()) << members;
     const std::string message =
-        random() % 2 == 0 ? R"({"role": "a", "content": )" + value() + "}"
-                          : value();
+        random() % 2 == 0
+            ? R"({"role": "a", "content": )" +
+                  (random() % 2 == 0 ? value() : list()) +
+                  (random() % 4 == 0 ? R"(, "tool_calls": )" + value() : "") +
+                  "}"
+            : value();
     read += chats.Read(R"("messages": [)" + message + "]");
     ASSERT_FALSE(HasFailure()) << message;
   }

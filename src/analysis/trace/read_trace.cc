@@ -10,6 +10,7 @@
 #include "config/tree/stored_width.h"
 #include "index/keyed_hash.h"
 #include "index/maps/epoch_shuffle.h"
+#include "io/loss_mask_source.h"
 #include "io/range_source.h"
 #include "poniente/extend/piecewise_items.h"
 #include "poniente/token_source.h"
@@ -138,6 +139,35 @@ Position RunReads::Whole(uint32_t leaf, Index item) const {
 
 absl::Status RunReads::Locate(uint32_t leaf, const Position& position,
                               std::vector<ReadSpan>* spans) const {
+  PONIENTE_RETURN_IF_ERROR(LocateTokens(leaf, position, spans));
+  return LocateLossMask(leaf, position, spans);
+}
+
+absl::Status RunReads::LocateLossMask(uint32_t leaf, const Position& position,
+                                      std::vector<ReadSpan>* spans) const {
+  const DatasetNode& node = *trace_.tree().leaves()[leaf].node;
+  const LossMaskSource* const mask = node.loss_mask();
+  const PiecewiseItems* const items = PiecesOf(node);
+  if (mask == nullptr || items == nullptr) return absl::OkStatus();
+  PONIENTE_ASSIGN_OR_RETURN(const std::vector<ItemPiece> pieces,
+                            items->Pieces(position));
+  std::vector<LocatedLossMask> masks;
+  for (const ItemPiece& piece : pieces) {
+    if (piece.is_padding()) continue;
+    masks.clear();
+    mask->LocateLossMask(piece.begin, piece.end, &masks);
+    for (const LocatedLossMask& one : masks) {
+      if (!one.range.has_value()) continue;
+      spans->push_back({file_of_[leaf] + one.range->file, leaf,
+                        one.range->offset, one.range->offset + one.range->bytes,
+                        position.index, position.epoch});
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status RunReads::LocateTokens(uint32_t leaf, const Position& position,
+                                    std::vector<ReadSpan>* spans) const {
   const DatasetNode& node = *trace_.tree().leaves()[leaf].node;
   const auto add = [&](uint32_t file, uint64_t begin, uint64_t bytes) {
     spans->push_back({file_of_[leaf] + file, leaf, begin, begin + bytes,

@@ -82,8 +82,8 @@ class RunReads {
   uint64_t samples() const { return draws_.size(); }
   std::span<const ReadFile> files() const { return files_; }
 
-  // Appends where an item, or a part of it, lies. Consecutive items are
-  // consecutive in their file.
+  // Appends where an item, or a part of it, lies, and its loss mask if the leaf
+  // has one. Consecutive items are consecutive in their files.
   absl::Status Locate(uint32_t leaf, const Position& position,
                       std::vector<ReadSpan>* spans) const;
   // Returns the number of items of the leaf.
@@ -111,6 +111,10 @@ class RunReads {
         ranks_(ranks) {}
 
   absl::Status FindFiles();
+  absl::Status LocateTokens(uint32_t leaf, const Position& position,
+                            std::vector<ReadSpan>* spans) const;
+  absl::Status LocateLossMask(uint32_t leaf, const Position& position,
+                              std::vector<ReadSpan>* spans) const;
   absl::Status TakeDraws(uint64_t steps);
   // Returns the tokens of the leaf's items. Where the leaf does not say, as
   // with windows of selected documents, items are as long as the schedule cuts

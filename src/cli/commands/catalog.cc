@@ -29,6 +29,7 @@ struct Totals {
   uint64_t tokens = 0;
   uint64_t documents = 0;
   uint64_t bytes = 0;
+  uint64_t masked = 0;  // stores with a loss mask
 };
 
 Totals TotalsOf(const StoreCatalog& catalog) {
@@ -38,15 +39,19 @@ Totals TotalsOf(const StoreCatalog& catalog) {
     totals.tokens += entry.tokens;
     totals.documents += entry.documents;
     totals.bytes += entry.bytes;
+    totals.masked += entry.has_loss_mask ? 1 : 0;
   }
   return totals;
 }
 
 std::string TotalsInWords(const Totals& totals) {
-  return absl::StrCat(Plural(totals.stores, "store"), ", ",
-                      Plural(totals.tokens, "token"), ", ",
-                      Plural(totals.documents, "document"), ", ",
-                      Bytes(static_cast<double>(totals.bytes)));
+  return absl::StrCat(
+      Plural(totals.stores, "store"), ", ", Plural(totals.tokens, "token"),
+      ", ", Plural(totals.documents, "document"), ", ",
+      Bytes(static_cast<double>(totals.bytes)),
+      totals.masked == 0
+          ? std::string()
+          : absl::StrCat(", ", totals.masked, " with a loss mask"));
 }
 
 Json InJson(const StoreCatalog& catalog) {
@@ -69,6 +74,7 @@ Json InJson(const StoreCatalog& catalog) {
     row["tokens"] = entry.tokens;
     row["documents"] = entry.documents;
     row["bytes"] = entry.bytes;
+    row["loss_mask"] = entry.has_loss_mask;
     row["fingerprint"] = absl::StrFormat("%016x", entry.fingerprint);
     json["stores"].push_back(std::move(row));
   }

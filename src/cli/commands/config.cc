@@ -51,6 +51,8 @@ std::vector<std::string_view> PrefixesOf(KeyTable table) {
       return {"order.", "data.order."};
     case KeyTable::kPacking:
       return {"pack_documents.", "data.pack_documents."};
+    case KeyTable::kLossMask:
+      return {"loss_mask.", "data.loss_mask."};
     case KeyTable::kBlockShuffle:
       return {"block_shuffle.", "data.block_shuffle."};
     case KeyTable::kBatchSize:

@@ -212,9 +212,23 @@ void PrintInspectionAsJson(const Inspection& inspection) {
   PrintJson(json);
 }
 
-// "yes", or how many shards have one.
+// "yes", what its numbers mean, or how many shards have one.
 std::string MaskWords(const TokenSource& source) {
   const std::span<const LossMaskArray> masks = source.loss_mask_arrays();
+  const LossMaskEncoding& encoding = masks.front().encoding;
+  const std::string_view type = StoredTypeName(encoding.type);
+  switch (encoding.rule) {
+    case LossMaskEncoding::Rule::kBits:
+      break;
+    case LossMaskEncoding::Rule::kZeroOrOne:
+      return absl::StrCat(internal::Absl(type), ", 1 has loss");
+    case LossMaskEncoding::Rule::kAllBut:
+      return absl::StrCat(internal::Absl(type), ", all but ", encoding.value,
+                          " have loss");
+    case LossMaskEncoding::Rule::kOnly:
+      return absl::StrCat(internal::Absl(type), ", only ", encoding.value,
+                          " has loss");
+  }
   const auto stored = std::count_if(
       masks.begin(), masks.end(),
       [](const LossMaskArray& mask) { return mask.file.has_value(); });

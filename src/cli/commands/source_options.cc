@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "util/status_macros.h"
@@ -41,7 +42,46 @@ std::vector<Option> SourceOptions() {
        "the id that ends documents, if the files do not state it"},
       {"document-begin", "ID",
        "the id that begins documents, instead of --document-end"},
+      {"mask", "PATH", "the files of the loss mask, one number per token"},
+      {"mask-glob", "PATTERN",
+       "in a folder, read only mask files whose names match"},
+      {"mask-column", "NAME", "the column or field that holds the loss mask"},
+      {"no-loss-value", "N",
+       "all numbers of the mask but N have loss (-100 for labels)"},
+      {"loss-value", "N",
+       "only the number N of the mask has loss; default: 1 has loss, 0 none"},
   };
+}
+
+absl::StatusOr<std::optional<int64_t>> ReadMaskNumber(
+    const std::string& command, const Arguments& arguments,
+    const std::string& name) {
+  const std::optional<std::string> text = arguments.Text(name);
+  if (!text) return std::nullopt;
+  int64_t number = 0;
+  if (absl::SimpleAtoi(*text, &number)) return number;
+  return absl::InvalidArgumentError(absl::StrCat(
+      command, ": --", name, " must be a whole number, got '", *text, "'"));
+}
+
+absl::StatusOr<std::optional<LossMaskFiles>> ReadLossMask(
+    const std::string& command, const Arguments& arguments) {
+  LossMaskFiles mask;
+  mask.path = arguments.Text("mask").value_or("");
+  mask.glob = arguments.Text("mask-glob").value_or("");
+  mask.column = arguments.Text("mask-column").value_or("");
+  PONIENTE_ASSIGN_OR_RETURN(
+      mask.no_loss, ReadMaskNumber(command, arguments, "no-loss-value"));
+  PONIENTE_ASSIGN_OR_RETURN(mask.loss,
+                            ReadMaskNumber(command, arguments, "loss-value"));
+  if (mask == LossMaskFiles()) return std::nullopt;
+  if (mask.path.empty() && mask.glob.empty() && mask.column.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        command,
+        ": --no-loss-value and --loss-value need --mask, --mask-glob or "
+        "--mask-column, too"));
+  }
+  return mask;
 }
 
 }  // namespace
@@ -81,6 +121,8 @@ absl::StatusOr<TokenSourceOptions> ReadSourceOptions(
   }
   PONIENTE_ASSIGN_OR_RETURN(options.delimiter,
                             ReadDelimiter(command, arguments));
+  PONIENTE_ASSIGN_OR_RETURN(options.loss_mask,
+                            ReadLossMask(command, arguments));
   return options;
 }
 

@@ -29,6 +29,10 @@ absl::Status ReadToTheEnd(const TokenSource& source,
               "'", source.path(), "': token ", at + i, " is id ", ids[i],
               ", not below the vocabulary size ", vocabulary->size));
         }
+        if (source.has_loss_mask()) {
+          const auto mask = RunBlocking(source.ReadLossMask(at, ids.size()));
+          PONIENTE_RETURN_IF_ERROR(mask.status());
+        }
         progress(at + ids.size());
         return absl::OkStatus();
       });

@@ -50,6 +50,7 @@ constexpr ConfigKey kKeys[] = {
 {kNode, "glob", "string", "", "the format's own", "with `path` or `hf_name`: in a folder, only the files whose names match"},
 {kNode, "document_end", "integer, 0 to 2^32 - 1", "id", "none", "with `path` or `hf_name`: the id that ends documents, if the files do not say where documents end; all tokens are read to find it"},
 {kNode, "document_begin", "integer, 0 to 2^32 - 1", "id", "none", "the id that begins documents; instead of `document_end`"},
+{kNode, "loss_mask", "string or table", "", "none", "with `path` or `hf_name`: the [loss mask](formats.md#loss-masks) of files of another project, which says which tokens have loss: its path, or a table; token stores have their own"},
 {kNode, "overlap", "0 or 1", "tokens", "0", "with `path` or `hf_name`: tokens that a window shares with the next; 1 with windows of L + 1 tokens gives every token as a label once"},
 {kNode, "across_shards", "boolean", "", "as the [format's project](formats.md) cuts", "with `path` or `hf_name`: windows reach from one file into the next; if false, each file is cut by itself"},
 {kNode, "tokenizer", "string", "", "unknown: mixes with any", "the tokenizer's name; with `tokens`, or with `path` or `hf_name` if the files do not name it"},
@@ -102,6 +103,12 @@ constexpr ConfigKey kKeys[] = {
 {kPacking, "parts", "integer, 1 to 256", "", "64", "how far documents of one length are spread over the windows"},
 {kPacking, "shuffle", "boolean", "", "true", "each epoch seats the documents, and orders the windows, anew"},
 {kPacking, "index_file", "string", "", "in the store's folder, else in memory", "of one source: the file that holds the order of its documents by length; made if it does not exist. Changes no token"},
+
+{kLossMask, "path", "string", "", "that of the tokens", "the files of the mask, one number per token; relative to the folder of the TOML file"},
+{kLossMask, "glob", "string", "", "the format's own", "in a folder, only the files whose names match"},
+{kLossMask, "column", "string", "", "the name that the format's project uses for ids", "the column or field that holds the mask"},
+{kLossMask, "no_loss", "integer", "", "see `loss`", "all numbers but this have loss; -100 for labels"},
+{kLossMask, "loss", "integer", "", "1 has loss, 0 has none", "only this number has loss; instead of `no_loss`"},
 
 {kStage, "start_step", kPlace, "steps", "", "where the stage starts"},
 {kStage, "start_sample", kPlace, "samples", "", "the same in samples"},
@@ -232,6 +239,8 @@ std::string_view KeyTableName(KeyTable table) {
       return "order";
     case kPacking:
       return "pack_documents";
+    case kLossMask:
+      return "loss_mask";
     case kBlockShuffle:
       return "block_shuffle";
     case kStage:

@@ -11,6 +11,8 @@
 namespace poniente::internal {
 namespace {
 
+constexpr uint64_t kMostMaskNumber = uint64_t{1} << 62;
+
 std::optional<StoredType> ParseDtype(TableReader& table) {
   const std::optional<std::string> name = table.String("dtype");
   if (!name.has_value()) return std::nullopt;
@@ -44,6 +46,30 @@ std::optional<DocumentDelimiter> ParseDelimiter(TableReader& table) {
   return std::nullopt;
 }
 
+std::optional<LossMaskFiles> ParseLossMask(TableReader& node) {
+  if (!node.Has("loss_mask")) return std::nullopt;
+  LossMaskFiles mask;
+  if (!node.IsTable("loss_mask")) {
+    mask.path = node.String("loss_mask").value_or("");
+    return mask;
+  }
+  TableReader table(*node.Table("loss_mask"), node.LocationOf("loss_mask"),
+                    node.errors(), {KeyTable::kLossMask});
+  mask.path = table.String("path").value_or("");
+  mask.glob = table.String("glob").value_or("");
+  mask.column = table.String("column").value_or("");
+  mask.no_loss = table.Signed("no_loss", kMostMaskNumber);
+  mask.loss = table.Signed("loss", kMostMaskNumber);
+  if (mask.no_loss.has_value() && mask.loss.has_value()) {
+    table.Error("loss", "cannot be combined with no_loss");
+  }
+  if (mask.path.empty() && mask.glob.empty() && mask.column.empty()) {
+    table.ErrorHere("needs a path, a glob or a column");
+  }
+  table.Finish();
+  return mask;
+}
+
 }  // namespace
 
 std::optional<Vocabulary> ParseVocabulary(TableReader& table) {
@@ -64,6 +90,7 @@ SourceFiles ParseFiles(TableReader& table) {
   files.column = table.String("column").value_or("");
   files.glob = table.String("glob").value_or("");
   files.delimiter = ParseDelimiter(table);
+  files.loss_mask = ParseLossMask(table);
   if (const auto overlap = table.Unsigned("overlap", 0, 1)) {
     files.overlap = static_cast<uint32_t>(*overlap);
   }

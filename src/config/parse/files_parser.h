@@ -15,8 +15,8 @@ namespace poniente::internal {
 // Reads tokenizer and vocab_size; nullopt without a tokenizer.
 std::optional<Vocabulary> ParseVocabulary(TableReader& table);
 
-// Reads format, dtype, column, glob, document_end or document_begin, overlap,
-// across_shards.
+// Reads format, dtype, column, glob, document_end or document_begin,
+// loss_mask, overlap, across_shards.
 SourceFiles ParseFiles(TableReader& table);
 
 }  // namespace poniente::internal

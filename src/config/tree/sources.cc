@@ -40,6 +40,13 @@ std::string SourceKeyOf(const Node& node) {
     absl::StrAppend(&key, "\nat ", files.delimiter->begins, " ",
                     files.delimiter->id);
   }
+  if (files.loss_mask) {
+    const LossMaskFiles& mask = *files.loss_mask;
+    absl::StrAppend(&key, "\nmask ", mask.path, "\n", mask.glob, "\n",
+                    mask.column, "\n");
+    if (mask.no_loss) absl::StrAppend(&key, "but ", *mask.no_loss);
+    if (mask.loss) absl::StrAppend(&key, "only ", *mask.loss);
+  }
   if (node.vocabulary) {
     absl::StrAppend(&key, "\nof ", node.vocabulary->size, " ",
                     node.vocabulary->tokenizer);
@@ -56,7 +63,7 @@ std::string WithoutSlash(std::string path) {
 bool IsBare(const Node& node) {
   const SourceFiles& files = node.files;
   return !files.dtype && files.column.empty() && files.format.empty() &&
-         !node.vocabulary;
+         !files.loss_mask && !node.vocabulary;
 }
 
 bool IsFiles(const Node& node) {
@@ -114,6 +121,10 @@ absl::StatusOr<std::shared_ptr<const TokenSource>> ConfigSources::OpenFiles(
   options.column = node.files.column;
   options.glob = node.files.glob;
   options.delimiter = node.files.delimiter;
+  options.loss_mask = node.files.loss_mask;
+  if (options.loss_mask && !options.loss_mask->path.empty()) {
+    options.loss_mask->path = Located(options.loss_mask->path);
+  }
   options.vocabulary = node.vocabulary;
   if (node.kind == NodeKind::kStore) {
     const std::string path = Located(node.path);

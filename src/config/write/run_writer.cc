@@ -244,7 +244,17 @@ class RunWriter {
     keys->Add("vocab_size", node.vocabulary->size);
   }
 
-  static void AddFiles(const Node& node, Keys* keys) {
+  std::string LossMask(const LossMaskFiles& mask) const {
+    Keys keys;
+    if (!mask.path.empty()) keys.AddText("path", Located(mask.path));
+    if (!mask.glob.empty()) keys.AddText("glob", mask.glob);
+    if (!mask.column.empty()) keys.AddText("column", mask.column);
+    if (mask.no_loss) keys.Add("no_loss", absl::StrCat(*mask.no_loss));
+    if (mask.loss) keys.Add("loss", absl::StrCat(*mask.loss));
+    return keys.Inline();
+  }
+
+  void AddFiles(const Node& node, Keys* keys) const {
     const SourceFiles& files = node.files;
     const auto add_text = [&](std::string_view key, std::string_view text) {
       if (!text.empty()) keys->AddText(key, text);
@@ -257,6 +267,7 @@ class RunWriter {
       keys->Add(files.delimiter->begins ? "document_begin" : "document_end",
                 files.delimiter->id);
     }
+    if (files.loss_mask) keys->Add("loss_mask", LossMask(*files.loss_mask));
     if (files.overlap) keys->Add("overlap", *files.overlap);
     if (files.across_shards)
       keys->Add("across_shards", Boolean(*files.across_shards));

@@ -14,7 +14,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "formats/arrays/tatm_metadata.h"
-#include "formats/core/found_path.h"
 #include "formats/core/token_format.h"
 #include "store/selection_files/npy.h"
 #include "util/status_macros.h"
@@ -74,7 +73,11 @@ absl::StatusOr<TokenLayout> OpenNpyArrays(const FoundPath& found,
 
 }  // namespace
 
-absl::StatusOr<FileArray> FindNpyIds(const InputBytes& input) {
+namespace {
+
+// Returns the array. Bools are u8 if `reads_bools`, else errors.
+absl::StatusOr<FileArray> FindNumbers(const InputBytes& input,
+                                      bool reads_bools) {
   PONIENTE_ASSIGN_OR_RETURN(
       const std::optional<NpyArray> array,
       FindNpy(
@@ -83,6 +86,9 @@ absl::StatusOr<FileArray> FindNpyIds(const InputBytes& input) {
             return input.ReadAt(offset, into);
           },
           NpyShape::kListOrRows));
+  if (array.has_value() && array->kind == 'b' && reads_bools) {
+    return FileArray{StoredType::kU8, array->data_offset, array->count};
+  }
   if (array.has_value()) {
     PONIENTE_ASSIGN_OR_RETURN(const StoredType type,
                               SharedType(input.path(), *array));
@@ -100,6 +106,19 @@ absl::StatusOr<FileArray> FindNpyIds(const InputBytes& input) {
       "'", input.path(), "' has ", input.size(),
       " bytes and does not begin with NumPy's magic \\x93NUMPY; if it holds "
       "nothing but ids, state the format raw and their dtype"));
+}
+
+}  // namespace
+
+absl::StatusOr<FileArray> FindNpyIds(const InputBytes& input) {
+  return FindNumbers(input, /*reads_bools=*/false);
+}
+
+absl::StatusOr<TokenLayout> LayOutNpyNumbers(
+    const FoundPath& found, const TokenSourceOptions& options) {
+  return LayOutFileArrays(found, options, "*.npy", [](const InputBytes& input) {
+    return FindNumbers(input, /*reads_bools=*/true);
+  });
 }
 
 const TokenFormat kNpyFormat = {"npy",

@@ -6,7 +6,10 @@
 
 #include "absl/status/statusor.h"
 #include "formats/core/file_arrays.h"
+#include "formats/core/found_path.h"
 #include "formats/core/input_bytes.h"
+#include "formats/core/token_layout.h"
+#include "poniente/open_token_source.h"
 
 namespace poniente::internal {
 
@@ -16,6 +19,11 @@ namespace poniente::internal {
 //     little-endian integers of one or two dimensions in C order; DataLoss if
 //     sizes disagree.
 absl::StatusOr<FileArray> FindNpyIds(const InputBytes& input);
+
+// Lays out NumPy arrays of a loss mask: like kNpyFormat, but bools are read,
+// too, as u8.
+absl::StatusOr<TokenLayout> LayOutNpyNumbers(const FoundPath& found,
+                                             const TokenSourceOptions& options);
 
 }  // namespace poniente::internal
 

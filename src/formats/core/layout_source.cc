@@ -175,7 +175,23 @@ absl::Status LayoutSource::TakeFingerprint() {
       }
     }
   }
+  if (has_loss_mask()) PONIENTE_RETURN_IF_ERROR(AddMaskTo(&hash));
   fingerprint_ = hash.key();
+  return absl::OkStatus();
+}
+
+absl::Status LayoutSource::AddMaskTo(KeyHash* hash) const {
+  hash->Add(std::string_view("loss mask"));
+  for (const TokenRange sample : Samples(num_tokens())) {
+    for (const LossMaskRange& range : LossMaskRanges(sample)) {
+      std::vector<std::byte> bytes(range.bytes);
+      PONIENTE_RETURN_IF_ERROR(
+          ReadBlocking(*reader_, *range.file, range.offset, bytes));
+      std::vector<uint8_t> has_loss(range.tokens.size());
+      PONIENTE_RETURN_IF_ERROR(DecodeLossMask(range, bytes.data(), has_loss));
+      for (const uint8_t one : has_loss) hash->Add(uint64_t{one});
+    }
+  }
   return absl::OkStatus();
 }
 

@@ -16,6 +16,7 @@
 #include "absl/status/statusor.h"
 #include "formats/core/block_cache.h"
 #include "formats/core/token_layout.h"
+#include "index/keyed_hash.h"
 #include "poniente/open_token_source.h"
 #include "poniente/token_source.h"
 
@@ -46,6 +47,10 @@ class LayoutSource final : public TokenSource {
   std::span<const TokenArray> arrays() const override {
     if (layout_.decoder) return {};
     return arrays_;
+  }
+  bool has_loss_mask() const override { return !layout_.loss_mask.empty(); }
+  std::span<const LossMaskArray> loss_mask_arrays() const override {
+    return layout_.loss_mask;
   }
   WindowRule window_rule() const override { return layout_.windows; }
 
@@ -88,6 +93,8 @@ class LayoutSource final : public TokenSource {
                        std::vector<TokenWindow>* windows) const;
   absl::Status FindDocuments(const DocumentDelimiter& delimiter);
   absl::Status TakeFingerprint();
+  // Adds samples of the mask to the fingerprint, and checks that they are one.
+  absl::Status AddMaskTo(KeyHash* hash) const;
   absl::Status CheckDocuments(uint64_t first, uint64_t count) const;
 
   const std::string path_;

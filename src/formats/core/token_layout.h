@@ -79,7 +79,7 @@ struct TokenLayout {
   // Name in the table of formats.
   std::string format;
   StoredType type = StoredType::kU16;
-  // The files that hold ids.
+  // The files that hold ids, then those of the loss mask.
   std::vector<std::string> files;
   // Bytes of everything that was read or will be.
   uint64_t bytes = 0;
@@ -90,6 +90,9 @@ struct TokenLayout {
   std::shared_ptr<const BlockDecoder> decoder;
   // Null: not known.
   std::shared_ptr<const DocumentTable> documents;
+  // The arrays of the loss mask, as TokenSource has them; their files are in
+  // `files`. Empty: no mask.
+  std::vector<LossMaskArray> loss_mask;
   // How the files' own project cuts windows.
   WindowRule windows;
   // What the files state: the id between documents, and the tokenizer.

@@ -135,12 +135,31 @@ absl::Status CheckPlaces(const InputBytes& index, const MegatronHeader& header,
   return absl::OkStatus();
 }
 
+// Refuses the packed rows of Megatron-Bridge (.sft.bin). Each is one sequence
+// of i32: these two, the number of documents, where they begin, and ids whose
+// highest bit is their mask.
+absl::Status CheckNoPackedRows(const InputBytes& ids) {
+  constexpr uint32_t kMagic = 0x53465442;
+  PONIENTE_ASSIGN_OR_RETURN(const std::vector<std::byte> head,
+                            ReadHead(ids, 8));
+  if (head.size() < 8 || LoadLittle<uint32_t>(head.data()) != kMagic ||
+      LoadLittle<uint32_t>(head.data() + 4) != 1) {
+    return absl::OkStatus();
+  }
+  return absl::UnimplementedError(absl::StrCat(
+      "'", ids.path(),
+      "' holds packed rows of Megatron-Bridge, in which tables and a loss mask "
+      "lie among the ids; they are not read: pack the chats that they were "
+      "made of (poniente pack --input-format messages)"));
+}
+
 absl::StatusOr<TokenLayout> OpenMegatron(const FoundPath& found,
                                          const TokenSourceOptions& options) {
   PONIENTE_ASSIGN_OR_RETURN(const IndexPair pair,
                             FindIndexPair(found, options));
   PONIENTE_ASSIGN_OR_RETURN(const FileBytes index, FileBytes::Open(pair.index));
   PONIENTE_ASSIGN_OR_RETURN(const FileBytes ids, FileBytes::Open(pair.ids));
+  PONIENTE_RETURN_IF_ERROR(CheckNoPackedRows(ids));
   return LayOutMegatron(index, pair.ids, ids.size(), options);
 }
 

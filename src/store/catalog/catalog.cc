@@ -96,6 +96,7 @@ CatalogEntry EntryOf(const KnownStore& store) {
   }
   entry.fingerprint = manifest.fingerprint;
   entry.tokenizer_library = manifest.tokenizer_library;
+  entry.has_loss_mask = manifest.has_loss_mask;
   return entry;
 }
 

@@ -33,6 +33,10 @@ int64_t StoredIdAt(const std::byte* from, StoredType type, size_t at);
 // `id`, which is not a valid id.
 absl::Status NotAnId(const TokenSource& source, uint64_t token, int64_t id);
 
+// Returns the OutOfRange error that the source does not have these tokens.
+absl::Status NotInSource(const TokenSource& source, uint64_t begin,
+                         uint64_t count);
+
 // Returns the ids of the ranges. Their stored form is in `stored`, in order and
 // without gaps, in the source's type.
 absl::StatusOr<std::vector<TokenWindow>> DecodeRanges(

@@ -3,14 +3,12 @@
 
 #include <algorithm>
 #include <array>
-#include <cstddef>
-#include <memory>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "store/read/selected_windows.h"
+#include "store/read/stored_ids.h"
 #include "store/read/token_datasets.h"
-#include "util/bits.h"
 #include "util/status_macros.h"
 
 namespace poniente {
@@ -53,13 +51,6 @@ absl::Status CheckWindow(uint64_t length, const WindowRule& rule) {
   return absl::OkStatus();
 }
 
-absl::Status NotInSource(const TokenSource& source, uint64_t begin,
-                         uint64_t count) {
-  return absl::OutOfRangeError(
-      absl::StrCat(count, " tokens from token ", begin, " of '", source.path(),
-                   "', which has ", source.num_tokens()));
-}
-
 }  // namespace
 
 uint32_t StoredTypeBytes(StoredType type) { return Facts(type).bytes; }
@@ -77,12 +68,19 @@ absl::StatusOr<StoredType> ParseStoredType(std::string_view name) {
                    "', expected u8, i8, u16, i16, u32, i32, u64 or i64"));
 }
 
+absl::Status internal::NotInSource(const TokenSource& source, uint64_t begin,
+                                   uint64_t count) {
+  return absl::OutOfRangeError(
+      absl::StrCat(count, " tokens from token ", begin, " of '", source.path(),
+                   "', which has ", source.num_tokens()));
+}
+
 TokenSource::~TokenSource() = default;
 
 Task<std::vector<uint32_t>> TokenSource::ReadTokens(uint64_t begin,
                                                     uint64_t count) const {
   if (begin > num_tokens() || count > num_tokens() - begin) {
-    co_return NotInSource(*this, begin, count);
+    co_return internal::NotInSource(*this, begin, count);
   }
   std::vector<TokenRange> range;
   range.push_back({begin, begin + count});
@@ -90,72 +88,6 @@ Task<std::vector<uint32_t>> TokenSource::ReadTokens(uint64_t begin,
       co_await ReadRanges(std::move(range));
   if (!windows.ok()) co_return windows.status();
   co_return std::move(windows->front().tokens);
-}
-
-std::vector<LossMaskRange> TokenSource::LossMaskRanges(
-    TokenRange tokens) const {
-  std::vector<LossMaskRange> ranges;
-  if (tokens.begin == tokens.end) return ranges;
-  if (!has_loss_mask()) {
-    ranges.push_back({tokens});
-    return ranges;
-  }
-  const std::span<const LossMaskArray> arrays = loss_mask_arrays();
-  const std::span<const uint64_t> ends = shard_ends();
-  auto shard = static_cast<size_t>(
-      std::upper_bound(ends.begin(), ends.end(), tokens.begin) - ends.begin());
-  while (tokens.begin < tokens.end) {
-    const LossMaskArray& array = arrays[shard];
-    LossMaskRange range;
-    range.tokens = {tokens.begin, std::min(tokens.end, ends[shard++])};
-    tokens.begin = range.tokens.end;
-    if (range.tokens.size() == 0) continue;
-    if (array.file.has_value()) {
-      const uint64_t begin = range.tokens.begin - array.first_token;
-      const uint64_t end = range.tokens.end - array.first_token;
-      range.file = array.file;
-      range.offset = array.offset + begin / 8;
-      range.bytes = (end + 7) / 8 - begin / 8;
-      range.first_bit = begin % 8;
-    }
-    ranges.push_back(range);
-  }
-  return ranges;
-}
-
-Task<std::vector<uint8_t>> TokenSource::ReadLossMask(uint64_t begin,
-                                                     uint64_t count) const {
-  if (begin > num_tokens() || count > num_tokens() - begin) {
-    co_return NotInSource(*this, begin, count);
-  }
-  const std::vector<LossMaskRange> ranges =
-      LossMaskRanges({begin, begin + count});
-  uint64_t bytes = 0;
-  for (const LossMaskRange& range : ranges) bytes += range.bytes;
-  const auto stored = std::make_unique_for_overwrite<std::byte[]>(bytes);
-  std::vector<ReadRequest> requests;
-  std::byte* to = stored.get();
-  for (const LossMaskRange& range : ranges) {
-    if (!range.file.has_value()) continue;
-    requests.push_back({&reader(),
-                        *range.file,
-                        range.offset,
-                        {to, static_cast<size_t>(range.bytes)}});
-    to += range.bytes;
-  }
-  const absl::Status read = co_await ReadBatch(requests);
-  if (!read.ok()) co_return read;
-
-  std::vector<uint8_t> has_loss(static_cast<size_t>(count), 1);
-  const std::byte* from = stored.get();
-  for (const LossMaskRange& range : ranges) {
-    if (!range.file.has_value()) continue;
-    const std::span<uint8_t> part = std::span(has_loss).subspan(
-        range.tokens.begin - begin, range.tokens.size());
-    internal::UnpackBits(from, range.first_bit, part);
-    from += range.bytes;
-  }
-  co_return has_loss;
 }
 
 absl::StatusOr<DatasetPtr<TokenWindow>> TokenSource::Windows(

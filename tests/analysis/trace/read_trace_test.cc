@@ -312,5 +312,43 @@ TEST_F(ReadTraceOfStoresTest, PiecesOfDocumentsAreReadsOfTheirOwn) {
   }
 }
 
+// The loader reads the mask of each window with its tokens.
+TEST_F(ReadTraceOfStoresTest, LossMasksAreReadToo) {
+  TokenStoreWriterOptions options;
+  options.vocabulary = {"proof", 250};
+  options.token_type = TokenType::kU16;
+  ASSERT_OK_AND_ASSIGN(auto writer,
+                       TokenStoreWriter::Create(dir_.path("chat"), options));
+  for (int document = 0; document < 50; ++document) {
+    ASSERT_TRUE(writer
+                    ->AddDocument(std::vector<uint32_t>(16, 1), "",
+                                  std::vector<uint8_t>(16, document % 2))
+                    .ok());
+  }
+  ASSERT_TRUE(writer->Finish().ok());
+  ASSERT_OK_AND_ASSIGN(
+      const Config config,
+      Config::Parse("[data]\nseq_len = 8\nbatch_size = 4\nsteps = 10\n"
+                    "path = 'chat'\n",
+                    "t.toml", dir_.path()));
+  ASSERT_OK_AND_ASSIGN(const auto reads,
+                       RunReads::Create(*config.dataset(), config.schedule(),
+                                        config.sources(), 10));
+  ASSERT_EQ(reads->files().size(), 2u);
+  ASSERT_OK_AND_ASSIGN(const ReadTrace trace, reads->AsConfigured());
+  ASSERT_EQ(trace.reads.size(), 2u * 40);
+  for (size_t i = 0; i < trace.reads.size(); i += 2) {
+    const ReadSpan& tokens = trace.reads[i];
+    const ReadSpan& mask = trace.reads[i + 1];
+    EXPECT_EQ(tokens.file, 0u);
+    EXPECT_EQ(tokens.begin, 16 * tokens.item);
+    EXPECT_EQ(tokens.end, 16 * tokens.item + 16);
+    EXPECT_EQ(mask.file, 1u);
+    EXPECT_EQ(mask.item, tokens.item);
+    EXPECT_EQ(mask.begin, tokens.item);
+    EXPECT_EQ(mask.end, tokens.item + 1);
+  }
+}
+
 }  // namespace
 }  // namespace poniente::internal

@@ -86,6 +86,23 @@ TEST_F(CatalogCommandTest, TellsTheSameInJson) {
   EXPECT_FALSE(json.contains("ok"));
 }
 
+TEST_F(CatalogCommandTest, SaysWhichStoresHaveALossMask) {
+  EXPECT_THAT(RunTool("catalog " + folder()),
+              Prints(Not(HasSubstr("loss mask"))));
+  WriteFile(path("chat.jsonl"),
+            "{\"text\": \"abc\", \"loss_spans\": [[1, 2]]}\n");
+  ASSERT_EQ(RunTool("pack " + path("chat.jsonl") + " --out " + path("chat"))
+                .exit_code,
+            0);
+  EXPECT_THAT(RunTool("catalog " + folder()),
+              Prints(HasSubstr(", 1 with a loss mask")));
+  const Json json = Json::parse(RunTool("catalog --json " + folder()).out);
+  ASSERT_EQ(json["stores"].size(), 5u);
+  for (const Json& store : json["stores"]) {
+    EXPECT_EQ(store["loss_mask"], store["path"] == "chat") << store;
+  }
+}
+
 TEST_F(CatalogCommandTest, CheckNamesWhatIsStaleMissingAndNew) {
   ASSERT_EQ(RunTool("catalog " + folder()).exit_code, 0);
   Touch(path("a/manifest.json"));

@@ -170,6 +170,69 @@ TEST_F(PackLossMaskTest, ErrorsNameTheLineAndMayBeSkipped) {
                                      "'content'")));
 }
 
+TEST_F(PackLossMaskTest, TheMaskOfOtherProjectsFilesIsKept) {
+  WriteFile(folder_.path("ids.bin"), "Ask!Answer!");
+  WriteFile(folder_.path("mask.bin"),
+            std::string(4, '\0') + std::string(7, '\1'));
+  std::string labels;
+  for (const char one : std::string("####Answer!")) {
+    labels += one == '#' ? std::string("\x9c\xff") : std::string{one, '\0'};
+  }
+  WriteFile(folder_.path("labels.bin"), labels);
+  const std::string files =
+      "--dtype u8 --document-end 33 --vocab-size 256 --tokenizer-name x ";
+  const std::string of_flags = "--mask " + folder_.path("mask.bin");
+  const std::string of_labels =
+      "--no-loss-value -100 --mask " + folder_.path("labels.bin");
+  for (const std::string& mask : {of_flags, of_labels}) {
+    ASSERT_THAT(Pack("ids.bin", files + mask), Prints(HasSubstr("11 tokens")));
+    EXPECT_EQ(Learned(out()), "____Answer!");
+  }
+  ASSERT_THAT(Pack("ids.bin", files + of_flags + " --loss-mask drop"),
+              Prints(HasSubstr("11 tokens")));
+  EXPECT_EQ(Learned(out()), "Ask!Answer!");
+  const std::string ids = folder_.path("ids.bin") + " --dtype u8 ";
+  EXPECT_THAT(RunTool("inspect " + ids + of_flags),
+              Prints(HasSubstr("loss mask       u8, 1 has loss\n")));
+  EXPECT_THAT(
+      RunTool("inspect " + ids + of_labels),
+      Prints(HasSubstr("loss mask       i16, all but -100 have loss\n")));
+  EXPECT_THAT(RunTool("inspect " + ids + "--loss-value 1"),
+              FailsWith(2, HasSubstr("need --mask")));
+  EXPECT_THAT(RunTool("inspect " + ids + of_flags + " --loss-value x"),
+              FailsWith(2, HasSubstr("--loss-value must be a whole number")));
+  // All of it is read, also where no sample is taken.
+  WriteFile(folder_.path("ids.bin"), std::string(50000, 'a'));
+  std::string flags(50000, '\1');
+  flags[20000] = 'x';
+  WriteFile(folder_.path("mask.bin"), flags);
+  EXPECT_THAT(RunTool("inspect " + ids + of_flags), Prints(HasSubstr("u8")));
+  EXPECT_THAT(RunTool("verify " + ids + of_flags),
+              FailsWith(1, HasSubstr("the number 120 for token 20000")));
+}
+
+TEST_F(PackLossMaskTest, PartsOfAChatAreJoined) {
+  WriteFile(
+      folder_.path("c"),
+      R"({"messages": [{"role": "user", "content": [{"type": "text", )"
+      R"("text": "1+"}, {"type": "text", "text": "1"}]}, )"
+      R"({"role": "assistant", "content": [{"type": "text", "text": "2"}]}]})"
+      "\n"
+      R"({"messages": [{"role": "assistant", "content": null, )"
+      R"("tool_calls": [{"id": "call_0"}]}]})"
+      "\n");
+  const std::string options =
+      "--input-format messages --turn-begin '{role}:' --turn-end '\\n' ";
+  EXPECT_THAT(Pack("c", options),
+              FailsWith(1, AllOf(HasSubstr("c:2: message 0 of 'messages' has "
+                                           "'tool_calls'"),
+                                 HasSubstr("write the calls into 'content'"))));
+  ASSERT_THAT(Pack("c", options + "--skip-bad-lines"),
+              Prints(HasSubstr("skipped 1 bad line")));
+  EXPECT_THAT(Learned(out()), ::testing::EndsWith("2\n."));
+  EXPECT_THAT(Learned(out()), Not(HasSubstr("1")));
+}
+
 TEST_F(PackLossMaskTest, OptionsForChatsAreRefusedElsewhere) {
   WriteFile(folder_.path("c"), kChat);
   for (const char* option :

@@ -241,6 +241,19 @@ INSTANTIATE_TEST_SUITE_P(
                 "t.toml:8:17: data.across_shards cannot be combined with "
                 "documents, each of which is cut into windows by itself; leave "
                 "it out"},
+        BadCase{"LossMaskOfNothing", "path = 'a'\nloss_mask = { loss = 1 }\n",
+                "t.toml:6:13: data.loss_mask needs a path, a glob or a column"},
+        BadCase{"LossMaskOfTwoMeanings",
+                "path = 'a'\nloss_mask = { path = 'm', loss = 1, no_loss = "
+                "-100 }\n",
+                "t.toml:6:34: data.loss_mask.loss cannot be combined with "
+                "no_loss"},
+        BadCase{"LossMaskWithUnknownKey",
+                "path = 'a'\nloss_mask = { path = 'm', noloss = 0 }\n",
+                "t.toml:6:27: data.loss_mask.noloss is not a known key; did "
+                "you mean 'no_loss'?"},
+        BadCase{"LossMaskWithoutFiles", "tokens = 500\nloss_mask = 'm'\n",
+                "t.toml:6:1: data.loss_mask has no meaning here"},
         BadCase{"UnknownKey", "flat = { a = { path = 'a' } }\nsed = 5\n",
                 "t.toml:6:1: data.sed is not a known key; did you mean "
                 "'seed'?"},

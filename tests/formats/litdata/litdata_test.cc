@@ -141,6 +141,28 @@ TEST(LitdataTest, ChunksFollowEachOtherAsTheIndexSays) {
   EXPECT_FALSE(kMdsFormat.recognizes(found));
 }
 
+// Two folders of the same items, in other chunks.
+TEST(LitdataTest, ASecondFolderIsALossMask) {
+  LitdataFolder tokens;
+  tokens.AddChunk("chunk-0-0.bin", {Item(1, 5), Item(2, 300), Item(3, 0)});
+  tokens.AddChunk("chunk-0-1.bin", {Item(4, 2)});
+  LitdataFolder mask;
+  mask.config.format = "[\"no_header_tensor:11\"]";  // torch.uint8
+  Ids flags(300);
+  for (size_t i = 0; i < flags.size(); ++i) flags[i] = i % 3 == 0;
+  mask.AddChunk<uint8_t>("chunk-0-0.bin", {{0, 1, 1, 0, 1}});
+  mask.AddChunk<uint8_t>("chunk-0-1.bin", {flags, {}, {1, 0}});
+  ASSERT_THAT(tokens.Open(), IsOk());
+  ASSERT_THAT(mask.Open(), IsOk());
+  TokenSourceOptions options;
+  options.loss_mask.emplace().path = mask.dir.path();
+  ASSERT_OK_AND_ASSIGN(const auto source,
+                       OpenTokenSource(tokens.dir.path(), options));
+  ASSERT_OK_AND_ASSIGN(const auto read, RunBlocking(source->ReadLossMask(
+                                            0, tokens.tokens.size())));
+  EXPECT_EQ(Ids(read.begin(), read.end()), mask.tokens);
+}
+
 TEST(LitdataTest, AMissingDimFollowsFromTheSize) {
   LitdataFolder data;
   data.AddChunk("a.bin", {{}, Item(1, 5), {}, Item(2, 3)});

@@ -194,6 +194,11 @@ TEST(LossMaskTest, JoinedStoresHaveTheMasksOfTheirStores) {
   ASSERT_THAT(StoreCatalog::Write(folder.path("parts")), IsOk());
   ASSERT_OK_AND_ASSIGN(const auto catalog,
                        StoreCatalog::Open(folder.path("parts")));
+  std::vector<bool> masked;
+  for (const CatalogEntry& entry : catalog.entries()) {
+    masked.push_back(entry.has_loss_mask);
+  }
+  EXPECT_THAT(masked, ElementsAre(true, false, true, true, false, true));
   ASSERT_OK_AND_ASSIGN(const auto joined, catalog.OpenJoined());
   EXPECT_TRUE(joined->has_loss_mask());
   EXPECT_THAT(
