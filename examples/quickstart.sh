@@ -116,6 +116,20 @@ download() (
     { update_lists && apt-get download $text_packages; }
 )
 
+# sections FILE...: replaces each; a line "%" stands before each section, the
+# title of which is underlined.
+sections() {
+  for file in "$@"; do
+    awk 'NR > 1 {
+        if (/^(\*\*+|==+|--+|~~+)$/ && last ~ /^[^ ]/) print "%"
+        print last
+      }
+      { last = $0 }
+      END { print last }' "$file" >"$file.new"
+    mv "$file.new" "$file"
+  done
+}
+
 unpack() {
   for package in "$made/packages"/*.deb; do
     dpkg-deb -x "$package" "$made/packages/root"
@@ -132,10 +146,12 @@ unpack() {
     -exec cp -t "$text.new/manuals" {} +
   find "$share/games/fortunes" -type f ! -name '*.dat' \
     -exec cp -t "$text.new/fortunes" {} +
-  cp "$share/dict/american-english" "$text.new/words"
+  # A word is a document, and so is a section of a handbook.
+  sed 'a %' "$share/dict/american-english" >"$text.new/words"
   cp "$share"/doc/debian-policy/*.txt.gz "$text.new/policy"
   cp "$share"/developers-reference/*.txt.gz "$text.new/reference"
   find "$text.new" -name '*.gz' -exec gzip -d {} +
+  sections "$text.new"/policy/* "$text.new"/reference/*
   rm -rf "$text" "$made/packages"
   mv "$text.new" "$text"
 }
@@ -179,9 +195,9 @@ pack_stores() {
   pack dictionary 'GCIDE' "$text/dictionary" --delimiter %
   pack manuals 'man pages' "$text/manuals"
   pack fortunes 'fortunes' "$text/fortunes" --delimiter %
-  pack words 'word list' "$text/words"
-  pack policy 'handbook' "$text/policy"
-  pack reference 'handbook' "$text/reference"
+  pack words 'word list' "$text/words" --delimiter %
+  pack policy 'handbook' "$text/policy" --delimiter %
+  pack reference 'handbook' "$text/reference" --delimiter %
 }
 
 # --- Plan --------------------------------------------------------------------
@@ -192,7 +208,7 @@ plan() {
   logged plan "$tool" plan "$config" --html "$page"
   awk -v width="$(width)" '
     NF == 0 { cut = 0 }
-    length($0) > width && /^  (stage|tokens of|samples of) / {
+    length($0) > width && /^  (stage|tokens of|samples of|packed) / {
       head = substr($0, 1, width + 2)
       if (head !~ /  $/) sub(/  +[^ ]+( [^ ]+)* ?$/, "", head)
       sub(/ +$/, "", head)
@@ -315,10 +331,44 @@ picture() {
     }' "$logs/plan.log"
 }
 
+# What becomes of the documents, from the plan's table; nothing if they are not
+# packed.
+packing() {
+  awk -F '   *' '
+    function grouped(n) {
+      if (n < 1000) return n
+      return sprintf("%s,%03d", grouped(int(n / 1000)), n % 1000)
+    }
+    $2 == "packed" {
+      for (i = 1; i <= NF; ++i) column[$i] = i
+      next
+    }
+    column["packed"] && NF < column["dropped"] { exit }
+    column["packed"] {
+      gsub(",", "")
+      padding = $column["padding"] + 0
+      if (documents == 0 || padding < least) least = padding
+      if (padding > most) most = padding
+      documents += $column["documents"]
+      cut += $column["split"] + $column["truncated"] + $column["dropped"]
+    }
+    END {
+      if (documents == 0) exit
+      print ""
+      print ""
+      printf "  A sample holds whole documents: %s of %s fit into one,\n",
+        grouped(documents - cut), grouped(documents)
+      print "  the others are cut. For each token, the model sees what comes " \
+        "before it in its"
+      printf "  document, nothing of those beside it. Padding takes %.2f to " \
+        "%.2f %% of the\n  samples of a source.\n", least, most
+    }' "$logs/plan.log"
+}
+
 last_screen() {
   times >"$logs/times"
   used=$(awk -f cmake/processor_seconds.awk "$logs/times")
-  # "after 600 steps: loss L nats (B bits) per token, unigram entropy ..."
+  # "after 400 steps: loss L nats (B bits) per token, unigram entropy ..."
   result=$(tail -n 1 "$logs/uninterrupted.log")
   loss=$(echo "$result" | sed 's/.*: loss \(.*\) per token.*/\1/')
   entropy=$(echo "$result" | sed 's/.*entropy //')
@@ -339,7 +389,7 @@ What just happened
 
   Seven token stores were made of real text (the largest has $tokens
   tokens) and mixed as examples/quickstart.toml says: code, a dictionary and
-  manuals by weight, beside four small sources that share one shuffle.
+  manuals by weight, beside four small sources that share one shuffle.$(packing)
 
   A small language model was trained on the mixture, twice. After $steps steps
   its loss was $loss per byte; a model that knows
@@ -358,6 +408,7 @@ What to try next
     makes a token store of your own text
   change a weight in $config, and run this again
   $tool plan $config
+  $tool show $config --step 1 --text
   $tool inspect $stores/dictionary
   head -n 3 $runs/*.log
   read docs/tutorial.md: your own first mixture, step by step
