@@ -406,7 +406,7 @@ const fillText = () => {
   $('epochs-hint').textContent = `Passes over each source; dashed: ${plan.max_repeats}.`;
   const packed = plan.sources.filter(source => source.packing);
   const remarks = [...plan.remarks,
-    ...packed.map(source => `The ${source.packing.documents.toLocaleString('en')} documents of ${source.path} are packed whole into ${source.packing.windows.toLocaleString('en')} windows: ${(100 * source.packing.padding).toFixed(3)}% padding, ${source.packing.split_documents.toLocaleString('en')} documents split, ${source.packing.truncated_documents.toLocaleString('en')} truncated, ${source.packing.dropped_documents.toLocaleString('en')} dropped.`),
+    ...packed.map(source => `The ${source.packing.documents.toLocaleString('en')} documents of ${source.path} are packed into ${source.packing.windows.toLocaleString('en')} windows: ${(100 * source.packing.padding).toFixed(3)}% padding, ${source.packing.split_documents.toLocaleString('en')} documents split, ${source.packing.truncated_documents.toLocaleString('en')} truncated, ${source.packing.dropped_documents.toLocaleString('en')} dropped.`),
     `Skipped at changes of length: ${billions(plan.skipped_tokens)} tokens. Left over at the ends of stores, which fill no window: ${billions(plan.left_over_tokens)}.`
       + (plan.cut_off_tokens ? ` At the ends of windows that samples do not fill: ${billions(plan.cut_off_tokens)}.` : ''),
     '\u201c\u2265 step\u201d: the first repeat is not before this step.', `Attention is taken to cost the square of a sample\u2019s length. Repeats beyond about four epochs are worth less than new data (Muennighoff et al. 2023).`];
