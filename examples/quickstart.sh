@@ -157,11 +157,12 @@ unpack() {
 }
 
 gather_text() {
-  if [ -d "$text/reference" ]; then
+  # Of a folder that an earlier version made, the words are one document.
+  if [ -d "$text/reference" ] && head -n 2 "$text/words" | grep -qx %; then
     say 'is there'
     return
   fi
-  rm -rf "$made/packages"
+  rm -rf "$made/packages" "$stores/words" "$stores/policy" "$stores/reference"
   mkdir -p "$made/packages"
   logged download download
   logged unpack unpack
