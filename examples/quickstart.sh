@@ -384,7 +384,7 @@ The mixture: each source's share of the tokens of the run
 $(picture)
 
   $PWD/$page
-  shows the whole run in a browser: stages, weights, epochs, repeats.
+  shows the whole run in a browser: stages, weights, epochs, repeats, padding.
 
 What just happened
 
