@@ -18,7 +18,7 @@ namespace example {
 namespace {
 
 struct Head {
-  uint64_t magic = 0x0a324e4941525450;  // "PTRAIN2\n"
+  uint64_t magic = 0x0a334e4941525450;  // "PTRAIN3\n"
   uint64_t shape[4] = {0, kContext, kEmbedding, kHidden};
   uint64_t loader_bytes = 0;
   uint64_t checksum = 0;  // of all that follows

@@ -90,7 +90,8 @@ absl::Status Run(example::TrainerOptions options,
   options.is_main = ranks->rank == 0;
   const auto config = poniente::Config::Load(options.config);
   if (!config.ok()) return config.status();
-  poniente::LoaderOptions loader_options = config->loader_options();
+  poniente::LoaderOptions loader_options =
+      example::TrainerLoaderOptions(*config);
   loader_options.rank = ranks->rank;
   loader_options.ranks = ranks->ranks;
   const auto loader = config->OpenLoader(loader_options);

@@ -20,12 +20,11 @@ runs=$made/runs
 logs=$made/logs
 tool=$made/poniente
 trainer=$made/train
-# Packages that hold the text; unpacked below $made, not installed.
-text_packages='dict-gcide manpages manpages-dev fortunes fortunes-min
-  wamerican debian-policy developers-reference'
 
 # shellcheck source=examples/quickstart_screen.sh
 . examples/quickstart_screen.sh
+# shellcheck source=examples/quickstart_text.sh
+. examples/quickstart_text.sh
 if ! mkdir -p "$text" "$stores" "$runs" "$logs" 2>/dev/null ||
   [ -n "$(find "$made" -type d ! -writable -print -quit 2>&1)" ]; then
   fail "cannot write to $PWD/$made: run this in a copy of the checkout that" \
@@ -102,56 +101,6 @@ build() {
   fi
 }
 
-# --- Text --------------------------------------------------------------------
-
-update_lists() {
-  if [ "$(id -u)" -eq 0 ]; then apt-get update; else sudo apt-get update; fi
-}
-
-download() (
-  cd "$made/packages"
-  # Without package lists, or with old ones, the second attempt succeeds.
-  # shellcheck disable=SC2086  # one word per package
-  apt-get download $text_packages ||
-    { update_lists && apt-get download $text_packages; }
-)
-
-unpack() {
-  for package in "$made/packages"/*.deb; do
-    dpkg-deb -x "$package" "$made/packages/root"
-  done
-  share=$made/packages/root/usr/share
-  rm -rf "$text.new"
-  mkdir -p "$text.new/manuals" "$text.new/fortunes" "$text.new/policy" \
-    "$text.new/reference"
-  # An entry of the dictionary begins in the first column after a blank line.
-  gzip -dc <"$share/dictd/gcide.dict.dz" |
-    awk 'blank && /^[^ \t]/ { print "%" } { print; blank = /^$/ }' \
-      >"$text.new/dictionary"
-  find "$share/man" -type f -path '*/man[1-8]/*.gz' \
-    -exec cp -t "$text.new/manuals" {} +
-  find "$share/games/fortunes" -type f ! -name '*.dat' \
-    -exec cp -t "$text.new/fortunes" {} +
-  cp "$share/dict/american-english" "$text.new/words"
-  cp "$share"/doc/debian-policy/*.txt.gz "$text.new/policy"
-  cp "$share"/developers-reference/*.txt.gz "$text.new/reference"
-  find "$text.new" -name '*.gz' -exec gzip -d {} +
-  rm -rf "$text" "$made/packages"
-  mv "$text.new" "$text"
-}
-
-gather_text() {
-  if [ -d "$text/reference" ]; then
-    say 'is there'
-    return
-  fi
-  rm -rf "$made/packages"
-  mkdir -p "$made/packages"
-  logged download download
-  logged unpack unpack
-  printf '    from %s\n' "$(echo "$text_packages" | tr -s '\n ' ' ')" | wrap
-}
-
 # --- Stores ------------------------------------------------------------------
 
 # pack NAME WHAT INPUT OPTION...: makes a token store, unless it is there: one
@@ -179,9 +128,9 @@ pack_stores() {
   pack dictionary 'GCIDE' "$text/dictionary" --delimiter %
   pack manuals 'man pages' "$text/manuals"
   pack fortunes 'fortunes' "$text/fortunes" --delimiter %
-  pack words 'word list' "$text/words"
-  pack policy 'handbook' "$text/policy"
-  pack reference 'handbook' "$text/reference"
+  pack words 'word list' "$text/words" --delimiter %
+  pack policy 'handbook' "$text/policy" --delimiter %
+  pack reference 'handbook' "$text/reference" --delimiter %
 }
 
 # --- Plan --------------------------------------------------------------------
@@ -192,7 +141,7 @@ plan() {
   logged plan "$tool" plan "$config" --html "$page"
   awk -v width="$(width)" '
     NF == 0 { cut = 0 }
-    length($0) > width && /^  (stage|tokens of|samples of) / {
+    length($0) > width && /^  (stage|tokens of|samples of|packed) / {
       head = substr($0, 1, width + 2)
       if (head !~ /  $/) sub(/  +[^ ]+( [^ ]+)* ?$/, "", head)
       sub(/ +$/, "", head)
@@ -315,10 +264,44 @@ picture() {
     }' "$logs/plan.log"
 }
 
+# What becomes of the documents, from the plan's table; nothing if they are not
+# packed.
+packing() {
+  awk -F '   *' '
+    function grouped(n) {
+      if (n < 1000) return n
+      return sprintf("%s,%03d", grouped(int(n / 1000)), n % 1000)
+    }
+    $2 == "packed" {
+      for (i = 1; i <= NF; ++i) column[$i] = i
+      next
+    }
+    column["packed"] && NF < column["dropped"] { exit }
+    column["packed"] {
+      gsub(",", "")
+      padding = $column["padding"] + 0
+      if (documents == 0 || padding < least) least = padding
+      if (padding > most) most = padding
+      documents += $column["documents"]
+      cut += $column["split"] + $column["truncated"] + $column["dropped"]
+    }
+    END {
+      if (documents == 0) exit
+      print ""
+      print ""
+      printf "  A sample holds whole documents: %s of %s fit into one,\n",
+        grouped(documents - cut), grouped(documents)
+      print "  the others are cut. For each token, the model sees what comes " \
+        "before it in its"
+      printf "  document, nothing of those beside it. Padding takes %.2f to " \
+        "%.2f %% of the\n  samples of a source.\n", least, most
+    }' "$logs/plan.log"
+}
+
 last_screen() {
   times >"$logs/times"
   used=$(awk -f cmake/processor_seconds.awk "$logs/times")
-  # "after 600 steps: loss L nats (B bits) per token, unigram entropy ..."
+  # "after 400 steps: loss L nats (B bits) per token, unigram entropy ..."
   result=$(tail -n 1 "$logs/uninterrupted.log")
   loss=$(echo "$result" | sed 's/.*: loss \(.*\) per token.*/\1/')
   entropy=$(echo "$result" | sed 's/.*entropy //')
@@ -333,13 +316,13 @@ The mixture: each source's share of the tokens of the run
 $(picture)
 
   $PWD/$page
-  shows the whole run in a browser: stages, weights, epochs, repeats.
+  shows the whole run in a browser: stages, weights, epochs, repeats, padding.
 
 What just happened
 
   Seven token stores were made of real text (the largest has $tokens
   tokens) and mixed as examples/quickstart.toml says: code, a dictionary and
-  manuals by weight, beside four small sources that share one shuffle.
+  manuals by weight, beside four small sources that share one shuffle.$(packing)
 
   A small language model was trained on the mixture, twice. After $steps steps
   its loss was $loss per byte; a model that knows
@@ -358,6 +341,7 @@ What to try next
     makes a token store of your own text
   change a weight in $config, and run this again
   $tool plan $config
+  $tool show $config --step 1 --text
   $tool inspect $stores/dictionary
   head -n 3 $runs/*.log
   read docs/tutorial.md: your own first mixture, step by step

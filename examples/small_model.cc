@@ -58,6 +58,27 @@ EXAMPLE_WIDE_VECTORS void AddProduct(size_t m, size_t k, size_t n,
   plainly(0, m, tiled_n, n);
 }
 
+// What a sample gives to predict: `targets`, and for each of them a row of
+// `context`, the ids before it, the nearest first. `none` stands for ids that
+// would be of another document or before the sample.
+struct Predictions {
+  Predictions(const Sample& sample, uint32_t none) {
+    for (size_t i = 0; i + 1 < sample.tokens.size(); ++i) {
+      if (sample.loss_mask[i] == 0) continue;
+      targets.push_back(sample.tokens[i + 1]);
+      size_t back = 0;
+      for (; back < kContext && back <= i; ++back) {
+        if (sample.document_ids[i - back] != sample.document_ids[i]) break;
+        context.push_back(sample.tokens[i - back]);
+      }
+      context.insert(context.end(), kContext - back, none);
+    }
+  }
+
+  std::vector<uint32_t> targets;
+  std::vector<uint32_t> context;
+};
+
 // a[m, n] as [n, m].
 std::vector<float> Transposed(std::span<const float> a, size_t m, size_t n) {
   std::vector<float> result(m * n);
@@ -67,35 +88,34 @@ std::vector<float> Transposed(std::span<const float> a, size_t m, size_t n) {
   return result;
 }
 
-}  // namespace
-
-void Initialize(Parameters* parameters) {
-  uint64_t state = 1;
-  const auto fill = [&state](std::span<float> part, double scale) {
-    for (float& value : part) {
-      state = state * 6364136223846793005 + 1442695040888963407;
-      value = static_cast<float>(
-          scale * (static_cast<double>(state >> 33) / (1u << 30) - 1));
-    }
-  };
-  fill((*parameters)[Parameters::kEmbeddings], 1);
-  fill((*parameters)[Parameters::kHiddenWeights], std::sqrt(3.0 / kInputs));
-  fill((*parameters)[Parameters::kOutputs], std::sqrt(0.03 / kHidden));
+// Makes rows of scores to the loss's gradient by them; gives the summed loss.
+double Softmax(std::span<const uint32_t> targets, std::span<float> scores) {
+  const size_t v = targets.empty() ? 0 : scores.size() / targets.size();
+  double loss = 0;
+  for (size_t i = 0; i < targets.size(); ++i) {
+    const std::span<float> row = scores.subspan(i * v, v);
+    const float greatest = *std::ranges::max_element(row);
+    const float target = row[targets[i]] - greatest;
+    float sum = 0;
+    for (float& value : row) sum += value = std::exp(value - greatest);
+    loss += std::log(sum) - target;
+    for (float& value : row) value /= sum;
+    row[targets[i]] -= 1;
+  }
+  return loss;
 }
 
-double LossAndGradient(size_t vocabulary, Parameters& parameters,
-                       std::span<const uint32_t> sample, Parameters& gradient) {
+// LossAndGradient() of some predictions.
+double AddBlock(size_t v, Parameters& parameters,
+                std::span<const uint32_t> targets,
+                std::span<const uint32_t> context, Parameters& gradient) {
   using P = Parameters;
-  const size_t n = sample.size(), v = vocabulary;
+  const size_t n = targets.size();
   const std::span<float> embeddings = parameters[P::kEmbeddings];
   const std::span<float> by_embeddings = gradient[P::kEmbeddings];
-  // Forward. The ids before token i, nearest first, are row i of `context`.
-  std::vector<uint32_t> context(n * kContext, static_cast<uint32_t>(v));
+  // Forward.
   std::vector<float> input(n * kInputs), hidden(n * kHidden), output(n * v);
   for (size_t i = 0; i < n; ++i) {
-    for (size_t back = 0; back < std::min(kContext, i); ++back) {
-      context[i * kContext + back] = sample[i - 1 - back];
-    }
     std::ranges::copy(parameters[P::kHiddenBias], &hidden[i * kHidden]);
     std::ranges::copy(parameters[P::kOutputBias], &output[i * v]);
   }
@@ -109,18 +129,7 @@ double LossAndGradient(size_t vocabulary, Parameters& parameters,
   AddProduct(n, kHidden, v, hidden, kHidden, 1, parameters[P::kOutputs],
              output);
 
-  // Softmax and loss. `output` becomes the gradient by the output.
-  double loss = 0;
-  for (size_t i = 0; i < n; ++i) {
-    const std::span<float> row(&output[i * v], v);
-    const float greatest = *std::ranges::max_element(row);
-    const float target = row[sample[i]] - greatest;
-    float sum = 0;
-    for (float& value : row) sum += value = std::exp(value - greatest);
-    loss += std::log(sum) - target;
-    for (float& value : row) value /= sum;
-    row[sample[i]] -= 1;
-  }
+  const double loss = Softmax(targets, output);  // `output`: by the output
 
   // Backward, layer by layer.
   std::vector<float> by_hidden(n * kHidden), by_input(n * kInputs);
@@ -141,6 +150,37 @@ double LossAndGradient(size_t vocabulary, Parameters& parameters,
   for (size_t i = 0; i < by_input.size(); ++i) {
     by_embeddings[context[i / kEmbedding] * kEmbedding + i % kEmbedding] +=
         by_input[i];
+  }
+  return loss;
+}
+
+}  // namespace
+
+void Initialize(Parameters* parameters) {
+  uint64_t state = 1;
+  const auto fill = [&state](std::span<float> part, double scale) {
+    for (float& value : part) {
+      state = state * 6364136223846793005 + 1442695040888963407;
+      value = static_cast<float>(
+          scale * (static_cast<double>(state >> 33) / (1u << 30) - 1));
+    }
+  };
+  fill((*parameters)[Parameters::kEmbeddings], 1);
+  fill((*parameters)[Parameters::kHiddenWeights], std::sqrt(3.0 / kInputs));
+  fill((*parameters)[Parameters::kOutputs], std::sqrt(0.03 / kHidden));
+}
+
+double LossAndGradient(size_t vocabulary, Parameters& parameters,
+                       const Sample& sample, Parameters& gradient) {
+  // As many at a time as keep what is computed of them in a processor's cache.
+  constexpr size_t kBlock = 128;
+  const Predictions all(sample, static_cast<uint32_t>(vocabulary));
+  const std::span<const uint32_t> targets = all.targets, context = all.context;
+  double loss = 0;
+  for (size_t i = 0; i < targets.size(); i += kBlock) {
+    const size_t n = std::min(kBlock, targets.size() - i);
+    loss += AddBlock(vocabulary, parameters, targets.subspan(i, n),
+                     context.subspan(i * kContext, n * kContext), gradient);
   }
   return loss;
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A small language model for the examples: it predicts each token from the
-// eight before it. Embeddings, one hidden layer, a softmax over the vocabulary.
-// It computes on the caller's thread in a fixed order, so a run repeats to the
-// last bit.
+// eight before it, as far as they are of the same document. Embeddings, one
+// hidden layer, a softmax over the vocabulary. It computes on the caller's
+// thread in a fixed order, so a run repeats to the last bit.
 
 #ifndef PONIENTE_EXAMPLES_SMALL_MODEL_H_
 #define PONIENTE_EXAMPLES_SMALL_MODEL_H_
@@ -34,7 +34,7 @@ class Parameters {
  private:
   size_t Size(int part) const {
     const size_t sizes[] = {
-        (vocabulary_ + 1) * kEmbedding,  // the last: "before the sample"
+        (vocabulary_ + 1) * kEmbedding,  // the last: "before the document"
         kInputs * kHidden, kHidden, kHidden * vocabulary_, vocabulary_};
     return sizes[part];
   }
@@ -49,10 +49,20 @@ class Parameters {
 // The same random numbers for every run.
 void Initialize(Parameters* parameters);
 
-// Predicts every token of a sample of ids below `vocabulary`. Gives the summed
-// loss in nats, and adds its gradient to `gradient`.
+// One row of a batch and of two of its tensors (docs/batches.md), of one
+// length.
+struct Sample {
+  std::span<const uint32_t> tokens;       // ids below the vocabulary
+  std::span<const int32_t> document_ids;  // what ends the context
+  std::span<const uint8_t> loss_mask;     // 1: the token after it is predicted
+};
+
+// Predicts each token before which the loss mask is 1, from up to kContext
+// tokens of the document of the last of them. Gives the summed loss in nats,
+// and adds its gradient to `gradient`. Nothing depends on tokens of other
+// documents or on padding, which has no loss.
 double LossAndGradient(size_t vocabulary, Parameters& parameters,
-                       std::span<const uint32_t> sample, Parameters& gradient);
+                       const Sample& sample, Parameters& gradient);
 
 }  // namespace example
 

@@ -62,7 +62,8 @@ poniente::Task<> Train(poniente::Loader* loader, example::Trainer* trainer,
 absl::Status Run(const example::TrainerOptions& options) {
   const auto config = poniente::Config::Load(options.config);
   if (!config.ok()) return config.status();
-  const auto loader = config->OpenLoader();
+  const auto loader =
+      config->OpenLoader(example::TrainerLoaderOptions(*config));
   if (!loader.ok()) return loader.status();
   const auto trainer =
       example::Trainer::Open(loader->get(), config->vocabulary().size, options);

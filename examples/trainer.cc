@@ -70,6 +70,18 @@ absl::Status CutLog(const std::string& path, uint64_t step) {
 
 }  // namespace
 
+poniente::LoaderOptions TrainerLoaderOptions(const poniente::Config& config) {
+  poniente::LoaderOptions options = config.loader_options();
+  for (const poniente::BatchTensor tensor :
+       {poniente::BatchTensor::kLossMask,
+        poniente::BatchTensor::kDocumentIds}) {
+    if (std::ranges::find(options.tensors, tensor) == options.tensors.end()) {
+      options.tensors.push_back(tensor);
+    }
+  }
+  return options;
+}
+
 absl::StatusOr<std::unique_ptr<Trainer>> Trainer::Open(
     poniente::Loader* loader, size_t vocabulary,
     const TrainerOptions& options) {
@@ -130,22 +142,28 @@ absl::StatusOr<StepSums> Trainer::Sum(const poniente::Batch& batch) {
 
 absl::Status Trainer::AddSample(const poniente::Batch& batch, size_t sample,
                                 StepSums* sums) {
-  const std::span<const uint32_t> tokens = batch.tokens<uint32_t>(sample);
-  for (const uint32_t id : tokens) {
+  const size_t length = batch.seq_len();
+  const Sample row = {
+      .tokens = batch.tokens<uint32_t>(sample),
+      .document_ids = batch.document_ids().subspan(sample * length, length),
+      .loss_mask = batch.loss_mask().subspan(sample * length, length)};
+  const uint32_t source = batch.source(sample);
+  for (size_t i = 0; i < length; ++i) {
+    const uint32_t id = row.tokens[i];
     if (id >= state_.vocabulary) {
       return absl::InvalidArgumentError(absl::StrFormat(
           "step %d: token id %d is outside the vocabulary of %d", batch.step(),
           id, state_.vocabulary));
     }
+    if (i == 0 || row.loss_mask[i - 1] == 0) continue;
     ++(*sums)[StepSums::kTokenCounts][id];
+    ++(*sums)[StepSums::kSourceTokens][source];
   }
   Parameters gradient(state_.vocabulary);
   const double loss =
-      LossAndGradient(state_.vocabulary, state_.parameters, tokens, gradient);
-  const uint32_t source = batch.source(sample);
+      LossAndGradient(state_.vocabulary, state_.parameters, row, gradient);
   (*sums)[StepSums::kHash][0] +=
-      Hash(tokens, Hash(std::span(&batch.provenance(sample).sample, 1)));
-  (*sums)[StepSums::kSourceTokens][source] += tokens.size();
+      Hash(row.tokens, Hash(std::span(&batch.provenance(sample).sample, 1)));
   if (AddFixed(std::span(&loss, 1),
                (*sums)[StepSums::kSourceLoss].subspan(source, 1)) &&
       AddFixed<float>(gradient.all(), (*sums)[StepSums::kGradient])) {
@@ -166,8 +184,9 @@ absl::Status Trainer::Step(const poniente::StepPlan& plan, StepSums sums) {
   for (size_t i = 0; i < names_.size(); ++i) {
     state_.source_loss[i] += FromFixed(sums[StepSums::kSourceLoss][i]);
   }
+  // At least 1: a step of documents of one token has nothing to predict.
   const double tokens =
-      static_cast<double>(Total(sums[StepSums::kSourceTokens]));
+      std::max(1.0, static_cast<double>(Total(sums[StepSums::kSourceTokens])));
   Adam(sums[StepSums::kGradient], tokens, plan);
   return EndStep(sums[StepSums::kHash][0],
                  FromFixed(Total(sums[StepSums::kSourceLoss])) / tokens);

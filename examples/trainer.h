@@ -22,6 +22,10 @@
 
 namespace example {
 
+// What a loader must be opened with for a trainer: the configuration's options,
+// and the tensors by which predictions end at documents and pass over padding.
+poniente::LoaderOptions TrainerLoaderOptions(const poniente::Config& config);
+
 // Sums over the samples of a step: those of two shares, added, are those of
 // both together, so a sample counts as much on a rank with many as on one with
 // few. They are integers, which count 2^-40 where they stand for fractions: no
@@ -36,9 +40,9 @@ class StepSums {
 
   enum Part {
     kHash,          // of the samples and their numbers in the run
-    kSourceTokens,  // the number of tokens, by source
+    kSourceTokens,  // the number of predicted tokens, by source
     kSourceLoss,    // in nats, by source
-    kTokenCounts,   // how often each id occurs
+    kTokenCounts,   // how often each id was to be predicted
     kGradient       // of the loss, by parameter
   };
   std::span<uint64_t> operator[](Part part) {
@@ -56,7 +60,7 @@ class StepSums {
 class Trainer {
  public:
   // Takes `loader` to the step after the checkpoint's, if there is one. The
-  // loader must outlive the trainer.
+  // loader, opened with TrainerLoaderOptions(), must outlive the trainer.
   static absl::StatusOr<std::unique_ptr<Trainer>> Open(
       poniente::Loader* loader, size_t vocabulary,
       const TrainerOptions& options);

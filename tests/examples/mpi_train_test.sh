@@ -69,6 +69,30 @@ END_OF_TOML
 on 3 --config short.toml --log short.three
 expect_same short short.three
 
+# Packed documents of 1 to 13 tokens: samples differ in how many tokens they
+# have to predict, and have padding.
+awk 'BEGIN {
+  for (i = 0; i < 90; ++i) {
+    line = "1"
+    for (j = i * 7 % 13; j > 0; --j) line = line ", " (i + j) % 16
+    print "{\"tokens\": [" line "]}"
+  }
+}' >ids.jsonl
+"$tool" pack ids.jsonl --input-format tokens --vocab-size 16 \
+  --tokenizer-name digits --out stores/ids --quiet
+cat >packed.toml <<'END_OF_TOML'
+[data]
+batch_size = 4
+seq_len = 16
+pack_documents = true
+steps = 12
+path = "stores/ids"
+END_OF_TOML
+"$train" --config packed.toml --log packed >out
+[ "$(wc -l <packed)" -eq 12 ] || fail "not 12 steps: $(cat packed)"
+on 3 --config packed.toml --log packed.three
+expect_same packed packed.three
+
 # By itself it is one process.
 "$mpi_train" --config run.toml --log alone >out 2>err || fail "$(cat err)"
 expect_same one alone

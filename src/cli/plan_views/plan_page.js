@@ -387,6 +387,15 @@ const fillSources = () => {
   };
   below(-1).forEach(number => add(number));
 };
+const fillPacking = () => {
+  const packed = plan.sources.filter(source => source.packing);
+  $('packing').hidden = !packed.length;
+  addRow($('packed'), ['source', 'windows', 'padding', 'documents', 'split', 'truncated', 'dropped', 'most in a window'], true);
+  for (const {path, packing} of packed) {
+    addRow($('packed'), [path, count(packing.windows), (100 * packing.padding).toFixed(3) + '%', ...['documents', 'split_documents',
+      'truncated_documents', 'dropped_documents', 'most_in_a_window'].map(key => count(packing[key]))]).dataset.packed = path;
+  }
+};
 const fillText = () => {
   $('title').textContent = plan.title;
   const stages = plan.stages.length > 1 ? `, ${plan.stages.length} stages` : '';
@@ -404,9 +413,7 @@ const fillText = () => {
     $('figures').append(box);
   }
   $('epochs-hint').textContent = `Passes over each source; dashed: ${plan.max_repeats}.`;
-  const packed = plan.sources.filter(source => source.packing);
   const remarks = [...plan.remarks,
-    ...packed.map(source => `The ${source.packing.documents.toLocaleString('en')} documents of ${source.path} are packed whole into ${source.packing.windows.toLocaleString('en')} windows: ${(100 * source.packing.padding).toFixed(3)}% padding, ${source.packing.split_documents.toLocaleString('en')} documents split, ${source.packing.truncated_documents.toLocaleString('en')} truncated, ${source.packing.dropped_documents.toLocaleString('en')} dropped.`),
     `Skipped at changes of length: ${billions(plan.skipped_tokens)} tokens. Left over at the ends of stores, which fill no window: ${billions(plan.left_over_tokens)}.`
       + (plan.cut_off_tokens ? ` At the ends of windows that samples do not fill: ${billions(plan.cut_off_tokens)}.` : ''),
     '\u201c\u2265 step\u201d: the first repeat is not before this step.', `Attention is taken to cost the square of a sample\u2019s length. Repeats beyond about four epochs are worth less than new data (Muennighoff et al. 2023).`];
@@ -432,6 +439,7 @@ if (points > 1) {
   addEventListener('resize', () => { cancelAnimationFrame(waiting); waiting = requestAnimationFrame(() => { drawAll(); setStep(step); }); });
   fillStages();
   fillSources();
+  fillPacking();
   readHash();
 }
 root.dataset.ready = 'yes';

@@ -193,6 +193,34 @@ TEST_F(PlanPageTest, TablesSayWhatThePlanSays) {
   }
   EXPECT_THAT(row("math"), HasSubstr(">1494.8 B<"));
   EXPECT_THAT(shown.dom, HasSubstr("4.21\xC3\x97"));
+  // Nothing is packed.
+  EXPECT_THAT(shown.dom, HasSubstr("<section id=\"packing\" hidden"));
+}
+
+TEST_F(PlanPageTest, SaysHowDocumentsArePacked) {
+  const Curriculum curriculum(Curriculum::Options(RunPoint::ShareOfTokens));
+  ASSERT_OK_AND_ASSIGN(PlannedRun plan, curriculum.Plan());
+  plan.sources[1].packing = PackingSummary{.windows = 1'000'000,
+                                           .window_tokens = 4096,
+                                           .documents = 5'000'000,
+                                           .tokens = 4'095'000'000,
+                                           .placed_tokens = 4'094'000'000,
+                                           .split_documents = 1234,
+                                           .truncated_documents = 0,
+                                           .truncated_tokens = 0,
+                                           .dropped_documents = 17,
+                                           .dropped_tokens = 1'000'000,
+                                           .pieces = 5'001'234,
+                                           .max_pieces = 321};
+  const Shown shown = Open(WritePage(plan, "packed.toml"));
+  ExpectHealthy(shown);
+  EXPECT_THAT(shown.dom, HasSubstr("<section id=\"packing\"><h2>"));
+  const std::string& path = plan.sources[1].path;
+  EXPECT_THAT(shown.dom,
+              HasSubstr(absl::StrCat(
+                  "<tr data-packed=\"", path, "\"><td>", path,
+                  "</td><td>1,000,000</td><td>0.049%</td><td>5,000,000</td>"
+                  "<td>1,234</td><td>0</td><td>17</td><td>321</td></tr>")));
 }
 
 TEST_F(PlanPageTest, FitsAPhone) {
