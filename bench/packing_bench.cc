@@ -17,7 +17,6 @@
 //   best fit    padding of best fit with 1000 open windows; the fullest closes
 
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -29,6 +28,7 @@
 #include <vector>
 
 #include "bench/measure/cpu_seconds.h"
+#include "bench/measure/document_lengths.h"
 #include "bench/measure/require.h"
 #include "bench/measure/statistics.h"
 #include "index/packing/window_packing.h"
@@ -42,34 +42,12 @@ using internal::PackedPlace;
 using internal::PackingOrder;
 using internal::WindowPacking;
 
-constexpr uint32_t kLongest = 1 << 20;
-
-// Uniform in (0, 1].
-double Uniform(std::mt19937_64& random) {
-  return (static_cast<double>(random() >> 11) + 1) * 0x1p-53;
-}
-
-uint32_t LogNormalLength(std::mt19937_64& random) {
-  // Box and Muller.
-  const double normal = std::sqrt(-2 * std::log(Uniform(random))) *
-                        std::cos(6.283185307179586 * Uniform(random));
-  const double length = std::round(600 * std::exp(normal));
-  return static_cast<uint32_t>(std::clamp<double>(length, 1, kLongest));
-}
-
-uint32_t PowerLength(std::mt19937_64& random) {
-  const double length = 100 * std::pow(Uniform(random), -1 / 1.2);
-  return static_cast<uint32_t>(std::min<double>(length, kLongest));
-}
-
-using Draw = std::function<uint32_t(std::mt19937_64&)>;
-
-LengthHistogram RandomHistogram(const Draw& draw, uint64_t documents) {
+LengthHistogram RandomHistogram(DrawLength draw, uint64_t documents) {
   std::mt19937_64 random(1);
-  std::vector<uint64_t> counts(kLongest + 1);
+  std::vector<uint64_t> counts(kLongestDocument + 1);
   for (uint64_t i = 0; i < documents; ++i) ++counts[draw(random)];
   LengthHistogram histogram;
-  for (uint32_t length = 1; length <= kLongest; ++length) {
+  for (uint32_t length = 1; length <= kLongestDocument; ++length) {
     if (counts[length] == 0) continue;
     histogram.lengths.push_back(length);
     histogram.starts.push_back(histogram.starts.back() + counts[length]);
@@ -107,7 +85,7 @@ double Microseconds(const std::function<void(uint64_t)>& call) {
 }
 
 // The padding of packers that keep windows open, on a stream of documents.
-double StreamPadding(const Draw& draw, uint32_t window, bool best_fit) {
+double StreamPadding(DrawLength draw, uint32_t window, bool best_fit) {
   constexpr size_t kOpen = 1000;
   constexpr int kDocuments = 1'000'000;
   std::mt19937_64 random(3);
@@ -140,7 +118,7 @@ double StreamPadding(const Draw& draw, uint32_t window, bool best_fit) {
          static_cast<double>(tokens) / static_cast<double>(windows * window);
 }
 
-void Measure(const std::string& name, const Draw& draw, uint64_t documents,
+void Measure(const std::string& name, DrawLength draw, uint64_t documents,
              int rounds) {
   const LengthHistogram histogram = RandomHistogram(draw, documents);
   for (const uint32_t window : {2048u, 4096u, 8192u, 131072u}) {

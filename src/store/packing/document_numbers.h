@@ -42,6 +42,8 @@ class DocumentNumbers {
   // entries exist.
   virtual absl::Status Read(uint64_t first,
                             std::span<uint64_t> numbers) const = 0;
+  // Brings an entry into the caches if it is in memory; never reads.
+  virtual void Prefetch(uint64_t entry) const = 0;
   // Returns whether Read() of an entry has read its part of the file before, or
   // the table is in memory: another read hardly ever waits for a disk.
   virtual bool HasRead(uint64_t entry) const = 0;

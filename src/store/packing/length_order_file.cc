@@ -161,6 +161,11 @@ class MappedNumbers final : public DocumentNumbers {
     return absl::OkStatus();
   }
 
+  void Prefetch(uint64_t entry) const override {
+    // Never faults.
+    __builtin_prefetch(table() + entry * layout_.number_bytes);
+  }
+
   bool HasRead(uint64_t entry) const override {
     const uint64_t begin = entry * layout_.number_bytes;
     return verified_.IsSeen(begin / kBlock) &&

@@ -168,6 +168,8 @@ absl::StatusOr<bool> PackedDataset::Find(const Position& position,
   std::vector<PackedPiece> packed;
   packing().AppendPieces(position.index, OrderOf(position.epoch), &packed);
   const DocumentNumbers& numbers = packed_->order.numbers();
+  // The documents lie far apart: waits for the memory of all of them at once.
+  for (const PackedPiece& piece : packed) numbers.Prefetch(piece.ordinal);
   absl::InlinedVector<uint64_t, 32> documents(packed.size());
   for (size_t i = 0; i < packed.size(); ++i) {
     if (!may_read && !numbers.HasRead(packed[i].ordinal)) return false;
@@ -207,8 +209,15 @@ absl::StatusOr<bool> PackedDataset::Find(const Position& position,
 absl::StatusOr<std::vector<PieceOfItem>> PackedDataset::ItemsIn(
     uint64_t document, uint64_t epoch) const {
   std::vector<PieceOfItem> items;
-  PONIENTE_ASSIGN_OR_RETURN(const TokenRange tokens,
-                            source().DocumentRange(document));
+  const std::span<const uint64_t> one(&document, 1);
+  TokenRange tokens;
+  // Keeps no ends for the sake of a single document.
+  if (source().HasRangesInMemory(one)) {
+    PONIENTE_RETURN_IF_ERROR(
+        source().DocumentRanges(one, std::span(&tokens, 1)));
+  } else {
+    PONIENTE_ASSIGN_OR_RETURN(tokens, source().DocumentRange(document));
+  }
   if (tokens.size() == 0) return items;
   PONIENTE_ASSIGN_OR_RETURN(const std::optional<uint64_t> ordinal,
                             packed_->order.OrdinalOf(document, tokens.size(),

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstddef>
+#include <numeric>
 
 namespace poniente::internal {
 
@@ -16,7 +18,9 @@ void CompactEnds::Append(uint64_t length) {
 void CompactEnds::Pack() {
   const uint64_t greatest = *std::max_element(last_.begin(), last_.end());
   const auto width = static_cast<uint64_t>(std::bit_width(greatest));
-  blocks_.push_back({last_begin_, end_bit_, width});
+  const uint64_t middle =
+      std::accumulate(last_.begin(), last_.begin() + kBlock / 2, last_begin_);
+  blocks_.push_back({last_begin_, middle, end_bit_, width});
   bits_.resize((end_bit_ + width * kBlock + 63) / 64);
   for (const uint64_t length : last_) {
     if (width == 0) break;
@@ -50,15 +54,30 @@ uint64_t CompactEnds::Length(uint64_t item) const {
   return Packed(blocks_[block], item % kBlock);
 }
 
+uint64_t CompactEnds::Sum(const Block& block, uint64_t from,
+                          uint64_t to) const {
+  uint64_t sum = 0;
+  for (uint64_t i = from; i < to; ++i) sum += Packed(block, i);
+  return sum;
+}
+
 uint64_t CompactEnds::Begin(uint64_t item) const {
   if (item == size_) return total_;
-  const uint64_t block = item / kBlock;
-  const bool is_packed = block < blocks_.size();
-  uint64_t begin = is_packed ? blocks_[block].begin : last_begin_;
-  for (uint64_t i = 0; i < item % kBlock; ++i) {
-    begin += is_packed ? Packed(blocks_[block], i) : last_[i];
+  const uint64_t i = item % kBlock;
+  if (item / kBlock == blocks_.size()) {
+    return std::accumulate(
+        last_.begin(), last_.begin() + static_cast<ptrdiff_t>(i), last_begin_);
   }
-  return begin;
+  // From the nearest place whose sum is known.
+  constexpr uint64_t kHalf = kBlock / 2;
+  const Block& block = blocks_[item / kBlock];
+  if (i <= kHalf / 2) return block.begin + Sum(block, 0, i);
+  if (i <= kHalf) return block.middle - Sum(block, i, kHalf);
+  if (i <= kHalf + kHalf / 2) return block.middle + Sum(block, kHalf, i);
+  const uint64_t next = item / kBlock + 1;
+  const uint64_t end =
+      next < blocks_.size() ? blocks_[next].begin : last_begin_;
+  return end - Sum(block, i, kBlock);
 }
 
 uint64_t CompactEnds::At(uint64_t at) const {
@@ -71,7 +90,12 @@ uint64_t CompactEnds::At(uint64_t at) const {
     block = static_cast<uint64_t>(after - blocks_.begin()) - 1;
     begin = blocks_[block].begin;
   }
-  for (uint64_t item = block * kBlock;; ++item) {
+  uint64_t item = block * kBlock;
+  if (at < last_begin_ && at >= blocks_[block].middle) {
+    item += kBlock / 2;
+    begin = blocks_[block].middle;
+  }
+  for (;; ++item) {
     const uint64_t length = Length(item);
     if (at < begin + length) return item;
     begin += length;

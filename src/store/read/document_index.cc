@@ -29,6 +29,27 @@ absl::StatusOr<TokenRange> DocumentIndex::KeptRange(uint64_t document) const {
   return segment->Of(document);
 }
 
+absl::Status DocumentIndex::KeptRanges(std::span<const uint64_t> documents,
+                                       std::span<TokenRange> ranges) const {
+  // The documents of a packed window lie far apart: waits for the memory of all
+  // of them at once.
+  const auto for_kept = [&](void (CompactEnds::*prefetch)(uint64_t) const) {
+    for (const uint64_t document : documents) {
+      if (document >= documents_) continue;
+      const EndsSegment* const kept = ends_.KeptWith(document);
+      if (kept != nullptr) (kept->lengths.*prefetch)(document - kept->first);
+    }
+  };
+  if (documents.size() > 1) {
+    for_kept(&CompactEnds::PrefetchBlock);
+    for_kept(&CompactEnds::PrefetchLengths);
+  }
+  for (size_t i = 0; i < documents.size(); ++i) {
+    PONIENTE_ASSIGN_OR_RETURN(ranges[i], KeptRange(documents[i]));
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<std::vector<uint64_t>> DocumentIndex::Bounds(
     uint64_t first, uint64_t count) const {
   if (first > documents_ || count > documents_ - first) {

@@ -5,6 +5,7 @@
 #define PONIENTE_STORE_READ_DOCUMENT_INDEX_H_
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -35,9 +36,10 @@ class DocumentIndex {
 
   // Implement the calls of TokenStore.
   absl::StatusOr<TokenRange> Range(uint64_t document) const;
-  // Does the same, and keeps what it reads (kept_ends.h).
-  absl::StatusOr<TokenRange> KeptRange(uint64_t document) const;
-  // Returns whether KeptRange() would not read.
+  // Does the same for many, and keeps what it reads (kept_ends.h).
+  absl::Status KeptRanges(std::span<const uint64_t> documents,
+                          std::span<TokenRange> ranges) const;
+  // Returns whether KeptRanges() would not read.
   bool IsInMemory(uint64_t document) const {
     return document >= documents_ || ends_.IsInMemory(document);
   }
@@ -65,6 +67,7 @@ class DocumentIndex {
   absl::Status ScanPieces(uint64_t begin, uint64_t end, uint64_t segment,
                           std::vector<ItemPiece>* pieces) const;
   absl::Status CheckDocument(uint64_t document) const;
+  absl::StatusOr<TokenRange> KeptRange(uint64_t document) const;
   // Returns range number `i` of a list of ends that starts at word `base` and
   // must reach `total`.
   absl::StatusOr<TokenRange> Between(uint64_t base, uint64_t i, uint64_t total,

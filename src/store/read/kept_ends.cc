@@ -165,12 +165,13 @@ absl::StatusOr<const EndsSegment*> KeptEnds::Read(uint64_t segment) const {
   return kept;
 }
 
-bool KeptEnds::IsInMemory(uint64_t document) const {
+const EndsSegment* KeptEnds::KeptWith(uint64_t document) const {
   // Acquire: the entries and the segment were made by other threads.
   const std::vector<Entry>* const entries =
       made_.load(std::memory_order_acquire);
-  return entries != nullptr && (*entries)[SegmentWith(document)].segment.load(
-                                   std::memory_order_acquire) != nullptr;
+  if (entries == nullptr) return nullptr;
+  return (*entries)[SegmentWith(document)].segment.load(
+      std::memory_order_acquire);
 }
 
 bool KeptEnds::AreInMemory(uint64_t begin, uint64_t end) const {

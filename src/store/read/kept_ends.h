@@ -95,8 +95,12 @@ class KeptEnds {
   // Returns the segment; reads it if it is not in memory. Null if there is no
   // memory left for it.
   absl::StatusOr<const EndsSegment*> Segment(uint64_t segment) const;
+  // Returns the segment with the document if it is in memory; else null.
+  const EndsSegment* KeptWith(uint64_t document) const;
   // Returns whether the segment with the document is in memory.
-  bool IsInMemory(uint64_t document) const;
+  bool IsInMemory(uint64_t document) const {
+    return KeptWith(document) != nullptr;
+  }
   // Returns whether tokens [begin, end) can be looked up without reading.
   bool AreInMemory(uint64_t begin, uint64_t end) const;
 

@@ -197,10 +197,7 @@ absl::StatusOr<TokenRange> TokenStore::DocumentRange(uint64_t document) const {
 }
 absl::Status TokenStore::DocumentRanges(std::span<const uint64_t> documents,
                                         std::span<TokenRange> ranges) const {
-  for (size_t i = 0; i < documents.size(); ++i) {
-    PONIENTE_ASSIGN_OR_RETURN(ranges[i], documents_->KeptRange(documents[i]));
-  }
-  return absl::OkStatus();
+  return documents_->KeptRanges(documents, ranges);
 }
 bool TokenStore::HasRangesInMemory(std::span<const uint64_t> documents) const {
   return std::all_of(

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+// Batches of packed documents from memory, with every tensor.
+//
+//   packed_batches_bench FOLDER [--rounds N] [--seconds S] [--size-mib M]
+//                        [--only 'CASE;...']
+//
+// FOLDER gets a store of M MiB (default 512) of u16 ids in documents of
+// log-normal lengths (median 600, sigma 1), and eight of an eighth of it, where
+// they are not there yet. All are brought into the page cache first. A case is
+// a loader with default settings in an endless run, whose consumer drops each
+// batch; the batches have i32 tokens, labels, loss_mask, document_ids,
+// positions, cu_seqlens, document_counts and max_seqlens. In N interleaved
+// rounds (default 5), for windows of 4096 and 2048 tokens and batches of 1, 8,
+// 64 and 1024 of them:
+//   plain    writes the same bytes on one thread, piece by piece, from ready
+//            lists of pieces and a mapping of the ids that is in the page
+//            tables, into as many slots as the loader has
+//   store    the run over the store
+//   mixture  the run over a mixture of the eight stores, of equal weights
+// The first batch of each run over the store is compared with what "plain"
+// makes of its windows. The first 0.3 s of each measurement do not count.
+
+#include <fcntl.h>
+#include <sys/mman.h>
+
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "bench/measure/flags.h"
+#include "bench/measure/require.h"
+#include "bench/readers/comparison.h"
+#include "bench/readers/measure_batches.h"
+#include "bench/readers/page_cache.h"
+#include "bench/readers/plain_packing.h"
+#include "bench/runs/packed_run.h"
+#include "poniente/byte_reader.h"
+#include "store/posix_file.h"
+
+namespace poniente::bench {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int kStores = 8;
+// prefetch_batches + max_held + 1, by default.
+constexpr size_t kSlots = 4 + 2 + 1;
+constexpr size_t kSeqLens[] = {4096, 2048};
+constexpr size_t kBatchSizes[] = {1, 8, 64, 1024};
+
+struct Options {
+  std::string folder;
+  double rounds = 5;
+  double seconds = 1;
+  double mib = 512;
+  std::string only;
+};
+
+// The ids of a store, mapped.
+class MappedIds {
+ public:
+  explicit MappedIds(const std::string& store) {
+    const std::string path = store + "/tokens-1.bin";
+    const internal::OwnedFd fd = Require(internal::OpenFd(path, O_RDONLY));
+    bytes_ = fs::file_size(path);
+    mapped_ = mmap(nullptr, bytes_, PROT_READ, MAP_SHARED | MAP_POPULATE,
+                   fd.get(), 0);
+    Require(mapped_ != MAP_FAILED, "cannot map " + path);
+  }
+  ~MappedIds() { munmap(mapped_, bytes_); }
+  MappedIds(const MappedIds&) = delete;
+  MappedIds& operator=(const MappedIds&) = delete;
+
+  const uint16_t* ids() const { return static_cast<const uint16_t*>(mapped_); }
+
+ private:
+  uint64_t bytes_ = 0;
+  void* mapped_ = nullptr;
+};
+
+// One store, or a mixture, as [data] of a run.
+struct Source {
+  std::string name;
+  std::string data;
+};
+
+std::vector<Source> MakeStores(const Options& options) {
+  const auto tokens = (static_cast<uint64_t>(options.mib) << 20) / 2;
+  fs::create_directories(options.folder);
+  WriteRandomStore(options.folder + "/store", tokens, 1);
+  std::vector<Source> sources = {{"store", "path = 'store'\n"},
+                                 {"mixture", "[data.mixture]\n"}};
+  for (int i = 0; i < kStores; ++i) {
+    const std::string store = absl::StrCat("store-", i);
+    WriteRandomStore(absl::StrCat(options.folder, "/", store), tokens / kStores,
+                     static_cast<uint64_t>(i) + 2);
+    absl::StrAppend(&sources.back().data, "c", i, " = {weight = 1, path = '",
+                    store, "'}\n");
+  }
+  for (const fs::directory_entry& entry :
+       fs::recursive_directory_iterator(options.folder)) {
+    if (entry.is_regular_file()) Load(entry.path(), entry.file_size());
+  }
+  return sources;
+}
+
+Sample MeasurePlain(const Options& options, const MappedIds& store,
+                    const KnownWindows& known, size_t seq_len, size_t windows) {
+  const size_t bytes =
+      (PlainBatch::Bytes(windows, seq_len, known.max_documents) + 4095) / 4096 *
+      4096;
+  const ReadBuffer slots = Require(ReadBuffer::Allocate(kSlots * bytes));
+  std::memset(slots.bytes().data(), 2, slots.bytes().size());
+  size_t turn = 0;
+  size_t next = 0;
+  return MeasureBatches(options.seconds, windows, [&] {
+    if (next + windows > known.windows.size()) next = 0;
+    WritePlainBatch(known.windows, next, windows, store.ids(), seq_len,
+                    known.max_documents,
+                    PlainBatch::At(slots.bytes().data() + turn * bytes, windows,
+                                   seq_len, known.max_documents));
+    next += windows;
+    turn = (turn + 1) % kSlots;
+  });
+}
+
+Sample MeasureLoader(const Options& options, const Source& source,
+                     const MappedIds& store, size_t seq_len, size_t windows) {
+  const PackedRun run = OpenPackedRun(source.data, options.folder, windows,
+                                      seq_len, PackedTensors::kAll);
+  const Batch first = Require(run.loader->NextBlocking());
+  if (source.name == "store") RequireLikePlain(run.config, first, store.ids());
+  return MeasureBatches(options.seconds, windows,
+                        [&] { Require(run.loader->NextBlocking().status()); });
+}
+
+int Main(int argc, char** argv) {
+  Options options;
+  if (argc < 2 || argv[1][0] == '-' ||
+      !ParseNumbers(argc, argv, 2,
+                    {{"--rounds", &options.rounds},
+                     {"--seconds", &options.seconds},
+                     {"--size-mib", &options.mib}},
+                    &options.only)) {
+    std::fprintf(stderr,
+                 "usage: packed_batches_bench FOLDER [--rounds N] "
+                 "[--seconds S] [--size-mib M] [--only 'CASE;...']\n");
+    return 2;
+  }
+  options.folder = fs::absolute(argv[1]);
+  const std::vector<Source> sources = MakeStores(options);
+  const MappedIds store(options.folder + "/store");
+  std::map<size_t, KnownWindows> known;
+  Comparison comparison({.rate = "kwindows/s"});
+  std::vector<std::pair<std::string, std::string>> wanted;
+  for (const size_t seq_len : kSeqLens) {
+    known[seq_len] =
+        FirstWindows(options.folder + "/store", seq_len, size_t{1} << 16);
+    std::printf("%zu tokens: %.2f pieces per window, at most %zu documents\n",
+                seq_len, known[seq_len].pieces_per_window,
+                known[seq_len].max_documents);
+    for (const size_t windows : kBatchSizes) {
+      const std::string sizes = absl::StrCat(seq_len, " x ", windows);
+      const std::string plain = "plain " + sizes;
+      comparison.Add(plain, plain, [=, &options, &store, &known] {
+        return MeasurePlain(options, store, known.at(seq_len), seq_len,
+                            windows);
+      });
+      for (const Source& source : sources) {
+        const std::string name = absl::StrCat(source.name, " ", sizes);
+        comparison.Add(name, plain, [=, &options, &store, &source] {
+          return MeasureLoader(options, source, store, seq_len, windows);
+        });
+        wanted.emplace_back(name, plain);
+      }
+    }
+  }
+  comparison.KeepOnly(options.only);
+  comparison.Run(static_cast<int>(options.rounds));
+  comparison.Print();
+  if (!options.only.empty()) return 0;
+  std::vector<Bar> bars;
+  for (const auto& [name, plain] : wanted) {
+    bars.push_back(comparison.RateBar(name, plain, Bar::Limit::kAtLeast, 0.5));
+  }
+  PrintBars(bars);
+  return 0;
+}
+
+}  // namespace
+}  // namespace poniente::bench
+
+int main(int argc, char** argv) { return poniente::bench::Main(argc, argv); }
