@@ -385,8 +385,9 @@ typedef struct poniente_tensor {
 } poniente_tensor;
 
 /* Returns a tensor by name: "tokens", "labels", "loss_mask", "document_ids",
- * "positions" or "loss_weights" (docs/batches.md). FAILED_PRECONDITION: the
- * loader was not asked for it. INVALID_ARGUMENT: there is no such name. */
+ * "positions", "loss_weights", "cu_seqlens", "document_counts" or "max_seqlens"
+ * (docs/batches.md). FAILED_PRECONDITION: the loader was not asked for it.
+ * INVALID_ARGUMENT: there is no such name. */
 PONIENTE_API int32_t poniente_batch_tensor(const poniente_batch* batch,
                                            const char* name,
                                            poniente_tensor* tensor);
