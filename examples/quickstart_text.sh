@@ -13,7 +13,7 @@ update_lists() {
 }
 
 download() (
-  cd "$made/packages"
+  cd "$made/packages" || exit
   # Without package lists, or with old ones, the second attempt succeeds.
   # shellcheck disable=SC2086  # one word per package
   apt-get download $text_packages ||
