@@ -52,10 +52,23 @@ struct PackingOptions {
   uint32_t parts = 64;
   // Whether each epoch seats the documents anew, and orders the windows anew.
   bool shuffle = true;
-  // File of the documents' order by length. If it does not exist, it is made,
-  // which reads all lengths; if it is of other documents, it is made again.
-  // Empty: a file in the folder of a token store, if that can be written; else
-  // the order is made in memory, 4 bytes per document.
+  // Consecutive documents of the source that are packed apart from all others:
+  // chunk c is documents [c * chunk_documents, (c + 1) * chunk_documents).
+  // Windows that follow each other then read nearby documents, and documents
+  // added at the end change the last chunk only. 0: all documents are packed
+  // together, with the least padding. 100,000 hardly add padding to windows of
+  // up to 8192 tokens (docs/packing.md). At most 2^24 chunks.
+  uint32_t chunk_documents = 0;
+  // With chunk_documents: how many chunks, at random places of the source, have
+  // their windows shuffled together. More mix the source better, and spread the
+  // reads over more of it. The order and the packing of up to twice as many
+  // chunks are in memory.
+  uint32_t shuffle_chunks = 8;
+  // File of the documents' order by length; with chunk_documents, of the number
+  // of windows of each chunk. If it does not exist, it is made, which reads all
+  // lengths; if it is of other documents, it is made again. Empty: a file in
+  // the folder of a token store, if that can be written; else the contents are
+  // made in memory, 4 bytes per document or 8 per chunk.
   std::string index_file = {};
 
   friend bool operator==(const PackingOptions&,
@@ -65,6 +78,7 @@ struct PackingOptions {
 // What packing does to the documents, in one epoch. It depends on their lengths
 // alone.
 struct PackingSummary {
+  uint64_t chunks = 0;  // packed apart; 0: all documents together
   uint64_t windows = 0;
   uint64_t window_tokens = 0;  // of each window
   uint64_t documents = 0;      // with at least one token
@@ -78,9 +92,11 @@ struct PackingSummary {
   uint64_t dropped_documents = 0;    // likewise
   uint64_t dropped_tokens = 0;
   uint64_t pieces = 0;
-  uint32_t max_pieces = 0;   // of a window
-  uint64_t plan_bytes = 0;   // memory of the plan
-  uint64_t index_bytes = 0;  // memory or disk of the order by length
+  uint32_t max_pieces = 0;  // of a window
+  uint64_t plan_bytes = 0;  // memory of the plan, or of the largest chunk's
+  // Memory or disk of the order by length; with chunks, memory of the largest
+  // chunk's order and of their numbers of windows.
+  uint64_t index_bytes = 0;
 
   uint64_t padding_tokens() const {
     return windows * window_tokens - placed_tokens;

@@ -119,6 +119,10 @@ class MistakeFinder {
       if (!node.pack_documents->is_packed && options != PackingOptions()) {
         Lost("states how documents are packed, and that they are not");
       }
+      if (options.chunk_documents == 0 &&
+          options.shuffle_chunks != PackingOptions().shuffle_chunks) {
+        Lost("states shuffle_chunks, but no chunk_documents");
+      }
     }
     CheckFilter(node.documents);
     CheckFilter(node.filter);

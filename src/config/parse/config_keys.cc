@@ -102,7 +102,9 @@ constexpr ConfigKey kKeys[] = {
 {kPacking, "overlap", "0 or 1", "tokens", "0", "tokens that the pieces of a split document share; 1 gives each of its tokens but the first as a label"},
 {kPacking, "parts", "integer, 1 to 256", "", "64", "how far documents of one length are spread over the windows"},
 {kPacking, "shuffle", "boolean", "", "true", "each epoch seats the documents, and orders the windows, anew"},
-{kPacking, "index_file", "string", "", "in the store's folder, else in memory", "of one source: the file that holds the order of its documents by length; made if it does not exist. Changes no token"},
+{kPacking, "chunk_documents", "integer >= 0", "documents", "0, all together", "consecutive documents that are packed apart from all others, so that windows that follow each other read nearby documents ([packing.md](packing.md#chunks))"},
+{kPacking, "shuffle_chunks", "integer, 1 to 65536", "chunks", "8", "with `chunk_documents`: chunks, at random places of the source, whose windows are shuffled together"},
+{kPacking, "index_file", "string", "", "in the store's folder, else in memory", "of one source: the file that holds the order of its documents by length or, with `chunk_documents`, the number of windows of each chunk; made if it does not exist. Changes no token"},
 
 {kLossMask, "path", "string", "", "that of the tokens", "the files of the mask, one number per token; relative to the folder of the TOML file"},
 {kLossMask, "glob", "string", "", "the format's own", "in a folder, only the files whose names match"},

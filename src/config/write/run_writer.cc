@@ -214,6 +214,10 @@ class RunWriter {
     if (all || options.shuffle != usual.shuffle) {
       keys.Add("shuffle", Boolean(options.shuffle));
     }
+    add("chunk_documents", options.chunk_documents, usual.chunk_documents);
+    if (options.chunk_documents > 0) {
+      add("shuffle_chunks", options.shuffle_chunks, usual.shuffle_chunks);
+    }
     if (!options.index_file.empty()) {
       keys.AddText("index_file", Located(options.index_file));
     }

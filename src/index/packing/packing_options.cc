@@ -49,6 +49,12 @@ absl::Status CheckPackingOptions(uint32_t window_tokens,
         "window has, got ",
         options.overlap, " for windows of ", window_tokens, " tokens"));
   }
+  if (options.shuffle_chunks == 0 ||
+      options.shuffle_chunks > kMaxShuffleChunks) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("shuffle_chunks of packed documents must be from 1 to ",
+                     kMaxShuffleChunks, ", got ", options.shuffle_chunks));
+  }
   return absl::OkStatus();
 }
 

@@ -11,6 +11,9 @@
 
 namespace poniente::internal {
 
+// Most chunks whose windows are shuffled together.
+inline constexpr uint32_t kMaxShuffleChunks = 1 << 16;
+
 // Returns InvalidArgument, with values and remedy, for options out of range, or
 // that do not fit windows of so many tokens.
 absl::Status CheckPackingOptions(uint32_t window_tokens,

@@ -32,6 +32,10 @@ class LengthSort {
   // Reads all lengths. REQUIRES: the source knows its documents.
   static absl::StatusOr<LengthSort> Count(const TokenSource& source,
                                           const Selection* selection);
+  // Does the same for some of the documents, on this thread alone.
+  static absl::StatusOr<LengthSort> CountSpan(const TokenSource& source,
+                                              const Selection* selection,
+                                              const DocumentSpan& documents);
 
   const LengthHistogram& histogram() const { return histogram_; }
   uint32_t number_bytes() const { return number_bytes_; }
@@ -50,13 +54,14 @@ class LengthSort {
  private:
   // Consecutive documents that one thread sorts.
   struct Part {
-    uint64_t first = 0;
-    uint64_t end = 0;
+    DocumentSpan documents;
     // How many of them have each of the histogram's lengths.
     std::vector<uint64_t> counts;
   };
 
   LengthSort(const TokenSource& source, const Selection* selection);
+
+  absl::Status CountParts();
 
   const TokenSource* source_;
   const Selection* selection_;

@@ -9,16 +9,13 @@
 #include "poniente/token_store.h"
 #include "store/packing/length_order_file.h"
 #include "store/packing/length_sort.h"
+#include "store/packing/replaced_file.h"
 #include "util/status_macros.h"
 
 namespace poniente::internal {
-namespace {
 
-// Name of the file in the folder of a token store.
-constexpr char kFileName[] = "documents-by-length.bin";
-
-absl::Status CheckSelection(const TokenSource& source,
-                            const Selection* selection) {
+absl::Status CheckPackable(const TokenSource& source,
+                           const Selection* selection) {
   if (!source.knows_documents()) {
     return absl::FailedPreconditionError(absl::StrCat(
         "'", source.path(),
@@ -34,37 +31,32 @@ absl::Status CheckSelection(const TokenSource& source,
   return absl::OkStatus();
 }
 
-// A damaged file counts as none: it is made again.
-absl::StatusOr<std::optional<LengthOrder>> OpenKept(const std::string& path,
-                                                    uint64_t key,
-                                                    uint64_t documents) {
-  absl::StatusOr<std::optional<LengthOrder>> kept =
-      OpenLengthOrderFile(path, key, documents);
-  if (absl::IsDataLoss(kept.status())) return std::nullopt;
-  return kept;
+std::string PackingFile(const TokenSource& source, const Selection* selection,
+                        const std::string& named, std::string_view usual) {
+  if (!named.empty() || selection != nullptr ||
+      dynamic_cast<const TokenStore*>(&source) == nullptr) {
+    return named;
+  }
+  return absl::StrCat(source.path(), "/", Absl(usual));
 }
 
-absl::StatusOr<LengthOrder> OpenOrMake(const std::string& path, uint64_t key,
-                                       const TokenSource& source,
-                                       const Selection* selection) {
-  const uint64_t documents = source.num_documents();
-  PONIENTE_ASSIGN_OR_RETURN(std::optional<LengthOrder> kept,
-                            OpenKept(path, key, documents));
-  if (kept.has_value()) return *std::move(kept);
-  PONIENTE_ASSIGN_OR_RETURN(LengthOrderWriter writer,
-                            LengthOrderWriter::Lock(path));
-  // Another process may have made it meanwhile.
-  PONIENTE_ASSIGN_OR_RETURN(kept, OpenKept(path, key, documents));
-  if (kept.has_value()) return *std::move(kept);
-  PONIENTE_ASSIGN_OR_RETURN(const LengthSort sort,
-                            LengthSort::Count(source, selection));
-  PONIENTE_RETURN_IF_ERROR(writer.Write(key, sort));
-  PONIENTE_ASSIGN_OR_RETURN(kept, OpenLengthOrderFile(path, key, documents));
-  if (kept.has_value()) return *std::move(kept);
-  return absl::AbortedError(absl::StrCat(
-      "'", path,
-      "' was replaced by the order of other documents while it was "
-      "made; name a file of its own for each source and selection"));
+namespace {
+
+absl::StatusOr<LengthOrder> InFile(const std::string& path, uint64_t key,
+                                   const TokenSource& source,
+                                   const Selection* selection) {
+  absl::StatusOr<std::optional<LengthOrder>> order = OpenOrMake(
+      path,
+      [&] { return OpenLengthOrderFile(path, key, source.num_documents()); },
+      [&](ReplacedFile& file) -> absl::Status {
+        PONIENTE_ASSIGN_OR_RETURN(const LengthSort sort,
+                                  LengthSort::Count(source, selection));
+        return file.Write([&](int fd, const std::string& temporary) {
+          return WriteLengthOrder(fd, temporary, key, sort);
+        });
+      });
+  if (!order.ok()) return order.status();
+  return **std::move(order);
 }
 
 }  // namespace
@@ -72,15 +64,12 @@ absl::StatusOr<LengthOrder> OpenOrMake(const std::string& path, uint64_t key,
 absl::StatusOr<LengthOrder> OpenLengthOrder(const TokenSource& source,
                                             const Selection* selection,
                                             const std::string& file) {
-  PONIENTE_RETURN_IF_ERROR(CheckSelection(source, selection));
-  std::string path = file;
-  if (path.empty() && selection == nullptr &&
-      dynamic_cast<const TokenStore*>(&source) != nullptr) {
-    path = absl::StrCat(source.path(), "/", kFileName);
-  }
+  PONIENTE_RETURN_IF_ERROR(CheckPackable(source, selection));
+  const std::string path =
+      PackingFile(source, selection, file, "documents-by-length.bin");
   const uint64_t key = LengthOrderKey(source, selection);
   if (!path.empty()) {
-    absl::StatusOr<LengthOrder> kept = OpenOrMake(path, key, source, selection);
+    absl::StatusOr<LengthOrder> kept = InFile(path, key, source, selection);
     if (kept.ok() || !file.empty()) return kept;
   }
   PONIENTE_ASSIGN_OR_RETURN(const LengthSort sort,
