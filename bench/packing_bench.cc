@@ -2,6 +2,7 @@
 // What packing whole documents into windows wastes and costs.
 //
 //   packing_bench [DOCUMENTS] [ROUNDS]
+//   packing_bench chunks [DOCUMENTS]
 //
 // For DOCUMENTS (default 1e8) random lengths, of a log-normal distribution
 // (median 600, sigma 1) and of a power law (P(n > x) = (100 / x)^1.2, at most
@@ -15,6 +16,17 @@
 //   back        and for the places of a document
 //   first fit   padding of first fit, in random order, with 1000 open windows
 //   best fit    padding of best fit with 1000 open windows; the fullest closes
+//
+// With `chunks`, DOCUMENTS (default 1e7) lengths are packed in chunks of 10^4,
+// 10^5 and 10^6:
+//   padding     share of all tokens of the windows
+//   windows     of a chunk
+//   plan        processor time for the plan of a chunk, the median
+//   MB          memory of a chunk's plan
+//   order       processor time for the order of an epoch
+//   window      processor time for the pieces of a window, at random places,
+//               all chunks in memory
+//   back        and for the places of a document
 
 #include <algorithm>
 #include <cstdint>
@@ -31,6 +43,7 @@
 #include "bench/measure/document_lengths.h"
 #include "bench/measure/require.h"
 #include "bench/measure/statistics.h"
+#include "index/packing/chunk_order.h"
 #include "index/packing/window_packing.h"
 
 namespace poniente::bench {
@@ -158,10 +171,100 @@ void Measure(const std::string& name, DrawLength draw, uint64_t documents,
   }
 }
 
+// The histogram of some lengths.
+LengthHistogram HistogramOf(const std::vector<uint32_t>& lengths) {
+  std::vector<uint32_t> sorted = lengths;
+  std::sort(sorted.begin(), sorted.end());
+  LengthHistogram histogram;
+  for (size_t i = 0; i < sorted.size();) {
+    const size_t begin = i;
+    while (i < sorted.size() && sorted[i] == sorted[begin]) ++i;
+    histogram.lengths.push_back(sorted[begin]);
+    histogram.starts.push_back(i);
+  }
+  return histogram;
+}
+
+void MeasureChunks(const std::string& name, const auto& draw,
+                   uint64_t documents) {
+  for (const uint64_t chunk : {10'000u, 100'000u, 1'000'000u}) {
+    for (const uint32_t window : {2048u, 4096u, 8192u, 131072u}) {
+      std::mt19937_64 random(1);
+      std::vector<WindowPacking> packings;
+      std::vector<uint64_t> windows;
+      std::vector<double> plan_ms;
+      std::vector<uint32_t> lengths;
+      double placed = 0;
+      double plan_bytes = 0;
+      for (uint64_t done = 0; done < documents; done += lengths.size()) {
+        lengths.resize(std::min(chunk, documents - done));
+        for (uint32_t& length : lengths) length = draw(random);
+        LengthHistogram histogram = HistogramOf(lengths);
+        const double start = CpuSeconds();
+        auto packing = WindowPacking::Create(std::move(histogram), window, {});
+        plan_ms.push_back((CpuSeconds() - start) * 1e3);
+        Require(packing.ok(), "documents cannot be packed");
+        placed += static_cast<double>(packing->summary().placed_tokens);
+        plan_bytes = std::max(
+            plan_bytes, static_cast<double>(packing->summary().plan_bytes +
+                                            packing->summary().index_bytes));
+        windows.push_back(packing->num_windows());
+        packings.push_back(*std::move(packing));
+      }
+      const PackingOrder seats(42, 0);
+      const double start = CpuSeconds();
+      const internal::ChunkOrder order(windows, 8, seats);
+      const double order_ms = (CpuSeconds() - start) * 1e3;
+      const double all = static_cast<double>(order.num_windows());
+      std::vector<PackedPiece> pieces;
+      const double window_us = Microseconds([&](uint64_t) {
+        pieces.clear();
+        const internal::ChunkBin at =
+            order.BinAt(random() % order.num_windows());
+        packings[at.chunk].AppendBinPieces(at.bin, seats.OfChunk(at.chunk),
+                                           &pieces);
+      });
+      std::vector<PackedPlace> places;
+      const double back_us = Microseconds([&](uint64_t) {
+        places.clear();
+        const uint64_t c = random() % packings.size();
+        const uint64_t count = packings[c].histogram().num_documents();
+        packings[c].AppendBinPlaces(random() % count, seats.OfChunk(c),
+                                    &places);
+        for (PackedPlace& place : places) {
+          place.window = order.WindowOf({c, place.window});
+        }
+      });
+      std::printf(
+          "%-11s %8llu %7u %9.4f %% %9.0f %8.2f %7.2f %8.3f %7.2f %7.2f\n",
+          name.c_str(), static_cast<unsigned long long>(chunk), window,
+          100 * (1 - placed / (all * window)),
+          all / static_cast<double>(windows.size()), Median(plan_ms),
+          plan_bytes / 1e6, order_ms, window_us, back_us);
+      std::fflush(stdout);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace poniente::bench
 
 int main(int argc, char** argv) {
+  if (argc > 1 && std::string(argv[1]) == "chunks") {
+    const double documents = argc > 2 ? std::atof(argv[2]) : 1e7;
+    if (argc > 3 || !(documents >= 1)) {
+      std::fprintf(stderr, "usage: packing_bench chunks [DOCUMENTS]\n");
+      return 2;
+    }
+    std::printf("%.0f documents\n%-11s %8s %7s %11s %9s %8s %7s %8s %7s %7s\n",
+                documents, "lengths", "chunk", "window", "padding", "windows",
+                "plan ms", "MB", "order ms", "win us", "back us");
+    using namespace poniente::bench;
+    const auto count = static_cast<uint64_t>(documents);
+    MeasureChunks("log-normal", LogNormalLength, count);
+    MeasureChunks("power", PowerLength, count);
+    return 0;
+  }
   const double documents = argc > 1 ? std::atof(argv[1]) : 1e8;
   const int rounds = argc > 2 ? std::atoi(argv[2]) : 5;
   if (argc > 3 || !(documents >= 1) || rounds < 1) {

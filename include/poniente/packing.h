@@ -32,10 +32,28 @@ std::string_view LongDocumentsName(LongDocuments policy);
 // Returns the policy of this name; InvalidArgument for any other text.
 absl::StatusOr<LongDocuments> ParseLongDocuments(std::string_view name);
 
+// What happens to the end-of-document id that ends each document.
+enum class EndOfDocument : uint8_t {
+  // It is a token like any other.
+  kKeep,
+  // It is left out: windows hold documents without it. All documents that are
+  // packed must end with it, unless they are empty.
+  kDrop,
+};
+
+// Returns "keep" or "drop".
+std::string_view EndOfDocumentName(EndOfDocument policy);
+
 // Options of packed windows. All of them except for `index_file` decide which
 // documents share a window, so a run must keep them.
 struct PackingOptions {
   LongDocuments long_documents = LongDocuments::kSplit;
+  // Whether windows have the source's end_of_document() id behind each
+  // document. kDrop is an error unless the source states such an id and every
+  // document ends with it. That is checked when the order by length (or
+  // `index_file`, see there) is made, by reading the last token of each
+  // document: about as much as reading all tokens, once for each file.
+  EndOfDocument end_of_document = EndOfDocument::kKeep;
   // Each piece of a document takes a multiple of `align` tokens of the window,
   // up to align - 1 of them padding. Divides the length of the window. Context
   // parallelism over C ranks needs 2 * C.
@@ -52,10 +70,23 @@ struct PackingOptions {
   uint32_t parts = 64;
   // Whether each epoch seats the documents anew, and orders the windows anew.
   bool shuffle = true;
-  // File of the documents' order by length. If it does not exist, it is made,
-  // which reads all lengths; if it is of other documents, it is made again.
-  // Empty: a file in the folder of a token store, if that can be written; else
-  // the order is made in memory, 4 bytes per document.
+  // Consecutive documents of the source that are packed apart from all others:
+  // chunk c is documents [c * chunk_documents, (c + 1) * chunk_documents).
+  // Windows that follow each other then read nearby documents, and documents
+  // added at the end change the last chunk only. 0: all documents are packed
+  // together, with the least padding. 100,000 hardly add padding to windows of
+  // up to 8192 tokens (docs/packing.md). At most 2^24 chunks.
+  uint32_t chunk_documents = 0;
+  // With chunk_documents: how many chunks, at random places of the source, have
+  // their windows shuffled together. More mix the source better, and spread the
+  // reads over more of it. The order and the packing of up to twice as many
+  // chunks are in memory.
+  uint32_t shuffle_chunks = 8;
+  // File of the documents' order by length; with chunk_documents, of the number
+  // of windows of each chunk. If it does not exist, it is made, which reads all
+  // lengths; if it is of other documents, it is made again. Empty: a file in
+  // the folder of a token store, if that can be written; else the contents are
+  // made in memory, 4 bytes per document or 8 per chunk.
   std::string index_file = {};
 
   friend bool operator==(const PackingOptions&,
@@ -65,10 +96,11 @@ struct PackingOptions {
 // What packing does to the documents, in one epoch. It depends on their lengths
 // alone.
 struct PackingSummary {
+  uint64_t chunks = 0;  // packed apart; 0: all documents together
   uint64_t windows = 0;
   uint64_t window_tokens = 0;  // of each window
   uint64_t documents = 0;      // with at least one token
-  uint64_t tokens = 0;         // of the documents
+  uint64_t tokens = 0;         // of the documents, without ends left out
   // Tokens in windows: those of the documents, without what is truncated or
   // dropped, and twice what pieces share.
   uint64_t placed_tokens = 0;
@@ -78,9 +110,11 @@ struct PackingSummary {
   uint64_t dropped_documents = 0;    // likewise
   uint64_t dropped_tokens = 0;
   uint64_t pieces = 0;
-  uint32_t max_pieces = 0;   // of a window
-  uint64_t plan_bytes = 0;   // memory of the plan
-  uint64_t index_bytes = 0;  // memory or disk of the order by length
+  uint32_t max_pieces = 0;  // of a window
+  uint64_t plan_bytes = 0;  // memory of the plan, or of the largest chunk's
+  // Memory or disk of the order by length; with chunks, memory of the largest
+  // chunk's order and of their numbers of windows.
+  uint64_t index_bytes = 0;
 
   uint64_t padding_tokens() const {
     return windows * window_tokens - placed_tokens;

@@ -281,7 +281,12 @@ class TokenSource : public std::enable_shared_from_this<TokenSource> {
   // Each epoch has an order of its own, unless options.shuffle is false, so a
   // mixture does not shuffle the windows again. Windows cannot be cut.
   //
-  // Reads the lengths of all documents twice, unless their order is in a file.
+  // With options.chunk_documents, windows that follow each other hold nearby
+  // documents. Without shuffle, they are in stored order, and a mixture does
+  // not shuffle them either.
+  //
+  // Reads the lengths of all documents twice, unless their order is in a file;
+  // with chunks once, unless a file has the windows of each chunk.
   // InvalidArgument for options out of range; FailedPrecondition if documents
   // are not known.
   absl::StatusOr<DatasetPtr<TokenWindow>> PackedWindows(

@@ -115,9 +115,14 @@ class MistakeFinder {
       const PackingOptions& options = node.pack_documents->options;
       CheckEnum("LongDocuments", options.long_documents,
                 LongDocuments::kRefuse);
+      CheckEnum("EndOfDocument", options.end_of_document, EndOfDocument::kDrop);
       CheckUtf8(options.index_file);
       if (!node.pack_documents->is_packed && options != PackingOptions()) {
         Lost("states how documents are packed, and that they are not");
+      }
+      if (options.chunk_documents == 0 &&
+          options.shuffle_chunks != PackingOptions().shuffle_chunks) {
+        Lost("states shuffle_chunks, but no chunk_documents");
       }
     }
     CheckFilter(node.documents);

@@ -40,11 +40,27 @@ StepSharing::StepSharing(const DatasetTree& tree, const SampleSharing& sharing)
 
 absl::StatusOr<std::vector<uint64_t>> StepSharing::SamplesOf(
     const StepPlan& plan, uint32_t rank, uint32_t ranks) const {
+  std::vector<uint64_t> samples;
+  PONIENTE_RETURN_IF_ERROR(
+      Find(plan, rank, ranks, /*may_read=*/true, &samples).status());
+  return samples;
+}
+
+absl::StatusOr<bool> StepSharing::FindInMemory(
+    const StepPlan& plan, uint32_t rank, uint32_t ranks,
+    std::vector<uint64_t>* samples) const {
+  return Find(plan, rank, ranks, /*may_read=*/false, samples);
+}
+
+absl::StatusOr<bool> StepSharing::Find(const StepPlan& plan, uint32_t rank,
+                                       uint32_t ranks, bool may_read,
+                                       std::vector<uint64_t>* samples) const {
   const BatchShare share = RankShare(plan.batch_size, rank, ranks);
-  std::vector<uint64_t> samples(share.end - share.begin);
+  samples->resize(share.end - share.begin);
   if (!sharing_.even_work) {
-    std::iota(samples.begin(), samples.end(), plan.first_sample + share.begin);
-    return samples;
+    std::iota(samples->begin(), samples->end(),
+              plan.first_sample + share.begin);
+    return true;
   }
   std::vector<Position> positions(plan.batch_size);
   for (size_t i = 0; i < positions.size(); ++i) {
@@ -55,18 +71,23 @@ absl::StatusOr<std::vector<uint64_t>> StepSharing::SamplesOf(
   std::vector<uint64_t> work(items.size());
   for (size_t i = 0; i < items.size(); ++i) {
     const PackedItems* const packed = packed_[items[i].leaf];
-    const uint64_t squares = packed != nullptr
-                                 ? packed->SquaredLengths(items[i].position)
-                                 : uint64_t{plan.seq_len} * plan.seq_len;
+    uint64_t squares = uint64_t{plan.seq_len} * plan.seq_len;
+    if (packed != nullptr) {
+      if (!may_read && !packed->HasSquaredLengthsInMemory(items[i].position)) {
+        return false;
+      }
+      PONIENTE_ASSIGN_OR_RETURN(squares,
+                                packed->SquaredLengths(items[i].position));
+    }
     work[i] = static_cast<uint64_t>(
         std::min(Uint128{plan.seq_len} * sharing_.linear_cost + squares,
                  Uint128{UINT64_MAX}));
   }
   const std::vector<uint64_t> order = BalancedOrder(work, ranks);
-  for (size_t i = 0; i < samples.size(); ++i) {
-    samples[i] = plan.first_sample + order[share.begin + i];
+  for (size_t i = 0; i < samples->size(); ++i) {
+    (*samples)[i] = plan.first_sample + order[share.begin + i];
   }
-  return samples;
+  return true;
 }
 
 }  // namespace poniente::internal

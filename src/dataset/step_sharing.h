@@ -28,13 +28,23 @@ class StepSharing {
   StepSharing(const DatasetTree& tree, const SampleSharing& sharing);
 
   // Returns the numbers that a rank's samples of a step have in the run, in the
-  // order of its batch. `plan`: of the samples that there are. Errors:
-  // as DatasetTree::Resolve(). REQUIRES: rank < ranks.
+  // order of its batch. `plan`: of the samples that there are. May read, and
+  // block meanwhile, if work is to be even. Errors: as DatasetTree::Resolve();
+  // errors of the reads. REQUIRES: rank < ranks.
   absl::StatusOr<std::vector<uint64_t>> SamplesOf(const StepPlan& plan,
                                                   uint32_t rank,
                                                   uint32_t ranks) const;
+  // Sets `samples` to the answer of SamplesOf() if that takes no read. Returns
+  // whether it does not.
+  absl::StatusOr<bool> FindInMemory(const StepPlan& plan, uint32_t rank,
+                                    uint32_t ranks,
+                                    std::vector<uint64_t>* samples) const;
 
  private:
+  absl::StatusOr<bool> Find(const StepPlan& plan, uint32_t rank, uint32_t ranks,
+                            bool may_read,
+                            std::vector<uint64_t>* samples) const;
+
   const DatasetTree& tree_;
   const SampleSharing sharing_;
   std::vector<const PackedItems*> packed_;  // by leaf; null: one document each

@@ -69,11 +69,15 @@ absl::Status CheckPackedLengths(const DatasetTree& tree,
     if (!leaf.is_plain || PackedItemsOf(*leaf.node) == nullptr) continue;
     for (const Stretch& stretch : schedule.stretches()) {
       if (stretch.seq_len == leaf.node->item_tokens()) continue;
-      return Prepend(
-          WindowLengthError(leaf.path, leaf.node->item_tokens(),
-                            stretch.seq_len),
+      return absl::InvalidArgumentError(absl::StrCat(
           "windows of packed documents cannot be cut, so one run has one "
-          "sequence length");
+          "sequence length: ",
+          WindowLengthError(leaf.path, leaf.node->item_tokens(),
+                            stretch.seq_len)
+              .message(),
+          "; make a run for each length, one after the other, each of its "
+          "share of the documents (documents = { fraction = 0.8 }, then the "
+          "same with invert = true), or do not pack this source"));
     }
   }
   return absl::OkStatus();
@@ -250,8 +254,7 @@ Task<std::optional<Batch>> BatchAssembler::Assemble(uint64_t step,
     if (last_batch_ == LastBatch::kDrop) co_return std::nullopt;
     plan.batch_size = left;
   }
-  const absl::StatusOr<std::vector<uint64_t>> samples =
-      sharing_.SamplesOf(plan, rank_, ranks_);
+  absl::StatusOr<std::vector<uint64_t>> samples = co_await SamplesOf(plan);
   if (!samples.ok()) co_return samples.status();
   const uint32_t row_tokens = RowTokens(plan.seq_len);
   const uint64_t bytes = tensors_.layout().Bytes(samples->size(), row_tokens);
@@ -314,6 +317,23 @@ Task<> BatchAssembler::Fill(Batch* batch, Slot* slot, FetchTimes* times) const {
   if (filled.ok()) filled = LossMaskRows::Apply(masks, batch);
   times->decode += watch.Lap();
   co_return filled;
+}
+
+Task<std::vector<uint64_t>> BatchAssembler::SamplesOf(StepPlan plan) const {
+  std::vector<uint64_t> in_memory;
+  absl::StatusOr<bool> known =
+      sharing_.FindInMemory(plan, rank_, ranks_, &in_memory);
+  if (!known.ok()) co_return known.status();
+  if (*known) co_return in_memory;
+  // Owned by the call, too, which may outlast this coroutine.
+  auto found = std::make_shared<std::vector<uint64_t>>();
+  std::function<absl::Status()> find = [this, plan, found]() -> absl::Status {
+    PONIENTE_ASSIGN_OR_RETURN(*found, sharing_.SamplesOf(plan, rank_, ranks_));
+    return absl::OkStatus();
+  };
+  absl::Status done = co_await blocking_.Run(std::move(find));
+  if (!done.ok()) co_return done;
+  co_return std::move(*found);
 }
 
 Task<SampleParts> BatchAssembler::FindParts(std::span<const LeafPosition> items,

@@ -76,6 +76,8 @@ class BatchAssembler {
   absl::Status CheckLengths(std::span<const LeafPosition> items,
                             const SamplesByLeaf& by_leaf,
                             uint32_t seq_len) const;
+  // As StepSharing::SamplesOf(); reads, if it must, on another thread.
+  Task<std::vector<uint64_t>> SamplesOf(StepPlan plan) const;
   // Finds the parts of the samples; none if nothing needs them. Reads them, if
   // it must, on another thread.
   Task<SampleParts> FindParts(std::span<const LeafPosition> items,
@@ -105,7 +107,7 @@ class BatchAssembler {
   std::optional<DatasetTimes>
       dataset_times_;                   // nullopt if there are file_rows_
   std::vector<uint64_t> whole_tokens_;  // by leaf, of an item; 0: unknown
-  // Its calls borrow the tree and parts_, so it is destroyed first.
+  // Its calls borrow the tree, parts_ and sharing_, so it is destroyed first.
   mutable BlockingThreads blocking_;
 };
 

@@ -79,13 +79,16 @@ class RandomRun {
   }
 
   std::string Leaf() {
-    switch (Below(7)) {
+    switch (Below(8)) {
       case 6:
         return absl::StrCat(
             "path = \"r.bin\", dtype = \"u8\", loss_mask = ",
             Chance(2) ? "\"m.bin\"" : "{ path = \"./m.bin\", no_loss = -1 }");
       case 0:
         return "path = \"a\"";
+      case 3:
+        return "path = \"a\", pack_documents = { chunk_documents = 3, "
+               "shuffle_chunks = 2 }";
       case 1:
         return "path = \"./b\", tokenizer = \"proof\", vocab_size = 250";
       case 2:

@@ -115,8 +115,17 @@ class PackedItems {
   virtual const PackingSummary& packing_summary() const = 0;
   // Returns the sum of the squared lengths of the pieces of an item, each with
   // its padding up to a multiple of `align`: what attention inside of documents
-  // costs. Reads nothing. REQUIRES: the item exists.
-  virtual uint64_t SquaredLengths(const Position& position) const = 0;
+  // costs. Reads nothing, unless documents are packed by chunks: then it may
+  // read the lengths of a chunk. OutOfRange for an item that does not exist;
+  // errors of the reads.
+  virtual absl::StatusOr<uint64_t> SquaredLengths(
+      const Position& position) const = 0;
+  // Returns whether SquaredLengths() would answer from memory now, without a
+  // read. If not, loaders call it on another thread.
+  virtual bool HasSquaredLengthsInMemory(const Position& position) const {
+    (void)position;
+    return true;
+  }
 };
 
 // Returns null unless `node` implements PackedItems.

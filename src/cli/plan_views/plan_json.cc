@@ -77,7 +77,8 @@ Json StarvedJson(Starved starved) {
 
 Json PackingJson(const std::optional<PackingSummary>& packing) {
   if (!packing.has_value()) return Json();
-  return {{"windows", packing->windows},
+  return {{"chunks", packing->chunks},
+          {"windows", packing->windows},
           {"window_tokens", packing->window_tokens},
           {"documents", packing->documents},
           {"tokens", packing->tokens},

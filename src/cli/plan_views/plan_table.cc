@@ -142,7 +142,11 @@ void PrintPacking(const PlannedRun& plan, std::ostream& out) {
                           ShortCount(static_cast<double>(tokens)), " tokens)");
     };
     rows.push_back(
-        {NameOf(source), Count(packing.windows),
+        {NameOf(source) +
+             (packing.chunks > 0
+                  ? absl::StrCat(" in ", Count(packing.chunks), " chunks")
+                  : ""),
+         Count(packing.windows),
          absl::StrFormat("%.3f%%", 100 * packing.padding()),
          Count(packing.documents), Count(packing.split_documents),
          with_tokens(packing.truncated_documents, packing.truncated_tokens),

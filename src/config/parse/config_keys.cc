@@ -97,12 +97,15 @@ constexpr ConfigKey kKeys[] = {
 {kBlockShuffle, "window_chunks", "integer >= 1", "chunks", "1024", "chunks whose items are permuted together; state at least the batch size in samples"},
 
 {kPacking, "long_documents", "`\"split\"`, `\"truncate\"`, `\"truncate_left\"`, `\"drop\"`, `\"refuse\"`", "", "`\"split\"`", "documents longer than a window: cut into windows, with the rest packed; only their first or last tokens; left out; or an error"},
+{kPacking, "end_of_document", "`\"keep\"`, `\"drop\"`", "", "`\"keep\"`", "the end-of-document id behind each document; `drop` leaves it out of the windows, and is an error unless every document ends with it ([packing.md](packing.md#ends-of-documents))"},
 {kPacking, "align", "integer >= 1", "tokens", "1", "each document takes a multiple of this many tokens of the window; for context parallelism over C ranks, 2 C. Divides the window"},
 {kPacking, "max_documents", "integer >= 0", "documents", "0, no limit", "most documents in a window"},
 {kPacking, "overlap", "0 or 1", "tokens", "0", "tokens that the pieces of a split document share; 1 gives each of its tokens but the first as a label"},
 {kPacking, "parts", "integer, 1 to 256", "", "64", "how far documents of one length are spread over the windows"},
 {kPacking, "shuffle", "boolean", "", "true", "each epoch seats the documents, and orders the windows, anew"},
-{kPacking, "index_file", "string", "", "in the store's folder, else in memory", "of one source: the file that holds the order of its documents by length; made if it does not exist. Changes no token"},
+{kPacking, "chunk_documents", "integer >= 0", "documents", "0, all together", "consecutive documents that are packed apart from all others, so that windows that follow each other read nearby documents ([packing.md](packing.md#chunks))"},
+{kPacking, "shuffle_chunks", "integer, 1 to 65536", "chunks", "8", "with `chunk_documents`: chunks, at random places of the source, whose windows are shuffled together"},
+{kPacking, "index_file", "string", "", "in the store's folder, else in memory", "of one source: the file that holds the order of its documents by length or, with `chunk_documents`, the number of windows of each chunk; made if it does not exist. Changes no token"},
 
 {kLossMask, "path", "string", "", "that of the tokens", "the files of the mask, one number per token; relative to the folder of the TOML file"},
 {kLossMask, "glob", "string", "", "the format's own", "in a folder, only the files whose names match"},

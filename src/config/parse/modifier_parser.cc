@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "config/parse/run_points.h"
 #include "index/max_samples.h"
+#include "index/packing/packing_options.h"
 #include "util/status_macros.h"
 
 namespace poniente::internal {
@@ -146,6 +147,10 @@ std::optional<NodePacking> ParsePacking(TableReader& node, const Node& spec) {
             {"split", "truncate", "truncate_left", "drop", "refuse"})) {
       options.long_documents = static_cast<LongDocuments>(*policy);
     }
+    // In the order of EndOfDocument.
+    if (const auto end = table.Choice("end_of_document", {"keep", "drop"})) {
+      options.end_of_document = static_cast<EndOfDocument>(*end);
+    }
     const auto number = [&](const char* key, uint64_t least, uint64_t most,
                             uint32_t* value) {
       *value = static_cast<uint32_t>(
@@ -156,6 +161,14 @@ std::optional<NodePacking> ParsePacking(TableReader& node, const Node& spec) {
     number("overlap", 0, 1, &options.overlap);
     number("parts", 1, 256, &options.parts);
     options.shuffle = table.Bool("shuffle").value_or(options.shuffle);
+    number("chunk_documents", 0, UINT32_MAX, &options.chunk_documents);
+    number("shuffle_chunks", 1, kMaxShuffleChunks, &options.shuffle_chunks);
+    if (table.Has("shuffle_chunks") && options.chunk_documents == 0) {
+      table.Error(
+          "shuffle_chunks",
+          "is allowed only with chunk_documents, because documents that "
+          "are packed together have no chunks");
+    }
     options.index_file = table.String("index_file").value_or("");
     const bool is_source =
         spec.kind == NodeKind::kStore || spec.kind == NodeKind::kHub;

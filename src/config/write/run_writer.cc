@@ -204,6 +204,10 @@ class RunWriter {
     if (all || options.long_documents != usual.long_documents) {
       keys.AddText("long_documents", LongDocumentsName(options.long_documents));
     }
+    if (all || options.end_of_document != usual.end_of_document) {
+      keys.AddText("end_of_document",
+                   EndOfDocumentName(options.end_of_document));
+    }
     const auto add = [&](const char* key, uint32_t value, uint32_t otherwise) {
       if (all || value != otherwise) keys.Add(key, value);
     };
@@ -213,6 +217,10 @@ class RunWriter {
     add("parts", options.parts, usual.parts);
     if (all || options.shuffle != usual.shuffle) {
       keys.Add("shuffle", Boolean(options.shuffle));
+    }
+    add("chunk_documents", options.chunk_documents, usual.chunk_documents);
+    if (options.chunk_documents > 0) {
+      add("shuffle_chunks", options.shuffle_chunks, usual.shuffle_chunks);
     }
     if (!options.index_file.empty()) {
       keys.AddText("index_file", Located(options.index_file));

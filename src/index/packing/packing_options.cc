@@ -49,6 +49,12 @@ absl::Status CheckPackingOptions(uint32_t window_tokens,
         "window has, got ",
         options.overlap, " for windows of ", window_tokens, " tokens"));
   }
+  if (options.shuffle_chunks == 0 ||
+      options.shuffle_chunks > kMaxShuffleChunks) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("shuffle_chunks of packed documents must be from 1 to ",
+                     kMaxShuffleChunks, ", got ", options.shuffle_chunks));
+  }
   return absl::OkStatus();
 }
 
@@ -57,6 +63,7 @@ absl::Status CheckPackingOptions(uint32_t window_tokens,
 namespace poniente {
 namespace {
 
+constexpr std::array<std::string_view, 2> kEndNames = {"keep", "drop"};
 constexpr std::array<std::string_view, 5> kPolicyNames = {
     "split", "truncate", "truncate_left", "drop", "refuse"};
 
@@ -64,6 +71,10 @@ constexpr std::array<std::string_view, 5> kPolicyNames = {
 
 std::string_view LongDocumentsName(LongDocuments policy) {
   return kPolicyNames[static_cast<size_t>(policy)];
+}
+
+std::string_view EndOfDocumentName(EndOfDocument policy) {
+  return kEndNames[static_cast<size_t>(policy)];
 }
 
 absl::StatusOr<LongDocuments> ParseLongDocuments(std::string_view name) {

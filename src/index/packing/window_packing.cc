@@ -47,6 +47,12 @@ uint64_t Inverse(const PackingOrder& order, uint64_t n, uint64_t key,
 PackingOrder::PackingOrder(uint64_t seed, uint64_t epoch)
     : is_shuffled(true), key(Derive(seed, Tag("pack"), epoch)) {}
 
+PackingOrder PackingOrder::OfChunk(uint64_t chunk) const {
+  PackingOrder inside = *this;
+  if (is_shuffled) inside.key = Derive(key, Tag("ck"), chunk);
+  return inside;
+}
+
 // A piece of a bin: a member of a class.
 struct WindowPacking::Item {
   size_t class_index = 0;
@@ -258,17 +264,31 @@ std::vector<WindowPacking::Item> WindowPacking::ItemsOf(
   return items;
 }
 
+uint64_t WindowPacking::BinAt(uint64_t window,
+                              const PackingOrder& order) const {
+  return Forward(order, num_windows(), BinsKey(order), window);
+}
+
+uint64_t WindowPacking::WindowOf(uint64_t bin,
+                                 const PackingOrder& order) const {
+  return Inverse(order, num_windows(), BinsKey(order), bin);
+}
+
 void WindowPacking::AppendPieces(uint64_t window, const PackingOrder& order,
                                  std::vector<PackedPiece>* pieces) const {
-  const uint64_t number = Forward(order, num_windows(), BinsKey(order), window);
-  if (number < num_full_) {
-    pieces->push_back(FullPiece(number));
+  AppendBinPieces(BinAt(window, order), order, pieces);
+}
+
+void WindowPacking::AppendBinPieces(uint64_t bin, const PackingOrder& order,
+                                    std::vector<PackedPiece>* pieces) const {
+  if (bin < num_full_) {
+    pieces->push_back(FullPiece(bin));
     return;
   }
-  const std::vector<Item> items = ItemsOf(number - num_full_, order);
+  const std::vector<Item> items = ItemsOf(bin - num_full_, order);
   absl::InlinedVector<uint64_t, 32> item_at(items.size());
   std::iota(item_at.begin(), item_at.end(), 0);
-  Forward(order, items.size(), PlacesKey(order, number),
+  Forward(order, items.size(), PlacesKey(order, bin),
           std::span<uint64_t>(item_at));
   uint32_t offset = 0;
   for (const uint64_t i : item_at) {
@@ -310,12 +330,20 @@ PackedPlace WindowPacking::TailPlace(uint64_t ordinal, size_t length_index,
   Forward(order, group.pieces, places_key, std::span<uint64_t>(before));
   uint32_t units_before = 0;
   for (const uint64_t item : before) units_before += item_units[item];
-  return {Inverse(order, num_windows(), BinsKey(order), number), tail.begin,
-          tail.length, units_before * options_.align};
+  return {number, tail.begin, tail.length, units_before * options_.align};
 }
 
 void WindowPacking::AppendPlaces(uint64_t ordinal, const PackingOrder& order,
                                  std::vector<PackedPlace>* places) const {
+  const size_t before = places->size();
+  AppendBinPlaces(ordinal, order, places);
+  for (PackedPlace& place : std::span(*places).subspan(before)) {
+    place.window = WindowOf(place.window, order);
+  }
+}
+
+void WindowPacking::AppendBinPlaces(uint64_t ordinal, const PackingOrder& order,
+                                    std::vector<PackedPlace>* places) const {
   const size_t i = histogram_.IndexOf(ordinal);
   const uint64_t length = histogram_.lengths[i];
   const PackedPiece tail = TailOf(length);
@@ -324,9 +352,7 @@ void WindowPacking::AppendPlaces(uint64_t ordinal, const PackingOrder& order,
         full_before_[i - first_long_] + (ordinal - histogram_.starts[i]) * full;
     const uint64_t stride = window_tokens_ - options_.overlap;
     for (uint64_t j = 0; j < full; ++j) {
-      places->push_back(
-          {Inverse(order, num_windows(), BinsKey(order), first + j), j * stride,
-           window_tokens_, 0});
+      places->push_back({first + j, j * stride, window_tokens_, 0});
     }
   }
   if (tail.length == 0) return;
@@ -335,14 +361,16 @@ void WindowPacking::AppendPlaces(uint64_t ordinal, const PackingOrder& order,
 
 uint64_t WindowPacking::SquaredLengths(uint64_t window,
                                        const PackingOrder& order) const {
-  const uint64_t number = Forward(order, num_windows(), BinsKey(order), window);
-  if (number < num_full_) return uint64_t{window_tokens_} * window_tokens_;
+  return SquaredLengthsOfBin(BinAt(window, order));
+}
+
+uint64_t WindowPacking::SquaredLengthsOfBin(uint64_t bin) const {
+  if (bin < num_full_) return uint64_t{window_tokens_} * window_tokens_;
   uint64_t sum = 0;
-  plan_->ForEachNode(
-      plan_->GroupOf(number - num_full_), [&](const BinNode& node) {
-        const uint64_t length = uint64_t{node.units} * options_.align;
-        sum += node.per_bin * length * length;
-      });
+  plan_->ForEachNode(plan_->GroupOf(bin - num_full_), [&](const BinNode& node) {
+    const uint64_t length = uint64_t{node.units} * options_.align;
+    sum += node.per_bin * length * length;
+  });
   return sum;
 }
 

@@ -46,8 +46,14 @@ struct PackingOrder {
   PackingOrder() = default;
   PackingOrder(uint64_t seed, uint64_t epoch);
 
+  // Returns the order inside of chunk number `chunk`, where documents are
+  // packed by chunks.
+  PackingOrder OfChunk(uint64_t chunk) const;
+
   bool is_shuffled = false;
   uint64_t key = 0;
+
+  friend bool operator==(const PackingOrder&, const PackingOrder&) = default;
 };
 
 // Every piece of every document that the options do not drop is in exactly one
@@ -86,6 +92,19 @@ class WindowPacking {
   // padding up to a multiple of `align`. REQUIRES: as AppendPieces().
   uint64_t SquaredLengths(uint64_t window, const PackingOrder& order) const;
 
+  // Bins are the windows before they are put in order: full pieces first, then
+  // those of the plan. Return the bin of a window, and the window of a bin.
+  // REQUIRE: it is below num_windows().
+  uint64_t BinAt(uint64_t window, const PackingOrder& order) const;
+  uint64_t WindowOf(uint64_t bin, const PackingOrder& order) const;
+  // The same for bins instead of windows.
+  void AppendBinPieces(uint64_t bin, const PackingOrder& order,
+                       std::vector<PackedPiece>* pieces) const;
+  // PackedPlace::window is the bin.
+  void AppendBinPlaces(uint64_t ordinal, const PackingOrder& order,
+                       std::vector<PackedPlace>* places) const;
+  uint64_t SquaredLengthsOfBin(uint64_t bin) const;
+
  private:
   // Members of a class that come from documents of one length.
   struct Segment {
@@ -123,7 +142,7 @@ class WindowPacking {
   // Returns the items of bin `bin` of the plan: largest first, as laid.
   std::vector<Item> ItemsOf(uint64_t bin, const PackingOrder& order) const;
   PackedPiece MemberPiece(size_t class_index, uint64_t member) const;
-  // Returns the window and offset of the last piece of a document.
+  // Returns the bin and offset of the last piece of a document.
   PackedPlace TailPlace(uint64_t ordinal, size_t length_index,
                         const PackedPiece& tail,
                         const PackingOrder& order) const;

@@ -10,7 +10,7 @@
 namespace poniente::internal {
 
 absl::StatusOr<std::optional<uint64_t>> LengthOrder::OrdinalOf(
-    uint64_t document, uint64_t length, uint64_t documents) const {
+    uint64_t document, uint64_t length, const DocumentSpan& documents) const {
   const std::vector<uint64_t>& lengths = histogram_.lengths;
   const auto at = std::lower_bound(lengths.begin(), lengths.end(), length);
   if (at == lengths.end() || *at != length) return std::nullopt;
@@ -19,9 +19,10 @@ absl::StatusOr<std::optional<uint64_t>> LengthOrder::OrdinalOf(
   // document would be if the length were spread evenly.
   uint64_t low = histogram_.starts[i];
   uint64_t high = histogram_.starts[i + 1];
-  uint64_t guess = low + static_cast<uint64_t>(static_cast<double>(document) /
-                                               static_cast<double>(documents) *
-                                               static_cast<double>(high - low));
+  const double place = static_cast<double>(document - documents.first) /
+                       static_cast<double>(documents.end - documents.first);
+  uint64_t guess =
+      low + static_cast<uint64_t>(place * static_cast<double>(high - low));
   guess = std::min(guess, high - 1);
   for (uint64_t reach = 1; low < high; reach *= 4) {
     uint64_t number = 0;

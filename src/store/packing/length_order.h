@@ -18,6 +18,12 @@
 
 namespace poniente::internal {
 
+// Consecutive documents of a source.
+struct DocumentSpan {
+  uint64_t first = 0;
+  uint64_t end = 0;
+};
+
 // The documents that are not empty, by (length, number). A document's place in
 // this order is its ordinal.
 //
@@ -34,11 +40,10 @@ class LengthOrder {
   const DocumentNumbers& numbers() const { return *numbers_; }
 
   // Returns the ordinal of a document of `length` tokens; nullopt if the order
-  // does not have it. `documents`: how many the source has. Reads a few
-  // entries.
-  absl::StatusOr<std::optional<uint64_t>> OrdinalOf(uint64_t document,
-                                                    uint64_t length,
-                                                    uint64_t documents) const;
+  // does not have it. `documents`: those that were ordered, as the source
+  // numbers them. Reads a few entries.
+  absl::StatusOr<std::optional<uint64_t>> OrdinalOf(
+      uint64_t document, uint64_t length, const DocumentSpan& documents) const;
 
  private:
   LengthHistogram histogram_;

@@ -1,17 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "store/packing/length_order_file.h"
 
-#include <fcntl.h>
-#include <sys/file.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstddef>
-#include <cstdio>
 #include <cstring>
 #include <memory>
 #include <span>
@@ -265,44 +260,6 @@ class WritableMapping {
   std::span<std::byte> bytes_;
 };
 
-absl::Status WriteContent(int fd, const std::string& path, uint64_t key,
-                          const LengthSort& sort) {
-  const LengthHistogram& histogram = sort.histogram();
-  const Layout layout = {sort.number_bytes(), key, histogram.num_documents(),
-                         histogram.lengths.size()};
-  PONIENTE_ASSIGN_OR_RETURN(
-      const WritableMapping mapping,
-      WritableMapping::Make(fd, path, layout.file_bytes()));
-  const std::span<std::byte> all = mapping.bytes();
-  const std::span<std::byte> table = all.subspan(layout.table_begin());
-  PONIENTE_RETURN_IF_ERROR(sort.WriteTable(table));
-  const std::span<std::byte> front =
-      all.subspan(kHeaderBytes, layout.front_bytes());
-  std::byte* to = front.data();
-  for (size_t i = 0; i < histogram.lengths.size(); ++i) {
-    StoreLittle(histogram.lengths[i], to);
-    StoreLittle(histogram.CountOf(i), to + 8);
-    to += 16;
-  }
-  for (uint64_t at = 0; at < table.size(); at += kBlock) {
-    const auto block =
-        table.subspan(at, std::min<uint64_t>(kBlock, table.size() - at));
-    StoreLittle(Crc32c(block), to);
-    to += 4;
-  }
-  const Header header = EncodeHeader(layout, Crc32c(front));
-  std::copy(header.begin(), header.end(), all.begin());
-  return SyncFd(fd, path);
-}
-
-// Returns whether `path` names the open file.
-bool IsNamed(int fd, const std::string& path) {
-  struct stat open_file = {};
-  struct stat named = {};
-  return ::fstat(fd, &open_file) == 0 && ::stat(path.c_str(), &named) == 0 &&
-         open_file.st_dev == named.st_dev && open_file.st_ino == named.st_ino;
-}
-
 }  // namespace
 
 absl::StatusOr<std::optional<LengthOrder>> OpenLengthOrderFile(
@@ -343,35 +300,34 @@ absl::StatusOr<std::optional<LengthOrder>> OpenLengthOrderFile(
                          documents, std::move(checksums)));
 }
 
-absl::StatusOr<LengthOrderWriter> LengthOrderWriter::Lock(
-    const std::string& path) {
-  std::string temporary = absl::StrCat(path, ".tmp");
-  while (true) {
-    PONIENTE_ASSIGN_OR_RETURN(OwnedFd fd, OpenFd(temporary, O_RDWR | O_CREAT));
-    int locked = -1;
-    do {
-      locked = ::flock(fd.get(), LOCK_EX);
-    } while (locked != 0 && errno == EINTR);
-    if (locked != 0) return ErrnoError(temporary, "lock");
-    // The process that held the lock may have given the file its name.
-    if (IsNamed(fd.get(), temporary)) {
-      return LengthOrderWriter(path, std::move(temporary), std::move(fd));
-    }
+absl::Status WriteLengthOrder(int fd, const std::string& path, uint64_t key,
+                              const LengthSort& sort) {
+  const LengthHistogram& histogram = sort.histogram();
+  const Layout layout = {sort.number_bytes(), key, histogram.num_documents(),
+                         histogram.lengths.size()};
+  PONIENTE_ASSIGN_OR_RETURN(
+      const WritableMapping mapping,
+      WritableMapping::Make(fd, path, layout.file_bytes()));
+  const std::span<std::byte> all = mapping.bytes();
+  const std::span<std::byte> table = all.subspan(layout.table_begin());
+  PONIENTE_RETURN_IF_ERROR(sort.WriteTable(table));
+  const std::span<std::byte> front =
+      all.subspan(kHeaderBytes, layout.front_bytes());
+  std::byte* to = front.data();
+  for (size_t i = 0; i < histogram.lengths.size(); ++i) {
+    StoreLittle(histogram.lengths[i], to);
+    StoreLittle(histogram.CountOf(i), to + 8);
+    to += 16;
   }
-}
-
-LengthOrderWriter::~LengthOrderWriter() {
-  if (fd_.is_open() && !temporary_.empty()) ::unlink(temporary_.c_str());
-}
-
-absl::Status LengthOrderWriter::Write(uint64_t key, const LengthSort& sort) {
-  PONIENTE_RETURN_IF_ERROR(CutFile(fd_.get(), temporary_, 0));
-  PONIENTE_RETURN_IF_ERROR(WriteContent(fd_.get(), temporary_, key, sort));
-  if (std::rename(temporary_.c_str(), path_.c_str()) != 0) {
-    return ErrnoError(path_, "rename");
+  for (uint64_t at = 0; at < table.size(); at += kBlock) {
+    const auto block =
+        table.subspan(at, std::min<uint64_t>(kBlock, table.size() - at));
+    StoreLittle(Crc32c(block), to);
+    to += 4;
   }
-  temporary_.clear();
-  return SyncFolder(ParentOf(path_));
+  const Header header = EncodeHeader(layout, Crc32c(front));
+  std::copy(header.begin(), header.end(), all.begin());
+  return absl::OkStatus();
 }
 
 }  // namespace poniente::internal

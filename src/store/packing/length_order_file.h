@@ -7,13 +7,11 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "store/packing/length_order.h"
 #include "store/packing/length_sort.h"
-#include "store/posix_file.h"
 
 namespace poniente::internal {
 
@@ -25,31 +23,9 @@ namespace poniente::internal {
 absl::StatusOr<std::optional<LengthOrder>> OpenLengthOrderFile(
     const std::string& path, uint64_t key, uint64_t documents);
 
-// A file that is written beside `path` and then takes its place. One process at
-// a time holds it, so that the ranks of a run make an order only once.
-class LengthOrderWriter {
- public:
-  // Waits for other processes that write the same file. What a killed one left
-  // is overwritten.
-  static absl::StatusOr<LengthOrderWriter> Lock(const std::string& path);
-  LengthOrderWriter(LengthOrderWriter&&) = default;
-  LengthOrderWriter& operator=(LengthOrderWriter&&) = delete;
-  // Removes the file unless Write() has succeeded.
-  ~LengthOrderWriter();
-
-  // Writes the order, makes it durable, and gives it its name. Call it once.
-  absl::Status Write(uint64_t key, const LengthSort& sort);
-
- private:
-  LengthOrderWriter(std::string path, std::string temporary, OwnedFd fd)
-      : path_(std::move(path)),
-        temporary_(std::move(temporary)),
-        fd_(std::move(fd)) {}
-
-  std::string path_;
-  std::string temporary_;  // empty once it has its name
-  OwnedFd fd_;
-};
+// Writes the order to an open, empty file (ReplacedFile).
+absl::Status WriteLengthOrder(int fd, const std::string& path, uint64_t key,
+                              const LengthSort& sort);
 
 }  // namespace poniente::internal
 

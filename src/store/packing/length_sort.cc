@@ -22,21 +22,22 @@ constexpr uint64_t kChunk = 65536;
 constexpr uint64_t kDense = uint64_t{1} << 17;
 constexpr uint64_t kMaxParts = 16;
 
-// Calls visit(document, length) for the chosen documents of [first, end) that
-// are not empty.
+// Calls visit(document, length) for the chosen ones of these documents that are
+// not empty without their ends.
 template <class Visit>
 absl::Status ForEachLength(const TokenSource& source,
-                           const Selection* selection, uint64_t first,
-                           uint64_t end, const Visit& visit) {
-  while (first < end) {
-    const uint64_t count = std::min(kChunk, end - first);
+                           const Selection* selection, uint32_t end_tokens,
+                           const DocumentSpan& documents, const Visit& visit) {
+  uint64_t first = documents.first;
+  while (first < documents.end) {
+    const uint64_t count = std::min(kChunk, documents.end - first);
     PONIENTE_ASSIGN_OR_RETURN(const std::vector<uint64_t> bounds,
                               source.DocumentBounds(first, count));
     for (uint64_t i = 0; i < count; ++i) {
       const uint64_t length = bounds[i + 1] - bounds[i];
-      if (length == 0) continue;
+      if (length <= end_tokens) continue;
       if (selection != nullptr && !selection->Contains(first + i)) continue;
-      visit(first + i, length);
+      visit(first + i, length - end_tokens);
     }
     first += count;
   }
@@ -101,42 +102,61 @@ absl::Status LengthsChanged(const TokenSource& source) {
 
 }  // namespace
 
-uint64_t LengthOrderKey(const TokenSource& source, const Selection* selection) {
+uint64_t LengthOrderKey(const TokenSource& source, const Selection* selection,
+                        uint32_t end_tokens) {
   KeyHash hash(Derive(source.fingerprint(), Tag("bylength")));
   hash.Add(source.num_documents());
   if (selection != nullptr) hash.Add(selection->fingerprint());
+  if (end_tokens > 0) hash.Add(Tag("noends")).Add(end_tokens);
   return hash.key();
 }
 
-LengthSort::LengthSort(const TokenSource& source, const Selection* selection)
+LengthSort::LengthSort(const TokenSource& source, const Selection* selection,
+                       uint32_t end_tokens)
     : source_(&source),
       selection_(selection),
-      number_bytes_(NumberBytes(source.num_documents())) {
+      end_tokens_(end_tokens),
+      number_bytes_(NumberBytes(source.num_documents())) {}
+
+absl::StatusOr<LengthSort> LengthSort::Count(const TokenSource& source,
+                                             const Selection* selection,
+                                             uint32_t end_tokens) {
+  LengthSort sort(source, selection, end_tokens);
   const uint64_t documents = source.num_documents();
   const uint64_t parts = std::clamp<uint64_t>(
       std::min<uint64_t>(documents / kChunk,
                          std::thread::hardware_concurrency()),
       1, kMaxParts);
   for (uint64_t p = 0; p < parts; ++p) {
-    parts_.push_back({documents / parts * p,
-                      p + 1 == parts ? documents : documents / parts * (p + 1),
-                      {}});
+    sort.parts_.push_back(
+        {{documents / parts * p,
+          p + 1 == parts ? documents : documents / parts * (p + 1)},
+         {}});
   }
+  PONIENTE_RETURN_IF_ERROR(sort.CountParts());
+  return sort;
 }
 
-absl::StatusOr<LengthSort> LengthSort::Count(const TokenSource& source,
-                                             const Selection* selection) {
-  LengthSort sort(source, selection);
-  std::vector<PerLength> counts(sort.parts_.size());
-  std::vector<absl::Status> read(sort.parts_.size());
+absl::StatusOr<LengthSort> LengthSort::CountSpan(
+    const TokenSource& source, const Selection* selection, uint32_t end_tokens,
+    const DocumentSpan& documents) {
+  LengthSort sort(source, selection, end_tokens);
+  sort.parts_.push_back({documents, {}});
+  PONIENTE_RETURN_IF_ERROR(sort.CountParts());
+  return sort;
+}
+
+absl::Status LengthSort::CountParts() {
+  std::vector<PerLength> counts(parts_.size());
+  std::vector<absl::Status> read(parts_.size());
   InParallel(counts.size(), [&](size_t p) {
-    read[p] = ForEachLength(
-        source, selection, sort.parts_[p].first, sort.parts_[p].end,
-        [&](uint64_t, uint64_t length) { ++counts[p][length]; });
+    read[p] =
+        ForEachLength(*source_, selection_, end_tokens_, parts_[p].documents,
+                      [&](uint64_t, uint64_t length) { ++counts[p][length]; });
   });
   PONIENTE_RETURN_IF_ERROR(JoinErrors(read));
 
-  LengthHistogram& histogram = sort.histogram_;
+  LengthHistogram& histogram = histogram_;
   for (const PerLength& part : counts) {
     part.ForEach([&](uint64_t length, uint64_t) {
       histogram.lengths.push_back(length);
@@ -152,12 +172,12 @@ absl::StatusOr<LengthSort> LengthSort::Count(const TokenSource& source,
     uint64_t all = 0;
     for (size_t p = 0; p < counts.size(); ++p) {
       const uint64_t count = counts[p][length];
-      sort.parts_[p].counts.push_back(count);
+      parts_[p].counts.push_back(count);
       all += count;
     }
     histogram.starts.push_back(histogram.starts.back() + all);
   }
-  return sort;
+  return absl::OkStatus();
 }
 
 absl::Status LengthSort::WriteTable(std::span<std::byte> table) const {
@@ -179,7 +199,7 @@ absl::Status LengthSort::WriteTable(std::span<std::byte> table) const {
     for (const uint64_t count : parts_[p].counts) documents += count;
     bool changed = false;
     read[p] =
-        ForEachLength(*source_, selection_, parts_[p].first, parts_[p].end,
+        ForEachLength(*source_, selection_, end_tokens_, parts_[p].documents,
                       [&](uint64_t document, uint64_t length) {
                         uint64_t& at = next[p][length];
                         changed |= at == 0 || documents == 0;

@@ -7,18 +7,16 @@
 
 #include "absl/strings/str_cat.h"
 #include "poniente/token_store.h"
+#include "store/packing/document_ends.h"
 #include "store/packing/length_order_file.h"
 #include "store/packing/length_sort.h"
+#include "store/packing/replaced_file.h"
 #include "util/status_macros.h"
 
 namespace poniente::internal {
-namespace {
 
-// Name of the file in the folder of a token store.
-constexpr char kFileName[] = "documents-by-length.bin";
-
-absl::Status CheckSelection(const TokenSource& source,
-                            const Selection* selection) {
+absl::Status CheckPackable(const TokenSource& source,
+                           const Selection* selection) {
   if (!source.knows_documents()) {
     return absl::FailedPreconditionError(absl::StrCat(
         "'", source.path(),
@@ -34,57 +32,63 @@ absl::Status CheckSelection(const TokenSource& source,
   return absl::OkStatus();
 }
 
-// A damaged file counts as none: it is made again.
-absl::StatusOr<std::optional<LengthOrder>> OpenKept(const std::string& path,
-                                                    uint64_t key,
-                                                    uint64_t documents) {
-  absl::StatusOr<std::optional<LengthOrder>> kept =
-      OpenLengthOrderFile(path, key, documents);
-  if (absl::IsDataLoss(kept.status())) return std::nullopt;
-  return kept;
+std::string PackingFile(const TokenSource& source, const Selection* selection,
+                        const std::string& named, std::string_view usual) {
+  if (!named.empty() || selection != nullptr ||
+      dynamic_cast<const TokenStore*>(&source) == nullptr) {
+    return named;
+  }
+  return absl::StrCat(source.path(), "/", Absl(usual));
 }
 
-absl::StatusOr<LengthOrder> OpenOrMake(const std::string& path, uint64_t key,
-                                       const TokenSource& source,
-                                       const Selection* selection) {
-  const uint64_t documents = source.num_documents();
-  PONIENTE_ASSIGN_OR_RETURN(std::optional<LengthOrder> kept,
-                            OpenKept(path, key, documents));
-  if (kept.has_value()) return *std::move(kept);
-  PONIENTE_ASSIGN_OR_RETURN(LengthOrderWriter writer,
-                            LengthOrderWriter::Lock(path));
-  // Another process may have made it meanwhile.
-  PONIENTE_ASSIGN_OR_RETURN(kept, OpenKept(path, key, documents));
-  if (kept.has_value()) return *std::move(kept);
-  PONIENTE_ASSIGN_OR_RETURN(const LengthSort sort,
-                            LengthSort::Count(source, selection));
-  PONIENTE_RETURN_IF_ERROR(writer.Write(key, sort));
-  PONIENTE_ASSIGN_OR_RETURN(kept, OpenLengthOrderFile(path, key, documents));
-  if (kept.has_value()) return *std::move(kept);
-  return absl::AbortedError(absl::StrCat(
-      "'", path,
-      "' was replaced by the order of other documents while it was "
-      "made; name a file of its own for each source and selection"));
+namespace {
+
+absl::StatusOr<LengthSort> Sort(const TokenSource& source,
+                                const Selection* selection,
+                                uint32_t end_tokens) {
+  if (end_tokens > 0) {
+    PONIENTE_RETURN_IF_ERROR(CheckEnds(source, selection));
+  }
+  return LengthSort::Count(source, selection, end_tokens);
+}
+
+absl::StatusOr<LengthOrder> InFile(const std::string& path,
+                                   const TokenSource& source,
+                                   const Selection* selection,
+                                   uint32_t end_tokens) {
+  const uint64_t key = LengthOrderKey(source, selection, end_tokens);
+  absl::StatusOr<std::optional<LengthOrder>> order = OpenOrMake(
+      path,
+      [&] { return OpenLengthOrderFile(path, key, source.num_documents()); },
+      [&](ReplacedFile& file) -> absl::Status {
+        PONIENTE_ASSIGN_OR_RETURN(const LengthSort sort,
+                                  Sort(source, selection, end_tokens));
+        return file.Write([&](int fd, const std::string& temporary) {
+          return WriteLengthOrder(fd, temporary, key, sort);
+        });
+      });
+  if (!order.ok()) return order.status();
+  return **std::move(order);
 }
 
 }  // namespace
 
 absl::StatusOr<LengthOrder> OpenLengthOrder(const TokenSource& source,
                                             const Selection* selection,
-                                            const std::string& file) {
-  PONIENTE_RETURN_IF_ERROR(CheckSelection(source, selection));
-  std::string path = file;
-  if (path.empty() && selection == nullptr &&
-      dynamic_cast<const TokenStore*>(&source) != nullptr) {
-    path = absl::StrCat(source.path(), "/", kFileName);
-  }
-  const uint64_t key = LengthOrderKey(source, selection);
+                                            const std::string& file,
+                                            uint32_t end_tokens) {
+  PONIENTE_RETURN_IF_ERROR(CheckPackable(source, selection));
+  const std::string path =
+      PackingFile(source, selection, file,
+                  end_tokens == 0 ? "documents-by-length.bin"
+                                  : "documents-by-length-without-ends.bin");
   if (!path.empty()) {
-    absl::StatusOr<LengthOrder> kept = OpenOrMake(path, key, source, selection);
+    absl::StatusOr<LengthOrder> kept =
+        InFile(path, source, selection, end_tokens);
     if (kept.ok() || !file.empty()) return kept;
   }
   PONIENTE_ASSIGN_OR_RETURN(const LengthSort sort,
-                            LengthSort::Count(source, selection));
+                            Sort(source, selection, end_tokens));
   return sort.InMemory();
 }
 

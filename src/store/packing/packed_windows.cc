@@ -14,6 +14,7 @@
 #include "absl/container/inlined_vector.h"
 #include "absl/strings/str_cat.h"
 #include "index/keyed_hash.h"
+#include "index/packing/packing_options.h"
 #include "index/packing/window_packing.h"
 #include "io/range_source.h"
 #include "poniente/async_dataset.h"
@@ -21,8 +22,8 @@
 #include "poniente/extend/piecewise_items.h"
 #include "poniente/packing.h"
 #include "poniente/token_source.h"
-#include "store/packing/length_order.h"
-#include "store/packing/open_length_order.h"
+#include "store/packing/document_numbers.h"
+#include "store/packing/packing_plans.h"
 #include "store/read/piece_reads.h"
 #include "store/read/source_loss_mask.h"
 #include "store/read/stored_ids.h"
@@ -35,11 +36,9 @@ namespace {
 // What the same windows under different seeds share.
 struct Packed {
   std::shared_ptr<const TokenSource> source;
-  LengthOrder order;
-  WindowPacking packing;
-  PackingSummary summary;
-  bool is_shuffled = false;
-  uint32_t align = 1;
+  std::unique_ptr<const PackingPlans> plans;
+  uint32_t window_tokens = 0;
+  PackingOptions options;
   uint64_t fingerprint = 0;  // without the seed
 };
 
@@ -56,21 +55,33 @@ class PackedDataset : public AsyncDataset<TokenWindow>,
   }
   const LossMaskSource* loss_mask() const override { return loss_mask_.get(); }
   bool reads_files() const override { return true; }
-  uint32_t item_tokens() const override { return packing().window_tokens(); }
-  // If each epoch has an order of its own, a mixture adds none.
-  bool has_order() const override { return packed_->is_shuffled; }
+  uint32_t item_tokens() const override { return packed_->window_tokens; }
+  // If each epoch has an order of its own, a mixture adds none. With chunks,
+  // any other order would read all of the source at once.
+  bool has_order() const override {
+    return is_shuffled() || packed_->options.chunk_documents > 0;
+  }
   uint64_t fingerprint() const override {
-    return packed_->is_shuffled ? Derive(packed_->fingerprint, seed_)
-                                : packed_->fingerprint;
+    return is_shuffled() ? Derive(packed_->fingerprint, seed_)
+                         : packed_->fingerprint;
   }
   LengthState length_now() const override {
-    return LengthState::Final(packing().num_windows());
+    return LengthState::Final(plans().num_windows());
   }
   const PackingSummary& packing_summary() const override {
-    return packed_->summary;
+    return plans().summary();
   }
-  uint64_t SquaredLengths(const Position& position) const override {
-    return packing().SquaredLengths(position.index, OrderOf(position.epoch));
+  absl::StatusOr<uint64_t> SquaredLengths(
+      const Position& position) const override {
+    PONIENTE_RETURN_IF_ERROR(CheckPosition(position));
+    PONIENTE_ASSIGN_OR_RETURN(const PackedBin at,
+                              BinOf(position, /*may_read=*/true));
+    return at.chunk->packing.SquaredLengthsOfBin(at.bin);
+  }
+  bool HasSquaredLengthsInMemory(const Position& position) const override {
+    if (!CheckPosition(position).ok()) return true;
+    const absl::StatusOr<PackedBin> at = BinOf(position, /*may_read=*/false);
+    return !at.ok() || at->chunk != nullptr;
   }
 
   Task<std::vector<TokenWindow>> GetBatch(
@@ -111,7 +122,7 @@ class PackedDataset : public AsyncDataset<TokenWindow>,
     TokenRange tokens;
     PONIENTE_RETURN_IF_ERROR(
         source().DocumentRanges(document, std::span(&tokens, 1)));
-    *goes_on = piece.end < tokens.end;
+    *goes_on = piece.end + EndTokens(packed_->options) < tokens.end;
     return true;
   }
   absl::StatusOr<std::vector<PieceOfItem>> ItemsOf(
@@ -120,18 +131,23 @@ class PackedDataset : public AsyncDataset<TokenWindow>,
   }
   absl::StatusOr<std::vector<PieceOfItem>> ItemsIn(
       uint64_t document, uint64_t epoch) const override;
-  bool changes_with_epoch() const override { return packed_->is_shuffled; }
+  bool changes_with_epoch() const override { return is_shuffled(); }
 
  protected:
+  bool is_shuffled() const { return packed_->options.shuffle; }
   const TokenSource& source() const { return *packed_->source; }
-  const WindowPacking& packing() const { return packed_->packing; }
   const std::shared_ptr<const Packed>& packed() const { return packed_; }
   uint64_t seed() const { return seed_; }
   uint32_t padding() const { return source().end_of_document().value_or(0); }
 
  private:
+  const PackingPlans& plans() const { return *packed_->plans; }
   PackingOrder OrderOf(uint64_t epoch) const {
-    return packed_->is_shuffled ? PackingOrder(seed_, epoch) : PackingOrder();
+    return is_shuffled() ? PackingOrder(seed_, epoch) : PackingOrder();
+  }
+  absl::StatusOr<PackedBin> BinOf(const Position& position,
+                                  bool may_read) const {
+    return plans().BinOf(position.index, OrderOf(position.epoch), may_read);
   }
 
   absl::Status CheckPosition(const Position& position) const;
@@ -146,12 +162,12 @@ class PackedDataset : public AsyncDataset<TokenWindow>,
 };
 
 absl::Status PackedDataset::CheckPosition(const Position& position) const {
-  if (position.index >= packing().num_windows()) {
+  if (position.index >= plans().num_windows()) {
     return CheckReadable(*this, std::span(&position.index, 1));
   }
   const bool is_whole = position.part_begin == 0 &&
                         (position.part_length == kWholeItem ||
-                         position.part_length == packing().window_tokens());
+                         position.part_length == packed_->window_tokens);
   if (is_whole) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(
       "tokens ", position.part_begin, " to ",
@@ -165,9 +181,11 @@ absl::StatusOr<bool> PackedDataset::Find(const Position& position,
                                          bool may_read,
                                          std::vector<ItemPiece>* pieces) const {
   PONIENTE_RETURN_IF_ERROR(CheckPosition(position));
+  PONIENTE_ASSIGN_OR_RETURN(const PackedBin at, BinOf(position, may_read));
+  if (at.chunk == nullptr) return false;
   std::vector<PackedPiece> packed;
-  packing().AppendPieces(position.index, OrderOf(position.epoch), &packed);
-  const DocumentNumbers& numbers = packed_->order.numbers();
+  at.chunk->packing.AppendBinPieces(at.bin, at.seats, &packed);
+  const DocumentNumbers& numbers = at.chunk->order.numbers();
   // The documents lie far apart: waits for the memory of all of them at once.
   for (const PackedPiece& piece : packed) numbers.Prefetch(piece.ordinal);
   absl::InlinedVector<uint64_t, 32> documents(packed.size());
@@ -180,6 +198,7 @@ absl::StatusOr<bool> PackedDataset::Find(const Position& position,
   absl::InlinedVector<TokenRange, 32> ranges(packed.size());
   PONIENTE_RETURN_IF_ERROR(
       source().DocumentRanges(documents, std::span<TokenRange>(ranges)));
+  const uint32_t end_tokens = EndTokens(packed_->options);
   pieces->clear();
   pieces->reserve(packed.size() + 1);
   uint32_t end = 0;
@@ -189,20 +208,20 @@ absl::StatusOr<bool> PackedDataset::Find(const Position& position,
   };
   for (size_t i = 0; i < packed.size(); ++i) {
     const PackedPiece& piece = packed[i];
-    if (ranges[i].size() != piece.document_length) {
+    if (ranges[i].size() != piece.document_length + end_tokens) {
       return absl::DataLossError(absl::StrCat(
           "document ", documents[i], " of '", name(), "' has ",
-          ranges[i].size(), " tokens, ", piece.document_length,
+          ranges[i].size(), " tokens, ", piece.document_length + end_tokens,
           " when documents were ordered by length: the source or the file of "
           "that order was changed; delete the file and open the source again"));
     }
     const uint64_t begin = ranges[i].begin + piece.begin;
     pieces->push_back({documents[i], begin, begin + piece.length});
     end = piece.offset + piece.length;
-    pad_to(static_cast<uint32_t>(RoundUp(end, packed_->align)),
+    pad_to(static_cast<uint32_t>(RoundUp(end, packed_->options.align)),
            kAlignmentPadding);
   }
-  pad_to(packing().window_tokens(), kNoDocument);
+  pad_to(packed_->window_tokens, kNoDocument);
   return true;
 }
 
@@ -218,13 +237,9 @@ absl::StatusOr<std::vector<PieceOfItem>> PackedDataset::ItemsIn(
   } else {
     PONIENTE_ASSIGN_OR_RETURN(tokens, source().DocumentRange(document));
   }
-  if (tokens.size() == 0) return items;
-  PONIENTE_ASSIGN_OR_RETURN(const std::optional<uint64_t> ordinal,
-                            packed_->order.OrdinalOf(document, tokens.size(),
-                                                     source().num_documents()));
-  if (!ordinal.has_value()) return items;  // not selected
-  std::vector<PackedPlace> places;
-  packing().AppendPlaces(*ordinal, OrderOf(epoch), &places);
+  PONIENTE_ASSIGN_OR_RETURN(
+      const std::vector<PackedPlace> places,
+      plans().PlacesOf(document, tokens.size(), OrderOf(epoch)));
   for (const PackedPlace& place : places) {
     const uint64_t begin = tokens.begin + place.begin;
     items.push_back({place.window, place.offset, begin, begin + place.length});
@@ -237,9 +252,10 @@ class Reseeded : public Base {
  public:
   using Base::Base;
   DatasetPtr<TokenWindow> WithSeed(uint64_t seed) const override {
-    if (!this->packed()->is_shuffled || seed == this->seed()) {
+    if (!this->is_shuffled() || seed == this->seed()) {
       return this->shared_from_this();
     }
+    this->packed()->plans->AddSeed();
     return std::make_shared<Reseeded>(this->packed(), seed);
   }
 };
@@ -268,6 +284,21 @@ class PackedRanges : public PackedDataset, public RangeSource {
   }
 };
 
+// Without the seed, and the selection of documents.
+uint64_t FingerprintOf(const TokenSource& source, uint32_t window_tokens,
+                       const PackingOptions& options) {
+  const uint64_t together = Derive(
+      source.fingerprint(), Tag("packed"), uint64_t{window_tokens},
+      static_cast<uint64_t>(options.long_documents), uint64_t{options.align},
+      uint64_t{options.max_documents}, uint64_t{options.overlap},
+      uint64_t{options.parts}, uint64_t{options.shuffle});
+  const uint64_t with_ends =
+      EndTokens(options) == 0 ? together : Derive(together, Tag("noends"));
+  if (options.chunk_documents == 0) return with_ends;
+  return Derive(with_ends, Tag("chunks"), uint64_t{options.chunk_documents},
+                uint64_t{options.shuffle ? options.shuffle_chunks : 0});
+}
+
 absl::StatusOr<DatasetPtr<TokenWindow>> MakePackedWindows(
     std::shared_ptr<const TokenSource> source, uint64_t length,
     const PackingOptions& options, std::optional<Selection> documents) {
@@ -276,32 +307,21 @@ absl::StatusOr<DatasetPtr<TokenWindow>> MakePackedWindows(
         absl::StrCat("the length of a window must be 1 to ", kWholeItem - 1,
                      " tokens, got ", length));
   }
-  const Selection* const selection =
-      documents.has_value() ? &*documents : nullptr;
-  const auto failed = [&](const absl::Status& status) {
-    return Prepend(status, absl::StrCat("packing the documents of '",
-                                        source->path(), "'"));
-  };
-  absl::StatusOr<LengthOrder> order =
-      OpenLengthOrder(*source, selection, options.index_file);
-  if (!order.ok()) return failed(order.status());
-  absl::StatusOr<WindowPacking> packing = WindowPacking::Create(
-      order->histogram(), static_cast<uint32_t>(length), options);
-  if (!packing.ok()) return failed(packing.status());
-  uint64_t fingerprint = Derive(
-      source->fingerprint(), Tag("packed"), length,
-      static_cast<uint64_t>(options.long_documents), uint64_t{options.align},
-      uint64_t{options.max_documents}, uint64_t{options.overlap},
-      uint64_t{options.parts}, uint64_t{options.shuffle});
-  if (selection != nullptr) {
-    fingerprint = Derive(fingerprint, selection->fingerprint());
+  const auto window_tokens = static_cast<uint32_t>(length);
+  uint64_t fingerprint = FingerprintOf(*source, window_tokens, options);
+  if (documents.has_value()) {
+    fingerprint = Derive(fingerprint, documents->fingerprint());
   }
-  PackingSummary summary = packing->summary();
-  summary.index_bytes += order->numbers().bytes();
+  absl::StatusOr<std::unique_ptr<const PackingPlans>> plans =
+      PackingPlans::Open(source, window_tokens, options, std::move(documents));
+  if (!plans.ok()) {
+    return Prepend(plans.status(), absl::StrCat("packing the documents of '",
+                                                source->path(), "'"));
+  }
   const bool has_arrays = !source->arrays().empty();
   auto packed = std::make_shared<const Packed>(
-      Packed{std::move(source), *std::move(order), *std::move(packing), summary,
-             options.shuffle, options.align, fingerprint});
+      Packed{std::move(source), *std::move(plans), window_tokens, options,
+             fingerprint});
   if (has_arrays) {
     return DatasetPtr<TokenWindow>(
         std::make_shared<Reseeded<PackedRanges>>(std::move(packed), 0));

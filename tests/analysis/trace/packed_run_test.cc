@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "analysis/trace/read_trace.h"
 #include "poniente/config.h"
 #include "poniente/diff.h"
@@ -76,6 +77,15 @@ class PackedRunTest : public ::testing::Test {
       "[data.mixture.rest]\nweight = 0.4\n"
       "flat = { b = { path = 'b', pack_documents = { align = 4 } }, "
       "c = { path = 'a', pack_documents = false } }\n";
+  // The same, by chunks.
+  const std::string chunks_ = absl::StrReplaceAll(
+      mixture_,
+      {{"pack_documents = true",
+        "pack_documents = { chunk_documents = 20, shuffle_chunks = 2 }"},
+       {"align = 4", "align = 4, chunk_documents = 35"}});
+
+  static void ExpectShownIsFound(const Config& config);
+  void ExpectEvenWork(const std::string& data) const;
 
   TempDir folder_;
 };
@@ -128,11 +138,14 @@ TEST_F(PackedRunTest, AsTomlAndInCpp) {
 TEST_F(PackedRunTest, EveryOptionThroughTomlAndBack) {
   PackingOptions options;
   options.long_documents = LongDocuments::kTruncateLeft;
+  options.end_of_document = EndOfDocument::kDrop;
   options.align = 8;
   options.max_documents = 5;
   options.overlap = 1;
   options.parts = 16;
   options.shuffle = false;
+  options.chunk_documents = 40;
+  options.shuffle_chunks = 3;
   options.index_file = "order.bin";
   poniente::Run run = {.batch_size = 2, .seq_len = 32, .steps = 5};
   run.folder = folder_.path();
@@ -142,7 +155,10 @@ TEST_F(PackedRunTest, EveryOptionThroughTomlAndBack) {
                        ParseRun(text, "run.toml", folder_.path()));
   ASSERT_TRUE(again.data.pack_documents.has_value()) << text;
   EXPECT_EQ(again.data.pack_documents->options, options) << text;
-  EXPECT_THAT(Config::Create(again), IsOk());
+  EXPECT_THAT(Config::Create(again),
+              StatusIs(kInvalid, HasSubstr("end-of-document id 256")));
+  run.data.pack_documents->options.end_of_document = EndOfDocument::kKeep;
+  EXPECT_THAT(Config::Create(run), IsOk());
   EXPECT_EQ(::access(folder_.path("order.bin").c_str(), R_OK), 0);
   run.data = Source("a").PackDocuments().PackDocuments(options);
   EXPECT_THAT(Config::Create(run),
@@ -183,6 +199,31 @@ TEST_F(PackedRunTest, MistakesNameTheirPlace) {
   EXPECT_THAT(
       Parse("path = 'a'\npack_documents = { long_documents = 'refuse' }"),
       refused("longer than a window"));
+  EXPECT_THAT(Parse("path = 'a'\npack_documents = { end_of_document = 1 }"),
+              refused("end_of_document"));
+  EXPECT_THAT(Parse("path = 'a'\npack_documents = { shuffle_chunks = 2 }"),
+              refused("run.toml:6", "shuffle_chunks", "only with"));
+  EXPECT_THAT(Parse("path = 'a'\npack_documents = { chunk_documents = 9, "
+                    "shuffle_chunks = 0 }"),
+              refused("shuffle_chunks", "65536"));
+  PackingOptions options;
+  options.shuffle_chunks = 2;
+  poniente::Run run = {.batch_size = 2, .seq_len = 32, .steps = 5};
+  run.folder = folder_.path();
+  run.data = Source("a").PackDocuments(options);
+  EXPECT_THAT(Config::Create(run), refused("no chunk_documents"));
+}
+
+TEST_F(PackedRunTest, OneRunHasOneLength) {
+  ASSERT_OK_AND_ASSIGN(
+      const Config config,
+      Parse("path = 'a'\npack_documents = { chunk_documents = 20 }\n"
+            "[[data.seq_lens]]\nstart_step = 9\nseq_len = 16\n"));
+  EXPECT_THAT(config.CheckLoader(),
+              StatusIs(kInvalid, AllOf(HasSubstr("windows of 32 tokens"),
+                                       HasSubstr("asks for 16"),
+                                       HasSubstr("a run for each length"),
+                                       HasSubstr("invert = true"))));
 }
 
 // A source of fewer tokens than a window fills one.
@@ -201,8 +242,7 @@ TEST_F(PackedRunTest, AShortSource) {
 }
 
 // What a step shows is what a search for its documents finds, in every epoch.
-TEST_F(PackedRunTest, FindAfterShowIsTheIdentity) {
-  ASSERT_OK_AND_ASSIGN(const Config config, Parse(mixture_));
+void PackedRunTest::ExpectShownIsFound(const Config& config) {
   const TracedRun run(config);
   // (path, document) -> samples that hold a part of it
   std::map<std::pair<std::string, uint64_t>, std::vector<uint64_t>> shown;
@@ -244,6 +284,16 @@ TEST_F(PackedRunTest, FindAfterShowIsTheIdentity) {
   }
 }
 
+TEST_F(PackedRunTest, FindAfterShowIsTheIdentity) {
+  ASSERT_OK_AND_ASSIGN(const Config config, Parse(mixture_));
+  ExpectShownIsFound(config);
+}
+
+TEST_F(PackedRunTest, FindAfterShowIsTheIdentityWithChunks) {
+  ASSERT_OK_AND_ASSIGN(const Config config, Parse(chunks_));
+  ExpectShownIsFound(config);
+}
+
 TEST_F(PackedRunTest, PlanSaysWhatPackingDoes) {
   ASSERT_OK_AND_ASSIGN(const Config config, Parse(mixture_));
   ASSERT_OK_AND_ASSIGN(const PlannedRun plan, MakePlan(config));
@@ -254,17 +304,55 @@ TEST_F(PackedRunTest, PlanSaysWhatPackingDoes) {
     EXPECT_EQ(source.packing->windows, source.length) << source.path;
     EXPECT_EQ(source.packing->tokens, source.stored_tokens);
     EXPECT_EQ(source.left_over_tokens, 0);
+    EXPECT_EQ(source.packing->chunks, 0);
   }
   EXPECT_EQ(packed, 2);
+  ASSERT_OK_AND_ASSIGN(const Config by_chunks, Parse(chunks_));
+  ASSERT_OK_AND_ASSIGN(const PlannedRun other, MakePlan(by_chunks));
+  EXPECT_EQ(other.sources[0].packing->chunks, 8);
+  EXPECT_EQ(other.sources[0].packing->windows, other.sources[0].length);
+}
+
+// All ranks of a step together serve the samples that are shown, whatever their
+// number, also after a restart.
+TEST_F(PackedRunTest, ChunksOnAnyNumberOfRanks) {
+  ASSERT_OK_AND_ASSIGN(const Config config, Parse(chunks_));
+  const auto alone = config.OpenLoader().value();
+  std::vector<std::vector<uint32_t>> steps;
+  for (int step = 0; step < 60; ++step) {
+    ASSERT_OK_AND_ASSIGN(const Batch batch, alone->NextBlocking());
+    const auto tokens = batch.tokens<uint32_t>();
+    steps.emplace_back(tokens.begin(), tokens.end());
+  }
+  EXPECT_NE(steps[0], steps[1]);
+  LoaderOptions options = config.loader_options();
+  options.start_step = 17;
+  for (options.ranks = 2; options.ranks < 5; ++options.ranks) {
+    std::vector<std::unique_ptr<Loader>> ranks;
+    for (options.rank = 0; options.rank < options.ranks; ++options.rank) {
+      // Another process has its own chunks in memory.
+      ASSERT_OK_AND_ASSIGN(const Config again, Parse(chunks_));
+      ranks.push_back(again.OpenLoader(options).value());
+    }
+    for (size_t step = 17; step < 60; ++step) {
+      std::vector<uint32_t> tokens;
+      for (const auto& rank : ranks) {
+        ASSERT_OK_AND_ASSIGN(const Batch share, rank->NextBlocking());
+        const auto some = share.tokens<uint32_t>();
+        tokens.insert(tokens.end(), some.begin(), some.end());
+      }
+      ASSERT_EQ(tokens, steps[step]) << options.ranks << ' ' << step;
+    }
+  }
 }
 
 // Ranks with even work: `show`, `find` and loaders agree.
-TEST_F(PackedRunTest, EvenWorkIsShownAsItIsServed) {
+void PackedRunTest::ExpectEvenWork(const std::string& data) const {
   ASSERT_OK_AND_ASSIGN(const Config config,
-                       Parse(mixture_, "even_work = true\nlinear_cost = 7\n"));
+                       Parse(data, "even_work = true\nlinear_cost = 7\n"));
   EXPECT_TRUE(config.loader_options().sharing.even_work);
   EXPECT_EQ(config.loader_options().sharing.linear_cost, 7);
-  ASSERT_OK_AND_ASSIGN(const Config without, Parse(mixture_));
+  ASSERT_OK_AND_ASSIGN(const Config without, Parse(data));
   const TracedRun run(config);
   ASSERT_OK_AND_ASSIGN(const RunDiff diff,
                        DiffRuns(TracedRun(without), run, 1000));
@@ -298,6 +386,11 @@ TEST_F(PackedRunTest, EvenWorkIsShownAsItIsServed) {
     EXPECT_EQ(reads->samples(), samples);
   }
   EXPECT_GT(moved, 0);
+}
+
+TEST_F(PackedRunTest, EvenWorkIsShownAsItIsServed) {
+  ExpectEvenWork(mixture_);
+  ExpectEvenWork(chunks_);
 }
 
 TEST_F(PackedRunTest, BatchesOfALoader) {

@@ -20,41 +20,21 @@
 #include "index/keyed_hash.h"
 #include "poniente/permutation.h"
 #include "tests/index/doc_vectors.h"
+#include "tests/index/packing/length_lists.h"
 #include "tests/support/status_matchers.h"
 #include "tests/support/test_seed.h"
 
 namespace poniente::internal {
 namespace {
 
+using ::poniente::testing::ByLength;
 using ::poniente::testing::DocVector;
+using ::poniente::testing::HistogramOf;
 using ::poniente::testing::IsOk;
 using ::poniente::testing::ReadVectors;
 using ::poniente::testing::StatusIs;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
-
-// The order by (length, number), as LengthHistogram numbers documents.
-std::vector<uint64_t> ByLength(const std::vector<uint64_t>& lengths) {
-  std::vector<uint64_t> documents(lengths.size());
-  std::iota(documents.begin(), documents.end(), 0);
-  std::erase_if(documents, [&](uint64_t d) { return lengths[d] == 0; });
-  std::stable_sort(
-      documents.begin(), documents.end(),
-      [&](uint64_t a, uint64_t b) { return lengths[a] < lengths[b]; });
-  return documents;
-}
-
-LengthHistogram HistogramOf(const std::vector<uint64_t>& lengths) {
-  std::map<uint64_t, uint64_t> counts;
-  for (const uint64_t length : lengths) ++counts[length];
-  counts.erase(0);
-  LengthHistogram histogram;
-  for (const auto& [length, count] : counts) {
-    histogram.lengths.push_back(length);
-    histogram.starts.push_back(histogram.starts.back() + count);
-  }
-  return histogram;
-}
 
 // The vectors of docs/packing.md, as text.
 class PackingDocTest : public ::testing::Test {

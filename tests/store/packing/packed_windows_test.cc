@@ -16,6 +16,7 @@
 #include "poniente/mixture_dataset.h"
 #include "poniente/packing.h"
 #include "poniente/token_store.h"
+#include "tests/store/packing/packed_epochs.h"
 #include "tests/store/small_stores.h"
 #include "tests/support/status_matchers.h"
 #include "tests/support/temp_dir.h"
@@ -30,99 +31,19 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using testing::IsOk;
 using testing::IsOkAndHolds;
+using testing::PackedEpochs;
 using testing::ProvenDocuments;
+using testing::RandomPackedLengths;
 using testing::StatusIs;
 using testing::TempDir;
 using testing::WriteStore;
 
-constexpr uint32_t kPaddingId = 256;  // end_of_document of the stores
-
-std::vector<uint64_t> RandomLengths(size_t documents, uint32_t window,
-                                    std::mt19937_64& random) {
-  const uint64_t edges[] = {0, 1, window - 1, window, window + 1, 10 * window};
-  std::vector<uint64_t> lengths(documents);
-  for (uint64_t& length : lengths) {
-    length = random() % 5 == 0 ? edges[random() % std::size(edges)]
-                               : random() % (2 * window);
-  }
-  return lengths;
-}
-
-class PackedWindowsTest : public ::testing::Test {
- protected:
-  std::shared_ptr<const TokenStore> Store(
-      const std::vector<uint64_t>& lengths) {
-    documents_ = ProvenDocuments(lengths, 256);
-    const std::string path = folder_.path(std::to_string(stores_++));
-    EXPECT_THAT(WriteStore(path, documents_), IsOk());
-    return *TokenStore::Open(path);
-  }
-
-  // Every window of an epoch: its tokens are those of its pieces, and padding;
-  // every piece is found; every token that `kept` tells is in one piece.
-  void ExpectEpoch(const TokenSource& source,
-                   const AsyncDataset<TokenWindow>& windows, uint32_t length,
-                   uint64_t epoch,
-                   const std::function<uint64_t(uint64_t)>& kept) const {
-    const PiecewiseItems& pieces = *PiecesOf(windows);
-    const uint64_t count = windows.length_now().readable;
-    std::map<uint64_t, std::vector<PieceOfItem>> uses;
-    std::vector<Position> positions;
-    for (uint64_t w = 0; w < count; ++w) positions.push_back({w, epoch});
-    ASSERT_OK_AND_ASSIGN(const std::vector<TokenWindow> items,
-                         RunBlocking(windows.GetAt(positions)));
-    for (uint64_t w = 0; w < count; ++w) {
-      const std::vector<uint32_t>& tokens = items[w].tokens;
-      ASSERT_EQ(tokens.size(), length);
-      ASSERT_OK_AND_ASSIGN(const auto parts, pieces.Pieces({w, epoch}));
-      uint32_t at = 0;
-      for (const ItemPiece& part : parts) {
-        ASSERT_LT(part.begin, part.end);
-        for (uint64_t t = part.begin; t < part.end; ++t, ++at) {
-          if (part.is_padding()) {
-            ASSERT_EQ(tokens[at], kPaddingId);
-            continue;
-          }
-          ASSERT_OK_AND_ASSIGN(const TokenRange range,
-                               source.DocumentRange(part.document));
-          ASSERT_LT(t - range.begin, range.size());
-          ASSERT_EQ(tokens[at], documents_[part.document].ids[t - range.begin]);
-        }
-        if (part.is_padding()) continue;
-        uses[part.document].push_back(
-            {w, at - static_cast<uint32_t>(part.end - part.begin), part.begin,
-             part.end});
-      }
-      ASSERT_EQ(at, length);
-      ASSERT_TRUE(pieces.HasPiecesInMemory({w, epoch}));
-    }
-    for (uint64_t d = 0; d < documents_.size(); ++d) {
-      std::vector<PieceOfItem>& used = uses[d];
-      std::sort(used.begin(), used.end(),
-                [](const PieceOfItem& a, const PieceOfItem& b) {
-                  return a.begin < b.begin;
-                });
-      ASSERT_THAT(pieces.ItemsIn(d, epoch), IsOkAndHolds(used)) << d;
-      uint64_t tokens = 0;
-      for (size_t i = 0; i < used.size(); ++i) {
-        tokens += used[i].end - used[i].begin;
-        if (i > 0) {
-          ASSERT_EQ(used[i].begin, used[i - 1].end);
-        }
-      }
-      ASSERT_EQ(tokens, kept(d)) << d;
-    }
-  }
-
-  TempDir folder_;
-  int stores_ = 0;
-  Documents documents_;
-  std::mt19937_64 random_{poniente::testing::TestSeed(5)};
-};
+class PackedWindowsTest : public PackedEpochs {};
 
 TEST_F(PackedWindowsTest, EveryDocumentIsThereInEachEpoch) {
   constexpr uint32_t kLength = 32;
-  const std::vector<uint64_t> lengths = RandomLengths(300, kLength, random_);
+  const std::vector<uint64_t> lengths =
+      RandomPackedLengths(300, kLength, random_);
   const auto store = Store(lengths);
   ASSERT_OK_AND_ASSIGN(const auto windows, store->PackedWindows(kLength));
   for (const uint64_t epoch : {0, 1, 7}) {
@@ -139,7 +60,8 @@ TEST_F(PackedWindowsTest, EveryDocumentIsThereInEachEpoch) {
 
 TEST_F(PackedWindowsTest, PoliciesForLongDocuments) {
   constexpr uint32_t kLength = 24;
-  const std::vector<uint64_t> lengths = RandomLengths(100, kLength, random_);
+  const std::vector<uint64_t> lengths =
+      RandomPackedLengths(100, kLength, random_);
   const auto store = Store(lengths);
   PackingOptions options;
   options.align = 4;
@@ -168,7 +90,8 @@ TEST_F(PackedWindowsTest, PoliciesForLongDocuments) {
 
 TEST_F(PackedWindowsTest, SelectedDocuments) {
   constexpr uint32_t kLength = 32;
-  const std::vector<uint64_t> lengths = RandomLengths(200, kLength, random_);
+  const std::vector<uint64_t> lengths =
+      RandomPackedLengths(200, kLength, random_);
   const auto store = Store(lengths);
   std::vector<uint64_t> chosen;
   for (uint64_t d = 0; d < lengths.size(); ++d) {
@@ -191,7 +114,8 @@ TEST_F(PackedWindowsTest, SelectedDocuments) {
 
 TEST_F(PackedWindowsTest, SeveralStoresAsOne) {
   constexpr uint32_t kLength = 32;
-  const std::vector<uint64_t> lengths = RandomLengths(120, kLength, random_);
+  const std::vector<uint64_t> lengths =
+      RandomPackedLengths(120, kLength, random_);
   documents_ = ProvenDocuments(lengths, 256);
   for (int part = 0; part < 3; ++part) {
     const Documents documents(documents_.begin() + part * 40,
@@ -218,7 +142,7 @@ TEST_F(PackedWindowsTest, NothingButEmptyDocuments) {
 }
 
 TEST_F(PackedWindowsTest, WithoutShuffleEveryEpochIsTheSame) {
-  const auto store = Store(RandomLengths(60, 16, random_));
+  const auto store = Store(RandomPackedLengths(60, 16, random_));
   PackingOptions options;
   options.shuffle = false;
   ASSERT_OK_AND_ASSIGN(const auto windows, store->PackedWindows(16, options));
@@ -232,7 +156,7 @@ TEST_F(PackedWindowsTest, WithoutShuffleEveryEpochIsTheSame) {
 }
 
 TEST_F(PackedWindowsTest, SeedsAndEpochsSeatDocumentsAnew) {
-  const auto store = Store(RandomLengths(400, 64, random_));
+  const auto store = Store(RandomPackedLengths(400, 64, random_));
   ASSERT_OK_AND_ASSIGN(const auto windows, store->PackedWindows(64));
   const auto other = windows->WithSeed(1);
   EXPECT_NE(other->fingerprint(), windows->fingerprint());
@@ -257,7 +181,7 @@ TEST_F(PackedWindowsTest, SeedsAndEpochsSeatDocumentsAnew) {
 }
 
 TEST_F(PackedWindowsTest, WindowsCannotBeCut) {
-  const auto store = Store(RandomLengths(60, 16, random_));
+  const auto store = Store(RandomPackedLengths(60, 16, random_));
   ASSERT_OK_AND_ASSIGN(const auto windows, store->PackedWindows(16));
   const std::vector<Position> whole = {{0, 0, 0, 16}};
   EXPECT_THAT(RunBlocking(windows->GetAt(whole)), IsOk());
@@ -272,7 +196,7 @@ TEST_F(PackedWindowsTest, WindowsCannotBeCut) {
 // Below a mixture, windows are not shuffled again: its draws are the node's own
 // order.
 TEST_F(PackedWindowsTest, BelowMixtures) {
-  const std::vector<uint64_t> lengths = RandomLengths(200, 32, random_);
+  const std::vector<uint64_t> lengths = RandomPackedLengths(200, 32, random_);
   const auto store = Store(lengths);
   ASSERT_OK_AND_ASSIGN(const auto packed, store->PackedWindows(32));
   ASSERT_OK_AND_ASSIGN(const auto plain, store->Windows(32));
