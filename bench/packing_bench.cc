@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // What packing whole documents into windows wastes and costs.
 //
-//   packing_bench [DOCUMENTS] [ROUNDS]
+//   packing_bench [DOCUMENTS] [ROUNDS] [SEED]
 //   packing_bench chunks [DOCUMENTS]
 //
-// For DOCUMENTS (default 1e8) random lengths, of a log-normal distribution
-// (median 600, sigma 1) and of a power law (P(n > x) = (100 / x)^1.2, at most
-// 2^20), and windows of 2048 to 131072 tokens:
+// For DOCUMENTS (default 1e8) random lengths, drawn from SEED (default 1), of a
+// log-normal distribution (median 600, sigma 1) and of a power law (P(n > x) =
+// (100 / x)^1.2, at most 2^20), and windows of 2048 to 131072 tokens:
 //   padding     share of all tokens of the windows
 //   plan        processor time to make it, the median of ROUNDS (default 5);
 //               memory of the plan
@@ -55,8 +55,9 @@ using internal::PackedPlace;
 using internal::PackingOrder;
 using internal::WindowPacking;
 
-LengthHistogram RandomHistogram(DrawLength draw, uint64_t documents) {
-  std::mt19937_64 random(1);
+LengthHistogram RandomHistogram(DrawLength draw, uint64_t documents,
+                                uint64_t seed) {
+  std::mt19937_64 random(seed);
   std::vector<uint64_t> counts(kLongestDocument + 1);
   for (uint64_t i = 0; i < documents; ++i) ++counts[draw(random)];
   LengthHistogram histogram;
@@ -132,8 +133,8 @@ double StreamPadding(DrawLength draw, uint32_t window, bool best_fit) {
 }
 
 void Measure(const std::string& name, DrawLength draw, uint64_t documents,
-             int rounds) {
-  const LengthHistogram histogram = RandomHistogram(draw, documents);
+             int rounds, uint64_t seed) {
+  const LengthHistogram histogram = RandomHistogram(draw, documents, seed);
   for (const uint32_t window : {2048u, 4096u, 8192u, 131072u}) {
     std::vector<double> plan_ms;
     for (int i = 0; i < rounds; ++i) {
@@ -267,8 +268,9 @@ int main(int argc, char** argv) {
   }
   const double documents = argc > 1 ? std::atof(argv[1]) : 1e8;
   const int rounds = argc > 2 ? std::atoi(argv[2]) : 5;
-  if (argc > 3 || !(documents >= 1) || rounds < 1) {
-    std::fprintf(stderr, "usage: packing_bench [DOCUMENTS] [ROUNDS]\n");
+  const int seed = argc > 3 ? std::atoi(argv[3]) : 1;
+  if (argc > 4 || !(documents >= 1) || rounds < 1 || seed < 0) {
+    std::fprintf(stderr, "usage: packing_bench [DOCUMENTS] [ROUNDS] [SEED]\n");
     return 2;
   }
   std::printf(
@@ -278,7 +280,8 @@ int main(int argc, char** argv) {
       "groups", "equal", "win us", "back us", "first fit", "best fit");
   using namespace poniente::bench;
   const auto count = static_cast<uint64_t>(documents);
-  Measure("log-normal", LogNormalLength, count, rounds);
-  Measure("power", PowerLength, count, rounds);
+  Measure("log-normal", LogNormalLength, count, rounds,
+          static_cast<uint64_t>(seed));
+  Measure("power", PowerLength, count, rounds, static_cast<uint64_t>(seed));
   return 0;
 }

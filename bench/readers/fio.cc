@@ -37,10 +37,10 @@ std::string FileOptions(const FioJob& job) {
 std::string FioCommand(const FioJob& job) {
   return absl::StrFormat(
       "fio --name=%s %s "
-      "--ioengine=io_uring --rw=randread --bs=8k --iodepth=%d --direct=%d "
+      "--ioengine=io_uring --rw=randread %s --iodepth=%d --direct=%d "
       "--invalidate=%d --randrepeat=0 --time_based --runtime=%dms "
       "--output-format=json",
-      job.name, FileOptions(job), job.depth, job.direct, job.evict,
+      job.name, FileOptions(job), job.blocks, job.depth, job.direct, job.evict,
       static_cast<int>(1000 * job.seconds));
 }
 

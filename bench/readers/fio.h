@@ -23,6 +23,8 @@ struct FioJob {
   uint64_t bytes = 0;
   bool direct = false;
   int depth = 64;     // reads in flight
+  // Sizes of the reads, and what their offsets are multiples of.
+  std::string blocks = "--bs=8k";
   bool evict = true;  // empties the files' cache first
   double seconds = 0;
 };

@@ -6,6 +6,9 @@
 
 #include <algorithm>
 #include <cstring>
+#include <numeric>
+#include <span>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -66,6 +69,36 @@ TEST_P(DocumentLookupTest, FindsEveryDocumentAndEveryToken) {
     EXPECT_THAT(store->DocumentName(past),
                 StatusIs(absl::StatusCode::kOutOfRange,
                          HasSubstr(std::to_string(lengths.size()))));
+  }
+}
+
+// Twice: the first call reads and keeps the ends that the second one uses.
+TEST_P(DocumentLookupTest, FindsManyDocumentsTogetherInAnyOrder) {
+  const TempDir folder;
+  const std::vector<uint64_t>& lengths = GetParam().lengths;
+  ASSERT_THAT(WriteStore(folder.path(), ProvenDocuments(lengths, 257)), IsOk());
+  ASSERT_OK_AND_ASSIGN(const auto store, TokenStore::Open(folder.path()));
+  std::vector<uint64_t> begins = {0};
+  for (const uint64_t length : lengths) {
+    begins.push_back(begins.back() + length);
+  }
+  std::vector<uint64_t> documents(lengths.size());
+  std::iota(documents.rbegin(), documents.rend(), 0);
+  documents.push_back(0);
+  std::vector<TokenRange> ranges(documents.size());
+  for (int call = 0; call < 2; ++call) {
+    ASSERT_THAT(store->DocumentRanges(documents, std::span(ranges)), IsOk());
+    for (size_t i = 0; i < documents.size(); ++i) {
+      const TokenRange expected{begins[documents[i]], begins[documents[i] + 1]};
+      ASSERT_EQ(ranges[i], expected) << documents[i];
+    }
+    ASSERT_TRUE(store->HasRangesInMemory(documents));
+    // A document that does not exist, among others and with ends in memory.
+    documents.back() = UINT64_MAX - static_cast<uint64_t>(call);
+    EXPECT_THAT(store->DocumentRanges(documents, std::span(ranges)),
+                StatusIs(absl::StatusCode::kOutOfRange,
+                         HasSubstr(std::to_string(documents.back()))));
+    documents.back() = 0;
   }
 }
 
