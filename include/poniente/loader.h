@@ -36,8 +36,9 @@ namespace poniente {
 enum class LastBatch { kKeep, kDrop };
 
 // How a loader serves a run. `tensors`, `token_type` and `loss_weights` decide
-// the form of a batch; only `rank`, `ranks`, `start_step` and `last_batch`
-// decide which samples it has.
+// the form of a batch; only `rank`, `ranks`, `sharing`, `start_step` and
+// `last_batch` decide which samples it has, and `context` which of their
+// tokens.
 struct LoaderOptions {
   // Number of this data-parallel rank, and how many ranks there are: they
   // decide which share of each step this loader serves. All ranks together see
@@ -199,9 +200,13 @@ class Loader {
   // token_type is too narrow, a leaf's windows differ from the schedule's
   // seq_len, prefetch_batches is 0, prefetch_batches or max_held is above
   // 65536, labels are requested with an unsigned token_type, loss_weights name
-  // no source, a source's loss mask cannot be joined (docs/batches.md), or the
-  // schedule describes another root mixture than the dataset's: other
-  // components, shares, block_size, seed or stages.
+  // no source, a source's loss mask cannot be joined (docs/batches.md),
+  // context.ranks does not divide seq_len as its split needs, sharing.even_work
+  // is set but no source is packed, or attention crosses documents,
+  // documents.labels_beyond_sample is set but the windows of a source do not
+  // lie in files, or its documents are not known, or the schedule describes
+  // another root mixture than the dataset's: other components, shares,
+  // block_size, seed or stages.
   static absl::StatusOr<std::unique_ptr<Loader>> Create(
       DatasetPtr<TokenWindow> dataset, Schedule schedule,
       LoaderOptions options = LoaderOptions());

@@ -170,8 +170,7 @@ absl::Status BatchAssembler::Check(const DatasetTree& tree,
   const BatchLayout layout(options.token_type, options.tensors,
                            options.documents.max_documents);
   PONIENTE_RETURN_IF_ERROR(LossMaskRows::Check(tree, layout));
-  PONIENTE_RETURN_IF_ERROR(
-      PartFinder::Check(tree, options, FileRows::CanRead(tree)));
+  PONIENTE_RETURN_IF_ERROR(PartFinder::Check(tree, options));
   PONIENTE_RETURN_IF_ERROR(CheckContext(schedule, options.context));
   PONIENTE_RETURN_IF_ERROR(StepSharing::Check(tree, options.sharing));
   PONIENTE_RETURN_IF_ERROR(CheckStretches(tree, dataset, schedule, layout));

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "loader/batch_access.h"
+#include "loader/document_rows.h"
 #include "poniente/extend/piecewise_items.h"
 #include "util/status_macros.h"
 

@@ -14,7 +14,7 @@
 namespace poniente::internal {
 
 absl::Status PartFinder::Check(const DatasetTree& tree,
-                               const LoaderOptions& options, bool reads_files) {
+                               const LoaderOptions& options) {
   const ContextRank& context = options.context;
   if (context.rank >= context.ranks) {
     return absl::InvalidArgumentError(
@@ -27,16 +27,28 @@ absl::Status PartFinder::Check(const DatasetTree& tree,
         "attention_across makes each sample one document; turn one of them "
         "off");
   }
-  if (!options.documents.labels_beyond_sample || reads_files) {
-    return absl::OkStatus();
-  }
+  if (!options.documents.labels_beyond_sample) return absl::OkStatus();
   for (const TreeLeaf& leaf : tree.leaves()) {
-    if (leaf.is_plain && leaf.node->ranges() != nullptr) continue;
-    return absl::InvalidArgumentError(absl::StrCat(
-        "the label of a sample's last token is to be the token behind the "
-        "sample, but the windows of '",
-        leaf.path, "' ('", leaf.node->name(),
-        "') do not lie in files as they are; turn labels_beyond_sample off"));
+    const auto refused = [&leaf](const char* why) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "the label of a sample's last token is to be the token behind the "
+          "sample, but ",
+          why, " (labels_beyond_sample; source '", leaf.path, "', '",
+          leaf.node->name(), "')"));
+    };
+    if (!leaf.is_plain || leaf.node->ranges() == nullptr) {
+      return refused(
+          "its windows do not lie in files as they are: a function makes them, "
+          "they are of selected documents, or they reach from one file into "
+          "the next or lie in compressed files; leave the function out, pack "
+          "the documents, cut each file by itself (across_shards = false), or "
+          "turn the option off");
+    }
+    if (PiecesOf(*leaf.node) == nullptr) {
+      return refused(
+          "nobody knows where its documents end; open it with the id that ends "
+          "them, or turn the option off");
+    }
   }
   return absl::OkStatus();
 }

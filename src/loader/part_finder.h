@@ -24,12 +24,12 @@ namespace poniente::internal {
 // Thread safety: immutable; any number of threads.
 class PartFinder {
  public:
-  // Checks the options. `reads_files`: whether the rows are read from files
-  // (FileRows). Errors: as Loader::Create().
+  // Checks the options. Errors: as Loader::Create().
   static absl::Status Check(const DatasetTree& tree,
-                            const LoaderOptions& options, bool reads_files);
+                            const LoaderOptions& options);
 
-  // Borrows the tree. `needs_documents`: whether a tensor depends on them.
+  // Borrows the tree. `needs_documents`: whether a tensor depends on them;
+  // `reads_files`: whether the rows are read from files (FileRows).
   // REQUIRES: Check() is ok.
   PartFinder(const DatasetTree& tree, const LoaderOptions& options,
              bool needs_documents, bool reads_files);

@@ -19,6 +19,7 @@
 #include "poniente/token_store.h"
 #include "tests/loader/open_loader.h"
 #include "tests/store/small_stores.h"
+#include "tests/support/file_windows.h"
 #include "tests/support/status_matchers.h"
 #include "tests/support/temp_dir.h"
 #include "tests/support/test_seed.h"
@@ -214,6 +215,30 @@ TEST_F(ContextSlicesTest, OfAMixtureWhoseSamplesAreCut) {
           {{"a", *store_->Windows(kSeqLen)}},
           schedule.MixtureOptionsFrom({.block_size = 24, .seed = 5})));
   ExpectSlices<int32_t>(root, schedule, ContextSplit::kZigZag, 2, RowOptions());
+}
+
+// Their tokens are counted in the item, not in the source.
+TEST_F(ContextSlicesTest, OfFilesWithoutDocumentsWhoseSamplesAreCut) {
+  std::string ids(40 * kSeqLen, '\0');
+  for (size_t i = 0; i < ids.size(); ++i) ids[i] = static_cast<char>(i % 127);
+  testing::WriteFile(folder_.path("ids"), ids);
+  ASSERT_OK_AND_ASSIGN(
+      const auto reader,
+      ByteReader::Open(std::vector<std::string>{folder_.path("ids")}));
+  ScheduleOptions options;
+  options.batch_size = 6;
+  options.max_seq_len = kSeqLen;
+  options.seq_len = 8;
+  options.steps = 10;
+  ASSERT_OK_AND_ASSIGN(const Schedule schedule, Schedule::Create(options));
+  ASSERT_OK_AND_ASSIGN(
+      const auto root,
+      MixtureDataset<TokenWindow>::Create(
+          {{"a", std::make_shared<testing::FileWindows>(reader, kSeqLen)}},
+          schedule.MixtureOptionsFrom({.block_size = 24, .seed = 5})));
+  for (const ContextSplit split : kOfSamples) {
+    ExpectSlices<int32_t>(root, schedule, split, 2, RowOptions());
+  }
 }
 
 // Their items are made in memory, and cut there.

@@ -19,6 +19,7 @@
 #include "poniente/token_store.h"
 #include "tests/loader/open_loader.h"
 #include "tests/store/small_stores.h"
+#include "tests/support/file_windows.h"
 #include "tests/support/status_matchers.h"
 #include "tests/support/temp_dir.h"
 #include "tests/support/test_seed.h"
@@ -165,6 +166,18 @@ TEST_F(LabelsBeyondTest, SourcesThatAreNotReadAsTheyAreAreRefused) {
   EXPECT_THAT(Loader::Create(mapped, MakeSchedule(2, 2), Options()),
               StatusIs(kInvalid, AllOf(HasSubstr("labels_beyond_sample"),
                                        HasSubstr(store_->path()))));
+}
+
+// Whether a document goes on behind a sample is not known.
+TEST_F(LabelsBeyondTest, SourcesWithoutDocumentsAreRefused) {
+  testing::WriteFile(folder_.path("ids"), std::string(4 * kSeqLen, 'a'));
+  ASSERT_OK_AND_ASSIGN(
+      const auto reader,
+      ByteReader::Open(std::vector<std::string>{folder_.path("ids")}));
+  const auto windows = std::make_shared<testing::FileWindows>(reader, kSeqLen);
+  EXPECT_THAT(Loader::Create(windows, MakeSchedule(2, 2), Options()),
+              StatusIs(kInvalid, AllOf(HasSubstr("labels_beyond_sample"),
+                                       HasSubstr("where its documents end"))));
 }
 
 }  // namespace
