@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <memory>
+#include <numeric>
 #include <random>
 #include <string>
 #include <utility>
@@ -266,6 +267,20 @@ TEST_F(LossMaskBatchesTest, ADamagedMaskIsAnErrorThatNamesTheFile) {
   EXPECT_THAT(loader->NextBlocking(),
               StatusIs(absl::StatusCode::kDataLoss,
                        AllOf(HasSubstr("step 0"), HasSubstr(file))));
+}
+
+// Its mask is read beside windows that the loader does not read itself.
+TEST_F(LossMaskBatchesTest, ADamagedMaskOfSelectedDocumentsIsAnErrorToo) {
+  std::vector<uint64_t> documents(50);
+  std::iota(documents.begin(), documents.end(), 0);
+  ASSERT_OK_AND_ASSIGN(const Selection some,
+                       Selection::FromIndices(500, documents));
+  const auto loader = Open(*chat_.store->Windows(kSeqLen, some),
+                           MakeSchedule(1, 1), Options(kLossTensors));
+  const std::string file = folder_.path("chat") + "/loss_mask-1.bin";
+  testing::FlipBit(file, 3);
+  EXPECT_THAT(loader->NextBlocking(),
+              StatusIs(absl::StatusCode::kDataLoss, HasSubstr(file)));
 }
 
 }  // namespace
