@@ -24,16 +24,21 @@ namespace poniente {
 // model sees nothing earlier. Samples of packed documents (packing.h) may have
 // padding, which is no document: its tokens have no loss. DocumentRules say
 // what documents may see of each other.
+//
+// With context parallelism (LoaderOptions::context), a row is the part of a
+// sample that this rank has, and L the tokens of it. All other tensors are that
+// part of the sample's, but kCuSeqlens and what counts its sequences: there,
+// each part of a document in a chunk of the row is a sequence.
 enum class BatchTensor : uint8_t {
   // [n, L], of type LoaderOptions::token_type.
   kTokens,
   // [n, L], of the same type, which must be signed: the next id, or
   // kIgnoredLabel where loss_mask is 0.
   kLabels,
-  // [n, L] u8: 1 if the next token lies in the same sample and in the same
-  // document, and has loss by its source's mask, if there is one
-  // (TokenSource::has_loss_mask()); else 0. A sample of L + 1 tokens has L
-  // labels.
+  // [n, L] u8: 1 if the next token lies in the same sample (unless
+  // DocumentRules::labels_beyond_sample) and in the same document (unless
+  // loss_across), and has loss by its source's mask, if there is one
+  // (TokenSource::has_loss_mask()); else 0.
   kLossMask,
   // [n, L] i32: number of the token's document within the sample, from 0; -1
   // for padding.
@@ -71,13 +76,15 @@ struct DocumentRules {
   bool restart_positions = true;
   // Whether the last token of a sample has a label if its document goes on
   // behind the sample: the next token, which is read besides. So each token of
-  // a document but its first is a label, whatever the lengths of samples. Only
-  // for sources that lie in files; windows must not overlap, or some labels are
-  // there twice.
+  // a document that is read has a label but the last one, whatever the lengths
+  // of samples. (With loss_across, the last token of a sample still has none if
+  // its document ends there.) Only for sources that lie in files, know their
+  // documents and do not overlap.
   bool labels_beyond_sample = false;
-  // D, the most documents of a sample that cu_seqlens have room for, padding
-  // included. A sample with more is an error. 0: as many as packing can put
-  // into a window; for other samples, L.
+  // D, the most documents of a row that cu_seqlens have room for, padding
+  // included. A row with more is an error. 0: as many as packing can put into a
+  // window (one more with kZigZag, twice as many with kZigZagPerDocument, as
+  // parts count); for other samples, L.
   uint32_t max_documents = 0;
 
   friend bool operator==(const DocumentRules&, const DocumentRules&) = default;

@@ -296,6 +296,7 @@ typedef struct poniente_step {
   uint64_t first_sample;
   uint64_t batch_size;
   uint64_t num_samples;
+  /* Tokens of a sample; with context_ranks, tensors have a part of them. */
   uint32_t seq_len;
   /* Number and name of the stage; the name may be "". The name lives as long as
    * the loader or batch that returned it. */

@@ -41,8 +41,7 @@ struct SampleOrigin {
 struct Reading {
   uint64_t step = 0;
   // Place in the step's whole batch, over all ranks. With consecutive shares,
-  // rank r of R serves it if
-  // it lies in RankShare(batch size, r, R).
+  // rank r of R serves it if it lies in RankShare(batch size, r, R).
   uint64_t position = 0;
   uint64_t sample = 0;
   uint64_t epoch = 0;
@@ -70,8 +69,7 @@ class RunTrace {
   const Schedule& schedule() const { return schedule_; }
 
   // Returns the samples of a rank's share of a step, in the order of its batch.
-  // If a
-  // finite dataset ends in the step, returns only the samples that exist.
+  // If a finite dataset ends in the step, returns only the samples that exist.
   // OutOfRange if the run has no such step. REQUIRES: rank < ranks.
   absl::StatusOr<std::vector<SampleOrigin>> Resolve(uint64_t step,
                                                     uint32_t rank = 0,

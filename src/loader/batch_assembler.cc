@@ -15,6 +15,7 @@
 #include "loader/state/schedule_agreement.h"
 #include "loader/widen.h"
 #include "poniente/extend/index_map_dataset.h"
+#include "poniente/extend/piecewise_items.h"
 #include "poniente/packing.h"
 #include "util/status_macros.h"
 
@@ -119,15 +120,37 @@ absl::Status CheckStretches(const DatasetTree& tree,
   return absl::OkStatus();
 }
 
-absl::Status CheckContext(const Schedule& schedule,
-                          const ContextRank& context) {
+// Documents that are not aligned would be refused in the middle of the run.
+absl::Status CheckAligned(const DatasetTree& tree, uint64_t chunks) {
+  for (const TreeLeaf& leaf : tree.leaves()) {
+    if (!leaf.is_plain || PiecesOf(*leaf.node) == nullptr) continue;
+    const PackedItems* const packed = PackedItemsOf(*leaf.node);
+    if (packed != nullptr && packed->align() % chunks == 0) continue;
+    return absl::InvalidArgumentError(absl::StrCat(
+        "zig-zag per document cuts each document into ", chunks,
+        " equal chunks, but those of '", leaf.path, "' ",
+        packed == nullptr
+            ? std::string("are not packed")
+            : absl::StrCat("are multiples of ", packed->align(), " tokens"),
+        "; pack them with align = ", chunks, ", or use zig-zag"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckContext(const DatasetTree& tree, const Schedule& schedule,
+                          const LoaderOptions& options) {
+  const ContextRank& context = options.context;
   if (context.ranks == 1) return absl::OkStatus();
   for (const Stretch& stretch : schedule.stretches()) {
     PONIENTE_RETURN_IF_ERROR(MakeContextSlice(context.split, stretch.seq_len,
                                               {}, context.rank, context.ranks)
                                  .status());
   }
-  return absl::OkStatus();
+  if (context.split != ContextSplit::kZigZagPerDocument ||
+      options.documents.attention_across) {
+    return absl::OkStatus();
+  }
+  return CheckAligned(tree, 2 * uint64_t{context.ranks});
 }
 
 }  // namespace
@@ -171,7 +194,7 @@ absl::Status BatchAssembler::Check(const DatasetTree& tree,
                            options.documents.max_documents);
   PONIENTE_RETURN_IF_ERROR(LossMaskRows::Check(tree, layout));
   PONIENTE_RETURN_IF_ERROR(PartFinder::Check(tree, options));
-  PONIENTE_RETURN_IF_ERROR(CheckContext(schedule, options.context));
+  PONIENTE_RETURN_IF_ERROR(CheckContext(tree, schedule, options));
   PONIENTE_RETURN_IF_ERROR(StepSharing::Check(tree, options.sharing));
   PONIENTE_RETURN_IF_ERROR(CheckStretches(tree, dataset, schedule, layout));
   return tree.CheckEpochs(schedule.samples());

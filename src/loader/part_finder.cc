@@ -49,6 +49,11 @@ absl::Status PartFinder::Check(const DatasetTree& tree,
           "nobody knows where its documents end; open it with the id that ends "
           "them, or turn the option off");
     }
+    if (PiecesOf(*leaf.node)->items_overlap()) {
+      return refused(
+          "its windows share tokens, so that some labels would be there twice; "
+          "leave overlap out, or turn the option off");
+    }
   }
   return absl::OkStatus();
 }

@@ -188,6 +188,12 @@ TEST_F(ContextSlicesTest, OfEachAlignedDocument) {
     ExpectSlices<int32_t>(*store_->PackedWindows(kSeqLen, {.align = 2 * ranks}),
                           MakeSchedule(10, 5), ContextSplit::kZigZagPerDocument,
                           ranks, RowOptions());
+    // Tokens that see the whole sample are one document.
+    DocumentRules rules;
+    rules.attention_across = true;
+    ExpectSlices<int32_t>(*store_->PackedWindows(kSeqLen), MakeSchedule(10, 5),
+                          ContextSplit::kZigZagPerDocument, ranks,
+                          RowOptions(rules));
   }
 }
 
@@ -299,12 +305,14 @@ TEST_F(ContextSlicesTest, WhatCannotBeDividedIsRefused) {
   options.context = {0, 3, ContextSplit::kZigZag};
   EXPECT_THAT(Loader::Create(windows, MakeSchedule(2, 2), options),
               StatusIs(kInvalid, AllOf(HasSubstr("16"), HasSubstr("6"))));
-  // Only the documents show that they cannot be.
   options.context = {0, 2, ContextSplit::kZigZagPerDocument};
-  const auto loader = Open(windows, MakeSchedule(2, 2), options);
-  EXPECT_THAT(loader->NextBlocking(),
-              StatusIs(kInvalid, AllOf(HasSubstr(store_->path()),
-                                       HasSubstr("multiple of 4"))));
+  EXPECT_THAT(Loader::Create(windows, MakeSchedule(2, 2), options),
+              StatusIs(kInvalid,
+                       AllOf(HasSubstr("not packed"), HasSubstr("align = 4"))));
+  EXPECT_THAT(Loader::Create(*store_->PackedWindows(kSeqLen, {.align = 2}),
+                             MakeSchedule(2, 2), options),
+              StatusIs(kInvalid, AllOf(HasSubstr("multiples of 2 tokens"),
+                                       HasSubstr("align = 4"))));
 }
 
 }  // namespace

@@ -145,6 +145,19 @@ TEST_F(LabelsBeyondTest, OfARunWithSeveralLengths) {
   ExpectLabels<int32_t>(root, schedule, Options());
 }
 
+TEST_F(LabelsBeyondTest, WindowsThatShareTokensAreRefused) {
+  WindowRule rule;
+  rule.overlap = 1;
+  const auto refused = StatusIs(
+      kInvalid, AllOf(HasSubstr("overlap"), HasSubstr(store_->path())));
+  EXPECT_THAT(Loader::Create(*store_->Windows(kSeqLen, rule),
+                             MakeSchedule(2, 2), Options()),
+              refused);
+  EXPECT_THAT(Loader::Create(*store_->PackedWindows(kSeqLen, {.overlap = 1}),
+                             MakeSchedule(2, 2), Options()),
+              refused);
+}
+
 TEST_F(LabelsBeyondTest, ChangesNoToken) {
   const auto windows = *store_->PackedWindows(kSeqLen);
   LoaderOptions without = Options();

@@ -75,6 +75,10 @@ class PiecewiseItems {
     return true;
   }
 
+  // Returns whether items share tokens: the last of one item may be the first
+  // of another.
+  virtual bool items_overlap() const { return false; }
+
   // Sets `goes_on` to whether the document of `piece`, the last piece of an
   // item, has tokens behind it in the source: token piece.end is then the next.
   // Returns false if that takes a read and `may_read` is false. Default: it has
@@ -113,6 +117,9 @@ class PackedItems {
   virtual ~PackedItems() = default;
 
   virtual const PackingSummary& packing_summary() const = 0;
+  // Returns the number of tokens of which each piece, with the padding behind
+  // it, is a multiple.
+  virtual uint32_t align() const { return 1; }
   // Returns the sum of the squared lengths of the pieces of an item, each with
   // its padding up to a multiple of `align`: what attention inside of documents
   // costs. Reads nothing, unless documents are packed by chunks: then it may

@@ -115,6 +115,8 @@ class PackedDataset : public AsyncDataset<TokenWindow>,
       const Position& position, std::vector<ItemPiece>* pieces) const override {
     return Find(position, /*may_read=*/false, pieces);
   }
+  uint32_t align() const override { return packed_->options.align; }
+  bool items_overlap() const override { return packed_->options.overlap > 0; }
   absl::StatusOr<bool> FindGoesOn(const ItemPiece& piece, bool may_read,
                                   bool* goes_on) const override {
     const std::span<const uint64_t> document(&piece.document, 1);

@@ -141,6 +141,7 @@ class Windows : public RangesDataset, public RangeSource {
     return grid_.Window(index);
   }
   const WindowGrid& grid() const { return grid_; }
+  bool overlaps() const { return rule_.overlap > 0; }
 
  private:
   const uint32_t length_;
@@ -169,6 +170,7 @@ class WindowsOfDocuments final : public Windows, public PiecewiseItems {
     return !tokens.ok() ||
            source().HasPiecesInMemory(tokens->begin, tokens->end);
   }
+  bool items_overlap() const override { return overlaps(); }
   absl::StatusOr<bool> FindGoesOn(const ItemPiece& piece, bool may_read,
                                   bool* goes_on) const override {
     *goes_on = false;
