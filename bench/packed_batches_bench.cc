@@ -20,9 +20,6 @@
 // The first batch of each run over the store is compared with what "plain"
 // makes of its windows. The first 0.3 s of each measurement do not count.
 
-#include <fcntl.h>
-#include <sys/mman.h>
-
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
@@ -34,6 +31,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "bench/measure/flags.h"
+#include "bench/measure/mapped_array.h"
 #include "bench/measure/require.h"
 #include "bench/readers/comparison.h"
 #include "bench/readers/measure_batches.h"
@@ -41,7 +39,6 @@
 #include "bench/readers/plain_packing.h"
 #include "bench/runs/packed_run.h"
 #include "poniente/byte_reader.h"
-#include "store/posix_file.h"
 
 namespace poniente::bench {
 namespace {
@@ -60,28 +57,6 @@ struct Options {
   double seconds = 1;
   double mib = 512;
   std::string only;
-};
-
-// The ids of a store, mapped.
-class MappedIds {
- public:
-  explicit MappedIds(const std::string& store) {
-    const std::string path = store + "/tokens-1.bin";
-    const internal::OwnedFd fd = Require(internal::OpenFd(path, O_RDONLY));
-    bytes_ = fs::file_size(path);
-    mapped_ = mmap(nullptr, bytes_, PROT_READ, MAP_SHARED | MAP_POPULATE,
-                   fd.get(), 0);
-    Require(mapped_ != MAP_FAILED, "cannot map " + path);
-  }
-  ~MappedIds() { munmap(mapped_, bytes_); }
-  MappedIds(const MappedIds&) = delete;
-  MappedIds& operator=(const MappedIds&) = delete;
-
-  const uint16_t* ids() const { return static_cast<const uint16_t*>(mapped_); }
-
- private:
-  uint64_t bytes_ = 0;
-  void* mapped_ = nullptr;
 };
 
 // One store, or a mixture, as [data] of a run.
@@ -110,7 +85,7 @@ std::vector<Source> MakeStores(const Options& options) {
   return sources;
 }
 
-Sample MeasurePlain(const Options& options, const MappedIds& store,
+Sample MeasurePlain(const Options& options, const MappedArray<uint16_t>& store,
                     const KnownWindows& known, size_t seq_len, size_t windows) {
   const size_t bytes =
       (PlainBatch::Bytes(windows, seq_len, known.max_documents) + 4095) / 4096 *
@@ -121,7 +96,7 @@ Sample MeasurePlain(const Options& options, const MappedIds& store,
   size_t next = 0;
   return MeasureBatches(options.seconds, windows, [&] {
     if (next + windows > known.windows.size()) next = 0;
-    WritePlainBatch(known.windows, next, windows, store.ids(), seq_len,
+    WritePlainBatch(known.windows, next, windows, store.data(), seq_len,
                     known.max_documents,
                     PlainBatch::At(slots.bytes().data() + turn * bytes, windows,
                                    seq_len, known.max_documents));
@@ -131,11 +106,12 @@ Sample MeasurePlain(const Options& options, const MappedIds& store,
 }
 
 Sample MeasureLoader(const Options& options, const Source& source,
-                     const MappedIds& store, size_t seq_len, size_t windows) {
+                     const MappedArray<uint16_t>& store, size_t seq_len,
+                     size_t windows) {
   const PackedRun run = OpenPackedRun(source.data, options.folder, windows,
                                       seq_len, PackedTensors::kAll);
   const Batch first = Require(run.loader->NextBlocking());
-  if (source.name == "store") RequireLikePlain(run.config, first, store.ids());
+  if (source.name == "store") RequireLikePlain(run.config, first, store.data());
   return MeasureBatches(options.seconds, windows,
                         [&] { Require(run.loader->NextBlocking().status()); });
 }
@@ -155,7 +131,7 @@ int Main(int argc, char** argv) {
   }
   options.folder = fs::absolute(argv[1]);
   const std::vector<Source> sources = MakeStores(options);
-  const MappedIds store(options.folder + "/store");
+  const MappedArray<uint16_t> store(options.folder + "/store/tokens-1.bin");
   std::map<size_t, KnownWindows> known;
   Comparison comparison({.rate = "kwindows/s"});
   std::vector<std::pair<std::string, std::string>> wanted;

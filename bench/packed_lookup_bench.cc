@@ -28,7 +28,6 @@
 // they add up to a window, and each document is found where the window has it.
 
 #include <fcntl.h>
-#include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -50,6 +49,7 @@
 #include "bench/measure/cpu_seconds.h"
 #include "bench/measure/flags.h"
 #include "bench/measure/many_files.h"
+#include "bench/measure/mapped_array.h"
 #include "bench/measure/require.h"
 #include "bench/measure/sparse_store.h"
 #include "bench/measure/statistics.h"
@@ -126,29 +126,6 @@ void RequireFound(const Packed& packed, const Position& window) {
     at += static_cast<uint32_t>(piece.end - piece.begin);
   }
 }
-
-template <class T>
-class MappedArray {
- public:
-  MappedArray(const std::string& path, uint64_t offset) {
-    const OwnedFd fd = Require(internal::OpenFd(path, O_RDONLY));
-    bytes_ = std::filesystem::file_size(path);
-    mapped_ = mmap(nullptr, bytes_, PROT_READ, MAP_SHARED | MAP_POPULATE,
-                   fd.get(), 0);
-    Require(mapped_ != MAP_FAILED, "cannot map " + path);
-    data_ =
-        reinterpret_cast<const T*>(static_cast<const char*>(mapped_) + offset);
-  }
-  ~MappedArray() { munmap(mapped_, bytes_); }
-  MappedArray(const MappedArray&) = delete;
-  MappedArray& operator=(const MappedArray&) = delete;
-  T operator[](uint64_t i) const { return data_[i]; }
-
- private:
-  uint64_t bytes_ = 0;
-  void* mapped_ = nullptr;
-  const T* data_ = nullptr;
-};
 
 struct Times {
   double cpu_us = 0;

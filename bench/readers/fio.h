@@ -22,7 +22,7 @@ struct FioJob {
   // Of one file it reads within [0, bytes); 0: all of the files.
   uint64_t bytes = 0;
   bool direct = false;
-  int depth = 64;     // reads in flight
+  int depth = 64;  // reads in flight
   // Sizes of the reads, and what their offsets are multiples of.
   std::string blocks = "--bs=8k";
   bool evict = true;  // empties the files' cache first
