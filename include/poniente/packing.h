@@ -32,10 +32,28 @@ std::string_view LongDocumentsName(LongDocuments policy);
 // Returns the policy of this name; InvalidArgument for any other text.
 absl::StatusOr<LongDocuments> ParseLongDocuments(std::string_view name);
 
+// What happens to the end-of-document id that ends each document.
+enum class EndOfDocument : uint8_t {
+  // It is a token like any other.
+  kKeep,
+  // It is left out: windows hold documents without it. All documents that are
+  // packed must end with it, unless they are empty.
+  kDrop,
+};
+
+// Returns "keep" or "drop".
+std::string_view EndOfDocumentName(EndOfDocument policy);
+
 // Options of packed windows. All of them except for `index_file` decide which
 // documents share a window, so a run must keep them.
 struct PackingOptions {
   LongDocuments long_documents = LongDocuments::kSplit;
+  // Whether windows have the source's end_of_document() id behind each
+  // document. kDrop is an error unless the source states such an id and every
+  // document ends with it. That is checked when the order by length (or
+  // `index_file`, see there) is made, by reading the last token of each
+  // document: about as much as reading all tokens, once for each file.
+  EndOfDocument end_of_document = EndOfDocument::kKeep;
   // Each piece of a document takes a multiple of `align` tokens of the window,
   // up to align - 1 of them padding. Divides the length of the window. Context
   // parallelism over C ranks needs 2 * C.
@@ -82,7 +100,7 @@ struct PackingSummary {
   uint64_t windows = 0;
   uint64_t window_tokens = 0;  // of each window
   uint64_t documents = 0;      // with at least one token
-  uint64_t tokens = 0;         // of the documents
+  uint64_t tokens = 0;         // of the documents, without ends left out
   // Tokens in windows: those of the documents, without what is truncated or
   // dropped, and twice what pieces share.
   uint64_t placed_tokens = 0;

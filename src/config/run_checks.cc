@@ -115,6 +115,7 @@ class MistakeFinder {
       const PackingOptions& options = node.pack_documents->options;
       CheckEnum("LongDocuments", options.long_documents,
                 LongDocuments::kRefuse);
+      CheckEnum("EndOfDocument", options.end_of_document, EndOfDocument::kDrop);
       CheckUtf8(options.index_file);
       if (!node.pack_documents->is_packed && options != PackingOptions()) {
         Lost("states how documents are packed, and that they are not");

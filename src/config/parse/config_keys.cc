@@ -97,6 +97,7 @@ constexpr ConfigKey kKeys[] = {
 {kBlockShuffle, "window_chunks", "integer >= 1", "chunks", "1024", "chunks whose items are permuted together; state at least the batch size in samples"},
 
 {kPacking, "long_documents", "`\"split\"`, `\"truncate\"`, `\"truncate_left\"`, `\"drop\"`, `\"refuse\"`", "", "`\"split\"`", "documents longer than a window: cut into windows, with the rest packed; only their first or last tokens; left out; or an error"},
+{kPacking, "end_of_document", "`\"keep\"`, `\"drop\"`", "", "`\"keep\"`", "the end-of-document id behind each document; `drop` leaves it out of the windows, and is an error unless every document ends with it ([packing.md](packing.md#ends-of-documents))"},
 {kPacking, "align", "integer >= 1", "tokens", "1", "each document takes a multiple of this many tokens of the window; for context parallelism over C ranks, 2 C. Divides the window"},
 {kPacking, "max_documents", "integer >= 0", "documents", "0, no limit", "most documents in a window"},
 {kPacking, "overlap", "0 or 1", "tokens", "0", "tokens that the pieces of a split document share; 1 gives each of its tokens but the first as a label"},

@@ -147,6 +147,10 @@ std::optional<NodePacking> ParsePacking(TableReader& node, const Node& spec) {
             {"split", "truncate", "truncate_left", "drop", "refuse"})) {
       options.long_documents = static_cast<LongDocuments>(*policy);
     }
+    // In the order of EndOfDocument.
+    if (const auto end = table.Choice("end_of_document", {"keep", "drop"})) {
+      options.end_of_document = static_cast<EndOfDocument>(*end);
+    }
     const auto number = [&](const char* key, uint64_t least, uint64_t most,
                             uint32_t* value) {
       *value = static_cast<uint32_t>(

@@ -204,6 +204,10 @@ class RunWriter {
     if (all || options.long_documents != usual.long_documents) {
       keys.AddText("long_documents", LongDocumentsName(options.long_documents));
     }
+    if (all || options.end_of_document != usual.end_of_document) {
+      keys.AddText("end_of_document",
+                   EndOfDocumentName(options.end_of_document));
+    }
     const auto add = [&](const char* key, uint32_t value, uint32_t otherwise) {
       if (all || value != otherwise) keys.Add(key, value);
     };

@@ -63,6 +63,7 @@ absl::Status CheckPackingOptions(uint32_t window_tokens,
 namespace poniente {
 namespace {
 
+constexpr std::array<std::string_view, 2> kEndNames = {"keep", "drop"};
 constexpr std::array<std::string_view, 5> kPolicyNames = {
     "split", "truncate", "truncate_left", "drop", "refuse"};
 
@@ -70,6 +71,10 @@ constexpr std::array<std::string_view, 5> kPolicyNames = {
 
 std::string_view LongDocumentsName(LongDocuments policy) {
   return kPolicyNames[static_cast<size_t>(policy)];
+}
+
+std::string_view EndOfDocumentName(EndOfDocument policy) {
+  return kEndNames[static_cast<size_t>(policy)];
 }
 
 absl::StatusOr<LongDocuments> ParseLongDocuments(std::string_view name) {

@@ -16,6 +16,7 @@
 #include "index/packing/window_packing.h"
 #include "io/files/open_file.h"
 #include "store/in_parallel.h"
+#include "store/packing/document_ends.h"
 #include "store/packing/length_sort.h"
 #include "store/packing/open_length_order.h"
 #include "store/packing/packed_chunk.h"
@@ -60,7 +61,8 @@ uint64_t RuleKey(uint32_t window_tokens, const PackingOptions& options) {
                 uint64_t{options.chunk_documents},
                 static_cast<uint64_t>(options.long_documents),
                 uint64_t{options.align}, uint64_t{options.max_documents},
-                uint64_t{options.overlap}, uint64_t{options.parts});
+                uint64_t{options.overlap}, uint64_t{options.parts},
+                uint64_t{EndTokens(options)});
 }
 
 absl::Status DamagedTable(const std::string& path, std::string_view what) {
@@ -88,6 +90,9 @@ void Add(const PackingSummary& chunk, PackingSummary* all) {
 absl::StatusOr<std::shared_ptr<const ChunkTable>> MakeTable(
     const TokenSource& source, const Selection* selection,
     uint32_t window_tokens, const PackingOptions& options) {
+  if (EndTokens(options) > 0) {
+    PONIENTE_RETURN_IF_ERROR(CheckEnds(source, selection));
+  }
   const uint64_t chunks =
       CeilDivide(source.num_documents(), options.chunk_documents);
   auto table = std::make_shared<ChunkTable>();
@@ -204,7 +209,8 @@ absl::StatusOr<std::shared_ptr<const ChunkTable>> OpenChunkTable(
         CeilDivide(source.num_documents(), kMaxChunks), " documents"));
   }
   const uint64_t rule = RuleKey(window_tokens, options);
-  const uint64_t key = Derive(rule, LengthOrderKey(source, selection));
+  const uint64_t key =
+      Derive(rule, LengthOrderKey(source, selection, EndTokens(options)));
   const auto make = [&] {
     return MakeTable(source, selection, window_tokens, options);
   };

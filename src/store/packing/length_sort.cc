@@ -22,11 +22,11 @@ constexpr uint64_t kChunk = 65536;
 constexpr uint64_t kDense = uint64_t{1} << 17;
 constexpr uint64_t kMaxParts = 16;
 
-// Calls visit(document, length) for the chosen documents of [first, end) that
-// are not empty.
+// Calls visit(document, length) for the chosen ones of these documents that are
+// not empty without their ends.
 template <class Visit>
 absl::Status ForEachLength(const TokenSource& source,
-                           const Selection* selection,
+                           const Selection* selection, uint32_t end_tokens,
                            const DocumentSpan& documents, const Visit& visit) {
   uint64_t first = documents.first;
   while (first < documents.end) {
@@ -35,9 +35,9 @@ absl::Status ForEachLength(const TokenSource& source,
                               source.DocumentBounds(first, count));
     for (uint64_t i = 0; i < count; ++i) {
       const uint64_t length = bounds[i + 1] - bounds[i];
-      if (length == 0) continue;
+      if (length <= end_tokens) continue;
       if (selection != nullptr && !selection->Contains(first + i)) continue;
-      visit(first + i, length);
+      visit(first + i, length - end_tokens);
     }
     first += count;
   }
@@ -102,21 +102,26 @@ absl::Status LengthsChanged(const TokenSource& source) {
 
 }  // namespace
 
-uint64_t LengthOrderKey(const TokenSource& source, const Selection* selection) {
+uint64_t LengthOrderKey(const TokenSource& source, const Selection* selection,
+                        uint32_t end_tokens) {
   KeyHash hash(Derive(source.fingerprint(), Tag("bylength")));
   hash.Add(source.num_documents());
   if (selection != nullptr) hash.Add(selection->fingerprint());
+  if (end_tokens > 0) hash.Add(Tag("noends")).Add(end_tokens);
   return hash.key();
 }
 
-LengthSort::LengthSort(const TokenSource& source, const Selection* selection)
+LengthSort::LengthSort(const TokenSource& source, const Selection* selection,
+                       uint32_t end_tokens)
     : source_(&source),
       selection_(selection),
+      end_tokens_(end_tokens),
       number_bytes_(NumberBytes(source.num_documents())) {}
 
 absl::StatusOr<LengthSort> LengthSort::Count(const TokenSource& source,
-                                             const Selection* selection) {
-  LengthSort sort(source, selection);
+                                             const Selection* selection,
+                                             uint32_t end_tokens) {
+  LengthSort sort(source, selection, end_tokens);
   const uint64_t documents = source.num_documents();
   const uint64_t parts = std::clamp<uint64_t>(
       std::min<uint64_t>(documents / kChunk,
@@ -133,9 +138,9 @@ absl::StatusOr<LengthSort> LengthSort::Count(const TokenSource& source,
 }
 
 absl::StatusOr<LengthSort> LengthSort::CountSpan(
-    const TokenSource& source, const Selection* selection,
+    const TokenSource& source, const Selection* selection, uint32_t end_tokens,
     const DocumentSpan& documents) {
-  LengthSort sort(source, selection);
+  LengthSort sort(source, selection, end_tokens);
   sort.parts_.push_back({documents, {}});
   PONIENTE_RETURN_IF_ERROR(sort.CountParts());
   return sort;
@@ -146,7 +151,7 @@ absl::Status LengthSort::CountParts() {
   std::vector<absl::Status> read(parts_.size());
   InParallel(counts.size(), [&](size_t p) {
     read[p] =
-        ForEachLength(*source_, selection_, parts_[p].documents,
+        ForEachLength(*source_, selection_, end_tokens_, parts_[p].documents,
                       [&](uint64_t, uint64_t length) { ++counts[p][length]; });
   });
   PONIENTE_RETURN_IF_ERROR(JoinErrors(read));
@@ -194,7 +199,7 @@ absl::Status LengthSort::WriteTable(std::span<std::byte> table) const {
     for (const uint64_t count : parts_[p].counts) documents += count;
     bool changed = false;
     read[p] =
-        ForEachLength(*source_, selection_, parts_[p].documents,
+        ForEachLength(*source_, selection_, end_tokens_, parts_[p].documents,
                       [&](uint64_t document, uint64_t length) {
                         uint64_t& at = next[p][length];
                         changed |= at == 0 || documents == 0;

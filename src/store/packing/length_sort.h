@@ -19,8 +19,9 @@
 namespace poniente::internal {
 
 // Returns what identifies the documents: those of the source, or the selected
-// ones.
-uint64_t LengthOrderKey(const TokenSource& source, const Selection* selection);
+// ones; `end_tokens` tokens at the end of each are left out.
+uint64_t LengthOrderKey(const TokenSource& source, const Selection* selection,
+                        uint32_t end_tokens = 0);
 
 // The lengths of a source's documents, counted, and what is needed to write the
 // documents in the order of their lengths.
@@ -29,12 +30,15 @@ uint64_t LengthOrderKey(const TokenSource& source, const Selection* selection);
 // Ownership: borrows the source and the selection.
 class LengthSort {
  public:
-  // Reads all lengths. REQUIRES: the source knows its documents.
+  // Reads all lengths. `end_tokens` tokens at the end of each document do not
+  // count. REQUIRES: the source knows its documents.
   static absl::StatusOr<LengthSort> Count(const TokenSource& source,
-                                          const Selection* selection);
+                                          const Selection* selection,
+                                          uint32_t end_tokens = 0);
   // Does the same for some of the documents, on this thread alone.
   static absl::StatusOr<LengthSort> CountSpan(const TokenSource& source,
                                               const Selection* selection,
+                                              uint32_t end_tokens,
                                               const DocumentSpan& documents);
 
   const LengthHistogram& histogram() const { return histogram_; }
@@ -59,12 +63,14 @@ class LengthSort {
     std::vector<uint64_t> counts;
   };
 
-  LengthSort(const TokenSource& source, const Selection* selection);
+  LengthSort(const TokenSource& source, const Selection* selection,
+             uint32_t end_tokens);
 
   absl::Status CountParts();
 
   const TokenSource* source_;
   const Selection* selection_;
+  uint32_t end_tokens_;
   uint32_t number_bytes_;
   LengthHistogram histogram_;
   std::vector<Part> parts_;

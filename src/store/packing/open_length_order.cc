@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "poniente/token_store.h"
+#include "store/packing/document_ends.h"
 #include "store/packing/length_order_file.h"
 #include "store/packing/length_sort.h"
 #include "store/packing/replaced_file.h"
@@ -42,15 +43,26 @@ std::string PackingFile(const TokenSource& source, const Selection* selection,
 
 namespace {
 
-absl::StatusOr<LengthOrder> InFile(const std::string& path, uint64_t key,
+absl::StatusOr<LengthSort> Sort(const TokenSource& source,
+                                const Selection* selection,
+                                uint32_t end_tokens) {
+  if (end_tokens > 0) {
+    PONIENTE_RETURN_IF_ERROR(CheckEnds(source, selection));
+  }
+  return LengthSort::Count(source, selection, end_tokens);
+}
+
+absl::StatusOr<LengthOrder> InFile(const std::string& path,
                                    const TokenSource& source,
-                                   const Selection* selection) {
+                                   const Selection* selection,
+                                   uint32_t end_tokens) {
+  const uint64_t key = LengthOrderKey(source, selection, end_tokens);
   absl::StatusOr<std::optional<LengthOrder>> order = OpenOrMake(
       path,
       [&] { return OpenLengthOrderFile(path, key, source.num_documents()); },
       [&](ReplacedFile& file) -> absl::Status {
         PONIENTE_ASSIGN_OR_RETURN(const LengthSort sort,
-                                  LengthSort::Count(source, selection));
+                                  Sort(source, selection, end_tokens));
         return file.Write([&](int fd, const std::string& temporary) {
           return WriteLengthOrder(fd, temporary, key, sort);
         });
@@ -63,17 +75,20 @@ absl::StatusOr<LengthOrder> InFile(const std::string& path, uint64_t key,
 
 absl::StatusOr<LengthOrder> OpenLengthOrder(const TokenSource& source,
                                             const Selection* selection,
-                                            const std::string& file) {
+                                            const std::string& file,
+                                            uint32_t end_tokens) {
   PONIENTE_RETURN_IF_ERROR(CheckPackable(source, selection));
   const std::string path =
-      PackingFile(source, selection, file, "documents-by-length.bin");
-  const uint64_t key = LengthOrderKey(source, selection);
+      PackingFile(source, selection, file,
+                  end_tokens == 0 ? "documents-by-length.bin"
+                                  : "documents-by-length-without-ends.bin");
   if (!path.empty()) {
-    absl::StatusOr<LengthOrder> kept = InFile(path, key, source, selection);
+    absl::StatusOr<LengthOrder> kept =
+        InFile(path, source, selection, end_tokens);
     if (kept.ok() || !file.empty()) return kept;
   }
   PONIENTE_ASSIGN_OR_RETURN(const LengthSort sort,
-                            LengthSort::Count(source, selection));
+                            Sort(source, selection, end_tokens));
   return sort.InMemory();
 }
 

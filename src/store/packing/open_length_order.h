@@ -4,6 +4,7 @@
 #ifndef PONIENTE_STORE_PACKING_OPEN_LENGTH_ORDER_H_
 #define PONIENTE_STORE_PACKING_OPEN_LENGTH_ORDER_H_
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -34,11 +35,15 @@ std::string PackingFile(const TokenSource& source, const Selection* selection,
 // the folder of a token store and, if that cannot be written or `selection`
 // is not null, memory.
 //
+// `end_tokens` tokens at the end of each document are left out, 0 or 1; if 1,
+// making the order calls CheckEnds() first.
+//
 // Errors: those of CheckPackable(); errors of reading the lengths and, if
 // `file` is not empty, of writing it.
 absl::StatusOr<LengthOrder> OpenLengthOrder(const TokenSource& source,
                                             const Selection* selection,
-                                            const std::string& file);
+                                            const std::string& file,
+                                            uint32_t end_tokens = 0);
 
 }  // namespace poniente::internal
 

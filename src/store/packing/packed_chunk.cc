@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "index/packing/packing_options.h"
 #include "store/packing/length_sort.h"
 #include "util/status_macros.h"
 
@@ -35,9 +36,10 @@ absl::StatusOr<WindowPacking> PackSpan(const LengthHistogram& histogram,
 absl::StatusOr<std::vector<PackedPlace>> PackedChunk::BinPlacesOf(
     uint64_t document, uint64_t length, const PackingOrder& seats) const {
   std::vector<PackedPlace> places;
-  if (length == 0) return places;
-  PONIENTE_ASSIGN_OR_RETURN(const std::optional<uint64_t> ordinal,
-                            order.OrdinalOf(document, length, documents));
+  if (length <= end_tokens) return places;
+  PONIENTE_ASSIGN_OR_RETURN(
+      const std::optional<uint64_t> ordinal,
+      order.OrdinalOf(document, length - end_tokens, documents));
   if (ordinal.has_value()) packing.AppendBinPlaces(*ordinal, seats, &places);
   return places;
 }
@@ -50,7 +52,7 @@ absl::StatusOr<WindowPacking> PackChunk(const TokenSource& source,
   const DocumentSpan documents = SpanOf(source, options, chunk);
   PONIENTE_ASSIGN_OR_RETURN(
       const LengthSort sort,
-      LengthSort::CountSpan(source, selection, documents));
+      LengthSort::CountSpan(source, selection, EndTokens(options), documents));
   return PackSpan(sort.histogram(), window_tokens, options, documents);
 }
 
@@ -60,13 +62,13 @@ absl::StatusOr<std::shared_ptr<const PackedChunk>> MakeChunk(
   const DocumentSpan documents = SpanOf(source, options, chunk);
   PONIENTE_ASSIGN_OR_RETURN(
       const LengthSort sort,
-      LengthSort::CountSpan(source, selection, documents));
+      LengthSort::CountSpan(source, selection, EndTokens(options), documents));
   PONIENTE_ASSIGN_OR_RETURN(LengthOrder order, sort.InMemory());
   PONIENTE_ASSIGN_OR_RETURN(
       WindowPacking packing,
       PackSpan(order.histogram(), window_tokens, options, documents));
-  return std::make_shared<const PackedChunk>(
-      PackedChunk{documents, std::move(order), std::move(packing)});
+  return std::make_shared<const PackedChunk>(PackedChunk{
+      documents, EndTokens(options), std::move(order), std::move(packing)});
 }
 
 }  // namespace poniente::internal

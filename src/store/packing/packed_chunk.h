@@ -19,12 +19,14 @@ namespace poniente::internal {
 
 // Thread safety: immutable; any number of threads.
 struct PackedChunk {
-  DocumentSpan documents;  // of the source
+  DocumentSpan documents;   // of the source
+  uint32_t end_tokens = 0;  // of each document, which are left out
   LengthOrder order;
   WindowPacking packing;
 
-  // Returns the places of a document of `length` tokens in the bins of the
-  // packing; none if it was not selected, or is dropped. May read.
+  // Returns the places of a document that has `length` tokens in the source, in
+  // the bins of the packing; none if it was not selected, or is dropped. May
+  // read.
   absl::StatusOr<std::vector<PackedPlace>> BinPlacesOf(
       uint64_t document, uint64_t length, const PackingOrder& seats) const;
 };

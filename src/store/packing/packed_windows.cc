@@ -14,6 +14,7 @@
 #include "absl/container/inlined_vector.h"
 #include "absl/strings/str_cat.h"
 #include "index/keyed_hash.h"
+#include "index/packing/packing_options.h"
 #include "index/packing/window_packing.h"
 #include "io/range_source.h"
 #include "poniente/async_dataset.h"
@@ -121,7 +122,7 @@ class PackedDataset : public AsyncDataset<TokenWindow>,
     TokenRange tokens;
     PONIENTE_RETURN_IF_ERROR(
         source().DocumentRanges(document, std::span(&tokens, 1)));
-    *goes_on = piece.end < tokens.end;
+    *goes_on = piece.end + EndTokens(packed_->options) < tokens.end;
     return true;
   }
   absl::StatusOr<std::vector<PieceOfItem>> ItemsOf(
@@ -197,6 +198,7 @@ absl::StatusOr<bool> PackedDataset::Find(const Position& position,
   absl::InlinedVector<TokenRange, 32> ranges(packed.size());
   PONIENTE_RETURN_IF_ERROR(
       source().DocumentRanges(documents, std::span<TokenRange>(ranges)));
+  const uint32_t end_tokens = EndTokens(packed_->options);
   pieces->clear();
   pieces->reserve(packed.size() + 1);
   uint32_t end = 0;
@@ -206,10 +208,10 @@ absl::StatusOr<bool> PackedDataset::Find(const Position& position,
   };
   for (size_t i = 0; i < packed.size(); ++i) {
     const PackedPiece& piece = packed[i];
-    if (ranges[i].size() != piece.document_length) {
+    if (ranges[i].size() != piece.document_length + end_tokens) {
       return absl::DataLossError(absl::StrCat(
           "document ", documents[i], " of '", name(), "' has ",
-          ranges[i].size(), " tokens, ", piece.document_length,
+          ranges[i].size(), " tokens, ", piece.document_length + end_tokens,
           " when documents were ordered by length: the source or the file of "
           "that order was changed; delete the file and open the source again"));
     }
@@ -290,8 +292,10 @@ uint64_t FingerprintOf(const TokenSource& source, uint32_t window_tokens,
       static_cast<uint64_t>(options.long_documents), uint64_t{options.align},
       uint64_t{options.max_documents}, uint64_t{options.overlap},
       uint64_t{options.parts}, uint64_t{options.shuffle});
-  if (options.chunk_documents == 0) return together;
-  return Derive(together, Tag("chunks"), uint64_t{options.chunk_documents},
+  const uint64_t with_ends =
+      EndTokens(options) == 0 ? together : Derive(together, Tag("noends"));
+  if (options.chunk_documents == 0) return with_ends;
+  return Derive(with_ends, Tag("chunks"), uint64_t{options.chunk_documents},
                 uint64_t{options.shuffle ? options.shuffle_chunks : 0});
 }
 

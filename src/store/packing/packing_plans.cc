@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "index/packing/chunk_order.h"
+#include "index/packing/packing_options.h"
 #include "store/packing/chunk_table.h"
 #include "store/packing/live_values.h"
 #include "store/packing/open_length_order.h"
@@ -170,13 +171,16 @@ absl::StatusOr<std::unique_ptr<const PackingPlans>> PackingPlans::Open(
                                               std::move(table));
   }
   PONIENTE_ASSIGN_OR_RETURN(
-      LengthOrder order,
-      OpenLengthOrder(*source, selected, options.index_file));
+      LengthOrder order, OpenLengthOrder(*source, selected, options.index_file,
+                                         EndTokens(options)));
   PONIENTE_ASSIGN_OR_RETURN(
       WindowPacking packing,
       WindowPacking::Create(order.histogram(), window_tokens, options));
-  return std::make_unique<const WholePlan>(PackedChunk{
-      {0, source->num_documents()}, std::move(order), std::move(packing)});
+  return std::make_unique<const WholePlan>(
+      PackedChunk{{0, source->num_documents()},
+                  EndTokens(options),
+                  std::move(order),
+                  std::move(packing)});
 }
 
 }  // namespace poniente::internal

@@ -138,6 +138,7 @@ TEST_F(PackedRunTest, AsTomlAndInCpp) {
 TEST_F(PackedRunTest, EveryOptionThroughTomlAndBack) {
   PackingOptions options;
   options.long_documents = LongDocuments::kTruncateLeft;
+  options.end_of_document = EndOfDocument::kDrop;
   options.align = 8;
   options.max_documents = 5;
   options.overlap = 1;
@@ -154,7 +155,10 @@ TEST_F(PackedRunTest, EveryOptionThroughTomlAndBack) {
                        ParseRun(text, "run.toml", folder_.path()));
   ASSERT_TRUE(again.data.pack_documents.has_value()) << text;
   EXPECT_EQ(again.data.pack_documents->options, options) << text;
-  EXPECT_THAT(Config::Create(again), IsOk());
+  EXPECT_THAT(Config::Create(again),
+              StatusIs(kInvalid, HasSubstr("end-of-document id 256")));
+  run.data.pack_documents->options.end_of_document = EndOfDocument::kKeep;
+  EXPECT_THAT(Config::Create(run), IsOk());
   EXPECT_EQ(::access(folder_.path("order.bin").c_str(), R_OK), 0);
   run.data = Source("a").PackDocuments().PackDocuments(options);
   EXPECT_THAT(Config::Create(run),
@@ -195,6 +199,8 @@ TEST_F(PackedRunTest, MistakesNameTheirPlace) {
   EXPECT_THAT(
       Parse("path = 'a'\npack_documents = { long_documents = 'refuse' }"),
       refused("longer than a window"));
+  EXPECT_THAT(Parse("path = 'a'\npack_documents = { end_of_document = 1 }"),
+              refused("end_of_document"));
   EXPECT_THAT(Parse("path = 'a'\npack_documents = { shuffle_chunks = 2 }"),
               refused("run.toml:6", "shuffle_chunks", "only with"));
   EXPECT_THAT(Parse("path = 'a'\npack_documents = { chunk_documents = 9, "
