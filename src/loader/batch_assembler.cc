@@ -69,11 +69,15 @@ absl::Status CheckPackedLengths(const DatasetTree& tree,
     if (!leaf.is_plain || PackedItemsOf(*leaf.node) == nullptr) continue;
     for (const Stretch& stretch : schedule.stretches()) {
       if (stretch.seq_len == leaf.node->item_tokens()) continue;
-      return Prepend(
-          WindowLengthError(leaf.path, leaf.node->item_tokens(),
-                            stretch.seq_len),
+      return absl::InvalidArgumentError(absl::StrCat(
           "windows of packed documents cannot be cut, so one run has one "
-          "sequence length");
+          "sequence length: ",
+          WindowLengthError(leaf.path, leaf.node->item_tokens(),
+                            stretch.seq_len)
+              .message(),
+          "; make a run for each length, one after the other, each of its "
+          "share of the documents (documents = { fraction = 0.8 }, then the "
+          "same with invert = true), or do not pack this source"));
     }
   }
   return absl::OkStatus();
