@@ -159,6 +159,7 @@ TEST_F(DroppedEndsTest, EveryDocumentMustEndWithTheId) {
                        Selection::FromIndices(90, chosen));
   EXPECT_THAT(store->PackedWindows(16, options_, selection), IsOk());
   options_.chunk_documents = 0;
+  options_.index_file = folder_.path("order");
   EXPECT_THAT(store->PackedWindows(16, options_, selection), IsOk());
 }
 
