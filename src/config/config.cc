@@ -13,7 +13,7 @@
 #include "config/run_nodes.h"
 #include "config/tree/graph_builder.h"
 #include "config/write/run_writer.h"
-#include "loader/batch_assembler.h"
+#include "loader/batch_checks.h"
 #include "poniente/dataset_tree.h"
 #include "store/manifest/known_store.h"
 #include "store/posix_file.h"
@@ -196,8 +196,8 @@ const Vocabulary& Config::vocabulary() const {
 }
 
 absl::Status Config::CheckLoader() const {
-  return internal::BatchAssembler::Check(DatasetTree(*dataset()), *dataset(),
-                                         schedule(), loader_options());
+  return internal::CheckBatches(DatasetTree(*dataset()), *dataset(), schedule(),
+                                loader_options());
 }
 
 absl::StatusOr<std::unique_ptr<Loader>> Config::OpenLoader() const {

@@ -39,12 +39,7 @@ namespace poniente::internal {
 // Thread safety: immutable; any number of threads.
 class BatchAssembler {
  public:
-  // Checks tree and options. Errors: as Loader::Create().
-  static absl::Status Check(const DatasetTree& tree,
-                            const AsyncDataset<TokenWindow>& dataset,
-                            const Schedule& schedule,
-                            const LoaderOptions& options);
-
+  // REQUIRES: CheckBatches() is ok.
   BatchAssembler(DatasetPtr<TokenWindow> dataset, Schedule schedule,
                  const LoaderOptions& options, std::shared_ptr<SlotRing> slots);
 

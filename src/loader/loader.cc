@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "index/keyed_hash.h"
 #include "io/range_source.h"
-#include "loader/batch_assembler.h"
+#include "loader/batch_checks.h"
 #include "loader/loader_core.h"
 #include "loader/loader_errors.h"
 #include "loader/state/run_state.h"
@@ -140,8 +140,8 @@ absl::StatusOr<std::unique_ptr<Loader>> Loader::Create(
   if (dataset == nullptr) {
     return absl::InvalidArgumentError("a loader needs a dataset, got none");
   }
-  PONIENTE_RETURN_IF_ERROR(internal::BatchAssembler::Check(
-      DatasetTree(*dataset), *dataset, schedule, options));
+  PONIENTE_RETURN_IF_ERROR(internal::CheckBatches(DatasetTree(*dataset),
+                                                  *dataset, schedule, options));
   std::shared_ptr<Core> core;
   try {
     core = std::make_shared<Core>(std::move(dataset), std::move(schedule),
