@@ -43,11 +43,20 @@ class RangeSource {
   virtual uint64_t id_limit() const { return uint64_t{1} << 32; }
 
   // Returns where elements [begin, begin + count) of an item lie. REQUIRES: the
-  // item exists and holds them; !has_pieces().
+  // item exists and holds them; !has_pieces(); !spans_files().
   virtual FileRange Locate(uint64_t item, uint32_t begin,
                            uint32_t count) const {
     (void)item, (void)begin, (void)count;
     return {};
+  }
+
+  // Returns whether items may reach from one file into another.
+  virtual bool spans_files() const { return false; }
+  // Appends where elements [begin, begin + count) of an item lie, in order.
+  // REQUIRES: as Locate(), but for spans_files().
+  virtual void LocateAll(uint64_t item, uint32_t begin, uint32_t count,
+                         std::vector<FileRange>* ranges) const {
+    ranges->push_back(Locate(item, begin, count));
   }
 
   // Returns whether items lie in pieces. The leaf then implements

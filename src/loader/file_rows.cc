@@ -63,6 +63,7 @@ FileRows::FileRows(const DatasetTree& tree, const Options& options)
     const uint32_t width = ranges.width_bytes();
     leaves_.push_back({&ranges, &ranges.reader(), ids, width,
                        ranges.ids_are_checked() || HoldsNoOther(ids, width),
+                       ranges.spans_files(),
                        ranges.has_pieces() || options.reads_slices,
                        PiecesOf(*leaf.node) == nullptr});
   }
@@ -118,9 +119,9 @@ void FileRows::Locate(const LeafPosition& item, uint64_t begin, uint64_t end,
     return;
   }
   const Position& position = item.position;
-  ranges->push_back(from.ranges->Locate(
-      position.index, position.part_begin + static_cast<uint32_t>(begin),
-      static_cast<uint32_t>(end - begin)));
+  from.ranges->LocateAll(position.index,
+                         position.part_begin + static_cast<uint32_t>(begin),
+                         static_cast<uint32_t>(end - begin), ranges);
 }
 
 // Rows that lie on the host as they are stored are read in place, others
@@ -156,11 +157,26 @@ absl::StatusOr<FileRows::PlannedReads> FileRows::PlanReads(
       reads.requests.push_back({from.reader, range.file, range.offset, into});
       reads.places.push_back({group.leaf, sample, at});
     };
+    // From `at` on of a sample's row; returns its end.
+    const auto add_all = [&](uint32_t sample, uint32_t at) {
+      for (const FileRange& range : ranges) {
+        add(range, sample, at);
+        at += static_cast<uint32_t>(range.bytes / from.width);
+      }
+      return at;
+    };
     for (const uint32_t sample : group.samples) {
-      if (!from.reads_parts) {
-        const Position& position = items[sample].position;
+      const Position& position = items[sample].position;
+      if (!from.reads_parts && !from.spans_files) {
         add(from.ranges->Locate(position.index, position.part_begin, seq_len),
             sample, 0);
+        continue;
+      }
+      ranges.clear();
+      if (!from.reads_parts) {
+        from.ranges->LocateAll(position.index, position.part_begin, seq_len,
+                               &ranges);
+        add_all(sample, 0);
         continue;
       }
       uint32_t at = 0;
@@ -180,10 +196,7 @@ absl::StatusOr<FileRows::PlannedReads> FileRows::PlanReads(
         }
         ranges.clear();
         Locate(items[sample], begin, end, &ranges);
-        for (const FileRange& range : ranges) {
-          add(range, sample, at);
-          at += static_cast<uint32_t>(range.bytes / from.width);
-        }
+        at = add_all(sample, at);
       }
     }
   }

@@ -39,10 +39,8 @@ absl::Status PartFinder::Check(const DatasetTree& tree,
     if (!leaf.is_plain || leaf.node->ranges() == nullptr) {
       return refused(
           "its windows do not lie in files as they are: a function makes them, "
-          "they are of selected documents, or they reach from one file into "
-          "the next or lie in compressed files; leave the function out, pack "
-          "the documents, cut each file by itself (across_shards = false), or "
-          "turn the option off");
+          "they are of selected documents, or lie in compressed files; leave "
+          "the function out, pack the documents, or turn the option off");
     }
     if (PiecesOf(*leaf.node) == nullptr) {
       return refused(

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "poniente/catalog.h"
 #include "poniente/in_memory_dataset.h"
 #include "poniente/loader.h"
 #include "poniente/mixture_dataset.h"
@@ -167,6 +168,26 @@ TEST_F(ContextSlicesTest, OfWindows) {
                               split, ranks, RowOptions(rules));
       }
     }
+  }
+}
+
+// Windows and slices reach from one store into the next.
+TEST_F(ContextSlicesTest, OfJoinedStores) {
+  const TempDir folder;
+  for (const char* name : {"a", "b", "c", "d"}) {
+    ASSERT_THAT(
+        testing::WriteStore(folder.path(name),
+                            testing::WithProvenLoss(testing::ProvenDocuments(
+                                {33, 2, 9, 44, 7, 6}, 256))),
+        IsOk());
+  }
+  ASSERT_THAT(StoreCatalog::Write(folder.path()), IsOk());
+  ASSERT_OK_AND_ASSIGN(const auto catalog, StoreCatalog::Open(folder.path()));
+  ASSERT_OK_AND_ASSIGN(const auto joined, catalog.OpenJoined());
+  const auto windows = *joined->Windows(kSeqLen);
+  ASSERT_NE(windows->ranges(), nullptr);
+  for (const ContextSplit split : kOfSamples) {
+    ExpectSlices<int32_t>(windows, MakeSchedule(5, 5), split, 4, RowOptions());
   }
 }
 

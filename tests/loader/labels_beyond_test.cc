@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "poniente/catalog.h"
 #include "poniente/loader.h"
 #include "poniente/mapped_dataset.h"
 #include "poniente/mixture_dataset.h"
@@ -120,6 +121,30 @@ TEST_F(LabelsBeyondTest, OfWindows) {
   ExpectLabels<int32_t>(*store_->Windows(kSeqLen), schedule, Options());
   ExpectLabels<int64_t>(*store_->Windows(kSeqLen), schedule,
                         Options(TokenType::kI64));
+}
+
+// Windows reach from one store into the next.
+TEST_F(LabelsBeyondTest, OfJoinedStores) {
+  const TempDir folder;
+  TokenStoreWriterOptions options;
+  options.vocabulary = {"unique", 100'000};
+  for (size_t i = 0; i < documents_.size(); i += 30) {
+    const auto first = documents_.begin() + static_cast<ptrdiff_t>(i);
+    ASSERT_THAT(
+        testing::WriteStore(folder.path("part-" + std::to_string(100 + i)),
+                            {first, first + 30}, options),
+        IsOk());
+  }
+  ASSERT_THAT(StoreCatalog::Write(folder.path()), IsOk());
+  ASSERT_OK_AND_ASSIGN(const auto catalog, StoreCatalog::Open(folder.path()));
+  ASSERT_OK_AND_ASSIGN(const auto joined, catalog.OpenJoined());
+  ASSERT_EQ(joined->num_shards(), 10);
+  const Schedule schedule = MakeSchedule(20, 5);
+  const auto windows = *joined->Windows(kSeqLen);
+  ASSERT_NE(windows->ranges(), nullptr);
+  ExpectLabels<int32_t>(windows, schedule, Options());
+  ExpectLabels<int64_t>(windows, schedule, Options(TokenType::kI64));
+  ExpectLabels<int32_t>(*joined->PackedWindows(kSeqLen), schedule, Options());
 }
 
 TEST_F(LabelsBeyondTest, OfDocumentsThatPackingHasCut) {

@@ -175,9 +175,12 @@ absl::Status RunReads::LocateTokens(uint32_t leaf, const Position& position,
   };
   const RangeSource* const ranges = node.ranges();
   if (ranges != nullptr && !ranges->has_pieces()) {
-    const FileRange range = ranges->Locate(position.index, position.part_begin,
-                                           position.part_length);
-    add(range.file, range.offset, range.bytes);
+    std::vector<FileRange> located;
+    ranges->LocateAll(position.index, position.part_begin, position.part_length,
+                      &located);
+    for (const FileRange& range : located) {
+      add(range.file, range.offset, range.bytes);
+    }
     return absl::OkStatus();
   }
   const uint64_t width = WidthOf(leaf);

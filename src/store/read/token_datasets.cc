@@ -90,7 +90,8 @@ class Windows : public RangesDataset, public RangeSource {
         stride_(length - rule.overlap) {
     const size_t arrays = this->source().arrays().size();
     is_one_array_ = arrays == 1;
-    has_ranges_ = arrays > 0 && (is_one_array_ || !rule.across_shards);
+    spans_files_ = arrays > 1 && rule.across_shards;
+    has_ranges_ = arrays > 0 && (!spans_files_ || grid_.is_uniform());
   }
 
   uint64_t fingerprint() const override {
@@ -131,6 +132,16 @@ class Windows : public RangesDataset, public RangeSource {
     const uint64_t token = grid_.Window(item).begin + begin - array.first_token;
     return {array.file, array.offset + token * width, count * width};
   }
+  bool spans_files() const override { return spans_files_; }
+  void LocateAll(uint64_t item, uint32_t begin, uint32_t count,
+                 std::vector<FileRange>* ranges) const override {
+    if (!spans_files_) {
+      ranges->push_back(Locate(item, begin, count));
+      return;
+    }
+    const uint64_t first = grid_.Window(item).begin + begin;
+    AppendFileRanges(source(), first, first + count, ranges);
+  }
   void LocateTokens(uint64_t begin, uint64_t end,
                     std::vector<FileRange>* ranges) const override {
     AppendFileRanges(source(), begin, end, ranges);
@@ -152,6 +163,7 @@ class Windows : public RangesDataset, public RangeSource {
   const uint64_t num_windows_;
   const uint64_t stride_;
   bool is_one_array_ = false;
+  bool spans_files_ = false;
   bool has_ranges_ = false;
 };
 

@@ -138,7 +138,21 @@ TEST_F(LayoutSourceTest, WindowsWithinShardsHaveFileRanges) {
   EXPECT_EQ(range.offset, 5u + 2);
   EXPECT_EQ(range.bytes, 4u);
   ASSERT_OK_AND_ASSIGN(const auto across, source->Windows(4, {0, true, false}));
-  EXPECT_EQ(across->ranges(), nullptr);
+  // Window 2 reaches from file 0 into file 1.
+  ASSERT_NE(across->ranges(), nullptr);
+  EXPECT_TRUE(across->ranges()->spans_files());
+  std::vector<FileRange> located;
+  across->ranges()->LocateAll(2, 1, 3, &located);
+  ASSERT_EQ(located.size(), 2u);
+  EXPECT_EQ(located[0].file, 0u);
+  EXPECT_EQ(located[0].offset, 5u + 9 * 2);
+  EXPECT_EQ(located[0].bytes, 2u);
+  EXPECT_EQ(located[1].file, 1u);
+  EXPECT_EQ(located[1].offset, 5u);
+  EXPECT_EQ(located[1].bytes, 4u);
+  // A tail that is shorter is no item of a loader.
+  ASSERT_OK_AND_ASSIGN(const auto tail, source->Windows(4, {0, true, true}));
+  EXPECT_EQ(tail->ranges(), nullptr);
   EXPECT_NE(within->fingerprint(), across->fingerprint());
 }
 
