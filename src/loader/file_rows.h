@@ -73,8 +73,8 @@ class FileRows {
     uint32_t width = 0;
     bool ids_are_checked = false;  // or none of its width could be refused
     bool spans_files = false;
-    bool reads_parts = false;      // rows are not one piece of the item
-    bool counts_in_item = false;   // parts do, instead of in the source
+    bool reads_parts = false;     // rows are not one piece of the item
+    bool counts_in_item = false;  // parts do, instead of in the source
   };
   // Where the bytes of a read belong: tokens from `at` on of a sample.
   struct RowPlace {
