@@ -6,23 +6,19 @@
 #include <numeric>
 #include <span>
 
+#include "dataset/leaf_items.h"
 #include "index/int128.h"
 #include "util/status_macros.h"
 
 namespace poniente::internal {
-namespace {
-
-const PackedItems* PackedItemsOfLeaf(const TreeLeaf& leaf) {
-  return leaf.is_plain ? PackedItemsOf(*leaf.node) : nullptr;
-}
-
-}  // namespace
 
 absl::Status StepSharing::Check(const DatasetTree& tree,
                                 const SampleSharing& sharing) {
   if (!sharing.even_work) return absl::OkStatus();
-  if (std::none_of(tree.leaves().begin(), tree.leaves().end(),
-                   PackedItemsOfLeaf)) {
+  const auto is_packed = [](const TreeLeaf& leaf) {
+    return PackedItemsOf(leaf) != nullptr;
+  };
+  if (std::none_of(tree.leaves().begin(), tree.leaves().end(), is_packed)) {
     return absl::InvalidArgumentError(
         "even_work divides samples by the lengths of their documents, which "
         "only sources of packed documents know without reading; pack the "
@@ -33,8 +29,9 @@ absl::Status StepSharing::Check(const DatasetTree& tree,
 
 StepSharing::StepSharing(const DatasetTree& tree, const SampleSharing& sharing)
     : tree_(tree), sharing_(sharing) {
+  if (!sharing.even_work) return;
   for (const TreeLeaf& leaf : tree.leaves()) {
-    packed_.push_back(PackedItemsOfLeaf(leaf));
+    packed_.push_back(PackedItemsOf(leaf));
   }
 }
 
@@ -44,12 +41,6 @@ absl::StatusOr<std::vector<uint64_t>> StepSharing::SamplesOf(
   PONIENTE_RETURN_IF_ERROR(
       Find(plan, rank, ranks, /*may_read=*/true, &samples).status());
   return samples;
-}
-
-absl::StatusOr<bool> StepSharing::FindInMemory(
-    const StepPlan& plan, uint32_t rank, uint32_t ranks,
-    std::vector<uint64_t>* samples) const {
-  return Find(plan, rank, ranks, /*may_read=*/false, samples);
 }
 
 absl::StatusOr<bool> StepSharing::Find(const StepPlan& plan, uint32_t rank,

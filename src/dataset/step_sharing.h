@@ -34,20 +34,17 @@ class StepSharing {
   absl::StatusOr<std::vector<uint64_t>> SamplesOf(const StepPlan& plan,
                                                   uint32_t rank,
                                                   uint32_t ranks) const;
-  // Sets `samples` to the answer of SamplesOf() if that takes no read. Returns
-  // whether it does not.
-  absl::StatusOr<bool> FindInMemory(const StepPlan& plan, uint32_t rank,
-                                    uint32_t ranks,
-                                    std::vector<uint64_t>* samples) const;
-
- private:
+  // Sets `samples` to the same. Returns false if that takes a read and
+  // `may_read` is false.
   absl::StatusOr<bool> Find(const StepPlan& plan, uint32_t rank, uint32_t ranks,
                             bool may_read,
                             std::vector<uint64_t>* samples) const;
 
+ private:
   const DatasetTree& tree_;
   const SampleSharing sharing_;
-  std::vector<const PackedItems*> packed_;  // by leaf; null: one document each
+  std::vector<const PackedItems*> packed_;  // if even_work, by leaf; null:
+                                            // items are one document
 };
 
 }  // namespace poniente::internal

@@ -23,6 +23,20 @@ struct BatchAccess {
   }
   // Returns the memory of a tensor. REQUIRES: the batch has the tensor.
   static std::span<std::byte> Bytes(Batch* batch, BatchTensor tensor);
+  // Return a tensor, or its row of one sample, as numbers of type T; empty if
+  // the batch does not have the tensor.
+  template <class T>
+  static std::span<T> AllOf(Batch* batch, BatchTensor tensor) {
+    if (!batch->layout_.Has(tensor)) return {};
+    const std::span<std::byte> bytes = Bytes(batch, tensor);
+    return {reinterpret_cast<T*>(bytes.data()), bytes.size() / sizeof(T)};
+  }
+  template <class T>
+  static std::span<T> RowOf(Batch* batch, BatchTensor tensor, size_t sample) {
+    const std::span<T> all = AllOf<T>(batch, tensor);
+    if (all.empty()) return {};
+    return all.subspan(sample * batch->seq_len(), batch->seq_len());
+  }
   // Marks the batch as held by the consumer.
   static void MarkHeld(Batch* batch);
   // Hides tokens() on the host, because their memory holds something else.

@@ -56,12 +56,15 @@ BatchAssembler::BatchAssembler(DatasetPtr<TokenWindow> dataset,
     return;
   }
   // Labels are made of the tokens, by the host.
+  const bool has_labels = tensors_.layout().Has(BatchTensor::kLabels);
   FileRows::Options rows;
   rows.type = options.token_type;
-  rows.reads_labels = tensors_.layout().Has(BatchTensor::kLabels);
   rows.reads_slices = context_ranks_ > 1;
+  // Of whole samples, all other labels are in the rows.
+  rows.reads_labels = has_labels && (rows.reads_slices ||
+                                     options.documents.labels_beyond_sample);
   rows.may_widen =
-      options.widen_on_device && !rows.reads_labels && slots_->can_widen();
+      options.widen_on_device && !has_labels && slots_->can_widen();
   file_rows_.emplace(tree_, rows);
 }
 
@@ -108,19 +111,26 @@ Task<std::optional<Batch>> BatchAssembler::Assemble(uint64_t step,
     if (last_batch_ == LastBatch::kDrop) co_return std::nullopt;
     plan.batch_size = left;
   }
-  absl::StatusOr<std::vector<uint64_t>> samples = co_await SamplesOf(plan);
-  if (!samples.ok()) co_return samples.status();
+  std::vector<uint64_t> samples;
+  absl::StatusOr<bool> known =
+      sharing_.Find(plan, rank_, ranks_, /*may_read=*/false, &samples);
+  if (!known.ok()) co_return known.status();
+  if (!*known) {
+    absl::StatusOr<std::vector<uint64_t>> read = co_await ReadSamples(plan);
+    if (!read.ok()) co_return read.status();
+    samples = *std::move(read);
+  }
   const uint32_t row_tokens = RowTokens(plan.seq_len);
-  const uint64_t bytes = tensors_.layout().Bytes(samples->size(), row_tokens);
-  const Widening widening = WideningOf(samples->size(), row_tokens);
+  const uint64_t bytes = tensors_.layout().Bytes(samples.size(), row_tokens);
+  const Widening widening = WideningOf(samples.size(), row_tokens);
   absl::StatusOr<SlotPtr> slot =
       co_await slots_->Take(bytes, widening.bytes_before());
   if (!slot.ok()) co_return slot.status();
-  Batch batch = BatchAccess::Make(plan, samples->size(), row_tokens,
+  Batch batch = BatchAccess::Make(plan, samples.size(), row_tokens,
                                   tensors_.layout(), *slot);
   if (host_type() != batch.token_type()) BatchAccess::HideHostTokens(&batch);
   for (size_t i = 0; i < batch.num_samples(); ++i) {
-    BatchAccess::Provenance(&batch)[i].sample = (*samples)[i];
+    BatchAccess::Provenance(&batch)[i].sample = samples[i];
   }
   absl::Status filled = co_await Fill(&batch, slot->get(), times);
   if (!filled.ok()) co_return filled;
@@ -173,21 +183,27 @@ Task<> BatchAssembler::Fill(Batch* batch, Slot* slot, FetchTimes* times) const {
   co_return filled;
 }
 
-Task<std::vector<uint64_t>> BatchAssembler::SamplesOf(StepPlan plan) const {
-  std::vector<uint64_t> in_memory;
-  absl::StatusOr<bool> known =
-      sharing_.FindInMemory(plan, rank_, ranks_, &in_memory);
-  if (!known.ok()) co_return known.status();
-  if (*known) co_return in_memory;
+template <class Found>
+Task<Found> BatchAssembler::Read(
+    std::function<absl::StatusOr<bool>(Found*)> find) const {
   // Owned by the call, too, which may outlast this coroutine.
-  auto found = std::make_shared<std::vector<uint64_t>>();
-  std::function<absl::Status()> find = [this, plan, found]() -> absl::Status {
-    PONIENTE_ASSIGN_OR_RETURN(*found, sharing_.SamplesOf(plan, rank_, ranks_));
-    return absl::OkStatus();
+  auto found = std::make_shared<Found>();
+  std::function<absl::Status()> call = [found, find = std::move(find)] {
+    return find(found.get()).status();
   };
-  absl::Status done = co_await blocking_.Run(std::move(find));
+  absl::Status done = co_await blocking_.Run(std::move(call));
   if (!done.ok()) co_return done;
   co_return std::move(*found);
+}
+
+Task<std::vector<uint64_t>> BatchAssembler::ReadSamples(StepPlan plan) const {
+  std::function<absl::StatusOr<bool>(std::vector<uint64_t>*)> find =
+      [this, plan](std::vector<uint64_t>* samples) {
+        return sharing_.Find(plan, rank_, ranks_, /*may_read=*/true, samples);
+      };
+  absl::StatusOr<std::vector<uint64_t>> samples =
+      co_await Read(std::move(find));
+  co_return samples;
 }
 
 Task<SampleParts> BatchAssembler::FindParts(std::span<const LeafPosition> items,
@@ -198,21 +214,13 @@ Task<SampleParts> BatchAssembler::FindParts(std::span<const LeafPosition> items,
       parts_.Find(items, seq_len, /*may_read=*/false, &in_memory);
   if (!known.ok()) co_return known.status();
   if (*known) co_return in_memory;
-  // Owned by the call, too, which may outlast this coroutine.
-  struct Search {
-    std::vector<LeafPosition> items;
-    SampleParts found;
-  };
-  auto search = std::make_shared<Search>();
-  search->items.assign(items.begin(), items.end());
-  std::function<absl::Status()> find = [this, search, seq_len] {
-    return parts_
-        .Find(search->items, seq_len, /*may_read=*/true, &search->found)
-        .status();
-  };
-  absl::Status done = co_await blocking_.Run(std::move(find));
-  if (!done.ok()) co_return done;
-  co_return std::move(search->found);
+  std::function<absl::StatusOr<bool>(SampleParts*)> find =
+      [this, seq_len,
+       all = std::vector(items.begin(), items.end())](SampleParts* parts) {
+        return parts_.Find(all, seq_len, /*may_read=*/true, parts);
+      };
+  absl::StatusOr<SampleParts> parts = co_await Read(std::move(find));
+  co_return parts;
 }
 
 absl::Status BatchAssembler::CheckLengths(std::span<const LeafPosition> items,

@@ -5,12 +5,14 @@
 #define PONIENTE_LOADER_BATCH_ASSEMBLER_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "async/blocking_threads.h"
 #include "dataset/step_sharing.h"
 #include "loader/dataset_times.h"
@@ -71,8 +73,12 @@ class BatchAssembler {
   absl::Status CheckLengths(std::span<const LeafPosition> items,
                             const SamplesByLeaf& by_leaf,
                             uint32_t seq_len) const;
-  // As StepSharing::SamplesOf(); reads, if it must, on another thread.
-  Task<std::vector<uint64_t>> SamplesOf(StepPlan plan) const;
+  // Returns what find() makes on another thread, where it may read. REQUIRES:
+  // it owns what it uses, or borrows it from this object.
+  template <class Found>
+  Task<Found> Read(std::function<absl::StatusOr<bool>(Found*)> find) const;
+  // Returns this rank's samples of a step, as StepSharing::Find() does.
+  Task<std::vector<uint64_t>> ReadSamples(StepPlan plan) const;
   // Finds the parts of the samples; none if nothing needs them. Reads them, if
   // it must, on another thread.
   Task<SampleParts> FindParts(std::span<const LeafPosition> items,

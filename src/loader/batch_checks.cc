@@ -6,6 +6,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "dataset/leaf_items.h"
 #include "dataset/step_sharing.h"
 #include "io/range_source.h"
 #include "loader/loader_errors.h"
@@ -29,7 +30,7 @@ constexpr uint64_t kMaxBatchBytes = uint64_t{1} << 47;
 absl::Status CheckPackedLengths(const DatasetTree& tree,
                                 const Schedule& schedule) {
   for (const TreeLeaf& leaf : tree.leaves()) {
-    if (!leaf.is_plain || PackedItemsOf(*leaf.node) == nullptr) continue;
+    if (PackedItemsOf(leaf) == nullptr) continue;
     for (const Stretch& stretch : schedule.stretches()) {
       if (stretch.seq_len == leaf.node->item_tokens()) continue;
       return absl::InvalidArgumentError(absl::StrCat(
@@ -85,8 +86,8 @@ absl::Status CheckStretches(const DatasetTree& tree,
 // Documents that are not aligned would be refused in the middle of the run.
 absl::Status CheckAligned(const DatasetTree& tree, uint64_t chunks) {
   for (const TreeLeaf& leaf : tree.leaves()) {
-    if (!leaf.is_plain || PiecesOf(*leaf.node) == nullptr) continue;
-    const PackedItems* const packed = PackedItemsOf(*leaf.node);
+    if (PiecesOf(leaf) == nullptr) continue;
+    const PackedItems* const packed = PackedItemsOf(leaf);
     if (packed != nullptr && packed->align() % chunks == 0) continue;
     return absl::InvalidArgumentError(absl::StrCat(
         "zig-zag per document cuts each document into ", chunks,

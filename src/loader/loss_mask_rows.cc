@@ -5,26 +5,21 @@
 #include <span>
 
 #include "absl/strings/str_cat.h"
+#include "dataset/leaf_items.h"
 #include "loader/batch_access.h"
 #include "loader/document_rows.h"
-#include "poniente/extend/piecewise_items.h"
 #include "util/status_macros.h"
 
 namespace poniente::internal {
 namespace {
 
-template <class T>
-std::span<T> RowOf(Batch* batch, BatchTensor tensor, size_t sample) {
-  if (!BatchAccess::Layout(*batch).Has(tensor)) return {};
-  auto* all = reinterpret_cast<T*>(BatchAccess::Bytes(batch, tensor).data());
-  return {all + sample * batch->seq_len(), batch->seq_len()};
-}
-
 // Joins one sample's mask, one byte per token.
 template <class Id>
 void JoinRow(std::span<const uint8_t> has_loss, size_t sample, Batch* batch) {
-  TakeLossAway(has_loss, RowOf<uint8_t>(batch, BatchTensor::kLossMask, sample));
-  TakeLabelsAway(has_loss, RowOf<Id>(batch, BatchTensor::kLabels, sample));
+  TakeLossAway(has_loss, BatchAccess::RowOf<uint8_t>(
+                             batch, BatchTensor::kLossMask, sample));
+  TakeLabelsAway(has_loss,
+                 BatchAccess::RowOf<Id>(batch, BatchTensor::kLabels, sample));
 }
 
 }  // namespace
@@ -44,7 +39,7 @@ absl::Status LossMaskRows::Check(const DatasetTree& tree,
           "which tokens of these have loss; leave the function out, or pack "
           "the source again without a loss mask to train on all tokens");
     }
-    if (PiecesOf(*leaf.node) == nullptr) {
+    if (PiecesOf(leaf) == nullptr) {
       return refused(
           "but not where its documents are, so that no batch can; open it with "
           "the id that ends its documents");

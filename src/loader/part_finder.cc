@@ -8,6 +8,7 @@
 
 #include "absl/container/inlined_vector.h"
 #include "absl/strings/str_cat.h"
+#include "dataset/leaf_items.h"
 #include "io/range_source.h"
 #include "util/status_macros.h"
 
@@ -42,12 +43,13 @@ absl::Status PartFinder::Check(const DatasetTree& tree,
           "they are of selected documents, or lie in compressed files; leave "
           "the function out, pack the documents, or turn the option off");
     }
-    if (PiecesOf(*leaf.node) == nullptr) {
+    const PiecewiseItems* const pieces = PiecesOf(leaf);
+    if (pieces == nullptr) {
       return refused(
           "nobody knows where its documents end; open it with the id that ends "
           "them, or turn the option off");
     }
-    if (PiecesOf(*leaf.node)->items_overlap()) {
+    if (pieces->items_overlap()) {
       return refused(
           "its windows share tokens, so that some labels would be there twice; "
           "leave overlap out, or turn the option off");
@@ -64,7 +66,7 @@ PartFinder::PartFinder(const DatasetTree& tree, const LoaderOptions& options,
       needs_all_(needs_documents || options.context.ranks > 1) {
   for (const TreeLeaf& leaf : tree.leaves()) {
     Leaf& added = leaves_.emplace_back();
-    if (leaf.is_plain) added.documents = PiecesOf(*leaf.node);
+    added.documents = PiecesOf(leaf);
     added.reads_pieces = reads_files && leaf.node->ranges()->has_pieces();
     reads_pieces_ |= added.reads_pieces;
   }

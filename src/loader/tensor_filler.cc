@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "absl/strings/str_cat.h"
+#include "dataset/leaf_items.h"
 #include "loader/batch_access.h"
 #include "loader/document_rows.h"
 #include "loader/part_finder.h"
@@ -69,24 +70,12 @@ absl::Status CheckLossWeights(const DatasetTree& tree,
   return absl::OkStatus();
 }
 
-template <class T>
-std::span<T> RowOf(Batch* batch, BatchTensor tensor, size_t sample) {
-  auto* all = reinterpret_cast<T*>(BatchAccess::Bytes(batch, tensor).data());
-  return {all + sample * batch->seq_len(), batch->seq_len()};
-}
-
-template <class T>
-std::span<T> AllOf(Batch* batch, BatchTensor tensor) {
-  if (!BatchAccess::Layout(*batch).Has(tensor)) return {};
-  const std::span<std::byte> bytes = BatchAccess::Bytes(batch, tensor);
-  return {reinterpret_cast<T*>(bytes.data()), bytes.size() / sizeof(T)};
-}
-
 template <class Id>
 void FillLabels(std::span<const SamplePart> parts, size_t sample,
                 Batch* batch) {
   const std::span<const Id> tokens = batch->tokens<Id>(sample);
-  const std::span<Id> labels = RowOf<Id>(batch, BatchTensor::kLabels, sample);
+  const std::span<Id> labels =
+      BatchAccess::RowOf<Id>(batch, BatchTensor::kLabels, sample);
   std::copy(tokens.begin() + 1, tokens.end(), labels.begin());
   labels.back() = kIgnoredLabel;
   ForEachWithoutLabel(
@@ -100,15 +89,14 @@ void FillLabels(std::span<const SamplePart> parts, size_t sample,
 template <class Id>
 void FillBesides(std::span<const LabelBesides> besides, Batch* batch) {
   for (const LabelBesides& label : besides) {
-    RowOf<Id>(batch, BatchTensor::kLabels, label.sample)[label.at] =
-        static_cast<Id>(label.id);
+    BatchAccess::RowOf<Id>(batch, BatchTensor::kLabels,
+                           label.sample)[label.at] = static_cast<Id>(label.id);
   }
 }
 
 // The most documents of a sample that a leaf can give; 0 if not known.
 uint32_t MostDocuments(const TreeLeaf& leaf) {
-  const PackedItems* const packed =
-      leaf.is_plain ? PackedItemsOf(*leaf.node) : nullptr;
+  const PackedItems* const packed = PackedItemsOf(leaf);
   // Padding counts as one.
   return packed == nullptr ? 0 : packed->packing_summary().max_pieces + 1;
 }
@@ -201,15 +189,16 @@ void TensorFiller::FillSample(std::span<const SamplePart> parts, size_t sample,
     }
   }
   if (layout_.Has(BatchTensor::kLossMask)) {
-    FillLossMask(parts, RowOf<uint8_t>(batch, BatchTensor::kLossMask, sample));
+    FillLossMask(parts, BatchAccess::RowOf<uint8_t>(
+                            batch, BatchTensor::kLossMask, sample));
   }
   if (layout_.Has(BatchTensor::kDocumentIds)) {
-    FillDocumentIds(parts,
-                    RowOf<int32_t>(batch, BatchTensor::kDocumentIds, sample));
+    FillDocumentIds(parts, BatchAccess::RowOf<int32_t>(
+                               batch, BatchTensor::kDocumentIds, sample));
   }
   if (layout_.Has(BatchTensor::kPositions)) {
-    FillPositions(parts,
-                  RowOf<int32_t>(batch, BatchTensor::kPositions, sample));
+    FillPositions(parts, BatchAccess::RowOf<int32_t>(
+                             batch, BatchTensor::kPositions, sample));
   }
 }
 
@@ -217,11 +206,11 @@ absl::Status TensorFiller::FillSeqlens(std::span<const LeafPosition> items,
                                        const SampleParts& parts,
                                        Batch* batch) const {
   const std::span<int32_t> ends =
-      AllOf<int32_t>(batch, BatchTensor::kCuSeqlens);
+      BatchAccess::AllOf<int32_t>(batch, BatchTensor::kCuSeqlens);
   const std::span<int32_t> counts =
-      AllOf<int32_t>(batch, BatchTensor::kDocumentCounts);
+      BatchAccess::AllOf<int32_t>(batch, BatchTensor::kDocumentCounts);
   const std::span<int32_t> longest =
-      AllOf<int32_t>(batch, BatchTensor::kMaxSeqlens);
+      BatchAccess::AllOf<int32_t>(batch, BatchTensor::kMaxSeqlens);
   const uint32_t most = batch->max_documents();
   SeqlensWriter writer(ends, most);
   for (size_t i = 0; i < items.size(); ++i) {

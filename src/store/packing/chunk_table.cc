@@ -65,12 +65,6 @@ uint64_t RuleKey(uint32_t window_tokens, const PackingOptions& options) {
                 uint64_t{EndTokens(options)});
 }
 
-absl::Status DamagedTable(const std::string& path, std::string_view what) {
-  return absl::DataLossError(
-      absl::StrCat("'", path, "' ", Absl(what),
-                   "; delete it: it is made again from the documents"));
-}
-
 void Add(const PackingSummary& chunk, PackingSummary* all) {
   all->windows += chunk.windows;
   all->documents += chunk.documents;
@@ -144,7 +138,7 @@ absl::StatusOr<std::shared_ptr<const ChunkTable>> ReadChunkTable(
   constexpr uint64_t kLeast = kTableHeaderBytes + 8 * kNumbers + 4;
   const uint64_t size = file->size();
   if (size < kLeast || size > kLeast + 8 * kMaxChunks) {
-    return DamagedTable(
+    return DamagedFile(
         path, absl::StrCat("has ", size, " bytes, expected ", kLeast, " to ",
                            kLeast + 8 * kMaxChunks));
   }
@@ -158,7 +152,7 @@ absl::StatusOr<std::shared_ptr<const ChunkTable>> ReadChunkTable(
   const auto stored = LoadLittle<uint32_t>(bytes.data() + size - 4);
   const uint32_t computed = Crc32c(std::span(bytes).first(size - 4));
   if (stored != computed) {
-    return DamagedTable(
+    return DamagedFile(
         path,
         absl::StrCat("is damaged: checksum ", absl::Hex(stored), " at byte ",
                      size - 4, ", computed ", absl::Hex(computed)));
@@ -173,7 +167,7 @@ absl::StatusOr<std::shared_ptr<const ChunkTable>> ReadChunkTable(
   if (LoadLittle<uint64_t>(bytes.data() + 16) != key) return nullptr;
   const auto chunks = LoadLittle<uint64_t>(bytes.data() + 24);
   if (chunks != (size - kLeast) / 8 || size % 8 != kLeast % 8) {
-    return DamagedTable(
+    return DamagedFile(
         path, absl::StrCat("has ", size, " bytes, its header says ", chunks,
                            " chunks"));
   }
@@ -223,8 +217,8 @@ absl::StatusOr<std::shared_ptr<const ChunkTable>> OpenChunkTable(
     PONIENTE_ASSIGN_OR_RETURN(const std::shared_ptr<const ChunkTable> read,
                               ReadChunkTable(path, key));
     if (read == nullptr || read->windows.size() == chunks) return read;
-    return DamagedTable(path, absl::StrCat("has ", read->windows.size(),
-                                           " chunks, expected ", chunks));
+    return DamagedFile(path, absl::StrCat("has ", read->windows.size(),
+                                          " chunks, expected ", chunks));
   };
   absl::StatusOr<std::shared_ptr<const ChunkTable>> table =
       OpenOrMake(path, open, [&](ReplacedFile& file) -> absl::Status {

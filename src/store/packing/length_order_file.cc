@@ -19,6 +19,7 @@
 #include "io/files/open_file.h"
 #include "io/mmap/guarded_copy.h"
 #include "io/mmap/mapping.h"
+#include "store/packing/replaced_file.h"
 #include "store/posix_file.h"
 #include "util/byte_order.h"
 #include "util/crc32c.h"
@@ -65,12 +66,6 @@ Header EncodeHeader(const Layout& layout, uint32_t front_checksum) {
   StoreLittle(front_checksum, header.data() + 40);
   StoreLittle(Crc32c(std::span(header).first(60)), header.data() + 60);
   return header;
-}
-
-absl::Status DamagedFile(const std::string& path, std::string_view what) {
-  return absl::DataLossError(
-      absl::StrCat("'", path, "' ", Absl(what),
-                   "; delete it: it is made again from the documents"));
 }
 
 // Nullopt if the file is the order of other documents.

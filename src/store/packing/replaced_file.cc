@@ -53,4 +53,10 @@ absl::Status ReplacedFile::Write(const Content& content) {
   return SyncFolder(ParentOf(path_));
 }
 
+absl::Status DamagedFile(const std::string& path, std::string_view what) {
+  return absl::DataLossError(
+      absl::StrCat("'", path, "' ", Absl(what),
+                   "; delete it: it is made again from the documents"));
+}
+
 }  // namespace poniente::internal

@@ -6,6 +6,7 @@
 
 #include <functional>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -44,6 +45,9 @@ class ReplacedFile {
   std::string temporary_;  // empty once it has its name
   OwnedFd fd_;
 };
+
+// Returns the DataLoss error of such a file; `what` says what it is or has.
+absl::Status DamagedFile(const std::string& path, std::string_view what);
 
 // Returns what open() finds in the file `path`. If it returns null (there is no
 // such file, or one of other documents) or DataLoss, calls write(file), which
