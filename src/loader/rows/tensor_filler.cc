@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "loader/tensor_filler.h"
+#include "loader/rows/tensor_filler.h"
 
 #include <algorithm>
 #include <cmath>
@@ -9,8 +9,8 @@
 #include "absl/strings/str_cat.h"
 #include "dataset/leaf_items.h"
 #include "loader/batch_access.h"
-#include "loader/document_rows.h"
-#include "loader/part_finder.h"
+#include "loader/rows/document_rows.h"
+#include "loader/rows/part_finder.h"
 #include "poniente/packing.h"
 #include "util/nearest_name.h"
 #include "util/status_macros.h"

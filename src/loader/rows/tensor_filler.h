@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Fills the tensors that a batch has besides its tokens.
 
-#ifndef PONIENTE_LOADER_TENSOR_FILLER_H_
-#define PONIENTE_LOADER_TENSOR_FILLER_H_
+#ifndef PONIENTE_LOADER_ROWS_TENSOR_FILLER_H_
+#define PONIENTE_LOADER_ROWS_TENSOR_FILLER_H_
 
 #include <cstddef>
 #include <span>
 #include <vector>
 
 #include "absl/status/status.h"
-#include "loader/document_rows.h"
-#include "loader/sample_parts.h"
+#include "loader/rows/document_rows.h"
+#include "loader/rows/sample_parts.h"
 #include "poniente/batch.h"
 #include "poniente/dataset_tree.h"
 #include "poniente/loader.h"
@@ -56,4 +56,4 @@ class TensorFiller {
 
 }  // namespace poniente::internal
 
-#endif  // PONIENTE_LOADER_TENSOR_FILLER_H_
+#endif  // PONIENTE_LOADER_ROWS_TENSOR_FILLER_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "loader/document_rows.h"
+#include "loader/rows/document_rows.h"
 
 #include <algorithm>
 #include <numeric>

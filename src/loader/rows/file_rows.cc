@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "loader/file_rows.h"
+#include "loader/rows/file_rows.h"
 
 #include <algorithm>
 #include <cstddef>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "loader/loss_mask_rows.h"
+#include "loader/rows/loss_mask_rows.h"
 
 #include <algorithm>
 #include <span>
@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "dataset/leaf_items.h"
 #include "loader/batch_access.h"
-#include "loader/document_rows.h"
+#include "loader/rows/document_rows.h"
 #include "util/status_macros.h"
 
 namespace poniente::internal {

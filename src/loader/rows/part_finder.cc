@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "loader/part_finder.h"
+#include "loader/rows/part_finder.h"
 
 #include <algorithm>
 #include <cstddef>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the samples of a batch consist of: parts of documents, and padding.
 
-#ifndef PONIENTE_LOADER_SAMPLE_PARTS_H_
-#define PONIENTE_LOADER_SAMPLE_PARTS_H_
+#ifndef PONIENTE_LOADER_ROWS_SAMPLE_PARTS_H_
+#define PONIENTE_LOADER_ROWS_SAMPLE_PARTS_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -64,4 +64,4 @@ class SampleParts {
 
 }  // namespace poniente::internal
 
-#endif  // PONIENTE_LOADER_SAMPLE_PARTS_H_
+#endif  // PONIENTE_LOADER_ROWS_SAMPLE_PARTS_H_

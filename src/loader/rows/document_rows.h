@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rows of tensors that say which documents a sample consists of.
 
-#ifndef PONIENTE_LOADER_DOCUMENT_ROWS_H_
-#define PONIENTE_LOADER_DOCUMENT_ROWS_H_
+#ifndef PONIENTE_LOADER_ROWS_DOCUMENT_ROWS_H_
+#define PONIENTE_LOADER_ROWS_DOCUMENT_ROWS_H_
 
 #include <cstddef>
 #include <cstdint>
 #include <span>
 
-#include "loader/sample_parts.h"
+#include "loader/rows/sample_parts.h"
 
 namespace poniente::internal {
 
@@ -78,4 +78,4 @@ class SeqlensWriter {
 
 }  // namespace poniente::internal
 
-#endif  // PONIENTE_LOADER_DOCUMENT_ROWS_H_
+#endif  // PONIENTE_LOADER_ROWS_DOCUMENT_ROWS_H_

@@ -2,8 +2,8 @@
 // Reads the rows of a batch from files: plans the reads, and turns what was
 // read into the ids of the batch.
 
-#ifndef PONIENTE_LOADER_FILE_ROWS_H_
-#define PONIENTE_LOADER_FILE_ROWS_H_
+#ifndef PONIENTE_LOADER_ROWS_FILE_ROWS_H_
+#define PONIENTE_LOADER_ROWS_FILE_ROWS_H_
 
 #include <cstdint>
 #include <span>
@@ -13,9 +13,9 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "io/range_source.h"
-#include "loader/document_rows.h"
 #include "loader/fetch_times.h"
-#include "loader/sample_parts.h"
+#include "loader/rows/document_rows.h"
+#include "loader/rows/sample_parts.h"
 #include "loader/samples_by_leaf.h"
 #include "poniente/batch.h"
 #include "poniente/byte_reader.h"
@@ -122,4 +122,4 @@ class FileRows {
 
 }  // namespace poniente::internal
 
-#endif  // PONIENTE_LOADER_FILE_ROWS_H_
+#endif  // PONIENTE_LOADER_ROWS_FILE_ROWS_H_

@@ -2,8 +2,8 @@
 // Finds what the samples of a batch consist of, and applies the rules about
 // documents and context-parallel slices to it.
 
-#ifndef PONIENTE_LOADER_PART_FINDER_H_
-#define PONIENTE_LOADER_PART_FINDER_H_
+#ifndef PONIENTE_LOADER_ROWS_PART_FINDER_H_
+#define PONIENTE_LOADER_ROWS_PART_FINDER_H_
 
 #include <cstdint>
 #include <span>
@@ -12,7 +12,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "loader/sample_parts.h"
+#include "loader/rows/sample_parts.h"
 #include "poniente/batch_tensors.h"
 #include "poniente/dataset_tree.h"
 #include "poniente/extend/piecewise_items.h"
@@ -93,4 +93,4 @@ uint64_t MostSequences(uint64_t documents, const LoaderOptions& options);
 
 }  // namespace poniente::internal
 
-#endif  // PONIENTE_LOADER_PART_FINDER_H_
+#endif  // PONIENTE_LOADER_ROWS_PART_FINDER_H_

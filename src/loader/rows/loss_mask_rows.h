@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Joins the loss masks of sources to the labels and loss masks of batches.
 
-#ifndef PONIENTE_LOADER_LOSS_MASK_ROWS_H_
-#define PONIENTE_LOADER_LOSS_MASK_ROWS_H_
+#ifndef PONIENTE_LOADER_ROWS_LOSS_MASK_ROWS_H_
+#define PONIENTE_LOADER_ROWS_LOSS_MASK_ROWS_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 #include "absl/status/status.h"
 #include "io/loss_mask_source.h"
-#include "loader/sample_parts.h"
+#include "loader/rows/sample_parts.h"
 #include "loader/samples_by_leaf.h"
 #include "poniente/batch.h"
 #include "poniente/byte_reader.h"
@@ -60,4 +60,4 @@ class LossMaskRows {
 
 }  // namespace poniente::internal
 
-#endif  // PONIENTE_LOADER_LOSS_MASK_ROWS_H_
+#endif  // PONIENTE_LOADER_ROWS_LOSS_MASK_ROWS_H_
