@@ -61,13 +61,7 @@ constexpr size_t kHalfPage = 2048;
 constexpr int kMany = 200;
 constexpr size_t kBatchSizes[] = {1, 8, 64, 1024};
 
-struct Options {
-  std::string folder;
-  double rounds = 5;
-  double seconds = 1;
-  double mib = 512;
-  std::string only;
-};
+using Options = FolderOptions;
 
 // Ids and lengths of documents, the same for every kind of file.
 class Text {
@@ -268,18 +262,7 @@ absl::StatusOr<Sample> MeasureLoader(const Options& options, const Kind& kind,
 
 int Main(int argc, char** argv) {
   Options options;
-  if (argc < 2 || argv[1][0] == '-' ||
-      !ParseNumbers(argc, argv, 2,
-                    {{"--rounds", &options.rounds},
-                     {"--seconds", &options.seconds},
-                     {"--size-mib", &options.mib}},
-                    &options.only)) {
-    std::fprintf(stderr,
-                 "usage: batches_bench FOLDER [--rounds N] [--seconds S] "
-                 "[--size-mib M] [--only 'CASE;...']\n");
-    return 2;
-  }
-  options.folder = fs::absolute(argv[1]);
+  if (!ParseFolderOptions(argc, argv, "batches_bench", &options)) return 2;
   const std::vector<Kind> kinds = MakeFiles(options);
   BringIntoMemory(options.folder);
   Comparison comparison({.rate = "kwindows/s"});

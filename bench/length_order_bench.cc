@@ -40,9 +40,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "bench/measure/cpu_seconds.h"
-#include "bench/measure/flags.h"
 #include "bench/measure/many_files.h"
 #include "bench/measure/require.h"
 #include "bench/measure/sparse_store.h"
@@ -225,30 +223,7 @@ void Measure(const std::string& name, const std::string& path,
 }
 
 int Main(int argc, char** argv) {
-  double documents = 1e8;
-  double rounds = 5;
-  std::string only;
-  if (argc < 2 || argv[1][0] == '-' ||
-      !ParseNumbers(argc, argv, 2,
-                    {{"--documents", &documents}, {"--rounds", &rounds}},
-                    &only) ||
-      documents < 1 || documents >= 0x1p32) {
-    std::fprintf(stderr,
-                 "usage: length_order_bench FOLDER [--documents N, below 2^32] "
-                 "[--rounds N] [--only log-normal|power]\n");
-    return 2;
-  }
-  const auto count = static_cast<uint64_t>(documents);
-  const std::vector<std::pair<std::string, DrawLength>> all = {
-      {"log-normal", LogNormalLength}, {"power", PowerLength}};
-  for (const auto& [name, draw] : all) {
-    if (!only.empty() && only != name) continue;
-    const std::string path = absl::StrFormat("%s/%s-%d", argv[1], name, count);
-    std::filesystem::create_directories(argv[1]);
-    WriteSparseStore(path, count, draw);
-    Measure(name, path, count, static_cast<int>(rounds));
-  }
-  return 0;
+  return RunOnSparseStores(argc, argv, "length_order_bench", 1, Measure);
 }
 
 }  // namespace

@@ -51,13 +51,7 @@ constexpr size_t kSlots = 4 + 2 + 1;
 constexpr size_t kSeqLens[] = {4096, 2048};
 constexpr size_t kBatchSizes[] = {1, 8, 64, 1024};
 
-struct Options {
-  std::string folder;
-  double rounds = 5;
-  double seconds = 1;
-  double mib = 512;
-  std::string only;
-};
+using Options = FolderOptions;
 
 // One store, or a mixture, as [data] of a run.
 struct Source {
@@ -118,18 +112,8 @@ Sample MeasureLoader(const Options& options, const Source& source,
 
 int Main(int argc, char** argv) {
   Options options;
-  if (argc < 2 || argv[1][0] == '-' ||
-      !ParseNumbers(argc, argv, 2,
-                    {{"--rounds", &options.rounds},
-                     {"--seconds", &options.seconds},
-                     {"--size-mib", &options.mib}},
-                    &options.only)) {
-    std::fprintf(stderr,
-                 "usage: packed_batches_bench FOLDER [--rounds N] "
-                 "[--seconds S] [--size-mib M] [--only 'CASE;...']\n");
+  if (!ParseFolderOptions(argc, argv, "packed_batches_bench", &options))
     return 2;
-  }
-  options.folder = fs::absolute(argv[1]);
   const std::vector<Source> sources = MakeStores(options);
   const MappedArray<uint16_t> store(options.folder + "/store/tokens-1.bin");
   std::map<size_t, KnownWindows> known;

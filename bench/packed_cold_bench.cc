@@ -60,12 +60,11 @@ constexpr size_t kSeqLen = 4096;
 constexpr uint64_t kSector = 512;
 constexpr int kQuantiles = 50;
 
-struct Options {
-  std::string folder;
-  double rounds = 5;
-  double seconds = 3;
-  double mib = 4096;
-  std::string only;
+struct Options : FolderOptions {
+  Options() {
+    seconds = 3;
+    mib = 4096;
+  }
 
   std::string store() const { return folder + "/store"; }
   std::string tokens() const { return store() + "/tokens-1.bin"; }
@@ -214,18 +213,7 @@ std::vector<LoaderCase> LoaderCases() {
 
 int Main(int argc, char** argv) {
   Options options;
-  if (argc < 2 || argv[1][0] == '-' ||
-      !ParseNumbers(argc, argv, 2,
-                    {{"--rounds", &options.rounds},
-                     {"--seconds", &options.seconds},
-                     {"--size-mib", &options.mib}},
-                    &options.only)) {
-    std::fprintf(stderr,
-                 "usage: packed_cold_bench FOLDER [--rounds N] [--seconds S] "
-                 "[--size-mib M] [--only 'CASE;...']\n");
-    return 2;
-  }
-  options.folder = fs::absolute(argv[1]);
+  if (!ParseFolderOptions(argc, argv, "packed_cold_bench", &options)) return 2;
   fs::create_directories(options.folder);
   WriteRandomStore(options.store(),
                    (static_cast<uint64_t>(options.mib) << 20) / 2, 1);

@@ -47,7 +47,6 @@
 
 #include "absl/strings/str_format.h"
 #include "bench/measure/cpu_seconds.h"
-#include "bench/measure/flags.h"
 #include "bench/measure/many_files.h"
 #include "bench/measure/mapped_array.h"
 #include "bench/measure/require.h"
@@ -351,35 +350,17 @@ void MeasureCold(const std::string& path) {
 }
 
 int Main(int argc, char** argv) {
-  double documents = 1e8;
-  double rounds = 5;
-  std::string only;
-  if (argc < 2 || argv[1][0] == '-' ||
-      !ParseNumbers(argc, argv, 2,
-                    {{"--documents", &documents}, {"--rounds", &rounds}},
-                    &only) ||
-      documents < kWindow || documents >= 0x1p32) {
-    std::fprintf(stderr,
-                 "usage: packed_lookup_bench FOLDER [--documents N, 4096 to "
-                 "2^32] [--rounds N] [--only log-normal|power]\n");
-    return 2;
-  }
-  const auto count = static_cast<uint64_t>(documents);
-  const std::vector<std::pair<std::string, DrawLength>> all = {
-      {"log-normal", LogNormalLength}, {"power", PowerLength}};
-  for (const auto& [name, draw] : all) {
-    if (!only.empty() && only != name) continue;
-    const std::string path = absl::StrFormat("%s/%s-%d", argv[1], name, count);
-    std::filesystem::create_directories(argv[1]);
-    WriteSparseStore(path, count, draw);
-    Packed(path).Pack();  // makes the order's file
-    std::printf("%s, %.3g documents\n", name.c_str(), documents);
-    MeasureCold(path);
-    MeasureWarm(path, static_cast<int>(rounds));
-    std::printf("\n");
-    std::fflush(stdout);
-  }
-  return 0;
+  return RunOnSparseStores(argc, argv, "packed_lookup_bench", kWindow,
+                           [](const char* name, const std::string& path,
+                              uint64_t documents, int rounds) {
+                             Packed(path).Pack();  // makes the order's file
+                             std::printf("%s, %.3g documents\n", name,
+                                         static_cast<double>(documents));
+                             MeasureCold(path);
+                             MeasureWarm(path, rounds);
+                             std::printf("\n");
+                             std::fflush(stdout);
+                           });
 }
 
 }  // namespace

@@ -4,6 +4,8 @@
 #ifndef PONIENTE_BENCH_MEASURE_FLAGS_H_
 #define PONIENTE_BENCH_MEASURE_FLAGS_H_
 
+#include <cstdio>
+#include <filesystem>
 #include <map>
 #include <string>
 
@@ -28,6 +30,35 @@ inline bool ParseNumbers(int argc, char** argv, int first,
     if (!absl::SimpleAtod(argv[i + 1], found->second)) return false;
     if (!(*found->second > 0)) return false;
   }
+  return true;
+}
+
+// What benchmarks of cases over files in a folder take.
+struct FolderOptions {
+  std::string folder;  // absolute
+  double rounds = 5;
+  double seconds = 1;
+  double mib = 512;
+  std::string only;
+};
+
+// Takes `FOLDER` and the options. False, with the usage of `tool` on standard
+// error, for anything else.
+inline bool ParseFolderOptions(int argc, char** argv, const char* tool,
+                               FolderOptions* options) {
+  if (argc < 2 || argv[1][0] == '-' ||
+      !ParseNumbers(argc, argv, 2,
+                    {{"--rounds", &options->rounds},
+                     {"--seconds", &options->seconds},
+                     {"--size-mib", &options->mib}},
+                    &options->only)) {
+    std::fprintf(stderr,
+                 "usage: %s FOLDER [--rounds N] [--seconds S] [--size-mib M] "
+                 "[--only 'CASE;...']\n",
+                 tool);
+    return false;
+  }
+  options->folder = std::filesystem::absolute(argv[1]);
   return true;
 }
 

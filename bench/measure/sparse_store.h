@@ -8,11 +8,15 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
 #include <filesystem>
 #include <random>
 #include <string>
+#include <utility>
 
+#include "absl/strings/str_format.h"
 #include "bench/measure/document_lengths.h"
+#include "bench/measure/flags.h"
 #include "bench/measure/require.h"
 #include "store/write/store_builder.h"
 #include "util/crc32c.h"
@@ -48,6 +52,40 @@ inline void WriteSparseStore(const std::string& path, uint64_t documents,
     bytes -= piece;
   }
   Require(builder->Finish().status());
+}
+
+// Runs a benchmark whose command line is `FOLDER [--documents N] [--rounds N]
+// [--only log-normal|power]`: calls measure(name, path, documents, rounds) with
+// a sparse store of each distribution. Returns the exit status. `least`: fewest
+// documents.
+template <class Measure>
+int RunOnSparseStores(int argc, char** argv, const char* tool, double least,
+                      const Measure& measure) {
+  double documents = 1e8;
+  double rounds = 5;
+  std::string only;
+  if (argc < 2 || argv[1][0] == '-' ||
+      !ParseNumbers(argc, argv, 2,
+                    {{"--documents", &documents}, {"--rounds", &rounds}},
+                    &only) ||
+      documents < least || documents >= 0x1p32) {
+    std::fprintf(stderr,
+                 "usage: %s FOLDER [--documents N, %.0f to 2^32] [--rounds N] "
+                 "[--only log-normal|power]\n",
+                 tool, least);
+    return 2;
+  }
+  const auto count = static_cast<uint64_t>(documents);
+  const std::pair<const char*, DrawLength> all[] = {
+      {"log-normal", LogNormalLength}, {"power", PowerLength}};
+  for (const auto& [name, draw] : all) {
+    if (!only.empty() && only != name) continue;
+    const std::string path = absl::StrFormat("%s/%s-%d", argv[1], name, count);
+    std::filesystem::create_directories(argv[1]);
+    WriteSparseStore(path, count, draw);
+    measure(name, path, count, static_cast<int>(rounds));
+  }
+  return 0;
 }
 
 }  // namespace poniente::bench

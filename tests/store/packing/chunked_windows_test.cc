@@ -12,7 +12,6 @@
 #include <string>
 #include <vector>
 
-#include "poniente/catalog.h"
 #include "poniente/extend/piecewise_items.h"
 #include "poniente/packing.h"
 #include "poniente/token_store.h"
@@ -228,18 +227,7 @@ TEST_F(ChunkedWindowsTest, SeveralStoresAsOne) {
   constexpr uint32_t kLength = 32;
   const std::vector<uint64_t> lengths =
       RandomPackedLengths(120, kLength, random_);
-  documents_ = ProvenDocuments(lengths, 256);
-  for (int part = 0; part < 3; ++part) {
-    const Documents documents(documents_.begin() + part * 40,
-                              documents_.begin() + (part + 1) * 40);
-    EXPECT_THAT(
-        WriteStore(folder_.path("parts/" + std::to_string(part)), documents),
-        IsOk());
-  }
-  ASSERT_THAT(StoreCatalog::Write(folder_.path("parts")), IsOk());
-  ASSERT_OK_AND_ASSIGN(const auto catalog,
-                       StoreCatalog::Open(folder_.path("parts")));
-  ASSERT_OK_AND_ASSIGN(const auto joined, catalog.OpenJoined());
+  const auto joined = JoinedStores(lengths);
   PackingOptions options;
   options.chunk_documents = 25;  // chunks over two stores, too
   ASSERT_OK_AND_ASSIGN(const auto windows,

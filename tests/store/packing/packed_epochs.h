@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "poniente/async_dataset.h"
+#include "poniente/catalog.h"
 #include "poniente/extend/piecewise_items.h"
 #include "poniente/token_store.h"
 #include "tests/store/small_stores.h"
@@ -50,6 +51,24 @@ class PackedEpochs : public ::testing::Test {
     const std::string path = folder_.path(std::to_string(stores_++));
     EXPECT_THAT(WriteStore(path, documents_), IsOk());
     return *TokenStore::Open(path);
+  }
+
+  // Three stores with a third of the documents each, as one.
+  std::shared_ptr<const TokenSource> JoinedStores(
+      const std::vector<uint64_t>& lengths) {
+    documents_ = ProvenDocuments(lengths, 256);
+    const auto part = static_cast<ptrdiff_t>(lengths.size() / 3);
+    for (ptrdiff_t i = 0; i < 3; ++i) {
+      const Documents documents(documents_.begin() + i * part,
+                                documents_.begin() + (i + 1) * part);
+      EXPECT_THAT(
+          WriteStore(folder_.path("parts/" + std::to_string(i)), documents),
+          IsOk());
+    }
+    EXPECT_THAT(StoreCatalog::Write(folder_.path("parts")), IsOk());
+    const auto catalog = StoreCatalog::Open(folder_.path("parts"));
+    EXPECT_THAT(catalog, IsOk());
+    return *catalog->OpenJoined();
   }
 
   // Every window of an epoch: its tokens are those of its pieces, and padding;

@@ -9,7 +9,6 @@
 #include <random>
 #include <set>
 
-#include "poniente/catalog.h"
 #include "poniente/dataset_tree.h"
 #include "poniente/extend/piecewise_items.h"
 #include "poniente/flat_mixture.h"
@@ -116,18 +115,7 @@ TEST_F(PackedWindowsTest, SeveralStoresAsOne) {
   constexpr uint32_t kLength = 32;
   const std::vector<uint64_t> lengths =
       RandomPackedLengths(120, kLength, random_);
-  documents_ = ProvenDocuments(lengths, 256);
-  for (int part = 0; part < 3; ++part) {
-    const Documents documents(documents_.begin() + part * 40,
-                              documents_.begin() + (part + 1) * 40);
-    EXPECT_THAT(
-        WriteStore(folder_.path("parts/" + std::to_string(part)), documents),
-        IsOk());
-  }
-  ASSERT_THAT(StoreCatalog::Write(folder_.path("parts")), IsOk());
-  ASSERT_OK_AND_ASSIGN(const auto catalog,
-                       StoreCatalog::Open(folder_.path("parts")));
-  ASSERT_OK_AND_ASSIGN(const auto joined, catalog.OpenJoined());
+  const auto joined = JoinedStores(lengths);
   ASSERT_EQ(joined->num_documents(), 120);
   ASSERT_OK_AND_ASSIGN(const auto windows, joined->PackedWindows(kLength));
   ExpectEpoch(*joined, *windows, kLength, 0,
