@@ -21,6 +21,7 @@ namespace poniente {
 
 namespace internal {
 class StagePlan;
+struct DecidedStage;
 }  // namespace internal
 
 // How shares follow from a weight w of a component of N items, at temperature
@@ -119,6 +120,24 @@ struct MixtureOptions {
   std::optional<uint64_t> seed = std::nullopt;
 };
 
+// A change of the shares that is decided while the run goes on, for samples
+// that nobody has been served yet.
+struct MixtureDecision {
+  // First sample that it holds for. Above 0. A stage that begins later
+  // replaces it; one that begins at this very sample is replaced.
+  uint64_t start = 0;
+  // Weights by component name. A component that is not named keeps the weight
+  // that was stated for it last.
+  std::map<std::string, double> weights = {};
+  // Unset: the temperature in force.
+  std::optional<double> temperature = std::nullopt;
+  // Components that are not drawn any more, whatever later stages and decisions
+  // say.
+  std::vector<std::string> retired = {};
+  // How errors name the decision. Empty: by its start.
+  std::string label = {};
+};
+
 // What the share of a component depends on.
 struct WeightedComponent {
   std::string name = {};
@@ -152,6 +171,18 @@ class MixturePlan {
   static absl::StatusOr<MixturePlan> Create(
       const MixtureOptions& options, std::vector<WeightedComponent> components,
       std::span<const uint64_t> further_starts = {});
+
+  // Returns the plan with further decisions. The samples before the first of
+  // them are dealt as before, except in the block that its start cuts. Shares
+  // its past with this plan: O(K log K) for each decision and each stage behind
+  // the first, and 24 bytes for each stage before. A ramp that is still running
+  // ends.
+  //
+  // InvalidArgument, naming the decision: as Create(), and if starts decrease
+  // or lie before a decision that this plan has already. Of several decisions
+  // with one start, each adds to the one before it.
+  absl::StatusOr<MixturePlan> With(
+      std::span<const MixtureDecision> decisions) const;
 
   // Returns the names in canonical order (bytewise), which numbers the
   // components.
@@ -201,6 +232,8 @@ class MixturePlan {
  private:
   struct State;
   explicit MixturePlan(std::shared_ptr<const State> state);
+  static absl::StatusOr<internal::DecidedStage> InFull(
+      const State& state, const MixtureDecision& decision);
 
   std::shared_ptr<const State> state_;
 };

@@ -21,10 +21,12 @@ struct StatedWeight {
   StatedWeight(const StagePlan& plan, uint32_t component, uint64_t sample) {
     const auto stages = plan.stated();
     PONIENTE_CHECK(!stages.empty()) << plan.stages();
-    const StatedStage& stage = PartAt(stages, sample, &StatedStage::start);
-    const bool is_last = &stage == &stages.back();
+    const auto& at =
+        PartAt(stages, sample, [](const auto& one) { return one->start; });
+    const StatedStage& stage = *at;
+    const bool is_last = &at == &stages.back();
     const uint64_t end =
-        is_last ? QuotaTree::kMaxPosition : (&stage + 1)->start;
+        is_last ? QuotaTree::kMaxPosition : (*(&at + 1))->start;
     weight = stage.weights[component];
     last_share = Share(plan.quanta(plan.BlockOf(end - 1).stage)[component]);
     if (sample >= stage.ramp_end) return;

@@ -35,9 +35,9 @@ bool IsStageStart(const StagePlan& plan, uint64_t sample) {
 // Returns the name of a stage of the plan for errors, as it was stated.
 std::string PlanStageLabel(const StagePlan& plan, size_t stage) {
   if (plan.stated().empty()) return absl::StrCat("stage ", stage);
-  const StatedStage& stated =
-      PartAt(plan.stated(), plan.stage_start(stage), &StatedStage::start);
-  return stated.label.empty() ? "the first stage" : stated.label;
+  const auto& stated = PartAt(plan.stated(), plan.stage_start(stage),
+                              [](const auto& one) { return one->start; });
+  return stated->label.empty() ? "the first stage" : stated->label;
 }
 
 absl::Status CheckViews(const StagePlan& plan, const MapComponent& component,

@@ -7,10 +7,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "index/keyed_hash.h"
+#include "index/max_samples.h"
 #include "index/mixture/item_draws.h"
 #include "index/mixture/mixture_stages.h"
 #include "index/mixture/stage_plan.h"
 #include "index/part_at.h"
+#include "util/nearest_name.h"
 #include "util/status_macros.h"
 
 namespace poniente {
@@ -24,6 +26,13 @@ struct MixturePlan::State {
     uint64_t start;
     double value;
   };
+
+  // What the plan was made of, with its components in canonical order.
+  MixtureOptions options;
+  std::vector<WeightedComponent> components;
+  std::vector<uint64_t> further_starts;
+  // The last decision; nullopt if there is none.
+  std::optional<internal::DecidedStage> decided;
 
   std::vector<std::string> names;
   std::shared_ptr<const StagePlan> plan;
@@ -99,17 +108,19 @@ absl::StatusOr<MixturePlan> MixturePlan::Create(
                      ", got ", options.block_size));
   }
   auto state = std::make_shared<State>();
-  PONIENTE_ASSIGN_OR_RETURN(const Components sorted,
+  PONIENTE_ASSIGN_OR_RETURN(state->components,
                             InCanonicalOrder(std::move(components)));
-  state->names = internal::NamesOf(sorted);
+  state->options = options;
+  state->further_starts.assign(further_starts.begin(), further_starts.end());
+  state->names = internal::NamesOf(state->components);
   PONIENTE_ASSIGN_OR_RETURN(state->seq_lens, CheckedSeqLens(options));
   state->max_seq_len = options.max_seq_len;
   state->trim = options.trim;
   state->parts = internal::PartsOf(options, state->seq_lens);
   state->group_items = options.group_items;
   PONIENTE_ASSIGN_OR_RETURN(
-      state->plan, internal::MakeStagePlan(options, sorted, state->seq_lens,
-                                           further_starts));
+      state->plan, internal::MakeStagePlan(options, state->components,
+                                           state->seq_lens, further_starts));
   state->temperatures.push_back({0, options.temperature});
   for (const MixtureStage& stage : options.stages) {
     state->temperatures.push_back(
@@ -120,6 +131,100 @@ absl::StatusOr<MixturePlan> MixturePlan::Create(
 
 MixturePlan::MixturePlan(std::shared_ptr<const State> state)
     : state_(std::move(state)) {}
+
+// Returns the decision in full: weights of all components, the temperature.
+absl::StatusOr<internal::DecidedStage> MixturePlan::InFull(
+    const State& state, const MixtureDecision& decision) {
+  internal::DecidedStage full;
+  full.start = decision.start;
+  full.label = decision.label.empty()
+                   ? absl::StrCat("decision at sample ", decision.start)
+                   : decision.label;
+  if (decision.start == 0 || decision.start >= internal::kMaxSamples ||
+      (state.decided && decision.start < state.decided->start)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        full.label, ": must hold from a sample on that is ",
+        state.decided ? absl::StrCat("at least ", state.decided->start,
+                                     ", where the one before it begins,")
+                      : std::string("above 0"),
+        " and below 2^62, got ", decision.start));
+  }
+  MixtureStage in_force;
+  for (const MixtureStage& stage : state.options.stages) {
+    if (stage.start <= decision.start) in_force = stage;
+  }
+  if (state.decided && state.decided->start >= in_force.start) {
+    full.weights = state.decided->weights;
+    full.temperature = state.decided->temperature;
+  } else {
+    full.weights = internal::WeightsOf(in_force, state.components);
+    full.temperature = in_force.temperature.value_or(state.options.temperature);
+  }
+  full.temperature = decision.temperature.value_or(full.temperature);
+  full.retired = state.decided ? state.decided->retired : std::vector<bool>();
+  full.retired.resize(state.names.size());
+  const auto number_of = [&state, &full](const std::string& name) {
+    const auto at =
+        std::lower_bound(state.names.begin(), state.names.end(), name);
+    absl::StatusOr<size_t> found = at - state.names.begin();
+    if (at == state.names.end() || *at != name) {
+      found = absl::InvalidArgumentError(
+          absl::StrCat(full.label, ": unknown component '", name, "'",
+                       internal::DidYouMean(name, state.names)));
+    }
+    return found;
+  };
+  for (const auto& [name, weight] : decision.weights) {
+    PONIENTE_ASSIGN_OR_RETURN(const size_t number, number_of(name));
+    if (full.retired[number]) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(full.label, ": '", name,
+                       "' has been retired, so it can have no weight"));
+    }
+    full.weights[number] = weight;
+  }
+  for (const std::string& name : decision.retired) {
+    PONIENTE_ASSIGN_OR_RETURN(const size_t number, number_of(name));
+    full.retired[number] = true;
+  }
+  return full;
+}
+
+absl::StatusOr<MixturePlan> MixturePlan::With(
+    std::span<const MixtureDecision> decisions) const {
+  if (decisions.empty()) return *this;
+  auto state = std::make_shared<State>(*state_);
+  std::vector<internal::DecidedStage> decided;
+  for (const MixtureDecision& decision : decisions) {
+    PONIENTE_ASSIGN_OR_RETURN(state->decided, InFull(*state, decision));
+    if (!decided.empty() && decided.back().start == decision.start) {
+      decided.pop_back();
+    }
+    decided.push_back(*state->decided);
+  }
+  PONIENTE_ASSIGN_OR_RETURN(
+      state->plan,
+      internal::WithDecided(*state->plan, state->options, state->components,
+                            state->seq_lens, state->further_starts, decided));
+  const uint64_t first = decided.front().start;
+  std::erase_if(state->temperatures,
+                [&](const auto& one) { return one.start >= first; });
+  for (const internal::DecidedStage& one : decided) {
+    state->temperatures.push_back({one.start, one.temperature});
+  }
+  for (const MixtureStage& stage : state->options.stages) {
+    if (stage.start <= first) continue;
+    const State::Temperature one = {
+        stage.start, stage.temperature.value_or(state->options.temperature)};
+    const auto at = std::lower_bound(
+        state->temperatures.begin(), state->temperatures.end(), one,
+        [](const auto& a, const auto& b) { return a.start < b.start; });
+    const bool is_replaced =
+        at != state->temperatures.end() && at->start == stage.start;
+    if (!is_replaced) state->temperatures.insert(at, one);
+  }
+  return MixturePlan(std::move(state));
+}
 
 std::span<const std::string> MixturePlan::names() const {
   return state_->names;

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <iterator>
-#include <map>
+#include <limits>
 #include <new>
 #include <optional>
 #include <string>
@@ -51,39 +51,56 @@ class QuantaMaker {
         names_(NamesOf(components)) {}
 
   absl::StatusOr<std::vector<uint64_t>> First() const {
-    return Make({}, options_.temperature);
+    return Make(WeightsOf(MixtureStage(), components_), options_.temperature);
   }
 
-  absl::StatusOr<std::vector<uint64_t>> Of(const MixtureStage& stage) const {
+  // `retired`: components without weight; empty if there are none.
+  absl::StatusOr<std::vector<uint64_t>> Of(
+      const MixtureStage& stage, const std::vector<bool>& retired = {}) const {
     for (const auto& [name, weight] : stage.weights) {
       if (std::binary_search(names_.begin(), names_.end(), name)) continue;
       return absl::InvalidArgumentError(
           absl::StrCat(MixtureStageLabel(stage), ": unknown component '", name,
                        "'", DidYouMean(name, names_)));
     }
-    auto quanta =
-        Make(stage.weights, stage.temperature.value_or(options_.temperature));
+    std::vector<double> weights = WeightsOf(stage, components_);
+    Retire(retired, &weights);
+    auto quanta = Make(std::move(weights),
+                       stage.temperature.value_or(options_.temperature));
     if (quanta.ok()) return quanta;
     return Prepend(quanta.status(), MixtureStageLabel(stage));
   }
 
+  absl::StatusOr<std::vector<uint64_t>> Of(const DecidedStage& decided) const {
+    std::vector<double> weights = decided.weights;
+    Retire(decided.retired, &weights);
+    auto quanta = Make(std::move(weights), decided.temperature);
+    if (quanta.ok()) return quanta;
+    return Prepend(quanta.status(), decided.label);
+  }
+
  private:
-  absl::StatusOr<std::vector<uint64_t>> Make(
-      const std::map<std::string, double>& stated, double temperature) const {
-    std::vector<double> weights;
-    weights.reserve(components_.size());
-    for (const WeightedComponent& component : components_) {
-      const auto found = stated.find(component.name);
-      double weight = found == stated.end() ? component.weight : found->second;
-      if (options_.weight_rule == WeightRule::kSizeProportional) {
+  void Retire(const std::vector<bool>& retired,
+              std::vector<double>* weights) const {
+    const bool is_scores = options_.weight_rule == WeightRule::kScores;
+    for (size_t c = 0; c < retired.size(); ++c) {
+      if (!retired[c]) continue;
+      (*weights)[c] = is_scores ? -std::numeric_limits<double>::infinity() : 0;
+    }
+  }
+
+  absl::StatusOr<std::vector<uint64_t>> Make(std::vector<double> weights,
+                                             double temperature) const {
+    if (options_.weight_rule == WeightRule::kSizeProportional) {
+      for (size_t c = 0; c < weights.size(); ++c) {
+        const WeightedComponent& component = components_[c];
         if (!component.items) {
           return absl::InvalidArgumentError(absl::StrCat(
               "'", component.name,
               "' is endless: a share in proportion to its size needs one"));
         }
-        weight *= static_cast<double>(*component.items);
+        weights[c] *= static_cast<double>(*component.items);
       }
-      weights.push_back(weight);
     }
     if (options_.weight_rule == WeightRule::kScores) {
       return QuantaFromScores(weights, temperature, names_);
@@ -206,26 +223,25 @@ void CutAt(uint64_t start, std::vector<PlanStage>* stages) {
   stages->insert(after, std::move(cut));
 }
 
+StatedStage StatedStageOf(const MixtureStage& stage, uint64_t block_size,
+                          const Components& components) {
+  StatedStage made;
+  made.start = stage.start;
+  made.label = MixtureStageLabel(stage);
+  if (const auto end = RampEnd(stage, block_size)) {
+    made.ramp_end = *end;
+    made.ramp_label = RampLabel(stage);
+  }
+  made.weights = WeightsOf(stage, components);
+  return made;
+}
+
 std::vector<StatedStage> StatedStages(const MixtureOptions& options,
                                       const Components& components) {
-  std::vector<StatedStage> stated(1 + options.stages.size());
-  for (const WeightedComponent& component : components) {
-    stated[0].weights.push_back(component.weight);
-  }
-  for (size_t s = 0; s < options.stages.size(); ++s) {
-    const MixtureStage& stage = options.stages[s];
-    StatedStage& made = stated[s + 1];
-    made.start = stage.start;
-    made.label = MixtureStageLabel(stage);
-    if (const auto end = RampEnd(stage, options.block_size)) {
-      made.ramp_end = *end;
-      made.ramp_label = RampLabel(stage);
-    }
-    for (const WeightedComponent& component : components) {
-      const auto found = stage.weights.find(component.name);
-      made.weights.push_back(found == stage.weights.end() ? component.weight
-                                                          : found->second);
-    }
+  std::vector<StatedStage> stated(1);
+  stated[0].weights = WeightsOf(MixtureStage(), components);
+  for (const MixtureStage& stage : options.stages) {
+    stated.push_back(StatedStageOf(stage, options.block_size, components));
   }
   return stated;
 }
@@ -283,6 +299,66 @@ std::vector<std::string> NamesOf(
     names.push_back(component.name);
   }
   return names;
+}
+
+std::vector<double> WeightsOf(
+    const MixtureStage& stage,
+    const std::vector<WeightedComponent>& components) {
+  std::vector<double> weights;
+  weights.reserve(components.size());
+  for (const WeightedComponent& component : components) {
+    const auto found = stage.weights.find(component.name);
+    weights.push_back(found == stage.weights.end() ? component.weight
+                                                   : found->second);
+  }
+  return weights;
+}
+
+absl::StatusOr<std::shared_ptr<const StagePlan>> WithDecided(
+    const StagePlan& plan, const MixtureOptions& options,
+    const std::vector<WeightedComponent>& components,
+    const std::vector<SeqLenChange>& seq_lens,
+    std::span<const uint64_t> further_starts,
+    std::span<const DecidedStage> decided) {
+  const QuantaMaker maker(options, components);
+  const uint64_t first = decided.front().start;
+  size_t s = 0;
+  while (s < options.stages.size() && options.stages[s].start <= first) ++s;
+  // Begins with the stage in force before the first decision.
+  std::vector<PlanStage> stages(1);
+  const auto in_force = plan.quanta(plan.BlockOf(first - 1).stage);
+  stages[0].quanta.assign(in_force.begin(), in_force.end());
+  std::vector<StatedStage> stated;
+  for (size_t d = 0; d < decided.size(); ++d) {
+    PONIENTE_ASSIGN_OR_RETURN(std::vector<uint64_t> quanta,
+                              maker.Of(decided[d]));
+    stages.push_back({decided[d].start, std::move(quanta)});
+    StatedStage& one = stated.emplace_back();
+    one.start = decided[d].start;
+    one.label = decided[d].label;
+    one.weights = decided[d].weights;
+    const uint64_t next =
+        d + 1 < decided.size() ? decided[d + 1].start : kMaxSamples;
+    for (; s < options.stages.size() && options.stages[s].start <= next; ++s) {
+      const MixtureStage& stage = options.stages[s];
+      if (stage.start == next) continue;
+      PONIENTE_ASSIGN_OR_RETURN(std::vector<uint64_t> own,
+                                maker.Of(stage, decided[d].retired));
+      PONIENTE_ASSIGN_OR_RETURN(
+          const Ramp ramp, RampOf(stage, options.block_size,
+                                  std::min(next, EndOf(options.stages, s))));
+      AppendStage(stage, ramp, std::move(own), &stages);
+      stated.push_back(StatedStageOf(stage, options.block_size, components));
+    }
+  }
+  stages.erase(stages.begin());
+  for (const SeqLenChange& change : seq_lens) {
+    if (change.start > first) CutAt(change.start, &stages);
+  }
+  for (const uint64_t start : further_starts) {
+    if (start > first) CutAt(start, &stages);
+  }
+  return plan.With(std::move(stages), std::move(stated));
 }
 
 absl::StatusOr<std::shared_ptr<const StagePlan>> MakeStagePlan(

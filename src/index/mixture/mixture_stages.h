@@ -41,6 +41,34 @@ absl::StatusOr<std::shared_ptr<const StagePlan>> MakeStagePlan(
     const std::vector<SeqLenChange>& seq_lens,
     std::span<const uint64_t> further_starts);
 
+// Weights that were decided after the plan was made.
+struct DecidedStage {
+  uint64_t start = 0;
+  std::vector<double> weights = {};  // or scores; in canonical order
+  double temperature = 1;
+  // Components that no stage draws from any more.
+  std::vector<bool> retired = {};
+  // How errors name it.
+  std::string label = {};
+};
+
+// Returns the weights of a stage of the options, in canonical order.
+std::vector<double> WeightsOf(const MixtureStage& stage,
+                              const std::vector<WeightedComponent>& components);
+
+// Returns `plan` up to the first decision; from there on the decisions, and the
+// stages of the options that begin after it: each holds until the next begins.
+// A stage that begins where a decision does is passed over. Retired components
+// have no weight. `plan` was made of the same options, components, lengths and
+// starts. REQUIRES: starts of decisions increase strictly from above 0. Errors
+// as MakeStagePlan().
+absl::StatusOr<std::shared_ptr<const StagePlan>> WithDecided(
+    const StagePlan& plan, const MixtureOptions& options,
+    const std::vector<WeightedComponent>& components,
+    const std::vector<SeqLenChange>& seq_lens,
+    std::span<const uint64_t> further_starts,
+    std::span<const DecidedStage> decided);
+
 }  // namespace poniente::internal
 
 #endif  // PONIENTE_INDEX_MIXTURE_MIXTURE_STAGES_H_

@@ -8,7 +8,6 @@
 #include "absl/strings/str_cat.h"
 #include "index/int128.h"
 #include "index/keyed_hash.h"
-#include "index/part_at.h"
 #include "poniente/version.h"
 #include "util/check.h"
 #include "util/status_macros.h"
@@ -18,66 +17,72 @@ namespace {
 
 constexpr uint64_t kMaxSample = QuotaTree::kMaxPosition;
 
-absl::Status CheckPlanStage(const std::vector<PlanStage>& stages, size_t s) {
-  const PlanStage& stage = stages[s];
-  if (s == 0 && stage.start != 0) {
+// `start_before`: the start of the stage before it; null for the first one.
+absl::Status CheckPlanStage(const PlanStage& stage, size_t number,
+                            const uint64_t* start_before, size_t components) {
+  if (start_before == nullptr && stage.start != 0) {
     return absl::InvalidArgumentError(
         absl::StrCat("stage 0 must start at sample 0, got ", stage.start));
   }
-  if (s > 0 && stage.start <= stages[s - 1].start) {
+  if (start_before != nullptr && stage.start <= *start_before) {
     return absl::InvalidArgumentError(
-        absl::StrCat("stage ", s, " starts at sample ", stage.start,
+        absl::StrCat("stage ", number, " starts at sample ", stage.start,
                      ", which is not after the start of the stage before it, ",
-                     stages[s - 1].start));
+                     *start_before));
   }
   if (stage.start >= kMaxSample) {
     return absl::InvalidArgumentError(
-        absl::StrCat("stage ", s, " starts at sample ", stage.start,
+        absl::StrCat("stage ", number, " starts at sample ", stage.start,
                      ", which is not below 2^62"));
   }
-  if (stage.quanta.size() != stages[0].quanta.size()) {
+  if (stage.quanta.size() != components) {
     return absl::InvalidArgumentError(
-        absl::StrCat("stage ", s, " has quanta for ", stage.quanta.size(),
-                     " components, stage 0 for ", stages[0].quanta.size()));
+        absl::StrCat("stage ", number, " has quanta for ", stage.quanta.size(),
+                     " components, stage 0 for ", components));
   }
   Uint128 sum = 0;
   for (const uint64_t q : stage.quanta) sum += q;
   if (sum != QuotaTree::kTotal) {
     return absl::InvalidArgumentError(
-        absl::StrCat("quanta of stage ", s, " do not sum to 2^62"));
+        absl::StrCat("quanta of stage ", number, " do not sum to 2^62"));
   }
   return absl::OkStatus();
 }
 
-// I_i of docs/index-math.md 2.4: what each component should have received of
-// the samples so far, in units of 2^-62 samples.
-class Ideal {
- public:
-  explicit Ideal(size_t components) : shares_(components) {}
-
-  void Add(std::span<const uint64_t> quanta, uint64_t samples) {
-    for (size_t i = 0; i < shares_.size(); ++i) {
-      // q_i times the samples of the stage.
-      shares_[i] += Uint128{quanta[i]} * samples;
-    }
+// Checks stages of which the first is number `first` of the plan;
+// `start_before` is the start of the one before it, if there is one.
+absl::Status CheckPlanStages(const std::vector<PlanStage>& stages, size_t first,
+                             const uint64_t* start_before, size_t components) {
+  for (size_t s = 0; s < stages.size(); ++s) {
+    PONIENTE_RETURN_IF_ERROR(
+        CheckPlanStage(stages[s], first + s, start_before, components));
+    start_before = &stages[s].start;
   }
+  return absl::OkStatus();
+}
 
-  // Returns D_i of docs/index-math.md 2.4 in units of 2^-48 samples; `counts`
-  // are the samples that the components did receive.
-  std::vector<int64_t> Debts(std::span<const uint64_t> counts) const {
-    std::vector<int64_t> debts(shares_.size());
-    for (size_t i = 0; i < shares_.size(); ++i) {
-      // I_i(t_s) - C_i(t_s) * 2^62, then from units of 2^-62 to 2^-48.
-      const Int128 debt =
-          static_cast<Int128>(shares_[i]) - (Int128{counts[i]} << 62);
-      debts[i] = static_cast<int64_t>(debt >> 14);
-    }
-    return debts;
+// Adds what each component should receive of that many samples to I_i of
+// docs/index-math.md 2.4, in units of 2^-62 samples.
+void AddShares(std::span<const uint64_t> quanta, uint64_t samples,
+               std::vector<Uint128>* shares) {
+  for (size_t i = 0; i < quanta.size(); ++i) {
+    (*shares)[i] += Uint128{quanta[i]} * samples;
   }
+}
 
- private:
-  std::vector<Uint128> shares_;
-};
+// Returns D_i of docs/index-math.md 2.4 in units of 2^-48 samples; `counts` are
+// the samples that the components did receive.
+std::vector<int64_t> Debts(std::span<const Uint128> shares,
+                           std::span<const uint64_t> counts) {
+  std::vector<int64_t> debts(shares.size());
+  for (size_t i = 0; i < shares.size(); ++i) {
+    // I_i(t_s) - C_i(t_s) * 2^62, then from units of 2^-62 to 2^-48.
+    const Int128 debt =
+        static_cast<Int128>(shares[i]) - (Int128{counts[i]} << 62);
+    debts[i] = static_cast<int64_t>(debt >> 14);
+  }
+  return debts;
+}
 
 }  // namespace
 
@@ -91,45 +96,88 @@ absl::StatusOr<std::shared_ptr<const StagePlan>> StagePlan::Create(
   if (stages.empty()) {
     return absl::InvalidArgumentError("a plan needs at least one stage");
   }
-  for (size_t s = 0; s < stages.size(); ++s) {
-    PONIENTE_RETURN_IF_ERROR(CheckPlanStage(stages, s));
-  }
-  return std::shared_ptr<const StagePlan>(
-      new StagePlan(block_size, std::move(stages), std::move(stated)));
+  PONIENTE_RETURN_IF_ERROR(
+      CheckPlanStages(stages, 0, nullptr, stages[0].quanta.size()));
+  std::shared_ptr<StagePlan> plan(new StagePlan(block_size));
+  plan->Append(std::move(stages), std::move(stated));
+  return std::shared_ptr<const StagePlan>(std::move(plan));
 }
 
-StagePlan::StagePlan(uint64_t block_size, std::vector<PlanStage> stages,
-                     std::vector<StatedStage> stated)
-    : block_size_(block_size), stated_(std::move(stated)) {
-  std::vector<uint64_t> base(stages.front().quanta.size());
-  Ideal ideal(base.size());
+absl::StatusOr<std::shared_ptr<const StagePlan>> StagePlan::With(
+    std::vector<PlanStage> stages, std::vector<StatedStage> stated) const {
+  PONIENTE_CHECK(!stages.empty() && stages.front().start > 0);
+  const auto end =
+      std::lower_bound(starts_.begin(), starts_.end(), stages.front().start) -
+      starts_.begin();
+  const auto kept = static_cast<size_t>(end);
+  PONIENTE_RETURN_IF_ERROR(
+      CheckPlanStages(stages, kept, &starts_[kept - 1], components()));
+  std::shared_ptr<StagePlan> plan(new StagePlan(block_size_));
+  plan->starts_.assign(starts_.begin(), starts_.begin() + end);
+  plan->stages_.assign(stages_.begin(), stages_.begin() + end);
+  const size_t sums = (kept + kSharesEvery - 1) / kSharesEvery;
+  plan->shares_.assign(shares_.begin(),
+                       shares_.begin() + static_cast<ptrdiff_t>(sums));
+  const auto stated_end = std::find_if(
+      stated_.begin(), stated_.end(),
+      [&](const auto& one) { return one->start >= stages.front().start; });
+  plan->stated_.assign(stated_.begin(), stated_end);
+  plan->Append(std::move(stages), std::move(stated));
+  return std::shared_ptr<const StagePlan>(std::move(plan));
+}
+
+StagePlan::Shares StagePlan::SharesBefore(size_t stage) const {
+  const size_t kept = stage / kSharesEvery;
+  Shares shares = *shares_[kept];
+  for (size_t s = kept * kSharesEvery; s < stage; ++s) {
+    AddShares(stages_[s]->quanta, starts_[s + 1] - starts_[s], &shares);
+  }
+  return shares;
+}
+
+void StagePlan::Append(std::vector<PlanStage> stages,
+                       std::vector<StatedStage> stated) {
+  for (StatedStage& one : stated) {
+    stated_.push_back(std::make_shared<const StatedStage>(std::move(one)));
+  }
+  Shares shares(stages.front().quanta.size());
+  std::vector<uint64_t> base(shares.size());
+  if (!stages_.empty()) {
+    shares = SharesBefore(stages_.size() - 1);
+    base = stages_.back()->base;
+  }
+  starts_.reserve(starts_.size() + stages.size());
+  stages_.reserve(stages_.size() + stages.size());
   std::vector<DrawRun> runs;
-  stages_.reserve(stages.size());
   for (PlanStage& stage : stages) {
     if (!stages_.empty()) {
-      const Stage& last = stages_.back();
+      const Stage& last = *stages_.back();
       const uint64_t samples = stage.start - last.start;
       // I_i up to the start of this stage.
-      ideal.Add(last.quanta, samples);
+      AddShares(last.quanta, samples, &shares);
       // C_i(t_s): all draws of the stage before, added to its own base.
       last.tree.Expand(0, samples, &runs);
       for (const DrawRun& run : runs) base[run.component] += run.count;
     }
-    QuotaTree tree(stage.quanta, ideal.Debts(base));
-    stages_.push_back(
-        {stage.start, std::move(stage.quanta), base, std::move(tree)});
+    if (stages_.size() % kSharesEvery == 0) {
+      shares_.push_back(std::make_shared<const Shares>(shares));
+    }
+    QuotaTree tree(stage.quanta, Debts(shares, base));
+    starts_.push_back(stage.start);
+    stages_.push_back(std::make_shared<const Stage>(
+        Stage{stage.start, std::move(stage.quanta), base, std::move(tree)}));
   }
 }
 
 size_t StagePlan::StageOf(uint64_t sample) const {
   PONIENTE_CHECK(sample < kMaxSample) << sample;
-  const Stage& stage = PartAt(stages_, sample, &Stage::start);
-  return static_cast<size_t>(&stage - stages_.data());
+  const auto after = std::upper_bound(starts_.begin(), starts_.end(), sample);
+  return static_cast<size_t>(after - starts_.begin()) - 1;
 }
 
 // locate() inside the stage; ordinals count on from C_i(t_s).
 Draw StagePlan::Locate(uint64_t sample) const {
-  const Stage& stage = stages_[StageOf(sample)];
+  const Stage& stage = *stages_[StageOf(sample)];
   Draw draw = stage.tree.Locate(sample - stage.start);
   draw.ordinal += stage.base[draw.component];
   return draw;
@@ -138,7 +186,7 @@ Draw StagePlan::Locate(uint64_t sample) const {
 uint64_t StagePlan::Count(uint32_t component, uint64_t samples) const {
   PONIENTE_CHECK(component < components()) << component;
   if (samples == 0) return 0;
-  const Stage& stage = stages_[StageOf(samples - 1)];
+  const Stage& stage = *stages_[StageOf(samples - 1)];
   return stage.base[component] +
          stage.tree.Count(component, samples - stage.start);
 }
@@ -147,11 +195,12 @@ uint64_t StagePlan::Count(uint32_t component, uint64_t samples) const {
 std::optional<uint64_t> StagePlan::PositionOf(uint32_t component,
                                               uint64_t ordinal) const {
   PONIENTE_CHECK(component < components()) << component;
-  const auto after = std::upper_bound(stages_.begin(), stages_.end(), ordinal,
-                                      [&](uint64_t n, const Stage& stage) {
-                                        return n < stage.base[component];
-                                      });
-  const Stage& stage = *std::prev(after);
+  const auto after = std::upper_bound(
+      stages_.begin(), stages_.end(), ordinal,
+      [&](uint64_t n, const std::shared_ptr<const Stage>& stage) {
+        return n < stage->base[component];
+      });
+  const Stage& stage = **std::prev(after);
   const std::optional<uint64_t> position =
       stage.tree.PositionOf(component, ordinal - stage.base[component]);
   if (!position || *position >= kMaxSample - stage.start) return std::nullopt;
@@ -160,14 +209,12 @@ std::optional<uint64_t> StagePlan::PositionOf(uint32_t component,
 
 Block StagePlan::BlockOf(uint64_t sample) const {
   const size_t s = StageOf(sample);
-  const uint64_t start = stages_[s].start;
+  const uint64_t start = starts_[s];
   // f = t_s + j * B: the grid of blocks begins anew at every stage (2.3).
   const uint64_t first = start + (sample - start) / block_size_ * block_size_;
   // b = min(B, t_(s+1) - f).
   uint64_t size = block_size_;
-  if (s + 1 < stages_.size()) {
-    size = std::min(size, stages_[s + 1].start - first);
-  }
+  if (s + 1 < starts_.size()) size = std::min(size, starts_[s + 1] - first);
   return {static_cast<uint32_t>(s), first, size};
 }
 
@@ -202,11 +249,11 @@ uint64_t StagePlan::PrefixHash(uint64_t seed,
   }
   KeyHash hash(seed);
   hash.Add(kPrefixTag).Add(kOrderVersion).Add(block_size_).Add(end);
-  for (const Stage& stage : stages_) {
-    if (stage.start >= end) break;
-    hash.Add(stage.start).Add(stage.tree.leaves().size());
+  for (const std::shared_ptr<const Stage>& stage : stages_) {
+    if (stage->start >= end) break;
+    hash.Add(stage->start).Add(stage->tree.leaves().size());
     for (size_t i = 0; i < names.size(); ++i) {
-      if (stage.quanta[i] > 0) hash.Add(names[i]).Add(stage.quanta[i]);
+      if (stage->quanta[i] > 0) hash.Add(names[i]).Add(stage->quanta[i]);
     }
   }
   return hash.key();

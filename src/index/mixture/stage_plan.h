@@ -7,6 +7,9 @@
 // the next tree, so that errors do not add up. A stage depends only on those
 // before it: a stage appended later changes no block that it does not cut.
 // Ordinals count through all stages. Part of the order (kOrderVersion).
+//
+// Stages never change once they are made, so plans that begin with the same
+// stages share them: a run that is steered gets a plan per decision.
 
 #ifndef PONIENTE_INDEX_MIXTURE_STAGE_PLAN_H_
 #define PONIENTE_INDEX_MIXTURE_STAGE_PLAN_H_
@@ -17,9 +20,11 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "index/int128.h"
 #include "index/mixture/block_order.h"
 #include "index/mixture/quota_tree.h"
 
@@ -50,8 +55,9 @@ struct StatedStage {
 // Determinism: block size, stages and seed decide; integers only.
 // Thread safety: immutable; any number of threads.
 // Complexity: Create() O(K log K) and about 56 bytes per component, for each
-//     stage, and 8 for each stated one; a question O(log stages + depth of the
-//     tree).
+//     stage, and 8 for each stated one; With() the same for the stages that it
+//     adds, and 24 bytes for each that it shares; a question O(log stages +
+//     depth of the tree).
 // Errors: a sample at or beyond 2^62 and a component that does not exist are
 //     bugs of the caller and abort.
 class StagePlan {
@@ -66,22 +72,31 @@ class StagePlan {
       uint64_t block_size, std::vector<PlanStage> stages,
       std::vector<StatedStage> stated = {});
 
+  // Returns the plan that has this plan's stages that begin before `stages`,
+  // which it shares, and then `stages`; so also for the stated ones. Equal to
+  // the plan that Create() makes of all of them. Errors as Create(). REQUIRES:
+  // `stages` are not empty and begin above 0.
+  absl::StatusOr<std::shared_ptr<const StagePlan>> With(
+      std::vector<PlanStage> stages, std::vector<StatedStage> stated) const;
+
   uint64_t block_size() const { return block_size_; }
-  size_t components() const { return stages_.front().quanta.size(); }
+  size_t components() const { return stages_.front()->quanta.size(); }
   size_t stages() const { return stages_.size(); }
-  uint64_t stage_start(size_t stage) const { return stages_[stage].start; }
+  uint64_t stage_start(size_t stage) const { return starts_[stage]; }
   std::span<const uint64_t> quanta(size_t stage) const {
-    return stages_[stage].quanta;
+    return stages_[stage]->quanta;
   }
-  const QuotaTree& tree(size_t stage) const { return stages_[stage].tree; }
+  const QuotaTree& tree(size_t stage) const { return stages_[stage]->tree; }
   // Returns the samples of each component before the stage.
   std::span<const uint64_t> base(size_t stage) const {
-    return stages_[stage].base;
+    return stages_[stage]->base;
   }
 
   // Returns the stages as they were stated; empty if Create() was not told of
   // them.
-  std::span<const StatedStage> stated() const { return stated_; }
+  std::span<const std::shared_ptr<const StatedStage>> stated() const {
+    return stated_;
+  }
 
   // Returns the draw that `sample` would be if blocks were not shuffled.
   Draw Locate(uint64_t sample) const;
@@ -122,18 +137,26 @@ class StagePlan {
     std::vector<uint64_t> base;
     QuotaTree tree;
   };
+  // What each component should have received of the samples before a stage.
+  using Shares = std::vector<Uint128>;
+  // The shares before every such many stages are kept; those before the stages
+  // in between are added up from there.
+  static constexpr size_t kSharesEvery = 32;
 
-  StagePlan(uint64_t block_size, std::vector<PlanStage> stages,
-            std::vector<StatedStage> stated);
+  explicit StagePlan(uint64_t block_size) : block_size_(block_size) {}
 
+  void Append(std::vector<PlanStage> stages, std::vector<StatedStage> stated);
+  Shares SharesBefore(size_t stage) const;
   size_t StageOf(uint64_t sample) const;
   StageView View(size_t stage) const {
-    return {&stages_[stage].tree, stages_[stage].base, stages_[stage].start};
+    return {&stages_[stage]->tree, stages_[stage]->base, starts_[stage]};
   }
 
   uint64_t block_size_;
-  std::vector<Stage> stages_;
-  std::vector<StatedStage> stated_;
+  std::vector<uint64_t> starts_;  // of the stages
+  std::vector<std::shared_ptr<const Stage>> stages_;
+  std::vector<std::shared_ptr<const Shares>> shares_;
+  std::vector<std::shared_ptr<const StatedStage>> stated_;
 };
 
 }  // namespace poniente::internal
