@@ -23,6 +23,7 @@
 #include "poniente/batch.h"
 #include "poniente/dataset_tree.h"
 #include "poniente/device.h"
+#include "poniente/journal.h"
 #include "poniente/metrics.h"
 #include "poniente/schedule.h"
 #include "poniente/shares.h"
@@ -131,6 +132,16 @@ struct LoaderOptions {
   // metrics(); exceptions they throw are dropped.
   uint64_t report_every_steps = 0;
   std::function<void(std::string_view)> log_sink = nullptr;
+
+  // The changes that were decided in this run so far; they are applied to the
+  // dataset and the schedule that the loader is made of. Config reads them from
+  // the run's journal.
+  Journal journal = {};
+  // Makes a new line of the journal durable, before the change takes effect:
+  // appends it to a file and waits until the disk has it. Called on the thread
+  // that steers, one line at a time; an error leaves the run as it was. Config
+  // sets it for rank 0. Default: lines are not kept.
+  std::function<absl::Status(std::string_view line)> journal_sink = nullptr;
 
   // Compares all but the sinks: functions cannot be compared, and none of these
   // changes what is served.
@@ -288,18 +299,61 @@ class Loader {
   // past differs, and once closed. After an error the loader stays at its step.
   absl::Status Resume(std::string_view state);
 
+  // Changes the run while it goes on: from the first sample on that lies in no
+  // block of the root mixture that has been handed out, begun blocks being
+  // served to their end. Returns the first step that has such a sample. Batches
+  // that were made ahead from there on are made again; no store is opened
+  // again, and those before it stay ready.
+  //
+  // The change is in the journal, and durable (LoaderOptions::journal_sink),
+  // when this returns; a run that is resumed from any checkpoint makes it
+  // again. After an error, the run is as it was, except that a change whose
+  // line the sink has written but reported as failed holds after a restart.
+  //
+  // Ranks: all must make the same change between the same two steps. Rank 0
+  //     proposes it, and sends the line to all ranks, which steer by it:
+  //
+  //       line = *loader->Propose(change);      // on rank 0
+  //       MPI_Bcast(line ...);
+  //       step = loader->Steer(line);           // on every rank
+  //
+  // Threads: any; calls wait for each other. Steps that the change might reach
+  //     are not handed out meanwhile.
+  // Errors: InvalidArgument for components that do not exist, weights that
+  //     their mixture refuses, a line that was made after other changes than
+  //     this loader's; FailedPrecondition if this rank has handed out a step
+  //     that the line changes (the message names it), where the run ends before
+  //     the change could hold, and once closed; errors of the sink.
+  // Cost: O(components log components), whatever has been decided before.
+  absl::StatusOr<uint64_t> Steer(const RunChange& change);
+  // Does the same for a line of Propose(). A line that the journal has already
+  // changes nothing.
+  absl::StatusOr<uint64_t> Steer(std::string_view line);
+  // Returns the line of the journal that says that `change` holds as soon as it
+  // can. Changes nothing.
+  absl::StatusOr<std::string> Propose(const RunChange& change) const;
+  // Returns all changes so far.
+  Journal journal() const;
+  // Returns the step that was next when the last change was decided; nullopt if
+  // there is none. A program that decides by itself, and was started again from
+  // a checkpoint, decides nothing at this step and before: it did so.
+  std::optional<uint64_t> last_decision() const;
+
   // Cancels all work in progress and waits for it; afterwards Next() and Seek()
   // return FailedPrecondition. Further calls have no effect.
   Task<> Close();
   absl::Status CloseBlocking();
 
+  // Returns the schedule, under all changes so far. Valid until the second
+  // change after this call.
   const Schedule& schedule() const;
   // Returns how the leaves are read now, in the order of batch.source().
   std::vector<LoaderSource> sources() const;
   // Returns what has been done so far. Costs some microseconds, more for
   // hundreds of sources.
   LoaderMetrics metrics() const;
-  // Returns the leaves and index maps behind the batches.
+  // Returns the leaves and index maps behind the batches. Valid until the
+  // second change after this call.
   const DatasetTree& tree() const;
 
   // Returns 64 bits that identify the run as it begins: order version, data,

@@ -9,7 +9,9 @@
 #include <iterator>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -75,6 +77,17 @@ struct MixtureComponentSpec {
 absl::StatusOr<std::shared_ptr<const NodeRecipe>> MixtureRecipe(
     const MixtureOptions& options,
     std::vector<MixtureComponentSpec> components);
+
+// Returns the plan of a recipe of MixtureRecipe(), whose children have these
+// lengths.
+absl::StatusOr<MixturePlan> PlanOfMixture(const NodeRecipe& mixture,
+                                          std::span<const LengthState> lengths);
+
+// Returns the recipe of the same mixture with further decisions. Errors of
+// MixturePlan::With().
+absl::StatusOr<std::shared_ptr<const NodeRecipe>> WithDecisions(
+    const NodeRecipe& mixture, std::span<const LengthState> lengths,
+    std::span<const MixtureDecision> decisions);
 
 }  // namespace internal
 
@@ -158,6 +171,51 @@ class MixtureDataset final : public IndexMapDataset<T> {
   }
 
   using IndexMapDataset<T>::IndexMapDataset;
+
+  // Returns the plan by which the mixture draws. FailedPrecondition while a
+  // length that it depends on is not final.
+  absl::StatusOr<MixturePlan> plan() const {
+    return internal::PlanOfMixture(this->recipe(), this->ChildLengths());
+  }
+
+  // Returns the same mixture under further decisions, made while it was read.
+  // Shares the children. Errors of MixturePlan::With().
+  absl::StatusOr<DatasetPtr<T>> With(
+      std::span<const MixtureDecision> decisions) const {
+    auto recipe = internal::WithDecisions(this->recipe(), this->ChildLengths(),
+                                          decisions);
+    if (!recipe.ok()) return recipe.status();
+    auto made = std::make_shared<MixtureDataset<T>>(
+        *std::move(recipe), this->named_children(), this->seed());
+    absl::Status checked = made->Check();
+    if (!checked.ok()) return checked;
+    return DatasetPtr<T>(std::move(made));
+  }
+
+  // Returns the component of this name, as it is at the start; null if there is
+  // none.
+  DatasetPtr<T> component(std::string_view name) const {
+    for (const NamedDataset<T>& child : this->named_children()) {
+      if (child.name == name && child.view == 0) return child.dataset;
+    }
+    return nullptr;
+  }
+
+  // Returns the same mixture with another dataset as the component of this
+  // name: one that serves the same items up to the present. REQUIRES: there is
+  // such a component.
+  absl::StatusOr<DatasetPtr<T>> WithComponent(std::string_view name,
+                                              DatasetPtr<T> dataset) const {
+    std::vector<NamedDataset<T>> children = this->named_children();
+    for (NamedDataset<T>& child : children) {
+      if (child.name == name && child.view == 0) child.dataset = dataset;
+    }
+    auto made = std::make_shared<MixtureDataset<T>>(
+        this->shared_recipe(), std::move(children), this->seed());
+    absl::Status checked = made->Check();
+    if (!checked.ok()) return checked;
+    return DatasetPtr<T>(std::move(made));
+  }
 
  private:
   static internal::ViewSpec View(uint64_t start, const DatasetPtr<T>& dataset) {

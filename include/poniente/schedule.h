@@ -182,6 +182,9 @@ struct PlannedStage {
   std::optional<double> lr_scale_end = std::nullopt;
   // The step after the stage's last; nullopt if the run does not end.
   std::optional<uint64_t> end_step = std::nullopt;
+  // The step from which lr_scale_end is reached, if lr_scale moves in a line:
+  // end_step, unless the run was extended.
+  std::optional<uint64_t> lr_end_step = std::nullopt;
   // Sample from which the stage's weights hold, or at which its ramp starts.
   uint64_t start_sample = 0;
   uint64_t ramp_samples = 0;
@@ -260,6 +263,16 @@ class Schedule {
   // Returns the plan of the root mixture; null if the schedule was not given
   // the components.
   const MixturePlan* mixture() const;
+
+  // Returns this schedule for a run of `steps` steps, more than it has. The
+  // last stage goes on; a factor that moves in a line keeps its last value. No
+  // step of before changes, and no place that was stated as a share moves.
+  // InvalidArgument if the run has no end, or ends later than this.
+  absl::StatusOr<Schedule> Extended(uint64_t steps) const;
+  // Returns this schedule with further decisions about the root mixture.
+  // Without components, it is this one. Errors of MixturePlan::With().
+  absl::StatusOr<Schedule> With(
+      std::span<const MixtureDecision> decisions) const;
 
   // Checks whether a run whose steps before `next_step` were served under
   // `planned` may continue under this schedule: those steps must be the same in

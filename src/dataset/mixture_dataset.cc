@@ -10,6 +10,7 @@
 #include "index/mixture/mixture_map.h"
 #include "index/mixture/mixture_stages.h"
 #include "index/permutation/item_order.h"
+#include "util/check.h"
 #include "util/status_macros.h"
 
 namespace poniente::internal {
@@ -93,12 +94,22 @@ class MixtureNodeRecipe final : public NodeRecipe {
     return internal::ChildSeed(seed, name);
   }
 
+  absl::StatusOr<MixturePlan> PlanFor(
+      std::span<const LengthState> lengths) const {
+    if (decided_.has_value()) return *decided_;
+    if (plan_.has_value()) return *plan_;
+    return MakePlan(options_, components_, lengths);
+  }
+
+  std::shared_ptr<const NodeRecipe> Decided(MixturePlan decided) const {
+    auto recipe = std::make_shared<MixtureNodeRecipe>(*this);
+    recipe->decided_ = std::move(decided);
+    return recipe;
+  }
+
   absl::StatusOr<MadeMap> MakeMap(std::span<const LengthState> lengths,
                                   uint64_t seed) const override {
-    std::optional<MixturePlan> plan = plan_;
-    if (!plan.has_value()) {
-      PONIENTE_ASSIGN_OR_RETURN(plan, MakePlan(options_, components_, lengths));
-    }
+    PONIENTE_ASSIGN_OR_RETURN(const MixturePlan plan, PlanFor(lengths));
     std::vector<internal::MapComponent> made(components_.size());
     size_t later = components_.size();
     for (size_t i = 0; i < made.size(); ++i) {
@@ -114,11 +125,11 @@ class MixtureNodeRecipe final : public NodeRecipe {
     }
     MixtureRules rules;
     rules.stop_rule = options_.stop_rule;
-    rules.parts = PartsOf(options_, plan->seq_lens());
+    rules.parts = PartsOf(options_, plan.seq_lens());
     rules.group = options_.group_items;
     PONIENTE_ASSIGN_OR_RETURN(
         std::shared_ptr<const IndexMap> map,
-        MixtureMap::Create(plan->stages(), std::move(made), seed, rules));
+        MixtureMap::Create(plan.stages(), std::move(made), seed, rules));
     return MadeMap{std::move(map), true};
   }
 
@@ -137,6 +148,9 @@ class MixtureNodeRecipe final : public NodeRecipe {
   const MixtureOptions options_;
   const std::vector<Component> components_;
   const std::optional<MixturePlan> plan_;  // without a seed
+  // The plan with decisions; nullopt if there are none. Not part of the
+  // fingerprint, as later stages are not.
+  std::optional<MixturePlan> decided_;
 };
 
 absl::StatusOr<std::vector<OrderSpec>> OrdersOf(
@@ -178,6 +192,23 @@ absl::Status CheckComponent(const MixtureComponentSpec& component) {
 }
 
 }  // namespace
+
+absl::StatusOr<MixturePlan> PlanOfMixture(
+    const NodeRecipe& mixture, std::span<const LengthState> lengths) {
+  const auto* const recipe = dynamic_cast<const MixtureNodeRecipe*>(&mixture);
+  PONIENTE_CHECK(recipe != nullptr) << Absl(mixture.kind());
+  return recipe->PlanFor(lengths);
+}
+
+absl::StatusOr<std::shared_ptr<const NodeRecipe>> WithDecisions(
+    const NodeRecipe& mixture, std::span<const LengthState> lengths,
+    std::span<const MixtureDecision> decisions) {
+  const auto* const recipe = dynamic_cast<const MixtureNodeRecipe*>(&mixture);
+  PONIENTE_CHECK(recipe != nullptr) << Absl(mixture.kind());
+  PONIENTE_ASSIGN_OR_RETURN(const MixturePlan plan, recipe->PlanFor(lengths));
+  PONIENTE_ASSIGN_OR_RETURN(MixturePlan decided, plan.With(decisions));
+  return recipe->Decided(std::move(decided));
+}
 
 absl::StatusOr<std::shared_ptr<const NodeRecipe>> MixtureRecipe(
     const MixtureOptions& options, std::vector<MixtureComponentSpec> specs) {

@@ -48,12 +48,13 @@ bool operator==(const LoaderOptions& a, const LoaderOptions& b) {
     const auto& [rank, ranks, sharing, context, start_step, last_batch,
                  token_type, tensors, documents, loss_weights, prefetch_batches,
                  prefetch_bytes, max_held, waits_for_held, device,
-                 widen_on_device, warning_sink, report_every_steps, log_sink] =
-        options;
+                 widen_on_device, warning_sink, report_every_steps, log_sink,
+                 journal, journal_sink] = options;
     return std::tie(rank, ranks, sharing, context, start_step, last_batch,
                     token_type, tensors, documents, loss_weights,
                     prefetch_batches, prefetch_bytes, max_held, waits_for_held,
-                    device, widen_on_device, report_every_steps);
+                    device, widen_on_device, report_every_steps,
+                    journal.bytes());
   };
   return compared(a) == compared(b);
 }
@@ -62,8 +63,8 @@ absl::Status Loader::Core::Seek(uint64_t step) {
   {
     MutexLock lock(&mu_);
     if (is_closed_) return internal::LoaderClosed();
-    if (!schedule_.Has(step)) window_.EndAt(step);
     Restart(step);
+    if (!edition_->run.schedule.Has(step)) window_.EndAt(step);
     UpdateReadyEvent();
   }
   changed_.NotifyAll();
@@ -103,25 +104,35 @@ LoaderMetrics Loader::Core::metrics() const {
 }
 
 uint64_t Loader::Core::fingerprint() const {
-  const StepPlan first = schedule_.At(0);
-  return internal::Derive(dataset_->fingerprint(), internal::Tag("loader"),
-                          uint64_t{kOrderVersion}, first.batch_size,
-                          uint64_t{first.seq_len});
+  const EditionPtr edition = Current();
+  const StepPlan first = edition->run.schedule.At(0);
+  return internal::Derive(edition->run.dataset->fingerprint(),
+                          internal::Tag("loader"), uint64_t{kOrderVersion},
+                          first.batch_size, uint64_t{first.seq_len});
 }
 
 absl::StatusOr<std::string> Loader::Core::State(uint64_t step) const {
-  PONIENTE_RETURN_IF_ERROR(internal::CheckHasState(schedule_, step));
+  PONIENTE_RETURN_IF_ERROR(
+      internal::CheckHasState(Current()->run.schedule, step));
   return StateAt(step);
 }
 
 std::string Loader::Core::StateAt(uint64_t step) const {
-  return internal::PrintRunState(
-      internal::RunStateAt(*dataset_, schedule_, step));
+  MutexLock lock(&steering_mu_);
+  const EditionPtr edition = Current();
+  return internal::PrintRunState(internal::RunStateAt(
+      *edition->run.dataset, edition->run.schedule, step, journal_));
 }
 
 absl::Status Loader::Core::Resume(std::string_view state) {
-  PONIENTE_ASSIGN_OR_RETURN(const uint64_t step,
-                            internal::StepOfState(state, *dataset_, schedule_));
+  uint64_t step = 0;
+  {
+    MutexLock lock(&steering_mu_);
+    const EditionPtr edition = Current();
+    PONIENTE_ASSIGN_OR_RETURN(
+        step, internal::StepOfState(state, *edition->run.dataset,
+                                    edition->run.schedule, journal_));
+  }
   return Seek(step);
 }
 
@@ -140,12 +151,15 @@ absl::StatusOr<std::unique_ptr<Loader>> Loader::Create(
   if (dataset == nullptr) {
     return absl::InvalidArgumentError("a loader needs a dataset, got none");
   }
-  PONIENTE_RETURN_IF_ERROR(internal::CheckBatches(DatasetTree(*dataset),
-                                                  *dataset, schedule, options));
+  PONIENTE_ASSIGN_OR_RETURN(
+      internal::SteeredRun run,
+      internal::Steered({std::move(dataset), std::move(schedule)},
+                        options.journal.entries()));
+  PONIENTE_RETURN_IF_ERROR(internal::CheckBatches(
+      DatasetTree(*run.dataset), *run.dataset, run.schedule, options));
   std::shared_ptr<Core> core;
   try {
-    core = std::make_shared<Core>(std::move(dataset), std::move(schedule),
-                                  std::move(options));
+    core = std::make_shared<Core>(std::move(run), std::move(options));
   } catch (const std::exception& error) {
     return internal::CannotStart(error);
   }
@@ -163,6 +177,19 @@ absl::StatusOr<std::string> Loader::State(uint64_t step) const {
 }
 absl::Status Loader::Resume(std::string_view state) {
   return core_->Resume(state);
+}
+absl::StatusOr<std::string> Loader::Propose(const RunChange& change) const {
+  return core_->Propose(change);
+}
+absl::StatusOr<uint64_t> Loader::Steer(const RunChange& change) {
+  return core_->Steer(change);
+}
+absl::StatusOr<uint64_t> Loader::Steer(std::string_view line) {
+  return core_->Steer(line);
+}
+Journal Loader::journal() const { return core_->journal(); }
+std::optional<uint64_t> Loader::last_decision() const {
+  return core_->last_decision();
 }
 uint64_t Loader::next_step() const { return core_->next_step(); }
 Task<> Loader::Close() { return Core::Close(core_); }

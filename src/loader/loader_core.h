@@ -23,6 +23,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "async/notifier.h"
+#include "dataset/steering/steered_run.h"
 #include "io/files/ready_event.h"
 #include "loader/batch_assembler.h"
 #include "loader/loader_counters.h"
@@ -31,6 +32,7 @@
 #include "loader/prefetch_window.h"
 #include "loader/reader_totals.h"
 #include "loader/thread_times.h"
+#include "poniente/journal.h"
 #include "poniente/loader.h"
 #include "util/mutex.h"
 #include "util/short_spin.h"
@@ -43,8 +45,8 @@ namespace poniente {
 // while batches come from memory.
 class Loader::Core {
  public:
-  Core(DatasetPtr<TokenWindow> dataset, Schedule schedule,
-       LoaderOptions options);
+  // `run` is under the entries of options.journal.
+  Core(internal::SteeredRun run, LoaderOptions options);
   // Ends all fetches and joins the loader's thread.
   void Stop();
 
@@ -57,6 +59,11 @@ class Loader::Core {
   static std::optional<absl::StatusOr<Batch>> TryNext(NextTicket asked);
   absl::StatusOr<int> ReadyFd();
   absl::Status Seek(uint64_t step);
+  absl::StatusOr<std::string> Propose(const RunChange& change) const;
+  absl::StatusOr<uint64_t> Steer(std::string_view line);
+  absl::StatusOr<uint64_t> Steer(const RunChange& change);
+  Journal journal() const;
+  std::optional<uint64_t> last_decision() const;
   static Task<> Close(std::shared_ptr<Core> core);
 
   uint64_t next_step() const {
@@ -71,10 +78,25 @@ class Loader::Core {
   // Emits a warning for each leaf that is not read by its preferred backend.
   void WarnOfFallbacks() const;
 
-  const Schedule& schedule() const { return schedule_; }
-  const DatasetTree& tree() const { return assembler_.tree(); }
+  const Schedule& schedule() const { return Current()->run.schedule; }
+  const DatasetTree& tree() const { return Current()->assembler.tree(); }
 
  private:
+  // The run as it is between two changes.
+  struct Edition {
+    Edition(internal::SteeredRun steered, const LoaderOptions& options,
+            const std::shared_ptr<internal::SlotRing>& slots)
+        : run(std::move(steered)),
+          assembler(run.dataset, run.schedule, options, slots) {}
+
+    const internal::SteeredRun run;
+    const internal::BatchAssembler assembler;
+  };
+  using EditionPtr = std::shared_ptr<const Edition>;
+  EditionPtr Current() const {
+    internal::MutexLock lock(&mu_);
+    return edition_;
+  }
   using Fetched = absl::StatusOr<std::optional<Batch>>;
   struct Ready {
     Fetched fetched;
@@ -87,9 +109,10 @@ class Loader::Core {
     uint64_t step() const { return ready.key(); }
 
     ReadySteps::node_type ready;  // filled with the result
+    EditionPtr edition;           // that makes it
     uint64_t bytes;
     uint64_t generation;
-    bool is_stale = false;  // once begun: was of an earlier generation then
+    bool is_stale = false;  // once begun: was not wanted any more then
     bool is_cancelled = false;
     // Made by a consumer that waits, on its thread; not cancelled, as signals
     // may be emitted on the loader's thread only.
@@ -133,8 +156,25 @@ class Loader::Core {
   }
   void CloseAndCancel();
   void Restart(uint64_t step) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  // Cancels the fetches in progress that are of earlier generations.
-  void CancelBefore(uint64_t generation);
+  // Cancels the fetches in progress that are not wanted any more.
+  void CancelStale();
+  void PostCancelStale();
+  // Returns the first step that has not been handed out, and is not being
+  // handed out at this moment.
+  uint64_t FreeStep() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+    return window_.next() + (is_offered_ ? 1 : 0);
+  }
+  // Returns the sample from which a change would hold now.
+  uint64_t EarliestSample() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Adds a line to the journal, and takes it into effect. Returns the first
+  // step that it changes.
+  absl::StatusOr<uint64_t> SteerBy(std::string_view line)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(steering_mu_);
+  // Hands out no step from `step` on until LetGo(). FailedPrecondition if one
+  // has been handed out.
+  absl::Status HoldBack(uint64_t step, const JournalEntry& entry);
+  void LetGo();
+  void Adopt(EditionPtr edition, uint64_t step);
   absl::Status HeldError() const {
     return absl::ResourceExhaustedError(absl::StrCat(
         "the consumer holds ", slots_->num_held(),
@@ -143,11 +183,14 @@ class Loader::Core {
   }
 
   // Constant after construction.
-  const DatasetPtr<TokenWindow> dataset_;
-  const Schedule schedule_;
   const LoaderOptions options_;
   const std::shared_ptr<internal::SlotRing> slots_;
-  const internal::BatchAssembler assembler_;
+
+  // The run as it is now, and as it was before the last change, so that what
+  // schedule() and tree() returned stays valid for a while.
+  mutable internal::Mutex mu_;
+  EditionPtr edition_ ABSL_GUARDED_BY(mu_);
+  EditionPtr edition_before_ ABSL_GUARDED_BY(mu_);
 
   // Used on any thread, except reports_: only the Next() in progress uses it.
   internal::LoaderCounters counters_;
@@ -171,7 +214,6 @@ class Loader::Core {
 
   // Used on any thread.
   internal::Notifier changed_;
-  mutable internal::Mutex mu_;
   internal::PrefetchWindow window_ ABSL_GUARDED_BY(mu_);
   ReadySteps ready_ ABSL_GUARDED_BY(mu_);
   std::list<Fetch> queued_ ABSL_GUARDED_BY(mu_);  // not begun, by step
@@ -180,6 +222,14 @@ class Loader::Core {
   bool is_closed_ ABSL_GUARDED_BY(mu_) = false;
   bool is_broken_ ABSL_GUARDED_BY(mu_) = false;
   bool next_awaited_ ABSL_GUARDED_BY(mu_) = false;
+  // A batch was taken out of ready_ and is neither delivered nor taken back.
+  bool is_offered_ ABSL_GUARDED_BY(mu_) = false;
+  // The step from which none is handed out while a change takes effect.
+  std::optional<uint64_t> held_back_ ABSL_GUARDED_BY(mu_);
+
+  // Held while a change is made. Before mu_.
+  mutable internal::Mutex steering_mu_;
+  Journal journal_ ABSL_GUARDED_BY(steering_mu_);
   // Null until ReadyFd() is called.
   std::unique_ptr<internal::ReadyEvent> ready_event_ ABSL_GUARDED_BY(mu_);
 };

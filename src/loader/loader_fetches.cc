@@ -28,24 +28,23 @@ constexpr std::chrono::nanoseconds kLongestCopyOfByte{2};
 
 }  // namespace
 
-Loader::Core::Core(DatasetPtr<TokenWindow> dataset, Schedule schedule,
-                   LoaderOptions options)
-    : dataset_(std::move(dataset)),
-      schedule_(std::move(schedule)),
-      options_(std::move(options)),
+Loader::Core::Core(internal::SteeredRun run, LoaderOptions options)
+    : options_(std::move(options)),
       slots_(internal::SlotRing::Create(
           options_.device, options_.prefetch_batches + options_.max_held + 1,
           [sink = options_.warning_sink](std::string_view line) {
             internal::EmitLine(sink, "warning: ", line);
           })),
-      assembler_(dataset_, schedule_, options_, slots_),
+      edition_(
+          std::make_shared<const Edition>(std::move(run), options_, slots_)),
       counters_(tree().leaves()),
       readers_(tree()),
       reports_(options_.report_every_steps, options_.log_sink,
                options_.warning_sink),
       work_(asio::make_work_guard(context_)),
       window_(options_.start_step, options_.prefetch_batches,
-              options_.prefetch_bytes) {
+              options_.prefetch_bytes),
+      journal_(options_.journal) {
   if (options_.waits_for_held) {
     slots_->OnReturn([this] { TryToNotify(); });
   }
@@ -78,8 +77,8 @@ uint64_t Loader::Core::NumReady() const {
 void Loader::Core::StartFetches() {
   if (is_closed_) return;
   uint64_t bytes = 0;  // of the step that is started
-  const auto bytes_of = [this, &bytes](uint64_t step) {
-    return bytes = assembler_.BytesOf(step);
+  const auto bytes_of = [&edition = *edition_, &bytes](uint64_t step) {
+    return bytes = edition.assembler.BytesOf(step);
   };
   while (const std::optional<uint64_t> step = window_.Start(bytes_of)) {
     try {
@@ -104,6 +103,7 @@ void Loader::Core::StartFetch(uint64_t step, uint64_t bytes) {
   nodes.emplace(step, Ready{std::optional<Batch>(), {}});
   const auto fetch = one.begin();
   fetch->ready = nodes.extract(step);
+  fetch->edition = edition_;
   fetch->bytes = bytes;
   fetch->generation = window_.generation();
   // Posted: co_spawn would begin to read here and now, under the lock.
@@ -116,7 +116,7 @@ std::list<Loader::Core::Fetch>::iterator Loader::Core::BeginFetch() {
   if (queued_.empty()) return under_way_.end();
   const auto first = queued_.begin();
   under_way_.splice(under_way_.end(), queued_, first);
-  first->is_stale = first->generation != window_.generation();
+  first->is_stale = !window_.IsWanted(first->step(), first->generation);
   return first;
 }
 
@@ -197,7 +197,8 @@ void Loader::Core::Launch(asio::io_context* context,
   };
   try {
     asio::co_spawn(
-        *context, assembler_.Assemble(fetch->step(), &fetch->times),
+        *context,
+        fetch->edition->assembler.Assemble(fetch->step(), &fetch->times),
         asio::bind_cancellation_slot(fetch->cancel.slot(), std::move(arrive)));
   } catch (const std::bad_alloc&) {
     Arrive(fetch, internal::OutOfMemory());
@@ -207,11 +208,12 @@ void Loader::Core::Launch(asio::io_context* context,
 // Batches come from memory, and no code but the library's makes them or decides
 // when they may be made.
 bool Loader::Core::MayFetchHere() const {
-  if (calm_fetches_.load(std::memory_order_relaxed) < kCalmFetches ||
-      !assembler_.may_run_anywhere()) {
+  if (calm_fetches_.load(std::memory_order_relaxed) < kCalmFetches) {
     return false;
   }
-  const LengthState length = dataset_->length_now();
+  const EditionPtr edition = Current();
+  if (!edition->assembler.may_run_anywhere()) return false;
+  const LengthState length = edition->run.dataset->length_now();
   return length.is_endless || length.is_final;
 }
 
@@ -257,6 +259,8 @@ FetchEnd Loader::Core::EndOf(const Fetched& fetched, bool is_wanted) {
 // On the thread that has fetched it.
 void Loader::Core::Arrive(std::list<Fetch>::iterator fetch, Fetched fetched) {
   const auto now = LoaderCounters::Clock::now();
+  // Its last owner may wait for threads: released without the lock.
+  const EditionPtr edition = std::move(fetch->edition);
   if (fetch->is_of_consumer) {
     CountConsumerFetch(*fetch);
   } else {
@@ -285,24 +289,27 @@ void Loader::Core::Restart(uint64_t step) {
   window_.Restart(step);
   counters_.Restarted(NumReady());
   ready_.clear();
-  const uint64_t current = window_.generation();
   calm_fetches_.store(0, std::memory_order_relaxed);  // other data may come
+  PostCancelStale();
+}
+
+void Loader::Core::PostCancelStale() {
   try {
     // Signals may be emitted on the loader's thread only.
-    asio::post(context_, [this, current] { CancelBefore(current); });
+    asio::post(context_, [this] { CancelStale(); });
   } catch (const std::bad_alloc&) {
     // What is no longer wanted comes to its end, and is dropped then.
   }
 }
 
-void Loader::Core::CancelBefore(uint64_t generation) {
+void Loader::Core::CancelStale() {
   while (true) {
     Fetch* stale = nullptr;
     {
       MutexLock lock(&mu_);
       for (Fetch& fetch : under_way_) {
-        if (fetch.generation < generation && !fetch.is_cancelled &&
-            !fetch.is_of_consumer) {
+        if (!window_.IsWanted(fetch.step(), fetch.generation) &&
+            !fetch.is_cancelled && !fetch.is_of_consumer) {
           stale = &fetch;
         }
       }

@@ -83,6 +83,7 @@ class Loader::Core::Offer final : public internal::OfferedBatch {
 // Whether TakeReady() would find a batch or an error.
 bool Loader::Core::IsReady() const {
   if (is_closed_ || is_broken_ || window_.at_end()) return true;
+  if (held_back_ && window_.next() >= *held_back_) return false;
   if (slots_->num_held() > options_.max_held) return !options_.waits_for_held;
   // If there was no memory to begin the next batch, nothing else will come: the
   // next call begins it, or returns ResourceExhausted.
@@ -127,6 +128,7 @@ absl::StatusOr<bool> Loader::Core::TakeReady(Offer* offer) {
   if (is_closed_) return internal::LoaderClosed();
   if (is_broken_) return internal::LoaderBroken();
   const uint64_t step = window_.next();
+  if (held_back_ && step >= *held_back_) return false;
   if (window_.at_end()) return internal::RunHasEnded(step);
   if (slots_->num_held() > options_.max_held) {
     if (!options_.waits_for_held) return HeldError();
@@ -139,7 +141,8 @@ absl::StatusOr<bool> Loader::Core::TakeReady(Offer* offer) {
     return false;
   }
   if (taken.mapped().fetched.ok()) {
-    offer->Fill(window_.generation(), std::move(taken));
+    offer->Fill(window_.GenerationOfNext(), std::move(taken));
+    is_offered_ = true;
     return true;
   }
   Restart(step);
@@ -154,8 +157,9 @@ void Loader::Core::Deliver(uint64_t generation, Ready* ready) {
   counters_.Delivered(batch, ready->since);
   {
     MutexLock lock(&mu_);
+    is_offered_ = false;
     // Else a Seek() came between, and has said what is next.
-    if (generation == window_.generation()) window_.Deliver();
+    if (window_.IsWanted(batch.step(), generation)) window_.Deliver();
     TryToStartFetches();
     UpdateReadyEvent();
   }
@@ -165,7 +169,8 @@ void Loader::Core::Deliver(uint64_t generation, Ready* ready) {
 // What was taken is the next one again, unless a Seek() came between.
 void Loader::Core::TakeBack(uint64_t generation, ReadySteps::node_type taken) {
   MutexLock lock(&mu_);
-  if (generation == window_.generation()) {
+  is_offered_ = false;
+  if (window_.IsWanted(taken.key(), generation)) {
     ready_.insert(std::move(taken));
     UpdateReadyEvent();
   } else {

@@ -35,7 +35,7 @@ class PrefetchWindow {
     if (!is_alone && bytes > byte_limit_ - std::min(byte_limit_, bytes_)) {
       return std::nullopt;
     }
-    started_.push_back({bytes, false});
+    started_.push_back({bytes, generation_, false});
     bytes_ += bytes;
     return step;
   }
@@ -50,7 +50,7 @@ class PrefetchWindow {
   // Records that a step, started in this generation or an earlier one, has
   // arrived with `bytes` bytes. Returns whether it is still wanted.
   bool Arrive(uint64_t step, uint64_t generation, uint64_t bytes) {
-    if (generation != generation_) {
+    if (!IsWanted(step, generation)) {
       --stale_;
       bytes_ -= bytes;
       return false;
@@ -80,6 +80,34 @@ class PrefetchWindow {
     if (!end_.has_value() || step < *end_) end_ = step;
   }
 
+  // Returns whether a step that was started in this generation is neither
+  // delivered nor forgotten.
+  bool IsWanted(uint64_t step, uint64_t generation) const {
+    return step >= next_ && step - next_ < started_.size() &&
+           started_[step - next_].generation == generation;
+  }
+  // Returns the generation in which the next step was started. REQUIRES: it
+  // was.
+  uint64_t GenerationOfNext() const { return started_.front().generation; }
+
+  // Forgets the started steps from `step` on, and the end of the run: they are
+  // others now. Returns how many of them had arrived.
+  uint64_t Change(uint64_t step) {
+    uint64_t arrived = 0;
+    while (!started_.empty() && next_ + started_.size() > step) {
+      if (started_.back().has_arrived) {
+        bytes_ -= started_.back().bytes;
+        ++arrived;
+      } else {
+        ++stale_;
+      }
+      started_.pop_back();
+    }
+    ++generation_;
+    end_.reset();
+    return arrived;
+  }
+
   // Forgets all started steps and begins again at `step`.
   void Restart(uint64_t step) {
     for (const Started& one : started_) {
@@ -107,6 +135,7 @@ class PrefetchWindow {
  private:
   struct Started {
     uint64_t bytes;
+    uint64_t generation;
     bool has_arrived;
   };
 

@@ -300,7 +300,15 @@ class IndexMapDataset : public AsyncDataset<T> {
     return internal::PrependName(made.status(), recipe_->kind());
   }
 
- private:
+  // What the node was made of.
+  const NodeRecipe& recipe() const { return *recipe_; }
+  const std::shared_ptr<const NodeRecipe>& shared_recipe() const {
+    return recipe_;
+  }
+  const std::vector<NamedDataset<T>>& named_children() const {
+    return children_;
+  }
+  uint64_t seed() const { return seed_; }
   std::vector<LengthState> ChildLengths() const {
     std::vector<LengthState> lengths;
     lengths.reserve(children_.size());
@@ -310,6 +318,7 @@ class IndexMapDataset : public AsyncDataset<T> {
     return lengths;
   }
 
+ private:
   bool IsEndless() const {
     return recipe_->is_endless() ||
            (recipe_->keeps_endless() &&

@@ -172,6 +172,7 @@ absl::StatusOr<std::vector<PlannedStage>> PlanStages(
           absl::StrCat("lr_scale_end of ", StageLabel(number, stages[s].name),
                        ": a stage without end has no such place"));
     }
+    if (stages[s].lr_scale_end) stages[s].lr_end_step = stages[s].end_step;
   }
   return stages;
 }
@@ -239,6 +240,40 @@ absl::StatusOr<Schedule> Schedule::Create(ScheduleOptions options) {
   return schedule;
 }
 
+absl::StatusOr<Schedule> Schedule::Extended(uint64_t steps) const {
+  const Stretch& last = state_->stretches.back();
+  if (state_->steps == 0 || steps <= state_->steps) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("a run can be extended to more steps only; it ",
+                     state_->steps == 0 ? std::string("has no end")
+                                        : absl::StrCat("has ", state_->steps),
+                     ", got ", steps));
+  }
+  if (TooManySamples(last, steps)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("a run of ", steps, " steps reaches beyond 2^62 samples"));
+  }
+  auto state = std::make_shared<State>(*state_);
+  const internal::Uint128 tokens = internal::Uint128{steps - state_->steps} *
+                                       last.batch_size * last.seq_len +
+                                   state_->tokens;
+  state->steps = steps;
+  state->samples =
+      last.first_sample + (steps - last.first_step) * last.batch_size;
+  state->tokens =
+      tokens > UINT64_MAX ? UINT64_MAX : static_cast<uint64_t>(tokens);
+  state->stages.back().end_step = steps;
+  return Schedule(std::move(state));
+}
+
+absl::StatusOr<Schedule> Schedule::With(
+    std::span<const MixtureDecision> decisions) const {
+  if (!state_->mixture || decisions.empty()) return *this;
+  auto state = std::make_shared<State>(*state_);
+  PONIENTE_ASSIGN_OR_RETURN(state->mixture, state->mixture->With(decisions));
+  return Schedule(std::move(state));
+}
+
 Schedule::Schedule(std::shared_ptr<const State> state)
     : state_(std::move(state)) {}
 
@@ -281,8 +316,10 @@ StepPlan Schedule::At(uint64_t step) const {
   plan.seq_len = stretch.seq_len;
   plan.lr_scale = stage.lr_scale;
   if (stage.lr_scale_end) {
-    const double way = static_cast<double>(step - stage.start_step) /
-                       static_cast<double>(*stage.end_step - stage.start_step);
+    const uint64_t end = *stage.lr_end_step;
+    const double way =
+        static_cast<double>(std::min(step, end) - stage.start_step) /
+        static_cast<double>(end - stage.start_step);
     plan.lr_scale += (*stage.lr_scale_end - stage.lr_scale) * way;
   }
   plan.stage = static_cast<uint32_t>(&stage - state_->stages.data());

@@ -52,10 +52,12 @@ bool TrimsBefore(const Schedule& schedule, uint64_t step) {
 }  // namespace
 
 RunState RunStateAt(const DatasetNode& root, const Schedule& schedule,
-                    uint64_t step) {
+                    uint64_t step, const Journal& journal) {
   RunState state;
   state.step = step;
   state.sample = SamplesBefore(schedule, step);
+  state.changes = journal.DecidedUpTo(step);
+  if (state.changes > 0) state.changes_hash = journal.Hash(state.changes);
   state.order_version = kOrderVersion;
   state.max_seq_len = schedule.max_seq_len();
   state.is_trimmed = TrimsBefore(schedule, step);
@@ -85,9 +87,10 @@ RunState::Groups GroupsOf(const std::vector<PastSource>& sources) {
 
 absl::StatusOr<uint64_t> StepOfState(std::string_view text,
                                      const DatasetNode& root,
-                                     const Schedule& schedule) {
+                                     const Schedule& schedule,
+                                     const Journal& journal) {
   PONIENTE_ASSIGN_OR_RETURN(const RunState saved, ParseRunState(text));
-  PONIENTE_RETURN_IF_ERROR(CheckGoesOn(saved, root, schedule));
+  PONIENTE_RETURN_IF_ERROR(CheckGoesOn(saved, root, schedule, journal));
   return saved.step;
 }
 

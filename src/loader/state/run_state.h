@@ -20,6 +20,7 @@
 #include "absl/status/statusor.h"
 #include "dataset/tree_past.h"
 #include "loader/state/schedule_agreement.h"
+#include "poniente/journal.h"
 #include "poniente/schedule.h"
 
 namespace poniente::internal {
@@ -42,6 +43,10 @@ struct RunState {
   // the number of the run's samples.
   uint64_t step = 0;
   uint64_t sample = 0;
+  // The changes that had been decided when the step was next, and a hash of
+  // them.
+  uint64_t changes = 0;
+  uint64_t changes_hash = 0;
   uint32_t order_version = 0;
   uint32_t max_seq_len = 0;
   // Parts of items were left out in the past.
@@ -64,9 +69,10 @@ struct RunState {
   friend bool operator==(const RunState&, const RunState&) = default;
 };
 
-// Returns the state with all sources listed, however many there are.
+// Returns the state with all sources listed, however many there are. `root` and
+// `schedule` are under all entries of `journal`.
 RunState RunStateAt(const DatasetNode& root, const Schedule& schedule,
-                    uint64_t step);
+                    uint64_t step, const Journal& journal = Journal());
 
 size_t GroupOf(std::string_view path);
 RunState::Groups GroupsOf(const std::vector<PastSource>& sources);
@@ -81,13 +87,15 @@ absl::StatusOr<RunState> ParseRunState(std::string_view text);
 // Checks whether a run that was saved as `saved` can continue with this tree
 // and schedule. FailedPrecondition, naming all differences, if not.
 absl::Status CheckGoesOn(const RunState& saved, const DatasetNode& root,
-                         const Schedule& schedule);
+                         const Schedule& schedule,
+                         const Journal& journal = Journal());
 
 // Returns the step from which the run of a saved text goes on. Errors of
 // ParseRunState() and CheckGoesOn().
 absl::StatusOr<uint64_t> StepOfState(std::string_view text,
                                      const DatasetNode& root,
-                                     const Schedule& schedule);
+                                     const Schedule& schedule,
+                                     const Journal& journal = Journal());
 
 // Checks whether the run has a state before `step`: OutOfRange beyond its end.
 absl::Status CheckHasState(const Schedule& schedule, uint64_t step);

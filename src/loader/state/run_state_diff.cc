@@ -11,6 +11,7 @@
 #include "index/mixture/quota_tree.h"
 #include "loader/state/run_state.h"
 #include "util/one_line.h"
+#include "util/status_macros.h"
 
 namespace poniente::internal {
 namespace {
@@ -333,10 +334,31 @@ bool IsSamePast(const RunState& saved, RunState now) {
 
 }  // namespace
 
+// Compares the journals before anything else: what the others see of a change
+// that is missing says less.
+absl::Status CheckJournal(const RunState& saved, const Journal& journal) {
+  if (saved.changes > journal.size()) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "the state was saved after ", saved.changes,
+        " changes of the run, but its journal has ", journal.size(),
+        "; give the run the journal that it wrote ([data] journal), whole"));
+  }
+  if (journal.Hash(saved.changes) == saved.changes_hash || saved.changes == 0) {
+    return absl::OkStatus();
+  }
+  return absl::FailedPreconditionError(absl::StrCat(
+      "the first ", saved.changes,
+      " changes in the journal are others than those with which the state was "
+      "saved; give the run the journal that it wrote ([data] journal)"));
+}
+
 absl::Status CheckGoesOn(const RunState& saved, const DatasetNode& root,
-                         const Schedule& schedule) {
+                         const Schedule& schedule, const Journal& journal) {
+  PONIENTE_RETURN_IF_ERROR(CheckJournal(saved, journal));
   if (saved.step == 0) return absl::OkStatus();  // nothing has been served
   RunState now = RunStateAt(root, schedule, saved.step);
+  now.changes = saved.changes;
+  now.changes_hash = saved.changes_hash;
   // Different batch sizes are reported separately, so compare the trees at the
   // same sample.
   if (now.sample != saved.sample) {

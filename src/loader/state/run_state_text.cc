@@ -19,8 +19,9 @@ namespace poniente::internal {
 namespace {
 
 constexpr char kHead[] = "poniente run state ";
-// Format 2 has the lines `share`; a state without them has format 1.
-constexpr uint64_t kFormat = 2;
+// Format 2 has the lines `share`, and format 3 the line `journal`; a state
+// without them has format 1.
+constexpr uint64_t kFormat = 3;
 // If the sources would take more bytes than this, they are grouped; if the
 // shares would, they are left out.
 constexpr size_t kMaxSourceBytes = 400;
@@ -50,6 +51,12 @@ std::string ShareLines(const std::vector<NamedShare>& shares) {
                     absl::Utf8SafeCHexEscape(share.name), "\"\n");
   }
   return lines.size() <= kMaxShareBytes ? lines : "";
+}
+
+std::string JournalLine(const RunState& state) {
+  if (state.changes == 0) return "";
+  return absl::StrCat("\njournal ", state.changes, " ",
+                      Hex(state.changes_hash));
 }
 
 std::string Checksum(std::string_view text) {
@@ -163,6 +170,10 @@ bool ReadLine(absl::string_view line, RunState* state) {
   const Fields fields = Split(rest, ' ');
   if (key == "step") return absl::SimpleAtoi(rest, &state->step);
   if (key == "sample") return absl::SimpleAtoi(rest, &state->sample);
+  if (key == "journal") {
+    return fields.size() == 2 && absl::SimpleAtoi(fields[0], &state->changes) &&
+           ReadHex(fields[1], &state->changes_hash);
+  }
   if (key == "order_version") {
     return absl::SimpleAtoi(rest, &state->order_version);
   }
@@ -191,7 +202,7 @@ absl::Status CheckHead(absl::string_view line) {
   if (!absl::ConsumePrefix(&rest, kHead) || !absl::SimpleAtoi(rest, &format)) {
     return LineError(1, line, "is not that of a loader's state");
   }
-  if (format == 1 || format == kFormat) return absl::OkStatus();
+  if (format >= 1 && format <= kFormat) return absl::OkStatus();
   return LineError(1, line,
                    absl::StrCat("names a format that this version does not "
                                 "read (it reads 1 to ",
@@ -203,11 +214,15 @@ absl::Status CheckHead(absl::string_view line) {
 std::string PrintRunState(RunState state) {
   const TreePast& tree = state.tree;
   const std::string shares = ShareLines(state.shares);
-  std::string text = absl::StrCat(
-      kHead, shares.empty() ? 1 : kFormat, "\nstep ", state.step, "\nsample ",
-      state.sample, "\norder_version ", state.order_version, "\nseed ",
-      tree.seed ? absl::StrCat(*tree.seed) : "-", "\nstructure ",
-      HexOrDash(tree.structure), "\n");
+  std::string text =
+      absl::StrCat(kHead,
+                   state.changes > 0 ? kFormat
+                   : shares.empty()  ? 1
+                                     : 2,
+                   "\nstep ", state.step, "\nsample ", state.sample,
+                   JournalLine(state), "\norder_version ", state.order_version,
+                   "\nseed ", tree.seed ? absl::StrCat(*tree.seed) : "-",
+                   "\nstructure ", HexOrDash(tree.structure), "\n");
   if (tree.weights) {
     absl::StrAppend(&text, "weights ", tree.weights->end, " ",
                     tree.weights->stages, " ", Hex(tree.weights->hash), "\n");

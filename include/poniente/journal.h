@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+// The journal of a run: the changes that were decided while it went on.
+//
+// A run is its description (run.h), its journal and a step: each change holds
+// from a sample that nobody had been served when it was decided, so every
+// sample stays a pure function of its number. docs/journal.md describes the
+// file, with an example.
+
+#ifndef PONIENTE_JOURNAL_H_
+#define PONIENTE_JOURNAL_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+
+namespace poniente {
+
+// A change of a run.
+struct RunChange {
+  enum class Kind {
+    kWeights,      // other weights of components
+    kTemperature,  // another temperature of a mixture
+    kRetire,       // components that are not drawn any more
+    kExtend,       // more steps
+    kDrop,         // items that are not served any more
+  };
+
+  Kind kind = Kind::kWeights;
+  // The mixture whose weights or temperature change: names from the root down,
+  // joined by '/'. Empty: the root. For kDrop, the names down to the source.
+  std::string path = {};
+  // kWeights: by component of that mixture. Others keep the weight that was
+  // stated for them last, until a stage of the description begins.
+  std::map<std::string, double> weights = {};
+  // kTemperature.
+  double temperature = 1;
+  // kRetire: components of that mixture.
+  std::vector<std::string> components = {};
+  // kExtend: steps of the run from now on; more than it had.
+  uint64_t steps = 0;
+  // kDrop: items of the source, in ascending order, as ranges [begin, end).
+  struct Range {
+    uint64_t begin = 0;
+    uint64_t end = 0;
+
+    friend bool operator==(const Range&, const Range&) = default;
+  };
+  std::vector<Range> items = {};
+  // Who decided it, or why; any text of one line.
+  std::string why = {};
+
+  static RunChange Weights(std::map<std::string, double> weights,
+                           std::string why = "");
+  static RunChange Temperature(double temperature, std::string why = "");
+  static RunChange Retire(std::vector<std::string> components,
+                          std::string why = "");
+  static RunChange Extend(uint64_t steps, std::string why = "");
+  static RunChange Drop(std::string source, std::vector<Range> items,
+                        std::string why = "");
+
+  friend bool operator==(const RunChange&, const RunChange&) = default;
+};
+
+// A change, and where it holds.
+struct JournalEntry {
+  // From 1 on, without gaps.
+  uint64_t number = 0;
+  // First sample of the run that it holds for. Never decreases.
+  uint64_t sample = 0;
+  // The step that was next when it was decided.
+  uint64_t step = 0;
+  RunChange change = {};
+
+  friend bool operator==(const JournalEntry&, const JournalEntry&) = default;
+};
+
+// The entries of a journal, and the bytes of its file. An entry is a line of
+// text; each line ends with a checksum of itself and all lines before it.
+//
+// Ownership: a value.
+// Thread safety: const members, any number of threads.
+class Journal {
+ public:
+  // An empty journal.
+  Journal() = default;
+
+  // Reads the bytes of a file. What a process that was killed has left of its
+  // last line is not read (torn() says how many bytes). DataLoss, naming the
+  // line, for anything else that was not written by a Journal. `name` stands
+  // for the file in messages.
+  static absl::StatusOr<Journal> Parse(std::string_view bytes,
+                                       std::string_view name = "journal");
+
+  // Returns the line that Append() would accept for `change`, without adding
+  // it. InvalidArgument for a change that says nothing (no weights, no items),
+  // for numbers that are not finite, and for a sample before the last entry's.
+  absl::StatusOr<std::string> LineOf(const RunChange& change, uint64_t sample,
+                                     uint64_t step) const;
+
+  // Returns the entry of a line that Append() would accept.
+  absl::StatusOr<JournalEntry> Check(std::string_view line) const;
+
+  // Adds a line of LineOf(), made here or by another process with the same
+  // journal. Returns its entry. InvalidArgument for any other text, and for a
+  // line made after other entries than these; the message says which entry is
+  // missing or differs. A line that the journal has already is accepted, and
+  // changes nothing.
+  absl::StatusOr<JournalEntry> Append(std::string_view line);
+
+  size_t size() const { return lines_.size(); }
+  bool empty() const { return lines_.empty(); }
+  // Returns an entry, from 0 on. REQUIRES: i < size().
+  JournalEntry entry(size_t i) const;
+  std::vector<JournalEntry> entries() const;
+  // Returns where an entry begins to hold. REQUIRES: i < size().
+  uint64_t sample(size_t i) const { return lines_[i].sample; }
+  // Returns the step at which the last change was decided. What decides changes
+  // by itself, and is started again from a checkpoint, makes no decision at
+  // this step or before it: it stands in the journal.
+  std::optional<uint64_t> last_step() const;
+  // Returns how many of the first entries were decided at `step` or before.
+  size_t DecidedUpTo(uint64_t step) const;
+
+  // Returns the bytes of the file.
+  const std::string& bytes() const { return bytes_; }
+  // Returns how many bytes behind the last whole line Parse() passed over.
+  uint64_t torn() const { return torn_; }
+  // Returns a hash of the first `size` entries. REQUIRES: size <= this->size().
+  uint64_t Hash(size_t size) const;
+
+ private:
+  struct Line {
+    size_t begin;  // in bytes_
+    size_t end;    // behind its end-of-line
+    uint64_t sample;
+    uint64_t step;
+    uint32_t crc;
+  };
+
+  std::string_view TextOf(const Line& line) const {
+    return std::string_view(bytes_).substr(line.begin, line.end - line.begin);
+  }
+  uint32_t LastCrc() const;
+
+  std::string bytes_;
+  std::vector<Line> lines_;
+  uint64_t torn_ = 0;
+};
+
+}  // namespace poniente
+
+#endif  // PONIENTE_JOURNAL_H_

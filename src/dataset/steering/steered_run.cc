@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "dataset/steering/steered_run.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "poniente/mixture_dataset.h"
+#include "util/nearest_name.h"
+#include "util/one_line.h"
+#include "util/status_macros.h"
+
+namespace poniente::internal {
+namespace {
+
+using Tokens = DatasetPtr<TokenWindow>;
+using Mixture = MixtureDataset<TokenWindow>;
+using Kind = RunChange::Kind;
+
+std::string LabelOf(const JournalEntry& entry) {
+  return absl::StrCat("change ", entry.number, " at sample ", entry.sample,
+                      entry.change.why.empty() ? "" : " (",
+                      OneLine(entry.change.why),
+                      entry.change.why.empty() ? "" : ")");
+}
+
+absl::Status NoMixture(const DatasetNode& node, std::string_view name) {
+  return absl::InvalidArgumentError(absl::StrCat(
+      name.empty()
+          ? std::string("the root")
+          : absl::StrCat("'", absl::string_view(name.data(), name.size()), "'"),
+      " is no mixture but '", node.name(),
+      "': it has no weights that a change could set"));
+}
+
+// Returns the first sample of the mixture behind the block that its first
+// `samples` samples have begun. Above 0, where a plan begins.
+uint64_t NextBlock(const MixturePlan& plan, uint64_t samples) {
+  return plan.EarliestStart(std::max<uint64_t>(samples, 1));
+}
+
+// Entries about one mixture.
+struct MixtureChanges {
+  std::span<const JournalEntry> entries;
+  std::vector<std::string> path;  // to the mixture
+};
+
+MixtureDecision DecisionOf(const JournalEntry& entry, uint64_t start) {
+  MixtureDecision decision;
+  decision.start = start;
+  decision.label = LabelOf(entry);
+  switch (entry.change.kind) {
+    case Kind::kWeights:
+      decision.weights = entry.change.weights;
+      break;
+    case Kind::kTemperature:
+      decision.temperature = entry.change.temperature;
+      break;
+    case Kind::kRetire:
+      decision.retired = entry.change.components;
+      break;
+    case Kind::kExtend:
+    case Kind::kDrop:
+      break;
+  }
+  return decision;
+}
+
+// Returns the mixture under the changes that are about itself. A mixture below
+// the root changes with the block that begins next.
+absl::StatusOr<Tokens> Decided(const Mixture& mixture, bool is_root,
+                               const MixtureChanges& changes,
+                               const std::vector<uint64_t>& served) {
+  PONIENTE_ASSIGN_OR_RETURN(MixturePlan plan, mixture.plan());
+  std::vector<MixtureDecision> decisions;
+  for (size_t i = 0; i < served.size(); ++i) {
+    decisions.push_back(DecisionOf(
+        changes.entries[i], is_root ? served[i] : NextBlock(plan, served[i])));
+    if (is_root) continue;
+    // Its blocks begin anew where it changes.
+    PONIENTE_ASSIGN_OR_RETURN(plan, plan.With(std::span(&decisions[i], 1)));
+  }
+  return mixture.With(decisions);
+}
+
+// Returns the node under the changes. `depth` names lead to it; its first
+// served[i] samples may have been served before change i.
+absl::StatusOr<Tokens> Changed(const Tokens& node, size_t depth,
+                               const MixtureChanges& changes,
+                               const std::vector<uint64_t>& served) {
+  const bool is_root = depth == 0;
+  const std::string_view name =
+      is_root ? std::string_view() : changes.path[depth - 1];
+  const auto* const mixture = dynamic_cast<const Mixture*>(node.get());
+  if (mixture == nullptr) return NoMixture(*node, name);
+  if (!is_root && node->IsFinite()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "mixture '", absl::string_view(name.data(), name.size()),
+        "' ends, so its epochs are shuffled as a whole: its weights cannot "
+        "change during the run"));
+  }
+  if (depth == changes.path.size()) {
+    return Decided(*mixture, is_root, changes, served);
+  }
+  const std::string& next = changes.path[depth];
+  const Tokens below = mixture->component(next);
+  if (below == nullptr) {
+    std::vector<std::string> names;
+    for (const NamedNode& child : mixture->children()) {
+      names.push_back(child.name);
+    }
+    return absl::InvalidArgumentError(absl::StrCat(
+        "unknown component '", next, "'", DidYouMean(next, names)));
+  }
+  PONIENTE_ASSIGN_OR_RETURN(const MixturePlan plan, mixture->plan());
+  const uint32_t number = plan.Find(next).value();
+  std::vector<uint64_t> below_served;
+  for (const uint64_t samples : served) {
+    below_served.push_back(
+        plan.ItemsBefore(number, is_root ? samples : NextBlock(plan, samples)));
+  }
+  PONIENTE_ASSIGN_OR_RETURN(Tokens changed,
+                            Changed(below, depth + 1, changes, below_served));
+  return mixture->WithComponent(next, std::move(changed));
+}
+
+absl::Status Extend(const JournalEntry& entry, SteeredRun* run) {
+  absl::StatusOr<Schedule> extended =
+      run->schedule.Extended(entry.change.steps);
+  if (!extended.ok()) return Prepend(extended.status(), LabelOf(entry));
+  const std::optional<uint64_t> length = run->dataset->CurrentLength();
+  if (length.has_value() && *length < extended->samples()) {
+    return Prepend(
+        absl::InvalidArgumentError(absl::StrCat(
+            "a run of ", entry.change.steps, " steps has ", extended->samples(),
+            " samples, but its data ends after ", *length,
+            "; repeat it (a mixture with stop_rule = \"restart\")")),
+        LabelOf(entry));
+  }
+  run->schedule = *std::move(extended);
+  return absl::OkStatus();
+}
+
+absl::Status ChangeMixture(const MixtureChanges& changes, SteeredRun* run) {
+  std::vector<uint64_t> starts;
+  std::vector<MixtureDecision> decisions;
+  for (const JournalEntry& entry : changes.entries) {
+    starts.push_back(entry.sample);
+    decisions.push_back(DecisionOf(entry, entry.sample));
+  }
+  absl::StatusOr<Tokens> changed = Changed(run->dataset, 0, changes, starts);
+  if (!changed.ok()) {
+    return Prepend(changed.status(),
+                   absl::StrCat("change ", changes.entries.front().number));
+  }
+  run->dataset = *std::move(changed);
+  if (!changes.path.empty()) return absl::OkStatus();
+  PONIENTE_ASSIGN_OR_RETURN(run->schedule, run->schedule.With(decisions));
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<SteeredRun> Steered(SteeredRun run,
+                                   std::span<const JournalEntry> entries) {
+  while (!entries.empty()) {
+    const JournalEntry& first = entries.front();
+    size_t count = 1;
+    switch (first.change.kind) {
+      case Kind::kExtend:
+        PONIENTE_RETURN_IF_ERROR(Extend(first, &run));
+        break;
+      case Kind::kDrop:
+        return absl::UnimplementedError("drop");
+      case Kind::kWeights:
+      case Kind::kTemperature:
+      case Kind::kRetire: {
+        const auto is_same = [&first](const JournalEntry& entry) {
+          return entry.change.kind != Kind::kExtend &&
+                 entry.change.kind != Kind::kDrop &&
+                 entry.change.path == first.change.path;
+        };
+        while (count < entries.size() && is_same(entries[count])) ++count;
+        MixtureChanges changes;
+        changes.entries = entries.first(count);
+        if (!first.change.path.empty()) {
+          changes.path = absl::StrSplit(first.change.path, '/');
+        }
+        PONIENTE_RETURN_IF_ERROR(ChangeMixture(changes, &run));
+        break;
+      }
+    }
+    entries = entries.subspan(count);
+  }
+  return run;
+}
+
+uint64_t EarliestChange(const AsyncDataset<TokenWindow>& root,
+                        uint64_t sample) {
+  const auto* const mixture = dynamic_cast<const Mixture*>(&root);
+  if (mixture != nullptr) {
+    const absl::StatusOr<MixturePlan> plan = mixture->plan();
+    if (plan.ok()) return NextBlock(*plan, sample);
+  }
+  return std::max<uint64_t>(sample, 1);
+}
+
+}  // namespace poniente::internal

@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "poniente/journal.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "index/journal/journal_line.h"
+#include "index/keyed_hash.h"
+#include "util/check.h"
+#include "util/crc32c.h"
+#include "util/one_line.h"
+#include "util/status_macros.h"
+
+namespace poniente {
+namespace {
+
+using internal::OneLine;
+
+constexpr std::string_view kHead = "poniente journal 1\n";
+constexpr std::string_view kCrc = " crc ";
+constexpr size_t kCrcDigits = 8;
+
+std::string Hex(uint32_t crc) { return absl::StrFormat("%08x", crc); }
+
+// The checksum of a line's text, chained to the line before it.
+uint32_t ChainedCrc(uint32_t before, std::string_view text) {
+  const std::string chained =
+      absl::StrCat(Hex(before), absl::string_view(text.data(), text.size()));
+  return internal::Crc32c(std::as_bytes(std::span(chained)));
+}
+
+// A line without its end, taken apart.
+struct SplitLine {
+  std::string_view text;
+  uint32_t crc = 0;
+};
+
+std::optional<SplitLine> Split(std::string_view line) {
+  const size_t tail = kCrc.size() + kCrcDigits;
+  if (line.size() < tail) return std::nullopt;
+  const std::string_view digits = line.substr(line.size() - kCrcDigits);
+  SplitLine split;
+  split.text = line.substr(0, line.size() - tail);
+  if (line.substr(split.text.size(), kCrc.size()) != kCrc) return std::nullopt;
+  if (!absl::SimpleHexAtoi(absl::string_view(digits.data(), digits.size()),
+                           &split.crc) ||
+      Hex(split.crc) != digits) {
+    return std::nullopt;
+  }
+  return split;
+}
+
+absl::Status Damaged(std::string_view name, size_t line,
+                     absl::string_view what) {
+  return absl::DataLossError(absl::StrCat(
+      absl::string_view(name.data(), name.size()), ":", line, ": ", what,
+      "; the file was changed or damaged: restore it from a copy"));
+}
+
+RunChange OfKind(RunChange::Kind kind, std::string why) {
+  RunChange change;
+  change.kind = kind;
+  change.why = std::move(why);
+  return change;
+}
+
+}  // namespace
+
+RunChange RunChange::Weights(std::map<std::string, double> weights,
+                             std::string why) {
+  RunChange change = OfKind(Kind::kWeights, std::move(why));
+  change.weights = std::move(weights);
+  return change;
+}
+
+RunChange RunChange::Temperature(double temperature, std::string why) {
+  RunChange change = OfKind(Kind::kTemperature, std::move(why));
+  change.temperature = temperature;
+  return change;
+}
+
+RunChange RunChange::Retire(std::vector<std::string> components,
+                            std::string why) {
+  RunChange change = OfKind(Kind::kRetire, std::move(why));
+  change.components = std::move(components);
+  return change;
+}
+
+RunChange RunChange::Extend(uint64_t steps, std::string why) {
+  RunChange change = OfKind(Kind::kExtend, std::move(why));
+  change.steps = steps;
+  return change;
+}
+
+RunChange RunChange::Drop(std::string source, std::vector<Range> items,
+                          std::string why) {
+  RunChange change = OfKind(Kind::kDrop, std::move(why));
+  change.path = std::move(source);
+  change.items = std::move(items);
+  return change;
+}
+
+uint32_t Journal::LastCrc() const {
+  return lines_.empty() ? 0 : lines_.back().crc;
+}
+
+absl::StatusOr<Journal> Journal::Parse(std::string_view bytes,
+                                       std::string_view name) {
+  Journal journal;
+  if (bytes.size() < kHead.size()) {
+    // What a process that was killed has left of the first line.
+    if (kHead.substr(0, bytes.size()) != bytes) {
+      return Damaged(name, 1, "is no journal of a run");
+    }
+    journal.torn_ = bytes.size();
+    return journal;
+  }
+  if (bytes.substr(0, kHead.size()) != kHead) {
+    return Damaged(name, 1,
+                   "is no journal of a run that this version can read: it does "
+                   "not begin with 'poniente journal 1'");
+  }
+  journal.bytes_ = std::string(kHead);
+  size_t begin = kHead.size();
+  while (begin < bytes.size()) {
+    const size_t number = journal.size() + 2;  // of the line
+    const size_t end = bytes.find('\n', begin);
+    const bool is_last = end == std::string_view::npos;
+    if (is_last) break;
+    const std::string_view line = bytes.substr(begin, end - begin);
+    const std::optional<SplitLine> split = Split(line);
+    if (!split) return Damaged(name, number, "has no checksum");
+    if (ChainedCrc(journal.LastCrc(), split->text) != split->crc) {
+      return Damaged(name, number,
+                     "does not have the checksum that it states, after the "
+                     "lines before it");
+    }
+    const absl::StatusOr<JournalEntry> added =
+        journal.Append(bytes.substr(begin, end + 1 - begin));
+    if (!added.ok()) return Damaged(name, number, added.status().message());
+    begin = end + 1;
+  }
+  journal.torn_ = bytes.size() - begin;
+  return journal;
+}
+
+absl::StatusOr<std::string> Journal::LineOf(const RunChange& change,
+                                            uint64_t sample,
+                                            uint64_t step) const {
+  PONIENTE_RETURN_IF_ERROR(internal::CheckChange(change));
+  if (!lines_.empty() && sample < lines_.back().sample) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("a change cannot hold from sample ", sample,
+                     " on: the last one in the journal holds from sample ",
+                     lines_.back().sample, " on"));
+  }
+  const std::string text =
+      internal::PrintEntry({size() + 1, sample, step, change});
+  return absl::StrCat(text, absl::string_view(kCrc.data(), kCrc.size()),
+                      Hex(ChainedCrc(LastCrc(), text)), "\n");
+}
+
+absl::StatusOr<JournalEntry> Journal::Check(std::string_view line) const {
+  const auto refused = [&line](absl::string_view why) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("'", OneLine(line.substr(0, 200)),
+                     "' cannot be added to the journal: ", why));
+  };
+  if (line.empty() || line.back() != '\n') {
+    return refused("the line has no end");
+  }
+  const std::optional<SplitLine> split = Split(line.substr(0, line.size() - 1));
+  if (!split) return refused("it has no checksum");
+  const absl::StatusOr<JournalEntry> parsed = internal::ParseEntry(split->text);
+  if (!parsed.ok()) return refused(parsed.status().message());
+  const JournalEntry& entry = *parsed;
+  if (entry.number >= 1 && entry.number <= size()) {
+    if (TextOf(lines_[entry.number - 1]) == line) return entry;
+    return refused(absl::StrCat("its entry ", entry.number, " is another: '",
+                                OneLine(TextOf(lines_[entry.number - 1])),
+                                "'"));
+  }
+  if (entry.number != size() + 1) {
+    return refused(absl::StrCat("the journal has ", size(),
+                                " entries; the next has number ", size() + 1));
+  }
+  if (ChainedCrc(LastCrc(), split->text) != split->crc) {
+    return refused("its checksum is that of a line behind other entries");
+  }
+  if (!lines_.empty() && entry.sample < lines_.back().sample) {
+    return refused(absl::StrCat("the entry before it holds from sample ",
+                                lines_.back().sample, " on"));
+  }
+  return entry;
+}
+
+absl::StatusOr<JournalEntry> Journal::Append(std::string_view line) {
+  PONIENTE_ASSIGN_OR_RETURN(JournalEntry entry, Check(line));
+  if (entry.number <= size()) return entry;
+  const uint32_t crc = Split(line.substr(0, line.size() - 1))->crc;
+  if (bytes_.empty()) bytes_ = std::string(kHead);
+  const size_t begin = bytes_.size();
+  bytes_ += line;
+  lines_.push_back({begin, bytes_.size(), entry.sample, entry.step, crc});
+  return entry;
+}
+
+JournalEntry Journal::entry(size_t i) const {
+  PONIENTE_CHECK(i < size()) << i;
+  const std::string_view line = TextOf(lines_[i]);
+  // Parsed when it was added.
+  return *internal::ParseEntry(Split(line.substr(0, line.size() - 1))->text);
+}
+
+std::vector<JournalEntry> Journal::entries() const {
+  std::vector<JournalEntry> all;
+  all.reserve(size());
+  for (size_t i = 0; i < size(); ++i) all.push_back(entry(i));
+  return all;
+}
+
+std::optional<uint64_t> Journal::last_step() const {
+  if (empty()) return std::nullopt;
+  return lines_.back().step;
+}
+
+size_t Journal::DecidedUpTo(uint64_t step) const {
+  const auto after =
+      std::find_if(lines_.begin(), lines_.end(),
+                   [step](const Line& line) { return line.step > step; });
+  return static_cast<size_t>(after - lines_.begin());
+}
+
+uint64_t Journal::Hash(size_t size) const {
+  PONIENTE_CHECK(size <= lines_.size()) << size;
+  const size_t end = size == 0 ? 0 : lines_[size - 1].end;
+  return internal::Derive(0, internal::Tag("jour"),
+                          std::string_view(bytes_).substr(0, end));
+}
+
+}  // namespace poniente

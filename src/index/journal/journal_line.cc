@@ -1,0 +1,298 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "index/journal/journal_line.h"
+
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "util/status_macros.h"
+
+namespace poniente::internal {
+namespace {
+
+using Kind = RunChange::Kind;
+
+struct KindName {
+  Kind kind;
+  absl::string_view name;
+};
+constexpr std::array<KindName, 5> kKinds = {
+    {{Kind::kWeights, "weights"},
+     {Kind::kTemperature, "temperature"},
+     {Kind::kRetire, "retire"},
+     {Kind::kExtend, "extend"},
+     {Kind::kDrop, "drop"}}};
+
+absl::string_view NameOf(Kind kind) {
+  for (const KindName& one : kKinds) {
+    if (one.kind == kind) return one.name;
+  }
+  return "";
+}
+
+std::string Quoted(std::string_view text) {
+  return absl::StrCat(
+      "\"",
+      absl::Utf8SafeCHexEscape(absl::string_view(text.data(), text.size())),
+      "\"");
+}
+
+// The shortest decimal that reads back as the same number.
+std::string Shortest(double number) {
+  if (std::isinf(number)) return number > 0 ? "inf" : "-inf";
+  std::array<char, 32> text;
+  const auto end =
+      std::to_chars(text.data(), text.data() + text.size(), number);
+  return std::string(text.data(), end.ptr);
+}
+
+// Takes fields, which are separated by single spaces, off the front of a line.
+class FieldReader {
+ public:
+  explicit FieldReader(std::string_view text) : rest_(text) {}
+
+  bool at_end() const { return rest_.empty(); }
+  absl::string_view rest() const { return {rest_.data(), rest_.size()}; }
+
+  absl::StatusOr<std::string> Word(absl::string_view what) {
+    if (rest_.empty()) return Missing(what);
+    if (rest_.front() == '"') return Missing(what);
+    const size_t end = std::min(rest_.find(' '), rest_.size());
+    std::string word(rest_.substr(0, end));
+    Pass(end);
+    return word;
+  }
+
+  absl::Status Expect(absl::string_view word) {
+    PONIENTE_ASSIGN_OR_RETURN(const std::string got,
+                              Word(absl::StrCat("'", word, "'")));
+    if (got == word) return absl::OkStatus();
+    return absl::InvalidArgumentError(
+        absl::StrCat("expected '", word, "', got '", got, "'"));
+  }
+
+  absl::StatusOr<uint64_t> Count(absl::string_view what) {
+    PONIENTE_ASSIGN_OR_RETURN(const std::string word, Word(what));
+    uint64_t count = 0;
+    if (absl::SimpleAtoi(word, &count)) return count;
+    return absl::InvalidArgumentError(
+        absl::StrCat("expected ", what, ", got '", word, "'"));
+  }
+
+  absl::StatusOr<double> Number(absl::string_view what) {
+    PONIENTE_ASSIGN_OR_RETURN(const std::string word, Word(what));
+    double number = 0;
+    if (absl::SimpleAtod(word, &number) && !std::isnan(number)) return number;
+    return absl::InvalidArgumentError(
+        absl::StrCat("expected ", what, ", got '", word, "'"));
+  }
+
+  bool HasText() const { return !rest_.empty() && rest_.front() == '"'; }
+
+  absl::StatusOr<std::string> Text(absl::string_view what) {
+    if (!HasText()) return Missing(what);
+    size_t end = 1;
+    while (end < rest_.size() && rest_[end] != '"') {
+      end += rest_[end] == '\\' ? 2 : 1;
+    }
+    std::string text;
+    if (end >= rest_.size() ||
+        !absl::CUnescape(absl::string_view(rest_.data() + 1, end - 1), &text)) {
+      return Missing(what);
+    }
+    Pass(end + 1);
+    return text;
+  }
+
+ private:
+  absl::Status Missing(absl::string_view what) const {
+    return absl::InvalidArgumentError(
+        absl::StrCat("expected ", what, " at '", rest(), "'"));
+  }
+  void Pass(size_t bytes) {
+    rest_.remove_prefix(bytes);
+    // A second space, or one at the end, is found when the text is printed
+    // again and compared.
+    if (!rest_.empty() && rest_.front() == ' ') rest_.remove_prefix(1);
+  }
+
+  std::string_view rest_;
+};
+
+std::string PayloadOf(const RunChange& change) {
+  std::string text;
+  if (!change.path.empty()) absl::StrAppend(&text, " of ", Quoted(change.path));
+  switch (change.kind) {
+    case Kind::kWeights:
+      for (const auto& [name, weight] : change.weights) {
+        absl::StrAppend(&text, " ", Quoted(name), " ", Shortest(weight));
+      }
+      break;
+    case Kind::kTemperature:
+      absl::StrAppend(&text, " ", Shortest(change.temperature));
+      break;
+    case Kind::kRetire:
+      for (const std::string& name : change.components) {
+        absl::StrAppend(&text, " ", Quoted(name));
+      }
+      break;
+    case Kind::kExtend:
+      absl::StrAppend(&text, " ", change.steps);
+      break;
+    case Kind::kDrop:
+      for (const RunChange::Range& range : change.items) {
+        absl::StrAppend(&text, " ", range.begin, " ", range.end);
+      }
+      break;
+  }
+  return text;
+}
+
+absl::Status ReadPayload(FieldReader* fields, RunChange* change) {
+  switch (change->kind) {
+    case Kind::kWeights:
+      while (fields->HasText()) {
+        PONIENTE_ASSIGN_OR_RETURN(std::string name, fields->Text("a name"));
+        PONIENTE_ASSIGN_OR_RETURN(const double weight,
+                                  fields->Number("a weight"));
+        change->weights[std::move(name)] = weight;
+      }
+      break;
+    case Kind::kTemperature: {
+      PONIENTE_ASSIGN_OR_RETURN(change->temperature,
+                                fields->Number("a temperature"));
+      break;
+    }
+    case Kind::kRetire:
+      while (fields->HasText()) {
+        PONIENTE_ASSIGN_OR_RETURN(std::string name, fields->Text("a name"));
+        change->components.push_back(std::move(name));
+      }
+      break;
+    case Kind::kExtend: {
+      PONIENTE_ASSIGN_OR_RETURN(change->steps, fields->Count("steps"));
+      break;
+    }
+    case Kind::kDrop:
+      while (!fields->at_end() &&
+             absl::ascii_isdigit(
+                 static_cast<unsigned char>(fields->rest().front()))) {
+        RunChange::Range& range = change->items.emplace_back();
+        PONIENTE_ASSIGN_OR_RETURN(range.begin, fields->Count("an item"));
+        PONIENTE_ASSIGN_OR_RETURN(range.end, fields->Count("an item"));
+      }
+      break;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Says(bool says, absl::string_view what) {
+  if (says) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("a change of a run ", what));
+}
+
+}  // namespace
+
+absl::Status CheckChange(const RunChange& change) {
+  switch (change.kind) {
+    case Kind::kWeights:
+      PONIENTE_RETURN_IF_ERROR(
+          Says(!change.weights.empty(), "states no weights"));
+      for (const auto& [name, weight] : change.weights) {
+        PONIENTE_RETURN_IF_ERROR(
+            Says(!std::isnan(weight) && weight < INFINITY,
+                 absl::StrCat("gives '", name, "' the weight ", weight,
+                              ", which is no number")));
+      }
+      break;
+    case Kind::kTemperature:
+      PONIENTE_RETURN_IF_ERROR(
+          Says(change.temperature > 0,
+               absl::StrCat("states the temperature ", change.temperature,
+                            ", which is not above 0")));
+      break;
+    case Kind::kRetire:
+      PONIENTE_RETURN_IF_ERROR(
+          Says(!change.components.empty(), "retires no component"));
+      break;
+    case Kind::kExtend:
+      PONIENTE_RETURN_IF_ERROR(
+          Says(change.path.empty(), "states the steps of a part of it"));
+      PONIENTE_RETURN_IF_ERROR(Says(change.steps > 0, "states 0 steps"));
+      break;
+    case Kind::kDrop: {
+      PONIENTE_RETURN_IF_ERROR(Says(!change.items.empty(), "drops no items"));
+      uint64_t end = 0;
+      bool is_first = true;
+      for (const RunChange::Range& range : change.items) {
+        PONIENTE_RETURN_IF_ERROR(
+            Says(range.begin < range.end && (is_first || range.begin > end),
+                 absl::StrCat("drops items ", range.begin, " to ", range.end,
+                              "; ranges must not be empty and must be in "
+                              "ascending order, with a gap between them")));
+        end = range.end;
+        is_first = false;
+      }
+      break;
+    }
+    default:
+      return Says(false, "has a kind that does not exist");
+  }
+  return absl::OkStatus();
+}
+
+std::string PrintEntry(const JournalEntry& entry) {
+  std::string text =
+      absl::StrCat(entry.number, " sample ", entry.sample, " step ", entry.step,
+                   " ", NameOf(entry.change.kind), PayloadOf(entry.change));
+  if (!entry.change.why.empty()) {
+    absl::StrAppend(&text, " why ", Quoted(entry.change.why));
+  }
+  return text;
+}
+
+absl::StatusOr<JournalEntry> ParseEntry(std::string_view text) {
+  FieldReader fields(text);
+  JournalEntry entry;
+  PONIENTE_ASSIGN_OR_RETURN(entry.number, fields.Count("the entry's number"));
+  PONIENTE_RETURN_IF_ERROR(fields.Expect("sample"));
+  PONIENTE_ASSIGN_OR_RETURN(entry.sample, fields.Count("a sample"));
+  PONIENTE_RETURN_IF_ERROR(fields.Expect("step"));
+  PONIENTE_ASSIGN_OR_RETURN(entry.step, fields.Count("a step"));
+  PONIENTE_ASSIGN_OR_RETURN(const std::string kind,
+                            fields.Word("the kind of change"));
+  const KindName* known = nullptr;
+  for (const KindName& one : kKinds) {
+    if (one.name == kind) known = &one;
+  }
+  if (known == nullptr) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "'", kind,
+        "' is no kind of change that this version knows; use the version that "
+        "wrote the journal, or a later one"));
+  }
+  entry.change.kind = known->kind;
+  if (fields.rest().substr(0, 3) == "of ") {
+    PONIENTE_RETURN_IF_ERROR(fields.Expect("of"));
+    PONIENTE_ASSIGN_OR_RETURN(entry.change.path, fields.Text("a path"));
+  }
+  PONIENTE_RETURN_IF_ERROR(ReadPayload(&fields, &entry.change));
+  if (!fields.at_end()) {
+    PONIENTE_RETURN_IF_ERROR(fields.Expect("why"));
+    PONIENTE_ASSIGN_OR_RETURN(entry.change.why, fields.Text("the reason"));
+  }
+  PONIENTE_RETURN_IF_ERROR(CheckChange(entry.change));
+  if (PrintEntry(entry) != text) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("expected '", PrintEntry(entry), "', got '",
+                     absl::string_view(text.data(), text.size()), "'"));
+  }
+  return entry;
+}
+
+}  // namespace poniente::internal

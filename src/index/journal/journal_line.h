@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// The text of a journal's entry (docs/journal.md), without its checksum.
+
+#ifndef PONIENTE_INDEX_JOURNAL_JOURNAL_LINE_H_
+#define PONIENTE_INDEX_JOURNAL_JOURNAL_LINE_H_
+
+#include <string>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "poniente/journal.h"
+
+namespace poniente::internal {
+
+// Returns InvalidArgument unless the change says something that a journal can
+// hold.
+absl::Status CheckChange(const RunChange& change);
+
+// Prints an entry. REQUIRES: CheckChange() is ok.
+std::string PrintEntry(const JournalEntry& entry);
+
+// Parses a text of PrintEntry(). InvalidArgument, naming what was expected, for
+// any other text: equal entries have one text only.
+absl::StatusOr<JournalEntry> ParseEntry(std::string_view text);
+
+}  // namespace poniente::internal
+
+#endif  // PONIENTE_INDEX_JOURNAL_JOURNAL_LINE_H_

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a loader changes its run while it goes on.
+#include <exception>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "loader/batch_checks.h"
+#include "loader/loader_core.h"
+#include "loader/loader_errors.h"
+#include "util/mutex.h"
+#include "util/status_macros.h"
+
+namespace poniente {
+
+using internal::MutexLock;
+
+namespace {
+
+uint64_t SamplesBefore(const Schedule& schedule, uint64_t step) {
+  return schedule.Has(step) ? schedule.FirstSample(step) : schedule.samples();
+}
+
+}  // namespace
+
+uint64_t Loader::Core::EarliestSample() const {
+  return internal::EarliestChange(
+      *edition_->run.dataset,
+      SamplesBefore(edition_->run.schedule, FreeStep()));
+}
+
+absl::StatusOr<std::string> Loader::Core::Propose(
+    const RunChange& change) const {
+  MutexLock steering(&steering_mu_);
+  uint64_t sample = 0;
+  uint64_t step = 0;
+  {
+    MutexLock lock(&mu_);
+    if (is_closed_) return internal::LoaderClosed();
+    sample = EarliestSample();
+    step = window_.next();
+  }
+  if (!journal_.empty()) {
+    sample = std::max(sample, journal_.sample(journal_.size() - 1));
+  }
+  return journal_.LineOf(change, sample, step);
+}
+
+absl::StatusOr<uint64_t> Loader::Core::Steer(std::string_view line) try {
+  MutexLock steering(&steering_mu_);
+  return SteerBy(line);
+} catch (...) {
+  return internal::StatusFromException(std::current_exception());
+}
+
+absl::StatusOr<uint64_t> Loader::Core::Steer(const RunChange& change) try {
+  MutexLock steering(&steering_mu_);
+  uint64_t sample = 0;
+  uint64_t step = 0;
+  {
+    MutexLock lock(&mu_);
+    if (is_closed_) return internal::LoaderClosed();
+    sample = EarliestSample();
+    step = window_.next();
+    // Nobody is handed a step of it from here on.
+    held_back_ = FreeStep();
+  }
+  if (!journal_.empty()) {
+    sample = std::max(sample, journal_.sample(journal_.size() - 1));
+  }
+  absl::StatusOr<std::string> line = journal_.LineOf(change, sample, step);
+  absl::StatusOr<uint64_t> from = line.status();
+  if (line.ok()) from = SteerBy(*line);
+  LetGo();
+  return from;
+} catch (...) {
+  LetGo();
+  return internal::StatusFromException(std::current_exception());
+}
+
+absl::Status Loader::Core::HoldBack(uint64_t step, const JournalEntry& entry) {
+  MutexLock lock(&mu_);
+  if (is_closed_) return internal::LoaderClosed();
+  const uint64_t free = FreeStep();
+  if (step < free) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "change ", entry.number, " holds from sample ", entry.sample,
+        " on, which is in step ", step, ", but rank ", options_.rank,
+        " has handed out the steps before ", free,
+        "; hand changes to all ranks between the same two steps, or go back "
+        "to a checkpoint of step ",
+        step, " or before"));
+  }
+  held_back_ = step;
+  return absl::OkStatus();
+}
+
+void Loader::Core::LetGo() {
+  {
+    MutexLock lock(&mu_);
+    held_back_.reset();
+    UpdateReadyEvent();
+  }
+  TryToNotify();
+}
+
+void Loader::Core::Adopt(EditionPtr edition, uint64_t step) {
+  EditionPtr oldest;  // released without the lock
+  MutexLock lock(&mu_);
+  oldest = std::exchange(edition_before_, std::move(edition_));
+  edition_ = std::move(edition);
+  const uint64_t arrived = window_.Change(step);
+  for (uint64_t i = 0; i < arrived; ++i) counters_.Dropped();
+  ready_.erase(ready_.lower_bound(step), ready_.end());
+  PostCancelStale();
+}
+
+absl::StatusOr<uint64_t> Loader::Core::SteerBy(std::string_view line) {
+  PONIENTE_ASSIGN_OR_RETURN(const JournalEntry entry, journal_.Check(line));
+  const EditionPtr before = Current();
+  const auto step_of = [&entry](const Schedule& schedule) {
+    const bool has_it =
+        schedule.steps() == 0 || entry.sample < schedule.samples();
+    return has_it ? schedule.StepOf(entry.sample) : schedule.steps();
+  };
+  // A line that has come before, from this process or another.
+  if (entry.number <= journal_.size()) return step_of(before->run.schedule);
+  PONIENTE_ASSIGN_OR_RETURN(
+      internal::SteeredRun run,
+      internal::Steered(before->run, std::span(&entry, 1)));
+  const uint64_t step = step_of(run.schedule);
+  if (!run.schedule.Has(step)) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "change ", entry.number, " would hold from sample ", entry.sample,
+        " on, but the run ends after ", run.schedule.steps(),
+        " steps, within blocks that have been begun; extend the run first"));
+  }
+  PONIENTE_RETURN_IF_ERROR(internal::CheckBatches(
+      DatasetTree(*run.dataset), *run.dataset, run.schedule, options_));
+  auto edition =
+      std::make_shared<const Edition>(std::move(run), options_, slots_);
+  PONIENTE_RETURN_IF_ERROR(HoldBack(step, entry));
+  // Nothing holds that a process which is killed now would not find again.
+  absl::Status written;
+  if (options_.journal_sink) written = options_.journal_sink(line);
+  if (written.ok()) written = journal_.Append(line).status();
+  if (written.ok()) Adopt(std::move(edition), step);
+  LetGo();
+  if (!written.ok()) return written;
+  return step;
+}
+
+Journal Loader::Core::journal() const {
+  MutexLock steering(&steering_mu_);
+  return journal_;
+}
+
+std::optional<uint64_t> Loader::Core::last_decision() const {
+  MutexLock steering(&steering_mu_);
+  return journal_.last_step();
+}
+
+}  // namespace poniente
