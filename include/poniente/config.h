@@ -16,6 +16,7 @@
 #include "absl/status/statusor.h"
 #include "poniente/async_dataset.h"
 #include "poniente/byte_reader.h"
+#include "poniente/journal.h"
 #include "poniente/loader.h"
 #include "poniente/run.h"
 #include "poniente/schedule.h"
@@ -74,9 +75,13 @@ class Config {
   const Run& run() const;
 
   // Returns the root of the tree, with the user's seed. A finite root whose run
-  // is longer than one epoch is repeated, in a new order each epoch.
+  // is longer than one epoch is repeated, in a new order each epoch. Both it
+  // and the schedule are under the changes of journal().
   const DatasetPtr<TokenWindow>& dataset() const;
   const Schedule& schedule() const;
+  // Returns the changes that the run's journal held when it was opened; none if
+  // the run has no journal.
+  const Journal& journal() const;
   // Returns the vocabulary of the first source that has one. If none has
   // (sources that are only numbers of tokens may not), its tokenizer is empty
   // and its size is 2^32.
@@ -107,8 +112,12 @@ class Config {
   // tokens pass. Errors: as Loader::Create().
   absl::Status CheckLoader() const;
 
-  // Opens a loader for the run, with loader_options() or with `options`.
-  // FailedPrecondition, naming the sources, if some are only numbers of tokens.
+  // Opens a loader for the run, with loader_options() or with `options`. If the
+  // run has a journal, it is read once more, and may have grown since this
+  // Config was made; rank 0 writes what Steer() decides, others write nothing.
+  // FailedPrecondition, naming the sources, if some are only numbers of tokens;
+  // if the journal has another beginning than journal(); if `options` bring
+  // another journal or journal_sink.
   absl::StatusOr<std::unique_ptr<Loader>> OpenLoader() const;
   absl::StatusOr<std::unique_ptr<Loader>> OpenLoader(
       const LoaderOptions& options) const;

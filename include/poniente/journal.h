@@ -29,12 +29,11 @@ struct RunChange {
     kTemperature,  // another temperature of a mixture
     kRetire,       // components that are not drawn any more
     kExtend,       // more steps
-    kDrop,         // items that are not served any more
   };
 
   Kind kind = Kind::kWeights;
   // The mixture whose weights or temperature change: names from the root down,
-  // joined by '/'. Empty: the root. For kDrop, the names down to the source.
+  // joined by '/'. Empty: the root.
   std::string path = {};
   // kWeights: by component of that mixture. Others keep the weight that was
   // stated for them last, until a stage of the description begins.
@@ -45,14 +44,6 @@ struct RunChange {
   std::vector<std::string> components = {};
   // kExtend: steps of the run from now on; more than it had.
   uint64_t steps = 0;
-  // kDrop: items of the source, in ascending order, as ranges [begin, end).
-  struct Range {
-    uint64_t begin = 0;
-    uint64_t end = 0;
-
-    friend bool operator==(const Range&, const Range&) = default;
-  };
-  std::vector<Range> items = {};
   // Who decided it, or why; any text of one line.
   std::string why = {};
 
@@ -62,11 +53,15 @@ struct RunChange {
   static RunChange Retire(std::vector<std::string> components,
                           std::string why = "");
   static RunChange Extend(uint64_t steps, std::string why = "");
-  static RunChange Drop(std::string source, std::vector<Range> items,
-                        std::string why = "");
 
   friend bool operator==(const RunChange&, const RunChange&) = default;
 };
+
+// Returns the change as a line of a journal has it: `weights "code" 0.4 why
+// "losses"` (docs/journal.md). InvalidArgument for a change that says nothing.
+absl::StatusOr<std::string> ToText(const RunChange& change);
+// Reads such a text. InvalidArgument, with what was expected, for any other.
+absl::StatusOr<RunChange> ParseChange(std::string_view text);
 
 // A change, and where it holds.
 struct JournalEntry {
@@ -99,8 +94,9 @@ class Journal {
                                        std::string_view name = "journal");
 
   // Returns the line that Append() would accept for `change`, without adding
-  // it. InvalidArgument for a change that says nothing (no weights, no items),
-  // for numbers that are not finite, and for a sample before the last entry's.
+  // it. InvalidArgument for a change that says nothing (no weights, no
+  // components), for numbers that are not finite, and for a sample before the
+  // last entry's.
   absl::StatusOr<std::string> LineOf(const RunChange& change, uint64_t sample,
                                      uint64_t step) const;
 
@@ -128,6 +124,9 @@ class Journal {
   // Returns how many of the first entries were decided at `step` or before.
   size_t DecidedUpTo(uint64_t step) const;
 
+  // Returns the first line of the file, which is not written before the first
+  // entry is.
+  static std::string_view Head();
   // Returns the bytes of the file.
   const std::string& bytes() const { return bytes_; }
   // Returns how many bytes behind the last whole line Parse() passed over.

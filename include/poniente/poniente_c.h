@@ -263,6 +263,21 @@ PONIENTE_API int32_t poniente_loader_state(const poniente_loader* loader,
 PONIENTE_API int32_t poniente_loader_resume(poniente_loader* loader,
                                             const char* state);
 
+/* Changes of the run while it goes on (docs/journal.md). `change` is a text such
+ * as: weights "code" 0.4 "web" 0.6 why "losses". poniente_loader_propose()
+ * returns the line of the run's journal that says that it holds as soon as it
+ * can, and changes nothing. Send it to all ranks; each steers by it between the
+ * same two steps. `step` is then the first step that differs.
+ * FAILED_PRECONDITION, naming the step, if it has been handed out. */
+PONIENTE_API int32_t poniente_loader_propose(const poniente_loader* loader,
+                                             const char* change, char** line);
+PONIENTE_API int32_t poniente_loader_steer(poniente_loader* loader,
+                                           const char* line, uint64_t* step);
+/* Returns the step that was next when the last change was decided; -1 if there
+ * is none. After a restart, decide nothing at this step and before. */
+PONIENTE_API int32_t poniente_loader_last_decision(
+    const poniente_loader* loader, int64_t* step);
+
 /* Facts about the whole run. Counts are 0 in a run without an end. */
 typedef struct poniente_run {
   size_t struct_size;

@@ -345,6 +345,10 @@ struct Run {
   std::vector<RunStage> stages = {};
   std::vector<BatchSizeStage> batch_sizes = {};
   std::vector<SeqLenStage> seq_lens = {};
+  // The file of the changes that are decided while the run goes on
+  // (docs/journal.md); read where the run is opened, and made at the first
+  // change. Empty: changes are not kept.
+  std::string journal = {};
 
   // What [runtime] states; ToToml() leaves out what has no key: may_map and the
   // sinks. Of `loader`, rank, ranks and start_step are not part of a
@@ -358,6 +362,7 @@ struct Run {
 
   SourceLocation location = {};          // of [data]
   SourceLocation seq_len_location = {};  // of its seq_len
+  SourceLocation journal_location = {};  // of its journal
   // Of the entries of batch_sizes and of seq_lens, in their order.
   std::vector<SourceLocation> batch_sizes_locations = {};
   std::vector<SourceLocation> seq_lens_locations = {};

@@ -153,6 +153,44 @@ int32_t poniente_loader_resume(poniente_loader* loader, const char* state) {
   });
 }
 
+int32_t poniente_loader_propose(const poniente_loader* loader,
+                                const char* change, char** line) {
+  return AtBoundary([&]() -> absl::Status {
+    PONIENTE_RETURN_IF_NULL(line);
+    *line = nullptr;
+    PONIENTE_RETURN_IF_NULL(loader);
+    PONIENTE_RETURN_IF_NULL(change);
+    PONIENTE_ASSIGN_OR_RETURN(const RunChange parsed,
+                              poniente::ParseChange(change));
+    PONIENTE_ASSIGN_OR_RETURN(const std::string text,
+                              loader->loader->Propose(parsed));
+    return GiveText(text, line);
+  });
+}
+
+int32_t poniente_loader_steer(poniente_loader* loader, const char* line,
+                              uint64_t* step) {
+  return AtBoundary([&]() -> absl::Status {
+    PONIENTE_RETURN_IF_NULL(loader);
+    PONIENTE_RETURN_IF_NULL(line);
+    PONIENTE_RETURN_IF_NULL(step);
+    PONIENTE_ASSIGN_OR_RETURN(*step,
+                              loader->loader->Steer(std::string_view(line)));
+    return absl::OkStatus();
+  });
+}
+
+int32_t poniente_loader_last_decision(const poniente_loader* loader,
+                                      int64_t* step) {
+  return AtBoundary([&]() -> absl::Status {
+    PONIENTE_RETURN_IF_NULL(loader);
+    PONIENTE_RETURN_IF_NULL(step);
+    const std::optional<uint64_t> last = loader->loader->last_decision();
+    *step = last.has_value() ? static_cast<int64_t>(*last) : -1;
+    return absl::OkStatus();
+  });
+}
+
 int32_t poniente_loader_run(const poniente_loader* loader, poniente_run* run) {
   return AtBoundary([&]() -> absl::Status {
     PONIENTE_RETURN_IF_NULL(loader);

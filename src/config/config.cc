@@ -13,8 +13,10 @@
 #include "config/run_nodes.h"
 #include "config/tree/graph_builder.h"
 #include "config/write/run_writer.h"
+#include "dataset/steering/steered_run.h"
 #include "loader/batch_checks.h"
 #include "poniente/dataset_tree.h"
+#include "store/journal/journal_file.h"
 #include "store/manifest/known_store.h"
 #include "store/posix_file.h"
 #include "util/status_macros.h"
@@ -53,6 +55,13 @@ absl::Status AsError(const internal::RunMistakes& mistakes) {
       absl::StrJoin(mistakes.unwritable, "\n"),
       mistakes.unwritable.empty() || mistakes.unwritten.empty() ? "" : "\n",
       absl::StrJoin(mistakes.unwritten, "\n")));
+}
+
+absl::StatusOr<Journal> JournalOf(const Run& run, const std::string& path) {
+  absl::StatusOr<Journal> journal = internal::ReadJournal(path);
+  if (journal.ok()) return journal;
+  return internal::Prepend(journal.status(),
+                           internal::ToString(run.journal_location));
 }
 
 void PutLocation(const SourceLocation& described, SourceLocation* checked) {
@@ -109,7 +118,11 @@ struct Config::Parts {
   Run run;
   std::vector<std::string> warnings;
   LoaderOptions loader;
-  internal::BuiltRun built;
+  internal::BuiltRun built;  // before any change
+  // Absolute; empty if the run has none.
+  std::string journal_path;
+  Journal journal;
+  internal::SteeredRun steered;
 };
 
 Config::Config(std::shared_ptr<const Parts> parts) : parts_(std::move(parts)) {}
@@ -123,9 +136,22 @@ absl::StatusOr<Config> Config::Open(Run run,
   std::move(built.warnings.begin(), built.warnings.end(),
             std::back_inserter(warnings));
   LoaderOptions loader = internal::LoaderOptionsOf(run);
-  return Config(std::make_shared<const Parts>(
-      Parts{std::move(run), std::move(warnings), std::move(loader),
-            std::move(built)}));
+  std::string journal_path;
+  Journal journal;
+  if (!run.journal.empty()) {
+    journal_path =
+        (std::filesystem::path(run.folder) / run.journal).lexically_normal();
+    PONIENTE_ASSIGN_OR_RETURN(journal, JournalOf(run, journal_path));
+  }
+  absl::StatusOr<internal::SteeredRun> steered =
+      internal::Steered({built.dataset, built.schedule}, journal.entries());
+  if (!steered.ok()) {
+    return internal::Prepend(steered.status(),
+                             internal::ToString(run.journal_location));
+  }
+  return Config(std::make_shared<const Parts>(Parts{
+      std::move(run), std::move(warnings), std::move(loader), std::move(built),
+      std::move(journal_path), std::move(journal), *std::move(steered)}));
 }
 
 absl::StatusOr<Config> Config::Load(const std::string& path) {
@@ -156,6 +182,7 @@ absl::StatusOr<Config> Config::Create(const Run& run) {
   PutLocations(run.stages, &checked.stages);
   PutLocation(run.location, &checked.location);
   PutLocation(run.seq_len_location, &checked.seq_len_location);
+  PutLocation(run.journal_location, &checked.journal_location);
   PutLocations(run.batch_sizes_locations, &checked.batch_sizes_locations);
   PutLocations(run.seq_lens_locations, &checked.seq_lens_locations);
   // What text cannot state of these changes no token.
@@ -168,10 +195,12 @@ absl::StatusOr<Config> Config::Create(const Run& run) {
 const Run& Config::run() const { return parts_->run; }
 
 const DatasetPtr<TokenWindow>& Config::dataset() const {
-  return parts_->built.dataset;
+  return parts_->steered.dataset;
 }
 
-const Schedule& Config::schedule() const { return parts_->built.schedule; }
+const Schedule& Config::schedule() const { return parts_->steered.schedule; }
+
+const Journal& Config::journal() const { return parts_->journal; }
 
 const std::vector<ConfigSource>& Config::sources() const {
   return parts_->built.sources;
@@ -217,7 +246,32 @@ absl::StatusOr<std::unique_ptr<Loader>> Config::OpenLoader(
                      "number of tokens, no path: ",
                      missing));
   }
-  return Loader::Create(dataset(), schedule(), options);
+  const internal::BuiltRun& built = parts_->built;
+  if (parts_->journal_path.empty()) {
+    return Loader::Create(built.dataset, built.schedule, options);
+  }
+  if (options.journal_sink || !options.journal.empty()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("the run keeps its journal in '", parts_->journal_path,
+                     "', so the options can bring no other"));
+  }
+  LoaderOptions with_journal = options;
+  PONIENTE_ASSIGN_OR_RETURN(with_journal.journal,
+                            JournalOf(run(), parts_->journal_path));
+  if (!with_journal.journal.bytes().starts_with(journal().bytes())) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "'", parts_->journal_path,
+        "' does not begin with the changes that it had when the run was "
+        "opened; open the run again"));
+  }
+  if (options.rank == 0) {
+    const auto file = std::make_shared<internal::JournalFile>(
+        parts_->journal_path, with_journal.journal);
+    with_journal.journal_sink = [file](std::string_view line) {
+      return file->Append(line);
+    };
+  }
+  return Loader::Create(built.dataset, built.schedule, std::move(with_journal));
 }
 
 absl::StatusOr<Run> LoadRun(const std::string& path) {

@@ -67,9 +67,13 @@ absl::StatusOr<uint64_t> Loader::Core::Steer(const RunChange& change) try {
   if (!journal_.empty()) {
     sample = std::max(sample, journal_.sample(journal_.size() - 1));
   }
-  absl::StatusOr<std::string> line = journal_.LineOf(change, sample, step);
-  absl::StatusOr<uint64_t> from = line.status();
-  if (line.ok()) from = SteerBy(*line);
+  const absl::StatusOr<std::string> line =
+      journal_.LineOf(change, sample, step);
+  if (!line.ok()) {
+    LetGo();
+    return line.status();
+  }
+  absl::StatusOr<uint64_t> from = SteerBy(*line);
   LetGo();
   return from;
 } catch (...) {
@@ -127,12 +131,16 @@ absl::StatusOr<uint64_t> Loader::Core::SteerBy(std::string_view line) {
   PONIENTE_ASSIGN_OR_RETURN(
       internal::SteeredRun run,
       internal::Steered(before->run, std::span(&entry, 1)));
-  const uint64_t step = step_of(run.schedule);
+  uint64_t step = step_of(run.schedule);
   if (!run.schedule.Has(step)) {
     return absl::FailedPreconditionError(absl::StrCat(
         "change ", entry.number, " would hold from sample ", entry.sample,
         " on, but the run ends after ", run.schedule.steps(),
         " steps, within blocks that have been begun; extend the run first"));
+  }
+  // A run with more steps differs from its former end on.
+  if (entry.change.kind == RunChange::Kind::kExtend) {
+    step = std::min(step, before->run.schedule.steps());
   }
   PONIENTE_RETURN_IF_ERROR(internal::CheckBatches(
       DatasetTree(*run.dataset), *run.dataset, run.schedule, options_));

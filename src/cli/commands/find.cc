@@ -179,6 +179,7 @@ CommandSpec FindSpec() {
                   {"document", "ID", "the document's number, or its name"},
                   {"steps", "a..b",
                    "search only steps a to b - 1; default: all"},
+                  JournalOption(),
                   {"json", "", "print JSON"}},
       .example = "poniente find train.toml --source fortunes --item 17"};
 }
@@ -194,7 +195,7 @@ int RunFind(const std::vector<std::string>& args) {
   if (!question.ok()) {
     return FailUsage(std::string(question.status().message()));
   }
-  const auto config = LoadConfig(parsed.positionals()[0]);
+  const auto config = LoadConfig(parsed.positionals()[0], parsed);
   if (!config.ok()) return FailConfig(config.status());
   const TracedRun run(*config);
   const auto path = run.FindSource(question->source);

@@ -1,12 +1,42 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/commands/load_config.h"
 
+#include <filesystem>
+#include <optional>
+#include <system_error>
+
+#include "absl/strings/str_cat.h"
 #include "cli/screen/console.h"
+#include "util/status_macros.h"
 
 namespace poniente::cli {
 
 absl::StatusOr<Config> LoadConfig(const std::string& path) {
   absl::StatusOr<Config> config = Config::Load(path);
+  if (config.ok()) {
+    for (const std::string& warning : config->warnings()) Warn(warning);
+  }
+  return config;
+}
+
+Option JournalOption() {
+  return {"journal", "FILE",
+          "the run under the changes of this journal (data.journal)"};
+}
+
+absl::StatusOr<Config> LoadConfig(const std::string& path,
+                                  const Arguments& arguments) {
+  const std::optional<std::string> journal = arguments.Text("journal");
+  if (!journal.has_value()) return LoadConfig(path);
+  PONIENTE_ASSIGN_OR_RETURN(Run run, LoadRun(path));
+  std::error_code error;
+  const std::filesystem::path file = std::filesystem::absolute(*journal, error);
+  if (error || !std::filesystem::exists(file, error)) {
+    return absl::NotFoundError(
+        absl::StrCat("--journal: there is no file '", *journal, "'"));
+  }
+  run.journal = file;
+  absl::StatusOr<Config> config = Config::Create(run);
   if (config.ok()) {
     for (const std::string& warning : config->warnings()) Warn(warning);
   }

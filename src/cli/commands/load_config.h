@@ -7,12 +7,19 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "cli/arguments.h"
 #include "poniente/config.h"
 
 namespace poniente::cli {
 
 // Config::Load(), with what may not be meant said on standard error.
 absl::StatusOr<Config> LoadConfig(const std::string& path);
+
+// The option of commands that say what a run serves, and what it does: the run
+// under the changes of this journal, which must exist, instead of its own.
+Option JournalOption();
+absl::StatusOr<Config> LoadConfig(const std::string& path,
+                                  const Arguments& arguments);
 
 }  // namespace poniente::cli
 

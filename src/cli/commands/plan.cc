@@ -65,6 +65,7 @@ CommandSpec PlanSpec() {
           .options = {{"steps", "N", "plan N steps instead of data.steps"},
                       {"max-repeats", "X",
                        "warn of sources read more than X times (default 4)"},
+                      JournalOption(),
                       {"json", "", "print JSON"},
                       {"series", "", "with --json: the run over time as well"},
                       {"html", "FILE",
@@ -93,7 +94,7 @@ int RunPlan(const std::vector<std::string>& args) {
     return FailUsage("plan: --series can only be used with --json");
   }
   const std::string& path = parsed->positionals()[0];
-  const auto config = LoadConfig(path);
+  const auto config = LoadConfig(path, *parsed);
   if (!config.ok()) return FailConfig(config.status());
   const auto plan = MakePlan(*config, steps, *max_repeats);
   if (!plan.ok()) return FailConfig(plan.status());

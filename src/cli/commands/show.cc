@@ -232,6 +232,7 @@ CommandSpec ShowSpec() {
                        "also print the tokens: as text if they are bytes or "
                        "their model is at hand, else as ids"},
                       TokenTexts::TokenizerOption(),
+                      JournalOption(),
                       {"json", "", "print JSON"}},
           .example = "poniente show train.toml --step 1200 --rank 0/8 --text"};
 }
@@ -257,7 +258,7 @@ int RunShow(const std::vector<std::string>& args) {
   auto found = TokenTexts::Create(parsed);
   if (!found.ok()) return Fail(found.status());
 
-  const auto config = LoadConfig(parsed.positionals()[0]);
+  const auto config = LoadConfig(parsed.positionals()[0], parsed);
   if (!config.ok()) return FailConfig(config.status());
   const TracedRun run(*config);
   const auto shown = run.Show(*step, rank->rank, rank->ranks);

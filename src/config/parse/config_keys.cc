@@ -32,6 +32,7 @@ constexpr ConfigKey kKeys[] = {
 {kData, "stages", "array of tables", "", "none", "changes during the run"},
 {kData, "batch_sizes", "array of tables", "", "none", "changes of the batch size that are independent of stages"},
 {kData, "seq_lens", "array of tables", "", "none", "changes of the length that are independent of stages"},
+{kData, "journal", "string", "", "none", "file of the [changes](journal.md) that are decided while the run goes on, by `Loader::Steer()` on rank 0; made at the first change"},
 {kData, "nodes", "table of nodes by name", "", "none", "nodes that other nodes can `use`, any number of times"},
 
 {kNode, "path", "string", "", "", "a token store, a folder with a [catalogue](catalog.md) whose stores become one source, or [files of another project](formats.md); relative to the folder of the TOML file"},

@@ -61,6 +61,11 @@ void ParseSizes(TableReader& data, Run* run) {
   run->max_seq_len = static_cast<uint32_t>(
       data.Unsigned("max_seq_len", 1, UINT32_MAX - 1).value_or(0));
   run->trim = data.Bool("trim").value_or(false);
+  run->journal = data.String("journal").value_or("");
+  run->journal_location = data.LocationOf("journal");
+  if (data.Has("journal") && run->journal.empty()) {
+    data.Error("journal", "must not be empty");
+  }
   run->loader.last_batch =
       data.Choice("last_batch", {"keep", "drop"}) == size_t{1}
           ? LastBatch::kDrop

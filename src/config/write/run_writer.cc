@@ -54,6 +54,7 @@ class RunWriter {
       AddStatedSizes(&data);
     }
     if (run_.trim) data.Add("trim", Boolean(true));
+    if (!run_.journal.empty()) data.AddText("journal", Located(run_.journal));
     if (is_resolved() || run_.loader.last_batch == LastBatch::kDrop) {
       data.AddText("last_batch", run_.loader.last_batch == LastBatch::kDrop
                                      ? "drop"

@@ -66,7 +66,6 @@ MixtureDecision DecisionOf(const JournalEntry& entry, uint64_t start) {
       decision.retired = entry.change.components;
       break;
     case Kind::kExtend:
-    case Kind::kDrop:
       break;
   }
   return decision;
@@ -176,14 +175,11 @@ absl::StatusOr<SteeredRun> Steered(SteeredRun run,
       case Kind::kExtend:
         PONIENTE_RETURN_IF_ERROR(Extend(first, &run));
         break;
-      case Kind::kDrop:
-        return absl::UnimplementedError("drop");
       case Kind::kWeights:
       case Kind::kTemperature:
       case Kind::kRetire: {
         const auto is_same = [&first](const JournalEntry& entry) {
           return entry.change.kind != Kind::kExtend &&
-                 entry.change.kind != Kind::kDrop &&
                  entry.change.path == first.change.path;
         };
         while (count < entries.size() && is_same(entries[count])) ++count;

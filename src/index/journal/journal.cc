@@ -96,14 +96,6 @@ RunChange RunChange::Extend(uint64_t steps, std::string why) {
   return change;
 }
 
-RunChange RunChange::Drop(std::string source, std::vector<Range> items,
-                          std::string why) {
-  RunChange change = OfKind(Kind::kDrop, std::move(why));
-  change.path = std::move(source);
-  change.items = std::move(items);
-  return change;
-}
-
 uint32_t Journal::LastCrc() const {
   return lines_.empty() ? 0 : lines_.back().crc;
 }
@@ -208,6 +200,8 @@ absl::StatusOr<JournalEntry> Journal::Append(std::string_view line) {
   lines_.push_back({begin, bytes_.size(), entry.sample, entry.step, crc});
   return entry;
 }
+
+std::string_view Journal::Head() { return kHead; }
 
 JournalEntry Journal::entry(size_t i) const {
   PONIENTE_CHECK(i < size()) << i;

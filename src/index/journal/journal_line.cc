@@ -21,12 +21,11 @@ struct KindName {
   Kind kind;
   absl::string_view name;
 };
-constexpr std::array<KindName, 5> kKinds = {
+constexpr std::array<KindName, 4> kKinds = {
     {{Kind::kWeights, "weights"},
      {Kind::kTemperature, "temperature"},
      {Kind::kRetire, "retire"},
-     {Kind::kExtend, "extend"},
-     {Kind::kDrop, "drop"}}};
+     {Kind::kExtend, "extend"}}};
 
 absl::string_view NameOf(Kind kind) {
   for (const KindName& one : kKinds) {
@@ -144,11 +143,6 @@ std::string PayloadOf(const RunChange& change) {
     case Kind::kExtend:
       absl::StrAppend(&text, " ", change.steps);
       break;
-    case Kind::kDrop:
-      for (const RunChange::Range& range : change.items) {
-        absl::StrAppend(&text, " ", range.begin, " ", range.end);
-      }
-      break;
   }
   return text;
 }
@@ -178,17 +172,47 @@ absl::Status ReadPayload(FieldReader* fields, RunChange* change) {
       PONIENTE_ASSIGN_OR_RETURN(change->steps, fields->Count("steps"));
       break;
     }
-    case Kind::kDrop:
-      while (!fields->at_end() &&
-             absl::ascii_isdigit(
-                 static_cast<unsigned char>(fields->rest().front()))) {
-        RunChange::Range& range = change->items.emplace_back();
-        PONIENTE_ASSIGN_OR_RETURN(range.begin, fields->Count("an item"));
-        PONIENTE_ASSIGN_OR_RETURN(range.end, fields->Count("an item"));
-      }
-      break;
   }
   return absl::OkStatus();
+}
+
+absl::StatusOr<RunChange> ReadChange(FieldReader* fields) {
+  RunChange change;
+  PONIENTE_ASSIGN_OR_RETURN(const std::string kind,
+                            fields->Word("the kind of change"));
+  const KindName* known = nullptr;
+  for (const KindName& one : kKinds) {
+    if (one.name == kind) known = &one;
+  }
+  if (known == nullptr) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "'", kind,
+        "' is no kind of change that this version knows (weights, temperature, "
+        "retire, extend); use the version that wrote it, or a later one"));
+  }
+  change.kind = known->kind;
+  if (fields->rest().substr(0, 3) == "of ") {
+    PONIENTE_RETURN_IF_ERROR(fields->Expect("of"));
+    PONIENTE_ASSIGN_OR_RETURN(change.path, fields->Text("a path"));
+  }
+  PONIENTE_RETURN_IF_ERROR(ReadPayload(fields, &change));
+  if (!fields->at_end()) {
+    PONIENTE_RETURN_IF_ERROR(fields->Expect("why"));
+    PONIENTE_ASSIGN_OR_RETURN(change.why, fields->Text("the reason"));
+  }
+  PONIENTE_RETURN_IF_ERROR(CheckChange(change));
+  return change;
+}
+
+// Returns what was read if its text is the one that print() gives.
+template <class Value>
+absl::StatusOr<Value> Canonical(Value value, std::string (*print)(const Value&),
+                                std::string_view text) {
+  const std::string printed = print(value);
+  if (printed == text) return value;
+  return absl::InvalidArgumentError(
+      absl::StrCat("expected '", printed, "', got '",
+                   absl::string_view(text.data(), text.size()), "'"));
 }
 
 absl::Status Says(bool says, absl::string_view what) {
@@ -225,35 +249,23 @@ absl::Status CheckChange(const RunChange& change) {
           Says(change.path.empty(), "states the steps of a part of it"));
       PONIENTE_RETURN_IF_ERROR(Says(change.steps > 0, "states 0 steps"));
       break;
-    case Kind::kDrop: {
-      PONIENTE_RETURN_IF_ERROR(Says(!change.items.empty(), "drops no items"));
-      uint64_t end = 0;
-      bool is_first = true;
-      for (const RunChange::Range& range : change.items) {
-        PONIENTE_RETURN_IF_ERROR(
-            Says(range.begin < range.end && (is_first || range.begin > end),
-                 absl::StrCat("drops items ", range.begin, " to ", range.end,
-                              "; ranges must not be empty and must be in "
-                              "ascending order, with a gap between them")));
-        end = range.end;
-        is_first = false;
-      }
-      break;
-    }
     default:
       return Says(false, "has a kind that does not exist");
   }
   return absl::OkStatus();
 }
 
-std::string PrintEntry(const JournalEntry& entry) {
-  std::string text =
-      absl::StrCat(entry.number, " sample ", entry.sample, " step ", entry.step,
-                   " ", NameOf(entry.change.kind), PayloadOf(entry.change));
-  if (!entry.change.why.empty()) {
-    absl::StrAppend(&text, " why ", Quoted(entry.change.why));
+std::string PrintChange(const RunChange& change) {
+  std::string text = absl::StrCat(NameOf(change.kind), PayloadOf(change));
+  if (!change.why.empty()) {
+    absl::StrAppend(&text, " why ", Quoted(change.why));
   }
   return text;
+}
+
+std::string PrintEntry(const JournalEntry& entry) {
+  return absl::StrCat(entry.number, " sample ", entry.sample, " step ",
+                      entry.step, " ", PrintChange(entry.change));
 }
 
 absl::StatusOr<JournalEntry> ParseEntry(std::string_view text) {
@@ -264,35 +276,23 @@ absl::StatusOr<JournalEntry> ParseEntry(std::string_view text) {
   PONIENTE_ASSIGN_OR_RETURN(entry.sample, fields.Count("a sample"));
   PONIENTE_RETURN_IF_ERROR(fields.Expect("step"));
   PONIENTE_ASSIGN_OR_RETURN(entry.step, fields.Count("a step"));
-  PONIENTE_ASSIGN_OR_RETURN(const std::string kind,
-                            fields.Word("the kind of change"));
-  const KindName* known = nullptr;
-  for (const KindName& one : kKinds) {
-    if (one.name == kind) known = &one;
-  }
-  if (known == nullptr) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "'", kind,
-        "' is no kind of change that this version knows; use the version that "
-        "wrote the journal, or a later one"));
-  }
-  entry.change.kind = known->kind;
-  if (fields.rest().substr(0, 3) == "of ") {
-    PONIENTE_RETURN_IF_ERROR(fields.Expect("of"));
-    PONIENTE_ASSIGN_OR_RETURN(entry.change.path, fields.Text("a path"));
-  }
-  PONIENTE_RETURN_IF_ERROR(ReadPayload(&fields, &entry.change));
-  if (!fields.at_end()) {
-    PONIENTE_RETURN_IF_ERROR(fields.Expect("why"));
-    PONIENTE_ASSIGN_OR_RETURN(entry.change.why, fields.Text("the reason"));
-  }
-  PONIENTE_RETURN_IF_ERROR(CheckChange(entry.change));
-  if (PrintEntry(entry) != text) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("expected '", PrintEntry(entry), "', got '",
-                     absl::string_view(text.data(), text.size()), "'"));
-  }
-  return entry;
+  PONIENTE_ASSIGN_OR_RETURN(entry.change, ReadChange(&fields));
+  return Canonical(std::move(entry), PrintEntry, text);
 }
 
 }  // namespace poniente::internal
+
+namespace poniente {
+
+absl::StatusOr<std::string> ToText(const RunChange& change) {
+  PONIENTE_RETURN_IF_ERROR(internal::CheckChange(change));
+  return internal::PrintChange(change);
+}
+
+absl::StatusOr<RunChange> ParseChange(std::string_view text) {
+  internal::FieldReader fields(text);
+  PONIENTE_ASSIGN_OR_RETURN(RunChange change, internal::ReadChange(&fields));
+  return internal::Canonical(std::move(change), internal::PrintChange, text);
+}
+
+}  // namespace poniente

@@ -17,6 +17,10 @@ namespace poniente::internal {
 // hold.
 absl::Status CheckChange(const RunChange& change);
 
+// Prints a change: its kind, what changes, and why. REQUIRES: CheckChange() is
+// ok.
+std::string PrintChange(const RunChange& change);
+
 // Prints an entry. REQUIRES: CheckChange() is ok.
 std::string PrintEntry(const JournalEntry& entry);
 

@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+// The journal's file: what was written is read, and nothing else is.
+#include "poniente/journal.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <fstream>
+#include <limits>
+#include <random>
+#include <sstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "tests/support/status_matchers.h"
+#include "tests/support/test_seed.h"
+
+namespace poniente {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using testing::IsOk;
+using testing::kInvalid;
+using testing::StatusIs;
+
+constexpr absl::StatusCode kDataLoss = absl::StatusCode::kDataLoss;
+
+void Add(const RunChange& change, uint64_t sample, uint64_t step,
+         Journal* journal) {
+  const auto line = journal->LineOf(change, sample, step);
+  ASSERT_THAT(line, IsOk());
+  ASSERT_THAT(journal->Append(*line), IsOk());
+}
+
+RunChange AnyChange(std::mt19937_64& random) {
+  const auto text = [&random] {
+    std::string made;
+    for (uint64_t i = random() % 12; i > 0; --i) {
+      constexpr char kLetters[] = "ab \"\\\n\t/'\xc3\xa4\x01\xff";
+      made += kLetters[random() % (sizeof(kLetters) - 1)];
+    }
+    return made;
+  };
+  const auto number = [&random] {
+    return static_cast<double>(random()) * 0x1p-60;
+  };
+  RunChange change;
+  switch (random() % 4) {
+    case 0:
+      for (uint64_t i = 1 + random() % 5; i > 0; --i) {
+        change.weights[text()] = number();
+      }
+      break;
+    case 1:
+      change = RunChange::Temperature(
+          random() % 4 == 0 ? std::numeric_limits<double>::infinity()
+                            : 0.1 + number());
+      break;
+    case 2:
+      change = RunChange::Retire({text(), text()});
+      break;
+    default:
+      change = RunChange::Extend(1 + random());
+  }
+  if (change.kind != RunChange::Kind::kExtend) change.path = text();
+  change.why = text();
+  return change;
+}
+
+Journal Example(uint64_t entries, std::mt19937_64& random) {
+  Journal journal;
+  uint64_t sample = 0;
+  for (uint64_t i = 0; i < entries; ++i) {
+    Add(AnyChange(random), sample, sample / 7, &journal);
+    sample += random() % 100;
+  }
+  return journal;
+}
+
+TEST(JournalTest, WhatWasWrittenIsRead) {
+  std::mt19937_64 random(testing::TestSeed(41));
+  for (int round = 0; round < 300; ++round) {
+    const Journal journal = Example(random() % 8, random);
+    const auto read = Journal::Parse(journal.bytes());
+    ASSERT_THAT(read, IsOk());
+    EXPECT_EQ(read->entries(), journal.entries());
+    EXPECT_EQ(read->bytes(), journal.bytes());
+    EXPECT_EQ(read->torn(), 0u);
+    EXPECT_EQ(read->Hash(read->size()), journal.Hash(journal.size()));
+  }
+}
+
+TEST(JournalTest, CutAnywhereItIsTheRunBeforeTheCut) {
+  std::mt19937_64 random(testing::TestSeed(42));
+  const Journal journal = Example(6, random);
+  const std::vector<JournalEntry> all = journal.entries();
+  size_t whole = 0;
+  for (size_t cut = 0; cut <= journal.bytes().size(); ++cut) {
+    const auto read = Journal::Parse(journal.bytes().substr(0, cut));
+    ASSERT_THAT(read, IsOk()) << cut;
+    ASSERT_EQ(read->bytes().size() + read->torn(), cut);
+    ASSERT_TRUE(std::equal(all.begin(),
+                           all.begin() + static_cast<ptrdiff_t>(read->size()),
+                           read->entries().begin()));
+    ASSERT_GE(read->size(), whole);
+    whole = read->size();
+  }
+  EXPECT_EQ(whole, 6u);
+}
+
+TEST(JournalTest, ADamagedOneIsRefusedWithItsLine) {
+  std::mt19937_64 random(testing::TestSeed(43));
+  const Journal journal = Example(5, random);
+  const std::string& bytes = journal.bytes();
+  const size_t last_line = bytes.rfind('\n', bytes.size() - 2) + 1;
+  for (size_t at = 0; at < bytes.size(); ++at) {
+    for (int bit = 0; bit < 8; ++bit) {
+      std::string damaged = bytes;
+      damaged[at] = static_cast<char>(damaged[at] ^ (1 << bit));
+      const auto read = Journal::Parse(damaged, "run.journal");
+      if (read.ok()) {
+        // Only the end of the last line could be missing, so that the line
+        // looks torn.
+        ASSERT_EQ(at, bytes.size() - 1);
+        ASSERT_EQ(read->size(), 4u);
+      } else {
+        ASSERT_THAT(read, StatusIs(kDataLoss, HasSubstr("run.journal:")));
+      }
+    }
+  }
+  // Lines that are missing, doubled or in another order.
+  const std::string first = bytes.substr(0, bytes.find('\n') + 1);
+  EXPECT_THAT(Journal::Parse(first + bytes.substr(last_line)),
+              StatusIs(kDataLoss, HasSubstr(":2: ")));
+  EXPECT_THAT(Journal::Parse(bytes + bytes.substr(last_line)),
+              StatusIs(kDataLoss, HasSubstr(":7: ")));
+}
+
+TEST(JournalTest, ALineIsOfOnePlace) {
+  Journal journal;
+  Add(RunChange::Weights({{"web", 0.1}}), 100, 3, &journal);
+  Journal other = journal;
+  Add(RunChange::Extend(9), 200, 5, &journal);
+  Add(RunChange::Extend(8), 200, 5, &other);
+  const std::string third = *journal.LineOf(RunChange::Extend(10), 300, 9);
+  EXPECT_THAT(other.Append(third),
+              StatusIs(kInvalid, HasSubstr("behind other entries")));
+  EXPECT_THAT(Journal().Append(third),
+              StatusIs(kInvalid, HasSubstr("the next has number 1")));
+  const std::string second =
+      *Journal(other).LineOf(RunChange::Extend(9), 200, 5);
+  EXPECT_THAT(other.Append(*journal.LineOf(RunChange::Extend(9), 200, 5)),
+              StatusIs(kInvalid, HasSubstr("")));
+  EXPECT_THAT(journal.LineOf(RunChange::Extend(10), 199, 9),
+              StatusIs(kInvalid, AllOf(HasSubstr("sample 199"),
+                                       HasSubstr("from sample 200"))));
+  ASSERT_THAT(journal.Append(third), IsOk());
+  EXPECT_EQ(journal.size(), 3u);
+  ASSERT_THAT(journal.Append(third), IsOk());  // again
+  EXPECT_EQ(journal.size(), 3u);
+  EXPECT_EQ(journal.last_step(), 9u);
+  EXPECT_EQ(journal.DecidedUpTo(5), 2u);
+  EXPECT_EQ(journal.DecidedUpTo(4), 1u);
+  EXPECT_EQ(journal.DecidedUpTo(2), 0u);
+}
+
+TEST(JournalTest, WhatSaysNothingIsRefused) {
+  const Journal journal;
+  const auto refused = [&journal](const RunChange& change) {
+    return journal.LineOf(change, 1, 1).status();
+  };
+  EXPECT_THAT(refused(RunChange::Weights({})),
+              StatusIs(kInvalid, HasSubstr("no weights")));
+  EXPECT_THAT(refused(RunChange::Weights(
+                  {{"a", std::numeric_limits<double>::quiet_NaN()}})),
+              StatusIs(kInvalid, HasSubstr("no number")));
+  EXPECT_THAT(refused(RunChange::Temperature(0)),
+              StatusIs(kInvalid, HasSubstr("not above 0")));
+  EXPECT_THAT(refused(RunChange::Retire({})),
+              StatusIs(kInvalid, HasSubstr("")));
+  EXPECT_THAT(refused(RunChange::Extend(0)), StatusIs(kInvalid, HasSubstr("")));
+}
+
+// docs/journal.md shows a file, and what its entries say.
+TEST(JournalTest, TheExampleOfTheDocsIsRead) {
+  std::ifstream page(PONIENTE_SOURCE_DIR "/docs/journal.md");
+  std::stringstream text;
+  text << page.rdbuf();
+  const std::string docs = text.str();
+  const std::string fence = "```journal\n";
+  const size_t begin = docs.find(fence);
+  ASSERT_NE(begin, std::string::npos);
+  const size_t from = begin + fence.size();
+  const std::string bytes = docs.substr(from, docs.find("```", from) - from);
+  const auto journal = Journal::Parse(bytes, "docs/journal.md");
+  ASSERT_THAT(journal, IsOk());
+  const std::vector<JournalEntry> entries = journal->entries();
+  ASSERT_EQ(entries.size(), 5u);
+  EXPECT_EQ(entries[0],
+            (JournalEntry{1, 20480, 312,
+                          RunChange::Weights({{"code", 0.4}, {"web", 0.35}},
+                                             "losses of step 310")}));
+  RunChange nested = RunChange::Weights({{"python", 2}});
+  nested.path = "code";
+  EXPECT_EQ(entries[1], (JournalEntry{2, 20480, 312, nested}));
+  EXPECT_EQ(entries[2],
+            (JournalEntry{3, 65536, 1000,
+                          RunChange::Retire({"forum"}, "ticket 81")}));
+  EXPECT_EQ(entries[3],
+            (JournalEntry{4, 67584, 1040, RunChange::Temperature(1.5)}));
+  EXPECT_EQ(entries[4],
+            (JournalEntry{5, 131072, 2040, RunChange::Extend(120000)}));
+}
+
+}  // namespace
+}  // namespace poniente

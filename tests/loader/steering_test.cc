@@ -1,0 +1,372 @@
+// SPDX-License-Identifier: Apache-2.0
+// A run that is changed while it goes on is the run that would have been served
+// had the changes been known: by every rank, and from every checkpoint.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <random>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "poniente/flat_mixture.h"
+#include "poniente/journal.h"
+#include "poniente/loader.h"
+#include "poniente/mixture_dataset.h"
+#include "tests/loader/open_loader.h"
+#include "tests/support/status_matchers.h"
+#include "tests/support/test_seed.h"
+
+namespace poniente {
+namespace {
+
+using ::testing::AllOf;
+using testing::CountingWindows;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using testing::IsOk;
+using testing::kInvalid;
+using testing::kSeqLen;
+using testing::StatusIs;
+using Row = std::vector<uint32_t>;
+using Rows = std::vector<Row>;
+
+// web 0.5, code 0.3 and mixed 0.2, which is x and y in equal parts.
+struct SteeredTree {
+  explicit SteeredTree(uint64_t steps = 200, uint64_t batch_size = 6) {
+    schedule.steps = steps;
+    schedule.batch_size = batch_size;
+    schedule.seq_len = kSeqLen;
+    schedule.mixture.block_size = 32;
+    schedule.mixture.seed = 42;
+    schedule.components = {
+        {"web", 0.5, {}}, {"code", 0.3, {}}, {"mixed", 0.2, {}}};
+  }
+
+  Schedule Plan() const {
+    auto plan = Schedule::Create(schedule);
+    EXPECT_THAT(plan, IsOk());
+    return *std::move(plan);
+  }
+
+  DatasetPtr<TokenWindow> Root() const {
+    MixtureOptions nested;
+    nested.block_size = 8;
+    auto mixed = MixtureDataset<TokenWindow>::Create(
+        {{.name = "x", .dataset = CountingWindows(40, kSeqLen, 7)},
+         {.name = "y", .dataset = CountingWindows(50, kSeqLen, 11)}},
+        nested);
+    EXPECT_THAT(mixed, IsOk());
+    auto root = MixtureDataset<TokenWindow>::Create(
+        {{.name = "web",
+          .dataset = CountingWindows(300, kSeqLen, 0),
+          .weight = 0.5},
+         {.name = "code",
+          .dataset = CountingWindows(70, kSeqLen, 3),
+          .weight = 0.3},
+         {.name = "mixed", .dataset = *mixed, .weight = 0.2}},
+        Plan().mixture_options());
+    EXPECT_THAT(root, IsOk());
+    return *std::move(root);
+  }
+
+  std::unique_ptr<Loader> Open(LoaderOptions options = {}) const {
+    auto loader = Loader::Create(Root(), Plan(), std::move(options));
+    EXPECT_THAT(loader, IsOk());
+    return *std::move(loader);
+  }
+
+  ScheduleOptions schedule;
+};
+
+LoaderOptions With(Journal journal) {
+  LoaderOptions options;
+  options.journal = std::move(journal);
+  return options;
+}
+
+// The tokens of the next steps of a rank, and the leaves that they are from.
+Rows Read(Loader& loader, uint64_t steps) {
+  Rows rows;
+  for (uint64_t s = 0; s < steps; ++s) {
+    auto batch = loader.NextBlocking();
+    if (!batch.ok()) {
+      EXPECT_TRUE(absl::IsOutOfRange(batch.status())) << batch.status();
+      return rows;
+    }
+    const auto tokens = batch->tokens<uint32_t>();
+    for (size_t i = 0; i < batch->num_samples(); ++i) {
+      Row& row = rows.emplace_back();
+      row.push_back(batch->source(i));
+      const auto ids = tokens.subspan(i * kSeqLen, kSeqLen);
+      row.insert(row.end(), ids.begin(), ids.end());
+    }
+  }
+  return rows;
+}
+
+Rows All(const SteeredTree& tree, const Journal& journal) {
+  const auto loader = tree.Open(With(journal));
+  return Read(*loader, UINT64_MAX);
+}
+
+RunChange Of(std::string path, RunChange change) {
+  change.path = std::move(path);
+  return change;
+}
+
+RunChange RandomChange(std::mt19937_64& random) {
+  const auto weight = [&random] {
+    return static_cast<double>(1 + random() % 9);
+  };
+  switch (random() % 5) {
+    case 0:
+      return RunChange::Temperature(0.5 + static_cast<double>(random() % 4));
+    case 1:
+      return Of("mixed",
+                RunChange::Weights({{"x", weight()}, {"y", weight()}}, "odd"));
+    default:
+      return RunChange::Weights({{"web", weight()}, {"code", weight()}});
+  }
+}
+
+TEST(SteeringTest, IsTheRunThatStagesWouldHaveMade) {
+  SteeredTree tree;
+  const auto loader = tree.Open();
+  Rows rows = Read(*loader, 20);
+  // Steps 0 to 19 are samples 0 to 119, in blocks up to 128: step 21 holds it.
+  const auto step = loader->Steer(RunChange::Weights({{"code", 3}}, "test"));
+  ASSERT_THAT(step, IsOk());
+  EXPECT_EQ(*step, 21u);
+  EXPECT_EQ(loader->journal().entry(0).sample, 128u);
+  EXPECT_EQ(loader->journal().entry(0).step, 20u);
+  EXPECT_EQ(loader->last_decision(), 20u);
+  const Rows rest = Read(*loader, UINT64_MAX);
+  rows.insert(rows.end(), rest.begin(), rest.end());
+
+  SteeredTree known;
+  known.schedule.stages = {
+      {.start = RunPoint::Sample(128), .weights = {{"code", 3}}}};
+  EXPECT_EQ(All(known, Journal()), rows);
+  EXPECT_NE(All(tree, Journal()), rows);
+}
+
+TEST(SteeringTest, AnyChangesAnyTimeGiveOneRun) {
+  std::mt19937_64 random(testing::TestSeed(23));
+  for (int round = 0; round < 30; ++round) {
+    const SteeredTree tree(60 + random() % 60, 1 + random() % 9);
+    LoaderOptions options;
+    options.prefetch_batches = 1 + static_cast<uint32_t>(random() % 6);
+    Journal kept;  // as a file would be
+    options.journal_sink = [&kept](std::string_view line) {
+      return kept.Append(line).status();
+    };
+    const auto loader = tree.Open(options);
+    Rows rows;
+    std::map<uint64_t, std::string> states;
+    while (true) {
+      const Rows some = Read(*loader, 1 + random() % 30);
+      rows.insert(rows.end(), some.begin(), some.end());
+      states[loader->next_step()] = loader->State();
+      if (loader->next_step() >= tree.schedule.steps) break;
+      const uint64_t next = loader->next_step();
+      const auto step = loader->Steer(RandomChange(random));
+      // Near the end there may be no block left that nobody was handed.
+      if (absl::IsFailedPrecondition(step.status())) continue;
+      ASSERT_THAT(step, IsOk());
+      ASSERT_GE(*step, next);
+    }
+    ASSERT_EQ(kept.bytes(), loader->journal().bytes());
+    ASSERT_EQ(All(tree, kept), rows) << "round " << round;
+    // From every checkpoint, on other ranks.
+    for (const auto& [at, state] : states) {
+      const auto ranks = static_cast<uint32_t>(1 + random() % 3);
+      std::vector<std::unique_ptr<Loader>> loaders;
+      for (uint32_t r = 0; r < ranks; ++r) {
+        LoaderOptions of_rank = With(kept);
+        of_rank.rank = r;
+        of_rank.ranks = ranks;
+        loaders.push_back(tree.Open(of_rank));
+        ASSERT_THAT(loaders.back()->Resume(state), IsOk());
+        ASSERT_EQ(loaders.back()->next_step(), at);
+      }
+      Rows resumed;
+      for (uint64_t s = at; s < std::min(at + 9, tree.schedule.steps); ++s) {
+        for (const auto& one : loaders) {
+          const Rows part = Read(*one, 1);
+          resumed.insert(resumed.end(), part.begin(), part.end());
+        }
+      }
+      const uint64_t first = at * tree.schedule.batch_size;
+      ASSERT_TRUE(std::equal(resumed.begin(), resumed.end(),
+                             rows.begin() + static_cast<ptrdiff_t>(first)))
+          << "round " << round << ", step " << at;
+    }
+  }
+}
+
+TEST(SteeringTest, RanksSteerByOneLine) {
+  const SteeredTree tree;
+  std::vector<std::unique_ptr<Loader>> ranks;
+  for (uint32_t r = 0; r < 3; ++r) {
+    LoaderOptions options;
+    options.rank = r;
+    options.ranks = 3;
+    ranks.push_back(tree.Open(options));
+    Read(*ranks.back(), 10);
+  }
+  const auto line = ranks[0]->Propose(RunChange::Weights({{"web", 9}}));
+  ASSERT_THAT(line, IsOk());
+  EXPECT_TRUE(ranks[0]->journal().empty());
+  for (const auto& rank : ranks) {
+    const auto step = rank->Steer(*line);
+    ASSERT_THAT(step, IsOk());
+    EXPECT_EQ(*step, 10u);  // 64 samples are block 0 and 1
+    // Said twice is said once.
+    EXPECT_THAT(rank->Steer(*line), IsOk());
+    EXPECT_EQ(rank->journal().size(), 1u);
+  }
+  Rows rows;
+  for (uint64_t s = 10; s < 200; ++s) {
+    for (const auto& rank : ranks) {
+      const Rows part = Read(*rank, 1);
+      rows.insert(rows.end(), part.begin(), part.end());
+    }
+  }
+  const Rows all = All(tree, ranks[1]->journal());
+  EXPECT_TRUE(std::equal(rows.begin(), rows.end(), all.begin() + 60));
+}
+
+TEST(SteeringTest, ARankThatHearsOfItTooLateSaysSo) {
+  const SteeredTree tree;
+  const auto early = tree.Open();
+  const auto late = tree.Open();
+  Read(*early, 3);
+  Read(*late, 30);
+  const auto line = early->Propose(RunChange::Weights({{"web", 9}}));
+  ASSERT_THAT(line, IsOk());
+  EXPECT_THAT(late->Steer(*line),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       AllOf(HasSubstr("is in step 5"),
+                             HasSubstr("the steps before 30"))));
+  EXPECT_TRUE(late->journal().empty());
+  EXPECT_EQ(Read(*late, 10).size(), 60u);
+}
+
+TEST(SteeringTest, AfterAnErrorTheRunIsAsItWas) {
+  const SteeredTree tree;
+  LoaderOptions options;
+  options.journal_sink = [](std::string_view) {
+    return absl::UnavailableError("disk full");
+  };
+  const auto loader = tree.Open(options);
+  Rows rows = Read(*loader, 7);
+  EXPECT_THAT(loader->Steer(RunChange::Weights({{"web", 9}})),
+              StatusIs(absl::StatusCode::kUnavailable, HasSubstr("disk full")));
+  EXPECT_THAT(loader->Steer(RunChange::Weights({{"wbe", 9}})),
+              StatusIs(kInvalid, HasSubstr("did you mean 'web'")));
+  EXPECT_THAT(loader->Steer(Of("web", RunChange::Weights({{"a", 9}}))),
+              StatusIs(kInvalid, HasSubstr("'web' is no mixture")));
+  EXPECT_THAT(loader->Steer(Of("mixd", RunChange::Weights({{"x", 9}}))),
+              StatusIs(kInvalid, HasSubstr("did you mean 'mixed'")));
+  EXPECT_THAT(loader->Steer(RunChange::Weights({})),
+              StatusIs(kInvalid, HasSubstr("states no weights")));
+  EXPECT_THAT(loader->Steer(RunChange::Extend(100)),
+              StatusIs(kInvalid, HasSubstr("it has 200")));
+  EXPECT_THAT(loader->Steer("no line\n"),
+              StatusIs(kInvalid, HasSubstr("no line")));
+  EXPECT_TRUE(loader->journal().empty());
+  const Rows rest = Read(*loader, UINT64_MAX);
+  rows.insert(rows.end(), rest.begin(), rest.end());
+  EXPECT_EQ(All(tree, Journal()), rows);
+}
+
+TEST(SteeringTest, ARetiredComponentIsServedNoMore) {
+  const SteeredTree tree;
+  const auto loader = tree.Open();
+  Read(*loader, 16);  // 96 samples, 3 blocks
+  const auto step = loader->Steer(RunChange::Retire({"code"}, "broken shard"));
+  ASSERT_THAT(step, IsOk());
+  EXPECT_EQ(*step, 16u);
+  for (const Row& row : Read(*loader, UINT64_MAX)) {
+    EXPECT_NE(loader->tree().leaves()[row[0]].path, "code");
+  }
+}
+
+TEST(SteeringTest, ARunIsExtendedEvenAtItsEnd) {
+  SteeredTree tree(20);
+  tree.schedule.stages = {{.start = RunPoint::Step(0), .lr_scale_end = 0.5}};
+  const auto loader = tree.Open();
+  Rows rows = Read(*loader, UINT64_MAX);
+  EXPECT_EQ(rows.size(), 120u);
+  const auto step = loader->Steer(RunChange::Extend(50));
+  ASSERT_THAT(step, IsOk());
+  EXPECT_EQ(*step, 20u);
+  EXPECT_EQ(loader->schedule().steps(), 50u);
+  EXPECT_EQ(loader->schedule().At(10).lr_scale, 0.75);
+  EXPECT_EQ(loader->schedule().At(40).lr_scale, 0.5);
+  const Rows more = Read(*loader, UINT64_MAX);
+  EXPECT_EQ(more.size(), 180u);
+  rows.insert(rows.end(), more.begin(), more.end());
+  SteeredTree longer(50);
+  EXPECT_EQ(All(longer, Journal()), rows);
+  EXPECT_EQ(All(tree, loader->journal()), rows);
+}
+
+TEST(SteeringTest, StatesAreOfTheirJournal) {
+  const SteeredTree tree;
+  const auto loader = tree.Open();
+  Read(*loader, 10);
+  const std::string before = loader->State();
+  ASSERT_THAT(loader->Steer(RunChange::Weights({{"web", 9}})), IsOk());
+  Read(*loader, 30);
+  const std::string after = loader->State();
+  EXPECT_THAT(before, ::testing::Not(HasSubstr("journal")));
+  EXPECT_THAT(after, HasSubstr("journal 1 "));
+  const auto steered = tree.Open(With(loader->journal()));
+  EXPECT_THAT(steered->Resume(after), IsOk());
+  EXPECT_THAT(steered->Resume(before), IsOk());
+  const auto without = tree.Open();
+  EXPECT_THAT(without->Resume(before), IsOk());
+  EXPECT_THAT(without->Resume(after),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       HasSubstr("its journal has 0")));
+  ASSERT_THAT(without->Seek(10), IsOk());
+  ASSERT_THAT(without->Steer(RunChange::Weights({{"web", 8}})), IsOk());
+  EXPECT_THAT(without->Resume(after),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       HasSubstr("are others than those")));
+}
+
+// A consumer on one thread, changes on another: no step is handed out under
+// the run of before a change that holds for it.
+TEST(SteeringTest, ChangesFromAnotherThreadReachNoStepThatIsOut) {
+  const SteeredTree tree(3000, 4);
+  const auto loader = tree.Open();
+  std::atomic<bool> is_over = false;
+  std::thread controller([&] {
+    std::mt19937_64 random(5);
+    while (!is_over) {
+      const auto step = loader->Steer(RandomChange(random));
+      if (!step.ok()) {
+        EXPECT_TRUE(absl::IsFailedPrecondition(step.status())) << step.status();
+      }
+      std::this_thread::yield();
+    }
+  });
+  const Rows rows = Read(*loader, UINT64_MAX);
+  is_over = true;
+  controller.join();
+  EXPECT_GT(loader->journal().size(), 3u);
+  EXPECT_EQ(All(tree, loader->journal()), rows);
+}
+
+}  // namespace
+}  // namespace poniente
