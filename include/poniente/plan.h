@@ -170,6 +170,15 @@ struct PlannedRunSeries {
   uint32_t others = 0;  // sources of depth 0 that have no band
 };
 
+// A change of the run's journal (docs/journal.md).
+struct PlannedRunChange {
+  uint64_t number = 0;
+  // The first step with a sample that it holds for.
+  uint64_t step = 0;
+  // What changes and why, as the journal has it.
+  std::string change = {};
+};
+
 struct PlannedRun {
   uint64_t steps = 0;
   uint64_t samples = 0;
@@ -182,6 +191,9 @@ struct PlannedRun {
   // Whether the data end before the stated steps do.
   bool is_cut_short = false;
   std::vector<PlannedRunStage> stages = {};
+  // The changes of the journal that hold before the run ends. What the plan
+  // says is the run under them.
+  std::vector<PlannedRunChange> changes = {};
   // Depth first, in the order of declaration.
   std::vector<PlannedRunSource> sources = {};
   AttentionSaved attention = {};

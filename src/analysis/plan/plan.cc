@@ -50,8 +50,17 @@ double PlannedRunSource::total_tokens() const {
 absl::StatusOr<PlannedRun> MakePlan(const Config& config,
                                     std::optional<uint64_t> steps,
                                     double max_repeats) {
-  return MakePlan(*config.dataset(), config.schedule(), config.sources(),
-                  config.loader_options().last_batch, steps, max_repeats);
+  PONIENTE_ASSIGN_OR_RETURN(
+      PlannedRun plan,
+      MakePlan(*config.dataset(), config.schedule(), config.sources(),
+               config.loader_options().last_batch, steps, max_repeats));
+  const Schedule& schedule = config.schedule();
+  for (const JournalEntry& entry : config.journal().entries()) {
+    if (entry.sample >= plan.samples) break;
+    plan.changes.push_back({entry.number, schedule.StepOf(entry.sample),
+                            ToText(entry.change).value()});
+  }
+  return plan;
 }
 
 absl::StatusOr<PlannedRun> MakePlan(const DatasetNode& root,

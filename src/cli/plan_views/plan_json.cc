@@ -192,6 +192,14 @@ Json PlanJson(const PlannedRun& plan, bool with_series) {
   for (size_t i = 0; i < plan.stages.size(); ++i) {
     json["stages"].push_back(StageJson(plan, i));
   }
+  if (!plan.changes.empty()) {
+    json["changes"] = Json::array();
+    for (const PlannedRunChange& change : plan.changes) {
+      json["changes"].push_back({{"number", change.number},
+                                 {"step", change.step},
+                                 {"change", change.change}});
+    }
+  }
   json["sources"] = Json::array();
   for (const PlannedRunSource& source : plan.sources) {
     json["sources"].push_back(SourceJson(source));

@@ -123,6 +123,14 @@ const frame = (id, height, options) => {
       if (label.getComputedTextLength() > room) label.remove();
       else last = start + 4 + label.getComputedTextLength();
     });
+    // Many changes make a band, not one line each.
+    let marked = -Infinity;
+    for (const change of plan.changes || []) {
+      const from = x(xOf(at(change.step)));
+      if (from - marked < 2) continue;
+      marked = from;
+      draw(svg, 'line', {class: 'change', x1: from, x2: from, y1: box.top, y2: box.bottom});
+    }
     const cursor = draw(svg, 'line', {class: 'cursor', y1: box.top, y2: box.bottom});
     cursors.push(() => { const p = x(xOf(at(step))); cursor.setAttribute('x1', p); cursor.setAttribute('x2', p); });
     svg.addEventListener('pointermove', event => {
@@ -388,6 +396,13 @@ const fillSources = () => {
   below(-1).forEach(number => add(number));
 };
 const fillPacking = () => {
+  const changes = plan.changes || [], listed = 50;
+  $('changes').hidden = !changes.length;
+  addRow($('changed'), ['change', 'from step', 'what'], true);
+  for (const change of changes.slice(0, listed)) {
+    addRow($('changed'), [change.number + '', count(change.step), change.change]).dataset.change = change.number;
+  }
+  if (changes.length > listed) addRow($('changed'), ['', '', `${count(changes.length - listed)} more: poniente plan --json`]);
   const packed = plan.sources.filter(source => source.packing);
   $('packing').hidden = !packed.length;
   addRow($('packed'), ['source', 'windows', 'padding', 'documents', 'split', 'truncated', 'dropped', 'most in a window'], true);

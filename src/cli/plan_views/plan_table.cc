@@ -180,11 +180,34 @@ void PrintTotals(const PlannedRun& plan, std::ostream& out) {
       << " tokens at the ends of stores, which fill no window\n";
 }
 
+// The first changes and the last, if there are many.
+void PrintChanges(const PlannedRun& plan, std::ostream& out) {
+  constexpr size_t kShown = 5;
+  constexpr size_t kWidest = 72;
+  const size_t count = plan.changes.size();
+  if (count == 0) return;
+  std::vector<Row> rows = {{"change", "number", "from step"}};
+  for (size_t i = 0; i < count; ++i) {
+    if (count > 2 * kShown + 1 && i == kShown) {
+      rows.push_back(
+          {absl::StrCat("... ", count - 2 * kShown, " more"), "", ""});
+      i = count - kShown;
+    }
+    const PlannedRunChange& change = plan.changes[i];
+    std::string what = OneLine(change.change);
+    if (what.size() > kWidest) what = what.substr(0, kWidest - 3) + "...";
+    rows.push_back({std::move(what), Count(change.number), Count(change.step)});
+  }
+  PrintTable(rows, out);
+  out << '\n';
+}
+
 }  // namespace
 
 void PrintPlan(const PlannedRun& plan, std::ostream& out) {
   PrintStages(plan, out);
   out << '\n';
+  PrintChanges(plan, out);
   PrintPlannedTokens(plan, out);
   out << '\n';
   PrintSamples(plan, out);
