@@ -56,7 +56,8 @@ class Times {
 };
 
 double HeapMegabytes() {
-  return static_cast<double>(mallinfo2().uordblks) / 1e6;
+  const struct mallinfo2 now = mallinfo2();
+  return static_cast<double>(now.uordblks + now.hblkhd) / 1e6;
 }
 
 std::map<std::string, double> AnyWeights(int components,

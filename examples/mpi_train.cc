@@ -9,21 +9,31 @@
 // rank has none. The first rank shows what goes on, and writes the log and the
 // checkpoint; all resume from it, on as many ranks as there are now. The tokens
 // of each step, and so the losses, are those of train.cc.
+//
+// With --changes FILE, the run may be changed while it goes on: write a change
+// into FILE, for example `weights "code" 0.4 why "see the losses"`
+// (docs/journal.md), in one go (mv). Between two steps the first rank takes it,
+// and all ranks make it together.
 
 #include <mpi.h>
 
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
+#include <fstream>
 #include <span>
+#include <string>
 #include <utility>
 
+#include "absl/flags/flag.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_format.h"
 #include "poniente/poniente.h"
 #include "trainer.h"
 #include "trainer_options.h"
+
+ABSL_FLAG(std::string, changes, "", "file to take changes of the run from");
 
 namespace {
 
@@ -40,11 +50,50 @@ absl::Status TrainOn(example::Trainer* trainer, const poniente::Batch& batch) {
   return trainer->Step(batch.plan(), *std::move(sums));
 }
 
+// Returns the line of the first rank on all of them; empty if it has none.
+std::string Broadcast(std::string line) {
+  uint64_t size = line.size();
+  MPI_Bcast(&size, 1, MPI_UINT64_T, 0, MPI_COMM_WORLD);
+  line.resize(size);
+  MPI_Bcast(line.data(), static_cast<int>(size), MPI_CHAR, 0, MPI_COMM_WORLD);
+  return line;
+}
+
+// Takes the change in the file, if there is one, and returns its line of the
+// journal. A change that cannot be made is left in FILE.refused.
+std::string TakeChange(const poniente::Loader& loader,
+                       const std::string& path) {
+  std::ifstream file(path);
+  std::string text;
+  if (!std::getline(file, text)) return "";
+  const auto change = poniente::ParseChange(text);
+  auto line = change.ok() ? loader.Propose(*change) : change.status();
+  if (!line.ok()) absl::FPrintF(stderr, "%s\n", line.status().message());
+  std::rename(path.c_str(),
+              (path + (line.ok() ? ".done" : ".refused")).c_str());
+  return line.value_or("");
+}
+
+absl::Status ChangeIfAsked(poniente::Loader* loader, bool is_main,
+                           const std::string& path) {
+  const std::string line = Broadcast(is_main ? TakeChange(*loader, path) : "");
+  if (line.empty()) return absl::OkStatus();
+  // An error here, as of a full disk, ends the run: ranks must not differ.
+  const auto step = loader->Steer(line);
+  if (step.ok() && is_main) absl::PrintF("changes with step %d\n", *step);
+  return step.status();
+}
+
 // While this thread computes and talks to the other ranks, the loader reads on
 // one of its own.
 poniente::Task<> Train(poniente::Loader* loader, example::Trainer* trainer,
-                       uint64_t end) {
-  while (end == 0 || loader->next_step() < end) {
+                       example::TrainerOptions options) {
+  const std::string changes = absl::GetFlag(FLAGS_changes);
+  while (options.steps == 0 || loader->next_step() < options.steps) {
+    if (!changes.empty()) {
+      absl::Status changed = ChangeIfAsked(loader, options.is_main, changes);
+      if (!changed.ok()) co_return changed;
+    }
     absl::StatusOr<poniente::Batch> batch = co_await loader->Next();
     if (absl::IsOutOfRange(batch.status())) break;  // on all ranks at once
     if (!batch.ok()) co_return batch.status();
@@ -103,8 +152,8 @@ absl::Status Run(example::TrainerOptions options,
       CheckAgreement((*trainer)->next_step(), (*loader)->fingerprint());
   if (!agreed.ok()) return agreed;
 
-  const absl::Status result = poniente::RunBlocking(
-      Train(loader->get(), trainer->get(), options.steps));
+  const absl::Status result =
+      poniente::RunBlocking(Train(loader->get(), trainer->get(), options));
   return result.ok() ? (*trainer)->Finish() : result;
 }
 

@@ -330,7 +330,7 @@ class Loader {
   // changes nothing.
   absl::StatusOr<uint64_t> Steer(std::string_view line);
   // Returns the line of the journal that says that `change` holds as soon as it
-  // can. Changes nothing.
+  // can. Changes nothing. Errors of Steer(), but for those of the sink.
   absl::StatusOr<std::string> Propose(const RunChange& change) const;
   // Returns all changes so far.
   Journal journal() const;

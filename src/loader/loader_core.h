@@ -166,6 +166,17 @@ class Loader::Core {
   }
   // Returns the sample from which a change would hold now.
   uint64_t EarliestSample() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Returns the journal's line of a change from `sample` on, or from where the
+  // last one holds if that is later.
+  absl::StatusOr<std::string> LineFrom(const RunChange& change, uint64_t sample,
+                                       uint64_t step) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(steering_mu_);
+  struct ChangedRun {
+    internal::SteeredRun run;
+    uint64_t step;  // the first that differs
+  };
+  absl::StatusOr<ChangedRun> Changed(const Edition& edition,
+                                     const JournalEntry& entry) const;
   // Adds a line to the journal, and takes it into effect. Returns the first
   // step that it changes.
   absl::StatusOr<uint64_t> SteerBy(std::string_view line)

@@ -20,6 +20,12 @@ uint64_t SamplesBefore(const Schedule& schedule, uint64_t step) {
   return schedule.Has(step) ? schedule.FirstSample(step) : schedule.samples();
 }
 
+// The step after the last for a sample that the run does not reach.
+uint64_t StepOf(const Schedule& schedule, uint64_t sample) {
+  const bool has_it = schedule.steps() == 0 || sample < schedule.samples();
+  return has_it ? schedule.StepOf(sample) : schedule.steps();
+}
+
 }  // namespace
 
 uint64_t Loader::Core::EarliestSample() const {
@@ -39,10 +45,40 @@ absl::StatusOr<std::string> Loader::Core::Propose(
     sample = EarliestSample();
     step = window_.next();
   }
+  PONIENTE_ASSIGN_OR_RETURN(std::string line, LineFrom(change, sample, step));
+  PONIENTE_ASSIGN_OR_RETURN(const JournalEntry entry, journal_.Check(line));
+  PONIENTE_RETURN_IF_ERROR(Changed(*Current(), entry).status());
+  return line;
+}
+
+absl::StatusOr<std::string> Loader::Core::LineFrom(const RunChange& change,
+                                                   uint64_t sample,
+                                                   uint64_t step) const {
   if (!journal_.empty()) {
     sample = std::max(sample, journal_.sample(journal_.size() - 1));
   }
   return journal_.LineOf(change, sample, step);
+}
+
+absl::StatusOr<Loader::Core::ChangedRun> Loader::Core::Changed(
+    const Edition& edition, const JournalEntry& entry) const {
+  PONIENTE_ASSIGN_OR_RETURN(
+      internal::SteeredRun run,
+      internal::Steered(edition.run, std::span(&entry, 1)));
+  uint64_t step = StepOf(run.schedule, entry.sample);
+  if (!run.schedule.Has(step)) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "change ", entry.number, " would hold from sample ", entry.sample,
+        " on, but the run ends after ", run.schedule.steps(),
+        " steps, within blocks that have been begun; extend the run first"));
+  }
+  // A run with more steps differs from its former end on.
+  if (entry.change.kind == RunChange::Kind::kExtend) {
+    step = std::min(step, edition.run.schedule.steps());
+  }
+  PONIENTE_RETURN_IF_ERROR(internal::CheckBatches(
+      DatasetTree(*run.dataset), *run.dataset, run.schedule, options_));
+  return ChangedRun{std::move(run), step};
 }
 
 absl::StatusOr<uint64_t> Loader::Core::Steer(std::string_view line) try {
@@ -64,11 +100,7 @@ absl::StatusOr<uint64_t> Loader::Core::Steer(const RunChange& change) try {
     // Nobody is handed a step of it from here on.
     held_back_ = FreeStep();
   }
-  if (!journal_.empty()) {
-    sample = std::max(sample, journal_.sample(journal_.size() - 1));
-  }
-  const absl::StatusOr<std::string> line =
-      journal_.LineOf(change, sample, step);
+  const absl::StatusOr<std::string> line = LineFrom(change, sample, step);
   if (!line.ok()) {
     LetGo();
     return line.status();
@@ -121,40 +153,22 @@ void Loader::Core::Adopt(EditionPtr edition, uint64_t step) {
 absl::StatusOr<uint64_t> Loader::Core::SteerBy(std::string_view line) {
   PONIENTE_ASSIGN_OR_RETURN(const JournalEntry entry, journal_.Check(line));
   const EditionPtr before = Current();
-  const auto step_of = [&entry](const Schedule& schedule) {
-    const bool has_it =
-        schedule.steps() == 0 || entry.sample < schedule.samples();
-    return has_it ? schedule.StepOf(entry.sample) : schedule.steps();
-  };
   // A line that has come before, from this process or another.
-  if (entry.number <= journal_.size()) return step_of(before->run.schedule);
-  PONIENTE_ASSIGN_OR_RETURN(
-      internal::SteeredRun run,
-      internal::Steered(before->run, std::span(&entry, 1)));
-  uint64_t step = step_of(run.schedule);
-  if (!run.schedule.Has(step)) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        "change ", entry.number, " would hold from sample ", entry.sample,
-        " on, but the run ends after ", run.schedule.steps(),
-        " steps, within blocks that have been begun; extend the run first"));
+  if (entry.number <= journal_.size()) {
+    return StepOf(before->run.schedule, entry.sample);
   }
-  // A run with more steps differs from its former end on.
-  if (entry.change.kind == RunChange::Kind::kExtend) {
-    step = std::min(step, before->run.schedule.steps());
-  }
-  PONIENTE_RETURN_IF_ERROR(internal::CheckBatches(
-      DatasetTree(*run.dataset), *run.dataset, run.schedule, options_));
+  PONIENTE_ASSIGN_OR_RETURN(ChangedRun changed, Changed(*before, entry));
   auto edition =
-      std::make_shared<const Edition>(std::move(run), options_, slots_);
-  PONIENTE_RETURN_IF_ERROR(HoldBack(step, entry));
+      std::make_shared<const Edition>(std::move(changed.run), options_, slots_);
+  PONIENTE_RETURN_IF_ERROR(HoldBack(changed.step, entry));
   // Nothing holds that a process which is killed now would not find again.
   absl::Status written;
   if (options_.journal_sink) written = options_.journal_sink(line);
   if (written.ok()) written = journal_.Append(line).status();
-  if (written.ok()) Adopt(std::move(edition), step);
+  if (written.ok()) Adopt(std::move(edition), changed.step);
   LetGo();
   if (!written.ok()) return written;
-  return step;
+  return changed.step;
 }
 
 Journal Loader::Core::journal() const {

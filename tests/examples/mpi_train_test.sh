@@ -56,6 +56,23 @@ grep -q '^resumes with step 15$' out || fail 'does not resume at its checkpoint'
 grep -q '^resumes with step 20$' out || fail 'train does not resume'
 expect_same one elastic
 
+# Changed on 3 ranks while it goes on; then the journal makes the same run.
+sed -e 's/^seq_len = .*/seq_len = 16\njournal = "run.journal"\nblock_size = 16/' \
+  run.toml >steered.toml
+"$train" --config steered.toml --log unchanged >/dev/null
+echo 'weights "cats" 0.9 "numbers" 0.1 why "test"' >change
+on 3 --config steered.toml --log steered --changes change
+grep -q '^changes with step 2$' out || fail "no change: $(cat out)"
+[ ! -e change ] && [ -e change.done ] || fail 'the change was not taken'
+if cmp -s unchanged steered; then fail 'the change changes nothing'; fi
+"$train" --config steered.toml --log known >/dev/null
+expect_same steered known
+echo 'weights "cat" 0.9' >change
+on 2 --config steered.toml --log again --changes change
+[ -e change.refused ] || fail 'a component that does not exist was accepted'
+grep -q "did you mean 'cats'" err || fail "no word of it: $(cat err)"
+expect_same steered again
+
 # Fewer samples than ranks, and a last batch of one: some ranks have none.
 cat >short.toml <<'END_OF_TOML'
 [data]

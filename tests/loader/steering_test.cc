@@ -280,6 +280,8 @@ TEST(SteeringTest, AfterAnErrorTheRunIsAsItWas) {
               StatusIs(kInvalid, HasSubstr("states no weights")));
   EXPECT_THAT(loader->Steer(RunChange::Extend(100)),
               StatusIs(kInvalid, HasSubstr("it has 200")));
+  EXPECT_THAT(loader->Propose(RunChange::Weights({{"wbe", 9}})),
+              StatusIs(kInvalid, HasSubstr("did you mean 'web'")));
   EXPECT_THAT(loader->Steer("no line\n"),
               StatusIs(kInvalid, HasSubstr("no line")));
   EXPECT_TRUE(loader->journal().empty());
