@@ -14,7 +14,7 @@ using namespace poniente::internal;  // NOLINT
 
 namespace poniente::internal {
 
-absl::Status GiveStep(const StepPlan& plan, const std::string& stage_name,
+absl::Status GiveStep(const StepPlan& plan, const char* stage_name,
                       uint64_t num_samples, poniente_step* out) {
   constexpr size_t kFirstSize =
       offsetof(poniente_step, reserved) + sizeof(int32_t);
@@ -26,7 +26,7 @@ absl::Status GiveStep(const StepPlan& plan, const std::string& stage_name,
   step.num_samples = num_samples;
   step.seq_len = plan.seq_len;
   step.stage = plan.stage;
-  step.stage_name = stage_name.c_str();
+  step.stage_name = stage_name;
   step.lr_scale = plan.lr_scale;
   step.temperature = plan.temperature;
   step.is_boundary = plan.is_boundary ? 1 : 0;
@@ -72,7 +72,8 @@ int32_t poniente_batch_step(const poniente_batch* batch, poniente_step* info) {
     PONIENTE_RETURN_IF_NULL(batch);
     PONIENTE_RETURN_IF_NULL(info);
     const StepPlan& plan = batch->batch.plan();
-    return GiveStep(plan, plan.stage_name, batch->batch.num_samples(), info);
+    return GiveStep(plan, plan.stage_name.c_str(), batch->batch.num_samples(),
+                    info);
   });
 }
 

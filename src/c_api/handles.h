@@ -52,7 +52,7 @@ struct poniente_batch {
 namespace poniente::internal {
 
 // Copies a step; `stage_name` must outlive the result.
-absl::Status GiveStep(const StepPlan& plan, const std::string& stage_name,
+absl::Status GiveStep(const StepPlan& plan, const char* stage_name,
                       uint64_t num_samples, poniente_step* out);
 
 }  // namespace poniente::internal

@@ -226,7 +226,7 @@ int32_t poniente_loader_step(const poniente_loader* loader, uint64_t step,
     const StepPlan plan = schedule.At(step);
     const BatchShare share =
         RankShare(plan.batch_size, loader->rank, loader->ranks);
-    return GiveStep(plan, schedule.stages()[plan.stage].name,
+    return GiveStep(plan, loader->Keep(plan.stage_name),
                     share.end - share.begin, info);
   });
 }

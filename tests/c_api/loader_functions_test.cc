@@ -134,6 +134,37 @@ TEST_F(CApiTest, AStateResumesElsewhereAndIsRefusedByOtherData) {
   poniente_text_free(state);
 }
 
+TEST_F(CApiTest, ARunIsChangedByALineForAllRanks) {
+  std::string steered = kRun;
+  steered.insert(steered.find("[data.mixture]"), "block_size = 6\n");
+  const LoaderPtr one = Open(steered);
+  const LoaderPtr two = Open(steered);
+  for (int i = 0; i < 3; ++i) Next(one);
+  int64_t decided = 0;
+  ASSERT_DONE(poniente_loader_last_decision(one.get(), &decided));
+  EXPECT_EQ(decided, -1);
+  char* line = nullptr;
+  ASSERT_DONE(poniente_loader_propose(
+      one.get(), "weights \"a\" 0.9 \"b\" 0.1 why \"test\"", &line));
+  EXPECT_THAT(std::string(line), HasSubstr("1 sample 18 step 3 weights"));
+  uint64_t step = 0;
+  ASSERT_DONE(poniente_loader_steer(one.get(), line, &step));
+  EXPECT_EQ(step, 3u);
+  ASSERT_DONE(poniente_loader_last_decision(one.get(), &decided));
+  EXPECT_EQ(decided, 3);
+  ASSERT_DONE(poniente_loader_steer(two.get(), line, &step));
+  for (int i = 0; i < 3; ++i) Next(two);
+  EXPECT_EQ(IdsOf(Next(one).get()), IdsOf(Next(two).get()));
+  const LoaderPtr late = Open(steered);
+  for (int i = 0; i < 5; ++i) Next(late);
+  EXPECT_ERROR(poniente_loader_steer(late.get(), line, &step),
+               FAILED_PRECONDITION, HasSubstr("is in step 3"));
+  poniente_text_free(line);
+  EXPECT_ERROR(poniente_loader_propose(one.get(), "wieghts \"a\" 1", &line),
+               INVALID_ARGUMENT, HasSubstr("'wieghts' is no kind of change"));
+  EXPECT_EQ(line, nullptr);
+}
+
 TEST_F(CApiTest, TellsOfTheRunAndOfEveryStep) {
   poniente_options options = Options();
   options.rank = 3;
