@@ -322,6 +322,31 @@ TEST(SteeringTest, ARunIsExtendedEvenAtItsEnd) {
   EXPECT_EQ(All(tree, loader->journal()), rows);
 }
 
+TEST(SteeringTest, TheDataMustLastAsLongAsTheRun) {
+  ScheduleOptions options;
+  options.steps = 40;
+  options.batch_size = 4;
+  options.seq_len = kSeqLen;
+  options.mixture.block_size = 8;
+  options.components = {{"a", 1, {}}, {"b", 1, {}}};
+  const Schedule schedule = *Schedule::Create(options);
+  MixtureOptions ends = schedule.mixture_options();
+  ends.stop_rule = StopRule::kFirstExhausted;
+  auto root = MixtureDataset<TokenWindow>::Create(
+      {{.name = "a", .dataset = CountingWindows(100, kSeqLen)},
+       {.name = "b", .dataset = CountingWindows(100, kSeqLen)}},
+      ends);
+  ASSERT_THAT(root, IsOk());
+  const auto loader = testing::Open(*root, schedule);
+  Read(*loader, 4);
+  EXPECT_THAT(loader->Steer(RunChange::Weights({{"a", 9}})),
+              StatusIs(kInvalid, HasSubstr("the data would end after")));
+  EXPECT_THAT(loader->Steer(RunChange::Extend(60)),
+              StatusIs(kInvalid, HasSubstr("the data would end after 200")));
+  EXPECT_THAT(loader->Steer(RunChange::Extend(45)), IsOk());
+  EXPECT_EQ(Read(*loader, UINT64_MAX).size(), 41u * 4);
+}
+
 TEST(SteeringTest, StatesAreOfTheirJournal) {
   const SteeredTree tree;
   const auto loader = tree.Open();

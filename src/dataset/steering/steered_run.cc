@@ -133,17 +133,24 @@ absl::Status Extend(const JournalEntry& entry, SteeredRun* run) {
   absl::StatusOr<Schedule> extended =
       run->schedule.Extended(entry.change.steps);
   if (!extended.ok()) return Prepend(extended.status(), LabelOf(entry));
-  const std::optional<uint64_t> length = run->dataset->CurrentLength();
-  if (length.has_value() && *length < extended->samples()) {
-    return Prepend(
-        absl::InvalidArgumentError(absl::StrCat(
-            "a run of ", entry.change.steps, " steps has ", extended->samples(),
-            " samples, but its data ends after ", *length,
-            "; repeat it (a mixture with stop_rule = \"restart\")")),
-        LabelOf(entry));
-  }
   run->schedule = *std::move(extended);
   return absl::OkStatus();
+}
+
+// The data must not end before the run does, if they did not before.
+absl::Status CheckEnd(const SteeredRun& before, const SteeredRun& run,
+                      const JournalEntry& entry) {
+  const auto ends_early = [](const SteeredRun& one) {
+    const std::optional<uint64_t> length = one.dataset->CurrentLength();
+    return length.has_value() && *length < one.schedule.samples();
+  };
+  if (!ends_early(run) || ends_early(before)) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      LabelOf(entry), ": the data would end after ",
+      *run.dataset->CurrentLength(),
+      " samples, before the run does, which has ", run.schedule.samples(),
+      "; weights and steps must leave enough, or the mixture must restart "
+      "(stop_rule = \"restart\")"));
 }
 
 absl::Status ChangeMixture(const MixtureChanges& changes, SteeredRun* run) {
@@ -170,6 +177,7 @@ absl::StatusOr<SteeredRun> Steered(SteeredRun run,
                                    std::span<const JournalEntry> entries) {
   while (!entries.empty()) {
     const JournalEntry& first = entries.front();
+    const SteeredRun before = run;
     size_t count = 1;
     switch (first.change.kind) {
       case Kind::kExtend:
@@ -192,6 +200,7 @@ absl::StatusOr<SteeredRun> Steered(SteeredRun run,
         break;
       }
     }
+    PONIENTE_RETURN_IF_ERROR(CheckEnd(before, run, first));
     entries = entries.subspan(count);
   }
   return run;
