@@ -8,6 +8,7 @@
 #include "util/check.h"
 
 namespace poniente::internal {
+
 absl::StatusOr<std::unique_ptr<CutMap>> CutMap::Create(
     std::optional<uint64_t> child_length, uint64_t seed,
     std::span<const PartsChange> changes, uint64_t group) {
@@ -21,7 +22,35 @@ absl::StatusOr<std::unique_ptr<CutMap>> CutMap::Create(
   for (const PartsChange& change : changes) {
     if (change.start > 0) draws.Continue(change.start, view, change.parts);
   }
-  return std::unique_ptr<CutMap>(new CutMap(child_length, std::move(draws)));
+  return std::unique_ptr<CutMap>(new CutMap({child_length}, std::move(draws)));
+}
+
+absl::StatusOr<std::unique_ptr<CutMap>> CutMap::CreateOfViews(
+    std::span<const View> views, uint64_t seed) {
+  PONIENTE_CHECK(!views.empty() && views[0].start == 0);
+  std::vector<std::optional<uint64_t>> lengths;
+  for (const View& view : views) {
+    if (view.length == 0) {
+      return absl::InvalidArgumentError(
+          "an empty dataset cannot be read without end");
+    }
+    const ItemSets* const first = views[0].sets;
+    if (view.sets == nullptr || view.sets->identity() != first->identity() ||
+        view.sets->num_sets() != first->num_sets()) {
+      return absl::InvalidArgumentError(
+          "datasets that follow one another in an epoch must be made of the "
+          "same documents in the same chunks: pack them by chunks "
+          "(chunk_documents)");
+    }
+    lengths.push_back(view.length);
+  }
+  ItemDraws draws(seed, "", {views[0].length, 0});
+  for (uint32_t v = 1; v < views.size(); ++v) {
+    const SetChange sets = {views[v - 1].sets, views[v].sets};
+    draws.Continue(views[v].start, {views[v].length, v}, ItemParts(), &sets);
+  }
+  return std::unique_ptr<CutMap>(
+      new CutMap(std::move(lengths), std::move(draws)));
 }
 
 void CutMap::Resolve(std::span<const Position> positions,
@@ -30,7 +59,7 @@ void CutMap::Resolve(std::span<const Position> positions,
   for (size_t i = 0; i < positions.size(); ++i) {
     PONIENTE_CHECK(positions[i].index < kMaxSamples) << positions[i].index;
     const ItemDraws::Item item = draws_.At(positions[i].index);
-    out[i].child = 0;
+    out[i].child = item.view;
     out[i].position.index = item.place;
     out[i].position.epoch = item.epoch;
     TakePart(TokensOf(item.parts, item.part), positions[i], &out[i].position);
@@ -39,11 +68,9 @@ void CutMap::Resolve(std::span<const Position> positions,
 
 std::optional<Position> CutMap::Find(uint32_t child,
                                      const Position& position) const {
-  if (child != 0 || (child_length_ && position.index >= *child_length_)) {
-    return std::nullopt;
-  }
+  if (!Has(child, position)) return std::nullopt;
   for (const ItemDraws::Reading& reading :
-       draws_.ReadingsOf(0, position.epoch, position.index)) {
+       draws_.ReadingsOf(child, position.epoch, position.index)) {
     if (!HoldsPart(reading, position)) continue;
     Position found = WithoutPart(reading, position);
     found.index = reading.ordinal;
@@ -55,18 +82,18 @@ std::optional<Position> CutMap::Find(uint32_t child,
 
 void CutMap::FindParts(uint32_t child, const Position& whole,
                        std::vector<FoundPart>* found) const {
-  if (child != 0 || (child_length_ && whole.index >= *child_length_)) return;
+  if (!Has(child, whole)) return;
   for (const ItemDraws::Reading& reading :
-       draws_.ReadingsOf(0, whole.epoch, whole.index)) {
+       draws_.ReadingsOf(child, whole.epoch, whole.index)) {
     found->push_back(FoundAt({.index = reading.ordinal}, reading));
   }
 }
 
-std::optional<IndexSpan> CutMap::SpanBelow(uint32_t /*child*/,
+std::optional<IndexSpan> CutMap::SpanBelow(uint32_t child,
                                            const IndexSpan& span) const {
   const uint64_t begin = std::min(span.first.index, kMaxSamples - 1);
   const uint64_t end = std::min(span.last.index, kMaxSamples - 1) + 1;
-  return draws_.SpanBetween(0, begin, end);
+  return draws_.SpanBetween(child, begin, end);
 }
 
 std::optional<uint64_t> CutMap::PrefixParameters(const IndexSpan& span) const {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The items of one dataset, cut into samples by a schedule of lengths; endless
-// (docs/index-math.md 2.7).
+// The items of one dataset, cut into samples by a schedule of lengths
+// (docs/index-math.md 2.7), or of datasets that follow one another (2.8);
+// endless.
 
 #ifndef PONIENTE_INDEX_MAPS_CUT_MAP_H_
 #define PONIENTE_INDEX_MAPS_CUT_MAP_H_
@@ -19,13 +20,25 @@ namespace poniente::internal {
 
 // Sample n is draw n of a component without a name (ItemDraws), in the child's
 // order: if nothing is cut, item n mod length of epoch n / length.
+// With several children, each of them takes over at its start, in the epoch
+// that the one before was in; all items are whole.
 class CutMap final : public IndexMap {
  public:
+  struct View {
+    uint64_t start = 0;  // first sample
+    uint64_t length = 0;
+    const ItemSets* sets = nullptr;  // needed by Create() only
+  };
+
   // Returns the map. `changes` are as MixtureRules::parts. InvalidArgument if
   // the child is empty.
   static absl::StatusOr<std::unique_ptr<CutMap>> Create(
       std::optional<uint64_t> child_length, uint64_t seed,
       std::span<const PartsChange> changes, uint64_t group);
+  // Returns the map of several children. InvalidArgument if one is empty, or if
+  // they do not have the same sets. REQUIRES: starts increase strictly from 0.
+  static absl::StatusOr<std::unique_ptr<CutMap>> CreateOfViews(
+      std::span<const View> views, uint64_t seed);
 
   std::optional<uint64_t> length() const override { return std::nullopt; }
   void Resolve(std::span<const Position> positions,
@@ -43,10 +56,15 @@ class CutMap final : public IndexMap {
   const ItemDraws& draws() const { return draws_; }
 
  private:
-  CutMap(std::optional<uint64_t> child_length, ItemDraws draws)
-      : child_length_(child_length), draws_(std::move(draws)) {}
+  CutMap(std::vector<std::optional<uint64_t>> lengths, ItemDraws draws)
+      : lengths_(std::move(lengths)), draws_(std::move(draws)) {}
 
-  std::optional<uint64_t> child_length_;
+  bool Has(uint32_t child, const Position& position) const {
+    return child < lengths_.size() &&
+           (!lengths_[child] || position.index < *lengths_[child]);
+  }
+
+  std::vector<std::optional<uint64_t>> lengths_;  // of the children
   ItemDraws draws_;
 };
 

@@ -66,7 +66,7 @@ ItemDraws::Segment ItemDraws::MakeSegment(uint64_t first_ordinal,
   // Whether all products below fit into 64 bits.
   const Uint128 most = Uint128{std::max(base, view.length.value_or(0))};
   const bool is_small = most * parts.count < kMaxSamples;
-  return {first_ordinal, epoch, base, view, parts, group, is_small};
+  return {first_ordinal, epoch, base, view, parts, group, is_small, 0, 0};
 }
 
 // The key of the parts of a group (docs/index-math.md 1.1).
@@ -129,13 +129,15 @@ ItemDraws::Run ItemDraws::RunAt(uint64_t ordinal) const {
 }
 
 void ItemDraws::Continue(uint64_t first_ordinal, const ItemView& view,
-                         const ItemParts& parts) {
+                         const ItemParts& parts, const SetChange* sets) {
   const Segment& last = segments_.back();
   PONIENTE_CHECK(first_ordinal >= last.first_ordinal) << first_ordinal;
   const bool same_view = view.number == last.view.number;
   if (same_view && parts == last.parts) return;
   uint64_t epoch = last.epoch;
   uint64_t base = last.base;
+  uint64_t set = last.set;
+  uint64_t left_out = first_ordinal > last.first_ordinal ? 0 : last.left_out;
   // b_(u+1) of docs/index-math.md 2.7: unchanged if the segment drew nothing,
   // else behind the group that its last draw touched.
   if (first_ordinal > last.first_ordinal) {
@@ -145,14 +147,32 @@ void ItemDraws::Continue(uint64_t first_ordinal, const ItemView& view,
     base = group.first + group.size;
     // Trimmed items have one part, so nothing of the group is passed over.
     if (same_view && parts.is_trimmed) base = group.first + number + 1;
+    if (!same_view && sets != nullptr) {
+      // 2.8: the first set that no draw has begun.
+      PONIENTE_CHECK(last.parts.count == 1) << last.parts.count;
+      const uint64_t place = group.first + number;
+      set = sets->from->SetOf(epoch, place) + 1;
+      left_out = sets->from->FirstOf(epoch, set) - (place + 1);
+    }
   }
   if (!same_view) {
-    // Another view begins a new epoch, unless this one has not begun.
     PONIENTE_CHECK(view.length && last.view.length) << "an endless view";
-    if (base != 0) ++epoch;
-    base = 0;
+    if (sets != nullptr) {
+      if (set == sets->from->num_sets()) {
+        set = 0;
+        ++epoch;
+      }
+      base = sets->to->FirstOf(epoch, set);
+    } else {
+      // Another view begins a new epoch, unless this one has not begun.
+      if (base != 0 || set != 0) ++epoch;
+      base = 0;
+      set = 0;
+    }
   }
-  const Segment next = MakeSegment(first_ordinal, epoch, base, view, parts);
+  Segment next = MakeSegment(first_ordinal, epoch, base, view, parts);
+  next.set = set;
+  next.left_out = left_out;
   if (first_ordinal == last.first_ordinal) {
     segments_.back() = next;
   } else {

@@ -8,7 +8,10 @@
 // r parts, and draws take the places in groups of G: the G * r parts of a group
 // come in a keyed order. A change of r continues with the next group, so
 // nothing is read twice in an epoch and less than a group is skipped. Another
-// view of the component (a filter with another threshold) begins a new epoch.
+// view of the component (a filter with another threshold) begins a new epoch,
+// unless it has the same data in the same sets (ItemSets: packed windows of
+// another length): it then continues the epoch with the first set that has not
+// been begun (2.8).
 
 #ifndef PONIENTE_INDEX_MIXTURE_ITEM_DRAWS_H_
 #define PONIENTE_INDEX_MIXTURE_ITEM_DRAWS_H_
@@ -21,6 +24,7 @@
 
 #include "index/keyed_hash.h"
 #include "poniente/extend/index_map.h"
+#include "poniente/extend/item_sets.h"
 #include "poniente/mixture_plan.h"
 
 namespace poniente::internal {
@@ -54,6 +58,12 @@ struct ItemView {
   uint32_t number = 0;
 };
 
+// The sets of a view and of the one that continues its epoch.
+struct SetChange {
+  const ItemSets* from = nullptr;
+  const ItemSets* to = nullptr;
+};
+
 // The draws of one component.
 //
 // Determinism: the arguments and the ordinal decide; integers only.
@@ -74,6 +84,10 @@ class ItemDraws {
     // Whether the parts of an epoch, and those before `base`, can be counted in
     // 64 bits.
     bool is_small;
+    // Of a view that continues an epoch: the set that begins at `base`, and the
+    // places that the view before it leaves out. Otherwise 0.
+    uint64_t set = 0;
+    uint64_t left_out = 0;
   };
 
   struct Item {
@@ -93,11 +107,13 @@ class ItemDraws {
   ItemDraws(uint64_t seed, std::string_view name, const ItemView& view,
             const ItemParts& parts = ItemParts(), uint64_t group = 0);
 
-  // Uses other parts or another view from draw `first_ordinal` on. REQUIRES:
+  // Uses other parts or another view from draw `first_ordinal` on. With `sets`,
+  // another view continues the epoch; otherwise it begins a new one. REQUIRES:
   // first_ordinal is not below that of the previous segment; components whose
-  // view changes have finite views only.
+  // view changes have finite views only; with `sets`, items have one part, and
+  // both views have the same number of sets.
   void Continue(uint64_t first_ordinal, const ItemView& view,
-                const ItemParts& parts);
+                const ItemParts& parts, const SetChange* sets = nullptr);
 
   // Returns what a draw reads. REQUIRES: ordinal < 2^63.
   Item At(uint64_t ordinal) const;

@@ -40,6 +40,25 @@ std::string PlanStageLabel(const StagePlan& plan, size_t stage) {
   return stated->label.empty() ? "the first stage" : stated->label;
 }
 
+// Checks that the view can continue the epoch of the one before.
+absl::Status CheckSets(const MapComponent& component, size_t view) {
+  PONIENTE_CHECK(view > 0 && component.is_whole) << component.name;
+  const ItemSets* const before = component.views[view - 1].sets;
+  const ItemSets* const sets = component.views[view].sets;
+  if (sets != nullptr && before != nullptr &&
+      sets->identity() == before->identity() &&
+      sets->num_sets() == before->num_sets()) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      "view ", view, " of component '", component.name,
+      "' is to continue the epoch of the view before, ",
+      sets == nullptr || before == nullptr
+          ? "which needs datasets whose items come set by set: pack documents "
+            "by chunks (chunk_documents)"
+          : "but it is made of other documents, or in other chunks"));
+}
+
 absl::Status CheckViews(const StagePlan& plan, const MapComponent& component,
                         size_t number) {
   const std::vector<MapComponentView>& views = component.views;
@@ -48,6 +67,9 @@ absl::Status CheckViews(const StagePlan& plan, const MapComponent& component,
     PONIENTE_CHECK(v == 0 || (views[v].start > views[v - 1].start &&
                               IsStageStart(plan, views[v].start)))
         << component.name << " view " << v;
+    if (views[v].keeps_epoch) {
+      PONIENTE_RETURN_IF_ERROR(CheckSets(component, v));
+    }
     if (views.size() > 1 && !views[v].length) {
       return absl::InvalidArgumentError(
           absl::StrCat("component '", component.name,
@@ -77,6 +99,7 @@ ItemDraws MakeDraws(const StagePlan& plan, const MapComponent& component,
                     uint32_t number, uint64_t seed, const MixtureRules& rules) {
   const auto parts_at = [&](uint64_t sample) {
     ItemParts parts;
+    if (component.is_whole) return parts;
     for (const PartsChange& change : rules.parts) {
       if (change.start <= sample) parts = change.parts;
     }
@@ -102,7 +125,13 @@ ItemDraws MakeDraws(const StagePlan& plan, const MapComponent& component,
   ItemDraws draws(seed, component.name, view_at(0), parts_at(0), rules.group);
   for (const uint64_t start : starts) {
     if (start == 0) continue;
-    draws.Continue(plan.Count(number, start), view_at(start), parts_at(start));
+    const ItemView view = view_at(start);
+    const std::vector<MapComponentView>& views = component.views;
+    const bool keeps_epoch = views[view.number].keeps_epoch;
+    const SetChange sets = {keeps_epoch ? views[view.number - 1].sets : nullptr,
+                            views[view.number].sets};
+    draws.Continue(plan.Count(number, start), view, parts_at(start),
+                   keeps_epoch ? &sets : nullptr);
   }
   return draws;
 }
@@ -153,6 +182,7 @@ absl::Status MixtureMap::AddComponents(std::vector<MapComponent> components,
     MapComponent& component = components[d];
     PONIENTE_RETURN_IF_ERROR(CheckViews(*plan_, component, c));
     ItemDraws draws = MakeDraws(*plan_, component, c, seed, rules);
+    for (MapComponentView& view : component.views) view.sets = nullptr;
     std::vector<uint32_t> children;
     for (uint32_t v = 0; v < component.views.size(); ++v) {
       children.push_back(v == 0 ? d : later[d] + v - 1);

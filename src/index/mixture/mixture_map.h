@@ -38,6 +38,12 @@ struct MapComponentView {
   // Order of each epoch; kNone if the component has an order of its own.
   // Ignored for endless views.
   OrderSpec order = {};
+  // Continues the epoch of the view before (docs/index-math.md 2.8) instead of
+  // beginning a new one. Both views must have the same sets.
+  bool keeps_epoch = false;
+  // Sets of the view's items; may be null if no view keeps the epoch. Needed
+  // by Create() only.
+  const ItemSets* sets = nullptr;
 
   bool is_permuted() const {
     return length && order.kind != ShuffleKind::kNone;
@@ -51,6 +57,9 @@ struct MapComponent {
   std::vector<MapComponentView> views;
   // Epochs that may be begun, at least 1; nullopt: any number.
   std::optional<uint64_t> max_epochs;
+  // Every item is one sample, whatever MixtureRules::parts says: the component
+  // has views of its own for other lengths.
+  bool is_whole = false;
 };
 
 struct MixtureRules {

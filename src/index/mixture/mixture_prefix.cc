@@ -64,6 +64,7 @@ std::optional<uint64_t> MixtureMap::PrefixParameters(
       hash.Add(view.is_permuted());
       if (view.is_permuted()) hash.Add(OrderFingerprint(view.order));
       if (v > 0) hash.Add(view.start);
+      if (view.keeps_epoch) hash.Add(Tag("keeps"));
     }
   }
   if (length_ && (span.last.epoch > 0 || span.last.index >= *length_)) {

@@ -37,20 +37,21 @@ Permutation ChunkOrder::WithinSpan(const Span& span) const {
                      Derive(order_.key, kWindowTag, span.number));
 }
 
+// The last place with a start of at most `at`: chunks without windows begin
+// where the next one does.
+uint64_t ChunkOrder::PlaceOf(uint64_t at) const {
+  return static_cast<uint64_t>(
+      std::upper_bound(starts_.begin(), starts_.end(), at) - starts_.begin() -
+      1);
+}
+
 ChunkBin ChunkOrder::BinAt(uint64_t window) const {
-  // The last place with a start of at most `at`: chunks without windows begin
-  // where the next one does.
-  const auto place_of = [this](uint64_t at) {
-    return static_cast<uint64_t>(
-        std::upper_bound(starts_.begin(), starts_.end(), at) - starts_.begin() -
-        1);
-  };
-  uint64_t place = place_of(window);
+  uint64_t place = PlaceOf(window);
   if (!chunks_.has_value()) return {place, window - starts_[place]};
   const Span span = SpanAt(place);
   const uint64_t at =
       span.begin + WithinSpan(span).Forward(window - span.begin);
-  place = place_of(at);
+  place = PlaceOf(at);
   return {chunks_->Forward(place), at - starts_[place]};
 }
 
@@ -60,6 +61,21 @@ uint64_t ChunkOrder::WindowOf(const ChunkBin& bin) const {
   const Span span = SpanAt(place);
   return span.begin +
          WithinSpan(span).Inverse(starts_[place] + bin.bin - span.begin);
+}
+
+uint64_t ChunkOrder::num_sets() const {
+  const uint64_t chunks = starts_.size() - 1;
+  const uint64_t each = ChunksPerSet();
+  return std::max<uint64_t>(1, chunks / each + (chunks % each != 0));
+}
+
+uint64_t ChunkOrder::SetOf(uint64_t window) const {
+  return PlaceOf(window) / ChunksPerSet();
+}
+
+uint64_t ChunkOrder::FirstOfSet(uint64_t set) const {
+  const uint64_t chunks = starts_.size() - 1;
+  return starts_[std::min(set * ChunksPerSet(), chunks)];
 }
 
 }  // namespace poniente::internal

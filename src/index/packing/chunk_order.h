@@ -46,6 +46,16 @@ class ChunkOrder {
   // Returns the window of a bin. Complexity: O(1). REQUIRES: it exists.
   uint64_t WindowOf(const ChunkBin& bin) const;
 
+  // The sets in which documents are read, one after the other: the shuffle
+  // windows, or single chunks if there is no shuffle. At least one.
+  uint64_t num_sets() const;
+  // Returns the set of a window. Complexity: O(log chunks). REQUIRES: window <
+  // num_windows().
+  uint64_t SetOf(uint64_t window) const;
+  // Returns the windows of all sets before this one. REQUIRES: set <=
+  // num_sets().
+  uint64_t FirstOfSet(uint64_t set) const;
+
  private:
   // The windows [begin, end) of shuffle window number `number`.
   struct Span {
@@ -56,6 +66,12 @@ class ChunkOrder {
   // Returns the shuffle window of the chunk at `place` of the epoch's order.
   Span SpanAt(uint64_t place) const;
   Permutation WithinSpan(const Span& span) const;
+  // Returns the place, in the epoch's order, of the chunk that holds window
+  // number `at` before the shuffle windows are shuffled.
+  uint64_t PlaceOf(uint64_t at) const;
+  uint64_t ChunksPerSet() const {
+    return chunks_.has_value() ? shuffle_chunks_ : 1;
+  }
 
   uint64_t shuffle_chunks_;
   PackingOrder order_;
