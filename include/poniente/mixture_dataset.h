@@ -44,7 +44,7 @@ struct MixtureComponent {
 
 // Another dataset that replaces the component of this name from sample `start`
 // of the mixture on: usually a Filter of the same dataset with another
-// threshold. It begins a new epoch of the component.
+// threshold. It begins a new epoch of the component, unless `keeps_epoch`.
 template <class T>
 struct ComponentView {
   std::string name = {};
@@ -52,6 +52,11 @@ struct ComponentView {
   // increasing for each name.
   uint64_t start = 0;
   DatasetPtr<T> dataset = nullptr;
+  // Continues the epoch that the component is in, with the first set of items
+  // that has not been begun (docs/index-math.md 2.8). The dataset and the one
+  // that it replaces must have the same item_sets(): packed windows of another
+  // length, made of the same documents by chunks.
+  bool keeps_epoch = false;
 };
 
 namespace internal {
@@ -61,7 +66,12 @@ struct ViewSpec {
   // Whether the mixture permutes the view's items.
   bool is_permuted = true;
   uint32_t item_tokens = 0;
+  bool keeps_epoch = false;
 };
+
+// Returns whether all leaves of the tree are windows of packed documents. A
+// mixture does not cut them for a schedule of lengths.
+bool IsAllPacked(const DatasetNode& node);
 
 struct MixtureComponentSpec {
   std::string name;
@@ -69,6 +79,7 @@ struct MixtureComponentSpec {
   ShuffleOptions shuffle;
   std::optional<uint64_t> max_epochs;
   std::vector<ViewSpec> views;
+  bool is_whole = false;  // IsAllPacked()
 };
 
 // Makes the recipe of a mixture. Its children are the components in their
@@ -111,6 +122,8 @@ absl::StatusOr<std::shared_ptr<const NodeRecipe>> WithDecisions(
 //     and what follows.
 // Sequence lengths: with max_seq_len, a sample is a part of a component's item,
 //     cut by the schedule of lengths; nothing is read twice in an epoch.
+//     Components whose leaves are all windows of packed documents are not cut:
+//     give them a view for each length (ComponentView::keeps_epoch).
 // Determinism: names, weights, stages, block size, seed and i decide the item.
 //     The order of declaration, ranks, threads, batch size and backend never
 //     do.
@@ -150,10 +163,13 @@ class MixtureDataset final : public IndexMapDataset<T> {
                        component.weight,
                        component.shuffle,
                        component.max_epochs,
-                       {View(0, component.dataset)}});
+                       {View(0, component.dataset)},
+                       component.dataset != nullptr &&
+                           internal::IsAllPacked(*component.dataset)});
       for (ComponentView<T>& view : views) {
         if (view.name != component.name) continue;
         specs.back().views.push_back(View(view.start, view.dataset));
+        specs.back().views.back().keeps_epoch = view.keeps_epoch;
         const auto number =
             static_cast<uint32_t>(specs.back().views.size() - 1);
         later.push_back({view.name, std::move(view.dataset), number});

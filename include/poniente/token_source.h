@@ -297,6 +297,17 @@ class TokenSource : public std::enable_shared_from_this<TokenSource> {
       uint64_t length, const PackingOptions& options,
       const Selection& documents) const;
 
+  // Returns PackedWindows() for each of the lengths, in their order, for a run
+  // whose sequence length changes: ComponentView::keeps_epoch of a mixture, or
+  // Succession(). Together they keep as many chunks in memory as one of them
+  // would. With options.index_file, the file for length L has "-L" behind its
+  // name. InvalidArgument also without options.chunk_documents.
+  absl::StatusOr<std::vector<DatasetPtr<TokenWindow>>> PackedWindowsOfEach(
+      std::span<const uint64_t> lengths, const PackingOptions& options) const;
+  absl::StatusOr<std::vector<DatasetPtr<TokenWindow>>> PackedWindowsOfEach(
+      std::span<const uint64_t> lengths, const PackingOptions& options,
+      const Selection& documents) const;
+
   // Returns the source as a dataset of documents: item d is the whole of
   // document d. The dataset is empty if documents are not known.
   DatasetPtr<TokenWindow> Documents() const;

@@ -31,6 +31,8 @@ std::shared_ptr<const NodeRecipe> SliceRecipe(std::string kind, uint64_t begin,
 std::shared_ptr<const NodeRecipe> RepeatRecipe(std::optional<uint64_t> times);
 absl::StatusOr<std::shared_ptr<const NodeRecipe>> CutRecipe(
     const MixtureOptions& options);
+absl::StatusOr<std::shared_ptr<const NodeRecipe>> SuccessionRecipe(
+    const MixtureOptions& options, std::vector<uint64_t> starts);
 // Makes the recipe of a shuffle. `child` may be null; creating the node then
 // fails. REQUIRES: the kind is not kNone.
 absl::StatusOr<std::shared_ptr<const NodeRecipe>> ShuffleRecipe(
@@ -186,6 +188,36 @@ absl::StatusOr<DatasetPtr<T>> Cut(DatasetPtr<T> dataset,
   auto recipe = internal::CutRecipe(options);
   if (!recipe.ok()) return recipe.status();
   return internal::OverOne(*std::move(recipe), std::move(dataset));
+}
+
+// A dataset that takes over from sample `start` on.
+template <class T>
+struct Successor {
+  uint64_t start = 0;  // 0 for the first
+  DatasetPtr<T> dataset = nullptr;
+};
+
+// Returns datasets that follow one another, without a mixture: windows of
+// packed documents, by chunks, of the lengths of a schedule. Each continues the
+// epoch of the one before, with the first shuffle window that has not been
+// begun (docs/index-math.md 2.8). The result is endless. `options` as for
+// Cut(). Like Cut(), passes its seed on.
+// Errors: InvalidArgument for lengths that MixturePlan refuses, starts that do
+// not increase from 0, an empty dataset, and datasets that do not have the same
+// DatasetNode::item_sets().
+template <class T>
+absl::StatusOr<DatasetPtr<T>> Succession(std::vector<Successor<T>> successors,
+                                         const MixtureOptions& options) {
+  std::vector<uint64_t> starts;
+  std::vector<NamedDataset<T>> children;
+  for (Successor<T>& one : successors) {
+    const auto view = static_cast<uint32_t>(children.size());
+    starts.push_back(one.start);
+    children.push_back({"", std::move(one.dataset), view});
+  }
+  auto recipe = internal::SuccessionRecipe(options, std::move(starts));
+  if (!recipe.ok()) return recipe.status();
+  return IndexMapDataset<T>::Create(*std::move(recipe), std::move(children));
 }
 
 // How an order shuffles items of similar score.

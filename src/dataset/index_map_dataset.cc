@@ -20,6 +20,13 @@ uint64_t NodeRecipe::ChildSeed(uint64_t seed, std::string_view name) const {
   return seed;
 }
 
+absl::StatusOr<MadeMap> NodeRecipe::MakeMapOf(
+    const DatasetNode& node, std::span<const LengthState> lengths,
+    uint64_t seed) const {
+  (void)node;
+  return MakeMap(lengths, seed);
+}
+
 size_t NodeRecipe::WaitsFor(std::span<const LengthState> lengths) const {
   const auto first =
       std::find_if(lengths.begin(), lengths.end(),
@@ -199,7 +206,7 @@ absl::Status PrependName(const absl::Status& status, std::string_view name) {
 }
 
 absl::StatusOr<MadeMap> MapCell::Get(
-    const NodeRecipe& recipe, uint64_t seed,
+    const NodeRecipe& recipe, uint64_t seed, const DatasetNode& node,
     std::span<const LengthState> lengths) const {
   PONIENTE_RETURN_IF_ERROR(recipe.CheckLengths(lengths));
   const bool all_final =
@@ -210,7 +217,8 @@ absl::StatusOr<MadeMap> MapCell::Get(
         absl::StrCat("the length of a dataset below '", Absl(recipe.kind()),
                      "' is not final yet"));
   }
-  PONIENTE_ASSIGN_OR_RETURN(MadeMap made, recipe.MakeMap(lengths, seed));
+  PONIENTE_ASSIGN_OR_RETURN(MadeMap made,
+                            recipe.MakeMapOf(node, lengths, seed));
   if (made.is_final) {
     std::lock_guard lock(mu_);
     if (kept_ == nullptr) kept_ = made.map;

@@ -10,6 +10,8 @@
 #include "index/mixture/mixture_map.h"
 #include "index/mixture/mixture_stages.h"
 #include "index/permutation/item_order.h"
+#include "poniente/extend/item_sets.h"
+#include "poniente/extend/piecewise_items.h"
 #include "util/check.h"
 #include "util/status_macros.h"
 
@@ -109,17 +111,50 @@ class MixtureNodeRecipe final : public NodeRecipe {
 
   absl::StatusOr<MadeMap> MakeMap(std::span<const LengthState> lengths,
                                   uint64_t seed) const override {
+    return MakeMapWith({}, lengths, seed);
+  }
+
+  absl::StatusOr<MadeMap> MakeMapOf(const DatasetNode& node,
+                                    std::span<const LengthState> lengths,
+                                    uint64_t seed) const override {
+    std::vector<std::shared_ptr<const ItemSets>> sets;
+    if (KeepsEpochs()) {
+      for (const NamedNode& child : node.children()) {
+        sets.push_back(child.node->item_sets());
+      }
+    }
+    return MakeMapWith(sets, lengths, seed);
+  }
+
+ private:
+  bool KeepsEpochs() const {
+    for (const Component& component : components_) {
+      for (const ViewSpec& view : component.views) {
+        if (view.keeps_epoch) return true;
+      }
+    }
+    return false;
+  }
+
+  // `sets`: those of the children, or none.
+  absl::StatusOr<MadeMap> MakeMapWith(
+      std::span<const std::shared_ptr<const ItemSets>> sets,
+      std::span<const LengthState> lengths, uint64_t seed) const {
     PONIENTE_ASSIGN_OR_RETURN(const MixturePlan plan, PlanFor(lengths));
     std::vector<internal::MapComponent> made(components_.size());
     size_t later = components_.size();
     for (size_t i = 0; i < made.size(); ++i) {
       made[i].name = components_[i].name;
       made[i].max_epochs = components_[i].max_epochs;
+      made[i].is_whole = components_[i].is_whole;
       for (size_t v = 0; v < components_[i].views.size(); ++v) {
-        const LengthState& length = lengths[v == 0 ? i : later++];
+        const size_t child = v == 0 ? i : later++;
+        const LengthState& length = lengths[child];
         internal::MapComponentView& added = made[i].views.emplace_back();
         added.start = components_[i].views[v].start;
         added.order = components_[i].orders[v];
+        added.keeps_epoch = components_[i].views[v].keeps_epoch;
+        if (!sets.empty()) added.sets = sets[child].get();
         if (!length.is_endless) added.length = length.readable;
       }
     }
@@ -133,7 +168,6 @@ class MixtureNodeRecipe final : public NodeRecipe {
     return MadeMap{std::move(map), true};
   }
 
- private:
   static uint64_t Bits(double value) { return std::bit_cast<uint64_t>(value); }
 
   // Returns the components in bytewise order of their names.
@@ -172,6 +206,14 @@ absl::StatusOr<std::vector<OrderSpec>> OrdersOf(
 }
 
 absl::Status CheckComponent(const MixtureComponentSpec& component) {
+  for (const ViewSpec& view : component.views) {
+    if (!view.keeps_epoch || component.is_whole) continue;
+    return absl::InvalidArgumentError(absl::StrCat(
+        "a view of '", component.name,
+        "' is to continue an epoch, but the component is not made of windows "
+        "of packed documents; make it of PackedWindows(), or leave keeps_epoch "
+        "unset"));
+  }
   if (component.max_epochs == uint64_t{0}) {
     return absl::InvalidArgumentError(
         absl::StrCat("max_epochs of '", component.name,
@@ -208,6 +250,15 @@ absl::StatusOr<std::shared_ptr<const NodeRecipe>> WithDecisions(
   PONIENTE_ASSIGN_OR_RETURN(const MixturePlan plan, recipe->PlanFor(lengths));
   PONIENTE_ASSIGN_OR_RETURN(MixturePlan decided, plan.With(decisions));
   return recipe->Decided(std::move(decided));
+}
+
+bool IsAllPacked(const DatasetNode& node) {
+  const std::vector<NamedNode> children = node.children();
+  if (children.empty()) return PackedItemsOf(node) != nullptr;
+  return std::all_of(children.begin(), children.end(),
+                     [](const NamedNode& child) {
+                       return child.node != nullptr && IsAllPacked(*child.node);
+                     });
 }
 
 absl::StatusOr<std::shared_ptr<const NodeRecipe>> MixtureRecipe(

@@ -2,6 +2,7 @@
 #include "poniente/transforms.h"
 
 #include <algorithm>
+#include <functional>
 
 #include "absl/strings/str_cat.h"
 #include "dataset/final_lengths.h"
@@ -13,6 +14,7 @@
 #include "index/maps/slice_map.h"
 #include "index/max_samples.h"
 #include "index/permutation/item_order.h"
+#include "poniente/extend/item_sets.h"
 #include "util/check.h"
 #include "util/status_macros.h"
 
@@ -219,18 +221,74 @@ class CutNodeRecipe final : public NodeRecipe {
   const std::vector<PartsChange> parts_;
 };
 
+// What Cut() does to one dataset, several that follow one another do.
+class SuccessionNodeRecipe final : public NodeRecipe {
+ public:
+  SuccessionNodeRecipe(const MixtureOptions& options,
+                       std::vector<uint64_t> starts)
+      : options_(options), starts_(std::move(starts)) {}
+
+  std::string_view kind() const override { return "cut"; }
+  bool is_order() const override { return true; }
+  bool is_endless() const override { return true; }
+  std::optional<uint64_t> stated_seed() const override { return options_.seed; }
+  uint64_t fingerprint() const override {
+    return Derive(options_.max_seq_len, Tag("cut"), Tag("packed"));
+  }
+
+  absl::StatusOr<MadeMap> MakeMap(std::span<const LengthState>,
+                                  uint64_t) const override {
+    return absl::InternalError("needs the children's sets");
+  }
+  absl::StatusOr<MadeMap> MakeMapOf(const DatasetNode& node,
+                                    std::span<const LengthState> lengths,
+                                    uint64_t seed) const override {
+    const std::vector<NamedNode> children = node.children();
+    std::vector<std::shared_ptr<const ItemSets>> sets;
+    std::vector<CutMap::View> views;
+    for (size_t i = 0; i < children.size(); ++i) {
+      sets.push_back(children[i].node->item_sets());
+      views.push_back({starts_[i], lengths[i].readable, sets.back().get()});
+    }
+    PONIENTE_ASSIGN_OR_RETURN(std::shared_ptr<const IndexMap> map,
+                              CutMap::CreateOfViews(views, seed));
+    return MadeMap{std::move(map), true};
+  }
+
+ private:
+  const MixtureOptions options_;
+  const std::vector<uint64_t> starts_;
+};
+
+// Checks the lengths as a mixture does.
+absl::StatusOr<MixturePlan> PlanOfLengths(const MixtureOptions& options) {
+  MixtureOptions lengths = options;
+  lengths.stages.clear();
+  lengths.weight_rule = WeightRule::kProportions;
+  return MixturePlan::Create(lengths, {{""}});
+}
+
 }  // namespace
 
 absl::StatusOr<std::shared_ptr<const NodeRecipe>> CutRecipe(
     const MixtureOptions& options) {
-  // Checks the lengths as a mixture does.
-  MixtureOptions lengths = options;
-  lengths.stages.clear();
-  lengths.weight_rule = WeightRule::kProportions;
-  PONIENTE_ASSIGN_OR_RETURN(const MixturePlan plan,
-                            MixturePlan::Create(lengths, {{""}}));
+  PONIENTE_ASSIGN_OR_RETURN(const MixturePlan plan, PlanOfLengths(options));
   return std::make_shared<CutNodeRecipe>(options,
                                          PartsOf(options, plan.seq_lens()));
+}
+
+absl::StatusOr<std::shared_ptr<const NodeRecipe>> SuccessionRecipe(
+    const MixtureOptions& options, std::vector<uint64_t> starts) {
+  PONIENTE_RETURN_IF_ERROR(PlanOfLengths(options).status());
+  const bool increase =
+      !starts.empty() && starts[0] == 0 &&
+      std::adjacent_find(starts.begin(), starts.end(),
+                         std::greater_equal<>()) == starts.end();
+  if (!increase) {
+    return absl::InvalidArgumentError(
+        "datasets that follow one another need starts that increase from 0");
+  }
+  return std::make_shared<SuccessionNodeRecipe>(options, std::move(starts));
 }
 
 std::shared_ptr<const NodeRecipe> ConcatRecipe() {

@@ -32,9 +32,9 @@ const DatasetNode& TopOf(const DatasetNode& root, uint64_t samples) {
   while (true) {
     const std::vector<NamedNode> children = at->children();
     const std::optional<NodeIdentity> identity = at->identity();
-    const bool is_order =
-        identity && identity->is_order && !HandsOn(*at, samples);
-    if (children.size() != 1 || is_order) return *at;
+    const bool hands_on = !children.empty() && HandsOn(*at, samples);
+    const bool is_order = identity && identity->is_order;
+    if (!hands_on && (children.size() != 1 || is_order)) return *at;
     at = children[0].node;
   }
 }

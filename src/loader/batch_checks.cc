@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "loader/batch_checks.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <span>
 #include <string>
@@ -8,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "dataset/leaf_items.h"
 #include "dataset/step_sharing.h"
+#include "index/max_samples.h"
 #include "io/range_source.h"
 #include "loader/loader_errors.h"
 #include "loader/rows/loss_mask_rows.h"
@@ -24,28 +26,6 @@ namespace {
 
 // What the address space could hold; keeps products of sizes from wrapping.
 constexpr uint64_t kMaxBatchBytes = uint64_t{1} << 47;
-
-// Windows of packed documents cannot be cut into the shorter samples of a
-// schedule of lengths.
-absl::Status CheckPackedLengths(const DatasetTree& tree,
-                                const Schedule& schedule) {
-  for (const TreeLeaf& leaf : tree.leaves()) {
-    if (PackedItemsOf(leaf) == nullptr) continue;
-    for (const Stretch& stretch : schedule.stretches()) {
-      if (stretch.seq_len == leaf.node->item_tokens()) continue;
-      return absl::InvalidArgumentError(absl::StrCat(
-          "windows of packed documents cannot be cut, so one run has one "
-          "sequence length: ",
-          WindowLengthError(leaf.path, leaf.node->item_tokens(),
-                            stretch.seq_len)
-              .message(),
-          "; make a run for each length, one after the other, each of its "
-          "share of the documents (documents = { fraction = 0.8 }, then the "
-          "same with invert = true), or do not pack this source"));
-    }
-  }
-  return absl::OkStatus();
-}
 
 // One sample of each stretch, as far as it can be looked up now.
 absl::Status CheckStretches(const DatasetTree& tree,
@@ -142,6 +122,45 @@ absl::Status CheckLength(const TreeLeaf& leaf, uint64_t tokens,
                            "make the root with Schedule::mixture_options()");
 }
 
+absl::Status CheckPackedWindows(const DatasetTree& tree,
+                                const AsyncDataset<TokenWindow>& dataset,
+                                const Schedule& schedule) {
+  const LengthState length = dataset.length_now();
+  const uint64_t there = length.is_endless ? kMaxSamples : length.readable;
+  const uint64_t end =
+      schedule.steps() > 0 ? std::min(schedule.samples(), there) : there;
+  const std::span<const Stretch> stretches = schedule.stretches();
+  for (uint32_t l = 0; l < tree.leaves().size(); ++l) {
+    const TreeLeaf& leaf = tree.leaves()[l];
+    if (PackedItemsOf(leaf) == nullptr) continue;
+    for (size_t s = 0; s < stretches.size(); ++s) {
+      if (stretches[s].seq_len == leaf.node->item_tokens()) continue;
+      const uint64_t first = stretches[s].first_sample;
+      const uint64_t behind =
+          s + 1 < stretches.size() ? stretches[s + 1].first_sample : end;
+      if (first >= std::min(behind, end)) continue;
+      const auto drawn = tree.EpochsOf(
+          l, {{.index = first}, {.index = std::min(behind, end) - 1}});
+      if (absl::IsFailedPrecondition(drawn.status()))
+        continue;  // not known yet
+      PONIENTE_RETURN_IF_ERROR(drawn.status());
+      if (!drawn->has_value()) continue;
+      return absl::InvalidArgumentError(absl::StrCat(
+          "windows of packed documents are not cut for other lengths: ",
+          WindowLengthError(leaf.path, leaf.node->item_tokens(),
+                            stretches[s].seq_len)
+              .message(),
+          " from step ", stretches[s].first_step,
+          " on; give its mixture a view for each length, from the sample on "
+          "that the mixture has reached then "
+          "(TokenSource::PackedWindowsOfEach(), ComponentView::keeps_epoch). "
+          "Weights above such a mixture cannot be changed while the run goes "
+          "on, because it would reach another sample"));
+    }
+  }
+  return absl::OkStatus();
+}
+
 absl::Status CheckBatches(const DatasetTree& tree,
                           const AsyncDataset<TokenWindow>& dataset,
                           const Schedule& schedule,
@@ -169,12 +188,13 @@ absl::Status CheckBatches(const DatasetTree& tree,
   const uint32_t max_seq_len = schedule.max_seq_len();
   for (const TreeLeaf& leaf : tree.leaves()) {
     const RangeSource* ranges = leaf.node->ranges();
-    if (!leaf.is_plain || !ranges || ranges->item_length() == max_seq_len) {
+    if (!leaf.is_plain || !ranges || ranges->item_length() == max_seq_len ||
+        PackedItemsOf(leaf) != nullptr) {
       continue;
     }
     return WindowLengthError(leaf.path, ranges->item_length(), max_seq_len);
   }
-  PONIENTE_RETURN_IF_ERROR(CheckPackedLengths(tree, schedule));
+  PONIENTE_RETURN_IF_ERROR(CheckPackedWindows(tree, dataset, schedule));
   PONIENTE_RETURN_IF_ERROR(CheckScheduleAgrees(dataset, schedule));
   PONIENTE_RETURN_IF_ERROR(TensorFiller::Check(tree, options));
   const BatchLayout layout(options.token_type, options.tensors,

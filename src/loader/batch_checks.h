@@ -22,6 +22,13 @@ absl::Status CheckBatches(const DatasetTree& tree,
                           const Schedule& schedule,
                           const LoaderOptions& options);
 
+// Checks that no step draws from windows of packed documents of another length:
+// they are not cut. InvalidArgument, naming the source and the step, if one
+// does. Lengths that are not known yet pass.
+absl::Status CheckPackedWindows(const DatasetTree& tree,
+                                const AsyncDataset<TokenWindow>& dataset,
+                                const Schedule& schedule);
+
 // Returns the error that windows have `has` tokens instead of `wants`.
 absl::Status WindowLengthError(std::string_view source, uint64_t has,
                                uint32_t wants);

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "loader/batch_checks.h"
 #include "loader/loader_core.h"
 #include "loader/loader_errors.h"
 #include "util/mutex.h"
@@ -76,8 +77,13 @@ absl::StatusOr<Loader::Core::ChangedRun> Loader::Core::Changed(
     step = std::min(step, edition.run.schedule.steps());
   }
   // Of what Create() checks, nothing else can have changed.
-  PONIENTE_RETURN_IF_ERROR(
-      DatasetTree(*run.dataset).CheckEpochs(run.schedule.samples()));
+  const DatasetTree tree(*run.dataset);
+  PONIENTE_RETURN_IF_ERROR(tree.CheckEpochs(run.schedule.samples()));
+  // A mixture below the root may reach a change of length elsewhere.
+  if (run.schedule.stretches().size() > 1) {
+    PONIENTE_RETURN_IF_ERROR(
+        internal::CheckPackedWindows(tree, *run.dataset, run.schedule));
+  }
   return ChangedRun{std::move(run), step};
 }
 

@@ -13,6 +13,8 @@
 #include <string>
 #include <vector>
 
+#include "poniente/dataset_tree.h"
+#include "poniente/extend/item_sets.h"
 #include "poniente/extend/piecewise_items.h"
 #include "poniente/flat_mixture.h"
 #include "poniente/loader.h"
@@ -20,6 +22,7 @@
 #include "poniente/mixture_dataset.h"
 #include "poniente/packing.h"
 #include "poniente/token_store.h"
+#include "poniente/transforms.h"
 #include "tests/loader/open_loader.h"
 #include "tests/store/small_stores.h"
 #include "tests/support/status_matchers.h"
@@ -136,6 +139,7 @@ class PackedBatchesTest : public ::testing::Test {
   template <class Id>
   void ExpectBatch(const Batch& batch, const DatasetTree& tree,
                    const DocumentRules& rules) {
+    const size_t seq_len = batch.plan().seq_len;
     std::vector<int64_t> cu_seqlens = {0};
     for (size_t i = 0; i < batch.num_samples(); ++i) {
       const SampleProvenance& from = batch.provenance(i);
@@ -145,7 +149,7 @@ class PackedBatchesTest : public ::testing::Test {
                            pieces.Pieces({from.item, from.epoch}));
       const ExpectedRow row = RowOf(parts, ids_, rules);
       const auto of = [&]<class T>(std::span<const T> all) {
-        return Wide(all.subspan(i * kSeqLen, kSeqLen));
+        return Wide(all.subspan(i * seq_len, seq_len));
       };
       ASSERT_EQ(Wide(batch.tokens<Id>(i)), row.tokens);
       ASSERT_EQ(of(batch.labels<Id>()), row.labels);
@@ -163,7 +167,7 @@ class PackedBatchesTest : public ::testing::Test {
     ASSERT_EQ(batch.cu_seqlens().size(),
               batch.num_samples() * batch.max_documents() + 1);
     ASSERT_EQ(cu_seqlens.back(),
-              static_cast<int64_t>(batch.num_samples() * kSeqLen));
+              static_cast<int64_t>(batch.num_samples() * seq_len));
     cu_seqlens.resize(batch.cu_seqlens().size(), cu_seqlens.back());
     ASSERT_EQ(Wide(batch.cu_seqlens()), cu_seqlens);
   }
@@ -302,19 +306,96 @@ TEST_F(PackedBatchesTest, CuSeqlensHaveRoomForWhatWasStated) {
               StatusIs(kInvalid, HasSubstr("have room for 2")));
 }
 
-TEST_F(PackedBatchesTest, OneRunHasOneSequenceLength) {
+// A mixture has a view for each length, and a root of its own Succession().
+TEST_F(PackedBatchesTest, WindowsOfSeveralLengths) {
   ScheduleOptions options;
   options.steps = 20;
   options.batch_size = 4;
   options.seq_len = 8;
   options.max_seq_len = kSeqLen;
+  options.seq_lens = {{RunPoint::Step(10), kSeqLen}};
   ASSERT_OK_AND_ASSIGN(const Schedule schedule, Schedule::Create(options));
+  const MixtureOptions lengths = schedule.MixtureOptionsFrom({.seed = 5});
+  const auto refused = [](const std::string& what) {
+    return StatusIs(kInvalid, AllOf(HasSubstr("'packed'"), HasSubstr(what)));
+  };
+  // Of the later length alone, from the first step on.
+  const auto one =
+      MixtureDataset<TokenWindow>::Create({{"packed", Packed()}}, lengths);
+  ASSERT_THAT(one, IsOk());
+  EXPECT_THAT(Loader::Create(*one, schedule, {}),
+              refused("gives windows of 16 tokens, the schedule asks for 8"));
+
+  PackingOptions chunks;
+  chunks.chunk_documents = 30;
+  chunks.shuffle_chunks = 2;
+  const uint64_t each[] = {8, kSeqLen};
+  ASSERT_OK_AND_ASSIGN(const auto windows,
+                       store_->PackedWindowsOfEach(each, chunks));
+  EXPECT_EQ(windows[0]->item_tokens(), 8);
+  EXPECT_EQ(windows[0]->item_sets()->identity(),
+            windows[1]->item_sets()->identity());
   const auto mixture = MixtureDataset<TokenWindow>::Create(
-      {{"packed", Packed()}}, schedule.MixtureOptionsFrom({.seed = 5}));
-  ASSERT_OK_AND_ASSIGN(const auto root, mixture);
-  EXPECT_THAT(Loader::Create(root, schedule, {}),
-              StatusIs(kInvalid, AllOf(HasSubstr("'packed'"),
-                                       HasSubstr("cannot be cut"))));
+      {{"packed", windows[0]}}, lengths,
+      {{"packed", 40, windows[1], /*keeps_epoch=*/true}});
+  ASSERT_THAT(mixture, IsOk());
+  // The change is at another sample than the schedule's.
+  const auto late = MixtureDataset<TokenWindow>::Create(
+      {{"packed", windows[0]}}, lengths,
+      {{"packed", 44, windows[1], /*keeps_epoch=*/true}});
+  ASSERT_THAT(late, IsOk());
+  EXPECT_THAT(Loader::Create(*late, schedule, {}), refused("from step 10 on"));
+  ASSERT_OK_AND_ASSIGN(
+      const auto succession,
+      Succession<TokenWindow>({{0, windows[0]}, {40, windows[1]}}, lengths));
+  for (const DatasetPtr<TokenWindow>& root : {*mixture, succession}) {
+    ASSERT_OK_AND_ASSIGN(
+        const auto loader,
+        Loader::Create(root, schedule, Options(TokenType::kI32)));
+    const DatasetTree tree(*root);
+    for (uint64_t step = 0; step < 20; ++step) {
+      ASSERT_OK_AND_ASSIGN(const Batch batch, loader->NextBlocking());
+      ASSERT_EQ(batch.plan().seq_len, step < 10 ? 8 : kSeqLen);
+      ExpectBatch<int32_t>(batch, tree, {});
+    }
+  }
+}
+
+TEST_F(PackedBatchesTest, WhatCannotContinueAnEpochIsRefused) {
+  PackingOptions chunks;
+  chunks.chunk_documents = 30;
+  const uint64_t each[] = {8, kSeqLen};
+  EXPECT_THAT(store_->PackedWindowsOfEach(each, {}),
+              StatusIs(kInvalid, HasSubstr("chunk_documents")));
+  const auto windows = *store_->PackedWindowsOfEach(each, chunks);
+  chunks.chunk_documents = 31;
+  const auto other = *store_->PackedWindows(kSeqLen, chunks);
+  MixtureOptions options;
+  options.max_seq_len = kSeqLen;
+  options.seq_lens = {{0, 8}, {40, kSeqLen}};
+  const auto mixture = [&](const DatasetPtr<TokenWindow>& later) {
+    return MixtureDataset<TokenWindow>::Create({{"a", windows[0]}}, options,
+                                               {{"a", 40, later, true}});
+  };
+  EXPECT_THAT(mixture(windows[1]), IsOk());
+  EXPECT_THAT(mixture(other),
+              StatusIs(kInvalid, HasSubstr("other documents, or in other")));
+  EXPECT_THAT(mixture(Packed()), StatusIs(kInvalid, HasSubstr("by chunks")));
+  const auto plain = *store_->Windows(kSeqLen);
+  EXPECT_THAT(MixtureDataset<TokenWindow>::Create({{"a", plain}}, options,
+                                                  {{"a", 40, plain, true}}),
+              StatusIs(kInvalid, HasSubstr("PackedWindows()")));
+  const auto succession = [&](uint64_t start,
+                              const DatasetPtr<TokenWindow>& later) {
+    return Succession<TokenWindow>({{0, windows[0]}, {start, later}}, options);
+  };
+  EXPECT_THAT(succession(40, windows[1]), IsOk());
+  EXPECT_THAT(succession(0, windows[1]),
+              StatusIs(kInvalid, HasSubstr("increase from 0")));
+  EXPECT_THAT(succession(40, other),
+              StatusIs(kInvalid, HasSubstr("the same chunks")));
+  EXPECT_THAT(succession(40, plain),
+              StatusIs(kInvalid, HasSubstr("the same chunks")));
 }
 
 TEST_F(PackedBatchesTest, DamageIsAnErrorThatNamesTheSample) {

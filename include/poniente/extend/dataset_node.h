@@ -20,6 +20,7 @@
 namespace poniente {
 
 class DatasetNode;
+class ItemSets;
 class LossMaskSource;
 class RangeSource;
 
@@ -112,6 +113,10 @@ class DatasetNode {
   // Returns the tokens in each item; 0 if lengths differ or the items are not
   // tokens.
   virtual uint32_t item_tokens() const { return 0; }
+
+  // Returns the sets in which each epoch reads a leaf's items; null if they
+  // come in no sets.
+  virtual std::shared_ptr<const ItemSets> item_sets() const { return nullptr; }
 
   // Returns whether an epoch serves items of a child several times, as Repeat()
   // does.

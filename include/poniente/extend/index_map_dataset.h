@@ -57,6 +57,12 @@ class NodeRecipe {
   virtual absl::StatusOr<MadeMap> MakeMap(std::span<const LengthState> lengths,
                                           uint64_t seed) const = 0;
 
+  // Does the same for a node whose children are known, which are those of
+  // `node`; the default needs only their lengths.
+  virtual absl::StatusOr<MadeMap> MakeMapOf(
+      const DatasetNode& node, std::span<const LengthState> lengths,
+      uint64_t seed) const;
+
   // Returns whether MakeMap() also accepts lengths that are not final yet, and
   // then makes a map of the readable items.
   virtual bool follows_growth() const { return false; }
@@ -142,6 +148,7 @@ class MapCell {
   // Returns the map for these lengths; FailedPrecondition while a length that
   // it needs is not final.
   absl::StatusOr<MadeMap> Get(const NodeRecipe& recipe, uint64_t seed,
+                              const DatasetNode& node,
                               std::span<const LengthState> lengths) const;
   // Returns the final map if it exists already, else null.
   std::shared_ptr<const IndexMap> Kept() const;
@@ -330,7 +337,7 @@ class IndexMapDataset : public AsyncDataset<T> {
 
   absl::StatusOr<MadeMap> MapNow() const {
     if (auto kept = cell_.Kept()) return MadeMap{std::move(kept), true};
-    return cell_.Get(*recipe_, seed_, ChildLengths());
+    return cell_.Get(*recipe_, seed_, *this, ChildLengths());
   }
 
   // Returns the map once it covers `length` items or is final.

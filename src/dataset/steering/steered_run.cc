@@ -119,10 +119,13 @@ absl::StatusOr<Tokens> Changed(const Tokens& node, size_t depth,
   }
   PONIENTE_ASSIGN_OR_RETURN(const MixturePlan plan, mixture->plan());
   const uint32_t number = plan.Find(next).value();
+  // Windows of packed documents are not cut: each sample is one of them.
+  const bool is_whole = IsAllPacked(*below);
   std::vector<uint64_t> below_served;
   for (const uint64_t samples : served) {
-    below_served.push_back(
-        plan.ItemsBefore(number, is_root ? samples : NextBlock(plan, samples)));
+    const uint64_t end = is_root ? samples : NextBlock(plan, samples);
+    below_served.push_back(is_whole ? plan.Count(number, end)
+                                    : plan.ItemsBefore(number, end));
   }
   PONIENTE_ASSIGN_OR_RETURN(Tokens changed,
                             Changed(below, depth + 1, changes, below_served));

@@ -19,10 +19,12 @@
 #include "io/range_source.h"
 #include "poniente/async_dataset.h"
 #include "poniente/extend/index_map_dataset.h"
+#include "poniente/extend/item_sets.h"
 #include "poniente/extend/piecewise_items.h"
 #include "poniente/packing.h"
 #include "poniente/token_source.h"
 #include "store/packing/document_numbers.h"
+#include "store/packing/packed_documents.h"
 #include "store/packing/packing_plans.h"
 #include "store/read/piece_reads.h"
 #include "store/read/source_loss_mask.h"
@@ -32,15 +34,6 @@
 
 namespace poniente::internal {
 namespace {
-
-// What the same windows under different seeds share.
-struct Packed {
-  std::shared_ptr<const TokenSource> source;
-  std::unique_ptr<const PackingPlans> plans;
-  uint32_t window_tokens = 0;
-  PackingOptions options;
-  uint64_t fingerprint = 0;  // without the seed
-};
 
 class PackedDataset : public AsyncDataset<TokenWindow>,
                       public PiecewiseItems,
@@ -67,6 +60,9 @@ class PackedDataset : public AsyncDataset<TokenWindow>,
   }
   LengthState length_now() const override {
     return LengthState::Final(plans().num_windows());
+  }
+  std::shared_ptr<const ItemSets> item_sets() const override {
+    return MakeSets(packed_, seed_);
   }
   const PackingSummary& packing_summary() const override {
     return plans().summary();
@@ -145,7 +141,7 @@ class PackedDataset : public AsyncDataset<TokenWindow>,
  private:
   const PackingPlans& plans() const { return *packed_->plans; }
   PackingOrder OrderOf(uint64_t epoch) const {
-    return is_shuffled() ? PackingOrder(seed_, epoch) : PackingOrder();
+    return packed_->OrderOf(seed_, epoch);
   }
   absl::StatusOr<PackedBin> BinOf(const Position& position,
                                   bool may_read) const {
@@ -286,50 +282,67 @@ class PackedRanges : public PackedDataset, public RangeSource {
   }
 };
 
-// Without the seed, and the selection of documents.
-uint64_t FingerprintOf(const TokenSource& source, uint32_t window_tokens,
-                       const PackingOptions& options) {
-  const uint64_t together = Derive(
-      source.fingerprint(), Tag("packed"), uint64_t{window_tokens},
-      static_cast<uint64_t>(options.long_documents), uint64_t{options.align},
-      uint64_t{options.max_documents}, uint64_t{options.overlap},
-      uint64_t{options.parts}, uint64_t{options.shuffle});
-  const uint64_t with_ends =
-      EndTokens(options) == 0 ? together : Derive(together, Tag("noends"));
-  if (options.chunk_documents == 0) return with_ends;
-  return Derive(with_ends, Tag("chunks"), uint64_t{options.chunk_documents},
-                uint64_t{options.shuffle ? options.shuffle_chunks : 0});
+absl::Status CheckLength(uint64_t length) {
+  if (length > 0 && length < kWholeItem) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("the length of a window must be 1 to ", kWholeItem - 1,
+                   " tokens, got ", length));
+}
+
+absl::Status PackingError(const TokenSource& source,
+                          const absl::Status& error) {
+  return Prepend(
+      error, absl::StrCat("packing the documents of '", source.path(), "'"));
+}
+
+DatasetPtr<TokenWindow> DatasetOf(std::shared_ptr<const TokenSource> source,
+                                  std::unique_ptr<const PackingPlans> plans,
+                                  uint32_t window_tokens,
+                                  const PackingOptions& options,
+                                  const std::optional<Selection>& documents) {
+  const bool has_arrays = !source->arrays().empty();
+  auto packed = std::make_shared<const Packed>(
+      std::move(source), std::move(plans), window_tokens, options, documents);
+  if (has_arrays) {
+    return std::make_shared<Reseeded<PackedRanges>>(std::move(packed), 0);
+  }
+  return std::make_shared<Reseeded<PackedDataset>>(std::move(packed), 0);
 }
 
 absl::StatusOr<DatasetPtr<TokenWindow>> MakePackedWindows(
     std::shared_ptr<const TokenSource> source, uint64_t length,
-    const PackingOptions& options, std::optional<Selection> documents) {
-  if (length == 0 || length >= kWholeItem) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("the length of a window must be 1 to ", kWholeItem - 1,
-                     " tokens, got ", length));
-  }
+    const PackingOptions& options, const std::optional<Selection>& documents) {
+  PONIENTE_RETURN_IF_ERROR(CheckLength(length));
   const auto window_tokens = static_cast<uint32_t>(length);
-  uint64_t fingerprint = FingerprintOf(*source, window_tokens, options);
-  if (documents.has_value()) {
-    fingerprint = Derive(fingerprint, documents->fingerprint());
-  }
   absl::StatusOr<std::unique_ptr<const PackingPlans>> plans =
-      PackingPlans::Open(source, window_tokens, options, std::move(documents));
-  if (!plans.ok()) {
-    return Prepend(plans.status(), absl::StrCat("packing the documents of '",
-                                                source->path(), "'"));
+      PackingPlans::Open(source, window_tokens, options, documents);
+  if (!plans.ok()) return PackingError(*source, plans.status());
+  return DatasetOf(std::move(source), *std::move(plans), window_tokens, options,
+                   documents);
+}
+
+absl::StatusOr<std::vector<DatasetPtr<TokenWindow>>> MakePackedWindowsOfEach(
+    const std::shared_ptr<const TokenSource>& source,
+    std::span<const uint64_t> lengths, const PackingOptions& options,
+    const std::optional<Selection>& documents) {
+  if (options.chunk_documents == 0) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "windows of several lengths of '", source->path(),
+        "' need documents that are packed by chunks: state chunk_documents"));
   }
-  const bool has_arrays = !source->arrays().empty();
-  auto packed = std::make_shared<const Packed>(
-      Packed{std::move(source), *std::move(plans), window_tokens, options,
-             fingerprint});
-  if (has_arrays) {
-    return DatasetPtr<TokenWindow>(
-        std::make_shared<Reseeded<PackedRanges>>(std::move(packed), 0));
+  std::vector<uint32_t> tokens;
+  for (const uint64_t length : lengths) {
+    PONIENTE_RETURN_IF_ERROR(CheckLength(length));
+    tokens.push_back(static_cast<uint32_t>(length));
   }
-  return DatasetPtr<TokenWindow>(
-      std::make_shared<Reseeded<PackedDataset>>(std::move(packed), 0));
+  auto plans = PackingPlans::OpenEach(source, tokens, options, documents);
+  if (!plans.ok()) return PackingError(*source, plans.status());
+  std::vector<DatasetPtr<TokenWindow>> made;
+  for (size_t i = 0; i < tokens.size(); ++i) {
+    made.push_back(DatasetOf(source, std::move((*plans)[i]), tokens[i], options,
+                             documents));
+  }
+  return made;
 }
 
 }  // namespace
@@ -348,6 +361,21 @@ absl::StatusOr<DatasetPtr<TokenWindow>> TokenSource::PackedWindows(
     const Selection& documents) const {
   return internal::MakePackedWindows(shared_from_this(), length, options,
                                      documents);
+}
+
+absl::StatusOr<std::vector<DatasetPtr<TokenWindow>>>
+TokenSource::PackedWindowsOfEach(std::span<const uint64_t> lengths,
+                                 const PackingOptions& options) const {
+  return internal::MakePackedWindowsOfEach(shared_from_this(), lengths, options,
+                                           std::nullopt);
+}
+
+absl::StatusOr<std::vector<DatasetPtr<TokenWindow>>>
+TokenSource::PackedWindowsOfEach(std::span<const uint64_t> lengths,
+                                 const PackingOptions& options,
+                                 const Selection& documents) const {
+  return internal::MakePackedWindowsOfEach(shared_from_this(), lengths, options,
+                                           documents);
 }
 
 }  // namespace poniente

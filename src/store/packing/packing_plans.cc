@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "index/packing/chunk_order.h"
 #include "index/packing/packing_options.h"
 #include "store/packing/chunk_table.h"
 #include "store/packing/live_values.h"
@@ -52,9 +51,21 @@ class WholePlan final : public PackingPlans {
 // of their documents, those used last are in memory.
 class ChunkPlans final : public PackingPlans {
  public:
+  // The chunks in memory, by their number and that of the length of windows.
+  using LiveChunks = LiveValues<PackedChunk>;
+
+  // Batches at the end of one shuffle window read the next one, too.
+  static std::shared_ptr<const LiveChunks> MakeLive(
+      const PackingOptions& options) {
+    return std::make_shared<const LiveChunks>(2 *
+                                              size_t{options.shuffle_chunks});
+  }
+
+  // `number`: that of the length, among those that share `chunks`.
   ChunkPlans(std::shared_ptr<const TokenSource> source, uint32_t window_tokens,
              const PackingOptions& options, std::optional<Selection> selection,
-             std::shared_ptr<const ChunkTable> table)
+             std::shared_ptr<const ChunkTable> table,
+             std::shared_ptr<const LiveChunks> chunks, uint32_t number)
       : source_(std::move(source)),
         window_tokens_(window_tokens),
         options_(options),
@@ -62,17 +73,22 @@ class ChunkPlans final : public PackingPlans {
         table_(std::move(table)),
         orders_(std::clamp<size_t>(
             kOrderBytes / (8 * table_->windows.size() + 1), 4, 64)),
-        // Batches at the end of one shuffle window read the next one, too.
-        chunks_(2 * size_t{options.shuffle_chunks}) {}
+        chunks_(std::move(chunks)),
+        first_key_(uint64_t{number} << 32) {}
 
   void AddSeed() const override {
     // Relaxed: publishes nothing.
     const uint64_t seeds = seeds_.fetch_add(1, std::memory_order_relaxed) + 1;
-    chunks_.KeepAtLeast(2 * size_t{options_.shuffle_chunks} *
-                        std::min(seeds, kMostSeeds));
+    chunks_->KeepAtLeast(2 * size_t{options_.shuffle_chunks} *
+                         std::min(seeds, kMostSeeds));
   }
 
   const PackingSummary& summary() const override { return table_->summary; }
+
+  std::shared_ptr<const ChunkOrder> ChunksIn(
+      const PackingOrder& order) const override {
+    return OrderOf(order);
+  }
 
   absl::StatusOr<PackedBin> BinOf(uint64_t window, const PackingOrder& order,
                                   bool may_read) const override {
@@ -82,7 +98,8 @@ class ChunkPlans final : public PackingPlans {
       windows = OrderOf(order);
     }
     const ChunkBin at = windows->BinAt(window);
-    std::shared_ptr<const PackedChunk> chunk = chunks_.Find(at.chunk);
+    std::shared_ptr<const PackedChunk> chunk =
+        chunks_->Find(first_key_ + at.chunk);
     if (chunk == nullptr) {
       if (!may_read) return PackedBin();
       PONIENTE_ASSIGN_OR_RETURN(chunk, Chunk(at.chunk));
@@ -125,7 +142,8 @@ class ChunkPlans final : public PackingPlans {
 
   absl::StatusOr<std::shared_ptr<const PackedChunk>> Chunk(
       uint64_t number) const {
-    return chunks_.Get(number, [this](uint64_t chunk) { return Make(chunk); });
+    return chunks_->Get(first_key_ + number,
+                        [&](uint64_t) { return Make(number); });
   }
 
   absl::StatusOr<std::shared_ptr<const PackedChunk>> Make(
@@ -152,7 +170,8 @@ class ChunkPlans final : public PackingPlans {
   const std::shared_ptr<const ChunkTable> table_;
   mutable std::atomic<uint64_t> seeds_ = 0;
   LiveValues<ChunkOrder> orders_;
-  LiveValues<PackedChunk> chunks_;
+  const std::shared_ptr<const LiveChunks> chunks_;
+  const uint64_t first_key_;  // in chunks_; chunks are fewer than 2^32
 };
 
 }  // namespace
@@ -166,9 +185,9 @@ absl::StatusOr<std::unique_ptr<const PackingPlans>> PackingPlans::Open(
     PONIENTE_ASSIGN_OR_RETURN(
         std::shared_ptr<const ChunkTable> table,
         OpenChunkTable(*source, selected, window_tokens, options));
-    return std::make_unique<const ChunkPlans>(std::move(source), window_tokens,
-                                              options, std::move(selection),
-                                              std::move(table));
+    return std::make_unique<const ChunkPlans>(
+        std::move(source), window_tokens, options, std::move(selection),
+        std::move(table), ChunkPlans::MakeLive(options), /*number=*/0);
   }
   PONIENTE_ASSIGN_OR_RETURN(
       LengthOrder order, OpenLengthOrder(*source, selected, options.index_file,
@@ -181,6 +200,27 @@ absl::StatusOr<std::unique_ptr<const PackingPlans>> PackingPlans::Open(
                   EndTokens(options),
                   std::move(order),
                   std::move(packing)});
+}
+
+absl::StatusOr<std::vector<std::unique_ptr<const PackingPlans>>>
+PackingPlans::OpenEach(const std::shared_ptr<const TokenSource>& source,
+                       std::span<const uint32_t> lengths,
+                       const PackingOptions& options,
+                       const std::optional<Selection>& selection) {
+  const Selection* const selected =
+      selection.has_value() ? &*selection : nullptr;
+  const auto live = ChunkPlans::MakeLive(options);
+  std::vector<std::unique_ptr<const PackingPlans>> plans;
+  for (const uint32_t length : lengths) {
+    PackingOptions own = options;
+    if (!own.index_file.empty()) absl::StrAppend(&own.index_file, "-", length);
+    PONIENTE_ASSIGN_OR_RETURN(std::shared_ptr<const ChunkTable> table,
+                              OpenChunkTable(*source, selected, length, own));
+    const auto number = static_cast<uint32_t>(plans.size());
+    plans.push_back(std::make_unique<const ChunkPlans>(
+        source, length, options, selection, std::move(table), live, number));
+  }
+  return plans;
 }
 
 }  // namespace poniente::internal

@@ -8,9 +8,11 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "index/packing/chunk_order.h"
 #include "index/packing/window_packing.h"
 #include "poniente/packing.h"
 #include "poniente/selection.h"
@@ -37,11 +39,27 @@ class PackingPlans {
   static absl::StatusOr<std::unique_ptr<const PackingPlans>> Open(
       std::shared_ptr<const TokenSource> source, uint32_t window_tokens,
       const PackingOptions& options, std::optional<Selection> selection);
+  // Opens the same for several lengths of windows, in their order. Together
+  // they keep as many chunks in memory as one of them would. With an
+  // index_file, the file of length L has "-L" behind its name. REQUIRES:
+  // documents are packed by chunks.
+  static absl::StatusOr<std::vector<std::unique_ptr<const PackingPlans>>>
+  OpenEach(const std::shared_ptr<const TokenSource>& source,
+           std::span<const uint32_t> lengths, const PackingOptions& options,
+           const std::optional<Selection>& selection);
   virtual ~PackingPlans() = default;
 
   // Says that windows are served in the order of one more seed, which needs
   // chunks of its own in memory.
   virtual void AddSeed() const {}
+
+  // Returns the order of the chunks in an epoch; null if documents are not
+  // packed by chunks.
+  virtual std::shared_ptr<const ChunkOrder> ChunksIn(
+      const PackingOrder& order) const {
+    (void)order;
+    return nullptr;
+  }
 
   virtual const PackingSummary& summary() const = 0;
   uint64_t num_windows() const { return summary().windows; }

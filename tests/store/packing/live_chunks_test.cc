@@ -4,6 +4,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <memory>
@@ -14,6 +15,7 @@
 #include "poniente/packing.h"
 #include "tests/store/packing/lengths_source.h"
 #include "tests/support/status_matchers.h"
+#include "tests/support/temp_dir.h"
 
 namespace poniente {
 namespace {
@@ -69,6 +71,58 @@ TEST(LiveChunksTest, EachSeedHasItsChunksInMemory) {
   }
   // No place makes a chunk more than once.
   EXPECT_LE(source->reads, 5 * 80 * 2);
+}
+
+// Windows of several lengths: chunks of a length that is no longer read make
+// room for those of another.
+TEST(LiveChunksTest, SeveralLengthsShareTheMemory) {
+  const auto source =
+      std::make_shared<LengthsSource>(std::vector<uint64_t>(1000, 10));
+  PackingOptions options;
+  options.chunk_documents = 50;  // 20 chunks of 13 and 7 windows
+  options.shuffle_chunks = 2;
+  const uint64_t lengths[] = {40, 80};
+  ASSERT_OK_AND_ASSIGN(const auto windows,
+                       source->PackedWindowsOfEach(lengths, options));
+  EXPECT_EQ(source->reads, 2 * 20);
+  source->reads = 0;
+  const PiecewiseItems& of_40 = *PiecesOf(*windows[0]);
+  const PiecewiseItems& of_80 = *PiecesOf(*windows[1]);
+  // The same chunk in both lengths: two packings.
+  ASSERT_OK_AND_ASSIGN(const auto short_items, of_40.ItemsIn(70, 0));
+  ASSERT_OK_AND_ASSIGN(const auto long_items, of_80.ItemsIn(70, 0));
+  EXPECT_EQ(source->reads, 2 * 2);
+  EXPECT_TRUE(PackedItemsOf(*windows[0])
+                  ->HasSquaredLengthsInMemory({short_items[0].item, 0}));
+  EXPECT_TRUE(PackedItemsOf(*windows[1])
+                  ->HasSquaredLengthsInMemory({long_items[0].item, 0}));
+  // Four other chunks.
+  for (uint64_t chunk = 10; chunk < 14; ++chunk) {
+    EXPECT_THAT(of_80.ItemsIn(50 * chunk, 0), IsOk());
+  }
+  EXPECT_EQ(source->reads, 6 * 2);
+  EXPECT_FALSE(PackedItemsOf(*windows[0])
+                   ->HasSquaredLengthsInMemory({short_items[0].item, 0}));
+  EXPECT_FALSE(PackedItemsOf(*windows[1])
+                   ->HasSquaredLengthsInMemory({long_items[0].item, 0}));
+}
+
+// Each length has a file of its own.
+TEST(LiveChunksTest, IndexFilesOfSeveralLengths) {
+  const testing::TempDir folder;
+  const auto source =
+      std::make_shared<LengthsSource>(std::vector<uint64_t>(1000, 10));
+  PackingOptions options;
+  options.chunk_documents = 50;
+  options.index_file = folder.path("chunks");
+  const uint64_t lengths[] = {40, 80};
+  ASSERT_THAT(source->PackedWindowsOfEach(lengths, options), IsOk());
+  EXPECT_EQ(source->reads, 2 * 20);
+  EXPECT_EQ(::access(folder.path("chunks").c_str(), R_OK), -1);
+  EXPECT_EQ(::access(folder.path("chunks-40").c_str(), R_OK), 0);
+  EXPECT_EQ(::access(folder.path("chunks-80").c_str(), R_OK), 0);
+  ASSERT_THAT(source->PackedWindowsOfEach(lengths, options), IsOk());
+  EXPECT_EQ(source->reads, 2 * 20);
 }
 
 TEST(LiveChunksTest, ManyThreadsMakeAChunkOnce) {
