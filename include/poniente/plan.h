@@ -98,8 +98,12 @@ struct PlannedRunSource {
   // node above.
   bool is_over_repeated = false;
 
-  // Tokens skipped by changes of length: less than a group of windows at each.
+  // Tokens skipped by changes of length: less than a group of windows at each;
+  // if documents are packed, less than a shuffle window of chunks.
   double skipped_tokens = 0;
+  // If documents are packed: how many these are, on average, those that were
+  // split counted by their pieces.
+  double skipped_documents = 0;
   // For leaves: the tokens left over that are too few for a window (nullopt if
   // only some documents are read), the path (empty without files), and the size
   // in tokens.
@@ -203,6 +207,7 @@ struct PlannedRun {
   double bytes = 0;
   // Sums over all sources.
   double skipped_tokens = 0;
+  double skipped_documents = 0;
   double left_over_tokens = 0;
   // Tokens at the ends of windows that no sample reads: seq_len does not divide
   // max_seq_len, or windows are trimmed.

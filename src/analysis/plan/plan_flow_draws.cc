@@ -22,18 +22,18 @@ class CutFlow final : public NodeFlow {
   CutFlow(std::shared_ptr<const CutMap> map, Flow flow)
       : NodeFlow(std::move(flow)), map_(std::move(map)) {}
 
-  Flow Child(uint32_t /*child*/) const override {
-    return FlowOfDraws(map_->draws(), 0, false, flow_);
+  Flow Child(uint32_t child) const override {
+    return FlowOfDraws(map_->draws(), child, false, flow_);
   }
-  double Skipped(uint32_t /*child*/) const override {
+  double Skipped(uint32_t child) const override {
     if (flow_.marks.empty()) return 0;
-    return SkippedPlaces(map_->draws(), 0, flow_.marks.back().at);
+    return SkippedPlaces(map_->draws(), child, flow_.marks.back().at);
   }
 
  protected:
-  std::optional<Reached> Above(uint32_t /*child*/,
+  std::optional<Reached> Above(uint32_t child,
                                const Reached& below) const override {
-    return OrdinalsOf(map_->draws(), 0, below);
+    return OrdinalsOf(map_->draws(), child, below);
   }
 
  private:

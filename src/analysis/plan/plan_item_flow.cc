@@ -130,8 +130,13 @@ double SkippedPlaces(const ItemDraws& draws, uint32_t view, double drawn) {
   for (size_t u = 0; u + 1 < segments.size(); ++u) {
     const Segment& next = segments[u + 1];
     const auto first = static_cast<double>(next.first_ordinal);
-    if (segments[u].view.number != view || next.view.number != view) continue;
+    if (segments[u].view.number != view) continue;
     if (drawn <= first) break;
+    // Of the set that another view passes over (2.8).
+    if (next.view.number != view) {
+      skipped += static_cast<double>(next.left_out);
+      continue;
+    }
     // The group that a change of length leaves: b_(u+1) minus the places drawn
     // (docs/index-math.md 2.7).
     skipped += PlacesBefore(next, first) - PlacesBefore(segments[u], first);

@@ -5,6 +5,7 @@
 #include <iterator>
 #include <limits>
 
+#include "dataset/leaf_items.h"
 #include "util/status_macros.h"
 
 namespace poniente::internal {
@@ -78,6 +79,13 @@ absl::StatusOr<std::optional<Repeat>> FindRepeat(
     for (size_t i = 0; i < items.size(); ++i) {
       const LikeLeaf* const at = LeafOf(leaves, items[i].leaf);
       if (at == nullptr) continue;
+      // Each epoch seats the documents anew, so windows of two epochs cannot be
+      // compared: a second epoch reads documents again.
+      const bool is_packed =
+          PackedItemsOf(tree.leaves()[items[i].leaf]) != nullptr;
+      if (is_packed && items[i].position.epoch > 0) {
+        return Repeat{first + i, true};
+      }
       if (!read.Add({at->first, items[i].position})) {
         return Repeat{first + i, true};
       }

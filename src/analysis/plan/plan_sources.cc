@@ -7,6 +7,7 @@
 
 #include "config/tree/stored_width.h"
 #include "dataset/joined_path.h"
+#include "dataset/leaf_items.h"
 #include "index/maps/repeat_map.h"
 #include "util/status_macros.h"
 
@@ -25,7 +26,12 @@ constexpr uint64_t kLeastForRepeat = 1024;
 }  // namespace
 
 bool IsPassedThrough(const std::vector<NamedNode>& children) {
-  return children.size() == 1 && children[0].name.empty();
+  return !children.empty() &&
+         std::all_of(children.begin(), children.end(),
+                     [&](const NamedNode& child) {
+                       return child.name.empty() &&
+                              child.view == &child - children.data();
+                     });
 }
 
 Flow RootFlow(const DatasetNode& root, const RunSteps& run,
@@ -103,11 +109,28 @@ absl::Status PlanSources::AddNode(const DatasetNode& node, const Flow& flow,
       AddSamples(below, own);
       own->is_weightless &= made->IsWeightless(i);
     }
-    own->source.skipped_tokens += made->Skipped(i) * max_seq_len_;
+    // The windows of several lengths: their passes are the row's.
+    if (is_passed && children.size() > 1) own->counted = children[i].node;
+    AddSkipped(*children[i].node, made->Skipped(i), &own->source);
     PONIENTE_RETURN_IF_ERROR(
         AddNode(*children[i].node, below, {made.get(), i}, own));
   }
   return absl::OkStatus();
+}
+
+void PlanSources::AddSkipped(const DatasetNode& node, double windows,
+                             PlannedRunSource* source) const {
+  const PackedItems* const packed = PackedItemsOf(node);
+  if (packed == nullptr) {
+    source->skipped_tokens += windows * max_seq_len_;
+    return;
+  }
+  const PackingSummary& summary = packed->packing_summary();
+  source->skipped_tokens +=
+      windows * static_cast<double>(summary.window_tokens);
+  if (windows == 0) return;
+  source->skipped_documents += windows * static_cast<double>(summary.pieces) /
+                               static_cast<double>(summary.windows);
 }
 
 PlanSources::Row* PlanSources::RowOf(Row* parent, const NamedNode& child) {
@@ -224,7 +247,11 @@ absl::Status PlanSources::LookUpSamples() {
       for (size_t at = 0; at < items.size(); ++at) {
         ++counts[items[at].leaf][i];
         const Leaf& leaf = leaves_[items[at].leaf];
-        if (read.Add({leaf.like, items[at].position})) continue;
+        // As in FindRepeat().
+        const bool is_again =
+            PackedItemsOf(tree.leaves()[items[at].leaf]) != nullptr &&
+            items[at].position.epoch > 0;
+        if (!is_again && read.Add({leaf.like, items[at].position})) continue;
         for (Row* row = leaf.row; row != nullptr && !row->first_repeat;
              row = row->parent) {
           row->first_repeat = Repeat{first + at, true};
@@ -247,7 +274,9 @@ absl::Status PlanSources::LookUpSamples() {
         const auto samples = static_cast<double>(counts[l][i]);
         row->samples[i] += samples;
         if (length == 0) continue;
-        row->passes[i] += samples / run_.intervals()[i].parts / length;
+        const uint32_t parts =
+            row->source.packing ? 1 : run_.intervals()[i].parts;
+        row->passes[i] += samples / parts / length;
       }
     }
   }
@@ -304,12 +333,15 @@ void PlanSources::Finish(Row* row, double passes_above, PlannedRun* plan) {
     const double bytes = tokens * source.token_bytes;
     plan->bytes += bytes;
     plan->stages[interval.stage].bytes_per_step += bytes;
+    if (source.packing) continue;  // they are not cut
     plan->cut_off_tokens +=
         row->samples[i] / interval.parts *
         (plan->max_seq_len - double{1} * interval.parts * interval.seq_len);
   }
   if (source.length.has_value()) {
-    source.epoch_tokens = *source.length * plan->max_seq_len;
+    source.epoch_tokens =
+        *source.length * (source.packing ? source.packing->window_tokens
+                                         : uint64_t{plan->max_seq_len});
     if (*source.length > 0) {
       source.epochs =
           std::accumulate(row->passes.begin(), row->passes.end(), 0.0);
@@ -332,6 +364,7 @@ void PlanSources::Finish(Row* row, double passes_above, PlannedRun* plan) {
   source.is_over_repeated =
       passes > plan->max_repeats && passes > 1.1 * passes_above;
   plan->skipped_tokens += source.skipped_tokens;
+  plan->skipped_documents += source.skipped_documents;
   plan->left_over_tokens +=
       static_cast<double>(source.left_over_tokens.value_or(0));
   plan->is_exact &= source.is_exact;

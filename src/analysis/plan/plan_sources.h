@@ -71,6 +71,9 @@ class PlanSources {
   absl::Status AddNode(const DatasetNode& node, const Flow& flow,
                        const TreePosition& place, Row* row);
   void AddLeaf(const DatasetNode& node, Row* row);
+  // Adds windows of the node that changes of length skip.
+  void AddSkipped(const DatasetNode& node, double windows,
+                  PlannedRunSource* source) const;
   void AddSamples(const Flow& flow, Row* row);
   void AddPasses(const Flow& flow, const TreePosition& place, Row* row);
   Row* RowOf(Row* parent, const NamedNode& child);

@@ -115,6 +115,7 @@ Json SourceJson(const PlannedRunSource& source) {
   json["starved"] = StarvedJson(source.starved);
   json["over_repeated"] = source.is_over_repeated;
   json["skipped_tokens"] = Number(source.skipped_tokens);
+  json["skipped_documents"] = Number(source.skipped_documents);
   if (!source.is_leaf) return json;
   json["left_over_tokens"] = OrNull(source.left_over_tokens);
   json["packing"] = PackingJson(source.packing);
@@ -177,6 +178,7 @@ Json PlanJson(const PlannedRun& plan, bool with_series) {
   json["cut_short"] = plan.is_cut_short;
   json["bytes"] = Number(plan.bytes);
   json["skipped_tokens"] = Number(plan.skipped_tokens);
+  json["skipped_documents"] = Number(plan.skipped_documents);
   json["left_over_tokens"] = Number(plan.left_over_tokens);
   json["cut_off_tokens"] = Number(plan.cut_off_tokens);
   json["max_repeats"] = plan.max_repeats;

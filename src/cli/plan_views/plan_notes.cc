@@ -81,9 +81,11 @@ void AddSkipped(const PlannedRun& plan, std::vector<std::string>* warnings) {
   }
   warnings->push_back(absl::StrFormat(
       "changes of sequence length skip %s tokens, while %s are read; the "
-      "sources that skip most: %s; a smaller group_items skips fewer",
+      "sources that skip most: %s; a smaller %s skips fewer",
       ShortCount(plan.skipped_tokens),
-      ShortCount(static_cast<double>(plan.tokens)), names.Text()));
+      ShortCount(static_cast<double>(plan.tokens)), names.Text(),
+      skipped[0]->skipped_documents > 0 ? "shuffle_chunks or chunk_documents"
+                                        : "group_items"));
 }
 
 }  // namespace

@@ -172,6 +172,10 @@ void PrintTotals(const PlannedRun& plan, std::ostream& out) {
   out << "  read          " << Bytes(plan.bytes) << " as stored\n";
   out << "  skipped       " << ShortCount(plan.skipped_tokens)
       << " tokens at changes of length";
+  if (plan.skipped_documents > 0) {
+    out << " (about " << ShortCount(plan.skipped_documents)
+        << " packed documents)";
+  }
   if (plan.cut_off_tokens > 0) {
     out << ", " << ShortCount(plan.cut_off_tokens)
         << " at the ends of windows that samples do not fill";

@@ -25,7 +25,7 @@ constexpr ConfigKey kKeys[] = {
 {kData, "total_tokens", "integer >= 1", "tokens", "see `steps`", "the run ends with the first step that reaches this number of tokens; instead of `steps`"},
 {kData, "batch_size", "integer >= 1", "samples", "required", "samples per step, over all ranks"},
 {kData, "seq_len", "integer >= 1", "tokens", "required", "tokens per sample; stores are cut into windows of `max_seq_len` tokens, and the tail of each store is dropped"},
-{kData, "max_seq_len", "integer >= 1", "tokens", "the longest `seq_len` of the run", "tokens per window; shorter samples are parts of windows. State it if longer samples may be wanted later: it cannot change during a run"},
+{kData, "max_seq_len", "integer >= 1", "tokens", "the longest `seq_len` of the run", "tokens per window; shorter samples are parts of windows, except for packed documents, which have windows of each length. State it if longer samples may be wanted later: it cannot change during a run"},
 {kData, "trim", "boolean", "", "false", "a shorter sample is the beginning of a window, and the rest of the window is not used; for comparisons"},
 {kData, "last_batch", "`\"keep\"`, `\"drop\"`", "", "`\"keep\"`", "what happens to the last samples of a run that ends with its data, if they fill no batch"},
 {kData, "shares_of", "`\"steps\"`, `\"tokens\"`", "", "required where they differ", "what `start_share`, `share` and `ramp_share` are shares of; they differ if batch size or length changes"},
@@ -106,7 +106,7 @@ constexpr ConfigKey kKeys[] = {
 {kPacking, "shuffle", "boolean", "", "true", "each epoch seats the documents, and orders the windows, anew"},
 {kPacking, "chunk_documents", "integer >= 0", "documents", "0, all together", "consecutive documents that are packed apart from all others, so that windows that follow each other read nearby documents ([packing.md](packing.md#chunks))"},
 {kPacking, "shuffle_chunks", "integer, 1 to 65536", "chunks", "8", "with `chunk_documents`: chunks, at random places of the source, whose windows are shuffled together"},
-{kPacking, "index_file", "string", "", "in the store's folder, else in memory", "of one source: the file that holds the order of its documents by length or, with `chunk_documents`, the number of windows of each chunk; made if it does not exist. Changes no token"},
+{kPacking, "index_file", "string", "", "in the store's folder, else in memory", "of one source: the file that holds the order of its documents by length or, with `chunk_documents`, the number of windows of each chunk; made if it does not exist. If the sequence length changes, the file for length L has `-L` behind its name. Changes no token"},
 
 {kLossMask, "path", "string", "", "that of the tokens", "the files of the mask, one number per token; relative to the folder of the TOML file"},
 {kLossMask, "glob", "string", "", "the format's own", "in a folder, only the files whose names match"},

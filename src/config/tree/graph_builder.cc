@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "config/run_nodes.h"
+#include "config/tree/packed_lengths.h"
 #include "config/tree/schedule_builder.h"
 #include "config/tree/selections.h"
 #include "config/tree/sources.h"
@@ -52,6 +53,7 @@ class GraphBuilder {
     PONIENTE_RETURN_IF_ERROR(MakeSchedule());
     PONIENTE_ASSIGN_OR_RETURN(
         Tokens dataset, BuildNode(run_.data, NodePosition::kRoot, nullptr));
+    PONIENTE_ASSIGN_OR_RETURN(dataset, CutToLengths(std::move(dataset)));
     PONIENTE_ASSIGN_OR_RETURN(dataset, FitToRun(std::move(dataset)));
     BuiltRun built{std::move(dataset), {}, *schedule_, sources_.warnings()};
     const DatasetTree tree(*built.dataset);
@@ -70,6 +72,13 @@ class GraphBuilder {
         root.kind == NodeKind::kMixture &&
         root.mixture.weight_rule == WeightRule::kSizeProportional;
     if (needs_sizes) {
+      PONIENTE_ASSIGN_OR_RETURN(const Schedule stretches, BuildStretches(run_));
+      PONIENTE_RETURN_IF_ERROR(SetLengths(stretches));
+      const Node* above = &run_.data;
+      for (;; above = &above->children[0]) {
+        if (above->pack_documents) packing_ = &*above->pack_documents;
+        if (above->kind != NodeKind::kUse) break;
+      }
       for (const Node& child : root.children) {
         if (HasStagePlacedByRun(child)) {
           return absl::InvalidArgumentError(
@@ -83,22 +92,48 @@ class GraphBuilder {
             BuildNode(child, NodePosition::kComponent, nullptr));
         items.push_back(made->CurrentLength());
       }
+      packing_ = nullptr;
     }
     PONIENTE_ASSIGN_OR_RETURN(schedule_, BuildSchedule(run_, items));
-    return absl::OkStatus();
+    return SetLengths(*schedule_);
   }
 
-  // A root that is not a mixture is cut here, and one that ends too early
-  // begins again.
+  absl::Status SetLengths(const Schedule& schedule) {
+    lengths_ = LengthsOf(schedule);
+    packed_tokens_ = lengths_[0].tokens;
+    std::vector<uint64_t> each;
+    for (const LengthFrom& length : lengths_) each.push_back(length.tokens);
+    std::sort(each.begin(), each.end());
+    each.erase(std::unique(each.begin(), each.end()), each.end());
+    sources_.SetPackedLengths(std::move(each));
+    return CheckPackedLengths(run_, lengths_, WindowTokens(run_));
+  }
+
+  // A root that is not a mixture is cut here, or followed by the windows of
+  // other lengths.
+  absl::StatusOr<Tokens> CutToLengths(Tokens dataset) {
+    if (Used(run_.data).kind == NodeKind::kMixture || !schedule_->cuts_items())
+      return dataset;
+    const MixtureOptions options =
+        schedule_->MixtureOptionsFrom(MixtureOptionsOf(run_.data.mixture));
+    if (PacksOf(run_.data, false) != Packs::kAll) {
+      return Cut(std::move(dataset), options);
+    }
+    if (lengths_.size() == 1) return dataset;
+    std::vector<Successor<TokenWindow>> successors;
+    for (const LengthFrom& length : lengths_) {
+      packed_tokens_ = length.tokens;
+      PONIENTE_ASSIGN_OR_RETURN(
+          Tokens made, BuildNode(run_.data, NodePosition::kRoot, nullptr));
+      successors.push_back({length.start, std::move(made)});
+    }
+    return Succession(std::move(successors), options);
+  }
+
+  // A root that ends too early begins again.
   absl::StatusOr<Tokens> FitToRun(Tokens dataset) const {
     const Node& root = Used(run_.data);
     const bool is_mixture = root.kind == NodeKind::kMixture;
-    if (!is_mixture && schedule_->cuts_items()) {
-      PONIENTE_ASSIGN_OR_RETURN(
-          dataset,
-          Cut(std::move(dataset), schedule_->MixtureOptionsFrom(
-                                      MixtureOptionsOf(run_.data.mixture))));
-    }
     const bool has_own_end =
         is_mixture && (root.mixture.stop_rule != StopRule::kRestart ||
                        std::any_of(root.children.begin(), root.children.end(),
@@ -136,8 +171,9 @@ class GraphBuilder {
       case NodeKind::kHub:
       case NodeKind::kDeclared: {
         const bool is_packed = packing_ != nullptr && packing_->is_packed;
-        absl::StatusOr<Tokens> made = sources_.Windows(
-            node, is_packed ? &packing_->options : nullptr, &selections_);
+        absl::StatusOr<Tokens> made =
+            sources_.Windows(node, is_packed ? &packing_->options : nullptr,
+                             packed_tokens_, &selections_);
         located_ |= !made.ok() && node.documents.has_value();
         if (is_packed && !located_ && absl::IsInvalidArgument(made.status())) {
           located_ = true;
@@ -243,17 +279,21 @@ class GraphBuilder {
                               OptionsOf(node, at, before));
     PONIENTE_ASSIGN_OR_RETURN(const std::optional<MixturePlan> plan,
                               PlanOf(node, at, before, options));
+    const std::vector<LengthFrom> lengths = LengthsIn(at, before);
     std::vector<MixtureComponent<TokenWindow>> components;
     std::vector<ComponentView<TokenWindow>> views;
     for (const Node& child : node.children) {
       ItemsBefore below;
       if (plan.has_value()) {
-        below = [plan, before, number = plan->Find(child.name).value(),
-                 at](uint64_t sample) {
-          return plan->ItemsBefore(
-              number, at == NodePosition::kRoot ? sample : before(sample));
+        below = [plan, before, number = plan->Find(child.name).value(), at,
+                 is_packed = IsPacked(child)](uint64_t sample) {
+          if (at != NodePosition::kRoot) sample = before(sample);
+          // Packed windows are not cut: each sample is one of them.
+          return is_packed ? plan->Count(number, sample)
+                           : plan->ItemsBefore(number, sample);
         };
       }
+      packed_tokens_ = lengths[0].tokens;
       PONIENTE_ASSIGN_OR_RETURN(
           Tokens made, BuildNode(child, NodePosition::kComponent, below));
       PONIENTE_RETURN_IF_ERROR(CheckNotEmpty(node, at, child, *made));
@@ -263,10 +303,29 @@ class GraphBuilder {
       component.weight = WeightOf(child);
       component.max_epochs = child.max_epochs;
       component.shuffle = child.shuffle.value_or(ShuffleOptions::Full());
-      PONIENTE_RETURN_IF_ERROR(AddViews(node, at, child, options, &views));
+      PONIENTE_RETURN_IF_ERROR(
+          AddViews(node, at, child, options, lengths, &views));
     }
     return MixtureDataset<TokenWindow>::Create(std::move(components), options,
                                                std::move(views));
+  }
+
+  // Whether all sources at or below a child of the node that is built are
+  // packed.
+  bool IsPacked(const Node& child) const {
+    return PacksOf(child, packing_ != nullptr && packing_->is_packed) ==
+           Packs::kAll;
+  }
+  bool IsPackedSource(const Node& child) const {
+    return Used(child).children.empty() && IsPacked(child);
+  }
+
+  // The lengths of a mixture's samples, in its own samples.
+  std::vector<LengthFrom> LengthsIn(NodePosition at,
+                                    const ItemsBefore& before) const {
+    if (at == NodePosition::kRoot && schedule_.has_value()) return lengths_;
+    if (before == nullptr) return {lengths_[0]};
+    return LengthsBelow(lengths_, before);
   }
 
   const std::vector<RunStage>& StagesOf(const Node& node,
@@ -320,45 +379,78 @@ class GraphBuilder {
     return Prepend(sample.status(), ToString(stage.location));
   }
 
-  // For mixtures below whose stages go by the run.
+  // For mixtures below whose stages, or lengths, go by the run.
   absl::StatusOr<std::optional<MixturePlan>> PlanOf(
       const Node& node, NodePosition at, const ItemsBefore& before,
       const MixtureOptions& options) const {
-    const bool is_needed = std::any_of(
-        node.children.begin(), node.children.end(), HasStagePlacedByRun);
+    const bool has_lengths_below =
+        lengths_.size() > 1 &&
+        std::any_of(node.children.begin(), node.children.end(),
+                    [this](const Node& child) {
+                      return IsPacked(child) && !IsPackedSource(child);
+                    });
+    const bool is_needed =
+        has_lengths_below ||
+        std::any_of(node.children.begin(), node.children.end(),
+                    HasStagePlacedByRun);
     if (!is_needed || schedule_ == std::nullopt) {
       return std::optional<MixturePlan>();
     }
-    if (at == NodePosition::kRoot) {
+    if (at == NodePosition::kRoot && !has_lengths_below) {
       return std::optional<MixturePlan>(*schedule_->mixture());
     }
-    if (before == nullptr) return std::optional<MixturePlan>();
+    if (at != NodePosition::kRoot && before == nullptr) {
+      return std::optional<MixturePlan>();
+    }
+    // Views begin stages, as in the mixture itself.
+    std::vector<uint64_t> starts;
     std::vector<WeightedComponent> components;
     for (const Node& child : node.children) {
       components.push_back({child.name, WeightOf(child), std::nullopt});
+      if (!has_lengths_below) continue;
+      for (const auto& [start, change] :
+           ViewsOf(node, at, child, options, LengthsIn(at, before))) {
+        starts.push_back(start);
+      }
     }
     PONIENTE_ASSIGN_OR_RETURN(
-        MixturePlan plan, MixturePlan::Create(options, std::move(components)));
+        MixturePlan plan,
+        MixturePlan::Create(options, std::move(components), starts));
     return std::optional<MixturePlan>(std::move(plan));
   }
 
-  // The component under other thresholds.
+  ViewChanges ViewsOf(const Node& node, NodePosition at, const Node& child,
+                      const MixtureOptions& options,
+                      const std::vector<LengthFrom>& lengths) const {
+    std::vector<uint64_t> starts;  // of the stages
+    for (size_t i = 0; i < StagesOf(node, at).size(); ++i) {
+      starts.push_back(at == NodePosition::kRoot
+                           ? PlannedStageOf(*schedule_, run_, i).start_sample
+                           : options.stages[i].start);
+    }
+    ViewChanges changes = ThresholdsOf(child, StagesOf(node, at), starts);
+    if (lengths.size() > 1 && IsPackedSource(child)) {
+      AddLengths(lengths, &changes);
+    }
+    return changes;
+  }
+
+  // The component under other thresholds, and in windows of other lengths.
   absl::Status AddViews(const Node& node, NodePosition at, const Node& child,
                         const MixtureOptions& options,
+                        const std::vector<LengthFrom>& lengths,
                         std::vector<ComponentView<TokenWindow>>* views) {
-    const std::vector<RunStage>& stages = StagesOf(node, at);
-    for (size_t i = 0; i < stages.size(); ++i) {
-      const auto threshold = stages[i].thresholds.find(child.name);
-      if (threshold == stages[i].thresholds.end()) continue;
-      Node changed = child;
-      SetThreshold(threshold->second, &changed);
-      const uint64_t start =
-          at == NodePosition::kRoot
-              ? PlannedStageOf(*schedule_, run_, i).start_sample
-              : options.stages[i].start;
+    const ViewChanges changes = ViewsOf(node, at, child, options, lengths);
+    if (changes.empty()) return absl::OkStatus();
+    Node changed = child;
+    packed_tokens_ = lengths[0].tokens;
+    for (const auto& [start, change] : changes) {
+      if (change.threshold) SetThreshold(*change.threshold, &changed);
+      packed_tokens_ = change.tokens.value_or(packed_tokens_);
       PONIENTE_ASSIGN_OR_RETURN(
           Tokens made, BuildNode(changed, NodePosition::kComponent, nullptr));
-      views->push_back({child.name, start, std::move(made)});
+      views->push_back({child.name, start, std::move(made),
+                        /*keeps_epoch=*/!change.threshold.has_value()});
     }
     return absl::OkStatus();
   }
@@ -399,6 +491,9 @@ class GraphBuilder {
   // What the node that is built, or the next above it that says it, states of
   // packing; null if none does.
   const NodePacking* packing_ = nullptr;
+  std::vector<LengthFrom> lengths_;
+  // Tokens of the packed windows that are built.
+  uint32_t packed_tokens_ = 0;
   bool located_ = false;
 };
 

@@ -78,6 +78,30 @@ const SourceLocation& LocationOfError(const absl::Status& error,
   return LocationOfStage(error, run.stages, run.location);
 }
 
+absl::StatusOr<Schedule> Located(absl::StatusOr<Schedule> schedule,
+                                 const Run& run) {
+  if (schedule.ok()) return schedule;
+  return Prepend(schedule.status(),
+                 ToString(LocationOfError(schedule.status(), run)));
+}
+
+// Without the mixture.
+ScheduleOptions OptionsOf(const Run& run) {
+  ScheduleOptions options;
+  options.steps = run.steps;
+  options.tokens = run.total_tokens;
+  options.batch_size = run.batch_size;
+  options.seq_len = run.seq_len;
+  options.max_seq_len = run.max_seq_len;
+  options.trim = run.trim;
+  for (const RunStage& stage : run.stages) {
+    options.stages.push_back(ToStage(stage));
+  }
+  options.batch_sizes = run.batch_sizes;
+  options.seq_lens = run.seq_lens;
+  return options;
+}
+
 }  // namespace
 
 MixtureOptions MixtureOptionsOf(const NodeMixture& mixture) {
@@ -98,20 +122,13 @@ const SourceLocation& LocationOfStage(const absl::Status& error,
   return stages[*stage].location;
 }
 
+absl::StatusOr<Schedule> BuildStretches(const Run& run) {
+  return Located(Schedule::Create(OptionsOf(run)), run);
+}
+
 absl::StatusOr<Schedule> BuildSchedule(
     const Run& run, const std::vector<std::optional<uint64_t>>& items) {
-  ScheduleOptions options;
-  options.steps = run.steps;
-  options.tokens = run.total_tokens;
-  options.batch_size = run.batch_size;
-  options.seq_len = run.seq_len;
-  options.max_seq_len = run.max_seq_len;
-  options.trim = run.trim;
-  for (const RunStage& stage : run.stages) {
-    options.stages.push_back(ToStage(stage));
-  }
-  options.batch_sizes = run.batch_sizes;
-  options.seq_lens = run.seq_lens;
+  ScheduleOptions options = OptionsOf(run);
   const Node& root = Used(run.data);
   if (root.kind == NodeKind::kMixture) {
     options.mixture = MixtureOptionsOf(root.mixture);
@@ -122,12 +139,7 @@ absl::StatusOr<Schedule> BuildSchedule(
                                     items.empty() ? std::nullopt : items[i]});
     }
   }
-  absl::StatusOr<Schedule> schedule = Schedule::Create(std::move(options));
-  if (!schedule.ok()) {
-    return Prepend(schedule.status(),
-                   ToString(LocationOfError(schedule.status(), run)));
-  }
-  return schedule;
+  return Located(Schedule::Create(std::move(options)), run);
 }
 
 const PlannedStage& PlannedStageOf(const Schedule& schedule, const Run& run,

@@ -30,6 +30,10 @@ const SourceLocation& LocationOfStage(const absl::Status& error,
 absl::StatusOr<Schedule> BuildSchedule(
     const Run& run, const std::vector<std::optional<uint64_t>>& items = {});
 
+// Makes the same schedule without the mixture, which says where batch sizes
+// and lengths change.
+absl::StatusOr<Schedule> BuildStretches(const Run& run);
+
 // Returns the planned stage for stage number `stage` of the spec. The numbers
 // differ by one if the schedule has put a stage before those of the spec.
 const PlannedStage& PlannedStageOf(const Schedule& schedule, const Run& run,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "config/tree/sources.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <filesystem>
 #include <system_error>
@@ -17,6 +18,7 @@
 #include "store/manifest/known_store.h"
 #include "store/manifest/manifest.h"
 #include "store/read/token_store_access.h"
+#include "util/check.h"
 #include "util/one_line.h"
 #include "util/status_macros.h"
 
@@ -97,6 +99,19 @@ absl::StatusOr<std::shared_ptr<const TokenSource>> OpenExamined(
   PONIENTE_ASSIGN_OR_RETURN(KnownStore known, ExamineStore(path));
   return TokenStoreAccess::OpenKnown(
       std::make_shared<const KnownStore>(std::move(known)), {.io = io});
+}
+
+// What makes packed windows the same as another leaf's.
+std::string PackedKey(const TokenSource& source, const PackingOptions& options,
+                      const Selection* documents) {
+  return absl::StrCat(reinterpret_cast<uintptr_t>(&source), " ",
+                      documents == nullptr ? 0 : documents->fingerprint(), " ",
+                      static_cast<int>(options.long_documents), " ",
+                      static_cast<int>(options.end_of_document), " ",
+                      options.align, " ", options.max_documents, " ",
+                      options.overlap, " ", options.parts, " ", options.shuffle,
+                      " ", options.chunk_documents, " ", options.shuffle_chunks,
+                      " ", options.index_file);
 }
 
 // What a leaf shares with its copies under other seeds.
@@ -250,20 +265,36 @@ uint64_t ConfigSources::TokensOf(const Node& node) const {
 }
 
 absl::StatusOr<DatasetPtr<TokenWindow>> ConfigSources::Packed(
-    const TokenSource& source, const PackingOptions& packing,
-    const Selection* documents) const {
+    const TokenSource& source, const PackingOptions& packing, uint64_t tokens,
+    const Selection* documents) {
   PackingOptions options = packing;
   if (!options.index_file.empty()) {
     options.index_file = Located(options.index_file);
   }
-  if (documents == nullptr) {
-    return source.PackedWindows(WindowTokens(run_), options);
+  if (packed_lengths_.size() < 2) {
+    return documents == nullptr
+               ? source.PackedWindows(tokens, options)
+               : source.PackedWindows(tokens, options, *documents);
   }
-  return source.PackedWindows(WindowTokens(run_), options, *documents);
+  std::vector<DatasetPtr<TokenWindow>>& made =
+      packed_[PackedKey(source, options, documents)];
+  if (made.empty()) {
+    auto each =
+        documents == nullptr
+            ? source.PackedWindowsOfEach(packed_lengths_, options)
+            : source.PackedWindowsOfEach(packed_lengths_, options, *documents);
+    if (!each.ok()) return each.status();
+    made = *std::move(each);
+  }
+  const auto at =
+      std::find(packed_lengths_.begin(), packed_lengths_.end(), tokens);
+  PONIENTE_CHECK(at != packed_lengths_.end()) << tokens;
+  return made[static_cast<size_t>(at - packed_lengths_.begin())];
 }
 
 absl::StatusOr<DatasetPtr<TokenWindow>> ConfigSources::Windows(
-    const Node& node, const PackingOptions* packing, SelectionReader* reader) {
+    const Node& node, const PackingOptions* packing, uint64_t packed_tokens,
+    SelectionReader* reader) {
   DatasetPtr<TokenWindow> made;
   ConfigSource source;
   source.is_readable = node.kind != NodeKind::kDeclared;
@@ -286,10 +317,11 @@ absl::StatusOr<DatasetPtr<TokenWindow>> ConfigSources::Windows(
           reader->Read(*node.documents, source.data->num_documents()));
       PONIENTE_ASSIGN_OR_RETURN(
           made, packing != nullptr
-                    ? Packed(*source.data, *packing, &selected)
+                    ? Packed(*source.data, *packing, packed_tokens, &selected)
                     : source.data->Windows(WindowTokens(run_), selected));
     } else if (packing != nullptr) {
-      PONIENTE_ASSIGN_OR_RETURN(made, Packed(*source.data, *packing, nullptr));
+      PONIENTE_ASSIGN_OR_RETURN(
+          made, Packed(*source.data, *packing, packed_tokens, nullptr));
     } else {
       WindowRule rule = source.data->window_rule();
       rule.keep_tail = false;  // samples of one length

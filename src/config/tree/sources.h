@@ -9,6 +9,7 @@
 #include <memory>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -29,6 +30,11 @@ class ConfigSources {
  public:
   explicit ConfigSources(const Run& run) : run_(run) {}
 
+  // Says for which lengths sources are packed, each once.
+  void SetPackedLengths(std::vector<uint64_t> lengths) {
+    packed_lengths_ = std::move(lengths);
+  }
+
   // Opens every source at or below `node`, on all cores. If sources cannot be
   // opened, the message has one line for each (at most the first hundred), with
   // its place in the configuration. InvalidArgument if no source is as long as
@@ -42,9 +48,11 @@ class ConfigSources {
 
   // Returns the windows of a leaf. `reader` reads the selection of documents,
   // if the leaf has one. REQUIRES: Open() succeeded; the node is a leaf.
-  // `packing`: how its documents are packed; null if they are not.
+  // `packing`: how its documents are packed, for windows of `packed_tokens`,
+  // one of the lengths; null if they are not.
   absl::StatusOr<DatasetPtr<TokenWindow>> Windows(const Node& node,
                                                   const PackingOptions* packing,
+                                                  uint64_t packed_tokens,
                                                   SelectionReader* reader);
 
   // Returns the source of a leaf that Windows() made, or of one in a dataset of
@@ -66,9 +74,10 @@ class ConfigSources {
   absl::Status OpenBelow(const Node& root);
   void WarnOfLibraries(const std::vector<const Node*>& files);
   void FindLongest(const Node& node, bool is_packed);
-  absl::StatusOr<DatasetPtr<TokenWindow>> Packed(
-      const TokenSource& source, const PackingOptions& packing,
-      const Selection* documents) const;
+  absl::StatusOr<DatasetPtr<TokenWindow>> Packed(const TokenSource& source,
+                                                 const PackingOptions& packing,
+                                                 uint64_t tokens,
+                                                 const Selection* documents);
   absl::StatusOr<std::shared_ptr<const TokenSource>> OpenFiles(
       const Node& node) const;
   const std::shared_ptr<const TokenSource>& Opened(const Node& node) const;
@@ -80,6 +89,9 @@ class ConfigSources {
   // The key consists of the path and the options stated for its files.
   std::map<std::string, std::shared_ptr<const TokenSource>> opened_;
   std::unordered_map<const void*, ConfigSource> leaves_;  // by KeyOf()
+  std::vector<uint64_t> packed_lengths_;
+  // Of several lengths: the windows of each, by source, selection and options.
+  std::map<std::string, std::vector<DatasetPtr<TokenWindow>>> packed_;
   std::vector<std::string> warnings_;
   bool opens_later_ = false;  // whether stores open their files at first read
   // Tokens of the longest source, and its name in messages.

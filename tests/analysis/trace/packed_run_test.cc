@@ -214,18 +214,6 @@ TEST_F(PackedRunTest, MistakesNameTheirPlace) {
   EXPECT_THAT(Config::Create(run), refused("no chunk_documents"));
 }
 
-TEST_F(PackedRunTest, OneRunHasOneLength) {
-  ASSERT_OK_AND_ASSIGN(
-      const Config config,
-      Parse("path = 'a'\npack_documents = { chunk_documents = 20 }\n"
-            "[[data.seq_lens]]\nstart_step = 9\nseq_len = 16\n"));
-  EXPECT_THAT(config.CheckLoader(),
-              StatusIs(kInvalid, AllOf(HasSubstr("windows of 32 tokens"),
-                                       HasSubstr("asks for 16"),
-                                       HasSubstr("a run for each length"),
-                                       HasSubstr("invert = true"))));
-}
-
 // A source of fewer tokens than a window fills one.
 TEST_F(PackedRunTest, AShortSource) {
   TokenStoreWriterOptions options;
