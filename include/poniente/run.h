@@ -151,6 +151,9 @@ struct NodeMixture {
   WeightRule weight_rule = WeightRule::kProportions;
   double temperature = 1;
   StopRule stop_rule = StopRule::kRestart;
+  // What the weights must sum to, at first and in every stage that states
+  // weights; they may be off by two millionths of it. Unset: any sum.
+  std::optional<double> weights_sum = std::nullopt;
   // Also for a root that is not a mixture, if lengths change.
   uint64_t group_items = 0;
 
@@ -176,6 +179,9 @@ struct RunStage {
   // Weights of the components from here on; one that is not named has its
   // first weight.
   std::map<std::string, double> weights = {};
+  // What the weights of this stage must sum to, instead of the mixture's
+  // weights_sum: those of all components, whether named here or not.
+  std::optional<double> weights_sum = std::nullopt;
   // Thresholds for the scores that components are filtered by, by component.
   std::map<std::string, double> thresholds = {};
   std::optional<double> temperature = std::nullopt;

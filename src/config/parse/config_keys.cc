@@ -74,6 +74,7 @@ constexpr ConfigKey kKeys[] = {
 {kNode, "weight_rule", "`\"proportions\"`, `\"sizes\"`, `\"scores\"`", "", "`\"proportions\"`", "with `mixture`: shares are in proportion to w^(1/T), (w * items)^(1/T), or e^(w/T)"},
 {kNode, "temperature", "number, 2^-10 to `inf`", "", "1", "with `mixture`: the T of `weight_rule`; above 1 flattens, `inf` makes equal shares"},
 {kNode, "stop", "`\"restart\"`, `\"first_exhausted\"`, `\"all_exhausted\"`", "", "`\"restart\"`", "with `mixture`: when a component has been read once, continue with its next epoch; end before that; or end once the last one has been read"},
+{kNode, "weights_sum", "number > 0", "shares", "any sum", "with `mixture`: what its weights must sum to, at first and in every stage that states weights; another sum is an error that names the weights. A sum may be off by two millionths of it, for the rounding of decimals. Not with `weight_rule = \"scores\"`; changes no token"},
 {kNode, "group_items", "integer, 0 to 2^30", "items", "1024, or a 16th of the component", "with `mixture`, or at the root if lengths change: windows whose parts are shuffled together"},
 {kNode, "stages", "array of tables", "", "none", "with a nested `mixture`: its changes during the run"},
 
@@ -121,6 +122,7 @@ constexpr ConfigKey kKeys[] = {
 {kStage, "share", "number, above 0 to 1", "", "", "how much of the run the stage takes, instead of a start; then all stages state one, and they sum to 1"},
 {kStage, "name", "string", "", "none", "for logs, plans and messages"},
 {kStage, "weights", "table of numbers by component", "shares", "unchanged", "weights of the root mixture, from here on. A component that is not named has its first weight; a component of weight 0 is never drawn"},
+{kStage, "weights_sum", "number > 0", "shares", "the mixture's", "what the weights of this stage must sum to, those of components that it does not name included"},
 {kStage, "thresholds", "table of numbers by component", "", "unchanged", "`at_least` of the component's `filter` or `documents`, from here on; begins a new epoch of the component"},
 {kStage, "temperature", "number, 2^-10 to `inf`", "", "the mixture's", "temperature of the root mixture in this stage"},
 {kStage, "ramp_steps", "integer >= 0", "steps", "no ramp", "how long the shares take to change, linearly, from those before to this stage's"},
@@ -140,6 +142,7 @@ constexpr ConfigKey kKeys[] = {
 {kMixtureStage, "start_token", kPlace, "tokens", "", "the same in tokens of the run"},
 {kMixtureStage, "name", "string", "", "none", "for messages"},
 {kMixtureStage, "weights", "table of numbers by component", "shares", "unchanged", "weights of this mixture, from here on. A component that is not named has its first weight; a component of weight 0 is never drawn"},
+{kMixtureStage, "weights_sum", "number > 0", "shares", "the mixture's", "what the weights of this stage must sum to, those of components that it does not name included"},
 {kMixtureStage, "thresholds", "table of numbers by component", "", "unchanged", "as in stages of the run"},
 {kMixtureStage, "temperature", "number, 2^-10 to `inf`", "", "the mixture's", "temperature of this mixture in this stage"},
 {kMixtureStage, "ramp_samples", "integer >= 0", "samples", "no ramp", "how long the shares take to change, linearly, from those before to this stage's"},

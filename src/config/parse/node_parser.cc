@@ -12,6 +12,7 @@
 #include "config/parse/files_parser.h"
 #include "config/parse/modifier_parser.h"
 #include "config/parse/stage_parser.h"
+#include "config/parse/weights_sum.h"
 #include "index/max_samples.h"
 #include "util/nearest_name.h"
 #include "util/status_macros.h"
@@ -294,6 +295,7 @@ void NodeParser::ParseMixture(TableReader& table, Node* spec) {
                                  .Choice("stop", {"restart", "first_exhausted",
                                                   "all_exhausted"})
                                  .value_or(0)];
+  mixture.weights_sum = ParseWeightsSum(table, "weights_sum");
   mixture.group_items =
       table.Unsigned("group_items", 0, MixtureOptions::kMaxGroupItems)
           .value_or(0);

@@ -10,6 +10,7 @@
 #include "config/parse/runtime_parser.h"
 #include "config/parse/stage_parser.h"
 #include "config/parse/toml_reader.h"
+#include "config/parse/weights_sum.h"
 #include "config/run_nodes.h"
 #include "index/max_samples.h"
 #include "util/one_line.h"
@@ -174,6 +175,7 @@ void ParseData(TableReader& data, Run* run,
   CheckWeightsStated(run->data, data.errors());
   CheckNestedStarts(run->data, "", data.errors());
   data.Finish();
+  CheckWeightsSums(*run, data.errors());
 }
 
 // toml++ takes a key of any number of parts, one level of its recursion each.

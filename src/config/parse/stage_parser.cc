@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "config/parse/run_points.h"
+#include "config/parse/weights_sum.h"
 #include "index/max_samples.h"
 #include "util/nearest_name.h"
 #include "util/status_macros.h"
@@ -50,6 +51,7 @@ void ParseShares(TableReader& stage, const Node& mixture, RunStage* spec) {
     CheckSomeWeight(mixture, spec->weights, stage.LocationOf("weights"),
                     stage.errors());
   }
+  spec->weights_sum = ParseWeightsSum(stage, "weights_sum");
   spec->thresholds = ParseByComponent(stage, "thresholds", mixture, false);
   for (const Node& child : mixture.children) {
     const auto threshold = spec->thresholds.find(child.name);
@@ -164,7 +166,8 @@ class RunStagesParser {
   }
 
   void RefuseShares(TableReader& stage) {
-    for (const char* key : {"weights", "thresholds", "temperature"}) {
+    for (const char* key :
+         {"weights", "weights_sum", "thresholds", "temperature"}) {
       if (stage.Has(key)) stage.Error(key, "need a mixture at the root");
     }
     if (HasPoint(stage, kRamp)) {

@@ -193,6 +193,9 @@ class RunWriter {
     if (all || mixture.stop_rule != usual.stop_rule) {
       keys->AddText("stop", StopName(mixture.stop_rule));
     }
+    if (mixture.weights_sum) {
+      keys->Add("weights_sum", Float(*mixture.weights_sum));
+    }
     if (mixture.group_items > 0) keys->Add("group_items", mixture.group_items);
   }
 

@@ -21,6 +21,7 @@ void AddPoint(const PointKeys& names, const RunPoint& point, Keys* keys) {
 void AddShares(const RunStage& stage, Keys* keys) {
   if (!stage.name.empty()) keys->AddText("name", stage.name);
   if (!stage.weights.empty()) keys->Add("weights", Numbers(stage.weights));
+  if (stage.weights_sum) keys->Add("weights_sum", Float(*stage.weights_sum));
   if (!stage.thresholds.empty()) {
     keys->Add("thresholds", Numbers(stage.thresholds));
   }
