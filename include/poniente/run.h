@@ -63,6 +63,36 @@ struct SourceLocation {
   }
 };
 
+// The lowest score that is chosen: a score itself, or one that is computed from
+// all scores of the file when the run is opened.
+struct ScoreThreshold {
+  enum class Unit {
+    kScore,
+    // The score at this share of all scores in ascending order, 0 to 1: of n
+    // scores, number floor(value * n + 1/2), counted from 0, or the last.
+    kQuantile,
+    // The mean plus this many standard deviations, of all n scores (divided by
+    // n, not n - 1).
+    kSigmas,
+  };
+
+  ScoreThreshold() = default;
+  ScoreThreshold(double score) : value(score) {}  // NOLINT: as a number
+  ScoreThreshold(Unit of, double number) : unit(of), value(number) {}
+
+  Unit unit = Unit::kScore;
+  double value = 0;
+
+  friend bool operator==(const ScoreThreshold&,
+                         const ScoreThreshold&) = default;
+};
+inline ScoreThreshold Quantile(double share) {
+  return {ScoreThreshold::Unit::kQuantile, share};
+}
+inline ScoreThreshold Sigmas(double deviations) {
+  return {ScoreThreshold::Unit::kSigmas, deviations};
+}
+
 // Chooses items, by a file or by a hash of their index. The functions Score,
 // Bitmap, Indices and Fraction below make one; `!filter` chooses all others.
 struct NodeFilter {
@@ -71,7 +101,7 @@ struct NodeFilter {
   Kind kind = Kind::kScores;
   std::string path = {};                    // none for kFraction
   ScoreFormat format = ScoreFormat::kAuto;  // kScores
-  double at_least = 0;                      // kScores: the lowest one chosen
+  ScoreThreshold at_least = {};             // kScores: the lowest one chosen
   double fraction = 0;                      // kFraction: above 0, below 1
   uint64_t seed = 0;                        // kFraction; never inherited
   bool invert = false;
@@ -87,7 +117,8 @@ struct Score {
   std::string path;
   ScoreFormat format;
 };
-NodeFilter operator>=(Score score, double at_least);
+// `Score("quality.npy") >= Quantile(0.8)` chooses about the best fifth.
+NodeFilter operator>=(Score score, ScoreThreshold at_least);
 // A file of one bit per item, a file of indices, and about a share of the
 // items, by a hash of the index.
 NodeFilter Bitmap(std::string path);
@@ -183,7 +214,7 @@ struct RunStage {
   // weights_sum: those of all components, whether named here or not.
   std::optional<double> weights_sum = std::nullopt;
   // Thresholds for the scores that components are filtered by, by component.
-  std::map<std::string, double> thresholds = {};
+  std::map<std::string, ScoreThreshold> thresholds = {};
   std::optional<double> temperature = std::nullopt;
   // How long the shares take to change. In a nested mixture: samples.
   std::optional<RunPoint> ramp = std::nullopt;
@@ -192,6 +223,8 @@ struct RunStage {
   double lr_scale = 1;
   std::optional<double> lr_scale_end = std::nullopt;
   std::map<std::string, double> numbers = {};
+  // Whether the ramp moves the temperature, and the shares follow from it.
+  bool ramps_temperature = false;
   SourceLocation location = {};
 
   friend bool operator==(const RunStage&, const RunStage&) = default;

@@ -206,6 +206,10 @@ const std::vector<ConfigSource>& Config::sources() const {
   return parts_->built.sources;
 }
 
+const std::vector<ComputedThreshold>& Config::thresholds() const {
+  return parts_->built.thresholds;
+}
+
 std::string Config::ToToml() const {
   return internal::ToResolvedToml(run(), schedule());
 }

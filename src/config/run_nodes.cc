@@ -112,7 +112,7 @@ uint32_t WindowTokens(const Run& run) {
 
 bool HasThreshold(const Node& node) { return ThresholdOf(node) != nullptr; }
 
-bool SetThreshold(double at_least, Node* node) {
+bool SetThreshold(const ScoreThreshold& at_least, Node* node) {
   NodeFilter* const filter = ThresholdOf(*node);
   if (filter == nullptr) return false;
   filter->at_least = at_least;

@@ -48,7 +48,7 @@ uint32_t WindowTokens(const Run& run);
 // Sets another threshold for the scores that a component is filtered by: of its
 // own filter, else of the filter of what it uses, else of its documents.
 // Returns false if it has none.
-bool SetThreshold(double at_least, Node* node);
+bool SetThreshold(const ScoreThreshold& at_least, Node* node);
 bool HasThreshold(const Node& node);
 
 // Returns the loader's options, with the loss weights of the nodes.

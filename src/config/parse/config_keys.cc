@@ -79,13 +79,16 @@ constexpr ConfigKey kKeys[] = {
 {kNode, "stages", "array of tables", "", "none", "with a nested `mixture`: its changes during the run"},
 
 {kSelection, "scores", "string", "", "", "a file of one score per item ([formats](selection.md#files))"},
-{kSelection, "at_least", "number", "", "required with `scores`", "the lowest score that is chosen; `thresholds` of a stage may change it"},
+{kSelection, "at_least", "number or table", "", "required with `scores`", "the lowest score that is chosen: itself, or [computed from all scores](#at_least-thresholds); `thresholds` of a stage may change it"},
 {kSelection, "format", "`\"auto\"`, `\"f32\"`, `\"f64\"`", "", "`\"auto\"`", "of the `scores` file: detected (a NumPy file, else by the end of its name), or raw numbers of this type"},
 {kSelection, "bitmap", "string", "", "", "a file of one bit per item"},
 {kSelection, "indices", "string", "", "", "a file of the chosen indices"},
 {kSelection, "fraction", "number, above 0, below 1", "", "", "about this share of the items, chosen by a hash of the index, to hold items out. A chosen item stays chosen when others are appended"},
 {kSelection, "seed", "integer, 0 to 2^63 - 1", "", "0", "the seed of `fraction`; never inherited"},
 {kSelection, "invert", "boolean", "", "false", "choose all other items instead"},
+
+{kThreshold, "quantile", "number, 0 to 1", "", "", "the score at this share of all scores in ascending order: 0.8 chooses about the best fifth"},
+{kThreshold, "sigmas", "number, finite", "", "", "the mean of the scores plus this many standard deviations; instead of `quantile`"},
 
 {kOrder, "scores", "string", "", "", "a file of one score per item ([formats](selection.md#files))"},
 {kOrder, "format", "`\"auto\"`, `\"f32\"`, `\"f64\"`", "", "`\"auto\"`", "of the `scores` file: detected (a NumPy file, else by the end of its name), or raw numbers of this type"},
@@ -123,7 +126,7 @@ constexpr ConfigKey kKeys[] = {
 {kStage, "name", "string", "", "none", "for logs, plans and messages"},
 {kStage, "weights", "table of numbers by component", "shares", "unchanged", "weights of the root mixture, from here on. A component that is not named has its first weight; a component of weight 0 is never drawn"},
 {kStage, "weights_sum", "number > 0", "shares", "the mixture's", "what the weights of this stage must sum to, those of components that it does not name included"},
-{kStage, "thresholds", "table of numbers by component", "", "unchanged", "`at_least` of the component's `filter` or `documents`, from here on; begins a new epoch of the component"},
+{kStage, "thresholds", "table of `at_least` by component", "", "unchanged", "`at_least` of the component's `filter` or `documents`, from here on; begins a new epoch of the component"},
 {kStage, "temperature", "number, 2^-10 to `inf`", "", "the mixture's", "temperature of the root mixture in this stage"},
 {kStage, "ramp_steps", "integer >= 0", "steps", "no ramp", "how long the shares take to change, linearly, from those before to this stage's"},
 {kStage, "ramp_samples", "integer >= 0", "samples", "no ramp", "the same in samples"},
@@ -131,6 +134,7 @@ constexpr ConfigKey kKeys[] = {
 {kStage, "ramp_share", "number, 0 to 1", "", "no ramp", "the same as a share of the run"},
 {kStage, "ramp_centred", "boolean", "", "false", "half of the ramp lies before the start, which must be in the same unit"},
 {kStage, "ramp_blocks", "integer, 0 to 2^32 - 1", "blocks", "0: at most 256 changes", "blocks from one change of the shares to the next during the ramp"},
+{kStage, "ramp_temperature", "boolean", "", "false", "the ramp moves the temperature, linearly, and the shares follow from it; the weights stay those in force before the stage ([schedule.md](schedule.md#ramps))"},
 {kStage, "batch_size", "integer >= 1", "samples", "unchanged", "samples per step from here on"},
 {kStage, "seq_len", "integer >= 1", "tokens", "unchanged", "tokens per sample from here on"},
 {kStage, "lr_scale", "number > 0", "", "1", "factor for the learning rate, handed to the trainer"},
@@ -143,10 +147,11 @@ constexpr ConfigKey kKeys[] = {
 {kMixtureStage, "name", "string", "", "none", "for messages"},
 {kMixtureStage, "weights", "table of numbers by component", "shares", "unchanged", "weights of this mixture, from here on. A component that is not named has its first weight; a component of weight 0 is never drawn"},
 {kMixtureStage, "weights_sum", "number > 0", "shares", "the mixture's", "what the weights of this stage must sum to, those of components that it does not name included"},
-{kMixtureStage, "thresholds", "table of numbers by component", "", "unchanged", "as in stages of the run"},
+{kMixtureStage, "thresholds", "table of `at_least` by component", "", "unchanged", "as in stages of the run"},
 {kMixtureStage, "temperature", "number, 2^-10 to `inf`", "", "the mixture's", "temperature of this mixture in this stage"},
 {kMixtureStage, "ramp_samples", "integer >= 0", "samples", "no ramp", "how long the shares take to change, linearly, from those before to this stage's"},
 {kMixtureStage, "ramp_blocks", "integer, 0 to 2^32 - 1", "blocks", "0: at most 256 changes", "blocks from one change of the shares to the next during the ramp"},
+{kMixtureStage, "ramp_temperature", "boolean", "", "false", "the ramp moves the temperature, linearly, and the shares follow from it; the weights stay those in force before the stage"},
 
 {kBatchSize, "start_step", kPlace, "steps", "", "the change applies from the first step at or after this"},
 {kBatchSize, "start_sample", kPlace, "samples", "", "the same in samples"},
@@ -242,6 +247,8 @@ std::string_view KeyTableName(KeyTable table) {
       return "a node";
     case kSelection:
       return "filter, documents";
+    case kThreshold:
+      return "at_least, thresholds";
     case kOrder:
       return "order";
     case kPacking:

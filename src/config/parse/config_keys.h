@@ -16,6 +16,7 @@ enum class KeyTable {
   kData,
   kNode,
   kSelection,
+  kThreshold,
   kOrder,
   kBlockShuffle,
   kPacking,

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "config/parse/run_points.h"
+#include "config/parse/threshold_parser.h"
 #include "config/parse/weights_sum.h"
 #include "index/max_samples.h"
 #include "util/nearest_name.h"
@@ -46,25 +47,17 @@ void ParseLrScale(TableReader& stage, RunStage* spec) {
 
 // Weights, thresholds, temperature and ramp blocks, as all stages have them.
 void ParseShares(TableReader& stage, const Node& mixture, RunStage* spec) {
-  spec->weights = ParseByComponent(stage, "weights", mixture, true);
+  spec->weights = ParseWeights(stage, "weights", mixture);
   if (stage.IsTable("weights")) {
     CheckSomeWeight(mixture, spec->weights, stage.LocationOf("weights"),
                     stage.errors());
   }
   spec->weights_sum = ParseWeightsSum(stage, "weights_sum");
-  spec->thresholds = ParseByComponent(stage, "thresholds", mixture, false);
-  for (const Node& child : mixture.children) {
-    const auto threshold = spec->thresholds.find(child.name);
-    if (threshold == spec->thresholds.end()) continue;
-    if (!HasThreshold(child)) {
-      stage.Error("thresholds",
-                  absl::StrCat("names ", child.name,
-                               ", which has no filter by scores of its own"));
-    }
-  }
+  spec->thresholds = ParseThresholds(stage, "thresholds", mixture);
   spec->temperature = ParseTemperature(stage, "temperature");
   spec->ramp_blocks = static_cast<uint32_t>(
       stage.Unsigned("ramp_blocks", 0, UINT32_MAX).value_or(0));
+  spec->ramps_temperature = stage.Bool("ramp_temperature").value_or(false);
 }
 
 // What a stage that starts everything says is the components' own.
@@ -166,8 +159,8 @@ class RunStagesParser {
   }
 
   void RefuseShares(TableReader& stage) {
-    for (const char* key :
-         {"weights", "weights_sum", "thresholds", "temperature"}) {
+    for (const char* key : {"weights", "weights_sum", "thresholds",
+                            "temperature", "ramp_temperature"}) {
       if (stage.Has(key)) stage.Error(key, "need a mixture at the root");
     }
     if (HasPoint(stage, kRamp)) {
@@ -235,13 +228,11 @@ std::optional<double> ParseTemperature(TableReader& table,
   return std::nullopt;
 }
 
-std::map<std::string, double> ParseByComponent(TableReader& stage,
-                                               std::string_view key,
-                                               const Node& mixture,
-                                               bool is_weight) {
-  std::map<std::string, double> numbers;
+void ForEachComponent(
+    TableReader& stage, std::string_view key, const Node& mixture,
+    const std::function<void(TableReader&, const std::string&)>& read) {
   const toml::table* table = stage.Table(key);
-  if (table == nullptr) return numbers;
+  if (table == nullptr) return;
   TableReader reader(*table, stage.LocationOf(key), stage.errors());
   std::set<std::string_view> known;
   for (const Node& child : mixture.children) known.insert(child.name);
@@ -255,13 +246,21 @@ std::map<std::string, double> ParseByComponent(TableReader& stage,
                                       mixture.location.key, near));
       continue;
     }
-    const std::optional<double> number =
-        is_weight ? ParseWeight(reader, name, mixture.mixture.weight_rule)
-                  : reader.Number(name);
-    // A wrong one is reported, and must not look like nothing at all.
-    numbers[name] = number.value_or(1);
+    read(reader, name);
   }
-  return numbers;
+}
+
+std::map<std::string, double> ParseWeights(TableReader& stage,
+                                           std::string_view key,
+                                           const Node& mixture) {
+  std::map<std::string, double> weights;
+  ForEachComponent(
+      stage, key, mixture, [&](TableReader& table, const std::string& name) {
+        // A wrong one is reported, and must not look like nothing at all.
+        weights[name] =
+            ParseWeight(table, name, mixture.mixture.weight_rule).value_or(1);
+      });
+  return weights;
 }
 
 void CheckSomeWeight(const Node& mixture,

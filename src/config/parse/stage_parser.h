@@ -5,6 +5,7 @@
 #ifndef PONIENTE_CONFIG_PARSE_STAGE_PARSER_H_
 #define PONIENTE_CONFIG_PARSE_STAGE_PARSER_H_
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -23,13 +24,16 @@ std::optional<double> ParseWeight(TableReader& table, std::string_view key,
 std::optional<double> ParseTemperature(TableReader& table,
                                        std::string_view key);
 
-// Reads a table of one number per component of `mixture`, by name; unknown
-// names are errors. `is_weight`: the numbers are weights; otherwise any
-// numbers.
-std::map<std::string, double> ParseByComponent(TableReader& stage,
-                                               std::string_view key,
-                                               const Node& mixture,
-                                               bool is_weight);
+// Calls read(table, name) for each key of a table of one value per component of
+// `mixture`; unknown names are errors.
+void ForEachComponent(
+    TableReader& stage, std::string_view key, const Node& mixture,
+    const std::function<void(TableReader&, const std::string&)>& read);
+
+// Reads a table of one weight per component of `mixture`, by name.
+std::map<std::string, double> ParseWeights(TableReader& stage,
+                                           std::string_view key,
+                                           const Node& mixture);
 
 // Reports an error at `location` if nothing could be drawn under these weights.
 // Components that `weights` does not name keep their own weight.

@@ -2,15 +2,16 @@
 #include "config/tree/graph_builder.h"
 
 #include <algorithm>
-#include <functional>
 #include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "config/run_nodes.h"
+#include "config/tree/nested_changes.h"
 #include "config/tree/schedule_builder.h"
 #include "config/tree/selections.h"
 #include "config/tree/sources.h"
+#include "dataset/joined_path.h"
 #include "index/schedule/place_text.h"
 #include "index/schedule/stage_marks.h"
 #include "poniente/dataset_tree.h"
@@ -23,10 +24,6 @@ namespace poniente::internal {
 namespace {
 
 using Tokens = DatasetPtr<TokenWindow>;
-
-// How many items of a node the first samples of the run begin; null where no
-// number of samples says it.
-using ItemsBefore = std::function<uint64_t(uint64_t)>;
 
 // A stage below that starts at a step or token of the run.
 bool HasStagePlacedByRun(const Node& node) {
@@ -53,7 +50,11 @@ class GraphBuilder {
     PONIENTE_ASSIGN_OR_RETURN(
         Tokens dataset, BuildNode(run_.data, NodePosition::kRoot, nullptr));
     PONIENTE_ASSIGN_OR_RETURN(dataset, FitToRun(std::move(dataset)));
-    BuiltRun built{std::move(dataset), {}, *schedule_, sources_.warnings()};
+    BuiltRun built{std::move(dataset),
+                   {},
+                   schedule_->WithChanges(std::move(changes_)),
+                   selections_.computed(),
+                   sources_.warnings()};
     const DatasetTree tree(*built.dataset);
     for (const TreeLeaf& leaf : tree.leaves()) {
       built.sources.push_back(sources_.SourceOf(*leaf.node));
@@ -112,6 +113,8 @@ class GraphBuilder {
     return dataset->WithSeed(run_.seed);
   }
 
+  // `before`: null where no number of samples says how many items of the node
+  // have begun.
   absl::StatusOr<Tokens> BuildNode(const Node& node, NodePosition at,
                                    const ItemsBefore& before) {
     const NodePacking* const packing_above = packing_;
@@ -243,19 +246,28 @@ class GraphBuilder {
                               OptionsOf(node, at, before));
     PONIENTE_ASSIGN_OR_RETURN(const std::optional<MixturePlan> plan,
                               PlanOf(node, at, before, options));
+    if (at == NodePosition::kRoot) {
+      AppendThresholdChanges(*schedule_, run_, &changes_);
+    } else if (before != nullptr) {
+      AppendNestedChanges(*schedule_, before, path_, node, options, &changes_);
+    }
+    const std::string path = path_;
     std::vector<MixtureComponent<TokenWindow>> components;
     std::vector<ComponentView<TokenWindow>> views;
     for (const Node& child : node.children) {
       ItemsBefore below;
-      if (plan.has_value()) {
+      if (plan.has_value() &&
+          (IsOpenMixture(child) || HasStagePlacedByRun(child))) {
         below = [plan, before, number = plan->Find(child.name).value(),
                  at](uint64_t sample) {
           return plan->ItemsBefore(
               number, at == NodePosition::kRoot ? sample : before(sample));
         };
       }
+      path_ = JoinedPath(path, child.name);
       PONIENTE_ASSIGN_OR_RETURN(
           Tokens made, BuildNode(child, NodePosition::kComponent, below));
+      path_ = path;
       PONIENTE_RETURN_IF_ERROR(CheckNotEmpty(node, at, child, *made));
       MixtureComponent<TokenWindow>& component = components.emplace_back();
       component.name = child.name;
@@ -295,6 +307,7 @@ class GraphBuilder {
       stage.temperature = spec.temperature;
       stage.name = spec.name;
       stage.ramp_blocks = spec.ramp_blocks;
+      stage.ramps_temperature = spec.ramps_temperature;
       if (spec.ramp.has_value()) {
         stage.ramp_samples = static_cast<uint64_t>(spec.ramp->count);
       }
@@ -320,13 +333,16 @@ class GraphBuilder {
     return Prepend(sample.status(), ToString(stage.location));
   }
 
-  // For mixtures below whose stages go by the run.
+  // For mixtures below that have stages.
   absl::StatusOr<std::optional<MixturePlan>> PlanOf(
       const Node& node, NodePosition at, const ItemsBefore& before,
       const MixtureOptions& options) const {
-    const bool is_needed = std::any_of(
-        node.children.begin(), node.children.end(), HasStagePlacedByRun);
-    if (!is_needed || schedule_ == std::nullopt) {
+    const auto any_child = [&](bool (*has)(const Node&)) {
+      return std::any_of(node.children.begin(), node.children.end(), has);
+    };
+    const bool is_needed = any_child(HasStagePlacedByRun);
+    if (!any_child(HasNestedStages) || schedule_ == std::nullopt ||
+        node.mixture.stop_rule != StopRule::kRestart) {
       return std::optional<MixturePlan>();
     }
     if (at == NodePosition::kRoot) {
@@ -337,9 +353,12 @@ class GraphBuilder {
     for (const Node& child : node.children) {
       components.push_back({child.name, WeightOf(child), std::nullopt});
     }
-    PONIENTE_ASSIGN_OR_RETURN(
-        MixturePlan plan, MixturePlan::Create(options, std::move(components)));
-    return std::optional<MixturePlan>(std::move(plan));
+    absl::StatusOr<MixturePlan> plan =
+        MixturePlan::Create(options, std::move(components));
+    if (plan.ok()) return std::optional<MixturePlan>(*std::move(plan));
+    // Only to say where stages begin: the mixture itself knows more.
+    if (!is_needed) return std::optional<MixturePlan>();
+    return plan.status();
   }
 
   // The component under other thresholds.
@@ -356,9 +375,13 @@ class GraphBuilder {
           at == NodePosition::kRoot
               ? PlannedStageOf(*schedule_, run_, i).start_sample
               : options.stages[i].start;
-      PONIENTE_ASSIGN_OR_RETURN(
-          Tokens made, BuildNode(changed, NodePosition::kComponent, nullptr));
-      views->push_back({child.name, start, std::move(made)});
+      selections_.SetThresholdKey(
+          absl::StrCat(stages[i].location.key, ".thresholds.", child.name));
+      absl::StatusOr<Tokens> made =
+          BuildNode(changed, NodePosition::kComponent, nullptr);
+      selections_.SetThresholdKey("");
+      if (!made.ok()) return made.status();
+      views->push_back({child.name, start, *std::move(made)});
     }
     return absl::OkStatus();
   }
@@ -396,6 +419,9 @@ class GraphBuilder {
   ConfigSources sources_;
   SelectionReader selections_;
   std::optional<Schedule> schedule_;
+  // Names from the root to the mixture that is built, and changes found so far.
+  std::string path_;
+  std::vector<PlannedChange> changes_;
   // What the node that is built, or the next above it that says it, states of
   // packing; null if none does.
   const NodePacking* packing_ = nullptr;

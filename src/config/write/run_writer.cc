@@ -114,7 +114,7 @@ class RunWriter {
     switch (filter.kind) {
       case NodeFilter::Kind::kScores:
         keys.AddText("scores", Located(filter.path));
-        keys.Add("at_least", Float(filter.at_least));
+        keys.Add("at_least", Threshold(filter.at_least));
         AddFormat(filter.format, &keys);
         break;
       case NodeFilter::Kind::kBitmap:

@@ -23,7 +23,7 @@ void AddShares(const RunStage& stage, Keys* keys) {
   if (!stage.weights.empty()) keys->Add("weights", Numbers(stage.weights));
   if (stage.weights_sum) keys->Add("weights_sum", Float(*stage.weights_sum));
   if (!stage.thresholds.empty()) {
-    keys->Add("thresholds", Numbers(stage.thresholds));
+    keys->Add("thresholds", Thresholds(stage.thresholds));
   }
   if (stage.temperature) keys->Add("temperature", Float(*stage.temperature));
 }
@@ -50,6 +50,7 @@ Keys StatedStage(const RunStage& stage) {
   if (stage.ramp_blocks > 0) {
     keys.Add("ramp_blocks", uint64_t{stage.ramp_blocks});
   }
+  if (stage.ramps_temperature) keys.Add("ramp_temperature", Boolean(true));
   AddRates(stage, /*is_resolved=*/false, &keys);
   return keys;
 }
@@ -98,6 +99,9 @@ std::string ResolvedStages(const Run& run, const Schedule& schedule) {
     if (planned.ramp_samples > 0) {
       keys.Add("ramp_samples", planned.ramp_samples);
       keys.Add("ramp_blocks", uint64_t{planned.ramp_blocks});
+      if (planned.ramps_temperature) {
+        keys.Add("ramp_temperature", Boolean(true));
+      }
     }
     AddRates(run.stages[i], /*is_resolved=*/true, &keys);
     text += Table("data.stages", keys);
