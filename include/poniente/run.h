@@ -201,8 +201,8 @@ inline RunPoint Share(double share) { return RunPoint::ShareOfSteps(share); }
 // A stage of the run, or of a mixture below its root; it lasts until the next.
 struct RunStage {
   std::string name = {};
-  // In a nested mixture: a sample of this mixture, or a step or token of the
-  // run.
+  // In a nested mixture: a sample of this mixture, or a step, token or share of
+  // the run.
   RunPoint start = {};
   // Only stages of the run have these two, `lr_scale` and `numbers`.
   std::optional<uint64_t> batch_size = std::nullopt;
@@ -216,7 +216,8 @@ struct RunStage {
   // Thresholds for the scores that components are filtered by, by component.
   std::map<std::string, ScoreThreshold> thresholds = {};
   std::optional<double> temperature = std::nullopt;
-  // How long the shares take to change. In a nested mixture: samples.
+  // How long the shares take to change. In a nested mixture: its own samples,
+  // or an amount of the run if `start` is a place in the run.
   std::optional<RunPoint> ramp = std::nullopt;
   bool is_ramp_centred = false;
   uint32_t ramp_blocks = 0;

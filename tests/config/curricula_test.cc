@@ -27,6 +27,8 @@ using ::testing::IsEmpty;
 using testing::IsOk;
 using testing::StatusIs;
 
+std::vector<std::string> DrawsOf(const Config& config);
+
 class CurriculaTest : public testing::SmallStores {
  protected:
   absl::StatusOr<Config> Try(const std::string& text) const {
@@ -42,15 +44,14 @@ class CurriculaTest : public testing::SmallStores {
   void ExpectPrintsItself(const Config& config) const {
     const Config again = Parsed(config.ToToml());
     EXPECT_EQ(again.ToToml(), config.ToToml());
-    EXPECT_EQ(again.dataset()->fingerprint(), config.dataset()->fingerprint());
+    EXPECT_EQ(DrawsOf(again), DrawsOf(config));
     EXPECT_EQ(std::vector<PlannedChange>(again.schedule().changes().begin(),
                                          again.schedule().changes().end()),
               std::vector<PlannedChange>(config.schedule().changes().begin(),
                                          config.schedule().changes().end()));
     absl::StatusOr<std::string> stated = ToToml(config.run());
     ASSERT_THAT(stated, IsOk());
-    EXPECT_EQ(Parsed(*stated).dataset()->fingerprint(),
-              config.dataset()->fingerprint());
+    EXPECT_EQ(DrawsOf(Parsed(*stated)), DrawsOf(config));
     EXPECT_TRUE(Parsed(*stated).run().stages == config.run().stages);
     EXPECT_TRUE(Parsed(*stated).run().data == config.run().data);
   }
@@ -68,6 +69,18 @@ std::vector<std::string> ChangeTexts(const Config& config) {
     texts.push_back(absl::StrCat(planned.step, ": ", ToString(planned.change)));
   }
   return texts;
+}
+
+// Every sample of the run, in its order.
+std::vector<std::string> DrawsOf(const Config& config) {
+  const RunTrace trace(*config.dataset(), config.schedule());
+  std::vector<std::string> draws;
+  for (uint64_t step = 0; config.schedule().Has(step); ++step) {
+    for (const SampleOrigin& sample : trace.Resolve(step).value()) {
+      draws.push_back(absl::StrCat(sample.path, " ", sample.item));
+    }
+  }
+  return draws;
 }
 
 constexpr char kNested[] = R"([data]
@@ -133,6 +146,175 @@ TEST_F(CurriculaTest, ChangesThatNoNumberOfSamplesSaysAreNotTold) {
   EXPECT_THAT(ChangeTexts(Parsed(text)), IsEmpty());
 }
 
+// How many samples of the first `steps` steps come from below "m".
+uint64_t DrawnFromM(const Config& config, uint64_t steps) {
+  const RunTrace trace(*config.dataset(), config.schedule());
+  uint64_t drawn = 0;
+  for (uint64_t step = 0; step < steps; ++step) {
+    for (const SampleOrigin& sample : trace.Resolve(step).value()) {
+      drawn += sample.path.starts_with("m/") ? 1 : 0;
+    }
+  }
+  return drawn;
+}
+
+constexpr char kTwoLengths[] = R"([data]
+seed = 5
+steps = 200
+batch_size = 12
+seq_len = 20
+max_seq_len = 20
+block_size = 6
+shares_of = "SHARES"
+[data.mixture]
+a = { path = 'a', weight = 2 }
+m = { weight = 1, block_size = 4, mixture = { b = { path = 'b', weight = 1 }, c = { path = 'c', weight = 1 } }, stages = [ NESTED ] }
+[[data.batch_sizes]]
+start_step = 100
+batch_size = 6
+)";
+
+// Nested stages placed by the run, against the same places counted by hand in
+// a run without them: the draws from m do not depend on what m does.
+TEST_F(CurriculaTest, NestedStagesAndRampsGoByTheRun) {
+  const auto with = [](const std::string& stages, const std::string& shares) {
+    std::string text = kTwoLengths;
+    text.replace(text.find("SHARES"), 6, shares);
+    return text.replace(text.find("NESTED"), 6, stages);
+  };
+  const Config plain = Parsed(with("", "steps"));
+  struct Case {
+    std::string stated;
+    uint64_t start_step;
+    uint64_t end_step;
+    const char* shares = "steps";
+  };
+  const std::vector<Case> cases = {
+      {"start_step = 40, ramp_steps = 30", 40, 70},
+      {"start_step = -160, ramp_share = 0.4", 40, 120},
+      {"start_share = 0.25, ramp_steps = 100", 50, 150},
+      // 12 x 20 tokens a step, then 6 x 20: 36,000 in all.
+      {"start_token = 9_600, ramp_tokens = 19_200", 40, 140},
+      {"start_share = 0.4, ramp_share = 0.1, ramp_centred = true", 70, 90},
+      {"start_step = 80, ramp_steps = 20, ramp_centred = true", 70, 90},
+      {"start_share = 0.5, ramp_share = 0.25", 75, 125, "tokens"},
+      {"start_share = 0.5, ramp_share = 0.2, ramp_centred = true", 60, 90,
+       "tokens"}};
+  for (const Case& one : cases) {
+    SCOPED_TRACE(one.stated);
+    const std::string rest = ", ramp_blocks = 1, weights = { b = 5 } }";
+    const Config config = Parsed(with("{ " + one.stated + rest, one.shares));
+    const uint64_t start = DrawnFromM(plain, one.start_step);
+    const uint64_t end = DrawnFromM(plain, one.end_step);
+    const Config counted =
+        Parsed(with(absl::StrCat("{ start_sample = ", start,
+                                 ", ramp_samples = ", end - start, rest),
+                    one.shares));
+    EXPECT_EQ(DrawsOf(config), DrawsOf(counted));
+    const Config without =
+        Parsed(with(absl::StrCat("{ start_sample = ", start,
+                                 ", ramp_samples = ", end - start + 4, rest),
+                    one.shares));
+    EXPECT_NE(DrawsOf(config), DrawsOf(without)) << "four samples more";
+    ExpectPrintsItself(config);
+  }
+}
+
+TEST_F(CurriculaTest, ARampThatEndsAfterTheRunGoesOn) {
+  std::string text = kTwoLengths;
+  text.replace(text.find("SHARES"), 6, "steps");
+  const auto with = [&](const std::string& stage) {
+    std::string made = text;
+    return made.replace(made.find("NESTED"), 6, stage);
+  };
+  // 2 of 6 samples of each step are m's: 100 steps more are 200 samples.
+  const Config plain = Parsed(with(""));
+  const uint64_t start = DrawnFromM(plain, 150);
+  const Config config =
+      Parsed(with("{ start_step = 150, ramp_steps = 150, ramp_blocks = 1, "
+                  "weights = { b = 5 } }"));
+  EXPECT_EQ(DrawsOf(config),
+            DrawsOf(Parsed(with(absl::StrCat(
+                "{ start_sample = ", start,
+                ", ramp_samples = 300, ramp_blocks = 1, weights = { b = 5 } "
+                "}")))));
+}
+
+TEST_F(CurriculaTest, NestedStagesMayTakeSharesOfTheRun) {
+  std::string text = kTwoLengths;
+  text.replace(text.find("SHARES"), 6, "steps");
+  const auto with = [&](const std::string& stages) {
+    std::string made = text;
+    return made.replace(made.find("NESTED"), 6, stages);
+  };
+  const Config config =
+      Parsed(with("{ share = 0.3, weights = { b = 9, c = 2 } }, { share = 0.5, "
+                  "name = 'x', weights = { b = 3 } }, { share = 0.2, weights = "
+                  "{ c = 0 } }"));
+  // The first sets the weights of the components, b = 9 and c = 2.
+  std::string same = with(
+      "{ start_step = 60, name = 'x', weights = { b = 3 } "
+      "}, { start_step = 160, weights = { c = 0 } }");
+  same.replace(same.find("'b', weight = 1"), 15, "'b', weight = 9");
+  same.replace(same.find("'c', weight = 1"), 15, "'c', weight = 2");
+  EXPECT_EQ(DrawsOf(config), DrawsOf(Parsed(same)));
+  EXPECT_EQ(config.run().data.children[1].stages.size(), 2u);
+  EXPECT_THAT(ChangeTexts(config),
+              ElementsAre("60: m: stage 'x' begins",
+                          "60: m: the weights of stage 'x' apply",
+                          "100: batch_size changes", "160: m: a stage begins",
+                          "160: m: the weights of a stage apply"));
+  ExpectPrintsItself(config);
+  // In C++, too.
+  struct Run run = config.run();
+  run.data.children[1].children[0].weight = 1;
+  run.data.children[1].children[1].weight = 1;
+  run.data.children[1].stages.insert(
+      run.data.children[1].stages.begin(),
+      {.start = Share(0), .weights = {{"b", 9}, {"c", 2}}});
+  ASSERT_OK_AND_ASSIGN(const Config described, Config::Create(run));
+  EXPECT_EQ(DrawsOf(described), DrawsOf(config));
+}
+
+TEST_F(CurriculaTest, WrongPlacesOfNestedStagesAreRefused) {
+  const auto refused = [&](const std::string& stages, const std::string& why,
+                           const std::string& shares = "\"steps\"") {
+    std::string text = kTwoLengths;
+    text.replace(text.find("\"SHARES\""), 8, shares);
+    text.replace(text.find("NESTED"), 6, stages);
+    EXPECT_THAT(Try(text), StatusIs(testing::kInvalid, HasSubstr(why)))
+        << stages;
+  };
+  refused("{ start_sample = 9, ramp_steps = 5 }",
+          "data.mixture.m.stages[0].ramp_steps needs a start in the run");
+  refused("{ start_step = 9, ramp_tokens = 5, ramp_centred = true }",
+          "data.mixture.m.stages[0].ramp_tokens must be in the unit of the "
+          "start");
+  refused("{ start_step = 9, ramp_centred = true }",
+          "data.mixture.m.stages[0].ramp_centred needs a ramp");
+  refused("{ start_share = 0.5 }, { start_share = 0.5 }",
+          "data.mixture.m.stages[1].start_share must be above 0.5, to come "
+          "after the stage before it, got 0.5");
+  refused("{ start_step = 5 }, { start_share = 0 }",
+          "data.mixture.m.stages[1].start_share must be above 0");
+  refused("{ share = 0.5 }, { share = 0.4 }",
+          "data.mixture.m.stages have shares that sum to 0.9, not to 1");
+  refused("{ share = 1.0 }, { start_step = 4 }",
+          "data.mixture.m.stages must all state a share, or none of them: 1 "
+          "of 2 do");
+  refused("{ start_share = 0, temperature = 2 }",
+          "data.mixture.m.stages[0] starts the run, so it may state only "
+          "weights and thresholds");
+}
+
+TEST_F(CurriculaTest, NestedSharesNeedToKnowOfWhat) {
+  std::string text = kTwoLengths;
+  text.erase(text.find("shares_of"), 21);
+  text.replace(text.find("NESTED"), 6, "{ start_share = 0.5 }");
+  EXPECT_THAT(Try(text),
+              StatusIs(testing::kInvalid, HasSubstr("data needs shares_of")));
+}
+
 TEST_F(CurriculaTest, NewThresholdsAreChanges) {
   WriteScores("a.f32", std::vector<float>(500, 1));
   const Config config = Parsed(
@@ -186,16 +368,15 @@ TEST_F(CurriculaTest, ARampMayMoveTheTemperature) {
 
 TEST_F(CurriculaTest, ANestedRampMayMoveTheTemperature) {
   const auto with = [](const std::string& rest) {
-    return Nested(absl::StrCat(
+    std::string text = Nested(absl::StrCat(
         "{ start_sample = 500, temperature = 4, ramp_samples = 400, "
         "ramp_blocks = 1",
         rest, " }"));
+    return text.replace(text.find("'b', weight = 1"), 15, "'b', weight = 9");
   };
   const Config config = Parsed(with(", ramp_temperature = true"));
   ExpectPrintsItself(config);
-  // Both weights are 1, at every temperature, but quanta are of other stages.
-  EXPECT_THAT(Parsed(with("")).dataset()->fingerprint(),
-              ::testing::Ne(uint64_t{0}));
+  EXPECT_NE(DrawsOf(config), DrawsOf(Parsed(with(""))));
   EXPECT_TRUE(config.run().data.children[1].stages[0].ramps_temperature);
 }
 
@@ -234,18 +415,17 @@ TEST_F(CurriculaTest, ThresholdsMayBeQuantilesOrDeviations) {
   EXPECT_EQ(second.chosen, 499 - static_cast<uint64_t>(above));
   // The same tokens as with these scores.
   const Config plain = Parsed(with("400", absl::StrCat("466.008")));
-  EXPECT_EQ(config.dataset()->fingerprint(), plain.dataset()->fingerprint());
+  EXPECT_EQ(DrawsOf(config), DrawsOf(plain));
   EXPECT_THAT(plain.thresholds(), IsEmpty());
   const Config other = Parsed(with("401", "466.008"));
-  EXPECT_NE(config.dataset()->fingerprint(), other.dataset()->fingerprint());
+  EXPECT_NE(DrawsOf(config), DrawsOf(other));
   ExpectPrintsItself(config);
   // In C++.
   struct Run run = config.run();
   run.data.children[0].filter = Score("a.f32") >= Quantile(0.8);
   run.stages[0].thresholds = {{"a", Sigmas(1.5)}};
   ASSERT_OK_AND_ASSIGN(const Config described, Config::Create(run));
-  EXPECT_EQ(described.dataset()->fingerprint(),
-            config.dataset()->fingerprint());
+  EXPECT_EQ(DrawsOf(described), DrawsOf(config));
 }
 
 TEST_F(CurriculaTest, WrongThresholdsAreRefused) {

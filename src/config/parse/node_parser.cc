@@ -11,6 +11,7 @@
 #include "absl/strings/str_join.h"
 #include "config/parse/files_parser.h"
 #include "config/parse/modifier_parser.h"
+#include "config/parse/nested_stage_parser.h"
 #include "config/parse/stage_parser.h"
 #include "config/parse/weights_sum.h"
 #include "index/max_samples.h"
@@ -106,7 +107,7 @@ void NodeParser::ParseBelow(TableReader& table, NodePosition at, Node* spec,
   ParseLossWeight(table, at, spec);
   ParseSeed(table, at, spec);
   if (spec->kind == NodeKind::kMixture && at != NodePosition::kRoot) {
-    ParseMixtureStages(table, spec);
+    ParseMixtureStages(table, share_of_, spec);
   }
 }
 

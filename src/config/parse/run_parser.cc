@@ -81,15 +81,23 @@ bool SizesChange(const Run& run) {
              });
 }
 
+bool HasShares(const std::vector<RunStage>& stages) {
+  return std::any_of(stages.begin(), stages.end(), [](const RunStage& stage) {
+    return IsShare(stage.start) || (stage.ramp && IsShare(*stage.ramp));
+  });
+}
+
+bool HasNestedShares(const Node& node) {
+  return HasShares(node.stages) ||
+         std::any_of(node.children.begin(), node.children.end(),
+                     HasNestedShares);
+}
+
 bool HasShares(const Run& run) {
   const auto is_share = [](const auto& change) {
     return IsShare(change.start);
   };
-  return std::any_of(run.stages.begin(), run.stages.end(),
-                     [](const RunStage& stage) {
-                       return IsShare(stage.start) ||
-                              (stage.ramp && IsShare(*stage.ramp));
-                     }) ||
+  return HasShares(run.stages) || HasNestedShares(run.data) ||
          std::any_of(run.batch_sizes.begin(), run.batch_sizes.end(),
                      is_share) ||
          std::any_of(run.seq_lens.begin(), run.seq_lens.end(), is_share);

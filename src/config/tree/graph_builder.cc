@@ -8,11 +8,11 @@
 #include "absl/strings/str_cat.h"
 #include "config/run_nodes.h"
 #include "config/tree/nested_changes.h"
+#include "config/tree/nested_places.h"
 #include "config/tree/schedule_builder.h"
 #include "config/tree/selections.h"
 #include "config/tree/sources.h"
 #include "dataset/joined_path.h"
-#include "index/schedule/place_text.h"
 #include "index/schedule/stage_marks.h"
 #include "poniente/dataset_tree.h"
 #include "poniente/flat_mixture.h"
@@ -294,43 +294,22 @@ class GraphBuilder {
     MixtureOptions options = MixtureOptionsOf(node.mixture);
     options.seed = node.seed;
     for (const RunStage& spec : node.stages) {
-      PONIENTE_ASSIGN_OR_RETURN(const uint64_t start, StartOf(spec, before));
-      const size_t number = options.stages.size();
-      MixtureStage& stage = options.stages.emplace_back();
-      stage.start = start;
-      stage.label = absl::StrCat(StageLabel(number, spec.name), " at ",
-                                 PlaceText(spec.start));
-      if (spec.start.unit != RunPoint::Unit::kSamples) {
-        absl::StrAppend(&stage.label, " (sample ", start, " of this mixture)");
-      }
-      stage.weights = spec.weights;
-      stage.temperature = spec.temperature;
-      stage.name = spec.name;
-      stage.ramp_blocks = spec.ramp_blocks;
-      stage.ramps_temperature = spec.ramps_temperature;
-      if (spec.ramp.has_value()) {
-        stage.ramp_samples = static_cast<uint64_t>(spec.ramp->count);
-      }
+      PONIENTE_ASSIGN_OR_RETURN(MixtureStage stage, StageOf(spec, before));
+      stage.label = absl::StrCat(StageLabel(options.stages.size(), spec.name),
+                                 stage.label);
+      options.stages.push_back(std::move(stage));
     }
     return options;
   }
 
-  // In the mixture's own samples.
-  absl::StatusOr<uint64_t> StartOf(const RunStage& stage,
-                                   const ItemsBefore& before) {
-    if (stage.start.unit == RunPoint::Unit::kSamples) {
-      return static_cast<uint64_t>(stage.start.count);
-    }
-    absl::StatusOr<uint64_t> sample = SampleAt(*schedule_, stage.start);
-    if (sample.ok()) sample = before(*sample);
-    if (sample.ok() && *sample == 0) {
-      sample = absl::InvalidArgumentError(
-          absl::StrCat("starts at ", PlaceText(stage.start),
-                       ", before anything is drawn from this mixture"));
-    }
-    if (sample.ok()) return sample;
+  // A stage of a nested mixture, in its own samples.
+  absl::StatusOr<MixtureStage> StageOf(const RunStage& stated,
+                                       const ItemsBefore& before) {
+    absl::StatusOr<MixtureStage> made = NestedMixtureStage(
+        run_, schedule_ ? &*schedule_ : nullptr, before, stated);
+    if (made.ok()) return made;
     located_ = true;
-    return Prepend(sample.status(), ToString(stage.location));
+    return Prepend(made.status(), ToString(stated.location));
   }
 
   // For mixtures below that have stages.

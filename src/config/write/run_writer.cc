@@ -359,7 +359,7 @@ class RunWriter {
                 Keys(), text);
     }
     for (const RunStage& stage : node.stages) {
-      absl::StrAppend(text, NestedStage(path, stage));
+      absl::StrAppend(text, NestedStage(path, run_, schedule_, stage));
     }
   }
 

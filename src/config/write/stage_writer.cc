@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "config/parse/run_points.h"
+#include "config/tree/nested_places.h"
 #include "config/tree/schedule_builder.h"
 #include "config/write/toml_text.h"
 
@@ -61,7 +62,13 @@ std::string Table(const std::string& path, const Keys& keys) {
 
 }  // namespace
 
-std::string NestedStage(const std::string& path, const RunStage& stage) {
+std::string NestedStage(const std::string& path, const Run& run,
+                        const Schedule* schedule, const RunStage& stage) {
+  if (schedule != nullptr) {
+    // The run was built, so its stages can be resolved.
+    const auto resolved = ResolvedNestedStage(run, schedule, stage);
+    if (resolved.ok()) return Table(path + ".stages", StatedStage(*resolved));
+  }
   return Table(path + ".stages", StatedStage(stage));
 }
 
