@@ -364,6 +364,19 @@ enum class ShareOf {
   kTokens,
 };
 
+// Two budgets in tokens, for a short run that is to repeat its data as often as
+// a long one would (simulated epoching): each source is cut to the share
+// experiment / target of its items.
+struct RunBudget {
+  uint64_t experiment = 0;  // of the short run, which this is
+  uint64_t target = 0;      // of the long run that it stands for
+  // Decides which items are kept; never inherited.
+  uint64_t seed = 0;
+  SourceLocation location = {};
+
+  friend bool operator==(const RunBudget&, const RunBudget&) = default;
+};
+
 // A run. Plain values: nothing is checked or opened before Config::Create() or
 // OpenLoader().
 //
@@ -380,6 +393,7 @@ struct Run {
   uint32_t max_seq_len = 0;
   bool trim = false;
   ShareOf shares_of = ShareOf::kUnstated;
+  std::optional<RunBudget> budget = std::nullopt;
   // The root of the tree.
   Node data = {};
   std::vector<RunStage> stages = {};

@@ -83,6 +83,23 @@ const Node& Used(const Node& node) {
   return *used;
 }
 
+bool IsOneSource(const Node& node) {
+  switch (Used(node).kind) {
+    case NodeKind::kStore:
+    case NodeKind::kHub:
+    case NodeKind::kDeclared:
+    case NodeKind::kDataset:
+      return true;
+    default:
+      return false;
+  }
+}
+
+bool ChangesItems(const Node& node) {
+  return node.filter.has_value() || node.order.has_value() ||
+         node.slice.has_value() || node.take.has_value();
+}
+
 std::optional<uint64_t> TokensOfDataset(const Run& run,
                                         const DatasetNode& dataset) {
   const LengthState length = dataset.length_now();

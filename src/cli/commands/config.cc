@@ -62,6 +62,8 @@ std::vector<std::string_view> PrefixesOf(KeyTable table) {
       return {"data.batch_sizes.", "batch_sizes."};
     case KeyTable::kSeqLen:
       return {"data.seq_lens.", "seq_lens."};
+    case KeyTable::kBudget:
+      return {"data.budget.", "budget."};
     case KeyTable::kPhase:
       return {"data.phases.", "phases."};
     case KeyTable::kTrain:

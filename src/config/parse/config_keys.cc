@@ -29,6 +29,7 @@ constexpr ConfigKey kKeys[] = {
 {kData, "trim", "boolean", "", "false", "a shorter sample is the beginning of a window, and the rest of the window is not used; for comparisons"},
 {kData, "last_batch", "`\"keep\"`, `\"drop\"`", "", "`\"keep\"`", "what happens to the last samples of a run that ends with its data, if they fill no batch"},
 {kData, "shares_of", "`\"steps\"`, `\"tokens\"`", "", "required where they differ", "what `start_share`, `share` and `ramp_share` are shares of; they differ if batch size or length changes"},
+{kData, "budget", "table", "", "none", "simulated epoching: cuts every source so that this run repeats its data as often as a longer one would ([schedule.md](schedule.md#simulated-epoching))"},
 {kData, "stages", "array of tables", "", "none", "changes during the run"},
 {kData, "batch_sizes", "array of tables", "", "none", "changes of the batch size that are independent of stages"},
 {kData, "seq_lens", "array of tables", "", "none", "changes of the length that are independent of stages"},
@@ -171,6 +172,10 @@ constexpr ConfigKey kKeys[] = {
 {kSeqLen, "start_share", "number, 0 to below 1", "", "", "the same as a share of the run"},
 {kSeqLen, "seq_len", "integer >= 1", "tokens", "required", "tokens per sample"},
 
+{kBudget, "experiment", "integer >= 1, or a whole float (`1e9`)", "tokens", "required", "tokens of this run"},
+{kBudget, "target", "integer >= 1, or a whole float (`12e12`)", "tokens", "required", "tokens of the run that it stands for; at least `experiment`"},
+{kBudget, "seed", "integer, 0 to 2^63 - 1", "", "0", "decides which items are kept; never inherited"},
+
 {kFlatForm, "datasets", "array of nodes", "", "", "components of a mixture at the root, each with `path`, `hf_name` or any other kind, `weight` (above 0, default 1) and `name` (default: the last part of the path or of `hf_name`)"},
 {kFlatForm, "dataset_path", "string", "", "", "one source, instead of `datasets`"},
 {kFlatForm, "hf_dataset_name", "string", "", "", "the same, as an `hf_name`"},
@@ -271,6 +276,8 @@ std::string_view KeyTableName(KeyTable table) {
       return "[[data.batch_sizes]]";
     case kSeqLen:
       return "[[data.seq_lens]]";
+    case kBudget:
+      return "budget";
     case kFlatForm:
       return "KempnerForge's form";
     case kPhase:

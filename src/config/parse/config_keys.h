@@ -25,6 +25,7 @@ enum class KeyTable {
   kMixtureStage,
   kBatchSize,
   kSeqLen,
+  kBudget,
   kFlatForm,
   kPhase,
   kTrain,

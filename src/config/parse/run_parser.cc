@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "config/parse/budget_parser.h"
 #include "config/parse/flat_form_parser.h"
 #include "config/parse/node_parser.h"
 #include "config/parse/run_points.h"
@@ -149,7 +150,8 @@ void ParseData(TableReader& data, Run* run,
                            : *shares_of == 0      ? ShareOf::kSteps
                                                   : ShareOf::kTokens;
   run->shares_of = share_of;
-  NodeParser nodes(data.errors());
+  run->budget = ParseBudget(data);
+  NodeParser nodes(data.errors(), share_of);
   nodes.ParseDefinitions(data);
   if (IsFlatForm(data)) {
     ParseFlatForm(data, &nodes, run, warnings);
@@ -182,6 +184,7 @@ void ParseData(TableReader& data, Run* run,
   }
   CheckWeightsStated(run->data, data.errors());
   CheckNestedStarts(run->data, "", data.errors());
+  CheckBudgetNodes(*run, data.errors());
   data.Finish();
   CheckWeightsSums(*run, data.errors());
 }

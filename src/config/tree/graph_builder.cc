@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "config/run_nodes.h"
+#include "config/tree/budget.h"
 #include "config/tree/nested_changes.h"
 #include "config/tree/nested_places.h"
 #include "config/tree/schedule_builder.h"
@@ -119,9 +120,13 @@ class GraphBuilder {
                                    const ItemsBefore& before) {
     const NodePacking* const packing_above = packing_;
     if (node.pack_documents.has_value()) packing_ = &*node.pack_documents;
+    const bool is_cut_above = is_cut_;
+    const bool cuts = CutsHere(node);
+    is_cut_ |= cuts;
     absl::StatusOr<Tokens> made = BuildKind(node, at, before);
     packing_ = packing_above;
-    if (made.ok()) made = Modify(*std::move(made), node);
+    is_cut_ = is_cut_above;
+    if (made.ok()) made = Modify(*std::move(made), node, cuts);
     if (made.ok()) made = ShuffleIfAsked(*std::move(made), node, at);
     if (!made.ok() && !located_) {
       located_ = true;  // nodes above stand elsewhere: keep the innermost place
@@ -130,6 +135,12 @@ class GraphBuilder {
                                               node.location)));
     }
     return made;
+  }
+
+  // A budget cuts a source after the outermost node that changes its items.
+  bool CutsHere(const Node& node) const {
+    return run_.budget && !is_cut_ && IsOneSource(node) &&
+           (ChangesItems(node) || node.kind != NodeKind::kUse);
   }
 
   absl::StatusOr<Tokens> BuildKind(const Node& node, NodePosition at,
@@ -184,7 +195,8 @@ class GraphBuilder {
                      ": Run::max_seq_len, or the longest seq_len"));
   }
 
-  absl::StatusOr<Tokens> Modify(Tokens made, const Node& node) {
+  // `cuts`: whether a budget cuts the node.
+  absl::StatusOr<Tokens> Modify(Tokens made, const Node& node, bool cuts) {
     if (node.filter.has_value()) {
       const std::optional<uint64_t> length = made->CurrentLength();
       if (!length.has_value()) {
@@ -213,6 +225,11 @@ class GraphBuilder {
     }
     if (node.take.has_value()) {
       PONIENTE_ASSIGN_OR_RETURN(made, Take(std::move(made), *node.take));
+    }
+    // The documents of a packed source were cut before they were packed.
+    if (cuts && PackedItemsOf(*made) == nullptr) {
+      PONIENTE_ASSIGN_OR_RETURN(made,
+                                CutToBudget(std::move(made), *run_.budget));
     }
     if (node.repeat.has_value()) {
       PONIENTE_ASSIGN_OR_RETURN(made, Repeat(std::move(made), *node.repeat));
@@ -404,6 +421,8 @@ class GraphBuilder {
   // What the node that is built, or the next above it that says it, states of
   // packing; null if none does.
   const NodePacking* packing_ = nullptr;
+  // Whether a node above cuts what is built to the budget.
+  bool is_cut_ = false;
   bool located_ = false;
 };
 

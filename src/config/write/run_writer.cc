@@ -55,6 +55,7 @@ class RunWriter {
     }
     if (run_.trim) data.Add("trim", Boolean(true));
     if (!run_.journal.empty()) data.AddText("journal", Located(run_.journal));
+    if (run_.budget) data.Add("budget", Budget(*run_.budget));
     if (is_resolved() || run_.loader.last_batch == LastBatch::kDrop) {
       data.AddText("last_batch", run_.loader.last_batch == LastBatch::kDrop
                                      ? "drop"
@@ -129,6 +130,14 @@ class RunWriter {
         break;
     }
     if (filter.invert) keys.Add("invert", Boolean(true));
+    return keys.Inline();
+  }
+
+  std::string Budget(const RunBudget& budget) const {
+    Keys keys;
+    keys.Add("experiment", budget.experiment);
+    keys.Add("target", budget.target);
+    if (is_resolved() || budget.seed != 0) keys.Add("seed", budget.seed);
     return keys.Inline();
   }
 
