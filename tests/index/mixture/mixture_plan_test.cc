@@ -331,6 +331,49 @@ TEST(MixturePlanTest, RampsOfTheTemperatureOfOrderVersion2) {
       QuantaAt(sevenths, 20 + 6 * 8));
 }
 
+TEST(MixturePlanTest, DecisionsAndRampsOfTheTemperature) {
+  MixtureOptions options;
+  options.block_size = 8;
+  options.stages = {{.start = 40,
+                     .temperature = 3,
+                     .ramp_samples = 80,
+                     .ramp_blocks = 1,
+                     .ramps_temperature = true},
+                    {.start = 400,
+                     .temperature = 1,
+                     .ramp_samples = 80,
+                     .ramp_blocks = 1,
+                     .ramps_temperature = true},
+                    {.start = 800,
+                     .temperature = 2,
+                     .ramp_samples = 80,
+                     .ramp_blocks = 1,
+                     .ramps_temperature = true}};
+  const MixturePlan plan = MakePlan(options);
+  // The sixth of ten steps: 2.1, in units of 2^-40.
+  const double kHalfWay = 2.0999999999994543;
+  // One decision in the first ramp: its temperature is the one in force.
+  const std::vector<MixtureDecision> decisions = {
+      {.start = 80, .weights = {{"web", 9}}}};
+  auto with = plan.With(decisions);
+  ASSERT_TRUE(with.ok()) << with.status();
+  EXPECT_EQ(with->TemperatureAt(79), plan.TemperatureAt(79));
+  EXPECT_EQ(with->TemperatureAt(80), kHalfWay);
+  EXPECT_EQ(with->TemperatureAt(399), kHalfWay);
+  EXPECT_EQ(QuantaAt(*with, 399),
+            *QuantaFromPowers(std::vector<double>{2, 3, 9}, kHalfWay));
+  // The next ramp moves the shares, from those that were decided.
+  EXPECT_EQ(with->TemperatureAt(400), 1);
+  const Quanta first = QuantaAt(*with, 400);
+  EXPECT_LT(first[2], QuantaAt(*with, 399)[2]);
+  EXPECT_NE(first, QuantaAt(plan, 400));
+  // The one after it moves the temperature again, as planned.
+  for (const uint64_t sample : {480, 800, 808, 872, 880, 5000}) {
+    EXPECT_EQ(QuantaAt(*with, sample), QuantaAt(plan, sample)) << sample;
+    EXPECT_EQ(with->TemperatureAt(sample), plan.TemperatureAt(sample));
+  }
+}
+
 TEST(MixturePlanTest, ARampOfTheTemperatureBeginsWhereTheSharesAre) {
   const auto refused = [](MixtureStage second, const char* why,
                           double first_temperature = 2) {

@@ -95,6 +95,29 @@ TEST(StepChangesTest, ARampThatTheNextStageCutsHasNoEnd) {
                           "30: the ramp of stage 'late' begins"));
 }
 
+TEST(StepChangesTest, ADecisionIsAChangeAndEndsARamp) {
+  ScheduleOptions options = WithMixture();
+  options.stages = {{.start = RunPoint::Step(10),
+                     .name = "x",
+                     .weights = {{"a", 2}},
+                     .ramp = RunPoint::Step(100)}};
+  ASSERT_OK_AND_ASSIGN(const Schedule plain, Schedule::Create(options));
+  const std::vector<MixtureDecision> decisions = {
+      {.start = 243, .weights = {{"a", 5}}, .label = "change 1"}};
+  ASSERT_OK_AND_ASSIGN(const Schedule decided, plain.With(decisions));
+  EXPECT_THAT(TextsOf(decided), ElementsAre("10: stage 'x' begins",
+                                            "10: the ramp of stage 'x' begins",
+                                            "31: a decision holds: change 1"));
+  // After the ramp, it leaves its end.
+  const std::vector<MixtureDecision> late = {
+      {.start = 960, .weights = {{"a", 5}}}};
+  ASSERT_OK_AND_ASSIGN(const Schedule after, plain.With(late));
+  EXPECT_THAT(
+      TextsOf(after),
+      ElementsAre("10: stage 'x' begins", "10: the ramp of stage 'x' begins",
+                  "110: the ramp of stage 'x' ends", "120: a decision holds"));
+}
+
 TEST(StepChangesTest, WeightsThatChangeInsideAStepAreThoseOfTheNext) {
   ScheduleOptions options = WithMixture();
   options.stages = {
@@ -131,12 +154,12 @@ TEST(StepChangesTest, FurtherChangesComeAfterThoseOfTheRun) {
 
 TEST(StepChangesTest, EveryKindHasANameOfItsOwn) {
   std::vector<std::string> names;
-  for (int kind = 0; kind <= static_cast<int>(StepChange::Kind::kThresholds);
+  for (int kind = 0; kind <= static_cast<int>(StepChange::Kind::kDecision);
        ++kind) {
     names.emplace_back(StepChangeName(static_cast<StepChange::Kind>(kind)));
   }
   EXPECT_THAT(names, ElementsAre("stage", "batch_size", "seq_len", "weights",
-                                 "ramp", "ramp_end", "thresholds"));
+                                 "ramp", "ramp_end", "thresholds", "decision"));
 }
 
 // A slow twin: what differs between a step and the one before it.
