@@ -2,14 +2,13 @@
 #include "config/parse/stage_parser.h"
 
 #include <cmath>
-#include <set>
 
 #include "absl/strings/str_cat.h"
+#include "config/parse/by_component.h"
 #include "config/parse/run_points.h"
 #include "config/parse/threshold_parser.h"
 #include "config/parse/weights_sum.h"
 #include "index/max_samples.h"
-#include "util/nearest_name.h"
 #include "util/status_macros.h"
 
 namespace poniente::internal {
@@ -232,28 +231,6 @@ std::optional<double> ParseTemperature(TableReader& table,
   }
   table.Error(key, absl::StrCat("must be at least 2^-10, got ", *temperature));
   return std::nullopt;
-}
-
-void ForEachComponent(
-    TableReader& stage, std::string_view key, const Node& mixture,
-    const std::function<void(TableReader&, const std::string&)>& read) {
-  const toml::table* table = stage.Table(key);
-  if (table == nullptr) return;
-  TableReader reader(*table, stage.LocationOf(key), stage.errors());
-  std::set<std::string_view> known;
-  for (const Node& child : mixture.children) known.insert(child.name);
-  for (const std::string& name : reader.KeysInOrder()) {
-    if (!known.contains(name)) {
-      std::string near;
-      if (!stage.errors()->is_full()) {
-        near = NearestOrAll(name, {known.begin(), known.end()});
-      }
-      reader.Error(name, absl::StrCat("is not a component of ",
-                                      mixture.location.key, near));
-      continue;
-    }
-    read(reader, name);
-  }
 }
 
 std::map<std::string, double> ParseWeights(TableReader& stage,

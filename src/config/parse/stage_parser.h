@@ -6,7 +6,6 @@
 #define PONIENTE_CONFIG_PARSE_STAGE_PARSER_H_
 
 #include <cstddef>
-#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -24,12 +23,6 @@ std::optional<double> ParseWeight(TableReader& table, std::string_view key,
 
 std::optional<double> ParseTemperature(TableReader& table,
                                        std::string_view key);
-
-// Calls read(table, name) for each key of a table of one value per component of
-// `mixture`; unknown names are errors.
-void ForEachComponent(
-    TableReader& stage, std::string_view key, const Node& mixture,
-    const std::function<void(TableReader&, const std::string&)>& read);
 
 // Reads a table of one weight per component of `mixture`, by name.
 std::map<std::string, double> ParseWeights(TableReader& stage,

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
-#include "config/parse/stage_parser.h"
+#include "config/parse/by_component.h"
 
 namespace poniente::internal {
 

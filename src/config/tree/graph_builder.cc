@@ -26,16 +26,6 @@ namespace {
 
 using Tokens = DatasetPtr<TokenWindow>;
 
-// A stage below that starts at a step or token of the run.
-bool HasStagePlacedByRun(const Node& node) {
-  return std::any_of(node.stages.begin(), node.stages.end(),
-                     [](const RunStage& stage) {
-                       return stage.start.unit != RunPoint::Unit::kSamples;
-                     }) ||
-         std::any_of(node.children.begin(), node.children.end(),
-                     HasStagePlacedByRun);
-}
-
 bool IsShuffled(const std::optional<ShuffleOptions>& shuffle) {
   return shuffle.has_value() && shuffle->kind != ShuffleKind::kNone;
 }
@@ -261,8 +251,10 @@ class GraphBuilder {
                                       const ItemsBefore& before) {
     PONIENTE_ASSIGN_OR_RETURN(MixtureOptions options,
                               OptionsOf(node, at, before));
-    PONIENTE_ASSIGN_OR_RETURN(const std::optional<MixturePlan> plan,
-                              PlanOf(node, at, before, options));
+    PONIENTE_ASSIGN_OR_RETURN(
+        const std::optional<MixturePlan> plan,
+        PlanOfNested(node, options, before, schedule_ ? &*schedule_ : nullptr,
+                     at == NodePosition::kRoot));
     if (at == NodePosition::kRoot) {
       AppendThresholdChanges(*schedule_, run_, &changes_);
     } else if (before != nullptr) {
@@ -327,34 +319,6 @@ class GraphBuilder {
     if (made.ok()) return made;
     located_ = true;
     return Prepend(made.status(), ToString(stated.location));
-  }
-
-  // For mixtures below that have stages.
-  absl::StatusOr<std::optional<MixturePlan>> PlanOf(
-      const Node& node, NodePosition at, const ItemsBefore& before,
-      const MixtureOptions& options) const {
-    const auto any_child = [&](bool (*has)(const Node&)) {
-      return std::any_of(node.children.begin(), node.children.end(), has);
-    };
-    const bool is_needed = any_child(HasStagePlacedByRun);
-    if (!any_child(HasNestedStages) || schedule_ == std::nullopt ||
-        node.mixture.stop_rule != StopRule::kRestart) {
-      return std::optional<MixturePlan>();
-    }
-    if (at == NodePosition::kRoot) {
-      return std::optional<MixturePlan>(*schedule_->mixture());
-    }
-    if (before == nullptr) return std::optional<MixturePlan>();
-    std::vector<WeightedComponent> components;
-    for (const Node& child : node.children) {
-      components.push_back({child.name, WeightOf(child), std::nullopt});
-    }
-    absl::StatusOr<MixturePlan> plan =
-        MixturePlan::Create(options, std::move(components));
-    if (plan.ok()) return std::optional<MixturePlan>(*std::move(plan));
-    // Only to say where stages begin: the mixture itself knows more.
-    if (!is_needed) return std::optional<MixturePlan>();
-    return plan.status();
   }
 
   // The component under other thresholds.

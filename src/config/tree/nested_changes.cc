@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <optional>
+#include <utility>
 
 #include "config/tree/schedule_builder.h"
 #include "index/schedule/step_changes.h"
@@ -53,6 +54,39 @@ bool HasNestedStages(const Node& node) {
   return !node.stages.empty() ||
          std::any_of(node.children.begin(), node.children.end(),
                      HasNestedStages);
+}
+
+bool HasStagePlacedByRun(const Node& node) {
+  return std::any_of(node.stages.begin(), node.stages.end(),
+                     [](const RunStage& stage) {
+                       return stage.start.unit != RunPoint::Unit::kSamples;
+                     }) ||
+         std::any_of(node.children.begin(), node.children.end(),
+                     HasStagePlacedByRun);
+}
+
+absl::StatusOr<std::optional<MixturePlan>> PlanOfNested(
+    const Node& mixture, const MixtureOptions& options,
+    const ItemsBefore& before, const Schedule* schedule, bool is_root) {
+  const auto any_child = [&](bool (*has)(const Node&)) {
+    return std::any_of(mixture.children.begin(), mixture.children.end(), has);
+  };
+  if (schedule == nullptr || !any_child(HasNestedStages) ||
+      mixture.mixture.stop_rule != StopRule::kRestart) {
+    return std::optional<MixturePlan>();
+  }
+  if (is_root) return std::optional<MixturePlan>(*schedule->mixture());
+  if (before == nullptr) return std::optional<MixturePlan>();
+  std::vector<WeightedComponent> components;
+  for (const Node& child : mixture.children) {
+    components.push_back({child.name, WeightOf(child), std::nullopt});
+  }
+  absl::StatusOr<MixturePlan> plan =
+      MixturePlan::Create(options, std::move(components));
+  if (plan.ok()) return std::optional<MixturePlan>(*std::move(plan));
+  // Only to say where stages begin: the mixture itself knows more.
+  if (!any_child(HasStagePlacedByRun)) return std::optional<MixturePlan>();
+  return plan.status();
 }
 
 bool IsOpenMixture(const Node& node) {

@@ -7,9 +7,11 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "config/run_nodes.h"
 #include "poniente/mixture_plan.h"
 #include "poniente/schedule.h"
@@ -22,10 +24,21 @@ using ItemsBefore = std::function<uint64_t(uint64_t sample)>;
 
 // Returns whether the node or one below it is a mixture with stages of its own.
 bool HasNestedStages(const Node& node);
+// Returns whether such a stage starts at a place in the run.
+bool HasStagePlacedByRun(const Node& node);
 
 // Returns whether the node hands on the items of an endless mixture one by one,
 // so that samples of the run say how many of its items have begun.
 bool IsOpenMixture(const Node& node);
+
+// Returns the plan of a mixture below which mixtures have stages, to say where
+// these begin; nullopt if it is not needed, or cannot say it. `options` are
+// those of the mixture, `before` is null where no number of samples says how
+// many of its items have begun, `schedule` where there is none yet. Errors as
+// MixturePlan::Create(), if a stage below is placed by the run.
+absl::StatusOr<std::optional<MixturePlan>> PlanOfNested(
+    const Node& mixture, const MixtureOptions& options,
+    const ItemsBefore& before, const Schedule* schedule, bool is_root);
 
 // Appends where stages of a nested mixture begin, and what they change: with
 // the first step all of whose samples lie in the stage. `path` is the names

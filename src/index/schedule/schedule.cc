@@ -273,16 +273,6 @@ absl::StatusOr<Schedule> Schedule::Extended(uint64_t steps) const {
   return Schedule(std::move(state));
 }
 
-absl::StatusOr<Schedule> Schedule::With(
-    std::span<const MixtureDecision> decisions) const {
-  if (!state_->mixture || decisions.empty()) return *this;
-  auto state = std::make_shared<State>(*state_);
-  PONIENTE_ASSIGN_OR_RETURN(state->mixture, state->mixture->With(decisions));
-  state->changes =
-      internal::WithDecisions(*this, std::move(state->changes), decisions);
-  return Schedule(std::move(state));
-}
-
 Schedule::Schedule(std::shared_ptr<const State> state)
     : state_(std::move(state)) {}
 
@@ -361,17 +351,6 @@ std::span<const PlannedStage> Schedule::stages() const {
 std::span<const Stretch> Schedule::stretches() const {
   return state_->stretches;
 }
-std::span<const PlannedChange> Schedule::changes() const {
-  return state_->changes;
-}
-
-Schedule Schedule::WithChanges(std::vector<PlannedChange> further) const {
-  auto state = std::make_shared<State>(*state_);
-  further.insert(further.end(), state->changes.begin(), state->changes.end());
-  state->changes = internal::SortedChanges(*this, std::move(further));
-  return Schedule(std::move(state));
-}
-
 bool Schedule::cuts_items() const {
   return std::any_of(state_->stretches.begin(), state_->stretches.end(),
                      [&](const Stretch& stretch) {
