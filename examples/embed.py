@@ -54,7 +54,7 @@ class Step(Struct):
                 ('num_samples', c_uint64), ('seq_len', c_uint32),
                 ('stage', c_uint32), ('stage_name', c_char_p),
                 ('lr_scale', c_double), ('temperature', c_double),
-                ('is_boundary', c_int32), ('reserved', c_int32)]
+                ('is_boundary', c_int32), ('num_changes', c_int32)]
 
 
 class Tensor(Struct):

@@ -175,7 +175,13 @@ absl::Status Trainer::AddSample(const poniente::Batch& batch, size_t sample,
 }
 
 absl::Status Trainer::Step(const poniente::StepPlan& plan, StepSums sums) {
-  if (plan.is_boundary && options_.is_main) {
+  const bool begins =
+      std::any_of(plan.changes.begin(), plan.changes.end(),
+                  [](const poniente::StepChange& change) {
+                    return change.kind == poniente::StepChange::Kind::kStage &&
+                           change.mixture.empty();
+                  });
+  if (begins && options_.is_main) {
     absl::PrintF("%6d stage '%s' begins, learning rate times %g\n", plan.step,
                  plan.stage_name, plan.lr_scale);
   }
@@ -238,7 +244,7 @@ absl::Status Trainer::EndStep(uint64_t token_hash, double loss) {
   return IsCheckpointDue() ? SaveCheckpoint() : absl::OkStatus();
 }
 
-// Also before a step that begins a stage.
+// Also before a step with which something changes.
 bool Trainer::IsCheckpointDue() const {
   const poniente::Schedule& schedule = loader_->schedule();
   return state_.step % options_.checkpoint_every == 0 ||

@@ -43,6 +43,21 @@ struct ConfigSource {
   bool is_readable = false;
 };
 
+// A threshold that was computed from the scores of a file.
+struct ComputedThreshold {
+  // What states it: "data.mixture.web.filter", "data.stages[1].thresholds.web".
+  std::string key = {};
+  ScoreThreshold stated = {};
+  // The lowest score that is chosen.
+  double value = 0;
+  // How many of all items the filter then chooses.
+  uint64_t chosen = 0;
+  uint64_t items = 0;
+
+  friend bool operator==(const ComputedThreshold&,
+                         const ComputedThreshold&) = default;
+};
+
 // A validated description of a run whose stores are open.
 //
 // Determinism: [data] alone decides the tokens; [runtime] never does.
@@ -88,6 +103,10 @@ class Config {
   const Vocabulary& vocabulary() const;
   // Returns the sources, in the order of DatasetTree::leaves().
   const std::vector<ConfigSource>& sources() const;
+
+  // Returns the thresholds that are quantiles or standard deviations, with the
+  // scores that they are in this run, in the order in which they were computed.
+  const std::vector<ComputedThreshold>& thresholds() const;
 
   // Returns the same run as TOML with everything stated: defaults, names,
   // absolute paths, the steps at which stages start. Keep it with the run. A

@@ -71,6 +71,12 @@ struct MixtureStage {
   // samples)". Empty: by the name and the samples.
   std::string label = {};
   std::string ramp_label = {};
+  // Whether the ramp moves the temperature in a straight line, and the shares
+  // follow from it: at each step of the ramp, the shares are those of this
+  // stage's weights at the temperature of the middle of the step. Needs
+  // ramp_samples; the weights must be those in force before the stage, whose
+  // own ramp must have ended; both temperatures must be at most 2^20.
+  bool ramps_temperature = false;
 };
 
 // The length of samples, in tokens, from sample `start` on.
@@ -193,7 +199,8 @@ class MixturePlan {
   // Returns the shares in force at a sample; they sum to 1. REQUIRES, here and
   // below: sample < 2^62.
   std::vector<double> WeightsAt(uint64_t sample) const;
-  // Returns the temperature of the stage that the sample lies in.
+  // Returns the temperature of the stage that the sample lies in; during a ramp
+  // of the temperature, that of the ramp's step.
   double TemperatureAt(uint64_t sample) const;
   // Returns the tokens per sample; 0 if samples are whole items of no stated
   // length.

@@ -320,16 +320,47 @@ typedef struct poniente_step {
   /* Factor for the learning rate. */
   double lr_scale;
   double temperature;
-  /* 1 where a stage, a batch size or a sequence length begins: save a
-   * checkpoint before this step. */
+  /* 1 where something changes: save a checkpoint before this step. */
   int32_t is_boundary;
-  int32_t reserved;
+  /* How many changes poniente_loader_changes() returns for this step. */
+  int32_t num_changes;
 } poniente_step;
+
+/* What changes with a step. Later versions may add kinds. */
+enum {
+  PONIENTE_CHANGE_STAGE = 1,      /* a stage begins */
+  PONIENTE_CHANGE_BATCH_SIZE = 2, /* another number of samples per step */
+  PONIENTE_CHANGE_SEQ_LEN = 3,    /* another number of tokens per sample */
+  PONIENTE_CHANGE_WEIGHTS = 4,    /* a stage's weights apply at once */
+  PONIENTE_CHANGE_RAMP = 5,       /* they begin to change, by a ramp */
+  PONIENTE_CHANGE_RAMP_END = 6,   /* they have arrived at the stage's */
+  PONIENTE_CHANGE_THRESHOLDS = 7, /* a stage filters by other thresholds */
+  PONIENTE_CHANGE_DECISION = 8    /* a change of the journal holds */
+};
+
+/* A change. Strings live until the loader is closed. */
+typedef struct poniente_change {
+  int32_t kind;
+  int32_t reserved;
+  /* The nested mixture that changes, by the names down to it; "" for the run
+   * itself. */
+  const char* mixture;
+  const char* stage; /* the stage that the change belongs to; may be "" */
+  const char* text;  /* the change in words: "stage 'late' begins" */
+} poniente_change;
 
 /* Returns what the schedule says about a step. OUT_OF_RANGE if there is no such
  * step. */
 PONIENTE_API int32_t poniente_loader_step(const poniente_loader* loader,
                                           uint64_t step, poniente_step* info);
+
+/* Fills changes[0 .. count) with what changes with a step, from number `first`
+ * on. OUT_OF_RANGE if there are fewer (poniente_step.num_changes), or no such
+ * step. */
+PONIENTE_API int32_t poniente_loader_changes(const poniente_loader* loader,
+                                             uint64_t step, size_t first,
+                                             size_t count,
+                                             poniente_change* changes);
 
 /* A leaf that samples come from, and how it is read now. Strings live until the
  * loader is closed. */

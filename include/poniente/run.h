@@ -63,6 +63,36 @@ struct SourceLocation {
   }
 };
 
+// The lowest score that is chosen: a score itself, or one that is computed from
+// all scores of the file when the run is opened.
+struct ScoreThreshold {
+  enum class Unit {
+    kScore,
+    // The score at this share of all scores in ascending order, 0 to 1: of n
+    // scores, number floor(value * n + 1/2), counted from 0, or the last.
+    kQuantile,
+    // The mean plus this many standard deviations, of all n scores (divided by
+    // n, not n - 1).
+    kSigmas,
+  };
+
+  ScoreThreshold() = default;
+  ScoreThreshold(double score) : value(score) {}  // NOLINT: as a number
+  ScoreThreshold(Unit of, double number) : unit(of), value(number) {}
+
+  Unit unit = Unit::kScore;
+  double value = 0;
+
+  friend bool operator==(const ScoreThreshold&,
+                         const ScoreThreshold&) = default;
+};
+inline ScoreThreshold Quantile(double share) {
+  return {ScoreThreshold::Unit::kQuantile, share};
+}
+inline ScoreThreshold Sigmas(double deviations) {
+  return {ScoreThreshold::Unit::kSigmas, deviations};
+}
+
 // Chooses items, by a file or by a hash of their index. The functions Score,
 // Bitmap, Indices and Fraction below make one; `!filter` chooses all others.
 struct NodeFilter {
@@ -71,7 +101,7 @@ struct NodeFilter {
   Kind kind = Kind::kScores;
   std::string path = {};                    // none for kFraction
   ScoreFormat format = ScoreFormat::kAuto;  // kScores
-  double at_least = 0;                      // kScores: the lowest one chosen
+  ScoreThreshold at_least = {};             // kScores: the lowest one chosen
   double fraction = 0;                      // kFraction: above 0, below 1
   uint64_t seed = 0;                        // kFraction; never inherited
   bool invert = false;
@@ -87,7 +117,8 @@ struct Score {
   std::string path;
   ScoreFormat format;
 };
-NodeFilter operator>=(Score score, double at_least);
+// `Score("quality.npy") >= Quantile(0.8)` chooses about the best fifth.
+NodeFilter operator>=(Score score, ScoreThreshold at_least);
 // A file of one bit per item, a file of indices, and about a share of the
 // items, by a hash of the index.
 NodeFilter Bitmap(std::string path);
@@ -151,6 +182,9 @@ struct NodeMixture {
   WeightRule weight_rule = WeightRule::kProportions;
   double temperature = 1;
   StopRule stop_rule = StopRule::kRestart;
+  // What the weights must sum to, at first and in every stage that states
+  // weights; they may be off by two millionths of it. Unset: any sum.
+  std::optional<double> weights_sum = std::nullopt;
   // Also for a root that is not a mixture, if lengths change.
   uint64_t group_items = 0;
 
@@ -167,8 +201,8 @@ inline RunPoint Share(double share) { return RunPoint::ShareOfSteps(share); }
 // A stage of the run, or of a mixture below its root; it lasts until the next.
 struct RunStage {
   std::string name = {};
-  // In a nested mixture: a sample of this mixture, or a step or token of the
-  // run.
+  // In a nested mixture: a sample of this mixture, or a step, token or share of
+  // the run.
   RunPoint start = {};
   // Only stages of the run have these two, `lr_scale` and `numbers`.
   std::optional<uint64_t> batch_size = std::nullopt;
@@ -176,16 +210,22 @@ struct RunStage {
   // Weights of the components from here on; one that is not named has its
   // first weight.
   std::map<std::string, double> weights = {};
+  // What the weights of this stage must sum to, instead of the mixture's
+  // weights_sum: those of all components, whether named here or not.
+  std::optional<double> weights_sum = std::nullopt;
   // Thresholds for the scores that components are filtered by, by component.
-  std::map<std::string, double> thresholds = {};
+  std::map<std::string, ScoreThreshold> thresholds = {};
   std::optional<double> temperature = std::nullopt;
-  // How long the shares take to change. In a nested mixture: samples.
+  // How long the shares take to change. In a nested mixture: its own samples,
+  // or an amount of the run if `start` is a place in the run.
   std::optional<RunPoint> ramp = std::nullopt;
   bool is_ramp_centred = false;
   uint32_t ramp_blocks = 0;
   double lr_scale = 1;
   std::optional<double> lr_scale_end = std::nullopt;
   std::map<std::string, double> numbers = {};
+  // Whether the ramp moves the temperature, and the shares follow from it.
+  bool ramps_temperature = false;
   SourceLocation location = {};
 
   friend bool operator==(const RunStage&, const RunStage&) = default;
@@ -324,6 +364,19 @@ enum class ShareOf {
   kTokens,
 };
 
+// Two budgets in tokens, for a short run that is to repeat its data as often as
+// a long one would (simulated epoching): each source is cut to the share
+// experiment / target of its items.
+struct RunBudget {
+  uint64_t experiment = 0;  // of the short run, which this is
+  uint64_t target = 0;      // of the long run that it stands for
+  // Decides which items are kept; never inherited.
+  uint64_t seed = 0;
+  SourceLocation location = {};
+
+  friend bool operator==(const RunBudget&, const RunBudget&) = default;
+};
+
 // A run. Plain values: nothing is checked or opened before Config::Create() or
 // OpenLoader().
 //
@@ -340,6 +393,7 @@ struct Run {
   uint32_t max_seq_len = 0;
   bool trim = false;
   ShareOf shares_of = ShareOf::kUnstated;
+  std::optional<RunBudget> budget = std::nullopt;
   // The root of the tree.
   Node data = {};
   std::vector<RunStage> stages = {};

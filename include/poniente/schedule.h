@@ -12,6 +12,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -94,6 +95,10 @@ struct ScheduleStage {
 
   // Other numbers that the trainer wants in this stage: a RoPE factor, ...
   std::map<std::string, double> numbers = {};
+
+  // Whether the ramp moves the temperature, and the shares follow from it, as
+  // MixtureStage::ramps_temperature.
+  bool ramps_temperature = false;
 };
 
 // A change of the batch size, independent of stages.
@@ -149,6 +154,45 @@ struct ScheduleOptions {
   MixtureOptions mixture = {};
 };
 
+// Something that changes between two steps.
+struct StepChange {
+  enum class Kind {
+    kStage,       // a stage begins
+    kBatchSize,   // another number of samples per step
+    kSeqLen,      // another number of tokens per sample
+    kWeights,     // a stage's weights or temperature apply at once
+    kRampStart,   // they begin to change, by a ramp
+    kRampEnd,     // they have arrived at those of the stage
+    kThresholds,  // a stage filters components by other thresholds
+    kDecision,    // a decision made during the run holds (With())
+  };
+
+  Kind kind = Kind::kStage;
+  // The nested mixture that changes, by the names from the root down to it,
+  // "small/code"; empty for the run itself and its root mixture.
+  std::string mixture = {};
+  // The name of the stage that the change belongs to, the label of a decision;
+  // empty for a stage without a name, and for changes of size.
+  std::string stage = {};
+
+  friend bool operator==(const StepChange&, const StepChange&) = default;
+};
+
+// Returns "stage", "batch_size", "seq_len", "weights", "ramp", "ramp_end",
+// "thresholds" or "decision".
+std::string_view StepChangeName(StepChange::Kind kind);
+// Returns the change in words: "stage 'late' begins", "seq_len changes",
+// "small/code: the ramp of stage 'late' ends".
+std::string ToString(const StepChange& change);
+
+// A change, and the first step after it.
+struct PlannedChange {
+  uint64_t step = 0;
+  StepChange change = {};
+
+  friend bool operator==(const PlannedChange&, const PlannedChange&) = default;
+};
+
 // One step of a schedule.
 struct StepPlan {
   uint64_t step = 0;
@@ -161,9 +205,13 @@ struct StepPlan {
   // Index into Schedule::stages().
   uint32_t stage = 0;
   std::string stage_name = {};
-  // The step is the first of a stage, of a batch size or of a sequence length,
-  // other than the first of the run: save a checkpoint before it.
+  // Something changes with this step, which is not the first of the run: save a
+  // checkpoint before it. `changes` says what.
   bool is_boundary = false;
+  // What changes with this step: changes of the run first, then those of nested
+  // mixtures, if the schedule was told of them (WithChanges()). The steps of a
+  // ramp between its start and its end are no changes.
+  std::vector<StepChange> changes = {};
   // Shares of the root mixture's components at the first sample of the step, in
   // the order of their names; empty if the schedule was not given the
   // components.
@@ -192,6 +240,7 @@ struct PlannedStage {
   std::map<std::string, double> weights = {};
   std::optional<double> temperature = std::nullopt;
   std::map<std::string, double> numbers = {};
+  bool ramps_temperature = false;
 };
 
 // Consecutive steps of one batch size and sequence length, up to the next
@@ -248,6 +297,13 @@ class Schedule {
   // Returns the stretches of one batch size and sequence length; the first
   // starts at step 0.
   std::span<const Stretch> stretches() const;
+
+  // Returns all changes after the first step, in the order of their steps.
+  std::span<const PlannedChange> changes() const;
+  // Returns the same schedule with further changes, which it cannot know
+  // itself: those of nested mixtures, and of thresholds. Changes at step 0, and
+  // at steps that the run does not have, are left out. They change no sample.
+  Schedule WithChanges(std::vector<PlannedChange> further) const;
 
   // Returns the tokens per item of the datasets; samples are parts of such
   // items.

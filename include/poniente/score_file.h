@@ -41,6 +41,17 @@ struct Scores {
   // threshold is first rounded to 4 bytes, so that 0.7 selects items stored as
   // 0.7.
   absl::StatusOr<Selection> AtLeast(double threshold) const;
+  // Returns the score at a share of all n scores in ascending order: number
+  // floor(share * n + 1/2), counted from 0, or the last. So about n * (1 -
+  // share) scores are at least as high; more if several equal it. Infinite
+  // scores count. InvalidArgument if there are no scores. REQUIRES: 0 <= share
+  // <= 1; no score is NaN.
+  absl::StatusOr<double> Quantile(double share) const;
+  // Returns the mean of the finite scores plus so many of their standard
+  // deviations (divided by their number, not one less). The same on every
+  // machine. InvalidArgument if no score is finite, or if the result is not.
+  // REQUIRES: `sigmas` is finite; no score is NaN.
+  absl::StatusOr<double> MeanPlusSigmas(double sigmas) const;
   // Returns ScoreOrder::FromScores() of the scores.
   absl::StatusOr<ScoreOrder> Order(
       ScoreDirection direction = ScoreDirection::kAscending) const;

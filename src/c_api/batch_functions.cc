@@ -17,7 +17,7 @@ namespace poniente::internal {
 absl::Status GiveStep(const StepPlan& plan, const char* stage_name,
                       uint64_t num_samples, poniente_step* out) {
   constexpr size_t kFirstSize =
-      offsetof(poniente_step, reserved) + sizeof(int32_t);
+      offsetof(poniente_step, num_changes) + sizeof(int32_t);
   static_assert(sizeof(poniente_step) >= kFirstSize);
   poniente_step step = {};
   step.step = plan.step;
@@ -30,6 +30,7 @@ absl::Status GiveStep(const StepPlan& plan, const char* stage_name,
   step.lr_scale = plan.lr_scale;
   step.temperature = plan.temperature;
   step.is_boundary = plan.is_boundary ? 1 : 0;
+  step.num_changes = static_cast<int32_t>(plan.changes.size());
   return Give(step, kFirstSize, "poniente_step", out);
 }
 

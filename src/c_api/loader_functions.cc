@@ -32,6 +32,20 @@ absl::Status Open(const absl::StatusOr<Config>& config,
   return absl::OkStatus();
 }
 
+constexpr int32_t KindOf(StepChange::Kind kind) {
+  return static_cast<int32_t>(kind) + 1;
+}
+static_assert(PONIENTE_CHANGE_STAGE == KindOf(StepChange::Kind::kStage));
+static_assert(PONIENTE_CHANGE_BATCH_SIZE ==
+              KindOf(StepChange::Kind::kBatchSize));
+static_assert(PONIENTE_CHANGE_SEQ_LEN == KindOf(StepChange::Kind::kSeqLen));
+static_assert(PONIENTE_CHANGE_WEIGHTS == KindOf(StepChange::Kind::kWeights));
+static_assert(PONIENTE_CHANGE_RAMP == KindOf(StepChange::Kind::kRampStart));
+static_assert(PONIENTE_CHANGE_RAMP_END == KindOf(StepChange::Kind::kRampEnd));
+static_assert(PONIENTE_CHANGE_THRESHOLDS ==
+              KindOf(StepChange::Kind::kThresholds));
+static_assert(PONIENTE_CHANGE_DECISION == KindOf(StepChange::Kind::kDecision));
+
 absl::StatusOr<MetricLabels> LabelsFrom(const char* const* labels) {
   MetricLabels pairs;
   for (; labels != nullptr && labels[0] != nullptr; labels += 2) {
@@ -228,6 +242,33 @@ int32_t poniente_loader_step(const poniente_loader* loader, uint64_t step,
         RankShare(plan.batch_size, loader->rank, loader->ranks);
     return GiveStep(plan, loader->Keep(plan.stage_name),
                     share.end - share.begin, info);
+  });
+}
+
+int32_t poniente_loader_changes(const poniente_loader* loader, uint64_t step,
+                                size_t first, size_t count,
+                                poniente_change* changes) {
+  return AtBoundary([&]() -> absl::Status {
+    PONIENTE_RETURN_IF_NULL(loader);
+    if (count > 0) PONIENTE_RETURN_IF_NULL(changes);
+    const Schedule& schedule = loader->loader->schedule();
+    if (!schedule.Has(step)) {
+      return absl::OutOfRangeError(
+          absl::StrCat("the run has ended: there is no step ", step));
+    }
+    const StepPlan plan = schedule.At(step);
+    const size_t all = plan.changes.size();
+    if (first > all || count > all - first) {
+      return absl::OutOfRangeError(
+          absl::StrCat("there are no ", count, " changes from number ", first,
+                       " on, step ", step, " has ", all));
+    }
+    for (size_t i = 0; i < count; ++i) {
+      const StepChange& change = plan.changes[first + i];
+      changes[i] = {KindOf(change.kind), 0, loader->Keep(change.mixture),
+                    loader->Keep(change.stage), loader->Keep(ToString(change))};
+    }
+    return absl::OkStatus();
   });
 }
 

@@ -76,10 +76,12 @@ void PutLocations(const std::vector<SourceLocation>& described,
   }
 }
 
+// A stage that starts a nested mixture is not kept.
 void PutLocations(const std::vector<RunStage>& described,
                   std::vector<RunStage>* checked) {
-  for (size_t i = 0; i < described.size(); ++i) {
-    PutLocation(described[i].location, &(*checked)[i].location);
+  const size_t left_out = described.size() - checked->size();
+  for (size_t i = 0; i < checked->size(); ++i) {
+    PutLocation(described[i + left_out].location, &(*checked)[i].location);
   }
 }
 
@@ -204,6 +206,10 @@ const Journal& Config::journal() const { return parts_->journal; }
 
 const std::vector<ConfigSource>& Config::sources() const {
   return parts_->built.sources;
+}
+
+const std::vector<ComputedThreshold>& Config::thresholds() const {
+  return parts_->built.thresholds;
 }
 
 std::string Config::ToToml() const {

@@ -82,6 +82,7 @@ class MistakeFinder {
     if (!filter.has_value()) return;
     CheckEnum("NodeFilter::Kind", filter->kind, NodeFilter::Kind::kFraction);
     CheckEnum("ScoreFormat", filter->format, ScoreFormat::kFloat64);
+    CheckThreshold(filter->at_least);
     CheckUtf8(filter->path);
     const bool is_scores = filter->kind == NodeFilter::Kind::kScores;
     const bool is_fraction = filter->kind == NodeFilter::Kind::kFraction;
@@ -91,10 +92,15 @@ class MistakeFinder {
     if (!is_fraction && (filter->fraction != 0 || filter->seed != 0)) {
       Lost("has a filter by a file, and states a fraction or a seed for it");
     }
-    if (!is_scores &&
-        (filter->at_least != 0 || filter->format != ScoreFormat::kAuto)) {
+    if (!is_scores && (filter->at_least != ScoreThreshold() ||
+                       filter->format != ScoreFormat::kAuto)) {
       Lost("has a filter without scores, and states at_least or format for it");
     }
+  }
+
+  void CheckThreshold(const ScoreThreshold& threshold) {
+    CheckEnum("ScoreThreshold::Unit", threshold.unit,
+              ScoreThreshold::Unit::kSigmas);
   }
 
   void CheckEnums(const Node& node) {
@@ -157,9 +163,12 @@ class MistakeFinder {
 
   void CheckStage(const RunStage& stage) {
     CheckUtf8(stage.name);
-    for (const auto* const numbers :
-         {&stage.weights, &stage.thresholds, &stage.numbers}) {
+    for (const auto* const numbers : {&stage.weights, &stage.numbers}) {
       for (const auto& entry : *numbers) CheckUtf8(entry.first);
+    }
+    for (const auto& [name, threshold] : stage.thresholds) {
+      CheckUtf8(name);
+      CheckThreshold(threshold);
     }
     CheckPoint(stage.start);
     if (stage.ramp.has_value()) CheckPoint(*stage.ramp);

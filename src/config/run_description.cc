@@ -91,7 +91,7 @@ NodeFilter FromFile(NodeFilter::Kind kind, std::string path) {
 
 }  // namespace
 
-NodeFilter operator>=(Score score, double at_least) {
+NodeFilter operator>=(Score score, ScoreThreshold at_least) {
   NodeFilter filter =
       FromFile(NodeFilter::Kind::kScores, std::move(score.path));
   filter.format = score.format;

@@ -83,6 +83,23 @@ const Node& Used(const Node& node) {
   return *used;
 }
 
+bool IsOneSource(const Node& node) {
+  switch (Used(node).kind) {
+    case NodeKind::kStore:
+    case NodeKind::kHub:
+    case NodeKind::kDeclared:
+    case NodeKind::kDataset:
+      return true;
+    default:
+      return false;
+  }
+}
+
+bool ChangesItems(const Node& node) {
+  return node.filter.has_value() || node.order.has_value() ||
+         node.slice.has_value() || node.take.has_value();
+}
+
 std::optional<uint64_t> TokensOfDataset(const Run& run,
                                         const DatasetNode& dataset) {
   const LengthState length = dataset.length_now();
@@ -112,7 +129,7 @@ uint32_t WindowTokens(const Run& run) {
 
 bool HasThreshold(const Node& node) { return ThresholdOf(node) != nullptr; }
 
-bool SetThreshold(double at_least, Node* node) {
+bool SetThreshold(const ScoreThreshold& at_least, Node* node) {
   NodeFilter* const filter = ThresholdOf(*node);
   if (filter == nullptr) return false;
   filter->at_least = at_least;

@@ -30,6 +30,10 @@ enum class NodePosition { kRoot, kComponent, kOther };
 
 // Returns the node that `node` stands for, with its own kind.
 const Node& Used(const Node& node);
+// Returns whether the node is one source, perhaps used under several names.
+bool IsOneSource(const Node& node);
+// Returns whether the node chooses or orders items of what it is made of.
+bool ChangesItems(const Node& node);
 // Returns the weight of a component; 1 where it states none.
 inline double WeightOf(const Node& component) {
   return component.weight.value_or(1);
@@ -48,7 +52,7 @@ uint32_t WindowTokens(const Run& run);
 // Sets another threshold for the scores that a component is filtered by: of its
 // own filter, else of the filter of what it uses, else of its documents.
 // Returns false if it has none.
-bool SetThreshold(double at_least, Node* node);
+bool SetThreshold(const ScoreThreshold& at_least, Node* node);
 bool HasThreshold(const Node& node);
 
 // Returns the loader's options, with the loss weights of the nodes.

@@ -199,6 +199,38 @@ TEST_F(CApiTest, TellsOfTheRunAndOfEveryStep) {
   EXPECT_EQ(step.step, 20u) << "structs are left as they were";
 }
 
+TEST_F(CApiTest, SaysWhatChangesWithAStep) {
+  const LoaderPtr loader = Open();
+  poniente_step step = {};
+  step.struct_size = sizeof step;
+  ASSERT_DONE(poniente_loader_step(loader.get(), 19, &step));
+  EXPECT_EQ(step.num_changes, 0);
+  ASSERT_DONE(poniente_loader_step(loader.get(), 20, &step));
+  const auto config = Config::Parse(kRun, "run.toml", dir_.path());
+  ASSERT_THAT(config, IsOk());
+  const std::vector<StepChange> expected = config->schedule().At(20).changes;
+  ASSERT_GE(expected.size(), 1u);
+  ASSERT_EQ(step.num_changes, static_cast<int32_t>(expected.size()));
+  std::vector<poniente_change> changes(expected.size());
+  ASSERT_DONE(poniente_loader_changes(loader.get(), 20, 0, changes.size(),
+                                      changes.data()));
+  EXPECT_EQ(changes[0].kind, PONIENTE_CHANGE_STAGE);
+  EXPECT_STREQ(changes[0].stage, "end");
+  EXPECT_STREQ(changes[0].mixture, "");
+  EXPECT_STREQ(changes[0].text, "stage 'end' begins");
+  for (size_t i = 0; i < expected.size(); ++i) {
+    EXPECT_EQ(changes[i].kind, static_cast<int32_t>(expected[i].kind) + 1);
+    EXPECT_EQ(changes[i].text, ToString(expected[i]));
+  }
+  EXPECT_ERROR(poniente_loader_changes(loader.get(), 20, changes.size(), 1,
+                                       changes.data()),
+               OUT_OF_RANGE, HasSubstr("there are no 1 changes from number"));
+  EXPECT_ERROR(poniente_loader_changes(loader.get(), 30, 0, 1, changes.data()),
+               OUT_OF_RANGE, HasSubstr("no step 30"));
+  EXPECT_ERROR(poniente_loader_changes(loader.get(), 20, 0, 1, nullptr),
+               INVALID_ARGUMENT, HasSubstr("changes"));
+}
+
 TEST_F(CApiTest, SourcesHaveNamesThatLiveAsLongAsTheLoader) {
   const LoaderPtr loader = Open();
   poniente_source sources[2];

@@ -47,6 +47,9 @@ std::vector<std::string_view> PrefixesOf(KeyTable table) {
       return {"stages.", "mixture.stages."};
     case KeyTable::kSelection:
       return {"filter.", "documents.", "data.filter.", "data.documents."};
+    case KeyTable::kThreshold:
+      return {"at_least.", "filter.at_least.", "data.filter.at_least.",
+              "thresholds."};
     case KeyTable::kOrder:
       return {"order.", "data.order."};
     case KeyTable::kPacking:
@@ -59,6 +62,8 @@ std::vector<std::string_view> PrefixesOf(KeyTable table) {
       return {"data.batch_sizes.", "batch_sizes."};
     case KeyTable::kSeqLen:
       return {"data.seq_lens.", "seq_lens."};
+    case KeyTable::kBudget:
+      return {"data.budget.", "budget."};
     case KeyTable::kPhase:
       return {"data.phases.", "phases."};
     case KeyTable::kTrain:
@@ -208,6 +213,25 @@ void AddRows(const Config& config, const DatasetNode& node,
   }
 }
 
+// "quantile 0.8".
+std::string WordsOf(const ScoreThreshold& threshold) {
+  const bool is_quantile = threshold.unit == ScoreThreshold::Unit::kQuantile;
+  return absl::StrCat(is_quantile ? "quantile " : "sigmas ", threshold.value);
+}
+
+void PrintThresholds(const Config& config) {
+  if (config.thresholds().empty()) return;
+  Rows rows = {{"threshold", "stated", "at_least", "items chosen"}};
+  for (const ComputedThreshold& threshold : config.thresholds()) {
+    rows.push_back({threshold.key, WordsOf(threshold.stated),
+                    absl::StrFormat("%.9g", threshold.value),
+                    absl::StrCat(Count(threshold.chosen), " of ",
+                                 Count(threshold.items))});
+  }
+  std::cout << '\n';
+  PrintTable(rows);
+}
+
 Json ConfigToJson(const Config& config) {
   const Schedule& schedule = config.schedule();
   Json json;
@@ -227,6 +251,15 @@ Json ConfigToJson(const Config& config) {
         source.data ? Json(std::string(source.data->format())) : Json();
     row["tokens"] = source.tokens;
   }
+  json["thresholds"] = Json::array();
+  for (const ComputedThreshold& threshold : config.thresholds()) {
+    Json& row = json["thresholds"].emplace_back();
+    row["key"] = threshold.key;
+    row["stated"] = WordsOf(threshold.stated);
+    row["at_least"] = threshold.value;
+    row["chosen"] = threshold.chosen;
+    row["items"] = threshold.items;
+  }
   json["warnings"] = config.warnings();
   json["toml"] = config.ToToml();
   return json;
@@ -245,6 +278,7 @@ void PrintTree(const Config& config, const std::string& path) {
   size_t leaf = 0;
   AddRows(config, *config.dataset(), "data", 0, &leaf, &rows);
   PrintTable(rows);
+  PrintThresholds(config);
 }
 
 }  // namespace

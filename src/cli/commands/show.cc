@@ -119,6 +119,13 @@ void PrintStepAsJson(const TracedStep& step,
   json["seq_len"] = step.plan.seq_len;
   json["lr_scale"] = step.plan.lr_scale;
   json["stage"] = step.stage_name;
+  json["changes"] = Json::array();
+  for (const StepChange& change : step.plan.changes) {
+    Json& row = json["changes"].emplace_back();
+    row["kind"] = std::string(StepChangeName(change.kind));
+    row["mixture"] = change.mixture;
+    row["stage"] = change.stage;
+  }
   json["samples"] = Json::array();
   for (size_t i = 0; i < step.samples.size(); ++i) {
     const TracedSample& sample = step.samples[i];
@@ -190,7 +197,17 @@ void PrintStepAsText(const TracedStep& step,
   std::cout << "step " << step.plan.step << ": batch_size "
             << step.plan.batch_size << ", seq_len " << step.plan.seq_len
             << ", lr_scale " << absl::StrCat(step.plan.lr_scale) << ", stage '"
-            << OneLine(step.stage_name) << "'\n\n";
+            << OneLine(step.stage_name) << "'\n";
+  if (step.plan.is_boundary) {
+    std::cout << "changes: "
+              << OneLine(absl::StrJoin(
+                     step.plan.changes, "; ",
+                     [](std::string* to, const StepChange& change) {
+                       absl::StrAppend(to, ToString(change));
+                     }))
+              << '\n';
+  }
+  std::cout << '\n';
   std::vector<std::vector<std::string>> rows = {
       {"path", "position", "leaf", "item", "epoch", "tokens", "document"}};
   for (const TracedSample& sample : step.samples) {

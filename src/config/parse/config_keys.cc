@@ -29,6 +29,7 @@ constexpr ConfigKey kKeys[] = {
 {kData, "trim", "boolean", "", "false", "a shorter sample is the beginning of a window, and the rest of the window is not used; for comparisons"},
 {kData, "last_batch", "`\"keep\"`, `\"drop\"`", "", "`\"keep\"`", "what happens to the last samples of a run that ends with its data, if they fill no batch"},
 {kData, "shares_of", "`\"steps\"`, `\"tokens\"`", "", "required where they differ", "what `start_share`, `share` and `ramp_share` are shares of; they differ if batch size or length changes"},
+{kData, "budget", "table", "", "none", "simulated epoching: cuts every source so that this run repeats its data as often as a longer one would ([schedule.md](schedule.md#simulated-epoching))"},
 {kData, "stages", "array of tables", "", "none", "changes during the run"},
 {kData, "batch_sizes", "array of tables", "", "none", "changes of the batch size that are independent of stages"},
 {kData, "seq_lens", "array of tables", "", "none", "changes of the length that are independent of stages"},
@@ -74,17 +75,21 @@ constexpr ConfigKey kKeys[] = {
 {kNode, "weight_rule", "`\"proportions\"`, `\"sizes\"`, `\"scores\"`", "", "`\"proportions\"`", "with `mixture`: shares are in proportion to w^(1/T), (w * items)^(1/T), or e^(w/T)"},
 {kNode, "temperature", "number, 2^-10 to `inf`", "", "1", "with `mixture`: the T of `weight_rule`; above 1 flattens, `inf` makes equal shares"},
 {kNode, "stop", "`\"restart\"`, `\"first_exhausted\"`, `\"all_exhausted\"`", "", "`\"restart\"`", "with `mixture`: when a component has been read once, continue with its next epoch; end before that; or end once the last one has been read"},
+{kNode, "weights_sum", "number > 0", "shares", "any sum", "with `mixture`: what its weights must sum to, at first and in every stage that states weights; another sum is an error that names the weights. A sum may be off by two millionths of it, for the rounding of decimals. Not with `weight_rule = \"scores\"`; changes no token"},
 {kNode, "group_items", "integer, 0 to 2^30", "items", "1024, or a 16th of the component", "with `mixture`, or at the root if lengths change: windows whose parts are shuffled together"},
 {kNode, "stages", "array of tables", "", "none", "with a nested `mixture`: its changes during the run"},
 
 {kSelection, "scores", "string", "", "", "a file of one score per item ([formats](selection.md#files))"},
-{kSelection, "at_least", "number", "", "required with `scores`", "the lowest score that is chosen; `thresholds` of a stage may change it"},
+{kSelection, "at_least", "number or table", "", "required with `scores`", "the lowest score that is chosen: itself, or [computed from all scores](#at_least-thresholds); `thresholds` of a stage may change it"},
 {kSelection, "format", "`\"auto\"`, `\"f32\"`, `\"f64\"`", "", "`\"auto\"`", "of the `scores` file: detected (a NumPy file, else by the end of its name), or raw numbers of this type"},
 {kSelection, "bitmap", "string", "", "", "a file of one bit per item"},
 {kSelection, "indices", "string", "", "", "a file of the chosen indices"},
 {kSelection, "fraction", "number, above 0, below 1", "", "", "about this share of the items, chosen by a hash of the index, to hold items out. A chosen item stays chosen when others are appended"},
 {kSelection, "seed", "integer, 0 to 2^63 - 1", "", "0", "the seed of `fraction`; never inherited"},
 {kSelection, "invert", "boolean", "", "false", "choose all other items instead"},
+
+{kThreshold, "quantile", "number, 0 to 1", "", "", "the score at this share of all scores in ascending order: 0.8 chooses about the best fifth"},
+{kThreshold, "sigmas", "number, finite", "", "", "the mean of the scores plus this many standard deviations; instead of `quantile`"},
 
 {kOrder, "scores", "string", "", "", "a file of one score per item ([formats](selection.md#files))"},
 {kOrder, "format", "`\"auto\"`, `\"f32\"`, `\"f64\"`", "", "`\"auto\"`", "of the `scores` file: detected (a NumPy file, else by the end of its name), or raw numbers of this type"},
@@ -121,7 +126,8 @@ constexpr ConfigKey kKeys[] = {
 {kStage, "share", "number, above 0 to 1", "", "", "how much of the run the stage takes, instead of a start; then all stages state one, and they sum to 1"},
 {kStage, "name", "string", "", "none", "for logs, plans and messages"},
 {kStage, "weights", "table of numbers by component", "shares", "unchanged", "weights of the root mixture, from here on. A component that is not named has its first weight; a component of weight 0 is never drawn"},
-{kStage, "thresholds", "table of numbers by component", "", "unchanged", "`at_least` of the component's `filter` or `documents`, from here on; begins a new epoch of the component"},
+{kStage, "weights_sum", "number > 0", "shares", "the mixture's", "what the weights of this stage must sum to, those of components that it does not name included"},
+{kStage, "thresholds", "table of `at_least` by component", "", "unchanged", "`at_least` of the component's `filter` or `documents`, from here on; begins a new epoch of the component"},
 {kStage, "temperature", "number, 2^-10 to `inf`", "", "the mixture's", "temperature of the root mixture in this stage"},
 {kStage, "ramp_steps", "integer >= 0", "steps", "no ramp", "how long the shares take to change, linearly, from those before to this stage's"},
 {kStage, "ramp_samples", "integer >= 0", "samples", "no ramp", "the same in samples"},
@@ -129,6 +135,7 @@ constexpr ConfigKey kKeys[] = {
 {kStage, "ramp_share", "number, 0 to 1", "", "no ramp", "the same as a share of the run"},
 {kStage, "ramp_centred", "boolean", "", "false", "half of the ramp lies before the start, which must be in the same unit"},
 {kStage, "ramp_blocks", "integer, 0 to 2^32 - 1", "blocks", "0: at most 256 changes", "blocks from one change of the shares to the next during the ramp"},
+{kStage, "ramp_temperature", "boolean", "", "false", "the ramp moves the temperature, linearly, and the shares follow from it; the weights stay those in force before the stage ([schedule.md](schedule.md#ramps))"},
 {kStage, "batch_size", "integer >= 1", "samples", "unchanged", "samples per step from here on"},
 {kStage, "seq_len", "integer >= 1", "tokens", "unchanged", "tokens per sample from here on"},
 {kStage, "lr_scale", "number > 0", "", "1", "factor for the learning rate, handed to the trainer"},
@@ -138,12 +145,20 @@ constexpr ConfigKey kKeys[] = {
 {kMixtureStage, "start_sample", "integer >= 1", "samples", "", "where the stage starts, in samples of this mixture, counted over all its epochs"},
 {kMixtureStage, "start_step", kPlace, "steps", "", "the same in steps of the run; only if all nodes above are mixtures, and nothing in between ends or reorders them"},
 {kMixtureStage, "start_token", kPlace, "tokens", "", "the same in tokens of the run"},
+{kMixtureStage, "start_share", "number, 0 to below 1", "", "", "the same as a share of the run; 0 only for the first stage, whose weights and thresholds are then the components' own"},
+{kMixtureStage, "share", "number, above 0 to 1", "", "", "how much of the run the stage takes, instead of a start; then all stages of the mixture state one, and they sum to 1"},
 {kMixtureStage, "name", "string", "", "none", "for messages"},
 {kMixtureStage, "weights", "table of numbers by component", "shares", "unchanged", "weights of this mixture, from here on. A component that is not named has its first weight; a component of weight 0 is never drawn"},
-{kMixtureStage, "thresholds", "table of numbers by component", "", "unchanged", "as in stages of the run"},
+{kMixtureStage, "weights_sum", "number > 0", "shares", "the mixture's", "what the weights of this stage must sum to, those of components that it does not name included"},
+{kMixtureStage, "thresholds", "table of `at_least` by component", "", "unchanged", "as in stages of the run"},
 {kMixtureStage, "temperature", "number, 2^-10 to `inf`", "", "the mixture's", "temperature of this mixture in this stage"},
-{kMixtureStage, "ramp_samples", "integer >= 0", "samples", "no ramp", "how long the shares take to change, linearly, from those before to this stage's"},
+{kMixtureStage, "ramp_samples", "integer >= 0", "samples", "no ramp", "how long the shares take to change, linearly, from those before to this stage's, in samples of this mixture"},
+{kMixtureStage, "ramp_steps", "integer >= 0", "steps", "no ramp", "the same in steps of the run; only with a start in the run"},
+{kMixtureStage, "ramp_tokens", "integer >= 0", "tokens", "no ramp", "the same in tokens of the run; only with a start in the run"},
+{kMixtureStage, "ramp_share", "number, 0 to 1", "", "no ramp", "the same as a share of the run; only with a start in the run"},
+{kMixtureStage, "ramp_centred", "boolean", "", "false", "half of the ramp lies before the start, which must be in the same unit"},
 {kMixtureStage, "ramp_blocks", "integer, 0 to 2^32 - 1", "blocks", "0: at most 256 changes", "blocks from one change of the shares to the next during the ramp"},
+{kMixtureStage, "ramp_temperature", "boolean", "", "false", "the ramp moves the temperature, linearly, and the shares follow from it; the weights stay those in force before the stage"},
 
 {kBatchSize, "start_step", kPlace, "steps", "", "the change applies from the first step at or after this"},
 {kBatchSize, "start_sample", kPlace, "samples", "", "the same in samples"},
@@ -156,6 +171,10 @@ constexpr ConfigKey kKeys[] = {
 {kSeqLen, "start_token", kPlace, "tokens", "", "the same in tokens"},
 {kSeqLen, "start_share", "number, 0 to below 1", "", "", "the same as a share of the run"},
 {kSeqLen, "seq_len", "integer >= 1", "tokens", "required", "tokens per sample"},
+
+{kBudget, "experiment", "integer >= 1, or a whole float (`1e9`)", "tokens", "required", "tokens of this run"},
+{kBudget, "target", "integer >= 1, or a whole float (`12e12`)", "tokens", "required", "tokens of the run that it stands for; at least `experiment`"},
+{kBudget, "seed", "integer, 0 to 2^63 - 1", "", "0", "decides which items are kept; never inherited"},
 
 {kFlatForm, "datasets", "array of nodes", "", "", "components of a mixture at the root, each with `path`, `hf_name` or any other kind, `weight` (above 0, default 1) and `name` (default: the last part of the path or of `hf_name`)"},
 {kFlatForm, "dataset_path", "string", "", "", "one source, instead of `datasets`"},
@@ -239,6 +258,8 @@ std::string_view KeyTableName(KeyTable table) {
       return "a node";
     case kSelection:
       return "filter, documents";
+    case kThreshold:
+      return "at_least, thresholds";
     case kOrder:
       return "order";
     case kPacking:
@@ -255,6 +276,8 @@ std::string_view KeyTableName(KeyTable table) {
       return "[[data.batch_sizes]]";
     case kSeqLen:
       return "[[data.seq_lens]]";
+    case kBudget:
+      return "budget";
     case kFlatForm:
       return "KempnerForge's form";
     case kPhase:

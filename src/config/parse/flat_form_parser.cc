@@ -125,7 +125,7 @@ void ParsePhases(TableReader& data, const toml::array& phases, Run* run) {
       phase.Error("lr_scale", absl::StrCat("must be finite and above 0, got ",
                                            stage.lr_scale));
     }
-    stage.weights = ParseByComponent(phase, "dataset_weights", mixture, true);
+    stage.weights = ParseWeights(phase, "dataset_weights", mixture);
     CheckSomeWeight(mixture, stage.weights, phase.LocationOf("dataset_weights"),
                     data.errors());
     stage.weights = AllWeights(mixture, stage.weights);
@@ -141,7 +141,7 @@ void ParseAnneal(TableReader& data, Run* run,
   RunStage stage;
   stage.location = data.LocationOf("anneal_start_step");
   stage.start = RunPoint::Step(static_cast<int64_t>(start));
-  stage.weights = ParseByComponent(data, "anneal_weights", run->data, true);
+  stage.weights = ParseWeights(data, "anneal_weights", run->data);
   CheckSomeWeight(run->data, stage.weights, data.LocationOf("anneal_weights"),
                   data.errors());
   if (start == 0) {

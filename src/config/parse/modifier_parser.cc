@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "config/parse/run_points.h"
+#include "config/parse/threshold_parser.h"
 #include "index/max_samples.h"
 #include "index/packing/packing_options.h"
 #include "util/status_macros.h"
@@ -77,7 +78,8 @@ std::optional<NodeFilter> ParseFilter(TableReader& node, std::string_view key) {
     filter.path = ParsePath(table, kKinds[*kind]);
   }
   if (filter.kind == NodeFilter::Kind::kScores && kind.has_value()) {
-    filter.at_least = table.Number("at_least").value_or(0);
+    filter.at_least =
+        ParseThreshold(table, "at_least").value_or(ScoreThreshold());
     filter.format = ParseScoreFormat(table);
     if (!table.Has("at_least")) table.ErrorHere("needs at_least");
   }

@@ -11,7 +11,9 @@
 #include "absl/strings/str_join.h"
 #include "config/parse/files_parser.h"
 #include "config/parse/modifier_parser.h"
+#include "config/parse/nested_stage_parser.h"
 #include "config/parse/stage_parser.h"
+#include "config/parse/weights_sum.h"
 #include "index/max_samples.h"
 #include "util/nearest_name.h"
 #include "util/status_macros.h"
@@ -105,7 +107,7 @@ void NodeParser::ParseBelow(TableReader& table, NodePosition at, Node* spec,
   ParseLossWeight(table, at, spec);
   ParseSeed(table, at, spec);
   if (spec->kind == NodeKind::kMixture && at != NodePosition::kRoot) {
-    ParseMixtureStages(table, spec);
+    ParseMixtureStages(table, share_of_, spec);
   }
 }
 
@@ -294,6 +296,7 @@ void NodeParser::ParseMixture(TableReader& table, Node* spec) {
                                  .Choice("stop", {"restart", "first_exhausted",
                                                   "all_exhausted"})
                                  .value_or(0)];
+  mixture.weights_sum = ParseWeightsSum(table, "weights_sum");
   mixture.group_items =
       table.Unsigned("group_items", 0, MixtureOptions::kMaxGroupItems)
           .value_or(0);

@@ -26,7 +26,9 @@ class NodeParser {
   // Limit of nesting: deeper trees are a mistake, and could exhaust the stack.
   static constexpr int kDeepest = 100;
 
-  explicit NodeParser(ErrorList* errors) : errors_(errors) {}
+  // `share_of`: what shares of the run are shares of, for nested stages.
+  NodeParser(ErrorList* errors, ShareOf share_of)
+      : errors_(errors), share_of_(share_of) {}
 
   // Parses [data.nodes]; call it before parsing anything that uses them.
   void ParseDefinitions(TableReader& data);
@@ -76,6 +78,7 @@ class NodeParser {
   static void Abandon(TableReader& table, Node* spec);
 
   ErrorList* const errors_;
+  const ShareOf share_of_;
   std::map<std::string, Definition> definitions_;
   // Names of the definitions being parsed, the outermost first.
   std::vector<std::string> open_;

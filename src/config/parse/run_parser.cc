@@ -4,12 +4,14 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "config/parse/budget_parser.h"
 #include "config/parse/flat_form_parser.h"
 #include "config/parse/node_parser.h"
 #include "config/parse/run_points.h"
 #include "config/parse/runtime_parser.h"
 #include "config/parse/stage_parser.h"
 #include "config/parse/toml_reader.h"
+#include "config/parse/weights_sum.h"
 #include "config/run_nodes.h"
 #include "index/max_samples.h"
 #include "util/one_line.h"
@@ -80,15 +82,23 @@ bool SizesChange(const Run& run) {
              });
 }
 
+bool HasShares(const std::vector<RunStage>& stages) {
+  return std::any_of(stages.begin(), stages.end(), [](const RunStage& stage) {
+    return IsShare(stage.start) || (stage.ramp && IsShare(*stage.ramp));
+  });
+}
+
+bool HasNestedShares(const Node& node) {
+  return HasShares(node.stages) ||
+         std::any_of(node.children.begin(), node.children.end(),
+                     HasNestedShares);
+}
+
 bool HasShares(const Run& run) {
   const auto is_share = [](const auto& change) {
     return IsShare(change.start);
   };
-  return std::any_of(run.stages.begin(), run.stages.end(),
-                     [](const RunStage& stage) {
-                       return IsShare(stage.start) ||
-                              (stage.ramp && IsShare(*stage.ramp));
-                     }) ||
+  return HasShares(run.stages) || HasNestedShares(run.data) ||
          std::any_of(run.batch_sizes.begin(), run.batch_sizes.end(),
                      is_share) ||
          std::any_of(run.seq_lens.begin(), run.seq_lens.end(), is_share);
@@ -140,7 +150,8 @@ void ParseData(TableReader& data, Run* run,
                            : *shares_of == 0      ? ShareOf::kSteps
                                                   : ShareOf::kTokens;
   run->shares_of = share_of;
-  NodeParser nodes(data.errors());
+  run->budget = ParseBudget(data);
+  NodeParser nodes(data.errors(), share_of);
   nodes.ParseDefinitions(data);
   if (IsFlatForm(data)) {
     ParseFlatForm(data, &nodes, run, warnings);
@@ -173,7 +184,9 @@ void ParseData(TableReader& data, Run* run,
   }
   CheckWeightsStated(run->data, data.errors());
   CheckNestedStarts(run->data, "", data.errors());
+  CheckBudgetNodes(*run, data.errors());
   data.Finish();
+  CheckWeightsSums(*run, data.errors());
 }
 
 // toml++ takes a key of any number of parts, one level of its recursion each.

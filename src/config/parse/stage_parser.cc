@@ -2,12 +2,13 @@
 #include "config/parse/stage_parser.h"
 
 #include <cmath>
-#include <set>
 
 #include "absl/strings/str_cat.h"
+#include "config/parse/by_component.h"
 #include "config/parse/run_points.h"
+#include "config/parse/threshold_parser.h"
+#include "config/parse/weights_sum.h"
 #include "index/max_samples.h"
-#include "util/nearest_name.h"
 #include "util/status_macros.h"
 
 namespace poniente::internal {
@@ -43,44 +44,6 @@ void ParseLrScale(TableReader& stage, RunStage* spec) {
   }
 }
 
-// Weights, thresholds, temperature and ramp blocks, as all stages have them.
-void ParseShares(TableReader& stage, const Node& mixture, RunStage* spec) {
-  spec->weights = ParseByComponent(stage, "weights", mixture, true);
-  if (stage.IsTable("weights")) {
-    CheckSomeWeight(mixture, spec->weights, stage.LocationOf("weights"),
-                    stage.errors());
-  }
-  spec->thresholds = ParseByComponent(stage, "thresholds", mixture, false);
-  for (const Node& child : mixture.children) {
-    const auto threshold = spec->thresholds.find(child.name);
-    if (threshold == spec->thresholds.end()) continue;
-    if (!HasThreshold(child)) {
-      stage.Error("thresholds",
-                  absl::StrCat("names ", child.name,
-                               ", which has no filter by scores of its own"));
-    }
-  }
-  spec->temperature = ParseTemperature(stage, "temperature");
-  spec->ramp_blocks = static_cast<uint32_t>(
-      stage.Unsigned("ramp_blocks", 0, UINT32_MAX).value_or(0));
-}
-
-// What a stage that starts everything says is the components' own.
-void Adopt(RunStage* stage, Node* mixture) {
-  for (Node& child : mixture->children) {
-    const auto weight = stage->weights.find(child.name);
-    if (weight != stage->weights.end()) {
-      child.weight = weight->second;
-    }
-    const auto threshold = stage->thresholds.find(child.name);
-    if (threshold != stage->thresholds.end()) {
-      SetThreshold(threshold->second, &child);
-    }
-  }
-  stage->weights.clear();
-  stage->thresholds.clear();
-}
-
 class RunStagesParser {
  public:
   RunStagesParser(TableReader& data, Node* root, ShareOf share_of, Run* run)
@@ -100,15 +63,7 @@ class RunStagesParser {
       ParseOne(stage);
       stage.Finish();
     }
-    if (with_share_ == 0) return;
-    if (with_share_ < array.size()) {
-      data_.Error("stages",
-                  absl::StrCat("must all state a share, or none of them: ",
-                               with_share_, " of ", array.size(), " do"));
-    } else if (std::abs(share_sum_ - 1) > kShareError) {
-      data_.Error("stages", absl::StrCat("have shares that sum to ", share_sum_,
-                                         ", not to 1"));
-    }
+    shares_.Finish(data_, array.size());
   }
 
  private:
@@ -129,27 +84,16 @@ class RunStagesParser {
       RefuseShares(stage);
       return;
     }
-    ParseShares(stage, *root_, &spec);
+    ParseStageShares(stage, *root_, &spec);
     const bool is_first = run_->stages.size() == 1 && IsStartOfRun(spec.start);
     if (!is_first) return;
-    Adopt(&spec, root_);
+    AdoptFirstStage(&spec, root_);
   }
 
   void ParseStart(TableReader& stage, RunStage* spec) {
-    if (stage.Has("share")) {
-      ++with_share_;
-      if (HasPoint(stage, kStart)) {
-        stage.Error("share", "cannot be combined with a start");
-      }
-      spec->start = ShareOfRun(share_sum_, share_of_);
-      const std::optional<double> share = stage.Number("share");
-      if (!share.has_value()) return;
-      if (!(*share > 0 && *share <= 1)) {
-        stage.Error("share", absl::StrCat("must be above 0 and at most 1, got ",
-                                          *share));
-        return;
-      }
-      share_sum_ += *share;
+    if (const auto start =
+            shares_.Parse(stage, share_of_, HasPoint(stage, kStart))) {
+      spec->start = *start;
       return;
     }
     if (!HasPoint(stage, kStart)) {
@@ -164,7 +108,8 @@ class RunStagesParser {
   }
 
   void RefuseShares(TableReader& stage) {
-    for (const char* key : {"weights", "thresholds", "temperature"}) {
+    for (const char* key : {"weights", "weights_sum", "thresholds",
+                            "temperature", "ramp_temperature"}) {
       if (stage.Has(key)) stage.Error(key, "need a mixture at the root");
     }
     if (HasPoint(stage, kRamp)) {
@@ -177,8 +122,7 @@ class RunStagesParser {
   const ShareOf share_of_;
   Run* const run_;
   StartOrder starts_;
-  size_t with_share_ = 0;
-  double share_sum_ = 0;
+  StageShares shares_;
 };
 
 template <class Add>
@@ -207,6 +151,63 @@ void ParseSizeList(TableReader& data, std::string_view key, KeyTable keys,
 
 }  // namespace
 
+void ParseStageShares(TableReader& stage, const Node& mixture, RunStage* spec) {
+  spec->weights = ParseWeights(stage, "weights", mixture);
+  if (stage.IsTable("weights")) {
+    CheckSomeWeight(mixture, spec->weights, stage.LocationOf("weights"),
+                    stage.errors());
+  }
+  spec->weights_sum = ParseWeightsSum(stage, "weights_sum");
+  spec->thresholds = ParseThresholds(stage, "thresholds", mixture);
+  spec->temperature = ParseTemperature(stage, "temperature");
+  spec->ramp_blocks = static_cast<uint32_t>(
+      stage.Unsigned("ramp_blocks", 0, UINT32_MAX).value_or(0));
+  spec->ramps_temperature = stage.Bool("ramp_temperature").value_or(false);
+}
+
+void AdoptFirstStage(RunStage* stage, Node* mixture) {
+  for (Node& child : mixture->children) {
+    const auto weight = stage->weights.find(child.name);
+    if (weight != stage->weights.end()) {
+      child.weight = weight->second;
+    }
+    const auto threshold = stage->thresholds.find(child.name);
+    if (threshold != stage->thresholds.end()) {
+      SetThreshold(threshold->second, &child);
+    }
+  }
+  stage->weights.clear();
+  stage->thresholds.clear();
+}
+
+std::optional<RunPoint> StageShares::Parse(TableReader& stage, ShareOf share_of,
+                                           bool has_start) {
+  if (!stage.Has("share")) return std::nullopt;
+  ++stages_;
+  if (has_start) stage.Error("share", "cannot be combined with a start");
+  const RunPoint start = ShareOfRun(sum_, share_of);
+  const std::optional<double> share = stage.Number("share");
+  if (share.has_value() && !(*share > 0 && *share <= 1)) {
+    stage.Error("share",
+                absl::StrCat("must be above 0 and at most 1, got ", *share));
+  } else {
+    sum_ += share.value_or(0);
+  }
+  return start;
+}
+
+void StageShares::Finish(TableReader& owner, size_t stages) const {
+  if (stages_ == 0) return;
+  if (stages_ < stages) {
+    owner.Error("stages",
+                absl::StrCat("must all state a share, or none of them: ",
+                             stages_, " of ", stages, " do"));
+  } else if (std::abs(sum_ - 1) > kShareError) {
+    owner.Error("stages",
+                absl::StrCat("have shares that sum to ", sum_, ", not to 1"));
+  }
+}
+
 std::optional<double> ParseWeight(TableReader& table, std::string_view key,
                                   WeightRule rule) {
   const std::optional<double> weight = table.Number(key);
@@ -232,33 +233,17 @@ std::optional<double> ParseTemperature(TableReader& table,
   return std::nullopt;
 }
 
-std::map<std::string, double> ParseByComponent(TableReader& stage,
-                                               std::string_view key,
-                                               const Node& mixture,
-                                               bool is_weight) {
-  std::map<std::string, double> numbers;
-  const toml::table* table = stage.Table(key);
-  if (table == nullptr) return numbers;
-  TableReader reader(*table, stage.LocationOf(key), stage.errors());
-  std::set<std::string_view> known;
-  for (const Node& child : mixture.children) known.insert(child.name);
-  for (const std::string& name : reader.KeysInOrder()) {
-    if (!known.contains(name)) {
-      std::string near;
-      if (!stage.errors()->is_full()) {
-        near = NearestOrAll(name, {known.begin(), known.end()});
-      }
-      reader.Error(name, absl::StrCat("is not a component of ",
-                                      mixture.location.key, near));
-      continue;
-    }
-    const std::optional<double> number =
-        is_weight ? ParseWeight(reader, name, mixture.mixture.weight_rule)
-                  : reader.Number(name);
-    // A wrong one is reported, and must not look like nothing at all.
-    numbers[name] = number.value_or(1);
-  }
-  return numbers;
+std::map<std::string, double> ParseWeights(TableReader& stage,
+                                           std::string_view key,
+                                           const Node& mixture) {
+  std::map<std::string, double> weights;
+  ForEachComponent(
+      stage, key, mixture, [&](TableReader& table, const std::string& name) {
+        // A wrong one is reported, and must not look like nothing at all.
+        weights[name] =
+            ParseWeight(table, name, mixture.mixture.weight_rule).value_or(1);
+      });
+  return weights;
 }
 
 void CheckSomeWeight(const Node& mixture,
@@ -302,47 +287,6 @@ void ParseSizeLists(TableReader& data, ShareOf share_of, Run* run) {
                   run->seq_lens.push_back(
                       {start, static_cast<uint32_t>(length.value_or(1))});
                 });
-}
-
-void ParseMixtureStages(TableReader& node, Node* mixture) {
-  const toml::array* array = node.Tables("stages");
-  if (array == nullptr) return;
-  constexpr PointKeys kNestedStart = {kStart.step, kStart.sample, kStart.token,
-                                      ""};
-  std::optional<RunPoint> before;
-  for (size_t i = 0; i < array->size(); ++i) {
-    const toml::table& table = *array->get(i)->as_table();
-    TableReader stage(
-        table,
-        LocationOfNode(table, node.location(), absl::StrCat("stages[", i, "]")),
-        node.errors(), {KeyTable::kMixtureStage});
-    RunStage& spec = mixture->stages.emplace_back();
-    spec.location = stage.location();
-    if (!HasPoint(stage, kNestedStart)) stage.ErrorHere("needs start_sample");
-    const bool of_run = !stage.Has(kStart.sample);
-    const auto start =
-        ParsePoint(stage, kNestedStart, ShareOf::kUnstated,
-                   of_run ? PointKind::kPosition : PointKind::kAmount);
-    if (start.has_value()) {
-      spec.start = *start;
-      const bool is_same = before.has_value() && before->unit == start->unit &&
-                           (before->count < 0) == (start->count < 0);
-      const int64_t least = is_same ? before->count + 1 : 1;
-      if (start->count < least && (is_same || start->count >= 0)) {
-        stage.Error(KeyOf(*start),
-                    absl::StrCat("must be at least ", least,
-                                 ", to come after the stage before it, got ",
-                                 start->count));
-      }
-      before = start;
-    }
-    spec.name = stage.String("name").value_or("");
-    ParseShares(stage, *mixture, &spec);
-    if (const auto ramp = stage.Unsigned("ramp_samples", 0, kMaxSamples)) {
-      spec.ramp = RunPoint::Sample(static_cast<int64_t>(*ramp));
-    }
-    stage.Finish();
-  }
 }
 
 }  // namespace poniente::internal

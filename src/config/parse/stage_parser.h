@@ -5,6 +5,7 @@
 #ifndef PONIENTE_CONFIG_PARSE_STAGE_PARSER_H_
 #define PONIENTE_CONFIG_PARSE_STAGE_PARSER_H_
 
+#include <cstddef>
 #include <map>
 #include <optional>
 #include <string>
@@ -23,13 +24,34 @@ std::optional<double> ParseWeight(TableReader& table, std::string_view key,
 std::optional<double> ParseTemperature(TableReader& table,
                                        std::string_view key);
 
-// Reads a table of one number per component of `mixture`, by name; unknown
-// names are errors. `is_weight`: the numbers are weights; otherwise any
-// numbers.
-std::map<std::string, double> ParseByComponent(TableReader& stage,
-                                               std::string_view key,
-                                               const Node& mixture,
-                                               bool is_weight);
+// Reads a table of one weight per component of `mixture`, by name.
+std::map<std::string, double> ParseWeights(TableReader& stage,
+                                           std::string_view key,
+                                           const Node& mixture);
+
+// Reads what all stages have: weights, thresholds, temperature, ramp blocks.
+void ParseStageShares(TableReader& stage, const Node& mixture, RunStage* spec);
+
+// Makes the weights and thresholds of a stage that starts a mixture those of
+// its components, and takes them from the stage.
+void AdoptFirstStage(RunStage* stage, Node* mixture);
+
+// Reads `share` of stages that follow each other: how much of the run each
+// takes.
+class StageShares {
+ public:
+  // Returns where the next stage starts; nullopt if it states no share.
+  // `has_start`: whether it states a start, too, which is an error.
+  std::optional<RunPoint> Parse(TableReader& stage, ShareOf share_of,
+                                bool has_start);
+  // Reports an error unless all `stages`, or none, have stated a share, and the
+  // shares sum to 1.
+  void Finish(TableReader& owner, size_t stages) const;
+
+ private:
+  size_t stages_ = 0;
+  double sum_ = 0;
+};
 
 // Reports an error at `location` if nothing could be drawn under these weights.
 // Components that `weights` does not name keep their own weight.
@@ -44,9 +66,6 @@ void ParseRunStages(TableReader& data, Node* root, ShareOf share_of, Run* run);
 
 // Reads [[data.batch_sizes]] and [[data.seq_lens]].
 void ParseSizeLists(TableReader& data, ShareOf share_of, Run* run);
-
-// Reads `stages` of a nested mixture.
-void ParseMixtureStages(TableReader& node, Node* mixture);
 
 }  // namespace poniente::internal
 

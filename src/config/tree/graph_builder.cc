@@ -2,17 +2,19 @@
 #include "config/tree/graph_builder.h"
 
 #include <algorithm>
-#include <functional>
 #include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "config/run_nodes.h"
+#include "config/tree/budget.h"
+#include "config/tree/nested_changes.h"
+#include "config/tree/nested_places.h"
 #include "config/tree/packed_lengths.h"
 #include "config/tree/schedule_builder.h"
 #include "config/tree/selections.h"
 #include "config/tree/sources.h"
-#include "index/schedule/place_text.h"
+#include "dataset/joined_path.h"
 #include "index/schedule/stage_marks.h"
 #include "poniente/dataset_tree.h"
 #include "poniente/flat_mixture.h"
@@ -24,20 +26,6 @@ namespace poniente::internal {
 namespace {
 
 using Tokens = DatasetPtr<TokenWindow>;
-
-// How many items of a node the first samples of the run begin; null where no
-// number of samples says it.
-using ItemsBefore = std::function<uint64_t(uint64_t)>;
-
-// A stage below that starts at a step or token of the run.
-bool HasStagePlacedByRun(const Node& node) {
-  return std::any_of(node.stages.begin(), node.stages.end(),
-                     [](const RunStage& stage) {
-                       return stage.start.unit != RunPoint::Unit::kSamples;
-                     }) ||
-         std::any_of(node.children.begin(), node.children.end(),
-                     HasStagePlacedByRun);
-}
 
 bool IsShuffled(const std::optional<ShuffleOptions>& shuffle) {
   return shuffle.has_value() && shuffle->kind != ShuffleKind::kNone;
@@ -55,7 +43,11 @@ class GraphBuilder {
         Tokens dataset, BuildNode(run_.data, NodePosition::kRoot, nullptr));
     PONIENTE_ASSIGN_OR_RETURN(dataset, CutToLengths(std::move(dataset)));
     PONIENTE_ASSIGN_OR_RETURN(dataset, FitToRun(std::move(dataset)));
-    BuiltRun built{std::move(dataset), {}, *schedule_, sources_.warnings()};
+    BuiltRun built{std::move(dataset),
+                   {},
+                   schedule_->WithChanges(std::move(changes_)),
+                   selections_.computed(),
+                   sources_.warnings()};
     const DatasetTree tree(*built.dataset);
     for (const TreeLeaf& leaf : tree.leaves()) {
       built.sources.push_back(sources_.SourceOf(*leaf.node));
@@ -147,13 +139,19 @@ class GraphBuilder {
     return dataset->WithSeed(run_.seed);
   }
 
+  // `before`: null where no number of samples says how many items of the node
+  // have begun.
   absl::StatusOr<Tokens> BuildNode(const Node& node, NodePosition at,
                                    const ItemsBefore& before) {
     const NodePacking* const packing_above = packing_;
     if (node.pack_documents.has_value()) packing_ = &*node.pack_documents;
+    const bool is_cut_above = is_cut_;
+    const bool cuts = CutsHere(node);
+    is_cut_ |= cuts;
     absl::StatusOr<Tokens> made = BuildKind(node, at, before);
     packing_ = packing_above;
-    if (made.ok()) made = Modify(*std::move(made), node);
+    is_cut_ = is_cut_above;
+    if (made.ok()) made = Modify(*std::move(made), node, cuts);
     if (made.ok()) made = ShuffleIfAsked(*std::move(made), node, at);
     if (!made.ok() && !located_) {
       located_ = true;  // nodes above stand elsewhere: keep the innermost place
@@ -162,6 +160,12 @@ class GraphBuilder {
                                               node.location)));
     }
     return made;
+  }
+
+  // A budget cuts a source after the outermost node that changes its items.
+  bool CutsHere(const Node& node) const {
+    return run_.budget && !is_cut_ && IsOneSource(node) &&
+           (ChangesItems(node) || node.kind != NodeKind::kUse);
   }
 
   absl::StatusOr<Tokens> BuildKind(const Node& node, NodePosition at,
@@ -217,7 +221,8 @@ class GraphBuilder {
                      ": Run::max_seq_len, or the longest seq_len"));
   }
 
-  absl::StatusOr<Tokens> Modify(Tokens made, const Node& node) {
+  // `cuts`: whether a budget cuts the node.
+  absl::StatusOr<Tokens> Modify(Tokens made, const Node& node, bool cuts) {
     if (node.filter.has_value()) {
       const std::optional<uint64_t> length = made->CurrentLength();
       if (!length.has_value()) {
@@ -246,6 +251,11 @@ class GraphBuilder {
     }
     if (node.take.has_value()) {
       PONIENTE_ASSIGN_OR_RETURN(made, Take(std::move(made), *node.take));
+    }
+    // The documents of a packed source were cut before they were packed.
+    if (cuts && PackedItemsOf(*made) == nullptr) {
+      PONIENTE_ASSIGN_OR_RETURN(made,
+                                CutToBudget(std::move(made), *run_.budget));
     }
     if (node.repeat.has_value()) {
       PONIENTE_ASSIGN_OR_RETURN(made, Repeat(std::move(made), *node.repeat));
@@ -280,11 +290,19 @@ class GraphBuilder {
     PONIENTE_ASSIGN_OR_RETURN(const std::optional<MixturePlan> plan,
                               PlanOf(node, at, before, options));
     const std::vector<LengthFrom> lengths = LengthsIn(at, before);
+    if (at == NodePosition::kRoot) {
+      AppendThresholdChanges(*schedule_, run_, &changes_);
+    } else if (before != nullptr) {
+      AppendNestedChanges(*schedule_, before, path_, node, options, &changes_);
+    }
+    const std::string path = path_;
     std::vector<MixtureComponent<TokenWindow>> components;
     std::vector<ComponentView<TokenWindow>> views;
     for (const Node& child : node.children) {
       ItemsBefore below;
-      if (plan.has_value()) {
+      const bool has_lengths = lengths_.size() > 1 && IsPacked(child);
+      if (plan.has_value() &&
+          (has_lengths || IsOpenMixture(child) || HasStagePlacedByRun(child))) {
         below = [plan, before, number = plan->Find(child.name).value(), at,
                  is_packed = IsPacked(child)](uint64_t sample) {
           if (at != NodePosition::kRoot) sample = before(sample);
@@ -294,8 +312,10 @@ class GraphBuilder {
         };
       }
       packed_tokens_ = lengths[0].tokens;
+      path_ = JoinedPath(path, child.name);
       PONIENTE_ASSIGN_OR_RETURN(
           Tokens made, BuildNode(child, NodePosition::kComponent, below));
+      path_ = path;
       PONIENTE_RETURN_IF_ERROR(CheckNotEmpty(node, at, child, *made));
       MixtureComponent<TokenWindow>& component = components.emplace_back();
       component.name = child.name;
@@ -341,42 +361,22 @@ class GraphBuilder {
     MixtureOptions options = MixtureOptionsOf(node.mixture);
     options.seed = node.seed;
     for (const RunStage& spec : node.stages) {
-      PONIENTE_ASSIGN_OR_RETURN(const uint64_t start, StartOf(spec, before));
-      const size_t number = options.stages.size();
-      MixtureStage& stage = options.stages.emplace_back();
-      stage.start = start;
-      stage.label = absl::StrCat(StageLabel(number, spec.name), " at ",
-                                 PlaceText(spec.start));
-      if (spec.start.unit != RunPoint::Unit::kSamples) {
-        absl::StrAppend(&stage.label, " (sample ", start, " of this mixture)");
-      }
-      stage.weights = spec.weights;
-      stage.temperature = spec.temperature;
-      stage.name = spec.name;
-      stage.ramp_blocks = spec.ramp_blocks;
-      if (spec.ramp.has_value()) {
-        stage.ramp_samples = static_cast<uint64_t>(spec.ramp->count);
-      }
+      PONIENTE_ASSIGN_OR_RETURN(MixtureStage stage, StageOf(spec, before));
+      stage.label = absl::StrCat(StageLabel(options.stages.size(), spec.name),
+                                 stage.label);
+      options.stages.push_back(std::move(stage));
     }
     return options;
   }
 
-  // In the mixture's own samples.
-  absl::StatusOr<uint64_t> StartOf(const RunStage& stage,
-                                   const ItemsBefore& before) {
-    if (stage.start.unit == RunPoint::Unit::kSamples) {
-      return static_cast<uint64_t>(stage.start.count);
-    }
-    absl::StatusOr<uint64_t> sample = SampleAt(*schedule_, stage.start);
-    if (sample.ok()) sample = before(*sample);
-    if (sample.ok() && *sample == 0) {
-      sample = absl::InvalidArgumentError(
-          absl::StrCat("starts at ", PlaceText(stage.start),
-                       ", before anything is drawn from this mixture"));
-    }
-    if (sample.ok()) return sample;
+  // A stage of a nested mixture, in its own samples.
+  absl::StatusOr<MixtureStage> StageOf(const RunStage& stated,
+                                       const ItemsBefore& before) {
+    absl::StatusOr<MixtureStage> made = NestedMixtureStage(
+        run_, schedule_ ? &*schedule_ : nullptr, before, stated);
+    if (made.ok()) return made;
     located_ = true;
-    return Prepend(sample.status(), ToString(stage.location));
+    return Prepend(made.status(), ToString(stated.location));
   }
 
   // For mixtures below whose stages, or lengths, go by the run.
@@ -389,15 +389,10 @@ class GraphBuilder {
                     [this](const Node& child) {
                       return IsPacked(child) && !IsPackedSource(child);
                     });
-    const bool is_needed =
-        has_lengths_below ||
-        std::any_of(node.children.begin(), node.children.end(),
-                    HasStagePlacedByRun);
-    if (!is_needed || schedule_ == std::nullopt) {
-      return std::optional<MixturePlan>();
-    }
-    if (at == NodePosition::kRoot && !has_lengths_below) {
-      return std::optional<MixturePlan>(*schedule_->mixture());
+    if (!has_lengths_below || schedule_ == std::nullopt) {
+      return PlanOfNested(node, options, before,
+                          schedule_ ? &*schedule_ : nullptr,
+                          at == NodePosition::kRoot);
     }
     if (at != NodePosition::kRoot && before == nullptr) {
       return std::optional<MixturePlan>();
@@ -446,10 +441,13 @@ class GraphBuilder {
     packed_tokens_ = lengths[0].tokens;
     for (const auto& [start, change] : changes) {
       if (change.threshold) SetThreshold(*change.threshold, &changed);
+      if (change.threshold) selections_.SetThresholdKey(change.threshold_key);
       packed_tokens_ = change.tokens.value_or(packed_tokens_);
-      PONIENTE_ASSIGN_OR_RETURN(
-          Tokens made, BuildNode(changed, NodePosition::kComponent, nullptr));
-      views->push_back({child.name, start, std::move(made),
+      absl::StatusOr<Tokens> made =
+          BuildNode(changed, NodePosition::kComponent, nullptr);
+      selections_.SetThresholdKey("");
+      if (!made.ok()) return made.status();
+      views->push_back({child.name, start, *std::move(made),
                         /*keeps_epoch=*/!change.threshold.has_value()});
     }
     return absl::OkStatus();
@@ -488,12 +486,17 @@ class GraphBuilder {
   ConfigSources sources_;
   SelectionReader selections_;
   std::optional<Schedule> schedule_;
+  // Names from the root to the mixture that is built, and changes found so far.
+  std::string path_;
+  std::vector<PlannedChange> changes_;
   // What the node that is built, or the next above it that says it, states of
   // packing; null if none does.
   const NodePacking* packing_ = nullptr;
   std::vector<LengthFrom> lengths_;
   // Tokens of the packed windows that are built.
   uint32_t packed_tokens_ = 0;
+  // Whether a node above cuts what is built to the budget.
+  bool is_cut_ = false;
   bool located_ = false;
 };
 

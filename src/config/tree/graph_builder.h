@@ -21,6 +21,7 @@ struct BuiltRun {
   DatasetPtr<TokenWindow> dataset;
   std::vector<ConfigSource> sources;
   Schedule schedule;
+  std::vector<ComputedThreshold> thresholds = {};
   // What may be a mistake in the data of the sources, with its place.
   std::vector<std::string> warnings = {};
 };

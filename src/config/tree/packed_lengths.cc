@@ -196,7 +196,10 @@ ViewChanges ThresholdsOf(const Node& component,
   for (size_t i = 0; i < stages.size(); ++i) {
     const auto threshold = stages[i].thresholds.find(component.name);
     if (threshold == stages[i].thresholds.end()) continue;
-    changes[starts[i]].threshold = threshold->second;
+    ViewChange& change = changes[starts[i]];
+    change.threshold = threshold->second;
+    change.threshold_key =
+        absl::StrCat(stages[i].location.key, ".thresholds.", component.name);
   }
   return changes;
 }

@@ -37,8 +37,9 @@ std::vector<LengthFrom> LengthsBelow(
 // What changes for a component from a sample of its mixture on: the threshold
 // of its filter, the length of its packed windows, or both.
 struct ViewChange {
-  std::optional<double> threshold;
-  std::optional<uint32_t> tokens;
+  std::optional<ScoreThreshold> threshold;
+  std::string threshold_key = {};  // where it is stated
+  std::optional<uint32_t> tokens = std::nullopt;
 };
 using ViewChanges = std::map<uint64_t, ViewChange>;
 

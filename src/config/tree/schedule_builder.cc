@@ -27,6 +27,7 @@ ScheduleStage ToStage(const RunStage& spec) {
   stage.is_ramp_centred = spec.is_ramp_centred;
   stage.ramp_blocks = spec.ramp_blocks;
   stage.numbers = spec.numbers;
+  stage.ramps_temperature = spec.ramps_temperature;
   return stage;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "config/tree/selections.h"
 
+#include <algorithm>
 #include <filesystem>
 
 #include "absl/strings/str_cat.h"
@@ -53,7 +54,38 @@ absl::StatusOr<Selection> SelectionReader::ReadUnlocated(
         absl::StrCat("'", path_, "' has ", scores->size(), " scores for ", size,
                      " items: it must have one score per item"));
   }
-  return scores->AtLeast(filter.at_least);
+  PONIENTE_ASSIGN_OR_RETURN(const double lowest, LowestScore(filter, *scores));
+  absl::StatusOr<Selection> chosen = scores->AtLeast(lowest);
+  if (chosen.ok()) Keep(filter, lowest, *chosen);
+  return chosen;
+}
+
+absl::StatusOr<double> SelectionReader::LowestScore(
+    const NodeFilter& filter, const Scores& scores) const {
+  const ScoreThreshold& threshold = filter.at_least;
+  absl::StatusOr<double> lowest = threshold.value;
+  if (threshold.unit == ScoreThreshold::Unit::kQuantile) {
+    lowest = scores.Quantile(threshold.value);
+  } else if (threshold.unit == ScoreThreshold::Unit::kSigmas) {
+    lowest = scores.MeanPlusSigmas(threshold.value);
+  }
+  if (lowest.ok()) return lowest;
+  return Prepend(lowest.status(), absl::StrCat("'", path_, "'"));
+}
+
+void SelectionReader::Keep(const NodeFilter& filter, double value,
+                           const Selection& chosen) {
+  if (filter.at_least.unit == ScoreThreshold::Unit::kScore) return;
+  ComputedThreshold made;
+  made.key = threshold_key_.empty() ? filter.location.key : threshold_key_;
+  made.stated = filter.at_least;
+  made.value = value;
+  made.chosen = filter.invert ? chosen.size() - chosen.count() : chosen.count();
+  made.items = chosen.size();
+  // Nodes may be made more than once.
+  if (std::find(computed_.begin(), computed_.end(), made) == computed_.end()) {
+    computed_.push_back(std::move(made));
+  }
 }
 
 absl::StatusOr<Selection> SelectionReader::Read(const NodeFilter& filter,

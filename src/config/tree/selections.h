@@ -6,9 +6,12 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "config/run_nodes.h"
+#include "poniente/config.h"
 #include "poniente/score_file.h"
 #include "poniente/score_order.h"
 #include "poniente/selection.h"
@@ -25,7 +28,17 @@ class SelectionReader {
   absl::StatusOr<Selection> Read(const NodeFilter& filter, uint64_t size);
   absl::StatusOr<ScoreOrder> Read(const NodeOrder& order);
 
+  // Names what states the thresholds that are read from now on, where it is not
+  // the filter itself: "data.stages[1].thresholds.web". Empty: the filter.
+  void SetThresholdKey(std::string key) { threshold_key_ = std::move(key); }
+  // Returns the thresholds that were computed from scores so far.
+  const std::vector<ComputedThreshold>& computed() const { return computed_; }
+
  private:
+  // Returns the lowest score that is chosen.
+  absl::StatusOr<double> LowestScore(const NodeFilter& filter,
+                                     const Scores& scores) const;
+  void Keep(const NodeFilter& filter, double value, const Selection& chosen);
   absl::StatusOr<Selection> ReadUnlocated(const NodeFilter& filter,
                                           uint64_t size);
   absl::StatusOr<ScoreOrder> ReadUnlocated(const NodeOrder& order);
@@ -39,6 +52,8 @@ class SelectionReader {
   std::string path_;  // of scores_
   ScoreFormat format_ = ScoreFormat::kAuto;
   Scores scores_;
+  std::string threshold_key_;
+  std::vector<ComputedThreshold> computed_;
 };
 
 }  // namespace poniente::internal

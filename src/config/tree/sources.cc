@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "config/tree/budget.h"
 #include "config/tree/hub_cache.h"
 #include "poniente/open_token_source.h"
 #include "poniente/token_source.h"
@@ -292,6 +293,18 @@ absl::StatusOr<DatasetPtr<TokenWindow>> ConfigSources::Packed(
   return made[static_cast<size_t>(at - packed_lengths_.begin())];
 }
 
+absl::StatusOr<Selection> ConfigSources::SelectedDocuments(
+    const Node& node, const TokenSource& source, bool cuts,
+    SelectionReader* reader) const {
+  if (!node.documents.has_value()) {
+    return CutToBudget(source.num_documents(), *run_.budget);
+  }
+  absl::StatusOr<Selection> selected =
+      reader->Read(*node.documents, source.num_documents());
+  if (!selected.ok() || !cuts) return selected;
+  return CutToBudget(*selected, *run_.budget);
+}
+
 absl::StatusOr<DatasetPtr<TokenWindow>> ConfigSources::Windows(
     const Node& node, const PackingOptions* packing, uint64_t packed_tokens,
     SelectionReader* reader) {
@@ -311,10 +324,12 @@ absl::StatusOr<DatasetPtr<TokenWindow>> ConfigSources::Windows(
   } else {
     source.data = Opened(node);
     source.location = source.data->path();
-    if (node.documents.has_value()) {
+    const bool cuts_documents = packing != nullptr && run_.budget &&
+                                run_.budget->experiment < run_.budget->target;
+    if (node.documents.has_value() || cuts_documents) {
       PONIENTE_ASSIGN_OR_RETURN(
           const Selection selected,
-          reader->Read(*node.documents, source.data->num_documents()));
+          SelectedDocuments(node, *source.data, cuts_documents, reader));
       PONIENTE_ASSIGN_OR_RETURN(
           made, packing != nullptr
                     ? Packed(*source.data, *packing, packed_tokens, &selected)

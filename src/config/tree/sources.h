@@ -74,6 +74,11 @@ class ConfigSources {
   absl::Status OpenBelow(const Node& root);
   void WarnOfLibraries(const std::vector<const Node*>& files);
   void FindLongest(const Node& node, bool is_packed);
+  // Returns the documents that are used. `cuts`: whether the budget cuts them.
+  absl::StatusOr<Selection> SelectedDocuments(const Node& node,
+                                              const TokenSource& source,
+                                              bool cuts,
+                                              SelectionReader* reader) const;
   absl::StatusOr<DatasetPtr<TokenWindow>> Packed(const TokenSource& source,
                                                  const PackingOptions& packing,
                                                  uint64_t tokens,

@@ -55,6 +55,7 @@ class RunWriter {
     }
     if (run_.trim) data.Add("trim", Boolean(true));
     if (!run_.journal.empty()) data.AddText("journal", Located(run_.journal));
+    if (run_.budget) data.Add("budget", Budget(*run_.budget));
     if (is_resolved() || run_.loader.last_batch == LastBatch::kDrop) {
       data.AddText("last_batch", run_.loader.last_batch == LastBatch::kDrop
                                      ? "drop"
@@ -114,7 +115,7 @@ class RunWriter {
     switch (filter.kind) {
       case NodeFilter::Kind::kScores:
         keys.AddText("scores", Located(filter.path));
-        keys.Add("at_least", Float(filter.at_least));
+        keys.Add("at_least", Threshold(filter.at_least));
         AddFormat(filter.format, &keys);
         break;
       case NodeFilter::Kind::kBitmap:
@@ -129,6 +130,14 @@ class RunWriter {
         break;
     }
     if (filter.invert) keys.Add("invert", Boolean(true));
+    return keys.Inline();
+  }
+
+  std::string Budget(const RunBudget& budget) const {
+    Keys keys;
+    keys.Add("experiment", budget.experiment);
+    keys.Add("target", budget.target);
+    if (is_resolved() || budget.seed != 0) keys.Add("seed", budget.seed);
     return keys.Inline();
   }
 
@@ -192,6 +201,9 @@ class RunWriter {
     }
     if (all || mixture.stop_rule != usual.stop_rule) {
       keys->AddText("stop", StopName(mixture.stop_rule));
+    }
+    if (mixture.weights_sum) {
+      keys->Add("weights_sum", Float(*mixture.weights_sum));
     }
     if (mixture.group_items > 0) keys->Add("group_items", mixture.group_items);
   }
@@ -356,7 +368,7 @@ class RunWriter {
                 Keys(), text);
     }
     for (const RunStage& stage : node.stages) {
-      absl::StrAppend(text, NestedStage(path, stage));
+      absl::StrAppend(text, NestedStage(path, run_, schedule_, stage));
     }
   }
 

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "config/parse/run_points.h"
+#include "config/tree/nested_places.h"
 #include "config/tree/schedule_builder.h"
 #include "config/write/toml_text.h"
 
@@ -21,8 +22,9 @@ void AddPoint(const PointKeys& names, const RunPoint& point, Keys* keys) {
 void AddShares(const RunStage& stage, Keys* keys) {
   if (!stage.name.empty()) keys->AddText("name", stage.name);
   if (!stage.weights.empty()) keys->Add("weights", Numbers(stage.weights));
+  if (stage.weights_sum) keys->Add("weights_sum", Float(*stage.weights_sum));
   if (!stage.thresholds.empty()) {
-    keys->Add("thresholds", Numbers(stage.thresholds));
+    keys->Add("thresholds", Thresholds(stage.thresholds));
   }
   if (stage.temperature) keys->Add("temperature", Float(*stage.temperature));
 }
@@ -49,6 +51,7 @@ Keys StatedStage(const RunStage& stage) {
   if (stage.ramp_blocks > 0) {
     keys.Add("ramp_blocks", uint64_t{stage.ramp_blocks});
   }
+  if (stage.ramps_temperature) keys.Add("ramp_temperature", Boolean(true));
   AddRates(stage, /*is_resolved=*/false, &keys);
   return keys;
 }
@@ -59,7 +62,13 @@ std::string Table(const std::string& path, const Keys& keys) {
 
 }  // namespace
 
-std::string NestedStage(const std::string& path, const RunStage& stage) {
+std::string NestedStage(const std::string& path, const Run& run,
+                        const Schedule* schedule, const RunStage& stage) {
+  if (schedule != nullptr) {
+    // The run was built, so its stages can be resolved.
+    const auto resolved = ResolvedNestedStage(run, schedule, stage);
+    if (resolved.ok()) return Table(path + ".stages", StatedStage(*resolved));
+  }
   return Table(path + ".stages", StatedStage(stage));
 }
 
@@ -97,6 +106,9 @@ std::string ResolvedStages(const Run& run, const Schedule& schedule) {
     if (planned.ramp_samples > 0) {
       keys.Add("ramp_samples", planned.ramp_samples);
       keys.Add("ramp_blocks", uint64_t{planned.ramp_blocks});
+      if (planned.ramps_temperature) {
+        keys.Add("ramp_temperature", Boolean(true));
+      }
     }
     AddRates(run.stages[i], /*is_resolved=*/true, &keys);
     text += Table("data.stages", keys);

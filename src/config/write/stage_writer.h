@@ -18,8 +18,10 @@ namespace poniente::internal {
 std::string StatedStages(const Run& run);
 std::string ResolvedStages(const Run& run, const Schedule& schedule);
 
-// Returns a stage of the mixture at `path`.
-std::string NestedStage(const std::string& path, const RunStage& stage);
+// Returns a stage of the mixture at `path`: as it is stated or, if `schedule`
+// is not null, at the steps and samples where that puts it.
+std::string NestedStage(const std::string& path, const Run& run,
+                        const Schedule* schedule, const RunStage& stage);
 
 }  // namespace poniente::internal
 

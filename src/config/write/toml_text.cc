@@ -61,6 +61,25 @@ std::string Keys::Inline() const {
       "{ ", absl::StrJoin(pairs_, ", ", absl::PairFormatter(" = ")), " }");
 }
 
+std::string Threshold(const ScoreThreshold& threshold) {
+  if (threshold.unit == ScoreThreshold::Unit::kScore) {
+    return Float(threshold.value);
+  }
+  const bool is_quantile = threshold.unit == ScoreThreshold::Unit::kQuantile;
+  Keys keys;
+  keys.Add(is_quantile ? "quantile" : "sigmas", Float(threshold.value));
+  return keys.Inline();
+}
+
+std::string Thresholds(
+    const std::map<std::string, ScoreThreshold>& thresholds) {
+  Keys keys;
+  for (const auto& [name, threshold] : thresholds) {
+    keys.Add(name, Threshold(threshold));
+  }
+  return keys.Inline();
+}
+
 std::string Numbers(const std::map<std::string, double>& numbers) {
   Keys keys;
   for (const auto& [name, number] : numbers) keys.Add(name, Float(number));

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "poniente/run.h"
 
 namespace poniente::internal {
 
@@ -53,7 +54,11 @@ class Keys {
   std::vector<std::pair<std::string, std::string>> pairs_;
 };
 
+// A number, or an inline table of `quantile` or `sigmas`.
+std::string Threshold(const ScoreThreshold& threshold);
+
 // An inline table.
+std::string Thresholds(const std::map<std::string, ScoreThreshold>& thresholds);
 std::string Numbers(const std::map<std::string, double>& numbers);
 
 }  // namespace poniente::internal

@@ -20,13 +20,6 @@ namespace poniente {
 using internal::StagePlan;
 
 struct MixturePlan::State {
-  // The temperature of a stage that was stated, and its start (0 for the
-  // first).
-  struct Temperature {
-    uint64_t start;
-    double value;
-  };
-
   // What the plan was made of, with its components in canonical order.
   MixtureOptions options;
   std::vector<WeightedComponent> components;
@@ -36,7 +29,7 @@ struct MixturePlan::State {
 
   std::vector<std::string> names;
   std::shared_ptr<const StagePlan> plan;
-  std::vector<Temperature> temperatures;
+  std::vector<internal::TemperatureStep> temperatures;
   std::vector<SeqLenChange> seq_lens;
   uint32_t max_seq_len = 0;
   bool trim = false;
@@ -121,11 +114,7 @@ absl::StatusOr<MixturePlan> MixturePlan::Create(
   PONIENTE_ASSIGN_OR_RETURN(
       state->plan, internal::MakeStagePlan(options, state->components,
                                            state->seq_lens, further_starts));
-  state->temperatures.push_back({0, options.temperature});
-  for (const MixtureStage& stage : options.stages) {
-    state->temperatures.push_back(
-        {stage.start, stage.temperature.value_or(options.temperature)});
-  }
+  state->temperatures = internal::TemperaturesOf(options);
   return MixturePlan(std::move(state));
 }
 
@@ -158,7 +147,12 @@ absl::StatusOr<internal::DecidedStage> MixturePlan::InFull(
     full.temperature = state.decided->temperature;
   } else {
     full.weights = internal::WeightsOf(in_force, state.components);
-    full.temperature = in_force.temperature.value_or(state.options.temperature);
+    full.temperature =
+        in_force.ramps_temperature && !state.decided
+            ? internal::PartAt(state.temperatures, decision.start,
+                               &internal::TemperatureStep::start)
+                  .value
+            : in_force.temperature.value_or(state.options.temperature);
   }
   full.temperature = decision.temperature.value_or(full.temperature);
   full.retired = state.decided ? state.decided->retired : std::vector<bool>();
@@ -209,19 +203,8 @@ absl::StatusOr<MixturePlan> MixturePlan::With(
   const uint64_t first = decided.front().start;
   std::erase_if(state->temperatures,
                 [&](const auto& one) { return one.start >= first; });
-  for (const internal::DecidedStage& one : decided) {
-    state->temperatures.push_back({one.start, one.temperature});
-  }
-  for (const MixtureStage& stage : state->options.stages) {
-    if (stage.start <= first) continue;
-    const State::Temperature one = {
-        stage.start, stage.temperature.value_or(state->options.temperature)};
-    const auto at = std::lower_bound(
-        state->temperatures.begin(), state->temperatures.end(), one,
-        [](const auto& a, const auto& b) { return a.start < b.start; });
-    const bool is_replaced =
-        at != state->temperatures.end() && at->start == stage.start;
-    if (!is_replaced) state->temperatures.insert(at, one);
+  for (const auto& one : internal::TemperaturesOf(state->options, decided)) {
+    state->temperatures.push_back(one);
   }
   return MixturePlan(std::move(state));
 }
@@ -249,7 +232,7 @@ std::vector<double> MixturePlan::WeightsAt(uint64_t sample) const {
 
 double MixturePlan::TemperatureAt(uint64_t sample) const {
   return internal::PartAt(state_->temperatures, sample,
-                          &State::Temperature::start)
+                          &internal::TemperatureStep::start)
       .value;
 }
 

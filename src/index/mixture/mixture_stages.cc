@@ -13,6 +13,8 @@
 #include "absl/strings/str_cat.h"
 #include "index/int128.h"
 #include "index/max_samples.h"
+#include "index/mixture/stage_ramps.h"
+#include "index/mixture/temperature_ramp.h"
 #include "index/mixture/weights.h"
 #include "util/nearest_name.h"
 #include "util/status_macros.h"
@@ -20,27 +22,11 @@
 namespace poniente::internal {
 namespace {
 
-constexpr uint64_t kDefaultRampSteps = 256;
-constexpr uint64_t kMaxRampSteps = 65536;
-// Steps of a ramp that a block size is proposed for.
-constexpr uint64_t kSmoothRampSteps = 16;
 // Most memory of all stages, at about 64 bytes per component and stage.
 constexpr Uint128 kMaxPlanBytes = Uint128{1} << 31;
 constexpr uint64_t kStageBytes = 64;
 
 using Components = std::vector<WeightedComponent>;
-
-std::string MixtureStageLabel(const MixtureStage& stage) {
-  if (!stage.label.empty()) return stage.label;
-  return stage.name.empty()
-             ? absl::StrCat("stage at sample ", stage.start)
-             : absl::StrCat("stage '", stage.name, "' at sample ", stage.start);
-}
-
-std::string RampLabel(const MixtureStage& stage) {
-  return stage.ramp_label.empty() ? absl::StrCat(stage.ramp_samples, " samples")
-                                  : stage.ramp_label;
-}
 
 // Turns the weights of one stage into quanta.
 class QuantaMaker {
@@ -52,6 +38,16 @@ class QuantaMaker {
 
   absl::StatusOr<std::vector<uint64_t>> First() const {
     return Make(WeightsOf(MixtureStage(), components_), options_.temperature);
+  }
+
+  // Returns the quanta of a step of a ramp of the temperature. REQUIRES: Of()
+  // accepts the stage.
+  absl::StatusOr<std::vector<uint64_t>> At(const MixtureStage& stage,
+                                           const std::vector<bool>& retired,
+                                           double temperature) const {
+    std::vector<double> weights = WeightsOf(stage, components_);
+    Retire(retired, &weights);
+    return Make(std::move(weights), temperature);
   }
 
   // `retired`: components without weight; empty if there are none.
@@ -113,47 +109,6 @@ class QuantaMaker {
   const std::vector<std::string> names_;
 };
 
-// The steps of a stage's ramp.
-struct Ramp {
-  uint64_t steps = 0;
-  Uint128 step_samples = 0;
-  // The number of stages of the plan: the steps, and the stage after them, that
-  // begin before the next stage.
-  uint64_t stages = 1;
-};
-
-// Returns the ramp of a stage; `end` is the start of the next stage. REQUIRES:
-// stage.start < end.
-absl::StatusOr<Ramp> RampOf(const MixtureStage& stage, uint64_t block_size,
-                            uint64_t end) {
-  Ramp ramp;
-  if (stage.ramp_samples == 0) return ramp;
-  const auto divide = [](Uint128 samples, Uint128 size) {
-    return static_cast<uint64_t>((samples + size - 1) / size);
-  };
-  const uint64_t blocks =
-      stage.ramp_blocks != 0
-          ? stage.ramp_blocks
-          : divide(stage.ramp_samples, Uint128{block_size} * kDefaultRampSteps);
-  ramp.step_samples = Uint128{blocks} * block_size;
-  ramp.steps = divide(stage.ramp_samples, ramp.step_samples);
-  if (ramp.steps > kMaxRampSteps) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(MixtureStageLabel(stage), ": a ramp of ", RampLabel(stage),
-                     " in steps of ", blocks, " blocks has ", ramp.steps,
-                     " steps, more than ", kMaxRampSteps,
-                     "; state a larger ramp_blocks, or none"));
-  }
-  ramp.stages =
-      std::min(ramp.steps + 1, divide(end - stage.start, ramp.step_samples));
-  return ramp;
-}
-
-// Returns where the stage after stages[s] begins.
-uint64_t EndOf(const std::vector<MixtureStage>& stages, size_t s) {
-  return s + 1 < stages.size() ? stages[s + 1].start : kMaxSamples;
-}
-
 absl::Status CheckStarts(const std::vector<MixtureStage>& stages) {
   const MixtureStage* before = nullptr;
   for (const MixtureStage& stage : stages) {
@@ -213,6 +168,31 @@ void AppendStage(const MixtureStage& stage, const Ramp& ramp,
   }
 }
 
+// Appends the steps of a ramp of the temperature, and then the stage. REQUIRES:
+// CheckTemperatureRamp() is OK.
+absl::Status AppendTemperatureRamp(const MixtureOptions& options, size_t s,
+                                   const Ramp& ramp, const QuantaMaker& maker,
+                                   const std::vector<bool>& retired,
+                                   std::vector<uint64_t> target,
+                                   std::vector<PlanStage>* stages) {
+  const MixtureStage& stage = options.stages[s];
+  Uint128 start = stage.start;
+  for (uint64_t i = 0; i < ramp.stages; ++i, start += ramp.step_samples) {
+    const auto at = static_cast<uint64_t>(start);
+    if (i == ramp.steps) {
+      stages->push_back({at, std::move(target)});
+      break;
+    }
+    PONIENTE_ASSIGN_OR_RETURN(
+        std::vector<uint64_t> quanta,
+        maker.At(stage, retired,
+                 TemperatureOnRamp(TemperatureBefore(options, s),
+                                   TemperatureOf(options, s), i, ramp.steps)));
+    stages->push_back({at, std::move(quanta)});
+  }
+  return absl::OkStatus();
+}
+
 // Makes a stage begin at `start`, with the quanta that are in force there.
 void CutAt(uint64_t start, std::vector<PlanStage>* stages) {
   const auto after = std::upper_bound(
@@ -257,39 +237,23 @@ absl::StatusOr<std::vector<PlanStage>> MakeStages(
     PONIENTE_ASSIGN_OR_RETURN(
         const Ramp ramp,
         RampOf(stage, options.block_size, EndOf(options.stages, s)));
+    if (stage.ramps_temperature) {
+      const std::string before =
+          s > 0 ? MixtureStageLabel(options.stages[s - 1]) : "";
+      PONIENTE_RETURN_IF_ERROR(CheckTemperatureRamp(
+          options, s, components, MixtureStageLabel(stage), before,
+          s > 0 ? RampEnd(options.stages[s - 1], options.block_size)
+                : std::nullopt));
+      PONIENTE_RETURN_IF_ERROR(AppendTemperatureRamp(
+          options, s, ramp, maker, /*retired=*/{}, std::move(quanta), &stages));
+      continue;
+    }
     AppendStage(stage, ramp, std::move(quanta), &stages);
   }
   return stages;
 }
 
 }  // namespace
-
-absl::Status CheckRampsAreSmooth(const MixtureOptions& options) {
-  const uint64_t block_size = options.block_size;
-  for (const MixtureStage& stage : options.stages) {
-    const uint64_t samples = stage.ramp_samples;
-    const bool is_meant = stage.ramp_blocks > 0;
-    if (samples == 0 || samples >= block_size || is_meant) continue;
-    const uint64_t would_do = std::max<uint64_t>(1, samples / kSmoothRampSteps);
-    return absl::InvalidArgumentError(absl::StrCat(
-        MixtureStageLabel(stage), ": a ramp of ", RampLabel(stage),
-        " is shorter than a block of ", block_size,
-        " samples, within which shares do not change, so they would jump "
-        "twice; for a new run, state block_size = ",
-        would_do,
-        " or a ramp of several blocks; ramp_blocks = 1 keeps the "
-        "jumps, and the order of a run that has begun"));
-  }
-  return absl::OkStatus();
-}
-
-std::optional<uint64_t> RampEnd(const MixtureStage& stage,
-                                uint64_t block_size) {
-  const absl::StatusOr<Ramp> ramp = RampOf(stage, block_size, kMaxSamples);
-  if (!ramp.ok() || ramp->steps == 0) return std::nullopt;
-  return static_cast<uint64_t>(std::min<Uint128>(
-      kMaxSamples, stage.start + ramp->steps * ramp->step_samples));
-}
 
 std::vector<std::string> NamesOf(
     const std::vector<WeightedComponent>& components) {
@@ -347,7 +311,13 @@ absl::StatusOr<std::shared_ptr<const StagePlan>> WithDecided(
       PONIENTE_ASSIGN_OR_RETURN(
           const Ramp ramp, RampOf(stage, options.block_size,
                                   std::min(next, EndOf(options.stages, s))));
-      AppendStage(stage, ramp, std::move(own), &stages);
+      if (MovesTemperature(options, s, decided)) {
+        PONIENTE_RETURN_IF_ERROR(
+            AppendTemperatureRamp(options, s, ramp, maker, decided[d].retired,
+                                  std::move(own), &stages));
+      } else {
+        AppendStage(stage, ramp, std::move(own), &stages);
+      }
       stated.push_back(StatedStageOf(stage, options.block_size, components));
     }
   }

@@ -15,19 +15,10 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "index/mixture/stage_plan.h"
+#include "index/mixture/stage_ramps.h"
 #include "poniente/mixture_plan.h"
 
 namespace poniente::internal {
-
-// Returns OK unless a ramp is shorter than a block, so that the shares would
-// jump instead. Stated ramp_blocks say that this is meant. InvalidArgument,
-// with the block size that would do.
-absl::Status CheckRampsAreSmooth(const MixtureOptions& options);
-
-// Returns the sample from which the shares of a stage with a ramp are its own,
-// unless the next stage begins before: the end of the last whole step of the
-// ramp. nullopt without a ramp.
-std::optional<uint64_t> RampEnd(const MixtureStage& stage, uint64_t block_size);
 
 std::vector<std::string> NamesOf(
     const std::vector<WeightedComponent>& components);
@@ -40,17 +31,6 @@ absl::StatusOr<std::shared_ptr<const StagePlan>> MakeStagePlan(
     const std::vector<WeightedComponent>& components,
     const std::vector<SeqLenChange>& seq_lens,
     std::span<const uint64_t> further_starts);
-
-// Weights that were decided after the plan was made.
-struct DecidedStage {
-  uint64_t start = 0;
-  std::vector<double> weights = {};  // or scores; in canonical order
-  double temperature = 1;
-  // Components that no stage draws from any more.
-  std::vector<bool> retired = {};
-  // How errors name it.
-  std::string label = {};
-};
 
 // Returns the weights of a stage of the options, in canonical order.
 std::vector<double> WeightsOf(const MixtureStage& stage,

@@ -53,18 +53,6 @@ bool NeedsTotal(const RunPoint& point) {
   return IsShare(point) || point.count < 0;
 }
 
-// Returns share * total, rounded to the nearest integer, halves up. Exact.
-// REQUIRES: 0 <= share <= 1, total <= kMaxSharesTotal.
-Uint128 ShareOf(double share, Uint128 total) {
-  int exponent;
-  const double mantissa = std::frexp(share, &exponent);
-  const auto digits = static_cast<uint64_t>(std::ldexp(mantissa, 53));
-  const int shift = 53 - exponent;  // at least 52
-  const Uint128 product = total * digits;
-  if (shift > 127) return 0;
-  return ((product >> (shift - 1)) + 1) >> 1;
-}
-
 std::string Text(Uint128 value) {
   if (value <= UINT64_MAX) return absl::StrCat(static_cast<uint64_t>(value));
   return "more than 2^64";
@@ -98,7 +86,8 @@ absl::Status CheckPoint(const RunPoint& point, const std::string& label) {
 Int128 CountOf(const RunPoint& point, const Totals& totals) {
   if (!NeedsTotal(point)) return point.count;
   const Uint128 total = std::min(*totals[DimensionOf(point)], kMaxSharesTotal);
-  if (IsShare(point)) return static_cast<Int128>(ShareOf(point.share, total));
+  if (IsShare(point))
+    return static_cast<Int128>(RunLayout::CountOfShare(point.share, total));
   return static_cast<Int128>(total) + point.count;
 }
 
@@ -110,6 +99,16 @@ Int128 CountOf(const StageMark& mark, const Totals& totals) {
 }
 
 }  // namespace
+
+Uint128 RunLayout::CountOfShare(double share, Uint128 total) {
+  int exponent;
+  const double mantissa = std::frexp(share, &exponent);
+  const auto digits = static_cast<uint64_t>(std::ldexp(mantissa, 53));
+  const int shift = 53 - exponent;  // at least 52
+  const Uint128 product = total * digits;
+  if (shift > 127) return 0;
+  return ((product >> (shift - 1)) + 1) >> 1;
+}
 
 std::string StatedStart(const StageMark& mark) {
   const std::string place = PlaceText(mark.at);

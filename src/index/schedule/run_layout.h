@@ -44,6 +44,10 @@ struct RunEnd {
 // computed as if the last stretch continued.
 class RunLayout {
  public:
+  // Returns share * total, rounded to the nearest integer, halves up. Exact.
+  // REQUIRES: 0 <= share <= 1, total <= 2^74.
+  static Uint128 CountOfShare(double share, Uint128 total);
+
   struct Start {
     uint64_t step = 0;
     // The exact sample for a count from the beginning; otherwise the first

@@ -13,6 +13,7 @@
 #include "index/schedule/run_layout.h"
 #include "index/schedule/schedule_state.h"
 #include "index/schedule/stage_marks.h"
+#include "index/schedule/step_changes.h"
 #include "util/check.h"
 #include "util/status_macros.h"
 
@@ -56,6 +57,10 @@ absl::Status CheckScheduleStage(const ScheduleStage& stage,
   if (stage.is_ramp_centred && !stage.ramp) {
     return absl::InvalidArgumentError(
         absl::StrCat(label, " has no ramp to be centred"));
+  }
+  if (stage.ramps_temperature && !stage.ramp) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        label, " has no ramp in which the temperature could move: state one"));
   }
   return absl::OkStatus();
 }
@@ -145,6 +150,7 @@ absl::StatusOr<std::vector<PlannedStage>> PlanStages(
     planned.temperature = stage.temperature;
     planned.numbers = stage.numbers;
     planned.ramp_blocks = stage.ramp_blocks;
+    planned.ramps_temperature = stage.ramps_temperature;
     if (stage.ramp) {
       auto samples = layout.SamplesFrom(start, *stage.ramp);
       if (!samples.ok()) {
@@ -237,6 +243,7 @@ absl::StatusOr<Schedule> Schedule::Create(ScheduleOptions options) {
         state->mixture, MixturePlan::Create(schedule.mixture_options(),
                                             std::move(options.components)));
   }
+  state->changes = internal::ChangesOf(schedule, schedule.mixture_options());
   return schedule;
 }
 
@@ -263,14 +270,6 @@ absl::StatusOr<Schedule> Schedule::Extended(uint64_t steps) const {
   state->tokens =
       tokens > UINT64_MAX ? UINT64_MAX : static_cast<uint64_t>(tokens);
   state->stages.back().end_step = steps;
-  return Schedule(std::move(state));
-}
-
-absl::StatusOr<Schedule> Schedule::With(
-    std::span<const MixtureDecision> decisions) const {
-  if (!state_->mixture || decisions.empty()) return *this;
-  auto state = std::make_shared<State>(*state_);
-  PONIENTE_ASSIGN_OR_RETURN(state->mixture, state->mixture->With(decisions));
   return Schedule(std::move(state));
 }
 
@@ -324,8 +323,15 @@ StepPlan Schedule::At(uint64_t step) const {
   }
   plan.stage = static_cast<uint32_t>(&stage - state_->stages.data());
   plan.stage_name = stage.name;
-  plan.is_boundary =
-      step > 0 && (stage.start_step == step || stretch.first_step == step);
+  for (auto planned = std::lower_bound(
+           state_->changes.begin(), state_->changes.end(), step,
+           [](const PlannedChange&change, uint64_t at) {
+             return change.step < at;
+           });
+       planned != state_->changes.end() && planned->step == step; ++planned) {
+    plan.changes.push_back(planned->change);
+  }
+  plan.is_boundary = !plan.changes.empty();
   plan.numbers = stage.numbers;
   if (state_->mixture) {
     plan.weights = state_->mixture->WeightsAt(plan.first_sample);
@@ -345,7 +351,6 @@ std::span<const PlannedStage> Schedule::stages() const {
 std::span<const Stretch> Schedule::stretches() const {
   return state_->stretches;
 }
-
 bool Schedule::cuts_items() const {
   return std::any_of(state_->stretches.begin(), state_->stretches.end(),
                      [&](const Stretch& stretch) {
@@ -363,7 +368,8 @@ MixtureOptions Schedule::MixtureOptionsFrom(MixtureOptions base) const {
     if (stage.start_sample == 0 || !changes_shares) continue;
     base.stages.push_back({stage.start_sample, stage.weights, stage.temperature,
                            stage.ramp_samples, stage.ramp_blocks, stage.name,
-                           texts.label, texts.ramp});
+                           texts.label, texts.ramp,
+                           stage.ramps_temperature && stage.ramp_samples > 0});
   }
   base.seq_lens.clear();
   base.max_seq_len = 0;

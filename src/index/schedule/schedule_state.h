@@ -29,6 +29,7 @@ struct Schedule::State {
   bool trim = false;
   MixtureOptions mixture_options;
   std::optional<MixturePlan> mixture;
+  std::vector<PlannedChange> changes;  // in the order of steps
 };
 
 }  // namespace poniente

@@ -96,6 +96,15 @@ std::string WithWrongValue(const ConfigKey& key) {
                           key.name == "weight" ? "" : "weight = 1\n",
                           "mixture = { a = { path = 'a', weight = 1 } }\n",
                           wrong);
+    case KeyTable::kBudget:
+      return absl::StrCat(
+          head, "path = 'a'\n[data.budget]\n",
+          key.name == "seed" ? "experiment = 1\ntarget = 2\n" : "", wrong);
+    case KeyTable::kThreshold:
+      return absl::StrCat(head,
+                          "path = 'a'\n[data.filter]\nscores = "
+                          "'s'\n[data.filter.at_least]\n",
+                          wrong);
     case KeyTable::kSelection:
     case KeyTable::kOrder:
     case KeyTable::kPacking:

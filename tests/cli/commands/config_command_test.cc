@@ -5,6 +5,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
 #include "tests/cli/run_tool.h"
 #include "tests/support/temp_dir.h"
@@ -42,6 +43,28 @@ TEST_F(ConfigCommandTest, ShowsTheTree) {
                 ContainsRegex("  web +take of tokens +500 +16,000 tokens"),
                 ContainsRegex("  small +flat_mixture +30"),
                 ContainsRegex("    a +tokens +10 +160 tokens"))));
+}
+
+TEST_F(ConfigCommandTest, ShowsThresholdsThatWereComputed) {
+  std::vector<float> scores(100);
+  for (size_t i = 0; i < scores.size(); ++i) {
+    scores[i] = static_cast<float>(i) / 4;
+  }
+  std::ofstream(dir_.path("s.f32"), std::ios::binary)
+      .write(reinterpret_cast<const char*>(scores.data()), 400);
+  const std::string text = Write(
+      "scored.toml",
+      "[data]\nsteps = 12\nbatch_size = 4\nseq_len = 16\n"
+      "[data.mixture]\nweb = { tokens = 1600, weight = 3, filter = { scores = "
+      "'s.f32', at_least = { quantile = 0.75 } } }\n");
+  EXPECT_THAT(RunTool("config " + text),
+              Prints(ContainsRegex("data.mixture.web.filter +quantile 0.75 "
+                                   "+18.75 +25 of 100")));
+  const auto json = nlohmann::json::parse(RunTool("config --json " + text).out);
+  ASSERT_EQ(json["thresholds"].size(), 1u);
+  EXPECT_EQ(json["thresholds"][0]["stated"], "quantile 0.75");
+  EXPECT_EQ(json["thresholds"][0]["at_least"], 18.75);
+  EXPECT_EQ(json["thresholds"][0]["chosen"], 25);
 }
 
 TEST_F(ConfigCommandTest, PrintsARunThatPrintsItself) {

@@ -66,6 +66,19 @@ lr_scale = 0.25
   const TempDir folder_;
 };
 
+TEST_F(ShowFindTest, AStepSaysWhatChangesWithIt) {
+  const Json step = Show(30);
+  ASSERT_EQ(step["changes"].size(), 1u);
+  EXPECT_EQ(step["changes"][0]["kind"], "stage");
+  EXPECT_EQ(step["changes"][0]["stage"], "late");
+  EXPECT_EQ(step["changes"][0]["mixture"], "");
+  EXPECT_EQ(Show(31)["changes"].size(), 0u);
+  const ToolRun text = RunTool("show " + config() + " --step 30");
+  EXPECT_THAT(text, Prints(HasSubstr("\nchanges: stage 'late' begins\n\n")));
+  EXPECT_THAT(RunTool("show " + config() + " --step 31"),
+              Prints(Not(HasSubstr("changes"))));
+}
+
 TEST_F(ShowFindTest, AStepHasAllThatIsPromised) {
   const Json step = Show(33);
   EXPECT_EQ(step["step"], 33);

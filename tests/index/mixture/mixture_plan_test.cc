@@ -22,6 +22,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "index/keyed_hash.h"
+#include "index/mixture/mixture_stages.h"
 #include "index/mixture/stage_plan.h"
 #include "index/mixture/weights.h"
 #include "tests/support/status_matchers.h"
@@ -93,7 +94,33 @@ class SlowPlan {
     const uint64_t steps = (stage->ramp_samples + step - 1) / step;
     const uint64_t s = (sample - stage->start) / step;
     if (s >= steps) return target;
+    if (stage->ramps_temperature) {
+      return Stated(stage->weights, TemperatureAt(sample));
+    }
     return OnRamp(At(stage->start - 1), target, s, steps);
+  }
+
+  double TemperatureAt(uint64_t sample) const {
+    const MixtureStage* stage = StageAt(sample);
+    if (stage == nullptr) return options_.temperature;
+    const double own = stage->temperature.value_or(options_.temperature);
+    const uint64_t step = Step(*stage);
+    if (!stage->ramps_temperature) return own;
+    const uint64_t steps = (stage->ramp_samples + step - 1) / step;
+    const uint64_t s = (sample - stage->start) / step;
+    if (s >= steps) return own;
+    const MixtureStage* last = StageAt(stage->start - 1);
+    const double before =
+        last == nullptr ? options_.temperature
+                        : last->temperature.value_or(options_.temperature);
+    // In units of 2^-40, at the middle of the step.
+    const auto units = [](double t) {
+      return UnsignedWide{static_cast<uint64_t>(t * 0x1p40)};
+    };
+    const UnsignedWide line =
+        units(before) * (2 * steps - 2 * s - 1) + units(own) * (2 * s + 1);
+    return static_cast<double>(static_cast<uint64_t>(line / (2 * steps))) *
+           0x1p-40;
   }
 
   // A stage of the plan begins there because of weights.
@@ -254,6 +281,136 @@ TEST(MixturePlanTest, RampsThatReachBeyondTheLastSampleAreCut) {
   EXPECT_LE(Starts(MakePlan(options)).back(), kEndlessSamples - 1);
 }
 
+// Quanta computed from docs/index-math.md 2.1 and 2.4 by another program.
+TEST(MixturePlanTest, RampsOfTheTemperatureOfOrderVersion2) {
+  MixtureOptions options;
+  options.block_size = 8;
+  options.stages = {{.start = 20,
+                     .temperature = 4,
+                     .ramp_samples = 3 * 8,
+                     .ramp_blocks = 1,
+                     .ramps_temperature = true}};
+  const MixturePlan plan =
+      MakePlan(options, {{"a", 1000, {}}, {"b", 100, {}}, {"c", 10, {}}});
+  EXPECT_THAT(Starts(plan), ElementsAre(0, 20, 28, 36, 44));
+  EXPECT_THAT(
+      QuantaAt(plan, 20),
+      ElementsAre(3654675136024126426, 787375889384741223, 169634993018520255));
+  EXPECT_THAT(QuantaAt(plan, 28),
+              ElementsAre(2962672759862816700, 1179461269704911609,
+                          469551988859659595));
+  EXPECT_THAT(QuantaAt(plan, 43),
+              ElementsAre(2581817268516271934, 1337245716868194433,
+                          692623033042921537));
+  EXPECT_EQ(QuantaAt(plan, 44),
+            *QuantaFromPowers(std::vector<double>{1000, 100, 10}, 4));
+  EXPECT_EQ(plan.TemperatureAt(19), 1);
+  EXPECT_EQ(plan.TemperatureAt(20), 1.5);
+  EXPECT_EQ(plan.TemperatureAt(35), 2.5);
+  EXPECT_EQ(plan.TemperatureAt(36), 3.5);
+  EXPECT_EQ(plan.TemperatureAt(44), 4);
+  // Sevenths of the way are no doubles: rounded down to units of 2^-40.
+  options.stages[0].temperature = 3;
+  options.stages[0].ramp_samples = 7 * 8;
+  const MixturePlan sevenths = MakePlan(
+      options, {{"a", 5, {}}, {"b", 3, {}}, {"c", 1, {}}, {"d", 1, {}}});
+  EXPECT_EQ(sevenths.TemperatureAt(20), 1.142857142856883);
+  EXPECT_THAT(QuantaAt(sevenths, 20),
+              ElementsAre(2166433689537863519, 1385567681152950429,
+                          529842323868286978, 529842323868286978));
+  EXPECT_THAT(QuantaAt(sevenths, 20 + 6 * 8),
+              ElementsAre(1550181471579852132, 1296389423899454170,
+                          882557561474040801, 882557561474040801));
+  // Between the same temperatures, the shares differ from a ramp of shares.
+  options.stages[0].ramps_temperature = false;
+  EXPECT_NE(
+      QuantaAt(
+          MakePlan(options,
+                   {{"a", 5, {}}, {"b", 3, {}}, {"c", 1, {}}, {"d", 1, {}}}),
+          20 + 6 * 8),
+      QuantaAt(sevenths, 20 + 6 * 8));
+}
+
+TEST(MixturePlanTest, DecisionsAndRampsOfTheTemperature) {
+  MixtureOptions options;
+  options.block_size = 8;
+  options.stages = {{.start = 40,
+                     .temperature = 3,
+                     .ramp_samples = 80,
+                     .ramp_blocks = 1,
+                     .ramps_temperature = true},
+                    {.start = 400,
+                     .temperature = 1,
+                     .ramp_samples = 80,
+                     .ramp_blocks = 1,
+                     .ramps_temperature = true},
+                    {.start = 800,
+                     .temperature = 2,
+                     .ramp_samples = 80,
+                     .ramp_blocks = 1,
+                     .ramps_temperature = true}};
+  const MixturePlan plan = MakePlan(options);
+  // The sixth of ten steps: 2.1, in units of 2^-40.
+  const double kHalfWay = 2.0999999999994543;
+  // One decision in the first ramp: its temperature is the one in force.
+  const std::vector<MixtureDecision> decisions = {
+      {.start = 80, .weights = {{"web", 9}}}};
+  auto with = plan.With(decisions);
+  ASSERT_TRUE(with.ok()) << with.status();
+  EXPECT_EQ(with->TemperatureAt(79), plan.TemperatureAt(79));
+  EXPECT_EQ(with->TemperatureAt(80), kHalfWay);
+  EXPECT_EQ(with->TemperatureAt(399), kHalfWay);
+  EXPECT_EQ(QuantaAt(*with, 399),
+            *QuantaFromPowers(std::vector<double>{2, 3, 9}, kHalfWay));
+  // The next ramp moves the shares, from those that were decided.
+  EXPECT_EQ(with->TemperatureAt(400), 1);
+  const Quanta first = QuantaAt(*with, 400);
+  EXPECT_LT(first[2], QuantaAt(*with, 399)[2]);
+  EXPECT_NE(first, QuantaAt(plan, 400));
+  // The one after it moves the temperature again, as planned.
+  for (const uint64_t sample : {480, 800, 808, 872, 880, 5000}) {
+    EXPECT_EQ(QuantaAt(*with, sample), QuantaAt(plan, sample)) << sample;
+    EXPECT_EQ(with->TemperatureAt(sample), plan.TemperatureAt(sample));
+  }
+}
+
+TEST(MixturePlanTest, ARampOfTheTemperatureBeginsWhereTheSharesAre) {
+  const auto refused = [](MixtureStage second, const char* why,
+                          double first_temperature = 2) {
+    MixtureOptions options;
+    options.block_size = 8;
+    options.stages = {{.start = 100,
+                       .weights = {{"web", 4}},
+                       .temperature = first_temperature,
+                       .ramp_samples = 40,
+                       .ramp_blocks = 1},
+                      std::move(second)};
+    options.stages[1].ramps_temperature = true;
+    EXPECT_THAT(MixturePlan::Create(options, kWebCodeBooks),
+                StatusIs(kInvalid, HasSubstr(why)));
+  };
+  refused({.start = 200, .weights = {{"web", 4}}, .temperature = 3},
+          "stage at sample 200 has no ramp in which the temperature could "
+          "move: state one");
+  refused({.start = 200, .temperature = 3, .ramp_samples = 80},
+          "stage at sample 200: a ramp of the temperature keeps the weights, "
+          "but that of 'web' changes from 4 to 5; state the weights of the "
+          "stage before it, or let the ramp move the shares");
+  refused({.start = 139,
+           .weights = {{"web", 4}},
+           .temperature = 3,
+           .ramp_samples = 80},
+          "stage at sample 139: a ramp of the temperature cannot begin while "
+          "the ramp of stage at sample 100 still runs, until sample 140");
+  refused({.start = 140,
+           .weights = {{"web", 4}},
+           .temperature = kInfinity,
+           .ramp_samples = 80},
+          "goes from 2 to inf, but each must be at most 2^20");
+  refused({.start = 140, .weights = {{"web", 4}}, .ramp_samples = 80},
+          "goes from 2e+06 to 1, but each must be at most 2^20", 2e6);
+}
+
 // Random rules, stages, ramps that the next stage cuts, and lengths.
 class RandomPlanTest : public ::testing::Test {
  protected:
@@ -286,6 +443,17 @@ class RandomPlanTest : public ::testing::Test {
       if (random() % 3 > 0) stage.ramp_samples = random() % 900;
       if (random() % 2 == 0) {
         stage.ramp_blocks = static_cast<uint32_t>(1 + random() % 5);
+      }
+      // Some move the temperature, where the weights before allow it.
+      const MixtureStage* last =
+          options_.stages.empty() ? nullptr : &options_.stages.back();
+      const bool is_over =
+          last == nullptr ||
+          internal::RampEnd(*last, options_.block_size).value_or(0) <= start;
+      if (stage.ramp_samples > 0 && is_over && random() % 2 == 0) {
+        stage.weights = {};
+        if (last != nullptr) stage.weights = last->weights;
+        stage.ramps_temperature = true;
       }
       options_.stages.push_back(stage);
     }
@@ -328,6 +496,7 @@ TEST_F(RandomPlanTest, FollowsTheTextSampleBySample) {
       // Between starts nothing can change.
       if (!begins && k % 16 != 0) continue;
       ASSERT_EQ(QuantaAt(plan, k), slow.At(k)) << "sample " << k;
+      ASSERT_EQ(plan.TemperatureAt(k), slow.TemperatureAt(k)) << k;
     }
     ASSERT_LT(starts.back(), kRun + 3000);
   }

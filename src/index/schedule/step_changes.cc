@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "index/schedule/step_changes.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <string_view>
+#include <tuple>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "index/mixture/mixture_stages.h"
+#include "util/status_macros.h"
+
+namespace poniente {
+
+std::string_view StepChangeName(StepChange::Kind kind) {
+  switch (kind) {
+    case StepChange::Kind::kStage:
+      return "stage";
+    case StepChange::Kind::kBatchSize:
+      return "batch_size";
+    case StepChange::Kind::kSeqLen:
+      return "seq_len";
+    case StepChange::Kind::kWeights:
+      return "weights";
+    case StepChange::Kind::kRampStart:
+      return "ramp";
+    case StepChange::Kind::kRampEnd:
+      return "ramp_end";
+    case StepChange::Kind::kThresholds:
+      return "thresholds";
+    case StepChange::Kind::kDecision:
+      return "decision";
+  }
+  return "";
+}
+
+std::string ToString(const StepChange& change) {
+  const bool is_named = !change.stage.empty();
+  const std::string stage =
+      is_named ? absl::StrCat("stage '", change.stage, "'") : "a stage";
+  std::string text;
+  switch (change.kind) {
+    case StepChange::Kind::kStage:
+      text = absl::StrCat(stage, " begins");
+      break;
+    case StepChange::Kind::kBatchSize:
+    case StepChange::Kind::kSeqLen:
+      text =
+          absl::StrCat(internal::Absl(StepChangeName(change.kind)), " changes");
+      break;
+    case StepChange::Kind::kWeights:
+      text = absl::StrCat("the weights of ", stage, " apply");
+      break;
+    case StepChange::Kind::kRampStart:
+      text = absl::StrCat("the ramp of ", stage, " begins");
+      break;
+    case StepChange::Kind::kRampEnd:
+      text = absl::StrCat("the ramp of ", stage, " ends");
+      break;
+    case StepChange::Kind::kThresholds:
+      text = absl::StrCat("the thresholds of ", stage, " apply");
+      break;
+    case StepChange::Kind::kDecision:
+      text = is_named ? absl::StrCat("a decision holds: ", change.stage)
+                      : std::string("a decision holds");
+      break;
+  }
+  if (change.mixture.empty()) return text;
+  return absl::StrCat(change.mixture, ": ", text);
+}
+
+namespace internal {
+namespace {
+
+using ChangeKind = StepChange::Kind;
+
+auto KeyOf(const PlannedChange& planned) {
+  return std::tuple(planned.step, std::string_view(planned.change.mixture),
+                    planned.change.kind,
+                    std::string_view(planned.change.stage));
+}
+
+void AppendSizeChanges(const Schedule& schedule,
+                       std::vector<PlannedChange>* changes) {
+  const auto stretches = schedule.stretches();
+  for (size_t i = 1; i < stretches.size(); ++i) {
+    const uint64_t step = stretches[i].first_step;
+    if (stretches[i].batch_size != stretches[i - 1].batch_size) {
+      changes->push_back({step, {.kind = ChangeKind::kBatchSize}});
+    }
+    if (stretches[i].seq_len != stretches[i - 1].seq_len) {
+      changes->push_back({step, {.kind = ChangeKind::kSeqLen}});
+    }
+  }
+}
+
+// The first step of the run that begins at or after its sample `sample`.
+std::optional<uint64_t> StepFromSample(const Schedule& schedule,
+                                       uint64_t sample) {
+  if (sample == 0) return 0;
+  if (schedule.steps() > 0 && sample > schedule.samples()) return std::nullopt;
+  const uint64_t step = schedule.StepOf(sample - 1) + 1;
+  if (!schedule.Has(step)) return std::nullopt;
+  return step;
+}
+
+}  // namespace
+
+void AppendShareChanges(const MixtureOptions& options,
+                        const std::string& mixture, const StepFrom& step_from,
+                        std::vector<PlannedChange>* changes) {
+  const auto add = [&](ChangeKind kind, const MixtureStage& stage,
+                       uint64_t sample) {
+    if (const std::optional<uint64_t> step = step_from(sample)) {
+      changes->push_back({*step, {kind, mixture, stage.name}});
+    }
+  };
+  const std::vector<MixtureStage>& stages = options.stages;
+  for (size_t s = 0; s < stages.size(); ++s) {
+    const MixtureStage& stage = stages[s];
+    const std::optional<uint64_t> end = RampEnd(stage, options.block_size);
+    add(end ? ChangeKind::kRampStart : ChangeKind::kWeights, stage,
+        stage.start);
+    const bool is_cut =
+        end && s + 1 < stages.size() && stages[s + 1].start <= *end;
+    if (end && !is_cut) add(ChangeKind::kRampEnd, stage, *end);
+  }
+}
+
+std::vector<PlannedChange> ChangesOf(const Schedule& schedule,
+                                     const MixtureOptions& options) {
+  std::vector<PlannedChange> changes;
+  for (const PlannedStage& stage : schedule.stages()) {
+    changes.push_back(
+        {stage.start_step, {.kind = ChangeKind::kStage, .stage = stage.name}});
+  }
+  AppendSizeChanges(schedule, &changes);
+  AppendShareChanges(
+      options, "",
+      [&](uint64_t sample) { return StepFromSample(schedule, sample); },
+      &changes);
+  return SortedChanges(schedule, std::move(changes));
+}
+
+std::vector<PlannedChange> WithDecisions(
+    const Schedule& schedule, std::vector<PlannedChange> changes,
+    std::span<const MixtureDecision> decisions) {
+  for (const MixtureDecision& decision : decisions) {
+    const std::optional<uint64_t> step =
+        StepFromSample(schedule, decision.start);
+    if (!step) continue;
+    uint64_t ramp_start = 0;
+    std::erase_if(changes, [&](const PlannedChange& planned) {
+      if (!planned.change.mixture.empty()) return false;
+      if (planned.change.kind == ChangeKind::kRampStart) {
+        ramp_start = planned.step;
+      }
+      return planned.change.kind == ChangeKind::kRampEnd &&
+             ramp_start <= *step && *step < planned.step;
+    });
+    changes.push_back({*step, {ChangeKind::kDecision, "", decision.label}});
+    changes = SortedChanges(schedule, std::move(changes));
+  }
+  return changes;
+}
+
+std::vector<PlannedChange> SortedChanges(const Schedule& schedule,
+                                         std::vector<PlannedChange> changes) {
+  std::erase_if(changes, [&](const PlannedChange& planned) {
+    return planned.step == 0 || !schedule.Has(planned.step);
+  });
+  std::sort(changes.begin(), changes.end(),
+            [](const PlannedChange& a, const PlannedChange& b) {
+              return KeyOf(a) < KeyOf(b);
+            });
+  changes.erase(std::unique(changes.begin(), changes.end()), changes.end());
+  return changes;
+}
+
+}  // namespace internal
+}  // namespace poniente

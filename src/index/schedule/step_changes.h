@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// What changes between the steps of a schedule.
+
+#ifndef PONIENTE_INDEX_SCHEDULE_STEP_CHANGES_H_
+#define PONIENTE_INDEX_SCHEDULE_STEP_CHANGES_H_
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "poniente/mixture_plan.h"
+#include "poniente/schedule.h"
+
+namespace poniente::internal {
+
+// Returns the first step that begins at or after a sample of a mixture; nullopt
+// if the run has no such step.
+using StepFrom = std::function<std::optional<uint64_t>(uint64_t sample)>;
+
+// Appends where the shares of a mixture change: at the start of each stage, and
+// where its ramp ends. A ramp has no end if the next stage begins before or
+// there. `mixture` is the path of a nested mixture, "" for the root.
+// Complexity: O(stages) calls of `step_from`.
+void AppendShareChanges(const MixtureOptions& options,
+                        const std::string& mixture, const StepFrom& step_from,
+                        std::vector<PlannedChange>* changes);
+
+// Returns the changes of a schedule: its stages, sizes and shares. `options`
+// has the mixture's stages (Schedule::mixture_options()).
+std::vector<PlannedChange> ChangesOf(const Schedule& schedule,
+                                     const MixtureOptions& options);
+
+// Returns the changes of a schedule with decisions about its root mixture. A
+// ramp that still runs where one holds has no end any more.
+std::vector<PlannedChange> WithDecisions(
+    const Schedule& schedule, std::vector<PlannedChange> changes,
+    std::span<const MixtureDecision> decisions);
+
+// Puts changes in the order of steps, those of the run before those of nested
+// mixtures. Leaves out those at step 0, beyond the run, and repeated ones.
+std::vector<PlannedChange> SortedChanges(const Schedule& schedule,
+                                         std::vector<PlannedChange> changes);
+
+}  // namespace poniente::internal
+
+#endif  // PONIENTE_INDEX_SCHEDULE_STEP_CHANGES_H_
