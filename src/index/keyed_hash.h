@@ -62,6 +62,7 @@ inline constexpr Tag kEraTag("era");
 inline constexpr Tag kChunksTag("chun");
 inline constexpr Tag kWindowTag("wind");
 inline constexpr Tag kHoldTag("hold");
+inline constexpr Tag kInfillingTag("fim");
 
 // A key under construction, for lists of words of any length.
 class KeyHash {

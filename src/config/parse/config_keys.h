@@ -19,6 +19,7 @@ enum class KeyTable {
   kOrder,
   kBlockShuffle,
   kPacking,
+  kInfilling,
   kLossMask,
   kStage,
   kMixtureStage,

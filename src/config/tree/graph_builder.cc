@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "config/run_nodes.h"
+#include "config/tree/infilled_sources.h"
 #include "config/tree/packed_lengths.h"
 #include "config/tree/schedule_builder.h"
 #include "config/tree/selections.h"
@@ -144,6 +145,8 @@ class GraphBuilder {
     if (!has_own_end && length.has_value() && schedule_->samples() > *length) {
       PONIENTE_ASSIGN_OR_RETURN(dataset, Repeat(std::move(dataset)));
     }
+    PONIENTE_ASSIGN_OR_RETURN(
+        dataset, FillInTheMiddle(run_, *schedule_, std::move(dataset)));
     return dataset->WithSeed(run_.seed);
   }
 
