@@ -17,6 +17,8 @@
 //            tables, into as many slots as the loader has
 //   store    the run over the store
 //   mixture  the run over a mixture of the eight stores, of equal weights
+//   infilled the run over the store, half of whose documents are filled in the
+//            middle; compared with "store"
 // The first batch of each run over the store is compared with what "plain"
 // makes of its windows. The first 0.3 s of each measurement do not count.
 
@@ -50,6 +52,11 @@ constexpr int kStores = 8;
 constexpr size_t kSlots = 4 + 2 + 1;
 constexpr size_t kSeqLens[] = {4096, 2048};
 constexpr size_t kBatchSizes[] = {1, 8, 64, 1024};
+
+constexpr char kInfilled[] =
+    "path = 'store'\nfill_in_the_middle = { rate = 0.5, prefix = 1, middle = "
+    "2, "
+    "suffix = 3 }\n";
 
 using Options = FolderOptions;
 
@@ -139,6 +146,11 @@ int Main(int argc, char** argv) {
         });
         wanted.emplace_back(name, plain);
       }
+      comparison.Add("infilled " + sizes, "store " + sizes,
+                     [=, &options, &store] {
+                       return MeasureLoader(options, {"infilled", kInfilled},
+                                            store, seq_len, windows);
+                     });
     }
   }
   comparison.KeepOnly(options.only);

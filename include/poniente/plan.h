@@ -112,6 +112,9 @@ struct PlannedRunSource {
   // packed. Of several views, that of the first. Tokens of the plan are those
   // of the windows, padding included.
   std::optional<PackingSummary> packing = std::nullopt;
+  // For leaves, for each stage: the share of its pieces of documents that are
+  // filled in the middle, as it is at the end of the stage. Empty if none is.
+  std::vector<double> fim_rates = {};
   std::string location = {};
   uint64_t stored_tokens = 0;
   // Bytes of a stored token. If the store does not exist yet, and for datasets

@@ -34,6 +34,7 @@
 #include "absl/status/statusor.h"
 #include "poniente/async_dataset.h"
 #include "poniente/byte_reader.h"
+#include "poniente/extend/infilled_piece.h"
 #include "poniente/loader.h"
 #include "poniente/mixture_plan.h"
 #include "poniente/node_list.h"
@@ -176,6 +177,15 @@ struct NodePacking {
   friend bool operator==(const NodePacking&, const NodePacking&) = default;
 };
 
+// Whether documents of sources are filled in the middle, and how (docs/fim.md).
+struct NodeInfilling {
+  bool is_infilled = true;
+  InfillingOptions options = {};
+  SourceLocation location = {};
+
+  friend bool operator==(const NodeInfilling&, const NodeInfilling&) = default;
+};
+
 // Settings of a mixture that hold in all of its stages, as in MixtureOptions.
 struct NodeMixture {
   uint64_t block_size = MixtureOptions().block_size;
@@ -204,7 +214,8 @@ struct RunStage {
   // In a nested mixture: a sample of this mixture, or a step, token or share of
   // the run.
   RunPoint start = {};
-  // Only stages of the run have these two, `lr_scale` and `numbers`.
+  // Only stages of the run have these two, `fim_rates`, `lr_scale` and
+  // `numbers`.
   std::optional<uint64_t> batch_size = std::nullopt;
   std::optional<uint32_t> seq_len = std::nullopt;
   // Weights of the components from here on; one that is not named has its
@@ -215,6 +226,9 @@ struct RunStage {
   std::optional<double> weights_sum = std::nullopt;
   // Thresholds for the scores that components are filtered by, by component.
   std::map<std::string, ScoreThreshold> thresholds = {};
+  // Rates of fill_in_the_middle, by component: of all sources below it that
+  // have this setting. Components that are not named have their own.
+  std::map<std::string, double> fim_rates = {};
   std::optional<double> temperature = std::nullopt;
   // How long the shares take to change. In a nested mixture: its own samples,
   // or an amount of the run if `start` is a place in the run.
@@ -267,6 +281,7 @@ struct Node {
 
   // Of a source, or of all sources below.
   Node PackDocuments(PackingOptions options = {}) const;
+  Node FillInTheMiddle(InfillingOptions options) const;
   Node Documents(NodeFilter filter) const;
   Node Filter(NodeFilter filter) const;
   Node Order(NodeOrder order) const;
@@ -304,6 +319,8 @@ struct Node {
 
   // Unset: as the node above says; the root's default is not to pack.
   std::optional<NodePacking> pack_documents = std::nullopt;
+  // Likewise.
+  std::optional<NodeInfilling> fill_in_the_middle = std::nullopt;
   std::optional<NodeFilter> documents = std::nullopt;  // kStore
   std::optional<NodeFilter> filter = std::nullopt;
   std::optional<NodeOrder> order = std::nullopt;

@@ -154,6 +154,8 @@ class TokenSource : public std::enable_shared_from_this<TokenSource> {
   // Returns the id that ends each document (or begins it, if the format says
   // so); nullopt if it is not known.
   virtual std::optional<uint32_t> end_of_document() const = 0;
+  // Returns whether that id begins documents instead.
+  virtual bool id_begins_documents() const { return false; }
   // Returns the library that made the ids, with its version ("sentencepiece
   // 0.1.97"); empty if it is not known, or differs within the source.
   virtual std::string tokenizer_library() const { return {}; }

@@ -14,6 +14,7 @@
 
 #include "absl/status/statusor.h"
 #include "poniente/config.h"
+#include "poniente/extend/infilled_piece.h"
 #include "poniente/run_trace.h"
 
 namespace poniente {
@@ -24,6 +25,8 @@ struct TracedDocument {
   uint64_t tokens = 0;         // of the sample
   bool has_beginning = false;  // whether they include the document's first one
   uint64_t first_token = 0;    // of them, in the source
+  // How they are filled in the middle; nullopt: they are served as they are.
+  std::optional<InfilledPiece> infilled = std::nullopt;
 
   bool is_padding() const { return number == kNoDocument; }
 };

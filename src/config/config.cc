@@ -103,6 +103,10 @@ void PutUnstated(const Node& described, Node* checked) {
     PutLocation(described.pack_documents->location,
                 &checked->pack_documents->location);
   }
+  if (described.fill_in_the_middle) {
+    PutLocation(described.fill_in_the_middle->location,
+                &checked->fill_in_the_middle->location);
+  }
   PutLocation(described.documents, &checked->documents);
   PutLocation(described.filter, &checked->filter);
   if (described.order) {

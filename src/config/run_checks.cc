@@ -131,6 +131,16 @@ class MistakeFinder {
         Lost("states shuffle_chunks, but no chunk_documents");
       }
     }
+    if (node.fill_in_the_middle.has_value()) {
+      const InfillingOptions& options = node.fill_in_the_middle->options;
+      CheckEnum("InfilledPieces", options.pieces, InfilledPieces::kWhole);
+      if (!node.fill_in_the_middle->is_infilled &&
+          options != InfillingOptions()) {
+        Lost(
+            "states how documents are filled in the middle, and that they "
+            "are not");
+      }
+    }
     CheckFilter(node.documents);
     CheckFilter(node.filter);
     if (node.order.has_value()) {
@@ -163,7 +173,8 @@ class MistakeFinder {
 
   void CheckStage(const RunStage& stage) {
     CheckUtf8(stage.name);
-    for (const auto* const numbers : {&stage.weights, &stage.numbers}) {
+    for (const auto* const numbers :
+         {&stage.weights, &stage.fim_rates, &stage.numbers}) {
       for (const auto& entry : *numbers) CheckUtf8(entry.first);
     }
     for (const auto& [name, threshold] : stage.thresholds) {

@@ -128,6 +128,15 @@ Node Node::PackDocuments(PackingOptions options) const {
   return node;
 }
 
+Node Node::FillInTheMiddle(InfillingOptions options) const {
+  Node node = *this;
+  if (node.fill_in_the_middle.has_value() && node.mistake.empty()) {
+    node.mistake = "states FillInTheMiddle() twice: call it once";
+  }
+  node.fill_in_the_middle = NodeInfilling{true, options, {}};
+  return node;
+}
+
 Node Node::Documents(NodeFilter chosen) const {
   Node node = Before(*this, 0);
   node.documents = std::move(chosen);

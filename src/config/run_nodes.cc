@@ -136,6 +136,15 @@ bool SetThreshold(const ScoreThreshold& at_least, Node* node) {
   return true;
 }
 
+bool HasInfilledSource(const Node& node, bool is_above) {
+  const bool is_infilled = IsInfilled(node, is_above);
+  if (node.children.empty()) return is_infilled;
+  return std::any_of(node.children.begin(), node.children.end(),
+                     [is_infilled](const Node& child) {
+                       return HasInfilledSource(child, is_infilled);
+                     });
+}
+
 LoaderOptions LoaderOptionsOf(const Run& run) {
   LoaderOptions options = run.loader;
   CollectLossWeights(run.data, "", &options);

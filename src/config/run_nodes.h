@@ -55,6 +55,15 @@ uint32_t WindowTokens(const Run& run);
 bool SetThreshold(const ScoreThreshold& at_least, Node* node);
 bool HasThreshold(const Node& node);
 
+// Returns whether sources at a node are filled in the middle, which `is_above`
+// says of those at the node above it.
+inline bool IsInfilled(const Node& node, bool is_above) {
+  return node.fill_in_the_middle ? node.fill_in_the_middle->is_infilled
+                                 : is_above;
+}
+// Returns whether a source at or below the node is.
+bool HasInfilledSource(const Node& node, bool is_above);
+
 // Returns the loader's options, with the loss weights of the nodes.
 LoaderOptions LoaderOptionsOf(const Run& run);
 

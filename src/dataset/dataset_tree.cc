@@ -34,11 +34,12 @@ uint32_t DatasetTree::Add(const DatasetNode& node, const std::string& path,
     leaves_.push_back({path.empty() ? node.name() : path, &node, is_plain});
     node_of_leaf_.push_back(number);
   }
+  const bool is_known = number == 0 && node.keeps_pieces();
   for (uint32_t place = 0; place < children.size(); ++place) {
     const NamedNode& child = children[place];
     const uint32_t below =
         Add(*child.node, internal::JoinedPath(path, child.name),
-            is_plain && !node.makes_items());
+            is_plain && (is_known || !node.makes_items()));
     nodes_[below].parent = number;
     nodes_[below].place = place;
     nodes_[number].children.push_back(below);

@@ -69,7 +69,7 @@ std::shared_ptr<const IndexMap> TransparentMap(const LengthState& length) {
 }
 
 bool DependsOnEpoch(const DatasetNode& node) {
-  if (node.has_order()) return true;
+  if (node.has_order() || node.keeps_pieces()) return true;
   const std::vector<NamedNode> children = node.children();
   if (children.empty()) return false;
   const LengthState length = node.length_now();

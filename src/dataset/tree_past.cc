@@ -12,6 +12,7 @@
 #include "index/keyed_hash.h"
 #include "index/max_samples.h"
 #include "index/mixture/mixture_map.h"
+#include "poniente/extend/infilled_dataset.h"
 
 namespace poniente::internal {
 namespace {
@@ -62,7 +63,8 @@ class Walk {
 
   TreePast Run(const DatasetNode& root, uint64_t samples) {
     if (samples > 0) {
-      past_.structure = Visit(root, {{.index = 0}, {.index = samples - 1}}, "");
+      past_.structure =
+          Visit(root, {{.index = 0}, {.index = samples - 1}}, Names());
       FinishSources();
     }
     if (is_known_) return std::move(past_);
@@ -72,12 +74,27 @@ class Walk {
   }
 
  private:
-  uint64_t Visit(const DatasetNode& node, const IndexSpan& span,
-                 const std::string& path) {
+  // The names that lead to a node.
+  struct Names {
+    std::string path;  // from the root, with the numbers of views
+    // The node above that rearranges documents, its last sample, and the names
+    // from there, without views; null if there is none.
+    const InfilledDataset* infilled = nullptr;
+    uint64_t infilled_end = 0;
+    std::string below_infilled = {};
+  };
+
+  uint64_t Visit(const DatasetNode& node, const IndexSpan& span, Names names) {
+    const std::string& path = names.path;
     const std::vector<NamedNode> children = node.children();
     if (children.empty()) {
-      AddSource(node, path);
+      AddSource(node, names);
       return Tag("leaf").word();
+    }
+    if (const InfilledDataset* const infilled = InfilledOf(node)) {
+      names.infilled = infilled;
+      names.infilled_end = span.last.index;
+      names.below_infilled.clear();
     }
     const std::shared_ptr<const IndexMap> map = node.map();
     if (map == nullptr) {
@@ -101,7 +118,9 @@ class Walk {
       if (!below) continue;
       if (!hands_on) CountLength(*child.node, &below->last);
       const uint64_t hash_below =
-          Visit(*child.node, *below, Below(path, child));
+          Visit(*child.node, *below,
+                {Below(path, child), names.infilled, names.infilled_end,
+                 JoinedPath(names.below_infilled, child.name)});
       if (own == uint64_t{0}) return hash_below;
       hash = Derive(hash, Tag("child"), std::string_view(child.name),
                     child.view, hash_below);
@@ -141,10 +160,18 @@ class Walk {
                           std::string_view(path), prefix.hash);
   }
 
-  void AddSource(const DatasetNode& leaf, const std::string& path) {
+  // How its documents are served belongs to the content of a source.
+  void AddSource(const DatasetNode& leaf, const Names& names) {
     PastSource& source = past_.sources.emplace_back();
-    source.path = path;
-    if (leaf.length_now().is_final) source.fingerprint = leaf.fingerprint();
+    source.path = names.path;
+    if (!leaf.length_now().is_final) return;
+    source.fingerprint = leaf.fingerprint();
+    if (names.infilled == nullptr) return;
+    const uint64_t served = names.infilled->infillings().PastOf(
+        names.below_infilled, names.infilled_end);
+    if (served != 0) {
+      source.fingerprint = Derive(*source.fingerprint, kInfillingTag, served);
+    }
   }
 
   void FinishSources() {

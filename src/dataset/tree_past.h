@@ -20,7 +20,8 @@ struct PastSource {
   // Names from the root down, joined by '/'; several leaves of one path are
   // kept apart.
   std::string path;
-  // Fingerprint of the leaf's content; nullopt while it grows.
+  // Fingerprint of the leaf's content, and of how its documents are filled in
+  // the middle up to the last sample; nullopt while it grows.
   std::optional<uint64_t> fingerprint;
 
   friend bool operator==(const PastSource&, const PastSource&) = default;

@@ -63,6 +63,7 @@ inline constexpr Tag kChunksTag("chun");
 inline constexpr Tag kWindowTag("wind");
 inline constexpr Tag kHoldTag("hold");
 inline constexpr Tag kBudgetTag("budg");
+inline constexpr Tag kInfillingTag("fim");
 
 // A key under construction, for lists of words of any length.
 class KeyHash {

@@ -13,6 +13,7 @@
 #include "loader/samples_by_leaf.h"
 #include "loader/widen.h"
 #include "poniente/extend/index_map_dataset.h"
+#include "poniente/extend/infilled_dataset.h"
 #include "util/status_macros.h"
 
 namespace poniente::internal {
@@ -20,6 +21,12 @@ namespace {
 
 // Threads that look up documents that are not in memory, one batch each.
 constexpr size_t kBlockingThreads = 4;
+
+// Which documents the root rearranges; null if it rearranges none.
+const Infillings* InfillingsOf(const DatasetNode& root) {
+  const InfilledDataset* const infilled = InfilledOf(root);
+  return infilled == nullptr ? nullptr : &infilled->infillings();
+}
 
 // Says of a part that a dataset's windows do not have how long they should be.
 absl::Status OfWindows(const absl::Status& error, const Schedule& schedule) {
@@ -43,7 +50,8 @@ BatchAssembler::BatchAssembler(DatasetPtr<TokenWindow> dataset,
       context_ranks_(options.context.ranks),
       last_batch_(options.last_batch),
       tensors_(tree_, options),
-      parts_(tree_, options, tensors_.needs_parts(), FileRows::CanRead(tree_)),
+      parts_(tree_, options, InfillingsOf(*dataset_), tensors_.needs_parts(),
+             FileRows::CanRead(tree_)),
       sharing_(tree_, options.sharing),
       loss_masks_(tree_),
       slots_(std::move(slots)),
@@ -60,6 +68,7 @@ BatchAssembler::BatchAssembler(DatasetPtr<TokenWindow> dataset,
   FileRows::Options rows;
   rows.type = options.token_type;
   rows.reads_slices = context_ranks_ > 1;
+  rows.infillings = InfillingsOf(*dataset_);
   // Of whole samples, all other labels are in the rows.
   rows.reads_labels = has_labels && (rows.reads_slices ||
                                      options.documents.labels_beyond_sample);
@@ -160,7 +169,8 @@ Task<> BatchAssembler::Fill(Batch* batch, Slot* slot, FetchTimes* times) const {
   absl::Status lengths = CheckLengths(items, by_leaf, seq_len);
   if (!lengths.ok()) co_return lengths;
   times->resolve = watch.Lap();
-  absl::StatusOr<SampleParts> parts = co_await FindParts(items, seq_len);
+  absl::StatusOr<SampleParts> parts =
+      co_await FindParts(positions, items, seq_len);
   if (!parts.ok()) co_return parts.status();
   times->read = watch.Lap();
   const LossMaskRows::Reads masks = loss_masks_.Plan(by_leaf, *parts);
@@ -206,17 +216,21 @@ Task<std::vector<uint64_t>> BatchAssembler::ReadSamples(StepPlan plan) const {
   co_return samples;
 }
 
-Task<SampleParts> BatchAssembler::FindParts(std::span<const LeafPosition> items,
+Task<SampleParts> BatchAssembler::FindParts(std::span<const Position> positions,
+                                            std::span<const LeafPosition> items,
                                             uint32_t seq_len) const {
   if (!parts_.is_needed()) co_return SampleParts();
+  std::vector<PartFinder::Sample> samples(items.size());
+  for (size_t i = 0; i < samples.size(); ++i) {
+    samples[i] = {positions[i].index, items[i]};
+  }
   SampleParts in_memory;
   absl::StatusOr<bool> known =
-      parts_.Find(items, seq_len, /*may_read=*/false, &in_memory);
+      parts_.Find(samples, seq_len, /*may_read=*/false, &in_memory);
   if (!known.ok()) co_return known.status();
   if (*known) co_return in_memory;
   std::function<absl::StatusOr<bool>(SampleParts*)> find =
-      [this, seq_len,
-       all = std::vector(items.begin(), items.end())](SampleParts* parts) {
+      [this, seq_len, all = std::move(samples)](SampleParts* parts) {
         return parts_.Find(all, seq_len, /*may_read=*/true, parts);
       };
   absl::StatusOr<SampleParts> parts = co_await Read(std::move(find));

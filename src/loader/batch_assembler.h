@@ -80,8 +80,9 @@ class BatchAssembler {
   // Returns this rank's samples of a step, as StepSharing::Find() does.
   Task<std::vector<uint64_t>> ReadSamples(StepPlan plan) const;
   // Finds the parts of the samples; none if nothing needs them. Reads them, if
-  // it must, on another thread.
-  Task<SampleParts> FindParts(std::span<const LeafPosition> items,
+  // it must, on another thread. `positions`: of the samples in the run.
+  Task<SampleParts> FindParts(std::span<const Position> positions,
+                              std::span<const LeafPosition> items,
                               uint32_t seq_len) const;
   // As FileRows::Fill().
   Task<std::vector<LabelBesides>> FillFromItems(

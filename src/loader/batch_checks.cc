@@ -17,6 +17,7 @@
 #include "loader/rows/tensor_filler.h"
 #include "loader/state/schedule_agreement.h"
 #include "poniente/batch.h"
+#include "poniente/extend/infilled_dataset.h"
 #include "poniente/extend/piecewise_items.h"
 #include "poniente/shares.h"
 #include "util/status_macros.h"
@@ -195,6 +196,14 @@ absl::Status CheckBatches(const DatasetTree& tree,
     return WindowLengthError(leaf.path, ranges->item_length(), max_seq_len);
   }
   PONIENTE_RETURN_IF_ERROR(CheckPackedWindows(tree, dataset, schedule));
+  if (const InfilledDataset* const infilled = InfilledOf(dataset)) {
+    const uint64_t id = infilled->infillings().max_id();
+    if (id > MaxTokenId(options.token_type)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("token_type ", Absl(TokenTypeName(options.token_type)),
+                       " does not hold id ", id, " of fill_in_the_middle"));
+    }
+  }
   PONIENTE_RETURN_IF_ERROR(CheckScheduleAgrees(dataset, schedule));
   PONIENTE_RETURN_IF_ERROR(TensorFiller::Check(tree, options));
   const BatchLayout layout(options.token_type, options.tensors,

@@ -86,7 +86,9 @@ class RandomRun {
             "path = \"r.bin\", dtype = \"u8\", loss_mask = ",
             Chance(2) ? "\"m.bin\"" : "{ path = \"./m.bin\", no_loss = -1 }");
       case 0:
-        return "path = \"a\"";
+        return Chance(3) ? "path = \"a\", fill_in_the_middle = { prefix = 1, "
+                           "middle = 2, suffix = 3, min_tokens = 8 }"
+                         : "path = \"a\"";
       case 3:
         return "path = \"a\", pack_documents = { chunk_documents = 3, "
                "shuffle_chunks = 2 }";

@@ -12,10 +12,12 @@
 #include <vector>
 
 #include "poniente/catalog.h"
+#include "poniente/extend/infilled_dataset.h"
 #include "poniente/in_memory_dataset.h"
 #include "poniente/loader.h"
 #include "poniente/mixture_dataset.h"
 #include "poniente/packing.h"
+#include "poniente/selection.h"
 #include "poniente/shares.h"
 #include "poniente/token_store.h"
 #include "tests/loader/open_loader.h"
@@ -216,6 +218,47 @@ TEST_F(ContextSlicesTest, OfEachAlignedDocument) {
                           ContextSplit::kZigZagPerDocument, ranks,
                           RowOptions(rules));
   }
+}
+
+// Slices of what is served: a rank reads tokens from all over a document.
+TEST_F(ContextSlicesTest, OfDocumentsFilledInTheMiddle) {
+  std::mt19937_64 random(testing::TestSeed(32));
+  std::vector<uint64_t> lengths(300);
+  for (uint64_t& length : lengths) length = random() % 25;
+  ASSERT_THAT(testing::WriteStore(folder_.path("all"),
+                                  testing::ProvenDocuments(lengths, 250)),
+              IsOk());
+  ASSERT_OK_AND_ASSIGN(const auto store, TokenStore::Open(folder_.path("all")));
+  InfilledSource source;
+  source.options.rate = 0.8;
+  source.options.prefix = 251;
+  source.options.middle = 252;
+  source.options.suffix = 253;
+  source.options.min_tokens = 8;
+  const auto infilled = [&](DatasetPtr<TokenWindow> windows) {
+    return *InfilledDataset::Create(std::move(windows), {source});
+  };
+  for (const bool across : {false, true}) {
+    DocumentRules rules;
+    rules.loss_across = across;
+    rules.labels_beyond_sample = across;
+    for (const ContextSplit split : kOfSamples) {
+      ExpectSlices<int32_t>(infilled(*store->Windows(kSeqLen)),
+                            MakeSchedule(10, 5), split, 4, RowOptions(rules));
+      ExpectSlices<int64_t>(infilled(*store->PackedWindows(kSeqLen)),
+                            MakeSchedule(10, 5), split, 2,
+                            RowOptions(rules, TokenType::kI64));
+      // Their items are made in memory, and cut there.
+      rules.labels_beyond_sample = false;
+      ExpectSlices<int32_t>(
+          infilled(*store->Windows(
+              kSeqLen, *Selection::ByHash(store->num_documents(), 0.5, 1))),
+          MakeSchedule(5, 5), split, 4, RowOptions(rules));
+    }
+  }
+  ExpectSlices<int32_t>(infilled(*store->PackedWindows(kSeqLen, {.align = 8})),
+                        MakeSchedule(10, 5), ContextSplit::kZigZagPerDocument,
+                        4, RowOptions());
 }
 
 TEST_F(ContextSlicesTest, WithLabelsBeyondSamples) {

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <memory>
 #include <ostream>
 #include <random>
@@ -13,6 +14,8 @@
 
 #include "loader/batch_assembler.h"
 #include "poniente/dlpack.h"
+#include "poniente/extend/infilled_dataset.h"
+#include "poniente/extend/piecewise_items.h"
 #include "poniente/mapped_dataset.h"
 #include "poniente/transforms.h"
 #include "tests/support/fake_accelerator.h"
@@ -37,6 +40,30 @@ constexpr uint64_t kWindows = 20;  // of each of two files
 constexpr uint64_t kWidenedBatch = 13;
 constexpr uint64_t kIds = 200;  // of the vocabulary
 
+// Windows that are a document each.
+class DocumentWindows final : public FileWindows, public PiecewiseItems {
+ public:
+  using FileWindows::FileWindows;
+
+  void LocateTokens(uint64_t begin, uint64_t end,
+                    std::vector<FileRange>* found) const override {
+    found->push_back({0, begin * width_bytes(), (end - begin) * width_bytes()});
+  }
+  absl::StatusOr<std::vector<ItemPiece>> Pieces(
+      const Position& position) const override {
+    const uint64_t begin = position.index * kWidenedSeqLen;
+    return std::vector<ItemPiece>{
+        {position.index, begin, begin + kWidenedSeqLen}};
+  }
+  bool HasPiecesInMemory(const Position&) const override { return true; }
+  absl::StatusOr<std::vector<PieceOfItem>> ItemsOf(
+      uint64_t document) const override {
+    const uint64_t begin = document * kWidenedSeqLen;
+    return std::vector<PieceOfItem>{
+        {document, 0, begin, begin + kWidenedSeqLen}};
+  }
+};
+
 class DeviceWideningTest : public ::testing::Test {
  protected:
   // A file of random ids, the one at `wrong` too large.
@@ -58,6 +85,23 @@ class DeviceWideningTest : public ::testing::Test {
   DatasetPtr<TokenWindow> Files(uint32_t width, uint32_t other_width) {
     return *Concat<TokenWindow>(
         {{"a", File("a", width)}, {"b", File("b", other_width)}});
+  }
+  // Documents of u16 ids that are filled in the middle, with these marks.
+  DatasetPtr<TokenWindow> Infilled(uint32_t first_mark) {
+    File("documents", 2);
+    const auto reader =
+        ByteReader::Open(std::vector<std::string>{folder_.path("documents")});
+    EXPECT_THAT(reader, IsOk());
+    InfilledSource source;
+    source.options.rate = 0.8;
+    source.options.prefix = first_mark;
+    source.options.middle = first_mark + 1;
+    source.options.suffix = first_mark + 2;
+    const auto infilled = InfilledDataset::Create(
+        std::make_shared<DocumentWindows>(*reader, kWidenedSeqLen, 2, 100'000),
+        {source});
+    EXPECT_THAT(infilled, IsOk());
+    return *infilled;
   }
   static DatasetPtr<TokenWindow> Shuffled(DatasetPtr<TokenWindow> dataset) {
     return *Shuffle(std::move(dataset), uint64_t{3});
@@ -160,6 +204,20 @@ TEST_P(WidthsTest, TheDeviceHasWhatTheHostWouldHaveMade) {
   }
 }
 
+TEST_F(DeviceWideningTest, DocumentsThatAreFilledInTheMiddle) {
+  const auto dataset = Infilled(65533);
+  const LoaderOptions options =
+      Options(TokenType::kI64, {BatchTensor::kPositions});
+  ASSERT_OK_AND_ASSIGN(const Batch batch,
+                       Assemble(dataset, options, OnDevice()));
+  EXPECT_FALSE(batch.has_host_tokens());
+  ExpectAsOnHost(batch, dataset, options);
+  ASSERT_OK_AND_ASSIGN(const Batch on_host,
+                       Assemble(dataset, options, OnHost()));
+  const auto ids = on_host.tokens<int64_t>();
+  EXPECT_GT(std::count(ids.begin(), ids.end(), 65535), 3);
+}
+
 TEST_F(DeviceWideningTest, OnlyStoredBytesAreCopied) {
   ASSERT_OK_AND_ASSIGN(
       const Batch batch,
@@ -238,6 +296,10 @@ TEST_F(HostWidensTest, UnlessAskedOtherwise) {
 
 TEST_F(HostWidensTest, SourcesOfSeveralWidths) {
   ExpectHostTokens(Shuffled(Files(2, 1)), Options(TokenType::kI64));
+}
+
+TEST_F(HostWidensTest, MarksThatStoredIdsCannotHold) {
+  ExpectHostTokens(Infilled(65534), Options(TokenType::kI64));
 }
 
 TEST_F(HostWidensTest, SourcesOfTheBatchesWidth) {

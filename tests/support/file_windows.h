@@ -18,7 +18,7 @@
 
 namespace poniente::testing {
 
-class FileWindows final : public AsyncDataset<TokenWindow>, public RangeSource {
+class FileWindows : public AsyncDataset<TokenWindow>, public RangeSource {
  public:
   // Ids are not compared with the vocabulary's size.
   FileWindows(std::shared_ptr<const ByteReader> reader, uint32_t seq_len,

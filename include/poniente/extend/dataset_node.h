@@ -94,6 +94,12 @@ class DatasetNode {
   // being the children's own.
   virtual bool makes_items() const { return false; }
 
+  // Returns whether a node that makes items leaves the documents of each item
+  // where they are, and changes only their tokens, anew in each epoch. Loaders
+  // know such a node (InfilledDataset) if it is the root, and what lies below
+  // it then counts as plain leaves (TreeLeaf::is_plain).
+  virtual bool keeps_pieces() const { return false; }
+
   // Returns where a leaf's items lie in files; null if they lie in memory.
   virtual const RangeSource* ranges() const { return nullptr; }
 

@@ -42,6 +42,19 @@ struct PieceOfItem {
   friend bool operator==(const PieceOfItem&, const PieceOfItem&) = default;
 };
 
+// What the ends of a piece are.
+struct PieceEnds {
+  // Whether the piece has all tokens of its document, apart from an end that
+  // packing leaves out.
+  bool is_whole = true;
+  // Whether its first token is the id that begins its document, and its last
+  // one the id that ends it, as far as the source states such an id.
+  bool begins_with_id = false;
+  bool ends_with_id = false;
+
+  friend bool operator==(const PieceEnds&, const PieceEnds&) = default;
+};
+
 // Implemented by leaves whose items hold parts of several documents of one
 // store, and whose documents may be cut into several items. The answers are the
 // same in every epoch unless changes_with_epoch().
@@ -87,6 +100,16 @@ class PiecewiseItems {
                                           bool* goes_on) const {
     (void)piece, (void)may_read;
     *goes_on = false;
+    return true;
+  }
+
+  // Sets `ends` to what the ends of `piece` are, which is no padding. Returns
+  // false if that takes a read and `may_read` is false. Default: a whole
+  // document without such ids.
+  virtual absl::StatusOr<bool> FindEnds(const ItemPiece& piece, bool may_read,
+                                        PieceEnds* ends) const {
+    (void)piece, (void)may_read;
+    *ends = PieceEnds();
     return true;
   }
 

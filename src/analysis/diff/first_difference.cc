@@ -8,6 +8,7 @@
 #include "index/max_samples.h"
 #include "loader/state/run_state.h"
 #include "poniente/diff.h"
+#include "poniente/extend/infilled_dataset.h"
 #include "poniente/extend/piecewise_items.h"
 #include "poniente/token_source.h"
 #include "util/status_macros.h"
@@ -50,8 +51,37 @@ class SameTokens {
  public:
   SameTokens(const TracedRun& a, const TracedRun& b) : a_(a), b_(b) {}
 
-  absl::StatusOr<bool> operator()(const LeafPosition& a,
-                                  const LeafPosition& b) {
+  // What each run serves as a sample.
+  struct Sample {
+    uint64_t number = 0;
+    LeafPosition item = {};
+  };
+
+  absl::StatusOr<bool> operator()(const Sample& a, const Sample& b) {
+    PONIENTE_ASSIGN_OR_RETURN(const bool is_same, HasSame(a.item, b.item));
+    if (!is_same) return false;
+    // The same tokens may be filled in the middle in other ways.
+    PONIENTE_ASSIGN_OR_RETURN(const auto served_a, InfilledIn(a_, a.number));
+    PONIENTE_ASSIGN_OR_RETURN(const auto served_b, InfilledIn(b_, b.number));
+    return served_a == served_b;
+  }
+
+ private:
+  // The pieces of a sample that are rearranged.
+  static absl::StatusOr<std::vector<ServedPiece>> InfilledIn(
+      const TracedRun& run, uint64_t sample) {
+    std::vector<ServedPiece> served;
+    const InfilledDataset* const infilled = InfilledOf(run.dataset());
+    if (infilled == nullptr) return served;
+    PONIENTE_ASSIGN_OR_RETURN(served,
+                              infilled->ServedPieces({.index = sample}));
+    std::erase_if(served, [](const ServedPiece& one) {
+      return !one.infilled.has_value();
+    });
+    return served;
+  }
+
+  absl::StatusOr<bool> HasSame(const LeafPosition& a, const LeafPosition& b) {
     const Kind kind = KindOf(a.leaf, b.leaf);
     if (kind == Kind::kDifferent) return false;
     const Part part_a = PartOf(Node(a_, a.leaf), a.position);
@@ -74,7 +104,6 @@ class SameTokens {
     return !pieces_a.empty() && pieces_a == pieces_b;
   }
 
- private:
   enum class Kind {
     kDifferent,
     kSameItems,   // item by item
@@ -220,8 +249,9 @@ class Search {
       PONIENTE_RETURN_IF_ERROR(Resolve(a_, at, count, &items_a));
       PONIENTE_RETURN_IF_ERROR(Resolve(b_, at, count, &items_b));
       for (uint64_t i = 0; i < count; ++i) {
-        PONIENTE_ASSIGN_OR_RETURN(const bool is_same,
-                                  same_tokens_(items_a[i], items_b[i]));
+        PONIENTE_ASSIGN_OR_RETURN(
+            const bool is_same,
+            same_tokens_({at + i, items_a[i]}, {at + i, items_b[i]}));
         if (!is_same) return at + i;
       }
       at += count;
@@ -255,7 +285,8 @@ class Search {
     for (; position < std::min(a.size(), b.size()); ++position) {
       PONIENTE_ASSIGN_OR_RETURN(
           const bool is_same,
-          same_tokens_(ItemOf(a[position]), ItemOf(b[position])));
+          same_tokens_({a[position].sample, ItemOf(a[position])},
+                       {b[position].sample, ItemOf(b[position])}));
       if (!is_same) break;
     }
     if (position < a.size()) difference.a = std::move(a[position]);

@@ -16,7 +16,9 @@
 #include "analysis/diff/weight_diff.h"
 #include "dataset/joined_path.h"
 #include "index/mixture/mixture_map.h"
+#include "poniente/extend/infilled_dataset.h"
 #include "poniente/token_source.h"
+#include "util/status_macros.h"
 
 namespace poniente::internal {
 namespace {
@@ -29,8 +31,11 @@ struct Chain {
     while (true) {
       children = last->children();
       if (children.size() != 1 || !children[0].name.empty()) return;
-      // How often a dataset is repeated follows from the run's length.
-      if (!last->repeats_items()) links.push_back(last);
+      // How often a dataset is repeated follows from the run's length. What is
+      // filled in the middle is told of each source.
+      if (!last->repeats_items() && InfilledOf(*last) == nullptr) {
+        links.push_back(last);
+      }
       last = children[0].node;
     }
   }
@@ -160,10 +165,35 @@ class TreeDiff {
       Add("selection of " + name, LengthWords(node_a), LengthWords(node_b),
           step());
     }
+    const DiffValue infilled_a = InfillingWords(a_, leaf_a);
+    const DiffValue infilled_b = InfillingWords(b_, leaf_b);
+    if (infilled_a != infilled_b) {
+      Add("fill_in_the_middle of " + name, infilled_a, infilled_b, step());
+    }
     if (a.location != b.location) {
       differences_->push_back(
           {"location of " + name, a.location, b.location, 0, false});
     }
+  }
+
+  // How the documents of a source are filled in the middle; nothing if they are
+  // not.
+  static DiffValue InfillingWords(const TracedRun& run, uint32_t leaf) {
+    const InfilledDataset* const infilled = InfilledOf(run.dataset());
+    const InfilledSource* const source =
+        infilled == nullptr ? nullptr : infilled->infillings().SourceOf(leaf);
+    if (source == nullptr) return {};
+    const InfillingOptions& options = source->options;
+    std::string words = absl::StrCat("rate ", options.rate);
+    for (const InfillingRate& rate : source->rates) {
+      absl::StrAppend(&words, ", ", rate.rate, " from step ",
+                      run.schedule().StepOf(rate.start_sample));
+    }
+    absl::StrAppend(&words, ", spm_rate ", options.spm_rate, ", ids ",
+                    options.prefix, ", ", options.middle, ", ", options.suffix);
+    absl::StrAppend(&words, ", ", Absl(InfilledPiecesName(options.pieces)),
+                    " pieces of at least ", options.min_tokens, " tokens");
+    return words;
   }
 
   // `is_run`: items of the node are the samples of the run.

@@ -8,6 +8,7 @@
 #include "analysis/plan/plan_sources.h"
 #include "analysis/plan/plan_steps.h"
 #include "poniente/dataset_tree.h"
+#include "poniente/extend/infilled_dataset.h"
 #include "util/status_macros.h"
 
 namespace poniente {
@@ -35,6 +36,27 @@ AttentionSaved SavedBy(const internal::RunSteps& run) {
   saved.same_tokens = longest * tokens / squares;
   saved.saved_per_token = longest - squares / tokens;
   return saved;
+}
+
+// Adds what a run does to the documents of its sources.
+void AddInfilling(const InfilledDataset& infilled, const Schedule& schedule,
+                  PlannedRun* plan) {
+  for (const InfilledSource& source : infilled.infillings().sources()) {
+    for (PlannedRunSource& row : plan->sources) {
+      // Only a root that is a source has no name.
+      if (!row.is_leaf || (row.path != source.path && !source.path.empty())) {
+        continue;
+      }
+      for (const PlannedRunStage& stage : plan->stages) {
+        // A plan may have more steps than the run.
+        const uint64_t end = schedule.steps() == 0
+                                 ? stage.end_step
+                                 : std::min(stage.end_step, schedule.steps());
+        row.fim_rates.push_back(internal::Infillings::RateAt(
+            source, schedule.FirstSample(end) - 1));
+      }
+    }
+  }
 }
 
 }  // namespace
@@ -69,6 +91,14 @@ absl::StatusOr<PlannedRun> MakePlan(const DatasetNode& root,
                                     LastBatch last_batch,
                                     std::optional<uint64_t> steps,
                                     double max_repeats) {
+  // Which tokens of a document come where makes no difference to a plan.
+  if (const InfilledDataset* const infilled = InfilledOf(root)) {
+    PONIENTE_ASSIGN_OR_RETURN(
+        PlannedRun plan, MakePlan(*infilled->children()[0].node, schedule,
+                                  sources, last_batch, steps, max_repeats));
+    AddInfilling(*infilled, schedule, &plan);
+    return plan;
+  }
   const LengthState length = root.length_now();
   std::optional<uint64_t> there;
   if (!length.is_endless) there = length.readable;

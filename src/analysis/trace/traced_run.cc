@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "poniente/extend/infilled_dataset.h"
 #include "poniente/extend/piecewise_items.h"
 #include "poniente/packing.h"
 #include "poniente/token_source.h"
@@ -145,6 +146,7 @@ absl::StatusOr<std::vector<TracedDocument>> TracedRun::DocumentsOf(
   // lack its document's beginning.
   const bool is_packed =
       PackedItemsOf(*trace_.tree().leaves()[origin.leaf].node) != nullptr;
+  const InfilledDataset* const infilled = InfilledOf(*dataset_);
   for (const ItemPiece& piece : made_of) {
     if (piece.is_padding()) {
       documents.push_back({kNoDocument, "", piece.end - piece.begin});
@@ -152,6 +154,13 @@ absl::StatusOr<std::vector<TracedDocument>> TracedRun::DocumentsOf(
     }
     documents.push_back({piece.document, "", piece.end - piece.begin,
                          /*has_beginning=*/!documents.empty(), piece.begin});
+    if (infilled != nullptr) {
+      PONIENTE_RETURN_IF_ERROR(
+          infilled->infillings()
+              .Find(origin.leaf, origin.sample, origin.epoch, piece,
+                    /*may_read=*/true, &documents.back().infilled)
+              .status());
+    }
     if (data == nullptr) continue;
     if (documents.size() == 1 || is_packed) {
       PONIENTE_ASSIGN_OR_RETURN(const TokenRange whole,

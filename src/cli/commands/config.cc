@@ -54,6 +54,8 @@ std::vector<std::string_view> PrefixesOf(KeyTable table) {
       return {"order.", "data.order."};
     case KeyTable::kPacking:
       return {"pack_documents.", "data.pack_documents."};
+    case KeyTable::kInfilling:
+      return {"fill_in_the_middle.", "data.fill_in_the_middle."};
     case KeyTable::kLossMask:
       return {"loss_mask.", "data.loss_mask."};
     case KeyTable::kBlockShuffle:

@@ -111,6 +111,26 @@ absl::StatusOr<std::vector<SampleText>> ReadTexts(
   return texts;
 }
 
+// How documents are filled in the middle; null if none is.
+Json InfilledJson(const std::vector<TracedDocument>& documents) {
+  Json rows;
+  uint64_t begin = 0;
+  for (const TracedDocument& document : documents) {
+    if (document.infilled.has_value()) {
+      const InfilledPiece::Shape& shape = document.infilled->shape();
+      rows.push_back({{"document", document.number},
+                      {"token_begin", begin},
+                      {"token_end", begin + document.tokens},
+                      {"order", std::string(InfillingOrderName(shape.order))},
+                      {"prefix_tokens", shape.prefix_tokens},
+                      {"middle_tokens", shape.middle_tokens},
+                      {"suffix_tokens", shape.suffix_tokens()}});
+    }
+    begin += document.tokens;
+  }
+  return rows;
+}
+
 void PrintStepAsJson(const TracedStep& step,
                      const std::vector<SampleText>& texts) {
   Json json;
@@ -150,6 +170,9 @@ void PrintStepAsJson(const TracedStep& step,
     if (sample.view > 0) row["view"] = sample.view;
     if (documents.size() > 1) row["documents"] = documents;
     if (padding > 0) row["padding_tokens"] = padding;
+    if (Json infilled = InfilledJson(sample.documents); !infilled.is_null()) {
+      row["filled_in_the_middle"] = std::move(infilled);
+    }
     if (!texts.empty() && texts[i].text) row["text"] = *texts[i].text;
     if (!texts.empty() && !texts[i].text) row["tokens"] = texts[i].tokens;
     if (!texts.empty() && texts[i].without_loss) {
@@ -173,8 +196,15 @@ std::string DocumentWords(const std::vector<TracedDocument>& documents) {
       continue;
     }
     words.push_back(absl::StrCat(documents[i].number));
-    if (documents[i].name.empty()) continue;
-    absl::StrAppend(&words.back(), " '", OneLine(documents[i].name), "'");
+    if (!documents[i].name.empty()) {
+      absl::StrAppend(&words.back(), " '", OneLine(documents[i].name), "'");
+    }
+    if (!documents[i].infilled.has_value()) continue;
+    const InfilledPiece::Shape& shape = documents[i].infilled->shape();
+    absl::StrAppend(&words.back(), " (",
+                    internal::Absl(InfillingOrderName(shape.order)), " ",
+                    shape.prefix_tokens, "+", shape.middle_tokens, "+",
+                    shape.suffix_tokens(), ")");
   }
   std::string line = absl::StrJoin(words, ", ");
   if (documents.size() > shown) {

@@ -119,6 +119,7 @@ Json SourceJson(const PlannedRunSource& source) {
   if (!source.is_leaf) return json;
   json["left_over_tokens"] = OrNull(source.left_over_tokens);
   json["packing"] = PackingJson(source.packing);
+  if (!source.fim_rates.empty()) json["fim_rates"] = source.fim_rates;
   json["location"] = source.location;
   json["stored_tokens"] = source.stored_tokens;
   json["token_bytes"] = source.token_bytes;

@@ -158,6 +158,33 @@ void PrintPacking(const PlannedRun& plan, std::ostream& out) {
   PrintTable(rows, out);
 }
 
+// Sources whose documents are filled in the middle; nothing if there are none.
+void PrintInfilling(const PlannedRun& plan, std::ostream& out) {
+  std::vector<Row> rows = {{"filled in the middle"}};
+  const size_t stages = StageColumns(plan);
+  for (size_t i = 0; i < stages; ++i) {
+    rows[0].push_back(OneLine(StageName(plan, i)));
+  }
+  if (stages == 0) rows[0].emplace_back("rate");
+  for (const PlannedRunSource& source : plan.sources) {
+    if (source.fim_rates.empty()) continue;
+    Row& row = rows.emplace_back();
+    row.push_back(NameOf(source));
+    const auto [least, most] =
+        std::minmax_element(source.fim_rates.begin(), source.fim_rates.end());
+    for (size_t i = 0; i < stages; ++i) {
+      row.push_back(absl::StrFormat("%.3g%%", 100 * source.fim_rates[i]));
+    }
+    if (stages > 0) continue;
+    row.push_back(*least == *most ? absl::StrFormat("%.3g%%", 100 * *least)
+                                  : absl::StrFormat("%.3g%% to %.3g%%",
+                                                    100 * *least, 100 * *most));
+  }
+  if (rows.size() == 1) return;
+  out << '\n';
+  PrintTable(rows, out);
+}
+
 void PrintTotals(const PlannedRun& plan, std::ostream& out) {
   const AttentionSaved& saved = plan.attention;
   out << "  attention     "
@@ -216,6 +243,7 @@ void PrintPlan(const PlannedRun& plan, std::ostream& out) {
   out << '\n';
   PrintSamples(plan, out);
   PrintPacking(plan, out);
+  PrintInfilling(plan, out);
   if (plan.stages.size() > kMaxColumns) {
     out << "  (" << plan.stages.size()
         << " stages: counts of each are in --json)\n";

@@ -58,6 +58,7 @@ constexpr ConfigKey kKeys[] = {
 {kNode, "tokenizer", "string", "", "unknown: mixes with any", "the tokenizer's name; with `tokens`, or with `path` or `hf_name` if the files do not name it"},
 {kNode, "vocab_size", "integer, 1 to 2^32", "ids", "required with `tokenizer`", "with `tokenizer`: every id is below this"},
 {kNode, "pack_documents", "boolean or table", "", "as the node above, else false", "of a source, or of all sources below: each document is kept whole and packed with others into windows, with little padding ([packing.md](packing.md)); if false, windows are cut from the documents end to end"},
+{kNode, "fill_in_the_middle", "table or false", "", "as the node above, else false", "of a source, or of all sources below: some documents are served as prefix, suffix and middle, with ids that mark these ([fim.md](fim.md))"},
 {kNode, "documents", "table", "", "all", "with `path`: only windows of these documents, which are chosen as with `filter`"},
 {kNode, "filter", "table", "", "all", "only these items"},
 {kNode, "order", "table", "", "as they are", "items in the order of a score"},
@@ -113,6 +114,14 @@ constexpr ConfigKey kKeys[] = {
 {kPacking, "shuffle_chunks", "integer, 1 to 65536", "chunks", "8", "with `chunk_documents`: chunks, at random places of the source, whose windows are shuffled together"},
 {kPacking, "index_file", "string", "", "in the store's folder, else in memory", "of one source: the file that holds the order of its documents by length or, with `chunk_documents`, the number of windows of each chunk; made if it does not exist. If the sequence length changes, the file for length L has `-L` behind its name. Changes no token"},
 
+{kInfilling, "rate", "number, 0 to 1", "", "0.5", "share of the documents, or parts of documents, that are served so; `fim_rates` of a stage may change it"},
+{kInfilling, "spm_rate", "number, 0 to 1", "", "0.5", "share of these that have the suffix first"},
+{kInfilling, "prefix", "integer, 0 to 2^32 - 1", "", "required", "the id that marks the prefix"},
+{kInfilling, "middle", "integer, 0 to 2^32 - 1", "", "required", "the id that marks the middle"},
+{kInfilling, "suffix", "integer, 0 to 2^32 - 1", "", "required", "the id that marks the suffix"},
+{kInfilling, "pieces", "`\"all\"`, `\"whole\"`", "", "`\"all\"`", "also parts of documents that windows or packing have cut, or only whole documents"},
+{kInfilling, "min_tokens", "integer >= 8", "tokens", "16", "shorter ones are served as they are"},
+
 {kLossMask, "path", "string", "", "that of the tokens", "the files of the mask, one number per token; relative to the folder of the TOML file"},
 {kLossMask, "glob", "string", "", "the format's own", "in a folder, only the files whose names match"},
 {kLossMask, "column", "string", "", "the name that the format's project uses for ids", "the column or field that holds the mask"},
@@ -128,6 +137,7 @@ constexpr ConfigKey kKeys[] = {
 {kStage, "weights", "table of numbers by component", "shares", "unchanged", "weights of the root mixture, from here on. A component that is not named has its first weight; a component of weight 0 is never drawn"},
 {kStage, "weights_sum", "number > 0", "shares", "the mixture's", "what the weights of this stage must sum to, those of components that it does not name included"},
 {kStage, "thresholds", "table of `at_least` by component", "", "unchanged", "`at_least` of the component's `filter` or `documents`, from here on; begins a new epoch of the component"},
+{kStage, "fim_rates", "table of numbers by component", "", "unchanged", "`rate` of `fill_in_the_middle` of all sources of the component that have this setting, in this stage. A component that is not named has its own rates"},
 {kStage, "temperature", "number, 2^-10 to `inf`", "", "the mixture's", "temperature of the root mixture in this stage"},
 {kStage, "ramp_steps", "integer >= 0", "steps", "no ramp", "how long the shares take to change, linearly, from those before to this stage's"},
 {kStage, "ramp_samples", "integer >= 0", "samples", "no ramp", "the same in samples"},
@@ -264,6 +274,8 @@ std::string_view KeyTableName(KeyTable table) {
       return "order";
     case kPacking:
       return "pack_documents";
+    case kInfilling:
+      return "fill_in_the_middle";
     case kLossMask:
       return "loss_mask";
     case kBlockShuffle:

@@ -20,6 +20,7 @@ enum class KeyTable {
   kOrder,
   kBlockShuffle,
   kPacking,
+  kInfilling,
   kLossMask,
   kStage,
   kMixtureStage,

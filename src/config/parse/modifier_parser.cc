@@ -3,6 +3,7 @@
 
 #include <array>
 #include <string_view>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "config/parse/run_points.h"
@@ -195,6 +196,47 @@ std::optional<NodePacking> ParsePacking(TableReader& node, const Node& spec) {
   return packing;
 }
 
+std::optional<NodeInfilling> ParseInfilling(TableReader& node) {
+  constexpr const char* kKey = "fill_in_the_middle";
+  if (!node.Has(kKey)) return std::nullopt;
+  NodeInfilling infilling;
+  infilling.location = node.LocationOf(kKey);
+  if (!node.IsTable(kKey)) {
+    infilling.is_infilled = node.Bool(kKey).value_or(false);
+    if (infilling.is_infilled) {
+      node.Error(kKey,
+                 "needs a table with prefix, middle and suffix, or false");
+    }
+    return infilling;
+  }
+  TableReader table(*node.Table(kKey), infilling.location, node.errors(),
+                    {KeyTable::kInfilling});
+  InfillingOptions& options = infilling.options;
+  options.rate = table.Number("rate").value_or(options.rate);
+  options.spm_rate = table.Number("spm_rate").value_or(options.spm_rate);
+  for (const auto& [key, id] : {std::pair("prefix", &options.prefix),
+                                {"middle", &options.middle},
+                                {"suffix", &options.suffix}}) {
+    *id = static_cast<uint32_t>(table.Unsigned(key, 0, UINT32_MAX).value_or(0));
+    if (!table.Has(key)) table.ErrorHere(absl::StrCat("needs ", key));
+  }
+  // In the order of InfilledPieces.
+  if (const auto pieces = table.Choice("pieces", {"all", "whole"})) {
+    options.pieces = static_cast<InfilledPieces>(*pieces);
+  }
+  options.min_tokens = static_cast<uint32_t>(
+      table.Unsigned("min_tokens", kMinInfilledTokens, UINT32_MAX)
+          .value_or(options.min_tokens));
+  const absl::Status checked = CheckInfillingOptions(options);
+  const bool has_ids =
+      table.Has("prefix") && table.Has("middle") && table.Has("suffix");
+  if (!checked.ok() && has_ids) {
+    table.ErrorHere(std::string(checked.message()));
+  }
+  table.Finish();
+  return infilling;
+}
+
 void ParseShuffle(TableReader& node, Node* spec) {
   constexpr std::string_view kShuffleKeys[] = {"shuffle", "era_shuffle",
                                                "block_shuffle"};
@@ -248,6 +290,7 @@ void ParseShuffle(TableReader& node, Node* spec) {
 
 void ParseModifiers(TableReader& node, Node* spec) {
   spec->pack_documents = ParsePacking(node, *spec);
+  spec->fill_in_the_middle = ParseInfilling(node);
   if (spec->kind == NodeKind::kStore) {
     spec->documents = ParseFilter(node, "documents");
     for (const char* const key : {"overlap", "across_shards"}) {

@@ -44,6 +44,30 @@ void ParseLrScale(TableReader& stage, RunStage* spec) {
   }
 }
 
+// Rates of fill_in_the_middle, by component of the root.
+void ParseInfillingRates(TableReader& stage, const Node& mixture,
+                         RunStage* spec) {
+  constexpr const char* kKey = "fim_rates";
+  ForEachComponent(stage, kKey, mixture,
+                   [&](TableReader& table, const std::string& name) {
+                     spec->fim_rates[name] = table.Number(name).value_or(1);
+                   });
+  const bool is_above = IsInfilled(mixture, false);
+  for (const Node& child : mixture.children) {
+    const auto rate = spec->fim_rates.find(child.name);
+    if (rate == spec->fim_rates.end()) continue;
+    if (!(rate->second >= 0 && rate->second <= 1)) {
+      stage.Error(kKey, absl::StrCat("must be from 0 to 1, got ", rate->second,
+                                     " for ", child.name));
+    }
+    if (HasInfilledSource(child, is_above)) continue;
+    stage.Error(kKey, absl::StrCat("names ", child.name,
+                                   ", which has no source with "
+                                   "fill_in_the_middle: state it there, with "
+                                   "the ids that mark the parts"));
+  }
+}
+
 class RunStagesParser {
  public:
   RunStagesParser(TableReader& data, Node* root, ShareOf share_of, Run* run)
@@ -85,6 +109,7 @@ class RunStagesParser {
       return;
     }
     ParseStageShares(stage, *root_, &spec);
+    ParseInfillingRates(stage, *root_, &spec);
     const bool is_first = run_->stages.size() == 1 && IsStartOfRun(spec.start);
     if (!is_first) return;
     AdoptFirstStage(&spec, root_);
@@ -108,7 +133,7 @@ class RunStagesParser {
   }
 
   void RefuseShares(TableReader& stage) {
-    for (const char* key : {"weights", "weights_sum", "thresholds",
+    for (const char* key : {"weights", "weights_sum", "thresholds", "fim_rates",
                             "temperature", "ramp_temperature"}) {
       if (stage.Has(key)) stage.Error(key, "need a mixture at the root");
     }

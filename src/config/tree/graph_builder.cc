@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "config/run_nodes.h"
 #include "config/tree/budget.h"
+#include "config/tree/infilled_sources.h"
 #include "config/tree/nested_changes.h"
 #include "config/tree/nested_places.h"
 #include "config/tree/packed_lengths.h"
@@ -136,6 +137,8 @@ class GraphBuilder {
     if (!has_own_end && length.has_value() && schedule_->samples() > *length) {
       PONIENTE_ASSIGN_OR_RETURN(dataset, Repeat(std::move(dataset)));
     }
+    PONIENTE_ASSIGN_OR_RETURN(
+        dataset, FillInTheMiddle(run_, *schedule_, std::move(dataset)));
     return dataset->WithSeed(run_.seed);
   }
 

@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "config/run_nodes.h"
+#include "config/write/node_options_writer.h"
 #include "config/write/runtime_writer.h"
 #include "config/write/stage_writer.h"
 #include "config/write/toml_text.h"
@@ -208,42 +209,15 @@ class RunWriter {
     if (mixture.group_items > 0) keys->Add("group_items", mixture.group_items);
   }
 
-  std::string Packing(const NodePacking& packing) const {
-    const PackingOptions& options = packing.options;
-    const PackingOptions usual;
-    const bool all = is_resolved() && packing.is_packed;
-    if (!all && options == usual) return Boolean(packing.is_packed);
-    Keys keys;
-    if (all || options.long_documents != usual.long_documents) {
-      keys.AddText("long_documents", LongDocumentsName(options.long_documents));
-    }
-    if (all || options.end_of_document != usual.end_of_document) {
-      keys.AddText("end_of_document",
-                   EndOfDocumentName(options.end_of_document));
-    }
-    const auto add = [&](const char* key, uint32_t value, uint32_t otherwise) {
-      if (all || value != otherwise) keys.Add(key, value);
-    };
-    add("align", options.align, usual.align);
-    add("max_documents", options.max_documents, usual.max_documents);
-    add("overlap", options.overlap, usual.overlap);
-    add("parts", options.parts, usual.parts);
-    if (all || options.shuffle != usual.shuffle) {
-      keys.Add("shuffle", Boolean(options.shuffle));
-    }
-    add("chunk_documents", options.chunk_documents, usual.chunk_documents);
-    if (options.chunk_documents > 0) {
-      add("shuffle_chunks", options.shuffle_chunks, usual.shuffle_chunks);
-    }
-    if (!options.index_file.empty()) {
-      keys.AddText("index_file", Located(options.index_file));
-    }
-    return keys.Inline();
-  }
-
   void AddModifiers(const Node& node, NodePosition at, Keys* keys) const {
     if (node.pack_documents) {
-      keys->Add("pack_documents", Packing(*node.pack_documents));
+      keys->Add("pack_documents",
+                PackingText(*node.pack_documents, is_resolved(),
+                            Located(node.pack_documents->options.index_file)));
+    }
+    if (node.fill_in_the_middle) {
+      keys->Add("fill_in_the_middle",
+                InfillingText(*node.fill_in_the_middle, is_resolved()));
     }
     if (node.documents) keys->Add("documents", Filter(*node.documents));
     if (node.filter) keys->Add("filter", Filter(*node.filter));

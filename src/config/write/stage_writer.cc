@@ -26,6 +26,9 @@ void AddShares(const RunStage& stage, Keys* keys) {
   if (!stage.thresholds.empty()) {
     keys->Add("thresholds", Thresholds(stage.thresholds));
   }
+  if (!stage.fim_rates.empty()) {
+    keys->Add("fim_rates", Numbers(stage.fim_rates));
+  }
   if (stage.temperature) keys->Add("temperature", Float(*stage.temperature));
 }
 

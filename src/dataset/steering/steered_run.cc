@@ -11,6 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "poniente/extend/infilled_dataset.h"
 #include "poniente/mixture_dataset.h"
 #include "util/nearest_name.h"
 #include "util/one_line.h"
@@ -163,7 +164,14 @@ absl::Status ChangeMixture(const MixtureChanges& changes, SteeredRun* run) {
     starts.push_back(entry.sample);
     decisions.push_back(DecisionOf(entry, entry.sample));
   }
-  absl::StatusOr<Tokens> changed = Changed(run->dataset, 0, changes, starts);
+  // What fills documents in the middle stays above the mixture.
+  const InfilledDataset* const infilled = InfilledOf(*run->dataset);
+  absl::StatusOr<Tokens> changed =
+      Changed(infilled == nullptr ? run->dataset : infilled->child(), 0,
+              changes, starts);
+  if (changed.ok() && infilled != nullptr) {
+    changed = infilled->Over(*std::move(changed));
+  }
   if (!changed.ok()) {
     return Prepend(changed.status(),
                    absl::StrCat("change ", changes.entries.front().number));
@@ -211,6 +219,9 @@ absl::StatusOr<SteeredRun> Steered(SteeredRun run,
 
 uint64_t EarliestChange(const AsyncDataset<TokenWindow>& root,
                         uint64_t sample) {
+  if (const InfilledDataset* const infilled = InfilledOf(root)) {
+    return EarliestChange(*infilled->child(), sample);
+  }
   const auto* const mixture = dynamic_cast<const Mixture*>(&root);
   if (mixture != nullptr) {
     const absl::StatusOr<MixturePlan> plan = mixture->plan();

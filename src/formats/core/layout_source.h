@@ -37,6 +37,9 @@ class LayoutSource final : public TokenSource {
     return vocabulary_ ? &*vocabulary_ : nullptr;
   }
   std::optional<uint32_t> end_of_document() const override;
+  bool id_begins_documents() const override {
+    return layout_.delimiter.has_value() && layout_.delimiter->begins;
+  }
   uint64_t num_tokens() const override { return shard_ends_.back(); }
   bool knows_documents() const override { return layout_.documents != nullptr; }
   uint64_t num_documents() const override;
@@ -65,6 +68,9 @@ class LayoutSource final : public TokenSource {
   absl::StatusOr<std::vector<ItemPiece>> DocumentPieces(
       uint64_t begin, uint64_t end) const override;
   bool HasPiecesInMemory(uint64_t, uint64_t) const override { return true; }
+  bool HasRangesInMemory(std::span<const uint64_t>) const override {
+    return true;
+  }
 
   const TokenLayout& layout() const { return layout_; }
 

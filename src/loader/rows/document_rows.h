@@ -14,7 +14,8 @@ namespace poniente::internal {
 
 // Each function fills a row of a tensor. `parts` fill the row in order.
 
-// A label that is not in the row.
+// A label that is not in the row, or another id that is put into a tensor by
+// itself.
 struct LabelBesides {
   uint32_t sample = 0;
   uint32_t at = 0;  // place in the row

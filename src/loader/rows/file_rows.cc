@@ -27,6 +27,58 @@ bool HoldsNoOther(uint64_t ids, uint32_t width) {
   return width < sizeof(ids) && ids >> (8 * width) != 0;
 }
 
+bool IsInfilled(const Infillings* infillings, size_t leaf) {
+  return infillings != nullptr &&
+         infillings->SourceOf(static_cast<uint32_t>(leaf)) != nullptr;
+}
+
+// Calls read(begin, end, at) for the tokens that a sample's row has from place
+// `at` on, counted as in SamplePart, and mark(id, at) for its marks.
+template <class Read, class Mark>
+void ForEachStretch(const SampleParts& parts, size_t sample, const Read& read,
+                    const Mark& mark) {
+  const std::span<const SamplePart> row = parts.Of(sample);
+  uint32_t at = 0;
+  for (size_t i = 0; i < row.size();) {
+    const SamplePart& part = row[i];
+    if (part.kind == SamplePart::Kind::kPadding) {
+      at += part.length;
+      ++i;
+      continue;
+    }
+    if (part.infilled >= 0) {
+      const uint32_t place_end = part.place + part.length;
+      for (const InfilledPiece::Run& run :
+           parts.Infilled(part.infilled).runs()) {
+        const uint32_t begin = std::max(run.begin, part.place);
+        const uint32_t end = std::min(run.begin + run.length, place_end);
+        if (begin >= end) continue;
+        const uint32_t to = at + (begin - part.place);
+        if (run.id.has_value()) {
+          mark(*run.id, to);
+          continue;
+        }
+        const uint64_t from = part.begin + run.from + (begin - run.begin);
+        read(from, from + (end - begin), to);
+      }
+      at += part.length;
+      ++i;
+      continue;
+    }
+    // Parts that follow one another in the source are read together.
+    uint64_t end = part.begin;
+    uint32_t length = 0;
+    for (; i < row.size() && row[i].begin == end && row[i].infilled < 0 &&
+           row[i].kind == SamplePart::Kind::kDocument;
+         ++i) {
+      end += row[i].length;
+      length += row[i].length;
+    }
+    read(part.begin, end, at);
+    at += length;
+  }
+}
+
 // The unsigned type of ids of so many bytes: 1, 2 or 4.
 TokenType TypeOfWidth(uint32_t width) {
   return width == 1   ? TokenType::kU8
@@ -64,11 +116,14 @@ FileRows::FileRows(const DatasetTree& tree, const Options& options)
     leaves_.push_back({&ranges, &ranges.reader(), ids, width,
                        ranges.ids_are_checked() || HoldsNoOther(ids, width),
                        ranges.spans_files(),
-                       ranges.has_pieces() || options.reads_slices,
+                       ranges.has_pieces() || options.reads_slices ||
+                           IsInfilled(options.infillings, leaves_.size()),
                        PiecesOf(*leaf.node) == nullptr});
   }
+  const uint64_t most =
+      options.infillings == nullptr ? 0 : options.infillings->max_id();
   if (const uint32_t width = options.may_widen ? WidthBelow(type) : 0;
-      width > 0) {
+      width > 0 && most <= MaxTokenId(TypeOfWidth(width))) {
     host_type_ = TypeOfWidth(width);
     widened_from_ = width;
     return;
@@ -105,6 +160,7 @@ Task<std::vector<LabelBesides>> FileRows::Fill(
   absl::Status decoded = Decode(items, *reads, batch);
   if (!decoded.ok()) co_return decoded;
   FillPadding(by_leaf, parts, batch);
+  FillMarks(*reads, batch);
   absl::StatusOr<std::vector<LabelBesides>> labels =
       DecodeLabels(items, *reads);
   times->decode += watch.Lap();
@@ -157,13 +213,12 @@ absl::StatusOr<FileRows::PlannedReads> FileRows::PlanReads(
       reads.requests.push_back({from.reader, range.file, range.offset, into});
       reads.places.push_back({group.leaf, sample, at});
     };
-    // From `at` on of a sample's row; returns its end.
+    // From `at` on of a sample's row.
     const auto add_all = [&](uint32_t sample, uint32_t at) {
       for (const FileRange& range : ranges) {
         add(range, sample, at);
         at += static_cast<uint32_t>(range.bytes / from.width);
       }
-      return at;
     };
     for (const uint32_t sample : group.samples) {
       const Position& position = items[sample].position;
@@ -179,25 +234,16 @@ absl::StatusOr<FileRows::PlannedReads> FileRows::PlanReads(
         add_all(sample, 0);
         continue;
       }
-      uint32_t at = 0;
-      const std::span<const SamplePart> row = parts.Of(sample);
-      for (size_t i = 0; i < row.size();) {
-        if (row[i].kind == SamplePart::Kind::kPadding) {
-          at += row[i++].length;
-          continue;
-        }
-        // Parts that follow one another in the source are read together.
-        const uint64_t begin = row[i].begin;
-        uint64_t end = begin;
-        for (; i < row.size() && row[i].begin == end &&
-               row[i].kind == SamplePart::Kind::kDocument;
-             ++i) {
-          end += row[i].length;
-        }
-        ranges.clear();
-        Locate(items[sample], begin, end, &ranges);
-        at = add_all(sample, at);
-      }
+      ForEachStretch(
+          parts, sample,
+          [&](uint64_t begin, uint64_t end, uint32_t at) {
+            ranges.clear();
+            Locate(items[sample], begin, end, &ranges);
+            add_all(sample, at);
+          },
+          [&](uint32_t id, uint32_t at) {
+            reads.marks.push_back({sample, at, id});
+          });
     }
   }
   return reads;
@@ -213,6 +259,10 @@ void FileRows::PlanLabels(std::span<const LeafPosition> items,
       for (const SamplePart& part : parts.Of(sample)) {
         end += part.length;
         if (part.last_label != SamplePart::LastLabel::kBesides) continue;
+        if (part.label_mark.has_value()) {
+          reads->label_marks.push_back({sample, end - 1, *part.label_mark});
+          continue;
+        }
         Locate(items[sample], part.label_token, part.label_token + 1, &ranges);
         reads->labels.push_back({group.leaf, sample, end - 1});
       }
@@ -232,7 +282,7 @@ void FileRows::PlanLabels(std::span<const LeafPosition> items,
 absl::StatusOr<std::vector<LabelBesides>> FileRows::DecodeLabels(
     std::span<const LeafPosition> items, const PlannedReads& reads) const {
   std::vector<LabelBesides> labels(reads.labels.size());
-  for (size_t i = 0; i < labels.size(); ++i) {
+  for (size_t i = 0; i < reads.labels.size(); ++i) {
     const RowPlace& place = reads.labels[i];
     const uint64_t id = reads.label_ids[i];
     if (id >= leaves_[place.leaf].ids) {
@@ -242,6 +292,8 @@ absl::StatusOr<std::vector<LabelBesides>> FileRows::DecodeLabels(
     }
     labels[i] = {place.sample, place.at, id};
   }
+  labels.insert(labels.end(), reads.label_marks.begin(),
+                reads.label_marks.end());
   return labels;
 }
 
@@ -291,6 +343,16 @@ void FileRows::FillPadding(const SamplesByLeaf& by_leaf,
         }
       }
     }
+  }
+}
+
+void FileRows::FillMarks(const PlannedReads& reads, Batch* batch) const {
+  const uint32_t width = TokenTypeBytes(host_type_);
+  std::byte* const rows =
+      BatchAccess::Bytes(batch, BatchTensor::kTokens).data();
+  for (const LabelBesides& mark : reads.marks) {
+    const size_t at = size_t{mark.sample} * batch->seq_len() + mark.at;
+    std::memcpy(rows + at * width, &mark.id, width);  // little-endian
   }
 }
 

@@ -20,6 +20,7 @@
 #include "poniente/batch.h"
 #include "poniente/byte_reader.h"
 #include "poniente/dataset_tree.h"
+#include "poniente/extend/infilled_dataset.h"
 #include "poniente/task.h"
 #include "poniente/token_window.h"
 #include "staging/slot_ring.h"
@@ -43,8 +44,10 @@ class FileRows {
     bool may_widen = false;
     bool reads_slices = false;  // rows are parts of samples
     bool reads_labels = false;  // those that are not in the rows
+    // Which documents are rearranged; null if none is.
+    const Infillings* infillings = nullptr;
   };
-  // Borrows the tree. REQUIRES: CanRead().
+  // Borrows tree and infillings. REQUIRES: CanRead().
   FileRows(const DatasetTree& tree, const Options& options);
 
   // Returns the type of ids on the host: the batch's, or the one that the
@@ -89,6 +92,9 @@ class FileRows {
     // the widths of their leaves, followed by zeros.
     std::vector<RowPlace> labels;
     std::vector<uint64_t> label_ids;
+    // Ids that lie in no file: in the rows, and as labels that are not in them.
+    std::vector<LabelBesides> marks;
+    std::vector<LabelBesides> label_marks;
   };
 
   // Returns the width that all leaves share if it is below that of `type`; else
@@ -112,6 +118,9 @@ class FileRows {
   // Writes the ids that stand in padding.
   void FillPadding(const SamplesByLeaf& by_leaf, const SampleParts& parts,
                    Batch* batch) const;
+
+  // Writes the marks of rearranged documents.
+  void FillMarks(const PlannedReads& reads, Batch* batch) const;
 
   const DatasetTree& tree_;
   const bool reads_labels_;

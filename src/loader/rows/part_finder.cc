@@ -59,15 +59,21 @@ absl::Status PartFinder::Check(const DatasetTree& tree,
 }
 
 PartFinder::PartFinder(const DatasetTree& tree, const LoaderOptions& options,
-                       bool needs_documents, bool reads_files)
+                       const Infillings* infillings, bool needs_documents,
+                       bool reads_files)
     : tree_(tree),
+      infillings_(infillings),
       rules_(options.documents),
       context_(options.context),
       needs_all_(needs_documents || options.context.ranks > 1) {
-  for (const TreeLeaf& leaf : tree.leaves()) {
+  for (uint32_t number = 0; number < tree.leaves().size(); ++number) {
+    const TreeLeaf& leaf = tree.leaves()[number];
     Leaf& added = leaves_.emplace_back();
     added.documents = PiecesOf(leaf);
-    added.reads_pieces = reads_files && leaf.node->ranges()->has_pieces();
+    added.is_infilled =
+        infillings != nullptr && infillings->SourceOf(number) != nullptr;
+    added.reads_pieces =
+        reads_files && (leaf.node->ranges()->has_pieces() || added.is_infilled);
     reads_pieces_ |= added.reads_pieces;
   }
 }
@@ -77,13 +83,13 @@ std::string PartFinder::Name(const LeafPosition& item) const {
                       "' item ", item.position.index);
 }
 
-absl::StatusOr<bool> PartFinder::Find(std::span<const LeafPosition> items,
+absl::StatusOr<bool> PartFinder::Find(std::span<const Sample> samples,
                                       uint32_t seq_len, bool may_read,
                                       SampleParts* found) const {
   found->Clear();
-  for (const LeafPosition& item : items) {
+  for (const Sample& sample : samples) {
     PONIENTE_ASSIGN_OR_RETURN(const bool is_found,
-                              FindSample(item, seq_len, may_read, found));
+                              FindSample(sample, seq_len, may_read, found));
     if (!is_found) return false;
     found->EndSample();
   }
@@ -124,23 +130,16 @@ absl::StatusOr<bool> PartFinder::FindPieces(
       absl::StrCat(Name(item), " do not add up to its ", seq_len, " tokens"));
 }
 
-absl::StatusOr<bool> PartFinder::FindSample(const LeafPosition& item,
+absl::StatusOr<bool> PartFinder::FindSample(const Sample& sample,
                                             uint32_t seq_len, bool may_read,
                                             SampleParts* found) const {
+  const LeafPosition& item = sample.item;
   const Leaf& leaf = leaves_[item.leaf];
   if (!needs_all_ && !leaf.reads_pieces) return true;
   std::vector<ItemPiece> pieces;
   PONIENTE_ASSIGN_OR_RETURN(const bool is_found,
                             FindPieces(item, seq_len, may_read, &pieces));
   if (!is_found) return false;
-  bool goes_on = false;
-  if (rules_.labels_beyond_sample && leaf.documents != nullptr &&
-      !pieces.back().is_padding()) {
-    const absl::StatusOr<bool> known =
-        leaf.documents->FindGoesOn(pieces.back(), may_read, &goes_on);
-    if (!known.ok()) return Prepend(known.status(), Name(item));
-    if (!*known) return false;
-  }
   absl::InlinedVector<Document, 32> documents(pieces.size());
   uint32_t begin = 0;
   int32_t number = 0;
@@ -149,6 +148,23 @@ absl::StatusOr<bool> PartFinder::FindSample(const LeafPosition& item,
     documents[i] = {pieces[i], begin, is_padding ? -1 : number};
     if (!is_padding) ++number;
     begin = documents[i].end();
+    if (!leaf.is_infilled) continue;
+    std::optional<InfilledPiece> infilled;
+    const absl::StatusOr<bool> known =
+        infillings_->Find(item.leaf, sample.number, item.position.epoch,
+                          pieces[i], may_read, &infilled);
+    if (!known.ok()) return Prepend(known.status(), Name(item));
+    if (!*known) return false;
+    if (infilled.has_value()) documents[i].infilled = found->Add(*infilled);
+  }
+  bool goes_on = false;
+  // Behind a rearranged piece, the token behind the sample is not the next.
+  if (rules_.labels_beyond_sample && leaf.documents != nullptr &&
+      !pieces.back().is_padding() && documents.back().infilled < 0) {
+    const absl::StatusOr<bool> known =
+        leaf.documents->FindGoesOn(pieces.back(), may_read, &goes_on);
+    if (!known.ok()) return Prepend(known.status(), Name(item));
+    if (!*known) return false;
   }
   if (context_.ranks == 1) {
     AddChunk(documents, {0, seq_len}, goes_on, found);
@@ -192,13 +208,13 @@ void PartFinder::AddChunk(std::span<const Document> documents,
       });
   for (auto i = static_cast<size_t>(first - documents.begin());
        i < documents.size() && documents[i].begin < chunk.end; ++i) {
-    found->Add(MakePart(documents, i, chunk, goes_on));
+    found->Add(MakePart(documents, i, chunk, goes_on, *found));
   }
 }
 
 SamplePart PartFinder::MakePart(std::span<const Document> documents,
                                 size_t number, const ContextChunk& chunk,
-                                bool goes_on) const {
+                                bool goes_on, const SampleParts& found) const {
   const Document& document = documents[number];
   const uint32_t begin = std::max(chunk.begin, document.begin);
   const uint32_t end = std::min(chunk.end, document.end());
@@ -215,7 +231,9 @@ SamplePart PartFinder::MakePart(std::span<const Document> documents,
     return part;
   }
   const uint32_t in_document = begin - document.begin;
-  part.begin = document.piece.begin + in_document;
+  part.infilled = document.infilled;
+  part.place = in_document;
+  part.begin = document.piece.begin + (document.infilled < 0 ? in_document : 0);
   part.document = rules_.attention_across ? 0 : document.number;
   part.position =
       static_cast<int32_t>(rules_.restart_positions ? in_document : begin);
@@ -224,14 +242,24 @@ SamplePart PartFinder::MakePart(std::span<const Document> documents,
   const bool is_last = number + 1 == documents.size();
   if (end < document.end() || (is_last && goes_on)) {
     part.last_label = SamplePart::LastLabel::kBesides;
-    part.label_token = part.begin + part.length;
+    SetLabel(document, end - document.begin, found, &part);
   } else if (rules_.loss_across && !is_last &&
              !documents[number + 1].piece.is_padding()) {
     part.last_label = end < chunk.end ? SamplePart::LastLabel::kInRow
                                       : SamplePart::LastLabel::kBesides;
-    part.label_token = documents[number + 1].piece.begin;
+    SetLabel(documents[number + 1], 0, found, &part);
   }
   return part;
+}
+
+void PartFinder::SetLabel(const Document& document, uint32_t place,
+                          const SampleParts& found, SamplePart* part) {
+  part->label_token = document.piece.begin + place;
+  if (document.infilled < 0) return;
+  const InfilledPiece& infilled = found.Infilled(document.infilled);
+  part->label_mark = infilled.MarkAt(place);
+  part->label_token =
+      document.piece.begin + infilled.TokenAt(place).value_or(0);
 }
 
 uint64_t MostSequences(uint64_t documents, const LoaderOptions& options) {

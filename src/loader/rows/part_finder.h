@@ -15,6 +15,7 @@
 #include "loader/rows/sample_parts.h"
 #include "poniente/batch_tensors.h"
 #include "poniente/dataset_tree.h"
+#include "poniente/extend/infilled_dataset.h"
 #include "poniente/extend/piecewise_items.h"
 #include "poniente/loader.h"
 #include "poniente/shares.h"
@@ -30,30 +31,38 @@ class PartFinder {
 
   // Borrows the tree. `needs_documents`: whether a tensor depends on them;
   // `reads_files`: whether the rows are read from files (FileRows).
-  // REQUIRES: Check() is ok.
+  // `infillings`: which documents are rearranged; null if none is. REQUIRES:
+  // Check() is ok.
   PartFinder(const DatasetTree& tree, const LoaderOptions& options,
-             bool needs_documents, bool reads_files);
+             const Infillings* infillings, bool needs_documents,
+             bool reads_files);
 
   // Returns whether Find() has to be called for each batch.
   bool is_needed() const { return needs_all_ || reads_pieces_; }
 
+  // A sample of the run, and where it comes from.
+  struct Sample {
+    uint64_t number = 0;
+    LeafPosition item = {};
+  };
   // Finds the parts of all samples, of `seq_len` tokens each. May read, and
   // block meanwhile, unless `may_read` is false: then returns false where it
   // must.
-  absl::StatusOr<bool> Find(std::span<const LeafPosition> items,
-                            uint32_t seq_len, bool may_read,
-                            SampleParts* found) const;
+  absl::StatusOr<bool> Find(std::span<const Sample> samples, uint32_t seq_len,
+                            bool may_read, SampleParts* found) const;
 
  private:
   struct Leaf {
     const PiecewiseItems* documents = nullptr;  // null: items are one document
     bool reads_pieces = false;
+    bool is_infilled = false;  // some of its pieces may be rearranged
   };
   // A document, or padding, of a whole sample.
   struct Document {
     ItemPiece piece;
-    uint32_t begin = 0;  // in the sample
-    int32_t number = 0;  // within the sample; of padding: -1
+    uint32_t begin = 0;     // in the sample
+    int32_t number = 0;     // within the sample; of padding: -1
+    int32_t infilled = -1;  // as SamplePart::infilled
 
     uint32_t length() const {
       return static_cast<uint32_t>(piece.end - piece.begin);
@@ -62,7 +71,7 @@ class PartFinder {
   };
 
   std::string Name(const LeafPosition& item) const;
-  absl::StatusOr<bool> FindSample(const LeafPosition& item, uint32_t seq_len,
+  absl::StatusOr<bool> FindSample(const Sample& sample, uint32_t seq_len,
                                   bool may_read, SampleParts* found) const;
   // Sets `pieces` to those of the sample. Returns false if that takes a read
   // and must not.
@@ -77,9 +86,14 @@ class PartFinder {
                 bool goes_on, SampleParts* found) const;
   // Returns what document `number` has in the chunk.
   SamplePart MakePart(std::span<const Document> documents, size_t number,
-                      const ContextChunk& chunk, bool goes_on) const;
+                      const ContextChunk& chunk, bool goes_on,
+                      const SampleParts& found) const;
+  // Sets the label to what is at a place of the document as it is served.
+  static void SetLabel(const Document& document, uint32_t place,
+                       const SampleParts& found, SamplePart* part);
 
   const DatasetTree& tree_;
+  const Infillings* const infillings_;
   const DocumentRules rules_;
   const ContextRank context_;
   const bool needs_all_;  // of all leaves

@@ -6,8 +6,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
+
+#include "poniente/extend/infilled_piece.h"
 
 namespace poniente::internal {
 
@@ -26,7 +29,7 @@ struct SamplePart {
   };
 
   // First token, in the source if the leaf implements PiecewiseItems, else in
-  // the item; 0 for padding.
+  // the item; 0 for padding. If the piece is rearranged, that of the piece.
   uint64_t begin = 0;
   uint32_t length = 0;  // tokens, at least 1
   Kind kind = Kind::kDocument;
@@ -36,17 +39,29 @@ struct SamplePart {
   uint32_t begin_in_sample = 0;
   int32_t document = 0;  // number within the sample; -1 for padding
   int32_t position = 0;  // of the first token; not used for padding
-  // With kBesides, counted as `begin` is.
+  // With kBesides, counted in the source or the item.
   uint64_t label_token = 0;
+  // Number in SampleParts of how its piece is rearranged, and the place there
+  // at which the part begins; -1: it is not.
+  int32_t infilled = -1;
+  uint32_t place = 0;
+  // With kBesides: the label, if it is a mark and no token of the source.
+  std::optional<uint32_t> label_mark = std::nullopt;
 };
 
 // The parts of the samples of a batch.
 class SampleParts {
  public:
   void Add(const SamplePart& part) { parts_.push_back(part); }
+  // Returns the number of the piece.
+  int32_t Add(const InfilledPiece& piece) {
+    infilled_.push_back(piece);
+    return static_cast<int32_t>(infilled_.size() - 1);
+  }
   void Clear() {
     parts_.clear();
     ends_.clear();
+    infilled_.clear();
   }
   void EndSample() { ends_.push_back(parts_.size()); }
 
@@ -56,10 +71,15 @@ class SampleParts {
     const size_t begin = sample == 0 ? 0 : ends_[sample - 1];
     return std::span(parts_).subspan(begin, ends_[sample] - begin);
   }
+  // Returns the piece of this number.
+  const InfilledPiece& Infilled(int32_t number) const {
+    return infilled_[static_cast<size_t>(number)];
+  }
 
  private:
   std::vector<SamplePart> parts_;
   std::vector<size_t> ends_;  // by sample
+  std::vector<InfilledPiece> infilled_;
 };
 
 }  // namespace poniente::internal

@@ -123,6 +123,11 @@ class PackedDataset : public AsyncDataset<TokenWindow>,
     *goes_on = piece.end + EndTokens(packed_->options) < tokens.end;
     return true;
   }
+  absl::StatusOr<bool> FindEnds(const ItemPiece& piece, bool may_read,
+                                PieceEnds* ends) const override {
+    return FindPieceEnds(source(), piece, EndTokens(packed_->options), may_read,
+                         ends);
+  }
   absl::StatusOr<std::vector<PieceOfItem>> ItemsOf(
       uint64_t document) const override {
     return ItemsIn(document, 0);

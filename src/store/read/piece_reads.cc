@@ -2,6 +2,7 @@
 #include "store/read/piece_reads.h"
 
 #include <cstddef>
+#include <span>
 #include <utility>
 
 #include "absl/status/statusor.h"
@@ -85,6 +86,23 @@ Task<std::vector<TokenWindow>> ReadPieces(const PiecewiseItems& leaf,
       co_await source.ReadRanges(std::move(ranges));
   if (!texts.ok()) co_return texts.status();
   co_return Join(*plan, *std::move(texts), padding);
+}
+
+absl::StatusOr<bool> FindPieceEnds(const TokenSource& source,
+                                   const ItemPiece& piece, uint32_t end_tokens,
+                                   bool may_read, PieceEnds* ends) {
+  const std::span<const uint64_t> one(&piece.document, 1);
+  if (!may_read && !source.HasRangesInMemory(one)) return false;
+  TokenRange document;
+  PONIENTE_RETURN_IF_ERROR(source.DocumentRanges(one, std::span(&document, 1)));
+  const bool has_first = piece.begin == document.begin;
+  const bool has_last = piece.end == document.end;
+  const bool has_id = source.end_of_document().has_value();
+  const bool id_begins = source.id_begins_documents();
+  ends->is_whole = has_first && piece.end + end_tokens == document.end;
+  ends->begins_with_id = has_first && has_id && id_begins;
+  ends->ends_with_id = has_last && has_id && !id_begins;
+  return true;
 }
 
 }  // namespace poniente::internal

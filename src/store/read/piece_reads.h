@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "poniente/extend/piecewise_items.h"
 #include "poniente/task.h"
 #include "poniente/token_source.h"
@@ -22,6 +23,12 @@ Task<std::vector<TokenWindow>> ReadPieces(const PiecewiseItems& leaf,
                                           const TokenSource& source,
                                           std::span<const Position> positions,
                                           uint32_t padding);
+
+// Implements PiecewiseItems::FindEnds() for a leaf over `source`, whose
+// documents are served without their last `end_tokens` tokens.
+absl::StatusOr<bool> FindPieceEnds(const TokenSource& source,
+                                   const ItemPiece& piece, uint32_t end_tokens,
+                                   bool may_read, PieceEnds* ends);
 
 }  // namespace poniente::internal
 

@@ -90,6 +90,10 @@ class SelectedWindows final : public AsyncDataset<TokenWindow>,
     return tokens_.Pieces(*store_, part.begin, part.end);
   }
 
+  absl::StatusOr<bool> FindEnds(const ItemPiece& piece, bool may_read,
+                                PieceEnds* ends) const override {
+    return FindPieceEnds(*store_, piece, /*end_tokens=*/0, may_read, ends);
+  }
   absl::StatusOr<std::vector<PieceOfItem>> ItemsOf(
       uint64_t document) const override {
     if (document >= store_->num_documents()) {

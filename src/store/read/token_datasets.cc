@@ -9,6 +9,7 @@
 #include "index/keyed_hash.h"
 #include "io/range_source.h"
 #include "poniente/extend/index_map_dataset.h"
+#include "store/read/piece_reads.h"
 #include "store/read/source_loss_mask.h"
 #include "store/read/stored_ids.h"
 #include "store/read/window_grid.h"
@@ -198,6 +199,10 @@ class WindowsOfDocuments final : public Windows, public PiecewiseItems {
     *goes_on = pieces.size() == 1;
     return true;
   }
+  absl::StatusOr<bool> FindEnds(const ItemPiece& piece, bool may_read,
+                                PieceEnds* ends) const override {
+    return FindPieceEnds(source(), piece, /*end_tokens=*/0, may_read, ends);
+  }
   absl::StatusOr<std::vector<PieceOfItem>> ItemsOf(
       uint64_t document) const override {
     PONIENTE_ASSIGN_OR_RETURN(const TokenRange tokens,
@@ -225,6 +230,10 @@ class DocumentsDataset final : public RangesDataset, public PiecewiseItems {
       pieces.push_back({position.index, tokens.begin, tokens.end});
     }
     return pieces;
+  }
+  absl::StatusOr<bool> FindEnds(const ItemPiece& piece, bool may_read,
+                                PieceEnds* ends) const override {
+    return FindPieceEnds(source(), piece, /*end_tokens=*/0, may_read, ends);
   }
   absl::StatusOr<std::vector<PieceOfItem>> ItemsOf(
       uint64_t document) const override {

@@ -108,19 +108,22 @@ std::string WithWrongValue(const ConfigKey& key) {
     case KeyTable::kSelection:
     case KeyTable::kOrder:
     case KeyTable::kPacking:
+    case KeyTable::kInfilling:
     case KeyTable::kLossMask:
     case KeyTable::kBlockShuffle: {
       const std::string table(
-          key.table == KeyTable::kSelection  ? "filter"
-          : key.table == KeyTable::kPacking  ? "pack_documents"
-          : key.table == KeyTable::kLossMask ? "loss_mask"
-          : key.table == KeyTable::kOrder    ? "order"
-                                             : "block_shuffle");
+          key.table == KeyTable::kSelection   ? "filter"
+          : key.table == KeyTable::kPacking   ? "pack_documents"
+          : key.table == KeyTable::kInfilling ? "fill_in_the_middle"
+          : key.table == KeyTable::kLossMask  ? "loss_mask"
+          : key.table == KeyTable::kOrder     ? "order"
+                                              : "block_shuffle");
       std::string beside = "scores = 's'\n";
       if (key.name == "seed") beside = "fraction = 0.5\n";
       if (key.name == "scores" || key.name == "table" || key.name == "bitmap" ||
           key.name == "indices" || key.name == "fraction" ||
           key.table == KeyTable::kPacking || key.table == KeyTable::kLossMask ||
+          key.table == KeyTable::kInfilling ||
           key.table == KeyTable::kBlockShuffle) {
         beside.clear();
       }

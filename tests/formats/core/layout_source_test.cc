@@ -204,6 +204,17 @@ TEST_F(LayoutSourceTest, DelimitersMakeDocuments) {
       }
     }
     EXPECT_EQ(found, 1200u);
+    ASSERT_OK_AND_ASSIGN(const auto first, pieces->Pieces({.index = 1}));
+    for (const ItemPiece& piece : first) {
+      PieceEnds ends;
+      ASSERT_OK_AND_ASSIGN(const bool is_known,
+                           pieces->FindEnds(piece, /*may_read=*/false, &ends));
+      EXPECT_TRUE(is_known);
+      const bool has_first = piece.begin == bounds[piece.document];
+      const bool has_last = piece.end == bounds[piece.document + 1];
+      EXPECT_EQ(ends, (PieceEnds{has_first && has_last, begins && has_first,
+                                 !begins && has_last}));
+    }
   }
 }
 

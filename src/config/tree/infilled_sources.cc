@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config/tree/infilled_sources.h"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "config/tree/schedule_builder.h"
+#include "dataset/joined_path.h"
+#include "poniente/extend/infilled_dataset.h"
+#include "util/status_macros.h"
+
+namespace poniente::internal {
+namespace {
+
+struct Found {
+  InfilledSource source;
+  const SourceLocation* location = nullptr;  // of the setting
+};
+
+class Finder {
+ public:
+  Finder(const Run& run, const Schedule& schedule)
+      : run_(run), schedule_(schedule) {}
+
+  std::vector<Found> Find() {
+    Visit(run_.data, nullptr, "");
+    return std::move(found_);
+  }
+
+ private:
+  void Visit(const Node& node, const NodeInfilling* above,
+             const std::string& path) {
+    const NodeInfilling* const own =
+        node.fill_in_the_middle ? &*node.fill_in_the_middle : above;
+    const bool is_root_mixture =
+        node.kind == NodeKind::kMixture && &node == &Used(run_.data);
+    for (const Node& child : node.children) {
+      if (is_root_mixture) component_ = &child.name;
+      Visit(child, own, JoinedPath(path, child.name));
+    }
+    if (!node.children.empty() || node.kind == NodeKind::kDeclared) return;
+    if (own == nullptr || !own->is_infilled) return;
+    found_.push_back({{path, own->options, {}}, &own->location});
+    AddRates(&found_.back().source);
+  }
+
+  void AddRates(InfilledSource* source) const {
+    if (component_ == nullptr) return;
+    const double own = source->options.rate;
+    double before = own;
+    for (size_t i = 0; i < run_.stages.size(); ++i) {
+      const auto stated = run_.stages[i].fim_rates.find(*component_);
+      const double rate =
+          stated == run_.stages[i].fim_rates.end() ? own : stated->second;
+      const uint64_t start = PlannedStageOf(schedule_, run_, i).start_sample;
+      if (start == 0) {
+        source->options.rate = rate;
+      } else if (rate != before) {
+        source->rates.push_back({start, rate});
+      }
+      before = rate;
+    }
+  }
+
+  const Run& run_;
+  const Schedule& schedule_;
+  const std::string* component_ = nullptr;  // of the root mixture
+  std::vector<Found> found_;
+};
+
+}  // namespace
+
+absl::StatusOr<DatasetPtr<TokenWindow>> FillInTheMiddle(
+    const Run& run, const Schedule& schedule, DatasetPtr<TokenWindow> dataset) {
+  const std::vector<Found> found = Finder(run, schedule).Find();
+  if (found.empty()) return dataset;
+  std::vector<InfilledSource> sources;
+  for (const Found& one : found) sources.push_back(one.source);
+  absl::StatusOr<DatasetPtr<TokenWindow>> made =
+      InfilledDataset::Create(dataset, std::move(sources));
+  if (made.ok()) return made;
+  for (const Found& one : found) {
+    const absl::Status alone =
+        InfilledDataset::Create(dataset, {one.source}).status();
+    if (!alone.ok()) return Prepend(alone, ToString(*one.location));
+  }
+  return made;
+}
+
+}  // namespace poniente::internal
