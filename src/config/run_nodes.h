@@ -51,6 +51,10 @@ uint32_t WindowTokens(const Run& run);
 bool SetThreshold(double at_least, Node* node);
 bool HasThreshold(const Node& node);
 
+// Returns the hold-out as an inline table of TOML. `all`: also what is as by
+// default.
+std::string HoldOutText(const NodeHoldOut& hold_out, bool all);
+
 // Returns the loader's options, with the loss weights of the nodes.
 LoaderOptions LoaderOptionsOf(const Run& run);
 

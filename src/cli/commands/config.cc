@@ -53,6 +53,10 @@ std::vector<std::string_view> PrefixesOf(KeyTable table) {
       return {"pack_documents.", "data.pack_documents."};
     case KeyTable::kLossMask:
       return {"loss_mask.", "data.loss_mask."};
+    case KeyTable::kHoldOut:
+      return {"hold_out.", "data.hold_out."};
+    case KeyTable::kEval:
+      return {"eval.", "data.eval."};
     case KeyTable::kBlockShuffle:
       return {"block_shuffle.", "data.block_shuffle."};
     case KeyTable::kBatchSize:

@@ -20,6 +20,8 @@ enum class KeyTable {
   kBlockShuffle,
   kPacking,
   kLossMask,
+  kHoldOut,
+  kEval,
   kStage,
   kMixtureStage,
   kBatchSize,

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "config/parse/eval_parser.h"
 #include "config/parse/flat_form_parser.h"
 #include "config/parse/node_parser.h"
 #include "config/parse/run_points.h"
@@ -164,6 +165,7 @@ void ParseData(TableReader& data, Run* run,
       CheckSomeWeight(root, {}, root.location, data.errors());
     }
   }
+  ParseEvals(data, &nodes, &run->evals);
   ParseSizeLists(data, share_of, run);
   CheckLongest(data, *run);
   if (share_of == ShareOf::kUnstated && SizesChange(*run) && HasShares(*run)) {
@@ -172,6 +174,9 @@ void ParseData(TableReader& data, Run* run,
         "size or length changes");
   }
   CheckWeightsStated(run->data, data.errors());
+  for (const RunEval& eval : run->evals) {
+    CheckWeightsStated(eval.data, data.errors());
+  }
   CheckNestedStarts(run->data, "", data.errors());
   data.Finish();
 }

@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "config/run_nodes.h"
+#include "config/tree/hold_outs.h"
 #include "config/tree/schedule_builder.h"
 #include "config/tree/selections.h"
 #include "config/tree/sources.h"
@@ -59,6 +60,7 @@ class GraphBuilder {
       built.sources.push_back(sources_.SourceOf(*leaf.node));
       built.sources.back().path = leaf.path;
     }
+    PONIENTE_RETURN_IF_ERROR(CheckHoldOuts(built.sources));
     return built;
   }
 
@@ -116,8 +118,11 @@ class GraphBuilder {
                                    const ItemsBefore& before) {
     const NodePacking* const packing_above = packing_;
     if (node.pack_documents.has_value()) packing_ = &*node.pack_documents;
+    const NodeHoldOut* const hold_out_above = hold_out_;
+    if (node.hold_out.has_value()) hold_out_ = &*node.hold_out;
     absl::StatusOr<Tokens> made = BuildKind(node, at, before);
     packing_ = packing_above;
+    hold_out_ = hold_out_above;
     if (made.ok()) made = Modify(*std::move(made), node);
     if (made.ok()) made = ShuffleIfAsked(*std::move(made), node, at);
     if (!made.ok() && !located_) {
@@ -136,9 +141,11 @@ class GraphBuilder {
       case NodeKind::kHub:
       case NodeKind::kDeclared: {
         const bool is_packed = packing_ != nullptr && packing_->is_packed;
-        absl::StatusOr<Tokens> made = sources_.Windows(
-            node, is_packed ? &packing_->options : nullptr, &selections_);
-        located_ |= !made.ok() && node.documents.has_value();
+        absl::StatusOr<Tokens> made =
+            sources_.Windows(node, is_packed ? &packing_->options : nullptr,
+                             hold_out_, &selections_);
+        located_ |=
+            !made.ok() && (node.documents.has_value() || hold_out_ != nullptr);
         if (is_packed && !located_ && absl::IsInvalidArgument(made.status())) {
           located_ = true;
           return Prepend(made.status(), ToString(packing_->location));
@@ -147,6 +154,11 @@ class GraphBuilder {
       }
       case NodeKind::kDataset:
         PONIENTE_RETURN_IF_ERROR(CheckWindows(*node.dataset));
+        if (hold_out_ != nullptr) {
+          return absl::InvalidArgumentError(
+              "is a dataset of the program's own, of which nothing is held "
+              "out: state hold_out for the sources beside it");
+        }
         return node.dataset;
       case NodeKind::kUse:
         return BuildNode(node.children[0],
@@ -399,6 +411,8 @@ class GraphBuilder {
   // What the node that is built, or the next above it that says it, states of
   // packing; null if none does.
   const NodePacking* packing_ = nullptr;
+  // Likewise what is held out.
+  const NodeHoldOut* hold_out_ = nullptr;
   bool located_ = false;
 };
 

@@ -42,9 +42,11 @@ class ConfigSources {
 
   // Returns the windows of a leaf. `reader` reads the selection of documents,
   // if the leaf has one. REQUIRES: Open() succeeded; the node is a leaf.
-  // `packing`: how its documents are packed; null if they are not.
+  // `packing`: how its documents are packed; null if they are not. `hold_out`:
+  // what is held out of it; null if nothing is.
   absl::StatusOr<DatasetPtr<TokenWindow>> Windows(const Node& node,
                                                   const PackingOptions* packing,
+                                                  const NodeHoldOut* hold_out,
                                                   SelectionReader* reader);
 
   // Returns the source of a leaf that Windows() made, or of one in a dataset of
@@ -72,6 +74,10 @@ class ConfigSources {
   absl::StatusOr<std::shared_ptr<const TokenSource>> OpenFiles(
       const Node& node) const;
   const std::shared_ptr<const TokenSource>& Opened(const Node& node) const;
+  // The documents that the node reads; null: all.
+  absl::StatusOr<std::shared_ptr<const Selection>> DocumentsOf(
+      const Node& node, const NodeHoldOut* hold_out,
+      SelectionReader* reader) const;
   absl::Status CheckSomeWindow() const;
   std::string Located(const std::string& path) const;
 
