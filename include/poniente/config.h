@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,6 +21,7 @@
 #include "poniente/loader.h"
 #include "poniente/run.h"
 #include "poniente/schedule.h"
+#include "poniente/selection.h"
 #include "poniente/token_window.h"
 
 namespace poniente {
@@ -41,6 +43,11 @@ struct ConfigSource {
   std::shared_ptr<const TokenSource> data = nullptr;
   // False if the source is only a number of tokens.
   bool is_readable = false;
+  // The documents and the windows that are read, of those of the source; null:
+  // all. What the source holds out, if anything.
+  std::shared_ptr<const Selection> documents = nullptr;
+  std::shared_ptr<const Selection> windows = nullptr;
+  std::optional<NodeHoldOut> hold_out = std::nullopt;
 };
 
 // A threshold that was computed from the scores of a file.
@@ -140,6 +147,17 @@ class Config {
   absl::StatusOr<std::unique_ptr<Loader>> OpenLoader() const;
   absl::StatusOr<std::unique_ptr<Loader>> OpenLoader(
       const LoaderOptions& options) const;
+
+  // Returns an evaluation (docs/evaluation.md) as a run of its own, which reads
+  // each of its samples once. All of them are opened with the configuration.
+  // NotFound, with the nearest name, if there is none of this name.
+  absl::StatusOr<Config> Eval(std::string_view name) const;
+  // Opens a loader over an evaluation, from its beginning. Of `options`, those
+  // that would change which samples it reads are the evaluation's own:
+  // start_step, last_batch, loss_weights, sharing.
+  absl::StatusOr<std::unique_ptr<Loader>> OpenEval(std::string_view name) const;
+  absl::StatusOr<std::unique_ptr<Loader>> OpenEval(
+      std::string_view name, const LoaderOptions& options) const;
 
  private:
   struct Parts;

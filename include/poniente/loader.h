@@ -129,7 +129,8 @@ struct LoaderOptions {
   // Every `report_every_steps` steps, log_sink receives a line of metrics about
   // them (MetricsLine()), on the thread that Next() resumes on. Default: 0
   // (never); the default sink is standard error. Sinks may call the loader's
-  // metrics(); exceptions they throw are dropped.
+  // metrics(); exceptions they throw are dropped. On rank 0, log_sink also
+  // receives a line when sources begin again (docs/metrics.md).
   uint64_t report_every_steps = 0;
   std::function<void(std::string_view)> log_sink = nullptr;
 

@@ -20,6 +20,12 @@ struct SourceMetrics {
       {};  // LoaderSource::path; the views of a component share one
   uint64_t samples = 0;
   uint64_t tokens = 0;
+  // The latest epoch of its samples since the loader began or was moved by
+  // Seek() or Resume() (now). 0: its first pass, or no sample yet.
+  uint64_t epoch = 0;
+  // How often the source has begun again: by how much its epoch has risen
+  // between samples. Moving the loader counts nothing.
+  uint64_t restarts = 0;
 };
 
 // How long this rank's loader has waited for a dataset that is not read from

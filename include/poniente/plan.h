@@ -186,6 +186,41 @@ struct PlannedRunChange {
   std::string change = {};
 };
 
+// A source of an evaluation, and the proof that training does not read it: the
+// documents (or windows) that the evaluation and each training source have
+// chosen from the same store are compared.
+struct PlannedEvalSource {
+  std::string path = {};
+  std::string location = {};
+  bool is_held_out = false;  // reads what training sources hold out
+  uint64_t windows = 0;      // before a limit of the evaluation
+  // Documents that are read, of those of the source; nullopt if they are not
+  // known.
+  std::optional<uint64_t> documents = std::nullopt;
+  std::optional<uint64_t> of_documents = std::nullopt;
+  // The documents that training sources read, too: 0 is the proof. Of windows
+  // (is_windows), the number of windows.
+  uint64_t trained = 0;
+  bool is_windows = false;
+  // Training sources over the same store that were compared, and those that the
+  // run never draws.
+  uint64_t compared_sources = 0;
+  std::vector<std::string> undrawn_sources = {};
+};
+
+// An evaluation (docs/evaluation.md).
+struct PlannedEval {
+  std::string name = {};
+  uint64_t samples = 0;
+  uint64_t batches = 0;
+  uint64_t tokens = 0;
+  uint64_t batch_size = 0;
+  uint32_t seq_len = 0;
+  uint64_t every_steps = 0;  // 0: the trainer decides
+  uint64_t times = 0;        // in the run; 0 if the trainer decides
+  std::vector<PlannedEvalSource> sources = {};
+};
+
 struct PlannedRun {
   uint64_t steps = 0;
   uint64_t samples = 0;
@@ -205,6 +240,8 @@ struct PlannedRun {
   std::vector<PlannedRunSource> sources = {};
   AttentionSaved attention = {};
   PlannedRunSeries series = {};
+  // Those of the configuration; empty for a tree without one.
+  std::vector<PlannedEval> evals = {};
 
   // Bytes read, in the stored width of tokens.
   double bytes = 0;
@@ -233,7 +270,8 @@ inline constexpr double kMaxRepeats = 4;
 //
 // Complexity: O(nodes x (stages + stretches)), plus the look-up of at most some
 //     hundred thousand samples. It does not depend on the number of samples in
-//     the run.
+//     the run. For evaluations, O(documents of the stores that they share with
+//     training sources).
 absl::StatusOr<PlannedRun> MakePlan(
     const Config& config, std::optional<uint64_t> steps = std::nullopt,
     double max_repeats = kMaxRepeats);

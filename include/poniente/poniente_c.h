@@ -214,6 +214,17 @@ PONIENTE_API int32_t poniente_loader_open_text(const char* text,
                                                const char* folder,
                                                const poniente_options* options,
                                                poniente_loader** loader);
+/* Opens an evaluation of the run, [data.eval.NAME], by its name: a loader that
+ * reads each of its samples once, from the first (docs/evaluation.md).
+ * start_step of `options` is ignored. NOT_FOUND: there is none of this name. */
+PONIENTE_API int32_t poniente_loader_open_eval(const char* path,
+                                               const char* eval,
+                                               const poniente_options* options,
+                                               poniente_loader** loader);
+/* The same for a text in memory, as poniente_loader_open_text(). */
+PONIENTE_API int32_t poniente_loader_open_eval_text(
+    const char* text, const char* name, const char* folder, const char* eval,
+    const poniente_options* options, poniente_loader** loader);
 /* Waits for reads in flight and closes the loader. Batches stay valid. NULL has
  * no effect. */
 PONIENTE_API void poniente_loader_close(poniente_loader* loader);
@@ -263,8 +274,8 @@ PONIENTE_API int32_t poniente_loader_state(const poniente_loader* loader,
 PONIENTE_API int32_t poniente_loader_resume(poniente_loader* loader,
                                             const char* state);
 
-/* Changes of the run while it goes on (docs/journal.md). `change` is a text such
- * as: weights "code" 0.4 "web" 0.6 why "losses". poniente_loader_propose()
+/* Changes of the run while it goes on (docs/journal.md). `change` is a text
+ * such as: weights "code" 0.4 "web" 0.6 why "losses". poniente_loader_propose()
  * returns the line of the run's journal that says that it holds as soon as it
  * can, and changes nothing. Send it to all ranks; each steers by it between the
  * same two steps. `step` is then the first step that differs.
@@ -275,8 +286,8 @@ PONIENTE_API int32_t poniente_loader_steer(poniente_loader* loader,
                                            const char* line, uint64_t* step);
 /* Returns the step that was next when the last change was decided; -1 if there
  * is none. After a restart, decide nothing at this step and before. */
-PONIENTE_API int32_t poniente_loader_last_decision(
-    const poniente_loader* loader, int64_t* step);
+PONIENTE_API int32_t
+poniente_loader_last_decision(const poniente_loader* loader, int64_t* step);
 
 /* Facts about the whole run. Counts are 0 in a run without an end. */
 typedef struct poniente_run {

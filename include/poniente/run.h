@@ -186,6 +186,19 @@ struct NodeInfilling {
   friend bool operator==(const NodeInfilling&, const NodeInfilling&) = default;
 };
 
+// What is held out of a source (docs/evaluation.md): about this share of its
+// documents, or of its windows, chosen by a hash of `seed` and their number.
+// One of the two is above 0 and below 1.
+struct NodeHoldOut {
+  double documents = 0;
+  double windows = 0;
+  uint64_t seed = 0;    // never inherited
+  bool invert = false;  // reads only what is held out
+  SourceLocation location = {};
+
+  friend bool operator==(const NodeHoldOut&, const NodeHoldOut&) = default;
+};
+
 // Settings of a mixture that hold in all of its stages, as in MixtureOptions.
 struct NodeMixture {
   uint64_t block_size = MixtureOptions().block_size;
@@ -282,6 +295,7 @@ struct Node {
   // Of a source, or of all sources below.
   Node PackDocuments(PackingOptions options = {}) const;
   Node FillInTheMiddle(InfillingOptions options) const;
+  Node HoldOut(NodeHoldOut hold_out) const;
   Node Documents(NodeFilter filter) const;
   Node Filter(NodeFilter filter) const;
   Node Order(NodeOrder order) const;
@@ -321,6 +335,8 @@ struct Node {
   std::optional<NodePacking> pack_documents = std::nullopt;
   // Likewise.
   std::optional<NodeInfilling> fill_in_the_middle = std::nullopt;
+  // Unset: as the node above says; by default, nothing is held out.
+  std::optional<NodeHoldOut> hold_out = std::nullopt;
   std::optional<NodeFilter> documents = std::nullopt;  // kStore
   std::optional<NodeFilter> filter = std::nullopt;
   std::optional<NodeOrder> order = std::nullopt;
@@ -374,6 +390,29 @@ Node Concat(std::vector<NodePart> parts);
 // nodes, those of each use counted, is an error of Config::Create().
 Node Use(std::string name, Node node);
 
+// An evaluation: a finite set of samples in a fixed order (docs/evaluation.md).
+// It reads `data`, or with `held_out` what training sources hold out: those at
+// or below these paths ("small/code"), or all if there are no paths.
+struct RunEval {
+  std::string name = {};
+  Node data = {};
+  std::optional<std::vector<std::string>> held_out = std::nullopt;
+  uint64_t batch_size = 0;  // 0: that of the run
+  uint32_t seq_len = 0;     // 0: that of the run; windows have this length
+  // At most this many samples or tokens, not both. 0: no limit.
+  uint64_t max_samples = 0;
+  uint64_t max_tokens = 0;
+  uint64_t every_steps = 0;  // 0: the trainer decides
+  uint64_t seed = 0;         // of its order; never inherited
+  SourceLocation location = {};
+
+  // Whether it is due once `steps_done` steps are done.
+  bool IsDue(uint64_t steps_done) const {
+    return every_steps > 0 && steps_done > 0 && steps_done % every_steps == 0;
+  }
+  friend bool operator==(const RunEval&, const RunEval&) = default;
+};
+
 // The total that shares of a run are shares of.
 enum class ShareOf {
   kUnstated,  // steps; refused if batch size or length changes
@@ -397,8 +436,8 @@ struct RunBudget {
 // A run. Plain values: nothing is checked or opened before Config::Create() or
 // OpenLoader().
 //
-// Determinism: `io`, `catalogs` and `loader` (but `loader.last_batch`) never
-//     decide a token; everything else does.
+// Determinism: `io`, `catalogs`, `evals` and `loader` (but `loader.last_batch`)
+//     never decide a token; everything else does.
 struct Run {
   uint64_t seed = 0;        // at most 2^63 - 1
   uint64_t batch_size = 0;  // samples per step, over all ranks; required
@@ -420,6 +459,7 @@ struct Run {
   // (docs/journal.md); read where the run is opened, and made at the first
   // change. Empty: changes are not kept.
   std::string journal = {};
+  std::vector<RunEval> evals = {};
 
   // What [runtime] states; ToToml() leaves out what has no key: may_map and the
   // sinks. Of `loader`, rank, ranks and start_step are not part of a

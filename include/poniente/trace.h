@@ -82,6 +82,9 @@ class TracedRun {
   const std::vector<ConfigSource>& sources() const { return sources_; }
   const LoaderOptions& options() const { return options_; }
   const ByteReaderOptions& io_options() const { return io_options_; }
+  // Returns the evaluations of the configuration; none if it was made of its
+  // parts.
+  const std::vector<RunEval>& evals() const { return evals_; }
   // Returns TracedSample::view of a leaf.
   uint32_t ViewOf(uint32_t leaf) const { return views_[leaf]; }
 
@@ -133,11 +136,27 @@ class TracedRun {
   const std::vector<ConfigSource> sources_;
   const LoaderOptions options_;
   const ByteReaderOptions io_options_;
+  std::vector<RunEval> evals_;
   // Views of the leaves.
   std::vector<uint32_t> views_;
   // Last names of the leaves (TracedSample::source).
   std::vector<std::string> names_;
 };
+
+// Whether training never reads a document because it is held out, and which
+// evaluations read it instead.
+struct HeldOutBy {
+  bool is_held_out = false;
+  std::vector<std::string> evals = {};
+};
+// Returns this for a document of the training source at `path`, or for an item
+// of a source that holds windows out. NotFound if there is no such source;
+// OutOfRange if it has no such document or item.
+absl::StatusOr<HeldOutBy> HeldOutDocument(const Config& config,
+                                          std::string_view path,
+                                          uint64_t document);
+absl::StatusOr<HeldOutBy> HeldOutItem(const Config& config,
+                                      std::string_view path, Index item);
 
 }  // namespace poniente
 

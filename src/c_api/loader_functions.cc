@@ -46,6 +46,18 @@ static_assert(PONIENTE_CHANGE_THRESHOLDS ==
               KindOf(StepChange::Kind::kThresholds));
 static_assert(PONIENTE_CHANGE_DECISION == KindOf(StepChange::Kind::kDecision));
 
+absl::Status OpenEval(const absl::StatusOr<Config>& config, const char* name,
+                      const poniente_options* options, poniente_loader** out) {
+  PONIENTE_RETURN_IF_ERROR(config.status());
+  PONIENTE_ASSIGN_OR_RETURN(const Config eval, config->Eval(name));
+  LoaderOptions loader_options = eval.loader_options();
+  PONIENTE_RETURN_IF_ERROR(ApplyOptions(options, &loader_options));
+  PONIENTE_ASSIGN_OR_RETURN(std::unique_ptr<Loader> loader,
+                            config->OpenEval(name, loader_options));
+  *out = new poniente_loader(eval, loader_options, std::move(loader));
+  return absl::OkStatus();
+}
+
 absl::StatusOr<MetricLabels> LabelsFrom(const char* const* labels) {
   MetricLabels pairs;
   for (; labels != nullptr && labels[0] != nullptr; labels += 2) {
@@ -86,6 +98,33 @@ int32_t poniente_loader_open_text(const char* text, const char* name,
     return Open(Config::Parse(text, name == nullptr ? "config" : name,
                               folder == nullptr ? "" : folder),
                 options, loader);
+  });
+}
+
+int32_t poniente_loader_open_eval(const char* path, const char* eval,
+                                  const poniente_options* options,
+                                  poniente_loader** loader) {
+  return AtBoundary([&]() -> absl::Status {
+    PONIENTE_RETURN_IF_NULL(loader);
+    *loader = nullptr;
+    PONIENTE_RETURN_IF_NULL(path);
+    PONIENTE_RETURN_IF_NULL(eval);
+    return OpenEval(Config::Load(path), eval, options, loader);
+  });
+}
+
+int32_t poniente_loader_open_eval_text(const char* text, const char* name,
+                                       const char* folder, const char* eval,
+                                       const poniente_options* options,
+                                       poniente_loader** loader) {
+  return AtBoundary([&]() -> absl::Status {
+    PONIENTE_RETURN_IF_NULL(loader);
+    *loader = nullptr;
+    PONIENTE_RETURN_IF_NULL(text);
+    PONIENTE_RETURN_IF_NULL(eval);
+    return OpenEval(Config::Parse(text, name == nullptr ? "config" : name,
+                                  folder == nullptr ? "" : folder),
+                    eval, options, loader);
   });
 }
 

@@ -8,6 +8,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "config/config_parts.h"
+#include "config/evals.h"
 #include "config/parse/run_parser.h"
 #include "config/run_checks.h"
 #include "config/run_nodes.h"
@@ -107,6 +109,9 @@ void PutUnstated(const Node& described, Node* checked) {
     PutLocation(described.fill_in_the_middle->location,
                 &checked->fill_in_the_middle->location);
   }
+  if (described.hold_out) {
+    PutLocation(described.hold_out->location, &checked->hold_out->location);
+  }
   PutLocation(described.documents, &checked->documents);
   PutLocation(described.filter, &checked->filter);
   if (described.order) {
@@ -120,17 +125,6 @@ void PutUnstated(const Node& described, Node* checked) {
 
 }  // namespace
 
-struct Config::Parts {
-  Run run;
-  std::vector<std::string> warnings;
-  LoaderOptions loader;
-  internal::BuiltRun built;  // before any change
-  // Absolute; empty if the run has none.
-  std::string journal_path;
-  Journal journal;
-  internal::SteeredRun steered;
-};
-
 Config::Config(std::shared_ptr<const Parts> parts) : parts_(std::move(parts)) {}
 
 absl::StatusOr<Config> Config::Open(Run run,
@@ -141,6 +135,15 @@ absl::StatusOr<Config> Config::Open(Run run,
   run.folder = AbsoluteFolder(run.folder);
   std::move(built.warnings.begin(), built.warnings.end(),
             std::back_inserter(warnings));
+  std::vector<Config> evals;
+  for (const RunEval& eval : run.evals) {
+    PONIENTE_ASSIGN_OR_RETURN(Run own, internal::EvalRunOf(run, eval));
+    PONIENTE_ASSIGN_OR_RETURN(Config opened, Open(std::move(own), {}));
+    PONIENTE_RETURN_IF_ERROR(internal::CheckEval(eval, opened));
+    internal::WarnOfTrained(run, built.sources, eval, opened.sources(),
+                            &warnings);
+    evals.push_back(std::move(opened));
+  }
   LoaderOptions loader = internal::LoaderOptionsOf(run);
   std::string journal_path;
   Journal journal;
@@ -155,9 +158,10 @@ absl::StatusOr<Config> Config::Open(Run run,
     return internal::Prepend(steered.status(),
                              internal::ToString(run.journal_location));
   }
-  return Config(std::make_shared<const Parts>(Parts{
-      std::move(run), std::move(warnings), std::move(loader), std::move(built),
-      std::move(journal_path), std::move(journal), *std::move(steered)}));
+  return Config(std::make_shared<const Parts>(
+      Parts{std::move(run), std::move(warnings), std::move(loader),
+            std::move(built), std::move(journal_path), std::move(journal),
+            *std::move(steered), std::move(evals)}));
 }
 
 absl::StatusOr<Config> Config::Load(const std::string& path) {
@@ -186,6 +190,10 @@ absl::StatusOr<Config> Config::Create(const Run& run) {
   Run checked = std::move(parsed->run);
   PutUnstated(run.data, &checked.data);
   PutLocations(run.stages, &checked.stages);
+  for (size_t i = 0; i < run.evals.size(); ++i) {
+    PutUnstated(run.evals[i].data, &checked.evals[i].data);
+    PutLocation(run.evals[i].location, &checked.evals[i].location);
+  }
   PutLocation(run.location, &checked.location);
   PutLocation(run.seq_len_location, &checked.seq_len_location);
   PutLocation(run.journal_location, &checked.journal_location);

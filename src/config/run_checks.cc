@@ -141,6 +141,10 @@ class MistakeFinder {
             "are not");
       }
     }
+    if (node.hold_out.has_value() && node.hold_out->documents != 0 &&
+        node.hold_out->windows != 0) {
+      Lost("holds out documents and windows: state one of them");
+    }
     CheckFilter(node.documents);
     CheckFilter(node.filter);
     if (node.order.has_value()) {
@@ -270,7 +274,26 @@ class MistakeFinder {
     for (const SeqLenStage& change : run_.seq_lens) CheckPoint(change.start);
   }
 
+  void CheckEvals() {
+    std::set<std::string_view> names;
+    for (const RunEval& eval : run_.evals) {
+      key_ = absl::StrCat("data.eval.", eval.name);
+      CheckUtf8(eval.name);
+      if (!names.insert(eval.name).second) Fatal("has the name of another");
+      if (eval.held_out.has_value()) {
+        for (const std::string& path : *eval.held_out) CheckUtf8(path);
+        if (eval.data != Node()) Lost("states data and held_out");
+      } else if (eval.data == Node()) {
+        Fatal("says nothing to read: state data or held_out");
+      }
+      if (!eval.data.stages.empty()) {
+        Lost("has stages, but an evaluation has none");
+      }
+    }
+  }
+
   void CheckRun() {
+    CheckEvals();
     key_ = "run";
     if (run_.seed > uint64_t{INT64_MAX}) {
       Fatal("has seed ", run_.seed, ": a seed is at most 2^63 - 1");

@@ -137,6 +137,15 @@ Node Node::FillInTheMiddle(InfillingOptions options) const {
   return node;
 }
 
+Node Node::HoldOut(NodeHoldOut stated) const {
+  Node node = *this;
+  if (node.hold_out.has_value() && node.mistake.empty()) {
+    node.mistake = "states HoldOut() twice: call it once";
+  }
+  node.hold_out = std::move(stated);
+  return node;
+}
+
 Node Node::Documents(NodeFilter chosen) const {
   Node node = Before(*this, 0);
   node.documents = std::move(chosen);

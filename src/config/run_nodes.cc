@@ -145,6 +145,17 @@ bool HasInfilledSource(const Node& node, bool is_above) {
                      });
 }
 
+std::string HoldOutText(const NodeHoldOut& hold_out, bool all) {
+  Keys keys;
+  if (hold_out.documents != 0) {
+    keys.Add("documents", Float(hold_out.documents));
+  }
+  if (hold_out.windows != 0) keys.Add("windows", Float(hold_out.windows));
+  if (all || hold_out.seed != 0) keys.Add("seed", hold_out.seed);
+  if (hold_out.invert) keys.Add("invert", Boolean(true));
+  return keys.Inline();
+}
+
 LoaderOptions LoaderOptionsOf(const Run& run) {
   LoaderOptions options = run.loader;
   CollectLossWeights(run.data, "", &options);
@@ -159,6 +170,11 @@ LoaderOptions LoaderOptionsOf(const Run& run) {
 
 void ForEachNode(const Run& run, const VisitNode& visit) {
   VisitBelow("data", run.data, 0, visit);
+  for (const RunEval& eval : run.evals) {
+    if (eval.held_out.has_value()) continue;
+    VisitBelow(absl::StrCat("data.eval.", TomlKey(eval.name)), eval.data, 1,
+               visit);
+  }
 }
 
 std::vector<std::string> DatasetKeys(const Run& run) {

@@ -63,6 +63,9 @@ inline bool IsInfilled(const Node& node, bool is_above) {
 }
 // Returns whether a source at or below the node is.
 bool HasInfilledSource(const Node& node, bool is_above);
+// Returns the hold-out as an inline table of TOML. `all`: also what is as by
+// default.
+std::string HoldOutText(const NodeHoldOut& hold_out, bool all);
 
 // Returns the loader's options, with the loss weights of the nodes.
 LoaderOptions LoaderOptionsOf(const Run& run);

@@ -65,6 +65,7 @@ absl::Status Loader::Core::Seek(uint64_t step) {
     if (is_closed_) return internal::LoaderClosed();
     Restart(step);
     if (!edition_->run.schedule.Has(step)) window_.EndAt(step);
+    counters_.MovedTo(step);
     UpdateReadyEvent();
   }
   changed_.NotifyAll();

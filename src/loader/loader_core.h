@@ -151,8 +151,15 @@ class Loader::Core {
   void CountConsumerFetch(const Fetch& fetch);
   void Arrive(std::list<Fetch>::iterator fetch, Fetched fetched);
   static internal::FetchEnd EndOf(const Fetched& fetched, bool is_wanted);
-  void Report() {
+  // `step`: of the batch that has been handed out.
+  void Report(uint64_t step) {
     reports_.AfterStep([this] { return metrics(); });
+    if (!says_epochs()) return;
+    reports_.AfterEpochs(step, counters_.HasEpochNews() ? &counters_ : nullptr);
+  }
+  // One rank speaks for all.
+  bool says_epochs() const {
+    return options_.rank == 0 && options_.context.rank == 0;
   }
   void CloseAndCancel();
   void Restart(uint64_t step) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);

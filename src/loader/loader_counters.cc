@@ -7,7 +7,8 @@
 #include "util/check.h"
 
 namespace poniente::internal {
-LoaderCounters::LoaderCounters(std::span<const TreeLeaf> leaves) {
+LoaderCounters::LoaderCounters(std::span<const TreeLeaf> leaves)
+    : epochs_(leaves) {
   for (const TreeLeaf& leaf : leaves) {
     counted_.sources.emplace_back().path = leaf.path;
   }
@@ -65,10 +66,29 @@ void LoaderCounters::CountSamples(const Batch& batch) {
   counted_.samples += batch.num_samples();
   counted_.tokens += batch.num_samples() * seq_len;
   for (size_t i = 0; i < batch.num_samples(); ++i) {
-    SourceMetrics& source = counted_.sources[batch.source(i)];
+    const SampleProvenance& from = batch.provenance(i);
+    SourceMetrics& source = counted_.sources[from.source];
     ++source.samples;
     source.tokens += seq_len;
+    source.epoch = std::max(source.epoch, from.epoch);
+    source.restarts += epochs_.Restarts(from.source, from.epoch);
   }
+}
+
+void LoaderCounters::MovedTo(uint64_t step) {
+  MutexLock lock(&mu_);
+  epochs_.MoveTo(step);
+  for (SourceMetrics& source : counted_.sources) source.epoch = 0;
+}
+
+bool LoaderCounters::HasEpochNews() const {
+  MutexLock lock(&mu_);
+  return epochs_.has_news();
+}
+
+std::vector<EpochNews> LoaderCounters::TakeEpochNews() {
+  MutexLock lock(&mu_);
+  return epochs_.TakeNews();
 }
 
 void LoaderCounters::GaveUp(Clock::time_point now) {

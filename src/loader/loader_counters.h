@@ -9,9 +9,11 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "loader/fetch_times.h"
+#include "loader/source_epochs.h"
 #include "poniente/batch.h"
 #include "poniente/dataset_tree.h"
 #include "poniente/metrics.h"
@@ -30,7 +32,8 @@ enum class FetchEnd {
 // consumer's. If not, it does once Asked() is called.
 enum class OpenWork { kCountsLater, kCounts };
 
-// Thread safety: any number of threads. Only Read() allocates memory.
+// Thread safety: any number of threads. Only Read() and TakeEpochNews()
+// allocate memory.
 class LoaderCounters {
  public:
   using Clock = std::chrono::steady_clock;
@@ -48,6 +51,13 @@ class LoaderCounters {
   // Asked(). The time that the consumer's executor then takes to resume the
   // consumer counts as the consumer's time.
   void Delivered(const Batch& batch, Clock::time_point ready);
+  // Call it when the next batch is that of `step`, unless it is that of the
+  // step before. Epochs of the sources are followed from there.
+  void MovedTo(uint64_t step);
+  // Returns which sources have begun again since the last call. HasEpochNews()
+  // is cheaper, and false after most batches.
+  bool HasEpochNews() const;
+  std::vector<EpochNews> TakeEpochNews();
   // Does the same for a batch of items, each of which counts as a token.
   void Delivered(uint64_t items, Clock::time_point ready);
   void GaveUp(Clock::time_point now);
@@ -88,6 +98,7 @@ class LoaderCounters {
 
   mutable Mutex mu_;
   LoaderMetrics counted_ ABSL_GUARDED_BY(mu_);
+  SourceEpochs epochs_ ABSL_GUARDED_BY(mu_);
   bool is_startup_ ABSL_GUARDED_BY(mu_) = true;
   // The time since which Next() has been waiting; or else the time since which
   // the consumer has been working, if it has begun at all.

@@ -45,6 +45,7 @@ Loader::Core::Core(internal::SteeredRun run, LoaderOptions options)
       window_(options_.start_step, options_.prefetch_batches,
               options_.prefetch_bytes),
       journal_(options_.journal) {
+  counters_.MovedTo(options_.start_step);
   if (options_.waits_for_held) {
     slots_->OnReturn([this] { TryToNotify(); });
   }

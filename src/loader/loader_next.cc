@@ -154,6 +154,7 @@ absl::StatusOr<bool> Loader::Core::TakeReady(Offer* offer) {
 void Loader::Core::Deliver(uint64_t generation, Ready* ready) {
   Batch& batch = **ready->fetched;
   internal::BatchAccess::MarkHeld(&batch);
+  const uint64_t step = batch.step();
   counters_.Delivered(batch, ready->since);
   {
     MutexLock lock(&mu_);
@@ -163,7 +164,7 @@ void Loader::Core::Deliver(uint64_t generation, Ready* ready) {
     TryToStartFetches();
     UpdateReadyEvent();
   }
-  Report();
+  Report(step);
 }
 
 // What was taken is the next one again, unless a Seek() came between.

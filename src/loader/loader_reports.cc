@@ -45,4 +45,14 @@ void LoaderReports::AfterStep(const std::function<LoaderMetrics()>& read) {
   }
 }
 
+void LoaderReports::AfterEpochs(uint64_t step, LoaderCounters* news) {
+  try {
+    if (news != nullptr) epochs_.Add(step, news->TakeEpochNews());
+    if (const std::optional<std::string> line = epochs_.AfterStep(step)) {
+      EmitLine(log_sink_, "", *line);
+    }
+  } catch (...) {  // no memory: a line less
+  }
+}
+
 }  // namespace poniente::internal

@@ -8,6 +8,8 @@
 #include <functional>
 #include <string_view>
 
+#include "loader/epoch_lines.h"
+#include "loader/loader_counters.h"
 #include "loader/stall_watch.h"
 #include "poniente/metrics.h"
 
@@ -30,6 +32,10 @@ class LoaderReports {
   // there may be something to report. Never throws.
   void AfterStep(const std::function<LoaderMetrics()>& read);
 
+  // Call it after each step of a loader that says which sources begin again,
+  // with what counters_ know of that; null if nothing is new. Never throws.
+  void AfterEpochs(uint64_t step, LoaderCounters* news);
+
  private:
   const uint64_t every_steps_;
   const LineSink log_sink_;
@@ -37,6 +43,7 @@ class LoaderReports {
   uint64_t steps_ = 0;
   LoaderMetrics reported_;
   StallWatch watch_;
+  EpochLines epochs_;
 };
 
 }  // namespace poniente::internal

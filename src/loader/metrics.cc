@@ -103,6 +103,7 @@ LoaderMetrics MetricsSince(const LoaderMetrics& before, LoaderMetrics now) {
   for (size_t i = 0; i < sources; ++i) {
     now.sources[i].samples -= before.sources[i].samples;
     now.sources[i].tokens -= before.sources[i].tokens;
+    now.sources[i].restarts -= before.sources[i].restarts;
   }
   const size_t datasets = std::min(before.datasets.size(), now.datasets.size());
   for (size_t i = 0; i < datasets; ++i) {

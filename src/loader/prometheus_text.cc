@@ -2,6 +2,7 @@
 // Writes Prometheus' text format 0.0.4. It consists of families: first the help
 // and the type of a family, then its series. No series may appear twice.
 
+#include <algorithm>
 #include <charconv>
 #include <map>
 #include <variant>
@@ -171,16 +172,18 @@ std::string Common(const MetricLabels& labels) {
   return text;
 }
 
-// Returns the sums of `count` by label. Adds up sources with equal labels,
-// because a series may appear only once.
+// Returns the values of `count` by label. A series may appear only once, so
+// sources with equal labels are added up; of epochs, the latest is returned.
 std::map<std::string, uint64_t> BySource(const LoaderMetrics& metrics,
                                          uint64_t SourceMetrics::*count) {
-  std::map<std::string, uint64_t> sums;
+  std::map<std::string, uint64_t> values;
   for (const SourceMetrics& source : metrics.sources) {
-    sums[absl::StrCat("source=\"", LabelValue(source.path), "\"")] +=
-        source.*count;
+    uint64_t& value =
+        values[absl::StrCat("source=\"", LabelValue(source.path), "\"")];
+    value = count == &SourceMetrics::epoch ? std::max(value, source.*count)
+                                           : value + source.*count;
   }
-  return sums;
+  return values;
 }
 
 // Returns the sums of the datasets' seconds by labels, which may be equal as
@@ -226,6 +229,10 @@ std::string PrometheusText(std::span<const LabelledMetrics> loaders) {
   };
   add_sources("samples_total", "Samples handed out.", &SourceMetrics::samples);
   add_sources("tokens_total", "Tokens handed out.", &SourceMetrics::tokens);
+  add_sources("source_epoch", "Latest epoch of the samples handed out.",
+              &SourceMetrics::epoch);
+  add_sources("source_restarts_total", "Times that the source began again.",
+              &SourceMetrics::restarts);
   for (const Series& series : kSeries) {
     writer.Family(series.name, series.help);
     for (const LabelledMetrics& loader : loaders) {

@@ -63,6 +63,10 @@ TEST_F(CApiTest, NullForALoaderOrItsResultsIsAnError) {
                     poniente_loader_open_text(nullptr, "", "", nullptr, &made));
   EXPECT_NULL_ERROR("loader",
                     poniente_loader_open_text("", "", "", nullptr, nullptr));
+  EXPECT_NULL_ERROR("eval",
+                    poniente_loader_open_eval("x", nullptr, nullptr, &made));
+  EXPECT_NULL_ERROR("eval", poniente_loader_open_eval_text("", "", "", nullptr,
+                                                           nullptr, &made));
   EXPECT_NULL_ERROR("loader", poniente_loader_next(none, &batch));
   EXPECT_NULL_ERROR("batch", poniente_loader_next(loader, nullptr));
   EXPECT_NULL_ERROR("loader", poniente_loader_stop(none));

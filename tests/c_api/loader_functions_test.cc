@@ -292,6 +292,35 @@ TEST_F(CApiTest, OpensAFile) {
   EXPECT_EQ(IdsOf(Next(loader).get()), IdsOf(Next(Open()).get()));
 }
 
+TEST_F(CApiTest, OpensAnEvaluationOnce) {
+  const std::string text = std::string(kRun) +
+                           "[data.eval.e]\npath = 'b'\nshuffle = false\n"
+                           "batch_size = 5\nseq_len = 10\n";
+  WriteFile(dir_.path("run.toml"), text);
+  poniente_loader* opened = nullptr;
+  ASSERT_DONE(poniente_loader_open_eval(dir_.path("run.toml").c_str(), "e",
+                                        nullptr, &opened));
+  const LoaderPtr loader(opened);
+  std::vector<uint32_t> ids;
+  poniente_batch* batch = nullptr;
+  int32_t code;
+  while ((code = poniente_loader_next(loader.get(), &batch)) == PONIENTE_OK) {
+    const BatchPtr held(batch);
+    for (const uint32_t id : IdsOf(held.get())) ids.push_back(id);
+  }
+  EXPECT_EQ(code, PONIENTE_OUT_OF_RANGE);
+  ASSERT_EQ(ids.size(), 770u) << "77 windows of 777 tokens";
+  for (size_t t = 0; t < ids.size(); ++t) EXPECT_EQ(ids[t], StoreToken(1, t));
+  ASSERT_DONE(poniente_loader_open_eval_text(
+      text.c_str(), nullptr, dir_.path().c_str(), "e", nullptr, &opened));
+  EXPECT_EQ(IdsOf(Next(LoaderPtr(opened)).get()),
+            std::vector<uint32_t>(ids.begin(), ids.begin() + 50));
+  EXPECT_ERROR(poniente_loader_open_eval(dir_.path("run.toml").c_str(), "f",
+                                         nullptr, &opened),
+               NOT_FOUND, HasSubstr("there is no evaluation 'f'"));
+  EXPECT_EQ(opened, nullptr);
+}
+
 TEST_F(CApiTest, MoreBatchesThanMaxHeldAreResourceExhausted) {
   poniente_options options = Options();
   options.max_held = 1;

@@ -29,6 +29,9 @@ class RandomRun {
     if (Chance(5)) data += "journal = \"changes.journal\"\n";
     if (Chance(5)) data += "last_batch = \"drop\"\n";
     if (Chance(2)) data += "shares_of = \"tokens\"\n";
+    // Refused where a source below is packed, or states overlap.
+    const bool holds_out = Chance(6);
+    if (holds_out) data += "hold_out = { windows = 0.2, seed = 3 }\n";
     std::string nodes;
     has_shared_ = false;
     if (Chance(2)) {
@@ -48,7 +51,7 @@ class RandomRun {
                                        ", y = ", Node(2), " }\n")
                         : "path = \"a\"\nfilter = { fraction = 0.3 }\n";
     }
-    return absl::StrCat(data, nodes, Stages(), Runtime());
+    return absl::StrCat(data, nodes, Evals(holds_out), Stages(), Runtime());
   }
 
  private:
@@ -135,6 +138,23 @@ class RandomRun {
     if (Chance(4)) node.insert(1, " loss_weight = 0.25,");
     if (Chance(6)) node.insert(1, " max_epochs = 1000,");
     return node;
+  }
+
+  std::string Evals(bool holds_out) {
+    std::string text;
+    if (Chance(4)) {
+      absl::StrAppend(&text, "[data.eval.\"own one\"]\npath = \"c\"\n",
+                      Chance(2) ? "shuffle = false\n" : "max_samples = 7\n",
+                      Chance(2) ? "every_steps = 3\nseed = 8\n" : "");
+    }
+    if (Chance(5) && has_shared_) {
+      text += "[data.eval.used]\nuse = \"shared\"\nbatch_size = 3\n";
+    }
+    if (holds_out && Chance(2)) {
+      absl::StrAppend(&text, "[data.eval.held]\nheld_out = ",
+                      Chance(2) ? "true" : "[\"x\"]", "\nseq_len = 40\n");
+    }
+    return text;
   }
 
   std::string Stages() {

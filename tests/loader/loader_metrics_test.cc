@@ -340,6 +340,7 @@ TEST(LoaderMetricsTest, ALineEverySoManyStepsOfTheLoader) {
   options.report_every_steps = 10;
   Loader* asked = nullptr;
   options.log_sink = [&](std::string_view line) {
+    if (line.find("epoch") != std::string_view::npos) return;
     lines.emplace_back(line);
     EXPECT_EQ(asked->metrics().steps, 10 * lines.size()) << "from the sink";
   };

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "absl/strings/str_split.h"
+#include "loader/epoch_lines.h"
 #include "loader/loader_counters.h"
 #include "tests/support/made_batch.h"
 
@@ -81,9 +82,24 @@ std::vector<std::string> BlocksOfThePage() {
 
 TEST(MetricsPageTest, ShowsTheLineAndTheTextOfASmallRun) {
   const std::vector<std::string> blocks = BlocksOfThePage();
-  ASSERT_EQ(blocks.size(), 3u) << "code, line, text";
-  EXPECT_EQ(blocks[1], MetricsLine(SmallRun()) + "\n");
-  EXPECT_EQ(blocks[2], PrometheusText(SmallRun()));
+  ASSERT_EQ(blocks.size(), 4u) << "code, lines of epochs, line, text";
+  EXPECT_EQ(blocks[2], MetricsLine(SmallRun()) + "\n");
+  EXPECT_EQ(blocks[3], PrometheusText(SmallRun()));
+}
+
+TEST(MetricsPageTest, ShowsTheLinesOfSourcesThatBeginAgain) {
+  internal::EpochLines lines;
+  std::string text;
+  for (uint64_t step = 5200; step <= 5210; ++step) {
+    if (step == 5200) {
+      lines.Add(step, std::vector<internal::EpochNews>{{"wiki", 2, true},
+                                                       {"small/code", 1}});
+    } else if (step == 5207) {
+      lines.Add(step, std::vector<internal::EpochNews>{{"small/math", 1}});
+    }
+    if (const auto line = lines.AfterStep(step)) text += *line + "\n";
+  }
+  EXPECT_EQ(BlocksOfThePage()[1], text);
 }
 
 TEST(LoaderMetricsTest, RatiosOfNothingAreZero) {
@@ -112,6 +128,31 @@ TEST(MetricsSinceTest, SubtractsWhatGrowsAndKeepsWhatIsNow) {
   EXPECT_EQ(interval.longest_stall_seconds, 0.25);
   EXPECT_EQ(interval.batches_ready, 1u);
   EXPECT_EQ(interval.next_step, 3u);
+}
+
+TEST(MetricsSinceTest, RestartsAreSubtractedAndEpochsAreNow) {
+  LoaderMetrics before = SmallRun();
+  before.sources[2].epoch = 3;
+  before.sources[2].restarts = 3;
+  LoaderMetrics now = before;
+  now.sources[2].epoch = 5;
+  now.sources[2].restarts = 5;
+  const LoaderMetrics interval = MetricsSince(before, now);
+  EXPECT_EQ(interval.sources[2].epoch, 5u);
+  EXPECT_EQ(interval.sources[2].restarts, 2u);
+}
+
+// Views of a component: a series may appear only once.
+TEST(PrometheusTextTest, OfSourcesOfOnePathTheLatestEpochAndAllRestarts) {
+  LoaderMetrics metrics;
+  metrics.sources = {{.path = "web", .epoch = 2, .restarts = 2},
+                     {.path = "web", .epoch = 5, .restarts = 3}};
+  EXPECT_THAT(
+      PrometheusText(metrics),
+      AllOf(HasSubstr("poniente_loader_source_epoch{source=\"web\"} 5\n"),
+            HasSubstr("# TYPE poniente_loader_source_epoch gauge\n"),
+            HasSubstr(
+                "poniente_loader_source_restarts_total{source=\"web\"} 5\n")));
 }
 
 // A number that MetricsSince() forgets would be the same in this interval.

@@ -28,6 +28,7 @@ absl::StatusOr<RunDiff> DiffRuns(const TracedRun& a, const TracedRun& b,
   internal::AppendScheduleDifferences(a, b, diff.compared, &diff.differences);
   internal::AppendLoaderDifferences(a.options(), b.options(),
                                     &diff.differences);
+  internal::AppendEvalDifferences(a.evals(), b.evals(), &diff.differences);
   internal::AppendIoDifferences(a.io_options(), b.io_options(),
                                 &diff.differences);
   std::stable_partition(

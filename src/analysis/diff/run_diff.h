@@ -11,7 +11,7 @@
 namespace poniente::internal {
 
 // Append what differs in the trees of datasets, in the schedules, in how
-// batches are made, and in how stores are read.
+// batches are made, in the evaluations, and in how stores are read.
 void AppendTreeDifferences(const TracedRun& a, const TracedRun& b,
                            const ComparedSamples& compared,
                            std::vector<RunDifference>* differences);
@@ -20,6 +20,9 @@ void AppendScheduleDifferences(const TracedRun& a, const TracedRun& b,
                                std::vector<RunDifference>* differences);
 void AppendLoaderDifferences(const LoaderOptions& a, const LoaderOptions& b,
                              std::vector<RunDifference>* differences);
+void AppendEvalDifferences(const std::vector<RunEval>& a,
+                           const std::vector<RunEval>& b,
+                           std::vector<RunDifference>* differences);
 void AppendIoDifferences(const ByteReaderOptions& a, const ByteReaderOptions& b,
                          std::vector<RunDifference>* differences);
 

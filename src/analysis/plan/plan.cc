@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "analysis/plan/plan_evals.h"
 #include "analysis/plan/plan_series.h"
 #include "analysis/plan/plan_sources.h"
 #include "analysis/plan/plan_steps.h"
@@ -82,6 +83,7 @@ absl::StatusOr<PlannedRun> MakePlan(const Config& config,
     plan.changes.push_back({entry.number, schedule.StepOf(entry.sample),
                             ToText(entry.change).value()});
   }
+  PONIENTE_RETURN_IF_ERROR(internal::PlanEvals(config, &plan));
   return plan;
 }
 

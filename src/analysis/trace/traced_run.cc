@@ -102,7 +102,9 @@ TracedRun::TracedRun(DatasetPtr<TokenWindow> dataset, const Schedule& schedule,
 
 TracedRun::TracedRun(const Config& config)
     : TracedRun(config.dataset(), config.schedule(), config.sources(),
-                config.loader_options(), config.io_options()) {}
+                config.loader_options(), config.io_options()) {
+  evals_ = config.run().evals;
+}
 
 std::optional<uint64_t> TracedRun::steps() const {
   const LengthState length = dataset_->length_now();

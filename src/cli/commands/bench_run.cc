@@ -157,6 +157,7 @@ absl::StatusOr<BenchRun> RunLoader(const Config& config,
   loader_options.rank = options.rank.rank;
   loader_options.ranks = options.rank.ranks;
   loader_options.report_every_steps = 0;
+  loader_options.log_sink = [](std::string_view) {};  // of sources' epochs
   loader_options.warning_sink = [&run, &mutex](std::string_view warning) {
     const std::lock_guard lock(mutex);
     run.warnings.emplace_back(warning);

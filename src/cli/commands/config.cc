@@ -58,6 +58,10 @@ std::vector<std::string_view> PrefixesOf(KeyTable table) {
       return {"fill_in_the_middle.", "data.fill_in_the_middle."};
     case KeyTable::kLossMask:
       return {"loss_mask.", "data.loss_mask."};
+    case KeyTable::kHoldOut:
+      return {"hold_out.", "data.hold_out."};
+    case KeyTable::kEval:
+      return {"eval.", "data.eval."};
     case KeyTable::kBlockShuffle:
       return {"block_shuffle.", "data.block_shuffle."};
     case KeyTable::kBatchSize:

@@ -52,12 +52,14 @@ struct FindRequest {
   std::optional<uint64_t> item;
   std::string document;
   std::optional<StepRange> steps;
+  bool is_of_eval = false;
 };
 
 absl::StatusOr<FindRequest> ReadFindRequest(const Arguments& arguments) {
   FindRequest question;
   if (!arguments.Has("source")) return FindUsageError("give a --source");
   question.source = *arguments.Text("source");
+  question.is_of_eval = arguments.Has("eval");
   if (arguments.Has("item") == arguments.Has("document")) {
     return FindUsageError("give either an --item or a --document");
   }
@@ -114,7 +116,46 @@ absl::StatusOr<std::vector<TracedReading>> Answer(const TracedRun& run,
   return all;
 }
 
-void PrintFoundAsJson(const std::vector<TracedReading>& readings) {
+// A document or item that is held out.
+struct HeldOutNumber {
+  uint64_t number = 0;
+  std::vector<std::string> evals;
+};
+
+// Those of the question that are held out of training.
+absl::StatusOr<std::vector<HeldOutNumber>> HeldOutOf(
+    const Config& config, const TracedRun& run, const std::string& path,
+    const FindRequest& question) {
+  std::vector<HeldOutNumber> all;
+  if (question.is_of_eval) return all;  // which reads what is held out
+  std::vector<uint64_t> numbers;
+  if (question.item) {
+    numbers.push_back(*question.item);
+  } else {
+    PONIENTE_ASSIGN_OR_RETURN(numbers,
+                              DocumentsMeant(run, path, question.document));
+  }
+  for (const uint64_t number : numbers) {
+    PONIENTE_ASSIGN_OR_RETURN(
+        HeldOutBy held, question.item ? HeldOutItem(config, path, number)
+                                      : HeldOutDocument(config, path, number));
+    if (held.is_held_out) all.push_back({number, std::move(held.evals)});
+  }
+  return all;
+}
+
+// "held out for evaluation 'a', 'b'"
+std::string HeldOutWords(const HeldOutNumber& held) {
+  if (held.evals.empty()) return "held out; no evaluation reads it";
+  std::string names;
+  for (const std::string& eval : held.evals) {
+    absl::StrAppend(&names, names.empty() ? "'" : ", '", OneLine(eval), "'");
+  }
+  return absl::StrCat("held out for evaluation ", names);
+}
+
+void PrintFoundAsJson(const std::vector<TracedReading>& readings,
+                      const std::vector<HeldOutNumber>& held) {
   Json json;
   json["reads"] = Json::array();
   for (const TracedReading& found : readings) {
@@ -129,19 +170,30 @@ void PrintFoundAsJson(const std::vector<TracedReading>& readings) {
     if (found.document) row["document"] = *found.document;
     json["reads"].push_back(std::move(row));
   }
+  json["held_out"] = Json::array();
+  for (const HeldOutNumber& one : held) {
+    json["held_out"].push_back({{"number", one.number}, {"evals", one.evals}});
+  }
   PrintJson(json);
 }
 
 void PrintFoundAsText(const std::string& path, const FindRequest& question,
-                      const std::vector<TracedReading>& readings) {
+                      const std::vector<TracedReading>& readings,
+                      const std::vector<HeldOutNumber>& held) {
   std::cout << (question.item ? absl::StrCat("item ", *question.item)
                               : absl::StrCat("document '",
                                              OneLine(question.document), "'"))
             << " of '" << OneLine(path) << "': ";
-  if (readings.empty()) {
-    std::cout << "no sample reads it\n";
+  if (readings.empty() && held.size() == 1) {
+    std::cout << HeldOutWords(held.front()) << '\n';
     return;
   }
+  if (readings.empty()) std::cout << "no sample reads it\n";
+  for (const HeldOutNumber& one : held) {
+    std::cout << (question.item ? "item " : "document ") << one.number << ": "
+              << HeldOutWords(one) << '\n';
+  }
+  if (readings.empty()) return;
   std::cout << Plural(readings.size(), "sample") << " of "
             << (question.steps ? absl::StrCat("steps ", question.steps->begin,
                                               "..", question.steps->end - 1)
@@ -177,6 +229,7 @@ CommandSpec FindSpec() {
                    "this source has"},
                   {"item", "N", "the item's number in the source"},
                   {"document", "ID", "the document's number, or its name"},
+                  {"eval", "NAME", "search this evaluation instead of the run"},
                   {"steps", "a..b",
                    "search only steps a to b - 1; default: all"},
                   JournalOption(),
@@ -195,17 +248,21 @@ int RunFind(const std::vector<std::string>& args) {
   if (!question.ok()) {
     return FailUsage(std::string(question.status().message()));
   }
-  const auto config = LoadConfig(parsed.positionals()[0], parsed);
-  if (!config.ok()) return FailConfig(config.status());
+  const auto loaded = LoadConfig(parsed.positionals()[0], parsed);
+  if (!loaded.ok()) return FailConfig(loaded.status());
+  const auto config = EvalOrSelf(*loaded, parsed.Text("eval"));
+  if (!config.ok()) return Fail(config.status());
   const TracedRun run(*config);
   const auto path = run.FindSource(question->source);
   if (!path.ok()) return Fail(path.status());
   const auto found = Answer(run, *path, *question);
   if (!found.ok()) return Fail(found.status());
+  const auto held = HeldOutOf(*config, run, *path, *question);
+  if (!held.ok()) return Fail(held.status());
   if (parsed.Has("json")) {
-    PrintFoundAsJson(*found);
+    PrintFoundAsJson(*found, *held);
   } else {
-    PrintFoundAsText(*path, *question, *found);
+    PrintFoundAsText(*path, *question, *found, *held);
   }
   return kExitOk;
 }

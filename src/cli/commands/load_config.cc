@@ -43,4 +43,10 @@ absl::StatusOr<Config> LoadConfig(const std::string& path,
   return config;
 }
 
+absl::StatusOr<Config> EvalOrSelf(const Config& config,
+                                  const std::optional<std::string>& eval) {
+  if (!eval.has_value()) return config;
+  return config.Eval(*eval);
+}
+
 }  // namespace poniente::cli

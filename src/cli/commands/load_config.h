@@ -4,6 +4,7 @@
 #ifndef PONIENTE_CLI_COMMANDS_LOAD_CONFIG_H_
 #define PONIENTE_CLI_COMMANDS_LOAD_CONFIG_H_
 
+#include <optional>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -20,6 +21,11 @@ absl::StatusOr<Config> LoadConfig(const std::string& path);
 Option JournalOption();
 absl::StatusOr<Config> LoadConfig(const std::string& path,
                                   const Arguments& arguments);
+
+// Returns the evaluation `eval` of the configuration; the configuration itself
+// if it is not set.
+absl::StatusOr<Config> EvalOrSelf(const Config& config,
+                                  const std::optional<std::string>& eval);
 
 }  // namespace poniente::cli
 

@@ -275,6 +275,8 @@ CommandSpec ShowSpec() {
               "where each of its\nsamples comes from.",
           .options = {{"step", "S", "the step, from 0 on"},
                       {"rank", "r/R", "only what rank r of R ranks sees"},
+                      {"eval", "NAME",
+                       "a batch of this evaluation instead of a step"},
                       {"text", "",
                        "also print the tokens: as text if they are bytes or "
                        "their model is at hand, else as ids"},
@@ -305,8 +307,10 @@ int RunShow(const std::vector<std::string>& args) {
   auto found = TokenTexts::Create(parsed);
   if (!found.ok()) return Fail(found.status());
 
-  const auto config = LoadConfig(parsed.positionals()[0], parsed);
-  if (!config.ok()) return FailConfig(config.status());
+  const auto loaded = LoadConfig(parsed.positionals()[0], parsed);
+  if (!loaded.ok()) return FailConfig(loaded.status());
+  const auto config = EvalOrSelf(*loaded, parsed.Text("eval"));
+  if (!config.ok()) return Fail(config.status());
   const TracedRun run(*config);
   const auto shown = run.Show(*step, rank->rank, rank->ranks);
   if (!shown.ok()) return Fail(shown.status());

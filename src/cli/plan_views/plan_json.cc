@@ -4,6 +4,7 @@
 #include <cmath>
 #include <optional>
 
+#include "cli/plan_views/plan_evals.h"
 #include "cli/plan_views/plan_notes.h"
 
 namespace poniente::cli {
@@ -207,6 +208,7 @@ Json PlanJson(const PlannedRun& plan, bool with_series) {
   for (const PlannedRunSource& source : plan.sources) {
     json["sources"].push_back(SourceJson(source));
   }
+  json["evals"] = EvalsJson(plan);
   json["warnings"] = Warnings(plan);
   json["remarks"] = Remarks(plan);
   if (with_series) json["series"] = SeriesJson(plan.series);

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "cli/plan_views/plan_evals.h"
 #include "cli/plan_views/plan_notes.h"
 #include "cli/screen/console.h"
 #include "cli/screen/table.h"
@@ -244,6 +245,7 @@ void PrintPlan(const PlannedRun& plan, std::ostream& out) {
   PrintSamples(plan, out);
   PrintPacking(plan, out);
   PrintInfilling(plan, out);
+  PrintEvals(plan, out);
   if (plan.stages.size() > kMaxColumns) {
     out << "  (" << plan.stages.size()
         << " stages: counts of each are in --json)\n";

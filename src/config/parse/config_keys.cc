@@ -34,6 +34,7 @@ constexpr ConfigKey kKeys[] = {
 {kData, "batch_sizes", "array of tables", "", "none", "changes of the batch size that are independent of stages"},
 {kData, "seq_lens", "array of tables", "", "none", "changes of the length that are independent of stages"},
 {kData, "journal", "string", "", "none", "file of the [changes](journal.md) that are decided while the run goes on, by `Loader::Steer()` on rank 0; made at the first change"},
+{kData, "eval", "table of evaluations by name", "", "none", "[evaluations](#dataevalname): what is read at times to measure the model, and never decides what is trained on"},
 {kData, "nodes", "table of nodes by name", "", "none", "nodes that other nodes can `use`, any number of times"},
 
 {kNode, "path", "string", "", "", "a token store, a folder with a [catalogue](catalog.md) whose stores become one source, or [files of another project](formats.md); relative to the folder of the TOML file"},
@@ -59,6 +60,7 @@ constexpr ConfigKey kKeys[] = {
 {kNode, "vocab_size", "integer, 1 to 2^32", "ids", "required with `tokenizer`", "with `tokenizer`: every id is below this"},
 {kNode, "pack_documents", "boolean or table", "", "as the node above, else false", "of a source, or of all sources below: each document is kept whole and packed with others into windows, with little padding ([packing.md](packing.md)); if false, windows are cut from the documents end to end"},
 {kNode, "fill_in_the_middle", "table or false", "", "as the node above, else false", "of a source, or of all sources below: some documents are served as prefix, suffix and middle, with ids that mark these ([fim.md](fim.md))"},
+{kNode, "hold_out", "table", "", "as the node above, else nothing", "of a source, or of all sources below: documents or windows that training never reads ([evaluation.md](evaluation.md#hold-outs))"},
 {kNode, "documents", "table", "", "all", "with `path`: only windows of these documents, which are chosen as with `filter`"},
 {kNode, "filter", "table", "", "all", "only these items"},
 {kNode, "order", "table", "", "as they are", "items in the order of a score"},
@@ -127,6 +129,19 @@ constexpr ConfigKey kKeys[] = {
 {kLossMask, "column", "string", "", "the name that the format's project uses for ids", "the column or field that holds the mask"},
 {kLossMask, "no_loss", "integer", "", "see `loss`", "all numbers but this have loss; -100 for labels"},
 {kLossMask, "loss", "integer", "", "1 has loss, 0 has none", "only this number has loss; instead of `no_loss`"},
+
+{kHoldOut, "documents", "number, above 0, below 1", "", "", "about this share of the documents, chosen by a hash of their number in the store. A document that is held out stays so when others are appended"},
+{kHoldOut, "windows", "number, above 0, below 1", "", "", "about this share of the windows, instead of `documents`; documents that reach beyond a held-out window are trained on in part"},
+{kHoldOut, "seed", "integer, 0 to 2^63 - 1", "", "0", "the seed of the hash; never inherited"},
+{kHoldOut, "invert", "boolean", "", "false", "read only what is held out; an evaluation does this by itself"},
+
+{kEval, "held_out", "boolean or array of strings", "", "", "what training sources hold out: of all sources (`true`), or of those at or below these paths. Instead of a node"},
+{kEval, "batch_size", "integer >= 1", "samples", "that of `[data]`", "samples per batch, over all ranks; the last batch may be smaller"},
+{kEval, "seq_len", "integer >= 1", "tokens", "that of `[data]`", "tokens per sample; the sources are cut into windows of this length"},
+{kEval, "max_samples", "integer >= 1", "samples", "all", "at most this many samples, taken from all sources in proportion to their size"},
+{kEval, "max_tokens", "integer >= 1", "tokens", "all", "the same in tokens; instead of `max_samples`"},
+{kEval, "every_steps", "integer >= 1", "steps", "the trainer decides", "how often the trainer evaluates: `RunEval::IsDue()`, `plan`"},
+{kEval, "seed", "integer, 0 to 2^63 - 1", "", "0", "decides the order of the samples, and which `max_samples` takes; never inherited"},
 
 {kStage, "start_step", kPlace, "steps", "", "where the stage starts"},
 {kStage, "start_sample", kPlace, "samples", "", "the same in samples"},
@@ -278,6 +293,10 @@ std::string_view KeyTableName(KeyTable table) {
       return "fill_in_the_middle";
     case kLossMask:
       return "loss_mask";
+    case kHoldOut:
+      return "hold_out";
+    case kEval:
+      return "[data.eval.NAME]";
     case kBlockShuffle:
       return "block_shuffle";
     case kStage:

@@ -22,6 +22,8 @@ enum class KeyTable {
   kPacking,
   kInfilling,
   kLossMask,
+  kHoldOut,
+  kEval,
   kStage,
   kMixtureStage,
   kBatchSize,

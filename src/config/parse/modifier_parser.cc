@@ -237,6 +237,40 @@ std::optional<NodeInfilling> ParseInfilling(TableReader& node) {
   return infilling;
 }
 
+std::optional<NodeHoldOut> ParseHoldOut(TableReader& node, const Node& spec) {
+  const toml::table* const stated = node.Table("hold_out");
+  if (stated == nullptr) return std::nullopt;
+  TableReader table(*stated, node.LocationOf("hold_out"), node.errors(),
+                    {KeyTable::kHoldOut});
+  NodeHoldOut hold_out;
+  hold_out.location = table.location();
+  constexpr std::array<std::string_view, 2> kUnits = {"documents", "windows"};
+  if (const auto unit = OnlyOne(table, kUnits)) {
+    const double share = table.Number(kUnits[*unit]).value_or(0.5);
+    if (!(share > 0 && share < 1)) {
+      table.Error(kUnits[*unit],
+                  absl::StrCat("must be above 0 and below 1, got ", share));
+    }
+    (*unit == 0 ? hold_out.documents : hold_out.windows) = share;
+  }
+  hold_out.seed = table.Unsigned("seed", 0, kMaxInteger).value_or(0);
+  hold_out.invert = table.Bool("invert").value_or(false);
+  table.Finish();
+  if (hold_out.documents > 0 && spec.kind == NodeKind::kDeclared) {
+    node.Error("hold_out",
+               "cannot hold out documents of a source without data: where they "
+               "end is not known; state hold_out = { windows = ... }");
+  }
+  for (const char* const key : {"overlap", "across_shards"}) {
+    if (!node.Has(key)) continue;
+    node.Error(key,
+               "cannot be combined with hold_out: with it, windows are cut "
+               "from the documents that remain, and share no token; leave it "
+               "out");
+  }
+  return hold_out;
+}
+
 void ParseShuffle(TableReader& node, Node* spec) {
   constexpr std::string_view kShuffleKeys[] = {"shuffle", "era_shuffle",
                                                "block_shuffle"};
@@ -291,6 +325,7 @@ void ParseShuffle(TableReader& node, Node* spec) {
 void ParseModifiers(TableReader& node, Node* spec) {
   spec->pack_documents = ParsePacking(node, *spec);
   spec->fill_in_the_middle = ParseInfilling(node);
+  spec->hold_out = ParseHoldOut(node, *spec);
   if (spec->kind == NodeKind::kStore) {
     spec->documents = ParseFilter(node, "documents");
     for (const char* const key : {"overlap", "across_shards"}) {

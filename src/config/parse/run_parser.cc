@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "config/parse/budget_parser.h"
+#include "config/parse/eval_parser.h"
 #include "config/parse/flat_form_parser.h"
 #include "config/parse/node_parser.h"
 #include "config/parse/run_points.h"
@@ -175,6 +176,7 @@ void ParseData(TableReader& data, Run* run,
       CheckSomeWeight(root, {}, root.location, data.errors());
     }
   }
+  ParseEvals(data, &nodes, &run->evals);
   ParseSizeLists(data, share_of, run);
   CheckLongest(data, *run);
   if (share_of == ShareOf::kUnstated && SizesChange(*run) && HasShares(*run)) {
@@ -183,6 +185,9 @@ void ParseData(TableReader& data, Run* run,
         "size or length changes");
   }
   CheckWeightsStated(run->data, data.errors());
+  for (const RunEval& eval : run->evals) {
+    CheckWeightsStated(eval.data, data.errors());
+  }
   CheckNestedStarts(run->data, "", data.errors());
   CheckBudgetNodes(*run, data.errors());
   data.Finish();

@@ -160,6 +160,11 @@ bool TableReader::IsTable(std::string_view key) {
   return node != nullptr && node->is_table();
 }
 
+bool TableReader::IsArray(std::string_view key) {
+  const toml::node* const node = Find(key);
+  return node != nullptr && node->is_array();
+}
+
 void TableReader::Wrong(std::string_view key, toml::node_type type,
                         std::string_view expected) {
   Error(key, absl::StrCat("must be ", Absl(expected), ", got ",

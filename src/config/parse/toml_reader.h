@@ -82,6 +82,7 @@ class TableReader {
   // the key as asked for; see Finish().
   bool Has(std::string_view key);
   bool IsTable(std::string_view key);
+  bool IsArray(std::string_view key);
   // Returns all keys in the order of the file.
   std::vector<std::string> KeysInOrder() const;
 

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "config/run_nodes.h"
 #include "config/tree/budget.h"
+#include "config/tree/hold_outs.h"
 #include "config/tree/infilled_sources.h"
 #include "config/tree/nested_changes.h"
 #include "config/tree/nested_places.h"
@@ -54,6 +55,7 @@ class GraphBuilder {
       built.sources.push_back(sources_.SourceOf(*leaf.node));
       built.sources.back().path = leaf.path;
     }
+    PONIENTE_RETURN_IF_ERROR(CheckHoldOuts(built.sources));
     return built;
   }
 
@@ -148,11 +150,14 @@ class GraphBuilder {
                                    const ItemsBefore& before) {
     const NodePacking* const packing_above = packing_;
     if (node.pack_documents.has_value()) packing_ = &*node.pack_documents;
+    const NodeHoldOut* const hold_out_above = hold_out_;
+    if (node.hold_out.has_value()) hold_out_ = &*node.hold_out;
     const bool is_cut_above = is_cut_;
     const bool cuts = CutsHere(node);
     is_cut_ |= cuts;
     absl::StatusOr<Tokens> made = BuildKind(node, at, before);
     packing_ = packing_above;
+    hold_out_ = hold_out_above;
     is_cut_ = is_cut_above;
     if (made.ok()) made = Modify(*std::move(made), node, cuts);
     if (made.ok()) made = ShuffleIfAsked(*std::move(made), node, at);
@@ -180,8 +185,9 @@ class GraphBuilder {
         const bool is_packed = packing_ != nullptr && packing_->is_packed;
         absl::StatusOr<Tokens> made =
             sources_.Windows(node, is_packed ? &packing_->options : nullptr,
-                             packed_tokens_, &selections_);
-        located_ |= !made.ok() && node.documents.has_value();
+                             packed_tokens_, hold_out_, &selections_);
+        located_ |=
+            !made.ok() && (node.documents.has_value() || hold_out_ != nullptr);
         if (is_packed && !located_ && absl::IsInvalidArgument(made.status())) {
           located_ = true;
           return Prepend(made.status(), ToString(packing_->location));
@@ -190,6 +196,11 @@ class GraphBuilder {
       }
       case NodeKind::kDataset:
         PONIENTE_RETURN_IF_ERROR(CheckWindows(*node.dataset));
+        if (hold_out_ != nullptr) {
+          return absl::InvalidArgumentError(
+              "is a dataset of the program's own, of which nothing is held "
+              "out: state hold_out for the sources beside it");
+        }
         return node.dataset;
       case NodeKind::kUse:
         return BuildNode(node.children[0],
@@ -500,6 +511,8 @@ class GraphBuilder {
   uint32_t packed_tokens_ = 0;
   // Whether a node above cuts what is built to the budget.
   bool is_cut_ = false;
+  // Likewise what is held out.
+  const NodeHoldOut* hold_out_ = nullptr;
   bool located_ = false;
 };
 

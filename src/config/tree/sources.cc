@@ -10,10 +10,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "config/tree/budget.h"
+#include "config/tree/hold_outs.h"
 #include "config/tree/hub_cache.h"
 #include "poniente/open_token_source.h"
 #include "poniente/token_source.h"
 #include "poniente/token_store.h"
+#include "poniente/transforms.h"
 #include "store/catalog/tokenizer_origin.h"
 #include "store/in_parallel.h"
 #include "store/manifest/known_store.h"
@@ -86,6 +88,38 @@ absl::Status AtItsPlace(const Node& node, const absl::Status& status) {
   return absl::Status(status.code(),
                       absl::StrCat(ToString(node.location), ": ",
                                    OneLine(std::string(status.message()))));
+}
+
+absl::Status AtItsPlace(const SourceLocation& location,
+                        const absl::Status& status) {
+  return absl::Status(status.code(),
+                      absl::StrCat(ToString(location), ": ",
+                                   OneLine(std::string(status.message()))));
+}
+
+// What parsers see only where the node itself states hold_out.
+absl::Status CheckHoldOut(const Node& node, const PackingOptions* packing,
+                          const NodeHoldOut& hold_out) {
+  std::string mistake;
+  if (node.files.overlap.has_value() || node.files.across_shards.has_value()) {
+    mistake =
+        "cannot be combined with overlap or across_shards: windows are cut "
+        "from the documents that remain, and share no token";
+  } else if (hold_out.windows > 0 && packing != nullptr) {
+    mistake =
+        "cannot hold out windows of packed documents, which are other windows "
+        "in each epoch: hold out documents";
+  } else if (hold_out.windows > 0 && node.documents.has_value()) {
+    mistake =
+        "cannot hold out windows where documents are selected: hold out "
+        "documents";
+  } else if (hold_out.documents > 0 && node.kind == NodeKind::kDeclared) {
+    mistake =
+        absl::StrCat("cannot hold out documents of ", node.location.key,
+                     ", which has only a number of tokens: hold out windows");
+  }
+  if (mistake.empty()) return absl::OkStatus();
+  return AtItsPlace(hold_out.location, absl::InvalidArgumentError(mistake));
 }
 
 bool HoldsStore(const std::string& path) {
@@ -293,25 +327,42 @@ absl::StatusOr<DatasetPtr<TokenWindow>> ConfigSources::Packed(
   return made[static_cast<size_t>(at - packed_lengths_.begin())];
 }
 
-absl::StatusOr<Selection> ConfigSources::SelectedDocuments(
-    const Node& node, const TokenSource& source, bool cuts,
+absl::StatusOr<std::shared_ptr<const Selection>> ConfigSources::DocumentsOf(
+    const Node& node, const NodeHoldOut* hold_out, bool cuts,
     SelectionReader* reader) const {
-  if (!node.documents.has_value()) {
-    return CutToBudget(source.num_documents(), *run_.budget);
+  const TokenSource& source = *Opened(node);
+  std::shared_ptr<const Selection> chosen;
+  if (node.documents.has_value()) {
+    PONIENTE_ASSIGN_OR_RETURN(
+        Selection selected,
+        reader->Read(*node.documents, source.num_documents()));
+    chosen = std::make_shared<const Selection>(std::move(selected));
   }
-  absl::StatusOr<Selection> selected =
-      reader->Read(*node.documents, source.num_documents());
-  if (!selected.ok() || !cuts) return selected;
-  return CutToBudget(*selected, *run_.budget);
+  if (hold_out != nullptr && hold_out->documents != 0) {
+    absl::StatusOr<Selection> left =
+        SelectDocuments(source, *hold_out, chosen.get());
+    if (!left.ok()) return AtItsPlace(hold_out->location, left.status());
+    chosen = std::make_shared<const Selection>(*std::move(left));
+  }
+  if (!cuts) return chosen;
+  absl::StatusOr<Selection> kept =
+      chosen == nullptr ? CutToBudget(source.num_documents(), *run_.budget)
+                        : CutToBudget(*chosen, *run_.budget);
+  if (!kept.ok()) return kept.status();
+  return std::make_shared<const Selection>(*std::move(kept));
 }
 
 absl::StatusOr<DatasetPtr<TokenWindow>> ConfigSources::Windows(
     const Node& node, const PackingOptions* packing, uint64_t packed_tokens,
-    SelectionReader* reader) {
+    const NodeHoldOut* hold_out, SelectionReader* reader) {
   DatasetPtr<TokenWindow> made;
   ConfigSource source;
   source.is_readable = node.kind != NodeKind::kDeclared;
   source.tokens = TokensOf(node);
+  if (hold_out != nullptr) {
+    PONIENTE_RETURN_IF_ERROR(CheckHoldOut(node, packing, *hold_out));
+    source.hold_out = *hold_out;
+  }
   if (node.kind == NodeKind::kDeclared) {
     if (packing != nullptr) {
       return absl::InvalidArgumentError(
@@ -326,28 +377,34 @@ absl::StatusOr<DatasetPtr<TokenWindow>> ConfigSources::Windows(
     source.location = source.data->path();
     const bool cuts_documents = packing != nullptr && run_.budget &&
                                 run_.budget->experiment < run_.budget->target;
-    if (node.documents.has_value() || cuts_documents) {
+    PONIENTE_ASSIGN_OR_RETURN(
+        source.documents, DocumentsOf(node, hold_out, cuts_documents, reader));
+    if (packing != nullptr) {
+      PONIENTE_ASSIGN_OR_RETURN(made,
+                                Packed(*source.data, *packing, packed_tokens,
+                                       source.documents.get()));
+    } else if (source.documents != nullptr) {
       PONIENTE_ASSIGN_OR_RETURN(
-          const Selection selected,
-          SelectedDocuments(node, *source.data, cuts_documents, reader));
-      PONIENTE_ASSIGN_OR_RETURN(
-          made, packing != nullptr
-                    ? Packed(*source.data, *packing, packed_tokens, &selected)
-                    : source.data->Windows(WindowTokens(run_), selected));
-    } else if (packing != nullptr) {
-      PONIENTE_ASSIGN_OR_RETURN(
-          made, Packed(*source.data, *packing, packed_tokens, nullptr));
+          made, source.data->Windows(WindowTokens(run_), *source.documents));
     } else {
       WindowRule rule = source.data->window_rule();
       rule.keep_tail = false;  // samples of one length
       rule.overlap = node.files.overlap.value_or(rule.overlap);
       rule.across_shards =
           node.files.across_shards.value_or(rule.across_shards);
+      if (hold_out != nullptr) rule.overlap = 0;
       PONIENTE_ASSIGN_OR_RETURN(made,
                                 source.data->Windows(WindowTokens(run_), rule));
     }
   }
-  leaves_[KeyOf(*made)] = std::move(source);
+  const void* const key = KeyOf(*made);
+  if (hold_out != nullptr && hold_out->windows > 0) {
+    PONIENTE_ASSIGN_OR_RETURN(Selection left,
+                              SelectWindows(*made->CurrentLength(), *hold_out));
+    source.windows = std::make_shared<const Selection>(left);
+    PONIENTE_ASSIGN_OR_RETURN(made, Filter(std::move(made), std::move(left)));
+  }
+  leaves_[key] = std::move(source);
   return made;
 }
 

@@ -49,10 +49,12 @@ class ConfigSources {
   // Returns the windows of a leaf. `reader` reads the selection of documents,
   // if the leaf has one. REQUIRES: Open() succeeded; the node is a leaf.
   // `packing`: how its documents are packed, for windows of `packed_tokens`,
-  // one of the lengths; null if they are not.
+  // one of the lengths; null if they are not. `hold_out`: what is held out of
+  // it; null if nothing is.
   absl::StatusOr<DatasetPtr<TokenWindow>> Windows(const Node& node,
                                                   const PackingOptions* packing,
                                                   uint64_t packed_tokens,
+                                                  const NodeHoldOut* hold_out,
                                                   SelectionReader* reader);
 
   // Returns the source of a leaf that Windows() made, or of one in a dataset of
@@ -74,11 +76,6 @@ class ConfigSources {
   absl::Status OpenBelow(const Node& root);
   void WarnOfLibraries(const std::vector<const Node*>& files);
   void FindLongest(const Node& node, bool is_packed);
-  // Returns the documents that are used. `cuts`: whether the budget cuts them.
-  absl::StatusOr<Selection> SelectedDocuments(const Node& node,
-                                              const TokenSource& source,
-                                              bool cuts,
-                                              SelectionReader* reader) const;
   absl::StatusOr<DatasetPtr<TokenWindow>> Packed(const TokenSource& source,
                                                  const PackingOptions& packing,
                                                  uint64_t tokens,
@@ -86,6 +83,11 @@ class ConfigSources {
   absl::StatusOr<std::shared_ptr<const TokenSource>> OpenFiles(
       const Node& node) const;
   const std::shared_ptr<const TokenSource>& Opened(const Node& node) const;
+  // Returns the documents that are read; null for all. `cuts`: whether the
+  // budget cuts them.
+  absl::StatusOr<std::shared_ptr<const Selection>> DocumentsOf(
+      const Node& node, const NodeHoldOut* hold_out, bool cuts,
+      SelectionReader* reader) const;
   absl::Status CheckSomeWindow() const;
   std::string Located(const std::string& path) const;
 

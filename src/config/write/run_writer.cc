@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "config/run_nodes.h"
+#include "config/write/eval_writer.h"
 #include "config/write/node_options_writer.h"
 #include "config/write/runtime_writer.h"
 #include "config/write/stage_writer.h"
@@ -64,11 +65,30 @@ class RunWriter {
     }
     std::string text;
     WriteNode("data", run_.data, NodePosition::kRoot, std::move(data), &text);
+    for (const RunEval& eval : run_.evals) WriteEval(eval, &text);
     WriteDefinitions(&text);
     absl::StrAppend(&text, is_resolved() ? ResolvedStages(run_, *schedule_)
                                          : StatedStages(run_));
     WriteRuntime(&text);
     return text;
+  }
+
+  // The tables of an evaluation, in one line.
+  std::string WriteOnly(const RunEval& eval) {
+    std::string text;
+    WriteEval(eval, &text);
+    WriteDefinitions(&text);
+    std::string line;
+    for (const char c : text) {
+      if (c != '\n') {
+        line += c;
+      } else if (!line.empty() && !line.ends_with(", ") &&
+                 !line.ends_with("] ")) {
+        line += line.ends_with(']') ? " " : ", ";
+      }
+    }
+    while (line.ends_with(' ') || line.ends_with(',')) line.pop_back();
+    return line;
   }
 
  private:
@@ -219,6 +239,9 @@ class RunWriter {
       keys->Add("fill_in_the_middle",
                 InfillingText(*node.fill_in_the_middle, is_resolved()));
     }
+    if (node.hold_out) {
+      keys->Add("hold_out", HoldOutText(*node.hold_out, is_resolved()));
+    }
     if (node.documents) keys->Add("documents", Filter(*node.documents));
     if (node.filter) keys->Add("filter", Filter(*node.filter));
     if (node.order) keys->Add("order", Order(*node.order));
@@ -346,6 +369,16 @@ class RunWriter {
     }
   }
 
+  void WriteEval(const RunEval& eval, std::string* text) {
+    const std::string path = absl::StrCat("data.eval.", TomlKey(eval.name));
+    Keys keys = EvalKeys(eval, is_resolved() ? &run_ : nullptr);
+    if (!eval.held_out.has_value()) {
+      WriteNode(path, eval.data, NodePosition::kOther, std::move(keys), text);
+    } else {
+      absl::StrAppend(text, "\n[", path, "]\n", keys.Lines());
+    }
+  }
+
   // Definitions may use others.
   void WriteDefinitions(std::string* text) {
     std::map<std::string, const Node*> written;
@@ -383,6 +416,10 @@ std::string ToResolvedToml(const Run& run, const Schedule& schedule) {
 
 std::string ToStatedToml(const Run& run) {
   return RunWriter(run, nullptr).Write();
+}
+
+std::string EvalText(const RunEval& eval) {
+  return RunWriter(Run(), nullptr).WriteOnly(eval);
 }
 
 }  // namespace poniente::internal

@@ -23,6 +23,10 @@ std::string ToResolvedToml(const Run& run, const Schedule& schedule);
 // finds nothing that is unwritable.
 std::string ToStatedToml(const Run& run);
 
+// Returns an evaluation in one line, with what it states: "[data.eval.e]
+// held_out = true, max_samples = 5". Nodes that it uses follow.
+std::string EvalText(const RunEval& eval);
+
 }  // namespace poniente::internal
 
 #endif  // PONIENTE_CONFIG_RUN_WRITER_H_

@@ -119,6 +119,31 @@ TEST_F(RunDiffTest, TheSameIsTheSame) {
   EXPECT_THAT(diff.differences, IsEmpty());
 }
 
+TEST_F(RunDiffTest, EvaluationsAreNamedAndDecideNoToken) {
+  const std::string e = "[data.eval.e]\npath = \"c\"\n";
+  const std::string text = kStagedRun;
+  const RunDiff more = Diff(text + e, text + e + "every_steps = 9\n");
+  EXPECT_FALSE(more.compared.first.has_value());
+  EXPECT_THAT(
+      more.differences,
+      ElementsAre(Is("evaluation 'e'", "[data.eval.e] path = \"c\"",
+                     "[data.eval.e] every_steps = 9, path = \"c\"", 0)));
+  EXPECT_FALSE(more.differences[0].decides_tokens);
+  EXPECT_THAT(Diff(text, text + e).differences,
+              ElementsAre(Is("evaluation 'e'", DiffValue(),
+                             "[data.eval.e] path = \"c\"", 0)));
+  EXPECT_THAT(Diff(text + e, text + e).differences, IsEmpty());
+}
+
+TEST_F(RunDiffTest, AHoldOutIsOtherData) {
+  const RunDiff diff =
+      Diff(kStagedRun,
+           With("path = \"a\"", "path = \"a\", hold_out = { windows = 0.1 }"));
+  ASSERT_TRUE(diff.compared.first.has_value());
+  ASSERT_FALSE(diff.differences.empty());
+  EXPECT_TRUE(diff.differences[0].decides_tokens);
+}
+
 TEST_F(RunDiffTest, TheOrderOfDeclarationIsNoDifference) {
   const std::string a = "a = { weight = 0.5, path = \"a\" }\n";
   const RunDiff diff =

@@ -130,6 +130,14 @@ std::string WithWrongValue(const ConfigKey& key) {
       return absl::StrCat(head, "path = 'a'\n[data.", table, "]\n", beside,
                           wrong);
     }
+    case KeyTable::kHoldOut: {
+      const bool is_share = key.name == "documents" || key.name == "windows";
+      return absl::StrCat(head, "path = 'a'\n[data.hold_out]\n",
+                          is_share ? "" : "documents = 0.5\n", wrong);
+    }
+    case KeyTable::kEval:
+      return absl::StrCat(head, "path = 'a'\n[data.eval.e]\n",
+                          key.name == "held_out" ? "" : "path = 'a'\n", wrong);
     case KeyTable::kStage:
       return absl::StrCat(
           head, stage, "[[data.stages]]\n",

@@ -96,7 +96,7 @@ TEST_F(ConfigCommandTest, ExplainsKeysHoweverTheyAreWritten) {
               Prints(HasSubstr("below mixture: relative to the weights")));
   // A key of several tables: all of them.
   const ToolRun several = RunTool("config --explain batch_size --json");
-  EXPECT_EQ(nlohmann::json::parse(several.out).size(), 4u);
+  EXPECT_EQ(nlohmann::json::parse(several.out).size(), 5u);
 }
 
 TEST_F(ConfigCommandTest, AnUnknownKeyHasANearestOne) {

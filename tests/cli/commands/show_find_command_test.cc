@@ -348,5 +348,92 @@ TEST_F(ShowFindTest, HelpHasAnExample) {
                            HasSubstr("example:\n  poniente find "))));
 }
 
+// Holds a few of the ten documents of "a" out.
+class EvalToolTest : public ShowFindTest {
+ protected:
+  EvalToolTest() {
+    WriteFile(config(), R"([data]
+steps = 40
+batch_size = 4
+seq_len = 30
+[data.mixture]
+a = { weight = 0.5, path = "a", hold_out = { documents = 0.4, seed = 3 } }
+b = { weight = 0.5, path = "b" }
+none = { weight = 0, path = "b", take = 2 }
+[data.eval.held]
+held_out = ["a"]
+batch_size = 2
+every_steps = 10
+[data.eval.seen]
+path = "b"
+max_samples = 5
+)");
+  }
+};
+
+TEST_F(EvalToolTest, FindSaysForWhichEvaluationADocumentIsHeldOut) {
+  std::set<int> shown;
+  const Json plan = RunJson("plan " + config());
+  const int batches = plan["evals"][0]["batches"].get<int>();
+  for (int step = 0; step < batches; ++step) {
+    const Json shown_step = Show(step, "--eval held");
+    for (const Json& sample : shown_step["samples"]) {
+      EXPECT_EQ(sample["path"], "a");
+      if (sample.contains("documents")) {
+        for (const Json& one : sample["documents"])
+          shown.insert(one.get<int>());
+      } else {
+        shown.insert(sample["document"].get<int>());
+      }
+    }
+  }
+  ASSERT_GE(shown.size(), 2u);
+  ASSERT_LT(shown.size(), 10u);
+  for (int document = 0; document < 10; ++document) {
+    const std::string find = "find " + config() + " --source a --document " +
+                             std::to_string(document);
+    const Json found = RunJson(find);
+    if (!shown.contains(document)) {
+      EXPECT_FALSE(found["reads"].empty()) << document;
+      EXPECT_TRUE(found["held_out"].empty()) << document;
+      continue;
+    }
+    EXPECT_TRUE(found["reads"].empty()) << document;
+    EXPECT_EQ(found["held_out"][0]["number"], document);
+    EXPECT_EQ(found["held_out"][0]["evals"], Json::array({"held"}));
+    EXPECT_THAT(RunTool(find),
+                Prints(HasSubstr("held out for evaluation 'held'\n")));
+    EXPECT_THAT(RunTool(find + " --eval held"),
+                Prints(HasSubstr("of the run read it")));
+  }
+}
+
+TEST_F(EvalToolTest, ThePlanProvesWhatIsNotTrainedOn) {
+  const Json plan = RunJson("plan " + config());
+  const Json& held = plan["evals"][0];
+  EXPECT_EQ(held["name"], "held");
+  EXPECT_EQ(held["times"], 4);
+  EXPECT_EQ(held["sources"][0]["trained"], 0);
+  EXPECT_EQ(held["sources"][0]["compared_sources"], 1);
+  EXPECT_EQ(held["sources"][0]["of_documents"], 10);
+  const Json& seen = plan["evals"][1];
+  EXPECT_EQ(seen["samples"], 5);
+  EXPECT_EQ(seen["tokens"], 150);
+  EXPECT_EQ(seen["sources"][0]["trained"], 10);
+  EXPECT_EQ(seen["sources"][0]["undrawn_sources"], Json::array({"none"}));
+  const ToolRun text = RunTool("plan " + config());
+  EXPECT_THAT(text.out,
+              AllOf(HasSubstr("a, held out"),
+                    HasSubstr("no: compared with 1 training source"),
+                    HasSubstr("YES: training may read 10 documents")));
+  EXPECT_THAT(text.err, HasSubstr("reads 10 documents of"));
+}
+
+TEST_F(EvalToolTest, AnUnknownEvaluationHasANearestOne) {
+  const ToolRun run = RunTool("show " + config() + " --step 0 --eval hald");
+  EXPECT_EQ(run.exit_code, 1);
+  EXPECT_THAT(run.err, HasSubstr("did you mean 'held'?"));
+}
+
 }  // namespace
 }  // namespace poniente::testing
