@@ -190,7 +190,7 @@ TEST(RunStateTest, SaysWhichLineIsNotAStates) {
       {"", "line 1 is not that of a loader's state"},
       {"\n", "line 1 is not"},
       {"PTRAIN1\nstep 3\n", "line 1 is not that of a loader's state: \"PTRAIN"},
-      {Edited("state 1", "state 3"), "reads 1 to 2): \"poniente run state 3\""},
+      {Edited("state 1", "state 4"), "reads 1 to 3): \"poniente run state 4\""},
       {Edited("state 1", "state 2"), "line 1 is not where or as"},
       {Edited("state 1", "state 18446744073709551616"), "line 1 is not"},
       {good + "step 3\n", "line 15 follows the checksum"},
