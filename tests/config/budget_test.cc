@@ -226,8 +226,8 @@ TEST_F(BudgetTest, GoldenItems) {
   const std::set<Item> items = ItemsOf(
       Parsed("[data]\nsteps = 10\nbatch_size = 2\nseq_len = 20\npath = 'a'\n"
              "budget = { experiment = 1, target = 100 }\n"));
-  std::vector<uint64_t> numbers;
-  for (const Item& item : items) numbers.push_back(item.second);
+  std::set<uint64_t> numbers;
+  for (const Item& item : items) numbers.insert(item.second);
   EXPECT_THAT(numbers, ::testing::ElementsAre(30, 45, 140, 280, 307));
 }
 

@@ -32,6 +32,7 @@ class RandomRun {
     // Refused where a source below is packed, or states overlap.
     const bool holds_out = Chance(6);
     if (holds_out) data += "hold_out = { windows = 0.2, seed = 3 }\n";
+    if (Chance(8)) data += "budget = { experiment = 2e3, target = 3000 }\n";
     std::string nodes;
     has_shared_ = false;
     if (Chance(2)) {
@@ -118,10 +119,12 @@ class RandomRun {
     }
     if (kind == 5) {
       const std::string stages =
-          Chance(2)
-              ? absl::StrCat(", stages = [{ start_sample = ", 5 + Below(50),
-                             ", weights = { u = 3 } }]")
-              : "";
+          Chance(2) ? absl::StrCat(
+                          ", stages = [{ start_sample = ", 5 + Below(50),
+                          Chance(2) ? ", weights = { u = 3 } }]"
+                                    : ", temperature = 2, ramp_samples = 40, "
+                                      "ramp_temperature = true }]")
+                    : "";
       return absl::StrCat("{ mixture = { u = { weight = 1, ", Leaf(),
                           " }, v = { weight = 0.3, ", Leaf(),
                           " } }, take = ", 20 + Below(100), ", block_size = 16",
@@ -174,6 +177,7 @@ class RandomRun {
       if (Chance(2)) text += "weights = { x = 0.25, \"y z\" = 2 }\n";
       if (Chance(3)) text += "temperature = 2\n";
       if (Chance(3)) text += "ramp_samples = 64\nramp_blocks = 1\n";
+      if (Chance(15)) text += "ramp_temperature = true\n";  // or refused
     }
     if (Chance(3)) {
       absl::StrAppend(&text, "[[data.seq_lens]]\nstart_step = ", 7 + Below(9),

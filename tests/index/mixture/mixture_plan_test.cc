@@ -365,7 +365,10 @@ TEST(MixturePlanTest, DecisionsAndRampsOfTheTemperature) {
   // The next ramp moves the shares, from those that were decided.
   EXPECT_EQ(with->TemperatureAt(400), 1);
   const Quanta first = QuantaAt(*with, 400);
-  EXPECT_LT(first[2], QuantaAt(*with, 399)[2]);
+  EXPECT_EQ(first,
+            internal::QuantaOnRamp(
+                QuantaAt(*with, 399),
+                *QuantaFromWeights(std::vector<double>{2, 3, 5}), 0, 10));
   EXPECT_NE(first, QuantaAt(plan, 400));
   // The one after it moves the temperature again, as planned.
   for (const uint64_t sample : {480, 800, 808, 872, 880, 5000}) {
