@@ -54,8 +54,8 @@ absl::Status NoSuch(std::string_view what, uint64_t number,
 }  // namespace
 
 absl::StatusOr<HeldOutBy> HeldOutDocument(const Config& config,
-                                        std::string_view path,
-                                        uint64_t document) {
+                                          std::string_view path,
+                                          uint64_t document) {
   PONIENTE_ASSIGN_OR_RETURN(const ConfigSource* const trained,
                             SourceAt(config, path));
   HeldOutBy held;
@@ -82,8 +82,8 @@ absl::StatusOr<HeldOutBy> HeldOutDocument(const Config& config,
   return held;
 }
 
-absl::StatusOr<HeldOutBy> HeldOutItem(const Config& config, std::string_view path,
-                                    Index item) {
+absl::StatusOr<HeldOutBy> HeldOutItem(const Config& config,
+                                      std::string_view path, Index item) {
   PONIENTE_ASSIGN_OR_RETURN(const ConfigSource* const trained,
                             SourceAt(config, path));
   HeldOutBy held;

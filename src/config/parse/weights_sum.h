@@ -19,8 +19,9 @@ std::optional<double> ParseWeightsSum(TableReader& table, std::string_view key);
 // not have the sum that it states: NodeMixture::weights_sum, or
 // RunStage::weights_sum where a stage states its own. All components count, a
 // stage's with their first weights where it does not name them. A sum may be
-// off by two millionths of what is stated, so weights may be rounded to decimals.
-// Does nothing if there are other errors, which may be why a sum is wrong.
+// off by two millionths of what is stated, so weights may be rounded to
+// decimals. Does nothing if there are other errors, which may be why a sum is
+// wrong.
 void CheckWeightsSums(const Run& run, ErrorList* errors);
 
 }  // namespace poniente::internal
