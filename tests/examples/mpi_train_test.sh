@@ -63,7 +63,7 @@ sed -e 's/^seq_len = .*/seq_len = 16\njournal = "run.journal"\nblock_size = 16/'
 echo 'weights "cats" 0.9 "numbers" 0.1 why "test"' >change
 on 3 --config steered.toml --log steered --changes change
 grep -q '^changes with step 2$' out || fail "no change: $(cat out)"
-[ ! -e change ] && [ -e change.done ] || fail 'the change was not taken'
+if [ -e change ] || [ ! -e change.done ]; then fail 'the change was not taken'; fi
 if cmp -s unchanged steered; then fail 'the change changes nothing'; fi
 "$train" --config steered.toml --log known >/dev/null
 expect_same steered known

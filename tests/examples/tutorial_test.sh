@@ -61,6 +61,10 @@ while [ "$block" -lt "$blocks" ] && [ -e "$work/printed.$((block + 1))" ]; do
       at = length(text) - length(parts[n])
       return at >= 0 && substr(text, at + 1) == parts[n]
     }
+    # The page says that it leaves these out.
+    /^poniente: steps? [0-9].*: (begins again|continues in a later epoch): / {
+      next
+    }
     {
       sub(/ +$/, "")  # the page has no blanks at the ends of lines
       while (next_line < many && shown[next_line + 1] == "...") {
