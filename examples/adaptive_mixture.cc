@@ -30,7 +30,7 @@ namespace {
 
 constexpr size_t kContexts = 256;
 constexpr uint64_t kEvery = 50;  // steps between two changes
-constexpr double kRate = 0.4;    // of the rule
+constexpr double kRate = 2;      // of the rule
 constexpr double kFloor = 0.1;
 
 struct Options {
