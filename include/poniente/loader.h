@@ -140,8 +140,9 @@ struct LoaderOptions {
   Journal journal = {};
   // Makes a new line of the journal durable, before the change takes effect:
   // appends it to a file and waits until the disk has it. Called on the thread
-  // that steers, one line at a time; an error leaves the run as it was. Config
-  // sets it for rank 0. Default: lines are not kept.
+  // that steers, one line at a time; it must not call the loader. An error
+  // leaves the run as it was. Config sets it for rank 0. Default: lines are not
+  // kept.
   std::function<absl::Status(std::string_view line)> journal_sink = nullptr;
 
   // Compares all but the sinks: functions cannot be compared, and none of these
