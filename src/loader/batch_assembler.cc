@@ -106,7 +106,10 @@ uint64_t BatchAssembler::BytesOf(uint64_t step) const {
 Task<std::optional<Batch>> BatchAssembler::Assemble(uint64_t step,
                                                     FetchTimes* times) const {
   if (!schedule_.Has(step)) co_return std::nullopt;
-  if (dataset_times_.has_value()) times->datasets = &*dataset_times_;
+  if (dataset_times_.has_value()) {
+    // Core::Arrive() makes it an owner.
+    times->datasets = {std::shared_ptr<const void>(), &*dataset_times_};
+  }
   StepPlan plan = schedule_.At(step);
   Stopwatch watch;
   absl::StatusOr<uint64_t> readable =

@@ -5,6 +5,7 @@
 #define PONIENTE_LOADER_FETCH_TIMES_H_
 
 #include <chrono>
+#include <memory>
 #include <utility>
 
 namespace poniente::internal {
@@ -17,9 +18,9 @@ struct FetchTimes {
   std::chrono::nanoseconds resolve{0};
   std::chrono::nanoseconds read{0};
   std::chrono::nanoseconds decode{0};
-  // Reads LoaderMetrics::datasets; null if there are none. Outlives the
-  // counters of the loader.
-  const DatasetTimes* datasets = nullptr;
+  // Reads LoaderMetrics::datasets; null if there are none. Keeps what it reads,
+  // or borrows it from what outlives the counters of the loader.
+  std::shared_ptr<const DatasetTimes> datasets = nullptr;
 };
 
 inline double Seconds(std::chrono::nanoseconds time) {

@@ -137,8 +137,13 @@ absl::Status Loader::Core::Resume(std::string_view state) {
   return Seek(step);
 }
 
+std::vector<LoaderSource> Loader::Core::sources() const {
+  const EditionPtr edition = Current();  // a change may come meanwhile
+  return SourcesOf(edition->assembler.tree());
+}
+
 void Loader::Core::WarnOfFallbacks() const {
-  for (const LoaderSource& source : SourcesOf(tree())) {
+  for (const LoaderSource& source : sources()) {
     if (source.fallback_reason.empty()) continue;
     internal::EmitLine(
         options_.warning_sink, "warning: ",
@@ -196,9 +201,7 @@ uint64_t Loader::next_step() const { return core_->next_step(); }
 Task<> Loader::Close() { return Core::Close(core_); }
 absl::Status Loader::CloseBlocking() { return RunBlocking(Close()); }
 const Schedule& Loader::schedule() const { return core_->schedule(); }
-std::vector<LoaderSource> Loader::sources() const {
-  return SourcesOf(core_->tree());
-}
+std::vector<LoaderSource> Loader::sources() const { return core_->sources(); }
 LoaderMetrics Loader::metrics() const { return core_->metrics(); }
 const DatasetTree& Loader::tree() const { return core_->tree(); }
 uint64_t Loader::fingerprint() const { return core_->fingerprint(); }

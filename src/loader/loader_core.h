@@ -17,6 +17,7 @@
 #include <string>
 #include <string_view>
 #include <thread>
+#include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
@@ -78,6 +79,7 @@ class Loader::Core {
   // Emits a warning for each leaf that is not read by its preferred backend.
   void WarnOfFallbacks() const;
 
+  std::vector<LoaderSource> sources() const;
   const Schedule& schedule() const { return Current()->run.schedule; }
   const DatasetTree& tree() const { return Current()->assembler.tree(); }
 

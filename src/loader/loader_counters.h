@@ -7,6 +7,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <vector>
@@ -106,7 +107,7 @@ class LoaderCounters {
   std::optional<Clock::time_point> working_ ABSL_GUARDED_BY(mu_);
   uint32_t under_way_ ABSL_GUARDED_BY(mu_) = 0;
   Clock::time_point fetching_until_ ABSL_GUARDED_BY(mu_);
-  const DatasetTimes* datasets_ ABSL_GUARDED_BY(mu_) = nullptr;
+  std::shared_ptr<const DatasetTimes> datasets_ ABSL_GUARDED_BY(mu_);
 };
 
 }  // namespace poniente::internal

@@ -262,6 +262,10 @@ void Loader::Core::Arrive(std::list<Fetch>::iterator fetch, Fetched fetched) {
   const auto now = LoaderCounters::Clock::now();
   // Its last owner may wait for threads: released without the lock.
   const EditionPtr edition = std::move(fetch->edition);
+  if (fetch->times.datasets != nullptr) {
+    // The counters read it after the run has changed, too.
+    fetch->times.datasets = {edition, fetch->times.datasets.get()};
+  }
   if (fetch->is_of_consumer) {
     CountConsumerFetch(*fetch);
   } else {

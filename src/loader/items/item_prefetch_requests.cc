@@ -240,7 +240,7 @@ bool ItemPrefetch::Core::RequestHere() {
 
 Task<std::vector<MadeBatch>> ItemPrefetch::Core::Make(Request* request) {
   FetchTimes* const times = &request->times;
-  times->datasets = &dataset_times_;
+  times->datasets = {std::shared_ptr<const void>(), &dataset_times_};
   Stopwatch watch;
   const uint64_t first_step = request->first_step;
   uint64_t steps = request->steps;
