@@ -380,7 +380,8 @@ TEST(SteeringTest, ChangesFromAnotherThreadReachNoStepThatIsOut) {
   std::atomic<bool> is_over = false;
   std::thread controller([&] {
     std::mt19937_64 random(5);
-    while (!is_over) {
+    // So many that the consumer, whose batches are made again, comes through.
+    for (int change = 0; change < 100 && !is_over; ++change) {
       const auto step = loader->Steer(RandomChange(random));
       if (!step.ok()) {
         EXPECT_TRUE(absl::IsFailedPrecondition(step.status())) << step.status();
