@@ -47,7 +47,8 @@ class BudgetTest : public testing::SmallStores {
     const RunTrace trace(*config.dataset(), config.schedule());
     std::map<Item, uint64_t> reads;
     for (uint64_t step = 0; config.schedule().Has(step); ++step) {
-      for (const SampleOrigin& sample : trace.Resolve(step).value()) {
+      const auto samples = trace.Resolve(step);
+      for (const SampleOrigin& sample : *samples) {
         ++reads[{sample.path, sample.item}];
       }
     }

@@ -76,7 +76,8 @@ std::vector<std::string> DrawsOf(const Config& config) {
   const RunTrace trace(*config.dataset(), config.schedule());
   std::vector<std::string> draws;
   for (uint64_t step = 0; config.schedule().Has(step); ++step) {
-    for (const SampleOrigin& sample : trace.Resolve(step).value()) {
+    const auto resolved = trace.Resolve(step);
+    for (const SampleOrigin& sample : *resolved) {
       draws.push_back(absl::StrCat(sample.path, " ", sample.item));
     }
   }
@@ -151,7 +152,8 @@ uint64_t DrawnFromM(const Config& config, uint64_t steps) {
   const RunTrace trace(*config.dataset(), config.schedule());
   uint64_t drawn = 0;
   for (uint64_t step = 0; step < steps; ++step) {
-    for (const SampleOrigin& sample : trace.Resolve(step).value()) {
+    const auto resolved = trace.Resolve(step);
+    for (const SampleOrigin& sample : *resolved) {
       drawn += sample.path.starts_with("m/") ? 1 : 0;
     }
   }

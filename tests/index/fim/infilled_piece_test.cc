@@ -98,7 +98,7 @@ TEST(InfillingDocTest, Pieces) {
     const auto& words = at->second.arguments;
     PieceToFill piece;
     piece.seed = std::stoull(words[0]);
-    piece.path = words[1] == "-" ? "" : words[1];
+    if (words[1] != "-") piece.path = words[1];
     piece.epoch = std::stoull(words[2]);
     piece.document = std::stoull(words[3]);
     piece.begin = std::stoull(words[4]);
