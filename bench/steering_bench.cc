@@ -144,10 +144,12 @@ void MeasureLoader() {
   options.batch_size = 64;
   options.seq_len = kLength;
   const Schedule schedule = Require(Schedule::Create(options));
+  LoaderOptions quiet;
+  quiet.log_sink = [](std::string_view) {};
   auto loader = Require(
       Loader::Create(Require(MixtureDataset<TokenWindow>::Create(
                          std::move(components), schedule.mixture_options())),
-                     schedule));
+                     schedule, quiet));
   std::mt19937_64 random(2);
   Times steer;
   Times calm;

@@ -16,11 +16,6 @@
 namespace poniente::internal {
 namespace {
 
-bool IsSource(const Node& node) {
-  return node.kind == NodeKind::kStore || node.kind == NodeKind::kHub ||
-         node.kind == NodeKind::kDeclared || node.kind == NodeKind::kDataset;
-}
-
 // A source of the training run, with what the nodes above say of it.
 struct TrainedSource {
   std::string path;
@@ -131,21 +126,19 @@ absl::StatusOr<std::vector<Node>> PartsOf(const Run& run, const RunEval& eval,
   }
   PONIENTE_ASSIGN_OR_RETURN(const std::vector<TrainedSource> sources,
                             SourcesMeant(run, eval));
+  std::vector<Node> unnamed;
   for (const TrainedSource& source : sources) {
     PONIENTE_RETURN_IF_ERROR(CheckWindowLength(run, eval, source, seq_len));
     Node part = HeldOutOf(source);
     // Two components may read one source.
-    if (std::find(parts.begin(), parts.end(), part) != parts.end()) continue;
-    parts.push_back(std::move(part));
-  }
-  std::vector<std::string> names;
-  for (const TrainedSource& source : sources) {
-    Node part = HeldOutOf(source);
-    const auto at = std::find(parts.begin(), parts.end(), part);
-    if (at == parts.end()) continue;  // named already
-    at->name =
+    if (std::find(unnamed.begin(), unnamed.end(), part) != unnamed.end()) {
+      continue;
+    }
+    unnamed.push_back(part);
+    part.name =
         source.path.empty() ? NameFromPath(source.node->path) : source.path;
-    if (at->name.empty()) at->name = eval.name;
+    if (part.name.empty()) part.name = eval.name;
+    parts.push_back(std::move(part));
   }
   return parts;
 }
@@ -154,20 +147,9 @@ absl::StatusOr<std::vector<Node>> PartsOf(const Run& run, const RunEval& eval,
 void CollectUndrawn(const Node& node, const std::string& path,
                     const std::vector<RunStage>& stages,
                     std::vector<std::string>* paths) {
-  const bool is_scores = node.mixture.weight_rule == WeightRule::kScores;
-  const auto draws = [&](double weight) {
-    return is_scores ? weight > -INFINITY : weight > 0;
-  };
   for (const Node& child : node.children) {
     const std::string at = JoinedPath(path, child.name);
-    bool is_drawn = node.kind != NodeKind::kMixture || draws(WeightOf(child));
-    if (!is_drawn) {
-      for (const RunStage& stage : stages) {
-        const auto weight = stage.weights.find(child.name);
-        is_drawn |= weight != stage.weights.end() && draws(weight->second);
-      }
-    }
-    if (!is_drawn) {
+    if (node.kind == NodeKind::kMixture && !IsDrawn(node, child, stages)) {
       paths->push_back(at);
     } else {
       // Stages of the run are those of the root, whatever name it is used

@@ -2,6 +2,7 @@
 #include "config/run_nodes.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "absl/strings/str_cat.h"
 #include "config/write/toml_text.h"
@@ -83,17 +84,33 @@ const Node& Used(const Node& node) {
   return *used;
 }
 
-bool IsOneSource(const Node& node) {
-  switch (Used(node).kind) {
-    case NodeKind::kStore:
-    case NodeKind::kHub:
-    case NodeKind::kDeclared:
-    case NodeKind::kDataset:
-      return true;
-    default:
-      return false;
-  }
+bool IsSource(const Node& node) {
+  return node.kind == NodeKind::kStore || node.kind == NodeKind::kHub ||
+         node.kind == NodeKind::kDeclared || node.kind == NodeKind::kDataset;
 }
+
+std::vector<WeightedComponent> WeightedChildren(const Node& mixture) {
+  std::vector<WeightedComponent> components;
+  for (const Node& child : mixture.children) {
+    components.push_back({child.name, WeightOf(child), std::nullopt});
+  }
+  return components;
+}
+
+bool IsDrawn(const Node& mixture, const Node& child,
+             const std::vector<RunStage>& stages) {
+  const bool is_scores = mixture.mixture.weight_rule == WeightRule::kScores;
+  const auto draws = [is_scores](double weight) {
+    return is_scores ? weight > -INFINITY : weight > 0;
+  };
+  return draws(WeightOf(child)) ||
+         std::any_of(stages.begin(), stages.end(), [&](const RunStage& stage) {
+           const auto weight = stage.weights.find(child.name);
+           return weight != stage.weights.end() && draws(weight->second);
+         });
+}
+
+bool IsOneSource(const Node& node) { return IsSource(Used(node)); }
 
 bool ChangesItems(const Node& node) {
   return node.filter.has_value() || node.order.has_value() ||

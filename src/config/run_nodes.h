@@ -30,6 +30,8 @@ enum class NodePosition { kRoot, kComponent, kOther };
 
 // Returns the node that `node` stands for, with its own kind.
 const Node& Used(const Node& node);
+// Returns whether the node is a source, not made of others.
+bool IsSource(const Node& node);
 // Returns whether the node is one source, perhaps used under several names.
 bool IsOneSource(const Node& node);
 // Returns whether the node chooses or orders items of what it is made of.
@@ -38,6 +40,13 @@ bool ChangesItems(const Node& node);
 inline double WeightOf(const Node& component) {
   return component.weight.value_or(1);
 }
+
+// Returns the components of a mixture, without their sizes.
+std::vector<WeightedComponent> WeightedChildren(const Node& mixture);
+// Returns whether the mixture draws from its component `child` at first, or in
+// one of its stages.
+bool IsDrawn(const Node& mixture, const Node& child,
+             const std::vector<RunStage>& stages);
 
 // Returns the tokens of a dataset of the program's own, if its length is known.
 // Items that do not state their tokens have those of a window.

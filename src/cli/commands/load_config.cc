@@ -11,12 +11,19 @@
 
 namespace poniente::cli {
 
-absl::StatusOr<Config> LoadConfig(const std::string& path) {
-  absl::StatusOr<Config> config = Config::Load(path);
+namespace {
+
+absl::StatusOr<Config> WithWarnings(absl::StatusOr<Config> config) {
   if (config.ok()) {
     for (const std::string& warning : config->warnings()) Warn(warning);
   }
   return config;
+}
+
+}  // namespace
+
+absl::StatusOr<Config> LoadConfig(const std::string& path) {
+  return WithWarnings(Config::Load(path));
 }
 
 Option JournalOption() {
@@ -36,11 +43,7 @@ absl::StatusOr<Config> LoadConfig(const std::string& path,
         absl::StrCat("--journal: there is no file '", *journal, "'"));
   }
   run.journal = file;
-  absl::StatusOr<Config> config = Config::Create(run);
-  if (config.ok()) {
-    for (const std::string& warning : config->warnings()) Warn(warning);
-  }
-  return config;
+  return WithWarnings(Config::Create(run));
 }
 
 absl::StatusOr<Config> EvalOrSelf(const Config& config,

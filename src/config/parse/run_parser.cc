@@ -123,8 +123,7 @@ void CheckNestedStarts(const Node& node, const std::string& blocked_by,
                          node.mixture.stop_rule == StopRule::kRestart;
     if (!is_open) blocked = node.location.key;
   }
-  if (blocked.empty() &&
-      (node.filter || node.order || node.slice || node.take || node.repeat)) {
+  if (blocked.empty() && (ChangesItems(node) || node.repeat)) {
     blocked = node.location.key;
   }
   for (const RunStage& stage : node.stages) {

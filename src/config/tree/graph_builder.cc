@@ -413,10 +413,7 @@ class GraphBuilder {
     }
     // Views begin stages, as in the mixture itself.
     std::vector<uint64_t> starts;
-    std::vector<WeightedComponent> components;
     for (const Node& child : node.children) {
-      components.push_back({child.name, WeightOf(child), std::nullopt});
-      if (!has_lengths_below) continue;
       for (const auto& [start, change] :
            ViewsOf(node, at, child, options, LengthsIn(at, before))) {
         starts.push_back(start);
@@ -424,7 +421,7 @@ class GraphBuilder {
     }
     PONIENTE_ASSIGN_OR_RETURN(
         MixturePlan plan,
-        MixturePlan::Create(options, std::move(components), starts));
+        MixturePlan::Create(options, WeightedChildren(node), starts));
     return std::optional<MixturePlan>(std::move(plan));
   }
 
@@ -470,16 +467,8 @@ class GraphBuilder {
   absl::Status CheckNotEmpty(const Node& mixture, NodePosition at,
                              const Node& child,
                              const AsyncDataset<TokenWindow>& made) {
-    const bool is_scores = mixture.mixture.weight_rule == WeightRule::kScores;
-    const auto draws = [is_scores](double weight) {
-      return is_scores ? weight > -INFINITY : weight > 0;
-    };
-    bool is_drawn = draws(WeightOf(child));
-    for (const RunStage& stage : StagesOf(mixture, at)) {
-      const auto weight = stage.weights.find(child.name);
-      is_drawn |= weight != stage.weights.end() && draws(weight->second);
-    }
-    if (!is_drawn || made.CurrentLength() != uint64_t{0}) {
+    if (!IsDrawn(mixture, child, StagesOf(mixture, at)) ||
+        made.CurrentLength() != uint64_t{0}) {
       return absl::OkStatus();
     }
     located_ = true;
@@ -506,13 +495,13 @@ class GraphBuilder {
   // What the node that is built, or the next above it that says it, states of
   // packing; null if none does.
   const NodePacking* packing_ = nullptr;
+  // Likewise what is held out.
+  const NodeHoldOut* hold_out_ = nullptr;
   std::vector<LengthFrom> lengths_;
   // Tokens of the packed windows that are built.
   uint32_t packed_tokens_ = 0;
   // Whether a node above cuts what is built to the budget.
   bool is_cut_ = false;
-  // Likewise what is held out.
-  const NodeHoldOut* hold_out_ = nullptr;
   bool located_ = false;
 };
 

@@ -77,12 +77,8 @@ absl::StatusOr<std::optional<MixturePlan>> PlanOfNested(
   }
   if (is_root) return std::optional<MixturePlan>(*schedule->mixture());
   if (before == nullptr) return std::optional<MixturePlan>();
-  std::vector<WeightedComponent> components;
-  for (const Node& child : mixture.children) {
-    components.push_back({child.name, WeightOf(child), std::nullopt});
-  }
   absl::StatusOr<MixturePlan> plan =
-      MixturePlan::Create(options, std::move(components));
+      MixturePlan::Create(options, WeightedChildren(mixture));
   if (plan.ok()) return std::optional<MixturePlan>(*std::move(plan));
   // Only to say where stages begin: the mixture itself knows more.
   if (!any_child(HasStagePlacedByRun)) return std::optional<MixturePlan>();
@@ -90,9 +86,7 @@ absl::StatusOr<std::optional<MixturePlan>> PlanOfNested(
 }
 
 bool IsOpenMixture(const Node& node) {
-  const bool is_cut =
-      node.filter || node.order || node.slice || node.take || node.repeat;
-  if (is_cut) return false;
+  if (ChangesItems(node) || node.repeat) return false;
   if (node.kind == NodeKind::kUse) return IsOpenMixture(node.children[0]);
   return node.kind == NodeKind::kMixture &&
          node.mixture.stop_rule == StopRule::kRestart &&

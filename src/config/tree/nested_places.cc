@@ -9,6 +9,7 @@
 #include "config/tree/schedule_builder.h"
 #include "index/int128.h"
 #include "index/max_samples.h"
+#include "index/part_at.h"
 #include "index/schedule/place_text.h"
 #include "index/schedule/run_layout.h"
 #include "util/status_macros.h"
@@ -56,14 +57,11 @@ absl::StatusOr<int64_t> CountIn(const Run& run, const Schedule* schedule,
 // The first step that begins at or after a sample of the run. A step after the
 // run's last counts as if the run went on.
 uint64_t NestedStepFrom(const Schedule& schedule, uint64_t sample) {
-  const auto stretches = schedule.stretches();
-  const Stretch* in = &stretches[0];
-  for (const Stretch& stretch : stretches) {
-    if (stretch.first_sample <= sample) in = &stretch;
-  }
-  const uint64_t more = sample - in->first_sample;
-  return in->first_step + more / in->batch_size +
-         (more % in->batch_size != 0 ? 1 : 0);
+  const Stretch& in =
+      PartAt(schedule.stretches(), sample, &Stretch::first_sample);
+  const uint64_t more = sample - in.first_sample;
+  return in.first_step + more / in.batch_size +
+         (more % in.batch_size != 0 ? 1 : 0);
 }
 
 uint64_t AtMostLast(Uint128 sample) {
@@ -71,13 +69,10 @@ uint64_t AtMostLast(Uint128 sample) {
 }
 
 uint64_t SampleOfStep(const Schedule& schedule, Uint128 step) {
-  const auto stretches = schedule.stretches();
-  const Stretch* in = &stretches[0];
-  for (const Stretch& stretch : stretches) {
-    if (stretch.first_step <= step) in = &stretch;
-  }
-  return AtMostLast(in->first_sample +
-                    (step - in->first_step) * Uint128{in->batch_size});
+  const auto known = static_cast<uint64_t>(std::min<Uint128>(step, UINT64_MAX));
+  const Stretch& in = PartAt(schedule.stretches(), known, &Stretch::first_step);
+  return AtMostLast(in.first_sample +
+                    (step - in.first_step) * Uint128{in.batch_size});
 }
 
 // The first sample that begins at or after so many tokens from a sample on.

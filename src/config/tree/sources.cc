@@ -83,13 +83,6 @@ bool IsDeclared(const DatasetNode& leaf) {
   return typeid(leaf) == typeid(declared);
 }
 
-// Of a leaf that could not be opened.
-absl::Status AtItsPlace(const Node& node, const absl::Status& status) {
-  return absl::Status(status.code(),
-                      absl::StrCat(ToString(node.location), ": ",
-                                   OneLine(std::string(status.message()))));
-}
-
 absl::Status AtItsPlace(const SourceLocation& location,
                         const absl::Status& status) {
   return absl::Status(status.code(),
@@ -239,7 +232,7 @@ absl::Status ConfigSources::OpenBelow(const Node& root) {
     if (opened.ok()) {
       sources[i] = *std::move(opened);
     } else {
-      statuses[i] = AtItsPlace(*files[i], opened.status());
+      statuses[i] = AtItsPlace(files[i]->location, opened.status());
     }
   });
   PONIENTE_RETURN_IF_ERROR(JoinErrors(statuses));
@@ -265,9 +258,7 @@ void ConfigSources::FindLongest(const Node& node, bool is_packed) {
     is_packed = node.pack_documents->is_packed;
   }
   for (const Node& child : node.children) FindLongest(child, is_packed);
-  const bool is_source = IsFiles(node) || node.kind == NodeKind::kDeclared ||
-                         node.kind == NodeKind::kDataset;
-  if (!is_source) return;
+  if (!IsSource(node)) return;
   const uint64_t tokens =
       is_packed && IsFiles(node) ? UINT64_MAX : TokensOf(node);
   if (!longest_.empty() && tokens <= most_tokens_) return;

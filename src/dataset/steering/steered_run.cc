@@ -32,12 +32,11 @@ std::string LabelOf(const JournalEntry& entry) {
 }
 
 absl::Status NoMixture(const DatasetNode& node, std::string_view name) {
-  return absl::InvalidArgumentError(absl::StrCat(
-      name.empty()
-          ? std::string("the root")
-          : absl::StrCat("'", absl::string_view(name.data(), name.size()), "'"),
-      " is no mixture but '", node.name(),
-      "': it has no weights that a change could set"));
+  return absl::InvalidArgumentError(
+      absl::StrCat(name.empty() ? std::string("the root")
+                                : absl::StrCat("'", Absl(name), "'"),
+                   " is no mixture but '", node.name(),
+                   "': it has no weights that a change could set"));
 }
 
 // Returns the first sample of the mixture behind the block that its first
@@ -101,7 +100,7 @@ absl::StatusOr<Tokens> Changed(const Tokens& node, size_t depth,
   if (mixture == nullptr) return NoMixture(*node, name);
   if (!is_root && node->IsFinite()) {
     return absl::InvalidArgumentError(absl::StrCat(
-        "mixture '", absl::string_view(name.data(), name.size()),
+        "mixture '", Absl(name),
         "' ends, so its epochs are shuffled as a whole: its weights cannot "
         "change during the run"));
   }

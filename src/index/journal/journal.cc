@@ -28,8 +28,7 @@ std::string Hex(uint32_t crc) { return absl::StrFormat("%08x", crc); }
 
 // The checksum of a line's text, chained to the line before it.
 uint32_t ChainedCrc(uint32_t before, std::string_view text) {
-  const std::string chained =
-      absl::StrCat(Hex(before), absl::string_view(text.data(), text.size()));
+  const std::string chained = absl::StrCat(Hex(before), internal::Absl(text));
   return internal::Crc32c(std::as_bytes(std::span(chained)));
 }
 
@@ -46,8 +45,7 @@ std::optional<SplitLine> Split(std::string_view line) {
   SplitLine split;
   split.text = line.substr(0, line.size() - tail);
   if (line.substr(split.text.size(), kCrc.size()) != kCrc) return std::nullopt;
-  if (!absl::SimpleHexAtoi(absl::string_view(digits.data(), digits.size()),
-                           &split.crc) ||
+  if (!absl::SimpleHexAtoi(internal::Absl(digits), &split.crc) ||
       Hex(split.crc) != digits) {
     return std::nullopt;
   }
@@ -57,7 +55,7 @@ std::optional<SplitLine> Split(std::string_view line) {
 absl::Status Damaged(std::string_view name, size_t line,
                      absl::string_view what) {
   return absl::DataLossError(absl::StrCat(
-      absl::string_view(name.data(), name.size()), ":", line, ": ", what,
+      internal::Absl(name), ":", line, ": ", what,
       "; the file was changed or damaged: restore it from a copy"));
 }
 
@@ -152,7 +150,7 @@ absl::StatusOr<std::string> Journal::LineOf(const RunChange& change,
   }
   const std::string text =
       internal::PrintEntry({size() + 1, sample, step, change});
-  return absl::StrCat(text, absl::string_view(kCrc.data(), kCrc.size()),
+  return absl::StrCat(text, internal::Absl(kCrc),
                       Hex(ChainedCrc(LastCrc(), text)), "\n");
 }
 

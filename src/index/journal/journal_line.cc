@@ -35,10 +35,7 @@ absl::string_view NameOf(Kind kind) {
 }
 
 std::string Quoted(std::string_view text) {
-  return absl::StrCat(
-      "\"",
-      absl::Utf8SafeCHexEscape(absl::string_view(text.data(), text.size())),
-      "\"");
+  return absl::StrCat("\"", absl::Utf8SafeCHexEscape(Absl(text)), "\"");
 }
 
 // The shortest decimal that reads back as the same number.
@@ -211,8 +208,7 @@ absl::StatusOr<Value> Canonical(Value value, std::string (*print)(const Value&),
   const std::string printed = print(value);
   if (printed == text) return value;
   return absl::InvalidArgumentError(
-      absl::StrCat("expected '", printed, "', got '",
-                   absl::string_view(text.data(), text.size()), "'"));
+      absl::StrCat("expected '", printed, "', got '", Absl(text), "'"));
 }
 
 absl::Status Says(bool says, absl::string_view what) {

@@ -41,6 +41,14 @@ namespace {
 
 using Components = std::vector<WeightedComponent>;
 
+// `names` are in canonical order.
+std::optional<uint32_t> NumberOf(std::span<const std::string> names,
+                                 std::string_view name) {
+  const auto at = std::lower_bound(names.begin(), names.end(), name);
+  if (at == names.end() || *at != name) return std::nullopt;
+  return static_cast<uint32_t>(at - names.begin());
+}
+
 absl::StatusOr<std::vector<SeqLenChange>> CheckedSeqLens(
     const MixtureOptions& options) {
   std::vector<SeqLenChange> lengths = options.seq_lens;
@@ -157,16 +165,12 @@ absl::StatusOr<internal::DecidedStage> MixturePlan::InFull(
   full.temperature = decision.temperature.value_or(full.temperature);
   full.retired = state.decided ? state.decided->retired : std::vector<bool>();
   full.retired.resize(state.names.size());
-  const auto number_of = [&state, &full](const std::string& name) {
-    const auto at =
-        std::lower_bound(state.names.begin(), state.names.end(), name);
-    absl::StatusOr<size_t> found = at - state.names.begin();
-    if (at == state.names.end() || *at != name) {
-      found = absl::InvalidArgumentError(
-          absl::StrCat(full.label, ": unknown component '", name, "'",
-                       internal::DidYouMean(name, state.names)));
-    }
-    return found;
+  const auto number_of =
+      [&state, &full](const std::string& name) -> absl::StatusOr<size_t> {
+    if (const auto number = NumberOf(state.names, name)) return *number;
+    return absl::InvalidArgumentError(
+        absl::StrCat(full.label, ": unknown component '", name, "'",
+                     internal::DidYouMean(name, state.names)));
   };
   for (const auto& [name, weight] : decision.weights) {
     PONIENTE_ASSIGN_OR_RETURN(const size_t number, number_of(name));
@@ -214,10 +218,7 @@ std::span<const std::string> MixturePlan::names() const {
 }
 
 std::optional<uint32_t> MixturePlan::Find(std::string_view name) const {
-  const auto at =
-      std::lower_bound(state_->names.begin(), state_->names.end(), name);
-  if (at == state_->names.end() || *at != name) return std::nullopt;
-  return static_cast<uint32_t>(at - state_->names.begin());
+  return NumberOf(state_->names, name);
 }
 
 std::vector<double> MixturePlan::WeightsAt(uint64_t sample) const {

@@ -151,31 +151,26 @@ absl::Status TooLarge(uint64_t stages, size_t components, const char* limit) {
       "; state a larger ramp_blocks, fewer stages or fewer components"));
 }
 
-// Appends the steps of a ramp, which begins with the quanta in force before the
-// stage, and then the stage with its own quanta. Leaves out what would begin
+// Appends the steps of a stage's ramp, and then the stage with its own quanta.
+// They move from those in force before the stage, or follow from a temperature
+// that moves (CheckTemperatureRamp() is OK then). Leaves out what would begin
 // after the next stage.
-void AppendStage(const MixtureStage& stage, const Ramp& ramp,
-                 std::vector<uint64_t> target, std::vector<PlanStage>* stages) {
-  const std::vector<uint64_t> before = stages->back().quanta;
-  Uint128 start = stage.start;
-  for (uint64_t s = 0; s < ramp.stages; ++s, start += ramp.step_samples) {
-    const auto at = static_cast<uint64_t>(start);
-    if (s == ramp.steps) {
-      stages->push_back({at, std::move(target)});
-      return;
-    }
-    stages->push_back({at, QuantaOnRamp(before, target, s, ramp.steps)});
-  }
-}
-
-// Appends the steps of a ramp of the temperature, and then the stage. REQUIRES:
-// CheckTemperatureRamp() is OK.
-absl::Status AppendTemperatureRamp(const MixtureOptions& options, size_t s,
-                                   const Ramp& ramp, const QuantaMaker& maker,
-                                   const std::vector<bool>& retired,
-                                   std::vector<uint64_t> target,
-                                   std::vector<PlanStage>* stages) {
+absl::Status AppendStage(const MixtureOptions& options, size_t s,
+                         const Ramp& ramp, bool moves_temperature,
+                         const QuantaMaker& maker,
+                         const std::vector<bool>& retired,
+                         std::vector<uint64_t> target,
+                         std::vector<PlanStage>* stages) {
   const MixtureStage& stage = options.stages[s];
+  const std::vector<uint64_t> before = stages->back().quanta;
+  const auto on_ramp =
+      [&](uint64_t i) -> absl::StatusOr<std::vector<uint64_t>> {
+    if (!moves_temperature) return QuantaOnRamp(before, target, i, ramp.steps);
+    return maker.At(
+        stage, retired,
+        TemperatureOnRamp(TemperatureBefore(options, s),
+                          TemperatureOf(options, s), i, ramp.steps));
+  };
   Uint128 start = stage.start;
   for (uint64_t i = 0; i < ramp.stages; ++i, start += ramp.step_samples) {
     const auto at = static_cast<uint64_t>(start);
@@ -183,11 +178,7 @@ absl::Status AppendTemperatureRamp(const MixtureOptions& options, size_t s,
       stages->push_back({at, std::move(target)});
       break;
     }
-    PONIENTE_ASSIGN_OR_RETURN(
-        std::vector<uint64_t> quanta,
-        maker.At(stage, retired,
-                 TemperatureOnRamp(TemperatureBefore(options, s),
-                                   TemperatureOf(options, s), i, ramp.steps)));
+    PONIENTE_ASSIGN_OR_RETURN(std::vector<uint64_t> quanta, on_ramp(i));
     stages->push_back({at, std::move(quanta)});
   }
   return absl::OkStatus();
@@ -238,17 +229,17 @@ absl::StatusOr<std::vector<PlanStage>> MakeStages(
         const Ramp ramp,
         RampOf(stage, options.block_size, EndOf(options.stages, s)));
     if (stage.ramps_temperature) {
-      const std::string before =
-          s > 0 ? MixtureStageLabel(options.stages[s - 1]) : "";
+      const MixtureStage first;
+      const MixtureStage& last = s > 0 ? options.stages[s - 1] : first;
       PONIENTE_RETURN_IF_ERROR(CheckTemperatureRamp(
-          options, s, components, MixtureStageLabel(stage), before,
-          s > 0 ? RampEnd(options.stages[s - 1], options.block_size)
-                : std::nullopt));
-      PONIENTE_RETURN_IF_ERROR(AppendTemperatureRamp(
-          options, s, ramp, maker, /*retired=*/{}, std::move(quanta), &stages));
-      continue;
+          options, s, components, WeightsOf(last, components),
+          WeightsOf(stage, components), MixtureStageLabel(stage),
+          s > 0 ? MixtureStageLabel(last) : "",
+          s > 0 ? RampEnd(last, options.block_size) : std::nullopt));
     }
-    AppendStage(stage, ramp, std::move(quanta), &stages);
+    PONIENTE_RETURN_IF_ERROR(
+        AppendStage(options, s, ramp, stage.ramps_temperature, maker,
+                    /*retired=*/{}, std::move(quanta), &stages));
   }
   return stages;
 }
@@ -311,13 +302,9 @@ absl::StatusOr<std::shared_ptr<const StagePlan>> WithDecided(
       PONIENTE_ASSIGN_OR_RETURN(
           const Ramp ramp, RampOf(stage, options.block_size,
                                   std::min(next, EndOf(options.stages, s))));
-      if (MovesTemperature(options, s, decided)) {
-        PONIENTE_RETURN_IF_ERROR(
-            AppendTemperatureRamp(options, s, ramp, maker, decided[d].retired,
-                                  std::move(own), &stages));
-      } else {
-        AppendStage(stage, ramp, std::move(own), &stages);
-      }
+      PONIENTE_RETURN_IF_ERROR(
+          AppendStage(options, s, ramp, MovesTemperature(options, s, decided),
+                      maker, decided[d].retired, std::move(own), &stages));
       stated.push_back(StatedStageOf(stage, options.block_size, components));
     }
   }

@@ -21,13 +21,6 @@ bool IsAllowed(double temperature) {
   return temperature >= 0x1p-10 && temperature <= kMaxRampTemperature;
 }
 
-// The weight of a component in a stage, as it was stated; null: its first.
-double WeightIn(const MixtureStage* stage, const WeightedComponent& component) {
-  if (stage == nullptr) return component.weight;
-  const auto found = stage->weights.find(component.name);
-  return found == stage->weights.end() ? component.weight : found->second;
-}
-
 }  // namespace
 
 double TemperatureOnRamp(double from, double to, uint64_t s, uint64_t S) {
@@ -51,8 +44,10 @@ double TemperatureBefore(const MixtureOptions& options, size_t s) {
 
 absl::Status CheckTemperatureRamp(
     const MixtureOptions& options, size_t s,
-    const std::vector<WeightedComponent>& components, const std::string& label,
-    const std::string& before, std::optional<uint64_t> ramp_end) {
+    const std::vector<WeightedComponent>& components,
+    std::span<const double> weights_before, std::span<const double> weights,
+    const std::string& label, const std::string& before,
+    std::optional<uint64_t> ramp_end) {
   const MixtureStage& stage = options.stages[s];
   if (stage.ramp_samples == 0) {
     return absl::InvalidArgumentError(absl::StrCat(
@@ -65,14 +60,12 @@ absl::Status CheckTemperatureRamp(
         label, ": a ramp of the temperature goes from ", from, " to ", to,
         ", but each must be at most 2^20, which makes shares all but equal"));
   }
-  const MixtureStage* const last = s == 0 ? nullptr : &options.stages[s - 1];
-  for (const WeightedComponent& component : components) {
-    const double was = WeightIn(last, component);
-    const double now = WeightIn(&stage, component);
-    if (now == was) continue;
+  for (size_t c = 0; c < components.size(); ++c) {
+    if (weights[c] == weights_before[c]) continue;
     return absl::InvalidArgumentError(absl::StrCat(
         label, ": a ramp of the temperature keeps the weights, but that of '",
-        component.name, "' changes from ", was, " to ", now,
+        components[c].name, "' changes from ", weights_before[c], " to ",
+        weights[c],
         "; state the weights of the stage before it, or let the ramp move the "
         "shares"));
   }

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -32,12 +33,15 @@ double TemperatureOf(const MixtureOptions& options, size_t s);
 double TemperatureBefore(const MixtureOptions& options, size_t s);
 
 // Returns OK if options.stages[s] may move the temperature: its shares must
-// begin where those before it are. `label` and `before` are how errors name the
+// begin where those before it are. `weights_before` and `weights` are stated
+// before and in it, by component. `label` and `before` are how errors name the
 // stage and the one before it, whose ramp ends at `ramp_end` if it has one.
 absl::Status CheckTemperatureRamp(
     const MixtureOptions& options, size_t s,
-    const std::vector<WeightedComponent>& components, const std::string& label,
-    const std::string& before, std::optional<uint64_t> ramp_end);
+    const std::vector<WeightedComponent>& components,
+    std::span<const double> weights_before, std::span<const double> weights,
+    const std::string& label, const std::string& before,
+    std::optional<uint64_t> ramp_end);
 
 }  // namespace poniente::internal
 
