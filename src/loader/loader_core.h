@@ -173,12 +173,18 @@ class Loader::Core {
   uint64_t FreeStep() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
     return window_.next() + (is_offered_ ? 1 : 0);
   }
-  // Returns the sample from which a change would hold now.
-  uint64_t EarliestSample() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  // Returns the journal's line of a change from `sample` on, or from where the
-  // last one holds if that is later.
-  absl::StatusOr<std::string> LineFrom(const RunChange& change, uint64_t sample,
-                                       uint64_t step) const
+  // Where a change holds, and the step at which it is decided.
+  struct Place {
+    uint64_t sample = 0;
+    uint64_t step = 0;
+  };
+  // Returns the place of a change that is decided now.
+  absl::StatusOr<Place> EarliestPlace() const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Returns the journal's line of a change at this place, or where the last one
+  // holds if that is later.
+  absl::StatusOr<std::string> LineAt(const RunChange& change,
+                                     const Place& place) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(steering_mu_);
   struct ChangedRun {
     internal::SteeredRun run;
@@ -194,6 +200,7 @@ class Loader::Core {
   // has been handed out.
   absl::Status HoldBack(uint64_t step, const JournalEntry& entry);
   void LetGo();
+  class HeldBack;
   void Adopt(EditionPtr edition, uint64_t step);
   absl::Status HeldError() const {
     return absl::ResourceExhaustedError(absl::StrCat(

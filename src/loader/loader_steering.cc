@@ -28,36 +28,47 @@ uint64_t StepOf(const Schedule& schedule, uint64_t sample) {
 
 }  // namespace
 
-uint64_t Loader::Core::EarliestSample() const {
-  return internal::EarliestChange(
-      *edition_->run.dataset,
-      SamplesBefore(edition_->run.schedule, FreeStep()));
+// Lets steps go again that are held back while a change takes effect, however
+// that ends.
+class Loader::Core::HeldBack {
+ public:
+  explicit HeldBack(Core* core) : core_(core) {}
+  HeldBack(const HeldBack&) = delete;
+  HeldBack& operator=(const HeldBack&) = delete;
+  ~HeldBack() { core_->LetGo(); }
+
+ private:
+  Core* const core_;
+};
+
+absl::StatusOr<Loader::Core::Place> Loader::Core::EarliestPlace() const {
+  if (is_closed_) return internal::LoaderClosed();
+  const Schedule& schedule = edition_->run.schedule;
+  return Place{internal::EarliestChange(*edition_->run.dataset,
+                                        SamplesBefore(schedule, FreeStep())),
+               window_.next()};
 }
 
 absl::StatusOr<std::string> Loader::Core::Propose(
     const RunChange& change) const {
   MutexLock steering(&steering_mu_);
-  uint64_t sample = 0;
-  uint64_t step = 0;
+  absl::StatusOr<Place> place;
   {
     MutexLock lock(&mu_);
-    if (is_closed_) return internal::LoaderClosed();
-    sample = EarliestSample();
-    step = window_.next();
+    place = EarliestPlace();
   }
-  PONIENTE_ASSIGN_OR_RETURN(std::string line, LineFrom(change, sample, step));
+  if (!place.ok()) return place.status();
+  PONIENTE_ASSIGN_OR_RETURN(std::string line, LineAt(change, *place));
   PONIENTE_ASSIGN_OR_RETURN(const JournalEntry entry, journal_.Check(line));
   PONIENTE_RETURN_IF_ERROR(Changed(*Current(), entry).status());
   return line;
 }
 
-absl::StatusOr<std::string> Loader::Core::LineFrom(const RunChange& change,
-                                                   uint64_t sample,
-                                                   uint64_t step) const {
-  if (!journal_.empty()) {
-    sample = std::max(sample, journal_.sample(journal_.size() - 1));
-  }
-  return journal_.LineOf(change, sample, step);
+absl::StatusOr<std::string> Loader::Core::LineAt(const RunChange& change,
+                                                 const Place& place) const {
+  const uint64_t last =
+      journal_.empty() ? 0 : journal_.sample(journal_.size() - 1);
+  return journal_.LineOf(change, std::max(place.sample, last), place.step);
 }
 
 absl::StatusOr<Loader::Core::ChangedRun> Loader::Core::Changed(
@@ -96,26 +107,18 @@ absl::StatusOr<uint64_t> Loader::Core::Steer(std::string_view line) try {
 
 absl::StatusOr<uint64_t> Loader::Core::Steer(const RunChange& change) try {
   MutexLock steering(&steering_mu_);
-  uint64_t sample = 0;
-  uint64_t step = 0;
+  const HeldBack held_back(this);
+  absl::StatusOr<Place> place;
   {
     MutexLock lock(&mu_);
-    if (is_closed_) return internal::LoaderClosed();
-    sample = EarliestSample();
-    step = window_.next();
+    place = EarliestPlace();
     // Nobody is handed a step of it from here on.
     held_back_ = FreeStep();
   }
-  const absl::StatusOr<std::string> line = LineFrom(change, sample, step);
-  if (!line.ok()) {
-    LetGo();
-    return line.status();
-  }
-  absl::StatusOr<uint64_t> from = SteerBy(*line);
-  LetGo();
-  return from;
+  if (!place.ok()) return place.status();
+  PONIENTE_ASSIGN_OR_RETURN(const std::string line, LineAt(change, *place));
+  return SteerBy(line);
 } catch (...) {
-  LetGo();
   return internal::StatusFromException(std::current_exception());
 }
 
@@ -166,14 +169,14 @@ absl::StatusOr<uint64_t> Loader::Core::SteerBy(std::string_view line) {
   PONIENTE_ASSIGN_OR_RETURN(ChangedRun changed, Changed(*before, entry));
   auto edition =
       std::make_shared<const Edition>(std::move(changed.run), options_, slots_);
+  const HeldBack held_back(this);
   PONIENTE_RETURN_IF_ERROR(HoldBack(changed.step, entry));
   // Nothing holds that a process which is killed now would not find again.
-  absl::Status written;
-  if (options_.journal_sink) written = options_.journal_sink(line);
-  if (written.ok()) written = journal_.Append(line).status();
-  if (written.ok()) Adopt(std::move(edition), changed.step);
-  LetGo();
-  if (!written.ok()) return written;
+  if (options_.journal_sink) {
+    PONIENTE_RETURN_IF_ERROR(options_.journal_sink(line));
+  }
+  PONIENTE_RETURN_IF_ERROR(journal_.Append(line).status());
+  Adopt(std::move(edition), changed.step);
   return changed.step;
 }
 

@@ -114,8 +114,9 @@ c = { path = "c", weight = 1 }
   }
 
   // A training process on so many ranks: goes on from its checkpoint, decides
-  // at every tenth step, logs a hash of each step's tokens.
-  void Live(uint32_t ranks, int told) const {
+  // at every tenth step, logs a hash of each step's tokens. Tells of each step
+  // by a byte to `told`, and makes one for each byte from `allowed`; -1: none.
+  void Live(uint32_t ranks, int told, int allowed) const {
     const Config config = Open();
     std::vector<std::unique_ptr<Loader>> loaders;
     for (uint32_t r = 0; r < ranks; ++r) {
@@ -132,6 +133,9 @@ c = { path = "c", weight = 1 }
     std::ofstream log(dir_.path("log"), std::ios::app);
     for (uint64_t step = loaders[0]->next_step(); step < kSteeredSteps;
          ++step) {
+      // At the end of the pipe, all steps are allowed.
+      char byte = 0;
+      if (allowed >= 0 && ::read(allowed, &byte, 1) < 0) ::_exit(3);
       if (step % 10 == 0 && step > 0 &&
           loaders[0]->last_decision().value_or(0) < step) {
         const auto line = loaders[0]->Propose(DecidedAt(step));
@@ -246,27 +250,37 @@ TEST_F(JournalRunTest, KilledAroundChangesItIsTheSameRun) {
   bool is_over = false;
   while (!is_over) {
     int told[2];
+    int allowed[2];
     ASSERT_EQ(::pipe(told), 0);
+    ASSERT_EQ(::pipe(allowed), 0);
     const pid_t child = ::fork();
     ASSERT_GE(child, 0);
     const uint32_t ranks = kRanks[random() % 4];
     if (child == 0) {
       ::close(told[0]);
-      Live(ranks, told[1]);
+      ::close(allowed[1]);
+      Live(ranks, told[1], allowed[0]);
       ::_exit(0);
     }
     ::close(told[1]);
-    char byte = 0;
-    const uint64_t steps = kills < kSteeredLives ? random() % 24 : UINT64_MAX;
-    for (uint64_t s = 0; s < steps && ::read(told[0], &byte, 1) == 1; ++s) {
-    }
+    ::close(allowed[0]);
     if (kills < kSteeredLives) {
+      // It does not get far, so that it lives often, and is killed at work.
+      const std::string steps(random() % 14, 's');
+      const std::string more = steps + "sss";
+      ASSERT_EQ(::write(allowed[1], more.data(), more.size()),
+                static_cast<ssize_t>(more.size()));
+      char byte = 0;
+      for (size_t s = 0; s < steps.size() && ::read(told[0], &byte, 1) == 1;
+           ++s) {
+      }
       ::usleep(static_cast<useconds_t>(random() % 1500));
       ::kill(child, SIGKILL);
     }
-    ::close(told[0]);
+    ::close(allowed[1]);
     int status = 0;
     ASSERT_EQ(::waitpid(child, &status, 0), child);
+    ::close(told[0]);
     if (WIFSIGNALED(status)) {
       ASSERT_EQ(WTERMSIG(status), SIGKILL);
       ++kills;
@@ -275,14 +289,14 @@ TEST_F(JournalRunTest, KilledAroundChangesItIsTheSameRun) {
       is_over = true;
     }
   }
-  EXPECT_GE(kills, kSteeredLives / 2);
+  EXPECT_EQ(kills, kSteeredLives);
   const std::string log = Content(dir_.path("log"));
   const std::string journal = Content(dir_.path("run.journal"));
   // The same run without a kill, on one rank, with a journal of its own.
   std::filesystem::remove(dir_.path("run.journal"));
   std::filesystem::remove(dir_.path("state"));
   std::filesystem::remove(dir_.path("log"));
-  Live(1, -1);
+  Live(1, -1, -1);
   EXPECT_EQ(Content(dir_.path("run.journal")), journal);
   EXPECT_EQ(Content(dir_.path("log")), log);
   EXPECT_GT(Open().journal().size(), 100u);

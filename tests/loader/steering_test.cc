@@ -10,6 +10,7 @@
 #include <map>
 #include <memory>
 #include <random>
+#include <stdexcept>
 #include <string>
 #include <thread>
 #include <utility>
@@ -284,6 +285,23 @@ TEST(SteeringTest, AfterAnErrorTheRunIsAsItWas) {
               StatusIs(kInvalid, HasSubstr("did you mean 'web'")));
   EXPECT_THAT(loader->Steer("no line\n"),
               StatusIs(kInvalid, HasSubstr("no line")));
+  EXPECT_TRUE(loader->journal().empty());
+  const Rows rest = Read(*loader, UINT64_MAX);
+  rows.insert(rows.end(), rest.begin(), rest.end());
+  EXPECT_EQ(All(tree, Journal()), rows);
+}
+
+TEST(SteeringTest, ASinkThatThrowsHoldsNoStepBack) {
+  const SteeredTree tree;
+  LoaderOptions options;
+  options.journal_sink = [](std::string_view) -> absl::Status {
+    throw std::runtime_error("no disk");
+  };
+  const auto loader = tree.Open(options);
+  Rows rows = Read(*loader, 7);
+  const auto line = loader->Propose(RunChange::Weights({{"web", 9}}));
+  ASSERT_THAT(line, IsOk());
+  EXPECT_THAT(loader->Steer(*line).status().message(), HasSubstr("no disk"));
   EXPECT_TRUE(loader->journal().empty());
   const Rows rest = Read(*loader, UINT64_MAX);
   rows.insert(rows.end(), rest.begin(), rest.end());
