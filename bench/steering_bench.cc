@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // What it costs to change a run while it goes on.
 //
-//   steering_bench [CHANGES]
+//   steering_bench [CHANGES [STEERED]]
 //
 // CHANGES (default 10000) changes of 64 weights, one by one: the memory of the
 // plan and of the journal, the time of a change, and of look-ups both ways
-// afterwards; then changes of 200 weights by Loader::Steer() while batches are
-// taken. Times are of one thread, in microseconds: median and greatest.
+// afterwards; then STEERED (default 300) changes of 200 weights by
+// Loader::Steer() while batches are taken. Times are of one thread, in
+// microseconds: median and greatest.
 #include <malloc.h>
 
 #include <algorithm>
@@ -128,7 +129,7 @@ void MeasurePlan(uint64_t changes) {
   parse.Print("reading the whole journal");
 }
 
-void MeasureLoader() {
+void MeasureLoader(uint64_t changes) {
   constexpr int kComponents = 200;
   constexpr uint32_t kLength = 128;
   std::vector<MixtureComponent<TokenWindow>> components;
@@ -154,7 +155,7 @@ void MeasureLoader() {
   Times steer;
   Times calm;
   Times after;
-  for (int round = 0; round < 300; ++round) {
+  for (uint64_t round = 0; round < changes; ++round) {
     for (int i = 0; i < 50; ++i) {
       calm.Add([&] { Require(loader->NextBlocking()); });
     }
@@ -173,7 +174,7 @@ void MeasureLoader() {
 
 int Main(int argc, char** argv) {
   MeasurePlan(argc > 1 ? std::strtoull(argv[1], nullptr, 10) : 10000);
-  MeasureLoader();
+  MeasureLoader(argc > 2 ? std::strtoull(argv[2], nullptr, 10) : 300);
   return 0;
 }
 

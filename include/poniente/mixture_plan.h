@@ -181,7 +181,7 @@ class MixturePlan {
   // Returns the plan with further decisions. The samples before the first of
   // them are dealt as before, except in the block that its start cuts. Shares
   // its past with this plan: O(K log K) for each decision and each stage behind
-  // the first, and 24 bytes for each stage before. A ramp that is still running
+  // the first, and 8 bytes for each stage before. A ramp that is still running
   // ends.
   //
   // InvalidArgument, naming the decision: as Create(), and if starts decrease

@@ -299,7 +299,7 @@ class Schedule {
   std::span<const Stretch> stretches() const;
 
   // Returns all changes after the first step, in the order of their steps.
-  std::span<const PlannedChange> changes() const;
+  std::vector<PlannedChange> changes() const;
   // Returns the same schedule with further changes, which it cannot know
   // itself: those of nested mixtures, and of thresholds. Changes at step 0, and
   // at steps that the run does not have, are left out. They change no sample.
@@ -347,6 +347,7 @@ class Schedule {
   struct State;
   explicit Schedule(std::shared_ptr<const State> state);
 
+  std::vector<StepChange> ChangesAt(uint64_t step) const;
   // Parts of CheckContinues(): settings of the whole run, sizes of the steps,
   // and the component that served each sample.
   absl::Status CheckWholeRun(const Schedule& planned) const;

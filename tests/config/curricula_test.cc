@@ -45,10 +45,7 @@ class CurriculaTest : public testing::SmallStores {
     const Config again = Parsed(config.ToToml());
     EXPECT_EQ(again.ToToml(), config.ToToml());
     EXPECT_EQ(DrawsOf(again), DrawsOf(config));
-    EXPECT_EQ(std::vector<PlannedChange>(again.schedule().changes().begin(),
-                                         again.schedule().changes().end()),
-              std::vector<PlannedChange>(config.schedule().changes().begin(),
-                                         config.schedule().changes().end()));
+    EXPECT_EQ(again.schedule().changes(), config.schedule().changes());
     absl::StatusOr<std::string> stated = ToToml(config.run());
     ASSERT_THAT(stated, IsOk());
     EXPECT_EQ(DrawsOf(Parsed(*stated)), DrawsOf(config));

@@ -5,7 +5,6 @@
 #include <cstddef>
 
 #include "index/mixture/quota_tree.h"
-#include "index/part_at.h"
 #include "util/check.h"
 
 namespace poniente::internal {
@@ -19,14 +18,12 @@ double Share(uint64_t quanta) {
 // A component in the stage that a sample lies in.
 struct StatedWeight {
   StatedWeight(const StagePlan& plan, uint32_t component, uint64_t sample) {
-    const auto stages = plan.stated();
+    const SharedList<StatedStage>& stages = plan.stated();
     PONIENTE_CHECK(!stages.empty()) << plan.stages();
-    const auto& at =
-        PartAt(stages, sample, [](const auto& one) { return one->start; });
-    const StatedStage& stage = *at;
-    const bool is_last = &at == &stages.back();
-    const uint64_t end =
-        is_last ? QuotaTree::kMaxPosition : (*(&at + 1))->start;
+    const size_t number = plan.StatedAt(sample);
+    const StatedStage& stage = stages[number];
+    const uint64_t end = number + 1 < stages.size() ? stages[number + 1].start
+                                                    : QuotaTree::kMaxPosition;
     weight = stage.weights[component];
     last_share = Share(plan.quanta(plan.BlockOf(end - 1).stage)[component]);
     if (sample >= stage.ramp_end) return;

@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "index/part_at.h"
 #include "util/check.h"
 #include "util/status_macros.h"
 
@@ -35,9 +34,9 @@ bool IsStageStart(const StagePlan& plan, uint64_t sample) {
 // Returns the name of a stage of the plan for errors, as it was stated.
 std::string PlanStageLabel(const StagePlan& plan, size_t stage) {
   if (plan.stated().empty()) return absl::StrCat("stage ", stage);
-  const auto& stated = PartAt(plan.stated(), plan.stage_start(stage),
-                              [](const auto& one) { return one->start; });
-  return stated->label.empty() ? "the first stage" : stated->label;
+  const StatedStage& stated =
+      plan.stated()[plan.StatedAt(plan.stage_start(stage))];
+  return stated.label.empty() ? "the first stage" : stated.label;
 }
 
 // Checks that the view can continue the epoch of the one before.

@@ -114,44 +114,39 @@ absl::StatusOr<std::shared_ptr<const StagePlan>> StagePlan::With(
       CheckPlanStages(stages, kept, &starts_[kept - 1], components()));
   std::shared_ptr<StagePlan> plan(new StagePlan(block_size_));
   plan->starts_.assign(starts_.begin(), starts_.begin() + end);
-  plan->stages_.assign(stages_.begin(), stages_.begin() + end);
-  const size_t sums = (kept + kSharesEvery - 1) / kSharesEvery;
-  plan->shares_.assign(shares_.begin(),
-                       shares_.begin() + static_cast<ptrdiff_t>(sums));
-  const auto stated_end = std::find_if(
-      stated_.begin(), stated_.end(),
-      [&](const auto& one) { return one->start >= stages.front().start; });
-  plan->stated_.assign(stated_.begin(), stated_end);
+  plan->stages_ = stages_.First(kept);
+  plan->shares_ = shares_.First((kept + kSharesEvery - 1) / kSharesEvery);
+  plan->stated_ = stated_.First(
+      stated_.CountUntil([from = stages.front().start](const auto& stage) {
+        return stage.start >= from;
+      }));
   plan->Append(std::move(stages), std::move(stated));
   return std::shared_ptr<const StagePlan>(std::move(plan));
 }
 
 StagePlan::Shares StagePlan::SharesBefore(size_t stage) const {
   const size_t kept = stage / kSharesEvery;
-  Shares shares = *shares_[kept];
+  Shares shares = shares_[kept];
   for (size_t s = kept * kSharesEvery; s < stage; ++s) {
-    AddShares(stages_[s]->quanta, starts_[s + 1] - starts_[s], &shares);
+    AddShares(stages_[s].quanta, starts_[s + 1] - starts_[s], &shares);
   }
   return shares;
 }
 
 void StagePlan::Append(std::vector<PlanStage> stages,
                        std::vector<StatedStage> stated) {
-  for (StatedStage& one : stated) {
-    stated_.push_back(std::make_shared<const StatedStage>(std::move(one)));
-  }
+  for (StatedStage& one : stated) stated_.Append(std::move(one));
   Shares shares(stages.front().quanta.size());
   std::vector<uint64_t> base(shares.size());
   if (!stages_.empty()) {
     shares = SharesBefore(stages_.size() - 1);
-    base = stages_.back()->base;
+    base = stages_.back().base;
   }
   starts_.reserve(starts_.size() + stages.size());
-  stages_.reserve(stages_.size() + stages.size());
   std::vector<DrawRun> runs;
   for (PlanStage& stage : stages) {
     if (!stages_.empty()) {
-      const Stage& last = *stages_.back();
+      const Stage& last = stages_.back();
       const uint64_t samples = stage.start - last.start;
       // I_i up to the start of this stage.
       AddShares(last.quanta, samples, &shares);
@@ -160,12 +155,12 @@ void StagePlan::Append(std::vector<PlanStage> stages,
       for (const DrawRun& run : runs) base[run.component] += run.count;
     }
     if (stages_.size() % kSharesEvery == 0) {
-      shares_.push_back(std::make_shared<const Shares>(shares));
+      shares_.Append(shares);
     }
     QuotaTree tree(stage.quanta, Debts(shares, base));
     starts_.push_back(stage.start);
-    stages_.push_back(std::make_shared<const Stage>(
-        Stage{stage.start, std::move(stage.quanta), base, std::move(tree)}));
+    stages_.Append(
+        {stage.start, std::move(stage.quanta), base, std::move(tree)});
   }
 }
 
@@ -177,7 +172,7 @@ size_t StagePlan::StageOf(uint64_t sample) const {
 
 // locate() inside the stage; ordinals count on from C_i(t_s).
 Draw StagePlan::Locate(uint64_t sample) const {
-  const Stage& stage = *stages_[StageOf(sample)];
+  const Stage& stage = stages_[StageOf(sample)];
   Draw draw = stage.tree.Locate(sample - stage.start);
   draw.ordinal += stage.base[draw.component];
   return draw;
@@ -186,7 +181,7 @@ Draw StagePlan::Locate(uint64_t sample) const {
 uint64_t StagePlan::Count(uint32_t component, uint64_t samples) const {
   PONIENTE_CHECK(component < components()) << component;
   if (samples == 0) return 0;
-  const Stage& stage = *stages_[StageOf(samples - 1)];
+  const Stage& stage = stages_[StageOf(samples - 1)];
   return stage.base[component] +
          stage.tree.Count(component, samples - stage.start);
 }
@@ -195,12 +190,9 @@ uint64_t StagePlan::Count(uint32_t component, uint64_t samples) const {
 std::optional<uint64_t> StagePlan::PositionOf(uint32_t component,
                                               uint64_t ordinal) const {
   PONIENTE_CHECK(component < components()) << component;
-  const auto after = std::upper_bound(
-      stages_.begin(), stages_.end(), ordinal,
-      [&](uint64_t n, const std::shared_ptr<const Stage>& stage) {
-        return n < stage->base[component];
-      });
-  const Stage& stage = **std::prev(after);
+  const size_t after = stages_.CountUntil(
+      [&](const Stage& stage) { return stage.base[component] > ordinal; });
+  const Stage& stage = stages_[after - 1];
   const std::optional<uint64_t> position =
       stage.tree.PositionOf(component, ordinal - stage.base[component]);
   if (!position || *position >= kMaxSample - stage.start) return std::nullopt;
@@ -249,11 +241,11 @@ uint64_t StagePlan::PrefixHash(uint64_t seed,
   }
   KeyHash hash(seed);
   hash.Add(kPrefixTag).Add(kOrderVersion).Add(block_size_).Add(end);
-  for (const std::shared_ptr<const Stage>& stage : stages_) {
-    if (stage->start >= end) break;
-    hash.Add(stage->start).Add(stage->tree.leaves().size());
+  for (size_t s = 0; s < stages_.size() && starts_[s] < end; ++s) {
+    const Stage& stage = stages_[s];
+    hash.Add(stage.start).Add(stage.tree.leaves().size());
     for (size_t i = 0; i < names.size(); ++i) {
-      if (stage->quanta[i] > 0) hash.Add(names[i]).Add(stage->quanta[i]);
+      if (stage.quanta[i] > 0) hash.Add(names[i]).Add(stage.quanta[i]);
     }
   }
   return hash.key();

@@ -27,6 +27,7 @@
 #include "index/int128.h"
 #include "index/mixture/block_order.h"
 #include "index/mixture/quota_tree.h"
+#include "index/shared_list.h"
 
 namespace poniente::internal {
 
@@ -56,7 +57,7 @@ struct StatedStage {
 // Thread safety: immutable; any number of threads.
 // Complexity: Create() O(K log K) and about 56 bytes per component, for each
 //     stage, and 8 for each stated one; With() the same for the stages that it
-//     adds, and 24 bytes for each that it shares; a question O(log stages +
+//     adds, and 8 bytes for each that it shares; a question O(log stages +
 //     depth of the tree).
 // Errors: a sample at or beyond 2^62 and a component that does not exist are
 //     bugs of the caller and abort.
@@ -80,22 +81,27 @@ class StagePlan {
       std::vector<PlanStage> stages, std::vector<StatedStage> stated) const;
 
   uint64_t block_size() const { return block_size_; }
-  size_t components() const { return stages_.front()->quanta.size(); }
+  size_t components() const { return stages_.front().quanta.size(); }
   size_t stages() const { return stages_.size(); }
   uint64_t stage_start(size_t stage) const { return starts_[stage]; }
   std::span<const uint64_t> quanta(size_t stage) const {
-    return stages_[stage]->quanta;
+    return stages_[stage].quanta;
   }
-  const QuotaTree& tree(size_t stage) const { return stages_[stage]->tree; }
+  const QuotaTree& tree(size_t stage) const { return stages_[stage].tree; }
   // Returns the samples of each component before the stage.
   std::span<const uint64_t> base(size_t stage) const {
-    return stages_[stage]->base;
+    return stages_[stage].base;
   }
 
   // Returns the stages as they were stated; empty if Create() was not told of
   // them.
-  std::span<const std::shared_ptr<const StatedStage>> stated() const {
-    return stated_;
+  const SharedList<StatedStage>& stated() const { return stated_; }
+  // Returns the number of the stated stage that a sample lies in. REQUIRES:
+  // there are some.
+  size_t StatedAt(uint64_t sample) const {
+    return stated_.CountUntil([sample](const StatedStage& stage) {
+      return stage.start > sample;
+    }) - 1;
   }
 
   // Returns the draw that `sample` would be if blocks were not shuffled.
@@ -149,14 +155,14 @@ class StagePlan {
   Shares SharesBefore(size_t stage) const;
   size_t StageOf(uint64_t sample) const;
   StageView View(size_t stage) const {
-    return {&stages_[stage]->tree, stages_[stage]->base, starts_[stage]};
+    return {&stages_[stage].tree, stages_[stage].base, starts_[stage]};
   }
 
   uint64_t block_size_;
   std::vector<uint64_t> starts_;  // of the stages
-  std::vector<std::shared_ptr<const Stage>> stages_;
-  std::vector<std::shared_ptr<const Shares>> shares_;
-  std::vector<std::shared_ptr<const StatedStage>> stated_;
+  SharedList<Stage> stages_;
+  SharedList<Shares> shares_;
+  SharedList<StatedStage> stated_;
 };
 
 }  // namespace poniente::internal

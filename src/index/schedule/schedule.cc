@@ -323,14 +323,7 @@ StepPlan Schedule::At(uint64_t step) const {
   }
   plan.stage = static_cast<uint32_t>(&stage - state_->stages.data());
   plan.stage_name = stage.name;
-  for (auto planned = std::lower_bound(
-           state_->changes.begin(), state_->changes.end(), step,
-           [](const PlannedChange&change, uint64_t at) {
-             return change.step < at;
-           });
-       planned != state_->changes.end() && planned->step == step; ++planned) {
-    plan.changes.push_back(planned->change);
-  }
+  plan.changes = ChangesAt(step);
   plan.is_boundary = !plan.changes.empty();
   plan.numbers = stage.numbers;
   if (state_->mixture) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "index/schedule/stage_marks.h"
+#include "index/shared_list.h"
 #include "poniente/mixture_plan.h"
 #include "poniente/schedule.h"
 
@@ -30,6 +31,8 @@ struct Schedule::State {
   MixtureOptions mixture_options;
   std::optional<MixturePlan> mixture;
   std::vector<PlannedChange> changes;  // in the order of steps
+  // Those of decisions about the root mixture, in the order of steps.
+  internal::SharedList<PlannedChange> decisions;
 };
 
 }  // namespace poniente

@@ -143,26 +143,32 @@ std::vector<PlannedChange> ChangesOf(const Schedule& schedule,
   return SortedChanges(schedule, std::move(changes));
 }
 
-std::vector<PlannedChange> WithDecisions(
-    const Schedule& schedule, std::vector<PlannedChange> changes,
-    std::span<const MixtureDecision> decisions) {
+std::vector<PlannedChange> ChangesOf(
+    const Schedule& schedule, std::span<const MixtureDecision> decisions) {
+  std::vector<PlannedChange> changes;
   for (const MixtureDecision& decision : decisions) {
-    const std::optional<uint64_t> step =
-        StepFromSample(schedule, decision.start);
-    if (!step) continue;
-    uint64_t ramp_start = 0;
-    std::erase_if(changes, [&](const PlannedChange& planned) {
-      if (!planned.change.mixture.empty()) return false;
-      if (planned.change.kind == ChangeKind::kRampStart) {
-        ramp_start = planned.step;
-      }
-      return planned.change.kind == ChangeKind::kRampEnd &&
-             ramp_start <= *step && *step < planned.step;
-    });
-    changes.push_back({*step, {ChangeKind::kDecision, "", decision.label}});
-    changes = SortedChanges(schedule, std::move(changes));
+    if (const auto step = StepFromSample(schedule, decision.start)) {
+      changes.push_back({*step, {ChangeKind::kDecision, "", decision.label}});
+    }
   }
   return changes;
+}
+
+void EraseRampEnds(std::span<const PlannedChange> decisions,
+                   std::vector<PlannedChange>* changes) {
+  uint64_t ramp_start = 0;
+  std::erase_if(*changes, [&](const PlannedChange& planned) {
+    if (!planned.change.mixture.empty()) return false;
+    if (planned.change.kind == ChangeKind::kRampStart) {
+      ramp_start = planned.step;
+    }
+    if (planned.change.kind != ChangeKind::kRampEnd) return false;
+    const auto first = std::find_if(decisions.begin(), decisions.end(),
+                                    [&](const PlannedChange& decision) {
+                                      return decision.step >= ramp_start;
+                                    });
+    return first != decisions.end() && first->step < planned.step;
+  });
 }
 
 std::vector<PlannedChange> SortedChanges(const Schedule& schedule,

@@ -33,11 +33,15 @@ void AppendShareChanges(const MixtureOptions& options,
 std::vector<PlannedChange> ChangesOf(const Schedule& schedule,
                                      const MixtureOptions& options);
 
-// Returns the changes of a schedule with decisions about its root mixture. A
-// ramp that still runs where one holds has no end any more.
-std::vector<PlannedChange> WithDecisions(
-    const Schedule& schedule, std::vector<PlannedChange> changes,
-    std::span<const MixtureDecision> decisions);
+// Returns the changes that decisions about the root mixture make, in their
+// order; those that the run does not reach are left out.
+std::vector<PlannedChange> ChangesOf(
+    const Schedule& schedule, std::span<const MixtureDecision> decisions);
+
+// Erases the ends of ramps of the root mixture that still run where a decision
+// holds: they have no end any more. `changes` are in the order of steps.
+void EraseRampEnds(std::span<const PlannedChange> decisions,
+                   std::vector<PlannedChange>* changes);
 
 // Puts changes in the order of steps, those of the run before those of nested
 // mixtures. Leaves out those at step 0, beyond the run, and repeated ones.

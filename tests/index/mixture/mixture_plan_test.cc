@@ -750,19 +750,19 @@ TEST(MixturePlanTest, KeepsItsStagesAsTheyWereStated) {
                      .ramp_label = "2 steps (20 samples)"},
                     {.start = 200, .name = "end"}};
   const MixturePlan plan = MakePlan(options, {{"web", 1, {}}, {"code", 2, {}}});
-  const auto stated = plan.stages()->stated();
+  const auto& stated = plan.stages()->stated();
   ASSERT_EQ(stated.size(), 3u);
-  EXPECT_EQ(stated[0]->label, "");
-  EXPECT_THAT(stated[0]->weights, ElementsAre(2, 1));
-  EXPECT_EQ(stated[1]->start, 80u);
-  EXPECT_EQ(stated[1]->ramp_end, 104u);  // whole blocks
-  EXPECT_EQ(stated[1]->label, "stage 0 at step 10 (sample 80)");
-  EXPECT_EQ(stated[1]->ramp_label, "2 steps (20 samples)");
-  EXPECT_THAT(stated[1]->weights, ElementsAre(2, 5));
-  EXPECT_EQ(stated[2]->ramp_end, 0u);
-  EXPECT_EQ(stated[2]->label, "stage 'end' at sample 200");
-  EXPECT_EQ(stated[2]->ramp_label, "");
-  EXPECT_THAT(stated[2]->weights, ElementsAre(2, 1));
+  EXPECT_EQ(stated[0].label, "");
+  EXPECT_THAT(stated[0].weights, ElementsAre(2, 1));
+  EXPECT_EQ(stated[1].start, 80u);
+  EXPECT_EQ(stated[1].ramp_end, 104u);  // whole blocks
+  EXPECT_EQ(stated[1].label, "stage 0 at step 10 (sample 80)");
+  EXPECT_EQ(stated[1].ramp_label, "2 steps (20 samples)");
+  EXPECT_THAT(stated[1].weights, ElementsAre(2, 5));
+  EXPECT_EQ(stated[2].ramp_end, 0u);
+  EXPECT_EQ(stated[2].label, "stage 'end' at sample 200");
+  EXPECT_EQ(stated[2].ramp_label, "");
+  EXPECT_THAT(stated[2].weights, ElementsAre(2, 1));
 }
 
 // What Create() refuses, and the words that its message must hold.
