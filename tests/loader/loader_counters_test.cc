@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Times are told, not waited for; all are sums of powers of two, so that
 // doubles are exact.
-#include "loader/loader_counters.h"
+#include "loader/metrics/loader_counters.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "absl/strings/str_split.h"
-#include "loader/epoch_lines.h"
-#include "loader/loader_counters.h"
+#include "loader/metrics/epoch_lines.h"
+#include "loader/metrics/loader_counters.h"
 #include "tests/support/made_batch.h"
 
 namespace poniente {

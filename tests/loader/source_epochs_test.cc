@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "loader/epoch_lines.h"
+#include "loader/metrics/epoch_lines.h"
 #include "poniente/flat_mixture.h"
 #include "poniente/loader.h"
 #include "poniente/mixture_dataset.h"

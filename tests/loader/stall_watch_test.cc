@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "loader/stall_watch.h"
+#include "loader/metrics/stall_watch.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "loader/loader_reports.h"
+#include "loader/metrics/loader_reports.h"
 
 namespace poniente::internal {
 namespace {

@@ -13,7 +13,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "io/range_source.h"
-#include "loader/fetch_times.h"
+#include "loader/metrics/fetch_times.h"
 #include "loader/rows/document_rows.h"
 #include "loader/rows/sample_parts.h"
 #include "loader/samples_by_leaf.h"

@@ -2,8 +2,8 @@
 // Counts what a loader does. It does not read a clock: the caller of each event
 // passes its time.
 
-#ifndef PONIENTE_LOADER_LOADER_COUNTERS_H_
-#define PONIENTE_LOADER_LOADER_COUNTERS_H_
+#ifndef PONIENTE_LOADER_METRICS_LOADER_COUNTERS_H_
+#define PONIENTE_LOADER_METRICS_LOADER_COUNTERS_H_
 
 #include <chrono>
 #include <cstdint>
@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
-#include "loader/fetch_times.h"
-#include "loader/source_epochs.h"
+#include "loader/metrics/fetch_times.h"
+#include "loader/metrics/source_epochs.h"
 #include "poniente/batch.h"
 #include "poniente/dataset_tree.h"
 #include "poniente/metrics.h"
@@ -112,4 +112,4 @@ class LoaderCounters {
 
 }  // namespace poniente::internal
 
-#endif  // PONIENTE_LOADER_LOADER_COUNTERS_H_
+#endif  // PONIENTE_LOADER_METRICS_LOADER_COUNTERS_H_

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "loader/loader_counters.h"
+#include "loader/metrics/loader_counters.h"
 
 #include <algorithm>
 
-#include "loader/dataset_times.h"
+#include "loader/metrics/dataset_times.h"
 #include "util/check.h"
 
 namespace poniente::internal {

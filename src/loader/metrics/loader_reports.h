@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Writes lines to the user's sinks, as LoaderOptions asks for them.
 
-#ifndef PONIENTE_LOADER_LOADER_REPORTS_H_
-#define PONIENTE_LOADER_LOADER_REPORTS_H_
+#ifndef PONIENTE_LOADER_METRICS_LOADER_REPORTS_H_
+#define PONIENTE_LOADER_METRICS_LOADER_REPORTS_H_
 
 #include <cstdint>
 #include <functional>
 #include <string_view>
 
-#include "loader/epoch_lines.h"
-#include "loader/loader_counters.h"
-#include "loader/stall_watch.h"
+#include "loader/metrics/epoch_lines.h"
+#include "loader/metrics/loader_counters.h"
+#include "loader/metrics/stall_watch.h"
 #include "poniente/metrics.h"
 
 namespace poniente::internal {
@@ -48,4 +48,4 @@ class LoaderReports {
 
 }  // namespace poniente::internal
 
-#endif  // PONIENTE_LOADER_LOADER_REPORTS_H_
+#endif  // PONIENTE_LOADER_METRICS_LOADER_REPORTS_H_

@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "loader/dataset_times.h"
+#include "loader/metrics/dataset_times.h"
 #include "util/one_line.h"
 #include "util/status_macros.h"
 

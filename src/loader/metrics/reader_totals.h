@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The bytes that the readers of a tree have read.
 
-#ifndef PONIENTE_LOADER_READER_TOTALS_H_
-#define PONIENTE_LOADER_READER_TOTALS_H_
+#ifndef PONIENTE_LOADER_METRICS_READER_TOTALS_H_
+#define PONIENTE_LOADER_METRICS_READER_TOTALS_H_
 
 #include <cstdint>
 #include <vector>
@@ -38,4 +38,4 @@ class ReaderTotals {
 
 }  // namespace poniente::internal
 
-#endif  // PONIENTE_LOADER_READER_TOTALS_H_
+#endif  // PONIENTE_LOADER_METRICS_READER_TOTALS_H_

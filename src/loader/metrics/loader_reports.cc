@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "loader/loader_reports.h"
+#include "loader/metrics/loader_reports.h"
 
 #include <iostream>
 #include <optional>

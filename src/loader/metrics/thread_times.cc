@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "loader/thread_times.h"
+#include "loader/metrics/thread_times.h"
 
 #include <fcntl.h>
 #include <pthread.h>

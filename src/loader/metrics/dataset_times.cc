@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "loader/dataset_times.h"
+#include "loader/metrics/dataset_times.h"
 
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "dataset/joined_path.h"
-#include "loader/fetch_times.h"
+#include "loader/metrics/fetch_times.h"
 
 namespace poniente::internal {
 namespace {

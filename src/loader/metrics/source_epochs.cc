@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "loader/source_epochs.h"
+#include "loader/metrics/source_epochs.h"
 
 #include <map>
 #include <string_view>

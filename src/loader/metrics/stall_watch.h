@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Decides when to warn the user that the data comes too late.
 
-#ifndef PONIENTE_LOADER_STALL_WATCH_H_
-#define PONIENTE_LOADER_STALL_WATCH_H_
+#ifndef PONIENTE_LOADER_METRICS_STALL_WATCH_H_
+#define PONIENTE_LOADER_METRICS_STALL_WATCH_H_
 
 #include <cstdint>
 #include <optional>
@@ -37,4 +37,4 @@ class StallWatch {
 
 }  // namespace poniente::internal
 
-#endif  // PONIENTE_LOADER_STALL_WATCH_H_
+#endif  // PONIENTE_LOADER_METRICS_STALL_WATCH_H_

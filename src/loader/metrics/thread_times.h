@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Measures how a thread spends its time. Other threads may read the results.
 
-#ifndef PONIENTE_LOADER_THREAD_TIMES_H_
-#define PONIENTE_LOADER_THREAD_TIMES_H_
+#ifndef PONIENTE_LOADER_METRICS_THREAD_TIMES_H_
+#define PONIENTE_LOADER_METRICS_THREAD_TIMES_H_
 
 #include <time.h>
 
@@ -39,4 +39,4 @@ std::chrono::nanoseconds RunDelayOf(std::string_view schedstat);
 
 }  // namespace poniente::internal
 
-#endif  // PONIENTE_LOADER_THREAD_TIMES_H_
+#endif  // PONIENTE_LOADER_METRICS_THREAD_TIMES_H_

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Measures where the time of one batch goes while it is made.
 
-#ifndef PONIENTE_LOADER_FETCH_TIMES_H_
-#define PONIENTE_LOADER_FETCH_TIMES_H_
+#ifndef PONIENTE_LOADER_METRICS_FETCH_TIMES_H_
+#define PONIENTE_LOADER_METRICS_FETCH_TIMES_H_
 
 #include <chrono>
 #include <memory>
@@ -42,4 +42,4 @@ class Stopwatch {
 
 }  // namespace poniente::internal
 
-#endif  // PONIENTE_LOADER_FETCH_TIMES_H_
+#endif  // PONIENTE_LOADER_METRICS_FETCH_TIMES_H_

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Follows the epochs of the sources through the batches handed out.
 
-#ifndef PONIENTE_LOADER_SOURCE_EPOCHS_H_
-#define PONIENTE_LOADER_SOURCE_EPOCHS_H_
+#ifndef PONIENTE_LOADER_METRICS_SOURCE_EPOCHS_H_
+#define PONIENTE_LOADER_METRICS_SOURCE_EPOCHS_H_
 
 #include <cstdint>
 #include <span>
@@ -69,4 +69,4 @@ class SourceEpochs {
 
 }  // namespace poniente::internal
 
-#endif  // PONIENTE_LOADER_SOURCE_EPOCHS_H_
+#endif  // PONIENTE_LOADER_METRICS_SOURCE_EPOCHS_H_

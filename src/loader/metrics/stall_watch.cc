@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "loader/stall_watch.h"
+#include "loader/metrics/stall_watch.h"
 
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "loader/dataset_times.h"
+#include "loader/metrics/dataset_times.h"
 #include "util/status_macros.h"
 
 namespace poniente::internal {

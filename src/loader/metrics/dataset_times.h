@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // How long a loader has waited for the datasets that are not read from files.
 
-#ifndef PONIENTE_LOADER_DATASET_TIMES_H_
-#define PONIENTE_LOADER_DATASET_TIMES_H_
+#ifndef PONIENTE_LOADER_METRICS_DATASET_TIMES_H_
+#define PONIENTE_LOADER_METRICS_DATASET_TIMES_H_
 
 #include <chrono>
 #include <string>
@@ -48,4 +48,4 @@ std::string SlowestDatasetText(const LoaderMetrics& interval);
 
 }  // namespace poniente::internal
 
-#endif  // PONIENTE_LOADER_DATASET_TIMES_H_
+#endif  // PONIENTE_LOADER_METRICS_DATASET_TIMES_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "loader/reader_totals.h"
+#include "loader/metrics/reader_totals.h"
 
 #include <algorithm>
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Says in the log which sources begin again.
 
-#ifndef PONIENTE_LOADER_EPOCH_LINES_H_
-#define PONIENTE_LOADER_EPOCH_LINES_H_
+#ifndef PONIENTE_LOADER_METRICS_EPOCH_LINES_H_
+#define PONIENTE_LOADER_METRICS_EPOCH_LINES_H_
 
 #include <cstdint>
 #include <map>
@@ -10,7 +10,7 @@
 #include <span>
 #include <string>
 
-#include "loader/source_epochs.h"
+#include "loader/metrics/source_epochs.h"
 
 namespace poniente::internal {
 
@@ -44,4 +44,4 @@ class EpochLines {
 
 }  // namespace poniente::internal
 
-#endif  // PONIENTE_LOADER_EPOCH_LINES_H_
+#endif  // PONIENTE_LOADER_METRICS_EPOCH_LINES_H_

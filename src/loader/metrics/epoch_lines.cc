@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "loader/epoch_lines.h"
+#include "loader/metrics/epoch_lines.h"
 
 #include <algorithm>
 
