@@ -25,8 +25,8 @@
 #include "poniente/packing.h"
 #include "poniente/plan.h"
 #include "poniente/run.h"
-#include "poniente/token_store_writer.h"
 #include "poniente/trace.h"
+#include "tests/analysis/trace/document_stores.h"
 #include "tests/support/status_matchers.h"
 #include "tests/support/temp_dir.h"
 #include "tests/support/test_seed.h"
@@ -36,8 +36,10 @@ namespace {
 
 using poniente::testing::IsOk;
 using poniente::testing::kInvalid;
+using poniente::testing::OpenRun;
 using poniente::testing::StatusIs;
 using poniente::testing::TempDir;
+using poniente::testing::WriteDocuments;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
@@ -51,32 +53,24 @@ class ChangingLengthsRunTest : public ::testing::Test {
   }
 
   void Write(const std::string& name, int documents, std::mt19937_64& random) {
-    TokenStoreWriterOptions options;
-    options.vocabulary = {"bytes", 257};
-    options.end_of_document = 256;
-    auto writer = *TokenStoreWriter::Create(folder_.path(name), options);
+    std::vector<std::vector<uint32_t>> written;
     for (int d = 0; d < documents; ++d) {
-      std::vector<uint32_t> ids(random() % 5 == 0 ? random() % 80
-                                                  : random() % 20);
+      std::vector<uint32_t>& ids = written.emplace_back(
+          random() % 5 == 0 ? random() % 80 : random() % 20);
       for (uint32_t& id : ids) id = static_cast<uint32_t>(random() % 250);
-      ASSERT_THAT(writer->AddDocument(ids, absl::StrCat(name, d)), IsOk());
       tokens_[name].insert(tokens_[name].end(), ids.begin(), ids.end());
     }
     num_documents_[name] = static_cast<uint64_t>(documents);
-    ASSERT_THAT(writer->Finish(), IsOk());
+    WriteDocuments(folder_, name, written);
   }
 
   absl::StatusOr<Config> Parse(const std::string& data,
                                const std::string& stages = kStages,
                                const std::string& runtime = "") const {
-    const std::string text = absl::StrCat(
-        "[data]\nbatch_size = 6\nseq_len = 32\nmax_seq_len = 64\n"
-        "steps = 90\nseed = 9\n",
-        data, "\n", stages, "\n[runtime]\n", runtime);
-    const absl::StatusOr<poniente::Run> run =
-        ParseRun(text, "run.toml", folder_.path());
-    if (!run.ok()) return run.status();
-    return Config::Create(*run);
+    return OpenRun(folder_,
+                   absl::StrCat("[data]\nbatch_size = 6\nseq_len = 32\n"
+                                "max_seq_len = 64\nsteps = 90\nseed = 9\n",
+                                data, "\n", stages, "\n[runtime]\n", runtime));
   }
 
   // Every step: what is shown lies in the documents, nothing comes twice in an

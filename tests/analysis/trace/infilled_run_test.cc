@@ -23,6 +23,7 @@
 #include "poniente/run.h"
 #include "poniente/token_store_writer.h"
 #include "poniente/trace.h"
+#include "tests/analysis/trace/document_stores.h"
 #include "tests/support/status_matchers.h"
 #include "tests/support/temp_dir.h"
 #include "tests/support/test_seed.h"
@@ -32,8 +33,10 @@ namespace {
 
 using poniente::testing::IsOk;
 using poniente::testing::kInvalid;
+using poniente::testing::OpenRun;
 using poniente::testing::StatusIs;
 using poniente::testing::TempDir;
+using poniente::testing::WriteDocuments;
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -50,26 +53,20 @@ class InfilledRunTest : public ::testing::Test {
   }
 
   void Write(const std::string& name, int documents, std::mt19937_64& random) {
-    TokenStoreWriterOptions options;
-    options.vocabulary = {"bytes", 260};
-    options.end_of_document = 256;
-    auto writer = *TokenStoreWriter::Create(folder_.path(name), options);
+    std::vector<std::vector<uint32_t>> written;
     for (int d = 0; d < documents; ++d) {
-      std::vector<uint32_t> ids(random() % 60);
+      std::vector<uint32_t>& ids = written.emplace_back(random() % 60);
       for (uint32_t& id : ids) id = random() % 250;
       ids.push_back(256);
-      ASSERT_THAT(writer->AddDocument(ids, absl::StrCat(name, d)), IsOk());
     }
-    ASSERT_THAT(writer->Finish(), IsOk());
+    WriteDocuments(folder_, name, written, 260);
   }
 
   absl::StatusOr<Config> Parse(const std::string& data) const {
-    const absl::StatusOr<poniente::Run> run = ParseRun(
+    return OpenRun(
+        folder_,
         absl::StrCat("[data]\nbatch_size = 6\nseq_len = 32\nsteps = 60\n",
-                     data),
-        "run.toml", folder_.path());
-    if (!run.ok()) return run.status();
-    return Config::Create(*run);
+                     data));
   }
 
   static InfillingOptions Marks(double rate) {

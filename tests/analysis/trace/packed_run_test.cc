@@ -21,6 +21,7 @@
 #include "poniente/run.h"
 #include "poniente/token_store_writer.h"
 #include "poniente/trace.h"
+#include "tests/analysis/trace/document_stores.h"
 #include "tests/support/status_matchers.h"
 #include "tests/support/temp_dir.h"
 #include "tests/support/test_seed.h"
@@ -31,8 +32,10 @@ namespace {
 using poniente::testing::IsOk;
 using poniente::testing::IsOkAndHolds;
 using poniente::testing::kInvalid;
+using poniente::testing::OpenRun;
 using poniente::testing::StatusIs;
 using poniente::testing::TempDir;
+using poniente::testing::WriteDocuments;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -47,28 +50,19 @@ class PackedRunTest : public ::testing::Test {
   }
 
   void Write(const std::string& name, int documents, std::mt19937_64& random) {
-    TokenStoreWriterOptions options;
-    options.vocabulary = {"bytes", 257};
-    options.end_of_document = 256;
-    auto writer = *TokenStoreWriter::Create(folder_.path(name), options);
+    std::vector<std::vector<uint32_t>> written;
     for (int d = 0; d < documents; ++d) {
-      const std::vector<uint32_t> ids(
-          random() % 5 == 0 ? random() % 80 : random() % 20,
-          static_cast<uint32_t>(d % 250));
-      ASSERT_THAT(writer->AddDocument(ids, absl::StrCat(name, d)), IsOk());
+      const size_t tokens = random() % 5 == 0 ? random() % 80 : random() % 20;
+      written.emplace_back(tokens, static_cast<uint32_t>(d % 250));
     }
-    ASSERT_THAT(writer->Finish(), IsOk());
+    WriteDocuments(folder_, name, written);
   }
 
   absl::StatusOr<Config> Parse(const std::string& data,
                                const std::string& runtime = "") const {
-    const std::string text =
-        absl::StrCat("[data]\nbatch_size = 6\nseq_len = 32\nsteps = 60\n", data,
-                     "\n[runtime]\n", runtime);
-    const absl::StatusOr<poniente::Run> run =
-        ParseRun(text, "run.toml", folder_.path());
-    if (!run.ok()) return run.status();
-    return Config::Create(*run);
+    return OpenRun(folder_, absl::StrCat("[data]\nbatch_size = 6\nseq_len = "
+                                         "32\nsteps = 60\n",
+                                         data, "\n[runtime]\n", runtime));
   }
 
   const std::string mixture_ =
