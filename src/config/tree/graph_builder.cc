@@ -7,9 +7,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "config/run_nodes.h"
-#include "config/tree/budget.h"
 #include "config/tree/hold_outs.h"
 #include "config/tree/infilled_sources.h"
+#include "config/tree/modifiers.h"
 #include "config/tree/nested_changes.h"
 #include "config/tree/nested_places.h"
 #include "config/tree/packed_lengths.h"
@@ -28,10 +28,6 @@ namespace poniente::internal {
 namespace {
 
 using Tokens = DatasetPtr<TokenWindow>;
-
-bool IsShuffled(const std::optional<ShuffleOptions>& shuffle) {
-  return shuffle.has_value() && shuffle->kind != ShuffleKind::kNone;
-}
 
 class GraphBuilder {
  public:
@@ -159,8 +155,11 @@ class GraphBuilder {
     packing_ = packing_above;
     hold_out_ = hold_out_above;
     is_cut_ = is_cut_above;
-    if (made.ok()) made = Modify(*std::move(made), node, cuts);
-    if (made.ok()) made = ShuffleIfAsked(*std::move(made), node, at);
+    if (made.ok()) {
+      made = Modified(*std::move(made), node, cuts ? &*run_.budget : nullptr,
+                      &selections_, &located_);
+    }
+    if (made.ok()) made = ShuffledIfAsked(*std::move(made), node, at);
     if (!made.ok() && !located_) {
       located_ = true;  // nodes above stand elsewhere: keep the innermost place
       return Prepend(made.status(),
@@ -233,68 +232,6 @@ class GraphBuilder {
         absl::StrCat("'", own.name(), "' gives windows of ", has,
                      " tokens, the schedule asks for ", wants,
                      ": Run::max_seq_len, or the longest seq_len"));
-  }
-
-  // `cuts`: whether a budget cuts the node.
-  absl::StatusOr<Tokens> Modify(Tokens made, const Node& node, bool cuts) {
-    if (node.filter.has_value()) {
-      const std::optional<uint64_t> length = made->CurrentLength();
-      if (!length.has_value()) {
-        return absl::InvalidArgumentError("an endless node cannot be filtered");
-      }
-      absl::StatusOr<Selection> selected =
-          selections_.Read(*node.filter, *length);
-      located_ |= !selected.ok();
-      if (!selected.ok()) return selected.status();
-      PONIENTE_ASSIGN_OR_RETURN(made,
-                                Filter(std::move(made), *std::move(selected)));
-    }
-    if (node.order.has_value()) {
-      absl::StatusOr<ScoreOrder> order = selections_.Read(*node.order);
-      located_ |= !order.ok();
-      if (!order.ok()) return order.status();
-      OrderOptions options;
-      options.bucket_items = node.order->bucket_items;
-      options.buckets = node.order->buckets;
-      PONIENTE_ASSIGN_OR_RETURN(
-          made, Order(std::move(made), *std::move(order), options));
-    }
-    if (node.slice.has_value()) {
-      PONIENTE_ASSIGN_OR_RETURN(
-          made, Slice(std::move(made), node.slice->begin, node.slice->end));
-    }
-    if (node.take.has_value()) {
-      PONIENTE_ASSIGN_OR_RETURN(made, Take(std::move(made), *node.take));
-    }
-    // The documents of a packed source were cut before they were packed.
-    if (cuts && PackedItemsOf(*made) == nullptr) {
-      PONIENTE_ASSIGN_OR_RETURN(made,
-                                CutToBudget(std::move(made), *run_.budget));
-    }
-    if (node.repeat.has_value()) {
-      PONIENTE_ASSIGN_OR_RETURN(made, Repeat(std::move(made), *node.repeat));
-    }
-    return made;
-  }
-
-  // A component is shuffled by its mixture, flat by itself.
-  absl::StatusOr<Tokens> ShuffleIfAsked(Tokens made, const Node& node,
-                                        NodePosition at) {
-    const bool is_local =
-        IsShuffled(node.shuffle) && node.shuffle->kind != ShuffleKind::kFull;
-    if (made->has_order()) {
-      if (!is_local || node.kind == NodeKind::kFlat) return made;
-      return absl::InvalidArgumentError(
-          "has an order of its own, which cannot be shuffled by eras or "
-          "chunks: state the shuffle for the nodes below it");
-    }
-    if (at == NodePosition::kComponent) return made;
-    if (node.shuffle.has_value() ? !IsShuffled(node.shuffle)
-                                 : at != NodePosition::kRoot) {
-      return made;
-    }
-    return Shuffled(node.shuffle.value_or(ShuffleOptions::Full()),
-                    std::move(made), std::nullopt);
   }
 
   absl::StatusOr<Tokens> BuildMixture(const Node& node, NodePosition at,

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config/tree/modifiers.h"
+
+#include <cstdint>
+#include <utility>
+
+#include "config/tree/budget.h"
+#include "poniente/packing.h"
+#include "poniente/transforms.h"
+#include "util/status_macros.h"
+
+namespace poniente::internal {
+namespace {
+
+using Tokens = DatasetPtr<TokenWindow>;
+
+}  // namespace
+
+bool IsShuffled(const std::optional<ShuffleOptions>& shuffle) {
+  return shuffle.has_value() && shuffle->kind != ShuffleKind::kNone;
+}
+
+absl::StatusOr<Tokens> Modified(Tokens made, const Node& node,
+                                const RunBudget* cut,
+                                SelectionReader* selections, bool* located) {
+  if (node.filter.has_value()) {
+    const std::optional<uint64_t> length = made->CurrentLength();
+    if (!length.has_value()) {
+      return absl::InvalidArgumentError("an endless node cannot be filtered");
+    }
+    absl::StatusOr<Selection> selected =
+        selections->Read(*node.filter, *length);
+    *located |= !selected.ok();
+    if (!selected.ok()) return selected.status();
+    PONIENTE_ASSIGN_OR_RETURN(made,
+                              Filter(std::move(made), *std::move(selected)));
+  }
+  if (node.order.has_value()) {
+    absl::StatusOr<ScoreOrder> order = selections->Read(*node.order);
+    *located |= !order.ok();
+    if (!order.ok()) return order.status();
+    OrderOptions options;
+    options.bucket_items = node.order->bucket_items;
+    options.buckets = node.order->buckets;
+    PONIENTE_ASSIGN_OR_RETURN(
+        made, Order(std::move(made), *std::move(order), options));
+  }
+  if (node.slice.has_value()) {
+    PONIENTE_ASSIGN_OR_RETURN(
+        made, Slice(std::move(made), node.slice->begin, node.slice->end));
+  }
+  if (node.take.has_value()) {
+    PONIENTE_ASSIGN_OR_RETURN(made, Take(std::move(made), *node.take));
+  }
+  // The documents of a packed source were cut before they were packed.
+  if (cut != nullptr && PackedItemsOf(*made) == nullptr) {
+    PONIENTE_ASSIGN_OR_RETURN(made, CutToBudget(std::move(made), *cut));
+  }
+  if (node.repeat.has_value()) {
+    PONIENTE_ASSIGN_OR_RETURN(made, Repeat(std::move(made), *node.repeat));
+  }
+  return made;
+}
+
+absl::StatusOr<Tokens> ShuffledIfAsked(Tokens made, const Node& node,
+                                       NodePosition at) {
+  const bool is_local =
+      IsShuffled(node.shuffle) && node.shuffle->kind != ShuffleKind::kFull;
+  if (made->has_order()) {
+    if (!is_local || node.kind == NodeKind::kFlat) return made;
+    return absl::InvalidArgumentError(
+        "has an order of its own, which cannot be shuffled by eras or "
+        "chunks: state the shuffle for the nodes below it");
+  }
+  if (at == NodePosition::kComponent) return made;
+  if (node.shuffle.has_value() ? !IsShuffled(node.shuffle)
+                               : at != NodePosition::kRoot) {
+    return made;
+  }
+  return Shuffled(node.shuffle.value_or(ShuffleOptions::Full()),
+                  std::move(made), std::nullopt);
+}
+
+}  // namespace poniente::internal

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a node of any kind may state of the items that it is made of: which of
+// them, in which order.
+
+#ifndef PONIENTE_CONFIG_TREE_MODIFIERS_H_
+#define PONIENTE_CONFIG_TREE_MODIFIERS_H_
+
+#include <optional>
+
+#include "absl/status/statusor.h"
+#include "config/run_nodes.h"
+#include "config/tree/selections.h"
+#include "poniente/async_dataset.h"
+#include "poniente/run.h"
+#include "poniente/shuffle.h"
+#include "poniente/token_window.h"
+
+namespace poniente::internal {
+
+bool IsShuffled(const std::optional<ShuffleOptions>& shuffle);
+
+// Returns the dataset under the node's filter, order, slice, take and repeat.
+// `cut`: the budget that cuts the node; null if none does. Sets `located` if
+// the error says already where it stands.
+absl::StatusOr<DatasetPtr<TokenWindow>> Modified(DatasetPtr<TokenWindow> made,
+                                                 const Node& node,
+                                                 const RunBudget* cut,
+                                                 SelectionReader* selections,
+                                                 bool* located);
+
+// Returns the dataset in the order that the node asks for. A component is
+// shuffled by its mixture, flat by itself.
+absl::StatusOr<DatasetPtr<TokenWindow>> ShuffledIfAsked(
+    DatasetPtr<TokenWindow> made, const Node& node, NodePosition at);
+
+}  // namespace poniente::internal
+
+#endif  // PONIENTE_CONFIG_TREE_MODIFIERS_H_
