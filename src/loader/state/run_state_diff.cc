@@ -332,8 +332,6 @@ bool IsSamePast(const RunState& saved, RunState now) {
   return saved == now;
 }
 
-}  // namespace
-
 // Compares the journals before anything else: what the others see of a change
 // that is missing says less.
 absl::Status CheckJournal(const RunState& saved, const Journal& journal) {
@@ -351,6 +349,8 @@ absl::Status CheckJournal(const RunState& saved, const Journal& journal) {
       " changes in the journal are others than those with which the state was "
       "saved; give the run the journal that it wrote ([data] journal)"));
 }
+
+}  // namespace
 
 absl::Status CheckGoesOn(const RunState& saved, const DatasetNode& root,
                          const Schedule& schedule, const Journal& journal) {
