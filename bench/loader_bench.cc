@@ -55,8 +55,14 @@
 // rounds of new processes, with the page cache dropped and default settings (as
 // far as the cases do not name them), the rate from the process's start on, for
 // S seconds and at most one epoch, in batches of 64 and of 1024 windows, beside
-// fio. No block has been verified. The stores are not written anew: what the
-// host of a virtual machine caches serves fio and the loader alike.
+// fio; `auto` also with four tensors beside the tokens. No block has been
+// verified. The stores are not written anew: what the host of a virtual machine
+// caches serves fio and the loader alike.
+//
+// --only 'fresh epochs' measures the same on one store and on the 200 stores,
+// M / 2 MiB each, written anew before each round, and then whole epochs of a
+// new process with default settings: the second, and its second half, beside
+// memcpy. (M = 16384: 16 GiB of disk, 9 of free memory.)
 //
 // Then, with hot stores, the time from main() of a new process to the first
 // batch of a run without an end, at steps 0, 10^6 and 10^9, by the loader as it
@@ -67,6 +73,7 @@
 
 #include <chrono>
 #include <cstdio>
+#include <iterator>
 #include <string>
 #include <vector>
 
@@ -90,6 +97,7 @@ constexpr uint64_t kFewestMib = 64;
 // What new processes are asked for.
 constexpr char kFirstBatch[] = "--first-batch";
 constexpr char kFirstEpoch[] = "--first-epoch";
+constexpr char kFreshEpochs[] = "fresh epochs";
 constexpr char kPlan[] = "--plan";
 
 struct Options {
@@ -117,7 +125,8 @@ bool ParseOptions(int argc, char** argv, Options* options) {
 }
 
 std::vector<BenchTree> TreesOf(const std::string& folder, uint64_t mib) {
-  return {QuickstartTree(folder, mib), LognormalTree(folder, mib)};
+  return {QuickstartTree(folder, mib), LognormalTree(folder, mib),
+          OneStoreTree(folder, mib)};
 }
 
 // A process that NumberFromSelf() has started: false if this is none.
@@ -140,8 +149,11 @@ bool AnswerAsChild(int argc, char** argv, Clock::time_point start) {
     if (tree.name != argv[4]) continue;
     if (what == kFirstBatch) {
       PrintFirstBatchSeconds(tree, number, start);
-    } else {
+    } else if (number < std::size(kFirstEpochCases)) {
       PrintFirstEpochRate(tree, kFirstEpochCases[number], seconds);
+    } else {
+      PrintSecondEpochShare(
+          tree, kSecondEpochCases[number - std::size(kFirstEpochCases)]);
     }
     return true;
   }
@@ -163,7 +175,9 @@ void MeasureProcesses(const Options& options, const BenchTree& tree,
 void MeasureFirstEpochsOf(const Options& options, const TreeCases& cases,
                           std::vector<Bar>* bars) {
   MeasureFirstEpochs(
-      cases, static_cast<int>(options.rounds),
+      cases,
+      {.rounds = static_cast<int>(options.rounds),
+       .is_fresh = options.only == kFreshEpochs},
       [&](size_t number) {
         return std::vector<std::string>{kFirstEpoch,
                                         options.folder,
@@ -189,13 +203,19 @@ int Main(int argc, char** argv) {
   }
   std::printf("%s, %.0f MiB%s\n", options.folder.c_str(), options.mib,
               options.mib < kFullMib ? ": too small for the bars" : "");
-  const std::vector<BenchTree> trees =
-      TreesOf(options.folder, options.tree_mib());
+  std::vector<BenchTree> trees = TreesOf(options.folder, options.tree_mib());
+  // One store is measured only fresh, the quickstart's tree never.
+  if (options.only == kFreshEpochs) {
+    trees.erase(trees.begin());
+  } else {
+    trees.pop_back();
+  }
   std::vector<TreeCases> cases;
   for (const BenchTree& tree : trees) cases.emplace_back(tree, options.seconds);
   std::vector<Bar> bars;
   // Skipped beside chosen cases, unless it is asked for.
-  if (options.only.empty() || options.only == "first epoch") {
+  if (options.only.empty() || options.only == "first epoch" ||
+      options.only == kFreshEpochs) {
     for (const TreeCases& one : cases) {
       MeasureFirstEpochsOf(options, one, &bars);
     }

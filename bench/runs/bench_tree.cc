@@ -134,6 +134,13 @@ BenchTree LognormalTree(const std::string& folder, uint64_t mib) {
   return tree;
 }
 
+BenchTree OneStoreTree(const std::string& folder, uint64_t mib) {
+  return {"one store",
+          absl::StrCat(folder, "/one-", mib, "MiB"),
+          DataTable() + "[data.mixture]\nall = { weight = 1, path = 'all' }\n",
+          {{"all", WindowsOf(1, mib)}}};
+}
+
 void MakeStores(const BenchTree& tree) {
   std::fprintf(stderr, "stores in %s\n", tree.folder.c_str());
   std::atomic<size_t> next = 0;

@@ -39,6 +39,9 @@ BenchTree QuickstartTree(const std::string& folder, uint64_t mib);
 // size.
 BenchTree LognormalTree(const std::string& folder, uint64_t mib);
 
+// All of it in one store.
+BenchTree OneStoreTree(const std::string& folder, uint64_t mib);
+
 // Makes the stores that are not there whole, of random u16 ids.
 void MakeStores(const BenchTree& tree);
 

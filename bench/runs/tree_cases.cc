@@ -56,6 +56,13 @@ TreeCases::TreeCases(BenchTree tree, double seconds)
   TouchAllBlocks(tree_);
 }
 
+void TreeCases::MakeAnew() const {
+  for (const BenchStore& store : tree_.stores) {
+    std::filesystem::remove_all(tree_.folder + "/" + store.name);
+  }
+  MakeStores(tree_);
+}
+
 void TreeCases::Prepare(CacheState state) const {
   const FileSet& files = served_.files;
   if (state == CacheState::kHot && CachedShare(files, served_.offsets) == 1) {

@@ -29,6 +29,9 @@ class TreeCases {
 
   void AppendBars(const Comparison& comparison, std::vector<Bar>* bars) const;
 
+  // Removes the stores and writes them again, to other places of the disk.
+  void MakeAnew() const;
+
   // Brings all of the stores into the page cache, or none.
   void Prepare(CacheState state) const;
 
