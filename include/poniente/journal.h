@@ -22,6 +22,14 @@
 
 namespace poniente {
 
+// Consecutive numbers: begin, begin + 1, ..., end - 1.
+struct NumberRange {
+  uint64_t begin = 0;
+  uint64_t end = 0;
+
+  friend bool operator==(const NumberRange&, const NumberRange&) = default;
+};
+
 // A change of a run.
 struct RunChange {
   enum class Kind {
@@ -29,11 +37,12 @@ struct RunChange {
     kTemperature,  // another temperature of a mixture
     kRetire,       // components that are not drawn any more
     kExtend,       // more steps
+    kDrop,         // documents or items that are not served any more
   };
 
   Kind kind = Kind::kWeights;
   // The mixture whose weights or temperature change: names from the root down,
-  // joined by '/'. Empty: the root.
+  // joined by '/'. Empty: the root. kDrop: the source, as TreeLeaf::path.
   std::string path = {};
   // kWeights: by component of that mixture. Others keep the weight that was
   // stated for them last, until a stage of the description begins.
@@ -44,6 +53,12 @@ struct RunChange {
   std::vector<std::string> components = {};
   // kExtend: steps of the run from now on; more than it had.
   uint64_t steps = 0;
+  // kDrop: the numbers of documents of the source, or of its items (windows):
+  // ascending, and none next to another. An item that has a token of a dropped
+  // document is dropped as a whole.
+  std::vector<NumberRange> dropped = {};
+  bool drops_items = false;
+  static constexpr uint64_t kMaxDropped = uint64_t{1} << 28;  // of one change
   // Who decided it, or why; any text of one line.
   std::string why = {};
 
@@ -53,6 +68,12 @@ struct RunChange {
   static RunChange Retire(std::vector<std::string> components,
                           std::string why = "");
   static RunChange Extend(uint64_t steps, std::string why = "");
+  // Ranges in any order; they may overlap.
+  static RunChange DropDocuments(std::string source,
+                                 std::vector<NumberRange> documents,
+                                 std::string why = "");
+  static RunChange DropItems(std::string source, std::vector<NumberRange> items,
+                             std::string why = "");
 
   friend bool operator==(const RunChange&, const RunChange&) = default;
 };

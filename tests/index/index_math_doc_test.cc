@@ -7,7 +7,9 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/match.h"
@@ -91,7 +93,7 @@ TEST_F(IndexMathDocTest, HasNoVectorThatNothingChecks) {
   for (const auto& [keyword, vector] : vectors_) {
     EXPECT_THAT((Words{"stream", "derive", "permutation", "quanta", "powers",
                        "scores", "lg", "ex", "deal", "example", "ramp", "books",
-                       "draws", "eras", "windows", "views"}),
+                       "draws", "eras", "windows", "views", "drops"}),
                 ::testing::Contains(keyword))
         << vector.line;
   }
@@ -261,6 +263,34 @@ TEST_F(IndexMathDocTest, EpochsAndParts) {
       words.push_back(absl::StrCat(item.epoch, ".", there, ".", item.part));
     }
     return words;
+  });
+}
+
+TEST_F(IndexMathDocTest, DroppedItems) {
+  Check("drops", 3, [](const Words& words) {
+    const ItemParts parts = {.count = To<uint32_t>(words[1])};
+    const uint64_t length = To(words[0]);
+    const uint64_t before = To(words[3]);
+    ItemDraws draws(42, "books", {.length = length}, parts, To(words[2]));
+    const auto places = [&](uint32_t, uint64_t,
+                            const std::shared_ptr<const Omissions>&)
+        -> absl::StatusOr<std::shared_ptr<const Omissions>> {
+      std::vector<uint64_t> dropped;
+      for (const auto place : absl::StrSplit(words[4], ',')) {
+        dropped.push_back(To(std::string(place)));
+      }
+      return std::make_shared<const Omissions>(std::move(dropped), length);
+    };
+    EXPECT_EQ(draws.Drop(before, {.length = To(words[5]), .number = 1}, parts,
+                         places),
+              absl::OkStatus());
+    Words entries;
+    for (uint64_t n = 0; n < before + To(words[6]); ++n) {
+      const ItemDraws::Item item = draws.At(n);
+      entries.push_back(absl::StrCat(item.view, ":", item.epoch, ".",
+                                     item.place, ".", item.part));
+    }
+    return entries;
   });
 }
 

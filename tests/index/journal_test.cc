@@ -50,7 +50,14 @@ RunChange AnyChange(std::mt19937_64& random) {
     return static_cast<double>(random()) * 0x1p-60;
   };
   RunChange change;
-  switch (random() % 4) {
+  std::vector<NumberRange> ranges;
+  for (uint64_t begin = 0, i = random() % 5; i < 6; ++i) {
+    begin += 1 + random() % 1000;
+    ranges.push_back(
+        {begin, begin + 1 + random() % (random() % 2 == 0 ? 1 : 9)});
+    begin = ranges.back().end;
+  }
+  switch (random() % 6) {
     case 0:
       for (uint64_t i = 1 + random() % 5; i > 0; --i) {
         change.weights[text()] = number();
@@ -64,10 +71,17 @@ RunChange AnyChange(std::mt19937_64& random) {
     case 2:
       change = RunChange::Retire({text(), text()});
       break;
+    case 3:
+      change = RunChange::DropDocuments("", ranges);
+      break;
+    case 4:
+      change = RunChange::DropItems("", ranges);
+      break;
     default:
       change = RunChange::Extend(1 + random());
   }
   if (change.kind != RunChange::Kind::kExtend) change.path = text();
+  if (change.kind == RunChange::Kind::kDrop) change.path += "a";
   change.why = text();
   return change;
 }
@@ -184,6 +198,30 @@ TEST(JournalTest, WhatSaysNothingIsRefused) {
   EXPECT_THAT(refused(RunChange::Retire({})),
               StatusIs(kInvalid, HasSubstr("")));
   EXPECT_THAT(refused(RunChange::Extend(0)), StatusIs(kInvalid, HasSubstr("")));
+  EXPECT_THAT(refused(RunChange::DropItems("", {{1, 2}})),
+              StatusIs(kInvalid, HasSubstr("names no source")));
+  EXPECT_THAT(refused(RunChange::DropItems("a", {})),
+              StatusIs(kInvalid, HasSubstr("drops nothing")));
+  EXPECT_THAT(refused(RunChange::DropItems("a", {{2, 2}})),
+              StatusIs(kInvalid, HasSubstr("no range")));
+  EXPECT_THAT(refused(RunChange::DropItems("a", {{0, UINT64_MAX}})),
+              StatusIs(kInvalid, HasSubstr("more than 268435456")));
+}
+
+TEST(JournalTest, RangesThatAreDroppedAreJoined) {
+  const RunChange change =
+      RunChange::DropDocuments("web", {{20, 26}, {17, 18}, {22, 23}, {26, 27}});
+  EXPECT_EQ(ToText(change).value(), "drop of \"web\" documents 17 20-26");
+  EXPECT_EQ(ParseChange("drop of \"web\" documents 17 20-26").value(), change);
+  for (const char* const text :
+       {"drop of \"web\" documents 20-26 17", "drop of \"web\" documents 1 2",
+        "drop of \"web\" documents 3-3", "drop of \"web\" documents 5-4",
+        "drop of \"web\" documents", "drop documents 5",
+        "drop of \"web\" windows 5", "drop of \"web\" documents 5-",
+        "drop of \"web\" documents 18446744073709551615",
+        "drop of \"web\" documents 07"}) {
+    EXPECT_THAT(ParseChange(text), StatusIs(kInvalid, HasSubstr(""))) << text;
+  }
 }
 
 // docs/journal.md shows a file, and what its entries say.
@@ -200,7 +238,7 @@ TEST(JournalTest, TheExampleOfTheDocsIsRead) {
   const auto journal = Journal::Parse(bytes, "docs/journal.md");
   ASSERT_THAT(journal, IsOk());
   const std::vector<JournalEntry> entries = journal->entries();
-  ASSERT_EQ(entries.size(), 5u);
+  ASSERT_EQ(entries.size(), 6u);
   EXPECT_EQ(entries[0],
             (JournalEntry{1, 20480, 312,
                           RunChange::Weights({{"code", 0.4}, {"web", 0.35}},
@@ -215,6 +253,10 @@ TEST(JournalTest, TheExampleOfTheDocsIsRead) {
             (JournalEntry{4, 67584, 1040, RunChange::Temperature(1.5)}));
   EXPECT_EQ(entries[4],
             (JournalEntry{5, 131072, 2040, RunChange::Extend(120000)}));
+  EXPECT_EQ(entries[5],
+            (JournalEntry{6, 135168, 2100,
+                          RunChange::DropDocuments("web", {{17, 18}, {20, 26}},
+                                                   "request 31")}));
 }
 
 }  // namespace

@@ -8,7 +8,9 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <deque>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -25,6 +27,9 @@ struct SlowSegment {
   uint32_t view = 0;
   // Another length begins a segment even where as many parts fit.
   uint32_t length = 0;
+  // The places that are dropped from the epoch in progress, which is read to
+  // its end before the view begins.
+  std::optional<std::vector<uint64_t>> dropped = std::nullopt;
 };
 
 struct SlowItem {
@@ -46,62 +51,99 @@ class SlowReader {
       : seed_(seed), name_(std::move(name)), stated_group_(group) {}
 
   void Read(const SlowSegment& segment, std::vector<SlowItem>* items) {
-    // Another view, or another length: whatever was begun is over.
-    const bool other_view = last_ && last_->view != segment.view;
-    const bool other_length = last_ && (last_->parts != segment.parts ||
-                                        last_->length != segment.length);
-    if ((other_view || other_length) && taken_ > 0) NextGroup();
-    if (other_view && first_ > 0) NextEpoch();
-    last_ = segment;
+    if (!view_)
+      view_ = segment, parts_ = segment.parts, length_ = segment.length;
+    const bool other_view =
+        (following_ ? *following_ : *view_).view != segment.view;
+    const bool has_begun = first_ > 0 || !order_.empty();
+    if (other_view && has_begun && segment.dropped) {
+      // The epoch goes on without what is dropped.
+      following_ = segment;
+      dropped_.insert(segment.dropped->begin(), segment.dropped->end());
+      if (!order_.empty()) {
+        LeaveOutDropped();
+        if (order_.empty()) EndGroup();
+      }
+    } else if (other_view) {
+      // Whatever was begun is over.
+      if (!order_.empty()) EndGroup();
+      if (first_ > 0) EndEpoch();
+      view_ = segment;
+      following_.reset();
+    }
+    // So is a group, if the length is another one.
+    const bool other_length =
+        parts_ != segment.parts || length_ != segment.length;
+    if (other_length && !order_.empty()) EndGroup();
+    parts_ = segment.parts;
+    length_ = segment.length;
     for (uint64_t i = 0; i < segment.draws; ++i) {
-      if (taken_ == 0) OpenGroup();
-      const uint64_t number = order_[taken_++];
-      items->push_back({segment.view, epoch_, first_ + number / segment.parts,
-                        static_cast<uint32_t>(number % segment.parts),
-                        segment.parts, segment.length});
-      if (taken_ == order_.size()) NextGroup();
+      while (order_.empty()) {
+        OpenGroup();
+        if (order_.empty()) EndGroup();
+      }
+      const uint64_t number = order_.front();
+      order_.pop_front();
+      items->push_back({view_->view, epoch_, first_ + number / parts_,
+                        static_cast<uint32_t>(number % parts_), parts_,
+                        length_});
+      if (order_.empty()) EndGroup();
     }
   }
 
  private:
   uint64_t GroupSize() const {
     uint64_t group = stated_group_;
-    if (last_->items == 0) return group == 0 ? 1024 : group;
-    if (group == 0) group = std::min<uint64_t>(1024, (last_->items + 15) / 16);
-    return std::min(group, last_->items - first_);
+    if (view_->items == 0) return group == 0 ? 1024 : group;
+    if (group == 0) group = std::min<uint64_t>(1024, (view_->items + 15) / 16);
+    return std::min(group, view_->items - first_);
   }
 
   void OpenGroup() {
-    const uint64_t numbers = GroupSize() * last_->parts;
+    const uint64_t numbers = GroupSize() * parts_;
     const uint64_t key =
         SlowEpochKey(SlowComponentKey(seed_, name_, epoch_), "subw", first_);
-    if (last_->parts > 1) {
-      order_ = SlowPermutation(numbers, key);
-    } else {
-      order_.resize(numbers);
-      for (uint64_t i = 0; i < numbers; ++i) order_[i] = i;
+    std::vector<uint64_t> all(numbers);
+    for (uint64_t i = 0; i < numbers; ++i) all[i] = i;
+    if (parts_ > 1) all = SlowPermutation(numbers, key);
+    order_.assign(all.begin(), all.end());
+    LeaveOutDropped();
+  }
+
+  void LeaveOutDropped() {
+    std::deque<uint64_t> kept;
+    for (const uint64_t number : order_) {
+      if (!dropped_.contains(first_ + number / parts_)) kept.push_back(number);
     }
+    order_ = kept;
   }
 
-  void NextGroup() {
+  void EndGroup() {
     first_ += GroupSize();
-    taken_ = 0;
-    if (last_->items != 0 && first_ == last_->items) NextEpoch();
+    order_.clear();
+    if (view_->items != 0 && first_ == view_->items) EndEpoch();
   }
 
-  void NextEpoch() {
+  void EndEpoch() {
     ++epoch_;
     first_ = 0;
+    dropped_.clear();
+    if (following_) view_ = following_;
+    following_.reset();
   }
 
   const uint64_t seed_;
   const std::string name_;
   const uint64_t stated_group_;
-  std::optional<SlowSegment> last_;
+  std::optional<SlowSegment> view_;
+  std::optional<SlowSegment> following_;  // of an epoch read to its end
+  std::set<uint64_t> dropped_;            // places of the epoch
+  uint32_t parts_ = 1;
+  uint32_t length_ = 0;
   uint64_t epoch_ = 0;
   uint64_t first_ = 0;  // place that the group begins with
-  uint64_t taken_ = 0;  // of the group
-  std::vector<uint64_t> order_;
+  // Parts of the group that are to be read; empty where none has begun.
+  std::deque<uint64_t> order_;
 };
 
 // What the draws of all segments read.

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <tuple>
 #include <utility>
 
 #include "absl/strings/numbers.h"
@@ -66,6 +67,25 @@ RunChange OfKind(RunChange::Kind kind, std::string why) {
   return change;
 }
 
+// The same numbers in ascending ranges, none next to another. Ranges without a
+// number stay, and are refused where the change is checked.
+std::vector<NumberRange> Joined(std::vector<NumberRange> ranges) {
+  std::sort(ranges.begin(), ranges.end(),
+            [](const NumberRange& a, const NumberRange& b) {
+              return std::tie(a.begin, a.end) < std::tie(b.begin, b.end);
+            });
+  std::vector<NumberRange> joined;
+  for (const NumberRange& range : ranges) {
+    const bool is_number = range.begin < range.end;
+    if (!joined.empty() && is_number && range.begin <= joined.back().end) {
+      joined.back().end = std::max(joined.back().end, range.end);
+    } else {
+      joined.push_back(range);
+    }
+  }
+  return joined;
+}
+
 }  // namespace
 
 RunChange RunChange::Weights(std::map<std::string, double> weights,
@@ -91,6 +111,24 @@ RunChange RunChange::Retire(std::vector<std::string> components,
 RunChange RunChange::Extend(uint64_t steps, std::string why) {
   RunChange change = OfKind(Kind::kExtend, std::move(why));
   change.steps = steps;
+  return change;
+}
+
+RunChange RunChange::DropDocuments(std::string source,
+                                   std::vector<NumberRange> documents,
+                                   std::string why) {
+  RunChange change = OfKind(Kind::kDrop, std::move(why));
+  change.path = std::move(source);
+  change.dropped = Joined(std::move(documents));
+  return change;
+}
+
+RunChange RunChange::DropItems(std::string source,
+                               std::vector<NumberRange> items,
+                               std::string why) {
+  RunChange change =
+      DropDocuments(std::move(source), std::move(items), std::move(why));
+  change.drops_items = true;
   return change;
 }
 

@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "index/journal/journal_line.h"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
 #include <optional>
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "util/status_macros.h"
 
 namespace poniente::internal {
@@ -21,11 +24,12 @@ struct KindName {
   Kind kind;
   absl::string_view name;
 };
-constexpr std::array<KindName, 4> kKinds = {
+constexpr std::array<KindName, 5> kKinds = {
     {{Kind::kWeights, "weights"},
      {Kind::kTemperature, "temperature"},
      {Kind::kRetire, "retire"},
-     {Kind::kExtend, "extend"}}};
+     {Kind::kExtend, "extend"},
+     {Kind::kDrop, "drop"}}};
 
 absl::string_view NameOf(Kind kind) {
   for (const KindName& one : kKinds) {
@@ -88,6 +92,11 @@ class FieldReader {
         absl::StrCat("expected ", what, ", got '", word, "'"));
   }
 
+  bool HasNumber() const {
+    return !rest_.empty() &&
+           absl::ascii_isdigit(static_cast<unsigned char>(rest_.front()));
+  }
+
   bool HasText() const { return !rest_.empty() && rest_.front() == '"'; }
 
   absl::StatusOr<std::string> Text(absl::string_view what) {
@@ -140,8 +149,35 @@ std::string PayloadOf(const RunChange& change) {
     case Kind::kExtend:
       absl::StrAppend(&text, " ", change.steps);
       break;
+    case Kind::kDrop:
+      absl::StrAppend(&text, change.drops_items ? " items" : " documents");
+      for (const NumberRange& range : change.dropped) {
+        absl::StrAppend(&text, " ", range.begin);
+        if (range.end - range.begin > 1) {
+          absl::StrAppend(&text, "-", range.end - 1);
+        }
+      }
+      break;
   }
   return text;
+}
+
+// Reads "17", or "20-25".
+absl::StatusOr<NumberRange> ReadRange(FieldReader* fields) {
+  PONIENTE_ASSIGN_OR_RETURN(const std::string word, fields->Word("a number"));
+  const std::pair<std::string, std::string> ends =
+      absl::StrSplit(word, absl::MaxSplits('-', 1));
+  NumberRange range;
+  uint64_t last = 0;
+  const bool is_one = word.find('-') == std::string::npos;
+  if (!absl::SimpleAtoi(ends.first, &range.begin) ||
+      !absl::SimpleAtoi(is_one ? ends.first : ends.second, &last) ||
+      last < range.begin || last == UINT64_MAX) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "expected a number, or two as in '20-25', got '", word, "'"));
+  }
+  range.end = last + 1;
+  return range;
 }
 
 absl::Status ReadPayload(FieldReader* fields, RunChange* change) {
@@ -169,6 +205,20 @@ absl::Status ReadPayload(FieldReader* fields, RunChange* change) {
       PONIENTE_ASSIGN_OR_RETURN(change->steps, fields->Count("steps"));
       break;
     }
+    case Kind::kDrop: {
+      PONIENTE_ASSIGN_OR_RETURN(const std::string what,
+                                fields->Word("'documents' or 'items'"));
+      change->drops_items = what == "items";
+      if (!change->drops_items && what != "documents") {
+        return absl::InvalidArgumentError(
+            absl::StrCat("expected 'documents' or 'items', got '", what, "'"));
+      }
+      while (fields->HasNumber()) {
+        PONIENTE_ASSIGN_OR_RETURN(const NumberRange range, ReadRange(fields));
+        change->dropped.push_back(range);
+      }
+      break;
+    }
   }
   return absl::OkStatus();
 }
@@ -185,7 +235,8 @@ absl::StatusOr<RunChange> ReadChange(FieldReader* fields) {
     return absl::InvalidArgumentError(absl::StrCat(
         "'", kind,
         "' is no kind of change that this version knows (weights, temperature, "
-        "retire, extend); use the version that wrote it, or a later one"));
+        "retire, extend, drop); use the version that wrote it, or a later "
+        "one"));
   }
   change.kind = known->kind;
   if (fields->rest().substr(0, 3) == "of ") {
@@ -214,6 +265,27 @@ absl::StatusOr<Value> Canonical(Value value, std::string (*print)(const Value&),
 absl::Status Says(bool says, absl::string_view what) {
   if (says) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat("a change of a run ", what));
+}
+
+absl::Status CheckRanges(const std::vector<NumberRange>& ranges) {
+  PONIENTE_RETURN_IF_ERROR(Says(!ranges.empty(), "drops nothing"));
+  uint64_t count = 0;
+  for (size_t i = 0; i < ranges.size(); ++i) {
+    const NumberRange& range = ranges[i];
+    const bool is_apart = i == 0 || ranges[i - 1].end < range.begin;
+    PONIENTE_RETURN_IF_ERROR(Says(
+        range.begin < range.end && is_apart,
+        absl::StrCat("drops numbers from ", range.begin, " up to ", range.end,
+                     ", which is no range behind the one "
+                     "before, or not apart from it")));
+    count += std::min(range.end - range.begin, RunChange::kMaxDropped + 1);
+    PONIENTE_RETURN_IF_ERROR(
+        Says(count <= RunChange::kMaxDropped,
+             absl::StrCat("drops more than ", RunChange::kMaxDropped,
+                          " documents or items; retire the source, or "
+                          "filter it")));
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -245,6 +317,10 @@ absl::Status CheckChange(const RunChange& change) {
           Says(change.path.empty(), "states the steps of a part of it"));
       PONIENTE_RETURN_IF_ERROR(Says(change.steps > 0, "states 0 steps"));
       break;
+    case Kind::kDrop:
+      PONIENTE_RETURN_IF_ERROR(
+          Says(!change.path.empty(), "drops something, but names no source"));
+      return CheckRanges(change.dropped);
     default:
       return Says(false, "has a kind that does not exist");
   }

@@ -82,7 +82,7 @@ void DrawTable::AddSegment(const ItemDraws& draws, size_t u,
   segment.end = u + 1 < all.size() ? all[u + 1].first_ordinal : UINT64_MAX;
   ends_.push_back(segment.end);
   const auto order = OrderOfLength(from.view.length, spec);
-  if (from.is_small && order) {
+  if (from.is_small && order && from.dropped == nullptr) {
     segment.key = draws.key();
     // J = b_u * r + n - n_u of docs/index-math.md 2.7 is n + offset.
     segment.offset = from.base * r - from.first_ordinal;

@@ -9,6 +9,7 @@
 #include "index/part_at.h"
 #include "poniente/permutation.h"
 #include "util/check.h"
+#include "util/status_macros.h"
 
 namespace poniente::internal {
 namespace {
@@ -66,7 +67,9 @@ ItemDraws::Segment ItemDraws::MakeSegment(uint64_t first_ordinal,
   // Whether all products below fit into 64 bits.
   const Uint128 most = Uint128{std::max(base, view.length.value_or(0))};
   const bool is_small = most * parts.count < kMaxSamples;
-  return {first_ordinal, epoch, base, view, parts, group, is_small, 0, 0};
+  Segment segment = {first_ordinal, epoch, base, view, parts, group, is_small};
+  segment.parts_before = Uint128{base} * parts.count;
+  return segment;
 }
 
 // The key of the parts of a group (docs/index-math.md 1.1).
@@ -103,8 +106,60 @@ ItemDraws::Group ItemDraws::GroupIn(const Segment& segment, uint64_t ordinal,
   return {epoch, first, size};
 }
 
+Uint128 ItemDraws::KeptBefore(const Segment& segment, uint64_t group) {
+  // (p - dropped places before p) * r.
+  return Uint128{group - segment.dropped->CountBelow(group)} *
+         segment.parts.count;
+}
+
+std::vector<uint64_t> ItemDraws::DroppedNumbers(const Segment& segment,
+                                                const Group& group) const {
+  const uint64_t r = segment.parts.count;
+  const uint64_t end = group.first + group.size;
+  std::vector<uint64_t> numbers;
+  std::optional<Permutation> order;
+  if (r > 1) {
+    order = PartOrder(EpochKey(group.epoch), group.first, group.size * r);
+  }
+  for (uint64_t place = segment.dropped->NextFrom(group.first); place < end;
+       place = segment.dropped->NextFrom(place + 1)) {
+    for (uint64_t part = 0; part < r; ++part) {
+      const uint64_t number = (place - group.first) * r + part;
+      numbers.push_back(order ? order->Inverse(number) : number);
+    }
+  }
+  std::sort(numbers.begin(), numbers.end());
+  return numbers;
+}
+
+// draw(n) of docs/index-math.md 2.9.
+ItemDraws::Group ItemDraws::GroupOfRest(const Segment& segment,
+                                        uint64_t ordinal,
+                                        uint64_t* number) const {
+  const uint64_t r = segment.parts.count;
+  // K: the number of the draw among the epoch's parts that are not dropped.
+  const Uint128 kept = segment.kept_before + (ordinal - segment.first_ordinal);
+  // A place of the group, as each place that is not dropped has r of these.
+  const uint64_t place = segment.dropped->Kept(Low(kept / r));
+  const uint64_t first = place / segment.group * segment.group;
+  const Group group = {segment.epoch, first,
+                       std::min(segment.group, *segment.view.length - first)};
+  if (r == 1) {
+    *number = place - first;
+    return group;
+  }
+  // The parts of the group that are not dropped, in the order of the group.
+  *number = Low(kept - KeptBefore(segment, first));
+  for (const uint64_t dropped : DroppedNumbers(segment, group)) {
+    if (dropped > *number) break;
+    ++*number;
+  }
+  return group;
+}
+
 ItemDraws::Group ItemDraws::GroupOf(const Segment& segment, uint64_t ordinal,
                                     uint64_t* number) const {
+  if (segment.dropped != nullptr) return GroupOfRest(segment, ordinal, number);
   return segment.is_small ? GroupIn<uint64_t>(segment, ordinal, number)
                           : GroupIn<Uint128>(segment, ordinal, number);
 }
@@ -118,7 +173,19 @@ ItemDraws::Run ItemDraws::RunAt(uint64_t ordinal) const {
   // one are never asked for.
   const uint64_t in_segment =
       place + 1 < segments_.size() ? EndOf(place) - ordinal : UINT64_MAX;
-  const uint64_t in_group = group.size * segment.parts.count - number;
+  uint64_t in_group = group.size * segment.parts.count - number;
+  // Up to the next part that is dropped.
+  if (segment.dropped != nullptr && segment.parts.count == 1) {
+    in_group =
+        std::min(in_group, segment.dropped->NextFrom(group.first + number) -
+                               (group.first + number));
+  } else if (segment.dropped != nullptr) {
+    for (const uint64_t dropped : DroppedNumbers(segment, group)) {
+      if (dropped < number) continue;
+      in_group = dropped - number;
+      break;
+    }
+  }
   return {group.epoch,
           group.first,
           group.size,
@@ -128,29 +195,121 @@ ItemDraws::Run ItemDraws::RunAt(uint64_t ordinal) const {
           segment.view.number};
 }
 
-void ItemDraws::Continue(uint64_t first_ordinal, const ItemView& view,
-                         const ItemParts& parts, const SetChange* sets) {
+std::optional<ItemView> ItemDraws::TakeFollowing(uint64_t ordinal) {
+  const Segment& last = segments_.back();
+  if (!last.follows_rest || ordinal >= last.first_ordinal) return std::nullopt;
+  const ItemView view = last.view;
+  segments_.pop_back();
+  return view;
+}
+
+void ItemDraws::Push(Segment next) {
+  if (next.first_ordinal == segments_.back().first_ordinal) {
+    segments_.back() = std::move(next);
+  } else {
+    segments_.push_back(std::move(next));
+  }
+}
+
+ItemDraws::Reached ItemDraws::ReachedAt(uint64_t ordinal) const {
+  const Segment& last = segments_.back();
+  // b_(u+1) of docs/index-math.md 2.7: unchanged if the segment drew nothing,
+  // else behind the group that its last draw touched.
+  if (ordinal == last.first_ordinal) {
+    return {last.epoch, last.base, last.parts_before};
+  }
+  uint64_t number;
+  const Group group = GroupOf(last, ordinal - 1, &number);
+  return {group.epoch, group.first + group.size,
+          Uint128{group.first} * last.parts.count + number + 1};
+}
+
+void ItemDraws::AddRest(Segment rest, const ItemView& next) {
+  const Uint128 kept =
+      Uint128{rest.dropped->kept()} * rest.parts.count - rest.kept_before;
+  // Draws beyond the last countable one are never asked for.
+  const uint64_t end =
+      Low(std::min(Uint128{rest.first_ordinal} + kept, Uint128{kMaxSamples}));
+  Segment following = MakeSegment(end, rest.epoch + 1, 0, next, rest.parts);
+  following.follows_rest = true;
+  if (kept > 0) Push(std::move(rest));
+  Push(std::move(following));
+}
+
+absl::Status ItemDraws::Drop(uint64_t first_ordinal, const ItemView& view,
+                             const ItemParts& parts,
+                             const PlacesToDrop& places) {
+  TakeFollowing(first_ordinal);
   const Segment& last = segments_.back();
   PONIENTE_CHECK(first_ordinal >= last.first_ordinal) << first_ordinal;
-  const bool same_view = view.number == last.view.number;
+  PONIENTE_CHECK(view.length && last.view.length) << "an endless view";
+  const Reached reached = ReachedAt(first_ordinal);
+  const Uint128 all = Uint128{*last.view.length} * last.parts.count;
+  if (reached.parts_before == 0 || reached.parts_before == all) {
+    // Between two epochs.
+    Continue(first_ordinal, view, parts);
+    return absl::OkStatus();
+  }
+  // The present epoch keeps its parts: where they change, Continue() says so.
+  Segment rest = MakeSegment(first_ordinal, reached.epoch, reached.behind,
+                             last.view, last.parts);
+  rest.parts_before = reached.parts_before;
+  PONIENTE_ASSIGN_OR_RETURN(
+      rest.dropped, places(last.view.number, reached.epoch, last.dropped));
+  // The group in progress: K of its first part, and of those in it that have
+  // been passed those that are not dropped.
+  const uint64_t r = last.parts.count;
+  const uint64_t first =
+      Low(reached.parts_before / r) / rest.group * rest.group;
+  const Group group = {reached.epoch, first,
+                       std::min(rest.group, *last.view.length - first)};
+  rest.kept_before =
+      KeptBefore(rest, first) + (reached.parts_before - Uint128{first} * r);
+  for (const uint64_t dropped : DroppedNumbers(rest, group)) {
+    if (Uint128{first} * r + dropped >= reached.parts_before) break;
+    --rest.kept_before;
+  }
+  AddRest(std::move(rest), view);
+  if (parts != last.parts) Continue(first_ordinal, view, parts);
+  return absl::OkStatus();
+}
+
+void ItemDraws::Continue(uint64_t first_ordinal, const ItemView& view,
+                         const ItemParts& parts, const SetChange* sets) {
+  const std::optional<ItemView> following = TakeFollowing(first_ordinal);
+  const Segment& last = segments_.back();
+  PONIENTE_CHECK(first_ordinal >= last.first_ordinal) << first_ordinal;
+  const ItemView& current = following ? *following : last.view;
+  const bool same_view = view.number == current.number;
+  if (following && same_view) {
+    // The rest of an epoch goes on, with other parts of its items.
+    Segment rest = last;
+    if (parts != last.parts) {
+      const Reached reached = ReachedAt(first_ordinal);
+      uint64_t base = reached.behind;
+      if (parts.is_trimmed) base = Low(reached.parts_before / last.parts.count);
+      rest = MakeSegment(first_ordinal, last.epoch, base, last.view, parts);
+      rest.dropped = last.dropped;
+      rest.kept_before = KeptBefore(rest, base);
+    }
+    AddRest(std::move(rest), view);
+    return;
+  }
   if (same_view && parts == last.parts) return;
   uint64_t epoch = last.epoch;
   uint64_t base = last.base;
   uint64_t set = last.set;
   uint64_t left_out = first_ordinal > last.first_ordinal ? 0 : last.left_out;
-  // b_(u+1) of docs/index-math.md 2.7: unchanged if the segment drew nothing,
-  // else behind the group that its last draw touched.
   if (first_ordinal > last.first_ordinal) {
-    uint64_t number;
-    const Group group = GroupOf(last, first_ordinal - 1, &number);
-    epoch = group.epoch;
-    base = group.first + group.size;
+    const Reached reached = ReachedAt(first_ordinal);
+    epoch = reached.epoch;
+    base = reached.behind;
     // Trimmed items have one part, so nothing of the group is passed over.
-    if (same_view && parts.is_trimmed) base = group.first + number + 1;
+    if (same_view && parts.is_trimmed) base = Low(reached.parts_before);
     if (!same_view && sets != nullptr) {
       // 2.8: the first set that no draw has begun.
       PONIENTE_CHECK(last.parts.count == 1) << last.parts.count;
-      const uint64_t place = group.first + number;
+      const uint64_t place = Low(reached.parts_before) - 1;
       set = sets->from->SetOf(epoch, place) + 1;
       left_out = sets->from->FirstOf(epoch, set) - (place + 1);
     }
@@ -173,11 +332,7 @@ void ItemDraws::Continue(uint64_t first_ordinal, const ItemView& view,
   Segment next = MakeSegment(first_ordinal, epoch, base, view, parts);
   next.set = set;
   next.left_out = left_out;
-  if (first_ordinal == last.first_ordinal) {
-    segments_.back() = next;
-  } else {
-    segments_.push_back(next);
-  }
+  Push(std::move(next));
 }
 
 const ItemDraws::Segment& ItemDraws::SegmentOf(uint64_t ordinal) const {
@@ -213,6 +368,35 @@ uint64_t ItemDraws::EndOf(size_t segment) const {
                                         : kMaxSamples;
 }
 
+// find of docs/index-math.md 2.9.
+void ItemDraws::AddReadingsOfRest(size_t u, uint64_t epoch, uint64_t place,
+                                  std::vector<Reading>* readings) const {
+  const Segment& segment = segments_[u];
+  if (epoch != segment.epoch || segment.dropped->Contains(place)) return;
+  const uint64_t r = segment.parts.count;
+  const uint64_t first = place / segment.group * segment.group;
+  const Group group = {epoch, first,
+                       std::min(segment.group, *segment.view.length - first)};
+  std::optional<Permutation> order;
+  if (r > 1) order = PartOrder(EpochKey(epoch), first, group.size * r);
+  const std::vector<uint64_t> dropped = DroppedNumbers(segment, group);
+  for (uint32_t part = 0; part < r; ++part) {
+    uint64_t number = (place - first) * r + part;
+    if (order) number = order->Inverse(number);
+    // K: the parts that are not dropped before this one, in the epoch.
+    const auto before = static_cast<uint64_t>(
+        std::lower_bound(dropped.begin(), dropped.end(), number) -
+        dropped.begin());
+    const Uint128 kept = KeptBefore(segment, first) + (number - before);
+    // n = n_u + K - K of the first draw, if n_u <= n < n_(u+1).
+    if (kept < segment.kept_before) continue;
+    const Uint128 ordinal =
+        segment.first_ordinal + (kept - segment.kept_before);
+    if (ordinal >= EndOf(u)) continue;
+    readings->push_back({Low(ordinal), part, segment.parts});
+  }
+}
+
 // find of docs/index-math.md 2.7, in every segment.
 std::vector<ItemDraws::Reading> ItemDraws::ReadingsOf(uint32_t view,
                                                       uint64_t epoch,
@@ -223,6 +407,10 @@ std::vector<ItemDraws::Reading> ItemDraws::ReadingsOf(uint32_t view,
     if (segment.view.number != view || epoch < segment.epoch) continue;
     if (segment.view.length && place >= *segment.view.length) continue;
     if (!segment.view.length && epoch != 0) continue;
+    if (segment.dropped != nullptr) {
+      AddReadingsOfRest(u, epoch, place, &readings);
+      continue;
+    }
     const uint64_t r = segment.parts.count;
     // p = (place / G) * G and g = min(G, Q - p) below.
     const uint64_t first = place / segment.group * segment.group;
@@ -272,6 +460,8 @@ std::optional<uint64_t> ItemDraws::FirstOfEpoch(uint64_t epoch) const {
   for (size_t u = 0; u < segments_.size(); ++u) {
     const Segment& segment = segments_[u];
     if (!segment.view.length) continue;
+    // The rest of an epoch reads nothing of the next.
+    if (segment.dropped != nullptr && epoch > segment.epoch) continue;
     // Places before the epoch, from the beginning of the segment's epoch.
     const Uint128 passed = segment.base;
     const Uint128 wanted =

@@ -17,12 +17,18 @@
 #define PONIENTE_INDEX_MIXTURE_ITEM_DRAWS_H_
 
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
 
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "index/int128.h"
 #include "index/keyed_hash.h"
+#include "index/selection/omissions.h"
 #include "poniente/extend/index_map.h"
 #include "poniente/extend/item_sets.h"
 #include "poniente/mixture_plan.h"
@@ -64,6 +70,13 @@ struct SetChange {
   const ItemSets* to = nullptr;
 };
 
+// Returns the places of an epoch of a view that are dropped: those of `before`
+// (null: none), and further ones.
+using PlacesToDrop =
+    std::function<absl::StatusOr<std::shared_ptr<const Omissions>>(
+        uint32_t view, uint64_t epoch,
+        const std::shared_ptr<const Omissions>& before)>;
+
 // The draws of one component.
 //
 // Determinism: the arguments and the ordinal decide; integers only.
@@ -88,6 +101,16 @@ class ItemDraws {
     // places that the view before it leaves out. Otherwise 0.
     uint64_t set = 0;
     uint64_t left_out = 0;
+    // Of the rest of an epoch from which places are dropped (2.9), else null:
+    // these places, and how many of the epoch's parts that are not dropped lie
+    // before the first draw. `base` is then the place at which another length
+    // would go on.
+    std::shared_ptr<const Omissions> dropped = nullptr;
+    Uint128 kept_before = 0;
+    // The first draw lies behind so many of the epoch's parts.
+    Uint128 parts_before = 0;
+    // Follows the rest of an epoch, at its end.
+    bool follows_rest = false;
   };
 
   struct Item {
@@ -115,14 +138,21 @@ class ItemDraws {
   void Continue(uint64_t first_ordinal, const ItemView& view,
                 const ItemParts& parts, const SetChange* sets = nullptr);
 
+  // Reads the epoch in progress at draw `first_ordinal` to its end, with the
+  // same view, but for the places to drop; then begins `view`, which has none
+  // of them. With items of several parts, all parts of a place are dropped.
+  // REQUIRES: as Continue(); both views are finite. Errors of `places`.
+  absl::Status Drop(uint64_t first_ordinal, const ItemView& view,
+                    const ItemParts& parts, const PlacesToDrop& places);
+
   // Returns what a draw reads. REQUIRES: ordinal < 2^63.
   Item At(uint64_t ordinal) const;
 
-  // What consecutive draws share: their group. Draw ordinal + i, for i < count,
-  // is part number order(number + i) of the group's places * parts.count parts.
-  // `order` is their permutation by PartKey(), or the identity if places have
-  // one part. Part n of the group is part n mod parts.count of place
-  // first_place + n / parts.count.
+  // What consecutive draws share: their group, none of whose parts between them
+  // are dropped. Draw ordinal + i, for i < count, is part number order(number +
+  // i) of the group's places * parts.count parts. `order` is their permutation
+  // by PartKey(), or the identity if places have one part. Part n of the group
+  // is part n mod parts.count of place first_place + n / parts.count.
   struct Run {
     uint64_t epoch = 0;
     uint64_t first_place = 0;
@@ -206,6 +236,29 @@ class ItemDraws {
   static Group GroupIn(const Segment& segment, uint64_t ordinal,
                        uint64_t* number);
   uint64_t EndOf(size_t segment) const;
+  // The same for the rest of an epoch from which places are dropped.
+  Group GroupOfRest(const Segment& segment, uint64_t ordinal,
+                    uint64_t* number) const;
+  // Returns the parts of the epoch before `group` that are not dropped.
+  static Uint128 KeptBefore(const Segment& segment, uint64_t group);
+  // Returns the numbers, among the group's parts, of those that are dropped.
+  std::vector<uint64_t> DroppedNumbers(const Segment& segment,
+                                       const Group& group) const;
+  void AddReadingsOfRest(size_t u, uint64_t epoch, uint64_t place,
+                         std::vector<Reading>* readings) const;
+  // Adds the rest of an epoch, unless nothing is left of it, and what follows.
+  void AddRest(Segment rest, const ItemView& next);
+  // Where a draw would be, had the last segment no end.
+  struct Reached {
+    uint64_t epoch;
+    uint64_t behind;       // place behind the group touched last
+    Uint128 parts_before;  // parts of the epoch that have been passed
+  };
+  Reached ReachedAt(uint64_t ordinal) const;
+  // Takes away a last segment that follows the rest of an epoch, if that rest
+  // has not been read at draw `ordinal`; returns its view.
+  std::optional<ItemView> TakeFollowing(uint64_t ordinal);
+  void Push(Segment next);
   // The places [first, end) of an endless component that a draw may read.
   struct Places {
     uint64_t first;

@@ -13,6 +13,7 @@ namespace poniente::internal {
 namespace {
 
 constexpr uint64_t kEndOfDraws = QuotaTree::kMaxPosition;
+constexpr OrderSpec kUnpermuted = {.kind = ShuffleKind::kNone};
 
 // Returns the first stage that begins in [begin, end) and gives the component a
 // weight; nullopt if there is none.
@@ -39,6 +40,22 @@ std::string PlanStageLabel(const StagePlan& plan, size_t stage) {
   return stated.label.empty() ? "the first stage" : stated.label;
 }
 
+// Checks that items can be dropped where the view begins.
+absl::Status CheckDrop(const StagePlan& plan, const MapComponent& component,
+                       size_t view) {
+  const uint64_t start = component.views[view].start;
+  if (plan.BlockOf(start).first != start) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "items of component '", component.name, "' are dropped at sample ",
+        start, ", which is not the first of a block; that of its block is ",
+        plan.BlockOf(start).first));
+  }
+  if (component.views[view].length != uint64_t{0}) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("all items of component '", component.name,
+                   "' are dropped; retire the component instead"));
+}
+
 // Checks that the view can continue the epoch of the one before.
 absl::Status CheckSets(const MapComponent& component, size_t view) {
   PONIENTE_CHECK(view > 0 && component.is_whole) << component.name;
@@ -63,9 +80,11 @@ absl::Status CheckViews(const StagePlan& plan, const MapComponent& component,
   const std::vector<MapComponentView>& views = component.views;
   PONIENTE_CHECK(!views.empty() && views[0].start == 0) << component.name;
   for (size_t v = 0; v < views.size(); ++v) {
-    PONIENTE_CHECK(v == 0 || (views[v].start > views[v - 1].start &&
-                              IsStageStart(plan, views[v].start)))
+    const bool is_drop = views[v].dropped != nullptr;
+    PONIENTE_CHECK(v == 0 || (views[v].start + is_drop > views[v - 1].start &&
+                              (is_drop || IsStageStart(plan, views[v].start))))
         << component.name << " view " << v;
+    if (is_drop) PONIENTE_RETURN_IF_ERROR(CheckDrop(plan, component, v));
     if (views[v].keeps_epoch) {
       PONIENTE_RETURN_IF_ERROR(CheckSets(component, v));
     }
@@ -94,8 +113,10 @@ absl::Status CheckViews(const StagePlan& plan, const MapComponent& component,
 
 // Makes all segments of a component's draws. A new segment begins where its
 // parts or its view change.
-ItemDraws MakeDraws(const StagePlan& plan, const MapComponent& component,
-                    uint32_t number, uint64_t seed, const MixtureRules& rules) {
+absl::StatusOr<ItemDraws> MakeDraws(const StagePlan& plan,
+                                    const MapComponent& component,
+                                    uint32_t number, uint64_t seed,
+                                    const MixtureRules& rules) {
   const auto parts_at = [&](uint64_t sample) {
     ItemParts parts;
     if (component.is_whole) return parts;
@@ -104,33 +125,53 @@ ItemDraws MakeDraws(const StagePlan& plan, const MapComponent& component,
     }
     return parts;
   };
+  const std::vector<MapComponentView>& views = component.views;
   // An empty component without weight is never drawn: any length will do.
-  const auto view_at = [&](uint64_t sample) {
-    size_t v = 0;
-    while (v + 1 < component.views.size() &&
-           component.views[v + 1].start <= sample) {
-      ++v;
-    }
-    ItemView view = {component.views[v].length, static_cast<uint32_t>(v)};
+  const auto item_view = [&views](size_t v) {
+    ItemView view = {views[v].length, static_cast<uint32_t>(v)};
     if (view.length == 0) view.length = 1;
     return view;
   };
   std::vector<uint64_t> starts;
   for (const PartsChange& change : rules.parts) starts.push_back(change.start);
-  for (const MapComponentView& view : component.views) {
-    starts.push_back(view.start);
-  }
+  for (const MapComponentView& view : views) starts.push_back(view.start);
   std::sort(starts.begin(), starts.end());
-  ItemDraws draws(seed, component.name, view_at(0), parts_at(0), rules.group);
+  starts.erase(std::unique(starts.begin(), starts.end()), starts.end());
+  ItemDraws draws(seed, component.name, item_view(0), parts_at(0), rules.group);
+  const auto places_of = [&](const DroppedItems& dropped) {
+    return [&](uint32_t view, uint64_t epoch,
+               const std::shared_ptr<const Omissions>& before) {
+      return dropped.Places(
+          {.view = view,
+           .number = epoch,
+           .length = *views[view].length,
+           .key = draws.EpochKey(epoch),
+           .order =
+               views[view].is_permuted() ? views[view].order : kUnpermuted},
+          before);
+    };
+  };
+  size_t v = 0;
   for (const uint64_t start : starts) {
     if (start == 0) continue;
-    const ItemView view = view_at(start);
-    const std::vector<MapComponentView>& views = component.views;
-    const bool keeps_epoch = views[view.number].keeps_epoch;
-    const SetChange sets = {keeps_epoch ? views[view.number - 1].sets : nullptr,
-                            views[view.number].sets};
-    draws.Continue(plan.Count(number, start), view, parts_at(start),
-                   keeps_epoch ? &sets : nullptr);
+    const uint64_t ordinal = plan.Count(number, start);
+    const ItemParts parts = parts_at(start);
+    // Other parts of the view in force, unless other views begin here.
+    if (v + 1 == views.size() || views[v + 1].start > start) {
+      draws.Continue(ordinal, item_view(v), parts);
+    }
+    while (v + 1 < views.size() && views[v + 1].start == start) {
+      const MapComponentView& view = views[++v];
+      if (view.dropped != nullptr) {
+        PONIENTE_RETURN_IF_ERROR(
+            draws.Drop(ordinal, item_view(v), parts, places_of(*view.dropped)));
+        continue;
+      }
+      const SetChange sets = {view.keeps_epoch ? views[v - 1].sets : nullptr,
+                              view.sets};
+      draws.Continue(ordinal, item_view(v), parts,
+                     view.keeps_epoch ? &sets : nullptr);
+    }
   }
   return draws;
 }
@@ -180,7 +221,8 @@ absl::Status MixtureMap::AddComponents(std::vector<MapComponent> components,
     const uint32_t d = order_.declared[c];
     MapComponent& component = components[d];
     PONIENTE_RETURN_IF_ERROR(CheckViews(*plan_, component, c));
-    ItemDraws draws = MakeDraws(*plan_, component, c, seed, rules);
+    PONIENTE_ASSIGN_OR_RETURN(ItemDraws draws,
+                              MakeDraws(*plan_, component, c, seed, rules));
     for (MapComponentView& view : component.views) view.sets = nullptr;
     std::vector<uint32_t> children;
     for (uint32_t v = 0; v < component.views.size(); ++v) {

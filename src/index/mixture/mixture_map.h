@@ -19,6 +19,7 @@
 #include "absl/status/statusor.h"
 #include "index/mixture/canonical_order.h"
 #include "index/mixture/draw_table.h"
+#include "index/mixture/dropped_items.h"
 #include "index/mixture/item_draws.h"
 #include "index/mixture/stage_plan.h"
 #include "index/permutation/item_order.h"
@@ -30,8 +31,8 @@ namespace poniente::internal {
 
 // One view of a component: its dataset from some sample on.
 struct MapComponentView {
-  // First sample of the view, a start of a stage of the plan; 0 for the first
-  // view.
+  // First sample of the view, a start of a stage of the plan (unless
+  // `dropped`); 0 for the first view.
   uint64_t start = 0;
   // Items per epoch; nullopt if endless.
   std::optional<uint64_t> length;
@@ -44,6 +45,10 @@ struct MapComponentView {
   // Sets of the view's items; may be null if no view keeps the epoch. Needed
   // by Create() only.
   const ItemSets* sets = nullptr;
+  // Items of the view before that this one does not have: the epoch in progress
+  // is read to its end without them (docs/index-math.md 2.9), then this view
+  // begins. `start` is then that of a block. Null: this view begins at once.
+  std::shared_ptr<const DroppedItems> dropped = nullptr;
 
   bool is_permuted() const {
     return length && order.kind != ShuffleKind::kNone;
@@ -177,6 +182,8 @@ class MixtureMap final : public IndexMap {
   bool FindWhetherOneEpoch() const;
   absl::StatusOr<uint64_t> EndOfAll() const;
   static uint64_t NextId();
+  void AddDrops(const Component& component, const IndexSpan& span,
+                KeyHash* hash) const;
   // Returns the sample at which the component would begin the epoch; nullopt if
   // it never does.
   std::optional<uint64_t> SampleOfEpoch(const Component& component,

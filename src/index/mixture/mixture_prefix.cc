@@ -53,6 +53,26 @@ MixtureMap::Prefix MixtureMap::PrefixOf(const IndexSpan& span) const {
   return prefix;
 }
 
+// Adds the places that were dropped from epochs before the end of the block
+// that the span ends in.
+void MixtureMap::AddDrops(const Component& component, const IndexSpan& span,
+                          KeyHash* hash) const {
+  constexpr uint64_t kEndOfDraws = QuotaTree::kMaxPosition;
+  const uint64_t most = length_.value_or(kEndOfDraws) - 1;
+  const Block last = plan_->BlockOf(std::min(span.last.index, most));
+  const uint64_t end =
+      DrawsBefore(component, span.last.epoch) +
+      plan_->Count(NumberOf(component),
+                   std::min(last.first + last.size, kEndOfDraws));
+  for (const ItemDraws::Segment& segment : component.draws.segments()) {
+    if (segment.first_ordinal >= end) break;
+    if (segment.dropped == nullptr) continue;
+    hash->Add(Tag("drop"))
+        .Add(segment.first_ordinal)
+        .Add(segment.dropped->fingerprint());
+  }
+}
+
 std::optional<uint64_t> MixtureMap::PrefixParameters(
     const IndexSpan& span) const {
   KeyHash hash(0);
@@ -66,6 +86,7 @@ std::optional<uint64_t> MixtureMap::PrefixParameters(
       if (v > 0) hash.Add(view.start);
       if (view.keeps_epoch) hash.Add(Tag("keeps"));
     }
+    AddDrops(component, span, &hash);
   }
   if (length_ && (span.last.epoch > 0 || span.last.index >= *length_)) {
     hash.Add(Tag("length")).Add(*length_);

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "poniente/permutation.h"
 #include "tests/index/slow_item_draws.h"
 #include "tests/support/slow_permutation.h"
 #include "tests/support/test_seed.h"
@@ -38,6 +39,25 @@ ItemView View(uint64_t items, uint32_t number = 0) {
   return {items, number};
 }
 
+// The dropped places of a segment, in whatever view they are asked for.
+PlacesToDrop PlacesOf(const std::vector<SlowSegment>& segments, size_t u) {
+  return [&segments, u](uint32_t view, uint64_t,
+                        const std::shared_ptr<const Omissions>& before)
+             -> absl::StatusOr<std::shared_ptr<const Omissions>> {
+    std::vector<uint64_t> places = *segments[u].dropped;
+    if (before != nullptr) {
+      const std::vector<uint64_t> earlier = before->Omitted();
+      places.insert(places.end(), earlier.begin(), earlier.end());
+    }
+    uint64_t items = 0;
+    for (const SlowSegment& one : segments) {
+      if (one.view == view) items = one.items;
+    }
+    std::erase_if(places, [items](uint64_t place) { return place >= items; });
+    return std::make_shared<const Omissions>(std::move(places), items);
+  };
+}
+
 ItemDraws MakeDraws(uint64_t seed, const std::string& name, uint64_t group,
                     const std::vector<SlowSegment>& segments) {
   const auto view = [](const SlowSegment& s) { return View(s.items, s.view); };
@@ -48,6 +68,12 @@ ItemDraws MakeDraws(uint64_t seed, const std::string& name, uint64_t group,
   uint64_t ordinal = 0;
   for (size_t u = 1; u < segments.size(); ++u) {
     ordinal += segments[u - 1].draws;
+    if (segments[u].dropped) {
+      EXPECT_EQ(draws.Drop(ordinal, view(segments[u]), parts(segments[u]),
+                           PlacesOf(segments, u)),
+                absl::OkStatus());
+      continue;
+    }
     draws.Continue(ordinal, view(segments[u]), parts(segments[u]));
   }
   return draws;
@@ -109,7 +135,16 @@ class ItemDrawsRunTest : public ::testing::Test {
     uint32_t view = 0;
     const size_t count = 1 + random() % 6;
     for (size_t u = 0; u < count; ++u) {
+      std::optional<std::vector<uint64_t>> dropped;
       if (views && u > 0 && random() % 2 == 0) {
+        // A few, some, or many places; the next view's length is its own.
+        if (random() % 2 == 0) {
+          dropped.emplace();
+          const uint64_t rarity = 1 + random() % (random() % 2 == 0 ? 40 : 3);
+          for (uint64_t place = 0; place < items; ++place) {
+            if (random() % rarity == 0) dropped->push_back(place);
+          }
+        }
         items = 1 + random() % most;
         ++view;
       }
@@ -117,7 +152,7 @@ class ItemDrawsRunTest : public ::testing::Test {
       const uint64_t draws = random() % 4 == 0 ? 0 : random() % (3 * most);
       // Lengths that fit equally often are still different lengths.
       const auto length = static_cast<uint32_t>(100 * parts + random() % 2);
-      segments.push_back({draws, parts, items, view, length});
+      segments.push_back({draws, parts, items, view, length, dropped});
     }
     segments.back().draws += 1;
     return segments;
@@ -131,7 +166,11 @@ class ItemDrawsRunTest : public ::testing::Test {
     seed_ = random();
     expected_ = ReadAll(seed_, "web", group_, segments_);
     random_ = random;
+    for (const SlowSegment& one : segments_) drops_ += one.dropped.has_value();
   }
+
+  // The cases that a test has gone through contain what it is about.
+  void TearDown() override { EXPECT_GT(drops_, kCases / 4); }
 
   ItemDraws Make() const { return MakeDraws(seed_, "web", group_, segments_); }
 
@@ -147,6 +186,7 @@ class ItemDrawsRunTest : public ::testing::Test {
   uint64_t group_ = 0;
   uint64_t seed_ = 0;
   std::vector<SlowItem> expected_;  // by ordinal
+  int drops_ = 0;
   std::mt19937_64 random_;
 };
 
@@ -157,6 +197,34 @@ TEST_F(ItemDrawsRunTest, ReadsLikeTheSlowReader) {
     const ItemDraws draws = Make();
     for (uint64_t n = 0; n < expected_.size(); ++n) {
       ASSERT_EQ(Slow(draws.At(n)), expected_[n]) << "draw " << n;
+    }
+  }
+}
+
+TEST_F(ItemDrawsRunTest, RunsHoldTheDrawsThatFollowOneAnother) {
+  for (int number = 0; number < kCases; ++number) {
+    SCOPED_TRACE(number);
+    Pick(number);
+    const ItemDraws draws = Make();
+    for (uint64_t n = 0; n < expected_.size();) {
+      const ItemDraws::Run run = draws.RunAt(n);
+      ASSERT_GE(run.count, 1u);
+      const uint64_t r = run.parts.count;
+      std::optional<Permutation> order;
+      if (r > 1) {
+        order.emplace(
+            run.places * r,
+            ItemDraws::PartKey(draws.EpochKey(run.epoch), run.first_place));
+      }
+      for (uint64_t i = 0; i < run.count && n < expected_.size(); ++i, ++n) {
+        uint64_t at = run.number + i;
+        if (order) at = order->Forward(at);
+        ASSERT_EQ((SlowItem{run.view, run.epoch, run.first_place + at / r,
+                            static_cast<uint32_t>(at % r), run.parts.count,
+                            run.parts.length}),
+                  expected_[n])
+            << "draw " << n;
+      }
     }
   }
 }
