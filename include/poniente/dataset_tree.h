@@ -46,7 +46,9 @@ class DatasetTree {
  public:
   explicit DatasetTree(const DatasetNode& root);
 
-  // Returns the leaves in order of declaration, depth first.
+  // Returns the leaves in order of declaration, depth first. Those of a view
+  // that shares the sources of the view before it (NamedNode) are the leaves of
+  // that view.
   std::span<const TreeLeaf> leaves() const { return leaves_; }
 
   // Writes to out[i] the leaf item that positions[i] of the root refers to.
@@ -92,7 +94,16 @@ class DatasetTree {
     uint32_t leaf = 0;               // for leaves: number in leaves_
   };
 
-  uint32_t Add(const DatasetNode& node, const std::string& path, bool is_plain);
+  // `shared`: the leaf that the first one below the node is, if the node's
+  // leaves are known already. Counts on for each leaf.
+  uint32_t Add(const DatasetNode& node, const std::string& path, bool is_plain,
+               uint32_t* shared);
+  // Returns the first leaf below the component of this name of a node.
+  uint32_t FirstLeafOf(uint32_t number, const std::string& name) const;
+  absl::StatusOr<std::optional<Position>> FindFrom(uint32_t number,
+                                                   Position position) const;
+  absl::Status AppendPartsFrom(uint32_t number, Index item, uint64_t epoch,
+                               std::vector<FoundPart>* all) const;
   absl::StatusOr<std::optional<IndexSpan>> SpanOf(uint32_t node,
                                                   const IndexSpan& span) const;
   absl::Status CheckEpochsBelow(uint32_t node, const std::string& path,
@@ -103,7 +114,7 @@ class DatasetTree {
 
   std::vector<Node> nodes_;
   std::vector<TreeLeaf> leaves_;
-  std::vector<uint32_t> node_of_leaf_;
+  std::vector<std::vector<uint32_t>> nodes_of_leaf_;
 };
 
 }  // namespace poniente

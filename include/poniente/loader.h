@@ -165,6 +165,7 @@ class Loader;
 
 namespace internal {
 class OfferedBatch;
+struct SteeredRun;
 // Starts loader.Next(), but advances the loader only if the batch is accepted.
 // Other calls see it in progress from this call on, not only from its first
 // await.
@@ -367,8 +368,12 @@ class Loader {
  private:
   friend Task<std::unique_ptr<internal::OfferedBatch>> internal::BeginNext(
       Loader& loader);
+  friend class Config;
   class Core;
   explicit Loader(std::shared_ptr<Core> core);
+  // As Create(). `run` is under the first `in_force` entries of the journal.
+  static absl::StatusOr<std::unique_ptr<Loader>> CreateSteered(
+      internal::SteeredRun run, size_t in_force, LoaderOptions options);
 
   const std::shared_ptr<Core> core_;
 };

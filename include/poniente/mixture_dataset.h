@@ -5,6 +5,7 @@
 #define PONIENTE_MIXTURE_DATASET_H_
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <iterator>
 #include <memory>
@@ -61,12 +62,17 @@ struct ComponentView {
 
 namespace internal {
 
+class DroppedItems;
+
 struct ViewSpec {
   uint64_t start = 0;
   // Whether the mixture permutes the view's items.
   bool is_permuted = true;
   uint32_t item_tokens = 0;
   bool keeps_epoch = false;
+  // Items that this view has not, and the view before it has: that view is read
+  // to the end of its epoch without them. Null: this view begins at once.
+  std::shared_ptr<const DroppedItems> dropped = nullptr;
 };
 
 // Returns whether all leaves of the tree are windows of packed documents. A
@@ -99,6 +105,20 @@ absl::StatusOr<MixturePlan> PlanOfMixture(const NodeRecipe& mixture,
 absl::StatusOr<std::shared_ptr<const NodeRecipe>> WithDecisions(
     const NodeRecipe& mixture, std::span<const LengthState> lengths,
     std::span<const MixtureDecision> decisions);
+
+// A recipe with a view from which items are dropped.
+struct DroppedView {
+  std::shared_ptr<const NodeRecipe> recipe;
+  uint32_t view = 0;  // its number
+  size_t child = 0;   // where it belongs among the children
+};
+
+// Returns the recipe of the same mixture with another view of a component,
+// without `dropped`, from sample `start` on. InvalidArgument if the component's
+// views continue epochs. REQUIRES: there is such a component.
+absl::StatusOr<DroppedView> WithDropped(
+    const NodeRecipe& mixture, std::string_view component, uint64_t start,
+    std::shared_ptr<const DroppedItems> dropped);
 
 }  // namespace internal
 
@@ -203,6 +223,44 @@ class MixtureDataset final : public IndexMapDataset<T> {
     if (!recipe.ok()) return recipe.status();
     auto made = std::make_shared<MixtureDataset<T>>(
         *std::move(recipe), this->named_children(), this->seed());
+    absl::Status checked = made->Check();
+    if (!checked.ok()) return checked;
+    return DatasetPtr<T>(std::move(made));
+  }
+
+  // Returns the same mixture, from whose component `name` items are dropped
+  // while it is read. From sample `start` on, the first of a block, the
+  // component's epoch is read to its end without `dropped`, which tells where
+  // views serve them; later epochs are those of the dataset that `without`
+  // makes of the component's, and so are the epochs of views that begin later.
+  // Errors of `without`; InvalidArgument if nothing is left of a component.
+  template <class Without>
+  absl::StatusOr<DatasetPtr<T>> WithDrop(
+      std::string_view name, uint64_t start,
+      std::shared_ptr<const internal::DroppedItems> dropped,
+      const Without& without) const {
+    auto made_view =
+        internal::WithDropped(this->recipe(), name, start, std::move(dropped));
+    if (!made_view.ok()) return made_view.status();
+    std::vector<NamedDataset<T>> children = this->named_children();
+    NamedDataset<T> added;
+    for (NamedDataset<T>& child : children) {
+      if (child.name != name || child.view + 1 < made_view->view) continue;
+      absl::StatusOr<DatasetPtr<T>> thinned = without(child.dataset);
+      if (!thinned.ok()) return thinned.status();
+      if (child.view + 1 == made_view->view) {
+        added = {child.name, *std::move(thinned), made_view->view,
+                 /*shares_sources=*/true};
+      } else {
+        child.dataset = *std::move(thinned);
+        ++child.view;
+      }
+    }
+    children.insert(
+        children.begin() + static_cast<std::ptrdiff_t>(made_view->child),
+        std::move(added));
+    auto made = std::make_shared<MixtureDataset<T>>(
+        std::move(made_view->recipe), std::move(children), this->seed());
     absl::Status checked = made->Check();
     if (!checked.ok()) return checked;
     return DatasetPtr<T>(std::move(made));

@@ -289,7 +289,8 @@ absl::StatusOr<std::unique_ptr<Loader>> Config::OpenLoader(
       return file->Append(line);
     };
   }
-  return Loader::Create(built.dataset, built.schedule, std::move(with_journal));
+  return Loader::CreateSteered(parts_->steered, journal().size(),
+                               std::move(with_journal));
 }
 
 absl::StatusOr<Run> LoadRun(const std::string& path) {

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "poniente/dataset_tree.h"
 
+#include <algorithm>
 #include <numeric>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "dataset/joined_path.h"
@@ -22,29 +24,61 @@ absl::Status NotFinal(const DatasetNode& node) {
 
 }  // namespace
 
-DatasetTree::DatasetTree(const DatasetNode& root) { Add(root, "", true); }
+DatasetTree::DatasetTree(const DatasetNode& root) {
+  Add(root, "", true, nullptr);
+}
 
 uint32_t DatasetTree::Add(const DatasetNode& node, const std::string& path,
-                          bool is_plain) {
+                          bool is_plain, uint32_t* shared) {
   const auto number = static_cast<uint32_t>(nodes_.size());
   nodes_.push_back({&node, {}, number, 0, 0});
   const std::vector<NamedNode> children = node.children();
   if (children.empty()) {
-    nodes_[number].leaf = static_cast<uint32_t>(leaves_.size());
-    leaves_.push_back({path.empty() ? node.name() : path, &node, is_plain});
-    node_of_leaf_.push_back(number);
+    if (shared == nullptr) {
+      leaves_.push_back({path.empty() ? node.name() : path, &node, is_plain});
+      nodes_of_leaf_.emplace_back();
+    }
+    const auto leaf = shared == nullptr
+                          ? static_cast<uint32_t>(leaves_.size() - 1)
+                          : (*shared)++;
+    nodes_[number].leaf = leaf;
+    nodes_of_leaf_[leaf].push_back(number);
   }
   const bool is_known = number == 0 && node.keeps_pieces();
+  uint32_t first_of_last = 0;  // leaf of the child before
   for (uint32_t place = 0; place < children.size(); ++place) {
     const NamedNode& child = children[place];
+    uint32_t next = 0;
+    uint32_t* below_shared = shared;
+    if (child.shares_sources) {
+      // The view before it: the component itself, or the child before.
+      if (child.view == 1) first_of_last = FirstLeafOf(number, child.name);
+      next = first_of_last;
+      below_shared = &next;
+    } else {
+      first_of_last =
+          shared == nullptr ? static_cast<uint32_t>(leaves_.size()) : *shared;
+    }
     const uint32_t below =
         Add(*child.node, internal::JoinedPath(path, child.name),
-            is_plain && (is_known || !node.makes_items()));
+            is_plain && (is_known || !node.makes_items()), below_shared);
     nodes_[below].parent = number;
     nodes_[below].place = place;
     nodes_[number].children.push_back(below);
   }
   return number;
+}
+
+uint32_t DatasetTree::FirstLeafOf(uint32_t number,
+                                  const std::string& name) const {
+  const std::vector<NamedNode> children = nodes_[number].node->children();
+  for (const uint32_t child : nodes_[number].children) {
+    if (children[nodes_[child].place].name != name) continue;
+    uint32_t below = child;
+    while (!nodes_[below].children.empty()) below = nodes_[below].children[0];
+    return nodes_[below].leaf;
+  }
+  return 0;
 }
 
 absl::Status DatasetTree::Resolve(std::span<const Position> positions,
@@ -93,8 +127,16 @@ absl::Status DatasetTree::ResolveBelow(uint32_t number,
 absl::StatusOr<std::optional<Position>> DatasetTree::Find(
     const LeafPosition& item) const {
   PONIENTE_CHECK(item.leaf < leaves_.size()) << "leaf " << item.leaf;
-  uint32_t number = node_of_leaf_[item.leaf];
-  Position position = item.position;
+  for (const uint32_t number : nodes_of_leaf_[item.leaf]) {
+    PONIENTE_ASSIGN_OR_RETURN(const std::optional<Position> found,
+                              FindFrom(number, item.position));
+    if (found.has_value()) return found;
+  }
+  return std::nullopt;
+}
+
+absl::StatusOr<std::optional<Position>> DatasetTree::FindFrom(
+    uint32_t number, Position position) const {
   if (position.index >= nodes_[number].node->length_now().readable) {
     return std::nullopt;
   }
@@ -116,10 +158,21 @@ absl::StatusOr<std::optional<Position>> DatasetTree::Find(
 absl::StatusOr<std::vector<FoundPart>> DatasetTree::FindParts(
     uint32_t leaf, Index item, uint64_t epoch) const {
   PONIENTE_CHECK(leaf < leaves_.size()) << "leaf " << leaf;
-  uint32_t number = node_of_leaf_[leaf];
   std::vector<FoundPart> found;
-  if (item >= nodes_[number].node->length_now().readable) return found;
-  found.push_back({{.index = item, .epoch = epoch}, 0, kWholeItem});
+  for (const uint32_t number : nodes_of_leaf_[leaf]) {
+    PONIENTE_RETURN_IF_ERROR(AppendPartsFrom(number, item, epoch, &found));
+  }
+  return found;
+}
+
+absl::Status DatasetTree::AppendPartsFrom(uint32_t number, Index item,
+                                          uint64_t epoch,
+                                          std::vector<FoundPart>* all) const {
+  if (item >= nodes_[number].node->length_now().readable) {
+    return absl::OkStatus();
+  }
+  std::vector<FoundPart> found = {
+      {{.index = item, .epoch = epoch}, 0, kWholeItem}};
   for (; number != 0; number = nodes_[number].parent) {
     const Node& below = nodes_[number];
     const DatasetNode& parent = *nodes_[below.parent].node;
@@ -141,7 +194,8 @@ absl::StatusOr<std::vector<FoundPart>> DatasetTree::FindParts(
     }
     found = std::move(above);
   }
-  return found;
+  all->insert(all->end(), found.begin(), found.end());
+  return absl::OkStatus();
 }
 
 absl::StatusOr<std::optional<IndexSpan>> DatasetTree::SpanOf(
@@ -160,10 +214,16 @@ absl::StatusOr<std::optional<IndexSpan>> DatasetTree::SpanOf(
 absl::StatusOr<std::optional<DatasetTree::Epochs>> DatasetTree::EpochsOf(
     uint32_t leaf, const IndexSpan& span) const {
   PONIENTE_CHECK(leaf < leaves_.size()) << "leaf " << leaf;
-  PONIENTE_ASSIGN_OR_RETURN(const std::optional<IndexSpan> below,
-                            SpanOf(node_of_leaf_[leaf], span));
-  if (!below.has_value()) return std::nullopt;
-  return Epochs{below->first.epoch, below->last.epoch};
+  std::optional<Epochs> epochs;
+  for (const uint32_t number : nodes_of_leaf_[leaf]) {
+    PONIENTE_ASSIGN_OR_RETURN(const std::optional<IndexSpan> below,
+                              SpanOf(number, span));
+    if (!below.has_value()) continue;
+    if (!epochs.has_value()) epochs = {below->first.epoch, below->last.epoch};
+    epochs->first = std::min(epochs->first, below->first.epoch);
+    epochs->last = std::max(epochs->last, below->last.epoch);
+  }
+  return epochs;
 }
 
 absl::Status DatasetTree::CheckEpochs(uint64_t samples) const {

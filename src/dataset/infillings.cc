@@ -51,6 +51,7 @@ void AppendNamePaths(const DatasetNode& node, const std::string& path,
   const std::vector<NamedNode> children = node.children();
   if (children.empty()) paths->push_back(path);
   for (const NamedNode& child : children) {
+    if (child.shares_sources) continue;
     AppendNamePaths(*child.node, JoinedPath(path, child.name), paths);
   }
 }

@@ -7,6 +7,7 @@
 #include "index/maps/concat_map.h"
 #include "index/maps/group_map.h"
 #include "index/maps/interleave_map.h"
+#include "index/maps/omission_map.h"
 #include "index/maps/selection_map.h"
 #include "index/maps/slice_map.h"
 
@@ -81,6 +82,7 @@ bool DependsOnEpoch(const DatasetNode& node) {
                          dynamic_cast<const ConcatMap*>(map.get()) ||
                          dynamic_cast<const InterleaveMap*>(map.get()) ||
                          dynamic_cast<const SelectionMap*>(map.get()) ||
+                         dynamic_cast<const OmissionMap*>(map.get()) ||
                          dynamic_cast<const SliceMap*>(map.get());
   return !passes_on || std::any_of(children.begin(), children.end(),
                                    [](const NamedNode& child) {

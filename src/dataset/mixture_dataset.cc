@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstddef>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "index/keyed_hash.h"
@@ -35,7 +37,9 @@ absl::StatusOr<MixturePlan> MakePlan(const MixtureOptions& options,
       weighted.back().items = lengths[i].readable;
     }
     for (const ViewSpec& view : component.views) {
-      if (view.start > 0) further_starts.push_back(view.start);
+      // Items are dropped between blocks, which go on as they were.
+      if (view.start == 0 || view.dropped != nullptr) continue;
+      further_starts.push_back(view.start);
     }
   }
   return MixturePlan::Create(options, std::move(weighted), further_starts);
@@ -109,6 +113,41 @@ class MixtureNodeRecipe final : public NodeRecipe {
     return recipe;
   }
 
+  absl::StatusOr<DroppedView> Dropped(
+      std::string_view component, uint64_t start,
+      std::shared_ptr<const DroppedItems> dropped) const {
+    auto recipe = std::make_shared<MixtureNodeRecipe>(*this);
+    DroppedView made;
+    made.child = components_.size();
+    for (Component& one : recipe->components_) {
+      if (one.name != component) {
+        made.child += one.views.size() - 1;
+        continue;
+      }
+      size_t number = one.views.size();
+      while (one.views[number - 1].start > start) --number;
+      for (const ViewSpec& view : one.views) {
+        if (!view.keeps_epoch) continue;
+        return absl::InvalidArgumentError(absl::StrCat(
+            "'", Absl(component),
+            "' has views of several lengths that go on "
+            "with one epoch, so that none of its items can be dropped"));
+      }
+      ViewSpec added = one.views[number - 1];
+      added.start = start;
+      added.dropped = std::move(dropped);
+      const auto at = static_cast<ptrdiff_t>(number);
+      one.orders.insert(one.orders.begin() + at, one.orders[number - 1]);
+      one.views.insert(one.views.begin() + at, std::move(added));
+      made.view = static_cast<uint32_t>(number);
+      made.child += number - 1;
+      break;
+    }
+    PONIENTE_CHECK(made.view > 0) << Absl(component);
+    made.recipe = std::move(recipe);
+    return made;
+  }
+
   absl::StatusOr<MadeMap> MakeMap(std::span<const LengthState> lengths,
                                   uint64_t seed) const override {
     return MakeMapWith({}, lengths, seed);
@@ -154,6 +193,7 @@ class MixtureNodeRecipe final : public NodeRecipe {
         added.start = components_[i].views[v].start;
         added.order = components_[i].orders[v];
         added.keeps_epoch = components_[i].views[v].keeps_epoch;
+        added.dropped = components_[i].views[v].dropped;
         if (!sets.empty()) added.sets = sets[child].get();
         if (!length.is_endless) added.length = length.readable;
       }
@@ -180,7 +220,7 @@ class MixtureNodeRecipe final : public NodeRecipe {
   }
 
   const MixtureOptions options_;
-  const std::vector<Component> components_;
+  std::vector<Component> components_;      // constant after construction
   const std::optional<MixturePlan> plan_;  // without a seed
   // The plan with decisions; nullopt if there are none. Not part of the
   // fingerprint, as later stages are not.
@@ -250,6 +290,14 @@ absl::StatusOr<std::shared_ptr<const NodeRecipe>> WithDecisions(
   PONIENTE_ASSIGN_OR_RETURN(const MixturePlan plan, recipe->PlanFor(lengths));
   PONIENTE_ASSIGN_OR_RETURN(MixturePlan decided, plan.With(decisions));
   return recipe->Decided(std::move(decided));
+}
+
+absl::StatusOr<DroppedView> WithDropped(
+    const NodeRecipe& mixture, std::string_view component, uint64_t start,
+    std::shared_ptr<const DroppedItems> dropped) {
+  const auto* const recipe = dynamic_cast<const MixtureNodeRecipe*>(&mixture);
+  PONIENTE_CHECK(recipe != nullptr) << Absl(mixture.kind());
+  return recipe->Dropped(component, start, std::move(dropped));
 }
 
 bool IsAllPacked(const DatasetNode& node) {

@@ -157,10 +157,16 @@ absl::StatusOr<std::unique_ptr<Loader>> Loader::Create(
   if (dataset == nullptr) {
     return absl::InvalidArgumentError("a loader needs a dataset, got none");
   }
+  return CreateSteered({std::move(dataset), std::move(schedule)}, 0,
+                       std::move(options));
+}
+
+absl::StatusOr<std::unique_ptr<Loader>> Loader::CreateSteered(
+    internal::SteeredRun run, size_t in_force, LoaderOptions options) {
+  const std::vector<JournalEntry> entries = options.journal.entries();
   PONIENTE_ASSIGN_OR_RETURN(
-      internal::SteeredRun run,
-      internal::Steered({std::move(dataset), std::move(schedule)},
-                        options.journal.entries()));
+      run,
+      internal::Steered(std::move(run), std::span(entries).subspan(in_force)));
   PONIENTE_RETURN_IF_ERROR(internal::CheckBatches(
       DatasetTree(*run.dataset), *run.dataset, run.schedule, options));
   std::shared_ptr<Core> core;

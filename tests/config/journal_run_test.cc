@@ -57,9 +57,9 @@ void Replace(const std::string& path, const std::string& content) {
 class JournalRunTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    WriteStore(dir_.path("a"), 0, 10000);
+    testing::WriteDocuments(dir_.path("a"), 0, 10000);
     WriteStore(dir_.path("b"), 1, 777);
-    WriteStore(dir_.path("c"), 2, 3000);
+    testing::WriteDocuments(dir_.path("c"), 2, 3000);
     std::ofstream(dir_.path("run.toml")) << R"(
 [data]
 seed = 7
@@ -103,6 +103,12 @@ c = { path = "c", weight = 1 }
     const auto weight = [hash](int shift) {
       return static_cast<double>(1 + ((hash >> shift) & 15));
     };
+    const uint64_t number = (hash >> 32) % 100;
+    if (hash % 16 == 1) {
+      return RunChange::DropDocuments("a", {{number, number + 2}}, "request");
+    }
+    if (hash % 16 == 2)
+      return RunChange::DropItems("mixed/c", {{number, number + 1}});
     if (hash % 4 == 0) {
       RunChange change =
           RunChange::Weights({{"b2", weight(8)}, {"c", weight(16)}});
@@ -300,6 +306,46 @@ TEST_F(JournalRunTest, KilledAroundChangesItIsTheSameRun) {
   EXPECT_EQ(Content(dir_.path("run.journal")), journal);
   EXPECT_EQ(Content(dir_.path("log")), log);
   EXPECT_GT(Open().journal().size(), 100u);
+  int drops = 0;
+  for (const JournalEntry& entry : Open().journal().entries()) {
+    drops += entry.change.kind == RunChange::Kind::kDrop;
+  }
+  EXPECT_GT(drops, 5);
+}
+
+TEST_F(JournalRunTest, DroppedDocumentsAreReadNoMore) {
+  const Config config = Open();
+  const auto loader = OpenLoader(config);
+  for (int step = 0; step < 400; ++step) {
+    ASSERT_THAT(loader->NextBlocking(), IsOk());
+  }
+  const auto from = loader->Steer(
+      RunChange::DropDocuments("a", {{3, 5}, {40, 41}}, "request 31"));
+  ASSERT_THAT(from, IsOk());
+  EXPECT_LE(*from, 404u);
+  const auto of_nested =
+      loader->Steer(RunChange::DropDocuments("mixed/c", {{7, 8}}));
+  ASSERT_THAT(of_nested, IsOk());
+  EXPECT_THAT(loader->Steer(RunChange::DropDocuments("a", {{0, 100000}})),
+              StatusIs(absl::StatusCode::kOutOfRange, HasSubstr("document")));
+  EXPECT_THAT(loader->Steer(RunChange::DropDocuments("aa", {{0, 1}})),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("unknown component 'aa'")));
+  // A process that reads the journal serves the same.
+  const auto again = OpenLoader(Open());
+  ASSERT_THAT(again->Seek(loader->next_step()), IsOk());
+  for (int step = 0; step < 300; ++step) {
+    const auto one = loader->NextBlocking();
+    const auto two = again->NextBlocking();
+    ASSERT_THAT(one, IsOk());
+    ASSERT_THAT(two, IsOk());
+    ASSERT_TRUE(
+        std::ranges::equal(one->tokens<uint32_t>(), two->tokens<uint32_t>()));
+    for (size_t i = 0; i < one->num_samples(); ++i) {
+      ASSERT_LT(one->source(i), loader->sources().size());
+    }
+  }
+  EXPECT_EQ(loader->sources().size(), 4u);
 }
 
 }  // namespace

@@ -37,6 +37,23 @@ inline void WriteStore(const std::string& path, uint64_t number,
   ASSERT_THAT(writer->Finish(), IsOk());
 }
 
+// The same in documents of 1 to 40 tokens.
+inline void WriteDocuments(const std::string& path, uint64_t number,
+                           uint64_t tokens) {
+  TokenStoreWriterOptions options;
+  options.vocabulary = {"proof", 250};
+  ASSERT_OK_AND_ASSIGN(auto writer, TokenStoreWriter::Create(path, options));
+  std::vector<uint32_t> ids;
+  for (uint64_t t = 0; t < tokens; ++t) {
+    ids.push_back(StoreToken(number, t));
+    const bool ends = StoreToken(number + 100, t) % 20 == 0 || ids.size() == 40;
+    if (!ends && t + 1 < tokens) continue;
+    ASSERT_TRUE(writer->AddDocument(ids, std::to_string(t)).ok());
+    ids.clear();
+  }
+  ASSERT_THAT(writer->Finish(), IsOk());
+}
+
 // "a" (10000 tokens, u16), "b" (777, u8), "c" (3000, u32), "short" (5).
 class SmallStores : public ::testing::Test {
  protected:

@@ -48,6 +48,9 @@ struct NamedNode {
   // Number of the view, for a component with several views of the same name;
   // otherwise 0.
   uint32_t view = 0;
+  // The view has the sources of the view before it, without some of their
+  // items: its leaves count as the same (DatasetTree::leaves()).
+  bool shares_sources = false;
 };
 
 // What a node is without its children. Comparing identities shows where a tree

@@ -33,6 +33,8 @@ struct NamedDataset {
   // Number of the view, for a component of a mixture with several views of the
   // same name; otherwise 0.
   uint32_t view = 0;
+  // See NamedNode.
+  bool shares_sources = false;
 };
 
 // An index map, and whether it is final: no length can change it any more.
@@ -203,7 +205,8 @@ class IndexMapDataset : public AsyncDataset<T> {
     std::vector<NamedNode> nodes;
     nodes.reserve(children_.size());
     for (const NamedDataset<T>& child : children_) {
-      nodes.push_back({child.name, child.dataset.get(), child.view});
+      nodes.push_back(
+          {child.name, child.dataset.get(), child.view, child.shares_sources});
     }
     return nodes;
   }
@@ -282,6 +285,24 @@ class IndexMapDataset : public AsyncDataset<T> {
     co_return made->map->length().value_or(UINT64_MAX);
   }
 
+  // Returns the children, under their seeds.
+  const std::vector<NamedDataset<T>>& named_children() const {
+    return children_;
+  }
+
+  // Returns the same node over other children. Errors as Create().
+  absl::StatusOr<DatasetPtr<T>> WithChildren(
+      std::vector<NamedDataset<T>> children) const {
+    DatasetPtr<T> made = Remake(recipe_, std::move(children), seed_);
+    absl::Status checked =
+        static_cast<const IndexMapDataset<T>&>(*made).Check();
+    if (!checked.ok()) return checked;
+    return made;
+  }
+
+  // Returns the recipe that the node was made of.
+  const NodeRecipe& recipe() const { return *recipe_; }
+
   DatasetPtr<T> WithSeed(uint64_t seed) const override {
     if (recipe_->stated_seed().has_value() || seed == seed_) {
       return this->shared_from_this();
@@ -307,13 +328,8 @@ class IndexMapDataset : public AsyncDataset<T> {
     return internal::PrependName(made.status(), recipe_->kind());
   }
 
-  // What the node was made of.
-  const NodeRecipe& recipe() const { return *recipe_; }
   const std::shared_ptr<const NodeRecipe>& shared_recipe() const {
     return recipe_;
-  }
-  const std::vector<NamedDataset<T>>& named_children() const {
-    return children_;
   }
   uint64_t seed() const { return seed_; }
   std::vector<LengthState> ChildLengths() const {

@@ -5,6 +5,7 @@
 #define PONIENTE_EXTEND_PIECEWISE_ITEMS_H_
 
 #include <cstdint>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -118,7 +119,20 @@ class PiecewiseItems {
   virtual absl::StatusOr<std::vector<PieceOfItem>> ItemsOf(
       uint64_t document) const = 0;
 
-  // Returns the same for one epoch.
+  // Returns the items that have a token of one of these documents; some may
+  // come twice. REQUIRES: !changes_with_epoch().
+  virtual absl::StatusOr<std::vector<uint64_t>> ItemsOfEach(
+      std::span<const uint64_t> documents) const {
+    std::vector<uint64_t> items;
+    for (const uint64_t document : documents) {
+      absl::StatusOr<std::vector<PieceOfItem>> parts = ItemsOf(document);
+      if (!parts.ok()) return parts.status();
+      for (const PieceOfItem& part : *parts) items.push_back(part.item);
+    }
+    return items;
+  }
+
+  // Returns where the tokens of a document are served in one epoch.
   virtual absl::StatusOr<std::vector<PieceOfItem>> ItemsIn(
       uint64_t document, uint64_t epoch) const {
     (void)epoch;

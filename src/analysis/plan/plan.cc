@@ -2,8 +2,11 @@
 #include "poniente/plan.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <numeric>
+#include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "analysis/plan/plan_evals.h"
 #include "analysis/plan/plan_series.h"
 #include "analysis/plan/plan_sources.h"
@@ -60,6 +63,21 @@ void AddInfilling(const InfilledDataset& infilled, const Schedule& schedule,
   }
 }
 
+// The text of the journal, without most of a long list of numbers.
+std::string WordsOf(RunChange change) {
+  constexpr size_t kMaxRanges = 8;
+  const size_t ranges = change.dropped.size();
+  if (ranges <= kMaxRanges) return ToText(change).value();
+  uint64_t numbers = 0;
+  for (const NumberRange& range : change.dropped) {
+    numbers += range.end - range.begin;
+  }
+  change.dropped.resize(kMaxRanges);
+  const std::string why = std::exchange(change.why, "");
+  return absl::StrCat(ToText(change).value(), " ... (", numbers, " in all)",
+                      why.empty() ? "" : absl::StrCat(" why \"", why, "\""));
+}
+
 }  // namespace
 
 double PlannedRunSource::total_samples() const {
@@ -80,8 +98,8 @@ absl::StatusOr<PlannedRun> MakePlan(const Config& config,
   const Schedule& schedule = config.schedule();
   for (const JournalEntry& entry : config.journal().entries()) {
     if (entry.sample >= plan.samples) break;
-    plan.changes.push_back({entry.number, schedule.StepOf(entry.sample),
-                            ToText(entry.change).value()});
+    plan.changes.push_back(
+        {entry.number, schedule.StepOf(entry.sample), WordsOf(entry.change)});
   }
   PONIENTE_RETURN_IF_ERROR(internal::PlanEvals(config, &plan));
   return plan;

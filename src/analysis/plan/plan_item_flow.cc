@@ -16,15 +16,27 @@ double EndOf(std::span<const Segment> segments, size_t u) {
              : HUGE_VAL;
 }
 
+// The draws that read a place: r. In the rest of an epoch from which places are
+// dropped, their mean over all places of the rest.
+double DrawsPerPlace(const Segment& segment) {
+  const auto r = static_cast<double>(segment.parts.count);
+  if (segment.dropped == nullptr) return r;
+  const double kept = static_cast<double>(segment.dropped->kept()) * r -
+                      static_cast<double>(segment.kept_before);
+  const double places = static_cast<double>(*segment.view.length) -
+                        static_cast<double>(segment.parts_before) / r;
+  return kept / places;
+}
+
 // The place J / r (docs/index-math.md 2.7) of a draw of the segment, counted
 // through all epochs: e * Q + b_u + (n - n_u) / r. In doubles, since plans need
 // no exact part.
 double PlacesBefore(const Segment& segment, double ordinal) {
   const auto length = static_cast<double>(segment.view.length.value_or(0));
   return static_cast<double>(segment.epoch) * length +
-         static_cast<double>(segment.base) +
+         static_cast<double>(segment.parts_before) / segment.parts.count +
          (ordinal - static_cast<double>(segment.first_ordinal)) /
-             segment.parts.count;
+             DrawsPerPlace(segment);
 }
 
 // Whether the place is whole and the first one of a group of G places.
@@ -60,7 +72,7 @@ std::optional<Ordinal> OrdinalAt(const ItemDraws& draws, uint32_t view,
       from -= std::fmod(rest, static_cast<double>(segment.group));
     }
     // n = n_u + (places - places before the segment) * r.
-    const double ordinal = first + (from - passed) * segment.parts.count;
+    const double ordinal = first + (from - passed) * DrawsPerPlace(segment);
     if (ordinal < EndOf(segments, u)) return Ordinal{ordinal, is_first};
   }
   return std::nullopt;

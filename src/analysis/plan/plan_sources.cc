@@ -94,7 +94,8 @@ absl::Status PlanSources::AddNode(const DatasetNode& node, const Flow& flow,
   if (row->counted == &node) AddPasses(flow, place, row);
   const std::vector<NamedNode> children = node.children();
   if (children.empty()) {
-    AddLeaf(node, row);
+    // The leaves of the view before are known.
+    if (sharing_depth_ == 0) AddLeaf(node, row);
     return absl::OkStatus();
   }
   const bool is_passed = IsPassedThrough(children);
@@ -112,8 +113,10 @@ absl::Status PlanSources::AddNode(const DatasetNode& node, const Flow& flow,
     // The windows of several lengths: their passes are the row's.
     if (is_passed && children.size() > 1) own->counted = children[i].node;
     AddSkipped(*children[i].node, made->Skipped(i), &own->source);
+    sharing_depth_ += children[i].shares_sources;
     PONIENTE_RETURN_IF_ERROR(
         AddNode(*children[i].node, below, {made.get(), i}, own));
+    sharing_depth_ -= children[i].shares_sources;
   }
   return absl::OkStatus();
 }
@@ -144,7 +147,7 @@ PlanSources::Row* PlanSources::RowOf(Row* parent, const NamedNode& child) {
     if (is_repeat) counted = shown;
   }
   const bool has_items = child.node->length_now().readable > 0;
-  if (child.view > 0) {
+  if (child.view > 0 || sharing_depth_ > 0) {
     for (const auto& row : parent->children) {
       if (row->source.name != child.name) continue;
       row->counted = counted;

@@ -91,6 +91,8 @@ class PlanSources {
   const std::vector<ConfigSource>& sources_;
   uint32_t max_seq_len_ = 0;
   LookUps look_ups_;
+  // How many views that share the sources of another lie above the node.
+  int sharing_depth_ = 0;
   size_t num_rows_ = 0;
   Row rows_;                  // stands for the root
   std::vector<Leaf> leaves_;  // in the order of the tree

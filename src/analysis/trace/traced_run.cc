@@ -77,6 +77,7 @@ void AppendLastNames(const DatasetNode& node, const std::string& name,
                                   : name);
   }
   for (const NamedNode& child : children) {
+    if (child.shares_sources) continue;
     AppendLastNames(*child.node, child.name.empty() ? name : child.name, names);
   }
 }

@@ -215,6 +215,7 @@ void AddRows(const Config& config, const DatasetNode& node,
   rows->push_back({std::string(static_cast<size_t>(2 * depth), ' ') + name,
                    what, Length(node), where});
   for (const NamedNode& child : shown->children()) {
+    if (child.shares_sources) continue;
     AddRows(config, *child.node, child.name, depth + 1, leaf, rows);
   }
 }

@@ -16,10 +16,10 @@
 #include "cli/command_line.h"
 #include "cli/commands/commands.h"
 #include "cli/commands/load_config.h"
+#include "cli/commands/steps_option.h"
 #include "cli/screen/console.h"
 #include "cli/screen/json.h"
 #include "cli/screen/table.h"
-#include "index/max_samples.h"
 #include "poniente/config.h"
 #include "poniente/trace.h"
 #include "util/status_macros.h"
@@ -30,20 +30,6 @@ namespace {
 absl::Status FindUsageError(const std::string& message) {
   return absl::InvalidArgumentError(
       absl::StrCat("find: ", message, "; see `poniente find --help`"));
-}
-
-absl::StatusOr<StepRange> ParseSteps(const std::string& text) {
-  const size_t dots = text.find("..");
-  StepRange steps;
-  if (dots != std::string::npos &&
-      absl::SimpleAtoi(text.substr(0, dots), &steps.begin) &&
-      absl::SimpleAtoi(text.substr(dots + 2), &steps.end) &&
-      steps.begin < steps.end && steps.end <= internal::kMaxSamples) {
-    return steps;
-  }
-  return FindUsageError(absl::StrCat(
-      "--steps must be a range a..b (a included, b not) with 0 <= a < b, got '",
-      text, "'"));
 }
 
 // What the command line asks for.
@@ -73,7 +59,10 @@ absl::StatusOr<FindRequest> ReadFindRequest(const Arguments& arguments) {
     }
   }
   if (const auto steps = arguments.Text("steps")) {
-    PONIENTE_ASSIGN_OR_RETURN(question.steps, ParseSteps(*steps));
+    const auto range = ParseSteps(*steps);
+    if (!range.ok())
+      return FindUsageError(std::string(range.status().message()));
+    question.steps = *range;
   }
   return question;
 }

@@ -19,11 +19,13 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "analysis/trace/drop_proof.h"
 #include "cli/arguments.h"
 #include "cli/command_line.h"
 #include "cli/commands/commands.h"
 #include "cli/commands/load_config.h"
 #include "cli/commands/source_options.h"
+#include "cli/commands/steps_option.h"
 #include "cli/commands/verify_store.h"
 #include "cli/screen/console.h"
 #include "cli/screen/json.h"
@@ -254,6 +256,58 @@ int VerifyAll(const Stores& stores, bool is_json) {
   return damaged == 0 ? kExitOk : kExitError;
 }
 
+// Proves that steps of a run read nothing that its journal has dropped.
+int VerifyDropped(const Arguments& arguments) {
+  const auto steps = ParseSteps(*arguments.Text("steps"));
+  if (!steps.ok()) {
+    return FailUsage(absl::StrCat("verify: ", steps.status().message(),
+                                  "; see `poniente verify --help`"));
+  }
+  if (arguments.positionals().size() != 1) {
+    return FailUsage(
+        "verify: --steps is about one run: give one CONFIG; see `poniente "
+        "verify --help`");
+  }
+  const auto config = LoadConfig(arguments.positionals()[0], arguments);
+  if (!config.ok()) return FailConfig(config.status());
+  const auto proof =
+      internal::ProveDropped(config->journal(), TracedRun(*config), *steps);
+  if (!proof.ok()) return Fail(proof.status());
+  const bool holds = proof->readings.empty();
+  if (arguments.Has("json")) {
+    Json json;
+    json["ok"] = holds;
+    json["steps"] = {proof->steps.begin, proof->steps.end};
+    json["samples"] = proof->samples;
+    json["changes"] = proof->changes;
+    json["items"] = proof->items;
+    json["readings"] = Json::array();
+    for (const internal::DroppedReading& reading : proof->readings) {
+      Json row;
+      row["change"] = reading.change;
+      row["sample"] = reading.origin.sample;
+      row["source"] = reading.origin.path;
+      row["item"] = reading.origin.item;
+      json["readings"].push_back(std::move(row));
+    }
+    PrintJson(json);
+    return holds ? kExitOk : kExitError;
+  }
+  for (const internal::DroppedReading& reading : proof->readings) {
+    std::cout << "sample " << Count(reading.origin.sample) << " reads item "
+              << Count(reading.origin.item) << " of '"
+              << OneLine(reading.origin.path) << "', which change "
+              << reading.change << " has dropped\n";
+  }
+  std::cout << "steps " << Count(proof->steps.begin) << " to "
+            << Count(proof->steps.end - 1) << " ("
+            << Plural(proof->samples, "sample")
+            << "): " << (holds ? "none reads" : "some read") << " any of the "
+            << Plural(proof->items, "item") << " that "
+            << Plural(proof->changes, "change") << " dropped before\n";
+  return holds ? kExitOk : kExitError;
+}
+
 }  // namespace
 
 CommandSpec VerifySpec() {
@@ -270,7 +324,12 @@ CommandSpec VerifySpec() {
           "is read once. Token files of other projects have no checksums and "
           "are\nonly read to their ends. The options say how to read them, but "
           "do not apply to\nfiles that a CONFIG names.",
-      .options = WithSourceOptions({{"json", "", "print JSON"}}),
+      .options = WithSourceOptions(
+          {{"steps", "a..b",
+            "prove instead that steps a to b - 1 of the run of a CONFIG read "
+            "nothing that its journal has dropped before them"},
+           JournalOption(),
+           {"json", "", "print JSON"}}),
       .example = "poniente verify fortunes train.toml"};
 }
 
@@ -281,6 +340,11 @@ int RunVerify(const std::vector<std::string>& args) {
   if (parsed.positionals().empty()) {
     return FailUsage(
         "verify: give a PATH or a CONFIG; see `poniente verify --help`");
+  }
+  if (parsed.Has("steps")) return VerifyDropped(parsed);
+  if (parsed.Has("journal")) {
+    return FailUsage(
+        "verify: --journal goes with --steps; see `poniente verify --help`");
   }
   const auto options = ReadSourceOptions("verify", parsed);
   if (!options.ok()) return FailUsage(std::string(options.status().message()));

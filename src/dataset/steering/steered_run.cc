@@ -11,6 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "dataset/steering/dropped_source.h"
 #include "poniente/extend/infilled_dataset.h"
 #include "poniente/mixture_dataset.h"
 #include "util/nearest_name.h"
@@ -66,6 +67,7 @@ MixtureDecision DecisionOf(const JournalEntry& entry, uint64_t start) {
       decision.retired = entry.change.components;
       break;
     case Kind::kExtend:
+    case Kind::kDrop:
       break;
   }
   return decision;
@@ -104,7 +106,12 @@ absl::StatusOr<Tokens> Changed(const Tokens& node, size_t depth,
         "' ends, so its epochs are shuffled as a whole: its weights cannot "
         "change during the run"));
   }
+  const RunChange& first = changes.entries.front().change;
   if (depth == changes.path.size()) {
+    if (first.kind == Kind::kDrop) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "'", Absl(name), "' is a mixture; name one of its sources"));
+    }
     return Decided(*mixture, is_root, changes, served);
   }
   const std::string& next = changes.path[depth];
@@ -118,6 +125,13 @@ absl::StatusOr<Tokens> Changed(const Tokens& node, size_t depth,
         "unknown component '", next, "'", DidYouMean(next, names)));
   }
   PONIENTE_ASSIGN_OR_RETURN(const MixturePlan plan, mixture->plan());
+  if (first.kind == Kind::kDrop && below->IsFinite()) {
+    const uint64_t start =
+        is_root ? served.front() : NextBlock(plan, served.front());
+    return WithoutDropped(*mixture,
+                          {next, std::span(changes.path).subspan(depth + 1)},
+                          start, first);
+  }
   const uint32_t number = plan.Find(next).value();
   // Windows of packed documents are not cut: each sample is one of them.
   const bool is_whole = IsAllPacked(*below);
@@ -195,9 +209,12 @@ absl::StatusOr<SteeredRun> Steered(SteeredRun run,
         break;
       case Kind::kWeights:
       case Kind::kTemperature:
-      case Kind::kRetire: {
+      case Kind::kRetire:
+      case Kind::kDrop: {
         const auto is_same = [&first](const JournalEntry& entry) {
           return entry.change.kind != Kind::kExtend &&
+                 entry.change.kind != Kind::kDrop &&
+                 first.change.kind != Kind::kDrop &&
                  entry.change.path == first.change.path;
         };
         while (count < entries.size() && is_same(entries[count])) ++count;

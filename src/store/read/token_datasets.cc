@@ -209,6 +209,19 @@ class WindowsOfDocuments final : public Windows, public PiecewiseItems {
                               source().DocumentRange(document));
     return grid().Pieces(tokens);
   }
+  absl::StatusOr<std::vector<uint64_t>> ItemsOfEach(
+      std::span<const uint64_t> documents) const override {
+    std::vector<TokenRange> ranges(documents.size());
+    PONIENTE_RETURN_IF_ERROR(source().DocumentRanges(documents, ranges));
+    std::vector<uint64_t> items;
+    items.reserve(documents.size());
+    for (const TokenRange& tokens : ranges) {
+      for (const PieceOfItem& piece : grid().Pieces(tokens)) {
+        items.push_back(piece.item);
+      }
+    }
+    return items;
+  }
 };
 
 class DocumentsDataset final : public RangesDataset, public PiecewiseItems {

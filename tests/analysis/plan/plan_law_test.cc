@@ -69,7 +69,7 @@ class TreeMaker {
 
   Tokens Mixture(int depth) {
     std::vector<MixtureComponent<TokenWindow>> components;
-    for (auto& [name, dataset, view] : Several(depth)) {
+    for (auto& [name, dataset, view, shares] : Several(depth)) {
       components.push_back({name, dataset, 0.1 + static_cast<double>(Upto(9))});
     }
     MixtureOptions options;
@@ -253,7 +253,7 @@ TEST_P(PlanLawTest, OfCutItemsAndStages) {
                      .ramp = RunPoint::Step(100)},
                     {.start = RunPoint::Sample(40001), .seq_len = kWindow}};
   std::vector<MixtureComponent<TokenWindow>> components;
-  for (auto& [name, dataset, view] : children) {
+  for (auto& [name, dataset, view, shares] : children) {
     options.components.push_back({name, 1});
     components.push_back({name, dataset, 1});
   }

@@ -8,6 +8,11 @@
 #include <string>
 #include <vector>
 
+#include "analysis/trace/drop_proof.h"
+#include "poniente/config.h"
+#include "poniente/journal.h"
+#include "poniente/loader.h"
+#include "poniente/trace.h"
 #include "tests/cli/run_tool.h"
 #include "tests/config/small_stores.h"
 
@@ -143,6 +148,82 @@ TEST_F(VerifyCommandTest, WrongCommandLinesAndConfigs) {
   EXPECT_THAT(RunTool("verify " + dir().path("none")).err, HasSubstr("/none"));
   EXPECT_THAT(RunTool("verify --help"),
               Prints(HasSubstr("example:\n  poniente verify ")));
+}
+
+class VerifyDroppedTest : public SmallStores {
+ protected:
+  void SetUp() override {
+    WriteDocuments(dir_.path("a"), 0, 10000);
+    WriteDocuments(dir_.path("b"), 1, 5000);
+    WriteFile(
+        dir_.path("run.toml"),
+        "[data]\nsteps = 400\nbatch_size = 8\nseq_len = 16\n"
+        "block_size = 32\njournal = 'run.journal'\n[data.mixture]\n"
+        "a = { path = 'a', weight = 2 }\nb = { path = 'b', weight = 1 }\n");
+  }
+
+  // Drops it at step 100.
+  void Drop(const RunChange& change) const {
+    auto config = Config::Load(dir_.path("run.toml"));
+    ASSERT_THAT(config, IsOk());
+    auto loader = config->OpenLoader();
+    ASSERT_THAT(loader, IsOk());
+    ASSERT_THAT((*loader)->Seek(100), IsOk());
+    ASSERT_THAT((*loader)->Steer(change), IsOk());
+  }
+};
+
+TEST_F(VerifyDroppedTest, TheProofCountsWhatItLookedAt) {
+  const std::string run = dir_.path("run.toml");
+  EXPECT_THAT(RunTool("verify " + run + " --steps 0..10"),
+              FailsWith(1, HasSubstr("drops nothing")));
+  Drop(RunChange::DropDocuments("a", {{5, 7}}));
+  Drop(RunChange::DropItems("b", {{3, 4}}));
+  EXPECT_THAT(
+      RunTool("verify " + run + " --steps 0..1000"),
+      Prints(AllOf(HasSubstr("steps 0 to 399 (3,200 samples): none reads"),
+                   HasSubstr("2 changes dropped before"))));
+  // find agrees: readings before the change, none behind it.
+  for (const std::string document : {"5", "6"}) {
+    const std::string find =
+        "find " + run + " --source a --document " + document;
+    EXPECT_THAT(RunTool(find + " --steps 0..100"), Prints(HasSubstr("step")));
+    const ToolRun behind = RunTool(find + " --json --steps 104..400");
+    EXPECT_EQ(behind.exit_code, 0) << behind.err;
+    EXPECT_EQ(Json::parse(behind.out)["readings"].size(), 0u) << behind.out;
+  }
+  const ToolRun json = RunTool("verify --json " + run + " --steps 50..150");
+  EXPECT_EQ(json.exit_code, 0) << json.err;
+  EXPECT_EQ(Json::parse(json.out)["samples"], 800);
+  EXPECT_EQ(Json::parse(json.out)["changes"], 2);
+  EXPECT_GE(Json::parse(json.out)["items"], 2);
+}
+
+// The proof is not of the tree that it looks at: that of another journal fails.
+TEST_F(VerifyDroppedTest, ARunThatReadsThemIsFound) {
+  Drop(RunChange::DropItems("b", {{3, 4}}));
+  const auto before = Config::Load(dir_.path("run.toml"));
+  ASSERT_THAT(before, IsOk());
+  std::filesystem::remove(dir_.path("run.journal"));
+  const auto config = Config::Load(dir_.path("run.toml"));
+  ASSERT_THAT(config, IsOk());
+  const auto proof =
+      internal::ProveDropped(before->journal(), TracedRun(*config), {0, 400});
+  ASSERT_THAT(proof, IsOk());
+  ASSERT_FALSE(proof->readings.empty());
+  EXPECT_EQ(proof->readings[0].origin.path, "b");
+  EXPECT_EQ(proof->readings[0].origin.item, 3u);
+  EXPECT_GE(proof->readings[0].origin.sample, 800u);
+}
+
+TEST_F(VerifyDroppedTest, TheCommandLineIsChecked) {
+  const std::string run = dir_.path("run.toml");
+  EXPECT_THAT(RunTool("verify " + run + " --steps 5"),
+              FailsWith(2, HasSubstr("must be a range a..b")));
+  EXPECT_THAT(RunTool("verify " + run + " " + run + " --steps 0..5"),
+              FailsWith(2, HasSubstr("give one CONFIG")));
+  EXPECT_THAT(RunTool("verify " + run + " --journal x"),
+              FailsWith(2, HasSubstr("goes with --steps")));
 }
 
 }  // namespace

@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "dataset/steering/dropped_source.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <memory>
+#include <numeric>
+#include <optional>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "dataset/steering/omission_node.h"
+#include "index/mixture/dropped_items.h"
+#include "poniente/dataset_tree.h"
+#include "poniente/extend/index_map_dataset.h"
+#include "poniente/extend/infilled_dataset.h"
+#include "poniente/extend/piecewise_items.h"
+#include "util/nearest_name.h"
+#include "util/status_macros.h"
+
+namespace poniente::internal {
+namespace {
+
+using Tokens = DatasetPtr<TokenWindow>;
+using Names = std::span<const std::string>;
+
+// Returns the number of the leaf to which `names` lead from a node.
+absl::StatusOr<uint32_t> LeafAt(const DatasetNode& node, Names names) {
+  const std::string path = absl::StrJoin(names, "/");
+  const std::vector<std::string> paths = NamePaths(node);
+  const auto found = std::find(paths.begin(), paths.end(), path);
+  if (found == paths.end() && path.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "it has several sources, such as '", paths.front(), "'; name one"));
+  }
+  if (found == paths.end()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("it has no source '", path, "'", DidYouMean(path, paths)));
+  }
+  if (std::count(paths.begin(), paths.end(), path) > 1) {
+    return absl::InvalidArgumentError(
+        "several sources have this path; give them names that differ");
+  }
+  return static_cast<uint32_t>(found - paths.begin());
+}
+
+std::vector<uint64_t> NumbersOf(const std::vector<NumberRange>& ranges) {
+  std::vector<uint64_t> numbers;
+  for (const NumberRange& range : ranges) {
+    const size_t first = numbers.size();
+    numbers.resize(first + (range.end - range.begin));
+    std::iota(numbers.begin() + static_cast<ptrdiff_t>(first), numbers.end(),
+              range.begin);
+  }
+  return numbers;
+}
+
+// Returns the items of a leaf that are dropped, in ascending order.
+absl::StatusOr<std::vector<uint64_t>> DroppedItemsOf(const DatasetNode& leaf,
+                                                     const RunChange& change) {
+  if (change.drops_items) {
+    const uint64_t length = leaf.length_now().readable;
+    if (change.dropped.back().end > length) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("there is no item ", change.dropped.back().end - 1,
+                       ", only ", length, " items"));
+    }
+    return NumbersOf(change.dropped);
+  }
+  const PiecewiseItems* const pieces = PiecesOf(leaf);
+  if (pieces == nullptr) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "'", leaf.name(),
+        "' does not know its documents; drop items (windows) instead"));
+  }
+  PONIENTE_ASSIGN_OR_RETURN(std::vector<uint64_t> items,
+                            pieces->ItemsOfEach(NumbersOf(change.dropped)));
+  std::sort(items.begin(), items.end());
+  items.erase(std::unique(items.begin(), items.end()), items.end());
+  return items;
+}
+
+// Returns where `node` serves the items of one of its leaves in an epoch.
+absl::StatusOr<std::vector<uint64_t>> IndicesOf(
+    const DatasetNode& node, Names names, const std::vector<uint64_t>& items,
+    uint64_t epoch) {
+  const DatasetTree tree(node);
+  LeafPosition at;
+  PONIENTE_ASSIGN_OR_RETURN(at.leaf, LeafAt(node, names));
+  at.position.epoch = epoch;
+  std::vector<uint64_t> indices;
+  indices.reserve(items.size());
+  for (const uint64_t item : items) {
+    at.position.index = item;
+    PONIENTE_ASSIGN_OR_RETURN(const std::optional<Position> found,
+                              tree.Find(at));
+    // A filter, or an earlier change, has left it out before.
+    if (found.has_value()) indices.push_back(found->index);
+  }
+  return indices;
+}
+
+// Makes a component's dataset anew, without the items.
+class Thinning {
+ public:
+  explicit Thinning(const std::vector<uint64_t>* items) : items_(*items) {}
+
+  // What lies below an order is taken out where it has none, so that the order
+  // is made of what is left.
+  absl::StatusOr<Tokens> Of(const Tokens& node, Names names) const {
+    if (!node->has_order()) return Without(node, names);
+    const auto* const order =
+        dynamic_cast<const IndexMapDataset<TokenWindow>*>(node.get());
+    if (order == nullptr || !TakesAnyLength(order->recipe().kind())) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "'", node->name(),
+          "' lies above it, which numbers the items by an "
+          "order of its own; only flat mixtures, concatenations and shuffles "
+          "may"));
+    }
+    std::vector<NamedDataset<TokenWindow>> children = order->named_children();
+    for (NamedDataset<TokenWindow>& child : children) {
+      const bool has_name = !child.name.empty();
+      if (has_name && (names.empty() || child.name != names.front())) continue;
+      PONIENTE_ASSIGN_OR_RETURN(
+          child.dataset,
+          Of(child.dataset, has_name ? names.subspan(1) : names));
+      return order->WithChildren(std::move(children));
+    }
+    return LeafAt(*node, names).status();  // names the source that is missing
+  }
+
+ private:
+  static bool TakesAnyLength(std::string_view kind) {
+    return kind == "flat_mixture" || kind == "concat" || kind == "shuffle" ||
+           kind == "era_shuffle" || kind == "block_shuffle";
+  }
+
+  static absl::Status CheckServesEachOnce(const DatasetNode& node) {
+    if (node.repeats_items()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("'", node.name(),
+                       "' lies above it, which serves an item several "
+                       "times in an epoch"));
+    }
+    for (const NamedNode& child : node.children()) {
+      PONIENTE_RETURN_IF_ERROR(CheckServesEachOnce(*child.node));
+    }
+    return absl::OkStatus();
+  }
+
+  absl::StatusOr<Tokens> Without(const Tokens& node, Names names) const {
+    PONIENTE_RETURN_IF_ERROR(CheckServesEachOnce(*node));
+    PONIENTE_ASSIGN_OR_RETURN(std::vector<uint64_t> indices,
+                              IndicesOf(*node, names, items_, 0));
+    return WithoutItems(node, std::move(indices));
+  }
+
+  const std::vector<uint64_t>& items_;
+};
+
+// The items of one source, in the views of a component that were in force when
+// they were dropped.
+class DroppedOfSource final : public DroppedItems {
+ public:
+  // `items`: those of the leaf, which are not kept.
+  DroppedOfSource(std::vector<Tokens> views, Names names, RunChange change,
+                  std::shared_ptr<const std::vector<uint64_t>> items)
+      : views_(std::move(views)),
+        names_(names.begin(), names.end()),
+        change_(std::move(change)),
+        items_(std::move(items)) {}
+
+  absl::StatusOr<std::vector<uint64_t>> IndicesIn(
+      uint32_t view, uint64_t epoch) const override {
+    const Tokens& node = views_[view];
+    if (const auto items = items_.lock()) {
+      return IndicesOf(*node, names_, *items, epoch);
+    }
+    const DatasetTree tree(*node);
+    PONIENTE_ASSIGN_OR_RETURN(const uint32_t leaf, LeafAt(*node, names_));
+    PONIENTE_ASSIGN_OR_RETURN(
+        const std::vector<uint64_t> items,
+        DroppedItemsOf(*tree.leaves()[leaf].node, change_));
+    return IndicesOf(*node, names_, items, epoch);
+  }
+
+ private:
+  const std::vector<Tokens> views_;
+  const std::vector<std::string> names_;
+  const RunChange change_;
+  // While the mixture is made.
+  const std::weak_ptr<const std::vector<uint64_t>> items_;
+};
+
+absl::StatusOr<Tokens> Make(const MixtureDataset<TokenWindow>& mixture,
+                            const SourceBelow& source, uint64_t start,
+                            const RunChange& change) {
+  std::vector<Tokens> views;
+  for (const NamedDataset<TokenWindow>& child : mixture.named_children()) {
+    if (child.name == source.component) views.push_back(child.dataset);
+  }
+  PONIENTE_ASSIGN_OR_RETURN(const uint32_t leaf,
+                            LeafAt(*views.front(), source.names));
+  const DatasetTree tree(*views.front());
+  if (PackedItemsOf(*tree.leaves()[leaf].node) != nullptr) {
+    return absl::InvalidArgumentError(
+        "its windows are packed of whole documents, which cannot be taken out "
+        "while a run goes on; retire the component instead");
+  }
+  PONIENTE_ASSIGN_OR_RETURN(std::vector<uint64_t> found,
+                            DroppedItemsOf(*tree.leaves()[leaf].node, change));
+  const auto items =
+      std::make_shared<const std::vector<uint64_t>>(std::move(found));
+  const Thinning thinning(items.get());
+  return mixture.WithDrop(
+      source.component, start,
+      std::make_shared<const DroppedOfSource>(views, source.names, change,
+                                              items),
+      [&](const Tokens& view) { return thinning.Of(view, source.names); });
+}
+
+}  // namespace
+
+absl::StatusOr<Tokens> WithoutDropped(
+    const MixtureDataset<TokenWindow>& mixture, const SourceBelow& source,
+    uint64_t start, const RunChange& change) {
+  absl::StatusOr<Tokens> made = Make(mixture, source, start, change);
+  if (made.ok()) return made;
+  return Prepend(made.status(),
+                 absl::StrCat("drop from component '", source.component, "'"));
+}
+
+}  // namespace poniente::internal

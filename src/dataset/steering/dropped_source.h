@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// A mixture from one of whose sources documents or items are dropped.
+
+#ifndef PONIENTE_DATASET_STEERING_DROPPED_SOURCE_H_
+#define PONIENTE_DATASET_STEERING_DROPPED_SOURCE_H_
+
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "poniente/async_dataset.h"
+#include "poniente/journal.h"
+#include "poniente/mixture_dataset.h"
+#include "poniente/token_window.h"
+
+namespace poniente::internal {
+
+// Where a source lies below a mixture.
+struct SourceBelow {
+  std::string component;
+  // Names from there to the source; none if it is the component.
+  std::span<const std::string> names;
+};
+
+// Returns the mixture without what `change` (kDrop) drops, from its sample
+// `start` on (docs/index-math.md 2.9). May read the ends of documents, and
+// block meanwhile.
+//
+// Errors: InvalidArgument, naming the source, if there is none, its documents
+//     are not known, a number is not one of its documents or items, nothing is
+//     left of the component, or a node above the source numbers or repeats its
+//     items so that none can be taken out. Errors of reads.
+absl::StatusOr<DatasetPtr<TokenWindow>> WithoutDropped(
+    const MixtureDataset<TokenWindow>& mixture, const SourceBelow& source,
+    uint64_t start, const RunChange& change);
+
+}  // namespace poniente::internal
+
+#endif  // PONIENTE_DATASET_STEERING_DROPPED_SOURCE_H_
