@@ -161,6 +161,15 @@ struct LoaderSource {
   std::string fallback_reason = {};
 };
 
+// How a change takes effect.
+struct SteerOptions {
+  // Batches that have been begun are kept: the change holds from the first
+  // block on that none of them has a sample of, up to prefetch_batches steps
+  // later, and nothing is read again. Otherwise it holds as soon as it can, and
+  // batches behind that are made again.
+  bool keeps_prefetched = false;
+};
+
 class Loader;
 
 namespace internal {
@@ -328,13 +337,16 @@ class Loader {
   //     that the line changes (the message names it), where the run ends before
   //     the change could hold, and once closed; errors of the sink.
   // Cost: O(components log components), whatever has been decided before.
-  absl::StatusOr<uint64_t> Steer(const RunChange& change);
+  absl::StatusOr<uint64_t> Steer(const RunChange& change,
+                                 const SteerOptions& options = SteerOptions());
   // Does the same for a line of Propose(). A line that the journal has already
   // changes nothing.
   absl::StatusOr<uint64_t> Steer(std::string_view line);
   // Returns the line of the journal that says that `change` holds as soon as it
   // can. Changes nothing. Errors of Steer(), but for those of the sink.
-  absl::StatusOr<std::string> Propose(const RunChange& change) const;
+  absl::StatusOr<std::string> Propose(
+      const RunChange& change,
+      const SteerOptions& options = SteerOptions()) const;
   // Returns all changes so far.
   Journal journal() const;
   // Returns the step that was next when the last change was decided; nullopt if

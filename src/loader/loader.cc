@@ -190,11 +190,13 @@ absl::StatusOr<std::string> Loader::State(uint64_t step) const {
 absl::Status Loader::Resume(std::string_view state) {
   return core_->Resume(state);
 }
-absl::StatusOr<std::string> Loader::Propose(const RunChange& change) const {
-  return core_->Propose(change);
+absl::StatusOr<std::string> Loader::Propose(const RunChange& change,
+                                            const SteerOptions& options) const {
+  return core_->Propose(change, options);
 }
-absl::StatusOr<uint64_t> Loader::Steer(const RunChange& change) {
-  return core_->Steer(change);
+absl::StatusOr<uint64_t> Loader::Steer(const RunChange& change,
+                                       const SteerOptions& options) {
+  return core_->Steer(change, options);
 }
 absl::StatusOr<uint64_t> Loader::Steer(std::string_view line) {
   return core_->Steer(line);

@@ -5,6 +5,7 @@
 #ifndef PONIENTE_LOADER_LOADER_CORE_H_
 #define PONIENTE_LOADER_LOADER_CORE_H_
 
+#include <algorithm>
 #include <atomic>
 #include <boost/asio/cancellation_signal.hpp>
 #include <boost/asio/executor_work_guard.hpp>
@@ -60,9 +61,11 @@ class Loader::Core {
   static std::optional<absl::StatusOr<Batch>> TryNext(NextTicket asked);
   absl::StatusOr<int> ReadyFd();
   absl::Status Seek(uint64_t step);
-  absl::StatusOr<std::string> Propose(const RunChange& change) const;
+  absl::StatusOr<std::string> Propose(const RunChange& change,
+                                      const SteerOptions& options) const;
   absl::StatusOr<uint64_t> Steer(std::string_view line);
-  absl::StatusOr<uint64_t> Steer(const RunChange& change);
+  absl::StatusOr<uint64_t> Steer(const RunChange& change,
+                                 const SteerOptions& options);
   Journal journal() const;
   std::optional<uint64_t> last_decision() const;
   static Task<> Close(std::shared_ptr<Core> core);
@@ -178,8 +181,14 @@ class Loader::Core {
     uint64_t sample = 0;
     uint64_t step = 0;
   };
+  // Returns the first step that a change may reach.
+  uint64_t FreeStep(const SteerOptions& options) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+    return options.keeps_prefetched ? std::max(FreeStep(), window_.end_begun())
+                                    : FreeStep();
+  }
   // Returns the place of a change that is decided now.
-  absl::StatusOr<Place> EarliestPlace() const
+  absl::StatusOr<Place> EarliestPlace(const SteerOptions& options) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Returns the journal's line of a change at this place, or where the last one
   // holds if that is later.

@@ -41,21 +41,23 @@ class Loader::Core::HeldBack {
   Core* const core_;
 };
 
-absl::StatusOr<Loader::Core::Place> Loader::Core::EarliestPlace() const {
+absl::StatusOr<Loader::Core::Place> Loader::Core::EarliestPlace(
+    const SteerOptions& options) const {
   if (is_closed_) return internal::LoaderClosed();
   const Schedule& schedule = edition_->run.schedule;
-  return Place{internal::EarliestChange(*edition_->run.dataset,
-                                        SamplesBefore(schedule, FreeStep())),
-               window_.next()};
+  return Place{
+      internal::EarliestChange(*edition_->run.dataset,
+                               SamplesBefore(schedule, FreeStep(options))),
+      window_.next()};
 }
 
 absl::StatusOr<std::string> Loader::Core::Propose(
-    const RunChange& change) const {
+    const RunChange& change, const SteerOptions& options) const {
   MutexLock steering(&steering_mu_);
   absl::StatusOr<Place> place;
   {
     MutexLock lock(&mu_);
-    place = EarliestPlace();
+    place = EarliestPlace(options);
   }
   if (!place.ok()) return place.status();
   PONIENTE_ASSIGN_OR_RETURN(std::string line, LineAt(change, *place));
@@ -105,15 +107,16 @@ absl::StatusOr<uint64_t> Loader::Core::Steer(std::string_view line) try {
   return internal::StatusFromException(std::current_exception());
 }
 
-absl::StatusOr<uint64_t> Loader::Core::Steer(const RunChange& change) try {
+absl::StatusOr<uint64_t> Loader::Core::Steer(const RunChange& change,
+                                             const SteerOptions& options) try {
   MutexLock steering(&steering_mu_);
   const HeldBack held_back(this);
   absl::StatusOr<Place> place;
   {
     MutexLock lock(&mu_);
-    place = EarliestPlace();
+    place = EarliestPlace(options);
     // Nobody is handed a step of it from here on.
-    held_back_ = FreeStep();
+    held_back_ = FreeStep(options);
   }
   if (!place.ok()) return place.status();
   PONIENTE_ASSIGN_OR_RETURN(const std::string line, LineAt(change, *place));

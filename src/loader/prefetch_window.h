@@ -124,6 +124,8 @@ class PrefetchWindow {
   }
 
   uint64_t next() const { return next_; }
+  // Returns the first step that has not been started.
+  uint64_t end_begun() const { return next_ + started_.size(); }
   bool at_end() const { return end_.has_value() && next_ >= *end_; }
   uint64_t generation() const { return generation_; }
   // Returns the batches that need memory: started and not delivered, of all

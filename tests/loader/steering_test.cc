@@ -213,6 +213,36 @@ TEST(SteeringTest, AnyChangesAnyTimeGiveOneRun) {
   }
 }
 
+TEST(SteeringTest, BatchesThatHaveBegunMayBeKept) {
+  SteeredTree tree(400, 8);
+  LoaderOptions options;
+  options.prefetch_batches = 8;
+  const auto kept = tree.Open(options);
+  const auto made_again = tree.Open(options);
+  Rows rows = Read(*kept, 4);
+  Read(*made_again, 4);
+  while (kept->metrics().batches_ready < 8 ||
+         made_again->metrics().batches_ready < 8) {
+    std::this_thread::yield();
+  }
+  // Steps 4 to 11 have begun, samples 32 to 95; blocks have 32.
+  const RunChange change = RunChange::Weights({{"code", 3}});
+  const auto line = kept->Propose(change, {.keeps_prefetched = true});
+  ASSERT_THAT(line, IsOk());
+  const auto late = kept->Steer(change, {.keeps_prefetched = true});
+  ASSERT_THAT(late, IsOk());
+  EXPECT_EQ(*late, 12u);
+  EXPECT_EQ(kept->metrics().batches_ready, 8u);
+  EXPECT_EQ(kept->journal().entry(0).step, 4u);
+  EXPECT_EQ(*kept->Steer(*line), 12u);  // it is the same line
+  const auto early = made_again->Steer(change);
+  ASSERT_THAT(early, IsOk());
+  EXPECT_EQ(*early, 4u);
+  const Rows rest = Read(*kept, UINT64_MAX);
+  rows.insert(rows.end(), rest.begin(), rest.end());
+  EXPECT_EQ(All(tree, kept->journal()), rows);
+}
+
 TEST(SteeringTest, RanksSteerByOneLine) {
   const SteeredTree tree;
   std::vector<std::unique_ptr<Loader>> ranks;

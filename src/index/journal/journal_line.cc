@@ -12,7 +12,6 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
 #include "util/status_macros.h"
 
 namespace poniente::internal {
@@ -165,13 +164,13 @@ std::string PayloadOf(const RunChange& change) {
 // Reads "17", or "20-25".
 absl::StatusOr<NumberRange> ReadRange(FieldReader* fields) {
   PONIENTE_ASSIGN_OR_RETURN(const std::string word, fields->Word("a number"));
-  const std::pair<std::string, std::string> ends =
-      absl::StrSplit(word, absl::MaxSplits('-', 1));
+  const size_t dash = std::min(word.find('-'), word.size());
+  const absl::string_view first(word.data(), dash);
+  absl::string_view end = first;
+  if (dash < word.size()) end = absl::string_view(word).substr(dash + 1);
   NumberRange range;
   uint64_t last = 0;
-  const bool is_one = word.find('-') == std::string::npos;
-  if (!absl::SimpleAtoi(ends.first, &range.begin) ||
-      !absl::SimpleAtoi(is_one ? ends.first : ends.second, &last) ||
+  if (!absl::SimpleAtoi(first, &range.begin) || !absl::SimpleAtoi(end, &last) ||
       last < range.begin || last == UINT64_MAX) {
     return absl::InvalidArgumentError(absl::StrCat(
         "expected a number, or two as in '20-25', got '", word, "'"));

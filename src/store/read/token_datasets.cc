@@ -9,6 +9,7 @@
 #include "index/keyed_hash.h"
 #include "io/range_source.h"
 #include "poniente/extend/index_map_dataset.h"
+#include "store/in_parallel.h"
 #include "store/read/piece_reads.h"
 #include "store/read/source_loss_mask.h"
 #include "store/read/stored_ids.h"
@@ -211,16 +212,38 @@ class WindowsOfDocuments final : public Windows, public PiecewiseItems {
   }
   absl::StatusOr<std::vector<uint64_t>> ItemsOfEach(
       std::span<const uint64_t> documents) const override {
+    // Many documents have their ends all over the source's.
+    const size_t parts = documents.size() / kDocumentsPerPart + 1;
+    std::vector<std::vector<uint64_t>> items(parts);
+    std::vector<absl::Status> statuses(parts);
+    InParallel(parts, [&](size_t part) {
+      const size_t first = part * kDocumentsPerPart;
+      statuses[part] = AppendItems(
+          documents.subspan(
+              first, std::min(kDocumentsPerPart, documents.size() - first)),
+          &items[part]);
+    });
+    for (size_t part = 0; part < parts; ++part) {
+      PONIENTE_RETURN_IF_ERROR(statuses[part]);
+      if (part == 0) continue;
+      items[0].insert(items[0].end(), items[part].begin(), items[part].end());
+    }
+    return std::move(items[0]);
+  }
+
+ private:
+  static constexpr size_t kDocumentsPerPart = 16384;
+
+  absl::Status AppendItems(std::span<const uint64_t> documents,
+                           std::vector<uint64_t>* items) const {
     std::vector<TokenRange> ranges(documents.size());
     PONIENTE_RETURN_IF_ERROR(source().DocumentRanges(documents, ranges));
-    std::vector<uint64_t> items;
-    items.reserve(documents.size());
     for (const TokenRange& tokens : ranges) {
       for (const PieceOfItem& piece : grid().Pieces(tokens)) {
-        items.push_back(piece.item);
+        items->push_back(piece.item);
       }
     }
-    return items;
+    return absl::OkStatus();
   }
 };
 
