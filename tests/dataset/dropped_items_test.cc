@@ -23,6 +23,7 @@
 #include "poniente/journal.h"
 #include "poniente/mixture_dataset.h"
 #include "poniente/schedule.h"
+#include "poniente/score_order.h"
 #include "poniente/transforms.h"
 #include "tests/support/counting_dataset.h"
 #include "tests/support/slow_permutation.h"
@@ -363,8 +364,44 @@ TEST(DroppedItemsTest, NodesThatNumberTheirItemsAreRefusedByName) {
               StatusIs(kInvalid, HasSubstr("'repeat' lies above it")));
   EXPECT_THAT(error(*Take(*Shuffle(Windows(20)), 10)),
               StatusIs(kInvalid, HasSubstr("'take' lies above it")));
+  std::vector<float> scores(20);
+  std::iota(scores.begin(), scores.end(), 0.0f);
+  const ScoreOrder order = *ScoreOrder::FromScores(std::span(scores));
+  EXPECT_THAT(error(*Order(Windows(20), order, {.buckets = 2})),
+              StatusIs(kInvalid, HasSubstr("orders by score without buckets")));
+  EXPECT_THAT(error(*Order(Windows(20), order)), IsOk());
   EXPECT_THAT(error(*Shuffle(Windows(20))), IsOk());
   EXPECT_THAT(error(*Take(Windows(20), 10)), IsOk());
+}
+
+TEST(DroppedItemsTest, ACurriculumGoesOnWithoutThem) {
+  std::vector<float> scores(20);
+  for (size_t i = 0; i < scores.size(); ++i) {
+    scores[i] = static_cast<float>(i % 7);
+  }
+  MixtureOptions options;
+  options.block_size = 1;
+  auto root = MixtureDataset<TokenWindow>::Create(
+      {{.name = "web",
+        .dataset =
+            *Order(Windows(20), *ScoreOrder::FromScores(std::span(scores)))}},
+      options);
+  ASSERT_THAT(root, IsOk());
+  auto run = Steered({*root, MakeRun().schedule},
+                     std::vector{DropAt(8, 0, {5, 6, 13})});
+  ASSERT_THAT(run, IsOk());
+  std::vector<uint64_t> expected;
+  for (const LeafPosition& at : Resolved(**root, 40)) {
+    const uint64_t item = at.position.index;
+    const bool is_late = expected.size() >= 8;
+    if (is_late && (item == 5 || item == 6 || item == 13)) continue;
+    expected.push_back(item);
+  }
+  std::vector<uint64_t> got;
+  for (const LeafPosition& at : Resolved(*run->dataset, expected.size())) {
+    got.push_back(at.position.index);
+  }
+  EXPECT_EQ(got, expected);
 }
 
 }  // namespace

@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "dataset/steering/omission_node.h"
+#include "index/maps/order_map.h"
 #include "index/mixture/dropped_items.h"
 #include "poniente/dataset_tree.h"
 #include "poniente/extend/index_map_dataset.h"
@@ -111,15 +112,15 @@ class Thinning {
   // What lies below an order is taken out where it has none, so that the order
   // is made of what is left.
   absl::StatusOr<Tokens> Of(const Tokens& node, Names names) const {
-    if (!node->has_order()) return Without(node, names);
+    if (!node->has_order() || IsFixedOrder(*node)) return Without(node, names);
     const auto* const order =
         dynamic_cast<const IndexMapDataset<TokenWindow>*>(node.get());
     if (order == nullptr || !TakesAnyLength(order->recipe().kind())) {
       return absl::InvalidArgumentError(absl::StrCat(
           "'", node->name(),
-          "' lies above it, which numbers the items by an "
-          "order of its own; only flat mixtures, concatenations and shuffles "
-          "may"));
+          "' lies above it, which numbers the items by an order of its own; "
+          "only flat mixtures, concatenations, shuffles and orders by score "
+          "without buckets may"));
     }
     std::vector<NamedDataset<TokenWindow>> children = order->named_children();
     for (NamedDataset<TokenWindow>& child : children) {
@@ -134,6 +135,14 @@ class Thinning {
   }
 
  private:
+  // An order by score that is the same in all epochs.
+  static bool IsFixedOrder(const DatasetNode& node) {
+    const std::shared_ptr<const IndexMap> map = node.map();
+    const auto* const order = dynamic_cast<const OrderMap*>(map.get());
+    return order != nullptr && !order->has_buckets() &&
+           !node.children()[0].node->has_order();
+  }
+
   static bool TakesAnyLength(std::string_view kind) {
     return kind == "flat_mixture" || kind == "concat" || kind == "shuffle" ||
            kind == "era_shuffle" || kind == "block_shuffle";

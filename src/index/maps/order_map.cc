@@ -24,7 +24,8 @@ OrderSpec SpecOf(uint64_t bucket_items) {
 
 OrderMap::OrderMap(ScoreOrder order, uint64_t bucket_items, uint64_t seed)
     : order_(std::move(order)),
-      shuffle_(order_.size(), seed, kShuffleTag, SpecOf(bucket_items)) {}
+      shuffle_(order_.size(), seed, kShuffleTag, SpecOf(bucket_items)),
+      has_buckets_(bucket_items > 0) {}
 
 void OrderMap::Resolve(std::span<const Position> positions,
                        std::span<ChildPosition> out) const {

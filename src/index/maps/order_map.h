@@ -28,10 +28,13 @@ class OrderMap final : public IndexMap {
   std::optional<Position> Find(uint32_t child,
                                const Position& position) const override;
   absl::Status status() const override { return order_.status(); }
+  // Returns whether epochs differ.
+  bool has_buckets() const { return has_buckets_; }
 
  private:
   const ScoreOrder order_;
   const EpochShuffle shuffle_;
+  const bool has_buckets_;
 };
 
 }  // namespace poniente::internal
