@@ -188,7 +188,8 @@ class Loader::Core {
                                     : FreeStep();
   }
   // Returns the place of a change that is decided now.
-  absl::StatusOr<Place> EarliestPlace(const SteerOptions& options) const
+  absl::StatusOr<Place> EarliestPlace(const RunChange& change,
+                                      const SteerOptions& options) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Returns the journal's line of a change at this place, or where the last one
   // holds if that is later.

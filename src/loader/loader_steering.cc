@@ -42,8 +42,12 @@ class Loader::Core::HeldBack {
 };
 
 absl::StatusOr<Loader::Core::Place> Loader::Core::EarliestPlace(
-    const SteerOptions& options) const {
+    const RunChange& change, const SteerOptions& options) const {
   if (is_closed_) return internal::LoaderClosed();
+  // Weights have stages, which cannot begin at sample 0.
+  if (change.kind == RunChange::Kind::kDrop && FreeStep(options) == 0) {
+    return Place();
+  }
   const Schedule& schedule = edition_->run.schedule;
   return Place{
       internal::EarliestChange(*edition_->run.dataset,
@@ -57,7 +61,7 @@ absl::StatusOr<std::string> Loader::Core::Propose(
   absl::StatusOr<Place> place;
   {
     MutexLock lock(&mu_);
-    place = EarliestPlace(options);
+    place = EarliestPlace(change, options);
   }
   if (!place.ok()) return place.status();
   PONIENTE_ASSIGN_OR_RETURN(std::string line, LineAt(change, *place));
@@ -114,7 +118,7 @@ absl::StatusOr<uint64_t> Loader::Core::Steer(const RunChange& change,
   absl::StatusOr<Place> place;
   {
     MutexLock lock(&mu_);
-    place = EarliestPlace(options);
+    place = EarliestPlace(change, options);
     // Nobody is handed a step of it from here on.
     held_back_ = FreeStep(options);
   }

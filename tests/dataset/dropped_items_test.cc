@@ -324,6 +324,21 @@ TEST(DroppedItemsTest, WeightsAndLaterDropsGoTogether) {
   }
 }
 
+TEST(DroppedItemsTest, FromTheFirstSampleOnWhereNothingWasServed) {
+  // Also of a nested mixture of which nothing has been served.
+  auto run = Steered(
+      MakeRun(),
+      std::vector{DropAt(0, 0, {3}), DropAt(0, 4, {7}), DropAt(32, 0, {9})});
+  ASSERT_THAT(run, IsOk());
+  const std::vector<LeafPosition> got = Resolved(*run->dataset, 3000);
+  for (uint64_t k = 0; k < got.size(); ++k) {
+    const uint64_t item = got[k].position.index;
+    ASSERT_FALSE(got[k].leaf == 0 && item == 3) << k;
+    ASSERT_FALSE(got[k].leaf == 4 && item == 7) << k;
+    ASSERT_FALSE(k >= 32 && got[k].leaf == 0 && item == 9) << k;
+  }
+}
+
 TEST(DroppedItemsTest, ErrorsNameTheSourceAndTheRemedy) {
   const auto error = [](const JournalEntry& entry) {
     return Steered(MakeRun(), std::vector{entry}).status();
@@ -341,6 +356,15 @@ TEST(DroppedItemsTest, ErrorsNameTheSourceAndTheRemedy) {
               StatusIs(kInvalid, HasSubstr("no item 150, only 150 items")));
   EXPECT_THAT(error(DropAt(161, 0, {5})),
               StatusIs(kInvalid, HasSubstr("not the first of a block")));
+  entry.change.path = "web/";
+  EXPECT_THAT(error(entry), StatusIs(kInvalid, HasSubstr("an empty name")));
+  for (const uint64_t sample :
+       {uint64_t{1} << 62, UINT64_MAX - 63, UINT64_MAX}) {
+    EXPECT_THAT(error(DropAt(sample, 0, {5})),
+                StatusIs(kInvalid, HasSubstr("samples are below")));
+    EXPECT_THAT(error(DropAt(sample, 4, {5})),
+                StatusIs(kInvalid, HasSubstr("samples are below")));
+  }
   std::vector<uint64_t> all(kItems[1]);
   for (uint64_t i = 0; i < all.size(); ++i) all[i] = i;
   EXPECT_THAT(error(DropAt(160, 1, all)),

@@ -73,9 +73,11 @@ std::string WordsOf(RunChange change) {
     numbers += range.end - range.begin;
   }
   change.dropped.resize(kMaxRanges);
-  const std::string why = std::exchange(change.why, "");
-  return absl::StrCat(ToText(change).value(), " ... (", numbers, " in all)",
-                      why.empty() ? "" : absl::StrCat(" why \"", why, "\""));
+  const std::string text = ToText(change).value();
+  change.why.clear();
+  const size_t ranges_end = ToText(change).value().size();
+  return absl::StrCat(text.substr(0, ranges_end), " ... (", numbers, " in all)",
+                      text.substr(ranges_end));
 }
 
 }  // namespace

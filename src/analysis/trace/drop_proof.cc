@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <set>
 #include <span>
 #include <string>
 #include <utility>
@@ -47,9 +48,8 @@ absl::Status FindStart(const DatasetNode& root, const JournalEntry& entry,
   const auto* mixture = dynamic_cast<const Mixture*>(&BelowInfilling(root));
   for (size_t depth = 0; mixture != nullptr && depth < names.size(); ++depth) {
     PONIENTE_ASSIGN_OR_RETURN(const MixturePlan plan, mixture->plan());
-    if (depth > 0) {
-      dropped->start =
-          plan.EarliestStart(std::max<uint64_t>(dropped->start, 1));
+    if (depth > 0 && dropped->start > 0) {
+      dropped->start = plan.EarliestStart(dropped->start);
     }
     dropped->depth = depth;
     const DatasetPtr<TokenWindow> below = mixture->component(names[depth]);
@@ -103,25 +103,42 @@ absl::StatusOr<DropProof> ProveDropped(const Journal& journal,
   const std::span<const TreeLeaf> leaves = run.trace().tree().leaves();
   std::vector<std::vector<Dropped>> of_leaf(leaves.size());
   DropProof proof;
-  proof.steps = steps;
+  if (run.steps()) steps.end = std::min(steps.end, *run.steps());
+  const Schedule& schedule = run.schedule();
+  const uint64_t end_sample = schedule.Has(steps.end)
+                                  ? schedule.FirstSample(steps.end)
+                                  : schedule.samples();
   for (const JournalEntry& entry : journal.entries()) {
     if (entry.change.kind != RunChange::Kind::kDrop) continue;
+    if (entry.sample >= end_sample) break;
     ++proof.changes;
+    bool is_known = false;
     for (size_t leaf = 0; leaf < leaves.size(); ++leaf) {
       if (leaves[leaf].path != entry.change.path) continue;
+      is_known = true;
       Dropped dropped = {.change = entry.number};
       PONIENTE_RETURN_IF_ERROR(FindStart(run.dataset(), entry, &dropped));
       PONIENTE_ASSIGN_OR_RETURN(dropped.items,
                                 ItemsOf(*leaves[leaf].node, entry.change));
-      proof.items += dropped.items.size();
       of_leaf[leaf].push_back(std::move(dropped));
     }
+    if (is_known) continue;
+    return absl::InternalError(absl::StrCat("change ", entry.number,
+                                            " drops from '", entry.change.path,
+                                            "', which is no source"));
+  }
+  for (const std::vector<Dropped>& changes : of_leaf) {
+    std::set<uint64_t> items;
+    for (const Dropped& one : changes) {
+      items.insert(one.items.begin(), one.items.end());
+    }
+    proof.items += items.size();
   }
   if (proof.changes == 0) {
     return absl::FailedPreconditionError(
-        "the journal of the run drops nothing, so there is nothing to prove");
+        "no change of the journal drops anything before the end of these "
+        "steps, so there is nothing to prove");
   }
-  if (run.steps()) steps.end = std::min(steps.end, *run.steps());
   for (uint64_t step = steps.begin; step < std::max(steps.end, steps.begin + 1);
        ++step) {
     PONIENTE_ASSIGN_OR_RETURN(const std::vector<SampleOrigin> origins,
@@ -140,7 +157,7 @@ absl::StatusOr<DropProof> ProveDropped(const Journal& journal,
       }
     }
   }
-  proof.steps.end = std::max(steps.end, steps.begin + 1);
+  proof.steps = {steps.begin, std::max(steps.end, steps.begin + 1)};
   return proof;
 }
 

@@ -23,7 +23,7 @@ struct DroppedReading {
 struct DropProof {
   StepRange steps;       // that were looked at
   uint64_t samples = 0;  // of these steps
-  uint64_t changes = 0;  // that drop something
+  uint64_t changes = 0;  // before their end, that drop something
   uint64_t items = 0;    // of sources, that these changes drop
   // The first of them; none if the proof holds.
   std::vector<DroppedReading> readings;
@@ -34,7 +34,8 @@ struct DropProof {
 // asked of the source: nothing is taken from the change of the tree.
 //
 // Complexity: O(samples log items).
-// Errors: FailedPrecondition if the journal drops nothing; OutOfRange if the
+// Errors: FailedPrecondition if no change before the end of the steps drops
+//     anything; OutOfRange if the
 //     run does not reach the first of the steps; errors of reads.
 absl::StatusOr<DropProof> ProveDropped(const Journal& journal,
                                        const TracedRun& run, StepRange steps);

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "dataset/steering/omission_node.h"
@@ -19,6 +20,7 @@
 #include "poniente/extend/index_map_dataset.h"
 #include "poniente/extend/infilled_dataset.h"
 #include "poniente/extend/piecewise_items.h"
+#include "util/mutex.h"
 #include "util/nearest_name.h"
 #include "util/status_macros.h"
 
@@ -84,17 +86,52 @@ absl::StatusOr<std::vector<uint64_t>> DroppedItemsOf(const DatasetNode& leaf,
   return items;
 }
 
+// The items that a change drops, of each leaf: views of a component may cut
+// different windows of one source. Keeps those of the leaves it was asked for.
+class ItemsToDrop {
+ public:
+  explicit ItemsToDrop(const RunChange& change) : change_(change) {}
+
+  absl::StatusOr<std::shared_ptr<const std::vector<uint64_t>>> Of(
+      const DatasetNode& leaf) {
+    MutexLock lock(&mu_);
+    const uint64_t fingerprint = leaf.fingerprint();
+    for (const auto& [print, items] : known_) {
+      if (print == fingerprint) return items;
+    }
+    if (change_.drops_items && !known_.empty()) {
+      return absl::InvalidArgumentError(
+          "its stages read windows that are cut differently, so that a number "
+          "of an item means another one in each; drop documents instead");
+    }
+    PONIENTE_ASSIGN_OR_RETURN(std::vector<uint64_t> items,
+                              DroppedItemsOf(leaf, change_));
+    known_.emplace_back(
+        fingerprint,
+        std::make_shared<const std::vector<uint64_t>>(std::move(items)));
+    return known_.back().second;
+  }
+
+ private:
+  const RunChange change_;
+  Mutex mu_;
+  std::vector<std::pair<uint64_t, std::shared_ptr<const std::vector<uint64_t>>>>
+      known_ ABSL_GUARDED_BY(mu_);
+};
+
 // Returns where `node` serves the items of one of its leaves in an epoch.
-absl::StatusOr<std::vector<uint64_t>> IndicesOf(
-    const DatasetNode& node, Names names, const std::vector<uint64_t>& items,
-    uint64_t epoch) {
+absl::StatusOr<std::vector<uint64_t>> IndicesOf(const DatasetNode& node,
+                                                Names names, uint64_t epoch,
+                                                ItemsToDrop* dropped) {
   const DatasetTree tree(node);
   LeafPosition at;
   PONIENTE_ASSIGN_OR_RETURN(at.leaf, LeafAt(node, names));
   at.position.epoch = epoch;
+  PONIENTE_ASSIGN_OR_RETURN(const auto items,
+                            dropped->Of(*tree.leaves()[at.leaf].node));
   std::vector<uint64_t> indices;
-  indices.reserve(items.size());
-  for (const uint64_t item : items) {
+  indices.reserve(items->size());
+  for (const uint64_t item : *items) {
     at.position.index = item;
     PONIENTE_ASSIGN_OR_RETURN(const std::optional<Position> found,
                               tree.Find(at));
@@ -107,7 +144,7 @@ absl::StatusOr<std::vector<uint64_t>> IndicesOf(
 // Makes a component's dataset anew, without the items.
 class Thinning {
  public:
-  explicit Thinning(const std::vector<uint64_t>* items) : items_(*items) {}
+  explicit Thinning(ItemsToDrop* dropped) : dropped_(*dropped) {}
 
   // What lies below an order is taken out where it has none, so that the order
   // is made of what is left.
@@ -164,50 +201,48 @@ class Thinning {
   absl::StatusOr<Tokens> Without(const Tokens& node, Names names) const {
     PONIENTE_RETURN_IF_ERROR(CheckServesEachOnce(*node));
     PONIENTE_ASSIGN_OR_RETURN(std::vector<uint64_t> indices,
-                              IndicesOf(*node, names, items_, 0));
+                              IndicesOf(*node, names, 0, &dropped_));
     return WithoutItems(node, std::move(indices));
   }
 
-  const std::vector<uint64_t>& items_;
+  ItemsToDrop& dropped_;
 };
 
 // The items of one source, in the views of a component that were in force when
 // they were dropped.
 class DroppedOfSource final : public DroppedItems {
  public:
-  // `items`: those of the leaf, which are not kept.
+  // `known` is used as long as others keep it.
   DroppedOfSource(std::vector<Tokens> views, Names names, RunChange change,
-                  std::shared_ptr<const std::vector<uint64_t>> items)
+                  const std::shared_ptr<ItemsToDrop>& known)
       : views_(std::move(views)),
         names_(names.begin(), names.end()),
         change_(std::move(change)),
-        items_(std::move(items)) {}
+        known_(known) {}
 
   absl::StatusOr<std::vector<uint64_t>> IndicesIn(
       uint32_t view, uint64_t epoch) const override {
-    const Tokens& node = views_[view];
-    if (const auto items = items_.lock()) {
-      return IndicesOf(*node, names_, *items, epoch);
-    }
-    const DatasetTree tree(*node);
-    PONIENTE_ASSIGN_OR_RETURN(const uint32_t leaf, LeafAt(*node, names_));
-    PONIENTE_ASSIGN_OR_RETURN(
-        const std::vector<uint64_t> items,
-        DroppedItemsOf(*tree.leaves()[leaf].node, change_));
-    return IndicesOf(*node, names_, items, epoch);
+    std::shared_ptr<ItemsToDrop> dropped = known_.lock();
+    if (dropped == nullptr) dropped = std::make_shared<ItemsToDrop>(change_);
+    return IndicesOf(*views_[view], names_, epoch, dropped.get());
   }
 
  private:
   const std::vector<Tokens> views_;
   const std::vector<std::string> names_;
   const RunChange change_;
-  // While the mixture is made.
-  const std::weak_ptr<const std::vector<uint64_t>> items_;
+  const std::weak_ptr<ItemsToDrop> known_;
 };
 
 absl::StatusOr<Tokens> Make(const MixtureDataset<TokenWindow>& mixture,
                             const SourceBelow& source, uint64_t start,
                             const RunChange& change) {
+  if (std::find(source.names.begin(), source.names.end(), "") !=
+      source.names.end()) {
+    return absl::InvalidArgumentError(
+        "the path of the source has an empty name: '/' stands at its end, or "
+        "twice");
+  }
   std::vector<Tokens> views;
   for (const NamedDataset<TokenWindow>& child : mixture.named_children()) {
     if (child.name == source.component) views.push_back(child.dataset);
@@ -220,15 +255,14 @@ absl::StatusOr<Tokens> Make(const MixtureDataset<TokenWindow>& mixture,
         "its windows are packed of whole documents, which cannot be taken out "
         "while a run goes on; retire the component instead");
   }
-  PONIENTE_ASSIGN_OR_RETURN(std::vector<uint64_t> found,
-                            DroppedItemsOf(*tree.leaves()[leaf].node, change));
-  const auto items =
-      std::make_shared<const std::vector<uint64_t>>(std::move(found));
-  const Thinning thinning(items.get());
+  // Also of a leaf from which nothing will be read: its numbers are checked.
+  const auto dropped = std::make_shared<ItemsToDrop>(change);
+  PONIENTE_RETURN_IF_ERROR(dropped->Of(*tree.leaves()[leaf].node).status());
+  Thinning thinning(dropped.get());
   return mixture.WithDrop(
       source.component, start,
       std::make_shared<const DroppedOfSource>(views, source.names, change,
-                                              items),
+                                              dropped),
       [&](const Tokens& view) { return thinning.Of(view, source.names); });
 }
 

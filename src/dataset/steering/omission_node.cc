@@ -8,6 +8,7 @@
 
 #include "index/maps/omission_map.h"
 #include "poniente/extend/index_map_dataset.h"
+#include "util/status_macros.h"
 
 namespace poniente::internal {
 namespace {
@@ -50,6 +51,7 @@ absl::StatusOr<DatasetPtr<TokenWindow>> WithoutItems(
     length = earlier.length();
     all = node->named_children()[0].dataset;
   }
+  PONIENTE_RETURN_IF_ERROR(CheckOmissions(indices.size()));
   return IndexMapDataset<TokenWindow>::Create(
       std::make_shared<OmissionRecipe>(
           std::make_shared<const Omissions>(std::move(indices), length)),

@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "dataset/steering/dropped_source.h"
+#include "index/max_samples.h"
 #include "poniente/extend/infilled_dataset.h"
 #include "poniente/mixture_dataset.h"
 #include "util/nearest_name.h"
@@ -32,7 +33,15 @@ std::string LabelOf(const JournalEntry& entry) {
                       entry.change.why.empty() ? "" : ")");
 }
 
-absl::Status NoMixture(const DatasetNode& node, std::string_view name) {
+absl::Status NoMixture(const DatasetNode& node, std::string_view name,
+                       Kind kind) {
+  if (kind == Kind::kDrop) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        name.empty() ? std::string("the root")
+                     : absl::StrCat("'", Absl(name), "'"),
+        " is no mixture; documents can be dropped from the components of a "
+        "mixture: describe the run as a mixture of one source"));
+  }
   return absl::InvalidArgumentError(
       absl::StrCat(name.empty() ? std::string("the root")
                                 : absl::StrCat("'", Absl(name), "'"),
@@ -44,6 +53,15 @@ absl::Status NoMixture(const DatasetNode& node, std::string_view name) {
 // `samples` samples have begun. Above 0, where a plan begins.
 uint64_t NextBlock(const MixturePlan& plan, uint64_t samples) {
   return plan.EarliestStart(std::max<uint64_t>(samples, 1));
+}
+
+// Returns the first sample of a mixture for which a change can hold, if
+// `served` samples may have been served before it. Items can be dropped from
+// the beginning on where nothing has been served.
+uint64_t BeginOf(const MixturePlan& plan, bool is_root, const RunChange& change,
+                 uint64_t served) {
+  if (is_root || (served == 0 && change.kind == Kind::kDrop)) return served;
+  return NextBlock(plan, served);
 }
 
 // Entries about one mixture.
@@ -99,14 +117,14 @@ absl::StatusOr<Tokens> Changed(const Tokens& node, size_t depth,
   const std::string_view name =
       is_root ? std::string_view() : changes.path[depth - 1];
   const auto* const mixture = dynamic_cast<const Mixture*>(node.get());
-  if (mixture == nullptr) return NoMixture(*node, name);
+  const RunChange& first = changes.entries.front().change;
+  if (mixture == nullptr) return NoMixture(*node, name, first.kind);
   if (!is_root && node->IsFinite()) {
     return absl::InvalidArgumentError(absl::StrCat(
         "mixture '", Absl(name),
         "' ends, so its epochs are shuffled as a whole: its weights cannot "
         "change during the run"));
   }
-  const RunChange& first = changes.entries.front().change;
   if (depth == changes.path.size()) {
     if (first.kind == Kind::kDrop) {
       return absl::InvalidArgumentError(absl::StrCat(
@@ -126,8 +144,7 @@ absl::StatusOr<Tokens> Changed(const Tokens& node, size_t depth,
   }
   PONIENTE_ASSIGN_OR_RETURN(const MixturePlan plan, mixture->plan());
   if (first.kind == Kind::kDrop && below->IsFinite()) {
-    const uint64_t start =
-        is_root ? served.front() : NextBlock(plan, served.front());
+    const uint64_t start = BeginOf(plan, is_root, first, served.front());
     return WithoutDropped(*mixture,
                           {next, std::span(changes.path).subspan(depth + 1)},
                           start, first);
@@ -137,7 +154,7 @@ absl::StatusOr<Tokens> Changed(const Tokens& node, size_t depth,
   const bool is_whole = IsAllPacked(*below);
   std::vector<uint64_t> below_served;
   for (const uint64_t samples : served) {
-    const uint64_t end = is_root ? samples : NextBlock(plan, samples);
+    const uint64_t end = BeginOf(plan, is_root, first, samples);
     below_served.push_back(is_whole ? plan.Count(number, end)
                                     : plan.ItemsBefore(number, end));
   }
@@ -166,7 +183,8 @@ absl::Status CheckEnd(const SteeredRun& before, const SteeredRun& run,
       LabelOf(entry), ": the data would end after ",
       *run.dataset->CurrentLength(),
       " samples, before the run does, which has ", run.schedule.samples(),
-      "; weights and steps must leave enough, or the mixture must restart "
+      "; weights, steps and what is dropped must leave enough (raise "
+      "max_epochs), or the mixture must restart "
       "(stop_rule = \"restart\")"));
 }
 
@@ -199,6 +217,11 @@ absl::Status ChangeMixture(const MixtureChanges& changes, SteeredRun* run) {
 
 absl::StatusOr<SteeredRun> Steered(SteeredRun run,
                                    std::span<const JournalEntry> entries) {
+  for (const JournalEntry& entry : entries) {
+    if (entry.sample < kMaxSamples) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat(LabelOf(entry), ": samples are below ", kMaxSamples));
+  }
   while (!entries.empty()) {
     const JournalEntry& first = entries.front();
     const SteeredRun before = run;

@@ -30,6 +30,7 @@ absl::StatusOr<std::shared_ptr<const Omissions>> DroppedItems::Places(
     const std::vector<uint64_t> earlier = before->Omitted();
     places.insert(places.end(), earlier.begin(), earlier.end());
   }
+  PONIENTE_RETURN_IF_ERROR(CheckOmissions(places.size()));
   auto made =
       std::make_shared<const Omissions>(std::move(places), epoch.length);
   MutexLock lock(&mu_);

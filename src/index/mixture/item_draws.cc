@@ -2,6 +2,7 @@
 #include "index/mixture/item_draws.h"
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 
 #include "index/int128.h"
@@ -112,15 +113,37 @@ Uint128 ItemDraws::KeptBefore(const Segment& segment, uint64_t group) {
          segment.parts.count;
 }
 
-std::vector<uint64_t> ItemDraws::DroppedNumbers(const Segment& segment,
-                                                const Group& group) const {
+const std::vector<uint64_t>& ItemDraws::DroppedNumbers(
+    const Segment& segment, const Group& group) const {
+  // Draws that follow one another are of the same group.
+  struct Kept {
+    uint64_t dropped = 0;  // fingerprint
+    uint64_t epoch_key = 0;
+    uint64_t first = 0;
+    uint64_t size = 0;
+    uint64_t parts = 0;
+    std::vector<uint64_t> numbers;
+  };
+  constexpr size_t kGroups = 8;
+  thread_local std::array<Kept, kGroups> groups;
+  thread_local size_t next = 0;
   const uint64_t r = segment.parts.count;
-  const uint64_t end = group.first + group.size;
-  std::vector<uint64_t> numbers;
-  std::optional<Permutation> order;
-  if (r > 1) {
-    order = PartOrder(EpochKey(group.epoch), group.first, group.size * r);
+  const uint64_t dropped = segment.dropped->fingerprint();
+  const uint64_t epoch_key = EpochKey(group.epoch);
+  for (const Kept& kept : groups) {
+    if (kept.size == group.size && kept.first == group.first &&
+        kept.parts == r && kept.epoch_key == epoch_key &&
+        kept.dropped == dropped) {
+      return kept.numbers;
+    }
   }
+  Kept& made = groups[next];
+  next = (next + 1) % kGroups;
+  made = {dropped, epoch_key, group.first, group.size, r, {}};
+  const uint64_t end = group.first + group.size;
+  std::vector<uint64_t>& numbers = made.numbers;
+  std::optional<Permutation> order;
+  if (r > 1) order = PartOrder(epoch_key, group.first, group.size * r);
   for (uint64_t place = segment.dropped->NextFrom(group.first); place < end;
        place = segment.dropped->NextFrom(place + 1)) {
     for (uint64_t part = 0; part < r; ++part) {
@@ -149,11 +172,19 @@ ItemDraws::Group ItemDraws::GroupOfRest(const Segment& segment,
     return group;
   }
   // The parts of the group that are not dropped, in the order of the group.
-  *number = Low(kept - KeptBefore(segment, first));
-  for (const uint64_t dropped : DroppedNumbers(segment, group)) {
-    if (dropped > *number) break;
-    ++*number;
+  const uint64_t rank = Low(kept - KeptBefore(segment, first));
+  // Dropped number i of the group comes before it if number - i <= rank.
+  const std::vector<uint64_t>& dropped = DroppedNumbers(segment, group);
+  size_t before = 0;
+  for (size_t last = dropped.size(); before < last;) {
+    const size_t middle = before + (last - before) / 2;
+    if (dropped[middle] - middle <= rank) {
+      before = middle + 1;
+    } else {
+      last = middle;
+    }
   }
+  *number = rank + before;
   return group;
 }
 
@@ -180,11 +211,9 @@ ItemDraws::Run ItemDraws::RunAt(uint64_t ordinal) const {
         std::min(in_group, segment.dropped->NextFrom(group.first + number) -
                                (group.first + number));
   } else if (segment.dropped != nullptr) {
-    for (const uint64_t dropped : DroppedNumbers(segment, group)) {
-      if (dropped < number) continue;
-      in_group = dropped - number;
-      break;
-    }
+    const std::vector<uint64_t>& dropped = DroppedNumbers(segment, group);
+    const auto next = std::lower_bound(dropped.begin(), dropped.end(), number);
+    if (next != dropped.end()) in_group = *next - number;
   }
   return {group.epoch,
           group.first,
@@ -379,7 +408,7 @@ void ItemDraws::AddReadingsOfRest(size_t u, uint64_t epoch, uint64_t place,
                        std::min(segment.group, *segment.view.length - first)};
   std::optional<Permutation> order;
   if (r > 1) order = PartOrder(EpochKey(epoch), first, group.size * r);
-  const std::vector<uint64_t> dropped = DroppedNumbers(segment, group);
+  const std::vector<uint64_t>& dropped = DroppedNumbers(segment, group);
   for (uint32_t part = 0; part < r; ++part) {
     uint64_t number = (place - first) * r + part;
     if (order) number = order->Inverse(number);

@@ -241,9 +241,11 @@ class ItemDraws {
                     uint64_t* number) const;
   // Returns the parts of the epoch before `group` that are not dropped.
   static Uint128 KeptBefore(const Segment& segment, uint64_t group);
-  // Returns the numbers, among the group's parts, of those that are dropped.
-  std::vector<uint64_t> DroppedNumbers(const Segment& segment,
-                                       const Group& group) const;
+  // Returns the numbers, among the group's parts, of those that are dropped, in
+  // ascending order. Each thread keeps those of the last few groups; they stay
+  // valid until its next call.
+  const std::vector<uint64_t>& DroppedNumbers(const Segment& segment,
+                                              const Group& group) const;
   void AddReadingsOfRest(size_t u, uint64_t epoch, uint64_t place,
                          std::vector<Reading>* readings) const;
   // Adds the rest of an epoch, unless nothing is left of it, and what follows.

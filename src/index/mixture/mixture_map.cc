@@ -153,11 +153,10 @@ absl::StatusOr<ItemDraws> MakeDraws(const StagePlan& plan,
   };
   size_t v = 0;
   for (const uint64_t start : starts) {
-    if (start == 0) continue;
     const uint64_t ordinal = plan.Count(number, start);
     const ItemParts parts = parts_at(start);
     // Other parts of the view in force, unless other views begin here.
-    if (v + 1 == views.size() || views[v + 1].start > start) {
+    if (start > 0 && (v + 1 == views.size() || views[v + 1].start > start)) {
       draws.Continue(ordinal, item_view(v), parts);
     }
     while (v + 1 < views.size() && views[v + 1].start == start) {

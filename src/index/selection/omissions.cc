@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "absl/strings/str_cat.h"
 #include "index/keyed_hash.h"
 #include "util/check.h"
 
@@ -14,6 +15,13 @@ constexpr uint64_t kPerBucket = 8;
 constexpr size_t kFew = 16;
 
 }  // namespace
+
+absl::Status CheckOmissions(uint64_t count) {
+  if (count <= Omissions::kMax) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      count, " items would be left out in all, at most ", Omissions::kMax,
+      " can be; retire the component, or filter it"));
+}
 
 Omissions::Omissions(std::vector<uint64_t> omitted, uint64_t length)
     : length_(length) {

@@ -9,6 +9,8 @@
 #include <span>
 #include <vector>
 
+#include "absl/status/status.h"
+
 namespace poniente::internal {
 
 // The indices below `length` without some of them. What is kept keeps its
@@ -84,6 +86,10 @@ class Omissions {
   std::vector<uint64_t> whole_;
   uint64_t fingerprint_ = 0;
 };
+
+// Returns InvalidArgument if `count` indices, some perhaps twice, may be more
+// than Omissions can leave out.
+absl::Status CheckOmissions(uint64_t count);
 
 }  // namespace poniente::internal
 

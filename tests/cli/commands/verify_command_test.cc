@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -176,7 +177,7 @@ class VerifyDroppedTest : public SmallStores {
 TEST_F(VerifyDroppedTest, TheProofCountsWhatItLookedAt) {
   const std::string run = dir_.path("run.toml");
   EXPECT_THAT(RunTool("verify " + run + " --steps 0..10"),
-              FailsWith(1, HasSubstr("drops nothing")));
+              FailsWith(1, HasSubstr("nothing to prove")));
   Drop(RunChange::DropDocuments("a", {{5, 7}}));
   Drop(RunChange::DropItems("b", {{3, 4}}));
   EXPECT_THAT(
@@ -214,6 +215,51 @@ TEST_F(VerifyDroppedTest, ARunThatReadsThemIsFound) {
   EXPECT_EQ(proof->readings[0].origin.path, "b");
   EXPECT_EQ(proof->readings[0].origin.item, 3u);
   EXPECT_GE(proof->readings[0].origin.sample, 800u);
+}
+
+// Stages whose thresholds choose other documents cut other windows.
+TEST_F(VerifyDroppedTest, EachStageDropsItsOwnWindows) {
+  const auto store = Config::Load(dir_.path("run.toml"));
+  ASSERT_THAT(store, IsOk());
+  const uint64_t documents = store->sources()[0].data->num_documents();
+  std::ofstream scores(dir_.path("scores.f32"), std::ios::binary);
+  for (uint64_t i = 0; i < documents; ++i) {
+    const float score = static_cast<float>(i * 7919 % 100) / 100;
+    scores.write(reinterpret_cast<const char*>(&score), sizeof(score));
+  }
+  scores.close();
+  WriteFile(dir_.path("run.toml"),
+            "[data]\nsteps = 400\nbatch_size = 8\nseq_len = 16\n"
+            "block_size = 32\njournal = 'run.journal'\n[data.mixture]\n"
+            "a = { path = 'a', weight = 2, documents = { scores = "
+            "'scores.f32', at_least = 0.2 } }\n"
+            "b = { path = 'b', weight = 1 }\n[[data.stages]]\n"
+            "start_step = 200\nthresholds = { a = 0.5 }\n[[data.stages]]\n"
+            "start_step = 300\nthresholds = { a = 0.1 }\n");
+  Drop(RunChange::DropDocuments("a", {{5, 30}}));
+  EXPECT_THAT(RunTool("verify " + dir_.path("run.toml") + " --steps 0..400"),
+              Prints(HasSubstr("none reads")));
+  for (const std::string document : {"5", "6", "7", "17", "29"}) {
+    const ToolRun behind =
+        RunTool("find " + dir_.path("run.toml") + " --source a --document " +
+                document + " --json --steps 104..400");
+    EXPECT_EQ(behind.exit_code, 0) << behind.err;
+    EXPECT_EQ(Json::parse(behind.out)["readings"].size(), 0u) << behind.out;
+  }
+  // Numbers of items mean others in each.
+  auto config = Config::Load(dir_.path("run.toml"));
+  ASSERT_THAT(config, IsOk());
+  auto loader = config->OpenLoader();
+  ASSERT_THAT(loader, IsOk());
+  EXPECT_THAT((*loader)->Steer(RunChange::DropItems("a", {{1, 2}})),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("drop documents instead")));
+}
+
+TEST_F(VerifyDroppedTest, StepsBeforeTheChangeAreNoProof) {
+  Drop(RunChange::DropItems("b", {{3, 4}}));
+  EXPECT_THAT(RunTool("verify " + dir_.path("run.toml") + " --steps 0..100"),
+              FailsWith(1, HasSubstr("before the end of these steps")));
 }
 
 TEST_F(VerifyDroppedTest, TheCommandLineIsChecked) {
