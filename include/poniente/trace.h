@@ -15,6 +15,7 @@
 #include "absl/status/statusor.h"
 #include "poniente/config.h"
 #include "poniente/extend/infilled_piece.h"
+#include "poniente/journal.h"
 #include "poniente/run_trace.h"
 
 namespace poniente {
@@ -85,6 +86,8 @@ class TracedRun {
   // Returns the evaluations of the configuration; none if it was made of its
   // parts.
   const std::vector<RunEval>& evals() const { return evals_; }
+  // Returns the changes of the configuration's journal; none as above.
+  const Journal& journal() const { return journal_; }
   // Returns TracedSample::view of a leaf.
   uint32_t ViewOf(uint32_t leaf) const { return views_[leaf]; }
 
@@ -137,6 +140,7 @@ class TracedRun {
   const LoaderOptions options_;
   const ByteReaderOptions io_options_;
   std::vector<RunEval> evals_;
+  Journal journal_;
   // Views of the leaves.
   std::vector<uint32_t> views_;
   // Last names of the leaves (TracedSample::source).

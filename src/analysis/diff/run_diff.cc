@@ -26,6 +26,7 @@ absl::StatusOr<RunDiff> DiffRuns(const TracedRun& a, const TracedRun& b,
                             FindFirstDifference(a, b, most_samples, progress));
   internal::AppendTreeDifferences(a, b, diff.compared, &diff.differences);
   internal::AppendScheduleDifferences(a, b, diff.compared, &diff.differences);
+  internal::AppendJournalDifferences(a, b, diff.compared, &diff.differences);
   internal::AppendLoaderDifferences(a.options(), b.options(),
                                     &diff.differences);
   internal::AppendEvalDifferences(a.evals(), b.evals(), &diff.differences);

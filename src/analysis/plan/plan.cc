@@ -11,6 +11,7 @@
 #include "analysis/plan/plan_series.h"
 #include "analysis/plan/plan_sources.h"
 #include "analysis/plan/plan_steps.h"
+#include "analysis/trace/change_words.h"
 #include "poniente/dataset_tree.h"
 #include "poniente/extend/infilled_dataset.h"
 #include "util/status_macros.h"
@@ -63,23 +64,6 @@ void AddInfilling(const InfilledDataset& infilled, const Schedule& schedule,
   }
 }
 
-// The text of the journal, without most of a long list of numbers.
-std::string WordsOf(RunChange change) {
-  constexpr size_t kMaxRanges = 8;
-  const size_t ranges = change.dropped.size();
-  if (ranges <= kMaxRanges) return ToText(change).value();
-  uint64_t numbers = 0;
-  for (const NumberRange& range : change.dropped) {
-    numbers += range.end - range.begin;
-  }
-  change.dropped.resize(kMaxRanges);
-  const std::string text = ToText(change).value();
-  change.why.clear();
-  const size_t ranges_end = ToText(change).value().size();
-  return absl::StrCat(text.substr(0, ranges_end), " ... (", numbers, " in all)",
-                      text.substr(ranges_end));
-}
-
 }  // namespace
 
 double PlannedRunSource::total_samples() const {
@@ -101,7 +85,7 @@ absl::StatusOr<PlannedRun> MakePlan(const Config& config,
   for (const JournalEntry& entry : config.journal().entries()) {
     if (entry.sample >= plan.samples) break;
     plan.changes.push_back(
-        {entry.number, schedule.StepOf(entry.sample), WordsOf(entry.change)});
+        {entry.number, schedule.StepOf(entry.sample), internal::ChangeWords(entry.change)});
   }
   PONIENTE_RETURN_IF_ERROR(internal::PlanEvals(config, &plan));
   return plan;

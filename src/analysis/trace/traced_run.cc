@@ -105,6 +105,7 @@ TracedRun::TracedRun(const Config& config)
     : TracedRun(config.dataset(), config.schedule(), config.sources(),
                 config.loader_options(), config.io_options()) {
   evals_ = config.run().evals;
+  journal_ = config.journal();
 }
 
 std::optional<uint64_t> TracedRun::steps() const {

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "poniente/journal.h"
 #include "tests/cli/run_tool.h"
 #include "tests/config/small_stores.h"
 
@@ -54,6 +55,42 @@ TEST_F(DiffTest, TheSameTokensAreNoDifference) {
   EXPECT_EQ(difference["b"], 5);
   EXPECT_EQ(difference["from_step"], 0);
   EXPECT_EQ(difference["decides_tokens"], false);
+}
+
+TEST_F(DiffTest, ChangesOfTheJournalsAreToldOneByOne) {
+  const std::string a = Config("a.toml", "2");
+  const std::string b = Config("b.toml", "2");
+  Journal journal;
+  const auto add = [&](const RunChange& change, uint64_t sample) {
+    const auto line = journal.LineOf(change, sample, sample / 8);
+    ASSERT_THAT(line, IsOk());
+    ASSERT_THAT(journal.Append(*line), IsOk());
+  };
+  add(RunChange::Weights({{"a", 3}}), 160);
+  WriteFile(dir_.path("a.journal"), journal.bytes());
+  add(RunChange::DropItems("c", {{3, 4}}, "request"), 320);
+  WriteFile(dir_.path("b.journal"), journal.bytes());
+  for (const std::string name : {"a", "b"}) {
+    const std::string path = dir_.path(name + ".toml");
+    std::string text = ReadFile(path);
+    text.insert(text.find("steps"), "journal = '" + name + ".journal'\n");
+    WriteFile(path, text);
+  }
+  const ToolRun run = RunTool("diff " + a + " " + b);
+  EXPECT_EQ(run.exit_code, 1) << run.err;
+  EXPECT_THAT(run.out, AllOf(HasSubstr("change 2"),
+                             HasSubstr("sample 320: drop of \"c\" items 3"),
+                             Not(HasSubstr("change 1"))));
+  const Json json = Json::parse(RunTool("diff --json " + a + " " + b).out);
+  bool is_told = false;
+  for (const Json& difference : json["differences"]) {
+    if (difference["what"] != "change 2") continue;
+    is_told = true;
+    EXPECT_EQ(difference["from_step"], 40);
+    EXPECT_EQ(difference["decides_tokens"], true);
+    EXPECT_TRUE(difference["a"].is_null());
+  }
+  EXPECT_TRUE(is_told);
 }
 
 TEST_F(DiffTest, OtherTokensAreExitCodeOne) {
