@@ -155,7 +155,7 @@ class Thinning {
     if (order == nullptr || !TakesAnyLength(order->recipe().kind())) {
       return absl::InvalidArgumentError(absl::StrCat(
           "'", node->name(),
-          "' lies above it, which numbers the items by an order of its own; "
+          "' lies above it, whose items are places of an order; "
           "only flat mixtures, concatenations, shuffles and orders by score "
           "without buckets may"));
     }

@@ -46,8 +46,7 @@ absl::StatusOr<DatasetPtr<TokenWindow>> WithoutItems(
   if (before != nullptr) {
     const Omissions& earlier = before->omissions();
     for (uint64_t& index : indices) index = earlier.Kept(index);
-    const std::vector<uint64_t> omitted = earlier.Omitted();
-    indices.insert(indices.end(), omitted.begin(), omitted.end());
+    indices = earlier.With(std::move(indices));
     length = earlier.length();
     all = node->named_children()[0].dataset;
   }

@@ -26,10 +26,7 @@ absl::StatusOr<std::shared_ptr<const Omissions>> DroppedItems::Places(
     const ItemOrder order(epoch.length, epoch.key, epoch.order);
     for (uint64_t& place : places) place = order.Inverse(place);
   }
-  if (before != nullptr) {
-    const std::vector<uint64_t> earlier = before->Omitted();
-    places.insert(places.end(), earlier.begin(), earlier.end());
-  }
+  if (before != nullptr) places = before->With(std::move(places));
   PONIENTE_RETURN_IF_ERROR(CheckOmissions(places.size()));
   auto made =
       std::make_shared<const Omissions>(std::move(places), epoch.length);

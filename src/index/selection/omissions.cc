@@ -2,6 +2,7 @@
 #include "index/selection/omissions.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "absl/strings/str_cat.h"
 #include "index/keyed_hash.h"
@@ -25,7 +26,9 @@ absl::Status CheckOmissions(uint64_t count) {
 
 Omissions::Omissions(std::vector<uint64_t> omitted, uint64_t length)
     : length_(length) {
-  std::sort(omitted.begin(), omitted.end());
+  if (!std::is_sorted(omitted.begin(), omitted.end())) {
+    std::sort(omitted.begin(), omitted.end());
+  }
   omitted.erase(std::unique(omitted.begin(), omitted.end()), omitted.end());
   size_ = omitted.size();
   PONIENTE_CHECK(size_ <= kMax && (size_ == 0 || omitted.back() < length))
@@ -120,6 +123,16 @@ uint64_t Omissions::Kept(uint64_t rank) const {
   // Without a branch that depends on the index.
   for (size_t j = first; j < last; ++j) before += At(j, low) - j <= rank;
   return rank + before;
+}
+
+std::vector<uint64_t> Omissions::With(std::vector<uint64_t> further) const {
+  std::sort(further.begin(), further.end());
+  const std::vector<uint64_t> omitted = Omitted();
+  std::vector<uint64_t> all;
+  all.reserve(omitted.size() + further.size());
+  std::merge(omitted.begin(), omitted.end(), further.begin(), further.end(),
+             std::back_inserter(all));
+  return all;
 }
 
 std::vector<uint64_t> Omissions::Omitted() const {

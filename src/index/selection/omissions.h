@@ -51,6 +51,8 @@ class Omissions {
 
   // Returns the indices that are left out, in ascending order.
   std::vector<uint64_t> Omitted() const;
+  // Returns these and further ones in ascending order; some may come twice.
+  std::vector<uint64_t> With(std::vector<uint64_t> further) const;
   // Returns a hash of the length and the omitted indices.
   uint64_t fingerprint() const { return fingerprint_; }
   size_t BytesHeld() const;
