@@ -2,7 +2,6 @@
 #include "index/mixture/item_draws.h"
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 
 #include "index/int128.h"
@@ -20,12 +19,6 @@ constexpr Tag kSubWindowTag("subw");
 // least 16 groups (docs/index-math.md 2.7).
 constexpr uint64_t kDefaultGroup = 1024;
 constexpr uint64_t kLeastGroups = 16;
-
-// The order of the parts of the group that begins at place `first`, from p on
-// in docs/index-math.md 1.1 ('subw').
-Permutation PartOrder(uint64_t epoch_key, uint64_t first, uint64_t parts) {
-  return Permutation(parts, ItemDraws::PartKey(epoch_key, first));
-}
 
 uint64_t Low(Uint128 value) { return static_cast<uint64_t>(value); }
 
@@ -73,6 +66,11 @@ ItemDraws::Segment ItemDraws::MakeSegment(uint64_t first_ordinal,
   return segment;
 }
 
+Permutation ItemDraws::PartOrder(uint64_t epoch_key, uint64_t first,
+                                 uint64_t parts) {
+  return Permutation(parts, PartKey(epoch_key, first));
+}
+
 // The key of the parts of a group (docs/index-math.md 1.1).
 uint64_t ItemDraws::PartKey(uint64_t epoch_key, uint64_t first_place) {
   return Derive(epoch_key, kSubWindowTag, first_place);
@@ -105,87 +103,6 @@ ItemDraws::Group ItemDraws::GroupIn(const Segment& segment, uint64_t ordinal,
   // g = min(G, Q - p): the last group of an epoch may be shorter.
   if (segment.view.length) size = std::min(size, *segment.view.length - first);
   return {epoch, first, size};
-}
-
-Uint128 ItemDraws::KeptBefore(const Segment& segment, uint64_t group) {
-  // (p - dropped places before p) * r.
-  return Uint128{group - segment.dropped->CountBelow(group)} *
-         segment.parts.count;
-}
-
-const std::vector<uint64_t>& ItemDraws::DroppedNumbers(
-    const Segment& segment, const Group& group) const {
-  // Draws that follow one another are of the same group.
-  struct Kept {
-    uint64_t dropped = 0;  // fingerprint
-    uint64_t epoch_key = 0;
-    uint64_t first = 0;
-    uint64_t size = 0;
-    uint64_t parts = 0;
-    std::vector<uint64_t> numbers;
-  };
-  constexpr size_t kGroups = 8;
-  thread_local std::array<Kept, kGroups> groups;
-  thread_local size_t next = 0;
-  const uint64_t r = segment.parts.count;
-  const uint64_t dropped = segment.dropped->fingerprint();
-  const uint64_t epoch_key = EpochKey(group.epoch);
-  for (const Kept& kept : groups) {
-    if (kept.size == group.size && kept.first == group.first &&
-        kept.parts == r && kept.epoch_key == epoch_key &&
-        kept.dropped == dropped) {
-      return kept.numbers;
-    }
-  }
-  Kept& made = groups[next];
-  next = (next + 1) % kGroups;
-  made = {dropped, epoch_key, group.first, group.size, r, {}};
-  const uint64_t end = group.first + group.size;
-  std::vector<uint64_t>& numbers = made.numbers;
-  std::optional<Permutation> order;
-  if (r > 1) order = PartOrder(epoch_key, group.first, group.size * r);
-  for (uint64_t place = segment.dropped->NextFrom(group.first); place < end;
-       place = segment.dropped->NextFrom(place + 1)) {
-    for (uint64_t part = 0; part < r; ++part) {
-      const uint64_t number = (place - group.first) * r + part;
-      numbers.push_back(order ? order->Inverse(number) : number);
-    }
-  }
-  std::sort(numbers.begin(), numbers.end());
-  return numbers;
-}
-
-// draw(n) of docs/index-math.md 2.9.
-ItemDraws::Group ItemDraws::GroupOfRest(const Segment& segment,
-                                        uint64_t ordinal,
-                                        uint64_t* number) const {
-  const uint64_t r = segment.parts.count;
-  // K: the number of the draw among the epoch's parts that are not dropped.
-  const Uint128 kept = segment.kept_before + (ordinal - segment.first_ordinal);
-  // A place of the group, as each place that is not dropped has r of these.
-  const uint64_t place = segment.dropped->Kept(Low(kept / r));
-  const uint64_t first = place / segment.group * segment.group;
-  const Group group = {segment.epoch, first,
-                       std::min(segment.group, *segment.view.length - first)};
-  if (r == 1) {
-    *number = place - first;
-    return group;
-  }
-  // The parts of the group that are not dropped, in the order of the group.
-  const uint64_t rank = Low(kept - KeptBefore(segment, first));
-  // Dropped number i of the group comes before it if number - i <= rank.
-  const std::vector<uint64_t>& dropped = DroppedNumbers(segment, group);
-  size_t before = 0;
-  for (size_t last = dropped.size(); before < last;) {
-    const size_t middle = before + (last - before) / 2;
-    if (dropped[middle] - middle <= rank) {
-      before = middle + 1;
-    } else {
-      last = middle;
-    }
-  }
-  *number = rank + before;
-  return group;
 }
 
 ItemDraws::Group ItemDraws::GroupOf(const Segment& segment, uint64_t ordinal,
@@ -224,14 +141,6 @@ ItemDraws::Run ItemDraws::RunAt(uint64_t ordinal) const {
           segment.view.number};
 }
 
-std::optional<ItemView> ItemDraws::TakeFollowing(uint64_t ordinal) {
-  const Segment& last = segments_.back();
-  if (!last.follows_rest || ordinal >= last.first_ordinal) return std::nullopt;
-  const ItemView view = last.view;
-  segments_.pop_back();
-  return view;
-}
-
 void ItemDraws::Push(Segment next) {
   if (next.first_ordinal == segments_.back().first_ordinal) {
     segments_.back() = std::move(next);
@@ -251,56 +160,6 @@ ItemDraws::Reached ItemDraws::ReachedAt(uint64_t ordinal) const {
   const Group group = GroupOf(last, ordinal - 1, &number);
   return {group.epoch, group.first + group.size,
           Uint128{group.first} * last.parts.count + number + 1};
-}
-
-void ItemDraws::AddRest(Segment rest, const ItemView& next) {
-  const Uint128 kept =
-      Uint128{rest.dropped->kept()} * rest.parts.count - rest.kept_before;
-  // Draws beyond the last countable one are never asked for.
-  const uint64_t end =
-      Low(std::min(Uint128{rest.first_ordinal} + kept, Uint128{kMaxSamples}));
-  Segment following = MakeSegment(end, rest.epoch + 1, 0, next, rest.parts);
-  following.follows_rest = true;
-  if (kept > 0) Push(std::move(rest));
-  Push(std::move(following));
-}
-
-absl::Status ItemDraws::Drop(uint64_t first_ordinal, const ItemView& view,
-                             const ItemParts& parts,
-                             const PlacesToDrop& places) {
-  TakeFollowing(first_ordinal);
-  const Segment& last = segments_.back();
-  PONIENTE_CHECK(first_ordinal >= last.first_ordinal) << first_ordinal;
-  PONIENTE_CHECK(view.length && last.view.length) << "an endless view";
-  const Reached reached = ReachedAt(first_ordinal);
-  const Uint128 all = Uint128{*last.view.length} * last.parts.count;
-  if (reached.parts_before == 0 || reached.parts_before == all) {
-    // Between two epochs.
-    Continue(first_ordinal, view, parts);
-    return absl::OkStatus();
-  }
-  // The present epoch keeps its parts: where they change, Continue() says so.
-  Segment rest = MakeSegment(first_ordinal, reached.epoch, reached.behind,
-                             last.view, last.parts);
-  rest.parts_before = reached.parts_before;
-  PONIENTE_ASSIGN_OR_RETURN(
-      rest.dropped, places(last.view.number, reached.epoch, last.dropped));
-  // The group in progress: K of its first part, and of those in it that have
-  // been passed those that are not dropped.
-  const uint64_t r = last.parts.count;
-  const uint64_t first =
-      Low(reached.parts_before / r) / rest.group * rest.group;
-  const Group group = {reached.epoch, first,
-                       std::min(rest.group, *last.view.length - first)};
-  rest.kept_before =
-      KeptBefore(rest, first) + (reached.parts_before - Uint128{first} * r);
-  for (const uint64_t dropped : DroppedNumbers(rest, group)) {
-    if (Uint128{first} * r + dropped >= reached.parts_before) break;
-    --rest.kept_before;
-  }
-  AddRest(std::move(rest), view);
-  if (parts != last.parts) Continue(first_ordinal, view, parts);
-  return absl::OkStatus();
 }
 
 void ItemDraws::Continue(uint64_t first_ordinal, const ItemView& view,
@@ -395,35 +254,6 @@ ItemDraws::Item ItemDraws::At(uint64_t ordinal) const {
 uint64_t ItemDraws::EndOf(size_t segment) const {
   return segment + 1 < segments_.size() ? segments_[segment + 1].first_ordinal
                                         : kMaxSamples;
-}
-
-// find of docs/index-math.md 2.9.
-void ItemDraws::AddReadingsOfRest(size_t u, uint64_t epoch, uint64_t place,
-                                  std::vector<Reading>* readings) const {
-  const Segment& segment = segments_[u];
-  if (epoch != segment.epoch || segment.dropped->Contains(place)) return;
-  const uint64_t r = segment.parts.count;
-  const uint64_t first = place / segment.group * segment.group;
-  const Group group = {epoch, first,
-                       std::min(segment.group, *segment.view.length - first)};
-  std::optional<Permutation> order;
-  if (r > 1) order = PartOrder(EpochKey(epoch), first, group.size * r);
-  const std::vector<uint64_t>& dropped = DroppedNumbers(segment, group);
-  for (uint32_t part = 0; part < r; ++part) {
-    uint64_t number = (place - first) * r + part;
-    if (order) number = order->Inverse(number);
-    // K: the parts that are not dropped before this one, in the epoch.
-    const auto before = static_cast<uint64_t>(
-        std::lower_bound(dropped.begin(), dropped.end(), number) -
-        dropped.begin());
-    const Uint128 kept = KeptBefore(segment, first) + (number - before);
-    // n = n_u + K - K of the first draw, if n_u <= n < n_(u+1).
-    if (kept < segment.kept_before) continue;
-    const Uint128 ordinal =
-        segment.first_ordinal + (kept - segment.kept_before);
-    if (ordinal >= EndOf(u)) continue;
-    readings->push_back({Low(ordinal), part, segment.parts});
-  }
 }
 
 // find of docs/index-math.md 2.7, in every segment.

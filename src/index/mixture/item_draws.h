@@ -32,6 +32,7 @@
 #include "poniente/extend/index_map.h"
 #include "poniente/extend/item_sets.h"
 #include "poniente/mixture_plan.h"
+#include "poniente/permutation.h"
 
 namespace poniente::internal {
 
@@ -239,11 +240,20 @@ class ItemDraws {
   // The same for the rest of an epoch from which places are dropped.
   Group GroupOfRest(const Segment& segment, uint64_t ordinal,
                     uint64_t* number) const;
-  // Returns the parts of the epoch before `group` that are not dropped.
-  static Uint128 KeptBefore(const Segment& segment, uint64_t group);
-  // Returns the numbers, among the group's parts, of those that are dropped, in
-  // ascending order. Each thread keeps those of the last few groups; they stay
-  // valid until its next call.
+  // Returns the order of the parts of the group that begins at place `first`.
+  static Permutation PartOrder(uint64_t epoch_key, uint64_t first,
+                               uint64_t parts);
+  // Returns the group of a place.
+  static Group GroupAt(const Segment& segment, uint64_t place);
+  // Returns how many parts of the places before `place` are not dropped.
+  static Uint128 KeptBefore(const Segment& segment, uint64_t place);
+  // Returns how many of the first `number` parts of the group are not dropped.
+  uint64_t KeptNumbers(const Segment& segment, const Group& group,
+                       uint64_t number) const;
+  // Returns the numbers of the parts of a group that are dropped, ascending.
+  // REQUIRES: items have several parts.
+  // Each thread keeps those of the last few groups; they stay valid until its
+  // next call.
   const std::vector<uint64_t>& DroppedNumbers(const Segment& segment,
                                               const Group& group) const;
   void AddReadingsOfRest(size_t u, uint64_t epoch, uint64_t place,
