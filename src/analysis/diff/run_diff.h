@@ -10,8 +10,9 @@
 
 namespace poniente::internal {
 
-// Append what differs in the trees of datasets, in the schedules, in the changes
-// of the journals, in how batches are made, in the evaluations, and in how stores are read.
+// Append what differs in the trees of datasets, in the schedules, in the
+// changes of the journals, in how batches are made, in the evaluations, and in
+// how stores are read.
 void AppendTreeDifferences(const TracedRun& a, const TracedRun& b,
                            const ComparedSamples& compared,
                            std::vector<RunDifference>* differences);

@@ -84,8 +84,8 @@ absl::StatusOr<PlannedRun> MakePlan(const Config& config,
   const Schedule& schedule = config.schedule();
   for (const JournalEntry& entry : config.journal().entries()) {
     if (entry.sample >= plan.samples) break;
-    plan.changes.push_back(
-        {entry.number, schedule.StepOf(entry.sample), internal::ChangeWords(entry.change)});
+    plan.changes.push_back({entry.number, schedule.StepOf(entry.sample),
+                            internal::ChangeWords(entry.change)});
   }
   PONIENTE_RETURN_IF_ERROR(internal::PlanEvals(config, &plan));
   return plan;
