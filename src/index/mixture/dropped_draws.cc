@@ -161,8 +161,9 @@ absl::Status ItemDraws::Drop(uint64_t first_ordinal, const ItemView& view,
     rest.kept_before =
         KeptBefore(rest, group.first) + KeptNumbers(rest, group, passed);
   }
+  const bool has_other_parts = parts != last.parts;  // `last` may move
   AddRest(std::move(rest), view);
-  if (parts != last.parts) Continue(first_ordinal, view, parts);
+  if (has_other_parts) Continue(first_ordinal, view, parts);
   return absl::OkStatus();
 }
 
