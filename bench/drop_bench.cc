@@ -13,19 +13,18 @@
 //   batches  windows/s of the loader at the same places
 // Bars: opening with the journal at most 1 s; per window at most 1.2 times the
 // time without it.
-#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <filesystem>
-#include <fstream>
-#include <memory>
-#include <numeric>
 #include <random>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "bench/measure/many_files.h"
 #include "bench/measure/require.h"
 #include "bench/measure/sparse_store.h"
 #include "bench/measure/statistics.h"
@@ -43,10 +42,6 @@ constexpr uint64_t kDropped = 1'000'000;
 constexpr uint64_t kBatch = 64;
 constexpr uint64_t kDropStep = 100;
 constexpr int kBatches = 2000;
-
-double SecondsSince(Clock::time_point begin) {
-  return std::chrono::duration<double>(Clock::now() - begin).count();
-}
 
 std::string TextOf(const std::string& store, const std::string& journal) {
   return absl::StrCat(

@@ -98,8 +98,8 @@ class DatasetTree {
   // leaves are known already. Counts on for each leaf.
   uint32_t Add(const DatasetNode& node, const std::string& path, bool is_plain,
                uint32_t* shared);
-  // Returns the first leaf below the component of this name of a node.
-  uint32_t FirstLeafOf(uint32_t number, const std::string& name) const;
+  // Returns the first leaf below a node.
+  uint32_t FirstLeafBelow(uint32_t number) const;
   absl::StatusOr<std::optional<Position>> FindFrom(uint32_t number,
                                                    Position position) const;
   absl::Status AppendPartsFrom(uint32_t number, Index item, uint64_t epoch,

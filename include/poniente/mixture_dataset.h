@@ -221,11 +221,7 @@ class MixtureDataset final : public IndexMapDataset<T> {
     auto recipe = internal::WithDecisions(this->recipe(), this->ChildLengths(),
                                           decisions);
     if (!recipe.ok()) return recipe.status();
-    auto made = std::make_shared<MixtureDataset<T>>(
-        *std::move(recipe), this->named_children(), this->seed());
-    absl::Status checked = made->Check();
-    if (!checked.ok()) return checked;
-    return DatasetPtr<T>(std::move(made));
+    return this->Remade(*std::move(recipe), this->named_children());
   }
 
   // Returns the same mixture, from whose component `name` items are dropped
@@ -259,11 +255,7 @@ class MixtureDataset final : public IndexMapDataset<T> {
     children.insert(
         children.begin() + static_cast<std::ptrdiff_t>(made_view->child),
         std::move(added));
-    auto made = std::make_shared<MixtureDataset<T>>(
-        std::move(made_view->recipe), std::move(children), this->seed());
-    absl::Status checked = made->Check();
-    if (!checked.ok()) return checked;
-    return DatasetPtr<T>(std::move(made));
+    return this->Remade(std::move(made_view->recipe), std::move(children));
   }
 
   // Returns the component of this name, as it is at the start; null if there is
@@ -284,11 +276,7 @@ class MixtureDataset final : public IndexMapDataset<T> {
     for (NamedDataset<T>& child : children) {
       if (child.name == name && child.view == 0) child.dataset = dataset;
     }
-    auto made = std::make_shared<MixtureDataset<T>>(
-        this->shared_recipe(), std::move(children), this->seed());
-    absl::Status checked = made->Check();
-    if (!checked.ok()) return checked;
-    return DatasetPtr<T>(std::move(made));
+    return this->WithChildren(std::move(children));
   }
 
  private:

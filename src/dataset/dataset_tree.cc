@@ -2,6 +2,7 @@
 #include "poniente/dataset_tree.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <numeric>
 #include <utility>
 
@@ -45,19 +46,19 @@ uint32_t DatasetTree::Add(const DatasetNode& node, const std::string& path,
     nodes_of_leaf_[leaf].push_back(number);
   }
   const bool is_known = number == 0 && node.keeps_pieces();
-  uint32_t first_of_last = 0;  // leaf of the child before
   for (uint32_t place = 0; place < children.size(); ++place) {
     const NamedNode& child = children[place];
     uint32_t next = 0;
     uint32_t* below_shared = shared;
     if (child.shares_sources) {
-      // The view before it: the component itself, or the child before.
-      if (child.view == 1) first_of_last = FirstLeafOf(number, child.name);
-      next = first_of_last;
+      const auto before = std::find_if(
+          children.begin(), children.end(), [&child](const NamedNode& other) {
+            return other.name == child.name && other.view + 1 == child.view;
+          });
+      next = FirstLeafBelow(
+          nodes_[number]
+              .children[static_cast<size_t>(before - children.begin())]);
       below_shared = &next;
-    } else {
-      first_of_last =
-          shared == nullptr ? static_cast<uint32_t>(leaves_.size()) : *shared;
     }
     const uint32_t below =
         Add(*child.node, internal::JoinedPath(path, child.name),
@@ -69,16 +70,9 @@ uint32_t DatasetTree::Add(const DatasetNode& node, const std::string& path,
   return number;
 }
 
-uint32_t DatasetTree::FirstLeafOf(uint32_t number,
-                                  const std::string& name) const {
-  const std::vector<NamedNode> children = nodes_[number].node->children();
-  for (const uint32_t child : nodes_[number].children) {
-    if (children[nodes_[child].place].name != name) continue;
-    uint32_t below = child;
-    while (!nodes_[below].children.empty()) below = nodes_[below].children[0];
-    return nodes_[below].leaf;
-  }
-  return 0;
+uint32_t DatasetTree::FirstLeafBelow(uint32_t number) const {
+  while (!nodes_[number].children.empty()) number = nodes_[number].children[0];
+  return nodes_[number].leaf;
 }
 
 absl::Status DatasetTree::Resolve(std::span<const Position> positions,

@@ -44,13 +44,9 @@ class Loader::Core::HeldBack {
 absl::StatusOr<Loader::Core::Place> Loader::Core::EarliestPlace(
     const RunChange& change, const SteerOptions& options) const {
   if (is_closed_) return internal::LoaderClosed();
-  // Weights have stages, which cannot begin at sample 0.
-  if (change.kind == RunChange::Kind::kDrop && FreeStep(options) == 0) {
-    return Place();
-  }
   const Schedule& schedule = edition_->run.schedule;
   return Place{
-      internal::EarliestChange(*edition_->run.dataset,
+      internal::EarliestChange(*edition_->run.dataset, change,
                                SamplesBefore(schedule, FreeStep(options))),
       window_.next()};
 }

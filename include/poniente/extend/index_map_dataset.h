@@ -293,11 +293,7 @@ class IndexMapDataset : public AsyncDataset<T> {
   // Returns the same node over other children. Errors as Create().
   absl::StatusOr<DatasetPtr<T>> WithChildren(
       std::vector<NamedDataset<T>> children) const {
-    DatasetPtr<T> made = Remake(recipe_, std::move(children), seed_);
-    absl::Status checked =
-        static_cast<const IndexMapDataset<T>&>(*made).Check();
-    if (!checked.ok()) return checked;
-    return made;
+    return Remade(recipe_, std::move(children));
   }
 
   // Returns the recipe that the node was made of.
@@ -317,6 +313,18 @@ class IndexMapDataset : public AsyncDataset<T> {
                                uint64_t seed) const {
     return std::make_shared<IndexMapDataset<T>>(std::move(recipe),
                                                 std::move(children), seed);
+  }
+
+  // Returns a node of the subclass's type under the same seed. Errors as
+  // Create().
+  absl::StatusOr<DatasetPtr<T>> Remade(
+      std::shared_ptr<const NodeRecipe> recipe,
+      std::vector<NamedDataset<T>> children) const {
+    DatasetPtr<T> made = Remake(std::move(recipe), std::move(children), seed_);
+    absl::Status checked =
+        static_cast<const IndexMapDataset<T>&>(*made).Check();
+    if (!checked.ok()) return checked;
+    return made;
   }
 
   absl::Status Check() const {

@@ -10,9 +10,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "dataset/steering/change_places.h"
+#include "dataset/steering/dropped_source.h"
 #include "poniente/dataset_tree.h"
-#include "poniente/extend/infilled_dataset.h"
-#include "poniente/extend/piecewise_items.h"
 #include "poniente/mixture_dataset.h"
 #include "util/status_macros.h"
 
@@ -34,11 +34,6 @@ struct Dropped {
   std::vector<uint64_t> items = {};  // ascending
 };
 
-const DatasetNode& BelowInfilling(const DatasetNode& root) {
-  const InfilledDataset* const infilled = InfilledOf(root);
-  return infilled == nullptr ? root : *infilled->child();
-}
-
 // Sets where the entry holds (docs/journal.md): the root from its sample on, a
 // mixture below from its first block on that the samples before have not begun.
 absl::Status FindStart(const DatasetNode& root, const JournalEntry& entry,
@@ -48,16 +43,14 @@ absl::Status FindStart(const DatasetNode& root, const JournalEntry& entry,
   const auto* mixture = dynamic_cast<const Mixture*>(&BelowInfilling(root));
   for (size_t depth = 0; mixture != nullptr && depth < names.size(); ++depth) {
     PONIENTE_ASSIGN_OR_RETURN(const MixturePlan plan, mixture->plan());
-    if (depth > 0 && dropped->start > 0) {
-      dropped->start = plan.EarliestStart(dropped->start);
+    if (depth > 0) {
+      dropped->start = BeginOf(plan, entry.change, dropped->start);
     }
     dropped->depth = depth;
     const DatasetPtr<TokenWindow> below = mixture->component(names[depth]);
     const auto number = plan.Find(names[depth]);
     if (below == nullptr || !number || below->IsFinite()) break;
-    dropped->start = IsAllPacked(*below)
-                         ? plan.Count(*number, dropped->start)
-                         : plan.ItemsBefore(*number, dropped->start);
+    dropped->start = ServedBelow(plan, *number, *below, dropped->start);
     mixture = dynamic_cast<const Mixture*>(below.get());
   }
   return absl::OkStatus();
@@ -75,25 +68,6 @@ uint64_t SampleBelow(const DatasetNode& root, uint64_t sample, size_t depth) {
     position = below.position;
   }
   return position.index;
-}
-
-absl::StatusOr<std::vector<uint64_t>> ItemsOf(const DatasetNode& leaf,
-                                              const RunChange& change) {
-  std::vector<uint64_t> items;
-  for (const NumberRange& range : change.dropped) {
-    for (uint64_t n = range.begin; n < range.end; ++n) items.push_back(n);
-  }
-  if (!change.drops_items) {
-    const PiecewiseItems* const pieces = PiecesOf(leaf);
-    if (pieces == nullptr) {
-      return absl::InternalError(
-          absl::StrCat("'", leaf.name(), "' does not know its documents"));
-    }
-    PONIENTE_ASSIGN_OR_RETURN(items, pieces->ItemsOfEach(items));
-  }
-  std::sort(items.begin(), items.end());
-  items.erase(std::unique(items.begin(), items.end()), items.end());
-  return items;
 }
 
 }  // namespace
@@ -118,8 +92,8 @@ absl::StatusOr<DropProof> ProveDropped(const Journal& journal,
       is_known = true;
       Dropped dropped = {.change = entry.number};
       PONIENTE_RETURN_IF_ERROR(FindStart(run.dataset(), entry, &dropped));
-      PONIENTE_ASSIGN_OR_RETURN(dropped.items,
-                                ItemsOf(*leaves[leaf].node, entry.change));
+      PONIENTE_ASSIGN_OR_RETURN(
+          dropped.items, DroppedItemsOf(*leaves[leaf].node, entry.change));
       of_leaf[leaf].push_back(std::move(dropped));
     }
     if (is_known) continue;

@@ -31,7 +31,7 @@ struct DropProof {
 
 // Resolves every sample of the steps, and compares its item with those that the
 // journal's entries before it drop. Which items hold a dropped document is
-// asked of the source: nothing is taken from the change of the tree.
+// asked of the source: nothing is taken from the tree without them.
 //
 // Complexity: O(samples log items).
 // Errors: FailedPrecondition if no change before the end of the steps drops

@@ -61,31 +61,6 @@ std::vector<uint64_t> NumbersOf(const std::vector<NumberRange>& ranges) {
   return numbers;
 }
 
-// Returns the items of a leaf that are dropped, in ascending order.
-absl::StatusOr<std::vector<uint64_t>> DroppedItemsOf(const DatasetNode& leaf,
-                                                     const RunChange& change) {
-  if (change.drops_items) {
-    const uint64_t length = leaf.length_now().readable;
-    if (change.dropped.back().end > length) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("there is no item ", change.dropped.back().end - 1,
-                       ", only ", length, " items"));
-    }
-    return NumbersOf(change.dropped);
-  }
-  const PiecewiseItems* const pieces = PiecesOf(leaf);
-  if (pieces == nullptr) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "'", leaf.name(),
-        "' does not know its documents; drop items (windows) instead"));
-  }
-  PONIENTE_ASSIGN_OR_RETURN(std::vector<uint64_t> items,
-                            pieces->ItemsOfEach(NumbersOf(change.dropped)));
-  std::sort(items.begin(), items.end());
-  items.erase(std::unique(items.begin(), items.end()), items.end());
-  return items;
-}
-
 // The items that a change drops, of each leaf: views of a component may cut
 // different windows of one source. Keeps those of the leaves it was asked for.
 class ItemsToDrop {
@@ -267,6 +242,30 @@ absl::StatusOr<Tokens> Make(const MixtureDataset<TokenWindow>& mixture,
 }
 
 }  // namespace
+
+absl::StatusOr<std::vector<uint64_t>> DroppedItemsOf(const DatasetNode& leaf,
+                                                     const RunChange& change) {
+  if (change.drops_items) {
+    const uint64_t length = leaf.length_now().readable;
+    if (change.dropped.back().end > length) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("there is no item ", change.dropped.back().end - 1,
+                       ", only ", length, " items"));
+    }
+    return NumbersOf(change.dropped);
+  }
+  const PiecewiseItems* const pieces = PiecesOf(leaf);
+  if (pieces == nullptr) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "'", leaf.name(),
+        "' does not know its documents; drop items (windows) instead"));
+  }
+  PONIENTE_ASSIGN_OR_RETURN(std::vector<uint64_t> items,
+                            pieces->ItemsOfEach(NumbersOf(change.dropped)));
+  std::sort(items.begin(), items.end());
+  items.erase(std::unique(items.begin(), items.end()), items.end());
+  return items;
+}
 
 absl::StatusOr<Tokens> WithoutDropped(
     const MixtureDataset<TokenWindow>& mixture, const SourceBelow& source,

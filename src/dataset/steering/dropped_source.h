@@ -7,14 +7,24 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "poniente/async_dataset.h"
+#include "poniente/extend/dataset_node.h"
 #include "poniente/journal.h"
 #include "poniente/mixture_dataset.h"
 #include "poniente/token_window.h"
 
 namespace poniente::internal {
+
+// Returns the items of a leaf that a change (kDrop) drops, in ascending order:
+// those that it names, or that have a token of a document that it names. May
+// read the ends of documents, and block meanwhile. InvalidArgument if there is
+// no such item, or the leaf does not know its documents; OutOfRange if there is
+// no such document; errors of reads.
+absl::StatusOr<std::vector<uint64_t>> DroppedItemsOf(const DatasetNode& leaf,
+                                                     const RunChange& change);
 
 // Where a source lies below a mixture.
 struct SourceBelow {

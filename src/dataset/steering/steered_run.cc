@@ -11,6 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "dataset/steering/change_places.h"
 #include "dataset/steering/dropped_source.h"
 #include "index/max_samples.h"
 #include "poniente/extend/infilled_dataset.h"
@@ -49,21 +50,6 @@ absl::Status NoMixture(const DatasetNode& node, std::string_view name,
                    "': it has no weights that a change could set"));
 }
 
-// Returns the first sample of the mixture behind the block that its first
-// `samples` samples have begun. Above 0, where a plan begins.
-uint64_t NextBlock(const MixturePlan& plan, uint64_t samples) {
-  return plan.EarliestStart(std::max<uint64_t>(samples, 1));
-}
-
-// Returns the first sample of a mixture for which a change can hold, if
-// `served` samples may have been served before it. Items can be dropped from
-// the beginning on where nothing has been served.
-uint64_t BeginOf(const MixturePlan& plan, bool is_root, const RunChange& change,
-                 uint64_t served) {
-  if (is_root || (served == 0 && change.kind == Kind::kDrop)) return served;
-  return NextBlock(plan, served);
-}
-
 // Entries about one mixture.
 struct MixtureChanges {
   std::span<const JournalEntry> entries;
@@ -99,8 +85,9 @@ absl::StatusOr<Tokens> Decided(const Mixture& mixture, bool is_root,
   PONIENTE_ASSIGN_OR_RETURN(MixturePlan plan, mixture.plan());
   std::vector<MixtureDecision> decisions;
   for (size_t i = 0; i < served.size(); ++i) {
+    const JournalEntry& entry = changes.entries[i];
     decisions.push_back(DecisionOf(
-        changes.entries[i], is_root ? served[i] : NextBlock(plan, served[i])));
+        entry, is_root ? served[i] : BeginOf(plan, entry.change, served[i])));
     if (is_root) continue;
     // Its blocks begin anew where it changes.
     PONIENTE_ASSIGN_OR_RETURN(plan, plan.With(std::span(&decisions[i], 1)));
@@ -144,19 +131,17 @@ absl::StatusOr<Tokens> Changed(const Tokens& node, size_t depth,
   }
   PONIENTE_ASSIGN_OR_RETURN(const MixturePlan plan, mixture->plan());
   if (first.kind == Kind::kDrop && below->IsFinite()) {
-    const uint64_t start = BeginOf(plan, is_root, first, served.front());
+    const uint64_t start =
+        is_root ? served.front() : BeginOf(plan, first, served.front());
     return WithoutDropped(*mixture,
                           {next, std::span(changes.path).subspan(depth + 1)},
                           start, first);
   }
   const uint32_t number = plan.Find(next).value();
-  // Windows of packed documents are not cut: each sample is one of them.
-  const bool is_whole = IsAllPacked(*below);
   std::vector<uint64_t> below_served;
   for (const uint64_t samples : served) {
-    const uint64_t end = BeginOf(plan, is_root, first, samples);
-    below_served.push_back(is_whole ? plan.Count(number, end)
-                                    : plan.ItemsBefore(number, end));
+    const uint64_t end = is_root ? samples : BeginOf(plan, first, samples);
+    below_served.push_back(ServedBelow(plan, number, *below, end));
   }
   PONIENTE_ASSIGN_OR_RETURN(Tokens changed,
                             Changed(below, depth + 1, changes, below_served));
@@ -257,14 +242,12 @@ absl::StatusOr<SteeredRun> Steered(SteeredRun run,
 }
 
 uint64_t EarliestChange(const AsyncDataset<TokenWindow>& root,
-                        uint64_t sample) {
-  if (const InfilledDataset* const infilled = InfilledOf(root)) {
-    return EarliestChange(*infilled->child(), sample);
-  }
-  const auto* const mixture = dynamic_cast<const Mixture*>(&root);
+                        const RunChange& change, uint64_t sample) {
+  const auto* const mixture =
+      dynamic_cast<const Mixture*>(&BelowInfilling(root));
   if (mixture != nullptr) {
     const absl::StatusOr<MixturePlan> plan = mixture->plan();
-    if (plan.ok()) return NextBlock(*plan, sample);
+    if (plan.ok()) return BeginOf(*plan, change, sample);
   }
   return std::max<uint64_t>(sample, 1);
 }

@@ -38,8 +38,10 @@ absl::StatusOr<SteeredRun> Steered(SteeredRun run,
 
 // Returns the first sample for which a change may hold, once the samples before
 // `sample` have been handed out: that of the first block of the root mixture
-// that none of them lies in, or `sample` if the root is no mixture. Above 0.
-uint64_t EarliestChange(const AsyncDataset<TokenWindow>& root, uint64_t sample);
+// that none of them lies in, or `sample` if the root is no mixture. Above 0,
+// unless items are dropped from a mixture of which nothing was handed out.
+uint64_t EarliestChange(const AsyncDataset<TokenWindow>& root,
+                        const RunChange& change, uint64_t sample);
 
 }  // namespace poniente::internal
 

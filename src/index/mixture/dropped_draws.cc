@@ -96,16 +96,11 @@ ItemDraws::Group ItemDraws::GroupOfRest(const Segment& segment,
       static_cast<uint64_t>(kept - KeptBefore(segment, group.first));
   // Dropped number i of the group comes before it if number - i <= rank.
   const std::vector<uint64_t>& dropped = DroppedNumbers(segment, group);
-  size_t before = 0;
-  for (size_t last = dropped.size(); before < last;) {
-    const size_t middle = before + (last - before) / 2;
-    if (dropped[middle] - middle <= rank) {
-      before = middle + 1;
-    } else {
-      last = middle;
-    }
-  }
-  *number = rank + before;
+  const auto behind = std::partition_point(
+      dropped.begin(), dropped.end(), [&](const uint64_t& one) {
+        return one - static_cast<uint64_t>(&one - dropped.data()) <= rank;
+      });
+  *number = rank + static_cast<uint64_t>(behind - dropped.begin());
   return group;
 }
 

@@ -9,7 +9,6 @@
 #include "index/part_at.h"
 #include "poniente/permutation.h"
 #include "util/check.h"
-#include "util/status_macros.h"
 
 namespace poniente::internal {
 namespace {

@@ -19,8 +19,8 @@
 #include "absl/status/statusor.h"
 #include "index/mixture/canonical_order.h"
 #include "index/mixture/draw_table.h"
-#include "index/mixture/dropped_items.h"
 #include "index/mixture/item_draws.h"
+#include "index/mixture/map_component.h"
 #include "index/mixture/stage_plan.h"
 #include "index/permutation/item_order.h"
 #include "poniente/extend/index_map.h"
@@ -28,53 +28,6 @@
 #include "poniente/permutation.h"
 
 namespace poniente::internal {
-
-// One view of a component: its dataset from some sample on.
-struct MapComponentView {
-  // First sample of the view, a start of a stage of the plan (unless
-  // `dropped`); 0 for the first view.
-  uint64_t start = 0;
-  // Items per epoch; nullopt if endless.
-  std::optional<uint64_t> length;
-  // Order of each epoch; kNone if the component has an order of its own.
-  // Ignored for endless views.
-  OrderSpec order = {};
-  // Continues the epoch of the view before (docs/index-math.md 2.8) instead of
-  // beginning a new one. Both views must have the same sets.
-  bool keeps_epoch = false;
-  // Sets of the view's items; may be null if no view keeps the epoch. Needed
-  // by Create() only.
-  const ItemSets* sets = nullptr;
-  // Items of the view before that this one does not have: the epoch in progress
-  // is read to its end without them (docs/index-math.md 2.9), then this view
-  // begins. `start` is then that of a block. Null: this view begins at once.
-  std::shared_ptr<const DroppedItems> dropped = nullptr;
-
-  bool is_permuted() const {
-    return length && order.kind != ShuffleKind::kNone;
-  }
-};
-
-struct MapComponent {
-  std::string name;
-  // At least one view; starts increase strictly from 0. Several views are all
-  // finite.
-  std::vector<MapComponentView> views;
-  // Epochs that may be begun, at least 1; nullopt: any number.
-  std::optional<uint64_t> max_epochs;
-  // Every item is one sample, whatever MixtureRules::parts says: the component
-  // has views of its own for other lengths.
-  bool is_whole = false;
-};
-
-struct MixtureRules {
-  StopRule stop_rule = StopRule::kRestart;
-  // How items are cut. Starts are starts of stages of the plan, increase
-  // strictly, and begin with 0. Empty: items are taken whole.
-  std::vector<PartsChange> parts;
-  // Places that share an order of parts, as MixtureOptions::group_items.
-  uint64_t group = 0;
-};
 
 // The index map of a mixture. Its children are the components in order of
 // declaration, then their later views, component by component.
@@ -203,6 +156,9 @@ class MixtureMap final : public IndexMap {
   uint64_t DrawsBefore(const Component& component, uint64_t epoch) const {
     return length_ ? epoch * component.draws_per_epoch : 0;
   }
+  // Returns the draws before the end of the block that the position lies in.
+  uint64_t DrawsUpTo(const Component& component,
+                     const Position& position) const;
   // Returns the draws that read the item or parts of it; none if there is no
   // such item.
   std::vector<ItemDraws::Reading> ReadingsOf(uint32_t child,

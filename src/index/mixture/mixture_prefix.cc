@@ -30,7 +30,6 @@ uint64_t CutsBefore(uint64_t end, const MixtureRules& rules) {
 }  // namespace
 
 MixtureMap::Prefix MixtureMap::PrefixOf(const IndexSpan& span) const {
-  constexpr uint64_t kEndOfDraws = QuotaTree::kMaxPosition;
   const uint64_t most = length_.value_or(kEndOfDraws) - 1;
   const bool is_whole = length_ && span.last.epoch > 0;
   const uint64_t last = is_whole ? most : std::min(span.last.index, most);
@@ -57,13 +56,7 @@ MixtureMap::Prefix MixtureMap::PrefixOf(const IndexSpan& span) const {
 // that the span ends in.
 void MixtureMap::AddDrops(const Component& component, const IndexSpan& span,
                           KeyHash* hash) const {
-  constexpr uint64_t kEndOfDraws = QuotaTree::kMaxPosition;
-  const uint64_t most = length_.value_or(kEndOfDraws) - 1;
-  const Block last = plan_->BlockOf(std::min(span.last.index, most));
-  const uint64_t end =
-      DrawsBefore(component, span.last.epoch) +
-      plan_->Count(NumberOf(component),
-                   std::min(last.first + last.size, kEndOfDraws));
+  const uint64_t end = DrawsUpTo(component, span.last);
   for (const ItemDraws::Segment& segment : component.draws.segments()) {
     if (segment.first_ordinal >= end) break;
     if (segment.dropped == nullptr) continue;

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// From which sample of a mixture on a change of the run holds
+// (docs/journal.md).
+
+#ifndef PONIENTE_DATASET_STEERING_CHANGE_PLACES_H_
+#define PONIENTE_DATASET_STEERING_CHANGE_PLACES_H_
+
+#include <cstdint>
+
+#include "poniente/extend/dataset_node.h"
+#include "poniente/extend/infilled_dataset.h"
+#include "poniente/journal.h"
+#include "poniente/mixture_dataset.h"
+#include "poniente/mixture_plan.h"
+
+namespace poniente::internal {
+
+// Returns the root, or what lies below what fills documents in the middle.
+inline const DatasetNode& BelowInfilling(const DatasetNode& root) {
+  const InfilledDataset* const infilled = InfilledOf(root);
+  return infilled == nullptr ? root : *infilled->child();
+}
+
+// Returns the first sample of a mixture for which a change can hold, if
+// `served` samples may have been served before it: that of the first block that
+// none of them lies in. Above 0, where a plan begins; but items can be dropped
+// from the beginning on where nothing has been served.
+inline uint64_t BeginOf(const MixturePlan& plan, const RunChange& change,
+                        uint64_t served) {
+  if (served > 0) return plan.EarliestStart(served);
+  return change.kind == RunChange::Kind::kDrop ? 0 : plan.EarliestStart(1);
+}
+
+// Returns how many samples of an endless component, `below`, may have been
+// served by the first `samples` samples of its mixture.
+inline uint64_t ServedBelow(const MixturePlan& plan, uint32_t component,
+                            const DatasetNode& below, uint64_t samples) {
+  // Windows of packed documents are not cut: each sample is one of them.
+  return IsAllPacked(below) ? plan.Count(component, samples)
+                            : plan.ItemsBefore(component, samples);
+}
+
+}  // namespace poniente::internal
+
+#endif  // PONIENTE_DATASET_STEERING_CHANGE_PLACES_H_
