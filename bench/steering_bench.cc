@@ -6,8 +6,8 @@
 // CHANGES (default 10000) changes of 64 weights, one by one: the memory of the
 // plan and of the journal, the time of a change, and of look-ups both ways
 // afterwards; then STEERED (default 300) changes of 200 weights by
-// Loader::Steer() while batches are taken. Times are of one thread, in
-// microseconds: median and greatest.
+// Loader::Steer() while batches are taken. Then 20 components are added to
+// each. Times are of one thread, in microseconds: median and greatest.
 #include <malloc.h>
 
 #include <algorithm>
@@ -23,6 +23,7 @@
 #include "absl/strings/str_cat.h"
 #include "bench/measure/require.h"
 #include "index/mixture/stage_plan.h"
+#include "poniente/extend/opened_component.h"
 #include "poniente/in_memory_dataset.h"
 #include "poniente/journal.h"
 #include "poniente/loader.h"
@@ -71,6 +72,20 @@ std::map<std::string, double> AnyWeights(int components,
   return weights;
 }
 
+constexpr int kAdditions = 20;
+
+// Adds components to a plan of so many changes.
+void MeasureAdditions(MixturePlan plan, uint64_t sample) {
+  Times times;
+  for (int i = 0; i < kAdditions; ++i) {
+    MixtureDecision decision;
+    decision.start = plan.EarliestStart(sample += 1);
+    decision.added = {absl::StrCat("added-", i), 100, {}};
+    times.Add([&] { plan = Require(plan.With(std::span(&decision, 1))); });
+  }
+  times.Print("an addition to the plan");
+}
+
 void MeasurePlan(uint64_t changes) {
   constexpr int kComponents = 64;
   constexpr uint64_t kBetween = 4096;  // samples
@@ -107,6 +122,7 @@ void MeasurePlan(uint64_t changes) {
   }
   Require(wrong == 0 ? absl::OkStatus()
                      : absl::InternalError("a look-up was not inverted"));
+  MeasureAdditions(plan, samples);
   locate.Print("sample -> source and draw, cold");
   find.Print("source and draw -> sample");
 
@@ -147,6 +163,16 @@ void MeasureLoader(uint64_t changes) {
   const Schedule schedule = Require(Schedule::Create(options));
   LoaderOptions quiet;
   quiet.log_sink = [](std::string_view) {};
+  quiet.component_opener =
+      [](const RunChange& change) -> absl::StatusOr<OpenedComponent> {
+    std::vector<TokenWindow> windows(
+        50, TokenWindow(std::vector<uint32_t>(kLength, 1)));
+    OpenedComponent opened;
+    opened.part.component.name = change.components[0];
+    opened.part.component.dataset =
+        InMemoryDataset<TokenWindow>::Create(std::move(windows));
+    return opened;
+  };
   auto loader = Require(
       Loader::Create(Require(MixtureDataset<TokenWindow>::Create(
                          std::move(components), schedule.mixture_options())),
@@ -164,8 +190,15 @@ void MeasureLoader(uint64_t changes) {
     steer.Add([&] { Require(loader->Steer(change)); });
     after.Add([&] { Require(loader->NextBlocking()); });
   }
+  Times add;
+  for (int i = 0; i < kAdditions; ++i) {
+    Require(loader->NextBlocking());
+    const RunChange change = RunChange::Add(absl::StrCat("added-", i), "{}");
+    add.Add([&] { Require(loader->Steer(change)); });
+  }
   std::printf("loader over %d sources in memory, batches of 64\n", kComponents);
   steer.Print("Steer()");
+  add.Print("Steer() that adds a component");
   calm.Print("NextBlocking()");
   after.Print("the first NextBlocking() after a change");
 }

@@ -46,9 +46,10 @@ class DatasetTree {
  public:
   explicit DatasetTree(const DatasetNode& root);
 
-  // Returns the leaves in order of declaration, depth first. Those of a view
-  // that shares the sources of the view before it (NamedNode) are the leaves of
-  // that view.
+  // Returns the leaves in order of declaration, depth first, but those of
+  // components that were added while the run went on behind all others, in the
+  // order of these changes. Those of a view that shares the sources of the view
+  // before it (NamedNode) are the leaves of that view.
   std::span<const TreeLeaf> leaves() const { return leaves_; }
 
   // Writes to out[i] the leaf item that positions[i] of the root refers to.
@@ -94,10 +95,17 @@ class DatasetTree {
     uint32_t leaf = 0;               // for leaves: number in leaves_
   };
 
-  // `shared`: the leaf that the first one below the node is, if the node's
-  // leaves are known already. Counts on for each leaf.
-  uint32_t Add(const DatasetNode& node, const std::string& path, bool is_plain,
-               uint32_t* shared);
+  // What is known of a node that is added to the tree.
+  struct Above {
+    std::string path = {};
+    bool is_plain = true;
+    uint64_t added = 0;  // the last change that added a node on the way to it
+    // The leaf that the first one below the node is, if the node's leaves are
+    // known already. Counts on for each leaf.
+    uint32_t* shared = nullptr;
+  };
+  uint32_t Add(const DatasetNode& node, const Above& above);
+  void PutAddedLast();
   // Returns the first leaf below a node.
   uint32_t FirstLeafBelow(uint32_t number) const;
   absl::StatusOr<std::optional<Position>> FindFrom(uint32_t number,
@@ -115,6 +123,7 @@ class DatasetTree {
   std::vector<Node> nodes_;
   std::vector<TreeLeaf> leaves_;
   std::vector<std::vector<uint32_t>> nodes_of_leaf_;
+  std::vector<uint64_t> added_;  // by leaf: the change that added it, or 0
 };
 
 }  // namespace poniente

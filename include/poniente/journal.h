@@ -11,6 +11,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <span>
@@ -38,18 +39,19 @@ struct RunChange {
     kRetire,       // components that are not drawn any more
     kExtend,       // more steps
     kDrop,         // documents or items that are not served any more
+    kAdd,          // a component that a mixture gets
   };
 
   Kind kind = Kind::kWeights;
-  // The mixture whose weights or temperature change: names from the root down,
-  // joined by '/'. Empty: the root. kDrop: the source, as TreeLeaf::path.
+  // The mixture that changes: names from the root down, joined by '/'. Empty:
+  // the root. kDrop: the source, as TreeLeaf::path.
   std::string path = {};
   // kWeights: by component of that mixture. Others keep the weight that was
   // stated for them last, until a stage of the description begins.
   std::map<std::string, double> weights = {};
   // kTemperature.
   double temperature = 1;
-  // kRetire: components of that mixture.
+  // kRetire: components of that mixture. kAdd: the new one's name.
   std::vector<std::string> components = {};
   // kExtend: steps of the run from now on; more than it had.
   uint64_t steps = 0;
@@ -59,6 +61,14 @@ struct RunChange {
   std::vector<NumberRange> dropped = {};
   bool drops_items = false;
   static constexpr uint64_t kMaxDropped = uint64_t{1} << 28;  // of one change
+  // kAdd: what the component is, with its weight. For runs that are described
+  // by run.h, its inline table of TOML: `{weight = 0.2, path =
+  // "stores/forum"}`; AddComponent() there makes it of values. Paths are
+  // relative to the run's folder. One line, from '{' to the '}' that closes it.
+  std::string description = {};
+  // kAdd: the fingerprint of its data, which is compared wherever it is opened.
+  // 0: none was stated; the loader that decides the change fills it in.
+  uint64_t fingerprint = 0;
   // Who decided it, or why; any text of one line.
   std::string why = {};
 
@@ -74,9 +84,18 @@ struct RunChange {
                                  std::string why = "");
   static RunChange DropItems(std::string source, std::vector<NumberRange> items,
                              std::string why = "");
+  static RunChange Add(std::string name, std::string description,
+                       std::string why = "");
 
   friend bool operator==(const RunChange&, const RunChange&) = default;
 };
+
+struct OpenedComponent;  // extend/opened_component.h
+
+// Opens the component that a change of the kind kAdd describes. Must open the
+// same data for the same change, in all processes of the run.
+using ComponentOpener =
+    std::function<absl::StatusOr<OpenedComponent>(const RunChange& change)>;
 
 // Returns the change as a line of a journal has it: `weights "code" 0.4 why
 // "losses"` (docs/journal.md). InvalidArgument for a change that says nothing.

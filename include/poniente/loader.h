@@ -145,8 +145,12 @@ struct LoaderOptions {
   // kept.
   std::function<absl::Status(std::string_view line)> journal_sink = nullptr;
 
-  // Compares all but the sinks: functions cannot be compared, and none of these
-  // changes what is served.
+  // Opens components that changes add, also those of the journal. May block;
+  // steps are handed out meanwhile. Called on the thread that steers; it must
+  // not call the loader. Config sets it. Default: such changes are refused.
+  ComponentOpener component_opener = nullptr;
+
+  // Compares all but the functions, which cannot be compared.
   friend bool operator==(const LoaderOptions& a, const LoaderOptions& b);
 };
 
@@ -330,7 +334,13 @@ class Loader {
   //       step = loader->Steer(line);           // on every rank
   //
   // Threads: any; calls wait for each other. Steps that the change might reach
-  //     are not handed out meanwhile.
+  //     are not handed out meanwhile. kDrop and kAdd take longer, and are
+  //     computed while steps are handed out; only if a step that they change is
+  //     asked for meanwhile, they are computed again for a later one, which is
+  //     kept back.
+  // Adding a component (kAdd): component_opener opens it while steps are handed
+  //     out. The line has the fingerprint of its data; FailedPrecondition where
+  //     other data is opened.
   // Errors: InvalidArgument for components that do not exist, weights that
   //     their mixture refuses, a line that was made after other changes than
   //     this loader's; FailedPrecondition if this rank has handed out a step
@@ -338,8 +348,8 @@ class Loader {
   //     the change could hold, and once closed; errors of the sink.
   // Cost: O(components log components), whatever has been decided before. For
   //     kDrop, besides: reads the ends of the documents, and finds all places
-  //     of the items (a second for 10^6); no step is handed out meanwhile that
-  //     the change might reach.
+  //     of the items (a second for 10^6). For kAdd, besides: opens its data,
+  //     and makes the plan's past anew (7 us for each earlier change).
   absl::StatusOr<uint64_t> Steer(const RunChange& change,
                                  const SteerOptions& options = SteerOptions());
   // Does the same for a line of Propose(). A line that the journal has already

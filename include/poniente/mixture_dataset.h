@@ -60,6 +60,13 @@ struct ComponentView {
   bool keeps_epoch = false;
 };
 
+// A component and its later views.
+template <class T>
+struct ComponentWithViews {
+  MixtureComponent<T> component = {};
+  std::vector<ComponentView<T>> views = {};
+};
+
 namespace internal {
 
 class DroppedItems;
@@ -120,6 +127,24 @@ absl::StatusOr<DroppedView> WithDropped(
     const NodeRecipe& mixture, std::string_view component, uint64_t start,
     std::shared_ptr<const DroppedItems> dropped);
 
+// A recipe with one more component.
+struct AddedComponent {
+  std::shared_ptr<const NodeRecipe> recipe;
+  size_t child = 0;  // where it belongs among the children; its views: behind
+};
+
+// Returns the recipe of the same mixture with the component that `decision`
+// adds, whose views are those of `spec`. Errors of MixtureDataset and
+// MixturePlan::With(); InvalidArgument if a view begins where no stage does.
+absl::StatusOr<AddedComponent> WithAdded(const NodeRecipe& mixture,
+                                         std::span<const LengthState> lengths,
+                                         MixtureComponentSpec spec,
+                                         const MixtureDecision& decision);
+
+// Returns what the recipe says of a component; null if there is none.
+const MixtureComponentSpec* FindComponent(const NodeRecipe& mixture,
+                                          std::string_view name);
+
 }  // namespace internal
 
 // Draws items from several datasets in exact proportions, by index arithmetic.
@@ -179,22 +204,13 @@ class MixtureDataset final : public IndexMapDataset<T> {
                                         "', which no component has");
     }
     for (MixtureComponent<T>& component : components) {
-      specs.push_back({component.name,
-                       component.weight,
-                       component.shuffle,
-                       component.max_epochs,
-                       {View(0, component.dataset)},
-                       component.dataset != nullptr &&
-                           internal::IsAllPacked(*component.dataset)});
+      std::vector<ComponentView<T>> own;
       for (ComponentView<T>& view : views) {
-        if (view.name != component.name) continue;
-        specs.back().views.push_back(View(view.start, view.dataset));
-        specs.back().views.back().keeps_epoch = view.keeps_epoch;
-        const auto number =
-            static_cast<uint32_t>(specs.back().views.size() - 1);
-        later.push_back({view.name, std::move(view.dataset), number});
+        if (view.name == component.name) own.push_back(std::move(view));
       }
+      specs.push_back(SpecOf(component, own));
       children.push_back({component.name, std::move(component.dataset)});
+      AppendViews(std::move(own), 0, &later);
     }
     std::move(later.begin(), later.end(), std::back_inserter(children));
     auto recipe = internal::MixtureRecipe(options, std::move(specs));
@@ -258,6 +274,49 @@ class MixtureDataset final : public IndexMapDataset<T> {
     return this->Remade(std::move(made_view->recipe), std::move(children));
   }
 
+  // Returns the same mixture with one more component from decision.start on,
+  // the first sample of a block, with the component's weight. `decision` may
+  // state more, but no other component. `number`: NamedNode::added. Errors as
+  // Create() and MixturePlan::With().
+  absl::StatusOr<DatasetPtr<T>> WithAdded(ComponentWithViews<T> added,
+                                          MixtureDecision decision,
+                                          uint64_t number) const {
+    MixtureComponent<T>& component = added.component;
+    if (component.dataset == nullptr) {
+      return absl::InvalidArgumentError("component '" + component.name +
+                                        "' has no dataset");
+    }
+    decision.added = WeightedComponent{component.name, component.weight,
+                                       component.dataset->CurrentLength()};
+    auto made = internal::WithAdded(this->recipe(), this->ChildLengths(),
+                                    SpecOf(component, added.views), decision);
+    if (!made.ok()) return made.status();
+    std::vector<NamedDataset<T>> children = this->named_children();
+    NamedDataset<T> first = {component.name, std::move(component.dataset)};
+    first.added = number;
+    children.insert(children.begin() + static_cast<std::ptrdiff_t>(made->child),
+                    std::move(first));
+    AppendViews(std::move(added.views), number, &children);
+    return this->Remade(std::move(made->recipe), std::move(children));
+  }
+
+  // Returns the component of this name with its views, as Create() was given
+  // them; without a dataset if there is none.
+  ComponentWithViews<T> ComponentAndViews(std::string_view name) const {
+    ComponentWithViews<T> found;
+    const auto* const spec = internal::FindComponent(this->recipe(), name);
+    if (spec == nullptr) return found;
+    found.component = {spec->name, component(name), spec->weight, spec->shuffle,
+                       spec->max_epochs};
+    for (const NamedDataset<T>& child : this->named_children()) {
+      if (child.name != name || child.view == 0) continue;
+      const internal::ViewSpec& view = spec->views[child.view];
+      found.views.push_back(
+          {child.name, view.start, child.dataset, view.keeps_epoch});
+    }
+    return found;
+  }
+
   // Returns the component of this name, as it is at the start; null if there is
   // none.
   DatasetPtr<T> component(std::string_view name) const {
@@ -280,6 +339,36 @@ class MixtureDataset final : public IndexMapDataset<T> {
   }
 
  private:
+  static internal::MixtureComponentSpec SpecOf(
+      const MixtureComponent<T>& component,
+      const std::vector<ComponentView<T>>& views) {
+    internal::MixtureComponentSpec spec = {
+        component.name,
+        component.weight,
+        component.shuffle,
+        component.max_epochs,
+        {View(0, component.dataset)},
+        component.dataset != nullptr &&
+            internal::IsAllPacked(*component.dataset)};
+    for (const ComponentView<T>& view : views) {
+      spec.views.push_back(View(view.start, view.dataset));
+      spec.views.back().keeps_epoch = view.keeps_epoch;
+    }
+    return spec;
+  }
+
+  static void AppendViews(std::vector<ComponentView<T>> views, uint64_t added,
+                          std::vector<NamedDataset<T>>* children) {
+    uint32_t number = 0;
+    for (ComponentView<T>& view : views) {
+      NamedDataset<T>& child = children->emplace_back();
+      child.name = view.name;
+      child.dataset = std::move(view.dataset);
+      child.view = ++number;
+      child.added = added;
+    }
+  }
+
   static internal::ViewSpec View(uint64_t start, const DatasetPtr<T>& dataset) {
     if (dataset == nullptr) return {start};  // refused by Check()
     return {start, dataset->IsFinite() && !dataset->has_order(),

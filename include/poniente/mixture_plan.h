@@ -15,6 +15,7 @@
 #include <string_view>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
 namespace poniente {
@@ -126,6 +127,14 @@ struct MixtureOptions {
   std::optional<uint64_t> seed = std::nullopt;
 };
 
+// What the share of a component depends on.
+struct WeightedComponent {
+  std::string name = {};
+  double weight = 1;
+  // Items per epoch; needed only by kSizeProportional.
+  std::optional<uint64_t> items = std::nullopt;
+};
+
 // A change of the shares that is decided while the run goes on, for samples
 // that nobody has been served yet.
 struct MixtureDecision {
@@ -140,16 +149,12 @@ struct MixtureDecision {
   // Components that are not drawn any more, whatever later stages and decisions
   // say.
   std::vector<std::string> retired = {};
+  // A component that the mixture gets, as if it had been there from the
+  // beginning without being drawn. Its weight holds from here on, also in later
+  // stages, which cannot name it.
+  std::optional<WeightedComponent> added = std::nullopt;
   // How errors name the decision. Empty: by its start.
   std::string label = {};
-};
-
-// What the share of a component depends on.
-struct WeightedComponent {
-  std::string name = {};
-  double weight = 1;
-  // Items per epoch; needed only by kSizeProportional.
-  std::optional<uint64_t> items = std::nullopt;
 };
 
 // Computes shares and counts of a mixture's components at any sample.
@@ -181,12 +186,13 @@ class MixturePlan {
   // Returns the plan with further decisions. The samples before the first of
   // them are dealt as before, except in the block that its start cuts. Shares
   // its past with this plan: O(K log K) for each decision and each stage behind
-  // the first, and 8 bytes for each stage before. A ramp that is still running
-  // ends.
+  // the first, and 8 bytes for each stage before. If a component is added, the
+  // stages before are made anew. A ramp that is still running ends.
   //
   // InvalidArgument, naming the decision: as Create(), and if starts decrease
-  // or lie before a decision that this plan has already. Of several decisions
-  // with one start, each adds to the one before it.
+  // or lie before a decision that this plan has already, or an added component
+  // has the name of another. Of several decisions with one start, each adds to
+  // the one before it.
   absl::StatusOr<MixturePlan> With(
       std::span<const MixtureDecision> decisions) const;
 
@@ -241,6 +247,8 @@ class MixturePlan {
   explicit MixturePlan(std::shared_ptr<const State> state);
   static absl::StatusOr<internal::DecidedStage> InFull(
       const State& state, const MixtureDecision& decision);
+  // Makes room in `state` for the component of a decision, if it has one.
+  static absl::Status Widen(const MixtureDecision& decision, State* state);
 
   std::shared_ptr<const State> state_;
 };

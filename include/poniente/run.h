@@ -35,6 +35,7 @@
 #include "poniente/async_dataset.h"
 #include "poniente/byte_reader.h"
 #include "poniente/extend/infilled_piece.h"
+#include "poniente/journal.h"
 #include "poniente/loader.h"
 #include "poniente/mixture_plan.h"
 #include "poniente/node_list.h"
@@ -389,6 +390,15 @@ Node Concat(std::vector<NodePart> parts);
 // values may be used any number of times without it. A tree of more than 2^18
 // nodes, those of each use counted, is an error of Config::Create().
 Node Use(std::string name, Node node);
+
+// Returns the change that adds a component to the root mixture of a run that
+// goes on (journal.h): AddComponent({"forum", 0.2, Source("stores/forum")}).
+// For a mixture below the root, set RunChange::path of the result. Paths are
+// relative to the run's folder. InvalidArgument for wrong calls of Node's
+// methods, for Use(), and for datasets of the program's own, which no text can
+// state. Values are checked where the change is made.
+absl::StatusOr<RunChange> AddComponent(const NodeComponent& component,
+                                       std::string why = "");
 
 // An evaluation: a finite set of samples in a fixed order (docs/evaluation.md).
 // It reads `data`, or with `held_out` what training sources hold out: those at

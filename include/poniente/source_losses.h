@@ -84,6 +84,11 @@ class SourceLosses {
   // Sets all sums to 0.
   void Reset();
 
+  // Takes in the sources that the loader has got since (RunChange::Add()), on
+  // every rank before the next Add(); the sums of all others stay. REQUIRES: it
+  // is the loader, or one of the same run, that this was made for.
+  void Follow(const Loader& loader);
+
  private:
   struct Entry {
     std::string name;

@@ -8,6 +8,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "config/added_sources.h"
+#include "config/checked_run.h"
 #include "config/config_parts.h"
 #include "config/evals.h"
 #include "config/parse/run_parser.h"
@@ -52,75 +54,11 @@ absl::StatusOr<internal::ParsedRun> LoadFile(const std::string& path) {
   return ParseIn(*text, path, std::filesystem::path(path).parent_path());
 }
 
-absl::Status AsError(const internal::RunMistakes& mistakes) {
-  return absl::InvalidArgumentError(absl::StrCat(
-      absl::StrJoin(mistakes.unwritable, "\n"),
-      mistakes.unwritable.empty() || mistakes.unwritten.empty() ? "" : "\n",
-      absl::StrJoin(mistakes.unwritten, "\n")));
-}
-
 absl::StatusOr<Journal> JournalOf(const Run& run, const std::string& path) {
   absl::StatusOr<Journal> journal = internal::ReadJournal(path);
   if (journal.ok()) return journal;
   return internal::Prepend(journal.status(),
                            internal::ToString(run.journal_location));
-}
-
-void PutLocation(const SourceLocation& described, SourceLocation* checked) {
-  if (!described.file.empty()) *checked = described;
-}
-
-// `described`: empty, or as many as `checked`.
-void PutLocations(const std::vector<SourceLocation>& described,
-                  std::vector<SourceLocation>* checked) {
-  for (size_t i = 0; i < std::min(described.size(), checked->size()); ++i) {
-    PutLocation(described[i], &(*checked)[i]);
-  }
-}
-
-// A stage that starts a nested mixture is not kept.
-void PutLocations(const std::vector<RunStage>& described,
-                  std::vector<RunStage>* checked) {
-  const size_t left_out = described.size() - checked->size();
-  for (size_t i = 0; i < checked->size(); ++i) {
-    PutLocation(described[i + left_out].location, &(*checked)[i].location);
-  }
-}
-
-void PutLocation(const std::optional<NodeFilter>& described,
-                 std::optional<NodeFilter>* checked) {
-  if (described) PutLocation(described->location, &(*checked)->location);
-}
-
-// Puts into `checked`, the same tree, what no text could state: datasets in
-// place of the sources that stand for them, and where a file states a node.
-void PutUnstated(const Node& described, Node* checked) {
-  if (described.kind == NodeKind::kDataset) {
-    checked->kind = NodeKind::kDataset;
-    checked->dataset = described.dataset;
-    checked->tokens = 0;
-  }
-  PutLocation(described.location, &checked->location);
-  if (described.pack_documents) {
-    PutLocation(described.pack_documents->location,
-                &checked->pack_documents->location);
-  }
-  if (described.fill_in_the_middle) {
-    PutLocation(described.fill_in_the_middle->location,
-                &checked->fill_in_the_middle->location);
-  }
-  if (described.hold_out) {
-    PutLocation(described.hold_out->location, &checked->hold_out->location);
-  }
-  PutLocation(described.documents, &checked->documents);
-  PutLocation(described.filter, &checked->filter);
-  if (described.order) {
-    PutLocation(described.order->location, &checked->order->location);
-  }
-  PutLocations(described.stages, &checked->stages);
-  for (size_t i = 0; i < described.children.size(); ++i) {
-    PutUnstated(described.children[i], &checked->children[i]);
-  }
 }
 
 }  // namespace
@@ -135,15 +73,6 @@ absl::StatusOr<Config> Config::Open(Run run,
   run.folder = AbsoluteFolder(run.folder);
   std::move(built.warnings.begin(), built.warnings.end(),
             std::back_inserter(warnings));
-  std::vector<Config> evals;
-  for (const RunEval& eval : run.evals) {
-    PONIENTE_ASSIGN_OR_RETURN(Run own, internal::EvalRunOf(run, eval));
-    PONIENTE_ASSIGN_OR_RETURN(Config opened, Open(std::move(own), {}));
-    PONIENTE_RETURN_IF_ERROR(internal::CheckEval(eval, opened));
-    internal::WarnOfTrained(run, built.sources, eval, opened.sources(),
-                            &warnings);
-    evals.push_back(std::move(opened));
-  }
   LoaderOptions loader = internal::LoaderOptionsOf(run);
   std::string journal_path;
   Journal journal;
@@ -152,11 +81,25 @@ absl::StatusOr<Config> Config::Open(Run run,
         (std::filesystem::path(run.folder) / run.journal).lexically_normal();
     PONIENTE_ASSIGN_OR_RETURN(journal, JournalOf(run, journal_path));
   }
-  absl::StatusOr<internal::SteeredRun> steered =
-      internal::Steered({built.dataset, built.schedule}, journal.entries());
+  internal::AddedSources added(run, built.sources, /*reads=*/false);
+  absl::StatusOr<internal::SteeredRun> steered = internal::Steered(
+      {built.dataset, built.schedule}, journal.entries(),
+      [&added](const RunChange& change) { return added.Open(change); });
   if (!steered.ok()) {
     return internal::Prepend(steered.status(),
                              internal::ToString(run.journal_location));
+  }
+  added.MoveTo(&built, &warnings);
+  loader.loss_weights.insert(steered->loss_weights.begin(),
+                             steered->loss_weights.end());
+  std::vector<Config> evals;
+  for (const RunEval& eval : run.evals) {
+    PONIENTE_ASSIGN_OR_RETURN(Run own, internal::EvalRunOf(run, eval));
+    PONIENTE_ASSIGN_OR_RETURN(Config opened, Open(std::move(own), {}));
+    PONIENTE_RETURN_IF_ERROR(internal::CheckEval(eval, opened));
+    internal::WarnOfTrained(run, built.sources, eval, opened.sources(),
+                            &warnings);
+    evals.push_back(std::move(opened));
   }
   return Config(std::make_shared<const Parts>(
       Parts{std::move(run), std::move(warnings), std::move(loader),
@@ -178,32 +121,9 @@ absl::StatusOr<Config> Config::Parse(std::string_view text,
 }
 
 absl::StatusOr<Config> Config::Create(const Run& run) {
-  internal::RunMistakes mistakes = internal::FindMistakes(run);
-  if (!mistakes.unwritable.empty()) return AsError(mistakes);
-  // The checks of the text are those of the values.
-  absl::StatusOr<internal::ParsedRun> parsed =
-      internal::ParseRunText(internal::ToStatedToml(run), "");
-  if (!parsed.ok()) {
-    mistakes.unwritten.emplace_back(parsed.status().message());
-  }
-  if (!mistakes.unwritten.empty()) return AsError(mistakes);
-  Run checked = std::move(parsed->run);
-  PutUnstated(run.data, &checked.data);
-  PutLocations(run.stages, &checked.stages);
-  for (size_t i = 0; i < run.evals.size(); ++i) {
-    PutUnstated(run.evals[i].data, &checked.evals[i].data);
-    PutLocation(run.evals[i].location, &checked.evals[i].location);
-  }
-  PutLocation(run.location, &checked.location);
-  PutLocation(run.seq_len_location, &checked.seq_len_location);
-  PutLocation(run.journal_location, &checked.journal_location);
-  PutLocations(run.batch_sizes_locations, &checked.batch_sizes_locations);
-  PutLocations(run.seq_lens_locations, &checked.seq_lens_locations);
-  // What text cannot state of these changes no token.
-  checked.io = run.io;
-  checked.loader = run.loader;
-  checked.folder = run.folder;
-  return Open(std::move(checked), std::move(parsed->warnings));
+  PONIENTE_ASSIGN_OR_RETURN(internal::ParsedRun parsed,
+                            internal::CheckedRun(run));
+  return Open(std::move(parsed.run), std::move(parsed.warnings));
 }
 
 const Run& Config::run() const { return parts_->run; }
@@ -264,16 +184,20 @@ absl::StatusOr<std::unique_ptr<Loader>> Config::OpenLoader(
                      "number of tokens, no path: ",
                      missing));
   }
+  LoaderOptions with_journal = options;
+  if (!options.component_opener) {
+    with_journal.component_opener = internal::OpenerFor(*this, options);
+  }
   const internal::BuiltRun& built = parts_->built;
   if (parts_->journal_path.empty()) {
-    return Loader::Create(built.dataset, built.schedule, options);
+    return Loader::Create(built.dataset, built.schedule,
+                          std::move(with_journal));
   }
   if (options.journal_sink || !options.journal.empty()) {
     return absl::FailedPreconditionError(
         absl::StrCat("the run keeps its journal in '", parts_->journal_path,
                      "', so the options can bring no other"));
   }
-  LoaderOptions with_journal = options;
   PONIENTE_ASSIGN_OR_RETURN(with_journal.journal,
                             JournalOf(run(), parts_->journal_path));
   if (!with_journal.journal.bytes().starts_with(journal().bytes())) {
@@ -310,7 +234,7 @@ absl::StatusOr<Run> ParseRun(std::string_view text, const std::string& name,
 absl::StatusOr<std::string> ToToml(const Run& run) {
   const internal::RunMistakes mistakes = internal::FindMistakes(run);
   if (!mistakes.unwritable.empty() || !mistakes.unwritten.empty()) {
-    return AsError(mistakes);
+    return internal::AsError(mistakes);
   }
   const std::vector<std::string> own = internal::DatasetKeys(run);
   if (!own.empty()) {

@@ -17,7 +17,8 @@ struct Config::Parts {
   Run run;
   std::vector<std::string> warnings;
   LoaderOptions loader;
-  internal::BuiltRun built;  // before any change
+  // Before any change, but with the sources that were added.
+  internal::BuiltRun built;
   // Absolute; empty if the run has none.
   std::string journal_path;
   Journal journal;

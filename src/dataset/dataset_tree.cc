@@ -26,30 +26,34 @@ absl::Status NotFinal(const DatasetNode& node) {
 }  // namespace
 
 DatasetTree::DatasetTree(const DatasetNode& root) {
-  Add(root, "", true, nullptr);
+  Add(root, Above());
+  PutAddedLast();
 }
 
-uint32_t DatasetTree::Add(const DatasetNode& node, const std::string& path,
-                          bool is_plain, uint32_t* shared) {
+uint32_t DatasetTree::Add(const DatasetNode& node, const Above& above) {
   const auto number = static_cast<uint32_t>(nodes_.size());
   nodes_.push_back({&node, {}, number, 0, 0});
   const std::vector<NamedNode> children = node.children();
   if (children.empty()) {
-    if (shared == nullptr) {
-      leaves_.push_back({path.empty() ? node.name() : path, &node, is_plain});
+    if (above.shared == nullptr) {
+      leaves_.push_back({above.path.empty() ? node.name() : above.path, &node,
+                         above.is_plain});
       nodes_of_leaf_.emplace_back();
+      added_.push_back(above.added);
     }
-    const auto leaf = shared == nullptr
+    const auto leaf = above.shared == nullptr
                           ? static_cast<uint32_t>(leaves_.size() - 1)
-                          : (*shared)++;
+                          : (*above.shared)++;
     nodes_[number].leaf = leaf;
     nodes_of_leaf_[leaf].push_back(number);
   }
   const bool is_known = number == 0 && node.keeps_pieces();
   for (uint32_t place = 0; place < children.size(); ++place) {
     const NamedNode& child = children[place];
+    Above below = {internal::JoinedPath(above.path, child.name),
+                   above.is_plain && (is_known || !node.makes_items()),
+                   std::max(above.added, child.added), above.shared};
     uint32_t next = 0;
-    uint32_t* below_shared = shared;
     if (child.shares_sources) {
       const auto before = std::find_if(
           children.begin(), children.end(), [&child](const NamedNode& other) {
@@ -58,16 +62,37 @@ uint32_t DatasetTree::Add(const DatasetNode& node, const std::string& path,
       next = FirstLeafBelow(
           nodes_[number]
               .children[static_cast<size_t>(before - children.begin())]);
-      below_shared = &next;
+      below.shared = &next;
     }
-    const uint32_t below =
-        Add(*child.node, internal::JoinedPath(path, child.name),
-            is_plain && (is_known || !node.makes_items()), below_shared);
-    nodes_[below].parent = number;
-    nodes_[below].place = place;
-    nodes_[number].children.push_back(below);
+    const uint32_t made = Add(*child.node, below);
+    nodes_[made].parent = number;
+    nodes_[made].place = place;
+    nodes_[number].children.push_back(made);
   }
   return number;
+}
+
+void DatasetTree::PutAddedLast() {
+  if (std::is_sorted(added_.begin(), added_.end())) return;
+  std::vector<uint32_t> order(leaves_.size());
+  std::iota(order.begin(), order.end(), 0u);
+  std::stable_sort(order.begin(), order.end(), [this](uint32_t a, uint32_t b) {
+    return added_[a] < added_[b];
+  });
+  std::vector<TreeLeaf> leaves;
+  std::vector<std::vector<uint32_t>> nodes_of_leaf;
+  std::vector<uint32_t> numbers(order.size());  // by their number up to now
+  for (const uint32_t leaf : order) {
+    numbers[leaf] = static_cast<uint32_t>(leaves.size());
+    leaves.push_back(std::move(leaves_[leaf]));
+    nodes_of_leaf.push_back(std::move(nodes_of_leaf_[leaf]));
+  }
+  leaves_ = std::move(leaves);
+  nodes_of_leaf_ = std::move(nodes_of_leaf);
+  std::sort(added_.begin(), added_.end());
+  for (Node& node : nodes_) {
+    if (node.children.empty()) node.leaf = numbers[node.leaf];
+  }
 }
 
 uint32_t DatasetTree::FirstLeafBelow(uint32_t number) const {

@@ -185,7 +185,9 @@ uint64_t NodeFingerprint(const NodeRecipe& recipe, uint64_t seed,
                          std::span<const NamedNode> children) {
   if (recipe.is_transparent()) return children[0].node->fingerprint();
   std::vector<NamedNode> listed(children.begin(), children.end());
-  std::erase_if(listed, [](const NamedNode& child) { return child.view > 0; });
+  std::erase_if(listed, [](const NamedNode& child) {
+    return child.view > 0 || child.added > 0;
+  });
   uint64_t print =
       Derive(recipe.fingerprint(), Tag("node"), recipe.kind(),
              recipe.is_order() ? seed : uint64_t{0}, uint64_t{listed.size()});

@@ -97,6 +97,14 @@ absl::Status CheckSources(const DatasetNode& root,
   return absl::OkStatus();
 }
 
+// The order in which they are stated makes no difference.
+void SortByPath(std::vector<InfilledSource>* sources) {
+  std::sort(sources->begin(), sources->end(),
+            [](const InfilledSource& a, const InfilledSource& b) {
+              return a.path < b.path;
+            });
+}
+
 void AddRule(const InfilledSource& source, internal::KeyHash* hash) {
   const InfillingOptions& options = source.options;
   hash->Add(std::string_view(source.path))
@@ -128,11 +136,7 @@ absl::StatusOr<DatasetPtr<TokenWindow>> InfilledDataset::Create(
   if (child == nullptr) {
     return absl::InvalidArgumentError("fill_in_the_middle: has no dataset");
   }
-  // Whatever the order in which they are stated.
-  std::sort(sources.begin(), sources.end(),
-            [](const InfilledSource& a, const InfilledSource& b) {
-              return a.path < b.path;
-            });
+  SortByPath(&sources);
   PONIENTE_RETURN_IF_ERROR(CheckSources(*child, sources));
   return DatasetPtr<TokenWindow>(std::make_shared<InfilledDataset>(
       std::move(child), std::move(sources), 0));
@@ -154,7 +158,7 @@ uint64_t InfilledDataset::fingerprint() const {
   internal::KeyHash hash(child_->fingerprint());
   hash.Add(internal::kInfillingTag).Add(seed_);
   for (const InfilledSource& source : infillings_.sources()) {
-    AddRule(source, &hash);
+    if (!source.is_added) AddRule(source, &hash);
   }
   return hash.key();
 }
@@ -183,6 +187,16 @@ DatasetPtr<TokenWindow> InfilledDataset::WithSeed(uint64_t seed) const {
 DatasetPtr<TokenWindow> InfilledDataset::Over(
     DatasetPtr<TokenWindow> child) const {
   return std::make_shared<InfilledDataset>(std::move(child), Sources(), seed_);
+}
+
+absl::StatusOr<DatasetPtr<TokenWindow>> InfilledDataset::Over(
+    DatasetPtr<TokenWindow> child, std::vector<InfilledSource> further) const {
+  std::vector<InfilledSource> sources = Sources();
+  sources.insert(sources.end(), further.begin(), further.end());
+  SortByPath(&sources);
+  PONIENTE_RETURN_IF_ERROR(CheckSources(*child, sources));
+  return std::make_shared<InfilledDataset>(std::move(child), std::move(sources),
+                                           seed_);
 }
 
 absl::StatusOr<std::vector<ServedPiece>> InfilledDataset::PiecesAt(

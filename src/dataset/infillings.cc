@@ -46,21 +46,35 @@ namespace poniente::internal {
 
 namespace {
 
-void AppendNamePaths(const DatasetNode& node, const std::string& path,
-                     std::vector<std::string>* paths) {
+struct AddedPath {
+  uint64_t added;  // the last change that added a node on the way
+  std::string path;
+};
+
+void AppendNamePaths(const DatasetNode& node, const AddedPath& at,
+                     std::vector<AddedPath>* paths) {
   const std::vector<NamedNode> children = node.children();
-  if (children.empty()) paths->push_back(path);
+  if (children.empty()) paths->push_back(at);
   for (const NamedNode& child : children) {
     if (child.shares_sources) continue;
-    AppendNamePaths(*child.node, JoinedPath(path, child.name), paths);
+    AppendNamePaths(
+        *child.node,
+        {std::max(at.added, child.added), JoinedPath(at.path, child.name)},
+        paths);
   }
 }
 
 }  // namespace
 
 std::vector<std::string> NamePaths(const DatasetNode& root) {
+  std::vector<AddedPath> found;
+  AppendNamePaths(root, {0, ""}, &found);
+  std::stable_sort(
+      found.begin(), found.end(),
+      [](const AddedPath& a, const AddedPath& b) { return a.added < b.added; });
   std::vector<std::string> paths;
-  AppendNamePaths(root, "", &paths);
+  paths.reserve(found.size());
+  for (AddedPath& one : found) paths.push_back(std::move(one.path));
   return paths;
 }
 

@@ -53,6 +53,7 @@ class MixtureNodeRecipe final : public NodeRecipe {
                     std::optional<MixturePlan> plan)
       : options_(options),
         components_(std::move(components)),
+        num_described_(components_.size()),
         plan_(std::move(plan)) {}
 
   std::string_view kind() const override { return "mixture"; }
@@ -111,6 +112,32 @@ class MixtureNodeRecipe final : public NodeRecipe {
     auto recipe = std::make_shared<MixtureNodeRecipe>(*this);
     recipe->decided_ = std::move(decided);
     return recipe;
+  }
+
+  absl::StatusOr<AddedComponent> Added(std::span<const LengthState> lengths,
+                                       Component component,
+                                       const MixtureDecision& decision) const {
+    PONIENTE_ASSIGN_OR_RETURN(const MixturePlan plan, PlanFor(lengths));
+    PONIENTE_ASSIGN_OR_RETURN(MixturePlan decided,
+                              plan.With(std::span(&decision, 1)));
+    for (const ViewSpec& view : component.views) {
+      const uint64_t stage = decided.stages()->BlockOf(view.start).stage;
+      if (decided.stages()->stage_start(stage) == view.start) continue;
+      return absl::InvalidArgumentError(absl::StrCat(
+          "component '", component.name, "' has another view from sample ",
+          view.start, " on, where no stage of the mixture begins"));
+    }
+    auto recipe = std::make_shared<MixtureNodeRecipe>(*this);
+    recipe->components_.push_back(std::move(component));
+    recipe->decided_ = std::move(decided);
+    return AddedComponent{std::move(recipe), components_.size()};
+  }
+
+  const MixtureComponentSpec* Find(std::string_view name) const {
+    for (const Component& component : components_) {
+      if (component.name == name) return &component;
+    }
+    return nullptr;
   }
 
   absl::StatusOr<DroppedView> Dropped(
@@ -210,20 +237,25 @@ class MixtureNodeRecipe final : public NodeRecipe {
 
   static uint64_t Bits(double value) { return std::bit_cast<uint64_t>(value); }
 
-  // Returns the components in bytewise order of their names.
+  // Returns the components that were there from the beginning, in bytewise
+  // order of their names.
   std::vector<const Component*> Canonical() const {
     std::vector<const Component*> sorted;
-    for (const auto& component : components_) sorted.push_back(&component);
+    for (size_t i = 0; i < num_described_; ++i) {
+      sorted.push_back(&components_[i]);
+    }
     std::sort(sorted.begin(), sorted.end(),
               [](const auto* a, const auto* b) { return a->name < b->name; });
     return sorted;
   }
 
   const MixtureOptions options_;
-  std::vector<Component> components_;      // constant after construction
+  std::vector<Component> components_;  // constant after construction
+  // So many of them were there from the beginning; others were added.
+  const size_t num_described_;
   const std::optional<MixturePlan> plan_;  // without a seed
-  // The plan with decisions; nullopt if there are none. Not part of the
-  // fingerprint, as later stages are not.
+  // The plan with decisions; nullopt if there are none. Like components that
+  // were added, not part of the fingerprint, as later stages are not.
   std::optional<MixturePlan> decided_;
 };
 
@@ -273,31 +305,47 @@ absl::Status CheckComponent(const MixtureComponentSpec& component) {
   return absl::OkStatus();
 }
 
+const MixtureNodeRecipe& RecipeOf(const NodeRecipe& mixture) {
+  const auto* const recipe = dynamic_cast<const MixtureNodeRecipe*>(&mixture);
+  PONIENTE_CHECK(recipe != nullptr) << Absl(mixture.kind());
+  return *recipe;
+}
+
 }  // namespace
 
 absl::StatusOr<MixturePlan> PlanOfMixture(
     const NodeRecipe& mixture, std::span<const LengthState> lengths) {
-  const auto* const recipe = dynamic_cast<const MixtureNodeRecipe*>(&mixture);
-  PONIENTE_CHECK(recipe != nullptr) << Absl(mixture.kind());
-  return recipe->PlanFor(lengths);
+  return RecipeOf(mixture).PlanFor(lengths);
 }
 
 absl::StatusOr<std::shared_ptr<const NodeRecipe>> WithDecisions(
     const NodeRecipe& mixture, std::span<const LengthState> lengths,
     std::span<const MixtureDecision> decisions) {
-  const auto* const recipe = dynamic_cast<const MixtureNodeRecipe*>(&mixture);
-  PONIENTE_CHECK(recipe != nullptr) << Absl(mixture.kind());
-  PONIENTE_ASSIGN_OR_RETURN(const MixturePlan plan, recipe->PlanFor(lengths));
+  const MixtureNodeRecipe& recipe = RecipeOf(mixture);
+  PONIENTE_ASSIGN_OR_RETURN(const MixturePlan plan, recipe.PlanFor(lengths));
   PONIENTE_ASSIGN_OR_RETURN(MixturePlan decided, plan.With(decisions));
-  return recipe->Decided(std::move(decided));
+  return recipe.Decided(std::move(decided));
 }
 
 absl::StatusOr<DroppedView> WithDropped(
     const NodeRecipe& mixture, std::string_view component, uint64_t start,
     std::shared_ptr<const DroppedItems> dropped) {
-  const auto* const recipe = dynamic_cast<const MixtureNodeRecipe*>(&mixture);
-  PONIENTE_CHECK(recipe != nullptr) << Absl(mixture.kind());
-  return recipe->Dropped(component, start, std::move(dropped));
+  return RecipeOf(mixture).Dropped(component, start, std::move(dropped));
+}
+
+absl::StatusOr<AddedComponent> WithAdded(const NodeRecipe& mixture,
+                                         std::span<const LengthState> lengths,
+                                         MixtureComponentSpec spec,
+                                         const MixtureDecision& decision) {
+  PONIENTE_RETURN_IF_ERROR(CheckComponent(spec));
+  PONIENTE_ASSIGN_OR_RETURN(std::vector<OrderSpec> orders, OrdersOf(spec));
+  return RecipeOf(mixture).Added(
+      lengths, Component{std::move(spec), std::move(orders)}, decision);
+}
+
+const MixtureComponentSpec* FindComponent(const NodeRecipe& mixture,
+                                          std::string_view name) {
+  return RecipeOf(mixture).Find(name);
 }
 
 bool IsAllPacked(const DatasetNode& node) {

@@ -49,7 +49,7 @@ bool operator==(const LoaderOptions& a, const LoaderOptions& b) {
                  token_type, tensors, documents, loss_weights, prefetch_batches,
                  prefetch_bytes, max_held, waits_for_held, device,
                  widen_on_device, warning_sink, report_every_steps, log_sink,
-                 journal, journal_sink] = options;
+                 journal, journal_sink, component_opener] = options;
     return std::tie(rank, ranks, sharing, context, start_step, last_batch,
                     token_type, tensors, documents, loss_weights,
                     prefetch_batches, prefetch_bytes, max_held, waits_for_held,
@@ -142,8 +142,10 @@ std::vector<LoaderSource> Loader::Core::sources() const {
   return SourcesOf(edition->assembler.tree());
 }
 
-void Loader::Core::WarnOfFallbacks() const {
-  for (const LoaderSource& source : sources()) {
+void Loader::Core::WarnOfFallbacks(size_t first) const {
+  const std::vector<LoaderSource> all = sources();
+  for (size_t i = first; i < all.size(); ++i) {
+    const LoaderSource& source = all[i];
     if (source.fallback_reason.empty()) continue;
     internal::EmitLine(
         options_.warning_sink, "warning: ",
@@ -166,9 +168,11 @@ absl::StatusOr<std::unique_ptr<Loader>> Loader::CreateSteered(
   const std::vector<JournalEntry> entries = options.journal.entries();
   PONIENTE_ASSIGN_OR_RETURN(
       run,
-      internal::Steered(std::move(run), std::span(entries).subspan(in_force)));
+      internal::Steered(std::move(run), std::span(entries).subspan(in_force),
+                        options.component_opener));
   PONIENTE_RETURN_IF_ERROR(internal::CheckBatches(
-      DatasetTree(*run.dataset), *run.dataset, run.schedule, options));
+      DatasetTree(*run.dataset), *run.dataset, run.schedule,
+      Core::WithLossWeights(options, run)));
   std::shared_ptr<Core> core;
   try {
     core = std::make_shared<Core>(std::move(run), std::move(options));

@@ -33,6 +33,7 @@
 #include "loader/metrics/reader_totals.h"
 #include "loader/metrics/thread_times.h"
 #include "loader/offered_batch.h"
+#include "loader/opened_once.h"
 #include "loader/prefetch_window.h"
 #include "poniente/journal.h"
 #include "poniente/loader.h"
@@ -79,12 +80,17 @@ class Loader::Core {
   absl::StatusOr<std::string> State(uint64_t step) const;
   std::string StateAt(uint64_t step) const;  // of a step that is known
   absl::Status Resume(std::string_view state);
-  // Emits a warning for each leaf that is not read by its preferred backend.
-  void WarnOfFallbacks() const;
+  // Emits a warning for each leaf from number `first` on that is not read by
+  // its preferred backend.
+  void WarnOfFallbacks(size_t first = 0) const;
 
   std::vector<LoaderSource> sources() const;
   const Schedule& schedule() const { return Current()->run.schedule; }
   const DatasetTree& tree() const { return Current()->assembler.tree(); }
+
+  // Returns the options for a run to which sources were added.
+  static LoaderOptions WithLossWeights(const LoaderOptions& options,
+                                       const internal::SteeredRun& run);
 
  private:
   // The run as it is between two changes.
@@ -92,7 +98,10 @@ class Loader::Core {
     Edition(internal::SteeredRun steered, const LoaderOptions& options,
             const std::shared_ptr<internal::SlotRing>& slots)
         : run(std::move(steered)),
-          assembler(run.dataset, run.schedule, options, slots) {}
+          assembler(run.dataset, run.schedule,
+                    run.loss_weights.empty() ? options
+                                             : WithLossWeights(options, run),
+                    slots) {}
 
     const internal::SteeredRun run;
     const internal::BatchAssembler assembler;
@@ -191,10 +200,18 @@ class Loader::Core {
   absl::StatusOr<Place> EarliestPlace(const RunChange& change,
                                       const SteerOptions& options) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Returns the change, with the fingerprint of what it adds.
+  absl::StatusOr<RunChange> Opened(const RunChange& change) const;
   // Returns the journal's line of a change at this place, or where the last one
   // holds if that is later.
   absl::StatusOr<std::string> LineAt(const RunChange& change,
                                      const Place& place) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(steering_mu_);
+  // Returns its line if it is decided now. `holds_back`: from then on, hands
+  // out no step that it might reach; for the time of a HeldBack.
+  absl::StatusOr<std::string> LineNow(const RunChange& change,
+                                      const SteerOptions& options,
+                                      bool holds_back)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(steering_mu_);
   struct ChangedRun {
     internal::SteeredRun run;
@@ -203,12 +220,14 @@ class Loader::Core {
   absl::StatusOr<ChangedRun> Changed(const Edition& edition,
                                      const JournalEntry& entry) const;
   // Adds a line to the journal, and takes it into effect. Returns the first
-  // step that it changes.
-  absl::StatusOr<uint64_t> SteerBy(std::string_view line)
+  // step that it changes. Sets `is_late` if such a step has been handed out.
+  absl::StatusOr<uint64_t> SteerBy(std::string_view line,
+                                   bool* is_late = nullptr)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(steering_mu_);
   // Hands out no step from `step` on until LetGo(). FailedPrecondition if one
   // has been handed out.
-  absl::Status HoldBack(uint64_t step, const JournalEntry& entry);
+  absl::Status HoldBack(uint64_t step, const JournalEntry& entry,
+                        bool* is_late);
   void LetGo();
   class HeldBack;
   void Adopt(EditionPtr edition, uint64_t step);
@@ -231,7 +250,7 @@ class Loader::Core {
 
   // Used on any thread, except reports_: only the Next() in progress uses it.
   internal::LoaderCounters counters_;
-  const internal::ReaderTotals readers_;
+  internal::ReaderTotals readers_;
   internal::LoaderReports reports_;
 
   boost::asio::io_context context_{1};
@@ -263,6 +282,8 @@ class Loader::Core {
   bool is_offered_ ABSL_GUARDED_BY(mu_) = false;
   // The step from which none is handed out while a change takes effect.
   std::optional<uint64_t> held_back_ ABSL_GUARDED_BY(mu_);
+
+  internal::OpenedOnce opener_;  // used on any thread
 
   // Held while a change is made. Before mu_.
   mutable internal::Mutex steering_mu_;

@@ -44,6 +44,7 @@ Loader::Core::Core(internal::SteeredRun run, LoaderOptions options)
       work_(asio::make_work_guard(context_)),
       window_(options_.start_step, options_.prefetch_batches,
               options_.prefetch_bytes),
+      opener_(options_.component_opener),
       journal_(options_.journal) {
   counters_.MovedTo(options_.start_step);
   if (options_.waits_for_held) {

@@ -26,6 +26,11 @@ uint64_t StepOf(const Schedule& schedule, uint64_t sample) {
   return has_it ? schedule.StepOf(sample) : schedule.steps();
 }
 
+// Whether a change takes more than about a millisecond to compute.
+bool TakesLong(RunChange::Kind kind) {
+  return kind == RunChange::Kind::kDrop || kind == RunChange::Kind::kAdd;
+}
+
 }  // namespace
 
 // Lets steps go again that are held back while a change takes effect, however
@@ -54,16 +59,40 @@ absl::StatusOr<Loader::Core::Place> Loader::Core::EarliestPlace(
 absl::StatusOr<std::string> Loader::Core::Propose(
     const RunChange& change, const SteerOptions& options) const {
   MutexLock steering(&steering_mu_);
+  PONIENTE_ASSIGN_OR_RETURN(const RunChange opened, Opened(change));
   absl::StatusOr<Place> place;
   {
     MutexLock lock(&mu_);
-    place = EarliestPlace(change, options);
+    place = EarliestPlace(opened, options);
   }
   if (!place.ok()) return place.status();
-  PONIENTE_ASSIGN_OR_RETURN(std::string line, LineAt(change, *place));
+  PONIENTE_ASSIGN_OR_RETURN(std::string line, LineAt(opened, *place));
   PONIENTE_ASSIGN_OR_RETURN(const JournalEntry entry, journal_.Check(line));
   PONIENTE_RETURN_IF_ERROR(Changed(*Current(), entry).status());
   return line;
+}
+
+absl::StatusOr<RunChange> Loader::Core::Opened(const RunChange& change) const {
+  if (change.kind != RunChange::Kind::kAdd) return change;
+  PONIENTE_RETURN_IF_ERROR(ToText(change).status());
+  PONIENTE_ASSIGN_OR_RETURN(const OpenedComponent opened, opener_.Open(change));
+  RunChange printed = change;
+  printed.fingerprint = opened.part.component.dataset->fingerprint();
+  if (change.fingerprint != 0) {
+    // Compares them.
+    PONIENTE_RETURN_IF_ERROR(
+        internal::OpenAdded(change, [&opened](const RunChange&) {
+          return opened;
+        }).status());
+  }
+  return printed;
+}
+
+LoaderOptions Loader::Core::WithLossWeights(const LoaderOptions& options,
+                                            const internal::SteeredRun& run) {
+  LoaderOptions all = options;
+  all.loss_weights.insert(run.loss_weights.begin(), run.loss_weights.end());
+  return all;
 }
 
 absl::StatusOr<std::string> Loader::Core::LineAt(const RunChange& change,
@@ -73,11 +102,27 @@ absl::StatusOr<std::string> Loader::Core::LineAt(const RunChange& change,
   return journal_.LineOf(change, std::max(place.sample, last), place.step);
 }
 
+absl::StatusOr<std::string> Loader::Core::LineNow(const RunChange& change,
+                                                  const SteerOptions& options,
+                                                  bool holds_back) {
+  absl::StatusOr<Place> place;
+  {
+    MutexLock lock(&mu_);
+    place = EarliestPlace(change, options);
+    // Nobody is handed a step of it from here on.
+    if (holds_back) held_back_ = FreeStep(options);
+  }
+  if (!place.ok()) return place.status();
+  return LineAt(change, *place);
+}
+
 absl::StatusOr<Loader::Core::ChangedRun> Loader::Core::Changed(
     const Edition& edition, const JournalEntry& entry) const {
-  PONIENTE_ASSIGN_OR_RETURN(
-      internal::SteeredRun run,
-      internal::Steered(edition.run, std::span(&entry, 1)));
+  PONIENTE_ASSIGN_OR_RETURN(internal::SteeredRun run,
+                            internal::Steered(edition.run, std::span(&entry, 1),
+                                              [this](const RunChange& change) {
+                                                return opener_.Open(change);
+                                              }));
   uint64_t step = StepOf(run.schedule, entry.sample);
   if (!run.schedule.Has(step)) {
     return absl::FailedPreconditionError(absl::StrCat(
@@ -89,8 +134,13 @@ absl::StatusOr<Loader::Core::ChangedRun> Loader::Core::Changed(
   if (entry.change.kind == RunChange::Kind::kExtend) {
     step = std::min(step, edition.run.schedule.steps());
   }
-  // Of what Create() checks, nothing else can have changed.
   const DatasetTree tree(*run.dataset);
+  if (entry.change.kind == RunChange::Kind::kAdd) {
+    PONIENTE_RETURN_IF_ERROR(internal::CheckBatches(
+        tree, *run.dataset, run.schedule, WithLossWeights(options_, run)));
+    return ChangedRun{std::move(run), step};
+  }
+  // Of what Create() checks, nothing else can have changed.
   PONIENTE_RETURN_IF_ERROR(tree.CheckEpochs(run.schedule.samples()));
   // A mixture below the root may reach a change of length elsewhere.
   if (run.schedule.stretches().size() > 1) {
@@ -110,26 +160,31 @@ absl::StatusOr<uint64_t> Loader::Core::Steer(std::string_view line) try {
 absl::StatusOr<uint64_t> Loader::Core::Steer(const RunChange& change,
                                              const SteerOptions& options) try {
   MutexLock steering(&steering_mu_);
-  const HeldBack held_back(this);
-  absl::StatusOr<Place> place;
-  {
-    MutexLock lock(&mu_);
-    place = EarliestPlace(change, options);
-    // Nobody is handed a step of it from here on.
-    held_back_ = FreeStep(options);
+  // What it adds is opened while steps are handed out.
+  PONIENTE_ASSIGN_OR_RETURN(const RunChange opened, Opened(change));
+  if (TakesLong(change.kind)) {
+    // Perhaps it is ready before the first step that it changes is asked for.
+    PONIENTE_ASSIGN_OR_RETURN(const std::string line,
+                              LineNow(opened, options, /*holds_back=*/false));
+    bool is_late = false;
+    auto steered = SteerBy(line, &is_late);
+    if (!is_late) return steered;
   }
-  if (!place.ok()) return place.status();
-  PONIENTE_ASSIGN_OR_RETURN(const std::string line, LineAt(change, *place));
+  const HeldBack held_back(this);
+  PONIENTE_ASSIGN_OR_RETURN(const std::string line,
+                            LineNow(opened, options, /*holds_back=*/true));
   return SteerBy(line);
 } catch (...) {
   return internal::StatusFromException(std::current_exception());
 }
 
-absl::Status Loader::Core::HoldBack(uint64_t step, const JournalEntry& entry) {
+absl::Status Loader::Core::HoldBack(uint64_t step, const JournalEntry& entry,
+                                    bool* is_late) {
   MutexLock lock(&mu_);
   if (is_closed_) return internal::LoaderClosed();
   const uint64_t free = FreeStep();
   if (step < free) {
+    if (is_late != nullptr) *is_late = true;
     return absl::FailedPreconditionError(absl::StrCat(
         "change ", entry.number, " holds from sample ", entry.sample,
         " on, which is in step ", step, ", but rank ", options_.rank,
@@ -162,7 +217,8 @@ void Loader::Core::Adopt(EditionPtr edition, uint64_t step) {
   PostCancelStale();
 }
 
-absl::StatusOr<uint64_t> Loader::Core::SteerBy(std::string_view line) {
+absl::StatusOr<uint64_t> Loader::Core::SteerBy(std::string_view line,
+                                               bool* is_late) {
   PONIENTE_ASSIGN_OR_RETURN(const JournalEntry entry, journal_.Check(line));
   const EditionPtr before = Current();
   // A line that has come before, from this process or another.
@@ -173,13 +229,20 @@ absl::StatusOr<uint64_t> Loader::Core::SteerBy(std::string_view line) {
   auto edition =
       std::make_shared<const Edition>(std::move(changed.run), options_, slots_);
   const HeldBack held_back(this);
-  PONIENTE_RETURN_IF_ERROR(HoldBack(changed.step, entry));
+  PONIENTE_RETURN_IF_ERROR(HoldBack(changed.step, entry, is_late));
   // Nothing holds that a process which is killed now would not find again.
   if (options_.journal_sink) {
     PONIENTE_RETURN_IF_ERROR(options_.journal_sink(line));
   }
   PONIENTE_RETURN_IF_ERROR(journal_.Append(line).status());
+  const bool adds = entry.change.kind == RunChange::Kind::kAdd;
+  if (adds) {
+    counters_.AddSources(edition->assembler.tree().leaves());
+    readers_.Add(edition->assembler.tree());
+    opener_.Forget();
+  }
   Adopt(std::move(edition), changed.step);
+  if (adds) WarnOfFallbacks(before->assembler.tree().leaves().size());
   return changed.step;
 }
 

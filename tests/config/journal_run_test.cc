@@ -12,6 +12,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <memory>
 #include <random>
 #include <sstream>
@@ -60,6 +61,7 @@ class JournalRunTest : public ::testing::Test {
     testing::WriteDocuments(dir_.path("a"), 0, 10000);
     WriteStore(dir_.path("b"), 1, 777);
     testing::WriteDocuments(dir_.path("c"), 2, 3000);
+    testing::WriteDocuments(dir_.path("d"), 3, 2000);
     std::ofstream(dir_.path("run.toml")) << R"(
 [data]
 seed = 7
@@ -106,6 +108,13 @@ c = { path = "c", weight = 1 }
     const uint64_t number = (hash >> 32) % 100;
     if (hash % 16 == 1) {
       return RunChange::DropDocuments("a", {{number, number + 2}}, "request");
+    }
+    if (hash % 16 == 3) {
+      RunChange change = RunChange::Add(
+          absl::StrCat("new", step),
+          absl::StrCat("{path = \"d\", weight = ", weight(8) / 8, "}"));
+      if (hash % 32 == 3) change.path = "mixed";
+      return change;
     }
     if (hash % 16 == 2)
       return RunChange::DropItems("mixed/c", {{number, number + 1}});
@@ -306,11 +315,12 @@ TEST_F(JournalRunTest, KilledAroundChangesItIsTheSameRun) {
   EXPECT_EQ(Content(dir_.path("run.journal")), journal);
   EXPECT_EQ(Content(dir_.path("log")), log);
   EXPECT_GT(Open().journal().size(), 100u);
-  int drops = 0;
+  std::map<RunChange::Kind, int> kinds;
   for (const JournalEntry& entry : Open().journal().entries()) {
-    drops += entry.change.kind == RunChange::Kind::kDrop;
+    ++kinds[entry.change.kind];
   }
-  EXPECT_GT(drops, 5);
+  EXPECT_GT(kinds[RunChange::Kind::kDrop], 5);
+  EXPECT_GT(kinds[RunChange::Kind::kAdd], 5);
 }
 
 TEST_F(JournalRunTest, DroppedDocumentsAreReadNoMore) {

@@ -57,7 +57,7 @@ RunChange AnyChange(std::mt19937_64& random) {
         {begin, begin + 1 + random() % (random() % 2 == 0 ? 1 : 9)});
     begin = ranges.back().end;
   }
-  switch (random() % 6) {
+  switch (random() % 7) {
     case 0:
       for (uint64_t i = 1 + random() % 5; i > 0; --i) {
         change.weights[text()] = number();
@@ -77,6 +77,14 @@ RunChange AnyChange(std::mt19937_64& random) {
     case 4:
       change = RunChange::DropItems("", ranges);
       break;
+    case 5: {
+      constexpr const char* kTables[] = {
+          "{}", "{weight = 0.2, path = \"for}um\\\"{\"}",
+          "{ flat = {a = {path = 'x}\\'}, \"b c\" = {tokens = 5}} }"};
+      change = RunChange::Add(text() + "n", kTables[random() % 3]);
+      change.fingerprint = random() % 2 * random();
+      break;
+    }
     default:
       change = RunChange::Extend(1 + random());
   }
@@ -206,6 +214,33 @@ TEST(JournalTest, WhatSaysNothingIsRefused) {
               StatusIs(kInvalid, HasSubstr("no range")));
   EXPECT_THAT(refused(RunChange::DropItems("a", {{0, UINT64_MAX}})),
               StatusIs(kInvalid, HasSubstr("more than 268435456")));
+  EXPECT_THAT(refused(RunChange::Add("", "{}")),
+              StatusIs(kInvalid, HasSubstr("has a name")));
+  for (const char* const table :
+       {"", "x", "{", "{}x", "{\n}", "{a = \"}\"", "{a = '\\'}'"}) {
+    EXPECT_THAT(refused(RunChange::Add("a", table)),
+                StatusIs(kInvalid, HasSubstr("one inline table")))
+        << table;
+  }
+}
+
+TEST(JournalTest, WhatIsAddedIsOneTable) {
+  const char* const text =
+      "add of \"small\" \"forum\" {path = \"a } b\", take = 3} is "
+      "00000000000000ff why \"week three\"";
+  const auto change = ParseChange(text);
+  ASSERT_THAT(change, IsOk());
+  EXPECT_EQ(change->path, "small");
+  EXPECT_EQ(change->components, std::vector<std::string>{"forum"});
+  EXPECT_EQ(change->description, "{path = \"a } b\", take = 3}");
+  EXPECT_EQ(change->fingerprint, 255u);
+  EXPECT_EQ(ToText(*change).value(), text);
+  for (const char* const wrong :
+       {"add {}", "add \"a\"", "add \"a\" {", "add \"a\" {} is 5",
+        "add \"a\" {} is 00000000000000fg", "add \"a\" {} is 0000000000000000",
+        "add \"a\" \"b\" {}", "add \"a\" {}why \"b\""}) {
+    EXPECT_THAT(ParseChange(wrong), StatusIs(kInvalid, HasSubstr(""))) << wrong;
+  }
 }
 
 TEST(JournalTest, RangesThatAreDroppedAreJoined) {
@@ -238,7 +273,7 @@ TEST(JournalTest, TheExampleOfTheDocsIsRead) {
   const auto journal = Journal::Parse(bytes, "docs/journal.md");
   ASSERT_THAT(journal, IsOk());
   const std::vector<JournalEntry> entries = journal->entries();
-  ASSERT_EQ(entries.size(), 6u);
+  ASSERT_EQ(entries.size(), 7u);
   EXPECT_EQ(entries[0],
             (JournalEntry{1, 20480, 312,
                           RunChange::Weights({{"code", 0.4}, {"web", 0.35}},
@@ -257,6 +292,10 @@ TEST(JournalTest, TheExampleOfTheDocsIsRead) {
             (JournalEntry{6, 135168, 2100,
                           RunChange::DropDocuments("web", {{17, 18}, {20, 26}},
                                                    "request 31")}));
+  RunChange added = RunChange::Add(
+      "forum2", "{ weight = 0.2, path = \"stores/forum2\" }", "week three");
+  added.fingerprint = 0x5d0c9d8ad24f7b11;
+  EXPECT_EQ(entries[6], (JournalEntry{7, 167936, 2600, added}));
 }
 
 }  // namespace

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "poniente/extend/opened_component.h"
 #include "poniente/flat_mixture.h"
 #include "poniente/journal.h"
 #include "poniente/loader.h"
@@ -79,9 +80,19 @@ struct SteeredTree {
   }
 
   std::unique_ptr<Loader> Open(LoaderOptions options = {}) const {
+    options.component_opener = OpenNew;
     auto loader = Loader::Create(Root(), Plan(), std::move(options));
     EXPECT_THAT(loader, IsOk());
     return *std::move(loader);
+  }
+
+  // Opens what RandomChange() adds.
+  static absl::StatusOr<OpenedComponent> OpenNew(const RunChange& change) {
+    OpenedComponent opened;
+    opened.part.component = {.name = change.components[0],
+                             .dataset = CountingWindows(30, kSeqLen, 13),
+                             .weight = change.path.empty() ? 0.2 : 1};
+    return opened;
   }
 
   ScheduleOptions schedule;
@@ -127,9 +138,16 @@ RunChange RandomChange(std::mt19937_64& random) {
   const auto weight = [&random] {
     return static_cast<double>(1 + random() % 9);
   };
-  switch (random() % 5) {
+  switch (random() % 8) {
     case 0:
       return RunChange::Temperature(0.5 + static_cast<double>(random() % 4));
+    case 2: {
+      const uint64_t item = random() % 300;
+      return RunChange::DropItems("web", {{item, item + 1}});
+    }
+    case 3:
+      return Of(random() % 2 == 0 ? "" : "mixed",
+                RunChange::Add(absl::StrCat("new-", random()), "{}", "odd"));
     case 1:
       return Of("mixed",
                 RunChange::Weights({{"x", weight()}, {"y", weight()}}, "odd"));

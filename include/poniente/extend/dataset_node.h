@@ -51,6 +51,10 @@ struct NamedNode {
   // The view has the sources of the view before it, without some of their
   // items: its leaves count as the same (DatasetTree::leaves()).
   bool shares_sources = false;
+  // Above 0 for a component that a mixture got while it was read: the number of
+  // the change. Its leaves come behind all that were there before it
+  // (DatasetTree::leaves()), and it is not part of the mixture's fingerprint.
+  uint64_t added = 0;
 };
 
 // What a node is without its children. Comparing identities shows where a tree

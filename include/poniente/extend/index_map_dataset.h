@@ -33,8 +33,9 @@ struct NamedDataset {
   // Number of the view, for a component of a mixture with several views of the
   // same name; otherwise 0.
   uint32_t view = 0;
-  // See NamedNode.
+  // See NamedNode, for both.
   bool shares_sources = false;
+  uint64_t added = 0;
 };
 
 // An index map, and whether it is final: no length can change it any more.
@@ -205,8 +206,8 @@ class IndexMapDataset : public AsyncDataset<T> {
     std::vector<NamedNode> nodes;
     nodes.reserve(children_.size());
     for (const NamedDataset<T>& child : children_) {
-      nodes.push_back(
-          {child.name, child.dataset.get(), child.view, child.shares_sources});
+      nodes.push_back({child.name, child.dataset.get(), child.view,
+                       child.shares_sources, child.added});
     }
     return nodes;
   }

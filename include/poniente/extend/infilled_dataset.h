@@ -38,6 +38,8 @@ struct InfilledSource {
   // Rates from later samples on, in place of options.rate; by ascending start,
   // all above 0.
   std::vector<InfillingRate> rates = {};
+  // It was added while the run went on, so it is not part of the fingerprint.
+  bool is_added = false;
 
   friend bool operator==(const InfilledSource&,
                          const InfilledSource&) = default;
@@ -172,6 +174,10 @@ class InfilledDataset final : public AsyncDataset<TokenWindow> {
   // Returns the same node over another dataset with the same leaves. REQUIRES:
   // it has the seed of the child.
   DatasetPtr<TokenWindow> Over(DatasetPtr<TokenWindow> child) const;
+  // Does the same for a dataset with further leaves, of which these sources are
+  // infilled, too. Errors as Create().
+  absl::StatusOr<DatasetPtr<TokenWindow>> Over(
+      DatasetPtr<TokenWindow> child, std::vector<InfilledSource> further) const;
 
   // Returns what a sample serves, in order: its pieces, and padding. Empty if
   // its leaf does not know its documents. May read, and block meanwhile. Errors

@@ -5,7 +5,9 @@
 #include "poniente/config.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <iostream>
+#include <map>
 #include <set>
 #include <string>
 #include <string_view>
@@ -22,6 +24,7 @@
 #include "cli/screen/json.h"
 #include "cli/screen/table.h"
 #include "config/parse/config_keys.h"
+#include "poniente/dataset_tree.h"
 #include "poniente/packing.h"
 #include "poniente/token_source.h"
 #include "store/manifest/manifest.h"
@@ -193,8 +196,11 @@ std::string KindOf(const ConfigSource& source) {
   return std::string(source.data->format());
 }
 
-void AddRows(const Config& config, const DatasetNode& node,
-             const std::string& name, int depth, size_t* leaf, Rows* rows) {
+// The sources by the leaves that read them.
+using SourceOfLeaf = std::map<const DatasetNode*, const ConfigSource*>;
+
+void AddRows(const SourceOfLeaf& sources, const DatasetNode& node,
+             const std::string& name, int depth, Rows* rows) {
   std::string what = node.name();
   const DatasetNode* shown = &node;
   while (IsPassedThrough(*shown)) {
@@ -205,7 +211,7 @@ void AddRows(const Config& config, const DatasetNode& node,
   }
   std::string where;
   if (shown->children().empty()) {
-    const ConfigSource& source = config.sources()[(*leaf)++];
+    const ConfigSource& source = *sources.at(shown);
     const std::string kind = KindOf(source);
     what = shown == &node ? kind : absl::StrCat(what, " of ", kind);
     if (PackedItemsOf(*shown) != nullptr) what = absl::StrCat("packed ", kind);
@@ -216,7 +222,12 @@ void AddRows(const Config& config, const DatasetNode& node,
                    what, Length(node), where});
   for (const NamedNode& child : shown->children()) {
     if (child.shares_sources) continue;
-    AddRows(config, *child.node, child.name, depth + 1, leaf, rows);
+    const size_t row = rows->size();
+    AddRows(sources, *child.node, child.name, depth + 1, rows);
+    if (child.added == 0) continue;
+    std::string& about = (*rows)[row][3];
+    absl::StrAppend(&about, about.empty() ? "" : ", ", "added by change ",
+                    child.added);
   }
 }
 
@@ -282,8 +293,12 @@ void PrintTree(const Config& config, const std::string& path) {
             << Plural(schedule.stages().size(), "stage") << ", "
             << Plural(config.sources().size(), "source") << "\n\n";
   Rows rows = {{"node", "kind", "items per epoch", "source"}};
-  size_t leaf = 0;
-  AddRows(config, *config.dataset(), "data", 0, &leaf, &rows);
+  const DatasetTree tree(*config.dataset());
+  SourceOfLeaf sources;
+  for (size_t l = 0; l < tree.leaves().size(); ++l) {
+    sources[tree.leaves()[l].node] = &config.sources()[l];
+  }
+  AddRows(sources, *config.dataset(), "data", 0, &rows);
   PrintTable(rows);
   PrintThresholds(config);
 }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "config/run_nodes.h"
 #include "config/write/eval_writer.h"
 #include "config/write/node_options_writer.h"
@@ -40,6 +41,11 @@ uint64_t DeclaredTokens(const Run& run, const DatasetNode* dataset) {
   if (dataset == nullptr) return 1;
   return std::clamp(TokensOfDataset(run, *dataset).value_or(kMaxSamples),
                     uint64_t{1}, kMaxSamples);
+}
+
+bool HasUse(const Node& node) {
+  return node.kind == NodeKind::kUse ||
+         std::any_of(node.children.begin(), node.children.end(), HasUse);
 }
 
 class RunWriter {
@@ -89,6 +95,39 @@ class RunWriter {
     }
     while (line.ends_with(' ') || line.ends_with(',')) line.pop_back();
     return line;
+  }
+
+  // A node, and everything below it, in an inline table.
+  std::string WriteInline(const Node& node, NodePosition at, Keys keys) {
+    AddOwn(node, at, &keys);
+    const bool is_mixture = node.kind == NodeKind::kMixture;
+    Keys named;
+    std::vector<std::string> parts;
+    for (const Node& child : node.children) {
+      Keys own;
+      if (node.kind == NodeKind::kConcat) {
+        if (!child.name.empty()) own.AddText("name", child.name);
+        parts.push_back(
+            WriteInline(child, NodePosition::kOther, std::move(own)));
+      } else {
+        named.Add(child.name, WriteInline(child,
+                                          is_mixture ? NodePosition::kComponent
+                                                     : NodePosition::kOther,
+                                          Keys()));
+      }
+    }
+    const auto list = [](const std::vector<std::string>& tables) {
+      return absl::StrCat("[", absl::StrJoin(tables, ", "), "]");
+    };
+    if (!parts.empty()) keys.Add("concat", list(parts));
+    if (!named.empty())
+      keys.Add(is_mixture ? "mixture" : "flat", named.Inline());
+    std::vector<std::string> stages;
+    for (const RunStage& stage : node.stages) {
+      stages.push_back(InlineStage(stage));
+    }
+    if (!stages.empty()) keys.Add("stages", list(stages));
+    return keys.Inline();
   }
 
  private:
@@ -337,13 +376,18 @@ class RunWriter {
     }
   }
 
+  // What a node states itself.
+  void AddOwn(const Node& node, NodePosition at, Keys* keys) {
+    if (node.weight.has_value()) keys->Add("weight", Float(*node.weight));
+    keys->AddIf("max_epochs", node.max_epochs);
+    AddKind(node, keys);
+    AddModifiers(node, at, keys);
+  }
+
   // Its keys, after those already in `keys`, then the tables below it.
   void WriteNode(const std::string& path, const Node& node, NodePosition at,
                  Keys keys, std::string* text, bool is_part = false) {
-    if (node.weight.has_value()) keys.Add("weight", Float(*node.weight));
-    keys.AddIf("max_epochs", node.max_epochs);
-    AddKind(node, &keys);
-    AddModifiers(node, at, &keys);
+    AddOwn(node, at, &keys);
     absl::StrAppend(text, text->empty() ? "" : "\n", is_part ? "[[" : "[", path,
                     is_part ? "]]\n" : "]\n", keys.Lines());
     const bool is_mixture = node.kind == NodeKind::kMixture;
@@ -416,6 +460,17 @@ std::string ToResolvedToml(const Run& run, const Schedule& schedule) {
 
 std::string ToStatedToml(const Run& run) {
   return RunWriter(run, nullptr).Write();
+}
+
+absl::StatusOr<std::string> InlineText(const Node& component) {
+  if (HasUse(component)) {
+    return absl::InvalidArgumentError(
+        "a component that is added cannot use nodes by name: state them in "
+        "place of Use()");
+  }
+  const Run run;
+  return RunWriter(run, nullptr)
+      .WriteInline(component, NodePosition::kComponent, Keys());
 }
 
 std::string EvalText(const RunEval& eval) {

@@ -6,6 +6,7 @@
 
 #include <string>
 
+#include "absl/status/statusor.h"
 #include "poniente/run.h"
 #include "poniente/schedule.h"
 
@@ -26,6 +27,10 @@ std::string ToStatedToml(const Run& run);
 // Returns an evaluation in one line, with what it states: "[data.eval.e]
 // held_out = true, max_samples = 5". Nodes that it uses follow.
 std::string EvalText(const RunEval& eval);
+
+// Returns a component of a mixture, and everything below it, as an inline table
+// with what it states. InvalidArgument if it uses nodes by name.
+absl::StatusOr<std::string> InlineText(const Node& component);
 
 }  // namespace poniente::internal
 

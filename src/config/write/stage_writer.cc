@@ -75,6 +75,10 @@ std::string NestedStage(const std::string& path, const Run& run,
   return Table(path + ".stages", StatedStage(stage));
 }
 
+std::string InlineStage(const RunStage& stage) {
+  return StatedStage(stage).Inline();
+}
+
 std::string StatedStages(const Run& run) {
   std::string text;
   for (const RunStage& stage : run.stages) {

@@ -22,6 +22,8 @@ std::string ResolvedStages(const Run& run, const Schedule& schedule);
 // is not null, at the steps and samples where that puts it.
 std::string NestedStage(const std::string& path, const Run& run,
                         const Schedule* schedule, const RunStage& stage);
+// Returns a stage as it is stated, as an inline table.
+std::string InlineStage(const RunStage& stage);
 
 }  // namespace poniente::internal
 

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "dataset/steering/change_places.h"
@@ -54,6 +55,8 @@ absl::Status NoMixture(const DatasetNode& node, std::string_view name,
 struct MixtureChanges {
   std::span<const JournalEntry> entries;
   std::vector<std::string> path;  // to the mixture
+  // What the only entry adds; null for other kinds.
+  const ComponentWithViews<TokenWindow>* added = nullptr;
 };
 
 MixtureDecision DecisionOf(const JournalEntry& entry, uint64_t start) {
@@ -72,9 +75,38 @@ MixtureDecision DecisionOf(const JournalEntry& entry, uint64_t start) {
       break;
     case Kind::kExtend:
     case Kind::kDrop:
+    case Kind::kAdd:
       break;
   }
   return decision;
+}
+
+// Whether consecutive changes of these kinds are made in one step.
+bool SharesStep(Kind kind) {
+  return kind == Kind::kWeights || kind == Kind::kTemperature ||
+         kind == Kind::kRetire;
+}
+
+// Returns the mixture with the component that the only entry adds.
+absl::StatusOr<Tokens> WithAdded(const Mixture& mixture, bool is_root,
+                                 const MixtureChanges& changes,
+                                 uint64_t served) {
+  const JournalEntry& entry = changes.entries.front();
+  PONIENTE_ASSIGN_OR_RETURN(const MixturePlan plan, mixture.plan());
+  const bool is_fixed =
+      !changes.added->views.empty() || changes.added->component.max_epochs;
+  if (!is_root && is_fixed) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "'", changes.added->component.name,
+        "' is added to a mixture below the root, which cannot have ",
+        changes.added->component.max_epochs
+            ? "max_epochs: it must not end"
+            : "packed windows of several lengths",
+        "; add it to the root mixture"));
+  }
+  const uint64_t start = is_root ? served : BeginOf(plan, entry.change, served);
+  return mixture.WithAdded(*changes.added, DecisionOf(entry, start),
+                           entry.number);
 }
 
 // Returns the mixture under the changes that are about itself. A mixture below
@@ -116,6 +148,9 @@ absl::StatusOr<Tokens> Changed(const Tokens& node, size_t depth,
     if (first.kind == Kind::kDrop) {
       return absl::InvalidArgumentError(absl::StrCat(
           "'", Absl(name), "' is a mixture; name one of its sources"));
+    }
+    if (first.kind == Kind::kAdd) {
+      return WithAdded(*mixture, is_root, changes, served.front());
     }
     return Decided(*mixture, is_root, changes, served);
   }
@@ -173,12 +208,28 @@ absl::Status CheckEnd(const SteeredRun& before, const SteeredRun& run,
       "(stop_rule = \"restart\")"));
 }
 
-absl::Status ChangeMixture(const MixtureChanges& changes, SteeredRun* run) {
+// Puts what fills documents in the middle above the changed mixture again, also
+// for sources that were added.
+absl::StatusOr<Tokens> Infilled(const InfilledDataset& infilled, Tokens changed,
+                                std::vector<InfilledSource> added) {
+  if (added.empty()) return infilled.Over(std::move(changed));
+  for (InfilledSource& source : added) source.is_added = true;
+  return infilled.Over(std::move(changed), std::move(added));
+}
+
+// `opened`: what the entry adds; null for other kinds.
+absl::Status ChangeMixture(const MixtureChanges& changes,
+                           const OpenedComponent* opened, SteeredRun* run) {
   std::vector<uint64_t> starts;
   std::vector<MixtureDecision> decisions;
   for (const JournalEntry& entry : changes.entries) {
     starts.push_back(entry.sample);
     decisions.push_back(DecisionOf(entry, entry.sample));
+  }
+  if (opened != nullptr) {
+    const MixtureComponent<TokenWindow>& component = opened->part.component;
+    decisions[0].added = {component.name, component.weight,
+                          component.dataset->CurrentLength()};
   }
   // What fills documents in the middle stays above the mixture.
   const InfilledDataset* const infilled = InfilledOf(*run->dataset);
@@ -186,11 +237,22 @@ absl::Status ChangeMixture(const MixtureChanges& changes, SteeredRun* run) {
       Changed(infilled == nullptr ? run->dataset : infilled->child(), 0,
               changes, starts);
   if (changed.ok() && infilled != nullptr) {
-    changed = infilled->Over(*std::move(changed));
+    changed = Infilled(
+        *infilled, *std::move(changed),
+        opened == nullptr ? std::vector<InfilledSource>() : opened->infilled);
+  } else if (changed.ok() && opened != nullptr && !opened->infilled.empty()) {
+    changed = absl::InvalidArgumentError(absl::StrCat(
+        "'", opened->infilled[0].path,
+        "' is to be filled in the middle, but no source of the run is: the "
+        "run must begin with one"));
   }
   if (!changed.ok()) {
-    return Prepend(changed.status(),
-                   absl::StrCat("change ", changes.entries.front().number));
+    const std::string change =
+        absl::StrCat("change ", changes.entries.front().number);
+    // Errors of a decision have its label already.
+    const bool is_labelled = absl::StartsWith(changed.status().message(),
+                                              absl::StrCat(change, " at "));
+    return is_labelled ? changed.status() : Prepend(changed.status(), change);
   }
   run->dataset = *std::move(changed);
   if (!changes.path.empty()) return absl::OkStatus();
@@ -198,10 +260,49 @@ absl::Status ChangeMixture(const MixtureChanges& changes, SteeredRun* run) {
   return absl::OkStatus();
 }
 
+absl::Status Add(const JournalEntry& entry, const ComponentOpener& open,
+                 MixtureChanges changes, SteeredRun* run) {
+  absl::StatusOr<OpenedComponent> opened = OpenAdded(entry.change, open);
+  if (!opened.ok()) return Prepend(opened.status(), LabelOf(entry));
+  changes.added = &opened->part;
+  PONIENTE_RETURN_IF_ERROR(ChangeMixture(changes, &*opened, run));
+  run->loss_weights.insert(opened->loss_weights.begin(),
+                           opened->loss_weights.end());
+  return absl::OkStatus();
+}
+
 }  // namespace
 
+absl::StatusOr<OpenedComponent> OpenAdded(const RunChange& change,
+                                          const ComponentOpener& open) {
+  const std::string& name = change.components.at(0);
+  if (!open) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "'", name,
+        "' cannot be opened: set LoaderOptions::component_opener, or describe "
+        "the run by a configuration"));
+  }
+  PONIENTE_ASSIGN_OR_RETURN(OpenedComponent opened, open(change));
+  const MixtureComponent<TokenWindow>& component = opened.part.component;
+  if (component.dataset == nullptr || component.name != name) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "'", name, "' is to be added, but component_opener returned ",
+        component.dataset == nullptr ? "no dataset"
+                                     : absl::StrCat("'", component.name, "'")));
+  }
+  const uint64_t print = component.dataset->fingerprint();
+  if (change.fingerprint == 0 || change.fingerprint == print) return opened;
+  return absl::FailedPreconditionError(absl::StrCat(
+      "'", name,
+      "' is other data now than when it was added: its fingerprint is ",
+      absl::Hex(print, absl::kZeroPad16), ", that of the change is ",
+      absl::Hex(change.fingerprint, absl::kZeroPad16),
+      "; put back the files that it had, or open it with the same settings"));
+}
+
 absl::StatusOr<SteeredRun> Steered(SteeredRun run,
-                                   std::span<const JournalEntry> entries) {
+                                   std::span<const JournalEntry> entries,
+                                   const ComponentOpener& open) {
   for (const JournalEntry& entry : entries) {
     if (entry.sample < kMaxSamples) continue;
     return absl::InvalidArgumentError(
@@ -218,11 +319,11 @@ absl::StatusOr<SteeredRun> Steered(SteeredRun run,
       case Kind::kWeights:
       case Kind::kTemperature:
       case Kind::kRetire:
-      case Kind::kDrop: {
+      case Kind::kDrop:
+      case Kind::kAdd: {
         const auto is_same = [&first](const JournalEntry& entry) {
-          return entry.change.kind != Kind::kExtend &&
-                 entry.change.kind != Kind::kDrop &&
-                 first.change.kind != Kind::kDrop &&
+          return SharesStep(entry.change.kind) &&
+                 SharesStep(first.change.kind) &&
                  entry.change.path == first.change.path;
         };
         while (count < entries.size() && is_same(entries[count])) ++count;
@@ -231,7 +332,9 @@ absl::StatusOr<SteeredRun> Steered(SteeredRun run,
         if (!first.change.path.empty()) {
           changes.path = absl::StrSplit(first.change.path, '/');
         }
-        PONIENTE_RETURN_IF_ERROR(ChangeMixture(changes, &run));
+        PONIENTE_RETURN_IF_ERROR(first.change.kind == Kind::kAdd
+                                     ? Add(first, open, changes, &run)
+                                     : ChangeMixture(changes, nullptr, &run));
         break;
       }
     }

@@ -5,10 +5,13 @@
 #define PONIENTE_DATASET_STEERING_STEERED_RUN_H_
 
 #include <cstdint>
+#include <map>
 #include <span>
+#include <string>
 
 #include "absl/status/statusor.h"
 #include "poniente/async_dataset.h"
+#include "poniente/extend/opened_component.h"
 #include "poniente/journal.h"
 #include "poniente/schedule.h"
 #include "poniente/token_window.h"
@@ -18,11 +21,18 @@ namespace poniente::internal {
 struct SteeredRun {
   DatasetPtr<TokenWindow> dataset;
   Schedule schedule;
+  // Of sources that were added, by path.
+  std::map<std::string, float> loss_weights = {};
 };
+
+// Opens the component that a change (kAdd) describes, and compares its data
+// with the fingerprint that the change states. `open`: null if nothing can be.
+absl::StatusOr<OpenedComponent> OpenAdded(const RunChange& change,
+                                          const ComponentOpener& open);
 
 // Returns the run under further entries of its journal. `run` is under all
 // entries before them. Samples before an entry's are served as before, if it is
-// at EarliestChange() or behind it.
+// at EarliestChange() or behind it. `open` opens what entries add.
 //
 // An entry about a mixture below the root holds there from the first of its
 // blocks on that the samples of the run before the entry's have not begun.
@@ -32,9 +42,10 @@ struct SteeredRun {
 // Complexity: O(nodes on the way to the mixture that changes) for each entry,
 //     or for consecutive ones about the same mixture; the stores stay open.
 // Errors: InvalidArgument, with "change N: " in front, for components that do
-//     not exist and weights that their mixture refuses.
+//     not exist and weights that their mixture refuses; errors of OpenAdded().
 absl::StatusOr<SteeredRun> Steered(SteeredRun run,
-                                   std::span<const JournalEntry> entries);
+                                   std::span<const JournalEntry> entries,
+                                   const ComponentOpener& open = nullptr);
 
 // Returns the first sample for which a change may hold, once the samples before
 // `sample` have been handed out: that of the first block of the root mixture

@@ -132,6 +132,16 @@ RunChange RunChange::DropItems(std::string source,
   return change;
 }
 
+RunChange RunChange::Add(std::string name, std::string description,
+                         std::string why) {
+  RunChange change;
+  change.kind = Kind::kAdd;
+  change.components.push_back(std::move(name));
+  change.description = std::move(description);
+  change.why = std::move(why);
+  return change;
+}
+
 uint32_t Journal::LastCrc() const {
   return lines_.empty() ? 0 : lines_.back().crc;
 }

@@ -3,15 +3,14 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <optional>
 #include <utility>
 
 #include "absl/strings/ascii.h"
-#include "absl/strings/escaping.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "index/journal/line_fields.h"
 #include "util/status_macros.h"
 
 namespace poniente::internal {
@@ -23,12 +22,13 @@ struct KindName {
   Kind kind;
   absl::string_view name;
 };
-constexpr std::array<KindName, 5> kKinds = {
+constexpr std::array<KindName, 6> kKinds = {
     {{Kind::kWeights, "weights"},
      {Kind::kTemperature, "temperature"},
      {Kind::kRetire, "retire"},
      {Kind::kExtend, "extend"},
-     {Kind::kDrop, "drop"}}};
+     {Kind::kDrop, "drop"},
+     {Kind::kAdd, "add"}}};
 
 absl::string_view NameOf(Kind kind) {
   for (const KindName& one : kKinds) {
@@ -37,112 +37,23 @@ absl::string_view NameOf(Kind kind) {
   return "";
 }
 
-std::string Quoted(std::string_view text) {
-  return absl::StrCat("\"", absl::Utf8SafeCHexEscape(Absl(text)), "\"");
-}
-
-// The shortest decimal that reads back as the same number.
-std::string Shortest(double number) {
-  if (std::isinf(number)) return number > 0 ? "inf" : "-inf";
-  std::array<char, 32> text;
-  const auto end =
-      std::to_chars(text.data(), text.data() + text.size(), number);
-  return std::string(text.data(), end.ptr);
-}
-
-// Takes fields, which are separated by single spaces, off the front of a line.
-class FieldReader {
- public:
-  explicit FieldReader(std::string_view text) : rest_(text) {}
-
-  bool at_end() const { return rest_.empty(); }
-  absl::string_view rest() const { return {rest_.data(), rest_.size()}; }
-
-  absl::StatusOr<std::string> Word(absl::string_view what) {
-    if (rest_.empty()) return Missing(what);
-    if (rest_.front() == '"') return Missing(what);
-    const size_t end = std::min(rest_.find(' '), rest_.size());
-    std::string word(rest_.substr(0, end));
-    Pass(end);
-    return word;
-  }
-
-  absl::Status Expect(absl::string_view word) {
-    PONIENTE_ASSIGN_OR_RETURN(const std::string got,
-                              Word(absl::StrCat("'", word, "'")));
-    if (got == word) return absl::OkStatus();
-    return absl::InvalidArgumentError(
-        absl::StrCat("expected '", word, "', got '", got, "'"));
-  }
-
-  absl::StatusOr<uint64_t> Count(absl::string_view what) {
-    PONIENTE_ASSIGN_OR_RETURN(const std::string word, Word(what));
-    uint64_t count = 0;
-    if (absl::SimpleAtoi(word, &count)) return count;
-    return absl::InvalidArgumentError(
-        absl::StrCat("expected ", what, ", got '", word, "'"));
-  }
-
-  absl::StatusOr<double> Number(absl::string_view what) {
-    PONIENTE_ASSIGN_OR_RETURN(const std::string word, Word(what));
-    double number = 0;
-    if (absl::SimpleAtod(word, &number) && !std::isnan(number)) return number;
-    return absl::InvalidArgumentError(
-        absl::StrCat("expected ", what, ", got '", word, "'"));
-  }
-
-  bool HasNumber() const {
-    return !rest_.empty() &&
-           absl::ascii_isdigit(static_cast<unsigned char>(rest_.front()));
-  }
-
-  bool HasText() const { return !rest_.empty() && rest_.front() == '"'; }
-
-  absl::StatusOr<std::string> Text(absl::string_view what) {
-    if (!HasText()) return Missing(what);
-    size_t end = 1;
-    while (end < rest_.size() && rest_[end] != '"') {
-      end += rest_[end] == '\\' ? 2 : 1;
-    }
-    std::string text;
-    if (end >= rest_.size() ||
-        !absl::CUnescape(absl::string_view(rest_.data() + 1, end - 1), &text)) {
-      return Missing(what);
-    }
-    Pass(end + 1);
-    return text;
-  }
-
- private:
-  absl::Status Missing(absl::string_view what) const {
-    return absl::InvalidArgumentError(
-        absl::StrCat("expected ", what, " at '", rest(), "'"));
-  }
-  void Pass(size_t bytes) {
-    rest_.remove_prefix(bytes);
-    // A second space, or one at the end, is found when the text is printed
-    // again and compared.
-    if (!rest_.empty() && rest_.front() == ' ') rest_.remove_prefix(1);
-  }
-
-  std::string_view rest_;
-};
-
 std::string PayloadOf(const RunChange& change) {
   std::string text;
-  if (!change.path.empty()) absl::StrAppend(&text, " of ", Quoted(change.path));
+  if (!change.path.empty())
+    absl::StrAppend(&text, " of ", QuotedField(change.path));
   switch (change.kind) {
     case Kind::kWeights:
       for (const auto& [name, weight] : change.weights) {
-        absl::StrAppend(&text, " ", Quoted(name), " ", Shortest(weight));
+        absl::StrAppend(&text, " ", QuotedField(name), " ",
+                        NumberField(weight));
       }
       break;
     case Kind::kTemperature:
-      absl::StrAppend(&text, " ", Shortest(change.temperature));
+      absl::StrAppend(&text, " ", NumberField(change.temperature));
       break;
     case Kind::kRetire:
       for (const std::string& name : change.components) {
-        absl::StrAppend(&text, " ", Quoted(name));
+        absl::StrAppend(&text, " ", QuotedField(name));
       }
       break;
     case Kind::kExtend:
@@ -157,12 +68,20 @@ std::string PayloadOf(const RunChange& change) {
         }
       }
       break;
+    case Kind::kAdd:
+      absl::StrAppend(&text, " ", QuotedField(change.components[0]), " ",
+                      change.description);
+      if (change.fingerprint != 0) {
+        absl::StrAppend(&text, " is ",
+                        absl::Hex(change.fingerprint, absl::kZeroPad16));
+      }
+      break;
   }
   return text;
 }
 
 // Reads "17", or "20-25".
-absl::StatusOr<NumberRange> ReadRange(FieldReader* fields) {
+absl::StatusOr<NumberRange> ReadRange(LineFields* fields) {
   PONIENTE_ASSIGN_OR_RETURN(const std::string word, fields->Word("a number"));
   const size_t dash = std::min(word.find('-'), word.size());
   const absl::string_view first(word.data(), dash);
@@ -179,7 +98,7 @@ absl::StatusOr<NumberRange> ReadRange(FieldReader* fields) {
   return range;
 }
 
-absl::Status ReadPayload(FieldReader* fields, RunChange* change) {
+absl::Status ReadPayload(LineFields* fields, RunChange* change) {
   switch (change->kind) {
     case Kind::kWeights:
       while (fields->HasText()) {
@@ -218,11 +137,25 @@ absl::Status ReadPayload(FieldReader* fields, RunChange* change) {
       }
       break;
     }
+    case Kind::kAdd: {
+      PONIENTE_ASSIGN_OR_RETURN(std::string name, fields->Text("a name"));
+      change->components.push_back(std::move(name));
+      PONIENTE_ASSIGN_OR_RETURN(
+          change->description,
+          fields->Table(
+              "a table such as '{ weight = 0.2, path = \"forum\" }'"));
+      if (fields->rest().substr(0, 3) != "is ") break;
+      PONIENTE_RETURN_IF_ERROR(fields->Expect("is"));
+      PONIENTE_ASSIGN_OR_RETURN(
+          change->fingerprint,
+          fields->Fingerprint("the fingerprint, 16 hexadecimal digits"));
+      break;
+    }
   }
   return absl::OkStatus();
 }
 
-absl::StatusOr<RunChange> ReadChange(FieldReader* fields) {
+absl::StatusOr<RunChange> ReadChange(LineFields* fields) {
   RunChange change;
   PONIENTE_ASSIGN_OR_RETURN(const std::string kind,
                             fields->Word("the kind of change"));
@@ -234,7 +167,7 @@ absl::StatusOr<RunChange> ReadChange(FieldReader* fields) {
     return absl::InvalidArgumentError(absl::StrCat(
         "'", kind,
         "' is no kind of change that this version knows (weights, temperature, "
-        "retire, extend, drop); use the version that wrote it, or a later "
+        "retire, extend, drop, add); use the version that wrote it, or a later "
         "one"));
   }
   change.kind = known->kind;
@@ -290,6 +223,22 @@ absl::Status CheckRanges(const std::vector<NumberRange>& ranges) {
   return absl::OkStatus();
 }
 
+absl::Status CheckAdded(const RunChange& change) {
+  PONIENTE_RETURN_IF_ERROR(
+      Says(change.components.size() == 1 && !change.components[0].empty(),
+           "adds a component, but not one that has a name"));
+  const bool is_line = std::none_of(
+      change.description.begin(), change.description.end(), [](char c) {
+        return absl::ascii_iscntrl(static_cast<unsigned char>(c));
+      });
+  return Says(
+      is_line && !change.description.empty() &&
+          TableLength(change.description) == change.description.size(),
+      absl::StrCat("adds '", change.components[0],
+                   "', but does not say what it is in one inline "
+                   "table, such as { weight = 0.2, path = \"forum\" }"));
+}
+
 }  // namespace
 
 absl::Status CheckChange(const RunChange& change) {
@@ -323,6 +272,8 @@ absl::Status CheckChange(const RunChange& change) {
       PONIENTE_RETURN_IF_ERROR(
           Says(!change.path.empty(), "drops something, but names no source"));
       return CheckRanges(change.dropped);
+    case Kind::kAdd:
+      return CheckAdded(change);
     default:
       return Says(false, "has a kind that does not exist");
   }
@@ -332,7 +283,7 @@ absl::Status CheckChange(const RunChange& change) {
 std::string PrintChange(const RunChange& change) {
   std::string text = absl::StrCat(NameOf(change.kind), PayloadOf(change));
   if (!change.why.empty()) {
-    absl::StrAppend(&text, " why ", Quoted(change.why));
+    absl::StrAppend(&text, " why ", QuotedField(change.why));
   }
   return text;
 }
@@ -343,7 +294,7 @@ std::string PrintEntry(const JournalEntry& entry) {
 }
 
 absl::StatusOr<JournalEntry> ParseEntry(std::string_view text) {
-  FieldReader fields(text);
+  LineFields fields(text);
   JournalEntry entry;
   PONIENTE_ASSIGN_OR_RETURN(entry.number, fields.Count("the entry's number"));
   PONIENTE_RETURN_IF_ERROR(fields.Expect("sample"));
@@ -364,7 +315,7 @@ absl::StatusOr<std::string> ToText(const RunChange& change) {
 }
 
 absl::StatusOr<RunChange> ParseChange(std::string_view text) {
-  internal::FieldReader fields(text);
+  internal::LineFields fields(text);
   PONIENTE_ASSIGN_OR_RETURN(RunChange change, internal::ReadChange(&fields));
   return internal::Canonical(std::move(change), internal::PrintChange, text);
 }

@@ -188,18 +188,51 @@ absl::StatusOr<internal::DecidedStage> MixturePlan::InFull(
   return full;
 }
 
+absl::Status MixturePlan::Widen(const MixtureDecision& decision, State* state) {
+  if (!decision.added) return absl::OkStatus();
+  const std::string& name = decision.added->name;
+  const auto at = std::lower_bound(state->names.begin(), state->names.end(),
+                                   std::string_view(name));
+  const std::string label =
+      decision.label.empty() ? "a decision" : decision.label;
+  if (name.empty() || (at != state->names.end() && *at == name)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        label, ": ",
+        name.empty() ? "a component needs a name"
+                     : absl::StrCat("there is a component '", name,
+                                    "' already, and names key the order; add "
+                                    "it under another name")));
+  }
+  const auto number = at - state->names.begin();
+  PONIENTE_ASSIGN_OR_RETURN(state->plan,
+                            internal::WithUndrawn(*state->plan, state->options,
+                                                  static_cast<size_t>(number)));
+  state->names.insert(at, name);
+  state->components.insert(state->components.begin() + number, *decision.added);
+  if (state->decided) {
+    std::vector<double>& weights = state->decided->weights;
+    weights.insert(weights.begin() + number, decision.added->weight);
+    std::vector<bool>& retired = state->decided->retired;
+    retired.insert(retired.begin() + number, false);
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<MixturePlan> MixturePlan::With(
     std::span<const MixtureDecision> decisions) const {
   if (decisions.empty()) return *this;
   auto state = std::make_shared<State>(*state_);
+  PONIENTE_RETURN_IF_ERROR(Widen(decisions.front(), state.get()));
   std::vector<internal::DecidedStage> decided;
-  for (const MixtureDecision& decision : decisions) {
-    PONIENTE_ASSIGN_OR_RETURN(state->decided, InFull(*state, decision));
-    if (!decided.empty() && decided.back().start == decision.start) {
+  size_t done = 0;
+  do {
+    PONIENTE_ASSIGN_OR_RETURN(state->decided, InFull(*state, decisions[done]));
+    if (!decided.empty() && decided.back().start == state->decided->start) {
       decided.pop_back();
     }
     decided.push_back(*state->decided);
-  }
+    ++done;
+  } while (done < decisions.size() && !decisions[done].added);
   PONIENTE_ASSIGN_OR_RETURN(
       state->plan,
       internal::WithDecided(*state->plan, state->options, state->components,
@@ -210,7 +243,8 @@ absl::StatusOr<MixturePlan> MixturePlan::With(
   for (const auto& one : internal::TemperaturesOf(state->options, decided)) {
     state->temperatures.push_back(one);
   }
-  return MixturePlan(std::move(state));
+  // The next one adds a component.
+  return MixturePlan(std::move(state)).With(decisions.subspan(done));
 }
 
 std::span<const std::string> MixturePlan::names() const {

@@ -28,6 +28,12 @@ constexpr uint64_t kStageBytes = 64;
 
 using Components = std::vector<WeightedComponent>;
 
+// The weight of a component that is not drawn.
+double NeverDrawn(const MixtureOptions& options) {
+  const bool is_scores = options.weight_rule == WeightRule::kScores;
+  return is_scores ? -std::numeric_limits<double>::infinity() : 0;
+}
+
 // Turns the weights of one stage into quanta.
 class QuantaMaker {
  public:
@@ -78,10 +84,8 @@ class QuantaMaker {
  private:
   void Retire(const std::vector<bool>& retired,
               std::vector<double>* weights) const {
-    const bool is_scores = options_.weight_rule == WeightRule::kScores;
     for (size_t c = 0; c < retired.size(); ++c) {
-      if (!retired[c]) continue;
-      (*weights)[c] = is_scores ? -std::numeric_limits<double>::infinity() : 0;
+      if (retired[c]) (*weights)[c] = NeverDrawn(options_);
     }
   }
 
@@ -316,6 +320,26 @@ absl::StatusOr<std::shared_ptr<const StagePlan>> WithDecided(
     if (start > first) CutAt(start, &stages);
   }
   return plan.With(std::move(stages), std::move(stated));
+}
+
+absl::StatusOr<std::shared_ptr<const StagePlan>> WithUndrawn(
+    const StagePlan& plan, const MixtureOptions& options, size_t number) {
+  const auto at = static_cast<ptrdiff_t>(number);
+  std::vector<PlanStage> stages;
+  for (size_t s = 0; s < plan.stages(); ++s) {
+    const auto quanta = plan.quanta(s);
+    PlanStage& stage = stages.emplace_back();
+    stage.start = plan.stage_start(s);
+    stage.quanta.assign(quanta.begin(), quanta.end());
+    stage.quanta.insert(stage.quanta.begin() + at, 0);
+  }
+  std::vector<StatedStage> stated;
+  for (size_t s = 0; s < plan.stated().size(); ++s) {
+    StatedStage& stage = stated.emplace_back(plan.stated()[s]);
+    stage.weights.insert(stage.weights.begin() + at, NeverDrawn(options));
+  }
+  return StagePlan::Create(plan.block_size(), std::move(stages),
+                           std::move(stated));
 }
 
 absl::StatusOr<std::shared_ptr<const StagePlan>> MakeStagePlan(

@@ -5,6 +5,7 @@
 #ifndef PONIENTE_INDEX_MIXTURE_MIXTURE_STAGES_H_
 #define PONIENTE_INDEX_MIXTURE_MIXTURE_STAGES_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -48,6 +49,12 @@ absl::StatusOr<std::shared_ptr<const StagePlan>> WithDecided(
     const std::vector<SeqLenChange>& seq_lens,
     std::span<const uint64_t> further_starts,
     std::span<const DecidedStage> decided);
+
+// Returns the plan with a further component as number `number`, which has never
+// been drawn: all samples are dealt as before. Complexity: that of making all
+// stages. Errors as MakeStagePlan().
+absl::StatusOr<std::shared_ptr<const StagePlan>> WithUndrawn(
+    const StagePlan& plan, const MixtureOptions& options, size_t number);
 
 }  // namespace poniente::internal
 

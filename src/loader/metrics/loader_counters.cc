@@ -81,6 +81,14 @@ void LoaderCounters::MovedTo(uint64_t step) {
   for (SourceMetrics& source : counted_.sources) source.epoch = 0;
 }
 
+void LoaderCounters::AddSources(std::span<const TreeLeaf> leaves) {
+  MutexLock lock(&mu_);
+  epochs_.Add(leaves);
+  for (size_t l = counted_.sources.size(); l < leaves.size(); ++l) {
+    counted_.sources.emplace_back().path = leaves[l].path;
+  }
+}
+
 bool LoaderCounters::HasEpochNews() const {
   MutexLock lock(&mu_);
   return epochs_.has_news();

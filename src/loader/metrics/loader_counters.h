@@ -55,6 +55,8 @@ class LoaderCounters {
   // Call it when the next batch is that of `step`, unless it is that of the
   // step before. Epochs of the sources are followed from there.
   void MovedTo(uint64_t step);
+  // Tells of leaves that come behind those that are known.
+  void AddSources(std::span<const TreeLeaf> leaves);
   // Returns which sources have begun again since the last call. HasEpochNews()
   // is cheaper, and false after most batches.
   bool HasEpochNews() const;

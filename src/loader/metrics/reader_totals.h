@@ -5,10 +5,12 @@
 #define PONIENTE_LOADER_METRICS_READER_TOTALS_H_
 
 #include <cstdint>
-#include <vector>
+#include <set>
 
+#include "absl/base/thread_annotations.h"
 #include "poniente/byte_reader.h"
 #include "poniente/dataset_tree.h"
+#include "util/mutex.h"
 
 namespace poniente::internal {
 
@@ -16,7 +18,7 @@ namespace poniente::internal {
 // counted once.
 //
 // Ownership: borrows the readers from the tree's datasets.
-// Thread safety: immutable; any number of threads.
+// Thread safety: any number of threads.
 class ReaderTotals {
  public:
   struct Bytes {
@@ -24,16 +26,18 @@ class ReaderTotals {
     uint64_t read = 0;
   };
 
-  explicit ReaderTotals(const DatasetTree& tree);
+  explicit ReaderTotals(const DatasetTree& tree) { Add(tree); }
 
-  // Returns the bytes since construction.
+  // Adds the readers of a tree that are not known yet.
+  void Add(const DatasetTree& tree);
+
+  // Returns the bytes that each reader has read since it was added.
   Bytes Read() const;
 
  private:
-  Bytes Sum() const;
-
-  std::vector<const ByteReader*> readers_;
-  Bytes before_;
+  mutable Mutex mu_;
+  std::set<const ByteReader*> readers_ ABSL_GUARDED_BY(mu_);
+  Bytes before_ ABSL_GUARDED_BY(mu_);
 };
 
 }  // namespace poniente::internal

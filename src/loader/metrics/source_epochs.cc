@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "loader/metrics/source_epochs.h"
 
-#include <map>
-#include <string_view>
+#include <cstddef>
 
 namespace poniente::internal {
 
-SourceEpochs::SourceEpochs(std::span<const TreeLeaf> leaves) {
-  std::map<std::string_view, uint32_t> numbers;
-  for (const TreeLeaf& leaf : leaves) {
+void SourceEpochs::Add(std::span<const TreeLeaf> leaves) {
+  for (size_t l = state_of_leaf_.size(); l < leaves.size(); ++l) {
+    const std::string& path = leaves[l].path;
     const auto [entry, is_new] =
-        numbers.try_emplace(leaf.path, static_cast<uint32_t>(numbers.size()));
-    if (is_new) paths_.push_back(leaf.path);
+        numbers_.try_emplace(path, static_cast<uint32_t>(numbers_.size()));
+    if (is_new) paths_.push_back(path);
     state_of_leaf_.push_back(entry->second);
   }
   states_.resize(paths_.size());

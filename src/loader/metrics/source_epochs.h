@@ -5,6 +5,8 @@
 #define PONIENTE_LOADER_METRICS_SOURCE_EPOCHS_H_
 
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <span>
 #include <string>
 #include <vector>
@@ -30,7 +32,11 @@ struct EpochNews {
 // Thread safety: one call at a time.
 class SourceEpochs {
  public:
-  explicit SourceEpochs(std::span<const TreeLeaf> leaves);
+  explicit SourceEpochs(std::span<const TreeLeaf> leaves) { Add(leaves); }
+
+  // Adds those of the leaves that are not known yet: all behind the known ones,
+  // in epoch 0.
+  void Add(std::span<const TreeLeaf> leaves);
 
   // The next batch is that of `step`. At step 0, all sources are in epoch 0;
   // elsewhere, their epochs are those of their next samples.
@@ -61,7 +67,8 @@ class SourceEpochs {
 
   std::vector<uint32_t> state_of_leaf_;
   std::vector<State> states_;
-  std::vector<std::string> paths_;  // of the states
+  std::vector<std::string> paths_;                        // of the states
+  std::map<std::string, uint32_t, std::less<>> numbers_;  // by path
   // States with news. Has room for all, so that counting a batch needs no
   // memory.
   std::vector<uint32_t> changed_;

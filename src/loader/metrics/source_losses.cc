@@ -67,6 +67,14 @@ SourceLosses::SourceLosses(std::vector<std::string> paths)
   }
 }
 
+void SourceLosses::Follow(const Loader& loader) {
+  SourceLosses grown(loader);
+  if (grown.sums_.size() <= sums_.size()) return;
+  // Sources keep their numbers.
+  std::copy(sums_.begin(), sums_.end(), grown.sums_.begin());
+  *this = std::move(grown);
+}
+
 template <class Number>
 absl::Status SourceLosses::Check(const Batch& batch,
                                  std::span<const Number> losses,
@@ -84,7 +92,8 @@ absl::Status SourceLosses::Check(const Batch& batch,
       return absl::InvalidArgumentError(absl::StrCat(
           "step ", batch.step(), ": sample ", i, " is of source ",
           batch.source(i), ", but there are ", sources,
-          " sources; take those of the loader that made the batch"));
+          " sources; take those of the loader that made the batch, and call "
+          "Follow() once a source was added"));
     }
     if (weights != nullptr && !IsWeight((*weights)[i])) {
       return absl::InvalidArgumentError(absl::StrCat(

@@ -69,8 +69,9 @@ class TreeMaker {
 
   Tokens Mixture(int depth) {
     std::vector<MixtureComponent<TokenWindow>> components;
-    for (auto& [name, dataset, view, shares] : Several(depth)) {
-      components.push_back({name, dataset, 0.1 + static_cast<double>(Upto(9))});
+    for (const NamedDataset<TokenWindow>& child : Several(depth)) {
+      components.push_back(
+          {child.name, child.dataset, 0.1 + static_cast<double>(Upto(9))});
     }
     MixtureOptions options;
     options.block_size = 1 + Upto(100);
@@ -253,9 +254,9 @@ TEST_P(PlanLawTest, OfCutItemsAndStages) {
                      .ramp = RunPoint::Step(100)},
                     {.start = RunPoint::Sample(40001), .seq_len = kWindow}};
   std::vector<MixtureComponent<TokenWindow>> components;
-  for (auto& [name, dataset, view, shares] : children) {
-    options.components.push_back({name, 1});
-    components.push_back({name, dataset, 1});
+  for (const NamedDataset<TokenWindow>& child : children) {
+    options.components.push_back({child.name, 1});
+    components.push_back({child.name, child.dataset, 1});
   }
   ASSERT_OK_AND_ASSIGN(const Schedule schedule, Schedule::Create(options));
   ASSERT_OK_AND_ASSIGN(const Tokens root,

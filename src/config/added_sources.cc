@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config/added_sources.h"
+
+#include <algorithm>
+#include <iterator>
+#include <memory>
+#include <optional>
+#include <span>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "config/checked_run.h"
+#include "config/evals.h"
+#include "config/parse/run_parser.h"
+#include "config/run_nodes.h"
+#include "config/tree/hold_outs.h"
+#include "config/tree/nested_changes.h"
+#include "config/write/run_writer.h"
+#include "config/write/toml_text.h"
+#include "dataset/joined_path.h"
+#include "loader/metrics/loader_reports.h"
+#include "poniente/mixture_dataset.h"
+#include "util/nearest_name.h"
+#include "util/status_macros.h"
+
+namespace poniente::internal {
+namespace {
+
+using Mixture = MixtureDataset<TokenWindow>;
+using Names = std::span<const std::string>;
+
+// Reads the table of a change as a component of a mixture.
+absl::StatusOr<Node> ParseComponent(const Run& run, WeightRule rule,
+                                    const RunChange& change) {
+  // A mixture must draw from something, but this component may have weight 0.
+  const std::string& name = change.components[0];
+  std::string text = absl::StrCat(
+      "[data]\nbatch_size = 1\nseq_len = 1\n",
+      run.shares_of == ShareOf::kUnstated ? ""
+      : run.shares_of == ShareOf::kTokens ? "shares_of = \"tokens\"\n"
+                                          : "shares_of = \"steps\"\n",
+      rule == WeightRule::kScores ? "weight_rule = \"scores\"\n" : "",
+      "[data.mixture]\n", TomlKey(name), " = ", change.description, "\n",
+      TomlKey(name + "+"), " = {weight = 1, tokens = 1}\n");
+  PONIENTE_ASSIGN_OR_RETURN(ParsedRun parsed, ParseRunText(text, ""));
+  return std::move(parsed.run.data.children[0]);
+}
+
+// Returns the mixture to which the names lead from a node of the description;
+// null if there is none.
+const Node* MixtureAt(const Node& node, Names names) {
+  const Node& used = Used(node);
+  if (used.kind != NodeKind::kMixture) return nullptr;
+  if (names.empty()) return &used;
+  for (const Node& child : used.children) {
+    if (child.name == names.front()) return MixtureAt(child, names.subspan(1));
+  }
+  return nullptr;
+}
+
+// Returns the node with nothing below it but the component, below the mixture
+// to which the names lead. Weights and stages decide nothing of a component.
+Node Pruned(const Node& node, Names names, const Node& component) {
+  Node made = node;
+  made.children.clear();
+  if (node.kind == NodeKind::kUse) {
+    made.children.push_back(Pruned(node.children[0], names, component));
+    return made;
+  }
+  made.stages.clear();
+  made.mixture.weight_rule = WeightRule::kProportions;
+  made.mixture.weights_sum.reset();
+  made.mixture.temperature = 1;
+  made.mixture.stop_rule = StopRule::kRestart;
+  if (names.empty()) {
+    made.children.push_back(component);
+  } else {
+    const auto child = std::find_if(
+        node.children.begin(), node.children.end(),
+        [&](const Node& one) { return one.name == names.front(); });
+    made.children.push_back(Pruned(*child, names.subspan(1), component));
+  }
+  Node& below = made.children.back();
+  below.weight = 1;
+  below.max_epochs.reset();
+  return made;
+}
+
+// Returns the run with this component alone.
+Run RunOfComponent(const Run& run, Names names, const Node& component) {
+  Run made = run;
+  made.journal.clear();
+  made.evals.clear();
+  made.data = Pruned(run.data, names, component);
+  for (RunStage& stage : made.stages) {
+    const RunStage stated = std::exchange(stage, RunStage());
+    stage.name = stated.name;
+    stage.start = stated.start;
+    stage.batch_size = stated.batch_size;
+    stage.seq_len = stated.seq_len;
+    stage.location = stated.location;
+  }
+  return made;
+}
+
+bool HasViews(const DatasetNode& node) {
+  const std::vector<NamedNode> children = node.children();
+  return std::any_of(children.begin(), children.end(),
+                     [](const NamedNode& child) {
+                       return child.view > 0 || HasViews(*child.node);
+                     });
+}
+
+// Stages of mixtures below the component count samples that it has served; the
+// run's own places would need to know how many those are.
+absl::Status CheckBelow(const Node& component, const DatasetNode& dataset) {
+  if (HasStagePlacedByRun(component)) {
+    return absl::InvalidArgumentError(
+        "has stages that start at a step or token of the run, which is not "
+        "possible in what is added while it goes on: state start_sample");
+  }
+  if (HasViews(dataset)) {
+    return absl::InvalidArgumentError(
+        "is a mixture of packed documents, which cannot be added to a run "
+        "whose lengths change; add its components");
+  }
+  return absl::OkStatus();
+}
+
+// Takes the component out of the tree of RunOfComponent().
+OpenedComponent TakeOut(const BuiltRun& built, Names names,
+                        const std::string& name) {
+  OpenedComponent opened;
+  DatasetPtr<TokenWindow> at = built.dataset;
+  if (const InfilledDataset* const infilled = InfilledOf(*at)) {
+    const auto sources = infilled->infillings().sources();
+    opened.infilled.assign(sources.begin(), sources.end());
+    at = infilled->child();
+  }
+  for (const std::string& next : names) {
+    at = dynamic_cast<const Mixture&>(*at).component(next);
+  }
+  opened.part = dynamic_cast<const Mixture&>(*at).ComponentAndViews(name);
+  return opened;
+}
+
+}  // namespace
+
+AddedSources::AddedSources(Run run, std::vector<ConfigSource> sources,
+                           bool reads)
+    : run_(std::move(run)), described_(std::move(sources)), reads_(reads) {}
+
+absl::StatusOr<OpenedComponent> AddedSources::Open(const RunChange& change) {
+  std::vector<std::string> names;
+  if (!change.path.empty()) names = absl::StrSplit(change.path, '/');
+  const std::string& name = change.components[0];
+  const Node* const mixture = MixtureAt(run_.data, names);
+  if (mixture == nullptr) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "'", change.path,
+        "' is no mixture in the description of the run; a component can be "
+        "added to the root mixture, or to one that lies below mixtures alone"));
+  }
+  PONIENTE_ASSIGN_OR_RETURN(
+      const Node component,
+      ParseComponent(run_, mixture->mixture.weight_rule, change));
+  PONIENTE_ASSIGN_OR_RETURN(ParsedRun parsed,
+                            CheckedRun(RunOfComponent(run_, names, component)));
+  PONIENTE_ASSIGN_OR_RETURN(BuiltRun built, BuildRun(parsed.run));
+  OpenedComponent opened = TakeOut(built, names, name);
+  MixtureComponent<TokenWindow>& made = opened.part.component;
+  const absl::Status below = CheckBelow(component, *made.dataset);
+  if (!below.ok()) return Prepend(below, ToString(component.location));
+  made.weight = WeightOf(component);
+  made.max_epochs = component.max_epochs;
+  opened.loss_weights = LoaderOptionsOf(parsed.run).loss_weights;
+  PONIENTE_RETURN_IF_ERROR(Keep(std::move(built)));
+  return opened;
+}
+
+absl::Status AddedSources::Keep(BuiltRun built) {
+  MutexLock lock(&mu_);
+  std::vector<ConfigSource> added = sources_;
+  for (ConfigSource& source : built.sources) {
+    if (reads_ && !source.is_readable) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("'", source.path,
+                       "' cannot be read: it has only a number of tokens, no "
+                       "path"));
+    }
+    std::erase_if(added, [&source](const ConfigSource& known) {
+      return known.path == source.path;
+    });
+    added.push_back(std::move(source));
+  }
+  std::vector<ConfigSource> all = described_;
+  all.insert(all.end(), added.begin(), added.end());
+  PONIENTE_RETURN_IF_ERROR(CheckHoldOuts(all));
+  sources_ = std::move(added);
+  std::move(built.thresholds.begin(), built.thresholds.end(),
+            std::back_inserter(thresholds_));
+  std::move(built.warnings.begin(), built.warnings.end(),
+            std::back_inserter(warnings_));
+  return absl::OkStatus();
+}
+
+void AddedSources::MoveTo(BuiltRun* run, std::vector<std::string>* warnings) {
+  MutexLock lock(&mu_);
+  std::move(sources_.begin(), sources_.end(), std::back_inserter(run->sources));
+  std::move(thresholds_.begin(), thresholds_.end(),
+            std::back_inserter(run->thresholds));
+  std::move(warnings_.begin(), warnings_.end(), std::back_inserter(*warnings));
+}
+
+std::vector<std::string> AddedSources::TakeWarnings() {
+  MutexLock lock(&mu_);
+  return std::exchange(warnings_, {});
+}
+
+ComponentOpener OpenerFor(const Config& config, const LoaderOptions& options) {
+  const auto added =
+      std::make_shared<AddedSources>(config.run(), config.sources(),
+                                     /*reads=*/true);
+  return [added, sink = options.warning_sink](const RunChange& change) {
+    absl::StatusOr<OpenedComponent> opened = added->Open(change);
+    for (const std::string& warning : added->TakeWarnings()) {
+      EmitLine(sink, "warning: ", warning);
+    }
+    return opened;
+  };
+}
+
+}  // namespace poniente::internal
+
+namespace poniente {
+
+absl::StatusOr<RunChange> AddComponent(const NodeComponent& component,
+                                       std::string why) {
+  Run run = {.batch_size = 1, .seq_len = 1, .data = Mixture({component})};
+  const internal::RunMistakes mistakes = internal::FindMistakes(run);
+  if (!mistakes.unwritable.empty() || !mistakes.unwritten.empty()) {
+    return internal::AsError(mistakes);
+  }
+  const std::vector<std::string> own = internal::DatasetKeys(run);
+  if (!own.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        absl::StrJoin(own, ", "),
+        own.size() == 1 ? " is a dataset" : " are datasets",
+        " of the program, which a journal cannot state; describe it in words "
+        "of your own, RunChange::Add(), and set LoaderOptions::"
+        "component_opener"));
+  }
+  const Node& node = run.data.children[0];
+  PONIENTE_ASSIGN_OR_RETURN(std::string text, internal::InlineText(node));
+  RunChange change =
+      RunChange::Add(component.name, std::move(text), std::move(why));
+  PONIENTE_RETURN_IF_ERROR(ToText(change).status());
+  return change;
+}
+
+}  // namespace poniente

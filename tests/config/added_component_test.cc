@@ -1,0 +1,336 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs that get a component while they go on, beside runs whose description had
+// it from the beginning, with a weight of 0.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <fstream>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "poniente/config.h"
+#include "poniente/journal.h"
+#include "poniente/loader.h"
+#include "poniente/run.h"
+#include "tests/config/small_stores.h"
+#include "tests/support/status_matchers.h"
+
+namespace poniente {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using testing::IsOk;
+using testing::kInvalid;
+using testing::StatusIs;
+
+// The steps of these runs, and the one before which something is added.
+constexpr uint64_t kGrownSteps = 300;
+constexpr uint64_t kGrowsAt = 90;
+
+using Served = std::vector<std::vector<uint32_t>>;
+
+class AddedComponentTest : public testing::SmallStores {
+ protected:
+  void SetUp() override {
+    testing::WriteDocuments(dir_.path("a"), 0, 10000);
+    testing::WriteStore(dir_.path("b"), 1, 777);
+    testing::WriteDocuments(dir_.path("d"), 3, 2500);
+    testing::WriteDocuments(dir_.path("e"), 4, 900);
+    std::ofstream(dir_.path("scores.bin"), std::ios::binary);
+  }
+
+  // Writes and opens a run; `more` goes behind [data], `components` behind
+  // those that there are.
+  Config Open(const std::string& name, const std::string& more = "",
+              const std::string& components = "") const {
+    std::ofstream(dir_.path(name + ".toml"))
+        << "[data]\nseed = 7\nsteps = 300\nbatch_size = 8\nseq_len = 16\n"
+        << "journal = \"" << name << ".journal\"\nblock_size = 32\n"
+        << more << "\n[data.mixture]\na = { path = \"a\", weight = 0.5 }\n"
+        << "b = { path = \"b\", weight = 0.2 }\n"
+        << components;
+    auto config = Config::Load(dir_.path(name + ".toml"));
+    EXPECT_THAT(config, IsOk());
+    return *std::move(config);
+  }
+
+  static std::vector<uint32_t> Step(Loader* loader) {
+    auto batch = loader->NextBlocking();
+    EXPECT_THAT(batch, IsOk());
+    if (!batch.ok()) return {};
+    const auto tokens = batch->tokens<uint32_t>();
+    return {tokens.begin(), tokens.end()};
+  }
+
+  static std::unique_ptr<Loader> LoaderOf(const Config& config) {
+    auto loader = config.OpenLoader();
+    EXPECT_THAT(loader, IsOk());
+    return *std::move(loader);
+  }
+
+  // Serves the rest of the run.
+  static Served Rest(Loader* loader) {
+    Served served;
+    while (loader->next_step() < kGrownSteps) served.push_back(Step(loader));
+    return served;
+  }
+
+  // Adds a component to the run, and compares it with the run that has had it,
+  // and gives it the weight at the same place: as it goes on, as it is opened
+  // again, and resumed.
+  void ExpectAsIfItHadBeenThere(const std::string& more,
+                                const std::string& description,
+                                double weight) const {
+    const auto loader = LoaderOf(Open("grown", more));
+    const auto twin = LoaderOf(Open(
+        "twin", more,
+        "new = " + absl::StrReplaceAll(description, {{"WEIGHT", "0"}}) + "\n"));
+    for (uint64_t step = 0; step < kGrowsAt; ++step) {
+      ASSERT_EQ(Step(loader.get()), Step(twin.get())) << "step " << step;
+    }
+    const std::string state = loader->State();
+    const auto from = loader->Steer(RunChange::Add(
+        "new",
+        absl::StrReplaceAll(description, {{"WEIGHT", absl::StrCat(weight)}}),
+        "week three"));
+    ASSERT_THAT(from, IsOk());
+    EXPECT_GE(*from, kGrowsAt);
+    ASSERT_THAT(twin->Steer(RunChange::Weights({{"new", weight}})), IsOk());
+    const Served served = Rest(loader.get());
+    EXPECT_EQ(served, Rest(twin.get()));
+    const Config again = Open("grown", more);
+    EXPECT_GT(again.sources().size(), again.run().data.children.size());
+    EXPECT_THAT(again.journal().bytes(), HasSubstr(" is "));
+    const auto resumed = LoaderOf(again);
+    ASSERT_THAT(resumed->Resume(state), IsOk());
+    EXPECT_EQ(Rest(resumed.get()), served);
+    // A state behind the change, on the run that is opened again.
+    const auto later = LoaderOf(again);
+    auto behind = resumed->State(200);
+    ASSERT_THAT(behind, IsOk());
+    ASSERT_THAT(later->Resume(*behind), IsOk());
+    EXPECT_EQ(Step(later.get()), served[200 - kGrowsAt]);
+    EXPECT_EQ(resumed->fingerprint(),
+              LoaderOf(Open("old", more))->fingerprint());
+    std::filesystem::remove(dir_.path("grown.journal"));
+    std::filesystem::remove(dir_.path("twin.journal"));
+  }
+};
+
+TEST_F(AddedComponentTest, OfAnyKindItIsAsIfItHadBeenThere) {
+  for (const char* const description :
+       {"{path = \"d\", weight = WEIGHT}",
+        "{path = \"d\", weight = WEIGHT, shuffle = false, take = 50}",
+        "{path = \"d\", weight = WEIGHT, filter = {fraction = 0.5}}",
+        "{path = \"d\", weight = WEIGHT, documents = {fraction = 0.5, "
+        "invert = true}}",
+        "{flat = {x = {path = \"d\"}, y = {path = \"e\"}}, weight = WEIGHT}",
+        "{path = \"d\", weight = WEIGHT, block_shuffle = {chunk_items = 4, "
+        "window_chunks = 4}}"}) {
+    SCOPED_TRACE(description);
+    ExpectAsIfItHadBeenThere("", description, 0.4);
+  }
+}
+
+TEST_F(AddedComponentTest, TheSettingsOfTheRunHoldForIt) {
+  SCOPED_TRACE("lengths");
+  ExpectAsIfItHadBeenThere(
+      "seq_lens = [{start_step = 60, seq_len = 8}, {start_step = 150, seq_len "
+      "= 4}]",
+      "{path = \"d\", weight = WEIGHT}", 0.3);
+  SCOPED_TRACE("packed windows of several lengths");
+  ExpectAsIfItHadBeenThere(
+      "seq_lens = [{start_step = 60, seq_len = 8}, {start_step = 150, seq_len "
+      "= 4}]\n",
+      "{path = \"d\", weight = WEIGHT, pack_documents = {chunk_documents = "
+      "16}}",
+      0.3);
+  SCOPED_TRACE("packing above");
+  ExpectAsIfItHadBeenThere("pack_documents = true",
+                           "{path = \"d\", weight = WEIGHT}", 0.3);
+  SCOPED_TRACE("filled in the middle");
+  ExpectAsIfItHadBeenThere(
+      "fill_in_the_middle = {rate = 0.5, prefix = 1, middle = 2, suffix = 3, "
+      "pieces = \"all\", min_tokens = 8}",
+      "{path = \"d\", weight = WEIGHT}", 0.3);
+  SCOPED_TRACE("budget");
+  ExpectAsIfItHadBeenThere("budget = {experiment = 38400, target = 60000}",
+                           "{path = \"d\", weight = WEIGHT}", 0.3);
+  SCOPED_TRACE("sizes, and a temperature");
+  ExpectAsIfItHadBeenThere("weight_rule = \"sizes\"\ntemperature = 2",
+                           "{path = \"d\", weight = WEIGHT}", 0.3);
+}
+
+TEST_F(AddedComponentTest, ItsTextSaysWhatTheValuesSay) {
+  const auto text = [](const NodeComponent& component) {
+    const auto change = AddComponent(component, "week three");
+    EXPECT_THAT(change, IsOk());
+    return change.ok() ? ToText(*change).value() : std::string();
+  };
+  EXPECT_EQ(text({"forum", 0.2, Source("stores/forum")}),
+            R"(add "forum" { weight = 0.2, path = "stores/forum" } )"
+            R"(why "week three")");
+  EXPECT_EQ(
+      text({"small talk", 1,
+            Flat({{"a b", Source("a").Filter(Score("q.npy") >= 0.5)},
+                  {"c", Concat({{"x", Source("x")}, {"", Source("y")}})}})
+                .MaxEpochs(3)}),
+      R"(add "small talk" { weight = 1.0, max_epochs = 3, )"
+      R"(flat = { "a b" = { path = "a", filter = { scores = "q.npy", )"
+      R"(at_least = 0.5 } }, c = { concat = [{ name = "x", path = "x" }, )"
+      R"({ path = "y" }] } } } why "week three")");
+  EXPECT_EQ(
+      text({"m", 1,
+            Mixture({{"p", 1, Source("p")}, {"q", 0, Source("q")}})
+                .Stages({{.start = Samples(100), .weights = {{"q", 1}}}})}),
+      R"(add "m" { weight = 1.0, mixture = { p = { weight = 1.0, )"
+      R"(path = "p" }, q = { weight = 0.0, path = "q" } }, )"
+      R"(stages = [{ start_sample = 100, weights = { q = 1.0 } }] } )"
+      R"(why "week three")");
+  EXPECT_THAT(AddComponent({"m", 1, Use("shared", Source("p"))}),
+              StatusIs(kInvalid, HasSubstr("Use()")));
+  EXPECT_THAT(AddComponent({"", 1, Source("p")}),
+              StatusIs(kInvalid, HasSubstr("name")));
+  const Config config = Open("run");
+  EXPECT_THAT(AddComponent({"own", 1, Node(config.dataset())}),
+              StatusIs(kInvalid, HasSubstr("component_opener")));
+}
+
+TEST_F(AddedComponentTest, WhatIsWrongIsSaid) {
+  const auto loader = LoaderOf(Open("run"));
+  for (int i = 0; i < 5; ++i) Step(loader.get());
+  const auto error = [&](const std::string& name,
+                         const std::string& description) {
+    const absl::Status status =
+        loader->Steer(RunChange::Add(name, description)).status();
+    EXPECT_EQ(loader->journal().size(), 0u);
+    return status;
+  };
+  EXPECT_THAT(error("new", "{paht = \"d\", weight = 1}"),
+              StatusIs(kInvalid, AllOf(HasSubstr("data.mixture.new.paht"),
+                                       HasSubstr("did you mean 'path'?"))));
+  EXPECT_THAT(error("new", "{path = \"d\"}"),
+              StatusIs(kInvalid, HasSubstr("data.mixture.new needs a weight")));
+  EXPECT_THAT(error("new", "{path = \"nowhere\", weight = 1}").message(),
+              AllOf(HasSubstr("data.mixture.new"), HasSubstr("nowhere")));
+  EXPECT_THAT(error("new", "{path = \"d\", weight = -1}"),
+              StatusIs(kInvalid, HasSubstr("data.mixture.new.weight")));
+  EXPECT_THAT(error("new", "{use = \"d\", weight = 1}"),
+              StatusIs(kInvalid, HasSubstr("data.nodes does not have")));
+  EXPECT_THAT(error("new", "{tokens = 100, weight = 1}"),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       HasSubstr("'new' cannot be read")));
+  EXPECT_THAT(error("new", "{path = \"d\", weight = 1, seed = \"}"),
+              StatusIs(kInvalid, HasSubstr("one inline table")));
+  EXPECT_THAT(error("a", "{path = \"d\", weight = 1}"),
+              StatusIs(kInvalid, HasSubstr("a component 'a' already")));
+  EXPECT_THAT(error("new",
+                    "{mixture = {x = {path = \"d\", weight = 1}}, weight = 1, "
+                    "stages = [{start_step = 200, weights = {x = 2}}]}"),
+              StatusIs(kInvalid, HasSubstr("state start_sample")));
+  // Of another tokenizer, and shorter than a window.
+  testing::WriteStore(dir_.path("other"), 5, 500, {"other", 250});
+  EXPECT_THAT(error("new", "{path = \"other\", weight = 1}"),
+              StatusIs(kInvalid, HasSubstr("other")));
+  testing::WriteStore(dir_.path("five"), 5, 5);
+  EXPECT_THAT(error("new", "{path = \"five\", weight = 1}").message(),
+              HasSubstr("longer than every source"));
+  RunChange change = RunChange::Add("new", "{path = \"d\", weight = 1}");
+  change.path = "a";
+  EXPECT_THAT(loader->Steer(change),
+              StatusIs(kInvalid, HasSubstr("'a' is no mixture")));
+  // The run goes on as it was, and takes one that is right.
+  change.path.clear();
+  EXPECT_THAT(loader->Steer(change), IsOk());
+  EXPECT_THAT(loader->Steer(change),
+              StatusIs(kInvalid, HasSubstr("a component 'new' already")));
+}
+
+TEST_F(AddedComponentTest, OtherDataIsRefusedWhenTheRunIsOpened) {
+  {
+    const auto loader = LoaderOf(Open("run"));
+    ASSERT_THAT(
+        loader->Steer(RunChange::Add("new", "{path = \"d\", weight = 1}")),
+        IsOk());
+  }
+  std::filesystem::rename(dir_.path("d"), dir_.path("d.old"));
+  EXPECT_EQ(Config::Load(dir_.path("run.toml")).status().code(),
+            absl::StatusCode::kNotFound);
+  std::filesystem::rename(dir_.path("e"), dir_.path("d"));
+  EXPECT_THAT(Config::Load(dir_.path("run.toml")),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       AllOf(HasSubstr("run.toml:6:11: data.journal"),
+                             HasSubstr("'new' is other data now"))));
+}
+
+TEST_F(AddedComponentTest, RanksAddByOneLine) {
+  const Config config = Open("run");
+  std::vector<std::unique_ptr<Loader>> ranks;
+  for (uint32_t r = 0; r < 2; ++r) {
+    LoaderOptions options = config.loader_options();
+    options.rank = r;
+    options.ranks = 2;
+    auto loader = config.OpenLoader(options);
+    ASSERT_THAT(loader, IsOk());
+    ranks.push_back(*std::move(loader));
+  }
+  const auto change = AddComponent({"new", 0.5, Source("d").LossWeight(1)});
+  ASSERT_THAT(change, IsOk());
+  const auto line = ranks[0]->Propose(*change);
+  ASSERT_FALSE(line.ok());  // the run's batches have no loss weights
+  const auto plain =
+      ranks[0]->Propose(RunChange::Add("new", "{path = \"d\", weight = 1}"));
+  ASSERT_THAT(plain, IsOk());
+  EXPECT_THAT(*plain, HasSubstr(" is "));
+  uint64_t from[2];
+  for (int r = 0; r < 2; ++r) {
+    const auto step = ranks[r]->Steer(*plain);
+    ASSERT_THAT(step, IsOk());
+    from[r] = *step;
+  }
+  EXPECT_EQ(from[0], from[1]);
+  uint64_t of_new = 0;
+  for (uint64_t step = 0; step < from[0] + 40; ++step) {
+    for (const auto& loader : ranks) {
+      auto batch = loader->NextBlocking();
+      ASSERT_THAT(batch, IsOk());
+      for (uint32_t i = 0; i < batch->num_samples(); ++i) {
+        of_new += batch->source(i) == 2;
+        ASSERT_LE(batch->source(i), step < from[0] ? 1u : 2u);
+      }
+    }
+  }
+  EXPECT_GT(of_new, 100u);
+  for (const auto& loader : ranks) {
+    EXPECT_EQ(loader->sources()[2].path, "new");
+    EXPECT_EQ(loader->metrics().sources[2].path, "new");
+    EXPECT_GT(loader->metrics().sources[2].samples, 50u);
+  }
+}
+
+TEST_F(AddedComponentTest, ItDoesNotReadWhatIsHeldOut) {
+  const std::string held_out = "hold_out = {documents = 0.1}";
+  const auto loader = LoaderOf(Open("run", held_out));
+  // A mixture above says so for it, too.
+  ASSERT_THAT(
+      loader->Steer(RunChange::Add("same", "{path = \"a\", weight = 1}")),
+      IsOk());
+  EXPECT_THAT(loader->Steer(RunChange::Add(
+                  "all",
+                  "{path = \"a\", weight = 1, hold_out = {documents = "
+                  "0.1, seed = 5}}")),
+              StatusIs(kInvalid, HasSubstr("hold")));
+  const Config config = Open("run", held_out);
+  EXPECT_EQ(config.sources().back().path, "same");
+  EXPECT_TRUE(config.sources().back().hold_out.has_value());
+}
+
+}  // namespace
+}  // namespace poniente
