@@ -18,8 +18,9 @@ namespace example {
 namespace {
 
 struct Head {
-  uint64_t magic = 0x0a334e4941525450;  // "PTRAIN3\n"
+  uint64_t magic = 0x0a344e4941525450;  // "PTRAIN4\n"
   uint64_t shape[4] = {0, kContext, kEmbedding, kHidden};
+  uint64_t sources = 0;
   uint64_t loader_bytes = 0;
   uint64_t checksum = 0;  // of all that follows
 };
@@ -74,6 +75,13 @@ absl::StatusOr<std::string> Parse(const std::string& bytes, State* state) {
   if (left() < head.loader_bytes) return cut_short;
   const std::string loader_state = bytes.substr(at, head.loader_bytes);
   at += head.loader_bytes;
+  // The run may have got sources since, which are numbered behind the others.
+  const size_t sources = state->sources();
+  if (head.sources > sources) {
+    return absl::FailedPreconditionError(absl::StrFormat(
+        "is of a run of %d sources, not %d", head.sources, sources));
+  }
+  state->Resize(head.sources);
   for (const std::span<std::byte> array : state->Arrays()) {
     if (left() < array.size()) return cut_short;
     std::memcpy(array.data(), bytes.data() + at, array.size());
@@ -82,6 +90,7 @@ absl::StatusOr<std::string> Parse(const std::string& bytes, State* state) {
   if (Checksum(loader_state, state) != head.checksum) {
     return absl::DataLossError("is damaged");
   }
+  state->Resize(sources);
   return loader_state;
 }
 
@@ -104,6 +113,7 @@ absl::Status Save(const std::string& path, const poniente::Loader& loader,
   const std::string loader_state = loader.State();
   Head head;
   head.shape[0] = state->vocabulary;
+  head.sources = state->sources();
   head.loader_bytes = loader_state.size();
   head.checksum = Checksum(loader_state, state);
   const std::string temporary = path + ".tmp";

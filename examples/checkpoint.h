@@ -40,6 +40,12 @@ struct State {
   std::vector<uint64_t> source_tokens;
   double reported_loss = 0;
 
+  size_t sources() const { return source_loss.size(); }
+  void Resize(size_t sources) {
+    source_loss.resize(sources);
+    source_tokens.resize(sources);
+  }
+
   std::vector<std::span<std::byte>> Arrays() {
     return {std::as_writable_bytes(std::span(&step, 1)),
             std::as_writable_bytes(parameters.all()),

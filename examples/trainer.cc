@@ -112,9 +112,20 @@ Trainer::Trainer(poniente::Loader* loader, size_t vocabulary,
     : loader_(loader),
       options_(options),
       state_(vocabulary, loader->sources().size()) {
-  for (const poniente::LoaderSource& source : loader->sources()) {
-    names_.push_back(source.path.substr(source.path.rfind('/') + 1));
+  NameSources();
+}
+
+void Trainer::NameSources() {
+  const size_t named = names_.size();
+  if (loader_->tree().leaves().size() == named) return;
+  const std::vector<poniente::LoaderSource> sources = loader_->sources();
+  for (size_t i = named; i < sources.size(); ++i) {
+    names_.push_back(sources[i].path.substr(sources[i].path.rfind('/') + 1));
+    if (named == 0 || !options_.is_main) continue;
+    absl::PrintF("%6d source '%s' is added: the column behind the last\n",
+                 state_.step, names_.back());
   }
+  state_.Resize(names_.size());
 }
 
 Trainer::~Trainer() {
@@ -131,6 +142,7 @@ absl::Status Trainer::OpenLog() {
 }
 
 absl::StatusOr<StepSums> Trainer::Sum(const poniente::Batch& batch) {
+  NameSources();
   StepSums sums(state_.vocabulary, names_.size(),
                 state_.parameters.all().size());
   for (size_t i = 0; i < batch.num_samples(); ++i) {

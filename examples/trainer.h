@@ -81,6 +81,8 @@ class Trainer {
   Trainer(poniente::Loader* loader, size_t vocabulary,
           const TrainerOptions& options);
   absl::Status OpenLog();
+  // Takes in the sources that the run has got since (docs/journal.md).
+  void NameSources();
   absl::Status AddSample(const poniente::Batch& batch, size_t sample,
                          StepSums* sums);
   void Adam(std::span<const uint64_t> gradient, double tokens,

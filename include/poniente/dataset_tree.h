@@ -51,6 +51,9 @@ class DatasetTree {
   // order of these changes. Those of a view that shares the sources of the view
   // before it (NamedNode) are the leaves of that view.
   std::span<const TreeLeaf> leaves() const { return leaves_; }
+  // Returns the numbers of the leaves as a walk through the tree meets them
+  // first: in order of declaration, depth first, whenever they were added.
+  std::vector<uint32_t> LeavesDepthFirst() const;
 
   // Writes to out[i] the leaf item that positions[i] of the root refers to.
   // Errors: OutOfRange for an index past a length; FailedPrecondition while a

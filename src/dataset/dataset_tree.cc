@@ -95,6 +95,17 @@ void DatasetTree::PutAddedLast() {
   }
 }
 
+std::vector<uint32_t> DatasetTree::LeavesDepthFirst() const {
+  std::vector<uint32_t> numbers;
+  std::vector<bool> is_met(leaves_.size());
+  for (const Node& node : nodes_) {  // which were added depth first
+    if (!node.children.empty() || is_met[node.leaf]) continue;
+    is_met[node.leaf] = true;
+    numbers.push_back(node.leaf);
+  }
+  return numbers;
+}
+
 uint32_t DatasetTree::FirstLeafBelow(uint32_t number) const {
   while (!nodes_[number].children.empty()) number = nodes_[number].children[0];
   return nodes_[number].leaf;

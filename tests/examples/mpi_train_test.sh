@@ -67,11 +67,19 @@ if [ -e change ] || [ ! -e change.done ]; then fail 'the change was not taken'; 
 if cmp -s unchanged steered; then fail 'the change changes nothing'; fi
 "$train" --config steered.toml --log known >/dev/null
 expect_same steered known
+echo 'add "more" { weight = 0.5, path = "stores/cats", take = 9 }' >change
+on 2 --config steered.toml --log grown --changes change
+grep -q "source 'more' is added" out || fail "nothing was added: $(cat out)"
+if cmp -s steered grown; then fail 'what was added changes nothing'; fi
+on 3 --config steered.toml --log opened
+expect_same grown opened
+cp run.journal grown.journal
 echo 'weights "cat" 0.9' >change
 on 2 --config steered.toml --log again --changes change
 [ -e change.refused ] || fail 'a component that does not exist was accepted'
 grep -q "did you mean 'cats'" err || fail "no word of it: $(cat err)"
-expect_same steered again
+expect_same grown again
+cmp -s run.journal grown.journal || fail 'a refused change is in the journal'
 
 # Fewer samples than ranks, and a last batch of one: some ranks have none.
 cat >short.toml <<'END_OF_TOML'

@@ -50,7 +50,11 @@ Flow RootFlow(const DatasetNode& root, const RunSteps& run,
 
 PlanSources::PlanSources(const DatasetNode& root, const RunSteps& run,
                          const std::vector<ConfigSource>& sources)
-    : root_(root), run_(run), sources_(sources) {}
+    : root_(root),
+      run_(run),
+      sources_(sources),
+      numbers_(DatasetTree(root).LeavesDepthFirst()),
+      leaves_(numbers_.size()) {}
 
 absl::Status PlanSources::Fill(PlannedRun* plan) {
   const bool is_short = run_.samples() <= kMaxSamplesLookedUp;
@@ -199,13 +203,13 @@ void PlanSources::AddPasses(const Flow& flow, const TreePosition& place,
 
 void PlanSources::AddLeaf(const DatasetNode& node, Row* row) {
   PlannedRunSource& source = row->source;
-  const auto number = static_cast<uint32_t>(leaves_.size());
+  const uint32_t number = numbers_[num_leaves_++];
   const uint64_t fingerprint = node.fingerprint();
   uint32_t like = number;
   for (const LikeLeaf& other : row->leaves) {
     if (leaves_[other.leaf].fingerprint == fingerprint) like = other.first;
   }
-  leaves_.push_back({row, row->per_epoch, fingerprint, like});
+  leaves_[number] = {row, row->per_epoch, fingerprint, like};
   row->leaves.push_back({number, like});
   const ConfigSource* const known =
       number < sources_.size() ? &sources_[number] : nullptr;

@@ -56,10 +56,10 @@ class PlanSources {
   };
   // A leaf of the tree. A row may have several.
   struct Leaf {
-    Row* row;
-    double per_epoch;  // of the node that is counted
-    uint64_t fingerprint;
-    uint32_t like;  // the row's first leaf with the same items
+    Row* row = nullptr;
+    double per_epoch = 0;  // of the node that is counted
+    uint64_t fingerprint = 0;
+    uint32_t like = 0;  // the row's first leaf with the same items
   };
 
   // Where in the tree a row begins.
@@ -94,8 +94,11 @@ class PlanSources {
   // How many views that share the sources of another lie above the node.
   int sharing_depth_ = 0;
   size_t num_rows_ = 0;
-  Row rows_;                  // stands for the root
-  std::vector<Leaf> leaves_;  // in the order of the tree
+  Row rows_;  // stands for the root
+  // The numbers of the leaves as they are met, and how many have been met.
+  const std::vector<uint32_t> numbers_;
+  size_t num_leaves_ = 0;
+  std::vector<Leaf> leaves_;  // by number
 };
 
 }  // namespace poniente::internal

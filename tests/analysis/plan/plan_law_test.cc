@@ -7,7 +7,9 @@
 #include <map>
 #include <random>
 
+#include "dataset/steering/steered_run.h"
 #include "poniente/dataset_tree.h"
+#include "poniente/extend/opened_component.h"
 #include "poniente/flat_mixture.h"
 #include "poniente/mixture_dataset.h"
 #include "poniente/plan.h"
@@ -278,6 +280,40 @@ TEST_P(PlanLawTest, OfARootThatIsNoMixture) {
   options.seq_len = kWindow;
   ASSERT_OK_AND_ASSIGN(const Schedule schedule, Schedule::Create(options));
   Compare(*root, schedule, make.has_guesses());
+}
+
+// Added leaves are numbered behind all others, wherever they are in the tree.
+TEST_P(PlanLawTest, WithComponentsThatWereAdded) {
+  TreeMaker make(testing::TestSeed(13000) + static_cast<uint64_t>(GetParam()));
+  const bool is_short = make.Upto(1) == 0;
+  ScheduleOptions options;
+  options.steps = is_short ? 300 : 1500;
+  options.batch_size = 30;
+  options.seq_len = kWindow;
+  ASSERT_OK_AND_ASSIGN(const Schedule schedule, Schedule::Create(options));
+  ASSERT_OK_AND_ASSIGN(
+      const Tokens root,
+      MixtureDataset<TokenWindow>::Create(
+          {{.name = "a", .dataset = make.Mixture(1)},
+           {.name = "b", .dataset = make.Finite(2), .weight = 2}}));
+  if (root->children()[1].node->length_now().readable == 0) return;
+  RunChange nested = RunChange::Add("0", "{}");
+  nested.path = "a";
+  const std::vector<JournalEntry> entries = {
+      {1, 2048, 9, RunChange::Add("z", "{}")},
+      {2, 4096, 9, nested},
+      {3, 6144, 9, RunChange::Add("aa", "{}")}};
+  ASSERT_OK_AND_ASSIGN(
+      const SteeredRun run,
+      Steered(
+          {root, schedule}, entries,
+          [&make](const RunChange& change) -> absl::StatusOr<OpenedComponent> {
+            OpenedComponent opened;
+            opened.part.component = {.name = change.components[0],
+                                     .dataset = make.Leaf()};
+            return opened;
+          }));
+  Compare(*run.dataset, run.schedule, make.has_guesses());
 }
 
 INSTANTIATE_TEST_SUITE_P(Trees, PlanLawTest, ::testing::Range(0, 40));
