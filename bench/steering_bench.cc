@@ -80,7 +80,7 @@ void MeasureAdditions(MixturePlan plan, uint64_t sample) {
   for (int i = 0; i < kAdditions; ++i) {
     MixtureDecision decision;
     decision.start = plan.EarliestStart(sample += 1);
-    decision.added = {absl::StrCat("added-", i), 100, {}};
+    decision.added = {{absl::StrCat("added-", i), 100, {}}};
     times.Add([&] { plan = Require(plan.With(std::span(&decision, 1))); });
   }
   times.Print("an addition to the plan");
@@ -164,11 +164,12 @@ void MeasureLoader(uint64_t changes) {
   LoaderOptions quiet;
   quiet.log_sink = [](std::string_view) {};
   quiet.component_opener =
-      [](const RunChange& change) -> absl::StatusOr<OpenedComponent> {
+      [](const std::string&,
+         const ComponentText& text) -> absl::StatusOr<OpenedComponent> {
     std::vector<TokenWindow> windows(
         50, TokenWindow(std::vector<uint32_t>(kLength, 1)));
     OpenedComponent opened;
-    opened.part.component.name = change.components[0];
+    opened.part.component.name = text.name;
     opened.part.component.dataset =
         InMemoryDataset<TokenWindow>::Create(std::move(windows));
     return opened;

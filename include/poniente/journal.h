@@ -31,6 +31,21 @@ struct NumberRange {
   friend bool operator==(const NumberRange&, const NumberRange&) = default;
 };
 
+// A component that a mixture gets, as a change describes it.
+struct ComponentText {
+  std::string name = {};
+  // What it is, with its weight. For runs that are described by run.h, its
+  // inline table of TOML: `{ weight = 0.2, path = "stores/forum" }`;
+  // AddComponent() there makes it of values. Paths are relative to the run's
+  // folder. One line, from '{' to the '}' that closes it.
+  std::string description = {};
+  // The fingerprint of its data, which is compared wherever it is opened. 0:
+  // none was stated; the loader that decides the change fills it in.
+  uint64_t fingerprint = 0;
+
+  friend bool operator==(const ComponentText&, const ComponentText&) = default;
+};
+
 // A change of a run.
 struct RunChange {
   enum class Kind {
@@ -40,6 +55,7 @@ struct RunChange {
     kExtend,       // more steps
     kDrop,         // documents or items that are not served any more
     kAdd,          // a component that a mixture gets
+    kSplit,        // components that take the place of one
   };
 
   Kind kind = Kind::kWeights;
@@ -51,7 +67,7 @@ struct RunChange {
   std::map<std::string, double> weights = {};
   // kTemperature.
   double temperature = 1;
-  // kRetire: components of that mixture. kAdd: the new one's name.
+  // kRetire: components of that mixture. kSplit: the one that is split.
   std::vector<std::string> components = {};
   // kExtend: steps of the run from now on; more than it had.
   uint64_t steps = 0;
@@ -61,14 +77,8 @@ struct RunChange {
   std::vector<NumberRange> dropped = {};
   bool drops_items = false;
   static constexpr uint64_t kMaxDropped = uint64_t{1} << 28;  // of one change
-  // kAdd: what the component is, with its weight. For runs that are described
-  // by run.h, its inline table of TOML: `{weight = 0.2, path =
-  // "stores/forum"}`; AddComponent() there makes it of values. Paths are
-  // relative to the run's folder. One line, from '{' to the '}' that closes it.
-  std::string description = {};
-  // kAdd: the fingerprint of its data, which is compared wherever it is opened.
-  // 0: none was stated; the loader that decides the change fills it in.
-  uint64_t fingerprint = 0;
+  // kAdd: the new component. kSplit: its parts.
+  std::vector<ComponentText> added = {};
   // Who decided it, or why; any text of one line.
   std::string why = {};
 
@@ -86,16 +96,19 @@ struct RunChange {
                              std::string why = "");
   static RunChange Add(std::string name, std::string description,
                        std::string why = "");
+  static RunChange Split(std::string component,
+                         std::vector<ComponentText> parts,
+                         std::string why = "");
 
   friend bool operator==(const RunChange&, const RunChange&) = default;
 };
 
 struct OpenedComponent;  // extend/opened_component.h
 
-// Opens the component that a change of the kind kAdd describes. Must open the
-// same data for the same change, in all processes of the run.
-using ComponentOpener =
-    std::function<absl::StatusOr<OpenedComponent>(const RunChange& change)>;
+// Opens a component that a change adds to a mixture (RunChange::path). Must
+// open the same data for the same text, in all processes of the run.
+using ComponentOpener = std::function<absl::StatusOr<OpenedComponent>(
+    const std::string& mixture, const ComponentText& component)>;
 
 // Returns the change as a line of a journal has it: `weights "code" 0.4 why
 // "losses"` (docs/journal.md). InvalidArgument for a change that says nothing.

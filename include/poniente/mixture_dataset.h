@@ -276,8 +276,8 @@ class MixtureDataset final : public IndexMapDataset<T> {
 
   // Returns the same mixture with one more component from decision.start on,
   // the first sample of a block, with the component's weight. `decision` may
-  // state more, but no other component. `number`: NamedNode::added. Errors as
-  // Create() and MixturePlan::With().
+  // state more. `number`: NamedNode::added. Errors as Create() and
+  // MixturePlan::With().
   absl::StatusOr<DatasetPtr<T>> WithAdded(ComponentWithViews<T> added,
                                           MixtureDecision decision,
                                           uint64_t number) const {
@@ -286,8 +286,8 @@ class MixtureDataset final : public IndexMapDataset<T> {
       return absl::InvalidArgumentError("component '" + component.name +
                                         "' has no dataset");
     }
-    decision.added = WeightedComponent{component.name, component.weight,
-                                       component.dataset->CurrentLength()};
+    decision.added = {
+        {component.name, component.weight, component.dataset->CurrentLength()}};
     auto made = internal::WithAdded(this->recipe(), this->ChildLengths(),
                                     SpecOf(component, added.views), decision);
     if (!made.ok()) return made.status();

@@ -149,10 +149,10 @@ struct MixtureDecision {
   // Components that are not drawn any more, whatever later stages and decisions
   // say.
   std::vector<std::string> retired = {};
-  // A component that the mixture gets, as if it had been there from the
-  // beginning without being drawn. Its weight holds from here on, also in later
-  // stages, which cannot name it.
-  std::optional<WeightedComponent> added = std::nullopt;
+  // Components that the mixture gets, as if they had been there from the
+  // beginning without being drawn. Their weights hold from here on, also in
+  // later stages, which cannot name them.
+  std::vector<WeightedComponent> added = {};
   // How errors name the decision. Empty: by its start.
   std::string label = {};
 };
@@ -247,7 +247,7 @@ class MixturePlan {
   explicit MixturePlan(std::shared_ptr<const State> state);
   static absl::StatusOr<internal::DecidedStage> InFull(
       const State& state, const MixtureDecision& decision);
-  // Makes room in `state` for the component of a decision, if it has one.
+  // Makes room in `state` for the components that a decision adds.
   static absl::Status Widen(const MixtureDecision& decision, State* state);
 
   std::shared_ptr<const State> state_;

@@ -399,6 +399,11 @@ Node Use(std::string name, Node node);
 // state. Values are checked where the change is made.
 absl::StatusOr<RunChange> AddComponent(const NodeComponent& component,
                                        std::string why = "");
+// Returns the change that puts parts in the place of a component: the same
+// sources, filtered otherwise (docs/journal.md). Otherwise as AddComponent().
+absl::StatusOr<RunChange> SplitComponent(
+    std::string component, const std::vector<NodeComponent>& parts,
+    std::string why = "");
 
 // An evaluation: a finite set of samples in a fixed order (docs/evaluation.md).
 // It reads `data`, or with `held_out` what training sources hold out: those at

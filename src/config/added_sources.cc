@@ -33,16 +33,16 @@ using Names = std::span<const std::string>;
 
 // Reads the table of a change as a component of a mixture.
 absl::StatusOr<Node> ParseComponent(const Run& run, WeightRule rule,
-                                    const RunChange& change) {
+                                    const ComponentText& component) {
   // A mixture must draw from something, but this component may have weight 0.
-  const std::string& name = change.components[0];
+  const std::string& name = component.name;
   std::string text = absl::StrCat(
       "[data]\nbatch_size = 1\nseq_len = 1\n",
       run.shares_of == ShareOf::kUnstated ? ""
       : run.shares_of == ShareOf::kTokens ? "shares_of = \"tokens\"\n"
                                           : "shares_of = \"steps\"\n",
       rule == WeightRule::kScores ? "weight_rule = \"scores\"\n" : "",
-      "[data.mixture]\n", TomlKey(name), " = ", change.description, "\n",
+      "[data.mixture]\n", TomlKey(name), " = ", component.description, "\n",
       TomlKey(name + "+"), " = {weight = 1, tokens = 1}\n");
   PONIENTE_ASSIGN_OR_RETURN(ParsedRun parsed, ParseRunText(text, ""));
   return std::move(parsed.run.data.children[0]);
@@ -152,24 +152,24 @@ AddedSources::AddedSources(Run run, std::vector<ConfigSource> sources,
                            bool reads)
     : run_(std::move(run)), described_(std::move(sources)), reads_(reads) {}
 
-absl::StatusOr<OpenedComponent> AddedSources::Open(const RunChange& change) {
+absl::StatusOr<OpenedComponent> AddedSources::Open(const std::string& path,
+                                                   const ComponentText& text) {
   std::vector<std::string> names;
-  if (!change.path.empty()) names = absl::StrSplit(change.path, '/');
-  const std::string& name = change.components[0];
+  if (!path.empty()) names = absl::StrSplit(path, '/');
   const Node* const mixture = MixtureAt(run_.data, names);
   if (mixture == nullptr) {
     return absl::InvalidArgumentError(absl::StrCat(
-        "'", change.path,
+        "'", path,
         "' is no mixture in the description of the run; a component can be "
         "added to the root mixture, or to one that lies below mixtures alone"));
   }
   PONIENTE_ASSIGN_OR_RETURN(
       const Node component,
-      ParseComponent(run_, mixture->mixture.weight_rule, change));
+      ParseComponent(run_, mixture->mixture.weight_rule, text));
   PONIENTE_ASSIGN_OR_RETURN(ParsedRun parsed,
                             CheckedRun(RunOfComponent(run_, names, component)));
   PONIENTE_ASSIGN_OR_RETURN(BuiltRun built, BuildRun(parsed.run));
-  OpenedComponent opened = TakeOut(built, names, name);
+  OpenedComponent opened = TakeOut(built, names, text.name);
   MixtureComponent<TokenWindow>& made = opened.part.component;
   const absl::Status below = CheckBelow(component, *made.dataset);
   if (!below.ok()) return Prepend(below, ToString(component.location));
@@ -223,8 +223,9 @@ ComponentOpener OpenerFor(const Config& config, const LoaderOptions& options) {
   const auto added =
       std::make_shared<AddedSources>(config.run(), config.sources(),
                                      /*reads=*/true);
-  return [added, sink = options.warning_sink](const RunChange& change) {
-    absl::StatusOr<OpenedComponent> opened = added->Open(change);
+  return [added, sink = options.warning_sink](const std::string& mixture,
+                                              const ComponentText& text) {
+    absl::StatusOr<OpenedComponent> opened = added->Open(mixture, text);
     for (const std::string& warning : added->TakeWarnings()) {
       EmitLine(sink, "warning: ", warning);
     }
@@ -236,9 +237,10 @@ ComponentOpener OpenerFor(const Config& config, const LoaderOptions& options) {
 
 namespace poniente {
 
-absl::StatusOr<RunChange> AddComponent(const NodeComponent& component,
-                                       std::string why) {
-  Run run = {.batch_size = 1, .seq_len = 1, .data = Mixture({component})};
+namespace {
+
+absl::StatusOr<ComponentText> TextOf(const NodeComponent& component) {
+  const Run run = {.batch_size = 1, .seq_len = 1, .data = Mixture({component})};
   const internal::RunMistakes mistakes = internal::FindMistakes(run);
   if (!mistakes.unwritable.empty() || !mistakes.unwritten.empty()) {
     return internal::AsError(mistakes);
@@ -252,10 +254,32 @@ absl::StatusOr<RunChange> AddComponent(const NodeComponent& component,
         "of your own, RunChange::Add(), and set LoaderOptions::"
         "component_opener"));
   }
-  const Node& node = run.data.children[0];
-  PONIENTE_ASSIGN_OR_RETURN(std::string text, internal::InlineText(node));
+  PONIENTE_ASSIGN_OR_RETURN(std::string text,
+                            internal::InlineText(run.data.children[0]));
+  return ComponentText{component.name, std::move(text)};
+}
+
+}  // namespace
+
+absl::StatusOr<RunChange> AddComponent(const NodeComponent& component,
+                                       std::string why) {
+  PONIENTE_ASSIGN_OR_RETURN(ComponentText text, TextOf(component));
+  RunChange change = RunChange::Add(
+      std::move(text.name), std::move(text.description), std::move(why));
+  PONIENTE_RETURN_IF_ERROR(ToText(change).status());
+  return change;
+}
+
+absl::StatusOr<RunChange> SplitComponent(
+    std::string component, const std::vector<NodeComponent>& parts,
+    std::string why) {
+  std::vector<ComponentText> texts;
+  for (const NodeComponent& part : parts) {
+    PONIENTE_ASSIGN_OR_RETURN(ComponentText text, TextOf(part));
+    texts.push_back(std::move(text));
+  }
   RunChange change =
-      RunChange::Add(component.name, std::move(text), std::move(why));
+      RunChange::Split(std::move(component), std::move(texts), std::move(why));
   PONIENTE_RETURN_IF_ERROR(ToText(change).status());
   return change;
 }

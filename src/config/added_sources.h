@@ -32,7 +32,8 @@ class AddedSources {
   // As ComponentOpener. Errors: InvalidArgument, with the key, for what its
   // table states, and for a mixture that the description does not have; errors
   // of sources.
-  absl::StatusOr<OpenedComponent> Open(const RunChange& change);
+  absl::StatusOr<OpenedComponent> Open(const std::string& path,
+                                       const ComponentText& text);
 
   // Appends the sources that were opened, with thresholds and warnings.
   void MoveTo(BuiltRun* run, std::vector<std::string>* warnings);

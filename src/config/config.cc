@@ -70,6 +70,7 @@ absl::StatusOr<Config> Config::Open(Run run,
   PONIENTE_ASSIGN_OR_RETURN(internal::BuiltRun built, internal::BuildRun(run));
   // Paths of sources are shown as they are stated; a later working directory
   // must not change what they mean.
+  internal::AddedSources added(run, built.sources, /*reads=*/false);
   run.folder = AbsoluteFolder(run.folder);
   std::move(built.warnings.begin(), built.warnings.end(),
             std::back_inserter(warnings));
@@ -81,10 +82,11 @@ absl::StatusOr<Config> Config::Open(Run run,
         (std::filesystem::path(run.folder) / run.journal).lexically_normal();
     PONIENTE_ASSIGN_OR_RETURN(journal, JournalOf(run, journal_path));
   }
-  internal::AddedSources added(run, built.sources, /*reads=*/false);
   absl::StatusOr<internal::SteeredRun> steered = internal::Steered(
       {built.dataset, built.schedule}, journal.entries(),
-      [&added](const RunChange& change) { return added.Open(change); });
+      [&added](const std::string& mixture, const ComponentText& text) {
+        return added.Open(mixture, text);
+      });
   if (!steered.ok()) {
     return internal::Prepend(steered.status(),
                              internal::ToString(run.journal_location));

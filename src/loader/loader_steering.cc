@@ -27,8 +27,8 @@ uint64_t StepOf(const Schedule& schedule, uint64_t sample) {
 }
 
 // Whether a change takes more than about a millisecond to compute.
-bool TakesLong(RunChange::Kind kind) {
-  return kind == RunChange::Kind::kDrop || kind == RunChange::Kind::kAdd;
+bool TakesLong(const RunChange& change) {
+  return change.kind == RunChange::Kind::kDrop || !change.added.empty();
 }
 
 }  // namespace
@@ -73,17 +73,15 @@ absl::StatusOr<std::string> Loader::Core::Propose(
 }
 
 absl::StatusOr<RunChange> Loader::Core::Opened(const RunChange& change) const {
-  if (change.kind != RunChange::Kind::kAdd) return change;
+  if (change.added.empty()) return change;
   PONIENTE_RETURN_IF_ERROR(ToText(change).status());
-  PONIENTE_ASSIGN_OR_RETURN(const OpenedComponent opened, opener_.Open(change));
   RunChange printed = change;
-  printed.fingerprint = opened.part.component.dataset->fingerprint();
-  if (change.fingerprint != 0) {
-    // Compares them.
-    PONIENTE_RETURN_IF_ERROR(
-        internal::OpenAdded(change, [&opened](const RunChange&) {
-          return opened;
-        }).status());
+  for (ComponentText& text : printed.added) {
+    // Compares the fingerprint, if one was stated.
+    PONIENTE_ASSIGN_OR_RETURN(
+        const OpenedComponent opened,
+        internal::OpenAdded(change.path, text, opener_.opener()));
+    text.fingerprint = opened.part.component.dataset->fingerprint();
   }
   return printed;
 }
@@ -118,11 +116,9 @@ absl::StatusOr<std::string> Loader::Core::LineNow(const RunChange& change,
 
 absl::StatusOr<Loader::Core::ChangedRun> Loader::Core::Changed(
     const Edition& edition, const JournalEntry& entry) const {
-  PONIENTE_ASSIGN_OR_RETURN(internal::SteeredRun run,
-                            internal::Steered(edition.run, std::span(&entry, 1),
-                                              [this](const RunChange& change) {
-                                                return opener_.Open(change);
-                                              }));
+  PONIENTE_ASSIGN_OR_RETURN(
+      internal::SteeredRun run,
+      internal::Steered(edition.run, std::span(&entry, 1), opener_.opener()));
   uint64_t step = StepOf(run.schedule, entry.sample);
   if (!run.schedule.Has(step)) {
     return absl::FailedPreconditionError(absl::StrCat(
@@ -135,7 +131,7 @@ absl::StatusOr<Loader::Core::ChangedRun> Loader::Core::Changed(
     step = std::min(step, edition.run.schedule.steps());
   }
   const DatasetTree tree(*run.dataset);
-  if (entry.change.kind == RunChange::Kind::kAdd) {
+  if (!entry.change.added.empty()) {
     PONIENTE_RETURN_IF_ERROR(internal::CheckBatches(
         tree, *run.dataset, run.schedule, WithLossWeights(options_, run)));
     return ChangedRun{std::move(run), step};
@@ -162,7 +158,7 @@ absl::StatusOr<uint64_t> Loader::Core::Steer(const RunChange& change,
   MutexLock steering(&steering_mu_);
   // What it adds is opened while steps are handed out.
   PONIENTE_ASSIGN_OR_RETURN(const RunChange opened, Opened(change));
-  if (TakesLong(change.kind)) {
+  if (TakesLong(change)) {
     // Perhaps it is ready before the first step that it changes is asked for.
     PONIENTE_ASSIGN_OR_RETURN(const std::string line,
                               LineNow(opened, options, /*holds_back=*/false));
@@ -235,7 +231,7 @@ absl::StatusOr<uint64_t> Loader::Core::SteerBy(std::string_view line,
     PONIENTE_RETURN_IF_ERROR(options_.journal_sink(line));
   }
   PONIENTE_RETURN_IF_ERROR(journal_.Append(line).status());
-  const bool adds = entry.change.kind == RunChange::Kind::kAdd;
+  const bool adds = !entry.change.added.empty();
   if (adds) {
     counters_.AddSources(edition->assembler.tree().leaves());
     readers_.Add(edition->assembler.tree());

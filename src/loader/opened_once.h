@@ -4,8 +4,9 @@
 #ifndef PONIENTE_LOADER_OPENED_ONCE_H_
 #define PONIENTE_LOADER_OPENED_ONCE_H_
 
-#include <optional>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/statusor.h"
@@ -25,32 +26,48 @@ class OpenedOnce {
  public:
   explicit OpenedOnce(ComponentOpener open) : open_(std::move(open)) {}
 
-  // As ComponentOpener.
-  absl::StatusOr<OpenedComponent> Open(const RunChange& change) const {
-    RunChange key = change;
-    key.why.clear();
-    key.fingerprint = 0;
+  // As ComponentOpener. The fingerprint is not compared.
+  absl::StatusOr<OpenedComponent> Open(const std::string& mixture,
+                                       const ComponentText& text) const {
+    const ComponentText plain = {text.name, text.description};
     {
       MutexLock lock(&mu_);
-      if (last_ && last_->first == key) return last_->second;
+      for (const Kept& kept : kept_) {
+        if (kept.mixture == mixture && kept.text == plain) return kept.opened;
+      }
     }
-    PONIENTE_ASSIGN_OR_RETURN(OpenedComponent opened, OpenAdded(key, open_));
+    PONIENTE_ASSIGN_OR_RETURN(OpenedComponent opened,
+                              OpenAdded(mixture, plain, open_));
     MutexLock lock(&mu_);
-    last_.emplace(std::move(key), opened);
+    if (kept_.size() == kMost) kept_.clear();
+    kept_.push_back({mixture, plain, opened});
     return opened;
+  }
+
+  // Returns what opens components with this object, which must outlive it.
+  ComponentOpener opener() const {
+    return [this](const std::string& mixture, const ComponentText& text) {
+      return Open(mixture, text);
+    };
   }
 
   // Call it once a change has been made: the run keeps what it has.
   void Forget() {
     MutexLock lock(&mu_);
-    last_.reset();
+    kept_.clear();
   }
 
  private:
+  struct Kept {
+    std::string mixture;
+    ComponentText text;
+    OpenedComponent opened;
+  };
+  static constexpr size_t kMost = 64;
+
   const ComponentOpener open_;
   mutable Mutex mu_;
-  mutable std::optional<std::pair<RunChange, OpenedComponent>> last_
-      ABSL_GUARDED_BY(mu_);
+  mutable std::vector<Kept> kept_ ABSL_GUARDED_BY(mu_);
 };
 
 }  // namespace poniente::internal

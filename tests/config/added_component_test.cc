@@ -4,9 +4,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <fstream>
+#include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -14,6 +17,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "poniente/config.h"
+#include "poniente/dataset_tree.h"
 #include "poniente/journal.h"
 #include "poniente/loader.h"
 #include "poniente/run.h"
@@ -330,6 +334,111 @@ TEST_F(AddedComponentTest, ItDoesNotReadWhatIsHeldOut) {
   const Config config = Open("run", held_out);
   EXPECT_EQ(config.sources().back().path, "same");
   EXPECT_TRUE(config.sources().back().hold_out.has_value());
+}
+
+// The parts of items that the samples before `end` read of some sources, with
+// the epochs of these.
+using Reads = std::vector<std::pair<std::string, LeafPosition>>;
+
+Reads ReadsOf(const Config& config, uint64_t begin, uint64_t end) {
+  const DatasetTree tree(*config.dataset());
+  std::vector<Position> positions;
+  for (uint64_t s = begin; s < end; ++s) positions.push_back({.index = s});
+  std::vector<LeafPosition> items(positions.size());
+  EXPECT_THAT(tree.Resolve(positions, items), IsOk());
+  Reads reads;
+  for (const LeafPosition& item : items) {
+    reads.emplace_back(tree.leaves()[item.leaf].path, item);
+  }
+  return reads;
+}
+
+TEST_F(AddedComponentTest, PartsOfASplitComponentReadNothingTwice) {
+  for (const std::string more :
+       {"", "seq_lens = [{start_step = 60, seq_len = 8}]\ngroup_items = 4"}) {
+    SCOPED_TRACE(more);
+    const auto loader = LoaderOf(Open("run", more));
+    for (uint64_t step = 0; step < kGrowsAt; ++step) Step(loader.get());
+    const std::string state = loader->State();
+    const auto change = SplitComponent(
+        "a", {{"good", 0.4, Source("a").Filter(Fraction(0.5))},
+              {"rest", 0.1, Source("a").Filter(!Fraction(0.5))}});
+    ASSERT_THAT(change, IsOk());
+    const auto from = loader->Steer(*change);
+    ASSERT_THAT(from, IsOk());
+    const uint64_t sample = loader->journal().sample(0);
+    const Served served = Rest(loader.get());
+    const Config again = Open("run", more);
+    const auto resumed = LoaderOf(again);
+    ASSERT_THAT(resumed->Resume(state), IsOk());
+    EXPECT_EQ(Rest(resumed.get()), served);
+
+    // The epoch of `a` at the change, and the first one of its parts.
+    uint64_t epoch = 0;
+    for (const auto& [path, item] : ReadsOf(again, 0, sample)) {
+      if (path == "a") epoch = std::max(epoch, item.position.epoch);
+    }
+    std::set<std::pair<uint64_t, uint32_t>> seen;
+    for (const auto& [path, item] : ReadsOf(again, 0, sample)) {
+      if (path != "a" || item.position.epoch != epoch) continue;
+      EXPECT_TRUE(
+          seen.insert({item.position.index, item.position.part_begin}).second);
+    }
+    ASSERT_GT(seen.size(), 20u);
+    std::map<std::string, uint64_t> first_epoch;
+    std::set<uint64_t> items;
+    for (const auto& [index, part] : seen) items.insert(index);
+    for (const auto& [path, item] :
+         ReadsOf(again, sample, again.schedule().samples())) {
+      EXPECT_NE(path, "a");
+      if (path == "b" || item.position.epoch > 0) continue;
+      EXPECT_TRUE(
+          seen.insert({item.position.index, item.position.part_begin}).second)
+          << path << " reads item " << item.position.index << " again";
+      items.insert(item.position.index);
+      ++first_epoch[path];
+    }
+    EXPECT_GT(first_epoch["good"], 20u);
+    EXPECT_GT(first_epoch["rest"], 20u);
+    // 10000 tokens are 625 windows; both parts have come to their second epoch.
+    if (more.empty()) {
+      EXPECT_EQ(items.size(), 625u);
+    }
+    std::filesystem::remove(dir_.path("run.journal"));
+  }
+}
+
+TEST_F(AddedComponentTest, WhatCannotBeSplitIsSaid) {
+  const auto loader = LoaderOf(Open(
+      "run", "",
+      "m = { weight = 0.1, mixture = { x = { path = \"d\", weight = 1 } } }\n"
+      "p = { weight = 0.1, path = \"d\", pack_documents = true }\n"));
+  for (int i = 0; i < 5; ++i) Step(loader.get());
+  const auto error = [&](const std::string& component,
+                         const std::string& description) {
+    const absl::Status status =
+        loader->Steer(RunChange::Split(component, {{"part", description}}))
+            .status();
+    EXPECT_EQ(loader->journal().size(), 0u);
+    return status;
+  };
+  const std::string of_d = "{path = \"d\", weight = 1, take = 20}";
+  EXPECT_THAT(error("aa", of_d),
+              StatusIs(kInvalid, HasSubstr("unknown component 'aa'")));
+  EXPECT_THAT(error("m", of_d),
+              StatusIs(kInvalid, HasSubstr("split one of its components")));
+  EXPECT_THAT(error("p", of_d),
+              StatusIs(kInvalid, HasSubstr("packed documents")));
+  EXPECT_THAT(error("a", of_d),
+              StatusIs(kInvalid, AllOf(HasSubstr("part 'part' of 'a'"),
+                                       HasSubstr("does not have"))));
+  EXPECT_THAT(error("a", "{paht = \"a\", weight = 1}"),
+              StatusIs(kInvalid, HasSubstr("data.mixture.part.paht")));
+  // A component below the root.
+  RunChange change = RunChange::Split("x", {{"part", of_d}}, "half of it");
+  change.path = "m";
+  EXPECT_THAT(loader->Steer(change), IsOk());
+  EXPECT_EQ(loader->sources().back().path, "m/part");
 }
 
 }  // namespace

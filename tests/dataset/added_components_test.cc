@@ -104,9 +104,10 @@ struct Described {
     return {*root, *Schedule::Create(run)};
   }
 
-  absl::StatusOr<OpenedComponent> Open(const RunChange& change) const {
+  absl::StatusOr<OpenedComponent> Open(const std::string& mixture,
+                                       const ComponentText& text) const {
     for (const Added& one : added) {
-      if (one.path != change.path || one.name != change.components[0]) continue;
+      if (one.path != mixture || one.name != text.name) continue;
       OpenedComponent opened;
       opened.part.component = {
           .name = one.name,
@@ -182,9 +183,11 @@ struct RandomJournal {
   }
 
   SteeredRun Steer(bool is_twin) const {
-    auto run = Steered(
-        described.Make(is_twin), is_twin ? twins : entries,
-        [this](const RunChange& change) { return described.Open(change); });
+    auto run =
+        Steered(described.Make(is_twin), is_twin ? twins : entries,
+                [this](const std::string& mixture, const ComponentText& text) {
+                  return described.Open(mixture, text);
+                });
     EXPECT_THAT(run, IsOk());
     return *std::move(run);
   }
@@ -245,10 +248,11 @@ TEST(AddedComponentsTest, OneByOneOrAllAtOnceIsTheSame) {
     const RandomJournal journal(&random);
     SteeredRun run = journal.described.Make(false);
     for (const JournalEntry& entry : journal.entries) {
-      auto next = Steered(std::move(run), std::span(&entry, 1),
-                          [&](const RunChange& change) {
-                            return journal.described.Open(change);
-                          });
+      auto next =
+          Steered(std::move(run), std::span(&entry, 1),
+                  [&](const std::string& mixture, const ComponentText& text) {
+                    return journal.described.Open(mixture, text);
+                  });
       ASSERT_THAT(next, IsOk());
       run = *std::move(next);
     }
@@ -278,14 +282,15 @@ TEST(AddedComponentsTest, ScheduleAndMixtureHaveTheSameShares) {
       schedule->mixture_options());
   ASSERT_THAT(root, IsOk());
   JournalEntry entry = {1, 160, 20, RunChange::Add("aa", "{}")};
-  auto run =
-      Steered({*root, *schedule}, std::span(&entry, 1), [](const RunChange&) {
-        OpenedComponent opened;
-        opened.part.component = {.name = "aa",
-                                 .dataset = CountingWindows(100, kAddedTokens),
-                                 .weight = 5};
-        return opened;
-      });
+  auto run = Steered({*root, *schedule}, std::span(&entry, 1),
+                     [](const std::string&, const ComponentText&) {
+                       OpenedComponent opened;
+                       opened.part.component = {
+                           .name = "aa",
+                           .dataset = CountingWindows(100, kAddedTokens),
+                           .weight = 5};
+                       return opened;
+                     });
   ASSERT_THAT(run, IsOk());
   // 3 * 150, 5 * 100 and 1 * 50 of 1000.
   EXPECT_THAT(run->schedule.At(20).weights,
@@ -309,8 +314,9 @@ TEST(AddedComponentsTest, WhatCannotBeAddedIsRefused) {
     JournalEntry entry = {1, sample, 5, change};
     return Steered(described.Make(false), std::span(&entry, 1), open).status();
   };
-  const ComponentOpener open = [&](const RunChange& change) {
-    return described.Open(change);
+  const ComponentOpener open = [&](const std::string& mixture,
+                                   const ComponentText& text) {
+    return described.Open(mixture, text);
   };
   const RunChange add = AddOf(described.added[0]);
   EXPECT_THAT(error(add, 160, open), IsOk());
@@ -319,7 +325,7 @@ TEST(AddedComponentsTest, WhatCannotBeAddedIsRefused) {
                        AllOf(HasSubstr("change 1 at sample 160"),
                              HasSubstr("component_opener"))));
   RunChange other = add;
-  other.fingerprint = 77;
+  other.added[0].fingerprint = 77;
   EXPECT_THAT(error(other, 160, open),
               StatusIs(absl::StatusCode::kFailedPrecondition,
                        AllOf(HasSubstr("other data now"),

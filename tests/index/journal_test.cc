@@ -82,7 +82,11 @@ RunChange AnyChange(std::mt19937_64& random) {
           "{}", "{weight = 0.2, path = \"for}um\\\"{\"}",
           "{ flat = {a = {path = 'x}\\'}, \"b c\" = {tokens = 5}} }"};
       change = RunChange::Add(text() + "n", kTables[random() % 3]);
-      change.fingerprint = random() % 2 * random();
+      if (random() % 2 == 0) {
+        change = RunChange::Split(
+            text(), {{text() + "n", kTables[0]}, {text() + "n", kTables[1]}});
+      }
+      change.added[0].fingerprint = random() % 2 * random();
       break;
     }
     default:
@@ -231,9 +235,10 @@ TEST(JournalTest, WhatIsAddedIsOneTable) {
   const auto change = ParseChange(text);
   ASSERT_THAT(change, IsOk());
   EXPECT_EQ(change->path, "small");
-  EXPECT_EQ(change->components, std::vector<std::string>{"forum"});
-  EXPECT_EQ(change->description, "{path = \"a } b\", take = 3}");
-  EXPECT_EQ(change->fingerprint, 255u);
+  ASSERT_EQ(change->added.size(), 1u);
+  EXPECT_EQ(change->added[0].name, "forum");
+  EXPECT_EQ(change->added[0].description, "{path = \"a } b\", take = 3}");
+  EXPECT_EQ(change->added[0].fingerprint, 255u);
   EXPECT_EQ(ToText(*change).value(), text);
   for (const char* const wrong :
        {"add {}", "add \"a\"", "add \"a\" {", "add \"a\" {} is 5",
@@ -256,6 +261,24 @@ TEST(JournalTest, RangesThatAreDroppedAreJoined) {
         "drop of \"web\" documents 18446744073709551615",
         "drop of \"web\" documents 07"}) {
     EXPECT_THAT(ParseChange(text), StatusIs(kInvalid, HasSubstr(""))) << text;
+  }
+}
+
+TEST(JournalTest, PartsOfASplitAreTables) {
+  const char* const text =
+      "split of \"m\" \"web\" \"good\" {a = 1} is 00000000000000ff \"rest\" "
+      "{} why \"as asked\"";
+  const auto change = ParseChange(text);
+  ASSERT_THAT(change, IsOk());
+  RunChange expected = RunChange::Split(
+      "web", {{"good", "{a = 1}", 255}, {"rest", "{}"}}, "as asked");
+  expected.path = "m";
+  EXPECT_EQ(*change, expected);
+  EXPECT_EQ(ToText(*change).value(), text);
+  for (const char* const wrong :
+       {"split {}", "split \"a\"", "split \"a\" {}", "split \"a\" \"b\"",
+        "split \"a\" \"b\" {} \"c\"", "split \"a\" \"\" {}"}) {
+    EXPECT_THAT(ParseChange(wrong), StatusIs(kInvalid, HasSubstr(""))) << wrong;
   }
 }
 
@@ -294,7 +317,7 @@ TEST(JournalTest, TheExampleOfTheDocsIsRead) {
                                                    "request 31")}));
   RunChange added = RunChange::Add(
       "forum2", "{ weight = 0.2, path = \"stores/forum2\" }", "week three");
-  added.fingerprint = 0x5d0c9d8ad24f7b11;
+  added.added[0].fingerprint = 0x5d0c9d8ad24f7b11;
   EXPECT_EQ(entries[6], (JournalEntry{7, 167936, 2600, added}));
 }
 

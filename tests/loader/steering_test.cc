@@ -87,11 +87,12 @@ struct SteeredTree {
   }
 
   // Opens what RandomChange() adds.
-  static absl::StatusOr<OpenedComponent> OpenNew(const RunChange& change) {
+  static absl::StatusOr<OpenedComponent> OpenNew(const std::string& mixture,
+                                                 const ComponentText& text) {
     OpenedComponent opened;
-    opened.part.component = {.name = change.components[0],
+    opened.part.component = {.name = text.name,
                              .dataset = CountingWindows(30, kSeqLen, 13),
-                             .weight = change.path.empty() ? 0.2 : 1};
+                             .weight = mixture.empty() ? 0.2 : 1};
     return opened;
   }
 

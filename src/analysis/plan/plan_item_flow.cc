@@ -111,9 +111,11 @@ Flow FlowOfDraws(const ItemDraws& draws, uint32_t view, bool is_permuted,
       begin->is_prefix &= BeginsGroup(segment, begin->at);
       end->at = PlacesBefore(segment, b);
       end->is_prefix &= BeginsGroup(segment, end->at);
-      // Draws per place: r, or the mean over several segments.
-      parts = read == 0 ? segment.parts.count
-                        : (read + b - a) / (end->at - begin->at);
+      // Draws per place: r; the mean over several segments, and where places
+      // are dropped.
+      parts = read == 0 && segment.dropped == nullptr
+                  ? segment.parts.count
+                  : (read + b - a) / (end->at - begin->at);
       read += b - a;
       if (segment.parts.count > 1) {
         flow.chunk = std::max(flow.chunk, static_cast<double>(segment.group));

@@ -13,7 +13,9 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "dataset/steering/omission_node.h"
+#include "index/maps/omission_map.h"
 #include "index/maps/order_map.h"
 #include "index/mixture/dropped_items.h"
 #include "poniente/dataset_tree.h"
@@ -265,6 +267,57 @@ absl::StatusOr<std::vector<uint64_t>> DroppedItemsOf(const DatasetNode& leaf,
   std::sort(items.begin(), items.end());
   items.erase(std::unique(items.begin(), items.end()), items.end());
   return items;
+}
+
+absl::Status DropsOf::AddBelow(const DatasetNode& node) {
+  const std::shared_ptr<const IndexMap> map = node.map();
+  const std::vector<NamedNode> children = node.children();
+  if (const auto* const omits = dynamic_cast<const OmissionMap*>(map.get())) {
+    const DatasetTree tree(*children[0].node);
+    std::vector<Position> left_out;
+    for (const uint64_t index : omits->omissions().Omitted()) {
+      left_out.push_back({.index = index});
+    }
+    std::vector<LeafPosition> items(left_out.size());
+    PONIENTE_RETURN_IF_ERROR(tree.Resolve(left_out, items));
+    for (const LeafPosition& item : items) {
+      items_[tree.leaves()[item.leaf].node->fingerprint()].push_back(
+          {item.position.index, item.position.index + 1});
+    }
+  }
+  for (const NamedNode& child : children) {
+    PONIENTE_RETURN_IF_ERROR(AddBelow(*child.node));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<DropsOf> DropsOf::Component(
+    const MixtureDataset<TokenWindow>& mixture, std::string_view component) {
+  const DatasetNode* last = nullptr;
+  for (const NamedNode& child : mixture.children()) {
+    if (child.name == component) last = child.node;
+  }
+  DropsOf drops;
+  PONIENTE_RETURN_IF_ERROR(drops.AddBelow(*last));
+  return drops;
+}
+
+absl::StatusOr<Tokens> DropsOf::Without(const Tokens& all) const {
+  Tokens dataset = all;
+  const DatasetTree tree(*all);
+  const std::vector<std::string> paths = NamePaths(*all);
+  for (const auto& [leaf, items] : items_) {
+    ItemsToDrop dropped(RunChange::DropItems("", items));
+    const Thinning thinning(&dropped);
+    for (size_t l = 0; l < paths.size(); ++l) {
+      if (tree.leaves()[l].node->fingerprint() != leaf) continue;
+      const std::vector<std::string> names =
+          absl::StrSplit(paths[l], '/', absl::SkipEmpty());
+      PONIENTE_ASSIGN_OR_RETURN(dataset, thinning.Of(dataset, names));
+      break;
+    }
+  }
+  return dataset;
 }
 
 absl::StatusOr<Tokens> WithoutDropped(

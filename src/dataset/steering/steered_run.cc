@@ -14,6 +14,7 @@
 #include "absl/strings/str_split.h"
 #include "dataset/steering/change_places.h"
 #include "dataset/steering/dropped_source.h"
+#include "dataset/steering/split_component.h"
 #include "index/max_samples.h"
 #include "poniente/extend/infilled_dataset.h"
 #include "poniente/mixture_dataset.h"
@@ -55,8 +56,8 @@ absl::Status NoMixture(const DatasetNode& node, std::string_view name,
 struct MixtureChanges {
   std::span<const JournalEntry> entries;
   std::vector<std::string> path;  // to the mixture
-  // What the only entry adds; null for other kinds.
-  const ComponentWithViews<TokenWindow>* added = nullptr;
+  // What the only entry adds; empty for other kinds.
+  std::vector<OpenedComponent> added = {};
 };
 
 MixtureDecision DecisionOf(const JournalEntry& entry, uint64_t start) {
@@ -76,9 +77,26 @@ MixtureDecision DecisionOf(const JournalEntry& entry, uint64_t start) {
     case Kind::kExtend:
     case Kind::kDrop:
     case Kind::kAdd:
+    case Kind::kSplit:
       break;
   }
   return decision;
+}
+
+// Returns the decisions of the changes, for a plan of the root mixture alone.
+std::vector<MixtureDecision> DecisionsOf(const MixtureChanges& changes) {
+  std::vector<MixtureDecision> decisions;
+  for (const JournalEntry& entry : changes.entries) {
+    decisions.push_back(DecisionOf(entry, entry.sample));
+  }
+  for (const OpenedComponent& one : changes.added) {
+    const MixtureComponent<TokenWindow>& component = one.part.component;
+    decisions[0].added.push_back(
+        {component.name, component.weight, component.dataset->CurrentLength()});
+  }
+  const RunChange& first = changes.entries.front().change;
+  if (first.kind == Kind::kSplit) decisions[0].retired = first.components;
+  return decisions;
 }
 
 // Whether consecutive changes of these kinds are made in one step.
@@ -87,26 +105,29 @@ bool SharesStep(Kind kind) {
          kind == Kind::kRetire;
 }
 
-// Returns the mixture with the component that the only entry adds.
+// Returns the mixture with what the only entry adds.
 absl::StatusOr<Tokens> WithAdded(const Mixture& mixture, bool is_root,
                                  const MixtureChanges& changes,
                                  uint64_t served) {
   const JournalEntry& entry = changes.entries.front();
-  PONIENTE_ASSIGN_OR_RETURN(const MixturePlan plan, mixture.plan());
-  const bool is_fixed =
-      !changes.added->views.empty() || changes.added->component.max_epochs;
-  if (!is_root && is_fixed) {
+  for (const OpenedComponent& one : changes.added) {
+    const bool ends = one.part.component.max_epochs.has_value();
+    if (is_root || (one.part.views.empty() && !ends)) continue;
     return absl::InvalidArgumentError(absl::StrCat(
-        "'", changes.added->component.name,
+        "'", one.part.component.name,
         "' is added to a mixture below the root, which cannot have ",
-        changes.added->component.max_epochs
-            ? "max_epochs: it must not end"
-            : "packed windows of several lengths",
+        ends ? "max_epochs: it must not end"
+             : "packed windows of several lengths",
         "; add it to the root mixture"));
   }
-  const uint64_t start = is_root ? served : BeginOf(plan, entry.change, served);
-  return mixture.WithAdded(*changes.added, DecisionOf(entry, start),
-                           entry.number);
+  PONIENTE_ASSIGN_OR_RETURN(const MixturePlan plan, mixture.plan());
+  const MixtureDecision decision =
+      DecisionOf(entry, is_root ? served : BeginOf(plan, entry.change, served));
+  if (entry.change.kind == Kind::kSplit) {
+    return Split(mixture, entry.change.components[0], changes.added, decision,
+                 entry.number);
+  }
+  return mixture.WithAdded(changes.added[0].part, decision, entry.number);
 }
 
 // Returns the mixture under the changes that are about itself. A mixture below
@@ -149,7 +170,7 @@ absl::StatusOr<Tokens> Changed(const Tokens& node, size_t depth,
       return absl::InvalidArgumentError(absl::StrCat(
           "'", Absl(name), "' is a mixture; name one of its sources"));
     }
-    if (first.kind == Kind::kAdd) {
+    if (!changes.added.empty()) {
       return WithAdded(*mixture, is_root, changes, served.front());
     }
     return Decided(*mixture, is_root, changes, served);
@@ -211,25 +232,34 @@ absl::Status CheckEnd(const SteeredRun& before, const SteeredRun& run,
 // Puts what fills documents in the middle above the changed mixture again, also
 // for sources that were added.
 absl::StatusOr<Tokens> Infilled(const InfilledDataset& infilled, Tokens changed,
-                                std::vector<InfilledSource> added) {
+                                const MixtureChanges& changes) {
+  std::vector<InfilledSource> added;
+  for (const OpenedComponent& one : changes.added) {
+    for (InfilledSource source : one.infilled) {
+      source.is_added = true;
+      added.push_back(std::move(source));
+    }
+  }
   if (added.empty()) return infilled.Over(std::move(changed));
-  for (InfilledSource& source : added) source.is_added = true;
   return infilled.Over(std::move(changed), std::move(added));
 }
 
-// `opened`: what the entry adds; null for other kinds.
-absl::Status ChangeMixture(const MixtureChanges& changes,
-                           const OpenedComponent* opened, SteeredRun* run) {
+// If the root fills nothing in the middle, nothing that is added can.
+absl::Status CheckNotInfilled(const MixtureChanges& changes) {
+  for (const OpenedComponent& one : changes.added) {
+    if (one.infilled.empty()) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("'", one.infilled[0].path,
+                     "' is to be filled in the middle, but no source of the "
+                     "run is: the run must begin with one"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ChangeMixture(const MixtureChanges& changes, SteeredRun* run) {
   std::vector<uint64_t> starts;
-  std::vector<MixtureDecision> decisions;
   for (const JournalEntry& entry : changes.entries) {
     starts.push_back(entry.sample);
-    decisions.push_back(DecisionOf(entry, entry.sample));
-  }
-  if (opened != nullptr) {
-    const MixtureComponent<TokenWindow>& component = opened->part.component;
-    decisions[0].added = {component.name, component.weight,
-                          component.dataset->CurrentLength()};
   }
   // What fills documents in the middle stays above the mixture.
   const InfilledDataset* const infilled = InfilledOf(*run->dataset);
@@ -237,14 +267,10 @@ absl::Status ChangeMixture(const MixtureChanges& changes,
       Changed(infilled == nullptr ? run->dataset : infilled->child(), 0,
               changes, starts);
   if (changed.ok() && infilled != nullptr) {
-    changed = Infilled(
-        *infilled, *std::move(changed),
-        opened == nullptr ? std::vector<InfilledSource>() : opened->infilled);
-  } else if (changed.ok() && opened != nullptr && !opened->infilled.empty()) {
-    changed = absl::InvalidArgumentError(absl::StrCat(
-        "'", opened->infilled[0].path,
-        "' is to be filled in the middle, but no source of the run is: the "
-        "run must begin with one"));
+    changed = Infilled(*infilled, *std::move(changed), changes);
+  } else if (changed.ok()) {
+    const absl::Status plain = CheckNotInfilled(changes);
+    if (!plain.ok()) changed = plain;
   }
   if (!changed.ok()) {
     const std::string change =
@@ -256,47 +282,52 @@ absl::Status ChangeMixture(const MixtureChanges& changes,
   }
   run->dataset = *std::move(changed);
   if (!changes.path.empty()) return absl::OkStatus();
-  PONIENTE_ASSIGN_OR_RETURN(run->schedule, run->schedule.With(decisions));
+  PONIENTE_ASSIGN_OR_RETURN(run->schedule,
+                            run->schedule.With(DecisionsOf(changes)));
   return absl::OkStatus();
 }
 
 absl::Status Add(const JournalEntry& entry, const ComponentOpener& open,
                  MixtureChanges changes, SteeredRun* run) {
-  absl::StatusOr<OpenedComponent> opened = OpenAdded(entry.change, open);
-  if (!opened.ok()) return Prepend(opened.status(), LabelOf(entry));
-  changes.added = &opened->part;
-  PONIENTE_RETURN_IF_ERROR(ChangeMixture(changes, &*opened, run));
-  run->loss_weights.insert(opened->loss_weights.begin(),
-                           opened->loss_weights.end());
+  for (const ComponentText& text : entry.change.added) {
+    absl::StatusOr<OpenedComponent> opened =
+        OpenAdded(entry.change.path, text, open);
+    if (!opened.ok()) return Prepend(opened.status(), LabelOf(entry));
+    changes.added.push_back(*std::move(opened));
+  }
+  PONIENTE_RETURN_IF_ERROR(ChangeMixture(changes, run));
+  for (const OpenedComponent& one : changes.added) {
+    run->loss_weights.insert(one.loss_weights.begin(), one.loss_weights.end());
+  }
   return absl::OkStatus();
 }
 
 }  // namespace
 
-absl::StatusOr<OpenedComponent> OpenAdded(const RunChange& change,
+absl::StatusOr<OpenedComponent> OpenAdded(const std::string& mixture,
+                                          const ComponentText& text,
                                           const ComponentOpener& open) {
-  const std::string& name = change.components.at(0);
   if (!open) {
     return absl::FailedPreconditionError(absl::StrCat(
-        "'", name,
+        "'", text.name,
         "' cannot be opened: set LoaderOptions::component_opener, or describe "
         "the run by a configuration"));
   }
-  PONIENTE_ASSIGN_OR_RETURN(OpenedComponent opened, open(change));
+  PONIENTE_ASSIGN_OR_RETURN(OpenedComponent opened, open(mixture, text));
   const MixtureComponent<TokenWindow>& component = opened.part.component;
-  if (component.dataset == nullptr || component.name != name) {
+  if (component.dataset == nullptr || component.name != text.name) {
     return absl::InvalidArgumentError(absl::StrCat(
-        "'", name, "' is to be added, but component_opener returned ",
+        "'", text.name, "' is to be added, but component_opener returned ",
         component.dataset == nullptr ? "no dataset"
                                      : absl::StrCat("'", component.name, "'")));
   }
   const uint64_t print = component.dataset->fingerprint();
-  if (change.fingerprint == 0 || change.fingerprint == print) return opened;
+  if (text.fingerprint == 0 || text.fingerprint == print) return opened;
   return absl::FailedPreconditionError(absl::StrCat(
-      "'", name,
+      "'", text.name,
       "' is other data now than when it was added: its fingerprint is ",
       absl::Hex(print, absl::kZeroPad16), ", that of the change is ",
-      absl::Hex(change.fingerprint, absl::kZeroPad16),
+      absl::Hex(text.fingerprint, absl::kZeroPad16),
       "; put back the files that it had, or open it with the same settings"));
 }
 
@@ -320,7 +351,8 @@ absl::StatusOr<SteeredRun> Steered(SteeredRun run,
       case Kind::kTemperature:
       case Kind::kRetire:
       case Kind::kDrop:
-      case Kind::kAdd: {
+      case Kind::kAdd:
+      case Kind::kSplit: {
         const auto is_same = [&first](const JournalEntry& entry) {
           return SharesStep(entry.change.kind) &&
                  SharesStep(first.change.kind) &&
@@ -332,9 +364,9 @@ absl::StatusOr<SteeredRun> Steered(SteeredRun run,
         if (!first.change.path.empty()) {
           changes.path = absl::StrSplit(first.change.path, '/');
         }
-        PONIENTE_RETURN_IF_ERROR(first.change.kind == Kind::kAdd
-                                     ? Add(first, open, changes, &run)
-                                     : ChangeMixture(changes, nullptr, &run));
+        PONIENTE_RETURN_IF_ERROR(first.change.added.empty()
+                                     ? ChangeMixture(changes, &run)
+                                     : Add(first, open, changes, &run));
         break;
       }
     }

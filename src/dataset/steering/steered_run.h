@@ -25,9 +25,10 @@ struct SteeredRun {
   std::map<std::string, float> loss_weights = {};
 };
 
-// Opens the component that a change (kAdd) describes, and compares its data
-// with the fingerprint that the change states. `open`: null if nothing can be.
-absl::StatusOr<OpenedComponent> OpenAdded(const RunChange& change,
+// Opens a component that a change adds to a mixture, and compares its data with
+// the fingerprint that the text states. `open`: null if nothing can be opened.
+absl::StatusOr<OpenedComponent> OpenAdded(const std::string& mixture,
+                                          const ComponentText& text,
                                           const ComponentOpener& open);
 
 // Returns the run under further entries of its journal. `run` is under all

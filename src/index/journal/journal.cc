@@ -136,8 +136,17 @@ RunChange RunChange::Add(std::string name, std::string description,
                          std::string why) {
   RunChange change;
   change.kind = Kind::kAdd;
-  change.components.push_back(std::move(name));
-  change.description = std::move(description);
+  change.added.push_back({std::move(name), std::move(description)});
+  change.why = std::move(why);
+  return change;
+}
+
+RunChange RunChange::Split(std::string component,
+                           std::vector<ComponentText> parts, std::string why) {
+  RunChange change;
+  change.kind = Kind::kSplit;
+  change.components.push_back(std::move(component));
+  change.added = std::move(parts);
   change.why = std::move(why);
   return change;
 }

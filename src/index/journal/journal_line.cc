@@ -22,13 +22,14 @@ struct KindName {
   Kind kind;
   absl::string_view name;
 };
-constexpr std::array<KindName, 6> kKinds = {
+constexpr std::array<KindName, 7> kKinds = {
     {{Kind::kWeights, "weights"},
      {Kind::kTemperature, "temperature"},
      {Kind::kRetire, "retire"},
      {Kind::kExtend, "extend"},
      {Kind::kDrop, "drop"},
-     {Kind::kAdd, "add"}}};
+     {Kind::kAdd, "add"},
+     {Kind::kSplit, "split"}}};
 
 absl::string_view NameOf(Kind kind) {
   for (const KindName& one : kKinds) {
@@ -68,12 +69,16 @@ std::string PayloadOf(const RunChange& change) {
         }
       }
       break;
+    case Kind::kSplit:
+      absl::StrAppend(&text, " ", QuotedField(change.components[0]));
+      [[fallthrough]];
     case Kind::kAdd:
-      absl::StrAppend(&text, " ", QuotedField(change.components[0]), " ",
-                      change.description);
-      if (change.fingerprint != 0) {
+      for (const ComponentText& one : change.added) {
+        absl::StrAppend(&text, " ", QuotedField(one.name), " ",
+                        one.description);
+        if (one.fingerprint == 0) continue;
         absl::StrAppend(&text, " is ",
-                        absl::Hex(change.fingerprint, absl::kZeroPad16));
+                        absl::Hex(one.fingerprint, absl::kZeroPad16));
       }
       break;
   }
@@ -96,6 +101,22 @@ absl::StatusOr<NumberRange> ReadRange(LineFields* fields) {
   }
   range.end = last + 1;
   return range;
+}
+
+absl::Status ReadAdded(LineFields* fields, RunChange* change) {
+  while (fields->HasText()) {
+    ComponentText& one = change->added.emplace_back();
+    PONIENTE_ASSIGN_OR_RETURN(one.name, fields->Text("a name"));
+    PONIENTE_ASSIGN_OR_RETURN(
+        one.description,
+        fields->Table("a table such as '{ weight = 0.2, path = \"forum\" }'"));
+    if (fields->rest().substr(0, 3) != "is ") continue;
+    PONIENTE_RETURN_IF_ERROR(fields->Expect("is"));
+    PONIENTE_ASSIGN_OR_RETURN(
+        one.fingerprint,
+        fields->Fingerprint("the fingerprint, 16 hexadecimal digits"));
+  }
+  return absl::OkStatus();
 }
 
 absl::Status ReadPayload(LineFields* fields, RunChange* change) {
@@ -137,20 +158,13 @@ absl::Status ReadPayload(LineFields* fields, RunChange* change) {
       }
       break;
     }
-    case Kind::kAdd: {
+    case Kind::kSplit: {
       PONIENTE_ASSIGN_OR_RETURN(std::string name, fields->Text("a name"));
       change->components.push_back(std::move(name));
-      PONIENTE_ASSIGN_OR_RETURN(
-          change->description,
-          fields->Table(
-              "a table such as '{ weight = 0.2, path = \"forum\" }'"));
-      if (fields->rest().substr(0, 3) != "is ") break;
-      PONIENTE_RETURN_IF_ERROR(fields->Expect("is"));
-      PONIENTE_ASSIGN_OR_RETURN(
-          change->fingerprint,
-          fields->Fingerprint("the fingerprint, 16 hexadecimal digits"));
-      break;
+      return ReadAdded(fields, change);
     }
+    case Kind::kAdd:
+      return ReadAdded(fields, change);
   }
   return absl::OkStatus();
 }
@@ -167,7 +181,8 @@ absl::StatusOr<RunChange> ReadChange(LineFields* fields) {
     return absl::InvalidArgumentError(absl::StrCat(
         "'", kind,
         "' is no kind of change that this version knows (weights, temperature, "
-        "retire, extend, drop, add); use the version that wrote it, or a later "
+        "retire, extend, drop, add, split); use the version that wrote it, or "
+        "a later "
         "one"));
   }
   change.kind = known->kind;
@@ -223,20 +238,19 @@ absl::Status CheckRanges(const std::vector<NumberRange>& ranges) {
   return absl::OkStatus();
 }
 
-absl::Status CheckAdded(const RunChange& change) {
-  PONIENTE_RETURN_IF_ERROR(
-      Says(change.components.size() == 1 && !change.components[0].empty(),
-           "adds a component, but not one that has a name"));
-  const bool is_line = std::none_of(
-      change.description.begin(), change.description.end(), [](char c) {
-        return absl::ascii_iscntrl(static_cast<unsigned char>(c));
-      });
-  return Says(
-      is_line && !change.description.empty() &&
-          TableLength(change.description) == change.description.size(),
-      absl::StrCat("adds '", change.components[0],
-                   "', but does not say what it is in one inline "
-                   "table, such as { weight = 0.2, path = \"forum\" }"));
+absl::Status CheckAdded(const ComponentText& component) {
+  PONIENTE_RETURN_IF_ERROR(Says(!component.name.empty(),
+                                "adds a component, but not one that has a "
+                                "name"));
+  const std::string& text = component.description;
+  const bool is_line = std::none_of(text.begin(), text.end(), [](char c) {
+    return absl::ascii_iscntrl(static_cast<unsigned char>(c));
+  });
+  return Says(is_line && !text.empty() && TableLength(text) == text.size(),
+              absl::StrCat("adds '", component.name,
+                           "', but does not say what it is in one inline "
+                           "table, such as { weight = 0.2, path = \"forum\" "
+                           "}"));
 }
 
 }  // namespace
@@ -273,7 +287,17 @@ absl::Status CheckChange(const RunChange& change) {
           Says(!change.path.empty(), "drops something, but names no source"));
       return CheckRanges(change.dropped);
     case Kind::kAdd:
-      return CheckAdded(change);
+      PONIENTE_RETURN_IF_ERROR(
+          Says(change.added.size() == 1, "adds no component, or several"));
+      return CheckAdded(change.added[0]);
+    case Kind::kSplit:
+      PONIENTE_RETURN_IF_ERROR(
+          Says(change.components.size() == 1 && !change.added.empty(),
+               "splits a component, but names none, or no part of it"));
+      for (const ComponentText& part : change.added) {
+        PONIENTE_RETURN_IF_ERROR(CheckAdded(part));
+      }
+      break;
     default:
       return Says(false, "has a kind that does not exist");
   }

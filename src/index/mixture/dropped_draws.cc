@@ -125,25 +125,33 @@ void ItemDraws::AddRest(Segment rest, const ItemView& next) {
 }
 
 absl::Status ItemDraws::Drop(uint64_t first_ordinal, const ItemView& view,
-                             const ItemParts& parts,
-                             const PlacesToDrop& places) {
+                             const ItemParts& parts, const PlacesToDrop& places,
+                             bool of_whole_epoch) {
   TakeFollowing(first_ordinal);
   const Segment& last = segments_.back();
   PONIENTE_CHECK(first_ordinal >= last.first_ordinal) << first_ordinal;
   PONIENTE_CHECK(view.length && last.view.length) << "an endless view";
   const Reached reached = ReachedAt(first_ordinal);
   const Uint128 all = Uint128{*last.view.length} * last.parts.count;
-  if (reached.parts_before == 0 || reached.parts_before == all) {
-    // Between two epochs.
+  // (An epoch from which places are dropped may not have begun either.)
+  const bool is_between =
+      (reached.parts_before == 0 && last.dropped == nullptr) ||
+      reached.parts_before == all;
+  if (is_between && !of_whole_epoch) {
     Continue(first_ordinal, view, parts);
     return absl::OkStatus();
   }
+  PONIENTE_CHECK(!is_between || reached.parts_before == 0) << first_ordinal;
   // The present epoch keeps its parts: where they change, Continue() says so.
   Segment rest = MakeSegment(first_ordinal, reached.epoch, reached.behind,
                              last.view, last.parts);
   rest.parts_before = reached.parts_before;
   PONIENTE_ASSIGN_OR_RETURN(
       rest.dropped, places(last.view.number, reached.epoch, last.dropped));
+  if (is_between && rest.dropped->kept() == 0) {
+    Continue(first_ordinal, view, parts);
+    return absl::OkStatus();
+  }
   const uint64_t r = last.parts.count;
   const auto place = static_cast<uint64_t>(reached.parts_before / r);
   if (r == 1) {

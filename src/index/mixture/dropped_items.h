@@ -32,6 +32,11 @@ class DroppedItems {
   virtual absl::StatusOr<std::vector<uint64_t>> IndicesIn(
       uint32_t view, uint64_t epoch) const = 0;
 
+  // Returns whether the items are left out of the epoch in which they are
+  // dropped even if that has only begun: a part of a component that was split
+  // leaves out what the component had read.
+  virtual bool leaves_out_of_whole_epoch() const { return false; }
+
   // An epoch of a view of the component, as the mixture draws from it.
   struct Epoch {
     uint32_t view = 0;

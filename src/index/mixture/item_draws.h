@@ -142,9 +142,12 @@ class ItemDraws {
   // Reads the epoch in progress at draw `first_ordinal` to its end, with the
   // same view, but for the places to drop; then begins `view`, which has none
   // of them. With items of several parts, all parts of a place are dropped.
-  // REQUIRES: as Continue(); both views are finite. Errors of `places`.
+  // Between two epochs, `view` begins at once, unless `of_whole_epoch`: the
+  // places are then dropped from the epoch that begins, if anything is left of
+  // it. REQUIRES: as Continue(); both views are finite. Errors of `places`.
   absl::Status Drop(uint64_t first_ordinal, const ItemView& view,
-                    const ItemParts& parts, const PlacesToDrop& places);
+                    const ItemParts& parts, const PlacesToDrop& places,
+                    bool of_whole_epoch = false);
 
   // Returns what a draw reads. REQUIRES: ordinal < 2^63.
   Item At(uint64_t ordinal) const;

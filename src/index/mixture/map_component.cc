@@ -163,7 +163,8 @@ absl::StatusOr<ItemDraws> MakeDraws(const StagePlan& plan,
       const MapComponentView& view = views[++v];
       if (view.dropped != nullptr) {
         PONIENTE_RETURN_IF_ERROR(
-            draws.Drop(ordinal, item_view(v), parts, places_of(*view.dropped)));
+            draws.Drop(ordinal, item_view(v), parts, places_of(*view.dropped),
+                       view.dropped->leaves_out_of_whole_epoch()));
         continue;
       }
       const SetChange sets = {view.keeps_epoch ? views[v - 1].sets : nullptr,

@@ -160,6 +160,40 @@ absl::Status MixtureMap::FindEnd(const MixtureRules& rules) {
   return absl::OkStatus();
 }
 
+MixtureMap::EpochSoFar MixtureMap::ReadSoFar(uint32_t number,
+                                             uint64_t samples) const {
+  const Component& component = components_[number];
+  const ItemDraws& draws = component.draws;
+  const uint64_t end = plan_->Count(number, samples);
+  const ItemDraws::Item next = draws.At(end);
+  EpochSoFar read;
+  read.child = component.children[next.view];
+  std::vector<uint64_t> items;
+  for (uint64_t ordinal = draws.FirstOfEpoch(next.epoch).value_or(end);
+       ordinal < end; ++ordinal) {
+    items.push_back(draws.At(ordinal).place);
+  }
+  // What the epoch leaves out counts as read.
+  for (const ItemDraws::Segment& segment : draws.segments()) {
+    if (segment.dropped == nullptr || segment.epoch != next.epoch ||
+        segment.view.number != next.view) {
+      continue;
+    }
+    items = segment.dropped->With(std::move(items));
+    break;
+  }
+  std::sort(items.begin(), items.end());  // parts of a group are shuffled
+  items.erase(std::unique(items.begin(), items.end()), items.end());
+  if (!items.empty() && component.views[next.view].is_permuted()) {
+    EpochOrder(component, next.view, next.epoch).Forward(items, items);
+  }
+  read.positions.reserve(items.size());
+  for (const uint64_t item : items) {
+    read.positions.push_back({.index = item, .epoch = next.epoch});
+  }
+  return read;
+}
+
 bool MixtureMap::limits_epochs() const {
   return std::any_of(components_.begin(), components_.end(),
                      [](const Component& component) {

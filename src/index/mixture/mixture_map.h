@@ -106,6 +106,17 @@ class MixtureMap final : public IndexMap {
     return components_[children_[child].component].views[children_[child].view];
   }
 
+  // Items of a child, in the epoch that its component is in.
+  struct EpochSoFar {
+    uint32_t child = 0;
+    std::vector<Position> positions;  // whole items, each once
+  };
+  // Returns which items the first `samples` samples have read, or begun to
+  // read, of the epoch that a component goes on with, and which that epoch
+  // leaves out. REQUIRES: the component
+  // is finite, `samples` is the first of a block.
+  EpochSoFar ReadSoFar(uint32_t component, uint64_t samples) const;
+
   // Returns whether some component may begin only a limited number of epochs.
   bool limits_epochs() const;
   // Returns why the map has an end; empty if it has none.

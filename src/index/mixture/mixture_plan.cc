@@ -189,29 +189,27 @@ absl::StatusOr<internal::DecidedStage> MixturePlan::InFull(
 }
 
 absl::Status MixturePlan::Widen(const MixtureDecision& decision, State* state) {
-  if (!decision.added) return absl::OkStatus();
-  const std::string& name = decision.added->name;
-  const auto at = std::lower_bound(state->names.begin(), state->names.end(),
-                                   std::string_view(name));
-  const std::string label =
-      decision.label.empty() ? "a decision" : decision.label;
-  if (name.empty() || (at != state->names.end() && *at == name)) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        label, ": ",
-        name.empty() ? "a component needs a name"
-                     : absl::StrCat("there is a component '", name,
-                                    "' already, and names key the order; add "
-                                    "it under another name")));
-  }
-  const auto number = at - state->names.begin();
-  PONIENTE_ASSIGN_OR_RETURN(state->plan,
-                            internal::WithUndrawn(*state->plan, state->options,
-                                                  static_cast<size_t>(number)));
-  state->names.insert(at, name);
-  state->components.insert(state->components.begin() + number, *decision.added);
-  if (state->decided) {
+  for (const WeightedComponent& added : decision.added) {
+    const auto at = std::lower_bound(state->names.begin(), state->names.end(),
+                                     std::string_view(added.name));
+    const bool is_known = at != state->names.end() && *at == added.name;
+    if (added.name.empty() || is_known) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          decision.label.empty() ? "a decision" : decision.label, ": ",
+          is_known ? absl::StrCat("there is a component '", added.name,
+                                  "' already, and names key the order; add it "
+                                  "under another name")
+                   : std::string("a component needs a name")));
+    }
+    const auto number = at - state->names.begin();
+    PONIENTE_ASSIGN_OR_RETURN(
+        state->plan, internal::WithUndrawn(*state->plan, state->options,
+                                           static_cast<size_t>(number)));
+    state->names.insert(at, added.name);
+    state->components.insert(state->components.begin() + number, added);
+    if (!state->decided) continue;
     std::vector<double>& weights = state->decided->weights;
-    weights.insert(weights.begin() + number, decision.added->weight);
+    weights.insert(weights.begin() + number, added.weight);
     std::vector<bool>& retired = state->decided->retired;
     retired.insert(retired.begin() + number, false);
   }
@@ -232,7 +230,7 @@ absl::StatusOr<MixturePlan> MixturePlan::With(
     }
     decided.push_back(*state->decided);
     ++done;
-  } while (done < decisions.size() && !decisions[done].added);
+  } while (done < decisions.size() && decisions[done].added.empty());
   PONIENTE_ASSIGN_OR_RETURN(
       state->plan,
       internal::WithDecided(*state->plan, state->options, state->components,
@@ -243,7 +241,7 @@ absl::StatusOr<MixturePlan> MixturePlan::With(
   for (const auto& one : internal::TemperaturesOf(state->options, decided)) {
     state->temperatures.push_back(one);
   }
-  // The next one adds a component.
+  // The next one adds components.
   return MixturePlan(std::move(state)).With(decisions.subspan(done));
 }
 

@@ -17,6 +17,7 @@
 #include "poniente/transforms.h"
 #include "tests/support/status_matchers.h"
 #include "tests/support/test_seed.h"
+#include "util/status_macros.h"
 
 namespace poniente::internal {
 namespace {
@@ -283,7 +284,7 @@ TEST_P(PlanLawTest, OfARootThatIsNoMixture) {
 }
 
 // Added leaves are numbered behind all others, wherever they are in the tree.
-TEST_P(PlanLawTest, WithComponentsThatWereAdded) {
+TEST_P(PlanLawTest, WithComponentsThatWereAddedAndSplit) {
   TreeMaker make(testing::TestSeed(13000) + static_cast<uint64_t>(GetParam()));
   const bool is_short = make.Upto(1) == 0;
   ScheduleOptions options;
@@ -302,17 +303,28 @@ TEST_P(PlanLawTest, WithComponentsThatWereAdded) {
   const std::vector<JournalEntry> entries = {
       {1, 2048, 9, RunChange::Add("z", "{}")},
       {2, 4096, 9, nested},
-      {3, 6144, 9, RunChange::Add("aa", "{}")}};
+      {3, 6144, 9, RunChange::Add("aa", "{}")},
+      {4, 8192, 9, RunChange::Split("z", {{"z0", "{}"}, {"z1", "{}"}})}};
+  const Tokens z = make.Leaf();
+  if (*z->CurrentLength() < 9) return;
+  const auto open = [&](const std::string& name) -> absl::StatusOr<Tokens> {
+    if (name == "z") return z;
+    if (name != "z0" && name != "z1") return make.Leaf();
+    Selection half = Selection::ByHash(*z->CurrentLength(), 0.5, 1).value();
+    if (name == "z0") return Filter(z, std::move(half));
+    return Filter(z, half.Complement().value());
+  };
   ASSERT_OK_AND_ASSIGN(
       const SteeredRun run,
-      Steered(
-          {root, schedule}, entries,
-          [&make](const RunChange& change) -> absl::StatusOr<OpenedComponent> {
-            OpenedComponent opened;
-            opened.part.component = {.name = change.components[0],
-                                     .dataset = make.Leaf()};
-            return opened;
-          }));
+      Steered({root, schedule}, entries,
+              [&](const std::string&, const ComponentText& text)
+                  -> absl::StatusOr<OpenedComponent> {
+                OpenedComponent opened;
+                opened.part.component.name = text.name;
+                PONIENTE_ASSIGN_OR_RETURN(opened.part.component.dataset,
+                                          open(text.name));
+                return opened;
+              }));
   Compare(*run.dataset, run.schedule, make.has_guesses());
 }
 
