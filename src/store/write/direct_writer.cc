@@ -81,9 +81,8 @@ std::unique_ptr<DirectWriter> DirectWriter::Open(const std::string& path,
 
 void DirectWriter::Allocate(uint64_t end) {
   while (allocates_ && allocated_ < end) {
-    const uint64_t missing = expected_ == 0
-                                 ? allocated_ / 4
-                                 : expected_ - std::min(expected_, allocated_);
+    const uint64_t missing =
+        allocated_ < expected_ ? expected_ - allocated_ : allocated_ / 4;
     const uint64_t most =
         std::min(kMaxAhead, FreeBytes(direct_.get()) / kPartOfFree);
     const uint64_t ahead = std::min(std::max(missing, kLeastAhead), most);

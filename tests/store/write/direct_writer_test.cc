@@ -10,6 +10,7 @@
 #include <csignal>
 #include <filesystem>
 #include <random>
+#include <span>
 #include <string>
 #include <thread>
 #include <vector>
@@ -178,6 +179,30 @@ TEST_F(DirectWriterTest, WithoutRoomAheadTheFileStaysAsItIs) {
   WriteFile(path(), "some bytes");
   EXPECT_EQ(DirectWriter::Open(path(), 10, 0, AllocateSomeAndFail), nullptr);
   EXPECT_EQ(ReadFile(path()), "some bytes");
+}
+
+std::atomic<int> allocations = 0;
+bool CountAllocations(int fd, uint64_t begin, uint64_t end) {
+  ++allocations;
+  return DirectWriter::AllocateRange(fd, begin, end);
+}
+
+// Because each waits for all writes in flight.
+TEST_F(DirectWriterTest, AllocatesInFewStepsWhateverIsExpected) {
+  constexpr uint64_t kBytes = 400'000'000 / kPage * kPage;
+  const std::vector<std::byte> page(kPage);
+  for (const uint64_t expected : {uint64_t{0}, kBytes / 40, kBytes}) {
+    WriteFile(path(), "");
+    allocations = 0;
+    const auto writer =
+        DirectWriter::Open(path(), 0, expected, CountAllocations);
+    ASSERT_NE(writer, nullptr);
+    DirectWriter::Pages pages;
+    for (uint64_t at = 0; at < kBytes; at += 100 * kPage) {
+      ASSERT_THAT(writer->Stage(at, page, &pages), IsOk());
+    }
+    EXPECT_LE(allocations, 20) << expected;
+  }
 }
 
 TEST_F(DirectWriterTest, WhereRoomEndsWritesMakeTheFileLonger) {
