@@ -43,7 +43,8 @@ class GzipDecompressor final : public Decompressor {
   }
   bool is_ready() const { return is_ready_; }
 
-  absl::Status Next(std::string_view* stored, std::string* text) override {
+  absl::Status Next(std::string_view* stored, size_t most,
+                    TextBuffer* text) override {
     if (!in_member_ && had_member_) {
       // Padding of tapes and disks.
       const size_t zeros =
@@ -57,11 +58,10 @@ class GzipDecompressor final : public Decompressor {
         const_cast<Bytef*>(reinterpret_cast<const Bytef*>(stored->data()));
     stream_.avail_in = static_cast<uInt>(stored->size());
     const size_t before = text->size();
-    text->resize(before + kPieceBytes);
-    stream_.next_out = reinterpret_cast<Bytef*>(text->data() + before);
-    stream_.avail_out = static_cast<uInt>(kPieceBytes);
+    stream_.next_out = reinterpret_cast<Bytef*>(text->Extend(most));
+    stream_.avail_out = static_cast<uInt>(most);
     const int result = ::inflate(&stream_, Z_NO_FLUSH);
-    text->resize(before + (kPieceBytes - stream_.avail_out));
+    text->Truncate(before + (most - stream_.avail_out));
     has_more_ = stream_.avail_out == 0 && result != Z_STREAM_END;
     Take(stored->size() - stream_.avail_in, stored);
     if (result == Z_STREAM_END) {
@@ -104,13 +104,13 @@ class ZstdDecompressor final : public Decompressor {
   ZstdDecompressor& operator=(const ZstdDecompressor&) = delete;
   bool is_ready() const { return context_ != nullptr; }
 
-  absl::Status Next(std::string_view* stored, std::string* text) override {
+  absl::Status Next(std::string_view* stored, size_t most,
+                    TextBuffer* text) override {
     const size_t before = text->size();
-    text->resize(before + kPieceBytes);
     ZSTD_inBuffer in = {stored->data(), stored->size(), 0};
-    ZSTD_outBuffer out = {text->data() + before, kPieceBytes, 0};
+    ZSTD_outBuffer out = {text->Extend(most), most, 0};
     const size_t result = ZSTD_decompressStream(context_, &out, &in);
-    text->resize(before + out.pos);
+    text->Truncate(before + out.pos);
     has_more_ = out.pos == out.size && result != 0;
     stored->remove_prefix(in.pos);
     taken_ += in.pos;

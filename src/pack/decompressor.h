@@ -11,6 +11,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "pack/text_buffer.h"
 
 namespace poniente::internal {
 
@@ -37,16 +38,15 @@ class Decompressor {
       Compression compression, std::string name);
 
   // Takes bytes from the front of `*stored` and appends what they hold to
-  // `*text`, kPieceBytes at most. DataLoss, with the place, if they are
-  // damaged.
-  virtual absl::Status Next(std::string_view* stored, std::string* text) = 0;
+  // `*text`, `most` bytes at most. DataLoss, with the place, if they are
+  // damaged. REQUIRES: most > 0.
+  virtual absl::Status Next(std::string_view* stored, size_t most,
+                            TextBuffer* text) = 0;
   // Returns whether Next() may have more to append for the bytes taken so far.
   bool has_more() const { return has_more_; }
   // Checks that the input may end here; else DataLoss: it has been cut short.
   // REQUIRES: !has_more().
   virtual absl::Status CheckEnd() const = 0;
-
-  static constexpr size_t kPieceBytes = size_t{1} << 18;
 
  protected:
   bool has_more_ = false;

@@ -19,6 +19,15 @@ namespace {
 
 constexpr int kPollMilliseconds = 100;
 constexpr size_t kStreamPieceBytes = size_t{1} << 18;
+// At most this much is decompressed at a time.
+constexpr size_t kPieceBytes = size_t{1} << 18;
+// Memory for most units of a stream, and for the bytes that are read behind
+// them to find their ends.
+constexpr size_t kUnitRoom = kPackUnitBytes + (size_t{1} << 17);
+// Memory of a piece that is decompressed ahead: the bytes left from the unit
+// before can be put before it, and it can become a unit.
+constexpr size_t kFrontRoom = size_t{1} << 17;
+constexpr size_t kAheadRoom = kFrontRoom + kUnitRoom;
 
 // `bytes` bytes that lie in their pages as those from `at` on lie in the file:
 // some processors copy several times slower to a place that is a few bytes
@@ -41,7 +50,7 @@ PackFile::PackFile(TextInput input, const std::atomic<bool>* stop)
 
 PackFile::~PackFile() {
   const MutexLock lock(&stream_mu_);
-  ahead_memory.Return(ahead_.size() * Decompressor::kPieceBytes);
+  ahead_memory.Return(ahead_.size() * kAheadRoom);
 }
 
 absl::Status PackFile::Open() const {
@@ -74,15 +83,14 @@ std::string PackFile::Name() const {
   return input_.path == "-" ? "standard input" : input_.path;
 }
 
-absl::Status PackFile::ReadOnce(size_t bytes, std::string* to) {
+absl::Status PackFile::ReadOnce(size_t bytes, TextBuffer* to) {
   pollfd waits = {file_.get(), POLLIN, 0};
   const int ready = ::poll(&waits, 1, kPollMilliseconds);
   if (stop_->load()) return absl::CancelledError("interrupted");
   if (ready <= 0) return absl::OkStatus();
   const size_t before = to->size();
-  to->resize(before + bytes);
-  const ssize_t got = ::read(file_.get(), to->data() + before, bytes);
-  to->resize(before + static_cast<size_t>(std::max<ssize_t>(got, 0)));
+  const ssize_t got = ::read(file_.get(), to->Extend(bytes), bytes);
+  to->Truncate(before + static_cast<size_t>(std::max<ssize_t>(got, 0)));
   if (got < 0 && errno != EINTR && errno != EAGAIN) {
     return ErrnoError(Name(), "read");
   }
@@ -90,17 +98,18 @@ absl::Status PackFile::ReadOnce(size_t bytes, std::string* to) {
   return absl::OkStatus();
 }
 
-absl::Status PackFile::LookAtBegin(std::string* begin) {
+absl::Status PackFile::LookAtBegin(TextBuffer* begin) {
   begin_is_known_ = true;
   PONIENTE_ASSIGN_OR_RETURN(
-      decompressor_, Decompressor::Create(CompressionOf(*begin), Name()));
+      decompressor_,
+      Decompressor::Create(CompressionOf(begin->view()), Name()));
   if (decompressor_ == nullptr) return absl::OkStatus();
   stored_ = std::exchange(*begin, {});
-  stored_left_ = stored_;
+  stored_left_ = stored_.view();
   return absl::OkStatus();
 }
 
-absl::StatusOr<bool> PackFile::ReadPiece(size_t bytes, std::string* text) {
+absl::StatusOr<bool> PackFile::ReadPiece(size_t bytes, TextBuffer* text) {
   const size_t before = text->size();
   while (!begin_is_known_) {
     if (at_end_ || text->size() >= kMagicBytes) {
@@ -113,7 +122,8 @@ absl::StatusOr<bool> PackFile::ReadPiece(size_t bytes, std::string* text) {
     if (!stored_left_.empty() ||
         (decompressor_ != nullptr && decompressor_->has_more())) {
       const size_t left = stored_left_.size();
-      PONIENTE_RETURN_IF_ERROR(decompressor_->Next(&stored_left_, text));
+      PONIENTE_RETURN_IF_ERROR(decompressor_->Next(
+          &stored_left_, std::min(bytes, kPieceBytes), text));
       stored_taken_ += left - stored_left_.size();
     } else if (at_end_) {
       if (decompressor_ != nullptr) {
@@ -121,9 +131,9 @@ absl::StatusOr<bool> PackFile::ReadPiece(size_t bytes, std::string* text) {
       }
       return false;
     } else if (decompressor_ != nullptr) {
-      stored_.clear();
+      stored_.Truncate(0);
       PONIENTE_RETURN_IF_ERROR(ReadOnce(kStreamPieceBytes, &stored_));
-      stored_left_ = stored_;
+      stored_left_ = stored_.view();
     } else {
       PONIENTE_RETURN_IF_ERROR(
           ReadOnce(std::max(bytes, kStreamPieceBytes), text));
@@ -137,17 +147,40 @@ bool PackFile::ReadAhead() {
   if (!stream_mu_.TryLock()) return false;
   const MutexLock lock(&stream_mu_, kAdoptLock);
   if (!ahead_status_.ok() || !*ahead_status_) return false;
-  if (!ahead_memory.Take(Decompressor::kPieceBytes)) return false;
-  Piece piece;
+  if (!ahead_memory.Take(kAheadRoom)) return false;
+  Piece piece{TextBuffer(kFrontRoom, kAheadRoom - kFrontRoom)};
   const uint64_t taken = stored_taken_;
-  ahead_status_ = ReadPiece(0, &piece.text);
-  piece.stored_bytes = stored_taken_ - taken;
-  if (ahead_status_.ok() && *ahead_status_) {
-    ahead_.push_back(std::move(piece));
-    return true;
+  while (piece.text.size() < kPackUnitBytes) {
+    const size_t before = piece.text.size();
+    ahead_status_ = ReadPiece(kPackUnitBytes - before, &piece.text);
+    if (ahead_status_.ok() && *ahead_status_) continue;
+    piece.text.Truncate(before);
+    break;
   }
-  ahead_memory.Return(Decompressor::kPieceBytes);
-  return false;
+  piece.stored_bytes = stored_taken_ - taken;
+  if (piece.text.empty()) {
+    ahead_memory.Return(kAheadRoom);
+    return false;
+  }
+  ahead_.push_back(std::move(piece));
+  return true;
+}
+
+// Copies as little as possible: if the held bytes are few, they go before the
+// piece; else only the missing bytes of the piece go behind them.
+void PackFile::TakeAhead(size_t bytes) {
+  Piece& piece = ahead_.front();
+  stored_held_ += std::exchange(piece.stored_bytes, 0);
+  if (piece.text.Prepend(held_.view())) {
+    held_ = std::move(piece.text);
+  } else {
+    const size_t taken = std::min(bytes - held_.size(), piece.text.size());
+    held_.Append(piece.text.view().substr(0, taken));
+    piece.text.RemovePrefix(taken);
+    if (!piece.text.empty()) return;
+  }
+  ahead_.pop_front();
+  ahead_memory.Return(kAheadRoom);
 }
 
 // Until `bytes` are held, or the end.
@@ -155,10 +188,7 @@ absl::Status PackFile::ReadStream(size_t bytes) {
   while (held_.size() < bytes) {
     const MutexLock lock(&stream_mu_);
     if (!ahead_.empty()) {
-      held_ += ahead_.front().text;
-      stored_held_ += ahead_.front().stored_bytes;
-      ahead_.pop_front();
-      ahead_memory.Return(Decompressor::kPieceBytes);
+      TakeAhead(bytes);
       continue;
     }
     PONIENTE_RETURN_IF_ERROR(ahead_status_.status());
@@ -175,7 +205,8 @@ absl::Status PackFile::SkipTo(uint64_t at) {
   if (!is_stream() || held_at_ >= at) return absl::OkStatus();
   PONIENTE_RETURN_IF_ERROR(Open());
   while (held_at_ < at) {
-    PONIENTE_RETURN_IF_ERROR(ReadStream(1));
+    PONIENTE_RETURN_IF_ERROR(ReadStream(static_cast<size_t>(
+        std::min<uint64_t>(kPackUnitBytes, at - held_at_))));
     if (held_.empty()) {
       return absl::DataLossError(absl::StrCat(
           "'", Name(), "' now holds fewer bytes than the ", at,
@@ -183,7 +214,7 @@ absl::Status PackFile::SkipTo(uint64_t at) {
     }
     const size_t dropped =
         static_cast<size_t>(std::min<uint64_t>(held_.size(), at - held_at_));
-    held_.erase(0, dropped);
+    held_.RemovePrefix(dropped);
     held_at_ += dropped;
   }
   stored_counted_ = stored_held_;
@@ -196,14 +227,16 @@ absl::StatusOr<std::string_view> PackFile::Window(uint64_t at, size_t bytes) {
     const size_t before = static_cast<size_t>(at - held_at_);
     PONIENTE_RETURN_IF_ERROR(ReadStream(before + bytes));
     if (before >= held_.size()) return std::string_view();
-    return std::string_view(held_).substr(before, bytes);
+    return held_.view().substr(before, bytes);
   }
   if (at >= input_.bytes) return std::string_view();
-  held_.resize(
-      static_cast<size_t>(std::min<uint64_t>(bytes, input_.bytes - at)));
-  PONIENTE_RETURN_IF_ERROR(ReadAll(file_.get(), input_.path, at,
-                                   std::as_writable_bytes(std::span(held_))));
-  return std::string_view(held_);
+  held_.Truncate(0);
+  const size_t wanted =
+      static_cast<size_t>(std::min<uint64_t>(bytes, input_.bytes - at));
+  PONIENTE_RETURN_IF_ERROR(
+      ReadAll(file_.get(), input_.path, at,
+              std::as_writable_bytes(std::span(held_.Extend(wanted), wanted))));
+  return held_.view();
 }
 
 PackUnit PackFile::Take(const UnitBegin& begin, const UnitBegin& end,
@@ -211,8 +244,9 @@ PackUnit PackFile::Take(const UnitBegin& begin, const UnitBegin& end,
   PackUnit unit{begin, end, is_last, end.at - begin.at, {}};
   if (is_stream()) {
     // What is left is short: the unit gets the memory.
-    std::string left = held_.substr(static_cast<size_t>(unit.bytes));
-    held_.resize(static_cast<size_t>(unit.bytes));
+    TextBuffer left(0, is_last ? 0 : kUnitRoom);
+    left.Append(held_.view().substr(static_cast<size_t>(unit.bytes)));
+    held_.Truncate(static_cast<size_t>(unit.bytes));
     unit.data = std::exchange(held_, std::move(left));
     held_at_ = end.at;
   }
@@ -225,7 +259,7 @@ PackUnit PackFile::Take(const UnitBegin& begin, const UnitBegin& end,
 
 absl::StatusOr<std::string_view> PackFile::Read(
     const PackUnit& unit, std::vector<char>* buffer) const {
-  if (is_stream()) return std::string_view(unit.data);
+  if (is_stream()) return unit.data.view();
   const size_t bytes = static_cast<size_t>(unit.end.at - unit.begin.at);
   if (bytes == 0) return std::string_view();
   PONIENTE_RETURN_IF_ERROR(Open());

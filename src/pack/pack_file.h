@@ -21,6 +21,7 @@
 #include "io/memory_budget.h"
 #include "pack/decompressor.h"
 #include "pack/pack_input.h"
+#include "pack/text_buffer.h"
 #include "pack/text_inputs.h"
 #include "store/posix_file.h"
 #include "util/mutex.h"
@@ -30,8 +31,7 @@ namespace poniente::internal {
 // Bytes of a unit of text, up to the end of a document or line.
 inline constexpr uint64_t kPackUnitBytes = uint64_t{1} << 19;
 
-// Memory for what all inputs have decompressed ahead; a piece counts as one of
-// Decompressor::kPieceBytes.
+// Memory for what all inputs have decompressed ahead.
 inline MemoryBudget ahead_memory;
 
 // An input that is a file or a stream.
@@ -84,24 +84,27 @@ class PackFile {
  private:
   // Text of a compressed file that no unit has asked for yet.
   struct Piece {
-    std::string text;
+    TextBuffer text;
     uint64_t stored_bytes = 0;  // that it was made of
   };
 
   absl::Status Open() const;
   std::string Name() const;
   // Appends what the next read() gives to `*to`; sets at_end_.
-  absl::Status ReadOnce(size_t bytes, std::string* to)
+  absl::Status ReadOnce(size_t bytes, TextBuffer* to)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(stream_mu_);
   // Learns from the first bytes, which are `begin`, whether the stream is
   // compressed; takes them if it is.
-  absl::Status LookAtBegin(std::string* begin)
+  absl::Status LookAtBegin(TextBuffer* begin)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(stream_mu_);
-  // Appends a piece of the stream to `*text`, of about `bytes` bytes if it is
-  // not compressed. Returns false at the end.
-  absl::StatusOr<bool> ReadPiece(size_t bytes, std::string* text)
+  // Appends a piece of the stream to `*text`. The piece has at most `bytes`
+  // bytes if the stream is compressed. Returns false at the end.
+  absl::StatusOr<bool> ReadPiece(size_t bytes, TextBuffer* text)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(stream_mu_);
   absl::Status ReadStream(size_t bytes);
+  // Moves bytes that were read ahead to held_, until it has `bytes`, or the
+  // next piece.
+  void TakeAhead(size_t bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(stream_mu_);
 
   const TextInput input_;
   const std::atomic<bool>* const stop_;
@@ -111,7 +114,7 @@ class PackFile {
   mutable bool is_compressed_ = false;  // a file
   // For a file: the window. For a stream: the bytes that were read but not
   // taken, from byte `held_at_` on.
-  std::string held_;
+  TextBuffer held_;
   uint64_t held_at_ = 0;
   // Compressed bytes of which held_ was made, and the units before it.
   uint64_t stored_held_ = 0;
@@ -123,7 +126,7 @@ class PackFile {
   bool begin_is_known_ ABSL_GUARDED_BY(stream_mu_) = false;
   // For a compressed stream: what has been read and not decompressed yet.
   std::unique_ptr<Decompressor> decompressor_ ABSL_GUARDED_BY(stream_mu_);
-  std::string stored_ ABSL_GUARDED_BY(stream_mu_);
+  TextBuffer stored_ ABSL_GUARDED_BY(stream_mu_);
   std::string_view stored_left_ ABSL_GUARDED_BY(stream_mu_);  // of stored_
   uint64_t stored_taken_ ABSL_GUARDED_BY(stream_mu_) = 0;
   // What was read ahead, before what ReadPiece() gives.

@@ -15,6 +15,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "pack/text_buffer.h"
 #include "store/write/loss_bits.h"
 
 namespace poniente::internal {
@@ -37,7 +38,7 @@ struct PackUnit {
   bool is_last = false;  // of its input
   uint64_t bytes = 0;    // of input, for the progress
   // The bytes of the unit, for an input that cannot be read twice.
-  std::string data;
+  TextBuffer data;
 };
 
 // A line of an input that could not be read as a document.

@@ -76,22 +76,24 @@ std::string RandomText(size_t bytes, uint64_t seed) {
   return text;
 }
 
-// Feeds `piece` bytes at a time.
+// Feeds `piece` bytes at a time, and asks for `most`.
 absl::Status Decompress(std::string_view stored, size_t piece,
-                        std::string* text) {
+                        std::string* text, size_t most = 1 << 18) {
+  TextBuffer got;
   auto made = Decompressor::Create(CompressionOf(stored), "x");
   EXPECT_THAT(made, IsOk());
   while (!stored.empty()) {
     std::string_view next = stored.substr(0, piece);
     const size_t given = next.size();
     while (!next.empty() || (*made)->has_more()) {
-      const size_t before = text->size();
-      absl::Status status = (*made)->Next(&next, text);
+      const size_t before = got.size();
+      absl::Status status = (*made)->Next(&next, most, &got);
       if (!status.ok()) return status;
-      EXPECT_LE(text->size() - before, Decompressor::kPieceBytes);
+      EXPECT_LE(got.size() - before, most);
     }
     stored.remove_prefix(given);
   }
+  text->append(got.view());
   return (*made)->CheckEnd();
 }
 
@@ -106,9 +108,12 @@ TEST_P(DecompressorTest, GivesTheTextWhateverThePieces) {
     const std::string stored = Stored(text);
     for (const size_t piece : {size_t{7}, size_t{65536}, stored.size() + 1}) {
       if (piece == 7 && bytes > 300'000) continue;
-      std::string got;
-      EXPECT_THAT(Decompress(stored, piece, &got), IsOk());
-      EXPECT_TRUE(got == text) << bytes << " in pieces of " << piece;
+      for (const size_t most : {1 << 10, 1 << 18, 1 << 20}) {
+        std::string got;
+        EXPECT_THAT(Decompress(stored, piece, &got, most), IsOk());
+        EXPECT_TRUE(got == text)
+            << bytes << " in pieces of " << piece << " to " << most;
+      }
     }
   }
 }
@@ -349,6 +354,50 @@ TEST(CompressedInputTest, ReadingAheadChangesNothing) {
     }
   }
   ahead_memory.SetLimit(0);
+}
+
+// Lines that are longer than what is read ahead at a time, and some that leave
+// more behind a unit than can go before the next piece.
+TEST(CompressedInputTest, ReadingAheadLongLinesChangesNothing) {
+  const TempDir folder;
+  std::mt19937_64 random(TestSeed(72));
+  std::string lines;
+  for (int i = 0; i < 40; ++i) {
+    const size_t bytes = random() % (i % 10 == 0 ? 3'000'000 : 300'000);
+    absl::StrAppend(&lines, "{\"text\": \"", std::string(bytes, 'a' + i % 26),
+                    "\"}\n");
+  }
+  const std::atomic<bool> stop = false;
+  const auto tokens = [&](const std::string& stored, uint64_t ahead) {
+    WriteFile(folder.path("stored"), stored);
+    const auto input =
+        OpenJsonlInput(InputAt(folder.path("stored"), stored.size()),
+                       JsonField(), nullptr, &stop);
+    std::vector<std::byte> all;
+    UnitBegin begin;
+    for (bool is_last = false; !is_last;) {
+      for (uint64_t i = ahead == 0 ? 0 : random() % ahead; i > 0; --i) {
+        input->ReadAhead();
+      }
+      const auto unit = input->Cut(begin);
+      EXPECT_THAT(unit, IsOk());
+      if (!unit.ok()) break;
+      UnitDocuments documents(2, 256);
+      EXPECT_THAT(input->Convert(*unit, &documents), IsOk());
+      const auto bytes = documents.Bytes(false);
+      all.insert(all.end(), bytes.begin(), bytes.end());
+      begin = unit->end;
+      is_last = unit->is_last;
+    }
+    return all;
+  };
+  const auto expected = tokens(lines, 0);
+  EXPECT_GT(expected.size(), 2 * (lines.size() - 1000));
+  for (const Compress compress : {&Gzip, &Zstd}) {
+    for (const uint64_t ahead : {0, 2, 4, 20}) {
+      EXPECT_TRUE(tokens(compress(lines), ahead) == expected) << ahead;
+    }
+  }
 }
 
 TEST(CompressedInputTest, PlainFilesAndStreamsAreNotReadAhead) {
