@@ -12,6 +12,11 @@
 namespace poniente::internal {
 namespace {
 
+// Units that may wait to be converted, per other thread: a thread that
+// decompresses a file does not wait for the others. Behind a unit that holds
+// more bytes than kLargeUnitBytes, no unit waits.
+constexpr size_t kUnitsToConvert = 2;
+constexpr size_t kLargeUnitBytes = size_t{1} << 20;
 // Units that may be ahead of the one that is next in the store, per thread.
 constexpr uint64_t kUnitsAhead = 4;
 // A disk is at its best with some, and takes some longer than others: units
@@ -206,10 +211,17 @@ bool PackRun::KeepChecksums(absl::StatusOr<PieceChecksums> checksums,
 }
 
 std::optional<DirectWriter::Pages> PackRun::TakePages(uint64_t bytes) {
+  bool may_read_ahead = true;
   MutexLock lock(&mu_);
   while (!stop_ && bytes_in_flight_ != 0 &&
          bytes_in_flight_ + bytes > kMaxBytesInFlight) {
-    changed_.Wait(&mu_);
+    if (!may_read_ahead) {
+      changed_.Wait(&mu_);
+      continue;
+    }
+    lock.Unlock();
+    may_read_ahead = ReadAhead();
+    lock.Lock();
   }
   if (stop_) return std::nullopt;
   bytes_in_flight_ += bytes;
@@ -242,33 +254,66 @@ void PackRun::WriteStaged() {
 }
 
 std::optional<PackRun::Task> PackRun::NextTask() {
-  while (!cut_mu_.TryLock()) {
-    if (stop_ || !ReadAhead()) {
-      cut_mu_.Lock();
-      break;
+  MutexLock lock(&mu_);
+  while (!stop_) {
+    if (MayCut()) {
+      is_cutting_ = true;
+      WaitForEarlierUnits();
+      lock.Unlock();
+      std::optional<Task> task = CutTask();
+      lock.Lock();
+      is_cutting_ = false;
+      cut_ended_ = !task || !task->unit.ok();
+      if (task) tasks_.push_back(*std::move(task));
+      cut_ended_ ? to_convert_.NotifyAll() : to_convert_.NotifyOne();
+    } else if (!tasks_.empty()) {
+      std::optional<Task> task(std::move(tasks_.front()));
+      tasks_.pop_front();
+      return task;
+    } else if (cut_ended_) {
+      return std::nullopt;
+    } else {
+      lock.Unlock();
+      const bool has_read = ReadAhead();
+      lock.Lock();
+      if (!has_read && !stop_ && tasks_.empty() && is_cutting_) {
+        to_convert_.Wait(&mu_);
+      }
     }
   }
-  const MutexLock cut_lock(&cut_mu_, kAdoptLock);
-  {
-    MutexLock lock(&mu_);
-    const uint64_t most_ahead =
-        kUnitsAhead * static_cast<uint64_t>(job_.threads) +
-        kUnitsAheadOfWrite * kWritesInFlight;
-    while (!stop_ && next_number_ >= added_ + most_ahead) changed_.Wait(&mu_);
-  }
-  if (stop_ || cut_ended_ || cut_input_ == job_.inputs.size()) {
-    return std::nullopt;
-  }
+  return std::nullopt;
+}
+
+bool PackRun::MayCut() const {
+  if (is_cutting_ || cut_ended_) return false;
+  if (tasks_.empty()) return true;
+  const size_t most = kUnitsToConvert * static_cast<size_t>(job_.threads - 1);
+  return tasks_.size() < most &&
+         tasks_.back().unit->data.size() <= kLargeUnitBytes;
+}
+
+void PackRun::WaitForEarlierUnits() {
+  const uint64_t most_ahead =
+      kUnitsAhead * static_cast<uint64_t>(job_.threads) +
+      kUnitsAheadOfWrite * kWritesInFlight;
+  while (!stop_ && next_number_ >= added_ + most_ahead) changed_.Wait(&mu_);
+}
+
+std::optional<PackRun::Task> PackRun::CutTask() {
+  if (stop_ || cut_input_ == job_.inputs.size()) return std::nullopt;
   if (cut_ == nullptr) cut_ = TakeInput();
-  Task task{next_number_++, cut_input_, cut_, cut_->Cut(cut_begin_)};
-  if (!task.unit.ok()) {
-    cut_ended_ = true;
-  } else if (task.unit->is_last) {
+  std::optional<Task> task(std::in_place);
+  task->number = next_number_++;
+  task->input_index = cut_input_;
+  task->input = cut_;
+  task->unit = cut_->Cut(cut_begin_);
+  if (!task->unit.ok()) return task;
+  if (task->unit->is_last) {
     cut_.reset();
     cut_begin_ = {};
     ++cut_input_;
   } else {
-    cut_begin_ = task.unit->end;
+    cut_begin_ = task->unit->end;
   }
   return task;
 }
@@ -345,6 +390,7 @@ bool PackRun::TakePlace(const Task& task, const absl::Status& converted,
 void PackRun::Stop() {
   stop_ = true;
   changed_.NotifyAll();
+  to_convert_.NotifyAll();
   to_write_.NotifyAll();
 }
 

@@ -46,12 +46,13 @@ struct PackJob {
   PackWork work;
 };
 
-// Packs on several threads. Each thread takes the next unit (while another
-// does, it decompresses a piece of one of the next inputs), converts it, waits
-// until all earlier units have a place in the store, takes the next place, and
-// writes its tokens there. Everything else about the unit is kept until all
-// earlier units are written. So the store grows in order, and checkpoints have
-// all units up to one point.
+// Packs on several threads. One thread at a time cuts units from the inputs, a
+// few more than the others convert meanwhile. Each thread takes the next unit
+// (while there is none, it decompresses a piece of one of the next inputs),
+// converts it, waits until all earlier units have a place in the store, takes
+// the next place, and writes its tokens there. Everything else about the unit
+// is kept until all earlier units are written. So the store grows in order, and
+// checkpoints have all units up to one point.
 //
 // Memory: a few units for each thread and for each write in flight, and what is
 //     decompressed ahead (PackFile::ReadAhead()).
@@ -115,17 +116,25 @@ class PackRun {
   bool KeepChecksums(absl::StatusOr<PieceChecksums> checksums,
                      Written* written);
   // Waits until `bytes` more may be in flight, and returns memory for them;
-  // nullopt if the run is over.
+  // nullopt if the run is over. Reads ahead meanwhile.
   std::optional<DirectWriter::Pages> TakePages(uint64_t bytes);
   // Writes staged units until no more will follow, or the run is over.
   void WriteStaged();
-  // Returns the next unit; nullopt at the end, or if the run is over.
+  // Returns the next unit; nullopt at the end, or if the run is over. Before,
+  // cuts units as long as MayCut() returns true.
   std::optional<Task> NextTask();
+  // Returns whether no thread cuts, and few units wait to be converted.
+  bool MayCut() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Waits while the next unit would be too far ahead of those in the store.
+  void WaitForEarlierUnits() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Cuts a unit; nullopt at the end, or if the run is over. Only for the thread
+  // that has set is_cutting_.
+  std::optional<Task> CutTask();
   // Reads ahead in one of the inputs behind the one that is being cut, one for
   // each other thread. Returns false if there is nothing to do.
   bool ReadAhead();
   // Returns the next input to cut.
-  std::shared_ptr<PackInput> TakeInput() ABSL_EXCLUSIVE_LOCKS_REQUIRED(cut_mu_);
+  std::shared_ptr<PackInput> TakeInput();
   absl::Status ConvertUnit(const Task& task, UnitDocuments* documents) const;
   // Waits for the unit's turn and takes its place. Returns false if the run is
   // over.
@@ -163,16 +172,13 @@ class PackRun {
   const std::optional<uint32_t> end_of_document_;
   std::atomic<bool> stop_ = false;
 
-  // Held while cutting, which one thread does at a time; taken before mu_.
-  Mutex cut_mu_;
-  uint64_t cut_input_ ABSL_GUARDED_BY(cut_mu_);
-  UnitBegin cut_begin_ ABSL_GUARDED_BY(cut_mu_);
-  std::shared_ptr<PackInput> cut_ ABSL_GUARDED_BY(cut_mu_);
-  uint64_t next_number_ ABSL_GUARDED_BY(cut_mu_) = 0;
-  bool cut_ended_ ABSL_GUARDED_BY(cut_mu_) = false;
+  // Only for the thread that has set is_cutting_.
+  uint64_t cut_input_;
+  UnitBegin cut_begin_;
+  std::shared_ptr<PackInput> cut_;
+  uint64_t next_number_ = 0;
 
-  // Inputs from ahead_first_ on that have been opened before they are cut;
-  // taken after cut_mu_.
+  // Inputs from ahead_first_ on that have been opened before they are cut.
   Mutex ahead_mu_;
   uint64_t ahead_first_ ABSL_GUARDED_BY(ahead_mu_);
   std::deque<std::shared_ptr<PackInput>> ahead_ ABSL_GUARDED_BY(ahead_mu_);
@@ -181,7 +187,11 @@ class PackRun {
   ConditionVariable changed_;
   ConditionVariable ended_;
   int working_ ABSL_GUARDED_BY(mu_) = 0;
-  int converting_ ABSL_GUARDED_BY(mu_) = 0;  // among working_
+  int converting_ ABSL_GUARDED_BY(mu_) = 0;       // among working_
+  bool is_cutting_ ABSL_GUARDED_BY(mu_) = false;  // one of the threads
+  bool cut_ended_ ABSL_GUARDED_BY(mu_) = false;
+  ConditionVariable to_convert_;
+  std::deque<Task> tasks_ ABSL_GUARDED_BY(mu_);  // cut, to be converted
   ConditionVariable to_write_;
   std::deque<Staged> staged_ ABSL_GUARDED_BY(mu_);
   // Bytes of tokens that are staged, about to be staged, or being written.

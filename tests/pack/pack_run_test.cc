@@ -266,5 +266,95 @@ TEST(PackRunAheadTest, InputsTakenWhileOneIsReadAhead) {
   EXPECT_GE((*builder)->manifest().tokens, 210u);
 }
 
+// An input whose units hold their bytes. Counts those that have been cut and
+// not been converted yet. The first is converted when `awaited` have been cut.
+struct Held {
+  size_t unit_bytes = 1;
+  std::atomic<int> now = 0;
+  std::atomic<int> most = 0;
+  int awaited = 1;
+  std::atomic<int> cut = 0;
+};
+
+class HeldInput : public PackInput {
+ public:
+  explicit HeldInput(Held* held) : held_(held) {}
+
+  absl::StatusOr<PackUnit> Cut(const UnitBegin& begin) override {
+    PackUnit unit;
+    unit.begin = begin;
+    unit.end.at = begin.at + 1;
+    unit.is_last = unit.end.at == kUnits;
+    unit.bytes = 1;
+    unit.data.Append(std::string(held_->unit_bytes, 'x'));
+    const int now = ++held_->now;
+    int most = held_->most;
+    while (most < now && !held_->most.compare_exchange_weak(most, now)) {
+    }
+    ++held_->cut;
+    held_->cut.notify_all();
+    return unit;
+  }
+  absl::Status Convert(const PackUnit& unit, UnitDocuments* to) const override {
+    for (int cut = held_->cut; cut < held_->awaited; cut = held_->cut) {
+      held_->cut.wait(cut);
+    }
+    if (unit.begin.at % 10 == 0) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    to->AppendBytes(unit.data.view().substr(0, 1));
+    to->EndDocument(unit.begin.at + 1);
+    --held_->now;
+    return absl::OkStatus();
+  }
+
+ private:
+  Held* const held_;
+};
+
+void PackHeld(int threads, Held* held) {
+  const TempDir folder;
+  TokenStoreWriterOptions options;
+  options.vocabulary = {"bytes", 257};
+  auto builder =
+      StoreBuilder::Create(folder.path("out"), *ManifestToWrite("", options));
+  ASSERT_TRUE(builder.ok()) << builder.status();
+  PackJob job;
+  job.inputs.push_back({.path = "in", .name = "in"});
+  job.open = [&](const TextInput&, const std::atomic<bool>*) {
+    return std::make_unique<HeldInput>(held);
+  };
+  job.threads = threads;
+  PackRun run(job, builder->get(), PackState());
+  EXPECT_THAT(run.Run([] { return false; }, [](uint64_t) {}), IsOk());
+  EXPECT_EQ((*builder)->manifest().documents, kUnits);
+}
+
+TEST(PackRunAheadTest, UnitsAreCutWhileOthersAreConverted) {
+  for (const int threads : {2, 3, 8}) {
+    Held held;
+    held.awaited = 2 * threads - 1;
+    PackHeld(threads, &held);
+    EXPECT_LE(held.most, 3 * threads - 2);
+  }
+}
+
+TEST(PackRunAheadTest, OneThreadHoldsOneUnit) {
+  Held held;
+  PackHeld(1, &held);
+  EXPECT_EQ(held.most, 1);
+}
+
+// Large ones are cut no further ahead than by one.
+TEST(PackRunAheadTest, FewLargeUnitsAreHeld) {
+  for (const int threads : {2, 3, 8}) {
+    Held held;
+    held.unit_bytes = size_t{3} << 20;
+    held.awaited = 2;
+    PackHeld(threads, &held);
+    EXPECT_LE(held.most, threads + 1);
+  }
+}
+
 }  // namespace
 }  // namespace poniente::internal
