@@ -78,6 +78,10 @@ class PackRun {
   // it continues.
   bool has_saved() const { return has_saved_; }
 
+  // A disk is at its best with some, and takes some longer than others: units
+  // behind one that takes long are written as well.
+  static constexpr int kWritesInFlight = 16;
+
  private:
   struct Task {
     uint64_t number = 0;
