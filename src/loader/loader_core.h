@@ -88,7 +88,8 @@ class Loader::Core {
   const Schedule& schedule() const { return Current()->run.schedule; }
   const DatasetTree& tree() const { return Current()->assembler.tree(); }
 
-  // Returns the options for a run to which sources were added.
+  // Returns the options for a run to which sources were added, without the
+  // journal.
   static LoaderOptions WithLossWeights(const LoaderOptions& options,
                                        const internal::SteeredRun& run);
 
@@ -98,12 +99,15 @@ class Loader::Core {
     Edition(internal::SteeredRun steered, const LoaderOptions& options,
             const std::shared_ptr<internal::SlotRing>& slots)
         : run(std::move(steered)),
+          own_options(run.loss_weights.empty()
+                          ? std::nullopt
+                          : std::optional(WithLossWeights(options, run))),
           assembler(run.dataset, run.schedule,
-                    run.loss_weights.empty() ? options
-                                             : WithLossWeights(options, run),
-                    slots) {}
+                    own_options ? *own_options : options, slots) {}
 
     const internal::SteeredRun run;
+    // Unset: those of the loader, which are too large to be copied each time.
+    const std::optional<LoaderOptions> own_options;
     const internal::BatchAssembler assembler;
   };
   using EditionPtr = std::shared_ptr<const Edition>;

@@ -89,6 +89,7 @@ absl::StatusOr<RunChange> Loader::Core::Opened(const RunChange& change) const {
 LoaderOptions Loader::Core::WithLossWeights(const LoaderOptions& options,
                                             const internal::SteeredRun& run) {
   LoaderOptions all = options;
+  all.journal = Journal();
   all.loss_weights.insert(run.loss_weights.begin(), run.loss_weights.end());
   return all;
 }
