@@ -190,7 +190,7 @@ TEST(SplitComponentTest, PartsGoOnWhereTheWholeWas) {
         std::vector<std::string> parts;
         for (uint64_t p = 0; p < 2 + random() % 2; ++p) {
           parts.push_back(absl::StrCat(name, p));
-          run.parts[parts.back()];
+          run.parts[parts.back()].clear();
         }
         for (const uint64_t item : run.parts[name]) {
           // Some are of no part any more.
