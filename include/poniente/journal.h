@@ -76,6 +76,9 @@ struct RunChange {
   // document is dropped as a whole.
   std::vector<NumberRange> dropped = {};
   bool drops_items = false;
+  // kDrop: items stay where they are, but the tokens of dropped documents are
+  // served as padding: without loss, and apart from all others.
+  bool masks = false;
   static constexpr uint64_t kMaxDropped = uint64_t{1} << 28;  // of one change
   // kAdd: the new component. kSplit: its parts.
   std::vector<ComponentText> added = {};
@@ -94,6 +97,9 @@ struct RunChange {
                                  std::string why = "");
   static RunChange DropItems(std::string source, std::vector<NumberRange> items,
                              std::string why = "");
+  static RunChange MaskDocuments(std::string source,
+                                 std::vector<NumberRange> documents,
+                                 std::string why = "");
   static RunChange Add(std::string name, std::string description,
                        std::string why = "");
   static RunChange Split(std::string component,

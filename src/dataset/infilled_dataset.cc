@@ -97,6 +97,31 @@ absl::Status CheckSources(const DatasetNode& root,
   return absl::OkStatus();
 }
 
+absl::Status CheckMask(const DatasetNode& root, const MaskedDocuments& mask) {
+  const DatasetTree tree(root);
+  const std::vector<std::string> paths = internal::NamePaths(root);
+  bool is_known = false;
+  for (size_t leaf = 0; leaf < paths.size(); ++leaf) {
+    if (paths[leaf] != mask.path) continue;
+    is_known = true;
+    const PiecewiseItems* const pieces =
+        internal::PiecesOf(tree.leaves()[leaf]);
+    if (pieces == nullptr) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("documents of '", mask.path,
+                       "' cannot be masked: nobody knows where they end, or a "
+                       "function makes "
+                       "other items of its windows"));
+    }
+    PONIENTE_RETURN_IF_ERROR(
+        pieces->ItemsOf(mask.documents->back().end - 1).status());
+  }
+  if (is_known) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("no source has the path '", mask.path, "'",
+                   internal::DidYouMean(mask.path, paths)));
+}
+
 // The order in which they are stated makes no difference.
 void SortByPath(std::vector<InfilledSource>* sources) {
   std::sort(sources->begin(), sources->end(),
@@ -138,23 +163,48 @@ absl::StatusOr<DatasetPtr<TokenWindow>> InfilledDataset::Create(
   }
   SortByPath(&sources);
   PONIENTE_RETURN_IF_ERROR(CheckSources(*child, sources));
-  return DatasetPtr<TokenWindow>(std::make_shared<InfilledDataset>(
-      std::move(child), std::move(sources), 0));
+  return DatasetPtr<TokenWindow>(
+      std::make_shared<InfilledDataset>(child->WithSeed(0), std::move(sources),
+                                        std::vector<MaskedDocuments>(), 0));
+}
+
+absl::StatusOr<DatasetPtr<TokenWindow>> InfilledDataset::WithMask(
+    const DatasetPtr<TokenWindow>& dataset, MaskedDocuments masked) {
+  const InfilledDataset* const infilled = InfilledOf(*dataset);
+  const DatasetPtr<TokenWindow> child =
+      infilled == nullptr ? dataset : infilled->child();
+  PONIENTE_RETURN_IF_ERROR(CheckMask(*child, masked));
+  std::vector<MaskedDocuments> masks;
+  if (infilled != nullptr) masks = infilled->Masks();
+  masks.push_back(std::move(masked));
+  if (infilled == nullptr) {
+    return std::make_shared<InfilledDataset>(
+        child, std::vector<InfilledSource>(), std::move(masks), 0);
+  }
+  return std::make_shared<InfilledDataset>(child, infilled->Sources(),
+                                           std::move(masks), infilled->seed_);
 }
 
 InfilledDataset::InfilledDataset(DatasetPtr<TokenWindow> child,
                                  std::vector<InfilledSource> sources,
+                                 std::vector<MaskedDocuments> masks,
                                  uint64_t seed)
-    : child_(child->WithSeed(seed)),
+    : child_(std::move(child)),
       seed_(seed),
       tree_(*child_),
-      infillings_(*child_, tree_, std::move(sources), seed) {}
+      infillings_(*child_, tree_, std::move(sources), std::move(masks), seed) {}
 
 std::shared_ptr<const IndexMap> InfilledDataset::map() const {
   return internal::TransparentMap(child_->length_now());
 }
 
 uint64_t InfilledDataset::fingerprint() const {
+  const auto sources = infillings_.sources();
+  const bool is_described = std::any_of(
+      sources.begin(), sources.end(),
+      [](const InfilledSource& source) { return !source.is_added; });
+  // Masks came while the run went on.
+  if (!is_described) return child_->fingerprint();
   internal::KeyHash hash(child_->fingerprint());
   hash.Add(internal::kInfillingTag).Add(seed_);
   for (const InfilledSource& source : infillings_.sources()) {
@@ -179,14 +229,20 @@ std::vector<InfilledSource> InfilledDataset::Sources() const {
   return {infillings_.sources().begin(), infillings_.sources().end()};
 }
 
+std::vector<MaskedDocuments> InfilledDataset::Masks() const {
+  return {infillings_.masks().begin(), infillings_.masks().end()};
+}
+
 DatasetPtr<TokenWindow> InfilledDataset::WithSeed(uint64_t seed) const {
   if (seed == seed_) return shared_from_this();
-  return std::make_shared<InfilledDataset>(child_, Sources(), seed);
+  return std::make_shared<InfilledDataset>(child_->WithSeed(seed), Sources(),
+                                           Masks(), seed);
 }
 
 DatasetPtr<TokenWindow> InfilledDataset::Over(
     DatasetPtr<TokenWindow> child) const {
-  return std::make_shared<InfilledDataset>(std::move(child), Sources(), seed_);
+  return std::make_shared<InfilledDataset>(std::move(child), Sources(), Masks(),
+                                           seed_);
 }
 
 absl::StatusOr<DatasetPtr<TokenWindow>> InfilledDataset::Over(
@@ -196,7 +252,7 @@ absl::StatusOr<DatasetPtr<TokenWindow>> InfilledDataset::Over(
   SortByPath(&sources);
   PONIENTE_RETURN_IF_ERROR(CheckSources(*child, sources));
   return std::make_shared<InfilledDataset>(std::move(child), std::move(sources),
-                                           seed_);
+                                           Masks(), seed_);
 }
 
 absl::StatusOr<std::vector<ServedPiece>> InfilledDataset::PiecesAt(
@@ -205,8 +261,9 @@ absl::StatusOr<std::vector<ServedPiece>> InfilledDataset::PiecesAt(
   const PiecewiseItems* const leaf =
       internal::PiecesOf(tree_.leaves()[item.leaf]);
   if (leaf == nullptr) return served;
-  PONIENTE_ASSIGN_OR_RETURN(const std::vector<ItemPiece> pieces,
+  PONIENTE_ASSIGN_OR_RETURN(std::vector<ItemPiece> pieces,
                             leaf->Pieces(item.position));
+  infillings_.Mask(item.leaf, sample, pieces);
   uint32_t begin = 0;
   for (const ItemPiece& piece : pieces) {
     ServedPiece& one = served.emplace_back();
@@ -235,7 +292,7 @@ absl::Status InfilledDataset::Apply(std::span<const Position> positions,
   std::vector<LeafPosition> leaves(positions.size());
   PONIENTE_RETURN_IF_ERROR(tree_.Resolve(positions, leaves));
   for (size_t i = 0; i < leaves.size(); ++i) {
-    if (infillings_.SourceOf(leaves[i].leaf) == nullptr) continue;
+    if (!infillings_.Changes(leaves[i].leaf)) continue;
     PONIENTE_ASSIGN_OR_RETURN(const std::vector<ServedPiece> served,
                               PiecesAt(positions[i].index, leaves[i]));
     std::vector<uint32_t>* const tokens = &(*items)[i].tokens;
@@ -247,8 +304,12 @@ absl::Status InfilledDataset::Apply(std::span<const Position> positions,
                        "' item ", leaves[i].position.index, " have ", end,
                        " tokens, the item ", tokens->size()));
     }
+    const uint32_t padding =
+        internal::PiecesOf(tree_.leaves()[leaves[i].leaf])->padding_id();
     for (const ServedPiece& one : served) {
       if (one.infilled.has_value()) Rearrange(one, tokens);
+      if (one.piece.document != kMaskedDocument) continue;
+      std::fill_n(tokens->begin() + one.begin, one.tokens(), padding);
     }
   }
   return absl::OkStatus();

@@ -79,8 +79,9 @@ std::vector<std::string> NamePaths(const DatasetNode& root) {
 }
 
 Infillings::Infillings(const DatasetNode& root, const DatasetTree& tree,
-                       std::vector<InfilledSource> sources, uint64_t seed)
-    : sources_(std::move(sources)) {
+                       std::vector<InfilledSource> sources,
+                       std::vector<MaskedDocuments> masks, uint64_t seed)
+    : sources_(std::move(sources)), masks_(std::move(masks)) {
   for (size_t i = 0; i < sources_.size(); ++i) {
     const InfilledSource& source = sources_[i];
     by_path_[source.path] = i;
@@ -97,6 +98,10 @@ Infillings::Infillings(const DatasetNode& root, const DatasetTree& tree,
     const auto source = by_path_.find(path);
     source_of_.push_back(
         source == by_path_.end() ? -1 : static_cast<int32_t>(source->second));
+    std::vector<uint32_t>& of_leaf = masks_of_.emplace_back();
+    for (uint32_t m = 0; m < masks_.size(); ++m) {
+      if (masks_[m].path == path) of_leaf.push_back(m);
+    }
   }
   for (const TreeLeaf& leaf : tree.leaves()) {
     pieces_.push_back(internal::PiecesOf(leaf));
@@ -106,6 +111,29 @@ Infillings::Infillings(const DatasetNode& root, const DatasetTree& tree,
 const InfilledSource* Infillings::SourceOf(uint32_t leaf) const {
   const int32_t source = source_of_[leaf];
   return source < 0 ? nullptr : &sources_[static_cast<size_t>(source)];
+}
+
+bool Infillings::IsMasked(uint32_t leaf, uint64_t sample,
+                          uint64_t document) const {
+  for (const uint32_t number : masks_of_[leaf]) {
+    const MaskedDocuments& mask = masks_[number];
+    if (sample < mask.start_sample) continue;
+    // The first range that ends behind the document.
+    const auto range = std::partition_point(
+        mask.documents->begin(), mask.documents->end(),
+        [document](const NumberRange& one) { return one.end <= document; });
+    if (range != mask.documents->end() && range->begin <= document) return true;
+  }
+  return false;
+}
+
+void Infillings::Mask(uint32_t leaf, uint64_t sample,
+                      std::span<ItemPiece> pieces) const {
+  if (masks_of_[leaf].empty()) return;
+  for (ItemPiece& piece : pieces) {
+    if (piece.is_padding() || !IsMasked(leaf, sample, piece.document)) continue;
+    piece.document = kMaskedDocument;
+  }
 }
 
 double Infillings::RateAt(const InfilledSource& source, uint64_t sample) {
@@ -143,6 +171,21 @@ absl::StatusOr<bool> Infillings::Find(
 }
 
 uint64_t Infillings::PastOf(std::string_view path, uint64_t last_sample) const {
+  uint64_t past = PastOfInfilling(path, last_sample);
+  for (const MaskedDocuments& mask : masks_) {
+    if (mask.path != path || mask.start_sample > last_sample) continue;
+    KeyHash hash(past);
+    hash.Add(Tag("mask")).Add(mask.start_sample);
+    for (const NumberRange& range : *mask.documents) {
+      hash.Add(range.begin).Add(range.end);
+    }
+    past = hash.key();
+  }
+  return past;
+}
+
+uint64_t Infillings::PastOfInfilling(std::string_view path,
+                                     uint64_t last_sample) const {
   const auto source = by_path_.find(path);
   if (source == by_path_.end()) return 0;
   const InfillingOptions& options = sources_[source->second].options;

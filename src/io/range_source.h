@@ -63,8 +63,6 @@ class RangeSource {
   // PiecewiseItems, which tells where in the source they are, and
   // LocateTokens() where that is in the files.
   virtual bool has_pieces() const { return false; }
-  // Returns what stands in padding.
-  virtual uint32_t padding_id() const { return 0; }
   // Appends the ranges of files that hold elements [begin, end) of the source,
   // in order. REQUIRES: the elements exist; the leaf implements
   // PiecewiseItems.

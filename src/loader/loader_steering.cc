@@ -132,7 +132,7 @@ absl::StatusOr<Loader::Core::ChangedRun> Loader::Core::Changed(
     step = std::min(step, edition.run.schedule.steps());
   }
   const DatasetTree tree(*run.dataset);
-  if (!entry.change.added.empty()) {
+  if (!entry.change.added.empty() || entry.change.masks) {
     PONIENTE_RETURN_IF_ERROR(internal::CheckBatches(
         tree, *run.dataset, run.schedule, WithLossWeights(options_, run)));
     return ChangedRun{std::move(run), step};

@@ -73,6 +73,7 @@ RunChange AnyChange(std::mt19937_64& random) {
       break;
     case 3:
       change = RunChange::DropDocuments("", ranges);
+      change.masks = random() % 2 == 0;
       break;
     case 4:
       change = RunChange::DropItems("", ranges);
@@ -253,8 +254,16 @@ TEST(JournalTest, RangesThatAreDroppedAreJoined) {
       RunChange::DropDocuments("web", {{20, 26}, {17, 18}, {22, 23}, {26, 27}});
   EXPECT_EQ(ToText(change).value(), "drop of \"web\" documents 17 20-26");
   EXPECT_EQ(ParseChange("drop of \"web\" documents 17 20-26").value(), change);
+  RunChange masked = change;
+  masked.masks = true;
+  EXPECT_EQ(ToText(masked).value(),
+            "drop of \"web\" documents 17 20-26 masked");
+  EXPECT_EQ(ParseChange("drop of \"web\" documents 17 20-26 masked").value(),
+            masked);
   for (const char* const text :
-       {"drop of \"web\" documents 20-26 17", "drop of \"web\" documents 1 2",
+       {"drop of \"web\" items 5 masked", "drop of \"web\" documents 5 maske",
+        "drop of \"web\" documents 5 maskedwhy \"\"",
+        "drop of \"web\" documents 20-26 17", "drop of \"web\" documents 1 2",
         "drop of \"web\" documents 3-3", "drop of \"web\" documents 5-4",
         "drop of \"web\" documents", "drop documents 5",
         "drop of \"web\" windows 5", "drop of \"web\" documents 5-",

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -17,6 +18,7 @@
 #include "poniente/dataset_tree.h"
 #include "poniente/extend/infilled_piece.h"
 #include "poniente/extend/piecewise_items.h"
+#include "poniente/journal.h"
 #include "poniente/token_window.h"
 
 namespace poniente {
@@ -43,6 +45,15 @@ struct InfilledSource {
 
   friend bool operator==(const InfilledSource&,
                          const InfilledSource&) = default;
+};
+
+// Documents of a source that are served as padding from a sample of the run on:
+// without loss, and without attention from or to other tokens.
+struct MaskedDocuments {
+  std::string path = {};  // as InfilledSource::path
+  uint64_t start_sample = 0;
+  // Ascending, and none next to another.
+  std::shared_ptr<const std::vector<NumberRange>> documents = nullptr;
 };
 
 // A piece of a sample, from place `begin` of the sample on.
@@ -79,12 +90,23 @@ std::vector<std::string> NamePaths(const DatasetNode& root);
 // Thread safety: immutable; any number of threads.
 class Infillings {
  public:
-  // `tree`: of `root`, the node's child. REQUIRES: the sources have been
+  // `tree`: of `root`, the node's child. REQUIRES: sources and masks have been
   // checked.
   Infillings(const DatasetNode& root, const DatasetTree& tree,
-             std::vector<InfilledSource> sources, uint64_t seed);
+             std::vector<InfilledSource> sources,
+             std::vector<MaskedDocuments> masks, uint64_t seed);
 
   std::span<const InfilledSource> sources() const { return sources_; }
+  std::span<const MaskedDocuments> masks() const { return masks_; }
+  // Returns whether pieces of the leaf may be served otherwise than they are.
+  bool Changes(uint32_t leaf) const {
+    return source_of_[leaf] >= 0 || !masks_of_[leaf].empty();
+  }
+  // Returns whether a sample serves a document of the leaf as padding.
+  bool IsMasked(uint32_t leaf, uint64_t sample, uint64_t document) const;
+  // Turns the pieces of an item of the leaf that a sample serves as padding
+  // into padding.
+  void Mask(uint32_t leaf, uint64_t sample, std::span<ItemPiece> pieces) const;
   // Returns the source of a leaf; null if its documents are served as they are.
   const InfilledSource* SourceOf(uint32_t leaf) const;
   // Returns the rate of a source in a sample.
@@ -98,11 +120,13 @@ class Infillings {
                             const ItemPiece& piece, bool may_read,
                             std::optional<InfilledPiece>* found) const;
 
-  // Returns a hash of what decides how a source is served up to a sample; 0 if
-  // it is served as it is.
+  // Returns a hash of what decides how a source is served up to a sample, masks
+  // included; 0 if it is served as it is.
   uint64_t PastOf(std::string_view path, uint64_t last_sample) const;
 
  private:
+  uint64_t PastOfInfilling(std::string_view path, uint64_t last_sample) const;
+
   struct Rule {
     struct Bound {
       uint64_t start_sample = 0;
@@ -113,9 +137,11 @@ class Infillings {
   };
 
   const std::vector<InfilledSource> sources_;
-  std::vector<Rule> rules_;                    // by source
-  std::vector<int32_t> source_of_;             // by leaf; -1: none
-  std::vector<const PiecewiseItems*> pieces_;  // by leaf
+  const std::vector<MaskedDocuments> masks_;
+  std::vector<std::vector<uint32_t>> masks_of_;  // by leaf
+  std::vector<Rule> rules_;                      // by source
+  std::vector<int32_t> source_of_;               // by leaf; -1: none
+  std::vector<const PiecewiseItems*> pieces_;    // by leaf
   std::map<std::string, size_t, std::less<>> by_path_;
   uint32_t max_id_ = 0;
 };
@@ -124,7 +150,8 @@ class Infillings {
 
 // The samples of a dataset, in which some pieces of documents are served
 // rearranged, with marks: prefix, suffix, middle. Each piece stays where it is
-// and as long as it is, so that nothing but ids changes.
+// and as long as it is, so that nothing but ids changes. Documents that are
+// masked are padding instead.
 //
 // Loaders know it as the root of a tree: they read the tokens where they are
 // served, and tensors follow the documents. Below other nodes it works too, but
@@ -143,9 +170,17 @@ class InfilledDataset final : public AsyncDataset<TokenWindow> {
   static absl::StatusOr<DatasetPtr<TokenWindow>> Create(
       DatasetPtr<TokenWindow> child, std::vector<InfilledSource> sources);
 
-  // For Create() and copies.
+  // Returns the dataset with further documents masked: an InfilledDataset
+  // itself, or another dataset, which keeps its seed. InvalidArgument if no
+  // leaf has the path, or one does not know its documents; OutOfRange if a
+  // document does not exist; errors of reads.
+  static absl::StatusOr<DatasetPtr<TokenWindow>> WithMask(
+      const DatasetPtr<TokenWindow>& dataset, MaskedDocuments masked);
+
+  // For Create() and copies. `child` is under the seed.
   InfilledDataset(DatasetPtr<TokenWindow> child,
-                  std::vector<InfilledSource> sources, uint64_t seed);
+                  std::vector<InfilledSource> sources,
+                  std::vector<MaskedDocuments> masks, uint64_t seed);
 
   std::string name() const override { return "fill_in_the_middle"; }
   std::vector<NamedNode> children() const override {
@@ -191,6 +226,7 @@ class InfilledDataset final : public AsyncDataset<TokenWindow> {
   absl::Status Apply(std::span<const Position> positions,
                      std::vector<TokenWindow>* items) const;
   std::vector<InfilledSource> Sources() const;
+  std::vector<MaskedDocuments> Masks() const;
 
   const DatasetPtr<TokenWindow> child_;
   const uint64_t seed_;

@@ -20,15 +20,17 @@ namespace poniente {
 // before it, because documents are aligned.
 inline constexpr uint64_t kNoDocument = UINT64_MAX;
 inline constexpr uint64_t kAlignmentPadding = UINT64_MAX - 1;
+// Of a piece whose document is masked: its tokens are served as padding.
+inline constexpr uint64_t kMaskedDocument = UINT64_MAX - 2;
 
 // Tokens [begin, end) of a store, all from one document; or end - begin tokens
-// of padding, which lie in no store.
+// of padding, which lie in no store, unless they are masked.
 struct ItemPiece {
   uint64_t document = 0;
   uint64_t begin = 0;
   uint64_t end = 0;
 
-  bool is_padding() const { return document >= kAlignmentPadding; }
+  bool is_padding() const { return document >= kMaskedDocument; }
   friend bool operator==(const ItemPiece&, const ItemPiece&) = default;
 };
 
@@ -88,6 +90,10 @@ class PiecewiseItems {
     *pieces = *std::move(found);
     return true;
   }
+
+  // Returns the id that stands in padding. Those of stores: the id that ends
+  // documents, or 0.
+  virtual uint32_t padding_id() const { return 0; }
 
   // Returns whether items share tokens: the last of one item may be the first
   // of another.

@@ -60,14 +60,14 @@ class SameTokens {
   absl::StatusOr<bool> operator()(const Sample& a, const Sample& b) {
     PONIENTE_ASSIGN_OR_RETURN(const bool is_same, HasSame(a.item, b.item));
     if (!is_same) return false;
-    // The same tokens may be filled in the middle in other ways.
+    // The same tokens may be filled in the middle in other ways, or masked.
     PONIENTE_ASSIGN_OR_RETURN(const auto served_a, InfilledIn(a_, a.number));
     PONIENTE_ASSIGN_OR_RETURN(const auto served_b, InfilledIn(b_, b.number));
     return served_a == served_b;
   }
 
  private:
-  // The pieces of a sample that are rearranged.
+  // The pieces of a sample that are rearranged or masked.
   static absl::StatusOr<std::vector<ServedPiece>> InfilledIn(
       const TracedRun& run, uint64_t sample) {
     std::vector<ServedPiece> served;
@@ -76,7 +76,7 @@ class SameTokens {
     PONIENTE_ASSIGN_OR_RETURN(served,
                               infilled->ServedPieces({.index = sample}));
     std::erase_if(served, [](const ServedPiece& one) {
-      return !one.infilled.has_value();
+      return !one.infilled.has_value() && one.piece.document != kMaskedDocument;
     });
     return served;
   }

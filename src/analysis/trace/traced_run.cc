@@ -143,7 +143,7 @@ absl::StatusOr<std::vector<TracedDocument>> TracedRun::DocumentsOf(
   Position position = {.index = origin.item, .epoch = origin.epoch};
   position.part_begin = origin.token_begin;
   position.part_length = origin.token_end - origin.token_begin;
-  PONIENTE_ASSIGN_OR_RETURN(const std::vector<ItemPiece> made_of,
+  PONIENTE_ASSIGN_OR_RETURN(std::vector<ItemPiece> made_of,
                             pieces->Pieces(position));
   const TokenSource* const data = sources_[origin.leaf].data.get();
   // Only the first piece of a window that is cut from documents end to end may
@@ -151,6 +151,9 @@ absl::StatusOr<std::vector<TracedDocument>> TracedRun::DocumentsOf(
   const bool is_packed =
       PackedItemsOf(*trace_.tree().leaves()[origin.leaf].node) != nullptr;
   const InfilledDataset* const infilled = InfilledOf(*dataset_);
+  if (infilled != nullptr) {
+    infilled->infillings().Mask(origin.leaf, origin.sample, made_of);
+  }
   for (const ItemPiece& piece : made_of) {
     if (piece.is_padding()) {
       documents.push_back({kNoDocument, "", piece.end - piece.begin});
@@ -289,6 +292,7 @@ absl::StatusOr<std::vector<TracedReading>> TracedRun::FindDocument(
   PONIENTE_ASSIGN_OR_RETURN(const std::vector<uint32_t> leaves, LeavesAt(path));
   PONIENTE_ASSIGN_OR_RETURN(const StepRange range, Served(steps));
   std::vector<TracedReading> found;
+  const InfilledDataset* const infilled = InfilledOf(*dataset_);
   for (const uint32_t leaf : leaves) {
     const PiecewiseItems* const pieces =
         PiecesOf(*trace_.tree().leaves()[leaf].node);
@@ -299,7 +303,10 @@ absl::StatusOr<std::vector<TracedReading>> TracedRun::FindDocument(
                          std::span<const Reading> readings) {
       const uint64_t part_end = part.item_begin + (part.end - part.begin);
       for (const Reading& reading : readings) {
-        if (reading.token_begin < part_end &&
+        const bool is_masked =
+            infilled != nullptr &&
+            infilled->infillings().IsMasked(leaf, reading.sample, document);
+        if (!is_masked && reading.token_begin < part_end &&
             reading.token_end > part.item_begin) {
           found.push_back({reading, part.item, views_[leaf], document});
         }

@@ -302,6 +302,16 @@ absl::Status Add(const JournalEntry& entry, const ComponentOpener& open,
   return absl::OkStatus();
 }
 
+absl::Status Mask(const JournalEntry& entry, SteeredRun* run) {
+  absl::StatusOr<Tokens> masked = InfilledDataset::WithMask(
+      run->dataset,
+      {entry.change.path, entry.sample,
+       std::make_shared<const std::vector<NumberRange>>(entry.change.dropped)});
+  if (!masked.ok()) return Prepend(masked.status(), LabelOf(entry));
+  run->dataset = *std::move(masked);
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<OpenedComponent> OpenAdded(const std::string& mixture,
@@ -353,6 +363,10 @@ absl::StatusOr<SteeredRun> Steered(SteeredRun run,
       case Kind::kDrop:
       case Kind::kAdd:
       case Kind::kSplit: {
+        if (first.change.masks) {
+          PONIENTE_RETURN_IF_ERROR(Mask(first, &run));
+          break;
+        }
         const auto is_same = [&first](const JournalEntry& entry) {
           return SharesStep(entry.change.kind) &&
                  SharesStep(first.change.kind) &&

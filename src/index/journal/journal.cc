@@ -132,6 +132,15 @@ RunChange RunChange::DropItems(std::string source,
   return change;
 }
 
+RunChange RunChange::MaskDocuments(std::string source,
+                                   std::vector<NumberRange> documents,
+                                   std::string why) {
+  RunChange change =
+      DropDocuments(std::move(source), std::move(documents), std::move(why));
+  change.masks = true;
+  return change;
+}
+
 RunChange RunChange::Add(std::string name, std::string description,
                          std::string why) {
   RunChange change;

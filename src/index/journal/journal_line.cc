@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "index/journal/line_fields.h"
@@ -68,6 +69,7 @@ std::string PayloadOf(const RunChange& change) {
           absl::StrAppend(&text, "-", range.end - 1);
         }
       }
+      if (change.masks) absl::StrAppend(&text, " masked");
       break;
     case Kind::kSplit:
       absl::StrAppend(&text, " ", QuotedField(change.components[0]));
@@ -156,6 +158,8 @@ absl::Status ReadPayload(LineFields* fields, RunChange* change) {
         PONIENTE_ASSIGN_OR_RETURN(const NumberRange range, ReadRange(fields));
         change->dropped.push_back(range);
       }
+      change->masks = absl::StartsWith(fields->rest(), "masked");
+      if (change->masks) return fields->Expect("masked");
       break;
     }
     case Kind::kSplit: {
@@ -285,6 +289,9 @@ absl::Status CheckChange(const RunChange& change) {
     case Kind::kDrop:
       PONIENTE_RETURN_IF_ERROR(
           Says(!change.path.empty(), "drops something, but names no source"));
+      PONIENTE_RETURN_IF_ERROR(
+          Says(!change.masks || !change.drops_items,
+               "masks items; only documents can be masked"));
       return CheckRanges(change.dropped);
     case Kind::kAdd:
       PONIENTE_RETURN_IF_ERROR(

@@ -27,9 +27,9 @@ bool HoldsNoOther(uint64_t ids, uint32_t width) {
   return width < sizeof(ids) && ids >> (8 * width) != 0;
 }
 
-bool IsInfilled(const Infillings* infillings, size_t leaf) {
+bool IsChanged(const Infillings* infillings, size_t leaf) {
   return infillings != nullptr &&
-         infillings->SourceOf(static_cast<uint32_t>(leaf)) != nullptr;
+         infillings->Changes(static_cast<uint32_t>(leaf));
 }
 
 // Calls read(begin, end, at) for the tokens that a sample's row has from place
@@ -112,13 +112,15 @@ FileRows::FileRows(const DatasetTree& tree, const Options& options)
   for (const TreeLeaf& leaf : tree.leaves()) {
     const RangeSource& ranges = *leaf.node->ranges();
     const uint64_t ids = IdLimit(*leaf.node, type);
+    const PiecewiseItems* const pieces = PiecesOf(*leaf.node);
     const uint32_t width = ranges.width_bytes();
     leaves_.push_back({&ranges, &ranges.reader(), ids, width,
                        ranges.ids_are_checked() || HoldsNoOther(ids, width),
                        ranges.spans_files(),
                        ranges.has_pieces() || options.reads_slices ||
-                           IsInfilled(options.infillings, leaves_.size()),
-                       PiecesOf(*leaf.node) == nullptr});
+                           IsChanged(options.infillings, leaves_.size()),
+                       pieces == nullptr,
+                       pieces == nullptr ? 0 : pieces->padding_id()});
   }
   const uint64_t most =
       options.infillings == nullptr ? 0 : options.infillings->max_id();
@@ -327,8 +329,8 @@ void FileRows::FillPadding(const SamplesByLeaf& by_leaf,
       BatchAccess::Bytes(batch, BatchTensor::kTokens).data();
   for (const SamplesByLeaf::Group& group : by_leaf) {
     const Leaf& from = leaves_[group.leaf];
-    if (!from.ranges->has_pieces()) continue;
-    const uint64_t id = from.ranges->padding_id();
+    if (!from.reads_parts) continue;
+    const uint64_t id = from.padding_id;
     for (const uint32_t sample : group.samples) {
       std::byte* to = rows + size_t{sample} * batch->seq_len() * width;
       for (const SamplePart& part : parts.Of(sample)) {

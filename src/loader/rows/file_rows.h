@@ -78,6 +78,7 @@ class FileRows {
     bool spans_files = false;
     bool reads_parts = false;     // rows are not one piece of the item
     bool counts_in_item = false;  // parts do, instead of in the source
+    uint32_t padding_id = 0;
   };
   // Where the bytes of a read belong: tokens from `at` on of a sample.
   struct RowPlace {

@@ -70,10 +70,9 @@ PartFinder::PartFinder(const DatasetTree& tree, const LoaderOptions& options,
     const TreeLeaf& leaf = tree.leaves()[number];
     Leaf& added = leaves_.emplace_back();
     added.documents = PiecesOf(leaf);
-    added.is_infilled =
-        infillings != nullptr && infillings->SourceOf(number) != nullptr;
+    added.is_changed = infillings != nullptr && infillings->Changes(number);
     added.reads_pieces =
-        reads_files && (leaf.node->ranges()->has_pieces() || added.is_infilled);
+        reads_files && (leaf.node->ranges()->has_pieces() || added.is_changed);
     reads_pieces_ |= added.reads_pieces;
   }
 }
@@ -140,6 +139,7 @@ absl::StatusOr<bool> PartFinder::FindSample(const Sample& sample,
   PONIENTE_ASSIGN_OR_RETURN(const bool is_found,
                             FindPieces(item, seq_len, may_read, &pieces));
   if (!is_found) return false;
+  if (leaf.is_changed) infillings_->Mask(item.leaf, sample.number, pieces);
   absl::InlinedVector<Document, 32> documents(pieces.size());
   uint32_t begin = 0;
   int32_t number = 0;
@@ -148,7 +148,7 @@ absl::StatusOr<bool> PartFinder::FindSample(const Sample& sample,
     documents[i] = {pieces[i], begin, is_padding ? -1 : number};
     if (!is_padding) ++number;
     begin = documents[i].end();
-    if (!leaf.is_infilled) continue;
+    if (!leaf.is_changed) continue;
     std::optional<InfilledPiece> infilled;
     const absl::StatusOr<bool> known =
         infillings_->Find(item.leaf, sample.number, item.position.epoch,

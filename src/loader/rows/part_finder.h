@@ -31,8 +31,8 @@ class PartFinder {
 
   // Borrows the tree. `needs_documents`: whether a tensor depends on them;
   // `reads_files`: whether the rows are read from files (FileRows).
-  // `infillings`: which documents are rearranged; null if none is. REQUIRES:
-  // Check() is ok.
+  // `infillings`: which documents are rearranged or masked; null if none is.
+  // REQUIRES: Check() is ok.
   PartFinder(const DatasetTree& tree, const LoaderOptions& options,
              const Infillings* infillings, bool needs_documents,
              bool reads_files);
@@ -55,7 +55,7 @@ class PartFinder {
   struct Leaf {
     const PiecewiseItems* documents = nullptr;  // null: items are one document
     bool reads_pieces = false;
-    bool is_infilled = false;  // some of its pieces may be rearranged
+    bool is_changed = false;  // some pieces may be rearranged or masked
   };
   // A document, or padding, of a whole sample.
   struct Document {

@@ -49,6 +49,9 @@ class PackedDataset : public AsyncDataset<TokenWindow>,
   const LossMaskSource* loss_mask() const override { return loss_mask_.get(); }
   bool reads_files() const override { return true; }
   uint32_t item_tokens() const override { return packed_->window_tokens; }
+  uint32_t padding_id() const override {
+    return source().end_of_document().value_or(0);
+  }
   // If each epoch has an order of its own, a mixture adds none. With chunks,
   // any other order would read all of the source at once.
   bool has_order() const override {
@@ -90,7 +93,7 @@ class PackedDataset : public AsyncDataset<TokenWindow>,
   Task<std::vector<TokenWindow>> GetAt(
       std::span<const Position> positions) const override {
     absl::StatusOr<std::vector<TokenWindow>> items =
-        co_await ReadPieces(*this, source(), positions, padding());
+        co_await ReadPieces(*this, source(), positions, padding_id());
     co_return items;
   }
 
@@ -141,7 +144,6 @@ class PackedDataset : public AsyncDataset<TokenWindow>,
   const TokenSource& source() const { return *packed_->source; }
   const std::shared_ptr<const Packed>& packed() const { return packed_; }
   uint64_t seed() const { return seed_; }
-  uint32_t padding() const { return source().end_of_document().value_or(0); }
 
  private:
   const PackingPlans& plans() const { return *packed_->plans; }
@@ -280,7 +282,6 @@ class PackedRanges : public PackedDataset, public RangeSource {
     return StoredTypeLimit(source().stored_type());
   }
   bool has_pieces() const override { return true; }
-  uint32_t padding_id() const override { return padding(); }
   void LocateTokens(uint64_t begin, uint64_t end,
                     std::vector<FileRange>* ranges) const override {
     AppendFileRanges(source(), begin, end, ranges);

@@ -56,6 +56,9 @@ class SelectedWindows final : public AsyncDataset<TokenWindow>,
   }
   const LossMaskSource* loss_mask() const override { return loss_mask_.get(); }
   bool reads_files() const override { return true; }
+  uint32_t padding_id() const override {
+    return store_->end_of_document().value_or(0);
+  }
   uint64_t fingerprint() const override {
     return Derive(store_->fingerprint(), Tag("selwin"), length_,
                   tokens_.selection().fingerprint());

@@ -185,6 +185,9 @@ class WindowsOfDocuments final : public Windows, public PiecewiseItems {
            source().HasPiecesInMemory(tokens->begin, tokens->end);
   }
   bool items_overlap() const override { return overlaps(); }
+  uint32_t padding_id() const override {
+    return source().end_of_document().value_or(0);
+  }
   absl::StatusOr<bool> FindGoesOn(const ItemPiece& piece, bool may_read,
                                   bool* goes_on) const override {
     *goes_on = false;
@@ -266,6 +269,9 @@ class DocumentsDataset final : public RangesDataset, public PiecewiseItems {
       pieces.push_back({position.index, tokens.begin, tokens.end});
     }
     return pieces;
+  }
+  uint32_t padding_id() const override {
+    return source().end_of_document().value_or(0);
   }
   absl::StatusOr<bool> FindEnds(const ItemPiece& piece, bool may_read,
                                 PieceEnds* ends) const override {
