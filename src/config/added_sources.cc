@@ -176,60 +176,70 @@ absl::StatusOr<OpenedComponent> AddedSources::Open(const std::string& path,
   made.weight = WeightOf(component);
   made.max_epochs = component.max_epochs;
   opened.loss_weights = LoaderOptionsOf(parsed.run).loss_weights;
-  PONIENTE_RETURN_IF_ERROR(Keep(std::move(built)));
+  PONIENTE_RETURN_IF_ERROR(Check(built));
+  opened.when_made = [self = shared_from_this(),
+                      made = std::make_shared<const BuiltRun>(
+                          std::move(built))] { self->Keep(*made); };
   return opened;
 }
 
-absl::Status AddedSources::Keep(BuiltRun built) {
-  MutexLock lock(&mu_);
-  std::vector<ConfigSource> added = sources_;
-  for (ConfigSource& source : built.sources) {
+absl::Status AddedSources::Check(const BuiltRun& built) const {
+  std::vector<ConfigSource> all = described_;
+  {
+    MutexLock lock(&mu_);
+    all.insert(all.end(), sources_.begin(), sources_.end());
+  }
+  for (const ConfigSource& source : built.sources) {
     if (reads_ && !source.is_readable) {
       return absl::FailedPreconditionError(
           absl::StrCat("'", source.path,
                        "' cannot be read: it has only a number of tokens, no "
                        "path"));
     }
-    std::erase_if(added, [&source](const ConfigSource& known) {
-      return known.path == source.path;
-    });
-    added.push_back(std::move(source));
+    all.push_back(source);
   }
-  std::vector<ConfigSource> all = described_;
-  all.insert(all.end(), added.begin(), added.end());
-  PONIENTE_RETURN_IF_ERROR(CheckHoldOuts(all));
-  sources_ = std::move(added);
-  std::move(built.thresholds.begin(), built.thresholds.end(),
-            std::back_inserter(thresholds_));
-  std::move(built.warnings.begin(), built.warnings.end(),
-            std::back_inserter(warnings_));
-  return absl::OkStatus();
+  return CheckHoldOuts(all);
 }
 
-void AddedSources::MoveTo(BuiltRun* run, std::vector<std::string>* warnings) {
+void AddedSources::Keep(const BuiltRun& built) {
+  {
+    MutexLock lock(&mu_);
+    sources_.insert(sources_.end(), built.sources.begin(), built.sources.end());
+    thresholds_.insert(thresholds_.end(), built.thresholds.begin(),
+                       built.thresholds.end());
+    warnings_.insert(warnings_.end(), built.warnings.begin(),
+                     built.warnings.end());
+  }
+  if (on_made_) on_made_(built);
+}
+
+absl::Status AddedSources::MoveTo(BuiltRun* run,
+                                  std::vector<std::string>* warnings) {
   MutexLock lock(&mu_);
   std::move(sources_.begin(), sources_.end(), std::back_inserter(run->sources));
   std::move(thresholds_.begin(), thresholds_.end(),
             std::back_inserter(run->thresholds));
   std::move(warnings_.begin(), warnings_.end(), std::back_inserter(*warnings));
-}
-
-std::vector<std::string> AddedSources::TakeWarnings() {
-  MutexLock lock(&mu_);
-  return std::exchange(warnings_, {});
+  return CheckHoldOuts(run->sources);
 }
 
 ComponentOpener OpenerFor(const Config& config, const LoaderOptions& options) {
-  const auto added =
-      std::make_shared<AddedSources>(config.run(), config.sources(),
-                                     /*reads=*/true);
-  return [added, sink = options.warning_sink](const std::string& mixture,
-                                              const ComponentText& text) {
-    absl::StatusOr<OpenedComponent> opened = added->Open(mixture, text);
-    for (const std::string& warning : added->TakeWarnings()) {
+  const auto added = std::make_shared<AddedSources>(
+      config.run(), config.sources(), /*reads=*/true);
+  added->OnMade([config, sink = options.warning_sink](const BuiltRun& made) {
+    std::vector<std::string> warnings = made.warnings;
+    for (const RunEval& eval : config.run().evals) {
+      const absl::StatusOr<Config> opened = config.Eval(eval.name);
+      if (!opened.ok()) continue;
+      WarnOfTrained(config.run(), made.sources, eval, opened->sources(),
+                    &warnings);
+    }
+    for (const std::string& warning : warnings) {
       EmitLine(sink, "warning: ", warning);
     }
-    return opened;
+  });
+  return [added](const std::string& mixture, const ComponentText& text) {
+    return added->Open(mixture, text);
   };
 }
 

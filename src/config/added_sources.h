@@ -4,7 +4,10 @@
 #ifndef PONIENTE_CONFIG_ADDED_SOURCES_H_
 #define PONIENTE_CONFIG_ADDED_SOURCES_H_
 
+#include <functional>
+#include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
@@ -23,7 +26,7 @@ namespace poniente::internal {
 // for it, and its paths are relative to the run's folder.
 //
 // Thread safety: any number of threads.
-class AddedSources {
+class AddedSources : public std::enable_shared_from_this<AddedSources> {
  public:
   // `sources`: those of the run; what is added may not read what they hold out.
   // `reads`: what is added must have data, not only a number of tokens.
@@ -35,21 +38,25 @@ class AddedSources {
   absl::StatusOr<OpenedComponent> Open(const std::string& path,
                                        const ComponentText& text);
 
-  // Appends the sources that were opened, with thresholds and warnings.
-  void MoveTo(BuiltRun* run, std::vector<std::string>* warnings);
-  // Returns the warnings since the last call.
-  std::vector<std::string> TakeWarnings();
+  // Calls `made` for each component once the change that adds it has been made.
+  void OnMade(std::function<void(const BuiltRun& component)> made) {
+    on_made_ = std::move(made);
+  }
+  // Appends the sources of changes that have been made, with thresholds and
+  // warnings. Errors of CheckHoldOuts().
+  absl::Status MoveTo(BuiltRun* run, std::vector<std::string>* warnings);
 
  private:
-  // Adds what was built for a component, in place of what was built for it
-  // before: the change may have failed.
-  absl::Status Keep(BuiltRun built);
+  // Checks what was built for a component with all others.
+  absl::Status Check(const BuiltRun& built) const;
+  void Keep(const BuiltRun& built);
 
   const Run run_;
   const std::vector<ConfigSource> described_;
   const bool reads_;
-  Mutex mu_;
-  std::vector<ConfigSource> sources_ ABSL_GUARDED_BY(mu_);
+  std::function<void(const BuiltRun&)> on_made_;
+  mutable Mutex mu_;
+  std::vector<ConfigSource> sources_ ABSL_GUARDED_BY(mu_);  // of changes made
   std::vector<ComputedThreshold> thresholds_ ABSL_GUARDED_BY(mu_);
   std::vector<std::string> warnings_ ABSL_GUARDED_BY(mu_);
 };

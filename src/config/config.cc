@@ -70,7 +70,8 @@ absl::StatusOr<Config> Config::Open(Run run,
   PONIENTE_ASSIGN_OR_RETURN(internal::BuiltRun built, internal::BuildRun(run));
   // Paths of sources are shown as they are stated; a later working directory
   // must not change what they mean.
-  internal::AddedSources added(run, built.sources, /*reads=*/false);
+  const auto added = std::make_shared<internal::AddedSources>(
+      run, built.sources, /*reads=*/false);
   run.folder = AbsoluteFolder(run.folder);
   std::move(built.warnings.begin(), built.warnings.end(),
             std::back_inserter(warnings));
@@ -85,13 +86,18 @@ absl::StatusOr<Config> Config::Open(Run run,
   absl::StatusOr<internal::SteeredRun> steered = internal::Steered(
       {built.dataset, built.schedule}, journal.entries(),
       [&added](const std::string& mixture, const ComponentText& text) {
-        return added.Open(mixture, text);
+        return added->Open(mixture, text);
       });
   if (!steered.ok()) {
     return internal::Prepend(steered.status(),
                              internal::ToString(run.journal_location));
   }
-  added.MoveTo(&built, &warnings);
+  steered->TellMade();
+  absl::Status holds_out = added->MoveTo(&built, &warnings);
+  if (!holds_out.ok()) {
+    return internal::Prepend(holds_out,
+                             internal::ToString(run.journal_location));
+  }
   loader.loss_weights.insert(steered->loss_weights.begin(),
                              steered->loss_weights.end());
   std::vector<Config> evals;

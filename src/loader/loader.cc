@@ -170,6 +170,7 @@ absl::StatusOr<std::unique_ptr<Loader>> Loader::CreateSteered(
       run,
       internal::Steered(std::move(run), std::span(entries).subspan(in_force),
                         options.component_opener));
+  run.TellMade();
   PONIENTE_RETURN_IF_ERROR(internal::CheckBatches(
       DatasetTree(*run.dataset), *run.dataset, run.schedule,
       Core::WithLossWeights(options, run)));

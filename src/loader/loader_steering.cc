@@ -75,6 +75,8 @@ absl::StatusOr<std::string> Loader::Core::Propose(
 absl::StatusOr<RunChange> Loader::Core::Opened(const RunChange& change) const {
   if (change.added.empty()) return change;
   PONIENTE_RETURN_IF_ERROR(ToText(change).status());
+  // What was opened for a change that has not been made may be old.
+  opener_.Forget();
   RunChange printed = change;
   for (ComponentText& text : printed.added) {
     // Compares the fingerprint, if one was stated.
@@ -223,6 +225,7 @@ absl::StatusOr<uint64_t> Loader::Core::SteerBy(std::string_view line,
     return StepOf(before->run.schedule, entry.sample);
   }
   PONIENTE_ASSIGN_OR_RETURN(ChangedRun changed, Changed(*before, entry));
+  const auto when_made = std::exchange(changed.run.when_made, {});
   auto edition =
       std::make_shared<const Edition>(std::move(changed.run), options_, slots_);
   const HeldBack held_back(this);
@@ -237,6 +240,7 @@ absl::StatusOr<uint64_t> Loader::Core::SteerBy(std::string_view line,
     counters_.AddSources(edition->assembler.tree().leaves());
     readers_.Add(edition->assembler.tree());
     opener_.Forget();
+    for (const auto& made : when_made) made();
   }
   Adopt(std::move(edition), changed.step);
   if (adds) WarnOfFallbacks(before->assembler.tree().leaves().size());

@@ -51,8 +51,8 @@ class OpenedOnce {
     };
   }
 
-  // Call it once a change has been made: the run keeps what it has.
-  void Forget() {
+  // Forgets what was opened: a change has been made, or another begins.
+  void Forget() const {
     MutexLock lock(&mu_);
     kept_.clear();
   }

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <filesystem>
 #include <fstream>
 #include <map>
 #include <memory>
@@ -18,6 +19,7 @@
 #include "absl/strings/str_replace.h"
 #include "poniente/config.h"
 #include "poniente/dataset_tree.h"
+#include "poniente/extend/piecewise_items.h"
 #include "poniente/journal.h"
 #include "poniente/loader.h"
 #include "poniente/run.h"
@@ -432,6 +434,12 @@ TEST_F(AddedComponentTest, WhatCannotBeSplitIsSaid) {
   EXPECT_THAT(error("a", of_d),
               StatusIs(kInvalid, AllOf(HasSubstr("part 'part' of 'a'"),
                                        HasSubstr("does not have"))));
+  EXPECT_THAT(error("a", "{path = \"a\", weight = 1, repeat = 2}"),
+              StatusIs(kInvalid, HasSubstr("several times in an epoch")));
+  EXPECT_THAT(error("a",
+                    "{path = \"a\", weight = 1, documents = {fraction = "
+                    "0.5}}"),
+              StatusIs(kInvalid, HasSubstr("with the same documents")));
   EXPECT_THAT(error("a", "{paht = \"a\", weight = 1}"),
               StatusIs(kInvalid, HasSubstr("data.mixture.part.paht")));
   // A component below the root.
@@ -439,6 +447,125 @@ TEST_F(AddedComponentTest, WhatCannotBeSplitIsSaid) {
   change.path = "m";
   EXPECT_THAT(loader->Steer(change), IsOk());
   EXPECT_EQ(loader->sources().back().path, "m/part");
+}
+
+// Documents of `a` that samples of a run read from a sample on.
+std::set<uint64_t> DocumentsFrom(const Config& config, uint64_t sample) {
+  const DatasetTree tree(*config.dataset());
+  std::set<uint64_t> documents;
+  for (const auto& [path, item] :
+       ReadsOf(config, sample, config.schedule().samples())) {
+    if (path == "b") continue;
+    for (const TreeLeaf& leaf : tree.leaves()) {
+      if (leaf.path != path) continue;
+      const auto pieces = PiecesOf(*leaf.node)->Pieces(item.position);
+      EXPECT_THAT(pieces, IsOk());
+      for (const ItemPiece& piece : *pieces) documents.insert(piece.document);
+      break;
+    }
+  }
+  return documents;
+}
+
+TEST_F(AddedComponentTest, WhatWasDroppedOrFilteredOutDoesNotComeBack) {
+  struct Case {
+    const char* whole;  // what `a` says besides its path and weight
+    const char* part;
+  };
+  for (const Case& one : std::vector<Case>{
+           {"", "{path = \"a\", weight = 1}"},
+           {"",
+            "{weight = 1, concat = [{path = \"a\", slice = [300, 625]}, "
+            "{path = \"a\", slice = [0, 300]}]}"},
+           {"",
+            "{weight = 1, flat = {x = {path = \"a\", filter = {fraction = "
+            "0.5}}, y = {path = \"a\", filter = {fraction = 0.5, invert = "
+            "true}}}}"},
+           {", filter = {fraction = 0.5}", "{path = \"a\", weight = 1}"},
+           {", filter = {fraction = 0.5}",
+            "{path = \"a\", weight = 1, filter = {fraction = 0.7, seed = "
+            "3}}"}}) {
+    SCOPED_TRACE(absl::StrCat(one.whole, " into ", one.part));
+    std::ofstream(dir_.path("run.toml"))
+        << "[data]\nseed = 7\nsteps = 900\nbatch_size = 8\nseq_len = 16\n"
+        << "journal = \"run.journal\"\nblock_size = 32\n[data.mixture]\n"
+        << "a = { path = \"a\", weight = 0.5" << one.whole << " }\n"
+        << "b = { path = \"b\", weight = 0.2 }\n";
+    const auto open = [&] {
+      auto config = Config::Load(dir_.path("run.toml"));
+      EXPECT_THAT(config, IsOk());
+      return *std::move(config);
+    };
+    const Config whole = open();
+    std::set<uint64_t> has;  // items
+    for (const auto& [path, item] : ReadsOf(whole, 0, 7200)) {
+      if (path == "a") has.insert(item.position.index);
+    }
+    const auto loader = LoaderOf(whole);
+    for (int step = 0; step < 20; ++step) Step(loader.get());
+    ASSERT_THAT(loader->Steer(RunChange::DropDocuments("a", {{50, 200}})),
+                IsOk());
+    for (int step = 0; step < 20; ++step) Step(loader.get());
+    ASSERT_THAT(loader->Steer(RunChange::Split("a", {{"part", one.part}})),
+                IsOk());
+    const Config config = open();
+    const uint64_t sample = config.journal().sample(1);
+    for (const uint64_t document : DocumentsFrom(config, sample)) {
+      ASSERT_FALSE(50 <= document && document < 200) << document;
+    }
+    std::set<uint64_t> reads;
+    for (const auto& [path, item] : ReadsOf(config, sample, 7200)) {
+      if (path == "b") continue;
+      ASSERT_TRUE(has.contains(item.position.index)) << item.position.index;
+      reads.insert(item.position.index);
+    }
+    EXPECT_GT(reads.size(), 100u);
+    std::filesystem::remove(dir_.path("run.journal"));
+  }
+}
+
+TEST_F(AddedComponentTest, WhatWasRefusedLeavesNothingBehind) {
+  testing::WriteDocuments(dir_.path("news"), 9, 2000);
+  const auto loader = LoaderOf(Open("run"));
+  Step(loader.get());
+  const auto add = [&](const std::string& name, const std::string& rest) {
+    return RunChange::Add(name,
+                          absl::StrCat("{weight = 1, path = ", rest, "}"));
+  };
+  const std::string holds_out = "\"d\", hold_out = {documents = 0.1}";
+  // Only proposed: it is not there.
+  ASSERT_THAT(loader->Propose(add("f1", "\"d\"")), IsOk());
+  ASSERT_THAT(loader->Propose(add("f2", holds_out)), IsOk());
+  ASSERT_THAT(loader->Steer(add("f1", "\"d\"")), IsOk());
+  // Refused, as its name is there: f1 still reads d.
+  EXPECT_FALSE(loader->Steer(add("f1", "\"news\"")).ok());
+  EXPECT_THAT(loader->Steer(add("f2", holds_out)),
+              StatusIs(kInvalid, HasSubstr("hold")));
+  EXPECT_EQ(Open("run").journal().size(), 1u);
+  // What lies there now is opened, not what was proposed.
+  ASSERT_THAT(loader->Propose(add("f3", "\"e\"")), IsOk());
+  std::filesystem::remove_all(dir_.path("e"));
+  std::filesystem::rename(dir_.path("news"), dir_.path("e"));
+  ASSERT_THAT(loader->Steer(add("f3", "\"e\"")), IsOk());
+  EXPECT_EQ(Open("run").journal().size(), 2u);
+}
+
+TEST_F(AddedComponentTest, WhatAnEvaluationReadsIsSaid) {
+  const Config config =
+      Open("run", "", "[data.eval.held]\npath = \"d\"\nmax_samples = 20\n");
+  LoaderOptions options = config.loader_options();
+  std::vector<std::string> warnings;
+  options.warning_sink = [&](std::string_view line) {
+    warnings.emplace_back(line);
+  };
+  auto loader = config.OpenLoader(options);
+  ASSERT_THAT(loader, IsOk());
+  ASSERT_THAT(
+      (*loader)->Steer(RunChange::Add("new", "{path = \"d\", weight = 1}")),
+      IsOk());
+  ASSERT_EQ(warnings.size(), 1u);
+  EXPECT_THAT(warnings[0], AllOf(HasSubstr("data.eval.held"),
+                                 HasSubstr("training source 'new'")));
 }
 
 }  // namespace

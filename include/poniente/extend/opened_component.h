@@ -4,6 +4,7 @@
 #ifndef PONIENTE_EXTEND_OPENED_COMPONENT_H_
 #define PONIENTE_EXTEND_OPENED_COMPONENT_H_
 
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -24,6 +25,9 @@ struct OpenedComponent {
   std::vector<InfilledSource> infilled = {};
   // Factors for the losses of its sources, as LoaderOptions::loss_weights.
   std::map<std::string, float> loss_weights = {};
+  // Called once the change has been made, on the thread that steers; a change
+  // that was opened may be refused. May be null.
+  std::function<void()> when_made = nullptr;
 };
 
 }  // namespace poniente

@@ -25,13 +25,16 @@ struct DropProof {
   uint64_t samples = 0;  // of these steps
   uint64_t changes = 0;  // before their end, that drop something
   uint64_t items = 0;    // of sources, that these changes drop
+  uint64_t masked = 0;   // documents that they mask
   // The first of them; none if the proof holds.
   std::vector<DroppedReading> readings;
 };
 
 // Resolves every sample of the steps, and compares its item with those that the
-// journal's entries before it drop. Which items hold a dropped document is
-// asked of the source: nothing is taken from the tree without them.
+// journal's entries before it drop: from its source, or from a component that
+// the source is a part of. Which items hold a dropped document is asked of the
+// source: nothing is taken from the tree without them. Of samples with masked
+// documents, the tokens are read, and must be padding there.
 //
 // Complexity: O(samples log items).
 // Errors: FailedPrecondition if no change before the end of the steps drops

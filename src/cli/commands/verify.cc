@@ -281,6 +281,7 @@ int VerifyDropped(const Arguments& arguments) {
     json["samples"] = proof->samples;
     json["changes"] = proof->changes;
     json["items"] = proof->items;
+    json["masked_documents"] = proof->masked;
     json["readings"] = Json::array();
     for (const internal::DroppedReading& reading : proof->readings) {
       Json row;
@@ -303,8 +304,13 @@ int VerifyDropped(const Arguments& arguments) {
             << Count(proof->steps.end - 1) << " ("
             << Plural(proof->samples, "sample")
             << "): " << (holds ? "none reads" : "some read") << " any of the "
-            << Plural(proof->items, "item") << " that "
-            << Plural(proof->changes, "change") << " dropped before\n";
+            << Plural(proof->items, "item")
+            << (proof->masked == 0
+                    ? std::string()
+                    : absl::StrCat(", or tokens of the ",
+                                   Plural(proof->masked, "document"), ","))
+            << " that " << Plural(proof->changes, "change")
+            << " dropped before\n";
   return holds ? kExitOk : kExitError;
 }
 

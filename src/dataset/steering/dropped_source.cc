@@ -15,7 +15,6 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "dataset/steering/omission_node.h"
-#include "index/maps/omission_map.h"
 #include "index/maps/order_map.h"
 #include "index/mixture/dropped_items.h"
 #include "poniente/dataset_tree.h"
@@ -157,11 +156,6 @@ class Thinning {
            !node.children()[0].node->has_order();
   }
 
-  static bool TakesAnyLength(std::string_view kind) {
-    return kind == "flat_mixture" || kind == "concat" || kind == "shuffle" ||
-           kind == "era_shuffle" || kind == "block_shuffle";
-  }
-
   static absl::Status CheckServesEachOnce(const DatasetNode& node) {
     if (node.repeats_items()) {
       return absl::InvalidArgumentError(
@@ -245,6 +239,11 @@ absl::StatusOr<Tokens> Make(const MixtureDataset<TokenWindow>& mixture,
 
 }  // namespace
 
+bool TakesAnyLength(std::string_view kind) {
+  return kind == "flat_mixture" || kind == "concat" || kind == "shuffle" ||
+         kind == "era_shuffle" || kind == "block_shuffle";
+}
+
 absl::StatusOr<std::vector<uint64_t>> DroppedItemsOf(const DatasetNode& leaf,
                                                      const RunChange& change) {
   if (change.drops_items) {
@@ -269,55 +268,21 @@ absl::StatusOr<std::vector<uint64_t>> DroppedItemsOf(const DatasetNode& leaf,
   return items;
 }
 
-absl::Status DropsOf::AddBelow(const DatasetNode& node) {
-  const std::shared_ptr<const IndexMap> map = node.map();
-  const std::vector<NamedNode> children = node.children();
-  if (const auto* const omits = dynamic_cast<const OmissionMap*>(map.get())) {
-    const DatasetTree tree(*children[0].node);
-    std::vector<Position> left_out;
-    for (const uint64_t index : omits->omissions().Omitted()) {
-      left_out.push_back({.index = index});
-    }
-    std::vector<LeafPosition> items(left_out.size());
-    PONIENTE_RETURN_IF_ERROR(tree.Resolve(left_out, items));
-    for (const LeafPosition& item : items) {
-      items_[tree.leaves()[item.leaf].node->fingerprint()].push_back(
-          {item.position.index, item.position.index + 1});
-    }
+absl::StatusOr<Tokens> WithoutItemsOfLeaves(
+    const Tokens& dataset, std::vector<std::vector<uint64_t>> items) {
+  const std::vector<std::string> paths = NamePaths(*dataset);
+  Tokens without = dataset;
+  for (size_t leaf = 0; leaf < items.size(); ++leaf) {
+    if (items[leaf].empty()) continue;
+    std::vector<NumberRange> ranges;
+    for (const uint64_t item : items[leaf]) ranges.push_back({item, item + 1});
+    items[leaf] = {};
+    ItemsToDrop dropped(RunChange::DropItems("", std::move(ranges)));
+    const std::vector<std::string> names =
+        absl::StrSplit(paths[leaf], '/', absl::SkipEmpty());
+    PONIENTE_ASSIGN_OR_RETURN(without, Thinning(&dropped).Of(without, names));
   }
-  for (const NamedNode& child : children) {
-    PONIENTE_RETURN_IF_ERROR(AddBelow(*child.node));
-  }
-  return absl::OkStatus();
-}
-
-absl::StatusOr<DropsOf> DropsOf::Component(
-    const MixtureDataset<TokenWindow>& mixture, std::string_view component) {
-  const DatasetNode* last = nullptr;
-  for (const NamedNode& child : mixture.children()) {
-    if (child.name == component) last = child.node;
-  }
-  DropsOf drops;
-  PONIENTE_RETURN_IF_ERROR(drops.AddBelow(*last));
-  return drops;
-}
-
-absl::StatusOr<Tokens> DropsOf::Without(const Tokens& all) const {
-  Tokens dataset = all;
-  const DatasetTree tree(*all);
-  const std::vector<std::string> paths = NamePaths(*all);
-  for (const auto& [leaf, items] : items_) {
-    ItemsToDrop dropped(RunChange::DropItems("", items));
-    const Thinning thinning(&dropped);
-    for (size_t l = 0; l < paths.size(); ++l) {
-      if (tree.leaves()[l].node->fingerprint() != leaf) continue;
-      const std::vector<std::string> names =
-          absl::StrSplit(paths[l], '/', absl::SkipEmpty());
-      PONIENTE_ASSIGN_OR_RETURN(dataset, thinning.Of(dataset, names));
-      break;
-    }
-  }
-  return dataset;
+  return without;
 }
 
 absl::StatusOr<Tokens> WithoutDropped(

@@ -5,7 +5,6 @@
 #define PONIENTE_DATASET_STEERING_DROPPED_SOURCE_H_
 
 #include <cstdint>
-#include <map>
 #include <span>
 #include <string>
 #include <string_view>
@@ -47,24 +46,15 @@ absl::StatusOr<DatasetPtr<TokenWindow>> WithoutDropped(
     const MixtureDataset<TokenWindow>& mixture, const SourceBelow& source,
     uint64_t start, const RunChange& change);
 
-// The items that were dropped from a component so far, for datasets that read
-// the same leaves, which are known by their fingerprints.
-class DropsOf {
- public:
-  // REQUIRES: the mixture has the component.
-  static absl::StatusOr<DropsOf> Component(
-      const MixtureDataset<TokenWindow>& mixture, std::string_view component);
+// Returns the dataset without some items of its leaves, by their numbers, in
+// any order. Errors as WithoutDropped().
+absl::StatusOr<DatasetPtr<TokenWindow>> WithoutItemsOfLeaves(
+    const DatasetPtr<TokenWindow>& dataset,
+    std::vector<std::vector<uint64_t>> items);
 
-  // Returns the dataset without it. Errors as WithoutDropped().
-  absl::StatusOr<DatasetPtr<TokenWindow>> Without(
-      const DatasetPtr<TokenWindow>& all) const;
-
- private:
-  // Adds what nodes leave out that changes have put there.
-  absl::Status AddBelow(const DatasetNode& node);
-
-  std::map<uint64_t, std::vector<NumberRange>> items_;  // by leaf
-};
+// Returns whether nodes of this kind have all items of what lies below them,
+// however many these are, in an order of their own.
+bool TakesAnyLength(std::string_view kind);
 
 }  // namespace poniente::internal
 

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <map>
 #include <memory>
-#include <optional>
+#include <numeric>
 #include <utility>
 #include <vector>
 
@@ -14,7 +14,9 @@
 #include "dataset/steering/dropped_source.h"
 #include "index/mixture/dropped_items.h"
 #include "index/mixture/mixture_map.h"
+#include "index/selection/omissions.h"
 #include "poniente/dataset_tree.h"
+#include "poniente/extend/index_map_dataset.h"
 #include "poniente/extend/piecewise_items.h"
 #include "util/nearest_name.h"
 #include "util/status_macros.h"
@@ -25,85 +27,124 @@ namespace {
 using Tokens = DatasetPtr<TokenWindow>;
 using Mixture = MixtureDataset<TokenWindow>;
 
-// The items of leaves, which are known by the fingerprints of their content:
-// those that a component has read of an epoch.
-class ReadItems {
+// Items that are looked up at a time.
+constexpr uint64_t kAtOnce = 1 << 16;
+
+// Calls visit(fingerprint of the leaf, item, index) for items of a dataset in
+// an epoch.
+template <class Visit>
+absl::Status ForEachItem(const DatasetNode& dataset, uint64_t epoch,
+                         std::span<const uint64_t> indices,
+                         const Visit& visit) {
+  const DatasetTree tree(dataset);
+  std::vector<uint64_t> prints;
+  for (const TreeLeaf& leaf : tree.leaves()) {
+    prints.push_back(leaf.node->fingerprint());
+  }
+  std::vector<Position> positions;
+  std::vector<LeafPosition> items;
+  for (size_t begin = 0; begin < indices.size(); begin += kAtOnce) {
+    const auto some = indices.subspan(
+        begin, std::min<size_t>(kAtOnce, indices.size() - begin));
+    positions.clear();
+    for (const uint64_t index : some) {
+      positions.push_back({.index = index, .epoch = epoch});
+    }
+    items.resize(positions.size());
+    PONIENTE_RETURN_IF_ERROR(tree.Resolve(positions, items));
+    for (size_t i = 0; i < items.size(); ++i) {
+      visit(items[i].leaf, prints[items[i].leaf], items[i].position.index,
+            some[i]);
+    }
+  }
+  return absl::OkStatus();
+}
+
+// The same for all items of an epoch.
+template <class Visit>
+absl::Status ForAllItems(const DatasetNode& dataset, uint64_t epoch,
+                         const Visit& visit) {
+  const uint64_t length = dataset.length_now().readable;
+  std::vector<uint64_t> indices;
+  for (uint64_t begin = 0; begin < length; begin += kAtOnce) {
+    indices.resize(std::min(kAtOnce, length - begin));
+    std::iota(indices.begin(), indices.end(), begin);
+    PONIENTE_RETURN_IF_ERROR(ForEachItem(dataset, epoch, indices, visit));
+  }
+  return absl::OkStatus();
+}
+
+// A set of items of leaves, which are known by the fingerprints of their
+// content: one bit for each item of a leaf.
+class ItemSet {
  public:
-  // `read`: positions of the component.
-  static absl::StatusOr<std::shared_ptr<const ReadItems>> Of(
-      const DatasetNode& component, const std::vector<Position>& read) {
-    const DatasetTree tree(component);
-    auto made = std::make_shared<ReadItems>();
+  explicit ItemSet(const DatasetNode& dataset) {
+    const DatasetTree tree(dataset);
     for (const TreeLeaf& leaf : tree.leaves()) {
-      const auto [known, is_new] =
-          made->items_.try_emplace(leaf.node->fingerprint());
-      if (is_new) continue;
-      return absl::InvalidArgumentError(absl::StrCat(
-          "it reads '", leaf.path, "' twice; split what lies below it"));
+      bits_.try_emplace(leaf.node->fingerprint(),
+                        leaf.node->length_now().readable);
     }
-    std::vector<LeafPosition> items(read.size());
-    PONIENTE_RETURN_IF_ERROR(tree.Resolve(read, items));
-    for (const LeafPosition& item : items) {
-      made->items_[tree.leaves()[item.leaf].node->fingerprint()].push_back(
-          item.position.index);
-    }
-    return std::shared_ptr<const ReadItems>(std::move(made));
   }
-
-  // Returns the error of a part that reads anything else.
-  absl::Status CheckPart(const DatasetNode& part) const {
-    const DatasetTree tree(part);
-    for (const TreeLeaf& leaf : tree.leaves()) {
-      if (items_.contains(leaf.node->fingerprint())) continue;
-      return absl::InvalidArgumentError(absl::StrCat(
-          "it reads '", leaf.node->name(),
-          "', in windows that the component does not have; a part reads the "
-          "same files, filtered otherwise"));
-    }
-    return absl::OkStatus();
-  }
-
-  // Returns where a part serves these items in an epoch.
-  absl::StatusOr<std::vector<uint64_t>> IndicesIn(const DatasetNode& part,
-                                                  uint64_t epoch) const {
-    const DatasetTree tree(part);
-    std::vector<uint64_t> indices;
-    for (uint32_t leaf = 0; leaf < tree.leaves().size(); ++leaf) {
-      const auto items = items_.find(tree.leaves()[leaf].node->fingerprint());
-      if (items == items_.end()) continue;
-      for (const uint64_t item : items->second) {
-        PONIENTE_ASSIGN_OR_RETURN(
-            const std::optional<Position> found,
-            tree.Find({leaf, {.index = item, .epoch = epoch}}));
-        if (found.has_value()) indices.push_back(found->index);
-      }
-    }
-    return indices;
-  }
+  bool HasLeaf(uint64_t leaf) const { return bits_.contains(leaf); }
+  void Add(uint64_t leaf, uint64_t item) { bits_.at(leaf)[item] = true; }
+  bool Has(uint64_t leaf, uint64_t item) const { return bits_.at(leaf)[item]; }
 
  private:
-  std::map<uint64_t, std::vector<uint64_t>> items_;  // by leaf
+  std::map<uint64_t, std::vector<bool>> bits_;
+};
+
+// A component as it is split.
+struct Whole {
+  ItemSet has;   // what is not dropped
+  ItemSet read;  // of the epoch that it goes on with
 };
 
 class ReadBeforeSplit final : public DroppedItems {
  public:
-  ReadBeforeSplit(Tokens part, std::shared_ptr<const ReadItems> read)
-      : part_(std::move(part)), read_(std::move(read)) {}
+  ReadBeforeSplit(std::vector<uint64_t> indices, uint64_t length)
+      : read_(std::move(indices), length) {}
 
   absl::StatusOr<std::vector<uint64_t>> IndicesIn(
-      uint32_t /*view*/, uint64_t epoch) const override {
-    return read_->IndicesIn(*part_, epoch);
+      uint32_t /*view*/, uint64_t /*epoch*/) const override {
+    return read_.Omitted();  // of epoch 0, the only one that is asked for
   }
   bool leaves_out_of_whole_epoch() const override { return true; }
 
  private:
-  const Tokens part_;
-  const std::shared_ptr<const ReadItems> read_;
+  const Omissions read_;
 };
 
-// What a component has read of its epoch, in the leaves of its view.
-absl::StatusOr<std::shared_ptr<const ReadItems>> ReadBefore(
-    const Mixture& mixture, const std::string& component, uint64_t samples) {
+bool KeepsAllItems(const DatasetNode& node) {
+  const auto* const made =
+      dynamic_cast<const IndexMapDataset<TokenWindow>*>(&node);
+  return made != nullptr && (TakesAnyLength(made->recipe().kind()) ||
+                             made->recipe().kind() == "order");
+}
+
+// Whether an epoch has the same items as any other, each once.
+absl::Status CheckIsFixed(const DatasetNode& node) {
+  if (node.repeats_items()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("'", node.name(),
+                     "' serves an item several times in an epoch, so what "
+                     "has been read cannot be told; add the parts and retire "
+                     "the component"));
+  }
+  const std::vector<NamedNode> children = node.children();
+  if (!children.empty() && node.has_order() && !KeepsAllItems(node)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "epochs of '", node.name(),
+        "' have other items each; add the parts and retire the component"));
+  }
+  for (const NamedNode& child : children) {
+    PONIENTE_RETURN_IF_ERROR(CheckIsFixed(*child.node));
+  }
+  return absl::OkStatus();
+}
+
+// What a component has, and has read of its epoch, before a sample.
+absl::StatusOr<Whole> WholeAt(const Mixture& mixture,
+                              const std::string& component, uint64_t samples) {
   const std::shared_ptr<const IndexMap> made = mixture.map();
   const auto* const map = dynamic_cast<const MixtureMap*>(made.get());
   if (map == nullptr) {
@@ -111,9 +152,39 @@ absl::StatusOr<std::shared_ptr<const ReadItems>> ReadBefore(
         "its length is not final yet, so it has no epochs");
   }
   PONIENTE_ASSIGN_OR_RETURN(const MixturePlan plan, mixture.plan());
-  const MixtureMap::EpochSoFar read =
+  const MixtureMap::EpochSoFar so_far =
       map->ReadSoFar(plan.Find(component).value(), samples);
-  return ReadItems::Of(*mixture.children()[read.child].node, read.positions);
+  const std::vector<NamedNode> children = mixture.children();
+  const DatasetNode* const reads = children[so_far.child].node;
+  // The epoch may be read to its end without what has been dropped; the view
+  // that holds has it no more.
+  const std::vector<ViewSpec>& views =
+      FindComponent(mixture.recipe(), component)->views;
+  size_t holds = 0;
+  while (holds + 1 < views.size() && views[holds + 1].start <= samples) ++holds;
+  const auto goes_on = std::find_if(
+      children.begin(), children.end(), [&](const NamedNode& child) {
+        return child.name == component && child.view == holds;
+      });
+  PONIENTE_RETURN_IF_ERROR(CheckIsFixed(*reads));
+  Whole whole = {ItemSet(*goes_on->node), ItemSet(*reads)};
+  bool is_twice = false;
+  PONIENTE_RETURN_IF_ERROR(ForAllItems(
+      *goes_on->node, 0, [&](uint32_t, uint64_t leaf, uint64_t item, uint64_t) {
+        is_twice |= whole.has.Has(leaf, item);
+        whole.has.Add(leaf, item);
+      }));
+  if (is_twice) {
+    return absl::InvalidArgumentError(
+        "it reads some items twice in an epoch, so what has been read cannot "
+        "be told; add the parts and retire it");
+  }
+  PONIENTE_RETURN_IF_ERROR(
+      ForEachItem(*reads, so_far.epoch, so_far.items,
+                  [&](uint32_t, uint64_t leaf, uint64_t item, uint64_t) {
+                    whole.read.Add(leaf, item);
+                  }));
+  return whole;
 }
 
 absl::Status CheckWhole(const Mixture& mixture, const std::string& component) {
@@ -143,18 +214,32 @@ absl::Status CheckWhole(const Mixture& mixture, const std::string& component) {
   return absl::OkStatus();
 }
 
+// Returns the part without what the component does not have.
+absl::StatusOr<Tokens> PartOf(const Whole& whole, const Tokens& part) {
+  PONIENTE_RETURN_IF_ERROR(CheckIsFixed(*part));
+  const DatasetTree tree(*part);
+  for (const TreeLeaf& leaf : tree.leaves()) {
+    if (whole.has.HasLeaf(leaf.node->fingerprint())) continue;
+    return absl::InvalidArgumentError(absl::StrCat(
+        "it reads '", leaf.node->name(),
+        "' in windows that the component does not have; a part reads the same "
+        "files, with the same documents, and filters or slices their windows"));
+  }
+  std::vector<std::vector<uint64_t>> left_out(tree.leaves().size());
+  PONIENTE_RETURN_IF_ERROR(ForAllItems(
+      *part, 0, [&](uint32_t number, uint64_t leaf, uint64_t item, uint64_t) {
+        if (!whole.has.Has(leaf, item)) left_out[number].push_back(item);
+      }));
+  return WithoutItemsOfLeaves(part, std::move(left_out));
+}
+
 // Returns the mixture with one more part.
 absl::StatusOr<Tokens> WithPart(const Mixture& mixture, OpenedComponent part,
                                 const MixtureDecision& decision,
-                                const std::shared_ptr<const ReadItems>& read,
-                                const DropsOf& drops, uint64_t number) {
+                                const Whole& whole, uint64_t number) {
   MixtureComponent<TokenWindow>& component = part.part.component;
-  PONIENTE_RETURN_IF_ERROR(read->CheckPart(*component.dataset));
-  if (!part.part.views.empty()) {
-    return absl::InvalidArgumentError("it has packed windows");
-  }
   PONIENTE_ASSIGN_OR_RETURN(component.dataset,
-                            drops.Without(component.dataset));
+                            PartOf(whole, component.dataset));
   const std::string name = component.name;
   PONIENTE_ASSIGN_OR_RETURN(
       const Tokens added,
@@ -162,12 +247,19 @@ absl::StatusOr<Tokens> WithPart(const Mixture& mixture, OpenedComponent part,
   const auto& with_part = dynamic_cast<const Mixture&>(*added);
   // Under its seed in the mixture.
   const Tokens seeded = with_part.component(name);
-  PONIENTE_ASSIGN_OR_RETURN(const std::vector<uint64_t> left_out,
-                            read->IndicesIn(*seeded, 0));
-  if (left_out.empty()) return added;
+  std::vector<uint64_t> read;
+  PONIENTE_RETURN_IF_ERROR(ForAllItems(
+      *seeded, 0, [&](uint32_t, uint64_t leaf, uint64_t item, uint64_t index) {
+        if (whole.read.HasLeaf(leaf) && whole.read.Has(leaf, item)) {
+          read.push_back(index);
+        }
+      }));
+  if (read.empty()) return added;
+  PONIENTE_RETURN_IF_ERROR(CheckOmissions(read.size()));
   return with_part.WithDrop(
       name, decision.start,
-      std::make_shared<const ReadBeforeSplit>(seeded, read),
+      std::make_shared<const ReadBeforeSplit>(std::move(read),
+                                              seeded->length_now().readable),
       [](const Tokens& same) -> absl::StatusOr<Tokens> { return same; });
 }
 
@@ -178,14 +270,14 @@ absl::StatusOr<Tokens> Split(const Mixture& mixture,
                              std::span<const OpenedComponent> parts,
                              const MixtureDecision& decision, uint64_t number) {
   PONIENTE_RETURN_IF_ERROR(CheckWhole(mixture, component));
-  PONIENTE_ASSIGN_OR_RETURN(const std::shared_ptr<const ReadItems> read,
-                            ReadBefore(mixture, component, decision.start));
-  PONIENTE_ASSIGN_OR_RETURN(const DropsOf drops,
-                            DropsOf::Component(mixture, component));
+  absl::StatusOr<Whole> whole = WholeAt(mixture, component, decision.start);
+  if (!whole.ok()) {
+    return Prepend(whole.status(), absl::StrCat("split of '", component, "'"));
+  }
   PONIENTE_ASSIGN_OR_RETURN(Tokens split, mixture.With({}));
   for (const OpenedComponent& part : parts) {
     absl::StatusOr<Tokens> next = WithPart(dynamic_cast<const Mixture&>(*split),
-                                           part, decision, read, drops, number);
+                                           part, decision, *whole, number);
     if (!next.ok()) {
       return Prepend(next.status(),
                      absl::StrCat("part '", part.part.component.name, "' of '",

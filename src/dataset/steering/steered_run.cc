@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -12,10 +13,12 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "dataset/joined_path.h"
 #include "dataset/steering/change_places.h"
 #include "dataset/steering/dropped_source.h"
 #include "dataset/steering/split_component.h"
 #include "index/max_samples.h"
+#include "poniente/dataset_tree.h"
 #include "poniente/extend/infilled_dataset.h"
 #include "poniente/mixture_dataset.h"
 #include "util/nearest_name.h"
@@ -287,6 +290,46 @@ absl::Status ChangeMixture(const MixtureChanges& changes, SteeredRun* run) {
   return absl::OkStatus();
 }
 
+// Masks in the parts of a split component what was masked in it.
+absl::Status MaskParts(const JournalEntry& entry, SteeredRun* run) {
+  const InfilledDataset* const infilled = InfilledOf(*run->dataset);
+  if (infilled == nullptr) return absl::OkStatus();
+  const std::vector<MaskedDocuments> masks(
+      infilled->infillings().masks().begin(),
+      infilled->infillings().masks().end());
+  const DatasetTree tree(*run->dataset);
+  const std::vector<std::string> paths = NamePaths(*run->dataset);
+  const auto is_below = [](std::string_view path, std::string_view above) {
+    return path == above ||
+           absl::StartsWith(Absl(path), absl::StrCat(Absl(above), "/"));
+  };
+  const std::string whole =
+      JoinedPath(entry.change.path, entry.change.components[0]);
+  for (const MaskedDocuments& mask : masks) {
+    if (!is_below(mask.path, whole)) continue;
+    const auto masked = std::find(paths.begin(), paths.end(), mask.path);
+    const uint64_t print =
+        tree.leaves()[static_cast<size_t>(masked - paths.begin())]
+            .node->fingerprint();
+    std::set<std::string> of_parts;
+    for (size_t leaf = 0; leaf < paths.size(); ++leaf) {
+      if (tree.leaves()[leaf].node->fingerprint() != print) continue;
+      for (const ComponentText& part : entry.change.added) {
+        if (is_below(paths[leaf], JoinedPath(entry.change.path, part.name))) {
+          of_parts.insert(paths[leaf]);
+        }
+      }
+    }
+    for (const std::string& path : of_parts) {
+      MaskedDocuments of_part = mask;
+      of_part.path = path;
+      PONIENTE_ASSIGN_OR_RETURN(
+          run->dataset, InfilledDataset::WithMask(run->dataset, of_part));
+    }
+  }
+  return absl::OkStatus();
+}
+
 absl::Status Add(const JournalEntry& entry, const ComponentOpener& open,
                  MixtureChanges changes, SteeredRun* run) {
   for (const ComponentText& text : entry.change.added) {
@@ -296,7 +339,11 @@ absl::Status Add(const JournalEntry& entry, const ComponentOpener& open,
     changes.added.push_back(*std::move(opened));
   }
   PONIENTE_RETURN_IF_ERROR(ChangeMixture(changes, run));
+  if (entry.change.kind == Kind::kSplit) {
+    PONIENTE_RETURN_IF_ERROR(MaskParts(entry, run));
+  }
   for (const OpenedComponent& one : changes.added) {
+    if (one.when_made) run->when_made.push_back(one.when_made);
     run->loss_weights.insert(one.loss_weights.begin(), one.loss_weights.end());
   }
   return absl::OkStatus();

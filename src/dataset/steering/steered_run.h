@@ -5,9 +5,11 @@
 #define PONIENTE_DATASET_STEERING_STEERED_RUN_H_
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "poniente/async_dataset.h"
@@ -23,6 +25,15 @@ struct SteeredRun {
   Schedule schedule;
   // Of sources that were added, by path.
   std::map<std::string, float> loss_weights = {};
+  // Of components that were added: to be called, and cleared, once the change
+  // has been made (OpenedComponent::when_made).
+  std::vector<std::function<void()>> when_made = {};
+
+  // Calls them.
+  void TellMade() {
+    for (const auto& made : when_made) made();
+    when_made.clear();
+  }
 };
 
 // Opens a component that a change adds to a mixture, and compares its data with

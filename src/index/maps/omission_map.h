@@ -21,7 +21,6 @@ class OmissionMap final : public IndexMap {
   explicit OmissionMap(std::shared_ptr<const Omissions> omissions)
       : omissions_(std::move(omissions)) {}
 
-  const Omissions& omissions() const { return *omissions_; }
   std::optional<uint64_t> length() const override { return omissions_->kept(); }
   void Resolve(std::span<const Position> positions,
                std::span<ChildPosition> out) const override;

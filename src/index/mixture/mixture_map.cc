@@ -187,10 +187,8 @@ MixtureMap::EpochSoFar MixtureMap::ReadSoFar(uint32_t number,
   if (!items.empty() && component.views[next.view].is_permuted()) {
     EpochOrder(component, next.view, next.epoch).Forward(items, items);
   }
-  read.positions.reserve(items.size());
-  for (const uint64_t item : items) {
-    read.positions.push_back({.index = item, .epoch = next.epoch});
-  }
+  read.epoch = next.epoch;
+  read.items = std::move(items);
   return read;
 }
 

@@ -106,13 +106,14 @@ class MixtureMap final : public IndexMap {
     return components_[children_[child].component].views[children_[child].view];
   }
 
-  // Items of a child, in the epoch that its component is in.
+  // Items of a child, in the epoch that its component is in, each once.
   struct EpochSoFar {
     uint32_t child = 0;
-    std::vector<Position> positions;  // whole items, each once
+    uint64_t epoch = 0;
+    std::vector<uint64_t> items;
   };
-  // Returns which items the first `samples` samples have read, or begun to
-  // read, of the epoch that a component goes on with, and which that epoch
+  // Returns which items the first `samples` samples have read, or any part of
+  // them, of the epoch that a component goes on with, and which that epoch
   // leaves out. REQUIRES: the component
   // is finite, `samples` is the first of a block.
   EpochSoFar ReadSoFar(uint32_t component, uint64_t samples) const;
