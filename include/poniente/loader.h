@@ -334,10 +334,10 @@ class Loader {
   //       step = loader->Steer(line);           // on every rank
   //
   // Threads: any; calls wait for each other. Steps that the change might reach
-  //     are not handed out meanwhile. kDrop and kAdd take longer, and are
-  //     computed while steps are handed out; only if a step that they change is
-  //     asked for meanwhile, they are computed again for a later one, which is
-  //     kept back.
+  //     are not handed out meanwhile. kDrop, kAdd and kSplit take longer, and
+  //     are computed while steps are handed out; only if a step that they
+  //     change is asked for meanwhile, they are computed again for a later one,
+  //     which is kept back.
   // Adding a component (kAdd): component_opener opens it while steps are handed
   //     out. The line has the fingerprint of its data; FailedPrecondition where
   //     other data is opened.
@@ -349,7 +349,9 @@ class Loader {
   // Cost: O(components log components), whatever has been decided before. For
   //     kDrop, besides: reads the ends of the documents, and finds all places
   //     of the items (a second for 10^6). For kAdd, besides: opens its data,
-  //     and makes the plan's past anew (7 us for each earlier change).
+  //     and makes the plan's past anew (7 us for each earlier change); for
+  //     kSplit, also looks at each item of the component and of its parts (15 s
+  //     for 10^8).
   absl::StatusOr<uint64_t> Steer(const RunChange& change,
                                  const SteerOptions& options = SteerOptions());
   // Does the same for a line of Propose(). A line that the journal has already

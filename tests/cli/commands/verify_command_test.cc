@@ -218,6 +218,43 @@ TEST_F(VerifyDroppedTest, ARunThatReadsThemIsFound) {
 }
 
 // Stages whose thresholds choose other documents cut other windows.
+TEST_F(VerifyDroppedTest, MaskedDocumentsAndPartsAreLookedAt) {
+  const std::string run = dir_.path("run.toml");
+  Drop(RunChange::MaskDocuments("a", {{5, 9}}));
+  Drop(RunChange::DropDocuments("a", {{20, 40}}));
+  Drop(RunChange::Split("a",
+                        {{"x", "{path = 'a', weight = 1, slice = [300, 625]}"},
+                         {"y", "{path = 'a', weight = 1, slice = [0, 300]}"}}));
+  EXPECT_THAT(RunTool("verify " + run + " --steps 0..400"),
+              Prints(AllOf(HasSubstr("or tokens of the 4 documents,"),
+                           HasSubstr("2 changes dropped before"))));
+  for (const std::string document : {"5", "8", "30"}) {
+    const ToolRun find = RunTool("find " + run + " --source y --document " +
+                                 document + " --json");
+    EXPECT_EQ(find.exit_code, 0) << find.err;
+    EXPECT_EQ(Json::parse(find.out)["readings"].size(), 0u) << find.out;
+  }
+  // The proof is about what is read: without the mask, it fails.
+  const auto config = Config::Load(run);
+  ASSERT_THAT(config, IsOk());
+  const Journal journal = config->journal();
+  Journal unmasked;
+  for (size_t i = 1; i < journal.size(); ++i) {
+    const JournalEntry entry = journal.entry(i);
+    const auto line = unmasked.LineOf(entry.change, entry.sample, entry.step);
+    ASSERT_THAT(line, IsOk());
+    ASSERT_THAT(unmasked.Append(*line), IsOk());
+  }
+  std::ofstream(dir_.path("run.journal"), std::ios::binary) << unmasked.bytes();
+  const auto other = Config::Load(run);
+  ASSERT_THAT(other, IsOk());
+  const auto proof =
+      internal::ProveDropped(journal, TracedRun(*other), {0, 400});
+  ASSERT_THAT(proof, IsOk());
+  ASSERT_FALSE(proof->readings.empty());
+  EXPECT_EQ(proof->readings[0].change, 1u);
+}
+
 TEST_F(VerifyDroppedTest, EachStageDropsItsOwnWindows) {
   const auto store = Config::Load(dir_.path("run.toml"));
   ASSERT_THAT(store, IsOk());
