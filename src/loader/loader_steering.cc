@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "dataset/steering/opened_component.h"
 #include "loader/batch_checks.h"
 #include "loader/loader_core.h"
 #include "loader/loader_errors.h"

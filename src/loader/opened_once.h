@@ -10,7 +10,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/statusor.h"
-#include "dataset/steering/steered_run.h"
+#include "dataset/steering/opened_component.h"
 #include "poniente/extend/opened_component.h"
 #include "poniente/journal.h"
 #include "util/mutex.h"

@@ -6,10 +6,14 @@
 #include <map>
 #include <memory>
 #include <numeric>
+#include <set>
+#include <string_view>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "dataset/joined_path.h"
 #include "dataset/leaf_items.h"
 #include "dataset/steering/dropped_source.h"
 #include "index/mixture/dropped_items.h"
@@ -17,6 +21,7 @@
 #include "index/selection/omissions.h"
 #include "poniente/dataset_tree.h"
 #include "poniente/extend/index_map_dataset.h"
+#include "poniente/extend/infilled_dataset.h"
 #include "poniente/extend/piecewise_items.h"
 #include "util/nearest_name.h"
 #include "util/status_macros.h"
@@ -288,6 +293,45 @@ absl::StatusOr<Tokens> Split(const Mixture& mixture,
   MixtureDecision retired = decision;
   retired.retired = {component};
   return dynamic_cast<const Mixture&>(*split).With(std::span(&retired, 1));
+}
+
+absl::StatusOr<Tokens> WithPartsMasked(Tokens run, const RunChange& change) {
+  const InfilledDataset* const infilled = InfilledOf(*run);
+  if (infilled == nullptr) return run;
+  const std::vector<MaskedDocuments> masks(
+      infilled->infillings().masks().begin(),
+      infilled->infillings().masks().end());
+  const DatasetTree tree(*run);
+  const std::vector<std::string> paths = NamePaths(*run);
+  const auto is_below = [](std::string_view path, std::string_view above) {
+    return path == above ||
+           absl::StartsWith(Absl(path), absl::StrCat(Absl(above), "/"));
+  };
+  const std::string whole = JoinedPath(change.path, change.components[0]);
+  Tokens masked_run = run;
+  for (const MaskedDocuments& mask : masks) {
+    if (!is_below(mask.path, whole)) continue;
+    const auto masked = std::find(paths.begin(), paths.end(), mask.path);
+    const uint64_t print =
+        tree.leaves()[static_cast<size_t>(masked - paths.begin())]
+            .node->fingerprint();
+    std::set<std::string> of_parts;
+    for (size_t leaf = 0; leaf < paths.size(); ++leaf) {
+      if (tree.leaves()[leaf].node->fingerprint() != print) continue;
+      for (const ComponentText& part : change.added) {
+        if (is_below(paths[leaf], JoinedPath(change.path, part.name))) {
+          of_parts.insert(paths[leaf]);
+        }
+      }
+    }
+    for (const std::string& path : of_parts) {
+      MaskedDocuments of_part = mask;
+      of_part.path = path;
+      PONIENTE_ASSIGN_OR_RETURN(masked_run,
+                                InfilledDataset::WithMask(masked_run, of_part));
+    }
+  }
+  return masked_run;
 }
 
 }  // namespace poniente::internal

@@ -11,6 +11,7 @@
 #include "absl/status/statusor.h"
 #include "poniente/async_dataset.h"
 #include "poniente/extend/opened_component.h"
+#include "poniente/journal.h"
 #include "poniente/mixture_dataset.h"
 #include "poniente/token_window.h"
 
@@ -30,6 +31,11 @@ absl::StatusOr<DatasetPtr<TokenWindow>> Split(
     const MixtureDataset<TokenWindow>& mixture, const std::string& component,
     std::span<const OpenedComponent> parts, const MixtureDecision& decision,
     uint64_t number);
+
+// Returns the run in whose parts, which `change` (kSplit) has made, those
+// documents are masked that were masked in the component.
+absl::StatusOr<DatasetPtr<TokenWindow>> WithPartsMasked(
+    DatasetPtr<TokenWindow> run, const RunChange& change);
 
 }  // namespace poniente::internal
 

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <optional>
-#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -13,12 +12,11 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "dataset/joined_path.h"
 #include "dataset/steering/change_places.h"
 #include "dataset/steering/dropped_source.h"
+#include "dataset/steering/opened_component.h"
 #include "dataset/steering/split_component.h"
 #include "index/max_samples.h"
-#include "poniente/dataset_tree.h"
 #include "poniente/extend/infilled_dataset.h"
 #include "poniente/mixture_dataset.h"
 #include "util/nearest_name.h"
@@ -290,46 +288,6 @@ absl::Status ChangeMixture(const MixtureChanges& changes, SteeredRun* run) {
   return absl::OkStatus();
 }
 
-// Masks in the parts of a split component what was masked in it.
-absl::Status MaskParts(const JournalEntry& entry, SteeredRun* run) {
-  const InfilledDataset* const infilled = InfilledOf(*run->dataset);
-  if (infilled == nullptr) return absl::OkStatus();
-  const std::vector<MaskedDocuments> masks(
-      infilled->infillings().masks().begin(),
-      infilled->infillings().masks().end());
-  const DatasetTree tree(*run->dataset);
-  const std::vector<std::string> paths = NamePaths(*run->dataset);
-  const auto is_below = [](std::string_view path, std::string_view above) {
-    return path == above ||
-           absl::StartsWith(Absl(path), absl::StrCat(Absl(above), "/"));
-  };
-  const std::string whole =
-      JoinedPath(entry.change.path, entry.change.components[0]);
-  for (const MaskedDocuments& mask : masks) {
-    if (!is_below(mask.path, whole)) continue;
-    const auto masked = std::find(paths.begin(), paths.end(), mask.path);
-    const uint64_t print =
-        tree.leaves()[static_cast<size_t>(masked - paths.begin())]
-            .node->fingerprint();
-    std::set<std::string> of_parts;
-    for (size_t leaf = 0; leaf < paths.size(); ++leaf) {
-      if (tree.leaves()[leaf].node->fingerprint() != print) continue;
-      for (const ComponentText& part : entry.change.added) {
-        if (is_below(paths[leaf], JoinedPath(entry.change.path, part.name))) {
-          of_parts.insert(paths[leaf]);
-        }
-      }
-    }
-    for (const std::string& path : of_parts) {
-      MaskedDocuments of_part = mask;
-      of_part.path = path;
-      PONIENTE_ASSIGN_OR_RETURN(
-          run->dataset, InfilledDataset::WithMask(run->dataset, of_part));
-    }
-  }
-  return absl::OkStatus();
-}
-
 absl::Status Add(const JournalEntry& entry, const ComponentOpener& open,
                  MixtureChanges changes, SteeredRun* run) {
   for (const ComponentText& text : entry.change.added) {
@@ -340,7 +298,8 @@ absl::Status Add(const JournalEntry& entry, const ComponentOpener& open,
   }
   PONIENTE_RETURN_IF_ERROR(ChangeMixture(changes, run));
   if (entry.change.kind == Kind::kSplit) {
-    PONIENTE_RETURN_IF_ERROR(MaskParts(entry, run));
+    PONIENTE_ASSIGN_OR_RETURN(
+        run->dataset, WithPartsMasked(std::move(run->dataset), entry.change));
   }
   for (const OpenedComponent& one : changes.added) {
     if (one.when_made) run->when_made.push_back(one.when_made);
@@ -360,33 +319,6 @@ absl::Status Mask(const JournalEntry& entry, SteeredRun* run) {
 }
 
 }  // namespace
-
-absl::StatusOr<OpenedComponent> OpenAdded(const std::string& mixture,
-                                          const ComponentText& text,
-                                          const ComponentOpener& open) {
-  if (!open) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        "'", text.name,
-        "' cannot be opened: set LoaderOptions::component_opener, or describe "
-        "the run by a configuration"));
-  }
-  PONIENTE_ASSIGN_OR_RETURN(OpenedComponent opened, open(mixture, text));
-  const MixtureComponent<TokenWindow>& component = opened.part.component;
-  if (component.dataset == nullptr || component.name != text.name) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "'", text.name, "' is to be added, but component_opener returned ",
-        component.dataset == nullptr ? "no dataset"
-                                     : absl::StrCat("'", component.name, "'")));
-  }
-  const uint64_t print = component.dataset->fingerprint();
-  if (text.fingerprint == 0 || text.fingerprint == print) return opened;
-  return absl::FailedPreconditionError(absl::StrCat(
-      "'", text.name,
-      "' is other data now than when it was added: its fingerprint is ",
-      absl::Hex(print, absl::kZeroPad16), ", that of the change is ",
-      absl::Hex(text.fingerprint, absl::kZeroPad16),
-      "; put back the files that it had, or open it with the same settings"));
-}
 
 absl::StatusOr<SteeredRun> Steered(SteeredRun run,
                                    std::span<const JournalEntry> entries,

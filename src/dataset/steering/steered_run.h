@@ -36,12 +36,6 @@ struct SteeredRun {
   }
 };
 
-// Opens a component that a change adds to a mixture, and compares its data with
-// the fingerprint that the text states. `open`: null if nothing can be opened.
-absl::StatusOr<OpenedComponent> OpenAdded(const std::string& mixture,
-                                          const ComponentText& text,
-                                          const ComponentOpener& open);
-
 // Returns the run under further entries of its journal. `run` is under all
 // entries before them. Samples before an entry's are served as before, if it is
 // at EarliestChange() or behind it. `open` opens what entries add.
