@@ -568,5 +568,22 @@ TEST_F(AddedComponentTest, WhatAnEvaluationReadsIsSaid) {
                                  HasSubstr("training source 'new'")));
 }
 
+TEST_F(AddedComponentTest, AnEnormousComponentIsNotLookedThrough) {
+  std::ofstream(dir_.path("run.toml"))
+      << "[data]\nsteps = 100\nbatch_size = 8\nseq_len = 16\n"
+      << "journal = \"run.journal\"\nblock_size = 32\n"
+      << "[data.mixture]\nw = { tokens = 1000000000000000, weight = 1 }\n";
+  Journal journal;
+  const auto line = journal.LineOf(
+      RunChange::Split("w", {{"p", "{tokens = 16000, weight = 1}"}}), 64, 8);
+  ASSERT_THAT(line, IsOk());
+  ASSERT_THAT(journal.Append(*line), IsOk());
+  std::ofstream(dir_.path("run.journal"), std::ios::binary) << journal.bytes();
+  EXPECT_THAT(Config::Load(dir_.path("run.toml")),
+              StatusIs(absl::StatusCode::kResourceExhausted,
+                       AllOf(HasSubstr("change 1"),
+                             HasSubstr("more than 8589934592 items"))));
+}
+
 }  // namespace
 }  // namespace poniente

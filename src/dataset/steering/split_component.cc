@@ -34,6 +34,8 @@ using Mixture = MixtureDataset<TokenWindow>;
 
 // Items that are looked up at a time.
 constexpr uint64_t kAtOnce = 1 << 16;
+// A bit for each takes 1 GiB.
+constexpr uint64_t kMostItems = uint64_t{1} << 33;
 
 // Calls visit(fingerprint of the leaf, item, index) for items of a dataset in
 // an epoch.
@@ -92,7 +94,10 @@ class ItemSet {
   }
   bool HasLeaf(uint64_t leaf) const { return bits_.contains(leaf); }
   void Add(uint64_t leaf, uint64_t item) { bits_.at(leaf)[item] = true; }
-  bool Has(uint64_t leaf, uint64_t item) const { return bits_.at(leaf)[item]; }
+  bool Has(uint64_t leaf, uint64_t item) const {
+    const std::vector<bool>& bits = bits_.at(leaf);
+    return item < bits.size() && bits[item];
+  }
 
  private:
   std::map<uint64_t, std::vector<bool>> bits_;
@@ -208,7 +213,15 @@ absl::Status CheckWhole(const Mixture& mixture, const std::string& component) {
                      "' is an endless mixture; split one of its components"));
   }
   const DatasetTree tree(*whole);
+  uint64_t items = 0;
   for (const TreeLeaf& leaf : tree.leaves()) {
+    items += std::min(leaf.node->length_now().readable, kMostItems + 1);
+    if (items > kMostItems) {
+      return absl::ResourceExhaustedError(absl::StrCat(
+          "'", component, "' has more than ", kMostItems,
+          " items, and each of them would be looked at; add the parts and "
+          "retire it"));
+    }
     if (PackedItemsOf(*leaf.node) == nullptr) continue;
     return absl::InvalidArgumentError(absl::StrCat(
         "'", component,
