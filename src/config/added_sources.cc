@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "config/checked_run.h"
 #include "config/evals.h"
@@ -251,19 +250,10 @@ namespace {
 
 absl::StatusOr<ComponentText> TextOf(const NodeComponent& component) {
   const Run run = {.batch_size = 1, .seq_len = 1, .data = Mixture({component})};
-  const internal::RunMistakes mistakes = internal::FindMistakes(run);
-  if (!mistakes.unwritable.empty() || !mistakes.unwritten.empty()) {
-    return internal::AsError(mistakes);
-  }
-  const std::vector<std::string> own = internal::DatasetKeys(run);
-  if (!own.empty()) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        absl::StrJoin(own, ", "),
-        own.size() == 1 ? " is a dataset" : " are datasets",
-        " of the program, which a journal cannot state; describe it in words "
-        "of your own, RunChange::Add(), and set LoaderOptions::"
-        "component_opener"));
-  }
+  PONIENTE_RETURN_IF_ERROR(internal::CheckTextCanState(
+      run,
+      "a journal cannot state; describe it in words of your own, "
+      "RunChange::Add(), and set LoaderOptions::component_opener"));
   PONIENTE_ASSIGN_OR_RETURN(std::string text,
                             internal::InlineText(run.data.children[0]));
   return ComponentText{component.name, std::move(text)};

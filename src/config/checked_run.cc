@@ -4,12 +4,16 @@
 #include <algorithm>
 #include <cstddef>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "config/run_checks.h"
+#include "config/run_nodes.h"
 #include "config/write/run_writer.h"
+#include "util/status_macros.h"
 
 namespace poniente::internal {
 namespace {
@@ -71,13 +75,27 @@ void PutUnstated(const Node& described, Node* checked) {
   }
 }
 
-}  // namespace
-
+// REQUIRES: there are some.
 absl::Status AsError(const RunMistakes& mistakes) {
   return absl::InvalidArgumentError(absl::StrCat(
       absl::StrJoin(mistakes.unwritable, "\n"),
       mistakes.unwritable.empty() || mistakes.unwritten.empty() ? "" : "\n",
       absl::StrJoin(mistakes.unwritten, "\n")));
+}
+
+}  // namespace
+
+absl::Status CheckTextCanState(const Run& run, std::string_view cannot) {
+  const RunMistakes mistakes = FindMistakes(run);
+  if (!mistakes.unwritable.empty() || !mistakes.unwritten.empty()) {
+    return AsError(mistakes);
+  }
+  const std::vector<std::string> own = DatasetKeys(run);
+  if (own.empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(absl::StrJoin(own, ", "),
+                   own.size() == 1 ? " is a dataset" : " are datasets",
+                   " of the program, which ", Absl(cannot)));
 }
 
 absl::StatusOr<ParsedRun> CheckedRun(const Run& run) {

@@ -4,10 +4,11 @@
 #ifndef PONIENTE_CONFIG_CHECKED_RUN_H_
 #define PONIENTE_CONFIG_CHECKED_RUN_H_
 
+#include <string_view>
+
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "config/parse/run_parser.h"
-#include "config/run_checks.h"
 #include "poniente/run.h"
 
 namespace poniente::internal {
@@ -16,8 +17,9 @@ namespace poniente::internal {
 // resolved. InvalidArgument, with one line per mistake.
 absl::StatusOr<ParsedRun> CheckedRun(const Run& run);
 
-// Returns the error of a run with these mistakes. REQUIRES: there are some.
-absl::Status AsError(const RunMistakes& mistakes);
+// Returns InvalidArgument if the run has mistakes, or datasets of the program,
+// "which " `cannot`, for example "which TOML cannot state; pack the data".
+absl::Status CheckTextCanState(const Run& run, std::string_view cannot);
 
 }  // namespace poniente::internal
 

@@ -7,13 +7,11 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "config/added_sources.h"
 #include "config/checked_run.h"
 #include "config/config_parts.h"
 #include "config/evals.h"
 #include "config/parse/run_parser.h"
-#include "config/run_checks.h"
 #include "config/run_nodes.h"
 #include "config/tree/graph_builder.h"
 #include "config/write/run_writer.h"
@@ -240,18 +238,10 @@ absl::StatusOr<Run> ParseRun(std::string_view text, const std::string& name,
 }
 
 absl::StatusOr<std::string> ToToml(const Run& run) {
-  const internal::RunMistakes mistakes = internal::FindMistakes(run);
-  if (!mistakes.unwritable.empty() || !mistakes.unwritten.empty()) {
-    return internal::AsError(mistakes);
-  }
-  const std::vector<std::string> own = internal::DatasetKeys(run);
-  if (!own.empty()) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        absl::StrJoin(own, ", "),
-        own.size() == 1 ? " is a dataset" : " are datasets",
-        " of the program, which TOML cannot state; pack the data into a store, "
-        "or state Declared() to plan the run"));
-  }
+  PONIENTE_RETURN_IF_ERROR(internal::CheckTextCanState(
+      run,
+      "TOML cannot state; pack the data into a store, or state Declared() to "
+      "plan the run"));
   if (!run.loader.loss_weights.empty()) {
     return absl::InvalidArgumentError(
         "loader.loss_weights cannot be stated in TOML: state LossWeight() of "

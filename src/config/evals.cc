@@ -37,10 +37,6 @@ void CollectSources(const Node& node, TrainedSource above,
   }
 }
 
-bool IsAtOrBelow(const std::string& path, const std::string& name) {
-  return path == name || path.starts_with(name + "/");
-}
-
 absl::Status AtEval(const RunEval& eval, const std::string& message) {
   return absl::InvalidArgumentError(
       absl::StrCat(ToString(eval.location), " ", message));

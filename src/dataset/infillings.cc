@@ -5,6 +5,7 @@
 #include "dataset/joined_path.h"
 #include "dataset/leaf_items.h"
 #include "index/fim/infilling_draw.h"
+#include "index/journal/number_ranges.h"
 #include "index/keyed_hash.h"
 #include "index/part_at.h"
 #include "poniente/extend/infilled_dataset.h"
@@ -118,11 +119,7 @@ bool Infillings::IsMasked(uint32_t leaf, uint64_t sample,
   for (const uint32_t number : masks_of_[leaf]) {
     const MaskedDocuments& mask = masks_[number];
     if (sample < mask.start_sample) continue;
-    // The first range that ends behind the document.
-    const auto range = std::partition_point(
-        mask.documents->begin(), mask.documents->end(),
-        [document](const NumberRange& one) { return one.end <= document; });
-    if (range != mask.documents->end() && range->begin <= document) return true;
+    if (internal::HasNumber(*mask.documents, document)) return true;
   }
   return false;
 }

@@ -3,6 +3,7 @@
 #define PONIENTE_DATASET_JOINED_PATH_H_
 
 #include <string>
+#include <string_view>
 
 #include "absl/strings/str_cat.h"
 
@@ -14,6 +15,12 @@ inline std::string JoinedPath(const std::string& path,
                               const std::string& name) {
   if (path.empty() || name.empty()) return path + name;
   return absl::StrCat(path, "/", name);
+}
+
+// Returns whether `path` is that of `node` or of a node below it.
+inline bool IsAtOrBelow(std::string_view path, std::string_view node) {
+  return path.starts_with(node) &&
+         (path.size() == node.size() || path[node.size()] == '/');
 }
 
 }  // namespace poniente::internal

@@ -39,7 +39,6 @@ class OpenedOnce {
     PONIENTE_ASSIGN_OR_RETURN(OpenedComponent opened,
                               OpenAdded(mixture, plain, open_));
     MutexLock lock(&mu_);
-    if (kept_.size() == kMost) kept_.clear();
     kept_.push_back({mixture, plain, opened});
     return opened;
   }
@@ -63,7 +62,6 @@ class OpenedOnce {
     ComponentText text;
     OpenedComponent opened;
   };
-  static constexpr size_t kMost = 64;
 
   const ComponentOpener open_;
   mutable Mutex mu_;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analysis/diff/first_reads.h"
 
+#include "dataset/joined_path.h"
+
 namespace poniente::internal {
 
 FirstReads::FirstReads(const TracedRun& run, uint64_t steps)
@@ -15,10 +17,7 @@ std::optional<uint64_t> FirstReads::Below(const std::string& path) {
   const auto leaves = run_.trace().tree().leaves();
   std::optional<uint64_t> first;
   for (uint32_t leaf = 0; leaf < leaves.size(); ++leaf) {
-    const std::string& at = leaves[leaf].path;
-    const bool is_below =
-        path.empty() || at == path || at.starts_with(path + "/");
-    if (!is_below) continue;
+    if (!path.empty() && !IsAtOrBelow(leaves[leaf].path, path)) continue;
     const std::optional<uint64_t> step = Of(leaf);
     if (step && (!first || *step < *first)) first = step;
   }

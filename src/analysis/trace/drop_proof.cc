@@ -10,12 +10,12 @@
 #include <string>
 #include <utility>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "dataset/joined_path.h"
 #include "dataset/steering/change_places.h"
 #include "dataset/steering/dropped_source.h"
+#include "index/journal/number_ranges.h"
 #include "poniente/dataset_tree.h"
 #include "poniente/extend/piecewise_items.h"
 #include "poniente/mixture_dataset.h"
@@ -67,12 +67,7 @@ struct Masked {
   uint64_t start = 0;
   std::vector<NumberRange> documents = {};  // ascending
 
-  bool Has(uint64_t document) const {
-    const auto range = std::partition_point(
-        documents.begin(), documents.end(),
-        [document](const NumberRange& one) { return one.end <= document; });
-    return range != documents.end() && range->begin <= document;
-  }
+  bool Has(uint64_t document) const { return HasNumber(documents, document); }
 };
 
 // What the entries of a journal take from each leaf.
@@ -113,8 +108,7 @@ class Taken {
   // What was taken from a component is taken from the parts that read it.
   void Split(const JournalEntry& entry) {
     const auto below = [&](const std::string& path, const std::string& name) {
-      const std::string above = JoinedPath(entry.change.path, name);
-      return path == above || absl::StartsWith(path, absl::StrCat(above, "/"));
+      return IsAtOrBelow(path, JoinedPath(entry.change.path, name));
     };
     for (size_t whole = 0; whole < leaves_.size(); ++whole) {
       if (!below(leaves_[whole].path, entry.change.components[0])) continue;

@@ -7,11 +7,9 @@
 #include <memory>
 #include <numeric>
 #include <set>
-#include <string_view>
 #include <utility>
 #include <vector>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "dataset/joined_path.h"
 #include "dataset/leaf_items.h"
@@ -316,14 +314,10 @@ absl::StatusOr<Tokens> WithPartsMasked(Tokens run, const RunChange& change) {
       infilled->infillings().masks().end());
   const DatasetTree tree(*run);
   const std::vector<std::string> paths = NamePaths(*run);
-  const auto is_below = [](std::string_view path, std::string_view above) {
-    return path == above ||
-           absl::StartsWith(Absl(path), absl::StrCat(Absl(above), "/"));
-  };
   const std::string whole = JoinedPath(change.path, change.components[0]);
   Tokens masked_run = run;
   for (const MaskedDocuments& mask : masks) {
-    if (!is_below(mask.path, whole)) continue;
+    if (!IsAtOrBelow(mask.path, whole)) continue;
     const auto masked = std::find(paths.begin(), paths.end(), mask.path);
     const uint64_t print =
         tree.leaves()[static_cast<size_t>(masked - paths.begin())]
@@ -332,7 +326,7 @@ absl::StatusOr<Tokens> WithPartsMasked(Tokens run, const RunChange& change) {
     for (size_t leaf = 0; leaf < paths.size(); ++leaf) {
       if (tree.leaves()[leaf].node->fingerprint() != print) continue;
       for (const ComponentText& part : change.added) {
-        if (is_below(paths[leaf], JoinedPath(change.path, part.name))) {
+        if (IsAtOrBelow(paths[leaf], JoinedPath(change.path, part.name))) {
           of_parts.insert(paths[leaf]);
         }
       }

@@ -9,9 +9,7 @@
 namespace poniente::internal {
 LoaderCounters::LoaderCounters(std::span<const TreeLeaf> leaves)
     : epochs_(leaves) {
-  for (const TreeLeaf& leaf : leaves) {
-    counted_.sources.emplace_back().path = leaf.path;
-  }
+  AddSources(leaves);
 }
 
 void LoaderCounters::Asked(Clock::time_point now) {

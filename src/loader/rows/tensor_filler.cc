@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "absl/strings/str_cat.h"
+#include "dataset/joined_path.h"
 #include "dataset/leaf_items.h"
 #include "loader/batch_access.h"
 #include "loader/rows/document_rows.h"
@@ -28,12 +29,6 @@ bool NeedsParts(const BatchLayout& layout) {
   return std::any_of(
       std::begin(kOfDocuments), std::end(kOfDocuments),
       [&layout](BatchTensor tensor) { return layout.Has(tensor); });
-}
-
-// Returns whether `path` is that of `node` or of a node below it.
-bool IsAtOrBelow(std::string_view path, std::string_view node) {
-  return path.substr(0, node.size()) == node &&
-         (path.size() == node.size() || path[node.size()] == '/');
 }
 
 float LossWeight(const std::map<std::string, float>& weights,
