@@ -175,7 +175,11 @@ const MixtureComponentSpec* FindComponent(const NodeRecipe& mixture,
 // Ownership: shares its children; a child may be part of several mixtures.
 // Complexity: Create() O(children log children) per stage; O(tree depth) per
 //     item. Memory does not grow with i.
-// Growing children: waits for their final lengths.
+// Growing children: the blocks whose items are there can be read, and are the
+//     same as over complete children, if these children are shuffled by eras
+//     (ShuffleOptions::Eras(); whole eras count) or not at all, and have one
+//     view and no max_epochs. Otherwise, with sequence lengths, another stop
+//     rule than kRestart, or shares by size, waits for their final lengths.
 // Errors: InvalidArgument for what MixturePlan refuses, a component with a
 //     weight but no items, children of different tokenizers (both are named),
 //     and stop rules that cannot be kept (the exhausted component and the

@@ -121,6 +121,7 @@ absl::StatusOr<DatasetPtr<T>> Take(DatasetPtr<T> dataset, uint64_t n) {
 
 // Returns `times` passes over a dataset, or endless passes. Pass e asks for
 // epoch e, so a shuffle below has a new order in each pass.
+// Growing dataset: what it has of its first pass can be read.
 // Errors: InvalidArgument for an empty dataset repeated endlessly, an endless
 // dataset, or more than 2^63 items.
 template <class T>

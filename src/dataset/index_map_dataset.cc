@@ -219,12 +219,24 @@ absl::StatusOr<MadeMap> MapCell::Get(
         absl::StrCat("the length of a dataset below '", Absl(recipe.kind()),
                      "' is not final yet"));
   }
+  if (!all_final) {
+    std::lock_guard lock(mu_);
+    if (growing_ != nullptr &&
+        std::equal(lengths.begin(), lengths.end(), growing_lengths_.begin(),
+                   growing_lengths_.end())) {
+      return MadeMap{growing_, false};
+    }
+  }
   PONIENTE_ASSIGN_OR_RETURN(MadeMap made,
                             recipe.MakeMapOf(node, lengths, seed));
+  std::lock_guard lock(mu_);
   if (made.is_final) {
-    std::lock_guard lock(mu_);
     if (kept_ == nullptr) kept_ = made.map;
     made.map = kept_;
+    growing_.reset();
+  } else {
+    growing_ = made.map;
+    growing_lengths_.assign(lengths.begin(), lengths.end());
   }
   return made;
 }

@@ -175,6 +175,14 @@ class MixtureNodeRecipe final : public NodeRecipe {
     return made;
   }
 
+  bool follows_growth() const override { return true; }
+
+  size_t WaitsFor(std::span<const LengthState> lengths) const override {
+    const auto made = MixtureMapOf({}, lengths, 0);
+    return made.ok() ? (*made)->waits_for().value_or(0)
+                     : NodeRecipe::WaitsFor(lengths);
+  }
+
   absl::StatusOr<MadeMap> MakeMap(std::span<const LengthState> lengths,
                                   uint64_t seed) const override {
     return MakeMapWith({}, lengths, seed);
@@ -202,10 +210,59 @@ class MixtureNodeRecipe final : public NodeRecipe {
     return false;
   }
 
+  // Returns OK if the samples whose items are there stay as they are when more
+  // items come. FailedPrecondition if all lengths must be final.
+  absl::Status CheckFollows(std::span<const LengthState> lengths) const {
+    std::string why;
+    if (!plan_.has_value()) {
+      why = "its weights follow from the lengths";
+    } else if (options_.stop_rule != StopRule::kRestart) {
+      why = "the lengths decide where it stops";
+    } else if (options_.max_seq_len > 0) {
+      why = "its samples have several lengths";
+    }
+    for (size_t i = 0; i < components_.size() && why.empty(); ++i) {
+      if (lengths[i].is_final) continue;
+      const Component& component = components_[i];
+      const ShuffleKind order = component.orders[0].kind;
+      if (order != ShuffleKind::kEras && order != ShuffleKind::kNone) {
+        why = "is not shuffled by eras";
+      } else if (component.views.size() > 1) {
+        why = "has several views";
+      } else if (component.max_epochs.has_value()) {
+        why = "has a limit of epochs";
+      }
+      if (!why.empty()) why = absl::StrCat("'", component.name, "' ", why);
+    }
+    for (size_t i = components_.size(); i < lengths.size(); ++i) {
+      if (!lengths[i].is_final) why = "a component has several views";
+    }
+    if (why.empty()) return absl::OkStatus();
+    return absl::FailedPreconditionError(absl::StrCat(
+        "a component of the mixture still grows, and nothing can be read "
+        "before its length is final: ",
+        why));
+  }
+
   // `sets`: those of the children, or none.
   absl::StatusOr<MadeMap> MakeMapWith(
       std::span<const std::shared_ptr<const ItemSets>> sets,
       std::span<const LengthState> lengths, uint64_t seed) const {
+    PONIENTE_ASSIGN_OR_RETURN(std::shared_ptr<const MixtureMap> map,
+                              MixtureMapOf(sets, lengths, seed));
+    const bool is_final =
+        std::all_of(lengths.begin(), lengths.end(),
+                    [](const LengthState& length) { return length.is_final; });
+    return MadeMap{std::move(map), is_final};
+  }
+
+  absl::StatusOr<std::unique_ptr<MixtureMap>> MixtureMapOf(
+      std::span<const std::shared_ptr<const ItemSets>> sets,
+      std::span<const LengthState> lengths, uint64_t seed) const {
+    const bool grows =
+        std::any_of(lengths.begin(), lengths.end(),
+                    [](const LengthState& length) { return !length.is_final; });
+    if (grows) PONIENTE_RETURN_IF_ERROR(CheckFollows(lengths));
     PONIENTE_ASSIGN_OR_RETURN(const MixturePlan plan, PlanFor(lengths));
     std::vector<internal::MapComponent> made(components_.size());
     size_t later = components_.size();
@@ -222,17 +279,18 @@ class MixtureNodeRecipe final : public NodeRecipe {
         added.keeps_epoch = components_[i].views[v].keeps_epoch;
         added.dropped = components_[i].views[v].dropped;
         if (!sets.empty()) added.sets = sets[child].get();
-        if (!length.is_endless) added.length = length.readable;
+        added.grows = !length.is_final;
+        if (!length.is_endless || added.grows) added.length = length.readable;
+        if (added.grows && added.order.kind == ShuffleKind::kEras) {
+          *added.length -= *added.length % added.order.era_items;
+        }
       }
     }
     MixtureRules rules;
     rules.stop_rule = options_.stop_rule;
     rules.parts = PartsOf(options_, plan.seq_lens());
     rules.group = options_.group_items;
-    PONIENTE_ASSIGN_OR_RETURN(
-        std::shared_ptr<const IndexMap> map,
-        MixtureMap::Create(plan.stages(), std::move(made), seed, rules));
-    return MadeMap{std::move(map), true};
+    return MixtureMap::Create(plan.stages(), std::move(made), seed, rules);
   }
 
   static uint64_t Bits(double value) { return std::bit_cast<uint64_t>(value); }

@@ -104,6 +104,7 @@ class RepeatNodeRecipe final : public NodeRecipe {
   explicit RepeatNodeRecipe(std::optional<uint64_t> times) : times_(times) {}
 
   std::string_view kind() const override { return "repeat"; }
+  bool follows_growth() const override { return true; }
   bool repeats_items() const override { return true; }
   bool is_endless() const override { return !times_.has_value(); }
   // Endless repetition does not change the identity of a run, so a run may be
@@ -119,8 +120,12 @@ class RepeatNodeRecipe final : public NodeRecipe {
     return absl::InvalidArgumentError("the dataset is endless already");
   }
 
+  // While the child grows, what there is of its first epoch is readable.
   absl::StatusOr<MadeMap> MakeMap(std::span<const LengthState> lengths,
                                   uint64_t) const override {
+    if (!lengths[0].is_final && times_ != uint64_t{0}) {
+      return MadeMap{std::make_shared<SliceMap>(0, lengths[0].readable), false};
+    }
     PONIENTE_ASSIGN_OR_RETURN(std::shared_ptr<const IndexMap> map,
                               RepeatMap::Create(lengths[0].readable, times_));
     return MadeMap{std::move(map), true};

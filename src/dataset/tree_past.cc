@@ -140,7 +140,9 @@ class Walk {
   // Moves the last index to the end of the epoch if it is the last item.
   static void CountLength(const DatasetNode& child, Position* last) {
     const LengthState length = child.length_now();
-    if (length.is_endless || last->index == UINT64_MAX) return;
+    if (!length.is_final || length.is_endless || last->index == UINT64_MAX) {
+      return;
+    }
     if (last->index + 1 >= length.readable) last->index = UINT64_MAX;
   }
 

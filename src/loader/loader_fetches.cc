@@ -215,8 +215,7 @@ bool Loader::Core::MayFetchHere() const {
   }
   const EditionPtr edition = Current();
   if (!edition->assembler.may_run_anywhere()) return false;
-  const LengthState length = edition->run.dataset->length_now();
-  return length.is_endless || length.is_final;
+  return edition->run.dataset->length_now().is_final;
 }
 
 // On the thread of the one NextBlocking(), instead of waiting: makes the first

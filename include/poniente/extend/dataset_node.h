@@ -26,10 +26,10 @@ class RangeSource;
 
 // How long a dataset is, as far as is known now.
 struct LengthState {
-  // Items that can be read now; UINT64_MAX if endless.
+  // Items that can be read now; UINT64_MAX if endless and final.
   uint64_t readable = 0;
   // `readable` can no longer change. An endless dataset is final once
-  // everything below it is; until then none of it can be read.
+  // everything below it is.
   bool is_final = false;
   // There will never be a final length.
   bool is_endless = false;

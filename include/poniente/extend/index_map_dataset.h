@@ -145,7 +145,7 @@ uint64_t NodeFingerprint(const NodeRecipe& recipe, uint64_t seed,
                          std::span<const NamedNode> children);
 absl::Status PrependName(const absl::Status& status, std::string_view name);
 
-// The index map of a node, kept once it is final.
+// The index map of a node: the final one, or the one for the latest lengths.
 class MapCell {
  public:
   // Returns the map for these lengths; FailedPrecondition while a length that
@@ -159,6 +159,9 @@ class MapCell {
  private:
   mutable std::mutex mu_;
   mutable std::shared_ptr<const IndexMap> kept_;  // guarded by mu_
+  // Of lengths that are not final, and these; guarded by mu_.
+  mutable std::shared_ptr<const IndexMap> growing_;
+  mutable std::vector<LengthState> growing_lengths_;
 };
 
 }  // namespace internal
@@ -240,8 +243,7 @@ class IndexMapDataset : public AsyncDataset<T> {
     if (!made.ok()) return {0, false, IsEndless()};
     const std::optional<uint64_t> length = made->map->length();
     if (!length.has_value()) return LengthState::Endless();
-    return made->is_final ? LengthState::Final(*length)
-                          : LengthState::Growing(*length);
+    return {*length, made->is_final, !made->is_final && IsEndless()};
   }
 
   Task<std::vector<T>> GetBatch(std::span<const Index> indices) const override {

@@ -103,7 +103,7 @@ absl::Status CheckViews(const StagePlan& plan, const MapComponent& component,
         return Prepend(fits, absl::StrCat("component '", component.name, "'"));
       }
     }
-    if (views[v].length != 0 || !stage) continue;
+    if (views[v].length != 0 || views[v].grows || !stage) continue;
     return absl::InvalidArgumentError(
         absl::StrCat("component '", component.name,
                      "' is empty, but has a weight above 0 in ",
@@ -126,7 +126,7 @@ absl::StatusOr<ItemDraws> MakeDraws(const StagePlan& plan,
     return parts;
   };
   const std::vector<MapComponentView>& views = component.views;
-  // An empty component without weight is never drawn: any length will do.
+  // An empty component is not drawn, or not yet: any length will do.
   const auto item_view = [&views](size_t v) {
     ItemView view = {views[v].length, static_cast<uint32_t>(v)};
     if (view.length == 0) view.length = 1;

@@ -33,6 +33,10 @@ struct MapComponentView {
   uint64_t start = 0;
   // Items per epoch; nullopt if endless.
   std::optional<uint64_t> length;
+  // Whether there will be more items, in the places behind these; REQUIRES: it
+  // is the only view, items are taken whole, and their order stays as it is
+  // (kNone; kEras, and whole eras).
+  bool grows = false;
   // Order of each epoch; kNone if the component has an order of its own.
   // Ignored for endless views.
   OrderSpec order = {};

@@ -30,6 +30,7 @@ absl::StatusOr<std::unique_ptr<MixtureMap>> MixtureMap::Create(
   PONIENTE_RETURN_IF_ERROR(
       map->AddComponents(std::move(components), seed, rules));
   PONIENTE_RETURN_IF_ERROR(map->FindEnd(rules));
+  map->FindReadable();
   map->has_one_epoch_ = map->FindWhetherOneEpoch();
   return map;
 }
@@ -158,6 +159,26 @@ absl::Status MixtureMap::FindEnd(const MixtureRules& rules) {
     component.draws_per_epoch = plan_->Count(NumberOf(component), *length_);
   }
   return absl::OkStatus();
+}
+
+// The block with the first draw of an item that is not there yet is the first
+// that cannot be read.
+void MixtureMap::FindReadable() {
+  for (const Component& component : components_) {
+    if (!component.views[0].grows) continue;
+    if (!readable_) readable_ = length_.value_or(kEndOfDraws);
+    const std::optional<uint64_t> missing =
+        component.views[0].length == uint64_t{0}
+            ? 0
+            : component.draws.FirstOfEpoch(1);
+    std::optional<uint64_t> sample;
+    if (missing) sample = plan_->PositionOf(NumberOf(component), *missing);
+    if (!sample) continue;
+    const uint64_t end = plan_->BlockOf(*sample).first;
+    if (waits_for_ && end >= *readable_) continue;
+    readable_ = std::min(*readable_, end);
+    waits_for_ = component.children[0];
+  }
 }
 
 MixtureMap::EpochSoFar MixtureMap::ReadSoFar(uint32_t number,

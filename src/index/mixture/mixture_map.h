@@ -54,7 +54,11 @@ class MixtureMap final : public IndexMap {
       std::vector<MapComponent> components, uint64_t seed,
       const MixtureRules& rules = MixtureRules());
 
-  std::optional<uint64_t> length() const override { return length_; }
+  // While components grow: of the samples that are readable now, which are
+  // whole blocks, and are the same once the lengths are final.
+  std::optional<uint64_t> length() const override {
+    return readable_ ? readable_ : length_;
+  }
   // Returns true for a finite map if epochs of components are limited, or if
   // later draws have other parts or views than the first. Draws count on
   // through the epochs, so a second epoch would use the last parts and views
@@ -99,6 +103,9 @@ class MixtureMap final : public IndexMap {
   const ItemDraws& draws(uint32_t component) const {
     return components_[component].draws;
   }
+  // Returns the child that must grow before more samples can be read; nullopt
+  // if none does.
+  std::optional<uint32_t> waits_for() const { return waits_for_; }
   // Returns which view of its component the child is. REQUIRES: the child
   // exists.
   uint32_t ViewOf(uint32_t child) const { return children_[child].view; }
@@ -144,6 +151,7 @@ class MixtureMap final : public IndexMap {
   absl::Status AddComponents(std::vector<MapComponent> components,
                              uint64_t seed, const MixtureRules& rules);
   absl::Status FindEnd(const MixtureRules& rules);
+  void FindReadable();
   bool FindWhetherOneEpoch() const;
   absl::StatusOr<uint64_t> EndOfAll() const;
   static uint64_t NextId();
@@ -186,6 +194,8 @@ class MixtureMap final : public IndexMap {
   std::vector<Child> children_;
   DrawTable table_;
   std::optional<uint64_t> length_;
+  std::optional<uint64_t> readable_;  // unset if no component grows
+  std::optional<uint32_t> waits_for_;
   bool has_one_epoch_ = false;
   std::string end_reason_;
   MixtureRules rules_;
