@@ -157,6 +157,30 @@ absl::Status VerifyTokenStore(const TokenStore& store,
 absl::Status VerifyTokenStore(const std::string& path,
                               const VerifyProgress& progress = nullptr);
 
+// Returns windows of a store that its writer may still be writing, if it
+// publishes (TokenStoreWriter::Publish(), `poniente pack --growing`): window i
+// is tokens [i * length, (i + 1) * length), as in Windows(length) of the
+// finished store, and the windows of whole documents that are published can be
+// read. The length becomes final with the writer's Finish().
+//
+// Mixtures and shuffles by eras read such a dataset while it grows; whatever
+// needs its length waits for the end (docs/growing.md).
+//
+// Waiting: inotify tells a thread of the store about news; it also looks every
+//     5 seconds, for what other machines write.
+// fingerprint(), ranges(): those of the finished store's windows once the
+//     length is final; before, the fingerprint says nothing, and ranges() is
+//     null.
+// Errors: of opening: NotFound if there is neither a store nor one that is
+//     published; InvalidArgument unless 0 < length < 2^32 - 1; otherwise as
+//     TokenStore::Open(). Of reading: those of TokenStore. Of waiting:
+//     FailedPrecondition if the writer has given the store up, another has
+//     begun it anew, or no process has written it for a minute; waiting works
+//     again if the writer goes on.
+absl::StatusOr<DatasetPtr<TokenWindow>> GrowingWindows(
+    const std::string& path, uint64_t length,
+    const TokenStoreOptions& options = {});
+
 }  // namespace poniente
 
 #endif  // PONIENTE_TOKEN_STORE_H_

@@ -36,6 +36,10 @@ struct TokenStoreWriterOptions {
   // readers, which warn if stores of two versions are mixed. At most 1024 bytes
   // of UTF-8. Never changes tokens or fingerprint. Empty: not recorded.
   std::string tokenizer_library = {};
+  // Whether the store can be read while it grows (GrowingWindows(), in
+  // token_store.h): what Publish() was called for. Such a store has no loss
+  // mask, and block_bytes is at most 65536. Never changes the finished store.
+  bool publishes = false;
 };
 
 // What a finished writer has written.
@@ -49,10 +53,10 @@ struct TokenStoreFacts {
 
 // Writes one token store, document by document.
 //
-// Nothing is visible at the path until Finish() has returned. A store that was
-// there before stays readable until then, and is then replaced. If the process
-// dies at any moment, either the old or the new store remains; the next writer
-// of the path removes other leftovers.
+// Nothing is visible at the path until Finish() has returned, except for what
+// is published. A store that was there before stays readable until then, and is
+// then replaced. If the process dies at any moment, either the old or the new
+// store remains; the next writer of the path removes other leftovers.
 //
 // Determinism: the same calls write the same bytes, except for the generation
 //     in the file names when a store is replaced.
@@ -98,6 +102,12 @@ class TokenStoreWriter {
   // Appends ids that are bytes. Needs no copy of them as 32-bit ids.
   absl::Status AppendBytes(std::string_view ids);
   absl::Status EndDocument();
+
+  // Lets others read the documents so far, which it makes durable; takes as
+  // long as the disk does. Call it between documents, some times a minute.
+  // FailedPrecondition without options.publishes, or if a document has a loss
+  // mask.
+  absl::Status Publish();
 
   // Makes the store visible and durable. Call it once; no other call may
   // follow.

@@ -19,6 +19,7 @@ constexpr uint64_t kMaxKeptBytes =
     kMaxBytesInFlight / PackRun::kWritesInFlight * 2;
 constexpr std::chrono::milliseconds kWatchInterval(20);
 constexpr std::chrono::seconds kSaveInterval(10);
+constexpr std::chrono::seconds kPublishInterval(3);
 // Bytes of tokens that the disk is told of at a time.
 constexpr uint64_t kStartBytes = uint64_t{8} << 20;
 
@@ -142,9 +143,11 @@ void PackRun::StartWriting(uint64_t tokens) {
 }
 
 bool PackRun::IsTimeToSave(uint64_t tokens) {
-  if (!job_.can_resume || tokens == saved_tokens_) return false;
+  const bool saves = job_.can_resume || job_.publishes;
+  if (!saves || tokens == saved_tokens_) return false;
   return (tokens - saved_tokens_) * token_bytes_ >= job_.checkpoint_bytes ||
-         Clock::now() - saved_at_ >= kSaveInterval;
+         Clock::now() - saved_at_ >=
+             (job_.publishes ? kPublishInterval : kSaveInterval);
 }
 
 absl::Status PackRun::Save() {
@@ -155,7 +158,8 @@ absl::Status PackRun::Save() {
     mark.caller = EncodePackState(job_.work, state_);
   }
   PONIENTE_RETURN_IF_ERROR(builder_->Save(mark));
-  has_saved_ = true;
+  if (job_.publishes) PONIENTE_RETURN_IF_ERROR(builder_->Publish(mark));
+  has_saved_ = job_.can_resume;
   saved_tokens_ = mark.tokens;
   saved_at_ = Clock::now();
   return absl::OkStatus();

@@ -42,6 +42,9 @@ struct PackJob {
   // Whether to save checkpoints: each time `checkpoint_bytes` of tokens have
   // been written, or 10 seconds have passed.
   bool can_resume = false;
+  // Whether others may read what is packed meanwhile: publishes what is durable
+  // more often. REQUIRES: the builder saves its progress.
+  bool publishes = false;
   uint64_t checkpoint_bytes = uint64_t{256} << 20;
   PackWork work;
 };

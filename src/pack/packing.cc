@@ -14,6 +14,7 @@
 #include "pack/pack_text.h"
 #include "pack/pack_token_files.h"
 #include "store/manifest/manifest.h"
+#include "store/manifest/store_folder.h"
 #include "store/write/store_builder.h"
 #include "util/status_macros.h"
 
@@ -98,6 +99,7 @@ class Packing {
  private:
   absl::Status FindInputs();
   absl::Status TakePart();
+  absl::Status CheckPublishes() const;
   void PlanJob();
   // What a checkpoint tells: whether to go on with it. Says so.
   absl::StatusOr<bool> GoOn(std::string_view saved);
@@ -142,6 +144,19 @@ absl::Status Packing::TakePart() {
   return absl::OkStatus();
 }
 
+// A reader would find the complete store.
+absl::Status Packing::CheckPublishes() const {
+  if (!request_.publishes ||
+      absl::IsNotFound(ReadManifestText(outcome_.path).status())) {
+    return absl::OkStatus();
+  }
+  return absl::FailedPreconditionError(absl::StrCat(
+      "'", outcome_.path,
+      "' holds a store already, which readers would find instead of the one "
+      "that grows: remove it, pack into another folder, or leave out "
+      "--growing"));
+}
+
 void Packing::PlanJob() {
   for (const TextInput& input : inputs_.files) {
     outcome_.total_bytes += input.bytes;
@@ -164,6 +179,7 @@ void Packing::PlanJob() {
   job_.threads = request_.threads;
   job_.can_resume = inputs_.sizes_known;
   job_.checkpoint_bytes = request_.checkpoint_bytes;
+  job_.publishes = request_.publishes;
   job_.work = {OptionsDigest(request_), InputsDigest(inputs_.files),
                request_.tokenizer_library};
 }
@@ -207,8 +223,11 @@ absl::StatusOr<std::unique_ptr<StoreBuilder>> Packing::OpenStore() {
   PONIENTE_ASSIGN_OR_RETURN(StoreManifest manifest,
                             ManifestToWrite(outcome_.path, options));
   manifest.tokenizer_model = request_.tokenizer_model;
-  const auto accept = [this](std::string_view saved) { return GoOn(saved); };
-  auto store = job_.can_resume
+  const auto accept = [this](std::string_view saved) -> absl::StatusOr<bool> {
+    if (!job_.can_resume) return false;
+    return GoOn(saved);
+  };
+  auto store = job_.can_resume || job_.publishes
                    ? StoreBuilder::CreateToSave(outcome_.path, manifest, accept)
                    : StoreBuilder::Create(outcome_.path, manifest);
   if (goes_on_ &&
@@ -227,6 +246,11 @@ absl::StatusOr<std::unique_ptr<StoreBuilder>> Packing::OpenStore() {
   if (store.ok() && request_.writes_directly.value_or(AreLarge())) {
     // Few inputs have more ids than bytes.
     (*store)->WriteDirectly(outcome_.total_bytes * manifest.width());
+  }
+  if (store.ok() && job_.publishes) {
+    // Readers may come before the first document.
+    PONIENTE_ASSIGN_OR_RETURN(const StoreCheckpoint mark, (*store)->Mark());
+    PONIENTE_RETURN_IF_ERROR((*store)->Publish(mark));
   }
   return store;
 }
@@ -247,6 +271,7 @@ absl::StatusOr<PackOutcome> Packing::Run() {
   PONIENTE_RETURN_IF_ERROR(FindInputs());
   if (inputs_.files.empty()) return Nothing();
   PONIENTE_RETURN_IF_ERROR(TakePart());
+  PONIENTE_RETURN_IF_ERROR(CheckPublishes());
   PlanJob();
   observer_->FoundInputs();
   PONIENTE_ASSIGN_OR_RETURN(const auto store, OpenStore());

@@ -56,6 +56,8 @@ struct PackRequest {
   // large.
   std::optional<bool> writes_directly;
   uint64_t checkpoint_bytes = 0;
+  // Whether the store can be read while it is packed.
+  bool publishes = false;
   // Bytes of the store under one checksum: a power of two within these bounds.
   // A resumed pack derives the fingerprint, which is defined over 64 KiB, from
   // the checksums, so blocks cannot be larger.
@@ -113,8 +115,9 @@ struct PackOutcome {
 };
 
 // Packs the inputs into a store. Errors: those of PackRun and StoreBuilder;
-// FailedPrecondition if `out` cannot hold the part, or if another run that
-// would be continued was made with another tokenizer_library.
+// FailedPrecondition if `out` cannot hold the part, if another run that would
+// be continued was made with another tokenizer_library, or if the store is to
+// be read meanwhile but there is one already.
 absl::StatusOr<PackOutcome> Pack(const PackRequest& request,
                                  PackObserver* observer);
 

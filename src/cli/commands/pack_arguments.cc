@@ -228,6 +228,7 @@ absl::StatusOr<PackCommand> ReadPackCommand(const Arguments& arguments) {
   request.patterns = arguments.Texts("glob");
   request.skip_bad_lines = arguments.Has("skip-bad-lines");
   request.restart = arguments.Has("restart");
+  request.publishes = arguments.Has("growing");
   command.json = arguments.Has("json");
   command.quiet = arguments.Has("quiet");
   if (request.inputs.empty()) {
@@ -246,6 +247,12 @@ absl::StatusOr<PackCommand> ReadPackCommand(const Arguments& arguments) {
   PONIENTE_RETURN_IF_ERROR(ReadFormat(arguments, &request));
   PONIENTE_RETURN_IF_ERROR(ReadSplitting(arguments, &request));
   PONIENTE_RETURN_IF_ERROR(ReadChat(arguments, &request));
+  if (request.publishes && request.format == InputFormat::kMessages &&
+      request.keeps_loss_mask) {
+    return PackUsageError(
+        "a store that is read while it grows cannot have the loss mask that "
+        "chats have: add --loss-mask drop, or leave out --growing");
+  }
   PONIENTE_RETURN_IF_ERROR(ReadWork(arguments, &request));
   PONIENTE_RETURN_IF_ERROR(ReadPart(arguments, &command));
   PONIENTE_RETURN_IF_ERROR(

@@ -65,6 +65,9 @@ std::vector<Option> PackOptions() {
       {"block-bytes", "SIZE",
        "bytes of the store under one checksum, 4KiB to 64KiB, a power of two; "
        "a reader that verifies reads whole blocks; default 4KiB"},
+      {"growing", "",
+       "let runs read the store while it is packed (growing = true in their "
+       "configuration): what is durable is published every 3 seconds"},
       {"restart", "",
        "do not resume a run that was killed, but start from the beginning"},
       {"checkpoint-bytes", "SIZE",

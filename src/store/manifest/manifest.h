@@ -19,6 +19,10 @@ namespace poniente::internal {
 
 inline constexpr std::string_view kManifestName = "manifest.json";
 inline constexpr std::string_view kStoreFormat = "poniente-token-store";
+// The file that says what a store has whose writer publishes its growth, and
+// its format.
+inline constexpr std::string_view kGrowthName = "scratch-growth.json";
+inline constexpr std::string_view kGrowthFormat = "poniente-growing-store";
 // A store with a loss mask has the second version, so that readers that do not
 // know masks refuse it; all other stores have the first.
 inline constexpr uint64_t kStoreVersion = 1;

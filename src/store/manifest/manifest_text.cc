@@ -126,21 +126,25 @@ absl::StatusOr<Json> ParseObject(std::string_view text) {
   return json;
 }
 
-absl::Status CheckFormat(const Json& json) {
+absl::Status CheckFormat(const Json& json, std::string_view expected,
+                         uint64_t last_version) {
   Members members(json, "");
   const std::string format = members.Text("format");
   PONIENTE_RETURN_IF_ERROR(members.status());
-  if (format != kStoreFormat) {
+  if (format != expected) {
     return absl::InvalidArgumentError(absl::StrCat("manifest is of format '",
                                                    format, "', expected '",
-                                                   Absl(kStoreFormat), "'"));
+                                                   Absl(expected), "'"));
   }
   const uint64_t version = members.Number("version", 0, UINT64_MAX);
   PONIENTE_RETURN_IF_ERROR(members.status());
-  if (version < kStoreVersion || version > kMaskedStoreVersion) {
+  if (version < kStoreVersion || version > last_version) {
+    std::string known = absl::StrCat("version ", kStoreVersion);
+    if (last_version > kStoreVersion) {
+      known = absl::StrCat("versions ", kStoreVersion, " and ", last_version);
+    }
     return absl::InvalidArgumentError(absl::StrCat(
-        "manifest is of version ", version, ", this library reads versions ",
-        kStoreVersion, " and ", kMaskedStoreVersion,
+        "manifest is of version ", version, ", this library reads ", known,
         "; use a matching release of Poniente"));
   }
   const std::string stored = members.Text("checksum");
@@ -201,15 +205,13 @@ void ReadOptional(const Json& json, Members* members, StoreManifest* manifest) {
   members->Take(parts.status());
 }
 
-}  // namespace
-
-std::string EncodeManifest(const StoreManifest& manifest) {
+// What a growing store has, too.
+Json CommonMembers(const StoreManifest& manifest, std::string_view format) {
   Json json = {
       {"block_bytes", manifest.block_bytes},
       {"documents", manifest.documents},
       {"end_of_document", nullptr},
-      {"fingerprint", ManifestHex(manifest.fingerprint, 16)},
-      {"format", std::string(kStoreFormat)},
+      {"format", std::string(format)},
       {"generation", manifest.generation},
       {"name_bytes", manifest.name_bytes},
       {"token_type", std::string(TokenTypeName(manifest.token_type))},
@@ -229,6 +231,46 @@ std::string EncodeManifest(const StoreManifest& manifest) {
         {"crc32c", ManifestHex(manifest.tokenizer_model->crc32c, 8)},
         {"path", manifest.tokenizer_model->path}};
   }
+  return json;
+}
+
+std::string Signed(Json json) {
+  json["checksum"] = SelfChecksum(json);
+  return Dump(json, 2) + "\n";
+}
+
+// Reads what CommonMembers() makes. Leaves errors to `members`, but for that of
+// the type.
+absl::Status ReadCommon(const Json& json, Members* members,
+                        StoreManifest* manifest) {
+  manifest->generation = members->Number("generation", 1, UINT64_MAX);
+  manifest->vocabulary.tokenizer = members->Text("tokenizer");
+  manifest->vocabulary.size =
+      members->Number("vocab_size", 1, uint64_t{1} << 32);
+  manifest->tokens = members->Number("tokens", 0, kMaxTokens);
+  manifest->documents = members->Number("documents", 0, kMaxDocuments);
+  manifest->name_bytes = members->Number("name_bytes", 0, kMaxNameBytes);
+  manifest->block_bytes =
+      members->Number("block_bytes", kMinBlockBytes, kMaxBlockBytes);
+  const Json* end = members->Find("end_of_document");
+  if (end != nullptr && !end->is_null()) {
+    manifest->end_of_document = static_cast<uint32_t>(
+        members->Number("end_of_document", 0, UINT32_MAX));
+  }
+  const std::string type_name = members->Text("token_type");
+  ReadOptional(json, members, manifest);
+  PONIENTE_RETURN_IF_ERROR(members->status());
+  const absl::StatusOr<TokenType> type = ParseTokenType(type_name);
+  if (!type.ok()) return DamagedManifest(std::string(type.status().message()));
+  manifest->token_type = *type;
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+std::string EncodeManifest(const StoreManifest& manifest) {
+  Json json = CommonMembers(manifest, kStoreFormat);
+  json["fingerprint"] = ManifestHex(manifest.fingerprint, 16);
   for (const StoreFile file : manifest.Files()) {
     Json& entry = json["files"][std::string(StoreFileKind(file))];
     entry["name"] = StoreFileName(file, manifest.generation);
@@ -236,8 +278,7 @@ std::string EncodeManifest(const StoreManifest& manifest) {
   }
   json["files"]["checksums"]["crc32c"] =
       ManifestHex(manifest.checksums_crc32c, 8);
-  json["checksum"] = SelfChecksum(json);
-  return Dump(json, 2) + "\n";
+  return Signed(std::move(json));
 }
 
 absl::StatusOr<StoreManifest> ParseManifest(std::string_view text) {
@@ -245,36 +286,36 @@ absl::StatusOr<StoreManifest> ParseManifest(std::string_view text) {
     return *std::move(written);
   }
   PONIENTE_ASSIGN_OR_RETURN(const Json json, ParseObject(text));
-  PONIENTE_RETURN_IF_ERROR(CheckFormat(json));
+  PONIENTE_RETURN_IF_ERROR(
+      CheckFormat(json, kStoreFormat, kMaskedStoreVersion));
   StoreManifest manifest;
   Members members(json, "");
   manifest.has_loss_mask =
       members.Number("version", 0, UINT64_MAX) == kMaskedStoreVersion;
-  manifest.generation = members.Number("generation", 1, UINT64_MAX);
-  manifest.vocabulary.tokenizer = members.Text("tokenizer");
-  manifest.vocabulary.size = members.Number("vocab_size", 1, uint64_t{1} << 32);
-  manifest.tokens = members.Number("tokens", 0, kMaxTokens);
-  manifest.documents = members.Number("documents", 0, kMaxDocuments);
-  manifest.name_bytes = members.Number("name_bytes", 0, kMaxNameBytes);
-  manifest.block_bytes =
-      members.Number("block_bytes", kMinBlockBytes, kMaxBlockBytes);
   manifest.fingerprint = members.HexNumber("fingerprint", 16);
-  const Json* end = members.Find("end_of_document");
-  if (end != nullptr && !end->is_null()) {
-    manifest.end_of_document =
-        static_cast<uint32_t>(members.Number("end_of_document", 0, UINT32_MAX));
-  }
-  const std::string type_name = members.Text("token_type");
   const Json* files = members.Find("files");
-  ReadOptional(json, &members, &manifest);
-  PONIENTE_RETURN_IF_ERROR(members.status());
-
-  const absl::StatusOr<TokenType> type = ParseTokenType(type_name);
-  if (!type.ok()) return DamagedManifest(std::string(type.status().message()));
-  manifest.token_type = *type;
+  PONIENTE_RETURN_IF_ERROR(ReadCommon(json, &members, &manifest));
   const absl::Status fits = CheckManifest(manifest);
   if (!fits.ok()) return DamagedManifest(std::string(fits.message()));
   PONIENTE_RETURN_IF_ERROR(CheckFiles(*files, &manifest));
+  return manifest;
+}
+
+std::string EncodeGrowth(const StoreManifest& manifest) {
+  return Signed(CommonMembers(manifest, kGrowthFormat));
+}
+
+absl::StatusOr<StoreManifest> ParseGrowth(std::string_view text) {
+  PONIENTE_ASSIGN_OR_RETURN(const Json json, ParseObject(text));
+  PONIENTE_RETURN_IF_ERROR(CheckFormat(json, kGrowthFormat, kStoreVersion));
+  StoreManifest manifest;
+  Members members(json, "");
+  PONIENTE_RETURN_IF_ERROR(ReadCommon(json, &members, &manifest));
+  const absl::Status fits = CheckVocabulary(
+      manifest.vocabulary, manifest.token_type, manifest.end_of_document);
+  if (!fits.ok()) return DamagedManifest(std::string(fits.message()));
+  const absl::Status blocks = CheckBlockBytes(manifest.block_bytes);
+  if (!blocks.ok()) return DamagedManifest(std::string(blocks.message()));
   return manifest;
 }
 

@@ -21,6 +21,12 @@ std::string EncodeManifest(const StoreManifest& manifest);
 // path.
 absl::StatusOr<StoreManifest> ParseManifest(std::string_view text);
 
+// Do the same for scratch-growth.json, which has no files, fingerprint and
+// checksum of checksums: a store without a loss mask that is being written, of
+// which `tokens`, `documents` and `name_bytes` are durable.
+std::string EncodeGrowth(const StoreManifest& manifest);
+absl::StatusOr<StoreManifest> ParseGrowth(std::string_view text);
+
 }  // namespace poniente::internal
 
 #endif  // PONIENTE_STORE_MANIFEST_MANIFEST_TEXT_H_

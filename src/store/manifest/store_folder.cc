@@ -28,7 +28,9 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstdio>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -64,6 +66,8 @@ std::optional<uint64_t> GenerationOf(const std::string& name) {
   return is_one ? std::optional(generation) : std::nullopt;
 }
 
+constexpr int kLockTries = 5;
+
 bool SameFile(int fd, const std::string& path) {
   struct stat locked, named;
   return ::fstat(fd, &locked) == 0 && ::stat(path.c_str(), &named) == 0 &&
@@ -90,6 +94,15 @@ absl::StatusOr<std::string> ReadManifestText(const std::string& path,
   return absl::DataLossError(
       absl::StrCat(text.status().message(),
                    "; restore it from a copy or pack the store again"));
+}
+
+bool HasWriter(const std::string& path) {
+  const absl::StatusOr<OwnedFd> fd =
+      OpenFd(absl::StrCat(path, "/", kLockName), O_RDONLY);
+  if (!fd.ok()) return !absl::IsNotFound(fd.status());
+  if (::flock(fd->get(), LOCK_SH | LOCK_NB) != 0) return true;
+  ::flock(fd->get(), LOCK_UN);
+  return false;
 }
 
 absl::StatusOr<std::unique_ptr<StoreFolder>> StoreFolder::Lock(
@@ -135,6 +148,7 @@ absl::StatusOr<std::unique_ptr<StoreFolder>> StoreFolder::Lock(
 
 absl::Status StoreFolder::TakeLock() {
   const std::string file = File(kLockName);
+  int tries = 0;
   while (true) {
     PONIENTE_ASSIGN_OR_RETURN(const bool made, MakeFolders(path_));
     made_folder_ = made_folder_ || made;
@@ -145,6 +159,11 @@ absl::Status StoreFolder::TakeLock() {
     if (::flock(fd->get(), LOCK_EX | LOCK_NB) != 0) {
       if (errno == EINTR) continue;
       if (errno != EWOULDBLOCK) return ErrnoError(file, "lock");
+      // A reader that asks whether there is a writer holds it for a moment.
+      if (++tries <= kLockTries) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(2));
+        continue;
+      }
       return absl::FailedPreconditionError(absl::StrCat(
           "'", path_, "' is being written by another writer, which holds '",
           file, "'; wait for it, or write to another path"));

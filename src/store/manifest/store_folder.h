@@ -29,6 +29,10 @@ inline constexpr char kScratchPrefix[] = "scratch-";
 absl::StatusOr<std::string> ReadManifestText(const std::string& path,
                                              FileStamp* stamp = nullptr);
 
+// Returns whether a writer has locked the folder; true also if that cannot be
+// found out.
+bool HasWriter(const std::string& path);
+
 // A locked folder.
 //
 // Ownership: holds the lock while it lives. If destroyed before Commit(), it

@@ -43,6 +43,13 @@ absl::StatusOr<StoreManifest> ManifestToWrite(
   absl::Status usable = CheckVocabulary(
       manifest.vocabulary, manifest.token_type, manifest.end_of_document);
   if (usable.ok()) usable = CheckBlockBytes(manifest.block_bytes);
+  if (usable.ok() && options.publishes &&
+      manifest.block_bytes > kKeyBlockBytes) {
+    usable = absl::InvalidArgumentError(
+        absl::StrCat("block_bytes must be at most ", kKeyBlockBytes,
+                     " for a store that is read while it grows, got ",
+                     manifest.block_bytes));
+  }
   if (usable.ok()) usable = CheckLibrary(manifest.tokenizer_library);
   if (!usable.ok()) {
     return Prepend(usable, absl::StrCat("token store '", path, "'"));
@@ -53,7 +60,8 @@ absl::StatusOr<StoreManifest> ManifestToWrite(
 StoreBuilder::StoreBuilder(std::unique_ptr<StoreFolder> folder,
                            StoreManifest manifest)
     : folder_(std::move(folder)),
-      manifest_(std::move(manifest)),
+      described_(std::move(manifest)),
+      manifest_(described_),
       token_blocks_(manifest_.block_bytes,
                     [this](uint32_t c) { return AddChecksum(c); }),
       document_blocks_(manifest_.block_bytes,

@@ -49,8 +49,8 @@ using PieceChecksums = std::vector<PieceChecksum>;
 // Memory: a few MiB for a store of any size.
 // Ownership: owns its files; if destroyed before Finish(), it removes them,
 //     unless KeepForLater() was called.
-// Thread safety: WriteTokens(), StageTokens(), WriteStaged(), StartWriting()
-//     and Save() on any thread, the others on one thread at a time.
+// Thread safety: WriteTokens(), StageTokens(), WriteStaged(), StartWriting(),
+//     Save() and Publish() on any thread, the others on one thread at a time.
 // Errors: those of the disk, with path and offset. After an error the caller
 //     must not call Finish().
 class StoreBuilder {
@@ -112,10 +112,16 @@ class StoreBuilder {
   // Makes everything up to the checkpoint durable, and then the checkpoint
   // itself.
   absl::Status Save(const StoreCheckpoint& mark) const;
+  // Lets others read what a checkpoint covers, while the store is written
+  // (docs/token_store_format.md). REQUIRES: the checkpoint is that of the last
+  // Save(), or of a store that was just created. FailedPrecondition if there is
+  // a loss mask.
+  absl::Status Publish(const StoreCheckpoint& mark) const;
   void KeepForLater() { folder_->KeepForLater(); }
   // Records another library than that of the manifest of Create...(). Call it
   // before Finish().
   void RecordLibrary(std::string library) {
+    described_.tokenizer_library = library;
     manifest_.tokenizer_library = std::move(library);
   }
 
@@ -140,6 +146,7 @@ class StoreBuilder {
   std::string CheckpointPath() const;
 
   std::unique_ptr<StoreFolder> folder_;
+  StoreManifest described_;  // without counts
   StoreManifest manifest_;
   BlockHasher token_blocks_;
   BlockHasher document_blocks_;

@@ -30,6 +30,20 @@ absl::StatusOr<uint64_t> SizeOf(int fd, const std::string& path) {
   return static_cast<uint64_t>(facts.st_size);
 }
 
+// Replaces a file, so that others find either text whole.
+absl::Status ReplaceText(const std::string& path, const std::string& text) {
+  const std::string temporary = path + ".tmp";
+  {
+    PONIENTE_ASSIGN_OR_RETURN(const OwnedFd fd,
+                              OpenFd(temporary, O_WRONLY | O_CREAT | O_TRUNC));
+    PONIENTE_RETURN_IF_ERROR(
+        WriteAll(fd.get(), temporary, 0, std::as_bytes(std::span(text))));
+    PONIENTE_RETURN_IF_ERROR(SyncFd(fd.get(), temporary));
+  }
+  if (::rename(temporary.c_str(), path.c_str()) == 0) return absl::OkStatus();
+  return ErrnoError(path, "rename");
+}
+
 std::optional<StoreCheckpoint> ReadCheckpoint(const std::string& path) {
   const absl::StatusOr<std::string> text =
       ReadSmallFile(path, "a checkpoint", kMaxCheckpointBytes);
@@ -174,19 +188,24 @@ absl::Status StoreBuilder::Save(const StoreCheckpoint& mark) const {
   // Without a mask in the mark, another thread may be creating one now.
   if (mark.has_loss_mask) PONIENTE_RETURN_IF_ERROR(loss_mask_->SyncWritten());
   const std::string path = CheckpointPath();
-  const std::string temporary = path + ".tmp";
-  {
-    const std::string text = EncodeCheckpoint(mark);
-    PONIENTE_ASSIGN_OR_RETURN(const OwnedFd fd,
-                              OpenFd(temporary, O_WRONLY | O_CREAT | O_TRUNC));
-    PONIENTE_RETURN_IF_ERROR(
-        WriteAll(fd.get(), temporary, 0, std::as_bytes(std::span(text))));
-    PONIENTE_RETURN_IF_ERROR(SyncFd(fd.get(), temporary));
-  }
-  if (::rename(temporary.c_str(), path.c_str()) != 0) {
-    return ErrnoError(path, "rename checkpoint");
-  }
+  PONIENTE_RETURN_IF_ERROR(ReplaceText(path, EncodeCheckpoint(mark)));
   return SyncFolder(ParentOf(path));
+}
+
+absl::Status StoreBuilder::Publish(const StoreCheckpoint& mark) const {
+  if (mark.has_loss_mask) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        tokens_path_,
+        ": its documents have a loss mask, which a store that is "
+        "read while it grows cannot have; leave the mask out (--loss-mask "
+        "drop), or let nobody read the store before it is complete"));
+  }
+  StoreManifest growth = described_;
+  growth.generation = mark.generation;
+  growth.tokens = mark.tokens;
+  growth.documents = mark.documents;
+  growth.name_bytes = mark.name_bytes;
+  return ReplaceText(folder_->ScratchPath("growth.json"), EncodeGrowth(growth));
 }
 
 }  // namespace poniente::internal

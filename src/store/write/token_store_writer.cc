@@ -27,8 +27,9 @@ constexpr size_t kTokenBufferBytes = size_t{1} << 20;
 
 class TokenStoreWriter::Impl {
  public:
-  explicit Impl(std::unique_ptr<StoreBuilder> builder)
-      : builder_(std::move(builder)),
+  Impl(std::unique_ptr<StoreBuilder> builder, bool publishes)
+      : publishes_(publishes),
+        builder_(std::move(builder)),
         buffer_(
             std::make_unique_for_overwrite<std::byte[]>(kTokenBufferBytes)) {}
 
@@ -38,6 +39,7 @@ class TokenStoreWriter::Impl {
   // Says which of the next tokens have loss.
   absl::Status MarkLoss(std::span<const uint8_t> has_loss);
   absl::Status End();
+  absl::Status Publish();
   absl::StatusOr<TokenStoreFacts> Finish();
 
   // Returns OK if a document is open exactly if `want_open` is true.
@@ -45,6 +47,7 @@ class TokenStoreWriter::Impl {
   template <class Id>
   absl::Status CheckIds(std::span<const Id> ids) const;
   absl::Status CheckMask(size_t ids, size_t has_loss) const;
+  bool publishes() const { return publishes_; }
 
  private:
   // Remembers an error, after which the files are useless. Returns `status`.
@@ -53,6 +56,7 @@ class TokenStoreWriter::Impl {
   absl::Status WriteIds(std::span<const Id> ids);
   absl::Status Flush();
 
+  const bool publishes_;
   const std::unique_ptr<StoreBuilder> builder_;
   const std::unique_ptr<std::byte[]> buffer_;
   size_t filled_ = 0;
@@ -166,6 +170,14 @@ absl::Status TokenStoreWriter::Impl::End() {
   return absl::OkStatus();
 }
 
+absl::Status TokenStoreWriter::Impl::Publish() {
+  PONIENTE_RETURN_IF_ERROR(Keep(Flush()));
+  PONIENTE_ASSIGN_OR_RETURN(const internal::StoreCheckpoint mark,
+                            builder_->Mark());
+  PONIENTE_RETURN_IF_ERROR(Keep(builder_->Save(mark)));
+  return builder_->Publish(mark);
+}
+
 absl::StatusOr<TokenStoreFacts> TokenStoreWriter::Impl::Finish() {
   PONIENTE_RETURN_IF_ERROR(Keep(Flush()));
   absl::StatusOr<TokenStoreFacts> facts = builder_->Finish();
@@ -178,10 +190,20 @@ absl::StatusOr<std::unique_ptr<TokenStoreWriter>> TokenStoreWriter::Create(
     const std::string& path, const TokenStoreWriterOptions& options) {
   PONIENTE_ASSIGN_OR_RETURN(StoreManifest manifest,
                             internal::ManifestToWrite(path, options));
-  PONIENTE_ASSIGN_OR_RETURN(std::unique_ptr<StoreBuilder> builder,
-                            StoreBuilder::Create(path, std::move(manifest)));
-  return std::unique_ptr<TokenStoreWriter>(
-      new TokenStoreWriter(std::make_unique<Impl>(std::move(builder))));
+  const auto starts_anew = [](std::string_view) { return false; };
+  absl::StatusOr<std::unique_ptr<StoreBuilder>> builder =
+      options.publishes
+          ? StoreBuilder::CreateToSave(path, std::move(manifest), starts_anew)
+          : StoreBuilder::Create(path, std::move(manifest));
+  if (!builder.ok()) return builder.status();
+  if (options.publishes) {
+    // Readers may come before the first document.
+    PONIENTE_ASSIGN_OR_RETURN(const internal::StoreCheckpoint mark,
+                              (*builder)->Mark());
+    PONIENTE_RETURN_IF_ERROR((*builder)->Publish(mark));
+  }
+  return std::unique_ptr<TokenStoreWriter>(new TokenStoreWriter(
+      std::make_unique<Impl>(*std::move(builder), options.publishes)));
 }
 
 TokenStoreWriter::TokenStoreWriter(std::unique_ptr<Impl> impl)
@@ -241,6 +263,14 @@ absl::Status TokenStoreWriter::AppendBytes(std::string_view ids) {
 absl::Status TokenStoreWriter::EndDocument() {
   PONIENTE_RETURN_IF_ERROR(impl_->CheckTurn(true, "EndDocument"));
   return impl_->End();
+}
+
+absl::Status TokenStoreWriter::Publish() {
+  PONIENTE_RETURN_IF_ERROR(impl_->CheckTurn(false, "Publish"));
+  if (impl_->publishes()) return impl_->Publish();
+  return absl::FailedPreconditionError(
+      "Publish: the writer was not created with "
+      "TokenStoreWriterOptions::publishes");
 }
 
 absl::StatusOr<TokenStoreFacts> TokenStoreWriter::Finish() {
