@@ -20,6 +20,7 @@
 #include "poniente/byte_reader.h"
 #include "poniente/extend/piecewise_items.h"
 #include "poniente/packing.h"
+#include "poniente/score_order.h"
 #include "poniente/selection.h"
 #include "poniente/task.h"
 #include "poniente/token_window.h"
@@ -273,6 +274,28 @@ class TokenSource : public std::enable_shared_from_this<TokenSource> {
   // length < 2^32 - 1 and documents.size() == num_documents().
   absl::StatusOr<DatasetPtr<TokenWindow>> Windows(
       uint64_t length, const Selection& documents) const;
+
+  // Returns windows of the documents in an order, such as that of their scores.
+  // Item i is tokens [i * length, (i + 1) * length) of the documents end to
+  // end, the document at place 0 of `order` first; the tail is dropped.
+  // PiecesOf() tells which documents a window holds, as for a selection.
+  //
+  // The order is the same in each epoch, and a mixture does not shuffle the
+  // windows. EraShuffle() of the dataset shuffles windows that follow one
+  // another.
+  //
+  // Reads the lengths of all documents once, and those of a few of them again
+  // for each window. Memory: that of `order`, which is shared, and half a byte
+  // per document. InvalidArgument unless 0 < length < 2^32 - 1 and order.size()
+  // == num_documents(); FailedPrecondition if documents are not known; DataLoss
+  // if a file with the order is damaged or cut short while it is in use.
+  absl::StatusOr<DatasetPtr<TokenWindow>> Windows(
+      uint64_t length, const ScoreOrder& order) const;
+  // The same of the selected documents alone; takes 1.05 bits more per document
+  // of the source. InvalidArgument unless documents.size() == num_documents().
+  absl::StatusOr<DatasetPtr<TokenWindow>> Windows(
+      uint64_t length, const ScoreOrder& order,
+      const Selection& documents) const;
 
   // Returns windows of whole documents, packed with little padding (packing.h,
   // docs/packing.md). Each document that is not empty is in one window of each

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "store/read/selected_windows.h"
 
-#include <algorithm>
-#include <cstddef>
 #include <span>
 #include <string>
 #include <utility>
@@ -20,23 +18,6 @@
 
 namespace poniente::internal {
 namespace {
-
-// Returns the pieces of a document that begins at token `offset` of the
-// concatenation, which is cut into `num_items` items of `length` tokens.
-std::vector<PieceOfItem> CutIntoItems(TokenRange document, uint64_t offset,
-                                      uint64_t length, uint64_t num_items) {
-  const uint64_t end = std::min(offset + document.size(), num_items * length);
-  std::vector<PieceOfItem> items;
-  for (uint64_t at = offset; at < end;) {
-    const uint64_t item = at / length;
-    const uint64_t to = std::min(end, (item + 1) * length);
-    const uint64_t begin = document.begin + (at - offset);
-    items.push_back({item, static_cast<uint32_t>(at - item * length), begin,
-                     begin + (to - at)});
-    at = to;
-  }
-  return items;
-}
 
 // Item w is tokens [w * length, (w + 1) * length) of the concatenation of the
 // selected documents.

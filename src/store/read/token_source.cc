@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "store/read/ordered_windows.h"
 #include "store/read/selected_windows.h"
 #include "store/read/stored_ids.h"
 #include "store/read/token_datasets.h"
@@ -49,6 +50,14 @@ absl::Status CheckWindow(uint64_t length, const WindowRule& rule) {
         rule.overlap, " and a length of ", length));
   }
   return absl::OkStatus();
+}
+
+absl::Status CheckKnowsDocuments(const TokenSource& source, const char* verb) {
+  if (source.knows_documents()) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat("'", source.path(),
+                   "': where its documents end is not known, so none can be ",
+                   verb, "; state its end-of-document id"));
 }
 
 }  // namespace
@@ -105,14 +114,26 @@ absl::StatusOr<DatasetPtr<TokenWindow>> TokenSource::Windows(
 absl::StatusOr<DatasetPtr<TokenWindow>> TokenSource::Windows(
     uint64_t length, const Selection& documents) const {
   PONIENTE_RETURN_IF_ERROR(CheckWindow(length, {}));
-  if (!knows_documents()) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("'", path(),
-                     "': where its documents end is not known, so none can be "
-                     "selected; state its end-of-document id"));
-  }
+  PONIENTE_RETURN_IF_ERROR(CheckKnowsDocuments(*this, "selected"));
   return internal::MakeSelectedWindows(
       shared_from_this(), static_cast<uint32_t>(length), documents);
+}
+
+absl::StatusOr<DatasetPtr<TokenWindow>> TokenSource::Windows(
+    uint64_t length, const ScoreOrder& order) const {
+  PONIENTE_RETURN_IF_ERROR(CheckWindow(length, {}));
+  PONIENTE_RETURN_IF_ERROR(CheckKnowsDocuments(*this, "ordered"));
+  return internal::MakeOrderedWindows(
+      shared_from_this(), static_cast<uint32_t>(length), order, nullptr);
+}
+
+absl::StatusOr<DatasetPtr<TokenWindow>> TokenSource::Windows(
+    uint64_t length, const ScoreOrder& order,
+    const Selection& documents) const {
+  PONIENTE_RETURN_IF_ERROR(CheckWindow(length, {}));
+  PONIENTE_RETURN_IF_ERROR(CheckKnowsDocuments(*this, "ordered"));
+  return internal::MakeOrderedWindows(
+      shared_from_this(), static_cast<uint32_t>(length), order, &documents);
 }
 
 absl::Status TokenSource::DocumentRanges(std::span<const uint64_t> documents,

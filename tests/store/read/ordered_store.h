@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+// A store whose documents have scores, and beside it a plain list of the same
+// documents, sorted and joined.
+
+#ifndef PONIENTE_TESTS_STORE_READ_ORDERED_STORE_H_
+#define PONIENTE_TESTS_STORE_READ_ORDERED_STORE_H_
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "poniente/extend/piecewise_items.h"
+#include "poniente/score_file.h"
+#include "poniente/token_store.h"
+#include "tests/store/small_stores.h"
+#include "tests/support/status_matchers.h"
+#include "tests/support/temp_dir.h"
+
+namespace poniente::testing {
+
+// One token of the concatenation.
+struct JoinedToken {
+  uint32_t id;
+  uint64_t document;
+  uint64_t place;  // in the store
+};
+
+struct OrderCase {
+  std::vector<uint64_t> lengths = {};
+  std::vector<float> scores = {};
+  ScoreDirection direction = ScoreDirection::kAscending;
+  std::optional<std::vector<bool>> chosen = std::nullopt;
+  bool in_file = false;              // whether the order is
+  std::string first_name = "first";  // of document 0
+};
+
+// A store, an order of its documents, and the concatenation token by token.
+class OrderedStore {
+ public:
+  explicit OrderedStore(OrderCase of) : case_(std::move(of)) {
+    Documents documents = ProvenDocuments(case_.lengths, 257);
+    documents[0].name = case_.first_name;
+    EXPECT_THAT(WriteStore(folder_.path(), documents), IsOk());
+    TokenStoreOptions options;
+    options.io.verify = VerifyChecksums::kOff;
+    store_ = *TokenStore::Open(folder_.path(), options);
+    order_ = *ScoreOrder::FromScores(case_.scores, case_.direction);
+    if (case_.in_file) {
+      const std::string path = folder_.path("order");
+      EXPECT_THAT(OrderFile::Write(path, *order_), IsOk());
+      order_ = *OrderFile::Open(path);
+    }
+    std::vector<uint64_t> items;
+    std::vector<uint64_t> begins;
+    uint64_t begin = 0;
+    for (uint64_t d = 0; d < documents.size(); ++d) {
+      begins.push_back(begin);
+      begin += documents[d].ids.size();
+      if (!case_.chosen || (*case_.chosen)[d]) items.push_back(d);
+    }
+    if (case_.chosen) {
+      selection_ = *Selection::FromIndices(documents.size(), items);
+    }
+    std::stable_sort(items.begin(), items.end(), [&](uint64_t a, uint64_t b) {
+      const bool descends = case_.direction == ScoreDirection::kDescending;
+      return descends ? case_.scores[a] > case_.scores[b]
+                      : case_.scores[a] < case_.scores[b];
+    });
+    for (const uint64_t d : items) {
+      for (uint64_t t = 0; t < documents[d].ids.size(); ++t) {
+        tokens_.push_back({documents[d].ids[t], d, begins[d] + t});
+      }
+    }
+  }
+
+  absl::StatusOr<DatasetPtr<TokenWindow>> Windows(uint64_t length) const {
+    return selection_ ? store_->Windows(length, *order_, *selection_)
+                      : store_->Windows(length, *order_);
+  }
+
+  // Every window, its pieces and parts of it; every document's uses.
+  void ExpectAll(uint64_t length) const {
+    ASSERT_OK_AND_ASSIGN(const auto windows, Windows(length));
+    const PiecewiseItems* pieces = PiecesOf(*windows);
+    ASSERT_NE(pieces, nullptr);
+    const uint64_t count = tokens_.size() / length;
+    ASSERT_EQ(windows->length_now(), LengthState::Final(count));
+    ASSERT_EQ(windows->item_tokens(), length);
+    std::vector<std::vector<PieceOfItem>> uses(case_.lengths.size());
+    std::mt19937_64 random(length);
+    for (uint64_t w = 0; w < count; ++w) {
+      ASSERT_OK_AND_ASSIGN(const TokenWindow window, windows->GetBlocking(w));
+      ASSERT_EQ(window.tokens.size(), length);
+      for (uint64_t t = 0; t < length; ++t) {
+        ASSERT_EQ(window.tokens[t], tokens_[w * length + t].id);
+      }
+      ExpectPieces(*pieces, {.index = w, .epoch = 3}, w * length, length);
+      const auto begin = static_cast<uint32_t>(random() % length);
+      const auto part = static_cast<uint32_t>(random() % (length - begin + 1));
+      const std::vector<Position> position = {{w, 5, begin, part}};
+      ASSERT_OK_AND_ASSIGN(const auto parts,
+                           RunBlocking(windows->GetAt(position)));
+      ASSERT_EQ(parts.front().tokens,
+                std::vector<uint32_t>(window.tokens.begin() + begin,
+                                      window.tokens.begin() + begin + part));
+      ExpectPieces(*pieces, position.front(), w * length + begin, part);
+      ASSERT_OK_AND_ASSIGN(const auto whole, pieces->Pieces({.index = w}));
+      uint32_t at = 0;
+      for (const ItemPiece& piece : whole) {
+        uses[piece.document].push_back({w, at, piece.begin, piece.end});
+        at += static_cast<uint32_t>(piece.end - piece.begin);
+      }
+      ExpectEnds(*pieces, whole);
+    }
+    for (uint64_t d = 0; d < uses.size(); ++d) {
+      ASSERT_THAT(pieces->ItemsOf(d), IsOkAndHolds(uses[d])) << d;
+    }
+  }
+
+  const TempDir& folder() const { return folder_; }
+  const TokenStore& store() const { return *store_; }
+  const ScoreOrder& order() const { return *order_; }
+  const Selection* selection() const {
+    return selection_ ? &*selection_ : nullptr;
+  }
+
+ private:
+  void ExpectPieces(const PiecewiseItems& windows, const Position& position,
+                    uint64_t begin, uint64_t count) const {
+    std::vector<ItemPiece> expected;
+    for (uint64_t i = begin; i < begin + count; ++i) {
+      const JoinedToken& token = tokens_[i];
+      if (expected.empty() || expected.back().document != token.document) {
+        expected.push_back({token.document, token.place, token.place});
+      }
+      ++expected.back().end;
+    }
+    ASSERT_THAT(windows.Pieces(position), IsOkAndHolds(expected));
+    std::vector<ItemPiece> found;
+    ASSERT_OK_AND_ASSIGN(const bool has_read,
+                         windows.FindInMemory(position, &found));
+    ASSERT_EQ(has_read, windows.HasPiecesInMemory(position));
+    ASSERT_EQ(found, has_read ? expected : std::vector<ItemPiece>());
+  }
+
+  void ExpectEnds(const PiecewiseItems& windows,
+                  const std::vector<ItemPiece>& pieces) const {
+    for (const ItemPiece& piece : pieces) {
+      ASSERT_OK_AND_ASSIGN(const TokenRange document,
+                           store_->DocumentRange(piece.document));
+      PieceEnds ends;
+      ASSERT_THAT(windows.FindEnds(piece, /*may_read=*/true, &ends),
+                  IsOkAndHolds(true));
+      ASSERT_EQ(ends.is_whole, piece.end - piece.begin == document.size());
+      bool goes_on = false;
+      ASSERT_THAT(windows.FindGoesOn(piece, /*may_read=*/true, &goes_on),
+                  IsOkAndHolds(true));
+      ASSERT_EQ(goes_on, piece.end < document.end);
+    }
+  }
+
+  const TempDir folder_;
+  const OrderCase case_;
+  std::shared_ptr<const TokenStore> store_;
+  std::optional<ScoreOrder> order_;
+  std::optional<Selection> selection_;
+  std::vector<JoinedToken> tokens_;
+};
+
+}  // namespace poniente::testing
+
+#endif  // PONIENTE_TESTS_STORE_READ_ORDERED_STORE_H_
