@@ -128,14 +128,15 @@ NodeFilter Indices(std::string path);
 NodeFilter Fraction(double fraction, uint64_t seed = 0);
 NodeFilter operator!(NodeFilter filter);
 
-// The order of a node's items by a file of scores, or by a table that
-// OrderFile::Write() has made.
+// The order of a node's items, or of a source's documents, by a file of scores,
+// or by a table that OrderFile::Write() has made.
 struct NodeOrder {
   std::string path = {};
   bool is_table = false;
   ScoreFormat format = ScoreFormat::kAuto;  // of scores
   ScoreDirection direction = ScoreDirection::kAscending;
-  // Items per bucket that is shuffled, or the number of buckets; 0: none.
+  // Items per bucket that is shuffled, or the number of buckets; 0: none. Of
+  // documents in an order: windows per bucket.
   uint64_t bucket_items = 0;
   uint64_t buckets = 0;
   SourceLocation location = {};
@@ -276,11 +277,11 @@ enum class NodeKind {
 //
 //   Source("stores/web").Filter(Score("q.npy") >= 0.5).Take(1000)
 //
-// Settings are applied in one order, from the inside out: documents, filter,
-// order, slice, take, repeat, shuffle. To call the methods in another order, or
-// to state a setting twice, is an error of Config::Create(), because the order
-// would not be what the code says: put the node into a Concat() of one part,
-// and state the later settings there.
+// Settings are applied in one order, from the inside out: documents, order of
+// documents, filter, order, slice, take, repeat, shuffle. To call the methods
+// in another order, or to state a setting twice, is an error of
+// Config::Create(), because the order would not be what the code says: put the
+// node into a Concat() of one part, and state the later settings there.
 struct Node {
   Node() = default;
   // A dataset of the program's own, of windows of Run::max_seq_len tokens; how
@@ -298,6 +299,8 @@ struct Node {
   Node FillInTheMiddle(InfillingOptions options) const;
   Node HoldOut(NodeHoldOut hold_out) const;
   Node Documents(NodeFilter filter) const;
+  // Of a source: windows are cut from its documents in this order.
+  Node OrderDocuments(NodeOrder order) const;
   Node Filter(NodeFilter filter) const;
   Node Order(NodeOrder order) const;
   Node Slice(uint64_t begin, uint64_t end) const;
@@ -338,7 +341,8 @@ struct Node {
   std::optional<NodeInfilling> fill_in_the_middle = std::nullopt;
   // Unset: as the node above says; by default, nothing is held out.
   std::optional<NodeHoldOut> hold_out = std::nullopt;
-  std::optional<NodeFilter> documents = std::nullopt;  // kStore
+  std::optional<NodeFilter> documents = std::nullopt;       // kStore
+  std::optional<NodeOrder> order_documents = std::nullopt;  // kStore, kHub
   std::optional<NodeFilter> filter = std::nullopt;
   std::optional<NodeOrder> order = std::nullopt;
   std::optional<NodeSlice> slice = std::nullopt;

@@ -44,6 +44,11 @@ void PutLocation(const std::optional<NodeFilter>& described,
   if (described) PutLocation(described->location, &(*checked)->location);
 }
 
+void PutLocation(const std::optional<NodeOrder>& described,
+                 std::optional<NodeOrder>* checked) {
+  if (described) PutLocation(described->location, &(*checked)->location);
+}
+
 // Puts into `checked`, the same tree, what no text could state: datasets in
 // place of the sources that stand for them, and where a file states a node.
 void PutUnstated(const Node& described, Node* checked) {
@@ -65,10 +70,9 @@ void PutUnstated(const Node& described, Node* checked) {
     PutLocation(described.hold_out->location, &checked->hold_out->location);
   }
   PutLocation(described.documents, &checked->documents);
+  PutLocation(described.order_documents, &checked->order_documents);
   PutLocation(described.filter, &checked->filter);
-  if (described.order) {
-    PutLocation(described.order->location, &checked->order->location);
-  }
+  PutLocation(described.order, &checked->order);
   PutLocations(described.stages, &checked->stages);
   for (size_t i = 0; i < described.children.size(); ++i) {
     PutUnstated(described.children[i], &checked->children[i]);

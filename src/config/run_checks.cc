@@ -98,6 +98,13 @@ class MistakeFinder {
     }
   }
 
+  void CheckOrder(const std::optional<NodeOrder>& order) {
+    if (!order.has_value()) return;
+    CheckEnum("ScoreFormat", order->format, ScoreFormat::kFloat64);
+    CheckEnum("ScoreDirection", order->direction, ScoreDirection::kDescending);
+    CheckUtf8(order->path);
+  }
+
   void CheckThreshold(const ScoreThreshold& threshold) {
     CheckEnum("ScoreThreshold::Unit", threshold.unit,
               ScoreThreshold::Unit::kSigmas);
@@ -147,12 +154,8 @@ class MistakeFinder {
     }
     CheckFilter(node.documents);
     CheckFilter(node.filter);
-    if (node.order.has_value()) {
-      CheckEnum("ScoreFormat", node.order->format, ScoreFormat::kFloat64);
-      CheckEnum("ScoreDirection", node.order->direction,
-                ScoreDirection::kDescending);
-      CheckUtf8(node.order->path);
-    }
+    CheckOrder(node.order_documents);
+    CheckOrder(node.order);
   }
 
   void CheckUtf8(std::string_view text) {

@@ -13,16 +13,17 @@ namespace {
 
 // Settings in the order in which they are applied, by the names of their
 // methods.
-constexpr std::array<const char*, 7> kOrder = {
-    "Documents", "Filter", "Order", "Slice", "Take", "Repeat", "Shuffle"};
+constexpr std::array<const char*, 8> kOrder = {
+    "Documents", "OrderDocuments", "Filter", "Order",
+    "Slice",     "Take",           "Repeat", "Shuffle"};
 
 // Whether setting number `setting` of kOrder is stated.
 bool IsStated(const Node& node, size_t setting) {
-  const std::array<bool, 7> stated = {
-      node.documents.has_value(), node.filter.has_value(),
-      node.order.has_value(),     node.slice.has_value(),
-      node.take.has_value(),      node.repeat.has_value(),
-      node.shuffle.has_value()};
+  const std::array<bool, kOrder.size()> stated = {
+      node.documents.has_value(), node.order_documents.has_value(),
+      node.filter.has_value(),    node.order.has_value(),
+      node.slice.has_value(),     node.take.has_value(),
+      node.repeat.has_value(),    node.shuffle.has_value()};
   return stated[setting];
 }
 
@@ -152,38 +153,44 @@ Node Node::Documents(NodeFilter chosen) const {
   return node;
 }
 
-Node Node::Filter(NodeFilter chosen) const {
+Node Node::OrderDocuments(NodeOrder by) const {
   Node node = Before(*this, 1);
+  node.order_documents = std::move(by);
+  return node;
+}
+
+Node Node::Filter(NodeFilter chosen) const {
+  Node node = Before(*this, 2);
   node.filter = std::move(chosen);
   return node;
 }
 
 Node Node::Order(NodeOrder by) const {
-  Node node = Before(*this, 2);
+  Node node = Before(*this, 3);
   node.order = std::move(by);
   return node;
 }
 
 Node Node::Slice(uint64_t begin, uint64_t end) const {
-  Node node = Before(*this, 3);
+  Node node = Before(*this, 4);
   node.slice = NodeSlice{begin, end};
   return node;
 }
 
 Node Node::Take(uint64_t items) const {
-  Node node = Before(*this, 4);
+  Node node = Before(*this, 5);
   node.take = items;
   return node;
 }
 
 Node Node::Repeat(uint64_t times) const {
-  Node node = Before(*this, 5);
+  Node node = Before(*this, 6);
   node.repeat = times;
   return node;
 }
 
 Node Node::Shuffle(ShuffleOptions options) const {
-  Node node = Before(*this, 6);
+  Node node = Before(*this, 7);
   node.shuffle = options;
   return node;
 }

@@ -173,6 +173,13 @@ std::string HoldOutText(const NodeHoldOut& hold_out, bool all) {
   return keys.Inline();
 }
 
+std::string DocumentOrderOfPacked() {
+  return "cannot be combined with pack_documents, which seats documents by "
+         "their lengths: leave one of them out, or state pack_documents = "
+         "false "
+         "for this source";
+}
+
 LoaderOptions LoaderOptionsOf(const Run& run) {
   LoaderOptions options = run.loader;
   CollectLossWeights(run.data, "", &options);

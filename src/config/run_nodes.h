@@ -76,6 +76,9 @@ bool HasInfilledSource(const Node& node, bool is_above);
 // default.
 std::string HoldOutText(const NodeHoldOut& hold_out, bool all);
 
+// Returns what is wrong with an order of documents that are packed.
+std::string DocumentOrderOfPacked();
+
 // Returns the loader's options, with the loss weights of the nodes.
 LoaderOptions LoaderOptionsOf(const Run& run);
 

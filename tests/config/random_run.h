@@ -12,8 +12,9 @@
 
 namespace poniente::testing {
 
-// Writes runs over the stores of SmallStores, a raw file r.bin of u8 with its
-// loss mask m.bin, and sources that are only numbers of tokens.
+// Writes runs over the stores of SmallStores, a store d of documents with their
+// scores d.f32 and a table d.order, a raw file r.bin of u8 with its loss mask
+// m.bin, and sources that are only numbers of tokens.
 class RandomRun {
  public:
   explicit RandomRun(uint64_t seed) : random_(seed) {}
@@ -96,6 +97,18 @@ class RandomRun {
       case 3:
         return "path = \"a\", pack_documents = { chunk_documents = 3, "
                "shuffle_chunks = 2 }";
+      case 7:
+        if (Chance(2)) return "path = \"d\"";
+        return absl::StrCat(
+            "path = \"d\", order_documents = { ",
+            Chance(2) ? "table = \"d.order\""
+                      : "scores = \"./d.f32\", direction = \"descending\"",
+            Chance(3)   ? ", bucket_items = 7"
+            : Chance(3) ? ", buckets = 2"
+                        : "",
+            " }",
+            Chance(3) ? ", documents = { scores = \"d.f32\", at_least = 5 }"
+                      : "");
       case 1:
         return "path = \"./b\", tokenizer = \"proof\", vocab_size = 250";
       case 2:

@@ -19,6 +19,8 @@
 #include "poniente/config.h"
 #include "poniente/in_memory_dataset.h"
 #include "poniente/run_trace.h"
+#include "poniente/score_file.h"
+#include "poniente/token_store.h"
 #include "poniente/transforms.h"
 #include "tests/config/random_run.h"
 #include "tests/config/small_stores.h"
@@ -63,6 +65,19 @@ class RunTest : public SmallStores {
     testing::WriteFile(dir_.path("r.bin"), std::string(900, 'r'));
     testing::WriteFile(dir_.path("m.bin"),
                        std::string(450, '\0') + std::string(450, '\1'));
+    testing::WriteDocuments(dir_.path("d"), 4, 2000);
+    const uint64_t documents =
+        (*TokenStore::Open(dir_.path("d")))->num_documents();
+    std::vector<float> scores;
+    for (uint64_t d = 0; d < documents; ++d) {
+      scores.push_back(static_cast<float>(d * 7 % 11));
+    }
+    std::ofstream(dir_.path("d.f32"), std::ios::binary)
+        .write(reinterpret_cast<const char*>(scores.data()),
+               static_cast<std::streamsize>(4 * documents));
+    ASSERT_THAT(
+        OrderFile::Write(dir_.path("d.order"), *ScoreOrder::FromScores(scores)),
+        IsOk());
   }
 
   // 20 windows of 10 tokens: 0, 1, 2, ...

@@ -54,7 +54,8 @@ std::vector<std::string_view> PrefixesOf(KeyTable table) {
       return {"at_least.", "filter.at_least.", "data.filter.at_least.",
               "thresholds."};
     case KeyTable::kOrder:
-      return {"order.", "data.order."};
+      return {"order.", "order_documents.", "data.order.",
+              "data.order_documents."};
     case KeyTable::kPacking:
       return {"pack_documents.", "data.pack_documents."};
     case KeyTable::kInfilling:

@@ -62,12 +62,13 @@ constexpr ConfigKey kKeys[] = {
 {kNode, "fill_in_the_middle", "table or false", "", "as the node above, else false", "of a source, or of all sources below: some documents are served as prefix, suffix and middle, with ids that mark these ([fim.md](fim.md))"},
 {kNode, "hold_out", "table", "", "as the node above, else nothing", "of a source, or of all sources below: documents or windows that training never reads ([evaluation.md](evaluation.md#hold-outs))"},
 {kNode, "documents", "table", "", "all", "with `path`: only windows of these documents, which are chosen as with `filter`"},
+{kNode, "order_documents", "table", "", "as they are", "with `path` or `hf_name`: windows are cut from the documents [in the order of a score](#order-order_documents)"},
 {kNode, "filter", "table", "", "all", "only these items"},
 {kNode, "order", "table", "", "as they are", "items in the order of a score"},
 {kNode, "slice", "array `[begin, end]`", "items", "all", "items begin to end - 1, or fewer if the node ends before"},
 {kNode, "take", "integer >= 1", "items", "all", "the first items, at most this many; makes a nested mixture finite"},
 {kNode, "repeat", "integer >= 1", "epochs", "1", "number of passes, each in a new order if there is a shuffle below"},
-{kNode, "shuffle", "boolean", "", "true at the root and below `mixture`, else false", "permute each epoch. A node that has an order of its own (`flat`, `mixture`, `order`, any shuffle below) is not permuted again: stating true changes nothing, stating false is an error with `flat` and `mixture`"},
+{kNode, "shuffle", "boolean", "", "true at the root and below `mixture`, else false", "permute each epoch. A node that has an order of its own (`flat`, `mixture`, `order`, `order_documents`, any shuffle below) is not permuted again: stating true changes nothing, stating false is an error with `flat` and `mixture`"},
 {kNode, "era_shuffle", "integer >= 1", "items", "none", "permute this many consecutive items among themselves, then the next ones; instead of `shuffle`"},
 {kNode, "block_shuffle", "boolean or table", "", "none", "a shuffle that reads chunk by chunk, for storage that is slow at random access; instead of `shuffle`"},
 {kNode, "weight", "number, finite, >= 0", "shares", "required", "below `mixture`: relative to the weights of its siblings, by the mixture's `weight_rule`; not required if the stage at the run's start states one. With `\"scores\"`, any number, or `-inf` for never"},
@@ -286,7 +287,7 @@ std::string_view KeyTableName(KeyTable table) {
     case kThreshold:
       return "at_least, thresholds";
     case kOrder:
-      return "order";
+      return "order, order_documents";
     case kPacking:
       return "pack_documents";
     case kInfilling:

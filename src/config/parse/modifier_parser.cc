@@ -89,10 +89,10 @@ std::optional<NodeFilter> ParseFilter(TableReader& node, std::string_view key) {
   return filter;
 }
 
-std::optional<NodeOrder> ParseOrder(TableReader& node) {
-  const toml::table* const stated = node.Table("order");
+std::optional<NodeOrder> ParseOrder(TableReader& node, std::string_view key) {
+  const toml::table* const stated = node.Table(key);
   if (stated == nullptr) return std::nullopt;
-  TableReader table(*stated, node.LocationOf("order"), node.errors(),
+  TableReader table(*stated, node.LocationOf(key), node.errors(),
                     {KeyTable::kOrder});
   NodeOrder order;
   order.location = table.location();
@@ -271,6 +271,37 @@ std::optional<NodeHoldOut> ParseHoldOut(TableReader& node, const Node& spec) {
   return hold_out;
 }
 
+// REQUIRES: how documents are packed has been parsed.
+std::optional<NodeOrder> ParseDocumentOrder(TableReader& node,
+                                            const Node& spec) {
+  constexpr const char* kKey = "order_documents";
+  if (!node.Has(kKey)) return std::nullopt;
+  if (spec.kind == NodeKind::kDeclared) {
+    node.Error(kKey,
+               "cannot be stated with tokens: where the documents of a source "
+               "without data end is not known; leave it out");
+    return std::nullopt;
+  }
+  if (spec.kind != NodeKind::kStore && spec.kind != NodeKind::kHub) {
+    node.Error(kKey,
+               "is allowed only with path or hf_name: state it for the source "
+               "whose documents it orders");
+    return std::nullopt;
+  }
+  std::optional<NodeOrder> order = ParseOrder(node, kKey);
+  for (const char* const key : {"overlap", "across_shards"}) {
+    if (!node.Has(key)) continue;
+    node.Error(key,
+               "cannot be combined with order_documents: windows are cut from "
+               "the documents in their order, and share no token; leave it "
+               "out");
+  }
+  if (spec.pack_documents.has_value() && spec.pack_documents->is_packed) {
+    node.Error(kKey, DocumentOrderOfPacked());
+  }
+  return order;
+}
+
 void ParseShuffle(TableReader& node, Node* spec) {
   constexpr std::string_view kShuffleKeys[] = {"shuffle", "era_shuffle",
                                                "block_shuffle"};
@@ -313,6 +344,11 @@ void ParseShuffle(TableReader& node, Node* spec) {
                      "own; state it for its components"
                    : "cannot be combined with order");
   } else if (spec->shuffle->kind != ShuffleKind::kFull &&
+             spec->order_documents.has_value()) {
+    node.Error(stated,
+               "cannot be combined with order_documents: state bucket_items "
+               "there, which shuffles as many windows among themselves");
+  } else if (spec->shuffle->kind != ShuffleKind::kFull &&
              spec->kind == NodeKind::kUse && kind == NodeKind::kFlat) {
     node.Error(stated,
                "is not allowed here: the node that is used has an order of its "
@@ -337,8 +373,17 @@ void ParseModifiers(TableReader& node, Node* spec) {
   } else if (node.Has("documents")) {
     node.Error("documents", "is allowed only with path");
   }
+  spec->order_documents = ParseDocumentOrder(node, *spec);
   spec->filter = ParseFilter(node, "filter");
-  spec->order = ParseOrder(node);
+  spec->order = ParseOrder(node, "order");
+  if (spec->order.has_value() && spec->order_documents.has_value() &&
+      (spec->order_documents->bucket_items > 0 ||
+       spec->order_documents->buckets > 0)) {
+    node.Error("order",
+               "cannot be combined with buckets of order_documents, because "
+               "it puts the windows into another order: state bucket_items or "
+               "buckets in order");
+  }
   if (const auto ends = node.Integers("slice", 2, kMaxSamples)) {
     spec->slice = NodeSlice{(*ends)[0], (*ends)[1]};
     if (spec->slice->begin >= spec->slice->end) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parses the keys that modify a node: documents, filter, order, slice, take,
-// repeat, and those of shuffles.
+// Parses the keys that modify a node: documents, order_documents, filter,
+// order, slice, take, repeat, and those of shuffles.
 
 #ifndef PONIENTE_CONFIG_PARSE_MODIFIER_PARSER_H_
 #define PONIENTE_CONFIG_PARSE_MODIFIER_PARSER_H_

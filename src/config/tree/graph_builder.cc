@@ -185,8 +185,9 @@ class GraphBuilder {
         absl::StatusOr<Tokens> made =
             sources_.Windows(node, is_packed ? &packing_->options : nullptr,
                              packed_tokens_, hold_out_, &selections_);
-        located_ |=
-            !made.ok() && (node.documents.has_value() || hold_out_ != nullptr);
+        located_ |= !made.ok() &&
+                    (node.documents.has_value() ||
+                     node.order_documents.has_value() || hold_out_ != nullptr);
         if (is_packed && !located_ && absl::IsInvalidArgument(made.status())) {
           located_ = true;
           return Prepend(made.status(), ToString(packing_->location));

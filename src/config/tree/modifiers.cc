@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "config/tree/modifiers.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <utility>
 
@@ -13,6 +14,18 @@ namespace poniente::internal {
 namespace {
 
 using Tokens = DatasetPtr<TokenWindow>;
+
+// The windows of documents in an order, shuffled as it says.
+absl::StatusOr<Tokens> ShuffledInBuckets(Tokens made, const NodeOrder& order) {
+  const uint64_t items = made->length_now().readable;
+  uint64_t bucket_items = order.bucket_items;
+  if (order.buckets != 0 && items != 0) {
+    bucket_items = (items - 1) / order.buckets + 1;
+  }
+  bucket_items = std::min(bucket_items, items);
+  if (bucket_items < 2) return made;
+  return EraShuffle(std::move(made), bucket_items);
+}
 
 }  // namespace
 
@@ -55,6 +68,10 @@ absl::StatusOr<Tokens> Modified(Tokens made, const Node& node,
   // The documents of a packed source were cut before they were packed.
   if (cut != nullptr && PackedItemsOf(*made) == nullptr) {
     PONIENTE_ASSIGN_OR_RETURN(made, CutToBudget(std::move(made), *cut));
+  }
+  if (node.order_documents.has_value()) {
+    PONIENTE_ASSIGN_OR_RETURN(
+        made, ShuffledInBuckets(std::move(made), *node.order_documents));
   }
   if (node.repeat.has_value()) {
     PONIENTE_ASSIGN_OR_RETURN(made, Repeat(std::move(made), *node.repeat));

@@ -106,6 +106,10 @@ absl::Status CheckHoldOut(const Node& node, const PackingOptions* packing,
     mistake =
         "cannot hold out windows where documents are selected: hold out "
         "documents";
+  } else if (hold_out.windows > 0 && node.order_documents.has_value()) {
+    mistake =
+        "cannot hold out windows where documents have an order "
+        "(order_documents): hold out documents";
   } else if (hold_out.documents > 0 && node.kind == NodeKind::kDeclared) {
     mistake =
         absl::StrCat("cannot hold out documents of ", node.location.key,
@@ -343,6 +347,25 @@ absl::StatusOr<std::shared_ptr<const Selection>> ConfigSources::DocumentsOf(
   return std::make_shared<const Selection>(*std::move(kept));
 }
 
+absl::StatusOr<DatasetPtr<TokenWindow>> ConfigSources::Ordered(
+    const TokenSource& source, const NodeOrder& stated,
+    const Selection* documents, SelectionReader* reader) {
+  const std::string key =
+      absl::StrCat(static_cast<int>(stated.direction), " ", stated.is_table,
+                   " ", static_cast<int>(stated.format), " ", stated.path);
+  auto order = document_orders_.find(key);
+  if (order == document_orders_.end()) {
+    PONIENTE_ASSIGN_OR_RETURN(ScoreOrder read, reader->Read(stated));
+    order = document_orders_.emplace(key, std::move(read)).first;
+  }
+  const uint32_t tokens = WindowTokens(run_);
+  absl::StatusOr<DatasetPtr<TokenWindow>> made =
+      documents == nullptr ? source.Windows(tokens, order->second)
+                           : source.Windows(tokens, order->second, *documents);
+  if (!made.ok()) return AtItsPlace(stated.location, made.status());
+  return made;
+}
+
 absl::StatusOr<DatasetPtr<TokenWindow>> ConfigSources::Windows(
     const Node& node, const PackingOptions* packing, uint64_t packed_tokens,
     const NodeHoldOut* hold_out, SelectionReader* reader) {
@@ -364,6 +387,10 @@ absl::StatusOr<DatasetPtr<TokenWindow>> ConfigSources::Windows(
         made, DeclaredWindows(node.location.key, node.tokens,
                               WindowTokens(run_), node.vocabulary));
   } else {
+    if (packing != nullptr && node.order_documents.has_value()) {
+      return AtItsPlace(node.order_documents->location,
+                        absl::InvalidArgumentError(DocumentOrderOfPacked()));
+    }
     source.data = Opened(node);
     source.location = source.data->path();
     const bool cuts_documents = packing != nullptr && run_.budget &&
@@ -374,6 +401,10 @@ absl::StatusOr<DatasetPtr<TokenWindow>> ConfigSources::Windows(
       PONIENTE_ASSIGN_OR_RETURN(made,
                                 Packed(*source.data, *packing, packed_tokens,
                                        source.documents.get()));
+    } else if (node.order_documents.has_value()) {
+      PONIENTE_ASSIGN_OR_RETURN(made,
+                                Ordered(*source.data, *node.order_documents,
+                                        source.documents.get(), reader));
     } else if (source.documents != nullptr) {
       PONIENTE_ASSIGN_OR_RETURN(
           made, source.data->Windows(WindowTokens(run_), *source.documents));

@@ -19,6 +19,8 @@
 #include "poniente/async_dataset.h"
 #include "poniente/catalog.h"
 #include "poniente/config.h"
+#include "poniente/score_order.h"
+#include "poniente/selection.h"
 #include "poniente/token_source.h"
 #include "poniente/token_window.h"
 
@@ -46,11 +48,11 @@ class ConfigSources {
   // another source. REQUIRES: Open() succeeded.
   const std::vector<std::string>& warnings() const { return warnings_; }
 
-  // Returns the windows of a leaf. `reader` reads the selection of documents,
-  // if the leaf has one. REQUIRES: Open() succeeded; the node is a leaf.
-  // `packing`: how its documents are packed, for windows of `packed_tokens`,
-  // one of the lengths; null if they are not. `hold_out`: what is held out of
-  // it; null if nothing is.
+  // Returns the windows of a leaf. `reader` reads the selection and the order
+  // of documents, if the leaf has them. REQUIRES: Open() succeeded; the node is
+  // a leaf. `packing`: how its documents are packed, for windows of
+  // `packed_tokens`, one of the lengths; null if they are not. `hold_out`: what
+  // is held out of it; null if nothing is.
   absl::StatusOr<DatasetPtr<TokenWindow>> Windows(const Node& node,
                                                   const PackingOptions* packing,
                                                   uint64_t packed_tokens,
@@ -80,6 +82,12 @@ class ConfigSources {
                                                  const PackingOptions& packing,
                                                  uint64_t tokens,
                                                  const Selection* documents);
+  // Returns windows of the documents in an order; null for all documents.
+  // Errors begin with the place of the order.
+  absl::StatusOr<DatasetPtr<TokenWindow>> Ordered(const TokenSource& source,
+                                                  const NodeOrder& stated,
+                                                  const Selection* documents,
+                                                  SelectionReader* reader);
   absl::StatusOr<std::shared_ptr<const TokenSource>> OpenFiles(
       const Node& node) const;
   const std::shared_ptr<const TokenSource>& Opened(const Node& node) const;
@@ -99,6 +107,8 @@ class ConfigSources {
   std::vector<uint64_t> packed_lengths_;
   // Of several lengths: the windows of each, by source, selection and options.
   std::map<std::string, std::vector<DatasetPtr<TokenWindow>>> packed_;
+  // The orders of documents: stages ask for the same ones again.
+  std::map<std::string, ScoreOrder> document_orders_;
   std::vector<std::string> warnings_;
   bool opens_later_ = false;  // whether stores open their files at first read
   // Tokens of the longest source, and its name in messages.

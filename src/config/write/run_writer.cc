@@ -219,9 +219,10 @@ class RunWriter {
   void AddShuffle(const Node& node, NodePosition at, Keys* keys) const {
     const NodeKind kind = Used(node).kind;
     const bool is_default = !node.shuffle.has_value();
-    if (is_default && (!is_resolved() || at == NodePosition::kOther ||
-                       kind == NodeKind::kFlat || kind == NodeKind::kMixture ||
-                       node.order.has_value())) {
+    if (is_default &&
+        (!is_resolved() || at == NodePosition::kOther ||
+         kind == NodeKind::kFlat || kind == NodeKind::kMixture ||
+         node.order.has_value() || node.order_documents.has_value())) {
       return;
     }
     const ShuffleOptions shuffle =
@@ -282,6 +283,9 @@ class RunWriter {
       keys->Add("hold_out", HoldOutText(*node.hold_out, is_resolved()));
     }
     if (node.documents) keys->Add("documents", Filter(*node.documents));
+    if (node.order_documents) {
+      keys->Add("order_documents", Order(*node.order_documents));
+    }
     if (node.filter) keys->Add("filter", Filter(*node.filter));
     if (node.order) keys->Add("order", Order(*node.order));
     if (node.slice) {

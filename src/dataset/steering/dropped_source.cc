@@ -125,7 +125,7 @@ class Thinning {
   // What lies below an order is taken out where it has none, so that the order
   // is made of what is left.
   absl::StatusOr<Tokens> Of(const Tokens& node, Names names) const {
-    if (!node->has_order() || IsFixedOrder(*node)) return Without(node, names);
+    if (IsSameInEachEpoch(*node)) return Without(node, names);
     const auto* const order =
         dynamic_cast<const IndexMapDataset<TokenWindow>*>(node.get());
     if (order == nullptr || !TakesAnyLength(order->recipe().kind())) {
@@ -148,14 +148,6 @@ class Thinning {
   }
 
  private:
-  // An order by score that is the same in all epochs.
-  static bool IsFixedOrder(const DatasetNode& node) {
-    const std::shared_ptr<const IndexMap> map = node.map();
-    const auto* const order = dynamic_cast<const OrderMap*>(map.get());
-    return order != nullptr && !order->has_buckets() &&
-           !node.children()[0].node->has_order();
-  }
-
   static absl::Status CheckServesEachOnce(const DatasetNode& node) {
     if (node.repeats_items()) {
       return absl::InvalidArgumentError(
@@ -242,6 +234,25 @@ absl::StatusOr<Tokens> Make(const MixtureDataset<TokenWindow>& mixture,
 bool TakesAnyLength(std::string_view kind) {
   return kind == "flat_mixture" || kind == "concat" || kind == "shuffle" ||
          kind == "era_shuffle" || kind == "block_shuffle";
+}
+
+bool IsSameInEachEpoch(const DatasetNode& node) {
+  if (!node.has_order()) return true;
+  const std::vector<NamedNode> children = node.children();
+  if (children.empty()) {
+    const PiecewiseItems* const pieces = PiecesOf(node);
+    return pieces != nullptr && !pieces->changes_with_epoch() &&
+           PackedItemsOf(node) == nullptr;
+  }
+  // A named child has a place of its own in the order of several.
+  if (children.size() > 1 || !children[0].name.empty()) return false;
+  const std::shared_ptr<const IndexMap> map = node.map();
+  const std::optional<NodeIdentity> identity = node.identity();
+  const auto* const order = dynamic_cast<const OrderMap*>(map.get());
+  const bool adds_none = order != nullptr
+                             ? !order->has_buckets()
+                             : identity.has_value() && !identity->is_order;
+  return adds_none && IsSameInEachEpoch(*children[0].node);
 }
 
 absl::StatusOr<std::vector<uint64_t>> DroppedItemsOf(const DatasetNode& leaf,

@@ -56,6 +56,11 @@ absl::StatusOr<DatasetPtr<TokenWindow>> WithoutItemsOfLeaves(
 // however many these are, in an order of their own.
 bool TakesAnyLength(std::string_view kind);
 
+// Returns whether the node serves the same items in the same order in each
+// epoch: it has no order, or only orders by score without buckets, of documents
+// or of items, below nodes of one child. Packed documents do not count.
+bool IsSameInEachEpoch(const DatasetNode& node);
+
 }  // namespace poniente::internal
 
 #endif  // PONIENTE_DATASET_STEERING_DROPPED_SOURCE_H_

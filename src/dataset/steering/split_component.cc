@@ -139,7 +139,7 @@ absl::Status CheckIsFixed(const DatasetNode& node) {
                      "the component"));
   }
   const std::vector<NamedNode> children = node.children();
-  if (!children.empty() && node.has_order() && !KeepsAllItems(node)) {
+  if (!children.empty() && !IsSameInEachEpoch(node) && !KeepsAllItems(node)) {
     return absl::InvalidArgumentError(absl::StrCat(
         "epochs of '", node.name(),
         "' have other items each; add the parts and retire the component"));
