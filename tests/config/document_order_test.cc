@@ -445,6 +445,38 @@ TEST_F(DocumentOrderTest, DroppedDocumentsAreServedNoMore) {
   }
 }
 
+TEST_F(DocumentOrderTest, AComponentIsSplitIntoPartsOfItsWindows) {
+  const std::string source =
+      "path = 's', order_documents = { scores = 'q.f32' }";
+  const Config config = Parsed(Head(absl::StrCat(
+      "steps = 300\njournal = 'run.journal'\nblock_size = 8\n[data.mixture]\n"
+      "a = { weight = 1, ",
+      source, ", take = 200 }\n")));
+  const auto loader = *config.OpenLoader();
+  for (int step = 0; step < 5; ++step) {
+    ASSERT_THAT(loader->NextBlocking(), IsOk());
+  }
+  const auto part = [&](const char* filter) {
+    return absl::StrCat("{ weight = 1, concat = [{ ", source,
+                        ", take = 200 }], filter = { fraction = 0.5", filter,
+                        " } }");
+  };
+  ASSERT_THAT(loader->Steer(RunChange::Split(
+                  "a", {{"x", part("")}, {"y", part(", invert = true")}})),
+              IsOk());
+  std::vector<ScoredIds> windows = SlowScoredWindows();
+  windows.resize(200);
+  std::set<ScoredIds> read;
+  while (loader->next_step() < 300) {
+    ASSERT_OK_AND_ASSIGN(const Batch batch, loader->NextBlocking());
+    for (size_t i = 0; i < batch.num_samples(); ++i) {
+      const auto row = batch.tokens<uint32_t>(i);
+      read.insert(ScoredIds(row.begin(), row.end()));
+    }
+  }
+  EXPECT_EQ(read, std::set<ScoredIds>(windows.begin(), windows.end()));
+}
+
 TEST_F(DocumentOrderTest, CppDescribesTheSame) {
   poniente::Run run = {
       .seed = 7, .batch_size = 4, .seq_len = kScoredWindow, .steps = 9};

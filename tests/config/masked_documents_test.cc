@@ -20,6 +20,7 @@
 #include "poniente/extend/piecewise_items.h"
 #include "poniente/journal.h"
 #include "poniente/loader.h"
+#include "poniente/token_store.h"
 #include "tests/config/small_stores.h"
 #include "tests/support/status_matchers.h"
 
@@ -207,6 +208,19 @@ TEST_F(MaskedDocumentsTest, AlsoThoseThatArePacked) {
 TEST_F(MaskedDocumentsTest, AlsoOfDatasetsThatAreNotReadInPlace) {
   // All documents are chosen, so that windows are those of all.
   ExpectOnlyThese(", documents = { fraction = 0.99 }");
+}
+
+TEST_F(MaskedDocumentsTest, AlsoOfDocumentsInAnOrder) {
+  const uint64_t documents =
+      (*TokenStore::Open(dir_.path("a")))->num_documents();
+  std::vector<float> scores;
+  for (uint64_t d = 0; d < documents; ++d) {
+    scores.push_back(static_cast<float>(d * 37 % 101));
+  }
+  std::ofstream(dir_.path("a.f32"), std::ios::binary)
+      .write(reinterpret_cast<const char*>(scores.data()),
+             static_cast<std::streamsize>(4 * documents));
+  ExpectOnlyThese(", order_documents = { scores = \"a.f32\", buckets = 4 }");
 }
 
 TEST_F(MaskedDocumentsTest, TheyComeWithOtherChanges) {

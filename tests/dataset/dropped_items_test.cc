@@ -394,6 +394,9 @@ TEST(DroppedItemsTest, NodesThatNumberTheirItemsAreRefusedByName) {
   EXPECT_THAT(error(*Order(Windows(20), order, {.buckets = 2})),
               StatusIs(kInvalid, HasSubstr("orders by score without buckets")));
   EXPECT_THAT(error(*Order(Windows(20), order)), IsOk());
+  EXPECT_THAT(error(*Take(*Order(Windows(20), order), 10)), IsOk());
+  EXPECT_THAT(error(*Take(*Order(Windows(20), order, {.buckets = 2}), 10)),
+              StatusIs(kInvalid, HasSubstr("'take' lies above it")));
   EXPECT_THAT(error(*Shuffle(Windows(20))), IsOk());
   EXPECT_THAT(error(*Take(Windows(20), 10)), IsOk());
 }

@@ -125,10 +125,11 @@ class Thinning {
   // What lies below an order is taken out where it has none, so that the order
   // is made of what is left.
   absl::StatusOr<Tokens> Of(const Tokens& node, Names names) const {
-    if (IsSameInEachEpoch(*node)) return Without(node, names);
+    if (!node->has_order()) return Without(node, names);
     const auto* const order =
         dynamic_cast<const IndexMapDataset<TokenWindow>*>(node.get());
     if (order == nullptr || !TakesAnyLength(order->recipe().kind())) {
+      if (IsSameInEachEpoch(*node)) return Without(node, names);
       return absl::InvalidArgumentError(absl::StrCat(
           "'", node->name(),
           "' lies above it, whose items are places of an order; "
@@ -244,15 +245,16 @@ bool IsSameInEachEpoch(const DatasetNode& node) {
     return pieces != nullptr && !pieces->changes_with_epoch() &&
            PackedItemsOf(node) == nullptr;
   }
-  // A named child has a place of its own in the order of several.
-  if (children.size() > 1 || !children[0].name.empty()) return false;
   const std::shared_ptr<const IndexMap> map = node.map();
   const std::optional<NodeIdentity> identity = node.identity();
   const auto* const order = dynamic_cast<const OrderMap*>(map.get());
   const bool adds_none = order != nullptr
                              ? !order->has_buckets()
                              : identity.has_value() && !identity->is_order;
-  return adds_none && IsSameInEachEpoch(*children[0].node);
+  return adds_none && std::all_of(children.begin(), children.end(),
+                                  [](const NamedNode& child) {
+                                    return IsSameInEachEpoch(*child.node);
+                                  });
 }
 
 absl::StatusOr<std::vector<uint64_t>> DroppedItemsOf(const DatasetNode& leaf,

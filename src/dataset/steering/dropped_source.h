@@ -57,8 +57,9 @@ absl::StatusOr<DatasetPtr<TokenWindow>> WithoutItemsOfLeaves(
 bool TakesAnyLength(std::string_view kind);
 
 // Returns whether the node serves the same items in the same order in each
-// epoch: it has no order, or only orders by score without buckets, of documents
-// or of items, below nodes of one child. Packed documents do not count.
+// epoch: neither it nor a node below it has an order, other than by scores
+// without buckets, of documents or of items. False for packed documents in an
+// order of their own.
 bool IsSameInEachEpoch(const DatasetNode& node);
 
 }  // namespace poniente::internal
