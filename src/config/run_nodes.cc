@@ -175,9 +175,8 @@ std::string HoldOutText(const NodeHoldOut& hold_out, bool all) {
 
 std::string DocumentOrderOfPacked() {
   return "cannot be combined with pack_documents, which seats documents by "
-         "their lengths: leave one of them out, or state pack_documents = "
-         "false "
-         "for this source";
+         "their lengths: leave one of them out, or state "
+         "pack_documents = false for this source";
 }
 
 LoaderOptions LoaderOptionsOf(const Run& run) {

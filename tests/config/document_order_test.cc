@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "poniente/catalog.h"
 #include "poniente/config.h"
 #include "poniente/dataset_tree.h"
 #include "poniente/extend/piecewise_items.h"
@@ -25,7 +26,9 @@
 #include "poniente/run.h"
 #include "poniente/run_trace.h"
 #include "poniente/score_file.h"
+#include "poniente/token_store.h"
 #include "poniente/token_store_writer.h"
+#include "poniente/transforms.h"
 #include "tests/support/status_matchers.h"
 #include "tests/support/temp_dir.h"
 
@@ -33,6 +36,7 @@ namespace poniente {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using testing::IsOk;
 using testing::kInvalid;
@@ -85,19 +89,13 @@ std::vector<ScoredIds> SlowScoredWindows(
 class DocumentOrderTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    TokenStoreWriterOptions options;
-    options.vocabulary = {"numbers", kScored * kScoredTokens};
-    ASSERT_OK_AND_ASSIGN(auto writer,
-                         TokenStoreWriter::Create(dir_.path("s"), options));
+    WriteDocuments("s", 0, kScored);
+    WriteDocuments("parts/a", 0, 120);
+    WriteDocuments("parts/b", 120, 121);
+    WriteDocuments("parts/c", 121, kScored);
+    ASSERT_THAT(StoreCatalog::Write(dir_.path("parts")), IsOk());
     std::vector<float> scores;
-    for (uint64_t d = 0; d < kScored; ++d) {
-      ScoredIds ids;
-      for (uint64_t t = 0; t < ScoredLength(d); ++t)
-        ids.push_back(ScoredId(d, t));
-      ASSERT_THAT(writer->AddDocument(ids, absl::StrCat("d", d)), IsOk());
-      scores.push_back(ScoreOf(d));
-    }
-    ASSERT_THAT(writer->Finish(), IsOk());
+    for (uint64_t d = 0; d < kScored; ++d) scores.push_back(ScoreOf(d));
     WriteScores("q.f32", scores);
     ASSERT_OK_AND_ASSIGN(const ScoreOrder order,
                          ScoreOrder::FromScores(scores));
@@ -105,6 +103,23 @@ class DocumentOrderTest : public ::testing::Test {
     scores.pop_back();
     WriteScores("short.f32", scores);
     testing::WriteFile(dir_.path("raw.bin"), std::string(600, 'r'));
+  }
+
+  void WriteDocuments(const std::string& name, uint64_t first, uint64_t end) {
+    std::filesystem::create_directories(
+        std::filesystem::path(dir_.path(name)).parent_path());
+    TokenStoreWriterOptions options;
+    options.vocabulary = {"numbers", kScored * kScoredTokens};
+    ASSERT_OK_AND_ASSIGN(auto writer,
+                         TokenStoreWriter::Create(dir_.path(name), options));
+    for (uint64_t d = first; d < end; ++d) {
+      ScoredIds ids;
+      for (uint64_t t = 0; t < ScoredLength(d); ++t) {
+        ids.push_back(ScoredId(d, t));
+      }
+      ASSERT_THAT(writer->AddDocument(ids, absl::StrCat("d", d)), IsOk());
+    }
+    ASSERT_THAT(writer->Finish(), IsOk());
   }
 
   void WriteScores(const std::string& name, const std::vector<float>& scores) {
@@ -158,12 +173,13 @@ class DocumentOrderTest : public ::testing::Test {
   // The source alone is read in its order, in each epoch. The run prints as
   // itself.
   void ExpectOrder(const std::string& source,
-                   const std::vector<ScoredIds>& windows) const {
+                   const std::vector<ScoredIds>& windows,
+                   const std::string& location = "s") const {
     SCOPED_TRACE(source);
     const uint64_t steps = windows.size() / 2;
     const Config config =
         Parsed(Head(absl::StrCat("steps = ", steps, "\n", source, "\n")));
-    EXPECT_EQ(config.sources()[0].location, dir_.path("s"));
+    EXPECT_EQ(config.sources()[0].location, dir_.path(location));
     const std::vector<ScoredIds> served = Served(config, steps);
     ASSERT_EQ(served.size(), 4 * steps);
     for (size_t i = 0; i < served.size(); ++i) {
@@ -201,6 +217,40 @@ TEST_F(DocumentOrderTest, TheRootReadsDocumentsByTheirScores) {
       "block_size = 1\n[data.mixture.a]\nweight = 1\npath = 's'\n"
       "order_documents = { scores = 'q.f32' }",
       SlowScoredWindows());
+}
+
+// The scores are of the documents of all stores.
+TEST_F(DocumentOrderTest, TheStoresOfACatalogueAreOneSource) {
+  const std::string order = "order_documents = { scores = 'q.f32' }";
+  ExpectOrder("path = 'parts'\n" + order, SlowScoredWindows(), "parts");
+  ExpectOrder(
+      "path = 'parts'\ndocuments = { scores = 'q.f32', at_least = 4 }\n" +
+          order,
+      SlowScoredWindows([](uint64_t d) { return ScoreOf(d) >= 4; }), "parts");
+}
+
+// Documents of 10 bytes each, of which the last is the end.
+TEST_F(DocumentOrderTest, FilesOfOtherProjectsHaveDocumentsToo) {
+  std::string bytes;
+  std::vector<float> scores;
+  for (int d = 0; d < 20; ++d) {
+    bytes += std::string(9, static_cast<char>('a' + d)) + "\n";
+    scores.push_back(static_cast<float>(-d));
+  }
+  testing::WriteFile(dir_.path("text.bin"), bytes);
+  WriteScores("t.f32", scores);
+  const Config config = Parsed(
+      "[data]\nbatch_size = 1\nseq_len = 10\nsteps = 20\npath = 'text.bin'\n"
+      "dtype = 'u8'\ndocument_end = 10\n"
+      "order_documents = { scores = 't.f32' }\n");
+  const auto loader = *config.OpenLoader();
+  for (char letter = 't'; letter >= 'a'; --letter) {
+    ASSERT_OK_AND_ASSIGN(const Batch batch, loader->NextBlocking());
+    ScoredIds expected(9, static_cast<uint32_t>(letter));
+    expected.push_back(10);
+    const auto row = batch.tokens<uint32_t>();
+    EXPECT_EQ(ScoredIds(row.begin(), row.end()), expected);
+  }
 }
 
 TEST_F(DocumentOrderTest, OnlyTheSelectedDocumentsAreInIt) {
@@ -302,10 +352,47 @@ TEST_F(DocumentOrderTest, BucketsOfWindowsAreShuffledInEachEpoch) {
     EXPECT_EQ(Parsed(config.ToToml()).dataset()->fingerprint(),
               config.dataset()->fingerprint());
   }
+  // A golden order: the first bucket of the root in both epochs.
+  const Config config = Parsed(
+      Head("steps = 200\npath = 's'\norder_documents = { scores = 'q.f32', "
+           "bucket_items = 12 }\n"));
+  const RunTrace trace(*config.dataset(), config.schedule());
+  std::vector<uint64_t> items;
+  for (uint64_t step = 0; step < 200; ++step) {
+    ASSERT_OK_AND_ASSIGN(const auto samples, trace.Resolve(step));
+    for (const SampleOrigin& sample : samples) items.push_back(sample.item);
+  }
+  const auto from = [&](uint64_t first) {
+    const auto begin = items.begin() + static_cast<ptrdiff_t>(first);
+    return std::vector<uint64_t>(begin, begin + 12);
+  };
+  EXPECT_THAT(from(0), ElementsAre(10, 6, 0, 3, 5, 9, 1, 11, 4, 7, 2, 8));
+  EXPECT_THAT(from(count), ElementsAre(4, 1, 8, 5, 11, 0, 7, 2, 6, 3, 9, 10));
   // A bucket of one window is shuffled with nothing.
   ExpectOrder(
       "path = 's'\norder_documents = { scores = 'q.f32', bucket_items = 1 }",
       windows);
+}
+
+TEST_F(DocumentOrderTest, IsTheTreeOfTheCombinators) {
+  const auto store = *TokenStore::Open(dir_.path("s"));
+  const ScoreOrder order = *OrderFile::Open(dir_.path("q.order"));
+  const Selection documents = *Selection::ByHash(kScored, 0.7, 3);
+  ASSERT_OK_AND_ASSIGN(auto tree,
+                       store->Windows(kScoredWindow, order, documents));
+  const uint64_t items = *tree->CurrentLength();
+  ASSERT_OK_AND_ASSIGN(
+      tree, Filter(std::move(tree), *Selection::ByHash(items, 0.9, 0)));
+  ASSERT_OK_AND_ASSIGN(tree, Slice(std::move(tree), 5, 100));
+  ASSERT_OK_AND_ASSIGN(tree, Take(std::move(tree), 60));
+  ASSERT_OK_AND_ASSIGN(tree, EraShuffle(std::move(tree), 15));
+  ASSERT_OK_AND_ASSIGN(tree, Repeat(std::move(tree), 2));
+  const Config config =
+      Parsed(Head("path = 's'\nrepeat = 2\ntake = 60\nslice = [5, 100]\n"
+                  "filter = { fraction = 0.9 }\n"
+                  "documents = { fraction = 0.7, seed = 3 }\n"
+                  "order_documents = { table = 'q.order', buckets = 4 }\n"));
+  EXPECT_EQ(config.dataset()->fingerprint(), tree->WithSeed(7)->fingerprint());
 }
 
 TEST_F(DocumentOrderTest, DocumentsAreFoundWhereTheyAreServed) {

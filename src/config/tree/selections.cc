@@ -110,4 +110,15 @@ absl::StatusOr<ScoreOrder> SelectionReader::Read(const NodeOrder& order) {
   return made;
 }
 
+absl::StatusOr<ScoreOrder> SelectionReader::ReadShared(const NodeOrder& order) {
+  const std::string key = absl::StrCat(
+      order.is_table ? "table" : "scores", " ", static_cast<int>(order.format),
+      " ", static_cast<int>(order.direction), " ", Located(order.path));
+  const auto found = shared_orders_.find(key);
+  if (found != shared_orders_.end()) return found->second;
+  absl::StatusOr<ScoreOrder> made = Read(order);
+  if (made.ok()) shared_orders_.emplace(key, *made);
+  return made;
+}
+
 }  // namespace poniente::internal

@@ -5,6 +5,7 @@
 #define PONIENTE_CONFIG_TREE_SELECTIONS_H_
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -27,6 +28,8 @@ class SelectionReader {
   // Returns the filter's selection from `size` items.
   absl::StatusOr<Selection> Read(const NodeFilter& filter, uint64_t size);
   absl::StatusOr<ScoreOrder> Read(const NodeOrder& order);
+  // Does the same, and keeps the order: nodes that ask for it again share it.
+  absl::StatusOr<ScoreOrder> ReadShared(const NodeOrder& order);
 
   // Names what states the thresholds that are read from now on, where it is not
   // the filter itself: "data.stages[1].thresholds.web". Empty: the filter.
@@ -52,6 +55,7 @@ class SelectionReader {
   std::string path_;  // of scores_
   ScoreFormat format_ = ScoreFormat::kAuto;
   Scores scores_;
+  std::map<std::string, ScoreOrder> shared_orders_;
   std::string threshold_key_;
   std::vector<ComputedThreshold> computed_;
 };

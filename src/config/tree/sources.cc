@@ -347,23 +347,27 @@ absl::StatusOr<std::shared_ptr<const Selection>> ConfigSources::DocumentsOf(
   return std::make_shared<const Selection>(*std::move(kept));
 }
 
-absl::StatusOr<DatasetPtr<TokenWindow>> ConfigSources::Ordered(
-    const TokenSource& source, const NodeOrder& stated,
-    const Selection* documents, SelectionReader* reader) {
-  const std::string key =
-      absl::StrCat(static_cast<int>(stated.direction), " ", stated.is_table,
-                   " ", static_cast<int>(stated.format), " ", stated.path);
-  auto order = document_orders_.find(key);
-  if (order == document_orders_.end()) {
-    PONIENTE_ASSIGN_OR_RETURN(ScoreOrder read, reader->Read(stated));
-    order = document_orders_.emplace(key, std::move(read)).first;
-  }
+absl::StatusOr<DatasetPtr<TokenWindow>> ConfigSources::Cut(
+    const Node& node, const TokenSource& source, const Selection* documents,
+    const NodeHoldOut* hold_out, SelectionReader* reader) {
   const uint32_t tokens = WindowTokens(run_);
-  absl::StatusOr<DatasetPtr<TokenWindow>> made =
-      documents == nullptr ? source.Windows(tokens, order->second)
-                           : source.Windows(tokens, order->second, *documents);
-  if (!made.ok()) return AtItsPlace(stated.location, made.status());
-  return made;
+  if (node.order_documents.has_value()) {
+    const NodeOrder& stated = *node.order_documents;
+    PONIENTE_ASSIGN_OR_RETURN(const ScoreOrder order,
+                              reader->ReadShared(stated));
+    absl::StatusOr<DatasetPtr<TokenWindow>> made =
+        documents == nullptr ? source.Windows(tokens, order)
+                             : source.Windows(tokens, order, *documents);
+    if (!made.ok()) return AtItsPlace(stated.location, made.status());
+    return made;
+  }
+  if (documents != nullptr) return source.Windows(tokens, *documents);
+  WindowRule rule = source.window_rule();
+  rule.keep_tail = false;  // samples of one length
+  rule.overlap = node.files.overlap.value_or(rule.overlap);
+  rule.across_shards = node.files.across_shards.value_or(rule.across_shards);
+  if (hold_out != nullptr) rule.overlap = 0;
+  return source.Windows(tokens, rule);
 }
 
 absl::StatusOr<DatasetPtr<TokenWindow>> ConfigSources::Windows(
@@ -401,22 +405,10 @@ absl::StatusOr<DatasetPtr<TokenWindow>> ConfigSources::Windows(
       PONIENTE_ASSIGN_OR_RETURN(made,
                                 Packed(*source.data, *packing, packed_tokens,
                                        source.documents.get()));
-    } else if (node.order_documents.has_value()) {
-      PONIENTE_ASSIGN_OR_RETURN(made,
-                                Ordered(*source.data, *node.order_documents,
-                                        source.documents.get(), reader));
-    } else if (source.documents != nullptr) {
-      PONIENTE_ASSIGN_OR_RETURN(
-          made, source.data->Windows(WindowTokens(run_), *source.documents));
     } else {
-      WindowRule rule = source.data->window_rule();
-      rule.keep_tail = false;  // samples of one length
-      rule.overlap = node.files.overlap.value_or(rule.overlap);
-      rule.across_shards =
-          node.files.across_shards.value_or(rule.across_shards);
-      if (hold_out != nullptr) rule.overlap = 0;
-      PONIENTE_ASSIGN_OR_RETURN(made,
-                                source.data->Windows(WindowTokens(run_), rule));
+      PONIENTE_ASSIGN_OR_RETURN(
+          made,
+          Cut(node, *source.data, source.documents.get(), hold_out, reader));
     }
   }
   const void* const key = KeyOf(*made);

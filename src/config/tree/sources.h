@@ -19,7 +19,6 @@
 #include "poniente/async_dataset.h"
 #include "poniente/catalog.h"
 #include "poniente/config.h"
-#include "poniente/score_order.h"
 #include "poniente/selection.h"
 #include "poniente/token_source.h"
 #include "poniente/token_window.h"
@@ -82,12 +81,13 @@ class ConfigSources {
                                                  const PackingOptions& packing,
                                                  uint64_t tokens,
                                                  const Selection* documents);
-  // Returns windows of the documents in an order; null for all documents.
-  // Errors begin with the place of the order.
-  absl::StatusOr<DatasetPtr<TokenWindow>> Ordered(const TokenSource& source,
-                                                  const NodeOrder& stated,
-                                                  const Selection* documents,
-                                                  SelectionReader* reader);
+  // Returns windows that are cut from documents end to end; null for all of
+  // them. Errors of an order of documents begin with its place.
+  absl::StatusOr<DatasetPtr<TokenWindow>> Cut(const Node& node,
+                                              const TokenSource& source,
+                                              const Selection* documents,
+                                              const NodeHoldOut* hold_out,
+                                              SelectionReader* reader);
   absl::StatusOr<std::shared_ptr<const TokenSource>> OpenFiles(
       const Node& node) const;
   const std::shared_ptr<const TokenSource>& Opened(const Node& node) const;
@@ -107,8 +107,6 @@ class ConfigSources {
   std::vector<uint64_t> packed_lengths_;
   // Of several lengths: the windows of each, by source, selection and options.
   std::map<std::string, std::vector<DatasetPtr<TokenWindow>>> packed_;
-  // The orders of documents: stages ask for the same ones again.
-  std::map<std::string, ScoreOrder> document_orders_;
   std::vector<std::string> warnings_;
   bool opens_later_ = false;  // whether stores open their files at first read
   // Tokens of the longest source, and its name in messages.
