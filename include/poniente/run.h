@@ -165,6 +165,9 @@ struct SourceFiles {
   // Tokens that windows share, 0 or 1. Unset: as the format's own project cuts.
   std::optional<uint32_t> overlap = std::nullopt;
   std::optional<bool> across_shards = std::nullopt;
+  // Whether the store may still be written by a writer that publishes
+  // (docs/growing.md); allowed with nothing else here.
+  bool growing = false;
 
   friend bool operator==(const SourceFiles&, const SourceFiles&) = default;
 };
@@ -314,6 +317,7 @@ struct Node {
   Node MaxEpochs(uint64_t epochs) const;
   // Of a source.
   Node Files(SourceFiles files) const;
+  Node Growing() const;
   Node Tokenizer(std::string tokenizer, uint64_t vocab_size) const;
   // Of a mixture.
   Node Settings(NodeMixture settings) const;

@@ -219,6 +219,12 @@ Node Node::Files(SourceFiles stated) const {
   return node;
 }
 
+Node Node::Growing() const {
+  Node node = *this;
+  node.files.growing = true;
+  return node;
+}
+
 Node Node::Tokenizer(std::string tokenizer, uint64_t vocab_size) const {
   Node node = *this;
   Vocabulary& stated = node.vocabulary.emplace();

@@ -121,9 +121,9 @@ absl::Status CheckInRange(const DatasetNode& node,
           "views of its components end with it"));
     }
     if (position.index < end) continue;
-    return absl::OutOfRangeError(absl::StrCat("index ", position.index, " of '",
-                                              node.name(), "', which has ", end,
-                                              " items"));
+    return absl::OutOfRangeError(absl::StrCat(
+        "index ", position.index, " of '", node.name(), "', which has ", end,
+        " items", node.length_now().is_final ? "" : " so far"));
   }
   return absl::OkStatus();
 }

@@ -56,7 +56,11 @@ std::vector<uint32_t> Places(const std::vector<NamedNode>& children,
 
 class Walk {
  public:
-  Walk(const DatasetNode& root, uint64_t samples) : top_(TopOf(root, samples)) {
+  Walk(const DatasetNode& root, uint64_t samples,
+       std::span<const std::string> grew)
+      : top_(TopOf(root, samples)),
+        grew_(grew),
+        may_grow_(!grew.empty() || !root.length_now().is_final) {
     const std::optional<NodeIdentity> top = top_.identity();
     if (top) past_.seed = top->seed;
   }
@@ -116,16 +120,45 @@ class Walk {
       const NamedNode& child = children[place];
       std::optional<IndexSpan> below = map->SpanBelow(place, span);
       if (!below) continue;
-      if (!hands_on) CountLength(*child.node, &below->last);
-      const uint64_t hash_below =
-          Visit(*child.node, *below,
-                {Below(path, child), names.infilled, names.infilled_end,
-                 JoinedPath(names.below_infilled, child.name)});
+      Names child_names = {Below(path, child), names.infilled,
+                           names.infilled_end,
+                           JoinedPath(names.below_infilled, child.name)};
+      uint64_t hash_below = 0;
+      if (Grows(*child.node, child_names.path)) {
+        hash_below = VisitGrowing(*child.node, child_names);
+      } else {
+        if (!hands_on) CountLength(*child.node, &below->last);
+        hash_below = Visit(*child.node, *below, std::move(child_names));
+      }
       if (own == uint64_t{0}) return hash_below;
       hash = Derive(hash, Tag("child"), std::string_view(child.name),
                     child.view, hash_below);
     }
     return hash;
+  }
+
+  bool Grows(const DatasetNode& node, const std::string& path) const {
+    if (!may_grow_) return false;
+    const std::vector<NamedNode> children = node.children();
+    if (children.empty()) {
+      return !node.length_now().is_final ||
+             std::find(grew_.begin(), grew_.end(), path) != grew_.end();
+    }
+    return std::any_of(children.begin(), children.end(),
+                       [&](const NamedNode& child) {
+                         return Grows(*child.node, Below(path, child));
+                       });
+  }
+
+  // Of a node with a leaf that grows, only the leaves are known.
+  uint64_t VisitGrowing(const DatasetNode& node, const Names& names) {
+    for (const NamedNode& child : node.children()) {
+      VisitGrowing(*child.node, {Below(names.path, child), names.infilled,
+                                 names.infilled_end,
+                                 JoinedPath(names.below_infilled, child.name)});
+    }
+    if (node.children().empty()) AddSource(node, names);
+    return Tag("grows").word();
   }
 
   uint64_t Own(const DatasetNode& node,
@@ -187,17 +220,20 @@ class Walk {
   }
 
   const DatasetNode& top_;
+  const std::span<const std::string> grew_;
+  const bool may_grow_;
   TreePast past_;
   bool is_known_ = true;
 };
 
 }  // namespace
 
-TreePast PastOf(const DatasetNode& root, uint64_t samples) {
+TreePast PastOf(const DatasetNode& root, uint64_t samples,
+                std::span<const std::string> grew) {
   const LengthState length = root.length_now();
   const uint64_t there = length.is_endless ? kMaxSamples : length.readable;
   const uint64_t read = std::min(samples, there);
-  return Walk(root, read).Run(root, read);
+  return Walk(root, read, grew).Run(root, read);
 }
 
 }  // namespace poniente::internal

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -65,7 +66,13 @@ struct TreePast {
 // other nodes (and finite mixtures below a mixture) are hashed whole, with
 // everything below them: they have shuffled everything, so there is no future
 // to leave out.
-TreePast PastOf(const DatasetNode& root, uint64_t samples);
+//
+// What lies above a leaf that grows, or has grown since, cannot be compared,
+// apart from the root: what it serves does not depend on how much of the leaf
+// is there. `grew`: paths of leaves that count as growing, because they grew
+// when a state was saved.
+TreePast PastOf(const DatasetNode& root, uint64_t samples,
+                std::span<const std::string> grew = {});
 
 }  // namespace poniente::internal
 

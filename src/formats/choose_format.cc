@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "formats/megatron/index_pair.h"
+#include "store/manifest/manifest.h"
 #include "util/one_line.h"
 #include "util/status_macros.h"
 
@@ -42,6 +43,13 @@ absl::Status NotRecognized(const FoundPath& found) {
         "'", found.path, "' has ", found.files.size(),
         " files, none of which matches '", found.glob, "' (it has ",
         NamesOf(found.files), "); state another pattern (glob)"));
+  }
+  if (found.is_folder && found.HasFile(kGrowthName)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "'", found.path,
+        "' is a token store that is still being written: state growing = true "
+        "in a configuration to read what it has, or wait until the pack has "
+        "ended"));
   }
   if (found.is_folder) {
     return absl::InvalidArgumentError(absl::StrCat(

@@ -103,12 +103,15 @@ class Loader::Core {
                           ? std::nullopt
                           : std::optional(WithLossWeights(options, run))),
           assembler(run.dataset, run.schedule,
-                    own_options ? *own_options : options, slots) {}
+                    own_options ? *own_options : options, slots),
+          grows(!run.dataset->length_now().is_final) {}
 
     const internal::SteeredRun run;
     // Unset: those of the loader, which are too large to be copied each time.
     const std::optional<LoaderOptions> own_options;
     const internal::BatchAssembler assembler;
+    // Whether lengths were not final when it was made.
+    const bool grows;
   };
   using EditionPtr = std::shared_ptr<const Edition>;
   EditionPtr Current() const {
@@ -235,6 +238,9 @@ class Loader::Core {
   void LetGo();
   class HeldBack;
   void Adopt(EditionPtr edition, uint64_t step);
+  // Once the lengths of an edition are final, goes on with one that knows where
+  // items lie in files; it serves the same.
+  void Settle(const EditionPtr& edition);
   absl::Status HeldError() const {
     return absl::ResourceExhaustedError(absl::StrCat(
         "the consumer holds ", slots_->num_held(),

@@ -262,6 +262,13 @@ void Loader::Core::Arrive(std::list<Fetch>::iterator fetch, Fetched fetched) {
   const auto now = LoaderCounters::Clock::now();
   // Its last owner may wait for threads: released without the lock.
   const EditionPtr edition = std::move(fetch->edition);
+  if (edition->grows) {
+    try {
+      Settle(edition);
+    } catch (const std::bad_alloc&) {
+      // The next fetch tries again.
+    }
+  }
   if (fetch->times.datasets != nullptr) {
     // The counters read it after the run has changed, too.
     fetch->times.datasets = {edition, fetch->times.datasets.get()};

@@ -217,6 +217,18 @@ void Loader::Core::Adopt(EditionPtr edition, uint64_t step) {
   PostCancelStale();
 }
 
+void Loader::Core::Settle(const EditionPtr& edition) {
+  if (!edition->run.dataset->length_now().is_final) return;
+  auto settled =
+      std::make_shared<const Edition>(edition->run, options_, slots_);
+  readers_.Add(settled->assembler.tree());
+  EditionPtr oldest;  // released without the lock
+  MutexLock lock(&mu_);
+  if (edition_ != edition) return;  // another thread, or a change, was sooner
+  oldest = std::exchange(edition_before_, std::move(edition_));
+  edition_ = std::move(settled);
+}
+
 absl::StatusOr<uint64_t> Loader::Core::SteerBy(std::string_view line,
                                                bool* is_late) {
   PONIENTE_ASSIGN_OR_RETURN(const JournalEntry entry, journal_.Check(line));

@@ -248,8 +248,11 @@ absl::StatusOr<std::unique_ptr<StoreBuilder>> Packing::OpenStore() {
     (*store)->WriteDirectly(outcome_.total_bytes * manifest.width());
   }
   if (store.ok() && job_.publishes) {
-    // Readers may come before the first document.
-    PONIENTE_ASSIGN_OR_RETURN(const StoreCheckpoint mark, (*store)->Mark());
+    // Readers may come before the first document, and stay if this run is
+    // killed before its first checkpoint.
+    PONIENTE_ASSIGN_OR_RETURN(StoreCheckpoint mark, (*store)->Mark());
+    mark.caller = EncodePackState(job_.work, begin_);
+    PONIENTE_RETURN_IF_ERROR((*store)->Save(mark));
     PONIENTE_RETURN_IF_ERROR((*store)->Publish(mark));
   }
   return store;

@@ -56,6 +56,7 @@ constexpr ConfigKey kKeys[] = {
 {kNode, "loss_mask", "string or table", "", "none", "with `path` or `hf_name`: the [loss mask](formats.md#loss-masks) of files of another project, which says which tokens have loss: its path, or a table; token stores have their own"},
 {kNode, "overlap", "0 or 1", "tokens", "0", "with `path` or `hf_name`: tokens that a window shares with the next; 1 with windows of L + 1 tokens gives every token as a label once"},
 {kNode, "across_shards", "boolean", "", "as the [format's project](formats.md) cuts", "with `path` or `hf_name`: windows reach from one file into the next; if false, each file is cut by itself"},
+{kNode, "growing", "boolean", "", "false", "with `path`: the store may still be written, by `pack --growing` ([growing.md](growing.md))"},
 {kNode, "tokenizer", "string", "", "unknown: mixes with any", "the tokenizer's name; with `tokens`, or with `path` or `hf_name` if the files do not name it"},
 {kNode, "vocab_size", "integer, 1 to 2^32", "ids", "required with `tokenizer`", "with `tokenizer`: every id is below this"},
 {kNode, "pack_documents", "boolean or table", "", "as the node above, else false", "of a source, or of all sources below: each document is kept whole and packed with others into windows, with little padding ([packing.md](packing.md)); if false, windows are cut from the documents end to end"},

@@ -95,6 +95,7 @@ SourceFiles ParseFiles(TableReader& table) {
     files.overlap = static_cast<uint32_t>(*overlap);
   }
   files.across_shards = table.Bool("across_shards");
+  files.growing = table.Bool("growing").value_or(false);
   return files;
 }
 

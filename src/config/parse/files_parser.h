@@ -16,7 +16,7 @@ namespace poniente::internal {
 std::optional<Vocabulary> ParseVocabulary(TableReader& table);
 
 // Reads format, dtype, column, glob, document_end or document_begin,
-// loss_mask, overlap, across_shards.
+// loss_mask, overlap, across_shards, growing.
 SourceFiles ParseFiles(TableReader& table);
 
 }  // namespace poniente::internal

@@ -223,6 +223,28 @@ void ParseShuffle(TableReader& node, Node* spec) {
   }
 }
 
+// What needs all documents or windows of a source, or other files.
+void CheckGrowing(TableReader& node, const Node& spec) {
+  if (!spec.files.growing) return;
+  if (spec.kind != NodeKind::kStore) {
+    node.Error("growing", "is allowed only with path");
+    return;
+  }
+  const bool is_packed =
+      spec.pack_documents.has_value() && spec.pack_documents->is_packed;
+  for (const char* const key :
+       {"format", "dtype", "column", "glob", "document_end", "document_begin",
+        "loss_mask", "overlap", "across_shards", "tokenizer", "pack_documents",
+        "hold_out", "documents", "order_documents", "filter", "order"}) {
+    if (!node.Has(key)) continue;
+    if (std::string_view(key) == "pack_documents" && !is_packed) continue;
+    node.Error(key,
+               "cannot be combined with growing: the windows of a store that "
+               "is being written are cut from its documents as they come; "
+               "leave it out, or wait until the store is complete");
+  }
+}
+
 }  // namespace
 
 void ParseModifiers(TableReader& node, Node* spec) {
@@ -263,6 +285,7 @@ void ParseModifiers(TableReader& node, Node* spec) {
   spec->take = node.Unsigned("take", 1, kMaxSamples);
   spec->repeat = node.Unsigned("repeat", 1, kMaxSamples);
   ParseShuffle(node, spec);
+  CheckGrowing(node, *spec);
 }
 
 }  // namespace poniente::internal

@@ -81,6 +81,12 @@ class GraphBuilder {
         PONIENTE_ASSIGN_OR_RETURN(
             const Tokens made,
             BuildNode(child, NodePosition::kComponent, nullptr));
+        if (!made->length_now().is_final) {
+          return absl::InvalidArgumentError(absl::StrCat(
+              ToString(child.location),
+              " is still being written, so weights cannot follow from sizes: "
+              "state another weight_rule, or wait until it is complete"));
+        }
         items.push_back(made->CurrentLength());
       }
       packing_ = nullptr;
@@ -131,6 +137,7 @@ class GraphBuilder {
                                    [](const Node& child) {
                                      return child.max_epochs.has_value();
                                    }));
+    // What grows may turn out too short.
     const std::optional<uint64_t> length = dataset->CurrentLength();
     if (!has_own_end && length.has_value() && schedule_->samples() > *length) {
       PONIENTE_ASSIGN_OR_RETURN(dataset, Repeat(std::move(dataset)));
@@ -160,6 +167,10 @@ class GraphBuilder {
                       &selections_, &located_);
     }
     if (made.ok()) made = ShuffledIfAsked(*std::move(made), node, at);
+    if (made.ok()) {
+      const absl::Status grows = CheckGrowth(**made);
+      if (!grows.ok()) made = grows;
+    }
     if (!made.ok() && !located_) {
       located_ = true;  // nodes above stand elsewhere: keep the innermost place
       return Prepend(made.status(),
@@ -406,7 +417,7 @@ class GraphBuilder {
                              const Node& child,
                              const AsyncDataset<TokenWindow>& made) {
     if (!IsDrawn(mixture, child, StagesOf(mixture, at)) ||
-        made.CurrentLength() != uint64_t{0}) {
+        made.length_now() != LengthState::Final(0)) {
       return absl::OkStatus();
     }
     located_ = true;

@@ -36,6 +36,13 @@ bool IsShuffled(const std::optional<ShuffleOptions>& shuffle) {
 absl::StatusOr<Tokens> Modified(Tokens made, const Node& node,
                                 const RunBudget* cut,
                                 SelectionReader* selections, bool* located) {
+  if ((node.filter.has_value() || node.order.has_value()) &&
+      !made->length_now().is_final) {
+    return absl::InvalidArgumentError(
+        "holds a store that is still being written, so its items cannot be "
+        "filtered or put into an order yet: leave filter and order out, or "
+        "wait until the store is complete");
+  }
   if (node.filter.has_value()) {
     const std::optional<uint64_t> length = made->CurrentLength();
     if (!length.has_value()) {
@@ -96,6 +103,20 @@ absl::StatusOr<Tokens> ShuffledIfAsked(Tokens made, const Node& node,
   }
   return Shuffled(node.shuffle.value_or(ShuffleOptions::Full()),
                   std::move(made), std::nullopt);
+}
+
+absl::Status CheckGrowth(const DatasetNode& made) {
+  if (made.length_now().is_final || made.children().empty() ||
+      made.map() != nullptr) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      "holds a store that is still being written, but its order follows from "
+      "the final length: state era_shuffle, or shuffle = false, for the store "
+      "and for all nodes above it that shuffle; a mixture of such stores has "
+      "one sequence length, stop = \"restart\", weights that do not follow "
+      "from "
+      "sizes, and for these stores no max_epochs and no thresholds");
 }
 
 }  // namespace poniente::internal

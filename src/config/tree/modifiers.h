@@ -33,6 +33,10 @@ absl::StatusOr<DatasetPtr<TokenWindow>> Modified(DatasetPtr<TokenWindow> made,
 absl::StatusOr<DatasetPtr<TokenWindow>> ShuffledIfAsked(
     DatasetPtr<TokenWindow> made, const Node& node, NodePosition at);
 
+// Returns InvalidArgument if a store below the node still grows, and no item of
+// the node can be read before it is complete. REQUIRES: the nodes below are OK.
+absl::Status CheckGrowth(const DatasetNode& made);
+
 }  // namespace poniente::internal
 
 #endif  // PONIENTE_CONFIG_TREE_MODIFIERS_H_

@@ -38,6 +38,7 @@ std::string SourceKeyOf(const Node& node) {
   std::string key = absl::StrCat(node.path, "\n", node.hub_name, "\n",
                                  node.hub_config, "\n", node.hub_split, "\n");
   absl::StrAppend(&key, files.format, "\n", files.column, "\n", files.glob);
+  if (files.growing) absl::StrAppend(&key, "\ngrowing");
   if (files.dtype) {
     absl::StrAppend(&key, "\nas ", static_cast<int>(*files.dtype));
   }
@@ -160,7 +161,15 @@ std::string ConfigSources::Located(const std::string& path) const {
 }
 
 absl::StatusOr<std::shared_ptr<const TokenSource>> ConfigSources::OpenFiles(
-    const Node& node) const {
+    const Node& node, std::shared_ptr<const GrowingStore>* growing) const {
+  if (node.files.growing) {
+    PONIENTE_ASSIGN_OR_RETURN(
+        std::shared_ptr<const GrowingStore> store,
+        GrowingStore::Open(Located(node.path), {.io = run_.io}));
+    const std::shared_ptr<const GrowingStore::State> now = store->Now();
+    if (!now->is_final) *growing = std::move(store);
+    return now->source;
+  }
   TokenSourceOptions options;
   options.io = run_.io;
   options.format = node.files.format;
@@ -231,8 +240,9 @@ absl::Status ConfigSources::OpenBelow(const Node& root) {
   opens_later_ = files.size() > kMaxHeld;
   std::vector<absl::Status> statuses(files.size());
   std::vector<std::shared_ptr<const TokenSource>> sources(files.size());
+  std::vector<std::shared_ptr<const GrowingStore>> growing(files.size());
   InParallel(files.size(), [&](size_t i) {
-    auto opened = OpenFiles(*files[i]);
+    auto opened = OpenFiles(*files[i], &growing[i]);
     if (opened.ok()) {
       sources[i] = *std::move(opened);
     } else {
@@ -242,6 +252,14 @@ absl::Status ConfigSources::OpenBelow(const Node& root) {
   PONIENTE_RETURN_IF_ERROR(JoinErrors(statuses));
   for (size_t i = 0; i < files.size(); ++i) {
     opened_[SourceKeyOf(*files[i])] = std::move(sources[i]);
+    if (growing[i] != nullptr) {
+      warnings_.push_back(absl::StrCat(ToString(files[i]->location),
+                                       " is still being written: plans and "
+                                       "counts are of the ",
+                                       Opened(*files[i])->num_tokens(),
+                                       " tokens that are there now"));
+      growing_[SourceKeyOf(*files[i])] = std::move(growing[i]);
+    }
   }
   WarnOfLibraries(files);
   return absl::OkStatus();
@@ -263,8 +281,9 @@ void ConfigSources::FindLongest(const Node& node, bool is_packed) {
   }
   for (const Node& child : node.children) FindLongest(child, is_packed);
   if (!IsSource(node)) return;
+  const bool is_known = !is_packed && Growing(node) == nullptr;
   const uint64_t tokens =
-      is_packed && IsFiles(node) ? UINT64_MAX : TokensOf(node);
+      is_known || !IsFiles(node) ? TokensOf(node) : UINT64_MAX;
   if (!longest_.empty() && tokens <= most_tokens_) return;
   most_tokens_ = tokens;
   longest_ = IsFiles(node) ? absl::StrCat("'", Opened(node)->path(), "'")
@@ -292,6 +311,26 @@ uint64_t ConfigSources::TokensOf(const Node& node) const {
     return TokensOfDataset(run_, *node.dataset).value_or(UINT64_MAX);
   }
   return Opened(node)->num_tokens();
+}
+
+std::shared_ptr<const GrowingStore> ConfigSources::Growing(
+    const Node& node) const {
+  if (!node.files.growing) return nullptr;
+  const auto found = growing_.find(SourceKeyOf(node));
+  return found == growing_.end() ? nullptr : found->second;
+}
+
+// What parsers see only where the node itself states it.
+absl::Status ConfigSources::CheckGrowing(const PackingOptions* packing,
+                                         const NodeHoldOut* hold_out) const {
+  const char* what = nullptr;
+  if (packing != nullptr) what = "its documents cannot be packed";
+  if (hold_out != nullptr) what = "nothing can be held out of it";
+  if (run_.budget.has_value()) what = "a budget cannot cut it";
+  if (what == nullptr) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("is still being written, so ", what,
+                   ": wait until it is complete, or leave this out for it"));
 }
 
 absl::StatusOr<DatasetPtr<TokenWindow>> ConfigSources::Packed(
@@ -397,6 +436,14 @@ absl::StatusOr<DatasetPtr<TokenWindow>> ConfigSources::Windows(
     }
     source.data = Opened(node);
     source.location = source.data->path();
+    const std::shared_ptr<const GrowingStore> growing = Growing(node);
+    if (growing != nullptr) {
+      PONIENTE_RETURN_IF_ERROR(CheckGrowing(packing, hold_out));
+      PONIENTE_ASSIGN_OR_RETURN(made,
+                                WindowsOfGrowing(growing, WindowTokens(run_)));
+      leaves_[KeyOf(*made)] = std::move(source);
+      return made;
+    }
     const bool cuts_documents = packing != nullptr && run_.budget &&
                                 run_.budget->experiment < run_.budget->target;
     PONIENTE_ASSIGN_OR_RETURN(

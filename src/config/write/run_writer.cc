@@ -332,6 +332,7 @@ class RunWriter {
     if (files.overlap) keys->Add("overlap", *files.overlap);
     if (files.across_shards)
       keys->Add("across_shards", Boolean(*files.across_shards));
+    if (files.growing) keys->Add("growing", Boolean(true));
     AddVocabulary(node, keys);
   }
 

@@ -25,6 +25,12 @@ absl::StatusOr<OpenedComponent> OpenAdded(const std::string& mixture,
         component.dataset == nullptr ? "no dataset"
                                      : absl::StrCat("'", component.name, "'")));
   }
+  if (!component.dataset->length_now().is_final) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "'", text.name,
+        "' is still being written, so the journal cannot say what its data is: "
+        "add it when it is complete, or begin the run with it, at weight 0"));
+  }
   const uint64_t print = component.dataset->fingerprint();
   if (text.fingerprint == 0 || text.fingerprint == print) return opened;
   return absl::FailedPreconditionError(absl::StrCat(

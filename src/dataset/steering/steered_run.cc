@@ -230,6 +230,20 @@ absl::Status CheckEnd(const SteeredRun& before, const SteeredRun& run,
       "(stop_rule = \"restart\")"));
 }
 
+// What can be read while a source grows must not have to wait for its end.
+absl::Status CheckGrowth(const SteeredRun& before, const SteeredRun& run,
+                         const JournalEntry& entry) {
+  if (run.dataset->length_now().is_final || run.dataset->map() != nullptr ||
+      before.dataset->map() == nullptr) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      LabelOf(entry),
+      ": a source that it changes is still being written, and the change needs "
+      "all of it: wait until it is complete, or give the component a weight of "
+      "0"));
+}
+
 // Puts what fills documents in the middle above the changed mixture again, also
 // for sources that were added.
 absl::StatusOr<Tokens> Infilled(const InfilledDataset& infilled, Tokens changed,
@@ -364,6 +378,7 @@ absl::StatusOr<SteeredRun> Steered(SteeredRun run,
       }
     }
     PONIENTE_RETURN_IF_ERROR(CheckEnd(before, run, first));
+    PONIENTE_RETURN_IF_ERROR(CheckGrowth(before, run, first));
     entries = entries.subspan(count);
   }
   return run;

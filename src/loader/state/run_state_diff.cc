@@ -361,8 +361,13 @@ absl::Status CheckGoesOn(const RunState& saved, const DatasetNode& root,
   now.changes_hash = saved.changes_hash;
   // Different batch sizes are reported separately, so compare the trees at the
   // same sample.
-  if (now.sample != saved.sample) {
-    now.tree = PastOf(root, saved.sample);
+  // What grew then may be complete now.
+  std::vector<std::string> grew;
+  for (const PastSource& source : saved.tree.sources) {
+    if (!source.fingerprint) grew.push_back(source.path);
+  }
+  if (now.sample != saved.sample || !grew.empty()) {
+    now.tree = PastOf(root, saved.sample, grew);
     now.shares.clear();
     if (now.tree.weights) now.shares = SharesAt(root, saved.sample - 1);
   }

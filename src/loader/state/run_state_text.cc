@@ -2,6 +2,7 @@
 // Prints and parses the text of a RunState. The parser prints its result again
 // and compares, so it accepts only texts that were printed: no line may be
 // missing, repeated or misplaced, and the checksum must match.
+#include <algorithm>
 #include <span>
 #include <utility>
 
@@ -26,6 +27,8 @@ constexpr uint64_t kFormat = 3;
 // shares would, they are left out.
 constexpr size_t kMaxSourceBytes = 400;
 constexpr size_t kMaxShareBytes = 400;
+// Sources that grow have to be known by their names.
+constexpr size_t kMaxGrowingBytes = size_t{1} << 19;
 // Much more than any text that is printed.
 constexpr size_t kMaxTextBytes = size_t{1} << 20;
 
@@ -241,7 +244,10 @@ std::string PrintRunState(RunState state) {
   }
   if (state.grouped_sources == 0) {
     const std::string lines = SourceLines(tree.sources);
-    if (lines.size() <= kMaxSourceBytes) {
+    const bool grows = std::any_of(
+        tree.sources.begin(), tree.sources.end(),
+        [](const PastSource& source) { return !source.fingerprint; });
+    if (lines.size() <= (grows ? kMaxGrowingBytes : kMaxSourceBytes)) {
       absl::StrAppend(&text, lines);
     } else {
       state.grouped_sources = tree.sources.size();

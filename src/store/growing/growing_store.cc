@@ -84,7 +84,7 @@ absl::Status GrowingStore::OtherStore() const {
 absl::StatusOr<GrowingStore::State> GrowingStore::LookAtCommitted() const {
   PONIENTE_ASSIGN_OR_RETURN(const std::shared_ptr<const TokenStore> store,
                             TokenStore::Open(path_, options_));
-  if (grown_ != nullptr) {
+  if (HasRead()) {
     const uint64_t generation = TokenStoreAccess::Manifest(*store).generation;
     PONIENTE_ASSIGN_OR_RETURN(
         const FileNumber tokens,
@@ -102,18 +102,23 @@ absl::StatusOr<GrowingStore::State> GrowingStore::LookAtGrowth(
     const std::string& text) {
   absl::StatusOr<StoreManifest> growth = ParseGrowth(text);
   if (!growth.ok()) return Prepend(growth.status(), GrowthPath(path_));
-  if (grown_ != nullptr && growth->generation != growth_.generation) {
+  if (HasRead() && growth->generation != growth_.generation) {
     return OtherStore();
   }
   if (grown_ == nullptr || *growth != growth_) {
-    PONIENTE_ASSIGN_OR_RETURN(std::shared_ptr<const GrownTokens> grown,
-                              GrownTokens::Open(path_, *growth, options_.io));
-    if (grown_ != nullptr && (grown->tokens_file() != grown_->tokens_file() ||
-                              grown->num_tokens() < grown_->num_tokens())) {
+    absl::StatusOr<std::shared_ptr<const GrownTokens>> grown =
+        GrownTokens::Open(path_, *growth, options_.io);
+    if (absl::IsNotFound(grown.status())) {
+      return absl::FailedPreconditionError(absl::StrCat(
+          "'", path_, "' is being begun anew at this moment: try again"));
+    }
+    PONIENTE_RETURN_IF_ERROR(grown.status());
+    if (HasRead() && ((*grown)->tokens_file() != grown_->tokens_file() ||
+                      (*grown)->num_tokens() < grown_->num_tokens())) {
       return OtherStore();
     }
     growth_ = *std::move(growth);
-    grown_ = std::move(grown);
+    grown_ = *std::move(grown);
     writer_seen_ = Clock::now();
   }
   return State{grown_, grown_->num_checked(), /*is_final=*/false};

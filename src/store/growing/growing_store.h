@@ -78,6 +78,8 @@ class GrowingStore {
   absl::StatusOr<State> LookAtGrowth(const std::string& text);
   absl::StatusOr<State> LookAtCommitted() const;
   absl::Status OtherStore() const;
+  // Returns whether something may have been read of what grows.
+  bool HasRead() const { return grown_ != nullptr && grown_->num_tokens() > 0; }
   // Runs on the thread.
   void Follow();
   // Returns FailedPrecondition if the store has had no writer for long.

@@ -1,0 +1,369 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs over stores that are still being written: every batch is that of a run
+// over the finished stores, and a run that stops in between goes on with it.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <random>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "poniente/config.h"
+#include "poniente/loader.h"
+#include "poniente/run.h"
+#include "poniente/token_store_writer.h"
+#include "tests/support/status_matchers.h"
+#include "tests/support/temp_dir.h"
+#include "tests/support/test_seed.h"
+
+namespace poniente {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using testing::IsOk;
+using testing::kInvalid;
+using testing::StatusIs;
+
+TokenStoreWriterOptions GrowingOptions() {
+  TokenStoreWriterOptions options;
+  options.vocabulary = {"t", 60000};
+  options.publishes = true;
+  return options;
+}
+
+// Writes documents of a store one after the other.
+class GrowingWriter {
+ public:
+  GrowingWriter(const std::string& path, uint64_t seed, uint64_t documents)
+      : writer_(*TokenStoreWriter::Create(path, GrowingOptions())),
+        random_(seed),
+        left_(documents) {}
+
+  bool IsDone() const { return left_ == 0; }
+  // Writes and publishes some documents; finishes behind the last.
+  void GoOn(uint64_t most) {
+    for (uint64_t i = 0; i < most && left_ > 0; ++i, --left_) {
+      std::vector<uint32_t> ids(random_() % 400);
+      for (uint32_t& id : ids) id = static_cast<uint32_t>(random_() % 60000);
+      ASSERT_THAT(writer_->AddDocument(ids, absl::StrCat("d", left_)), IsOk());
+    }
+    if (left_ > 0) {
+      ASSERT_THAT(writer_->Publish(), IsOk());
+    } else {
+      ASSERT_THAT(writer_->Finish(), IsOk());
+    }
+  }
+
+ private:
+  const std::unique_ptr<TokenStoreWriter> writer_;
+  std::mt19937_64 random_;
+  uint64_t left_;
+};
+
+constexpr uint64_t kGrowingDocuments = 400;
+
+class GrowingRunTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    for (const char* name : {"w", "x", "done"}) {
+      GrowingWriter(Whole(name), SeedOf(name), kGrowingDocuments)
+          .GoOn(kGrowingDocuments);
+    }
+    std::filesystem::copy(Whole("done"), dir_.path("done"));
+  }
+
+  static uint64_t SeedOf(const std::string& name) {
+    return static_cast<uint64_t>(name[0]);
+  }
+  std::string Whole(const std::string& name) const {
+    return dir_.path("whole-" + name);
+  }
+  std::unique_ptr<GrowingWriter> Begin(const std::string& name) const {
+    std::filesystem::remove_all(dir_.path(name));
+    return std::make_unique<GrowingWriter>(dir_.path(name), SeedOf(name),
+                                           kGrowingDocuments);
+  }
+
+  absl::StatusOr<Config> Load(const std::string& tree) const {
+    return Config::Parse(absl::StrCat(kHead, tree), "t.toml", dir_.path());
+  }
+  // The same over stores that are complete.
+  absl::StatusOr<Config> LoadWhole(const std::string& tree) const {
+    return Load(absl::StrReplaceAll(
+        tree, {{"\"w\"", "\"whole-w\""}, {"\"x\"", "\"whole-x\""}}));
+  }
+
+  static std::unique_ptr<Loader> Open(const Config& config, uint32_t rank = 0,
+                                      uint32_t ranks = 1) {
+    LoaderOptions options = config.loader_options();
+    options.rank = rank;
+    options.ranks = ranks;
+    options.warning_sink = [](std::string_view) {};
+    options.log_sink = [](std::string_view) {};
+    auto loader = config.OpenLoader(options);
+    EXPECT_THAT(loader, IsOk());
+    return *std::move(loader);
+  }
+
+  static void ExpectSameBatch(const Batch& got, const Batch& want) {
+    ASSERT_EQ(got.step(), want.step());
+    ASSERT_EQ(got.num_samples(), want.num_samples());
+    SCOPED_TRACE(absl::StrCat("step ", got.step()));
+    const auto same = [](const auto& a, const auto& b) {
+      EXPECT_TRUE(std::equal(a.begin(), a.end(), b.begin(), b.end()));
+    };
+    same(got.tokens<int32_t>(), want.tokens<int32_t>());
+    same(got.labels<int32_t>(), want.labels<int32_t>());
+    same(got.document_ids(), want.document_ids());
+    same(got.loss_mask(), want.loss_mask());
+    same(got.positions(), want.positions());
+    for (size_t i = 0; i < got.num_samples(); ++i) {
+      EXPECT_EQ(got.source(i), want.source(i));
+      EXPECT_EQ(got.provenance(i).item, want.provenance(i).item);
+      EXPECT_EQ(got.provenance(i).epoch, want.provenance(i).epoch);
+    }
+  }
+
+  static constexpr char kHead[] = R"(
+[runtime]
+tensors = ["labels", "document_ids", "loss_mask", "positions"]
+prefetch_batches = 3
+token_type = "i32"
+[data]
+seed = 3
+steps = 700
+batch_size = 8
+seq_len = 32
+)";
+  testing::TempDir dir_;
+};
+
+constexpr char kGrowingMixture[] = R"(
+block_size = 32
+[data.mixture]
+w = { weight = 0.5, path = "w", growing = true, era_shuffle = 40 }
+x = { weight = 0.2, path = "x", growing = true, shuffle = false }
+done = { weight = 0.3, path = "done" }
+[[data.stages]]
+start_step = 100
+weights = { w = 0.2, x = 0.6, done = 0.2 }
+)";
+
+const std::vector<std::string>& GrowingTrees() {
+  static const auto* const trees = new std::vector<std::string>{
+      kGrowingMixture, "path = \"w\"\ngrowing = true\nera_shuffle = 25\n",
+      "path = \"w\"\ngrowing = true\nshuffle = false\n",
+      R"(
+block_size = 32
+[data.mixture]
+done = { weight = 1, path = "done" }
+[data.mixture.deep]
+weight = 2
+block_size = 16
+[data.mixture.deep.mixture]
+w = { weight = 1, path = "w", growing = true, era_shuffle = 10 }
+x = { weight = 1, path = "x", growing = true, era_shuffle = 30, take = 500 }
+)"};
+  return *trees;
+}
+
+TEST_F(GrowingRunTest, BatchesAreThoseOfTheFinishedStores) {
+  std::mt19937_64 random(testing::TestSeed(5));
+  for (const std::string& tree : GrowingTrees()) {
+    SCOPED_TRACE(tree);
+    ASSERT_OK_AND_ASSIGN(const Config whole, LoadWhole(tree));
+    const auto want = Open(whole);
+    const auto w = Begin("w");
+    const auto x = Begin("x");
+    auto config = Load(tree);
+    ASSERT_THAT(config, IsOk());
+    EXPECT_EQ(config->warnings().empty(), false);
+    std::vector<std::unique_ptr<Loader>> loaders;
+    loaders.push_back(Open(*config));
+    std::thread writes([&w = *w, &x = *x, seed = random()] {
+      std::mt19937_64 own(seed);
+      while (!w.IsDone() || !x.IsDone()) {
+        GrowingWriter& next =
+            x.IsDone() || (own() % 2 == 0 && !w.IsDone()) ? w : x;
+        next.GoOn(1 + own() % 40);
+        std::this_thread::sleep_for(std::chrono::milliseconds(own() % 20));
+      }
+    });
+    for (uint64_t step = 0; step < 700; ++step) {
+      if (random() % 60 == 0) {
+        // Stops, and goes on with as many ranks as it happens.
+        const std::string state = loaders[0]->State();
+        loaders.clear();
+        config = Load(tree);
+        ASSERT_THAT(config, IsOk());
+        const auto ranks = static_cast<uint32_t>(random() % 2 == 0 ? 1 : 2);
+        for (uint32_t r = 0; r < ranks; ++r) {
+          loaders.push_back(Open(*config, r, ranks));
+          ASSERT_THAT(loaders.back()->Resume(state), IsOk());
+        }
+        // The same after the end.
+        ASSERT_THAT(want->Resume(state), IsOk());
+      }
+      auto expected = want->NextBlocking();
+      ASSERT_THAT(expected, IsOk());
+      if (loaders.size() == 1) {
+        auto batch = loaders[0]->NextBlocking();
+        ASSERT_THAT(batch, IsOk());
+        ExpectSameBatch(*batch, *expected);
+        continue;
+      }
+      for (uint32_t r = 0; r < 2; ++r) {
+        auto batch = loaders[r]->NextBlocking();
+        ASSERT_THAT(batch, IsOk());
+        ASSERT_EQ(batch->num_samples(), 4u);
+        for (size_t i = 0; i < 4; ++i) {
+          const auto got = batch->tokens<int32_t>(i);
+          const auto all = expected->tokens<int32_t>(4 * r + i);
+          EXPECT_TRUE(std::equal(got.begin(), got.end(), all.begin()));
+        }
+      }
+    }
+    writes.join();
+    // Its data is known now.
+    EXPECT_EQ(Open(*Load(tree))->fingerprint(), want->fingerprint());
+  }
+}
+
+TEST_F(GrowingRunTest, ARunWithoutAnEndEndsWithTheStore) {
+  const auto w = Begin("w");
+  auto text = absl::StrReplaceAll(kHead, {{"steps = 700\n", ""}});
+  absl::StrAppend(&text, GrowingTrees()[1]);
+  ASSERT_OK_AND_ASSIGN(const Config config,
+                       Config::Parse(text, "t.toml", dir_.path()));
+  const auto loader = Open(config);
+  std::thread writes([&w = *w] {
+    while (!w.IsDone()) w.GoOn(50);
+  });
+  uint64_t samples = 0;
+  while (true) {
+    const auto batch = loader->NextBlocking();
+    if (absl::IsOutOfRange(batch.status())) break;
+    ASSERT_THAT(batch, IsOk());
+    samples += batch->num_samples();
+  }
+  writes.join();
+  const auto store = *TokenStore::Open(dir_.path("w"));
+  EXPECT_EQ(samples, store->num_tokens() / 32);
+}
+
+TEST_F(GrowingRunTest, GoesOnFromFilesOnceTheStoreIsComplete) {
+  const auto w = Begin("w");
+  ASSERT_OK_AND_ASSIGN(const Config config, Load(GrowingTrees()[1]));
+  const auto loader = Open(config);
+  w->GoOn(300);
+  ASSERT_THAT(loader->NextBlocking(), IsOk());
+  EXPECT_EQ(loader->sources()[0].backend, "memory");
+  w->GoOn(kGrowingDocuments);
+  for (int step = 0; step < 50; ++step) {
+    ASSERT_THAT(loader->NextBlocking(), IsOk());
+  }
+  EXPECT_NE(loader->sources()[0].backend, "memory");
+  EXPECT_GT(loader->metrics().bytes_read, 0u);
+}
+
+TEST_F(GrowingRunTest, CanBeSteeredWhileItGrows) {
+  const auto w = Begin("w");
+  const auto x = Begin("x");
+  w->GoOn(200);
+  x->GoOn(200);
+  ASSERT_OK_AND_ASSIGN(const Config config, Load(kGrowingMixture));
+  const auto loader = Open(config);
+  ASSERT_THAT(loader->NextBlocking(), IsOk());
+  ASSERT_THAT(loader->Steer(RunChange::Weights({{"w", 3}, {"done", 1}})),
+              IsOk());
+  EXPECT_THAT(loader->Steer(RunChange::DropDocuments("done", {{3, 9}})),
+              IsOk());
+  const auto refused = loader->Steer(RunChange::DropDocuments("w", {{3, 9}}));
+  EXPECT_THAT(refused, StatusIs(kInvalid, HasSubstr("still being written")));
+  const auto added = loader->Steer(RunChange::Add(
+      "new", "{ path = \"w\", growing = true, weight = 1, shuffle = false }"));
+  EXPECT_THAT(added, StatusIs(kInvalid, AllOf(HasSubstr("'new'"),
+                                              HasSubstr("weight 0"))));
+  const Journal journal = loader->journal();
+  EXPECT_EQ(journal.size(), 2u);
+
+  ASSERT_OK_AND_ASSIGN(const Config whole, LoadWhole(kGrowingMixture));
+  LoaderOptions options = whole.loader_options();
+  options.journal = journal;
+  ASSERT_OK_AND_ASSIGN(const auto want, whole.OpenLoader(options));
+  ASSERT_THAT(want->NextBlocking(), IsOk());
+  std::thread writes([&w = *w, &x = *x] {
+    while (!w.IsDone()) w.GoOn(30);
+    while (!x.IsDone()) x.GoOn(30);
+  });
+  for (int step = 1; step < 300; ++step) {
+    const auto batch = loader->NextBlocking();
+    ASSERT_THAT(batch, IsOk());
+    ExpectSameBatch(*batch, *want->NextBlocking());
+  }
+  writes.join();
+}
+
+TEST_F(GrowingRunTest, WhatNeedsAllOfAStoreIsRefusedWhileItGrows) {
+  const auto w = Begin("w");
+  w->GoOn(100);
+  const std::string at = "t.toml:";
+  const auto expect = [&](const std::string& tree, const std::string& what) {
+    EXPECT_THAT(Load(tree), StatusIs(kInvalid, AllOf(HasSubstr("t.toml:"),
+                                                     HasSubstr(what))))
+        << tree;
+  };
+  const std::string w_grows = "path = \"w\", growing = true";
+  expect("path = \"w\"\ngrowing = true\n", "era_shuffle");
+  expect("path = \"w\"\n", "growing = true");
+  expect(absl::StrCat("[data.mixture]\nw = { weight = 1, ", w_grows, " }\n"),
+         "era_shuffle");
+  expect(absl::StrCat("[data.flat]\nw = { ", w_grows, " }\n"), "era_shuffle");
+  expect(absl::StrCat("[data.mixture]\nw = { weight = 1, max_epochs = 2, ",
+                      w_grows, ", era_shuffle = 9 }\n"),
+         "max_epochs");
+  expect(absl::StrCat("stop = \"first_exhausted\"\n[data.mixture]\n"
+                      "w = { weight = 1, ",
+                      w_grows, ", era_shuffle = 9 }\n"),
+         "stop = ");
+  for (const char* const key :
+       {"filter = { fraction = 0.5 }", "documents = { fraction = 0.5 }",
+        "order = { path = \"q\" }", "order_documents = { path = \"q\" }",
+        "pack_documents = true", "hold_out = { documents = 0.1 }",
+        "overlap = 1", "dtype = \"u16\"", "glob = \"*\""}) {
+    expect(absl::StrCat("[data.mixture]\nw = { weight = 1, ", w_grows, ", ",
+                        key, ", era_shuffle = 9 }\n"),
+           "cannot be combined with growing");
+  }
+  // Stated above it.
+  expect(absl::StrCat("pack_documents = true\n[data.mixture]\n"
+                      "w = { weight = 1, ",
+                      w_grows, ", era_shuffle = 9 }\n"),
+         "packed");
+  expect("tokens = 500\ngrowing = true\n", "growing");
+}
+
+TEST(GrowingNodeTest, TomlSaysTheSame) {
+  poniente::Run run = {.seed = 1, .batch_size = 2, .seq_len = 8};
+  run.data = Source("stores/w").Growing().Shuffle(ShuffleOptions::Eras(100));
+  ASSERT_OK_AND_ASSIGN(const std::string text, ToToml(run));
+  EXPECT_THAT(text, HasSubstr("growing = true"));
+  ASSERT_OK_AND_ASSIGN(const poniente::Run back, ParseRun(text, "t.toml", ""));
+  EXPECT_TRUE(back.data.files.growing);
+  ASSERT_OK_AND_ASSIGN(const std::string again, ToToml(back));
+  EXPECT_EQ(again, text);
+}
+
+}  // namespace
+}  // namespace poniente
