@@ -33,10 +33,6 @@ struct MapComponentView {
   uint64_t start = 0;
   // Items per epoch; nullopt if endless.
   std::optional<uint64_t> length;
-  // Whether there will be more items, in the places behind these; REQUIRES: it
-  // is the only view, items are taken whole, and their order stays as it is
-  // (kNone; kEras, and whole eras).
-  bool grows = false;
   // Order of each epoch; kNone if the component has an order of its own.
   // Ignored for endless views.
   OrderSpec order = {};
@@ -50,6 +46,10 @@ struct MapComponentView {
   // is read to its end without them (docs/index-math.md 2.9), then this view
   // begins. `start` is then that of a block. Null: this view begins at once.
   std::shared_ptr<const DroppedItems> dropped = nullptr;
+  // Whether there will be more items, in the places behind these; REQUIRES: it
+  // is the only view, items are taken whole, and their order stays as it is
+  // (kNone; kEras, and whole eras).
+  bool grows = false;
 
   bool is_permuted() const {
     return length && order.kind != ShuffleKind::kNone;
