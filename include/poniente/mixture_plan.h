@@ -115,6 +115,10 @@ struct MixtureOptions {
   // Whether each item serves only its first seq_len tokens, instead of being
   // cut into several samples. The rest is never read; meant for comparisons.
   bool trim = false;
+  // Tokens that a sample shares with the next of the same item, 0 or 1. With 1
+  // and items of L + 1 tokens, samples of M + 1 tokens lose none: an item holds
+  // floor(L / M) of them. Also part of the order.
+  uint32_t sample_overlap = 0;
   // Items whose parts are shuffled together, so that neighbouring parts do not
   // meet in one batch. A change of length skips fewer than this many items of
   // each component. 0: 1024, or a 16th of the component if that is less. At

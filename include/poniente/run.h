@@ -471,6 +471,8 @@ struct Run {
   // Tokens per window. 0: the longest seq_len of the run.
   uint32_t max_seq_len = 0;
   bool trim = false;
+  // Tokens that shorter samples of one window share, 0 or 1.
+  uint32_t sample_overlap = 0;
   ShareOf shares_of = ShareOf::kUnstated;
   std::optional<RunBudget> budget = std::nullopt;
   // The root of the tree.

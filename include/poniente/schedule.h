@@ -136,6 +136,8 @@ struct ScheduleOptions {
   uint32_t max_seq_len = 0;
   // Whether each item serves only its first seq_len tokens.
   bool trim = false;
+  // As MixtureOptions::sample_overlap.
+  uint32_t sample_overlap = 0;
 
   // Stages in the order of their starts, which must be different steps; at most
   // 4096 together with `batch_sizes` and `seq_lens`. If no stage starts at step
@@ -148,8 +150,8 @@ struct ScheduleOptions {
 
   // The root mixture, needed only if the schedule is to return its weights for
   // each step: the components, and the mixture's block_size, weight_rule,
-  // temperature, group_items and seed. Leave stages, lengths, max_seq_len and
-  // trim of `mixture` unset: they follow from this schedule.
+  // temperature, group_items and seed. Leave stages, lengths, max_seq_len, trim
+  // and sample_overlap of `mixture` unset: they follow from this schedule.
   std::vector<WeightedComponent> components = {};
   MixtureOptions mixture = {};
 };

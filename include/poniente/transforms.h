@@ -177,12 +177,11 @@ absl::StatusOr<DatasetPtr<T>> BlockShuffle(
 
 // Returns the items of a dataset that is not a mixture, cut into samples by a
 // schedule of sequence lengths, as a mixture cuts the items of its components.
-// Reads max_seq_len, seq_lens, trim and group_items of `options`, as
-// Schedule::mixture_options() returns them, and nothing else. Keeps the
-// dataset's order of items. The result is endless: after each epoch of the
-// dataset comes the next.
-// Errors: InvalidArgument for lengths that MixturePlan refuses, or for an empty
-// dataset.
+// Reads max_seq_len, seq_lens, trim, sample_overlap and group_items of
+// `options`, as Schedule::mixture_options() returns them, and nothing else.
+// Keeps the dataset's order of items. The result is endless: after each epoch
+// of the dataset comes the next. Errors: InvalidArgument for lengths that
+// MixturePlan refuses, or for an empty dataset.
 template <class T>
 absl::StatusOr<DatasetPtr<T>> Cut(DatasetPtr<T> dataset,
                                   const MixtureOptions& options) {

@@ -90,6 +90,7 @@ class MixtureNodeRecipe final : public NodeRecipe {
           .Add(options_.max_seq_len)
           .Add(options_.trim)
           .Add(options_.group_items);
+      if (options_.sample_overlap > 0) hash.Add(Tag("overlap"));
     }
     if (options_.stop_rule != StopRule::kRestart) {
       hash.Add(Tag("stop")).Add(static_cast<int>(options_.stop_rule));

@@ -203,8 +203,9 @@ class CutNodeRecipe final : public NodeRecipe {
   bool is_endless() const override { return true; }
   std::optional<uint64_t> stated_seed() const override { return options_.seed; }
   uint64_t fingerprint() const override {
-    return Derive(options_.max_seq_len, Tag("cut"), options_.trim,
-                  options_.group_items);
+    const uint64_t plain = Derive(options_.max_seq_len, Tag("cut"),
+                                  options_.trim, options_.group_items);
+    return options_.sample_overlap == 0 ? plain : Derive(plain, Tag("overlap"));
   }
 
   // The child gets the same seed (there is no ChildSeed()). So a run whose

@@ -210,6 +210,13 @@ absl::Status CheckBatches(const DatasetTree& tree,
                            options.documents.max_documents);
   PONIENTE_RETURN_IF_ERROR(LossMaskRows::Check(tree, layout));
   PONIENTE_RETURN_IF_ERROR(PartFinder::Check(tree, options));
+  if (options.documents.labels_beyond_sample &&
+      schedule.mixture_options().sample_overlap > 0) {
+    return absl::InvalidArgumentError(
+        "labels_beyond_sample cannot be combined with sample_overlap: samples "
+        "share tokens, so that some labels would be there twice; leave one of "
+        "the two out");
+  }
   PONIENTE_RETURN_IF_ERROR(CheckContext(tree, schedule, options));
   PONIENTE_RETURN_IF_ERROR(StepSharing::Check(tree, options.sharing));
   PONIENTE_RETURN_IF_ERROR(CheckStretches(tree, dataset, schedule, layout));

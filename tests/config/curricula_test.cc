@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "poniente/config.h"
 #include "poniente/run.h"
 #include "poniente/run_trace.h"
@@ -450,6 +451,63 @@ TEST_F(CurriculaTest, WrongThresholdsAreRefused) {
   refused("{ sigmas = 1 }", "t.toml:6:10: data.filter: '" +
                                 dir_.path("inf.f32") +
                                 "': none of the 500 scores is finite");
+}
+
+// Windows of L + 1 tokens whose lengths change.
+TEST_F(CurriculaTest, SamplesOfOneWindowMayShareAToken) {
+  const std::string text = R"(
+[data]
+seed = 1
+steps = 100
+batch_size = 4
+seq_len = 9
+sample_overlap = 1
+path = "a"
+overlap = 1
+shuffle = false
+group_items = 1
+[[data.stages]]
+start_step = 20
+seq_len = 17
+[[data.stages]]
+start_step = 40
+seq_len = 33
+)";
+  const Config config = Parsed(text);
+  ExpectPrintsItself(config);
+  ASSERT_OK_AND_ASSIGN(const auto loader, config.OpenLoader());
+  // Every token of "a" from the first label on, once, in order.
+  std::vector<uint64_t> labels;
+  for (int step = 0; step < 60; ++step) {
+    ASSERT_OK_AND_ASSIGN(const Batch batch, loader->NextBlocking());
+    for (size_t i = 0; i < batch.num_samples(); ++i) {
+      const uint64_t first =
+          batch.provenance(i).item * 32 + batch.provenance(i).token_begin;
+      const auto tokens = batch.tokens<uint32_t>(i);
+      for (uint64_t t = 0; t < tokens.size(); ++t) {
+        ASSERT_EQ(tokens[t], testing::StoreToken(0, first + t));
+        if (t > 0) labels.push_back(first + t);
+      }
+    }
+  }
+  std::sort(labels.begin(), labels.end());
+  ASSERT_EQ(labels.size(), 80u * 8 + 80 * 16 + 80 * 32);
+  for (uint64_t t = 0; t < labels.size(); ++t) ASSERT_EQ(labels[t], t + 1);
+
+  const auto fails = [&](const std::string& from, const std::string& to,
+                         const std::string& what) {
+    EXPECT_THAT(Try(absl::StrReplaceAll(text, {{from, to}})),
+                StatusIs(testing::kInvalid, HasSubstr(what)));
+  };
+  fails("sample_overlap = 1", "sample_overlap = 2", "sample_overlap");
+  fails("seq_len = 17", "seq_len = 1", "must be 2 to max_seq_len");
+  EXPECT_THAT(
+      Parsed(absl::StrCat("runtime.labels_beyond_sample = true\n"
+                          "runtime.tensors = [\"labels\"]\n"
+                          "runtime.token_type = \"i32\"\n",
+                          absl::StrReplaceAll(text, {{"\noverlap = 1", ""}})))
+          .OpenLoader(),
+      StatusIs(testing::kInvalid, HasSubstr("sample_overlap")));
 }
 
 }  // namespace

@@ -27,6 +27,7 @@ class RandomRun {
                                     "batch_size = ", 1 + Below(8),
                                     "\nseq_len = ", 10 + Below(10), "\n");
     if (Chance(3)) data += "max_seq_len = 40\n";
+    if (Chance(4)) data += "sample_overlap = 1\n";
     if (Chance(5)) data += "journal = \"changes.journal\"\n";
     if (Chance(5)) data += "last_batch = \"drop\"\n";
     if (Chance(2)) data += "shares_of = \"tokens\"\n";

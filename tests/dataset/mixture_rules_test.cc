@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "poniente/dataset_tree.h"
 #include "poniente/flat_mixture.h"
 #include "poniente/mixture_dataset.h"
 #include "poniente/transforms.h"
@@ -273,6 +274,73 @@ TEST(MixtureRulesTest, LengthsCutItemsAndRepeatNoToken) {
       for (const uint32_t token : samples[k].tokens) {
         ASSERT_TRUE(seen.insert(token).second) << "sample " << k;
       }
+    }
+  }
+}
+
+// Windows of L + 1 tokens, cut into samples of M + 1: every token but the first
+// of a window is the label of exactly one sample of an epoch.
+TEST(MixtureRulesTest, SamplesThatShareATokenLoseNone) {
+  constexpr uint64_t kItems = 6;
+  for (const uint64_t group : {0, 1, 4}) {
+    for (const uint32_t length : {2, 9, 17, 33}) {
+      SCOPED_TRACE(length);
+      MixtureOptions options = BlockOptions(2);
+      options.max_seq_len = 33;
+      options.seq_lens = {{0, length}};
+      options.sample_overlap = 1;
+      options.group_items = group;
+      const auto mixture = *WindowMixture::Create(
+          {{"a", CountingWindows(kItems, 33), 1}}, options);
+      const uint64_t samples = kItems * 32 / (length - 1);
+      std::multiset<uint32_t> labels;
+      const auto read = Read(mixture, 0, samples);
+      for (uint64_t k = 0; k < samples; ++k) {
+        ASSERT_EQ(read[k].tokens.size(), length);
+        // The same one by one as at once.
+        EXPECT_EQ(Read(mixture, k, k + 1)[0].tokens, read[k].tokens);
+        EXPECT_EQ(read[k].tokens[0] % 33 % (length - 1), 0u);
+        labels.insert(read[k].tokens.begin() + 1, read[k].tokens.end());
+      }
+      std::multiset<uint32_t> all;
+      for (uint32_t t = 0; t < kItems * 33; ++t) {
+        if (t % 33 != 0) all.insert(t);
+      }
+      EXPECT_EQ(labels, all);
+      const DatasetTree tree(*mixture);
+      for (uint64_t k = 0; k < samples; ++k) {
+        const Position position = {.index = k};
+        LeafPosition at;
+        ASSERT_TRUE(tree.Resolve({&position, 1}, {&at, 1}).ok());
+        EXPECT_EQ((*tree.Find(at))->index, k);
+        const auto parts = *tree.FindParts(0, at.position.index, 0);
+        EXPECT_EQ(parts.size(), 32 / (length - 1));
+        EXPECT_TRUE(
+            std::any_of(parts.begin(), parts.end(), [&](const FoundPart& part) {
+              return part.position.index == k &&
+                     part.part_begin == at.position.part_begin;
+            }));
+      }
+    }
+  }
+}
+
+TEST(MixtureRulesTest, SharedTokensArePartOfTheOrder) {
+  const auto with = [](uint32_t overlap) {
+    MixtureOptions options = BlockOptions(2);
+    options.max_seq_len = 33;
+    options.seq_lens = {{0, 9}, {20, 17}, {35, 33}};
+    options.sample_overlap = overlap;
+    return WindowMixture::Create({{"a", CountingWindows(7, 33), 1}}, options);
+  };
+  EXPECT_NE((*with(0))->fingerprint(), (*with(1))->fingerprint());
+  EXPECT_THAT(with(2), StatusIs(kInvalid, HasSubstr("sample_overlap")));
+  // 28 samples of an epoch are 4 to a window; the change goes on with the next
+  // group of one window.
+  std::set<std::pair<uint32_t, uint32_t>> seen;
+  for (const TokenWindow& sample : Read(*with(1), 0, 24)) {
+    for (size_t t = 1; t < sample.tokens.size(); ++t) {
+      EXPECT_TRUE(seen.insert({sample.tokens[t - 1], sample.tokens[t]}).second);
     }
   }
 }

@@ -63,8 +63,10 @@ class ScheduleDiff {
 
   void CompareCuts() {
     const auto words = [](const Schedule& schedule) {
+      const MixtureOptions options = schedule.mixture_options();
       return absl::StrCat(schedule.max_seq_len(),
-                          schedule.mixture_options().trim ? " with trim" : "");
+                          options.trim ? " with trim" : "",
+                          options.sample_overlap > 0 ? " with overlap" : "");
     };
     const std::string a = words(a_);
     const std::string b = words(b_);

@@ -20,9 +20,11 @@ struct TokenSpan {
   uint32_t end;
 };
 
+// Without the last token, which the next part of an item may share
+// (sample_overlap).
 TokenSpan SpanOf(uint32_t begin, uint32_t length) {
   if (length == kWholeItem) return {0, std::numeric_limits<uint32_t>::max()};
-  return {begin, begin + length};
+  return {begin, begin + std::max(length, 2u) - 1};
 }
 
 // Whether a sample before `from` read some of it in epoch 0.

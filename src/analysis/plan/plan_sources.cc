@@ -343,7 +343,8 @@ void PlanSources::Finish(Row* row, double passes_above, PlannedRun* plan) {
     if (source.packing) continue;  // they are not cut
     plan->cut_off_tokens +=
         row->samples[i] / interval.parts *
-        (plan->max_seq_len - double{1} * interval.parts * interval.seq_len);
+        (plan->max_seq_len - double{1} * interval.parts * interval.part_tokens -
+         (interval.seq_len - interval.part_tokens));
   }
   if (source.length.has_value()) {
     source.epoch_tokens =

@@ -85,6 +85,7 @@ void RunSteps::AddIntervals() {
   starts.erase(std::unique(starts.begin(), starts.end()), starts.end());
   const bool is_trimmed =
       schedule_.cuts_items() && schedule_.mixture_options().trim;
+  const uint32_t overlap = schedule_.mixture_options().sample_overlap;
   for (size_t i = 0; i < starts.size() && starts[i] < steps_; ++i) {
     const Stretch& stretch = StretchOf(starts[i]);
     RunInterval& interval = intervals_.emplace_back();
@@ -98,7 +99,12 @@ void RunSteps::AddIntervals() {
     const auto stages = schedule_.stages();
     interval.stage = static_cast<uint32_t>(
         &PartAt(stages, starts[i], &PlannedStage::start_step) - stages.data());
-    if (!is_trimmed) interval.parts = schedule_.max_seq_len() / stretch.seq_len;
+    if (!is_trimmed) {
+      interval.parts =
+          (schedule_.max_seq_len() - overlap) / (stretch.seq_len - overlap);
+    }
+    // What parts share is read twice.
+    interval.part_tokens = stretch.seq_len - overlap;
   }
 }
 

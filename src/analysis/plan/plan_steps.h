@@ -25,8 +25,9 @@ struct RunInterval {
   uint64_t batch_size = 1;
   uint32_t seq_len = 1;
   uint32_t stage = 0;
-  // Samples per window.
+  // Samples per window, and tokens from one to the next.
   uint32_t parts = 1;
+  uint32_t part_tokens = 1;
 };
 
 // The steps of a run. Steps after the schedule's last one are like the last

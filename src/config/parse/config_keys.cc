@@ -26,6 +26,7 @@ constexpr ConfigKey kKeys[] = {
 {kData, "batch_size", "integer >= 1", "samples", "required", "samples per step, over all ranks"},
 {kData, "seq_len", "integer >= 1", "tokens", "required", "tokens per sample; stores are cut into windows of `max_seq_len` tokens, and the tail of each store is dropped"},
 {kData, "max_seq_len", "integer >= 1", "tokens", "the longest `seq_len` of the run", "tokens per window; shorter samples are parts of windows, except for packed documents, which have windows of each length. State it if longer samples may be wanted later: it cannot change during a run"},
+{kData, "sample_overlap", "0 or 1", "tokens", "0", "tokens that shorter samples of one window share: with windows of L + 1 tokens (`overlap = 1`), samples of M + 1 tokens lose none, and a window has floor(L / M) of them; cannot change during a run"},
 {kData, "trim", "boolean", "", "false", "a shorter sample is the beginning of a window, and the rest of the window is not used; for comparisons"},
 {kData, "last_batch", "`\"keep\"`, `\"drop\"`", "", "`\"keep\"`", "what happens to the last samples of a run that ends with its data, if they fill no batch"},
 {kData, "shares_of", "`\"steps\"`, `\"tokens\"`", "", "required where they differ", "what `start_share`, `share` and `ramp_share` are shares of; they differ if batch size or length changes"},

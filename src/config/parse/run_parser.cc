@@ -64,6 +64,8 @@ void ParseSizes(TableReader& data, Run* run) {
   run->max_seq_len = static_cast<uint32_t>(
       data.Unsigned("max_seq_len", 1, UINT32_MAX - 1).value_or(0));
   run->trim = data.Bool("trim").value_or(false);
+  run->sample_overlap =
+      static_cast<uint32_t>(data.Unsigned("sample_overlap", 0, 1).value_or(0));
   run->journal = data.String("journal").value_or("");
   run->journal_location = data.LocationOf("journal");
   if (data.Has("journal") && run->journal.empty()) {

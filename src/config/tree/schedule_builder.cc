@@ -95,6 +95,7 @@ ScheduleOptions OptionsOf(const Run& run) {
   options.seq_len = run.seq_len;
   options.max_seq_len = run.max_seq_len;
   options.trim = run.trim;
+  options.sample_overlap = run.sample_overlap;
   for (const RunStage& stage : run.stages) {
     options.stages.push_back(ToStage(stage));
   }

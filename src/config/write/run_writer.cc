@@ -62,6 +62,9 @@ class RunWriter {
       AddStatedSizes(&data);
     }
     if (run_.trim) data.Add("trim", Boolean(true));
+    if (run_.sample_overlap > 0) {
+      data.Add("sample_overlap", uint64_t{run_.sample_overlap});
+    }
     if (!run_.journal.empty()) data.AddText("journal", Located(run_.journal));
     if (run_.budget) data.Add("budget", Budget(*run_.budget));
     if (is_resolved() || run_.loader.last_batch == LastBatch::kDrop) {

@@ -142,7 +142,7 @@ void DrawBatch::TakeCuts() {
       places[i] = run.first_place + cut.per_item.Divide(&part);
       if (segment.part_length != kWholeItem) {
         slots_[run.first_slot + i].part.begin =
-            static_cast<uint32_t>(part) * segment.part_length;
+            static_cast<uint32_t>(part) * cut.part_stride;
       }
     }
     AddPlaces(run.segment, run.epoch_key, run.first_slot, run.count,

@@ -98,7 +98,8 @@ void DrawTable::AddSegment(const ItemDraws& draws, size_t u,
   if (segment.parts > 1) {
     cuts_.resize(number + 1);
     cuts_[number] = {Divisor(from.group * r), Divisor(r), from.group,
-                     from.view.length.value_or(kEndlessParts)};
+                     from.view.length.value_or(kEndlessParts),
+                     from.parts.length - from.parts.overlap};
   }
   if (segment.order == Order::kParts) {
     parts_.resize(number + 1);

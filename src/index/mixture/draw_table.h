@@ -52,7 +52,8 @@ class DrawTable {
     Divisor per_group;  // parts
     Divisor per_item;   // parts
     uint64_t group = 0;
-    uint64_t length = 0;  // places of an epoch
+    uint64_t length = 0;       // places of an epoch
+    uint32_t part_stride = 0;  // tokens from one part of an item to the next
   };
   // Further data of segments of order kParts; see OrderShape.
   struct alignas(64) Parts {

@@ -29,9 +29,17 @@ std::vector<PartsChange> PartsOf(const MixtureOptions& options,
   for (const SeqLenChange& change : seq_lens) {
     ItemParts parts;
     parts.is_trimmed = options.trim;
-    // r = M / L parts of each item; one with `trim` (docs/index-math.md 2.7).
-    if (!options.trim) parts.count = options.max_seq_len / change.seq_len;
-    if (change.seq_len != options.max_seq_len) parts.length = change.seq_len;
+    // r = (M - o) / (L - o) parts of each item, which share o tokens; one with
+    // `trim` (docs/index-math.md 2.7).
+    const uint32_t overlap = options.sample_overlap;
+    if (!options.trim) {
+      parts.count =
+          (options.max_seq_len - overlap) / (change.seq_len - overlap);
+    }
+    if (change.seq_len != options.max_seq_len) {
+      parts.length = change.seq_len;
+      parts.overlap = overlap;
+    }
     changes.push_back({change.start, parts});
   }
   return changes;
@@ -371,7 +379,7 @@ std::optional<IndexSpan> ItemDraws::SpanBetween(uint32_t view, uint64_t begin,
 
 Position WithoutPart(const ItemDraws::Reading& reading, Position below) {
   if (reading.parts.length == kWholeItem) return below;
-  below.part_begin -= reading.part * reading.parts.length;
+  below.part_begin -= reading.parts.BeginOf(reading.part);
   if (below.part_begin == 0 && below.part_length == reading.parts.length) {
     below.part_length = kWholeItem;
   }
@@ -380,7 +388,7 @@ Position WithoutPart(const ItemDraws::Reading& reading, Position below) {
 
 bool HoldsPart(const ItemDraws::Reading& reading, const Position& below) {
   if (reading.parts.length == kWholeItem) return true;
-  const uint64_t begin = uint64_t{reading.part} * reading.parts.length;
+  const uint64_t begin = reading.parts.BeginOf(reading.part);
   return below.part_length != kWholeItem && below.part_begin >= begin &&
          uint64_t{below.part_begin} + below.part_length <=
              begin + reading.parts.length;
@@ -389,7 +397,7 @@ bool HoldsPart(const ItemDraws::Reading& reading, const Position& below) {
 FoundPart FoundAt(const Position& position, const ItemDraws::Reading& reading) {
   FoundPart found = {position, 0, reading.parts.length};
   if (reading.parts.length != kWholeItem) {
-    found.part_begin = reading.part * reading.parts.length;
+    found.part_begin = reading.parts.BeginOf(reading.part);
   }
   return found;
 }

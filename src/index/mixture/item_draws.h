@@ -44,6 +44,11 @@ struct ItemParts {
   uint32_t length = kWholeItem;
   // One sample per item for every length: a change of length skips nothing.
   bool is_trimmed = false;
+  // Tokens that a part shares with the next; below `length`.
+  uint32_t overlap = 0;
+
+  // Returns the first token of a part. REQUIRES: length is not kWholeItem.
+  uint32_t BeginOf(uint32_t part) const { return part * (length - overlap); }
 
   friend bool operator==(const ItemParts&, const ItemParts&) = default;
 };
@@ -295,7 +300,7 @@ struct TokenPart {
 
 inline TokenPart TokensOf(const ItemParts& parts, uint32_t part) {
   if (parts.length == kWholeItem) return {};
-  return {part * parts.length, parts.length};
+  return {parts.BeginOf(part), parts.length};
 }
 
 // Sets the part of `below` for a `position` that reads from `part` of an item:

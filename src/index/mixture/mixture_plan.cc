@@ -33,6 +33,7 @@ struct MixturePlan::State {
   std::vector<SeqLenChange> seq_lens;
   uint32_t max_seq_len = 0;
   bool trim = false;
+  uint32_t sample_overlap = 0;
   std::vector<internal::PartsChange> parts;
   uint64_t group_items = 0;
 };
@@ -52,6 +53,10 @@ std::optional<uint32_t> NumberOf(std::span<const std::string> names,
 absl::StatusOr<std::vector<SeqLenChange>> CheckedSeqLens(
     const MixtureOptions& options) {
   std::vector<SeqLenChange> lengths = options.seq_lens;
+  if (options.sample_overlap > 1) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "sample_overlap must be 0 or 1, got ", options.sample_overlap));
+  }
   if (options.max_seq_len == 0) {
     if (lengths.empty()) return lengths;
     return absl::InvalidArgumentError(
@@ -72,11 +77,11 @@ absl::StatusOr<std::vector<SeqLenChange>> CheckedSeqLens(
                        i == 0 ? ", but the first must begin at 0"
                               : ", which is not after the one before it"));
     }
-    if (change.seq_len < 1 || change.seq_len > options.max_seq_len) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("sequence length from sample ", change.start,
-                       " on must be 1 to max_seq_len, ", options.max_seq_len,
-                       ", got ", change.seq_len));
+    const uint32_t least = 1 + options.sample_overlap;
+    if (change.seq_len < least || change.seq_len > options.max_seq_len) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "sequence length from sample ", change.start, " on must be ", least,
+          " to max_seq_len, ", options.max_seq_len, ", got ", change.seq_len));
     }
   }
   return lengths;
@@ -117,6 +122,7 @@ absl::StatusOr<MixturePlan> MixturePlan::Create(
   PONIENTE_ASSIGN_OR_RETURN(state->seq_lens, CheckedSeqLens(options));
   state->max_seq_len = options.max_seq_len;
   state->trim = options.trim;
+  state->sample_overlap = options.sample_overlap;
   state->parts = internal::PartsOf(options, state->seq_lens);
   state->group_items = options.group_items;
   PONIENTE_ASSIGN_OR_RETURN(
@@ -313,6 +319,7 @@ uint64_t MixturePlan::PrefixHash(uint64_t seed, uint64_t sample) const {
   }
   if (!cut) return dealt;
   hash.Add(uint64_t{state_->max_seq_len}).Add(uint64_t{state_->trim});
+  if (state_->sample_overlap > 0) hash.Add(internal::Tag("overlap"));
   return hash.Add(state_->group_items).key();
 }
 

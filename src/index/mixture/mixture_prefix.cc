@@ -23,6 +23,7 @@ uint64_t CutsBefore(uint64_t end, const MixtureRules& rules) {
         .Add(change.parts.count)
         .Add(change.parts.length)
         .Add(change.parts.is_trimmed);
+    if (change.parts.overlap > 0) hash.Add(Tag("overlap"));
   }
   return is_cut ? hash.key() : 0;
 }

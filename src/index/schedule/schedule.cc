@@ -78,10 +78,11 @@ absl::Status CheckMixture(const MixtureOptions& mixture) {
         " of a schedule's mixture would be ignored: state it as max_seq_len of "
         "the schedule"));
   }
-  if (mixture.trim) {
-    return absl::InvalidArgumentError(
-        "trim of a schedule's mixture would be ignored: state it as trim of "
-        "the schedule");
+  if (mixture.trim || mixture.sample_overlap != 0) {
+    const char* const what = mixture.trim ? "trim" : "sample_overlap";
+    return absl::InvalidArgumentError(absl::StrCat(
+        what, " of a schedule's mixture would be ignored: state it as ", what,
+        " of the schedule"));
   }
   return absl::OkStatus();
 }
@@ -236,6 +237,7 @@ absl::StatusOr<Schedule> Schedule::Create(ScheduleOptions options) {
         " reaches beyond 2^62 samples"));
   }
   state->trim = options.trim;
+  state->sample_overlap = options.sample_overlap;
   state->mixture_options = options.mixture;
   Schedule schedule(state);
   if (!options.components.empty()) {
@@ -369,6 +371,7 @@ MixtureOptions Schedule::MixtureOptionsFrom(MixtureOptions base) const {
   if (!cuts_items() && !state_->states_max_seq_len) return base;
   base.max_seq_len = state_->max_seq_len;
   base.trim = state_->trim;
+  base.sample_overlap = state_->sample_overlap;
   for (const Stretch& stretch : state_->stretches) {
     if (!base.seq_lens.empty() &&
         base.seq_lens.back().seq_len == stretch.seq_len) {

@@ -71,6 +71,11 @@ absl::Status Schedule::CheckWholeRun(const Schedule& planned) const {
         "seed ", seed, " of the mixture differs from ", planned_seed,
         ", with which the run began; state mixture.seed = ", planned_seed));
   }
+  if (state_->sample_overlap != planned.state_->sample_overlap) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "sample_overlap ", state_->sample_overlap, " differs from ",
+        planned.state_->sample_overlap, ", with which the run began"));
+  }
   if (max_seq_len() != planned.max_seq_len() ||
       state_->trim != planned.state_->trim) {
     return absl::FailedPreconditionError(absl::StrCat(

@@ -28,6 +28,7 @@ struct Schedule::State {
   uint32_t max_seq_len = 0;
   bool states_max_seq_len = false;
   bool trim = false;
+  uint32_t sample_overlap = 0;
   MixtureOptions mixture_options;
   std::optional<MixturePlan> mixture;
   std::vector<PlannedChange> changes;  // in the order of steps

@@ -40,8 +40,9 @@ absl::Status PartFinder::Check(const DatasetTree& tree,
     if (!leaf.is_plain || leaf.node->ranges() == nullptr) {
       return refused(
           "its windows do not lie in files as they are: a function makes them, "
-          "they are of selected documents, or lie in compressed files; leave "
-          "the function out, pack the documents, or turn the option off");
+          "they are of selected documents, lie in compressed files, or are "
+          "still being written; leave the function out, pack the documents, or "
+          "turn the option off");
     }
     const PiecewiseItems* const pieces = PiecesOf(leaf);
     if (pieces == nullptr) {

@@ -149,6 +149,7 @@ class RandomMixture {
       parts.is_trimmed = trims;
       const auto count = static_cast<uint32_t>(1 + Below(Chance(2) ? 9 : 300));
       if (!trims) parts.count = count;
+      if (parts.length > 1 && Chance(2)) parts.overlap = 1;
       if (count > 1) parts.length = 32768 / count;
       rules.parts.push_back({s * stage_, parts});
     }
