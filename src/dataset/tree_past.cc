@@ -54,13 +54,22 @@ std::vector<uint32_t> Places(const std::vector<NamedNode>& children,
   return places;
 }
 
+// Also below a node that has all it needs of it, such as Take().
+bool HasLeafThatGrows(const DatasetNode& node) {
+  const std::vector<NamedNode> children = node.children();
+  if (children.empty()) return !node.length_now().is_final;
+  return std::any_of(
+      children.begin(), children.end(),
+      [](const NamedNode& child) { return HasLeafThatGrows(*child.node); });
+}
+
 class Walk {
  public:
   Walk(const DatasetNode& root, uint64_t samples,
        std::span<const std::string> grew)
       : top_(TopOf(root, samples)),
         grew_(grew),
-        may_grow_(!grew.empty() || !root.length_now().is_final) {
+        may_grow_(!grew.empty() || HasLeafThatGrows(root)) {
     const std::optional<NodeIdentity> top = top_.identity();
     if (top) past_.seed = top->seed;
   }

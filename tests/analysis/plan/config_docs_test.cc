@@ -88,7 +88,7 @@ std::string WithWrongValue(const ConfigKey& key) {
       if (std::set<std::string_view>{"documents", "format", "dtype", "column",
                                      "glob", "document_end", "document_begin",
                                      "loss_mask", "overlap", "across_shards",
-                                     "growing"}
+                                     "order_documents", "growing"}
               .contains(key.name)) {
         return absl::StrCat(head, "path = 'a'\n", wrong);
       }
