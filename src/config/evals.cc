@@ -194,7 +194,12 @@ absl::StatusOr<Run> EvalRunOf(const Run& run, const RunEval& eval) {
 
 absl::Status CheckEval(const RunEval& eval, const Config& opened) {
   const LengthState length = opened.dataset()->length_now();
-  if (length.is_endless || !length.is_final) {
+  if (!length.is_final) {
+    return AtEval(eval,
+                  "reads a store that is still being written, so that its "
+                  "samples are not known yet: evaluate on a complete one");
+  }
+  if (length.is_endless) {
     return AtEval(eval, "has no end: state take for its mixture");
   }
   if (length.readable == 0) {

@@ -116,7 +116,10 @@ class Walk {
     }
     const auto* mixture = dynamic_cast<const MixtureMap*>(map.get());
     if (mixture != nullptr) AddMixture(node, mixture->PrefixOf(span), path);
-    const std::optional<uint64_t> own = map->PrefixParameters(span);
+    const bool grows = Grows(node, path);
+    const std::optional<uint64_t> own = grows && mixture == nullptr
+                                            ? OwnOfGrowing(*map, span)
+                                            : map->PrefixParameters(span);
     const std::optional<NodeIdentity> identity = node.identity();
     // If the node passes on items one by one, the child's length beyond the
     // span does not belong to the past. Otherwise epochs and orders depend on
@@ -132,13 +135,14 @@ class Walk {
       Names child_names = {Below(path, child), names.infilled,
                            names.infilled_end,
                            JoinedPath(names.below_infilled, child.name)};
-      uint64_t hash_below = 0;
-      if (Grows(*child.node, child_names.path)) {
-        hash_below = VisitGrowing(*child.node, child_names);
-      } else {
-        if (!hands_on) CountLength(*child.node, &below->last);
-        hash_below = Visit(*child.node, *below, std::move(child_names));
+      if (grows && Grows(*child.node, child_names.path)) {
+        if (mixture != nullptr) below = mixture->DrawnOf(place, span);
+        if (!below) continue;
+      } else if (!hands_on) {
+        CountLength(*child.node, &below->last);
       }
+      const uint64_t hash_below =
+          Visit(*child.node, *below, std::move(child_names));
       if (own == uint64_t{0}) return hash_below;
       hash = Derive(hash, Tag("child"), std::string_view(child.name),
                     child.view, hash_below);
@@ -159,15 +163,11 @@ class Walk {
                        });
   }
 
-  // Of a node with a leaf that grows, only the leaves are known.
-  uint64_t VisitGrowing(const DatasetNode& node, const Names& names) {
-    for (const NamedNode& child : node.children()) {
-      VisitGrowing(*child.node, {Below(names.path, child), names.infilled,
-                                 names.infilled_end,
-                                 JoinedPath(names.below_infilled, child.name)});
-    }
-    if (node.children().empty()) AddSource(node, names);
-    return Tag("grows").word();
+  // Where an epoch ends is not known, or was not: only whether the node counts.
+  static std::optional<uint64_t> OwnOfGrowing(const IndexMap& map,
+                                              const IndexSpan& span) {
+    if (map.PrefixParameters(span).value_or(1) == 0) return 0;
+    return std::nullopt;
   }
 
   uint64_t Own(const DatasetNode& node,

@@ -67,10 +67,9 @@ struct TreePast {
 // everything below them: they have shuffled everything, so there is no future
 // to leave out.
 //
-// What lies above a leaf that grows, or has grown since, cannot be compared,
-// apart from the root: what it serves does not depend on how much of the leaf
-// is there. `grew`: paths of leaves that count as growing, because they grew
-// when a state was saved.
+// Above a leaf that grows, or has grown since, nothing that depends on how much
+// of the leaf is there counts. `grew`: paths of leaves that count as growing,
+// because they grew when a state was saved.
 TreePast PastOf(const DatasetNode& root, uint64_t samples,
                 std::span<const std::string> grew = {});
 

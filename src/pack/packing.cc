@@ -14,7 +14,9 @@
 #include "pack/pack_text.h"
 #include "pack/pack_token_files.h"
 #include "store/manifest/manifest.h"
+#include "store/manifest/manifest_text.h"
 #include "store/manifest/store_folder.h"
+#include "store/posix_file.h"
 #include "store/write/store_builder.h"
 #include "util/status_macros.h"
 
@@ -100,6 +102,7 @@ class Packing {
   absl::Status FindInputs();
   absl::Status TakePart();
   absl::Status CheckPublishes() const;
+  absl::Status CheckNothingPublished() const;
   void PlanJob();
   // What a checkpoint tells: whether to go on with it. Says so.
   absl::StatusOr<bool> GoOn(std::string_view saved);
@@ -155,6 +158,22 @@ absl::Status Packing::CheckPublishes() const {
       "' holds a store already, which readers would find instead of the one "
       "that grows: remove it, pack into another folder, or leave out "
       "--growing"));
+}
+
+// Runs may have read what another pack has published.
+absl::Status Packing::CheckNothingPublished() const {
+  if (request_.restart) return absl::OkStatus();
+  const absl::StatusOr<std::string> text =
+      ReadSmallFile(absl::StrCat(outcome_.path, "/", Absl(kGrowthName)),
+                    "the state of a growing store", kMaxManifestBytes);
+  if (!text.ok()) return absl::OkStatus();
+  const absl::StatusOr<StoreManifest> growth = ParseGrowth(*text);
+  if (!growth.ok() || growth->tokens == 0) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(
+      "'", outcome_.path, "' has ", growth->tokens,
+      " tokens that another pack has published, and that this one cannot go "
+      "on with: runs may have read them; to begin anew, and these runs, too, "
+      "add --restart"));
 }
 
 void Packing::PlanJob() {
@@ -224,8 +243,12 @@ absl::StatusOr<std::unique_ptr<StoreBuilder>> Packing::OpenStore() {
                             ManifestToWrite(outcome_.path, options));
   manifest.tokenizer_model = request_.tokenizer_model;
   const auto accept = [this](std::string_view saved) -> absl::StatusOr<bool> {
-    if (!job_.can_resume) return false;
-    return GoOn(saved);
+    if (job_.can_resume) {
+      PONIENTE_ASSIGN_OR_RETURN(const bool goes_on, GoOn(saved));
+      if (goes_on) return true;
+    }
+    PONIENTE_RETURN_IF_ERROR(CheckNothingPublished());
+    return false;
   };
   auto store = job_.can_resume || job_.publishes
                    ? StoreBuilder::CreateToSave(outcome_.path, manifest, accept)
@@ -286,6 +309,8 @@ absl::StatusOr<PackOutcome> Packing::Run() {
       [this] { return observer_->IsInterrupted(); },
       [this](uint64_t bytes) { observer_->Packed(bytes - begin_.bytes); });
   outcome_.state = run.state();
+  // Runs may have read what was published.
+  if (!packed.ok() && request_.publishes) store->KeepForLater();
   if (absl::IsCancelled(packed)) return Interrupted(run, store.get());
   PONIENTE_RETURN_IF_ERROR(packed);
   if (store->manifest().documents == 0 && !request_.part) return Nothing();

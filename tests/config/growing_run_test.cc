@@ -3,6 +3,8 @@
 // over the finished stores, and a run that stops in between goes on with it.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -16,6 +18,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "poniente/config.h"
@@ -238,6 +241,76 @@ TEST_F(GrowingRunTest, BatchesAreThoseOfTheFinishedStores) {
     // Its data is known now.
     EXPECT_EQ(Open(*Load(tree))->fingerprint(), want->fingerprint());
   }
+}
+
+// Of a run that ends before the store does, and of what is edited meanwhile.
+TEST_F(GrowingRunTest, StatesOutliveTheGrowthAndKnowTheTree) {
+  std::vector<std::string> trees = GrowingTrees();
+  for (std::string& tree : trees) {
+    SCOPED_TRACE(tree);
+    const auto w = Begin("w");
+    const auto x = Begin("x");
+    w->GoOn(120);
+    x->GoOn(120);
+    const auto open = [&](const std::string& text) {
+      auto config = Config::Parse(
+          absl::StrCat(absl::StrReplaceAll(kHead, {{"700", "200"}}), text),
+          "t.toml", dir_.path());
+      EXPECT_THAT(config, IsOk());
+      return Open(*config);
+    };
+    std::string state;
+    {
+      const auto loader = open(tree);
+      for (int step = 0; step < 20; ++step) {
+        ASSERT_THAT(loader->NextBlocking(), IsOk());
+      }
+      state = loader->State();
+    }
+    const auto refused = [&](const std::string& from, const std::string& to) {
+      if (!absl::StrContains(tree, from)) return;
+      EXPECT_THAT(open(absl::StrReplaceAll(tree, {{from, to}}))->Resume(state),
+                  StatusIs(absl::StatusCode::kFailedPrecondition,
+                           HasSubstr("would have been other")))
+          << from << " -> " << to;
+    };
+    const auto check = [&] {
+      EXPECT_THAT(open(tree)->Resume(state), IsOk());
+      refused("era_shuffle = 10", "era_shuffle = 12");
+      refused("era_shuffle = 25", "era_shuffle = 20");
+      refused("era_shuffle = 40", "era_shuffle = 20");
+      refused("w = { weight = 1,", "w = { weight = 3,");
+      refused("weight = 2", "weight = 3");
+      refused("block_size = 16", "block_size = 32");
+    };
+    check();
+    w->GoOn(100);
+    check();
+    w->GoOn(kGrowingDocuments);
+    check();
+    x->GoOn(kGrowingDocuments);
+    check();
+  }
+}
+
+TEST_F(GrowingRunTest, MayBeOpenedAgainAfterAForkAndInAnotherFolder) {
+  const auto w = Begin("w");
+  w->GoOn(50);
+  ASSERT_OK_AND_ASSIGN(const Config config, Load(GrowingTrees()[1]));
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::alarm(20);
+    const bool is_there = ::chdir("/") == 0;
+    const auto loader = Open(config);
+    for (int step = 0; step < 200; ++step) {
+      if (!loader->NextBlocking().ok()) ::_exit(1);
+    }
+    ::_exit(is_there ? 0 : 1);
+  }
+  w->GoOn(kGrowingDocuments);
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0);
 }
 
 TEST_F(GrowingRunTest, ARunWithoutAnEndEndsWithTheStore) {

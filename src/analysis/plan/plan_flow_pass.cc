@@ -97,7 +97,10 @@ std::unique_ptr<NodeFlow> MakePassFlow(std::shared_ptr<const IndexMap> map,
   const bool is_all = flow.first == 0 && flow.per_epoch == map->length();
   const auto* shuffle = dynamic_cast<const ShuffleMap*>(map.get());
   if (dynamic_cast<const SliceMap*>(map.get()) != nullptr) {
-    if (flow.per_epoch != uint64_t{0}) child.first += FirstIndex(*map);
+    const bool is_empty = map->length() == uint64_t{0};
+    if (flow.per_epoch != uint64_t{0} && !is_empty) {
+      child.first += FirstIndex(*map);
+    }
   } else if (dynamic_cast<const EndlessSliceMap*>(map.get()) != nullptr) {
     const auto shift = static_cast<double>(FirstIndex(*map));
     if (is_all) {

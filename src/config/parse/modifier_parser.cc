@@ -241,7 +241,8 @@ void CheckGrowing(TableReader& node, const Node& spec) {
     node.Error(key,
                "cannot be combined with growing: the windows of a store that "
                "is being written are cut from its documents as they come; "
-               "leave it out, or wait until the store is complete");
+               "leave one of the two out (growing need not be stated for a "
+               "store that is complete)");
   }
 }
 

@@ -280,6 +280,11 @@ class GraphBuilder {
           Tokens made, BuildNode(child, NodePosition::kComponent, below));
       path_ = path;
       PONIENTE_RETURN_IF_ERROR(CheckNotEmpty(node, at, child, *made));
+      const absl::Status grows = CheckGrowingComponent(child, *made);
+      if (!grows.ok()) {
+        located_ = true;
+        return Prepend(grows, ToString(child.location));
+      }
       MixtureComponent<TokenWindow>& component = components.emplace_back();
       component.name = child.name;
       component.dataset = std::move(made);

@@ -119,4 +119,22 @@ absl::Status CheckGrowth(const DatasetNode& made) {
       "sizes, and for these stores no max_epochs and no thresholds");
 }
 
+absl::Status CheckGrowingComponent(const Node& component,
+                                   const DatasetNode& made) {
+  if (made.length_now().is_final) return absl::OkStatus();
+  const ShuffleKind shuffle =
+      component.shuffle.value_or(ShuffleOptions::Full()).kind;
+  const bool is_local =
+      shuffle == ShuffleKind::kEras || shuffle == ShuffleKind::kNone;
+  if (!made.has_order() && !is_local) {
+    return absl::InvalidArgumentError(
+        "is still being written, and is shuffled as a whole, which needs its "
+        "final length: state era_shuffle, or shuffle = false");
+  }
+  if (!component.max_epochs.has_value()) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      "is still being written, so where max_epochs ends it is not known: leave "
+      "max_epochs out");
+}
+
 }  // namespace poniente::internal

@@ -36,6 +36,9 @@ absl::StatusOr<DatasetPtr<TokenWindow>> ShuffledIfAsked(
 // Returns InvalidArgument if a store below the node still grows, and no item of
 // the node can be read before it is complete. REQUIRES: the nodes below are OK.
 absl::Status CheckGrowth(const DatasetNode& made);
+// Likewise, for a component of a mixture, because of what it states itself.
+absl::Status CheckGrowingComponent(const Node& component,
+                                   const DatasetNode& made);
 
 }  // namespace poniente::internal
 

@@ -290,6 +290,13 @@ std::optional<IndexSpan> MixtureMap::SpanBelow(uint32_t child,
                                      DrawsUpTo(component, span.last));
 }
 
+std::optional<IndexSpan> MixtureMap::DrawnOf(uint32_t child,
+                                             const IndexSpan& span) const {
+  const uint64_t draws = DrawsUpTo(components_[ComponentOf(child)], span.last);
+  if (draws == 0) return std::nullopt;
+  return IndexSpan{{.index = 0}, {.index = draws - 1}};
+}
+
 uint64_t MixtureMap::DrawsUpTo(const Component& component,
                                const Position& position) const {
   const uint64_t most = length_.value_or(kEndOfDraws) - 1;

@@ -15,19 +15,18 @@ namespace poniente::internal {
 // One thread waits, any other may stop it.
 class FolderWatch {
  public:
-  // Never fails: without inotify (too many watches, a file system without
-  // it), is_told() is false, and Wait() only waits.
+  // Never fails: without inotify (too many instances or watches), Wait() only
+  // waits.
   explicit FolderWatch(const std::string& folder);
   FolderWatch(const FolderWatch&) = delete;
   FolderWatch& operator=(const FolderWatch&) = delete;
-
-  // Returns whether the kernel tells of changes that this machine makes.
-  bool is_told() const { return inotify_.is_open(); }
 
   // Waits until a name in the folder has been given or removed since the last
   // call, or Stop(), or so long. Returns false after Stop().
   bool Wait(std::chrono::milliseconds longest);
   void Stop();
+  // Gives back what the kernel keeps for it; on the thread that waits.
+  void Forget() { inotify_ = OwnedFd(); }
 
  private:
   OwnedFd inotify_;

@@ -4,10 +4,15 @@
 // neither the one nor, after that, the other has lost the store.
 #include "store/growing/growing_store.h"
 
+#include <unistd.h>
+
 #include <exception>
+#include <filesystem>
+#include <system_error>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "store/manifest/known_store.h"
 #include "store/manifest/manifest_text.h"
 #include "store/manifest/store_folder.h"
 #include "store/posix_file.h"
@@ -25,32 +30,55 @@ std::string GrowthPath(const std::string& path) {
 
 }  // namespace
 
+GrowingStore::GrowingStore(std::string path, const TokenStoreOptions& options,
+                           const GrowthTimes& times)
+    : path_(std::move(path)),
+      location_(LocationOf(path_)),
+      options_(options),
+      times_(times) {}
+
 absl::StatusOr<std::shared_ptr<const GrowingStore>> GrowingStore::Open(
     const std::string& path, const TokenStoreOptions& options,
     const GrowthTimes& times) {
   std::shared_ptr<GrowingStore> store(new GrowingStore(path, options, times));
-  // Before the first look, so that nothing is missed.
-  store->watch_.emplace(path);
   PONIENTE_ASSIGN_OR_RETURN(State found, store->Look());
   const bool is_final = found.is_final;
   store->Set(std::move(found));
-  if (!is_final) {
-    GrowingStore* const self = store.get();
-    try {
-      store->thread_ = std::thread([self] { self->Follow(); });
-    } catch (const std::exception& error) {
-      return absl::ResourceExhaustedError(absl::StrCat(
-          "cannot start the thread that follows '", path, "': ", error.what(),
-          "; raise the limit of processes (ulimit -u)"));
-    }
-  }
+  if (!is_final) PONIENTE_RETURN_IF_ERROR(store->StartFollowing());
   return std::shared_ptr<const GrowingStore>(std::move(store));
 }
 
+absl::Status GrowingStore::StartFollowing() const try {
+  MutexLock lock(&following_mu_);
+  if (follower_ == ::getpid()) return absl::OkStatus();
+  // In a forked process, the thread does not exist, and the watch is that of
+  // the other process.
+  (void)thread_.release();
+  watch_ = std::make_unique<FolderWatch>(location_);
+  auto* const self = const_cast<GrowingStore*>(this);
+  thread_ = std::make_unique<std::thread>(
+      [self, watch = watch_.get()] { self->Follow(watch); });
+  follower_ = ::getpid();
+  return absl::OkStatus();
+} catch (const std::exception& error) {
+  return absl::ResourceExhaustedError(absl::StrCat(
+      "cannot start the thread that follows '", path_, "': ", error.what(),
+      "; raise the limit of processes (ulimit -u)"));
+}
+
 GrowingStore::~GrowingStore() {
-  if (!thread_.joinable()) return;
-  watch_->Stop();
-  thread_.join();
+  std::unique_ptr<std::thread> thread;
+  {
+    MutexLock lock(&following_mu_);
+    thread = std::move(thread_);
+    if (thread == nullptr) return;
+    if (follower_ != ::getpid()) {
+      (void)thread.release();
+      return;
+    }
+    watch_->Stop();
+  }
+  thread->join();
 }
 
 std::shared_ptr<const GrowingStore::State> GrowingStore::Now() const {
@@ -59,6 +87,10 @@ std::shared_ptr<const GrowingStore::State> GrowingStore::Now() const {
 }
 
 Task<> GrowingStore::WaitPast(std::shared_ptr<const State> seen) const {
+  if (follower_.load() != ::getpid() && !seen->is_final) {
+    absl::Status followed = StartFollowing();
+    if (!followed.ok()) co_return followed;
+  }
   while (true) {
     const uint64_t version = changed_.version();
     absl::Status ended;
@@ -82,13 +114,17 @@ absl::Status GrowingStore::OtherStore() const {
 }
 
 absl::StatusOr<GrowingStore::State> GrowingStore::LookAtCommitted() const {
-  PONIENTE_ASSIGN_OR_RETURN(const std::shared_ptr<const TokenStore> store,
-                            TokenStore::Open(path_, options_));
+  PONIENTE_ASSIGN_OR_RETURN(
+      const std::shared_ptr<const TokenStore> store,
+      TokenStore::Open(grown_ == nullptr ? path_ : location_, options_));
+  if (grown_ != nullptr && !IsLike(TokenStoreAccess::Manifest(*store))) {
+    return OtherStore();
+  }
   if (HasRead()) {
     const uint64_t generation = TokenStoreAccess::Manifest(*store).generation;
-    PONIENTE_ASSIGN_OR_RETURN(
-        const FileNumber tokens,
-        ReadFileNumber(StoreFilePath(path_, StoreFile::kTokens, generation)));
+    PONIENTE_ASSIGN_OR_RETURN(const FileNumber tokens,
+                              ReadFileNumber(StoreFilePath(
+                                  location_, StoreFile::kTokens, generation)));
     if (generation != growth_.generation || tokens != grown_->tokens_file() ||
         store->num_tokens() < grown_->num_tokens()) {
       return OtherStore();
@@ -101,17 +137,15 @@ absl::StatusOr<GrowingStore::State> GrowingStore::LookAtCommitted() const {
 absl::StatusOr<GrowingStore::State> GrowingStore::LookAtGrowth(
     const std::string& text) {
   absl::StatusOr<StoreManifest> growth = ParseGrowth(text);
-  if (!growth.ok()) return Prepend(growth.status(), GrowthPath(path_));
-  if (HasRead() && growth->generation != growth_.generation) {
+  if (!growth.ok()) return Prepend(growth.status(), GrowthPath(location_));
+  if (grown_ != nullptr &&
+      (!IsLike(*growth) ||
+       (HasRead() && growth->generation != growth_.generation))) {
     return OtherStore();
   }
   if (grown_ == nullptr || *growth != growth_) {
     absl::StatusOr<std::shared_ptr<const GrownTokens>> grown =
-        GrownTokens::Open(path_, *growth, options_.io);
-    if (absl::IsNotFound(grown.status())) {
-      return absl::FailedPreconditionError(absl::StrCat(
-          "'", path_, "' is being begun anew at this moment: try again"));
-    }
+        GrownTokens::Open(location_, *growth, options_.io);
     PONIENTE_RETURN_IF_ERROR(grown.status());
     if (HasRead() && ((*grown)->tokens_file() != grown_->tokens_file() ||
                       (*grown)->num_tokens() < grown_->num_tokens())) {
@@ -124,38 +158,66 @@ absl::StatusOr<GrowingStore::State> GrowingStore::LookAtGrowth(
   return State{grown_, grown_->num_checked(), /*is_final=*/false};
 }
 
+bool GrowingStore::IsLike(const StoreManifest& other) const {
+  return other.vocabulary == growth_.vocabulary &&
+         other.token_type == growth_.token_type &&
+         other.end_of_document == growth_.end_of_document;
+}
+
+// A commit, or a writer that begins anew, may remove files between two reads.
 absl::StatusOr<GrowingStore::State> GrowingStore::Look() {
+  constexpr int kLooks = 40;
+  absl::StatusOr<State> found = LookOnce();
+  for (int look = 1; look < kLooks && absl::IsNotFound(found.status());
+       ++look) {
+    std::error_code ignored;
+    if (!std::filesystem::exists(GrowthPath(location_), ignored) &&
+        !std::filesystem::exists(
+            absl::StrCat(location_, "/", Absl(kManifestName)), ignored) &&
+        grown_ == nullptr) {
+      break;  // nothing is there
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    found = LookOnce();
+  }
+  if (!absl::IsNotFound(found.status()) || grown_ == nullptr) return found;
+  return absl::FailedPreconditionError(absl::StrCat(
+      "'", path_, "' is gone: after ", grown_->num_tokens(),
+      " tokens, its writer gave it up, or its folder was removed or renamed; "
+      "put it back, or pack it again and begin the run anew"));
+}
+
+absl::StatusOr<GrowingStore::State> GrowingStore::LookOnce() {
   const absl::StatusOr<std::string> text = ReadSmallFile(
-      GrowthPath(path_), "the state of a growing store", kMaxManifestBytes);
+      GrowthPath(location_), "the state of a growing store", kMaxManifestBytes);
   // Read after the other: a commit comes before that one goes.
-  const absl::Status manifest = ReadManifestText(path_).status();
+  const absl::Status manifest = ReadManifestText(location_).status();
   if (manifest.ok()) return LookAtCommitted();
   if (!absl::IsNotFound(manifest)) return manifest;
   if (text.ok()) return LookAtGrowth(*text);
   if (!absl::IsNotFound(text.status())) return text.status();
-  if (grown_ == nullptr) {
-    return absl::NotFoundError(absl::StrCat(
-        "'", path_,
-        "' holds no token store, and none that grows: begin it with `poniente "
-        "pack --growing`, or a TokenStoreWriter that publishes"));
-  }
-  return absl::FailedPreconditionError(absl::StrCat(
-      "'", path_, "' was given up by its writer after ", grown_->num_tokens(),
-      " tokens: pack it again, and begin the run anew"));
+  return absl::NotFoundError(absl::StrCat(
+      "'", path_,
+      "' holds no token store, and none that grows: begin it with `poniente "
+      "pack --growing`, or a TokenStoreWriter that publishes"));
 }
 
 absl::Status GrowingStore::CheckWriter() {
   const Clock::time_point now = Clock::now();
-  if (HasWriter(path_)) writer_seen_ = now;
+  if (HasWriter(location_)) writer_seen_ = now;
   if (now - writer_seen_ < times_.without_writer) return absl::OkStatus();
   return absl::FailedPreconditionError(absl::StrCat(
       "'", path_, "' is not complete, has ", grown_->num_tokens(),
-      " tokens so far, and no process writes it: run the same `poniente pack "
-      "--growing` again, which resumes, and then the run"));
+      " tokens so far, and no process writes it: start its writer again; a "
+      "pack of files resumes with the same command, and then this run does, "
+      "too"));
 }
 
-void GrowingStore::Follow() {
-  while (watch_->Wait(times_.between_looks)) {
+void GrowingStore::Follow(FolderWatch* watch) {
+  // What came since Open() has looked.
+  std::chrono::milliseconds longest(0);
+  while (watch->Wait(longest)) {
+    longest = times_.between_looks;
     const std::shared_ptr<const GrownTokens> before = grown_;
     absl::StatusOr<State> found = Look();
     if (found.ok() && !found->is_final && grown_ == before) {
@@ -164,7 +226,11 @@ void GrowingStore::Follow() {
     }
     const bool is_final = found.ok() && found->is_final;
     Set(std::move(found));
-    if (is_final) return;
+    if (!is_final) continue;
+    // Gives back their files.
+    grown_.reset();
+    watch->Forget();
+    return;
   }
 }
 

@@ -4,6 +4,9 @@
 #ifndef PONIENTE_STORE_GROWING_GROWING_STORE_H_
 #define PONIENTE_STORE_GROWING_GROWING_STORE_H_
 
+#include <sys/types.h>
+
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <memory>
@@ -70,23 +73,30 @@ class GrowingStore {
 
  private:
   GrowingStore(std::string path, const TokenStoreOptions& options,
-               const GrowthTimes& times)
-      : path_(std::move(path)), options_(options), times_(times) {}
+               const GrowthTimes& times);
 
   // Finds out what the store has now. NotFound if there is nothing.
   absl::StatusOr<State> Look();
+  absl::StatusOr<State> LookOnce();
+  // NotFound if the files that the text speaks of are gone.
   absl::StatusOr<State> LookAtGrowth(const std::string& text);
   absl::StatusOr<State> LookAtCommitted() const;
   absl::Status OtherStore() const;
+  // Returns whether it may be the store that was seen first.
+  bool IsLike(const StoreManifest& other) const;
   // Returns whether something may have been read of what grows.
   bool HasRead() const { return grown_ != nullptr && grown_->num_tokens() > 0; }
+  // Starts the thread; also in a process that was forked from another.
+  absl::Status StartFollowing() const;
   // Runs on the thread.
-  void Follow();
+  void Follow(FolderWatch* watch);
   // Returns FailedPrecondition if the store has had no writer for long.
   absl::Status CheckWriter();
   void Set(absl::StatusOr<State> found);
 
   const std::string path_;
+  // Absolute, so that the process may change its folder.
+  const std::string location_;
   const TokenStoreOptions options_;
   const GrowthTimes times_;
   mutable Mutex mu_;
@@ -98,8 +108,11 @@ class GrowingStore {
   StoreManifest growth_;
   std::shared_ptr<const GrownTokens> grown_;  // null: complete from the start
   std::chrono::steady_clock::time_point writer_seen_;
-  std::optional<FolderWatch> watch_;
-  std::thread thread_;
+  mutable Mutex following_mu_;
+  mutable std::unique_ptr<FolderWatch> watch_ ABSL_GUARDED_BY(following_mu_);
+  mutable std::unique_ptr<std::thread> thread_ ABSL_GUARDED_BY(following_mu_);
+  // Of the process that has the thread; 0: none is needed.
+  mutable std::atomic<pid_t> follower_ = 0;
 };
 
 // Returns windows of the store, which grow with it. InvalidArgument unless 0 <

@@ -23,12 +23,14 @@ class WindowsThatGrow final : public AsyncDataset<TokenWindow>,
                               public PiecewiseItems {
  public:
   WindowsThatGrow(std::shared_ptr<const GrowingStore> store, uint32_t length)
-      : store_(std::move(store)), length_(length) {}
+      : store_(std::move(store)), length_(length) {
+    const TokenSource& source = *store_->Now()->source;
+    vocabulary_ = *source.known_vocabulary();
+    padding_id_ = source.end_of_document().value_or(0);
+  }
 
   std::string name() const override { return store_->path(); }
-  const Vocabulary* vocabulary() const override {
-    return first_->source->known_vocabulary();
-  }
+  const Vocabulary* vocabulary() const override { return &vocabulary_; }
   uint64_t fingerprint() const override {
     return Now()->windows->fingerprint();
   }
@@ -78,9 +80,7 @@ class WindowsThatGrow final : public AsyncDataset<TokenWindow>,
   bool HasPiecesInMemory(const Position& position) const override {
     return Now()->pieces().HasPiecesInMemory(position);
   }
-  uint32_t padding_id() const override {
-    return first_->source->end_of_document().value_or(0);
-  }
+  uint32_t padding_id() const override { return padding_id_; }
   absl::StatusOr<bool> FindGoesOn(const ItemPiece& piece, bool may_read,
                                   bool* goes_on) const override {
     return Now()->pieces().FindGoesOn(piece, may_read, goes_on);
@@ -128,8 +128,8 @@ class WindowsThatGrow final : public AsyncDataset<TokenWindow>,
 
   const std::shared_ptr<const GrowingStore> store_;
   const uint32_t length_;
-  // Whose vocabulary lives as long as this.
-  const std::shared_ptr<const GrowingStore::State> first_ = store_->Now();
+  Vocabulary vocabulary_;  // constant, as is padding_id_
+  uint32_t padding_id_ = 0;
   mutable Mutex mu_;
   mutable std::shared_ptr<const Part> part_ ABSL_GUARDED_BY(mu_);
 };

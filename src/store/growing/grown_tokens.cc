@@ -99,14 +99,7 @@ uint64_t GrownTokens::num_checked() const {
 }
 
 StoredType GrownTokens::stored_type() const {
-  switch (growth_.token_type) {
-    case TokenType::kU8:
-      return StoredType::kU8;
-    case TokenType::kU16:
-      return StoredType::kU16;
-    default:
-      return StoredType::kU32;
-  }
+  return StoredTypeOf(growth_.token_type);
 }
 
 uint64_t GrownTokens::fingerprint() const {

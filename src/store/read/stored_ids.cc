@@ -68,6 +68,17 @@ std::optional<size_t> DecodeIds(const std::byte* from, StoredType type,
       type, [&](auto sample) { return Decode<decltype(sample)>(from, to); });
 }
 
+StoredType StoredTypeOf(TokenType type) {
+  switch (type) {
+    case TokenType::kU8:
+      return StoredType::kU8;
+    case TokenType::kU16:
+      return StoredType::kU16;
+    default:
+      return StoredType::kU32;
+  }
+}
+
 int64_t StoredIdAt(const std::byte* from, StoredType type, size_t at) {
   return WithType(type, [&](auto sample) {
     return static_cast<int64_t>(

@@ -26,6 +26,9 @@ namespace poniente::internal {
 std::optional<size_t> DecodeIds(const std::byte* from, StoredType type,
                                 std::span<uint32_t> to);
 
+// Returns the type in which a token store has ids of this type.
+StoredType StoredTypeOf(TokenType type);
+
 // Returns the stored value of id number `at`, for messages.
 int64_t StoredIdAt(const std::byte* from, StoredType type, size_t at);
 

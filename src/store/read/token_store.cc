@@ -148,14 +148,7 @@ const Vocabulary& TokenStore::vocabulary() const {
 }
 TokenType TokenStore::token_type() const { return manifest_->token_type; }
 StoredType TokenStore::stored_type() const {
-  switch (token_type()) {
-    case TokenType::kU8:
-      return StoredType::kU8;
-    case TokenType::kU16:
-      return StoredType::kU16;
-    default:
-      return StoredType::kU32;
-  }
+  return internal::StoredTypeOf(token_type());
 }
 std::optional<uint32_t> TokenStore::end_of_document() const {
   return manifest_->end_of_document;

@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "store/manifest/manifest_text.h"
 #include "store/write/store_builder.h"
 #include "util/check.h"
 #include "util/status_macros.h"

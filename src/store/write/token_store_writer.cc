@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "store/manifest/store_folder.h"
 #include "store/write/encode_ids.h"
 #include "store/write/loss_bits.h"
 #include "store/write/store_builder.h"
@@ -190,6 +191,13 @@ absl::StatusOr<std::unique_ptr<TokenStoreWriter>> TokenStoreWriter::Create(
     const std::string& path, const TokenStoreWriterOptions& options) {
   PONIENTE_ASSIGN_OR_RETURN(StoreManifest manifest,
                             internal::ManifestToWrite(path, options));
+  if (options.publishes &&
+      !absl::IsNotFound(internal::ReadManifestText(path).status())) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "'", path,
+        "' holds a store already, which readers would find instead of the one "
+        "that grows: remove it, or write to another path"));
+  }
   const auto starts_anew = [](std::string_view) { return false; };
   absl::StatusOr<std::unique_ptr<StoreBuilder>> builder =
       options.publishes

@@ -131,6 +131,49 @@ TEST_F(PackGrowingTest, StandardInputGrows) {
             4);
 }
 
+TEST_F(PackGrowingTest, WhatIsPublishedStaysIfThePackFails) {
+  std::string lines;
+  for (int i = 0; i < 40000; ++i) {
+    lines += "{\"text\": \"" + std::string(40, 'a') + "\"}\n";
+  }
+  WriteFile(folder_.path("bad.jsonl"), lines + "{no\n");
+  const std::string out = folder_.path("out");
+  // Slowly, so that something is published before the end.
+  const ToolRun failed = RunTool(
+      "pack - --input-format jsonl --growing --checkpoint-bytes 4096 --out " +
+          out,
+      "(head -n 39000 " + folder_.path("bad.jsonl") +
+          "; sleep 0.5; tail -n 1001 " + folder_.path("bad.jsonl") + ") |");
+  EXPECT_NE(failed.exit_code, 0);
+  EXPECT_THAT(failed.err, HasSubstr("40001"));
+  EXPECT_THAT(Open("out", 0)->NextBlocking(), IsOk());
+  const ToolRun plan = RunTool("pack " + folder_.path("in") + " --out " + out);
+  EXPECT_NE(plan.exit_code, 0);
+  EXPECT_THAT(plan.err, HasSubstr("--restart"));
+  EXPECT_THAT(Open("out", 0)->NextBlocking(), IsOk());
+  EXPECT_EQ(RunTool("pack " + folder_.path("in") + " --restart --out " + out)
+                .exit_code,
+            0);
+}
+
+TEST_F(PackGrowingTest, AnEmptyStoreCanBePlanned) {
+  const std::string out = folder_.path("out");
+  const pid_t child = StartTool("pack - --growing --quiet --out " + out +
+                                " < /dev/zero > /dev/null 2>&1");
+  while (!std::filesystem::exists(out + "/scratch-growth.json")) ::usleep(100);
+  ::kill(child, SIGSTOP);
+  for (const std::string more : {"", "take = 10\n", "repeat = 2\n"}) {
+    WriteFile(folder_.path("run.toml"),
+              "[data]\nsteps = 10\nbatch_size = 2\nseq_len = 64\n"
+              "path = \"out\"\ngrowing = true\nera_shuffle = 10\n" +
+                  more);
+    const ToolRun plan = RunTool("plan " + folder_.path("run.toml"));
+    EXPECT_TRUE(plan.exit_code == 0 || plan.exit_code == 1) << plan.err;
+  }
+  ::kill(child, SIGKILL);
+  ::waitpid(child, nullptr, 0);
+}
+
 TEST_F(PackGrowingTest, WhatReadersCouldNotReadIsRefused) {
   const std::string out = folder_.path("out");
   ASSERT_EQ(RunTool("pack - --out " + out, "printf 'some text' |").exit_code,

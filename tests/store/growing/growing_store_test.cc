@@ -245,7 +245,7 @@ TEST(GrowingStoreTest, AStoreThatIsGivenUpIsAnError) {
   writer.reset();
   EXPECT_THAT(RunBlocking(growing->WaitForLength(100)),
               StatusIs(kFailedPrecondition,
-                       AllOf(HasSubstr("given up"), HasSubstr("3000"))));
+                       AllOf(HasSubstr("is gone"), HasSubstr("3000"))));
   EXPECT_THAT(growing->GetBlocking(3), IsOk());  // what was there
 }
 
