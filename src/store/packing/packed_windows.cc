@@ -118,13 +118,8 @@ class PackedDataset : public AsyncDataset<TokenWindow>,
   bool items_overlap() const override { return packed_->options.overlap > 0; }
   absl::StatusOr<bool> FindGoesOn(const ItemPiece& piece, bool may_read,
                                   bool* goes_on) const override {
-    const std::span<const uint64_t> document(&piece.document, 1);
-    if (!may_read && !source().HasRangesInMemory(document)) return false;
-    TokenRange tokens;
-    PONIENTE_RETURN_IF_ERROR(
-        source().DocumentRanges(document, std::span(&tokens, 1)));
-    *goes_on = piece.end + EndTokens(packed_->options) < tokens.end;
-    return true;
+    return FindPieceGoesOn(source(), piece, EndTokens(packed_->options),
+                           may_read, goes_on);
   }
   absl::StatusOr<bool> FindEnds(const ItemPiece& piece, bool may_read,
                                 PieceEnds* ends) const override {

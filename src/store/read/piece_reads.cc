@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "store/read/piece_reads.h"
 
-#include <algorithm>
 #include <cstddef>
 #include <span>
 #include <utility>
@@ -89,19 +88,17 @@ Task<std::vector<TokenWindow>> ReadPieces(const PiecewiseItems& leaf,
   co_return Join(*plan, *std::move(texts), padding);
 }
 
-std::vector<PieceOfItem> CutIntoItems(TokenRange document, uint64_t offset,
-                                      uint64_t length, uint64_t num_items) {
-  const uint64_t end = std::min(offset + document.size(), num_items * length);
-  std::vector<PieceOfItem> items;
-  for (uint64_t at = offset; at < end;) {
-    const uint64_t item = at / length;
-    const uint64_t to = std::min(end, (item + 1) * length);
-    const uint64_t begin = document.begin + (at - offset);
-    items.push_back({item, static_cast<uint32_t>(at - item * length), begin,
-                     begin + (to - at)});
-    at = to;
-  }
-  return items;
+absl::StatusOr<bool> FindPieceGoesOn(const TokenSource& source,
+                                     const ItemPiece& piece,
+                                     uint32_t end_tokens, bool may_read,
+                                     bool* goes_on) {
+  const std::span<const uint64_t> document(&piece.document, 1);
+  if (!may_read && !source.HasRangesInMemory(document)) return false;
+  TokenRange tokens;
+  PONIENTE_RETURN_IF_ERROR(
+      source.DocumentRanges(document, std::span(&tokens, 1)));
+  *goes_on = piece.end + end_tokens < tokens.end;
+  return true;
 }
 
 absl::StatusOr<bool> FindPieceEnds(const TokenSource& source,

@@ -24,13 +24,12 @@ Task<std::vector<TokenWindow>> ReadPieces(const PiecewiseItems& leaf,
                                           std::span<const Position> positions,
                                           uint32_t padding);
 
-// Returns where a document is served that begins at token `offset` of a
-// concatenation, which is cut into `num_items` items of `length` tokens.
-std::vector<PieceOfItem> CutIntoItems(TokenRange document, uint64_t offset,
-                                      uint64_t length, uint64_t num_items);
-
-// Implements PiecewiseItems::FindEnds() for a leaf over `source`, whose
-// documents are served without their last `end_tokens` tokens.
+// Implement PiecewiseItems::FindGoesOn() and FindEnds() for a leaf over
+// `source`, whose documents are served without their last `end_tokens` tokens.
+absl::StatusOr<bool> FindPieceGoesOn(const TokenSource& source,
+                                     const ItemPiece& piece,
+                                     uint32_t end_tokens, bool may_read,
+                                     bool* goes_on);
 absl::StatusOr<bool> FindPieceEnds(const TokenSource& source,
                                    const ItemPiece& piece, uint32_t end_tokens,
                                    bool may_read, PieceEnds* ends);
