@@ -251,9 +251,7 @@ class MixtureNodeRecipe final : public NodeRecipe {
       std::span<const LengthState> lengths, uint64_t seed) const {
     PONIENTE_ASSIGN_OR_RETURN(std::shared_ptr<const MixtureMap> map,
                               MixtureMapOf(sets, lengths, seed));
-    const bool is_final =
-        std::all_of(lengths.begin(), lengths.end(),
-                    [](const LengthState& length) { return length.is_final; });
+    const bool is_final = !map->grows();
     return MadeMap{std::move(map), is_final};
   }
 

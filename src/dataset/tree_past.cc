@@ -54,22 +54,11 @@ std::vector<uint32_t> Places(const std::vector<NamedNode>& children,
   return places;
 }
 
-// Also below a node that has all it needs of it, such as Take().
-bool HasLeafThatGrows(const DatasetNode& node) {
-  const std::vector<NamedNode> children = node.children();
-  if (children.empty()) return !node.length_now().is_final;
-  return std::any_of(
-      children.begin(), children.end(),
-      [](const NamedNode& child) { return HasLeafThatGrows(*child.node); });
-}
-
 class Walk {
  public:
   Walk(const DatasetNode& root, uint64_t samples,
        std::span<const std::string> grew)
-      : top_(TopOf(root, samples)),
-        grew_(grew),
-        may_grow_(!grew.empty() || HasLeafThatGrows(root)) {
+      : top_(TopOf(root, samples)), grew_(grew), may_grow_(Grows(root, "")) {
     const std::optional<NodeIdentity> top = top_.identity();
     if (top) past_.seed = top->seed;
   }
@@ -116,7 +105,7 @@ class Walk {
     }
     const auto* mixture = dynamic_cast<const MixtureMap*>(map.get());
     if (mixture != nullptr) AddMixture(node, mixture->PrefixOf(span), path);
-    const bool grows = Grows(node, path);
+    const bool grows = may_grow_ && Grows(node, path);
     const std::optional<uint64_t> own = grows && mixture == nullptr
                                             ? OwnOfGrowing(*map, span)
                                             : map->PrefixParameters(span);
@@ -150,8 +139,8 @@ class Walk {
     return hash;
   }
 
+  // Also if the node has all it needs of the leaf that grows, as Take() may.
   bool Grows(const DatasetNode& node, const std::string& path) const {
-    if (!may_grow_) return false;
     const std::vector<NamedNode> children = node.children();
     if (children.empty()) {
       return !node.length_now().is_final ||
@@ -182,9 +171,7 @@ class Walk {
   // Moves the last index to the end of the epoch if it is the last item.
   static void CountLength(const DatasetNode& child, Position* last) {
     const LengthState length = child.length_now();
-    if (!length.is_final || length.is_endless || last->index == UINT64_MAX) {
-      return;
-    }
+    if (length.is_endless || last->index == UINT64_MAX) return;
     if (last->index + 1 >= length.readable) last->index = UINT64_MAX;
   }
 

@@ -161,10 +161,10 @@ std::string ConfigSources::Located(const std::string& path) const {
 }
 
 absl::StatusOr<std::shared_ptr<const TokenSource>> ConfigSources::OpenFiles(
-    const Node& node, std::shared_ptr<const GrowingStore>* growing) const {
+    const Node& node, std::shared_ptr<GrowingStore>* growing) const {
   if (node.files.growing) {
     PONIENTE_ASSIGN_OR_RETURN(
-        std::shared_ptr<const GrowingStore> store,
+        std::shared_ptr<GrowingStore> store,
         GrowingStore::Open(Located(node.path), {.io = run_.io}));
     const std::shared_ptr<const GrowingStore::State> now = store->Now();
     if (!now->is_final) *growing = std::move(store);
@@ -240,7 +240,7 @@ absl::Status ConfigSources::OpenBelow(const Node& root) {
   opens_later_ = files.size() > kMaxHeld;
   std::vector<absl::Status> statuses(files.size());
   std::vector<std::shared_ptr<const TokenSource>> sources(files.size());
-  std::vector<std::shared_ptr<const GrowingStore>> growing(files.size());
+  std::vector<std::shared_ptr<GrowingStore>> growing(files.size());
   InParallel(files.size(), [&](size_t i) {
     auto opened = OpenFiles(*files[i], &growing[i]);
     if (opened.ok()) {
@@ -313,8 +313,7 @@ uint64_t ConfigSources::TokensOf(const Node& node) const {
   return Opened(node)->num_tokens();
 }
 
-std::shared_ptr<const GrowingStore> ConfigSources::Growing(
-    const Node& node) const {
+std::shared_ptr<GrowingStore> ConfigSources::Growing(const Node& node) const {
   if (!node.files.growing) return nullptr;
   const auto found = growing_.find(SourceKeyOf(node));
   return found == growing_.end() ? nullptr : found->second;
@@ -436,7 +435,7 @@ absl::StatusOr<DatasetPtr<TokenWindow>> ConfigSources::Windows(
     }
     source.data = Opened(node);
     source.location = source.data->path();
-    const std::shared_ptr<const GrowingStore> growing = Growing(node);
+    const std::shared_ptr<GrowingStore> growing = Growing(node);
     if (growing != nullptr) {
       PONIENTE_RETURN_IF_ERROR(CheckGrowing(packing, hold_out));
       PONIENTE_ASSIGN_OR_RETURN(made,

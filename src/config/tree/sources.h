@@ -91,10 +91,10 @@ class ConfigSources {
                                               SelectionReader* reader);
   // Sets `growing` if the store is still being written.
   absl::StatusOr<std::shared_ptr<const TokenSource>> OpenFiles(
-      const Node& node, std::shared_ptr<const GrowingStore>* growing) const;
+      const Node& node, std::shared_ptr<GrowingStore>* growing) const;
   const std::shared_ptr<const TokenSource>& Opened(const Node& node) const;
   // Returns the store if it is still being written; else null.
-  std::shared_ptr<const GrowingStore> Growing(const Node& node) const;
+  std::shared_ptr<GrowingStore> Growing(const Node& node) const;
   absl::Status CheckGrowing(const PackingOptions* packing,
                             const NodeHoldOut* hold_out) const;
   // Returns the documents that are read; null for all. `cuts`: whether the
@@ -110,7 +110,7 @@ class ConfigSources {
   // The key consists of the path and the options stated for its files.
   std::map<std::string, std::shared_ptr<const TokenSource>> opened_;
   // Those that are still being written, under the same keys.
-  std::map<std::string, std::shared_ptr<const GrowingStore>> growing_;
+  std::map<std::string, std::shared_ptr<GrowingStore>> growing_;
   std::unordered_map<const void*, ConfigSource> leaves_;  // by KeyOf()
   std::vector<uint64_t> packed_lengths_;
   // Of several lengths: the windows of each, by source, selection and options.

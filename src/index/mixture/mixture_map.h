@@ -107,6 +107,8 @@ class MixtureMap final : public IndexMap {
   const ItemDraws& draws(uint32_t component) const {
     return components_[component].draws;
   }
+  // Returns whether a component grows.
+  bool grows() const { return readable_.has_value(); }
   // Returns the child that must grow before more samples can be read; nullopt
   // if none does.
   std::optional<uint32_t> waits_for() const { return waits_for_; }

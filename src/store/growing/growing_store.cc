@@ -37,7 +37,7 @@ GrowingStore::GrowingStore(std::string path, const TokenStoreOptions& options,
       options_(options),
       times_(times) {}
 
-absl::StatusOr<std::shared_ptr<const GrowingStore>> GrowingStore::Open(
+absl::StatusOr<std::shared_ptr<GrowingStore>> GrowingStore::Open(
     const std::string& path, const TokenStoreOptions& options,
     const GrowthTimes& times) {
   std::shared_ptr<GrowingStore> store(new GrowingStore(path, options, times));
@@ -45,19 +45,18 @@ absl::StatusOr<std::shared_ptr<const GrowingStore>> GrowingStore::Open(
   const bool is_final = found.is_final;
   store->Set(std::move(found));
   if (!is_final) PONIENTE_RETURN_IF_ERROR(store->StartFollowing());
-  return std::shared_ptr<const GrowingStore>(std::move(store));
+  return store;
 }
 
-absl::Status GrowingStore::StartFollowing() const try {
+absl::Status GrowingStore::StartFollowing() try {
   MutexLock lock(&following_mu_);
   if (follower_ == ::getpid()) return absl::OkStatus();
   // In a forked process, the thread does not exist, and the watch is that of
   // the other process.
   (void)thread_.release();
   watch_ = std::make_unique<FolderWatch>(location_);
-  auto* const self = const_cast<GrowingStore*>(this);
   thread_ = std::make_unique<std::thread>(
-      [self, watch = watch_.get()] { self->Follow(watch); });
+      [this, watch = watch_.get()] { Follow(watch); });
   follower_ = ::getpid();
   return absl::OkStatus();
 } catch (const std::exception& error) {
@@ -86,7 +85,7 @@ std::shared_ptr<const GrowingStore::State> GrowingStore::Now() const {
   return state_;
 }
 
-Task<> GrowingStore::WaitPast(std::shared_ptr<const State> seen) const {
+Task<> GrowingStore::WaitPast(std::shared_ptr<const State> seen) {
   if (follower_.load() != ::getpid() && !seen->is_final) {
     absl::Status followed = StartFollowing();
     if (!followed.ok()) co_return followed;

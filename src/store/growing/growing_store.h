@@ -56,7 +56,7 @@ class GrowingStore {
 
   // Opens a store that is complete, or whose writer publishes. NotFound if
   // there is neither; otherwise errors of TokenStore::Open().
-  static absl::StatusOr<std::shared_ptr<const GrowingStore>> Open(
+  static absl::StatusOr<std::shared_ptr<GrowingStore>> Open(
       const std::string& path, const TokenStoreOptions& options,
       const GrowthTimes& times = {});
   ~GrowingStore();
@@ -69,7 +69,7 @@ class GrowingStore {
   // Returns once the state is another than `seen`. FailedPrecondition while
   // nothing more will come: the store was given up, replaced, or has had no
   // writer for long.
-  Task<> WaitPast(std::shared_ptr<const State> seen) const;
+  Task<> WaitPast(std::shared_ptr<const State> seen);
 
  private:
   GrowingStore(std::string path, const TokenStoreOptions& options,
@@ -87,7 +87,7 @@ class GrowingStore {
   // Returns whether something may have been read of what grows.
   bool HasRead() const { return grown_ != nullptr && grown_->num_tokens() > 0; }
   // Starts the thread; also in a process that was forked from another.
-  absl::Status StartFollowing() const;
+  absl::Status StartFollowing();
   // Runs on the thread.
   void Follow(FolderWatch* watch);
   // Returns FailedPrecondition if the store has had no writer for long.
@@ -103,22 +103,22 @@ class GrowingStore {
   std::shared_ptr<const State> state_ ABSL_GUARDED_BY(mu_);
   // Why nothing more comes; OK while something may.
   absl::Status ended_ ABSL_GUARDED_BY(mu_);
-  mutable Notifier changed_;
+  Notifier changed_;
   // What Look() has seen, on one thread at a time.
   StoreManifest growth_;
   std::shared_ptr<const GrownTokens> grown_;  // null: complete from the start
   std::chrono::steady_clock::time_point writer_seen_;
-  mutable Mutex following_mu_;
-  mutable std::unique_ptr<FolderWatch> watch_ ABSL_GUARDED_BY(following_mu_);
-  mutable std::unique_ptr<std::thread> thread_ ABSL_GUARDED_BY(following_mu_);
-  // Of the process that has the thread; 0: none is needed.
-  mutable std::atomic<pid_t> follower_ = 0;
+  Mutex following_mu_;
+  std::unique_ptr<FolderWatch> watch_ ABSL_GUARDED_BY(following_mu_);
+  std::unique_ptr<std::thread> thread_ ABSL_GUARDED_BY(following_mu_);
+  // The process that has the thread; 0: none has.
+  std::atomic<pid_t> follower_ = 0;
 };
 
 // Returns windows of the store, which grow with it. InvalidArgument unless 0 <
 // length < 2^32 - 1.
 absl::StatusOr<DatasetPtr<TokenWindow>> WindowsOfGrowing(
-    std::shared_ptr<const GrowingStore> store, uint64_t length);
+    std::shared_ptr<GrowingStore> store, uint64_t length);
 
 }  // namespace poniente::internal
 

@@ -22,7 +22,7 @@ namespace {
 class WindowsThatGrow final : public AsyncDataset<TokenWindow>,
                               public PiecewiseItems {
  public:
-  WindowsThatGrow(std::shared_ptr<const GrowingStore> store, uint32_t length)
+  WindowsThatGrow(std::shared_ptr<GrowingStore> store, uint32_t length)
       : store_(std::move(store)), length_(length) {
     const TokenSource& source = *store_->Now()->source;
     vocabulary_ = *source.known_vocabulary();
@@ -126,7 +126,7 @@ class WindowsThatGrow final : public AsyncDataset<TokenWindow>,
     return made;
   }
 
-  const std::shared_ptr<const GrowingStore> store_;
+  const std::shared_ptr<GrowingStore> store_;
   const uint32_t length_;
   Vocabulary vocabulary_;  // constant, as is padding_id_
   uint32_t padding_id_ = 0;
@@ -137,7 +137,7 @@ class WindowsThatGrow final : public AsyncDataset<TokenWindow>,
 }  // namespace
 
 absl::StatusOr<DatasetPtr<TokenWindow>> WindowsOfGrowing(
-    std::shared_ptr<const GrowingStore> store, uint64_t length) {
+    std::shared_ptr<GrowingStore> store, uint64_t length) {
   const std::shared_ptr<const GrowingStore::State> now = store->Now();
   if (now->is_final) return now->source->Windows(length);
   if (length == 0 || length >= kWholeItem) {
@@ -154,7 +154,7 @@ absl::StatusOr<DatasetPtr<TokenWindow>> WindowsOfGrowing(
 absl::StatusOr<DatasetPtr<TokenWindow>> GrowingWindows(
     const std::string& path, uint64_t length,
     const TokenStoreOptions& options) {
-  PONIENTE_ASSIGN_OR_RETURN(std::shared_ptr<const internal::GrowingStore> store,
+  PONIENTE_ASSIGN_OR_RETURN(std::shared_ptr<internal::GrowingStore> store,
                             internal::GrowingStore::Open(path, options));
   return internal::WindowsOfGrowing(std::move(store), length);
 }
