@@ -15,7 +15,6 @@
 #include "pack/pack_token_files.h"
 #include "store/manifest/manifest.h"
 #include "store/manifest/manifest_text.h"
-#include "store/manifest/store_folder.h"
 #include "store/posix_file.h"
 #include "store/write/store_builder.h"
 #include "util/status_macros.h"
@@ -101,8 +100,8 @@ class Packing {
  private:
   absl::Status FindInputs();
   absl::Status TakePart();
-  absl::Status CheckPublishes() const;
   absl::Status CheckNothingPublished() const;
+  absl::Status PublishFirst(StoreBuilder* store) const;
   void PlanJob();
   // What a checkpoint tells: whether to go on with it. Says so.
   absl::StatusOr<bool> GoOn(std::string_view saved);
@@ -145,19 +144,6 @@ absl::Status Packing::TakePart() {
   }
   outcome_.path = PathOfPart(request_.out, part);
   return absl::OkStatus();
-}
-
-// A reader would find the complete store.
-absl::Status Packing::CheckPublishes() const {
-  if (!request_.publishes ||
-      absl::IsNotFound(ReadManifestText(outcome_.path).status())) {
-    return absl::OkStatus();
-  }
-  return absl::FailedPreconditionError(absl::StrCat(
-      "'", outcome_.path,
-      "' holds a store already, which readers would find instead of the one "
-      "that grows: remove it, pack into another folder, or leave out "
-      "--growing"));
 }
 
 // Runs may have read what another pack has published.
@@ -271,14 +257,22 @@ absl::StatusOr<std::unique_ptr<StoreBuilder>> Packing::OpenStore() {
     (*store)->WriteDirectly(outcome_.total_bytes * manifest.width());
   }
   if (store.ok() && job_.publishes) {
-    // Readers may come before the first document, and stay if this run is
-    // killed before its first checkpoint.
-    PONIENTE_ASSIGN_OR_RETURN(StoreCheckpoint mark, (*store)->Mark());
-    mark.caller = EncodePackState(job_.work, begin_);
-    PONIENTE_RETURN_IF_ERROR((*store)->Save(mark));
-    PONIENTE_RETURN_IF_ERROR((*store)->Publish(mark));
+    const absl::Status published = PublishFirst(store->get());
+    if (!published.ok()) {
+      if (goes_on_) (*store)->KeepForLater();
+      return published;
+    }
   }
   return store;
+}
+
+// Readers may come before the first document, and stay if this run is killed
+// before its first checkpoint.
+absl::Status Packing::PublishFirst(StoreBuilder* store) const {
+  PONIENTE_ASSIGN_OR_RETURN(StoreCheckpoint mark, store->Mark());
+  mark.caller = EncodePackState(job_.work, begin_);
+  PONIENTE_RETURN_IF_ERROR(store->Save(mark));
+  return store->Publish(mark);
 }
 
 PackOutcome Packing::Nothing() {
@@ -297,7 +291,6 @@ absl::StatusOr<PackOutcome> Packing::Run() {
   PONIENTE_RETURN_IF_ERROR(FindInputs());
   if (inputs_.files.empty()) return Nothing();
   PONIENTE_RETURN_IF_ERROR(TakePart());
-  PONIENTE_RETURN_IF_ERROR(CheckPublishes());
   PlanJob();
   observer_->FoundInputs();
   PONIENTE_ASSIGN_OR_RETURN(const auto store, OpenStore());

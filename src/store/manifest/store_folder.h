@@ -62,6 +62,9 @@ class StoreFolder {
   // Returns a number greater than the generation of any other file in the
   // folder.
   uint64_t generation() const { return generation_; }
+  // Returns whether there is a store already, or a manifest that cannot be
+  // read.
+  bool has_store() const { return previous_ != uint64_t{0}; }
   // Returns whether files of a dead writer are continued.
   bool continues() const { return continues_; }
   // Keeps the files for a later writer if this is destroyed before Commit().

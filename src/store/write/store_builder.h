@@ -114,8 +114,7 @@ class StoreBuilder {
   absl::Status Save(const StoreCheckpoint& mark) const;
   // Lets others read what a checkpoint covers, while the store is written
   // (docs/token_store_format.md). REQUIRES: the checkpoint is that of the last
-  // Save(), or of a store that was just created. FailedPrecondition if there is
-  // a loss mask.
+  // Save(). FailedPrecondition if there is a loss mask, or a complete store.
   absl::Status Publish(const StoreCheckpoint& mark) const;
   void KeepForLater() { folder_->KeepForLater(); }
   // Records another library than that of the manifest of Create...(). Call it

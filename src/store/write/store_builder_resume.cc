@@ -194,6 +194,13 @@ absl::Status StoreBuilder::Save(const StoreCheckpoint& mark) const {
 }
 
 absl::Status StoreBuilder::Publish(const StoreCheckpoint& mark) const {
+  if (folder_->has_store()) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "'", ParentOf(tokens_path_),
+        "' holds a store already, which readers would find instead of the one "
+        "that grows: remove it, write into another folder, or do not publish "
+        "(leave out --growing)"));
+  }
   if (mark.has_loss_mask) {
     return absl::FailedPreconditionError(absl::StrCat(
         tokens_path_,

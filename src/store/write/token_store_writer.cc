@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "store/manifest/store_folder.h"
 #include "store/write/encode_ids.h"
 #include "store/write/loss_bits.h"
 #include "store/write/store_builder.h"
@@ -173,10 +172,10 @@ absl::Status TokenStoreWriter::Impl::End() {
 
 absl::Status TokenStoreWriter::Impl::Publish() {
   PONIENTE_RETURN_IF_ERROR(Keep(Flush()));
-  PONIENTE_ASSIGN_OR_RETURN(const internal::StoreCheckpoint mark,
-                            builder_->Mark());
-  PONIENTE_RETURN_IF_ERROR(Keep(builder_->Save(mark)));
-  return builder_->Publish(mark);
+  const absl::StatusOr<internal::StoreCheckpoint> mark = builder_->Mark();
+  PONIENTE_RETURN_IF_ERROR(Keep(mark.status()));
+  PONIENTE_RETURN_IF_ERROR(Keep(builder_->Save(*mark)));
+  return builder_->Publish(*mark);
 }
 
 absl::StatusOr<TokenStoreFacts> TokenStoreWriter::Impl::Finish() {
@@ -191,27 +190,17 @@ absl::StatusOr<std::unique_ptr<TokenStoreWriter>> TokenStoreWriter::Create(
     const std::string& path, const TokenStoreWriterOptions& options) {
   PONIENTE_ASSIGN_OR_RETURN(StoreManifest manifest,
                             internal::ManifestToWrite(path, options));
-  if (options.publishes &&
-      !absl::IsNotFound(internal::ReadManifestText(path).status())) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        "'", path,
-        "' holds a store already, which readers would find instead of the one "
-        "that grows: remove it, or write to another path"));
-  }
   const auto starts_anew = [](std::string_view) { return false; };
   absl::StatusOr<std::unique_ptr<StoreBuilder>> builder =
       options.publishes
           ? StoreBuilder::CreateToSave(path, std::move(manifest), starts_anew)
           : StoreBuilder::Create(path, std::move(manifest));
   if (!builder.ok()) return builder.status();
-  if (options.publishes) {
-    // Readers may come before the first document.
-    PONIENTE_ASSIGN_OR_RETURN(const internal::StoreCheckpoint mark,
-                              (*builder)->Mark());
-    PONIENTE_RETURN_IF_ERROR((*builder)->Publish(mark));
-  }
-  return std::unique_ptr<TokenStoreWriter>(new TokenStoreWriter(
+  std::unique_ptr<TokenStoreWriter> writer(new TokenStoreWriter(
       std::make_unique<Impl>(*std::move(builder), options.publishes)));
+  // Readers may come before the first document.
+  if (options.publishes) PONIENTE_RETURN_IF_ERROR(writer->Publish());
+  return writer;
 }
 
 TokenStoreWriter::TokenStoreWriter(std::unique_ptr<Impl> impl)
