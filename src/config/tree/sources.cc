@@ -12,6 +12,7 @@
 #include "config/tree/budget.h"
 #include "config/tree/hold_outs.h"
 #include "config/tree/hub_cache.h"
+#include "config/tree/source_checks.h"
 #include "poniente/open_token_source.h"
 #include "poniente/token_source.h"
 #include "poniente/token_store.h"
@@ -82,42 +83,6 @@ bool IsDeclared(const DatasetNode& leaf) {
       DeclaredWindows("", /*tokens=*/1, /*length=*/1).value());
   const DatasetNode& declared = **kDeclared;
   return typeid(leaf) == typeid(declared);
-}
-
-absl::Status AtItsPlace(const SourceLocation& location,
-                        const absl::Status& status) {
-  return absl::Status(status.code(),
-                      absl::StrCat(ToString(location), ": ",
-                                   OneLine(std::string(status.message()))));
-}
-
-// What parsers see only where the node itself states hold_out.
-absl::Status CheckHoldOut(const Node& node, const PackingOptions* packing,
-                          const NodeHoldOut& hold_out) {
-  std::string mistake;
-  if (node.files.overlap.has_value() || node.files.across_shards.has_value()) {
-    mistake =
-        "cannot be combined with overlap or across_shards: windows are cut "
-        "from the documents that remain, and share no token";
-  } else if (hold_out.windows > 0 && packing != nullptr) {
-    mistake =
-        "cannot hold out windows of packed documents, which are other windows "
-        "in each epoch: hold out documents";
-  } else if (hold_out.windows > 0 && node.documents.has_value()) {
-    mistake =
-        "cannot hold out windows where documents are selected: hold out "
-        "documents";
-  } else if (hold_out.windows > 0 && node.order_documents.has_value()) {
-    mistake =
-        "cannot hold out windows where documents have an order "
-        "(order_documents): hold out documents";
-  } else if (hold_out.documents > 0 && node.kind == NodeKind::kDeclared) {
-    mistake =
-        absl::StrCat("cannot hold out documents of ", node.location.key,
-                     ", which has only a number of tokens: hold out windows");
-  }
-  if (mistake.empty()) return absl::OkStatus();
-  return AtItsPlace(hold_out.location, absl::InvalidArgumentError(mistake));
 }
 
 bool HoldsStore(const std::string& path) {
@@ -319,19 +284,6 @@ std::shared_ptr<GrowingStore> ConfigSources::Growing(const Node& node) const {
   return found == growing_.end() ? nullptr : found->second;
 }
 
-// What parsers see only where the node itself states it.
-absl::Status ConfigSources::CheckGrowing(const PackingOptions* packing,
-                                         const NodeHoldOut* hold_out) const {
-  const char* what = nullptr;
-  if (packing != nullptr) what = "its documents cannot be packed";
-  if (hold_out != nullptr) what = "nothing can be held out of it";
-  if (run_.budget.has_value()) what = "a budget cannot cut it";
-  if (what == nullptr) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat("is still being written, so ", what,
-                   ": wait until it is complete, or leave this out for it"));
-}
-
 absl::StatusOr<DatasetPtr<TokenWindow>> ConfigSources::Packed(
     const TokenSource& source, const PackingOptions& packing, uint64_t tokens,
     const Selection* documents) {
@@ -437,7 +389,7 @@ absl::StatusOr<DatasetPtr<TokenWindow>> ConfigSources::Windows(
     source.location = source.data->path();
     const std::shared_ptr<GrowingStore> growing = Growing(node);
     if (growing != nullptr) {
-      PONIENTE_RETURN_IF_ERROR(CheckGrowing(packing, hold_out));
+      PONIENTE_RETURN_IF_ERROR(CheckGrowing(run_, packing, hold_out));
       PONIENTE_ASSIGN_OR_RETURN(made,
                                 WindowsOfGrowing(growing, WindowTokens(run_)));
       leaves_[KeyOf(*made)] = std::move(source);

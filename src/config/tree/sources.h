@@ -95,8 +95,6 @@ class ConfigSources {
   const std::shared_ptr<const TokenSource>& Opened(const Node& node) const;
   // Returns the store if it is still being written; else null.
   std::shared_ptr<GrowingStore> Growing(const Node& node) const;
-  absl::Status CheckGrowing(const PackingOptions* packing,
-                            const NodeHoldOut* hold_out) const;
   // Returns the documents that are read; null for all. `cuts`: whether the
   // budget cuts them.
   absl::StatusOr<std::shared_ptr<const Selection>> DocumentsOf(

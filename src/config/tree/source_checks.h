@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a source cannot be combined with. Parsers see it only where the source
+// itself states both; here, nodes above may have stated one.
+
+#ifndef PONIENTE_CONFIG_TREE_SOURCE_CHECKS_H_
+#define PONIENTE_CONFIG_TREE_SOURCE_CHECKS_H_
+
+#include "absl/status/status.h"
+#include "poniente/packing.h"
+#include "poniente/run.h"
+
+namespace poniente::internal {
+
+// Returns the error on one line, with its place in the configuration in front.
+absl::Status AtItsPlace(const SourceLocation& location,
+                        const absl::Status& status);
+
+// Return InvalidArgument if a source from which something is held out, or one
+// that is still being written, cannot be read as stated. `packing`, `hold_out`:
+// null if there is none.
+absl::Status CheckHoldOut(const Node& node, const PackingOptions* packing,
+                          const NodeHoldOut& hold_out);
+absl::Status CheckGrowing(const Run& run, const PackingOptions* packing,
+                          const NodeHoldOut* hold_out);
+
+}  // namespace poniente::internal
+
+#endif  // PONIENTE_CONFIG_TREE_SOURCE_CHECKS_H_
