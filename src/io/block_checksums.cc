@@ -272,16 +272,23 @@ absl::StatusOr<uint32_t> FileChecksums::Stored(uint64_t block) const {
   return LoadLittle<uint32_t>(bytes);
 }
 
+absl::Status ChecksumMismatch(const std::string& path, uint64_t block,
+                              uint64_t offset, uint64_t bytes, uint32_t stored,
+                              uint32_t computed, std::string_view remedy) {
+  return absl::DataLossError(
+      absl::StrCat(path, ": checksum mismatch in block ", block, " (", bytes,
+                   " bytes at offset ", offset, "): stored ", Hex(stored),
+                   ", computed ", Hex(computed), Absl(remedy)));
+}
+
 absl::Status FileChecksums::Verify(const std::string& path, uint64_t block,
                                    std::span<const std::byte> bytes,
                                    const VerifiedBlocks& verified) const {
   PONIENTE_ASSIGN_OR_RETURN(const uint32_t stored, Stored(block));
   const uint32_t computed = Crc32c(bytes);
   if (stored != computed) {
-    return absl::DataLossError(absl::StrCat(
-        path, ": checksum mismatch in block ", block, " (", bytes.size(),
-        " bytes at offset ", BeginOf(block), "): stored ", Hex(stored),
-        ", computed ", Hex(computed), kRemedy));
+    return ChecksumMismatch(path, block, BeginOf(block), bytes.size(), stored,
+                            computed, kRemedy);
   }
   if (verified.marks != nullptr) verified.marks->SetSeen(block);
   return absl::OkStatus();

@@ -12,6 +12,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -207,6 +208,12 @@ class FileChecksums {
   // Reader of the file of checksums; null if all are in memory.
   std::shared_ptr<const ByteReader> stored_;
 };
+
+// Returns the DataLoss error of a block whose checksum is not the stored one.
+// `remedy` begins with a semicolon.
+absl::Status ChecksumMismatch(const std::string& path, uint64_t block,
+                              uint64_t offset, uint64_t bytes, uint32_t stored,
+                              uint32_t computed, std::string_view remedy);
 
 }  // namespace poniente::internal
 

@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "index/keyed_hash.h"
+#include "io/block_checksums.h"
 #include "store/manifest/store_folder.h"
 #include "store/posix_file.h"
 #include "store/read/stored_ids.h"
@@ -24,10 +25,6 @@ namespace {
 // Files of the reader.
 constexpr uint32_t kTokensFile = 0;
 constexpr uint32_t kChecksumsFile = 1;
-
-std::string Hex(uint32_t checksum) {
-  return absl::StrCat(absl::Hex(checksum, absl::kZeroPad8));
-}
 
 }  // namespace
 
@@ -121,13 +118,12 @@ absl::Status GrownTokens::Verify(const Part& part, const std::byte* bytes,
     const uint32_t computed =
         Crc32c(std::span(bytes + part.at + i * block_bytes, block_bytes));
     if (stored == computed) continue;
-    return absl::DataLossError(absl::StrCat(
-        reader_->path(kTokensFile), ": checksum mismatch in block ",
-        part.first_block + i, " (", block_bytes, " bytes at offset ",
-        (part.first_block + i) * block_bytes, "): stored ", Hex(stored),
-        ", computed ", Hex(computed),
+    const uint64_t block = part.first_block + i;
+    return ChecksumMismatch(
+        reader_->path(kTokensFile), block, block * block_bytes, block_bytes,
+        stored, computed,
         "; the store is damaged while it is written: check the disk, and pack "
-        "it again"));
+        "it again");
   }
   return absl::OkStatus();
 }
