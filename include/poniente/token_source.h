@@ -168,6 +168,13 @@ class TokenSource : public std::enable_shared_from_this<TokenSource> {
   // Returns the identity of the content: equal for equal content. See
   // open_token_source.h for the limits with other projects' files.
   virtual uint64_t fingerprint() const = 0;
+  // Returns a hash of the first `tokens` tokens, up to the last whole block of
+  // them: the same while the source grows and once it is complete. nullopt if
+  // it is not known. May read, and block meanwhile.
+  virtual std::optional<uint64_t> BeginFingerprint(uint64_t tokens) const {
+    (void)tokens;
+    return std::nullopt;
+  }
   // Returns the bytes of all files of the source.
   virtual uint64_t num_bytes() const = 0;
   // Returns the reader of the files, which also knows the backend that serves

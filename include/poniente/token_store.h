@@ -86,6 +86,8 @@ class TokenStore final : public TokenSource {
   // exactly if their tokens, documents, names, tokenizers and token types are
   // equal (except for collisions of 64 bits).
   uint64_t fingerprint() const override;
+  // Reads the checksums of these tokens: 4 bytes for each block.
+  std::optional<uint64_t> BeginFingerprint(uint64_t tokens) const override;
   uint64_t num_bytes() const override;
   const ByteReader& reader() const override { return *reader_; }
   std::span<const uint64_t> shard_ends() const override {

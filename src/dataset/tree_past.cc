@@ -90,7 +90,7 @@ class Walk {
     const std::string& path = names.path;
     const std::vector<NamedNode> children = node.children();
     if (children.empty()) {
-      AddSource(node, names);
+      AddSource(node, span.last, names);
       return Tag("leaf").word();
     }
     if (const InfilledDataset* const infilled = InfilledOf(node)) {
@@ -192,9 +192,13 @@ class Walk {
   }
 
   // How its documents are served belongs to the content of a source.
-  void AddSource(const DatasetNode& leaf, const Names& names) {
+  void AddSource(const DatasetNode& leaf, const Position& last,
+                 const Names& names) {
     PastSource& source = past_.sources.emplace_back();
     source.path = names.path;
+    if (may_grow_ && Grows(leaf, names.path) && last.index < UINT64_MAX) {
+      source.begin = leaf.BeginFingerprint(last.index + 1);
+    }
     if (!leaf.length_now().is_final) return;
     source.fingerprint = leaf.fingerprint();
     if (names.infilled == nullptr) return;

@@ -23,7 +23,10 @@ struct PastSource {
   std::string path;
   // Fingerprint of the leaf's content, and of how its documents are filled in
   // the middle up to the last sample; nullopt while it grows.
-  std::optional<uint64_t> fingerprint;
+  std::optional<uint64_t> fingerprint = std::nullopt;
+  // Of a leaf that grows, or counts as growing: of its content up to the last
+  // item of the past; nullopt if it is not known.
+  std::optional<uint64_t> begin = std::nullopt;
 
   friend bool operator==(const PastSource&, const PastSource&) = default;
 };

@@ -93,8 +93,12 @@ class GrowingRunTest : public ::testing::Test {
     return dir_.path("whole-" + name);
   }
   std::unique_ptr<GrowingWriter> Begin(const std::string& name) const {
+    return Begin(name, SeedOf(name));
+  }
+  std::unique_ptr<GrowingWriter> Begin(const std::string& name,
+                                       uint64_t seed) const {
     std::filesystem::remove_all(dir_.path(name));
-    return std::make_unique<GrowingWriter>(dir_.path(name), SeedOf(name),
+    return std::make_unique<GrowingWriter>(dir_.path(name), seed,
                                            kGrowingDocuments);
   }
 
@@ -290,6 +294,39 @@ TEST_F(GrowingRunTest, StatesOutliveTheGrowthAndKnowTheTree) {
     check();
     x->GoOn(kGrowingDocuments);
     check();
+  }
+}
+
+TEST_F(GrowingRunTest, StatesKnowWhatWasReadOfAStoreThatGrew) {
+  const std::string tree = GrowingTrees()[0];
+  std::string state;
+  {
+    const auto w = Begin("w");
+    const auto x = Begin("x");
+    w->GoOn(120);
+    x->GoOn(120);
+    const auto loader = Open(*Load(tree));
+    for (int step = 0; step < 20; ++step) {
+      ASSERT_THAT(loader->NextBlocking(), IsOk());
+    }
+    state = loader->State();
+  }
+  EXPECT_THAT(state, HasSubstr("\ngrowing "));
+  for (const uint64_t written : {uint64_t{150}, kGrowingDocuments}) {
+    SCOPED_TRACE(written);
+    // Begun anew with the same documents, also in other portions.
+    auto w = Begin("w");
+    auto x = Begin("x");
+    for (uint64_t i = 0; i < written; i += 50) w->GoOn(50);
+    x->GoOn(written);
+    EXPECT_THAT(Open(*Load(tree))->Resume(state), IsOk());
+    // With others.
+    w = Begin("w", 77);
+    w->GoOn(written);
+    EXPECT_THAT(Open(*Load(tree))->Resume(state),
+                StatusIs(absl::StatusCode::kFailedPrecondition,
+                         AllOf(HasSubstr("other data in what was read of 'w'"),
+                               HasSubstr("in the state"))));
   }
 }
 

@@ -99,6 +99,12 @@ TEST(RunStateTest, IsReadAsItWasPrinted) {
   ASSERT_OK_AND_ASSIGN(const RunState with_shares,
                        ParseRunState(PrintRunState(example)));
   EXPECT_EQ(with_shares, example);
+  example.tree.sources[1].begin = 0x2222;
+  const std::string growing = PrintRunState(example);
+  EXPECT_THAT(growing, HasSubstr("poniente run state 4\n"));
+  EXPECT_THAT(growing, HasSubstr("\ngrowing 0000000000002222 \"web\"\n"));
+  ASSERT_OK_AND_ASSIGN(const RunState with_begin, ParseRunState(growing));
+  EXPECT_EQ(with_begin, example);
   RunState least;
   least.is_trimmed = true;
   ASSERT_OK_AND_ASSIGN(const RunState again,
@@ -190,7 +196,7 @@ TEST(RunStateTest, SaysWhichLineIsNotAStates) {
       {"", "line 1 is not that of a loader's state"},
       {"\n", "line 1 is not"},
       {"PTRAIN1\nstep 3\n", "line 1 is not that of a loader's state: \"PTRAIN"},
-      {Edited("state 1", "state 4"), "reads 1 to 3): \"poniente run state 4\""},
+      {Edited("state 1", "state 5"), "reads 1 to 4): \"poniente run state 5\""},
       {Edited("state 1", "state 2"), "line 1 is not where or as"},
       {Edited("state 1", "state 18446744073709551616"), "line 1 is not"},
       {good + "step 3\n", "line 15 follows the checksum"},

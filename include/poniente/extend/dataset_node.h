@@ -148,6 +148,14 @@ class DatasetNode {
   // run.
   virtual uint64_t fingerprint() const = 0;
 
+  // Returns a hash of the content of a leaf's first `items` items: the same
+  // while the leaf grows and once it is complete. nullopt if it is not known.
+  // May read, and block meanwhile.
+  virtual std::optional<uint64_t> BeginFingerprint(uint64_t items) const {
+    (void)items;
+    return std::nullopt;
+  }
+
   // Returns the node's identity; nullopt for a leaf, and for a node that only
   // fingerprint() can identify.
   virtual std::optional<NodeIdentity> identity() const { return std::nullopt; }

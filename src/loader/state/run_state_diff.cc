@@ -240,10 +240,20 @@ class Comparison {
     return "no step is left in which a stage could begin";
   }
 
+  static void AddIfOther(std::string_view what,
+                         const std::optional<uint64_t>& saved,
+                         const std::optional<uint64_t>& here,
+                         std::vector<std::string>* changed) {
+    if (saved == here) return;
+    changed->push_back(absl::StrFormat(
+        "%s (%016x in the state, %s here)", what, *saved,
+        here ? absl::StrFormat("%016x", *here) : "not to be read"));
+  }
+
   void CompareSources() {
-    std::map<std::string, std::optional<uint64_t>> here;
+    std::map<std::string, const PastSource*> here;
     for (const PastSource& source : now_.tree.sources) {
-      here.emplace(source.path, source.fingerprint);
+      here.emplace(source.path, &source);
     }
     std::vector<std::string> changed, missing, growing, added;
     for (const PastSource& source : saved_.tree.sources) {
@@ -251,16 +261,18 @@ class Comparison {
       const std::string name = Quoted(source.path);
       if (found == here.end()) {
         missing.push_back(name);
-      } else if (source.fingerprint && !found->second) {
+      } else if (source.fingerprint && !found->second->fingerprint) {
         growing.push_back(name);
-      } else if (source.fingerprint && *source.fingerprint != *found->second) {
-        changed.push_back(absl::StrFormat("%s (%016x in the state, %016x here)",
-                                          name, *source.fingerprint,
-                                          *found->second));
+      } else if (source.fingerprint) {
+        AddIfOther(name, source.fingerprint, found->second->fingerprint,
+                   &changed);
+      } else if (source.begin) {
+        AddIfOther(absl::StrCat("what was read of ", name), source.begin,
+                   found->second->begin, &changed);
       }
       if (found != here.end()) here.erase(found);
     }
-    for (const auto& [path, hash] : here) added.push_back(Quoted(path));
+    for (const auto& [path, source] : here) added.push_back(Quoted(path));
     if (!changed.empty()) {
       Add("other data", LengthNote(), " in ", Named(changed),
           ": give the data, and fill_in_the_middle, that the run began with");
@@ -325,9 +337,10 @@ bool IsSamePast(const RunState& saved, RunState now) {
   // A source that was growing then may be complete now.
   const size_t count = std::min(saved.tree.sources.size(), tree.sources.size());
   for (size_t i = 0; i < count; ++i) {
-    if (!saved.tree.sources[i].fingerprint) {
-      tree.sources[i].fingerprint.reset();
-    }
+    const PastSource& source = saved.tree.sources[i];
+    if (!source.fingerprint) tree.sources[i].fingerprint.reset();
+    // Known only of what grew, and not in states of earlier versions.
+    if (!source.begin) tree.sources[i].begin.reset();
   }
   return saved == now;
 }

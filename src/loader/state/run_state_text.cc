@@ -20,9 +20,9 @@ namespace poniente::internal {
 namespace {
 
 constexpr char kHead[] = "poniente run state ";
-// Format 2 has the lines `share`, and format 3 the line `journal`; a state
-// without them has format 1.
-constexpr uint64_t kFormat = 3;
+// Format 2 has the lines `share`, format 3 the line `journal`, format 4 the
+// lines `growing`; a state without them has format 1.
+constexpr uint64_t kFormat = 4;
 // If the sources would take more bytes than this, they are grouped; if the
 // shares would, they are left out.
 constexpr size_t kMaxSourceBytes = 400;
@@ -38,11 +38,29 @@ std::string HexOrDash(const std::optional<uint64_t>& hash) {
   return hash ? Hex(*hash) : "-";
 }
 
+// Whether the source was growing, and what was read of it is known.
+bool IsKnownBegin(const PastSource& source) {
+  return !source.fingerprint && source.begin;
+}
+
+uint64_t FormatOf(const RunState& state, bool has_shares) {
+  if (std::any_of(state.tree.sources.begin(), state.tree.sources.end(),
+                  IsKnownBegin)) {
+    return 4;
+  }
+  if (state.changes > 0) return 3;
+  return has_shares ? 2 : 1;
+}
+
 std::string SourceLines(const std::vector<PastSource>& sources) {
   std::string lines;
   for (const PastSource& source : sources) {
-    absl::StrAppend(&lines, "source ", HexOrDash(source.fingerprint), " \"",
-                    absl::Utf8SafeCHexEscape(source.path), "\"\n");
+    absl::StrAppend(
+        &lines,
+        IsKnownBegin(source)
+            ? absl::StrCat("growing ", Hex(*source.begin))
+            : absl::StrCat("source ", HexOrDash(source.fingerprint)),
+        " \"", absl::Utf8SafeCHexEscape(source.path), "\"\n");
   }
   return lines;
 }
@@ -99,12 +117,15 @@ bool ReadQuoted(absl::string_view quoted, std::string* text) {
          absl::ConsumeSuffix(&quoted, "\"") && absl::CUnescape(quoted, text);
 }
 
-bool ReadSource(absl::string_view rest, RunState* state) {
+bool ReadSource(absl::string_view key, absl::string_view rest,
+                RunState* state) {
   const std::pair<absl::string_view, absl::string_view> fields =
       absl::StrSplit(rest, absl::MaxSplits(' ', 1));
   PastSource& source = state->tree.sources.emplace_back();
-  return ReadHex(fields.first, &source.fingerprint) &&
-         ReadQuoted(fields.second, &source.path);
+  const bool has_hash = key == "growing"
+                            ? ReadHex(fields.first, &source.begin.emplace())
+                            : ReadHex(fields.first, &source.fingerprint);
+  return has_hash && ReadQuoted(fields.second, &source.path);
 }
 
 bool ReadShare(absl::string_view rest, RunState* state) {
@@ -168,7 +189,7 @@ bool ReadLine(absl::string_view line, RunState* state) {
   const std::pair<absl::string_view, absl::string_view> parts =
       absl::StrSplit(line, absl::MaxSplits(' ', 1));
   const auto& [key, rest] = parts;
-  if (key == "source") return ReadSource(rest, state);
+  if (key == "source" || key == "growing") return ReadSource(key, rest, state);
   if (key == "share") return ReadShare(rest, state);
   const Fields fields = Split(rest, ' ');
   if (key == "step") return absl::SimpleAtoi(rest, &state->step);
@@ -218,14 +239,11 @@ std::string PrintRunState(RunState state) {
   const TreePast& tree = state.tree;
   const std::string shares = ShareLines(state.shares);
   std::string text =
-      absl::StrCat(kHead,
-                   state.changes > 0 ? kFormat
-                   : shares.empty()  ? 1
-                                     : 2,
-                   "\nstep ", state.step, "\nsample ", state.sample,
-                   JournalLine(state), "\norder_version ", state.order_version,
-                   "\nseed ", tree.seed ? absl::StrCat(*tree.seed) : "-",
-                   "\nstructure ", HexOrDash(tree.structure), "\n");
+      absl::StrCat(kHead, FormatOf(state, !shares.empty()), "\nstep ",
+                   state.step, "\nsample ", state.sample, JournalLine(state),
+                   "\norder_version ", state.order_version, "\nseed ",
+                   tree.seed ? absl::StrCat(*tree.seed) : "-", "\nstructure ",
+                   HexOrDash(tree.structure), "\n");
   if (tree.weights) {
     absl::StrAppend(&text, "weights ", tree.weights->end, " ",
                     tree.weights->stages, " ", Hex(tree.weights->hash), "\n");

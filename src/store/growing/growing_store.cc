@@ -144,7 +144,7 @@ absl::StatusOr<GrowingStore::State> GrowingStore::LookAtGrowth(
   }
   if (grown_ == nullptr || *growth != growth_) {
     absl::StatusOr<std::shared_ptr<const GrownTokens>> grown =
-        GrownTokens::Open(location_, *growth, options_.io);
+        GrownTokens::Open(location_, *growth, options_.io, begins_);
     PONIENTE_RETURN_IF_ERROR(grown.status());
     if (HasRead() && ((*grown)->tokens_file() != grown_->tokens_file() ||
                       (*grown)->num_tokens() < grown_->num_tokens())) {

@@ -25,6 +25,7 @@
 #include "store/growing/folder_watch.h"
 #include "store/growing/grown_tokens.h"
 #include "store/manifest/manifest.h"
+#include "store/read/begin_fingerprints.h"
 #include "util/mutex.h"
 
 namespace poniente::internal {
@@ -107,6 +108,8 @@ class GrowingStore {
   // What Look() has seen, on one thread at a time.
   StoreManifest growth_;
   std::shared_ptr<const GrownTokens> grown_;  // null: complete from the start
+  const std::shared_ptr<BeginFingerprints> begins_ =
+      std::make_shared<BeginFingerprints>();
   std::chrono::steady_clock::time_point writer_seen_;
   Mutex following_mu_;
   std::unique_ptr<FolderWatch> watch_ ABSL_GUARDED_BY(following_mu_);

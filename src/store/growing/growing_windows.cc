@@ -34,6 +34,9 @@ class WindowsThatGrow final : public AsyncDataset<TokenWindow>,
   uint64_t fingerprint() const override {
     return Now()->windows->fingerprint();
   }
+  std::optional<uint64_t> BeginFingerprint(uint64_t items) const override {
+    return Now()->windows->BeginFingerprint(items);
+  }
   LengthState length_now() const override {
     const std::shared_ptr<const Part> now = Now();
     return now->state->is_final ? LengthState::Final(now->length)

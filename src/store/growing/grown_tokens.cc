@@ -46,8 +46,9 @@ struct GrownTokens::Part {
 
 absl::StatusOr<std::shared_ptr<const GrownTokens>> GrownTokens::Open(
     const std::string& path, const StoreManifest& growth,
-    const ByteReaderOptions& io) {
-  std::shared_ptr<GrownTokens> made(new GrownTokens(path, growth));
+    const ByteReaderOptions& io, std::shared_ptr<BeginFingerprints> begins) {
+  std::shared_ptr<GrownTokens> made(
+      new GrownTokens(path, growth, std::move(begins)));
   PONIENTE_RETURN_IF_ERROR(made->OpenFiles(io));
   return std::shared_ptr<const GrownTokens>(std::move(made));
 }
@@ -102,6 +103,15 @@ StoredType GrownTokens::stored_type() const {
 uint64_t GrownTokens::fingerprint() const {
   return Derive(growth_.vocabulary.size, Tag("growing"),
                 std::string_view(growth_.vocabulary.tokenizer));
+}
+
+std::optional<uint64_t> GrownTokens::BeginFingerprint(uint64_t tokens) const {
+  const uint64_t blocks =
+      std::min(tokens, tokens_) * growth_.width() / growth_.block_bytes;
+  const absl::StatusOr<uint64_t> fingerprint =
+      begins_->Of(reader_->path(kChecksumsFile), blocks, growth_.block_bytes);
+  if (!fingerprint.ok()) return std::nullopt;
+  return *fingerprint;
 }
 
 uint64_t GrownTokens::num_bytes() const {

@@ -18,6 +18,7 @@
 #include "poniente/byte_reader.h"
 #include "poniente/token_source.h"
 #include "store/manifest/manifest.h"
+#include "store/read/begin_fingerprints.h"
 #include "store/read/document_index.h"
 #include "store/read/side_file.h"
 
@@ -43,9 +44,10 @@ absl::StatusOr<FileNumber> ReadFileNumber(const std::string& path);
 class GrownTokens final : public TokenSource {
  public:
   // Opens what `growth` says of the store in the folder `path`.
+  // `begins` is that of the store, shared by all that is opened of it.
   static absl::StatusOr<std::shared_ptr<const GrownTokens>> Open(
       const std::string& path, const StoreManifest& growth,
-      const ByteReaderOptions& io);
+      const ByteReaderOptions& io, std::shared_ptr<BeginFingerprints> begins);
 
   // Returns the tokens that lie in whole blocks.
   uint64_t num_checked() const;
@@ -67,6 +69,7 @@ class GrownTokens final : public TokenSource {
   uint64_t num_documents() const override { return growth_.documents; }
   // Says only that it grows: what it will be is not known.
   uint64_t fingerprint() const override;
+  std::optional<uint64_t> BeginFingerprint(uint64_t tokens) const override;
   uint64_t num_bytes() const override;
   const ByteReader& reader() const override { return *reader_; }
   std::span<const uint64_t> shard_ends() const override {
@@ -92,8 +95,9 @@ class GrownTokens final : public TokenSource {
  private:
   struct Part;
 
-  GrownTokens(std::string path, const StoreManifest& growth)
-      : path_(std::move(path)), growth_(growth) {}
+  GrownTokens(std::string path, const StoreManifest& growth,
+              std::shared_ptr<BeginFingerprints> begins)
+      : path_(std::move(path)), growth_(growth), begins_(std::move(begins)) {}
 
   absl::Status OpenFiles(const ByteReaderOptions& io);
   std::string ScratchPath(std::string_view what) const;
@@ -106,6 +110,7 @@ class GrownTokens final : public TokenSource {
 
   const std::string path_;
   const StoreManifest growth_;
+  const std::shared_ptr<BeginFingerprints> begins_;
   FileNumber tokens_file_;
   uint64_t tokens_ = 0;                       // of whole documents
   std::shared_ptr<const ByteReader> reader_;  // tokens, checksums

@@ -105,6 +105,13 @@ class Windows : public RangesDataset, public RangeSource {
     return Derive(plain, Tag("cut"), uint64_t{rule.overlap},
                   uint64_t{rule.across_shards}, uint64_t{rule.keep_tail});
   }
+  // The windows of sources that grow are plain.
+  std::optional<uint64_t> BeginFingerprint(uint64_t items) const override {
+    if (rule_ != WindowRule() || source().num_shards() != 1) {
+      return std::nullopt;
+    }
+    return source().BeginFingerprint(std::min(items, num_windows_) * length_);
+  }
   LengthState length_now() const override {
     return LengthState::Final(num_windows_);
   }

@@ -2,6 +2,7 @@
 #include "poniente/token_store.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <functional>
 #include <utility>
 
@@ -9,6 +10,7 @@
 #include "store/manifest/known_store.h"
 #include "store/manifest/manifest.h"
 #include "store/posix_file.h"
+#include "store/read/begin_fingerprints.h"
 #include "store/read/document_index.h"
 #include "store/read/side_file.h"
 #include "store/read/stored_ids.h"
@@ -159,6 +161,18 @@ std::string TokenStore::tokenizer_library() const {
 uint64_t TokenStore::num_tokens() const { return manifest_->tokens; }
 uint64_t TokenStore::num_documents() const { return manifest_->documents; }
 uint64_t TokenStore::fingerprint() const { return manifest_->fingerprint; }
+
+std::optional<uint64_t> TokenStore::BeginFingerprint(uint64_t tokens) const {
+  const std::filesystem::path folder =
+      std::filesystem::path(reader_->path(0)).parent_path();
+  internal::BeginFingerprints begins;
+  absl::StatusOr<uint64_t> fingerprint = begins.Of(
+      PathOf(folder.string(), *manifest_, StoreFile::kChecksums),
+      std::min(tokens, tokens_) * manifest_->width() / manifest_->block_bytes,
+      manifest_->block_bytes);
+  if (!fingerprint.ok()) return std::nullopt;
+  return *fingerprint;
+}
 
 uint64_t TokenStore::num_bytes() const {
   uint64_t bytes = manifest_bytes_;
