@@ -321,6 +321,7 @@ TEST_F(GrowingRunTest, StatesKnowWhatWasReadOfAStoreThatGrew) {
     x->GoOn(written);
     EXPECT_THAT(Open(*Load(tree))->Resume(state), IsOk());
     // With others.
+    w.reset();
     w = Begin("w", 77);
     w->GoOn(written);
     EXPECT_THAT(Open(*Load(tree))->Resume(state),
