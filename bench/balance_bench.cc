@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // How evenly the work of a step is shared among ranks, and what that costs.
 //
-//   balance_bench [ROUNDS]
+//   balance_bench [ROUNDS [FOLDER]]
 //
 // First table: the greatest work of a rank / the mean of all ranks, as median
 // and 99th percentile of 1000 steps of 512 samples on 64 ranks, for windows of
@@ -16,7 +16,11 @@
 // Second table: processor time per step, in ROUNDS interleaved rounds (default
 // 9), beside one mix64 (m) as in index_bench; for BalancedOrder(), the snake,
 // the micro-batches of a rank's 8 samples, and a context-parallel rank's slices
-// of a step of 512 samples.
+// of a step of 512 samples. With FOLDER, where a store of 10^7 log-normal
+// documents is made if it is not there (350 MB), also for all that a loader
+// does to divide a step of 512 packed windows: which windows they are, what
+// work each is, and BalancedOrder(); as the root, and below a mixture of four
+// such.
 
 #include <algorithm>
 #include <cstdio>
@@ -33,7 +37,12 @@
 #include "bench/measure/packed_windows.h"
 #include "bench/measure/require.h"
 #include "bench/measure/rounds.h"
+#include "bench/measure/sparse_store.h"
+#include "dataset/step_sharing.h"
+#include "poniente/dataset_tree.h"
+#include "poniente/mixture_dataset.h"
 #include "poniente/shares.h"
+#include "poniente/token_store.h"
 
 namespace poniente::bench {
 namespace {
@@ -185,6 +194,45 @@ void AddSlices(ContextSplit split, const std::string& name, Rounds* rounds) {
       }));
 }
 
+// What a loader with even_work does for each step.
+void AddDivision(const std::string& store, uint32_t window_tokens,
+                 uint32_t components, Rounds* rounds) {
+  const auto source = Require(TokenStore::Open(store));
+  DatasetPtr<TokenWindow> root = Require(source->PackedWindows(window_tokens));
+  if (components > 1) {
+    std::vector<MixtureComponent<TokenWindow>> parts;
+    for (uint32_t c = 0; c < components; ++c) {
+      parts.push_back({.name = absl::StrCat("part ", c),
+                       .dataset = root,
+                       .weight = 1.0 + c});
+    }
+    root = Require(MixtureDataset<TokenWindow>::Create(parts, {}));
+  } else {
+    root = root->WithSeed(42);
+  }
+  SampleSharing even;
+  even.even_work = true;
+  // Each borrows from those before it.
+  struct Divided {
+    Divided(DatasetPtr<TokenWindow> dataset, const SampleSharing& even)
+        : root(std::move(dataset)), tree(*root), sharing(tree, even) {}
+    DatasetPtr<TokenWindow> root;
+    DatasetTree tree;
+    internal::StepSharing sharing;
+  };
+  const auto divided = std::make_shared<const Divided>(std::move(root), even);
+  StepPlan plan;
+  plan.batch_size = kStep;
+  plan.seq_len = window_tokens;
+  rounds->Add(absl::StrCat("division ", window_tokens,
+                           components > 1 ? " mixture" : ""),
+              Repeated(1, [=]() mutable {
+                plan.first_sample += kStep;
+                if (plan.first_sample > 500 * kStep) plan.first_sample = 0;
+                Require(divided->sharing.SamplesOf(plan, 3, kRanks));
+              }));
+}
+
 int Main(int argc, char** argv) {
   PrintTable();
   std::printf("\n");
@@ -198,19 +246,33 @@ int Main(int argc, char** argv) {
   AddSlices(ContextSplit::kContiguous, "contiguous", &rounds);
   AddSlices(ContextSplit::kZigZag, "zig-zag", &rounds);
   AddSlices(ContextSplit::kZigZagPerDocument, "per document", &rounds);
+  std::vector<std::string> divisions;
+  if (argc > 2) {
+    const std::string store = absl::StrCat(argv[2], "/log-normal-10000000");
+    WriteSparseStore(store, 10'000'000, LogNormalLength);
+    for (const uint32_t components : {1u, 4u}) {
+      for (const uint32_t window : {2048u, 4096u, 8192u}) {
+        AddDivision(store, window, components, &rounds);
+        divisions.push_back(absl::StrCat("division ", window,
+                                         components > 1 ? " mixture" : ""));
+      }
+    }
+  }
   rounds.Run(argc > 1 ? std::max(1, std::atoi(argv[1])) : 9);
   rounds.Print();
 
-  const Series& step = rounds.series("BalancedOrder 512 on 64");
-  const double us = step.nanoseconds() / 1e3;
-  const double noise = step.noise_nanoseconds() / 1e3;
-  std::printf(
-      "\nbar: BalancedOrder 512 on 64: %.1f us, noise %.1f, at most "
-      "60.0 us: %s\n",
-      us, noise,
-      us + noise <= 60 ? "met"
-      : us <= 60       ? "too noisy"
-                       : "missed");
+  std::printf("\n");
+  divisions.insert(divisions.begin(), "BalancedOrder 512 on 64");
+  for (const std::string& name : divisions) {
+    const Series& step = rounds.series(name);
+    const double us = step.nanoseconds() / 1e3;
+    const double noise = step.noise_nanoseconds() / 1e3;
+    std::printf("bar: %s: %.1f us, noise %.1f, at most 60.0 us: %s\n",
+                name.c_str(), us, noise,
+                us + noise <= 60 ? "met"
+                : us <= 60       ? "too noisy"
+                                 : "missed");
+  }
   return 0;
 }
 

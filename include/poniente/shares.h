@@ -80,7 +80,7 @@ uint64_t SampleWork(std::span<const uint32_t> document_lengths, uint64_t tokens,
 // No work overflows: sums have 128 bits. If there are more ranks than samples,
 // some shares are empty, as in RankShare(). A sample is never divided, so if
 // one has more work than the mean of a rank, its rank has more, too. Takes
-// O(B log B + B log R + R). REQUIRES: ranks > 0.
+// O(B log R + R). REQUIRES: ranks > 0; fewer than 2^32 samples.
 std::vector<uint64_t> BalancedOrder(std::span<const uint64_t> work,
                                     uint32_t ranks);
 

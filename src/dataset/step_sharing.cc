@@ -7,6 +7,7 @@
 #include <span>
 
 #include "dataset/leaf_items.h"
+#include "dataset/samples_by_leaf.h"
 #include "index/int128.h"
 #include "util/status_macros.h"
 
@@ -43,6 +44,31 @@ absl::StatusOr<std::vector<uint64_t>> StepSharing::SamplesOf(
   return samples;
 }
 
+absl::StatusOr<bool> StepSharing::FindSquaredLengths(
+    std::span<const LeafPosition> items, uint32_t seq_len, bool may_read,
+    std::vector<uint64_t>* squares) const {
+  squares->assign(items.size(), uint64_t{seq_len} * seq_len);
+  std::vector<Position> positions;
+  std::vector<uint64_t> of_leaf;
+  for (const SamplesByLeaf::Group& group :
+       SamplesByLeaf(items, packed_.size())) {
+    if (packed_[group.leaf] == nullptr) continue;
+    positions.clear();
+    for (const uint32_t sample : group.samples) {
+      positions.push_back(items[sample].position);
+    }
+    of_leaf.resize(positions.size());
+    PONIENTE_ASSIGN_OR_RETURN(
+        const bool found,
+        packed_[group.leaf]->FindSquaredLengths(positions, may_read, of_leaf));
+    if (!found) return false;
+    for (size_t i = 0; i < of_leaf.size(); ++i) {
+      (*squares)[group.samples[i]] = of_leaf[i];
+    }
+  }
+  return true;
+}
+
 absl::StatusOr<bool> StepSharing::Find(const StepPlan& plan, uint32_t rank,
                                        uint32_t ranks, bool may_read,
                                        std::vector<uint64_t>* samples) const {
@@ -60,18 +86,13 @@ absl::StatusOr<bool> StepSharing::Find(const StepPlan& plan, uint32_t rank,
   std::vector<LeafPosition> items(positions.size());
   PONIENTE_RETURN_IF_ERROR(tree_.Resolve(positions, items));
   std::vector<uint64_t> work(items.size());
-  for (size_t i = 0; i < items.size(); ++i) {
-    const PackedItems* const packed = packed_[items[i].leaf];
-    uint64_t squares = uint64_t{plan.seq_len} * plan.seq_len;
-    if (packed != nullptr) {
-      if (!may_read && !packed->HasSquaredLengthsInMemory(items[i].position)) {
-        return false;
-      }
-      PONIENTE_ASSIGN_OR_RETURN(squares,
-                                packed->SquaredLengths(items[i].position));
-    }
-    work[i] = static_cast<uint64_t>(
-        std::min(Uint128{plan.seq_len} * sharing_.linear_cost + squares,
+  PONIENTE_ASSIGN_OR_RETURN(
+      const bool found,
+      FindSquaredLengths(items, plan.seq_len, may_read, &work));
+  if (!found) return false;
+  for (uint64_t& one : work) {
+    one = static_cast<uint64_t>(
+        std::min(Uint128{plan.seq_len} * sharing_.linear_cost + one,
                  Uint128{UINT64_MAX}));
   }
   const std::vector<uint64_t> order = BalancedOrder(work, ranks);

@@ -5,6 +5,7 @@
 #define PONIENTE_DATASET_STEP_SHARING_H_
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -41,6 +42,13 @@ class StepSharing {
                             std::vector<uint64_t>* samples) const;
 
  private:
+  // Sets `squares` to the sums of the squared lengths of the items' pieces; an
+  // item of a leaf that is not packed counts as one piece of `seq_len` tokens.
+  // Returns false if that takes a read and `may_read` is false.
+  absl::StatusOr<bool> FindSquaredLengths(std::span<const LeafPosition> items,
+                                          uint32_t seq_len, bool may_read,
+                                          std::vector<uint64_t>* squares) const;
+
   const DatasetTree& tree_;
   const SampleSharing sharing_;
   std::vector<const PackedItems*> packed_;  // if even_work, by leaf; null:

@@ -7,10 +7,10 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "dataset/samples_by_leaf.h"
 #include "index/part_at.h"
 #include "loader/batch_access.h"
 #include "loader/batch_checks.h"
-#include "loader/samples_by_leaf.h"
 #include "loader/widen.h"
 #include "poniente/extend/index_map_dataset.h"
 #include "poniente/extend/infilled_dataset.h"

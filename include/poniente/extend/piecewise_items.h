@@ -163,19 +163,15 @@ class PackedItems {
   // Returns the number of tokens of which each piece, with the padding behind
   // it, is a multiple.
   virtual uint32_t align() const { return 1; }
-  // Returns the sum of the squared lengths of the pieces of an item, each with
-  // its padding up to a multiple of `align`: what attention inside of documents
-  // costs. Reads nothing, unless documents are packed by chunks: then it may
-  // read the lengths of a chunk. OutOfRange for an item that does not exist;
-  // errors of the reads.
-  virtual absl::StatusOr<uint64_t> SquaredLengths(
-      const Position& position) const = 0;
-  // Returns whether SquaredLengths() would answer from memory now, without a
-  // read. If not, loaders call it on another thread.
-  virtual bool HasSquaredLengthsInMemory(const Position& position) const {
-    (void)position;
-    return true;
-  }
+  // Sets squares[i] to the sum of the squared lengths of the pieces of item
+  // positions[i], each with its padding up to a multiple of `align`: what
+  // attention inside of documents costs. Reads nothing, unless documents are
+  // packed by chunks: then it may read the lengths of a chunk. Returns false if
+  // it would have to and `may_read` is false; loaders then call it on another
+  // thread. OutOfRange for an item that does not exist; errors of the reads.
+  virtual absl::StatusOr<bool> FindSquaredLengths(
+      std::span<const Position> positions, bool may_read,
+      std::span<uint64_t> squares) const = 0;
 };
 
 // Returns null unless `node` implements PackedItems.

@@ -289,6 +289,12 @@ uint64_t WindowPacking::BinAt(uint64_t window,
   return Forward(order, num_windows(), BinsKey(order), window);
 }
 
+void WindowPacking::ToBins(std::span<uint64_t> windows,
+                           const PackingOrder& order) const {
+  if (windows.empty()) return;
+  Forward(order, num_windows(), BinsKey(order), windows);
+}
+
 uint64_t WindowPacking::WindowOf(uint64_t bin,
                                  const PackingOrder& order) const {
   return Inverse(order, num_windows(), BinsKey(order), bin);
@@ -377,11 +383,6 @@ void WindowPacking::AppendBinPlaces(uint64_t ordinal, const PackingOrder& order,
   }
   if (tail.length == 0) return;
   places->push_back(TailPlace(ordinal, i, tail, order));
-}
-
-uint64_t WindowPacking::SquaredLengths(uint64_t window,
-                                       const PackingOrder& order) const {
-  return SquaredLengthsOfBin(BinAt(window, order));
 }
 
 uint64_t WindowPacking::SquaredLengthsOfBin(uint64_t bin) const {

@@ -88,14 +88,13 @@ class WindowPacking {
   // dropped. REQUIRES: ordinal < histogram().num_documents().
   void AppendPlaces(uint64_t ordinal, const PackingOrder& order,
                     std::vector<PackedPlace>* places) const;
-  // Returns the sum of the squared lengths of a window's pieces, each with its
-  // padding up to a multiple of `align`. REQUIRES: as AppendPieces().
-  uint64_t SquaredLengths(uint64_t window, const PackingOrder& order) const;
 
   // Bins are the windows before they are put in order: full pieces first, then
   // those of the plan. Return the bin of a window, and the window of a bin.
   // REQUIRE: it is below num_windows().
   uint64_t BinAt(uint64_t window, const PackingOrder& order) const;
+  // Puts the bin of each window in its place.
+  void ToBins(std::span<uint64_t> windows, const PackingOrder& order) const;
   uint64_t WindowOf(uint64_t bin, const PackingOrder& order) const;
   // The same for bins instead of windows.
   void AppendBinPieces(uint64_t bin, const PackingOrder& order,
@@ -103,6 +102,8 @@ class WindowPacking {
   // PackedPlace::window is the bin.
   void AppendBinPlaces(uint64_t ordinal, const PackingOrder& order,
                        std::vector<PackedPlace>* places) const;
+  // Returns the sum of the squared lengths of a bin's pieces, each with its
+  // padding up to a multiple of `align`. See BinSquares for many of them.
   uint64_t SquaredLengthsOfBin(uint64_t bin) const;
 
  private:

@@ -12,11 +12,11 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "dataset/samples_by_leaf.h"
 #include "io/range_source.h"
 #include "loader/metrics/fetch_times.h"
 #include "loader/rows/document_rows.h"
 #include "loader/rows/sample_parts.h"
-#include "loader/samples_by_leaf.h"
 #include "poniente/batch.h"
 #include "poniente/byte_reader.h"
 #include "poniente/dataset_tree.h"

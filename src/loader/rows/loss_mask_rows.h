@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "dataset/samples_by_leaf.h"
 #include "io/loss_mask_source.h"
 #include "loader/rows/sample_parts.h"
-#include "loader/samples_by_leaf.h"
 #include "poniente/batch.h"
 #include "poniente/byte_reader.h"
 #include "poniente/dataset_tree.h"

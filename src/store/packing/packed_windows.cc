@@ -70,18 +70,9 @@ class PackedDataset : public AsyncDataset<TokenWindow>,
   const PackingSummary& packing_summary() const override {
     return plans().summary();
   }
-  absl::StatusOr<uint64_t> SquaredLengths(
-      const Position& position) const override {
-    PONIENTE_RETURN_IF_ERROR(CheckPosition(position));
-    PONIENTE_ASSIGN_OR_RETURN(const PackedBin at,
-                              BinOf(position, /*may_read=*/true));
-    return at.chunk->packing.SquaredLengthsOfBin(at.bin);
-  }
-  bool HasSquaredLengthsInMemory(const Position& position) const override {
-    if (!CheckPosition(position).ok()) return true;
-    const absl::StatusOr<PackedBin> at = BinOf(position, /*may_read=*/false);
-    return !at.ok() || at->chunk != nullptr;
-  }
+  absl::StatusOr<bool> FindSquaredLengths(
+      std::span<const Position> positions, bool may_read,
+      std::span<uint64_t> squares) const override;
 
   Task<std::vector<TokenWindow>> GetBatch(
       std::span<const Index> indices) const override {
@@ -175,6 +166,29 @@ absl::Status PackedDataset::CheckPosition(const Position& position) const {
       position.index, " of '", name(),
       "': windows of packed documents are not cut, because that would cut "
       "documents; pack them for windows of the length asked for"));
+}
+
+// Items of one epoch that follow one another are looked up together.
+absl::StatusOr<bool> PackedDataset::FindSquaredLengths(
+    std::span<const Position> positions, bool may_read,
+    std::span<uint64_t> squares) const {
+  std::vector<uint64_t> windows;
+  for (size_t begin = 0; begin < positions.size();) {
+    const uint64_t epoch = positions[begin].epoch;
+    windows.clear();
+    for (size_t i = begin; i < positions.size() && positions[i].epoch == epoch;
+         ++i) {
+      PONIENTE_RETURN_IF_ERROR(CheckPosition(positions[i]));
+      windows.push_back(positions[i].index);
+    }
+    PONIENTE_ASSIGN_OR_RETURN(
+        const bool found,
+        plans().FindSquaredLengths(windows, OrderOf(epoch), may_read,
+                                   squares.subspan(begin, windows.size())));
+    if (!found) return false;
+    begin += windows.size();
+  }
+  return true;
 }
 
 absl::StatusOr<bool> PackedDataset::Find(const Position& position,

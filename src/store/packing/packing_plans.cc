@@ -3,9 +3,12 @@
 
 #include <algorithm>
 #include <atomic>
+#include <mutex>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "index/packing/bin_squares.h"
 #include "index/packing/packing_options.h"
 #include "store/packing/chunk_table.h"
 #include "store/packing/live_values.h"
@@ -31,6 +34,17 @@ class WholePlan final : public PackingPlans {
     return PackedBin{all_, all_->packing.BinAt(window, order), order};
   }
 
+  absl::StatusOr<bool> FindSquaredLengths(
+      std::span<const uint64_t> windows, const PackingOrder& order, bool,
+      std::span<uint64_t> squares) const override {
+    std::call_once(making_squares_,
+                   [this] { squares_.emplace(all_->packing); });
+    std::copy(windows.begin(), windows.end(), squares.begin());
+    all_->packing.ToBins(squares, order);
+    for (uint64_t& square : squares) square = squares_->Of(square);
+    return true;
+  }
+
   absl::StatusOr<std::vector<PackedPlace>> PlacesOf(
       uint64_t document, uint64_t length,
       const PackingOrder& order) const override {
@@ -45,6 +59,8 @@ class WholePlan final : public PackingPlans {
  private:
   const std::shared_ptr<const PackedChunk> all_;
   PackingSummary summary_;
+  mutable std::once_flag making_squares_;
+  mutable std::optional<BinSquares> squares_;  // once they have been asked for
 };
 
 // Chunks are packed apart. Of their orders and packings, which need the lengths
@@ -105,6 +121,18 @@ class ChunkPlans final : public PackingPlans {
       PONIENTE_ASSIGN_OR_RETURN(chunk, Chunk(at.chunk));
     }
     return PackedBin{std::move(chunk), at.bin, order.OfChunk(at.chunk)};
+  }
+
+  absl::StatusOr<bool> FindSquaredLengths(
+      std::span<const uint64_t> windows, const PackingOrder& order,
+      bool may_read, std::span<uint64_t> squares) const override {
+    for (size_t i = 0; i < windows.size(); ++i) {
+      PONIENTE_ASSIGN_OR_RETURN(const PackedBin at,
+                                BinOf(windows[i], order, may_read));
+      if (at.chunk == nullptr) return false;
+      squares[i] = at.chunk->packing.SquaredLengthsOfBin(at.bin);
+    }
+    return true;
   }
 
   absl::StatusOr<std::vector<PackedPlace>> PlacesOf(

@@ -70,6 +70,11 @@ class PackingPlans {
   virtual absl::StatusOr<PackedBin> BinOf(uint64_t window,
                                           const PackingOrder& order,
                                           bool may_read) const = 0;
+  // Sets squares[i] to WindowPacking::SquaredLengthsOfBin() of windows[i].
+  // Returns false where BinOf() returns a null chunk. REQUIRES: as BinOf().
+  virtual absl::StatusOr<bool> FindSquaredLengths(
+      std::span<const uint64_t> windows, const PackingOrder& order,
+      bool may_read, std::span<uint64_t> squares) const = 0;
   // Returns the places of a document of `length` tokens in the windows of an
   // epoch; none if it was not selected, or is dropped. May read. REQUIRES: the
   // document exists.

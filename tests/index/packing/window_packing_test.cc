@@ -18,6 +18,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "index/keyed_hash.h"
+#include "index/packing/bin_squares.h"
 #include "poniente/permutation.h"
 #include "tests/index/doc_vectors.h"
 #include "tests/index/packing/length_lists.h"
@@ -265,7 +266,13 @@ void PackingLawsTest::Check(const std::vector<uint64_t>& lengths,
       packing.AppendPlaces(o, order, &places_of[by_length[o]]);
     }
     uint32_t most = 0;
+    const BinSquares squares_of(packing);
+    std::vector<uint64_t> bins;
+    std::vector<uint64_t> windows;
     for (uint64_t x = 0; x < packing.num_windows(); ++x) {
+      const uint64_t bin = packing.BinAt(x, order);
+      windows.push_back(x);
+      bins.push_back(bin);
       std::vector<PackedPiece> pieces;
       packing.AppendPieces(x, order, &pieces);
       ASSERT_FALSE(pieces.empty());
@@ -289,9 +296,12 @@ void PackingLawsTest::Check(const std::vector<uint64_t>& lengths,
                         x, piece.begin, piece.length, piece.offset}));
       }
       ASSERT_LE(end, window);
-      ASSERT_EQ(packing.SquaredLengths(x, order), squares);
+      ASSERT_EQ(packing.SquaredLengthsOfBin(bin), squares);
+      ASSERT_EQ(squares_of.Of(bin), squares);
     }
     EXPECT_EQ(most, summary.max_pieces);
+    packing.ToBins(windows, order);
+    EXPECT_EQ(windows, bins);
     std::sort(found.begin(), found.end());
     std::sort(expected.begin(), expected.end());
     ASSERT_EQ(found, expected);

@@ -27,6 +27,20 @@ using testing::IsOkAndHolds;
 using testing::LengthsSource;
 using testing::StatusIs;
 
+absl::StatusOr<bool> FindSquaredLengths(const DatasetNode& windows,
+                                        uint64_t window, bool may_read) {
+  const Position position = {.index = window};
+  uint64_t squares = 0;
+  return PackedItemsOf(windows)->FindSquaredLengths(
+      std::span(&position, 1), may_read, std::span(&squares, 1));
+}
+
+bool HasSquaredLengths(const DatasetNode& windows, uint64_t window) {
+  const auto found = FindSquaredLengths(windows, window, /*may_read=*/false);
+  EXPECT_THAT(found, IsOk());
+  return *found;
+}
+
 // What is not in memory is not read by calls that must not wait.
 TEST(LiveChunksTest, OnlyChunksInUseAreInMemory) {
   const auto source =
@@ -92,19 +106,15 @@ TEST(LiveChunksTest, SeveralLengthsShareTheMemory) {
   ASSERT_OK_AND_ASSIGN(const auto short_items, of_40.ItemsIn(70, 0));
   ASSERT_OK_AND_ASSIGN(const auto long_items, of_80.ItemsIn(70, 0));
   EXPECT_EQ(source->reads, 2 * 2);
-  EXPECT_TRUE(PackedItemsOf(*windows[0])
-                  ->HasSquaredLengthsInMemory({short_items[0].item, 0}));
-  EXPECT_TRUE(PackedItemsOf(*windows[1])
-                  ->HasSquaredLengthsInMemory({long_items[0].item, 0}));
+  EXPECT_TRUE(HasSquaredLengths(*windows[0], short_items[0].item));
+  EXPECT_TRUE(HasSquaredLengths(*windows[1], long_items[0].item));
   // Four other chunks.
   for (uint64_t chunk = 10; chunk < 14; ++chunk) {
     EXPECT_THAT(of_80.ItemsIn(50 * chunk, 0), IsOk());
   }
   EXPECT_EQ(source->reads, 6 * 2);
-  EXPECT_FALSE(PackedItemsOf(*windows[0])
-                   ->HasSquaredLengthsInMemory({short_items[0].item, 0}));
-  EXPECT_FALSE(PackedItemsOf(*windows[1])
-                   ->HasSquaredLengthsInMemory({long_items[0].item, 0}));
+  EXPECT_FALSE(HasSquaredLengths(*windows[0], short_items[0].item));
+  EXPECT_FALSE(HasSquaredLengths(*windows[1], long_items[0].item));
 }
 
 // Each length has a file of its own.
@@ -160,11 +170,11 @@ TEST(LiveChunksTest, ErrorsOfReadsAreReturnedAndTriedAgain) {
   source->fails_at = 0;
   EXPECT_THAT(PiecesOf(*windows)->Pieces({0, 0}),
               StatusIs(absl::StatusCode::kDataLoss, HasSubstr("unreadable")));
-  EXPECT_THAT(PackedItemsOf(*windows)->SquaredLengths({0, 0}),
+  EXPECT_THAT(FindSquaredLengths(*windows, 0, /*may_read=*/true),
               StatusIs(absl::StatusCode::kDataLoss, HasSubstr("unreadable")));
   source->fails_at = UINT64_MAX;
   EXPECT_THAT(PiecesOf(*windows)->Pieces({0, 0}), IsOk());
-  EXPECT_THAT(PackedItemsOf(*windows)->SquaredLengths({0, 0}), IsOk());
+  EXPECT_THAT(FindSquaredLengths(*windows, 0, /*may_read=*/true), IsOk());
 }
 
 TEST(LiveChunksTest, LengthsThatChangedAreAnError) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Groups the samples of a batch by leaf, so that a leaf's properties are looked
-// up once and stay in the caches for all its samples.
+// Groups the samples of a batch or step by leaf, so that a leaf's properties
+// are looked up once and stay in the caches for all its samples.
 
-#ifndef PONIENTE_LOADER_SAMPLES_BY_LEAF_H_
-#define PONIENTE_LOADER_SAMPLES_BY_LEAF_H_
+#ifndef PONIENTE_DATASET_SAMPLES_BY_LEAF_H_
+#define PONIENTE_DATASET_SAMPLES_BY_LEAF_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -57,4 +57,4 @@ class SamplesByLeaf {
 
 }  // namespace poniente::internal
 
-#endif  // PONIENTE_LOADER_SAMPLES_BY_LEAF_H_
+#endif  // PONIENTE_DATASET_SAMPLES_BY_LEAF_H_
