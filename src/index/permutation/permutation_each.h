@@ -22,6 +22,7 @@ namespace {
 
 constexpr size_t kEachLanes = 64;
 constexpr int kMaxRounds = 10;
+// Rounds of networks of more than 16 bits.
 constexpr int kWideRounds = 8;
 // Passes of a group before its remaining indices join others.
 constexpr int kEachPasses = 2;
@@ -52,7 +53,20 @@ struct EachNetwork {
   alignas(64) uint16_t low_keep[2][kEachLanes];
   alignas(64) uint16_t mask[kMaxRounds][kEachLanes];
   alignas(64) uint16_t multiplier[kMaxRounds][kEachLanes];
+  bool has_more;  // some network has more than eight rounds
 };
+
+PONIENTE_ALWAYS_INLINE void MakeRoundsOfEach(const uint64_t* state, int begin,
+                                             int end, EachNetwork* each) {
+  for (int round = begin; round < end; ++round) {
+    const uint64_t step = static_cast<uint64_t>(round + 2) * kGamma;
+    for (size_t i = 0; i < kEachLanes; ++i) {
+      const uint64_t word = MixWord(state[i] + step);
+      each->mask[round][i] = static_cast<uint16_t>(word);
+      each->multiplier[round][i] = static_cast<uint16_t>(word >> 48);
+    }
+  }
+}
 
 void MakeEach(const uint64_t* sizes, const uint64_t* keys, EachNetwork* each) {
   for (size_t i = 0; i < kEachLanes; ++i) {
@@ -74,6 +88,7 @@ void MakeEach(const uint64_t* sizes, const uint64_t* keys, EachNetwork* each) {
     each->low_shift[i] = 16 - bits / 2;
     each->high_shift[i] = 16 - (bits + 1) / 2;
   }
+  uint32_t any_more = 0;
   for (size_t i = 0; i < kEachLanes; ++i) {
     const uint32_t high_keep = uint32_t{0xffff} << each->high_shift[i];
     const uint32_t low_keep = uint32_t{0xffff} << each->low_shift[i];
@@ -82,7 +97,9 @@ void MakeEach(const uint64_t* sizes, const uint64_t* keys, EachNetwork* each) {
     each->low_keep[0][i] = static_cast<uint16_t>(low_keep);
     each->high_keep[1][i] = static_cast<uint16_t>(high_keep & has_more);
     each->low_keep[1][i] = static_cast<uint16_t>(low_keep & has_more);
+    any_more |= has_more;
   }
+  each->has_more = any_more != 0;
   alignas(64) uint64_t state[kEachLanes];
   for (size_t i = 0; i < kEachLanes; ++i) {
     state[i] = MixWord(keys[i] + kStreamOffset);
@@ -91,14 +108,8 @@ void MakeEach(const uint64_t* sizes, const uint64_t* keys, EachNetwork* each) {
     each->offset[i] =
         static_cast<uint32_t>(MixWord(state[i] + kGamma)) & each->index_mask[i];
   }
-  for (int round = 0; round < kMaxRounds; ++round) {
-    const uint64_t step = static_cast<uint64_t>(round + 2) * kGamma;
-    for (size_t i = 0; i < kEachLanes; ++i) {
-      const uint64_t word = MixWord(state[i] + step);
-      each->mask[round][i] = static_cast<uint16_t>(word);
-      each->multiplier[round][i] = static_cast<uint16_t>(word >> 48);
-    }
-  }
+  MakeRoundsOfEach(state, 0, kWideRounds, each);
+  if (each->has_more) MakeRoundsOfEach(state, kWideRounds, kMaxRounds, each);
 }
 
 PONIENTE_ALWAYS_INLINE void RoundOfEach(const uint16_t* mask,
@@ -125,12 +136,18 @@ bool PassEach(const EachNetwork& each, uint32_t* values, uint32_t* walks) {
         static_cast<uint16_t>((x >> each.low_bits[i]) << each.high_shift[i]);
     low[i] = static_cast<uint16_t>(x << each.low_shift[i]);
   }
-  for (int round = 0; round < kMaxRounds; round += 2) {
-    const int more = round < 8 ? 0 : 1;
-    RoundOfEach(each.mask[round], each.multiplier[round], each.high_keep[more],
+  for (int round = 0; round < kWideRounds; round += 2) {
+    RoundOfEach(each.mask[round], each.multiplier[round], each.high_keep[0],
                 low, high);
     RoundOfEach(each.mask[round + 1], each.multiplier[round + 1],
-                each.low_keep[more], high, low);
+                each.low_keep[0], high, low);
+  }
+  for (int round = kWideRounds; each.has_more && round < kMaxRounds;
+       round += 2) {
+    RoundOfEach(each.mask[round], each.multiplier[round], each.high_keep[1],
+                low, high);
+    RoundOfEach(each.mask[round + 1], each.multiplier[round + 1],
+                each.low_keep[1], high, low);
   }
   uint32_t any = 0;
   for (size_t i = 0; i < kEachLanes; ++i) {
