@@ -2,7 +2,9 @@
 #include "async/blocking_threads.h"
 
 #include <boost/asio/post.hpp>
+#include <boost/asio/this_coro.hpp>
 #include <exception>
+#include <new>
 #include <optional>
 #include <utility>
 
@@ -31,15 +33,33 @@ class BlockingCall {
     done_.NotifyAll();
   }
 
-  Task<> Wait() {
+  // `to_end`: also if the wait is cancelled.
+  Task<> Wait(bool to_end) {
     while (true) {
       const uint64_t seen = done_.version();
       {
         MutexLock lock(&mu_);
         if (result_.has_value()) co_return *result_;
       }
-      absl::Status waited = co_await done_.WaitPast(seen);
+      absl::Status waited;
+      if (to_end) {
+        waited = co_await done_.WaitPastToEnd(seen);
+      } else {
+        waited = co_await done_.WaitPast(seen);
+      }
       if (!waited.ok()) co_return waited;
+    }
+  }
+
+  // Waits on the caller's thread. Allocates nothing.
+  absl::Status Block() {
+    while (true) {
+      const uint64_t seen = done_.version();
+      {
+        MutexLock lock(&mu_);
+        if (result_.has_value()) return *result_;
+      }
+      done_.BlockPast(seen);
     }
   }
 
@@ -80,7 +100,24 @@ Task<> BlockingThreads::Run(std::function<absl::Status()> call) {
   auto shared = std::make_shared<BlockingCall>(std::move(call));
   std::function<void()> work = [shared] { shared->Run(); };
   if (!Post(work)) work();
-  absl::Status status = co_await shared->Wait();
+  absl::Status status = co_await shared->Wait(/*to_end=*/false);
+  co_return status;
+}
+
+Task<> BlockingThreads::RunToEnd(std::function<absl::Status()> call) {
+  // Else co_await would throw, and end the frame that the call borrows from.
+  co_await boost::asio::this_coro::throw_if_cancelled(false);
+  auto shared = std::make_shared<BlockingCall>(std::move(call));
+  std::function<void()> work = [shared] { shared->Run(); };
+  if (!Post(work)) work();
+  absl::Status status;
+  try {
+    status = co_await shared->Wait(/*to_end=*/true);
+  } catch (const std::bad_alloc&) {
+    // No memory for waiting.
+    status = shared->Block();
+  }
+  co_await boost::asio::this_coro::throw_if_cancelled(true);
   co_return status;
 }
 

@@ -35,6 +35,10 @@ class BlockingThreads {
   //     uses, or borrow it from something that lives longer than this object.
   Task<> Run(std::function<absl::Status()> call);
 
+  // Does the same to the end, also if it is cancelled, so that `call` may
+  // borrow from the caller's frame.
+  Task<> RunToEnd(std::function<absl::Status()> call);
+
   // Runs `work` on one of the threads, some time before this object is
   // destroyed, or not at all. Returns false, and does not run it, if the
   // threads cannot be started.

@@ -39,13 +39,13 @@ void Notifier::Cancel(const std::shared_ptr<ParkedCoroutine>& waiter) {
 }
 
 template <class Handler>
-void Notifier::Park(uint64_t seen, Handler&& handler) {
+void Notifier::Park(uint64_t seen, bool may_cancel, Handler&& handler) {
   auto slot = asio::get_associated_cancellation_slot(handler);
   asio::any_io_executor executor = asio::get_associated_executor(handler);
   auto waiter = std::make_shared<ParkedCoroutine>(
       ParkedCoroutine::Handler(std::forward<Handler>(handler)),
       std::move(executor));
-  if (slot.is_connected()) {
+  if (may_cancel && slot.is_connected()) {
     std::weak_ptr<ParkedCoroutine> weak = waiter;
     slot.assign([this, weak](asio::cancellation_type type) {
       auto parked = weak.lock();
@@ -66,12 +66,21 @@ void Notifier::Park(uint64_t seen, Handler&& handler) {
 
 Task<> Notifier::WaitPast(uint64_t seen) {
   auto park = [this, seen](auto&& handler) {
-    Park(seen, std::forward<decltype(handler)>(handler));
+    Park(seen, /*may_cancel=*/true, std::forward<decltype(handler)>(handler));
   };
   const bool notified =
       co_await asio::async_initiate<const asio::use_awaitable_t<>, void(bool)>(
           park, asio::use_awaitable);
   if (!notified) co_return absl::CancelledError("cancelled by the caller");
+  co_return absl::OkStatus();
+}
+
+Task<> Notifier::WaitPastToEnd(uint64_t seen) {
+  auto park = [this, seen](auto&& handler) {
+    Park(seen, /*may_cancel=*/false, std::forward<decltype(handler)>(handler));
+  };
+  co_await asio::async_initiate<const asio::use_awaitable_t<>, void(bool)>(
+      park, asio::use_awaitable);
   co_return absl::OkStatus();
 }
 

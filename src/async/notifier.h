@@ -49,12 +49,14 @@ class Notifier {
 
   // Waits until the version is above `seen`.
   Task<> WaitPast(uint64_t seen);
+  // Waits until then, also if it is cancelled. Never fails.
+  Task<> WaitPastToEnd(uint64_t seen);
   // Blocks the thread until then. Allocates nothing.
   void BlockPast(uint64_t seen);
 
  private:
   template <class Handler>
-  void Park(uint64_t seen, Handler&& handler);
+  void Park(uint64_t seen, bool may_cancel, Handler&& handler);
   void Cancel(const std::shared_ptr<ParkedCoroutine>& waiter);
 
   mutable Mutex mu_;

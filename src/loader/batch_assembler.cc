@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <functional>
 #include <memory>
+#include <thread>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -21,6 +22,29 @@ namespace {
 
 // Threads that look up documents that are not in memory, one batch each.
 constexpr size_t kBlockingThreads = 4;
+// Threads that make tensors, at most. One keeps up with the loader's thread
+// unless batches have all tensors.
+constexpr unsigned kDecodingThreads = 2;
+// Tensors of fewer bytes are made sooner than they are handed over.
+constexpr uint64_t kLeastHandedOver = uint64_t{512} << 10;
+
+// Says for its lifetime that a batch is under way.
+class UnderWay {
+ public:
+  // `count` may be null.
+  explicit UnderWay(std::atomic<uint32_t>* count) : count_(count) {
+    // Relaxed: publishes nothing.
+    if (count_ != nullptr) count_->fetch_add(1, std::memory_order_relaxed);
+  }
+  ~UnderWay() {
+    if (count_ != nullptr) count_->fetch_sub(1, std::memory_order_relaxed);
+  }
+  UnderWay(const UnderWay&) = delete;
+  UnderWay& operator=(const UnderWay&) = delete;
+
+ private:
+  std::atomic<uint32_t>* const count_;
+};
 
 // Which documents the root rearranges; null if it rearranges none.
 const Infillings* InfillingsOf(const DatasetNode& root) {
@@ -55,6 +79,7 @@ BatchAssembler::BatchAssembler(DatasetPtr<TokenWindow> dataset,
       sharing_(tree_, options.sharing),
       loss_masks_(tree_),
       slots_(std::move(slots)),
+      decoding_(kDecodingThreads),
       blocking_(kBlockingThreads) {
   for (const TreeLeaf& leaf : tree_.leaves()) {
     whole_tokens_.push_back(WholeTokens(leaf));
@@ -104,8 +129,10 @@ uint64_t BatchAssembler::BytesOf(uint64_t step) const {
 }
 
 Task<std::optional<Batch>> BatchAssembler::Assemble(uint64_t step,
+                                                    bool may_hand_over,
                                                     FetchTimes* times) const {
   if (!schedule_.Has(step)) co_return std::nullopt;
+  const UnderWay under_way(may_hand_over ? &under_way_ : nullptr);
   if (dataset_times_.has_value()) {
     // Core::Arrive() makes it an owner.
     times->datasets = {std::shared_ptr<const void>(), &*dataset_times_};
@@ -144,14 +171,30 @@ Task<std::optional<Batch>> BatchAssembler::Assemble(uint64_t step,
   for (size_t i = 0; i < batch.num_samples(); ++i) {
     BatchAccess::Provenance(&batch)[i].sample = samples[i];
   }
-  absl::Status filled = co_await Fill(&batch, slot->get(), times);
+  absl::Status filled =
+      co_await Fill(&batch, slot->get(), may_hand_over, times);
   if (!filled.ok()) co_return filled;
   absl::Status uploading = (*slot)->Upload(bytes, widening);
   if (!uploading.ok()) co_return uploading;
   co_return std::optional<Batch>(std::move(batch));
 }
 
-Task<> BatchAssembler::Fill(Batch* batch, Slot* slot, FetchTimes* times) const {
+bool BatchAssembler::HandsOver(const Batch& batch) const {
+  static const bool has_cores = std::thread::hardware_concurrency() > 1;
+  if (!has_cores || under_way_.load(std::memory_order_relaxed) < 2) {
+    return false;
+  }
+  uint64_t bytes =
+      tensors_.layout().Bytes(batch.num_samples(), batch.seq_len());
+  if (file_rows_.has_value() && file_rows_->widened_from() == 0) {
+    bytes -= batch.num_samples() * batch.seq_len() *
+             TokenTypeBytes(batch.token_type());  // read in place
+  }
+  return bytes >= kLeastHandedOver;
+}
+
+Task<> BatchAssembler::Fill(Batch* batch, Slot* slot, bool may_hand_over,
+                            FetchTimes* times) const {
   Stopwatch watch;
   std::vector<Position> positions(batch->num_samples());
   for (size_t i = 0; i < positions.size(); ++i) {
@@ -177,23 +220,46 @@ Task<> BatchAssembler::Fill(Batch* batch, Slot* slot, FetchTimes* times) const {
   if (!parts.ok()) co_return parts.status();
   times->read = watch.Lap();
   const LossMaskRows::Reads masks = loss_masks_.Plan(by_leaf, *parts);
+  absl::StatusOr<std::unique_ptr<const FileRows::PlannedReads>> reads;
   absl::StatusOr<std::vector<LabelBesides>> besides;
   if (file_rows_.has_value()) {
-    besides = co_await file_rows_->Fill(items, by_leaf, *parts, masks.requests,
-                                        batch, slot, times);
-    watch.Lap();
+    reads = co_await file_rows_->Read(items, by_leaf, *parts, masks.requests,
+                                      batch, slot, times);
+    if (!reads.ok()) co_return reads.status();
   } else {
     besides = co_await FillFromItems(positions, *parts, batch);
-    if (besides.ok() && !masks.requests.empty()) {
+    if (!besides.ok()) co_return besides.status();
+    if (!masks.requests.empty()) {
       absl::Status read = co_await ReadBatch(masks.requests);
       if (!read.ok()) co_return read;
     }
+    times->decode += watch.Lap();
   }
-  if (!besides.ok()) co_return besides.status();
-  absl::Status filled = tensors_.Fill(items, *parts, *besides, batch);
-  if (filled.ok()) filled = LossMaskRows::Apply(masks, batch);
-  times->decode += watch.Lap();
-  co_return filled;
+  std::function<absl::Status()> decode = [&]() -> absl::Status {
+    Stopwatch decoding;
+    const std::function<void(uint32_t)> fill = [&](uint32_t sample) {
+      if (!tensors_.needs_parts()) return;
+      tensors_.FillSample(parts->Of(sample), sample, batch);
+    };
+    if (file_rows_.has_value()) {
+      besides =
+          file_rows_->Decode(items, by_leaf, *parts, **reads, fill, batch);
+      PONIENTE_RETURN_IF_ERROR(besides.status());
+    } else {
+      for (uint32_t i = 0; i < items.size(); ++i) fill(i);
+    }
+    PONIENTE_RETURN_IF_ERROR(tensors_.Finish(items, *parts, *besides, batch));
+    PONIENTE_RETURN_IF_ERROR(LossMaskRows::Apply(masks, batch));
+    times->decode += decoding.Lap();
+    return absl::OkStatus();
+  };
+  absl::Status decoded;
+  if (may_hand_over && HandsOver(*batch)) {
+    decoded = co_await decoding_.RunToEnd(std::move(decode));
+  } else {
+    decoded = decode();
+  }
+  co_return decoded;
 }
 
 template <class Found>

@@ -4,6 +4,7 @@
 #ifndef PONIENTE_LOADER_BATCH_ASSEMBLER_H_
 #define PONIENTE_LOADER_BATCH_ASSEMBLER_H_
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -61,7 +62,12 @@ class BatchAssembler {
   // Makes this rank's batch of `step`, with its copy to the device started;
   // nullopt if the run has ended before it. Records in `times` where the time
   // went.
-  Task<std::optional<Batch>> Assemble(uint64_t step, FetchTimes* times) const;
+  //
+  // `may_hand_over`: whether its tensors may be made on a thread of their own,
+  // while the caller's thread sees to the reads of other batches. That is done
+  // if such batches are under way, and this one is large.
+  Task<std::optional<Batch>> Assemble(uint64_t step, bool may_hand_over,
+                                      FetchTimes* times) const;
 
  private:
   // Returns the type of ids on the host.
@@ -69,7 +75,10 @@ class BatchAssembler {
   // Returns how the device is to widen the ids of a batch of `num_samples`
   // samples.
   Widening WideningOf(uint64_t num_samples, uint32_t seq_len) const;
-  Task<> Fill(Batch* batch, Slot* slot, FetchTimes* times) const;
+  Task<> Fill(Batch* batch, Slot* slot, bool may_hand_over,
+              FetchTimes* times) const;
+  // Returns whether another thread is to make the tensors of the batch.
+  bool HandsOver(const Batch& batch) const;
   absl::Status CheckLengths(std::span<const LeafPosition> items,
                             const SamplesByLeaf& by_leaf,
                             uint32_t seq_len) const;
@@ -84,7 +93,7 @@ class BatchAssembler {
   Task<SampleParts> FindParts(std::span<const Position> positions,
                               std::span<const LeafPosition> items,
                               uint32_t seq_len) const;
-  // As FileRows::Fill().
+  // Makes the rows, and returns the labels that are not in them.
   Task<std::vector<LabelBesides>> FillFromItems(
       std::span<const Position> positions, const SampleParts& parts,
       Batch* batch) const;
@@ -109,7 +118,10 @@ class BatchAssembler {
   std::optional<DatasetTimes>
       dataset_times_;                   // nullopt if there are file_rows_
   std::vector<uint64_t> whole_tokens_;  // by leaf, of an item; 0: unknown
-  // Its calls borrow the tree, parts_ and sharing_, so it is destroyed first.
+  // Batches under way whose tensors may be handed over.
+  mutable std::atomic<uint32_t> under_way_ = 0;
+  // Their calls borrow what is above, so they are destroyed first.
+  mutable BlockingThreads decoding_;
   mutable BlockingThreads blocking_;
 };
 

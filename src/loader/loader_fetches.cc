@@ -200,7 +200,9 @@ void Loader::Core::Launch(asio::io_context* context,
   try {
     asio::co_spawn(
         *context,
-        fetch->edition->assembler.Assemble(fetch->step(), &fetch->times),
+        fetch->edition->assembler.Assemble(
+            fetch->step(), /*may_hand_over=*/!fetch->is_of_consumer,
+            &fetch->times),
         asio::bind_cancellation_slot(fetch->cancel.slot(), std::move(arrive)));
   } catch (const std::bad_alloc&) {
     Arrive(fetch, internal::OutOfMemory());

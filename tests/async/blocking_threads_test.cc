@@ -49,6 +49,37 @@ TEST(BlockingThreadsTest, RunsElsewhereAndResumesHere) {
   EXPECT_EQ(resumed_on, std::this_thread::get_id());
 }
 
+TEST(BlockingThreadsTest, RunsToTheEndThoughItIsCancelled) {
+  BlockingThreads threads(1);
+  asio::io_context context{1};
+  asio::cancellation_signal cancel;
+  std::promise<void> begun, go_on;
+  bool has_run = false;
+  std::function<absl::Status()> call = [&] {
+    begun.set_value();
+    go_on.get_future().wait();
+    has_run = true;
+    return absl::OkStatus();
+  };
+  absl::Status result = absl::UnknownError("not run");
+  asio::co_spawn(
+      context, threads.RunToEnd(std::move(call)),
+      asio::bind_cancellation_slot(
+          cancel.slot(), [&](std::exception_ptr thrown, absl::Status status) {
+            EXPECT_EQ(thrown, nullptr);
+            EXPECT_TRUE(has_run);
+            result = status;
+          }));
+  context.run_one();  // up to the wait
+  begun.get_future().wait();
+  cancel.emit(asio::cancellation_type::terminal);
+  context.poll();
+  EXPECT_EQ(result.code(), absl::StatusCode::kUnknown);
+  go_on.set_value();
+  context.run();
+  EXPECT_THAT(result, IsOk());
+}
+
 TEST(BlockingThreadsTest, ReturnsTheCallsStatusAndItsException) {
   BlockingThreads threads(1);
   std::function<absl::Status()> fails = [] {

@@ -127,7 +127,8 @@ class DeviceWideningTest : public ::testing::Test {
     const BatchAssembler assembler(dataset, *Schedule::Create(schedule),
                                    options, std::move(slots));
     FetchTimes times;
-    auto batch = RunBlocking(assembler.Assemble(step, &times));
+    auto batch =
+        RunBlocking(assembler.Assemble(step, /*may_hand_over=*/false, &times));
     if (!batch.ok()) return batch.status();
     return **std::move(batch);
   }

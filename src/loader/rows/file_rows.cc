@@ -145,28 +145,48 @@ uint32_t FileRows::WidthBelow(TokenType type) const {
   return is_shared && width < TokenTypeBytes(type) ? width : 0;
 }
 
-Task<std::vector<LabelBesides>> FileRows::Fill(
+Task<std::unique_ptr<const FileRows::PlannedReads>> FileRows::Read(
     std::span<const LeafPosition> items, const SamplesByLeaf& by_leaf,
     const SampleParts& parts, std::span<const ReadRequest> besides,
     Batch* batch, Slot* slot, FetchTimes* times) const {
   Stopwatch watch;
-  absl::StatusOr<PlannedReads> reads =
+  absl::StatusOr<PlannedReads> planned =
       PlanReads(items, by_leaf, parts, batch, slot);
-  if (!reads.ok()) co_return reads.status();
-  if (reads_labels_) PlanLabels(items, by_leaf, parts, &*reads);
+  if (!planned.ok()) co_return planned.status();
+  auto reads = std::make_unique<PlannedReads>(*std::move(planned));
+  if (reads_labels_) PlanLabels(items, by_leaf, parts, reads.get());
   reads->requests.insert(reads->requests.end(), besides.begin(), besides.end());
   times->resolve += watch.Lap();
   absl::Status read = co_await ReadBatch(reads->requests);
   times->read += watch.Lap();
   if (!read.ok()) co_return read;
-  absl::Status decoded = Decode(items, *reads, batch);
-  if (!decoded.ok()) co_return decoded;
-  FillPadding(by_leaf, parts, batch);
-  FillMarks(*reads, batch);
-  absl::StatusOr<std::vector<LabelBesides>> labels =
-      DecodeLabels(items, *reads);
-  times->decode += watch.Lap();
-  co_return labels;
+  std::unique_ptr<const PlannedReads> done = std::move(reads);
+  co_return done;
+}
+
+// Reads and marks are in the order of the samples.
+absl::StatusOr<std::vector<LabelBesides>> FileRows::Decode(
+    std::span<const LeafPosition> items, const SamplesByLeaf& by_leaf,
+    const SampleParts& parts, const PlannedReads& reads,
+    const std::function<void(uint32_t)>& finish, Batch* batch) const {
+  size_t read = 0;
+  size_t mark = 0;
+  for (const SamplesByLeaf::Group& group : by_leaf) {
+    const Leaf& from = leaves_[group.leaf];
+    for (const uint32_t sample : group.samples) {
+      for (; read < reads.places.size() && reads.places[read].sample == sample;
+           ++read) {
+        PONIENTE_RETURN_IF_ERROR(WidenRead(items[sample], reads, read, batch));
+      }
+      if (from.reads_parts) FillPadding(from, parts.Of(sample), sample, batch);
+      for (; mark < reads.marks.size() && reads.marks[mark].sample == sample;
+           ++mark) {
+        FillMark(reads.marks[mark], batch);
+      }
+      finish(sample);
+    }
+  }
+  return DecodeLabels(items, reads);
 }
 
 void FileRows::Locate(const LeafPosition& item, uint64_t begin, uint64_t end,
@@ -299,63 +319,49 @@ absl::StatusOr<std::vector<LabelBesides>> FileRows::DecodeLabels(
   return labels;
 }
 
-absl::Status FileRows::Decode(std::span<const LeafPosition> items,
-                              const PlannedReads& reads, Batch* batch) const {
+absl::Status FileRows::WidenRead(const LeafPosition& item,
+                                 const PlannedReads& reads, size_t i,
+                                 Batch* batch) const {
+  const RowPlace& place = reads.places[i];
+  const Leaf& from = leaves_[place.leaf];
   const uint32_t width = TokenTypeBytes(host_type_);
-  const size_t row_bytes = size_t{batch->seq_len()} * width;
-  const std::span<std::byte> rows =
-      BatchAccess::Bytes(batch, BatchTensor::kTokens);
-  for (size_t i = 0; i < reads.places.size(); ++i) {
-    const RowPlace& place = reads.places[i];
-    const Leaf& from = leaves_[place.leaf];
-    if (from.width == width && from.ids_are_checked) continue;
-    const std::span<const std::byte> stored = reads.requests[i].into;
-    const uint64_t greatest =
-        Widen(stored, from.width, host_type_,
-              rows.subspan(place.sample * row_bytes + size_t{place.at} * width,
-                           stored.size() / from.width * width));
-    if (greatest >= from.ids) {
-      return NotAnIdOf(tree_.leaves()[place.leaf].path,
-                       items[place.sample].position.index, greatest, from.ids);
-    }
-  }
-  return absl::OkStatus();
+  if (from.width == width && from.ids_are_checked) return absl::OkStatus();
+  const std::span<const std::byte> stored = reads.requests[i].into;
+  const size_t at = size_t{place.sample} * batch->seq_len() + place.at;
+  const uint64_t greatest =
+      Widen(stored, from.width, host_type_,
+            BatchAccess::Bytes(batch, BatchTensor::kTokens)
+                .subspan(at * width, stored.size() / from.width * width));
+  if (greatest < from.ids) return absl::OkStatus();
+  return NotAnIdOf(tree_.leaves()[place.leaf].path, item.position.index,
+                   greatest, from.ids);
 }
 
-void FileRows::FillPadding(const SamplesByLeaf& by_leaf,
-                           const SampleParts& parts, Batch* batch) const {
+void FileRows::FillPadding(const Leaf& from, std::span<const SamplePart> parts,
+                           uint32_t sample, Batch* batch) const {
   const uint32_t width = TokenTypeBytes(host_type_);
-  std::byte* const rows =
-      BatchAccess::Bytes(batch, BatchTensor::kTokens).data();
-  for (const SamplesByLeaf::Group& group : by_leaf) {
-    const Leaf& from = leaves_[group.leaf];
-    if (!from.reads_parts) continue;
-    const uint64_t id = from.padding_id;
-    for (const uint32_t sample : group.samples) {
-      std::byte* to = rows + size_t{sample} * batch->seq_len() * width;
-      for (const SamplePart& part : parts.Of(sample)) {
-        std::byte* const end = to + size_t{part.length} * width;
-        if (part.kind == SamplePart::Kind::kDocument) {
-          to = end;
-          continue;
-        }
-        for (; to != end; to += width) {
-          // Little-endian, as all ids are.
-          std::memcpy(to, &id, width);
-        }
-      }
+  const uint64_t id = from.padding_id;
+  std::byte* to = BatchAccess::Bytes(batch, BatchTensor::kTokens).data() +
+                  size_t{sample} * batch->seq_len() * width;
+  for (const SamplePart& part : parts) {
+    std::byte* const end = to + size_t{part.length} * width;
+    if (part.kind == SamplePart::Kind::kDocument) {
+      to = end;
+      continue;
+    }
+    for (; to != end; to += width) {
+      // Little-endian, as all ids are.
+      std::memcpy(to, &id, width);
     }
   }
 }
 
-void FileRows::FillMarks(const PlannedReads& reads, Batch* batch) const {
+void FileRows::FillMark(const LabelBesides& mark, Batch* batch) const {
   const uint32_t width = TokenTypeBytes(host_type_);
-  std::byte* const rows =
-      BatchAccess::Bytes(batch, BatchTensor::kTokens).data();
-  for (const LabelBesides& mark : reads.marks) {
-    const size_t at = size_t{mark.sample} * batch->seq_len() + mark.at;
-    std::memcpy(rows + at * width, &mark.id, width);  // little-endian
-  }
+  const size_t at = size_t{mark.sample} * batch->seq_len() + mark.at;
+  std::memcpy(
+      BatchAccess::Bytes(batch, BatchTensor::kTokens).data() + at * width,
+      &mark.id, width);  // little-endian
 }
 
 }  // namespace poniente::internal

@@ -5,7 +5,10 @@
 #ifndef PONIENTE_LOADER_ROWS_FILE_ROWS_H_
 #define PONIENTE_LOADER_ROWS_FILE_ROWS_H_
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -57,15 +60,22 @@ class FileRows {
   // the device; 0 if all ids are read in place.
   uint32_t widened_from() const { return widened_from_; }
 
-  // Fills the rows of a batch, and returns the labels that are not in them.
-  // `parts` are those of the samples whose rows are read in parts, at least.
-  // Reads what `besides` asks for at the same time.
-  Task<std::vector<LabelBesides>> Fill(std::span<const LeafPosition> items,
-                                       const SamplesByLeaf& by_leaf,
-                                       const SampleParts& parts,
-                                       std::span<const ReadRequest> besides,
-                                       Batch* batch, Slot* slot,
-                                       FetchTimes* times) const;
+  // What was read for a batch, to be decoded.
+  struct PlannedReads;
+
+  // Reads the rows of a batch. `parts` are those of the samples whose rows are
+  // read in parts, at least. Reads what `besides` asks for at the same time.
+  Task<std::unique_ptr<const PlannedReads>> Read(
+      std::span<const LeafPosition> items, const SamplesByLeaf& by_leaf,
+      const SampleParts& parts, std::span<const ReadRequest> besides,
+      Batch* batch, Slot* slot, FetchTimes* times) const;
+  // Makes the rows of what was read, and returns the labels that are not in
+  // them. Calls finish(sample) once the row of a sample is complete, which is
+  // in the caches then. The other arguments are those of Read().
+  absl::StatusOr<std::vector<LabelBesides>> Decode(
+      std::span<const LeafPosition> items, const SamplesByLeaf& by_leaf,
+      const SampleParts& parts, const PlannedReads& reads,
+      const std::function<void(uint32_t)>& finish, Batch* batch) const;
 
  private:
   // What reading needs from a leaf, side by side.
@@ -86,18 +96,6 @@ class FileRows {
     uint32_t sample = 0;
     uint32_t at = 0;
   };
-  struct PlannedReads {
-    std::vector<ReadRequest> requests;
-    std::vector<RowPlace> places;  // of the first requests, one for each
-    // Of labels that are not in the rows, and what they are read into: ids of
-    // the widths of their leaves, followed by zeros.
-    std::vector<RowPlace> labels;
-    std::vector<uint64_t> label_ids;
-    // Ids that lie in no file: in the rows, and as labels that are not in them.
-    std::vector<LabelBesides> marks;
-    std::vector<LabelBesides> label_marks;
-  };
-
   // Returns the width that all leaves share if it is below that of `type`; else
   // 0.
   uint32_t WidthBelow(TokenType type) const;
@@ -114,20 +112,32 @@ class FileRows {
               std::vector<FileRange>* ranges) const;
   absl::StatusOr<std::vector<LabelBesides>> DecodeLabels(
       std::span<const LeafPosition> items, const PlannedReads& reads) const;
-  absl::Status Decode(std::span<const LeafPosition> items,
-                      const PlannedReads& reads, Batch* batch) const;
+  // Widens what read number `i` has read, unless it was read in place.
+  absl::Status WidenRead(const LeafPosition& item, const PlannedReads& reads,
+                         size_t i, Batch* batch) const;
   // Writes the ids that stand in padding.
-  void FillPadding(const SamplesByLeaf& by_leaf, const SampleParts& parts,
-                   Batch* batch) const;
-
-  // Writes the marks of rearranged documents.
-  void FillMarks(const PlannedReads& reads, Batch* batch) const;
+  void FillPadding(const Leaf& from, std::span<const SamplePart> parts,
+                   uint32_t sample, Batch* batch) const;
+  // Writes a mark of a rearranged document.
+  void FillMark(const LabelBesides& mark, Batch* batch) const;
 
   const DatasetTree& tree_;
   const bool reads_labels_;
   std::vector<Leaf> leaves_;
   TokenType host_type_;
   uint32_t widened_from_ = 0;
+};
+
+struct FileRows::PlannedReads {
+  std::vector<ReadRequest> requests;
+  std::vector<RowPlace> places;  // of the first requests, one for each
+  // Of labels that are not in the rows, and what they are read into: ids of the
+  // widths of their leaves, followed by zeros.
+  std::vector<RowPlace> labels;
+  std::vector<uint64_t> label_ids;
+  // Ids that lie in no file: in the rows, and as labels that are not in them.
+  std::vector<LabelBesides> marks;
+  std::vector<LabelBesides> label_marks;
 };
 
 }  // namespace poniente::internal

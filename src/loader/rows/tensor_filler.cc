@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "dataset/joined_path.h"
 #include "dataset/leaf_items.h"
+#include "io/mmap/stream_copy.h"
 #include "loader/batch_access.h"
 #include "loader/rows/document_rows.h"
 #include "loader/rows/part_finder.h"
@@ -65,20 +66,49 @@ absl::Status CheckLossWeights(const DatasetTree& tree,
   return absl::OkStatus();
 }
 
+// Writes rows of tensors. Those of large batches are made in the caches and
+// then written past them: no line has to be read before it is overwritten, and
+// the tokens of the batch stay there.
+class RowWriter {
+ public:
+  explicit RowWriter(const Batch& batch)
+      : streams_(batch.num_samples() * batch.seq_len() >= kLeastStreamed) {}
+
+  // `fill` fills all of a row.
+  template <class T, class Fill>
+  void Write(std::span<T> row, const Fill& fill) const {
+    if (!streams_) return fill(row);
+    static thread_local std::vector<std::byte> made;
+    made.resize(std::max(made.size(), row.size_bytes()));
+    fill(std::span(reinterpret_cast<T*>(made.data()), row.size()));
+    StreamCopy(std::span(made).first(row.size_bytes()),
+               reinterpret_cast<std::byte*>(row.data()), {});
+  }
+
+ private:
+  // Tokens of a batch, of which a tensor then has 2 MiB.
+  static constexpr uint64_t kLeastStreamed =
+      kLeastStreamedBytes / sizeof(int32_t);
+
+  const bool streams_;
+};
+
 template <class Id>
-void FillLabels(std::span<const SamplePart> parts, size_t sample,
-                Batch* batch) {
+void FillLabels(const RowWriter& rows, std::span<const SamplePart> parts,
+                size_t sample, Batch* batch) {
   const std::span<const Id> tokens = batch->tokens<Id>(sample);
-  const std::span<Id> labels =
-      BatchAccess::RowOf<Id>(batch, BatchTensor::kLabels, sample);
-  std::copy(tokens.begin() + 1, tokens.end(), labels.begin());
-  labels.back() = kIgnoredLabel;
-  ForEachWithoutLabel(
-      parts, [labels](uint32_t end) { labels[end - 1] = kIgnoredLabel; },
-      [labels](uint32_t begin, uint32_t end) {
-        std::fill(labels.begin() + begin, labels.begin() + end,
-                  static_cast<Id>(kIgnoredLabel));
-      });
+  const auto fill = [&](std::span<Id> labels) {
+    std::copy(tokens.begin() + 1, tokens.end(), labels.begin());
+    labels.back() = kIgnoredLabel;
+    ForEachWithoutLabel(
+        parts, [labels](uint32_t end) { labels[end - 1] = kIgnoredLabel; },
+        [labels](uint32_t begin, uint32_t end) {
+          std::fill(labels.begin() + begin, labels.begin() + end,
+                    static_cast<Id>(kIgnoredLabel));
+        });
+  };
+  rows.Write<Id>(BatchAccess::RowOf<Id>(batch, BatchTensor::kLabels, sample),
+                 fill);
 }
 
 template <class Id>
@@ -176,24 +206,28 @@ TensorFiller::TensorFiller(const DatasetTree& tree,
 
 void TensorFiller::FillSample(std::span<const SamplePart> parts, size_t sample,
                               Batch* batch) const {
+  const RowWriter rows(*batch);
   if (layout_.Has(BatchTensor::kLabels)) {
     if (batch->token_type() == TokenType::kI64) {
-      FillLabels<int64_t>(parts, sample, batch);
+      FillLabels<int64_t>(rows, parts, sample, batch);
     } else {
-      FillLabels<int32_t>(parts, sample, batch);
+      FillLabels<int32_t>(rows, parts, sample, batch);
     }
   }
   if (layout_.Has(BatchTensor::kLossMask)) {
-    FillLossMask(parts, BatchAccess::RowOf<uint8_t>(
-                            batch, BatchTensor::kLossMask, sample));
+    rows.Write<uint8_t>(
+        BatchAccess::RowOf<uint8_t>(batch, BatchTensor::kLossMask, sample),
+        [parts](std::span<uint8_t> row) { FillLossMask(parts, row); });
   }
   if (layout_.Has(BatchTensor::kDocumentIds)) {
-    FillDocumentIds(parts, BatchAccess::RowOf<int32_t>(
-                               batch, BatchTensor::kDocumentIds, sample));
+    rows.Write<int32_t>(
+        BatchAccess::RowOf<int32_t>(batch, BatchTensor::kDocumentIds, sample),
+        [parts](std::span<int32_t> row) { FillDocumentIds(parts, row); });
   }
   if (layout_.Has(BatchTensor::kPositions)) {
-    FillPositions(parts, BatchAccess::RowOf<int32_t>(
-                             batch, BatchTensor::kPositions, sample));
+    rows.Write<int32_t>(
+        BatchAccess::RowOf<int32_t>(batch, BatchTensor::kPositions, sample),
+        [parts](std::span<int32_t> row) { FillPositions(parts, row); });
   }
 }
 
@@ -221,10 +255,11 @@ absl::Status TensorFiller::FillSeqlens(std::span<const LeafPosition> items,
   return absl::OkStatus();
 }
 
-absl::Status TensorFiller::Fill(std::span<const LeafPosition> items,
-                                const SampleParts& parts,
-                                std::span<const LabelBesides> besides,
-                                Batch* batch) const {
+absl::Status TensorFiller::Finish(std::span<const LeafPosition> items,
+                                  const SampleParts& parts,
+                                  std::span<const LabelBesides> besides,
+                                  Batch* batch) const {
+  FinishStreams();
   if (layout_.Has(BatchTensor::kLossWeights)) {
     auto* weights = reinterpret_cast<float*>(
         BatchAccess::Bytes(batch, BatchTensor::kLossWeights).data());
@@ -233,9 +268,6 @@ absl::Status TensorFiller::Fill(std::span<const LeafPosition> items,
     }
   }
   if (!needs_parts_) return absl::OkStatus();
-  for (size_t i = 0; i < items.size(); ++i) {
-    FillSample(parts.Of(i), i, batch);
-  }
   if (batch->token_type() == TokenType::kI64) {
     FillBesides<int64_t>(besides, batch);
   } else {

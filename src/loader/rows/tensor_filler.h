@@ -33,17 +33,19 @@ class TensorFiller {
   // Returns whether a tensor depends on the parts of the samples.
   bool needs_parts() const { return needs_parts_; }
 
-  // Fills the tensors of a batch. `items` are its samples, whose tokens are
-  // already there; `parts` are theirs, unless no tensor needs them; `besides`
-  // are the labels that are not in their rows, if the batch has labels. An
-  // error if a sample has more sequences than there is room for.
-  absl::Status Fill(std::span<const LeafPosition> items,
-                    const SampleParts& parts,
-                    std::span<const LabelBesides> besides, Batch* batch) const;
-
- private:
+  // Fills the tensors' rows of a sample, whose tokens are already there.
+  // `parts` are its parts, unless no tensor needs them.
   void FillSample(std::span<const SamplePart> parts, size_t sample,
                   Batch* batch) const;
+  // Fills the rest, once the rows of all samples are there. `besides` are the
+  // labels that are not in their rows, if the batch has labels. An error if a
+  // sample has more sequences than there is room for.
+  absl::Status Finish(std::span<const LeafPosition> items,
+                      const SampleParts& parts,
+                      std::span<const LabelBesides> besides,
+                      Batch* batch) const;
+
+ private:
   // Fills what kernels of variable length take.
   absl::Status FillSeqlens(std::span<const LeafPosition> items,
                            const SampleParts& parts, Batch* batch) const;
