@@ -289,7 +289,8 @@ class Loader {
   // the samples before it. A few hundred bytes of text (docs/compatibility.md),
   // the same for every rank, number of ranks and way of reading. Take it once
   // the batches received so far have been used. Complexity: O(leaves of the
-  // tree + weights of all past stages).
+  // tree + weights of all past stages). While a store grows, reads 4 bytes for
+  // each of its blocks that has been read since the last state.
   std::string State() const;
   // Returns the state as it is before `step`, whatever has been received: for
   // several workers, the first step that they have not all finished. OutOfRange

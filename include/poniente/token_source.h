@@ -170,7 +170,7 @@ class TokenSource : public std::enable_shared_from_this<TokenSource> {
   virtual uint64_t fingerprint() const = 0;
   // Returns a hash of the first `tokens` tokens, up to the last whole block of
   // them: the same while the source grows and once it is complete. nullopt if
-  // it is not known. May read, and block meanwhile.
+  // it is not known, or there are fewer tokens. May read, and block meanwhile.
   virtual std::optional<uint64_t> BeginFingerprint(uint64_t tokens) const {
     (void)tokens;
     return std::nullopt;

@@ -4,7 +4,6 @@
 #include <boost/asio/post.hpp>
 #include <boost/asio/this_coro.hpp>
 #include <exception>
-#include <new>
 #include <optional>
 #include <utility>
 
@@ -51,19 +50,32 @@ class BlockingCall {
     }
   }
 
-  // Waits on the caller's thread. Allocates nothing.
-  absl::Status Block() {
+  // Ends no sooner than the call does: also if the coroutine is dropped because
+  // there was no memory for its wait. Blocks the thread then.
+  class EndsFirst {
+   public:
+    explicit EndsFirst(BlockingCall* call) : call_(*call) {}
+    ~EndsFirst() { call_.Block(); }
+    EndsFirst(const EndsFirst&) = delete;
+    EndsFirst& operator=(const EndsFirst&) = delete;
+
+   private:
+    BlockingCall& call_;
+  };
+
+ private:
+  // Allocates nothing.
+  void Block() {
     while (true) {
       const uint64_t seen = done_.version();
       {
         MutexLock lock(&mu_);
-        if (result_.has_value()) return *result_;
+        if (result_.has_value()) return;
       }
       done_.BlockPast(seen);
     }
   }
 
- private:
   const std::function<absl::Status()> call_;
   Mutex mu_;
   std::optional<absl::Status> result_ ABSL_GUARDED_BY(mu_);
@@ -110,13 +122,8 @@ Task<> BlockingThreads::RunToEnd(std::function<absl::Status()> call) {
   auto shared = std::make_shared<BlockingCall>(std::move(call));
   std::function<void()> work = [shared] { shared->Run(); };
   if (!Post(work)) work();
-  absl::Status status;
-  try {
-    status = co_await shared->Wait(/*to_end=*/true);
-  } catch (const std::bad_alloc&) {
-    // No memory for waiting.
-    status = shared->Block();
-  }
+  const BlockingCall::EndsFirst ends_first(shared.get());
+  absl::Status status = co_await shared->Wait(/*to_end=*/true);
   co_await boost::asio::this_coro::throw_if_cancelled(true);
   co_return status;
 }

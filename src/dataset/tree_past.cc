@@ -10,6 +10,8 @@
 #include "absl/strings/str_cat.h"
 #include "dataset/joined_path.h"
 #include "index/keyed_hash.h"
+#include "index/maps/shuffle_map.h"
+#include "index/maps/slice_map.h"
 #include "index/max_samples.h"
 #include "index/mixture/mixture_map.h"
 #include "poniente/extend/infilled_dataset.h"
@@ -84,6 +86,9 @@ class Walk {
     const InfilledDataset* infilled = nullptr;
     uint64_t infilled_end = 0;
     std::string below_infilled = {};
+    // Whether the end of the span does not depend on how much there is of a
+    // leaf that grows.
+    bool knows_end = true;
   };
 
   uint64_t Visit(const DatasetNode& node, const IndexSpan& span, Names names) {
@@ -121,12 +126,13 @@ class Walk {
       const NamedNode& child = children[place];
       std::optional<IndexSpan> below = map->SpanBelow(place, span);
       if (!below) continue;
-      Names child_names = {Below(path, child), names.infilled,
-                           names.infilled_end,
-                           JoinedPath(names.below_infilled, child.name)};
+      Names child_names = {
+          Below(path, child), names.infilled, names.infilled_end,
+          JoinedPath(names.below_infilled, child.name), names.knows_end};
       if (grows && Grows(*child.node, child_names.path)) {
         if (mixture != nullptr) below = mixture->DrawnOf(place, span);
         if (!below) continue;
+        child_names.knows_end &= KnowsEnd(*map, own, &*below, span);
       } else if (!hands_on) {
         CountLength(*child.node, &below->last);
       }
@@ -157,6 +163,22 @@ class Walk {
                                               const IndexSpan& span) {
     if (map.PrefixParameters(span).value_or(1) == 0) return 0;
     return std::nullopt;
+  }
+
+  // Returns whether the end of `below`, the span of `span` below a node above a
+  // leaf that grows, does not depend on how much there is of the leaf. Sets it
+  // for eras, which are whole.
+  static bool KnowsEnd(const IndexMap& map, const std::optional<uint64_t>& own,
+                       IndexSpan* below, const IndexSpan& span) {
+    if (const auto* shuffle = dynamic_cast<const ShuffleMap*>(&map)) {
+      const uint64_t era_items = shuffle->era_items();
+      const uint64_t last = span.last.index;
+      if (era_items < 2 || last == UINT64_MAX) return false;
+      below->last.index = last + (era_items - 1 - last % era_items);
+      return true;
+    }
+    return own == uint64_t{0} || dynamic_cast<const MixtureMap*>(&map) ||
+           dynamic_cast<const SliceMap*>(&map);
   }
 
   uint64_t Own(const DatasetNode& node,
@@ -196,7 +218,8 @@ class Walk {
                  const Names& names) {
     PastSource& source = past_.sources.emplace_back();
     source.path = names.path;
-    if (may_grow_ && Grows(leaf, names.path) && last.index < UINT64_MAX) {
+    if (may_grow_ && Grows(leaf, names.path) && names.knows_end &&
+        last.index < UINT64_MAX) {
       source.begin = leaf.BeginFingerprint(last.index + 1);
     }
     if (!leaf.length_now().is_final) return;

@@ -25,7 +25,8 @@ struct PastSource {
   // the middle up to the last sample; nullopt while it grows.
   std::optional<uint64_t> fingerprint = std::nullopt;
   // Of a leaf that grows, or counts as growing: of its content up to the last
-  // item of the past; nullopt if it is not known.
+  // item of the past, or of its era; nullopt if it is not known, or if that
+  // item depends on how much there is of the leaf, as below Concat().
   std::optional<uint64_t> begin = std::nullopt;
 
   friend bool operator==(const PastSource&, const PastSource&) = default;

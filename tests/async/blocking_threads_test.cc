@@ -8,6 +8,7 @@
 #include <boost/asio/cancellation_signal.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/io_context.hpp>
+#include <chrono>
 #include <functional>
 #include <future>
 #include <memory>
@@ -78,6 +79,26 @@ TEST(BlockingThreadsTest, RunsToTheEndThoughItIsCancelled) {
   go_on.set_value();
   context.run();
   EXPECT_THAT(result, IsOk());
+}
+
+TEST(BlockingThreadsTest, EndsBeforeACallerThatIsDropped) {
+  BlockingThreads threads(1);
+  std::promise<void> begun;
+  std::atomic<bool> has_run = false;
+  std::function<absl::Status()> call = [&] {
+    begun.set_value();
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    has_run = true;
+    return absl::OkStatus();
+  };
+  {
+    asio::io_context context{1};
+    asio::co_spawn(context, threads.RunToEnd(std::move(call)),
+                   [](std::exception_ptr, absl::Status) {});
+    context.run_one();  // up to the wait
+    begun.get_future().wait();
+  }
+  EXPECT_TRUE(has_run);
 }
 
 TEST(BlockingThreadsTest, ReturnsTheCallsStatusAndItsException) {

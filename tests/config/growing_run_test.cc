@@ -48,10 +48,13 @@ TokenStoreWriterOptions GrowingOptions() {
 // Writes documents of a store one after the other.
 class GrowingWriter {
  public:
-  GrowingWriter(const std::string& path, uint64_t seed, uint64_t documents)
+  // Documents from number `changed` on have other ids.
+  GrowingWriter(const std::string& path, uint64_t seed, uint64_t documents,
+                uint64_t changed = UINT64_MAX)
       : writer_(*TokenStoreWriter::Create(path, GrowingOptions())),
         random_(seed),
-        left_(documents) {}
+        left_(documents),
+        changed_(changed) {}
 
   bool IsDone() const { return left_ == 0; }
   // Writes and publishes some documents; finishes behind the last.
@@ -59,6 +62,7 @@ class GrowingWriter {
     for (uint64_t i = 0; i < most && left_ > 0; ++i, --left_) {
       std::vector<uint32_t> ids(random_() % 400);
       for (uint32_t& id : ids) id = static_cast<uint32_t>(random_() % 60000);
+      if (written_++ >= changed_ && !ids.empty()) ids[0] ^= 1;
       ASSERT_THAT(writer_->AddDocument(ids, absl::StrCat("d", left_)), IsOk());
     }
     if (left_ > 0) {
@@ -72,6 +76,8 @@ class GrowingWriter {
   const std::unique_ptr<TokenStoreWriter> writer_;
   std::mt19937_64 random_;
   uint64_t left_;
+  uint64_t changed_;
+  uint64_t written_ = 0;
 };
 
 constexpr uint64_t kGrowingDocuments = 400;
@@ -294,6 +300,105 @@ TEST_F(GrowingRunTest, StatesOutliveTheGrowthAndKnowTheTree) {
     check();
     x->GoOn(kGrowingDocuments);
     check();
+  }
+}
+
+// What is hashed of a store does not depend on how much of it there was.
+TEST_F(GrowingRunTest, StatesGoOnBelowEveryNode) {
+  for (const char* const tree : {R"(
+shuffle = false
+concat = [{ name = "done", path = "done", shuffle = false, take = 50 },
+          { name = "w", path = "w", growing = true, shuffle = false, take = 1500 }]
+)",
+                                 R"(
+era_shuffle = 25
+concat = [{ name = "done", path = "done", shuffle = false, take = 50 },
+          { name = "w", path = "w", growing = true, shuffle = false, take = 1500 }]
+)",
+                                 R"(
+block_size = 16
+[data.mixture]
+c = { weight = 1, era_shuffle = 25, concat = [{ name = "w", path = "w", growing = true, shuffle = false, take = 1500 }] }
+done = { weight = 1, path = "done" }
+)",
+                                 R"(
+block_size = 16
+[data.mixture]
+w = { weight = 1, path = "w", growing = true, era_shuffle = 400 }
+done = { weight = 1, path = "done" }
+)",
+                                 R"(
+block_size = 16
+[data.mixture]
+w = { weight = 1, path = "w", growing = true, shuffle = false, slice = [20, 1500] }
+done = { weight = 1, path = "done" }
+)",
+                                 R"(
+block_size = 16
+[data.mixture]
+w = { weight = 1, path = "w", growing = true, era_shuffle = 30, repeat = 2 }
+done = { weight = 1, path = "done" }
+)"}) {
+    SCOPED_TRACE(tree);
+    const auto w = Begin("w");
+    w->GoOn(150);
+    std::string state;
+    {
+      auto config = Load(tree);
+      ASSERT_THAT(config, IsOk());
+      const auto loader = Open(*config);
+      for (int step = 0; step < 20; ++step) {
+        ASSERT_THAT(loader->NextBlocking(), IsOk());
+      }
+      state = loader->State();
+    }
+    for (const uint64_t more :
+         {uint64_t{0}, uint64_t{7}, uint64_t{100}, kGrowingDocuments}) {
+      SCOPED_TRACE(more);
+      if (more > 0) w->GoOn(more);
+      EXPECT_THAT(Open(*Load(tree))->Resume(state), IsOk());
+    }
+  }
+}
+
+// Also of an era whose items are read in any order; of a lone source.
+TEST_F(GrowingRunTest, AllOfAnEraIsKnown) {
+  for (const char* const tree :
+       {"path = \"w\"\ngrowing = true\nera_shuffle = 400\n",
+        R"(
+block_size = 16
+[data.mixture]
+w = { weight = 1, path = "w", growing = true, era_shuffle = 400 }
+done = { weight = 0.1, path = "done" }
+)"}) {
+    SCOPED_TRACE(tree);
+    std::string state;
+    const auto kept = [&] {
+      auto w = Begin("w");
+      w->GoOn(100);
+      return w;
+    };
+    auto w = kept();
+    {
+      const auto loader = Open(*Load(tree));
+      for (int step = 0; step < 4; ++step) {
+        ASSERT_THAT(loader->NextBlocking(), IsOk());
+      }
+      state = loader->State();
+    }
+    w.reset();
+    w = kept();
+    EXPECT_THAT(Open(*Load(tree))->Resume(state), IsOk());
+    // Its last documents are others.
+    w.reset();
+    std::filesystem::remove_all(dir_.path("w"));
+    {
+      GrowingWriter first(dir_.path("w"), SeedOf("w"), kGrowingDocuments, 55);
+      first.GoOn(100);
+      EXPECT_THAT(Open(*Load(tree))->Resume(state),
+                  StatusIs(absl::StatusCode::kFailedPrecondition,
+                           HasSubstr("other data in what was read of")));
+    }
   }
 }
 

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Random journals of every kind of change, beside the slow twin of the run
-// that they change.
+// that they change: components in full shuffles, a flat mixture, a mixture
+// below the root, one stage. Shuffles by eras and chunks, cut items and changes
+// of length, views, mixtures below mixtures below the root and parts that are
+// nodes have tests of their own.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -9,7 +12,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <numeric>
+#include <optional>
 #include <random>
 #include <set>
 #include <string>
@@ -367,6 +370,11 @@ class RandomJournal {
 
   // Returns false if nothing of the chosen kind can be changed.
   bool Decide(Decision* decision) {
+    // What was masked is often split.
+    if (const auto masked = std::exchange(masked_, std::nullopt);
+        masked && random_() % 2 == 0) {
+      return DecideSplit(*masked, decision);
+    }
     const std::string mixture = random_() % 3 == 0 ? "mixed" : "";
     switch (random_() % 9) {
       case 0:
@@ -393,7 +401,7 @@ class RandomJournal {
       case 7:
         return DecideAdd(mixture, decision);
       default:
-        return DecideSplit(decision);
+        return DecideSplit(random_() % leaves_.size(), decision);
     }
   }
 
@@ -476,7 +484,8 @@ class RandomJournal {
   }
 
   bool DecideMask(Decision* decision) {
-    const Leaf& leaf = leaves_[random_() % leaves_.size()];
+    masked_ = random_() % leaves_.size();
+    const Leaf& leaf = leaves_[*masked_];
     const NumberRange documents = SomeDocuments(leaf, random_());
     decision->change = RunChange::MaskDocuments(leaf.path(), {documents});
     Mask mask = {leaf.path(), 0, {}};
@@ -506,8 +515,7 @@ class RandomJournal {
                  [=](SlowMixtureRun* run) { run->Add(name, weight, items); });
   }
 
-  bool DecideSplit(Decision* decision) {
-    const size_t which = random_() % leaves_.size();
+  bool DecideSplit(size_t which, Decision* decision) {
     const Leaf whole = leaves_[which];
     if (whole.is_retired || !whole.source_name.empty()) return false;
     struct Part {
@@ -594,6 +602,7 @@ class RandomJournal {
   std::set<std::string> kinds_;
   uint64_t steps_ = kSteps;
   uint64_t added_ = 0;
+  std::optional<size_t> masked_;  // by the last change
 };
 
 std::vector<LeafPosition> ItemsOfRun(const DatasetTree& tree,

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <filesystem>
+#include <fstream>
 #include <iterator>
 #include <memory>
 #include <random>
@@ -28,11 +29,14 @@
 namespace poniente {
 namespace {
 
+using ::testing::HasSubstr;
 using testing::IsOk;
+using testing::StatusIs;
 using testing::TempDir;
 
 constexpr uint32_t kLength = 512;
 constexpr uint64_t kSamples = 300;  // of a batch: 2.5 MiB of tensors
+constexpr uint64_t kRunSamples = 40 * kSamples;
 
 class HandedOverTest : public ::testing::Test {
  protected:
@@ -47,7 +51,8 @@ class HandedOverTest : public ::testing::Test {
     }
   }
 
-  std::unique_ptr<Loader> Open(IoBackend backend, uint32_t prefetch) const {
+  std::unique_ptr<Loader> Open(IoBackend backend, uint32_t prefetch,
+                               uint64_t samples = kSamples) const {
     TokenStoreOptions store_options;
     store_options.io.backend = backend;
     std::vector<MixtureComponent<TokenWindow>> components;
@@ -63,9 +68,9 @@ class HandedOverTest : public ::testing::Test {
     auto root = MixtureDataset<TokenWindow>::Create(components, mixture);
     EXPECT_THAT(root, IsOk());
     ScheduleOptions run;
-    run.batch_size = kSamples;
+    run.batch_size = samples;
     run.seq_len = kLength;
-    run.steps = 40;
+    run.steps = kRunSamples / samples;
     LoaderOptions options;
     options.token_type = TokenType::kI32;
     options.tensors = {BatchTensor::kTokens, BatchTensor::kLabels,
@@ -119,9 +124,67 @@ TEST_F(HandedOverTest, BatchesAreTheSame) {
     ASSERT_THAT(got, IsOk());
     ExpectSame(*got, *want);
   }
+  // Its own, four that look up documents, and two that make tensors.
   if (std::thread::hardware_concurrency() > 1) {
-    EXPECT_GE(Threads() - before, 2) << "no batch was handed over";
+    EXPECT_GE(Threads() - before, 7) << "no batch was handed over";
   }
+}
+
+// Tensors of 2 MiB and more are written past the caches.
+TEST_F(HandedOverTest, LargeBatchesHaveTheRowsOfSmallOnes) {
+  constexpr uint64_t kLarge = 4 * kSamples;
+  const auto small = Open(IoBackend::kMmap, 1);
+  const auto large = Open(IoBackend::kDirect, 3, kLarge);
+  for (int step = 0; step < 6; ++step) {
+    auto got = large->NextBlocking();
+    ASSERT_THAT(got, IsOk());
+    for (uint64_t i = 0; i < kLarge; i += kSamples) {
+      auto want = small->NextBlocking();
+      ASSERT_THAT(want, IsOk());
+      const auto same = [i](const auto& all, const auto& part) {
+        const auto begin = all.begin() + static_cast<ptrdiff_t>(i * kLength);
+        ASSERT_EQ(part.size(), kSamples * kLength);
+        ASSERT_TRUE(std::equal(part.begin(), part.end(), begin));
+      };
+      same(got->tokens<int32_t>(), want->tokens<int32_t>());
+      same(got->labels<int32_t>(), want->labels<int32_t>());
+      same(got->loss_mask(), want->loss_mask());
+      same(got->document_ids(), want->document_ids());
+      same(got->positions(), want->positions());
+    }
+  }
+}
+
+// The error of an id is that of the batch, wherever it is found.
+TEST_F(HandedOverTest, AnIdThatIsNoneIsAnError) {
+  TokenStoreOptions unverified;
+  unverified.io.backend = IoBackend::kDirect;
+  unverified.io.verify = VerifyChecksums::kOff;
+  const std::string path = dir_.path("a/tokens-1.bin");
+  std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+  file.seekp(static_cast<std::streamoff>(std::filesystem::file_size(path) / 2 /
+                                         2 * 2));
+  file.write("\xff\xff", 2);
+  file.close();
+  ASSERT_OK_AND_ASSIGN(const auto store,
+                       TokenStore::Open(dir_.path("a"), unverified));
+  ASSERT_OK_AND_ASSIGN(auto windows, store->Windows(kLength));
+  ScheduleOptions run;
+  run.batch_size = kSamples;
+  run.seq_len = kLength;
+  LoaderOptions options;
+  options.token_type = TokenType::kI32;
+  options.prefetch_batches = 4;
+  options.log_sink = [](std::string_view) {};
+  ASSERT_OK_AND_ASSIGN(
+      const auto loader,
+      Loader::Create(windows, *Schedule::Create(run), options));
+  absl::Status found;
+  for (int i = 0; i < 20 && found.ok(); ++i) {
+    found = loader->NextBlocking().status();
+  }
+  EXPECT_THAT(found, StatusIs(absl::StatusCode::kDataLoss,
+                              HasSubstr("token id 65535 is not below")));
 }
 
 TEST_F(HandedOverTest, ALoaderMayEndMeanwhile) {

@@ -105,6 +105,11 @@ TEST(RunStateTest, IsReadAsItWasPrinted) {
   EXPECT_THAT(growing, HasSubstr("\ngrowing 0000000000002222 \"web\"\n"));
   ASSERT_OK_AND_ASSIGN(const RunState with_begin, ParseRunState(growing));
   EXPECT_EQ(with_begin, example);
+  // Too many to be listed.
+  for (int i = 0; i < 20'000; ++i) {
+    example.tree.sources.push_back({absl::StrCat("x", i), std::nullopt});
+  }
+  EXPECT_THAT(ParseRunState(PrintRunState(example)), IsOk());
   RunState least;
   least.is_trimmed = true;
   ASSERT_OK_AND_ASSIGN(const RunState again,

@@ -149,8 +149,8 @@ class DatasetNode {
   virtual uint64_t fingerprint() const = 0;
 
   // Returns a hash of the content of a leaf's first `items` items: the same
-  // while the leaf grows and once it is complete. nullopt if it is not known.
-  // May read, and block meanwhile.
+  // while the leaf grows and once it is complete. nullopt if it is not known,
+  // or there are fewer items. May read, and block meanwhile.
   virtual std::optional<uint64_t> BeginFingerprint(uint64_t items) const {
     (void)items;
     return std::nullopt;

@@ -294,7 +294,14 @@ std::optional<IndexSpan> MixtureMap::DrawnOf(uint32_t child,
                                              const IndexSpan& span) const {
   const uint64_t draws = DrawsUpTo(components_[ComponentOf(child)], span.last);
   if (draws == 0) return std::nullopt;
-  return IndexSpan{{.index = 0}, {.index = draws - 1}};
+  uint64_t last = draws - 1;
+  const MapComponentView& of_child = view(child);
+  if (of_child.is_permuted() && of_child.order.kind == ShuffleKind::kEras) {
+    // They lie all over the era, which has to be there as a whole.
+    const uint64_t era_items = of_child.order.era_items;
+    last += era_items - 1 - last % era_items;
+  }
+  return IndexSpan{{.index = 0}, {.index = last}};
 }
 
 uint64_t MixtureMap::DrawsUpTo(const Component& component,

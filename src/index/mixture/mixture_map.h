@@ -72,9 +72,10 @@ class MixtureMap final : public IndexMap {
                  std::vector<FoundPart>* found) const override;
   std::optional<IndexSpan> SpanBelow(uint32_t child,
                                      const IndexSpan& span) const override;
-  // Returns the places that the component of the child has been drawn from up
-  // to the end of the block that the span ends in, if it has one epoch;
-  // nullopt if there are none. Unlike SpanBelow(), does not depend on lengths.
+  // Returns the items that the component of the child has been drawn from up to
+  // the end of the block that the span ends in (of its last era, if it has
+  // eras), if it has one epoch; nullopt if there are none. Unlike SpanBelow(),
+  // does not depend on lengths.
   std::optional<IndexSpan> DrawnOf(uint32_t child, const IndexSpan& span) const;
   // Covers how the drawn components are permuted and where their views begin;
   // PrefixOf() covers the weights.

@@ -245,9 +245,10 @@ class Comparison {
                          const std::optional<uint64_t>& here,
                          std::vector<std::string>* changed) {
     if (saved == here) return;
-    changed->push_back(absl::StrFormat(
-        "%s (%016x in the state, %s here)", what, *saved,
-        here ? absl::StrFormat("%016x", *here) : "not to be read"));
+    changed->push_back(
+        absl::StrFormat("%s (%016x in the state, %s here)", what, *saved,
+                        here ? absl::StrFormat("%016x", *here)
+                             : "not there yet, or not to be read,"));
   }
 
   void CompareSources() {

@@ -43,11 +43,8 @@ bool IsKnownBegin(const PastSource& source) {
   return !source.fingerprint && source.begin;
 }
 
-uint64_t FormatOf(const RunState& state, bool has_shares) {
-  if (std::any_of(state.tree.sources.begin(), state.tree.sources.end(),
-                  IsKnownBegin)) {
-    return 4;
-  }
+uint64_t FormatOf(const RunState& state, bool has_shares, bool lists_begins) {
+  if (lists_begins) return 4;
   if (state.changes > 0) return 3;
   return has_shares ? 2 : 1;
 }
@@ -238,12 +235,27 @@ absl::Status CheckHead(absl::string_view line) {
 std::string PrintRunState(RunState state) {
   const TreePast& tree = state.tree;
   const std::string shares = ShareLines(state.shares);
+  std::string sources;
+  if (state.grouped_sources == 0) {
+    sources = SourceLines(tree.sources);
+    const bool grows = std::any_of(
+        tree.sources.begin(), tree.sources.end(),
+        [](const PastSource& source) { return !source.fingerprint; });
+    if (sources.size() > (grows ? kMaxGrowingBytes : kMaxSourceBytes)) {
+      sources.clear();
+      state.grouped_sources = tree.sources.size();
+      state.groups = GroupsOf(tree.sources);
+    }
+  }
+  const bool lists_begins =
+      !sources.empty() &&
+      std::any_of(tree.sources.begin(), tree.sources.end(), IsKnownBegin);
   std::string text =
-      absl::StrCat(kHead, FormatOf(state, !shares.empty()), "\nstep ",
-                   state.step, "\nsample ", state.sample, JournalLine(state),
-                   "\norder_version ", state.order_version, "\nseed ",
-                   tree.seed ? absl::StrCat(*tree.seed) : "-", "\nstructure ",
-                   HexOrDash(tree.structure), "\n");
+      absl::StrCat(kHead, FormatOf(state, !shares.empty(), lists_begins),
+                   "\nstep ", state.step, "\nsample ", state.sample,
+                   JournalLine(state), "\norder_version ", state.order_version,
+                   "\nseed ", tree.seed ? absl::StrCat(*tree.seed) : "-",
+                   "\nstructure ", HexOrDash(tree.structure), "\n");
   if (tree.weights) {
     absl::StrAppend(&text, "weights ", tree.weights->end, " ",
                     tree.weights->stages, " ", Hex(tree.weights->hash), "\n");
@@ -260,18 +272,7 @@ std::string PrintRunState(RunState state) {
     absl::StrAppend(&text, "batches ", batches.first_step, " ",
                     batches.batch_size, " ", batches.seq_len, "\n");
   }
-  if (state.grouped_sources == 0) {
-    const std::string lines = SourceLines(tree.sources);
-    const bool grows = std::any_of(
-        tree.sources.begin(), tree.sources.end(),
-        [](const PastSource& source) { return !source.fingerprint; });
-    if (lines.size() <= (grows ? kMaxGrowingBytes : kMaxSourceBytes)) {
-      absl::StrAppend(&text, lines);
-    } else {
-      state.grouped_sources = tree.sources.size();
-      state.groups = GroupsOf(tree.sources);
-    }
-  }
+  absl::StrAppend(&text, sources);
   if (state.grouped_sources > 0) absl::StrAppend(&text, GroupLine(state));
   return text + Checksum(text);
 }

@@ -106,8 +106,8 @@ uint64_t GrownTokens::fingerprint() const {
 }
 
 std::optional<uint64_t> GrownTokens::BeginFingerprint(uint64_t tokens) const {
-  const uint64_t blocks =
-      std::min(tokens, tokens_) * growth_.width() / growth_.block_bytes;
+  if (tokens > tokens_) return std::nullopt;
+  const uint64_t blocks = tokens * growth_.width() / growth_.block_bytes;
   const absl::StatusOr<uint64_t> fingerprint =
       begins_->Of(reader_->path(kChecksumsFile), blocks, growth_.block_bytes);
   if (!fingerprint.ok()) return std::nullopt;

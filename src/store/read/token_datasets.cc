@@ -107,10 +107,11 @@ class Windows : public RangesDataset, public RangeSource {
   }
   // The windows of sources that grow are plain.
   std::optional<uint64_t> BeginFingerprint(uint64_t items) const override {
-    if (rule_ != WindowRule() || source().num_shards() != 1) {
+    if (rule_ != WindowRule() || source().num_shards() != 1 ||
+        items > num_windows_) {
       return std::nullopt;
     }
-    return source().BeginFingerprint(std::min(items, num_windows_) * length_);
+    return source().BeginFingerprint(items * length_);
   }
   LengthState length_now() const override {
     return LengthState::Final(num_windows_);

@@ -163,13 +163,14 @@ uint64_t TokenStore::num_documents() const { return manifest_->documents; }
 uint64_t TokenStore::fingerprint() const { return manifest_->fingerprint; }
 
 std::optional<uint64_t> TokenStore::BeginFingerprint(uint64_t tokens) const {
+  if (tokens > tokens_) return std::nullopt;
   const std::filesystem::path folder =
       std::filesystem::path(reader_->path(0)).parent_path();
   internal::BeginFingerprints begins;
-  absl::StatusOr<uint64_t> fingerprint = begins.Of(
-      PathOf(folder.string(), *manifest_, StoreFile::kChecksums),
-      std::min(tokens, tokens_) * manifest_->width() / manifest_->block_bytes,
-      manifest_->block_bytes);
+  const absl::StatusOr<uint64_t> fingerprint =
+      begins.Of(PathOf(folder.string(), *manifest_, StoreFile::kChecksums),
+                tokens * manifest_->width() / manifest_->block_bytes,
+                manifest_->block_bytes);
   if (!fingerprint.ok()) return std::nullopt;
   return *fingerprint;
 }
