@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <boost/unordered/unordered_flat_map.hpp>
 #include <list>
 #include <utility>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "async/notifier.h"
 #include "index/keyed_hash.h"
@@ -95,8 +95,8 @@ class ItemCache::Impl {
   const uint64_t max_items_;
   const uint64_t max_bytes_;
   Mutex mu_;
-  absl::flat_hash_map<CacheKey, Kept> kept_ ABSL_GUARDED_BY(mu_);
-  absl::flat_hash_map<CacheKey, std::shared_ptr<CacheSlot>> read_
+  boost::unordered_flat_map<CacheKey, Kept> kept_ ABSL_GUARDED_BY(mu_);
+  boost::unordered_flat_map<CacheKey, std::shared_ptr<CacheSlot>> read_
       ABSL_GUARDED_BY(mu_);
   std::list<CacheKey> by_use_ ABSL_GUARDED_BY(mu_);  // the latest first
   uint64_t bytes_ ABSL_GUARDED_BY(mu_) = 0;
@@ -110,7 +110,7 @@ class CacheRequest::Waits {
  public:
   // The request's own reads since the last Look(), and the slots of others.
   std::shared_ptr<CacheFlight> flight;
-  absl::flat_hash_map<size_t, std::shared_ptr<CacheSlot>> own;
+  boost::unordered_flat_map<size_t, std::shared_ptr<CacheSlot>> own;
   std::vector<std::pair<size_t, std::shared_ptr<CacheSlot>>> others;
 };
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <boost/unordered/unordered_flat_map.hpp>
+#include <boost/unordered/unordered_flat_set.hpp>
 #include <utility>
 
-#include "absl/container/flat_hash_map.h"
-#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "index/keyed_hash.h"
 #include "index/maps/group_map.h"
@@ -80,8 +80,9 @@ GroupCalls::GroupCalls(std::span<const Position> positions,
       makes_as_many_(options.made_items == 0) {
   // The calls of each group so far. An item that is asked for again needs
   // another call, since items can be moved only once.
-  absl::flat_hash_map<std::pair<uint64_t, uint64_t>, std::vector<size_t>> found;
-  absl::flat_hash_set<std::pair<size_t, uint64_t>> taken;
+  boost::unordered_flat_map<std::pair<uint64_t, uint64_t>, std::vector<size_t>>
+      found;
+  boost::unordered_flat_set<std::pair<size_t, uint64_t>> taken;
   for (size_t i = 0; i < positions.size(); ++i) {
     const uint64_t number = positions[i].index / made_by_group_;
     const uint64_t place = positions[i].index % made_by_group_;

@@ -3,13 +3,14 @@
 
 #include <unistd.h>
 
+#include <boost/unordered/unordered_flat_map.hpp>
 #include <cerrno>
 #include <chrono>
 #include <system_error>
 #include <utility>
 
 #include "absl/base/thread_annotations.h"
-#include "absl/container/flat_hash_map.h"
+#include "absl/hash/hash.h"
 #include "io/files/fault_hooks.h"
 #include "io/reader_file.h"
 #include "io/uring/uring_setup.h"
@@ -42,8 +43,9 @@ int64_t SteadyNow() {
 // is not verified again.
 struct AllMarks {
   Mutex mutex;
-  absl::flat_hash_map<MarksKey, std::shared_ptr<BlockMarks>> by_file
-      ABSL_GUARDED_BY(mutex);
+  boost::unordered_flat_map<MarksKey, std::shared_ptr<BlockMarks>,
+                            absl::Hash<MarksKey>>
+      by_file ABSL_GUARDED_BY(mutex);
   uint64_t bytes ABSL_GUARDED_BY(mutex) = 0;
 
   // Drops the marks of files that have no reader any more.

@@ -2,13 +2,13 @@
 #include "io/read_plan.h"
 
 #include <algorithm>
+#include <boost/unordered/unordered_flat_map.hpp>
 #include <cstring>
 #include <functional>
 #include <numeric>
 #include <tuple>
 #include <utility>
 
-#include "absl/container/flat_hash_map.h"
 #include "util/memory_sizes.h"
 #include "util/status_macros.h"
 
@@ -38,7 +38,8 @@ bool IsOfSameFile(const OrderedRequest& a, const OrderedRequest& b) {
 // grouped, work per file is done once per batch. Copies gain nothing from a
 // full sort.
 std::vector<OrderedRequest> GroupByFile(std::vector<OrderedRequest> requests) {
-  absl::flat_hash_map<std::pair<ReaderState*, uint32_t>, uint32_t> numbers;
+  boost::unordered_flat_map<std::pair<ReaderState*, uint32_t>, uint32_t>
+      numbers;
   std::vector<uint32_t> number_of(requests.size());
   // For each number: first the count of its requests, then the place where its
   // next request belongs.

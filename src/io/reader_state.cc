@@ -3,11 +3,11 @@
 
 #include <sys/uio.h>
 
+#include <boost/unordered/unordered_flat_map.hpp>
 #include <cerrno>
 #include <chrono>
 #include <utility>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "io/files/page_cache.h"
 #include "io/reader_file.h"
@@ -37,7 +37,7 @@ const std::shared_ptr<BackendPolicy>& SmallReadersPolicy(bool hits_tell) {
 // after a submission depends on their speed.
 bool HasNowaitReads(const OpenFile& file) {
   static auto* const mutex = new Mutex;
-  static auto* const known = new absl::flat_hash_map<uint64_t, bool>;
+  static auto* const known = new boost::unordered_flat_map<uint64_t, bool>;
   MutexLock lock(mutex);
   const uint64_t device = file.identity().facts[0];
   if (const auto found = known->find(device); found != known->end()) {

@@ -18,6 +18,7 @@
 
 #include "poniente/loader.h"
 #include "poniente/token_store.h"
+#include "tests/io/needs_uring.h"
 #include "tests/loader/open_loader.h"
 #include "tests/loader/ready_fd.h"
 #include "tests/store/small_stores.h"
@@ -138,6 +139,19 @@ class NoMemoryTest : public ::testing::TestWithParam<Take> {
     EXPECT_GT(errors_, number / 4);
   }
 
+  void FailEverywhereReading(IoBackend backend) {
+    const TempDir folder;
+    ASSERT_THAT(WriteStore(folder.path("s"),
+                           ProvenDocuments({100, 200, 300, 400}, 256)),
+                IsOk());
+    TokenStoreOptions options;
+    options.io.backend = backend;
+    ASSERT_OK_AND_ASSIGN(const auto store,
+                         TokenStore::Open(folder.path("s"), options));
+    ASSERT_OK_AND_ASSIGN(auto windows, store->Windows(kSeqLen));
+    FailEverywhere(windows);
+  }
+
   static uint8_t FirstId(const Batch& batch) {
     return static_cast<uint8_t>(batch.bytes()[0]);
   }
@@ -153,16 +167,12 @@ TEST_P(NoMemoryTest, WindowsInMemory) {
 }
 
 TEST_P(NoMemoryTest, WindowsOfAStore) {
-  const TempDir folder;
-  ASSERT_THAT(
-      WriteStore(folder.path("s"), ProvenDocuments({100, 200, 300, 400}, 256)),
-      IsOk());
-  TokenStoreOptions options;
-  options.io.backend = IoBackend::kPread;
-  ASSERT_OK_AND_ASSIGN(const auto store,
-                       TokenStore::Open(folder.path("s"), options));
-  ASSERT_OK_AND_ASSIGN(auto windows, store->Windows(kSeqLen));
-  FailEverywhere(windows);
+  FailEverywhereReading(IoBackend::kPread);
+}
+
+TEST_P(NoMemoryTest, WindowsOfAStoreByTheRing) {
+  PONIENTE_NEEDS_URING();
+  FailEverywhereReading(IoBackend::kDirect);
 }
 
 INSTANTIATE_TEST_SUITE_P(Consumers, NoMemoryTest,

@@ -27,6 +27,7 @@
 #include <cerrno>
 #include <chrono>
 #include <climits>
+#include <new>
 #include <thread>
 
 #include "io/files/descriptors.h"
@@ -55,10 +56,6 @@ int OpenEventfd() {
   }
   const int fd = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   return fd >= 0 ? fd : -errno;
-}
-
-void ResumeAll(std::vector<std::unique_ptr<UringWaiter>> waiters) {
-  for (const auto& waiter : waiters) waiter->Resume();
 }
 
 }  // namespace
@@ -92,6 +89,11 @@ UringRing::UringRing(asio::execution_context& context)
     : asio::execution_context::service(context), forks_(ForkCount()) {
   // The constructor and the destructor do not take the lock: no other thread
   // uses this object then, and Asio may hold the lock of its services.
+  //
+  // No more than kEntries reads are prepared or in flight at a time.
+  again_.reserve(kEntries);
+  prepared_.reserve(kEntries);
+  submitted_.reserve(kEntries);
   status_ = SetUpRing(kEntries, &ring_);
   if (!status_.ok()) return;
   has_ring_ = true;
@@ -136,7 +138,7 @@ UringRing::~UringRing() {
 
 void UringRing::shutdown() {
   if (is_listed_.exchange(false)) RemoveRing(this);
-  Waiters dropped;
+  UringWaiters dropped;
   {
     MutexLock lock(&mutex_);
     if (!has_ring_ || IsForked()) return;
@@ -154,13 +156,14 @@ void UringRing::shutdown() {
     }
     for (UringBatch* batch : parked_) {
       batch->unfinished_ = 0;
-      dropped.push_back(std::move(batch->waiter_));
+      dropped.Add(std::move(batch->waiter_));
     }
     parked_.clear();
     event_.reset();
     TearDownRing(&ring_);
     has_ring_ = false;
-    status_ = absl::CancelledError("the execution context is shut down");
+    // Without a text, because a destructor may find no memory for it.
+    status_ = absl::CancelledError("");
   }
 }
 
@@ -184,7 +187,7 @@ absl::Status UringRing::status() const {
 bool UringRing::Start(UringBatch* batch) {
   // Must come before any registration, and without the lock.
   if (!is_listed_ && !is_listed_.exchange(true)) AddRing(this);
-  Waiters ready;
+  UringWaiters ready;
   bool done;
   {
     MutexLock lock(&mutex_);
@@ -192,62 +195,81 @@ bool UringRing::Start(UringBatch* batch) {
       status_ = absl::UnavailableError("io_uring: made before a fork()");
     }
     if (!status_.ok()) return true;
+    size_t unfinished = 0;
     for (PendingRead& read : batch->reads_) {
       read.batch = batch;
-      if (!read.finished()) ++batch->unfinished_;
+      if (!read.finished()) ++unfinished;
     }
-    if (batch->unfinished_ == 0) return true;
+    if (unfinished == 0) return true;
     batch->SkipFinished();
     waiting_.push_back(batch);
+    batch->unfinished_ = unfinished;
     sizes_.BeginBatch();
     Pump();
     done = batch->unfinished_ == 0;
-    ready.swap(ready_);
+    ready.Swap(&ready_);
   }
-  ResumeAll(std::move(ready));
+  ready.ResumeAll();
   return done;
 }
 
 void UringRing::Park(UringBatch* batch, std::unique_ptr<UringWaiter> waiter) {
   {
     MutexLock lock(&mutex_);
-    if (batch->unfinished_ > 0) {
+    // Otherwise another thread has taken its last completion.
+    if (batch->unfinished_ > 0 && MayPark(batch)) {
       batch->waiter_ = std::move(waiter);
-      parked_.insert(batch);
-      Arm();
       return;
     }
   }
-  waiter->Resume();  // another thread has taken its last completion
+  WaitInPlace(batch);
+  waiter->Resume();
+}
+
+bool UringRing::MayPark(UringBatch* batch) {
+  try {
+    Arm();
+    parked_.insert(batch);
+    return true;
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
 }
 
 void UringRing::WaitInPlace(UringBatch* batch) {
-  Waiters ready;
+  UringWaiters ready;
   {
     MutexLock lock(&mutex_);
     while (batch->unfinished_ > 0) {
       WaitForCompletion();
       Pump();
     }
-    ready.swap(ready_);
+    ready.Swap(&ready_);
   }
-  ResumeAll(std::move(ready));
+  ready.ResumeAll();
 }
 
 void UringRing::OnEvent(const boost::system::error_code& error) {
-  Waiters ready;
+  UringWaiters ready;
   {
     MutexLock lock(&mutex_);
     armed_ = false;
     Pump();
-    while (error && !parked_.empty()) {  // the eventfd does not work any more
+    bool may_wait = !error;  // else the eventfd does not work any more
+    if (may_wait && !parked_.empty()) {
+      try {
+        Arm();
+      } catch (const std::bad_alloc&) {
+        may_wait = false;
+      }
+    }
+    while (!may_wait && !parked_.empty()) {
       WaitForCompletion();
       Pump();
     }
-    if (!parked_.empty()) Arm();
-    ready.swap(ready_);
+    ready.Swap(&ready_);
   }
-  ResumeAll(std::move(ready));
+  ready.ResumeAll();
 }
 
 void UringRing::Pump() {
@@ -344,8 +366,7 @@ void UringRing::CountSubmission(size_t reads) {
   const bool tells = sizes_.EndCall(*prepared_.front(), reads);
   submitted_.clear();
   for (size_t i = 0; i < reads; ++i) {
-    PendingRead* const read = prepared_.front();
-    prepared_.pop_front();
+    PendingRead* const read = prepared_[i];
     read->submission = submission_;
     read->hit_is_known = tells;
     auto* const counters = &read->reader().CountersOf(read->backend());
@@ -353,6 +374,8 @@ void UringRing::CountSubmission(size_t reads) {
       submitted_.push_back(counters);
     }
   }
+  prepared_.erase(prepared_.begin(),
+                  prepared_.begin() + static_cast<ptrdiff_t>(reads));
   std::sort(submitted_.begin(), submitted_.end());
   const auto end = std::unique(submitted_.begin(), submitted_.end());
   for (auto counters = submitted_.begin(); counters != end; ++counters) {
@@ -382,7 +405,7 @@ void UringRing::Reap(uint64_t submission) {
 
 void UringRing::OneLess(UringBatch* batch) {
   if (--batch->unfinished_ > 0 || batch->waiter_ == nullptr) return;
-  ready_.push_back(std::move(batch->waiter_));
+  ready_.Add(std::move(batch->waiter_));
   parked_.erase(batch);
 }
 
@@ -407,10 +430,10 @@ void UringRing::WaitForCompletion() {
 
 void UringRing::Arm() {
   if (armed_) return;
-  armed_ = true;
   event_->async_read_some(asio::buffer(&event_count_, sizeof(event_count_)),
                           [this](const boost::system::error_code& error,
                                  size_t) { OnEvent(error); });
+  armed_ = true;
 }
 
 }  // namespace poniente::internal

@@ -64,6 +64,50 @@ class UringWaiter {
   virtual ~UringWaiter() = default;
   // Resumes the coroutine on its own executor.
   virtual void Resume() = 0;
+
+ private:
+  friend class UringWaiters;
+
+  std::unique_ptr<UringWaiter> next_;
+};
+
+// Coroutines whose batch is done. Adding one allocates nothing.
+class UringWaiters {
+ public:
+  UringWaiters() = default;
+  UringWaiters(UringWaiters&&) = delete;
+  ~UringWaiters() {
+    Take([](UringWaiter&) {});
+  }
+
+  void Add(std::unique_ptr<UringWaiter> waiter) {
+    std::unique_ptr<UringWaiter>* const end =
+        last_ == nullptr ? &first_ : &last_->next_;
+    last_ = waiter.get();
+    *end = std::move(waiter);
+  }
+  void Swap(UringWaiters* other) {
+    std::swap(first_, other->first_);
+    std::swap(last_, other->last_);
+  }
+  // Resumes and removes all.
+  void ResumeAll() {
+    Take([](UringWaiter& waiter) { waiter.Resume(); });
+  }
+
+ private:
+  template <class Function>
+  void Take(Function function) {
+    last_ = nullptr;
+    while (first_ != nullptr) {
+      const std::unique_ptr<UringWaiter> waiter = std::move(first_);
+      first_ = std::move(waiter->next_);
+      function(*waiter);
+    }
+  }
+
+  std::unique_ptr<UringWaiter> first_;
+  UringWaiter* last_ = nullptr;
 };
 
 template <class Handler>
@@ -128,6 +172,8 @@ class UringBatch {
 //     thread per context; several threads are safe but take turns.
 // Forks: in a forked child, the ring takes no reads and does not touch the
 //     parent's ring.
+// Memory: what a batch needs is allocated before its reads are counted; after
+//     that, nothing on the way to its last completion allocates.
 // Errors: an error of a read is the status of the read. If the ring itself
 //     fails (it cannot be created, or the kernel refuses submissions), reads
 //     stay unfinished, and status() says why. The caller must then serve them
@@ -149,7 +195,6 @@ class UringRing final : public boost::asio::execution_context::service,
 
  private:
   friend class UringBatch;
-  using Waiters = std::vector<std::unique_ptr<UringWaiter>>;
 
   // Largest number of reads in flight. The completion queue has twice as many
   // entries, so it never overflows.
@@ -165,8 +210,12 @@ class UringRing final : public boost::asio::execution_context::service,
       ABSL_NO_THREAD_SAFETY_ANALYSIS;
 
   bool Start(UringBatch* batch);
-  // Resumes the waiter when the batch is done.
+  // Resumes the waiter when the batch is done. Blocks until then if there is no
+  // memory for parking it.
   void Park(UringBatch* batch, std::unique_ptr<UringWaiter> waiter);
+  // Adds the batch to those that OnEvent() completes. Returns false if there is
+  // no memory for that.
+  bool MayPark(UringBatch* batch) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Blocks until the batch is done.
   void WaitInPlace(UringBatch* batch);
   // Handles a signal of the eventfd.
@@ -196,7 +245,7 @@ class UringRing final : public boost::asio::execution_context::service,
   void GiveUp(const char* call, int error)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void WaitForCompletion() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Starts a read of the eventfd, unless one is in progress.
+  // Starts a read of the eventfd, unless one is in progress. Throws bad_alloc.
   void Arm() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   mutable Mutex mutex_;
@@ -217,7 +266,7 @@ class UringRing final : public boost::asio::execution_context::service,
   std::deque<UringBatch*> waiting_ ABSL_GUARDED_BY(mutex_);  // more to submit
   std::vector<PendingRead*> again_ ABSL_GUARDED_BY(mutex_);  // to submit again
   // In the submission queue, in its order, not yet taken by the kernel.
-  std::deque<PendingRead*> prepared_ ABSL_GUARDED_BY(mutex_);
+  std::vector<PendingRead*> prepared_ ABSL_GUARDED_BY(mutex_);
   size_t in_flight_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t submission_ ABSL_GUARDED_BY(mutex_) = 0;  // number of the last call
   CallSizes sizes_ ABSL_GUARDED_BY(mutex_);
@@ -225,7 +274,7 @@ class UringRing final : public boost::asio::execution_context::service,
   std::vector<AtomicBackendCounters*> submitted_ ABSL_GUARDED_BY(mutex_);
 
   std::unordered_set<UringBatch*> parked_ ABSL_GUARDED_BY(mutex_);
-  Waiters ready_ ABSL_GUARDED_BY(mutex_);  // to resume, without the lock
+  UringWaiters ready_ ABSL_GUARDED_BY(mutex_);  // to resume, without the lock
 };
 
 }  // namespace poniente::internal

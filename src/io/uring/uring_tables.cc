@@ -4,6 +4,7 @@
 #include <sys/uio.h>
 
 #include <algorithm>
+#include <new>
 
 #include "io/files/fault_hooks.h"
 
@@ -47,6 +48,7 @@ void UringTables::SetUp(io_uring* ring) {
   if (FaultAt(SystemCall::kRegisterTables) == 0 &&
       io_uring_register_buffers_sparse(ring, kBufferSlots) == 0) {
     free_buffers_ = AllSlots(kBufferSlots);
+    buffers_.reserve(free_buffers_.size());
   }
 }
 
@@ -64,6 +66,11 @@ int UringTables::FileSlot(const RingFile& file) {
 }
 
 int UringTables::Register(const RingFile& file) {
+  try {
+    files_.reserve(files_.size() + 1);
+  } catch (const std::bad_alloc&) {
+    return -1;
+  }
   const int slot = free_files_.back();
   if (!RegisterFile(ring_, slot, file.fd())) {
     free_files_.clear();  // later attempts would fail, too

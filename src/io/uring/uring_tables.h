@@ -7,11 +7,11 @@
 
 #include <liburing.h>
 
+#include <boost/unordered/unordered_flat_map.hpp>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
 #include "io/files/ring_file.h"
 #include "io/read_buffer.h"
 
@@ -46,7 +46,7 @@ class UringTables {
   int Register(const LiveBuffer& buffer);
 
   io_uring* ring_ = nullptr;
-  absl::flat_hash_map<uint64_t, int> files_;
+  boost::unordered_flat_map<uint64_t, int> files_;
   std::vector<int> free_files_;
   uint64_t last_file_ = 0;  // the one looked up last, and its slot
   int last_file_slot_ = -1;
