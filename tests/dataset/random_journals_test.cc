@@ -646,6 +646,12 @@ void ExpectIsTwin(const RandomJournal& journal, std::mt19937_64* random) {
     ASSERT_EQ((*found)->index, s);
     looked.push_back(s);
     positions.push_back({.index = s});
+    // Alone, as a batch of one sample.
+    LeafPosition alone;
+    ASSERT_THAT(
+        tree.Resolve(std::span(&positions.back(), 1), std::span(&alone, 1)),
+        IsOk());
+    ASSERT_EQ(alone, items[s]) << "sample " << s;
   }
   const auto windows = RunBlocking(at_once->dataset->GetAt(positions));
   ASSERT_THAT(windows, IsOk());

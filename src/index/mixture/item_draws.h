@@ -175,10 +175,12 @@ class ItemDraws {
   // Returns the key of the order of a group's parts.
   static uint64_t PartKey(uint64_t epoch_key, uint64_t first_place);
 
-  // Returns whether all draws take whole items of one view; At() is then one
-  // division.
+  // Returns whether all draws take whole items of one view, from the first item
+  // of the first epoch on; At() is then one division.
   bool is_plain() const {
-    return segments_.size() == 1 && segments_[0].parts.count == 1;
+    const Segment& first = segments_[0];
+    return segments_.size() == 1 && first.parts.count == 1 &&
+           first.epoch == 0 && first.base == 0 && first.dropped == nullptr;
   }
   std::span<const Segment> segments() const { return segments_; }
   // Returns whether later draws have other parts or another view.

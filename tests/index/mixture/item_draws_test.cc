@@ -121,6 +121,31 @@ TEST(ItemDrawsTest, WholeItemsOfOneViewAreDividedIntoEpochs) {
   }
 }
 
+// The part of a split component that leaves out what was read of the epoch, and
+// loses the rest of it before its first draw.
+TEST(ItemDrawsTest, WhatIsLeftOfTheFirstEpochMayAllBeDropped) {
+  const auto drop = [](std::vector<uint64_t> places) -> PlacesToDrop {
+    return [places](uint32_t, uint64_t, const std::shared_ptr<const Omissions>&)
+               -> absl::StatusOr<std::shared_ptr<const Omissions>> {
+      return std::make_shared<const Omissions>(places, 8);
+    };
+  };
+  ItemDraws draws(42, "books", View(8));
+  ASSERT_EQ(draws.Drop(0, View(8), {}, drop({0, 1, 2, 4, 5}), true),
+            absl::OkStatus());
+  ASSERT_EQ(draws.Drop(0, View(5, 1), {}, drop({0, 1, 2, 3, 4, 5, 6, 7})),
+            absl::OkStatus());
+  for (uint64_t n = 0; n < 20; ++n) {
+    EXPECT_EQ(draws.At(n), (ItemDraws::Item{1 + n / 5, n % 5, 0, {}, 1})) << n;
+    const ItemDraws::Run run = draws.RunAt(n);
+    EXPECT_EQ(run.epoch, 1 + n / 5) << n;
+    EXPECT_EQ(run.first_place + run.number, n % 5) << n;
+    const auto readings = draws.ReadingsOf(1, 1 + n / 5, n % 5);
+    ASSERT_EQ(readings.size(), 1u) << n;
+    EXPECT_EQ(readings[0].ordinal, n);
+  }
+}
+
 // Random views, lengths and groups, among them segments that draw nothing.
 class ItemDrawsRunTest : public ::testing::Test {
  protected:
