@@ -168,8 +168,8 @@ absl::Status VerifyTokenStore(const std::string& path,
 // Mixtures and shuffles by eras read such a dataset while it grows; whatever
 // needs its length waits for the end (docs/growing.md).
 //
-// Waiting: inotify tells a thread of the store about news; it also looks every
-//     5 seconds, for what other machines write.
+// Waiting: inotify tells a thread that all such datasets share about news; it
+//     also looks every 5 seconds, for what other machines write.
 // fingerprint(), ranges(): those of the finished store's windows once the
 //     length is final; before, the fingerprint says nothing, and ranges() is
 //     null.

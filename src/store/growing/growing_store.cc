@@ -9,6 +9,7 @@
 #include <exception>
 #include <filesystem>
 #include <system_error>
+#include <thread>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -41,43 +42,37 @@ absl::StatusOr<std::shared_ptr<GrowingStore>> GrowingStore::Open(
     const std::string& path, const TokenStoreOptions& options,
     const GrowthTimes& times) {
   std::shared_ptr<GrowingStore> store(new GrowingStore(path, options, times));
-  PONIENTE_ASSIGN_OR_RETURN(State found, store->Look());
+  PONIENTE_ASSIGN_OR_RETURN(State found, store->Find());
   const bool is_final = found.is_final;
   store->Set(std::move(found));
   if (!is_final) PONIENTE_RETURN_IF_ERROR(store->StartFollowing());
   return store;
 }
 
-absl::Status GrowingStore::StartFollowing() try {
+absl::Status GrowingStore::StartFollowing() {
   MutexLock lock(&following_mu_);
-  if (follower_ == ::getpid()) return absl::OkStatus();
-  // In a forked process, the thread does not exist, and the watch is that of
-  // the other process.
-  (void)thread_.release();
-  watch_ = std::make_unique<FolderWatch>(location_);
-  thread_ = std::make_unique<std::thread>(
-      [this, watch = watch_.get()] { Follow(watch); });
-  follower_ = ::getpid();
+  if (following_process_ == ::getpid()) return absl::OkStatus();
+  absl::StatusOr<std::shared_ptr<FolderFollower>> follower =
+      FolderFollower::OfProcess();
+  if (!follower.ok()) {
+    return Prepend(follower.status(),
+                   absl::StrCat("cannot follow '", path_, "'"));
+  }
+  follower_ = *std::move(follower);
+  follower_->Add(this, location_, times_.between_looks);
+  following_process_ = ::getpid();
   return absl::OkStatus();
-} catch (const std::exception& error) {
-  return absl::ResourceExhaustedError(absl::StrCat(
-      "cannot start the thread that follows '", path_, "': ", error.what(),
-      "; raise the limit of processes (ulimit -u)"));
 }
 
 GrowingStore::~GrowingStore() {
-  std::unique_ptr<std::thread> thread;
+  std::shared_ptr<FolderFollower> follower;
   {
     MutexLock lock(&following_mu_);
-    thread = std::move(thread_);
-    if (thread == nullptr) return;
-    if (follower_ != ::getpid()) {
-      (void)thread.release();
-      return;
-    }
-    watch_->Stop();
+    follower = std::move(follower_);
   }
-  thread->join();
+  if (follower != nullptr && follower->IsOfThisProcess()) {
+    follower->Remove(this);
+  }
 }
 
 std::shared_ptr<const GrowingStore::State> GrowingStore::Now() const {
@@ -86,7 +81,7 @@ std::shared_ptr<const GrowingStore::State> GrowingStore::Now() const {
 }
 
 Task<> GrowingStore::WaitPast(std::shared_ptr<const State> seen) {
-  if (follower_.load() != ::getpid() && !seen->is_final) {
+  if (following_process_.load() != ::getpid() && !seen->is_final) {
     absl::Status followed = StartFollowing();
     if (!followed.ok()) co_return followed;
   }
@@ -164,9 +159,9 @@ bool GrowingStore::IsLike(const StoreManifest& other) const {
 }
 
 // A commit, or a writer that begins anew, may remove files between two reads.
-absl::StatusOr<GrowingStore::State> GrowingStore::Look() {
+absl::StatusOr<GrowingStore::State> GrowingStore::Find() {
   constexpr int kLooks = 40;
-  absl::StatusOr<State> found = LookOnce();
+  absl::StatusOr<State> found = FindOnce();
   for (int look = 1; look < kLooks && absl::IsNotFound(found.status());
        ++look) {
     std::error_code ignored;
@@ -177,7 +172,7 @@ absl::StatusOr<GrowingStore::State> GrowingStore::Look() {
       break;  // nothing is there
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
-    found = LookOnce();
+    found = FindOnce();
   }
   if (!absl::IsNotFound(found.status()) || grown_ == nullptr) return found;
   return absl::FailedPreconditionError(absl::StrCat(
@@ -186,7 +181,7 @@ absl::StatusOr<GrowingStore::State> GrowingStore::Look() {
       "put it back, or pack it again and begin the run anew"));
 }
 
-absl::StatusOr<GrowingStore::State> GrowingStore::LookOnce() {
+absl::StatusOr<GrowingStore::State> GrowingStore::FindOnce() {
   const absl::StatusOr<std::string> text = ReadSmallFile(
       GrowthPath(location_), "the state of a growing store", kMaxManifestBytes);
   // Read after the other: a commit comes before that one goes.
@@ -212,25 +207,23 @@ absl::Status GrowingStore::CheckWriter() {
       "too"));
 }
 
-void GrowingStore::Follow(FolderWatch* watch) {
-  // What came since Open() has looked.
-  std::chrono::milliseconds longest(0);
-  while (watch->Wait(longest)) {
-    longest = times_.between_looks;
-    const std::shared_ptr<const GrownTokens> before = grown_;
-    absl::StatusOr<State> found = Look();
-    if (found.ok() && !found->is_final && grown_ == before) {
-      const absl::Status written = CheckWriter();
-      if (!written.ok()) found = written;
-    }
-    const bool is_final = found.ok() && found->is_final;
-    Set(std::move(found));
-    if (!is_final) continue;
-    // Gives back their files.
-    grown_.reset();
-    watch->Forget();
-    return;
+absl::StatusOr<GrowingStore::State> GrowingStore::FindNews() try {
+  const std::shared_ptr<const GrownTokens> before = grown_;
+  absl::StatusOr<State> found = Find();
+  if (found.ok() && !found->is_final && grown_ == before) {
+    PONIENTE_RETURN_IF_ERROR(CheckWriter());
   }
+  return found;
+} catch (...) {
+  return StatusFromException(std::current_exception());
+}
+
+bool GrowingStore::Look() {
+  absl::StatusOr<State> found = FindNews();
+  const bool is_final = found.ok() && found->is_final;
+  Set(std::move(found));
+  if (is_final) grown_.reset();  // gives back its files
+  return !is_final;
 }
 
 void GrowingStore::Set(absl::StatusOr<State> found) {

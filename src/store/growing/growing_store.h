@@ -12,7 +12,6 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <thread>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
@@ -22,7 +21,7 @@
 #include "poniente/token_source.h"
 #include "poniente/token_store.h"
 #include "poniente/token_window.h"
-#include "store/growing/folder_watch.h"
+#include "store/growing/folder_follower.h"
 #include "store/growing/grown_tokens.h"
 #include "store/manifest/manifest.h"
 #include "store/read/begin_fingerprints.h"
@@ -39,12 +38,12 @@ struct GrowthTimes {
   std::chrono::milliseconds without_writer{60000};
 };
 
-// Follows a store from its first Publish() to the commit, on a thread of its
-// own, which ends with the commit.
+// Follows a store from its first Publish() to the commit, on the thread that
+// all growing stores of the process share.
 //
 // Ownership: shared by the datasets that read it.
 // Thread safety: any number of threads.
-class GrowingStore {
+class GrowingStore final : private FolderLook {
  public:
   // What the store has. Immutable.
   struct State {
@@ -77,8 +76,8 @@ class GrowingStore {
                const GrowthTimes& times);
 
   // Finds out what the store has now. NotFound if there is nothing.
-  absl::StatusOr<State> Look();
-  absl::StatusOr<State> LookOnce();
+  absl::StatusOr<State> Find();
+  absl::StatusOr<State> FindOnce();
   // NotFound if the files that the text speaks of are gone.
   absl::StatusOr<State> LookAtGrowth(const std::string& text);
   absl::StatusOr<State> LookAtCommitted() const;
@@ -87,10 +86,11 @@ class GrowingStore {
   bool IsLike(const StoreManifest& other) const;
   // Returns whether something may have been read of what grows.
   bool HasRead() const { return grown_ != nullptr && grown_->num_tokens() > 0; }
-  // Starts the thread; also in a process that was forked from another.
+  // Lets the follower of the process look at the folder; also in a process that
+  // was forked from another.
   absl::Status StartFollowing();
-  // Runs on the thread.
-  void Follow(FolderWatch* watch);
+  bool Look() override;
+  absl::StatusOr<State> FindNews();
   // Returns FailedPrecondition if the store has had no writer for long.
   absl::Status CheckWriter();
   void Set(absl::StatusOr<State> found);
@@ -105,17 +105,17 @@ class GrowingStore {
   // Why nothing more comes; OK while something may.
   absl::Status ended_ ABSL_GUARDED_BY(mu_);
   Notifier changed_;
-  // What Look() has seen, on one thread at a time.
+  // What Find() has seen, on one thread at a time.
   StoreManifest growth_;
   std::shared_ptr<const GrownTokens> grown_;  // null: complete from the start
   const std::shared_ptr<BeginFingerprints> begins_ =
       std::make_shared<BeginFingerprints>();
   std::chrono::steady_clock::time_point writer_seen_;
   Mutex following_mu_;
-  std::unique_ptr<FolderWatch> watch_ ABSL_GUARDED_BY(following_mu_);
-  std::unique_ptr<std::thread> thread_ ABSL_GUARDED_BY(following_mu_);
-  // The process that has the thread; 0: none has.
-  std::atomic<pid_t> follower_ = 0;
+  // Null: complete from the start.
+  std::shared_ptr<FolderFollower> follower_ ABSL_GUARDED_BY(following_mu_);
+  // The follower's process; 0: none.
+  std::atomic<pid_t> following_process_ = 0;
 };
 
 // Returns windows of the store, which grow with it. InvalidArgument unless 0 <

@@ -10,6 +10,7 @@
 #include <sys/inotify.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <filesystem>
 #include <memory>
@@ -18,9 +19,11 @@
 #include <thread>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "poniente/extend/piecewise_items.h"
 #include "poniente/token_store.h"
 #include "poniente/token_store_writer.h"
+#include "store/growing/folder_follower.h"
 #include "store/posix_file.h"
 #include "tests/store/small_stores.h"
 #include "tests/support/status_matchers.h"
@@ -224,6 +227,117 @@ TEST(GrowingStoreTest, ReadersWaitUntilTheyAreTold) {
     ASSERT_THAT(writer->Publish(), IsOk());
   }
   for (std::thread& reader : readers) reader.join();
+}
+
+// Descriptors that this process has.
+size_t NumDescriptors() {
+  size_t count = 0;
+  for ([[maybe_unused]] const auto& one :
+       std::filesystem::directory_iterator("/proc/self/fd")) {
+    ++count;
+  }
+  return count;
+}
+
+size_t NumThreads() {
+  size_t count = 0;
+  for ([[maybe_unused]] const auto& one :
+       std::filesystem::directory_iterator("/proc/self/task")) {
+    ++count;
+  }
+  return count;
+}
+
+TEST(GrowingStoreTest, AllStoresShareAThreadAndAWatcher) {
+  const internal::OwnedFd inotify(::inotify_init1(IN_CLOEXEC));
+  if (!inotify.is_open()) GTEST_SKIP() << "no inotify on this machine";
+  constexpr size_t kStores = 20;
+  const TempDir folder;
+  const size_t threads = NumThreads();
+  std::vector<std::unique_ptr<TokenStoreWriter>> writers;
+  std::vector<DatasetPtr<TokenWindow>> stores;
+  for (size_t i = 0; i < kStores; ++i) {
+    const std::string path = folder.path(absl::StrCat("s", i));
+    writers.push_back(Begin(path));
+    // The first twice: both are told, and one that goes takes nothing along.
+    for (size_t time = 0; time < (i == 0 ? 2 : 1); ++time) {
+      ASSERT_OK_AND_ASSIGN(auto store, Told(path, {hours(1), hours(1)}));
+      stores.push_back(std::move(store));
+    }
+  }
+  EXPECT_EQ(NumThreads(), threads + 1);
+  const auto read_all = [&](uint64_t window) {
+    for (size_t i = 0; i < kStores; ++i) {
+      Add(writers[i].get(), testing::ProvenDocuments({9000}, 257));
+      ASSERT_THAT(writers[i]->Publish(), IsOk());
+    }
+    for (const DatasetPtr<TokenWindow>& store : stores) {
+      ASSERT_THAT(store->GetBlocking(window), IsOk());
+    }
+  };
+  read_all(20);
+  stores.erase(stores.begin());
+  read_all(110);
+  stores.clear();
+  EXPECT_EQ(NumThreads(), threads);
+}
+
+TEST(GrowingStoreTest, FollowingGivesBackItsDescriptors) {
+  const TempDir folder;
+  const auto writer = Begin(folder.path("s"));
+  const size_t before = NumDescriptors();
+  for (int i = 0; i < 3; ++i) {
+    ASSERT_OK_AND_ASSIGN(const auto store, Told(folder.path("s")));
+  }
+  EXPECT_EQ(NumDescriptors(), before);
+}
+
+// Looks that go and come while another thread follows them.
+TEST(FolderFollowerTest, LooksComeAndGo) {
+  class CountedLook final : public internal::FolderLook {
+   public:
+    explicit CountedLook(int most) : most_(most) {}
+    bool Look() override { return ++count_ < most_; }
+    int count() const { return count_; }
+
+   private:
+    const int most_;
+    std::atomic<int> count_ = 0;
+  };
+  const TempDir folder;
+  const auto wait_for = [](const CountedLook& look, int count) {
+    while (look.count() < count) {
+      std::this_thread::sleep_for(milliseconds(1));
+    }
+  };
+  ASSERT_OK_AND_ASSIGN(const auto follower,
+                       internal::FolderFollower::OfProcess());
+  ASSERT_OK_AND_ASSIGN(const auto same, internal::FolderFollower::OfProcess());
+  EXPECT_EQ(follower, same);
+  CountedLook often(1'000'000);
+  CountedLook once(1);
+  follower->Add(&often, folder.path("nowhere"), milliseconds(1));
+  follower->Add(&once, folder.path(""), milliseconds(1));
+  wait_for(often, 5);
+  wait_for(once, 1);
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&] {
+      for (int i = 0; i < 200; ++i) {
+        CountedLook look(3);
+        follower->Add(&look, folder.path(""), milliseconds(0));
+        if (i % 2 == 0) wait_for(look, 1);
+        follower->Remove(&look);
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  follower->Remove(&often);
+  const int after = often.count();
+  std::this_thread::sleep_for(milliseconds(20));
+  EXPECT_EQ(often.count(), after);
+  EXPECT_EQ(once.count(), 1);
+  follower->Remove(&once);  // which has ended
 }
 
 TEST(GrowingStoreTest, PastTheFinalLengthIsOutOfRange) {
