@@ -82,6 +82,15 @@ class BlockingCall {
   Notifier done_;
 };
 
+// Runs the call on one of the threads, or here if there are none.
+std::shared_ptr<BlockingCall> Start(BlockingThreads* threads,
+                                    std::function<absl::Status()> call) {
+  auto shared = std::make_shared<BlockingCall>(std::move(call));
+  std::function<void()> work = [shared] { shared->Run(); };
+  if (!threads->Post(work)) work();
+  return shared;
+}
+
 }  // namespace
 
 BlockingThreads::~BlockingThreads() {
@@ -109,21 +118,17 @@ bool BlockingThreads::Post(std::function<void()> work) {
 }
 
 Task<> BlockingThreads::Run(std::function<absl::Status()> call) {
-  auto shared = std::make_shared<BlockingCall>(std::move(call));
-  std::function<void()> work = [shared] { shared->Run(); };
-  if (!Post(work)) work();
-  absl::Status status = co_await shared->Wait(/*to_end=*/false);
+  const std::shared_ptr<BlockingCall> started = Start(this, std::move(call));
+  absl::Status status = co_await started->Wait(/*to_end=*/false);
   co_return status;
 }
 
 Task<> BlockingThreads::RunToEnd(std::function<absl::Status()> call) {
   // Else co_await would throw, and end the frame that the call borrows from.
   co_await boost::asio::this_coro::throw_if_cancelled(false);
-  auto shared = std::make_shared<BlockingCall>(std::move(call));
-  std::function<void()> work = [shared] { shared->Run(); };
-  if (!Post(work)) work();
-  const BlockingCall::EndsFirst ends_first(shared.get());
-  absl::Status status = co_await shared->Wait(/*to_end=*/true);
+  const std::shared_ptr<BlockingCall> started = Start(this, std::move(call));
+  const BlockingCall::EndsFirst ends_first(started.get());
+  absl::Status status = co_await started->Wait(/*to_end=*/true);
   co_await boost::asio::this_coro::throw_if_cancelled(true);
   co_return status;
 }
