@@ -19,6 +19,7 @@
 #include "poniente/journal.h"
 #include "poniente/mixture_dataset.h"
 #include "poniente/schedule.h"
+#include "tests/dataset/items_of_run.h"
 #include "tests/support/counting_dataset.h"
 #include "tests/support/status_matchers.h"
 #include "tests/support/test_seed.h"
@@ -31,6 +32,7 @@ using testing::CountingWindows;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using testing::IsOk;
+using testing::ItemsOfRun;
 using testing::kInvalid;
 using testing::StatusIs;
 
@@ -197,15 +199,6 @@ struct RandomJournal {
   std::vector<JournalEntry> twins;
 };
 
-std::vector<LeafPosition> ItemsOf(const DatasetTree& tree) {
-  std::vector<Position> positions;
-  for (uint64_t s = 0; s < kAddedSamples; ++s)
-    positions.push_back({.index = s});
-  std::vector<LeafPosition> items(kAddedSamples);
-  EXPECT_THAT(tree.Resolve(positions, items), IsOk());
-  return items;
-}
-
 TEST(AddedComponentsTest, RandomJournalsServeWhatARunWithAllOfThemServes) {
   std::mt19937_64 random(testing::TestSeed(91));
   for (int round = 0; round < 60; ++round) {
@@ -215,8 +208,9 @@ TEST(AddedComponentsTest, RandomJournalsServeWhatARunWithAllOfThemServes) {
     const SteeredRun twin = journal.Steer(true);
     const DatasetTree tree(*run.dataset);
     const DatasetTree twin_tree(*twin.dataset);
-    const std::vector<LeafPosition> items = ItemsOf(tree);
-    const std::vector<LeafPosition> expected = ItemsOf(twin_tree);
+    const std::vector<LeafPosition> items = ItemsOfRun(tree, kAddedSamples);
+    const std::vector<LeafPosition> expected =
+        ItemsOfRun(twin_tree, kAddedSamples);
     for (uint64_t s = 0; s < kAddedSamples; ++s) {
       ASSERT_EQ(tree.leaves()[items[s].leaf].path,
                 twin_tree.leaves()[expected[s].leaf].path)
@@ -257,8 +251,8 @@ TEST(AddedComponentsTest, OneByOneOrAllAtOnceIsTheSame) {
       run = *std::move(next);
     }
     const SteeredRun at_once = journal.Steer(false);
-    EXPECT_EQ(ItemsOf(DatasetTree(*run.dataset)),
-              ItemsOf(DatasetTree(*at_once.dataset)));
+    EXPECT_EQ(ItemsOfRun(*run.dataset, kAddedSamples),
+              ItemsOfRun(*at_once.dataset, kAddedSamples));
   }
 }
 

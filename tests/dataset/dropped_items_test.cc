@@ -25,6 +25,7 @@
 #include "poniente/schedule.h"
 #include "poniente/score_order.h"
 #include "poniente/transforms.h"
+#include "tests/dataset/items_of_run.h"
 #include "tests/support/counting_dataset.h"
 #include "tests/support/slow_permutation.h"
 #include "tests/support/status_matchers.h"
@@ -37,6 +38,7 @@ using ::testing::AllOf;
 using testing::CountingWindows;
 using ::testing::HasSubstr;
 using testing::IsOk;
+using testing::ItemsOfRun;
 using testing::kInvalid;
 using testing::SlowChildSeed;
 using testing::SlowComponentKey;
@@ -97,15 +99,6 @@ JournalEntry DropAt(uint64_t sample, uint32_t leaf,
   std::vector<NumberRange> ranges;
   for (const uint64_t item : items) ranges.push_back({item, item + 1});
   return {1, sample, 0, RunChange::DropItems(kPaths[leaf], std::move(ranges))};
-}
-
-std::vector<LeafPosition> Resolved(const DatasetNode& root, uint64_t samples) {
-  const DatasetTree tree(root);
-  std::vector<Position> positions(samples);
-  for (uint64_t i = 0; i < samples; ++i) positions[i].index = i;
-  std::vector<LeafPosition> items(samples);
-  EXPECT_THAT(tree.Resolve(positions, items), IsOk());
-  return items;
 }
 
 // One finite component, as a list that is dealt out.
@@ -196,7 +189,7 @@ TEST(DroppedItemsTest, TheRestOfTheEpochGoesOnWithoutThem) {
   constexpr uint64_t kSamples = 156 * kBlock;
   std::mt19937_64 random(testing::TestSeed(1));
   // Which component a sample is of does not change, nor which of its draws.
-  const std::vector<LeafPosition> before = Resolved(*MakeRoot(), kSamples);
+  const std::vector<LeafPosition> before = ItemsOfRun(*MakeRoot(), kSamples);
   const std::vector<uint64_t> in_order = InOrderOfDraws(before);
   for (int round = 0; round < 40; ++round) {
     SCOPED_TRACE(round);
@@ -244,7 +237,7 @@ TEST(DroppedItemsTest, TheRestOfTheEpochGoesOnWithoutThem) {
 
     auto run = Steered(MakeRun(), entries);
     ASSERT_THAT(run, IsOk());
-    const std::vector<LeafPosition> got = Resolved(*run->dataset, kSamples);
+    const std::vector<LeafPosition> got = ItemsOfRun(*run->dataset, kSamples);
     for (uint64_t k = 0; k < kSamples; ++k) {
       ASSERT_EQ(got[k], expected[k]) << "sample " << k;
     }
@@ -255,7 +248,7 @@ TEST(DroppedItemsTest, TheRestOfTheEpochGoesOnWithoutThem) {
       ASSERT_THAT(next, IsOk());
       steered = *std::move(next);
     }
-    ASSERT_EQ(Resolved(*steered.dataset, kSamples), got);
+    ASSERT_EQ(ItemsOfRun(*steered.dataset, kSamples), got);
     // And back.
     const DatasetTree tree(*run->dataset);
     ASSERT_EQ(tree.leaves().size(), kPaths.size());
@@ -270,10 +263,10 @@ TEST(DroppedItemsTest, TheRestOfTheEpochGoesOnWithoutThem) {
 
 TEST(DroppedItemsTest, ANestedMixtureServesThemNoMoreAndAllOthersOnce) {
   const uint64_t samples = 12'000;
-  const std::vector<LeafPosition> before = Resolved(*MakeRoot(), samples);
+  const std::vector<LeafPosition> before = ItemsOfRun(*MakeRoot(), samples);
   auto run = Steered(MakeRun(), std::vector{DropAt(640, 5, {3, 9, 10, 11})});
   ASSERT_THAT(run, IsOk());
-  const std::vector<LeafPosition> after = Resolved(*run->dataset, samples);
+  const std::vector<LeafPosition> after = ItemsOfRun(*run->dataset, samples);
   std::map<uint64_t, std::multiset<uint64_t>> epochs;
   bool has_changed = false;
   for (uint64_t k = 0; k < samples; ++k) {
@@ -311,7 +304,7 @@ TEST(DroppedItemsTest, WeightsAndLaterDropsGoTogether) {
   for (size_t i = 0; i < entries.size(); ++i) entries[i].number = i + 1;
   auto run = Steered(MakeRun(), entries);
   ASSERT_THAT(run, IsOk());
-  const std::vector<LeafPosition> got = Resolved(*run->dataset, 3000);
+  const std::vector<LeafPosition> got = ItemsOfRun(*run->dataset, 3000);
   for (uint64_t k = 480; k < 3000; ++k) {
     const uint64_t item = got[k].position.index;
     if (got[k].leaf == 0) {
@@ -330,7 +323,7 @@ TEST(DroppedItemsTest, FromTheFirstSampleOnWhereNothingWasServed) {
       MakeRun(),
       std::vector{DropAt(0, 0, {3}), DropAt(0, 4, {7}), DropAt(32, 0, {9})});
   ASSERT_THAT(run, IsOk());
-  const std::vector<LeafPosition> got = Resolved(*run->dataset, 3000);
+  const std::vector<LeafPosition> got = ItemsOfRun(*run->dataset, 3000);
   for (uint64_t k = 0; k < got.size(); ++k) {
     const uint64_t item = got[k].position.index;
     ASSERT_FALSE(got[k].leaf == 0 && item == 3) << k;
@@ -418,14 +411,14 @@ TEST(DroppedItemsTest, ACurriculumGoesOnWithoutThem) {
                      std::vector{DropAt(8, 0, {5, 6, 13})});
   ASSERT_THAT(run, IsOk());
   std::vector<uint64_t> expected;
-  for (const LeafPosition& at : Resolved(**root, 40)) {
+  for (const LeafPosition& at : ItemsOfRun(**root, 40)) {
     const uint64_t item = at.position.index;
     const bool is_late = expected.size() >= 8;
     if (is_late && (item == 5 || item == 6 || item == 13)) continue;
     expected.push_back(item);
   }
   std::vector<uint64_t> got;
-  for (const LeafPosition& at : Resolved(*run->dataset, expected.size())) {
+  for (const LeafPosition& at : ItemsOfRun(*run->dataset, expected.size())) {
     got.push_back(at.position.index);
   }
   EXPECT_EQ(got, expected);

@@ -30,6 +30,7 @@
 #include "poniente/schedule.h"
 #include "poniente/selection.h"
 #include "poniente/transforms.h"
+#include "tests/dataset/items_of_run.h"
 #include "tests/dataset/slow_run.h"
 #include "tests/support/status_matchers.h"
 #include "tests/support/test_seed.h"
@@ -38,6 +39,7 @@ namespace poniente::internal {
 namespace {
 
 using testing::IsOk;
+using testing::ItemsOfRun;
 using testing::SlowItems;
 using testing::SlowMixtureRun;
 using testing::SlowPath;
@@ -605,15 +607,6 @@ class RandomJournal {
   std::optional<size_t> masked_;  // by the last change
 };
 
-std::vector<LeafPosition> ItemsOfRun(const DatasetTree& tree,
-                                     uint64_t samples) {
-  std::vector<Position> positions(samples);
-  for (uint64_t s = 0; s < samples; ++s) positions[s].index = s;
-  std::vector<LeafPosition> items(samples);
-  EXPECT_THAT(tree.Resolve(positions, items), IsOk());
-  return items;
-}
-
 void ExpectIsTwin(const RandomJournal& journal, std::mt19937_64* random) {
   const SteeredRun& run = journal.steered();
   const std::vector<SlowSample>& expected = journal.samples();
@@ -634,7 +627,7 @@ void ExpectIsTwin(const RandomJournal& journal, std::mt19937_64* random) {
   ASSERT_THAT(parsed, IsOk());
   const auto at_once = journal.Steer(journal.Begin(), parsed->entries());
   ASSERT_THAT(at_once, IsOk());
-  ASSERT_EQ(ItemsOfRun(DatasetTree(*at_once->dataset), expected.size()), items);
+  ASSERT_EQ(ItemsOfRun(*at_once->dataset, expected.size()), items);
   // And back; and the tokens.
   std::vector<Position> positions;
   std::vector<uint64_t> looked;
@@ -646,12 +639,6 @@ void ExpectIsTwin(const RandomJournal& journal, std::mt19937_64* random) {
     ASSERT_EQ((*found)->index, s);
     looked.push_back(s);
     positions.push_back({.index = s});
-    // Alone, as a batch of one sample.
-    LeafPosition alone;
-    ASSERT_THAT(
-        tree.Resolve(std::span(&positions.back(), 1), std::span(&alone, 1)),
-        IsOk());
-    ASSERT_EQ(alone, items[s]) << "sample " << s;
   }
   const auto windows = RunBlocking(at_once->dataset->GetAt(positions));
   ASSERT_THAT(windows, IsOk());

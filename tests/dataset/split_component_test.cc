@@ -25,6 +25,7 @@
 #include "poniente/schedule.h"
 #include "poniente/selection.h"
 #include "poniente/transforms.h"
+#include "tests/dataset/items_of_run.h"
 #include "tests/support/counting_dataset.h"
 #include "tests/support/slow_permutation.h"
 #include "tests/support/status_matchers.h"
@@ -37,6 +38,7 @@ using ::testing::AllOf;
 using testing::CountingWindows;
 using ::testing::HasSubstr;
 using testing::IsOk;
+using testing::ItemsOfRun;
 using testing::kInvalid;
 using testing::SlowComponentKey;
 using testing::SlowPermutation;
@@ -149,15 +151,6 @@ struct SlowPart {
   }
 };
 
-std::vector<LeafPosition> ItemsOfRun(const DatasetTree& tree,
-                                     uint64_t samples) {
-  std::vector<Position> positions;
-  for (uint64_t s = 0; s < samples; ++s) positions.push_back({.index = s});
-  std::vector<LeafPosition> items(samples);
-  EXPECT_THAT(tree.Resolve(positions, items), IsOk());
-  return items;
-}
-
 TEST(SplitComponentTest, PartsGoOnWhereTheWholeWas) {
   std::mt19937_64 random(testing::TestSeed(93));
   for (int round = 0; round < 60; ++round) {
@@ -219,7 +212,7 @@ TEST(SplitComponentTest, PartsGoOnWhereTheWholeWas) {
     const std::vector<LeafPosition> items = ItemsOfRun(tree, samples);
     auto at_once = run.Steer(run.Begin(), entries);
     ASSERT_THAT(at_once, IsOk());
-    ASSERT_EQ(ItemsOfRun(DatasetTree(*at_once->dataset), samples), items);
+    ASSERT_EQ(ItemsOfRun(*at_once->dataset, samples), items);
 
     std::map<std::string, SlowPart> slow;
     slow["web"] = {"web", run.parts["web"]};
