@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // What it costs to change a run while it goes on.
 //
-//   steering_bench [CHANGES [STEERED]]
+//   steering_bench [CHANGES [STEERED [ADDED]]]
 //
 // CHANGES (default 10000) changes of 64 weights, one by one: the memory of the
 // plan and of the journal, the time of a change, and of look-ups both ways
 // afterwards; then STEERED (default 300) changes of 200 weights by
-// Loader::Steer() while batches are taken. Then 20 components are added to
-// each. Times are of one thread, in microseconds: median and greatest.
+// Loader::Steer() while batches are taken. Then ADDED components (default 20)
+// are added to each. Times are of one thread, in microseconds: median and
+// greatest.
 #include <malloc.h>
 
 #include <algorithm>
@@ -47,6 +48,7 @@ class Times {
   }
 
   void Print(const char* what) {
+    if (took_.empty()) return;
     std::sort(took_.begin(), took_.end());
     std::printf("%-44s median %8.2f  99 %% %8.2f  most %8.2f us\n", what,
                 took_[took_.size() / 2], took_[took_.size() * 99 / 100],
@@ -72,12 +74,10 @@ std::map<std::string, double> AnyWeights(int components,
   return weights;
 }
 
-constexpr int kAdditions = 20;
-
-// Adds components to a plan of so many changes.
-void MeasureAdditions(MixturePlan plan, uint64_t sample) {
+// Adds components to a plan that has been changed up to the sample.
+void MeasureAdditions(MixturePlan plan, uint64_t sample, int additions) {
   Times times;
-  for (int i = 0; i < kAdditions; ++i) {
+  for (int i = 0; i < additions; ++i) {
     MixtureDecision decision;
     decision.start = plan.EarliestStart(sample += 1);
     decision.added = {{absl::StrCat("added-", i), 100, {}}};
@@ -86,7 +86,7 @@ void MeasureAdditions(MixturePlan plan, uint64_t sample) {
   times.Print("an addition to the plan");
 }
 
-void MeasurePlan(uint64_t changes) {
+void MeasurePlan(uint64_t changes, int additions) {
   constexpr int kComponents = 64;
   constexpr uint64_t kBetween = 4096;  // samples
   std::mt19937_64 random(1);
@@ -122,7 +122,7 @@ void MeasurePlan(uint64_t changes) {
   }
   Require(wrong == 0 ? absl::OkStatus()
                      : absl::InternalError("a look-up was not inverted"));
-  MeasureAdditions(plan, samples);
+  MeasureAdditions(plan, samples, additions);
   locate.Print("sample -> source and draw, cold");
   find.Print("source and draw -> sample");
 
@@ -145,7 +145,7 @@ void MeasurePlan(uint64_t changes) {
   parse.Print("reading the whole journal");
 }
 
-void MeasureLoader(uint64_t changes) {
+void MeasureLoader(uint64_t changes, int additions) {
   constexpr int kComponents = 200;
   constexpr uint32_t kLength = 128;
   std::vector<MixtureComponent<TokenWindow>> components;
@@ -192,7 +192,7 @@ void MeasureLoader(uint64_t changes) {
     after.Add([&] { Require(loader->NextBlocking()); });
   }
   Times add;
-  for (int i = 0; i < kAdditions; ++i) {
+  for (int i = 0; i < additions; ++i) {
     Require(loader->NextBlocking());
     const RunChange change = RunChange::Add(absl::StrCat("added-", i), "{}");
     add.Add([&] { Require(loader->Steer(change)); });
@@ -207,8 +207,11 @@ void MeasureLoader(uint64_t changes) {
 }  // namespace
 
 int Main(int argc, char** argv) {
-  MeasurePlan(argc > 1 ? std::strtoull(argv[1], nullptr, 10) : 10000);
-  MeasureLoader(argc > 2 ? std::strtoull(argv[2], nullptr, 10) : 300);
+  const int additions = argc > 3 ? std::atoi(argv[3]) : 20;
+  MeasurePlan(argc > 1 ? std::strtoull(argv[1], nullptr, 10) : 10000,
+              additions);
+  MeasureLoader(argc > 2 ? std::strtoull(argv[2], nullptr, 10) : 300,
+                additions);
   return 0;
 }
 

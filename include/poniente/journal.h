@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -138,7 +139,7 @@ struct JournalEntry {
 // The entries of a journal, and the bytes of its file. An entry is a line of
 // text; each line ends with a checksum of itself and all lines before it.
 //
-// Ownership: a value.
+// Ownership: a value; copies share the entries, so a copy is cheap.
 // Thread safety: const members, any number of threads.
 class Journal {
  public:
@@ -168,6 +169,9 @@ class Journal {
   // missing or differs. A line that the journal has already is accepted, and
   // changes nothing.
   absl::StatusOr<JournalEntry> Append(std::string_view line);
+  // Does the same with a line of which Check() has returned `entry`. REQUIRES:
+  // nothing has been added since.
+  void AppendChecked(std::string_view line, const JournalEntry& entry);
 
   size_t size() const { return lines_.size(); }
   bool empty() const { return lines_.empty(); }
@@ -175,7 +179,7 @@ class Journal {
   JournalEntry entry(size_t i) const;
   std::vector<JournalEntry> entries() const;
   // Returns where an entry begins to hold. REQUIRES: i < size().
-  uint64_t sample(size_t i) const { return lines_[i].sample; }
+  uint64_t sample(size_t i) const;
   // Returns the step at which the last change was decided. What decides changes
   // by itself, and is started again from a checkpoint, makes no decision at
   // this step or before it: it stands in the journal.
@@ -187,28 +191,23 @@ class Journal {
   // entry is.
   static std::string_view Head();
   // Returns the bytes of the file.
-  const std::string& bytes() const { return bytes_; }
+  std::string bytes() const;
   // Returns how many bytes behind the last whole line Parse() passed over.
   uint64_t torn() const { return torn_; }
   // Returns a hash of the first `size` entries. REQUIRES: size <= this->size().
   uint64_t Hash(size_t size) const;
 
- private:
-  struct Line {
-    size_t begin;  // in bytes_
-    size_t end;    // behind its end-of-line
-    uint64_t sample;
-    uint64_t step;
-    uint32_t crc;
-  };
+  // Whether both have the same entries.
+  friend bool operator==(const Journal& a, const Journal& b);
 
-  std::string_view TextOf(const Line& line) const {
-    return std::string_view(bytes_).substr(line.begin, line.end - line.begin);
-  }
+ private:
+  struct Line;
+
   uint32_t LastCrc() const;
 
-  std::string bytes_;
-  std::vector<Line> lines_;
+  bool has_head_ = false;
+  // Shared by copies.
+  std::vector<std::shared_ptr<const Line>> lines_;
   uint64_t torn_ = 0;
 };
 

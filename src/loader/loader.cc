@@ -53,8 +53,7 @@ bool operator==(const LoaderOptions& a, const LoaderOptions& b) {
     return std::tie(rank, ranks, sharing, context, start_step, last_batch,
                     token_type, tensors, documents, loss_weights,
                     prefetch_batches, prefetch_bytes, max_held, waits_for_held,
-                    device, widen_on_device, report_every_steps,
-                    journal.bytes());
+                    device, widen_on_device, report_every_steps, journal);
   };
   return compared(a) == compared(b);
 }

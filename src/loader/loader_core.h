@@ -207,8 +207,9 @@ class Loader::Core {
   absl::StatusOr<Place> EarliestPlace(const RunChange& change,
                                       const SteerOptions& options) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  // Returns the change, with the fingerprint of what it adds.
-  absl::StatusOr<RunChange> Opened(const RunChange& change) const;
+  // Returns the change, or `printed`: what it adds with its fingerprint.
+  absl::StatusOr<const RunChange*> Opened(const RunChange& change,
+                                          RunChange* printed) const;
   // Returns the journal's line of a change at this place, or where the last one
   // holds if that is later.
   absl::StatusOr<std::string> LineAt(const RunChange& change,

@@ -60,26 +60,29 @@ absl::StatusOr<Loader::Core::Place> Loader::Core::EarliestPlace(
 absl::StatusOr<std::string> Loader::Core::Propose(
     const RunChange& change, const SteerOptions& options) const {
   MutexLock steering(&steering_mu_);
-  PONIENTE_ASSIGN_OR_RETURN(const RunChange opened, Opened(change));
+  RunChange printed;
+  PONIENTE_ASSIGN_OR_RETURN(const RunChange* const opened,
+                            Opened(change, &printed));
   absl::StatusOr<Place> place;
   {
     MutexLock lock(&mu_);
-    place = EarliestPlace(opened, options);
+    place = EarliestPlace(*opened, options);
   }
   if (!place.ok()) return place.status();
-  PONIENTE_ASSIGN_OR_RETURN(std::string line, LineAt(opened, *place));
+  PONIENTE_ASSIGN_OR_RETURN(std::string line, LineAt(*opened, *place));
   PONIENTE_ASSIGN_OR_RETURN(const JournalEntry entry, journal_.Check(line));
   PONIENTE_RETURN_IF_ERROR(Changed(*Current(), entry).status());
   return line;
 }
 
-absl::StatusOr<RunChange> Loader::Core::Opened(const RunChange& change) const {
-  if (change.added.empty()) return change;
+absl::StatusOr<const RunChange*> Loader::Core::Opened(
+    const RunChange& change, RunChange* printed) const {
+  if (change.added.empty()) return &change;
   PONIENTE_RETURN_IF_ERROR(ToText(change).status());
   // What was opened for a change that has not been made may be old.
   opener_.Forget();
-  RunChange printed = change;
-  for (ComponentText& text : printed.added) {
+  *printed = change;
+  for (ComponentText& text : printed->added) {
     // Compares the fingerprint, if one was stated.
     PONIENTE_ASSIGN_OR_RETURN(
         const OpenedComponent opened,
@@ -161,18 +164,20 @@ absl::StatusOr<uint64_t> Loader::Core::Steer(const RunChange& change,
                                              const SteerOptions& options) try {
   MutexLock steering(&steering_mu_);
   // What it adds is opened while steps are handed out.
-  PONIENTE_ASSIGN_OR_RETURN(const RunChange opened, Opened(change));
+  RunChange printed;
+  PONIENTE_ASSIGN_OR_RETURN(const RunChange* const opened,
+                            Opened(change, &printed));
   if (TakesLong(change)) {
     // Perhaps it is ready before the first step that it changes is asked for.
     PONIENTE_ASSIGN_OR_RETURN(const std::string line,
-                              LineNow(opened, options, /*holds_back=*/false));
+                              LineNow(*opened, options, /*holds_back=*/false));
     bool is_late = false;
     auto steered = SteerBy(line, &is_late);
     if (!is_late) return steered;
   }
   const HeldBack held_back(this);
   PONIENTE_ASSIGN_OR_RETURN(const std::string line,
-                            LineNow(opened, options, /*holds_back=*/true));
+                            LineNow(*opened, options, /*holds_back=*/true));
   return SteerBy(line);
 } catch (...) {
   return internal::StatusFromException(std::current_exception());
@@ -247,7 +252,7 @@ absl::StatusOr<uint64_t> Loader::Core::SteerBy(std::string_view line,
   if (options_.journal_sink) {
     PONIENTE_RETURN_IF_ERROR(options_.journal_sink(line));
   }
-  PONIENTE_RETURN_IF_ERROR(journal_.Append(line).status());
+  journal_.AppendChecked(line, entry);
   const bool adds = !entry.change.added.empty();
   if (adds) {
     counters_.AddSources(edition->assembler.tree().leaves());

@@ -12,10 +12,12 @@
 #include <random>
 #include <sstream>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "index/keyed_hash.h"
 #include "tests/support/status_matchers.h"
 #include "tests/support/test_seed.h"
 
@@ -119,6 +121,25 @@ TEST(JournalTest, WhatWasWrittenIsRead) {
     EXPECT_EQ(read->bytes(), journal.bytes());
     EXPECT_EQ(read->torn(), 0u);
     EXPECT_EQ(read->Hash(read->size()), journal.Hash(journal.size()));
+    EXPECT_TRUE(*read == journal);
+  }
+}
+
+// States keep it: another hash would refuse the runs of saved states.
+TEST(JournalTest, TheHashIsThatOfTheBytesSoFar) {
+  std::mt19937_64 random(testing::TestSeed(44));
+  const Journal journal = Example(20, random);
+  Journal some;
+  for (size_t size = 0; size <= journal.size(); ++size) {
+    ASSERT_EQ(journal.Hash(size),
+              internal::Derive(0, internal::Tag("jour"),
+                               std::string_view(some.bytes())));
+    EXPECT_EQ(some == journal, size == journal.size());
+    if (size == journal.size()) break;
+    const JournalEntry entry = journal.entry(size);
+    const auto line = some.LineOf(entry.change, entry.sample, entry.step);
+    ASSERT_THAT(line, IsOk());
+    ASSERT_THAT(some.Append(*line), IsOk());
   }
 }
 
@@ -143,7 +164,7 @@ TEST(JournalTest, CutAnywhereItIsTheRunBeforeTheCut) {
 TEST(JournalTest, ADamagedOneIsRefusedWithItsLine) {
   std::mt19937_64 random(testing::TestSeed(43));
   const Journal journal = Example(5, random);
-  const std::string& bytes = journal.bytes();
+  const std::string bytes = journal.bytes();
   const size_t last_line = bytes.rfind('\n', bytes.size() - 2) + 1;
   for (size_t at = 0; at < bytes.size(); ++at) {
     for (int bit = 0; bit < 8; ++bit) {

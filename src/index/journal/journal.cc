@@ -11,6 +11,7 @@
 #include "absl/strings/str_format.h"
 #include "index/journal/journal_line.h"
 #include "index/keyed_hash.h"
+#include "util/byte_order.h"
 #include "util/check.h"
 #include "util/crc32c.h"
 #include "util/one_line.h"
@@ -24,6 +25,45 @@ using internal::OneLine;
 constexpr std::string_view kHead = "poniente journal 1\n";
 constexpr std::string_view kCrc = " crc ";
 constexpr size_t kCrcDigits = 8;
+
+// The hash of a text that grows, as a name of a key.
+class GrowingHash {
+ public:
+  void Append(std::string_view text) {
+    size_ += text.size();
+    while (!text.empty()) {
+      const size_t taken = std::min(sizeof(word_) - used_, text.size());
+      std::memcpy(word_ + used_, text.data(), taken);
+      used_ += taken;
+      text.remove_prefix(taken);
+      if (used_ < sizeof(word_)) return;
+      hash_.Add(internal::LoadLittle<uint64_t>(word_));
+      used_ = 0;
+    }
+  }
+  // Returns Derive(0, tag, text), with all that was appended.
+  uint64_t Now() const {
+    internal::KeyHash hash = hash_;
+    if (used_ > 0) {
+      char word[sizeof(word_)] = {};
+      std::memcpy(word, word_, used_);
+      hash.Add(internal::LoadLittle<uint64_t>(word));
+    }
+    return hash.Add(size_).key();
+  }
+
+ private:
+  internal::KeyHash hash_ = internal::KeyHash(0).Add(internal::Tag("jour"));
+  uint64_t size_ = 0;
+  char word_[8] = {};  // its first used_ bytes have not been added
+  size_t used_ = 0;
+};
+
+GrowingHash HashOfHead() {
+  GrowingHash hash;
+  hash.Append(kHead);
+  return hash;
+}
 
 std::string Hex(uint32_t crc) { return absl::StrFormat("%08x", crc); }
 
@@ -160,8 +200,16 @@ RunChange RunChange::Split(std::string component,
   return change;
 }
 
+struct Journal::Line {
+  std::string text;  // with its end
+  uint64_t sample;
+  uint64_t step;
+  uint32_t crc;
+  GrowingHash hash;  // of the file up to its end
+};
+
 uint32_t Journal::LastCrc() const {
-  return lines_.empty() ? 0 : lines_.back().crc;
+  return lines_.empty() ? 0 : lines_.back()->crc;
 }
 
 absl::StatusOr<Journal> Journal::Parse(std::string_view bytes,
@@ -180,7 +228,7 @@ absl::StatusOr<Journal> Journal::Parse(std::string_view bytes,
                    "is no journal of a run that this version can read: it does "
                    "not begin with 'poniente journal 1'");
   }
-  journal.bytes_ = std::string(kHead);
+  journal.has_head_ = true;
   size_t begin = kHead.size();
   while (begin < bytes.size()) {
     const size_t number = journal.size() + 2;  // of the line
@@ -208,14 +256,14 @@ absl::StatusOr<std::string> Journal::LineOf(const RunChange& change,
                                             uint64_t sample,
                                             uint64_t step) const {
   PONIENTE_RETURN_IF_ERROR(internal::CheckChange(change));
-  if (!lines_.empty() && sample < lines_.back().sample) {
+  if (!lines_.empty() && sample < lines_.back()->sample) {
     return absl::InvalidArgumentError(
         absl::StrCat("a change cannot hold from sample ", sample,
                      " on: the last one in the journal holds from sample ",
-                     lines_.back().sample, " on"));
+                     lines_.back()->sample, " on"));
   }
   const std::string text =
-      internal::PrintEntry({size() + 1, sample, step, change});
+      internal::PrintEntry(size() + 1, sample, step, change);
   return absl::StrCat(text, internal::Absl(kCrc),
                       Hex(ChainedCrc(LastCrc(), text)), "\n");
 }
@@ -231,47 +279,73 @@ absl::StatusOr<JournalEntry> Journal::Check(std::string_view line) const {
   }
   const std::optional<SplitLine> split = Split(line.substr(0, line.size() - 1));
   if (!split) return refused("it has no checksum");
-  const absl::StatusOr<JournalEntry> parsed = internal::ParseEntry(split->text);
-  if (!parsed.ok()) return refused(parsed.status().message());
-  const JournalEntry& entry = *parsed;
-  if (entry.number >= 1 && entry.number <= size()) {
-    if (TextOf(lines_[entry.number - 1]) == line) return entry;
-    return refused(absl::StrCat("its entry ", entry.number, " is another: '",
-                                OneLine(TextOf(lines_[entry.number - 1])),
-                                "'"));
+  absl::StatusOr<JournalEntry> entry = internal::ParseEntry(split->text);
+  if (!entry.ok()) return refused(entry.status().message());
+  if (entry->number >= 1 && entry->number <= size()) {
+    if (lines_[entry->number - 1]->text == line) return entry;
+    return refused(absl::StrCat("its entry ", entry->number, " is another: '",
+                                OneLine(lines_[entry->number - 1]->text), "'"));
   }
-  if (entry.number != size() + 1) {
+  if (entry->number != size() + 1) {
     return refused(absl::StrCat("the journal has ", size(),
                                 " entries; the next has number ", size() + 1));
   }
   if (ChainedCrc(LastCrc(), split->text) != split->crc) {
     return refused("its checksum is that of a line behind other entries");
   }
-  if (!lines_.empty() && entry.sample < lines_.back().sample) {
+  if (!lines_.empty() && entry->sample < lines_.back()->sample) {
     return refused(absl::StrCat("the entry before it holds from sample ",
-                                lines_.back().sample, " on"));
+                                lines_.back()->sample, " on"));
   }
   return entry;
 }
 
 absl::StatusOr<JournalEntry> Journal::Append(std::string_view line) {
   PONIENTE_ASSIGN_OR_RETURN(JournalEntry entry, Check(line));
-  if (entry.number <= size()) return entry;
-  const uint32_t crc = Split(line.substr(0, line.size() - 1))->crc;
-  if (bytes_.empty()) bytes_ = std::string(kHead);
-  const size_t begin = bytes_.size();
-  bytes_ += line;
-  lines_.push_back({begin, bytes_.size(), entry.sample, entry.step, crc});
+  AppendChecked(line, entry);
   return entry;
+}
+
+void Journal::AppendChecked(std::string_view line, const JournalEntry& entry) {
+  if (entry.number <= size()) return;
+  const uint32_t crc = Split(line.substr(0, line.size() - 1))->crc;
+  GrowingHash hash = lines_.empty() ? HashOfHead() : lines_.back()->hash;
+  hash.Append(line);
+  lines_.push_back(std::make_shared<const Line>(
+      Line{std::string(line), entry.sample, entry.step, crc, hash}));
+  has_head_ = true;
 }
 
 std::string_view Journal::Head() { return kHead; }
 
 JournalEntry Journal::entry(size_t i) const {
   PONIENTE_CHECK(i < size()) << i;
-  const std::string_view line = TextOf(lines_[i]);
+  const std::string_view line = lines_[i]->text;
   // Parsed when it was added.
   return *internal::ParseEntry(Split(line.substr(0, line.size() - 1))->text);
+}
+
+bool operator==(const Journal& a, const Journal& b) {
+  return std::equal(a.lines_.begin(), a.lines_.end(), b.lines_.begin(),
+                    b.lines_.end(), [](const auto& one, const auto& other) {
+                      return one == other || one->text == other->text;
+                    });
+}
+
+uint64_t Journal::sample(size_t i) const {
+  PONIENTE_CHECK(i < size()) << i;
+  return lines_[i]->sample;
+}
+
+std::string Journal::bytes() const {
+  size_t size = kHead.size();
+  for (const auto& line : lines_) size += line->text.size();
+  std::string bytes;
+  if (!has_head_) return bytes;
+  bytes.reserve(size);
+  bytes += kHead;
+  for (const auto& line : lines_) bytes += line->text;
+  return bytes;
 }
 
 std::vector<JournalEntry> Journal::entries() const {
@@ -283,21 +357,19 @@ std::vector<JournalEntry> Journal::entries() const {
 
 std::optional<uint64_t> Journal::last_step() const {
   if (empty()) return std::nullopt;
-  return lines_.back().step;
+  return lines_.back()->step;
 }
 
 size_t Journal::DecidedUpTo(uint64_t step) const {
   const auto after =
       std::find_if(lines_.begin(), lines_.end(),
-                   [step](const Line& line) { return line.step > step; });
+                   [step](const auto& line) { return line->step > step; });
   return static_cast<size_t>(after - lines_.begin());
 }
 
 uint64_t Journal::Hash(size_t size) const {
   PONIENTE_CHECK(size <= lines_.size()) << size;
-  const size_t end = size == 0 ? 0 : lines_[size - 1].end;
-  return internal::Derive(0, internal::Tag("jour"),
-                          std::string_view(bytes_).substr(0, end));
+  return (size == 0 ? GrowingHash() : lines_[size - 1]->hash).Now();
 }
 
 }  // namespace poniente

@@ -265,10 +265,9 @@ absl::Status CheckChange(const RunChange& change) {
       PONIENTE_RETURN_IF_ERROR(
           Says(!change.weights.empty(), "states no weights"));
       for (const auto& [name, weight] : change.weights) {
-        PONIENTE_RETURN_IF_ERROR(
-            Says(!std::isnan(weight) && weight < INFINITY,
-                 absl::StrCat("gives '", name, "' the weight ", weight,
-                              ", which is no number")));
+        if (!std::isnan(weight) && weight < INFINITY) continue;
+        return Says(false, absl::StrCat("gives '", name, "' the weight ",
+                                        weight, ", which is no number"));
       }
       break;
     case Kind::kTemperature:
@@ -319,9 +318,14 @@ std::string PrintChange(const RunChange& change) {
   return text;
 }
 
+std::string PrintEntry(uint64_t number, uint64_t sample, uint64_t step,
+                       const RunChange& change) {
+  return absl::StrCat(number, " sample ", sample, " step ", step, " ",
+                      PrintChange(change));
+}
+
 std::string PrintEntry(const JournalEntry& entry) {
-  return absl::StrCat(entry.number, " sample ", entry.sample, " step ",
-                      entry.step, " ", PrintChange(entry.change));
+  return PrintEntry(entry.number, entry.sample, entry.step, entry.change);
 }
 
 absl::StatusOr<JournalEntry> ParseEntry(std::string_view text) {
@@ -333,7 +337,7 @@ absl::StatusOr<JournalEntry> ParseEntry(std::string_view text) {
   PONIENTE_RETURN_IF_ERROR(fields.Expect("step"));
   PONIENTE_ASSIGN_OR_RETURN(entry.step, fields.Count("a step"));
   PONIENTE_ASSIGN_OR_RETURN(entry.change, ReadChange(&fields));
-  return Canonical(std::move(entry), PrintEntry, text);
+  return Canonical(std::move(entry), &PrintEntry, text);
 }
 
 }  // namespace poniente::internal

@@ -23,6 +23,8 @@ std::string PrintChange(const RunChange& change);
 
 // Prints an entry. REQUIRES: CheckChange() is ok.
 std::string PrintEntry(const JournalEntry& entry);
+std::string PrintEntry(uint64_t number, uint64_t sample, uint64_t step,
+                       const RunChange& change);
 
 // Parses a text of PrintEntry(). InvalidArgument, naming what was expected, for
 // any other text: equal entries have one text only.
