@@ -139,7 +139,7 @@ struct JournalEntry {
 // The entries of a journal, and the bytes of its file. An entry is a line of
 // text; each line ends with a checksum of itself and all lines before it.
 //
-// Ownership: a value; copies share the entries, so a copy is cheap.
+// Ownership: a value; copies share the text of the entries.
 // Thread safety: const members, any number of threads.
 class Journal {
  public:

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <new>
 #include <string_view>
 #include <system_error>
 #include <utility>
@@ -137,6 +138,15 @@ void PendingRead::Advance(uint64_t bytes) {
 }
 
 void PendingRead::TakeResult(int64_t result) {
+  try {
+    Take(result);
+  } catch (const std::bad_alloc&) {
+    // Without a text, for which there is no memory.
+    Fail(absl::ResourceExhaustedError(""));
+  }
+}
+
+void PendingRead::Take(int64_t result) {
   if (result < 0) return TakeError(static_cast<int>(-result));
   auto got = static_cast<uint64_t>(result);
   brought_ += got;

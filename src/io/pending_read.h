@@ -57,7 +57,7 @@ class PendingRead {
 
   // Takes the result of a call for places(): a number of bytes, or -errno.
   // Afterwards the read is finished(), or it needs another call, maybe with
-  // another backend().
+  // another backend(). Throws nothing: if there is no memory, the read fails.
   void TakeResult(int64_t result);
   // Fails the read because the file ends at `end`, before the read's range
   // does.
@@ -104,6 +104,7 @@ class PendingRead {
   void Grow(uint64_t bytes, uint64_t needed);
   void Advance(uint64_t bytes);
   void Succeed();
+  void Take(int64_t result);
   void TakeError(int error);
   void FailWithErrno(int error);
   void Fail(absl::Status status);

@@ -95,6 +95,13 @@ absl::StatusOr<uint64_t> MixtureMap::EndOfAll() const {
                     });
     if (is_empty) continue;
     const std::optional<uint64_t> second = component.draws.FirstOfEpoch(1);
+    if (second == uint64_t{0}) {
+      // Nothing was left of its first epoch when its first draw came. The run
+      // goes on at least to where the view begins that is drawn then.
+      const uint32_t drawn = component.draws.segments()[0].view.number;
+      end = std::max(end, component.views[drawn].start);
+      continue;
+    }
     std::optional<uint64_t> last;
     if (second) last = plan_->PositionOf(NumberOf(component), *second - 1);
     if (!last) {

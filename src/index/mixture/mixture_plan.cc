@@ -244,12 +244,9 @@ absl::StatusOr<MixturePlan> MixturePlan::With(
   const uint64_t first = decided.front().start;
   std::erase_if(state->temperatures,
                 [&](const auto& one) { return one.start >= first; });
-  // Most changes leave the temperature as it is; each plan has a list.
+  // Most changes leave the temperature as it is, and each plan copies the list.
   for (const auto& one : internal::TemperaturesOf(state->options, decided)) {
-    if (!state->temperatures.empty() &&
-        state->temperatures.back().value == one.value) {
-      continue;
-    }
+    if (state->temperatures.back().value == one.value) continue;
     state->temperatures.push_back(one);
   }
   // The next one adds components.

@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -29,7 +30,9 @@ Rings& AllRings() {
 void AddRing(RingRegistrant* ring) {
   Rings& rings = AllRings();
   MutexLock lock(&rings.mutex);
-  rings.all.push_back(ring);
+  const bool is_new =
+      std::find(rings.all.begin(), rings.all.end(), ring) == rings.all.end();
+  if (is_new) rings.all.push_back(ring);
 }
 
 void RemoveRing(RingRegistrant* ring) {

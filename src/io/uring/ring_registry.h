@@ -17,8 +17,8 @@ class RingRegistrant {
   virtual void ForgetBuffer(uint64_t id) = 0;
 };
 
-// Add a ring to the list, or remove it. Any thread may call them. A ring is in
-// the list from its first batch until it is shut down or destroyed.
+// Add a ring to the list, once, or remove it. Any thread may call them. A ring
+// is in the list from its first batch until it is shut down or destroyed.
 void AddRing(RingRegistrant* ring);
 void RemoveRing(RingRegistrant* ring);
 

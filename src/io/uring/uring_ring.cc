@@ -186,7 +186,11 @@ absl::Status UringRing::status() const {
 
 bool UringRing::Start(UringBatch* batch) {
   // Must come before any registration, and without the lock.
-  if (!is_listed_ && !is_listed_.exchange(true)) AddRing(this);
+  // If there is no memory for it, the next batch tries again.
+  if (!is_listed_) {
+    AddRing(this);
+    is_listed_ = true;
+  }
   UringWaiters ready;
   bool done;
   {
@@ -410,7 +414,13 @@ void UringRing::OneLess(UringBatch* batch) {
 }
 
 void UringRing::GiveUp(const char* call, int error) {
-  if (status_.ok()) status_ = UringError(call, error);
+  if (status_.ok()) {
+    try {
+      status_ = UringError(call, error);
+    } catch (const std::bad_alloc&) {
+      status_ = absl::UnavailableError("");  // no memory for a text
+    }
+  }
   // The prepared reads stay in the submission queue, which is never submitted
   // again.
   for (PendingRead* read : prepared_) OneLess(read->batch);

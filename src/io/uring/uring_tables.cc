@@ -66,18 +66,18 @@ int UringTables::FileSlot(const RingFile& file) {
 }
 
 int UringTables::Register(const RingFile& file) {
+  const int slot = free_files_.back();
   try {
-    files_.reserve(files_.size() + 1);
+    files_[file.id()] = slot;
   } catch (const std::bad_alloc&) {
     return -1;
   }
-  const int slot = free_files_.back();
   if (!RegisterFile(ring_, slot, file.fd())) {
     free_files_.clear();  // later attempts would fail, too
+    files_.erase(file.id());
     return -1;
   }
   free_files_.pop_back();
-  files_[file.id()] = slot;
   file.SetInRing();
   return slot;
 }

@@ -8,87 +8,101 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
 #include <exception>
+#include <utility>
 
-#include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 
 namespace poniente::internal {
 namespace {
 
+// The follower of one process, and its lock, which a child must not touch.
 struct OneOfProcess {
+  const pid_t process = ::getpid();
   Mutex mu;
   std::weak_ptr<FolderFollower> follower ABSL_GUARDED_BY(mu);
 };
 
 OneOfProcess& TheOne() {
-  static auto* const one = new OneOfProcess;
+  static std::atomic<OneOfProcess*> current = nullptr;
+  OneOfProcess* one = current.load(std::memory_order_acquire);
+  while (one == nullptr || one->process != ::getpid()) {
+    auto made = std::make_unique<OneOfProcess>();
+    if (current.compare_exchange_strong(one, made.get()))
+      return *made.release();
+  }
   return *one;
 }
 
 }  // namespace
 
-absl::StatusOr<std::shared_ptr<FolderFollower>> FolderFollower::OfProcess() {
+std::shared_ptr<FolderFollower> FolderFollower::OfProcess() {
   OneOfProcess& one = TheOne();
   MutexLock lock(&one.mu);
   std::shared_ptr<FolderFollower> follower = one.follower.lock();
-  if (follower != nullptr && follower->IsOfThisProcess()) return follower;
-  follower.reset(new FolderFollower);
-  if (!follower->wake_.is_open()) {
+  if (follower == nullptr) {
+    follower.reset(new FolderFollower);
+    one.follower = follower;
+  }
+  return follower;
+}
+
+FolderFollower::FolderFollower() : process_(::getpid()) {}
+
+FolderFollower::~FolderFollower() {
+  std::thread thread;
+  {
+    MutexLock lock(&mu_);
+    followed_.clear();
+    if (runs_) Wake();
+    thread = std::move(thread_);
+  }
+  if (thread.joinable()) thread.join();
+}
+
+bool FolderFollower::IsOfThisProcess() const { return process_ == ::getpid(); }
+
+absl::Status FolderFollower::Start() {
+  if (thread_.joinable()) thread_.join();  // it has ended
+  OwnedFd wake(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!wake.is_open()) {
     return absl::ResourceExhaustedError(
         absl::StrCat("eventfd: ", std::strerror(errno),
                      "; raise the limit of descriptors (ulimit -n)"));
   }
   try {
-    follower->thread_ =
-        std::make_unique<std::thread>([raw = follower.get()] { raw->Run(); });
+    thread_ = std::thread([this] { Run(); });  // waits for the lock
   } catch (const std::exception& error) {
     return absl::ResourceExhaustedError(
         absl::StrCat("cannot start a thread: ", error.what(),
                      "; raise the limit of processes (ulimit -u)"));
   }
-  one.follower = follower;
-  return follower;
+  wake_ = std::move(wake);
+  inotify_ = OwnedFd(::inotify_init1(IN_CLOEXEC | IN_NONBLOCK));
+  runs_ = true;
+  return absl::OkStatus();
 }
 
-FolderFollower::FolderFollower()
-    : process_(::getpid()),
-      inotify_(::inotify_init1(IN_CLOEXEC | IN_NONBLOCK)),
-      wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
-
-FolderFollower::~FolderFollower() {
-  if (thread_ == nullptr) return;
-  if (!IsOfThisProcess()) {
-    (void)thread_.release();  // it runs in the other process
-    return;
-  }
-  {
-    MutexLock lock(&mu_);
-    ends_ = true;
-  }
-  Wake();
-  thread_->join();
-}
-
-bool FolderFollower::IsOfThisProcess() const { return process_ == ::getpid(); }
-
-void FolderFollower::Add(FolderLook* look, const std::string& folder,
-                         std::chrono::milliseconds between_looks) {
+absl::Status FolderFollower::Add(FolderLook* look, const std::string& folder) {
   constexpr uint32_t kChanges =
       IN_MOVED_TO | IN_DELETE | IN_DELETE_SELF | IN_MOVE_SELF;
-  {
-    MutexLock lock(&mu_);
-    // Watches of the same folder have the same number.
-    const int watch =
-        inotify_.is_open()
-            ? ::inotify_add_watch(inotify_.get(), folder.c_str(), kChanges)
-            : -1;
-    followed_.push_back({look, watch, between_looks, Clock::now()});
+  MutexLock lock(&mu_);
+  if (!runs_) {
+    const absl::Status started = Start();
+    if (!started.ok()) return started;
   }
+  // Watches of the same folder have the same number.
+  const int watch =
+      inotify_.is_open()
+          ? ::inotify_add_watch(inotify_.get(), folder.c_str(), kChanges)
+          : -1;
+  followed_.push_back({look, watch, Clock::now()});
   Wake();
+  return absl::OkStatus();
 }
 
 void FolderFollower::Remove(FolderLook* look) {
@@ -97,7 +111,9 @@ void FolderFollower::Remove(FolderLook* look) {
   const auto place =
       std::find_if(followed_.begin(), followed_.end(),
                    [look](const Followed& one) { return one.look == look; });
-  if (place != followed_.end()) Erase(place);
+  if (place == followed_.end()) return;
+  Erase(place);
+  if (followed_.empty()) Wake();
 }
 
 void FolderFollower::Erase(Place place) {
@@ -116,51 +132,59 @@ void FolderFollower::Wake() {
 }
 
 void FolderFollower::Run() {
-  while (Wait()) {
-    MutexLock lock(&mu_);
-    const Clock::time_point now = Clock::now();
-    for (Place next = followed_.begin(); next != followed_.end() && !ends_;) {
-      const Place place = next;
-      if (place->due > now) {
-        ++next;
-        continue;
-      }
-      // Events that come from here on are about something that it may not see.
-      place->due = now + place->between_looks;
-      looking_ = place->look;
-      mu_.Unlock();
-      const bool goes_on = looking_->Look();
-      mu_.Lock();
-      looking_ = nullptr;
-      looked_.NotifyAll();
-      next = std::next(place);
-      if (!goes_on) Erase(place);
+  MutexLock lock(&mu_);
+  while (!followed_.empty()) {
+    // poll() ignores descriptors below 0.
+    std::array<pollfd, 2> fds = {pollfd{wake_.get(), POLLIN, 0},
+                                 pollfd{inotify_.get(), POLLIN, 0}};
+    const int longest = MillisecondsToNext();
+    lock.Unlock();
+    (void)::poll(fds.data(), fds.size(), longest);
+    lock.Lock();
+    uint64_t woken;
+    (void)!::read(wake_.get(), &woken, sizeof(woken));
+    TakeEvents();
+    LookAround();
+  }
+  inotify_ = OwnedFd();
+  wake_ = OwnedFd();
+  runs_ = false;
+}
+
+void FolderFollower::LookAround() {
+  const Clock::time_point now = Clock::now();
+  for (Place place = followed_.begin(); place != followed_.end();) {
+    if (place->due > now) {
+      ++place;
+      continue;
+    }
+    // What happens from here on is noticed by a look that comes after this one.
+    FolderLook* const look = place->look;
+    looking_ = look;
+    mu_.Unlock();
+    const std::optional<std::chrono::milliseconds> pause = look->Look();
+    mu_.Lock();
+    looking_ = nullptr;
+    looked_.NotifyAll();
+    const Place here = place++;
+    if (pause) {
+      here->due = Clock::now() + *pause;
+    } else {
+      Erase(here);
     }
   }
 }
 
-bool FolderFollower::Wait() {
-  int milliseconds = -1;  // for ever
-  {
-    MutexLock lock(&mu_);
-    if (ends_) return false;
-    const Clock::time_point now = Clock::now();
-    for (const Followed& one : followed_) {
-      const auto left =
-          std::chrono::ceil<std::chrono::milliseconds>(one.due - now).count();
-      const int here = static_cast<int>(std::clamp<int64_t>(left, 0, 3600'000));
-      if (milliseconds < 0 || here < milliseconds) milliseconds = here;
-    }
+int FolderFollower::MillisecondsToNext() const {
+  constexpr int64_t kLongest = 3'600'000;
+  int64_t least = kLongest;
+  const Clock::time_point now = Clock::now();
+  for (const Followed& one : followed_) {
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(
+        std::max(one.due - now, Clock::duration::zero()));
+    least = std::min<int64_t>(least, left.count());
   }
-  // poll() ignores descriptors below 0.
-  std::array<pollfd, 2> fds = {pollfd{wake_.get(), POLLIN, 0},
-                               pollfd{inotify_.get(), POLLIN, 0}};
-  (void)::poll(fds.data(), fds.size(), milliseconds);
-  uint64_t woken;
-  (void)!::read(wake_.get(), &woken, sizeof(woken));
-  MutexLock lock(&mu_);
-  TakeEvents();
-  return !ends_;
+  return static_cast<int>(least);
 }
 
 void FolderFollower::TakeEvents() {
@@ -175,11 +199,10 @@ void FolderFollower::TakeEvents() {
       at += static_cast<ssize_t>(sizeof(event) + event.len);
       const bool is_lost = (event.mask & IN_Q_OVERFLOW) != 0;
       for (Followed& one : followed_) {
-        if (one.watch == event.wd || is_lost) one.due = Clock::time_point();
+        if (one.watch != event.wd && !is_lost) continue;
+        one.due = Clock::time_point();
         // The kernel has dropped the watch: the folder is gone.
-        if (one.watch == event.wd && (event.mask & IN_IGNORED) != 0) {
-          one.watch = -1;
-        }
+        if ((event.mask & IN_IGNORED) != 0) one.watch = -1;
       }
     }
   }

@@ -9,11 +9,12 @@
 #include <chrono>
 #include <list>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 
 #include "absl/base/thread_annotations.h"
-#include "absl/status/statusor.h"
+#include "absl/status/status.h"
 #include "store/posix_file.h"
 #include "util/mutex.h"
 
@@ -22,34 +23,37 @@ namespace poniente::internal {
 // Somebody who looks at a folder.
 class FolderLook {
  public:
-  // Looks at the folder. Returns whether to go on. Must not throw.
-  virtual bool Look() = 0;
+  // Looks at the folder, without waiting. Returns how long to wait before the
+  // next look, if nothing happens in the folder before; nullopt to end. Must
+  // not throw.
+  virtual std::optional<std::chrono::milliseconds> Look() = 0;
 
  protected:
   ~FolderLook() = default;
 };
 
-// One thread and one inotify instance for all folders of the process.
+// Follows all folders of the process by one thread and one inotify instance,
+// which are there while a folder is followed.
 //
-// Ownership: shared by those who follow a folder; the last one ends the thread.
-// Threads: looks come one after the other, on the follower's thread.
-// Forks: a child shares nothing with its parent: it must ask OfProcess() again,
-//     and call nothing of the parent's follower but its destructor.
+// Ownership: shared by those who follow a folder.
+// Threads: looks come one after the other, on the follower's thread, which must
+//     not destroy the follower; other members: any thread.
+// Forks: a child has neither the thread nor the right to any lock: it must ask
+//     OfProcess() for its own, and leave the parent's as it is, undestroyed.
 class FolderFollower {
  public:
-  // Returns the process's follower; starts it if there is none.
-  // ResourceExhausted without a descriptor or a thread for it.
-  static absl::StatusOr<std::shared_ptr<FolderFollower>> OfProcess();
+  // Returns the process's follower.
+  static std::shared_ptr<FolderFollower> OfProcess();
   ~FolderFollower();
   FolderFollower(const FolderFollower&) = delete;
   FolderFollower& operator=(const FolderFollower&) = delete;
 
-  // Lets `look` look at the folder: at once, when a name in it has been given
-  // or removed, and so long after its last look. If the kernel does not say
-  // what happens in the folder (too many inotify instances or watches), only
-  // the latter two of time.
-  void Add(FolderLook* look, const std::string& folder,
-           std::chrono::milliseconds between_looks);
+  // Lets `look` look at the folder: at once, and after that when a name in it
+  // has been given or removed, or when as much time has passed as it says.
+  // Where the kernel does not say what happens in the folder (too many inotify
+  // instances or watches), only time counts. ResourceExhausted without a
+  // descriptor or a thread.
+  absl::Status Add(FolderLook* look, const std::string& folder);
   // Ends that; waits for a look in progress. Does nothing if it has ended. Not
   // for the follower's thread.
   void Remove(FolderLook* look);
@@ -62,30 +66,33 @@ class FolderFollower {
   struct Followed {
     FolderLook* look;
     int watch;  // of inotify; -1: none
-    std::chrono::milliseconds between_looks;
     Clock::time_point due;
   };
   using Place = std::list<Followed>::iterator;
 
   FolderFollower();
+  absl::Status Start() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // What the thread does until no folder is followed.
   void Run();
-  // Sleeps until a look is due, by the clock or by what inotify says. Returns
-  // false if the thread is to end.
-  bool Wait();
+  // Makes the looks that are due.
+  void LookAround() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Returns how long poll() may wait for the next look.
+  int MillisecondsToNext() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void TakeEvents() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Forgets one, and its watch if no other has it.
   void Erase(Place place) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  void Wake();
+  void Wake() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   const pid_t process_;
-  const OwnedFd inotify_;
-  const OwnedFd wake_;
   Mutex mu_;
   ConditionVariable looked_;
-  bool ends_ ABSL_GUARDED_BY(mu_) = false;
   std::list<Followed> followed_ ABSL_GUARDED_BY(mu_);
   FolderLook* looking_ ABSL_GUARDED_BY(mu_) = nullptr;  // the one at work
-  std::unique_ptr<std::thread> thread_;
+  bool runs_ ABSL_GUARDED_BY(mu_) = false;
+  // While it runs.
+  OwnedFd inotify_ ABSL_GUARDED_BY(mu_);
+  OwnedFd wake_ ABSL_GUARDED_BY(mu_);
+  std::thread thread_ ABSL_GUARDED_BY(mu_);  // may have ended
 };
 
 }  // namespace poniente::internal

@@ -25,6 +25,11 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+// A commit, or a writer that begins anew, may remove files between two reads:
+// nothing is there only if so many looks find nothing.
+constexpr int kLooks = 40;
+constexpr std::chrono::milliseconds kBetweenLooks(5);
+
 std::string GrowthPath(const std::string& path) {
   return absl::StrCat(path, "/", Absl(kGrowthName));
 }
@@ -52,14 +57,13 @@ absl::StatusOr<std::shared_ptr<GrowingStore>> GrowingStore::Open(
 absl::Status GrowingStore::StartFollowing() {
   MutexLock lock(&following_mu_);
   if (following_process_ == ::getpid()) return absl::OkStatus();
-  absl::StatusOr<std::shared_ptr<FolderFollower>> follower =
-      FolderFollower::OfProcess();
-  if (!follower.ok()) {
-    return Prepend(follower.status(),
-                   absl::StrCat("cannot follow '", path_, "'"));
+  // That of the process that this one was forked from stays as it is.
+  if (follower_ != nullptr) (void)new auto(std::move(follower_));
+  follower_ = FolderFollower::OfProcess();
+  const absl::Status added = follower_->Add(this, location_);
+  if (!added.ok()) {
+    return Prepend(added, absl::StrCat("cannot follow '", path_, "'"));
   }
-  follower_ = *std::move(follower);
-  follower_->Add(this, location_, times_.between_looks);
   following_process_ = ::getpid();
   return absl::OkStatus();
 }
@@ -70,8 +74,11 @@ GrowingStore::~GrowingStore() {
     MutexLock lock(&following_mu_);
     follower = std::move(follower_);
   }
-  if (follower != nullptr && follower->IsOfThisProcess()) {
+  if (follower == nullptr) return;
+  if (follower->IsOfThisProcess()) {
     follower->Remove(this);
+  } else {
+    (void)new auto(std::move(follower));
   }
 }
 
@@ -158,23 +165,23 @@ bool GrowingStore::IsLike(const StoreManifest& other) const {
          other.end_of_document == growth_.end_of_document;
 }
 
-// A commit, or a writer that begins anew, may remove files between two reads.
 absl::StatusOr<GrowingStore::State> GrowingStore::Find() {
-  constexpr int kLooks = 40;
   absl::StatusOr<State> found = FindOnce();
   for (int look = 1; look < kLooks && absl::IsNotFound(found.status());
        ++look) {
     std::error_code ignored;
     if (!std::filesystem::exists(GrowthPath(location_), ignored) &&
         !std::filesystem::exists(
-            absl::StrCat(location_, "/", Absl(kManifestName)), ignored) &&
-        grown_ == nullptr) {
+            absl::StrCat(location_, "/", Absl(kManifestName)), ignored)) {
       break;  // nothing is there
     }
-    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    std::this_thread::sleep_for(kBetweenLooks);
     found = FindOnce();
   }
-  if (!absl::IsNotFound(found.status()) || grown_ == nullptr) return found;
+  return found;
+}
+
+absl::Status GrowingStore::Gone() const {
   return absl::FailedPreconditionError(absl::StrCat(
       "'", path_, "' is gone: after ", grown_->num_tokens(),
       " tokens, its writer gave it up, or its folder was removed or renamed; "
@@ -207,23 +214,36 @@ absl::Status GrowingStore::CheckWriter() {
       "too"));
 }
 
-absl::StatusOr<GrowingStore::State> GrowingStore::FindNews() try {
+absl::StatusOr<std::optional<GrowingStore::State>> GrowingStore::FindNews() {
   const std::shared_ptr<const GrownTokens> before = grown_;
-  absl::StatusOr<State> found = Find();
-  if (found.ok() && !found->is_final && grown_ == before) {
+  absl::StatusOr<State> found = FindOnce();
+  if (absl::IsNotFound(found.status())) {
+    if (++misses_ < kLooks) return std::nullopt;
+    misses_ = kLooks;  // until something is found again
+    return Gone();
+  }
+  misses_ = 0;
+  PONIENTE_RETURN_IF_ERROR(found.status());
+  if (!found->is_final && grown_ == before) {
     PONIENTE_RETURN_IF_ERROR(CheckWriter());
   }
-  return found;
-} catch (...) {
-  return StatusFromException(std::current_exception());
+  return *std::move(found);
 }
 
-bool GrowingStore::Look() {
-  absl::StatusOr<State> found = FindNews();
-  const bool is_final = found.ok() && found->is_final;
-  Set(std::move(found));
-  if (is_final) grown_.reset();  // gives back its files
-  return !is_final;
+std::optional<std::chrono::milliseconds> GrowingStore::Look() try {
+  absl::StatusOr<std::optional<State>> found = FindNews();
+  if (!found.ok()) {
+    Set(found.status());
+    return times_.between_looks;
+  }
+  if (!found->has_value()) return kBetweenLooks;
+  const bool is_final = (*found)->is_final;
+  Set(**std::move(found));
+  if (!is_final) return times_.between_looks;
+  grown_.reset();  // gives back its files
+  return std::nullopt;
+} catch (...) {
+  return times_.between_looks;  // no memory; perhaps there is some then
 }
 
 void GrowingStore::Set(absl::StatusOr<State> found) {

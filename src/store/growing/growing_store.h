@@ -75,9 +75,11 @@ class GrowingStore final : private FolderLook {
   GrowingStore(std::string path, const TokenStoreOptions& options,
                const GrowthTimes& times);
 
-  // Finds out what the store has now. NotFound if there is nothing.
+  // Finds out what the store has now. NotFound if there is nothing. Find()
+  // waits for a writer that removes files.
   absl::StatusOr<State> Find();
   absl::StatusOr<State> FindOnce();
+  absl::Status Gone() const;
   // NotFound if the files that the text speaks of are gone.
   absl::StatusOr<State> LookAtGrowth(const std::string& text);
   absl::StatusOr<State> LookAtCommitted() const;
@@ -89,8 +91,10 @@ class GrowingStore final : private FolderLook {
   // Lets the follower of the process look at the folder; also in a process that
   // was forked from another.
   absl::Status StartFollowing();
-  bool Look() override;
-  absl::StatusOr<State> FindNews();
+  std::optional<std::chrono::milliseconds> Look() override;
+  // Returns what the store has now; nullopt if that will only be known in a
+  // moment.
+  absl::StatusOr<std::optional<State>> FindNews();
   // Returns FailedPrecondition if the store has had no writer for long.
   absl::Status CheckWriter();
   void Set(absl::StatusOr<State> found);
@@ -111,6 +115,7 @@ class GrowingStore final : private FolderLook {
   const std::shared_ptr<BeginFingerprints> begins_ =
       std::make_shared<BeginFingerprints>();
   std::chrono::steady_clock::time_point writer_seen_;
+  int misses_ = 0;  // of consecutive looks that found nothing
   Mutex following_mu_;
   // Null: complete from the start.
   std::shared_ptr<FolderFollower> follower_ ABSL_GUARDED_BY(following_mu_);

@@ -5,12 +5,12 @@
 #define PONIENTE_STORE_PACKING_LIVE_VALUES_H_
 
 #include <algorithm>
+#include <boost/unordered/unordered_flat_map.hpp>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 
 #include "absl/base/thread_annotations.h"
-#include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
 #include "util/mutex.h"
 
@@ -100,7 +100,8 @@ class LiveValues {
 
   mutable Mutex mu_;
   mutable size_t most_ ABSL_GUARDED_BY(mu_);
-  mutable absl::flat_hash_map<uint64_t, Entry> entries_ ABSL_GUARDED_BY(mu_);
+  mutable boost::unordered_flat_map<uint64_t, Entry> entries_
+      ABSL_GUARDED_BY(mu_);
   mutable uint64_t uses_ ABSL_GUARDED_BY(mu_) = 0;
 };
 

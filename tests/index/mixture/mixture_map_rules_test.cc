@@ -643,5 +643,51 @@ TEST_F(MixtureMapRulesTest, ATinyComponentIsDrawnAtItsRate) {
   }
 }
 
+class ItemsToDrop final : public DroppedItems {
+ public:
+  ItemsToDrop(std::vector<uint64_t> items, bool of_whole_epoch)
+      : items_(std::move(items)), of_whole_epoch_(of_whole_epoch) {}
+  absl::StatusOr<std::vector<uint64_t>> IndicesIn(uint32_t,
+                                                  uint64_t) const override {
+    return items_;
+  }
+  bool leaves_out_of_whole_epoch() const override { return of_whole_epoch_; }
+
+ private:
+  const std::vector<uint64_t> items_;
+  const bool of_whole_epoch_;
+};
+
+// A part of a split component, of which three of eight items had been read; the
+// rest of the epoch, but for `left` items, is dropped before the part's first
+// draw.
+TEST(AllExhaustedTest, AnEpochOfWhichNothingIsLeftIsExhausted) {
+  const auto length_with = [](uint64_t left) {
+    auto plan = StagePlan::Create(
+        8, {{0, {kRulesTotal, 0}}, {32, {kRulesTotal / 2, kRulesTotal / 2}}});
+    EXPECT_TRUE(plan.ok());
+    MapComponent all = {"all", {{0, 5}}, {}};
+    MapComponent part = {"part", {{0, 8}}, {}};
+    MapComponentView unread = {.start = 32, .length = 8};
+    unread.dropped = std::make_shared<ItemsToDrop>(
+        std::vector<uint64_t>{0, 1, 2}, /*of_whole_epoch=*/true);
+    std::vector<uint64_t> rest = {3, 4, 5, 6, 7};
+    rest.resize(rest.size() - left);
+    MapComponentView kept = {.start = 32, .length = 8 - rest.size()};
+    kept.dropped = std::make_shared<ItemsToDrop>(rest, false);
+    part.views.push_back(unread);
+    part.views.push_back(kept);
+    MixtureRules rules;
+    rules.stop_rule = StopRule::kAllExhausted;
+    std::vector<MapComponent> components = {std::move(all), std::move(part)};
+    auto map = MixtureMap::Create(*plan, std::move(components), 42, rules);
+    EXPECT_TRUE(map.ok()) << map.status();
+    return map.ok() ? (*map)->length() : std::nullopt;
+  };
+  EXPECT_EQ(length_with(5), 48u);
+  EXPECT_EQ(length_with(1), 40u);
+  EXPECT_EQ(length_with(0), 32u);
+}
+
 }  // namespace
 }  // namespace poniente::internal

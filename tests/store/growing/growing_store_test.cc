@@ -13,9 +13,12 @@
 #include <atomic>
 #include <chrono>
 #include <filesystem>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <random>
 #include <string>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -229,12 +232,13 @@ TEST(GrowingStoreTest, ReadersWaitUntilTheyAreTold) {
   for (std::thread& reader : readers) reader.join();
 }
 
-// Descriptors that this process has.
-size_t NumDescriptors() {
+// Descriptors that this process has, or those of inotify.
+size_t NumDescriptors(bool of_inotify = false) {
   size_t count = 0;
-  for ([[maybe_unused]] const auto& one :
-       std::filesystem::directory_iterator("/proc/self/fd")) {
-    ++count;
+  for (const auto& one : std::filesystem::directory_iterator("/proc/self/fd")) {
+    std::error_code gone;  // the iterator's own
+    const auto what = std::filesystem::read_symlink(one, gone);
+    if (!of_inotify || what == "anon_inode:inotify") ++count;
   }
   return count;
 }
@@ -248,12 +252,22 @@ size_t NumThreads() {
   return count;
 }
 
+// A thread is listed for a moment after it has ended, and a follower's ends a
+// moment after the last look.
+void ExpectSoon(const std::function<bool()>& is_so) {
+  for (int i = 0; i < 5000 && !is_so(); ++i) {
+    std::this_thread::sleep_for(milliseconds(1));
+  }
+  EXPECT_TRUE(is_so());
+}
+
 TEST(GrowingStoreTest, AllStoresShareAThreadAndAWatcher) {
   const internal::OwnedFd inotify(::inotify_init1(IN_CLOEXEC));
   if (!inotify.is_open()) GTEST_SKIP() << "no inotify on this machine";
   constexpr size_t kStores = 20;
   const TempDir folder;
   const size_t threads = NumThreads();
+  const size_t watchers = NumDescriptors(/*of_inotify=*/true);
   std::vector<std::unique_ptr<TokenStoreWriter>> writers;
   std::vector<DatasetPtr<TokenWindow>> stores;
   for (size_t i = 0; i < kStores; ++i) {
@@ -266,6 +280,7 @@ TEST(GrowingStoreTest, AllStoresShareAThreadAndAWatcher) {
     }
   }
   EXPECT_EQ(NumThreads(), threads + 1);
+  EXPECT_EQ(NumDescriptors(/*of_inotify=*/true), watchers + 1);
   const auto read_all = [&](uint64_t window) {
     for (size_t i = 0; i < kStores; ++i) {
       Add(writers[i].get(), testing::ProvenDocuments({9000}, 257));
@@ -278,8 +293,19 @@ TEST(GrowingStoreTest, AllStoresShareAThreadAndAWatcher) {
   read_all(20);
   stores.erase(stores.begin());
   read_all(110);
+  // With the last store that grows, not with the last dataset.
+  for (const auto& writer : writers) ASSERT_THAT(writer->Finish(), IsOk());
+  ExpectSoon([&] {
+    return NumThreads() == threads && NumDescriptors(true) == watchers;
+  });
+  // And again.
+  const auto late = Begin(folder.path("late"));
+  ASSERT_OK_AND_ASSIGN(auto store, Told(folder.path("late")));
+  EXPECT_EQ(NumThreads(), threads + 1);
   stores.clear();
-  EXPECT_EQ(NumThreads(), threads);
+  EXPECT_EQ(NumThreads(), threads + 1);
+  store.reset();
+  ExpectSoon([&] { return NumThreads() == threads; });
 }
 
 TEST(GrowingStoreTest, FollowingGivesBackItsDescriptors) {
@@ -289,7 +315,7 @@ TEST(GrowingStoreTest, FollowingGivesBackItsDescriptors) {
   for (int i = 0; i < 3; ++i) {
     ASSERT_OK_AND_ASSIGN(const auto store, Told(folder.path("s")));
   }
-  EXPECT_EQ(NumDescriptors(), before);
+  ExpectSoon([&] { return NumDescriptors() == before; });
 }
 
 // Looks that go and come while another thread follows them.
@@ -297,7 +323,10 @@ TEST(FolderFollowerTest, LooksComeAndGo) {
   class CountedLook final : public internal::FolderLook {
    public:
     explicit CountedLook(int most) : most_(most) {}
-    bool Look() override { return ++count_ < most_; }
+    std::optional<milliseconds> Look() override {
+      if (++count_ < most_) return milliseconds(count_ % 2);
+      return std::nullopt;
+    }
     int count() const { return count_; }
 
    private:
@@ -310,14 +339,12 @@ TEST(FolderFollowerTest, LooksComeAndGo) {
       std::this_thread::sleep_for(milliseconds(1));
     }
   };
-  ASSERT_OK_AND_ASSIGN(const auto follower,
-                       internal::FolderFollower::OfProcess());
-  ASSERT_OK_AND_ASSIGN(const auto same, internal::FolderFollower::OfProcess());
-  EXPECT_EQ(follower, same);
+  const auto follower = internal::FolderFollower::OfProcess();
+  EXPECT_EQ(follower, internal::FolderFollower::OfProcess());
   CountedLook often(1'000'000);
   CountedLook once(1);
-  follower->Add(&often, folder.path("nowhere"), milliseconds(1));
-  follower->Add(&once, folder.path(""), milliseconds(1));
+  ASSERT_THAT(follower->Add(&often, folder.path("nowhere")), IsOk());
+  ASSERT_THAT(follower->Add(&once, folder.path("")), IsOk());
   wait_for(often, 5);
   wait_for(once, 1);
   std::vector<std::thread> threads;
@@ -325,7 +352,7 @@ TEST(FolderFollowerTest, LooksComeAndGo) {
     threads.emplace_back([&] {
       for (int i = 0; i < 200; ++i) {
         CountedLook look(3);
-        follower->Add(&look, folder.path(""), milliseconds(0));
+        ASSERT_THAT(follower->Add(&look, folder.path("")), IsOk());
         if (i % 2 == 0) wait_for(look, 1);
         follower->Remove(&look);
       }
