@@ -57,8 +57,7 @@ absl::StatusOr<std::shared_ptr<GrowingStore>> GrowingStore::Open(
 absl::Status GrowingStore::StartFollowing() {
   MutexLock lock(&following_mu_);
   if (following_process_ == ::getpid()) return absl::OkStatus();
-  // That of the process that this one was forked from stays as it is.
-  if (follower_ != nullptr) (void)new auto(std::move(follower_));
+  Leave(std::move(follower_));
   follower_ = FolderFollower::OfProcess();
   const absl::Status added = follower_->Add(this, location_);
   if (!added.ok()) {
@@ -74,10 +73,15 @@ GrowingStore::~GrowingStore() {
     MutexLock lock(&following_mu_);
     follower = std::move(follower_);
   }
+  Leave(std::move(follower));
+}
+
+void GrowingStore::Leave(std::shared_ptr<FolderFollower> follower) {
   if (follower == nullptr) return;
   if (follower->IsOfThisProcess()) {
     follower->Remove(this);
   } else {
+    // That of the process that this one was forked from stays as it is.
     (void)new auto(std::move(follower));
   }
 }

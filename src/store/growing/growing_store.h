@@ -91,6 +91,7 @@ class GrowingStore final : private FolderLook {
   // Lets the follower of the process look at the folder; also in a process that
   // was forked from another.
   absl::Status StartFollowing();
+  void Leave(std::shared_ptr<FolderFollower> follower);
   std::optional<std::chrono::milliseconds> Look() override;
   // Returns what the store has now; nullopt if that will only be known in a
   // moment.
