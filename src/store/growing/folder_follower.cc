@@ -54,14 +54,8 @@ std::shared_ptr<FolderFollower> FolderFollower::OfProcess() {
 FolderFollower::FolderFollower() : process_(::getpid()) {}
 
 FolderFollower::~FolderFollower() {
-  std::thread thread;
-  {
-    MutexLock lock(&mu_);
-    followed_.clear();
-    if (runs_) Wake();
-    thread = std::move(thread_);
-  }
-  if (thread.joinable()) thread.join();
+  // Nobody follows a folder any more, so the thread ends.
+  if (thread_.joinable()) thread_.join();
 }
 
 bool FolderFollower::IsOfThisProcess() const { return process_ == ::getpid(); }

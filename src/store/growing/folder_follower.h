@@ -35,7 +35,7 @@ class FolderLook {
 // Follows all folders of the process by one thread and one inotify instance,
 // which are there while a folder is followed.
 //
-// Ownership: shared by those who follow a folder.
+// Ownership: shared by those who follow a folder; each removes its look first.
 // Threads: looks come one after the other, on the follower's thread, which must
 //     not destroy the follower; other members: any thread.
 // Forks: a child has neither the thread nor the right to any lock: it must ask

@@ -12,8 +12,10 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cstddef>
 #include <filesystem>
 #include <functional>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <random>
@@ -29,6 +31,7 @@
 #include "store/growing/folder_follower.h"
 #include "store/posix_file.h"
 #include "tests/store/small_stores.h"
+#include "tests/support/open_descriptors.h"
 #include "tests/support/status_matchers.h"
 #include "tests/support/temp_dir.h"
 #include "tests/support/test_seed.h"
@@ -232,24 +235,18 @@ TEST(GrowingStoreTest, ReadersWaitUntilTheyAreTold) {
   for (std::thread& reader : readers) reader.join();
 }
 
-// Descriptors that this process has, or those of inotify.
-size_t NumDescriptors(bool of_inotify = false) {
-  size_t count = 0;
-  for (const auto& one : std::filesystem::directory_iterator("/proc/self/fd")) {
-    std::error_code gone;  // the iterator's own
-    const auto what = std::filesystem::read_symlink(one, gone);
-    if (!of_inotify || what == "anon_inode:inotify") ++count;
-  }
-  return count;
+ptrdiff_t NumWatchers() {
+  return std::count_if(
+      std::filesystem::directory_iterator("/proc/self/fd"),
+      std::filesystem::directory_iterator(), [](const auto& one) {
+        std::error_code gone;  // the iterator's own
+        return std::filesystem::read_symlink(one, gone) == "anon_inode:inotify";
+      });
 }
 
-size_t NumThreads() {
-  size_t count = 0;
-  for ([[maybe_unused]] const auto& one :
-       std::filesystem::directory_iterator("/proc/self/task")) {
-    ++count;
-  }
-  return count;
+ptrdiff_t NumThreads() {
+  return std::distance(std::filesystem::directory_iterator("/proc/self/task"),
+                       std::filesystem::directory_iterator());
 }
 
 // A thread is listed for a moment after it has ended, and a follower's ends a
@@ -266,8 +263,8 @@ TEST(GrowingStoreTest, AllStoresShareAThreadAndAWatcher) {
   if (!inotify.is_open()) GTEST_SKIP() << "no inotify on this machine";
   constexpr size_t kStores = 20;
   const TempDir folder;
-  const size_t threads = NumThreads();
-  const size_t watchers = NumDescriptors(/*of_inotify=*/true);
+  const ptrdiff_t threads = NumThreads();
+  const ptrdiff_t watchers = NumWatchers();
   std::vector<std::unique_ptr<TokenStoreWriter>> writers;
   std::vector<DatasetPtr<TokenWindow>> stores;
   for (size_t i = 0; i < kStores; ++i) {
@@ -280,7 +277,7 @@ TEST(GrowingStoreTest, AllStoresShareAThreadAndAWatcher) {
     }
   }
   EXPECT_EQ(NumThreads(), threads + 1);
-  EXPECT_EQ(NumDescriptors(/*of_inotify=*/true), watchers + 1);
+  EXPECT_EQ(NumWatchers(), watchers + 1);
   const auto read_all = [&](uint64_t window) {
     for (size_t i = 0; i < kStores; ++i) {
       Add(writers[i].get(), testing::ProvenDocuments({9000}, 257));
@@ -295,9 +292,8 @@ TEST(GrowingStoreTest, AllStoresShareAThreadAndAWatcher) {
   read_all(110);
   // With the last store that grows, not with the last dataset.
   for (const auto& writer : writers) ASSERT_THAT(writer->Finish(), IsOk());
-  ExpectSoon([&] {
-    return NumThreads() == threads && NumDescriptors(true) == watchers;
-  });
+  ExpectSoon(
+      [&] { return NumThreads() == threads && NumWatchers() == watchers; });
   // And again.
   const auto late = Begin(folder.path("late"));
   ASSERT_OK_AND_ASSIGN(auto store, Told(folder.path("late")));
@@ -311,11 +307,11 @@ TEST(GrowingStoreTest, AllStoresShareAThreadAndAWatcher) {
 TEST(GrowingStoreTest, FollowingGivesBackItsDescriptors) {
   const TempDir folder;
   const auto writer = Begin(folder.path("s"));
-  const size_t before = NumDescriptors();
+  const auto before = testing::OpenDescriptors();
   for (int i = 0; i < 3; ++i) {
     ASSERT_OK_AND_ASSIGN(const auto store, Told(folder.path("s")));
   }
-  ExpectSoon([&] { return NumDescriptors() == before; });
+  ExpectSoon([&] { return testing::OpenDescriptors() == before; });
 }
 
 // Looks that go and come while another thread follows them.
