@@ -231,8 +231,8 @@ void UringRing::Park(UringBatch* batch, std::unique_ptr<UringWaiter> waiter) {
 }
 
 bool UringRing::MayPark(UringBatch* batch) {
+  if (!Arm()) return false;
   try {
-    Arm();
     parked_.insert(batch);
     return true;
   } catch (const std::bad_alloc&) {
@@ -259,14 +259,8 @@ void UringRing::OnEvent(const boost::system::error_code& error) {
     MutexLock lock(&mutex_);
     armed_ = false;
     Pump();
-    bool may_wait = !error;  // else the eventfd does not work any more
-    if (may_wait && !parked_.empty()) {
-      try {
-        Arm();
-      } catch (const std::bad_alloc&) {
-        may_wait = false;
-      }
-    }
+    // Otherwise the eventfd does not work any more.
+    const bool may_wait = !error && (parked_.empty() || Arm());
     while (!may_wait && !parked_.empty()) {
       WaitForCompletion();
       Pump();
@@ -438,12 +432,16 @@ void UringRing::WaitForCompletion() {
   }
 }
 
-void UringRing::Arm() {
-  if (armed_) return;
-  event_->async_read_some(asio::buffer(&event_count_, sizeof(event_count_)),
-                          [this](const boost::system::error_code& error,
-                                 size_t) { OnEvent(error); });
-  armed_ = true;
+bool UringRing::Arm() {
+  if (armed_) return true;
+  try {
+    event_->async_read_some(asio::buffer(&event_count_, sizeof(event_count_)),
+                            [this](const boost::system::error_code& error,
+                                   size_t) { OnEvent(error); });
+    armed_ = true;
+  } catch (const std::bad_alloc&) {
+  }
+  return armed_;
 }
 
 }  // namespace poniente::internal

@@ -245,8 +245,9 @@ class UringRing final : public boost::asio::execution_context::service,
   void GiveUp(const char* call, int error)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void WaitForCompletion() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Starts a read of the eventfd, unless one is in progress. Throws bad_alloc.
-  void Arm() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Starts a read of the eventfd, unless one is in progress. Returns false if
+  // there is no memory for it.
+  bool Arm() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   mutable Mutex mutex_;
   absl::Status status_ ABSL_GUARDED_BY(mutex_);
