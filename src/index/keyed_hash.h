@@ -61,6 +61,7 @@ inline constexpr Tag kPrefixTag("pref");
 inline constexpr Tag kEraTag("era");
 inline constexpr Tag kChunksTag("chun");
 inline constexpr Tag kWindowTag("wind");
+inline constexpr Tag kSubWindowTag("subw");
 inline constexpr Tag kHoldTag("hold");
 inline constexpr Tag kBudgetTag("budg");
 inline constexpr Tag kInfillingTag("fim");

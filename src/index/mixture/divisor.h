@@ -26,16 +26,25 @@ class Divisor {
     // 2^64 - divisor * reciprocal is at most the divisor, so the estimate is
     // too small by less than number / 2^64 before it is rounded down: by at
     // most 1.
-    uint64_t quotient =
-        static_cast<uint64_t>(Uint128{*number} * reciprocal_ >> 64);
-    const uint64_t remainder = *number - quotient * divisor_;
-    const bool is_short = remainder >= divisor_;
-    quotient += is_short;
-    *number = remainder - (is_short ? divisor_ : 0);
-    return quotient;
+    return Correct(static_cast<uint64_t>(Uint128{*number} * reciprocal_ >> 64),
+                   number);
+  }
+
+  // Divide() for a number below 2^32, which takes fewer instructions.
+  uint64_t DivideShort(uint64_t* number) const {
+    // As above, with 2^32 in place of 2^64.
+    return Correct(*number * (reciprocal_ >> 32) >> 32, number);
   }
 
  private:
+  // Adds 1 to the quotient if it is too small by 1.
+  uint64_t Correct(uint64_t quotient, uint64_t* number) const {
+    const uint64_t remainder = *number - quotient * divisor_;
+    const bool is_short = remainder >= divisor_;
+    *number = remainder - (is_short ? divisor_ : 0);
+    return quotient + is_short;
+  }
+
   uint64_t divisor_;
   uint64_t reciprocal_;
 };

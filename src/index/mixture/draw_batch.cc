@@ -7,21 +7,39 @@ namespace poniente::internal {
 
 void DrawBatch::Indices::Grow() {
   const size_t size = std::max<size_t>(2 * count_, 256);
-  slots_.resize(size);
-  sizes_.resize(size);
-  keys_.resize(size);
-  indices_.resize(size);
+  pairs_.resize(size);
+  for (auto* words :
+       {&keys_, &epochs_, &sizes_, &words_, &firsts_, &seconds_}) {
+    words->resize(size);
+  }
+}
+
+// K_e of docs/index-math.md 1.1.
+void DrawBatch::Indices::DeriveEpochs(const PermutationKernel& kernel) {
+  kernel.add(epochs_.data(), keys_.data(), count_);
+}
+
+void DrawBatch::Indices::Derive(const PermutationKernel& kernel, Tag tag) {
+  kernel.derive(tag.word(), keys_.data(), count_);
+}
+
+void DrawBatch::Indices::DeriveByWord(const PermutationKernel& kernel,
+                                      Tag tag) {
+  Derive(kernel, tag);
+  kernel.add(words_.data(), keys_.data(), count_);
+}
+
+void DrawBatch::Indices::Permute(PermutationKernel::EachFunction each) {
+  each(sizes_.data(), keys_.data(), firsts_.data(), seconds_.data(), count_);
 }
 
 void DrawBatch::Begin(const DrawTable& table, std::span<DrawSlot> slots) {
   table_ = &table;
   slots_ = slots;
-  for (Indices* indices : {&cut_, &windows_, &chunks_, &narrow_, &wide_}) {
+  for (Indices* indices :
+       {&cut_, &eras_, &windows_, &chunks_, &narrow_, &wide_}) {
     indices->Clear();
   }
-  cut_runs_.clear();
-  in_windows_.clear();
-  in_chunks_.clear();
   rest_.clear();
 }
 
@@ -38,7 +56,10 @@ size_t DrawBatch::Take(uint32_t component, uint64_t ordinal, size_t slot,
     const uint64_t epoch = segment.epoch + segment.per_epoch.Divide(&x);
     uint64_t here = std::min<uint64_t>(
         {count - taken, segment.per_epoch.value() - x, segment.end - ordinal});
-    const uint64_t key = KeyHash(segment.key).Add(epoch).key();
+    const auto pair_of = [&](uint64_t i) -> Pair {
+      return {static_cast<uint32_t>(number), static_cast<uint32_t>(slot + i),
+              static_cast<uint32_t>(slot + std::min(i + 1, here - 1))};
+    };
     if (segment.parts > 1) {
       const DrawTable::Cut& cut = table_->cut(number);
       // y = x - p * r, g = min(G, Q - p).
@@ -48,13 +69,14 @@ size_t DrawBatch::Take(uint32_t component, uint64_t ordinal, size_t slot,
           std::min(cut.group, cut.length - first) * segment.parts;
       if (!PermutationKernel::IsOfEach(parts)) break;
       here = std::min(here, parts - y);
-      cut_runs_.push_back({number, key, first, slot, cut_.count(), here});
-      const uint64_t part_key = ItemDraws::PartKey(key, first);
-      for (uint64_t i = 0; i < here; ++i) {
-        cut_.Add(slot + i, parts, part_key, y + i);
+      for (uint64_t i = 0; i < here; i += 2) {
+        cut_.Add(pair_of(i), segment.key, epoch, parts, first,
+                 {y + i, y + std::min(i + 1, here - 1)});
       }
     } else {
-      AddPlaces(number, key, slot, here, [&](size_t i) { return x + i; });
+      for (uint64_t i = 0; i < here; i += 2) {
+        AddPlaces(pair_of(i), epoch, {x + i, x + std::min(i + 1, here - 1)});
+      }
     }
     // Field by field: a whole slot would first be put together on the stack and
     // then read back.
@@ -72,111 +94,120 @@ size_t DrawBatch::Take(uint32_t component, uint64_t ordinal, size_t slot,
   return taken;
 }
 
-template <class Place>
-void DrawBatch::AddPlaces(size_t number, uint64_t epoch_key, size_t first_slot,
-                          size_t count, const Place& place) {
-  switch (table_->segment(number).order) {
+inline void DrawBatch::AddPlaces(Pair pair, uint64_t epoch, Two places) {
+  const DrawTable::Segment& segment = table_->segment(pair.segment);
+  switch (segment.order) {
     case DrawTable::Order::kStored:
-      for (size_t i = 0; i < count; ++i) {
-        slots_[first_slot + i].index = place(i);
-      }
+      SetIndices(pair, places);
       break;
     case DrawTable::Order::kNarrow:
-    case DrawTable::Order::kWide: {
-      const uint64_t length = table_->LengthOf(number);
-      Indices& indices =
-          table_->segment(number).order == DrawTable::Order::kNarrow ? narrow_
-                                                                     : wide_;
-      for (size_t i = 0; i < count; ++i) {
-        indices.Add(first_slot + i, length, epoch_key, place(i));
-      }
+      narrow_.Add(pair, segment.key, epoch, table_->LengthOf(pair.segment), 0,
+                  places);
       break;
-    }
+    case DrawTable::Order::kWide:
+      wide_.Add(pair, segment.key, epoch, table_->LengthOf(pair.segment), 0,
+                places);
+      break;
     case DrawTable::Order::kParts:
-      AddParts(number, epoch_key, first_slot, count, place);
+      AddParts(pair, epoch, places);
       break;
   }
 }
 
 // Eras and windows of docs/index-math.md 3: place x of era or window w.
-template <class Place>
-void DrawBatch::AddParts(size_t number, uint64_t epoch_key, size_t first_slot,
-                         size_t count, const Place& place) {
-  const DrawTable::Parts& parts = table_->parts(number);
-  const uint64_t chunks_key =
-      parts.is_eras ? 0 : OrderShape::ChunksKey(epoch_key);
-  // Most draws of a run lie in the same part.
-  uint64_t last = UINT64_MAX;
-  uint64_t key = 0;
-  for (size_t i = 0; i < count; ++i) {
-    uint64_t x = place(i);
-    const uint64_t part = parts.part_items.Divide(&x);
-    const uint64_t begin = place(i) - x;
-    const uint64_t size =
-        std::min(parts.part_items.value(), parts.places - begin);
-    // Needed if TakeRest() maps the place on its own.
-    slots_[first_slot + i].index = place(i);
-    if (!PermutationKernel::IsOfEach(size)) {
-      rest_.push_back({first_slot + i, number});
-      continue;
-    }
-    if (part != last) {
-      key = OrderShape::PartKey(
-          parts.is_eras ? ShuffleKind::kEras : ShuffleKind::kBlocks, epoch_key,
-          part);
-      last = part;
-    }
-    windows_.Add(first_slot + i, size, key, x);
-    in_windows_.push_back({begin, chunks_key, number});
+void DrawBatch::AddParts(Pair pair, uint64_t epoch, Two places) {
+  const DrawTable::Parts& parts = table_->parts(pair.segment);
+  Two x = places;
+  const uint64_t part = parts.part_items.Divide(&x.first);
+  const uint64_t other = parts.part_items.Divide(&x.second);
+  // Needed if a place is to be mapped on its own.
+  SetIndices(pair, places);
+  if (part == other) return AddPart(pair, epoch, part, x);
+  AddPart({pair.segment, pair.first, pair.first}, epoch, part,
+          {x.first, x.first});
+  AddPart({pair.segment, pair.second, pair.second}, epoch, other,
+          {x.second, x.second});
+}
+
+inline void DrawBatch::AddPart(Pair pair, uint64_t epoch, uint64_t part,
+                               Two in_part) {
+  const DrawTable::Parts& parts = table_->parts(pair.segment);
+  const uint64_t size = std::min(
+      parts.part_items.value(), parts.places - part * parts.part_items.value());
+  if (!PermutationKernel::IsOfEach(size)) {
+    LeaveToRest(pair.segment, pair.first);
+    LeaveToRest(pair.segment, pair.second);
+    return;
   }
+  (parts.is_eras ? eras_ : windows_)
+      .Add(pair, table_->segment(pair.segment).key, epoch, size, part, in_part);
+}
+
+void DrawBatch::LeaveToRest(uint32_t segment, uint32_t slot) {
+  rest_.push_back({slots_[slot].index, segment, slot});
 }
 
 // Epoch e, place p + y / r, part y mod r of docs/index-math.md 2.7.
 void DrawBatch::TakeCuts() {
-  for (const CutRun& run : cut_runs_) {
-    const DrawTable::Segment& segment = table_->segment(run.segment);
-    const DrawTable::Cut& cut = table_->cut(run.segment);
-    uint64_t places[kTooMany];
-    for (size_t i = 0; i < run.count; ++i) {
-      uint64_t part = cut_[run.first + i];
-      places[i] = run.first_place + cut.per_item.Divide(&part);
-      if (segment.part_length != kWholeItem) {
-        slots_[run.first_slot + i].part.begin =
-            static_cast<uint32_t>(part) * cut.part_stride;
-      }
+  for (size_t i = 0; i < cut_.count(); ++i) {
+    const Pair pair = cut_.pair(i);
+    const DrawTable::Cut& cut = table_->cut(pair.segment);
+    Two part = cut_[i];
+    const uint64_t first = cut_.word(i);
+    const Two places = {first + cut.per_item.DivideShort(&part.first),
+                        first + cut.per_item.DivideShort(&part.second)};
+    if (table_->segment(pair.segment).part_length != kWholeItem) {
+      slots_[pair.first].part.begin =
+          static_cast<uint32_t>(part.first) * cut.part_stride;
+      slots_[pair.second].part.begin =
+          static_cast<uint32_t>(part.second) * cut.part_stride;
     }
-    AddPlaces(run.segment, run.epoch_key, run.first_slot, run.count,
-              [&](size_t i) { return places[i]; });
+    AddPlaces(pair, cut_.epoch(i), places);
+  }
+}
+
+void DrawBatch::TakeEras() {
+  for (size_t i = 0; i < eras_.count(); ++i) {
+    const Pair pair = eras_.pair(i);
+    const uint64_t begin =
+        eras_.word(i) * table_->parts(pair.segment).part_items.value();
+    const Two in_era = eras_[i];
+    SetIndices(pair, {begin + in_era.first, begin + in_era.second});
   }
 }
 
 // v = w * W * c + P_w(x mod (W * c)) of docs/index-math.md 3.
 void DrawBatch::TakeWindows() {
   for (size_t i = 0; i < windows_.count(); ++i) {
-    const InWindow& in = in_windows_[i];
-    const DrawTable::Parts& parts = table_->parts(in.segment);
-    uint64_t v = in.begin + windows_[i];
-    if (parts.is_eras) {
-      slots_[windows_.slot(i)].index = v;
-      continue;
-    }
-    const uint64_t chunk = parts.chunk_items.Divide(&v);
-    chunks_.Add(windows_.slot(i), parts.chunks, in.chunks_key, chunk);
-    in_chunks_.push_back({v, in.segment});
+    const Pair pair = windows_.pair(i);
+    const DrawTable::Parts& parts = table_->parts(pair.segment);
+    // v / c = w * W + P_w(...) / c.
+    const uint64_t first = windows_.word(i) * parts.window_chunks;
+    Two v = windows_[i];
+    const Two chunk = {first + parts.chunk_items.DivideShort(&v.first),
+                       first + parts.chunk_items.DivideShort(&v.second)};
+    chunks_.Add(pair, table_->segment(pair.segment).key, windows_.epoch(i),
+                parts.chunks, v.first | v.second << 32, chunk);
   }
 }
 
 // P1(v / c) * c + v mod c.
 void DrawBatch::TakeChunks() {
   for (size_t i = 0; i < chunks_.count(); ++i) {
-    const InChunk& in = in_chunks_[i];
-    const DrawTable::Parts& parts = table_->parts(in.segment);
-    const uint64_t item = chunks_[i] * parts.chunk_items.value() + in.item;
-    if (item >= parts.length) {
-      rest_.push_back({chunks_.slot(i), in.segment});
-    } else {
-      slots_[chunks_.slot(i)].index = item;
-    }
+    const Pair pair = chunks_.pair(i);
+    const DrawTable::Parts& parts = table_->parts(pair.segment);
+    const uint64_t c = parts.chunk_items.value();
+    const Two chunk = chunks_[i];
+    const uint64_t in_chunk = chunks_.word(i);
+    const auto take = [&](uint32_t slot, uint64_t item) {
+      if (item < parts.length) {
+        slots_[slot].index = item;
+      } else {
+        LeaveToRest(pair.segment, slot);
+      }
+    };
+    take(pair.first, chunk.first * c + static_cast<uint32_t>(in_chunk));
+    take(pair.second, chunk.second * c + (in_chunk >> 32));
   }
 }
 
@@ -187,27 +218,39 @@ void DrawBatch::TakeRest() {
     const KeyHash key = table_->segment(rest.segment).key;
     slot.index = ItemOrder(parts.length, KeyHash(key).Add(slot.epoch).key(),
                            parts.spec())
-                     .Forward(slot.index);
+                     .Forward(rest.place);
   }
 }
 
 void DrawBatch::TakeItems(const Indices& indices) {
   for (size_t i = 0; i < indices.count(); ++i) {
-    slots_[indices.slot(i)].index = indices[i];
+    SetIndices(indices.pair(i), indices[i]);
   }
 }
 
 void DrawBatch::Finish() {
   const PermutationKernel& kernel = BestPermutationKernel();
+  cut_.DeriveEpochs(kernel);
+  cut_.DeriveByWord(kernel, kSubWindowTag);
   cut_.Permute(kernel.each);
   TakeCuts();
+  eras_.DeriveEpochs(kernel);
+  eras_.DeriveByWord(kernel, kEraTag);
+  eras_.Permute(kernel.each);
+  TakeEras();
+  windows_.DeriveEpochs(kernel);
+  windows_.DeriveByWord(kernel, kWindowTag);
   windows_.Permute(kernel.each);
   TakeWindows();
+  chunks_.DeriveEpochs(kernel);
+  chunks_.Derive(kernel, kChunksTag);
   chunks_.Permute(kernel.each);
   TakeChunks();
   TakeRest();
+  narrow_.DeriveEpochs(kernel);
   narrow_.Permute(kernel.each);
   TakeItems(narrow_);
+  wide_.DeriveEpochs(kernel);
   wide_.Permute(kernel.each_wide);
   TakeItems(wide_);
 }

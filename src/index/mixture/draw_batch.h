@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The draws of components that have only a few in a block, taken step by step,
 // all of them together: the part of an item, the window, the chunk, the item.
-// Each step is one call of a permutation kernel, which takes an index of each
-// of many permutations.
+// Each step is one call of a permutation kernel, which takes two indices of
+// each of many permutations, and derives their keys.
 
 #ifndef PONIENTE_INDEX_MIXTURE_DRAW_BATCH_H_
 #define PONIENTE_INDEX_MIXTURE_DRAW_BATCH_H_
@@ -12,6 +12,7 @@
 #include <span>
 #include <vector>
 
+#include "index/keyed_hash.h"
 #include "index/mixture/draw_table.h"
 #include "index/permutation/permutation_kernels.h"
 
@@ -40,67 +41,85 @@ class DrawBatch {
   void Finish();
 
  private:
-  // Indices to be permuted, each by a permutation of its own.
+  // Two draws of one epoch, which share their networks. A draw that is alone is
+  // both of them.
+  struct Pair {
+    uint32_t segment;
+    uint32_t first;  // slots
+    uint32_t second;
+  };
+  // A number for each of them. Passed by value, in registers: an array would
+  // go through memory.
+  struct Two {
+    uint64_t first;
+    uint64_t second;
+  };
+
+  // Pairs of indices to be permuted, each pair by a permutation of its own.
   class Indices {
    public:
     void Clear() { count_ = 0; }
-    void Add(size_t slot, uint64_t size, uint64_t key, uint64_t index) {
-      if (count_ == slots_.size()) Grow();
-      slots_[count_] = static_cast<uint32_t>(slot);
-      sizes_[count_] = size;
-      keys_[count_] = key;
-      indices_[count_] = index;
-      ++count_;
+    // The key is that of `segment`, with the epoch of the pair's slots added;
+    // `word` may be added by Derive().
+    void Add(Pair pair, KeyHash segment, uint64_t epoch, uint64_t size,
+             uint64_t word, Two indices) {
+      // A local number: the stores could change a member.
+      const size_t i = count_;
+      if (i == pairs_.size()) Grow();
+      pairs_[i] = pair;
+      keys_[i] = segment.key();
+      epochs_[i] = epoch;
+      sizes_[i] = size;
+      words_[i] = word;
+      firsts_[i] = indices.first;
+      seconds_[i] = indices.second;
+      count_ = i + 1;
     }
-    void Permute(PermutationKernel::EachFunction each) {
-      each(sizes_.data(), keys_.data(), indices_.data(), count_);
-    }
+    // The keys become those of the epochs. To be called first.
+    void DeriveEpochs(const PermutationKernel& kernel);
+    // Each key becomes Derive(key, tag), or Derive(key, tag, word).
+    void Derive(const PermutationKernel& kernel, Tag tag);
+    void DeriveByWord(const PermutationKernel& kernel, Tag tag);
+    void Permute(PermutationKernel::EachFunction each);
+
     size_t count() const { return count_; }
-    size_t slot(size_t i) const { return slots_[i]; }
-    uint64_t operator[](size_t i) const { return indices_[i]; }
+    Pair pair(size_t i) const { return pairs_[i]; }
+    uint64_t epoch(size_t i) const { return epochs_[i]; }
+    uint64_t word(size_t i) const { return words_[i]; }
+    Two operator[](size_t i) const { return {firsts_[i], seconds_[i]}; }
 
    private:
     void Grow();
 
     size_t count_ = 0;
-    std::vector<uint32_t> slots_;
-    std::vector<uint64_t> sizes_;
+    std::vector<Pair> pairs_;
     std::vector<uint64_t> keys_;
-    std::vector<uint64_t> indices_;
+    std::vector<uint64_t> epochs_;
+    std::vector<uint64_t> sizes_;
+    std::vector<uint64_t> words_;
+    std::vector<uint64_t> firsts_;
+    std::vector<uint64_t> seconds_;
   };
-  // Consecutive draws of one group of a component with cut items.
-  struct CutRun {
-    size_t segment;
-    uint64_t epoch_key;
-    uint64_t first_place;
-    size_t first_slot;
-    size_t first;  // in cut_
-    size_t count;
-  };
-  // Further data of the entries of windows_ and chunks_, with the same numbers.
-  struct InWindow {
-    uint64_t begin;
-    uint64_t chunks_key;
-    size_t segment;
-  };
-  struct InChunk {
-    uint64_t item;  // in the chunk
-    size_t segment;
-  };
+  // A place that is mapped on its own.
   struct Rest {
-    size_t slot;
-    size_t segment;
+    uint64_t place;
+    uint32_t segment;
+    uint32_t slot;
   };
 
-  // Adds the places from place(0) to place(count - 1) of one epoch to the
-  // indices that the epoch's order needs.
-  template <class Place>
-  void AddPlaces(size_t number, uint64_t epoch_key, size_t first_slot,
-                 size_t count, const Place& place);
-  template <class Place>
-  void AddParts(size_t number, uint64_t epoch_key, size_t first_slot,
-                size_t count, const Place& place);
+  // Adds two places of an epoch to the indices that its order needs.
+  void AddPlaces(Pair pair, uint64_t epoch, Two places);
+  void AddParts(Pair pair, uint64_t epoch, Two places);
+  // Adds two places of an era or window.
+  void AddPart(Pair pair, uint64_t epoch, uint64_t part, Two in_part);
+  // A draw whose slot still has its place.
+  void LeaveToRest(uint32_t segment, uint32_t slot);
+  void SetIndices(Pair pair, Two indices) {
+    slots_[pair.first].index = indices.first;
+    slots_[pair.second].index = indices.second;
+  }
   void TakeCuts();
+  void TakeEras();
   void TakeWindows();
   void TakeChunks();
   void TakeRest();
@@ -108,15 +127,12 @@ class DrawBatch {
 
   const DrawTable* table_ = nullptr;
   std::span<DrawSlot> slots_;
-  Indices cut_;  // parts of groups
-  std::vector<CutRun> cut_runs_;
-  Indices windows_;
-  std::vector<InWindow> in_windows_;
-  Indices chunks_;
-  std::vector<InChunk> in_chunks_;
+  Indices cut_;      // parts of groups; word: the group's first place
+  Indices eras_;     // word: the era
+  Indices windows_;  // word: the window
+  Indices chunks_;   // word: the two items' numbers in the chunks, 32 bits each
   Indices narrow_;
   Indices wide_;
-  // Slots whose index is still a place; they are taken one by one.
   std::vector<Rest> rest_;
 };
 

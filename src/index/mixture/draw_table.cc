@@ -21,6 +21,7 @@ DrawTable::Parts PartsOfShape(const OrderShape& shape) {
   parts.chunk_items = Divisor(shape.chunk_items);
   parts.places = shape.places;
   parts.chunks = shape.chunks;
+  parts.window_chunks = shape.part_items / shape.chunk_items;
   parts.length = shape.length;
   parts.is_eras = shape.kind == ShuffleKind::kEras;
   return parts;
@@ -53,7 +54,7 @@ OrderSpec DrawTable::Parts::spec() const {
   }
   return {.kind = ShuffleKind::kBlocks,
           .chunk_items = chunk_items.value(),
-          .window_chunks = part_items.value() / chunk_items.value()};
+          .window_chunks = window_chunks};
 }
 
 void DrawTable::Reserve(size_t components) {

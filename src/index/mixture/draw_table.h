@@ -61,6 +61,7 @@ class DrawTable {
     Divisor chunk_items;
     uint64_t places = 0;
     uint64_t chunks = 0;
+    uint64_t window_chunks = 0;
     uint64_t length = 0;
     bool is_eras = false;
 

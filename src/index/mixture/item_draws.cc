@@ -13,7 +13,6 @@
 namespace poniente::internal {
 namespace {
 
-constexpr Tag kSubWindowTag("subw");
 // Groups without `group_items`: 1024 items, or fewer, so that an epoch has at
 // least 16 groups (docs/index-math.md 2.7).
 constexpr uint64_t kDefaultGroup = 1024;

@@ -5,8 +5,12 @@
 
 namespace poniente::internal {
 
-const PermutationKernel kAvx2PermutationKernel = {
-    "avx2", MapBatch<true>, MapBatch<false>, MapEach<NarrowEach>,
-    MapEach<WideEach>};
+const PermutationKernel kAvx2PermutationKernel = {"avx2",
+                                                  MapBatch<true>,
+                                                  MapBatch<false>,
+                                                  MapEach<NarrowEach>,
+                                                  MapEach<WideEach>,
+                                                  DeriveEach,
+                                                  AddToEach};
 
 }  // namespace poniente::internal

@@ -6,7 +6,7 @@
 namespace poniente::internal {
 
 const PermutationKernel kAvx512PermutationKernel = {
-    "avx512", MapBatch<true>, MapBatch<false>, MapEach<NarrowEach>,
-    MapEach<WideEach>};
+    "avx512",          MapBatch<true>, MapBatch<false>, MapEach<NarrowEach>,
+    MapEach<WideEach>, DeriveEach,     AddToEach};
 
 }  // namespace poniente::internal

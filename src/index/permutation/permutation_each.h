@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Maps one index by each of many permutations, one permutation per lane. A
+// Maps two indices by each of many permutations, one permutation per lane. A
 // mixture of a thousand components needs this: a block has only a draw or two
-// of each. Compiled and linked like permutation_batch.h, whose rules hold here.
+// of each, and making a network takes longer than a pass through it. Derives
+// the permutations' keys in the same way. Compiled and linked like
+// permutation_batch.h, whose rules hold here.
 //
 // A group of indices takes two passes. Those that are still outside of their
 // range, about one in ten, come together in new groups, whose networks are made
@@ -26,8 +28,8 @@ constexpr int kMaxRounds = 10;
 constexpr int kWideRounds = 8;
 // Passes of a group before its remaining indices join others.
 constexpr int kEachPasses = 2;
-// Indices whose remaining ones are collected together.
-constexpr size_t kEachChunk = 4096;
+// Permutations whose remaining indices are collected together.
+constexpr size_t kEachChunk = 2048;
 
 PONIENTE_ALWAYS_INLINE uint64_t MixWord(uint64_t z) {
   z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
@@ -125,60 +127,87 @@ PONIENTE_ALWAYS_INLINE void RoundOfEach(const uint16_t* mask,
   }
 }
 
-// Passes the marked values through the network once more, and keeps the mark
-// only of those that are still outside of the range. Returns whether any are.
-bool PassEach(const EachNetwork& each, uint32_t* values, uint32_t* walks) {
-  alignas(64) uint16_t high[kEachLanes];
-  alignas(64) uint16_t low[kEachLanes];
-  for (size_t i = 0; i < kEachLanes; ++i) {
-    const uint32_t x = (values[i] + each.offset[i]) & each.index_mask[i];
-    high[i] =
-        static_cast<uint16_t>((x >> each.low_bits[i]) << each.high_shift[i]);
-    low[i] = static_cast<uint16_t>(x << each.low_shift[i]);
+// One value for each lane, and whether it is outside of its range.
+struct EachValues {
+  alignas(64) uint32_t values[kEachLanes];
+  alignas(64) uint32_t walks[kEachLanes];
+};
+
+// Passes the marked values of several sets through the network once more, and
+// keeps the mark only of those that are still outside of the range. Returns
+// whether any are. The sets' rounds overlap: each waits for the one before.
+template <size_t sets>
+bool PassEach(const EachNetwork& each, EachValues* all) {
+  alignas(64) uint16_t high[sets][kEachLanes];
+  alignas(64) uint16_t low[sets][kEachLanes];
+  for (size_t s = 0; s < sets; ++s) {
+    for (size_t i = 0; i < kEachLanes; ++i) {
+      const uint32_t x =
+          (all[s].values[i] + each.offset[i]) & each.index_mask[i];
+      high[s][i] =
+          static_cast<uint16_t>((x >> each.low_bits[i]) << each.high_shift[i]);
+      low[s][i] = static_cast<uint16_t>(x << each.low_shift[i]);
+    }
   }
-  for (int round = 0; round < kWideRounds; round += 2) {
-    RoundOfEach(each.mask[round], each.multiplier[round], each.high_keep[0],
-                low, high);
-    RoundOfEach(each.mask[round + 1], each.multiplier[round + 1],
-                each.low_keep[0], high, low);
-  }
-  for (int round = kWideRounds; each.has_more && round < kMaxRounds;
-       round += 2) {
-    RoundOfEach(each.mask[round], each.multiplier[round], each.high_keep[1],
-                low, high);
-    RoundOfEach(each.mask[round + 1], each.multiplier[round + 1],
-                each.low_keep[1], high, low);
+  const int rounds = each.has_more ? kMaxRounds : kWideRounds;
+  for (int round = 0; round < rounds; round += 2) {
+    const int keep = round < kWideRounds ? 0 : 1;
+    for (size_t s = 0; s < sets; ++s) {
+      RoundOfEach(each.mask[round], each.multiplier[round],
+                  each.high_keep[keep], low[s], high[s]);
+    }
+    for (size_t s = 0; s < sets; ++s) {
+      RoundOfEach(each.mask[round + 1], each.multiplier[round + 1],
+                  each.low_keep[keep], high[s], low[s]);
+    }
   }
   uint32_t any = 0;
-  for (size_t i = 0; i < kEachLanes; ++i) {
-    const uint32_t x = (uint32_t{high[i]} >> each.high_shift[i])
-                           << each.low_bits[i] |
-                       uint32_t{low[i]} >> each.low_shift[i];
-    values[i] = walks[i] ? x : values[i];
-    walks[i] = values[i] > each.last[i] ? ~uint32_t{0} : 0;
-    any |= walks[i];
+  for (size_t s = 0; s < sets; ++s) {
+    for (size_t i = 0; i < kEachLanes; ++i) {
+      const uint32_t x = (uint32_t{high[s][i]} >> each.high_shift[i])
+                             << each.low_bits[i] |
+                         uint32_t{low[s][i]} >> each.low_shift[i];
+      const uint32_t value = all[s].walks[i] ? x : all[s].values[i];
+      const uint32_t walks = value > each.last[i] ? ~uint32_t{0} : 0;
+      all[s].values[i] = value;
+      all[s].walks[i] = walks;
+      any |= walks;
+    }
   }
   return any != 0;
 }
 
 // A lane's permutation, of at most 32 bits.
 struct NarrowEach {
-  // Passes a whole group up to `passes` times, or to the end if 0. Marks in
-  // `walks` which values are still outside of their range.
-  static bool Map(const uint64_t* sizes, const uint64_t* keys, uint64_t* values,
-                  int passes, uint32_t* walks) {
-    EachNetwork each;
-    MakeEach(sizes, keys, &each);
-    alignas(64) uint32_t lanes[kEachLanes];
-    for (size_t i = 0; i < kEachLanes; ++i) {
-      lanes[i] = static_cast<uint32_t>(values[i]);
-      walks[i] = ~uint32_t{0};
+  using Network = EachNetwork;
+
+  static void Make(const uint64_t* sizes, const uint64_t* keys,
+                   Network* network) {
+    MakeEach(sizes, keys, network);
+  }
+  // Passes sets of lanes up to `passes` times, or to the end if 0. Marks in
+  // `walks` which values are still outside of their range; returns whether any
+  // are.
+  template <size_t sets>
+  static bool Walk(const Network& each, uint64_t* const* values, int passes,
+                   uint32_t (*walks)[kEachLanes]) {
+    EachValues all[sets];
+    for (size_t s = 0; s < sets; ++s) {
+      for (size_t i = 0; i < kEachLanes; ++i) {
+        all[s].values[i] = static_cast<uint32_t>(values[s][i]);
+        all[s].walks[i] = ~uint32_t{0};
+      }
     }
-    bool any = PassEach(each, lanes, walks);
+    bool any = PassEach<sets>(each, all);
     for (int pass = 1; any && pass != passes; ++pass) {
-      any = PassEach(each, lanes, walks);
+      any = PassEach<sets>(each, all);
     }
-    for (size_t i = 0; i < kEachLanes; ++i) values[i] = lanes[i];
+    for (size_t s = 0; s < sets; ++s) {
+      for (size_t i = 0; i < kEachLanes; ++i) {
+        values[s][i] = all[s].values[i];
+        walks[s][i] = all[s].walks[i];
+      }
+    }
     return any;
   }
 };
@@ -303,11 +332,27 @@ bool PassWideEach(const WideEachNetwork& each, uint64_t* values,
 
 // A lane's permutation, of more than 32 bits.
 struct WideEach {
-  // Like NarrowEach::Map().
-  static bool Map(const uint64_t* sizes, const uint64_t* keys, uint64_t* values,
-                  int passes, uint32_t* walks) {
-    WideEachNetwork each;
-    MakeWideEach(sizes, keys, &each);
+  using Network = WideEachNetwork;
+
+  static void Make(const uint64_t* sizes, const uint64_t* keys,
+                   Network* network) {
+    MakeWideEach(sizes, keys, network);
+  }
+  // Like NarrowEach::Walk(). One set after the other: each fills the vector
+  // registers.
+  template <size_t sets>
+  static bool Walk(const Network& each, uint64_t* const* values, int passes,
+                   uint32_t (*walks)[kEachLanes]) {
+    bool any = false;
+    for (size_t s = 0; s < sets; ++s) {
+      any |= WalkSet(each, values[s], passes, walks[s]);
+    }
+    return any;
+  }
+
+ private:
+  static bool WalkSet(const Network& each, uint64_t* values, int passes,
+                      uint32_t* walks) {
     alignas(64) uint64_t lanes[kEachLanes];
     alignas(64) uint64_t wide_walks[kEachLanes];
     for (size_t i = 0; i < kEachLanes; ++i) {
@@ -351,61 +396,104 @@ PONIENTE_ALWAYS_INLINE size_t KeepMarked(const uint32_t* walks, size_t count,
   return kept;
 }
 
+// The indices of a chunk: the first and the second of each permutation. The
+// place of a second one is kEachChunk more than its permutation's number.
+struct EachChunk {
+  const uint64_t* sizes;
+  const uint64_t* keys;
+  uint64_t* values[2];
+
+  uint64_t& value(size_t place) const {
+    return values[place / kEachChunk][place % kEachChunk];
+  }
+};
+
 // Maps a group of values that lie at `places`, and keeps the places of those
 // that have to walk on; returns their number.
 template <class Each>
-size_t MapPlaces(const uint64_t* sizes, const uint64_t* keys, uint64_t* values,
-                 uint32_t* places, size_t count, int passes, uint32_t* left) {
-  alignas(64) uint64_t lane_sizes[kEachLanes];
-  alignas(64) uint64_t lane_keys[kEachLanes];
-  alignas(64) uint64_t lane_values[kEachLanes];
-  alignas(64) uint32_t walks[kEachLanes];
+size_t MapPlaces(const EachChunk& chunk, uint32_t* places, size_t count,
+                 int passes, uint32_t* left) {
+  alignas(64) uint64_t sizes[kEachLanes];
+  alignas(64) uint64_t keys[kEachLanes];
+  alignas(64) uint64_t values[kEachLanes];
+  alignas(64) uint32_t walks[1][kEachLanes];
   for (size_t i = 0; i < kEachLanes; ++i) {
     // Lanes too many repeat the first.
     const size_t from = places[i < count ? i : 0];
-    lane_sizes[i] = sizes[from];
-    lane_keys[i] = keys[from];
-    lane_values[i] = values[from];
+    sizes[i] = chunk.sizes[from % kEachChunk];
+    keys[i] = chunk.keys[from % kEachChunk];
+    values[i] = chunk.value(from);
   }
-  const bool any = Each::Map(lane_sizes, lane_keys, lane_values, passes, walks);
-  for (size_t i = 0; i < count; ++i) values[places[i]] = lane_values[i];
-  return any ? KeepMarked(walks, count, places, left) : 0;
+  typename Each::Network network;
+  Each::Make(sizes, keys, &network);
+  uint64_t* const set = values;
+  const bool any = Each::template Walk<1>(network, &set, passes, walks);
+  for (size_t i = 0; i < count; ++i) chunk.value(places[i]) = values[i];
+  return any ? KeepMarked(walks[0], count, places, left) : 0;
+}
+
+template <class Each>
+void MapChunkOfEach(const EachChunk& chunk, size_t count) {
+  // Whole vectors are stored at the end.
+  alignas(64) uint32_t places[2 * kEachChunk + kEachLanes];
+  size_t left = 0;
+  size_t i = 0;
+  for (; i + kEachLanes <= count; i += kEachLanes) {
+    typename Each::Network network;
+    Each::Make(chunk.sizes + i, chunk.keys + i, &network);
+    uint64_t* const sets[] = {chunk.values[0] + i, chunk.values[1] + i};
+    alignas(64) uint32_t walks[2][kEachLanes];
+    if (!Each::template Walk<2>(network, sets, kEachPasses, walks)) continue;
+    for (size_t s = 0; s < 2; ++s) {
+      alignas(64) uint32_t group[kEachLanes];
+      const size_t first = s * kEachChunk + i;
+      for (size_t j = 0; j < kEachLanes; ++j) {
+        group[j] = static_cast<uint32_t>(first + j);
+      }
+      left += KeepMarked(walks[s], kEachLanes, group, places + left);
+    }
+  }
+  // The last values are few; they begin like those that walk on.
+  for (; i < count; ++i) {
+    places[left++] = static_cast<uint32_t>(i);
+    places[left++] = static_cast<uint32_t>(kEachChunk + i);
+  }
+  while (left > 0) {
+    const int passes = left > kEachLanes ? kEachPasses : 0;
+    size_t kept = 0;
+    for (size_t j = 0; j < left; j += kEachLanes) {
+      const size_t lanes = left - j < kEachLanes ? left - j : kEachLanes;
+      kept += MapPlaces<Each>(chunk, places + j, lanes, passes, places + kept);
+    }
+    left = kept;
+  }
 }
 
 // A PermutationKernel::EachFunction.
 template <class Each>
-void MapEach(const uint64_t* sizes, const uint64_t* keys, uint64_t* values,
-             size_t count) {
-  // Whole vectors are stored at the end.
-  alignas(64) uint32_t places[kEachChunk + kEachLanes];
+void MapEach(const uint64_t* sizes, const uint64_t* keys, uint64_t* first,
+             uint64_t* second, size_t count) {
   for (size_t at = 0; at < count; at += kEachChunk) {
     const size_t here = count - at < kEachChunk ? count - at : kEachChunk;
-    size_t left = 0;
-    size_t i = 0;
-    for (; i + kEachLanes <= here; i += kEachLanes) {
-      alignas(64) uint32_t walks[kEachLanes];
-      alignas(64) uint32_t group[kEachLanes];
-      if (!Each::Map(sizes + at + i, keys + at + i, values + at + i,
-                     kEachPasses, walks)) {
-        continue;
-      }
-      for (size_t j = 0; j < kEachLanes; ++j) {
-        group[j] = static_cast<uint32_t>(i + j);
-      }
-      left += KeepMarked(walks, kEachLanes, group, places + left);
-    }
-    // The last values are few; they begin like those that walk on.
-    for (; i < here; ++i) places[left++] = static_cast<uint32_t>(i);
-    while (left > 0) {
-      const int passes = left > kEachLanes ? kEachPasses : 0;
-      size_t kept = 0;
-      for (size_t j = 0; j < left; j += kEachLanes) {
-        const size_t lanes = left - j < kEachLanes ? left - j : kEachLanes;
-        kept += MapPlaces<Each>(sizes + at, keys + at, values + at, places + j,
-                                lanes, passes, places + kept);
-      }
-      left = kept;
-    }
+    MapChunkOfEach<Each>({sizes + at, keys + at, {first + at, second + at}},
+                         here);
+  }
+}
+
+// Absorb() of keyed_hash.h, which has external linkage.
+PONIENTE_ALWAYS_INLINE uint64_t AbsorbWord(uint64_t state, uint64_t word) {
+  return MixWord(state ^ MixWord(word + kGamma));
+}
+
+// A PermutationKernel::AddFunction.
+void AddToEach(const uint64_t* words, uint64_t* keys, size_t count) {
+  for (size_t i = 0; i < count; ++i) keys[i] = AbsorbWord(keys[i], words[i]);
+}
+
+// A PermutationKernel::DeriveFunction.
+void DeriveEach(uint64_t tag, uint64_t* keys, size_t count) {
+  for (size_t i = 0; i < count; ++i) {
+    keys[i] = AbsorbWord(MixWord(keys[i] + kStreamOffset), tag);
   }
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The batch forms of a permutation above 64 items: one for each instruction set
-// of this build, all with the same results.
+// The batch forms of permutations above 64 items and of their keys: one for
+// each instruction set of this build, all with the same results.
 
 #ifndef PONIENTE_INDEX_PERMUTATION_PERMUTATION_KERNELS_H_
 #define PONIENTE_INDEX_PERMUTATION_PERMUTATION_KERNELS_H_
@@ -21,13 +21,21 @@ struct PermutationKernel {
                                 const uint64_t* in, uint64_t* out,
                                 size_t count);
 
-  // Replaces values[i] by its image under the permutation of sizes[i] by
-  // keys[i]. REQUIRES: IsOfEach(sizes[i]), values[i] < sizes[i].
+  // Replaces first[i] and second[i] by their images under the permutation of
+  // sizes[i] by keys[i]. No two arrays overlap. REQUIRES: IsOfEach(sizes[i]),
+  // and both are below sizes[i].
   using EachFunction = void (*)(const uint64_t* sizes, const uint64_t* keys,
-                                uint64_t* values, size_t count);
+                                uint64_t* first, uint64_t* second,
+                                size_t count);
   static constexpr bool IsOfEach(uint64_t size) {
     return size > kShuffleTableSize && size <= uint64_t{1} << 32;
   }
+
+  // Replaces keys[i] by the key of KeyHash(keys[i]).Add(tag).
+  using DeriveFunction = void (*)(uint64_t tag, uint64_t* keys, size_t count);
+  // Replaces keys[i], a KeyHash's, by its key with words[i] added.
+  using AddFunction = void (*)(const uint64_t* words, uint64_t* keys,
+                               size_t count);
 
   const char* name;
   Function forward;
@@ -35,6 +43,8 @@ struct PermutationKernel {
   EachFunction each;
   // `each` for sizes above those of IsOfEach(), up to 2^63.
   EachFunction each_wide;
+  DeriveFunction derive;
+  AddFunction add;
 };
 
 // Defined in permutation_{portable,avx2,avx512}.cc; the latter two are part of

@@ -6,7 +6,7 @@
 namespace poniente::internal {
 
 const PermutationKernel kPortablePermutationKernel = {
-    "portable", MapBatch<true>, MapBatch<false>, MapEach<NarrowEach>,
-    MapEach<WideEach>};
+    "portable",        MapBatch<true>, MapBatch<false>, MapEach<NarrowEach>,
+    MapEach<WideEach>, DeriveEach,     AddToEach};
 
 }  // namespace poniente::internal

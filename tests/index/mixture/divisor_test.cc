@@ -17,6 +17,11 @@ void ExpectDivides(uint64_t number, uint64_t divisor) {
   EXPECT_EQ(Divisor(divisor).Divide(&remainder), number / divisor)
       << number << " / " << divisor;
   EXPECT_EQ(remainder, number % divisor) << number << " / " << divisor;
+  if (number >> 32 != 0) return;
+  remainder = number;
+  EXPECT_EQ(Divisor(divisor).DivideShort(&remainder), number / divisor)
+      << number << " / " << divisor;
+  EXPECT_EQ(remainder, number % divisor) << number << " / " << divisor;
 }
 
 TEST(DivisorTest, DividesLikeTheProcessor) {

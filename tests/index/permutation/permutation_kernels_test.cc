@@ -14,6 +14,8 @@
 #include <string>
 #include <vector>
 
+#include "index/keyed_hash.h"
+
 namespace poniente::internal {
 namespace {
 
@@ -141,17 +143,17 @@ TEST_P(PermutationKernelTest, NamesAnEntryOutsideItsRange) {
 
 // Sizes of every number of bits, those just above a power of two among them:
 // there, an index takes the most passes.
-void ExpectOneIndexEach(PermutationKernel::EachFunction map, int least_bits,
-                        int most_bits, const std::vector<uint64_t>& edges) {
+void ExpectTwoIndicesEach(PermutationKernel::EachFunction map, int least_bits,
+                          int most_bits, const std::vector<uint64_t>& edges) {
   std::mt19937_64 random(9);
   std::vector<size_t> counts(kLongest + 1);
   std::iota(counts.begin(), counts.end(), 0);
-  counts.insert(counts.end(), {4095, 4096, 4097, 4159, 4160, 10000});
+  counts.insert(counts.end(), {2047, 2048, 2049, 2111, 2112, 5000});
   for (const size_t count : counts) {
     std::vector<uint64_t> sizes(count);
     std::vector<uint64_t> keys(count);
-    std::vector<uint64_t> values(count);
-    std::vector<uint64_t> expected(count);
+    std::vector<uint64_t> values[2];
+    std::vector<uint64_t> expected[2];
     for (size_t i = 0; i < count; ++i) {
       const int bits =
           least_bits +
@@ -162,26 +164,53 @@ void ExpectOneIndexEach(PermutationKernel::EachFunction map, int least_bits,
       if (random() % 8 == 0) sizes[i] = most / 2 + 1;
       if (random() % 8 == 0) sizes[i] = edges[random() % edges.size()];
       keys[i] = random();
-      values[i] = random() % sizes[i];
-      expected[i] = Permutation(sizes[i], keys[i]).Forward(values[i]);
+      const Permutation permutation(sizes[i], keys[i]);
+      values[0].push_back(random() % sizes[i]);
+      // A draw that is alone is both of a pair.
+      values[1].push_back(random() % 4 == 0 ? values[0].back()
+                                            : random() % sizes[i]);
+      for (int j = 0; j < 2; ++j) {
+        expected[j].push_back(permutation.Forward(values[j].back()));
+      }
     }
-    map(sizes.data(), keys.data(), values.data(), count);
-    ASSERT_EQ(values, expected) << count;
+    map(sizes.data(), keys.data(), values[0].data(), values[1].data(), count);
+    ASSERT_EQ(values[0], expected[0]) << count;
+    ASSERT_EQ(values[1], expected[1]) << count;
   }
 }
 
-TEST_P(PermutationKernelTest, OneIndexEachOfManyOrders) {
+TEST_P(PermutationKernelTest, KeysOfMany) {
+  std::mt19937_64 random(10);
+  for (const size_t count : {0, 1, 7, 8, 63, 64, 65, 1000}) {
+    std::vector<uint64_t> keys(count);
+    std::vector<uint64_t> words(count);
+    std::vector<uint64_t> tagged(count);
+    std::vector<uint64_t> added(count);
+    for (size_t i = 0; i < count; ++i) {
+      keys[i] = random();
+      words[i] = random() >> random() % 64;
+      tagged[i] = Derive(keys[i], kEraTag);
+      added[i] = Derive(keys[i], kEraTag, words[i]);
+    }
+    GetParam()->derive(kEraTag.word(), keys.data(), count);
+    EXPECT_EQ(keys, tagged) << count;
+    GetParam()->add(words.data(), keys.data(), count);
+    EXPECT_EQ(keys, added) << count;
+  }
+}
+
+TEST_P(PermutationKernelTest, TwoIndicesEachOfManyOrders) {
   std::vector<uint64_t> edges = kSizes;
   edges.insert(edges.end(), {uint64_t{1} << 31, (uint64_t{1} << 31) + 1,
                              (uint64_t{1} << 32) - 1, uint64_t{1} << 32});
   for (const uint64_t size : edges) {
     ASSERT_TRUE(PermutationKernel::IsOfEach(size)) << size;
   }
-  ExpectOneIndexEach(GetParam()->each, 7, 32, edges);
+  ExpectTwoIndicesEach(GetParam()->each, 7, 32, edges);
 }
 
-TEST_P(PermutationKernelTest, OneIndexEachOfManyWideOrders) {
-  ExpectOneIndexEach(
+TEST_P(PermutationKernelTest, TwoIndicesEachOfManyWideOrders) {
+  ExpectTwoIndicesEach(
       GetParam()->each_wide, 33, 63,
       {(uint64_t{1} << 32) + 1, uint64_t{1} << 33, (uint64_t{1} << 33) + 1,
        (uint64_t{1} << 62) + 1, (uint64_t{1} << 63) - 1, uint64_t{1} << 63});
