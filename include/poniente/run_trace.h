@@ -68,16 +68,23 @@ class RunTrace {
   const DatasetTree& tree() const { return tree_; }
   const Schedule& schedule() const { return schedule_; }
 
+  // Returns the number of steps whose samples are all there, while a dataset
+  // of the run is still growing; nullopt if all of the run's are. What later
+  // steps read is not known yet.
+  std::optional<uint64_t> steps_there() const;
+
   // Returns the samples of a rank's share of a step, in the order of its batch.
   // If a finite dataset ends in the step, returns only the samples that exist.
-  // OutOfRange if the run has no such step. REQUIRES: rank < ranks.
+  // OutOfRange if the run has no such step, or if it is not all there yet.
+  // REQUIRES: rank < ranks.
   absl::StatusOr<std::vector<SampleOrigin>> Resolve(uint64_t step,
                                                     uint32_t rank = 0,
                                                     uint32_t ranks = 1) const;
 
   // Returns every sample of steps [first_step, end_step) that reads the item of
   // the leaf at `path`, in the order of the samples: in all epochs and stages,
-  // and once for each part if items are cut.
+  // and once for each part if items are cut. Steps that are not there yet are
+  // left out.
   //
   // Complexity: O(tree depth) for each part of the item and each epoch of the
   // leaf in these steps. Below a shuffle of an endless dataset's slice, all
@@ -123,8 +130,8 @@ class RunTrace {
   // Finds the item by resolving all samples of the steps that the span lies in.
   absl::Status ScanForItem(uint32_t leaf, Index item, const IndexSpan& span,
                            std::vector<Reading>* readings) const;
-  // Returns the number of samples before the step, or of all samples if the run
-  // ends earlier.
+  // Returns the number of samples before the step, or of all samples that there
+  // are if these are fewer.
   uint64_t SamplesBefore(uint64_t step) const;
   // Returns the plan of the samples of a step that there are; OutOfRange if
   // there are none.

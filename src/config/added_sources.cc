@@ -230,8 +230,8 @@ ComponentOpener OpenerFor(const Config& config, const LoaderOptions& options) {
     for (const RunEval& eval : config.run().evals) {
       const absl::StatusOr<Config> opened = config.Eval(eval.name);
       if (!opened.ok()) continue;
-      WarnOfTrained(config.run(), made.sources, eval, opened->sources(),
-                    &warnings);
+      WarnOfTrained(config.run(), config.journal(), made.sources, eval,
+                    opened->sources(), &warnings);
     }
     for (const std::string& warning : warnings) {
       EmitLine(sink, "warning: ", warning);

@@ -103,7 +103,7 @@ absl::StatusOr<Config> Config::Open(Run run,
     PONIENTE_ASSIGN_OR_RETURN(Run own, internal::EvalRunOf(run, eval));
     PONIENTE_ASSIGN_OR_RETURN(Config opened, Open(std::move(own), {}));
     PONIENTE_RETURN_IF_ERROR(internal::CheckEval(eval, opened));
-    internal::WarnOfTrained(run, built.sources, eval, opened.sources(),
+    internal::WarnOfTrained(run, journal, built.sources, eval, opened.sources(),
                             &warnings);
     evals.push_back(std::move(opened));
   }

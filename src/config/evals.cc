@@ -223,11 +223,17 @@ absl::Status CheckEval(const RunEval& eval, const Config& opened) {
   return status;
 }
 
-void WarnOfTrained(const Run& run, const std::vector<ConfigSource>& trained,
+void WarnOfTrained(const Run& run, const Journal& journal,
+                   const std::vector<ConfigSource>& trained,
                    const RunEval& eval, const std::vector<ConfigSource>& read,
                    std::vector<std::string>* warnings) {
   std::vector<std::string> undrawn;
   CollectUndrawn(run.data, "", run.stages, &undrawn);
+  for (const JournalEntry& entry : journal.entries()) {
+    for (const auto& [name, weight] : entry.change.weights) {
+      if (weight > 0) std::erase(undrawn, JoinedPath(entry.change.path, name));
+    }
+  }
   for (const ConfigSource& source : trained) {
     if (std::any_of(undrawn.begin(), undrawn.end(),
                     [&](const std::string& path) {

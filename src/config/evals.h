@@ -23,9 +23,10 @@ absl::StatusOr<Run> EvalRunOf(const Run& run, const RunEval& eval);
 // reads a document twice.
 absl::Status CheckEval(const RunEval& eval, const Config& opened);
 
-// Appends a warning if the evaluation reads documents that training may read,
-// too.
-void WarnOfTrained(const Run& run, const std::vector<ConfigSource>& trained,
+// Appends a warning if the evaluation reads documents that training, with the
+// changes of its journal, may read, too.
+void WarnOfTrained(const Run& run, const Journal& journal,
+                   const std::vector<ConfigSource>& trained,
                    const RunEval& eval, const std::vector<ConfigSource>& read,
                    std::vector<std::string>* warnings);
 

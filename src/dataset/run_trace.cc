@@ -24,13 +24,26 @@ RunTrace::RunTrace(const DatasetNode& root, Schedule schedule,
 
 uint64_t RunTrace::SamplesBefore(uint64_t step) const {
   const LengthState length = root_.length_now();
-  const uint64_t there =
-      length.is_endless ? internal::kMaxSamples : length.readable;
+  const uint64_t there = length.is_endless && length.is_final
+                             ? internal::kMaxSamples
+                             : length.readable;
   if (step == 0) return 0;
   if (schedule_.steps() > 0) step = std::min(step, schedule_.steps());
   if (!schedule_.Has(step - 1)) return there;
   const StepPlan last = schedule_.At(step - 1);
   return std::min(there, last.first_sample + last.batch_size);
+}
+
+std::optional<uint64_t> RunTrace::steps_there() const {
+  const LengthState length = root_.length_now();
+  if (length.is_final) return std::nullopt;
+  const uint64_t steps = schedule_.steps();
+  if (steps > 0 && schedule_.samples() <= length.readable) return std::nullopt;
+  if (length.readable == 0) return 0;
+  const uint64_t last = schedule_.StepOf(length.readable - 1);
+  const StepPlan plan = schedule_.At(last);
+  const bool is_whole = plan.first_sample + plan.batch_size <= length.readable;
+  return is_whole ? last + 1 : last;
 }
 
 absl::StatusOr<StepPlan> RunTrace::PlanOf(uint64_t step) const {
@@ -51,6 +64,14 @@ absl::StatusOr<StepPlan> RunTrace::PlanOf(uint64_t step) const {
 
 absl::StatusOr<std::vector<SampleOrigin>> RunTrace::Resolve(
     uint64_t step, uint32_t rank, uint32_t ranks) const {
+  const std::optional<uint64_t> there = steps_there();
+  if (there.has_value() && step >= *there && schedule_.Has(step)) {
+    return absl::OutOfRangeError(absl::StrCat(
+        "step ", step, " is not all there yet: a source is still growing, and ",
+        *there == 0 ? std::string("no step is")
+                    : absl::StrCat("what there is ends with step ", *there - 1),
+        "; ask again later"));
+  }
   PONIENTE_ASSIGN_OR_RETURN(const StepPlan plan, PlanOf(step));
   PONIENTE_ASSIGN_OR_RETURN(
       const std::vector<uint64_t> samples,

@@ -447,6 +447,7 @@ TEST_F(CurriculaTest, WrongThresholdsAreRefused) {
   refused("{ quantile = 0.5, sigmas = 1 }",
           "data.filter.at_least needs one of quantile or sigmas");
   refused("{ quantil = 0.5 }", "needs one of quantile or sigmas");
+  refused("{ quantil = 0.5 }", "did you mean 'quantile'");
   refused("'high'", "data.filter.at_least must be a number");
   refused("{ sigmas = 1 }", "t.toml:6:10: data.filter: '" +
                                 dir_.path("inf.f32") +

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <filesystem>
+#include <fstream>
 #include <map>
 #include <set>
 #include <string>
@@ -15,6 +16,7 @@
 #include "absl/strings/str_cat.h"
 #include "poniente/catalog.h"
 #include "poniente/config.h"
+#include "poniente/journal.h"
 #include "poniente/loader.h"
 #include "poniente/token_store_writer.h"
 #include "tests/support/status_matchers.h"
@@ -450,6 +452,15 @@ TEST_F(EvalsTest, ASourceOfWeightZeroIsForEvaluationAlone) {
               ElementsAre(AllOf(
                   HasSubstr("t.toml:10:1: data.eval.e: reads 100 documents"),
                   HasSubstr("training source 'later' reads, too"))));
+  // So does a change of the run's journal.
+  Journal journal;
+  const auto line = journal.LineOf(RunChange::Weights({{"later", 1}}), 8, 2);
+  ASSERT_THAT(line, IsOk());
+  ASSERT_THAT(journal.Append(*line), IsOk());
+  std::ofstream(dir_.path("e.journal")) << journal.bytes();
+  const Config steered = Parse(
+      Data(mixture + nodes + eval, "steps = 20\njournal = 'e.journal'\n"));
+  EXPECT_THAT(steered.warnings(), ElementsAre(HasSubstr("data.eval.e: reads")));
 }
 
 TEST_F(EvalsTest, SourcesOverOneStoreMustHoldTheSameOut) {

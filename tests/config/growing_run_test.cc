@@ -24,6 +24,7 @@
 #include "poniente/config.h"
 #include "poniente/loader.h"
 #include "poniente/run.h"
+#include "poniente/run_trace.h"
 #include "poniente/token_store_writer.h"
 #include "tests/support/status_matchers.h"
 #include "tests/support/temp_dir.h"
@@ -35,6 +36,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using testing::IsOk;
+using testing::IsOkAndHolds;
 using testing::kInvalid;
 using testing::StatusIs;
 
@@ -362,6 +364,43 @@ done = { weight = 1, path = "done" }
 }
 
 // Also of an era whose items are read in any order; of a lone source.
+// Readings of what is there are those of the finished run; none is made up of
+// what is not.
+TEST_F(GrowingRunTest, OnlyStepsThatAreThereAreTraced) {
+  constexpr const char* kTree = R"(
+block_size = 16
+[data.mixture]
+w = { weight = 1, path = "w", growing = true, era_shuffle = 400 }
+done = { weight = 0.1, path = "done" }
+)";
+  const auto w = Begin("w");
+  w->GoOn(100);
+  const auto grown = Load(kTree);
+  ASSERT_THAT(grown, IsOk());
+  const auto whole = LoadWhole(kTree);
+  ASSERT_THAT(whole, IsOk());
+  const RunTrace trace(*grown->dataset(), grown->schedule());
+  const RunTrace later(*whole->dataset(), whole->schedule());
+  EXPECT_EQ(later.steps_there(), std::nullopt);
+  ASSERT_TRUE(trace.steps_there().has_value());
+  const uint64_t there = *trace.steps_there();
+  ASSERT_GT(there, 4u);
+  ASSERT_LT(there, grown->schedule().steps());
+  EXPECT_THAT(trace.Resolve(there - 1),
+              IsOkAndHolds(*later.Resolve(there - 1)));
+  EXPECT_THAT(trace.Resolve(there),
+              StatusIs(absl::StatusCode::kOutOfRange,
+                       HasSubstr(absl::StrCat("ends with step ", there - 1))));
+  const uint64_t end = grown->schedule().steps();
+  for (const char* const path : {"w", "done"}) {
+    for (Index item = 0; item < 40; ++item) {
+      EXPECT_THAT(trace.Find(path, item, 0, there),
+                  IsOkAndHolds(*later.Find(path, item, 0, there)));
+      EXPECT_EQ(trace.Find(path, item, there + 1, end)->size(), 0u) << item;
+    }
+  }
+}
+
 TEST_F(GrowingRunTest, AllOfAnEraIsKnown) {
   for (const char* const tree :
        {"path = \"w\"\ngrowing = true\nera_shuffle = 400\n",
@@ -509,7 +548,9 @@ TEST_F(GrowingRunTest, CanBeSteeredWhileItGrows) {
   EXPECT_THAT(loader->Steer(RunChange::DropDocuments("done", {{3, 9}})),
               IsOk());
   const auto refused = loader->Steer(RunChange::DropDocuments("w", {{3, 9}}));
-  EXPECT_THAT(refused, StatusIs(kInvalid, HasSubstr("still being written")));
+  EXPECT_THAT(refused,
+              StatusIs(kInvalid, AllOf(HasSubstr("still being written"),
+                                       HasSubstr("`masked`"))));
   const auto added = loader->Steer(RunChange::Add(
       "new", "{ path = \"w\", growing = true, weight = 1, shuffle = false }"));
   EXPECT_THAT(added, StatusIs(kInvalid, AllOf(HasSubstr("'new'"),

@@ -67,7 +67,7 @@ void SortBySample(std::vector<TracedReading>* readings) {
             });
 }
 
-// The last name that leads to each leaf, in the order of DatasetTree::leaves().
+// The last name that leads to each leaf, depth first.
 void AppendLastNames(const DatasetNode& node, const std::string& name,
                      std::vector<std::string>* names) {
   const std::vector<NamedNode> children = node.children();
@@ -98,7 +98,16 @@ TracedRun::TracedRun(DatasetPtr<TokenWindow> dataset, const Schedule& schedule,
   std::unordered_map<std::string_view, uint32_t> seen;
   views_.reserve(leaves.size());
   for (const TreeLeaf& leaf : leaves) views_.push_back(seen[leaf.path]++);
-  AppendLastNames(*dataset_, "", &names_);
+  std::vector<std::string> names;
+  AppendLastNames(*dataset_, "", &names);
+  // Those of components that the run's journal added come last in leaves().
+  const std::vector<uint32_t> numbers = trace_.tree().LeavesDepthFirst();
+  PONIENTE_CHECK(numbers.size() == names.size())
+      << numbers.size() << ' ' << names.size();
+  names_.resize(names.size());
+  for (size_t i = 0; i < names.size(); ++i) {
+    names_[numbers[i]] = std::move(names[i]);
+  }
 }
 
 TracedRun::TracedRun(const Config& config)
@@ -123,7 +132,15 @@ std::optional<uint64_t> TracedRun::steps() const {
 
 absl::StatusOr<StepRange> TracedRun::Served(
     std::optional<StepRange> steps) const {
-  const std::optional<uint64_t> end = this->steps();
+  std::optional<uint64_t> end = this->steps();
+  const std::optional<uint64_t> there = trace_.steps_there();
+  if (there.has_value()) {
+    // Says which steps are there.
+    if (steps.has_value() && steps->begin >= *there) {
+      PONIENTE_RETURN_IF_ERROR(trace_.Resolve(steps->begin).status());
+    }
+    end = there;
+  }
   if (steps.has_value()) {
     if (!end.has_value()) return *steps;
     if (steps->begin >= *end) return NoStep(*end, steps->begin);

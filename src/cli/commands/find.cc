@@ -144,8 +144,10 @@ std::string HeldOutWords(const HeldOutNumber& held) {
 }
 
 void PrintFoundAsJson(const std::vector<TracedReading>& readings,
-                      const std::vector<HeldOutNumber>& held) {
+                      const std::vector<HeldOutNumber>& held,
+                      std::optional<uint64_t> steps_there) {
   Json json;
+  if (steps_there) json["steps_there"] = *steps_there;
   json["reads"] = Json::array();
   for (const TracedReading& found : readings) {
     Json row;
@@ -164,6 +166,12 @@ void PrintFoundAsJson(const std::vector<TracedReading>& readings,
     json["held_out"].push_back({{"number", one.number}, {"evals", one.evals}});
   }
   PrintJson(json);
+}
+
+// Of a run over a store that grows.
+void PrintNotThere(uint64_t steps_there) {
+  std::cout << "what steps from " << steps_there
+            << " on read is not known yet: a source is still growing\n";
 }
 
 void PrintFoundAsText(const std::string& path, const FindRequest& question,
@@ -244,14 +252,16 @@ int RunFind(const std::vector<std::string>& args) {
   const TracedRun run(*config);
   const auto path = run.FindSource(question->source);
   if (!path.ok()) return Fail(path.status());
+  const std::optional<uint64_t> there = run.trace().steps_there();
   const auto found = Answer(run, *path, *question);
   if (!found.ok()) return Fail(found.status());
   const auto held = HeldOutOf(*config, run, *path, *question);
   if (!held.ok()) return Fail(held.status());
   if (parsed.Has("json")) {
-    PrintFoundAsJson(*found, *held);
+    PrintFoundAsJson(*found, *held, there);
   } else {
     PrintFoundAsText(*path, *question, *found, *held);
+    if (there) PrintNotThere(*there);
   }
   return kExitOk;
 }

@@ -20,7 +20,11 @@ std::optional<ScoreThreshold> ParseThreshold(TableReader& table,
   const bool is_quantile = stated.Has("quantile");
   if (is_quantile == stated.Has("sigmas")) {
     stated.ErrorHere("needs one of quantile or sigmas");
-    stated.Abandon();
+    if (is_quantile) {
+      stated.Abandon();
+    } else {
+      stated.Finish();  // names a misspelt key
+    }
     return std::nullopt;
   }
   const std::string_view name = is_quantile ? "quantile" : "sigmas";

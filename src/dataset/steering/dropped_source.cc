@@ -217,7 +217,8 @@ absl::StatusOr<Tokens> Make(const MixtureDataset<TokenWindow>& mixture,
   if (PackedItemsOf(*tree.leaves()[leaf].node) != nullptr) {
     return absl::InvalidArgumentError(
         "its windows are packed of whole documents, which cannot be taken out "
-        "while a run goes on; retire the component instead");
+        "while a run goes on; mask the documents (`masked`), or retire the "
+        "component instead");
   }
   // Also of a leaf from which nothing will be read: its numbers are checked.
   const auto dropped = std::make_shared<ItemsToDrop>(change);

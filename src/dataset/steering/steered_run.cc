@@ -241,7 +241,10 @@ absl::Status CheckGrowth(const SteeredRun& before, const SteeredRun& run,
       LabelOf(entry),
       ": a source that it changes is still being written, and the change needs "
       "all of it: wait until it is complete, or give the component a weight of "
-      "0"));
+      "0",
+      entry.change.kind == RunChange::Kind::kDrop && !entry.change.drops_items
+          ? ", or mask the documents (`masked`)"
+          : ""));
 }
 
 // Puts what fills documents in the middle above the changed mixture again, also

@@ -8,8 +8,12 @@
 #include <string>
 #include <utility>
 
+#include "poniente/config.h"
+#include "poniente/journal.h"
+#include "poniente/loader.h"
 #include "tests/cli/run_tool.h"
 #include "tests/config/small_stores.h"
+#include "tests/support/status_matchers.h"
 #include "tests/support/temp_dir.h"
 
 namespace poniente::testing {
@@ -65,6 +69,46 @@ lr_scale = 0.25
 
   const TempDir folder_;
 };
+
+// What was added last, below a mixture that comes first, is the last source.
+TEST_F(ShowFindTest, SourcesThatWereAddedHaveTheirOwnNames) {
+  const std::string toml = folder_.path("grown.toml");
+  WriteFile(toml, R"([data]
+steps = 200
+batch_size = 8
+seq_len = 30
+block_size = 16
+journal = "grown.journal"
+[data.mixture]
+small = { weight = 1, block_size = 8, mixture = { a = { weight = 1, path = "a" } } }
+b = { weight = 1, path = "b" }
+)");
+  {
+    const auto run = Config::Load(toml);
+    ASSERT_THAT(run, IsOk());
+    const auto loader = run->OpenLoader();
+    ASSERT_THAT(loader, IsOk());
+    ASSERT_THAT(
+        (*loader)->Steer(RunChange::Add("new", "{ weight = 1, path = \"b\" }")),
+        IsOk());
+    RunChange deep = RunChange::Add("deep", "{ weight = 1, path = \"a\" }");
+    deep.path = "small";
+    ASSERT_THAT((*loader)->Steer(deep), IsOk());
+  }
+  const Json reads =
+      RunJson("find " + toml + " --source deep --item 2")["reads"];
+  EXPECT_EQ(reads,
+            RunJson("find " + toml + " --source small/deep --item 2")["reads"]);
+  ASSERT_FALSE(reads.empty());
+  for (const Json& read : reads) {
+    const Json step = RunJson("show " + toml + " --step " +
+                              std::to_string(read["step"].get<int>()));
+    const Json& sample = step["samples"][read["position"].get<size_t>()];
+    EXPECT_EQ(sample["source"], "deep");
+    EXPECT_EQ(sample["path"], "small/deep");
+    EXPECT_EQ(sample["item"], 2);
+  }
+}
 
 TEST_F(ShowFindTest, AStepSaysWhatChangesWithIt) {
   const Json step = Show(30);
