@@ -11,8 +11,12 @@
 //   resolve  which items 64 samples read, per sample, by the tree alone: in the
 //            epoch that the change cuts, and in the next
 //   batches  windows/s of the loader at the same places
+// Then drops up to 10^7 single windows, each apart from the next, and counts
+// the heap bytes that the run holds for each, besides the journal's text, which
+// the configuration and the loader hold.
 // Bars: opening with the journal at most 1 s; per window at most 1.2 times the
-// time without it.
+// time without it; at most 16 bytes per window besides that text.
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
@@ -24,6 +28,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "bench/measure/heap_bytes.h"
 #include "bench/measure/many_files.h"
 #include "bench/measure/require.h"
 #include "bench/measure/sparse_store.h"
@@ -68,6 +73,42 @@ void WriteJournal(const std::string& path, const std::string& store,
   std::printf("Steer() takes %.2f s, the journal %.1f MB\n",
               SecondsSince(begin),
               static_cast<double>(std::filesystem::file_size(path)) / 1e6);
+}
+
+constexpr uint64_t kMostWindows = 10'000'000;
+
+// Heap bytes that the run holds once it has served a batch.
+size_t HeldBy(const std::string& text) {
+  const size_t before = HeapBytes();
+  const Config config = Require(Config::Parse(text, "drop", "."));
+  const auto loader = Require(config.OpenLoader());
+  Require(loader->Seek(2 * kDropStep));
+  Require(loader->NextBlocking());
+  return HeapBytes() - before;
+}
+
+void MeasureHeld(const std::string& store, uint64_t windows) {
+  const std::string path = store + ".journal";
+  std::filesystem::remove(path);
+  const std::string text = TextOf(store, path);
+  const uint64_t count = std::min(kMostWindows, windows / 4);
+  {
+    const Config config = Require(Config::Parse(text, "drop", "."));
+    const auto loader = Require(config.OpenLoader());
+    Require(loader->Seek(kDropStep));
+    std::vector<NumberRange> dropped;
+    for (uint64_t i = 0; i < count; ++i) dropped.push_back({2 * i, 2 * i + 1});
+    Require(loader->Steer(RunChange::DropItems("web", std::move(dropped))));
+  }
+  const size_t plain = HeldBy(TextOf(store, ""));
+  const size_t all = HeldBy(text);
+  const double held = static_cast<double>(all - plain);
+  // The configuration and the loader have the text of the journal.
+  const double texts =
+      2 * static_cast<double>(std::filesystem::file_size(path));
+  const double each = static_cast<double>(count);
+  std::printf("%lu single windows dropped: %.1f bytes each, and %.1f of text\n",
+              count, (held - texts) / each, texts / each);
 }
 
 // A run, and what was measured of it.
@@ -159,6 +200,7 @@ void Measure(const char* name, const std::string& store, uint64_t documents,
   for (int at = 0; at < 2; ++at) {
     PrintPair(names[1][at], "us", plain.batch[at], dropped.batch[at]);
   }
+  MeasureHeld(store, epoch);
 }
 
 }  // namespace

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "index/journal/compact_ranges.h"
 #include "index/keyed_hash.h"
 #include "tests/support/status_matchers.h"
 #include "tests/support/test_seed.h"
@@ -349,6 +350,30 @@ TEST(JournalTest, TheExampleOfTheDocsIsRead) {
       "forum2", "{ weight = 0.2, path = \"stores/forum2\" }", "week three");
   added.added[0].fingerprint = 0x5d0c9d8ad24f7b11;
   EXPECT_EQ(entries[6], (JournalEntry{7, 167936, 2600, added}));
+}
+
+TEST(CompactRangesTest, GivesTheRangesBack) {
+  std::mt19937_64 random(testing::TestSeed(77));
+  for (int round = 0; round < 300; ++round) {
+    std::vector<NumberRange> ranges;
+    uint64_t last = 0;
+    const uint64_t count = random() % 100;
+    for (uint64_t i = 0; i < count; ++i) {
+      const uint64_t begin = last + i % 2 + (random() >> (10 + random() % 54));
+      last = begin + 1 + (random() >> (10 + random() % 54));
+      ranges.push_back({begin, last});
+    }
+    const internal::CompactRanges compact(ranges);
+    EXPECT_EQ(compact.ranges(), ranges);
+  }
+}
+
+TEST(CompactRangesTest, TakesTwoBytesForNearbyNumbers) {
+  std::vector<NumberRange> ranges;
+  for (uint64_t i = 0; i < 1000; ++i) ranges.push_back({90 * i, 90 * i + 1});
+  EXPECT_EQ(internal::CompactRanges(ranges).bytes(), 2000u);
+  const std::vector<NumberRange> all = {{0, UINT64_MAX}};
+  EXPECT_EQ(internal::CompactRanges(all).ranges(), all);
 }
 
 }  // namespace

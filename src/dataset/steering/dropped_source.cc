@@ -15,6 +15,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "dataset/steering/omission_node.h"
+#include "index/journal/compact_ranges.h"
 #include "index/maps/order_map.h"
 #include "index/mixture/dropped_items.h"
 #include "poniente/dataset_tree.h"
@@ -66,7 +67,7 @@ std::vector<uint64_t> NumbersOf(const std::vector<NumberRange>& ranges) {
 // different windows of one source. Keeps those of the leaves it was asked for.
 class ItemsToDrop {
  public:
-  explicit ItemsToDrop(const RunChange& change) : change_(change) {}
+  explicit ItemsToDrop(RunChange change) : change_(std::move(change)) {}
 
   absl::StatusOr<std::shared_ptr<const std::vector<uint64_t>>> Of(
       const DatasetNode& leaf) {
@@ -181,20 +182,31 @@ class DroppedOfSource final : public DroppedItems {
                   const std::shared_ptr<ItemsToDrop>& known)
       : views_(std::move(views)),
         names_(names.begin(), names.end()),
-        change_(std::move(change)),
+        dropped_(change.dropped),
+        change_(WithoutRanges(std::move(change))),
         known_(known) {}
 
   absl::StatusOr<std::vector<uint64_t>> IndicesIn(
       uint32_t view, uint64_t epoch) const override {
     std::shared_ptr<ItemsToDrop> dropped = known_.lock();
-    if (dropped == nullptr) dropped = std::make_shared<ItemsToDrop>(change_);
+    if (dropped == nullptr) {
+      RunChange change = change_;
+      change.dropped = dropped_.ranges();
+      dropped = std::make_shared<ItemsToDrop>(std::move(change));
+    }
     return IndicesOf(*views_[view], names_, epoch, dropped.get());
   }
 
  private:
+  static RunChange WithoutRanges(RunChange change) {
+    change.dropped = std::vector<NumberRange>();  // gives the memory back
+    return change;
+  }
+
   const std::vector<Tokens> views_;
   const std::vector<std::string> names_;
-  const RunChange change_;
+  const CompactRanges dropped_;
+  const RunChange change_;  // without its ranges
   const std::weak_ptr<ItemsToDrop> known_;
 };
 
