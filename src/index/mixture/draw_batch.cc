@@ -7,11 +7,11 @@ namespace poniente::internal {
 
 void DrawBatch::Indices::Grow() {
   const size_t size = std::max<size_t>(2 * count_, 256);
-  pairs_.resize(size);
   for (auto* words :
        {&keys_, &epochs_, &sizes_, &words_, &firsts_, &seconds_}) {
     words->resize(size);
   }
+  pairs_.resize(size);  // last: Add() goes by its size, if one of them throws
 }
 
 // K_e of docs/index-math.md 1.1.
