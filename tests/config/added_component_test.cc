@@ -17,6 +17,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "index/keyed_hash.h"
 #include "poniente/config.h"
 #include "poniente/dataset_tree.h"
 #include "poniente/extend/piecewise_items.h"
@@ -41,6 +42,13 @@ constexpr uint64_t kGrownSteps = 300;
 constexpr uint64_t kGrowsAt = 90;
 
 using Served = std::vector<std::vector<uint32_t>>;
+
+// Hashes of the tokens before each change, and at the end.
+constexpr uint64_t kTokensOfEveryChange[] = {
+    0xd3f589767016ab3cu, 0xcd4aeb1befbfe7f1u, 0x2b43199c2967d20du,
+    0x2535f3c56ec40acau, 0x9efae109c743e55du, 0xac92d89ff4f5e268u,
+    0xbedd180229b1118cu, 0x64b9543911a45b37u, 0x6acb677208bbec28u,
+    0x600e3c07649bb775u, 0x2f300bc1bb643d22u, 0xf8324c145cbf41acu};
 
 class AddedComponentTest : public testing::SmallStores {
  protected:
@@ -408,6 +416,48 @@ TEST_F(AddedComponentTest, PartsOfASplitComponentReadNothingTwice) {
     }
     std::filesystem::remove(dir_.path("run.journal"));
   }
+}
+
+// Golden values: part of the order (CONTRIBUTING.md). One change of each kind,
+// at the root and below it.
+TEST_F(AddedComponentTest, ARunWithEveryKindOfChangeHasTheTokensItAlwaysHad) {
+  const auto loader =
+      LoaderOf(Open("golden", "",
+                    "m = { weight = 0.3, block_size = 16, mixture = "
+                    "{ x = { path = \"d\", weight = 1 },"
+                    " y = { path = \"e\", weight = 1 } } }\n"));
+  const auto below = [](RunChange change) {
+    change.path = "m";
+    return change;
+  };
+  const std::map<uint64_t, RunChange> changes = {
+      {20, RunChange::Weights({{"a", 0.2}, {"b", 0.3}})},
+      {40, RunChange::DropDocuments("a", {{20, 60}})},
+      {60, RunChange::Add("new", "{path = \"e\", weight = 0.3}")},
+      {80, below(RunChange::Weights({{"x", 3}}))},
+      {100, RunChange::MaskDocuments("m/x", {{0, 30}})},
+      {120, RunChange::Split("a", {{"part",
+                                    "{path = \"a\", weight = 0.4, "
+                                    "slice = [100, 400]}"}})},
+      {140, below(RunChange::Add("z", "{path = \"b\", weight = 1}"))},
+      {160, RunChange::DropItems("m/y", {{2, 3}, {5, 9}})},
+      {180, RunChange::Temperature(2)},
+      {200, RunChange::Retire({"b"})},
+      {220, RunChange::Extend(400)}};
+  std::vector<uint64_t> found;
+  uint64_t hash = 0;
+  for (uint64_t step = 0; step < 400; ++step) {
+    const auto change = changes.find(step);
+    if (change != changes.end()) {
+      found.push_back(hash);
+      ASSERT_THAT(loader->Steer(change->second), IsOk()) << step;
+    }
+    for (const uint32_t token : Step(loader.get())) {
+      hash = internal::Absorb(hash, token);
+    }
+  }
+  found.push_back(hash);
+  EXPECT_THAT(found, ::testing::ElementsAreArray(kTokensOfEveryChange));
 }
 
 TEST_F(AddedComponentTest, WhatCannotBeSplitIsSaid) {
