@@ -227,10 +227,11 @@ ComponentOpener OpenerFor(const Config& config, const LoaderOptions& options) {
       config.run(), config.sources(), /*reads=*/true);
   added->OnMade([config, sink = options.warning_sink](const BuiltRun& made) {
     std::vector<std::string> warnings = made.warnings;
+    const std::vector<JournalEntry> journal = config.journal().entries();
     for (const RunEval& eval : config.run().evals) {
       const absl::StatusOr<Config> opened = config.Eval(eval.name);
       if (!opened.ok()) continue;
-      WarnOfTrained(config.run(), config.journal(), made.sources, eval,
+      WarnOfTrained(config.run(), journal, made.sources, eval,
                     opened->sources(), &warnings);
     }
     for (const std::string& warning : warnings) {

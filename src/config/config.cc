@@ -81,8 +81,9 @@ absl::StatusOr<Config> Config::Open(Run run,
         (std::filesystem::path(run.folder) / run.journal).lexically_normal();
     PONIENTE_ASSIGN_OR_RETURN(journal, JournalOf(run, journal_path));
   }
+  const std::vector<JournalEntry> entries = journal.entries();
   absl::StatusOr<internal::SteeredRun> steered = internal::Steered(
-      {built.dataset, built.schedule}, journal.entries(),
+      {built.dataset, built.schedule}, entries,
       [&added](const std::string& mixture, const ComponentText& text) {
         return added->Open(mixture, text);
       });
@@ -103,7 +104,7 @@ absl::StatusOr<Config> Config::Open(Run run,
     PONIENTE_ASSIGN_OR_RETURN(Run own, internal::EvalRunOf(run, eval));
     PONIENTE_ASSIGN_OR_RETURN(Config opened, Open(std::move(own), {}));
     PONIENTE_RETURN_IF_ERROR(internal::CheckEval(eval, opened));
-    internal::WarnOfTrained(run, journal, built.sources, eval, opened.sources(),
+    internal::WarnOfTrained(run, entries, built.sources, eval, opened.sources(),
                             &warnings);
     evals.push_back(std::move(opened));
   }

@@ -223,13 +223,13 @@ absl::Status CheckEval(const RunEval& eval, const Config& opened) {
   return status;
 }
 
-void WarnOfTrained(const Run& run, const Journal& journal,
+void WarnOfTrained(const Run& run, std::span<const JournalEntry> journal,
                    const std::vector<ConfigSource>& trained,
                    const RunEval& eval, const std::vector<ConfigSource>& read,
                    std::vector<std::string>* warnings) {
   std::vector<std::string> undrawn;
   CollectUndrawn(run.data, "", run.stages, &undrawn);
-  for (const JournalEntry& entry : journal.entries()) {
+  for (const JournalEntry& entry : journal) {
     for (const auto& [name, weight] : entry.change.weights) {
       if (weight > 0) std::erase(undrawn, JoinedPath(entry.change.path, name));
     }

@@ -4,6 +4,7 @@
 #ifndef PONIENTE_CONFIG_EVALS_H_
 #define PONIENTE_CONFIG_EVALS_H_
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -25,7 +26,7 @@ absl::Status CheckEval(const RunEval& eval, const Config& opened);
 
 // Appends a warning if the evaluation reads documents that training, with the
 // changes of its journal, may read, too.
-void WarnOfTrained(const Run& run, const Journal& journal,
+void WarnOfTrained(const Run& run, std::span<const JournalEntry> journal,
                    const std::vector<ConfigSource>& trained,
                    const RunEval& eval, const std::vector<ConfigSource>& read,
                    std::vector<std::string>* warnings);
