@@ -177,6 +177,15 @@ bool PassEach(const EachNetwork& each, EachValues* all) {
   return any != 0;
 }
 
+// Calls pass() up to `passes` times, or to the end if 0, while values are left
+// outside of their range; returns whether any are.
+template <class Pass>
+PONIENTE_ALWAYS_INLINE bool PassUpTo(int passes, const Pass& pass) {
+  bool any = pass();
+  for (int done = 1; any && done != passes; ++done) any = pass();
+  return any;
+}
+
 // A lane's permutation, of at most 32 bits.
 struct NarrowEach {
   using Network = EachNetwork;
@@ -198,10 +207,8 @@ struct NarrowEach {
         all[s].walks[i] = ~uint32_t{0};
       }
     }
-    bool any = PassEach<sets>(each, all);
-    for (int pass = 1; any && pass != passes; ++pass) {
-      any = PassEach<sets>(each, all);
-    }
+    const bool any =
+        PassUpTo(passes, [&] { return PassEach<sets>(each, all); });
     for (size_t s = 0; s < sets; ++s) {
       for (size_t i = 0; i < kEachLanes; ++i) {
         values[s][i] = all[s].values[i];
@@ -359,10 +366,8 @@ struct WideEach {
       lanes[i] = values[i];
       wide_walks[i] = ~uint64_t{0};
     }
-    bool any = PassWideEach(each, lanes, wide_walks);
-    for (int pass = 1; any && pass != passes; ++pass) {
-      any = PassWideEach(each, lanes, wide_walks);
-    }
+    const bool any =
+        PassUpTo(passes, [&] { return PassWideEach(each, lanes, wide_walks); });
     for (size_t i = 0; i < kEachLanes; ++i) {
       values[i] = lanes[i];
       walks[i] = static_cast<uint32_t>(wide_walks[i]);
