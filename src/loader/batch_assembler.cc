@@ -181,9 +181,7 @@ Task<std::optional<Batch>> BatchAssembler::Assemble(uint64_t step,
 
 bool BatchAssembler::HandsOver(const Batch& batch) const {
   static const bool has_cores = std::thread::hardware_concurrency() > 1;
-  if (!has_cores || under_way_.load(std::memory_order_relaxed) < 2) {
-    return false;
-  }
+  if (!has_cores || num_under_way() < 2) return false;
   uint64_t bytes =
       tensors_.layout().Bytes(batch.num_samples(), batch.seq_len());
   if (file_rows_.has_value() && file_rows_->widened_from() == 0) {

@@ -54,6 +54,11 @@ class BatchAssembler {
     return file_rows_.has_value() && slots_->device().type == DeviceType::kHost;
   }
 
+  // Returns how many batches are under way whose tensors may be handed over.
+  uint32_t num_under_way() const {
+    return under_way_.load(std::memory_order_relaxed);
+  }
+
   // Returns the most memory that this rank's batch of `step` needs, including
   // what its ids are widened from, on the host or on the device; 0 past the
   // end.

@@ -131,11 +131,7 @@ void Loader::Core::RunSpinning() {
     const bool has_work = spin.Wait([this] {
       return launched_.load(std::memory_order_acquire) > arrived_;
     });
-    if (has_work) {
-      if (context_.poll() > 0) continue;
-      // Fetches wait for a disk, or for data to be written.
-      calm_fetches_.store(0, std::memory_order_relaxed);
-    }
+    if (has_work && context_.poll() > 0) continue;
     context_.run_one();
     if (!has_work) spin.Slept();
   }
@@ -181,7 +177,13 @@ void Loader::Core::LaunchNext() {
     fetch = BeginFetch();
     if (fetch == under_way_.end()) return;  // the consumer has made it
   }
+  const EditionPtr edition = fetch->edition;
+  const uint32_t others = edition->assembler.num_under_way();
   Launch(&context_, fetch);
+  if (edition->assembler.num_under_way() > others) {
+    // It waits for a disk, or for data to be written.
+    calm_fetches_.store(0, std::memory_order_relaxed);
+  }
 }
 
 // Its end runs on the same context.

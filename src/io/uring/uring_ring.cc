@@ -272,9 +272,13 @@ void UringRing::OnEvent(const boost::system::error_code& error) {
 
 void UringRing::Pump() {
   Reap(/*submission=*/0);
+  size_t taken = 0;  // by the kernel, in this call
   while (status_.ok()) {
+    if (taken >= kReadsOfTurn && in_flight_ >= kBusy) return;
     Prepare();
-    if (prepared_.empty() || !Submit()) return;
+    const size_t prepared = prepared_.size();
+    if (prepared == 0 || !Submit()) return;
+    taken += prepared - prepared_.size();
     Reap(submission_);
   }
 }

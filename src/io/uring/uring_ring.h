@@ -199,6 +199,11 @@ class UringRing final : public boost::asio::execution_context::service,
   // Largest number of reads in flight. The completion queue has twice as many
   // entries, so it never overflows.
   static constexpr unsigned kEntries = 1024;
+  // Reads after which Pump() leaves the thread to what else there is to do, if
+  // the disk is busy: with these reads, and with at least so many. A completion
+  // will then call it again.
+  static constexpr size_t kReadsOfTurn = 128;
+  static constexpr size_t kBusy = 64;
 
   void shutdown() override;
   void ForgetFile(uint64_t file) override;
@@ -221,8 +226,8 @@ class UringRing final : public boost::asio::execution_context::service,
   // Handles a signal of the eventfd.
   void OnEvent(const boost::system::error_code& error);
 
-  // Submits reads while there are reads and room for them, and takes
-  // completions.
+  // Submits reads while there are reads and room for them, for about a
+  // millisecond, and takes completions.
   void Pump() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Moves reads into the submission queue, up to the size of one call.
   void Prepare() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
