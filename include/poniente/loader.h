@@ -82,9 +82,11 @@ struct LoaderOptions {
   std::map<std::string, float> loss_weights = {};
 
   // Batches in flight or ready ahead of the consumer. A larger number hides
-  // longer stalls and costs one batch of memory each. 1 to 65536. Never changes
-  // a token.
-  uint32_t prefetch_batches = 4;
+  // longer stalls and costs one batch of memory each. At most 65536. Default:
+  // 0, which stands for 4, and for more if batches are small and all sources
+  // are files: as many as have 128 samples of this rank, at most 32, so that
+  // enough reads are in flight. Never changes a token.
+  uint32_t prefetch_batches = 0;
 
   // Bytes of these batches together, including the buffers that ids are widened
   // from. One batch is always fetched, whatever its size. Never changes a
@@ -225,15 +227,14 @@ class Loader {
  public:
   // Creates a loader at options.start_step. InvalidArgument if rank >= ranks,
   // token_type is too narrow, a leaf's windows differ from the schedule's
-  // seq_len, prefetch_batches is 0, prefetch_batches or max_held is above
-  // 65536, labels are requested with an unsigned token_type, loss_weights name
-  // no source, a source's loss mask cannot be joined (docs/batches.md),
-  // context.ranks does not divide seq_len as its split needs, sharing.even_work
-  // is set but no source is packed, or attention crosses documents,
-  // documents.labels_beyond_sample is set but the windows of a source do not
-  // lie in files, or its documents are not known, or the schedule describes
-  // another root mixture than the dataset's: other components, shares,
-  // block_size, seed or stages.
+  // seq_len, prefetch_batches or max_held is above 65536, labels are requested
+  // with an unsigned token_type, loss_weights name no source, a source's loss
+  // mask cannot be joined (docs/batches.md), context.ranks does not divide
+  // seq_len as its split needs, sharing.even_work is set but no source is
+  // packed, or attention crosses documents, documents.labels_beyond_sample is
+  // set but the windows of a source do not lie in files, or its documents are
+  // not known, or the schedule describes another root mixture than the
+  // dataset's: other components, shares, block_size, seed or stages.
   static absl::StatusOr<std::unique_ptr<Loader>> Create(
       DatasetPtr<TokenWindow> dataset, Schedule schedule,
       LoaderOptions options = LoaderOptions());
@@ -386,6 +387,9 @@ class Loader {
   // Returns the leaves and index maps behind the batches. Valid until the
   // second change after this call.
   const DatasetTree& tree() const;
+
+  // Returns LoaderOptions::prefetch_batches, or what its default stands for.
+  uint32_t prefetch_batches() const;
 
   // Returns 64 bits that identify the run as it begins: order version, data,
   // seed, structure, and the first weights, batch size and sequence length.

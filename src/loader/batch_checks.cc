@@ -168,10 +168,9 @@ absl::Status CheckBatches(const DatasetTree& tree,
                           const LoaderOptions& options) {
   PONIENTE_RETURN_IF_ERROR(CheckRank(options.rank, options.ranks));
   constexpr uint32_t kMaxPrefetched = 65536;
-  if (options.prefetch_batches == 0 ||
-      options.prefetch_batches > kMaxPrefetched) {
+  if (options.prefetch_batches > kMaxPrefetched) {
     return absl::InvalidArgumentError(
-        absl::StrCat("prefetch_batches must be from 1 to ", kMaxPrefetched,
+        absl::StrCat("prefetch_batches must be at most ", kMaxPrefetched,
                      ", got ", options.prefetch_batches));
   }
   if (options.max_held > kMaxPrefetched) {

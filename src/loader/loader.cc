@@ -12,6 +12,7 @@
 #include "loader/loader_core.h"
 #include "loader/loader_errors.h"
 #include "loader/state/run_state.h"
+#include "loader/usual_prefetch.h"
 #include "poniente/version.h"
 #include "util/mutex.h"
 #include "util/status_macros.h"
@@ -173,6 +174,10 @@ absl::StatusOr<std::unique_ptr<Loader>> Loader::CreateSteered(
   PONIENTE_RETURN_IF_ERROR(internal::CheckBatches(
       DatasetTree(*run.dataset), *run.dataset, run.schedule,
       Core::WithLossWeights(options, run)));
+  if (options.prefetch_batches == 0) {
+    options.prefetch_batches = internal::UsualPrefetch(
+        DatasetTree(*run.dataset), run.schedule, options);
+  }
   std::shared_ptr<Core> core;
   try {
     core = std::make_shared<Core>(std::move(run), std::move(options));
@@ -216,6 +221,7 @@ const Schedule& Loader::schedule() const { return core_->schedule(); }
 std::vector<LoaderSource> Loader::sources() const { return core_->sources(); }
 LoaderMetrics Loader::metrics() const { return core_->metrics(); }
 const DatasetTree& Loader::tree() const { return core_->tree(); }
+uint32_t Loader::prefetch_batches() const { return core_->prefetch_batches(); }
 uint64_t Loader::fingerprint() const { return core_->fingerprint(); }
 
 }  // namespace poniente

@@ -76,6 +76,7 @@ class Loader::Core {
     return window_.next();
   }
   LoaderMetrics metrics() const;
+  uint32_t prefetch_batches() const { return options_.prefetch_batches; }
   uint64_t fingerprint() const;
   absl::StatusOr<std::string> State(uint64_t step) const;
   std::string StateAt(uint64_t step) const;  // of a step that is known

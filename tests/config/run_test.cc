@@ -389,7 +389,7 @@ TEST_F(RunTest, AllMistakesAreNamedAtOnceByTheirPath) {
                       {"b", {}, Source("b").Filter(Score("") >= 0.5)},
                       {"c", 1, Flat({{"", Source("c")}}).Take(0)}});
   run.stages = {{.start = Steps(20), .weights = {{"d", 1}}}};
-  run.loader.prefetch_batches = 0;
+  run.loader.prefetch_batches = 65537;
   run.io.cache_bytes = ~uint64_t{0};
   const auto config = Config::Create(run);
   ASSERT_FALSE(config.ok());
@@ -407,7 +407,7 @@ TEST_F(RunTest, AllMistakesAreNamedAtOnceByTheirPath) {
           HasSubstr("data.stages[0] starts at step 20, but the run ends after "
                     "step 9"),
           HasSubstr("data.stages[0].weights.d is not a component of data"),
-          HasSubstr("runtime.prefetch_batches must be an integer from 1"),
+          HasSubstr("runtime.prefetch_batches must be an integer from 0"),
           "data.mixture.a states Take() twice: put the node into a Concat() "
           "of one part, and state the second there"));
 }

@@ -33,9 +33,8 @@ using internal::SlotPtr;
 using internal::SlotRing;
 
 constexpr int kRounds = 15;
-// Of a loader with its defaults.
-const uint32_t kRateSlots =
-    LoaderOptions().prefetch_batches + LoaderOptions().max_held + 1;
+// Of a loader with its defaults and batches of 128 and more.
+const uint32_t kRateSlots = 4 + LoaderOptions().max_held + 1;
 constexpr size_t kBytesPerRound = size_t{2} << 30;
 
 double Seconds(const std::function<void()>& run) {

@@ -473,8 +473,6 @@ TEST(LoaderTest, RefusesOptionsThatCannotWork) {
   rank.ranks = 2;
   refused(rank, "rank 2 of 2");
   LoaderOptions prefetch;
-  prefetch.prefetch_batches = 0;
-  refused(prefetch, "prefetch_batches");
   prefetch.prefetch_batches = UINT32_MAX;
   refused(prefetch, "prefetch_batches");
   LoaderOptions narrow;

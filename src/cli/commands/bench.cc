@@ -71,8 +71,7 @@ double Quantile(const std::vector<double>& waits, double share) {
   return waits[static_cast<size_t>(std::llround(share * last))];
 }
 
-Json BenchToJson(const BenchRun& run, const BenchOptions& options,
-                 const Config& config) {
+Json BenchToJson(const BenchRun& run, const BenchOptions& options) {
   const LoaderMetrics& metrics = run.metrics;
   Json json;
   json["rank"] = options.rank.rank;
@@ -119,7 +118,7 @@ Json BenchToJson(const BenchRun& run, const BenchOptions& options,
                                {"samples", source.samples},
                                {"tokens", source.tokens}});
   }
-  json["prefetch_batches"] = config.loader_options().prefetch_batches;
+  json["prefetch_batches"] = run.prefetch_batches;
   json["warnings"] = run.warnings;
   return json;
 }
@@ -239,7 +238,7 @@ int RunBench(const std::vector<std::string>& args) {
   if (!run.ok()) return FailConfig(run.status());
   for (const std::string& warning : run->warnings) Warn(warning);
   if (arguments.Has("json")) {
-    PrintJson(BenchToJson(*run, *options, *config));
+    PrintJson(BenchToJson(*run, *options));
   } else {
     PrintBench(*run, *options, path);
   }

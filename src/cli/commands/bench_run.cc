@@ -169,6 +169,7 @@ absl::StatusOr<BenchRun> RunLoader(const Config& config,
                             config.OpenLoader(loader_options));
   PONIENTE_RETURN_IF_ERROR(TakeBatches(options, *loader, start, &run));
   run.seconds = SecondsSince(start);
+  run.prefetch_batches = loader->prefetch_batches();
   run.metrics = loader->metrics();
   run.cpu_seconds = CpuSeconds() - cpu_before;
   run.backends = ReadBetween(read_before, BackendsOf(config));

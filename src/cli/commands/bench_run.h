@@ -37,6 +37,8 @@ struct BackendBytes {
 
 struct BenchRun {
   LoaderMetrics metrics;
+  // Those of the loader, its default resolved.
+  uint32_t prefetch_batches = 0;
   // Wall time, from before the loader was opened until the last batch was
   // released.
   double seconds = 0;

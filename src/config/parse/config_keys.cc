@@ -250,7 +250,7 @@ constexpr ConfigKey kKeys[] = {
 {kRuntime, "linear_cost", "integer >= 0", "pairs of tokens", "0", "with `even_work`: work of a token besides attention"},
 {kRuntime, "device", "`\"host\"`, `\"cuda\"`, `\"cuda:1\"`", "", "`\"host\"`", "where batches are delivered: the host, GPU 0 or another. If there is no such GPU, they stay on the host, with a warning ([staging.md](staging.md))"},
 {kRuntime, "widen_on_device", "boolean", "", "false", "ids are copied to the GPU as they are stored and widened there, where possible; the host then has no tokens ([staging.md](staging.md))"},
-{kRuntime, "prefetch_batches", "integer, 1 to 65536", "batches", "4", "batches in flight or ready ahead of the consumer"},
+{kRuntime, "prefetch_batches", "integer, 0 to 65536", "batches", "0", "batches in flight or ready ahead of the consumer; 0: 4, or, from files, as many as have 128 samples of a rank, at most 32"},
 {kRuntime, "prefetch_bytes", "integer >= 0", "bytes", "2^30", "bytes of these batches together, at most; one batch is always fetched"},
 {kRuntime, "max_held", "integer, 0 to 65536", "batches", "2", "batches that the consumer may keep when it asks for the next"},
 {kRuntime, "waits_for_held", "boolean", "", "false", "whether asking for a batch waits while more than `max_held` are kept, instead of being an error: for batches that other threads release"},

@@ -98,7 +98,7 @@ void ParseRuntime(TableReader& runtime, Run* run) {
     *value = static_cast<uint32_t>(
         runtime.Unsigned(key, least, kMaxBatches).value_or(*value));
   };
-  batches("prefetch_batches", 1, &loader.prefetch_batches);
+  batches("prefetch_batches", 0, &loader.prefetch_batches);
   batches("max_held", 0, &loader.max_held);
   loader.waits_for_held = runtime.Bool("waits_for_held").value_or(false);
   loader.prefetch_bytes = runtime.Unsigned("prefetch_bytes", 0, kMaxInteger)

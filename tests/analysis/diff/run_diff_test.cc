@@ -294,7 +294,7 @@ TEST_F(RunDiffTest, WhatChangesNoTokenStandsApart) {
   EXPECT_THAT(diff.differences, ElementsAre(Is("lr_scale", 1.0, 0.5, 200),
                                             Is("stage", "end", "last", 200),
                                             Is("runtime.prefetch_batches",
-                                               uint64_t{4}, uint64_t{9}, 0)));
+                                               uint64_t{0}, uint64_t{9}, 0)));
   for (const RunDifference& one : diff.differences) {
     EXPECT_FALSE(one.decides_tokens);
   }
