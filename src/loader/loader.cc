@@ -171,12 +171,14 @@ absl::StatusOr<std::unique_ptr<Loader>> Loader::CreateSteered(
       internal::Steered(std::move(run), std::span(entries).subspan(in_force),
                         options.component_opener));
   run.TellMade();
-  PONIENTE_RETURN_IF_ERROR(internal::CheckBatches(
-      DatasetTree(*run.dataset), *run.dataset, run.schedule,
-      Core::WithLossWeights(options, run)));
-  if (options.prefetch_batches == 0) {
-    options.prefetch_batches = internal::UsualPrefetch(
-        DatasetTree(*run.dataset), run.schedule, options);
+  {
+    const DatasetTree tree(*run.dataset);
+    PONIENTE_RETURN_IF_ERROR(internal::CheckBatches(
+        tree, *run.dataset, run.schedule, Core::WithLossWeights(options, run)));
+    if (options.prefetch_batches == 0) {
+      options.prefetch_batches =
+          internal::UsualPrefetch(tree, run.schedule, options);
+    }
   }
   std::shared_ptr<Core> core;
   try {

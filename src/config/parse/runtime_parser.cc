@@ -93,13 +93,12 @@ void ParseRuntime(TableReader& runtime, Run* run) {
       runtime.Unsigned("linear_cost", 0, kMaxInteger).value_or(0);
   ParseDevice(runtime, &loader.device);
   loader.widen_on_device = runtime.Bool("widen_on_device").value_or(false);
-  const auto batches = [&runtime](const char* key, uint64_t least,
-                                  uint32_t* value) {
+  const auto batches = [&runtime](const char* key, uint32_t* value) {
     *value = static_cast<uint32_t>(
-        runtime.Unsigned(key, least, kMaxBatches).value_or(*value));
+        runtime.Unsigned(key, 0, kMaxBatches).value_or(*value));
   };
-  batches("prefetch_batches", 0, &loader.prefetch_batches);
-  batches("max_held", 0, &loader.max_held);
+  batches("prefetch_batches", &loader.prefetch_batches);
+  batches("max_held", &loader.max_held);
   loader.waits_for_held = runtime.Bool("waits_for_held").value_or(false);
   loader.prefetch_bytes = runtime.Unsigned("prefetch_bytes", 0, kMaxInteger)
                               .value_or(loader.prefetch_bytes);
