@@ -11,6 +11,7 @@
 #include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <chrono>
+#include <functional>
 #include <map>
 #include <string>
 #include <thread>
@@ -183,7 +184,8 @@ TEST(LoaderMetricsTest, AWaitForAWriterIsSeenWhileItLastsAndNamed) {
 // meanwhile unless `blocks`.
 class SleepyWindows final : public AsyncDataset<TokenWindow> {
  public:
-  explicit SleepyWindows(bool blocks) : blocks_(blocks) {}
+  explicit SleepyWindows(bool blocks, std::chrono::milliseconds nap = kNap)
+      : blocks_(blocks), nap_(nap) {}
 
   std::string name() const override { return "sleepy"; }
   uint64_t fingerprint() const override { return 1; }
@@ -191,9 +193,9 @@ class SleepyWindows final : public AsyncDataset<TokenWindow> {
   Task<std::vector<TokenWindow>> GetBatch(
       std::span<const Index> indices) const override {
     if (blocks_) {
-      std::this_thread::sleep_for(kNap);
+      std::this_thread::sleep_for(nap_);
     } else {
-      asio::steady_timer timer(co_await asio::this_coro::executor, kNap);
+      asio::steady_timer timer(co_await asio::this_coro::executor, nap_);
       co_await timer.async_wait(asio::use_awaitable);
     }
     co_return std::vector<TokenWindow>(
@@ -204,15 +206,19 @@ class SleepyWindows final : public AsyncDataset<TokenWindow> {
 
  private:
   const bool blocks_;
+  const std::chrono::milliseconds nap_;
 };
 
-// The metrics of ten steps, without the first, of a dataset that is slower than
-// all else. While others use the processor, all else may be slower: then tries
-// again.
-LoaderMetrics TenSteps(const DatasetPtr<TokenWindow>& dataset) {
+// The metrics of ten steps, without the first, of a dataset that takes `nap`
+// for a batch and so is slower than all else. On a busy machine, all else may
+// take longer than a short nap: then tries again with a longer one.
+LoaderMetrics TenSteps(
+    const std::function<DatasetPtr<TokenWindow>(std::chrono::milliseconds nap)>&
+        dataset) {
   LoaderMetrics ten;
-  for (int tries = 0; tries < 10; ++tries) {
-    const auto loader = Open(dataset, MakeSchedule(0, 8));
+  for (int tries = 0; tries < 6; ++tries) {
+    const auto loader =
+        Open(dataset(SleepyWindows::kNap * (1 << tries)), MakeSchedule(0, 8));
     EXPECT_THAT(loader->NextBlocking(), IsOk());
     const LoaderMetrics before = loader->metrics();
     for (int step = 0; step < 10; ++step) {
@@ -234,8 +240,10 @@ DatasetPtr<TokenWindow> BesideWindowsInMemory(DatasetPtr<TokenWindow> mine) {
 class SleepyDatasetTest : public ::testing::TestWithParam<bool> {};
 
 TEST_P(SleepyDatasetTest, IsNamedAndNotTheDisk) {
-  const LoaderMetrics ten = TenSteps(
-      BesideWindowsInMemory(std::make_shared<SleepyWindows>(GetParam())));
+  const LoaderMetrics ten = TenSteps([](auto nap) {
+    return BesideWindowsInMemory(
+        std::make_shared<SleepyWindows>(GetParam(), nap));
+  });
   ASSERT_EQ(ten.datasets.size(), 2u);
   EXPECT_EQ(ten.datasets[0].path, "big");
   EXPECT_EQ(ten.datasets[1].path, "small/mine");
@@ -249,8 +257,9 @@ TEST_P(SleepyDatasetTest, IsNamedAndNotTheDisk) {
 }
 
 TEST_P(SleepyDatasetTest, IsNamedAsTheRoot) {
-  const LoaderMetrics ten =
-      TenSteps(std::make_shared<SleepyWindows>(GetParam()));
+  const LoaderMetrics ten = TenSteps([](auto nap) {
+    return std::make_shared<SleepyWindows>(GetParam(), nap);
+  });
   ASSERT_EQ(ten.datasets.size(), 1u);
   EXPECT_EQ(ten.datasets[0].path, "sleepy");
   EXPECT_EQ(FindBottleneck(ten), Bottleneck::kDataset);
@@ -262,12 +271,14 @@ INSTANTIATE_TEST_SUITE_P(LoaderMetricsTest, SleepyDatasetTest,
                          });
 
 TEST(LoaderMetricsTest, AFunctionThatSleepsIsNamedAndNotWhatItIsAppliedTo) {
-  const auto slow = Map<TokenWindow>(
-      "slow", CountingWindows(100, kSeqLen), [](TokenWindow window) {
-        std::this_thread::sleep_for(SleepyWindows::kNap / 4);
-        return window;
-      });
-  const LoaderMetrics ten = TenSteps(BesideWindowsInMemory(slow));
+  const LoaderMetrics ten = TenSteps([](auto nap) {
+    return BesideWindowsInMemory(
+        Map<TokenWindow>("slow", CountingWindows(100, kSeqLen),
+                         [item_nap = nap / 4](TokenWindow window) {
+                           std::this_thread::sleep_for(item_nap);
+                           return window;
+                         }));
+  });
   ASSERT_EQ(ten.datasets.size(), 3u);
   EXPECT_EQ(ten.datasets[1].path, "small/mine");
   EXPECT_EQ(ten.datasets[1].name, "slow");
@@ -332,10 +343,11 @@ TEST_F(FileLoaderTest, AReaderThatLeavesShareCountsOnce) {
 }
 
 TEST_F(FileLoaderTest, BesideADatasetInMemoryFilesAreStillTheDisks) {
-  const auto tree = *FlatMixture<TokenWindow>::Create(
-      {{"file", Windows(Reader("one"))},
-       {"mine", std::make_shared<SleepyWindows>(false)}});
-  const LoaderMetrics ten = TenSteps(tree);
+  const LoaderMetrics ten = TenSteps([this](auto nap) {
+    return *FlatMixture<TokenWindow>::Create(
+        {{"file", Windows(Reader("one"))},
+         {"mine", std::make_shared<SleepyWindows>(false, nap)}});
+  });
   ASSERT_EQ(ten.datasets.size(), 1u);
   EXPECT_EQ(ten.datasets[0].path, "mine");
 }
