@@ -119,11 +119,12 @@ struct ReadRequest {
   std::span<std::byte> into = {};
 };
 
-// Page-aligned memory to read into. The first read into it by io_uring
-// registers it with the kernel, if RLIMIT_MEMLOCK allows; otherwise it behaves
-// like any memory. kDirect reads into it without a copy if offset and length
-// are aligned as well (multiples of 4096 bytes always are). Use it for memory
-// that is filled repeatedly.
+// Page-aligned memory to read into; 2 MiB and more in huge pages, as far as
+// there are any (transparent ones, MADV_HUGEPAGE). The first read into it by
+// io_uring registers it with the kernel, if RLIMIT_MEMLOCK allows; otherwise it
+// behaves like any memory. kDirect reads into it without a copy if offset and
+// length are aligned as well (multiples of 4096 bytes always are). Use it for
+// memory that is filled repeatedly.
 //
 // Ownership: owns the memory. REQUIRES: no read is in flight when it is
 //     destroyed.

@@ -2,8 +2,10 @@
 #include "io/read_buffer.h"
 
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <cerrno>
+#include <cstdint>
 #include <map>
 #include <system_error>
 
@@ -30,6 +32,22 @@ struct LiveBuffers {
 LiveBuffers& Buffers() {
   static auto* const buffers = new LiveBuffers;
   return *buffers;
+}
+
+constexpr size_t kHugePage = size_t{2} << 20;
+
+// Returns `bytes` that begin at a huge page, out of `bytes` + kHugePage at
+// `mapped`; gives back the rest.
+std::byte* CutToHugePages(std::byte* mapped, size_t bytes) {
+  static const auto page = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
+  const auto address = reinterpret_cast<uintptr_t>(mapped);
+  const size_t head = (kHugePage - address % kHugePage) % kHugePage;
+  const size_t used = head + (bytes + page - 1) / page * page;
+  if (head > 0) (void)::munmap(mapped, head);
+  if (used < bytes + kHugePage) {
+    (void)::munmap(mapped + used, bytes + kHugePage - used);
+  }
+  return mapped + head;
 }
 
 }  // namespace
@@ -62,7 +80,17 @@ LiveBuffer FindLiveBuffer(const std::byte* address) {
 
 absl::StatusOr<ReadBuffer> ReadBuffer::Allocate(size_t bytes) {
   if (bytes == 0) return ReadBuffer();
-  PONIENTE_ASSIGN_OR_RETURN(std::byte * begin, internal::MapMemory(bytes));
+  const bool is_large =
+      bytes >= internal::kHugePage && bytes <= SIZE_MAX - internal::kHugePage;
+  PONIENTE_ASSIGN_OR_RETURN(
+      std::byte * begin,
+      internal::MapMemory(is_large ? bytes + internal::kHugePage : bytes));
+  if (is_large) {
+    begin = internal::CutToHugePages(begin, bytes);
+    // All of it is going to be written, again and again. If there are no huge
+    // pages, it is as good as other memory.
+    (void)::madvise(begin, bytes, MADV_HUGEPAGE);
+  }
   internal::LiveBuffers& buffers = internal::Buffers();
   internal::MutexLock lock(&buffers.mutex);
   const uint64_t id = ++buffers.last_id;

@@ -6,12 +6,15 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <boost/asio/io_context.hpp>
 #include <filesystem>
+#include <fstream>
 #include <set>
 #include <thread>
+#include <vector>
 
 #include "tests/io/needs_uring.h"
 #include "tests/io/proven_file.h"
@@ -171,6 +174,35 @@ TEST(ReadBufferAllocateTest, GivesAlignedZerosOfAnySize) {
   EXPECT_THAT(ReadBuffer::Allocate(size_t{1} << 60),
               testing::StatusIs(absl::StatusCode::kResourceExhausted,
                                 ::testing::HasSubstr("memory")));
+}
+
+// Bytes of address space that this process has mapped.
+uint64_t MappedBytes() {
+  std::ifstream statm("/proc/self/statm");
+  uint64_t pages = 0;
+  statm >> pages;
+  return pages * static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));
+}
+
+TEST(LargeReadBufferTest, BeginsAtAHugePageAndMapsNothingElse) {
+  constexpr size_t kHugePage = size_t{2} << 20;
+  for (const size_t bytes : {kHugePage, kHugePage + 1, 5 * kHugePage - 1}) {
+    const uint64_t before = MappedBytes();
+    {
+      std::vector<ReadBuffer> buffers;
+      for (int i = 0; i < 50; ++i) {
+        ASSERT_OK_AND_ASSIGN(ReadBuffer buffer, ReadBuffer::Allocate(bytes));
+        ASSERT_EQ(buffer.bytes().size(), bytes);
+        ASSERT_EQ(
+            reinterpret_cast<uintptr_t>(buffer.bytes().data()) % kHugePage, 0u);
+        buffer.bytes().front() = std::byte{1};
+        buffer.bytes().back() = std::byte{2};
+        buffers.push_back(std::move(buffer));
+      }
+      EXPECT_LT(MappedBytes(), before + 50 * (bytes + kHugePage / 2));
+    }
+    EXPECT_LT(MappedBytes(), before + 8 * kHugePage);
+  }
 }
 
 }  // namespace
