@@ -50,10 +50,13 @@ std::optional<Nearness> NearnessOf(std::string_view name,
                                    std::string_view known) {
   const size_t edits = EditDistance(name, known);
   const bool is_begun = !name.empty() && known.starts_with(name);
+  const bool is_end = !name.empty() && known.size() > name.size() &&
+                      known.ends_with(name) &&
+                      known[known.size() - name.size() - 1] == '/';
   const bool is_swapped =
       edits == 1 && name.size() == known.size() &&
       std::is_permutation(name.begin(), name.end(), known.begin());
-  if (is_begun || is_swapped) return Nearness{false, edits};
+  if (is_begun || is_end || is_swapped) return Nearness{false, edits};
   const size_t most = std::max<size_t>(2, name.size() / 2);
   if (edits > most || edits >= known.size()) return std::nullopt;
   return Nearness{true, edits};

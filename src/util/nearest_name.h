@@ -12,9 +12,10 @@
 namespace poniente::internal {
 
 // Returns "; did you mean 'weight'?" for the nearest known name, or "" if none
-// is near. A name that begins with `name` ("insp" of "inspect"), or that has
-// two neighbouring characters swapped ("paln" of "plan"), is nearer than any
-// other; of the others, the one with the fewest edits is.
+// is near. A name that begins with `name` ("insp" of "inspect"), a path that
+// ends with it ("math" of "small/math"), or a name that has two neighbouring
+// characters swapped ("paln" of "plan"), is nearer than any other; of the
+// others, the one with the fewest edits is.
 std::string DidYouMean(std::string_view name,
                        std::span<const std::string> known);
 

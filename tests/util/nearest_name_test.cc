@@ -39,6 +39,13 @@ TEST(NearestNameTest, NamesThatBeginWithItComeFirst) {
             "; did you mean 'seq_len'?");
 }
 
+TEST(NearestNameTest, PathsThatEndWithItComeFirst) {
+  const std::vector<std::string> paths = {"mat", "small/math",
+                                          "small/aftermath"};
+  EXPECT_EQ(DidYouMean("math", paths), "; did you mean 'small/math'?");
+  EXPECT_EQ(DidYouMean("small/maht", paths), "; did you mean 'small/math'?");
+}
+
 TEST(NearestNameTest, OthersAreNotNear) {
   EXPECT_EQ(DidYouMean("", kCommands), "");
   EXPECT_EQ(DidYouMean("tokenize", kCommands), "");

@@ -226,8 +226,8 @@ void PlanSources::AddLeaf(const DatasetNode& node, Row* row) {
     source.left_over_tokens = 0;
     return;
   }
-  // Items without a length of their own are of some of the documents.
-  if (node.item_tokens() == 0) return;
+  // Of some of the documents. (Items without a length of their own are, too.)
+  if (known->documents != nullptr || node.item_tokens() == 0) return;
   const uint64_t in_windows =
       node.length_now().readable * uint64_t{node.item_tokens()};
   source.left_over_tokens = known->tokens - std::min(known->tokens, in_windows);

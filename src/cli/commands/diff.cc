@@ -184,6 +184,10 @@ CommandSpec DiffSpec() {
               "wrong,\n3 if the runs could not be compared.",
           .options = {{"samples", "N",
                        "compare at most N samples one by one; default: 10^9"},
+                      {"journal-a", "FILE",
+                       "A under the changes of this journal (data.journal)"},
+                      {"journal-b", "FILE",
+                       "B under the changes of this journal (data.journal)"},
                       {"json", "", "print JSON"}},
           .example = "poniente diff yesterday.toml today.toml"};
 }
@@ -200,8 +204,8 @@ int RunDiff(const std::vector<std::string>& args) {
   if (!most.ok()) return FailUsage(std::string(most.status().message()));
   const std::string& path_a = parsed.positionals()[0];
   const std::string& path_b = parsed.positionals()[1];
-  const auto a = LoadConfig(path_a);
-  const auto b = LoadConfig(path_b);
+  const auto a = LoadConfig(path_a, parsed, "journal-a");
+  const auto b = LoadConfig(path_b, parsed, "journal-b");
   if (!a.ok()) Trouble(a.status());
   if (!b.ok()) Trouble(b.status());
   if (!a.ok() || !b.ok()) return kExitTrouble;

@@ -32,15 +32,16 @@ Option JournalOption() {
 }
 
 absl::StatusOr<Config> LoadConfig(const std::string& path,
-                                  const Arguments& arguments) {
-  const std::optional<std::string> journal = arguments.Text("journal");
+                                  const Arguments& arguments,
+                                  const std::string& option) {
+  const std::optional<std::string> journal = arguments.Text(option);
   if (!journal.has_value()) return LoadConfig(path);
   PONIENTE_ASSIGN_OR_RETURN(Run run, LoadRun(path));
   std::error_code error;
   const std::filesystem::path file = std::filesystem::absolute(*journal, error);
   if (error || !std::filesystem::exists(file, error)) {
     return absl::NotFoundError(
-        absl::StrCat("--journal: there is no file '", *journal, "'"));
+        absl::StrCat("--", option, ": there is no file '", *journal, "'"));
   }
   run.journal = file;
   return WithWarnings(Config::Create(run));

@@ -20,7 +20,8 @@ absl::StatusOr<Config> LoadConfig(const std::string& path);
 // under the changes of this journal, which must exist, instead of its own.
 Option JournalOption();
 absl::StatusOr<Config> LoadConfig(const std::string& path,
-                                  const Arguments& arguments);
+                                  const Arguments& arguments,
+                                  const std::string& option = "journal");
 
 // Returns the evaluation `eval` of the configuration; the configuration itself
 // if it is not set.

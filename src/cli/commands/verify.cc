@@ -196,8 +196,9 @@ void PrintVerified(const Verified& verified) {
   }
   const TokenSource& source = *verified.source;
   std::cout << OneLine(verified.path)
-            << (HasChecksums(source) ? ": ok, "
-                                     : ": can be read, no checksums, ")
+            << (IsGrowing(source)      ? ": ok so far, still being written, "
+                : HasChecksums(source) ? ": ok, "
+                                       : ": can be read, no checksums, ")
             << Count(source.num_tokens()) << " tokens, "
             << Bytes(static_cast<double>(source.num_bytes()))
             << ", fingerprint "

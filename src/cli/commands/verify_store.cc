@@ -49,9 +49,13 @@ absl::Status CheckIsAsListed(const TokenStore& store) {
 
 }  // namespace
 
+bool IsGrowing(const TokenSource& source) {
+  return source.format() == internal::kGrowthFormat;
+}
+
 bool HasChecksums(const TokenSource& source) {
   return source.format() == internal::kStoreFormat ||
-         source.format() == internal::kCatalogFormat;
+         source.format() == internal::kCatalogFormat || IsGrowing(source);
 }
 
 absl::Status ReadAllTokens(const TokenSource& source, const TakeTokens& take) {

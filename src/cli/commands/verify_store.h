@@ -20,6 +20,10 @@ using TakeTokens =
     std::function<absl::Status(uint64_t begin, std::span<const uint32_t> ids)>;
 absl::Status ReadAllTokens(const TokenSource& source, const TakeTokens& take);
 
+// Returns whether this is a store that is still being written. Only what has
+// been published so far can be verified.
+bool IsGrowing(const TokenSource& source);
+
 // Returns whether this is a store, or stores of a catalogue, rather than files
 // of another project.
 bool HasChecksums(const TokenSource& source);

@@ -176,7 +176,7 @@ absl::StatusOr<internal::DecidedStage> MixturePlan::InFull(
     if (const auto number = NumberOf(state.names, name)) return *number;
     return absl::InvalidArgumentError(
         absl::StrCat(full.label, ": unknown component '", name, "'",
-                     internal::DidYouMean(name, state.names)));
+                     internal::NearestOrAll(name, state.names)));
   };
   for (const auto& [name, weight] : decision.weights) {
     PONIENTE_ASSIGN_OR_RETURN(const size_t number, number_of(name));

@@ -142,17 +142,22 @@ TEST_F(PlanTest, DocumentsLeftOutAreNotLeftOver) {
   for (int i = 0; i < 100; ++i)
     ASSERT_THAT(writer->AddDocument(ids, "all"), IsOk());
   ASSERT_THAT(writer->Finish(), IsOk());
+  testing::WriteFile(dir_.path("scores.f32"), std::string(4 * 100, '\0'));
   ASSERT_OK_AND_ASSIGN(
       const PlannedRun plan,
       MakePlan(Parse("[data]\nsteps = 50\nbatch_size = 4\nseq_len = 20\n"
                      "[data.mixture]\n"
                      "d = { path = 'd', weight = 1, documents = { fraction = "
                      "0.5 } }\n"
+                     "o = { path = 'd', weight = 1, documents = { fraction = "
+                     "0.5 }, order_documents = { scores = 'scores.f32' } }\n"
                      "b = { path = 'b', weight = 1 }\n"),
                std::nullopt));
   EXPECT_EQ(plan.sources[0].left_over_tokens, std::nullopt);
   EXPECT_EQ(plan.sources[0].stored_tokens, 3000u);
-  EXPECT_EQ(plan.sources[1].left_over_tokens, 17u);
+  EXPECT_EQ(plan.sources[1].path, "o");
+  EXPECT_EQ(plan.sources[1].left_over_tokens, std::nullopt);
+  EXPECT_EQ(plan.sources[2].left_over_tokens, 17u);
   EXPECT_EQ(plan.left_over_tokens, 17);
 }
 

@@ -93,6 +93,32 @@ TEST_F(DiffTest, ChangesOfTheJournalsAreToldOneByOne) {
   EXPECT_TRUE(is_told);
 }
 
+TEST_F(DiffTest, EachRunMayHaveAnotherJournal) {
+  const std::string run = Config("run.toml", "2");
+  Journal journal;
+  const auto line = journal.LineOf(RunChange::Weights({{"a", 3}}), 160, 20);
+  ASSERT_THAT(line, IsOk());
+  ASSERT_THAT(journal.Append(*line), IsOk());
+  WriteFile(dir_.path("new.journal"), journal.bytes());
+  const std::string option = " " + dir_.path("new.journal");
+  EXPECT_THAT(RunTool("diff " + run + " " + run),
+              Prints(HasSubstr("the same tokens")));
+  for (const std::string which : {"a", "b"}) {
+    const ToolRun other =
+        RunTool("diff " + run + " " + run + " --journal-" + which + option);
+    EXPECT_EQ(other.exit_code, 1) << other.err;
+    EXPECT_THAT(other.out, AllOf(HasSubstr("differ from step 20 on"),
+                                 HasSubstr("change 1")));
+  }
+  EXPECT_THAT(RunTool("diff " + run + " " + run + " --journal-a" + option +
+                      " --journal-b" + option),
+              Prints(HasSubstr("the same tokens")));
+  const ToolRun missing =
+      RunTool("diff " + run + " " + run + " --journal-b " + dir_.path("none"));
+  EXPECT_EQ(missing.exit_code, 3);
+  EXPECT_THAT(missing.err, HasSubstr("--journal-b: there is no file"));
+}
+
 TEST_F(DiffTest, OtherTokensAreExitCodeOne) {
   const std::string a = Config("a.toml", "2");
   const std::string b = Config("b.toml", "9");

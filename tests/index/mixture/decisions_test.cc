@@ -208,6 +208,8 @@ TEST(DecisionsTest, RefusedOnesAreNamed) {
               StatusIs(kInvalid, HasSubstr("above 0")));
   EXPECT_THAT(refused(plan, {.start = 5, .weights = {{"cod", 1}}}),
               StatusIs(kInvalid, HasSubstr("did you mean 'code'")));
+  EXPECT_THAT(refused(plan, {.start = 5, .retired = {"nix"}}),
+              StatusIs(kInvalid, HasSubstr("'nix' (known: code, web)")));
   EXPECT_THAT(
       refused(plan, {.start = 5, .weights = {{"code", -1}}, .label = "no. 3"}),
       StatusIs(kInvalid, HasSubstr("no. 3: ")));
