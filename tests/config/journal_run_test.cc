@@ -39,7 +39,9 @@ using testing::IsOk;
 using testing::StatusIs;
 using testing::WriteStore;
 
+// The description has fewer; the run is extended at kExtendedAt.
 constexpr uint64_t kSteeredSteps = 1500;
+constexpr uint64_t kExtendedAt = 700;
 constexpr int kSteeredLives = 200;
 
 std::string Content(const std::string& path) {
@@ -65,7 +67,7 @@ class JournalRunTest : public ::testing::Test {
     std::ofstream(dir_.path("run.toml")) << R"(
 [data]
 seed = 7
-steps = 1500
+steps = 1400
 batch_size = 8
 seq_len = 16
 journal = "run.journal"
@@ -101,23 +103,46 @@ c = { path = "c", weight = 1 }
 
   // What is decided at a step: a function of the step, as of losses.
   static RunChange DecidedAt(uint64_t step) {
-    const uint64_t hash = internal::Derive(step, internal::Tag("test"));
+    if (step == kExtendedAt) return RunChange::Extend(kSteeredSteps, "more");
+    const uint64_t hash = HashOf(step);
     const auto weight = [hash](int shift) {
       return static_cast<double>(1 + ((hash >> shift) & 15));
     };
     const uint64_t number = (hash >> 32) % 100;
-    if (hash % 16 == 1) {
-      return RunChange::DropDocuments("a", {{number, number + 2}}, "request");
+    const NumberRange few = {number, number + 2};
+    const std::string begin =
+        absl::StrCat("{path = \"d\", weight = ", weight(8) / 8);
+    switch (hash % 16) {
+      case 1:
+        return RunChange::DropDocuments("a", {few}, "request");
+      case 2:
+        return RunChange::DropItems("mixed/c", {{number, number + 1}});
+      case 3: {
+        RunChange change =
+            RunChange::Add(absl::StrCat("new", step), begin + "}");
+        if (AddsBelowRoot(step)) change.path = "mixed";
+        return change;
+      }
+      case 5:
+      case 9: {  // of the component that was added last, if it is still there
+        const uint64_t added = LastAddedBefore(step);
+        if (added == 0) break;
+        const std::string name = absl::StrCat("new", added);
+        RunChange change = RunChange::Retire({name}, "no use");
+        if (hash % 16 == 9) {
+          change = RunChange::Split(
+              name,
+              {{absl::StrCat("low", step), begin + ", slice = [0, 40]}"},
+               {absl::StrCat("high", step), begin + ", slice = [40, 80]}"}});
+        }
+        if (AddsBelowRoot(added)) change.path = "mixed";
+        return change;
+      }
+      case 13:
+        return RunChange::MaskDocuments("mixed/c", {few}, "request");
+      default:
+        break;
     }
-    if (hash % 16 == 3) {
-      RunChange change = RunChange::Add(
-          absl::StrCat("new", step),
-          absl::StrCat("{path = \"d\", weight = ", weight(8) / 8, "}"));
-      if (hash % 32 == 3) change.path = "mixed";
-      return change;
-    }
-    if (hash % 16 == 2)
-      return RunChange::DropItems("mixed/c", {{number, number + 1}});
     if (hash % 4 == 0) {
       RunChange change =
           RunChange::Weights({{"b2", weight(8)}, {"c", weight(16)}});
@@ -126,6 +151,22 @@ c = { path = "c", weight = 1 }
     }
     if (hash % 4 == 1) return RunChange::Temperature(weight(8) / 4);
     return RunChange::Weights({{"a", weight(8)}, {"mixed", weight(16)}});
+  }
+  static uint64_t HashOf(uint64_t step) {
+    return internal::Derive(step, internal::Tag("test"));
+  }
+  static bool AddsBelowRoot(uint64_t step) { return HashOf(step) % 32 == 3; }
+  // Returns the step at which a component was added that no later decision
+  // before `step` has retired or split; 0 if there is none.
+  static uint64_t LastAddedBefore(uint64_t step) {
+    uint64_t added = 0;
+    for (uint64_t at = 10; at < step; at += 10) {
+      if (at == kExtendedAt) continue;
+      const uint64_t kind = HashOf(at) % 16;
+      if (kind == 3) added = at;
+      if (kind == 5 || kind == 9) added = 0;
+    }
+    return added;
   }
 
   // A training process on so many ranks: goes on from its checkpoint, decides
@@ -321,6 +362,12 @@ TEST_F(JournalRunTest, KilledAroundChangesItIsTheSameRun) {
   }
   EXPECT_GT(kinds[RunChange::Kind::kDrop], 5);
   EXPECT_GT(kinds[RunChange::Kind::kAdd], 5);
+  EXPECT_GT(kinds[RunChange::Kind::kRetire], 1);
+  EXPECT_GT(kinds[RunChange::Kind::kSplit], 1);
+  EXPECT_EQ(kinds[RunChange::Kind::kExtend], 1);
+  for (const auto& [kind, count] : kinds) {
+    std::printf("kind %d: %d\n", static_cast<int>(kind), count);
+  }
 }
 
 TEST_F(JournalRunTest, DroppedDocumentsAreReadNoMore) {

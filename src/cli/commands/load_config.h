@@ -18,6 +18,7 @@ absl::StatusOr<Config> LoadConfig(const std::string& path);
 
 // The option of commands that say what a run serves, and what it does: the run
 // under the changes of this journal, which must exist, instead of its own.
+// `option`: its name, where a command has several runs.
 Option JournalOption();
 absl::StatusOr<Config> LoadConfig(const std::string& path,
                                   const Arguments& arguments,

@@ -147,6 +147,11 @@ TEST_F(PackGrowingTest, WhatIsPublishedStaysIfThePackFails) {
   EXPECT_NE(failed.exit_code, 0);
   EXPECT_THAT(failed.err, HasSubstr("40001"));
   EXPECT_THAT(Open("out", 0)->NextBlocking(), IsOk());
+  WriteFile(folder_.path("run.toml"),
+            "[data]\nsteps = 10\nbatch_size = 2\nseq_len = 64\n"
+            "path = \"out\"\ngrowing = true\nera_shuffle = 10\n");
+  EXPECT_THAT(RunTool("verify " + folder_.path("run.toml")),
+              Prints(HasSubstr("ok so far, still being written, ")));
   const ToolRun plan = RunTool("pack " + folder_.path("in") + " --out " + out);
   EXPECT_NE(plan.exit_code, 0);
   EXPECT_THAT(plan.err, HasSubstr("--restart"));
