@@ -6,6 +6,8 @@
 #include <cstddef>
 #include <numeric>
 
+#include "util/byte_order.h"
+
 namespace poniente::internal {
 
 void CompactEnds::Append(uint64_t length) {
@@ -21,7 +23,8 @@ void CompactEnds::Pack() {
   const uint64_t middle =
       std::accumulate(last_.begin(), last_.begin() + kBlock / 2, last_begin_);
   blocks_.push_back({last_begin_, middle, end_bit_, width});
-  bits_.resize((end_bit_ + width * kBlock + 63) / 64);
+  // One word more, as Unpacker reads 8 bytes from any byte on.
+  bits_.resize((end_bit_ + width * kBlock + 63) / 64 + 1);
   for (const uint64_t length : last_) {
     if (width == 0) break;
     const uint64_t word = end_bit_ / 64;
@@ -39,25 +42,52 @@ void CompactEnds::Shrink() {
   bits_.shrink_to_fit();
 }
 
-uint64_t CompactEnds::Packed(const Block& block, uint64_t i) const {
-  if (block.width == 0) return 0;
-  const uint64_t bit = block.bit + i * block.width;
-  const uint64_t shift = bit % 64;
-  uint64_t value = bits_[bit / 64] >> shift;
-  if (shift + block.width > 64) value |= bits_[bit / 64 + 1] << (64 - shift);
-  return block.width == 64 ? value : value & ((uint64_t{1} << block.width) - 1);
-}
+// Reads the lengths of a packed block one after the other.
+class CompactEnds::Unpacker {
+ public:
+  // Begins at length `i` of the block.
+  Unpacker(const CompactEnds& ends, const Block& block, uint64_t i)
+      : words_(ends.bits_.data()),
+        bytes_(reinterpret_cast<const std::byte*>(words_)),
+        bit_(block.bit + i * block.width),
+        width_(block.width),
+        mask_(width_ == 64 ? UINT64_MAX : (uint64_t{1} << width_) - 1) {}
+
+  uint64_t Next() {
+    uint64_t value = 0;
+    if (width_ <= kMostInLoad) {
+      value = LoadLittle<uint64_t>(bytes_ + bit_ / 8) >> (bit_ % 8);
+    } else {
+      const uint64_t shift = bit_ % 64;
+      value = words_[bit_ / 64] >> shift;
+      if (shift > 0) value |= words_[bit_ / 64 + 1] << (64 - shift);
+    }
+    bit_ += width_;
+    return value & mask_;
+  }
+
+ private:
+  // Bits that 8 bytes hold wherever in the first of them they begin.
+  static constexpr uint64_t kMostInLoad = 57;
+
+  const uint64_t* const words_;
+  const std::byte* const bytes_;
+  uint64_t bit_;
+  const uint64_t width_;
+  const uint64_t mask_;
+};
 
 uint64_t CompactEnds::Length(uint64_t item) const {
   const uint64_t block = item / kBlock;
   if (block == blocks_.size()) return last_[item % kBlock];
-  return Packed(blocks_[block], item % kBlock);
+  return Unpacker(*this, blocks_[block], item % kBlock).Next();
 }
 
 uint64_t CompactEnds::Sum(const Block& block, uint64_t from,
                           uint64_t to) const {
   uint64_t sum = 0;
-  for (uint64_t i = from; i < to; ++i) sum += Packed(block, i);
+  Unpacker lengths(*this, block, from);
+  for (uint64_t i = from; i < to; ++i) sum += lengths.Next();
   return sum;
 }
 
@@ -80,25 +110,34 @@ uint64_t CompactEnds::Begin(uint64_t item) const {
   return end - Sum(block, i, kBlock);
 }
 
-uint64_t CompactEnds::At(uint64_t at) const {
-  uint64_t block = blocks_.size();
-  uint64_t begin = last_begin_;
-  if (at < last_begin_) {
-    const auto after = std::upper_bound(
-        blocks_.begin(), blocks_.end(), at,
-        [](uint64_t position, const Block& b) { return position < b.begin; });
-    block = static_cast<uint64_t>(after - blocks_.begin()) - 1;
-    begin = blocks_[block].begin;
+CompactEnds::Place CompactEnds::Find(uint64_t at) const {
+  if (at >= last_begin_) {
+    Place place = {blocks_.size() * kBlock, last_begin_};
+    for (const uint64_t length : last_) {
+      if (at < place.begin + length) break;
+      place.begin += length;
+      ++place.item;
+    }
+    return place;
   }
-  uint64_t item = block * kBlock;
-  if (at < last_begin_ && at >= blocks_[block].middle) {
-    item += kBlock / 2;
-    begin = blocks_[block].middle;
+  // The last block that begins at or before it. Steps without branches, which
+  // could not be foreseen.
+  const Block* last = blocks_.data();
+  for (size_t left = blocks_.size(); left > 1;) {
+    const size_t half = left / 2;
+    last += last[half].begin <= at ? half : 0;
+    left -= half;
   }
-  for (;; ++item) {
-    const uint64_t length = Length(item);
-    if (at < begin + length) return item;
-    begin += length;
+  const Block& block = *last;
+  const uint64_t first = at >= block.middle ? kBlock / 2 : 0;
+  Place place = {
+      static_cast<uint64_t>(&block - blocks_.data()) * kBlock + first,
+      first > 0 ? block.middle : block.begin};
+  Unpacker lengths(*this, block, first);
+  for (;; ++place.item) {
+    const uint64_t length = lengths.Next();
+    if (at < place.begin + length) return place;
+    place.begin += length;
   }
 }
 

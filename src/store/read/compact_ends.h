@@ -28,9 +28,14 @@ class CompactEnds {
   // Returns the sum of the first `item` lengths. REQUIRES: item <= size().
   uint64_t Begin(uint64_t item) const;
   uint64_t Length(uint64_t item) const;
+  struct Place {
+    uint64_t item = 0;
+    uint64_t begin = 0;  // Begin(item)
+  };
   // Returns the item that contains position `at` of the concatenation; never an
   // empty one. REQUIRES: at < total().
-  uint64_t At(uint64_t at) const;
+  Place Find(uint64_t at) const;
+  uint64_t At(uint64_t at) const { return Find(at).item; }
 
   // Bring what Begin() and Length() read into the caches: first the one, and
   // when that is there, the other. For many look-ups at once. REQUIRES: item <
@@ -57,14 +62,15 @@ class CompactEnds {
     uint64_t width : 7 = 0;
   };
 
+  class Unpacker;
+
   // Packs the last block.
   void Pack();
-  uint64_t Packed(const Block& block, uint64_t i) const;
   // Returns the sum of lengths [from, to) of a block.
   uint64_t Sum(const Block& block, uint64_t from, uint64_t to) const;
 
-  std::vector<Block> blocks_;  // packed ones
-  std::vector<uint64_t> bits_;
+  std::vector<Block> blocks_;   // packed ones
+  std::vector<uint64_t> bits_;  // and a word of zeros, once there are any
   uint64_t end_bit_ = 0;
   std::vector<uint64_t> last_;  // lengths of the last block, not packed
   uint64_t last_begin_ = 0;

@@ -24,8 +24,9 @@ uint64_t SegmentDocuments(uint64_t documents) {
 void EndsSegment::AppendPieces(uint64_t from, uint64_t to,
                                std::vector<ItemPiece>* pieces) const {
   to = std::min(to, end());
-  uint64_t document = lengths.At(from - begin);
-  uint64_t end = begin + lengths.Begin(document);
+  const CompactEnds::Place place = lengths.Find(from - begin);
+  uint64_t document = place.item;
+  uint64_t end = begin + place.begin;
   while (from < to) {
     end += lengths.Length(document);
     if (end > from) {

@@ -68,8 +68,8 @@ absl::StatusOr<SideFile::Content> SideFile::OpenExpected() const {
   return Take(std::move(file));
 }
 
-// Reads bytes of verified blocks directly. For all other blocks, reads the
-// whole blocks, verifies them, and copies from the verified bytes.
+// Reads bytes of verified blocks directly, and whole blocks. Of other blocks,
+// reads all, verifies them, and copies from the verified bytes.
 absl::Status SideFile::ReadVerified(const Content& content, uint64_t offset,
                                     std::span<std::byte> into) const {
   const FileChecksums& checksums = *content.checksums;
@@ -89,16 +89,21 @@ absl::Status SideFile::ReadVerified(const Content& content, uint64_t offset,
     }
     if (!is_done) {
       const uint64_t begin = checksums.BeginOf(first);
-      whole.resize(static_cast<size_t>(checksums.EndOf(last) - begin));
-      PONIENTE_RETURN_IF_ERROR(ReadAll(*content.open, begin, whole));
+      const auto size = static_cast<size_t>(checksums.EndOf(last) - begin);
+      const bool is_in_place = begin == offset && size == part.size();
+      if (!is_in_place) whole.resize(size);
+      const std::span<std::byte> blocks = is_in_place ? part : std::span(whole);
+      PONIENTE_RETURN_IF_ERROR(ReadAll(*content.open, begin, blocks));
       for (uint64_t block = first; block <= last; ++block) {
         const auto at = static_cast<size_t>(checksums.BeginOf(block) - begin);
         const auto end = static_cast<size_t>(checksums.EndOf(block) - begin);
         PONIENTE_RETURN_IF_ERROR(checksums.Verify(
-            path_, block, std::span(whole).subspan(at, end - at), verified));
+            path_, block, blocks.subspan(at, end - at), verified));
       }
-      std::copy_n(whole.begin() + static_cast<ptrdiff_t>(offset - begin),
-                  part.size(), part.begin());
+      if (!is_in_place) {
+        std::copy_n(whole.begin() + static_cast<ptrdiff_t>(offset - begin),
+                    part.size(), part.begin());
+      }
     }
     offset += part.size();
     into = into.subspan(part.size());
