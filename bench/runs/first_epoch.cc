@@ -127,8 +127,8 @@ void MeasureFirstEpochs(const TreeCases& tree, const EpochRounds& rounds,
   std::vector<double> second[kSeconds];
   for (int round = 0; round < rounds.rounds; ++round) {
     if (rounds.is_fresh) tree.MakeAnew();
-    // Each round begins with another case: none, and not fio, is always first
-    // after the stores were written.
+    // Each round begins with another case, or with fio, so that none is always
+    // the first after the stores were written.
     for (size_t k = 0; k <= kCases; ++k) {
       const size_t i = (static_cast<size_t>(round) + k) % (kCases + 1);
       if (i == kCases) {

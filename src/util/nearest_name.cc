@@ -50,9 +50,7 @@ std::optional<Nearness> NearnessOf(std::string_view name,
                                    std::string_view known) {
   const size_t edits = EditDistance(name, known);
   const bool is_begun = !name.empty() && known.starts_with(name);
-  const bool is_end = !name.empty() && known.size() > name.size() &&
-                      known.ends_with(name) &&
-                      known[known.size() - name.size() - 1] == '/';
+  const bool is_end = !name.empty() && known.ends_with("/" + std::string(name));
   const bool is_swapped =
       edits == 1 && name.size() == known.size() &&
       std::is_permutation(name.begin(), name.end(), known.begin());

@@ -184,10 +184,8 @@ CommandSpec DiffSpec() {
               "wrong,\n3 if the runs could not be compared.",
           .options = {{"samples", "N",
                        "compare at most N samples one by one; default: 10^9"},
-                      {"journal-a", "FILE",
-                       "A under the changes of this journal (data.journal)"},
-                      {"journal-b", "FILE",
-                       "B under the changes of this journal (data.journal)"},
+                      JournalOption("journal-a", "A"),
+                      JournalOption("journal-b", "B"),
                       {"json", "", "print JSON"}},
           .example = "poniente diff yesterday.toml today.toml"};
 }

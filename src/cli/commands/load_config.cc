@@ -26,9 +26,10 @@ absl::StatusOr<Config> LoadConfig(const std::string& path) {
   return WithWarnings(Config::Load(path));
 }
 
-Option JournalOption() {
-  return {"journal", "FILE",
-          "the run under the changes of this journal (data.journal)"};
+Option JournalOption(const std::string& name, const std::string& run) {
+  return {
+      name, "FILE",
+      absl::StrCat(run, " under the changes of this journal (data.journal)")};
 }
 
 absl::StatusOr<Config> LoadConfig(const std::string& path,

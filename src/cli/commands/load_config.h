@@ -18,8 +18,9 @@ absl::StatusOr<Config> LoadConfig(const std::string& path);
 
 // The option of commands that say what a run serves, and what it does: the run
 // under the changes of this journal, which must exist, instead of its own.
-// `option`: its name, where a command has several runs.
-Option JournalOption();
+// Where a command has several runs, each has an option of its own.
+Option JournalOption(const std::string& name = "journal",
+                     const std::string& run = "the run");
 absl::StatusOr<Config> LoadConfig(const std::string& path,
                                   const Arguments& arguments,
                                   const std::string& option = "journal");

@@ -23,7 +23,7 @@ void CompactEnds::Pack() {
   const uint64_t middle =
       std::accumulate(last_.begin(), last_.begin() + kBlock / 2, last_begin_);
   blocks_.push_back({last_begin_, middle, end_bit_, width});
-  // One word more, as Unpacker reads 8 bytes from any byte on.
+  // One word more, as Unpacker reads up to 9 bytes from any byte on.
   bits_.resize((end_bit_ + width * kBlock + 63) / 64 + 1);
   for (const uint64_t length : last_) {
     if (width == 0) break;
@@ -47,30 +47,23 @@ class CompactEnds::Unpacker {
  public:
   // Begins at length `i` of the block.
   Unpacker(const CompactEnds& ends, const Block& block, uint64_t i)
-      : words_(ends.bits_.data()),
-        bytes_(reinterpret_cast<const std::byte*>(words_)),
+      : bytes_(reinterpret_cast<const std::byte*>(ends.bits_.data())),
         bit_(block.bit + i * block.width),
         width_(block.width),
         mask_(width_ == 64 ? UINT64_MAX : (uint64_t{1} << width_) - 1) {}
 
   uint64_t Next() {
-    uint64_t value = 0;
-    if (width_ <= kMostInLoad) {
-      value = LoadLittle<uint64_t>(bytes_ + bit_ / 8) >> (bit_ % 8);
-    } else {
-      const uint64_t shift = bit_ % 64;
-      value = words_[bit_ / 64] >> shift;
-      if (shift > 0) value |= words_[bit_ / 64 + 1] << (64 - shift);
-    }
+    const std::byte* const from = bytes_ + bit_ / 8;
+    const uint64_t shift = bit_ % 8;
+    uint64_t value = LoadLittle<uint64_t>(from) >> shift;
+    // Of more than 57 bits, some may lie in a ninth byte.
+    if (shift + width_ > 64)
+      value |= static_cast<uint64_t>(from[8]) << (64 - shift);
     bit_ += width_;
     return value & mask_;
   }
 
  private:
-  // Bits that 8 bytes hold wherever in the first of them they begin.
-  static constexpr uint64_t kMostInLoad = 57;
-
-  const uint64_t* const words_;
   const std::byte* const bytes_;
   uint64_t bit_;
   const uint64_t width_;
@@ -122,18 +115,16 @@ CompactEnds::Place CompactEnds::Find(uint64_t at) const {
   }
   // The last block that begins at or before it. Steps without branches, which
   // could not be foreseen.
-  const Block* last = blocks_.data();
+  const Block* block = blocks_.data();
   for (size_t left = blocks_.size(); left > 1;) {
     const size_t half = left / 2;
-    last += last[half].begin <= at ? half : 0;
+    block += block[half].begin <= at ? half : 0;
     left -= half;
   }
-  const Block& block = *last;
-  const uint64_t first = at >= block.middle ? kBlock / 2 : 0;
-  Place place = {
-      static_cast<uint64_t>(&block - blocks_.data()) * kBlock + first,
-      first > 0 ? block.middle : block.begin};
-  Unpacker lengths(*this, block, first);
+  const uint64_t first = at >= block->middle ? kBlock / 2 : 0;
+  Place place = {static_cast<uint64_t>(block - blocks_.data()) * kBlock + first,
+                 first > 0 ? block->middle : block->begin};
+  Unpacker lengths(*this, *block, first);
   for (;; ++place.item) {
     const uint64_t length = lengths.Next();
     if (at < place.begin + length) return place;

@@ -47,6 +47,30 @@ TEST(CompactEndsTest, TheGreatestLengthIsKept) {
   EXPECT_EQ(ends.At(UINT64_MAX - 1), 0u);
 }
 
+// They begin anywhere within a byte, and some reach into a ninth one.
+TEST(CompactEndsTest, LengthsOfEveryWidthAreKept) {
+  std::mt19937_64 random(testing::TestSeed(82));
+  for (int width = 1; width <= 63; ++width) {
+    CompactEnds ends;
+    std::vector<uint64_t> sums = {0};
+    for (int i = 0; i < 200; ++i) {
+      // Two of the second block are so wide; their sum is below 2^64.
+      const bool is_wide = i == 64 + width % 7 || i == 127 - width % 5;
+      const uint64_t wide = (uint64_t{1} << (width - 1)) | (random() % 2);
+      const uint64_t length = is_wide ? wide : random() % 2;
+      ends.Append(length);
+      sums.push_back(sums.back() + length);
+    }
+    for (uint64_t i = 0; i < 200; ++i) {
+      ASSERT_EQ(ends.Begin(i), sums[i]) << width;
+      ASSERT_EQ(ends.Length(i), sums[i + 1] - sums[i]) << width;
+      if (sums[i] == sums[i + 1]) continue;
+      ASSERT_EQ(ends.At(sums[i]), i) << width;
+      ASSERT_EQ(ends.At(sums[i + 1] - 1), i) << width;
+    }
+  }
+}
+
 TEST(CompactEndsTest, MemoryFollowsTheLengths) {
   CompactEnds ends;
   for (int i = 0; i < 1'000'000; ++i)
