@@ -119,8 +119,9 @@ struct ReadRequest {
   std::span<std::byte> into = {};
 };
 
-// Page-aligned memory to read into; 2 MiB and more in huge pages, as far as
-// there are any (transparent ones, MADV_HUGEPAGE). The first read into it by
+// Page-aligned memory to read into; 64 KiB and more in huge pages, as far as
+// there are any (transparent ones, MADV_HUGEPAGE). Buffers of less than 2 MiB
+// share them, in multiples of 64 KiB. The first read into a buffer by
 // io_uring registers it with the kernel, if RLIMIT_MEMLOCK allows; otherwise it
 // behaves like any memory. kDirect reads into it without a copy if offset and
 // length are aligned as well (multiples of 4096 bytes always are). Use it for

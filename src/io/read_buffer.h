@@ -7,13 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "absl/status/statusor.h"
-
 namespace poniente::internal {
-
-// Returns page-aligned memory of whole pages, filled with zeros. Release it
-// with munmap().
-absl::StatusOr<std::byte*> MapMemory(size_t bytes);
 
 // The memory of a ReadBuffer that has not been destroyed.
 struct LiveBuffer {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
-#include "io/read_buffer.h"
+#include "io/buffer_memory.h"
 #include "util/memory_sizes.h"
 #include "util/mutex.h"
 #include "util/status_macros.h"

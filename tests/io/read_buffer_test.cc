@@ -10,12 +10,18 @@
 
 #include <atomic>
 #include <boost/asio/io_context.hpp>
+#include <cerrno>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <map>
+#include <random>
 #include <set>
+#include <string>
 #include <thread>
 #include <vector>
 
+#include "io/files/fault_hooks.h"
 #include "tests/io/needs_uring.h"
 #include "tests/io/proven_file.h"
 #include "tests/support/status_matchers.h"
@@ -25,6 +31,9 @@ namespace poniente {
 namespace {
 
 namespace asio = boost::asio;
+using ::poniente::internal::FaultHooks;
+using ::poniente::internal::ScopedFaultHooks;
+using ::poniente::internal::SystemCall;
 using ::poniente::testing::IsOk;
 using ::poniente::testing::ProvenByte;
 
@@ -202,6 +211,107 @@ TEST(LargeReadBufferTest, BeginsAtAHugePageAndMapsNothingElse) {
       EXPECT_LT(MappedBytes(), before + 50 * (bytes + kHugePage / 2));
     }
     EXPECT_LT(MappedBytes(), before + 8 * kHugePage);
+  }
+}
+
+TEST(SharedReadBufferTest, BuffersOfABatchLieInTheSameHugePage) {
+  constexpr size_t kHugePage = size_t{2} << 20;
+  constexpr size_t kBytes = size_t{512} << 10;
+  const uint64_t before = MappedBytes();
+  {
+    std::vector<ReadBuffer> buffers;
+    std::map<uintptr_t, int> pages;
+    for (int i = 0; i < 40; ++i) {
+      ASSERT_OK_AND_ASSIGN(ReadBuffer buffer, ReadBuffer::Allocate(kBytes));
+      const auto begin = reinterpret_cast<uintptr_t>(buffer.bytes().data());
+      EXPECT_EQ(begin % 4096, 0u);
+      ++pages[begin / kHugePage];
+      EXPECT_EQ(begin / kHugePage, (begin + kBytes - 1) / kHugePage);
+      buffers.push_back(std::move(buffer));
+    }
+    // As many as there is room for, but for pages that others have a part of.
+    EXPECT_LE(pages.size(), 12u);
+    EXPECT_LT(MappedBytes(), before + 14 * kHugePage);
+  }
+  EXPECT_LT(MappedBytes(), before + 3 * kHugePage);
+}
+
+// Every buffer has its own bytes, zeros at first, whatever was given back.
+TEST(SharedReadBufferTest, BuffersOfAllSizesComeAndGo) {
+  std::mt19937_64 random(17);
+  const uint64_t before = MappedBytes();
+  {
+    struct Owned {
+      ReadBuffer buffer;
+      std::byte mark;
+    };
+    std::vector<Owned> all;
+    for (int i = 0; i < 3000; ++i) {
+      if (all.size() > random() % 40) {
+        std::swap(all[random() % all.size()], all.back());
+        for (const std::byte byte : all.back().buffer.bytes()) {
+          ASSERT_EQ(byte, all.back().mark);
+        }
+        all.pop_back();
+        continue;
+      }
+      const size_t bytes = 1 + random() % (size_t{1} << (10 + random() % 12));
+      ASSERT_OK_AND_ASSIGN(ReadBuffer buffer, ReadBuffer::Allocate(bytes));
+      ASSERT_EQ(buffer.bytes().size(), bytes);
+      ASSERT_EQ(reinterpret_cast<uintptr_t>(buffer.bytes().data()) % 4096, 0u);
+      for (const std::byte byte : buffer.bytes()) ASSERT_EQ(byte, std::byte{0});
+      const auto mark = static_cast<std::byte>(1 + i % 255);
+      std::memset(buffer.bytes().data(), static_cast<int>(mark), bytes);
+      all.push_back({std::move(buffer), mark});
+    }
+  }
+  EXPECT_LT(MappedBytes(), before + (size_t{6} << 20));
+}
+
+TEST_P(ReadBufferTest, SharedMemoryIsReadIntoWhoeverHadItBefore) {
+  constexpr size_t kBytes = size_t{128} << 10;
+  for (uint64_t i = 0; i < 60; ++i) {
+    ASSERT_OK_AND_ASSIGN(const ReadBuffer one, ReadBuffer::Allocate(kBytes));
+    ASSERT_OK_AND_ASSIGN(const ReadBuffer two, ReadBuffer::Allocate(kBytes));
+    ReadAndCheck(*reader_, 0, i * 512, one.bytes().first(9000));
+    ReadAndCheck(*reader_, 0, i * 4096, two.bytes().first(8192));
+    // Across the end of one of them, if they follow each other.
+    const auto low = std::min(one.bytes().data(), two.bytes().data());
+    const auto high = std::max(one.bytes().data(), two.bytes().data());
+    if (low + kBytes == high) {
+      ReadAndCheck(*reader_, 0, 4096, {high - 4096, 8192});
+    }
+  }
+}
+
+// Fails the first `count` mappings of memory.
+class NoMemoryAtFirst final : public FaultHooks {
+ public:
+  explicit NoMemoryAtFirst(int count) : left_(count) {}
+  int Error(SystemCall call) override {
+    return call == SystemCall::kMapMemory && left_-- > 0 ? ENOMEM : 0;
+  }
+
+ private:
+  std::atomic<int> left_;
+};
+
+// A huge page needs room of twice its size to be cut out of.
+TEST(ReadBufferAllocateTest, SmallPagesDoWhereHugeOnesDoNotFit) {
+  for (const size_t bytes : {size_t{1000} << 10, size_t{5} << 20}) {
+    {
+      NoMemoryAtFirst hooks(1);
+      const ScopedFaultHooks scope(&hooks);
+      ASSERT_OK_AND_ASSIGN(const ReadBuffer buffer,
+                           ReadBuffer::Allocate(bytes));
+      std::memset(buffer.bytes().data(), 1, buffer.bytes().size());
+    }
+    NoMemoryAtFirst hooks(2);
+    const ScopedFaultHooks scope(&hooks);
+    EXPECT_THAT(ReadBuffer::Allocate(bytes),
+                testing::StatusIs(absl::StatusCode::kResourceExhausted,
+                                  ::testing::HasSubstr("cannot get " +
+                                                       std::to_string(bytes))));
   }
 }
 
