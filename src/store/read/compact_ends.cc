@@ -5,35 +5,67 @@
 #include <bit>
 #include <cstddef>
 #include <numeric>
+#include <span>
 
 #include "util/byte_order.h"
 
 namespace poniente::internal {
 
 void CompactEnds::Append(uint64_t length) {
-  if (last_.size() == kBlock) Pack();
+  if (last_.size() == kBlock) {
+    Pack(Lengths(last_));
+    last_.clear();
+  }
   last_.push_back(length);
   ++size_;
   total_ += length;
 }
 
-void CompactEnds::Pack() {
-  const uint64_t greatest = *std::max_element(last_.begin(), last_.end());
-  const auto width = static_cast<uint64_t>(std::bit_width(greatest));
-  const uint64_t middle =
-      std::accumulate(last_.begin(), last_.begin() + kBlock / 2, last_begin_);
-  blocks_.push_back({last_begin_, middle, end_bit_, width});
-  // One word more, as Unpacker reads up to 9 bytes from any byte on.
-  bits_.resize((end_bit_ + width * kBlock + 63) / 64 + 1);
-  for (const uint64_t length : last_) {
-    if (width == 0) break;
-    const uint64_t word = end_bit_ / 64;
-    const uint64_t shift = end_bit_ % 64;
-    bits_[word] |= length << shift;
-    if (shift + width > 64) bits_[word + 1] |= length >> (64 - shift);
-    end_bit_ += width;
+CompactEnds CompactEnds::Of(std::span<const uint64_t> lengths) {
+  CompactEnds ends;
+  const size_t blocks = lengths.size() / kBlock;
+  uint64_t words = ends.bits_.size();
+  for (size_t b = 0; b < blocks; ++b) {
+    words += WidthOf(lengths.subspan(b * kBlock).first<kBlock>());
   }
-  last_.clear();
+  ends.bits_.reserve(words);
+  ends.blocks_.reserve(blocks);
+  for (size_t b = 0; b < blocks; ++b) {
+    const Lengths block = lengths.subspan(b * kBlock).first<kBlock>();
+    ends.total_ = std::accumulate(block.begin(), block.end(), ends.total_);
+    ends.Pack(block);
+  }
+  ends.size_ = blocks * kBlock;
+  for (const uint64_t length : lengths.subspan(ends.size_)) ends.Append(length);
+  return ends;
+}
+
+uint64_t CompactEnds::WidthOf(Lengths lengths) {
+  uint64_t bits = 0;  // that any of them has
+  for (const uint64_t length : lengths) bits |= length;
+  return static_cast<uint64_t>(std::bit_width(bits));
+}
+
+void CompactEnds::Pack(Lengths lengths) {
+  const uint64_t width = WidthOf(lengths);
+  const uint64_t middle = std::accumulate(
+      lengths.begin(), lengths.begin() + kBlock / 2, last_begin_);
+  // The word of zeros becomes the first one of the block. It is kept behind
+  // them, because Unpacker reads up to 9 bytes from any byte on.
+  size_t at = bits_.size() - 1;
+  blocks_.push_back({last_begin_, middle, at * 64, width});
+  bits_.resize(bits_.size() + width);
+  uint64_t word = 0;
+  uint64_t used = 0;  // bits of it
+  for (const uint64_t length : lengths) {
+    word |= length << used;
+    used += width;
+    if (used < 64) continue;
+    bits_[at++] = word;
+    used -= 64;
+    // What did not fit begins the next word.
+    word = used == 0 ? 0 : length >> (width - used);
+  }
   last_begin_ = total_;
 }
 

@@ -5,11 +5,12 @@
 #define PONIENTE_STORE_READ_COMPACT_ENDS_H_
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 namespace poniente::internal {
 
-// Lengths, appended one by one, and look-ups in their sums.
+// Lengths, appended one by one or all at once, and look-ups in their sums.
 //
 // Memory: per length, as many bits as the greatest of its 64 neighbours needs,
 //     and 3 more.
@@ -17,6 +18,10 @@ namespace poniente::internal {
 // Thread safety: as a value.
 class CompactEnds {
  public:
+  // Returns these lengths, in no more memory than they need. REQUIRES: their
+  // sum is below 2^64.
+  static CompactEnds Of(std::span<const uint64_t> lengths);
+
   // Appends a length. REQUIRES: total() + length < 2^64.
   void Append(uint64_t length);
   // Releases the memory that Append() reserved for growth.
@@ -64,14 +69,18 @@ class CompactEnds {
 
   class Unpacker;
 
-  // Packs the last block.
-  void Pack();
+  using Lengths = std::span<const uint64_t, kBlock>;
+
+  // Returns the bits that each length of a block takes.
+  static uint64_t WidthOf(Lengths lengths);
+  // Appends a block behind packed ones.
+  void Pack(Lengths lengths);
   // Returns the sum of lengths [from, to) of a block.
   uint64_t Sum(const Block& block, uint64_t from, uint64_t to) const;
 
-  std::vector<Block> blocks_;   // packed ones
-  std::vector<uint64_t> bits_;  // and a word of zeros, once there are any
-  uint64_t end_bit_ = 0;
+  std::vector<Block> blocks_;  // packed ones
+  // A block takes as many words as a length takes bits. And a word of zeros.
+  std::vector<uint64_t> bits_ = {0};
   std::vector<uint64_t> last_;  // lengths of the last block, not packed
   uint64_t last_begin_ = 0;
   uint64_t size_ = 0;

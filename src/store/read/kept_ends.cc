@@ -137,22 +137,25 @@ absl::StatusOr<const EndsSegment*> KeptEnds::Read(uint64_t segment) const {
   if (!is_only && !ends_memory.HasRoomFor(kBytesExpected * count)) {
     return nullptr;
   }
-  PONIENTE_ASSIGN_OR_RETURN(uint64_t begin, LastEnd(segment - 1));
+  PONIENTE_ASSIGN_OR_RETURN(const uint64_t begin, LastEnd(segment - 1));
   PONIENTE_ASSIGN_OR_RETURN(const uint64_t last, LastEnd(segment));
-  PONIENTE_ASSIGN_OR_RETURN(const std::vector<uint64_t> ends,
+  PONIENTE_ASSIGN_OR_RETURN(std::vector<uint64_t> words,
                             ReadWords(file_, first, count));
+  // Ends become lengths in place.
+  uint64_t before = begin;
+  for (uint64_t i = 0; i < count; ++i) {
+    const uint64_t least = i + 1 == count ? last : before;
+    const uint64_t end = words[i];
+    if (end < least || end > last) {
+      return DisorderedEnds(file_, "document", first + i, end, least, last);
+    }
+    words[i] = end - before;
+    before = end;
+  }
   auto made = std::make_unique<EndsSegment>();
   made->first = first;
   made->begin = begin;
-  for (uint64_t i = 0; i < count; ++i) {
-    const uint64_t least = i + 1 == count ? last : begin;
-    if (ends[i] < least || ends[i] > last) {
-      return DisorderedEnds(file_, "document", first + i, ends[i], least, last);
-    }
-    made->lengths.Append(ends[i] - begin);
-    begin = ends[i];
-  }
-  made->lengths.Shrink();
+  made->lengths = CompactEnds::Of(words);
   const uint64_t bytes = made->lengths.memory_bytes();
   ends_memory.TakeAnyway(bytes);
   const EndsSegment* kept = nullptr;

@@ -3,7 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <numeric>
 #include <random>
+#include <span>
 #include <vector>
 
 #include "tests/support/test_seed.h"
@@ -34,6 +36,37 @@ TEST(CompactEndsTest, SumsAndLookUpsAreThoseOfAList) {
         ASSERT_EQ(ends.At(sums[i]), i);
         ASSERT_EQ(ends.At(sums[i + 1] - 1), i);
       }
+    }
+  }
+}
+
+// Of any number and width, and with more of them appended afterwards.
+TEST(CompactEndsTest, AllAtOnceAreAsOneByOne) {
+  std::mt19937_64 random(testing::TestSeed(83));
+  for (int round = 0; round < 300; ++round) {
+    const uint64_t most = UINT64_MAX >> (11 + random() % 53);
+    std::vector<uint64_t> lengths(random() % 700);
+    for (uint64_t& length : lengths) {
+      // Most blocks are narrower than the widest.
+      length = random() % (random() % 100 == 0 ? most + 1 : most / 50 + 1);
+    }
+    const size_t at_once = random() % (lengths.size() + 1);
+    CompactEnds ends = CompactEnds::Of(std::span(lengths).first(at_once));
+    CompactEnds one_by_one;
+    for (size_t i = 0; i < lengths.size(); ++i) {
+      if (i >= at_once) ends.Append(lengths[i]);
+      one_by_one.Append(lengths[i]);
+    }
+    ASSERT_EQ(ends.size(), lengths.size());
+    ASSERT_EQ(ends.total(), one_by_one.total());
+    uint64_t sum = 0;
+    for (size_t i = 0; i < lengths.size(); ++i) {
+      ASSERT_EQ(ends.Length(i), lengths[i]);
+      ASSERT_EQ(ends.Begin(i), sum);
+      sum += lengths[i];
+      if (lengths[i] == 0) continue;
+      ASSERT_EQ(ends.At(sum - 1), i);
+      ASSERT_EQ(ends.At(sum - lengths[i]), i);
     }
   }
 }
@@ -77,6 +110,10 @@ TEST(CompactEndsTest, MemoryFollowsTheLengths) {
     ends.Append(static_cast<uint64_t>(i % 1000));
   ends.Shrink();
   EXPECT_LT(ends.memory_bytes(), 1'000'000u * 13 / 8 + 4096);
+  std::vector<uint64_t> lengths(1'000'000);
+  std::iota(lengths.begin(), lengths.end(), 0);
+  for (uint64_t& length : lengths) length %= 1000;
+  EXPECT_LE(CompactEnds::Of(lengths).memory_bytes(), ends.memory_bytes());
 }
 
 }  // namespace
