@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Random journals of every kind of change, beside the slow twin of the run
 // that they change: components in full shuffles, a flat mixture, a mixture
-// below the root, one stage. Shuffles by eras and chunks, cut items and changes
-// of length, views, mixtures below mixtures below the root and parts that are
-// nodes have tests of their own.
+// below the root, one stage; with samples that are items, and with samples that
+// are parts of them (then without the mixture below). Shuffles by eras and
+// chunks, changes of length, views, mixtures below mixtures below the root and
+// parts that are nodes have tests of their own.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -40,6 +41,7 @@ namespace {
 
 using testing::IsOk;
 using testing::ItemsOfRun;
+using testing::SlowCut;
 using testing::SlowItems;
 using testing::SlowMixtureRun;
 using testing::SlowPath;
@@ -93,8 +95,9 @@ class WindowsOfDocuments final : public AsyncDataset<TokenWindow>,
   absl::StatusOr<std::vector<ItemPiece>> Pieces(
       const Position& position) const override {
     std::vector<ItemPiece> pieces;
-    const uint64_t end = (position.index + 1) * kWindow;
-    for (uint64_t at = position.index * kWindow; at < end;) {
+    const uint64_t begin = position.index * kWindow + position.part_begin;
+    const uint64_t end = begin + std::min(position.part_length, kWindow);
+    for (uint64_t at = begin; at < end;) {
       const uint64_t document = DocumentAt(at);
       const uint64_t piece_end = std::min(ends_[document], end);
       pieces.push_back({document, at, piece_end});
@@ -151,11 +154,13 @@ struct Mask {
   std::set<uint64_t> documents;
 };
 
-// A run of the components web, code, small/a, small/b, mixed/x and mixed/y, a
-// random journal of it, and its slow twin.
+// A run of the components web, code, small/a, small/b and, where samples are
+// items, mixed/x and mixed/y, a random journal of it, and its slow twin.
 class RandomJournal {
  public:
-  explicit RandomJournal(uint64_t seed) : random_(seed) {
+  // Of samples that are one of `parts` parts of an item.
+  RandomJournal(uint64_t seed, uint32_t parts) : random_(seed), cut_{parts} {
+    if (parts > 1) cut_.group = random_() % 6;
     block_ = 1 + random_() % 30;
     nested_block_ = 1 + random_() % 12;
     stage_ = 100 + random_() % 700;
@@ -170,8 +175,9 @@ class RandomJournal {
     }
     const uint64_t mixed_seed = testing::SlowChildSeed(kRunSeed, "mixed");
     mixed_ = std::make_shared<SlowMixtureRun>(mixed_seed, nested_block_);
-    twin_ = std::make_shared<SlowMixtureRun>(kRunSeed, block_);
+    twin_ = std::make_shared<SlowMixtureRun>(kRunSeed, block_, cut_);
     for (const std::string name : {"x", "y"}) {
+      if (!has_mixed()) break;
       AddLeaf({sources_.at("mixed/" + name), "mixed", name});
       mixed_->Add(name, name == "x" ? 1 : 2,
                   SlowItems(mixed_seed, name, ItemsOf(leaves_.back())));
@@ -189,7 +195,7 @@ class RandomJournal {
       }
     }
     twin_->Add("small", 0.2, SlowItems(kRunSeed, "small", small, true));
-    twin_->Add("mixed", 0.1, mixed_);
+    if (has_mixed()) twin_->Add("mixed", 0.1, mixed_);
     twin_->SetStage(stage_, {{"web", 0.1}, {"code", 0.4}});
   }
 
@@ -209,16 +215,23 @@ class RandomJournal {
     options.seed = kRunSeed;
     options.stages = {
         {.start = stage_, .weights = {{"web", 0.1}, {"code", 0.4}}}};
-    auto root = MixtureDataset<TokenWindow>::Create(
-        {{.name = "web", .dataset = sources_.at("web"), .weight = 0.5},
-         {.name = "code", .dataset = sources_.at("code"), .weight = 0.2},
-         {.name = "small", .dataset = *small, .weight = 0.2},
-         {.name = "mixed", .dataset = *mixed, .weight = 0.1}},
-        options);
+    if (cut_.parts > 1) {
+      options.max_seq_len = kWindow;
+      options.seq_lens = {{0, seq_len()}};
+      options.group_items = cut_.group;
+    }
+    std::vector<MixtureComponent<TokenWindow>> components = {
+        {.name = "web", .dataset = sources_.at("web"), .weight = 0.5},
+        {.name = "code", .dataset = sources_.at("code"), .weight = 0.2},
+        {.name = "small", .dataset = *small, .weight = 0.2}};
+    if (has_mixed()) {
+      components.push_back({.name = "mixed", .dataset = *mixed, .weight = 0.1});
+    }
+    auto root = MixtureDataset<TokenWindow>::Create(components, options);
     EXPECT_THAT(root, IsOk());
     ScheduleOptions run;
     run.batch_size = 8;
-    run.seq_len = kWindow;
+    run.seq_len = seq_len();
     run.steps = kSteps;
     return {*root, *Schedule::Create(run)};
   }
@@ -281,8 +294,9 @@ class RandomJournal {
         leaves_.begin(), leaves_.end(),
         [&](const Leaf& one) { return one.path() == sample.path; });
     std::vector<uint32_t> tokens;
-    for (uint32_t t = 0; t < kWindow; ++t) {
-      const uint64_t token = sample.item * kWindow + t;
+    for (uint32_t t = 0; t < seq_len(); ++t) {
+      const uint64_t token =
+          sample.item * kWindow + sample.part * seq_len() + t;
       tokens.push_back(IdOf(token));
       for (const Mask& mask : masks_) {
         if (mask.path == sample.path && mask.sample <= number &&
@@ -294,8 +308,13 @@ class RandomJournal {
     return tokens;
   }
 
+  // Tokens of a sample.
+  uint32_t seq_len() const { return kWindow / cut_.parts; }
+
  private:
   static constexpr uint64_t kSteps = 100'000;
+
+  bool has_mixed() const { return cut_.parts == 1; }
 
   struct Decision {
     RunChange change;
@@ -359,7 +378,7 @@ class RandomJournal {
   // Components of a mixture that are drawn.
   std::vector<std::string> Drawn(const std::string& mixture) const {
     std::set<std::string> names;
-    if (mixture.empty()) names.insert("mixed");
+    if (mixture.empty() && has_mixed()) names.insert("mixed");
     for (const Leaf& leaf : leaves_) {
       if (leaf.mixture == mixture && !leaf.is_retired) names.insert(leaf.name);
     }
@@ -377,7 +396,8 @@ class RandomJournal {
         masked && random_() % 2 == 0) {
       return DecideSplit(*masked, decision);
     }
-    const std::string mixture = random_() % 3 == 0 ? "mixed" : "";
+    const std::string mixture =
+        has_mixed() && random_() % 3 == 0 ? "mixed" : "";
     switch (random_() % 9) {
       case 0:
         return DecideWeights(mixture, decision);
@@ -589,6 +609,7 @@ class RandomJournal {
   }
 
   std::mt19937_64 random_;
+  SlowCut cut_;
   uint64_t block_ = 1;
   uint64_t nested_block_ = 1;
   uint64_t stage_ = 0;
@@ -615,11 +636,9 @@ void ExpectIsTwin(const RandomJournal& journal, std::mt19937_64* random) {
   for (uint64_t s = 0; s < expected.size(); ++s) {
     const LeafPosition& item = items[s];
     const SlowSample got = {tree.leaves()[item.leaf].path, item.position.index,
-                            item.position.epoch};
-    ASSERT_EQ(got, expected[s])
-        << "sample " << s << ": " << got.path << " item " << got.item
-        << " of epoch " << got.epoch << ", not " << expected[s].path << " item "
-        << expected[s].item << " of epoch " << expected[s].epoch;
+                            item.position.epoch,
+                            item.position.part_begin / journal.seq_len()};
+    ASSERT_EQ(got, expected[s]) << "sample " << s;
   }
   EXPECT_EQ(run.schedule.steps(), journal.steps());
   // All entries at once, as a resumed run opens them, from the journal's bytes.
@@ -648,21 +667,33 @@ void ExpectIsTwin(const RandomJournal& journal, std::mt19937_64* random) {
   }
 }
 
-TEST(RandomJournalsTest, EveryKindOfChangeIsThatOfTheSlowTwin) {
-  std::mt19937_64 random(testing::TestSeed(97));
+// Returns how often there was which kind of change.
+std::map<std::string, int> CompareJournals(uint64_t seed_of_seeds, int rounds,
+                                           std::vector<uint32_t> parts) {
+  std::mt19937_64 random(seed_of_seeds);
   std::map<std::string, int> kinds;
-  const int rounds = testing::TestRounds(150);
   for (int round = 0; round < rounds; ++round) {
     const uint64_t seed = random();
-    RandomJournal journal(seed);
+    RandomJournal journal(seed,
+                          parts[static_cast<size_t>(round) % parts.size()]);
     journal.Run();
     if (!::testing::Test::HasFatalFailure()) ExpectIsTwin(journal, &random);
     if (::testing::Test::HasFatalFailure()) {
-      FAIL() << "journal of seed " << seed << ", round " << round << ":\n"
-             << journal.journal().bytes();
+      ADD_FAILURE() << "journal of seed " << seed << ", round " << round
+                    << ", items in " << kWindow / journal.seq_len()
+                    << " parts:\n"
+                    << journal.journal().bytes();
+      return kinds;
     }
     for (const std::string& kind : journal.kinds()) ++kinds[kind];
   }
+  return kinds;
+}
+
+TEST(RandomJournalsTest, EveryKindOfChangeIsThatOfTheSlowTwin) {
+  const int rounds = testing::TestRounds(150);
+  std::map<std::string, int> kinds =
+      CompareJournals(testing::TestSeed(97), rounds, {1});
   // None was left out.
   if (rounds < 100) return;
   for (const std::string kind :
@@ -670,6 +701,18 @@ TEST(RandomJournalsTest, EveryKindOfChangeIsThatOfTheSlowTwin) {
         "temperature below", "retire root", "retire below", "extend",
         "drop items", "drop documents", "mask", "add root", "add below",
         "split root", "split below"}) {
+    EXPECT_GT(kinds[kind], 0) << kind;
+  }
+}
+
+TEST(RandomJournalsTest, SoItIsWhereItemsAreCut) {
+  const int rounds = testing::TestRounds(150);
+  std::map<std::string, int> kinds =
+      CompareJournals(testing::TestSeed(98), rounds, {2, 4});
+  if (rounds < 100) return;
+  for (const std::string kind :
+       {"weights root", "temperature root", "retire root", "extend",
+        "drop items", "drop documents", "mask", "add root", "split root"}) {
     EXPECT_GT(kinds[kind], 0) << kind;
   }
 }

@@ -16,6 +16,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <ostream>
 #include <set>
 #include <string>
 #include <tuple>
@@ -41,8 +42,20 @@ struct SlowSample {
   std::string path;
   uint64_t item = 0;
   uint64_t epoch = 0;
+  uint32_t part = 0;
 
   friend bool operator==(const SlowSample&, const SlowSample&) = default;
+  friend void PrintTo(const SlowSample& one, std::ostream* out) {
+    *out << one.path << " item " << one.item << " of epoch " << one.epoch
+         << ", part " << one.part;
+  }
+};
+
+// How a mixture cuts the items of its components into samples.
+struct SlowCut {
+  uint32_t parts = 1;  // of an item
+  // Items whose parts are shuffled together; 0: 1024, or a 16th of all.
+  uint64_t group = 0;
 };
 
 inline std::string SlowPath(const std::string& above, const std::string& name) {
@@ -60,15 +73,17 @@ class SlowItems {
         name_(std::move(name)),
         is_flat_(is_flat),
         kept_(std::move(items)) {}
+  // Before the first sample.
+  void Cut(const SlowCut& cut) { cut_ = cut; }
 
   const std::vector<SlowRunItem>& kept() const { return kept_; }
 
-  std::pair<SlowRunItem, uint64_t> Next() {  // with its epoch
+  SlowSample Next() {  // path: the source's name
     if (left_.empty()) BeginEpoch();
-    SlowRunItem item = std::move(left_.front());
+    const auto [item, part] = left_.front();
     left_.pop_front();
     read_.insert(item);
-    return {std::move(item), epochs_ - 1};
+    return {item.source, item.item, epochs_ - 1, part};
   }
 
   void Drop(const std::set<SlowRunItem>& items) {
@@ -76,7 +91,7 @@ class SlowItems {
       return items.contains(one);
     };
     std::erase_if(kept_, is_dropped);
-    std::erase_if(left_, is_dropped);
+    EraseLeft(is_dropped);
   }
 
   // A part of it, which goes on with what it has not read of its epoch.
@@ -89,6 +104,7 @@ class SlowItems {
       return read_.contains(item);
     };
     SlowItems part(seed_, std::move(name), std::move(has));
+    part.Cut(cut_);
     // Between two epochs of the whole; nothing or all of the part was read.
     if (left_.empty() ||
         std::none_of(part.kept_.begin(), part.kept_.end(), is_read) ||
@@ -97,29 +113,52 @@ class SlowItems {
     }
     part.BeginEpoch();
     part.read_ = read_;
-    std::erase_if(part.left_, is_read);
+    part.EraseLeft(is_read);
     return part;
   }
 
  private:
   void BeginEpoch() {
+    const uint64_t items = kept_.size();
+    const uint64_t own_key = SlowComponentKey(seed_, name_, epochs_);
     const uint64_t key =
         is_flat_ ? SlowEpochKey(SlowChildSeed(seed_, name_), "flat", epochs_)
-                 : SlowComponentKey(seed_, name_, epochs_);
+                 : own_key;
+    const std::vector<uint64_t> order = SlowPermutation(items, key);
     read_.clear();
-    for (const uint64_t place : SlowPermutation(kept_.size(), key)) {
-      left_.push_back(kept_[place]);
+    const uint64_t group = cut_.group != 0
+                               ? cut_.group
+                               : std::min<uint64_t>(1024, (items + 15) / 16);
+    for (uint64_t first = 0; first < items; first += group) {
+      const uint64_t numbers = std::min(group, items - first) * cut_.parts;
+      std::vector<uint64_t> numbered(numbers);
+      for (uint64_t i = 0; i < numbers; ++i) numbered[i] = i;
+      if (cut_.parts > 1) {
+        numbered =
+            SlowPermutation(numbers, SlowEpochKey(own_key, "subw", first));
+      }
+      for (const uint64_t number : numbered) {
+        left_.push_back({kept_[order[first + number / cut_.parts]],
+                         static_cast<uint32_t>(number % cut_.parts)});
+      }
     }
     ++epochs_;
+  }
+
+  template <class IsGone>
+  void EraseLeft(const IsGone& is_gone) {
+    std::erase_if(left_, [&](const auto& one) { return is_gone(one.first); });
   }
 
   uint64_t seed_ = 0;
   std::string name_;
   bool is_flat_ = false;
   std::vector<SlowRunItem> kept_;
-  std::deque<SlowRunItem> left_;  // of the epoch
-  std::set<SlowRunItem> read_;    // of the epoch, or of that of the whole
-  uint64_t epochs_ = 0;           // begun
+  SlowCut cut_;
+  std::deque<std::pair<SlowRunItem, uint32_t>> left_;  // parts of the epoch
+  // Any part of it, in the epoch, or in that of the whole.
+  std::set<SlowRunItem> read_;
+  uint64_t epochs_ = 0;  // begun
 };
 
 // A mixture without an end. Changes hold from the next block on, in the order
@@ -135,7 +174,8 @@ class SlowMixtureRun {
     std::function<void(SlowMixtureRun*)> make;
   };
 
-  SlowMixtureRun(uint64_t seed, uint64_t block) : seed_(seed), block_(block) {}
+  SlowMixtureRun(uint64_t seed, uint64_t block, SlowCut cut = {})
+      : seed_(seed), block_(block), cut_(cut) {}
 
   uint64_t seed() const { return seed_; }
   uint64_t served() const { return served_; }
@@ -146,6 +186,7 @@ class SlowMixtureRun {
     first_[name] = weight;
     weights_[name] = weight;
     items_[name] = std::move(items);
+    items_[name].Cut(cut_);
   }
   void Add(const std::string& name, double weight,
            std::shared_ptr<SlowMixtureRun> below) {
@@ -246,12 +287,14 @@ class SlowMixtureRun {
       sample.path = SlowPath(name, sample.path);
       return sample;
     }
-    const auto [item, epoch] = items_.at(name).Next();
-    return {SlowPath(name, item.source), item.item, epoch};
+    SlowSample sample = items_.at(name).Next();
+    sample.path = SlowPath(name, sample.path);
+    return sample;
   }
 
   const uint64_t seed_;
   const uint64_t block_;
+  const SlowCut cut_;
   std::map<std::string, double> first_;    // as described
   std::map<std::string, double> weights_;  // as stated last
   double temperature_ = 1;
