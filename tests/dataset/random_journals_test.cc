@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Random journals of every kind of change, beside the slow twin of the run
 // that they change: components in full shuffles, a flat mixture, a mixture
-// below the root, one stage; with samples that are items, and with samples that
-// are parts of them (then without the mixture below). Shuffles by eras and
-// chunks, changes of length, views, mixtures below mixtures below the root and
-// parts that are nodes have tests of their own.
+// below the root, one stage; with samples that are items, and with samples of
+// lengths that change (then without the mixture below). Shuffles by eras and
+// chunks, views, mixtures below mixtures below the root and parts that are
+// nodes have tests of their own.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -41,7 +41,6 @@ namespace {
 
 using testing::IsOk;
 using testing::ItemsOfRun;
-using testing::SlowCut;
 using testing::SlowItems;
 using testing::SlowMixtureRun;
 using testing::SlowPath;
@@ -158,9 +157,9 @@ struct Mask {
 // items, mixed/x and mixed/y, a random journal of it, and its slow twin.
 class RandomJournal {
  public:
-  // Of samples that are one of `parts` parts of an item.
-  RandomJournal(uint64_t seed, uint32_t parts) : random_(seed), cut_{parts} {
-    if (parts > 1) cut_.group = random_() % 6;
+  // `is_cut`: samples are items or parts of them.
+  RandomJournal(uint64_t seed, bool is_cut) : random_(seed) {
+    if (is_cut) MakeLengths();
     block_ = 1 + random_() % 30;
     nested_block_ = 1 + random_() % 12;
     stage_ = 100 + random_() % 700;
@@ -175,7 +174,8 @@ class RandomJournal {
     }
     const uint64_t mixed_seed = testing::SlowChildSeed(kRunSeed, "mixed");
     mixed_ = std::make_shared<SlowMixtureRun>(mixed_seed, nested_block_);
-    twin_ = std::make_shared<SlowMixtureRun>(kRunSeed, block_, cut_);
+    twin_ = std::make_shared<SlowMixtureRun>(kRunSeed, block_, group_);
+    for (const auto& [start, parts] : parts_) twin_->SetParts(start, parts);
     for (const std::string name : {"x", "y"}) {
       if (!has_mixed()) break;
       AddLeaf({sources_.at("mixed/" + name), "mixed", name});
@@ -215,11 +215,11 @@ class RandomJournal {
     options.seed = kRunSeed;
     options.stages = {
         {.start = stage_, .weights = {{"web", 0.1}, {"code", 0.4}}}};
-    if (cut_.parts > 1) {
-      options.max_seq_len = kWindow;
-      options.seq_lens = {{0, seq_len()}};
-      options.group_items = cut_.group;
+    if (!parts_.empty()) options.max_seq_len = kWindow;
+    for (const auto& [start, parts] : parts_) {
+      options.seq_lens.push_back({start, kWindow / parts});
     }
+    options.group_items = group_;
     std::vector<MixtureComponent<TokenWindow>> components = {
         {.name = "web", .dataset = sources_.at("web"), .weight = 0.5},
         {.name = "code", .dataset = sources_.at("code"), .weight = 0.2},
@@ -230,8 +230,19 @@ class RandomJournal {
     auto root = MixtureDataset<TokenWindow>::Create(components, options);
     EXPECT_THAT(root, IsOk());
     ScheduleOptions run;
-    run.batch_size = 8;
-    run.seq_len = seq_len();
+    run.batch_size = kBatch;
+    run.seq_len = kWindow;
+    run.max_seq_len = kWindow;
+    for (const auto& [start, parts] : parts_) {
+      SeqLenStage length;
+      length.start = RunPoint::Step(static_cast<int64_t>(start / kBatch));
+      length.seq_len = kWindow / parts;
+      if (start == 0) {
+        run.seq_len = length.seq_len;
+      } else {
+        run.seq_lens.push_back(length);
+      }
+    }
     run.steps = kSteps;
     return {*root, *Schedule::Create(run)};
   }
@@ -267,7 +278,8 @@ class RandomJournal {
         while (!twin_->IsBetweenBlocks()) ReadTo(samples_.size() + 1);
         ASSERT_EQ(sample, samples_.size());
       }
-      const auto line = journal_.LineOf(decision.change, sample, served / 8);
+      const auto line =
+          journal_.LineOf(decision.change, sample, served / kBatch);
       ASSERT_THAT(line, IsOk());
       const auto entry = journal_.Append(*line);
       ASSERT_THAT(entry, IsOk());
@@ -294,9 +306,9 @@ class RandomJournal {
         leaves_.begin(), leaves_.end(),
         [&](const Leaf& one) { return one.path() == sample.path; });
     std::vector<uint32_t> tokens;
-    for (uint32_t t = 0; t < seq_len(); ++t) {
-      const uint64_t token =
-          sample.item * kWindow + sample.part * seq_len() + t;
+    const uint32_t length = kWindow / sample.parts;
+    for (uint32_t t = 0; t < length; ++t) {
+      const uint64_t token = sample.item * kWindow + sample.part * length + t;
       tokens.push_back(IdOf(token));
       for (const Mask& mask : masks_) {
         if (mask.path == sample.path && mask.sample <= number &&
@@ -308,13 +320,22 @@ class RandomJournal {
     return tokens;
   }
 
-  // Tokens of a sample.
-  uint32_t seq_len() const { return kWindow / cut_.parts; }
-
  private:
   static constexpr uint64_t kSteps = 100'000;
+  static constexpr uint64_t kBatch = 8;
 
-  bool has_mixed() const { return cut_.parts == 1; }
+  bool has_mixed() const { return parts_.empty(); }
+
+  // Some lengths, each another than the one before it.
+  void MakeLengths() {
+    group_ = random_() % 6;
+    uint32_t before = 0;
+    for (uint64_t start = 0; start < 900;
+         start += kBatch * (1 + random_() % 80)) {
+      const uint32_t parts = std::array{1u, 2u, 4u}[random_() % 3];
+      if (parts != before) parts_[start] = before = parts;
+    }
+  }
 
   struct Decision {
     RunChange change;
@@ -609,7 +630,8 @@ class RandomJournal {
   }
 
   std::mt19937_64 random_;
-  SlowCut cut_;
+  uint64_t group_ = 0;                  // items; 0: the default
+  std::map<uint64_t, uint32_t> parts_;  // of an item, by sample; empty: 1
   uint64_t block_ = 1;
   uint64_t nested_block_ = 1;
   uint64_t stage_ = 0;
@@ -635,9 +657,10 @@ void ExpectIsTwin(const RandomJournal& journal, std::mt19937_64* random) {
   const std::vector<LeafPosition> items = ItemsOfRun(tree, expected.size());
   for (uint64_t s = 0; s < expected.size(); ++s) {
     const LeafPosition& item = items[s];
-    const SlowSample got = {tree.leaves()[item.leaf].path, item.position.index,
-                            item.position.epoch,
-                            item.position.part_begin / journal.seq_len()};
+    const uint32_t length = std::min(item.position.part_length, kWindow);
+    const SlowSample got = {
+        tree.leaves()[item.leaf].path, item.position.index, item.position.epoch,
+        item.position.part_begin / length, kWindow / length};
     ASSERT_EQ(got, expected[s]) << "sample " << s;
   }
   EXPECT_EQ(run.schedule.steps(), journal.steps());
@@ -669,19 +692,17 @@ void ExpectIsTwin(const RandomJournal& journal, std::mt19937_64* random) {
 
 // Returns how often there was which kind of change.
 std::map<std::string, int> CompareJournals(uint64_t seed_of_seeds, int rounds,
-                                           std::vector<uint32_t> parts) {
+                                           bool are_cut) {
   std::mt19937_64 random(seed_of_seeds);
   std::map<std::string, int> kinds;
   for (int round = 0; round < rounds; ++round) {
     const uint64_t seed = random();
-    RandomJournal journal(seed,
-                          parts[static_cast<size_t>(round) % parts.size()]);
+    RandomJournal journal(seed, are_cut);
     journal.Run();
     if (!::testing::Test::HasFatalFailure()) ExpectIsTwin(journal, &random);
     if (::testing::Test::HasFatalFailure()) {
       ADD_FAILURE() << "journal of seed " << seed << ", round " << round
-                    << ", items in " << kWindow / journal.seq_len()
-                    << " parts:\n"
+                    << ":\n"
                     << journal.journal().bytes();
       return kinds;
     }
@@ -693,7 +714,7 @@ std::map<std::string, int> CompareJournals(uint64_t seed_of_seeds, int rounds,
 TEST(RandomJournalsTest, EveryKindOfChangeIsThatOfTheSlowTwin) {
   const int rounds = testing::TestRounds(150);
   std::map<std::string, int> kinds =
-      CompareJournals(testing::TestSeed(97), rounds, {1});
+      CompareJournals(testing::TestSeed(97), rounds, /*are_cut=*/false);
   // None was left out.
   if (rounds < 100) return;
   for (const std::string kind :
@@ -705,10 +726,10 @@ TEST(RandomJournalsTest, EveryKindOfChangeIsThatOfTheSlowTwin) {
   }
 }
 
-TEST(RandomJournalsTest, SoItIsWhereItemsAreCut) {
+TEST(RandomJournalsTest, SoItIsWhereLengthsChange) {
   const int rounds = testing::TestRounds(150);
   std::map<std::string, int> kinds =
-      CompareJournals(testing::TestSeed(98), rounds, {2, 4});
+      CompareJournals(testing::TestSeed(98), rounds, /*are_cut=*/true);
   if (rounds < 100) return;
   for (const std::string kind :
        {"weights root", "temperature root", "retire root", "extend",

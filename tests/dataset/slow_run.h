@@ -37,32 +37,27 @@ struct SlowRunItem {
   friend auto operator<=>(const SlowRunItem&, const SlowRunItem&) = default;
 };
 
-// What a sample is.
+// What a sample is: part `part` of an item that is cut into `parts`.
 struct SlowSample {
   std::string path;
   uint64_t item = 0;
   uint64_t epoch = 0;
   uint32_t part = 0;
+  uint32_t parts = 1;
 
   friend bool operator==(const SlowSample&, const SlowSample&) = default;
   friend void PrintTo(const SlowSample& one, std::ostream* out) {
     *out << one.path << " item " << one.item << " of epoch " << one.epoch
-         << ", part " << one.part;
+         << ", part " << one.part << " of " << one.parts;
   }
-};
-
-// How a mixture cuts the items of its components into samples.
-struct SlowCut {
-  uint32_t parts = 1;  // of an item
-  // Items whose parts are shuffled together; 0: 1024, or a 16th of all.
-  uint64_t group = 0;
 };
 
 inline std::string SlowPath(const std::string& above, const std::string& name) {
   return above.empty() || name.empty() ? above + name : above + "/" + name;
 }
 
-// The items of a component, dealt out epoch by epoch.
+// The items of a component, dealt out epoch by epoch, in groups of items whose
+// parts are shuffled.
 class SlowItems {
  public:
   SlowItems() = default;
@@ -73,25 +68,33 @@ class SlowItems {
         name_(std::move(name)),
         is_flat_(is_flat),
         kept_(std::move(items)) {}
-  // Before the first sample.
-  void Cut(const SlowCut& cut) { cut_ = cut; }
 
-  const std::vector<SlowRunItem>& kept() const { return kept_; }
+  // Before the first sample. 0: 1024, or a 16th of all items.
+  void SetGroup(uint64_t items) { stated_group_ = items; }
+  // Samples have another length from now on.
+  void Cut(uint32_t parts) {
+    parts_ = parts;
+    // What was begun of a group is over.
+    if (std::exchange(has_drawn_, false) && is_open_) EndGroup();
+  }
 
   SlowSample Next() {  // path: the source's name
-    if (left_.empty()) BeginEpoch();
-    const auto [item, part] = left_.front();
-    left_.pop_front();
+    while (group_.empty()) {
+      if (is_open_) EndGroup();
+      if (order_.empty()) BeginEpoch();
+      OpenGroup();
+    }
+    const auto [item, part] = group_.front();
+    group_.pop_front();
     read_.insert(item);
-    return {item.source, item.item, epochs_ - 1, part};
+    has_drawn_ = true;
+    if (group_.empty()) EndGroup();
+    return {item.source, item.item, epochs_ - 1, part, parts_};
   }
 
   void Drop(const std::set<SlowRunItem>& items) {
-    const auto is_dropped = [&](const SlowRunItem& one) {
-      return items.contains(one);
-    };
-    std::erase_if(kept_, is_dropped);
-    EraseLeft(is_dropped);
+    std::erase_if(kept_, [&](const auto& one) { return items.contains(one); });
+    LeaveOut(items);
   }
 
   // A part of it, which goes on with what it has not read of its epoch.
@@ -104,61 +107,99 @@ class SlowItems {
       return read_.contains(item);
     };
     SlowItems part(seed_, std::move(name), std::move(has));
-    part.Cut(cut_);
+    part.SetGroup(stated_group_);
+    part.Cut(parts_);
     // Between two epochs of the whole; nothing or all of the part was read.
-    if (left_.empty() ||
+    if (!HasLeft() ||
         std::none_of(part.kept_.begin(), part.kept_.end(), is_read) ||
         std::all_of(part.kept_.begin(), part.kept_.end(), is_read)) {
       return part;
     }
     part.BeginEpoch();
     part.read_ = read_;
-    part.EraseLeft(is_read);
+    part.LeaveOut(read_);
     return part;
   }
 
  private:
   void BeginEpoch() {
-    const uint64_t items = kept_.size();
-    const uint64_t own_key = SlowComponentKey(seed_, name_, epochs_);
     const uint64_t key =
         is_flat_ ? SlowEpochKey(SlowChildSeed(seed_, name_), "flat", epochs_)
-                 : own_key;
-    const std::vector<uint64_t> order = SlowPermutation(items, key);
+                 : SlowComponentKey(seed_, name_, epochs_);
     read_.clear();
-    const uint64_t group = cut_.group != 0
-                               ? cut_.group
-                               : std::min<uint64_t>(1024, (items + 15) / 16);
-    for (uint64_t first = 0; first < items; first += group) {
-      const uint64_t numbers = std::min(group, items - first) * cut_.parts;
-      std::vector<uint64_t> numbered(numbers);
-      for (uint64_t i = 0; i < numbers; ++i) numbered[i] = i;
-      if (cut_.parts > 1) {
-        numbered =
-            SlowPermutation(numbers, SlowEpochKey(own_key, "subw", first));
-      }
-      for (const uint64_t number : numbered) {
-        left_.push_back({kept_[order[first + number / cut_.parts]],
-                         static_cast<uint32_t>(number % cut_.parts)});
-      }
+    gone_.clear();
+    for (const uint64_t place : SlowPermutation(kept_.size(), key)) {
+      order_.push_back(kept_[place]);
     }
+    first_ = 0;
     ++epochs_;
   }
 
-  template <class IsGone>
-  void EraseLeft(const IsGone& is_gone) {
-    std::erase_if(left_, [&](const auto& one) { return is_gone(one.first); });
+  uint64_t GroupItems() const {
+    const uint64_t items = order_.size();
+    const uint64_t group = stated_group_ != 0
+                               ? stated_group_
+                               : std::min<uint64_t>(1024, (items + 15) / 16);
+    return std::min(group, items - first_);
+  }
+
+  void OpenGroup() {
+    is_open_ = true;
+    const uint64_t numbers = GroupItems() * parts_;
+    const uint64_t key = SlowEpochKey(
+        SlowComponentKey(seed_, name_, epochs_ - 1), "subw", first_);
+    std::vector<uint64_t> all(numbers);
+    for (uint64_t i = 0; i < numbers; ++i) all[i] = i;
+    if (parts_ > 1) all = SlowPermutation(numbers, key);
+    for (const uint64_t number : all) {
+      const SlowRunItem& item = order_[first_ + number / parts_];
+      if (gone_.contains(item)) continue;
+      group_.push_back({item, static_cast<uint32_t>(number % parts_)});
+    }
+  }
+
+  void EndGroup() {
+    first_ += GroupItems();
+    group_.clear();
+    is_open_ = false;
+    if (first_ == order_.size()) order_.clear();
+  }
+
+  // Of the epoch in progress.
+  void LeaveOut(const std::set<SlowRunItem>& items) {
+    gone_.insert(items.begin(), items.end());
+    std::erase_if(group_,
+                  [&](const auto& one) { return items.contains(one.first); });
+    if (is_open_ && group_.empty()) EndGroup();
+    if (!HasLeft()) order_.clear();
+  }
+
+  bool HasLeft() const {
+    return !group_.empty() ||
+           std::any_of(order_.begin() +
+                           static_cast<ptrdiff_t>(order_.empty() ? 0 : first_),
+                       order_.end(), [&](const SlowRunItem& item) {
+                         return !is_open_ && !gone_.contains(item);
+                       });
   }
 
   uint64_t seed_ = 0;
   std::string name_;
   bool is_flat_ = false;
   std::vector<SlowRunItem> kept_;
-  SlowCut cut_;
-  std::deque<std::pair<SlowRunItem, uint32_t>> left_;  // parts of the epoch
+  uint64_t stated_group_ = 0;
+  uint32_t parts_ = 1;
+  uint64_t epochs_ = 0;  // begun
+  // The epoch in progress; empty between two.
+  std::vector<SlowRunItem> order_;
+  uint64_t first_ = 0;          // place where the next group begins
+  std::set<SlowRunItem> gone_;  // that are left out
   // Any part of it, in the epoch, or in that of the whole.
   std::set<SlowRunItem> read_;
-  uint64_t epochs_ = 0;  // begun
+  // The group in progress.
+  bool is_open_ = false;
+  std::deque<std::pair<SlowRunItem, uint32_t>> group_;  // parts that are left
+  bool has_drawn_ = false;  // since the length changed
 };
 
 // A mixture without an end. Changes hold from the next block on, in the order
@@ -174,8 +215,9 @@ class SlowMixtureRun {
     std::function<void(SlowMixtureRun*)> make;
   };
 
-  SlowMixtureRun(uint64_t seed, uint64_t block, SlowCut cut = {})
-      : seed_(seed), block_(block), cut_(cut) {}
+  // `group`: as SlowItems::SetGroup().
+  SlowMixtureRun(uint64_t seed, uint64_t block, uint64_t group = 0)
+      : seed_(seed), block_(block), group_(group) {}
 
   uint64_t seed() const { return seed_; }
   uint64_t served() const { return served_; }
@@ -186,7 +228,8 @@ class SlowMixtureRun {
     first_[name] = weight;
     weights_[name] = weight;
     items_[name] = std::move(items);
-    items_[name].Cut(cut_);
+    items_[name].SetGroup(group_);
+    items_[name].Cut(parts_);
   }
   void Add(const std::string& name, double weight,
            std::shared_ptr<SlowMixtureRun> below) {
@@ -198,6 +241,9 @@ class SlowMixtureRun {
   void SetStage(uint64_t start, std::map<std::string, double> weights) {
     stages_[start] = std::move(weights);
   }
+
+  // From sample `start` on, items are cut into `parts`, others than before.
+  void SetParts(uint64_t start, uint32_t parts) { lengths_[start] = parts; }
 
   void Decide(Change change) { decided_.push_back(std::move(change)); }
 
@@ -255,9 +301,19 @@ class SlowMixtureRun {
   }
 
   void DealBlock() {
-    const bool is_stage = MakeChanges();
+    bool is_stage = false;
+    if (const auto length = lengths_.find(served_); length != lengths_.end()) {
+      is_stage = true;
+      parts_ = length->second;
+      for (auto& [name, items] : items_) items.Cut(parts_);
+    }
+    is_stage |= MakeChanges();
     if (is_stage) BeginStage();
     uint64_t size = block_;
+    if (const auto next = lengths_.upper_bound(served_);
+        next != lengths_.end()) {
+      size = std::min(size, next->first - served_);
+    }
     if (const auto next = stages_.upper_bound(served_); next != stages_.end()) {
       size = std::min(size, next->first - served_);
     }
@@ -294,7 +350,9 @@ class SlowMixtureRun {
 
   const uint64_t seed_;
   const uint64_t block_;
-  const SlowCut cut_;
+  const uint64_t group_;
+  std::map<uint64_t, uint32_t> lengths_;   // parts of an item, by sample
+  uint32_t parts_ = 1;                     // now
   std::map<std::string, double> first_;    // as described
   std::map<std::string, double> weights_;  // as stated last
   double temperature_ = 1;
