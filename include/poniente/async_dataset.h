@@ -62,8 +62,9 @@ absl::Status AtItems(const absl::Status& error, const DatasetNode& node,
 
 // Returns the items at `positions`; nodes and loaders call this in place of
 // GetAt(). If the dataset throws, returns the status that stands for the
-// exception, with the dataset's name in front of the message. Counts the time,
-// if the dataset's CountTime() has been called.
+// exception, with the dataset's name and the item in front of the message: of
+// several, the first one that throws when it is asked for alone. Counts the
+// time, if the dataset's CountTime() has been called.
 template <class T>
 Task<std::vector<T>> Ask(DatasetPtr<T> dataset,
                          std::span<const Position> positions);
@@ -161,11 +162,28 @@ Task<std::vector<T>> internal::Ask(DatasetPtr<T> dataset,
   // A node that makes items counts the time of its function itself.
   const BusyCall call(dataset->makes_items() ? nullptr : dataset->busy_time());
   absl::StatusOr<std::vector<T>> items;
+  bool is_thrown = false;
   try {
     items = co_await dataset->GetAt(positions);
   } catch (...) {
+    is_thrown = true;
     items = AtItems(StatusFromException(std::current_exception()), *dataset,
                     positions);
+  }
+  if (!is_thrown || positions.size() < 2 ||
+      absl::IsResourceExhausted(items.status())) {
+    co_return items;
+  }
+  for (size_t i = 0; i < positions.size(); ++i) {
+    const std::span<const Position> one = positions.subspan(i, 1);
+    try {
+      absl::StatusOr<std::vector<T>> alone = co_await dataset->GetAt(one);
+      if (absl::IsCancelled(alone.status())) break;
+    } catch (...) {
+      items =
+          AtItems(StatusFromException(std::current_exception()), *dataset, one);
+      break;
+    }
   }
   co_return items;
 }

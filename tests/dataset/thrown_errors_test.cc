@@ -86,10 +86,44 @@ TEST(ThrownErrorsTest, OneItemOfALeafIsNamedWithItsPathAndEpoch) {
   EXPECT_THAT(Below(Leaf())->GetBlocking(8), IsOk());
 }
 
-TEST(ThrownErrorsTest, OfSeveralItemsTheirNumberIsSaid) {
-  EXPECT_THAT(Below(Leaf())->GetBatchBlocking(std::vector<Index>{7, 20, 2}),
-              StatusIs(absl::StatusCode::kInternal,
-                       "small: mine: dataset 'shards', one of 2 items: boom"));
+// Batches are never of one item.
+TEST(ThrownErrorsTest, OfSeveralItemsTheOneIsNamed) {
+  for (const bool at_once : {false, true}) {
+    const auto leaf = std::make_shared<ThrowingLeaf>(Boom, at_once);
+    EXPECT_THAT(Below(leaf)->GetBatchBlocking(std::vector<Index>{2, 20, 7, 9}),
+                StatusIs(absl::StatusCode::kInternal,
+                         "small: mine: dataset 'shards' item 7 epoch 0: boom"));
+    EXPECT_THAT(ErrorAt(Below(leaf), {{.index = 4, .epoch = 2},
+                                      {.index = 7, .epoch = 3},
+                                      {.index = 7, .epoch = 4}}),
+                StatusIs(absl::StatusCode::kInternal,
+                         "small: mine: dataset 'shards' item 7 epoch 3: boom"));
+  }
+}
+
+TEST(ThrownErrorsTest, IfNoneThrowsAloneTheirNumberIsSaid) {
+  int calls = 0;
+  const auto leaf = Leaf([&calls] {
+    if (calls++ == 0) throw std::runtime_error("only once");
+  });
+  EXPECT_THAT(
+      Below(leaf)->GetBatchBlocking(std::vector<Index>{7, 20, 2}),
+      StatusIs(absl::StatusCode::kInternal,
+               "small: mine: dataset 'shards', one of 2 items: only once"));
+}
+
+// Asking again would not help.
+TEST(ThrownErrorsTest, MemoryThatRunsOutIsOfAllItems) {
+  int calls = 0;
+  const auto leaf = Leaf([&calls] {
+    ++calls;
+    throw std::bad_alloc();
+  });
+  EXPECT_THAT(Below(leaf)->GetBatchBlocking(std::vector<Index>{7, 20, 2}),
+              StatusIs(absl::StatusCode::kResourceExhausted,
+                       "small: mine: dataset 'shards', one of 2 items: "
+                       "out of memory"));
+  EXPECT_EQ(calls, 1);
 }
 
 TEST(ThrownErrorsTest, ACallThatThrowsBeforeItIsATaskIsNoDifferent) {
