@@ -3,8 +3,9 @@
 // docs/config.md says what each key means; a field here has the key's name.
 //
 //   using namespace poniente;
-//   Run run = {.seed = 42, .batch_size = 64, .seq_len = 4096, .steps =
-//   100'000}; run.data = Mixture({
+//   Run run = {.seed = 42, .batch_size = 64, .seq_len = 4096};
+//   run.steps = 100'000;
+//   run.data = Mixture({
 //       {"web", 0.7, Source("stores/web")},
 //       {"code", 0.2, Source("stores/code").Filter(Score("q.npy") >= 0.5)},
 //       {"small", 0.1, Flat({{"a", Source("stores/a")}, {"b", mine}})}});

@@ -154,14 +154,14 @@ struct ContextSlice {
   // The tokens of the slice in its order, which is that of the sample. One
   // chunk, two, or two per document that is not empty; chunks that touch are
   // not joined, so that all ranks have the same number.
-  std::vector<ContextChunk> chunks;
+  std::vector<ContextChunk> chunks = {};
   // The parts of documents in the slice, in its order. Together they are all of
   // its tokens. No part spans two chunks. Empty documents have none.
-  std::vector<DocumentPart> parts;
+  std::vector<DocumentPart> parts = {};
   // Part i is tokens [cu_seqlens[i], cu_seqlens[i + 1]) of the slice:
   // cumulative lengths of the parts in the type that attention kernels take.
   // Has parts.size() + 1 elements, the first of which is 0.
-  std::vector<int32_t> cu_seqlens;
+  std::vector<int32_t> cu_seqlens = {};
   // The length of the longest part; 0 if there is none.
   int32_t max_seqlen = 0;
 

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sets one field of each plain struct by a designated initialiser, as programs
+// Sets one field of the plain structs by a designated initialiser, as programs
 // do. Compiled with -Wall -Wextra -Werror: a member without a default
 // initialiser would be an error here.
 
 #include <poniente/diff.h>
+#include <poniente/extend/infilled_dataset.h>
+#include <poniente/extend/opened_component.h>
+#include <poniente/extend/piecewise_items.h>
+#include <poniente/item_loader.h>
 #include <poniente/plan.h>
 #include <poniente/poniente.h>
 #include <poniente/trace.h>
@@ -78,6 +82,16 @@ using poniente::TokenWindow;
 [[maybe_unused]] const poniente::FoundPart kPart = {.part_begin = 8};
 [[maybe_unused]] const poniente::ItemPiece kPiece = {.document = 1};
 [[maybe_unused]] const poniente::PieceOfItem kPieceOfItem = {.item = 1};
+[[maybe_unused]] const poniente::MapOptions kMapped = {.parallel = 2};
+[[maybe_unused]] const poniente::MapBatchesOptions kMappedBatches = {
+    .group_items = 8};
+[[maybe_unused]] const poniente::CacheOptions<TokenWindow> kCache = {
+    .max_items = 8};
+[[maybe_unused]] const poniente::PackingOptions kPacking = {.align = 8};
+[[maybe_unused]] const poniente::PackingSummary kPacked = {.windows = 8};
+[[maybe_unused]] const poniente::InfillingOptions kInfilling = {.rate = 0.9};
+[[maybe_unused]] const poniente::PieceEnds kPieceEnds = {.is_whole = false};
+[[maybe_unused]] const poniente::OpenedComponent kOpened = {.infilled = {}};
 
 // A run.
 [[maybe_unused]] const poniente::RunPoint kPoint = {.count = 8};
@@ -103,6 +117,25 @@ using poniente::TokenWindow;
 [[maybe_unused]] const poniente::LabelledMetrics kLabelled = {.metrics =
                                                                   kMetrics};
 [[maybe_unused]] const poniente::SourceLoss kLoss = {.loss = 0.5};
+[[maybe_unused]] const poniente::ItemLoaderOptions<int> kItemLoader = {
+    .batch_size = 8};
+[[maybe_unused]] const poniente::DocumentRules kDocuments = {.loss_across =
+                                                                 true};
+[[maybe_unused]] const poniente::SampleSharing kSharing = {.even_work = true};
+[[maybe_unused]] const poniente::ContextRank kContextRank = {.ranks = 2};
+[[maybe_unused]] const poniente::ContextChunk kChunk = {.end = 8};
+[[maybe_unused]] const poniente::DocumentPart kDocumentPart = {.tokens = 8};
+[[maybe_unused]] const poniente::ContextSlice kContextSlice = {.max_seqlen = 8};
+[[maybe_unused]] const poniente::DatasetTime kDatasetTime = {.seconds = 0.5};
+[[maybe_unused]] const poniente::SteerOptions kSteer = {.keeps_prefetched =
+                                                            true};
+[[maybe_unused]] const poniente::RunChange kRunChange = {.path = "small"};
+[[maybe_unused]] const poniente::JournalEntry kJournalEntry = {.number = 8};
+[[maybe_unused]] const poniente::ComponentText kComponentText = {.name =
+                                                                     "late"};
+[[maybe_unused]] const poniente::NumberRange kNumbers = {.end = 8};
+[[maybe_unused]] const poniente::StepChange kStepChange = {.mixture = "small"};
+[[maybe_unused]] const poniente::PlannedChange kPlannedChange = {.step = 8};
 
 // A run as a description, and what is asked of it.
 [[maybe_unused]] const poniente::Run kRun = {.seed = 8, .batch_size = 8};
@@ -130,5 +163,19 @@ using poniente::TokenWindow;
 [[maybe_unused]] const poniente::RunDifference kDifference = {.what = "seed"};
 [[maybe_unused]] const poniente::ComparedSamples kCompared = {.steps = 8};
 [[maybe_unused]] const poniente::FirstDifference kFirst = {.step = 8};
+[[maybe_unused]] const poniente::NodePacking kNodePacking = {.is_packed =
+                                                                 false};
+[[maybe_unused]] const poniente::NodeHoldOut kNodeHoldOut = {.documents = 0.1};
+[[maybe_unused]] const poniente::NodeInfilling kNodeInfilling = {.is_infilled =
+                                                                     false};
+[[maybe_unused]] const poniente::RunEval kEval = {.name = "late"};
+[[maybe_unused]] const poniente::RunBudget kBudget = {.seed = 8};
+[[maybe_unused]] const poniente::ComputedThreshold kComputed = {.value = 0.5};
+[[maybe_unused]] const poniente::PlannedEval kPlannedEval = {.samples = 8};
+[[maybe_unused]] const poniente::PlannedEvalSource kEvalSource = {.path =
+                                                                      "late"};
+[[maybe_unused]] const poniente::PlannedRunChange kPlannedRunChange = {.step =
+                                                                           8};
+[[maybe_unused]] const poniente::HeldOutBy kHeldOutBy = {.is_held_out = true};
 
 }  // namespace

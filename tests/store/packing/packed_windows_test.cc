@@ -208,8 +208,6 @@ TEST_F(PackedWindowsTest, BelowMixtures) {
     if (item.leaf != leaf) continue;
     EXPECT_TRUE(seen[item.position.epoch].insert(item.position.index).second);
   }
-  for (auto& [e, w] : seen)
-    printf("epoch %lu: %zu of %lu\n", e, w.size(), count);
   EXPECT_GE(seen.size(), 3);
   EXPECT_EQ(seen[0].size(), count);
   EXPECT_EQ(seen[1].size(), count);
