@@ -134,8 +134,9 @@ class Config {
 
   // Makes all checks that OpenLoader() makes, by the same code, but opens no
   // loader and reads no data: sizes of batches, token type, tensors, loss
-  // weights, lengths of windows, max_epochs. Sources that are only numbers of
-  // tokens pass. Errors: as Loader::Create().
+  // weights, lengths of windows, max_epochs. Then those of OpenEval() for each
+  // evaluation, whose place is in front of the error. Sources that are only
+  // numbers of tokens pass. Errors: as Loader::Create().
   absl::Status CheckLoader() const;
 
   // Opens a loader for the run, with loader_options() or with `options`. If the

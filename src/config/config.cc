@@ -170,8 +170,15 @@ const Vocabulary& Config::vocabulary() const {
 }
 
 absl::Status Config::CheckLoader() const {
-  return internal::CheckBatches(DatasetTree(*dataset()), *dataset(), schedule(),
-                                loader_options());
+  PONIENTE_RETURN_IF_ERROR(internal::CheckBatches(
+      DatasetTree(*dataset()), *dataset(), schedule(), loader_options()));
+  for (size_t i = 0; i < run().evals.size(); ++i) {
+    const absl::Status opens = parts_->evals[i].CheckLoader();
+    if (opens.ok()) continue;
+    return internal::Prepend(opens,
+                             internal::ToString(run().evals[i].location));
+  }
+  return absl::OkStatus();
 }
 
 absl::StatusOr<std::unique_ptr<Loader>> Config::OpenLoader() const {

@@ -463,6 +463,63 @@ TEST_F(EvalsTest, ASourceOfWeightZeroIsForEvaluationAlone) {
   EXPECT_THAT(steered.warnings(), ElementsAre(HasSubstr("data.eval.e: reads")));
 }
 
+// So that `poniente config` refuses it before the run, not its first
+// evaluation.
+TEST_F(EvalsTest, CheckLoaderRefusesAnEvaluationThatCannotBeOpened) {
+  TokenStoreWriterOptions options;
+  options.vocabulary = {"few", 200};
+  options.token_type = TokenType::kU16;
+  auto writer = TokenStoreWriter::Create(dir_.path("few"), options);
+  ASSERT_THAT(writer, IsOk());
+  const std::vector<uint32_t> ids(4000, 7);
+  ASSERT_THAT((*writer)->AddDocument(ids, "d"), IsOk());
+  ASSERT_THAT((*writer)->Finish(), IsOk());
+  const Config config = Parse(Data("path = 'few'\n", "steps = 5\n") +
+                              "[data.eval.late]\npath = 's'\n"
+                              "[runtime]\ntoken_type = 'u8'\n");
+  EXPECT_THAT(config.OpenLoader(), IsOk());
+  EXPECT_THAT(config.OpenEval("late"),
+              StatusIs(kInvalid, HasSubstr("token_type u8")));
+  EXPECT_THAT(config.CheckLoader(),
+              StatusIs(kInvalid, AllOf(HasSubstr("data.eval.late"),
+                                       HasSubstr("token_type u8"))));
+}
+
+TEST_F(EvalsTest, ASourceOfWhichNothingIsLeftIsNamedWithTheReason) {
+  const std::string run = "[data]\nbatch_size = 4\nseq_len = 2\nsteps = 9\n";
+  const std::string packs = "pack_documents = { long_documents = 'drop' }\n";
+  const auto reason =
+      AllOf(HasSubstr("nothing to draw"),
+            HasSubstr("no window of seq_len 2 tokens (long_documents = "
+                      "\"drop\" leaves out documents that are longer)"));
+  EXPECT_THAT(TryParse(run + packs + "path = 's'\n"),
+              StatusIs(kInvalid, AllOf(HasSubstr("t.toml:1:"), reason)));
+  EXPECT_THAT(TryParse(run + packs + "[data.mixture]\n" +
+                       "a = { weight = 1, path = 's' }\n"),
+              StatusIs(kInvalid, AllOf(HasSubstr("data.mixture.a has a weight"),
+                                       reason)));
+}
+
+// It holds nothing out: the windows hold other documents in each epoch.
+TEST_F(EvalsTest, ChoosingAmongPackedWindowsIsWarnedOf) {
+  for (const std::string chosen :
+       {"take = 5", "slice = [0, 5]", "filter = { fraction = 0.5 }"}) {
+    const auto warnings = [&](const std::string& packs) {
+      return Parse(Data("[data.mixture]\na = { weight = 1, path = 's', " +
+                            packs + chosen + " }\n",
+                        "steps = 20\n"))
+          .warnings();
+    };
+    EXPECT_THAT(warnings(""), IsEmpty()) << chosen;
+    EXPECT_THAT(warnings("pack_documents = true, "),
+                ElementsAre(AllOf(HasSubstr("data.mixture.a: " +
+                                            chosen.substr(0, chosen.find(' '))),
+                                  HasSubstr("windows of packed documents"),
+                                  HasSubstr("use documents, hold_out or"))))
+        << chosen;
+  }
+}
+
 TEST_F(EvalsTest, SourcesOverOneStoreMustHoldTheSameOut) {
   const auto parse = [&](const std::string& second) {
     return TryParse(Data("[data.mixture]\na = { weight = 1, path = 's', "

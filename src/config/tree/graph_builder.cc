@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <optional>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "config/run_nodes.h"
@@ -19,6 +21,7 @@
 #include "dataset/joined_path.h"
 #include "index/schedule/stage_marks.h"
 #include "poniente/dataset_tree.h"
+#include "poniente/extend/piecewise_items.h"
 #include "poniente/flat_mixture.h"
 #include "poniente/mixture_dataset.h"
 #include "poniente/transforms.h"
@@ -28,6 +31,18 @@ namespace poniente::internal {
 namespace {
 
 using Tokens = DatasetPtr<TokenWindow>;
+
+// Whether item i is another one in each epoch, somewhere below.
+bool ChangesWithEpoch(const DatasetNode& node) {
+  const std::vector<NamedNode> children = node.children();
+  if (children.empty()) {
+    const PiecewiseItems* const pieces = PiecesOf(node);
+    return pieces != nullptr && pieces->changes_with_epoch();
+  }
+  return std::any_of(
+      children.begin(), children.end(),
+      [](const NamedNode& child) { return ChangesWithEpoch(*child.node); });
+}
 
 class GraphBuilder {
  public:
@@ -46,6 +61,8 @@ class GraphBuilder {
                    schedule_->WithChanges(std::move(changes_)),
                    selections_.computed(),
                    sources_.warnings()};
+    built.warnings.insert(built.warnings.end(), warnings_.begin(),
+                          warnings_.end());
     const DatasetTree tree(*built.dataset);
     for (const TreeLeaf& leaf : tree.leaves()) {
       built.sources.push_back(sources_.SourceOf(*leaf.node));
@@ -139,6 +156,9 @@ class GraphBuilder {
                                    }));
     // What grows may turn out too short.
     const std::optional<uint64_t> length = dataset->CurrentLength();
+    if (!is_mixture && dataset->length_now() == LengthState::Final(0)) {
+      return NothingToDraw(root, "");
+    }
     if (!has_own_end && length.has_value() && schedule_->samples() > *length) {
       PONIENTE_ASSIGN_OR_RETURN(dataset, Repeat(std::move(dataset)));
     }
@@ -163,6 +183,7 @@ class GraphBuilder {
     hold_out_ = hold_out_above;
     is_cut_ = is_cut_above;
     if (made.ok()) {
+      WarnIfItChoosesPacked(node, **made);
       made = Modified(*std::move(made), node, cuts ? &*run_.budget : nullptr,
                       &selections_, &located_);
     }
@@ -178,6 +199,26 @@ class GraphBuilder {
                                               node.location)));
     }
     return made;
+  }
+
+  void WarnIfItChoosesPacked(const Node& node, const DatasetNode& below) {
+    const char* what = nullptr;
+    if (node.take.has_value()) what = "take";
+    if (node.slice.has_value()) what = "slice";
+    if (node.order.has_value()) what = "order";
+    if (node.filter.has_value()) what = "filter";
+    if (what == nullptr || !ChangesWithEpoch(below)) return;
+    std::string warning = absl::StrCat(
+        ToString(node.location), ": ", what,
+        " chooses among windows of packed documents, which hold other "
+        "documents in each epoch: what is left out of one epoch is read in "
+        "another; to choose documents, use documents, hold_out or "
+        "order_documents");
+    // A node is built for each length of samples.
+    if (std::find(warnings_.begin(), warnings_.end(), warning) ==
+        warnings_.end()) {
+      warnings_.push_back(std::move(warning));
+    }
   }
 
   // A budget cuts a source after the outermost node that changes its items.
@@ -426,17 +467,29 @@ class GraphBuilder {
       return absl::OkStatus();
     }
     located_ = true;
+    return NothingToDraw(child, "a weight but ");
+  }
+
+  // `besides`: what else it has.
+  absl::Status NothingToDraw(const Node& node, const char* besides) const {
     const bool is_leaf =
-        child.kind == NodeKind::kStore || child.kind == NodeKind::kDeclared;
-    std::string why = child.kind == NodeKind::kDataset ? "its dataset holds"
-                                                       : "its stores hold";
+        node.kind == NodeKind::kStore || node.kind == NodeKind::kDeclared;
+    std::string why = node.kind == NodeKind::kDataset ? "its dataset holds"
+                                                      : "its stores hold";
     if (is_leaf) {
-      why = absl::StrCat("its store of ", sources_.TokensOf(child),
+      why = absl::StrCat("its store of ", sources_.TokensOf(node),
                          " tokens holds");
     }
+    const NodePacking* const packing =
+        node.pack_documents.has_value() ? &*node.pack_documents : packing_;
+    const bool drops = packing != nullptr && packing->is_packed &&
+                       packing->options.long_documents == LongDocuments::kDrop;
     return absl::InvalidArgumentError(absl::StrCat(
-        ToString(child.location), " has a weight but nothing to draw: ", why,
-        " no window of seq_len ", WindowTokens(run_), " tokens"));
+        ToString(node.location), " has ", besides, "nothing to draw: ", why,
+        " no window of seq_len ", WindowTokens(run_), " tokens",
+        drops ? " (long_documents = \"drop\" leaves out documents that are "
+                "longer)"
+              : ""));
   }
 
   const Run& run_;
@@ -457,6 +510,7 @@ class GraphBuilder {
   // Whether a node above cuts what is built to the budget.
   bool is_cut_ = false;
   bool located_ = false;
+  std::vector<std::string> warnings_;
 };
 
 }  // namespace
