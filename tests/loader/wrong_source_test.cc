@@ -79,8 +79,8 @@ TEST(WrongSourceTest, AnExceptionNamesTheDatasetThatThrew) {
   const auto tree = *Concat<TokenWindow>({{"mine", root}});
   EXPECT_THAT(Open(tree, MakeSchedule(5, 4))->NextBlocking(),
               StatusIs(absl::StatusCode::kInternal,
-                       "step 0, rank 0: mine: dataset 'shards', one of 4 "
-                       "items: boom"));
+                       "step 0, rank 0: mine: dataset 'shards' item 0 epoch 0: "
+                       "boom"));
 }
 
 TEST(WrongSourceTest, ItsOutOfRangeIsNotTheEndOfTheRun) {
