@@ -38,5 +38,7 @@ foreach(name poniente poniente_c)
     DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 endforeach()
 # Where the README's links find them.
-install(FILES README.md CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(FILES README.md CHANGELOG.md CONTRIBUTING.md
+  DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(FILES cmake/packages.txt DESTINATION ${CMAKE_INSTALL_DOCDIR}/cmake)
 install(DIRECTORY docs examples DESTINATION ${CMAKE_INSTALL_DOCDIR})

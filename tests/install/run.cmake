@@ -78,6 +78,24 @@ foreach(document IN LISTS documents)
     message(FATAL_ERROR "${document} is not installed as it is")
   endif()
 endforeach()
+file(READ ${WORK}/prefix/share/doc/poniente/README.md readme)
+string(REPLACE "](" "<" readme "${readme}")  # no brackets in a list
+string(REGEX MATCHALL "<[a-zA-Z_/]+[.](md|txt)" links "${readme}")
+list(LENGTH links count)
+if(count LESS 30)
+  message(FATAL_ERROR "only ${count} links in the README: ${links}")
+endif()
+foreach(link IN LISTS links)
+  string(SUBSTRING "${link}" 1 -1 link)
+  if(NOT EXISTS ${WORK}/prefix/share/doc/poniente/${link})
+    message(FATAL_ERROR "the README's link to ${link} leads nowhere")
+  endif()
+endforeach()
+# The examples are a project of their own there.
+run(${CMAKE_COMMAND} -S ${WORK}/prefix/share/doc/poniente/examples
+  -B ${WORK}/examples -G Ninja -DCMAKE_PREFIX_PATH=${WORK}/prefix
+  -DCMAKE_BUILD_TYPE=Debug)
+run(${CMAKE_COMMAND} --build ${WORK}/examples --target nested_mixture embed)
 file(STRINGS ${WORK}/prefix/include/poniente/version.h version
   REGEX "kOrderVersion")
 if(NOT version)
