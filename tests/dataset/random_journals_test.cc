@@ -690,52 +690,40 @@ void ExpectIsTwin(const RandomJournal& journal, std::mt19937_64* random) {
   }
 }
 
-// Returns how often there was which kind of change.
-std::map<std::string, int> CompareJournals(uint64_t seed_of_seeds, int rounds,
-                                           bool are_cut) {
+// `expected`: kinds of changes of which none may be left out.
+void CompareJournals(uint64_t seed_of_seeds, bool are_cut,
+                     const std::vector<std::string>& expected) {
   std::mt19937_64 random(seed_of_seeds);
   std::map<std::string, int> kinds;
+  const int rounds = testing::TestRounds(150);
   for (int round = 0; round < rounds; ++round) {
     const uint64_t seed = random();
     RandomJournal journal(seed, are_cut);
     journal.Run();
     if (!::testing::Test::HasFatalFailure()) ExpectIsTwin(journal, &random);
     if (::testing::Test::HasFatalFailure()) {
-      ADD_FAILURE() << "journal of seed " << seed << ", round " << round
-                    << ":\n"
-                    << journal.journal().bytes();
-      return kinds;
+      FAIL() << "journal of seed " << seed << ", round " << round << ":\n"
+             << journal.journal().bytes();
     }
     for (const std::string& kind : journal.kinds()) ++kinds[kind];
   }
-  return kinds;
+  if (rounds < 100) return;
+  for (const std::string& kind : expected) EXPECT_GT(kinds[kind], 0) << kind;
 }
 
 TEST(RandomJournalsTest, EveryKindOfChangeIsThatOfTheSlowTwin) {
-  const int rounds = testing::TestRounds(150);
-  std::map<std::string, int> kinds =
-      CompareJournals(testing::TestSeed(97), rounds, /*are_cut=*/false);
-  // None was left out.
-  if (rounds < 100) return;
-  for (const std::string kind :
-       {"weights root", "weights below", "temperature root",
-        "temperature below", "retire root", "retire below", "extend",
-        "drop items", "drop documents", "mask", "add root", "add below",
-        "split root", "split below"}) {
-    EXPECT_GT(kinds[kind], 0) << kind;
-  }
+  CompareJournals(
+      testing::TestSeed(97), /*are_cut=*/false,
+      {"weights root", "weights below", "temperature root", "temperature below",
+       "retire root", "retire below", "extend", "drop items", "drop documents",
+       "mask", "add root", "add below", "split root", "split below"});
 }
 
 TEST(RandomJournalsTest, SoItIsWhereLengthsChange) {
-  const int rounds = testing::TestRounds(150);
-  std::map<std::string, int> kinds =
-      CompareJournals(testing::TestSeed(98), rounds, /*are_cut=*/true);
-  if (rounds < 100) return;
-  for (const std::string kind :
-       {"weights root", "temperature root", "retire root", "extend",
-        "drop items", "drop documents", "mask", "add root", "split root"}) {
-    EXPECT_GT(kinds[kind], 0) << kind;
-  }
+  CompareJournals(
+      testing::TestSeed(98), /*are_cut=*/true,
+      {"weights root", "temperature root", "retire root", "extend",
+       "drop items", "drop documents", "mask", "add root", "split root"});
 }
 
 }  // namespace

@@ -17,11 +17,11 @@
 #include "config/tree/packed_lengths.h"
 #include "config/tree/schedule_builder.h"
 #include "config/tree/selections.h"
+#include "config/tree/source_checks.h"
 #include "config/tree/sources.h"
 #include "dataset/joined_path.h"
 #include "index/schedule/stage_marks.h"
 #include "poniente/dataset_tree.h"
-#include "poniente/extend/piecewise_items.h"
 #include "poniente/flat_mixture.h"
 #include "poniente/mixture_dataset.h"
 #include "poniente/transforms.h"
@@ -31,18 +31,6 @@ namespace poniente::internal {
 namespace {
 
 using Tokens = DatasetPtr<TokenWindow>;
-
-// Whether item i is another one in each epoch, somewhere below.
-bool ChangesWithEpoch(const DatasetNode& node) {
-  const std::vector<NamedNode> children = node.children();
-  if (children.empty()) {
-    const PiecewiseItems* const pieces = PiecesOf(node);
-    return pieces != nullptr && pieces->changes_with_epoch();
-  }
-  return std::any_of(
-      children.begin(), children.end(),
-      [](const NamedNode& child) { return ChangesWithEpoch(*child.node); });
-}
 
 class GraphBuilder {
  public:
@@ -183,7 +171,12 @@ class GraphBuilder {
     hold_out_ = hold_out_above;
     is_cut_ = is_cut_above;
     if (made.ok()) {
-      WarnIfItChoosesPacked(node, **made);
+      std::string warning = WarningOfPackedChoice(node, **made);
+      // A node is built for each length of samples.
+      if (!warning.empty() && std::find(warnings_.begin(), warnings_.end(),
+                                        warning) == warnings_.end()) {
+        warnings_.push_back(std::move(warning));
+      }
       made = Modified(*std::move(made), node, cuts ? &*run_.budget : nullptr,
                       &selections_, &located_);
     }
@@ -199,26 +192,6 @@ class GraphBuilder {
                                               node.location)));
     }
     return made;
-  }
-
-  void WarnIfItChoosesPacked(const Node& node, const DatasetNode& below) {
-    const char* what = nullptr;
-    if (node.take.has_value()) what = "take";
-    if (node.slice.has_value()) what = "slice";
-    if (node.order.has_value()) what = "order";
-    if (node.filter.has_value()) what = "filter";
-    if (what == nullptr || !ChangesWithEpoch(below)) return;
-    std::string warning = absl::StrCat(
-        ToString(node.location), ": ", what,
-        " chooses among windows of packed documents, which hold other "
-        "documents in each epoch: what is left out of one epoch is read in "
-        "another; to choose documents, use documents, hold_out or "
-        "order_documents");
-    // A node is built for each length of samples.
-    if (std::find(warnings_.begin(), warnings_.end(), warning) ==
-        warnings_.end()) {
-      warnings_.push_back(std::move(warning));
-    }
   }
 
   // A budget cuts a source after the outermost node that changes its items.

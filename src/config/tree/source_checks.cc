@@ -1,13 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "config/tree/source_checks.h"
 
+#include <algorithm>
 #include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "config/run_nodes.h"
+#include "poniente/extend/piecewise_items.h"
 #include "util/one_line.h"
 
 namespace poniente::internal {
+namespace {
+
+// Whether item i is another one in each epoch, somewhere below.
+bool ChangesWithEpoch(const DatasetNode& node) {
+  const std::vector<NamedNode> children = node.children();
+  if (children.empty()) {
+    const PiecewiseItems* const pieces = PiecesOf(node);
+    return pieces != nullptr && pieces->changes_with_epoch();
+  }
+  return std::any_of(
+      children.begin(), children.end(),
+      [](const NamedNode& child) { return ChangesWithEpoch(*child.node); });
+}
+
+}  // namespace
 
 absl::Status AtItsPlace(const SourceLocation& location,
                         const absl::Status& status) {
@@ -54,6 +72,20 @@ absl::Status CheckGrowing(const Run& run, const PackingOptions* packing,
   return absl::InvalidArgumentError(
       absl::StrCat("is still being written, so ", what,
                    ": wait until it is complete, or leave this out for it"));
+}
+
+std::string WarningOfPackedChoice(const Node& node, const DatasetNode& below) {
+  const char* what = nullptr;
+  if (node.take.has_value()) what = "take";
+  if (node.slice.has_value()) what = "slice";
+  if (node.order.has_value()) what = "order";
+  if (node.filter.has_value()) what = "filter";
+  if (what == nullptr || !ChangesWithEpoch(below)) return "";
+  return absl::StrCat(
+      ToString(node.location), ": ", what,
+      " chooses among windows of packed documents, which hold other documents "
+      "in each epoch: what is left out of one epoch is read in another; to "
+      "choose documents, use documents, hold_out or order_documents");
 }
 
 }  // namespace poniente::internal

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a source cannot be combined with. Parsers see it only where the source
-// itself states both; here, nodes above may have stated one.
+// What a source cannot or should not be combined with. Parsers see it only
+// where the source itself states both; here, nodes above may have stated one.
 
 #ifndef PONIENTE_CONFIG_TREE_SOURCE_CHECKS_H_
 #define PONIENTE_CONFIG_TREE_SOURCE_CHECKS_H_
 
+#include <string>
+
 #include "absl/status/status.h"
+#include "poniente/extend/dataset_node.h"
 #include "poniente/packing.h"
 #include "poniente/run.h"
 
@@ -22,6 +25,11 @@ absl::Status CheckHoldOut(const Node& node, const PackingOptions* packing,
                           const NodeHoldOut& hold_out);
 absl::Status CheckGrowing(const Run& run, const PackingOptions* packing,
                           const NodeHoldOut* hold_out);
+
+// Returns a warning, with its place, if the node chooses items by number where
+// each epoch has others: windows of packed documents. Else an empty text.
+// `below`: what it chooses from.
+std::string WarningOfPackedChoice(const Node& node, const DatasetNode& below);
 
 }  // namespace poniente::internal
 
