@@ -17,6 +17,7 @@
 #include "poniente/extend/infilled_piece.h"
 #include "poniente/journal.h"
 #include "poniente/run_trace.h"
+#include "poniente/token_source.h"
 
 namespace poniente {
 
@@ -26,6 +27,11 @@ struct TracedDocument {
   uint64_t tokens = 0;         // of the sample
   bool has_beginning = false;  // whether they include the document's first one
   uint64_t first_token = 0;    // of them, in the source
+  // Whether they are all of the document's, but for an end that packing leaves
+  // out.
+  bool is_whole = true;
+  // The whole document's, in the source; nullopt if that is not known.
+  std::optional<TokenRange> document = std::nullopt;
   // How they are filled in the middle; nullopt: they are served as they are.
   std::optional<InfilledPiece> infilled = std::nullopt;
 
@@ -57,6 +63,9 @@ struct TracedReading {
   uint32_t view = 0;
   // Set by a search for documents.
   std::optional<uint64_t> document = std::nullopt;
+  // Which of the document's tokens the sample has: its first one is 0. Set by a
+  // search for documents where it is known.
+  std::optional<TokenRange> document_tokens = std::nullopt;
 };
 
 // Steps [begin, end).

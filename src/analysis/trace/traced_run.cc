@@ -60,6 +60,19 @@ absl::Status UnknownDocuments(std::string_view path, const ConfigSource& source,
       internal::Absl(remedy)));
 }
 
+// Returns which tokens of a document, which lies at `whole`, a sample has of
+// `part`. REQUIRES: it has at least one.
+std::optional<TokenRange> TokensOfDocument(
+    const std::optional<TokenRange>& whole, const PieceOfItem& part,
+    const Reading& reading) {
+  if (!whole.has_value()) return std::nullopt;
+  const uint32_t first = std::max(reading.token_begin, part.item_begin);
+  const uint64_t begin = part.begin + (first - part.item_begin);
+  const uint64_t end =
+      std::min(part.end, part.begin + (reading.token_end - part.item_begin));
+  return TokenRange{begin - whole->begin, end - whole->begin};
+}
+
 void SortBySample(std::vector<TracedReading>* readings) {
   std::sort(readings->begin(), readings->end(),
             [](const TracedReading& a, const TracedReading& b) {
@@ -163,10 +176,6 @@ absl::StatusOr<std::vector<TracedDocument>> TracedRun::DocumentsOf(
   PONIENTE_ASSIGN_OR_RETURN(std::vector<ItemPiece> made_of,
                             pieces->Pieces(position));
   const TokenSource* const data = sources_[origin.leaf].data.get();
-  // Only the first piece of a window that is cut from documents end to end may
-  // lack its document's beginning.
-  const bool is_packed =
-      PackedItemsOf(*trace_.tree().leaves()[origin.leaf].node) != nullptr;
   const InfilledDataset* const infilled = InfilledOf(*dataset_);
   if (infilled != nullptr) {
     infilled->infillings().Mask(origin.leaf, origin.sample, made_of);
@@ -185,12 +194,15 @@ absl::StatusOr<std::vector<TracedDocument>> TracedRun::DocumentsOf(
                     /*may_read=*/true, &documents.back().infilled)
               .status());
     }
+    PieceEnds ends;
+    PONIENTE_RETURN_IF_ERROR(
+        pieces->FindEnds(piece, /*may_read=*/true, &ends).status());
+    documents.back().is_whole = ends.is_whole;
     if (data == nullptr) continue;
-    if (documents.size() == 1 || is_packed) {
-      PONIENTE_ASSIGN_OR_RETURN(const TokenRange whole,
-                                data->DocumentRange(piece.document));
-      documents.back().has_beginning = whole.begin == piece.begin;
-    }
+    PONIENTE_ASSIGN_OR_RETURN(documents.back().document,
+                              data->DocumentRange(piece.document));
+    documents.back().has_beginning =
+        documents.back().document->begin == piece.begin;
     PONIENTE_ASSIGN_OR_RETURN(documents.back().name,
                               data->DocumentName(piece.document));
   }
@@ -316,6 +328,11 @@ absl::StatusOr<std::vector<TracedReading>> TracedRun::FindDocument(
     if (pieces == nullptr) {
       return UnknownDocuments(path, sources_[leaf], "; search for an item");
     }
+    const TokenSource* const data = sources_[leaf].data.get();
+    std::optional<TokenRange> whole;
+    if (data != nullptr && document < data->num_documents()) {
+      PONIENTE_ASSIGN_OR_RETURN(whole, data->DocumentRange(document));
+    }
     const auto add = [&](const PieceOfItem& part,
                          std::span<const Reading> readings) {
       const uint64_t part_end = part.item_begin + (part.end - part.begin);
@@ -325,7 +342,8 @@ absl::StatusOr<std::vector<TracedReading>> TracedRun::FindDocument(
             infilled->infillings().IsMasked(leaf, reading.sample, document);
         if (!is_masked && reading.token_begin < part_end &&
             reading.token_end > part.item_begin) {
-          found.push_back({reading, part.item, views_[leaf], document});
+          found.push_back({reading, part.item, views_[leaf], document,
+                           TokensOfDocument(whole, part, reading)});
         }
       }
     };

@@ -159,6 +159,10 @@ void PrintFoundAsJson(const std::vector<TracedReading>& readings,
     row["token_end"] = found.reading.token_end;
     if (found.view > 0) row["view"] = found.view;
     if (found.document) row["document"] = *found.document;
+    if (found.document_tokens) {
+      row["document_begin"] = found.document_tokens->begin;
+      row["document_end"] = found.document_tokens->end;
+    }
     json["reads"].push_back(std::move(row));
   }
   json["held_out"] = Json::array();
@@ -198,6 +202,10 @@ void PrintFoundAsText(const std::string& path, const FindRequest& question,
             << (readings.size() == 1 ? " reads it\n\n" : " read it\n\n");
   std::vector<std::vector<std::string>> rows = {
       {"step", "position", "epoch", "item", "tokens"}};
+  const bool has_documents = std::any_of(
+      readings.begin(), readings.end(),
+      [](const auto& found) { return found.document_tokens.has_value(); });
+  if (has_documents) rows[0].push_back("of the document");
   for (const TracedReading& found : readings) {
     rows.push_back(
         {absl::StrCat(found.reading.step), absl::StrCat(found.reading.position),
@@ -207,6 +215,11 @@ void PrintFoundAsText(const std::string& path, const FindRequest& question,
                                       : std::string()),
          absl::StrCat(found.reading.token_begin, "..",
                       found.reading.token_end)});
+    if (!has_documents) continue;
+    const TokenRange tokens = found.document_tokens.value_or(TokenRange());
+    rows.back().push_back(found.document_tokens.has_value()
+                              ? absl::StrCat(tokens.begin, "..", tokens.end)
+                              : "-");
   }
   PrintTable(rows);
 }

@@ -111,6 +111,31 @@ absl::StatusOr<std::vector<SampleText>> ReadTexts(
   return texts;
 }
 
+Json NumberOrNull(bool is_known, uint64_t number) {
+  return is_known ? Json(number) : Json();
+}
+
+// What the sample's tokens are, in order, padding included.
+Json PiecesJson(const std::vector<TracedDocument>& documents) {
+  Json rows = Json::array();
+  uint64_t begin = 0;
+  for (const TracedDocument& document : documents) {
+    Json& row = rows.emplace_back();
+    row["document"] = NumberOrNull(!document.is_padding(), document.number);
+    row["name"] = document.name.empty() ? Json() : Json(document.name);
+    row["token_begin"] = begin;
+    row["token_end"] = begin + document.tokens;
+    const bool is_known = document.document.has_value();
+    const TokenRange whole = document.document.value_or(TokenRange());
+    const uint64_t first = document.first_token - whole.begin;
+    row["document_begin"] = NumberOrNull(is_known, first);
+    row["document_end"] = NumberOrNull(is_known, first + document.tokens);
+    row["document_tokens"] = NumberOrNull(is_known, whole.size());
+    begin += document.tokens;
+  }
+  return rows;
+}
+
 // How documents are filled in the middle; null if none is.
 Json InfilledJson(const std::vector<TracedDocument>& documents) {
   Json rows;
@@ -168,8 +193,9 @@ void PrintStepAsJson(const TracedStep& step,
     row["token_begin"] = sample.origin.token_begin;
     row["token_end"] = sample.origin.token_end;
     if (sample.view > 0) row["view"] = sample.view;
-    if (documents.size() > 1) row["documents"] = documents;
-    if (padding > 0) row["padding_tokens"] = padding;
+    row["documents"] = documents;
+    row["pieces"] = PiecesJson(sample.documents);
+    row["padding_tokens"] = padding;
     if (Json infilled = InfilledJson(sample.documents); !infilled.is_null()) {
       row["filled_in_the_middle"] = std::move(infilled);
     }
@@ -198,6 +224,12 @@ std::string DocumentWords(const std::vector<TracedDocument>& documents) {
     words.push_back(absl::StrCat(documents[i].number));
     if (!documents[i].name.empty()) {
       absl::StrAppend(&words.back(), " '", OneLine(documents[i].name), "'");
+    }
+    if (!documents[i].is_whole && documents[i].document.has_value()) {
+      const TokenRange& whole = *documents[i].document;
+      const uint64_t first = documents[i].first_token - whole.begin;
+      absl::StrAppend(&words.back(), " (", first, "..",
+                      first + documents[i].tokens, " of ", whole.size(), ")");
     }
     if (!documents[i].infilled.has_value()) continue;
     const InfilledPiece::Shape& shape = documents[i].infilled->shape();

@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "absl/strings/str_replace.h"
 #include "poniente/config.h"
 #include "poniente/journal.h"
 #include "poniente/loader.h"
@@ -150,13 +151,75 @@ TEST_F(ShowFindTest, TheTextIsThatOfTheDocuments) {
   for (int s = 0; s < 40; s += 7) {
     const Json step = Show(s, "--text");
     for (const Json& sample : step["samples"]) {
-      const std::string text = sample["text"];
+      const std::string text =
+          absl::StrReplaceAll(std::string(sample["text"]), {{"<256>", "."}});
       const char base = sample["source"] == "b" ? 'b' : 'a';
       EXPECT_EQ(text[0], base + 2 * sample["document"].get<int>());
-      const bool is_whole = text.find_first_not_of(text[0]) == text.npos;
-      EXPECT_EQ(sample.contains("documents"), !is_whole);
+      // Piece by piece: which document it is, and where it begins in it.
+      size_t at = 0;
+      Json documents = Json::array();
+      for (const Json& piece : sample["pieces"]) {
+        const int document = piece["document"];
+        EXPECT_EQ(piece["name"],
+                  (base == 'a' ? "a" : "b") + std::to_string(document));
+        EXPECT_EQ(piece["token_begin"], at);
+        EXPECT_EQ(piece["document_tokens"], 101);
+        const uint64_t first = piece["document_begin"];
+        EXPECT_EQ(101 * uint64_t{piece["document"]} + first,
+                  30 * uint64_t{sample["item"]} + at);
+        EXPECT_EQ(uint64_t{piece["document_end"]} - first,
+                  uint64_t{piece["token_end"]} - at);
+        for (const uint64_t end = piece["token_end"]; at < end; ++at) {
+          const uint64_t place = first + at - uint64_t{piece["token_begin"]};
+          EXPECT_EQ(text.at(at), place == 100 ? '.' : base + 2 * document);
+        }
+        documents.push_back(piece["document"]);
+      }
+      EXPECT_EQ(at, 30u);
+      EXPECT_EQ(sample["documents"], documents);
     }
   }
+}
+
+// Documents of 100 bytes and their end in windows of 120: one of them is
+// whole, 19 tokens are padding, or of windows of 60, there are parts.
+TEST_F(ShowFindTest, PiecesOfPackedDocumentsAndPaddingAreShown) {
+  const std::string run = "[data]\nsteps = 5\nbatch_size = 2\npath = 'a'\n";
+  WriteFile(config(), run + "seq_len = 120\npack_documents = true\n");
+  for (const Json& sample : Show(3)["samples"]) {
+    EXPECT_EQ(sample["documents"].size(), 1u);
+    EXPECT_EQ(sample["padding_tokens"], 19);
+    ASSERT_EQ(sample["pieces"].size(), 2u);
+    EXPECT_EQ(sample["pieces"][0]["document_end"], 101);
+    EXPECT_TRUE(sample["pieces"][1]["document"].is_null());
+    EXPECT_TRUE(sample["pieces"][1]["document_begin"].is_null());
+    EXPECT_EQ(sample["pieces"][1]["token_end"], 120);
+  }
+  EXPECT_THAT(RunTool("show " + config() + " --step 3"),
+              Prints(AllOf(HasSubstr(", 19 tokens of padding"),
+                           Not(HasSubstr(" of 101)")))));
+  WriteFile(config(), run + "seq_len = 60\npack_documents = true\n");
+  const ToolRun shown = RunTool("show " + config() + " --step 3");
+  EXPECT_THAT(shown, Prints(HasSubstr(" of 101)")));
+  // What is shown of a document is found again, token for token.
+  for (const Json& sample : Show(3)["samples"]) {
+    for (const Json& piece : sample["pieces"]) {
+      if (piece["document"].is_null()) continue;
+      const Json found =
+          RunJson("find " + config() + " --source a --document " +
+                  std::to_string(int{piece["document"]}) + " --steps 3..4");
+      int hits = 0;
+      for (const Json& read : found["reads"]) {
+        hits += read["position"] == sample["position"] &&
+                read["document_begin"] == piece["document_begin"] &&
+                read["document_end"] == piece["document_end"];
+      }
+      EXPECT_EQ(hits, 1) << found.dump() << piece.dump();
+    }
+  }
+  EXPECT_THAT(RunTool("find " + config() + " --source a --document a3"),
+              Prints(AllOf(HasSubstr("of the document"), HasSubstr("0..60"),
+                           HasSubstr("60..101"))));
 }
 
 TEST_F(ShowFindTest, RanksShareAStep) {
