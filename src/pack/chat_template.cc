@@ -31,8 +31,8 @@ void ChatTemplate::Render(std::span<const ChatMessage> messages,
     const size_t begin = text->size();
     text->append(message.content);
     AppendFrame(turn_end, message.role, text);
-    if (std::find(loss_roles.begin(), loss_roles.end(), message.role) !=
-        loss_roles.end()) {
+    if (message.may_have_loss && std::find(loss_roles.begin(), loss_roles.end(),
+                                           message.role) != loss_roles.end()) {
       spans->push_back({begin, text->size()});
     }
   }

@@ -17,6 +17,7 @@ namespace poniente::internal {
 struct ChatMessage {
   std::string_view role;
   std::string_view content;
+  bool may_have_loss = true;  // false: it has none, whatever its role
 };
 
 // Each turn becomes turn_begin, the content, and turn_end, without anything

@@ -146,15 +146,33 @@ std::string AppendPart(const DetailJson& part, const std::string& where,
   return error;
 }
 
+// Whether an object has a member of this name that is not null or [].
+bool HasMember(const DetailJson& object, std::string_view name) {
+  const auto found = object.find(std::string(name));
+  return found != object.end() && !found->is_null() &&
+         !(found->is_array() && found->empty());
+}
+
+std::string ReadWeight(const DetailJson& message, const std::string& where,
+                       bool* may_have_loss) {
+  *may_have_loss = true;
+  const auto found = message.find(std::string(kWeightField));
+  if (found == message.end() || found->is_null()) return "";
+  double weight = -1;
+  if (found->is_number()) weight = found->get<double>();
+  if (found->is_boolean()) weight = found->get<bool>() ? 1 : 0;
+  *may_have_loss = weight != 0;
+  if (weight == 0 || weight == 1) return "";
+  return absl::StrCat("'", Absl(kWeightField), "' of ", where, " is ",
+                      KindOf(*found),
+                      ", expected 0 or 1: a token has loss, or it has none");
+}
+
 // Reads a content: a string, or an array of parts that are text.
 std::string ReadContent(const DetailJson& message, const std::string& where,
                         std::string* text) {
   for (const std::string_view calls : kCallFields) {
-    const auto found = message.find(std::string(calls));
-    if (found == message.end() || found->is_null() ||
-        (found->is_array() && found->empty())) {
-      continue;
-    }
+    if (!HasMember(message, calls)) continue;
     return absl::StrCat(
         where, " has '", Absl(calls),
         "', which would be left out of the text; write the calls into "
@@ -205,12 +223,12 @@ std::string ReadLoss(std::string_view line, const LossSubject& subject,
   return "";
 }
 
-std::string ReadMessages(
-    std::string_view line, const std::string& field,
-    std::vector<std::pair<std::string, std::string>>* messages) {
+std::string ReadMessages(std::string_view line, const std::string& field,
+                         std::vector<OwnMessage>* messages) {
   constexpr char kExpected[] = R"({"role": "...", "content": "..."})";
   messages->clear();
-  const DetailJson members = MembersOf(line, {field});
+  const DetailJson members =
+      MembersOf(line, {field, kToolFields[0], kToolFields[1]});
   const auto value = members.find(field);
   const std::string shown = OneLine(field);
   if (value == members.end() || !value->is_array()) {
@@ -225,10 +243,19 @@ std::string ReadMessages(
       return absl::StrCat(where, " is ", KindOf(message), ", expected ",
                           kExpected);
     }
-    auto& [role, content] = messages->emplace_back();
-    std::string error = ReadPart(message, "role", where, &role);
-    if (error.empty()) error = ReadContent(message, where, &content);
+    OwnMessage& own = messages->emplace_back();
+    std::string error = ReadPart(message, "role", where, &own.role);
+    if (error.empty()) error = ReadContent(message, where, &own.content);
+    if (error.empty()) error = ReadWeight(message, where, &own.may_have_loss);
     if (!error.empty()) return error;
+  }
+  for (const std::string_view tools : kToolFields) {
+    if (tools == field || !HasMember(members, tools)) continue;
+    return absl::StrCat(
+        "has '", Absl(tools),
+        "', which would be left out of the text; write them into the 'content' "
+        "of a message, as the model is to see them, and remove '",
+        Absl(tools), "', or leave such chats out with --skip-bad-lines");
   }
   return "";
 }

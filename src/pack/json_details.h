@@ -10,7 +10,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "pack/loss_spans.h"
@@ -22,6 +21,11 @@ inline constexpr std::string_view kMaskField = "loss_mask";
 // Fields of a message that say something besides its content.
 inline constexpr std::array<std::string_view, 2> kCallFields = {
     "tool_calls", "function_call"};
+// Fields beside the messages that say what may be called.
+inline constexpr std::array<std::string_view, 2> kToolFields = {"tools",
+                                                                "functions"};
+// Field of a message: 0 if it has no loss, 1 if its role decides.
+inline constexpr std::string_view kWeightField = "weight";
 
 // What a loss mask is about.
 struct LossSubject {
@@ -35,14 +39,22 @@ struct LossSubject {
 std::string ReadLoss(std::string_view line, const LossSubject& subject,
                      std::optional<std::vector<LossSpan>>* spans);
 
-// Reads an array of objects with a `role` and a `content`, which are strings.
-// A content may also be an array of parts {"type": "text", "text": "..."},
-// whose texts follow each other. Calls (kCallFields) are refused: they are in
-// no text. Returns what is wrong, or "". REQUIRES: the line is a JSON object
-// with this field.
-std::string ReadMessages(
-    std::string_view line, const std::string& field,
-    std::vector<std::pair<std::string, std::string>>* messages);
+// A message of a chat, as ChatMessage.
+struct OwnMessage {
+  std::string role;
+  std::string content;
+  bool may_have_loss = true;
+
+  friend bool operator==(const OwnMessage&, const OwnMessage&) = default;
+};
+
+// Reads an array of objects with a `role` and a `content`, which are strings,
+// and perhaps a `weight`. A content may also be an array of parts {"type":
+// "text", "text": "..."}, whose texts follow each other. Calls (kCallFields)
+// and tools (kToolFields) are refused: they are in no text. Returns what is
+// wrong, or "". REQUIRES: the line is a JSON object with this field.
+std::string ReadMessages(std::string_view line, const std::string& field,
+                         std::vector<OwnMessage>* messages);
 
 }  // namespace poniente::internal
 

@@ -4,6 +4,7 @@
 #include <simdjson.h>
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstring>
 #include <nlohmann/json.hpp>
@@ -203,9 +204,13 @@ bool JsonLine::ReadFast(std::string_view line, size_t bytes_behind) {
   size_t found = field_.names.size();
   std::optional<simdjson::dom::element> spans;
   std::optional<simdjson::dom::element> mask;
+  std::array<bool, kToolFields.size()> has_tools = {};
   for (const simdjson::dom::key_value_pair pair : object) {
     if (pair.key == kSpansField) spans = pair.value;
     if (pair.key == kMaskField) mask = pair.value;
+    for (size_t i = 0; i < kToolFields.size(); ++i) {
+      if (pair.key == kToolFields[i]) has_tools[i] = !IsNothing(pair.value);
+    }
     const size_t name = static_cast<size_t>(
         std::find(field_.names.begin(), field_.names.end(), pair.key) -
         field_.names.begin());
@@ -221,10 +226,11 @@ bool JsonLine::ReadFast(std::string_view line, size_t bytes_behind) {
     if (!is_read) return false;
   }
   if (found == field_.names.size()) return false;
-  if (!field_.reads_loss || field_.kind == JsonField::Kind::kMessages ||
-      (!spans && !mask)) {
-    return true;
+  if (field_.kind == JsonField::Kind::kMessages) {
+    // The field itself may have such a name: the slow way looks closer.
+    return std::count(has_tools.begin(), has_tools.end(), true) == 0;
   }
+  if (!field_.reads_loss || (!spans && !mask)) return true;
   if (spans && mask) return false;
   loss_.emplace();
   const bool is_text = field_.kind == JsonField::Kind::kText;
@@ -255,8 +261,8 @@ bool JsonLine::ReadSlowly(std::string_view line) {
   if (!is_read) return false;
   if (field_.kind == JsonField::Kind::kMessages) {
     error_ = ReadMessages(line, reader.FoundName(), &own_messages_);
-    for (const auto& [role, content] : own_messages_) {
-      messages_.push_back({role, content});
+    for (const OwnMessage& own : own_messages_) {
+      messages_.push_back({own.role, own.content, own.may_have_loss});
     }
   } else if (field_.reads_loss) {
     const bool is_text = field_.kind == JsonField::Kind::kText;

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "pack/chat_template.h"
+#include "pack/json_details.h"
 #include "pack/loss_spans.h"
 
 namespace poniente::internal {
@@ -75,7 +76,7 @@ class JsonLine {
   // Contents of several parts, of the faster parser.
   std::deque<std::string> joined_;
   // Roles and contents, of the slower parser.
-  std::vector<std::pair<std::string, std::string>> own_messages_;
+  std::vector<OwnMessage> own_messages_;
   std::optional<std::vector<LossSpan>> loss_;
   std::string error_;
 };

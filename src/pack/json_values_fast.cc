@@ -53,12 +53,22 @@ bool GetContent(dom::element value, std::deque<std::string>* joined,
   return true;
 }
 
+// A message without a weight may have loss.
+bool GetWeight(const std::optional<dom::element>& value, bool* may_have_loss) {
+  if (!value || value->is_null()) return true;
+  double weight = 0;
+  if (!value->get(*may_have_loss)) return true;
+  if (value->get(weight)) return false;
+  *may_have_loss = weight != 0;
+  return weight == 0 || weight == 1;
+}
+
+}  // namespace
+
 bool IsNothing(dom::element value) {
   dom::array array;
   return value.is_null() || (!value.get(array) && array.size() == 0);
 }
-
-}  // namespace
 
 // simdjson itself nests at most 1024 levels.
 bool HasHalfPairs(dom::element value) {
@@ -104,10 +114,12 @@ bool GetMessages(dom::element value, std::deque<std::string>* joined,
     if (one.get(object)) return false;
     std::optional<dom::element> role;
     std::optional<dom::element> content;
+    std::optional<dom::element> weight;
     std::array<bool, kCallFields.size()> has_calls = {};
     for (const dom::key_value_pair pair : object) {
       if (pair.key == "role") role = pair.value;
       if (pair.key == "content") content = pair.value;
+      if (pair.key == kWeightField) weight = pair.value;
       for (size_t i = 0; i < kCallFields.size(); ++i) {
         if (pair.key == kCallFields[i]) has_calls[i] = !IsNothing(pair.value);
       }
@@ -115,7 +127,8 @@ bool GetMessages(dom::element value, std::deque<std::string>* joined,
     if (std::count(has_calls.begin(), has_calls.end(), true) > 0) return false;
     ChatMessage& message = messages->emplace_back();
     if (!role || !content || role->get(message.role) ||
-        !GetContent(*content, joined, &message.content)) {
+        !GetContent(*content, joined, &message.content) ||
+        !GetWeight(weight, &message.may_have_loss)) {
       return false;
     }
   }

@@ -21,6 +21,9 @@ namespace poniente::internal {
 // a pair of surrogates.
 bool HasHalfPairs(simdjson::dom::element value);
 
+// Returns whether it is null or [].
+bool IsNothing(simdjson::dom::element value);
+
 bool GetIds(simdjson::dom::element value, uint64_t vocabulary_size,
             std::vector<uint32_t>* ids);
 

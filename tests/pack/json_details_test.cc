@@ -31,13 +31,6 @@ JsonField MaskedIds() {
 }
 JsonField Messages() { return {JsonField::Kind::kMessages, {"messages"}}; }
 
-struct OwnMessage {
-  std::string role;
-  std::string content;
-
-  friend bool operator==(const OwnMessage&, const OwnMessage&) = default;
-};
-
 // What one parser reads; a line is valid only until the next.
 struct LineRead {
   bool is_read = false;
@@ -58,8 +51,9 @@ LineRead ReadOne(const JsonField& field, const std::string& line) {
   read.ids = json.ids();
   read.loss = json.loss();
   for (const ChatMessage& message : json.messages()) {
-    read.messages.push_back(
-        {std::string(message.role), std::string(message.content)});
+    read.messages.push_back({std::string(message.role),
+                             std::string(message.content),
+                             message.may_have_loss});
   }
   return read;
 }
@@ -199,6 +193,32 @@ TEST(JsonMessagesTest, CallsThatAreNoneAreIgnored) {
               ElementsAre(OwnMessage{"a", "b"}, OwnMessage{"c", "d"}));
 }
 
+TEST(JsonMessagesTest, AWeightOfNoneTakesTheLossAway) {
+  BothParsers json(Messages());
+  ASSERT_TRUE(json.Read(
+      R"("messages": [{"role": "a", "content": "b", "weight": 0}, )"
+      R"({"weight": 1, "role": "a", "content": "c"}, )"
+      R"({"role": "a", "content": "d", "weight": null}, )"
+      R"({"role": "a", "content": "e", "weight": 0.0}, )"
+      R"({"role": "a", "content": "f", "weight": 0, "weight": true}])"));
+  EXPECT_THAT(
+      json.messages(),
+      ElementsAre(OwnMessage{"a", "b", false}, OwnMessage{"a", "c", true},
+                  OwnMessage{"a", "d", true}, OwnMessage{"a", "e", false},
+                  OwnMessage{"a", "f", true}));
+}
+
+TEST(JsonMessagesTest, ToolsThatAreNoneAreIgnored) {
+  BothParsers json(Messages());
+  EXPECT_TRUE(json.Read(
+      R"("tools": [1], "messages": [], "tools": [], "functions": null)"));
+  BothParsers tools({JsonField::Kind::kMessages, {"tools"}});
+  EXPECT_TRUE(tools.Read(R"("tools": [{"role": "a", "content": "b"}])"));
+  EXPECT_THAT(tools.messages(), ElementsAre(OwnMessage{"a", "b"}));
+  BothParsers texts(JsonField{});
+  EXPECT_TRUE(texts.Read(R"("text": "a", "tools": [1])"));
+}
+
 TEST(JsonMessagesTest, SaysWhatIsWrong) {
   BothParsers json(Messages());
   const std::pair<const char*, const char*> wrong[] = {
@@ -221,6 +241,13 @@ TEST(JsonMessagesTest, SaysWhatIsWrong) {
       {R"("messages": [{"role": "a", "content": "b"}, )"
        R"({"role": "a", "function_call": {"name": "f"}}])",
        "message 1 of 'messages' has 'function_call'"},
+      {R"("messages": [{"role": "a", "content": "b", "weight": 0.5}])",
+       "'weight' of message 0 of 'messages' is 0.5, expected 0 or 1"},
+      {R"("messages": [{"role": "a", "content": "b", "weight": "1"}])",
+       "'weight' of message 0 of 'messages' is a string"},
+      {R"("messages": [], "tools": [{"type": "function"}])",
+       "has 'tools', which would be left out of the text; write them into"},
+      {R"("functions": {}, "messages": [])", "has 'functions', which"},
       {R"("messages": [{"role": 1, "content": "a"}])",
        "'role' of message 0 of 'messages' is 1"},
       {R"("messages": [{"role": "a", "content": [{"type": "text"}]}])",
@@ -296,9 +323,10 @@ TEST(JsonLossTest, BothParsersAgreeOnRandomValues) {
             ? R"({"role": "a", "content": )" +
                   (random() % 2 == 0 ? value() : list()) +
                   (random() % 4 == 0 ? R"(, "tool_calls": )" + value() : "") +
-                  "}"
+                  (random() % 4 == 0 ? R"(, "weight": )" + value() : "") + "}"
             : value();
-    read += chats.Read(R"("messages": [)" + message + "]");
+    read += chats.Read(R"("messages": [)" + message + "]" +
+                       (random() % 8 == 0 ? R"(, "tools": )" + value() : ""));
     ASSERT_FALSE(HasFailure()) << message;
   }
   EXPECT_GT(read, 2'000);
