@@ -245,8 +245,9 @@ struct RunStage {
   std::optional<double> weights_sum = std::nullopt;
   // Thresholds for the scores that components are filtered by, by component.
   std::map<std::string, ScoreThreshold> thresholds = {};
-  // Rates of fill_in_the_middle, by component: of all sources below it that
-  // have this setting. Components that are not named have their own.
+  // Rates of fill_in_the_middle, by component of the root, or by the path of a
+  // node below one ("code/python"), which then wins: of all sources there that
+  // have this setting. Sources that are not named have their own.
   std::map<std::string, double> fim_rates = {};
   std::optional<double> temperature = std::nullopt;
   // How long the shares take to change. In a nested mixture: its own samples,

@@ -155,7 +155,7 @@ constexpr ConfigKey kKeys[] = {
 {kStage, "weights", "table of numbers by component", "shares", "unchanged", "weights of the root mixture, from here on. A component that is not named has its first weight; a component of weight 0 is never drawn"},
 {kStage, "weights_sum", "number > 0", "shares", "the mixture's", "what the weights of this stage must sum to, those of components that it does not name included"},
 {kStage, "thresholds", "table of `at_least` by component", "", "unchanged", "`at_least` of the component's `filter` or `documents`, from here on; begins a new epoch of the component"},
-{kStage, "fim_rates", "table of numbers by component", "", "unchanged", "`rate` of `fill_in_the_middle` of all sources of the component that have this setting, in this stage. A component that is not named has its own rates"},
+{kStage, "fim_rates", "table of numbers by component or path", "", "unchanged", "`rate` of `fill_in_the_middle` of all sources that have this setting, of the component, or at or below a path of names (`\"code/python\"`), in this stage; the longest path counts. Sources that are not named have their own rates"},
 {kStage, "temperature", "number, 2^-10 to `inf`", "", "the mixture's", "temperature of the root mixture in this stage"},
 {kStage, "ramp_steps", "integer >= 0", "steps", "no ramp", "how long the shares take to change, linearly, from those before to this stage's"},
 {kStage, "ramp_samples", "integer >= 0", "samples", "no ramp", "the same in samples"},

@@ -291,7 +291,9 @@ void ParseFlatForm(TableReader& data, NodeParser* nodes, Run* run,
   }
   AdoptFirstPhase(run);
   if (data.Bool("pack_sequences") == true) {
-    run->data.pack_documents = NodePacking();
+    NodePacking packing;
+    packing.location = data.LocationOf("pack_sequences");
+    run->data.pack_documents = std::move(packing);
   }
 }
 

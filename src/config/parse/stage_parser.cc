@@ -8,7 +8,9 @@
 #include "config/parse/run_points.h"
 #include "config/parse/threshold_parser.h"
 #include "config/parse/weights_sum.h"
+#include "dataset/joined_path.h"
 #include "index/max_samples.h"
+#include "util/nearest_name.h"
 #include "util/status_macros.h"
 
 namespace poniente::internal {
@@ -44,24 +46,47 @@ void ParseLrScale(TableReader& stage, RunStage* spec) {
   }
 }
 
-// Rates of fill_in_the_middle, by component of the root.
+// Nodes by the names that lead to them, and whether each has a source with
+// fill_in_the_middle.
+using InfilledNodes = std::map<std::string, bool>;
+
+void AddInfilledBelow(const Node& node, bool is_above, const std::string& path,
+                      InfilledNodes* nodes) {
+  const bool is_infilled = IsInfilled(node, is_above);
+  for (const Node& child : node.children) {
+    const std::string of_child = JoinedPath(path, child.name);
+    (*nodes)[of_child] |= HasInfilledSource(child, is_infilled);
+    AddInfilledBelow(child, is_infilled, of_child, nodes);
+  }
+}
+
+// Rates of fill_in_the_middle, by path below the root.
 void ParseInfillingRates(TableReader& stage, const Node& mixture,
-                         RunStage* spec) {
+                         const InfilledNodes& nodes, RunStage* spec) {
   constexpr const char* kKey = "fim_rates";
-  ForEachComponent(stage, kKey, mixture,
-                   [&](TableReader& table, const std::string& name) {
-                     spec->fim_rates[name] = table.Number(name).value_or(1);
-                   });
-  const bool is_above = IsInfilled(mixture, false);
-  for (const Node& child : mixture.children) {
-    const auto rate = spec->fim_rates.find(child.name);
-    if (rate == spec->fim_rates.end()) continue;
-    if (!(rate->second >= 0 && rate->second <= 1)) {
-      stage.Error(kKey, absl::StrCat("must be from 0 to 1, got ", rate->second,
-                                     " for ", child.name));
+  TableReader rates(*stage.Table(kKey), stage.LocationOf(kKey), stage.errors());
+  for (const std::string& name : rates.KeysInOrder()) {
+    const auto node = nodes.find(name);
+    if (node == nodes.end()) {
+      std::string near;
+      if (!stage.errors()->is_full()) {
+        std::vector<std::string> known;
+        for (const auto& [path, has_source] : nodes) known.push_back(path);
+        near = NearestOrAll(name, known);
+      }
+      rates.Error(name,
+                  absl::StrCat("is not a component of ", mixture.location.key,
+                               ", nor the path of a node below", near));
+      continue;
     }
-    if (HasInfilledSource(child, is_above)) continue;
-    stage.Error(kKey, absl::StrCat("names ", child.name,
+    const double rate = rates.Number(name).value_or(1);
+    spec->fim_rates[name] = rate;
+    if (!(rate >= 0 && rate <= 1)) {
+      stage.Error(
+          kKey, absl::StrCat("must be from 0 to 1, got ", rate, " for ", name));
+    }
+    if (node->second) continue;
+    stage.Error(kKey, absl::StrCat("names ", name,
                                    ", which has no source with "
                                    "fill_in_the_middle: state it there, with "
                                    "the ids that mark the parts"));
@@ -109,7 +134,10 @@ class RunStagesParser {
       return;
     }
     ParseStageShares(stage, *root_, &spec);
-    ParseInfillingRates(stage, *root_, &spec);
+    if (stage.Table("fim_rates") != nullptr) {
+      if (infilled_.empty()) AddInfilledBelow(*root_, false, "", &infilled_);
+      ParseInfillingRates(stage, *root_, infilled_, &spec);
+    }
     const bool is_first = run_->stages.size() == 1 && IsStartOfRun(spec.start);
     if (!is_first) return;
     AdoptFirstStage(&spec, root_);
@@ -148,6 +176,7 @@ class RunStagesParser {
   Run* const run_;
   StartOrder starts_;
   StageShares shares_;
+  InfilledNodes infilled_;  // filled by the first stage that needs them
 };
 
 template <class Add>

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "config/tree/infilled_sources.h"
 
+#include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -21,7 +23,11 @@ struct Found {
 class Finder {
  public:
   Finder(const Run& run, const Schedule& schedule)
-      : run_(run), schedule_(schedule) {}
+      : run_(run), schedule_(schedule) {
+    for (const Node& child : Used(run.data).children) {
+      components_.insert(child.name);
+    }
+  }
 
   std::vector<Found> Find() {
     Visit(run_.data, nullptr, "");
@@ -45,14 +51,28 @@ class Finder {
     AddRates(&found_.back().source);
   }
 
+  // Returns the rate that a stage states for the node, or for the nearest one
+  // above it, up to the component; `own` if it states none.
+  double RateIn(const RunStage& stage, const std::string& path,
+                double own) const {
+    if (stage.fim_rates.empty()) return own;
+    for (size_t end = path.size(); end != std::string::npos && end > 0;
+         end = path.rfind('/', end - 1)) {
+      const auto stated = stage.fim_rates.find(path.substr(0, end));
+      if (stated == stage.fim_rates.end()) continue;
+      // A component's name may have slashes: it is not another's path, then.
+      const bool is_component = components_.contains(stated->first);
+      if (!is_component || stated->first == *component_) return stated->second;
+    }
+    return own;
+  }
+
   void AddRates(InfilledSource* source) const {
     if (component_ == nullptr) return;
     const double own = source->options.rate;
     double before = own;
     for (size_t i = 0; i < run_.stages.size(); ++i) {
-      const auto stated = run_.stages[i].fim_rates.find(*component_);
-      const double rate =
-          stated == run_.stages[i].fim_rates.end() ? own : stated->second;
+      const double rate = RateIn(run_.stages[i], source->path, own);
       const uint64_t start = PlannedStageOf(schedule_, run_, i).start_sample;
       if (start == 0) {
         source->options.rate = rate;
@@ -65,7 +85,8 @@ class Finder {
 
   const Run& run_;
   const Schedule& schedule_;
-  const std::string* component_ = nullptr;  // of the root mixture
+  std::set<std::string_view> components_;   // of the root mixture
+  const std::string* component_ = nullptr;  // the one that is visited
   std::vector<Found> found_;
 };
 

@@ -299,6 +299,34 @@ TEST_F(InfilledRunTest, RatesOfStages) {
   }
 }
 
+// Of a node below a component: it wins over the component's.
+TEST_F(InfilledRunTest, RatesOfNodesBelowAComponent) {
+  ASSERT_OK_AND_ASSIGN(
+      const Config config,
+      Parse(absl::StrCat(
+          usual_,
+          "[[data.stages]]\nstart_step = 10\nfim_rates = { rest = 0.1 }\n"
+          "[[data.stages]]\nstart_step = 20\nfim_rates = { \"rest/b\" = 0.2, "
+          "a = 1 }\n"
+          "[[data.stages]]\nstart_step = 30\nfim_rates = { \"rest/b\" = 0.3, "
+          "rest = 0.9 }\n")));
+  const auto sources = InfilledOf(*config.dataset())->infillings().sources();
+  ASSERT_EQ(sources.size(), 2u);
+  EXPECT_EQ(sources[1].path, "rest/b");
+  EXPECT_THAT(sources[1].rates,
+              ElementsAre(InfillingRate{60, 0.1}, InfillingRate{120, 0.2},
+                          InfillingRate{180, 0.3}));
+  ASSERT_OK_AND_ASSIGN(
+      const poniente::Run resolved,
+      ParseRun(config.ToToml(), "resolved.toml", folder_.path()));
+  ASSERT_OK_AND_ASSIGN(const Config again, Config::Create(resolved));
+  EXPECT_EQ(StepsOf(again, 40), StepsOf(config, 40));
+  EXPECT_THAT(Parse(absl::StrCat(usual_,
+                                 "[[data.stages]]\nstart_step = 10\n"
+                                 "fim_rates = { \"rest/d\" = 0.1 }\n")),
+              StatusIs(kInvalid, HasSubstr("nor the path of a node below")));
+}
+
 TEST_F(InfilledRunTest, PlansAreThoseOfTheSameRunWithoutIt) {
   ASSERT_OK_AND_ASSIGN(const Config config, Parse(usual_));
   ASSERT_OK_AND_ASSIGN(const Config plain, Parse(Mixture("false")));
