@@ -62,8 +62,7 @@ absl::StatusOr<StepPlan> RunTrace::PlanOf(uint64_t step) const {
   return plan;
 }
 
-absl::StatusOr<std::vector<SampleOrigin>> RunTrace::Resolve(
-    uint64_t step, uint32_t rank, uint32_t ranks) const {
+absl::StatusOr<StepPlan> RunTrace::PlanOfWhole(uint64_t step) const {
   const std::optional<uint64_t> there = steps_there();
   if (there.has_value() && step >= *there && schedule_.Has(step)) {
     return absl::OutOfRangeError(absl::StrCat(
@@ -72,11 +71,30 @@ absl::StatusOr<std::vector<SampleOrigin>> RunTrace::Resolve(
                     : absl::StrCat("what there is ends with step ", *there - 1),
         "; ask again later"));
   }
-  PONIENTE_ASSIGN_OR_RETURN(const StepPlan plan, PlanOf(step));
+  return PlanOf(step);
+}
+
+absl::StatusOr<std::vector<SampleOrigin>> RunTrace::Resolve(
+    uint64_t step, uint32_t rank, uint32_t ranks) const {
+  PONIENTE_ASSIGN_OR_RETURN(const StepPlan plan, PlanOfWhole(step));
   PONIENTE_ASSIGN_OR_RETURN(
       const std::vector<uint64_t> samples,
       internal::StepSharing(tree_, sharing_).SamplesOf(plan, rank, ranks));
   return OriginsOf(plan, samples);
+}
+
+absl::StatusOr<std::vector<uint64_t>> RunTrace::WorkOf(uint64_t step,
+                                                       uint32_t rank,
+                                                       uint32_t ranks) const {
+  PONIENTE_ASSIGN_OR_RETURN(const StepPlan plan, PlanOfWhole(step));
+  const internal::StepSharing sharing(tree_, sharing_);
+  PONIENTE_ASSIGN_OR_RETURN(std::vector<uint64_t> samples,
+                            sharing.SamplesOf(plan, rank, ranks));
+  std::vector<uint64_t> work;
+  PONIENTE_RETURN_IF_ERROR(
+      sharing.FindWork(plan, /*may_read=*/true, &work).status());
+  for (uint64_t& sample : samples) sample = work[sample - plan.first_sample];
+  return samples;
 }
 
 absl::StatusOr<std::vector<SampleOrigin>> RunTrace::OriginsOf(

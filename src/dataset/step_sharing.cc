@@ -30,7 +30,6 @@ absl::Status StepSharing::Check(const DatasetTree& tree,
 
 StepSharing::StepSharing(const DatasetTree& tree, const SampleSharing& sharing)
     : tree_(tree), sharing_(sharing) {
-  if (!sharing.even_work) return;
   for (const TreeLeaf& leaf : tree.leaves()) {
     packed_.push_back(PackedItemsOf(leaf));
   }
@@ -69,6 +68,26 @@ absl::StatusOr<bool> StepSharing::FindSquaredLengths(
   return true;
 }
 
+absl::StatusOr<bool> StepSharing::FindWork(const StepPlan& plan, bool may_read,
+                                           std::vector<uint64_t>* work) const {
+  std::vector<Position> positions(plan.batch_size);
+  for (size_t i = 0; i < positions.size(); ++i) {
+    positions[i].index = plan.first_sample + i;
+  }
+  std::vector<LeafPosition> items(positions.size());
+  PONIENTE_RETURN_IF_ERROR(tree_.Resolve(positions, items));
+  PONIENTE_ASSIGN_OR_RETURN(
+      const bool found,
+      FindSquaredLengths(items, plan.seq_len, may_read, work));
+  if (!found) return false;
+  for (uint64_t& one : *work) {
+    one = static_cast<uint64_t>(
+        std::min(Uint128{plan.seq_len} * sharing_.linear_cost + one,
+                 Uint128{UINT64_MAX}));
+  }
+  return true;
+}
+
 absl::StatusOr<bool> StepSharing::Find(const StepPlan& plan, uint32_t rank,
                                        uint32_t ranks, bool may_read,
                                        std::vector<uint64_t>* samples) const {
@@ -79,22 +98,9 @@ absl::StatusOr<bool> StepSharing::Find(const StepPlan& plan, uint32_t rank,
               plan.first_sample + share.begin);
     return true;
   }
-  std::vector<Position> positions(plan.batch_size);
-  for (size_t i = 0; i < positions.size(); ++i) {
-    positions[i].index = plan.first_sample + i;
-  }
-  std::vector<LeafPosition> items(positions.size());
-  PONIENTE_RETURN_IF_ERROR(tree_.Resolve(positions, items));
-  std::vector<uint64_t> work(items.size());
-  PONIENTE_ASSIGN_OR_RETURN(
-      const bool found,
-      FindSquaredLengths(items, plan.seq_len, may_read, &work));
+  std::vector<uint64_t> work;
+  PONIENTE_ASSIGN_OR_RETURN(const bool found, FindWork(plan, may_read, &work));
   if (!found) return false;
-  for (uint64_t& one : work) {
-    one = static_cast<uint64_t>(
-        std::min(Uint128{plan.seq_len} * sharing_.linear_cost + one,
-                 Uint128{UINT64_MAX}));
-  }
   const std::vector<uint64_t> order = BalancedOrder(work, ranks);
   for (size_t i = 0; i < samples->size(); ++i) {
     (*samples)[i] = plan.first_sample + order[share.begin + i];

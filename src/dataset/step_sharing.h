@@ -41,6 +41,11 @@ class StepSharing {
                             bool may_read,
                             std::vector<uint64_t>* samples) const;
 
+  // Sets work[i] to what sample i of the step costs (RunTrace::WorkOf()).
+  // Returns false if that takes a read and `may_read` is false.
+  absl::StatusOr<bool> FindWork(const StepPlan& plan, bool may_read,
+                                std::vector<uint64_t>* work) const;
+
  private:
   // Sets `squares` to the sums of the squared lengths of the items' pieces; an
   // item of a leaf that is not packed counts as one piece of `seq_len` tokens.
@@ -51,8 +56,8 @@ class StepSharing {
 
   const DatasetTree& tree_;
   const SampleSharing sharing_;
-  std::vector<const PackedItems*> packed_;  // if even_work, by leaf; null:
-                                            // items are one document
+  // By leaf; null: items are one document.
+  std::vector<const PackedItems*> packed_;
 };
 
 }  // namespace poniente::internal

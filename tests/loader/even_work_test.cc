@@ -17,6 +17,7 @@
 #include "poniente/loader.h"
 #include "poniente/mixture_dataset.h"
 #include "poniente/packing.h"
+#include "poniente/run_trace.h"
 #include "poniente/shares.h"
 #include "poniente/token_store.h"
 #include "tests/loader/open_loader.h"
@@ -30,6 +31,7 @@ namespace {
 
 using ::testing::HasSubstr;
 using testing::IsOk;
+using testing::IsOkAndHolds;
 using testing::kInvalid;
 using testing::kSeqLen;
 using testing::MakeSchedule;
@@ -127,12 +129,19 @@ TEST_F(EvenWorkTest, RanksHaveTheSamplesOfBalancedOrder) {
       options.ranks = kRanks;
       loaders.push_back(Open(root_, MakeSchedule(kSteps, kBatch), options));
     }
+    const RunTrace trace(*root_, MakeSchedule(kSteps, kBatch),
+                         Options(linear_cost).sharing);
+    const RunTrace consecutive_trace(*root_, MakeSchedule(kSteps, kBatch),
+                                     consecutive.sharing);
+    EXPECT_THAT(trace.WorkOf(kSteps),
+                StatusIs(absl::StatusCode::kOutOfRange, HasSubstr("step")));
     for (uint64_t step = 0; step < kSteps; ++step) {
       ASSERT_OK_AND_ASSIGN(const Batch all, alone->NextBlocking());
       const std::vector<uint64_t> work = WorkOf(all, linear_cost);
       const std::vector<uint64_t> order = BalancedOrder(work, kRanks);
       Rows expected;
       AddRows(all, &expected);
+      EXPECT_THAT(consecutive_trace.WorkOf(step), IsOkAndHolds(work));
       Rows got;
       for (uint32_t rank = 0; rank < kRanks; ++rank) {
         ASSERT_OK_AND_ASSIGN(const Batch batch, loaders[rank]->NextBlocking());
@@ -142,6 +151,13 @@ TEST_F(EvenWorkTest, RanksHaveTheSamplesOfBalancedOrder) {
         for (size_t i = 0; i < batch.num_samples(); ++i) {
           ASSERT_EQ(batch.provenance(i).sample,
                     step * kBatch + order[share.begin + i]);
+        }
+        // Any rank knows the work of any other.
+        ASSERT_OK_AND_ASSIGN(const std::vector<uint64_t> of_rank,
+                             trace.WorkOf(step, rank, kRanks));
+        ASSERT_EQ(of_rank.size(), batch.num_samples());
+        for (size_t i = 0; i < of_rank.size(); ++i) {
+          ASSERT_EQ(of_rank[i], work[order[share.begin + i]]);
         }
       }
       ASSERT_EQ(got, expected);
