@@ -16,6 +16,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "tests/loader/open_items.h"
 #include "tests/loader/open_loader.h"
 #include "tests/support/counting_dataset.h"
 #include "tests/support/status_matchers.h"
@@ -24,25 +25,42 @@ namespace poniente {
 namespace {
 
 namespace asio = boost::asio;
+using testing::Counting;
 using testing::CountingWindows;
 using testing::IsOk;
 using testing::kSeqLen;
 using testing::MakeSchedule;
+using testing::NumberLoader;
 using testing::Open;
+using testing::OpenItems;
 
 constexpr uint64_t kSteps = 30'000;
 
-std::unique_ptr<Loader> HotLoader() {
+template <class AnyLoader>
+std::unique_ptr<AnyLoader> HotLoader();
+template <>
+std::unique_ptr<Loader> HotLoader<Loader>() {
   LoaderOptions options;
   options.prefetch_batches = 64;
   return Open(CountingWindows(2 * kSteps, kSeqLen), MakeSchedule(kSteps, 2),
               options);
 }
+template <>
+std::unique_ptr<NumberLoader> HotLoader<NumberLoader>() {
+  return OpenItems(Counting(2 * kSteps),
+                   {.batch_size = 2, .prefetch_batches = 64});
+}
+
+template <class AnyLoader>
+class FairNextTest : public ::testing::Test {};
+using AnyLoaders = ::testing::Types<Loader, NumberLoader>;
+TYPED_TEST_SUITE(FairNextTest, AnyLoaders);
 
 // Takes batches until the run ends, or Next() is cancelled.
-asio::awaitable<void> TakeAll(Loader& loader, uint64_t* taken) {
+template <class AnyLoader>
+asio::awaitable<void> TakeAll(AnyLoader& loader, uint64_t* taken) {
   while (true) {
-    const absl::StatusOr<Batch> batch = co_await loader.Next();
+    const auto batch = co_await loader.Next();
     if (!batch.ok()) co_return;
     ++*taken;
   }
@@ -50,9 +68,9 @@ asio::awaitable<void> TakeAll(Loader& loader, uint64_t* taken) {
 
 // Lets a timer and the loop share a context of one thread, and returns how
 // often the timer fired while the loop took `kSteps` batches.
-TEST(FairNextTest, ATimerFiresWhileBatchesAreReady) {
+TYPED_TEST(FairNextTest, ATimerFiresWhileBatchesAreReady) {
   asio::io_context context{1};
-  const auto loader = HotLoader();
+  const auto loader = HotLoader<TypeParam>();
   uint64_t taken = 0;
   uint64_t ticks = 0;
   uint64_t taken_at_last_tick = 0;
@@ -80,9 +98,10 @@ TEST(FairNextTest, ATimerFiresWhileBatchesAreReady) {
   EXPECT_GT(taken_at_last_tick, kSteps / 2);
 }
 
-TEST(FairNextTest, ACancellationThatIsPostedReachesALoopOverReadyBatches) {
+TYPED_TEST(FairNextTest,
+           ACancellationThatIsPostedReachesALoopOverReadyBatches) {
   asio::io_context context{1};
-  const auto loader = HotLoader();
+  const auto loader = HotLoader<TypeParam>();
   uint64_t taken = 0;
   asio::cancellation_signal cancel;
   asio::co_spawn(context, TakeAll(*loader, &taken),
@@ -95,10 +114,10 @@ TEST(FairNextTest, ACancellationThatIsPostedReachesALoopOverReadyBatches) {
   EXPECT_EQ(loader->next_step(), taken);
 }
 
-TEST(FairNextTest, TwoLoadersOnOneThreadAdvanceTogether) {
+TYPED_TEST(FairNextTest, TwoLoadersOnOneThreadAdvanceTogether) {
   asio::io_context context{1};
-  const auto one = HotLoader();
-  const auto other = HotLoader();
+  const auto one = HotLoader<TypeParam>();
+  const auto other = HotLoader<TypeParam>();
   uint64_t taken[2] = {0, 0};
   asio::co_spawn(context, TakeAll(*one, &taken[0]), asio::detached);
   asio::co_spawn(context, TakeAll(*other, &taken[1]), asio::detached);
