@@ -5,8 +5,8 @@
 //
 // First table: the greatest work of a rank / the mean of all ranks, as median
 // and 99th percentile of 1000 steps of 512 samples on 64 ranks, for windows of
-// log-normal documents that are packed by the library, packed as they come, or
-// concatenated:
+// log-normal documents (or, where it is said, of a power law) that are packed
+// by the library, packed as they come, or concatenated:
 //   as they come  consecutive samples of the step, as RankShare() takes them
 //   snake         by descending work, ranks in turn, to and fro
 //   balanced      BalancedOrder() of the attention's work
@@ -153,9 +153,11 @@ std::vector<uint64_t> WorkOf(const std::vector<PackedWindow>& windows,
   return work;
 }
 
-void PrintRow(Packing packing, const std::string& name, uint32_t seq_len) {
-  const std::vector<PackedWindow> windows = MakePackedWindows(
-      std::min(kPool, kPoolTokens / seq_len), seq_len, packing, /*seed=*/1);
+void PrintRow(Packing packing, const std::string& name, uint32_t seq_len,
+              DrawLength length = LogNormalLength) {
+  const std::vector<PackedWindow> windows =
+      MakePackedWindows(std::min(kPool, kPoolTokens / seq_len), seq_len,
+                        packing, /*seed=*/1, length);
   const std::vector<uint64_t> attention = WorkOf(windows, seq_len, 0);
   std::printf("%-24s", absl::StrCat(name, " ", seq_len).c_str());
   PrintSpread(Imbalances(attention, AsTheyCome));
@@ -176,6 +178,9 @@ void PrintTable() {
               "in bar", "bound", "and linear");
   for (const uint32_t seq_len : {2048, 4096, 8192, 131072}) {
     PrintRow(Packing::kPacked, "packed", seq_len);
+  }
+  for (const uint32_t seq_len : {2048, 4096, 8192, 131072}) {
+    PrintRow(Packing::kPacked, "packed, power law", seq_len, PowerLength);
   }
   for (const uint32_t seq_len : {2048, 4096, 8192}) {
     PrintRow(Packing::kAsTheyCome, "as they come", seq_len);

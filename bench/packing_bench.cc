@@ -41,6 +41,7 @@
 
 #include "bench/measure/cpu_seconds.h"
 #include "bench/measure/document_lengths.h"
+#include "bench/measure/length_histograms.h"
 #include "bench/measure/require.h"
 #include "bench/measure/statistics.h"
 #include "index/packing/chunk_order.h"
@@ -170,20 +171,6 @@ void Measure(const std::string& name, DrawLength draw, uint64_t documents,
         100 * StreamPadding(draw, window, true));
     std::fflush(stdout);
   }
-}
-
-// The histogram of some lengths.
-LengthHistogram HistogramOf(const std::vector<uint32_t>& lengths) {
-  std::vector<uint32_t> sorted = lengths;
-  std::sort(sorted.begin(), sorted.end());
-  LengthHistogram histogram;
-  for (size_t i = 0; i < sorted.size();) {
-    const size_t begin = i;
-    while (i < sorted.size() && sorted[i] == sorted[begin]) ++i;
-    histogram.lengths.push_back(sorted[begin]);
-    histogram.starts.push_back(i);
-  }
-  return histogram;
 }
 
 void MeasureChunks(const std::string& name, const auto& draw,

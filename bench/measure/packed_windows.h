@@ -5,7 +5,6 @@
 #define PONIENTE_BENCH_MEASURE_PACKED_WINDOWS_H_
 
 #include <algorithm>
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -14,8 +13,9 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "bench/measure/document_lengths.h"
+#include "bench/measure/length_histograms.h"
 #include "bench/measure/require.h"
-#include "index/packing/length_histogram.h"
 #include "index/packing/window_packing.h"
 
 namespace poniente::bench {
@@ -36,17 +36,9 @@ enum class Packing {
 
 inline std::vector<PackedWindow> PackByLibrary(std::vector<uint32_t> documents,
                                                uint32_t seq_len) {
-  std::sort(documents.begin(), documents.end());
-  internal::LengthHistogram histogram;
-  for (size_t i = 0; i < documents.size(); ++i) {
-    if (histogram.lengths.empty() || histogram.lengths.back() != documents[i]) {
-      histogram.lengths.push_back(documents[i]);
-      histogram.starts.push_back(i);
-    }
-    histogram.starts.back() = i + 1;
-  }
   const absl::StatusOr<internal::WindowPacking> packing =
-      internal::WindowPacking::Create(std::move(histogram), seq_len, {});
+      internal::WindowPacking::Create(HistogramOf(std::move(documents)),
+                                      seq_len, {});
   Require(packing.ok(), "documents cannot be packed");
   std::vector<PackedWindow> windows(packing->num_windows());
   std::vector<internal::PackedPiece> pieces;
@@ -93,17 +85,14 @@ inline std::vector<PackedWindow> Pack(std::vector<uint32_t> documents,
 }
 
 // Returns `count` windows of `seq_len` tokens, in random order, of documents
-// with log-normal lengths (median 600, sigma 1).
-inline std::vector<PackedWindow> MakePackedWindows(size_t count,
-                                                   uint32_t seq_len,
-                                                   Packing packing,
-                                                   uint64_t seed) {
+// of these lengths.
+inline std::vector<PackedWindow> MakePackedWindows(
+    size_t count, uint32_t seq_len, Packing packing, uint64_t seed,
+    DrawLength length = LogNormalLength) {
   std::mt19937_64 random(seed);
-  std::lognormal_distribution<double> lengths(std::log(600.0), 1.0);
   std::vector<uint32_t> documents;
   for (uint64_t tokens = 0; tokens < count * seq_len;) {
-    documents.push_back(
-        static_cast<uint32_t>(std::clamp(lengths(random), 1.0, 1e6)));
+    documents.push_back(length(random));
     tokens += documents.back();
   }
   std::vector<PackedWindow> windows = Pack(documents, seq_len, packing);
