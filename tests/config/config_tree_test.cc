@@ -606,6 +606,42 @@ TEST_F(ConfigTreeTest, ErrorsOfStagesSayWhatTheFileSays) {
           "drawn from this mixture");
 }
 
+// All of them, each at its place; what is not smooth is only warned of.
+TEST_F(ConfigTreeTest, RampsThatJumpAreNamed) {
+  const auto run = [](const std::string& ramp_a, const std::string& ramp_b) {
+    return absl::StrCat(
+        "[data]\nsteps = 1000\nbatch_size = 8\nseq_len = 20\nblock_size = "
+        "512\n[data.mixture]\na = { tokens = 90000, weight = 1 }\n"
+        "b = { tokens = 90000, weight = 1 }\n"
+        "[[data.stages]]\nstart_step = 200\nweights = { a = 3 }\n",
+        ramp_a, "\n[[data.stages]]\nname = 'late'\nstart_step = 600\n", ramp_b,
+        "\n");
+  };
+  const auto short_ones = TryParse(run("ramp_steps = 20", "ramp_samples = 8"));
+  EXPECT_THAT(
+      short_ones,
+      StatusIs(absl::StatusCode::kInvalidArgument,
+               AllOf(HasSubstr("t.toml:9:1: data.stages[0]: stage 0 at step "
+                               "200 (sample 1600): a ramp of 20 steps (160 "
+                               "samples) is shorter than a block of 512"),
+                     HasSubstr("\nt.toml:13:1: data.stages[1]: stage 1 "
+                               "('late') at step 600 (sample 4800): a ramp of "
+                               "8 samples is shorter"))));
+  const auto coarse = TryParse(run("ramp_steps = 100", "ramp_steps = 300"));
+  ASSERT_THAT(coarse, IsOk());
+  EXPECT_THAT(
+      coarse->warnings(),
+      ::testing::ElementsAre(AllOf(
+          HasSubstr("t.toml:9:1: data.stages[0]: stage 0 at step 200"),
+          HasSubstr("changes the shares in 3 jumps"),
+          HasSubstr("between blocks of 512 samples; for a new run, block_size "
+                    "= 50 makes it smooth"))));
+  const auto meant =
+      TryParse(run("ramp_steps = 100\nramp_blocks = 1", "ramp_steps = 300"));
+  ASSERT_THAT(meant, IsOk());
+  EXPECT_THAT(meant->warnings(), ::testing::IsEmpty());
+}
+
 // Of every kind of key.
 TEST_F(ConfigTreeTest, WhatIsPrintedIsTheSameRun) {
   Scores();

@@ -341,6 +341,10 @@ class TreeDiff {
                       bool is_run) {
     std::optional<uint64_t> below;
     if (!is_run) below = AfterBelow(path);
+    if (const auto other = DiffTemperatures(a.map.plan(), b.map.plan())) {
+      Add(path.empty() ? "temperature" : "temperature of " + Name(path),
+          other->a, other->b, is_run ? StepOf(other->sample) : below);
+    }
     for (const WeightDifference& one :
          DiffWeights(a.map.plan(), b.map.plan(), std::move(components))) {
       differences_->push_back(

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -30,6 +31,17 @@ struct WeightDifference {
   std::string ramp_a = {};
   std::string ramp_b = {};
 };
+
+struct TemperatureDifference {
+  // First sample of the mixtures in whose stages other temperatures are stated.
+  uint64_t sample = 0;
+  double a = 0;
+  double b = 0;
+};
+
+// Returns nullopt if there is no such sample. REQUIRES: as DiffWeights().
+std::optional<TemperatureDifference> DiffTemperatures(const StagePlan& a,
+                                                      const StagePlan& b);
 
 // The numbers of a component in the plans a and b, by its name.
 using ComponentPairs = std::map<std::string, std::pair<uint32_t, uint32_t>>;

@@ -20,6 +20,7 @@
 #include "config/tree/source_checks.h"
 #include "config/tree/sources.h"
 #include "dataset/joined_path.h"
+#include "index/mixture/stage_ramps.h"
 #include "index/schedule/stage_marks.h"
 #include "poniente/dataset_tree.h"
 #include "poniente/flat_mixture.h"
@@ -171,12 +172,7 @@ class GraphBuilder {
     hold_out_ = hold_out_above;
     is_cut_ = is_cut_above;
     if (made.ok()) {
-      std::string warning = WarningOfPackedChoice(node, **made);
-      // A node is built for each length of samples.
-      if (!warning.empty() && std::find(warnings_.begin(), warnings_.end(),
-                                        warning) == warnings_.end()) {
-        warnings_.push_back(std::move(warning));
-      }
+      Warn(WarningOfPackedChoice(node, **made));
       made = Modified(*std::move(made), node, cuts ? &*run_.budget : nullptr,
                       &selections_, &located_);
     }
@@ -187,11 +183,17 @@ class GraphBuilder {
     }
     if (!made.ok() && !located_) {
       located_ = true;  // nodes above stand elsewhere: keep the innermost place
-      return Prepend(made.status(),
-                     ToString(LocationOfStage(made.status(), StagesOf(node, at),
-                                              node.location)));
+      return AtStages(made.status(), StagesOf(node, at), node.location);
     }
     return made;
+  }
+
+  // Once, though a node is built for each length of samples.
+  void Warn(absl::string_view warning) {
+    if (!warning.empty() && std::find(warnings_.begin(), warnings_.end(),
+                                      warning) == warnings_.end()) {
+      warnings_.emplace_back(warning);
+    }
   }
 
   // A budget cuts a source after the outermost node that changes its items.
@@ -215,12 +217,15 @@ class GraphBuilder {
                      node.order_documents.has_value() || hold_out_ != nullptr);
         if (is_packed && !located_ && absl::IsInvalidArgument(made.status())) {
           located_ = true;
-          return Prepend(made.status(), ToString(packing_->location));
+          return AtStages(made.status(), {}, packing_->location);
+        }
+        if (is_packed && made.ok()) {
+          Warn(WarningOfPadding(node, packing_->options, **made));
         }
         return made;
       }
       case NodeKind::kDataset:
-        PONIENTE_RETURN_IF_ERROR(CheckWindows(*node.dataset));
+        PONIENTE_RETURN_IF_ERROR(CheckOwnWindows(run_, *node.dataset));
         if (hold_out_ != nullptr) {
           return absl::InvalidArgumentError(
               "is a dataset of the program's own, of which nothing is held "
@@ -250,20 +255,15 @@ class GraphBuilder {
     return FlatMixture<TokenWindow>::Create(std::move(children), options);
   }
 
-  absl::Status CheckWindows(const DatasetNode& own) const {
-    const uint32_t has = own.item_tokens();
-    const uint32_t wants = WindowTokens(run_);
-    if (has == 0 || has == wants) return absl::OkStatus();
-    return absl::InvalidArgumentError(
-        absl::StrCat("'", own.name(), "' gives windows of ", has,
-                     " tokens, the schedule asks for ", wants,
-                     ": Run::max_seq_len, or the longest seq_len"));
-  }
-
   absl::StatusOr<Tokens> BuildMixture(const Node& node, NodePosition at,
                                       const ItemsBefore& before) {
     PONIENTE_ASSIGN_OR_RETURN(MixtureOptions options,
                               OptionsOf(node, at, before));
+    for (const std::string& coarse : CoarseRamps(options)) {
+      Warn(AtStages(absl::InvalidArgumentError(coarse), StagesOf(node, at),
+                    node.location)
+               .message());
+    }
     PONIENTE_ASSIGN_OR_RETURN(const std::optional<MixturePlan> plan,
                               PlanOf(node, at, before, options));
     const std::vector<LengthFrom> lengths = LengthsIn(at, before);

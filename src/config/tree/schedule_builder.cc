@@ -2,10 +2,15 @@
 #include "config/tree/schedule_builder.h"
 
 #include <algorithm>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
 #include "index/int128.h"
 #include "util/status_macros.h"
@@ -53,8 +58,7 @@ absl::StatusOr<uint64_t> SampleAtToken(const Schedule& schedule,
 
 // The number in the beginning of the message, "stage 2 ..." with "stage ".
 std::optional<size_t> NumberAfter(absl::string_view word,
-                                  const absl::Status& error) {
-  absl::string_view rest = error.message();
+                                  absl::string_view rest) {
   size_t number = 0;
   if (!absl::ConsumePrefix(&rest, word) ||
       !absl::SimpleAtoi(rest.substr(0, rest.find_first_not_of("0123456789")),
@@ -64,9 +68,16 @@ std::optional<size_t> NumberAfter(absl::string_view word,
   return number;
 }
 
+const SourceLocation& LocationOfStage(absl::string_view error,
+                                      const std::vector<RunStage>& stages,
+                                      const SourceLocation& otherwise) {
+  const std::optional<size_t> stage = NumberAfter("stage ", error);
+  if (!stage.has_value() || *stage >= stages.size()) return otherwise;
+  return stages[*stage].location;
+}
+
 // Where the part of the schedule stands that the error is about.
-const SourceLocation& LocationOfError(const absl::Status& error,
-                                      const Run& run) {
+const SourceLocation& LocationOfError(absl::string_view error, const Run& run) {
   const auto batch_size = NumberAfter("batch_sizes[", error);
   if (batch_size.has_value() &&
       *batch_size < run.batch_sizes_locations.size()) {
@@ -83,7 +94,7 @@ absl::StatusOr<Schedule> Located(absl::StatusOr<Schedule> schedule,
                                  const Run& run) {
   if (schedule.ok()) return schedule;
   return Prepend(schedule.status(),
-                 ToString(LocationOfError(schedule.status(), run)));
+                 ToString(LocationOfError(schedule.status().message(), run)));
 }
 
 // Without the mixture.
@@ -116,12 +127,15 @@ MixtureOptions MixtureOptionsOf(const NodeMixture& mixture) {
   return options;
 }
 
-const SourceLocation& LocationOfStage(const absl::Status& error,
-                                      const std::vector<RunStage>& stages,
-                                      const SourceLocation& otherwise) {
-  const std::optional<size_t> stage = NumberAfter("stage ", error);
-  if (!stage.has_value() || *stage >= stages.size()) return otherwise;
-  return stages[*stage].location;
+absl::Status AtStages(const absl::Status& error,
+                      const std::vector<RunStage>& stages,
+                      const SourceLocation& otherwise) {
+  std::vector<std::string> lines;
+  for (const absl::string_view line : absl::StrSplit(error.message(), '\n')) {
+    lines.push_back(absl::StrCat(
+        ToString(LocationOfStage(line, stages, otherwise)), ": ", line));
+  }
+  return absl::Status(error.code(), absl::StrJoin(lines, "\n"));
 }
 
 absl::StatusOr<Schedule> BuildStretches(const Run& run) {

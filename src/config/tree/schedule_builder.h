@@ -18,11 +18,12 @@ namespace poniente::internal {
 // Returns the options that a description states, without stages.
 MixtureOptions MixtureOptionsOf(const NodeMixture& mixture);
 
-// Returns where the stage stands that the error is about: the message then
-// begins with it, "stage 2 ...". Returns `otherwise` if it is about none.
-const SourceLocation& LocationOfStage(const absl::Status& error,
-                                      const std::vector<RunStage>& stages,
-                                      const SourceLocation& otherwise);
+// Returns each line of the error with the place in front of it where the stage
+// stands that it is about: the line then begins with it, "stage 2 ...". Lines
+// that are about none get `otherwise`.
+absl::Status AtStages(const absl::Status& error,
+                      const std::vector<RunStage>& stages,
+                      const SourceLocation& otherwise);
 
 // Makes the schedule. `items` are the items per epoch of the root mixture's
 // components, in the order of declaration; nullopt where not known. Empty if

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "config/run_nodes.h"
 #include "poniente/extend/piecewise_items.h"
 #include "util/one_line.h"
@@ -23,6 +24,36 @@ bool ChangesWithEpoch(const DatasetNode& node) {
   return std::any_of(
       children.begin(), children.end(),
       [](const NamedNode& child) { return ChangesWithEpoch(*child.node); });
+}
+
+// Above it, and with a window's worth of it, padding is warned of.
+constexpr double kMuchPadding = 0.1;
+
+// What the padding mostly comes from, and what to do about it.
+std::string CauseOfPadding(const PackingOptions& options,
+                           const PackingSummary& packed) {
+  // A piece takes half of its last multiple of `align`, on average.
+  const uint64_t to_align = packed.pieces * (options.align - 1) / 2;
+  if (2 * to_align > packed.padding_tokens()) {
+    return absl::StrCat("align = ", options.align, " takes up to ",
+                        options.align - 1, " tokens behind each of ",
+                        packed.pieces,
+                        " pieces of documents: state a smaller align, or pack "
+                        "longer documents");
+  }
+  const uint64_t most = packed.windows * uint64_t{options.max_documents};
+  // Full in number of documents, though not in tokens.
+  if (options.max_documents > 0 && 10 * packed.pieces >= 9 * most) {
+    return absl::StrCat(
+        "max_documents = ", options.max_documents,
+        " ends windows that have room: documents have ",
+        packed.tokens / packed.documents,
+        " tokens on average, so state at least ",
+        4 * (packed.window_tokens * packed.documents / packed.tokens + 1));
+  }
+  return "its documents leave gaps that no other document fits into: state "
+         "long_documents = \"split\", another seq_len, or pack_documents = "
+         "false for it";
 }
 
 }  // namespace
@@ -74,6 +105,16 @@ absl::Status CheckGrowing(const Run& run, const PackingOptions* packing,
                    ": wait until it is complete, or leave this out for it"));
 }
 
+absl::Status CheckOwnWindows(const Run& run, const DatasetNode& own) {
+  const uint32_t has = own.item_tokens();
+  const uint32_t wants = WindowTokens(run);
+  if (has == 0 || has == wants) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("'", own.name(), "' gives windows of ", has,
+                   " tokens, the schedule asks for ", wants,
+                   ": Run::max_seq_len, or the longest seq_len"));
+}
+
 std::string WarningOfPackedChoice(const Node& node, const DatasetNode& below) {
   const char* what = nullptr;
   if (node.take.has_value()) what = "take";
@@ -86,6 +127,21 @@ std::string WarningOfPackedChoice(const Node& node, const DatasetNode& below) {
       " chooses among windows of packed documents, which hold other documents "
       "in each epoch: what is left out of one epoch is read in another; to "
       "choose documents, use documents, hold_out or order_documents");
+}
+
+std::string WarningOfPadding(const Node& node, const PackingOptions& options,
+                             const DatasetNode& source) {
+  const PackedItems* const items = PackedItemsOf(source);
+  if (items == nullptr) return "";
+  const PackingSummary& packed = items->packing_summary();
+  if (packed.padding() <= kMuchPadding ||
+      packed.padding_tokens() < packed.window_tokens) {
+    return "";
+  }
+  return absl::StrFormat(
+      "%s: %.1f %% of its windows of %u tokens is padding, because %s",
+      ToString(node.location), 100 * packed.padding(), packed.window_tokens,
+      CauseOfPadding(options, packed));
 }
 
 }  // namespace poniente::internal

@@ -26,10 +26,20 @@ absl::Status CheckHoldOut(const Node& node, const PackingOptions* packing,
 absl::Status CheckGrowing(const Run& run, const PackingOptions* packing,
                           const NodeHoldOut* hold_out);
 
+// Returns InvalidArgument if a dataset of the program's own gives windows of
+// another length than the run's.
+absl::Status CheckOwnWindows(const Run& run, const DatasetNode& own);
+
 // Returns a warning, with its place, if the node chooses items by number where
 // each epoch has others: windows of packed documents. Else an empty text.
 // `below`: what it chooses from.
 std::string WarningOfPackedChoice(const Node& node, const DatasetNode& below);
+
+// Returns a warning, with its place, if more than a tenth of a source's packed
+// windows is padding, and what most of it comes from. Else an empty text.
+// `source`: its windows.
+std::string WarningOfPadding(const Node& node, const PackingOptions& options,
+                             const DatasetNode& source);
 
 }  // namespace poniente::internal
 

@@ -198,16 +198,18 @@ void CutAt(uint64_t start, std::vector<PlanStage>* stages) {
   stages->insert(after, std::move(cut));
 }
 
-StatedStage StatedStageOf(const MixtureStage& stage, uint64_t block_size,
+StatedStage StatedStageOf(const MixtureOptions& options, size_t s,
                           const Components& components) {
+  const MixtureStage& stage = options.stages[s];
   StatedStage made;
   made.start = stage.start;
   made.label = MixtureStageLabel(stage);
-  if (const auto end = RampEnd(stage, block_size)) {
+  if (const auto end = RampEnd(stage, options.block_size)) {
     made.ramp_end = *end;
     made.ramp_label = RampLabel(stage);
   }
   made.weights = WeightsOf(stage, components);
+  made.temperature = TemperatureOf(options, s);
   return made;
 }
 
@@ -215,8 +217,9 @@ std::vector<StatedStage> StatedStages(const MixtureOptions& options,
                                       const Components& components) {
   std::vector<StatedStage> stated(1);
   stated[0].weights = WeightsOf(MixtureStage(), components);
-  for (const MixtureStage& stage : options.stages) {
-    stated.push_back(StatedStageOf(stage, options.block_size, components));
+  stated[0].temperature = options.temperature;
+  for (size_t s = 0; s < options.stages.size(); ++s) {
+    stated.push_back(StatedStageOf(options, s, components));
   }
   return stated;
 }
@@ -296,6 +299,7 @@ absl::StatusOr<std::shared_ptr<const StagePlan>> WithDecided(
     one.start = decided[d].start;
     one.label = decided[d].label;
     one.weights = decided[d].weights;
+    one.temperature = decided[d].temperature;
     const uint64_t next =
         d + 1 < decided.size() ? decided[d + 1].start : kMaxSamples;
     for (; s < options.stages.size() && options.stages[s].start <= next; ++s) {
@@ -309,7 +313,7 @@ absl::StatusOr<std::shared_ptr<const StagePlan>> WithDecided(
       PONIENTE_RETURN_IF_ERROR(
           AppendStage(options, s, ramp, MovesTemperature(options, s, decided),
                       maker, decided[d].retired, std::move(own), &stages));
-      stated.push_back(StatedStageOf(stage, options.block_size, components));
+      stated.push_back(StatedStageOf(options, s, components));
     }
   }
   stages.erase(stages.begin());

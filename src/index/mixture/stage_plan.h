@@ -47,6 +47,7 @@ struct StatedStage {
   std::string label = {};
   std::string ramp_label = {};
   std::vector<double> weights = {};  // or scores; in canonical order
+  double temperature = 1;            // behind the ramp
 };
 
 // The stages of a mixture. Components are numbered in canonical order

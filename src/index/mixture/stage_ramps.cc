@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "index/max_samples.h"
 #include "index/mixture/temperature_ramp.h"
+#include "util/alike_lines.h"
 
 namespace poniente::internal {
 namespace {
@@ -14,6 +15,12 @@ constexpr uint64_t kDefaultRampSteps = 256;
 constexpr uint64_t kMaxRampSteps = 65536;
 // Steps of a ramp that a block size is proposed for.
 constexpr uint64_t kSmoothRampSteps = 16;
+// Of a ramp with fewer, it is said that it is none.
+constexpr uint64_t kFewRampSteps = 4;
+
+uint64_t SmoothBlockSize(uint64_t ramp_samples) {
+  return std::max<uint64_t>(1, ramp_samples / kSmoothRampSteps);
+}
 
 }  // namespace
 
@@ -60,21 +67,40 @@ uint64_t EndOf(const std::vector<MixtureStage>& stages, size_t s) {
 
 absl::Status CheckRampsAreSmooth(const MixtureOptions& options) {
   const uint64_t block_size = options.block_size;
+  std::vector<std::string> errors;
   for (const MixtureStage& stage : options.stages) {
     const uint64_t samples = stage.ramp_samples;
     const bool is_meant = stage.ramp_blocks > 0;
     if (samples == 0 || samples >= block_size || is_meant) continue;
-    const uint64_t would_do = std::max<uint64_t>(1, samples / kSmoothRampSteps);
-    return absl::InvalidArgumentError(absl::StrCat(
+    errors.push_back(absl::StrCat(
         MixtureStageLabel(stage), ": a ramp of ", RampLabel(stage),
         " is shorter than a block of ", block_size,
         " samples, within which shares do not change, so they would jump "
         "twice; for a new run, state block_size = ",
-        would_do,
+        SmoothBlockSize(samples),
         " or a ramp of several blocks; ramp_blocks = 1 keeps the "
         "jumps, and the order of a run that has begun"));
   }
-  return absl::OkStatus();
+  if (errors.empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError(JoinAlikeLines(errors));
+}
+
+std::vector<std::string> CoarseRamps(const MixtureOptions& options) {
+  std::vector<std::string> found;
+  for (const MixtureStage& stage : options.stages) {
+    if (stage.ramp_samples == 0 || stage.ramp_blocks > 0) continue;
+    const absl::StatusOr<Ramp> ramp =
+        RampOf(stage, options.block_size, kMaxSamples);
+    if (!ramp.ok() || ramp->steps >= kFewRampSteps) continue;
+    found.push_back(absl::StrCat(
+        MixtureStageLabel(stage), ": a ramp of ", RampLabel(stage),
+        " changes the shares in ", ramp->steps + 1,
+        " jumps, because they change only between blocks of ",
+        options.block_size, " samples; for a new run, block_size = ",
+        SmoothBlockSize(stage.ramp_samples),
+        " makes it smooth; ramp_blocks = 1 says that the jumps are meant"));
+  }
+  return found;
 }
 
 std::optional<uint64_t> RampEnd(const MixtureStage& stage,

@@ -41,8 +41,12 @@ uint64_t EndOf(const std::vector<MixtureStage>& stages, size_t s);
 
 // Returns OK unless a ramp is shorter than a block, so that the shares would
 // jump instead. Stated ramp_blocks say that this is meant. InvalidArgument,
-// with the block size that would do.
+// with the block size that would do, on a line for each of them.
 absl::Status CheckRampsAreSmooth(const MixtureOptions& options);
+
+// Returns what to warn of, for each ramp that is no shorter than a block, but
+// has fewer than four steps. Stated ramp_blocks say that this is meant.
+std::vector<std::string> CoarseRamps(const MixtureOptions& options);
 
 // Returns the sample from which the shares of a stage with a ramp are its own,
 // unless the next stage begins before: the end of the last whole step of the

@@ -203,6 +203,21 @@ TEST_F(RunDiffTest, SharesThatFollowFromOthersAreNotCalledWeights) {
                           Is("weight of 'rest'", 0.75, 0.25, 200)));
 }
 
+// As it is stated: not that of the middle of a ramp's first step.
+TEST_F(RunDiffTest, ATemperatureIsNamed) {
+  const std::string warm =
+      With("start_step = 200", "start_step = 200\ntemperature = 2.0");
+  EXPECT_THAT(DiffWith(warm).differences,
+              AllOf(Contains(Is("temperature", 1.0, 2.0, 200)),
+                    Contains(Concerns("share of 'a'"))));
+  EXPECT_THAT(
+      Diff(warm, With("start_step = 200",
+                      "start_step = 200\ntemperature = 4.0\nramp_steps = 50"))
+          .differences,
+      Contains(Is("temperature", 2.0, 4.0, 200)));
+  EXPECT_THAT(Diff(warm, warm).differences, IsEmpty());
+}
+
 // The shares differ from the first sample on, the samples much later.
 TEST_F(RunDiffTest, WeightsThatMatterLate) {
   const RunDiff diff =
