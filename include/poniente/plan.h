@@ -109,9 +109,11 @@ struct PlannedRunSource {
   // in tokens.
   std::optional<uint64_t> left_over_tokens = std::nullopt;
   // What packing does to the documents in each epoch; nullopt if they are not
-  // packed. Of several views, that of the first. Tokens of the plan are those
-  // of the windows, padding included.
+  // packed. Tokens of the plan are those of the windows, padding included.
+  // `packing` is of the first view and of the run's first length;
+  // `other_packings` are of the other ones, by length, each once.
   std::optional<PackingSummary> packing = std::nullopt;
+  std::vector<PackingSummary> other_packings = {};
   // For leaves, for each stage: the share of its pieces of documents that are
   // filled in the middle, as it is at the end of the stage. Empty if none is.
   std::vector<double> fim_rates = {};

@@ -98,6 +98,7 @@ absl::Status PlanSources::AddNode(const DatasetNode& node, const Flow& flow,
   if (row->counted == &node) AddPasses(flow, place, row);
   const std::vector<NamedNode> children = node.children();
   if (children.empty()) {
+    AddPacking(node, &row->source);
     // The leaves of the view before are known.
     if (sharing_depth_ == 0) AddLeaf(node, row);
     return absl::OkStatus();
@@ -221,8 +222,7 @@ void PlanSources::AddLeaf(const DatasetNode& node, Row* row) {
   if (source.stored_tokens > 0) return;  // another view of it
   source.location = known->location;
   source.stored_tokens = known->tokens;
-  if (const PackedItems* const packed = PackedItemsOf(node)) {
-    source.packing = packed->packing_summary();
+  if (PackedItemsOf(node) != nullptr) {
     source.left_over_tokens = 0;
     return;
   }
@@ -231,6 +231,22 @@ void PlanSources::AddLeaf(const DatasetNode& node, Row* row) {
   const uint64_t in_windows =
       node.length_now().readable * uint64_t{node.item_tokens()};
   source.left_over_tokens = known->tokens - std::min(known->tokens, in_windows);
+}
+
+void PlanSources::AddPacking(const DatasetNode& leaf,
+                             PlannedRunSource* source) {
+  const PackedItems* const packed = PackedItemsOf(leaf);
+  if (packed == nullptr) return;
+  const PackingSummary& summary = packed->packing_summary();
+  if (!source->packing.has_value()) source->packing = summary;
+  if (summary == *source->packing) return;
+  std::vector<PackingSummary>& others = source->other_packings;
+  if (std::find(others.begin(), others.end(), summary) != others.end()) return;
+  others.insert(std::upper_bound(others.begin(), others.end(), summary,
+                                 [](const auto& a, const auto& b) {
+                                   return a.window_tokens < b.window_tokens;
+                                 }),
+                summary);
 }
 
 absl::Status PlanSources::LookUpSamples() {

@@ -76,22 +76,21 @@ Json StarvedJson(Starved starved) {
   return Json();
 }
 
-Json PackingJson(const std::optional<PackingSummary>& packing) {
-  if (!packing.has_value()) return Json();
-  return {{"chunks", packing->chunks},
-          {"windows", packing->windows},
-          {"window_tokens", packing->window_tokens},
-          {"documents", packing->documents},
-          {"tokens", packing->tokens},
-          {"pieces", packing->pieces},
-          {"most_in_a_window", packing->max_pieces},
-          {"padding_tokens", packing->padding_tokens()},
-          {"padding", packing->padding()},
-          {"split_documents", packing->split_documents},
-          {"truncated_documents", packing->truncated_documents},
-          {"truncated_tokens", packing->truncated_tokens},
-          {"dropped_documents", packing->dropped_documents},
-          {"dropped_tokens", packing->dropped_tokens}};
+Json PackingJson(const PackingSummary& packing) {
+  return {{"chunks", packing.chunks},
+          {"windows", packing.windows},
+          {"window_tokens", packing.window_tokens},
+          {"documents", packing.documents},
+          {"tokens", packing.tokens},
+          {"pieces", packing.pieces},
+          {"most_in_a_window", packing.max_pieces},
+          {"padding_tokens", packing.padding_tokens()},
+          {"padding", packing.padding()},
+          {"split_documents", packing.split_documents},
+          {"truncated_documents", packing.truncated_documents},
+          {"truncated_tokens", packing.truncated_tokens},
+          {"dropped_documents", packing.dropped_documents},
+          {"dropped_tokens", packing.dropped_tokens}};
 }
 
 Json SourceJson(const PlannedRunSource& source) {
@@ -119,7 +118,15 @@ Json SourceJson(const PlannedRunSource& source) {
   json["skipped_documents"] = Number(source.skipped_documents);
   if (!source.is_leaf) return json;
   json["left_over_tokens"] = OrNull(source.left_over_tokens);
-  json["packing"] = PackingJson(source.packing);
+  json["packing"] = Json();
+  if (source.packing.has_value())
+    json["packing"] = PackingJson(*source.packing);
+  if (!source.other_packings.empty()) {
+    Json& others = json["other_packings"] = Json::array();
+    for (const PackingSummary& other : source.other_packings) {
+      others.push_back(PackingJson(other));
+    }
+  }
   if (!source.fim_rates.empty()) json["fim_rates"] = source.fim_rates;
   json["location"] = source.location;
   json["stored_tokens"] = source.stored_tokens;

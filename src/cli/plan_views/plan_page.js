@@ -406,9 +406,10 @@ const fillPacking = () => {
   const packed = plan.sources.filter(source => source.packing);
   $('packing').hidden = !packed.length;
   addRow($('packed'), ['source', 'windows', 'padding', 'documents', 'split', 'truncated', 'dropped', 'most in a window'], true);
-  for (const {path, packing} of packed) {
-    addRow($('packed'), [path, count(packing.windows), (100 * packing.padding).toFixed(3) + '%', ...['documents', 'split_documents',
-      'truncated_documents', 'dropped_documents', 'most_in_a_window'].map(key => count(packing[key]))]).dataset.packed = path;
+  for (const {path, packing: first, other_packings: others = []} of packed) for (const packing of [first, ...others]) {
+    addRow($('packed'), [others.length ? `${path} at ${count(packing.window_tokens)}` : path, count(packing.windows),
+      (100 * packing.padding).toFixed(3) + '%', ...['documents', 'split_documents',
+        'truncated_documents', 'dropped_documents', 'most_in_a_window'].map(key => count(packing[key]))]).dataset.packed = path;
   }
 };
 const fillText = () => {

@@ -41,6 +41,10 @@ std::string LrScale(const PlannedRunStage& stage) {
 void PrintStages(const PlannedRun& plan, std::ostream& out) {
   std::vector<Row> rows = {{"stage", "steps", "batch", "seq_len", "samples",
                             "tokens", "lr_scale", "read per step"}};
+  const bool has_ramps = std::any_of(
+      plan.stages.begin(), plan.stages.end(),
+      [](const auto& stage) { return stage.ramp_end_step.has_value(); });
+  if (has_ramps) rows[0].push_back("ramp until step");
   for (size_t i = 0; i < plan.stages.size(); ++i) {
     const PlannedRunStage& stage = plan.stages[i];
     rows.push_back(
@@ -50,6 +54,9 @@ void PrintStages(const PlannedRun& plan, std::ostream& out) {
          Range(stage, [](const auto& stretch) { return stretch.seq_len; }),
          Count(stage.samples), ShortCount(static_cast<double>(stage.tokens)),
          LrScale(stage), Bytes(stage.bytes_per_step)});
+    if (!has_ramps) continue;
+    rows.back().push_back(stage.ramp_end_step ? Count(*stage.ramp_end_step)
+                                              : "-");
   }
   PrintTable(rows, out);
 }
@@ -129,30 +136,41 @@ void PrintSamples(const PlannedRun& plan, std::ostream& out) {
   PrintTable(rows, out);
 }
 
-// Sources whose documents are packed whole; nothing if there are none.
+Row PackingRow(const PlannedRunSource& source, const PackingSummary& packing) {
+  const auto with_tokens = [](uint64_t documents, uint64_t tokens) {
+    if (documents == 0) return std::string("0");
+    return absl::StrCat(Count(documents), " (",
+                        ShortCount(static_cast<double>(tokens)), " tokens)");
+  };
+  std::string name = NameOf(source);
+  if (!source.other_packings.empty()) {
+    absl::StrAppend(&name, " at ", Count(packing.window_tokens));
+  }
+  if (packing.chunks > 0) {
+    absl::StrAppend(&name, " in ", Count(packing.chunks), " chunks");
+  }
+  return {std::move(name),
+          Count(packing.windows),
+          absl::StrFormat("%.3f%%", 100 * packing.padding()),
+          Count(packing.documents),
+          Count(packing.split_documents),
+          with_tokens(packing.truncated_documents, packing.truncated_tokens),
+          with_tokens(packing.dropped_documents, packing.dropped_tokens),
+          Count(packing.max_pieces)};
+}
+
+// Sources whose documents are packed whole, at each length; nothing if there
+// are none.
 void PrintPacking(const PlannedRun& plan, std::ostream& out) {
   std::vector<Row> rows = {{"packed", "windows", "padding", "documents",
                             "split", "truncated", "dropped",
                             "most in a window"}};
   for (const PlannedRunSource& source : plan.sources) {
     if (!source.packing.has_value()) continue;
-    const PackingSummary& packing = *source.packing;
-    const auto with_tokens = [](uint64_t documents, uint64_t tokens) {
-      if (documents == 0) return std::string("0");
-      return absl::StrCat(Count(documents), " (",
-                          ShortCount(static_cast<double>(tokens)), " tokens)");
-    };
-    rows.push_back(
-        {NameOf(source) +
-             (packing.chunks > 0
-                  ? absl::StrCat(" in ", Count(packing.chunks), " chunks")
-                  : ""),
-         Count(packing.windows),
-         absl::StrFormat("%.3f%%", 100 * packing.padding()),
-         Count(packing.documents), Count(packing.split_documents),
-         with_tokens(packing.truncated_documents, packing.truncated_tokens),
-         with_tokens(packing.dropped_documents, packing.dropped_tokens),
-         Count(packing.max_pieces)});
+    rows.push_back(PackingRow(source, *source.packing));
+    for (const PackingSummary& other : source.other_packings) {
+      rows.push_back(PackingRow(source, other));
+    }
   }
   if (rows.size() == 1) return;
   out << '\n';

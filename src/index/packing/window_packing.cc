@@ -128,7 +128,8 @@ absl::Status WindowPacking::CheckDocuments() const {
       too_long, " of ", histogram_.num_documents(),
       " documents are longer than a window of ", window_tokens_,
       " tokens, the longest has ", histogram_.lengths.back(),
-      "; use longer windows, or split, truncate or drop long documents"));
+      "; use longer windows, or state long_documents as split, truncate, "
+      "truncate_left or drop"));
 }
 
 uint64_t WindowPacking::FullPiecesOf(uint64_t length) const {

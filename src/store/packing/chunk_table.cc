@@ -81,6 +81,22 @@ void Add(const PackingSummary& chunk, PackingSummary* all) {
   all->index_bytes = std::max(all->index_bytes, chunk.index_bytes);
 }
 
+// Returns the first chunk's error, and how many others have one: there may be
+// millions.
+absl::Status FirstOf(const std::vector<absl::Status>& chunks) {
+  const auto is_error = [](const absl::Status& status) { return !status.ok(); };
+  const auto first = std::find_if(chunks.begin(), chunks.end(), is_error);
+  if (first == chunks.end()) return absl::OkStatus();
+  const auto others = std::count_if(first + 1, chunks.end(), is_error);
+  return absl::Status(
+      first->code(),
+      absl::StrCat(first->message(),
+                   others == 0
+                       ? std::string()
+                       : absl::StrCat("; so with ", others, " more of the ",
+                                      chunks.size(), " chunks")));
+}
+
 absl::StatusOr<std::shared_ptr<const ChunkTable>> MakeTable(
     const TokenSource& source, const Selection* selection,
     uint32_t window_tokens, const PackingOptions& options) {
@@ -102,7 +118,7 @@ absl::StatusOr<std::shared_ptr<const ChunkTable>> MakeTable(
     const MutexLock lock(&mu);
     Add(packing->summary(), &table->summary);
   });
-  PONIENTE_RETURN_IF_ERROR(JoinErrors(made));
+  PONIENTE_RETURN_IF_ERROR(FirstOf(made));
   table->summary.chunks = chunks;
   table->summary.window_tokens = window_tokens;
   table->summary.index_bytes += 8 * chunks;

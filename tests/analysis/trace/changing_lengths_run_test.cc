@@ -464,6 +464,17 @@ TEST_F(ChangingLengthsRunTest, PlanCountsWhatIsLeftOut) {
       EXPECT_EQ(source.skipped_tokens, tokens[path]) << path;
       EXPECT_EQ(source.skipped_documents > 0, source.skipped_tokens > 0);
       EXPECT_EQ(source.packing->window_tokens, 32);
+      // The other lengths are there, too: each packs all documents anew.
+      ASSERT_FALSE(source.other_packings.empty()) << path;
+      uint64_t before = 0;
+      for (const PackingSummary& other : source.other_packings) {
+        EXPECT_GT(other.window_tokens, before);
+        before = other.window_tokens;
+        EXPECT_NE(other.window_tokens, 32);
+        EXPECT_EQ(other.documents, source.packing->documents);
+        EXPECT_EQ(other.tokens, source.packing->tokens);
+        EXPECT_GE(other.windows * other.window_tokens, other.tokens);
+      }
       EXPECT_EQ(source.epoch_tokens, source.packing->windows * 32);
       EXPECT_TRUE(source.epochs.has_value());
       all += source.skipped_tokens;

@@ -37,6 +37,7 @@ using poniente::testing::StatusIs;
 using poniente::testing::TempDir;
 using poniente::testing::WriteDocuments;
 using ::testing::AllOf;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
@@ -168,6 +169,45 @@ TEST_F(PackedRunTest, KempnerForgesForm) {
   ASSERT_THAT(run, IsOk());
   ASSERT_OK_AND_ASSIGN(const Config config, Config::Create(*run));
   EXPECT_TRUE(IsPacked(config, "a"));
+  poniente::testing::WriteFile(folder_.path("raw.bin"),
+                               std::string(4096, '\1'));
+  const auto raw = ParseRun(
+      "[data]\npack_sequences = true\n[[data.datasets]]\npath = 'raw.bin'\n"
+      "dtype = 'u16'\n[train]\nbatch_size = 6\nseq_len = 32\nmax_steps = 60\n",
+      "run.toml", folder_.path());
+  ASSERT_THAT(raw, IsOk());
+  EXPECT_THAT(Config::Create(*raw),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       AllOf(HasSubstr("run.toml:3:"), HasSubstr("raw.bin"),
+                             HasSubstr("state its end-of-document id"))));
+}
+
+// Padding is warned of with its cause; not that of a last window alone.
+TEST_F(PackedRunTest, MuchPaddingIsWarnedOf) {
+  const auto warnings = [&](const std::string& options) {
+    const auto config =
+        Parse(absl::StrCat("path = 'a'\npack_documents = { ", options, " }"));
+    EXPECT_THAT(config, IsOk()) << options;
+    return config.ok() ? config->warnings() : std::vector<std::string>();
+  };
+  EXPECT_THAT(warnings(""), IsEmpty());
+  EXPECT_THAT(warnings("align = 16"),
+              ElementsAre(AllOf(HasSubstr("run.toml:1:1: data: "),
+                                HasSubstr("% of its windows of 32 tokens is"),
+                                HasSubstr("align = 16 takes up to 15"))));
+  EXPECT_THAT(warnings("max_documents = 1"),
+              ElementsAre(AllOf(HasSubstr("max_documents = 1 ends"),
+                                HasSubstr("state at least"))));
+  // No two of them fit into a window.
+  WriteDocuments(folder_, "gaps", {40, std::vector<uint32_t>(20, 1)});
+  ASSERT_OK_AND_ASSIGN(const Config gaps,
+                       Parse("path = 'gaps'\npack_documents = true"));
+  EXPECT_THAT(gaps.warnings(), ElementsAre(HasSubstr("leave gaps that no")));
+  // A single window, nearly empty.
+  WriteDocuments(folder_, "little", {2, std::vector<uint32_t>(2, 1)});
+  ASSERT_OK_AND_ASSIGN(const Config little,
+                       Parse("path = 'little'\npack_documents = true"));
+  EXPECT_THAT(little.warnings(), IsEmpty());
 }
 
 TEST_F(PackedRunTest, MistakesNameTheirPlace) {

@@ -212,9 +212,24 @@ TEST_F(PlanPageTest, SaysHowDocumentsArePacked) {
                                            .dropped_tokens = 1'000'000,
                                            .pieces = 5'001'234,
                                            .max_pieces = 321};
+  // Another, which has two lengths.
+  plan.sources[2].packing = plan.sources[1].packing;
+  plan.sources[2].other_packings = {
+      PackingSummary{.windows = 125'000,
+                     .window_tokens = 32'768,
+                     .documents = 5'000'000,
+                     .placed_tokens = 4'096'000'000,
+                     .max_pieces = 2'000}};
   const Shown shown = Open(WritePage(plan, "packed.toml"));
   ExpectHealthy(shown);
   EXPECT_THAT(shown.dom, HasSubstr("<section id=\"packing\"><h2>"));
+  EXPECT_THAT(shown.dom,
+              HasSubstr(absl::StrCat("<td>", plan.sources[2].path,
+                                     " at 4,096</td><td>1,000,000</td>")));
+  EXPECT_THAT(shown.dom,
+              HasSubstr(absl::StrCat("<td>", plan.sources[2].path,
+                                     " at 32,768</td><td>125,000</td>"
+                                     "<td>0.000%</td><td>5,000,000</td>")));
   const std::string& path = plan.sources[1].path;
   EXPECT_THAT(shown.dom,
               HasSubstr(absl::StrCat(

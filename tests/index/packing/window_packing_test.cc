@@ -411,7 +411,7 @@ TEST(WindowPackingTest, RefusesOptionsWithValuesAndRemedy) {
   EXPECT_THAT(refused(1u << 31, {.align = 512}), IsOk());
   EXPECT_THAT(refused(16, {.long_documents = LongDocuments::kRefuse}),
               invalid("1 of 3", "16 tokens", "the longest has 100",
-                      "split, truncate or drop"));
+                      "split, truncate, truncate_left or drop"));
   EXPECT_THAT(refused(100, {.long_documents = LongDocuments::kRefuse}), IsOk());
   EXPECT_THAT(ParseLongDocuments("cut").status(), invalid("'cut'", "split"));
 }
