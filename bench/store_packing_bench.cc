@@ -11,8 +11,8 @@
 //               the bound L2 of Martello and Toth on the number of bins
 //   pairs       share of the pairs of pieces in a window that have the same
 //               length, over all windows
-//   by chance   the same of two pieces of any windows
-//   best fit    pairs with parts = 1
+//   by chance   the same of two pieces of any windows that hold several
+//   best fit    pairs with parts = 1, and the padding then
 
 #include <algorithm>
 #include <cstdint>
@@ -53,8 +53,14 @@ struct Pairs {
   double share() const { return all == 0 ? 0 : equal / all; }
 };
 
+// The pieces of all windows; those of windows that hold several.
+struct Pieces {
+  Counts all;
+  Counts paired;
+};
+
 // Adds the pieces of all windows to `pieces`, and returns their pairs.
-Pairs PairsInWindows(const WindowPacking& packing, Counts* pieces) {
+Pairs PairsInWindows(const WindowPacking& packing, Pieces* pieces) {
   Pairs pairs;
   std::vector<PackedPiece> in_window;
   for (uint64_t w = 0; w < packing.num_windows(); ++w) {
@@ -62,7 +68,10 @@ Pairs PairsInWindows(const WindowPacking& packing, Counts* pieces) {
     packing.AppendPieces(w, PackingOrder(), &in_window);
     Counts counts;
     for (const PackedPiece& piece : in_window) ++counts[piece.length];
-    for (const auto& [length, count] : counts) (*pieces)[length] += count;
+    for (const auto& [length, count] : counts) {
+      pieces->all[length] += count;
+      if (in_window.size() > 1) pieces->paired[length] += count;
+    }
     const auto size = static_cast<double>(in_window.size());
     pairs.all += size * (size - 1) / 2;
     pairs.equal += PairsOf(counts);
@@ -113,22 +122,27 @@ void PrintStore(const std::string& folder) {
         Require(WindowPacking::Create(HistogramOf(lengths), window, {}));
     const WindowPacking best_fit = Require(
         WindowPacking::Create(HistogramOf(lengths), window, {.parts = 1}));
-    Counts pieces, again;
+    Pieces pieces, again;
     const Pairs pairs = PairsInWindows(packing, &pieces);
     const Pairs in_best_fit = PairsInWindows(best_fit, &again);
     const PackingSummary& all = packing.summary();
-    const auto count = static_cast<double>(all.pieces);
+    double paired = 0;
+    for (const auto& [length, count] : pieces.paired) {
+      paired += static_cast<double>(count);
+    }
     const auto documents = static_cast<double>(all.documents);
     const auto tokens = static_cast<double>(all.placed_tokens);
     const auto least =
-        static_cast<double>(LeastWindows(pieces, window)) * window;
+        static_cast<double>(LeastWindows(pieces.all, window)) * window;
     std::printf(
-        "%-12s %7u %9.0f %8.0f %9.1f %% %8.3f %% %8.3f %% %7.3f %9.3f %8.3f\n",
+        "%-12s %7u %9.0f %8.0f %9.1f %% %8.3f %% %8.3f %% %7.3f %9.3f %8.3f "
+        "%8.3f %%\n",
         std::filesystem::path(folder).filename().c_str(), window, documents,
         tokens / documents,
         100 - 100 * static_cast<double>(all.split_documents) / documents,
         100 * all.padding(), 100 * (1 - tokens / least), pairs.share(),
-        PairsOf(pieces) / (count * (count - 1) / 2), in_best_fit.share());
+        PairsOf(pieces.paired) / (paired * (paired - 1) / 2),
+        in_best_fit.share(), 100 * best_fit.summary().padding());
     std::fflush(stdout);
   }
 }
@@ -141,9 +155,9 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "usage: store_packing_bench STORE...\n");
     return 2;
   }
-  std::printf("%-12s %7s %9s %8s %11s %10s %10s %7s %9s %8s\n", "store",
+  std::printf("%-12s %7s %9s %8s %11s %10s %10s %7s %9s %8s %10s\n", "store",
               "window", "documents", "mean", "not split", "padding", "least",
-              "pairs", "by chance", "best fit");
+              "pairs", "by chance", "best fit", "");
   for (int i = 1; i < argc; ++i) poniente::bench::PrintStore(argv[i]);
   return 0;
 }
