@@ -18,6 +18,7 @@
 #include "dataset/steering/steered_run.h"
 #include "loader/batch_checks.h"
 #include "poniente/dataset_tree.h"
+#include "store/in_parallel.h"
 #include "store/journal/journal_file.h"
 #include "store/manifest/known_store.h"
 #include "store/posix_file.h"
@@ -100,14 +101,24 @@ absl::StatusOr<Config> Config::Open(Run run,
   loader.loss_weights.insert(steered->loss_weights.begin(),
                              steered->loss_weights.end());
   std::vector<Config> evals;
-  for (const RunEval& eval : run.evals) {
+  const auto open = [&run](const RunEval& eval) -> absl::StatusOr<Config> {
     PONIENTE_ASSIGN_OR_RETURN(Run own, internal::EvalRunOf(run, eval));
     PONIENTE_ASSIGN_OR_RETURN(Config opened, Open(std::move(own), {}));
     PONIENTE_RETURN_IF_ERROR(internal::CheckEval(eval, opened));
-    internal::WarnOfTrained(run, entries, built.sources, eval, opened.sources(),
-                            &warnings);
-    evals.push_back(std::move(opened));
+    return opened;
+  };
+  std::vector<absl::Status> errors;
+  for (const RunEval& eval : run.evals) {
+    absl::StatusOr<Config> opened = open(eval);
+    if (!opened.ok()) {
+      errors.push_back(opened.status());
+      continue;
+    }
+    internal::WarnOfTrained(run, entries, built.sources, eval,
+                            opened->sources(), &warnings);
+    evals.push_back(*std::move(opened));
   }
+  PONIENTE_RETURN_IF_ERROR(internal::JoinErrors(errors));
   return Config(std::make_shared<const Parts>(
       Parts{std::move(run), std::move(warnings), std::move(loader),
             std::move(built), std::move(journal_path), std::move(journal),

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "poniente/config.h"
 #include "poniente/flat_mixture.h"
 #include "poniente/mixture_dataset.h"
@@ -25,6 +26,7 @@ namespace poniente {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using testing::IsOk;
 using testing::SmallStores;
@@ -631,7 +633,7 @@ TEST_F(ConfigTreeTest, RampsThatJumpAreNamed) {
   ASSERT_THAT(coarse, IsOk());
   EXPECT_THAT(
       coarse->warnings(),
-      ::testing::ElementsAre(AllOf(
+      ElementsAre(AllOf(
           HasSubstr("t.toml:9:1: data.stages[0]: stage 0 at step 200"),
           HasSubstr("changes the shares in 3 jumps"),
           HasSubstr("between blocks of 512 samples; for a new run, block_size "
@@ -640,6 +642,42 @@ TEST_F(ConfigTreeTest, RampsThatJumpAreNamed) {
       TryParse(run("ramp_steps = 100\nramp_blocks = 1", "ramp_steps = 300"));
   ASSERT_THAT(meant, IsOk());
   EXPECT_THAT(meant->warnings(), ::testing::IsEmpty());
+}
+
+// All of them at once, each at its place and once; of evaluations, too.
+TEST_F(ConfigTreeTest, ErrorsOfAllNodesAreTold) {
+  const std::string text = R"([data]
+steps = 10
+batch_size = 2
+seq_len = 20
+[data.mixture]
+a = { path = 'a', weight = 1, filter = { scores = 'x.f32', at_least = 1 } }
+b = { path = 'b', weight = 1 }
+[data.mixture.m]
+weight = 1
+[data.mixture.m.flat]
+c = { path = 'c' }
+d = { path = 'a', filter = { scores = 'y.f32', at_least = 1 } }
+)";
+  const auto lines = [](const absl::Status& status) {
+    return std::vector<std::string>(
+        absl::StrSplit(std::string(status.message()), '\n'));
+  };
+  EXPECT_THAT(lines(TryParse(text).status()),
+              ElementsAre(AllOf(HasSubstr("t.toml:6:40: data.mixture.a.filter"),
+                                HasSubstr("x.f32")),
+                          AllOf(HasSubstr("t.toml:12:"), HasSubstr("y.f32"))));
+  const std::string good =
+      "[data]\nsteps = 10\nbatch_size = 2\nseq_len = 20\n"
+      "path = 'a'\n";
+  EXPECT_THAT(
+      lines(TryParse(good +
+                     "[data.eval.e]\npath = 'b'\nfilter = { scores = "
+                     "'x.f32', at_least = 1 }\n[data.eval.f]\npath = "
+                     "'b'\nfilter = { scores = 'y.f32', at_least = 1 }\n")
+                .status()),
+      ElementsAre(AllOf(HasSubstr("data.eval.e"), HasSubstr("x.f32")),
+                  AllOf(HasSubstr("data.eval.f"), HasSubstr("y.f32"))));
 }
 
 // Of every kind of key.

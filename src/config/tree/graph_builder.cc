@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "config/run_nodes.h"
+#include "config/tree/child_errors.h"
 #include "config/tree/hold_outs.h"
 #include "config/tree/infilled_sources.h"
 #include "config/tree/modifiers.h"
@@ -243,11 +244,14 @@ class GraphBuilder {
         break;
     }
     std::vector<NamedDataset<TokenWindow>> children;
+    ChildErrors errors(&located_);
     for (const Node& child : node.children) {
-      PONIENTE_ASSIGN_OR_RETURN(
-          Tokens made, BuildNode(child, NodePosition::kOther, nullptr));
-      children.push_back({child.name, std::move(made)});
+      absl::StatusOr<Tokens> made =
+          BuildNode(child, NodePosition::kOther, nullptr);
+      errors.Add(made.status(), child.location);
+      if (made.ok()) children.push_back({child.name, *std::move(made)});
     }
+    PONIENTE_RETURN_IF_ERROR(errors.Joined());
     if (node.kind == NodeKind::kConcat) return Concat(std::move(children));
     FlatMixtureOptions options;
     options.seed = node.seed;
@@ -272,9 +276,9 @@ class GraphBuilder {
     } else if (before != nullptr) {
       AppendNestedChanges(*schedule_, before, path_, node, options, &changes_);
     }
-    const std::string path = path_;
     std::vector<MixtureComponent<TokenWindow>> components;
     std::vector<ComponentView<TokenWindow>> views;
+    ChildErrors errors(&located_);
     for (const Node& child : node.children) {
       ItemsBefore below;
       const bool has_lengths = lengths_.size() > 1 && IsPacked(child);
@@ -289,27 +293,31 @@ class GraphBuilder {
         };
       }
       packed_tokens_ = lengths[0].tokens;
-      path_ = JoinedPath(path, child.name);
-      PONIENTE_ASSIGN_OR_RETURN(
-          Tokens made, BuildNode(child, NodePosition::kComponent, below));
-      path_ = path;
-      PONIENTE_RETURN_IF_ERROR(CheckNotEmpty(node, at, child, *made));
-      const absl::Status grows = CheckGrowingComponent(child, *made);
-      if (!grows.ok()) {
-        located_ = true;
-        return Prepend(grows, ToString(child.location));
+      absl::StatusOr<Tokens> made = BuildComponent(node, at, child, below);
+      absl::Status status = made.status();
+      if (made.ok()) {
+        components.push_back(ComponentOf(child, *std::move(made)));
+        status = AddViews(node, at, child, options, lengths, &views);
       }
-      MixtureComponent<TokenWindow>& component = components.emplace_back();
-      component.name = child.name;
-      component.dataset = std::move(made);
-      component.weight = WeightOf(child);
-      component.max_epochs = child.max_epochs;
-      component.shuffle = child.shuffle.value_or(ShuffleOptions::Full());
-      PONIENTE_RETURN_IF_ERROR(
-          AddViews(node, at, child, options, lengths, &views));
+      errors.Add(status, child.location);
     }
+    PONIENTE_RETURN_IF_ERROR(errors.Joined());
     return MixtureDataset<TokenWindow>::Create(std::move(components), options,
                                                std::move(views));
+  }
+
+  absl::StatusOr<Tokens> BuildComponent(const Node& mixture, NodePosition at,
+                                        const Node& child,
+                                        const ItemsBefore& below) {
+    const std::string path = path_;
+    path_ = JoinedPath(path, child.name);
+    absl::StatusOr<Tokens> made =
+        BuildNode(child, NodePosition::kComponent, below);
+    path_ = path;
+    if (!made.ok()) return made;
+    PONIENTE_RETURN_IF_ERROR(CheckNotEmpty(mixture, at, child, **made));
+    PONIENTE_RETURN_IF_ERROR(CheckGrowingComponent(child, **made));
+    return made;
   }
 
   // Whether all sources at or below a child of the node that is built are

@@ -105,6 +105,16 @@ absl::StatusOr<Tokens> ShuffledIfAsked(Tokens made, const Node& node,
                   std::move(made), std::nullopt);
 }
 
+MixtureComponent<TokenWindow> ComponentOf(const Node& node, Tokens made) {
+  MixtureComponent<TokenWindow> component;
+  component.name = node.name;
+  component.dataset = std::move(made);
+  component.weight = WeightOf(node);
+  component.max_epochs = node.max_epochs;
+  component.shuffle = node.shuffle.value_or(ShuffleOptions::Full());
+  return component;
+}
+
 absl::Status CheckGrowth(const DatasetNode& made) {
   if (made.length_now().is_final || made.children().empty() ||
       made.map() != nullptr) {

@@ -11,6 +11,7 @@
 #include "config/run_nodes.h"
 #include "config/tree/selections.h"
 #include "poniente/async_dataset.h"
+#include "poniente/mixture_dataset.h"
 #include "poniente/run.h"
 #include "poniente/shuffle.h"
 #include "poniente/token_window.h"
@@ -32,6 +33,10 @@ absl::StatusOr<DatasetPtr<TokenWindow>> Modified(DatasetPtr<TokenWindow> made,
 // shuffled by its mixture, flat by itself.
 absl::StatusOr<DatasetPtr<TokenWindow>> ShuffledIfAsked(
     DatasetPtr<TokenWindow> made, const Node& node, NodePosition at);
+
+// Returns the dataset as the component of a mixture that the node describes.
+MixtureComponent<TokenWindow> ComponentOf(const Node& node,
+                                          DatasetPtr<TokenWindow> made);
 
 // Returns InvalidArgument if a store below the node still grows, and no item of
 // the node can be read before it is complete. REQUIRES: the nodes below are OK.
